@@ -1,0 +1,105 @@
+"""Atomics that hold on both processors.
+
+On the CPU Warp's own atomics are plain read-modify-write, which loses updates when slices of a
+launch run on several threads. These compile to the processor's atomic instructions on both.
+"""
+
+import warp as wp
+
+
+@wp.func_native("""
+#if defined(__CUDA_ARCH__)
+    // One atomic for all lanes that arrive together.
+    const unsigned lanes = __activemask();
+    const int leader = __ffs(lanes) - 1;
+    unsigned lane;
+    asm volatile("mov.u32 %0, %%laneid;" : "=r"(lane));
+    unsigned long long base = 0;
+    if (lane == leader)
+        base = atomicAdd((unsigned long long*)counter.data, (unsigned long long)__popc(lanes));
+    base = __shfl_sync(lanes, base, leader);
+    return (int64_t)base + __popc(lanes & ((1u << lane) - 1u));
+#else
+    return __atomic_fetch_add(counter.data, (int64_t)1, __ATOMIC_RELAXED);
+#endif
+""")
+def next_slot(counter: wp.array[wp.int64]) -> wp.int64:
+    """Add one to ``counter[0]``; returns the value before."""
+    ...
+
+
+@wp.func_native("""
+#if defined(__CUDA_ARCH__)
+    __threadfence();
+    auto* slot = (unsigned long long*)slots.data + i;
+    const int64_t before = (int64_t)atomicExch(slot, (unsigned long long)value);
+    __threadfence();
+    return before;
+#else
+    return __atomic_exchange_n(&slots.data[i], value, __ATOMIC_ACQ_REL);
+#endif
+""")
+def meet(slots: wp.array[wp.int64], i: wp.int32, value: wp.int64) -> wp.int64:
+    """Put ``value`` into slot i; returns what was there.
+
+    Two threads meet in a slot: whoever finds the other's value may read all that the other wrote
+    before, through ``load_fresh``.
+    """
+    ...
+
+
+@wp.func_native("""
+#if defined(__CUDA_ARCH__)
+    const float4 v = __ldcg((const float4*)values.data + i);
+    return wp::vec_t<4, wp::float32>(v.x, v.y, v.z, v.w);
+#else
+    return values.data[i];
+#endif
+""")
+def load_fresh(values: wp.array[wp.vec4f], i: wp.int32) -> wp.vec4f:
+    """Read past the first-level cache, which other threads' writes of this launch do not reach."""
+    ...
+
+
+@wp.func_native("""
+#if defined(__CUDA_ARCH__)
+    const float4 v = __ldg((const float4*)values.data + i);
+    return wp::vec_t<4, wp::float32>(v.x, v.y, v.z, v.w);
+#else
+    return values.data[i];
+#endif
+""")
+def load_wide(values: wp.array[wp.vec4f], i: wp.int32) -> wp.vec4f:
+    """Read 16 bytes at once; for arrays that the running launch does not write."""
+    ...
+
+
+@wp.func_native("""
+#if defined(__CUDA_ARCH__)
+    return (int64_t)atomicMin((long long*)values.data + i, (long long)value);
+#else
+    int64_t seen = __atomic_load_n(&values.data[i], __ATOMIC_RELAXED);
+    while (value < seen
+           && !__atomic_compare_exchange_n(&values.data[i], &seen, value, true,
+                                           __ATOMIC_RELAXED, __ATOMIC_RELAXED)) {}
+    return seen;
+#endif
+""")
+def lower_to(values: wp.array[wp.int64], i: wp.int32, value: wp.int64) -> wp.int64:
+    """Set ``values[i]`` to the smaller of itself and ``value``; returns the value before."""
+    ...
+
+
+@wp.func_native("""
+#if defined(__CUDA_ARCH__)
+    __threadfence();
+    const int before = atomicAdd(&slots.data[i], 1);
+    __threadfence();
+    return before;
+#else
+    return __atomic_fetch_add(&slots.data[i], 1, __ATOMIC_ACQ_REL);
+#endif
+""")
+def arrive(slots: wp.array[wp.int32], i: wp.int32) -> wp.int32:
+    """Count an arrival in slot i; returns the arrivals before. Ordered like ``meet``."""
+    ...

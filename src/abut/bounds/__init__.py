@@ -1,0 +1,1 @@
+"""Bounding volumes: device functions to fit, merge and test each kind."""

@@ -1,0 +1,54 @@
+"""What kernels see of a posed mesh, and how they read a face of it."""
+
+from typing import Any
+
+import numpy as np
+import warp as wp
+
+from abut.mesh import Mesh
+
+
+@wp.struct
+class Faces:
+    """Vertices, faces and poses of one operand. ``pose_count`` 0: not moved; 1: one for all."""
+
+    points: wp.array[wp.vec3d]
+    faces: wp.array[wp.vec3i]
+    poses: wp.array[wp.mat44d]
+    pose_count: wp.int32
+
+
+@wp.func
+def move_point(pose: wp.mat44d, p: wp.vec3d):
+    """A moved point. Each operation rounds once, in this order, on every device."""
+    return wp.vec3d(
+        pose[0, 0] * p[0] + pose[0, 1] * p[1] + pose[0, 2] * p[2] + pose[0, 3],
+        pose[1, 0] * p[0] + pose[1, 1] * p[1] + pose[1, 2] * p[2] + pose[1, 3],
+        pose[2, 0] * p[0] + pose[2, 1] * p[1] + pose[2, 2] * p[2] + pose[2, 3],
+    )
+
+
+@wp.func
+def load_face(side: Faces, face: wp.int32, pose: wp.int32):
+    """The corners of a face, one a row, as moved by a pose."""
+    corners = side.faces[face]
+    p0 = side.points[corners[0]]
+    p1 = side.points[corners[1]]
+    p2 = side.points[corners[2]]
+    if side.pose_count > 0:
+        motion = side.poses[wp.min(pose, side.pose_count - 1)]
+        p0 = move_point(motion, p0)
+        p1 = move_point(motion, p1)
+        p2 = move_point(motion, p2)
+    return wp.matrix_from_rows(p0, p1, p2)
+
+
+def posed_faces(mesh: Mesh, poses: np.ndarray | None = None) -> Any:
+    """The struct to pass to kernels; ``poses`` is (B, 4, 4) or None."""
+    view = Faces()
+    view.points = mesh.points
+    view.faces = mesh.faces
+    if poses is not None:
+        view.poses = wp.array(poses, dtype=wp.mat44d, device=mesh.device)
+        view.pose_count = len(poses)
+    return view

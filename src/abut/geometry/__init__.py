@@ -1,0 +1,1 @@
+"""Device functions about points, segments and triangles; one question per file."""

@@ -1,0 +1,91 @@
+"""Which corners two faces have in common, by position or by vertex index.
+
+The answer is a 9-bit code: bit 3 i + j is set when corner i of ``a`` is corner j of ``b``. A face
+may name a corner twice; equality is transitive, so two rows of the code are equal or disjoint.
+"""
+
+import warp as wp
+
+STRANGERS = wp.constant(0)  # faces of two meshes: they share nothing, any common point counts
+WELDED = wp.constant(1)  # of one mesh: corners at equal positions are shared
+INDEXED = wp.constant(2)  # of one mesh: corners with equal vertex indices are shared
+
+
+@wp.func
+def common_corners(
+    relation: wp.int32, a: wp.mat33d, b: wp.mat33d, index_a: wp.vec3i, index_b: wp.vec3i
+):
+    """Code of the corners that two faces share."""
+    code = wp.int32(0)
+    if relation == STRANGERS:
+        return code
+    for i in range(3):
+        for j in range(3):
+            if relation == WELDED:
+                if a[i, 0] == b[j, 0] and a[i, 1] == b[j, 1] and a[i, 2] == b[j, 2]:
+                    code = code | (1 << (3 * i + j))
+            elif index_a[i] == index_b[j]:
+                code = code | (1 << (3 * i + j))
+    return code
+
+
+@wp.func
+def has_corner(relation: wp.int32, t: wp.mat33d, index_t: wp.vec3i, p: wp.vec3d, index: wp.int32):
+    """Is the corner p, vertex ``index``, also a corner of ``t``?"""
+    if relation == STRANGERS:
+        return False
+    if relation == INDEXED:
+        return index_t[0] == index or index_t[1] == index or index_t[2] == index
+    return t[0] == p or t[1] == p or t[2] == p
+
+
+@wp.func
+def same_corners(code: wp.int32):
+    """True when the two faces have the same set of corners."""
+    rows = (code & 7) != 0 and (code & 56) != 0 and (code & 448) != 0
+    columns = (code & 73) != 0 and (code & 146) != 0 and (code & 292) != 0
+    return rows and columns
+
+
+@wp.func
+def lowest_bit(row: wp.int32):
+    """Index of the lowest set bit of a non-zero 3-bit row."""
+    if row & 1 != 0:
+        return 0
+    if row & 2 != 0:
+        return 1
+    return 2
+
+
+@wp.func
+def first_common(code: wp.int32):
+    """(corner of a, corner of b) of one common vertex; ``code`` must not be zero."""
+    i = 0
+    if code & 7 == 0:
+        i = 1
+        if code & 56 == 0:
+            i = 2
+    return wp.vec2i(i, lowest_bit((code >> (3 * i)) & 7))
+
+
+@wp.func
+def without(code: wp.int32, corner_b: wp.int32):
+    """The code left when the vertex at ``corner_b`` is taken out of both faces."""
+    rest = wp.int32(0)
+    for i in range(3):
+        row = (code >> (3 * i)) & 7
+        if (row >> corner_b) & 1 == 0:
+            rest = rest | (row << (3 * i))
+    return rest
+
+
+@wp.func
+def corner_first(t: wp.mat33d, corner: wp.int32):
+    """``t`` rotated so that ``corner`` comes first."""
+    return wp.matrix_from_rows(t[corner], t[(corner + 1) % 3], t[(corner + 2) % 3])
+
+
+@wp.func
+def edge_first(t: wp.mat33d, first: wp.int32, second: wp.int32):
+    """``t`` with two of its corners first, in this order."""
+    return wp.matrix_from_rows(t[first], t[second], t[3 - first - second])

@@ -1,0 +1,161 @@
+"""Orientation signs of points: a floating-point filter with a proven bound, then exact arithmetic.
+
+Filter: let u = 2**-53. A determinant of differences is a sum of products of three; every product
+meets at most 8 roundings (three differences, two multiplications, three additions), so the error
+is below 8.1 u times the sum of absolute products. The bound used, 16 u, leaves a factor of almost
+two. Underflow adds at most 2**-1075 per multiplication, which the constants below cover; overflow
+gives infinity or NaN, which no comparison decides. Derivation: design/exact-predicates.md.
+"""
+
+import warp as wp
+
+from abut.geometry.accumulator import LIMB_COUNT, add_product, sum_sign
+
+UNDECIDED = wp.constant(2)
+RELATIVE_BOUND = wp.constant(wp.float64(2.0**-49))
+ABSOLUTE_BOUND = wp.constant(wp.float64(2.0**-1070))
+SMALLEST_SPREAD = wp.constant(wp.float64(2.0**-1020))
+
+
+@wp.func
+def filtered_sign(value: wp.float64, bound: wp.float64):
+    """Sign of ``value`` when it is certain within ``bound``, else UNDECIDED (also for NaN)."""
+    if value > bound:
+        return 1
+    if -value > bound:
+        return -1
+    return UNDECIDED
+
+
+@wp.func
+def cross_spread(u: wp.vec3d, v: wp.vec3d):
+    """Component-wise sum of the absolute products in ``cross(u, v)``, never below a tiny number."""
+    return wp.vec3d(
+        wp.abs(u[1] * v[2]) + wp.abs(u[2] * v[1]) + SMALLEST_SPREAD,
+        wp.abs(u[2] * v[0]) + wp.abs(u[0] * v[2]) + SMALLEST_SPREAD,
+        wp.abs(u[0] * v[1]) + wp.abs(u[1] * v[0]) + SMALLEST_SPREAD,
+    )
+
+
+@wp.func
+def side_filtered(normal: wp.vec3d, spread: wp.vec3d, offset: wp.vec3d):
+    """Sign of ``dot(normal, offset)``; normal = cross(u, v), spread = cross_spread(u, v).
+
+    Guarantee:
+        A returned sign is exact for u, v, offset that are differences of float64 points.
+    """
+    bound = RELATIVE_BOUND * wp.dot(spread, wp.abs(offset)) + ABSOLUTE_BOUND
+    return filtered_sign(wp.dot(normal, offset), bound)
+
+
+@wp.func
+def orient3d_filtered(a: wp.vec3d, b: wp.vec3d, c: wp.vec3d, d: wp.vec3d):
+    """Side of the plane a, b, c on which d lies: 1 where the normal points, -1, or UNDECIDED."""
+    u = b - a
+    v = c - a
+    return side_filtered(wp.cross(u, v), cross_spread(u, v), d - a)
+
+
+@wp.func
+def orient2d_filtered(
+    ax: wp.float64, ay: wp.float64, bx: wp.float64, by: wp.float64, cx: wp.float64, cy: wp.float64
+):
+    """Turn a, b, c in the plane: 1 counter-clockwise, -1 clockwise, or UNDECIDED."""
+    left = (bx - ax) * (cy - ay)
+    right = (by - ay) * (cx - ax)
+    bound = RELATIVE_BOUND * (wp.abs(left) + wp.abs(right)) + ABSOLUTE_BOUND
+    return filtered_sign(left - right, bound)
+
+
+@wp.func
+def add_det3(limbs: wp.array[wp.int64], a: wp.vec3d, b: wp.vec3d, c: wp.vec3d, negate: wp.float64):
+    """Add ``negate * det(a, b, c)`` to an accumulator; ``negate`` is 1 or -1."""
+    for i in range(3):
+        j = (i + 1) % 3
+        k = (i + 2) % 3
+        add_product(limbs, negate * a[i], b[j], c[k])
+        add_product(limbs, -negate * a[i], b[k], c[j])
+
+
+@wp.func
+def difference_is_exact(a: wp.float64, b: wp.float64):
+    """True only when ``a - b`` is free of rounding (TwoDiff's tail is zero; Knuth)."""
+    x = a - b
+    b_virtual = a - x
+    a_virtual = x + b_virtual
+    tail = (b_virtual - b) + (a - a_virtual)
+    return tail == wp.float64(0.0)
+
+
+@wp.func
+def differences_are_exact(a: wp.vec3d, b: wp.vec3d):
+    """True only when all three components of ``a - b`` are free of rounding."""
+    return (
+        difference_is_exact(a[0], b[0])
+        and difference_is_exact(a[1], b[1])
+        and difference_is_exact(a[2], b[2])
+    )
+
+
+@wp.func
+def orient3d_accumulated(a: wp.vec3d, b: wp.vec3d, c: wp.vec3d, d: wp.vec3d):
+    """``orient3d`` by exact summation alone."""
+    limbs = wp.zeros(shape=(LIMB_COUNT,), dtype=wp.int64)
+    one = wp.float64(1.0)
+    if differences_are_exact(b, a) and differences_are_exact(c, a) and differences_are_exact(d, a):
+        add_det3(limbs, b - a, c - a, d - a, one)
+    else:
+        add_det3(limbs, b, c, d, one)
+        add_det3(limbs, a, c, d, -one)
+        add_det3(limbs, b, a, d, -one)
+        add_det3(limbs, b, c, a, -one)
+    return sum_sign(limbs)
+
+
+@wp.func
+def orient3d(a: wp.vec3d, b: wp.vec3d, c: wp.vec3d, d: wp.vec3d):
+    """Side of the plane a, b, c on which d lies: 1 where the normal points, -1, or 0 on it.
+
+    Guarantee:
+        Exact for all finite float64 coordinates.
+    """
+    sign = orient3d_filtered(a, b, c, d)
+    if sign != UNDECIDED:
+        return sign
+    for i in range(3):  # all four in one axis-aligned plane, the common case of man-made shapes
+        if a[i] == b[i] and a[i] == c[i] and a[i] == d[i]:
+            return 0
+    return orient3d_accumulated(a, b, c, d)
+
+
+@wp.func
+def orient2d_accumulated(
+    ax: wp.float64, ay: wp.float64, bx: wp.float64, by: wp.float64, cx: wp.float64, cy: wp.float64
+):
+    """``orient2d`` by exact summation alone."""
+    limbs = wp.zeros(shape=(LIMB_COUNT,), dtype=wp.int64)
+    one = wp.float64(1.0)
+    add_product(limbs, ax, by, one)
+    add_product(limbs, -ax, cy, one)
+    add_product(limbs, bx, cy, one)
+    add_product(limbs, -bx, ay, one)
+    add_product(limbs, cx, ay, one)
+    add_product(limbs, -cx, by, one)
+    return sum_sign(limbs)
+
+
+@wp.func
+def orient2d(a: wp.vec3d, b: wp.vec3d, c: wp.vec3d, axis: wp.int32):
+    """Turn a, b, c seen along ``axis``: 1 counter-clockwise, -1 clockwise, 0 on a line.
+
+    Guarantee:
+        Exact for all finite float64 coordinates.
+    """
+    x = (axis + 1) % 3
+    y = (axis + 2) % 3
+    sign = orient2d_filtered(a[x], a[y], b[x], b[y], c[x], c[y])
+    if sign != UNDECIDED:
+        return sign
+    if (a[x] == b[x] and a[x] == c[x]) or (a[y] == b[y] and a[y] == c[y]):
+        return 0
+    return orient2d_accumulated(a[x], a[y], b[x], b[y], c[x], c[y])

@@ -1,0 +1,1 @@
+"""Bounding volume hierarchies over the faces of a mesh."""

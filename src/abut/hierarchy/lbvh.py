@@ -1,0 +1,144 @@
+"""Build a linear bounding volume hierarchy in one bottom-up pass (Apetrei 2014).
+
+Each leaf climbs; of two siblings the second to arrive goes on with the parent, so that topology
+and boxes come out of one launch. The tree depends on the sorted codes alone, not on who was
+first: the same on every device and with any number of threads.
+"""
+
+import numpy as np
+import warp as wp
+
+from abut.atomics import load_fresh, meet
+from abut.bounds.aabb import fit_aabb
+from abut.hierarchy.morton import morton_order
+from abut.hierarchy.tree import Tree, with_int
+from abut.runtime import launch
+
+wp.set_module_options({"enable_backward": False, "fuse_fp": False})
+
+NOBODY = -1
+FAR_FROM_ZERO = 16.0  # extents; nearer meshes keep the origin 0 and share a frame
+
+
+@wp.func
+def split_height(codes: wp.array[wp.int32], s: wp.int32):
+    """How early leaves s and s + 1 part: the greater, the nearer to the root."""
+    by_code = wp.uint64(wp.uint32(codes[s] ^ codes[s + 1]))
+    return (by_code << wp.uint64(32)) | wp.uint64(wp.uint32(s ^ (s + 1)))
+
+
+@wp.func
+def is_left_child(codes: wp.array[wp.int32], first: wp.int32, last: wp.int32, count: wp.int32):
+    """Whether the node over leaves first..last is its parent's left child."""
+    if first == 0:
+        return True
+    if last == count - 1:
+        return False
+    return split_height(codes, last) < split_height(codes, first - 1)
+
+
+@wp.kernel
+def build_kernel(
+    # in
+    span: wp.vec3i,
+    points: wp.array[wp.vec3d],
+    faces: wp.array[wp.vec3i],
+    origin: wp.vec3d,
+    codes: wp.array[wp.int32],
+    order: wp.array[wp.int32],
+    slots: wp.array[wp.int64],
+    # out
+    nodes_out: wp.array[wp.vec4f],
+    parents_out: wp.array[wp.int32],
+    rights_out: wp.array[wp.int32],
+    root_out: wp.array[wp.int32],
+):
+    """Climb from every leaf, joining siblings. Ropes still hold the last leaf of the node."""
+    count = faces.shape[0]
+    for k in range(span[0] + wp.tid(), span[1], span[2]):
+        index = order[k]
+        face = faces[index]
+        lower, upper = fit_aabb(points[face[0]], points[face[1]], points[face[2]], origin)
+        node = 2 * k
+        first = wp.int32(k)
+        last = wp.int32(k)
+        nodes_out[2 * node] = with_int(lower, index)
+        nodes_out[2 * node + 1] = with_int(upper, last)
+        while first > 0 or last < count - 1:
+            left = is_left_child(codes, first, last, count)
+            split = wp.where(left, last, first - 1)
+            parents_out[node] = 2 * split + 1
+            end = wp.where(left, first, last)
+            found = meet(slots, split, (wp.int64(end) << wp.int64(32)) | wp.int64(node))
+            if found < wp.int64(0):
+                break
+            sibling = wp.int32(found & wp.int64(0x7FFFFFFF))
+            far_end = wp.int32(found >> wp.int64(32))
+            low = load_fresh(nodes_out, 2 * sibling)
+            high = load_fresh(nodes_out, 2 * sibling + 1)
+            lower = wp.min(lower, wp.vec3f(low[0], low[1], low[2]))
+            upper = wp.max(upper, wp.vec3f(high[0], high[1], high[2]))
+            first = wp.where(left, first, far_end)
+            last = wp.where(left, far_end, last)
+            rights_out[split] = wp.where(left, sibling, node)
+            child = wp.where(left, node, sibling)
+            node = 2 * split + 1
+            nodes_out[2 * node] = with_int(lower, child)
+            nodes_out[2 * node + 1] = with_int(upper, last)
+        if first == 0 and last == count - 1:
+            parents_out[node] = -1
+            root_out[0] = node
+
+
+@wp.kernel
+def rope_kernel(
+    # in
+    span: wp.vec3i,
+    rights: wp.array[wp.int32],
+    # out
+    nodes_out: wp.array[wp.vec4f],
+):
+    """Replace the last leaf of each node by the node that follows its subtree."""
+    for node in range(span[0] + wp.tid(), span[1], span[2]):
+        high = nodes_out[2 * node + 1]
+        last = wp.cast(high[3], wp.int32)
+        rope = wp.int32(-1)
+        if last < rights.shape[0]:
+            rope = rights[last]
+        nodes_out[2 * node + 1] = wp.vec4f(high[0], high[1], high[2], wp.cast(rope, wp.float32))
+
+
+def frame_origin(bounds: np.ndarray) -> np.ndarray:
+    """Where float32 boxes are centred: zero, unless that is far away for the size of the mesh."""
+    with np.errstate(over="ignore"):
+        centre = bounds.mean(axis=0)
+    if not np.isfinite(centre).all() or in_frame(np.zeros(3), bounds):
+        return np.zeros(3)
+    return centre
+
+
+def in_frame(origin: np.ndarray, bounds: np.ndarray) -> bool:
+    """Whether float32 about ``origin`` is fine enough for the size of the mesh."""
+    with np.errstate(over="ignore"):
+        return bool(np.abs(bounds - origin).max() <= FAR_FROM_ZERO * (bounds[1] - bounds[0]).max())
+
+
+def build(points: wp.array, faces: wp.array, bounds: np.ndarray) -> Tree:
+    """Build the hierarchy of faces whose vertices lie within ``bounds`` (2, 3)."""
+    device = faces.device
+    count = faces.shape[0]
+    codes, order = morton_order(points, faces, bounds)
+    slots = wp.full(max(count - 1, 1), NOBODY, dtype=wp.int64, device=device)
+    rights = wp.empty(count - 1, dtype=wp.int32, device=device)
+    tree = Tree(
+        nodes=wp.empty(2 * (2 * count - 1), dtype=wp.vec4f, device=device),
+        parents=wp.empty(2 * count - 1, dtype=wp.int32, device=device),
+        root=wp.empty(1, dtype=wp.int32, device=device),
+        arrivals=wp.zeros(max(count - 1, 1), dtype=wp.int32, device=device),
+        origin=frame_origin(bounds),
+        face_count=count,
+    )
+    inputs = [points, faces, wp.vec3d(*tree.origin), codes, order, slots]
+    launch(build_kernel, count, [*inputs, tree.nodes, tree.parents, rights, tree.root], device)
+    launch(rope_kernel, 2 * count - 1, [rights, tree.nodes], device)
+    return tree

@@ -1,0 +1,65 @@
+"""Faces along a space-filling curve: 30-bit Morton codes of their centres, sorted."""
+
+import numpy as np
+import warp as wp
+
+from abut.runtime import launch
+
+wp.set_module_options({"enable_backward": False, "fuse_fp": False})
+
+CELLS = 1024.0  # per axis: 10 bits
+
+
+@wp.func
+def spread_bits(x: wp.int32):
+    """Put two zero bits between the ten low bits of x."""
+    x = (x | (x << 16)) & 0x030000FF
+    x = (x | (x << 8)) & 0x0300F00F
+    x = (x | (x << 4)) & 0x030C30C3
+    return (x | (x << 2)) & 0x09249249
+
+
+@wp.func
+def cell(x: wp.float64):
+    """The cell of a scaled coordinate, held inside the grid."""
+    return wp.int32(wp.clamp(x, wp.float64(0.0), wp.float64(1023.0)))
+
+
+@wp.kernel
+def morton_kernel(
+    # in
+    span: wp.vec3i,
+    points: wp.array[wp.vec3d],
+    faces: wp.array[wp.vec3i],
+    lower: wp.vec3d,
+    scale: wp.float64,
+    # out
+    codes_out: wp.array[wp.int32],
+    order_out: wp.array[wp.int32],
+):
+    """Code of each face's centre in a cubic grid."""
+    for i in range(span[0] + wp.tid(), span[1], span[2]):
+        face = faces[i]
+        centre = (points[face[0]] + points[face[1]] + points[face[2]]) / wp.float64(3.0)
+        at = (centre - lower) * scale
+        x = spread_bits(cell(at[0]))
+        y = spread_bits(cell(at[1]))
+        z = spread_bits(cell(at[2]))
+        codes_out[i] = (x << 2) | (y << 1) | z
+        order_out[i] = i
+
+
+def morton_order(
+    points: wp.array, faces: wp.array, bounds: np.ndarray
+) -> tuple[wp.array, wp.array]:
+    """Sorted codes and the faces in their order; equal codes keep the order of the faces."""
+    count = faces.shape[0]
+    device = faces.device
+    codes = wp.empty(2 * count, dtype=wp.int32, device=device)  # the sort needs room for two
+    order = wp.empty(2 * count, dtype=wp.int32, device=device)
+    extent = float((bounds[1] - bounds[0]).max())
+    scale = CELLS / extent if 0.0 < extent < np.inf and CELLS / extent < np.inf else 0.0
+    args = [points, faces, wp.vec3d(*bounds[0]), wp.float64(scale), codes, order]
+    launch(morton_kernel, count, args, device)
+    wp.utils.radix_sort_pairs(codes, order, count, 0, 30)
+    return codes, order

@@ -1,0 +1,184 @@
+"""Mesh: vertices and triangular faces on one device."""
+
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import warp as wp
+
+from abut.arrays import scalar_dtype, to_plain, to_rows
+from abut.errors import MeshError
+from abut.extent import extent_of
+from abut.runtime import resolve_device
+
+
+class Mesh:
+    """A triangle mesh on one device.
+
+    Coordinates are kept as given (float32 or float64) and are what every exact answer is about.
+    Arrays are shared with the caller where dtype and device allow: after writing into them, call
+    ``deform`` so that hierarchies follow.
+
+    Args:
+        vertices: (n, 3) float32 or float64; finite.
+        faces: (m, 3) integers, indices into ``vertices``.
+        device: Where to keep the mesh; None is the device of ``vertices`` if it is a device
+            array, else the first CUDA device, else the CPU.
+
+    Raises:
+        MeshError: The first offending row is named.
+    """
+
+    vertices: wp.array
+    faces: wp.array
+    parts: np.ndarray | None = None  # first face of each part, and face_count; None: one part
+
+    def __init__(self, vertices: Any, faces: Any, device: Any = None) -> None:
+        vertices, faces = to_plain(vertices), to_plain(faces)
+        if device is None and isinstance(vertices, wp.array):
+            device = vertices.device
+        self.device = resolve_device(device)
+        self.version = 0  # grows with every deform
+        self.held: dict[Any, Any] = {}  # hierarchies and the like, kept by those who make them
+        self.faces = self._checked_faces(faces, vertices)
+        self._take(vertices)
+
+    @classmethod
+    def load(cls, path: Any, device: Any = None) -> "Mesh":
+        """Read a mesh file (whatever trimesh reads); several objects become ``parts``."""
+        from abut.io import load_mesh  # a floor above: files are read in terms of meshes
+
+        return load_mesh(path, device)
+
+    @classmethod
+    def from_trimesh(cls, mesh: Any, device: Any = None) -> "Mesh":
+        """The mesh of a ``trimesh.Trimesh``."""
+        return cls(np.asarray(mesh.vertices), np.asarray(mesh.faces), device)
+
+    def deform(self, vertices: Any) -> None:
+        """Move the vertices; faces stay. Hierarchies are refitted when next asked for."""
+        vertices = to_plain(vertices)
+        if vertices.shape != (self.vertex_count, 3):
+            raise MeshError(
+                f"the mesh has {self.vertex_count} vertices, so deform needs shape "
+                f"({self.vertex_count}, 3), not {tuple(vertices.shape)}."
+            )
+        self._take(vertices)
+        self.version += 1
+
+    def to(self, device: Any) -> "Mesh":
+        """This mesh on another device (itself where it is there already)."""
+        device = resolve_device(device)
+        if device == self.device:
+            return self
+        moved = Mesh(self.vertices.to(device), self.faces.to(device), device)
+        moved.parts = self.parts
+        return moved
+
+    @property
+    def vertex_count(self) -> int:
+        """Number of vertices."""
+        return self.vertices.shape[0]
+
+    @property
+    def face_count(self) -> int:
+        """Number of faces."""
+        return self.faces.shape[0]
+
+    @cached_property
+    def edges(self) -> wp.array:
+        """Unique edges (low, high), in lexicographic order."""
+        return wp.array(self._edge_use[0].astype(np.int32), dtype=wp.vec2i, device=self.device)
+
+    @cached_property
+    def watertight(self) -> bool:
+        """Every edge is shared by exactly two faces."""
+        return self.face_count > 0 and bool((self._edge_use[1] == 2).all())
+
+    @cached_property
+    def oriented(self) -> bool:
+        """Watertight, and neighbouring faces run through their common edge in opposite ways."""
+        return self.watertight and not self._edge_use[2].any()
+
+    @cached_property
+    def _edge_use(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Unique edges; how many faces use each; how much more often upwards than downwards."""
+        faces = self.faces.numpy().astype(np.int64)
+        ends = np.concatenate([faces[:, [0, 1]], faces[:, [1, 2]], faces[:, [2, 0]]])
+        low, high = ends.min(axis=1), ends.max(axis=1)
+        keys, which = np.unique(low * max(self.vertex_count, 1) + high, return_inverse=True)
+        edges = np.stack(np.divmod(keys, max(self.vertex_count, 1)), axis=1)
+        ways = np.where(ends[:, 0] < ends[:, 1], 1, -1)
+        use = np.bincount(which, minlength=len(keys))
+        return edges, use, np.bincount(which, weights=ways, minlength=len(keys))
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Vertices, faces, parts and the device's name; hierarchies are made anew."""
+        return {
+            "vertices": self.vertices.numpy(),
+            "faces": self.faces.numpy(),
+            "parts": self.parts,
+            "device": self.device.alias,
+        }
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        """Go back to the device it was on, or to the CPU where that is missing."""
+        names = [device.alias for device in wp.get_devices()]
+        device = state["device"] if state["device"] in names else "cpu"
+        self.__init__(state["vertices"], state["faces"], device)
+        self.parts = state["parts"]
+
+    def __repr__(self) -> str:
+        """Counts and device."""
+        return f"Mesh({self.vertex_count} vertices, {self.face_count} faces, {self.device})"
+
+    def _take(self, vertices: Any) -> None:
+        """Check vertices and keep them, with their float64 view and bounds."""
+        if len(vertices.shape) != 2 or vertices.shape[1] != 3:
+            raise MeshError(f"vertices must have shape (n, 3), not {tuple(vertices.shape)}.")
+        if isinstance(vertices, np.ndarray) and vertices.dtype.kind in "iu":
+            vertices = vertices.astype(np.float64)
+        kind = scalar_dtype(vertices)
+        if kind not in (np.float32, np.float64):
+            raise MeshError(f"vertices must be float32 or float64, not {kind}.")
+        single = kind == np.float32
+        rows = to_rows(vertices, wp.vec3f if single else wp.vec3d, self.device)
+        points = _widened(rows) if single else rows
+        first_bad, bounds = extent_of(points)
+        if first_bad >= 0:
+            value = rows[first_bad : first_bad + 1].numpy()[0]
+            raise MeshError(f"vertices[{first_bad}] is {value}; coordinates must be finite.")
+        self.vertices = rows
+        self.points = points
+        self.bounds = bounds
+
+    def _checked_faces(self, faces: Any, vertices: Any) -> wp.array:
+        if len(faces.shape) == 1 and faces.shape[0] == 0:
+            faces = np.zeros((0, 3), np.int32)
+        if len(faces.shape) != 2 or faces.shape[1] != 3:
+            raise MeshError(f"faces must have shape (m, 3), not {tuple(faces.shape)}.")
+        if scalar_dtype(faces).kind not in "iu":
+            raise MeshError(f"faces must be integers, not {scalar_dtype(faces)}.")
+        host = faces if isinstance(faces, np.ndarray) else faces.numpy()
+        count = vertices.shape[0]
+        if host.size and (host.min() < 0 or host.max() >= count):
+            row = int(np.argmax(((host < 0) | (host >= count)).any(axis=1)))
+            corner = int(np.argmax((host[row] < 0) | (host[row] >= count)))
+            raise MeshError(
+                f"faces[{row}] refers to vertex {host[row][corner]} but the mesh has {count} "
+                "vertices; reindex the mesh."
+            )
+        if scalar_dtype(faces) != np.int32:
+            faces = host.astype(np.int32)
+        return to_rows(faces, wp.vec3i, self.device)
+
+
+def _widened(vertices: wp.array) -> wp.array:
+    """Float32 coordinates as float64, which is exact."""
+    if vertices.device.is_cpu:
+        return wp.array(
+            vertices.numpy().astype(np.float64), dtype=wp.vec3d, device="cpu", copy=False
+        )
+    points = wp.empty(vertices.shape[0], dtype=wp.vec3d, device=vertices.device)
+    wp.utils.array_cast(vertices, points)
+    return points

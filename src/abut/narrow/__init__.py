@@ -1,0 +1,1 @@
+"""From candidate pairs of faces to the pairs that meet, and where they do."""

@@ -1,0 +1,96 @@
+"""Are points inside a closed mesh? By exact crossings of a ray."""
+
+import warp as wp
+
+from abut.bounds.relative import overlap_across, turned_frame
+from abut.faces import Faces, load_face, move_point
+from abut.geometry.cross_ray_tri import cross_ray_tri
+from abut.hierarchy.tree import TreeView, first_of, is_leaf, load_node, rope_of
+from abut.runtime import launch
+
+wp.set_module_options({"enable_backward": False, "fuse_fp": False, "max_unroll": 0})
+
+
+@wp.func
+def pose_of(side: Faces, pose: wp.int32):
+    """The pose of an operand, the identity where it is not moved."""
+    out = wp.identity(n=4, dtype=wp.float64)
+    if side.pose_count > 0:
+        out = side.poses[wp.min(pose, side.pose_count - 1)]
+    return out
+
+
+@wp.kernel
+def contain_kernel(
+    # in
+    span: wp.vec3i,
+    inner: Faces,
+    outer: Faces,
+    tree: TreeView,
+    anchors: wp.array[wp.int32],
+    wanted: wp.array[wp.int32],
+    oriented: wp.bool,
+    # out
+    contained_out: wp.array[wp.int32],
+):
+    """Shoot a ray from each (wanted pose, anchor vertex of the inner mesh)."""
+    for work in range(span[0] + wp.tid(), span[1], span[2]):
+        pose = wanted[work / anchors.shape[0]]
+        p = inner.points[anchors[work % anchors.shape[0]]]
+        if inner.pose_count > 0:
+            p = move_point(pose_of(inner, pose), p)
+
+        # the ray as a thin box in a frame of its own, long enough to leave the outer mesh
+        motion = pose_of(outer, pose)
+        root = load_node(tree.nodes, tree.root[0])
+        corner = wp.max(wp.abs(root.low), wp.abs(root.high))
+        reach = wp.float64(wp.max(wp.max(corner[0], corner[1]), corner[2]))
+        away = wp.max(wp.abs(move_point(motion, tree.origin) - p))
+        length = wp.float32(wp.float64(2.0) * (away + wp.float64(2.0) * reach))
+        still = wp.identity(n=4, dtype=wp.float64)
+        frame = turned_frame(motion, still, tree.origin, p, reach, wp.float64(length))
+        start = wp.vec4f(0.0)
+        stop = wp.vec4f(length, 0.0, 0.0, 0.0)
+
+        winding = wp.int32(0)
+        crossings = wp.int32(0)
+        node_index = tree.root[0]
+        while node_index >= 0:
+            node = load_node(tree.nodes, node_index)
+            overlap = overlap_across(frame, node.low, node.high, start, stop)
+            if overlap and is_leaf(node_index):
+                way = cross_ray_tri(p, load_face(outer, first_of(node), pose))
+                winding += way
+                crossings += wp.abs(way)
+            node_index = wp.where(
+                overlap and not is_leaf(node_index), first_of(node), rope_of(node)
+            )
+        if (oriented and winding != 0) or (not oriented and crossings % 2 == 1):
+            contained_out[pose] = 1
+
+
+def mark_contained(
+    inner: Faces,
+    outer: Faces,
+    outer_tree: TreeView,
+    anchors: wp.array,
+    wanted: wp.array,
+    oriented: bool,
+    contained: wp.array,
+) -> None:
+    """Set ``contained[pose]`` where a component of ``inner`` lies inside ``outer``.
+
+    Args:
+        inner, outer: Posed meshes whose faces do not meet in the wanted poses.
+        outer_tree: Hierarchy of ``outer``, which must be closed.
+        anchors: A vertex of every component of ``inner``.
+        wanted: Poses to look at.
+        oriented: Count crossings by direction; otherwise by parity.
+        contained: (B,) int32, updated.
+
+    Guarantee:
+        Exact.
+    """
+    count = anchors.shape[0] * wanted.shape[0]
+    args = [inner, outer, outer_tree, anchors, wanted, oriented, contained]
+    launch(contain_kernel, count, args, contained.device, grain=64)

@@ -1,0 +1,44 @@
+"""Where pairs of faces meet."""
+
+import warp as wp
+
+from abut.faces import Faces, load_face
+from abut.geometry.meet_tri_tri import meet_tri_tri
+from abut.runtime import launch
+
+wp.set_module_options({"enable_backward": False, "fuse_fp": False, "max_unroll": 0})
+
+
+@wp.kernel
+def meet_kernel(
+    # in
+    span: wp.vec3i,
+    a: Faces,
+    b: Faces,
+    pairs: wp.array2d[wp.int32],
+    pose: wp.array[wp.int32],
+    # out
+    segments_out: wp.array2d[wp.vec3d],
+    coplanar_out: wp.array[wp.bool],
+):
+    """The segment of each pair."""
+    for i in range(span[0] + wp.tid(), span[1], span[2]):
+        meeting = meet_tri_tri(
+            load_face(a, pairs[i, 0], pose[i]), load_face(b, pairs[i, 1], pose[i])
+        )
+        segments_out[i, 0] = meeting.p
+        segments_out[i, 1] = meeting.q
+        coplanar_out[i] = meeting.coplanar
+
+
+def meeting_segments(
+    a: Faces, b: Faces, pairs: wp.array, pose: wp.array
+) -> tuple[wp.array, wp.array]:
+    """((n, 2, 3) float64 segments, (n,) bool coplanar) of pairs that meet."""
+    device = pairs.device
+    count = pairs.shape[0]
+    segments = wp.zeros((count, 2), dtype=wp.vec3d, device=device)
+    coplanar = wp.zeros(count, dtype=wp.bool, device=device)
+    if count:
+        launch(meet_kernel, count, [a, b, pairs, pose, segments, coplanar], device, grain=256)
+    return segments.view(wp.float64), coplanar

@@ -1,0 +1,45 @@
+"""Poses: rigid motions of operands, one or a batch."""
+
+from typing import Any
+
+import numpy as np
+
+from abut.arrays import to_plain
+from abut.errors import PoseError
+
+RIGID_TOLERANCE = 1e-5  # float32 matrices pass; a scale or shear does not
+
+
+def checked_poses(pose: Any, name: str) -> np.ndarray | None:
+    """``pose`` as (B, 4, 4) float64, or None; refuses what is not a rigid motion."""
+    if pose is None:
+        return None
+    pose = to_plain(pose)
+    pose = np.asarray(pose if isinstance(pose, np.ndarray) else pose.numpy(), dtype=np.float64)
+    if pose.shape[-2:] != (4, 4) or pose.ndim not in (2, 3):
+        raise PoseError(f"{name} must have shape (4, 4) or (B, 4, 4), not {pose.shape}.")
+    poses = np.ascontiguousarray(pose.reshape(-1, 4, 4))
+    if not np.isfinite(poses).all():
+        raise PoseError(f"{name}[{_first(~np.isfinite(poses).all(axis=(1, 2)))}] is not finite.")
+    turn = poses[:, :3, :3]
+    gram = np.einsum("bij,bik->bjk", turn, turn)
+    rigid = np.abs(gram - np.eye(3)).max(axis=(1, 2)) <= RIGID_TOLERANCE
+    rigid &= np.linalg.det(turn) > 0
+    rigid &= (poses[:, 3] == [0, 0, 0, 1]).all(axis=1)
+    if not rigid.all():
+        raise PoseError(
+            f"{name}[{_first(~rigid)}] is not a rigid motion; scale and mirror the mesh instead."
+        )
+    return poses
+
+
+def batch_size(pose_a: Any, pose_b: Any) -> int | None:
+    """B when one of the poses is a batch, None when neither is."""
+    sizes = {np.shape(p)[0] for p in (pose_a, pose_b) if p is not None and np.ndim(p) == 3}
+    if len(sizes) > 1:
+        raise PoseError(f"pose_a and pose_b have {' and '.join(map(str, sorted(sizes)))} poses.")
+    return sizes.pop() if sizes else None
+
+
+def _first(bad: np.ndarray) -> int:
+    return int(np.argmax(bad))

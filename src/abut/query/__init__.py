@@ -1,0 +1,1 @@
+"""The verbs: validate, launch stages in order, wrap arrays."""

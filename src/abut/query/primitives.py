@@ -1,0 +1,83 @@
+"""abut.primitives: the same questions for plain arrays of triangles, one row each."""
+
+from typing import Any
+
+import numpy as np
+import warp as wp
+
+from abut.arrays import scalar_dtype, to_plain
+from abut.errors import DeviceError, MeshError
+from abut.extent import extent_of
+from abut.faces import Faces
+from abut.geometry.common_corners import STRANGERS
+from abut.narrow.classify import classify_queue
+from abut.narrow.settle import settle_queue
+from abut.pairs import KeyLayout, PairQueues
+from abut.runtime import resolve_device
+
+
+def intersect_tri_tri(a: Any, b: Any) -> wp.array:
+    """Does triangle a[i] share a point with triangle b[i]?
+
+    Args:
+        a, b: (n, 3, 3) float32 or float64 arrays, corners along the second axis.
+
+    Returns:
+        (n,) bool, on the device of the arrays (the CPU for NumPy).
+
+    Guarantee:
+        Exact. Triangles are closed; zero-area ones are segments or points.
+    """
+    rows_a, rows_b = _triangles(a, "a"), _triangles(b, "b")
+    if rows_a.device != rows_b.device:
+        raise DeviceError(f"a is on {rows_a.device} but b is on {rows_b.device}.")
+    if rows_a.shape != rows_b.shape:
+        raise MeshError(
+            f"a and b must have as many triangles, not {rows_a.shape[0] // 3} "
+            f"and {rows_b.shape[0] // 3}."
+        )
+    count = rows_a.shape[0] // 3
+    device = rows_a.device
+    if count == 0:
+        return wp.empty(0, dtype=wp.bool, device=device)
+    faces_a, faces_b = _soup(rows_a, count), _soup(rows_b, count)
+    layout = KeyLayout.of(count, count)
+    queues = PairQueues(device, candidates=count, hits=count, undecided=count)
+    row = np.arange(count, dtype=np.int64)
+    queues["candidates"].keys.assign((row << layout.bits_b) | row)
+    queues["candidates"].count.fill_(count)
+    bits = layout.bits
+    hits, undecided = queues["hits"], queues["undecided"]
+    classify_queue(faces_a, faces_b, STRANGERS, bits, queues["candidates"], count, hits, undecided)
+    open_count = queues.count("undecided")
+    settle_queue(faces_a, faces_b, STRANGERS, bits, undecided, open_count, hits)
+    met = np.zeros(count, dtype=bool)
+    met[hits.keys.numpy()[: queues.count("hits")] & ((1 << layout.bits_b) - 1)] = True
+    return wp.array(met, dtype=wp.bool, device=device)
+
+
+def _triangles(data: Any, name: str) -> wp.array:
+    """(n, 3, 3) coordinates as 3 n points."""
+    data = to_plain(data)
+    if len(data.shape) != 3 or tuple(data.shape[1:]) != (3, 3):
+        raise MeshError(f"{name} must have shape (n, 3, 3), not {tuple(data.shape)}.")
+    if scalar_dtype(data).kind not in "fiu":
+        raise MeshError(f"{name} must be numbers, not {scalar_dtype(data)}.")
+    device = data.device if isinstance(data, wp.array) else resolve_device("cpu")
+    host = np.ascontiguousarray(data.numpy() if isinstance(data, wp.array) else data, np.float64)
+    points = wp.array(host.reshape(-1, 3), dtype=wp.vec3d, device=device)
+    bad, _ = extent_of(points)
+    if bad >= 0:
+        raise MeshError(
+            f"{name}[{bad // 3}] has the corner {host.reshape(-1, 3)[bad]}; not finite."
+        )
+    return points
+
+
+def _soup(points: wp.array, count: int) -> Any:
+    """Triangles without shared vertices."""
+    faces = Faces()
+    faces.points = points
+    corners = np.arange(3 * count, dtype=np.int32).reshape(-1, 3)
+    faces.faces = wp.array(corners, dtype=wp.vec3i, device=points.device)
+    return faces

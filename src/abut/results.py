@@ -1,0 +1,81 @@
+"""What queries return: frozen rows of Warp arrays."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import warp as wp
+
+from abut.polylines import join_segments
+
+
+@dataclass(frozen=True, eq=False)
+class Contacts:
+    """Pairs of faces that meet, sorted.
+
+    Attributes:
+        pairs: (n, 2) int32; faces of a and b, or the lower and higher face of one mesh.
+        pose: (n,) int32, the pose of each pair; None where no batch of poses was given.
+        colliding: Whether there is contact; for a batch of B poses a (B,) array.
+        contained: With ``solid=True``, whether no faces meet yet one mesh lies inside the other;
+            like ``colliding``. None otherwise.
+    """
+
+    pairs: wp.array
+    pose: wp.array | None
+    colliding: Any
+    contained: Any = None
+    _meet: Callable[[], tuple[wp.array, wp.array]] | None = field(default=None, repr=False)
+
+    def __len__(self) -> int:
+        """Number of pairs."""
+        return self.pairs.shape[0]
+
+    def __bool__(self) -> bool:
+        """Whether there is any contact."""
+        if isinstance(self.colliding, bool):
+            return self.colliding
+        return bool(self.colliding.numpy().any())
+
+    @property
+    def segments(self) -> wp.array:
+        """(n, 2, 3) float64: the segment in which each pair meets, computed when first asked.
+
+        A point of contact is a segment of length zero. Faces that overlap in a plane meet in an
+        area; theirs is a segment across it.
+        """
+        return self._segments[0]
+
+    @property
+    def coplanar(self) -> wp.array:
+        """(n,) bool: pairs that overlap in a common plane, or in a common line."""
+        return self._segments[1]
+
+    @cached_property
+    def _segments(self) -> tuple[wp.array, wp.array]:
+        assert self._meet is not None
+        return self._meet()
+
+    def curves(self) -> list[np.ndarray]:
+        """The intersection as polylines, each (k, 3): segments joined where faces share an edge.
+
+        Closed curves end with their first point. Coplanar pairs have no curve and are left out.
+        For a batch, call it on the result of a single pose.
+        """
+        segments, coplanar = (array.numpy() for array in self._segments)
+        return join_segments(segments[~coplanar])
+
+    def numpy(self) -> dict[str, np.ndarray]:
+        """The rows as plain NumPy arrays."""
+        out = {"pairs": self.pairs.numpy(), "colliding": _plain(self.colliding)}
+        if self.pose is not None:
+            out["pose"] = self.pose.numpy()
+        if self.contained is not None:
+            out["contained"] = _plain(self.contained)
+        return out
+
+
+def _plain(value: Any) -> np.ndarray:
+    return value.numpy() if isinstance(value, wp.array) else np.asarray(value)

@@ -1,0 +1,1 @@
+"""Descend hierarchies to the pairs of faces that may meet."""

@@ -1,0 +1,127 @@
+"""Slow truth in rational arithmetic, written independently of the library.
+
+Two triangles, as convex hulls of three points, are compared through the linear programme that
+their definition is: is there a point in both? Solved by clipping in exact fractions.
+"""
+
+from fractions import Fraction
+
+
+def sign(x):
+    """-1, 0 or 1."""
+    return (x > 0) - (x < 0)
+
+
+def exact(points):
+    """Points of floats as tuples of fractions."""
+    return [tuple(Fraction(float(x)) for x in p) for p in points]
+
+
+def sub(p, q):
+    """P - q."""
+    return tuple(x - y for x, y in zip(p, q, strict=True))
+
+
+def dot(p, q):
+    """Inner product."""
+    return sum(x * y for x, y in zip(p, q, strict=True))
+
+
+def cross(p, q):
+    """Vector product."""
+    return (
+        p[1] * q[2] - p[2] * q[1],
+        p[2] * q[0] - p[0] * q[2],
+        p[0] * q[1] - p[1] * q[0],
+    )
+
+
+def orient3d(a, b, c, d):
+    """Sign of the volume of a, b, c, d."""
+    a, b, c, d = exact([a, b, c, d])
+    return sign(dot(cross(sub(b, a), sub(c, a)), sub(d, a)))
+
+
+def orient2d(a, b, c):
+    """Sign of the area of a, b, c."""
+    a, b, c = exact([a, b, c])
+    u, v = sub(b, a), sub(c, a)
+    return sign(u[0] * v[1] - u[1] * v[0])
+
+
+def clip(polygon, normal, offset):
+    """Part of a convex polygon (or segment, or point) where dot(normal, x) <= offset."""
+    kept = []
+    for k, p in enumerate(polygon):
+        q = polygon[(k + 1) % len(polygon)]
+        fp, fq = dot(normal, p) - offset, dot(normal, q) - offset
+        if fp <= 0:
+            kept.append(p)
+        if fp * fq < 0:
+            t = fp / (fp - fq)
+            kept.append(tuple(x + t * (y - x) for x, y in zip(p, q, strict=True)))
+    return list(dict.fromkeys(kept))
+
+
+def half_spaces(triangle):
+    """Half-spaces (normal, offset) whose intersection is the closed triangle, segment or point."""
+    a, b, c = triangle
+    normal = cross(sub(b, a), sub(c, a))
+    if any(normal):
+        yield normal, dot(normal, a)
+        yield tuple(-x for x in normal), -dot(normal, a)
+        for p, q in ((a, b), (b, c), (c, a)):
+            outward = cross(sub(q, p), normal)
+            yield outward, dot(outward, p)
+        return
+    ends = max(((p, q) for p in triangle for q in triangle), key=lambda e: dot(sub(*e), sub(*e)))
+    p, q = ends
+    axis = sub(q, p)
+    if any(axis):
+        for e in ((1, 0, 0), (0, 1, 0), (0, 0, 1)):  # the line, as planes through it
+            n = cross(axis, e)
+            if any(n):
+                yield n, dot(n, p)
+                yield tuple(-x for x in n), -dot(n, p)
+        yield axis, dot(axis, q)
+        yield tuple(-x for x in axis), -dot(axis, p)
+        return
+    for k in range(3):
+        e = tuple(Fraction(int(i == k)) for i in range(3))
+        yield e, p[k]
+        yield tuple(-x for x in e), -p[k]
+
+
+def common_part(a, b):
+    """Corners of the intersection of two closed triangles, exact; empty when they are apart."""
+    polygon = list(dict.fromkeys(exact(a)))
+    for normal, offset in half_spaces(exact(b)):
+        if not polygon:
+            return []
+        polygon = clip(polygon, normal, offset)
+    return polygon
+
+
+def intersect_tri_tri(a, b):
+    """Do two closed triangles share a point?"""
+    return bool(common_part(a, b))
+
+
+def intersect_neighbours(a, b):
+    """Do two faces of one mesh, welded by position, meet beyond what they share?"""
+    corners_a, corners_b = set(exact(a)), set(exact(b))
+    if corners_a == corners_b:
+        return True
+    shared = corners_a & corners_b
+    part = common_part(a, b)
+    if len(shared) == 0:
+        return bool(part)
+    if len(shared) == 1:
+        return any(p not in shared for p in part)
+    u, v = shared
+    axis = sub(v, u)
+    for p in part:
+        w = sub(p, u)
+        if any(cross(axis, w)) or not 0 <= dot(axis, w) <= dot(axis, axis):
+            return True
+    return False
