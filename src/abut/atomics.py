@@ -12,29 +12,34 @@ import warp as wp
     // One atomic for all lanes that arrive together.
     const unsigned lanes = __activemask();
     const int leader = __ffs(lanes) - 1;
-    unsigned lane;
+    int lane;
     asm volatile("mov.u32 %0, %%laneid;" : "=r"(lane));
+    int before = 0, total = 0;
+    for (unsigned left = lanes; left; left &= left - 1) {
+        const int source = __ffs(left) - 1;
+        const int theirs = __shfl_sync(lanes, amount, source);
+        before += source < lane ? theirs : 0;
+        total += theirs;
+    }
     unsigned long long base = 0;
     if (lane == leader)
-        base = atomicAdd((unsigned long long*)counter.data, (unsigned long long)__popc(lanes));
-    base = __shfl_sync(lanes, base, leader);
-    return (int64_t)base + __popc(lanes & ((1u << lane) - 1u));
+        base = atomicAdd((unsigned long long*)counter.data, (unsigned long long)total);
+    return (int64_t)__shfl_sync(lanes, base, leader) + before;
 #else
-    return __atomic_fetch_add(counter.data, (int64_t)1, __ATOMIC_RELAXED);
+    return __atomic_fetch_add(counter.data, (int64_t)amount, __ATOMIC_RELAXED);
 #endif
 """)
-def next_slot(counter: wp.array[wp.int64]) -> wp.int64:
-    """Add one to ``counter[0]``; returns the value before."""
+def reserve(counter: wp.array[wp.int64], amount: wp.int32) -> wp.int64:
+    """Add ``amount`` to ``counter[0]``; returns the value before."""
     ...
 
 
 @wp.func_native("""
 #if defined(__CUDA_ARCH__)
-    __threadfence();
-    auto* slot = (unsigned long long*)slots.data + i;
-    const int64_t before = (int64_t)atomicExch(slot, (unsigned long long)value);
-    __threadfence();
-    return before;
+    unsigned long long before;
+    asm volatile("atom.release.gpu.global.exch.b64 %0, [%1], %2;"
+                 : "=l"(before) : "l"(slots.data + i), "l"(value) : "memory");
+    return (int64_t)before;
 #else
     return __atomic_exchange_n(&slots.data[i], value, __ATOMIC_ACQ_REL);
 #endif
@@ -92,9 +97,9 @@ def lower_to(values: wp.array[wp.int64], i: wp.int32, value: wp.int64) -> wp.int
 
 @wp.func_native("""
 #if defined(__CUDA_ARCH__)
-    __threadfence();
-    const int before = atomicAdd(&slots.data[i], 1);
-    __threadfence();
+    int before;
+    asm volatile("atom.release.gpu.global.add.u32 %0, [%1], 1;"
+                 : "=r"(before) : "l"(slots.data + i) : "memory");
     return before;
 #else
     return __atomic_fetch_add(&slots.data[i], 1, __ATOMIC_ACQ_REL);

@@ -5,8 +5,6 @@ from typing import Any
 import numpy as np
 import warp as wp
 
-from abut.mesh import Mesh
-
 
 @wp.struct
 class Faces:
@@ -43,12 +41,12 @@ def load_face(side: Faces, face: wp.int32, pose: wp.int32):
     return wp.matrix_from_rows(p0, p1, p2)
 
 
-def posed_faces(mesh: Mesh, poses: np.ndarray | None = None) -> Any:
-    """The struct to pass to kernels; ``poses`` is (B, 4, 4) or None."""
+def posed_faces(points: wp.array, faces: wp.array, poses: np.ndarray | None = None) -> Any:
+    """The struct to pass to kernels; ``poses`` is (B, 4, 4) float64 or None."""
     view = Faces()
-    view.points = mesh.points
-    view.faces = mesh.faces
+    view.points = points
+    view.faces = faces
     if poses is not None:
-        view.poses = wp.array(poses, dtype=wp.mat44d, device=mesh.device)
+        view.poses = wp.array(poses, dtype=wp.mat44d, device=points.device)
         view.pose_count = len(poses)
     return view

@@ -10,11 +10,13 @@ from typing import Any
 import numpy as np
 import warp as wp
 
-from abut.atomics import next_slot
+from abut.atomics import reserve
 from abut.errors import CapacityError
 from abut.runtime import EVERYTHING, launch
 
 wp.set_module_options({"enable_backward": False, "fuse_fp": False})
+
+BLOCK = wp.constant(16)  # pairs a thread gathers before it asks for room
 
 
 @wp.struct
@@ -28,9 +30,18 @@ class PairQueue:
 @wp.func
 def push_pair(queue: PairQueue, key: wp.int64):
     """Append a key. When full, only the count grows, so that the host can retry."""
-    slot = next_slot(queue.count)
+    slot = reserve(queue.count, 1)
     if slot < wp.int64(queue.keys.shape[0]):
         queue.keys[wp.int32(slot)] = key
+
+
+@wp.func
+def push_block(queue: PairQueue, block: wp.array[wp.int64], held: wp.int32):
+    """Append the first ``held`` keys of a block, for one atomic in place of many."""
+    slot = reserve(queue.count, held)
+    for i in range(held):
+        if slot + wp.int64(i) < wp.int64(queue.keys.shape[0]):
+            queue.keys[wp.int32(slot) + i] = block[i]
 
 
 @wp.func
@@ -45,12 +56,16 @@ class PairQueues:
 
     def __init__(self, device: wp.Device, **capacities: int) -> None:
         self.device = device
+        self.generation = 0  # grows when a queue has moved, so that recorded launches are renewed
         self.counts = wp.zeros(len(capacities), dtype=wp.int64, device=device)
         self.queues: dict[str, Any] = {}
         for slot, (name, capacity) in enumerate(capacities.items()):
             self.queues[name] = PairQueue()
             self.queues[name].count = self.counts[slot : slot + 1]
             self._make_room(name, capacity)
+        pinned = device.is_cuda
+        self._host = wp.zeros_like(self.counts, device="cpu", pinned=pinned) if pinned else None
+        self._view = (self._host if self._host is not None else self.counts).numpy()
 
     def __getitem__(self, name: str) -> Any:
         """The queue to pass to kernels."""
@@ -58,20 +73,26 @@ class PairQueues:
 
     def clear(self) -> None:
         """Forget all keys."""
-        self.counts.zero_()
+        if self._host is None:
+            self._view[:] = 0
+        else:
+            self.counts.zero_()
 
-    def count(self, name: str) -> int:
-        """Keys pushed, those that found no room included. Waits for the device."""
-        return int(self.counts.numpy()[list(self.queues).index(name)])
+    def read(self) -> dict[str, int]:
+        """Keys pushed to each queue, those that found no room included. Waits for the device."""
+        if self._host is not None:
+            wp.copy(self._host, self.counts)
+            wp.synchronize_stream(self.device)
+        return dict(zip(self.queues, self._view.tolist(), strict=True))
 
-    def all_fit(self) -> bool:
-        """Whether every key found room; queues that were too small grow to the size needed."""
-        fit = True
-        for (name, queue), count in zip(self.queues.items(), self.counts.numpy(), strict=True):
-            if count > queue.keys.shape[0]:
-                self._make_room(name, int(count))
-                fit = False
-        return fit
+    def make_room(self, counts: dict[str, int]) -> bool:
+        """Let queues grow to at least these counts; False when all had room already."""
+        grown = False
+        for name, count in counts.items():
+            if count > self.queues[name].keys.shape[0]:
+                self._make_room(name, count)
+                grown = True
+        return grown
 
     def _make_room(self, name: str, capacity: int) -> None:
         if capacity > EVERYTHING:
@@ -82,6 +103,7 @@ class PairQueues:
             size = 8 * capacity
             raise CapacityError(f"{capacity} pairs need {size} bytes on {self.device}.") from error
         self.queues[name].keys = keys
+        self.generation += 1
 
 
 @dataclass(frozen=True)
@@ -144,29 +166,38 @@ def unpack_kernel(
     pose_out: wp.array[wp.int32],
     pairs_out: wp.array2d[wp.int32],
 ):
-    """Keys to rows."""
+    """Keys to rows; poses only where there is room for them."""
     for i in range(span[0] + wp.tid(), span[1], span[2]):
         row = unpack_pair(keys[i], bits)
-        pose_out[i] = row[0]
         pairs_out[i, 0] = row[1]
         pairs_out[i, 1] = row[2]
+        if pose_out.shape[0] > 0:
+            pose_out[i] = row[0]
 
 
-def to_rows(keys: wp.array, layout: KeyLayout) -> tuple[wp.array, wp.array]:
-    """(pose (n,), pairs (n, 2)) int32 of sorted keys, on their device."""
+def to_rows(keys: Any, layout: KeyLayout, posed: bool) -> tuple[wp.array, wp.array | None]:
+    """((n, 2) pairs, (n,) poses if ``posed``) int32 of keys: NumPy's, or of a CUDA device."""
+    if isinstance(keys, np.ndarray):
+        pairs = np.empty((len(keys), 2), dtype=np.int32)
+        pairs[:, 0] = (keys >> layout.bits_b) & ((1 << layout.bits_a) - 1)
+        pairs[:, 1] = keys & ((1 << layout.bits_b) - 1)
+        pose = wp.array((keys >> layout.width).astype(np.int32), device="cpu") if posed else None
+        return wp.array(pairs, device="cpu", copy=False), pose
     count = keys.shape[0]
-    pose = wp.empty(count, dtype=wp.int32, device=keys.device)
     pairs = wp.empty((count, 2), dtype=wp.int32, device=keys.device)
+    pose = wp.empty(count if posed else 0, dtype=wp.int32, device=keys.device)
     launch(unpack_kernel, count, [keys, layout.bits, pose, pairs], keys.device)
-    return pose, pairs
+    return pairs, pose if posed else None
 
 
-def sorted_keys(keys: wp.array, count: int) -> wp.array:
-    """The first ``count`` keys in ascending order."""
+def sorted_keys(keys: wp.array, count: int, width: int) -> Any:
+    """The first ``count`` keys, of ``width`` bits, ascending: NumPy's, or on the device."""
     if keys.device.is_cpu:
-        return wp.array(np.sort(keys.numpy()[:count]), dtype=wp.int64, device="cpu", copy=False)
+        return np.sort(keys.numpy()[:count])
+    if count == 0:
+        return wp.empty(0, dtype=wp.int64, device=keys.device)
     room = wp.empty(2 * count, dtype=wp.int64, device=keys.device)
     wp.copy(room, keys, count=count)
     idle = wp.empty(2 * count, dtype=wp.int32, device=keys.device)
-    wp.utils.radix_sort_pairs(room, idle, count)
+    wp.utils.radix_sort_pairs(room, idle, count, 0, width)
     return room[:count]

@@ -8,6 +8,7 @@ from abut.arrays import to_plain
 from abut.errors import PoseError
 
 RIGID_TOLERANCE = 1e-5  # float32 matrices pass; a scale or shear does not
+_LAST_ROW = np.array([0.0, 0.0, 0.0, 1.0])
 
 
 def checked_poses(pose: Any, name: str) -> np.ndarray | None:
@@ -15,22 +16,21 @@ def checked_poses(pose: Any, name: str) -> np.ndarray | None:
     if pose is None:
         return None
     pose = to_plain(pose)
-    pose = np.asarray(pose if isinstance(pose, np.ndarray) else pose.numpy(), dtype=np.float64)
+    pose = np.array(pose if isinstance(pose, np.ndarray) else pose.numpy(), dtype=np.float64)
     if pose.shape[-2:] != (4, 4) or pose.ndim not in (2, 3):
         raise PoseError(f"{name} must have shape (4, 4) or (B, 4, 4), not {pose.shape}.")
-    poses = np.ascontiguousarray(pose.reshape(-1, 4, 4))
-    if not np.isfinite(poses).all():
-        raise PoseError(f"{name}[{_first(~np.isfinite(poses).all(axis=(1, 2)))}] is not finite.")
+    poses = pose.reshape(-1, 4, 4)
     turn = poses[:, :3, :3]
-    gram = np.einsum("bij,bik->bjk", turn, turn)
-    rigid = np.abs(gram - np.eye(3)).max(axis=(1, 2)) <= RIGID_TOLERANCE
-    rigid &= np.linalg.det(turn) > 0
-    rigid &= (poses[:, 3] == [0, 0, 0, 1]).all(axis=1)
-    if not rigid.all():
-        raise PoseError(
-            f"{name}[{_first(~rigid)}] is not a rigid motion; scale and mirror the mesh instead."
-        )
-    return poses
+    skew = np.abs(turn.transpose(0, 2, 1) @ turn - np.eye(3)).max(axis=(1, 2))
+    mirrored = np.einsum("bi,bi->b", np.cross(turn[:, 0], turn[:, 1]), turn[:, 2]) < 0
+    rigid = (skew <= RIGID_TOLERANCE) & ~mirrored & np.isfinite(poses[:, :3, 3]).all(axis=1)
+    rigid &= (poses[:, 3] == _LAST_ROW).all(axis=1)
+    if rigid.all():
+        return poses
+    first = int(np.argmin(rigid))
+    if not np.isfinite(poses[first]).all():
+        raise PoseError(f"{name}[{first}] is not finite.")
+    raise PoseError(f"{name}[{first}] is not a rigid motion; scale and mirror the mesh instead.")
 
 
 def batch_size(pose_a: Any, pose_b: Any) -> int | None:
@@ -39,7 +39,3 @@ def batch_size(pose_a: Any, pose_b: Any) -> int | None:
     if len(sizes) > 1:
         raise PoseError(f"pose_a and pose_b have {' and '.join(map(str, sorted(sizes)))} poses.")
     return sizes.pop() if sizes else None
-
-
-def _first(bad: np.ndarray) -> int:
-    return int(np.argmax(bad))

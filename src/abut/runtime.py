@@ -6,8 +6,9 @@ import threading
 import time
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from functools import cache
+from itertools import pairwise
 from typing import Any
 
 import warp as wp
@@ -18,7 +19,7 @@ log = logging.getLogger("abut")
 
 NOTICE_AFTER_S = 0.5
 SLICES_PER_THREAD = 4  # uneven slices even out
-CUDA_THREADS = 1 << 17  # enough to fill any current GPU; kernels stride over the rest
+CUDA_THREADS = 1 << 17  # enough to fill any current GPU
 EVERYTHING = 2**31 - 1
 
 _loaded: set[tuple[int, str]] = set()
@@ -66,33 +67,67 @@ def _pool(threads: int) -> ThreadPoolExecutor:
     return ThreadPoolExecutor(threads, thread_name_prefix="abut")
 
 
+class Task:
+    """A kernel over ``range(count)``, prepared once and run any number of times.
+
+    The kernel's first parameter is a span (first, stop, step): thread t handles first + t,
+    first + t + step, … below stop. On CUDA one launch covers everything; where the count is not
+    known on the host (``EVERYTHING``), a fixed number of threads strides over it. On the CPU,
+    where Warp runs a launch on one thread, slices of at least ``grain`` items share the work.
+    """
+
+    def __init__(
+        self,
+        kernel: wp.Kernel,
+        count: int,
+        args: Sequence[Any],
+        device: wp.Device,
+        *,
+        grain: int = 4096,
+    ) -> None:
+        _load(kernel, device)
+        if device.is_cuda:
+            threads = count if count < EVERYTHING else CUDA_THREADS
+            spans = [(0, count, threads)] if count else []
+        else:
+            threads = 1
+            slices = min(thread_count() * SLICES_PER_THREAD, count // grain)
+            slices = max(slices, 1) if thread_count() > 1 else 1
+            edges = [count * s // slices for s in range(slices + 1)]
+            spans = [(start, stop, 1) for start, stop in pairwise(edges)]
+        self.slices = [
+            wp.launch(kernel, threads, [wp.vec3i(*s), *args], device=device, record_cmd=True)
+            for s in spans
+        ]
+
+    def run(self) -> None:
+        """Launch all slices and, on the CPU, wait for them."""
+        if len(self.slices) == 1:
+            self.slices[0].launch()
+        elif self.slices:
+            _run_together(self.slices)
+
+
+def _run_together(slices: Sequence[Any]) -> None:
+    """Run slices on this thread and on those of the pool that are free in time."""
+    queue = iter(slices)  # taking the next one is atomic
+
+    def work() -> None:
+        for piece in queue:
+            piece.launch()
+
+    helpers = [_pool(thread_count()).submit(work) for _ in range(thread_count() - 1)]
+    work()
+    for helper in helpers:
+        if not helper.cancel():
+            helper.result()
+
+
 def launch(
     kernel: wp.Kernel, count: int, args: Sequence[Any], device: wp.Device, *, grain: int = 4096
 ) -> None:
-    """Run a kernel over ``range(count)``.
-
-    The kernel's first parameter is a span (first, stop, step): thread t handles first + t,
-    first + t + step, … below stop. On CUDA one launch strides over everything. On the CPU, where
-    Warp runs a launch on one thread, slices of at least ``grain`` items go to a thread pool.
-    """
-    _load(kernel, device)
-    if device.is_cuda:
-        threads = min(count, CUDA_THREADS)
-        if threads > 0:
-            wp.launch(kernel, threads, [wp.vec3i(0, count, threads), *args], device=device)
-        return
-    threads = thread_count()
-    slices = min(threads * SLICES_PER_THREAD, count // grain) if threads > 1 else 1
-    if slices <= 1:
-        wp.launch(kernel, 1, [wp.vec3i(0, count, 1), *args], device=device)
-        return
-    edges = [count * s // slices for s in range(slices + 1)]
-
-    def run(s: int) -> None:
-        span = wp.vec3i(edges[s], edges[s + 1], 1)
-        wp.launch(kernel, 1, [span, *args], device=device)
-
-    list(_pool(threads).map(run, range(slices)))
+    """Run a kernel over ``range(count)`` once; see Task."""
+    Task(kernel, count, args, device, grain=grain).run()
 
 
 def _load(kernel: wp.Kernel, device: wp.Device) -> None:
@@ -130,6 +165,7 @@ class StageTimer:
 
 
 _timer: StageTimer | None = None
+_NO_STAGE = nullcontext()
 
 
 @contextmanager
@@ -143,12 +179,14 @@ def recording() -> Iterator[StageTimer]:
         _timer = outer
 
 
-@contextmanager
-def stage(name: str, device: wp.Device) -> Iterator[None]:
+def stage(name: str, device: wp.Device) -> AbstractContextManager[None]:
     """Attribute the time of the block to ``name`` while a recording is on."""
-    if _timer is None:
-        yield
-        return
+    return _NO_STAGE if _timer is None else _stage(name, device)
+
+
+@contextmanager
+def _stage(name: str, device: wp.Device) -> Iterator[None]:
+    assert _timer is not None
     wp.synchronize_device(device)
     start = time.perf_counter()
     yield

@@ -1,198 +1,254 @@
 """Do two closed triangles share a point? Exact for every finite input, whatever its shape.
 
 Two triangles meet exactly when an edge of one meets the other; a triangle of zero area is the
-union of its edges. So all comes down to a segment against a triangle, decided by orientation
-signs alone. Slow and rare: only pairs that ``intersect_tri_tri`` left undecided come here.
+union of its edges. So all comes down to a segment against a triangle, decided by the signs in an
+orientation table. Rare: only pairs that ``intersect_tri_tri`` left undecided come here.
+
+Corners are numbered: 0, 1, 2 of the first triangle, 3, 4, 5 of the second.
 """
 
 import warp as wp
 
-from abut.geometry.common_corners import (
-    corner_first,
-    edge_first,
-    first_common,
-    same_corners,
-    without,
-)
-from abut.geometry.predicates import orient2d, orient3d
+from abut.geometry.common_corners import first_common, same_corners, without
+from abut.geometry.orientation_table import TABLE_SIZE, axis_across, fill_table, side, turn
 
 
 @wp.func
-def projection_axis(p: wp.vec3d, q: wp.vec3d, r: wp.vec3d):
-    """An axis along which p, q, r are not seen on one line, or -1 when they are on one."""
-    found = wp.int32(-1)
-    for axis in range(3):
-        if found < 0:
-            if orient2d(p, q, r, axis) != 0:
-                found = axis
-    return found
+def same_point(points: wp.array[wp.vec3d], table: wp.array[wp.int32], i: wp.int32, j: wp.int32):
+    """Are two corners at one position?"""
+    return points[i] == points[j]
 
 
 @wp.func
-def between(p: wp.vec3d, q: wp.vec3d, r: wp.vec3d):
-    """True when r is in the box of p, q: for r on their line, when r is on the segment."""
-    return wp.min(p, q) == wp.min(wp.min(p, q), r) and wp.max(p, q) == wp.max(wp.max(p, q), r)
+def between(
+    points: wp.array[wp.vec3d], table: wp.array[wp.int32], i: wp.int32, j: wp.int32, k: wp.int32
+):
+    """Is k in the box of i and j? For k on their line: is it on the segment?"""
+    p = points[i]
+    q = points[j]
+    r = points[k]
+    low = wp.min(p, q)
+    high = wp.max(p, q)
+    return wp.min(low, r) == low and wp.max(high, r) == high
 
 
 @wp.func
-def segments_meet_in_plane(p: wp.vec3d, q: wp.vec3d, r: wp.vec3d, s: wp.vec3d, axis: wp.int32):
-    """Do the closed segments pq, rs of one plane meet? ``axis`` must not lie in that plane."""
-    r_side = orient2d(p, q, r, axis)
-    s_side = orient2d(p, q, s, axis)
-    p_side = orient2d(r, s, p, axis)
-    q_side = orient2d(r, s, q, axis)
-    if r_side * s_side < 0 and p_side * q_side < 0:
-        return True
-    if r_side == 0 and between(p, q, r):
-        return True
-    if s_side == 0 and between(p, q, s):
-        return True
-    if p_side == 0 and between(r, s, p):
-        return True
-    return q_side == 0 and between(r, s, q)
-
-
-@wp.func
-def segments_meet(p: wp.vec3d, q: wp.vec3d, r: wp.vec3d, s: wp.vec3d):
-    """Do the closed segments pq and rs share a point?"""
-    if orient3d(p, q, r, s) != 0:
+def segments_meet(
+    points: wp.array[wp.vec3d],
+    table: wp.array[wp.int32],
+    i: wp.int32,
+    j: wp.int32,
+    k: wp.int32,
+    m: wp.int32,
+):
+    """Do the closed segments i j and k m share a point?"""
+    if side(table, i, j, k, m) != 0:
         return False
-    axis = projection_axis(p, q, r)
-    if axis < 0:
-        axis = projection_axis(p, q, s)
-    if axis < 0:
-        axis = projection_axis(r, s, p)
-    if axis < 0:
-        axis = projection_axis(r, s, q)
+    axis = wp.max(axis_across(table, i, j, k), axis_across(table, i, j, m))
+    axis = wp.max(axis, axis_across(table, k, m, i))
+    axis = wp.max(axis, axis_across(table, k, m, j))
     if axis < 0:  # all on one line
-        return between(p, q, r) or between(p, q, s) or between(r, s, p) or between(r, s, q)
-    return segments_meet_in_plane(p, q, r, s, axis)
+        return (
+            between(points, table, i, j, k)
+            or between(points, table, i, j, m)
+            or between(points, table, k, m, i)
+        )
+    k_side = turn(table, axis, i, j, k)
+    m_side = turn(table, axis, i, j, m)
+    i_side = turn(table, axis, k, m, i)
+    j_side = turn(table, axis, k, m, j)
+    if k_side * m_side < 0 and i_side * j_side < 0:
+        return True
+    if (k_side == 0 and between(points, table, i, j, k)) or (
+        m_side == 0 and between(points, table, i, j, m)
+    ):
+        return True
+    return (i_side == 0 and between(points, table, k, m, i)) or (
+        j_side == 0 and between(points, table, k, m, j)
+    )
 
 
 @wp.func
-def segment_meets_edges(p: wp.vec3d, q: wp.vec3d, t: wp.mat33d):
-    """Does the segment meet one of the three edges of ``t``?"""
+def segment_meets_edges(
+    points: wp.array[wp.vec3d], table: wp.array[wp.int32], i: wp.int32, j: wp.int32, t: wp.int32
+):
+    """Does the segment i j meet an edge of the triangle t, t + 1, t + 2?"""
     meets = wp.bool(False)
-    for i in range(3):
+    for k in range(3):
         if not meets:
-            meets = segments_meet(p, q, t[i], t[(i + 1) % 3])
+            meets = segments_meet(points, table, i, j, t + k, t + (k + 1) % 3)
     return meets
 
 
 @wp.func
-def inside_in_plane(p: wp.vec3d, t: wp.mat33d, axis: wp.int32):
-    """Is p, a point of the plane of ``t``, in the closed triangle?"""
-    s0 = orient2d(t[0], t[1], p, axis)
-    s1 = orient2d(t[1], t[2], p, axis)
-    s2 = orient2d(t[2], t[0], p, axis)
+def all_one_way(s0: wp.int32, s1: wp.int32, s2: wp.int32):
+    """No two of three signs are opposite."""
     return wp.min(wp.min(s0, s1), s2) >= 0 or wp.max(wp.max(s0, s1), s2) <= 0
 
 
 @wp.func
-def segment_meets_tri(p: wp.vec3d, q: wp.vec3d, t: wp.mat33d):
-    """Does the closed segment pq (a point when p = q) meet the closed triangle ``t``?"""
-    axis = projection_axis(t[0], t[1], t[2])
+def point_in_tri(points: wp.array[wp.vec3d], table: wp.array[wp.int32], i: wp.int32, t: wp.int32):
+    """Is corner i in the closed triangle t, t + 1, t + 2?"""
+    axis = axis_across(table, t, t + 1, t + 2)
     if axis < 0:
-        return segment_meets_edges(p, q, t)
-    p_side = orient3d(t[0], t[1], t[2], p)
-    q_side = orient3d(t[0], t[1], t[2], q)
-    if p_side * q_side > 0:
+        return segment_meets_edges(points, table, i, i, t)
+    if side(table, t, t + 1, t + 2, i) != 0:
         return False
-    if p_side == 0 and inside_in_plane(p, t, axis):
-        return True
-    if q_side == 0 and inside_in_plane(q, t, axis):
-        return True
-    if p_side == 0 and q_side == 0:
-        return segment_meets_edges(p, q, t)
-    if p_side == 0 or q_side == 0:
-        return False
-    s0 = orient3d(p, q, t[0], t[1])
-    s1 = orient3d(p, q, t[1], t[2])
-    s2 = orient3d(p, q, t[2], t[0])
-    return wp.min(wp.min(s0, s1), s2) >= 0 or wp.max(wp.max(s0, s1), s2) <= 0
+    return all_one_way(
+        turn(table, axis, t, t + 1, i),
+        turn(table, axis, t + 1, t + 2, i),
+        turn(table, axis, t + 2, t, i),
+    )
 
 
 @wp.func
-def intersect_tri_tri_exact(a: wp.mat33d, b: wp.mat33d):
-    """Do the closed triangles share a point?
+def segment_meets_tri(
+    points: wp.array[wp.vec3d], table: wp.array[wp.int32], i: wp.int32, j: wp.int32, t: wp.int32
+):
+    """Does the closed segment i j meet the closed triangle t, t + 1, t + 2?"""
+    i_side = side(table, t, t + 1, t + 2, i)
+    j_side = side(table, t, t + 1, t + 2, j)
+    if i_side * j_side > 0:
+        return False
+    if i_side * j_side < 0:
+        return all_one_way(
+            side(table, i, j, t, t + 1),
+            side(table, i, j, t + 1, t + 2),
+            side(table, i, j, t + 2, t),
+        )
+    if point_in_tri(points, table, i, t) or point_in_tri(points, table, j, t):
+        return True
+    return i_side == 0 and j_side == 0 and segment_meets_edges(points, table, i, j, t)
 
-    Guarantee:
-        Exact for all finite coordinates; zero-area faces are segments or points.
-    """
+
+@wp.func
+def triangles_meet(points: wp.array[wp.vec3d], table: wp.array[wp.int32]):
+    """Do the two triangles share a point?"""
     meets = wp.bool(False)
-    for i in range(3):
+    for k in range(6):
         if not meets:
-            meets = segment_meets_tri(a[i], a[(i + 1) % 3], b)
-        if not meets:
-            meets = segment_meets_tri(b[i], b[(i + 1) % 3], a)
+            t = wp.where(k < 3, 0, 3)
+            meets = segment_meets_tri(points, table, k, t + (k + 1) % 3, 3 - t)
     return meets
 
 
 @wp.func
-def rays_overlap(origin: wp.vec3d, p: wp.vec3d, q: wp.vec3d):
-    """Do the segments from ``origin`` to p and to q share more than ``origin``?"""
-    if projection_axis(origin, p, q) >= 0:
-        return False
+def rays_overlap(
+    points: wp.array[wp.vec3d],
+    table: wp.array[wp.int32],
+    origin: wp.int32,
+    i: wp.int32,
+    j: wp.int32,
+):
+    """Do the segments from ``origin`` to i and to j share more than ``origin``?"""
+    p = points[i] - points[origin]
+    q = points[j] - points[origin]
     overlap = wp.bool(False)
-    for i in range(3):
-        if (p[i] > origin[i] and q[i] > origin[i]) or (p[i] < origin[i] and q[i] < origin[i]):
+    for x in range(3):
+        if (p[x] > wp.float64(0.0) and q[x] > wp.float64(0.0)) or (
+            p[x] < wp.float64(0.0) and q[x] < wp.float64(0.0)
+        ):
             overlap = True
-    return overlap
+    return overlap and axis_across(table, origin, i, j) < 0
 
 
 @wp.func
-def ray_meets_tri_beyond(origin: wp.vec3d, p: wp.vec3d, t: wp.mat33d):
-    """Does the segment from ``origin`` = t[0] to p meet ``t`` outside ``origin``?"""
-    if p == origin:
+def ray_meets_tri_beyond(
+    points: wp.array[wp.vec3d],
+    table: wp.array[wp.int32],
+    origin: wp.int32,
+    i: wp.int32,
+    t: wp.int32,
+    u: wp.int32,
+):
+    """Does the segment from ``origin`` to i meet the other triangle outside ``origin``?
+
+    The triangle is t, t + 1, t + 2; its corner u is at ``origin``.
+    """
+    if same_point(points, table, origin, i):
         return False
-    if projection_axis(t[0], t[1], t[2]) < 0:
-        return rays_overlap(origin, p, t[1]) or rays_overlap(origin, p, t[2])
-    return segment_meets_tri(p, p, t) or segments_meet(origin, p, t[1], t[2])
+    v = t + (u - t + 1) % 3
+    w = t + (u - t + 2) % 3
+    if axis_across(table, t, t + 1, t + 2) < 0:
+        return rays_overlap(points, table, origin, i, v) or rays_overlap(
+            points, table, origin, i, w
+        )
+    return point_in_tri(points, table, i, t) or segments_meet(points, table, origin, i, v, w)
 
 
 @wp.func
-def meet_beyond_corner(a: wp.mat33d, b: wp.mat33d):
-    """Do triangles with the corner a[0] = b[0] meet outside that corner?"""
-    if projection_axis(a[0], a[1], a[2]) < 0:
-        return ray_meets_tri_beyond(a[0], a[1], b) or ray_meets_tri_beyond(a[0], a[2], b)
-    if projection_axis(b[0], b[1], b[2]) < 0:
-        return ray_meets_tri_beyond(b[0], b[1], a) or ray_meets_tri_beyond(b[0], b[2], a)
-    return segment_meets_tri(a[1], a[2], b) or segment_meets_tri(b[1], b[2], a)
+def meet_beyond_corner(
+    points: wp.array[wp.vec3d], table: wp.array[wp.int32], u: wp.int32, v: wp.int32
+):
+    """Do triangles whose corners u (of 0, 1, 2) and v (of 3, 4, 5) coincide meet elsewhere?"""
+    meets = wp.bool(False)
+    for k in range(2):
+        mine = wp.where(k == 0, u, v)
+        theirs = wp.where(k == 0, v, u)
+        t = 3 * k
+        p = t + (mine - t + 1) % 3
+        q = t + (mine - t + 2) % 3
+        if axis_across(table, t, t + 1, t + 2) >= 0:
+            meets = meets or segment_meets_tri(points, table, p, q, 3 - t)
+        elif not meets:
+            meets = ray_meets_tri_beyond(points, table, mine, p, 3 - t, theirs)
+            meets = meets or ray_meets_tri_beyond(points, table, mine, q, 3 - t, theirs)
+    return meets
 
 
 @wp.func
-def meet_beyond_edge(a: wp.mat33d, b: wp.mat33d):
-    """Do triangles with the edge a[0] a[1] = b[0] b[1] meet outside that edge?"""
-    if a[0] == a[1]:
-        return rays_overlap(a[0], a[2], b[2])
-    if orient3d(a[0], a[1], a[2], b[2]) != 0:
+def meet_beyond_edge(
+    points: wp.array[wp.vec3d],
+    table: wp.array[wp.int32],
+    i: wp.int32,
+    j: wp.int32,
+    p: wp.int32,
+    q: wp.int32,
+):
+    """Do triangles with the common edge i j and third corners p and q meet outside that edge?"""
+    if same_point(points, table, i, j):
+        return rays_overlap(points, table, i, p, q)
+    if side(table, i, j, p, q) != 0:
         return False
-    axis_a = projection_axis(a[0], a[1], a[2])
-    axis_b = projection_axis(b[0], b[1], b[2])
-    if axis_a >= 0 and axis_b >= 0:
-        return orient2d(a[0], a[1], a[2], axis_a) == orient2d(a[0], a[1], b[2], axis_a)
-    if axis_a >= 0 or axis_b >= 0:
+    axis_p = axis_across(table, i, j, p)
+    axis_q = axis_across(table, i, j, q)
+    if axis_p >= 0 and axis_q >= 0:
+        return turn(table, axis_p, i, j, p) == turn(table, axis_p, i, j, q)
+    if axis_p >= 0 or axis_q >= 0:
         return False
-    # four points of one line: both third corners beyond the same end of the edge?
-    if between(a[0], a[1], a[2]) or between(a[0], a[1], b[2]):
-        return False
-    return not between(a[2], b[2], a[0])
+    # four points of one line: are both third corners beyond the same end of the edge?
+    return not (
+        between(points, table, i, j, p)
+        or between(points, table, i, j, q)
+        or between(points, table, p, q, i)
+    )
 
 
 @wp.func
-def intersect_neighbours_exact(a: wp.mat33d, b: wp.mat33d, common: wp.int32):
-    """Do two faces of one mesh meet anywhere beyond the corners they share (``common``)?
+def intersect_tri_tri_exact(a: wp.mat33d, b: wp.mat33d, common: wp.int32):
+    """Do two triangles meet anywhere beyond the corners they share?
+
+    Args:
+        a, b: Corners, one a row.
+        common: Code of the shared corners (see common_corners); 0 when none are.
 
     Guarantee:
-        Exact. Faces with the same set of corners always do (duplicates).
+        Exact for all finite coordinates. Zero-area faces are segments or points; faces with the
+        same set of corners always meet (duplicates).
     """
-    if common == 0:
-        return intersect_tri_tri_exact(a, b)
     if same_corners(common):
         return True
+    points = wp.zeros(shape=(6,), dtype=wp.vec3d)
+    table = wp.zeros(shape=(TABLE_SIZE,), dtype=wp.int32)
+    for i in range(3):
+        points[i] = a[i]
+        points[3 + i] = b[i]
+    fill_table(points, table)
+    if common == 0:
+        return triangles_meet(points, table)
     u = first_common(common)
     rest = without(common, u[1])
     if rest == 0:
-        return meet_beyond_corner(corner_first(a, u[0]), corner_first(b, u[1]))
+        return meet_beyond_corner(points, table, u[0], 3 + u[1])
     v = first_common(rest)
-    return meet_beyond_edge(edge_first(a, u[0], v[0]), edge_first(b, u[1], v[1]))
+    return meet_beyond_edge(points, table, u[0], v[0], 3 - u[0] - v[0], 6 - u[1] - v[1])

@@ -8,11 +8,11 @@ an edge give the same point to the last bit and curves can be joined there.
 import warp as wp
 
 from abut.geometry.intersect_tri_tri_exact import (
-    projection_axis,
+    point_in_tri,
     segment_meets_tri,
     segments_meet,
 )
-from abut.geometry.predicates import orient3d
+from abut.geometry.orientation_table import TABLE_SIZE, axis_across, fill_table, side
 
 
 @wp.struct
@@ -55,16 +55,19 @@ def comes_before(p: wp.vec3d, q: wp.vec3d):
 
 
 @wp.func
-def crossing_point(p: wp.vec3d, q: wp.vec3d, t: wp.mat33d):
-    """Where the segment pq crosses the plane of ``t``; its ends must not lie on one side."""
-    low = p
-    high = q
-    if comes_before(q, p):
-        low = q
-        high = p
-    normal = wp.cross(t[1] - t[0], t[2] - t[0])
-    below = wp.dot(normal, low - t[0])
-    above = wp.dot(normal, high - t[0])
+def crossing_point(
+    points: wp.array[wp.vec3d], table: wp.array[wp.int32], i: wp.int32, j: wp.int32, t: wp.int32
+):
+    """Where the segment i j crosses the plane of the triangle at t; its ends lie on both sides."""
+    low = points[i]
+    high = points[j]
+    if comes_before(high, low):
+        low = points[j]
+        high = points[i]
+    corner = points[t]
+    normal = wp.cross(points[t + 1] - corner, points[t + 2] - corner)
+    below = wp.dot(normal, low - corner)
+    above = wp.dot(normal, high - corner)
     share = wp.float64(0.5)
     if below != above:
         share = wp.clamp(below / (below - above), wp.float64(0.0), wp.float64(1.0))
@@ -72,64 +75,69 @@ def crossing_point(p: wp.vec3d, q: wp.vec3d, t: wp.mat33d):
 
 
 @wp.func
-def closest_share(p: wp.vec3d, q: wp.vec3d, r: wp.vec3d, s: wp.vec3d):
+def closest_on_segment(p: wp.vec3d, q: wp.vec3d, r: wp.vec3d, s: wp.vec3d):
     """The point of segment pq nearest to the line rs."""
     u = q - p
     v = s - r
-    w = r - p
     normal = wp.cross(u, v)
     size = wp.length_sq(normal)
     share = wp.float64(0.5)
     if size > wp.float64(0.0):
-        share = wp.clamp(wp.dot(wp.cross(w, v), normal) / size, wp.float64(0.0), wp.float64(1.0))
+        share = wp.dot(wp.cross(r - p, v), normal) / size
+        share = wp.clamp(share, wp.float64(0.0), wp.float64(1.0))
     return p + u * share
 
 
 @wp.func
-def add_edge(meeting: Meeting, p: wp.vec3d, q: wp.vec3d, t: wp.mat33d, axis: wp.int32):
-    """Add the points where the segment pq meets ``t``; ``axis`` is ``t``'s, -1 for zero area."""
+def with_edge(
+    meeting: Meeting,
+    points: wp.array[wp.vec3d],
+    table: wp.array[wp.int32],
+    i: wp.int32,
+    j: wp.int32,
+    t: wp.int32,
+):
+    """``meeting`` with the points where the segment i j meets the triangle at t."""
     out = meeting
-    if not segment_meets_tri(p, q, t):
+    if not segment_meets_tri(points, table, i, j, t):
         return out
-    p_side = wp.int32(0)
-    q_side = wp.int32(0)
-    if axis >= 0:
-        p_side = orient3d(t[0], t[1], t[2], p)
-        q_side = orient3d(t[0], t[1], t[2], q)
-    if p_side == 0 and segment_meets_tri(p, p, t):
-        out = with_point(out, p)
-    if q_side == 0 and segment_meets_tri(q, q, t):
-        out = with_point(out, q)
-    if p_side * q_side < 0:
-        out = with_point(out, crossing_point(p, q, t))
-    elif p_side == 0 and q_side == 0:
-        for i in range(3):
-            r = t[i]
-            s = t[(i + 1) % 3]
-            if segments_meet(p, q, r, s):
-                if projection_axis(p, q, r) >= 0 or projection_axis(p, q, s) >= 0:
-                    out = with_point(out, closest_share(p, q, r, s))
+    i_side = side(table, t, t + 1, t + 2, i)
+    j_side = side(table, t, t + 1, t + 2, j)
+    if i_side * j_side < 0:
+        return with_point(out, crossing_point(points, table, i, j, t))
+    for end in range(2):
+        corner = wp.where(end == 0, i, j)
+        if point_in_tri(points, table, corner, t):
+            out = with_point(out, points[corner])
+    if i_side == 0 and j_side == 0:
+        for k in range(3):
+            m = t + k
+            n = t + (k + 1) % 3
+            across = wp.max(axis_across(table, i, j, m), axis_across(table, i, j, n)) >= 0
+            if across and segments_meet(points, table, i, j, m, n):
+                point = closest_on_segment(points[i], points[j], points[m], points[n])
+                out = with_point(out, point)
     return out
 
 
 @wp.func
 def meet_tri_tri(a: wp.mat33d, b: wp.mat33d):
-    """Two points of the intersection of triangles that meet, and whether it is an area or a line.
+    """Two points of the intersection of triangles that meet, and whether all lies in one plane.
 
     Guarantee:
-        Approximate. Points are rounded; that there is one at all is exact.
+        Approximate. Points are rounded; which features meet is exact.
     """
+    points = wp.zeros(shape=(6,), dtype=wp.vec3d)
+    table = wp.zeros(shape=(TABLE_SIZE,), dtype=wp.int32)
+    for i in range(3):
+        points[i] = a[i]
+        points[3 + i] = b[i]
+    fill_table(points, table)
     out = Meeting()
-    axis_a = projection_axis(a[0], a[1], a[2])
-    axis_b = projection_axis(b[0], b[1], b[2])
-    for i in range(3):
-        out = add_edge(out, a[i], a[(i + 1) % 3], b, axis_b)
-        out = add_edge(out, b[i], b[(i + 1) % 3], a, axis_a)
-    flat = wp.bool(True)
-    for i in range(3):
-        if orient3d(a[0], a[1], a[2], b[i]) != 0:
-            flat = False
-        if orient3d(b[0], b[1], b[2], a[i]) != 0:
-            flat = False
-    out.coplanar = flat
+    out.coplanar = True
+    for k in range(6):
+        t = wp.where(k < 3, 0, 3)
+        out = with_edge(out, points, table, k, t + (k + 1) % 3, 3 - t)
+        if side(table, 3 - t, 4 - t, 5 - t, k) != 0:
+            out.coplanar = False
     return out

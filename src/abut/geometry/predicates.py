@@ -68,13 +68,13 @@ def orient2d_filtered(
 
 
 @wp.func
-def add_det3(limbs: wp.array[wp.int64], a: wp.vec3d, b: wp.vec3d, c: wp.vec3d, negate: wp.float64):
-    """Add ``negate * det(a, b, c)`` to an accumulator; ``negate`` is 1 or -1."""
-    for i in range(3):
-        j = (i + 1) % 3
-        k = (i + 2) % 3
-        add_product(limbs, negate * a[i], b[j], c[k])
-        add_product(limbs, -negate * a[i], b[k], c[j])
+def add_det3(limbs: wp.array[wp.int64], a: wp.vec3d, b: wp.vec3d, c: wp.vec3d, sign: wp.float64):
+    """Add ``sign * det(a, b, c)`` to an accumulator; ``sign`` is 1 or -1."""
+    for term in range(6):  # one call, so that the code stays small where it is inlined
+        i = term % 3
+        j = (i + 1 + term / 3) % 3
+        factor = wp.where(term < 3, sign, -sign)
+        add_product(limbs, factor * a[i], b[j], c[3 - i - j])
 
 
 @wp.func
@@ -99,16 +99,26 @@ def differences_are_exact(a: wp.vec3d, b: wp.vec3d):
 
 @wp.func
 def orient3d_accumulated(a: wp.vec3d, b: wp.vec3d, c: wp.vec3d, d: wp.vec3d):
-    """``orient3d`` by exact summation alone."""
+    """``orient3d`` by exact summation alone: one determinant of differences, or four of points."""
     limbs = wp.zeros(shape=(LIMB_COUNT,), dtype=wp.int64)
-    one = wp.float64(1.0)
-    if differences_are_exact(b, a) and differences_are_exact(c, a) and differences_are_exact(d, a):
-        add_det3(limbs, b - a, c - a, d - a, one)
-    else:
-        add_det3(limbs, b, c, d, one)
-        add_det3(limbs, a, c, d, -one)
-        add_det3(limbs, b, a, d, -one)
-        add_det3(limbs, b, c, a, -one)
+    exact = (
+        differences_are_exact(b, a) and differences_are_exact(c, a) and differences_are_exact(d, a)
+    )
+    for k in range(wp.where(exact, 1, 4)):
+        u = b
+        v = c
+        w = d
+        sign = wp.float64(1.0)
+        if exact:
+            u = b - a
+            v = c - a
+            w = d - a
+        elif k > 0:
+            sign = wp.float64(-1.0)
+            u = wp.where(k == 1, a, b)
+            v = wp.where(k == 2, a, c)
+            w = wp.where(k == 3, a, d)
+        add_det3(limbs, u, v, w, sign)
     return sum_sign(limbs)
 
 
@@ -135,12 +145,7 @@ def orient2d_accumulated(
     """``orient2d`` by exact summation alone."""
     limbs = wp.zeros(shape=(LIMB_COUNT,), dtype=wp.int64)
     one = wp.float64(1.0)
-    add_product(limbs, ax, by, one)
-    add_product(limbs, -ax, cy, one)
-    add_product(limbs, bx, cy, one)
-    add_product(limbs, -bx, ay, one)
-    add_product(limbs, cx, ay, one)
-    add_product(limbs, -cx, by, one)
+    add_det3(limbs, wp.vec3d(ax, ay, one), wp.vec3d(bx, by, one), wp.vec3d(cx, cy, one), one)
     return sum_sign(limbs)
 
 

@@ -1,5 +1,7 @@
 """Where pairs of faces meet."""
 
+from collections.abc import Callable
+
 import warp as wp
 
 from abut.faces import Faces, load_face
@@ -32,13 +34,21 @@ def meet_kernel(
 
 
 def meeting_segments(
-    a: Faces, b: Faces, pairs: wp.array, pose: wp.array
+    a: Callable[[], Faces], b: Callable[[], Faces], pairs: wp.array, pose: wp.array | None
 ) -> tuple[wp.array, wp.array]:
-    """((n, 2, 3) float64 segments, (n,) bool coplanar) of pairs that meet."""
+    """((n, 2, 3) float64 segments, (n,) bool coplanar) of pairs that meet.
+
+    Args:
+        a, b: Make the posed faces of the operands.
+        pairs, pose: The pairs, and their poses where there is a batch.
+    """
     device = pairs.device
     count = pairs.shape[0]
+    if pose is None:
+        pose = wp.zeros(count, dtype=wp.int32, device=device)
     segments = wp.zeros((count, 2), dtype=wp.vec3d, device=device)
     coplanar = wp.zeros(count, dtype=wp.bool, device=device)
     if count:
-        launch(meet_kernel, count, [a, b, pairs, pose, segments, coplanar], device, grain=256)
+        args = [a(), b(), pairs, pose, segments, coplanar]
+        launch(meet_kernel, count, args, device, grain=256)
     return segments.view(wp.float64), coplanar

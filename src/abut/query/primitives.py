@@ -8,12 +8,13 @@ import warp as wp
 from abut.arrays import scalar_dtype, to_plain
 from abut.errors import DeviceError, MeshError
 from abut.extent import extent_of
-from abut.faces import Faces
+from abut.faces import posed_faces
 from abut.geometry.common_corners import STRANGERS
-from abut.narrow.classify import classify_queue
-from abut.narrow.settle import settle_queue
+from abut.narrow.classify import classify_kernel
+from abut.narrow.settle import settle_kernel
 from abut.pairs import KeyLayout, PairQueues
-from abut.runtime import resolve_device
+from abut.runtime import launch, resolve_device
+from abut.search import Search
 
 
 def intersect_tri_tri(a: Any, b: Any) -> wp.array:
@@ -46,13 +47,15 @@ def intersect_tri_tri(a: Any, b: Any) -> wp.array:
     row = np.arange(count, dtype=np.int64)
     queues["candidates"].keys.assign((row << layout.bits_b) | row)
     queues["candidates"].count.fill_(count)
-    bits = layout.bits
-    hits, undecided = queues["hits"], queues["undecided"]
-    classify_queue(faces_a, faces_b, STRANGERS, bits, queues["candidates"], count, hits, undecided)
-    open_count = queues.count("undecided")
-    settle_queue(faces_a, faces_b, STRANGERS, bits, undecided, open_count, hits)
+    search = Search()
+    search.a, search.b, search.relation = faces_a, faces_b, STRANGERS
+    search.bits = layout.bits
+    search.hits, search.undecided = queues["hits"], queues["undecided"]
+    launch(classify_kernel, count, [search, queues["candidates"]], device)
+    launch(settle_kernel, queues.read()["undecided"], [search], device, grain=64)
     met = np.zeros(count, dtype=bool)
-    met[hits.keys.numpy()[: queues.count("hits")] & ((1 << layout.bits_b) - 1)] = True
+    hits = search.hits.keys.numpy()[: queues.read()["hits"]]
+    met[hits & ((1 << layout.bits_b) - 1)] = True
     return wp.array(met, dtype=wp.bool, device=device)
 
 
@@ -76,8 +79,5 @@ def _triangles(data: Any, name: str) -> wp.array:
 
 def _soup(points: wp.array, count: int) -> Any:
     """Triangles without shared vertices."""
-    faces = Faces()
-    faces.points = points
     corners = np.arange(3 * count, dtype=np.int32).reshape(-1, 3)
-    faces.faces = wp.array(corners, dtype=wp.vec3i, device=points.device)
-    return faces
+    return posed_faces(points, wp.array(corners, dtype=wp.vec3i, device=points.device))

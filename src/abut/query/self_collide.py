@@ -2,8 +2,6 @@
 
 from functools import partial
 
-import warp as wp
-
 from abut.faces import posed_faces
 from abut.geometry.common_corners import INDEXED, WELDED
 from abut.hierarchy.owner import hierarchy_of
@@ -11,9 +9,8 @@ from abut.mesh import Mesh
 from abut.narrow.meet import meeting_segments
 from abut.options import Method, chosen
 from abut.pairs import KeyLayout, require_room, to_rows
-from abut.query.face_pairs import FacePairs
+from abut.query.plan import ContactPlan
 from abut.results import Contacts
-from abut.traversal.self_tree import list_self_candidates, test_self_candidates
 
 
 def self_collide(mesh: Mesh, *, weld: bool = True, method: str = "bvh") -> Contacts:
@@ -37,29 +34,24 @@ def self_collide(mesh: Mesh, *, weld: bool = True, method: str = "bvh") -> Conta
     method = chosen(Method, method, "method")
     layout = KeyLayout.of(mesh.face_count, mesh.face_count)
     require_room(layout, 1, mesh.face_count)
-    faces = posed_faces(mesh)
-    pairs = FacePairs(faces, faces, WELDED if weld else INDEXED, layout, 1, mesh.device)
     if mesh.face_count < 2:
-        keys = wp.empty(0, dtype=wp.int64, device=mesh.device)
-    elif method is Method.BRUTE:
-        keys = pairs.all_pairs(pairs.classify_every_pair)
-    else:
-        keys = _search(pairs, mesh)
-    pose, rows = to_rows(keys, layout)
-    segments = partial(meeting_segments, faces, faces, rows, pose)
-    return Contacts(rows, None, rows.shape[0] > 0, None, segments)
+        return Contacts.none(mesh.device)
+    plan = _plan(mesh, WELDED if weld else INDEXED, layout, method)
+    pairs, _ = to_rows(plan.run(), layout, posed=False)
+    side = partial(posed_faces, mesh.points, mesh.faces)
+    segments = partial(meeting_segments, side, side, pairs, None)
+    return Contacts(pairs, None, pairs.shape[0] > 0, None, segments)
 
 
-def _search(pairs: FacePairs, mesh: Mesh) -> wp.array:
-    """Sorted keys of the pairs found by walking one tree."""
-    tree = hierarchy_of(mesh).view()
-
-    def search() -> None:
-        if mesh.device.is_cpu:
-            test_self_candidates(pairs.search(), tree, mesh.face_count)
-        else:
-            queue = pairs.queues["candidates"]
-            list_self_candidates(tree, mesh.face_count, pairs.layout.bits, queue)
-            pairs.classify()
-
-    return pairs.all_pairs(search)
+def _plan(mesh: Mesh, relation: int, layout: KeyLayout, method: Method) -> ContactPlan:
+    """The plan for a mesh against itself, kept while the mesh keeps its shape."""
+    trees = () if method is Method.BRUTE else (hierarchy_of(mesh),)
+    key = (relation, *map(id, trees))
+    held = mesh.held.get("self plan")
+    if held is not None and held[:2] == (mesh.version, key):
+        return held[2]
+    faces = posed_faces(mesh.points, mesh.faces)
+    views = tuple(tree.view() for tree in trees)
+    plan = ContactPlan(mesh.device, faces, faces, views, relation, layout, 1)
+    mesh.held["self plan"] = (mesh.version, key, plan)
+    return plan

@@ -2,28 +2,11 @@
 
 import warp as wp
 
-from abut.atomics import lower_to
 from abut.bounds.relative import Relative, overlap_across
-from abut.faces import Faces, load_face
-from abut.geometry.common_corners import STRANGERS
-from abut.geometry.intersect_tri_tri import HIT, MISS, classify_tri_tri
 from abut.hierarchy.tree import Node, first_of, is_leaf, load_node, rope_of
-from abut.pairs import PairQueue, pack_pair, push_pair
+from abut.search import Search, test_faces
 
 STACK = wp.constant(128)  # a tree is at most 30 + 31 deep, and each level leaves one pair behind
-
-
-@wp.struct
-class Search:
-    """What a walk needs to know beside the two trees."""
-
-    a: Faces
-    b: Faces
-    relation: wp.int32
-    bits: wp.vec2i
-    hits: PairQueue
-    undecided: PairQueue
-    best: wp.array[wp.int64]  # smallest (item, a, b) per pose; empty: report every pair
 
 
 @wp.func
@@ -37,31 +20,6 @@ def longest_side(node: Node):
     """Length of the longest side of a box."""
     side = node.high - node.low
     return wp.max(wp.max(side[0], side[1]), side[2])
-
-
-@wp.func
-def test_faces(search: Search, pose: wp.int32, item: wp.int32, face_a: wp.int32, face_b: wp.int32):
-    """Test two faces and put them where they belong; True ends the walk."""
-    tri_a = load_face(search.a, face_a, pose)
-    tri_b = load_face(search.b, face_b, pose)
-    index_a = search.a.faces[face_a]
-    index_b = search.b.faces[face_b]
-    verdict = classify_tri_tri(tri_a, tri_b, search.relation, index_a, index_b)
-    if verdict == MISS:
-        return False
-    low = face_a
-    high = face_b
-    if search.relation != STRANGERS:
-        low = wp.min(face_a, face_b)
-        high = wp.max(face_a, face_b)
-    if verdict != HIT:
-        push_pair(search.undecided, pack_pair(pose, low, high, search.bits))
-        return False
-    if search.best.shape[0] == 0:
-        push_pair(search.hits, pack_pair(pose, low, high, search.bits))
-        return False
-    lower_to(search.best, pose, pack_pair(item, low, high, search.bits))
-    return True
 
 
 @wp.func

@@ -5,15 +5,12 @@ every pair is found by its first leaf alone and no walk starts at the root (the 
 ArborX).
 """
 
-from typing import Any
-
 import warp as wp
 
 from abut.bounds.aabb import overlap_aabb
 from abut.hierarchy.tree import TreeView, first_of, is_leaf, load_node, rope_of
-from abut.pairs import PairQueue, pack_pair, push_pair
-from abut.runtime import launch
-from abut.traversal.descend import Search, test_faces
+from abut.pairs import BLOCK, PairQueue, pack_pair, push_block
+from abut.search import Search, test_faces
 
 wp.set_module_options({"enable_backward": False, "fuse_fp": False})
 
@@ -30,6 +27,8 @@ def self_list_kernel(
     """List the pairs (low, high) of overlapping leaves."""
     for k in range(span[0] + wp.tid(), span[1], span[2]):
         leaf = load_node(tree.nodes, 2 * k)
+        block = wp.zeros(shape=(BLOCK,), dtype=wp.int64)
+        held = wp.int32(0)
         j = rope_of(leaf)
         while j >= 0:
             node = load_node(tree.nodes, j)
@@ -37,8 +36,13 @@ def self_list_kernel(
             if overlap and is_leaf(j):
                 low = wp.min(first_of(leaf), first_of(node))
                 high = wp.max(first_of(leaf), first_of(node))
-                push_pair(candidates_out, pack_pair(0, low, high, bits))
+                block[held] = pack_pair(0, low, high, bits)
+                held += 1
+                if held == BLOCK:
+                    push_block(candidates_out, block, held)
+                    held = 0
             j = wp.where(overlap and not is_leaf(j), first_of(node), rope_of(node))
+        push_block(candidates_out, block, held)
 
 
 @wp.kernel
@@ -58,13 +62,3 @@ def self_test_kernel(
             if overlap and is_leaf(j):
                 test_faces(search, 0, 0, first_of(leaf), first_of(node))
             j = wp.where(overlap and not is_leaf(j), first_of(node), rope_of(node))
-
-
-def list_self_candidates(tree: TreeView, leaf_count: int, bits: Any, queue: Any) -> None:
-    """Put all pairs of faces of one mesh with overlapping boxes into a queue."""
-    launch(self_list_kernel, leaf_count, [tree, bits, queue], tree.nodes.device)
-
-
-def test_self_candidates(search: Any, tree: TreeView, leaf_count: int) -> None:
-    """Test all pairs of faces of one mesh with overlapping boxes."""
-    launch(self_test_kernel, leaf_count, [search, tree], tree.nodes.device, grain=512)

@@ -5,8 +5,6 @@ faces on the spot, the least work, for the CPU and for batches of poses; list wa
 every leaf of a and leaves the tests to a later launch, the most parallel, for one query on CUDA.
 """
 
-from typing import Any
-
 import warp as wp
 
 from abut.bounds.relative import Relative, shifted_frame, turned_frame
@@ -20,11 +18,9 @@ from abut.hierarchy.tree import (
     rope_of,
     subtree,
 )
-from abut.pairs import PairQueue, pack_pair, push_pair
-from abut.runtime import launch
-from abut.traversal.descend import Search, descend, overlap_nodes
-
-DESCEND_GRAIN = 16
+from abut.pairs import BLOCK, PairQueue, pack_pair, push_block
+from abut.search import Search
+from abut.traversal.descend import descend, overlap_nodes
 
 wp.set_module_options({"enable_backward": False, "fuse_fp": False})
 
@@ -63,14 +59,6 @@ def relative_kernel(
             relative_out[i] = turned_frame(
                 pose_a, pose_b, tree_a.origin, tree_b.origin, reach_a, reach_b
             )
-
-
-def relative_frames(a: Faces, b: Faces, tree_a: TreeView, tree_b: TreeView, count: int) -> wp.array:
-    """Frames of b in a for ``count`` poses."""
-    device = tree_a.nodes.device
-    frames = wp.empty(count, dtype=Relative, device=device)
-    launch(relative_kernel, count, [a, b, tree_a, tree_b, frames], device)
-    return frames
 
 
 @wp.kernel
@@ -113,29 +101,17 @@ def list_kernel(
         pose = work / leaf_count
         node_a = load_node(tree_a.nodes, 2 * (work - pose * leaf_count))
         frame = frames[pose]
+        block = wp.zeros(shape=(BLOCK,), dtype=wp.int64)
+        held = wp.int32(0)
         j = tree_b.root[0]
         while j >= 0:
             node_b = load_node(tree_b.nodes, j)
-            if not overlap_nodes(frame, node_a, node_b):
-                j = rope_of(node_b)
-            elif is_leaf(j):
-                push_pair(candidates_out, pack_pair(pose, first_of(node_a), first_of(node_b), bits))
-                j = rope_of(node_b)
-            else:
-                j = first_of(node_b)
-
-
-def list_candidates(
-    tree_a: TreeView, tree_b: TreeView, frames: wp.array, leaf_count: int, bits: Any, queue: Any
-) -> None:
-    """Put all pairs of faces with overlapping boxes into a queue."""
-    count = frames.shape[0] * leaf_count
-    launch(list_kernel, count, [tree_a, tree_b, frames, leaf_count, bits, queue], frames.device)
-
-
-def test_candidates(
-    search: Any, tree_a: TreeView, tree_b: TreeView, frames: wp.array, depth: int
-) -> None:
-    """Test all pairs of faces with overlapping boxes, from 2**depth subtrees of a for each pose."""
-    args = [search, tree_a, tree_b, frames, depth]
-    launch(descend_kernel, frames.shape[0] << depth, args, frames.device, grain=DESCEND_GRAIN)
+            overlap = overlap_nodes(frame, node_a, node_b)
+            if overlap and is_leaf(j):
+                block[held] = pack_pair(pose, first_of(node_a), first_of(node_b), bits)
+                held += 1
+                if held == BLOCK:
+                    push_block(candidates_out, block, held)
+                    held = 0
+            j = wp.where(overlap and not is_leaf(j), first_of(node_b), rope_of(node_b))
+        push_block(candidates_out, block, held)

@@ -1,0 +1,122 @@
+"""Shapes in pure NumPy. Closed ones are watertight and their faces are oriented outwards."""
+
+from itertools import combinations
+
+import numpy as np
+
+from abut.cases.shape import Shape, grid_faces, joined
+from abut.cases.tube import tube
+
+
+def box(size: tuple[float, float, float] = (1.0, 1.0, 1.0)) -> Shape:
+    """A box of 12 faces about the origin."""
+    corners = np.array([[x, y, z] for z in (-1, 1) for y in (-1, 1) for x in (-1, 1)], float)
+    quads = [[0, 2, 3, 1], [4, 5, 7, 6], [0, 1, 5, 4], [2, 6, 7, 3], [0, 4, 6, 2], [1, 3, 7, 5]]
+    faces = [f for a, b, c, d in quads for f in ([a, b, c], [a, c, d])]
+    return Shape(corners * np.asarray(size) / 2, np.array(faces, np.int32))
+
+
+def icosphere(faces: int = 1280, radius: float = 1.0) -> Shape:
+    """A sphere of about ``faces`` (20 n²) near-equal faces: an icosahedron, finely divided."""
+    n = max(1, round((faces / 20) ** 0.5))
+    solid = _icosahedron()
+    lattice = [(i, j) for i in range(n + 1) for j in range(n + 1 - i)]
+    at = {point: k for k, point in enumerate(lattice)}
+    weights = np.array([[i, j, n - i - j] for i, j in lattice]) / n
+    cells = [[at[i + 1, j], at[i, j + 1], at[i, j]] for i, j in lattice if i + j < n]
+    cells += [[at[i, j + 1], at[i + 1, j], at[i + 1, j + 1]] for i, j in lattice if i + j < n - 1]
+    points = np.einsum("lk,fkd->fld", weights, solid.vertices[solid.faces]).reshape(-1, 3)
+    _, first, weld = np.unique(points.round(9), axis=0, return_index=True, return_inverse=True)
+    blocks = np.arange(20)[:, None, None] * len(lattice) + np.array(cells)
+    vertices = points[first] * (radius / np.linalg.norm(points[first], axis=1, keepdims=True))
+    return Shape(vertices, weld.reshape(-1)[blocks].reshape(-1, 3).astype(np.int32))
+
+
+def uv_sphere(rows: int = 24, columns: int = 48, radius: float = 1.0) -> Shape:
+    """A sphere along meridians and parallels, thin faces at the poles."""
+    theta = np.linspace(np.pi, 0, rows + 1)[1:-1, None]
+    phi = np.linspace(0, 2 * np.pi, columns, endpoint=False)
+    ring = np.stack(np.broadcast_arrays(np.sin(theta) * np.cos(phi), np.sin(theta) * np.sin(phi)))
+    belt = np.concatenate([ring, np.broadcast_to(np.cos(theta), ring[:1].shape)])
+    vertices = np.concatenate([belt.reshape(3, -1).T, [[0, 0, -1], [0, 0, 1]]])
+    south, north = len(vertices) - 2, len(vertices) - 1
+    here, east = np.arange(columns), np.roll(np.arange(columns), -1)
+    top = (rows - 2) * columns
+    caps = [
+        np.stack([np.full(columns, south), east, here], axis=1),
+        np.stack([here + top, east + top, np.full(columns, north)], axis=1),
+    ]
+    faces = np.concatenate([grid_faces(rows - 1, columns, wrap=(False, True)), *caps])
+    return Shape(vertices * radius, faces.astype(np.int32))
+
+
+def gem(faces: int = 1280, radius: float = 1.0, bump: float = 0.12, waves: int = 5) -> Shape:
+    """A sphere with bumps: smooth, closed, and curved both ways."""
+    sphere = icosphere(faces)
+    x, y, z = sphere.vertices.T * waves
+    height = np.sin(x) * np.cos(y) + np.sin(y) * np.cos(z) + np.sin(z) * np.cos(x)
+    return Shape(sphere.vertices * (radius * (1 + bump * height[:, None])), sphere.faces)
+
+
+def torus(rows: int = 48, columns: int = 24, radius: float = 1.0, thick: float = 0.35) -> Shape:
+    """A ring about the z axis."""
+    u = np.linspace(0, 2 * np.pi, rows, endpoint=False)
+    circle = radius * np.stack([np.cos(u), np.sin(u), np.zeros(rows)], axis=1)
+    return tube(circle, thick, columns, closed=True)
+
+
+def torus_knot(
+    rows: int = 256, columns: int = 24, *, p: int = 2, q: int = 3, thick: float = 0.28
+) -> Shape:
+    """A closed tube that winds p times about the z axis and q times about a circle of radius 1."""
+    u = np.linspace(0, 2 * np.pi, rows, endpoint=False)
+    reach = 1 + 0.5 * np.cos(q * u)
+    line = np.stack([reach * np.cos(p * u), reach * np.sin(p * u), 0.5 * np.sin(q * u)], axis=1)
+    return tube(line, thick, columns, closed=True)
+
+
+def plane(rows: int = 32, columns: int = 32, size: float = 2.0, wave: float = 0.0) -> Shape:
+    """An open sheet over the xy plane, facing up, with ripples ``wave`` high."""
+    y, x = np.meshgrid(
+        np.linspace(-size / 2, size / 2, rows),
+        np.linspace(-size / 2, size / 2, columns),
+        indexing="ij",
+    )
+    z = wave * np.sin(3 * np.pi * x / size) * np.cos(2 * np.pi * y / size)
+    vertices = np.stack([x, y, z], axis=-1).reshape(-1, 3)
+    return Shape(vertices, grid_faces(rows, columns, wrap=(False, False)))
+
+
+def folded_cloth(rows: int = 128, columns: int = 64, waves: int = 3) -> Shape:
+    """An open sheet in waves that break: in the middle each folds over and cuts itself."""
+    u, v = np.meshgrid(np.linspace(-1, 1, rows), np.linspace(-1, 1, columns), indexing="ij")
+    swell = np.cos(np.pi * v / 2) ** 2
+    phase = np.pi * waves * (u + 1)
+    x = 1.6 * u + (0.10 + 0.22 * swell) * np.sin(phase)
+    y = 1.1 * v + 0.05 * np.sin(phase / 2)
+    z = 0.03 * np.sin(9 * v) - (0.22 + 0.12 * swell) * np.cos(phase)
+    vertices = np.stack([x, y, z], axis=-1).reshape(-1, 3)
+    return Shape(vertices, grid_faces(rows, columns, wrap=(False, False)))
+
+
+def needles(count: int = 64, length: float = 2.0, width: float = 1e-3, seed: int = 0) -> Shape:
+    """Thin closed spikes through the unit ball, in random directions."""
+    rng = np.random.default_rng(seed)
+    spike = np.array([[0, 0, 1], [1, 0, 0], [-0.5, 0.8, 0], [-0.5, -0.8, 0]], float)
+    spike *= [width, width, length]
+    faces = np.array([[0, 1, 2], [0, 2, 3], [0, 3, 1], [1, 3, 2]], np.int32)
+    turns, _ = np.linalg.qr(rng.normal(size=(count, 3, 3)))
+    turns[np.linalg.det(turns) < 0] *= -1
+    centres = rng.uniform(-0.5, 0.5, size=(count, 1, 3))
+    spikes = np.einsum("nij,kj->nki", turns, spike - [0, 0, length / 2]) + centres
+    return joined(*(Shape(vertices, faces) for vertices in spikes))
+
+
+def _icosahedron() -> Shape:
+    golden = (1 + 5**0.5) / 2
+    ring = np.array([[0, s, t * golden] for s in (-1, 1) for t in (-1, 1)], float)
+    vertices = np.concatenate([ring, ring[:, [2, 0, 1]], ring[:, [1, 2, 0]]])
+    near = np.linalg.norm(vertices[:, None] - vertices, axis=-1) < 2.1
+    triples = [t for t in combinations(range(12), 3) if near[np.ix_(t, t)].all()]
+    outward = [t if np.linalg.det(vertices[list(t)]) > 0 else t[::-1] for t in triples]
+    return Shape(vertices, np.array(outward, np.int32))

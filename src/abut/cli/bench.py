@@ -1,0 +1,37 @@
+"""``abut bench NAME``: run a benchmark of a checkout."""
+
+import argparse
+import importlib.util
+from pathlib import Path
+from typing import Any
+
+from abut.cli.checkout import checkout
+from abut.errors import FileError
+
+
+def add_to(commands: Any) -> None:
+    """Declare the command."""
+    parser = commands.add_parser("bench", help="run a benchmark (in a checkout of abut)")
+    parser.add_argument("name", metavar="NAME", help="runs benchmarks/bench_NAME.py")
+    parser.add_argument("rest", nargs=argparse.REMAINDER, help="options of the benchmark")
+    parser.set_defaults(run=run)
+
+
+def run(args: argparse.Namespace) -> int:
+    """Import the benchmark by its path and run its ``main``."""
+    spec = importlib.util.spec_from_file_location(f"bench_{args.name}", _script(args.name))
+    assert spec is not None and spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return int(module.main(args.rest) or 0)
+
+
+def _script(name: str) -> Path:
+    root = checkout()
+    if root is None:
+        raise FileError("benchmarks are not installed; run this inside a checkout of abut.")
+    script = root / "benchmarks" / f"bench_{name}.py"
+    if not script.is_file():
+        names = sorted(p.stem.removeprefix("bench_") for p in script.parent.glob("bench_*.py"))
+        raise FileError(f"there is no {script}; there are: {', '.join(names) or 'none'}.")
+    return script

@@ -1,0 +1,97 @@
+"""What commands print: results on standard output, everything else on standard error."""
+
+import json
+import logging
+import os
+import sys
+import tempfile
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from functools import cache
+from typing import Any
+
+NO_DRIVER = "Could not find or load the NVIDIA CUDA driver"
+
+
+@cache
+def _console(stderr: bool) -> Any:
+    from rich.console import Console
+
+    return Console(stderr=stderr, highlight=False)
+
+
+def tell(message: str) -> None:
+    """A line for people, on standard error."""
+    print(message, file=sys.stderr)
+
+
+@contextmanager
+def working(what: str) -> Iterator[None]:
+    """Show on a terminal that something is being done."""
+    with _console(True).status(f"{what} …"):
+        yield
+
+
+def show_json(report: dict[str, Any]) -> None:
+    """One JSON object on standard output."""
+    print(json.dumps(report, indent=1, allow_nan=False))
+
+
+def show_facts(facts: Iterable[tuple[str, str]]) -> None:
+    """A table of names and values."""
+    from rich.table import Table
+
+    table = Table(box=None, show_header=False, pad_edge=False, padding=(0, 2, 0, 0))
+    table.add_column(style="cyan", no_wrap=True)
+    table.add_column(overflow="fold")
+    for name, value in facts:
+        table.add_row(name, value)
+    _console(False).print(table)
+
+
+def show_rows(names: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
+    """A table of numbers under their names."""
+    from rich.table import Table
+
+    table = Table(box=None, header_style="cyan", pad_edge=False, padding=(0, 2, 0, 0))
+    for name in names:
+        table.add_column(name, justify="right")
+    for row in rows:
+        table.add_row(*(str(value) for value in row))
+    _console(False).print(table)
+
+
+def milliseconds(stages: dict[str, float]) -> str:
+    """Stage times on one line."""
+    return " · ".join(f"{name} {spent:.2f} ms" for name, spent in stages.items())
+
+
+def quiet_warp() -> None:
+    """Start Warp without its banner, and send abut's notices to standard error."""
+    import warp as wp
+
+    wp.config.log_level = wp.LOG_WARNING
+    with _stderr_without(NO_DRIVER):
+        wp.init()
+    handler = logging.Handler()
+    handler.emit = lambda record: _console(True).print(f"abut: {record.getMessage()}")
+    log = logging.getLogger("abut")
+    log.handlers[:] = [handler]
+    log.propagate = False
+
+
+@contextmanager
+def _stderr_without(noise: str) -> Iterator[None]:
+    """Drop lines that native code writes to standard error, where they contain ``noise``."""
+    sys.stderr.flush()
+    kept = os.dup(2)
+    with tempfile.TemporaryFile() as held:
+        os.dup2(held.fileno(), 2)
+        try:
+            yield
+        finally:
+            os.dup2(kept, 2)
+            os.close(kept)
+            held.seek(0)
+            lines = held.read().decode(errors="replace").splitlines(keepends=True)
+            sys.stderr.writelines(line for line in lines if noise not in line)

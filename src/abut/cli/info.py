@@ -1,0 +1,46 @@
+"""``abut info``: versions, devices and folders, as a bug report needs them."""
+
+import argparse
+import platform
+from importlib.metadata import version
+from typing import Any
+
+from abut.cli.checkout import data_folder
+from abut.cli.console import show_facts, show_json
+from abut.runtime import thread_count
+
+
+def add_to(commands: Any) -> None:
+    """Declare the command."""
+    parser = commands.add_parser("info", help="versions, devices and folders")
+    parser.add_argument("--json", action="store_true", help="print one JSON object")
+    parser.set_defaults(run=run)
+
+
+def run(args: argparse.Namespace) -> int:
+    """Print what is here."""
+    import warp as wp
+
+    data = data_folder()
+    here = {
+        "abut": version("abut"),
+        "warp": wp.__version__,
+        "numpy": version("numpy"),
+        "python": f"{platform.python_version()} on {platform.system()} {platform.machine()}",
+        "devices": [_described(device) for device in wp.get_devices()],
+        "threads": thread_count(),
+        "kernel_cache": wp.config.kernel_cache_dir,
+        "data": str(data) if data else None,
+    }
+    if args.json:
+        show_json(here)
+    else:
+        here |= {"devices": "\n".join(here["devices"]), "data": here["data"] or "not found"}
+        show_facts((name.replace("_", " "), str(value)) for name, value in here.items())
+    return 0
+
+
+def _described(device: Any) -> str:
+    if device.is_cpu:
+        return f"{device.alias}: {platform.processor() or platform.machine()}"
+    return f"{device.alias}: {device.name}, {device.total_memory / 2**30:.0f} GiB, sm_{device.arch}"

@@ -1,0 +1,181 @@
+"""ContactPlan: the stages of a contact query, prepared once for two operands and run many times."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import warp as wp
+
+from abut.bounds.relative import Relative
+from abut.narrow.classify import brute_kernel, classify_kernel
+from abut.narrow.settle import settle_kernel
+from abut.pairs import KeyLayout, PairQueues, sorted_keys
+from abut.runtime import EVERYTHING, Task, launch, stage
+from abut.search import Search
+from abut.traversal.self_tree import self_list_kernel, self_test_kernel
+from abut.traversal.two_trees import descend_kernel, list_kernel, relative_kernel
+
+NO_KEY = 2**63 - 1
+FIRST_DEPTH = 6  # 2**6 subtrees of a for each pose: part of the answer, so the same everywhere
+LEAVES_PER_ITEM = 256  # of a subtree of a, where every pair is wanted
+MOST_ITEMS_DEPTH = 8
+
+_shared = threading.local()
+
+
+def shared_queues(device: wp.Device, room: int) -> PairQueues:
+    """The queues of this thread on a device; they only ever grow."""
+    held = _shared.__dict__.setdefault("queues", {})
+    if device.alias not in held:
+        sizes = {"hits": room, "undecided": room}
+        if device.is_cuda:
+            sizes["candidates"] = 8 * room
+        held[device.alias] = PairQueues(device, **sizes)
+    held[device.alias].make_room({"hits": room, "undecided": room})
+    return held[device.alias]
+
+
+@dataclass
+class ContactPlan:
+    """Operands of a contact query and the launches that answer it.
+
+    Attributes:
+        a, b: Posed faces.
+        trees: Views of the operands' trees; one for a mesh against itself, none for brute force.
+        relation: What the operands share (see common_corners).
+        first: Look for one pair per pose only.
+    """
+
+    device: wp.Device
+    a: Any
+    b: Any
+    trees: tuple[Any, ...]
+    relation: int
+    layout: KeyLayout
+    pose_count: int
+    first: bool = False
+    _generation: int = field(default=-1, init=False)
+
+    def move(self, poses_a: np.ndarray | None, poses_b: np.ndarray | None) -> None:
+        """Take other poses, as many as before."""
+        for side, poses in ((self.a, poses_a), (self.b, poses_b)):
+            if poses is not None:
+                side.poses.assign(poses)
+
+    def run(self) -> Any:
+        """Sorted keys of the pairs that meet; with ``first``, of one pair per pose."""
+        face_counts = self.a.faces.shape[0] + self.b.faces.shape[0]
+        queues = shared_queues(self.device, max(1 << 14, face_counts))
+        while True:
+            if self._generation != queues.generation:
+                self._record(queues)
+            queues.clear()
+            if self.first:
+                self._forget_best()
+            for name, task in self._tasks:
+                with stage(name, self.device):
+                    task.run()
+            with stage("settle", self.device):
+                self._settle(queues)
+            counts = queues.read()
+            if not queues.make_room(counts):
+                break
+        with stage("sort", self.device):
+            if self.first:
+                return self._one_each(queues, counts["hits"])
+            return self._sorted(queues, counts["hits"])
+
+    def _sorted(self, queues: PairQueues, count: int) -> Any:
+        width = self.layout.width + (self.pose_count - 1).bit_length()
+        return sorted_keys(queues["hits"].keys, count, width)
+
+    def _forget_best(self) -> None:
+        if self.device.is_cpu:
+            self._best_view[:] = NO_KEY
+        else:
+            self._best.fill_(NO_KEY)
+
+    def _record(self, queues: PairQueues) -> None:
+        """Prepare the launches for the queues as they are now."""
+        search = Search()
+        search.a, search.b, search.relation = self.a, self.b, self.relation
+        search.bits = self.layout.bits
+        search.hits, search.undecided = queues["hits"], queues["undecided"]
+        if self.first:
+            self._best = wp.empty(self.pose_count, dtype=wp.int64, device=self.device)
+            search.best = self._best
+            self._best_view = self._best.numpy() if self.device.is_cpu else None
+        self._search = search
+        self._tasks = list(self._stages(search, queues))
+        self._generation = queues.generation
+
+    def _stages(self, search: Any, queues: PairQueues) -> Iterable[tuple[str, Task]]:
+        if not self.trees:
+            count = self.pose_count * self.a.faces.shape[0]
+            yield "search", Task(brute_kernel, count, [search], self.device, grain=1)
+        elif len(self.trees) == 1:
+            yield from self._self_stages(search, queues)
+        else:
+            yield from self._pair_stages(search, queues)
+
+    def _self_stages(self, search: Any, queues: PairQueues) -> Iterable[tuple[str, Task]]:
+        (tree,) = self.trees
+        count = self.a.faces.shape[0]
+        if self.device.is_cpu:
+            yield "search", Task(self_test_kernel, count, [search, tree], self.device, grain=512)
+            return
+        args = [tree, search.bits, queues["candidates"]]
+        yield "search", Task(self_list_kernel, count, args, self.device)
+        yield "classify", self._classify(search, queues)
+
+    def _pair_stages(self, search: Any, queues: PairQueues) -> Iterable[tuple[str, Task]]:
+        frames = wp.empty(self.pose_count, dtype=Relative, device=self.device)
+        args = [self.a, self.b, *self.trees, frames]
+        yield "frames", Task(relative_kernel, self.pose_count, args, self.device)
+        faces = self.a.faces.shape[0]
+        if self.device.is_cuda and self.pose_count == 1 and not self.first:
+            args = [*self.trees, frames, faces, search.bits, queues["candidates"]]
+            yield "search", Task(list_kernel, faces, args, self.device)
+            yield "classify", self._classify(search, queues)
+            return
+        depth = FIRST_DEPTH
+        if not self.first:
+            items = min(faces // LEAVES_PER_ITEM, (1 << MOST_ITEMS_DEPTH) // self.pose_count)
+            depth = max(items, 1).bit_length() - 1
+        args = [search, *self.trees, frames, depth]
+        grain = 1 << depth if self.first else max(1, (1 << depth) // 16)
+        count = self.pose_count << depth
+        yield "search", Task(descend_kernel, count, args, self.device, grain=grain)
+
+    def _classify(self, search: Any, queues: PairQueues) -> Task:
+        return Task(classify_kernel, EVERYTHING, [search, queues["candidates"]], self.device)
+
+    def _settle(self, queues: PairQueues) -> None:
+        """Decide the undecided pairs exactly."""
+        count = EVERYTHING
+        if self.device.is_cpu:
+            count = min(queues.read()["undecided"], queues["undecided"].keys.shape[0])
+        if count:
+            launch(settle_kernel, count, [self._search], self.device, grain=64)
+
+    def _one_each(self, queues: PairQueues, settled_count: int) -> Any:
+        """One key per pose: of the pairs the filter was sure of, else the lowest settled one."""
+        best = self._best.numpy() if self._best_view is None else self._best_view
+        width = self.layout.width
+        found = np.flatnonzero(best != NO_KEY)
+        keys = (found << width) | (best[found] & ((1 << width) - 1))
+        if settled_count and len(found) < self.pose_count:
+            settled = lowest_of_each_pose(self._sorted(queues, settled_count), self.layout)
+            settled = settled[best[settled >> width] == NO_KEY]
+            keys = np.sort(np.concatenate([keys, settled]))
+        return keys if self.device.is_cpu else wp.array(keys, dtype=wp.int64, device=self.device)
+
+
+def lowest_of_each_pose(keys: Any, layout: KeyLayout) -> np.ndarray:
+    """The first key of every pose, of sorted keys."""
+    host = keys if isinstance(keys, np.ndarray) else keys.numpy()
+    return host[np.flatnonzero(np.diff(host >> layout.width, prepend=-1))]

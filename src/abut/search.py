@@ -1,0 +1,52 @@
+"""Search: what every stage of a contact query knows, and the test of two faces by the filter."""
+
+import warp as wp
+
+from abut.atomics import lower_to
+from abut.faces import Faces, load_face
+from abut.geometry.common_corners import STRANGERS
+from abut.geometry.intersect_tri_tri import HIT, MISS, classify_tri_tri
+from abut.pairs import PairQueue, pack_pair, push_pair
+
+
+@wp.struct
+class Search:
+    """Operands and queues of a contact query."""
+
+    a: Faces
+    b: Faces
+    relation: wp.int32  # what the operands share, see common_corners
+    bits: wp.vec2i  # layout of keys
+    hits: PairQueue
+    undecided: PairQueue
+    best: wp.array[wp.int64]  # smallest (item, a, b) per pose; empty: every pair is wanted
+
+
+@wp.func
+def pair_key(search: Search, high: wp.int32, face_a: wp.int32, face_b: wp.int32):
+    """Key of a pair below ``high``; faces of one mesh in ascending order."""
+    if search.relation == STRANGERS:
+        return pack_pair(high, face_a, face_b, search.bits)
+    return pack_pair(high, wp.min(face_a, face_b), wp.max(face_a, face_b), search.bits)
+
+
+@wp.func
+def test_faces(search: Search, pose: wp.int32, item: wp.int32, face_a: wp.int32, face_b: wp.int32):
+    """Filter a pair into the hits or the undecided. True when one pair was wanted and is found."""
+    verdict = classify_tri_tri(
+        load_face(search.a, face_a, pose),
+        load_face(search.b, face_b, pose),
+        search.relation,
+        search.a.faces[face_a],
+        search.b.faces[face_b],
+    )
+    if verdict == MISS:
+        return False
+    if verdict != HIT:
+        push_pair(search.undecided, pair_key(search, pose, face_a, face_b))
+        return False
+    if search.best.shape[0] == 0:
+        push_pair(search.hits, pair_key(search, pose, face_a, face_b))
+        return False
+    lower_to(search.best, pose, pair_key(search, item, face_a, face_b))
+    return True

@@ -1,0 +1,18 @@
+"""Pictures of meshes and of where they meet."""
+
+from abut.view.body import CORAL, GOLD, INDIGO, INK, SAND, TEAL, Body
+from abut.view.camera import Camera
+from abut.view.picture import render, save_picture
+
+__all__ = [
+    "CORAL",
+    "GOLD",
+    "INDIGO",
+    "INK",
+    "SAND",
+    "TEAL",
+    "Body",
+    "Camera",
+    "render",
+    "save_picture",
+]

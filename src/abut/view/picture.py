@@ -1,0 +1,102 @@
+"""Pictures of meshes and curves, without a screen: Warp casts the rays, Pillow writes the file."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from abut.cases.shape import Shape
+from abut.cases.shapes import plane
+from abut.cases.tube import tube
+from abut.runtime import resolve_device
+from abut.view.body import GLOW, GOLD, INK, SHADOW, Body, Color
+from abut.view.camera import Camera
+from abut.view.rays import Lens, trace_picture
+from abut.view.stage import lit_stage
+
+GROUND_SIDE = 96
+TUBE_SIDES = 10
+
+
+def render(
+    bodies: Sequence[Body],
+    curves: Sequence[np.ndarray] = (),
+    *,
+    camera: Camera | None = None,
+    size: tuple[int, int] = (1200, 800),
+    curve_color: Color = GOLD,
+    curve_radius: float = 0.006,
+    wire: float = 0.15,
+    device: Any = None,
+) -> np.ndarray:
+    """Draw surfaces above a soft ground, and curves as bright tubes.
+
+    Args:
+        bodies: Surfaces, at least one.
+        curves: Polylines (k, 3); one that ends in its first point is closed.
+        camera: None looks at all bodies from the front right.
+        size: Width and height [pixels].
+        curve_color: sRGB, each in [0, 1].
+        curve_radius: Radius of the tubes over the extent of the bodies.
+        wire: How dark the edges of faces are drawn, in [0, 1].
+        device: None is the first CUDA device, else the CPU.
+
+    Returns:
+        (height, width, 3) uint8.
+    """
+    points = np.concatenate([body.shape.vertices for body in bodies])
+    extent = float(np.ptp(points, axis=0).max())
+    camera = camera or Camera.around(points, aspect=size[0] / size[1])
+    radius = curve_radius * extent
+    seen = [curve for curve in curves if _walked(curve)[-1] > 0.1 * radius]
+    tubes = [Body(_along(curve, radius), curve_color, finish=GLOW) for curve in seen]
+    ground = Body(_ground(points, extent), INK, finish=SHADOW)
+    stage = lit_stage(bodies, [*tubes, ground], camera, extent, wire, resolve_device(device))
+    return trace_picture(stage.view, _lens(camera, size))
+
+
+def save_picture(path: Any, pixels: np.ndarray) -> Path:
+    """Write a picture as a file; the name says the format. Folders are made."""
+    from PIL import Image
+
+    path = Path(path)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    Image.fromarray(pixels).save(path, compress_level=7)
+    return path
+
+
+def _lens(camera: Camera, size: tuple[int, int]) -> Any:
+    lens = Lens()
+    lens.eye, lens.right, lens.up, lens.ahead = (
+        camera.eye.tolist(),
+        camera.right.tolist(),
+        camera.up.tolist(),
+        camera.ahead.tolist(),
+    )
+    lens.tangent = camera.tangent
+    lens.width, lens.height = size
+    return lens
+
+
+def _ground(points: np.ndarray, extent: float) -> Shape:
+    """A sheet just below all points, wide enough for their shadow."""
+    low, high = points.min(axis=0), points.max(axis=0)
+    middle = (low + high) / 2
+    sheet = plane(GROUND_SIDE, GROUND_SIDE, 4.0 * extent)
+    return sheet.moved((middle[0], middle[1], low[2] - 0.02 * extent))
+
+
+def _along(curve: np.ndarray, radius: float) -> Shape:
+    """A tube along a curve, which is thinned to steps that suit the radius."""
+    closed = len(curve) > 3 and bool((curve[0] == curve[-1]).all())
+    walked = _walked(curve)
+    steps = max(int(walked[-1] / (0.7 * radius)), 3)
+    at = np.linspace(0, walked[-1], steps + 1)
+    line = np.stack([np.interp(at, walked, axis) for axis in curve.T], axis=1)
+    return tube(line[:-1] if closed else line, radius, TUBE_SIDES, closed=closed)
+
+
+def _walked(curve: np.ndarray) -> np.ndarray:
+    """How far along the curve each of its points lies."""
+    return np.concatenate([[0.0], np.cumsum(np.linalg.norm(np.diff(curve, axis=0), axis=1))])

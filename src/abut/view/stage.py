@@ -1,0 +1,92 @@
+"""The stage of a picture: all surfaces as one mesh, with the light that falls on its vertices."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import warp as wp
+
+from abut.cases.shape import joined
+from abut.view.body import Body
+from abut.view.camera import Camera
+from abut.view.rays import bake
+from abut.view.shading import Stage
+
+RAYS = 1_500_000  # for the light of all vertices together
+SMOOTHINGS = 5
+
+
+@dataclass
+class LitStage:
+    """What kernels see, and the mesh that must outlive them."""
+
+    view: Any
+    mesh: wp.Mesh
+
+
+def lit_stage(
+    bodies: Sequence[Body],
+    unshadowing: Sequence[Body],
+    camera: Camera,
+    extent: float,
+    wire: float,
+    device: wp.Device,
+) -> LitStage:
+    """Set up a stage; all but the ``unshadowing`` bodies cast shadows."""
+    casting = _stage(bodies, camera, extent, wire, device)
+    everything = [*bodies, *unshadowing]
+    stage = _stage(everything, camera, extent, wire, device)
+    normals = np.concatenate([body.vertex_normals() for body in everything])
+    samples = int(np.clip(RAYS / (4 * len(normals)), 8, 64))
+    sides = [
+        bake(casting.view, stage.view.points, _vectors(sign * normals, device), samples)
+        for sign in (1.0, -1.0)
+    ]
+    light = _smoothed(np.concatenate(sides, axis=1), stage.view.faces.numpy())
+    stage.view.light = wp.array(light, dtype=wp.vec4f, device=device)
+    return stage
+
+
+def _stage(
+    bodies: Sequence[Body], camera: Camera, extent: float, wire: float, device: wp.Device
+) -> LitStage:
+    vertices, faces = joined(*(body.shape for body in bodies))
+    view = Stage()
+    view.points = _vectors(vertices, device)
+    view.faces = wp.array(faces, dtype=wp.vec3i, device=device)
+    normals = np.concatenate([body.corner_normals() for body in bodies]).astype(np.float32)
+    view.normals = wp.array(normals, dtype=wp.vec3f, device=device)
+    paint = np.concatenate([body.paint() for body in bodies])
+    view.paint = wp.array(paint, dtype=wp.vec4f, device=device)
+    finish = np.repeat([body.finish for body in bodies], [len(b.shape.faces) for b in bodies])
+    view.finish = wp.array(finish.astype(np.int32), device=device)
+    view.key = _lamp(camera, -0.55, 0.50, 0.95)
+    view.fill = _lamp(camera, 0.80, 0.55, 0.25)
+    view.extent, view.wire = extent, wire
+    mesh = wp.Mesh(view.points, wp.array(faces.ravel(), dtype=wp.int32, device=device))
+    view.mesh = mesh.id
+    return LitStage(view, mesh)
+
+
+def _vectors(rows: np.ndarray, device: wp.Device) -> wp.array:
+    return wp.array(rows.astype(np.float32), dtype=wp.vec3f, device=device)
+
+
+def _lamp(camera: Camera, right: float, front: float, above: float) -> wp.vec3f:
+    """Direction to a lamp that moves around with the camera."""
+    flat = np.array([camera.ahead[0], camera.ahead[1], 0.0])
+    flat /= np.linalg.norm(flat)
+    way = right * camera.right - front * flat + above * np.array([0.0, 0.0, 1.0])
+    return wp.vec3f(*(way / np.linalg.norm(way)).tolist())
+
+
+def _smoothed(light: np.ndarray, faces: np.ndarray) -> np.ndarray:
+    """Take the noise out: average each vertex with its neighbours."""
+    use = np.bincount(faces.ravel(), minlength=len(light))[:, None]
+    for _ in range(SMOOTHINGS):
+        total = np.zeros_like(light)
+        for corner in faces.T:
+            np.add.at(total, corner, light[faces].mean(axis=1))
+        light = np.where(use > 0, total / np.maximum(use, 1), light)
+    return light
