@@ -36,15 +36,15 @@ def reserve(counter: wp.array[wp.int64], amount: wp.int32) -> wp.int64:
 
 @wp.func_native("""
 #if defined(__CUDA_ARCH__)
-    unsigned long long before;
-    asm volatile("atom.release.gpu.global.exch.b64 %0, [%1], %2;"
-                 : "=l"(before) : "l"(slots.data + i), "l"(value) : "memory");
-    return (int64_t)before;
+    int before;
+    asm volatile("atom.release.gpu.global.exch.b32 %0, [%1], %2;"
+                 : "=r"(before) : "l"(slots.data + i), "r"(value) : "memory");
+    return before;
 #else
     return __atomic_exchange_n(&slots.data[i], value, __ATOMIC_ACQ_REL);
 #endif
 """)
-def meet(slots: wp.array[wp.int64], i: wp.int32, value: wp.int64) -> wp.int64:
+def meet(slots: wp.array[wp.int32], i: wp.int32, value: wp.int32) -> wp.int32:
     """Put ``value`` into slot i; returns what was there.
 
     Two threads meet in a slot: whoever finds the other's value may read all that the other wrote

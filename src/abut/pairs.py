@@ -16,8 +16,6 @@ from abut.runtime import EVERYTHING, launch
 
 wp.set_module_options({"enable_backward": False, "fuse_fp": False})
 
-BLOCK = wp.constant(16)  # pairs a thread gathers before it asks for room
-
 
 @wp.struct
 class PairQueue:
@@ -28,20 +26,16 @@ class PairQueue:
 
 
 @wp.func
-def push_pair(queue: PairQueue, key: wp.int64):
-    """Append a key. When full, only the count grows, so that the host can retry."""
-    slot = reserve(queue.count, 1)
+def store_pair(queue: PairQueue, slot: wp.int64, key: wp.int64):
+    """Write a key into a reserved slot, if there is one; else the host will retry with more."""
     if slot < wp.int64(queue.keys.shape[0]):
         queue.keys[wp.int32(slot)] = key
 
 
 @wp.func
-def push_block(queue: PairQueue, block: wp.array[wp.int64], held: wp.int32):
-    """Append the first ``held`` keys of a block, for one atomic in place of many."""
-    slot = reserve(queue.count, held)
-    for i in range(held):
-        if slot + wp.int64(i) < wp.int64(queue.keys.shape[0]):
-            queue.keys[wp.int32(slot) + i] = block[i]
+def push_pair(queue: PairQueue, key: wp.int64):
+    """Append a key. When full, only the count grows, so that the host can retry."""
+    store_pair(queue, reserve(queue.count, 1), key)
 
 
 @wp.func

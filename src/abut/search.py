@@ -33,8 +33,22 @@ def pair_key(search: Search, high: wp.int32, face_a: wp.int32, face_b: wp.int32)
 @wp.func
 def test_faces(search: Search, pose: wp.int32, item: wp.int32, face_a: wp.int32, face_b: wp.int32):
     """Filter a pair into the hits or the undecided. True when one pair was wanted and is found."""
+    corners_a = load_face(search.a, face_a, pose)
+    return test_corners(search, pose, item, face_a, corners_a, face_b)
+
+
+@wp.func
+def test_corners(
+    search: Search,
+    pose: wp.int32,
+    item: wp.int32,
+    face_a: wp.int32,
+    corners_a: wp.mat33d,
+    face_b: wp.int32,
+):
+    """``test_faces`` for a face of a whose corners are at hand."""
     verdict = classify_tri_tri(
-        load_face(search.a, face_a, pose),
+        corners_a,
         load_face(search.b, face_b, pose),
         search.relation,
         search.a.faces[face_a],

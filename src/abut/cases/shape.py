@@ -27,7 +27,7 @@ class Shape(NamedTuple):
 
 def joined(*shapes: Shape) -> Shape:
     """Several shapes as one."""
-    firsts = np.cumsum([0] + [len(shape.vertices) for shape in shapes])
+    firsts = np.cumsum([0] + [len(shape.vertices) for shape in shapes]).astype(np.int32)
     return Shape(
         np.concatenate([shape.vertices for shape in shapes]),
         np.concatenate([s.faces + f for s, f in zip(shapes, firsts, strict=False)]),

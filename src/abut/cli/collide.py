@@ -3,20 +3,11 @@
 import argparse
 from typing import Any
 
-from abut.cli.console import show_facts, show_json, show_rows
-from abut.cli.operands import (
-    ROWS_SHOWN,
-    add_query_options,
-    describe,
-    facts,
-    load,
-    load_poses,
-    measured,
-    report,
-)
+from abut.cli.operands import add_query_options, load, load_poses
+from abut.cli.report import show_contacts
+from abut.cli.timing import measured
 from abut.options import Bound
 from abut.query.collide import collide
-from abut.results import Contacts
 
 
 def add_to(commands: Any) -> None:
@@ -39,7 +30,9 @@ def add_to(commands: Any) -> None:
     parser.add_argument(
         "--solid", action="store_true", help="one closed mesh inside the other is contact too"
     )
-    parser.add_argument("--bound", choices=[str(b) for b in Bound], default="aabb")
+    parser.add_argument(
+        "--bound", choices=[str(b) for b in Bound], default="aabb", help="default: aabb"
+    )
     add_query_options(parser)
     parser.set_defaults(run=run)
 
@@ -57,25 +50,6 @@ def run(args: argparse.Namespace) -> int:
         method=args.method,
         bound=args.bound,
     )
-    if args.json:
-        show_json(report(hits, args.pairs, stages))
-    else:
-        named = zip("ab", (args.a, args.b), meshes, strict=True)
-        operands = [(name, describe(path, mesh)) for name, path, mesh in named]
-        show_facts([*operands, *facts(hits, stages)])
-        show_pairs(hits, ROWS_SHOWN if args.pairs is None else args.pairs)
+    files = {"a": (args.a, meshes[0]), "b": (args.b, meshes[1])}
+    show_contacts(hits, files, stages, limit=args.pairs, as_json=args.json)
     return int(bool(hits))
-
-
-def show_pairs(hits: Contacts, limit: int) -> None:
-    """The first pairs, and how many more there are."""
-    count = min(limit, len(hits))
-    if count == 0:
-        return
-    columns = {"face a": hits.pairs.numpy()[:count, 0], "face b": hits.pairs.numpy()[:count, 1]}
-    if hits.pose is not None:
-        columns = {"pose": hits.pose.numpy()[:count], **columns}
-    print()
-    show_rows(list(columns), zip(*columns.values(), strict=True))
-    if len(hits) > count:
-        print(f"… and {len(hits) - count:,} more (--pairs N)")

@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from functools import cache
 from typing import Any
 
+PIPE_WIDTH = 200  # lines for programs are not folded to a screen
 NO_DRIVER = "Could not find or load the NVIDIA CUDA driver"
 
 
@@ -17,7 +18,9 @@ NO_DRIVER = "Could not find or load the NVIDIA CUDA driver"
 def _console(stderr: bool) -> Any:
     from rich.console import Console
 
-    return Console(stderr=stderr, highlight=False)
+    stream = sys.stderr if stderr else sys.stdout
+    width = None if stream.isatty() else PIPE_WIDTH
+    return Console(stderr=stderr, highlight=False, markup=False, emoji=False, width=width)
 
 
 def tell(message: str) -> None:
@@ -28,13 +31,16 @@ def tell(message: str) -> None:
 @contextmanager
 def working(what: str) -> Iterator[None]:
     """Show on a terminal that something is being done."""
-    with _console(True).status(f"{what} …"):
+    from rich.text import Text
+
+    with _console(True).status(Text(f"{what} …")):
         yield
 
 
 def show_json(report: dict[str, Any]) -> None:
-    """One JSON object on standard output."""
-    print(json.dumps(report, indent=1, allow_nan=False))
+    """One JSON object on standard output, a line for each member."""
+    members = (f"  {json.dumps(k)}: {json.dumps(v, allow_nan=False)}" for k, v in report.items())
+    print("{", ",\n".join(members), "}", sep="\n")
 
 
 def show_facts(facts: Iterable[tuple[str, str]]) -> None:
@@ -59,11 +65,6 @@ def show_rows(names: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
     for row in rows:
         table.add_row(*(str(value) for value in row))
     _console(False).print(table)
-
-
-def milliseconds(stages: dict[str, float]) -> str:
-    """Stage times on one line."""
-    return " · ".join(f"{name} {spent:.2f} ms" for name, spent in stages.items())
 
 
 def quiet_warp() -> None:

@@ -1,7 +1,6 @@
 """``abut demo NAME``: the main job on meshes that abut makes itself, with a picture."""
 
 import argparse
-import time
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -10,7 +9,8 @@ import numpy as np
 
 from abut import cases
 from abut.cli.console import show_facts, show_json, working
-from abut.cli.operands import add_device, measured, natural
+from abut.cli.operands import add_device, natural
+from abut.cli.timing import Stages, measured, timed
 from abut.mesh import Mesh
 from abut.query.collide import collide
 from abut.query.self_collide import self_collide
@@ -66,11 +66,12 @@ def run(args: argparse.Namespace) -> int:
     demo = DEMOS[args.name]
     shapes = demo.shapes(args.faces)
     meshes = tuple(Mesh(*shape, device=args.device) for shape in shapes)
-    hits, stages = measured(self_collide if demo.alone else collide, meshes)
+    query = self_collide if demo.alone else collide
+    hits, stages = measured(query, meshes, then=Contacts.curves)
     with working("joining curves"):
-        curves = _timed(stages, "curves", hits.curves)
+        curves = timed(stages, "curves", hits.curves)
     with working("drawing"):
-        path = _timed(stages, "picture", lambda: _draw(demo, args, shapes, curves))
+        path = timed(stages, "picture", lambda: _draw(demo, args, shapes, curves))
     faces = [mesh.face_count for mesh in meshes]
     if args.json:
         show_json(_report(hits, curves, faces, stages) | {"picture": str(path)})
@@ -95,7 +96,7 @@ def _draw(demo: Demo, args: argparse.Namespace, shapes: Any, curves: list[np.nda
     return view.save_picture(path if path.suffix else path / f"{args.name}.png", pixels)
 
 
-def _report(hits: Contacts, curves: list, faces: list[int], stages: dict) -> dict[str, Any]:
+def _report(hits: Contacts, curves: list, faces: list[int], stages: Stages) -> dict[str, Any]:
     return {
         "faces": faces,
         "pair_count": len(hits),
@@ -107,7 +108,7 @@ def _report(hits: Contacts, curves: list, faces: list[int], stages: dict) -> dic
 
 
 def _facts(
-    name: str, hits: Contacts, curves: list, faces: list[int], stages: dict, path: Path
+    name: str, hits: Contacts, curves: list, faces: list[int], stages: Stages, path: Path
 ) -> list[tuple[str, str]]:
     return [
         ("demo", name),
@@ -122,13 +123,6 @@ def _facts(
 
 def _length(curves: list[np.ndarray]) -> float:
     return float(sum(np.linalg.norm(np.diff(c, axis=0), axis=1).sum() for c in curves))
-
-
-def _timed(stages: dict[str, float], name: str, work: Any) -> Any:
-    start = time.perf_counter()
-    done = work()
-    stages[name] = (time.perf_counter() - start) * 1e3
-    return done
 
 
 def _size(text: str) -> tuple[int, int]:

@@ -3,17 +3,9 @@
 import argparse
 from typing import Any
 
-from abut.cli.collide import show_pairs
-from abut.cli.console import show_facts, show_json
-from abut.cli.operands import (
-    ROWS_SHOWN,
-    add_query_options,
-    describe,
-    facts,
-    load,
-    measured,
-    report,
-)
+from abut.cli.operands import add_query_options, load
+from abut.cli.report import show_contacts
+from abut.cli.timing import measured
 from abut.query.self_collide import self_collide
 
 
@@ -40,9 +32,5 @@ def run(args: argparse.Namespace) -> int:
     """Answer; 1 when there is contact."""
     mesh = load(args.a, args.device)
     hits, stages = measured(self_collide, (mesh,), weld=args.weld, method=args.method)
-    if args.json:
-        show_json(report(hits, args.pairs, stages))
-    else:
-        show_facts([("mesh", describe(args.a, mesh)), *facts(hits, stages)])
-        show_pairs(hits, ROWS_SHOWN if args.pairs is None else args.pairs)
+    show_contacts(hits, {"a": (args.a, mesh)}, stages, limit=args.pairs, as_json=args.json)
     return int(bool(hits))

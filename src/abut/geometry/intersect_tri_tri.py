@@ -64,8 +64,8 @@ def lone_corner(sides: wp.vec3i):
 @wp.func
 def one_sided(sides: wp.vec3i):
     """True when some side is decided and no two decided ones differ."""
-    up = sides[0] == 1 or sides[1] == 1 or sides[2] == 1
-    down = sides[0] == -1 or sides[1] == -1 or sides[2] == -1
+    up = wp.int32(sides[0] == 1) | wp.int32(sides[1] == 1) | wp.int32(sides[2] == 1)
+    down = wp.int32(sides[0] == -1) | wp.int32(sides[1] == -1) | wp.int32(sides[2] == -1)
     return up != down
 
 
@@ -159,6 +159,21 @@ def parted_at_edge(e: wp.vec3d, f: wp.vec3d, p: wp.vec3d, q: wp.vec3d):
 
 
 @wp.func
+def parted_at_an_edge(a: wp.mat33d, b: wp.mat33d):
+    """True when all of ``b`` lies behind an edge of ``a``."""
+    parted = wp.bool(False)
+    i = wp.int32(0)
+    while i < 3 and not parted:  # a loop that stays one: this is rare
+        start = a[i]
+        e = a[(i + 1) % 3] - start
+        f = a[(i + 2) % 3] - start
+        behind = parted_at_edge(e, f, b[0] - start, b[1] - start)
+        parted = behind and turn_filtered(e, f, b[2] - start) == -1
+        i += 1
+    return parted
+
+
+@wp.func
 def classify_shared_edge(a: wp.mat33d, b: wp.mat33d):
     """MISS or UNDECIDED for coplanar triangles with a[0] a[1] = b[0] b[1]: folded over?"""
     if turn_filtered(a[1] - a[0], a[2] - a[0], b[2] - a[0]) == -1:
@@ -202,15 +217,18 @@ def classify_tri_tri(
     Guarantee:
         MISS and HIT are exact.
     """
+    sides_b = sides_of_plane(a, b[0], b[1], b[2])  # first: callers keep a, and so its plane
+    if touches_only_shared(sides_b, relation, b, index_b, a, index_a):
+        return MISS
     sides_a = sides_of_plane(b, a[0], a[1], a[2])
     if touches_only_shared(sides_a, relation, a, index_a, b, index_b):
         return MISS
-    sides_b = sides_of_plane(a, b[0], b[1], b[2])
-    if touches_only_shared(sides_b, relation, b, index_b, a, index_a):
-        return MISS
     common = common_corners(relation, a, b, index_a, index_b)
     if common == 0:
-        return classify_crossing(a, b, sides_a, sides_b)
+        verdict = classify_crossing(a, b, sides_a, sides_b)
+        if verdict == UNDECIDED and (parted_at_an_edge(a, b) or parted_at_an_edge(b, a)):
+            verdict = MISS  # side by side in one plane
+        return verdict
     if same_corners(common):
         return HIT
     u = first_common(common)

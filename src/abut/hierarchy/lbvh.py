@@ -11,7 +11,7 @@ import warp as wp
 from abut.atomics import load_fresh, meet
 from abut.bounds.aabb import fit_aabb
 from abut.hierarchy.morton import morton_order
-from abut.hierarchy.tree import Tree, with_int
+from abut.hierarchy.tree import Tree, with_link
 from abut.runtime import launch
 
 wp.set_module_options({"enable_backward": False, "fuse_fp": False})
@@ -46,66 +46,47 @@ def build_kernel(
     origin: wp.vec3d,
     codes: wp.array[wp.int32],
     order: wp.array[wp.int32],
-    slots: wp.array[wp.int64],
+    far_ends: wp.array[wp.int32],
     # out
     nodes_out: wp.array[wp.vec4f],
-    parents_out: wp.array[wp.int32],
-    rights_out: wp.array[wp.int32],
-    root_out: wp.array[wp.int32],
+    leaf_slots_out: wp.array[wp.int32],
+    split_slots_out: wp.array[wp.int32],
 ):
-    """Climb from every leaf, joining siblings. Ropes still hold the last leaf of the node."""
+    """Climb from every leaf, joining siblings."""
     count = faces.shape[0]
     for k in range(span[0] + wp.tid(), span[1], span[2]):
-        index = order[k]
-        face = faces[index]
+        face = faces[order[k]]
         lower, upper = fit_aabb(points[face[0]], points[face[1]], points[face[2]], origin)
-        node = 2 * k
+        link = -1 - order[k]
         first = wp.int32(k)
         last = wp.int32(k)
-        nodes_out[2 * node] = with_int(lower, index)
-        nodes_out[2 * node + 1] = with_int(upper, last)
-        while first > 0 or last < count - 1:
-            left = is_left_child(codes, first, last, count)
-            split = wp.where(left, last, first - 1)
-            parents_out[node] = 2 * split + 1
-            end = wp.where(left, first, last)
-            found = meet(slots, split, (wp.int64(end) << wp.int64(32)) | wp.int64(node))
-            if found < wp.int64(0):
-                break
-            sibling = wp.int32(found & wp.int64(0x7FFFFFFF))
-            far_end = wp.int32(found >> wp.int64(32))
-            low = load_fresh(nodes_out, 2 * sibling)
-            high = load_fresh(nodes_out, 2 * sibling + 1)
-            lower = wp.min(lower, wp.vec3f(low[0], low[1], low[2]))
-            upper = wp.max(upper, wp.vec3f(high[0], high[1], high[2]))
-            first = wp.where(left, first, far_end)
-            last = wp.where(left, far_end, last)
-            rights_out[split] = wp.where(left, sibling, node)
-            child = wp.where(left, node, sibling)
-            node = 2 * split + 1
-            nodes_out[2 * node] = with_int(lower, child)
-            nodes_out[2 * node + 1] = with_int(upper, last)
-        if first == 0 and last == count - 1:
-            parents_out[node] = -1
-            root_out[0] = node
-
-
-@wp.kernel
-def rope_kernel(
-    # in
-    span: wp.vec3i,
-    rights: wp.array[wp.int32],
-    # out
-    nodes_out: wp.array[wp.vec4f],
-):
-    """Replace the last leaf of each node by the node that follows its subtree."""
-    for node in range(span[0] + wp.tid(), span[1], span[2]):
-        high = nodes_out[2 * node + 1]
-        last = wp.cast(high[3], wp.int32)
-        rope = wp.int32(-1)
-        if last < rights.shape[0]:
-            rope = rights[last]
-        nodes_out[2 * node + 1] = wp.vec4f(high[0], high[1], high[2], wp.cast(rope, wp.float32))
+        climbing = wp.bool(True)
+        while climbing:
+            slot = 2 * count - 2
+            split = wp.int32(-1)
+            left = wp.bool(True)
+            if first > 0 or last < count - 1:
+                left = is_left_child(codes, first, last, count)
+                split = wp.where(left, last, first - 1)
+                slot = 2 * split + wp.where(left, 0, 1)
+            nodes_out[2 * slot] = with_link(lower, link)
+            nodes_out[2 * slot + 1] = with_link(upper, 0)
+            if link < 0:
+                leaf_slots_out[k] = slot
+            else:
+                split_slots_out[link] = slot
+            climbing = False
+            if split >= 0:
+                far_end = meet(far_ends, split, wp.where(left, first, last))
+                if far_end >= 0:  # the sibling is there already
+                    climbing = True
+                    low = load_fresh(nodes_out, 2 * (slot ^ 1))
+                    high = load_fresh(nodes_out, 2 * (slot ^ 1) + 1)
+                    lower = wp.min(lower, wp.vec3f(low[0], low[1], low[2]))
+                    upper = wp.max(upper, wp.vec3f(high[0], high[1], high[2]))
+                    first = wp.where(left, first, far_end)
+                    last = wp.where(left, far_end, last)
+                    link = split
 
 
 def frame_origin(bounds: np.ndarray) -> np.ndarray:
@@ -128,17 +109,17 @@ def build(points: wp.array, faces: wp.array, bounds: np.ndarray) -> Tree:
     device = faces.device
     count = faces.shape[0]
     codes, order = morton_order(points, faces, bounds)
-    slots = wp.full(max(count - 1, 1), NOBODY, dtype=wp.int64, device=device)
-    rights = wp.empty(count - 1, dtype=wp.int32, device=device)
+    inner = max(count - 1, 1)
+    far_ends = wp.full(inner, NOBODY, dtype=wp.int32, device=device)
     tree = Tree(
         nodes=wp.empty(2 * (2 * count - 1), dtype=wp.vec4f, device=device),
-        parents=wp.empty(2 * count - 1, dtype=wp.int32, device=device),
-        root=wp.empty(1, dtype=wp.int32, device=device),
-        arrivals=wp.zeros(max(count - 1, 1), dtype=wp.int32, device=device),
+        leaf_slots=wp.empty(count, dtype=wp.int32, device=device),
+        split_slots=wp.empty(inner, dtype=wp.int32, device=device),
+        arrivals=wp.zeros(inner, dtype=wp.int32, device=device),
         origin=frame_origin(bounds),
         face_count=count,
     )
-    inputs = [points, faces, wp.vec3d(*tree.origin), codes, order, slots]
-    launch(build_kernel, count, [*inputs, tree.nodes, tree.parents, rights, tree.root], device)
-    launch(rope_kernel, 2 * count - 1, [rights, tree.nodes], device)
+    inputs = [points, faces, wp.vec3d(*tree.origin), codes, order, far_ends]
+    outputs = [tree.nodes, tree.leaf_slots, tree.split_slots]
+    launch(build_kernel, count, [*inputs, *outputs], device)
     return tree

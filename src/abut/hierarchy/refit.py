@@ -5,7 +5,7 @@ import warp as wp
 
 from abut.atomics import arrive, load_fresh
 from abut.bounds.aabb import fit_aabb
-from abut.hierarchy.tree import Tree, with_int
+from abut.hierarchy.tree import Tree, with_link
 from abut.runtime import launch
 
 wp.set_module_options({"enable_backward": False, "fuse_fp": False})
@@ -22,42 +22,39 @@ def refit_kernel(
     points: wp.array[wp.vec3d],
     faces: wp.array[wp.vec3i],
     origin: wp.vec3d,
-    parents: wp.array[wp.int32],
+    leaf_slots: wp.array[wp.int32],
+    split_slots: wp.array[wp.int32],
     arrivals: wp.array[wp.int32],
     # out
     nodes_out: wp.array[wp.vec4f],
 ):
     """Climb from every leaf; the second of two siblings to arrive goes on with the parent."""
+    root = nodes_out.shape[0] / 2 - 1
     for k in range(span[0] + wp.tid(), span[1], span[2]):
-        node = 2 * k
-        link = wp.cast(nodes_out[2 * node][3], wp.int32)
-        rope = wp.cast(nodes_out[2 * node + 1][3], wp.int32)
-        face = faces[link]
+        slot = leaf_slots[k]
+        link = wp.cast(nodes_out[2 * slot][3], wp.int32)
+        face = faces[-1 - link]
         lower, upper = fit_aabb(points[face[0]], points[face[1]], points[face[2]], origin)
-        nodes_out[2 * node] = with_int(lower, link)
-        nodes_out[2 * node + 1] = with_int(upper, rope)
-        parent = parents[node]
-        while parent >= 0:
-            if arrive(arrivals, parent >> 1) % 2 == 0:
-                break
-            link = wp.cast(nodes_out[2 * parent][3], wp.int32)
-            sibling = link
-            if link == node:
-                sibling = rope
-            low = load_fresh(nodes_out, 2 * sibling)
-            high = load_fresh(nodes_out, 2 * sibling + 1)
-            lower = wp.min(lower, wp.vec3f(low[0], low[1], low[2]))
-            upper = wp.max(upper, wp.vec3f(high[0], high[1], high[2]))
-            node = parent
-            rope = wp.cast(nodes_out[2 * node + 1][3], wp.int32)
-            nodes_out[2 * node] = with_int(lower, link)
-            nodes_out[2 * node + 1] = with_int(upper, rope)
-            parent = parents[node]
+        climbing = wp.bool(True)
+        while climbing:
+            nodes_out[2 * slot] = with_link(lower, link)
+            nodes_out[2 * slot + 1] = with_link(upper, 0)
+            climbing = False
+            if slot != root:
+                if arrive(arrivals, slot >> 1) % 2 == 1:
+                    climbing = True
+                    low = load_fresh(nodes_out, 2 * (slot ^ 1))
+                    high = load_fresh(nodes_out, 2 * (slot ^ 1) + 1)
+                    lower = wp.min(lower, wp.vec3f(low[0], low[1], low[2]))
+                    upper = wp.max(upper, wp.vec3f(high[0], high[1], high[2]))
+                    link = slot >> 1
+                    slot = split_slots[link]
 
 
 def refit(tree: Tree, points: wp.array, faces: wp.array) -> None:
     """Fit all boxes to ``points``, keeping the topology."""
-    inputs = [points, faces, wp.vec3d(*tree.origin), tree.parents, tree.arrivals]
+    slots = [tree.leaf_slots, tree.split_slots, tree.arrivals]
+    inputs = [points, faces, wp.vec3d(*tree.origin), *slots]
     launch(refit_kernel, tree.face_count, [*inputs, tree.nodes], tree.nodes.device)
 
 
@@ -70,26 +67,24 @@ def cost_kernel(
     # out
     cost_out: wp.array[wp.int64],
 ):
-    """Each thread's sum of half areas of inner nodes, in integers."""
+    """Each thread's sum of half areas of all nodes, in integers."""
     total = wp.int64(0)
-    for i in range(span[0] + wp.tid(), span[1], span[2]):
-        low = nodes[4 * i + 2]
-        high = nodes[4 * i + 3]
-        size = wp.vec3f(high[0] - low[0], high[1] - low[1], high[2] - low[2])
+    for slot in range(span[0] + wp.tid(), span[1], span[2]):
+        size = nodes[2 * slot + 1] - nodes[2 * slot]
         area = size[0] * size[1] + size[1] * size[2] + size[2] * size[0]
         total = total + wp.int64(wp.min(area * unit, COST_LIMIT))
     cost_out[wp.tid()] = total
 
 
 def traversal_cost(tree: Tree, bounds: np.ndarray) -> float:
-    """Sum of the areas of inner nodes over the area of ``bounds``: what a random query visits."""
+    """Sum of the areas of nodes over the area of ``bounds``: what a random query visits."""
     size = bounds[1] - bounds[0]
     area = float(size[0] * size[1] + size[1] * size[2] + size[2] * size[0])
     if tree.face_count < 2 or not 1e-30 < area < 1e30:
         return 0.0
     device = tree.nodes.device
     sums = wp.zeros(COST_THREADS if device.is_cuda else 1, dtype=wp.int64, device=device)
-    count = tree.face_count - 1
+    count = 2 * tree.face_count - 1
     unit = wp.float32(COST_UNIT / area)
     span = wp.vec3i(0, count, sums.shape[0])
     wp.launch(cost_kernel, sums.shape[0], [span, tree.nodes, unit, sums], device=device)

@@ -1,9 +1,10 @@
-"""Tree: the layout of a binary hierarchy.
+"""Tree: the layout of a binary hierarchy over n faces.
 
-Leaf k is node 2 k, and the inner node that splits leaves k | k + 1 is node 2 k + 1. So a subtree
-is one block of nodes, parity tells leaf from inner node, and no index maps are needed. A node is
-two rows of four float32: lower corner and first child (a leaf: its face); upper corner and rope,
-the node that follows its subtree (-1 after the last). The right child is the left child's rope.
+Leaves lie along a curve; an inner node is known by its split s, the leaf after which it parts.
+Its children are slots 2 s and 2 s + 1 of ``nodes``, side by side in 64 bytes, so that a walk reads
+both at once; the root is the last slot, 2 n - 2. A slot is two rows of four float32: the lower
+corner and a link, the upper corner and a spare. The link of an inner node is its split, that of a
+leaf is the complement of its face (negative).
 """
 
 from dataclasses import dataclass
@@ -19,78 +20,93 @@ class TreeView:
     """What kernels see of a tree. Boxes are relative to ``origin``."""
 
     nodes: wp.array[wp.vec4f]
-    root: wp.array[wp.int32]
+    leaf_slots: wp.array[wp.int32]
+    split_slots: wp.array[wp.int32]
     origin: wp.vec3d
 
 
 @wp.struct
 class Node:
-    """One node: lower corner and first child (or face), upper corner and rope."""
+    """A slot: a box and a link."""
 
     low: wp.vec4f
     high: wp.vec4f
 
 
 @wp.func
-def load_node(nodes: wp.array[wp.vec4f], node: wp.int32):
-    """Read a node, 32 bytes."""
+def load_node(nodes: wp.array[wp.vec4f], slot: wp.int32):
+    """Read a slot, 32 bytes."""
     out = Node()
-    out.low = load_wide(nodes, 2 * node)
-    out.high = load_wide(nodes, 2 * node + 1)
+    out.low = load_wide(nodes, 2 * slot)
+    out.high = load_wide(nodes, 2 * slot + 1)
     return out
 
 
 @wp.func
-def first_of(node: Node):
-    """First child of an inner node, face of a leaf."""
+def root_of(tree: TreeView):
+    """Slot of the root."""
+    return 2 * tree.leaf_slots.shape[0] - 2
+
+
+@wp.func
+def link_of(node: Node):
+    """Split of an inner node, complement of the face of a leaf."""
     return wp.cast(node.low[3], wp.int32)
 
 
 @wp.func
-def rope_of(node: Node):
-    """The node that follows the subtree; for a left child its sibling."""
-    return wp.cast(node.high[3], wp.int32)
+def is_leaf(node: Node):
+    """Leaves have negative links."""
+    return link_of(node) < 0
 
 
 @wp.func
-def with_int(v: wp.vec3f, i: wp.int32):
-    """A row of a node: three floats and the bits of an integer."""
-    return wp.vec4f(v[0], v[1], v[2], wp.cast(i, wp.float32))
+def face_of(node: Node):
+    """Face of a leaf."""
+    return -1 - link_of(node)
 
 
 @wp.func
-def is_leaf(node: wp.int32):
-    """Leaves have even indices."""
-    return (node & 1) == 0
+def with_link(v: wp.vec3f, link: wp.int32):
+    """A row of a slot: three floats and the bits of an integer."""
+    return wp.vec4f(v[0], v[1], v[2], wp.cast(link, wp.float32))
 
 
 @wp.func
 def subtree(tree: TreeView, item: wp.int32, depth: wp.int32):
-    """Root of subtree ``item`` of the 2**depth at that depth, -1 for one that is not there.
+    """Slot of subtree ``item`` of the 2**depth at that depth, -1 for one that is not there.
 
     A leaf above that depth is the subtree of the first item below it.
     """
-    node = tree.root[0]
+    slot = root_of(tree)
     for level in range(depth):
-        if node >= 0:
-            bit = (item >> (depth - 1 - level)) & 1
-            if is_leaf(node):
-                if bit == 1:
-                    node = -1
-            else:
-                node = first_of(load_node(tree.nodes, node))
-                if bit == 1:
-                    node = rope_of(load_node(tree.nodes, node))
-    return node
+        if slot >= 0:
+            side = (item >> (depth - 1 - level)) & 1
+            node = load_node(tree.nodes, slot)
+            if not is_leaf(node):
+                slot = 2 * link_of(node) + side
+            elif side == 1:
+                slot = -1
+    return slot
 
 
 @dataclass
 class Tree:
-    """A hierarchy of axis-aligned boxes over the faces of a mesh, one face a leaf."""
+    """A hierarchy of axis-aligned boxes over the faces of a mesh, one face a leaf.
+
+    Attributes:
+        nodes: The slots, two rows each.
+        leaf_slots: Slot of each leaf, along the curve.
+        split_slots: Slot of each inner node, by split.
+        arrivals: Scratch of refits, by split.
+        origin: What boxes are relative to.
+        face_count: Number of leaves.
+        built_cost: Traversal cost when the tree was built.
+    """
 
     nodes: wp.array
-    parents: wp.array
-    root: wp.array
+    leaf_slots: wp.array
+    split_slots: wp.array
     arrivals: wp.array
     origin: np.ndarray
     face_count: int
@@ -100,12 +116,13 @@ class Tree:
         """The struct to pass to kernels."""
         view = TreeView()
         view.nodes = self.nodes
-        view.root = self.root
+        view.leaf_slots = self.leaf_slots
+        view.split_slots = self.split_slots
         view.origin = wp.vec3d(*self.origin)
         return view
 
     @property
     def nbytes(self) -> int:
         """Device memory held."""
-        arrays = (self.nodes, self.parents, self.root, self.arrivals)
-        return sum(a.capacity for a in arrays)
+        arrays = (self.nodes, self.leaf_slots, self.split_slots, self.arrivals)
+        return sum(array.capacity for array in arrays)

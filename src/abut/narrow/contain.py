@@ -5,10 +5,13 @@ import warp as wp
 from abut.bounds.relative import overlap_across, turned_frame
 from abut.faces import Faces, load_face, move_point
 from abut.geometry.cross_ray_tri import cross_ray_tri
-from abut.hierarchy.tree import TreeView, first_of, is_leaf, load_node, rope_of
+from abut.hierarchy.tree import TreeView, face_of, is_leaf, link_of, load_node, root_of
 from abut.runtime import launch
 
 wp.set_module_options({"enable_backward": False, "fuse_fp": False, "max_unroll": 0})
+
+
+STACK = wp.constant(64)  # a tree is at most 30 + 31 deep
 
 
 @wp.func
@@ -42,8 +45,8 @@ def contain_kernel(
 
         # the ray as a thin box in a frame of its own, long enough to leave the outer mesh
         motion = pose_of(outer, pose)
-        root = load_node(tree.nodes, tree.root[0])
-        corner = wp.max(wp.abs(root.low), wp.abs(root.high))
+        node = load_node(tree.nodes, root_of(tree))
+        corner = wp.max(wp.abs(node.low), wp.abs(node.high))
         reach = wp.float64(wp.max(wp.max(corner[0], corner[1]), corner[2]))
         away = wp.max(wp.abs(move_point(motion, tree.origin) - p))
         length = wp.float32(wp.float64(2.0) * (away + wp.float64(2.0) * reach))
@@ -54,17 +57,21 @@ def contain_kernel(
 
         winding = wp.int32(0)
         crossings = wp.int32(0)
-        node_index = tree.root[0]
-        while node_index >= 0:
-            node = load_node(tree.nodes, node_index)
-            overlap = overlap_across(frame, node.low, node.high, start, stop)
-            if overlap and is_leaf(node_index):
-                way = cross_ray_tri(p, load_face(outer, first_of(node), pose))
-                winding += way
-                crossings += wp.abs(way)
-            node_index = wp.where(
-                overlap and not is_leaf(node_index), first_of(node), rope_of(node)
-            )
+        stack = wp.zeros(shape=(STACK,), dtype=wp.int32)
+        depth = wp.int32(1)
+        stack[0] = root_of(tree)
+        while depth > 0:
+            depth -= 1
+            node = load_node(tree.nodes, stack[depth])
+            if overlap_across(frame, node.low, node.high, start, stop):
+                if is_leaf(node):
+                    way = cross_ray_tri(p, load_face(outer, face_of(node), pose))
+                    winding += way
+                    crossings += wp.abs(way)
+                else:
+                    stack[depth] = 2 * link_of(node) + 1
+                    stack[depth + 1] = 2 * link_of(node)
+                    depth += 2
         if (oriented and winding != 0) or (not oriented and crossings % 2 == 1):
             contained_out[pose] = 1
 

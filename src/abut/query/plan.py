@@ -20,7 +20,7 @@ from abut.traversal.self_tree import self_list_kernel, self_test_kernel
 from abut.traversal.two_trees import descend_kernel, list_kernel, relative_kernel
 
 NO_KEY = 2**63 - 1
-FIRST_DEPTH = 6  # 2**6 subtrees of a for each pose: part of the answer, so the same everywhere
+FIRST_DEPTH = 4  # 2**4 subtrees of a for each pose: part of the answer, so the same everywhere
 LEAVES_PER_ITEM = 256  # of a subtree of a, where every pair is wanted
 MOST_ITEMS_DEPTH = 8
 

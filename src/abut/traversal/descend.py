@@ -3,7 +3,7 @@
 import warp as wp
 
 from abut.bounds.relative import Relative, overlap_across
-from abut.hierarchy.tree import Node, first_of, is_leaf, load_node, rope_of
+from abut.hierarchy.tree import Node, face_of, is_leaf, link_of, load_node
 from abut.search import Search, test_faces
 
 STACK = wp.constant(128)  # a tree is at most 30 + 31 deep, and each level leaves one pair behind
@@ -33,7 +33,7 @@ def descend(
     pose: wp.int32,
     item: wp.int32,
 ):
-    """Report the pairs of faces below two nodes, depth first, the longer node opened first.
+    """Test the pairs of faces below two slots, depth first, the longer node opened first.
 
     Guarantee:
         Conservative. Every pair of leaves whose boxes overlap is tested.
@@ -49,41 +49,39 @@ def descend(
         held -= 1
         i = stack[held][0]
         j = stack[held][1]
-        node_a = load_node(nodes_a, i)
-        node_b = load_node(nodes_b, j)
-        overlap = overlap_nodes(frame, node_a, node_b)
+        a = load_node(nodes_a, i)
+        b = load_node(nodes_b, j)
+        overlap = overlap_nodes(frame, a, b)
         while overlap:
-            if is_leaf(i) and is_leaf(j):
+            if is_leaf(a) and is_leaf(b):
                 overlap = False
-                if test_faces(search, pose, item, first_of(node_a), first_of(node_b)):
+                if test_faces(search, pose, item, face_of(a), face_of(b)):
                     held = 0
-            elif is_leaf(j) or (not is_leaf(i) and longest_side(node_a) > longest_side(node_b)):
-                left = load_node(nodes_a, first_of(node_a))
-                right = load_node(nodes_a, rope_of(left))
-                go_left = overlap_nodes(frame, left, node_b)
-                go_right = overlap_nodes(frame, right, node_b)
+            elif is_leaf(b) or (not is_leaf(a) and longest_side(a) > longest_side(b)):
+                i = 2 * link_of(a)
+                left = load_node(nodes_a, i)
+                right = load_node(nodes_a, i + 1)
+                go_left = overlap_nodes(frame, left, b)
+                go_right = overlap_nodes(frame, right, b)
                 if go_left and go_right:
-                    stack[held] = wp.vec2i(rope_of(left), j)
+                    stack[held] = wp.vec2i(i + 1, j)
                     held += 1
-                if go_left:
-                    i = first_of(node_a)
-                    node_a = left
-                elif go_right:
-                    i = rope_of(left)
-                    node_a = right
+                a = left
+                if not go_left:
+                    i = i + 1
+                    a = right
                 overlap = go_left or go_right
             else:
-                left = load_node(nodes_b, first_of(node_b))
-                right = load_node(nodes_b, rope_of(left))
-                go_left = overlap_nodes(frame, node_a, left)
-                go_right = overlap_nodes(frame, node_a, right)
+                j = 2 * link_of(b)
+                left = load_node(nodes_b, j)
+                right = load_node(nodes_b, j + 1)
+                go_left = overlap_nodes(frame, a, left)
+                go_right = overlap_nodes(frame, a, right)
                 if go_left and go_right:
-                    stack[held] = wp.vec2i(i, rope_of(left))
+                    stack[held] = wp.vec2i(i, j + 1)
                     held += 1
-                if go_left:
-                    j = first_of(node_b)
-                    node_b = left
-                elif go_right:
-                    j = rope_of(left)
-                    node_b = right
+                b = left
+                if not go_left:
+                    j = j + 1
+                    b = right
                 overlap = go_left or go_right

@@ -1,18 +1,97 @@
 """Pairs of faces of one mesh whose boxes overlap, each once.
 
-Leaves lie along the Morton curve; each walks the part of the tree behind its own rope, so that
-every pair is found by its first leaf alone and no walk starts at the root (the half traversal of
-ArborX).
+Each leaf climbs to the root and, wherever it comes up from the left, walks down the right side:
+every pair is found by its first leaf alone, and no walk starts at the root (as in the half
+traversal of ArborX). Steps have no branches on whether boxes overlap, which nobody can predict.
 """
 
 import warp as wp
 
+from abut.atomics import reserve
 from abut.bounds.aabb import overlap_aabb
-from abut.hierarchy.tree import TreeView, first_of, is_leaf, load_node, rope_of
-from abut.pairs import BLOCK, PairQueue, pack_pair, push_block
-from abut.search import Search, test_faces
+from abut.faces import load_face
+from abut.hierarchy.tree import Node, TreeView, face_of, link_of, load_node, root_of
+from abut.pairs import PairQueue, pack_pair, store_pair
+from abut.search import Search, test_corners
 
 wp.set_module_options({"enable_backward": False, "fuse_fp": False})
+
+STACK = wp.constant(64)  # a tree is at most 30 + 31 deep
+FOUND = wp.constant(32)  # room for leaves that are gathered before they are dealt with
+FULL = wp.constant(30)  # a step finds two at most
+
+
+@wp.func
+def overlap_boxes(a: Node, b: Node):
+    """1 when two nodes of one tree overlap, else 0."""
+    return wp.int32(overlap_aabb(a.low, a.high, b.low, b.high))
+
+
+@wp.func
+def keep(
+    node: Node,
+    overlap: wp.int32,
+    at: wp.vec2i,
+    stack: wp.array[wp.int32],
+    found: wp.array[wp.int32],
+):
+    """Put an overlapping node on the stack, or a leaf among those found; ``at`` counts both."""
+    link = link_of(node)
+    leaf = wp.int32(link < 0)
+    stack[at[0]] = link
+    found[at[1]] = link
+    return wp.vec2i(at[0] + (overlap & (1 - leaf)), at[1] + (overlap & leaf))
+
+
+@wp.func
+def climb(
+    tree: TreeView,
+    slot: wp.int32,
+    leaf: Node,
+    at: wp.vec2i,
+    stack: wp.array[wp.int32],
+    found: wp.array[wp.int32],
+):
+    """Keep the right sibling of a slot if ``leaf`` overlaps it."""
+    sibling = load_node(tree.nodes, slot | 1)
+    overlap = (1 - (slot & 1)) & overlap_boxes(leaf, sibling)
+    return keep(sibling, overlap, at, stack, found)
+
+
+@wp.func
+def open_top(
+    tree: TreeView,
+    leaf: Node,
+    at: wp.vec2i,
+    stack: wp.array[wp.int32],
+    found: wp.array[wp.int32],
+):
+    """Take a node off the stack and keep those of its children that ``leaf`` overlaps."""
+    child = 2 * stack[at[0] - 1]
+    left = load_node(tree.nodes, child)
+    right = load_node(tree.nodes, child + 1)
+    at = keep(left, overlap_boxes(leaf, left), wp.vec2i(at[0] - 1, at[1]), stack, found)
+    return keep(right, overlap_boxes(leaf, right), at, stack, found)
+
+
+@wp.func
+def list_found(
+    face: wp.int32, found: wp.array[wp.int32], count: wp.int32, bits: wp.vec2i, queue: PairQueue
+):
+    """Put the pairs (low, high) of a face and the leaves found into a queue."""
+    slot = reserve(queue.count, count)
+    for i in range(count):
+        other = -1 - found[i]
+        key = pack_pair(0, wp.min(face, other), wp.max(face, other), bits)
+        store_pair(queue, slot + wp.int64(i), key)
+
+
+@wp.func
+def test_found(search: Search, face: wp.int32, found: wp.array[wp.int32], count: wp.int32):
+    """Test a face against the leaves found."""
+    corners = load_face(search.a, face, 0)
+    for i in range(count):
+        test_corners(search, 0, 0, face, corners, -1 - found[i])
 
 
 @wp.kernel
@@ -24,25 +103,23 @@ def self_list_kernel(
     # out
     candidates_out: PairQueue,
 ):
-    """List the pairs (low, high) of overlapping leaves."""
+    """List the pairs of overlapping leaves."""
+    root = root_of(tree)
+    stack = wp.zeros(shape=(STACK,), dtype=wp.int32)
+    found = wp.zeros(shape=(FOUND,), dtype=wp.int32)
     for k in range(span[0] + wp.tid(), span[1], span[2]):
-        leaf = load_node(tree.nodes, 2 * k)
-        block = wp.zeros(shape=(BLOCK,), dtype=wp.int64)
-        held = wp.int32(0)
-        j = rope_of(leaf)
-        while j >= 0:
-            node = load_node(tree.nodes, j)
-            overlap = overlap_aabb(leaf.low, leaf.high, node.low, node.high)
-            if overlap and is_leaf(j):
-                low = wp.min(first_of(leaf), first_of(node))
-                high = wp.max(first_of(leaf), first_of(node))
-                block[held] = pack_pair(0, low, high, bits)
-                held += 1
-                if held == BLOCK:
-                    push_block(candidates_out, block, held)
-                    held = 0
-            j = wp.where(overlap and not is_leaf(j), first_of(node), rope_of(node))
-        push_block(candidates_out, block, held)
+        slot = tree.leaf_slots[k]
+        leaf = load_node(tree.nodes, slot)
+        at = wp.vec2i(0, 0)
+        while slot != root or at[0] > 0:
+            if at[0] > 0:
+                at = open_top(tree, leaf, at, stack, found)
+            else:
+                at = climb(tree, slot, leaf, at, stack, found)
+                slot = tree.split_slots[slot >> 1]
+            if at[1] >= FULL or (slot == root and at[0] == 0):
+                list_found(face_of(leaf), found, at[1], bits, candidates_out)
+                at = wp.vec2i(at[0], 0)
 
 
 @wp.kernel
@@ -53,12 +130,19 @@ def self_test_kernel(
     tree: TreeView,
 ):
     """Test the pairs of overlapping leaves on the spot."""
+    root = root_of(tree)
+    stack = wp.zeros(shape=(STACK,), dtype=wp.int32)
+    found = wp.zeros(shape=(FOUND,), dtype=wp.int32)
     for k in range(span[0] + wp.tid(), span[1], span[2]):
-        leaf = load_node(tree.nodes, 2 * k)
-        j = rope_of(leaf)
-        while j >= 0:
-            node = load_node(tree.nodes, j)
-            overlap = overlap_aabb(leaf.low, leaf.high, node.low, node.high)
-            if overlap and is_leaf(j):
-                test_faces(search, 0, 0, first_of(leaf), first_of(node))
-            j = wp.where(overlap and not is_leaf(j), first_of(node), rope_of(node))
+        slot = tree.leaf_slots[k]
+        leaf = load_node(tree.nodes, slot)
+        at = wp.vec2i(0, 0)
+        while slot != root or at[0] > 0:
+            if at[0] > 0:
+                at = open_top(tree, leaf, at, stack, found)
+            else:
+                at = climb(tree, slot, leaf, at, stack, found)
+                slot = tree.split_slots[slot >> 1]
+            if at[1] >= FULL or (slot == root and at[0] == 0):
+                test_found(search, face_of(leaf), found, at[1])
+                at = wp.vec2i(at[0], 0)

@@ -7,22 +7,26 @@ every leaf of a and leaves the tests to a later launch, the most parallel, for o
 
 import warp as wp
 
+from abut.atomics import reserve
 from abut.bounds.relative import Relative, shifted_frame, turned_frame
 from abut.faces import Faces
 from abut.hierarchy.tree import (
     Node,
     TreeView,
-    first_of,
+    face_of,
     is_leaf,
+    link_of,
     load_node,
-    rope_of,
+    root_of,
     subtree,
 )
-from abut.pairs import BLOCK, PairQueue, pack_pair, push_block
+from abut.pairs import PairQueue, pack_pair, store_pair
 from abut.search import Search
-from abut.traversal.descend import descend, overlap_nodes
+from abut.traversal.descend import STACK, descend, overlap_nodes
 
 wp.set_module_options({"enable_backward": False, "fuse_fp": False})
+
+FOUND = wp.constant(16)  # leaves gathered before they are listed
 
 
 @wp.func
@@ -45,8 +49,8 @@ def relative_kernel(
 ):
     """How b's frame sits in a's, for each pose."""
     for i in range(span[0] + wp.tid(), span[1], span[2]):
-        reach_a = reach(load_node(tree_a.nodes, tree_a.root[0]))
-        reach_b = reach(load_node(tree_b.nodes, tree_b.root[0]))
+        reach_a = reach(load_node(tree_a.nodes, root_of(tree_a)))
+        reach_b = reach(load_node(tree_b.nodes, root_of(tree_b)))
         if a.pose_count == 0 and b.pose_count == 0:
             relative_out[i] = shifted_frame(tree_a.origin, tree_b.origin, reach_b)
         else:
@@ -76,8 +80,8 @@ def descend_kernel(
         pose = work >> depth
         item = work & ((1 << depth) - 1)
         frame = frames[pose]
-        root_a = tree_a.root[0]
-        root_b = tree_b.root[0]
+        root_a = root_of(tree_a)
+        root_b = root_of(tree_b)
         if overlap_nodes(frame, load_node(tree_a.nodes, root_a), load_node(tree_b.nodes, root_b)):
             start = subtree(tree_a, item, depth)
             if start >= 0:
@@ -99,19 +103,27 @@ def list_kernel(
     """Walk b's tree along its ropes for each (pose, leaf of a)."""
     for work in range(span[0] + wp.tid(), span[1], span[2]):
         pose = work / leaf_count
-        node_a = load_node(tree_a.nodes, 2 * (work - pose * leaf_count))
+        leaf = load_node(tree_a.nodes, tree_a.leaf_slots[work - pose * leaf_count])
         frame = frames[pose]
-        block = wp.zeros(shape=(BLOCK,), dtype=wp.int64)
-        held = wp.int32(0)
-        j = tree_b.root[0]
-        while j >= 0:
-            node_b = load_node(tree_b.nodes, j)
-            overlap = overlap_nodes(frame, node_a, node_b)
-            if overlap and is_leaf(j):
-                block[held] = pack_pair(pose, first_of(node_a), first_of(node_b), bits)
-                held += 1
-                if held == BLOCK:
-                    push_block(candidates_out, block, held)
-                    held = 0
-            j = wp.where(overlap and not is_leaf(j), first_of(node_b), rope_of(node_b))
-        push_block(candidates_out, block, held)
+        found = wp.zeros(shape=(FOUND,), dtype=wp.int32)
+        count = wp.int32(0)
+        stack = wp.zeros(shape=(STACK,), dtype=wp.int32)
+        stack[0] = root_of(tree_b)
+        held = wp.int32(1)
+        while held > 0:
+            held -= 1
+            node = load_node(tree_b.nodes, stack[held])
+            if overlap_nodes(frame, leaf, node):
+                if is_leaf(node):
+                    found[count] = face_of(node)
+                    count += 1
+                else:
+                    stack[held] = 2 * link_of(node) + 1
+                    stack[held + 1] = 2 * link_of(node)
+                    held += 2
+            if count == FOUND or held == 0:
+                slot = reserve(candidates_out.count, count)
+                for i in range(count):
+                    key = pack_pair(pose, face_of(leaf), found[i], bits)
+                    store_pair(candidates_out, slot + wp.int64(i), key)
+                count = 0
