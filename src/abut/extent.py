@@ -7,8 +7,9 @@ from abut.runtime import launch
 
 wp.set_module_options({"enable_backward": False, "fuse_fp": False})
 
-CUDA_LANES = 4096
+CUDA_LANES = 1024
 CPU_LANES = 8
+NO_INDEX = wp.constant(wp.float64(1e300))
 
 
 @wp.kernel
@@ -18,28 +19,26 @@ def extent_kernel(
     points: wp.array[wp.vec3d],
     lane_count: wp.int32,
     # out
-    first_bad_out: wp.array[wp.int32],
-    lower_out: wp.array[wp.vec3d],
-    upper_out: wp.array[wp.vec3d],
+    rows_out: wp.array2d[wp.float64],
 ):
-    """Bounds of each lane's run of points."""
+    """Lower and upper corner of each lane's run of points, and its first point not finite."""
     for lane in range(span[0] + wp.tid(), span[1], span[2]):
         count = wp.int64(points.shape[0])
         start = wp.int32(wp.int64(lane) * count / wp.int64(lane_count))
         stop = wp.int32(wp.int64(lane + 1) * count / wp.int64(lane_count))
-        first_bad = wp.int32(-1)
+        first_bad = NO_INDEX
         lower = points[start]
         upper = points[start]
         for i in range(start, stop):
             p = points[i]
             if not wp.isfinite(p):
-                if first_bad < 0:
-                    first_bad = i
+                first_bad = wp.min(first_bad, wp.float64(i))
             lower = wp.min(lower, p)
             upper = wp.max(upper, p)
-        first_bad_out[lane] = first_bad
-        lower_out[lane] = lower
-        upper_out[lane] = upper
+        for x in range(3):
+            rows_out[lane, x] = lower[x]
+            rows_out[lane, 3 + x] = upper[x]
+        rows_out[lane, 6] = first_bad
 
 
 def extent_of(points: wp.array) -> tuple[int, np.ndarray]:
@@ -49,10 +48,9 @@ def extent_of(points: wp.array) -> tuple[int, np.ndarray]:
         return -1, np.zeros((2, 3))
     device = points.device
     lanes = min(CUDA_LANES if device.is_cuda else CPU_LANES, count)
-    first_bad = wp.empty(lanes, dtype=wp.int32, device=device)
-    lower = wp.empty(lanes, dtype=wp.vec3d, device=device)
-    upper = wp.empty(lanes, dtype=wp.vec3d, device=device)
-    launch(extent_kernel, lanes, [points, lanes, first_bad, lower, upper], device, grain=1)
-    found = first_bad.numpy()
-    bounds = np.array([lower.numpy().min(axis=0), upper.numpy().max(axis=0)])
-    return int(found[found >= 0].min(initial=count)) if (found >= 0).any() else -1, bounds
+    out = wp.empty((lanes, 7), dtype=wp.float64, device=device)
+    launch(extent_kernel, lanes, [points, lanes, out], device, grain=1 if count > 50000 else lanes)
+    rows = out.numpy()
+    first_bad = rows[:, 6].min()
+    bounds = np.array([rows[:, :3].min(axis=0), rows[:, 3:6].max(axis=0)])
+    return (int(first_bad) if first_bad < count else -1), bounds

@@ -1,9 +1,12 @@
 """What kernels see of a posed mesh, and how they read a face of it."""
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 import warp as wp
+
+from abut.mesh import Mesh
 
 
 @wp.struct
@@ -50,3 +53,14 @@ def posed_faces(points: wp.array, faces: wp.array, poses: np.ndarray | None = No
         view.poses = wp.array(poses, dtype=wp.mat44d, device=points.device)
         view.pose_count = len(poses)
     return view
+
+
+def posed_later(mesh: Mesh, poses: np.ndarray | None = None) -> Callable[[], Any]:
+    """Make ``posed_faces`` of a mesh as it is now when asked, even after it deformed."""
+    points, faces, lease = mesh.points, mesh.faces, mesh.lease
+
+    def make() -> Any:
+        assert lease is not None  # keeps the points from being overwritten
+        return posed_faces(points, faces, poses)
+
+    return make

@@ -1,5 +1,6 @@
 """Mesh: vertices and triangular faces on one device."""
 
+import weakref
 from functools import cached_property
 from typing import Any
 
@@ -41,6 +42,7 @@ class Mesh:
         self.version = 0  # grows with every deform
         self.held: dict[Any, Any] = {}  # hierarchies and the like, kept by those who make them
         self.faces = self._checked_faces(faces, vertices)
+        self._buffers: list[tuple[wp.array, weakref.ref[Lease]]] = []
         self._take(vertices)
 
     @classmethod
@@ -143,7 +145,7 @@ class Mesh:
             raise MeshError(f"vertices must be float32 or float64, not {kind}.")
         single = kind == np.float32
         rows = to_rows(vertices, wp.vec3f if single else wp.vec3d, self.device)
-        points = _widened(rows) if single else rows
+        points = self._widened(rows) if single else rows
         first_bad, bounds = extent_of(points)
         if first_bad >= 0:
             value = rows[first_bad : first_bad + 1].numpy()[0]
@@ -151,6 +153,10 @@ class Mesh:
         self.vertices = rows
         self.points = points
         self.bounds = bounds
+        self.lease = Lease()
+        if single:
+            kept = [(p, lease) for p, lease in self._buffers if p is not points]
+            self._buffers = [*kept, (points, weakref.ref(self.lease))]
 
     def _checked_faces(self, faces: Any, vertices: Any) -> wp.array:
         if len(faces.shape) == 1 and faces.shape[0] == 0:
@@ -172,13 +178,18 @@ class Mesh:
             faces = host.astype(np.int32)
         return to_rows(faces, wp.vec3i, self.device)
 
+    def _widened(self, vertices: wp.array) -> wp.array:
+        """Float32 coordinates as float64, which is exact; in a former buffer if no one reads it."""
+        free = (points for points, lease in self._buffers if lease() is None)
+        points = next(free, None)
+        if points is None:
+            points = wp.empty(vertices.shape[0], dtype=wp.vec3d, device=self.device)
+        if self.device.is_cpu:
+            points.numpy()[:] = vertices.numpy()
+        else:
+            wp.utils.array_cast(vertices, points)
+        return points
 
-def _widened(vertices: wp.array) -> wp.array:
-    """Float32 coordinates as float64, which is exact."""
-    if vertices.device.is_cpu:
-        return wp.array(
-            vertices.numpy().astype(np.float64), dtype=wp.vec3d, device="cpu", copy=False
-        )
-    points = wp.empty(vertices.shape[0], dtype=wp.vec3d, device=vertices.device)
-    wp.utils.array_cast(vertices, points)
-    return points
+
+class Lease:
+    """Held by whoever will read a mesh's points later; while it lives they are not overwritten."""

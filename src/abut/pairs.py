@@ -53,6 +53,7 @@ class PairQueues:
         self.generation = 0  # grows when a queue has moved, so that recorded launches are renewed
         self.counts = wp.zeros(len(capacities), dtype=wp.int64, device=device)
         self.queues: dict[str, Any] = {}
+        self._unused: wp.array | None = None  # the sort moves values along with keys
         for slot, (name, capacity) in enumerate(capacities.items()):
             self.queues[name] = PairQueue()
             self.queues[name].count = self.counts[slot : slot + 1]
@@ -87,6 +88,24 @@ class PairQueues:
                 self._make_room(name, count)
                 grown = True
         return grown
+
+    def sorted_keys(self, name: str, count: int, width: int) -> Any:
+        """The first ``count`` keys of a queue, of ``width`` bits, ascending.
+
+        A NumPy array on the CPU; on CUDA a part of the queue, valid until it is used again.
+        """
+        keys = self.queues[name].keys
+        if self.device.is_cpu:
+            return np.sort(keys.numpy()[:count])
+        if count > 0:
+            if self._unused is None or self._unused.shape[0] < 2 * count:
+                self._unused = wp.empty(2 * keys.shape[0], dtype=wp.int32, device=self.device)
+            if keys.shape[0] < 2 * count:
+                room = wp.empty(2 * count, dtype=wp.int64, device=self.device)
+                wp.copy(room, keys, count=count)
+                keys = room
+            wp.utils.radix_sort_pairs(keys, self._unused, count, 0, width)
+        return keys[:count]
 
     def _make_room(self, name: str, capacity: int) -> None:
         if capacity > EVERYTHING:
@@ -182,16 +201,3 @@ def to_rows(keys: Any, layout: KeyLayout, posed: bool) -> tuple[wp.array, wp.arr
     pose = wp.empty(count if posed else 0, dtype=wp.int32, device=keys.device)
     launch(unpack_kernel, count, [keys, layout.bits, pose, pairs], keys.device)
     return pairs, pose if posed else None
-
-
-def sorted_keys(keys: wp.array, count: int, width: int) -> Any:
-    """The first ``count`` keys, of ``width`` bits, ascending: NumPy's, or on the device."""
-    if keys.device.is_cpu:
-        return np.sort(keys.numpy()[:count])
-    if count == 0:
-        return wp.empty(0, dtype=wp.int64, device=keys.device)
-    room = wp.empty(2 * count, dtype=wp.int64, device=keys.device)
-    wp.copy(room, keys, count=count)
-    idle = wp.empty(2 * count, dtype=wp.int32, device=keys.device)
-    wp.utils.radix_sort_pairs(room, idle, count, 0, width)
-    return room[:count]

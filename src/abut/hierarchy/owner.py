@@ -1,7 +1,7 @@
 """The hierarchy a mesh has now: built when first asked for, refitted after the mesh deformed."""
 
 from abut.hierarchy.lbvh import build, in_frame
-from abut.hierarchy.refit import refit, traversal_cost
+from abut.hierarchy.refit import finished_cost, refit, start_cost
 from abut.hierarchy.tree import Tree
 from abut.mesh import Mesh
 from abut.options import Bound
@@ -23,14 +23,18 @@ def hierarchy_of(mesh: Mesh, bound: Bound = Bound.AABB) -> Tree:
 
 def _build(mesh: Mesh) -> Tree:
     tree = build(mesh.points, mesh.faces, mesh.bounds)
-    tree.built_cost = traversal_cost(tree, mesh.bounds)
+    start_cost(tree, mesh.bounds)
+    tree.built_cost = finished_cost(tree)
     return tree
 
 
 def _refitted(tree: Tree, mesh: Mesh) -> Tree:
-    """Refit, unless the mesh has left the frame its boxes are centred in or the tree is bad."""
-    if in_frame(tree.origin, mesh.bounds):
-        refit(tree, mesh.points, mesh.faces)
-        if traversal_cost(tree, mesh.bounds) <= WORN_OUT * tree.built_cost:
-            return tree
-    return _build(mesh)
+    """Refit, or build anew when the mesh left its frame or the last refit made a bad tree.
+
+    The last one, because to wait for the cost of this one would stall the device.
+    """
+    if not in_frame(tree.origin, mesh.bounds) or finished_cost(tree) > WORN_OUT * tree.built_cost:
+        return _build(mesh)
+    refit(tree, mesh.points, mesh.faces)
+    start_cost(tree, mesh.bounds)
+    return tree

@@ -11,7 +11,7 @@ from abut.runtime import launch
 wp.set_module_options({"enable_backward": False, "fuse_fp": False})
 
 COST_UNIT = 2.0**20  # costs are summed as integers: the same sum in any order
-COST_THREADS = 4096
+COST_THREADS = 1024
 COST_LIMIT = wp.constant(wp.float32(2.0**40))
 
 
@@ -76,16 +76,20 @@ def cost_kernel(
     cost_out[wp.tid()] = total
 
 
-def traversal_cost(tree: Tree, bounds: np.ndarray) -> float:
-    """Sum of the areas of nodes over the area of ``bounds``: what a random query visits."""
+def start_cost(tree: Tree, bounds: np.ndarray) -> None:
+    """Begin to sum the areas of nodes over the area of ``bounds``; ``finished_cost`` reads it."""
     size = bounds[1] - bounds[0]
     area = float(size[0] * size[1] + size[1] * size[2] + size[2] * size[0])
-    if tree.face_count < 2 or not 1e-30 < area < 1e30:
-        return 0.0
-    device = tree.nodes.device
-    sums = wp.zeros(COST_THREADS if device.is_cuda else 1, dtype=wp.int64, device=device)
-    count = 2 * tree.face_count - 1
-    unit = wp.float32(COST_UNIT / area)
-    span = wp.vec3i(0, count, sums.shape[0])
-    wp.launch(cost_kernel, sums.shape[0], [span, tree.nodes, unit, sums], device=device)
-    return float(sums.numpy().sum()) / COST_UNIT
+    tree.cost = None
+    if 1e-30 < area < 1e30:
+        device = tree.nodes.device
+        tree.cost = wp.zeros(COST_THREADS if device.is_cuda else 1, dtype=wp.int64, device=device)
+        threads = tree.cost.shape[0]
+        span = wp.vec3i(0, 2 * tree.face_count - 1, threads)
+        args = [span, tree.nodes, wp.float32(COST_UNIT / area), tree.cost]
+        wp.launch(cost_kernel, threads, args, device=device)
+
+
+def finished_cost(tree: Tree) -> float:
+    """What the tree cost when ``start_cost`` was last called: the nodes a random query visits."""
+    return 0.0 if tree.cost is None else float(tree.cost.numpy().sum()) / COST_UNIT

@@ -102,6 +102,7 @@ class Tree:
         origin: What boxes are relative to.
         face_count: Number of leaves.
         built_cost: Traversal cost when the tree was built.
+        cost: Parts of the present traversal cost, being summed on the device.
     """
 
     nodes: wp.array
@@ -111,6 +112,7 @@ class Tree:
     origin: np.ndarray
     face_count: int
     built_cost: float = 0.0
+    cost: wp.array | None = None
 
     def view(self) -> TreeView:
         """The struct to pass to kernels."""

@@ -8,7 +8,7 @@ import numpy as np
 import warp as wp
 
 from abut.errors import MeshError
-from abut.faces import posed_faces
+from abut.faces import posed_faces, posed_later
 from abut.geometry.common_corners import STRANGERS
 from abut.hierarchy.owner import hierarchy_of
 from abut.mesh import Mesh
@@ -17,7 +17,7 @@ from abut.narrow.meet import meeting_segments
 from abut.options import Bound, Method, chosen
 from abut.pairs import KeyLayout, require_room, to_rows
 from abut.poses import batch_size, checked_poses
-from abut.query.plan import ContactPlan, lowest_of_each_pose
+from abut.query.plan import ContactPlan, PlanCache, lowest_of_each_pose
 from abut.results import Contacts
 from abut.runtime import require_same_device
 from abut.topology import topology_of
@@ -79,18 +79,16 @@ def _plan(
     a: Mesh, b: Mesh, poses: Any, trees: Any, layout: KeyLayout, count: int, first: bool
 ) -> ContactPlan:
     """The plan for two meshes, kept by the first for as long as nothing but poses changes."""
-    plans = a.held.setdefault("plans", WeakKeyDictionary()).setdefault(b, {})
+    plans = a.held.setdefault("plans", WeakKeyDictionary()).setdefault(b, PlanCache())
     moved = tuple(0 if p is None else len(p) for p in poses)
-    key = (first, *moved, *map(id, trees))
-    held = plans.get(key)
-    if held is not None and held[0] == (a.version, b.version):
-        held[1].move(*poses)
-        return held[1]
-    views = tuple(tree.view() for tree in trees)
-    sides = posed_faces(a.points, a.faces, poses[0]), posed_faces(b.points, b.faces, poses[1])
-    plan = ContactPlan(a.device, *sides, views, STRANGERS, layout, count, first and bool(trees))
-    plans.clear()
-    plans[key] = ((a.version, b.version), plan)
+    first = first and bool(trees)
+
+    def make() -> ContactPlan:
+        sides = posed_faces(a.points, a.faces, poses[0]), posed_faces(b.points, b.faces, poses[1])
+        return ContactPlan(a.device, *sides, trees, STRANGERS, layout, count, first)
+
+    plan = plans.get((first, *moved, a.points, b.points, *trees), make)
+    plan.move(*poses)
     return plan
 
 
@@ -105,7 +103,7 @@ def _contacts(
     else:
         colliding[pose.numpy()] = True
     contained = _contained(a, b, poses, colliding) if solid else None
-    sides = (partial(posed_faces, m.points, m.faces, p) for m, p in zip((a, b), poses, strict=True))
+    sides = (posed_later(mesh, p) for mesh, p in zip((a, b), poses, strict=True))
     segments = partial(meeting_segments, *sides, pairs, pose)
     return Contacts(
         pairs,

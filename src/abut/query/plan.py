@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -11,9 +11,10 @@ import numpy as np
 import warp as wp
 
 from abut.bounds.relative import Relative
+from abut.hierarchy.tree import Tree
 from abut.narrow.classify import brute_kernel, classify_kernel
 from abut.narrow.settle import settle_kernel
-from abut.pairs import KeyLayout, PairQueues, sorted_keys
+from abut.pairs import KeyLayout, PairQueues
 from abut.runtime import EVERYTHING, Task, launch, stage
 from abut.search import Search
 from abut.traversal.self_tree import self_list_kernel, self_test_kernel
@@ -39,13 +40,35 @@ def shared_queues(device: wp.Device, room: int) -> PairQueues:
     return held[device.alias]
 
 
+class PlanCache:
+    """The last few plans of a pair of operands, by the objects they are about."""
+
+    SIZE = 4
+
+    def __init__(self) -> None:
+        self._plans: list[tuple[tuple[Any, ...], ContactPlan]] = []
+
+    def get(self, about: tuple[Any, ...], make: Callable[[], ContactPlan]) -> ContactPlan:
+        """The plan about these numbers and objects, made where there is none."""
+        for known, plan in self._plans:
+            if len(known) == len(about) and all(map(_same, known, about)):
+                return plan
+        plan = make()
+        self._plans = [(about, plan), *self._plans[: self.SIZE - 1]]
+        return plan
+
+
+def _same(x: Any, y: Any) -> bool:
+    return x is y or (isinstance(x, int) and x == y)
+
+
 @dataclass
 class ContactPlan:
     """Operands of a contact query and the launches that answer it.
 
     Attributes:
         a, b: Posed faces.
-        trees: Views of the operands' trees; one for a mesh against itself, none for brute force.
+        trees: The operands' trees; one for a mesh against itself, none for brute force.
         relation: What the operands share (see common_corners).
         first: Look for one pair per pose only.
     """
@@ -53,7 +76,7 @@ class ContactPlan:
     device: wp.Device
     a: Any
     b: Any
-    trees: tuple[Any, ...]
+    trees: tuple[Tree, ...]
     relation: int
     layout: KeyLayout
     pose_count: int
@@ -91,7 +114,7 @@ class ContactPlan:
 
     def _sorted(self, queues: PairQueues, count: int) -> Any:
         width = self.layout.width + (self.pose_count - 1).bit_length()
-        return sorted_keys(queues["hits"].keys, count, width)
+        return queues.sorted_keys("hits", count, width)
 
     def _forget_best(self) -> None:
         if self.device.is_cpu:
@@ -123,7 +146,7 @@ class ContactPlan:
             yield from self._pair_stages(search, queues)
 
     def _self_stages(self, search: Any, queues: PairQueues) -> Iterable[tuple[str, Task]]:
-        (tree,) = self.trees
+        tree = self.trees[0].view()
         count = self.a.faces.shape[0]
         if self.device.is_cpu:
             yield "search", Task(self_test_kernel, count, [search, tree], self.device, grain=512)
@@ -133,12 +156,13 @@ class ContactPlan:
         yield "classify", self._classify(search, queues)
 
     def _pair_stages(self, search: Any, queues: PairQueues) -> Iterable[tuple[str, Task]]:
+        trees = [tree.view() for tree in self.trees]
         frames = wp.empty(self.pose_count, dtype=Relative, device=self.device)
-        args = [self.a, self.b, *self.trees, frames]
+        args = [self.a, self.b, *trees, frames]
         yield "frames", Task(relative_kernel, self.pose_count, args, self.device)
         faces = self.a.faces.shape[0]
         if self.device.is_cuda and self.pose_count == 1 and not self.first:
-            args = [*self.trees, frames, faces, search.bits, queues["candidates"]]
+            args = [*trees, frames, faces, search.bits, queues["candidates"]]
             yield "search", Task(list_kernel, faces, args, self.device)
             yield "classify", self._classify(search, queues)
             return
@@ -146,7 +170,7 @@ class ContactPlan:
         if not self.first:
             items = min(faces // LEAVES_PER_ITEM, (1 << MOST_ITEMS_DEPTH) // self.pose_count)
             depth = max(items, 1).bit_length() - 1
-        args = [search, *self.trees, frames, depth]
+        args = [search, *trees, frames, depth]
         grain = 1 << depth if self.first else max(1, (1 << depth) // 16)
         count = self.pose_count << depth
         yield "search", Task(descend_kernel, count, args, self.device, grain=grain)

@@ -2,14 +2,14 @@
 
 from functools import partial
 
-from abut.faces import posed_faces
+from abut.faces import posed_faces, posed_later
 from abut.geometry.common_corners import INDEXED, WELDED
 from abut.hierarchy.owner import hierarchy_of
 from abut.mesh import Mesh
 from abut.narrow.meet import meeting_segments
 from abut.options import Method, chosen
 from abut.pairs import KeyLayout, require_room, to_rows
-from abut.query.plan import ContactPlan
+from abut.query.plan import ContactPlan, PlanCache
 from abut.results import Contacts
 
 
@@ -38,7 +38,7 @@ def self_collide(mesh: Mesh, *, weld: bool = True, method: str = "bvh") -> Conta
         return Contacts.none(mesh.device)
     plan = _plan(mesh, WELDED if weld else INDEXED, layout, method)
     pairs, _ = to_rows(plan.run(), layout, posed=False)
-    side = partial(posed_faces, mesh.points, mesh.faces)
+    side = posed_later(mesh)
     segments = partial(meeting_segments, side, side, pairs, None)
     return Contacts(pairs, None, pairs.shape[0] > 0, None, segments)
 
@@ -46,12 +46,10 @@ def self_collide(mesh: Mesh, *, weld: bool = True, method: str = "bvh") -> Conta
 def _plan(mesh: Mesh, relation: int, layout: KeyLayout, method: Method) -> ContactPlan:
     """The plan for a mesh against itself, kept while the mesh keeps its shape."""
     trees = () if method is Method.BRUTE else (hierarchy_of(mesh),)
-    key = (relation, *map(id, trees))
-    held = mesh.held.get("self plan")
-    if held is not None and held[:2] == (mesh.version, key):
-        return held[2]
-    faces = posed_faces(mesh.points, mesh.faces)
-    views = tuple(tree.view() for tree in trees)
-    plan = ContactPlan(mesh.device, faces, faces, views, relation, layout, 1)
-    mesh.held["self plan"] = (mesh.version, key, plan)
-    return plan
+    plans = mesh.held.setdefault("self plans", PlanCache())
+
+    def make() -> ContactPlan:
+        faces = posed_faces(mesh.points, mesh.faces)
+        return ContactPlan(mesh.device, faces, faces, trees, relation, layout, 1)
+
+    return plans.get((relation, mesh.points, *trees), make)

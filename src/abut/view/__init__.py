@@ -1,6 +1,6 @@
 """Pictures of meshes and of where they meet."""
 
-from abut.view.body import CORAL, GOLD, INDIGO, INK, SAND, TEAL, Body
+from abut.view.body import CORAL, GOLD, INDIGO, INK, SAND, TEAL, Body, Color
 from abut.view.camera import Camera
 from abut.view.picture import render, save_picture
 
@@ -13,6 +13,7 @@ __all__ = [
     "TEAL",
     "Body",
     "Camera",
+    "Color",
     "render",
     "save_picture",
 ]

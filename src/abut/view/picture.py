@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import warp as wp
 
 from abut.cases.shape import Shape
 from abut.cases.shapes import plane
@@ -68,12 +69,8 @@ def save_picture(path: Any, pixels: np.ndarray) -> Path:
 
 def _lens(camera: Camera, size: tuple[int, int]) -> Any:
     lens = Lens()
-    lens.eye, lens.right, lens.up, lens.ahead = (
-        camera.eye.tolist(),
-        camera.right.tolist(),
-        camera.up.tolist(),
-        camera.ahead.tolist(),
-    )
+    lens.eye, lens.right = wp.vec3f(*camera.eye), wp.vec3f(*camera.right)
+    lens.up, lens.ahead = wp.vec3f(*camera.up), wp.vec3f(*camera.ahead)
     lens.tangent = camera.tangent
     lens.width, lens.height = size
     return lens
