@@ -1,5 +1,6 @@
 """Mesh: vertices and triangular faces on one device."""
 
+import threading
 import weakref
 from functools import cached_property
 from typing import Any
@@ -41,6 +42,8 @@ class Mesh:
         self.device = resolve_device(device)
         self.version = 0  # grows with every deform
         self.held: dict[Any, Any] = {}  # hierarchies and the like, kept by those who make them
+        self.lock = threading.RLock()  # of those who change what is held
+        _require_rows(vertices, "vertices", "n")
         self.faces = self._checked_faces(faces, vertices)
         self._buffers: list[tuple[wp.array, weakref.ref[Lease]]] = []
         self._take(vertices)
@@ -136,8 +139,6 @@ class Mesh:
 
     def _take(self, vertices: Any) -> None:
         """Check vertices and keep them, with their float64 view and bounds."""
-        if len(vertices.shape) != 2 or vertices.shape[1] != 3:
-            raise MeshError(f"vertices must have shape (n, 3), not {tuple(vertices.shape)}.")
         if isinstance(vertices, np.ndarray) and vertices.dtype.kind in "iu":
             vertices = vertices.astype(np.float64)
         kind = scalar_dtype(vertices)
@@ -161,8 +162,7 @@ class Mesh:
     def _checked_faces(self, faces: Any, vertices: Any) -> wp.array:
         if len(faces.shape) == 1 and faces.shape[0] == 0:
             faces = np.zeros((0, 3), np.int32)
-        if len(faces.shape) != 2 or faces.shape[1] != 3:
-            raise MeshError(f"faces must have shape (m, 3), not {tuple(faces.shape)}.")
+        _require_rows(faces, "faces", "m")
         if scalar_dtype(faces).kind not in "iu":
             raise MeshError(f"faces must be integers, not {scalar_dtype(faces)}.")
         host = faces if isinstance(faces, np.ndarray) else faces.numpy()
@@ -189,6 +189,18 @@ class Mesh:
         else:
             wp.utils.array_cast(vertices, points)
         return points
+
+
+def require_meshes(**operands: Any) -> None:
+    """Refuse operands that are not meshes."""
+    for name, operand in operands.items():
+        if not isinstance(operand, Mesh):
+            raise MeshError(f"{name} must be an abut.Mesh, not {type(operand).__name__}.")
+
+
+def _require_rows(data: Any, name: str, count: str) -> None:
+    if len(data.shape) != 2 or data.shape[1] != 3:
+        raise MeshError(f"{name} must have shape ({count}, 3), not {tuple(data.shape)}.")
 
 
 class Lease:

@@ -8,6 +8,7 @@ from abut.arrays import to_plain
 from abut.errors import PoseError
 
 RIGID_TOLERANCE = 1e-5  # float32 matrices pass; a scale or shear does not
+_IDENTITY = np.eye(3)
 _LAST_ROW = np.array([0.0, 0.0, 0.0, 1.0])
 
 
@@ -21,8 +22,9 @@ def checked_poses(pose: Any, name: str) -> np.ndarray | None:
         raise PoseError(f"{name} must have shape (4, 4) or (B, 4, 4), not {pose.shape}.")
     poses = pose.reshape(-1, 4, 4)
     turn = poses[:, :3, :3]
-    skew = np.abs(turn.transpose(0, 2, 1) @ turn - np.eye(3)).max(axis=(1, 2))
-    mirrored = np.einsum("bi,bi->b", np.cross(turn[:, 0], turn[:, 1]), turn[:, 2]) < 0
+    with np.errstate(all="ignore"):
+        skew = np.abs(turn.transpose(0, 2, 1) @ turn - _IDENTITY).max(axis=(1, 2))
+        mirrored = np.linalg.det(turn) < 0
     rigid = (skew <= RIGID_TOLERANCE) & ~mirrored & np.isfinite(poses[:, :3, 3]).all(axis=1)
     rigid &= (poses[:, 3] == _LAST_ROW).all(axis=1)
     if rigid.all():
@@ -35,7 +37,8 @@ def checked_poses(pose: Any, name: str) -> np.ndarray | None:
 
 def batch_size(pose_a: Any, pose_b: Any) -> int | None:
     """B when one of the poses is a batch, None when neither is."""
-    sizes = {np.shape(p)[0] for p in (pose_a, pose_b) if p is not None and np.ndim(p) == 3}
+    shapes = [to_plain(pose).shape for pose in (pose_a, pose_b) if pose is not None]
+    sizes = {shape[0] for shape in shapes if len(shape) == 3}
     if len(sizes) > 1:
         raise PoseError(f"pose_a and pose_b have {' and '.join(map(str, sorted(sizes)))} poses.")
     return sizes.pop() if sizes else None

@@ -2,6 +2,7 @@
 
 import argparse
 import importlib.util
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +20,9 @@ def add_to(commands: Any) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Import the benchmark by its path and run its ``main``."""
-    spec = importlib.util.spec_from_file_location(f"bench_{args.name}", _script(args.name))
+    script = _script(args.name)
+    sys.path.insert(0, str(script.parents[1]))  # benchmarks import one another
+    spec = importlib.util.spec_from_file_location(script.stem, script)
     assert spec is not None and spec.loader is not None
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)

@@ -126,6 +126,13 @@ def classify_crossing(a: wp.mat33d, b: wp.mat33d, sides_a: wp.vec3i, sides_b: wp
 
 
 @wp.func
+def across_plane(t: wp.mat33d, p: wp.vec3d, q: wp.vec3d):
+    """True when p and q lie, for certain, on different sides of the plane of ``t``."""
+    sides = sides_of_plane(t, p, q, q)
+    return sides[0] * sides[1] == -1
+
+
+@wp.func
 def classify_segment_tri(p: wp.vec3d, q: wp.vec3d, t: wp.mat33d):
     """MISS, HIT or UNDECIDED for a segment whose ends lie on different sides of ``t``'s plane."""
     s0 = orient3d_filtered(p, q, t[0], t[1])
@@ -192,6 +199,8 @@ def classify_shared_corner(a: wp.mat33d, b: wp.mat33d):
         return MISS
     if parted_at_edge(r, s, p, q) or parted_at_edge(s, r, p, q):
         return MISS
+    if not (across_plane(b, a[1], a[2]) and across_plane(a, b[1], b[2])):
+        return UNDECIDED
     first = classify_segment_tri(a[1], a[2], b)
     if first == HIT:
         return HIT

@@ -14,6 +14,9 @@ from abut.geometry.intersect_tri_tri_exact import (
 )
 from abut.geometry.orientation_table import TABLE_SIZE, axis_across, fill_table, side
 
+SMALL = wp.constant(wp.float64(2.0**-100))
+LARGE = wp.constant(wp.float64(2.0**100))
+
 
 @wp.struct
 class Meeting:
@@ -121,18 +124,35 @@ def with_edge(
 
 
 @wp.func
+def halved_exponent(a: wp.mat33d, b: wp.mat33d):
+    """Half the binary exponent of the largest coordinate, 0 where products are in range anyway."""
+    size = wp.float64(0.0)
+    for i in range(3):
+        size = wp.max(size, wp.max(wp.max(wp.abs(a[i])), wp.max(wp.abs(b[i]))))
+    if size == wp.float64(0.0) or (size > SMALL and size < LARGE):
+        return wp.float64(0.0)
+    return wp.floor(wp.log2(size) * wp.float64(0.5))
+
+
+@wp.func
 def meet_tri_tri(a: wp.mat33d, b: wp.mat33d):
     """Two points of the intersection of triangles that meet, and whether all lies in one plane.
 
     Guarantee:
         Approximate. Points are rounded; which features meet is exact.
     """
+    # a power of two, in two steps: either alone is in range
+    half = halved_exponent(a, b)
+    down = wp.pow(wp.float64(2.0), -half)
+    up = wp.pow(wp.float64(2.0), half)
     points = wp.zeros(shape=(6,), dtype=wp.vec3d)
     table = wp.zeros(shape=(TABLE_SIZE,), dtype=wp.int32)
     for i in range(3):
         points[i] = a[i]
         points[3 + i] = b[i]
     fill_table(points, table)
+    for i in range(6):
+        points[i] = points[i] * down * down
     out = Meeting()
     out.coplanar = True
     for k in range(6):
@@ -140,4 +160,6 @@ def meet_tri_tri(a: wp.mat33d, b: wp.mat33d):
         out = with_edge(out, points, table, k, t + (k + 1) % 3, 3 - t)
         if side(table, 3 - t, 4 - t, 5 - t, k) != 0:
             out.coplanar = False
+    out.p = out.p * up * up
+    out.q = out.q * up * up
     return out

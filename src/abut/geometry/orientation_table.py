@@ -45,8 +45,8 @@ def fill_table(points: wp.array[wp.vec3d], table: wp.array[wp.int32]):
                 table[mask] = orient3d(points[i], points[j], points[k], points[m])
             else:
                 for axis in range(3):
-                    turn = orient2d(points[i], points[j], points[k], axis)
-                    table[64 * (axis + 1) + mask] = turn
+                    sign = orient2d(points[i], points[j], points[k], axis)
+                    table[64 * (axis + 1) + mask] = sign
 
 
 @wp.func

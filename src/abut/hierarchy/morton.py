@@ -57,8 +57,9 @@ def morton_order(
     device = faces.device
     codes = wp.empty(2 * count, dtype=wp.int32, device=device)  # the sort needs room for two
     order = wp.empty(2 * count, dtype=wp.int32, device=device)
-    extent = float((bounds[1] - bounds[0]).max())
-    scale = CELLS / extent if 0.0 < extent < np.inf and CELLS / extent < np.inf else 0.0
+    with np.errstate(all="ignore"):
+        scale = CELLS / (bounds[1] - bounds[0]).max()
+    scale = scale if np.isfinite(scale) else 0.0
     args = [points, faces, wp.vec3d(*bounds[0]), wp.float64(scale), codes, order]
     launch(morton_kernel, count, args, device)
     wp.utils.radix_sort_pairs(codes, order, count, 0, 30)

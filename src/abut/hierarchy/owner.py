@@ -1,24 +1,31 @@
 """The hierarchy a mesh has now: built when first asked for, refitted after the mesh deformed."""
 
 from abut.hierarchy.lbvh import build, in_frame
+from abut.hierarchy.oriented import orient
 from abut.hierarchy.refit import finished_cost, refit, start_cost
 from abut.hierarchy.tree import Tree
 from abut.mesh import Mesh
 from abut.options import Bound
 from abut.runtime import stage
 
+LONGEST_PATIENCE = 256  # refits
 WORN_OUT = 1.5  # rebuild when a random query would visit this many times more nodes than at first
 
 
 def hierarchy_of(mesh: Mesh, bound: Bound = Bound.AABB) -> Tree:
-    """The up-to-date tree of a mesh with at least one face."""
-    held = mesh.held.get("aabb")
-    if held is not None and held[0] == mesh.version:
-        return held[1]
-    with stage("hierarchy", mesh.device):
-        tree = _build(mesh) if held is None else _refitted(held[1], mesh)
-    mesh.held["aabb"] = (mesh.version, tree)
-    return tree
+    """The up-to-date tree of a mesh with at least one face, with the boxes asked for."""
+    with mesh.lock:
+        held = mesh.held.get("tree")
+        if held is None or held[0] != mesh.version:
+            with stage("hierarchy", mesh.device):
+                tree = _build(mesh) if held is None else _refitted(held[1], mesh)
+            held = mesh.held["tree"] = (mesh.version, tree)
+        tree = held[1]
+        if bound is Bound.OBB and mesh.held.get("oriented") != (mesh.version, id(tree)):
+            with stage("hierarchy", mesh.device):
+                orient(tree, mesh.points, mesh.faces)
+            mesh.held["oriented"] = (mesh.version, id(tree))
+        return tree
 
 
 def _build(mesh: Mesh) -> Tree:
@@ -29,12 +36,19 @@ def _build(mesh: Mesh) -> Tree:
 
 
 def _refitted(tree: Tree, mesh: Mesh) -> Tree:
-    """Refit, or build anew when the mesh left its frame or the last refit made a bad tree.
+    """Refit; or build anew: out of frame, the last refit made a bad tree, or time is up.
 
-    The last one, because to wait for the cost of this one would stall the device.
+    The last refit, because to wait for the cost of this one would stall the device. And time,
+    because a tree that was built for a mess is bad from the start and no refit tells.
     """
-    if not in_frame(tree.origin, mesh.bounds) or finished_cost(tree) > WORN_OUT * tree.built_cost:
-        return _build(mesh)
+    cost = finished_cost(tree)
+    tree.refits += 1
+    worn_out = cost > WORN_OUT * tree.built_cost
+    if worn_out or tree.refits > tree.patience or not in_frame(tree.origin, mesh.bounds):
+        fresh = _build(mesh)
+        if cost <= WORN_OUT * fresh.built_cost:  # it was as good as new
+            fresh.patience = min(2 * tree.patience, LONGEST_PATIENCE)
+        return fresh
     refit(tree, mesh.points, mesh.faces)
     start_cost(tree, mesh.bounds)
     return tree

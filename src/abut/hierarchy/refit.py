@@ -78,8 +78,9 @@ def cost_kernel(
 
 def start_cost(tree: Tree, bounds: np.ndarray) -> None:
     """Begin to sum the areas of nodes over the area of ``bounds``; ``finished_cost`` reads it."""
-    size = bounds[1] - bounds[0]
-    area = float(size[0] * size[1] + size[1] * size[2] + size[2] * size[0])
+    with np.errstate(over="ignore", invalid="ignore"):
+        size = bounds[1] - bounds[0]
+        area = float(size @ np.roll(size, 1))
     tree.cost = None
     if 1e-30 < area < 1e30:
         device = tree.nodes.device

@@ -22,6 +22,7 @@ class TreeView:
     nodes: wp.array[wp.vec4f]
     leaf_slots: wp.array[wp.int32]
     split_slots: wp.array[wp.int32]
+    obbs: wp.array[wp.vec4f]  # three rows a slot, or none
     origin: wp.vec3d
 
 
@@ -102,6 +103,9 @@ class Tree:
         origin: What boxes are relative to.
         face_count: Number of leaves.
         built_cost: Traversal cost when the tree was built.
+        refits: How often the boxes were fitted anew since.
+        patience: After how many refits to build anew in any case.
+        obbs: Oriented boxes, three rows a slot, where they were asked for (see oriented).
         cost: Parts of the present traversal cost, being summed on the device.
     """
 
@@ -112,14 +116,19 @@ class Tree:
     origin: np.ndarray
     face_count: int
     built_cost: float = 0.0
+    refits: int = 0
+    patience: int = 2
+    obbs: wp.array | None = None
     cost: wp.array | None = None
 
-    def view(self) -> TreeView:
-        """The struct to pass to kernels."""
+    def view(self, oriented: bool = False) -> TreeView:
+        """The struct to pass to kernels, with the oriented boxes or without."""
         view = TreeView()
         view.nodes = self.nodes
         view.leaf_slots = self.leaf_slots
         view.split_slots = self.split_slots
+        if oriented:
+            view.obbs = self.obbs
         view.origin = wp.vec3d(*self.origin)
         return view
 
@@ -127,4 +136,4 @@ class Tree:
     def nbytes(self) -> int:
         """Device memory held."""
         arrays = (self.nodes, self.leaf_slots, self.split_slots, self.arrivals)
-        return sum(array.capacity for array in arrays)
+        return sum(array.capacity for array in (*arrays, self.obbs) if array is not None)

@@ -2,7 +2,6 @@
 
 from functools import partial
 from typing import Any
-from weakref import WeakKeyDictionary
 
 import numpy as np
 import warp as wp
@@ -11,13 +10,13 @@ from abut.errors import MeshError
 from abut.faces import posed_faces, posed_later
 from abut.geometry.common_corners import STRANGERS
 from abut.hierarchy.owner import hierarchy_of
-from abut.mesh import Mesh
+from abut.mesh import Mesh, require_meshes
 from abut.narrow.contain import mark_contained
 from abut.narrow.meet import meeting_segments
 from abut.options import Bound, Method, chosen
 from abut.pairs import KeyLayout, require_room, to_rows
 from abut.poses import batch_size, checked_poses
-from abut.query.plan import ContactPlan, PlanCache, lowest_of_each_pose
+from abut.query.plan import ContactPlan, lowest_of_each_pose, plans_of
 from abut.results import Contacts
 from abut.runtime import require_same_device
 from abut.topology import topology_of
@@ -57,6 +56,7 @@ def collide(
     Guarantee:
         Exact and complete. Faces are closed: touching and coplanar overlap count.
     """
+    require_meshes(a=a, b=b)
     require_same_device(a, b)
     method, bound = chosen(Method, method, "method"), chosen(Bound, bound, "bound")
     batch = batch_size(pose_a, pose_b)
@@ -69,25 +69,32 @@ def collide(
     keys = np.empty(0, dtype=np.int64)
     if a.face_count and b.face_count and count:
         trees = () if method is Method.BRUTE else (hierarchy_of(a, bound), hierarchy_of(b, bound))
-        keys = _plan(a, b, poses, trees, layout, count, first).run()
+        oriented = bound is Bound.OBB
+        keys = _plan(a, b, poses, trees, layout, count, first, oriented).run()
         if first and method is Method.BRUTE:
             keys = lowest_of_each_pose(keys, layout)
     return _contacts(a, b, poses, keys, layout, batch, solid)
 
 
 def _plan(
-    a: Mesh, b: Mesh, poses: Any, trees: Any, layout: KeyLayout, count: int, first: bool
+    a: Mesh,
+    b: Mesh,
+    poses: Any,
+    trees: Any,
+    layout: KeyLayout,
+    count: int,
+    first: bool,
+    oriented: bool,
 ) -> ContactPlan:
     """The plan for two meshes, kept by the first for as long as nothing but poses changes."""
-    plans = a.held.setdefault("plans", WeakKeyDictionary()).setdefault(b, PlanCache())
     moved = tuple(0 if p is None else len(p) for p in poses)
     first = first and bool(trees)
 
     def make() -> ContactPlan:
         sides = posed_faces(a.points, a.faces, poses[0]), posed_faces(b.points, b.faces, poses[1])
-        return ContactPlan(a.device, *sides, trees, STRANGERS, layout, count, first)
+        return ContactPlan(a.device, *sides, trees, STRANGERS, layout, count, first, oriented)
 
-    plan = plans.get((first, *moved, a.points, b.points, *trees), make)
+    plan = plans_of(a, b).get((first, oriented, *moved, a.points, b.points, *trees), make)
     plan.move(*poses)
     return plan
 

@@ -6,24 +6,26 @@ import threading
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Any
+from weakref import WeakKeyDictionary
 
 import numpy as np
 import warp as wp
 
 from abut.bounds.relative import Relative
 from abut.hierarchy.tree import Tree
+from abut.mesh import Mesh
 from abut.narrow.classify import brute_kernel, classify_kernel
 from abut.narrow.settle import settle_kernel
 from abut.pairs import KeyLayout, PairQueues
 from abut.runtime import EVERYTHING, Task, launch, stage
 from abut.search import Search
 from abut.traversal.self_tree import self_list_kernel, self_test_kernel
-from abut.traversal.two_trees import descend_kernel, list_kernel, relative_kernel
+from abut.traversal.two_trees import descend_kernel, first_kernel, list_kernel, relative_kernel
 
 NO_KEY = 2**63 - 1
-FIRST_DEPTH = 4  # 2**4 subtrees of a for each pose: part of the answer, so the same everywhere
+ITEMS_FOR_FIRST = 64  # subtrees of a for all poses together: part of the answer, so no tuning
 LEAVES_PER_ITEM = 256  # of a subtree of a, where every pair is wanted
-MOST_ITEMS_DEPTH = 8
+MOST_ITEMS = 256
 
 _shared = threading.local()
 
@@ -38,6 +40,13 @@ def shared_queues(device: wp.Device, room: int) -> PairQueues:
         held[device.alias] = PairQueues(device, **sizes)
     held[device.alias].make_room({"hits": room, "undecided": room})
     return held[device.alias]
+
+
+def plans_of(a: Mesh, b: Mesh) -> PlanCache:
+    """This thread's plans for two meshes, for as long as both live."""
+    by_a = _shared.__dict__.setdefault("plans", WeakKeyDictionary())
+    by_b = by_a.setdefault(a, WeakKeyDictionary())
+    return by_b.setdefault(b, PlanCache())
 
 
 class PlanCache:
@@ -71,6 +80,7 @@ class ContactPlan:
         trees: The operands' trees; one for a mesh against itself, none for brute force.
         relation: What the operands share (see common_corners).
         first: Look for one pair per pose only.
+        oriented: Use the trees' oriented boxes.
     """
 
     device: wp.Device
@@ -81,12 +91,15 @@ class ContactPlan:
     layout: KeyLayout
     pose_count: int
     first: bool = False
+    oriented: bool = False
     _generation: int = field(default=-1, init=False)
 
     def move(self, poses_a: np.ndarray | None, poses_b: np.ndarray | None) -> None:
         """Take other poses, as many as before."""
         for side, poses in ((self.a, poses_a), (self.b, poses_b)):
-            if poses is not None:
+            if poses is not None and self.device.is_cpu:
+                side.poses.numpy()[:] = poses
+            elif poses is not None:
                 side.poses.assign(poses)
 
     def run(self) -> Any:
@@ -156,7 +169,7 @@ class ContactPlan:
         yield "classify", self._classify(search, queues)
 
     def _pair_stages(self, search: Any, queues: PairQueues) -> Iterable[tuple[str, Task]]:
-        trees = [tree.view() for tree in self.trees]
+        trees = [tree.view(self.oriented) for tree in self.trees]
         frames = wp.empty(self.pose_count, dtype=Relative, device=self.device)
         args = [self.a, self.b, *trees, frames]
         yield "frames", Task(relative_kernel, self.pose_count, args, self.device)
@@ -166,14 +179,15 @@ class ContactPlan:
             yield "search", Task(list_kernel, faces, args, self.device)
             yield "classify", self._classify(search, queues)
             return
-        depth = FIRST_DEPTH
+        items = ITEMS_FOR_FIRST // self.pose_count
         if not self.first:
-            items = min(faces // LEAVES_PER_ITEM, (1 << MOST_ITEMS_DEPTH) // self.pose_count)
-            depth = max(items, 1).bit_length() - 1
+            items = min(faces // LEAVES_PER_ITEM, MOST_ITEMS // self.pose_count)
+        depth = max(items, 1).bit_length() - 1
         args = [search, *trees, frames, depth]
-        grain = 1 << depth if self.first else max(1, (1 << depth) // 16)
+        grain = 64 if self.first else max(1, (1 << depth) // 16)
         count = self.pose_count << depth
-        yield "search", Task(descend_kernel, count, args, self.device, grain=grain)
+        kernel = first_kernel if self.first else descend_kernel
+        yield "search", Task(kernel, count, args, self.device, grain=grain)
 
     def _classify(self, search: Any, queues: PairQueues) -> Task:
         return Task(classify_kernel, EVERYTHING, [search, queues["candidates"]], self.device)

@@ -5,11 +5,11 @@ from functools import partial
 from abut.faces import posed_faces, posed_later
 from abut.geometry.common_corners import INDEXED, WELDED
 from abut.hierarchy.owner import hierarchy_of
-from abut.mesh import Mesh
+from abut.mesh import Mesh, require_meshes
 from abut.narrow.meet import meeting_segments
 from abut.options import Method, chosen
 from abut.pairs import KeyLayout, require_room, to_rows
-from abut.query.plan import ContactPlan, PlanCache
+from abut.query.plan import ContactPlan, plans_of
 from abut.results import Contacts
 
 
@@ -31,6 +31,7 @@ def self_collide(mesh: Mesh, *, weld: bool = True, method: str = "bvh") -> Conta
     Guarantee:
         Exact and complete.
     """
+    require_meshes(mesh=mesh)
     method = chosen(Method, method, "method")
     layout = KeyLayout.of(mesh.face_count, mesh.face_count)
     require_room(layout, 1, mesh.face_count)
@@ -46,10 +47,9 @@ def self_collide(mesh: Mesh, *, weld: bool = True, method: str = "bvh") -> Conta
 def _plan(mesh: Mesh, relation: int, layout: KeyLayout, method: Method) -> ContactPlan:
     """The plan for a mesh against itself, kept while the mesh keeps its shape."""
     trees = () if method is Method.BRUTE else (hierarchy_of(mesh),)
-    plans = mesh.held.setdefault("self plans", PlanCache())
 
     def make() -> ContactPlan:
         faces = posed_faces(mesh.points, mesh.faces)
         return ContactPlan(mesh.device, faces, faces, trees, relation, layout, 1)
 
-    return plans.get((relation, mesh.points, *trees), make)
+    return plans_of(mesh, mesh).get((relation, mesh.points, *trees), make)

@@ -7,8 +7,15 @@ every leaf of a and leaves the tests to a later launch, the most parallel, for o
 
 import warp as wp
 
-from abut.atomics import reserve
-from abut.bounds.relative import Relative, shifted_frame, turned_frame
+from abut.atomics import load_wide, reserve
+from abut.bounds.obb import overlap_obb, unpack_obb
+from abut.bounds.relative import (
+    Relative,
+    overlap_across,
+    separation_across,
+    shifted_frame,
+    turned_frame,
+)
 from abut.faces import Faces
 from abut.hierarchy.tree import (
     Node,
@@ -21,11 +28,11 @@ from abut.hierarchy.tree import (
     subtree,
 )
 from abut.pairs import PairQueue, pack_pair, store_pair
-from abut.search import Search
-from abut.traversal.descend import STACK, descend, overlap_nodes
+from abut.search import Search, test_faces
 
 wp.set_module_options({"enable_backward": False, "fuse_fp": False})
 
+STACK = wp.constant(128)  # a tree is at most 30 + 31 deep, and each level leaves one pair behind
 FOUND = wp.constant(16)  # leaves gathered before they are listed
 
 
@@ -65,6 +72,59 @@ def relative_kernel(
             )
 
 
+@wp.func
+def separation(frame: Relative, a: Node, b: Node):
+    """How far apart two nodes are; not above 0 where they may overlap."""
+    return separation_across(frame, a.low, a.high, b.low, b.high)
+
+
+@wp.func
+def load_obb(tree: TreeView, slot: wp.int32):
+    """Read an oriented box, 48 bytes."""
+    return unpack_obb(
+        load_wide(tree.obbs, 3 * slot),
+        load_wide(tree.obbs, 3 * slot + 1),
+        load_wide(tree.obbs, 3 * slot + 2),
+    )
+
+
+@wp.func
+def oriented_overlap(frame: Relative, tree_a: TreeView, i: wp.int32, tree_b: TreeView, j: wp.int32):
+    """May the oriented boxes of two slots overlap? True where the trees have none."""
+    if tree_a.obbs.shape[0] == 0:
+        return True
+    return overlap_obb(frame, load_obb(tree_a, i), load_obb(tree_b, j))
+
+
+@wp.func
+def overlap(
+    frame: Relative,
+    tree_a: TreeView,
+    i: wp.int32,
+    a: Node,
+    tree_b: TreeView,
+    j: wp.int32,
+    b: Node,
+):
+    """1 when two nodes, in slots i and j, may overlap, else 0."""
+    if not overlap_across(frame, a.low, a.high, b.low, b.high):
+        return 0
+    return wp.int32(oriented_overlap(frame, tree_a, i, tree_b, j))
+
+
+@wp.func
+def longest_side(node: Node):
+    """Length of the longest side of a box."""
+    side = node.high - node.low
+    return wp.max(wp.max(side[0], side[1]), side[2])
+
+
+@wp.func
+def opens_first(a: Node, b: Node):
+    """Whether of two nodes, not both leaves, the first is to be opened: the longer inner one."""
+    return is_leaf(b) or (not is_leaf(a) and longest_side(a) > longest_side(b))
+
+
 @wp.kernel
 def descend_kernel(
     # in
@@ -75,17 +135,105 @@ def descend_kernel(
     frames: wp.array[Relative],
     depth: wp.int32,
 ):
-    """Walk both trees for each (pose, subtree of a)."""
+    """Walk both trees for each (pose, subtree of a) and test all faces whose boxes overlap."""
+    stack = wp.zeros(shape=(STACK,), dtype=wp.vec2i)
+    for work in range(span[0] + wp.tid(), span[1], span[2]):
+        pose = work >> depth
+        frame = frames[pose]
+        start = subtree(tree_a, work & ((1 << depth) - 1), depth)
+        held = wp.int32(0)
+        if start >= 0:
+            root = root_of(tree_b)
+            stack[0] = wp.vec2i(start, root)
+            a = load_node(tree_a.nodes, start)
+            held = overlap(frame, tree_a, start, a, tree_b, root, load_node(tree_b.nodes, root))
+        while held > 0:
+            held -= 1
+            i = stack[held][0]
+            j = stack[held][1]
+            a = load_node(tree_a.nodes, i)
+            b = load_node(tree_b.nodes, j)
+            if is_leaf(a) and is_leaf(b):
+                test_faces(search, pose, 0, face_of(a), face_of(b))
+            elif opens_first(a, b):  # children go on the stack, and stay if they overlap
+                child = 2 * link_of(a)
+                for k in range(2):
+                    stack[held] = wp.vec2i(child + k, j)
+                    node = load_node(tree_a.nodes, child + k)
+                    held += overlap(frame, tree_a, child + k, node, tree_b, j, b)
+            else:
+                child = 2 * link_of(b)
+                for k in range(2):
+                    stack[held] = wp.vec2i(i, child + k)
+                    node = load_node(tree_b.nodes, child + k)
+                    held += overlap(frame, tree_a, i, a, tree_b, child + k, node)
+
+
+@wp.kernel
+def first_kernel(
+    # in
+    span: wp.vec3i,
+    search: Search,
+    tree_a: TreeView,
+    tree_b: TreeView,
+    frames: wp.array[Relative],
+    depth: wp.int32,
+):
+    """Walk both trees for each (pose, subtree of a) until two faces meet.
+
+    Of two children the one that overlaps more goes first. What is found does not depend on the
+    order of threads: the lowest item with an answer gives it.
+    """
+    item_shift = wp.int64(search.bits[0] + search.bits[1])
+    zero = wp.float32(0.0)
+    stack = wp.zeros(shape=(STACK,), dtype=wp.vec2i)
     for work in range(span[0] + wp.tid(), span[1], span[2]):
         pose = work >> depth
         item = work & ((1 << depth) - 1)
         frame = frames[pose]
-        root_a = root_of(tree_a)
-        root_b = root_of(tree_b)
-        if overlap_nodes(frame, load_node(tree_a.nodes, root_a), load_node(tree_b.nodes, root_b)):
-            start = subtree(tree_a, item, depth)
-            if start >= 0:
-                descend(search, frame, tree_a.nodes, tree_b.nodes, start, root_b, pose, item)
+        start = subtree(tree_a, item, depth)
+        held = wp.int32(0)
+        if start >= 0:
+            root = root_of(tree_b)
+            stack[0] = wp.vec2i(start, root)
+            a = load_node(tree_a.nodes, start)
+            held = overlap(frame, tree_a, start, a, tree_b, root, load_node(tree_b.nodes, root))
+        while held > 0:
+            if (search.best[pose] >> item_shift) < wp.int64(item):
+                break
+            held -= 1
+            i = stack[held][0]
+            j = stack[held][1]
+            a = load_node(tree_a.nodes, i)
+            b = load_node(tree_b.nodes, j)
+            if is_leaf(a) and is_leaf(b):
+                if test_faces(search, pose, item, face_of(a), face_of(b)):
+                    held = 0
+            else:
+                left = wp.vec2i(i, j)
+                right = wp.vec2i(i, j)
+                gap_left = zero
+                gap_right = zero
+                if opens_first(a, b):
+                    i = 2 * link_of(a)
+                    gap_left = separation(frame, load_node(tree_a.nodes, i), b)
+                    gap_right = separation(frame, load_node(tree_a.nodes, i + 1), b)
+                    left = wp.vec2i(i, j)
+                    right = wp.vec2i(i + 1, j)
+                else:
+                    j = 2 * link_of(b)
+                    gap_left = separation(frame, a, load_node(tree_b.nodes, j))
+                    gap_right = separation(frame, a, load_node(tree_b.nodes, j + 1))
+                    left = wp.vec2i(i, j)
+                    right = wp.vec2i(i, j + 1)
+                near = wp.where(gap_left <= gap_right, left, right)
+                far = wp.where(gap_left <= gap_right, right, left)
+                if not (wp.max(gap_left, gap_right) > zero):
+                    stack[held] = far
+                    held += wp.int32(oriented_overlap(frame, tree_a, far[0], tree_b, far[1]))
+                if not (wp.min(gap_left, gap_right) > zero):
+                    stack[held] = near
+                    held += wp.int32(oriented_overlap(frame, tree_a, near[0], tree_b, near[1]))
 
 
 @wp.kernel
@@ -103,7 +251,8 @@ def list_kernel(
     """Walk b's tree along its ropes for each (pose, leaf of a)."""
     for work in range(span[0] + wp.tid(), span[1], span[2]):
         pose = work / leaf_count
-        leaf = load_node(tree_a.nodes, tree_a.leaf_slots[work - pose * leaf_count])
+        leaf_slot = tree_a.leaf_slots[work - pose * leaf_count]
+        leaf = load_node(tree_a.nodes, leaf_slot)
         frame = frames[pose]
         found = wp.zeros(shape=(FOUND,), dtype=wp.int32)
         count = wp.int32(0)
@@ -112,8 +261,9 @@ def list_kernel(
         held = wp.int32(1)
         while held > 0:
             held -= 1
-            node = load_node(tree_b.nodes, stack[held])
-            if overlap_nodes(frame, leaf, node):
+            slot = stack[held]
+            node = load_node(tree_b.nodes, slot)
+            if overlap(frame, tree_a, leaf_slot, leaf, tree_b, slot, node) == 1:
                 if is_leaf(node):
                     found[count] = face_of(node)
                     count += 1
@@ -122,8 +272,8 @@ def list_kernel(
                     stack[held + 1] = 2 * link_of(node)
                     held += 2
             if count == FOUND or held == 0:
-                slot = reserve(candidates_out.count, count)
+                place = reserve(candidates_out.count, count)
                 for i in range(count):
                     key = pack_pair(pose, face_of(leaf), found[i], bits)
-                    store_pair(candidates_out, slot + wp.int64(i), key)
+                    store_pair(candidates_out, place + wp.int64(i), key)
                 count = 0

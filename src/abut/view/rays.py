@@ -12,9 +12,9 @@ from abut.view.shading import Stage, background, displayed, opacity_along, seen_
 wp.set_module_options({"enable_backward": False, "fuse_fp": False})
 
 LAYERS = wp.constant(12)  # surfaces seen through one another
-FEW, MANY = wp.constant(4), wp.constant(12)  # samples of a flat and of a busy pixel
+FEW, MANY = wp.constant(3), wp.constant(12)  # samples of a flat and of a busy pixel
 LAMP_SIZE = wp.constant(wp.float32(0.2))
-BUSY = wp.constant(wp.float32(0.04))
+BUSY = wp.constant(wp.float32(0.08))
 
 
 @wp.struct

@@ -1,0 +1,158 @@
+"""Oriented boxes in float32: centre, two axes (the third is their cross product), half sides.
+
+A box is three rows of four: centre and first half side, first axis and second half side, second
+axis and third half side. Merging widens by what rounding can amount to.
+"""
+
+import warp as wp
+
+from abut.bounds.relative import Relative
+
+SLACK = wp.constant(wp.float32(2.0**-19))  # relative rounding of one merge, with room to spare
+AXIS_ERROR = wp.constant(wp.float32(2.0**-18))  # of a scalar product of two axes
+
+
+@wp.struct
+class Obb:
+    """An oriented box; ``axes`` has one axis a row."""
+
+    centre: wp.vec3f
+    axes: wp.mat33f
+    half: wp.vec3f
+
+
+@wp.func
+def unpack_obb(r0: wp.vec4f, r1: wp.vec4f, r2: wp.vec4f):
+    """The box in three rows."""
+    out = Obb()
+    u = wp.vec3f(r1[0], r1[1], r1[2])
+    v = wp.vec3f(r2[0], r2[1], r2[2])
+    out.centre = wp.vec3f(r0[0], r0[1], r0[2])
+    out.axes = wp.matrix_from_rows(u, v, wp.cross(u, v))
+    out.half = wp.vec3f(r0[3], r1[3], r2[3])
+    return out
+
+
+@wp.func
+def reach_along(box: Obb, axis: wp.vec3f):
+    """Half the length of a box's shadow on an axis."""
+    shares = box.axes * axis
+    return wp.dot(wp.abs(shares), box.half)
+
+
+@wp.func
+def with_axes(a: Obb, b: Obb, axes: wp.mat33f):
+    """The smallest box with given axes around two boxes, widened for rounding."""
+    out = Obb()
+    out.axes = axes
+    middle = (a.centre + b.centre) * wp.float32(0.5)
+    offset = wp.vec3f()
+    for i in range(3):
+        at_a = wp.dot(axes[i], a.centre - middle)
+        at_b = wp.dot(axes[i], b.centre - middle)
+        reach_a = reach_along(a, axes[i])
+        reach_b = reach_along(b, axes[i])
+        low = wp.min(at_a - reach_a, at_b - reach_b)
+        high = wp.max(at_a + reach_a, at_b + reach_b)
+        offset[i] = (low + high) * wp.float32(0.5)
+        out.half[i] = (high - low) * wp.float32(0.5)
+    out.centre = middle + offset * axes
+    size = wp.max(wp.abs(out.centre)) + out.half[0] + out.half[1] + out.half[2]
+    out.half += wp.vec3f(SLACK * size)
+    return out
+
+
+@wp.func
+def area_of(box: Obb):
+    """An eighth of the surface of a box."""
+    h = box.half
+    return h[0] * h[1] + h[1] * h[2] + h[2] * h[0]
+
+
+@wp.func
+def orthonormal(u: wp.vec3f, v: wp.vec3f):
+    """Axes along u and, as far as it is across, v; the coordinate axes where that fails."""
+    x = wp.normalize(u)
+    z = wp.normalize(wp.cross(x, v))
+    if wp.length_sq(x) < wp.float32(0.5) or wp.length_sq(z) < wp.float32(0.5):
+        return wp.identity(n=3, dtype=wp.float32)
+    return wp.matrix_from_rows(x, wp.cross(z, x), z)
+
+
+@wp.func
+def fit_obb(p0: wp.vec3f, p1: wp.vec3f, p2: wp.vec3f):
+    """The box of a triangle along its longest edge."""
+    e0 = p1 - p0
+    e1 = p2 - p1
+    e2 = p0 - p2
+    axes = orthonormal(e0, e1)
+    if wp.length_sq(e1) > wp.length_sq(e0) and wp.length_sq(e1) >= wp.length_sq(e2):
+        axes = orthonormal(e1, e2)
+    elif wp.length_sq(e2) > wp.length_sq(e0):
+        axes = orthonormal(e2, e0)
+    first = Obb()
+    first.centre = p0
+    first.axes = axes
+    second = first
+    second.centre = p1
+    third = first
+    third.centre = p2
+    return with_axes(with_axes(first, second, axes), third, axes)
+
+
+@wp.func
+def merge_obb(a: Obb, b: Obb, axes: wp.mat33f):
+    """A box around two: with ``axes``, or with the coordinate axes or one box's own if smaller."""
+    best = with_axes(a, b, axes)
+    for k in range(3):
+        other = with_axes(a, b, wp.identity(n=3, dtype=wp.float32))
+        if k == 1:
+            other = with_axes(a, b, a.axes)
+        if k == 2:
+            other = with_axes(a, b, b.axes)
+        if area_of(other) < area_of(best):
+            best = other
+    return best
+
+
+@wp.func
+def overlap_obb(relative: Relative, a: Obb, b: Obb):
+    """May two boxes of two frames overlap? All fifteen axes (Gottschalk et al. 1996).
+
+    Guarantee:
+        Conservative. False only when the boxes, and all they bound, are apart.
+    """
+    turn = wp.mat33f(
+        relative.rows[0, 0], relative.rows[0, 1], relative.rows[0, 2],
+        relative.rows[1, 0], relative.rows[1, 1], relative.rows[1, 2],
+        relative.rows[2, 0], relative.rows[2, 1], relative.rows[2, 2],
+    )  # fmt: skip
+    shift = wp.vec3f(relative.shift[0], relative.shift[1], relative.shift[2])
+    slack = wp.float32(2.0) * relative.widen[0]
+    if not wp.isfinite(slack):
+        return True
+    slack += AXIS_ERROR * (a.half[0] + a.half[1] + a.half[2] + b.half[0] + b.half[1] + b.half[2])
+    between = turn * b.centre + shift - a.centre
+    gap = a.axes * between
+    turned = turn * wp.transpose(b.axes)  # b's axes in a's frame, one a column
+    r = a.axes * turned
+    for i in range(3):
+        reach = a.half[i] + wp.dot(wp.abs(r[i]), b.half)
+        if wp.abs(gap[i]) > reach + slack:
+            return False
+    for j in range(3):
+        column = wp.vec3f(r[0, j], r[1, j], r[2, j])
+        reach = b.half[j] + wp.dot(wp.abs(column), a.half)
+        if wp.abs(wp.dot(gap, column)) > reach + slack:
+            return False
+    for i in range(3):
+        i1 = (i + 1) % 3
+        i2 = (i + 2) % 3
+        for j in range(3):
+            j1 = (j + 1) % 3
+            j2 = (j + 2) % 3
+            reach = a.half[i1] * wp.abs(r[i2, j]) + a.half[i2] * wp.abs(r[i1, j])
+            reach += b.half[j1] * wp.abs(r[i, j2]) + b.half[j2] * wp.abs(r[i, j1])
+            if wp.abs(gap[i2] * r[i1, j] - gap[i1] * r[i2, j]) > reach + slack:
+                return False
+    return True
