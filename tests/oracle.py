@@ -92,14 +92,19 @@ def half_spaces(triangle):
         yield tuple(-x for x in e), -p[k]
 
 
-def common_part(a, b):
-    """Corners of the intersection of two closed triangles, exact; empty when they are apart."""
-    polygon = list(dict.fromkeys(exact(a)))
-    for normal, offset in half_spaces(exact(b)):
+def intersection(a, b):
+    """Corners of the intersection of two closed triangles of fractions; empty when apart."""
+    polygon = list(dict.fromkeys(a))
+    for normal, offset in half_spaces(b):
         if not polygon:
             return []
         polygon = clip(polygon, normal, offset)
     return polygon
+
+
+def common_part(a, b):
+    """Corners of the intersection of two closed triangles, exact; empty when they are apart."""
+    return intersection(exact(a), exact(b))
 
 
 def intersect_tri_tri(a, b):
@@ -107,21 +112,47 @@ def intersect_tri_tri(a, b):
     return bool(common_part(a, b))
 
 
-def intersect_neighbours(a, b):
-    """Do two faces of one mesh, welded by position, meet beyond what they share?"""
-    corners_a, corners_b = set(exact(a)), set(exact(b))
-    if corners_a == corners_b:
+def intersect_neighbours(a, b, names_a=None, names_b=None):
+    """Do two faces of one mesh meet beyond the corners they share?
+
+    Corners are shared when their names are equal: vertex indices, or (by default) positions.
+    """
+    a, b = exact(a), exact(b)
+    names_a, names_b = names_a or a, names_b or b
+    if set(names_a) == set(names_b):
         return True
-    shared = corners_a & corners_b
-    part = common_part(a, b)
-    if len(shared) == 0:
+    shared = [p for p, name in zip(a, names_a, strict=True) if name in names_b]
+    part = intersection(a, b)
+    if not shared:
         return bool(part)
-    if len(shared) == 1:
-        return any(p not in shared for p in part)
-    u, v = shared
-    axis = sub(v, u)
-    for p in part:
-        w = sub(p, u)
-        if any(cross(axis, w)) or not 0 <= dot(axis, w) <= dot(axis, axis):
-            return True
-    return False
+    edge = [min(shared), max(shared), max(shared)]  # at most two corners differ
+    return any(not intersection([p, p, p], edge) for p in part)
+
+
+def boxes_overlap(a, b):
+    """Do the boxes of two triangles (arrays) overlap? Comparing floats is exact."""
+    return (a.min(axis=0) <= b.max(axis=0)).all() and (b.min(axis=0) <= a.max(axis=0)).all()
+
+
+def pairs_between(vertices_a, faces_a, vertices_b, faces_b):
+    """Sorted pairs of faces of two meshes that share a point."""
+    return [
+        (i, j)
+        for i, a in enumerate(vertices_a[faces_a])
+        for j, b in enumerate(vertices_b[faces_b])
+        if boxes_overlap(a, b) and intersect_tri_tri(a, b)
+    ]
+
+
+def pairs_within(vertices, faces, weld=True):
+    """Sorted pairs of faces of one mesh that meet beyond what they share."""
+    faces = [tuple(map(int, face)) for face in faces]
+    corners = [vertices[list(face)] for face in faces]
+    names = [None if weld else face for face in faces]
+    return [
+        (i, j)
+        for i in range(len(faces))
+        for j in range(i + 1, len(faces))
+        if boxes_overlap(corners[i], corners[j])
+        and intersect_neighbours(corners[i], corners[j], names[i], names[j])
+    ]

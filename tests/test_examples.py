@@ -1,0 +1,81 @@
+"""What we show to people runs."""
+
+import ast
+import re
+import runpy
+import subprocess
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+EXAMPLES = sorted((ROOT / "examples").glob("*.py"))
+README = (ROOT / "README.md").read_text()
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+SAYS = {
+    "01_two_meshes": "solids: True",
+    "02_batch_of_poses": "poses collide",
+    "03_self_collision": "a sphere: 0 pairs",
+    "04_deforming": "frame 11",
+    "05_own_culling": "touching: True, a hair above: False",
+}
+
+
+def blocks(page, language):
+    return re.findall(rf"^```{language}\n(.*?)^```", page.read_text(), re.M | re.S)
+
+
+@pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.stem)
+def test_examples_run(path, capsys):
+    runpy.run_path(str(path), run_name="__main__")
+    assert SAYS[path.stem] in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.stem)
+def test_examples_are_short_and_public(path):
+    source = path.read_text()
+    assert len(source.splitlines()) < 80
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("abut"):
+            assert node.module == "abut"
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
+def test_python_on_pages_runs(page, tmp_path, monkeypatch):
+    """The blocks of a page run in order, in one room."""
+    monkeypatch.chdir(tmp_path)
+    room = {}
+    for block in blocks(page, "python"):
+        exec(compile(block, str(page), "exec"), room)
+
+
+def test_readme_example_is_ten_lines():
+    assert len(blocks(ROOT / "README.md", "python")[0].splitlines()) <= 10
+
+
+def test_readme_commands_come_first():
+    demo, tests = re.findall(r"^python3 -m venv .*$", README, re.M)[:2]
+    install = "python3 -m venv .venv && .venv/bin/pip install"
+    assert demo == f"{install} . && .venv/bin/abut demo knot"
+    assert tests == f'{install} ".[dev]" && .venv/bin/python -m pytest -q -n auto'
+
+
+def test_ci_runs_the_command_of_the_readme():
+    script = (ROOT / ".ci" / "run").read_text()
+    (pattern,) = re.findall(r"^tests=\$\((.*)\)$", script, re.M)
+    found = subprocess.run(
+        ["bash", "-c", pattern], cwd=ROOT, capture_output=True, text=True, check=True
+    ).stdout
+    assert found.strip() in README
+    assert found.strip().endswith("-m pytest -q -n auto")
+
+
+def test_links_lead_somewhere():
+    for page in PAGES:
+        for link in re.findall(r"\]\(([^)#:]+)(?:#[^)]*)?\)", page.read_text()):
+            assert (page.parent / link).exists(), f"{page.name}: {link}"
+
+
+def test_pictures_are_small():
+    for picture in (ROOT / "docs" / "images").glob("*.png"):
+        assert picture.stat().st_size <= 400_000

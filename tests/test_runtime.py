@@ -1,0 +1,127 @@
+"""Devices, threads, launches, timers and atomics."""
+
+import numpy as np
+import pytest
+import warp as wp
+
+import abut
+from abut import cases, runtime
+from abut.atomics import lower_to, reserve
+
+wp.set_module_options({"enable_backward": False, "fuse_fp": False})
+
+
+@wp.kernel
+def reserve_kernel(
+    # in
+    span: wp.vec3i,
+    counter: wp.array[wp.int64],
+    # out
+    slots_out: wp.array[wp.int64],
+):
+    """Every item takes one to three slots of one counter."""
+    for i in range(span[0] + wp.tid(), span[1], span[2]):
+        slots_out[i] = reserve(counter, 1 + i % 3)
+
+
+@wp.kernel
+def lower_kernel(
+    # in
+    span: wp.vec3i,
+    values: wp.array[wp.int64],
+    # out
+    least_out: wp.array[wp.int64],
+):
+    """Every item lowers one of few values."""
+    for i in range(span[0] + wp.tid(), span[1], span[2]):
+        lower_to(least_out, i % least_out.shape[0], values[i])
+
+
+@pytest.fixture
+def many_threads(monkeypatch):
+    """More threads than there may be cores."""
+    monkeypatch.setenv("ABUT_THREADS", "4")
+    runtime.thread_count.cache_clear()
+    yield
+    monkeypatch.undo()
+    runtime.thread_count.cache_clear()
+
+
+def reserved(count, device, grain):
+    """The first slot of each item; checks that items lie one after the other without a gap."""
+    counter = wp.zeros(1, dtype=wp.int64, device=device)
+    slots = wp.full(count, -1, dtype=wp.int64, device=device)
+    runtime.launch(reserve_kernel, count, [counter, slots], wp.get_device(device), grain=grain)
+    slots, sizes = slots.numpy(), 1 + np.arange(count) % 3
+    order = np.argsort(slots)
+    np.testing.assert_array_equal(slots[order], np.cumsum(sizes[order]) - sizes[order])
+    assert counter.numpy()[0] == sizes.sum()
+
+
+def test_counters_lose_nothing(many_threads, device):
+    """A million takers on several threads."""
+    reserved(1_000_000, device, grain=1000)
+
+
+@pytest.mark.parametrize("count", [0, 1, 2, 7, 4096, 100_003])
+def test_a_launch_covers_every_item_once(count, many_threads, device):
+    reserved(count, device, grain=10)
+
+
+def test_minima_lose_nothing(many_threads, device):
+    """Values that fall all the while, so that every one of them is the least for a moment."""
+    count, lanes = 1_000_000, 3
+    falling = np.arange(count)[::-1].astype(np.int64) - count // 2
+    values = wp.array(falling, device=device)
+    least = wp.full(lanes, 2**62, dtype=wp.int64, device=device)
+    runtime.launch(lower_kernel, count, [values, least], wp.get_device(device), grain=1000)
+    assert least.numpy().tolist() == [falling[lane::lanes].min() for lane in range(lanes)]
+
+
+@pytest.mark.parametrize("asked", ["0", "-1", "two", "1.5", ""])
+def test_bad_thread_counts_are_refused(asked, monkeypatch):
+    monkeypatch.setenv("ABUT_THREADS", asked)
+    runtime.thread_count.cache_clear()
+    with pytest.raises(abut.OptionError, match="ABUT_THREADS must be a whole number"):
+        runtime.thread_count()
+    monkeypatch.undo()
+    assert runtime.thread_count() >= 1
+
+
+def test_devices():
+    assert runtime.resolve_device("cpu").is_cpu
+    assert runtime.resolve_device(wp.get_device("cpu")).is_cpu
+    with pytest.raises(abut.DeviceError, match="there is no device 'nowhere' here; there are: cpu"):
+        runtime.resolve_device("nowhere")
+
+
+def test_stage_times(device):
+    a, b = (abut.Mesh(*shape, device) for shape in cases.pair("spheres", 500))
+    with runtime.recording() as timer:
+        abut.collide(a, b)
+    first = dict(timer.milliseconds)
+    assert {"hierarchy", "search", "settle", "sort"} <= set(first)
+    assert all(spent > 0 for spent in first.values())
+    abut.collide(a, b)
+    assert timer.milliseconds == first, "times are taken inside the block only"
+
+
+def test_stage_times_add_up_and_nest(device):
+    a, b = (abut.Mesh(*shape, device) for shape in cases.pair("spheres", 500))
+    with runtime.recording() as outer:
+        abut.collide(a, b)
+        before = outer.milliseconds["search"]
+        with runtime.recording() as inner:
+            abut.collide(a, b)
+        assert outer.milliseconds["search"] == before
+        abut.collide(a, b)
+    assert "hierarchy" not in inner.milliseconds, "trees are kept"
+    assert outer.milliseconds["search"] > before
+
+
+def test_a_failed_query_ends_the_recording(device):
+    a = abut.Mesh(*cases.box(), device)
+    with pytest.raises(abut.OptionError), runtime.recording() as timer:
+        abut.collide(a, a, method="none")
+    abut.collide(a, a)
+    assert timer.milliseconds == {}

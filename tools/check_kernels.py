@@ -1,0 +1,181 @@
+"""Check what a linter cannot know about Warp code.
+
+In kernels and device functions, no variable has the name of something else in the file: Warp's
+hash of such code changes once it was built, and it is compiled a second time in the next run.
+
+In every file that holds a kernel:
+- module options are set by a direct call with a literal dict (a wrapper would configure its own
+  module), with backward code and fused arithmetic off; kernels of a module of their own
+  (``module="unique"``) name them in ``module_options``;
+- kernels end in ``_kernel``;
+- arguments run ``# in``, then ``# out``, and exactly those after ``# out`` end in ``_out``;
+- a kernel writes only to arguments that end in ``_out``, or to the few exceptions named here.
+
+Usage: python tools/check_kernels.py [FILE or FOLDER ...]   (default: src/abut)
+"""
+
+import ast
+import sys
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+REQUIRED = {"enable_backward": False, "fuse_fp": False}
+# Device functions that write to their first argument.
+WRITERS = {"push_pair", "lower_to", "reserve", "meet", "arrive"}
+# Arguments in which threads meet: both read and written, of no use afterwards.
+SCRATCH = {
+    ("build_kernel", "far_ends"),
+    ("refit_kernel", "arrivals"),
+    ("orient_kernel", "arrivals"),
+}
+# Structs that carry the queues they fill beside their operands.
+CARRIERS = {"Search"}
+
+Finding = tuple[int, str]
+
+
+def main(paths: list[str]) -> int:
+    """Print findings; 1 when there are any."""
+    findings = [
+        f"{path}:{line}: {message}"
+        for path in _python_files(paths or ["src/abut"])
+        for line, message in check(path.read_text())
+    ]
+    print("\n".join(findings), end="\n" if findings else "")
+    return int(bool(findings))
+
+
+def check(source: str) -> list[Finding]:
+    """Findings in the source of one file, by line."""
+    tree = ast.parse(source)
+    lines = source.splitlines()
+    functions = [node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)]
+    kernels = [(node, deco) for node in functions for deco in _decorators(node, "wp.kernel")]
+    findings: list[Finding] = []
+    for function in functions:
+        if _decorators(function, "wp.kernel", "wp.func"):
+            findings += _check_shadows(function, _names_of(tree))
+    for kernel, decorator in kernels:
+        findings += _check_options(tree, kernel, decorator)
+        findings += _check_names(kernel, lines)
+        findings += _check_writes(kernel)
+    return sorted(set(findings))
+
+
+def _python_files(paths: Iterable[str]) -> Iterator[Path]:
+    for path in map(Path, paths):
+        yield from sorted(path.rglob("*.py")) if path.is_dir() else [path]
+
+
+def _decorators(function: ast.FunctionDef, *names: str) -> list[ast.expr]:
+    """Decorators with one of these names, called (``@wp.kernel(...)``) or not."""
+    plain = [(d.func if isinstance(d, ast.Call) else d, d) for d in function.decorator_list]
+    return [decorator for name, decorator in plain if _dotted(name) in names]
+
+
+def _names_of(tree: ast.Module) -> set[str]:
+    """Names that a file defines or imports."""
+    names: set[str] = set()
+    for node in tree.body:
+        if isinstance(node, ast.Import | ast.ImportFrom):
+            names |= {alias.asname or alias.name for alias in node.names}
+        elif isinstance(node, ast.FunctionDef | ast.ClassDef):
+            names.add(node.name)
+        elif isinstance(node, ast.Assign):
+            names |= {target.id for target in node.targets if isinstance(target, ast.Name)}
+    return names
+
+
+def _check_shadows(function: ast.FunctionDef, names: set[str]) -> Iterator[Finding]:
+    for node in ast.walk(function):
+        name = node.id if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store) else None
+        name = node.arg if isinstance(node, ast.arg) else name
+        if name in names:
+            yield node.lineno, f"{function.name}: the variable {name} hides another {name}"
+
+
+def _check_options(tree: ast.Module, kernel: ast.FunctionDef, decorator: ast.expr) -> list[Finding]:
+    keywords = decorator.keywords if isinstance(decorator, ast.Call) else []
+    options = {keyword.arg: keyword.value for keyword in keywords}
+    if ast.unparse(options.get("module", ast.Constant(None))) == "'unique'":
+        if _sets_required(options.get("module_options")):
+            return []
+        return [(kernel.lineno, f"{kernel.name}: module_options must set {REQUIRED}")]
+    direct = (
+        statement.value
+        for statement in tree.body
+        if isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Call)
+    )
+    calls = [call for call in direct if _dotted(call.func) == "wp.set_module_options"]
+    if any(call.args and _sets_required(call.args[0]) for call in calls):
+        return []
+    return [(1, f"no wp.set_module_options({REQUIRED}) at the top level, yet there are kernels")]
+
+
+def _sets_required(options: ast.expr | None) -> bool:
+    try:
+        given = ast.literal_eval(options) if isinstance(options, ast.Dict) else {}
+    except ValueError:
+        return False
+    return all(given.get(name) is value for name, value in REQUIRED.items())
+
+
+def _check_names(kernel: ast.FunctionDef, lines: list[str]) -> Iterator[Finding]:
+    arguments = kernel.args.args
+    first_body_line = kernel.body[0].lineno
+    marks = {
+        lines[n - 1].strip(): n
+        for n in range(kernel.lineno, first_body_line)
+        if lines[n - 1].strip() in ("# in", "# out")
+    }
+    start, turn = marks.get("# in"), marks.get("# out", first_body_line)
+    if not kernel.name.endswith("_kernel"):
+        yield kernel.lineno, f"{kernel.name}: the name of a kernel ends in _kernel"
+    if start is None or (arguments and start > arguments[0].lineno):
+        yield kernel.lineno, f"{kernel.name}: '# in' must come before the first argument"
+    for argument in arguments:
+        if argument.arg.endswith("_out") != (argument.lineno > turn):
+            where = "before" if argument.lineno < turn else "after"
+            yield argument.lineno, f"{kernel.name}: {argument.arg} stands {where} '# out'"
+
+
+def _check_writes(kernel: ast.FunctionDef) -> Iterator[Finding]:
+    inputs = {
+        argument.arg
+        for argument in kernel.args.args
+        if not argument.arg.endswith("_out") and _dotted(argument.annotation) not in CARRIERS
+    }
+    for node in ast.walk(kernel):
+        for target in _written(node):
+            name = _root(target)
+            if name in inputs and (kernel.name, name) not in SCRATCH:
+                yield node.lineno, f"{kernel.name}: writes to {name}, which does not end in _out"
+
+
+def _written(node: ast.AST) -> list[ast.expr]:
+    """Expressions that a statement or call writes to, other than plain names."""
+    targets: list[ast.expr] = []
+    if isinstance(node, ast.Assign):
+        targets = node.targets
+    elif isinstance(node, ast.AugAssign | ast.AnnAssign):
+        targets = [node.target]
+    elif isinstance(node, ast.Call) and node.args:
+        name = _dotted(node.func)
+        writes = name in WRITERS or name.startswith("wp.atomic_")
+        return node.args[:1] if writes else []
+    return [target for target in targets if isinstance(target, ast.Subscript | ast.Attribute)]
+
+
+def _root(node: ast.expr) -> str:
+    """The name that an expression like ``queue.keys[i]`` starts with."""
+    while isinstance(node, ast.Subscript | ast.Attribute):
+        node = node.value
+    return node.id if isinstance(node, ast.Name) else ""
+
+
+def _dotted(node: ast.expr | None) -> str:
+    return ast.unparse(node) if isinstance(node, ast.Name | ast.Attribute) else ""
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
