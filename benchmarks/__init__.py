@@ -1,0 +1,1 @@
+"""Benchmarks of abut beside other libraries."""

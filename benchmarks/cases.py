@@ -1,0 +1,197 @@
+"""What is measured: a mesh against itself moved, itself deformed, and the question asked.
+
+Models come from the folder ``ABUT_DATA``, else from ``../shared/data`` beside the checkout; shapes
+made on the spot stand in where there is no such folder, and their variants say ``procedural``.
+All coordinates are rounded to float32 first, so that every library is given the same numbers.
+"""
+
+import os
+from collections.abc import Callable
+from dataclasses import dataclass
+from enum import StrEnum
+from functools import cache
+from pathlib import Path
+
+import numpy as np
+
+ROOT = Path(__file__).resolve().parent.parent
+POSE_COUNT = 10_000
+
+
+class Question(StrEnum):
+    """What a library is asked."""
+
+    PAIRS = "pairs"  # every pair of faces of two meshes that meet
+    FIRST = "first"  # whether two meshes meet
+    POSES = "poses"  # the same for a batch of poses
+    SELF = "self"  # every pair of faces of one mesh that meet
+    SELF_REFIT = "self_refit"  # the same for each frame of a motion, hierarchy update included
+    SELF_ANY = "self_any"  # whether a mesh meets itself
+    BUILD = "build"  # a hierarchy from nothing
+    REFIT = "refit"  # a hierarchy for moved vertices
+
+
+@dataclass(frozen=True)
+class Case:
+    """One row of the table. ``other`` are the vertices of the second mesh, with the same faces."""
+
+    job: str
+    variant: str
+    question: Question
+    device: str
+    vertices: np.ndarray
+    faces: np.ndarray
+    other: np.ndarray | None = None
+    pose: np.ndarray | None = None  # of the second mesh: (4, 4), or (B, 4, 4) for POSES
+    frames: tuple[np.ndarray, ...] = ()
+
+    @property
+    def placed(self) -> np.ndarray:
+        """Vertices of the second mesh in float64, moved as abut moves them: bit for bit."""
+        points = self.vertices if self.other is None else self.other
+        points = points.astype(np.float64)
+        if self.pose is None:
+            return points
+        x, y, z = points.T
+        rows = [row[0] * x + row[1] * y + row[2] * z + row[3] for row in self.pose[:3]]
+        return np.stack(rows, axis=1)
+
+
+def bunny_bunny_all(device: str) -> list[Case]:
+    """All pairs between two bunnies."""
+    return _two_bunnies("bunny_bunny_all", Question.PAIRS, device)
+
+
+def bunny_bunny_first(device: str) -> list[Case]:
+    """Whether two bunnies meet."""
+    return _two_bunnies("bunny_bunny_first", Question.FIRST, device)
+
+
+def cloth_ball_self(device: str) -> list[Case]:
+    """Self-collision of a cloth on a turning ball, in motion and at rest."""
+    prefix, faces, frames = _cloth()
+    job = "cloth_ball_self"
+
+    def case(variant: str, question: Question) -> Case:
+        return Case(job, prefix + variant, question, device, frames[0], faces, frames=frames)
+
+    moving = case("refit", Question.SELF_REFIT)
+    return [moving, case("static", Question.SELF), case("any", Question.SELF_ANY)]
+
+
+def lbvh_build_1m(device: str) -> list[Case]:
+    """The hierarchy of a million faces."""
+    from abut.cases import torus
+
+    vertices, faces = torus(1000, 500)
+    noise = np.random.default_rng(1).normal(scale=1e-3, size=(2, *vertices.shape))
+    frames = tuple((vertices + shift).astype(np.float32) for shift in noise)
+    job = "lbvh_build_1m"
+    return [
+        Case(job, question.value, question, device, frames[0], faces, frames=frames)
+        for question in (Question.BUILD, Question.REFIT)
+    ]
+
+
+def cow_cow_10k_poses(device: str) -> list[Case]:
+    """Two cows in ten thousand random poses, of which about half collide."""
+    prefix, vertices, faces = _model("models/cow_5k.ply", _knot)
+    poses = random_poses(vertices, POSE_COUNT, reach=0.9 if prefix else 0.6)
+    variant = prefix + "random"
+    return [Case("cow_cow_10k_poses", variant, Question.POSES, device, vertices, faces, pose=poses)]
+
+
+def random_poses(vertices: np.ndarray, count: int, reach: float) -> np.ndarray:
+    """Uniform rotations about the centre of a mesh, then shifts of up to ``reach`` extents."""
+    rng = np.random.default_rng(1)
+    lower, upper = vertices.min(axis=0), vertices.max(axis=0)
+    centre, reach = (lower + upper) / 2.0, reach * float((upper - lower).max())
+    poses = np.tile(np.eye(4), (count, 1, 1))
+    poses[:, :3, :3] = _rotations(rng.normal(size=(count, 4)))
+    shifts = rng.uniform(-reach, reach, size=(count, 3))
+    poses[:, :3, 3] = centre - poses[:, :3, :3] @ centre + shifts
+    return poses
+
+
+def _rotations(quaternions: np.ndarray) -> np.ndarray:
+    w, x, y, z = (quaternions / np.linalg.norm(quaternions, axis=1, keepdims=True)).T
+    rows = [
+        [1 - 2 * (y * y + z * z), 2 * (x * y - z * w), 2 * (x * z + y * w)],
+        [2 * (x * y + z * w), 1 - 2 * (x * x + z * z), 2 * (y * z - x * w)],
+        [2 * (x * z - y * w), 2 * (y * z + x * w), 1 - 2 * (x * x + y * y)],
+    ]
+    return np.moveaxis(np.array(rows), 2, 0)
+
+
+def _two_bunnies(job: str, question: Question, device: str) -> list[Case]:
+    """Three relative positions; the second bunny as moved vertices, and by a pose."""
+    prefix, vertices, faces = _model("models/bunny_69k.ply", _gem)
+    cases = []
+    for name, pose in _bunny_poses(vertices).items():
+        base = Case(job, prefix + name + "_pose", question, device, vertices, faces, pose=pose)
+        moved = base.placed.astype(np.float32)
+        cases.append(Case(job, prefix + name, question, device, vertices, faces, other=moved))
+        cases.append(base)
+    return cases
+
+
+def _bunny_poses(vertices: np.ndarray) -> dict[str, np.ndarray]:
+    """Shifted far and near, in shares of the x extent, and turned about its centre."""
+    extent = (vertices.max(axis=0) - vertices.min(axis=0)).astype(np.float64)
+    centre = vertices.astype(np.float64).mean(axis=0)
+    poses = {name: np.eye(4) for name in ("x30", "turned", "x05")}
+    poses["x30"][0, 3] = 0.3 * extent[0]
+    poses["x05"][0, 3] = 0.05 * extent[0]
+    turn = _rotations(np.array([[3.0, 1.0, 0.5, -0.75]]))[0]
+    poses["turned"][:3, :3] = turn
+    poses["turned"][:3, 3] = centre - turn @ centre + [0.0, 0.2 * extent[1], 0.0]
+    return poses
+
+
+def data_folder() -> Path | None:
+    """Where the models are, if anywhere."""
+    folder = Path(os.environ.get("ABUT_DATA", ROOT.parent / "shared" / "data"))
+    return folder if folder.is_dir() else None
+
+
+@cache
+def _model(name: str, stand_in: Callable) -> tuple[str, np.ndarray, np.ndarray]:
+    """Prefix of variants, vertices and faces of a model or of what stands in for it."""
+    folder = data_folder()
+    if folder is None:
+        vertices, faces = stand_in()
+        return "procedural_", vertices.astype(np.float32), faces
+    return "", *_load(folder / name)
+
+
+@cache
+def _cloth() -> tuple[str, np.ndarray, tuple[np.ndarray, ...]]:
+    """Prefix of variants, faces, and the later and earlier frame."""
+    folder = data_folder()
+    if folder is None:
+        from abut.cases import folded_cloth
+
+        shapes = [folded_cloth(370, 124, turns) for turns in (1.61, 1.6)]
+        return "procedural_", shapes[0].faces, tuple(s.vertices.astype(np.float32) for s in shapes)
+    files = [folder / "ccd_frames" / "cloth-ball" / f"cloth_ball{n}.ply" for n in (93, 92)]
+    (later, faces), (earlier, _) = (_load(file) for file in files)
+    return "", faces, (later, earlier)
+
+
+def _load(path: Path) -> tuple[np.ndarray, np.ndarray]:
+    import trimesh
+
+    mesh = trimesh.load(path, process=False)
+    return np.asarray(mesh.vertices, np.float32), np.asarray(mesh.faces, np.int32)
+
+
+def _gem() -> tuple[np.ndarray, np.ndarray]:
+    from abut.cases import gem
+
+    return gem(70_000)
+
+
+def _knot() -> tuple[np.ndarray, np.ndarray]:
+    from abut.cases import torus_knot
+
+    return torus_knot(121, 24)

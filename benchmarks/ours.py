@@ -1,0 +1,143 @@
+"""abut in the form of a peer."""
+
+import os
+import subprocess
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import abut
+from abut import runtime
+from abut.hierarchy import lbvh
+from abut.hierarchy.owner import hierarchy_of
+from abut.hierarchy.refit import refit
+from benchmarks.answers import sorted_pairs, stacked
+from benchmarks.cases import Case, Question
+from benchmarks.peers import Prepared
+
+NAME, PACKAGE = "abut", "abut"
+NOTE = ""
+COMPILES = True
+ONE_THREAD = "1_thread"
+SUPPORTS = {
+    Question.PAIRS: ("", ONE_THREAD),
+    Question.FIRST: ("", ONE_THREAD),
+    Question.POSES: ("", ONE_THREAD),
+    Question.SELF: ("", ONE_THREAD),
+    Question.SELF_ANY: ("",),
+    Question.SELF_REFIT: ("", ONE_THREAD),
+    Question.BUILD: ("",),
+    Question.REFIT: ("", "kernel"),  # through Mesh.deform, and the bare refit
+}
+
+
+def prepare(case: Case, choice: str = "") -> Prepared | None:
+    """Meshes with their trees."""
+    if choice == ONE_THREAD and (case.device != "cpu" or runtime.thread_count() == 1):
+        return None
+    call = _call(case, choice)
+    steps = len(case.frames) if case.question in (Question.SELF_REFIT, Question.REFIT) else 1
+    return Prepared(_alone(call) if choice == ONE_THREAD else call, steps, case.device)
+
+
+def run(prepared: Prepared) -> Any:
+    """Contacts, a bool or an array."""
+    return prepared.call()
+
+
+def answer(result: Any) -> Any:
+    """Pairs, one list for all frames; yes and no; or a count."""
+    if isinstance(result, list):
+        return stacked([sorted_pairs(hits.pairs.numpy()) for hits in result])
+    return sorted_pairs(result.pairs.numpy()) if isinstance(result, abut.Contacts) else result
+
+
+def tree_bytes(case: Case) -> dict[str, int]:
+    """Of each bounding volume that has a hierarchy of its own."""
+    sizes, trees = {}, []
+    mesh = abut.Mesh(case.vertices, case.faces, case.device)
+    for bound in abut.Bound:
+        tree = hierarchy_of(mesh, bound)
+        if not any(tree is other for other in trees):
+            trees.append(tree)
+            sizes[str(bound)] = tree.nbytes
+    return sizes
+
+
+def commit() -> str:
+    """The commit that is measured; empty where it was installed from a package."""
+    git = ["git", "-C", str(Path(abut.__file__).parent), "describe", "--always", "--dirty"]
+    found = subprocess.run(git, capture_output=True, text=True, check=False)
+    return found.stdout.strip()
+
+
+def _call(case: Case, choice: str) -> Callable[[], Any]:
+    mesh = abut.Mesh(case.vertices, case.faces, case.device)
+    hierarchy_of(mesh)
+    if case.question is Question.BUILD:
+        return lambda: lbvh.build(mesh.points, mesh.faces, mesh.bounds).face_count
+    if case.question is Question.REFIT:
+        return _refit(mesh, case.frames, choice)
+    if case.question is Question.SELF_REFIT:
+        return lambda: [_deformed(mesh, frame) for frame in case.frames]
+    if case.question is Question.SELF:
+        return lambda: [abut.self_collide(mesh)]
+    if case.question is Question.SELF_ANY:
+        return lambda: bool(abut.self_collide(mesh))
+    other = mesh if case.other is None else abut.Mesh(case.other, case.faces, case.device)
+    hierarchy_of(other)
+    if case.question is Question.PAIRS:
+        return lambda: abut.collide(mesh, other, pose_b=case.pose)
+    return lambda: _colliding(abut.collide(mesh, other, pose_b=case.pose, first=True))
+
+
+def _colliding(hits: abut.Contacts) -> bool | np.ndarray:
+    return hits.colliding if isinstance(hits.colliding, bool) else hits.colliding.numpy()
+
+
+def _deformed(mesh: abut.Mesh, frame: np.ndarray) -> abut.Contacts:
+    mesh.deform(frame)
+    return abut.self_collide(mesh)
+
+
+def _refit(mesh: abut.Mesh, frames: tuple[np.ndarray, ...], choice: str) -> Callable[[], int]:
+    def deform() -> int:
+        for frame in frames:
+            mesh.deform(frame)
+            count = hierarchy_of(mesh).face_count
+        return count
+
+    def kernel() -> int:
+        for points in shapes:
+            refit(tree, points, mesh.faces)
+        return tree.face_count
+
+    shapes = [abut.Mesh(frame, mesh.faces, mesh.device).points for frame in frames]
+    tree = hierarchy_of(mesh)
+    return kernel if choice == "kernel" else deform
+
+
+def _alone(call: Callable[[], Any]) -> Callable[[], Any]:
+    def alone() -> Any:
+        with _one_thread():
+            return call()
+
+    return alone
+
+
+@contextmanager
+def _one_thread() -> Iterator[None]:
+    before = os.environ.get("ABUT_THREADS")
+    os.environ["ABUT_THREADS"] = "1"
+    runtime.thread_count.cache_clear()
+    try:
+        yield
+    finally:
+        if before is None:
+            del os.environ["ABUT_THREADS"]
+        else:
+            os.environ["ABUT_THREADS"] = before
+        runtime.thread_count.cache_clear()

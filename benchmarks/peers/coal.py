@@ -1,0 +1,86 @@
+"""Coal (formerly HPP-FCL): oriented boxes, GJK between triangles, one core."""
+
+from typing import Any
+
+import coal
+import numpy as np
+
+from benchmarks.answers import sorted_pairs
+from benchmarks.cases import Case, Question
+from benchmarks.peers import Prepared
+
+NAME, PACKAGE = "coal", "coal"
+NOTE = "Coal runs GJK with a tolerance (1e-6 by default): near misses count as contacts."
+BOUNDS = {"obbrss": coal.BVHModelOBBRSS, "obb": coal.BVHModelOBB}  # all that Python is given
+SUPPORTS = dict.fromkeys(
+    (Question.PAIRS, Question.FIRST, Question.POSES, Question.BUILD), tuple(BOUNDS)
+)
+EVERYTHING = 10_000_000
+
+
+def prepare(case: Case, choice: str = "obbrss") -> Prepared:
+    """Models built and placed; one request, and one functor as Coal advises for many calls."""
+    if case.question is Question.BUILD:
+        return Prepared(lambda: _model(case.vertices, case.faces, choice).num_tris)
+    a = _model(case.vertices, case.faces, choice)
+    b = a if case.other is None else _model(case.other, case.faces, choice)
+    request = coal.CollisionRequest()
+    request.enable_contact = False
+    request.num_max_contacts = EVERYTHING if case.question is Question.PAIRS else 1
+    collide, still = coal.ComputeCollision(a, b), coal.Transform3s()
+    if case.question is Question.POSES:
+        return _poses(case, collide, request, held=(a, b))
+    pose = coal.Transform3s() if case.pose is None else _pose(case.pose)
+
+    def call() -> coal.CollisionResult | bool:
+        result = coal.CollisionResult()
+        found = collide(still, pose, request, result)
+        return result if case.question is Question.PAIRS else found > 0
+
+    return Prepared(call, held=(a, b))  # the functor does not keep its models alive
+
+
+def run(prepared: Prepared) -> Any:
+    """The library's own result."""
+    return prepared.call()
+
+
+def answer(result: Any) -> Any:
+    """Pairs, yes and no, or a count."""
+    if not isinstance(result, coal.CollisionResult):
+        return result
+    return sorted_pairs([(contact.b1, contact.b2) for contact in result.getContacts()])
+
+
+def tree_bytes(case: Case) -> dict[str, int]:
+    """As Coal counts them: with vertices and triangles."""
+    models = {name: _model(case.vertices, case.faces, name) for name in BOUNDS}
+    return {name: model.memUsage(False) for name, model in models.items()}
+
+
+def _model(vertices: np.ndarray, faces: np.ndarray, choice: str) -> coal.BVHModelBase:
+    model = BOUNDS[choice]()
+    model.beginModel(len(faces), len(vertices))
+    model.addVertices(vertices.astype(np.float64))
+    model.addTriangles(faces.astype(np.int64))
+    model.endModel()
+    return model
+
+
+def _poses(case: Case, collide: Any, request: coal.CollisionRequest, held: Any) -> Prepared:
+    """A Python loop; transforms are made beforehand and one result is used again."""
+    poses = [_pose(pose) for pose in case.pose]
+    result, still = coal.CollisionResult(), coal.Transform3s()
+
+    def loop() -> np.ndarray:
+        counts = []
+        for pose in poses:
+            result.clear()
+            counts.append(collide(still, pose, request, result))
+        return np.array(counts) > 0
+
+    return Prepared(loop, held=held)
+
+
+def _pose(pose: np.ndarray) -> coal.Transform3s:
+    return coal.Transform3s(pose[:3, :3], pose[:3, 3])

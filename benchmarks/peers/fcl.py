@@ -1,0 +1,76 @@
+"""FCL through python-fcl, which trimesh uses too: OBB-RSS hierarchies, one core."""
+
+from typing import Any
+
+import fcl
+import numpy as np
+
+from benchmarks.answers import sorted_pairs
+from benchmarks.cases import Case, Question
+from benchmarks.peers import Prepared
+
+NAME, PACKAGE = "fcl", "python-fcl"
+NOTE = "FCL tests triangles in float64 without exact arithmetic."
+SUPPORTS = dict.fromkeys((Question.PAIRS, Question.FIRST, Question.POSES, Question.BUILD), ("",))
+EVERYTHING = 10_000_000
+
+
+def prepare(case: Case, choice: str = "") -> Prepared:
+    """Objects with their trees; python-fcl turns all contacts into Python objects by itself."""
+    if case.question is Question.BUILD:
+        return Prepared(lambda: len(case.faces) if _model(case.vertices, case.faces) else 0)
+    model = _model(case.vertices, case.faces)
+    a = fcl.CollisionObject(model)
+    b = fcl.CollisionObject(model if case.other is None else _model(case.other, case.faces))
+    if case.question is Question.POSES:
+        return _poses(case, a, b)
+    if case.pose is not None:
+        b.setTransform(_pose(case.pose))
+    every = case.question is Question.PAIRS
+    request = fcl.CollisionRequest(EVERYTHING if every else 1, enable_contact=False)
+
+    def call() -> fcl.CollisionResult | bool:
+        result = fcl.CollisionResult()
+        found = fcl.collide(a, b, request, result)
+        return result if every else found > 0
+
+    return Prepared(call)
+
+
+def run(prepared: Prepared) -> Any:
+    """The library's own result."""
+    return prepared.call()
+
+
+def answer(result: Any) -> Any:
+    """Pairs, yes and no, or a count."""
+    if not isinstance(result, fcl.CollisionResult):
+        return result
+    return sorted_pairs([(contact.b1, contact.b2) for contact in result.contacts])
+
+
+def _model(vertices: np.ndarray, faces: np.ndarray) -> fcl.BVHModel:
+    model = fcl.BVHModel()
+    model.beginModel(len(vertices), len(faces))
+    model.addSubModel(vertices.astype(np.float64), faces)
+    model.endModel()
+    return model
+
+
+def _poses(case: Case, a: fcl.CollisionObject, b: fcl.CollisionObject) -> Prepared:
+    """A Python loop; transforms are made beforehand. A result cannot be used twice."""
+    poses = [_pose(pose) for pose in case.pose]
+    request = fcl.CollisionRequest(1, enable_contact=False)
+
+    def loop() -> np.ndarray:
+        counts = []
+        for pose in poses:
+            b.setTransform(pose)
+            counts.append(fcl.collide(a, b, request, fcl.CollisionResult()))
+        return np.array(counts) > 0
+
+    return Prepared(loop)
+
+
+def _pose(pose: np.ndarray) -> fcl.Transform:
+    return fcl.Transform(pose[:3, :3], pose[:3, 3])
