@@ -37,7 +37,7 @@ def reserve(counter: wp.array[wp.int64], amount: wp.int32) -> wp.int64:
 @wp.func_native("""
 #if defined(__CUDA_ARCH__)
     int before;
-    asm volatile("atom.release.gpu.global.exch.b32 %0, [%1], %2;"
+    asm volatile("atom.acq_rel.gpu.global.exch.b32 %0, [%1], %2;"
                  : "=r"(before) : "l"(slots.data + i), "r"(value) : "memory");
     return before;
 #else
@@ -98,7 +98,7 @@ def lower_to(values: wp.array[wp.int64], i: wp.int32, value: wp.int64) -> wp.int
 @wp.func_native("""
 #if defined(__CUDA_ARCH__)
     int before;
-    asm volatile("atom.release.gpu.global.add.u32 %0, [%1], 1;"
+    asm volatile("atom.acq_rel.gpu.global.add.u32 %0, [%1], 1;"
                  : "=r"(before) : "l"(slots.data + i) : "memory");
     return before;
 #else

@@ -7,7 +7,7 @@ from abut.runtime import launch
 
 wp.set_module_options({"enable_backward": False, "fuse_fp": False})
 
-CUDA_LANES = 1024
+CUDA_LANES = 512
 CPU_LANES = 8
 NO_INDEX = wp.constant(wp.float64(1e300))
 

@@ -188,14 +188,16 @@ def unpack_kernel(
             pose_out[i] = row[0]
 
 
-def to_rows(keys: Any, layout: KeyLayout, posed: bool) -> tuple[wp.array, wp.array | None]:
-    """((n, 2) pairs, (n,) poses if ``posed``) int32 of keys: NumPy's, or of a CUDA device."""
+def to_rows(
+    keys: Any, layout: KeyLayout, posed: bool, device: wp.Device
+) -> tuple[wp.array, wp.array | None]:
+    """((n, 2) pairs, (n,) poses if ``posed``) int32 of keys, of NumPy or of the device."""
     if isinstance(keys, np.ndarray):
         pairs = np.empty((len(keys), 2), dtype=np.int32)
         pairs[:, 0] = (keys >> layout.bits_b) & ((1 << layout.bits_a) - 1)
         pairs[:, 1] = keys & ((1 << layout.bits_b) - 1)
-        pose = wp.array((keys >> layout.width).astype(np.int32), device="cpu") if posed else None
-        return wp.array(pairs, device="cpu", copy=False), pose
+        pose = wp.array((keys >> layout.width).astype(np.int32), device=device) if posed else None
+        return wp.array(pairs, device=device, copy=device.is_cuda), pose
     count = keys.shape[0]
     pairs = wp.empty((count, 2), dtype=wp.int32, device=keys.device)
     pose = wp.empty(count if posed else 0, dtype=wp.int32, device=keys.device)

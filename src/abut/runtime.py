@@ -85,16 +85,8 @@ class Task:
         *,
         grain: int = 4096,
     ) -> None:
+        threads, spans = _divided(count, grain, device)
         _load(kernel, device)
-        if device.is_cuda:
-            threads = count if count < EVERYTHING else CUDA_THREADS
-            spans = [(0, count, threads)] if count else []
-        else:
-            threads = 1
-            slices = min(thread_count() * SLICES_PER_THREAD, count // grain)
-            slices = max(slices, 1) if thread_count() > 1 else 1
-            edges = [count * s // slices for s in range(slices + 1)]
-            spans = [(start, stop, 1) for start, stop in pairwise(edges)]
         self.slices = [
             wp.launch(kernel, threads, [wp.vec3i(*s), *args], device=device, record_cmd=True)
             for s in spans
@@ -106,6 +98,18 @@ class Task:
             self.slices[0].launch()
         elif self.slices:
             _run_together(self.slices)
+
+
+def _divided(count: int, grain: int, device: wp.Device) -> tuple[int, list[tuple[int, int, int]]]:
+    """Threads of a launch and the spans of its slices."""
+    if device.is_cuda:
+        threads = count if count < EVERYTHING else CUDA_THREADS
+        return threads, [(0, count, threads)] if count else []
+    slices = 1
+    if thread_count() > 1:
+        slices = max(1, min(thread_count() * SLICES_PER_THREAD, count // grain))
+    edges = [count * s // slices for s in range(slices + 1)]
+    return 1, [(start, stop, 1) for start, stop in pairwise(edges)]
 
 
 def _run_together(slices: Sequence[Any]) -> None:
@@ -127,7 +131,12 @@ def launch(
     kernel: wp.Kernel, count: int, args: Sequence[Any], device: wp.Device, *, grain: int = 4096
 ) -> None:
     """Run a kernel over ``range(count)`` once; see Task."""
-    Task(kernel, count, args, device, grain=grain).run()
+    threads, spans = _divided(count, grain, device)
+    if len(spans) > 1:
+        Task(kernel, count, args, device, grain=grain).run()
+    elif spans:
+        _load(kernel, device)
+        wp.launch(kernel, threads, [wp.vec3i(*spans[0]), *args], device=device)
 
 
 def _load(kernel: wp.Kernel, device: wp.Device) -> None:

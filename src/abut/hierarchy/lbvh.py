@@ -11,7 +11,7 @@ import warp as wp
 from abut.atomics import load_fresh, meet
 from abut.bounds.aabb import fit_aabb
 from abut.hierarchy.morton import morton_order
-from abut.hierarchy.tree import Tree, with_link
+from abut.hierarchy.tree import Tree, with_integer
 from abut.runtime import launch
 
 wp.set_module_options({"enable_backward": False, "fuse_fp": False})
@@ -69,8 +69,8 @@ def build_kernel(
                 left = is_left_child(codes, first, last, count)
                 split = wp.where(left, last, first - 1)
                 slot = 2 * split + wp.where(left, 0, 1)
-            nodes_out[2 * slot] = with_link(lower, link)
-            nodes_out[2 * slot + 1] = with_link(upper, 0)
+            nodes_out[2 * slot] = with_integer(lower, link)
+            nodes_out[2 * slot + 1] = with_integer(upper, -1)
             if link < 0:
                 leaf_slots_out[k] = slot
             else:
@@ -87,6 +87,25 @@ def build_kernel(
                     first = wp.where(left, first, far_end)
                     last = wp.where(left, far_end, last)
                     link = split
+
+
+@wp.kernel
+def escape_kernel(
+    # in
+    span: wp.vec3i,
+    split_slots: wp.array[wp.int32],
+    # out
+    nodes_out: wp.array[wp.vec4f],
+):
+    """Climb from every slot to the first left child, whose sibling comes next."""
+    root = nodes_out.shape[0] / 2 - 1
+    for slot in range(span[0] + wp.tid(), span[1], span[2]):
+        above = wp.int32(slot)
+        while above != root and above % 2 == 1:
+            above = split_slots[above >> 1]
+        if above != root:
+            high = nodes_out[2 * slot + 1]
+            nodes_out[2 * slot + 1] = with_integer(wp.vec3f(high[0], high[1], high[2]), above + 1)
 
 
 def frame_origin(bounds: np.ndarray) -> np.ndarray:
@@ -122,4 +141,5 @@ def build(points: wp.array, faces: wp.array, bounds: np.ndarray) -> Tree:
     inputs = [points, faces, wp.vec3d(*tree.origin), codes, order, far_ends]
     outputs = [tree.nodes, tree.leaf_slots, tree.split_slots]
     launch(build_kernel, count, [*inputs, *outputs], device)
+    launch(escape_kernel, 2 * count - 1, [tree.split_slots, tree.nodes], device)
     return tree

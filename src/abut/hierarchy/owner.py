@@ -8,6 +8,7 @@ from abut.mesh import Mesh
 from abut.options import Bound
 from abut.runtime import stage
 
+COST_EVERY = 2  # refits
 LONGEST_PATIENCE = 256  # refits
 WORN_OUT = 1.5  # rebuild when a random query would visit this many times more nodes than at first
 
@@ -36,19 +37,21 @@ def _build(mesh: Mesh) -> Tree:
 
 
 def _refitted(tree: Tree, mesh: Mesh) -> Tree:
-    """Refit; or build anew: out of frame, the last refit made a bad tree, or time is up.
+    """Refit; or build anew: out of frame, an earlier refit made a bad tree, or time is up.
 
-    The last refit, because to wait for the cost of this one would stall the device. And time,
+    An earlier one, because to wait for the cost of this one would stall the device. And time,
     because a tree that was built for a mess is bad from the start and no refit tells.
     """
-    cost = finished_cost(tree)
     tree.refits += 1
-    worn_out = cost > WORN_OUT * tree.built_cost
-    if worn_out or tree.refits > tree.patience or not in_frame(tree.origin, mesh.bounds):
-        fresh = _build(mesh)
-        if cost <= WORN_OUT * fresh.built_cost:  # it was as good as new
-            fresh.patience = min(2 * tree.patience, LONGEST_PATIENCE)
-        return fresh
+    renew = tree.refits > tree.patience or not in_frame(tree.origin, mesh.bounds)
+    if renew or tree.refits % COST_EVERY == 0:
+        cost = finished_cost(tree)
+        if renew or cost > WORN_OUT * tree.built_cost:
+            fresh = _build(mesh)
+            if cost <= WORN_OUT * fresh.built_cost:  # it was as good as new
+                fresh.patience = min(2 * tree.patience, LONGEST_PATIENCE)
+            return fresh
     refit(tree, mesh.points, mesh.faces)
-    start_cost(tree, mesh.bounds)
+    if tree.refits % COST_EVERY == 1:
+        start_cost(tree, mesh.bounds)
     return tree

@@ -5,7 +5,7 @@ import warp as wp
 
 from abut.atomics import arrive, load_fresh
 from abut.bounds.aabb import fit_aabb
-from abut.hierarchy.tree import Tree, with_link
+from abut.hierarchy.tree import Tree, with_integer
 from abut.runtime import launch
 
 wp.set_module_options({"enable_backward": False, "fuse_fp": False})
@@ -33,12 +33,13 @@ def refit_kernel(
     for k in range(span[0] + wp.tid(), span[1], span[2]):
         slot = leaf_slots[k]
         link = wp.cast(nodes_out[2 * slot][3], wp.int32)
+        escape = wp.cast(nodes_out[2 * slot + 1][3], wp.int32)
         face = faces[-1 - link]
         lower, upper = fit_aabb(points[face[0]], points[face[1]], points[face[2]], origin)
         climbing = wp.bool(True)
         while climbing:
-            nodes_out[2 * slot] = with_link(lower, link)
-            nodes_out[2 * slot + 1] = with_link(upper, 0)
+            nodes_out[2 * slot] = with_integer(lower, link)
+            nodes_out[2 * slot + 1] = with_integer(upper, escape)
             climbing = False
             if slot != root:
                 if arrive(arrivals, slot >> 1) % 2 == 1:
@@ -47,6 +48,8 @@ def refit_kernel(
                     high = load_fresh(nodes_out, 2 * (slot ^ 1) + 1)
                     lower = wp.min(lower, wp.vec3f(low[0], low[1], low[2]))
                     upper = wp.max(upper, wp.vec3f(high[0], high[1], high[2]))
+                    if slot % 2 == 0:  # a right child escapes to where its parent does
+                        escape = wp.cast(high[3], wp.int32)
                     link = slot >> 1
                     slot = split_slots[link]
 

@@ -3,8 +3,9 @@
 Leaves lie along a curve; an inner node is known by its split s, the leaf after which it parts.
 Its children are slots 2 s and 2 s + 1 of ``nodes``, side by side in 64 bytes, so that a walk reads
 both at once; the root is the last slot, 2 n - 2. A slot is two rows of four float32: the lower
-corner and a link, the upper corner and a spare. The link of an inner node is its split, that of a
-leaf is the complement of its face (negative).
+corner and a link, the upper corner and an escape. The link of an inner node is its split, that of
+a leaf is the complement of its face (negative). The escape is the slot that follows the subtree
+in depth-first order, -1 after the last: with it a walk needs no stack.
 """
 
 from dataclasses import dataclass
@@ -68,9 +69,15 @@ def face_of(node: Node):
 
 
 @wp.func
-def with_link(v: wp.vec3f, link: wp.int32):
+def escape_of(node: Node):
+    """The slot that follows the subtree, or -1."""
+    return wp.cast(node.high[3], wp.int32)
+
+
+@wp.func
+def with_integer(v: wp.vec3f, i: wp.int32):
     """A row of a slot: three floats and the bits of an integer."""
-    return wp.vec4f(v[0], v[1], v[2], wp.cast(link, wp.float32))
+    return wp.vec4f(v[0], v[1], v[2], wp.cast(i, wp.float32))
 
 
 @wp.func

@@ -103,7 +103,7 @@ def _contacts(
     a: Mesh, b: Mesh, poses: Any, keys: Any, layout: KeyLayout, batch: int | None, solid: bool
 ) -> Contacts:
     """Wrap sorted keys."""
-    pairs, pose = to_rows(keys, layout, batch is not None)
+    pairs, pose = to_rows(keys, layout, batch is not None, a.device)
     colliding = np.zeros(1 if batch is None else batch, dtype=bool)
     if pose is None:
         colliding[0] = pairs.shape[0] > 0

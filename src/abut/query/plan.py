@@ -26,6 +26,7 @@ NO_KEY = 2**63 - 1
 ITEMS_FOR_FIRST = 64  # subtrees of a for all poses together: part of the answer, so no tuning
 LEAVES_PER_ITEM = 256  # of a subtree of a, where every pair is wanted
 MOST_ITEMS = 256
+LEAST_ROOM = 1 << 14
 
 _shared = threading.local()
 
@@ -94,18 +95,27 @@ class ContactPlan:
     oriented: bool = False
     _generation: int = field(default=-1, init=False)
 
-    def move(self, poses_a: np.ndarray | None, poses_b: np.ndarray | None) -> None:
-        """Take other poses, as many as before."""
-        for side, poses in ((self.a, poses_a), (self.b, poses_b)):
-            if poses is not None and self.device.is_cpu:
-                side.poses.numpy()[:] = poses
-            elif poses is not None:
-                side.poses.assign(poses)
+    def __post_init__(self) -> None:
+        """Keep at hand what every run asks for."""
+        self._room = max(LEAST_ROOM, self.a.faces.shape[0] + self.b.faces.shape[0])
+        self._poses = [side.poses for side in (self.a, self.b)]
+        self._pose_views = [
+            p.numpy() if p is not None and p.device.is_cpu else None for p in self._poses
+        ]
+
+    def move(self, *poses: np.ndarray | None) -> None:
+        """Take other poses of a and b, as many as before."""
+        for new, held, view in zip(poses, self._poses, self._pose_views, strict=True):
+            if new is None:
+                continue
+            if view is None:
+                held.assign(new)
+            else:
+                view[:] = new
 
     def run(self) -> Any:
-        """Sorted keys of the pairs that meet; with ``first``, of one pair per pose."""
-        face_counts = self.a.faces.shape[0] + self.b.faces.shape[0]
-        queues = shared_queues(self.device, max(1 << 14, face_counts))
+        """Sorted keys of the pairs that meet; with ``first``, of one pair per pose, on the host."""
+        queues = shared_queues(self.device, self._room)
         while True:
             if self._generation != queues.generation:
                 self._record(queues)
@@ -115,8 +125,9 @@ class ContactPlan:
             for name, task in self._tasks:
                 with stage(name, self.device):
                     task.run()
-            with stage("settle", self.device):
-                self._settle(queues)
+            if self.device.is_cpu:
+                with stage("settle", self.device):
+                    self._settle(queues)
             counts = queues.read()
             if not queues.make_room(counts):
                 break
@@ -147,6 +158,8 @@ class ContactPlan:
             self._best_view = self._best.numpy() if self.device.is_cpu else None
         self._search = search
         self._tasks = list(self._stages(search, queues))
+        if self.device.is_cuda:
+            self._tasks.append(("settle", Task(settle_kernel, EVERYTHING, [search], self.device)))
         self._generation = queues.generation
 
     def _stages(self, search: Any, queues: PairQueues) -> Iterable[tuple[str, Task]]:
@@ -193,10 +206,8 @@ class ContactPlan:
         return Task(classify_kernel, EVERYTHING, [search, queues["candidates"]], self.device)
 
     def _settle(self, queues: PairQueues) -> None:
-        """Decide the undecided pairs exactly."""
-        count = EVERYTHING
-        if self.device.is_cpu:
-            count = min(queues.read()["undecided"], queues["undecided"].keys.shape[0])
+        """Decide the undecided pairs exactly, if there are any."""
+        count = min(queues.read()["undecided"], queues["undecided"].keys.shape[0])
         if count:
             launch(settle_kernel, count, [self._search], self.device, grain=64)
 
@@ -210,7 +221,7 @@ class ContactPlan:
             settled = lowest_of_each_pose(self._sorted(queues, settled_count), self.layout)
             settled = settled[best[settled >> width] == NO_KEY]
             keys = np.sort(np.concatenate([keys, settled]))
-        return keys if self.device.is_cpu else wp.array(keys, dtype=wp.int64, device=self.device)
+        return keys
 
 
 def lowest_of_each_pose(keys: Any, layout: KeyLayout) -> np.ndarray:

@@ -38,7 +38,7 @@ def self_collide(mesh: Mesh, *, weld: bool = True, method: str = "bvh") -> Conta
     if mesh.face_count < 2:
         return Contacts.none(mesh.device)
     plan = _plan(mesh, WELDED if weld else INDEXED, layout, method)
-    pairs, _ = to_rows(plan.run(), layout, posed=False)
+    pairs, _ = to_rows(plan.run(), layout, False, mesh.device)
     side = posed_later(mesh)
     segments = partial(meeting_segments, side, side, pairs, None)
     return Contacts(pairs, None, pairs.shape[0] > 0, None, segments)

@@ -1,8 +1,10 @@
 """Pairs of faces of one mesh whose boxes overlap, each once.
 
-Each leaf climbs to the root and, wherever it comes up from the left, walks down the right side:
-every pair is found by its first leaf alone, and no walk starts at the root (as in the half
-traversal of ArborX). Steps have no branches on whether boxes overlap, which nobody can predict.
+Each leaf looks at what follows it in the tree alone: every pair is found by its first leaf, and
+no walk starts at the root (the half traversal of ArborX). On CUDA a walk follows escapes, without
+a stack, which would live in slow memory. On the CPU it climbs to the root and descends wherever
+it comes up from the left, reading two children at a time and never branching on whether boxes
+overlap, which no processor can predict. Measured in design/traversal.md.
 """
 
 import warp as wp
@@ -10,7 +12,15 @@ import warp as wp
 from abut.atomics import reserve
 from abut.bounds.aabb import overlap_aabb
 from abut.faces import load_face
-from abut.hierarchy.tree import Node, TreeView, face_of, link_of, load_node, root_of
+from abut.hierarchy.tree import (
+    Node,
+    TreeView,
+    escape_of,
+    face_of,
+    link_of,
+    load_node,
+    root_of,
+)
 from abut.pairs import PairQueue, pack_pair, store_pair
 from abut.search import Search, test_corners
 
@@ -19,6 +29,7 @@ wp.set_module_options({"enable_backward": False, "fuse_fp": False})
 STACK = wp.constant(64)  # a tree is at most 30 + 31 deep
 FOUND = wp.constant(32)  # room for leaves that are gathered before they are dealt with
 FULL = wp.constant(30)  # a step finds two at most
+LISTED = wp.constant(16)
 
 
 @wp.func
@@ -75,23 +86,22 @@ def open_top(
 
 
 @wp.func
-def list_found(
-    face: wp.int32, found: wp.array[wp.int32], count: wp.int32, bits: wp.vec2i, queue: PairQueue
-):
-    """Put the pairs (low, high) of a face and the leaves found into a queue."""
-    slot = reserve(queue.count, count)
-    for i in range(count):
-        other = -1 - found[i]
-        key = pack_pair(0, wp.min(face, other), wp.max(face, other), bits)
-        store_pair(queue, slot + wp.int64(i), key)
-
-
-@wp.func
 def test_found(search: Search, face: wp.int32, found: wp.array[wp.int32], count: wp.int32):
     """Test a face against the leaves found."""
     corners = load_face(search.a, face, 0)
     for i in range(count):
         test_corners(search, 0, 0, face, corners, -1 - found[i])
+
+
+@wp.func
+def list_found(
+    face: wp.int32, found: wp.array[wp.int32], count: wp.int32, bits: wp.vec2i, queue: PairQueue
+):
+    """Put the pairs (low, high) of a face and those found into a queue."""
+    place = reserve(queue.count, count)
+    for i in range(count):
+        key = pack_pair(0, wp.min(face, found[i]), wp.max(face, found[i]), bits)
+        store_pair(queue, place + wp.int64(i), key)
 
 
 @wp.kernel
@@ -103,23 +113,25 @@ def self_list_kernel(
     # out
     candidates_out: PairQueue,
 ):
-    """List the pairs of overlapping leaves."""
-    root = root_of(tree)
-    stack = wp.zeros(shape=(STACK,), dtype=wp.int32)
-    found = wp.zeros(shape=(FOUND,), dtype=wp.int32)
+    """List the pairs of overlapping leaves, without a stack."""
     for k in range(span[0] + wp.tid(), span[1], span[2]):
-        slot = tree.leaf_slots[k]
-        leaf = load_node(tree.nodes, slot)
-        at = wp.vec2i(0, 0)
-        while slot != root or at[0] > 0:
-            if at[0] > 0:
-                at = open_top(tree, leaf, at, stack, found)
-            else:
-                at = climb(tree, slot, leaf, at, stack, found)
-                slot = tree.split_slots[slot >> 1]
-            if at[1] >= FULL or (slot == root and at[0] == 0):
-                list_found(face_of(leaf), found, at[1], bits, candidates_out)
-                at = wp.vec2i(at[0], 0)
+        leaf = load_node(tree.nodes, tree.leaf_slots[k])
+        face = face_of(leaf)
+        found = wp.zeros(shape=(LISTED,), dtype=wp.int32)
+        count = wp.int32(0)
+        slot = escape_of(leaf)
+        while slot >= 0:
+            node = load_node(tree.nodes, slot)
+            hit = overlap_boxes(leaf, node)
+            link = link_of(node)
+            slot = wp.where(hit == 1 and link >= 0, 2 * link, escape_of(node))
+            if hit == 1 and link < 0:
+                found[count] = -1 - link
+                count += 1
+                if count == LISTED:
+                    list_found(face, found, count, bits, candidates_out)
+                    count = 0
+        list_found(face, found, count, bits, candidates_out)  # threads of a warp together
 
 
 @wp.kernel

@@ -20,6 +20,7 @@ from abut.faces import Faces
 from abut.hierarchy.tree import (
     Node,
     TreeView,
+    escape_of,
     face_of,
     is_leaf,
     link_of,
@@ -33,7 +34,7 @@ from abut.search import Search, test_faces
 wp.set_module_options({"enable_backward": False, "fuse_fp": False})
 
 STACK = wp.constant(128)  # a tree is at most 30 + 31 deep, and each level leaves one pair behind
-FOUND = wp.constant(16)  # leaves gathered before they are listed
+LISTED = wp.constant(16)  # leaves gathered before room is asked for
 
 
 @wp.func
@@ -236,6 +237,21 @@ def first_kernel(
                     held += wp.int32(oriented_overlap(frame, tree_a, near[0], tree_b, near[1]))
 
 
+@wp.func
+def list_found(
+    pose: wp.int32,
+    face: wp.int32,
+    found: wp.array[wp.int32],
+    count: wp.int32,
+    bits: wp.vec2i,
+    queue: PairQueue,
+):
+    """Put the pairs of a face of a and those found of b into a queue."""
+    place = reserve(queue.count, count)
+    for i in range(count):
+        store_pair(queue, place + wp.int64(i), pack_pair(pose, face, found[i], bits))
+
+
 @wp.kernel
 def list_kernel(
     # in
@@ -248,32 +264,24 @@ def list_kernel(
     # out
     candidates_out: PairQueue,
 ):
-    """Walk b's tree along its ropes for each (pose, leaf of a)."""
+    """Walk b's tree, without a stack, for each (pose, leaf of a)."""
     for work in range(span[0] + wp.tid(), span[1], span[2]):
         pose = work / leaf_count
         leaf_slot = tree_a.leaf_slots[work - pose * leaf_count]
         leaf = load_node(tree_a.nodes, leaf_slot)
         frame = frames[pose]
-        found = wp.zeros(shape=(FOUND,), dtype=wp.int32)
+        found = wp.zeros(shape=(LISTED,), dtype=wp.int32)
         count = wp.int32(0)
-        stack = wp.zeros(shape=(STACK,), dtype=wp.int32)
-        stack[0] = root_of(tree_b)
-        held = wp.int32(1)
-        while held > 0:
-            held -= 1
-            slot = stack[held]
+        slot = root_of(tree_b)
+        while slot >= 0:
             node = load_node(tree_b.nodes, slot)
-            if overlap(frame, tree_a, leaf_slot, leaf, tree_b, slot, node) == 1:
-                if is_leaf(node):
-                    found[count] = face_of(node)
-                    count += 1
-                else:
-                    stack[held] = 2 * link_of(node) + 1
-                    stack[held + 1] = 2 * link_of(node)
-                    held += 2
-            if count == FOUND or held == 0:
-                place = reserve(candidates_out.count, count)
-                for i in range(count):
-                    key = pack_pair(pose, face_of(leaf), found[i], bits)
-                    store_pair(candidates_out, place + wp.int64(i), key)
-                count = 0
+            hit = overlap(frame, tree_a, leaf_slot, leaf, tree_b, slot, node)
+            link = link_of(node)
+            slot = wp.where(hit == 1 and link >= 0, 2 * link, escape_of(node))
+            if hit == 1 and link < 0:
+                found[count] = -1 - link
+                count += 1
+                if count == LISTED:
+                    list_found(pose, face_of(leaf), found, count, bits, candidates_out)
+                    count = 0
+        list_found(pose, face_of(leaf), found, count, bits, candidates_out)
