@@ -21,6 +21,7 @@ NOTICE_AFTER_S = 0.5
 SLICES_PER_THREAD = 4  # uneven slices even out
 CUDA_THREADS = 1 << 17  # enough to fill any current GPU
 EVERYTHING = 2**31 - 1
+POOL_BYTES = 1 << 30
 
 _loaded: set[tuple[int, str]] = set()
 
@@ -28,12 +29,23 @@ _loaded: set[tuple[int, str]] = set()
 def resolve_device(device: Any = None) -> wp.Device:
     """The device asked for; ``None`` is the first CUDA device, else the CPU."""
     if device is None:
-        return wp.get_device("cuda:0") if wp.is_cuda_available() else wp.get_device("cpu")
+        device = "cuda:0" if wp.is_cuda_available() else "cpu"
     try:
-        return wp.get_device(device)
+        found = wp.get_device(device)
     except Exception as error:
         names = ", ".join(d.alias for d in wp.get_devices())
         raise DeviceError(f"there is no device {device!r} here; there are: {names}.") from error
+    _keep_memory(found.alias)
+    return found
+
+
+@cache
+def _keep_memory(alias: str) -> None:
+    """Let freed device memory stay with the process, so that the next query has it at once."""
+    device = wp.get_device(alias)
+    if device.is_cuda and wp.is_mempool_enabled(device):
+        held = wp.get_mempool_release_threshold(device)
+        wp.set_mempool_release_threshold(device, max(held, POOL_BYTES))
 
 
 def require_same_device(*operands: Any) -> wp.Device:

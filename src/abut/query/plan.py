@@ -19,7 +19,7 @@ from abut.narrow.settle import settle_kernel
 from abut.pairs import KeyLayout, PairQueues
 from abut.runtime import EVERYTHING, Task, launch, stage
 from abut.search import Search
-from abut.traversal.self_tree import self_list_kernel, self_test_kernel
+from abut.traversal.self_tree import self_list_kernel, self_rest_kernel, self_test_kernel
 from abut.traversal.two_trees import descend_kernel, first_kernel, list_kernel, relative_kernel
 
 NO_KEY = 2**63 - 1
@@ -27,6 +27,7 @@ ITEMS_FOR_FIRST = 64  # subtrees of a for all poses together: part of the answer
 LEAVES_PER_ITEM = 256  # of a subtree of a, where every pair is wanted
 MOST_ITEMS = 256
 LEAST_ROOM = 1 << 14
+LONG_WALK = 96  # visits of one thread on CUDA, before others share the rest
 
 _shared = threading.local()
 
@@ -37,7 +38,7 @@ def shared_queues(device: wp.Device, room: int) -> PairQueues:
     if device.alias not in held:
         sizes = {"hits": room, "undecided": room}
         if device.is_cuda:
-            sizes["candidates"] = 8 * room
+            sizes |= {"candidates": 8 * room, "rest": room, "last": room}
         held[device.alias] = PairQueues(device, **sizes)
     held[device.alias].make_room({"hits": room, "undecided": room})
     return held[device.alias]
@@ -177,8 +178,13 @@ class ContactPlan:
         if self.device.is_cpu:
             yield "search", Task(self_test_kernel, count, [search, tree], self.device, grain=512)
             return
-        args = [tree, search.bits, queues["candidates"]]
+        found, rest, last = queues["candidates"], queues["rest"], queues["last"]
+        args = [tree, search.bits, LONG_WALK, found, rest]
         yield "search", Task(self_list_kernel, count, args, self.device)
+        args = [tree, search.bits, LONG_WALK, rest, found, last]
+        yield "search", Task(self_rest_kernel, EVERYTHING, args, self.device)
+        args = [tree, search.bits, EVERYTHING, last, found, rest]
+        yield "search", Task(self_rest_kernel, EVERYTHING, args, self.device)
         yield "classify", self._classify(search, queues)
 
     def _pair_stages(self, search: Any, queues: PairQueues) -> Iterable[tuple[str, Task]]:

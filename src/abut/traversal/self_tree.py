@@ -21,7 +21,7 @@ from abut.hierarchy.tree import (
     load_node,
     root_of,
 )
-from abut.pairs import PairQueue, pack_pair, store_pair
+from abut.pairs import PairQueue, pack_pair, push_pair, queue_stop, store_pair
 from abut.search import Search, test_corners
 
 wp.set_module_options({"enable_backward": False, "fuse_fp": False})
@@ -104,34 +104,97 @@ def list_found(
         store_pair(queue, place + wp.int64(i), key)
 
 
+@wp.func
+def list_walk(
+    tree: TreeView,
+    leaf: Node,
+    start: wp.int32,
+    stop: wp.int32,
+    most: wp.int32,
+    bits: wp.vec2i,
+    queue: PairQueue,
+):
+    """List the leaves from ``start`` to ``stop`` that ``leaf`` overlaps, without a stack.
+
+    Returns the slot to go on from: ``stop``, or another after ``most`` visits.
+    """
+    found = wp.zeros(shape=(LISTED,), dtype=wp.int32)
+    count = wp.int32(0)
+    visits = wp.int32(0)
+    slot = wp.int32(start)
+    while slot != stop and visits < most:
+        node = load_node(tree.nodes, slot)
+        hit = overlap_boxes(leaf, node)
+        link = link_of(node)
+        slot = wp.where(hit == 1 and link >= 0, 2 * link, escape_of(node))
+        visits += 1
+        if hit == 1 and link < 0:
+            found[count] = -1 - link
+            count += 1
+            if count == LISTED:
+                list_found(face_of(leaf), found, count, bits, queue)
+                count = 0
+    list_found(face_of(leaf), found, count, bits, queue)  # threads of a warp together
+    return slot
+
+
+@wp.func
+def leave_rest(
+    tree: TreeView,
+    leaf_slot: wp.int32,
+    leaf: Node,
+    start: wp.int32,
+    stop: wp.int32,
+    queue: PairQueue,
+):
+    """Put what is left of a walk into a queue: a chain of subtrees, which many can walk at once."""
+    slot = wp.int32(start)
+    while slot != stop:
+        node = load_node(tree.nodes, slot)
+        if overlap_boxes(leaf, node) == 1:
+            push_pair(queue, (wp.int64(leaf_slot) << wp.int64(32)) | wp.int64(slot))
+        slot = escape_of(node)
+
+
 @wp.kernel
 def self_list_kernel(
     # in
     span: wp.vec3i,
     tree: TreeView,
     bits: wp.vec2i,
+    most: wp.int32,
     # out
     candidates_out: PairQueue,
+    rest_out: PairQueue,
 ):
-    """List the pairs of overlapping leaves, without a stack."""
+    """List the pairs of overlapping leaves; what is left after ``most`` visits goes to a queue."""
     for k in range(span[0] + wp.tid(), span[1], span[2]):
-        leaf = load_node(tree.nodes, tree.leaf_slots[k])
-        face = face_of(leaf)
-        found = wp.zeros(shape=(LISTED,), dtype=wp.int32)
-        count = wp.int32(0)
-        slot = escape_of(leaf)
-        while slot >= 0:
-            node = load_node(tree.nodes, slot)
-            hit = overlap_boxes(leaf, node)
-            link = link_of(node)
-            slot = wp.where(hit == 1 and link >= 0, 2 * link, escape_of(node))
-            if hit == 1 and link < 0:
-                found[count] = -1 - link
-                count += 1
-                if count == LISTED:
-                    list_found(face, found, count, bits, candidates_out)
-                    count = 0
-        list_found(face, found, count, bits, candidates_out)  # threads of a warp together
+        leaf_slot = tree.leaf_slots[k]
+        leaf = load_node(tree.nodes, leaf_slot)
+        slot = list_walk(tree, leaf, escape_of(leaf), -1, most, bits, candidates_out)
+        leave_rest(tree, leaf_slot, leaf, slot, -1, rest_out)
+
+
+@wp.kernel
+def self_rest_kernel(
+    # in
+    span: wp.vec3i,
+    tree: TreeView,
+    bits: wp.vec2i,
+    most: wp.int32,
+    rest: PairQueue,
+    # out
+    candidates_out: PairQueue,
+    rest_out: PairQueue,
+):
+    """List the pairs of the subtrees that longer walks left."""
+    for i in range(span[0] + wp.tid(), queue_stop(rest, span[1]), span[2]):
+        leaf_slot = wp.int32(rest.keys[i] >> wp.int64(32))
+        start = wp.int32(rest.keys[i] & wp.int64(0x7FFFFFFF))
+        leaf = load_node(tree.nodes, leaf_slot)
+        stop = escape_of(load_node(tree.nodes, start))
+        slot = list_walk(tree, leaf, start, stop, most, bits, candidates_out)
+        leave_rest(tree, leaf_slot, leaf, slot, stop, rest_out)
 
 
 @wp.kernel
