@@ -11,12 +11,12 @@ SOURCE = Path(__file__).parents[1] / "src" / "abut"
 
 FLOORS = [
     {"errors"},
-    {"options", "atomics", "polylines", "arrays"},
+    {"options", "atomics", "polylines", "arrays", "topology"},
     {"runtime"},
     {"geometry", "bounds"},
     {"extent", "pairs", "poses"},
     {"mesh", "results"},
-    {"faces", "topology"},
+    {"faces"},
     {"io", "hierarchy", "search"},
     {"traversal", "narrow", "visibility", "field", "broad"},
     {"query"},

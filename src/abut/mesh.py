@@ -12,6 +12,7 @@ from abut.arrays import scalar_dtype, to_plain, to_rows
 from abut.errors import MeshError
 from abut.extent import extent_of
 from abut.runtime import resolve_device
+from abut.topology import Topology, directed_edges, topology_of
 
 
 class Mesh:
@@ -93,29 +94,30 @@ class Mesh:
     @cached_property
     def edges(self) -> wp.array:
         """Unique edges (low, high), in lexicographic order."""
-        return wp.array(self._edge_use[0].astype(np.int32), dtype=wp.vec2i, device=self.device)
+        ends = np.sort(directed_edges(self.faces.numpy().astype(np.int64)), axis=1)
+        edges = np.divmod(np.unique(ends @ [self.vertex_count, 1]), max(self.vertex_count, 1))
+        return wp.array(
+            np.stack(edges, axis=1).astype(np.int32), dtype=wp.vec2i, device=self.device
+        )
 
-    @cached_property
+    @property
+    def topology(self) -> Topology:
+        """How the faces hang together in the mesh's present shape."""
+        held = self.held.get("topology")
+        if held is None or held[0] != self.version:
+            held = (self.version, topology_of(self.points.numpy(), self.faces.numpy()))
+            self.held["topology"] = held
+        return held[1]
+
+    @property
     def watertight(self) -> bool:
-        """Every edge is shared by exactly two faces."""
-        return self.face_count > 0 and bool((self._edge_use[1] == 2).all())
+        """Every edge is shared by an even number of faces; equal positions are one vertex."""
+        return self.topology.closed
 
-    @cached_property
+    @property
     def oriented(self) -> bool:
-        """Watertight, and neighbouring faces run through their common edge in opposite ways."""
-        return self.watertight and not self._edge_use[2].any()
-
-    @cached_property
-    def _edge_use(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Unique edges; how many faces use each; how much more often upwards than downwards."""
-        faces = self.faces.numpy().astype(np.int64)
-        ends = np.concatenate([faces[:, [0, 1]], faces[:, [1, 2]], faces[:, [2, 0]]])
-        low, high = ends.min(axis=1), ends.max(axis=1)
-        keys, which = np.unique(low * max(self.vertex_count, 1) + high, return_inverse=True)
-        edges = np.stack(np.divmod(keys, max(self.vertex_count, 1)), axis=1)
-        ways = np.where(ends[:, 0] < ends[:, 1], 1, -1)
-        use = np.bincount(which, minlength=len(keys))
-        return edges, use, np.bincount(which, weights=ways, minlength=len(keys))
+        """Watertight, and each edge is run through as often one way as the other."""
+        return self.topology.oriented
 
     def __getstate__(self) -> dict[str, Any]:
         """Vertices, faces, parts and the device's name; hierarchies are made anew."""

@@ -19,7 +19,6 @@ from abut.poses import batch_size, checked_poses
 from abut.query.plan import ContactPlan, lowest_of_each_pose, plans_of
 from abut.results import Contacts
 from abut.runtime import require_same_device
-from abut.topology import topology_of
 
 
 def collide(
@@ -127,15 +126,15 @@ def _contained(a: Mesh, b: Mesh, poses: Any, colliding: np.ndarray) -> np.ndarra
     wanted = wp.array(np.flatnonzero(~colliding).astype(np.int32), device=a.device)
     posed = [(m, posed_faces(m.points, m.faces, p)) for m, p in zip((a, b), poses, strict=True)]
     for (inner, of), (outer, by) in (posed, posed[::-1]):
-        anchors = wp.array(topology_of(inner).anchors.astype(np.int32), device=a.device)
-        oriented = topology_of(outer).oriented
+        anchors = wp.array(inner.topology.anchors.astype(np.int32), device=a.device)
+        oriented = outer.oriented
         mark_contained(of, by, hierarchy_of(outer).view(), anchors, wanted, oriented, contained)
     return contained.numpy().astype(bool)
 
 
 def _require_closed(**meshes: Mesh) -> None:
     for name, mesh in meshes.items():
-        if not topology_of(mesh).closed:
+        if not mesh.watertight:
             raise MeshError(f"solid=True needs closed meshes, but {name} is open; repair it.")
 
 

@@ -98,19 +98,9 @@ def oriented_overlap(frame: Relative, tree_a: TreeView, i: wp.int32, tree_b: Tre
 
 
 @wp.func
-def overlap(
-    frame: Relative,
-    tree_a: TreeView,
-    i: wp.int32,
-    a: Node,
-    tree_b: TreeView,
-    j: wp.int32,
-    b: Node,
-):
-    """1 when two nodes, in slots i and j, may overlap, else 0."""
-    if not overlap_across(frame, a.low, a.high, b.low, b.high):
-        return 0
-    return wp.int32(oriented_overlap(frame, tree_a, i, tree_b, j))
+def overlap(frame: Relative, a: Node, b: Node):
+    """1 when the boxes of two nodes may overlap, else 0."""
+    return wp.int32(overlap_across(frame, a.low, a.high, b.low, b.high))
 
 
 @wp.func
@@ -147,13 +137,15 @@ def descend_kernel(
             root = root_of(tree_b)
             stack[0] = wp.vec2i(start, root)
             a = load_node(tree_a.nodes, start)
-            held = overlap(frame, tree_a, start, a, tree_b, root, load_node(tree_b.nodes, root))
+            held = overlap(frame, a, load_node(tree_b.nodes, root))
         while held > 0:
             held -= 1
             i = stack[held][0]
             j = stack[held][1]
             a = load_node(tree_a.nodes, i)
             b = load_node(tree_b.nodes, j)
+            if not oriented_overlap(frame, tree_a, i, tree_b, j):
+                continue
             if is_leaf(a) and is_leaf(b):
                 test_faces(search, pose, 0, face_of(a), face_of(b))
             elif opens_first(a, b):  # children go on the stack, and stay if they overlap
@@ -161,13 +153,13 @@ def descend_kernel(
                 for k in range(2):
                     stack[held] = wp.vec2i(child + k, j)
                     node = load_node(tree_a.nodes, child + k)
-                    held += overlap(frame, tree_a, child + k, node, tree_b, j, b)
+                    held += overlap(frame, node, b)
             else:
                 child = 2 * link_of(b)
                 for k in range(2):
                     stack[held] = wp.vec2i(i, child + k)
                     node = load_node(tree_b.nodes, child + k)
-                    held += overlap(frame, tree_a, i, a, tree_b, child + k, node)
+                    held += overlap(frame, a, node)
 
 
 @wp.kernel
@@ -198,7 +190,7 @@ def first_kernel(
             root = root_of(tree_b)
             stack[0] = wp.vec2i(start, root)
             a = load_node(tree_a.nodes, start)
-            held = overlap(frame, tree_a, start, a, tree_b, root, load_node(tree_b.nodes, root))
+            held = overlap(frame, a, load_node(tree_b.nodes, root))
         while held > 0:
             if (search.best[pose] >> item_shift) < wp.int64(item):
                 break
@@ -207,6 +199,8 @@ def first_kernel(
             j = stack[held][1]
             a = load_node(tree_a.nodes, i)
             b = load_node(tree_b.nodes, j)
+            if not oriented_overlap(frame, tree_a, i, tree_b, j):
+                continue
             if is_leaf(a) and is_leaf(b):
                 if test_faces(search, pose, item, face_of(a), face_of(b)):
                     held = 0
@@ -229,12 +223,10 @@ def first_kernel(
                     right = wp.vec2i(i, j + 1)
                 near = wp.where(gap_left <= gap_right, left, right)
                 far = wp.where(gap_left <= gap_right, right, left)
-                if not (wp.max(gap_left, gap_right) > zero):
-                    stack[held] = far
-                    held += wp.int32(oriented_overlap(frame, tree_a, far[0], tree_b, far[1]))
-                if not (wp.min(gap_left, gap_right) > zero):
-                    stack[held] = near
-                    held += wp.int32(oriented_overlap(frame, tree_a, near[0], tree_b, near[1]))
+                stack[held] = far
+                held += wp.int32(not (wp.max(gap_left, gap_right) > zero))
+                stack[held] = near
+                held += wp.int32(not (wp.min(gap_left, gap_right) > zero))
 
 
 @wp.func
@@ -275,7 +267,9 @@ def list_kernel(
         slot = root_of(tree_b)
         while slot >= 0:
             node = load_node(tree_b.nodes, slot)
-            hit = overlap(frame, tree_a, leaf_slot, leaf, tree_b, slot, node)
+            hit = overlap(frame, leaf, node)
+            if hit == 1:
+                hit = wp.int32(oriented_overlap(frame, tree_a, leaf_slot, tree_b, slot))
             link = link_of(node)
             slot = wp.where(hit == 1 and link >= 0, 2 * link, escape_of(node))
             if hit == 1 and link < 0:
