@@ -23,9 +23,9 @@ from abut.traversal.self_tree import self_list_kernel, self_rest_kernel, self_te
 from abut.traversal.two_trees import descend_kernel, first_kernel, list_kernel, relative_kernel
 
 NO_KEY = 2**63 - 1
-ITEMS_FOR_FIRST = 64  # subtrees of a for all poses together: part of the answer, so no tuning
-LEAVES_PER_ITEM = 256  # of a subtree of a, where every pair is wanted
-MOST_ITEMS = 256
+ITEMS_FOR_FIRST = 256  # subtrees of a for all poses together: part of the answer, so no tuning
+LEAVES_PER_ITEM = 256  # of subtrees of a, where every pair is wanted
+MOST_LISTED = 1 << 24  # leaves of a in all poses, on CUDA; beyond that walks from roots are fewer
 LEAST_ROOM = 1 << 14
 LONG_WALK = 96  # visits of one thread on CUDA, before others share the rest
 
@@ -129,7 +129,9 @@ class ContactPlan:
             if self.device.is_cpu:
                 with stage("settle", self.device):
                     self._settle(queues)
-            counts = queues.read()
+            elif self.first:
+                wp.copy(self._best_host, self._best)
+            counts = queues.read()  # the one wait for the device
             if not queues.make_room(counts):
                 break
         with stage("sort", self.device):
@@ -156,7 +158,10 @@ class ContactPlan:
         if self.first:
             self._best = wp.empty(self.pose_count, dtype=wp.int64, device=self.device)
             search.best = self._best
-            self._best_view = self._best.numpy() if self.device.is_cpu else None
+            self._best_host = self._best
+            if self.device.is_cuda:
+                self._best_host = wp.empty_like(self._best, device="cpu", pinned=True)
+            self._best_view = self._best_host.numpy()
         self._search = search
         self._tasks = list(self._stages(search, queues))
         if self.device.is_cuda:
@@ -192,21 +197,20 @@ class ContactPlan:
         frames = wp.empty(self.pose_count, dtype=Relative, device=self.device)
         args = [self.a, self.b, *trees, frames]
         yield "frames", Task(relative_kernel, self.pose_count, args, self.device)
-        faces = self.a.faces.shape[0]
-        if self.device.is_cuda and self.pose_count == 1 and not self.first:
-            args = [*trees, frames, faces, search.bits, queues["candidates"]]
-            yield "search", Task(list_kernel, faces, args, self.device)
+        leaves = self.pose_count * self.a.faces.shape[0]
+        if self.device.is_cuda and leaves <= MOST_LISTED and not self.first:
+            args = [*trees, frames, self.a.faces.shape[0], search.bits, queues["candidates"]]
+            yield "search", Task(list_kernel, leaves, args, self.device)
             yield "classify", self._classify(search, queues)
             return
-        items = ITEMS_FOR_FIRST // self.pose_count
+        items = ITEMS_FOR_FIRST
         if not self.first:
-            items = min(faces // LEAVES_PER_ITEM, MOST_ITEMS // self.pose_count)
-        depth = max(items, 1).bit_length() - 1
+            items = 1 << 16 if self.device.is_cuda else min(leaves // LEAVES_PER_ITEM, 256)
+        depth = max(items // self.pose_count, 1).bit_length() - 1
         args = [search, *trees, frames, depth]
-        grain = 64 if self.first else max(1, (1 << depth) // 16)
-        count = self.pose_count << depth
         kernel = first_kernel if self.first else descend_kernel
-        yield "search", Task(kernel, count, args, self.device, grain=grain)
+        grain = 2 * ITEMS_FOR_FIRST if self.first else max(items // 16, 1)
+        yield "search", Task(kernel, self.pose_count << depth, args, self.device, grain=grain)
 
     def _classify(self, search: Any, queues: PairQueues) -> Task:
         return Task(classify_kernel, EVERYTHING, [search, queues["candidates"]], self.device)
@@ -219,7 +223,7 @@ class ContactPlan:
 
     def _one_each(self, queues: PairQueues, settled_count: int) -> Any:
         """One key per pose: of the pairs the filter was sure of, else the lowest settled one."""
-        best = self._best.numpy() if self._best_view is None else self._best_view
+        best = self._best_view
         width = self.layout.width
         found = np.flatnonzero(best != NO_KEY)
         keys = (found << width) | (best[found] & ((1 << width) - 1))

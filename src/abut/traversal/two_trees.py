@@ -183,6 +183,8 @@ def first_kernel(
     for work in range(span[0] + wp.tid(), span[1], span[2]):
         pose = work >> depth
         item = work & ((1 << depth) - 1)
+        if (search.best[pose] >> item_shift) < wp.int64(item):
+            continue
         frame = frames[pose]
         start = subtree(tree_a, item, depth)
         held = wp.int32(0)
