@@ -104,16 +104,16 @@ def overlap(frame: Relative, a: Node, b: Node):
 
 
 @wp.func
-def longest_side(node: Node):
-    """Length of the longest side of a box."""
+def half_area(node: Node):
+    """Half the surface of a box."""
     side = node.high - node.low
-    return wp.max(wp.max(side[0], side[1]), side[2])
+    return side[0] * side[1] + side[1] * side[2] + side[2] * side[0]
 
 
 @wp.func
 def opens_first(a: Node, b: Node):
-    """Whether of two nodes, not both leaves, the first is to be opened: the longer inner one."""
-    return is_leaf(b) or (not is_leaf(a) and longest_side(a) > longest_side(b))
+    """Whether of two nodes, not both leaves, the first is to be opened: the larger inner one."""
+    return is_leaf(b) or (not is_leaf(a) and half_area(a) > half_area(b))
 
 
 @wp.kernel
