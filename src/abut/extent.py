@@ -7,8 +7,9 @@ from abut.runtime import launch
 
 wp.set_module_options({"enable_backward": False, "fuse_fp": False})
 
-CUDA_LANES = 512
+CUDA_LANES = 8192
 CPU_LANES = 8
+FEW_ROWS = 64
 NO_INDEX = wp.constant(wp.float64(1e300))
 
 
@@ -18,18 +19,27 @@ def extent_kernel(
     span: wp.vec3i,
     points: wp.array[wp.vec3d],
     lane_count: wp.int32,
+    strided: wp.bool,
     # out
     rows_out: wp.array2d[wp.float64],
 ):
-    """Lower and upper corner of each lane's run of points, and its first point not finite."""
+    """Lower and upper corner of each lane's points, and the first of them that is not finite.
+
+    A lane has every ``lane_count``-th point, or (not ``strided``) a run of points.
+    """
     for lane in range(span[0] + wp.tid(), span[1], span[2]):
         count = wp.int64(points.shape[0])
-        start = wp.int32(wp.int64(lane) * count / wp.int64(lane_count))
-        stop = wp.int32(wp.int64(lane + 1) * count / wp.int64(lane_count))
+        start = wp.int32(lane)
+        stop = points.shape[0]
+        step = wp.int32(lane_count)
+        if not strided:
+            start = wp.int32(wp.int64(lane) * count / wp.int64(lane_count))
+            stop = wp.int32(wp.int64(lane + 1) * count / wp.int64(lane_count))
+            step = 1
         first_bad = NO_INDEX
         lower = points[start]
         upper = points[start]
-        for i in range(start, stop):
+        for i in range(start, stop, step):
             p = points[i]
             if not wp.isfinite(p):
                 first_bad = wp.min(first_bad, wp.float64(i))
@@ -41,6 +51,26 @@ def extent_kernel(
         rows_out[lane, 6] = first_bad
 
 
+@wp.kernel
+def fold_kernel(
+    # in
+    span: wp.vec3i,
+    rows: wp.array2d[wp.float64],
+    # out
+    rows_out: wp.array2d[wp.float64],
+):
+    """Fold many rows of ``extent_kernel`` into few."""
+    for lane in range(span[0] + wp.tid(), span[1], span[2]):
+        for x in range(7):
+            value = rows[lane, x]
+            for i in range(lane, rows.shape[0], rows_out.shape[0]):
+                if x < 3 or x == 6:
+                    value = wp.min(value, rows[i, x])
+                else:
+                    value = wp.max(value, rows[i, x])
+            rows_out[lane, x] = value
+
+
 def extent_of(points: wp.array) -> tuple[int, np.ndarray]:
     """(first index with a NaN or infinite coordinate, or -1; bounds (2, 3))."""
     count = points.shape[0]
@@ -49,7 +79,12 @@ def extent_of(points: wp.array) -> tuple[int, np.ndarray]:
     device = points.device
     lanes = min(CUDA_LANES if device.is_cuda else CPU_LANES, count)
     out = wp.empty((lanes, 7), dtype=wp.float64, device=device)
-    launch(extent_kernel, lanes, [points, lanes, out], device, grain=1 if count > 50000 else lanes)
+    grain = 1 if count > 50000 else lanes
+    launch(extent_kernel, lanes, [points, lanes, device.is_cuda, out], device, grain=grain)
+    if lanes > FEW_ROWS:
+        few = wp.empty((FEW_ROWS, 7), dtype=wp.float64, device=device)
+        launch(fold_kernel, FEW_ROWS, [out, few], device)
+        out = few
     rows = out.numpy()
     first_bad = rows[:, 6].min()
     bounds = np.array([rows[:, :3].min(axis=0), rows[:, 3:6].max(axis=0)])

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import NoReturn
 
 from abut.cli import bench, collide, demo, info, self_collide
-from abut.cli.console import quiet_warp, tell
+from abut.cli.console import quiet_warp, tell, version_of
 from abut.errors import AbutError
 
 COMMANDS = (collide, self_collide, demo, info, bench)
@@ -50,10 +50,9 @@ class _Parser(argparse.ArgumentParser):
 
 
 def _parser() -> argparse.ArgumentParser:
-    from importlib.metadata import version
 
     parser = _Parser(prog="abut", description="Exact proximity queries between triangle meshes.")
-    parser.add_argument("--version", action="version", version=f"abut {version('abut')}")
+    parser.add_argument("--version", action="version", version=f"abut {version_of('abut')}")
     commands = parser.add_subparsers(title="commands", metavar="COMMAND")
     for command in COMMANDS:
         command.add_to(commands)

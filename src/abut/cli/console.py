@@ -96,3 +96,13 @@ def _stderr_without(noise: str) -> Iterator[None]:
             held.seek(0)
             lines = held.read().decode(errors="replace").splitlines(keepends=True)
             sys.stderr.writelines(line for line in lines if noise not in line)
+
+
+def version_of(package: str) -> str:
+    """The installed version of a package; "not installed" for a bare checkout."""
+    from importlib.metadata import PackageNotFoundError, version
+
+    try:
+        return version(package)
+    except PackageNotFoundError:
+        return "not installed"

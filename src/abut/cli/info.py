@@ -2,11 +2,10 @@
 
 import argparse
 import platform
-from importlib.metadata import version
 from typing import Any
 
 from abut.cli.checkout import data_folder
-from abut.cli.console import show_facts, show_json
+from abut.cli.console import show_facts, show_json, version_of
 from abut.runtime import thread_count
 
 
@@ -23,9 +22,9 @@ def run(args: argparse.Namespace) -> int:
 
     data = data_folder()
     here = {
-        "abut": version("abut"),
+        "abut": version_of("abut"),
         "warp": wp.__version__,
-        "numpy": version("numpy"),
+        "numpy": version_of("numpy"),
         "python": f"{platform.python_version()} on {platform.system()} {platform.machine()}",
         "devices": [_described(device) for device in wp.get_devices()],
         "threads": thread_count(),
