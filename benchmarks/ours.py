@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import warp as wp
 
 import abut
 from abut import runtime
@@ -79,10 +80,11 @@ def _call(case: Case, choice: str) -> Callable[[], Any]:
     hierarchy_of(mesh)
     if case.question is Question.BUILD:
         return lambda: lbvh.build(mesh.points, mesh.faces, mesh.bounds).face_count
+    frames = [wp.array(frame, dtype=wp.vec3, device=case.device) for frame in case.frames]
     if case.question is Question.REFIT:
-        return _refit(mesh, case.frames, choice)
+        return _refit(mesh, frames, choice)
     if case.question is Question.SELF_REFIT:
-        return lambda: [_deformed(mesh, frame) for frame in case.frames]
+        return lambda: [_deformed(mesh, frame) for frame in frames]
     if case.question is Question.SELF:
         return lambda: [abut.self_collide(mesh)]
     if case.question is Question.SELF_ANY:
@@ -98,12 +100,12 @@ def _colliding(hits: abut.Contacts) -> bool | np.ndarray:
     return hits.colliding if isinstance(hits.colliding, bool) else hits.colliding.numpy()
 
 
-def _deformed(mesh: abut.Mesh, frame: np.ndarray) -> abut.Contacts:
+def _deformed(mesh: abut.Mesh, frame: wp.array) -> abut.Contacts:
     mesh.deform(frame)
     return abut.self_collide(mesh)
 
 
-def _refit(mesh: abut.Mesh, frames: tuple[np.ndarray, ...], choice: str) -> Callable[[], int]:
+def _refit(mesh: abut.Mesh, frames: list[wp.array], choice: str) -> Callable[[], int]:
     def deform() -> int:
         for frame in frames:
             mesh.deform(frame)

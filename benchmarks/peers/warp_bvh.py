@@ -131,9 +131,9 @@ class Mesh:
         self.tree = wp.Bvh(*self.boxes)
         return len(self.faces)
 
-    def refit(self, vertices: np.ndarray) -> int:
-        """The same tree for moved vertices."""
-        self.points.assign(vertices * self.scale)
+    def refit(self, vertices: wp.array) -> int:
+        """The same tree for moved vertices, scaled already."""
+        wp.copy(self.points, vertices)
         self.fit()
         self.tree.refit()
         return len(self.faces)
@@ -144,14 +144,15 @@ def prepare(case: Case, choice: str = "") -> Prepared:
     scale = 2.0 ** round(np.log2(EXTENT / np.ptp(case.vertices, axis=0).max()))
     a = Mesh(case.vertices, case.faces, case.device, scale)
     steps = len(case.frames)
+    frames = [wp.array(f * a.scale, dtype=wp.vec3, device=case.device) for f in case.frames]
     if case.question is Question.BUILD:
         return Prepared(a.rebuild, device=case.device)
     if case.question is Question.REFIT:
-        return Prepared(lambda: [a.refit(f) for f in case.frames][-1], steps, case.device)
+        return Prepared(lambda: [a.refit(f) for f in frames][-1], steps, case.device)
     if case.question is Question.SELF:
         return Prepared(lambda: [_pairs(a, a, None)], device=case.device)
     if case.question is Question.SELF_REFIT:
-        return Prepared(lambda: [_moved_pairs(a, f) for f in case.frames], steps, case.device)
+        return Prepared(lambda: [_moved_pairs(a, f) for f in frames], steps, case.device)
     b = a if case.other is None else Mesh(case.other, case.faces, case.device, scale)
     pose = np.eye(4) if case.pose is None else case.pose.copy()
     pose[..., :3, 3] *= scale
@@ -186,7 +187,7 @@ def _pairs(a: Mesh, b: Mesh, pose: np.ndarray | None) -> wp.array:
     return pairs[: int(count.numpy()[0])]
 
 
-def _moved_pairs(mesh: Mesh, vertices: np.ndarray) -> wp.array:
+def _moved_pairs(mesh: Mesh, vertices: wp.array) -> wp.array:
     mesh.refit(vertices)
     return _pairs(mesh, mesh, None)
 

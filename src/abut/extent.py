@@ -3,7 +3,7 @@
 import numpy as np
 import warp as wp
 
-from abut.runtime import launch
+from abut.runtime import Task
 
 wp.set_module_options({"enable_backward": False, "fuse_fp": False})
 
@@ -71,21 +71,29 @@ def fold_kernel(
             rows_out[lane, x] = value
 
 
-def extent_of(points: wp.array) -> tuple[int, np.ndarray]:
-    """(first index with a NaN or infinite coordinate, or -1; bounds (2, 3))."""
-    count = points.shape[0]
-    if count == 0:
-        return -1, np.zeros((2, 3))
-    device = points.device
-    lanes = min(CUDA_LANES if device.is_cuda else CPU_LANES, count)
-    out = wp.empty((lanes, 7), dtype=wp.float64, device=device)
-    grain = 1 if count > 50000 else lanes
-    launch(extent_kernel, lanes, [points, lanes, device.is_cuda, out], device, grain=grain)
-    if lanes > FEW_ROWS:
-        few = wp.empty((FEW_ROWS, 7), dtype=wp.float64, device=device)
-        launch(fold_kernel, FEW_ROWS, [out, few], device)
-        out = few
-    rows = out.numpy()
-    first_bad = rows[:, 6].min()
-    bounds = np.array([rows[:, :3].min(axis=0), rows[:, 3:6].max(axis=0)])
-    return (int(first_bad) if first_bad < count else -1), bounds
+class Extent:
+    """Bounds of an array of points whatever it holds, prepared once."""
+
+    def __init__(self, points: wp.array) -> None:
+        self.count = points.shape[0]
+        device = points.device
+        lanes = min(CUDA_LANES if device.is_cuda else CPU_LANES, self.count)
+        self.rows = wp.empty((lanes, 7), dtype=wp.float64, device=device)
+        args = [points, lanes, device.is_cuda, self.rows]
+        grain = 1 if self.count > 50000 else lanes
+        self.tasks = [Task(extent_kernel, lanes, args, device, grain=grain)] if lanes else []
+        if lanes > FEW_ROWS:
+            few = wp.empty((FEW_ROWS, 7), dtype=wp.float64, device=device)
+            self.tasks.append(Task(fold_kernel, FEW_ROWS, [self.rows, few], device))
+            self.rows = few
+
+    def read(self) -> tuple[int, np.ndarray]:
+        """(first index with a NaN or infinite coordinate, or -1; bounds (2, 3))."""
+        if self.count == 0:
+            return -1, np.zeros((2, 3))
+        for task in self.tasks:
+            task.run()
+        rows = self.rows.numpy()
+        first_bad = rows[:, 6].min()
+        bounds = np.array([rows[:, :3].min(axis=0), rows[:, 3:6].max(axis=0)])
+        return (int(first_bad) if first_bad < self.count else -1), bounds

@@ -10,8 +10,8 @@ import warp as wp
 
 from abut.arrays import scalar_dtype, to_plain, to_rows
 from abut.errors import MeshError
-from abut.extent import extent_of
-from abut.runtime import resolve_device
+from abut.extent import Extent
+from abut.runtime import Kept, resolve_device
 from abut.topology import Topology, directed_edges, topology_of
 
 
@@ -46,6 +46,7 @@ class Mesh:
         self.lock = threading.RLock()  # of those who change what is held
         _require_rows(vertices, "vertices", "n")
         self.faces = self._checked_faces(faces, vertices)
+        self._extents = Kept()
         self._buffers: list[tuple[wp.array, weakref.ref[Lease]]] = []
         self._take(vertices)
 
@@ -149,7 +150,8 @@ class Mesh:
         single = kind == np.float32
         rows = to_rows(vertices, wp.vec3f if single else wp.vec3d, self.device)
         points = self._widened(rows) if single else rows
-        first_bad, bounds = extent_of(points)
+        extent = self._extents.get((points,), lambda: Extent(points))
+        first_bad, bounds = extent.read()
         if first_bad >= 0:
             value = rows[first_bad : first_bad + 1].numpy()[0]
             raise MeshError(f"vertices[{first_bad}] is {value}; coordinates must be finite.")

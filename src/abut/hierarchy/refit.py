@@ -6,7 +6,7 @@ import warp as wp
 from abut.atomics import arrive, load_fresh
 from abut.bounds.aabb import fit_aabb
 from abut.hierarchy.tree import Tree, with_integer
-from abut.runtime import launch
+from abut.runtime import Task
 
 wp.set_module_options({"enable_backward": False, "fuse_fp": False})
 
@@ -56,9 +56,13 @@ def refit_kernel(
 
 def refit(tree: Tree, points: wp.array, faces: wp.array) -> None:
     """Fit all boxes to ``points``, keeping the topology."""
-    slots = [tree.leaf_slots, tree.split_slots, tree.arrivals]
-    inputs = [points, faces, wp.vec3d(*tree.origin), *slots]
-    launch(refit_kernel, tree.face_count, [*inputs, tree.nodes], tree.nodes.device)
+
+    def make() -> Task:
+        slots = [tree.leaf_slots, tree.split_slots, tree.arrivals]
+        args = [points, faces, wp.vec3d(*tree.origin), *slots, tree.nodes]
+        return Task(refit_kernel, tree.face_count, args, tree.nodes.device)
+
+    tree.refitting.get((points,), make).run()
 
 
 @wp.kernel

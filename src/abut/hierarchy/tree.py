@@ -8,12 +8,13 @@ a leaf is the complement of its face (negative). The escape is the slot that fol
 in depth-first order, -1 after the last: with it a walk needs no stack.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 import warp as wp
 
 from abut.atomics import load_wide
+from abut.runtime import Kept
 
 
 @wp.struct
@@ -112,6 +113,7 @@ class Tree:
         built_cost: Traversal cost when the tree was built.
         refits: How often the boxes were fitted anew since.
         patience: After how many refits to build anew in any case.
+        refitting: Launches of refits, for the last few arrays of points.
         obbs: Oriented boxes, three rows a slot, where they were asked for (see oriented).
         cost: Parts of the present traversal cost, being summed on the device.
     """
@@ -125,6 +127,7 @@ class Tree:
     built_cost: float = 0.0
     refits: int = 0
     patience: int = 2
+    refitting: Kept = field(default_factory=Kept)
     obbs: wp.array | None = None
     cost: wp.array | None = None
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
 from weakref import WeakKeyDictionary
@@ -17,7 +17,7 @@ from abut.mesh import Mesh
 from abut.narrow.classify import brute_kernel, classify_kernel
 from abut.narrow.settle import settle_kernel
 from abut.pairs import KeyLayout, PairQueues
-from abut.runtime import EVERYTHING, Task, launch, stage
+from abut.runtime import EVERYTHING, Kept, Task, launch, stage
 from abut.search import Search
 from abut.traversal.self_tree import self_list_kernel, self_rest_kernel, self_test_kernel
 from abut.traversal.two_trees import descend_kernel, first_kernel, list_kernel, relative_kernel
@@ -44,33 +44,11 @@ def shared_queues(device: wp.Device, room: int) -> PairQueues:
     return held[device.alias]
 
 
-def plans_of(a: Mesh, b: Mesh) -> PlanCache:
+def plans_of(a: Mesh, b: Mesh) -> Kept:
     """This thread's plans for two meshes, for as long as both live."""
     by_a = _shared.__dict__.setdefault("plans", WeakKeyDictionary())
     by_b = by_a.setdefault(a, WeakKeyDictionary())
-    return by_b.setdefault(b, PlanCache())
-
-
-class PlanCache:
-    """The last few plans of a pair of operands, by the objects they are about."""
-
-    SIZE = 4
-
-    def __init__(self) -> None:
-        self._plans: list[tuple[tuple[Any, ...], ContactPlan]] = []
-
-    def get(self, about: tuple[Any, ...], make: Callable[[], ContactPlan]) -> ContactPlan:
-        """The plan about these numbers and objects, made where there is none."""
-        for known, plan in self._plans:
-            if len(known) == len(about) and all(map(_same, known, about)):
-                return plan
-        plan = make()
-        self._plans = [(about, plan), *self._plans[: self.SIZE - 1]]
-        return plan
-
-
-def _same(x: Any, y: Any) -> bool:
-    return x is y or (isinstance(x, int) and x == y)
+    return by_b.setdefault(b, Kept())
 
 
 @dataclass

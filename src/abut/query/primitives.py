@@ -7,7 +7,7 @@ import warp as wp
 
 from abut.arrays import scalar_dtype, to_plain
 from abut.errors import DeviceError, MeshError
-from abut.extent import extent_of
+from abut.extent import Extent
 from abut.faces import posed_faces
 from abut.geometry.common_corners import STRANGERS
 from abut.narrow.classify import classify_kernel
@@ -69,7 +69,7 @@ def _triangles(data: Any, name: str) -> wp.array:
     device = data.device if isinstance(data, wp.array) else resolve_device("cpu")
     host = np.ascontiguousarray(data.numpy() if isinstance(data, wp.array) else data, np.float64)
     points = wp.array(host.reshape(-1, 3), dtype=wp.vec3d, device=device)
-    bad, _ = extent_of(points)
+    bad, _ = Extent(points).read()
     if bad >= 0:
         raise MeshError(
             f"{name}[{bad // 3}] has the corner {host.reshape(-1, 3)[bad]}; not finite."
