@@ -115,7 +115,7 @@ class Task:
 class Kept:
     """The last few things made for certain arrays, found again by the arrays themselves."""
 
-    SIZE = 4
+    SIZE = 8  # results that are still alive hold on to arrays of their own
 
     def __init__(self) -> None:
         self._held: list[tuple[tuple[Any, ...], Any]] = []
