@@ -59,6 +59,8 @@ def with_axes(a: Obb, b: Obb, axes: wp.mat33f):
     out.centre = middle + offset * axes
     size = wp.max(wp.abs(out.centre)) + out.half[0] + out.half[1] + out.half[2]
     out.half += wp.vec3f(SLACK * size)
+    if not (wp.isfinite(a.half) and wp.isfinite(b.half) and wp.isfinite(size)):
+        out.half = wp.vec3f(wp.inf)  # beyond float32: everything overlaps
     return out
 
 
@@ -70,12 +72,33 @@ def area_of(box: Obb):
 
 
 @wp.func
+def least_axis(v: wp.vec3f):
+    """The coordinate axis that v is least along."""
+    size = wp.abs(v)
+    if size[0] <= size[1] and size[0] <= size[2]:
+        return wp.vec3f(1.0, 0.0, 0.0)
+    if size[1] <= size[2]:
+        return wp.vec3f(0.0, 1.0, 0.0)
+    return wp.vec3f(0.0, 0.0, 1.0)
+
+
+@wp.func
 def orthonormal(u: wp.vec3f, v: wp.vec3f):
-    """Axes along u and, as far as it is across, v; the coordinate axes where that fails."""
+    """Axes along u and, as far as it is across, v; others where these are no directions.
+
+    Guarantee:
+        Orthonormal up to a few roundings for all input: boxes would not hold their faces else.
+    """
     x = wp.normalize(u)
-    z = wp.normalize(wp.cross(x, v))
-    if wp.length_sq(x) < wp.float32(0.5) or wp.length_sq(z) < wp.float32(0.5):
-        return wp.identity(n=3, dtype=wp.float32)
+    if not (wp.length_sq(x) > wp.float32(0.5)):  # zero or NaN
+        x = wp.vec3f(1.0, 0.0, 0.0)
+    z = wp.cross(x, v)
+    if not (wp.length_sq(z) > wp.float32(1.0e-6) * wp.length_sq(v)):  # along u, zero or NaN
+        z = wp.cross(x, least_axis(x))
+    z = wp.normalize(z)
+    z = wp.normalize(
+        z - x * wp.dot(x, z)
+    )  # once more: rounding weighs much where u and v are close
     return wp.matrix_from_rows(x, wp.cross(z, x), z)
 
 

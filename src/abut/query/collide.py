@@ -85,7 +85,7 @@ def _plan(
     first: bool,
     oriented: bool,
 ) -> ContactPlan:
-    """The plan for two meshes, kept by the first for as long as nothing but poses changes."""
+    """This thread's plan for two meshes, the same one as long as nothing but poses changes."""
     moved = tuple(0 if p is None else len(p) for p in poses)
     first = first and bool(trees)
 
