@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import warp as wp
 
-from abut.mesh import Mesh
+from abut.mesh import Lease, Mesh
 
 
 @wp.struct
@@ -30,6 +30,15 @@ def move_point(pose: wp.mat44d, p: wp.vec3d):
 
 
 @wp.func
+def pose_of(side: Faces, pose: wp.int32):
+    """A pose of an operand, the identity where it is not moved."""
+    out = wp.identity(n=4, dtype=wp.float64)
+    if side.pose_count > 0:
+        out = side.poses[wp.min(pose, side.pose_count - 1)]
+    return out
+
+
+@wp.func
 def load_face(side: Faces, face: wp.int32, pose: wp.int32):
     """The corners of a face, one a row, as moved by a pose."""
     corners = side.faces[face]
@@ -37,7 +46,7 @@ def load_face(side: Faces, face: wp.int32, pose: wp.int32):
     p1 = side.points[corners[1]]
     p2 = side.points[corners[2]]
     if side.pose_count > 0:
-        motion = side.poses[wp.min(pose, side.pose_count - 1)]
+        motion = pose_of(side, pose)
         p0 = move_point(motion, p0)
         p1 = move_point(motion, p1)
         p2 = move_point(motion, p2)
@@ -57,10 +66,9 @@ def posed_faces(points: wp.array, faces: wp.array, poses: np.ndarray | None = No
 
 def posed_later(mesh: Mesh, poses: np.ndarray | None = None) -> Callable[[], Any]:
     """Make ``posed_faces`` of a mesh as it is now when asked, even after it deformed."""
-    points, faces, lease = mesh.points, mesh.faces, mesh.lease
+    points, faces = mesh.points, mesh.faces
 
-    def make() -> Any:
-        assert lease is not None  # keeps the points from being overwritten
+    def make(_lease: Lease = mesh.lease) -> Any:  # held: the points are not overwritten
         return posed_faces(points, faces, poses)
 
     return make

@@ -29,14 +29,6 @@ class Contacts:
     contained: Any = None
     _meet: Callable[[], tuple[wp.array, wp.array]] | None = field(default=None, repr=False)
 
-    @classmethod
-    def none(cls, device: wp.Device) -> "Contacts":
-        """No contact, where there are no faces to meet."""
-        pairs = wp.empty((0, 2), dtype=wp.int32, device=device)
-        segments = wp.empty((0, 2, 3), dtype=wp.float64, device=device)
-        flat = wp.empty(0, dtype=wp.bool, device=device)
-        return cls(pairs, None, False, None, lambda: (segments, flat))
-
     def __len__(self) -> int:
         """Number of pairs."""
         return self.pairs.shape[0]

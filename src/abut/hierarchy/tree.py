@@ -76,6 +76,13 @@ def escape_of(node: Node):
 
 
 @wp.func
+def reach_of(node: Node):
+    """Largest absolute coordinate of a box."""
+    far = wp.max(wp.abs(node.low), wp.abs(node.high))
+    return wp.float64(wp.max(wp.max(far[0], far[1]), far[2]))
+
+
+@wp.func
 def with_integer(v: wp.vec3f, i: wp.int32):
     """A row of a slot: three floats and the bits of an integer."""
     return wp.vec4f(v[0], v[1], v[2], wp.cast(i, wp.float32))

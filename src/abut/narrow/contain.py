@@ -3,24 +3,22 @@
 import warp as wp
 
 from abut.bounds.relative import overlap_across, turned_frame
-from abut.faces import Faces, load_face, move_point
+from abut.faces import Faces, load_face, move_point, pose_of
 from abut.geometry.cross_ray_tri import cross_ray_tri
-from abut.hierarchy.tree import TreeView, face_of, is_leaf, link_of, load_node, root_of
+from abut.hierarchy.tree import (
+    TreeView,
+    face_of,
+    is_leaf,
+    link_of,
+    load_node,
+    reach_of,
+    root_of,
+)
 from abut.runtime import launch
 
 wp.set_module_options({"enable_backward": False, "fuse_fp": False, "max_unroll": 0})
 
-
 STACK = wp.constant(64)  # a tree is at most 30 + 31 deep
-
-
-@wp.func
-def pose_of(side: Faces, pose: wp.int32):
-    """The pose of an operand, the identity where it is not moved."""
-    out = wp.identity(n=4, dtype=wp.float64)
-    if side.pose_count > 0:
-        out = side.poses[wp.min(pose, side.pose_count - 1)]
-    return out
 
 
 @wp.kernel
@@ -45,9 +43,7 @@ def contain_kernel(
 
         # the ray as a thin box in a frame of its own, long enough to leave the outer mesh
         motion = pose_of(outer, pose)
-        node = load_node(tree.nodes, root_of(tree))
-        corner = wp.max(wp.abs(node.low), wp.abs(node.high))
-        reach = wp.float64(wp.max(wp.max(corner[0], corner[1]), corner[2]))
+        reach = reach_of(load_node(tree.nodes, root_of(tree)))
         away = wp.max(wp.abs(move_point(motion, tree.origin) - p))
         length = wp.float32(wp.float64(2.0) * (away + wp.float64(2.0) * reach))
         still = wp.identity(n=4, dtype=wp.float64)

@@ -2,6 +2,8 @@
 
 from functools import partial
 
+import numpy as np
+
 from abut.faces import posed_faces, posed_later
 from abut.geometry.common_corners import INDEXED, WELDED
 from abut.hierarchy.owner import hierarchy_of
@@ -35,10 +37,10 @@ def self_collide(mesh: Mesh, *, weld: bool = True, method: str = "bvh") -> Conta
     method = chosen(Method, method, "method")
     layout = KeyLayout.of(mesh.face_count, mesh.face_count)
     require_room(layout, 1, mesh.face_count)
-    if mesh.face_count < 2:
-        return Contacts.none(mesh.device)
-    plan = _plan(mesh, WELDED if weld else INDEXED, layout, method)
-    pairs, _ = to_rows(plan.run(), layout, False, mesh.device)
+    keys = np.empty(0, dtype=np.int64)
+    if mesh.face_count > 1:
+        keys = _plan(mesh, WELDED if weld else INDEXED, layout, method).run()
+    pairs, _ = to_rows(keys, layout, False, mesh.device)
     side = posed_later(mesh)
     segments = partial(meeting_segments, side, side, pairs, None)
     return Contacts(pairs, None, pairs.shape[0] > 0, None, segments)

@@ -16,7 +16,7 @@ from abut.bounds.relative import (
     shifted_frame,
     turned_frame,
 )
-from abut.faces import Faces
+from abut.faces import Faces, pose_of
 from abut.hierarchy.tree import (
     Node,
     TreeView,
@@ -25,6 +25,7 @@ from abut.hierarchy.tree import (
     is_leaf,
     link_of,
     load_node,
+    reach_of,
     root_of,
     subtree,
 )
@@ -35,13 +36,6 @@ wp.set_module_options({"enable_backward": False, "fuse_fp": False})
 
 STACK = wp.constant(128)  # a tree is at most 30 + 31 deep, and each level leaves one pair behind
 LISTED = wp.constant(16)  # leaves gathered before room is asked for
-
-
-@wp.func
-def reach(node: Node):
-    """Largest absolute coordinate of a box."""
-    far = wp.max(wp.abs(node.low), wp.abs(node.high))
-    return wp.float64(wp.max(wp.max(far[0], far[1]), far[2]))
 
 
 @wp.kernel
@@ -57,19 +51,13 @@ def relative_kernel(
 ):
     """How b's frame sits in a's, for each pose."""
     for i in range(span[0] + wp.tid(), span[1], span[2]):
-        reach_a = reach(load_node(tree_a.nodes, root_of(tree_a)))
-        reach_b = reach(load_node(tree_b.nodes, root_of(tree_b)))
+        reach_a = reach_of(load_node(tree_a.nodes, root_of(tree_a)))
+        reach_b = reach_of(load_node(tree_b.nodes, root_of(tree_b)))
         if a.pose_count == 0 and b.pose_count == 0:
             relative_out[i] = shifted_frame(tree_a.origin, tree_b.origin, reach_b)
         else:
-            pose_a = wp.identity(n=4, dtype=wp.float64)
-            pose_b = wp.identity(n=4, dtype=wp.float64)
-            if a.pose_count > 0:
-                pose_a = a.poses[wp.min(i, a.pose_count - 1)]
-            if b.pose_count > 0:
-                pose_b = b.poses[wp.min(i, b.pose_count - 1)]
             relative_out[i] = turned_frame(
-                pose_a, pose_b, tree_a.origin, tree_b.origin, reach_a, reach_b
+                pose_of(a, i), pose_of(b, i), tree_a.origin, tree_b.origin, reach_a, reach_b
             )
 
 
@@ -116,6 +104,17 @@ def opens_first(a: Node, b: Node):
     return is_leaf(b) or (not is_leaf(a) and half_area(a) > half_area(b))
 
 
+@wp.func
+def start_of(frame: Relative, tree_a: TreeView, tree_b: TreeView, item: wp.int32, depth: wp.int32):
+    """Slot of a's subtree ``item``; -1 where there is none or b is apart from it."""
+    slot = subtree(tree_a, item, depth)
+    if slot >= 0:
+        root = load_node(tree_b.nodes, root_of(tree_b))
+        if overlap(frame, load_node(tree_a.nodes, slot), root) == 0:
+            slot = -1
+    return slot
+
+
 @wp.kernel
 def descend_kernel(
     # in
@@ -131,13 +130,9 @@ def descend_kernel(
     for work in range(span[0] + wp.tid(), span[1], span[2]):
         pose = work >> depth
         frame = frames[pose]
-        start = subtree(tree_a, work & ((1 << depth) - 1), depth)
-        held = wp.int32(0)
-        if start >= 0:
-            root = root_of(tree_b)
-            stack[0] = wp.vec2i(start, root)
-            a = load_node(tree_a.nodes, start)
-            held = overlap(frame, a, load_node(tree_b.nodes, root))
+        start = start_of(frame, tree_a, tree_b, work & ((1 << depth) - 1), depth)
+        stack[0] = wp.vec2i(start, root_of(tree_b))
+        held = wp.int32(start >= 0)
         while held > 0:
             held -= 1
             i = stack[held][0]
@@ -186,13 +181,9 @@ def first_kernel(
         if (search.best[pose] >> item_shift) < wp.int64(item):
             continue
         frame = frames[pose]
-        start = subtree(tree_a, item, depth)
-        held = wp.int32(0)
-        if start >= 0:
-            root = root_of(tree_b)
-            stack[0] = wp.vec2i(start, root)
-            a = load_node(tree_a.nodes, start)
-            held = overlap(frame, a, load_node(tree_b.nodes, root))
+        start = start_of(frame, tree_a, tree_b, item, depth)
+        stack[0] = wp.vec2i(start, root_of(tree_b))
+        held = wp.int32(start >= 0)
         while held > 0:
             if (search.best[pose] >> item_shift) < wp.int64(item):
                 break
