@@ -11,11 +11,11 @@ SOURCE = Path(__file__).parents[1] / "src" / "abut"
 
 FLOORS = [
     {"errors"},
-    {"options", "atomics", "polylines", "arrays", "topology"},
+    {"options", "atomics", "lanes", "polylines", "arrays", "topology"},
     {"runtime"},
     {"geometry", "bounds"},
     {"extent", "pairs", "poses"},
-    {"mesh", "results"},
+    {"mesh", "results", "ordering"},
     {"faces"},
     {"io", "hierarchy", "search"},
     {"traversal", "narrow", "visibility", "field", "broad"},

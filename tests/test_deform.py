@@ -6,7 +6,7 @@ import pytest
 import abut
 from abut import cases
 from abut.hierarchy.owner import hierarchy_of
-from shapes import moved, random_poses
+from shapes import moved, random_poses, soup
 from trees import cost_of, leaf_boxes
 
 BALL = cases.icosphere(1280)
@@ -66,14 +66,23 @@ def test_a_slow_drift_keeps_boxes_tight(device):
 
 
 def test_a_shuffled_mess_is_rebuilt(device):
-    """Vertices change places at random: a refitted tree is useless, and not kept for long."""
-    mesh = with_hierarchy(device)
-    scattered = np.random.default_rng(0).permutation(BALL.vertices)
+    """Faces change places at random: a refitted tree is useless, and not kept for long."""
+    loose = soup(BALL)
+    mesh = abut.Mesh(*loose, device)
+    shuffled = np.random.default_rng(0).permutation(loose.vertices.reshape(-1, 9)).reshape(-1, 3)
     before = hierarchy_of(mesh)
     for step in range(2):  # the cost of a refit is known when the next one is due
-        mesh.deform(scattered * (1 + step / 8))
+        mesh.deform(shuffled * (1 + step / 8))
         check_like_new(mesh, device)
     assert hierarchy_of(mesh) is not before
+
+
+def test_a_careful_tree_stays_while_it_is_good(device):
+    mesh = with_hierarchy(device)
+    careful = hierarchy_of(mesh, effort=10**6)
+    for step in range(10):
+        mesh.deform(BALL.vertices * (1 + step / 100))
+        assert hierarchy_of(mesh) is careful
 
 
 def test_a_tree_made_for_a_mess_does_not_stay(device):

@@ -39,6 +39,12 @@ def tree_of(device):
     return digest(tree.nodes.numpy())
 
 
+def careful_tree(device):
+    tree = hierarchy_of(abut.Mesh(*cases.icosphere(20000), device), effort=10**6)
+    assert tree.improved
+    return digest(tree.nodes.numpy())
+
+
 def refitted_tree(device):
     ball = cases.icosphere(20000)
     mesh = abut.Mesh(*ball, device)

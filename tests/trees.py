@@ -8,6 +8,11 @@ def links_of(tree):
     return tree.nodes.numpy().view(np.int32)[0::2, 3]
 
 
+def escapes_of(tree):
+    """Per slot: the slot that follows the subtree, -1 at the end."""
+    return tree.nodes.numpy().view(np.int32)[1::2, 3]
+
+
 def boxes_of(tree):
     """(slots, 2, 3) lower and upper corners, relative to the origin of the tree."""
     return tree.nodes.numpy().reshape(-1, 2, 4)[:, :, :3]

@@ -97,6 +97,22 @@ def lower_to(values: wp.array[wp.int64], i: wp.int32, value: wp.int64) -> wp.int
 
 @wp.func_native("""
 #if defined(__CUDA_ARCH__)
+    return (int64_t)atomicMax((long long*)values.data + i, (long long)value);
+#else
+    int64_t seen = __atomic_load_n(&values.data[i], __ATOMIC_RELAXED);
+    while (value > seen
+           && !__atomic_compare_exchange_n(&values.data[i], &seen, value, true,
+                                           __ATOMIC_RELAXED, __ATOMIC_RELAXED)) {}
+    return seen;
+#endif
+""")
+def raise_to(values: wp.array[wp.int64], i: wp.int32, value: wp.int64) -> wp.int64:
+    """Set ``values[i]`` to the larger of itself and ``value``; returns the value before."""
+    ...
+
+
+@wp.func_native("""
+#if defined(__CUDA_ARCH__)
     int before;
     asm volatile("atom.acq_rel.gpu.global.add.u32 %0, [%1], 1;"
                  : "=r"(before) : "l"(slots.data + i) : "memory");
@@ -107,4 +123,16 @@ def lower_to(values: wp.array[wp.int64], i: wp.int32, value: wp.int64) -> wp.int
 """)
 def arrive(slots: wp.array[wp.int32], i: wp.int32) -> wp.int32:
     """Count an arrival in slot i; returns the arrivals before. Ordered like ``meet``."""
+    ...
+
+
+@wp.func_native("""
+#if defined(__CUDA_ARCH__)
+    return atomicAdd(slots.data + i, 1);
+#else
+    return __atomic_fetch_add(&slots.data[i], 1, __ATOMIC_RELAXED);
+#endif
+""")
+def add_one(slots: wp.array[wp.int32], i: wp.int32) -> wp.int32:
+    """Count one more in slot i; returns the count before."""
     ...

@@ -1,4 +1,4 @@
-"""Bounds of a set of points, and the first point that is not finite, in one pass."""
+"""What is asked of points that come in: their bounds, the first that is not finite; as float64."""
 
 import numpy as np
 import warp as wp
@@ -71,6 +71,19 @@ def fold_kernel(
             rows_out[lane, x] = value
 
 
+@wp.kernel
+def widen_kernel(
+    # in
+    span: wp.vec3i,
+    vertices: wp.array[wp.vec3f],
+    # out
+    points_out: wp.array[wp.vec3d],
+):
+    """Float32 coordinates as float64, which is exact."""
+    for i in range(span[0] + wp.tid(), span[1], span[2]):
+        points_out[i] = wp.vec3d(vertices[i])
+
+
 class Extent:
     """Bounds of an array of points whatever it holds, prepared once."""
 
@@ -86,6 +99,9 @@ class Extent:
             few = wp.empty((FEW_ROWS, 7), dtype=wp.float64, device=device)
             self.tasks.append(Task(fold_kernel, FEW_ROWS, [self.rows, few], device))
             self.rows = few
+        self.host = self.rows
+        if device.is_cuda:
+            self.host = wp.empty_like(self.rows, device="cpu", pinned=True)
 
     def read(self) -> tuple[int, np.ndarray]:
         """(first index with a NaN or infinite coordinate, or -1; bounds (2, 3))."""
@@ -93,7 +109,10 @@ class Extent:
             return -1, np.zeros((2, 3))
         for task in self.tasks:
             task.run()
-        rows = self.rows.numpy()
+        if self.host is not self.rows:
+            wp.copy(self.host, self.rows)
+            wp.synchronize_stream(self.rows.device)
+        rows = self.host.numpy()
         first_bad = rows[:, 6].min()
         bounds = np.array([rows[:, :3].min(axis=0), rows[:, 3:6].max(axis=0)])
         return (int(first_bad) if first_bad < self.count else -1), bounds

@@ -10,8 +10,8 @@ import warp as wp
 
 from abut.arrays import scalar_dtype, to_plain, to_rows
 from abut.errors import MeshError
-from abut.extent import Extent
-from abut.runtime import Kept, resolve_device
+from abut.extent import Extent, widen_kernel
+from abut.runtime import Kept, launch, resolve_device
 from abut.topology import Topology, directed_edges, topology_of
 
 
@@ -191,7 +191,7 @@ class Mesh:
         if self.device.is_cpu:
             points.numpy()[:] = vertices.numpy()
         else:
-            wp.utils.array_cast(vertices, points)
+            launch(widen_kernel, points.shape[0], [vertices, points], self.device)
         return points
 
 

@@ -1,6 +1,5 @@
 """Poses: rigid motions of operands, one or a batch."""
 
-from math import isfinite
 from typing import Any
 
 import numpy as np
@@ -9,7 +8,6 @@ from abut.arrays import to_plain
 from abut.errors import PoseError
 
 RIGID_TOLERANCE = 1e-5  # float32 matrices pass; a scale or shear does not
-_LAST_ROW = np.array([0.0, 0.0, 0.0, 1.0])
 
 
 def checked_poses(pose: Any, name: str) -> np.ndarray | None:
@@ -33,22 +31,27 @@ def checked_poses(pose: Any, name: str) -> np.ndarray | None:
 def _are_rigid(poses: np.ndarray) -> np.ndarray:
     """(B,) bool: finite, last row as it should be, columns orthonormal and right-handed."""
     if len(poses) == 1:
-        return np.array([_is_rigid(*poses[0].tolist())])
-    turn = poses[:, :3, :3]
+        return np.array([bool(_rigid(*poses[0].ravel().tolist()))])
     with np.errstate(all="ignore"):
-        skew = np.abs(turn.transpose(0, 2, 1) @ turn - np.eye(3)).max(axis=(1, 2))
-        rigid = (skew <= RIGID_TOLERANCE) & (np.linalg.det(turn) > 0)
-    return rigid & np.isfinite(poses[:, :3, 3]).all(axis=1) & (poses[:, 3] == _LAST_ROW).all(axis=1)
+        return _rigid(*poses.reshape(-1, 16).T.copy())
 
 
-def _is_rigid(u: list, v: list, w: list, last: list) -> bool:
-    """The same for the rows of one pose, in plain numbers, which is ten times as fast."""
-    (a, b, c, x), (d, e, f, y), (g, h, i, z) = u, v, w
-    skew = (a * a + d * d + g * g - 1, b * b + e * e + h * h - 1, c * c + f * f + i * i - 1)
-    skew += (a * b + d * e + g * h, b * c + e * f + h * i, c * a + f * d + i * g)
+def _rigid(
+    a: Any, b: Any, c: Any, x: Any,
+    d: Any, e: Any, f: Any, y: Any,
+    g: Any, h: Any, i: Any, z: Any,
+    *last: Any,
+) -> Any:  # fmt: skip
+    """The same for the entries of a pose, row by row: plain numbers, or arrays of poses."""
+    t = RIGID_TOLERANCE
+    unit = abs(a * a + d * d + g * g - 1) <= t
+    unit &= (abs(b * b + e * e + h * h - 1) <= t) & (abs(c * c + f * f + i * i - 1) <= t)
+    square = (abs(a * b + d * e + g * h) <= t) & (abs(b * c + e * f + h * i) <= t)
+    square &= abs(c * a + f * d + i * g) <= t
     right_handed = a * (e * i - f * h) + b * (f * g - d * i) + c * (d * h - e * g) > 0
-    orthonormal = all(abs(s) <= RIGID_TOLERANCE for s in skew)
-    return right_handed and orthonormal and isfinite(x + y + z) and last == [0, 0, 0, 1]
+    finite = (x - x == 0) & (y - y == 0) & (z - z == 0)
+    p, q, r, one = last
+    return unit & square & right_handed & finite & (p == 0) & (q == 0) & (r == 0) & (one == 1)
 
 
 def batch_size(pose_a: Any, pose_b: Any) -> int | None:

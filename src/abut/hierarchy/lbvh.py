@@ -123,14 +123,11 @@ def in_frame(origin: np.ndarray, bounds: np.ndarray) -> bool:
         return bool(np.abs(bounds - origin).max() <= FAR_FROM_ZERO * (bounds[1] - bounds[0]).max())
 
 
-def build(points: wp.array, faces: wp.array, bounds: np.ndarray) -> Tree:
-    """Build the hierarchy of faces whose vertices lie within ``bounds`` (2, 3)."""
-    device = faces.device
-    count = faces.shape[0]
-    codes, order = morton_order(points, faces, bounds)
+def empty_tree(faces: wp.array, bounds: np.ndarray) -> Tree:
+    """Room for the hierarchy of faces whose vertices lie within ``bounds`` (2, 3)."""
+    device, count = faces.device, faces.shape[0]
     inner = max(count - 1, 1)
-    far_ends = wp.full(inner, NOBODY, dtype=wp.int32, device=device)
-    tree = Tree(
+    return Tree(
         nodes=wp.empty(2 * (2 * count - 1), dtype=wp.vec4f, device=device),
         leaf_slots=wp.empty(count, dtype=wp.int32, device=device),
         split_slots=wp.empty(inner, dtype=wp.int32, device=device),
@@ -138,6 +135,14 @@ def build(points: wp.array, faces: wp.array, bounds: np.ndarray) -> Tree:
         origin=frame_origin(bounds),
         face_count=count,
     )
+
+
+def build(points: wp.array, faces: wp.array, bounds: np.ndarray) -> Tree:
+    """Build the hierarchy of faces whose vertices lie within ``bounds`` (2, 3)."""
+    device, count = faces.device, faces.shape[0]
+    tree = empty_tree(faces, bounds)
+    codes, order = morton_order(points, faces, bounds)
+    far_ends = wp.full(max(count - 1, 1), NOBODY, dtype=wp.int32, device=device)
     inputs = [points, faces, wp.vec3d(*tree.origin), codes, order, far_ends]
     outputs = [tree.nodes, tree.leaf_slots, tree.split_slots]
     launch(build_kernel, count, [*inputs, *outputs], device)

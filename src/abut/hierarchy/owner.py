@@ -2,7 +2,8 @@
 
 from abut.hierarchy.lbvh import build, in_frame
 from abut.hierarchy.oriented import orient
-from abut.hierarchy.refit import finished_cost, refit, start_cost
+from abut.hierarchy.ploc import build_ploc
+from abut.hierarchy.refit import Cost, refit
 from abut.hierarchy.tree import Tree
 from abut.mesh import Mesh
 from abut.options import Bound
@@ -11,10 +12,15 @@ from abut.runtime import stage
 COST_EVERY = 2  # refits
 LONGEST_PATIENCE = 256  # refits
 WORN_OUT = 1.5  # rebuild when a random query would visit this many times more nodes than at first
+FEW_FACES = 64  # below, no tree is better than another
+WORTH_IMPROVING = 512  # of effort: searches of one pose for one pair
 
 
-def hierarchy_of(mesh: Mesh, bound: Bound = Bound.AABB) -> Tree:
-    """The up-to-date tree of a mesh with at least one face, with the boxes asked for."""
+def hierarchy_of(mesh: Mesh, bound: Bound = Bound.AABB, effort: int = 1) -> Tree:
+    """The up-to-date tree of a mesh with at least one face, with the boxes asked for.
+
+    Built quickly at first; once it has served for enough ``effort``, built again with more care.
+    """
     with mesh.lock:
         held = mesh.held.get("tree")
         if held is None or held[0] != mesh.version:
@@ -22,6 +28,11 @@ def hierarchy_of(mesh: Mesh, bound: Bound = Bound.AABB) -> Tree:
                 tree = _build(mesh) if held is None else _refitted(held[1], mesh)
             held = mesh.held["tree"] = (mesh.version, tree)
         tree = held[1]
+        tree.served += effort
+        if not tree.improved and tree.served > WORTH_IMPROVING and mesh.face_count > FEW_FACES:
+            with stage("hierarchy", mesh.device):
+                tree = _build(mesh, improved=True)
+            mesh.held["tree"] = (mesh.version, tree)
         if bound is Bound.OBB and mesh.held.get("oriented") != (mesh.version, id(tree)):
             with stage("hierarchy", mesh.device):
                 orient(tree, mesh.points, mesh.faces)
@@ -29,10 +40,12 @@ def hierarchy_of(mesh: Mesh, bound: Bound = Bound.AABB) -> Tree:
         return tree
 
 
-def _build(mesh: Mesh) -> Tree:
-    tree = build(mesh.points, mesh.faces, mesh.bounds)
-    start_cost(tree, mesh.bounds)
-    tree.built_cost = finished_cost(tree)
+def _build(mesh: Mesh, improved: bool = False) -> Tree:
+    tree = (build_ploc if improved else build)(mesh.points, mesh.faces, mesh.bounds)
+    tree.improved = improved
+    tree.cost = Cost(tree.nodes)
+    tree.cost.start()
+    tree.built_cost = tree.cost.read()
     return tree
 
 
@@ -43,15 +56,18 @@ def _refitted(tree: Tree, mesh: Mesh) -> Tree:
     because a tree that was built for a mess is bad from the start and no refit tells.
     """
     tree.refits += 1
-    renew = tree.refits > tree.patience or not in_frame(tree.origin, mesh.bounds)
-    if renew or tree.refits % COST_EVERY == 0:
-        cost = finished_cost(tree)
-        if renew or cost > WORN_OUT * tree.built_cost:
+    out_of_frame = not in_frame(tree.origin, mesh.bounds)
+    time_is_up = tree.refits > tree.patience
+    if out_of_frame or time_is_up or tree.refits % COST_EVERY == 0:
+        cost = tree.cost.read()
+        if out_of_frame or time_is_up or cost > WORN_OUT * tree.built_cost:
             fresh = _build(mesh)
             if cost <= WORN_OUT * fresh.built_cost:  # it was as good as new
                 fresh.patience = min(2 * tree.patience, LONGEST_PATIENCE)
-            return fresh
+            if out_of_frame or cost >= fresh.built_cost:
+                return fresh
+            tree.patience, tree.refits = fresh.patience, 0
     refit(tree, mesh.points, mesh.faces)
     if tree.refits % COST_EVERY == 1:
-        start_cost(tree, mesh.bounds)
+        tree.cost.start()
     return tree

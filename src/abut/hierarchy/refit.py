@@ -1,6 +1,5 @@
 """Fit the boxes of a tree to moved vertices, and say how good the tree still is."""
 
-import numpy as np
 import warp as wp
 
 from abut.atomics import arrive, load_fresh
@@ -10,8 +9,10 @@ from abut.runtime import Task
 
 wp.set_module_options({"enable_backward": False, "fuse_fp": False})
 
-COST_UNIT = 2.0**20  # costs are summed as integers: the same sum in any order
-COST_THREADS = 1024
+COST_UNIT = wp.constant(wp.float32(2.0**20))  # summed as integers: the same sum in any order
+CUDA_LANES = 1024
+SMALLEST_AREA = wp.constant(wp.float32(1e-30))
+LARGEST_AREA = wp.constant(wp.float32(1e30))
 COST_LIMIT = wp.constant(wp.float32(2.0**40))
 
 
@@ -65,39 +66,55 @@ def refit(tree: Tree, points: wp.array, faces: wp.array) -> None:
     tree.refitting.get((points,), make).run()
 
 
+@wp.func
+def half_area(nodes: wp.array[wp.vec4f], slot: wp.int32):
+    """Half the surface of a box."""
+    size = nodes[2 * slot + 1] - nodes[2 * slot]
+    return size[0] * size[1] + size[1] * size[2] + size[2] * size[0]
+
+
 @wp.kernel
 def cost_kernel(
     # in
     span: wp.vec3i,
     nodes: wp.array[wp.vec4f],
-    unit: wp.float32,
     # out
     cost_out: wp.array[wp.int64],
 ):
-    """Each thread's sum of half areas of all nodes, in integers."""
-    total = wp.int64(0)
-    for slot in range(span[0] + wp.tid(), span[1], span[2]):
-        size = nodes[2 * slot + 1] - nodes[2 * slot]
-        area = size[0] * size[1] + size[1] * size[2] + size[2] * size[0]
-        total = total + wp.int64(wp.min(area * unit, COST_LIMIT))
-    cost_out[wp.tid()] = total
+    """Each lane's sum of areas of nodes over that of the root, in integers."""
+    node_count = nodes.shape[0] / 2
+    whole = half_area(nodes, node_count - 1)
+    unit = wp.float32(0.0)
+    if whole > SMALLEST_AREA and whole < LARGEST_AREA:
+        unit = COST_UNIT / whole
+    for lane in range(span[0] + wp.tid(), span[1], span[2]):
+        total = wp.int64(0)
+        for slot in range(lane, node_count, cost_out.shape[0]):
+            total += wp.int64(wp.min(half_area(nodes, slot) * unit, COST_LIMIT))
+        cost_out[lane] = total
 
 
-def start_cost(tree: Tree, bounds: np.ndarray) -> None:
-    """Begin to sum the areas of nodes over the area of ``bounds``; ``finished_cost`` reads it."""
-    with np.errstate(over="ignore", invalid="ignore"):
-        size = bounds[1] - bounds[0]
-        area = float(size @ np.roll(size, 1))
-    tree.cost = None
-    if 1e-30 < area < 1e30:
-        device = tree.nodes.device
-        tree.cost = wp.zeros(COST_THREADS if device.is_cuda else 1, dtype=wp.int64, device=device)
-        threads = tree.cost.shape[0]
-        span = wp.vec3i(0, 2 * tree.face_count - 1, threads)
-        args = [span, tree.nodes, wp.float32(COST_UNIT / area), tree.cost]
-        wp.launch(cost_kernel, threads, args, device=device)
+class Cost:
+    """The nodes a random query would visit: the area of all boxes over that of the root."""
 
+    def __init__(self, nodes: wp.array) -> None:
+        device = nodes.device
+        lanes = CUDA_LANES if device.is_cuda else 1
+        self.parts = wp.zeros(lanes, dtype=wp.int64, device=device)
+        self.host = wp.zeros_like(self.parts, device="cpu", pinned=True) if device.is_cuda else None
+        self.task = Task(cost_kernel, lanes, [nodes, self.parts], device)
+        self.done = wp.Event(device) if device.is_cuda else None
 
-def finished_cost(tree: Tree) -> float:
-    """What the tree cost when ``start_cost`` was last called: the nodes a random query visits."""
-    return 0.0 if tree.cost is None else float(tree.cost.numpy().sum()) / COST_UNIT
+    def start(self) -> None:
+        """Begin to sum."""
+        self.task.run()
+        if self.host is not None:
+            wp.copy(self.host, self.parts)
+            wp.record_event(self.done)
+
+    def read(self) -> float:
+        """The last sum that was begun; 0 where areas are too small or too large to tell."""
+        if self.host is None:
+            return float(self.parts.numpy().sum()) / float(COST_UNIT)
+        wp.synchronize_event(self.done)
+        return float(self.host.numpy().sum()) / float(COST_UNIT)

@@ -9,12 +9,18 @@ in depth-first order, -1 after the last: with it a walk needs no stack.
 """
 
 from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
 
 import numpy as np
 import warp as wp
 
 from abut.atomics import load_wide
-from abut.runtime import Kept
+from abut.runtime import Kept, launch
+
+wp.set_module_options({"enable_backward": False, "fuse_fp": False})
+
+MOST_LEVELS = 61  # below the root: 30 bits of a code, then 31 of an index; walks count on it
 
 
 @wp.struct
@@ -106,6 +112,20 @@ def subtree(tree: TreeView, item: wp.int32, depth: wp.int32):
     return slot
 
 
+@wp.kernel
+def position_kernel(
+    # in
+    span: wp.vec3i,
+    nodes: wp.array[wp.vec4f],
+    leaf_slots: wp.array[wp.int32],
+    # out
+    positions_out: wp.array[wp.int32],
+):
+    """Where along the curve each face lies."""
+    for k in range(span[0] + wp.tid(), span[1], span[2]):
+        positions_out[face_of(load_node(nodes, leaf_slots[k]))] = k
+
+
 @dataclass
 class Tree:
     """A hierarchy of axis-aligned boxes over the faces of a mesh, one face a leaf.
@@ -120,9 +140,11 @@ class Tree:
         built_cost: Traversal cost when the tree was built.
         refits: How often the boxes were fitted anew since.
         patience: After how many refits to build anew in any case.
+        served: Effort of the searches so far (see owner).
+        improved: Built with care.
         refitting: Launches of refits, for the last few arrays of points.
         obbs: Oriented boxes, three rows a slot, where they were asked for (see oriented).
-        cost: Parts of the present traversal cost, being summed on the device.
+        cost: Sums the present traversal cost on the device (see refit).
     """
 
     nodes: wp.array
@@ -134,9 +156,11 @@ class Tree:
     built_cost: float = 0.0
     refits: int = 0
     patience: int = 2
+    served: int = 0
+    improved: bool = False
     refitting: Kept = field(default_factory=Kept)
     obbs: wp.array | None = None
-    cost: wp.array | None = None
+    cost: Any = None
 
     def view(self, oriented: bool = False) -> TreeView:
         """The struct to pass to kernels, with the oriented boxes or without."""
@@ -148,6 +172,14 @@ class Tree:
             view.obbs = self.obbs
         view.origin = wp.vec3d(*self.origin)
         return view
+
+    @cached_property
+    def positions(self) -> wp.array:
+        """Where along the curve each face lies."""
+        positions = wp.empty_like(self.leaf_slots)
+        args = [self.nodes, self.leaf_slots, positions]
+        launch(position_kernel, self.face_count, args, self.nodes.device)
+        return positions
 
     @property
     def nbytes(self) -> int:

@@ -20,6 +20,8 @@ from abut.query.plan import ContactPlan, lowest_of_each_pose, plans_of
 from abut.results import Contacts
 from abut.runtime import require_same_device
 
+ALL_PAIRS_EFFORT = 16  # of a search for all pairs, in searches for one
+
 
 def collide(
     a: Mesh,
@@ -67,7 +69,10 @@ def collide(
     require_room(layout, count, a.face_count)
     keys = np.empty(0, dtype=np.int64)
     if a.face_count and b.face_count and count:
-        trees = () if method is Method.BRUTE else (hierarchy_of(a, bound), hierarchy_of(b, bound))
+        effort = count if first else ALL_PAIRS_EFFORT * count
+        trees = ()
+        if method is not Method.BRUTE:
+            trees = hierarchy_of(a, bound, effort), hierarchy_of(b, bound, effort)
         oriented = bound is Bound.OBB
         keys = _plan(a, b, poses, trees, layout, count, first, oriented).run()
         if first and method is Method.BRUTE:

@@ -13,21 +13,25 @@ import warp as wp
 
 from abut.bounds.relative import Relative
 from abut.hierarchy.tree import Tree
+from abut.lanes import WARP
 from abut.mesh import Mesh
 from abut.narrow.classify import brute_kernel, classify_kernel
 from abut.narrow.settle import settle_kernel
+from abut.ordering import MOST_PAIRS, MOST_ROWS, RowOrder
 from abut.pairs import KeyLayout, PairQueues
 from abut.runtime import EVERYTHING, Kept, Task, launch, stage
 from abut.search import Search
+from abut.traversal.first_of_all import TOO_LONG, path_kernel, pick_kernel
 from abut.traversal.self_tree import self_list_kernel, self_rest_kernel, self_test_kernel
 from abut.traversal.two_trees import descend_kernel, first_kernel, list_kernel, relative_kernel
 
 NO_KEY = 2**63 - 1
 ITEMS_FOR_FIRST = 256  # subtrees of a for all poses together: part of the answer, so no tuning
 LEAVES_PER_ITEM = 256  # of subtrees of a, where every pair is wanted
-MOST_LISTED = 1 << 24  # leaves of a in all poses, on CUDA; beyond that walks from roots are fewer
+MOST_LISTED = 1 << 24  # leaves in all poses, on CUDA; beyond that walks from roots are fewer
+MOST_PICKED = 64  # poses of which a first pair is picked from all pairs, on CUDA
 LEAST_ROOM = 1 << 14
-LONG_WALK = 96  # visits of one thread on CUDA, before others share the rest
+LONG_WALK = 256  # visits of one warp on CUDA, before others share the rest
 
 _shared = threading.local()
 
@@ -38,7 +42,7 @@ def shared_queues(device: wp.Device, room: int) -> PairQueues:
     if device.alias not in held:
         sizes = {"hits": room, "undecided": room}
         if device.is_cuda:
-            sizes |= {"candidates": 8 * room, "rest": room, "last": room}
+            sizes |= {"candidates": 8 * room, "rest": room, "last": room, "certain": room}
         held[device.alias] = PairQueues(device, **sizes)
     held[device.alias].make_room({"hits": room, "undecided": room})
     return held[device.alias]
@@ -73,6 +77,7 @@ class ContactPlan:
     first: bool = False
     oriented: bool = False
     _generation: int = field(default=-1, init=False)
+    _descends: bool = field(default=False, init=False)  # paths were too long to pick by
 
     def __post_init__(self) -> None:
         """Keep at hand what every run asks for."""
@@ -110,14 +115,19 @@ class ContactPlan:
             elif self.first:
                 wp.copy(self._best_host, self._best)
             counts = queues.read()  # the one wait for the device
-            if not queues.make_room(counts):
+            if queues.make_room(counts):
+                continue
+            if not self.first or not (self._best_view == TOO_LONG).any():
                 break
+            self._descends, self._generation = True, -1
         with stage("sort", self.device):
             if self.first:
                 return self._one_each(queues, counts["hits"])
             return self._sorted(queues, counts["hits"])
 
     def _sorted(self, queues: PairQueues, count: int) -> Any:
+        if self._ordered and count <= MOST_PAIRS:
+            return queues["hits"].keys[:count]
         width = self.layout.width + (self.pose_count - 1).bit_length()
         return queues.sorted_keys("hits", count, width)
 
@@ -125,7 +135,7 @@ class ContactPlan:
         if self.device.is_cpu:
             self._best_view[:] = NO_KEY
         else:
-            self._best.fill_(NO_KEY)
+            self._bests.fill_(NO_KEY)
 
     def _record(self, queues: PairQueues) -> None:
         """Prepare the launches for the queues as they are now."""
@@ -134,7 +144,11 @@ class ContactPlan:
         search.bits = self.layout.bits
         search.hits, search.undecided = queues["hits"], queues["undecided"]
         if self.first:
-            self._best = wp.empty(self.pose_count, dtype=wp.int64, device=self.device)
+            self._bests = wp.empty(2 * self.pose_count, dtype=wp.int64, device=self.device)
+            self._best, self._lowest = (
+                self._bests[: self.pose_count],
+                self._bests[self.pose_count :],
+            )
             search.best = self._best
             self._best_host = self._best
             if self.device.is_cuda:
@@ -142,8 +156,13 @@ class ContactPlan:
             self._best_view = self._best_host.numpy()
         self._search = search
         self._tasks = list(self._stages(search, queues))
+        row_count = self.pose_count * self.a.faces.shape[0]
+        self._ordered = self.device.is_cuda and not self.first and row_count <= MOST_ROWS
         if self.device.is_cuda:
             self._tasks.append(("settle", Task(settle_kernel, EVERYTHING, [search], self.device)))
+        if self._ordered:
+            order = RowOrder(queues["hits"], self.layout.bits_b, row_count, self.device)
+            self._tasks.append(("sort", order))
         self._generation = queues.generation
 
     def _stages(self, search: Any, queues: PairQueues) -> Iterable[tuple[str, Task]]:
@@ -163,7 +182,7 @@ class ContactPlan:
             return
         found, rest, last = queues["candidates"], queues["rest"], queues["last"]
         args = [tree, search.bits, LONG_WALK, found, rest]
-        yield "search", Task(self_list_kernel, count, args, self.device)
+        yield "search", Task(self_list_kernel, -(-count // WARP) * WARP, args, self.device)
         args = [tree, search.bits, LONG_WALK, rest, found, last]
         yield "search", Task(self_rest_kernel, EVERYTHING, args, self.device)
         args = [tree, search.bits, EVERYTHING, last, found, rest]
@@ -171,16 +190,27 @@ class ContactPlan:
         yield "classify", self._classify(search, queues)
 
     def _pair_stages(self, search: Any, queues: PairQueues) -> Iterable[tuple[str, Task]]:
-        trees = [tree.view(self.oriented) for tree in self.trees]
+        leaves = self.pose_count * max(self.a.faces.shape[0], self.b.faces.shape[0])
+        lists = self.device.is_cuda and leaves <= MOST_LISTED
+        if lists and not self.first:
+            yield from self._list_stages(search, queues)
+        elif lists and self.pose_count <= MOST_PICKED and not self._descends:
+            yield from self._pick_stages(search, queues)
+        else:
+            yield from self._descent_stages(search)
+
+    def _frames(self, a: int, b: int) -> tuple[list[Any], Any, Task]:
+        """Views of two of the trees, frames of b in a, and the task that makes them."""
+        sides = (self.a, self.b)
+        trees = [self.trees[side].view(self.oriented) for side in (a, b)]
         frames = wp.empty(self.pose_count, dtype=Relative, device=self.device)
-        args = [self.a, self.b, *trees, frames]
-        yield "frames", Task(relative_kernel, self.pose_count, args, self.device)
+        args = [sides[a], sides[b], *trees, frames]
+        return trees, frames, Task(relative_kernel, self.pose_count, args, self.device)
+
+    def _descent_stages(self, search: Any) -> Iterable[tuple[str, Task]]:
+        trees, frames, task = self._frames(0, 1)
+        yield "frames", task
         leaves = self.pose_count * self.a.faces.shape[0]
-        if self.device.is_cuda and leaves <= MOST_LISTED and not self.first:
-            args = [*trees, frames, self.a.faces.shape[0], search.bits, queues["candidates"]]
-            yield "search", Task(list_kernel, leaves, args, self.device)
-            yield "classify", self._classify(search, queues)
-            return
         items = ITEMS_FOR_FIRST
         if not self.first:
             items = 1 << 16 if self.device.is_cuda else min(leaves // LEAVES_PER_ITEM, 256)
@@ -189,6 +219,35 @@ class ContactPlan:
         kernel = first_kernel if self.first else descend_kernel
         grain = 2 * ITEMS_FOR_FIRST if self.first else max(items // 16, 1)
         yield "search", Task(kernel, self.pose_count << depth, args, self.device, grain=grain)
+
+    def _list_stages(self, search: Any, queues: PairQueues) -> Iterable[tuple[str, Task]]:
+        """List what overlaps, from the leaves of the larger mesh; then test."""
+        face_counts = self.a.faces.shape[0], self.b.faces.shape[0]
+        swapped = face_counts[1] > face_counts[0]
+        trees, frames, task = self._frames(int(swapped), int(not swapped))
+        yield "frames", task
+        leaves = max(face_counts)
+        args = [*trees, frames, leaves, search.bits, swapped, queues["candidates"]]
+        yield "search", Task(list_kernel, self.pose_count * leaves, args, self.device)
+        yield "classify", self._classify(search, queues)
+
+    def _pick_stages(self, search: Any, queues: PairQueues) -> Iterable[tuple[str, Task]]:
+        """List all pairs that meet for certain, and pick those that a descent finds first."""
+        certain = queues["certain"]
+        listing = Search()
+        for name in ("a", "b", "relation", "bits", "undecided"):
+            setattr(listing, name, getattr(search, name))
+        listing.hits = certain
+        yield from self._list_stages(listing, queues)
+        trees, frames, task = self._frames(0, 1)
+        yield "pick", task
+        positions = [tree.positions for tree in self.trees]
+        depth = max(ITEMS_FOR_FIRST // self.pose_count, 1).bit_length() - 1
+        paths = wp.empty(certain.keys.shape[0], dtype=wp.int64, device=self.device)
+        args = [*trees, *positions, frames, search.bits, depth, certain, paths, self._lowest]
+        yield "pick", Task(path_kernel, EVERYTHING, args, self.device)
+        args = [search.bits, certain, paths, self._lowest, self._best]
+        yield "pick", Task(pick_kernel, EVERYTHING, args, self.device)
 
     def _classify(self, search: Any, queues: PairQueues) -> Task:
         return Task(classify_kernel, EVERYTHING, [search, queues["candidates"]], self.device)

@@ -14,6 +14,8 @@ from abut.pairs import KeyLayout, require_room, to_rows
 from abut.query.plan import ContactPlan, plans_of
 from abut.results import Contacts
 
+SELF_EFFORT = 64  # of a search, in searches for one pair of two meshes
+
 
 def self_collide(mesh: Mesh, *, weld: bool = True, method: str = "bvh") -> Contacts:
     """Find every pair of faces of a mesh that meet anywhere beyond what they share.
@@ -48,7 +50,7 @@ def self_collide(mesh: Mesh, *, weld: bool = True, method: str = "bvh") -> Conta
 
 def _plan(mesh: Mesh, relation: int, layout: KeyLayout, method: Method) -> ContactPlan:
     """The plan for a mesh against itself, kept while the mesh keeps its shape."""
-    trees = () if method is Method.BRUTE else (hierarchy_of(mesh),)
+    trees = () if method is Method.BRUTE else (hierarchy_of(mesh, effort=SELF_EFFORT),)
 
     def make() -> ContactPlan:
         faces = posed_faces(mesh.points, mesh.faces)

@@ -1,15 +1,15 @@
 """Pairs of faces of one mesh whose boxes overlap, each once.
 
 Each leaf looks at what follows it in the tree alone: every pair is found by its first leaf, and
-no walk starts at the root (the half traversal of ArborX). On CUDA a walk follows escapes, without
-a stack, which would live in slow memory. On the CPU it climbs to the root and descends wherever
-it comes up from the left, reading two children at a time and never branching on whether boxes
-overlap, which no processor can predict. Measured in design/traversal.md.
+no walk starts at the root (the half traversal of ArborX). On CUDA the lanes of a warp walk
+together and follow escapes: a load serves all of them, and a stack would live in slow memory. On
+the CPU a leaf climbs to the root and descends wherever it comes up from the left, reading two
+children at a time and never branching on whether boxes overlap, which no processor can predict.
+Measured in design/traversal.md.
 """
 
 import warp as wp
 
-from abut.atomics import reserve
 from abut.bounds.aabb import overlap_aabb
 from abut.faces import load_face
 from abut.hierarchy.tree import (
@@ -17,10 +17,12 @@ from abut.hierarchy.tree import (
     TreeView,
     escape_of,
     face_of,
+    is_leaf,
     link_of,
     load_node,
     root_of,
 )
+from abut.lanes import any_lane, lane, lane_count, reserve_together
 from abut.pairs import PairQueue, pack_pair, push_pair, queue_stop, store_pair
 from abut.search import Search, test_corners
 
@@ -30,6 +32,7 @@ STACK = wp.constant(64)  # a tree is at most 30 + 31 deep
 FOUND = wp.constant(32)  # room for leaves that are gathered before they are dealt with
 FULL = wp.constant(30)  # a step finds two at most
 LISTED = wp.constant(16)
+LAST = wp.constant(wp.int32(2147483647))
 
 
 @wp.func
@@ -93,12 +96,45 @@ def test_found(search: Search, face: wp.int32, found: wp.array[wp.int32], count:
         test_corners(search, 0, 0, face, corners, -1 - found[i])
 
 
+@wp.struct
+class Packet:
+    """Leaves that follow one another on the curve, one a lane, which walk the tree together."""
+
+    leaf: Node
+    position: wp.int32  # on the curve, of this lane's leaf
+
+
+@wp.func
+def load_packet(tree: TreeView, first: wp.int32):
+    """The packet whose first leaf is at ``first``; lanes beyond the last leaf overlap nothing."""
+    out = Packet()
+    out.position = first + lane()
+    if out.position < tree.leaf_slots.shape[0]:
+        out.leaf = load_node(tree.nodes, tree.leaf_slots[out.position])
+    else:
+        out.position = LAST
+    return out
+
+
+@wp.func
+def meets_packet(packet: Packet, slot: wp.int32, node: Node):
+    """Whether a node overlaps this lane's leaf and may hold leaves that come after it."""
+    last = wp.where(slot % 2 == 0, slot >> 1, LAST)  # a left child ends at its parent's split
+    if is_leaf(node):
+        last = (slot + 1) >> 1
+    return packet.position < last and overlap_boxes(packet.leaf, node) == 1
+
+
 @wp.func
 def list_found(
-    face: wp.int32, found: wp.array[wp.int32], count: wp.int32, bits: wp.vec2i, queue: PairQueue
+    face: wp.int32,
+    found: wp.array[wp.int32],
+    count: wp.int32,
+    bits: wp.vec2i,
+    queue: PairQueue,
 ):
-    """Put the pairs (low, high) of a face and those found into a queue."""
-    place = reserve(queue.count, count)
+    """Put the pairs of a face and those found into a queue, all lanes together."""
+    place = reserve_together(queue.count, count)
     for i in range(count):
         key = pack_pair(0, wp.min(face, found[i]), wp.max(face, found[i]), bits)
         store_pair(queue, place + wp.int64(i), key)
@@ -107,42 +143,44 @@ def list_found(
 @wp.func
 def list_walk(
     tree: TreeView,
-    leaf: Node,
+    packet: Packet,
     start: wp.int32,
     stop: wp.int32,
     most: wp.int32,
     bits: wp.vec2i,
     queue: PairQueue,
 ):
-    """List the leaves from ``start`` to ``stop`` that ``leaf`` overlaps, without a stack.
+    """List the leaves from ``start`` to ``stop`` that overlap those of a packet, without a stack.
 
     Returns the slot to go on from: ``stop``, or another after ``most`` visits.
     """
+    face = face_of(packet.leaf)
     found = wp.zeros(shape=(LISTED,), dtype=wp.int32)
     count = wp.int32(0)
     visits = wp.int32(0)
     slot = wp.int32(start)
     while slot != stop and visits < most:
         node = load_node(tree.nodes, slot)
-        hit = overlap_boxes(leaf, node)
+        hit = meets_packet(packet, slot, node)
         link = link_of(node)
-        slot = wp.where(hit == 1 and link >= 0, 2 * link, escape_of(node))
+        slot = wp.where(any_lane(hit) and link >= 0, 2 * link, escape_of(node))
         visits += 1
-        if hit == 1 and link < 0:
-            found[count] = -1 - link
-            count += 1
-            if count == LISTED:
-                list_found(face_of(leaf), found, count, bits, queue)
+        if link < 0:
+            if hit:
+                found[count] = -1 - link
+                count += 1
+            if any_lane(count == LISTED):
+                list_found(face, found, count, bits, queue)
                 count = 0
-    list_found(face_of(leaf), found, count, bits, queue)  # threads of a warp together
+    list_found(face, found, count, bits, queue)
     return slot
 
 
 @wp.func
 def leave_rest(
     tree: TreeView,
-    leaf_slot: wp.int32,
-    leaf: Node,
+    packet: Packet,
+    first: wp.int32,
     start: wp.int32,
     stop: wp.int32,
     queue: PairQueue,
@@ -151,8 +189,8 @@ def leave_rest(
     slot = wp.int32(start)
     while slot != stop:
         node = load_node(tree.nodes, slot)
-        if overlap_boxes(leaf, node) == 1:
-            push_pair(queue, (wp.int64(leaf_slot) << wp.int64(32)) | wp.int64(slot))
+        if any_lane(meets_packet(packet, slot, node)) and lane() == 0:
+            push_pair(queue, (wp.int64(first) << wp.int64(32)) | wp.int64(slot))
         slot = escape_of(node)
 
 
@@ -168,11 +206,13 @@ def self_list_kernel(
     rest_out: PairQueue,
 ):
     """List the pairs of overlapping leaves; what is left after ``most`` visits goes to a queue."""
-    for k in range(span[0] + wp.tid(), span[1], span[2]):
-        leaf_slot = tree.leaf_slots[k]
-        leaf = load_node(tree.nodes, leaf_slot)
-        slot = list_walk(tree, leaf, escape_of(leaf), -1, most, bits, candidates_out)
-        leave_rest(tree, leaf_slot, leaf, slot, -1, rest_out)
+    lanes = lane_count()
+    for i in range((span[0] + wp.tid()) / lanes, span[1] / lanes, span[2] / lanes):
+        first = i * lanes
+        packet = load_packet(tree, first)
+        start = escape_of(load_node(tree.nodes, tree.leaf_slots[first]))
+        slot = list_walk(tree, packet, start, -1, most, bits, candidates_out)
+        leave_rest(tree, packet, first, slot, -1, rest_out)
 
 
 @wp.kernel
@@ -188,13 +228,14 @@ def self_rest_kernel(
     rest_out: PairQueue,
 ):
     """List the pairs of the subtrees that longer walks left."""
-    for i in range(span[0] + wp.tid(), queue_stop(rest, span[1]), span[2]):
-        leaf_slot = wp.int32(rest.keys[i] >> wp.int64(32))
+    lanes = lane_count()
+    for i in range((span[0] + wp.tid()) / lanes, queue_stop(rest, span[1]), span[2] / lanes):
+        first = wp.int32(rest.keys[i] >> wp.int64(32))
         start = wp.int32(rest.keys[i] & wp.int64(0x7FFFFFFF))
-        leaf = load_node(tree.nodes, leaf_slot)
+        packet = load_packet(tree, first)
         stop = escape_of(load_node(tree.nodes, start))
-        slot = list_walk(tree, leaf, start, stop, most, bits, candidates_out)
-        leave_rest(tree, leaf_slot, leaf, slot, stop, rest_out)
+        slot = list_walk(tree, packet, start, stop, most, bits, candidates_out)
+        leave_rest(tree, packet, first, slot, stop, rest_out)
 
 
 @wp.kernel

@@ -12,7 +12,7 @@ from abut.bounds.obb import overlap_obb, unpack_obb
 from abut.bounds.relative import (
     Relative,
     overlap_across,
-    separation_across,
+    separations_across,
     shifted_frame,
     turned_frame,
 )
@@ -34,7 +34,10 @@ from abut.search import Search, test_faces
 
 wp.set_module_options({"enable_backward": False, "fuse_fp": False})
 
-STACK = wp.constant(128)  # a tree is at most 30 + 31 deep, and each level leaves one pair behind
+STACK = wp.constant(192)  # a tree is at most 61 levels deep, and each leaves three pairs behind
+LARGER = wp.constant(wp.float32(4.0))  # times the surface, for one node to be opened alone
+APART = wp.constant(wp.float32(3.0e38))
+SMALLEST = wp.constant(wp.float32(1.0e-38))  # a gap, whatever its lowest bits
 LISTED = wp.constant(16)  # leaves gathered before room is asked for
 
 
@@ -59,12 +62,6 @@ def relative_kernel(
             relative_out[i] = turned_frame(
                 pose_of(a, i), pose_of(b, i), tree_a.origin, tree_b.origin, reach_a, reach_b
             )
-
-
-@wp.func
-def separation(frame: Relative, a: Node, b: Node):
-    """How far apart two nodes are; not above 0 where they may overlap."""
-    return separation_across(frame, a.low, a.high, b.low, b.high)
 
 
 @wp.func
@@ -98,10 +95,70 @@ def half_area(node: Node):
     return side[0] * side[1] + side[1] * side[2] + side[2] * side[0]
 
 
+@wp.struct
+class Opened:
+    """Four pairs (i, j), (i, j + 1), (i + 1, j), (i + 1, j + 1) of nodes, and how far apart."""
+
+    i: wp.int32
+    j: wp.int32
+    gaps: wp.vec4f  # APART for pairs that are not there
+
+
 @wp.func
-def opens_first(a: Node, b: Node):
-    """Whether of two nodes, not both leaves, the first is to be opened: the larger inner one."""
-    return is_leaf(b) or (not is_leaf(a) and half_area(a) > half_area(b))
+def open_pair(
+    frame: Relative,
+    tree_a: TreeView,
+    i: wp.int32,
+    a: Node,
+    tree_b: TreeView,
+    j: wp.int32,
+    b: Node,
+):
+    """Open two nodes, not both leaves: the much larger one, or both."""
+    size_a = half_area(a)
+    size_b = half_area(b)
+    open_a = wp.int32(not is_leaf(a) and (is_leaf(b) or LARGER * size_a >= size_b))
+    open_b = wp.int32(not is_leaf(b) and (is_leaf(a) or LARGER * size_b >= size_a))
+    out = Opened()
+    out.i = wp.where(open_a == 1, 2 * link_of(a), i)
+    out.j = wp.where(open_b == 1, 2 * link_of(b), j)
+    a0 = load_node(tree_a.nodes, out.i)
+    a1 = load_node(tree_a.nodes, out.i + open_a)
+    b0 = load_node(tree_b.nodes, out.j)
+    b1 = load_node(tree_b.nodes, out.j + open_b)
+    gaps = separations_across(
+        frame, a0.low, a0.high, a1.low, a1.high, b0.low, b0.high, b1.low, b1.high
+    )
+    out.gaps = wp.vec4f(
+        gaps[0],
+        wp.where(open_b == 1, gaps[1], APART),
+        wp.where(open_a == 1, gaps[2], APART),
+        wp.where(open_a + open_b == 2, gaps[3], APART),
+    )
+    return out
+
+
+@wp.func_native("""
+    float key[4];
+    for (int k = 0; k < 4; ++k) {
+        const float gap = gaps.c[k] > -3.0e38f ? (gaps.c[k] < 3.0e38f ? gaps.c[k] : 3.0e38f)
+                                               : -3.0e38f;  // also where it is not a number
+        int bits;
+        memcpy(&bits, &gap, 4);
+        bits = (bits & ~3) | k;
+        memcpy(&key[k], &bits, 4);
+    }
+    const int steps[5][2] = {{0, 1}, {2, 3}, {0, 2}, {1, 3}, {1, 2}};
+    for (int k = 0; k < 5; ++k) {
+        const float x = key[steps[k][0]], y = key[steps[k][1]];
+        key[steps[k][0]] = x > y ? x : y;
+        key[steps[k][1]] = x > y ? y : x;
+    }
+    return wp::vec_t<4, wp::float32>(key[0], key[1], key[2], key[3]);
+""")
+def farthest_first(gaps: wp.vec4f) -> wp.vec4f:
+    """Gaps in descending order, each with its place in its two lowest bits."""
+    ...
 
 
 @wp.func
@@ -143,18 +200,11 @@ def descend_kernel(
                 continue
             if is_leaf(a) and is_leaf(b):
                 test_faces(search, pose, 0, face_of(a), face_of(b))
-            elif opens_first(a, b):  # children go on the stack, and stay if they overlap
-                child = 2 * link_of(a)
-                for k in range(2):
-                    stack[held] = wp.vec2i(child + k, j)
-                    node = load_node(tree_a.nodes, child + k)
-                    held += overlap(frame, node, b)
-            else:
-                child = 2 * link_of(b)
-                for k in range(2):
-                    stack[held] = wp.vec2i(i, child + k)
-                    node = load_node(tree_b.nodes, child + k)
-                    held += overlap(frame, a, node)
+            else:  # pairs go on the stack, and stay if they overlap
+                pairs = open_pair(frame, tree_a, i, a, tree_b, j, b)
+                for k in range(4):
+                    stack[held] = wp.vec2i(pairs.i + (k >> 1), pairs.j + (k & 1))
+                    held += wp.int32(not (pairs.gaps[k] > wp.float32(0.0)))
 
 
 @wp.kernel
@@ -169,11 +219,10 @@ def first_kernel(
 ):
     """Walk both trees for each (pose, subtree of a) until two faces meet.
 
-    Of two children the one that overlaps more goes first. What is found does not depend on the
-    order of threads: the lowest item with an answer gives it.
+    Of the pairs of children the one that overlaps most goes first. What is found does not depend
+    on the order of threads: the lowest item with an answer gives it.
     """
     item_shift = wp.int64(search.bits[0] + search.bits[1])
-    zero = wp.float32(0.0)
     stack = wp.zeros(shape=(STACK,), dtype=wp.vec2i)
     for work in range(span[0] + wp.tid(), span[1], span[2]):
         pose = work >> depth
@@ -198,28 +247,12 @@ def first_kernel(
                 if test_faces(search, pose, item, face_of(a), face_of(b)):
                     held = 0
             else:
-                left = wp.vec2i(i, j)
-                right = wp.vec2i(i, j)
-                gap_left = zero
-                gap_right = zero
-                if opens_first(a, b):
-                    i = 2 * link_of(a)
-                    gap_left = separation(frame, load_node(tree_a.nodes, i), b)
-                    gap_right = separation(frame, load_node(tree_a.nodes, i + 1), b)
-                    left = wp.vec2i(i, j)
-                    right = wp.vec2i(i + 1, j)
-                else:
-                    j = 2 * link_of(b)
-                    gap_left = separation(frame, a, load_node(tree_b.nodes, j))
-                    gap_right = separation(frame, a, load_node(tree_b.nodes, j + 1))
-                    left = wp.vec2i(i, j)
-                    right = wp.vec2i(i, j + 1)
-                near = wp.where(gap_left <= gap_right, left, right)
-                far = wp.where(gap_left <= gap_right, right, left)
-                stack[held] = far
-                held += wp.int32(not (wp.max(gap_left, gap_right) > zero))
-                stack[held] = near
-                held += wp.int32(not (wp.min(gap_left, gap_right) > zero))
+                pairs = open_pair(frame, tree_a, i, a, tree_b, j, b)
+                gaps = farthest_first(pairs.gaps)
+                for k in range(4):
+                    place = wp.cast(gaps[k], wp.int32) & 3
+                    stack[held] = wp.vec2i(pairs.i + (place >> 1), pairs.j + (place & 1))
+                    held += wp.int32(not (gaps[k] > SMALLEST))
 
 
 @wp.func
@@ -229,12 +262,16 @@ def list_found(
     found: wp.array[wp.int32],
     count: wp.int32,
     bits: wp.vec2i,
+    swapped: wp.bool,
     queue: PairQueue,
 ):
-    """Put the pairs of a face of a and those found of b into a queue."""
+    """Put the pairs of a face of one mesh and those found of the other into a queue."""
     place = reserve(queue.count, count)
     for i in range(count):
-        store_pair(queue, place + wp.int64(i), pack_pair(pose, face, found[i], bits))
+        key = pack_pair(pose, face, found[i], bits)
+        if swapped:
+            key = pack_pair(pose, found[i], face, bits)
+        store_pair(queue, place + wp.int64(i), key)
 
 
 @wp.kernel
@@ -246,10 +283,11 @@ def list_kernel(
     frames: wp.array[Relative],
     leaf_count: wp.int32,
     bits: wp.vec2i,
+    swapped: wp.bool,
     # out
     candidates_out: PairQueue,
 ):
-    """Walk b's tree, without a stack, for each (pose, leaf of a)."""
+    """Walk b's tree, without a stack, for each (pose, leaf of a); ``swapped``: keys are (b, a)."""
     for work in range(span[0] + wp.tid(), span[1], span[2]):
         pose = work / leaf_count
         leaf_slot = tree_a.leaf_slots[work - pose * leaf_count]
@@ -269,6 +307,6 @@ def list_kernel(
                 found[count] = -1 - link
                 count += 1
                 if count == LISTED:
-                    list_found(pose, face_of(leaf), found, count, bits, candidates_out)
+                    list_found(pose, face_of(leaf), found, count, bits, swapped, candidates_out)
                     count = 0
-        list_found(pose, face_of(leaf), found, count, bits, candidates_out)
+        list_found(pose, face_of(leaf), found, count, bits, swapped, candidates_out)

@@ -8,10 +8,13 @@ import pytest
 import abut
 import awkward
 from abut import cases
+from abut.hierarchy.lbvh import build
 from abut.hierarchy.owner import hierarchy_of
+from abut.hierarchy.ploc import build_ploc
 from abut.hierarchy.refit import refit
+from abut.hierarchy.tree import MOST_LEVELS
 from shapes import soup, strips
-from trees import boxes_of, leaf_boxes, links_of
+from trees import boxes_of, cost_of, escapes_of, leaf_boxes, links_of
 
 FEW = np.array([[0.0, 0, 0], [1, 0, 0], [0, 1, 0], [0, 0, 1]])
 
@@ -51,6 +54,12 @@ def shape(request):
     return SHAPES[request.param]
 
 
+@pytest.fixture(params=[build, build_ploc])
+def tree(request, shape, device):
+    mesh = abut.Mesh(*shape, device)
+    return request.param(mesh.points, mesh.faces, mesh.bounds)
+
+
 def leaves_below(tree):
     """Faces in the order of a walk from the root, left before right; checks links on the way."""
     links = links_of(tree)
@@ -67,14 +76,12 @@ def leaves_below(tree):
     return faces
 
 
-def test_every_face_is_one_leaf(shape, device):
-    tree = hierarchy_of(abut.Mesh(*shape, device))
+def test_every_face_is_one_leaf(tree, shape):
     assert len(links_of(tree)) == 2 * len(shape.faces) - 1
     assert sorted(leaves_below(tree)) == list(range(len(shape.faces)))
 
 
-def test_leaves_and_splits_know_their_slots(shape, device):
-    tree = hierarchy_of(abut.Mesh(*shape, device))
+def test_leaves_and_splits_know_their_slots(tree, shape):
     links = links_of(tree)
     along = (-1 - links[tree.leaf_slots.numpy()]).tolist()
     assert along == leaves_below(tree)
@@ -82,8 +89,7 @@ def test_leaves_and_splits_know_their_slots(shape, device):
     np.testing.assert_array_equal(links[tree.split_slots.numpy()[: len(splits)]], splits)
 
 
-def test_boxes_hold_what_is_below(shape, device):
-    tree = hierarchy_of(abut.Mesh(*shape, device))
+def test_boxes_hold_what_is_below(tree):
     links, boxes = links_of(tree), boxes_of(tree)
     assert not np.isnan(boxes).any()
     for slot in np.flatnonzero(links >= 0):
@@ -92,9 +98,8 @@ def test_boxes_hold_what_is_below(shape, device):
         np.testing.assert_array_equal(boxes[slot, 1], children[:, 1].max(axis=0))
 
 
-def test_leaf_boxes_hold_their_faces_exactly(shape, device):
+def test_leaf_boxes_hold_their_faces_exactly(tree, shape):
     """Rounded outwards: compared as fractions, with the origin."""
-    tree = hierarchy_of(abut.Mesh(*shape, device))
     links, boxes = links_of(tree), boxes_of(tree)
     origin = [Fraction(x) for x in tree.origin.tolist()]
     for slot in np.flatnonzero(links < 0)[:300]:
@@ -104,6 +109,44 @@ def test_leaf_boxes_hold_their_faces_exactly(shape, device):
             least, most = corners[:, axis].min(), corners[:, axis].max()
             assert low == -np.inf or Fraction(low) <= Fraction(float(least)) - origin[axis]
             assert high == np.inf or Fraction(high) >= Fraction(float(most)) - origin[axis]
+
+
+def test_escapes_lead_past_what_is_below(tree):
+    """Without opening any node, escapes run along the right-hand side of the tree."""
+    links, escapes = links_of(tree), escapes_of(tree)
+    for slot in np.flatnonzero(links >= 0):
+        left, right = 2 * links[slot], 2 * links[slot] + 1
+        assert escapes[left] == right
+        assert escapes[right] == escapes[slot]
+    assert escapes[-1] == -1
+
+
+def test_no_tree_is_deeper_than_walks_allow(tree):
+    links = links_of(tree)
+    depth = np.zeros(len(links), dtype=int)
+    stack = [len(links) - 1]
+    while stack:
+        slot = stack.pop()
+        if links[slot] >= 0:
+            children = [2 * links[slot], 2 * links[slot] + 1]
+            depth[children] = depth[slot] + 1
+            stack += children
+    assert depth.max() <= MOST_LEVELS
+
+
+@pytest.mark.parametrize("shape", [cases.icosphere(5120), cases.single("thick_knot", 5000)])
+def test_care_makes_better_trees(shape, device):
+    mesh = abut.Mesh(*shape, device)
+    quick, careful = (make(mesh.points, mesh.faces, mesh.bounds) for make in (build, build_ploc))
+    assert cost_of(careful) < cost_of(quick)
+
+
+def test_a_tree_that_serves_is_improved(device):
+    mesh = abut.Mesh(*cases.icosphere(320), device)
+    quick = hierarchy_of(mesh)
+    assert not quick.improved
+    careful = hierarchy_of(mesh, effort=10**6)
+    assert careful.improved and hierarchy_of(mesh) is careful
 
 
 @pytest.mark.parametrize("offset", [0.0, 1e4, 1e9])

@@ -1,0 +1,116 @@
+"""The pair that ``first_kernel`` would come upon first, picked from the list of all that meet.
+
+One thread that descends is slow on CUDA, and to list everything is fast. The path from the roots
+to a pair, written as the order in which each step visits its children, sorts pairs as a descent
+comes upon them; so the pair with the lowest path is the answer.
+"""
+
+import warp as wp
+
+from abut.atomics import lower_to
+from abut.bounds.relative import Relative
+from abut.hierarchy.tree import TreeView, is_leaf, link_of, load_node, root_of
+from abut.pairs import PairQueue, queue_stop, unpack_pair
+from abut.traversal.two_trees import farthest_first, open_pair
+
+wp.set_module_options({"enable_backward": False, "fuse_fp": False})
+
+LONGEST_PATH = wp.constant(26)  # steps, two bits each, below 10 bits of item
+TOO_LONG = wp.constant(wp.int64(-1))
+
+
+@wp.func
+def side_of(split: wp.int32, position: wp.int32):
+    """Which child of an inner node holds a position on the curve."""
+    return wp.int32(position > split)
+
+
+@wp.func
+def path_of(
+    frame: Relative,
+    tree_a: TreeView,
+    position_a: wp.int32,
+    tree_b: TreeView,
+    position_b: wp.int32,
+    depth: wp.int32,
+):
+    """Item and path of a pair of leaves, left-aligned; TOO_LONG where there is no room."""
+    item = wp.int32(0)
+    i = root_of(tree_a)
+    a = load_node(tree_a.nodes, i)
+    for _level in range(depth):  # as ``subtree`` counts items
+        item = 2 * item
+        if not is_leaf(a):
+            side = side_of(link_of(a), position_a)
+            item += side
+            i = 2 * link_of(a) + side
+            a = load_node(tree_a.nodes, i)
+    j = root_of(tree_b)
+    b = load_node(tree_b.nodes, j)
+    path = wp.int64(item)
+    steps = wp.int32(0)
+    while steps < LONGEST_PATH and not (is_leaf(a) and is_leaf(b)):
+        pairs = open_pair(frame, tree_a, i, a, tree_b, j, b)
+        side_a = wp.where(pairs.i == i, 0, side_of(link_of(a), position_a))
+        side_b = wp.where(pairs.j == j, 0, side_of(link_of(b), position_b))
+        gaps = farthest_first(pairs.gaps)
+        rank = wp.int32(0)
+        for k in range(4):
+            if (wp.cast(gaps[k], wp.int32) & 3) == 2 * side_a + side_b:
+                rank = 3 - k
+        path = (path << wp.int64(2)) | wp.int64(rank)
+        steps += 1
+        i = pairs.i + side_a
+        j = pairs.j + side_b
+        a = load_node(tree_a.nodes, i)
+        b = load_node(tree_b.nodes, j)
+    if not (is_leaf(a) and is_leaf(b)):
+        return TOO_LONG
+    return path << wp.int64(2 * (LONGEST_PATH - steps))
+
+
+@wp.kernel
+def path_kernel(
+    # in
+    span: wp.vec3i,
+    tree_a: TreeView,
+    tree_b: TreeView,
+    positions_a: wp.array[wp.int32],
+    positions_b: wp.array[wp.int32],
+    frames: wp.array[Relative],
+    bits: wp.vec2i,
+    depth: wp.int32,
+    certain: PairQueue,
+    # out
+    paths_out: wp.array[wp.int64],
+    lowest_out: wp.array[wp.int64],
+):
+    """The path of every pair, and the lowest of each pose; below zero where one is too long."""
+    for n in range(span[0] + wp.tid(), queue_stop(certain, span[1]), span[2]):
+        row = unpack_pair(certain.keys[n], bits)
+        position_a = positions_a[row[1]]
+        position_b = positions_b[row[2]]
+        path = path_of(frames[row[0]], tree_a, position_a, tree_b, position_b, depth)
+        paths_out[n] = path
+        lower_to(lowest_out, row[0], path)
+
+
+@wp.kernel
+def pick_kernel(
+    # in
+    span: wp.vec3i,
+    bits: wp.vec2i,
+    certain: PairQueue,
+    paths: wp.array[wp.int64],
+    lowest: wp.array[wp.int64],
+    # out
+    best_out: wp.array[wp.int64],
+):
+    """The pair that has the lowest path of its pose; a mark where a path was too long."""
+    for n in range(span[0] + wp.tid(), queue_stop(certain, span[1]), span[2]):
+        key = certain.keys[n]
+        pose = unpack_pair(key, bits)[0]
+        if lowest[pose] == TOO_LONG:
+            best_out[pose] = TOO_LONG
+        elif paths[n] == lowest[pose]:
+            best_out[pose] = key
