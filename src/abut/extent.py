@@ -3,13 +3,13 @@
 import numpy as np
 import warp as wp
 
+from abut.lanes import WARP, lane_count, least_of_lanes
 from abut.runtime import Task
 
 wp.set_module_options({"enable_backward": False, "fuse_fp": False})
 
 CUDA_LANES = 8192
 CPU_LANES = 8
-FEW_ROWS = 64
 NO_INDEX = wp.constant(wp.float64(1e300))
 
 
@@ -18,57 +18,39 @@ def extent_kernel(
     # in
     span: wp.vec3i,
     points: wp.array[wp.vec3d],
-    lane_count: wp.int32,
-    strided: wp.bool,
     # out
     rows_out: wp.array2d[wp.float64],
 ):
-    """Lower and upper corner of each lane's points, and the first of them that is not finite.
+    """Lower and upper corner of some of the points, and the first of them that is not finite.
 
-    A lane has every ``lane_count``-th point, or (not ``strided``) a run of points.
+    On CUDA neighbours read neighbouring points, and the lanes of a warp share a row; on the CPU a
+    thread reads a run of points.
     """
+    count = wp.int64(points.shape[0])
+    together = lane_count()
+    total = rows_out.shape[0] * together
     for lane in range(span[0] + wp.tid(), span[1], span[2]):
-        count = wp.int64(points.shape[0])
         start = wp.int32(lane)
         stop = points.shape[0]
-        step = wp.int32(lane_count)
-        if not strided:
-            start = wp.int32(wp.int64(lane) * count / wp.int64(lane_count))
-            stop = wp.int32(wp.int64(lane + 1) * count / wp.int64(lane_count))
+        step = wp.int32(total)
+        if together == 1:
+            start = wp.int32(wp.int64(lane) * count / wp.int64(total))
+            stop = wp.int32(wp.int64(lane + 1) * count / wp.int64(total))
             step = 1
         first_bad = NO_INDEX
-        lower = points[start]
-        upper = points[start]
+        lower = points[0]
+        upper = points[0]
         for i in range(start, stop, step):
             p = points[i]
             if not wp.isfinite(p):
                 first_bad = wp.min(first_bad, wp.float64(i))
             lower = wp.min(lower, p)
             upper = wp.max(upper, p)
+        row = lane / together
         for x in range(3):
-            rows_out[lane, x] = lower[x]
-            rows_out[lane, 3 + x] = upper[x]
-        rows_out[lane, 6] = first_bad
-
-
-@wp.kernel
-def fold_kernel(
-    # in
-    span: wp.vec3i,
-    rows: wp.array2d[wp.float64],
-    # out
-    rows_out: wp.array2d[wp.float64],
-):
-    """Fold many rows of ``extent_kernel`` into few."""
-    for lane in range(span[0] + wp.tid(), span[1], span[2]):
-        for x in range(7):
-            value = rows[lane, x]
-            for i in range(lane, rows.shape[0], rows_out.shape[0]):
-                if x < 3 or x == 6:
-                    value = wp.min(value, rows[i, x])
-                else:
-                    value = wp.max(value, rows[i, x])
-            rows_out[lane, x] = value
+            rows_out[row, x] = least_of_lanes(lower[x])
+            rows_out[row, 3 + x] = -least_of_lanes(-upper[x])
+        rows_out[row, 6] = least_of_lanes(first_bad)
 
 
 @wp.kernel
@@ -90,15 +72,11 @@ class Extent:
     def __init__(self, points: wp.array) -> None:
         self.count = points.shape[0]
         device = points.device
-        lanes = min(CUDA_LANES if device.is_cuda else CPU_LANES, self.count)
-        self.rows = wp.empty((lanes, 7), dtype=wp.float64, device=device)
-        args = [points, lanes, device.is_cuda, self.rows]
+        lanes = CUDA_LANES if device.is_cuda else CPU_LANES
+        row_count = lanes // WARP if device.is_cuda else lanes
+        self.rows = wp.empty((row_count, 7), dtype=wp.float64, device=device)
         grain = 1 if self.count > 50000 else lanes
-        self.tasks = [Task(extent_kernel, lanes, args, device, grain=grain)] if lanes else []
-        if lanes > FEW_ROWS:
-            few = wp.empty((FEW_ROWS, 7), dtype=wp.float64, device=device)
-            self.tasks.append(Task(fold_kernel, FEW_ROWS, [self.rows, few], device))
-            self.rows = few
+        self.task = Task(extent_kernel, lanes, [points, self.rows], device, grain=grain)
         self.host = self.rows
         if device.is_cuda:
             self.host = wp.empty_like(self.rows, device="cpu", pinned=True)
@@ -107,8 +85,7 @@ class Extent:
         """(first index with a NaN or infinite coordinate, or -1; bounds (2, 3))."""
         if self.count == 0:
             return -1, np.zeros((2, 3))
-        for task in self.tasks:
-            task.run()
+        self.task.run()
         if self.host is not self.rows:
             wp.copy(self.host, self.rows)
             wp.synchronize_stream(self.rows.device)

@@ -144,6 +144,7 @@ class Tree:
         improved: Built with care.
         refitting: Launches of refits, for the last few arrays of points.
         obbs: Oriented boxes, three rows a slot, where they were asked for (see oriented).
+        twigs: Slots of small subtrees, where they were asked for (see twigs).
         cost: Sums the present traversal cost on the device (see refit).
     """
 
@@ -160,6 +161,7 @@ class Tree:
     improved: bool = False
     refitting: Kept = field(default_factory=Kept)
     obbs: wp.array | None = None
+    twigs: wp.array | None = None
     cost: Any = None
 
     def view(self, oriented: bool = False) -> TreeView:
@@ -185,4 +187,6 @@ class Tree:
     def nbytes(self) -> int:
         """Device memory held."""
         arrays = (self.nodes, self.leaf_slots, self.split_slots, self.arrivals)
-        return sum(array.capacity for array in (*arrays, self.obbs) if array is not None)
+        return sum(
+            array.capacity for array in (*arrays, self.obbs, self.twigs) if array is not None
+        )

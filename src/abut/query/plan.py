@@ -13,7 +13,7 @@ import warp as wp
 
 from abut.bounds.relative import Relative
 from abut.hierarchy.tree import Tree
-from abut.lanes import WARP
+from abut.hierarchy.twigs import twigs_of
 from abut.mesh import Mesh
 from abut.narrow.classify import brute_kernel, classify_kernel
 from abut.narrow.settle import settle_kernel
@@ -22,7 +22,12 @@ from abut.pairs import KeyLayout, PairQueues
 from abut.runtime import EVERYTHING, Kept, Task, launch, stage
 from abut.search import Search
 from abut.traversal.first_of_all import TOO_LONG, path_kernel, pick_kernel
-from abut.traversal.self_tree import self_list_kernel, self_rest_kernel, self_test_kernel
+from abut.traversal.self_tree import (
+    self_list_kernel,
+    self_open_kernel,
+    self_rest_kernel,
+    self_test_kernel,
+)
 from abut.traversal.two_trees import descend_kernel, first_kernel, list_kernel, relative_kernel
 
 NO_KEY = 2**63 - 1
@@ -31,7 +36,7 @@ LEAVES_PER_ITEM = 256  # of subtrees of a, where every pair is wanted
 MOST_LISTED = 1 << 24  # leaves in all poses, on CUDA; beyond that walks from roots are fewer
 MOST_PICKED = 64  # poses of which a first pair is picked from all pairs, on CUDA
 LEAST_ROOM = 1 << 14
-LONG_WALK = 256  # visits of one warp on CUDA, before others share the rest
+LONG_WALK = 64  # visits of one thread on CUDA, before others share the rest
 
 _shared = threading.local()
 
@@ -42,7 +47,8 @@ def shared_queues(device: wp.Device, room: int) -> PairQueues:
     if device.alias not in held:
         sizes = {"hits": room, "undecided": room}
         if device.is_cuda:
-            sizes |= {"candidates": 8 * room, "rest": room, "last": room, "certain": room}
+            sizes |= {"candidates": 8 * room, "rest": room, "last": room}
+            sizes |= {"twigs": 4 * room, "certain": room}
         held[device.alias] = PairQueues(device, **sizes)
     held[device.alias].make_room({"hits": room, "undecided": room})
     return held[device.alias]
@@ -156,7 +162,7 @@ class ContactPlan:
             self._best_view = self._best_host.numpy()
         self._search = search
         self._tasks = list(self._stages(search, queues))
-        row_count = self.pose_count * self.a.faces.shape[0]
+        row_count = self.pose_count << self.layout.bits_a
         self._ordered = self.device.is_cuda and not self.first and row_count <= MOST_ROWS
         if self.device.is_cuda:
             self._tasks.append(("settle", Task(settle_kernel, EVERYTHING, [search], self.device)))
@@ -180,13 +186,16 @@ class ContactPlan:
         if self.device.is_cpu:
             yield "search", Task(self_test_kernel, count, [search, tree], self.device, grain=512)
             return
-        found, rest, last = queues["candidates"], queues["rest"], queues["last"]
-        args = [tree, search.bits, LONG_WALK, found, rest]
-        yield "search", Task(self_list_kernel, -(-count // WARP) * WARP, args, self.device)
-        args = [tree, search.bits, LONG_WALK, rest, found, last]
+        twigs = twigs_of(self.trees[0])
+        found, rest, last = queues["twigs"], queues["rest"], queues["last"]
+        args = [tree, twigs, LONG_WALK, found, rest]
+        yield "search", Task(self_list_kernel, twigs.shape[0], args, self.device)
+        args = [tree, twigs, LONG_WALK, rest, found, last]
         yield "search", Task(self_rest_kernel, EVERYTHING, args, self.device)
-        args = [tree, search.bits, EVERYTHING, last, found, rest]
+        args = [tree, twigs, EVERYTHING, last, found, rest]
         yield "search", Task(self_rest_kernel, EVERYTHING, args, self.device)
+        args = [tree, search.bits, found, queues["candidates"]]
+        yield "search", Task(self_open_kernel, EVERYTHING, args, self.device)
         yield "classify", self._classify(search, queues)
 
     def _pair_stages(self, search: Any, queues: PairQueues) -> Iterable[tuple[str, Task]]:

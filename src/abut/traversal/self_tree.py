@@ -1,8 +1,8 @@
 """Pairs of faces of one mesh whose boxes overlap, each once.
 
 Each leaf looks at what follows it in the tree alone: every pair is found by its first leaf, and
-no walk starts at the root (the half traversal of ArborX). On CUDA the lanes of a warp walk
-together and follow escapes: a load serves all of them, and a stack would live in slow memory. On
+no walk starts at the root (the half traversal of ArborX). On CUDA a walk follows escapes, without
+a stack, which would live in slow memory, and small subtrees (twigs) walk for all their leaves. On
 the CPU a leaf climbs to the root and descends wherever it comes up from the left, reading two
 children at a time and never branching on whether boxes overlap, which no processor can predict.
 Measured in design/traversal.md.
@@ -10,6 +10,7 @@ Measured in design/traversal.md.
 
 import warp as wp
 
+from abut.atomics import reserve
 from abut.bounds.aabb import overlap_aabb
 from abut.faces import load_face
 from abut.hierarchy.tree import (
@@ -17,12 +18,20 @@ from abut.hierarchy.tree import (
     TreeView,
     escape_of,
     face_of,
-    is_leaf,
     link_of,
     load_node,
     root_of,
 )
-from abut.lanes import any_lane, lane, lane_count, reserve_together
+from abut.hierarchy.twigs import (
+    TWIG,
+    begin_of,
+    code_of,
+    end_of,
+    first_after,
+    first_of,
+    size_of,
+    twig_code,
+)
 from abut.pairs import PairQueue, pack_pair, push_pair, queue_stop, store_pair
 from abut.search import Search, test_corners
 
@@ -32,7 +41,7 @@ STACK = wp.constant(64)  # a tree is at most 30 + 31 deep
 FOUND = wp.constant(32)  # room for leaves that are gathered before they are dealt with
 FULL = wp.constant(30)  # a step finds two at most
 LISTED = wp.constant(16)
-LAST = wp.constant(wp.int32(2147483647))
+TWIG_PAIRS = wp.constant(16)
 
 
 @wp.func
@@ -96,91 +105,63 @@ def test_found(search: Search, face: wp.int32, found: wp.array[wp.int32], count:
         test_corners(search, 0, 0, face, corners, -1 - found[i])
 
 
-@wp.struct
-class Packet:
-    """Leaves that follow one another on the curve, one a lane, which walk the tree together."""
-
-    leaf: Node
-    position: wp.int32  # on the curve, of this lane's leaf
-
-
-@wp.func
-def load_packet(tree: TreeView, first: wp.int32):
-    """The packet whose first leaf is at ``first``; lanes beyond the last leaf overlap nothing."""
-    out = Packet()
-    out.position = first + lane()
-    if out.position < tree.leaf_slots.shape[0]:
-        out.leaf = load_node(tree.nodes, tree.leaf_slots[out.position])
-    else:
-        out.position = LAST
-    return out
-
-
-@wp.func
-def meets_packet(packet: Packet, slot: wp.int32, node: Node):
-    """Whether a node overlaps this lane's leaf and may hold leaves that come after it."""
-    last = wp.where(slot % 2 == 0, slot >> 1, LAST)  # a left child ends at its parent's split
-    if is_leaf(node):
-        last = (slot + 1) >> 1
-    return packet.position < last and overlap_boxes(packet.leaf, node) == 1
-
-
 @wp.func
 def list_found(
-    face: wp.int32,
+    own: wp.int32,
     found: wp.array[wp.int32],
     count: wp.int32,
-    bits: wp.vec2i,
     queue: PairQueue,
 ):
-    """Put the pairs of a face and those found into a queue, all lanes together."""
-    place = reserve_together(queue.count, count)
+    """Put the pairs of a twig and those found into a queue."""
+    place = reserve(queue.count, count)
     for i in range(count):
-        key = pack_pair(0, wp.min(face, found[i]), wp.max(face, found[i]), bits)
+        key = (wp.int64(own) << wp.int64(32)) | wp.int64(found[i])
         store_pair(queue, place + wp.int64(i), key)
 
 
 @wp.func
 def list_walk(
     tree: TreeView,
-    packet: Packet,
+    own: wp.int32,
+    box: Node,
     start: wp.int32,
     stop: wp.int32,
     most: wp.int32,
-    bits: wp.vec2i,
     queue: PairQueue,
 ):
-    """List the leaves from ``start`` to ``stop`` that overlap those of a packet, without a stack.
+    """List the twigs from ``start`` to ``stop`` that overlap a box, without a stack.
 
     Returns the slot to go on from: ``stop``, or another after ``most`` visits.
     """
-    face = face_of(packet.leaf)
     found = wp.zeros(shape=(LISTED,), dtype=wp.int32)
     count = wp.int32(0)
     visits = wp.int32(0)
     slot = wp.int32(start)
+    first = begin_of(tree, slot)
     while slot != stop and visits < most:
         node = load_node(tree.nodes, slot)
-        hit = meets_packet(packet, slot, node)
-        link = link_of(node)
-        slot = wp.where(any_lane(hit) and link >= 0, 2 * link, escape_of(node))
+        hit = overlap_boxes(box, node)
+        size = end_of(tree, node) - first
+        opened = hit == 1 and size > TWIG
+        slot = wp.where(opened, 2 * link_of(node), escape_of(node))
         visits += 1
-        if link < 0:
-            if hit:
-                found[count] = -1 - link
-                count += 1
-            if any_lane(count == LISTED):
-                list_found(face, found, count, bits, queue)
+        if hit == 1 and size <= TWIG:
+            found[count] = twig_code(first, size)
+            count += 1
+            if count == LISTED:
+                list_found(own, found, count, queue)
                 count = 0
-    list_found(face, found, count, bits, queue)
+        if not opened:
+            first = first_after(slot)
+    list_found(own, found, count, queue)  # threads of a warp together
     return slot
 
 
 @wp.func
 def leave_rest(
     tree: TreeView,
-    packet: Packet,
-    first: wp.int32,
+    twig: wp.int32,
+    box: Node,
     start: wp.int32,
     stop: wp.int32,
     queue: PairQueue,
@@ -189,8 +170,8 @@ def leave_rest(
     slot = wp.int32(start)
     while slot != stop:
         node = load_node(tree.nodes, slot)
-        if any_lane(meets_packet(packet, slot, node)) and lane() == 0:
-            push_pair(queue, (wp.int64(first) << wp.int64(32)) | wp.int64(slot))
+        if overlap_boxes(box, node) == 1:
+            push_pair(queue, (wp.int64(twig) << wp.int64(32)) | wp.int64(slot))
         slot = escape_of(node)
 
 
@@ -199,20 +180,20 @@ def self_list_kernel(
     # in
     span: wp.vec3i,
     tree: TreeView,
-    bits: wp.vec2i,
+    twigs: wp.array[wp.int32],
     most: wp.int32,
     # out
-    candidates_out: PairQueue,
+    twigs_out: PairQueue,
     rest_out: PairQueue,
 ):
-    """List the pairs of overlapping leaves; what is left after ``most`` visits goes to a queue."""
-    lanes = lane_count()
-    for i in range((span[0] + wp.tid()) / lanes, span[1] / lanes, span[2] / lanes):
-        first = i * lanes
-        packet = load_packet(tree, first)
-        start = escape_of(load_node(tree.nodes, tree.leaf_slots[first]))
-        slot = list_walk(tree, packet, start, -1, most, bits, candidates_out)
-        leave_rest(tree, packet, first, slot, -1, rest_out)
+    """List the pairs of overlapping twigs; what is left after ``most`` visits goes to a queue."""
+    for twig in range(span[0] + wp.tid(), span[1], span[2]):
+        slot = twigs[twig]
+        box = load_node(tree.nodes, slot)
+        own = code_of(tree, slot, box)
+        push_pair(twigs_out, (wp.int64(own) << wp.int64(32)) | wp.int64(own))
+        slot = list_walk(tree, own, box, escape_of(box), -1, most, twigs_out)
+        leave_rest(tree, twig, box, slot, -1, rest_out)
 
 
 @wp.kernel
@@ -220,22 +201,53 @@ def self_rest_kernel(
     # in
     span: wp.vec3i,
     tree: TreeView,
-    bits: wp.vec2i,
+    twigs: wp.array[wp.int32],
     most: wp.int32,
     rest: PairQueue,
     # out
-    candidates_out: PairQueue,
+    twigs_out: PairQueue,
     rest_out: PairQueue,
 ):
     """List the pairs of the subtrees that longer walks left."""
-    lanes = lane_count()
-    for i in range((span[0] + wp.tid()) / lanes, queue_stop(rest, span[1]), span[2] / lanes):
-        first = wp.int32(rest.keys[i] >> wp.int64(32))
+    for i in range(span[0] + wp.tid(), queue_stop(rest, span[1]), span[2]):
+        twig = wp.int32(rest.keys[i] >> wp.int64(32))
         start = wp.int32(rest.keys[i] & wp.int64(0x7FFFFFFF))
-        packet = load_packet(tree, first)
+        box = load_node(tree.nodes, twigs[twig])
+        own = code_of(tree, twigs[twig], box)
         stop = escape_of(load_node(tree.nodes, start))
-        slot = list_walk(tree, packet, start, stop, most, bits, candidates_out)
-        leave_rest(tree, packet, first, slot, stop, rest_out)
+        slot = list_walk(tree, own, box, start, stop, most, twigs_out)
+        leave_rest(tree, twig, box, slot, stop, rest_out)
+
+
+@wp.kernel
+def self_open_kernel(
+    # in
+    span: wp.vec3i,
+    tree: TreeView,
+    bits: wp.vec2i,
+    pairs: PairQueue,
+    # out
+    candidates_out: PairQueue,
+):
+    """List the pairs of overlapping leaves of pairs of twigs."""
+    found = wp.zeros(shape=(TWIG_PAIRS,), dtype=wp.int64)
+    for i in range(span[0] + wp.tid(), queue_stop(pairs, span[1]), span[2]):
+        own = wp.int32(pairs.keys[i] >> wp.int64(32))
+        other = wp.int32(pairs.keys[i] & wp.int64(0x7FFFFFFF))
+        count = wp.int32(0)
+        for k in range(TWIG):
+            if k < size_of(own):
+                a = load_node(tree.nodes, tree.leaf_slots[first_of(own) + k])
+                start = wp.where(own == other, k + 1, 0)
+                for j in range(start, size_of(other)):
+                    b = load_node(tree.nodes, tree.leaf_slots[first_of(other) + j])
+                    if overlap_boxes(a, b) == 1:
+                        low = wp.min(face_of(a), face_of(b))
+                        found[count] = pack_pair(0, low, wp.max(face_of(a), face_of(b)), bits)
+                        count += 1
+        place = reserve(candidates_out.count, count)
+        for k in range(count):
+            store_pair(candidates_out, place + wp.int64(k), found[k])
 
 
 @wp.kernel

@@ -1,0 +1,76 @@
+"""What the listing of twigs finds, on every device: the pairs of leaves whose boxes overlap."""
+
+import numpy as np
+import pytest
+import warp as wp
+
+import abut
+from abut import cases
+from abut.hierarchy.lbvh import build
+from abut.hierarchy.ploc import build_ploc
+from abut.hierarchy.twigs import TWIG, twigs_of
+from abut.pairs import PairQueues
+from abut.runtime import EVERYTHING, launch
+from abut.traversal.self_tree import self_list_kernel, self_open_kernel, self_rest_kernel
+from trees import leaf_boxes, links_of
+
+BITS = wp.vec2i(20, 20)
+ROOM = 1 << 17
+SHAPES = {
+    "ball": cases.icosphere(1280),
+    "knot": cases.single("thick_knot", 3000),
+    "needles": cases.needles(60),
+    "one face": cases.Shape(np.eye(3), np.array([[0, 1, 2]])),
+    "five faces": cases.Shape(np.eye(3), np.tile([[0, 1, 2]], (5, 1))),
+    "equal faces": cases.Shape(np.eye(3), np.tile([[0, 1, 2]], (300, 1))),
+}
+
+
+@pytest.fixture(params=SHAPES)
+def mesh(request, device):
+    return abut.Mesh(*SHAPES[request.param], device)
+
+
+@pytest.fixture(params=[build, build_ploc])
+def tree(request, mesh):
+    return request.param(mesh.points, mesh.faces, mesh.bounds)
+
+
+def overlapping(tree):
+    boxes = leaf_boxes(tree)
+    low, high = boxes[:, 0], boxes[:, 1]
+    both = (low[:, None] <= high[None]).all(axis=2) & (low[None] <= high[:, None]).all(axis=2)
+    return np.argwhere(np.triu(both, 1))
+
+
+def listed(tree, most):
+    """Pairs of faces, when a thread gives up after ``most`` visits and others go on."""
+    device = tree.nodes.device
+    queues = PairQueues(device, twigs=ROOM, rest=ROOM, last=ROOM, candidates=ROOM)
+    view, twigs, found = tree.view(), twigs_of(tree), queues["twigs"]
+    first, second = queues["rest"], queues["last"]
+    launch(self_list_kernel, twigs.shape[0], [view, twigs, most, found, first], device)
+    launch(self_rest_kernel, EVERYTHING, [view, twigs, most, first, found, second], device)
+    launch(self_rest_kernel, EVERYTHING, [view, twigs, EVERYTHING, second, found, first], device)
+    launch(self_open_kernel, EVERYTHING, [view, BITS, found, queues["candidates"]], device)
+    count = queues.read()["candidates"]
+    keys = np.sort(queues["candidates"].keys.numpy()[:count])
+    return np.stack([keys >> 20, keys & ((1 << 20) - 1)], axis=1)
+
+
+@pytest.mark.parametrize("most", [EVERYTHING, 7, 1])
+def test_every_pair_of_overlapping_leaves_once(most, tree):
+    np.testing.assert_array_equal(listed(tree, most), overlapping(tree))
+
+
+def test_twigs_cover_the_leaves(tree):
+    links, slots = links_of(tree), twigs_of(tree).numpy()
+    sizes = []
+    for slot in slots:
+        stack, size = [slot], 0
+        while stack:
+            link = links[stack.pop()]
+            size += link < 0
+            stack += [] if link < 0 else [2 * link, 2 * link + 1]
+        sizes.append(size)
+    assert max(sizes) <= TWIG and sum(sizes) == tree.face_count
