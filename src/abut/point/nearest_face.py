@@ -1,0 +1,189 @@
+"""The face nearest to a point: best first down the tree, with a short stack.
+
+Lanes of a CUDA warp that search from neighbouring points do so together: they open a node when
+one of them needs it, and read it once. Whether they do changes nothing but time.
+"""
+
+import warp as wp
+
+from abut.bounds.probe import Probe, gap_squared, limit, probe_moved, probe_still
+from abut.faces import Faces, load_face, pose_of
+from abut.geometry.closest_point_tri import closest_point_tri
+from abut.hierarchy.tree import TreeView, link_of, load_node, reach_of, root_of
+
+wp.set_module_options({"enable_backward": False, "fuse_fp": False})
+
+STACK = wp.constant(64)  # a tree is at most 30 + 31 deep
+NO_FACE = wp.constant(2147483647)  # any face wins against it
+
+
+@wp.struct
+class Nearest:
+    """The best face so far. Of equally near faces the lowest counts."""
+
+    squared: wp.float64
+    face: wp.int32
+
+
+@wp.func_native("""
+#if defined(__CUDA_ARCH__)
+    return together ? __any_sync(__activemask(), mine) != 0 : mine;
+#else
+    return mine;
+#endif
+""")
+def any_lane(mine: wp.bool, together: wp.bool) -> wp.bool:
+    """Whether it holds for one of the lanes that arrive together; on the CPU there is one."""
+    ...
+
+
+@wp.func_native("""
+#if defined(__CUDA_ARCH__)
+    const unsigned lanes = __activemask();
+    return together ? 2 * __popc(__ballot_sync(lanes, mine)) >= __popc(lanes) : mine;
+#else
+    return mine;
+#endif
+""")
+def most_lanes(mine: wp.bool, together: wp.bool) -> wp.bool:
+    """Whether it holds for half of the lanes that arrive together; on the CPU there is one."""
+    ...
+
+
+@wp.func
+def make_probe_at(p: wp.vec3d, side: Faces, pose: wp.int32, tree: TreeView):
+    """A probe at p for a posed mesh."""
+    reach = reach_of(load_node(tree.nodes, root_of(tree)))
+    probe = Probe()
+    if side.pose_count > 0:
+        probe = probe_moved(p, pose_of(side, pose), tree.origin, reach)
+    else:
+        probe = probe_still(p, tree.origin, reach)
+    return probe
+
+
+@wp.func
+def nearer_face(best: Nearest, p: wp.vec3d, side: Faces, face: wp.int32, pose: wp.int32):
+    """The better of the best so far and a face."""
+    squared = closest_point_tri(p, load_face(side, face, pose)).squared
+    out = Nearest()
+    out.squared = best.squared
+    out.face = best.face
+    if squared < best.squared or (squared == best.squared and face < best.face):
+        out.squared = squared
+        out.face = face
+    return out
+
+
+@wp.func
+def nearest_face(
+    probe: Probe,
+    side: Faces,
+    pose: wp.int32,
+    tree: TreeView,
+    start: Nearest,
+    together: wp.bool,
+    links: wp.array[wp.int32],
+    gaps: wp.array[wp.float32],
+):
+    """The nearest face, if one is as near as ``start``, which may be any face's or a bound's.
+
+    ``links`` and ``gaps`` are room for STACK entries.
+
+    Guarantee:
+        Of all faces, the one with the least (squared distance, index) as ``closest_point_tri``
+        gives it.
+    """
+    best = Nearest()
+    best.squared = start.squared
+    best.face = start.face
+    most = limit(probe, best.squared)
+    link = link_of(load_node(tree.nodes, root_of(tree)))
+    depth = wp.int32(0)
+    searching = wp.bool(True)
+    while searching:
+        found = wp.bool(False)
+        if link < 0:
+            best = nearer_face(best, probe.point, side, -1 - link, pose)
+            most = limit(probe, best.squared)
+        else:
+            left = load_node(tree.nodes, 2 * link)
+            right = load_node(tree.nodes, 2 * link + 1)
+            gap_left = gap_squared(probe.lower, probe.upper, left.low, left.high)
+            gap_right = gap_squared(probe.lower, probe.upper, right.low, right.high)
+            left_first = most_lanes(gap_left <= gap_right, together)
+            near = wp.where(left_first, gap_left, gap_right)
+            far = wp.where(left_first, gap_right, gap_left)
+            if any_lane(far <= most, together):
+                links[depth] = wp.where(left_first, link_of(right), link_of(left))
+                gaps[depth] = far
+                depth += 1
+            found = any_lane(near <= most, together)
+            link = wp.where(left_first, link_of(left), link_of(right))
+        while not found and depth > 0:
+            depth -= 1
+            link = links[depth]
+            found = any_lane(gaps[depth] <= most, together)
+        searching = found
+    return best
+
+
+@wp.kernel
+def nearest_face_kernel(
+    # in
+    span: wp.vec3i,
+    points: wp.array[wp.vec3d],
+    order: wp.array[wp.int32],
+    side: Faces,
+    tree: TreeView,
+    bound: wp.float64,
+    together: wp.bool,
+    # out
+    face_out: wp.array2d[wp.int32],
+):
+    """The nearest face of every (pose, point), NO_FACE where none is within the bound, squared.
+
+    Points are taken in ``order``, if there is one. On the CPU the answer for the last point is
+    where the search for the next one starts.
+    """
+    links = wp.zeros(shape=(STACK,), dtype=wp.int32)
+    gaps = wp.zeros(shape=(STACK,), dtype=wp.float32)
+    count = points.shape[0]
+    last = wp.int32(NO_FACE)
+    for work in range(span[0] + wp.tid(), span[1], span[2]):
+        pose = work / count
+        i = work - pose * count
+        if order.shape[0] > 0:
+            i = order[i]
+        probe = make_probe_at(points[i], side, pose, tree)
+        start = Nearest()
+        start.squared = bound
+        start.face = NO_FACE
+        if last != NO_FACE:
+            start = nearer_face(start, probe.point, side, last, pose)
+        best = nearest_face(probe, side, pose, tree, start, together, links, gaps)
+        last = best.face
+        face_out[pose, i] = best.face
+
+
+@wp.kernel
+def nearest_of_all_kernel(
+    # in
+    span: wp.vec3i,
+    points: wp.array[wp.vec3d],
+    side: Faces,
+    bound: wp.float64,
+    # out
+    face_out: wp.array2d[wp.int32],
+):
+    """The same by looking at every face."""
+    count = points.shape[0]
+    for work in range(span[0] + wp.tid(), span[1], span[2]):
+        pose = work / count
+        i = work - pose * count
+        best = Nearest()
+        best.squared = bound
+        best.face = NO_FACE
+        for face in range(side.faces.shape[0]):
+            best = nearer_face(best, points[i], side, face, pose)
+        face_out[pose, i] = best.face
