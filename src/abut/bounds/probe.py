@@ -76,7 +76,7 @@ def probe_moved(p: wp.vec3d, pose: wp.mat44d, origin: wp.vec3d, reach: wp.float6
 @wp.func
 def limit(probe: Probe, squared: wp.float64):
     """Largest gap, squared, of a box that may hold a face at most this far, squared."""
-    return wp.float32(squared * probe.stretch + probe.slack)
+    return squared * probe.stretch + probe.slack
 
 
 @wp.func_native("""

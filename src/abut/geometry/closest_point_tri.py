@@ -61,6 +61,21 @@ def foot_on_outline(
 
 
 @wp.func
+def is_beyond(p: wp.vec3d, t: wp.mat33d, squared: wp.float64):
+    """Is all of a triangle beyond a plane that is this far from p, squared?
+
+    The plane faces the middle of the triangle, which makes it a tight test from afar. Roundings
+    are not accounted for: allow for some of the coordinates' in ``squared``.
+    """
+    a = t[0] - p
+    b = t[1] - p
+    c = t[2] - p
+    way = a + b + c
+    least = wp.min(wp.dot(a, way), wp.min(wp.dot(b, way), wp.dot(c, way)))
+    return least > ZERO and least * least > squared * wp.dot(way, way)
+
+
+@wp.func
 def closest_point_tri(p: wp.vec3d, t: wp.mat33d):
     """The foot of p on the triangle with the corners t, one a row.
 

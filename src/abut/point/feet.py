@@ -22,7 +22,7 @@ def feet_kernel(
     point_out: wp.array2d[wp.vec3d],
     weights_out: wp.array2d[wp.vec3d],
 ):
-    """Distance, point and barycentric coordinates on each point's face; inf and -1 out of bounds."""
+    """Distance, point and weights on each point's face; inf, NaN and -1 beyond the bound."""
     count = points.shape[0]
     for work in range(span[0] + wp.tid(), span[1], span[2]):
         pose = work / count

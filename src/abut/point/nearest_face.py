@@ -8,7 +8,7 @@ import warp as wp
 
 from abut.bounds.probe import Probe, gap_squared, limit, probe_moved, probe_still
 from abut.faces import Faces, load_face, pose_of
-from abut.geometry.closest_point_tri import closest_point_tri
+from abut.geometry.closest_point_tri import closest_point_tri, is_beyond
 from abut.hierarchy.tree import TreeView, link_of, load_node, reach_of, root_of
 
 wp.set_module_options({"enable_backward": False, "fuse_fp": False})
@@ -63,9 +63,8 @@ def make_probe_at(p: wp.vec3d, side: Faces, pose: wp.int32, tree: TreeView):
 
 
 @wp.func
-def nearer_face(best: Nearest, p: wp.vec3d, side: Faces, face: wp.int32, pose: wp.int32):
-    """The better of the best so far and a face."""
-    squared = closest_point_tri(p, load_face(side, face, pose)).squared
+def nearer(best: Nearest, squared: wp.float64, face: wp.int32):
+    """The better of the best so far and a face at some distance, squared."""
     out = Nearest()
     out.squared = best.squared
     out.face = best.face
@@ -97,15 +96,19 @@ def nearest_face(
     best = Nearest()
     best.squared = start.squared
     best.face = start.face
-    most = limit(probe, best.squared)
+    within = limit(probe, best.squared)
+    most = wp.float32(within)
     link = link_of(load_node(tree.nodes, root_of(tree)))
     depth = wp.int32(0)
     searching = wp.bool(True)
     while searching:
         found = wp.bool(False)
         if link < 0:
-            best = nearer_face(best, probe.point, side, -1 - link, pose)
-            most = limit(probe, best.squared)
+            corners = load_face(side, -1 - link, pose)
+            if not is_beyond(probe.point, corners, within):
+                best = nearer(best, closest_point_tri(probe.point, corners).squared, -1 - link)
+                within = limit(probe, best.squared)
+                most = wp.float32(within)
         else:
             left = load_node(tree.nodes, 2 * link)
             right = load_node(tree.nodes, 2 * link + 1)
@@ -114,10 +117,9 @@ def nearest_face(
             left_first = most_lanes(gap_left <= gap_right, together)
             near = wp.where(left_first, gap_left, gap_right)
             far = wp.where(left_first, gap_right, gap_left)
-            if any_lane(far <= most, together):
-                links[depth] = wp.where(left_first, link_of(right), link_of(left))
-                gaps[depth] = far
-                depth += 1
+            links[depth] = wp.where(left_first, link_of(right), link_of(left))
+            gaps[depth] = far
+            depth += wp.int32(any_lane(far <= most, together))  # no branch to guess
             found = any_lane(near <= most, together)
             link = wp.where(left_first, link_of(left), link_of(right))
         while not found and depth > 0:
@@ -160,7 +162,9 @@ def nearest_face_kernel(
         start.squared = bound
         start.face = NO_FACE
         if last != NO_FACE:
-            start = nearer_face(start, probe.point, side, last, pose)
+            start = nearer(
+                start, closest_point_tri(probe.point, load_face(side, last, pose)).squared, last
+            )
         best = nearest_face(probe, side, pose, tree, start, together, links, gaps)
         last = best.face
         face_out[pose, i] = best.face
@@ -185,5 +189,6 @@ def nearest_of_all_kernel(
         best.squared = bound
         best.face = NO_FACE
         for face in range(side.faces.shape[0]):
-            best = nearer_face(best, points[i], side, face, pose)
+            squared = closest_point_tri(points[i], load_face(side, face, pose)).squared
+            best = nearer(best, squared, face)
         face_out[pose, i] = best.face

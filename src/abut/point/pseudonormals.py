@@ -125,7 +125,7 @@ def _pseudonormals(topology: Topology, faces: np.ndarray, side: Faces) -> Pseudo
 
 
 def _summed(side: Faces, keys: np.ndarray, by_angle: bool) -> tuple[wp.array, wp.array]:
-    """Normals summed over faces whose corners have equal keys (m, 3), and which corner has which."""
+    """Normals summed over corners with equal keys (m, 3), and which corner has which."""
     device = side.points.device
     unique, which = np.unique(keys.reshape(-1), return_inverse=True)
     order = np.argsort(which, kind="stable").astype(np.int32)

@@ -55,30 +55,6 @@ def normals_kernel(
 
 
 @wp.kernel
-def undecided_kernel(
-    # in
-    span: wp.vec3i,
-    points: wp.array[wp.vec3d],
-    side: Faces,
-    mesh: Surface,
-    closure: Surface,
-    flipped: wp.bool,
-    undecided: PairQueue,
-    # out
-    distance_out: wp.array2d[wp.float64],
-):
-    """The same for those in the queue, by winding numbers; ``flipped``: normals point inwards."""
-    count = points.shape[0]
-    for k in range(span[0] + wp.tid(), queue_stop(undecided, span[1]), span[2]):
-        work = wp.int32(undecided.keys[k])
-        pose = work / count
-        i = work - pose * count
-        p = seen_from_mesh(points[i], side, pose)
-        if is_inside(p, mesh, closure) != flipped:
-            distance_out[pose, i] = -distance_out[pose, i]
-
-
-@wp.kernel
 def winding_kernel(
     # in
     span: wp.vec3i,
@@ -87,17 +63,29 @@ def winding_kernel(
     side: Faces,
     mesh: Surface,
     closure: Surface,
+    flipped: wp.bool,
+    only: PairQueue,
     # out
     distance_out: wp.array2d[wp.float64],
 ):
-    """Negative inside as winding numbers tell."""
+    """Negative inside (``flipped``: outside) as winding numbers tell; for all, or those in a queue.
+
+    All are taken in ``order``, if there is one.
+    """
     count = points.shape[0]
-    for work in range(span[0] + wp.tid(), span[1], span[2]):
+    queued = only.keys.shape[0] > 0
+    stop = span[1]
+    if queued:
+        stop = queue_stop(only, span[1])
+    for k in range(span[0] + wp.tid(), stop, span[2]):
+        work = wp.int32(k)
+        if queued:
+            work = wp.int32(only.keys[k])
         pose = work / count
         i = work - pose * count
-        if order.shape[0] > 0:
+        if not queued and order.shape[0] > 0:
             i = order[i]
         distance = distance_out[pose, i]
         if distance > wp.float64(0.0) and distance < wp.float64(wp.inf):
-            if is_inside(seen_from_mesh(points[i], side, pose), mesh, closure):
+            if is_inside(seen_from_mesh(points[i], side, pose), mesh, closure) != flipped:
                 distance_out[pose, i] = -distance

@@ -11,11 +11,11 @@ from abut.hierarchy.morton import point_order
 from abut.hierarchy.owner import hierarchy_of
 from abut.mesh import Mesh, require_meshes
 from abut.options import Method, Sign, chosen
-from abut.pairs import PairQueues
+from abut.pairs import PairQueue, PairQueues
 from abut.point.feet import feet_kernel
 from abut.point.nearest_face import nearest_face_kernel, nearest_of_all_kernel
 from abut.point.pseudonormals import pseudonormals_of
-from abut.point.signs import normals_kernel, undecided_kernel, winding_kernel
+from abut.point.signs import normals_kernel, winding_kernel
 from abut.point.surface import surfaces_of
 from abut.poses import batch_size, checked_poses
 from abut.query.points import checked_points, in_unit, unit_of
@@ -68,13 +68,13 @@ def closest_point(
     batch = batch_size(pose, None)
     poses = checked_poses(pose, "pose")
     queries, bounds = checked_points(points, mesh.device)
-    sign = chosen_sign(mesh, signed)
     unit = unit_of(mesh, bounds)
     if unit != 1.0:
         mesh = in_unit(mesh, unit)
         queries = wp.array(queries.numpy() / unit, dtype=wp.vec3d, device=mesh.device)
         bounds, upper_bound = bounds / unit, upper_bound / unit
         poses = poses if poses is None else poses / [[1, 1, 1, unit]]
+    sign = chosen_sign(mesh, signed)
     rows = Rows(1 if poses is None else len(poses), queries.shape[0], mesh.device)
     if rows.face.size:
         order = empty_order(mesh.device)
@@ -142,7 +142,7 @@ class Rows:
                 for a in (distance, point)
             )
         arrays = distance, point, self.face, self.weights.view(wp.float64)
-        return ClosestPoints(*(a[0] if single else a for a in arrays), sign)
+        return ClosestPoints(*(a.reshape(a.shape[1:]) if single else a for a in arrays), sign)
 
 
 def empty_order(device: wp.Device) -> wp.array:
@@ -192,7 +192,7 @@ def set_signs(
     surfaces = surfaces_of(mesh)
     if sign is Sign.WINDING:
         with stage("sign", device):
-            args = [points, order, side, *surfaces, rows.distance]
+            args = [points, order, side, *surfaces, False, PairQueue(), rows.distance]
             launch(winding_kernel, count, args, device, grain=256)
         return
     normals = pseudonormals_of(mesh, surfaces[0].faces)
@@ -200,8 +200,7 @@ def set_signs(
         undecided = PairQueues(device, points=count)["points"]
         args = [points, side, surfaces[0].faces, normals, rows.face, rows.weights]
         launch(normals_kernel, count, [*args, rows.distance, undecided], device)
-        args = [points, side, *surfaces, signed_volume(mesh) < 0, undecided, rows.distance]
-        if device.is_cuda:
-            launch(undecided_kernel, EVERYTHING, args, device)
-        else:
-            launch(undecided_kernel, int(undecided.count.numpy()[0]), args, device, grain=64)
+        left = EVERYTHING if device.is_cuda else int(undecided.count.numpy()[0])
+        flipped = signed_volume(mesh) < 0
+        args = [points, order, side, *surfaces, flipped, undecided, rows.distance]
+        launch(winding_kernel, left, args, device, grain=64)
