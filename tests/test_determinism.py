@@ -155,6 +155,10 @@ def test_cpu_and_cuda_give_the_same_rows(name, device):
         want, got = (abut.collide(*pair, **options).numpy() for pair in (here, there))
         for key in want:
             np.testing.assert_array_equal(got[key], want[key])
+    points = np.random.default_rng(0).uniform(-1.5, 1.5, size=(2000, 3))
     for mine, theirs in zip(here, there, strict=True):
+        want, got = (abut.closest_point(m, points, signed=True).numpy() for m in (mine, theirs))
+        for key in want:
+            np.testing.assert_array_equal(got[key], want[key])
         nodes = hierarchy_of(theirs).nodes.numpy()
         assert digest(hierarchy_of(mine).nodes.numpy()) == digest(nodes)
