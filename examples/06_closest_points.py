@@ -27,9 +27,8 @@ print("closest to the deepest point:", weights @ knot.vertices[knot.faces[face]]
 # Only what is near matters: a margin of safety along a path.
 path = np.linspace([-2.0, 0.0, 0.3], [2.0, 0.0, 0.3], 1000)
 margin = abut.closest_point(mesh, path, signed=True, upper_bound=0.2).distance.numpy()
-print(
-    f"{(margin < 0.2).mean():.0%} of the path is nearer than 0.2; {(margin < 0).sum()} points inside"
-)
+print(f"{(margin < 0.2).mean():.0%} of the path is nearer than 0.2", end=", ")
+print(f"{(margin < 0).mean():.0%} inside")
 
 # The mesh may move: ten poses at once.
 poses = np.tile(np.eye(4), (10, 1, 1))

@@ -13,6 +13,7 @@ from abut.bounds.relative import largest, turn_of
 RELATIVE_SLACK = wp.constant(wp.float64(2.0**-19))  # float32: eight roundings and a good margin
 FACE_SLACK = wp.constant(wp.float64(2.0**-34))  # of the coordinates; squared it is 2**-68
 WORLD_ERROR = wp.constant(wp.float64(2.0**-47))  # 32 float64 roundings
+LARGEST = wp.constant(wp.float64(3e38))  # less than the gap of a box that is not there
 SMALLEST = wp.constant(wp.float64(1e-36))  # squares below are subnormal in float32
 
 
@@ -76,30 +77,48 @@ def probe_moved(p: wp.vec3d, pose: wp.mat44d, origin: wp.vec3d, reach: wp.float6
 @wp.func
 def limit(probe: Probe, squared: wp.float64):
     """Largest gap, squared, of a box that may hold a face at most this far, squared."""
-    return squared * probe.stretch + probe.slack
+    return wp.min(squared * probe.stretch + probe.slack, LARGEST)
 
 
 @wp.func_native("""
 #if defined(__CUDA_ARCH__)
-    float sum = 0.0f;
-    for (int i = 0; i < 3; ++i) {
-        const float gap = fmaxf(fmaxf(low.c[i] - upper.c[i], lower.c[i] - high.c[i]), 0.0f);
-        sum += gap * gap;
+    wp::vec_t<4, wp::float32> out;
+    float4 rows_of[6];
+    #pragma unroll
+    for (int i = 0; i < 6; ++i)
+        rows_of[i] = __ldg((const float4*)rows.data + first + i);
+    #pragma unroll
+    for (int k = 0; k < 4; ++k) {
+        float sum = 0.0f;
+        #pragma unroll
+        for (int i = 0; i < 3; ++i) {
+            const float low = (&rows_of[i].x)[k], high = (&rows_of[3 + i].x)[k];
+            const float gap = fmaxf(fmaxf(low - upper.c[i], lower.c[i] - high), 0.0f);
+            sum += gap * gap;
+        }
+        out.c[k] = sum;
     }
-    return sum;
+    return out;
 #else
     typedef float v4 __attribute__((vector_size(16)));
-    v4 l, u, a, b;
-    __builtin_memcpy(&l, &lower, 16);
-    __builtin_memcpy(&u, &upper, 16);
-    __builtin_memcpy(&a, &low, 16);
-    __builtin_memcpy(&b, &high, 16);
-    const v4 before = a - u, behind = l - b, none = {0.0f, 0.0f, 0.0f, 0.0f};
-    v4 gap = before > behind ? before : behind;
-    gap = gap > none ? gap : none;
-    return gap[0] * gap[0] + gap[1] * gap[1] + gap[2] * gap[2];
+    const v4 none = {0.0f, 0.0f, 0.0f, 0.0f};
+    v4 sum = none;
+    for (int i = 0; i < 3; ++i) {
+        v4 low, high;
+        __builtin_memcpy(&low, &rows.data[first + i], 16);
+        __builtin_memcpy(&high, &rows.data[first + 3 + i], 16);
+        const v4 before = low - upper.c[i], behind = lower.c[i] - high;
+        v4 gap = before > behind ? before : behind;
+        gap = gap > none ? gap : none;
+        sum += gap * gap;
+    }
+    wp::vec_t<4, wp::float32> out;
+    __builtin_memcpy(&out, &sum, 16);
+    return out;
 #endif
 """)
-def gap_squared(lower: wp.vec4f, upper: wp.vec4f, low: wp.vec4f, high: wp.vec4f) -> wp.float32:
-    """Squared distance of the boxes lower-upper and low-high; fourth components are ignored."""
+def gaps_squared(
+    lower: wp.vec4f, upper: wp.vec4f, rows: wp.array[wp.vec4f], first: wp.int32
+) -> wp.vec4f:
+    """Squared distances of the box lower-upper and the four boxes of a wide node."""
     ...

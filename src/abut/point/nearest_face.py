@@ -6,14 +6,16 @@ one of them needs it, and read it once. Whether they do changes nothing but time
 
 import warp as wp
 
-from abut.bounds.probe import Probe, gap_squared, limit, probe_moved, probe_still
+from abut.atomics import load_wide
+from abut.bounds.probe import Probe, gaps_squared, limit, probe_moved, probe_still
 from abut.faces import Faces, load_face, pose_of
 from abut.geometry.closest_point_tri import closest_point_tri, is_beyond
 from abut.hierarchy.tree import TreeView, link_of, load_node, reach_of, root_of
+from abut.hierarchy.wide import WIDE_ROWS
 
 wp.set_module_options({"enable_backward": False, "fuse_fp": False})
 
-STACK = wp.constant(64)  # a tree is at most 30 + 31 deep
+STACK = wp.constant(96)  # a tree is at most 30 + 31 deep, half of that in wide nodes
 NO_FACE = wp.constant(2147483647)  # any face wins against it
 
 
@@ -38,15 +40,42 @@ def any_lane(mine: wp.bool, together: wp.bool) -> wp.bool:
 
 
 @wp.func_native("""
+    int k[4];
+    #pragma unroll
+    for (int i = 0; i < 4; ++i) {
+        int bits;
+        memcpy(&bits, &gaps.c[i], 4);
+        k[i] = (bits & ~3) | i;  // no gap is negative, so that bits compare as numbers do
+    }
 #if defined(__CUDA_ARCH__)
-    const unsigned lanes = __activemask();
-    return together ? 2 * __popc(__ballot_sync(lanes, mine)) >= __popc(lanes) : mine;
-#else
-    return mine;
+    if (together) {
+        const unsigned lanes = __activemask();
+        #pragma unroll
+        for (int i = 0; i < 4; ++i)
+            k[i] = __reduce_min_sync(lanes, k[i]);
+    }
 #endif
+    const int pairs[5][2] = {{0, 1}, {2, 3}, {0, 2}, {1, 3}, {1, 2}};  // a sorting network
+    #pragma unroll
+    for (int n = 0; n < 5; ++n) {
+        const int i = pairs[n][0], j = pairs[n][1], a = k[i], b = k[j];
+        k[i] = a < b ? a : b;
+        k[j] = a < b ? b : a;
+    }
+    return (k[0] & 3) | (k[1] & 3) << 2 | (k[2] & 3) << 4 | (k[3] & 3) << 6;
 """)
-def most_lanes(mine: wp.bool, together: wp.bool) -> wp.bool:
-    """Whether it holds for half of the lanes that arrive together; on the CPU there is one."""
+def nearest_first(gaps: wp.vec4f, together: wp.bool) -> wp.int32:
+    """The places of four gaps in ascending order, two bits each; of all lanes' least gaps."""
+    ...
+
+
+@wp.func_native("""
+    const float low = which & 1 ? values.c[1] : values.c[0];
+    const float high = which & 1 ? values.c[3] : values.c[2];
+    return which & 2 ? high : low;
+""")
+def picked(values: wp.vec4f, which: wp.int32) -> wp.float32:
+    """One of four, without going through memory."""
     ...
 
 
@@ -80,6 +109,7 @@ def nearest_face(
     side: Faces,
     pose: wp.int32,
     tree: TreeView,
+    wide: wp.array[wp.vec4f],
     start: Nearest,
     together: wp.bool,
     links: wp.array[wp.int32],
@@ -110,18 +140,18 @@ def nearest_face(
                 within = limit(probe, best.squared)
                 most = wp.float32(within)
         else:
-            left = load_node(tree.nodes, 2 * link)
-            right = load_node(tree.nodes, 2 * link + 1)
-            gap_left = gap_squared(probe.lower, probe.upper, left.low, left.high)
-            gap_right = gap_squared(probe.lower, probe.upper, right.low, right.high)
-            left_first = most_lanes(gap_left <= gap_right, together)
-            near = wp.where(left_first, gap_left, gap_right)
-            far = wp.where(left_first, gap_right, gap_left)
-            links[depth] = wp.where(left_first, link_of(right), link_of(left))
-            gaps[depth] = far
-            depth += wp.int32(any_lane(far <= most, together))  # no branch to guess
-            found = any_lane(near <= most, together)
-            link = wp.where(left_first, link_of(left), link_of(right))
+            apart = gaps_squared(probe.lower, probe.upper, wide, WIDE_ROWS * link)
+            below = load_wide(wide, WIDE_ROWS * link + 6)
+            order = nearest_first(apart, together)
+            for k in range(3):  # the farthest first
+                which = (order >> (6 - 2 * k)) & 3
+                gap = picked(apart, which)
+                links[depth] = wp.cast(picked(below, which), wp.int32)
+                gaps[depth] = gap
+                depth += wp.int32(any_lane(gap <= most, together))  # no branch to guess
+            which = order & 3
+            link = wp.cast(picked(below, which), wp.int32)
+            found = any_lane(picked(apart, which) <= most, together)
         while not found and depth > 0:
             depth -= 1
             link = links[depth]
@@ -138,6 +168,7 @@ def nearest_face_kernel(
     order: wp.array[wp.int32],
     side: Faces,
     tree: TreeView,
+    wide: wp.array[wp.vec4f],
     bound: wp.float64,
     together: wp.bool,
     # out
@@ -165,7 +196,7 @@ def nearest_face_kernel(
             start = nearer(
                 start, closest_point_tri(probe.point, load_face(side, last, pose)).squared, last
             )
-        best = nearest_face(probe, side, pose, tree, start, together, links, gaps)
+        best = nearest_face(probe, side, pose, tree, wide, start, together, links, gaps)
         last = best.face
         face_out[pose, i] = best.face
 

@@ -9,6 +9,7 @@ from abut.errors import MeshError, OptionError
 from abut.faces import posed_faces
 from abut.hierarchy.morton import point_order
 from abut.hierarchy.owner import hierarchy_of
+from abut.hierarchy.wide import wide_nodes_of
 from abut.mesh import Mesh, require_meshes
 from abut.options import Method, Sign, chosen
 from abut.pairs import PairQueue, PairQueues
@@ -168,9 +169,10 @@ def find_closest(
         with stage("search", device):
             launch(nearest_of_all_kernel, count, [points, side, bound, rows.face], device, grain=1)
     else:
-        tree = hierarchy_of(mesh).view()
+        tree = hierarchy_of(mesh)
+        wide = wide_nodes_of(mesh, tree)
         with stage("search", device):
-            args = [points, order, side, tree, bound, True, rows.face]
+            args = [points, order, side, tree.view(), wide, bound, True, rows.face]
             launch(nearest_face_kernel, count, args, device, grain=256)
     with stage("feet", device):
         outputs = [rows.face, rows.distance, rows.point, rows.weights]
