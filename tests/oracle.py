@@ -156,3 +156,24 @@ def pairs_within(vertices, faces, weld=True):
         if boxes_overlap(corners[i], corners[j])
         and intersect_neighbours(corners[i], corners[j], names[i], names[j])
     ]
+
+
+def squared_distance_to_segment(p, a, b):
+    """Of fractions, exact."""
+    axis = sub(b, a)
+    t = dot(sub(p, a), axis) / dot(axis, axis) if any(axis) else Fraction(0)
+    t = min(max(t, Fraction(0)), Fraction(1))
+    off = sub(p, tuple(x + t * y for x, y in zip(a, axis, strict=True)))
+    return dot(off, off)
+
+
+def squared_distance_to_triangle(p, triangle):
+    """Squared distance of a point and a closed triangle, an exact fraction."""
+    (p,) = exact([p])
+    a, b, c = exact(triangle)
+    normal = cross(sub(b, a), sub(c, a))
+    if any(normal):
+        turns = [dot(cross(sub(v, u), sub(p, u)), normal) >= 0 for u, v in ((a, b), (b, c), (c, a))]
+        if all(turns):
+            return dot(sub(p, a), normal) ** 2 / dot(normal, normal)
+    return min(squared_distance_to_segment(p, u, v) for u, v in ((a, b), (b, c), (c, a)))

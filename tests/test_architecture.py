@@ -18,6 +18,7 @@ FLOORS = [
     {"mesh", "results", "ordering"},
     {"faces"},
     {"io", "hierarchy", "search"},
+    {"point"},
     {"traversal", "narrow", "visibility", "field", "broad"},
     {"query"},
     {"scene"},

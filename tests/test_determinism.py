@@ -9,7 +9,7 @@ import pytest
 import abut
 from abut import cases, runtime
 from abut.hierarchy.owner import hierarchy_of
-from shapes import random_poses, strips
+from shapes import random_poses, soup, strips
 
 
 @pytest.fixture
@@ -71,6 +71,15 @@ def flat_pairs(device):
     return hits_digest(abut.collide(a, b)) + hits_digest(abut.collide(a, b, first=True))
 
 
+def closest_points(signed, shape=None, count=20000):
+    def query(device):
+        mesh = abut.Mesh(*(shape or cases.gem(5000)), device)
+        points = np.random.default_rng(0).uniform(-1.2, 1.2, size=(count, 3))
+        return digest(*abut.closest_point(mesh, points, signed=signed).numpy().values())
+
+    return query
+
+
 POSES = random_poses(50, 1.5)
 QUERIES = {
     "tree": tree_of,
@@ -82,6 +91,9 @@ QUERIES = {
     "batch first": pairs_of("tori", pose_b=POSES, first=True),
     "self": self_pairs,
     "flat": flat_pairs,
+    "closest": closest_points("pseudonormal"),
+    "closest, open": closest_points(True, cases.folded_cloth(40, 30)),
+    "closest, soup": closest_points(True, soup(cases.gem(500)), 2000),
     **{f"bound {b}": pairs_of("needles", bound=b, pose_a=POSES[0]) for b in abut.Bound},
 }
 
@@ -149,6 +161,10 @@ def test_cpu_and_cuda_give_the_same_rows(name, device):
         want, got = (abut.collide(*pair, **options).numpy() for pair in (here, there))
         for key in want:
             np.testing.assert_array_equal(got[key], want[key])
+    points = np.random.default_rng(0).uniform(-1.5, 1.5, size=(2000, 3))
     for mine, theirs in zip(here, there, strict=True):
+        want, got = (abut.closest_point(m, points, signed=True).numpy() for m in (mine, theirs))
+        for key in want:
+            np.testing.assert_array_equal(got[key], want[key])
         nodes = hierarchy_of(theirs).nodes.numpy()
         assert digest(hierarchy_of(mine).nodes.numpy()) == digest(nodes)

@@ -7,19 +7,22 @@ from abut.errors import (
     FileError,
     MeshError,
     OptionError,
+    PointError,
     PoseError,
 )
 from abut.mesh import Mesh
-from abut.options import Bound, Method
+from abut.options import Bound, Method, Sign
 from abut.query import primitives
+from abut.query.closest_point import closest_point
 from abut.query.collide import collide
 from abut.query.self_collide import self_collide
-from abut.results import Contacts
+from abut.results import ClosestPoints, Contacts
 
 __all__ = [
     "AbutError",
     "Bound",
     "CapacityError",
+    "ClosestPoints",
     "Contacts",
     "DeviceError",
     "FileError",
@@ -27,7 +30,10 @@ __all__ = [
     "MeshError",
     "Method",
     "OptionError",
+    "PointError",
     "PoseError",
+    "Sign",
+    "closest_point",
     "collide",
     "primitives",
     "self_collide",

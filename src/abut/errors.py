@@ -9,6 +9,10 @@ class MeshError(AbutError, ValueError):
     """A mesh that cannot be used: bad shape, index or coordinate, or open where it must not be."""
 
 
+class PointError(AbutError, ValueError):
+    """Points that cannot be used: bad shape or coordinate."""
+
+
 class PoseError(AbutError, ValueError):
     """A pose that is not a rigid motion, or poses of different number."""
 

@@ -20,6 +20,13 @@ class Bound(StrEnum):
     OBB = "obb"
 
 
+class Sign(StrEnum):
+    """How the inside of a mesh is told from the outside."""
+
+    PSEUDONORMAL = "pseudonormal"
+    WINDING = "winding"
+
+
 Choice = TypeVar("Choice", bound=StrEnum)
 
 

@@ -77,5 +77,33 @@ class Contacts:
         return out
 
 
+@dataclass(frozen=True, eq=False)
+class ClosestPoints:
+    """The point of a mesh closest to each query point; with a batch of poses a leading axis.
+
+    Attributes:
+        distance: (n,) float64, negative inside where a sign was asked for; inf beyond the bound.
+        point: (n, 3) float64, on the mesh; NaN beyond the bound.
+        face: (n,) int32, the lowest of the nearest faces; -1 beyond the bound.
+        barycentric: (n, 3) float64, of the point in its face; exactly 0 or 1 on edges and corners.
+        sign: How the inside was told, ``"pseudonormal"`` or ``"winding"``; None without signs.
+    """
+
+    distance: wp.array
+    point: wp.array
+    face: wp.array
+    barycentric: wp.array
+    sign: str | None = None
+
+    def __len__(self) -> int:
+        """Number of rows; of poses, for a batch."""
+        return self.distance.shape[0]
+
+    def numpy(self) -> dict[str, np.ndarray]:
+        """The rows as plain NumPy arrays."""
+        names = ("distance", "point", "face", "barycentric")
+        return {name: getattr(self, name).numpy() for name in names}
+
+
 def _plain(value: Any) -> np.ndarray:
     return value.numpy() if isinstance(value, wp.array) else np.asarray(value)

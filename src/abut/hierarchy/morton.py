@@ -1,4 +1,4 @@
-"""Faces along a space-filling curve: 30-bit Morton codes of their centres, sorted."""
+"""Faces and points along a space-filling curve, by 30-bit Morton codes."""
 
 import numpy as np
 import warp as wp
@@ -25,6 +25,15 @@ def cell(x: wp.float64):
     return wp.int32(wp.clamp(x, wp.float64(0.0), wp.float64(1023.0)))
 
 
+@wp.func
+def morton_code(at: wp.vec3d):
+    """The code of a scaled point."""
+    x = spread_bits(cell(at[0]))
+    y = spread_bits(cell(at[1]))
+    z = spread_bits(cell(at[2]))
+    return (x << 2) | (y << 1) | z
+
+
 @wp.kernel
 def morton_kernel(
     # in
@@ -41,11 +50,24 @@ def morton_kernel(
     for i in range(span[0] + wp.tid(), span[1], span[2]):
         face = faces[i]
         centre = (points[face[0]] + points[face[1]] + points[face[2]]) / wp.float64(3.0)
-        at = (centre - lower) * scale
-        x = spread_bits(cell(at[0]))
-        y = spread_bits(cell(at[1]))
-        z = spread_bits(cell(at[2]))
-        codes_out[i] = (x << 2) | (y << 1) | z
+        codes_out[i] = morton_code((centre - lower) * scale)
+        order_out[i] = i
+
+
+@wp.kernel
+def morton_points_kernel(
+    # in
+    span: wp.vec3i,
+    points: wp.array[wp.vec3d],
+    lower: wp.vec3d,
+    scale: wp.float64,
+    # out
+    codes_out: wp.array[wp.int32],
+    order_out: wp.array[wp.int32],
+):
+    """Code of each point in a cubic grid."""
+    for i in range(span[0] + wp.tid(), span[1], span[2]):
+        codes_out[i] = morton_code((points[i] - lower) * scale)
         order_out[i] = i
 
 
@@ -53,14 +75,24 @@ def morton_order(
     points: wp.array, faces: wp.array, bounds: np.ndarray
 ) -> tuple[wp.array, wp.array]:
     """Sorted codes and the faces in their order; equal codes keep the order of the faces."""
-    count = faces.shape[0]
-    device = faces.device
+    return _sorted(morton_kernel, faces.shape[0], [points, faces], bounds)
+
+
+def point_order(points: wp.array, bounds: np.ndarray) -> wp.array:
+    """Points in the order of their codes, the rest of the array of no meaning."""
+    return _sorted(morton_points_kernel, points.shape[0], [points], bounds)[1]
+
+
+def _sorted(
+    kernel: wp.Kernel, count: int, operands: list[wp.array], bounds: np.ndarray
+) -> tuple[wp.array, wp.array]:
+    device = operands[0].device
     codes = wp.empty(2 * count, dtype=wp.int32, device=device)  # the sort needs room for two
     order = wp.empty(2 * count, dtype=wp.int32, device=device)
     with np.errstate(all="ignore"):
         scale = CELLS / (bounds[1] - bounds[0]).max()
     scale = scale if np.isfinite(scale) else 0.0
-    args = [points, faces, wp.vec3d(*bounds[0]), wp.float64(scale), codes, order]
-    launch(morton_kernel, count, args, device)
+    args = [*operands, wp.vec3d(*bounds[0]), wp.float64(scale), codes, order]
+    launch(kernel, count, args, device)
     wp.utils.radix_sort_pairs(codes, order, count, 0, 30)
     return codes, order

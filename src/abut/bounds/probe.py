@@ -1,0 +1,124 @@
+"""Probe: a point in the frame of a tree, as an interval of float32 that holds it.
+
+Box gaps are float32 and need not be exact: ``limit`` turns the best squared distance so far into
+one that every box with something as near is sure to pass. It covers the roundings of the gap, of
+the distances of faces, and what a pose that is rigid only up to rounding does to distances.
+"""
+
+import warp as wp
+
+from abut.bounds.aabb import GUARD, lower_bounds
+from abut.bounds.relative import largest, turn_of
+
+RELATIVE_SLACK = wp.constant(wp.float64(2.0**-19))  # float32: eight roundings and a good margin
+FACE_SLACK = wp.constant(wp.float64(2.0**-34))  # of the coordinates; squared it is 2**-68
+WORLD_ERROR = wp.constant(wp.float64(2.0**-47))  # 32 float64 roundings
+LARGEST = wp.constant(wp.float64(3e38))  # less than the gap of a box that is not there
+SMALLEST = wp.constant(wp.float64(1e-36))  # squares below are subnormal in float32
+
+
+@wp.struct
+class Probe:
+    """A point to search from."""
+
+    point: wp.vec3d  # as given
+    lower: wp.vec4f  # in the tree's frame
+    upper: wp.vec4f
+    stretch: wp.float64  # see ``limit``
+    slack: wp.float64
+
+
+@wp.func
+def padded(v: wp.vec3f):
+    """Three components and a zero."""
+    return wp.vec4f(v[0], v[1], v[2], wp.float32(0.0))
+
+
+@wp.func
+def make_probe(p: wp.vec3d, at: wp.vec3d, error: wp.float64, skew: wp.float64, reach: wp.float64):
+    """A probe at p, in the tree's frame ``at`` up to ``error`` along each axis.
+
+    ``skew`` is how far the pose's turn is from orthonormal, ``reach`` bounds box coordinates.
+    """
+    out = Probe()
+    off = wp.vec3d(error, error, error)
+    out.point = p
+    out.lower = padded(lower_bounds(at - off))
+    out.upper = padded(-lower_bounds(-(at + off)))
+    out.stretch = (wp.float64(1.0) + RELATIVE_SLACK) / (wp.float64(1.0) - wp.float64(3.0) * skew)
+    slack = FACE_SLACK * (reach + largest(at)) + wp.float64(1024.0) * error
+    out.slack = slack * slack + SMALLEST
+    return out
+
+
+@wp.func
+def probe_still(p: wp.vec3d, origin: wp.vec3d, reach: wp.float64):
+    """A probe for a mesh that is not moved."""
+    at = p - origin
+    return make_probe(p, at, GUARD * largest(at), wp.float64(0.0), reach)
+
+
+@wp.func
+def probe_moved(p: wp.vec3d, pose: wp.mat44d, origin: wp.vec3d, reach: wp.float64):
+    """A probe for a mesh that ``pose`` moves."""
+    turn = turn_of(pose)
+    shift = wp.vec3d(pose[0, 3], pose[1, 3], pose[2, 3])
+    at = wp.inverse(turn) * (p - shift) - origin
+    gram = wp.transpose(turn) * turn
+    skew = wp.float64(0.0)
+    for i in range(3):
+        for j in range(3):
+            unit = wp.where(i == j, wp.float64(1.0), wp.float64(0.0))
+            skew = wp.max(skew, wp.abs(gram[i, j] - unit))
+    world = largest(p) + largest(shift) + largest(origin) + reach
+    return make_probe(p, at, WORLD_ERROR * world, skew, reach)
+
+
+@wp.func
+def limit(probe: Probe, squared: wp.float64):
+    """Largest gap, squared, of a box that may hold a face at most this far, squared."""
+    return wp.min(squared * probe.stretch + probe.slack, LARGEST)
+
+
+@wp.func_native("""
+#if defined(__CUDA_ARCH__)
+    wp::vec_t<4, wp::float32> out;
+    float4 rows_of[6];
+    #pragma unroll
+    for (int i = 0; i < 6; ++i)
+        rows_of[i] = __ldg((const float4*)rows.data + first + i);
+    #pragma unroll
+    for (int k = 0; k < 4; ++k) {
+        float sum = 0.0f;
+        #pragma unroll
+        for (int i = 0; i < 3; ++i) {
+            const float low = (&rows_of[i].x)[k], high = (&rows_of[3 + i].x)[k];
+            const float gap = fmaxf(fmaxf(low - upper.c[i], lower.c[i] - high), 0.0f);
+            sum += gap * gap;
+        }
+        out.c[k] = sum;
+    }
+    return out;
+#else
+    typedef float v4 __attribute__((vector_size(16)));
+    const v4 none = {0.0f, 0.0f, 0.0f, 0.0f};
+    v4 sum = none;
+    for (int i = 0; i < 3; ++i) {
+        v4 low, high;
+        __builtin_memcpy(&low, &rows.data[first + i], 16);
+        __builtin_memcpy(&high, &rows.data[first + 3 + i], 16);
+        const v4 before = low - upper.c[i], behind = lower.c[i] - high;
+        v4 gap = before > behind ? before : behind;
+        gap = gap > none ? gap : none;
+        sum += gap * gap;
+    }
+    wp::vec_t<4, wp::float32> out;
+    __builtin_memcpy(&out, &sum, 16);
+    return out;
+#endif
+""")
+def gaps_squared(
+    lower: wp.vec4f, upper: wp.vec4f, rows: wp.array[wp.vec4f], first: wp.int32
+) -> wp.vec4f:
+    """Squared distances of the box lower-upper and the four boxes of a wide node."""
+    ...

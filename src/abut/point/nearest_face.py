@@ -1,0 +1,225 @@
+"""The face nearest to a point: best first down the tree, with a short stack.
+
+Lanes of a CUDA warp that search from neighbouring points do so together: they open a node when
+one of them needs it, and read it once. Whether they do changes nothing but time.
+"""
+
+import warp as wp
+
+from abut.atomics import load_wide
+from abut.bounds.probe import Probe, gaps_squared, limit, probe_moved, probe_still
+from abut.faces import Faces, load_face, pose_of
+from abut.geometry.closest_point_tri import closest_point_tri, is_beyond
+from abut.hierarchy.tree import TreeView, link_of, load_node, reach_of, root_of
+from abut.hierarchy.wide import WIDE_ROWS
+
+wp.set_module_options({"enable_backward": False, "fuse_fp": False})
+
+STACK = wp.constant(96)  # a tree is at most 30 + 31 deep, half of that in wide nodes
+NO_FACE = wp.constant(2147483647)  # any face wins against it
+
+
+@wp.struct
+class Nearest:
+    """The best face so far. Of equally near faces the lowest counts."""
+
+    squared: wp.float64
+    face: wp.int32
+
+
+@wp.func_native("""
+#if defined(__CUDA_ARCH__)
+    return together ? __any_sync(__activemask(), mine) != 0 : mine;
+#else
+    return mine;
+#endif
+""")
+def any_lane(mine: wp.bool, together: wp.bool) -> wp.bool:
+    """Whether it holds for one of the lanes that arrive together; on the CPU there is one."""
+    ...
+
+
+@wp.func_native("""
+    int k[4];
+    #pragma unroll
+    for (int i = 0; i < 4; ++i) {
+        int bits;
+        memcpy(&bits, &gaps.c[i], 4);
+        k[i] = (bits & ~3) | i;  // no gap is negative, so that bits compare as numbers do
+    }
+#if defined(__CUDA_ARCH__)
+    if (together) {
+        const unsigned lanes = __activemask();
+        #pragma unroll
+        for (int i = 0; i < 4; ++i)
+            k[i] = __reduce_min_sync(lanes, k[i]);
+    }
+#endif
+    const int pairs[5][2] = {{0, 1}, {2, 3}, {0, 2}, {1, 3}, {1, 2}};  // a sorting network
+    #pragma unroll
+    for (int n = 0; n < 5; ++n) {
+        const int i = pairs[n][0], j = pairs[n][1], a = k[i], b = k[j];
+        k[i] = a < b ? a : b;
+        k[j] = a < b ? b : a;
+    }
+    return (k[0] & 3) | (k[1] & 3) << 2 | (k[2] & 3) << 4 | (k[3] & 3) << 6;
+""")
+def nearest_first(gaps: wp.vec4f, together: wp.bool) -> wp.int32:
+    """The places of four gaps in ascending order, two bits each; of all lanes' least gaps."""
+    ...
+
+
+@wp.func_native("""
+    const float low = which & 1 ? values.c[1] : values.c[0];
+    const float high = which & 1 ? values.c[3] : values.c[2];
+    return which & 2 ? high : low;
+""")
+def picked(values: wp.vec4f, which: wp.int32) -> wp.float32:
+    """One of four, without going through memory."""
+    ...
+
+
+@wp.func
+def make_probe_at(p: wp.vec3d, side: Faces, pose: wp.int32, tree: TreeView):
+    """A probe at p for a posed mesh."""
+    reach = reach_of(load_node(tree.nodes, root_of(tree)))
+    probe = Probe()
+    if side.pose_count > 0:
+        probe = probe_moved(p, pose_of(side, pose), tree.origin, reach)
+    else:
+        probe = probe_still(p, tree.origin, reach)
+    return probe
+
+
+@wp.func
+def nearer(best: Nearest, squared: wp.float64, face: wp.int32):
+    """The better of the best so far and a face at some distance, squared."""
+    out = Nearest()
+    out.squared = best.squared
+    out.face = best.face
+    if squared < best.squared or (squared == best.squared and face < best.face):
+        out.squared = squared
+        out.face = face
+    return out
+
+
+@wp.func
+def nearest_face(
+    probe: Probe,
+    side: Faces,
+    pose: wp.int32,
+    tree: TreeView,
+    wide: wp.array[wp.vec4f],
+    start: Nearest,
+    together: wp.bool,
+    links: wp.array[wp.int32],
+    gaps: wp.array[wp.float32],
+):
+    """The nearest face, if one is as near as ``start``, which may be any face's or a bound's.
+
+    ``links`` and ``gaps`` are room for STACK entries.
+
+    Guarantee:
+        Of all faces, the one with the least (squared distance, index) as ``closest_point_tri``
+        gives it.
+    """
+    best = Nearest()
+    best.squared = start.squared
+    best.face = start.face
+    within = limit(probe, best.squared)
+    most = wp.float32(within)
+    link = link_of(load_node(tree.nodes, root_of(tree)))
+    depth = wp.int32(0)
+    searching = wp.bool(True)
+    while searching:
+        found = wp.bool(False)
+        if link < 0:
+            corners = load_face(side, -1 - link, pose)
+            if not is_beyond(probe.point, corners, within):
+                best = nearer(best, closest_point_tri(probe.point, corners).squared, -1 - link)
+                within = limit(probe, best.squared)
+                most = wp.float32(within)
+        else:
+            apart = gaps_squared(probe.lower, probe.upper, wide, WIDE_ROWS * link)
+            below = load_wide(wide, WIDE_ROWS * link + 6)
+            order = nearest_first(apart, together)
+            for k in range(3):  # the farthest first
+                which = (order >> (6 - 2 * k)) & 3
+                gap = picked(apart, which)
+                links[depth] = wp.cast(picked(below, which), wp.int32)
+                gaps[depth] = gap
+                depth += wp.int32(any_lane(gap <= most, together))  # no branch to guess
+            which = order & 3
+            link = wp.cast(picked(below, which), wp.int32)
+            found = any_lane(picked(apart, which) <= most, together)
+        while not found and depth > 0:
+            depth -= 1
+            link = links[depth]
+            found = any_lane(gaps[depth] <= most, together)
+        searching = found
+    return best
+
+
+@wp.kernel
+def nearest_face_kernel(
+    # in
+    span: wp.vec3i,
+    points: wp.array[wp.vec3d],
+    order: wp.array[wp.int32],
+    side: Faces,
+    tree: TreeView,
+    wide: wp.array[wp.vec4f],
+    bound: wp.float64,
+    together: wp.bool,
+    # out
+    face_out: wp.array2d[wp.int32],
+):
+    """The nearest face of every (pose, point), NO_FACE where none is within the bound, squared.
+
+    Points are taken in ``order``, if there is one. On the CPU the answer for the last point is
+    where the search for the next one starts.
+    """
+    links = wp.zeros(shape=(STACK,), dtype=wp.int32)
+    gaps = wp.zeros(shape=(STACK,), dtype=wp.float32)
+    count = points.shape[0]
+    last = wp.int32(NO_FACE)
+    for work in range(span[0] + wp.tid(), span[1], span[2]):
+        pose = work / count
+        i = work - pose * count
+        if order.shape[0] > 0:
+            i = order[i]
+        probe = make_probe_at(points[i], side, pose, tree)
+        start = Nearest()
+        start.squared = bound
+        start.face = NO_FACE
+        if last != NO_FACE:
+            start = nearer(
+                start, closest_point_tri(probe.point, load_face(side, last, pose)).squared, last
+            )
+        best = nearest_face(probe, side, pose, tree, wide, start, together, links, gaps)
+        last = best.face
+        face_out[pose, i] = best.face
+
+
+@wp.kernel
+def nearest_of_all_kernel(
+    # in
+    span: wp.vec3i,
+    points: wp.array[wp.vec3d],
+    side: Faces,
+    bound: wp.float64,
+    # out
+    face_out: wp.array2d[wp.int32],
+):
+    """The same by looking at every face."""
+    count = points.shape[0]
+    for work in range(span[0] + wp.tid(), span[1], span[2]):
+        pose = work / count
+        i = work - pose * count
+        best = Nearest()
+        best.squared = bound
+        best.face = NO_FACE
+        for face in range(side.faces.shape[0]):
+            squared = closest_point_tri(points[i], load_face(side, face, pose)).squared
+            best = nearer(best, squared, face)
+        face_out[pose, i] = best.face

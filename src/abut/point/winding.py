@@ -1,0 +1,130 @@
+"""Generalised winding numbers, fast and with a bound on their error.
+
+Far nodes of the tree are taken as dipoles with first moments (Barill et al. 2018); near faces by
+their solid angles. For faces of total area A about a centre, seen from a distance R beyond their
+radius r, what is left out is at most 3 S / (4 pi (R - r)^4), S being the second moment of the
+area: third derivatives of 1/R are at most 6/R^4, and a remainder has half of them. The sum of
+these bounds tells whether the number is certain to be above or below one half. If not, it is
+summed again with fewer nodes taken from afar, at last with none.
+"""
+
+import warp as wp
+
+from abut.atomics import load_wide
+from abut.faces import Faces, load_face
+from abut.geometry.solid_angle import solid_angle
+from abut.hierarchy.dipoles import DIPOLE_ROWS
+from abut.hierarchy.tree import (
+    TreeView,
+    escape_of,
+    face_of,
+    is_leaf,
+    link_of,
+    load_node,
+    reach_of,
+    root_of,
+)
+
+PER_SPHERE = wp.constant(wp.float32(0.07957747154594767))  # 1 / (4 pi)
+LEAST_FAR = wp.constant(wp.float32(2.0))  # radii: nodes beyond are dipoles
+MOST_FAR = wp.constant(wp.float32(1e6))
+ROUNDING = wp.constant(wp.float32(2.0**-17))  # of a float32 product, generously
+MISPLACED = wp.constant(wp.float32(2.0**-20))  # of a float32 centre, in shares of coordinates
+
+
+@wp.struct
+class Winding:
+    """A winding number and how wrong it may be."""
+
+    number: wp.float64
+    doubt: wp.float32
+
+
+@wp.func
+def add_dipole(
+    total: Winding,
+    dipoles: wp.array[wp.vec4f],
+    slot: wp.int32,
+    y: wp.vec3f,
+    away: wp.float32,
+    gap: wp.float32,
+    blur: wp.float32,
+):
+    """Add a node as seen from afar.
+
+    ``y`` leads to its centre, ``away`` is the length of that, ``gap`` what of it is beyond the
+    node's radius, and ``blur`` how far from there the centre may be.
+    """
+    vector = load_wide(dipoles, DIPOLE_ROWS * slot + 1)
+    m = load_wide(dipoles, DIPOLE_ROWS * slot + 2)
+    more = load_wide(dipoles, DIPOLE_ROWS * slot + 3)
+    near = wp.float32(1.0) / away
+    along = vector[0] * y[0] + vector[1] * y[1] + vector[2] * y[2]
+    trace = m[0] + m[1] + m[2]
+    across = (
+        m[0] * y[0] * y[0]
+        + m[1] * y[1] * y[1]
+        + m[2] * y[2] * y[2]
+        + m[3] * y[0] * y[1]
+        + more[0] * y[1] * y[2]
+        + more[1] * y[2] * y[0]
+    )
+    value = near * near * near * (along + trace - wp.float32(3.0) * across * near * near)
+    left_out = wp.float32(3.0) * more[2] / (gap * gap * gap * gap)
+    rounded = vector[3] * near * near * (ROUNDING + wp.float32(4.0) * blur * near)
+    out = Winding()
+    out.number = total.number + wp.float64(PER_SPHERE * value)
+    out.doubt = total.doubt + PER_SPHERE * (left_out + rounded)
+    return out
+
+
+@wp.func
+def winding_from(
+    p: wp.vec3d, side: Faces, tree: TreeView, dipoles: wp.array[wp.vec4f], far: wp.float32
+):
+    """The winding number of an unmoved mesh around p; nodes beyond ``far`` radii are dipoles."""
+    at = p - tree.origin
+    blur = MISPLACED * wp.float32(
+        wp.max(wp.abs(at)) + reach_of(load_node(tree.nodes, root_of(tree)))
+    )
+    total = Winding()
+    slot = root_of(tree)
+    while slot >= 0:
+        node = load_node(tree.nodes, slot)
+        place = load_wide(dipoles, DIPOLE_ROWS * slot)
+        y = wp.vec3f(
+            wp.float32(wp.float64(place[0]) - at[0]),
+            wp.float32(wp.float64(place[1]) - at[1]),
+            wp.float32(wp.float64(place[2]) - at[2]),
+        )
+        away = wp.length(y)
+        gap = away - place[3] - blur
+        next_slot = escape_of(node)
+        if away > far * place[3] and gap > wp.float32(0.25) * away:
+            total = add_dipole(total, dipoles, slot, y, away, gap, blur)
+        elif is_leaf(node):
+            total.number += solid_angle(p, load_face(side, face_of(node), 0))
+        else:
+            next_slot = 2 * link_of(node)
+        slot = next_slot
+    return total
+
+
+@wp.func
+def winding_around(
+    p: wp.vec3d, side: Faces, tree: TreeView, dipoles: wp.array[wp.vec4f], added: wp.float64
+):
+    """``added`` and the winding number of an unmoved mesh around p.
+
+    Guarantee:
+        On the right side of 1/2 and of -1/2, up to the rounding of float64 sums.
+    """
+    far = wp.float32(LEAST_FAR)
+    found = winding_from(p, side, tree, dipoles, far)
+    while (
+        wp.abs(wp.abs(found.number + added) - wp.float64(0.5)) <= wp.float64(found.doubt)
+        and far < MOST_FAR
+    ):
+        far = far * wp.float32(4.0)
+        found = winding_from(p, side, tree, dipoles, far)
+    return found.number + added

@@ -1,0 +1,73 @@
+"""Points as queries take them: checked, in float64, on the device of a mesh."""
+
+from typing import Any
+
+import numpy as np
+import warp as wp
+
+from abut.arrays import scalar_dtype, to_plain, to_rows
+from abut.errors import DeviceError, PointError
+from abut.extent import Extent
+from abut.mesh import Mesh
+
+HIGH, LOW = 2.0**40, 2.0**-30  # float32 boxes and their squares are at home in between
+HIGHEST = 2.0**500  # squares of distances stay finite
+
+
+def checked_points(points: Any, device: wp.Device) -> tuple[wp.array, np.ndarray]:
+    """(n, 3) coordinates as float64 on ``device``, and their bounds; refuses what is not finite."""
+    points = to_plain(points)
+    if len(points.shape) == 1 and points.shape[0] == 0:
+        points = np.zeros((0, 3))
+    if len(points.shape) != 2 or points.shape[1] != 3:
+        raise PointError(f"points must have shape (n, 3), not {tuple(points.shape)}.")
+    if isinstance(points, wp.array) and points.device != device:
+        raise DeviceError(
+            f"the points live on {points.device} but the mesh on {device}; bring them together."
+        )
+    if isinstance(points, np.ndarray) and points.dtype.kind in "iu":
+        points = points.astype(np.float64)
+    kind = scalar_dtype(points)
+    if kind not in (np.float32, np.float64):
+        raise PointError(f"points must be float32 or float64, not {kind}.")
+    rows = _widened(points, device) if kind == np.float32 else to_rows(points, wp.vec3d, device)
+    first_bad, bounds = Extent(rows).read()
+    if first_bad >= 0:
+        value = rows[first_bad : first_bad + 1].numpy()[0]
+        raise PointError(f"points[{first_bad}] is {value}; coordinates must be finite.")
+    return rows, bounds
+
+
+def unit_of(mesh: Mesh, bounds: np.ndarray) -> float:
+    """The power of two by which lengths are divided, for meshes and points huge or tiny.
+
+    Squares of distances then neither overflow nor vanish, and float32 can hold the boxes.
+    """
+    reach = float(np.abs([mesh.bounds, bounds]).max())
+    if reach > HIGH:
+        return 2.0 ** np.floor(np.log2(reach))
+    extent = float((mesh.bounds[1] - mesh.bounds[0]).max())
+    if 0.0 < extent < LOW:
+        return 2.0 ** max(np.floor(np.log2(extent)), -1000.0, np.log2(max(reach, extent)) - 500.0)
+    return 1.0
+
+
+def in_unit(mesh: Mesh, unit: float) -> Mesh:
+    """A mesh with coordinates divided by a power of two."""
+    held = mesh.held.get("in_unit")
+    if held is None or held[0] != (mesh.version, unit):
+        held = ((mesh.version, unit), Mesh(mesh.points.numpy() / unit, mesh.faces, mesh.device))
+        mesh.held["in_unit"] = held
+    return held[1]
+
+
+def _widened(points: Any, device: wp.Device) -> wp.array:
+    if isinstance(points, np.ndarray) and device.is_cpu:
+        return to_rows(points.astype(np.float64), wp.vec3d, device)
+    rows = to_rows(points, wp.vec3f, device)
+    wide = wp.empty(rows.shape[0], dtype=wp.vec3d, device=device)
+    if device.is_cpu:
+        wide.numpy()[:] = rows.numpy()
+    elif rows.shape[0]:
+        wp.utils.array_cast(rows, wide)
+    return wide
