@@ -32,3 +32,15 @@ def lane_count() -> wp.int32:
 def least_of_lanes(value: wp.float64) -> wp.float64:
     """The smallest value of all lanes."""
     ...
+
+
+@wp.func_native("""
+#if defined(__CUDA_ARCH__)
+    for (int step = 16; step > 0; step /= 2)
+        value += __shfl_xor_sync(0xffffffffu, value, step);
+#endif
+    return value;
+""")
+def sum_of_lanes(value: wp.int64) -> wp.int64:
+    """The sum of the values of all lanes."""
+    ...

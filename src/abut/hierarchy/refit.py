@@ -5,12 +5,13 @@ import warp as wp
 from abut.atomics import arrive, load_fresh
 from abut.bounds.aabb import fit_aabb
 from abut.hierarchy.tree import Tree, with_integer
+from abut.lanes import WARP, lane_count, sum_of_lanes
 from abut.runtime import Task
 
 wp.set_module_options({"enable_backward": False, "fuse_fp": False})
 
 COST_UNIT = wp.constant(wp.float32(2.0**20))  # summed as integers: the same sum in any order
-CUDA_LANES = 1024
+CUDA_LANES = 16384
 SMALLEST_AREA = wp.constant(wp.float32(1e-30))
 LARGEST_AREA = wp.constant(wp.float32(1e30))
 COST_LIMIT = wp.constant(wp.float32(2.0**40))
@@ -81,7 +82,7 @@ def cost_kernel(
     # out
     cost_out: wp.array[wp.int64],
 ):
-    """Each lane's sum of areas of nodes over that of the root, in integers."""
+    """Sums of areas of nodes over that of the root, in integers; a warp shares one."""
     node_count = nodes.shape[0] / 2
     whole = half_area(nodes, node_count - 1)
     unit = wp.float32(0.0)
@@ -89,9 +90,9 @@ def cost_kernel(
         unit = COST_UNIT / whole
     for lane in range(span[0] + wp.tid(), span[1], span[2]):
         total = wp.int64(0)
-        for slot in range(lane, node_count, cost_out.shape[0]):
+        for slot in range(lane, node_count, cost_out.shape[0] * lane_count()):
             total += wp.int64(wp.min(half_area(nodes, slot) * unit, COST_LIMIT))
-        cost_out[lane] = total
+        cost_out[lane / lane_count()] = sum_of_lanes(total)
 
 
 class Cost:
@@ -100,7 +101,8 @@ class Cost:
     def __init__(self, nodes: wp.array) -> None:
         device = nodes.device
         lanes = CUDA_LANES if device.is_cuda else 1
-        self.parts = wp.zeros(lanes, dtype=wp.int64, device=device)
+        parts = lanes // WARP if device.is_cuda else lanes
+        self.parts = wp.zeros(parts, dtype=wp.int64, device=device)
         self.host = wp.zeros_like(self.parts, device="cpu", pinned=True) if device.is_cuda else None
         self.task = Task(cost_kernel, lanes, [nodes, self.parts], device)
         self.done = wp.Event(device) if device.is_cuda else None

@@ -28,15 +28,21 @@ from abut.traversal.self_tree import (
     self_rest_kernel,
     self_test_kernel,
 )
-from abut.traversal.two_trees import descend_kernel, first_kernel, list_kernel, relative_kernel
+from abut.traversal.two_trees import (
+    NO_KEY,
+    descend_kernel,
+    first_kernel,
+    forget_kernel,
+    list_kernel,
+    relative_kernel,
+)
 
-NO_KEY = 2**63 - 1
 ITEMS_FOR_FIRST = 256  # subtrees of a for all poses together: part of the answer, so no tuning
 LEAVES_PER_ITEM = 256  # of subtrees of a, where every pair is wanted
 MOST_LISTED = 1 << 24  # leaves in all poses, on CUDA; beyond that walks from roots are fewer
 MOST_PICKED = 64  # poses of which a first pair is picked from all pairs, on CUDA
 LEAST_ROOM = 1 << 14
-LONG_WALK = 64  # visits of one thread on CUDA, before others share the rest
+LONG_WALK = 32  # visits of one thread on CUDA, before others share the rest
 
 _shared = threading.local()
 
@@ -109,9 +115,10 @@ class ContactPlan:
         while True:
             if self._generation != queues.generation:
                 self._record(queues)
-            queues.clear()
             if self.first:
-                self._forget_best()
+                self._forgetting.run()
+            else:
+                queues.clear()
             for name, task in self._tasks:
                 with stage(name, self.device):
                     task.run()
@@ -137,12 +144,6 @@ class ContactPlan:
         width = self.layout.width + (self.pose_count - 1).bit_length()
         return queues.sorted_keys("hits", count, width)
 
-    def _forget_best(self) -> None:
-        if self.device.is_cpu:
-            self._best_view[:] = NO_KEY
-        else:
-            self._bests.fill_(NO_KEY)
-
     def _record(self, queues: PairQueues) -> None:
         """Prepare the launches for the queues as they are now."""
         search = Search()
@@ -150,17 +151,9 @@ class ContactPlan:
         search.bits = self.layout.bits
         search.hits, search.undecided = queues["hits"], queues["undecided"]
         if self.first:
-            self._bests = wp.empty(2 * self.pose_count, dtype=wp.int64, device=self.device)
-            self._best, self._lowest = (
-                self._bests[: self.pose_count],
-                self._bests[self.pose_count :],
-            )
-            search.best = self._best
-            self._best_host = self._best
-            if self.device.is_cuda:
-                self._best_host = wp.empty_like(self._best, device="cpu", pinned=True)
-            self._best_view = self._best_host.numpy()
+            search.best = self._room_for_best(queues)
         self._search = search
+        self._frames: dict[tuple[int, int], wp.array] = {}
         self._tasks = list(self._stages(search, queues))
         row_count = self.pose_count << self.layout.bits_a
         self._ordered = self.device.is_cuda and not self.first and row_count <= MOST_ROWS
@@ -170,6 +163,18 @@ class ContactPlan:
             order = RowOrder(queues["hits"], self.layout.bits_b, row_count, self.device)
             self._tasks.append(("sort", order))
         self._generation = queues.generation
+
+    def _room_for_best(self, queues: PairQueues) -> wp.array:
+        """The best key of each pose, beside it the lowest path, and a copy for the host."""
+        count = self.pose_count
+        bests = wp.empty(2 * count, dtype=wp.int64, device=self.device)
+        self._best, self._lowest = bests[:count], bests[count:]
+        self._forgetting = Task(forget_kernel, 2 * count, [queues.counts, bests], self.device)
+        self._best_host = self._best
+        if self.device.is_cuda:
+            self._best_host = wp.empty_like(self._best, device="cpu", pinned=True)
+        self._best_view = self._best_host.numpy()
+        return self._best
 
     def _stages(self, search: Any, queues: PairQueues) -> Iterable[tuple[str, Task]]:
         if not self.trees:
@@ -208,23 +213,26 @@ class ContactPlan:
         else:
             yield from self._descent_stages(search)
 
-    def _frames(self, a: int, b: int) -> tuple[list[Any], Any, Task]:
-        """Views of two of the trees, frames of b in a, and the task that makes them."""
-        sides = (self.a, self.b)
-        trees = [self.trees[side].view(self.oriented) for side in (a, b)]
-        frames = wp.empty(self.pose_count, dtype=Relative, device=self.device)
-        args = [sides[a], sides[b], *trees, frames]
-        return trees, frames, Task(relative_kernel, self.pose_count, args, self.device)
+    def _views(self, a: int, b: int) -> list[Any]:
+        """Two of the trees, as kernels take them."""
+        return [self.trees[side].view(self.oriented) for side in (a, b)]
+
+    def _frame_stage(self, a: int, b: int) -> Iterable[tuple[str, Task]]:
+        """Find out how b's frame sits in a's, unless an earlier stage has."""
+        if (a, b) not in self._frames:
+            self._frames[a, b] = wp.empty(self.pose_count, dtype=Relative, device=self.device)
+            sides = (self.a, self.b)
+            args = [sides[a], sides[b], *self._views(a, b), self._frames[a, b]]
+            yield "frames", Task(relative_kernel, self.pose_count, args, self.device)
 
     def _descent_stages(self, search: Any) -> Iterable[tuple[str, Task]]:
-        trees, frames, task = self._frames(0, 1)
-        yield "frames", task
+        yield from self._frame_stage(0, 1)
         leaves = self.pose_count * self.a.faces.shape[0]
         items = ITEMS_FOR_FIRST
         if not self.first:
             items = 1 << 16 if self.device.is_cuda else min(leaves // LEAVES_PER_ITEM, 256)
         depth = max(items // self.pose_count, 1).bit_length() - 1
-        args = [search, *trees, frames, depth]
+        args = [search, *self._views(0, 1), self._frames[0, 1], depth]
         kernel = first_kernel if self.first else descend_kernel
         grain = 2 * ITEMS_FOR_FIRST if self.first else max(items // 16, 1)
         yield "search", Task(kernel, self.pose_count << depth, args, self.device, grain=grain)
@@ -233,10 +241,11 @@ class ContactPlan:
         """List what overlaps, from the leaves of the larger mesh; then test."""
         face_counts = self.a.faces.shape[0], self.b.faces.shape[0]
         swapped = face_counts[1] > face_counts[0]
-        trees, frames, task = self._frames(int(swapped), int(not swapped))
-        yield "frames", task
+        sides = (1, 0) if swapped else (0, 1)
+        yield from self._frame_stage(*sides)
         leaves = max(face_counts)
-        args = [*trees, frames, leaves, search.bits, swapped, queues["candidates"]]
+        args = [*self._views(*sides), self._frames[sides]]
+        args += [leaves, search.bits, swapped, queues["candidates"]]
         yield "search", Task(list_kernel, self.pose_count * leaves, args, self.device)
         yield "classify", self._classify(search, queues)
 
@@ -248,12 +257,12 @@ class ContactPlan:
             setattr(listing, name, getattr(search, name))
         listing.hits = certain
         yield from self._list_stages(listing, queues)
-        trees, frames, task = self._frames(0, 1)
-        yield "pick", task
+        yield from self._frame_stage(0, 1)
         positions = [tree.positions for tree in self.trees]
         depth = max(ITEMS_FOR_FIRST // self.pose_count, 1).bit_length() - 1
         paths = wp.empty(certain.keys.shape[0], dtype=wp.int64, device=self.device)
-        args = [*trees, *positions, frames, search.bits, depth, certain, paths, self._lowest]
+        args = [*self._views(0, 1), *positions, self._frames[0, 1], search.bits, depth]
+        args += [certain, paths, self._lowest]
         yield "pick", Task(path_kernel, EVERYTHING, args, self.device)
         args = [search.bits, certain, paths, self._lowest, self._best]
         yield "pick", Task(pick_kernel, EVERYTHING, args, self.device)

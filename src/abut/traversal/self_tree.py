@@ -40,8 +40,7 @@ wp.set_module_options({"enable_backward": False, "fuse_fp": False})
 STACK = wp.constant(64)  # a tree is at most 30 + 31 deep
 FOUND = wp.constant(32)  # room for leaves that are gathered before they are dealt with
 FULL = wp.constant(30)  # a step finds two at most
-LISTED = wp.constant(16)
-TWIG_PAIRS = wp.constant(16)
+LISTED = wp.constant(32)  # of all twigs that a walk of 32 visits can find
 
 
 @wp.func
@@ -229,25 +228,25 @@ def self_open_kernel(
     # out
     candidates_out: PairQueue,
 ):
-    """List the pairs of overlapping leaves of pairs of twigs."""
-    found = wp.zeros(shape=(TWIG_PAIRS,), dtype=wp.int64)
-    for i in range(span[0] + wp.tid(), queue_stop(pairs, span[1]), span[2]):
-        own = wp.int32(pairs.keys[i] >> wp.int64(32))
-        other = wp.int32(pairs.keys[i] & wp.int64(0x7FFFFFFF))
+    """List the pairs of overlapping leaves of pairs of twigs, a thread for each of the first's."""
+    found = wp.zeros(shape=(TWIG,), dtype=wp.int64)
+    stop = queue_stop(pairs, span[1] / TWIG) * TWIG
+    for i in range(span[0] + wp.tid(), stop, span[2]):
+        own = wp.int32(pairs.keys[i / TWIG] >> wp.int64(32))
+        other = wp.int32(pairs.keys[i / TWIG] & wp.int64(0x7FFFFFFF))
+        k = i % TWIG
         count = wp.int32(0)
-        for k in range(TWIG):
-            if k < size_of(own):
-                a = load_node(tree.nodes, tree.leaf_slots[first_of(own) + k])
-                start = wp.where(own == other, k + 1, 0)
-                for j in range(start, size_of(other)):
+        if k < size_of(own):
+            a = load_node(tree.nodes, tree.leaf_slots[first_of(own) + k])
+            for j in range(TWIG):
+                if j < size_of(other) and (own != other or j > k):
                     b = load_node(tree.nodes, tree.leaf_slots[first_of(other) + j])
-                    if overlap_boxes(a, b) == 1:
-                        low = wp.min(face_of(a), face_of(b))
-                        found[count] = pack_pair(0, low, wp.max(face_of(a), face_of(b)), bits)
-                        count += 1
+                    low = wp.min(face_of(a), face_of(b))
+                    found[count] = pack_pair(0, low, wp.max(face_of(a), face_of(b)), bits)
+                    count += overlap_boxes(a, b)
         place = reserve(candidates_out.count, count)
-        for k in range(count):
-            store_pair(candidates_out, place + wp.int64(k), found[k])
+        for j in range(count):
+            store_pair(candidates_out, place + wp.int64(j), found[j])
 
 
 @wp.kernel

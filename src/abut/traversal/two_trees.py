@@ -38,6 +38,7 @@ STACK = wp.constant(192)  # a tree is at most 61 levels deep, and each leaves th
 LARGER = wp.constant(wp.float32(4.0))  # times the surface, for one node to be opened alone
 APART = wp.constant(wp.float32(3.0e38))
 SMALLEST = wp.constant(wp.float32(1.0e-38))  # a gap, whatever its lowest bits
+NO_KEY = wp.constant(wp.int64(2**63 - 1))
 LISTED = wp.constant(16)  # leaves gathered before room is asked for
 
 
@@ -205,6 +206,22 @@ def descend_kernel(
                 for k in range(4):
                     stack[held] = wp.vec2i(pairs.i + (k >> 1), pairs.j + (k & 1))
                     held += wp.int32(not (pairs.gaps[k] > wp.float32(0.0)))
+
+
+@wp.kernel
+def forget_kernel(
+    # in
+    span: wp.vec3i,
+    # out
+    counts_out: wp.array[wp.int64],
+    bests_out: wp.array[wp.int64],
+):
+    """Empty the queues of a search for first pairs, which then knows of none."""
+    for i in range(span[0] + wp.tid(), span[1], span[2]):
+        bests_out[i] = NO_KEY
+        if i == 0:
+            for k in range(counts_out.shape[0]):
+                counts_out[k] = wp.int64(0)
 
 
 @wp.kernel
