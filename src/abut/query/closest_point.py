@@ -177,7 +177,9 @@ def find_closest(
         wide = wide_nodes_of(mesh, tree)
         with stage("search", device):
             args = [points, order, side, tree.view(), wide, bound, True, rows.face]
-            launch(nearest_face_kernel, count, args, device, grain=256)
+            # on CUDA threads take several points each: the room for their stacks is made once
+            span = EVERYTHING if device.is_cuda else count
+            launch(nearest_face_kernel, span, args, device, grain=256)
     with stage("feet", device):
         outputs = [rows.face, rows.distance, rows.point, rows.weights]
         launch(feet_kernel, count, [points, side, wp.float64(upper_bound), *outputs], device)
