@@ -78,6 +78,22 @@ def test_pseudonormals_agree_with_crossings(name, device):
     assert 0 < by_rays.sum() < len(points)
 
 
+def test_within_a_rounding_of_the_surface(device):
+    """Which face is nearest is noise there, and its normal says nothing; the sign is exact still."""
+    turn = [[-4.55, -2.04, -3.52], [-1.05, 0.354, 0.939], [-2.98, 2.12, 3.33]]
+    rng = np.random.default_rng(2)
+    for ball in (BALL, cases.torus(12, 8)):
+        shape = cases.Shape(ball.vertices @ np.transpose(turn), ball.faces)
+        corners = shape.vertices[shape.faces[rng.integers(len(shape.faces), size=5000)]]
+        on = np.einsum("nk,nkx->nx", rng.dirichlet([0.2, 0.2, 0.2], size=5000), corners)
+        points = on + 10.0 ** rng.uniform(-18, -14, size=(5000, 1)) * rng.normal(size=(5000, 3))
+        by_normals, by_rays = (
+            inside(shape, points, device, sign)[0] for sign in ("pseudonormal", "winding")
+        )
+        assert abs(np.linalg.det(turn)) > 0 and abut.Mesh(*shape, device).oriented
+        np.testing.assert_array_equal(by_normals, by_rays ^ (np.linalg.det(turn) < 0))
+
+
 def test_pseudonormals_decide_nearly_all(device):
     """The way back to rays is for the few."""
     mesh = abut.Mesh(*cases.gem(800), device)

@@ -176,14 +176,14 @@ def nearest_face_kernel(
 ):
     """The nearest face of every (pose, point), NO_FACE where none is within the bound, squared.
 
-    Points are taken in ``order``, if there is one. On the CPU the answer for the last point is
-    where the search for the next one starts.
+    Points are taken in ``order``, if there is one. A thread's answer for one point is where its
+    search for the next one starts.
     """
     links = wp.zeros(shape=(STACK,), dtype=wp.int32)
     gaps = wp.zeros(shape=(STACK,), dtype=wp.float32)
     count = points.shape[0]
     last = wp.int32(NO_FACE)
-    for work in range(span[0] + wp.tid(), span[1], span[2]):
+    for work in range(span[0] + wp.tid(), wp.min(span[1], face_out.shape[0] * count), span[2]):
         pose = work / count
         i = work - pose * count
         if order.shape[0] > 0:

@@ -9,7 +9,6 @@ import numpy as np
 import warp as wp
 
 from abut.faces import Faces, load_face
-from abut.geometry.predicates import orient3d
 from abut.mesh import Mesh
 from abut.runtime import launch, stage
 from abut.topology import Topology
@@ -81,18 +80,16 @@ def side_seen_from(
         Conservative. A side is right for a closed, oriented surface that does not cross itself.
     """
     t = load_face(side, face, 0)
-    for k in range(3):
-        if weights[k] == wp.float64(1.0):
-            return beside(
-                normals.vertices[normals.vertex_of[face, k]], p - t[k], wp.max(wp.abs(p - t[k]))
-            )
-    for k in range(3):
-        if weights[(k + 2) % 3] == ZERO:
-            edge = t[(k + 1) % 3] - t[k]
-            out = (p - t[k]) - weights[(k + 1) % 3] * edge
-            size = wp.max(wp.abs(p - t[k])) + wp.max(wp.abs(edge))
-            return beside(normals.edges[normals.edge_of[face, k]], out, size)
-    return orient3d(t[0], t[1], t[2], p)
+    normal = wp.vec4d(ZERO, ZERO, ZERO, ZERO)
+    if wp.max(weights) == wp.float64(1.0):
+        normal = normals.vertices[normals.vertex_of[face, wp.int32(wp.argmax(weights))]]
+    elif wp.min(weights) == ZERO:
+        normal = normals.edges[normals.edge_of[face, (wp.int32(wp.argmin(weights)) + 1) % 3]]
+    else:
+        normal = add_normal(normal, t, 0, False)
+    out = (p - t[0]) - weights[1] * (t[1] - t[0]) - weights[2] * (t[2] - t[0])
+    size = wp.max(wp.abs(p - t[0])) + wp.max(wp.abs(p - t[1])) + wp.max(wp.abs(p - t[2]))
+    return beside(normal, out, size)
 
 
 @wp.func

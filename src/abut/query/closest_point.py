@@ -119,9 +119,13 @@ def _is_plain(mesh: Mesh) -> bool:
 
 def signed_volume(mesh: Mesh) -> float:
     """Volume that a closed mesh encloses, negative where its normals point inwards."""
-    corners = (mesh.points.numpy() - mesh.bounds.mean(axis=0))[mesh.faces.numpy()]
-    a, b, c = corners[:, 0], corners[:, 1], corners[:, 2]
-    return float(np.einsum("ni,ni->", a, np.cross(b, c))) / 6.0
+    held = mesh.held.get("volume")
+    if held is None or held[0] != mesh.version:
+        corners = (mesh.points.numpy() - mesh.bounds.mean(axis=0))[mesh.faces.numpy()]
+        a, b, c = corners[:, 0], corners[:, 1], corners[:, 2]
+        held = (mesh.version, float(np.einsum("ni,ni->", a, np.cross(b, c))) / 6.0)
+        mesh.held["volume"] = held
+    return held[1]
 
 
 class Rows:
@@ -173,7 +177,9 @@ def find_closest(
         wide = wide_nodes_of(mesh, tree)
         with stage("search", device):
             args = [points, order, side, tree.view(), wide, bound, True, rows.face]
-            launch(nearest_face_kernel, count, args, device, grain=256)
+            # on CUDA threads take several points each: the room for their stacks is made once
+            span = EVERYTHING if device.is_cuda else count
+            launch(nearest_face_kernel, span, args, device, grain=256)
     with stage("feet", device):
         outputs = [rows.face, rows.distance, rows.point, rows.weights]
         launch(feet_kernel, count, [points, side, wp.float64(upper_bound), *outputs], device)

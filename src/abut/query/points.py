@@ -11,7 +11,6 @@ from abut.extent import Extent
 from abut.mesh import Mesh
 
 HIGH, LOW = 2.0**40, 2.0**-30  # float32 boxes and their squares are at home in between
-HIGHEST = 2.0**500  # squares of distances stay finite
 
 
 def checked_points(points: Any, device: wp.Device) -> tuple[wp.array, np.ndarray]:
@@ -44,12 +43,12 @@ def unit_of(mesh: Mesh, bounds: np.ndarray) -> float:
     Squares of distances then neither overflow nor vanish, and float32 can hold the boxes.
     """
     reach = float(np.abs([mesh.bounds, bounds]).max())
-    if reach > HIGH:
-        return 2.0 ** np.floor(np.log2(reach))
-    extent = float((mesh.bounds[1] - mesh.bounds[0]).max())
-    if 0.0 < extent < LOW:
-        return 2.0 ** max(np.floor(np.log2(extent)), -1000.0, np.log2(max(reach, extent)) - 500.0)
-    return 1.0
+    with np.errstate(over="ignore"):
+        extent = min(float((mesh.bounds[1] - mesh.bounds[0]).max()), reach)
+    if reach <= HIGH and not 0.0 < extent < LOW:
+        return 1.0
+    least = np.floor(np.log2(reach)) - 39.0  # reach is at most HIGH units
+    return float(2.0 ** max(np.floor(np.log2(extent)) if extent > 0.0 else least, least))
 
 
 def in_unit(mesh: Mesh, unit: float) -> Mesh:
