@@ -115,10 +115,7 @@ class ContactPlan:
         while True:
             if self._generation != queues.generation:
                 self._record(queues)
-            if self.first:
-                self._forgetting.run()
-            else:
-                queues.clear()
+            self._forget(queues)
             for name, task in self._tasks:
                 with stage(name, self.device):
                     task.run()
@@ -143,6 +140,15 @@ class ContactPlan:
             return queues["hits"].keys[:count]
         width = self.layout.width + (self.pose_count - 1).bit_length()
         return queues.sorted_keys("hits", count, width)
+
+    def _forget(self, queues: PairQueues) -> None:
+        """Empty the queues, in one launch on CUDA and by hand on the CPU."""
+        if self.first and self.device.is_cuda:
+            self._forgetting.run()
+            return
+        queues.clear()
+        if self.first:
+            self._best_view[:] = NO_KEY
 
     def _record(self, queues: PairQueues) -> None:
         """Prepare the launches for the queues as they are now."""
