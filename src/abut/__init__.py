@@ -10,11 +10,13 @@ from abut.errors import (
     PoseError,
 )
 from abut.mesh import Mesh
-from abut.options import Bound, Method
+from abut.motion import Motion
+from abut.options import Bound, Method, Solver
 from abut.query import primitives
+from abut.query.ccd import ccd
 from abut.query.collide import collide
 from abut.query.self_collide import self_collide
-from abut.results import Contacts
+from abut.results import Contacts, ImpactKind, Impacts
 
 __all__ = [
     "AbutError",
@@ -23,11 +25,16 @@ __all__ = [
     "Contacts",
     "DeviceError",
     "FileError",
+    "ImpactKind",
+    "Impacts",
     "Mesh",
     "MeshError",
     "Method",
+    "Motion",
     "OptionError",
     "PoseError",
+    "Solver",
+    "ccd",
     "collide",
     "primitives",
     "self_collide",

@@ -20,6 +20,13 @@ class Bound(StrEnum):
     OBB = "obb"
 
 
+class Solver(StrEnum):
+    """How the time of an impact is found."""
+
+    CONSERVATIVE = "conservative"
+    CUBIC = "cubic"
+
+
 Choice = TypeVar("Choice", bound=StrEnum)
 
 

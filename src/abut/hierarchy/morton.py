@@ -25,6 +25,15 @@ def cell(x: wp.float64):
     return wp.int32(wp.clamp(x, wp.float64(0.0), wp.float64(1023.0)))
 
 
+@wp.func
+def morton_code(at: wp.vec3d):
+    """Code of a point in units of cells."""
+    x = spread_bits(cell(at[0]))
+    y = spread_bits(cell(at[1]))
+    z = spread_bits(cell(at[2]))
+    return (x << 2) | (y << 1) | z
+
+
 @wp.kernel
 def morton_kernel(
     # in
@@ -41,12 +50,15 @@ def morton_kernel(
     for i in range(span[0] + wp.tid(), span[1], span[2]):
         face = faces[i]
         centre = (points[face[0]] + points[face[1]] + points[face[2]]) / wp.float64(3.0)
-        at = (centre - lower) * scale
-        x = spread_bits(cell(at[0]))
-        y = spread_bits(cell(at[1]))
-        z = spread_bits(cell(at[2]))
-        codes_out[i] = (x << 2) | (y << 1) | z
+        codes_out[i] = morton_code((centre - lower) * scale)
         order_out[i] = i
+
+
+def cells_per_length(bounds: np.ndarray) -> float:
+    """Scale of the grid over ``bounds``; 0 where they have no extent."""
+    with np.errstate(all="ignore"):
+        scale = CELLS / (bounds[1] - bounds[0]).max()
+    return float(scale) if np.isfinite(scale) else 0.0
 
 
 def morton_order(
@@ -57,10 +69,8 @@ def morton_order(
     device = faces.device
     codes = wp.empty(2 * count, dtype=wp.int32, device=device)  # the sort needs room for two
     order = wp.empty(2 * count, dtype=wp.int32, device=device)
-    with np.errstate(all="ignore"):
-        scale = CELLS / (bounds[1] - bounds[0]).max()
-    scale = scale if np.isfinite(scale) else 0.0
-    args = [points, faces, wp.vec3d(*bounds[0]), wp.float64(scale), codes, order]
+    scale = wp.float64(cells_per_length(bounds))
+    args = [points, faces, wp.vec3d(*bounds[0]), scale, codes, order]
     launch(morton_kernel, count, args, device)
     wp.utils.radix_sort_pairs(codes, order, count, 0, 30)
     return codes, order
