@@ -7,7 +7,7 @@ f(t) = det(u(t), v(t), x(t)). Where features touch, f = 0; where they are within
 Error: let w = 2**-53 and U, V, X the largest components of u, v, x at both ends. A Bernstein
 coefficient is a mean of determinants of rounded differences: products that sum to 6 U V X at most,
 each with at most 13 roundings, so it is within 79 w U V X of the exact one. Evaluation by
-de Casteljau's scheme is convex combination, at most 9 roundings of numbers up to 6 U V X, 54 w U V X.
+de Casteljau's scheme combines them at most 9 roundings deep, of numbers up to 6 U V X: 54 w U V X.
 ``margin`` is 2**-44 U V X = 512 w U V X and so leaves a factor of three, which also covers rounded
 times. Underflow is covered by an absolute term; overflow gives margins that exclude nothing.
 """

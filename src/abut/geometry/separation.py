@@ -20,7 +20,7 @@ LEAST_LENGTH = wp.constant(wp.float64(2.0**-1050))
 SHORTEN = wp.constant(wp.float64(1.0 - 2.0**-40))
 LEAST_STEP = wp.constant(wp.float64(2.0**-50))
 AT_CONTACT = wp.constant(wp.float64(2.0**-36))  # of the polygon's size: as near as makes no odds
-MOST_STEPS = wp.constant(48)
+MOST_STEPS = wp.constant(96)
 NEVER = wp.constant(wp.float64(2.0))  # a time after the step
 
 
@@ -76,7 +76,7 @@ def polygon_size(approach: Approach):
 
 @wp.func
 def next_zero(a: wp.float64, b: wp.float64, c: wp.float64, t: wp.float64):
-    """First zero after t of the quadratic with Bernstein coefficients a, b, c; 1 if none in time."""
+    """First zero after t of a quadratic, by its Bernstein coefficients; 1 if none before."""
     square = a - b - b + c
     half = b - a
     found = wp.float64(1.0)
@@ -153,6 +153,8 @@ def pass_by(
     gap = wp.length(near)
     step = wp.int32(0)
     walking = wp.bool(True)
+    within_reach = wp.bool(False)
+    share = wp.float64(0.9)
     while walking:
         until = apart_until(approach, near, t, min_distance)
         if step % 4 == 2:  # slow: perhaps all is in one plane
@@ -168,25 +170,24 @@ def pass_by(
             gap = gap_then
             if fall > wp.float64(0.0):
                 left = (gap - min_distance) / fall
-                foreseen = wp.min(t + wp.float64(0.9) * left, last)
+                foreseen = wp.min(t + share * left, last)
+                share = wp.float64(0.25) * share
                 if foreseen > t:
                     better = nearest_at(approach, foreseen)
                     until = apart_until(approach, better, t, min_distance)
                     if until >= last:
                         return out
                     if until > t:
+                        share = wp.min(wp.float64(8.0) * share, wp.float64(0.9))
                         t = until
                         near = nearest_at(approach, t)
                         gap = wp.length(near)
                 soon = wp.min(t + tolerance, last)
                 if left < tolerance and wp.length(nearest_at(approach, soon)) < min_distance:
+                    within_reach = True
                     walking = False
             step += 1
     out.time = t
     at_contact = gap - min_distance <= AT_CONTACT * (polygon_size(approach) + min_distance)
-    out.converged = (
-        at_contact
-        or last - t <= tolerance
-        or (step < MOST_STEPS and min_distance > wp.float64(0.0))
-    )
+    out.converged = at_contact or last - t <= tolerance or within_reach
     return out

@@ -1,12 +1,11 @@
 """abut.ccd: when moving meshes first touch."""
 
-from math import isfinite
 from typing import Any
 
-from abut.errors import MeshError, OptionError
+from abut.errors import MeshError
 from abut.geometry.common_corners import INDEXED, STRANGERS, WELDED
 from abut.motion import Motion
-from abut.options import Method, Solver, chosen
+from abut.options import LEAST_TOLERANCE, Method, Solver, chosen, number_from
 from abut.pairs import KeyLayout
 from abut.query.impact_rows import (
     Rows,
@@ -63,8 +62,8 @@ def ccd(
     motions = _motions(a, b)
     device = require_same_device(*motions)
     method, solver = chosen(Method, method, "method"), chosen(Solver, solver, "solver")
-    gap = _number(min_distance, "min_distance", 0.0)
-    tolerance = _number(tolerance, "tolerance", 1e-12)
+    gap = number_from(min_distance, "min_distance", 0.0)
+    tolerance = number_from(tolerance, "tolerance", LEAST_TOLERANCE)
     relation = STRANGERS if b is not None else WELDED if weld else INDEXED
     layout = _layout(motions)
     require_memory(layout)
@@ -100,13 +99,6 @@ def _motions(a: Any, b: Any) -> tuple[Motion, ...]:
 
 
 def _layout(motions: tuple[Motion, ...]) -> KeyLayout:
-    """Room for the most numerous feature of either side."""
-    most = [max(m.mesh.vertex_count, m.mesh.edges.shape[0], m.mesh.face_count) for m in motions]
-    return KeyLayout.of(most[0], most[-1])
-
-
-def _number(value: Any, name: str, least: float) -> float:
-    value = float(value)
-    if not isfinite(value) or value < least:
-        raise OptionError(f"{name} must be a number from {least:g} up, not {value}.")
-    return value
+    """Room for the most numerous feature on either side: operands may change places."""
+    most = max(max(m.mesh.vertex_count, m.mesh.edges.shape[0], m.mesh.face_count) for m in motions)
+    return KeyLayout.of(most, most)
