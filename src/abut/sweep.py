@@ -5,7 +5,7 @@ from typing import Any
 import warp as wp
 
 from abut.geometry.approach import mat43d
-from abut.geometry.common_corners import INDEXED, WELDED
+from abut.geometry.common_corners import STRANGERS, WELDED
 from abut.mesh import Mesh
 from abut.pairs import PairQueue
 
@@ -63,28 +63,35 @@ def same_path(p: mat43d, q: mat43d, i: wp.int32, j: wp.int32):
 
 
 @wp.func
-def vertex_in_face(relation: wp.int32, v: wp.int32, f: wp.vec3i, p: mat43d, q: mat43d):
-    """Is the vertex a corner of the face?"""
-    if relation == INDEXED:
-        return v == f[0] or v == f[1] or v == f[2]
-    if relation == WELDED:
-        return same_path(p, q, 0, 1) or same_path(p, q, 0, 2) or same_path(p, q, 0, 3)
-    return False
+def vertex_of_face(relation: wp.int32, v: wp.int32, f: wp.vec3i):
+    """Does the face name the vertex? Of one mesh only."""
+    return relation != STRANGERS and (v == f[0] or v == f[1] or v == f[2])
 
 
 @wp.func
-def edges_share_end(relation: wp.int32, e: wp.vec2i, f: wp.vec2i, p: mat43d, q: mat43d):
-    """Do two edges have a common end?"""
-    if relation == INDEXED:
-        return e[0] == f[0] or e[0] == f[1] or e[1] == f[0] or e[1] == f[1]
-    if relation == WELDED:
-        return (
-            same_path(p, q, 0, 2)
-            or same_path(p, q, 0, 3)
-            or same_path(p, q, 1, 2)
-            or same_path(p, q, 1, 3)
-        )
-    return False
+def vertex_at_face(relation: wp.int32, p: mat43d, q: mat43d):
+    """Is the vertex where a corner of the face is, throughout, and counts as that corner?"""
+    return relation == WELDED and (
+        same_path(p, q, 0, 1) or same_path(p, q, 0, 2) or same_path(p, q, 0, 3)
+    )
+
+
+@wp.func
+def edges_join(relation: wp.int32, e: wp.vec2i, f: wp.vec2i):
+    """Do two edges name the same vertex? Of one mesh only."""
+    named = e[0] == f[0] or e[0] == f[1] or e[1] == f[0] or e[1] == f[1]
+    return relation != STRANGERS and named
+
+
+@wp.func
+def edges_touch_ends(relation: wp.int32, p: mat43d, q: mat43d):
+    """Have two edges ends that are at one place throughout, and count as one vertex?"""
+    return relation == WELDED and (
+        same_path(p, q, 0, 2)
+        or same_path(p, q, 0, 3)
+        or same_path(p, q, 1, 2)
+        or same_path(p, q, 1, 3)
+    )
 
 
 def moving(mesh: Mesh, points_t0: wp.array, points_t1: wp.array) -> Any:

@@ -11,9 +11,11 @@ from abut.sweep import (
     FACE_VERTEX,
     Sweep,
     edge_edge_at,
-    edges_share_end,
+    edges_join,
+    edges_touch_ends,
+    vertex_at_face,
     vertex_face_at,
-    vertex_in_face,
+    vertex_of_face,
 )
 
 wp.set_module_options({"enable_backward": False, "fuse_fp": False, "max_unroll": 4})
@@ -31,10 +33,12 @@ def vertex_face_filter_kernel(
         pair = unpack_pair(key, sweep.bits)
         v = pair[1]
         f = sweep.b.faces[pair[2]]
+        if vertex_of_face(sweep.relation, v, f):
+            continue
         p = vertex_face_at(sweep.a.points_t0, sweep.b.points_t0, v, f)
         q = vertex_face_at(sweep.a.points_t1, sweep.b.points_t1, v, f)
         if may_vanish(vertex_face_cubic(p, q, sweep.min_distance)):
-            if not vertex_in_face(sweep.relation, v, f, p, q):
+            if not vertex_at_face(sweep.relation, p, q):
                 push_pair(sweep.possible, key)
 
 
@@ -50,10 +54,12 @@ def edge_edge_filter_kernel(
         pair = unpack_pair(key, sweep.bits)
         e = sweep.a.edges[pair[1]]
         f = sweep.b.edges[pair[2]]
+        if edges_join(sweep.relation, e, f):
+            continue
         p = edge_edge_at(sweep.a.points_t0, sweep.b.points_t0, e, f)
         q = edge_edge_at(sweep.a.points_t1, sweep.b.points_t1, e, f)
         if may_vanish(edge_edge_cubic(p, q, sweep.min_distance)):
-            if not edges_share_end(sweep.relation, e, f, p, q):
+            if not edges_touch_ends(sweep.relation, p, q):
                 push_pair(sweep.possible, key)
 
 

@@ -83,6 +83,16 @@ def ccd(
     return to_impacts(rows, layout)
 
 
+def plan_of(a: Motion, b: Motion | None = None) -> SweepPlan:
+    """The plan of the first piece of a query with default options, for those who measure."""
+    motions = _motions(a, b)
+    count = max(motion.piece_count for motion in motions)
+    parts = tuple(next(iter(motion.pieces(count))) for motion in motions)
+    relation = STRANGERS if b is not None else WELDED
+    meshes = tuple(motion.mesh for motion in motions)
+    return SweepPlan(a.device, meshes, parts, relation, _layout(motions), 0.0, 1e-6)
+
+
 def _rows(plan: SweepPlan) -> Rows:
     count, buffers = plan.run()
     if plan.first:

@@ -31,13 +31,14 @@ from abut.pairs import KeyLayout, PairQueues
 from abut.runtime import EVERYTHING, launch, stage
 from abut.sweep import EDGE_EDGE, FACE_VERTEX, VERTEX_FACE, Sweep, moving
 from abut.traversal.every_pair import every_pair_kernel
-from abut.traversal.self_tree import self_list_kernel, self_rest_kernel
-from abut.traversal.two_trees import list_kernel
+from abut.traversal.self_tree import self_gather_kernel, self_list_kernel, self_rest_kernel
+from abut.traversal.two_trees import gather_kernel, list_kernel
 
 NO_TIME = 0x7FF0000000000000  # bits of infinity
 LONG_WALK = 256  # visits of one thread on CUDA, before others share the rest
 LEAST_ROOM = 1 << 14
 MOST_CANDIDATES = {"cpu": 1 << 20, "cuda": 1 << 25}  # held at once
+EXPECTED = 64  # candidates of an item, before any are known
 FULL = 0.8  # what a range is planned to fill
 
 _shared = threading.local()
@@ -153,7 +154,7 @@ class SweepPlan:
         self, listing: Listing, buffers: SweepBuffers, impact_count: int, decide: Any
     ) -> Iterator[dict[str, int]]:
         """List and decide range after range; yields the counts of each that was complete."""
-        start, step = 0, listing.item_count
+        start, step = 0, max(1, buffers.most_candidates // EXPECTED)
         while start < listing.item_count:
             stop = min(start + step, listing.item_count)
             buffers.restart(impact_count)
@@ -169,8 +170,7 @@ class SweepPlan:
                 yield counts
                 impact_count = counts["impacts"]
                 start = stop
-                if share > FULL / 2:
-                    step = max(1, int(step * FULL / share))
+                step = max(1, int(step * min(FULL / max(share, 1e-6), 8.0)))
 
     def _fits(self, buffers: SweepBuffers) -> bool:
         candidates = buffers.queues["candidates"]
@@ -226,6 +226,9 @@ class SweepPlan:
             args = [counts[1], False, self.layout.bits]
             return Listing(kind, counts[0], sides, self._lister(every_pair_kernel, args))
         trees = self._tree(*one).view(), self._tree(*other).view()
+        if self.device.is_cpu:
+            args = [*trees, self.layout.bits]
+            return Listing(kind, counts[0], sides, self._lister(gather_kernel, args))
         frame = wp.zeros(1, dtype=Relative, device=self.device)  # boxes have one origin
         args = [*trees, frame, counts[0], self.layout.bits]
         return Listing(kind, counts[0], sides, self._lister(list_kernel, args))
@@ -237,6 +240,9 @@ class SweepPlan:
             args = [count, True, self.layout.bits]
             return Listing(EDGE_EDGE, count, sides, self._lister(every_pair_kernel, args))
         tree = self._tree(0, "edge").view()
+        if self.device.is_cpu:
+            lister = self._lister(self_gather_kernel, [tree, self.layout.bits])
+            return Listing(EDGE_EDGE, count, sides, lister)
         return Listing(EDGE_EDGE, count, sides, lambda *range_: self._list_edges(tree, *range_))
 
     def _lister(self, kernel: wp.Kernel, args: list[Any]) -> Callable[[int, int, PairQueues], None]:
@@ -247,17 +253,15 @@ class SweepPlan:
         return list_range
 
     def _list_edges(self, tree: Any, start: int, stop: int, queues: PairQueues) -> None:
-        """Each pair of edges once; on CUDA long walks are shared."""
+        """Each pair of edges once, on CUDA, where long walks are shared."""
         bits, found = self.layout.bits, queues["candidates"]
         rest, last = queues["rest"], queues["last"]
-        most = LONG_WALK if self.device.is_cuda else EVERYTHING
-        args = [tree, bits, most, found, rest]
-        launch(self_list_kernel, stop - start, args, self.device, grain=256, start=start)
-        if self.device.is_cuda:
-            args = [tree, bits, most, rest, found, last]
-            launch(self_rest_kernel, EVERYTHING, args, self.device)
-            args = [tree, bits, EVERYTHING, last, found, rest]
-            launch(self_rest_kernel, EVERYTHING, args, self.device)
+        args = [tree, bits, LONG_WALK, found, rest]
+        launch(self_list_kernel, stop - start, args, self.device, start=start)
+        args = [tree, bits, LONG_WALK, rest, found, last]
+        launch(self_rest_kernel, EVERYTHING, args, self.device)
+        args = [tree, bits, EVERYTHING, last, found, rest]
+        launch(self_rest_kernel, EVERYTHING, args, self.device)
 
     def _corners(self, side: int, feature: str) -> wp.array:
         return corners_of(self.meshes[side], feature)
