@@ -30,7 +30,7 @@ SCRATCH = {
     ("dipole_kernel", "arrivals"),
 }
 # Structs that carry the queues they fill beside their operands.
-CARRIERS = {"Search"}
+CARRIERS = {"Search", "Sweep"}
 
 Finding = tuple[int, str]
 

@@ -11,12 +11,14 @@ from abut.errors import (
     PoseError,
 )
 from abut.mesh import Mesh
-from abut.options import Bound, Method, Sign
+from abut.motion import Motion
+from abut.options import Bound, Method, Sign, Solver
 from abut.query import primitives
+from abut.query.ccd import ccd
 from abut.query.closest_point import closest_point
 from abut.query.collide import collide
 from abut.query.self_collide import self_collide
-from abut.results import ClosestPoints, Contacts
+from abut.results import ClosestPoints, Contacts, ImpactKind, Impacts
 
 __all__ = [
     "AbutError",
@@ -26,13 +28,18 @@ __all__ = [
     "Contacts",
     "DeviceError",
     "FileError",
+    "ImpactKind",
+    "Impacts",
     "Mesh",
     "MeshError",
     "Method",
+    "Motion",
     "OptionError",
     "PointError",
     "PoseError",
     "Sign",
+    "Solver",
+    "ccd",
     "closest_point",
     "collide",
     "primitives",

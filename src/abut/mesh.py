@@ -140,13 +140,13 @@ class Mesh:
         """Counts and device."""
         return f"Mesh({self.vertex_count} vertices, {self.face_count} faces, {self.device})"
 
-    def _take(self, vertices: Any) -> None:
-        """Check vertices and keep them, with their float64 view and bounds."""
+    def checked_points(self, vertices: Any, name: str) -> tuple[wp.array, wp.array, np.ndarray]:
+        """Vertices of another shape of this mesh: as given, in float64, and their bounds."""
         if isinstance(vertices, np.ndarray) and vertices.dtype.kind in "iu":
             vertices = vertices.astype(np.float64)
         kind = scalar_dtype(vertices)
         if kind not in (np.float32, np.float64):
-            raise MeshError(f"vertices must be float32 or float64, not {kind}.")
+            raise MeshError(f"{name} must be float32 or float64, not {kind}.")
         single = kind == np.float32
         rows = to_rows(vertices, wp.vec3f if single else wp.vec3d, self.device)
         points = self._widened(rows) if single else rows
@@ -154,14 +154,23 @@ class Mesh:
         first_bad, bounds = extent.read()
         if first_bad >= 0:
             value = rows[first_bad : first_bad + 1].numpy()[0]
-            raise MeshError(f"vertices[{first_bad}] is {value}; coordinates must be finite.")
+            raise MeshError(f"{name}[{first_bad}] is {value}; coordinates must be finite.")
+        return rows, points, bounds
+
+    def lend(self, points: wp.array) -> "Lease":
+        """A lease on points this mesh made: while it lives they are not overwritten."""
+        lease = Lease()
+        kept = [(p, held) for p, held in self._buffers if p is not points]
+        self._buffers = [*kept, (points, weakref.ref(lease))]
+        return lease
+
+    def _take(self, vertices: Any) -> None:
+        """Check vertices and keep them, with their float64 view and bounds."""
+        rows, points, bounds = self.checked_points(vertices, "vertices")
         self.vertices = rows
         self.points = points
         self.bounds = bounds
-        self.lease = Lease()
-        if single:
-            kept = [(p, lease) for p, lease in self._buffers if p is not points]
-            self._buffers = [*kept, (points, weakref.ref(self.lease))]
+        self.lease = Lease() if points is rows else self.lend(points)
 
     def _checked_faces(self, faces: Any, vertices: Any) -> wp.array:
         if len(faces.shape) == 1 and faces.shape[0] == 0:

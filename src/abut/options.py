@@ -1,7 +1,8 @@
 """The closed choices that calls take; the members are strings."""
 
 from enum import StrEnum
-from typing import TypeVar
+from math import isfinite
+from typing import Any, TypeVar
 
 from abut.errors import OptionError
 
@@ -27,6 +28,15 @@ class Sign(StrEnum):
     WINDING = "winding"
 
 
+class Solver(StrEnum):
+    """How the time of an impact is found."""
+
+    CONSERVATIVE = "conservative"
+    CUBIC = "cubic"
+
+
+LEAST_TOLERANCE = 1e-12  # of times: float64 has no finer
+
 Choice = TypeVar("Choice", bound=StrEnum)
 
 
@@ -37,3 +47,14 @@ def chosen(choices: type[Choice], value: str, name: str) -> Choice:
     except ValueError:
         names = ", ".join(repr(str(c)) for c in choices)
         raise OptionError(f"{name} must be one of {names}, not {value!r}.") from None
+
+
+def number_from(value: Any, name: str, least: float) -> float:
+    """``value`` as a finite number not below ``least``."""
+    try:
+        number = float(value)
+    except (TypeError, ValueError):
+        number = float("nan")
+    if not isfinite(number) or number < least:
+        raise OptionError(f"{name} must be a number from {least:g} up, not {value!r}.")
+    return number

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from enum import IntEnum
 from functools import cached_property
 from typing import Any
 
@@ -102,6 +103,52 @@ class ClosestPoints:
     def numpy(self) -> dict[str, np.ndarray]:
         """The rows as plain NumPy arrays."""
         names = ("distance", "point", "face", "barycentric")
+        return {name: getattr(self, name).numpy() for name in names}
+
+
+class ImpactKind(IntEnum):
+    """What meets: ``features`` holds the two, in this order."""
+
+    VERTEX_FACE = 0  # a vertex of a, a face of b
+    EDGE_EDGE = 1  # an edge of a, an edge of b: rows of ``Mesh.edges``
+    FACE_VERTEX = 2  # a face of a, a vertex of b; only between two motions
+
+
+@dataclass(frozen=True, eq=False)
+class Impacts:
+    """Pairs of moving features that come to touch, sorted by kind and features.
+
+    Attributes:
+        time: (n,) float64 in [0, 1], when each pair first touches; never later.
+        kind: (n,) int32, see ImpactKind.
+        features: (n, 2) int32, vertices, edges or faces as the kind says.
+        converged: (n,) bool. False: the search gave up, and the contact, if there is one, may be
+            later than ``time`` by more than the tolerance.
+        first: The earliest time; infinity where there is no impact.
+    """
+
+    time: wp.array
+    kind: wp.array
+    features: wp.array
+    converged: wp.array
+    first: float
+
+    def __len__(self) -> int:
+        """Number of impacts."""
+        return self.time.shape[0]
+
+    def __bool__(self) -> bool:
+        """Whether there is any impact."""
+        return len(self) > 0
+
+    @property
+    def safe_step(self) -> float:
+        """The share of the step that is free of contact, 1 where there is none."""
+        return min(self.first, 1.0)
+
+    def numpy(self) -> dict[str, np.ndarray]:
+        """The rows as plain NumPy arrays."""
+        names = ("time", "kind", "features", "converged")
         return {name: getattr(self, name).numpy() for name in names}
 
 

@@ -80,7 +80,7 @@ def _pool(threads: int) -> ThreadPoolExecutor:
 
 
 class Task:
-    """A kernel over ``range(count)``, prepared once and run any number of times.
+    """A kernel over ``count`` items from ``start``, prepared once and run any number of times.
 
     The kernel's first parameter is a span (first, stop, step): thread t handles first + t,
     first + t + step, … below stop. On CUDA one launch covers everything; where the count is not
@@ -96,8 +96,9 @@ class Task:
         device: wp.Device,
         *,
         grain: int = 4096,
+        start: int = 0,
     ) -> None:
-        threads, spans = _divided(count, grain, device)
+        threads, spans = _divided(count, grain, device, start)
         _load(kernel, device)
         self.slices = [
             wp.launch(kernel, threads, [wp.vec3i(*s), *args], device=device, record_cmd=True)
@@ -134,16 +135,18 @@ def _same(x: Any, y: Any) -> bool:
     return x is y or (isinstance(x, int) and x == y)
 
 
-def _divided(count: int, grain: int, device: wp.Device) -> tuple[int, list[tuple[int, int, int]]]:
+def _divided(
+    count: int, grain: int, device: wp.Device, start: int
+) -> tuple[int, list[tuple[int, int, int]]]:
     """Threads of a launch and the spans of its slices."""
     if device.is_cuda:
         threads = count if count < EVERYTHING else CUDA_THREADS
-        return threads, [(0, count, threads)] if count else []
+        return threads, [(start, start + count, threads)] if count else []
     slices = 1
     if thread_count() > 1:
         slices = max(1, min(thread_count() * SLICES_PER_THREAD, count // grain))
-    edges = [count * s // slices for s in range(slices + 1)]
-    return 1, [(start, stop, 1) for start, stop in pairwise(edges)]
+    edges = [start + count * s // slices for s in range(slices + 1)]
+    return 1, [(low, high, 1) for low, high in pairwise(edges)]
 
 
 def _run_together(slices: Sequence[Any]) -> None:
@@ -162,12 +165,18 @@ def _run_together(slices: Sequence[Any]) -> None:
 
 
 def launch(
-    kernel: wp.Kernel, count: int, args: Sequence[Any], device: wp.Device, *, grain: int = 4096
+    kernel: wp.Kernel,
+    count: int,
+    args: Sequence[Any],
+    device: wp.Device,
+    *,
+    grain: int = 4096,
+    start: int = 0,
 ) -> None:
-    """Run a kernel over ``range(count)`` once; see Task."""
-    threads, spans = _divided(count, grain, device)
+    """Run a kernel over ``count`` items from ``start`` once; see Task."""
+    threads, spans = _divided(count, grain, device, start)
     if len(spans) > 1:
-        Task(kernel, count, args, device, grain=grain).run()
+        Task(kernel, count, args, device, grain=grain, start=start).run()
     elif spans:
         _load(kernel, device)
         wp.launch(kernel, threads, [wp.vec3i(*spans[0]), *args], device=device)

@@ -37,6 +37,54 @@ def is_left_child(codes: wp.array[wp.int32], first: wp.int32, last: wp.int32, co
     return split_height(codes, last) < split_height(codes, first - 1)
 
 
+@wp.func
+def join_siblings(
+    k: wp.int32,
+    face: wp.int32,
+    box_lower: wp.vec3f,
+    box_upper: wp.vec3f,
+    codes: wp.array[wp.int32],
+    far_ends: wp.array[wp.int32],
+    nodes: wp.array[wp.vec4f],
+    leaf_slots: wp.array[wp.int32],
+    split_slots: wp.array[wp.int32],
+):
+    """Climb from leaf k, joining siblings, for as long as the sibling was there before."""
+    count = leaf_slots.shape[0]
+    lower = box_lower
+    upper = box_upper
+    link = -1 - face
+    first = wp.int32(k)
+    last = wp.int32(k)
+    climbing = wp.bool(True)
+    while climbing:
+        slot = 2 * count - 2
+        split = wp.int32(-1)
+        left = wp.bool(True)
+        if first > 0 or last < count - 1:
+            left = is_left_child(codes, first, last, count)
+            split = wp.where(left, last, first - 1)
+            slot = 2 * split + wp.where(left, 0, 1)
+        nodes[2 * slot] = with_integer(lower, link)
+        nodes[2 * slot + 1] = with_integer(upper, -1)
+        if link < 0:
+            leaf_slots[k] = slot
+        else:
+            split_slots[link] = slot
+        climbing = False
+        if split >= 0:
+            far_end = meet(far_ends, split, wp.where(left, first, last))
+            if far_end >= 0:  # the sibling is there already
+                climbing = True
+                low = load_fresh(nodes, 2 * (slot ^ 1))
+                high = load_fresh(nodes, 2 * (slot ^ 1) + 1)
+                lower = wp.min(lower, wp.vec3f(low[0], low[1], low[2]))
+                upper = wp.max(upper, wp.vec3f(high[0], high[1], high[2]))
+                first = wp.where(left, first, far_end)
+                last = wp.where(left, far_end, last)
+                link = split
+
+
 @wp.kernel
 def build_kernel(
     # in
@@ -52,41 +100,21 @@ def build_kernel(
     leaf_slots_out: wp.array[wp.int32],
     split_slots_out: wp.array[wp.int32],
 ):
-    """Climb from every leaf, joining siblings."""
-    count = faces.shape[0]
+    """Fit the box of every leaf and climb."""
     for k in range(span[0] + wp.tid(), span[1], span[2]):
         face = faces[order[k]]
         lower, upper = fit_aabb(points[face[0]], points[face[1]], points[face[2]], origin)
-        link = -1 - order[k]
-        first = wp.int32(k)
-        last = wp.int32(k)
-        climbing = wp.bool(True)
-        while climbing:
-            slot = 2 * count - 2
-            split = wp.int32(-1)
-            left = wp.bool(True)
-            if first > 0 or last < count - 1:
-                left = is_left_child(codes, first, last, count)
-                split = wp.where(left, last, first - 1)
-                slot = 2 * split + wp.where(left, 0, 1)
-            nodes_out[2 * slot] = with_integer(lower, link)
-            nodes_out[2 * slot + 1] = with_integer(upper, -1)
-            if link < 0:
-                leaf_slots_out[k] = slot
-            else:
-                split_slots_out[link] = slot
-            climbing = False
-            if split >= 0:
-                far_end = meet(far_ends, split, wp.where(left, first, last))
-                if far_end >= 0:  # the sibling is there already
-                    climbing = True
-                    low = load_fresh(nodes_out, 2 * (slot ^ 1))
-                    high = load_fresh(nodes_out, 2 * (slot ^ 1) + 1)
-                    lower = wp.min(lower, wp.vec3f(low[0], low[1], low[2]))
-                    upper = wp.max(upper, wp.vec3f(high[0], high[1], high[2]))
-                    first = wp.where(left, first, far_end)
-                    last = wp.where(left, far_end, last)
-                    link = split
+        join_siblings(
+            k,
+            order[k],
+            lower,
+            upper,
+            codes,
+            far_ends,
+            nodes_out,
+            leaf_slots_out,
+            split_slots_out,
+        )
 
 
 @wp.kernel
@@ -123,16 +151,15 @@ def in_frame(origin: np.ndarray, bounds: np.ndarray) -> bool:
         return bool(np.abs(bounds - origin).max() <= FAR_FROM_ZERO * (bounds[1] - bounds[0]).max())
 
 
-def empty_tree(faces: wp.array, bounds: np.ndarray) -> Tree:
-    """Room for the hierarchy of faces whose vertices lie within ``bounds`` (2, 3)."""
-    device, count = faces.device, faces.shape[0]
+def empty_tree(count: int, origin: np.ndarray, device: wp.Device) -> Tree:
+    """A tree of ``count`` leaves, to be filled."""
     inner = max(count - 1, 1)
     return Tree(
         nodes=wp.empty(2 * (2 * count - 1), dtype=wp.vec4f, device=device),
         leaf_slots=wp.empty(count, dtype=wp.int32, device=device),
         split_slots=wp.empty(inner, dtype=wp.int32, device=device),
         arrivals=wp.zeros(inner, dtype=wp.int32, device=device),
-        origin=frame_origin(bounds),
+        origin=origin,
         face_count=count,
     )
 
@@ -140,7 +167,7 @@ def empty_tree(faces: wp.array, bounds: np.ndarray) -> Tree:
 def build(points: wp.array, faces: wp.array, bounds: np.ndarray) -> Tree:
     """Build the hierarchy of faces whose vertices lie within ``bounds`` (2, 3)."""
     device, count = faces.device, faces.shape[0]
-    tree = empty_tree(faces, bounds)
+    tree = empty_tree(count, frame_origin(bounds), device)
     codes, order = morton_order(points, faces, bounds)
     far_ends = wp.full(max(count - 1, 1), NOBODY, dtype=wp.int32, device=device)
     inputs = [points, faces, wp.vec3d(*tree.origin), codes, order, far_ends]

@@ -71,6 +71,13 @@ def morton_points_kernel(
         order_out[i] = i
 
 
+def cells_per_length(bounds: np.ndarray) -> float:
+    """Scale of the grid over ``bounds``; 0 where they have no extent."""
+    with np.errstate(all="ignore"):
+        scale = CELLS / (bounds[1] - bounds[0]).max()
+    return float(scale) if np.isfinite(scale) else 0.0
+
+
 def morton_order(
     points: wp.array, faces: wp.array, bounds: np.ndarray
 ) -> tuple[wp.array, wp.array]:
@@ -89,10 +96,7 @@ def _sorted(
     device = operands[0].device
     codes = wp.empty(2 * count, dtype=wp.int32, device=device)  # the sort needs room for two
     order = wp.empty(2 * count, dtype=wp.int32, device=device)
-    with np.errstate(all="ignore"):
-        scale = CELLS / (bounds[1] - bounds[0]).max()
-    scale = scale if np.isfinite(scale) else 0.0
-    args = [*operands, wp.vec3d(*bounds[0]), wp.float64(scale), codes, order]
-    launch(kernel, count, args, device)
+    scale = wp.float64(cells_per_length(bounds))
+    launch(kernel, count, [*operands, wp.vec3d(*bounds[0]), scale, codes, order], device)
     wp.utils.radix_sort_pairs(codes, order, count, 0, 30)
     return codes, order

@@ -12,7 +12,7 @@ import warp as wp
 
 from abut.atomics import raise_to, reserve
 from abut.bounds.aabb import fit_aabb
-from abut.hierarchy.lbvh import build, empty_tree
+from abut.hierarchy.lbvh import build, empty_tree, frame_origin
 from abut.hierarchy.morton import morton_order
 from abut.hierarchy.tree import MOST_LEVELS, Tree, with_integer
 from abut.runtime import launch
@@ -221,7 +221,7 @@ def place_kernel(
 def build_ploc(points: wp.array, faces: wp.array, bounds: np.ndarray) -> Tree:
     """Build the hierarchy of faces whose vertices lie within ``bounds`` (2, 3)."""
     device, count = faces.device, faces.shape[0]
-    tree = empty_tree(faces, bounds)
+    tree = empty_tree(count, frame_origin(bounds), device)
     _, order = morton_order(points, faces, bounds)
     clusters = _room_for(count, device)
     active = wp.empty(count, dtype=wp.int32, device=device)

@@ -1,4 +1,4 @@
-"""abut.primitives: the same questions for plain arrays of triangles, one row each."""
+"""abut.primitives: the same questions for plain arrays of primitives, one row each."""
 
 from typing import Any
 
@@ -11,9 +11,11 @@ from abut.extent import Extent
 from abut.faces import posed_faces
 from abut.geometry.common_corners import STRANGERS
 from abut.narrow.classify import classify_kernel
+from abut.narrow.impact_rows import edge_edge_rows_kernel, vertex_face_rows_kernel
 from abut.narrow.settle import settle_kernel
+from abut.options import LEAST_TOLERANCE, number_from
 from abut.pairs import KeyLayout, PairQueues
-from abut.runtime import launch, resolve_device
+from abut.runtime import launch, require_same_device, resolve_device
 from abut.search import Search
 
 
@@ -29,7 +31,7 @@ def intersect_tri_tri(a: Any, b: Any) -> wp.array:
     Guarantee:
         Exact. Triangles are closed; zero-area ones are segments or points.
     """
-    rows_a, rows_b = _triangles(a, "a"), _triangles(b, "b")
+    rows_a, rows_b = _rows(a, "a", 3), _rows(b, "b", 3)
     if rows_a.device != rows_b.device:
         raise DeviceError(f"a is on {rows_a.device} but b is on {rows_b.device}.")
     if rows_a.shape != rows_b.shape:
@@ -59,11 +61,70 @@ def intersect_tri_tri(a: Any, b: Any) -> wp.array:
     return wp.array(met, dtype=wp.bool, device=device)
 
 
-def _triangles(data: Any, name: str) -> wp.array:
-    """(n, 3, 3) coordinates as 3 n points."""
+def ccd_vertex_face(
+    t0: Any, t1: Any, *, min_distance: float = 0.0, tolerance: float = 1e-6
+) -> wp.array:
+    """When does a moving vertex first touch a moving face?
+
+    Args:
+        t0, t1: (n, 4, 3) float32 or float64 arrays, at the start and at the end of the step: the
+            vertex and the three corners of the face along the second axis. Points go straight.
+        min_distance: Gap to keep; features touch when they are no farther apart.
+        tolerance: How much earlier than the first contact a time may be [share of the step].
+
+    Returns:
+        (n,) float64 times in [0, 1], infinity for none, on the device of the arrays.
+
+    Guarantee:
+        Conservative. No contact is missed; no time is later than the true one.
+    """
+    return _first_contacts(vertex_face_rows_kernel, t0, t1, min_distance, tolerance)
+
+
+def ccd_edge_edge(
+    t0: Any, t1: Any, *, min_distance: float = 0.0, tolerance: float = 1e-6
+) -> wp.array:
+    """When do two moving edges first touch?
+
+    Args:
+        t0, t1: (n, 4, 3) float32 or float64 arrays, at the start and at the end of the step: the
+            ends of the first and of the second edge along the second axis. Points go straight.
+        min_distance: Gap to keep; features touch when they are no farther apart.
+        tolerance: How much earlier than the first contact a time may be [share of the step].
+
+    Returns:
+        (n,) float64 times in [0, 1], infinity for none, on the device of the arrays.
+
+    Guarantee:
+        Conservative. No contact is missed; no time is later than the true one.
+    """
+    return _first_contacts(edge_edge_rows_kernel, t0, t1, min_distance, tolerance)
+
+
+def _first_contacts(
+    kernel: wp.Kernel, t0: Any, t1: Any, min_distance: float, tolerance: float
+) -> wp.array:
+    start, end = _rows(t0, "t0", 4), _rows(t1, "t1", 4)
+    device = require_same_device(start, end)
+    if start.shape != end.shape:
+        raise MeshError(
+            f"t0 and t1 must have as many rows, not {start.shape[0] // 4} and {end.shape[0] // 4}."
+        )
+    count = start.shape[0] // 4
+    gap = wp.float64(number_from(min_distance, "min_distance", 0.0))
+    tolerance = number_from(tolerance, "tolerance", LEAST_TOLERANCE)
+    times = wp.empty(count, dtype=wp.float64, device=device)
+    converged = wp.empty(count, dtype=wp.bool, device=device)
+    args = [start, end, gap, wp.float64(tolerance), times, converged]
+    launch(kernel, count, args, device, grain=256)
+    return times
+
+
+def _rows(data: Any, name: str, corners: int) -> wp.array:
+    """(n, corners, 3) coordinates as points, one after the other."""
     data = to_plain(data)
-    if len(data.shape) != 3 or tuple(data.shape[1:]) != (3, 3):
-        raise MeshError(f"{name} must have shape (n, 3, 3), not {tuple(data.shape)}.")
+    if len(data.shape) != 3 or tuple(data.shape[1:]) != (corners, 3):
+        raise MeshError(f"{name} must have shape (n, {corners}, 3), not {tuple(data.shape)}.")
     if scalar_dtype(data).kind not in "fiu":
         raise MeshError(f"{name} must be numbers, not {scalar_dtype(data)}.")
     device = data.device if isinstance(data, wp.array) else resolve_device("cpu")
@@ -71,9 +132,8 @@ def _triangles(data: Any, name: str) -> wp.array:
     points = wp.array(host.reshape(-1, 3), dtype=wp.vec3d, device=device)
     bad, _ = Extent(points).read()
     if bad >= 0:
-        raise MeshError(
-            f"{name}[{bad // 3}] has the corner {host.reshape(-1, 3)[bad]}; not finite."
-        )
+        corner = host.reshape(-1, 3)[bad]
+        raise MeshError(f"{name}[{bad // corners}] has the corner {corner}; not finite.")
     return points
 
 

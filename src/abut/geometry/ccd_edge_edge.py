@@ -1,0 +1,29 @@
+"""When do two moving edges first touch?"""
+
+import warp as wp
+
+from abut.geometry.approach import Approach, edge_edge_polygon, mat43d
+from abut.geometry.coplanarity import edge_edge_cubic
+from abut.geometry.first_contact import first_contact
+
+
+@wp.func
+def ccd_edge_edge(
+    p: mat43d, q: mat43d, min_distance: wp.float64, tolerance: wp.float64, limit: wp.float64
+):
+    """First time in [0, 1] at which two edges are within ``min_distance``; NEVER if none.
+
+    Args:
+        p, q: Ends of the first edge and of the second, one a row, at the start and at the end.
+        min_distance: Gap to keep.
+        tolerance: How much earlier than the contact a converged time may be.
+        limit: Contacts after this time need not be found.
+
+    Guarantee:
+        Conservative, see first_contact.
+    """
+    approach = Approach()
+    approach.start = edge_edge_polygon(p)
+    approach.end = edge_edge_polygon(q)
+    f = edge_edge_cubic(p, q, min_distance)
+    return first_contact(f, approach, min_distance, tolerance, limit)

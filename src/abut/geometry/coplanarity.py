@@ -1,0 +1,124 @@
+"""The cubic that vanishes when two approaching features are in one plane, with its error bound.
+
+With u and v two sides of the polygon of an approach and x its first corner, all linear in time,
+f(t) = det(u(t), v(t), x(t)). Where features touch, f = 0; where they are within d of each other,
+|f| <= d |u x v|. The converse does not hold, so f excludes times and never proves a contact.
+
+Error: let w = 2**-53 and U, V, X the largest components of u, v, x at both ends. A Bernstein
+coefficient is a mean of determinants of rounded differences: products that sum to 6 U V X at most,
+each with at most 13 roundings, so it is within 79 w U V X of the exact one. Evaluation by
+de Casteljau's scheme combines them at most 9 roundings deep, of numbers up to 6 U V X: 54 w U V X.
+``margin`` is 2**-44 U V X = 512 w U V X and so leaves a factor of three, which also covers rounded
+times. Underflow is covered by an absolute term; overflow gives margins that exclude nothing.
+"""
+
+import warp as wp
+
+from abut.geometry.approach import mat43d
+
+MARGIN = wp.constant(wp.float64(2.0**-44))
+LEAST_MARGIN = wp.constant(wp.float64(2.0**-1000))
+SLOPE_MARGIN = wp.constant(wp.float64(1.0 + 2.0**-40))
+THIRD = wp.constant(wp.float64(1.0 / 3.0))  # inside a function it would be a float32
+ROUND_UP = wp.constant(wp.float64(1.0 + 2.0**-48))
+
+
+@wp.struct
+class Cubic:
+    """Bernstein coefficients of f over the step, and the margin beyond which f is not 0."""
+
+    k: wp.vec4d
+    margin: wp.float64
+
+
+@wp.func
+def largest_of(p: wp.vec3d, q: wp.vec3d):
+    """Largest absolute component of two vectors."""
+    return wp.max(wp.max(wp.abs(p)), wp.max(wp.abs(q)))
+
+
+@wp.func
+def cubic_of(
+    u0: wp.vec3d,
+    u1: wp.vec3d,
+    v0: wp.vec3d,
+    v1: wp.vec3d,
+    x0: wp.vec3d,
+    x1: wp.vec3d,
+    min_distance: wp.float64,
+):
+    """The cubic of sides u, v and corner x, at the start (0) and at the end (1) of the step."""
+    n0 = wp.cross(u0, v0)
+    n1 = wp.cross(u1, v1)
+    m = wp.cross(u0, v1) + wp.cross(u1, v0)
+    out = Cubic()
+    out.k = wp.vec4d(
+        wp.dot(n0, x0),
+        (wp.dot(m, x0) + wp.dot(n0, x1)) * THIRD,
+        (wp.dot(m, x1) + wp.dot(n1, x0)) * THIRD,
+        wp.dot(n1, x1),
+    )
+    size = largest_of(u0, u1) * largest_of(v0, v1) * largest_of(x0, x1)
+    out.margin = MARGIN * size + LEAST_MARGIN
+    if min_distance > wp.float64(0.0):
+        half = wp.float64(0.5)
+        across = wp.max(wp.max(wp.length(n0), wp.length(n1)), half * wp.length(m))
+        spread = MARGIN * largest_of(u0, u1) * largest_of(v0, v1)
+        out.margin = out.margin + min_distance * (across * ROUND_UP + spread)
+    return out
+
+
+@wp.func
+def vertex_face_cubic(p: mat43d, q: mat43d, min_distance: wp.float64):
+    """The cubic of a vertex (row 0) and a face; p at the start, q at the end."""
+    return cubic_of(
+        p[1] - p[2], q[1] - q[2], p[2] - p[3], q[2] - q[3], p[0] - p[1], q[0] - q[1], min_distance
+    )
+
+
+@wp.func
+def edge_edge_cubic(p: mat43d, q: mat43d, min_distance: wp.float64):
+    """The cubic of an edge (rows 0 and 1) and another; p at the start, q at the end."""
+    return cubic_of(
+        p[1] - p[0], q[1] - q[0], p[2] - p[3], q[2] - q[3], p[0] - p[2], q[0] - q[2], min_distance
+    )
+
+
+@wp.func
+def may_vanish(f: Cubic):
+    """False only when f has no zero in the step, for certain: all coefficients on one side."""
+    least = wp.min(f.k)
+    most = wp.max(f.k)
+    return not (least > f.margin or -most > f.margin)
+
+
+@wp.func
+def mix(a: wp.float64, b: wp.float64, t: wp.float64):
+    """From a at t = 0 to b at t = 1."""
+    return (wp.float64(1.0) - t) * a + t * b
+
+
+@wp.func
+def cubic_at(f: Cubic, t: wp.float64):
+    """Value at a time, by de Casteljau's scheme."""
+    a = mix(f.k[0], f.k[1], t)
+    b = mix(f.k[1], f.k[2], t)
+    c = mix(f.k[2], f.k[3], t)
+    return mix(mix(a, b, t), mix(b, c, t), t)
+
+
+@wp.func
+def steepest_towards_zero(f: Cubic, side: wp.float64, t: wp.float64, u: wp.float64):
+    """An upper bound, over [t, u], of how fast ``side * f`` falls.
+
+    The derivative over an interval lies between the Bernstein coefficients it has there.
+    """
+    three = wp.float64(3.0)
+    a = three * side * (f.k[0] - f.k[1])
+    b = three * side * (f.k[1] - f.k[2])
+    c = three * side * (f.k[2] - f.k[3])
+    left = mix(a, b, t)
+    right = mix(b, c, t)
+    fall = wp.max(mix(left, right, t), mix(left, right, u))
+    fall = wp.max(fall, mix(mix(a, b, u), mix(b, c, u), u))
+    return fall + (SLOPE_MARGIN - wp.float64(1.0)) * (wp.abs(a) + wp.abs(b) + wp.abs(c))

@@ -1,0 +1,100 @@
+"""The first time two approaching features touch: no later than it is, and hardly earlier.
+
+Two proofs that there is no contact in an interval of time, and nothing else, let the search go on:
+the coplanarity cubic does not vanish there (``skip_to_zero``), or a direction keeps the features
+apart (``pass_by``). The cubic brings the search to within rounding of its zeros in a few steps; the
+directions settle in such a short interval whether the features really meet, and take over where
+the cubic says nothing: motion in one plane, features without extent, a distance to be kept.
+"""
+
+import warp as wp
+
+from abut.geometry.approach import Approach
+from abut.geometry.coplanarity import Cubic, cubic_at, steepest_towards_zero
+from abut.geometry.separation import NEVER, SHORTEN, Passage, pass_by
+
+NARROW = wp.constant(wp.float64(2.0**-47))  # interval around a zero
+MOST_ZERO_STEPS = wp.constant(48)
+MOST_INTERVALS = wp.constant(24)
+WIDER = wp.constant(wp.float64(8.0))
+
+
+@wp.func
+def skip_to_zero(f: Cubic, start: wp.float64, limit: wp.float64):
+    """A time until which, from ``start`` on, f is not 0; NEVER if it is not to the end.
+
+    Newton's method with the steepest slope of an interval ahead never oversteps a zero; the
+    interval shrinks with the steps, so that near a zero the slope is its own.
+    """
+    one = wp.float64(1.0)
+    t = wp.float64(start)
+    side = wp.sign(cubic_at(f, t))
+    until = wp.float64(one)
+    searching = wp.bool(True)
+    step = wp.int32(0)
+    while searching:
+        value = side * cubic_at(f, t) - f.margin
+        if not (value > wp.float64(0.0)):
+            return t
+        fall = steepest_towards_zero(f, side, t, until)
+        if fall * (until - t) < value:
+            if until >= one or until > limit:
+                return NEVER
+            window = until - t
+            t = until
+            until = wp.min(one, t + wp.float64(4.0) * window)
+        else:
+            ahead = SHORTEN * (value / fall)
+            t = t + ahead
+            until = wp.min(one, t + ahead)
+            searching = ahead > NARROW
+        step += 1
+        if step == MOST_ZERO_STEPS:
+            searching = False
+    return t
+
+
+@wp.func
+def width_of_zero(f: Cubic, t: wp.float64):
+    """How long f stays below its margin near a zero, roughly."""
+    slope = wp.abs(steepest_towards_zero(f, wp.float64(1.0), t, t))
+    width = wp.float64(1.0)
+    if slope > f.margin:
+        width = wp.max(NARROW, wp.float64(4.0) * (f.margin / slope))
+    return width
+
+
+@wp.func
+def first_contact(
+    f: Cubic,
+    approach: Approach,
+    min_distance: wp.float64,
+    tolerance: wp.float64,
+    limit: wp.float64,
+):
+    """When two features come within ``min_distance``; NEVER if they do not, or after ``limit``.
+
+    Guarantee:
+        Conservative. Not later than the first contact. The search ends after a bounded number of
+        steps, if need be with an earlier time that is not ``converged``.
+    """
+    one = wp.float64(1.0)
+    out = Passage()
+    t = wp.float64(0.0)
+    width = wp.float64(0.0)
+    for _ in range(MOST_INTERVALS):
+        zero = skip_to_zero(f, t, limit)
+        if zero > limit or zero > one:
+            out.time = NEVER
+            return out
+        if zero > t or width == wp.float64(0.0):
+            width = width_of_zero(f, zero)
+        last = wp.min(zero + width, one)
+        out = pass_by(approach, zero, last, min_distance, tolerance, limit)
+        if out.time <= one or last >= one:
+            return out
+        t = last
+        width = WIDER * width
+    out.time = t
+    out.converged = False
+    return out

@@ -1,0 +1,193 @@
+"""Directions that keep two approaching features apart, and a walk in time along them.
+
+Features stay more than d apart for as long as there is a direction along which every corner of the
+polygon of their approach lies beyond d. Corners are linear in time, so for a given direction the
+time until which it serves is one division a corner. Any direction will do: how it was found, and
+how well, matters for speed and tightness alone.
+
+Error: with w = 2**-53, a rounded inner product of a direction and a corner, mixed between the ends
+of the step, is within 9 w of the sum of its absolute products; ``DIRECTION_MARGIN`` is 32 w. It
+leaves room for the rounding of times.
+"""
+
+import warp as wp
+
+from abut.geometry.approach import Approach, nearest_on_polygon, polygon_at
+from abut.geometry.coplanarity import ROUND_UP, mix
+
+DIRECTION_MARGIN = wp.constant(wp.float64(2.0**-48))
+LEAST_LENGTH = wp.constant(wp.float64(2.0**-1050))
+SHORTEN = wp.constant(wp.float64(1.0 - 2.0**-40))
+LEAST_STEP = wp.constant(wp.float64(2.0**-50))
+AT_CONTACT = wp.constant(wp.float64(2.0**-36))  # of the polygon's size: as near as makes no odds
+MOST_STEPS = wp.constant(96)
+NEVER = wp.constant(wp.float64(2.0))  # a time after the step
+
+
+@wp.struct
+class Passage:
+    """How far in time features were seen to stay apart; NEVER: to the end of the interval."""
+
+    time: wp.float64
+    converged: wp.bool
+
+
+@wp.func
+def apart_until(approach: Approach, direction: wp.vec3d, t: wp.float64, min_distance: wp.float64):
+    """Time until which, from t on, the direction keeps the features apart; -1 if not even at t.
+
+    NEVER, when it does so to the end of the step.
+    """
+    zero = wp.float64(0.0)
+    one = wp.float64(1.0)
+    until = NEVER
+    w = direction / wp.max(wp.abs(direction))
+    gap = min_distance * wp.length(w) * ROUND_UP + LEAST_LENGTH
+    for k in range(4):
+        p = approach.start[k]
+        q = approach.end[k]
+        spread = wp.max(wp.dot(wp.abs(w), wp.abs(p)), wp.dot(wp.abs(w), wp.abs(q)))
+        need = DIRECTION_MARGIN * spread + gap
+        last = wp.dot(w, q)
+        here = mix(wp.dot(w, p), last, t) - need
+        there = last - need
+        if not (here > zero):
+            until = -one
+        elif not (there > zero):
+            until = wp.min(until, t + SHORTEN * (one - t) * (here / (here - there)))
+    return until
+
+
+@wp.func
+def nearest_at(approach: Approach, t: wp.float64):
+    """The vector from the origin to the polygon at a time, rounded."""
+    return nearest_on_polygon(polygon_at(approach, t))
+
+
+@wp.func
+def polygon_size(approach: Approach):
+    """Largest absolute coordinate of the polygon in the step."""
+    size = wp.float64(0.0)
+    for k in range(4):
+        size = wp.max(size, wp.max(wp.abs(approach.start[k])))
+        size = wp.max(size, wp.max(wp.abs(approach.end[k])))
+    return size
+
+
+@wp.func
+def next_zero(a: wp.float64, b: wp.float64, c: wp.float64, t: wp.float64):
+    """First zero after t of a quadratic, by its Bernstein coefficients; 1 if none before."""
+    square = a - b - b + c
+    half = b - a
+    found = wp.float64(1.0)
+    inside = half * half - square * a
+    if inside >= wp.float64(0.0):
+        s = -(half + wp.where(half < wp.float64(0.0), -wp.sqrt(inside), wp.sqrt(inside)))
+        first = a / s
+        second = s / square
+        if first > t and first < found:
+            found = first
+        if second > t and second < found:
+            found = second
+    return found
+
+
+@wp.func
+def apart_across_sides(approach: Approach, t: wp.float64, min_distance: wp.float64):
+    """The best of ``apart_until`` for directions in the polygon's plane, across its sides.
+
+    A polygon that moves in its own plane reaches the origin with a side: the direction across that
+    side, as it lies when it comes to pass through the origin, serves until then.
+    """
+    x = polygon_at(approach, t)
+    normal = wp.cross(x[1] - x[0], x[2] - x[1])
+    until = wp.float64(-1.0)
+    k = wp.int32(0)
+    while k < 4:
+        n = (k + 1) % 4
+        p0 = approach.start[k]
+        p1 = approach.end[k]
+        q0 = approach.start[n]
+        q1 = approach.end[n]
+        mixed = wp.dot(wp.cross(p0, q1) + wp.cross(p1, q0), normal)
+        then = next_zero(
+            wp.dot(wp.cross(p0, q0), normal),
+            wp.float64(0.5) * mixed,
+            wp.dot(wp.cross(p1, q1), normal),
+            t,
+        )
+        side = (wp.float64(1.0) - then) * (q0 - p0) + then * (q1 - p1)
+        across = wp.cross(normal, side)
+        if wp.dot(across, x[k]) < wp.float64(0.0):
+            across = -across
+        until = wp.max(until, apart_until(approach, across, t, min_distance))
+        k += 1
+    return until
+
+
+@wp.func
+def pass_by(
+    approach: Approach,
+    first: wp.float64,
+    last: wp.float64,
+    min_distance: wp.float64,
+    tolerance: wp.float64,
+    limit: wp.float64,
+):
+    """Step through [first, last] while some direction keeps the features apart.
+
+    Each step tries the direction between the nearest points now, and the one foreseen a little
+    before contact, which serves until then if all corners draw near. Beyond ``limit`` nobody
+    asks: the walk ends as if at ``last``.
+    """
+    out = Passage()
+    out.time = NEVER
+    out.converged = True
+    t = wp.float64(first)
+    middle = nearest_at(approach, wp.float64(0.5) * (first + last))
+    ahead = apart_until(approach, middle, t, min_distance)
+    if ahead >= last:
+        return out
+    t = wp.max(t, ahead)
+    near = nearest_at(approach, t)
+    gap = wp.length(near)
+    step = wp.int32(0)
+    walking = wp.bool(True)
+    within_reach = wp.bool(False)
+    share = wp.float64(0.9)
+    while walking:
+        until = apart_until(approach, near, t, min_distance)
+        if step % 4 == 2:  # slow: perhaps all is in one plane
+            until = wp.max(until, apart_across_sides(approach, t, min_distance))
+        if until >= last or t > limit:
+            return out
+        walking = until > t + LEAST_STEP * t and step < MOST_STEPS
+        if walking:
+            near = nearest_at(approach, until)
+            gap_then = wp.length(near)
+            fall = (gap - gap_then) / (until - t)
+            t = until
+            gap = gap_then
+            if fall > wp.float64(0.0):
+                left = (gap - min_distance) / fall
+                foreseen = wp.min(t + share * left, last)
+                share = wp.float64(0.25) * share
+                if foreseen > t:
+                    better = nearest_at(approach, foreseen)
+                    until = apart_until(approach, better, t, min_distance)
+                    if until >= last:
+                        return out
+                    if until > t:
+                        share = wp.min(wp.float64(8.0) * share, wp.float64(0.9))
+                        t = until
+                        near = nearest_at(approach, t)
+                        gap = wp.length(near)
+                soon = wp.min(t + tolerance, last)
+                if left < tolerance and wp.length(nearest_at(approach, soon)) < min_distance:
+                    within_reach = True
+                    walking = False
+            step += 1
+    out.time = t
+    at_contact = gap - min_distance <= AT_CONTACT * (polygon_size(approach) + min_distance)
+    out.converged = at_contact or last - t <= tolerance or within_reach
+    return out

@@ -1,0 +1,217 @@
+"""Motion: a mesh on its way from one shape or place to another, over one step."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import warp as wp
+
+from abut.arrays import to_plain
+from abut.errors import MeshError, OptionError, PoseError
+from abut.faces import move_point
+from abut.mesh import Mesh, require_meshes
+from abut.poses import checked_poses
+from abut.runtime import launch
+
+wp.set_module_options({"enable_backward": False, "fuse_fp": False})
+
+PIECE_DEVIATION = 2.0**-14  # of the reach of a turning mesh
+POSE_ROUNDING = 2.0**-46  # of the largest coordinate met
+
+
+@dataclass(frozen=True)
+class Piece:
+    """A part of a motion in which all vertices go straight.
+
+    Attributes:
+        points_t0, points_t1: Where vertices are at its start and at its end.
+        bounds: (2, 3), of both.
+        deviation: How far the true path strays from the straight one.
+    """
+
+    points_t0: wp.array
+    points_t1: wp.array
+    bounds: np.ndarray
+    deviation: float = 0.0
+
+
+class Motion:
+    """A mesh that moves over one step, from time 0 to time 1.
+
+    Without poses, vertices go straight from where the mesh has them now to ``end``. With poses the
+    mesh is rigid: its frame goes from ``start_pose`` to ``end_pose`` with constant linear velocity
+    of the origin and constant angular velocity, the shorter way round.
+
+    Args:
+        mesh: The mesh; what it looks like now is kept, even if it deforms later.
+        end: (n, 3) float32 or float64, vertices at the end of the step.
+        start_pose, end_pose: Rigid motions (4, 4); one that is missing is the identity.
+
+    Raises:
+        MeshError: ``end`` does not fit the mesh or is not finite.
+        PoseError: A pose is not a rigid motion.
+        OptionError: Both ``end`` and poses, or neither.
+    """
+
+    def __init__(
+        self, mesh: Mesh, end: Any = None, *, start_pose: Any = None, end_pose: Any = None
+    ) -> None:
+        require_meshes(mesh=mesh)
+        if (end is None) == (start_pose is None and end_pose is None):
+            raise OptionError("a motion needs either end= or start_pose= and end_pose=.")
+        self.mesh = mesh
+        self.device = mesh.device
+        self._points, self._bounds, self._lease = mesh.points, mesh.bounds, mesh.lease
+        self._poses = None
+        if end is None:
+            self._poses = _one_pose(start_pose, "start_pose"), _one_pose(end_pose, "end_pose")
+        else:
+            self._take_end(end)
+
+    @property
+    def rigid(self) -> bool:
+        """Whether the motion is given by poses."""
+        return self._poses is not None
+
+    @cached_property
+    def piece_count(self) -> int:
+        """Straight pieces needed so that none strays far from the true path."""
+        if self._poses is None or self._angle == 0.0:
+            return 1
+        return max(1, int(np.ceil(self._angle / np.sqrt(8.0 * PIECE_DEVIATION))))
+
+    def pieces(self, count: int) -> Iterator[Piece]:
+        """The motion in ``count`` straight pieces of equal duration."""
+        if self._poses is None:
+            if count == 1:
+                yield Piece(self._points, self._end, self._both_bounds)
+                return
+            times = np.linspace(0.0, 1.0, count + 1)
+            shapes = (self._mixed(t) for t in times)
+        else:
+            shapes = (self._posed(t) for t in np.linspace(0.0, 1.0, count + 1))
+        points, bounds = next(shapes)
+        for points_next, bounds_next in shapes:
+            both = _union(bounds, bounds_next)
+            yield Piece(points, points_next, both, self._deviation(count, both))
+            points, bounds = points_next, bounds_next
+
+    def _take_end(self, end: Any) -> None:
+        end = to_plain(end)
+        shape = (self.mesh.vertex_count, 3)
+        if tuple(end.shape) != shape:
+            raise MeshError(
+                f"the mesh has {shape[0]} vertices, so end needs shape {shape}, "
+                f"not {tuple(end.shape)}."
+            )
+        rows, self._end, bounds = self.mesh.checked_points(end, "end")
+        self._end_lease = None if self._end is rows else self.mesh.lend(self._end)
+        self._both_bounds = _union(self._bounds, bounds)
+
+    @cached_property
+    def _angle(self) -> float:
+        """Angle of the turn, in [0, pi]."""
+        assert self._poses is not None
+        return float(np.linalg.norm(_turn_vector(*self._poses)))
+
+    @cached_property
+    def _skew(self) -> float:
+        """By how much the end pose is not the start pose turned: poses are rounded."""
+        assert self._poses is not None
+        start, end = self._poses
+        return float(np.linalg.norm(_turned(start, _turn_vector(start, end)) - end[:3, :3]))
+
+    def _deviation(self, count: int, bounds: np.ndarray) -> float:
+        """Half an eighth of the angle squared times the reach, and what poses are rounded by."""
+        if self._poses is None:
+            return 2.0**-50 * float(np.abs(bounds).max()) if count > 1 else 0.0
+        if self._angle == 0.0 and count == 1:
+            return 0.0
+        reach = float(np.linalg.norm(np.abs(self._bounds).max(axis=0)))
+        rounding = POSE_ROUNDING * (reach + float(np.abs(bounds).max()))
+        return reach * ((self._angle / count) ** 2 / 8.0 + self._skew) + rounding
+
+    def _mixed(self, t: float) -> tuple[wp.array, np.ndarray]:
+        start, end = self._points.numpy(), self._end.numpy()
+        points = start if t == 0.0 else end if t == 1.0 else (1.0 - t) * start + t * end
+        return _on_device(points, self.device)
+
+    def _posed(self, t: float) -> tuple[wp.array, np.ndarray]:
+        assert self._poses is not None
+        pose = _between(*self._poses, t)
+        points = wp.empty_like(self._points)
+        launch(move_kernel, points.shape[0], [self._points, wp.mat44d(pose), points], self.device)
+        corners = np.stack(np.meshgrid(*self._bounds.T, indexing="ij"), axis=-1).reshape(-1, 3)
+        moved = corners @ pose[:3, :3].T + pose[:3, 3]
+        slack = 2.0**-40 * (np.abs(self._bounds).max() + np.abs(moved).max())
+        return points, np.array([moved.min(axis=0) - slack, moved.max(axis=0) + slack])
+
+
+@wp.kernel
+def move_kernel(
+    # in
+    span: wp.vec3i,
+    points: wp.array[wp.vec3d],
+    pose: wp.mat44d,
+    # out
+    points_out: wp.array[wp.vec3d],
+):
+    """Move points by a pose."""
+    for i in range(span[0] + wp.tid(), span[1], span[2]):
+        points_out[i] = move_point(pose, points[i])
+
+
+def _one_pose(pose: Any, name: str) -> np.ndarray:
+    poses = checked_poses(pose, name)
+    if poses is None:
+        return np.eye(4)
+    if len(poses) != 1:
+        raise PoseError(f"{name} must be one pose (4, 4), not a batch of {len(poses)}.")
+    return poses[0]
+
+
+def _turn_vector(start: np.ndarray, end: np.ndarray) -> np.ndarray:
+    """Axis times angle of the turn from one pose to another."""
+    turn = end[:3, :3] @ start[:3, :3].T
+    twice_sine = np.array(
+        [turn[2, 1] - turn[1, 2], turn[0, 2] - turn[2, 0], turn[1, 0] - turn[0, 1]]
+    )
+    angle = np.arctan2(np.linalg.norm(twice_sine), np.trace(turn) - 1.0)
+    if angle < 3.0:
+        size = np.linalg.norm(twice_sine)
+        return twice_sine * (angle / size) if size > 0.0 else np.zeros(3)
+    # near half a turn the axis is in the symmetric part
+    outer = (turn + turn.T) / 2.0 - np.cos(angle) * np.eye(3)
+    column = outer[:, np.argmax(np.diag(outer))]
+    axis = column / np.linalg.norm(column)
+    return angle * (axis if axis @ twice_sine >= 0.0 else -axis)
+
+
+def _between(start: np.ndarray, end: np.ndarray, t: float) -> np.ndarray:
+    """The pose at a time; the poses given themselves at 0 and 1."""
+    if t in (0.0, 1.0):
+        return end if t else start
+    pose = np.eye(4)
+    pose[:3, 3] = (1.0 - t) * start[:3, 3] + t * end[:3, 3]
+    pose[:3, :3] = _turned(start, t * _turn_vector(start, end))
+    return pose
+
+
+def _turned(pose: np.ndarray, vector: np.ndarray) -> np.ndarray:
+    """The rotation of a pose, turned further about an axis (Rodrigues)."""
+    angle = np.linalg.norm(vector)
+    x, y, z = vector / angle if angle > 0.0 else np.zeros(3)
+    cross = np.array([[0.0, -z, y], [z, 0.0, -x], [-y, x, 0.0]])
+    turn = np.eye(3) + np.sin(angle) * cross + (1.0 - np.cos(angle)) * (cross @ cross)
+    return turn @ pose[:3, :3]
+
+
+def _union(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    return np.array([np.minimum(a[0], b[0]), np.maximum(a[1], b[1])])
+
+
+def _on_device(points: np.ndarray, device: wp.Device) -> tuple[wp.array, np.ndarray]:
+    bounds = np.array([points.min(axis=0), points.max(axis=0)])
+    return wp.array(points, dtype=wp.vec3d, device=device), bounds

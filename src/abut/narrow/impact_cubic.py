@@ -1,0 +1,55 @@
+"""Impacts by the zeros of the coplanarity cubic, as in gProximity: fast, and Approximate."""
+
+import warp as wp
+
+from abut.geometry.approach import Approach, edge_edge_polygon, vertex_face_polygon
+from abut.geometry.ccd_cubic import first_meeting
+from abut.geometry.coplanarity import edge_edge_cubic, vertex_face_cubic
+from abut.narrow.impact import report
+from abut.pairs import queue_stop, unpack_pair
+from abut.sweep import Sweep, edge_edge_at, vertex_face_at
+
+wp.set_module_options({"enable_backward": False, "fuse_fp": False, "max_unroll": 4})
+
+
+@wp.kernel
+def vertex_face_cubic_kernel(
+    # in
+    span: wp.vec3i,
+    sweep: Sweep,
+):
+    """Find when the remaining vertices and faces meet."""
+    for i in range(span[0] + wp.tid(), queue_stop(sweep.possible, span[1]), span[2]):
+        pair = unpack_pair(sweep.possible.keys[i], sweep.bits)
+        f = sweep.b.faces[pair[2]]
+        p = vertex_face_at(sweep.a.points_t0, sweep.b.points_t0, pair[1], f)
+        q = vertex_face_at(sweep.a.points_t1, sweep.b.points_t1, pair[1], f)
+        approach = Approach()
+        approach.start = vertex_face_polygon(p)
+        approach.end = vertex_face_polygon(q)
+        cubic = vertex_face_cubic(p, q, wp.float64(0.0))
+        time = first_meeting(cubic, approach, sweep.min_distance)
+        if time <= wp.float64(1.0):
+            report(sweep, pair, time, True)
+
+
+@wp.kernel
+def edge_edge_cubic_kernel(
+    # in
+    span: wp.vec3i,
+    sweep: Sweep,
+):
+    """Find when the remaining edges meet."""
+    for i in range(span[0] + wp.tid(), queue_stop(sweep.possible, span[1]), span[2]):
+        pair = unpack_pair(sweep.possible.keys[i], sweep.bits)
+        e = sweep.a.edges[pair[1]]
+        f = sweep.b.edges[pair[2]]
+        p = edge_edge_at(sweep.a.points_t0, sweep.b.points_t0, e, f)
+        q = edge_edge_at(sweep.a.points_t1, sweep.b.points_t1, e, f)
+        approach = Approach()
+        approach.start = edge_edge_polygon(p)
+        approach.end = edge_edge_polygon(q)
+        cubic = edge_edge_cubic(p, q, wp.float64(0.0))
+        time = first_meeting(cubic, approach, sweep.min_distance)
+        if time <= wp.float64(1.0):
+            report(sweep, pair, time, True)

@@ -1,0 +1,57 @@
+"""First contacts of plain rows of primitives, four moving points each."""
+
+import warp as wp
+
+from abut.geometry.ccd_edge_edge import ccd_edge_edge
+from abut.geometry.ccd_vertex_face import ccd_vertex_face
+
+wp.set_module_options({"enable_backward": False, "fuse_fp": False, "max_unroll": 4})
+
+
+@wp.func
+def row_of(points: wp.array[wp.vec3d], row: wp.int32):
+    """Four points."""
+    at = 4 * row
+    return wp.matrix_from_rows(points[at], points[at + 1], points[at + 2], points[at + 3])
+
+
+@wp.kernel
+def vertex_face_rows_kernel(
+    # in
+    span: wp.vec3i,
+    points_t0: wp.array[wp.vec3d],
+    points_t1: wp.array[wp.vec3d],
+    min_distance: wp.float64,
+    tolerance: wp.float64,
+    # out
+    time_out: wp.array[wp.float64],
+    converged_out: wp.array[wp.bool],
+):
+    """First contact of each vertex and face; infinity for none."""
+    for i in range(span[0] + wp.tid(), span[1], span[2]):
+        hit = ccd_vertex_face(
+            row_of(points_t0, i), row_of(points_t1, i), min_distance, tolerance, wp.float64(1.0)
+        )
+        time_out[i] = wp.where(hit.time > wp.float64(1.0), wp.float64(wp.inf), hit.time)
+        converged_out[i] = hit.time > wp.float64(1.0) or hit.converged
+
+
+@wp.kernel
+def edge_edge_rows_kernel(
+    # in
+    span: wp.vec3i,
+    points_t0: wp.array[wp.vec3d],
+    points_t1: wp.array[wp.vec3d],
+    min_distance: wp.float64,
+    tolerance: wp.float64,
+    # out
+    time_out: wp.array[wp.float64],
+    converged_out: wp.array[wp.bool],
+):
+    """First contact of each two edges; infinity for none."""
+    for i in range(span[0] + wp.tid(), span[1], span[2]):
+        hit = ccd_edge_edge(
+            row_of(points_t0, i), row_of(points_t1, i), min_distance, tolerance, wp.float64(1.0)
+        )
+        time_out[i] = wp.where(hit.time > wp.float64(1.0), wp.float64(wp.inf), hit.time)
+        converged_out[i] = hit.time > wp.float64(1.0) or hit.converged

@@ -1,0 +1,114 @@
+"""abut.ccd: when moving meshes first touch."""
+
+from typing import Any
+
+from abut.errors import MeshError
+from abut.geometry.common_corners import INDEXED, STRANGERS, WELDED
+from abut.motion import Motion
+from abut.options import LEAST_TOLERANCE, Method, Solver, chosen, number_from
+from abut.pairs import KeyLayout
+from abut.query.impact_rows import (
+    Rows,
+    earliest_row,
+    empty_rows,
+    join_pieces,
+    sorted_rows,
+    to_impacts,
+)
+from abut.query.sweep_plan import SweepPlan, require_memory
+from abut.results import Impacts
+from abut.runtime import require_same_device
+
+
+def ccd(
+    a: Motion,
+    b: Motion | None = None,
+    *,
+    min_distance: float = 0.0,
+    tolerance: float = 1e-6,
+    first: bool = False,
+    weld: bool = True,
+    method: str = "bvh",
+    solver: str = "conservative",
+) -> Impacts:
+    """Find when moving faces first come within a gap of each other.
+
+    Faces of straight-moving vertices touch first where a vertex meets a face or an edge meets an
+    edge; each such pair is one row. Without ``b``, faces of ``a`` meet each other; a vertex and a
+    face, or two edges, with a vertex in common give no row.
+
+    Args:
+        a, b: Motions over one step, on the same device.
+        min_distance: Gap to keep [mesh length unit]; features touch when they are no farther.
+        tolerance: How much earlier than the first contact a time may be [share of the step].
+        first: Only the earliest impact, one row: the cheapest way to know a safe step.
+        weld: Vertices at equal positions at both ends of the step count as common. False goes by
+            vertex index alone.
+        method: ``bvh``, or ``brute`` for the slow truth. All methods return the same rows.
+        solver: ``conservative``; or ``cubic``, the root finder of Provot, which is Approximate.
+
+    Returns:
+        One row per vertex-face or edge-edge impact, sorted; times in [0, 1].
+
+    Raises:
+        DeviceError: The motions live on different devices.
+        OptionError: A distance or tolerance that is not a usable number.
+
+    Guarantee:
+        Conservative. No impact is missed; no time is later than the true one. Starting in contact
+        gives time 0. A rigid motion that turns is cut into straight pieces, and how far they stray
+        is added to the gap.
+    """
+    motions = _motions(a, b)
+    device = require_same_device(*motions)
+    method, solver = chosen(Method, method, "method"), chosen(Solver, solver, "solver")
+    gap = number_from(min_distance, "min_distance", 0.0)
+    tolerance = number_from(tolerance, "tolerance", LEAST_TOLERANCE)
+    relation = STRANGERS if b is not None else WELDED if weld else INDEXED
+    layout = _layout(motions)
+    require_memory(layout)
+    count = max(motion.piece_count for motion in motions)
+    found = [empty_rows(device)]
+    if all(motion.mesh.face_count for motion in motions):
+        meshes = tuple(motion.mesh for motion in motions)
+        pieces = zip(*(motion.pieces(count) for motion in motions), strict=True)
+        for number, parts in enumerate(pieces):
+            stray = sum(part.deviation for part in parts) * (2 if len(parts) == 1 else 1)
+            plan = SweepPlan(device, meshes, parts, relation, layout, gap + stray, tolerance)
+            plan.solver, plan.first, plan.brute = solver, first, method is Method.BRUTE
+            found.append(_rows(plan).placed(number, count))
+            if first and len(found[-1]):
+                break
+    rows = found[-1] if count == 1 or first else join_pieces(found)
+    return to_impacts(rows, layout)
+
+
+def plan_of(a: Motion, b: Motion | None = None) -> SweepPlan:
+    """The plan of the first piece of a query with default options, for those who measure."""
+    motions = _motions(a, b)
+    count = max(motion.piece_count for motion in motions)
+    parts = tuple(next(iter(motion.pieces(count))) for motion in motions)
+    relation = STRANGERS if b is not None else WELDED
+    meshes = tuple(motion.mesh for motion in motions)
+    return SweepPlan(a.device, meshes, parts, relation, _layout(motions), 0.0, 1e-6)
+
+
+def _rows(plan: SweepPlan) -> Rows:
+    count, buffers = plan.run()
+    if plan.first:
+        return earliest_row(buffers, count)
+    return sorted_rows(buffers, count, plan.layout)
+
+
+def _motions(a: Any, b: Any) -> tuple[Motion, ...]:
+    motions = (a,) if b is None else (a, b)
+    for name, motion in zip("ab", motions, strict=False):
+        if not isinstance(motion, Motion):
+            raise MeshError(f"{name} must be an abut.Motion, not {type(motion).__name__}.")
+    return motions
+
+
+def _layout(motions: tuple[Motion, ...]) -> KeyLayout:
+    """Room for the most numerous feature on either side: operands may change places."""
+    most = max(max(m.mesh.vertex_count, m.mesh.edges.shape[0], m.mesh.face_count) for m in motions)
+    return KeyLayout.of(most, most)

@@ -1,0 +1,172 @@
+"""Impacts as they leave the queues: sorted, one or all, of one piece of motion or of several."""
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import warp as wp
+
+from abut.atomics import lower_to
+from abut.pairs import KeyLayout, unpack_pair
+from abut.query.sweep_plan import SweepBuffers
+from abut.results import Impacts
+from abut.runtime import launch, stage
+
+wp.set_module_options({"enable_backward": False, "fuse_fp": False})
+
+NO_KEY = 2**63 - 1
+JUST_BELOW = 1.0 - 2.0**-50  # covers the rounding of a time in a piece to a time in the step
+
+
+@dataclass(frozen=True)
+class Rows:
+    """Sorted keys (kind, a, b), times and convergence, on the device; and the earliest time."""
+
+    keys: wp.array
+    times: wp.array
+    converged: wp.array
+    first: float
+
+    def __len__(self) -> int:
+        """Number of rows."""
+        return self.keys.shape[0]
+
+    def placed(self, piece: int, count: int) -> "Rows":
+        """The rows of one of ``count`` pieces, with times in the whole step."""
+        if count == 1:
+            return self
+        times = (piece + self.times.numpy()) / count * JUST_BELOW
+        first = float(times.min()) if len(times) else float("inf")
+        return replace(self, times=wp.array(times, device=self.times.device), first=first)
+
+
+def empty_rows(device: wp.Device) -> Rows:
+    """No impacts."""
+    arrays = (wp.empty(0, dtype=t, device=device) for t in (wp.int64, wp.float64, wp.bool))
+    return Rows(*arrays, float("inf"))
+
+
+@wp.kernel
+def gather_kernel(
+    # in
+    span: wp.vec3i,
+    order: wp.array[wp.int32],
+    times: wp.array[wp.float64],
+    converged: wp.array[wp.bool],
+    # out
+    times_out: wp.array[wp.float64],
+    converged_out: wp.array[wp.bool],
+):
+    """Bring rows into an order."""
+    for i in range(span[0] + wp.tid(), span[1], span[2]):
+        times_out[i] = times[order[i]]
+        converged_out[i] = converged[order[i]]
+
+
+def sorted_rows(buffers: SweepBuffers, count: int, layout: KeyLayout) -> Rows:
+    """All impacts, by key."""
+    device = buffers.device
+    if count == 0:
+        return empty_rows(device)
+    with stage("sort", device):
+        first = float(buffers.best.numpy().view(np.float64)[0])
+        keys = wp.empty(2 * count, dtype=wp.int64, device=device)  # the sort needs room for two
+        if device.is_cpu:
+            host = buffers.queues["impacts"].keys.numpy()[:count]
+            by_key = np.argsort(host)
+            keys.numpy()[:count] = host[by_key]
+            order = wp.array(by_key.astype(np.int32), device=device)
+        else:
+            wp.copy(keys, buffers.queues["impacts"].keys, count=count)
+            order = wp.array(np.arange(2 * count, dtype=np.int32), device=device)
+            wp.utils.radix_sort_pairs(keys, order, count, 0, layout.width + 2)
+        times = wp.empty(count, dtype=wp.float64, device=device)
+        converged = wp.empty(count, dtype=wp.bool, device=device)
+        launch(
+            gather_kernel,
+            count,
+            [order, buffers.times, buffers.converged, times, converged],
+            device,
+        )
+    return Rows(keys[:count], times, converged, first)
+
+
+@wp.kernel
+def earliest_kernel(
+    # in
+    span: wp.vec3i,
+    keys: wp.array[wp.int64],
+    times: wp.array[wp.float64],
+    converged: wp.array[wp.bool],
+    best: wp.array[wp.int64],
+    # out
+    found_out: wp.array[wp.int64],
+):
+    """The lowest key of the earliest time, and the lowest that has converged."""
+    for i in range(span[0] + wp.tid(), span[1], span[2]):
+        if wp.cast(times[i], wp.int64) == best[0]:
+            lower_to(found_out, 0, keys[i])
+            if converged[i]:
+                lower_to(found_out, 1, keys[i])
+
+
+def earliest_row(buffers: SweepBuffers, count: int) -> Rows:
+    """The one impact of the earliest time, of several the one with the lowest key."""
+    device = buffers.device
+    if count == 0:
+        return empty_rows(device)
+    found = wp.full(2, NO_KEY, dtype=wp.int64, device=device)
+    arrays = [buffers.queues["impacts"].keys, buffers.times, buffers.converged, buffers.best]
+    launch(earliest_kernel, count, [*arrays, found], device)
+    key, settled = found.numpy().tolist()
+    first = float(buffers.best.numpy().view(np.float64)[0])
+    return Rows(
+        wp.array([key], dtype=wp.int64, device=device),
+        wp.array([first], dtype=wp.float64, device=device),
+        wp.array([key == settled], dtype=wp.bool, device=device),
+        first,
+    )
+
+
+def join_pieces(found: list[Rows]) -> Rows:
+    """The earliest row of each key, of the rows of consecutive pieces."""
+    device = found[0].keys.device
+    keys, times, converged = (
+        np.concatenate([getattr(rows, name).numpy() for rows in found])
+        for name in ("keys", "times", "converged")
+    )
+    keys, at = np.unique(keys, return_index=True)  # the first of each
+    return Rows(
+        wp.array(keys, dtype=wp.int64, device=device),
+        wp.array(times[at], dtype=wp.float64, device=device),
+        wp.array(converged[at], dtype=wp.bool, device=device),
+        min(rows.first for rows in found),
+    )
+
+
+@wp.kernel
+def unpack_impacts_kernel(
+    # in
+    span: wp.vec3i,
+    keys: wp.array[wp.int64],
+    bits: wp.vec2i,
+    # out
+    kind_out: wp.array[wp.int32],
+    features_out: wp.array2d[wp.int32],
+):
+    """Keys to kinds and features."""
+    for i in range(span[0] + wp.tid(), span[1], span[2]):
+        row = unpack_pair(keys[i], bits)
+        kind_out[i] = row[0]
+        features_out[i, 0] = row[1]
+        features_out[i, 1] = row[2]
+
+
+def to_impacts(rows: Rows, layout: KeyLayout) -> Impacts:
+    """Rows as the user gets them."""
+    device = rows.keys.device
+    count = len(rows)
+    kind = wp.empty(count, dtype=wp.int32, device=device)
+    features: Any = wp.empty((count, 2), dtype=wp.int32, device=device)
+    launch(unpack_impacts_kernel, count, [rows.keys, layout.bits, kind, features], device)
+    return Impacts(rows.times, kind, features, rows.converged, rows.first)

@@ -1,0 +1,305 @@
+"""abut.ccd: complete, conservative, the same rows by every method."""
+
+import os
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+import trimesh
+import warp as wp
+
+import abut
+from abut.cases import box, icosphere, torus
+from abut.query import sweep_plan
+from abut.results import ImpactKind
+from shapes import moved, shift, soup
+
+
+def shaken(shape, device, amount=0.2, seed=0):
+    """A shape in motion: each vertex its own way."""
+    rng = np.random.default_rng(seed)
+    mesh = abut.Mesh(shape.vertices, shape.faces, device=device)
+    return abut.Motion(mesh, shape.vertices + amount * rng.normal(size=shape.vertices.shape))
+
+
+def rows_of(hits):
+    """Rows as sets; times by row."""
+    rows = hits.numpy()
+    keys = zip(rows["kind"].tolist(), *rows["features"].T.tolist(), strict=True)
+    return dict(zip(keys, rows["time"].tolist(), strict=True))
+
+
+def test_self_rows_are_those_of_brute_force(device):
+    move = shaken(icosphere(320), device)
+    hits, brute = abut.ccd(move), abut.ccd(move, method="brute")
+    assert len(hits) > 100
+    assert rows_of(hits) == rows_of(brute)
+    assert {0, 1} == set(hits.numpy()["kind"])
+
+
+def test_pair_rows_are_those_of_brute_force(device):
+    a, b = shaken(icosphere(320), device), shaken(torus(16, 8), device, seed=1)
+    hits, brute = (
+        abut.ccd(a, b, min_distance=0.01),
+        abut.ccd(a, b, method="brute", min_distance=0.01),
+    )
+    assert rows_of(hits) == rows_of(brute)
+    assert {0, 1, 2} == set(hits.numpy()["kind"])
+
+
+def test_swapped_operands_give_swapped_rows(device):
+    a, b = shaken(icosphere(80), device), shaken(torus(8, 6), device, seed=1)
+    swapped = {(2 - kind, y, x): time for (kind, x, y), time in rows_of(abut.ccd(b, a)).items()}
+    found = rows_of(abut.ccd(a, b))
+    assert found.keys() == swapped.keys()
+    assert all(abs(found[row] - swapped[row]) < 1e-6 for row in found)
+
+
+def test_rows_agree_with_primitives(device):
+    move = shaken(icosphere(80), device)
+    piece = next(iter(move.pieces(1)))
+    start, end = piece.points_t0.numpy(), piece.points_t1.numpy()
+    faces, edges = move.mesh.faces.numpy(), move.mesh.edges.numpy()
+    truth = {}
+    for v in range(len(start)):
+        others = [f for f in range(len(faces)) if v not in faces[f]]
+        ids = np.array([[v, *faces[f]] for f in others])
+        times = abut.primitives.ccd_vertex_face(start[ids], end[ids]).numpy()
+        truth |= {(0, v, f): t for f, t in zip(others, times, strict=True) if np.isfinite(t)}
+    i, j = np.triu_indices(len(edges), 1)
+    apart = ~(edges[i][:, :, None] == edges[j][:, None, :]).any(axis=(1, 2))
+    ids = np.concatenate([edges[i[apart]], edges[j[apart]]], axis=1)
+    times = abut.primitives.ccd_edge_edge(start[ids], end[ids]).numpy()
+    rows = zip(i[apart].tolist(), j[apart].tolist(), times, strict=True)
+    truth |= {(1, e, f): t for e, f, t in rows if np.isfinite(t)}
+    assert rows_of(abut.ccd(move)) == truth
+
+
+def test_first_is_the_earliest_row(device):
+    for seed in range(4):
+        move = shaken(icosphere(320), device, amount=0.1 + 0.1 * seed, seed=seed)
+        hits, first = abut.ccd(move), abut.ccd(move, first=True)
+        assert len(hits) > 0 and len(first) == 1
+        assert first.first == hits.first == hits.safe_step == hits.time.numpy().min()
+        row = int(np.argmin(hits.time.numpy()))  # the first of equal ones
+        assert first.numpy()["features"].tolist() == [hits.numpy()["features"][row].tolist()]
+
+
+def test_nothing_moves_nothing_meets(device):
+    shape = icosphere(320)
+    move = abut.Motion(abut.Mesh(shape.vertices, shape.faces, device=device), shape.vertices)
+    for hits in (abut.ccd(move), abut.ccd(move, first=True)):
+        assert not hits and len(hits) == 0
+        assert hits.first == np.inf and hits.safe_step == 1.0
+        assert hits.features.shape == (0, 2)
+
+
+def test_neighbours_by_position(device):
+    shape = soup(icosphere(80))
+    end = shape.vertices * 1.5
+    move = abut.Motion(abut.Mesh(shape.vertices, shape.faces, device=device), end)
+    assert len(abut.ccd(move)) == 0
+    assert abut.ccd(move, weld=False).first == 0.0
+
+
+def test_a_box_falls_on_a_box(device):
+    a, b = abut.Mesh(*box(), device=device), abut.Mesh(*box(), device=device)
+    up, down = shift(0, 0, 4), shift(0, 0, -4)
+    high = b.vertices.numpy()[:, 2].max() - b.vertices.numpy()[:, 2].min()
+    still, falls = abut.Motion(a, a.vertices), abut.Motion(b, start_pose=up, end_pose=down)
+    hits = abut.ccd(still, falls)
+    assert abs(hits.first - (4 - high) / 8) <= 1e-6 and hits.first <= (4 - high) / 8
+    near = abut.ccd(still, falls, min_distance=0.5)
+    assert abs(near.first - (4 - high - 0.5) / 8) <= 1e-6
+    assert hits.numpy()["converged"].all()
+
+
+def turned(angle, axis=2):
+    pose = np.eye(4)
+    i, j = (axis + 1) % 3, (axis + 2) % 3
+    pose[i, i] = pose[j, j] = np.cos(angle)
+    pose[j, i], pose[i, j] = np.sin(angle), -np.sin(angle)
+    return pose
+
+
+def test_a_turning_bar_meets_a_post(device):
+    bar = abut.Mesh(box().vertices * [3.0, 0.01, 0.5], box().faces, device=device)
+    post = abut.Mesh(box().vertices * 0.05 + [0.0, 1.0, 0.0], box().faces, device=device)
+    half = float(np.abs(box().vertices).max())
+    turning = abut.Motion(bar, end_pose=turned(np.pi * 0.9))
+    standing = abut.Motion(post, post.vertices)
+    hits = abut.ccd(turning, standing)
+    # the post's nearer lower corner, seen from the axis, less the bar's half width
+    corner = np.array([0.05 * half, 1.0 - 0.05 * half])
+    angle = np.arctan2(corner[1], corner[0]) - np.arcsin(0.01 * half / np.linalg.norm(corner))
+    truth = angle / (0.9 * np.pi)
+    assert truth - 2e-3 <= hits.first <= truth
+    assert turning.piece_count > 1
+    missed = abut.ccd(abut.Motion(bar, end_pose=turned(0.45 * np.pi)), standing)
+    assert not missed
+
+
+def test_rigid_pieces_hold_the_true_path(device):
+    shape = icosphere(80)
+    mesh = abut.Mesh(shape.vertices + np.array([3.0, 0, 0]), shape.faces, device=device)
+    end = shift(1.0, -2.0, 0.5) @ turned(2.0, axis=0) @ turned(1.0)
+    move = abut.Motion(mesh, start_pose=turned(0.3), end_pose=end)
+    count = 7
+    for k, piece in enumerate(move.pieces(count)):
+        start, stop = piece.points_t0.numpy(), piece.points_t1.numpy()
+        for s in (0.1, 0.5, 0.8):
+            pose = pose_at(turned(0.3), end, (k + s) / count)
+            true = moved(mesh.vertices.numpy(), pose)
+            off = np.linalg.norm((1 - s) * start + s * stop - true, axis=1).max()
+            assert off <= piece.deviation
+            assert (true >= piece.bounds[0] - piece.deviation).all()
+    assert piece.deviation < 0.1
+
+
+def pose_at(start, end, t):
+    """Constant velocities, by the eigenvectors of the turn: independent of the library."""
+    turn = end[:3, :3] @ start[:3, :3].T
+    values, vectors = np.linalg.eig(turn)
+    pose = np.eye(4)
+    power = vectors @ np.diag(np.exp(t * np.log(values.astype(complex)))) @ np.linalg.inv(vectors)
+    pose[:3, :3] = power.real @ start[:3, :3]
+    pose[:3, 3] = (1 - t) * start[:3, 3] + t * end[:3, 3]
+    return pose
+
+
+def test_cubic_solver_finds_plain_impacts(device):
+    move = shaken(icosphere(320), device)
+    sure, fast = rows_of(abut.ccd(move)), rows_of(abut.ccd(move, solver="cubic"))
+    assert len(fast.keys() ^ sure.keys()) <= 0.01 * len(sure)
+    both = fast.keys() & sure.keys()
+    assert np.median([abs(fast[row] - sure[row]) for row in both]) < 1e-9
+
+
+def test_small_buffers_give_the_same_rows(device, monkeypatch):
+    move = shaken(icosphere(320), device)
+    whole = abut.ccd(move).numpy()
+    monkeypatch.setattr(sweep_plan, "_shared", type(sweep_plan._shared)())
+    monkeypatch.setattr(sweep_plan, "LEAST_ROOM", 16)
+    monkeypatch.setitem(sweep_plan.MOST_CANDIDATES, "cpu", 1000)
+    monkeypatch.setitem(sweep_plan.MOST_CANDIDATES, "cuda", 1000)
+    parts = abut.ccd(move).numpy()
+    assert all((whole[name] == parts[name]).all() for name in whole)
+    room = sweep_plan.shared_buffers(wp.get_device(device)).queues["candidates"].keys.shape[0]
+    assert device != "cpu" or room < 20_000
+
+
+def test_rows_do_not_depend_on_threads(tmp_path):
+    code = (
+        "import sys, numpy as np, abut; from abut.cases import icosphere;"
+        "s = icosphere(1280); v = np.array(s.vertices, dtype=np.float64);"
+        "m = abut.Mesh(v, s.faces, device='cpu');"
+        "e = v + 0.1 * np.random.default_rng(0).normal(size=v.shape);"
+        "np.savez(sys.argv[1], **abut.ccd(abut.Motion(m, e)).numpy())"
+    )
+    out = tmp_path / "rows.npz"
+    env = os.environ | {"ABUT_THREADS": "3"}
+    subprocess.run([sys.executable, "-c", code, str(out)], check=True, env=env, capture_output=True)
+    shape = icosphere(1280)
+    vertices = np.array(shape.vertices, dtype=np.float64)
+    end = vertices + 0.1 * np.random.default_rng(0).normal(size=vertices.shape)
+    here = abut.ccd(abut.Motion(abut.Mesh(vertices, shape.faces, device="cpu"), end)).numpy()
+    there = np.load(out)
+    assert len(here["time"]) > 100
+    assert all(here[name].tobytes() == there[name].tobytes() for name in here)
+
+
+def test_float32_and_float64_agree(device):
+    shape = icosphere(320)
+    start = shape.vertices.astype(np.float32)
+    rng = np.random.default_rng(3)
+    end = (start + 0.2 * rng.normal(size=start.shape)).astype(np.float32)
+    single = abut.Motion(abut.Mesh(start, shape.faces, device=device), end)
+    double = abut.Motion(
+        abut.Mesh(start.astype(np.float64), shape.faces, device=device), end.astype(np.float64)
+    )
+    assert rows_of(abut.ccd(single)) == rows_of(abut.ccd(double))
+
+
+def test_a_motion_outlives_a_deform(device):
+    shape = icosphere(320)
+    start = shape.vertices.astype(np.float32)
+    end = (start * [1.0, 1.0, -1.0]).astype(np.float32)
+    mesh = abut.Mesh(start, shape.faces, device=device)
+    move = abut.Motion(mesh, end)
+    before = rows_of(abut.ccd(move))
+    for k in range(4):
+        mesh.deform((start * (2 + k)).astype(np.float32))
+    assert len(before) > 0 and rows_of(abut.ccd(move)) == before
+
+
+def test_empty_and_single_faces(device):
+    none = abut.Mesh(np.zeros((0, 3)), np.zeros((0, 3), int), device=device)
+    one = abut.Mesh(np.eye(3), [[0, 1, 2]], device=device)
+    still, moving = abut.Motion(none, np.zeros((0, 3))), abut.Motion(one, np.eye(3) + 1.0)
+    assert len(abut.ccd(still)) == len(abut.ccd(moving)) == len(abut.ccd(moving, still)) == 0
+    assert abut.ccd(moving, abut.Motion(one, np.eye(3))).first == 0.0
+
+
+def test_bad_input_is_refused(device):
+    mesh = abut.Mesh(*box(), device=device)
+    with pytest.raises(abut.OptionError, match="either end"):
+        abut.Motion(mesh)
+    with pytest.raises(abut.OptionError, match="either end"):
+        abut.Motion(mesh, mesh.vertices, end_pose=np.eye(4))
+    with pytest.raises(abut.MeshError, match="end needs shape"):
+        abut.Motion(mesh, np.zeros((3, 3)))
+    bad = mesh.vertices.numpy().astype(float)
+    bad[2, 1] = np.inf
+    with pytest.raises(abut.MeshError, match=r"end\[2\]"):
+        abut.Motion(mesh, bad)
+    with pytest.raises(abut.PoseError, match="one pose"):
+        abut.Motion(mesh, end_pose=np.tile(np.eye(4), (2, 1, 1)))
+    move = abut.Motion(mesh, mesh.vertices)
+    with pytest.raises(abut.MeshError, match=r"a must be an abut\.Motion"):
+        abut.ccd(mesh)
+    for name, value in (("min_distance", -1), ("tolerance", 0.0), ("tolerance", np.nan)):
+        with pytest.raises(abut.OptionError, match=name):
+            abut.ccd(move, **{name: value})
+    with pytest.raises(abut.OptionError, match="solver"):
+        abut.ccd(move, solver="magic")
+
+
+def test_kinds_are_named():
+    assert ImpactKind.VERTEX_FACE == 0 and ImpactKind.EDGE_EDGE == 1
+
+
+def frames(data, name, files, device):
+    meshes = [trimesh.load(data / "ccd_frames" / name / file, process=False) for file in files]
+    mesh = abut.Mesh(np.array(meshes[0].vertices), np.array(meshes[0].faces), device=device)
+    return abut.Motion(mesh, np.array(meshes[1].vertices))
+
+
+def check_truth(data, name, move):
+    """No listed impact missed, none later than listed; returns the number of surplus rows."""
+    truth = np.load(data / "ccd_frames" / name / "truth.npz")
+    found = rows_of(abut.ccd(move))
+    edges = move.mesh.edges.numpy().astype(np.int64) @ [move.mesh.vertex_count, 1]
+    listed = np.sort(truth["E"].astype(np.int64), axis=1) @ [move.mesh.vertex_count, 1]
+    numbers = np.searchsorted(edges, listed)
+    known = 0
+    for kind, key in enumerate(("vf", "ee")):
+        rows = truth[key] if kind == 0 else np.sort(numbers[truth[key]], axis=1)
+        meets = truth[f"{key}_collides"]
+        times = truth.get(f"{key}_toi", np.full(len(rows), np.nan))
+        for row, time in zip(rows[meets].tolist(), times[meets], strict=True):
+            assert not found[kind, *row] > time
+            assert not found[kind, *row] < time - 1e-6
+        known += int(meets.sum())
+    return len(found) - known
+
+
+def test_cloth_funnel(data, device):
+    move = frames(data, "cloth-funnel", ("227.ply", "228.ply"), device)
+    assert check_truth(data, "cloth-funnel", move) == 0
+
+
+@pytest.mark.slow
+def test_cloth_ball(data, device):
+    move = frames(data, "cloth-ball", ("cloth_ball92.ply", "cloth_ball93.ply"), device)
+    assert check_truth(data, "cloth-ball", move) == 0
