@@ -18,6 +18,7 @@ FLOORS = [
     {"mesh", "results"},
     {"faces"},
     {"io", "hierarchy", "search"},
+    {"approach"},
     {"traversal", "narrow", "visibility", "field", "broad"},
     {"query"},
     {"scene"},

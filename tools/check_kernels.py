@@ -29,7 +29,7 @@ SCRATCH = {
     ("orient_kernel", "arrivals"),
 }
 # Structs that carry the queues they fill beside their operands.
-CARRIERS = {"Search"}
+CARRIERS = {"Search", "Approach"}
 
 Finding = tuple[int, str]
 

@@ -13,8 +13,10 @@ from abut.mesh import Mesh
 from abut.options import Bound, Method
 from abut.query import primitives
 from abut.query.collide import collide
+from abut.query.distance import distance
 from abut.query.self_collide import self_collide
-from abut.results import Contacts
+from abut.query.within import within
+from abut.results import Contacts, Distances, Gaps
 
 __all__ = [
     "AbutError",
@@ -22,13 +24,17 @@ __all__ = [
     "CapacityError",
     "Contacts",
     "DeviceError",
+    "Distances",
     "FileError",
+    "Gaps",
     "Mesh",
     "MeshError",
     "Method",
     "OptionError",
     "PoseError",
     "collide",
+    "distance",
     "primitives",
     "self_collide",
+    "within",
 ]

@@ -36,7 +36,7 @@ def shared_queues(device: wp.Device, room: int) -> PairQueues:
     """The queues of this thread on a device; they only ever grow."""
     held = _shared.__dict__.setdefault("queues", {})
     if device.alias not in held:
-        sizes = {"hits": room, "undecided": room}
+        sizes = {"hits": room, "undecided": room, "near": room}
         if device.is_cuda:
             sizes |= {"candidates": 8 * room, "rest": room, "last": room}
         held[device.alias] = PairQueues(device, **sizes)
@@ -51,8 +51,33 @@ def plans_of(a: Mesh, b: Mesh) -> Kept:
     return by_b.setdefault(b, Kept())
 
 
+class Operands:
+    """Two posed operands of a plan, whose poses may change between runs."""
+
+    a: Any
+    b: Any
+
+    def __post_init__(self) -> None:
+        """Keep at hand what every run asks for."""
+        self._room = max(LEAST_ROOM, self.a.faces.shape[0] + self.b.faces.shape[0])
+        self._poses = [side.poses for side in (self.a, self.b)]
+        self._pose_views = [
+            p.numpy() if p is not None and p.device.is_cpu else None for p in self._poses
+        ]
+
+    def move(self, *poses: np.ndarray | None) -> None:
+        """Take other poses of a and b, as many as before."""
+        for new, held, view in zip(poses, self._poses, self._pose_views, strict=True):
+            if new is None:
+                continue
+            if view is None:
+                held.assign(new)
+            else:
+                view[:] = new
+
+
 @dataclass
-class ContactPlan:
+class ContactPlan(Operands):
     """Operands of a contact query and the launches that answer it.
 
     Attributes:
@@ -73,24 +98,6 @@ class ContactPlan:
     first: bool = False
     oriented: bool = False
     _generation: int = field(default=-1, init=False)
-
-    def __post_init__(self) -> None:
-        """Keep at hand what every run asks for."""
-        self._room = max(LEAST_ROOM, self.a.faces.shape[0] + self.b.faces.shape[0])
-        self._poses = [side.poses for side in (self.a, self.b)]
-        self._pose_views = [
-            p.numpy() if p is not None and p.device.is_cpu else None for p in self._poses
-        ]
-
-    def move(self, *poses: np.ndarray | None) -> None:
-        """Take other poses of a and b, as many as before."""
-        for new, held, view in zip(poses, self._poses, self._pose_views, strict=True):
-            if new is None:
-                continue
-            if view is None:
-                held.assign(new)
-            else:
-                view[:] = new
 
     def run(self) -> Any:
         """Sorted keys of the pairs that meet; with ``first``, of one pair per pose, on the host."""
