@@ -18,6 +18,7 @@ class Bound(StrEnum):
 
     AABB = "aabb"
     OBB = "obb"
+    RSS = "rss"
 
 
 Choice = TypeVar("Choice", bound=StrEnum)

@@ -3,18 +3,20 @@
 from abut.hierarchy.lbvh import build, in_frame
 from abut.hierarchy.oriented import orient
 from abut.hierarchy.refit import finished_cost, refit, start_cost
+from abut.hierarchy.swept import sweep
 from abut.hierarchy.tree import Tree
 from abut.mesh import Mesh
 from abut.options import Bound
 from abut.runtime import stage
 
+FITTED = {Bound.OBB: orient, Bound.RSS: sweep}  # volumes beside the boxes that every tree has
 COST_EVERY = 2  # refits
 LONGEST_PATIENCE = 256  # refits
 WORN_OUT = 1.5  # rebuild when a random query would visit this many times more nodes than at first
 
 
 def hierarchy_of(mesh: Mesh, bound: Bound = Bound.AABB) -> Tree:
-    """The up-to-date tree of a mesh with at least one face, with the boxes asked for."""
+    """The up-to-date tree of a mesh with at least one face, with the volumes asked for."""
     with mesh.lock:
         held = mesh.held.get("tree")
         if held is None or held[0] != mesh.version:
@@ -22,10 +24,11 @@ def hierarchy_of(mesh: Mesh, bound: Bound = Bound.AABB) -> Tree:
                 tree = _build(mesh) if held is None else _refitted(held[1], mesh)
             held = mesh.held["tree"] = (mesh.version, tree)
         tree = held[1]
-        if bound is Bound.OBB and mesh.held.get("oriented") != (mesh.version, id(tree)):
+        fit = FITTED.get(bound)
+        if fit is not None and mesh.held.get(bound) != (mesh.version, id(tree)):
             with stage("hierarchy", mesh.device):
-                orient(tree, mesh.points, mesh.faces)
-            mesh.held["oriented"] = (mesh.version, id(tree))
+                fit(tree, mesh.points, mesh.faces)
+            mesh.held[bound] = (mesh.version, id(tree))
         return tree
 
 

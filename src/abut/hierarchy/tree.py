@@ -14,6 +14,7 @@ import numpy as np
 import warp as wp
 
 from abut.atomics import load_wide
+from abut.options import Bound
 from abut.runtime import Kept
 
 
@@ -25,6 +26,7 @@ class TreeView:
     leaf_slots: wp.array[wp.int32]
     split_slots: wp.array[wp.int32]
     obbs: wp.array[wp.vec4f]  # three rows a slot, or none
+    swept: wp.array[wp.vec4f]  # likewise
     origin: wp.vec3d
 
 
@@ -121,7 +123,9 @@ class Tree:
         refits: How often the boxes were fitted anew since.
         patience: After how many refits to build anew in any case.
         refitting: Launches of refits, for the last few arrays of points.
+        sweeping: Launches that fit swept spheres, likewise.
         obbs: Oriented boxes, three rows a slot, where they were asked for (see oriented).
+        swept: Rectangle swept spheres, likewise (see swept).
         cost: Parts of the present traversal cost, being summed on the device.
     """
 
@@ -135,17 +139,21 @@ class Tree:
     refits: int = 0
     patience: int = 2
     refitting: Kept = field(default_factory=Kept)
+    sweeping: Kept = field(default_factory=Kept)
     obbs: wp.array | None = None
+    swept: wp.array | None = None
     cost: wp.array | None = None
 
-    def view(self, oriented: bool = False) -> TreeView:
-        """The struct to pass to kernels, with the oriented boxes or without."""
+    def view(self, bound: Bound = Bound.AABB) -> TreeView:
+        """The struct to pass to kernels, with the volumes that go beyond boxes where asked for."""
         view = TreeView()
         view.nodes = self.nodes
         view.leaf_slots = self.leaf_slots
         view.split_slots = self.split_slots
-        if oriented:
+        if bound is Bound.OBB:
             view.obbs = self.obbs
+        if bound is Bound.RSS:
+            view.swept = self.swept
         view.origin = wp.vec3d(*self.origin)
         return view
 
@@ -153,4 +161,5 @@ class Tree:
     def nbytes(self) -> int:
         """Device memory held."""
         arrays = (self.nodes, self.leaf_slots, self.split_slots, self.arrivals)
-        return sum(array.capacity for array in (*arrays, self.obbs) if array is not None)
+        extras = (self.obbs, self.swept)
+        return sum(array.capacity for array in (*arrays, *extras) if array is not None)

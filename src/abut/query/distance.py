@@ -73,7 +73,7 @@ def distance(
     faces = np.empty((0, 2), dtype=np.int32)
     if count:
         trees = () if method is Method.BRUTE else (hierarchy_of(a, bound), hierarchy_of(b, bound))
-        plan = _plan(a, b, poses, trees, layout, count, float(tolerance))
+        plan = _plan(a, b, poses, trees, layout, count, float(tolerance), bound)
         value, keys = plan.run(float(upper_bound))
         faces = _faces(value, keys, layout)
         _name_contacts(a, b, poses, value, faces)
@@ -81,7 +81,14 @@ def distance(
 
 
 def _plan(
-    a: Mesh, b: Mesh, poses: Any, trees: Any, layout: KeyLayout, count: int, tolerance: float
+    a: Mesh,
+    b: Mesh,
+    poses: Any,
+    trees: Any,
+    layout: KeyLayout,
+    count: int,
+    tolerance: float,
+    bound: Bound,
 ) -> NearestPlan:
     """This thread's plan for two meshes, the same one as long as nothing but poses changes."""
     moved = tuple(0 if p is None else len(p) for p in poses)
@@ -89,9 +96,9 @@ def _plan(
 
     def make() -> NearestPlan:
         sides = posed_faces(a.points, a.faces, poses[0]), posed_faces(b.points, b.faces, poses[1])
-        return NearestPlan(a.device, *sides, trees, layout, count, size_of(a, b), tolerance)
+        return NearestPlan(a.device, *sides, trees, layout, count, size_of(a, b), tolerance, bound)
 
-    about = (NearestPlan, bits, *moved, a.points, b.points, *trees)
+    about = (NearestPlan, bound, bits, *moved, a.points, b.points, *trees)
     plan = plans_of(a, b).get(about, make)
     plan.move(*poses)
     return plan

@@ -15,6 +15,7 @@ from abut.geometry.common_corners import STRANGERS
 from abut.hierarchy.tree import Tree
 from abut.narrow.measure import brute_nearest_kernel
 from abut.narrow.settle import settle_kernel
+from abut.options import Bound
 from abut.pairs import KeyLayout, PairQueues
 from abut.query.plan import NO_KEY, Operands, shared_queues
 from abut.runtime import EVERYTHING, Task, launch, stage
@@ -44,6 +45,7 @@ class NearestPlan(Operands):
         trees: The operands' trees; none for brute force.
         size: Extent of both meshes together, which roundings are relative to.
         tolerance: How much more than the smallest distance will do.
+        bound: Bounding volume of the trees to use.
     """
 
     device: wp.Device
@@ -54,6 +56,7 @@ class NearestPlan(Operands):
     pose_count: int
     size: float
     tolerance: float = 0.0
+    bound: Bound = Bound.AABB
     _generation: int = field(default=-1, init=False)
 
     def run(self, upper_bound: float) -> tuple[np.ndarray, np.ndarray]:
@@ -134,7 +137,7 @@ class NearestPlan(Operands):
             per_pose = self.a.faces.shape[0]
             yield from self._elected(brute_nearest_kernel, [query], query, per_pose, 1)
             return
-        trees = [tree.view() for tree in self.trees]
+        trees = [tree.view(self.bound) for tree in self.trees]
         frames = wp.empty(self.pose_count, dtype=Relative, device=self.device)
         args = [self.a, self.b, *trees, frames]
         yield "frames", Task(relative_kernel, self.pose_count, args, self.device)
@@ -162,11 +165,12 @@ class NearestPlan(Operands):
     def _walked(self, args: list[Any], query: Any) -> Iterable[tuple[str, Task]]:
         """One thread a pose, or a few."""
         grain = POSES_PER_SLICE
-        yield "seed", Task(seed_kernel, self.pose_count, args, self.device, grain=grain)
+        ways = wp.zeros(self.pose_count, dtype=wp.vec3d, device=self.device)
+        yield "seed", Task(seed_kernel, self.pose_count, [*args, ways], self.device, grain=grain)
         depth = 0
         if self.device.is_cuda:
             depth = max(CUDA_ITEMS // self.pose_count, 1).bit_length() - 1
-        yield from self._elected(nearest_kernel, [*args, depth], query, 1 << depth, grain)
+        yield from self._elected(nearest_kernel, [*args, ways, depth], query, 1 << depth, grain)
 
     def _elected(
         self, kernel: wp.Kernel, args: list[Any], query: Any, per_pose: int, grain: int

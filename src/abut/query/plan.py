@@ -16,6 +16,7 @@ from abut.hierarchy.tree import Tree
 from abut.mesh import Mesh
 from abut.narrow.classify import brute_kernel, classify_kernel
 from abut.narrow.settle import settle_kernel
+from abut.options import Bound
 from abut.pairs import KeyLayout, PairQueues
 from abut.runtime import EVERYTHING, Kept, Task, launch, stage
 from abut.search import Search
@@ -85,7 +86,7 @@ class ContactPlan(Operands):
         trees: The operands' trees; one for a mesh against itself, none for brute force.
         relation: What the operands share (see common_corners).
         first: Look for one pair per pose only.
-        oriented: Use the trees' oriented boxes.
+        bound: Bounding volume of the trees to use.
     """
 
     device: wp.Device
@@ -96,7 +97,7 @@ class ContactPlan(Operands):
     layout: KeyLayout
     pose_count: int
     first: bool = False
-    oriented: bool = False
+    bound: Bound = Bound.AABB
     _generation: int = field(default=-1, init=False)
 
     def run(self) -> Any:
@@ -178,7 +179,7 @@ class ContactPlan(Operands):
         yield "classify", self._classify(search, queues)
 
     def _pair_stages(self, search: Any, queues: PairQueues) -> Iterable[tuple[str, Task]]:
-        trees = [tree.view(self.oriented) for tree in self.trees]
+        trees = [tree.view(self.bound) for tree in self.trees]
         frames = wp.empty(self.pose_count, dtype=Relative, device=self.device)
         args = [self.a, self.b, *trees, frames]
         yield "frames", Task(relative_kernel, self.pose_count, args, self.device)

@@ -8,7 +8,6 @@ import warp as wp
 
 from abut.approach import (
     FACE_MARGIN,
-    NO_KEY,
     Approach,
     box_limit,
     from_bits,

@@ -24,10 +24,12 @@ from abut.approach import (
     no_key,
     to_bits,
 )
-from abut.atomics import load_fresh_integer, lower_to
+from abut.atomics import load_fresh_integer, load_wide, lower_to
 from abut.bounds.distance_across import squared_apart
-from abut.bounds.relative import Relative
-from abut.faces import load_face
+from abut.bounds.obb import reach_along
+from abut.bounds.relative import Relative, turn_of
+from abut.bounds.rss import reach_rss
+from abut.faces import load_face, pose_of
 from abut.geometry.common_corners import STRANGERS
 from abut.geometry.intersect_tri_tri import HIT, MISS, classify_tri_tri
 from abut.hierarchy.tree import (
@@ -37,17 +39,19 @@ from abut.hierarchy.tree import (
     is_leaf,
     link_of,
     load_node,
+    reach_of,
     root_of,
     subtree,
 )
 from abut.pairs import pack_pair, push_pair
 from abut.search import Search
-from abut.traversal.two_trees import opens_first
+from abut.traversal.two_trees import load_obb, load_rss, opens_first
 
 wp.set_module_options({"enable_backward": False, "fuse_fp": False})
 
 STACK = wp.constant(128)  # a tree is at most 30 + 31 deep, and each level leaves one pair behind
 ROUNDS = wp.constant(6)  # back and forth; more gain nothing on any model tried
+SLAB_ROUNDING = wp.constant(wp.float32(2.0**-18))
 FAR = wp.constant(wp.float32(3.0e38))
 
 
@@ -55,6 +59,119 @@ FAR = wp.constant(wp.float32(3.0e38))
 def apart(frame: Relative, a: Node, b: Node):
     """Square of a lower bound of the distance of two nodes."""
     return squared_apart(frame, a.low, a.high, b.low, b.high)
+
+
+@wp.func
+def to_vector(v: wp.vec4f):
+    """The first three components."""
+    return wp.vec3f(v[0], v[1], v[2])
+
+
+@wp.func
+def middle_of(tree: TreeView, slot: wp.int32, node: Node):
+    """Centre of a slot's tightest volume."""
+    middle = to_vector(node.low + node.high) * wp.float32(0.5)
+    if tree.swept.shape[0] > 0:
+        middle = to_vector(load_wide(tree.swept, 3 * slot))
+    elif tree.obbs.shape[0] > 0:
+        middle = to_vector(load_wide(tree.obbs, 3 * slot))
+    return middle
+
+
+@wp.func
+def reach_towards(tree: TreeView, slot: wp.int32, node: Node, way: wp.vec3f):
+    """How far a slot's tightest volume reaches from its centre along a direction of length 1."""
+    if tree.swept.shape[0] > 0:
+        return reach_rss(load_rss(tree, slot), way)
+    if tree.obbs.shape[0] > 0:
+        return reach_along(load_obb(tree, slot), way)
+    return wp.dot(to_vector(node.high - node.low), wp.abs(way)) * wp.float32(0.5)
+
+
+@wp.struct
+class Slab:
+    """A direction from a to b, in both frames."""
+
+    in_a: wp.vec3f
+    in_b: wp.vec3f
+    shift: wp.float32  # of b's frame
+    pad: wp.float32  # what roundings along any direction can amount to
+
+
+@wp.func
+def pad_of(frame: Relative, tree_a: TreeView, tree_b: TreeView):
+    """What float32 roundings of positions along a direction can amount to."""
+    reach = reach_of(load_node(tree_a.nodes, root_of(tree_a)))
+    reach += reach_of(load_node(tree_b.nodes, root_of(tree_b)))
+    near = wp.float32(reach) + wp.max(wp.abs(to_vector(frame.shift)))
+    return SLAB_ROUNDING * near + wp.float32(2.0) * frame.widen[0]
+
+
+@wp.func
+def slab_along(frame: Relative, way: wp.vec3d, pose_a: wp.mat44d, pad: wp.float32):
+    """The slab of a direction given in the world.
+
+    How far apart two nodes are along any direction is a lower bound of their distance; along the
+    line between the nearest faces it is a tight one for all that is near them.
+    """
+    out = Slab()
+    turned = wp.normalize(wp.transpose(turn_of(pose_a)) * way)
+    out.in_a = wp.vec3f(wp.float32(turned[0]), wp.float32(turned[1]), wp.float32(turned[2]))
+    out.in_b = into_b(frame, out.in_a)
+    out.shift = wp.dot(to_vector(frame.shift), out.in_a)
+    out.pad = pad
+    return out
+
+
+@wp.func
+def into_b(frame: Relative, way: wp.vec3f):
+    """A direction of a's frame in b's."""
+    return to_vector(frame.columns * wp.vec4f(way[0], way[1], way[2], wp.float32(0.0)))
+
+
+@wp.func
+def tightened(squared: wp.float32, gap: wp.float32):
+    """The larger of a squared lower bound and another that is not squared."""
+    return wp.where(gap > wp.float32(0.0), wp.max(squared, gap * gap), squared)
+
+
+@wp.func
+def apart_within(
+    frame: Relative,
+    slab: Slab,
+    limit: wp.float32,
+    tree_a: TreeView,
+    i: wp.int32,
+    tree_b: TreeView,
+    j: wp.int32,
+):
+    """Square of a lower bound of the distance of two slots; the cheapest that exceeds ``limit``.
+
+    Tight volumes along the slab, then along the line between their centres, then boxes. Without
+    tight volumes boxes come first, and boxes with parallel axes tell all there is to tell.
+    """
+    a = load_node(tree_a.nodes, i)
+    b = load_node(tree_b.nodes, j)
+    tight = tree_a.swept.shape[0] > 0 or tree_a.obbs.shape[0] > 0
+    squared = wp.float32(0.0)
+    if not tight:
+        squared = apart(frame, a, b)
+    if (tight or frame.turned != 0) and not (squared > limit):
+        centre_a = middle_of(tree_a, i, a)
+        centre_b = middle_of(tree_b, j, b)
+        gap = slab.shift + wp.dot(centre_b, slab.in_b) - wp.dot(centre_a, slab.in_a) - slab.pad
+        gap -= reach_towards(tree_a, i, a, slab.in_a) + reach_towards(tree_b, j, b, slab.in_b)
+        squared = tightened(squared, gap)
+        if tight and not (squared > limit):
+            p = wp.vec4f(centre_b[0], centre_b[1], centre_b[2], wp.float32(0.0))
+            between = to_vector(frame.rows * p + frame.shift) - centre_a
+            length = wp.length(between)
+            way = between * (wp.float32(1.0) / length)  # NaN where they are one: culls nothing
+            gap = length - slab.pad - reach_towards(tree_a, i, a, way)
+            squared = tightened(squared, gap - reach_towards(tree_b, j, b, into_b(frame, way)))
+            if not (squared > limit):
+                squared = wp.max(squared, apart(frame, a, b))
+    return squared
 
 
 @wp.func
@@ -110,6 +227,8 @@ def seed_kernel(
     tree_a: TreeView,
     tree_b: TreeView,
     frames: wp.array[Relative],
+    # out
+    ways_out: wp.array[wp.vec3d],
 ):
     """Bound the distance of each pose by that of two faces near each other."""
     stack = wp.zeros(shape=(STACK,), dtype=wp.vec3i)
@@ -137,6 +256,7 @@ def seed_kernel(
             corners_a = load_face(query.search.a, face_of(a), pose)
             near = gap_of(corners_a, load_face(query.search.b, face_of(b), pose))
             lower_to(query.bound, pose, to_bits(near.distance))
+            ways_out[pose] = near.q - near.p
 
 
 @wp.func
@@ -169,6 +289,7 @@ def nearest_kernel(
     tree_a: TreeView,
     tree_b: TreeView,
     frames: wp.array[Relative],
+    ways: wp.array[wp.vec3d],
     depth: wp.int32,
     # out
     distance_out: wp.array[wp.int64],
@@ -187,7 +308,9 @@ def nearest_kernel(
         bits = load_fresh_integer(query.bound, pose)
         best = from_bits(bits)
         key = no_key()
-        way = wp.vec3d()
+        way = ways[pose]
+        pad = pad_of(frame, tree_a, tree_b)
+        slab = slab_along(frame, way, pose_of(query.search.a, pose), pad)
         limit = box_limit(wp.max(best - query.tolerance, zero), query.slack)
         start = subtree(tree_a, work & ((1 << depth) - 1), depth)
         stack[0] = wp.vec3i(start, root_of(tree_b), 0)
@@ -228,30 +351,29 @@ def nearest_kernel(
                     key = wp.where(near.distance < best, this, wp.min(key, this))
                     best = near.distance
                     way = near.q - near.p
+                    slab = slab_along(frame, way, pose_of(query.search.a, pose), pad)
                     bits = to_bits(best)
                     lower_to(query.bound, pose, bits)
                     limit = box_limit(wp.max(best - query.tolerance, zero), query.slack)
             else:
-                left = wp.vec3i(i, j, 0)
-                right = wp.vec3i(i, j, 0)
-                gap_left = wp.float32(0.0)
-                gap_right = wp.float32(0.0)
-                if opens_first(a, b):
-                    child = 2 * link_of(a)
-                    gap_left = apart(frame, load_node(tree_a.nodes, child), b)
-                    gap_right = apart(frame, load_node(tree_a.nodes, child + 1), b)
-                    left = wp.vec3i(child, j, wp.cast(gap_left, wp.int32))
-                    right = wp.vec3i(child + 1, j, wp.cast(gap_right, wp.int32))
-                else:
-                    child = 2 * link_of(b)
-                    gap_left = apart(frame, a, load_node(tree_b.nodes, child))
-                    gap_right = apart(frame, a, load_node(tree_b.nodes, child + 1))
-                    left = wp.vec3i(i, child, wp.cast(gap_left, wp.int32))
-                    right = wp.vec3i(i, child + 1, wp.cast(gap_right, wp.int32))
-                stack[held] = wp.where(gap_left <= gap_right, right, left)
-                held += wp.int32(not (wp.max(gap_left, gap_right) > limit))
-                stack[held] = wp.where(gap_left <= gap_right, left, right)
-                held += wp.int32(not (wp.min(gap_left, gap_right) > limit))
+                in_a = opens_first(a, b)
+                child = 2 * wp.where(in_a, link_of(a), link_of(b))
+                first = wp.vec3i()
+                second = wp.vec3i()
+                k = wp.int32(0)
+                while k < 2:  # a loop that stays one: structs are copied at calls not inlined
+                    m = wp.where(in_a, child + k, i)
+                    n = wp.where(in_a, j, child + k)
+                    squared = apart_within(frame, slab, limit, tree_a, m, tree_b, n)
+                    first = second
+                    second = wp.vec3i(m, n, wp.cast(squared, wp.int32))
+                    k += 1
+                gap_first = wp.cast(first[2], wp.float32)
+                gap_second = wp.cast(second[2], wp.float32)
+                stack[held] = wp.where(gap_first <= gap_second, second, first)
+                held += wp.int32(not (wp.max(gap_first, gap_second) > limit))
+                stack[held] = wp.where(gap_first <= gap_second, first, second)
+                held += wp.int32(not (wp.min(gap_first, gap_second) > limit))
         distance_out[work] = bits
         key_out[work] = key
 
