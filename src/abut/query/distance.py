@@ -21,6 +21,8 @@ from abut.query.plan import plans_of
 from abut.results import Distances
 from abut.runtime import require_same_device
 
+LARGE_BATCH = 256  # poses
+
 
 def distance(
     a: Mesh,
@@ -31,7 +33,7 @@ def distance(
     upper_bound: float = np.inf,
     tolerance: float = 0.0,
     method: str = "bvh",
-    bound: str = "aabb",
+    bound: str | None = None,
 ) -> Distances:
     """Find how far apart two meshes are, and where they are nearest.
 
@@ -44,7 +46,8 @@ def distance(
         tolerance: How much more than the smallest distance will do [mesh length unit]. Which pair
             is found may then depend on the device.
         method: ``bvh``, or ``brute`` for the slow truth. Both return the same.
-        bound: Bounding volume of the hierarchies, ``aabb``, ``obb`` or ``rss``.
+        bound: Bounding volume of the hierarchies, ``aabb``, ``obb`` or ``rss``; None is ``rss`` for
+            large batches, which are worth the time to fit them, else ``aabb``. All return the same.
 
     Returns:
         The distance, the nearest faces and, when asked for, the nearest points; for each pose.
@@ -62,12 +65,15 @@ def distance(
     require_meshes(a=a, b=b)
     require_same_device(a, b)
     require_faces(a=a, b=b)
-    method, bound = chosen(Method, method, "method"), chosen(Bound, bound, "bound")
+    method = chosen(Method, method, "method")
     require_length(upper_bound=upper_bound, tolerance=tolerance)
     batch = batch_size(pose_a, pose_b)
     poses = checked_poses(pose_a, "pose_a"), checked_poses(pose_b, "pose_b")
     layout = KeyLayout.of(a.face_count, b.face_count)
     count = 1 if batch is None else batch
+    if bound is None:
+        bound = Bound.RSS if count >= LARGE_BATCH else Bound.AABB
+    bound = chosen(Bound, bound, "bound")
     require_room(layout, count, a.face_count)
     value = np.empty(0)
     faces = np.empty((0, 2), dtype=np.int32)

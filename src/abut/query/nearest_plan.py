@@ -165,12 +165,17 @@ class NearestPlan(Operands):
     def _walked(self, args: list[Any], query: Any) -> Iterable[tuple[str, Task]]:
         """One thread a pose, or a few."""
         grain = POSES_PER_SLICE
-        ways = wp.zeros(self.pose_count, dtype=wp.vec3d, device=self.device)
-        yield "seed", Task(seed_kernel, self.pose_count, [*args, ways], self.device, grain=grain)
+        count = self.pose_count
+        ways = wp.empty(count, dtype=wp.vec3d, device=self.device)
+        found = [wp.empty(count, dtype=wp.int64, device=self.device) for _ in range(2)]
+        yield "seed", Task(seed_kernel, count, [*args, ways, *found], self.device, grain=grain)
         depth = 0
         if self.device.is_cuda:
             depth = max(CUDA_ITEMS // self.pose_count, 1).bit_length() - 1
         yield from self._elected(nearest_kernel, [*args, ways, depth], query, 1 << depth, grain)
+        if self.tolerance > 0:
+            last = [query.bound, *found, 1, self._keys]
+            yield "choose", Task(elect_kernel, count, last, self.device)
 
     def _elected(
         self, kernel: wp.Kernel, args: list[Any], query: Any, per_pose: int, grain: int

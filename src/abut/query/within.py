@@ -12,7 +12,7 @@ from abut.geometry.common_corners import STRANGERS, WELDED
 from abut.hierarchy.owner import hierarchy_of
 from abut.mesh import Mesh, require_meshes
 from abut.narrow.measure import measured
-from abut.options import Bound, Method, chosen
+from abut.options import Method, chosen
 from abut.pairs import KeyLayout, require_room, to_rows
 from abut.poses import batch_size, checked_poses
 from abut.query.distance import require_length, size_of
@@ -30,7 +30,6 @@ def within(
     pose_a: Any = None,
     pose_b: Any = None,
     method: str = "bvh",
-    bound: str = "aabb",
 ) -> Gaps:
     """Find every pair of faces at most ``distance`` apart.
 
@@ -41,7 +40,6 @@ def within(
         distance: How far apart faces may be [mesh length unit]. 0 gives the pairs that meet.
         pose_a, pose_b: Rigid motions (4, 4), or batches (B, 4, 4); None leaves a mesh in place.
         method: ``bvh``, or ``brute`` for the slow truth. Both return the same rows.
-        bound: Bounding volume of the hierarchies, ``aabb``, ``obb`` or ``rss``.
 
     Returns:
         Sorted pairs with their distances and, when asked for, their nearest points; with a batch
@@ -57,7 +55,7 @@ def within(
         exactly and have distance 0.
     """
     require_meshes(a=a)
-    method, bound = chosen(Method, method, "method"), chosen(Bound, bound, "bound")
+    method = chosen(Method, method, "method")
     require_length(distance=distance)
     if np.isinf(distance):
         raise OptionError("distance must be finite; abut.distance finds the nearest pair.")
@@ -77,7 +75,7 @@ def within(
     if a.face_count and other.face_count and count:
         trees: tuple[Any, ...] = ()
         if method is not Method.BRUTE:
-            trees = tuple(hierarchy_of(mesh, bound) for mesh in ((a,) if b is None else (a, b)))
+            trees = tuple(hierarchy_of(mesh) for mesh in ((a,) if b is None else (a, b)))
         relation = WELDED if b is None else STRANGERS
         keys = _plan(a, other, poses, trees, relation, layout, count, float(distance)).run()
     return _gaps(a, other, poses, keys, layout, batch is not None)

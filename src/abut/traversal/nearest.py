@@ -229,11 +229,18 @@ def seed_kernel(
     frames: wp.array[Relative],
     # out
     ways_out: wp.array[wp.vec3d],
+    distance_out: wp.array[wp.int64],
+    key_out: wp.array[wp.int64],
 ):
-    """Bound the distance of each pose by that of two faces near each other."""
+    """Bound the distance of each pose by that of two faces near each other.
+
+    They are part of the answer where a tolerance keeps the walk from coming by.
+    """
     stack = wp.zeros(shape=(STACK,), dtype=wp.vec3i)
     for pose in range(span[0] + wp.tid(), span[1], span[2]):
         frame = frames[pose]
+        key_out[pose] = NO_KEY
+        ways_out[pose] = wp.vec3d()
         i = root_of(tree_a)
         j = root_of(tree_b)
         going = wp.int32(ROUNDS)
@@ -255,8 +262,11 @@ def seed_kernel(
         if is_leaf(a) and is_leaf(b):
             corners_a = load_face(query.search.a, face_of(a), pose)
             near = gap_of(corners_a, load_face(query.search.b, face_of(b), pose))
-            lower_to(query.bound, pose, to_bits(near.distance))
+            bits = to_bits(near.distance)
             ways_out[pose] = near.q - near.p
+            distance_out[pose] = bits
+            if bits <= lower_to(query.bound, pose, bits):
+                key_out[pose] = pack_pair(0, face_of(a), face_of(b), query.search.bits)
 
 
 @wp.func
