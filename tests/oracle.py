@@ -215,7 +215,7 @@ def squared_distance_point_tri(p, t):
 def squared_distance_tri_tri(a, b):
     """Square of the distance of two triangles that do not meet, a fraction."""
     a, b = _fractions(a), _fractions(b)
-    least = min(min(_squared_to_tri(p, b) for p in a), min(_squared_to_tri(p, a) for p in b))
+    least = min(*(_squared_to_tri(p, b) for p in a), *(_squared_to_tri(p, a) for p in b))
     for i in range(3):
         for j in range(3):
             u, v = _difference(a[(i + 1) % 3], a[i]), _difference(b[(j + 1) % 3], b[j])

@@ -35,7 +35,9 @@ def check_witness(near, a, b):
     np.testing.assert_allclose(np.linalg.norm(q - p), near.value, rtol=1e-12, atol=1e-15)
     for point, mesh, face in zip((p, q), (a, b), near.faces.numpy(), strict=True):
         corners = mesh.points.numpy()[mesh.faces.numpy()[face]]
-        assert oracle.squared_distance_point_tri(point, corners) < (1e-13 * np.ptp(mesh.bounds)) ** 2
+        assert (
+            oracle.squared_distance_point_tri(point, corners) < (1e-13 * np.ptp(mesh.bounds)) ** 2
+        )
 
 
 @pytest.mark.parametrize("name", cases.PAIRS)
@@ -140,7 +142,9 @@ def _coal(coal, a, b, poses):
     for pose in poses:
         result = coal.DistanceResult()
         placed = coal.Transform3s(pose[:3, :3], pose[:3, 3])
-        coal.distance(models[0], coal.Transform3s(), models[1], placed, coal.DistanceRequest(), result)
+        coal.distance(
+            models[0], coal.Transform3s(), models[1], placed, coal.DistanceRequest(), result
+        )
         found.append(result.min_distance)
     return np.array(found)
 
@@ -186,7 +190,7 @@ def test_faces_without_area(device):
     corners[10:20] = corners[10:20, :1]
     faces = np.arange(120).reshape(-1, 3)
     a = abut.Mesh(corners.reshape(-1, 3), faces, device)
-    b = abut.Mesh(corners[::-1].reshape(-1, 3) + [9, 0, 0], faces, device)
+    b = abut.Mesh(corners[::-1].reshape(-1, 3) + np.array([9, 0, 0]), faces, device)
     check_against_brute(a, b)
     check_against_brute(a, b, pose_b=random_poses(5, 4.0))
 
@@ -232,7 +236,9 @@ def test_a_deformed_mesh(device):
     for size in (1.1, 0.5, 1.4):
         a.deform(ball.vertices * [size, 1, 1])
         near = check_against_brute(a, b)
-        check_same(near, abut.distance(abut.Mesh(ball.vertices * [size, 1, 1], ball.faces, device), b))
+        check_same(
+            near, abut.distance(abut.Mesh(ball.vertices * [size, 1, 1], ball.faces, device), b)
+        )
 
 
 def test_points_are_of_the_shape_that_was_asked_about(device):

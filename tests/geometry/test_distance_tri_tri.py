@@ -44,7 +44,7 @@ def check_pair(a, b, distance, points):
     meets = oracle.intersect_tri_tri(a, b)
     assert (distance == 0) == meets
     size = size_of(a, b)
-    allowed = Decimal(ROUNDINGS) * root(Fraction(size) ** 2) + Decimal(5e-324)
+    allowed = Decimal(ROUNDINGS) * root(Fraction(size) ** 2) + Decimal("5e-324")
     true = Decimal(0) if meets else root(oracle.squared_distance_tri_tri(a, b))
     if true < Decimal(float(HUGE)):
         assert abs(Decimal(float(distance)) - true) <= allowed
