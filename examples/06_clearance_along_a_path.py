@@ -1,4 +1,4 @@
-"""How much room is there along a path? One call measures all steps of it, then a plot shows them."""
+"""How much room is there along a path? One call measures all its steps, then a plot shows them."""
 
 from pathlib import Path
 

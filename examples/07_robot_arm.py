@@ -11,6 +11,7 @@ import abut
 from abut import cases
 
 CONFIGURATIONS = 10_000
+ENOUGH = 0.1  # clearance that nobody asks more of [m]
 # From each link of a Franka Panda to the next: position, and a quarter turn about x.
 OFFSETS = [(0, 0, 0.333), (0, 0, 0), (0, -0.316, 0), (0.0825, 0, 0)]
 OFFSETS += [(-0.0825, 0.384, 0), (0, 0, 0), (0.088, 0, 0)]
@@ -49,18 +50,21 @@ def links():
 
 
 arm = links()
-ring = abut.Mesh(*cases.torus(60, 24, 0.25, 0.08).moved((0.45, 0.0, 0.45)))
+ring = abut.Mesh(*cases.torus(60, 24, 0.25, 0.08).moved((0.6, 0.0, 0.5)))
 joints = np.random.default_rng(0).uniform(LOWEST, HIGHEST, (CONFIGURATIONS, 7))
 poses = link_poses(joints)
 abut.distance(next(iter(arm.values())), ring, pose_a=poses[0][:300])  # load kernels
 
 start = time.perf_counter()
-by_link = {k: abut.distance(m, ring, pose_a=poses[k - 1]).value.numpy() for k, m in arm.items()}
+by_link = {  # more than ENOUGH is as good as infinite, and need not be measured
+    k: abut.distance(mesh, ring, pose_a=poses[k - 1], upper_bound=ENOUGH).value.numpy()
+    for k, mesh in arm.items()
+}
 spent = time.perf_counter() - start
-clearance = np.min(list(by_link.values()), axis=0)
+clearance = np.minimum(np.min(list(by_link.values()), axis=0), ENOUGH)
 free = clearance > 0
 print(f"{CONFIGURATIONS} configurations, {len(arm)} links, {ring.face_count} faces: {spent:.2f} s")
-print(f"{free.mean():.1%} are free, half of those by more than {np.median(clearance[free]):.3f} m")
+print(f"{free.mean():.1%} are free, {np.mean(clearance == ENOUGH):.1%} by {ENOUGH} m or more")
 for k, value in by_link.items():
     print(f"link {k}: in contact in {np.mean(value == 0):6.2%}")
 
