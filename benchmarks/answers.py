@@ -7,6 +7,8 @@ import numpy as np
 
 from benchmarks.cases import Case
 
+SAME_DISTANCE = 1e-9  # relative
+LEAST_DISTANCE = 1e-12  # libraries that do not tell touching from overlapping
 FRAME_BITS = 32  # pairs of frame k have k above these bits of both faces
 
 
@@ -23,8 +25,13 @@ def stacked(frames: list[np.ndarray]) -> np.ndarray:
     return np.concatenate([pairs + (k << FRAME_BITS) for k, pairs in enumerate(frames)])
 
 
-def size_of(answer: Any) -> int:
-    """Number of pairs, of poses with contact, or of leaves; a yes counts one."""
+def size_of(answer: Any) -> float:
+    """Number of pairs, of poses with contact, or of leaves; a yes counts one.
+
+    Of distances the least.
+    """
+    if np.asarray(answer).dtype.kind == "f":
+        return float(np.min(answer))
     return len(answer) if np.ndim(answer) == 2 else int(np.sum(answer))
 
 
@@ -33,6 +40,11 @@ def difference(ours: Any, theirs: Any) -> tuple[np.ndarray, np.ndarray]:
 
     For yes and no the rows are poses; where they answered fewer poses, those are compared.
     """
+    if np.asarray(theirs).dtype.kind == "f":
+        theirs = np.atleast_1d(theirs)
+        ours = np.atleast_1d(ours)[: len(theirs)]
+        off = np.abs(theirs - ours) > SAME_DISTANCE * ours + LEAST_DISTANCE
+        return np.flatnonzero(off & (theirs > ours)), np.flatnonzero(off & (theirs < ours))
     if np.ndim(theirs) < 2:
         theirs = np.atleast_1d(theirs)
         ours = np.atleast_1d(ours)[: len(theirs)]

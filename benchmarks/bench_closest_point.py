@@ -254,7 +254,11 @@ def _numpy(result: Any) -> np.ndarray:
 
 
 def _version(package: str) -> str:
-    return metadata.version(package) + (f"+{commit()}" if package == "abut" else "")
+    try:
+        version = metadata.version(package)
+    except metadata.PackageNotFoundError:  # run from a checkout
+        version = ""
+    return version + (f"+{commit()}" if package == "abut" else "")
 
 
 if __name__ == "__main__":

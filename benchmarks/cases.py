@@ -29,11 +29,19 @@ class Question(StrEnum):
     SELF_ANY = "self_any"  # whether a mesh meets itself
     BUILD = "build"  # a hierarchy from nothing
     REFIT = "refit"  # a hierarchy for moved vertices
+    DISTANCE = "distance"  # how far apart two meshes are
+    DISTANCES = "distances"  # the same for a batch of poses
+    DISTANCE_REFIT = "distance_refit"  # for each frame of a motion, hierarchy update included
+    BUILD_RSS = "build_rss"  # a hierarchy of rectangle swept spheres from nothing
+    REFIT_RSS = "refit_rss"  # the same for moved vertices
 
 
 @dataclass(frozen=True)
 class Case:
-    """One row of the table. ``other`` are the vertices of the second mesh, with the same faces."""
+    """One row of the table. ``other`` are the vertices of the second mesh.
+
+    It has the same faces, unless ``other_faces`` says otherwise.
+    """
 
     job: str
     variant: str
@@ -44,6 +52,7 @@ class Case:
     other: np.ndarray | None = None
     pose: np.ndarray | None = None  # of the second mesh: (4, 4), or (B, 4, 4) for POSES
     frames: tuple[np.ndarray, ...] = ()
+    other_faces: np.ndarray | None = None
 
     @property
     def placed(self) -> np.ndarray:
@@ -55,6 +64,84 @@ class Case:
         x, y, z = points.T
         rows = [row[0] * x + row[1] * y + row[2] * z + row[3] for row in self.pose[:3]]
         return np.stack(rows, axis=1)
+
+
+def bunny_bunny_distance(device: str) -> list[Case]:
+    """How far apart two bunnies are: far, near, side by side, and turned."""
+    prefix, vertices, faces = _model("models/bunny_69k.ply", _gem)
+    extent = (vertices.max(axis=0) - vertices.min(axis=0)).astype(np.float64)
+    poses = {name: np.eye(4) for name in ("far", "near", "aside")}
+    poses["far"][0, 3] = 3.76 * extent[0]
+    poses["near"][0, 3] = 1.1 * extent[0]
+    poses["aside"][:3, 3] = extent * [1.02, 0.3, 0.2]
+    poses["turned"] = _bunny_poses(vertices)["turned"]
+    poses["turned"][1, 3] += 1.2 * extent[1]
+    job, cases = "bunny_bunny_distance", []
+    for name, pose in poses.items():
+        question = Question.DISTANCE
+        base = Case(job, prefix + name + "_pose", question, device, vertices, faces, pose=pose)
+        moved = base.placed.astype(np.float32)
+        cases.append(Case(job, prefix + name, question, device, vertices, faces, other=moved))
+        cases.append(base)
+    return cases
+
+
+def dragon_armadillo_10k_poses(device: str) -> list[Case]:
+    """How far apart two models of one size are in ten thousand random poses; few collide."""
+    prefix, vertices, faces = _model("models/dragon_202k.ply", _gem)
+    _, other, other_faces = _model("models/armadillo_86k.ply", _knot)
+    vertices, other = _unit(vertices), _unit(other)
+    poses = random_poses(other, POSE_COUNT, reach=1.0)
+    job, question = "dragon_armadillo_10k_poses", Question.DISTANCES
+    extras = {"other": other, "other_faces": other_faces, "pose": poses}
+    return [Case(job, prefix + "random", question, device, vertices, faces, **extras)]
+
+
+def rings_2m_distance(device: str) -> list[Case]:
+    """Two rough rings of two million faces each, linked as in a chain and almost touching."""
+    from abut.cases import torus
+
+    ring = torus(1414, 707, thick=0.397)
+    noise = np.random.default_rng(1).normal(scale=1e-4, size=(2, *ring.vertices.shape))
+    turned = (ring.vertices + noise[1]) @ np.array([[1.0, 0, 0], [0, 0, -1], [0, 1, 0]]).T
+    first = (ring.vertices + noise[0]).astype(np.float32)
+    other = (turned + np.array([0.8, 0.0, 0.0])).astype(np.float32)
+    job, question = "rings_2m_distance", Question.DISTANCE
+    return [Case(job, "linked", question, device, first, ring.faces, other=other)]
+
+
+def cloth_ball_distance(device: str) -> list[Case]:
+    """A cloth in motion and a ball beside it, hierarchy update included."""
+    from abut.cases import icosphere
+
+    prefix, faces, frames = _cloth()
+    ball = icosphere(20_000)
+    low, high = frames[0].min(axis=0), frames[0].max(axis=0)
+    radius = 0.2 * float((high - low).max())
+    centre = (low + high) / 2 + [0.0, 0.0, 1.2 * radius + float((high - low)[2]) / 2]
+    other = (ball.vertices * radius + centre).astype(np.float32)
+    job, question = "cloth_ball_distance", Question.DISTANCE_REFIT
+    extras = {"other": other, "other_faces": ball.faces, "frames": frames}
+    return [Case(job, prefix + "refit", question, device, frames[0], faces, **extras)]
+
+
+def rss_245k(device: str) -> list[Case]:
+    """The hierarchy of swept spheres of a quarter of a million faces."""
+    from abut.cases import torus
+
+    vertices, faces = torus(495, 248)
+    noise = np.random.default_rng(1).normal(scale=1e-3, size=(2, *vertices.shape))
+    frames = tuple((vertices + shift).astype(np.float32) for shift in noise)
+    return [
+        Case("rss_245k", question.value, question, device, frames[0], faces, frames=frames)
+        for question in (Question.BUILD_RSS, Question.REFIT_RSS)
+    ]
+
+
+def _unit(vertices: np.ndarray) -> np.ndarray:
+    """Scaled to a largest extent of 1, about the origin."""
+    low, high = vertices.min(axis=0), vertices.max(axis=0)
+    return ((vertices - (low + high) / 2) / (high - low).max()).astype(np.float32)
 
 
 def bunny_bunny_all(device: str) -> list[Case]:

@@ -15,6 +15,7 @@ from abut import runtime
 from abut.hierarchy import lbvh
 from abut.hierarchy.owner import hierarchy_of
 from abut.hierarchy.refit import refit
+from abut.hierarchy.swept import sweep
 from benchmarks.answers import sorted_pairs, stacked
 from benchmarks.cases import Case, Question
 from benchmarks.peers import Prepared
@@ -32,6 +33,17 @@ SUPPORTS = {
     Question.SELF_REFIT: ("", ONE_THREAD),
     Question.BUILD: ("",),
     Question.REFIT: ("", "kernel"),  # through Mesh.deform, and the bare refit
+    Question.DISTANCE: ("", "rss", ONE_THREAD),
+    Question.DISTANCES: ("", "aabb", ONE_THREAD),
+    Question.DISTANCE_REFIT: ("", "rss"),
+    Question.BUILD_RSS: ("",),
+    Question.REFIT_RSS: ("", "kernel"),
+}
+FRAME_BY_FRAME = {
+    Question.SELF_REFIT,
+    Question.REFIT,
+    Question.DISTANCE_REFIT,
+    Question.REFIT_RSS,
 }
 
 
@@ -40,7 +52,7 @@ def prepare(case: Case, choice: str = "") -> Prepared | None:
     if choice == ONE_THREAD and (case.device != "cpu" or runtime.thread_count() == 1):
         return None
     call = _call(case, choice)
-    steps = len(case.frames) if case.question in (Question.SELF_REFIT, Question.REFIT) else 1
+    steps = len(case.frames) if case.question in FRAME_BY_FRAME else 1
     return Prepared(_alone(call) if choice == ONE_THREAD else call, steps, case.device)
 
 
@@ -51,6 +63,8 @@ def run(prepared: Prepared) -> Any:
 
 def answer(result: Any) -> Any:
     """Pairs, one list for all frames; yes and no; or a count."""
+    if isinstance(result, list) and isinstance(result[0], float):
+        return np.array(result)
     if isinstance(result, list):
         return stacked([sorted_pairs(hits.pairs.numpy()) for hits in result])
     return sorted_pairs(result.pairs.numpy()) if isinstance(result, abut.Contacts) else result
@@ -80,17 +94,31 @@ def _call(case: Case, choice: str) -> Callable[[], Any]:
     hierarchy_of(mesh)
     if case.question is Question.BUILD:
         return lambda: lbvh.build(mesh.points, mesh.faces, mesh.bounds).face_count
+    if case.question is Question.BUILD_RSS:
+        return lambda: _built_rss(mesh)
     frames = [wp.array(frame, dtype=wp.vec3, device=case.device) for frame in case.frames]
     if case.question is Question.REFIT:
         return _refit(mesh, frames, choice)
+    if case.question is Question.REFIT_RSS:
+        return _refit_rss(mesh, frames, choice)
     if case.question is Question.SELF_REFIT:
         return lambda: [_deformed(mesh, frame) for frame in frames]
     if case.question is Question.SELF:
         return lambda: [abut.self_collide(mesh)]
     if case.question is Question.SELF_ANY:
         return lambda: bool(abut.self_collide(mesh))
-    other = mesh if case.other is None else abut.Mesh(case.other, case.faces, case.device)
+    other = mesh
+    if case.other is not None:
+        faces = case.faces if case.other_faces is None else case.other_faces
+        other = abut.Mesh(case.other, faces, case.device)
     hierarchy_of(other)
+    bound = choice if choice in list(abut.Bound) else None
+    if case.question is Question.DISTANCE:
+        return lambda: abut.distance(mesh, other, pose_b=case.pose, bound=bound).value
+    if case.question is Question.DISTANCES:
+        return lambda: np.array(abut.distance(mesh, other, pose_b=case.pose, bound=bound).value)
+    if case.question is Question.DISTANCE_REFIT:
+        return lambda: [_moved_distance(mesh, frame, other, bound) for frame in frames]
     if case.question is Question.PAIRS:
         return lambda: abut.collide(mesh, other, pose_b=case.pose)
     return lambda: _colliding(abut.collide(mesh, other, pose_b=case.pose, first=True))
@@ -103,6 +131,35 @@ def _colliding(hits: abut.Contacts) -> bool | np.ndarray:
 def _deformed(mesh: abut.Mesh, frame: wp.array) -> abut.Contacts:
     mesh.deform(frame)
     return abut.self_collide(mesh)
+
+
+def _moved_distance(mesh: abut.Mesh, frame: wp.array, other: abut.Mesh, bound: Any) -> float:
+    mesh.deform(frame)
+    return abut.distance(mesh, other, bound=bound).value
+
+
+def _built_rss(mesh: abut.Mesh) -> int:
+    tree = lbvh.build(mesh.points, mesh.faces, mesh.bounds)
+    sweep(tree, mesh.points, mesh.faces)
+    return tree.face_count
+
+
+def _refit_rss(mesh: abut.Mesh, frames: list[wp.array], choice: str) -> Callable[[], int]:
+    def deform() -> int:
+        for frame in frames:
+            mesh.deform(frame)
+            count = hierarchy_of(mesh, abut.Bound.RSS).face_count
+        return count
+
+    def kernel() -> int:
+        for points in shapes:
+            refit(tree, points, mesh.faces)
+            sweep(tree, points, mesh.faces)
+        return tree.face_count
+
+    shapes = [abut.Mesh(frame, mesh.faces, mesh.device).points for frame in frames]
+    tree = hierarchy_of(mesh, abut.Bound.RSS)
+    return kernel if choice == "kernel" else deform
 
 
 def _refit(mesh: abut.Mesh, frames: list[wp.array], choice: str) -> Callable[[], int]:

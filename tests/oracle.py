@@ -177,3 +177,69 @@ def squared_distance_to_triangle(p, triangle):
         if all(turns):
             return dot(sub(p, a), normal) ** 2 / dot(normal, normal)
     return min(squared_distance_to_segment(p, u, v) for u, v in ((a, b), (b, c), (c, a)))
+
+
+def _difference(p, q):
+    return [x - y for x, y in zip(p, q, strict=True)]
+
+
+def _product(u, v):
+    return sum(x * y for x, y in zip(u, v, strict=True))
+
+
+def _squared_to_segment(p, start, end):
+    """Square of the distance of a point and a segment, all of fractions."""
+    edge, r = _difference(end, start), _difference(p, start)
+    length = _product(edge, edge)
+    share = min(max(_product(r, edge) / length, Fraction(0)), Fraction(1)) if length else 0
+    way = [x - share * e for x, e in zip(r, edge, strict=True)]
+    return _product(way, way)
+
+
+def _squared_to_tri(p, t):
+    """Square of the distance of a point and a triangle, all of fractions."""
+    least = min(_squared_to_segment(p, t[i], t[(i + 1) % 3]) for i in range(3))
+    u, v, r = _difference(t[1], t[0]), _difference(t[2], t[0]), _difference(p, t[0])
+    uu, uv, vv = _product(u, u), _product(u, v), _product(v, v)
+    ru, rv = _product(r, u), _product(r, v)
+    area = uu * vv - uv * uv
+    along_u, along_v = vv * ru - uv * rv, uu * rv - uv * ru
+    if area > 0 and along_u >= 0 and along_v >= 0 and along_u + along_v <= area:
+        foot = [(along_u * x + along_v * y) / area for x, y in zip(u, v, strict=True)]
+        way = _difference(r, foot)
+        least = min(least, _product(way, way))
+    return least
+
+
+def _squared_between_edges(p, u, q, v):
+    """Square of the distance of two lines where they are nearest inside both edges, else None."""
+    w = _difference(q, p)
+    uu, uv, vv = _product(u, u), _product(u, v), _product(v, v)
+    wu, wv = _product(w, u), _product(w, v)
+    size = uu * vv - uv * uv
+    along_u, along_v = vv * wu - uv * wv, uv * wu - uu * wv
+    if size == 0 or not (0 <= along_u <= size and 0 <= along_v <= size):
+        return None
+    way = [z + (along_v * y - along_u * x) / size for x, y, z in zip(u, v, w, strict=True)]
+    return _product(way, way)
+
+
+def _fractions(t):
+    return [[Fraction(float(x)) for x in p] for p in t]
+
+
+def squared_distance_point_tri(p, t):
+    """Square of the distance of a point and a triangle, a fraction."""
+    return _squared_to_tri(_fractions([p])[0], _fractions(t))
+
+
+def squared_distance_tri_tri(a, b):
+    """Square of the distance of two triangles that do not meet, a fraction."""
+    a, b = _fractions(a), _fractions(b)
+    least = min(*(_squared_to_tri(p, b) for p in a), *(_squared_to_tri(p, a) for p in b))
+    for i in range(3):
+        for j in range(3):
+            u, v = _difference(a[(i + 1) % 3], a[i]), _difference(b[(j + 1) % 3], b[j])
+            squared = _squared_between_edges(a[i], u, b[j], v)
+            least = least if squared is None else min(least, squared)
+    return least

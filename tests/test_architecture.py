@@ -19,7 +19,7 @@ FLOORS = [
     {"faces", "sweep"},
     {"motion"},
     {"io", "hierarchy", "search"},
-    {"point"},
+    {"point", "approach"},
     {"traversal", "narrow", "visibility", "field", "broad"},
     {"query"},
     {"scene"},

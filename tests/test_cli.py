@@ -116,6 +116,53 @@ def test_methods_agree(files, capsys):
     assert answers[0]["pairs"] == answers[1]["pairs"]
 
 
+def test_distance(files, capsys):
+    paths = files / "apart_a.ply", files / "apart_b.ply"
+    status, said = answer(capsys, "distance", *paths)
+    near = abut.distance(*(abut.Mesh.load(path, "cpu") for path in paths))
+    assert status == 0
+    assert said["distance"] == near.value > 0
+    assert said["faces"] == near.faces.numpy().tolist()
+    assert said["points"] == near.points.numpy().tolist()
+    assert run("distance", *paths, "--device", "cpu") == 0
+    assert "nearest b" in capsys.readouterr().out
+
+
+def test_distance_beyond_the_bound(files, capsys):
+    paths = files / "apart_a.ply", files / "apart_b.ply"
+    status, said = answer(capsys, "distance", *paths, "--upper-bound", 0.001)
+    assert (status, said["distance"], said["faces"]) == (0, None, [-1, -1])
+    assert run("distance", *paths, "--upper-bound", 0.001, "--device", "cpu") == 0
+    assert "above the upper bound" in capsys.readouterr().out
+
+
+def test_distances_of_poses(files, capsys):
+    paths = files / "spheres_a.ply", files / "spheres_b.ply"
+    status, said = answer(capsys, "distance", *paths, "--pose-b", files / "poses.npy")
+    assert status == 0
+    assert said["distance"][0] == 0 and said["distance"][2] > 7
+    assert run("distance", *paths, "--pose-b", files / "poses.npy", "--device", "cpu") == 0
+    assert "in pose 0" in capsys.readouterr().out
+
+
+def test_within(files, capsys):
+    paths = files / "apart_a.ply", files / "apart_b.ply"
+    status, said = answer(capsys, "within", *paths, 0.1)
+    near = abut.within(*(abut.Mesh.load(path, "cpu") for path in paths), 0.1)
+    assert status == 0
+    assert said["pair_count"] == len(near) > 0
+    assert said["pairs"] == near.pairs.numpy().tolist()
+    assert said["distance"] == near.distance.numpy().tolist()
+    assert run("within", *paths, 0.1, "--pairs", 2, "--device", "cpu") == 0
+    assert f"and {len(near) - 2} more" in capsys.readouterr().out
+
+
+def test_within_one_mesh(files, capsys):
+    status, said = answer(capsys, "within", files / "cloth.stl", 0.02)
+    cloth = abut.Mesh.load(files / "cloth.stl", "cpu")
+    assert (status, said["pair_count"]) == (0, len(abut.within(cloth, None, 0.02)))
+
+
 def test_self(files, capsys):
     status, said = answer(capsys, "self", files / "cloth.stl")
     assert status == 1

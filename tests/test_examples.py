@@ -19,6 +19,8 @@ SAYS = {
     "04_deforming": "frame 11",
     "06_closest_points": "deepest inside",
     "05_own_culling": "touching: True, a hair above: False",
+    "06_clearance_along_a_path": "of the path is nearer",
+    "07_robot_arm": "link 7: in contact",
 }
 
 
@@ -27,7 +29,8 @@ def blocks(page, language):
 
 
 @pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.stem)
-def test_examples_run(path, capsys):
+def test_examples_run(path, capsys, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
     runpy.run_path(str(path), run_name="__main__")
     assert SAYS[path.stem] in capsys.readouterr().out
 

@@ -28,9 +28,10 @@ SCRATCH = {
     ("refit_kernel", "arrivals"),
     ("orient_kernel", "arrivals"),
     ("dipole_kernel", "arrivals"),
+    ("sweep_kernel", "arrivals"),
 }
 # Structs that carry the queues they fill beside their operands.
-CARRIERS = {"Search", "Sweep"}
+CARRIERS = {"Search", "Sweep", "Approach"}
 
 Finding = tuple[int, str]
 

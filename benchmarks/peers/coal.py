@@ -14,16 +14,19 @@ NOTE = "Coal runs GJK with a tolerance (1e-6 by default): near misses count as c
 BOUNDS = {"obbrss": coal.BVHModelOBBRSS, "obb": coal.BVHModelOBB}  # all that Python is given
 SUPPORTS = dict.fromkeys(
     (Question.PAIRS, Question.FIRST, Question.POSES, Question.BUILD), tuple(BOUNDS)
-)
+) | dict.fromkeys((Question.DISTANCE, Question.DISTANCES, Question.BUILD_RSS), ("obbrss",))
 EVERYTHING = 10_000_000
 
 
 def prepare(case: Case, choice: str = "obbrss") -> Prepared:
     """Models built and placed; one request, and one functor as Coal advises for many calls."""
-    if case.question is Question.BUILD:
+    if case.question in (Question.BUILD, Question.BUILD_RSS):
         return Prepared(lambda: _model(case.vertices, case.faces, choice).num_tris)
     a = _model(case.vertices, case.faces, choice)
-    b = a if case.other is None else _model(case.other, case.faces, choice)
+    faces = case.faces if case.other_faces is None else case.other_faces
+    b = a if case.other is None else _model(case.other, faces, choice)
+    if case.question in (Question.DISTANCE, Question.DISTANCES):
+        return _distances(case, a, b)
     request = coal.CollisionRequest()
     request.enable_contact = False
     request.num_max_contacts = EVERYTHING if case.question is Question.PAIRS else 1
@@ -80,6 +83,23 @@ def _poses(case: Case, collide: Any, request: coal.CollisionRequest, held: Any) 
         return np.array(counts) > 0
 
     return Prepared(loop, held=held)
+
+
+def _distances(case: Case, a: Any, b: Any) -> Prepared:
+    """One distance, or a loop; nearest points are found in any case."""
+    measure, still, request = coal.ComputeDistance(a, b), coal.Transform3s(), coal.DistanceRequest()
+    poses = np.eye(4)[None] if case.pose is None else case.pose.reshape(-1, 4, 4)
+    poses = [_pose(pose) for pose in poses]
+
+    def loop() -> np.ndarray | float:
+        found = []
+        for pose in poses:
+            result = coal.DistanceResult()
+            measure(still, pose, request, result)
+            found.append(max(result.min_distance, 0.0))
+        return np.array(found) if case.question is Question.DISTANCES else found[0]
+
+    return Prepared(loop, held=(a, b))
 
 
 def _pose(pose: np.ndarray) -> coal.Transform3s:

@@ -12,16 +12,20 @@ from benchmarks.peers import Prepared
 NAME, PACKAGE = "fcl", "python-fcl"
 NOTE = "FCL tests triangles in float64 without exact arithmetic."
 SUPPORTS = dict.fromkeys((Question.PAIRS, Question.FIRST, Question.POSES, Question.BUILD), ("",))
+SUPPORTS |= dict.fromkeys((Question.DISTANCE, Question.DISTANCES, Question.BUILD_RSS), ("",))
 EVERYTHING = 10_000_000
 
 
 def prepare(case: Case, choice: str = "") -> Prepared:
     """Objects with their trees; python-fcl turns all contacts into Python objects by itself."""
-    if case.question is Question.BUILD:
+    if case.question in (Question.BUILD, Question.BUILD_RSS):
         return Prepared(lambda: len(case.faces) if _model(case.vertices, case.faces) else 0)
     model = _model(case.vertices, case.faces)
     a = fcl.CollisionObject(model)
-    b = fcl.CollisionObject(model if case.other is None else _model(case.other, case.faces))
+    faces = case.faces if case.other_faces is None else case.other_faces
+    b = fcl.CollisionObject(model if case.other is None else _model(case.other, faces))
+    if case.question in (Question.DISTANCE, Question.DISTANCES):
+        return _distances(case, a, b)
     if case.question is Question.POSES:
         return _poses(case, a, b)
     if case.pose is not None:
@@ -68,6 +72,22 @@ def _poses(case: Case, a: fcl.CollisionObject, b: fcl.CollisionObject) -> Prepar
             b.setTransform(pose)
             counts.append(fcl.collide(a, b, request, fcl.CollisionResult()))
         return np.array(counts) > 0
+
+    return Prepared(loop)
+
+
+def _distances(case: Case, a: fcl.CollisionObject, b: fcl.CollisionObject) -> Prepared:
+    """One distance, or a loop; without nearest points, which are the default."""
+    poses = np.eye(4)[None] if case.pose is None else case.pose.reshape(-1, 4, 4)
+    poses = [_pose(pose) for pose in poses]
+    request = fcl.DistanceRequest()
+
+    def loop() -> np.ndarray | float:
+        found = []
+        for pose in poses:
+            b.setTransform(pose)
+            found.append(max(fcl.distance(a, b, request, fcl.DistanceResult()), 0.0))
+        return np.array(found) if case.question is Question.DISTANCES else found[0]
 
     return Prepared(loop)
 

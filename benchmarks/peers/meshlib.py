@@ -23,6 +23,9 @@ SUPPORTS = {
     Question.SELF_REFIT: UPDATES,
     Question.BUILD: ("",),
     Question.REFIT: ("",),
+    Question.DISTANCE: ("",),
+    Question.DISTANCES: ("",),
+    Question.DISTANCE_REFIT: UPDATES,
 }
 POSES_TRIED = 500  # of the batch: each takes some 0.4 ms
 
@@ -31,6 +34,8 @@ def prepare(case: Case, choice: str = "") -> Prepared:
     """Meshes with their trees; results stay in MeshLib's containers."""
     mesh = _mesh(case.vertices, case.faces)
     part = mm.MeshPart(mesh)
+    if case.question in (Question.DISTANCE, Question.DISTANCES, Question.DISTANCE_REFIT):
+        return _distances(case, mesh, part, choice)
     if case.question in (Question.PAIRS, Question.FIRST):
         return _two_meshes(case, mesh, part)
     if case.question is Question.POSES:
@@ -102,6 +107,35 @@ def _moving(case: Case, mesh: mm.Mesh, part: mm.MeshPart, choice: str) -> Prepar
     if case.question is Question.REFIT:
         return Prepared(lambda: [step(frame) for frame in case.frames][-1], steps)
     return Prepared(lambda: [step(frame) for frame in case.frames], steps)
+
+
+def _distances(case: Case, mesh: mm.Mesh, part: mm.MeshPart, choice: str) -> Prepared:
+    """One distance, a loop over poses, or one distance a frame."""
+    faces = case.faces if case.other_faces is None else case.other_faces
+    other = mesh if case.other is None else _mesh(case.other, faces)
+    part_b = mm.MeshPart(other)
+
+    def measured(pose: Any = None) -> float:
+        return float(np.sqrt(mm.findDistance(part, part_b, pose).distSq))
+
+    if case.question is Question.DISTANCE:
+        pose = None if case.pose is None else _pose(case.pose)
+        return Prepared(lambda: measured(pose))
+    if case.question is Question.DISTANCES:
+        poses = [_pose(pose) for pose in case.pose[:POSES_TRIED]]
+        steps = len(poses) / len(case.pose)
+        return Prepared(lambda: np.array([measured(pose) for pose in poses]), steps)
+    everywhere = mesh.topology.getValidVerts()
+
+    def step(frame: np.ndarray) -> float:
+        mesh.points.vec = mn.fromNumpyArray(frame)
+        if choice == "rebuild":
+            mesh.invalidateCaches()
+        else:
+            mesh.updateCaches(everywhere)
+        return measured()
+
+    return Prepared(lambda: np.array([step(f) for f in case.frames]), len(case.frames))
 
 
 def _rebuilt(mesh: mm.Mesh) -> int:

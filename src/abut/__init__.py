@@ -17,8 +17,10 @@ from abut.query import primitives
 from abut.query.ccd import ccd
 from abut.query.closest_point import closest_point
 from abut.query.collide import collide
+from abut.query.distance import distance
 from abut.query.self_collide import self_collide
-from abut.results import ClosestPoints, Contacts, ImpactKind, Impacts
+from abut.query.within import within
+from abut.results import ClosestPoints, Contacts, Distances, Gaps, ImpactKind, Impacts
 
 __all__ = [
     "AbutError",
@@ -27,7 +29,9 @@ __all__ = [
     "ClosestPoints",
     "Contacts",
     "DeviceError",
+    "Distances",
     "FileError",
+    "Gaps",
     "ImpactKind",
     "Impacts",
     "Mesh",
@@ -42,6 +46,8 @@ __all__ = [
     "ccd",
     "closest_point",
     "collide",
+    "distance",
     "primitives",
     "self_collide",
+    "within",
 ]

@@ -68,6 +68,20 @@ def load_fresh(values: wp.array[wp.vec4f], i: wp.int32) -> wp.vec4f:
 
 @wp.func_native("""
 #if defined(__CUDA_ARCH__)
+    long long v;
+    asm volatile("ld.relaxed.gpu.global.s64 %0, [%1];" : "=l"(v) : "l"(values.data + i));
+    return (int64_t)v;
+#else
+    return __atomic_load_n(&values.data[i], __ATOMIC_RELAXED);
+#endif
+""")
+def load_fresh_integer(values: wp.array[wp.int64], i: wp.int32) -> wp.int64:
+    """Read what other threads of this launch may have lowered; late news does no harm."""
+    ...
+
+
+@wp.func_native("""
+#if defined(__CUDA_ARCH__)
     const float4 v = __ldg((const float4*)values.data + i);
     return wp::vec_t<4, wp::float32>(v.x, v.y, v.z, v.w);
 #else

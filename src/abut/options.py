@@ -19,6 +19,7 @@ class Bound(StrEnum):
 
     AABB = "aabb"
     OBB = "obb"
+    RSS = "rss"
 
 
 class Sign(StrEnum):

@@ -144,9 +144,11 @@ class KeyLayout:
         return wp.vec2i(self.bits_a, self.bits_b)
 
 
-def require_room(layout: KeyLayout, pose_count: int, faces_at_once: int) -> None:
-    """Refuse batches whose keys would not fit 63 bits or whose work items would not fit 31."""
-    room = min(1 << max(63 - layout.width, 0), EVERYTHING // max(faces_at_once, 256))
+def require_room(
+    layout: KeyLayout, pose_count: int, faces_at_once: int, *, key_bits: int = 63
+) -> None:
+    """Refuse batches whose keys would not fit their bits or whose work items would not fit 31."""
+    room = min(1 << max(key_bits - layout.width, 0), EVERYTHING // max(faces_at_once, 256))
     if pose_count > room:
         raise CapacityError(
             f"{pose_count} poses of these meshes at once are too many; pass at most {room} a call."

@@ -152,5 +152,72 @@ class Impacts:
         return {name: getattr(self, name).numpy() for name in names}
 
 
+@dataclass(frozen=True, eq=False)
+class Distances:
+    """How far apart two meshes are, for one pose or for each of a batch.
+
+    Attributes:
+        value: The smallest distance, a float; (B,) float64 for a batch. 0 exactly where the meshes
+            meet, infinity where nothing is within the ``upper_bound`` given.
+        faces: (2,) int32, the nearest faces of a and b; (B, 2) for a batch. -1 where nothing is
+            within the bound. Of pairs at the same distance the lowest; of pairs that meet, one.
+    """
+
+    value: Any
+    faces: wp.array
+    _measure: Callable[[], wp.array] = field(repr=False)
+
+    @cached_property
+    def points(self) -> wp.array:
+        """(2, 3) or (B, 2, 3) float64: the nearest point of each mesh, computed when first asked.
+
+        Where the meshes meet both are one common point; NaN where nothing is within the bound.
+        """
+        return self._measure()
+
+    def numpy(self) -> dict[str, np.ndarray]:
+        """The answer as plain NumPy arrays."""
+        return {
+            "value": _plain(self.value),
+            "faces": self.faces.numpy(),
+            "points": self.points.numpy(),
+        }
+
+
+@dataclass(frozen=True, eq=False)
+class Gaps:
+    """Pairs of faces at most so far apart, sorted.
+
+    Attributes:
+        pairs: (n, 2) int32; faces of a and b, or the lower and higher face of one mesh.
+        pose: (n,) int32, the pose of each pair; None where no batch of poses was given.
+        distance: (n,) float64; 0 exactly where a pair meets.
+    """
+
+    pairs: wp.array
+    pose: wp.array | None
+    distance: wp.array
+    _measure: Callable[[], wp.array] = field(repr=False)
+
+    def __len__(self) -> int:
+        """Number of pairs."""
+        return self.pairs.shape[0]
+
+    @cached_property
+    def points(self) -> wp.array:
+        """(n, 2, 3) float64: the nearest points of each pair, computed when first asked.
+
+        Where a pair meets both are one common point.
+        """
+        return self._measure()
+
+    def numpy(self) -> dict[str, np.ndarray]:
+        """The rows as plain NumPy arrays."""
+        out = {"pairs": self.pairs.numpy(), "distance": self.distance.numpy()}
+        if self.pose is not None:
+            out["pose"] = self.pose.numpy()
+        return out | {"points": self.points.numpy()}
+
+
 def _plain(value: Any) -> np.ndarray:
     return value.numpy() if isinstance(value, wp.array) else np.asarray(value)

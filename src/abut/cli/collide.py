@@ -3,7 +3,7 @@
 import argparse
 from typing import Any
 
-from abut.cli.operands import add_query_options, load, load_poses
+from abut.cli.operands import add_poses, add_query_options, load, load_poses
 from abut.cli.report import show_contacts
 from abut.cli.timing import measured
 from abut.options import Bound
@@ -20,12 +20,7 @@ def add_to(commands: Any) -> None:
     )
     parser.add_argument("a", metavar="A", help="mesh file")
     parser.add_argument("b", metavar="B", help="mesh file")
-    for side in "ab":
-        parser.add_argument(
-            f"--pose-{side}",
-            metavar="FILE",
-            help=f"rigid motion of {side.upper()}: 4x4, or a batch Bx4x4 (.npy or text)",
-        )
+    add_poses(parser)
     parser.add_argument("--first", action="store_true", help="stop at one pair for each pose")
     parser.add_argument(
         "--solid", action="store_true", help="one closed mesh inside the other is contact too"

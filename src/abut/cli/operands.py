@@ -27,6 +27,27 @@ def add_query_options(parser: argparse.ArgumentParser) -> None:
     )
 
 
+def add_poses(parser: argparse.ArgumentParser) -> None:
+    """The options that move the operands."""
+    for side in "ab":
+        parser.add_argument(
+            f"--pose-{side}",
+            metavar="FILE",
+            help=f"rigid motion of {side.upper()}: 4x4, or a batch Bx4x4 (.npy or text)",
+        )
+
+
+def length(text: str) -> float:
+    """A length from 0 up."""
+    try:
+        value = float(text)
+    except ValueError:
+        value = -1.0
+    if not value >= 0:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a length from 0 up")
+    return value
+
+
 def add_device(parser: argparse.ArgumentParser) -> None:
     """The --device option."""
     parser.add_argument("--device", help="cpu, cuda:0, … (default: the first GPU, else cpu)")

@@ -1,4 +1,4 @@
-"""The answer of a contact query, for people and for programs."""
+"""The answer of a query, for people and for programs."""
 
 from typing import Any
 
@@ -7,11 +7,12 @@ from abut.mesh import Mesh
 from abut.results import Contacts
 
 ROWS_SHOWN = 10
+Meshes = dict[str, tuple[str, Mesh]]  # for each operand its file and mesh
 
 
 def show_contacts(
     hits: Contacts,
-    meshes: dict[str, tuple[str, Mesh]],
+    meshes: Meshes,
     stages: dict[str, float],
     *,
     limit: int | None,
@@ -29,26 +30,54 @@ def show_contacts(
     if as_json:
         show_json(_plain(hits, meshes, limit) | {"milliseconds": stages})
         return
+    found = [("contact", _verdict(hits)), ("pairs", f"{len(hits):,}")]
+    show_answer(meshes, found, stages)
+    columns = pair_columns(hits)
+    show_first(columns, len(hits), ROWS_SHOWN if limit is None else limit)
+
+
+def show_answer(meshes: Meshes, found: list[tuple[str, str]], stages: dict[str, float]) -> None:
+    """A table of the operands, what was found, and how long it took."""
     operands = [
         (name, f"{path}: {mesh.vertex_count:,} vertices, {mesh.face_count:,} faces")
         for name, (path, mesh) in meshes.items()
     ]
-    found = [("contact", _verdict(hits)), ("pairs", f"{len(hits):,}")]
-    times = [("device", str(hits.pairs.device)), ("time", _times(stages))]
-    show_facts([*operands, *found, *times])
-    _show_pairs(hits, ROWS_SHOWN if limit is None else limit)
+    device = next(iter(meshes.values()))[1].device
+    show_facts([*operands, *found, ("device", str(device)), ("time", _times(stages))])
 
 
-def _plain(
-    hits: Contacts, meshes: dict[str, tuple[str, Mesh]], limit: int | None
-) -> dict[str, Any]:
+def plain_operands(meshes: Meshes) -> dict[str, Any]:
+    """What JSON says about the operands."""
     operands = {
         name: {"file": path, "vertices": mesh.vertex_count, "faces": mesh.face_count}
         for name, (path, mesh) in meshes.items()
     }
+    device = next(iter(meshes.values()))[1].device
+    return {**operands, "device": str(device)}
+
+
+def pair_columns(rows: Any) -> dict[str, Any]:
+    """Columns of pairs, and of their poses where there is a batch."""
+    pairs = rows.pairs.numpy()
+    columns = {"face a": pairs[:, 0], "face b": pairs[:, 1]}
+    return columns if rows.pose is None else {"pose": rows.pose.numpy(), **columns}
+
+
+def show_first(columns: dict[str, Any], total: int, limit: int) -> None:
+    """The first rows of a table, and how many more there are."""
+    count = min(limit, total)
+    if count == 0:
+        return
+    print()
+    show_rows(list(columns), zip(*(c[:count] for c in columns.values()), strict=True))
+    if total > count:
+        print(f"… and {total - count:,} more (--pairs N)")
+
+
+def _plain(hits: Contacts, meshes: Meshes, limit: int | None) -> dict[str, Any]:
     rows = {name: array.tolist() for name, array in hits.numpy().items()}
     rows |= {name: rows[name][:limit] for name in ("pairs", "pose") if name in rows}
-    return {**operands, "device": str(hits.pairs.device), "pair_count": len(hits), **rows}
+    return {**plain_operands(meshes), "pair_count": len(hits), **rows}
 
 
 def _verdict(hits: Contacts) -> str:
@@ -63,18 +92,3 @@ def _times(stages: dict[str, float]) -> str:
     query = {name: spent for name, spent in stages.items() if name != "kernels"}
     parts = ", ".join(f"{name} {spent:.2f}" for name, spent in query.items())
     return f"{sum(query.values()):.2f} ms ({parts}); kernels loaded in {stages['kernels']:.0f} ms"
-
-
-def _show_pairs(hits: Contacts, limit: int) -> None:
-    """The first pairs, and how many more there are."""
-    count = min(limit, len(hits))
-    if count == 0:
-        return
-    pairs = hits.pairs.numpy()[:count]
-    columns = {"face a": pairs[:, 0], "face b": pairs[:, 1]}
-    if hits.pose is not None:
-        columns = {"pose": hits.pose.numpy()[:count], **columns}
-    print()
-    show_rows(list(columns), zip(*columns.values(), strict=True))
-    if len(hits) > count:
-        print(f"… and {len(hits) - count:,} more (--pairs N)")

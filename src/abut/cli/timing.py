@@ -9,7 +9,6 @@ import numpy as np
 from abut.cases import box
 from abut.cli.console import working
 from abut.mesh import Mesh
-from abut.results import Contacts
 from abut.runtime import recording
 
 Answer = TypeVar("Answer")
@@ -25,12 +24,12 @@ def timed(stages: Stages, name: str, work: Callable[[], Answer]) -> Answer:
 
 
 def measured(
-    query: Callable[..., Contacts],
+    query: Callable[..., Answer],
     meshes: tuple[Mesh, ...],
     *,
-    then: Callable[[Contacts], Any] = len,
+    then: Callable[[Answer], Any] = bool,
     **options: Any,
-) -> tuple[Contacts, Stages]:
+) -> tuple[Answer, Stages]:
     """The answer of a query and the times of its stages.
 
     The same is asked of two small boxes before, so that kernels are loaded; ``then`` is what else
@@ -41,9 +40,9 @@ def measured(
     few = {name: _few(value) for name, value in options.items()}
     with working("loading kernels"):
         timed(stages, "kernels", lambda: then(query(*boxes, **few)))
-    with working("colliding"), recording() as timer:
-        hits = query(*meshes, **options)
-    return hits, stages | timer.milliseconds
+    with working("searching"), recording() as timer:
+        answer = query(*meshes, **options)
+    return answer, stages | timer.milliseconds
 
 
 def _few(option: Any) -> Any:

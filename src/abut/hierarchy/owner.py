@@ -4,11 +4,13 @@ from abut.hierarchy.lbvh import build, in_frame
 from abut.hierarchy.oriented import orient
 from abut.hierarchy.ploc import build_ploc
 from abut.hierarchy.refit import Cost, refit
+from abut.hierarchy.rss import sweep
 from abut.hierarchy.tree import Tree
 from abut.mesh import Mesh
 from abut.options import Bound
 from abut.runtime import stage
 
+FITTED = {Bound.OBB: orient, Bound.RSS: sweep}  # volumes beside the boxes that every tree has
 COST_EVERY = 2  # refits
 LONGEST_PATIENCE = 256  # refits
 WORN_OUT = 1.5  # rebuild when a random query would visit this many times more nodes than at first
@@ -17,7 +19,7 @@ WORTH_IMPROVING = 512  # of effort: searches of one pose for one pair
 
 
 def hierarchy_of(mesh: Mesh, bound: Bound = Bound.AABB, effort: int = 1) -> Tree:
-    """The up-to-date tree of a mesh with at least one face, with the boxes asked for.
+    """The up-to-date tree of a mesh with at least one face, with the volumes asked for.
 
     Built quickly at first; once it has served for enough ``effort``, built again with more care.
     """
@@ -33,10 +35,11 @@ def hierarchy_of(mesh: Mesh, bound: Bound = Bound.AABB, effort: int = 1) -> Tree
             with stage("hierarchy", mesh.device):
                 tree = _build(mesh, improved=True)
             mesh.held["tree"] = (mesh.version, tree)
-        if bound is Bound.OBB and mesh.held.get("oriented") != (mesh.version, id(tree)):
+        fit = FITTED.get(bound)
+        if fit is not None and mesh.held.get(bound) != (mesh.version, id(tree)):
             with stage("hierarchy", mesh.device):
-                orient(tree, mesh.points, mesh.faces)
-            mesh.held["oriented"] = (mesh.version, id(tree))
+                fit(tree, mesh.points, mesh.faces)
+            mesh.held[bound] = (mesh.version, id(tree))
         return tree
 
 

@@ -16,6 +16,7 @@ import numpy as np
 import warp as wp
 
 from abut.atomics import load_wide
+from abut.options import Bound
 from abut.runtime import Kept, launch
 
 wp.set_module_options({"enable_backward": False, "fuse_fp": False})
@@ -31,6 +32,7 @@ class TreeView:
     leaf_slots: wp.array[wp.int32]
     split_slots: wp.array[wp.int32]
     obbs: wp.array[wp.vec4f]  # three rows a slot, or none
+    swept: wp.array[wp.vec4f]  # likewise
     origin: wp.vec3d
 
 
@@ -143,8 +145,10 @@ class Tree:
         served: Effort of the searches so far (see owner).
         improved: Built with care.
         refitting: Launches of refits, for the last few arrays of points.
+        sweeping: Launches that fit swept spheres, likewise.
         obbs: Oriented boxes, three rows a slot, where they were asked for (see oriented).
-        twigs: Slots of small subtrees, where they were asked for (see twigs).
+        swept: Rectangle swept spheres, likewise (see rss).
+        twigs: Slots of small subtrees, likewise (see twigs).
         cost: Sums the present traversal cost on the device (see refit).
     """
 
@@ -160,18 +164,22 @@ class Tree:
     served: int = 0
     improved: bool = False
     refitting: Kept = field(default_factory=Kept)
+    sweeping: Kept = field(default_factory=Kept)
     obbs: wp.array | None = None
+    swept: wp.array | None = None
     twigs: wp.array | None = None
     cost: Any = None
 
-    def view(self, oriented: bool = False) -> TreeView:
-        """The struct to pass to kernels, with the oriented boxes or without."""
+    def view(self, bound: Bound = Bound.AABB) -> TreeView:
+        """The struct to pass to kernels, with the volumes that go beyond boxes where asked for."""
         view = TreeView()
         view.nodes = self.nodes
         view.leaf_slots = self.leaf_slots
         view.split_slots = self.split_slots
-        if oriented:
+        if bound is Bound.OBB:
             view.obbs = self.obbs
+        if bound is Bound.RSS:
+            view.swept = self.swept
         view.origin = wp.vec3d(*self.origin)
         return view
 
@@ -187,6 +195,5 @@ class Tree:
     def nbytes(self) -> int:
         """Device memory held."""
         arrays = (self.nodes, self.leaf_slots, self.split_slots, self.arrivals)
-        return sum(
-            array.capacity for array in (*arrays, self.obbs, self.twigs) if array is not None
-        )
+        extras = (self.obbs, self.swept, self.twigs)
+        return sum(array.capacity for array in (*arrays, *extras) if array is not None)

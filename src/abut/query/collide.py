@@ -44,7 +44,7 @@ def collide(
             know whether there is contact.
         solid: Closed meshes are solids: one inside the other is a collision too (``contained``).
         method: ``bvh``, or ``brute`` for the slow truth. All methods return the same rows.
-        bound: Bounding volume of the hierarchies, ``aabb`` or ``obb``.
+        bound: Bounding volume of the hierarchies, ``aabb``, ``obb`` or ``rss``.
 
     Returns:
         Sorted pairs; with a batch also their poses, and ``colliding`` per pose.
@@ -73,8 +73,7 @@ def collide(
         trees = ()
         if method is not Method.BRUTE:
             trees = hierarchy_of(a, bound, effort), hierarchy_of(b, bound, effort)
-        oriented = bound is Bound.OBB
-        keys = _plan(a, b, poses, trees, layout, count, first, oriented).run()
+        keys = _plan(a, b, poses, trees, layout, count, first, bound).run()
         if first and method is Method.BRUTE:
             keys = lowest_of_each_pose(keys, layout)
     return _contacts(a, b, poses, keys, layout, batch, solid)
@@ -88,7 +87,7 @@ def _plan(
     layout: KeyLayout,
     count: int,
     first: bool,
-    oriented: bool,
+    bound: Bound,
 ) -> ContactPlan:
     """This thread's plan for two meshes, the same one as long as nothing but poses changes."""
     moved = tuple(0 if p is None else len(p) for p in poses)
@@ -96,9 +95,9 @@ def _plan(
 
     def make() -> ContactPlan:
         sides = posed_faces(a.points, a.faces, poses[0]), posed_faces(b.points, b.faces, poses[1])
-        return ContactPlan(a.device, *sides, trees, STRANGERS, layout, count, first, oriented)
+        return ContactPlan(a.device, *sides, trees, STRANGERS, layout, count, first, bound)
 
-    plan = plans_of(a, b).get((first, oriented, *moved, a.points, b.points, *trees), make)
+    plan = plans_of(a, b).get((first, bound, *moved, a.points, b.points, *trees), make)
     plan.move(*poses)
     return plan
 

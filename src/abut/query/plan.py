@@ -17,6 +17,7 @@ from abut.hierarchy.twigs import twigs_of
 from abut.mesh import Mesh
 from abut.narrow.classify import brute_kernel, classify_kernel
 from abut.narrow.settle import settle_kernel
+from abut.options import Bound
 from abut.ordering import MOST_PAIRS, MOST_ROWS, RowOrder
 from abut.pairs import KeyLayout, PairQueues
 from abut.runtime import EVERYTHING, Kept, Task, launch, stage
@@ -51,7 +52,7 @@ def shared_queues(device: wp.Device, room: int) -> PairQueues:
     """The queues of this thread on a device; they only ever grow."""
     held = _shared.__dict__.setdefault("queues", {})
     if device.alias not in held:
-        sizes = {"hits": room, "undecided": room}
+        sizes = {"hits": room, "undecided": room, "near": room}
         if device.is_cuda:
             sizes |= {"candidates": 8 * room, "rest": room, "last": room}
             sizes |= {"twigs": 4 * room, "certain": room}
@@ -67,29 +68,11 @@ def plans_of(a: Mesh, b: Mesh) -> Kept:
     return by_b.setdefault(b, Kept())
 
 
-@dataclass
-class ContactPlan:
-    """Operands of a contact query and the launches that answer it.
+class Operands:
+    """Two posed operands of a plan, whose poses may change between runs."""
 
-    Attributes:
-        a, b: Posed faces.
-        trees: The operands' trees; one for a mesh against itself, none for brute force.
-        relation: What the operands share (see common_corners).
-        first: Look for one pair per pose only.
-        oriented: Use the trees' oriented boxes.
-    """
-
-    device: wp.Device
     a: Any
     b: Any
-    trees: tuple[Tree, ...]
-    relation: int
-    layout: KeyLayout
-    pose_count: int
-    first: bool = False
-    oriented: bool = False
-    _generation: int = field(default=-1, init=False)
-    _descends: bool = field(default=False, init=False)  # paths were too long to pick by
 
     def __post_init__(self) -> None:
         """Keep at hand what every run asks for."""
@@ -108,6 +91,31 @@ class ContactPlan:
                 held.assign(new)
             else:
                 view[:] = new
+
+
+@dataclass
+class ContactPlan(Operands):
+    """Operands of a contact query and the launches that answer it.
+
+    Attributes:
+        a, b: Posed faces.
+        trees: The operands' trees; one for a mesh against itself, none for brute force.
+        relation: What the operands share (see common_corners).
+        first: Look for one pair per pose only.
+        bound: Bounding volume of the trees to use.
+    """
+
+    device: wp.Device
+    a: Any
+    b: Any
+    trees: tuple[Tree, ...]
+    relation: int
+    layout: KeyLayout
+    pose_count: int
+    first: bool = False
+    bound: Bound = Bound.AABB
+    _generation: int = field(default=-1, init=False)
+    _descends: bool = field(default=False, init=False)  # paths were too long to pick by
 
     def run(self) -> Any:
         """Sorted keys of the pairs that meet; with ``first``, of one pair per pose, on the host."""
@@ -221,7 +229,7 @@ class ContactPlan:
 
     def _views(self, a: int, b: int) -> list[Any]:
         """Two of the trees, as kernels take them."""
-        return [self.trees[side].view(self.oriented) for side in (a, b)]
+        return [self.trees[side].view(self.bound) for side in (a, b)]
 
     def _frame_stage(self, a: int, b: int) -> Iterable[tuple[str, Task]]:
         """Find out how b's frame sits in a's, unless an earlier stage has."""

@@ -12,6 +12,7 @@ from abut.faces import posed_faces
 from abut.geometry.common_corners import STRANGERS
 from abut.narrow.classify import classify_kernel
 from abut.narrow.impact_rows import edge_edge_rows_kernel, vertex_face_rows_kernel
+from abut.narrow.measure import measured
 from abut.narrow.settle import settle_kernel
 from abut.options import LEAST_TOLERANCE, number_from
 from abut.pairs import KeyLayout, PairQueues
@@ -31,6 +32,36 @@ def intersect_tri_tri(a: Any, b: Any) -> wp.array:
     Guarantee:
         Exact. Triangles are closed; zero-area ones are segments or points.
     """
+    rows_a, rows_b = _two_rows(a, b)
+    count = rows_a.shape[0] // 3
+    return _met(_soup(rows_a, count), _soup(rows_b, count), count, rows_a.device)
+
+
+def distance_tri_tri(a: Any, b: Any) -> tuple[wp.array, wp.array]:
+    """How far is triangle a[i] from triangle b[i], and between which points?
+
+    Args:
+        a, b: (n, 3, 3) float32 or float64 arrays, corners along the second axis.
+
+    Returns:
+        (n,) float64 distances and (n, 2, 3) float64 points, the first on a[i] and the second on
+        b[i], on the device of the arrays (the CPU for NumPy).
+
+    Guarantee:
+        0 exactly when the triangles share a point, else positive and right to some units in the
+        last place of the size of both triangles together.
+    """
+    rows_a, rows_b = _two_rows(a, b)
+    count, device = rows_a.shape[0] // 3, rows_a.device
+    sides = _soup(rows_a, count), _soup(rows_b, count)
+    met = _met(*sides, count, device).numpy()
+    row = np.arange(count, dtype=np.int32)
+    pairs = wp.array(np.stack([row, row], axis=1), dtype=wp.int32, device=device)
+    return measured(*(lambda side=side: side for side in sides), pairs, None, met, points=True)
+
+
+def _two_rows(a: Any, b: Any) -> tuple[wp.array, wp.array]:
+    """Checked corners of as many triangles, on one device."""
     rows_a, rows_b = _rows(a, "a", 3), _rows(b, "b", 3)
     if rows_a.device != rows_b.device:
         raise DeviceError(f"a is on {rows_a.device} but b is on {rows_b.device}.")
@@ -39,11 +70,13 @@ def intersect_tri_tri(a: Any, b: Any) -> wp.array:
             f"a and b must have as many triangles, not {rows_a.shape[0] // 3} "
             f"and {rows_b.shape[0] // 3}."
         )
-    count = rows_a.shape[0] // 3
-    device = rows_a.device
+    return rows_a, rows_b
+
+
+def _met(faces_a: Any, faces_b: Any, count: int, device: wp.Device) -> wp.array:
+    """(n,) bool: whether face i of one meets face i of the other."""
     if count == 0:
         return wp.empty(0, dtype=wp.bool, device=device)
-    faces_a, faces_b = _soup(rows_a, count), _soup(rows_b, count)
     layout = KeyLayout.of(count, count)
     queues = PairQueues(device, candidates=count, hits=count, undecided=count)
     row = np.arange(count, dtype=np.int64)

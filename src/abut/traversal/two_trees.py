@@ -16,6 +16,7 @@ from abut.bounds.relative import (
     shifted_frame,
     turned_frame,
 )
+from abut.bounds.rss import distance_rss, unpack_rss
 from abut.faces import Faces, pose_of
 from abut.hierarchy.tree import (
     Node,
@@ -77,11 +78,24 @@ def load_obb(tree: TreeView, slot: wp.int32):
 
 
 @wp.func
+def load_rss(tree: TreeView, slot: wp.int32):
+    """Read a swept sphere, 48 bytes."""
+    return unpack_rss(
+        load_wide(tree.swept, 3 * slot),
+        load_wide(tree.swept, 3 * slot + 1),
+        load_wide(tree.swept, 3 * slot + 2),
+    )
+
+
+@wp.func
 def oriented_overlap(frame: Relative, tree_a: TreeView, i: wp.int32, tree_b: TreeView, j: wp.int32):
-    """May the oriented boxes of two slots overlap? True where the trees have none."""
-    if tree_a.obbs.shape[0] == 0:
-        return True
-    return overlap_obb(frame, load_obb(tree_a, i), load_obb(tree_b, j))
+    """May the tighter volumes of two slots overlap? True where the trees have boxes alone."""
+    if tree_a.obbs.shape[0] > 0:
+        return overlap_obb(frame, load_obb(tree_a, i), load_obb(tree_b, j))
+    if tree_a.swept.shape[0] > 0:
+        gap = distance_rss(frame, load_rss(tree_a, i), load_rss(tree_b, j))
+        return not (gap > wp.float32(0.0))
+    return True
 
 
 @wp.func

@@ -1,0 +1,24 @@
+"""Distances, abut beside its peers: ``python -m benchmarks.bench_distance --device cpu``."""
+
+import sys
+
+from benchmarks import cases
+from benchmarks.competition import Competition
+
+PEERS = ("meshlib", "coal", "fcl")
+CASES = {
+    "bunny_bunny_distance": cases.bunny_bunny_distance,
+    "dragon_armadillo_10k_poses": cases.dragon_armadillo_10k_poses,
+    "rings_2m_distance": cases.rings_2m_distance,
+    "cloth_ball_distance": cases.cloth_ball_distance,
+    "rss_245k": cases.rss_245k,
+}
+
+
+def main(argv: list[str] | None = None) -> int:
+    """Run jobs, print a table for each, write the CSV. 1 if abut was contradicted."""
+    return Competition("distance", CASES, PEERS).main(argv)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,178 @@
+"""abut.distance: the nearest faces of two meshes."""
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+import numpy as np
+import warp as wp
+
+from abut.errors import MeshError, OptionError
+from abut.faces import posed_faces, posed_later
+from abut.hierarchy.owner import hierarchy_of
+from abut.mesh import Mesh, require_meshes
+from abut.narrow.measure import measured
+from abut.options import Bound, Method, chosen
+from abut.pairs import KeyLayout, require_room
+from abut.poses import batch_size, checked_poses
+from abut.query.collide import collide
+from abut.query.nearest_plan import NearestPlan
+from abut.query.plan import plans_of
+from abut.results import Distances
+from abut.runtime import require_same_device
+
+LARGE_BATCH = 256  # poses
+
+
+def distance(
+    a: Mesh,
+    b: Mesh,
+    *,
+    pose_a: Any = None,
+    pose_b: Any = None,
+    upper_bound: float = np.inf,
+    tolerance: float = 0.0,
+    method: str = "bvh",
+    bound: str | None = None,
+) -> Distances:
+    """Find how far apart two meshes are, and where they are nearest.
+
+    Args:
+        a, b: Meshes on one device, with at least one face each.
+        pose_a, pose_b: Rigid motions (4, 4), or batches (B, 4, 4); None leaves a mesh in place.
+            The moved coordinates, rounded to float64, are what the answer is about.
+        upper_bound: Distances above this are of no interest: the value is then infinite, and the
+            search the shorter the lower the bound [mesh length unit].
+        tolerance: How much more than the smallest distance will do [mesh length unit]. Which pair
+            is found may then depend on the device.
+        method: ``bvh``, or ``brute`` for the slow truth. Both return the same.
+        bound: Bounding volume of the hierarchies, ``aabb``, ``obb`` or ``rss``; None is ``rss`` for
+            large batches, which are worth the time to fit them, else ``aabb``. All return the same.
+
+    Returns:
+        The distance, the nearest faces and, when asked for, the nearest points; for each pose.
+
+    Raises:
+        DeviceError: The meshes live on different devices.
+        PoseError: A pose is not a rigid motion, or the batches differ in size.
+        MeshError: A mesh has no faces.
+        OptionError: The bound or the tolerance is negative or NaN.
+
+    Guarantee:
+        The true minimum, rounded: right to some units in the last place of the size of the faces
+        involved. 0 exactly when the meshes intersect.
+    """
+    require_meshes(a=a, b=b)
+    require_same_device(a, b)
+    require_faces(a=a, b=b)
+    method = chosen(Method, method, "method")
+    require_length(upper_bound=upper_bound, tolerance=tolerance)
+    batch = batch_size(pose_a, pose_b)
+    poses = checked_poses(pose_a, "pose_a"), checked_poses(pose_b, "pose_b")
+    layout = KeyLayout.of(a.face_count, b.face_count)
+    count = 1 if batch is None else batch
+    if bound is None:
+        bound = Bound.RSS if count >= LARGE_BATCH else Bound.AABB
+    bound = chosen(Bound, bound, "bound")
+    require_room(layout, count, a.face_count)
+    value = np.empty(0)
+    faces = np.empty((0, 2), dtype=np.int32)
+    if count:
+        trees = () if method is Method.BRUTE else (hierarchy_of(a, bound), hierarchy_of(b, bound))
+        plan = _plan(a, b, poses, trees, layout, count, float(tolerance), bound)
+        value, keys = plan.run(float(upper_bound))
+        faces = _faces(value, keys, layout)
+        _name_contacts(a, b, poses, value, faces)
+    return _distances(a, b, poses, value, faces, batch)
+
+
+def _plan(
+    a: Mesh,
+    b: Mesh,
+    poses: Any,
+    trees: Any,
+    layout: KeyLayout,
+    count: int,
+    tolerance: float,
+    bound: Bound,
+) -> NearestPlan:
+    """This thread's plan for two meshes, the same one as long as nothing but poses changes."""
+    moved = tuple(0 if p is None else len(p) for p in poses)
+    bits = int(np.float64(tolerance).view(np.int64))
+
+    def make() -> NearestPlan:
+        sides = posed_faces(a.points, a.faces, poses[0]), posed_faces(b.points, b.faces, poses[1])
+        return NearestPlan(a.device, *sides, trees, layout, count, size_of(a, b), tolerance, bound)
+
+    about = (NearestPlan, bound, bits, *moved, a.points, b.points, *trees)
+    plan = plans_of(a, b).get(about, make)
+    plan.move(*poses)
+    return plan
+
+
+def _faces(value: np.ndarray, keys: np.ndarray, layout: KeyLayout) -> np.ndarray:
+    """(B, 2) int32 of keys; -1 where there is no distance, or no faces yet."""
+    faces = np.empty((len(keys), 2), dtype=np.int32)
+    faces[:, 0] = (keys >> layout.bits_b) & ((1 << layout.bits_a) - 1)
+    faces[:, 1] = keys & ((1 << layout.bits_b) - 1)
+    faces[(value == 0) | np.isinf(value)] = -1
+    return faces
+
+
+def _name_contacts(a: Mesh, b: Mesh, poses: Any, value: np.ndarray, faces: np.ndarray) -> None:
+    """Where meshes meet, name faces that do: the same on every device."""
+    met = np.flatnonzero(value == 0)
+    if len(met):
+        pose_a, pose_b = (p if p is None or len(p) == 1 else p[met] for p in poses)
+        still = np.eye(4)[None] if pose_a is None and pose_b is None else pose_a
+        hits = collide(a, b, pose_a=_batch(still, met), pose_b=_batch(pose_b, met), first=True)
+        faces[met[hits.pose.numpy()]] = hits.pairs.numpy()
+
+
+def _batch(poses: np.ndarray | None, met: np.ndarray) -> np.ndarray | None:
+    return None if poses is None else np.broadcast_to(poses, (len(met), 4, 4))
+
+
+def _distances(
+    a: Mesh, b: Mesh, poses: Any, value: np.ndarray, faces: np.ndarray, batch: int | None
+) -> Distances:
+    sides = [posed_later(mesh, p) for mesh, p in zip((a, b), poses, strict=True)]
+    points = partial(_points, sides, value, faces, batch is None, a.device)
+    if batch is None:
+        return Distances(float(value[0]), wp.array(faces[0], device=a.device), points)
+    values = wp.array(value, dtype=wp.float64, device=a.device)
+    return Distances(values, wp.array(faces, dtype=wp.int32, device=a.device), points)
+
+
+def _points(
+    sides: list[Callable[[], Any]],
+    value: np.ndarray,
+    faces: np.ndarray,
+    single: bool,
+    device: wp.Device,
+) -> wp.array:
+    """Nearest points of the faces found."""
+    pairs = wp.array(faces, dtype=wp.int32, device=device)
+    pose = wp.array(np.arange(len(faces), dtype=np.int32), device=device)
+    _, points = measured(*sides, pairs, pose, value == 0, points=True)
+    return points[0] if single else points
+
+
+def size_of(*meshes: Mesh) -> float:
+    """Extent of all meshes together; infinite where float64 cannot hold it."""
+    with np.errstate(over="ignore"):
+        return float(sum((mesh.bounds[1] - mesh.bounds[0]).max() for mesh in meshes))
+
+
+def require_faces(**meshes: Mesh) -> None:
+    """Refuse meshes that no distance can be measured to."""
+    for name, mesh in meshes.items():
+        if mesh.face_count == 0:
+            raise MeshError(f"{name} has no faces, so nothing is any distance from it.")
+
+
+def require_length(**lengths: float) -> None:
+    """Refuse negative lengths and NaN."""
+    for name, length in lengths.items():
+        if not length >= 0:
+            raise OptionError(f"{name} must be a length from 0 up, not {length!r}.")

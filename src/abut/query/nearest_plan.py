@@ -1,0 +1,188 @@
+"""NearestPlan: the stages of a distance query, prepared once for two operands."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import warp as wp
+
+from abut.approach import Approach
+from abut.bounds.relative import Relative
+from abut.geometry.common_corners import STRANGERS
+from abut.hierarchy.tree import Tree
+from abut.narrow.measure import brute_nearest_kernel
+from abut.narrow.settle import settle_kernel
+from abut.options import Bound
+from abut.pairs import KeyLayout, PairQueues
+from abut.query.plan import NO_KEY, Operands, shared_queues
+from abut.runtime import EVERYTHING, Task, launch, stage
+from abut.search import Search
+from abut.traversal.near_pairs import (
+    choose_kernel,
+    compare_kernel,
+    list_near_kernel,
+    sample_kernel,
+)
+from abut.traversal.nearest import elect_kernel, nearest_kernel, seed_kernel
+from abut.traversal.two_trees import relative_kernel
+
+FEW_POSES = 8  # on CUDA: fewer are listed leaf by leaf, more are walked
+MOST_SAMPLES = 1 << 17  # leaves of a that look for a first bound, on CUDA
+CUDA_ITEMS = 1 << 17  # walks of all poses together
+ROUNDING = 2.0**-44  # of what is computed about faces, relative to their meshes
+POSES_PER_SLICE = 4
+
+
+@dataclass
+class NearestPlan(Operands):
+    """Operands of a distance query and the launches that answer it.
+
+    Attributes:
+        a, b: Posed faces.
+        trees: The operands' trees; none for brute force.
+        size: Extent of both meshes together, which roundings are relative to.
+        tolerance: How much more than the smallest distance will do.
+        bound: Bounding volume of the trees to use.
+    """
+
+    device: wp.Device
+    a: Any
+    b: Any
+    trees: tuple[Tree, ...]
+    layout: KeyLayout
+    pose_count: int
+    size: float
+    tolerance: float = 0.0
+    bound: Bound = Bound.AABB
+    _generation: int = field(default=-1, init=False)
+
+    def run(self, upper_bound: float) -> tuple[np.ndarray, np.ndarray]:
+        """((B,) distances, (B,) keys of the nearest faces); NO_KEY for none within the bound.
+
+        A distance of 0 has no key: the meshes meet.
+        """
+        queues = shared_queues(self.device, self._room)
+        while True:
+            if self._generation != queues.generation:
+                self._record(queues)
+            queues.clear()
+            self._forget(upper_bound)
+            for name, task in self._tasks:
+                with stage(name, self.device):
+                    task.run()
+            if self.device.is_cpu:
+                self._settle(queues)
+            counts = self._read(queues)
+            if not queues.make_room(counts):
+                break
+        value, keys = self._bound_view.view(np.float64).copy(), self._keys_view.copy()
+        if counts["hits"]:
+            met = queues["hits"].keys[: counts["hits"]].numpy() >> self.layout.width
+            value[met] = 0.0
+        value[(keys == NO_KEY) & (value > 0)] = np.inf
+        return value, keys
+
+    def _forget(self, upper_bound: float) -> None:
+        """Nothing is known but the bound given."""
+        bits = int(np.float64(upper_bound).view(np.int64))
+        if self.device.is_cpu:
+            self._bound_view[:] = bits
+            self._keys_view[:] = NO_KEY
+        else:
+            self._bound.fill_(bits)
+            self._keys.fill_(NO_KEY)
+
+    def _settle(self, queues: PairQueues) -> None:
+        """Decide the undecided pairs exactly, if there are any."""
+        count = min(queues.read()["undecided"], queues["undecided"].keys.shape[0])
+        if count:
+            with stage("settle", self.device):
+                launch(settle_kernel, count, [self._search], self.device, grain=64)
+
+    def _read(self, queues: PairQueues) -> dict[str, int]:
+        """Counts of the queues; bounds and keys are then on the host too."""
+        if self.device.is_cuda:
+            wp.copy(self._bound_host, self._bound)
+            wp.copy(self._keys_host, self._keys)
+        return queues.read()  # the one wait for the device
+
+    def _record(self, queues: PairQueues) -> None:
+        """Prepare the launches for the queues as they are now."""
+        search = Search()
+        search.a, search.b, search.relation = self.a, self.b, STRANGERS
+        search.bits = self.layout.bits
+        search.hits, search.undecided = queues["hits"], queues["undecided"]
+        query = Approach()
+        query.search = search
+        query.slack, query.tolerance = ROUNDING * self.size, self.tolerance
+        self._bound = wp.empty(self.pose_count, dtype=wp.int64, device=self.device)
+        self._keys = wp.empty_like(self._bound)
+        self._bound_host, self._keys_host = self._bound, self._keys
+        if self.device.is_cuda:
+            self._bound_host = wp.empty_like(self._bound, device="cpu", pinned=True)
+            self._keys_host = wp.empty_like(self._bound_host, pinned=True)
+        self._bound_view, self._keys_view = self._bound_host.numpy(), self._keys_host.numpy()
+        query.bound = self._bound
+        self._search = search
+        self._tasks = list(self._stages(query, queues))
+        if self.device.is_cuda:
+            self._tasks.append(("settle", Task(settle_kernel, EVERYTHING, [search], self.device)))
+        self._generation = queues.generation
+
+    def _stages(self, query: Any, queues: PairQueues) -> Iterable[tuple[str, Task]]:
+        if not self.trees:
+            per_pose = self.a.faces.shape[0]
+            yield from self._elected(brute_nearest_kernel, [query], query, per_pose, 1)
+            return
+        trees = [tree.view(self.bound) for tree in self.trees]
+        frames = wp.empty(self.pose_count, dtype=Relative, device=self.device)
+        args = [self.a, self.b, *trees, frames]
+        yield "frames", Task(relative_kernel, self.pose_count, args, self.device)
+        args = [query, *trees, frames]
+        if self.device.is_cuda and self.pose_count <= FEW_POSES:
+            yield from self._listed(args, query, queues)
+        else:
+            yield from self._walked(args, query)
+
+    def _listed(
+        self, args: list[Any], query: Any, queues: PairQueues
+    ) -> Iterable[tuple[str, Task]]:
+        """Many threads a pose: a first bound, then all faces nearer than that."""
+        leaves = self.a.faces.shape[0]
+        samples = min(leaves, MOST_SAMPLES)
+        count = self.pose_count * samples
+        yield "seed", Task(sample_kernel, count, [*args, samples], self.device)
+        candidates = queues["candidates"]
+        count = self.pose_count * leaves
+        yield "search", Task(list_near_kernel, count, [*args, leaves, candidates], self.device)
+        yield "measure", Task(compare_kernel, EVERYTHING, [query, candidates], self.device)
+        last = [query, candidates, self._keys]
+        yield "choose", Task(choose_kernel, EVERYTHING, last, self.device)
+
+    def _walked(self, args: list[Any], query: Any) -> Iterable[tuple[str, Task]]:
+        """One thread a pose, or a few."""
+        grain = POSES_PER_SLICE
+        count = self.pose_count
+        ways = wp.empty(count, dtype=wp.vec3d, device=self.device)
+        found = [wp.empty(count, dtype=wp.int64, device=self.device) for _ in range(2)]
+        yield "seed", Task(seed_kernel, count, [*args, ways, *found], self.device, grain=grain)
+        depth = 0
+        if self.device.is_cuda:
+            depth = max(CUDA_ITEMS // self.pose_count, 1).bit_length() - 1
+        yield from self._elected(nearest_kernel, [*args, ways, depth], query, 1 << depth, grain)
+        if self.tolerance > 0:
+            last = [query.bound, *found, 1, self._keys]
+            yield "choose", Task(elect_kernel, count, last, self.device)
+
+    def _elected(
+        self, kernel: wp.Kernel, args: list[Any], query: Any, per_pose: int, grain: int
+    ) -> Iterable[tuple[str, Task]]:
+        """A search of several items a pose, and the choice among what they find."""
+        count = self.pose_count * per_pose
+        found = [wp.empty(count, dtype=wp.int64, device=self.device) for _ in range(2)]
+        yield "search", Task(kernel, count, [*args, *found], self.device, grain=grain)
+        last = [query.bound, *found, per_pose, self._keys]
+        yield "choose", Task(elect_kernel, count, last, self.device)

@@ -1,0 +1,121 @@
+"""abut.within: the pairs of faces at most so far apart."""
+
+from functools import partial
+from typing import Any
+
+import numpy as np
+import warp as wp
+
+from abut.errors import OptionError
+from abut.faces import posed_faces, posed_later
+from abut.geometry.common_corners import STRANGERS, WELDED
+from abut.hierarchy.owner import hierarchy_of
+from abut.mesh import Mesh, require_meshes
+from abut.narrow.measure import measured
+from abut.options import Method, chosen
+from abut.pairs import KeyLayout, require_room, to_rows
+from abut.poses import batch_size, checked_poses
+from abut.query.distance import require_length, size_of
+from abut.query.near_plan import NearPlan
+from abut.query.plan import plans_of
+from abut.results import Gaps
+from abut.runtime import require_same_device
+
+
+def within(
+    a: Mesh,
+    b: Mesh | None,
+    distance: float,
+    *,
+    pose_a: Any = None,
+    pose_b: Any = None,
+    method: str = "bvh",
+) -> Gaps:
+    """Find every pair of faces at most ``distance`` apart.
+
+    Args:
+        a, b: Meshes on one device. Without ``b``, faces of ``a`` are compared with each other:
+            faces that share a vertex (or have vertices at equal positions) count only where they
+            meet beyond what they share, as in ``self_collide``.
+        distance: How far apart faces may be [mesh length unit]. 0 gives the pairs that meet.
+        pose_a, pose_b: Rigid motions (4, 4), or batches (B, 4, 4); None leaves a mesh in place.
+        method: ``bvh``, or ``brute`` for the slow truth. Both return the same rows.
+
+    Returns:
+        Sorted pairs with their distances and, when asked for, their nearest points; with a batch
+        also their poses.
+
+    Raises:
+        DeviceError: The meshes live on different devices.
+        PoseError: A pose is not a rigid motion, or the batches differ in size.
+        OptionError: The distance is negative, infinite or NaN; poses without ``b``.
+
+    Guarantee:
+        Complete. Distances are rounded float64, compared as computed; pairs that meet are found
+        exactly and have distance 0.
+    """
+    require_meshes(a=a)
+    method = chosen(Method, method, "method")
+    require_length(distance=distance)
+    if np.isinf(distance):
+        raise OptionError("distance must be finite; abut.distance finds the nearest pair.")
+    if b is None:
+        if pose_a is not None or pose_b is not None:
+            raise OptionError("a mesh against itself has no poses; leave pose_a and pose_b out.")
+    else:
+        require_meshes(b=b)
+        require_same_device(a, b)
+    other = a if b is None else b
+    batch = batch_size(pose_a, pose_b)
+    poses = checked_poses(pose_a, "pose_a"), checked_poses(pose_b, "pose_b")
+    layout = KeyLayout.of(a.face_count, other.face_count)
+    count = 1 if batch is None else batch
+    require_room(layout, count, a.face_count, key_bits=62)
+    keys = np.empty(0, dtype=np.int64)
+    if a.face_count and other.face_count and count:
+        trees: tuple[Any, ...] = ()
+        if method is not Method.BRUTE:
+            trees = tuple(hierarchy_of(mesh) for mesh in ((a,) if b is None else (a, b)))
+        relation = WELDED if b is None else STRANGERS
+        keys = _plan(a, other, poses, trees, relation, layout, count, float(distance)).run()
+    return _gaps(a, other, poses, keys, layout, batch is not None)
+
+
+def _plan(
+    a: Mesh,
+    b: Mesh,
+    poses: Any,
+    trees: Any,
+    relation: int,
+    layout: KeyLayout,
+    count: int,
+    distance: float,
+) -> NearPlan:
+    """This thread's plan for two meshes, the same one as long as nothing but poses changes."""
+    moved = tuple(0 if p is None else len(p) for p in poses)
+    bits = int(np.float64(distance).view(np.int64))
+
+    def make() -> NearPlan:
+        sides = posed_faces(a.points, a.faces, poses[0]), posed_faces(b.points, b.faces, poses[1])
+        size = size_of(a, b)
+        return NearPlan(a.device, *sides, trees, relation, layout, count, size, distance)
+
+    about = (NearPlan, relation, bits, *moved, a.points, b.points, *trees)
+    plan = plans_of(a, b).get(about, make)
+    plan.move(*poses)
+    return plan
+
+
+def _gaps(a: Mesh, b: Mesh, poses: Any, keys: Any, layout: KeyLayout, posed: bool) -> Gaps:
+    """Wrap sorted keys, whose lowest bit says whether a pair meets."""
+    host = keys if isinstance(keys, np.ndarray) else keys.numpy()
+    met = (host & 1).astype(bool)
+    pairs, pose = to_rows(host >> 1, layout, posed, a.device)
+    sides = [posed_later(mesh, p) for mesh, p in zip((a, b), poses, strict=True)]
+    distance, _ = measured(*sides, pairs, pose, met, points=False)
+    points = partial(_points, sides, pairs, pose, met)
+    return Gaps(pairs, pose, distance, points)
+
+
+def _points(sides: list[Any], pairs: wp.array, pose: wp.array | None, met: np.ndarray) -> wp.array:
+    return measured(*sides, pairs, pose, met, points=True)[1]

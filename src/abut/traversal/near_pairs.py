@@ -1,0 +1,253 @@
+"""Pairs of faces whose boxes come as near as a limit, without a stack or with one.
+
+As for contact (two_trees, self_tree): walking both trees at once is the least work, for the CPU and
+for batches of poses; listing what is near each leaf gives the most threads, for CUDA.
+"""
+
+import warp as wp
+
+from abut.approach import (
+    FACE_MARGIN,
+    Approach,
+    box_limit,
+    from_bits,
+    gap_of,
+    test_near,
+    to_bits,
+)
+from abut.atomics import load_fresh_integer, lower_to
+from abut.bounds.relative import Relative
+from abut.faces import load_face
+from abut.hierarchy.tree import (
+    TreeView,
+    escape_of,
+    face_of,
+    is_leaf,
+    link_of,
+    load_node,
+    root_of,
+    subtree,
+)
+from abut.pairs import PairQueue, pack_pair, queue_stop, unpack_pair
+from abut.search import Search
+from abut.traversal.nearest import apart, clear_of, meets
+from abut.traversal.two_trees import LISTED, list_found, opens_first
+
+wp.set_module_options({"enable_backward": False, "fuse_fp": False})
+
+STACK = wp.constant(128)
+
+
+@wp.kernel
+def near_kernel(
+    # in
+    span: wp.vec3i,
+    search: Search,
+    tree_a: TreeView,
+    tree_b: TreeView,
+    frames: wp.array[Relative],
+    depth: wp.int32,
+    distance: wp.float64,
+    slack: wp.float64,
+    # out
+    near_out: PairQueue,
+):
+    """Walk both trees for each (pose, subtree of a) and test all faces whose boxes are near."""
+    stack = wp.zeros(shape=(STACK,), dtype=wp.vec2i)
+    limit = box_limit(distance, slack)
+    for work in range(span[0] + wp.tid(), span[1], span[2]):
+        pose = work >> depth
+        frame = frames[pose]
+        start = subtree(tree_a, work & ((1 << depth) - 1), depth)
+        stack[0] = wp.vec2i(start, root_of(tree_b))
+        held = wp.int32(start >= 0)
+        while held > 0:
+            held -= 1
+            i = stack[held][0]
+            j = stack[held][1]
+            a = load_node(tree_a.nodes, i)
+            b = load_node(tree_b.nodes, j)
+            if is_leaf(a) and is_leaf(b):
+                test_near(search, pose, face_of(a), face_of(b), distance, near_out)
+            elif opens_first(a, b):
+                child = 2 * link_of(a)
+                for k in range(2):
+                    stack[held] = wp.vec2i(child + k, j)
+                    node = load_node(tree_a.nodes, child + k)
+                    held += wp.int32(not (apart(frame, node, b) > limit))
+            else:
+                child = 2 * link_of(b)
+                for k in range(2):
+                    stack[held] = wp.vec2i(i, child + k)
+                    node = load_node(tree_b.nodes, child + k)
+                    held += wp.int32(not (apart(frame, a, node) > limit))
+
+
+@wp.kernel
+def list_near_kernel(
+    # in
+    span: wp.vec3i,
+    query: Approach,
+    tree_a: TreeView,
+    tree_b: TreeView,
+    frames: wp.array[Relative],
+    leaf_count: wp.int32,
+    # out
+    candidates_out: PairQueue,
+):
+    """List the leaves of b near each (pose, leaf of a), without a stack."""
+    for work in range(span[0] + wp.tid(), span[1], span[2]):
+        pose = work / leaf_count
+        leaf = load_node(tree_a.nodes, tree_a.leaf_slots[work - pose * leaf_count])
+        frame = frames[pose]
+        limit = box_limit(from_bits(query.bound[pose]), query.slack)
+        found = wp.zeros(shape=(LISTED,), dtype=wp.int32)
+        count = wp.int32(0)
+        slot = root_of(tree_b)
+        while slot >= 0:
+            node = load_node(tree_b.nodes, slot)
+            link = link_of(node)
+            near = not (apart(frame, leaf, node) > limit)
+            slot = wp.where(near and link >= 0, 2 * link, escape_of(node))
+            if near and link < 0:
+                found[count] = -1 - link
+                count += 1
+                if count == LISTED:
+                    list_found(pose, face_of(leaf), found, count, query.search.bits, candidates_out)
+                    count = 0
+        list_found(pose, face_of(leaf), found, count, query.search.bits, candidates_out)
+
+
+@wp.kernel
+def list_self_near_kernel(
+    # in
+    span: wp.vec3i,
+    query: Approach,
+    tree: TreeView,
+    frames: wp.array[Relative],
+    # out
+    candidates_out: PairQueue,
+):
+    """List the later leaves near each leaf of one tree, without a stack."""
+    limit = box_limit(from_bits(query.bound[0]), query.slack)
+    for k in range(span[0] + wp.tid(), span[1], span[2]):
+        leaf = load_node(tree.nodes, tree.leaf_slots[k])
+        found = wp.zeros(shape=(LISTED,), dtype=wp.int32)
+        count = wp.int32(0)
+        slot = escape_of(leaf)
+        while slot >= 0:
+            node = load_node(tree.nodes, slot)
+            link = link_of(node)
+            near = not (apart(frames[0], leaf, node) > limit)
+            slot = wp.where(near and link >= 0, 2 * link, escape_of(node))
+            if near and link < 0:
+                found[count] = -1 - link
+                count += 1
+                if count == LISTED:
+                    list_found(0, face_of(leaf), found, count, query.search.bits, candidates_out)
+                    count = 0
+        list_found(0, face_of(leaf), found, count, query.search.bits, candidates_out)
+
+
+@wp.kernel
+def self_near_kernel(
+    # in
+    span: wp.vec3i,
+    search: Search,
+    tree: TreeView,
+    frames: wp.array[Relative],
+    distance: wp.float64,
+    slack: wp.float64,
+    # out
+    near_out: PairQueue,
+):
+    """Test each leaf against the later ones near it on the spot."""
+    limit = box_limit(distance, slack)
+    for k in range(span[0] + wp.tid(), span[1], span[2]):
+        leaf = load_node(tree.nodes, tree.leaf_slots[k])
+        slot = escape_of(leaf)
+        while slot >= 0:
+            node = load_node(tree.nodes, slot)
+            link = link_of(node)
+            near = not (apart(frames[0], leaf, node) > limit)
+            slot = wp.where(near and link >= 0, 2 * link, escape_of(node))
+            if near and link < 0:
+                test_near(search, 0, face_of(leaf), -1 - link, distance, near_out)
+
+
+@wp.kernel
+def sample_kernel(
+    # in
+    span: wp.vec3i,
+    query: Approach,
+    tree_a: TreeView,
+    tree_b: TreeView,
+    frames: wp.array[Relative],
+    sample_count: wp.int32,
+):
+    """Bound the distance by leaves of a and whatever leaf of b each comes to, always downwards."""
+    for work in range(span[0] + wp.tid(), span[1], span[2]):
+        pose = work / sample_count
+        sample = wp.int64(work - pose * sample_count)
+        leaves = wp.int64(tree_a.leaf_slots.shape[0])
+        leaf = load_node(
+            tree_a.nodes, tree_a.leaf_slots[wp.int32(sample * leaves / wp.int64(sample_count))]
+        )
+        frame = frames[pose]
+        node = load_node(tree_b.nodes, root_of(tree_b))
+        while not is_leaf(node):
+            left = load_node(tree_b.nodes, 2 * link_of(node))
+            right = load_node(tree_b.nodes, 2 * link_of(node) + 1)
+            node = right
+            if apart(frame, leaf, left) <= apart(frame, leaf, right):
+                node = left
+        gap = apart(frame, leaf, node)
+        if not (gap > box_limit(from_bits(load_fresh_integer(query.bound, pose)), query.slack)):
+            corners_a = load_face(query.search.a, face_of(leaf), pose)
+            near = gap_of(corners_a, load_face(query.search.b, face_of(node), pose))
+            lower_to(query.bound, pose, to_bits(near.distance))
+
+
+@wp.kernel
+def compare_kernel(
+    # in
+    span: wp.vec3i,
+    query: Approach,
+    candidates: PairQueue,
+):
+    """Lower the bound of each pose to the smallest distance of the candidates; 0 if any meet."""
+    search = query.search
+    for i in range(span[0] + wp.tid(), queue_stop(candidates, span[1]), span[2]):
+        row = unpack_pair(candidates.keys[i], search.bits)
+        a = load_face(search.a, row[1], row[0])
+        b = load_face(search.b, row[2], row[0])
+        best = from_bits(load_fresh_integer(query.bound, row[0]))
+        if not clear_of(a, b, wp.vec3d(), best * FACE_MARGIN + query.slack):
+            if meets(search, row[0], row[1], row[2], a, b):
+                lower_to(query.bound, row[0], wp.int64(0))
+            else:
+                near = gap_of(a, b)
+                if near.distance < best:
+                    lower_to(query.bound, row[0], to_bits(near.distance))
+
+
+@wp.kernel
+def choose_kernel(
+    # in
+    span: wp.vec3i,
+    query: Approach,
+    candidates: PairQueue,
+    # out
+    key_out: wp.array[wp.int64],
+):
+    """The lowest key of each pose among the candidates at its smallest distance."""
+    search = query.search
+    for i in range(span[0] + wp.tid(), queue_stop(candidates, span[1]), span[2]):
+        row = unpack_pair(candidates.keys[i], search.bits)
+        a = load_face(search.a, row[1], row[0])
+        b = load_face(search.b, row[2], row[0])
+        bits = query.bound[row[0]]
+        if not clear_of(a, b, wp.vec3d(), from_bits(bits) * FACE_MARGIN + query.slack):
+            near = gap_of(a, b)
+            if to_bits(near.distance) == bits:
+                lower_to(key_out, row[0], pack_pair(0, row[1], row[2], search.bits))
