@@ -113,9 +113,11 @@ def list_near_kernel(
                 found[count] = -1 - link
                 count += 1
                 if count == LISTED:
-                    list_found(pose, face_of(leaf), found, count, query.search.bits, candidates_out)
+                    list_found(
+                        pose, face_of(leaf), found, count, query.search.bits, False, candidates_out
+                    )
                     count = 0
-        list_found(pose, face_of(leaf), found, count, query.search.bits, candidates_out)
+        list_found(pose, face_of(leaf), found, count, query.search.bits, False, candidates_out)
 
 
 @wp.kernel
@@ -144,9 +146,11 @@ def list_self_near_kernel(
                 found[count] = -1 - link
                 count += 1
                 if count == LISTED:
-                    list_found(0, face_of(leaf), found, count, query.search.bits, candidates_out)
+                    list_found(
+                        0, face_of(leaf), found, count, query.search.bits, False, candidates_out
+                    )
                     count = 0
-        list_found(0, face_of(leaf), found, count, query.search.bits, candidates_out)
+        list_found(0, face_of(leaf), found, count, query.search.bits, False, candidates_out)
 
 
 @wp.kernel

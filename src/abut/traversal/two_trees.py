@@ -111,6 +111,12 @@ def half_area(node: Node):
     return side[0] * side[1] + side[1] * side[2] + side[2] * side[0]
 
 
+@wp.func
+def opens_first(a: Node, b: Node):
+    """Whether of two nodes, not both leaves, the first is to be opened: the larger inner one."""
+    return is_leaf(b) or (not is_leaf(a) and half_area(a) > half_area(b))
+
+
 @wp.struct
 class Opened:
     """Four pairs (i, j), (i, j + 1), (i + 1, j), (i + 1, j + 1) of nodes, and how far apart."""
