@@ -15,7 +15,7 @@ from abut import runtime
 from abut.hierarchy import lbvh
 from abut.hierarchy.owner import hierarchy_of
 from abut.hierarchy.refit import refit
-from abut.hierarchy.swept import sweep
+from abut.hierarchy.rss import sweep
 from benchmarks.answers import sorted_pairs, stacked
 from benchmarks.cases import Case, Question
 from benchmarks.peers import Prepared

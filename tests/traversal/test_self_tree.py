@@ -52,7 +52,8 @@ def listed(tree, most):
     launch(self_list_kernel, twigs.shape[0], [view, twigs, most, found, first], device)
     launch(self_rest_kernel, EVERYTHING, [view, twigs, most, first, found, second], device)
     launch(self_rest_kernel, EVERYTHING, [view, twigs, EVERYTHING, second, found, first], device)
-    launch(self_open_kernel, EVERYTHING, [view, BITS, found, queues["candidates"]], device)
+    count = TWIG * queues.read()["twigs"]
+    launch(self_open_kernel, count, [view, BITS, found, queues["candidates"]], device, grain=7)
     count = queues.read()["candidates"]
     keys = np.sort(queues["candidates"].keys.numpy()[:count])
     return np.stack([keys >> 20, keys & ((1 << 20) - 1)], axis=1)

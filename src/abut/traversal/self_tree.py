@@ -40,7 +40,10 @@ wp.set_module_options({"enable_backward": False, "fuse_fp": False})
 STACK = wp.constant(64)  # a tree is at most 30 + 31 deep
 FOUND = wp.constant(32)  # room for leaves that are gathered before they are dealt with
 FULL = wp.constant(30)  # a step finds two at most
-LISTED = wp.constant(32)  # of all twigs that a walk of 32 visits can find
+LISTED = wp.constant(32)  # room for all twigs that a walk of 32 visits can find
+CHAIN = wp.constant(64)  # room for what is left of a walk: a subtree a level
+TWIG_PAIRS = wp.constant(16)
+EVERY = wp.constant(wp.int32(2147483647))
 
 
 @wp.func
@@ -166,12 +169,15 @@ def leave_rest(
     queue: PairQueue,
 ):
     """Put what is left of a walk into a queue: a chain of subtrees, which many can walk at once."""
+    found = wp.zeros(shape=(CHAIN,), dtype=wp.int32)
+    count = wp.int32(0)
     slot = wp.int32(start)
     while slot != stop:
         node = load_node(tree.nodes, slot)
-        if overlap_boxes(box, node) == 1:
-            push_pair(queue, (wp.int64(twig) << wp.int64(32)) | wp.int64(slot))
+        found[count] = slot
+        count += overlap_boxes(box, node)
         slot = escape_of(node)
+    list_found(twig, found, count, queue)
 
 
 @wp.kernel
@@ -218,6 +224,29 @@ def self_rest_kernel(
         leave_rest(tree, twig, box, slot, stop, rest_out)
 
 
+@wp.func
+def open_twigs(
+    tree: TreeView,
+    pair: wp.int64,
+    k: wp.int32,
+    bits: wp.vec2i,
+    found: wp.array[wp.int64],
+    count: wp.int32,
+):
+    """Add to those found the pairs of leaf k of a twig with the leaves of another."""
+    own = wp.int32(pair >> wp.int64(32))
+    other = wp.int32(pair & wp.int64(0x7FFFFFFF))
+    if k < size_of(own):
+        a = load_node(tree.nodes, tree.leaf_slots[first_of(own) + k])
+        for j in range(TWIG):
+            if j < size_of(other) and (own != other or j > k):
+                b = load_node(tree.nodes, tree.leaf_slots[first_of(other) + j])
+                low = wp.min(face_of(a), face_of(b))
+                found[count] = pack_pair(0, low, wp.max(face_of(a), face_of(b)), bits)
+                count += overlap_boxes(a, b)
+    return count
+
+
 @wp.kernel
 def self_open_kernel(
     # in
@@ -229,21 +258,14 @@ def self_open_kernel(
     candidates_out: PairQueue,
 ):
     """List the pairs of overlapping leaves of pairs of twigs, a thread for each of the first's."""
-    found = wp.zeros(shape=(TWIG,), dtype=wp.int64)
-    stop = queue_stop(pairs, span[1] / TWIG) * TWIG
-    for i in range(span[0] + wp.tid(), stop, span[2]):
-        own = wp.int32(pairs.keys[i / TWIG] >> wp.int64(32))
-        other = wp.int32(pairs.keys[i / TWIG] & wp.int64(0x7FFFFFFF))
-        k = i % TWIG
+    found = wp.zeros(shape=(TWIG_PAIRS,), dtype=wp.int64)
+    stop = wp.min(queue_stop(pairs, EVERY / TWIG) * TWIG, span[1])
+    for start in range(span[0] + wp.tid(), stop, TWIG * span[2]):
         count = wp.int32(0)
-        if k < size_of(own):
-            a = load_node(tree.nodes, tree.leaf_slots[first_of(own) + k])
-            for j in range(TWIG):
-                if j < size_of(other) and (own != other or j > k):
-                    b = load_node(tree.nodes, tree.leaf_slots[first_of(other) + j])
-                    low = wp.min(face_of(a), face_of(b))
-                    found[count] = pack_pair(0, low, wp.max(face_of(a), face_of(b)), bits)
-                    count += overlap_boxes(a, b)
+        for step in range(TWIG):  # some at a time, since all ask one counter for room
+            i = start + step * span[2]
+            if i < stop:
+                count = open_twigs(tree, pairs.keys[i / TWIG], i % TWIG, bits, found, count)
         place = reserve(candidates_out.count, count)
         for j in range(count):
             store_pair(candidates_out, place + wp.int64(j), found[j])
