@@ -208,7 +208,7 @@ def nearest_face(
     return best
 
 
-@wp.kernel
+@wp.kernel(cuda_max_registers=128)  # two blocks of 256 threads at a time
 def nearest_face_kernel(
     # in
     span: wp.vec3i,
