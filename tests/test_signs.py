@@ -79,7 +79,7 @@ def test_pseudonormals_agree_with_crossings(name, device):
 
 
 def test_within_a_rounding_of_the_surface(device):
-    """Which face is nearest is noise there, its normal says nothing; the sign is exact still."""
+    """Which face is nearest is noise there and its normal says nothing; signs are exact still."""
     turn = [[-4.55, -2.04, -3.52], [-1.05, 0.354, 0.939], [-2.98, 2.12, 3.33]]
     rng = np.random.default_rng(2)
     for ball in (BALL, cases.torus(12, 8)):

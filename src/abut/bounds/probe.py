@@ -12,6 +12,7 @@ from abut.bounds.relative import largest, turn_of
 
 RELATIVE_SLACK = wp.constant(wp.float64(2.0**-19))  # float32: eight roundings and a good margin
 FACE_SLACK = wp.constant(wp.float64(2.0**-34))  # of the coordinates; squared it is 2**-68
+FLOAT32_BLUR = wp.constant(wp.float64(2.0**-11))  # 2**-20 by 2**9, see ``faces_within``
 WORLD_ERROR = wp.constant(wp.float64(2.0**-47))  # 32 float64 roundings
 LARGEST = wp.constant(wp.float64(3e38))  # less than the gap of a box that is not there
 SMALLEST = wp.constant(wp.float64(1e-36))  # squares below are subnormal in float32
@@ -26,6 +27,7 @@ class Probe:
     upper: wp.vec4f
     stretch: wp.float64  # see ``limit``
     slack: wp.float64
+    blur: wp.float32  # squared error of float32 differences in the frame, with a margin
 
 
 @wp.func
@@ -48,6 +50,8 @@ def make_probe(p: wp.vec3d, at: wp.vec3d, error: wp.float64, skew: wp.float64, r
     out.stretch = (wp.float64(1.0) + RELATIVE_SLACK) / (wp.float64(1.0) - wp.float64(3.0) * skew)
     slack = FACE_SLACK * (reach + largest(at)) + wp.float64(1024.0) * error
     out.slack = slack * slack + SMALLEST
+    blur = FLOAT32_BLUR * (reach + largest(at)) + wp.float64(512.0) * error
+    out.blur = wp.float32(blur * blur + SMALLEST)
     return out
 
 
@@ -121,4 +125,72 @@ def gaps_squared(
     lower: wp.vec4f, upper: wp.vec4f, rows: wp.array[wp.vec4f], first: wp.int32
 ) -> wp.vec4f:
     """Squared distances of the box lower-upper and the four boxes of a wide node."""
+    ...
+
+
+@wp.func_native("""
+    // Beyond means: all corners are beyond a plane that faces their middle, at the distance asked
+    // for and a little more. By (d + e)^2 <= d^2 (1 + n) + e^2 (1 + 1/n) with n = 2^-17, an error e
+    // in coordinates is covered if the root of ``blur`` is 2^9 times as large.
+    const float most = within * (1.0f + 0x1p-17f) + blur;
+#if defined(__CUDA_ARCH__)
+    float4 c[9];
+    #pragma unroll
+    for (int i = 0; i < 9; ++i)
+        c[i] = __ldg((const float4*)rows.data + first + i);
+    const int4 links = __ldg((const int4*)rows.data + first + 9);
+    int found = 0;
+    #pragma unroll
+    for (int k = 0; k < 4; ++k) {
+        float d[9], way[3];
+        #pragma unroll
+        for (int i = 0; i < 9; ++i)
+            d[i] = (&c[i].x)[k] - at.c[i % 3];
+        #pragma unroll
+        for (int i = 0; i < 3; ++i)
+            way[i] = d[i] + d[3 + i] + d[6 + i];
+        const float least = fminf(fminf(d[0] * way[0] + d[1] * way[1] + d[2] * way[2],
+                                        d[3] * way[0] + d[4] * way[1] + d[5] * way[2]),
+                                  d[6] * way[0] + d[7] * way[1] + d[8] * way[2]);
+        const float square = way[0] * way[0] + way[1] * way[1] + way[2] * way[2];
+        const bool beyond = least > 0.0f && least * least > most * square;
+        found |= (!beyond && (&links.x)[k] != nothing) << k;
+    }
+    return found;
+#else
+    typedef float v4 __attribute__((vector_size(16)));
+    typedef int i4 __attribute__((vector_size(16)));
+    v4 d[9], way[3];
+    i4 links;
+    for (int i = 0; i < 9; ++i) {
+        __builtin_memcpy(&d[i], &rows.data[first + i], 16);
+        d[i] -= at.c[i % 3];
+    }
+    __builtin_memcpy(&links, &rows.data[first + 9], 16);
+    for (int i = 0; i < 3; ++i)
+        way[i] = d[i] + d[3 + i] + d[6 + i];
+    const v4 a = d[0] * way[0] + d[1] * way[1] + d[2] * way[2];
+    const v4 b = d[3] * way[0] + d[4] * way[1] + d[5] * way[2];
+    const v4 c = d[6] * way[0] + d[7] * way[1] + d[8] * way[2];
+    v4 least = a < b ? a : b;
+    least = least < c ? least : c;
+    const v4 square = way[0] * way[0] + way[1] * way[1] + way[2] * way[2], none = {0, 0, 0, 0};
+    const i4 beyond = (least > none) & (least * least > most * square);
+    const i4 here = ~beyond & (links != nothing);
+    return (here[0] & 1) | (here[1] & 2) | (here[2] & 4) | (here[3] & 8);
+#endif
+""")
+def faces_within(
+    at: wp.vec4f,
+    within: wp.float32,
+    blur: wp.float32,
+    rows: wp.array[wp.vec4f],
+    first: wp.int32,
+    nothing: wp.int32,
+) -> wp.int32:
+    """Which of the four faces of a block may be within a distance, squared: a bit each.
+
+    Guarantee:
+        Conservative: no face within is left out, ``within`` being a ``limit``.
+    """
     ...

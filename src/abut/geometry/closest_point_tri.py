@@ -127,8 +127,7 @@ def is_on_tri(p: wp.vec3d, t: wp.mat33d, foot: Foot):
     """Is p, whose foot is given, a point of the triangle?
 
     Guarantee:
-        Exact on corners and in the plane or line of the foot; beside an edge by less than a
-        rounding, a point may be taken for one on it.
+        Exact, but for points on or in the plane of the triangle and within a rounding of an edge.
     """
     size = wp.max(
         wp.max(wp.abs(t[0] - p)), wp.max(wp.max(wp.abs(t[1] - p)), wp.max(wp.abs(t[2] - p)))

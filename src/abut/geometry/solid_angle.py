@@ -4,6 +4,7 @@ import warp as wp
 
 from abut.geometry.predicates import orient3d
 
+NEARLY_FLAT = wp.constant(wp.float64(2.0**-40))  # so far the sign is not in doubt
 TWO_PI = wp.constant(wp.float64(6.283185307179586))
 
 
@@ -36,12 +37,9 @@ def solid_angle(p: wp.vec3d, t: wp.mat33d):
     length_a = wp.length(a)
     length_b = wp.length(b)
     length_c = wp.length(c)
-    volume = wp.abs(wp.dot(a, wp.cross(b, c)))
-    spread = (
-        length_a * length_b * length_c
-        + wp.dot(a, b) * length_c
-        + wp.dot(b, c) * length_a
-        + wp.dot(c, a) * length_b
-    )
-    share = wp.atan2(volume, spread) / TWO_PI
-    return wp.where(side_of_plane(p, t) > 0, -share, share)
+    volume = wp.dot(a, wp.cross(b, c))
+    product = length_a * length_b * length_c
+    if wp.abs(volume) <= NEARLY_FLAT * product:
+        volume = wp.where(side_of_plane(p, t) > 0, -wp.abs(volume), wp.abs(volume))
+    spread = product + wp.dot(a, b) * length_c + wp.dot(b, c) * length_a + wp.dot(c, a) * length_b
+    return wp.atan2(volume, spread) / TWO_PI

@@ -1,30 +1,56 @@
 """Wide nodes: the four grandchildren of a binary node side by side, for searches from points.
 
-Eight rows a split: lower x of the four, lower y, lower z, upper x, upper y, upper z, links, and one
-to fill up 128 bytes. A leaf that is a child already stands in for its two children; the place left
-over has a box that nothing comes near. Every split has a record, though a search from the root
-meets only those of every other level: half of the room buys a layout without an index.
+Ten rows a split, of four float32 each, one for each grandchild. A node has lower x, lower y, lower
+z, upper x, upper y, upper z, links. Where all grandchildren are faces it is a block, and has them
+instead of their boxes: x, y and z of the first corners, of the second, of the third, rounded to
+float32, and links. Links are as in a tree, plus BLOCK for the split of a block; a place without a
+grandchild (a child is a leaf already) has the link NOTHING and a box that nothing comes near.
+
+Every split has room, though a search from the root meets only those of every other level: half of
+it buys a layout without an index.
 """
 
 import warp as wp
 
-from abut.hierarchy.tree import Tree, is_leaf, link_of, load_node
+from abut.hierarchy.tree import Tree, face_of, is_leaf, link_of, load_node
 from abut.mesh import Mesh
-from abut.runtime import Task, stage
+from abut.runtime import launch, stage
 
 wp.set_module_options({"enable_backward": False, "fuse_fp": False})
 
-WIDE_ROWS = wp.constant(8)
+WIDE_ROWS = wp.constant(10)
+BOX_LINKS = wp.constant(6)  # row of a node's links
+BLOCK_LINKS = wp.constant(9)  # row of a block's links
+BLOCK = wp.constant(1 << 30)
+NOTHING = wp.constant(-2147483648)
 
 
 @wp.func
-def slot_below(nodes: wp.array[wp.vec4f], child: wp.int32, place: wp.int32):
-    """The slot of a child's first (0) or second (1) child; -1 for the second of a leaf."""
+def slot_below(nodes: wp.array[wp.vec4f], split: wp.int32, place: wp.int32):
+    """The slot of a grandchild, 0 to 3, of a split; -1 for the second place of a leaf."""
+    child = 2 * split + place / 2
     node = load_node(nodes, child)
-    slot = 2 * link_of(node) + place
+    slot = 2 * link_of(node) + place % 2
     if is_leaf(node):
-        slot = wp.where(place == 0, child, -1)
+        slot = wp.where(place % 2 == 0, child, -1)
     return slot
+
+
+@wp.func
+def is_block(nodes: wp.array[wp.vec4f], split: wp.int32):
+    """Are all grandchildren of a split faces?"""
+    leaves = wp.bool(True)
+    for place in range(4):
+        slot = slot_below(nodes, split, place)
+        if slot >= 0:
+            leaves = leaves and is_leaf(load_node(nodes, slot))
+    return leaves
+
+
+@wp.func
+def to_single(p: wp.vec3d):
+    """Rounded to float32."""
+    return wp.vec3f(wp.float32(p[0]), wp.float32(p[1]), wp.float32(p[2]))
 
 
 @wp.kernel
@@ -32,38 +58,71 @@ def widen_kernel(
     # in
     span: wp.vec3i,
     nodes: wp.array[wp.vec4f],
+    points: wp.array[wp.vec3d],
+    faces: wp.array[wp.vec3i],
+    origin: wp.vec3d,
     # out
     rows_out: wp.array[wp.vec4f],
 ):
     """Gather the grandchildren of each split."""
     for split in range(span[0] + wp.tid(), span[1], span[2]):
-        lower = wp.matrix(wp.float32(wp.inf), shape=(4, 4), dtype=wp.float32)
-        upper = wp.matrix(wp.float32(-wp.inf), shape=(4, 4), dtype=wp.float32)
+        first = WIDE_ROWS * split
+        links = wp.vec4f(wp.cast(NOTHING, wp.float32))
+        lower = wp.matrix(wp.float32(wp.inf), shape=(3, 4), dtype=wp.float32)
+        upper = wp.matrix(wp.float32(-wp.inf), shape=(3, 4), dtype=wp.float32)
+        corners = wp.matrix(wp.float32(0.0), shape=(9, 4), dtype=wp.float32)
+        block = is_block(nodes, split)
         for place in range(4):
-            slot = slot_below(nodes, 2 * split + place / 2, place % 2)
+            slot = slot_below(nodes, split, place)
             if slot >= 0:
                 node = load_node(nodes, slot)
-                lower[place] = node.low
-                upper[place] = node.high
-        boxes_lower = wp.transpose(lower)
-        boxes_upper = wp.transpose(upper)
-        for x in range(3):
-            rows_out[WIDE_ROWS * split + x] = boxes_lower[x]
-            rows_out[WIDE_ROWS * split + 3 + x] = boxes_upper[x]
-        rows_out[WIDE_ROWS * split + 6] = boxes_lower[3]  # the bits of links
+                link = link_of(node)
+                if link >= 0:
+                    if is_block(nodes, link):
+                        link += BLOCK
+                links[place] = wp.cast(link, wp.float32)
+                for x in range(3):
+                    lower[x, place] = node.low[x]
+                    upper[x, place] = node.high[x]
+                if block:
+                    face = faces[face_of(node)]
+                    for corner in range(3):
+                        p = to_single(points[face[corner]] - origin)
+                        for x in range(3):
+                            corners[3 * corner + x, place] = p[x]
+        if block:
+            for k in range(9):
+                rows_out[first + k] = corners[k]
+            rows_out[first + BLOCK_LINKS] = links
+        else:
+            for x in range(3):
+                rows_out[first + x] = lower[x]
+                rows_out[first + 3 + x] = upper[x]
+            rows_out[first + BOX_LINKS] = links
+
+
+@wp.func
+def wide_root(nodes: wp.array[wp.vec4f], root: wp.int32):
+    """The link to begin with."""
+    link = link_of(load_node(nodes, root))
+    if link >= 0:
+        if is_block(nodes, link):
+            link += BLOCK
+    return link
 
 
 def wide_nodes_of(mesh: Mesh, tree: Tree) -> wp.array:
     """The rows of the wide nodes of a mesh's tree, which is up to date."""
     with mesh.lock:
         held = mesh.held.get("wide")
-        if held is None or held[0] is not tree:
+        if held is None or held[0] is not tree or held[1] != mesh.version:
             splits = tree.face_count - 1
-            rows = wp.zeros(WIDE_ROWS * max(splits, 1), dtype=wp.vec4f, device=mesh.device)
-            task = Task(widen_kernel, splits, [tree.nodes, rows], mesh.device)
-            held = (tree, -1, rows, task)
-        if held[1] != mesh.version:
+            rows = held[2] if held is not None and held[0] is tree else None
+            if rows is None:
+                count = WIDE_ROWS * max(splits, 1)
+                rows = wp.zeros(count, dtype=wp.vec4f, device=mesh.device)
             with stage("hierarchy", mesh.device):
-                held[3].run()
-            mesh.held["wide"] = (tree, mesh.version, *held[2:])
+                args = [tree.nodes, mesh.points, mesh.faces, wp.vec3d(*tree.origin), rows]
+                launch(widen_kernel, splits, args, mesh.device)
+            held = mesh.held["wide"] = (tree, mesh.version, rows)
         return held[2]

@@ -7,11 +7,25 @@ one of them needs it, and read it once. Whether they do changes nothing but time
 import warp as wp
 
 from abut.atomics import load_wide
-from abut.bounds.probe import Probe, gaps_squared, limit, probe_moved, probe_still
+from abut.bounds.probe import (
+    Probe,
+    faces_within,
+    gaps_squared,
+    limit,
+    probe_moved,
+    probe_still,
+)
 from abut.faces import Faces, load_face, pose_of
 from abut.geometry.closest_point_tri import closest_point_tri, is_beyond
-from abut.hierarchy.tree import TreeView, link_of, load_node, reach_of, root_of
-from abut.hierarchy.wide import WIDE_ROWS
+from abut.hierarchy.tree import TreeView, load_node, reach_of, root_of
+from abut.hierarchy.wide import (
+    BLOCK,
+    BLOCK_LINKS,
+    BOX_LINKS,
+    NOTHING,
+    WIDE_ROWS,
+    wide_root,
+)
 
 wp.set_module_options({"enable_backward": False, "fuse_fp": False})
 
@@ -79,6 +93,30 @@ def picked(values: wp.vec4f, which: wp.int32) -> wp.float32:
     ...
 
 
+@wp.func_native("""
+#if defined(__CUDA_ARCH__)
+    return together ? (int)__reduce_or_sync(__activemask(), (unsigned)mine) : mine;
+#else
+    return mine;
+#endif
+""")
+def all_lanes(mine: wp.int32, together: wp.bool) -> wp.int32:
+    """The bits that any of the lanes that arrive together has set; on the CPU there is one."""
+    ...
+
+
+@wp.func_native("""
+#if defined(__CUDA_ARCH__)
+    return __ffs(bits) - 1;
+#else
+    return __builtin_ctz(bits);
+#endif
+""")
+def lowest_bit(bits: wp.int32) -> wp.int32:
+    """Place of the lowest bit that is set."""
+    ...
+
+
 @wp.func
 def make_probe_at(p: wp.vec3d, side: Faces, pose: wp.int32, tree: TreeView):
     """A probe at p for a posed mesh."""
@@ -126,41 +164,51 @@ def nearest_face(
     best = Nearest()
     best.squared = start.squared
     best.face = start.face
-    within = limit(probe, best.squared)
-    most = wp.float32(within)
-    link = link_of(load_node(tree.nodes, root_of(tree)))
+    within = wp.float32(limit(probe, best.squared))
+    middle = wp.float32(0.5) * (probe.lower + probe.upper)
+    link = wide_root(tree.nodes, root_of(tree))
     depth = wp.int32(0)
     searching = wp.bool(True)
     while searching:
         found = wp.bool(False)
-        if link < 0:
-            corners = load_face(side, -1 - link, pose)
-            if not is_beyond(probe.point, corners, within):
-                best = nearer(best, closest_point_tri(probe.point, corners).squared, -1 - link)
-                within = limit(probe, best.squared)
-                most = wp.float32(within)
+        if link < 0 or link >= BLOCK:
+            names = wp.vec4f(wp.cast(link, wp.float32))
+            todo = wp.int32(1)
+            if link >= BLOCK:
+                first = WIDE_ROWS * (link - BLOCK)
+                names = load_wide(wide, first + BLOCK_LINKS)
+                todo = faces_within(middle, within, probe.blur, wide, first, NOTHING)
+                todo = all_lanes(todo, together)
+            while todo != 0:
+                face = -1 - wp.cast(picked(names, lowest_bit(todo)), wp.int32)
+                corners = load_face(side, face, pose)
+                if not is_beyond(probe.point, corners, limit(probe, best.squared)):
+                    foot = closest_point_tri(probe.point, corners)
+                    best = nearer(best, foot.squared, face)
+                todo = todo & (todo - 1)
+            within = wp.float32(limit(probe, best.squared))
         else:
             apart = gaps_squared(probe.lower, probe.upper, wide, WIDE_ROWS * link)
-            below = load_wide(wide, WIDE_ROWS * link + 6)
+            below = load_wide(wide, WIDE_ROWS * link + BOX_LINKS)
             order = nearest_first(apart, together)
             for k in range(3):  # the farthest first
                 which = (order >> (6 - 2 * k)) & 3
                 gap = picked(apart, which)
                 links[depth] = wp.cast(picked(below, which), wp.int32)
                 gaps[depth] = gap
-                depth += wp.int32(any_lane(gap <= most, together))  # no branch to guess
+                depth += wp.int32(any_lane(gap <= within, together))  # no branch to guess
             which = order & 3
             link = wp.cast(picked(below, which), wp.int32)
-            found = any_lane(picked(apart, which) <= most, together)
+            found = any_lane(picked(apart, which) <= within, together)
         while not found and depth > 0:
             depth -= 1
             link = links[depth]
-            found = any_lane(gaps[depth] <= most, together)
+            found = any_lane(gaps[depth] <= within, together)
         searching = found
     return best
 
 
-@wp.kernel
+@wp.kernel(cuda_max_registers=128)  # two blocks of 256 threads at a time
 def nearest_face_kernel(
     # in
     span: wp.vec3i,

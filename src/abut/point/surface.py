@@ -14,7 +14,7 @@ from abut.point.crossings import cross_ray_tree
 from abut.point.winding import winding_around
 from abut.runtime import stage
 
-LONG_RIM = 0.25  # edges for each face: from there on the mesh itself is summed, not its closure
+LONG_RIM = 0.02  # edges for each face: from there on the mesh itself is summed, not its closure
 
 
 @wp.struct

@@ -26,7 +26,7 @@ from abut.hierarchy.tree import (
 )
 
 PER_SPHERE = wp.constant(wp.float32(0.07957747154594767))  # 1 / (4 pi)
-LEAST_FAR = wp.constant(wp.float32(2.0))  # radii: nodes beyond are dipoles
+LEAST_FAR = wp.constant(wp.float32(2.5))  # radii: nodes beyond are dipoles
 MOST_FAR = wp.constant(wp.float32(1e6))
 ROUNDING = wp.constant(wp.float32(2.0**-17))  # of a float32 product, generously
 MISPLACED = wp.constant(wp.float32(2.0**-20))  # of a float32 centre, in shares of coordinates
@@ -125,6 +125,6 @@ def winding_around(
         wp.abs(wp.abs(found.number + added) - wp.float64(0.5)) <= wp.float64(found.doubt)
         and far < MOST_FAR
     ):
-        far = far * wp.float32(4.0)
+        far = far * wp.float32(2.0)
         found = winding_from(p, side, tree, dipoles, far)
     return found.number + added
