@@ -34,7 +34,7 @@ def show_contacts(
         for name, (path, mesh) in meshes.items()
     ]
     found = [("contact", _verdict(hits)), ("pairs", f"{len(hits):,}")]
-    times = [("device", str(hits.pairs.device)), ("time", _times(stages))]
+    times = [("device", str(hits.pairs.device)), ("time", times_line(stages))]
     show_facts([*operands, *found, *times])
     _show_pairs(hits, ROWS_SHOWN if limit is None else limit)
 
@@ -58,7 +58,7 @@ def _verdict(hits: Contacts) -> str:
     return f"in {colliding.sum():,} of {len(colliding):,} poses"
 
 
-def _times(stages: dict[str, float]) -> str:
+def times_line(stages: dict[str, float]) -> str:
     """Stage times on one line."""
     query = {name: spent for name, spent in stages.items() if name != "kernels"}
     parts = ", ".join(f"{name} {spent:.2f}" for name, spent in query.items())
