@@ -11,7 +11,7 @@ import warp as wp
 
 import abut
 from abut.cases import box, icosphere, torus
-from abut.query import sweep_plan
+from abut.query import sweep_buffers
 from abut.results import ImpactKind
 from shapes import moved, shift, soup
 
@@ -179,14 +179,14 @@ def test_cubic_solver_finds_plain_impacts(device):
 def test_small_buffers_give_the_same_rows(device, monkeypatch):
     move = shaken(icosphere(320), device)
     whole = abut.ccd(move).numpy()
-    monkeypatch.setattr(sweep_plan, "_shared", type(sweep_plan._shared)())
-    monkeypatch.setattr(sweep_plan, "LEAST_ROOM", 16)
-    monkeypatch.setitem(sweep_plan.MOST_CANDIDATES, "cpu", 1000)
-    monkeypatch.setitem(sweep_plan.MOST_CANDIDATES, "cuda", 1000)
+    monkeypatch.setattr(sweep_buffers, "_shared", type(sweep_buffers._shared)())
+    for kind in ("cpu", "cuda"):
+        monkeypatch.setitem(sweep_buffers.LEAST_ROOM, kind, 16)
+        monkeypatch.setitem(sweep_buffers.MOST_CANDIDATES, kind, 1000)
     parts = abut.ccd(move).numpy()
     assert all((whole[name] == parts[name]).all() for name in whole)
-    room = sweep_plan.shared_buffers(wp.get_device(device)).queues["candidates"].keys.shape[0]
-    assert device != "cpu" or room < 20_000
+    room = sweep_buffers.shared_buffers(wp.get_device(device)).queues["candidates"].keys.shape[0]
+    assert room < 5000
 
 
 def test_rows_do_not_depend_on_threads(tmp_path):

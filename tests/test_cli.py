@@ -273,7 +273,7 @@ def test_bench_needs_a_checkout(monkeypatch, capsys):
 def test_help(capsys):
     assert run() == 0
     said = capsys.readouterr().out
-    for command in ("collide", "self", "demo", "info", "bench"):
+    for command in ("collide", "self", "ccd", "demo", "info", "bench"):
         assert f"  {command} " in said
         assert run(command, "--help") == 0
 

@@ -134,9 +134,9 @@ class Motion:
         return reach * ((self._angle / count) ** 2 / 8.0 + self._skew) + rounding
 
     def _mixed(self, t: float) -> tuple[wp.array, np.ndarray]:
-        start, end = self._points.numpy(), self._end.numpy()
-        points = start if t == 0.0 else end if t == 1.0 else (1.0 - t) * start + t * end
-        return _on_device(points, self.device)
+        if t in (0.0, 1.0):
+            return (self._end if t else self._points), self._both_bounds
+        return mixed_points(self._points, self._end, t), self._both_bounds
 
     def _posed(self, t: float) -> tuple[wp.array, np.ndarray]:
         assert self._poses is not None
@@ -161,6 +161,29 @@ def move_kernel(
     """Move points by a pose."""
     for i in range(span[0] + wp.tid(), span[1], span[2]):
         points_out[i] = move_point(pose, points[i])
+
+
+@wp.kernel
+def mix_kernel(
+    # in
+    span: wp.vec3i,
+    points_t0: wp.array[wp.vec3d],
+    points_t1: wp.array[wp.vec3d],
+    t: wp.float64,
+    # out
+    points_out: wp.array[wp.vec3d],
+):
+    """Points on their way, rounded; not beyond what either end rounds to."""
+    for i in range(span[0] + wp.tid(), span[1], span[2]):
+        points_out[i] = (wp.float64(1.0) - t) * points_t0[i] + t * points_t1[i]
+
+
+def mixed_points(points_t0: wp.array, points_t1: wp.array, t: float) -> wp.array:
+    """Where points that go straight are at a time."""
+    points = wp.empty_like(points_t0)
+    args = [points_t0, points_t1, wp.float64(t), points]
+    launch(mix_kernel, points.shape[0], args, points.device)
+    return points
 
 
 def _one_pose(pose: Any, name: str) -> np.ndarray:
@@ -210,8 +233,3 @@ def _turned(pose: np.ndarray, vector: np.ndarray) -> np.ndarray:
 
 def _union(a: np.ndarray, b: np.ndarray) -> np.ndarray:
     return np.array([np.minimum(a[0], b[0]), np.maximum(a[1], b[1])])
-
-
-def _on_device(points: np.ndarray, device: wp.Device) -> tuple[wp.array, np.ndarray]:
-    bounds = np.array([points.min(axis=0), points.max(axis=0)])
-    return wp.array(points, dtype=wp.vec3d, device=device), bounds

@@ -8,7 +8,9 @@ import tempfile
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import cache
-from typing import Any
+from typing import Any, TypeVar
+
+Item = TypeVar("Item")
 
 PIPE_WIDTH = 200  # lines for programs are not folded to a screen
 NO_DRIVER = "Could not find or load the NVIDIA CUDA driver"
@@ -35,6 +37,14 @@ def working(what: str) -> Iterator[None]:
 
     with _console(True).status(Text(f"{what} …")):
         yield
+
+
+def progress(items: Sequence[Item], what: str) -> Iterator[Item]:
+    """The items one by one, with a bar on a terminal."""
+    from rich.progress import track
+
+    console = _console(True)
+    yield from track(items, what, console=console, transient=True, disable=not console.is_terminal)
 
 
 def show_json(report: dict[str, Any]) -> None:

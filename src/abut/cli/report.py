@@ -43,7 +43,7 @@ def show_answer(meshes: Meshes, found: list[tuple[str, str]], stages: dict[str, 
         for name, (path, mesh) in meshes.items()
     ]
     device = next(iter(meshes.values()))[1].device
-    show_facts([*operands, *found, ("device", str(device)), ("time", _times(stages))])
+    show_facts([*operands, *found, ("device", str(device)), ("time", times_line(stages))])
 
 
 def plain_operands(meshes: Meshes) -> dict[str, Any]:
@@ -87,7 +87,7 @@ def _verdict(hits: Contacts) -> str:
     return f"in {colliding.sum():,} of {len(colliding):,} poses"
 
 
-def _times(stages: dict[str, float]) -> str:
+def times_line(stages: dict[str, float]) -> str:
     """Stage times on one line."""
     query = {name: spent for name, spent in stages.items() if name != "kernels"}
     parts = ", ".join(f"{name} {spent:.2f}" for name, spent in query.items())

@@ -85,17 +85,22 @@ def edge_edge_cubic(p: mat43d, q: mat43d, min_distance: wp.float64):
 
 
 @wp.func
-def may_vanish(f: Cubic):
-    """False only when f has no zero in the step, for certain: all coefficients on one side."""
-    least = wp.min(f.k)
-    most = wp.max(f.k)
-    return not (least > f.margin or -most > f.margin)
-
-
-@wp.func
 def mix(a: wp.float64, b: wp.float64, t: wp.float64):
     """From a at t = 0 to b at t = 1."""
     return (wp.float64(1.0) - t) * a + t * b
+
+
+@wp.func
+def may_vanish(f: Cubic, until: wp.float64):
+    """False only when f has no zero in [0, until], for certain: coefficients on one side."""
+    k = f.k
+    if until < wp.float64(1.0):
+        a = mix(k[0], k[1], until)
+        b = mix(k[1], k[2], until)
+        c = mix(k[2], k[3], until)
+        d = mix(a, b, until)
+        k = wp.vec4d(k[0], a, d, mix(d, mix(b, c, until), until))
+    return not (wp.min(k) > f.margin or -wp.max(k) > f.margin)
 
 
 @wp.func

@@ -46,6 +46,8 @@ def skip_to_zero(f: Cubic, start: wp.float64, limit: wp.float64):
         else:
             ahead = SHORTEN * (value / fall)
             t = t + ahead
+            if t > limit:
+                return NEVER
             until = wp.min(one, t + ahead)
             searching = ahead > NARROW
         step += 1

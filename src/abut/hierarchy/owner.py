@@ -1,5 +1,9 @@
 """The hierarchy a mesh has now: built when first asked for, refitted after the mesh deformed."""
 
+from collections.abc import Callable
+
+import numpy as np
+
 from abut.hierarchy.lbvh import build, in_frame
 from abut.hierarchy.oriented import orient
 from abut.hierarchy.ploc import build_ploc
@@ -46,31 +50,47 @@ def hierarchy_of(mesh: Mesh, bound: Bound = Bound.AABB, effort: int = 1) -> Tree
 def _build(mesh: Mesh, improved: bool = False) -> Tree:
     tree = (build_ploc if improved else build)(mesh.points, mesh.faces, mesh.bounds)
     tree.improved = improved
+    return costed(tree)
+
+
+def _refitted(tree: Tree, mesh: Mesh) -> Tree:
+    return followed(
+        tree,
+        mesh.bounds,
+        lambda: _build(mesh),
+        lambda: refit(tree, mesh.points, mesh.faces),
+    )
+
+
+def costed(tree: Tree) -> Tree:
+    """A tree just built, with its traversal cost."""
     tree.cost = Cost(tree.nodes)
     tree.cost.start()
     tree.built_cost = tree.cost.read()
     return tree
 
 
-def _refitted(tree: Tree, mesh: Mesh) -> Tree:
+def followed(
+    tree: Tree, bounds: np.ndarray, build_anew: Callable[[], Tree], fit: Callable[[], None]
+) -> Tree:
     """Refit; or build anew: out of frame, an earlier refit made a bad tree, or time is up.
 
     An earlier one, because to wait for the cost of this one would stall the device. And time,
     because a tree that was built for a mess is bad from the start and no refit tells.
     """
     tree.refits += 1
-    out_of_frame = not in_frame(tree.origin, mesh.bounds)
+    out_of_frame = not in_frame(tree.origin, bounds)
     time_is_up = tree.refits > tree.patience
     if out_of_frame or time_is_up or tree.refits % COST_EVERY == 0:
         cost = tree.cost.read()
         if out_of_frame or time_is_up or cost > WORN_OUT * tree.built_cost:
-            fresh = _build(mesh)
+            fresh = build_anew()
             if cost <= WORN_OUT * fresh.built_cost:  # it was as good as new
                 fresh.patience = min(2 * tree.patience, LONGEST_PATIENCE)
             if out_of_frame or cost >= fresh.built_cost:
                 return fresh
             tree.patience, tree.refits = fresh.patience, 0
-    refit(tree, mesh.points, mesh.faces)
+    fit()
     if tree.refits % COST_EVERY == 1:
         tree.cost.start()
     return tree

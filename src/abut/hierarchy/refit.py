@@ -17,6 +17,40 @@ LARGEST_AREA = wp.constant(wp.float32(1e30))
 COST_LIMIT = wp.constant(wp.float32(2.0**40))
 
 
+@wp.func
+def fit_upwards(
+    leaf_slot: wp.int32,
+    leaf_lower: wp.vec3f,
+    leaf_upper: wp.vec3f,
+    split_slots: wp.array[wp.int32],
+    arrivals: wp.array[wp.int32],
+    nodes: wp.array[wp.vec4f],
+):
+    """Give a leaf its box and climb; the second of two siblings to arrive goes on."""
+    root = nodes.shape[0] / 2 - 1
+    slot = wp.int32(leaf_slot)
+    lower = leaf_lower
+    upper = leaf_upper
+    link = wp.cast(nodes[2 * slot][3], wp.int32)
+    escape = wp.cast(nodes[2 * slot + 1][3], wp.int32)
+    climbing = wp.bool(True)
+    while climbing:
+        nodes[2 * slot] = with_integer(lower, link)
+        nodes[2 * slot + 1] = with_integer(upper, escape)
+        climbing = False
+        if slot != root:
+            if arrive(arrivals, slot >> 1) % 2 == 1:
+                climbing = True
+                low = load_fresh(nodes, 2 * (slot ^ 1))
+                high = load_fresh(nodes, 2 * (slot ^ 1) + 1)
+                lower = wp.min(lower, wp.vec3f(low[0], low[1], low[2]))
+                upper = wp.max(upper, wp.vec3f(high[0], high[1], high[2]))
+                if slot % 2 == 0:  # a right child escapes to where its parent does
+                    escape = wp.cast(high[3], wp.int32)
+                link = slot >> 1
+                slot = split_slots[link]
+
+
 @wp.kernel
 def refit_kernel(
     # in
@@ -30,30 +64,12 @@ def refit_kernel(
     # out
     nodes_out: wp.array[wp.vec4f],
 ):
-    """Climb from every leaf; the second of two siblings to arrive goes on with the parent."""
-    root = nodes_out.shape[0] / 2 - 1
+    """Fit the box of every leaf and climb."""
     for k in range(span[0] + wp.tid(), span[1], span[2]):
         slot = leaf_slots[k]
-        link = wp.cast(nodes_out[2 * slot][3], wp.int32)
-        escape = wp.cast(nodes_out[2 * slot + 1][3], wp.int32)
-        face = faces[-1 - link]
+        face = faces[-1 - wp.cast(nodes_out[2 * slot][3], wp.int32)]
         lower, upper = fit_aabb(points[face[0]], points[face[1]], points[face[2]], origin)
-        climbing = wp.bool(True)
-        while climbing:
-            nodes_out[2 * slot] = with_integer(lower, link)
-            nodes_out[2 * slot + 1] = with_integer(upper, escape)
-            climbing = False
-            if slot != root:
-                if arrive(arrivals, slot >> 1) % 2 == 1:
-                    climbing = True
-                    low = load_fresh(nodes_out, 2 * (slot ^ 1))
-                    high = load_fresh(nodes_out, 2 * (slot ^ 1) + 1)
-                    lower = wp.min(lower, wp.vec3f(low[0], low[1], low[2]))
-                    upper = wp.max(upper, wp.vec3f(high[0], high[1], high[2]))
-                    if slot % 2 == 0:  # a right child escapes to where its parent does
-                        escape = wp.cast(high[3], wp.int32)
-                    link = slot >> 1
-                    slot = split_slots[link]
+        fit_upwards(slot, lower, upper, split_slots, arrivals, nodes_out)
 
 
 def refit(tree: Tree, points: wp.array, faces: wp.array) -> None:

@@ -6,6 +6,7 @@ import warp as wp
 from abut.bounds.swept import fit_swept
 from abut.hierarchy.lbvh import NOBODY, empty_tree, escape_kernel, join_siblings
 from abut.hierarchy.morton import cells_per_length, morton_code
+from abut.hierarchy.refit import fit_upwards
 from abut.hierarchy.tree import Tree
 from abut.runtime import launch
 
@@ -95,9 +96,45 @@ def build_swept(
     grid = [wp.vec3d(*bounds[0]), wp.float64(cells_per_length(bounds))]
     launch(swept_code_kernel, count, [*moving, *grid, codes, order], device)
     wp.utils.radix_sort_pairs(codes, order, count, 0, 30)
-    wide = wp.float32(np.nextafter(np.float32(pad), np.float32(np.inf)) if pad > 0 else 0.0)
-    inputs = [*moving, wp.vec3d(*tree.origin), wide, codes, order, far_ends]
+    inputs = [*moving, wp.vec3d(*tree.origin), _rounded_up(pad), codes, order, far_ends]
     outputs = [tree.nodes, tree.leaf_slots, tree.split_slots]
     launch(swept_build_kernel, count, [*inputs, *outputs], device)
     launch(escape_kernel, 2 * count - 1, [tree.split_slots, tree.nodes], device)
     return tree
+
+
+def _rounded_up(pad: float) -> wp.float32:
+    return wp.float32(np.nextafter(np.float32(pad), np.float32(np.inf)) if pad > 0 else 0.0)
+
+
+@wp.kernel
+def swept_refit_kernel(
+    # in
+    span: wp.vec3i,
+    points_t0: wp.array[wp.vec3d],
+    points_t1: wp.array[wp.vec3d],
+    corners: wp.array[wp.vec3i],
+    origin: wp.vec3d,
+    pad: wp.float32,
+    leaf_slots: wp.array[wp.int32],
+    split_slots: wp.array[wp.int32],
+    arrivals: wp.array[wp.int32],
+    # out
+    nodes_out: wp.array[wp.vec4f],
+):
+    """Fit the box of every leaf and climb."""
+    for k in range(span[0] + wp.tid(), span[1], span[2]):
+        slot = leaf_slots[k]
+        feature = -1 - wp.cast(nodes_out[2 * slot][3], wp.int32)
+        lower, upper = fit_swept(points_t0, points_t1, corners[feature], origin, pad)
+        fit_upwards(slot, lower, upper, split_slots, arrivals, nodes_out)
+
+
+def refit_swept(
+    tree: Tree, points_t0: wp.array, points_t1: wp.array, corners: wp.array, pad: float
+) -> None:
+    """Fit all boxes to another motion of the same features, keeping the topology."""
+    moving = [points_t0, points_t1, corners, wp.vec3d(*tree.origin), _rounded_up(pad)]
+    slots = [tree.leaf_slots, tree.split_slots, tree.arrivals]
+    args = [*moving, *slots, tree.nodes]
+    launch(swept_refit_kernel, tree.face_count, args, tree.nodes.device)

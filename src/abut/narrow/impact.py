@@ -21,6 +21,15 @@ from abut.sweep import (
 wp.set_module_options({"enable_backward": False, "fuse_fp": False, "max_unroll": 4})
 
 
+@wp.func
+def limit_of(sweep: Sweep):
+    """The time beyond which impacts are of no interest."""
+    limit = wp.float64(1.0)
+    if sweep.first:
+        limit = wp.min(limit, wp.cast(sweep.best[0], wp.float64))
+    return limit
+
+
 @wp.kernel
 def vertex_face_filter_kernel(
     # in
@@ -37,7 +46,7 @@ def vertex_face_filter_kernel(
             continue
         p = vertex_face_at(sweep.a.points_t0, sweep.b.points_t0, v, f)
         q = vertex_face_at(sweep.a.points_t1, sweep.b.points_t1, v, f)
-        if may_vanish(vertex_face_cubic(p, q, sweep.min_distance)):
+        if may_vanish(vertex_face_cubic(p, q, sweep.min_distance), limit_of(sweep)):
             if not vertex_at_face(sweep.relation, p, q):
                 push_pair(sweep.possible, key)
 
@@ -58,18 +67,9 @@ def edge_edge_filter_kernel(
             continue
         p = edge_edge_at(sweep.a.points_t0, sweep.b.points_t0, e, f)
         q = edge_edge_at(sweep.a.points_t1, sweep.b.points_t1, e, f)
-        if may_vanish(edge_edge_cubic(p, q, sweep.min_distance)):
+        if may_vanish(edge_edge_cubic(p, q, sweep.min_distance), limit_of(sweep)):
             if not edges_touch_ends(sweep.relation, p, q):
                 push_pair(sweep.possible, key)
-
-
-@wp.func
-def limit_of(sweep: Sweep):
-    """The time beyond which impacts are of no interest."""
-    limit = wp.float64(1.0)
-    if sweep.first:
-        limit = wp.min(limit, wp.cast(sweep.best[0], wp.float64))
-    return limit
 
 
 @wp.func

@@ -8,7 +8,7 @@ import warp as wp
 
 from abut.atomics import lower_to
 from abut.pairs import KeyLayout, unpack_pair
-from abut.query.sweep_plan import SweepBuffers
+from abut.query.sweep_buffers import SweepBuffers
 from abut.results import Impacts
 from abut.runtime import launch, stage
 
@@ -69,7 +69,7 @@ def sorted_rows(buffers: SweepBuffers, count: int, layout: KeyLayout) -> Rows:
     if count == 0:
         return empty_rows(device)
     with stage("sort", device):
-        first = float(buffers.best.numpy().view(np.float64)[0])
+        first = buffers.earliest()
         keys = wp.empty(2 * count, dtype=wp.int64, device=device)  # the sort needs room for two
         if device.is_cpu:
             host = buffers.queues["impacts"].keys.numpy()[:count]
@@ -119,7 +119,7 @@ def earliest_row(buffers: SweepBuffers, count: int) -> Rows:
     arrays = [buffers.queues["impacts"].keys, buffers.times, buffers.converged, buffers.best]
     launch(earliest_kernel, count, [*arrays, found], device)
     key, settled = found.numpy().tolist()
-    first = float(buffers.best.numpy().view(np.float64)[0])
+    first = buffers.earliest()
     return Rows(
         wp.array([key], dtype=wp.int64, device=device),
         wp.array([first], dtype=wp.float64, device=device),

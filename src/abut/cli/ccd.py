@@ -1,0 +1,168 @@
+"""``abut ccd FRAME0 FRAME1``: when a moving mesh first touches itself."""
+
+import argparse
+import re
+from collections.abc import Iterator
+from math import isfinite
+from pathlib import Path
+from typing import Any
+
+from abut.cases import box
+from abut.cli.console import progress, show_facts, show_json, show_rows, working
+from abut.cli.operands import add_device, load, natural
+from abut.cli.report import ROWS_SHOWN, times_line
+from abut.cli.timing import Stages, timed
+from abut.errors import FileError, MeshError
+from abut.mesh import Mesh
+from abut.motion import Motion
+from abut.options import Solver
+from abut.query.ccd import ccd
+from abut.results import ImpactKind, Impacts
+from abut.runtime import recording
+
+NAMES = {kind: kind.name.lower().replace("_", "-") for kind in ImpactKind}
+
+
+def add_to(commands: Any) -> None:
+    """Declare the command."""
+    parser = commands.add_parser(
+        "ccd",
+        help="when a mesh that moves from one frame to the next first touches itself",
+        description="Find every vertex and face, and every two edges, of a mesh that touch while "
+        "its vertices go straight from one frame to the next; none is missed, no time is late. "
+        "Exit status: 0 no contact, 1 contact, 2 error.",
+    )
+    parser.add_argument("start", metavar="FRAME0", help="mesh file, or with --follow a folder")
+    parser.add_argument("end", metavar="FRAME1", nargs="?", help="mesh file with the same faces")
+    parser.add_argument(
+        "--follow", action="store_true", help="all steps of a folder of frames, one line each"
+    )
+    parser.add_argument(
+        "--min-distance", type=float, default=0.0, metavar="D", help="gap to keep (default: 0)"
+    )
+    parser.add_argument(
+        "--tolerance", type=float, default=1e-6, metavar="T", help="of times (default: 1e-6)"
+    )
+    parser.add_argument("--first", action="store_true", help="only the earliest impact")
+    parser.add_argument(
+        "--solver",
+        choices=[str(s) for s in Solver],
+        default="conservative",
+        help="default: conservative; cubic may miss contacts",
+    )
+    parser.add_argument(
+        "--no-weld",
+        dest="weld",
+        action="store_false",
+        help="neighbours share vertices by index alone, not by position",
+    )
+    add_device(parser)
+    parser.add_argument("--json", action="store_true", help="print one JSON object")
+    parser.add_argument(
+        "--pairs",
+        type=natural,
+        metavar="N",
+        help=f"impacts to list (default: {ROWS_SHOWN}; all with --json)",
+    )
+    parser.set_defaults(run=run)
+
+
+def run(args: argparse.Namespace) -> int:
+    """Answer; 1 when there is contact."""
+    if args.follow:
+        return _follow(args)
+    if args.end is None:
+        raise FileError("abut ccd takes two frames, or one folder with --follow.")
+    start, end = load(args.start, args.device), load(args.end, args.device)
+    move = _motion(start, end, args.end)
+    stages = _load_kernels(start, args)
+    with working("colliding"), recording() as timer:
+        hits = ccd(move, **_options(args))
+    _show(hits, move, args, stages | timer.milliseconds)
+    return int(bool(hits))
+
+
+def _follow(args: argparse.Namespace) -> int:
+    """One line a step of a folder of frames."""
+    files = _frames(Path(args.start))
+    mesh = load(str(files[0]), args.device)
+    _load_kernels(mesh, args)
+    lines = []
+    for file in progress(files[1:], "steps"):
+        end = Mesh.load(str(file), mesh.device)
+        hits = ccd(_motion(mesh, end, str(file)), **_options(args))
+        lines.append({"frame": file.name, "impact_count": len(hits), **_times(hits)})
+        if not args.json:
+            print(f"{file.name}: {_verdict(hits)}", flush=True)
+        mesh.deform(end.vertices)
+    if args.json:
+        show_json({"start": str(files[0]), "device": str(mesh.device), "steps": lines})
+    return int(any(line["impact_count"] for line in lines))
+
+
+def _frames(folder: Path) -> list[Path]:
+    """The mesh files of a folder, numbers in their names in order."""
+    if not folder.is_dir():
+        raise FileError(f"{folder} is not a folder; --follow wants one with a file for each frame.")
+    files = [p for p in folder.iterdir() if p.suffix.lower() in (".ply", ".obj", ".stl", ".off")]
+    if len(files) < 2:
+        raise FileError(f"{folder} has {len(files)} mesh files; a step takes two.")
+    return sorted(files, key=lambda p: [(int(n or -1), s) for n, s in _words(p.name)])
+
+
+def _words(name: str) -> Iterator[tuple[str, str]]:
+    return iter(re.findall(r"(\d+)|(\D+)", name))
+
+
+def _motion(start: Mesh, end: Mesh, name: str) -> Motion:
+    if start.faces.shape != end.faces.shape or (start.faces.numpy() != end.faces.numpy()).any():
+        raise MeshError(f"{name} does not have the faces of the frame before it.")
+    return Motion(start, end.vertices)
+
+
+def _options(args: argparse.Namespace) -> dict[str, Any]:
+    names = ("min_distance", "tolerance", "first", "solver", "weld")
+    return {name: getattr(args, name) for name in names}
+
+
+def _load_kernels(mesh: Mesh, args: argparse.Namespace) -> Stages:
+    """Ask the same of a small box."""
+    stages: Stages = {}
+    small = Mesh(*box(), device=mesh.device)
+    with working("loading kernels"):
+        timed(stages, "kernels", lambda: ccd(Motion(small, small.vertices), **_options(args)))
+    return stages
+
+
+def _show(hits: Impacts, move: Motion, args: argparse.Namespace, stages: Stages) -> None:
+    rows = {name: array.tolist() for name, array in hits.numpy().items()}
+    limit = len(hits) if args.pairs is None and args.json else args.pairs
+    limit = ROWS_SHOWN if limit is None else limit
+    rows = {name: values[:limit] for name, values in rows.items()}
+    mesh = move.mesh
+    if args.json:
+        size = {"vertices": mesh.vertex_count, "faces": mesh.face_count}
+        about = {"start": args.start, "end": args.end, **size, "device": str(mesh.device)}
+        found = {"impact_count": len(hits), **_times(hits), **rows}
+        show_json({**about, **found, "milliseconds": stages})
+        return
+    frames = f"{mesh.vertex_count:,} vertices, {mesh.face_count:,} faces"
+    facts = [("frames", f"{args.start}, {args.end}: {frames}"), ("contact", _verdict(hits))]
+    show_facts([*facts, ("device", str(mesh.device)), ("time", times_line(stages))])
+    if rows["time"]:
+        print()
+        kinds = [NAMES[ImpactKind(kind)] for kind in rows["kind"]]
+        lines = zip(kinds, *zip(*rows["features"], strict=True), rows["time"], strict=True)
+        show_rows(["kind", "of a", "of b", "time"], lines)
+    if len(hits) > limit:
+        print(f"… and {len(hits) - limit:,} more (--pairs N)")
+
+
+def _times(hits: Impacts) -> dict[str, float | None]:
+    return {"first": hits.first if isfinite(hits.first) else None, "safe_step": hits.safe_step}
+
+
+def _verdict(hits: Impacts) -> str:
+    if not hits:
+        return "no"
+    return f"{len(hits):,} impacts, the first at {hits.first:.6g} of the step"

@@ -1,0 +1,124 @@
+"""What continuous queries of a thread share: queues and trees, kept from one query to the next."""
+
+import threading
+from collections.abc import Callable
+from weakref import WeakKeyDictionary
+
+import numpy as np
+import warp as wp
+
+from abut.hierarchy.owner import costed, followed
+from abut.hierarchy.swept import build_swept, refit_swept
+from abut.hierarchy.tree import Tree
+from abut.mesh import Mesh
+from abut.pairs import PairQueues
+
+NO_TIME = 0x7FF0000000000000  # bits of infinity
+LEAST_ROOM = {"cpu": 1 << 14, "cuda": 1 << 20}
+MOST_CANDIDATES = {"cpu": 1 << 23, "cuda": 1 << 25}  # held at once
+
+_shared = threading.local()
+
+
+class SweepBuffers:
+    """Queues of continuous queries on a device, and the times of impacts; they only ever grow."""
+
+    def __init__(self, device: wp.Device) -> None:
+        kind = "cuda" if device.is_cuda else "cpu"
+        self.device = device
+        self.most_candidates = MOST_CANDIDATES[kind]
+        self.density: dict[int, float] = {}  # candidates of an item, by kind, when last seen
+        names = ("candidates", "possible", "impacts", "rest", "last", "twigs")
+        self.queues = PairQueues(device, **dict.fromkeys(names, LEAST_ROOM[kind]))
+        self.best = wp.empty(1, dtype=wp.int64, device=device)
+        self._make_times()
+
+    def forget(self) -> None:
+        """Forget the earliest time."""
+        self.best.fill_(NO_TIME)
+
+    def earliest(self) -> float:
+        """The earliest time, infinity for none. Waits for the device."""
+        return float(self.best.numpy().view(np.float64)[0])
+
+    def restart(self, impact_count: int) -> None:
+        """Forget candidates, and impacts beyond the first so many."""
+        self.queues.clear()
+        if impact_count:
+            self.queues["impacts"].count.fill_(impact_count)
+
+    def make_room(self, counts: dict[str, int], impact_count: int) -> bool:
+        """Grow to these counts, keeping the first impacts; False when there was room."""
+        grown = self._keep_impacts(counts["impacts"], impact_count)
+        others = {name: count for name, count in counts.items() if name != "impacts"}
+        return self.queues.make_room(others) or grown
+
+    def _keep_impacts(self, wanted: int, kept: int) -> bool:
+        if wanted <= self.times.shape[0]:
+            return False
+        old = self.queues["impacts"].keys, self.times, self.converged
+        self.queues.make_room({"impacts": max(wanted, 2 * self.times.shape[0])})
+        self._make_times()
+        new = self.queues["impacts"].keys, self.times, self.converged
+        for target, source in zip(new, old, strict=True):
+            if kept:
+                wp.copy(target, source, count=kept)
+        return True
+
+    def _make_times(self) -> None:
+        room = self.queues["impacts"].keys.shape[0]
+        self.times = wp.empty(room, dtype=wp.float64, device=self.device)
+        self.converged = wp.empty(room, dtype=wp.bool, device=self.device)
+
+
+def shared_buffers(device: wp.Device) -> SweepBuffers:
+    """The buffers of this thread on a device."""
+    held = _shared.__dict__.setdefault("buffers", {})
+    if device.alias not in held:
+        held[device.alias] = SweepBuffers(device)
+    return held[device.alias]
+
+
+def swept_tree(
+    mesh: Mesh,
+    feature: str,
+    points: tuple[wp.array, wp.array],
+    bounds: np.ndarray,
+    origin: np.ndarray,
+    pad: float,
+) -> Tree:
+    """The tree of moving vertices, edges or faces: refitted where this thread has one."""
+    corners = corners_of(mesh, feature)
+    trees = _shared.__dict__.setdefault("trees", WeakKeyDictionary()).setdefault(mesh, {})
+
+    def build() -> Tree:
+        return costed(build_swept(*points, corners, bounds, origin, pad))
+
+    tree = trees.get(feature)
+    if tree is None or not np.array_equal(tree.origin, origin):
+        tree = build()
+    else:
+        tree = followed(tree, bounds, build, lambda t=tree: refit_swept(t, *points, corners, pad))
+    trees[feature] = tree
+    return tree
+
+
+def corners_of(mesh: Mesh, feature: str) -> wp.array:
+    """Vertices of all vertices, edges or faces of a mesh, three a row, some of them repeated."""
+    if feature == "face":
+        return mesh.faces
+
+    def make() -> wp.array:
+        rows = np.arange(mesh.vertex_count, dtype=np.int32)[:, None]
+        rows = rows if feature == "vertex" else mesh.edges.numpy()
+        rows = np.ascontiguousarray(rows[:, [0, -1, -1]])
+        return wp.array(rows, dtype=wp.vec3i, device=mesh.device)
+
+    return _held(mesh, ("corners", feature), make)
+
+
+def _held(mesh: Mesh, name: tuple[str, str], make: Callable[[], wp.array]) -> wp.array:
+    with mesh.lock:
+        if name not in mesh.held:
+            mesh.held[name] = make()
+        return mesh.held[name]
