@@ -16,8 +16,8 @@ import warp as wp
 import abut
 from abut.runtime import recording
 from benchmarks import cases, ours
-from benchmarks.competition import QUIET
 from benchmarks.cases import Case, Question
+from benchmarks.competition import QUIET
 from benchmarks.rows import print_table
 
 

@@ -111,6 +111,21 @@ def lower_to(values: wp.array[wp.int64], i: wp.int32, value: wp.int64) -> wp.int
 
 @wp.func_native("""
 #if defined(__CUDA_ARCH__)
+    if (__ldcg(values.data + i) < value) atomicMax(values.data + i, value);
+#else
+    int32_t seen = __atomic_load_n(&values.data[i], __ATOMIC_RELAXED);
+    while (value > seen
+           && !__atomic_compare_exchange_n(&values.data[i], &seen, value, true,
+                                           __ATOMIC_RELAXED, __ATOMIC_RELAXED)) {}
+#endif
+""")
+def raise_to(values: wp.array[wp.int32], i: wp.int32, value: wp.int32):
+    """Set ``values[i]`` to the larger of itself and ``value``."""
+    ...
+
+
+@wp.func_native("""
+#if defined(__CUDA_ARCH__)
     int before;
     asm volatile("atom.acq_rel.gpu.global.add.u32 %0, [%1], 1;"
                  : "=r"(before) : "l"(slots.data + i) : "memory");
