@@ -9,9 +9,8 @@ from abut.geometry.intersect_tri_tri import HIT, MISS, classify_tri_tri
 from abut.pairs import PairQueue, push_pair
 from abut.search import Search, pair_key
 
-# Bounds of boxes hold up to this relative error (see bounds/distance_across), and so does what is
-# computed about faces; the slack of a query covers roundings that do not shrink with the distance.
-BOX_MARGIN = wp.constant(wp.float64(1.0 + 2.0**-12))
+# What is computed about faces holds up to this relative error; the slack of a query covers what
+# roundings do not shrink with the distance.
 FACE_MARGIN = wp.constant(wp.float64(1.0 + 2.0**-20))
 SINGLE_MARGIN = wp.constant(wp.float64(1.0 + 2.0**-20))  # of rounding to float32
 LEAST_SINGLE = wp.constant(wp.float32(1.2e-38))
@@ -49,9 +48,12 @@ def from_bits(bits: wp.int64):
 
 
 @wp.func
-def box_limit(distance: wp.float64, slack: wp.float64):
-    """A squared bound of boxes above this means: no face in them comes as near as ``distance``."""
-    reach = distance * BOX_MARGIN + slack
+def box_limit(distance: wp.float64, slack: wp.float64, stretch: wp.float32):
+    """A squared bound of boxes above this means: no face in them comes as near as ``distance``.
+
+    ``stretch`` is that of the frame in which the boxes are compared.
+    """
+    reach = distance * wp.float64(stretch) + slack
     return wp.float32(reach * reach * SINGLE_MARGIN) + LEAST_SINGLE
 
 

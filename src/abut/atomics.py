@@ -111,17 +111,16 @@ def lower_to(values: wp.array[wp.int64], i: wp.int32, value: wp.int64) -> wp.int
 
 @wp.func_native("""
 #if defined(__CUDA_ARCH__)
-    return (int64_t)atomicMax((long long*)values.data + i, (long long)value);
+    if (__ldcg(values.data + i) < value) atomicMax(values.data + i, value);
 #else
-    int64_t seen = __atomic_load_n(&values.data[i], __ATOMIC_RELAXED);
+    int32_t seen = __atomic_load_n(&values.data[i], __ATOMIC_RELAXED);
     while (value > seen
            && !__atomic_compare_exchange_n(&values.data[i], &seen, value, true,
                                            __ATOMIC_RELAXED, __ATOMIC_RELAXED)) {}
-    return seen;
 #endif
 """)
-def raise_to(values: wp.array[wp.int64], i: wp.int32, value: wp.int64) -> wp.int64:
-    """Set ``values[i]`` to the larger of itself and ``value``; returns the value before."""
+def raise_to(values: wp.array[wp.int32], i: wp.int32, value: wp.int32):
+    """Set ``values[i]`` to the larger of itself and ``value``."""
     ...
 
 

@@ -159,13 +159,21 @@ class Distances:
     Attributes:
         value: The smallest distance, a float; (B,) float64 for a batch. 0 exactly where the meshes
             meet, infinity where nothing is within the ``upper_bound`` given.
-        faces: (2,) int32, the nearest faces of a and b; (B, 2) for a batch. -1 where nothing is
-            within the bound. Of pairs at the same distance the lowest; of pairs that meet, one.
     """
 
     value: Any
-    faces: wp.array
+    _faces: np.ndarray = field(repr=False)
+    _device: wp.Device = field(repr=False)
     _measure: Callable[[], wp.array] = field(repr=False)
+
+    @cached_property
+    def faces(self) -> wp.array:
+        """(2,) int32, the nearest faces of a and b; (B, 2) for a batch.
+
+        -1 where nothing is within the bound. Of pairs at the same distance the lowest; of pairs
+        that meet, one.
+        """
+        return wp.array(self._faces, dtype=wp.int32, device=self._device)
 
     @cached_property
     def points(self) -> wp.array:
@@ -179,7 +187,7 @@ class Distances:
         """The answer as plain NumPy arrays."""
         return {
             "value": _plain(self.value),
-            "faces": self.faces.numpy(),
+            "faces": self._faces,
             "points": self.points.numpy(),
         }
 

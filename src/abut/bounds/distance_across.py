@@ -1,9 +1,9 @@
 """Boxes of two frames: a lower bound of the distance between what they bound.
 
-Bounds are squared, in float32. They hold but for a relative error of some 2**-14, which callers
-allow for when they compare (see traversal/nearest): float32 arithmetic on differences that were
-already widened, and poses that are rigid up to 1e-5 only. Products that overflow give infinity or
-NaN, which no comparison culls by.
+Bounds are squared, in float32, and hold but for the ``stretch`` of the frame, which callers allow
+for when they compare (see approach): float32 arithmetic on gaps that were widened before, and
+poses that are rigid up to 1e-5 only. Products that overflow give infinity or NaN, which no
+comparison culls by.
 """
 
 import warp as wp

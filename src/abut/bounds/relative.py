@@ -10,6 +10,7 @@ from abut.bounds.aabb import overlap_aabb
 
 ROUNDING = wp.constant(wp.float64(2.0**-18))  # 64 float32 roundings of the largest number met
 WORLD_ROUNDING = wp.constant(wp.float64(2.0**-48))  # 32 float64 roundings
+STRETCH = wp.constant(wp.float64(1.0 + 2.0**-19))  # some float32 roundings
 FLOAT32_RANGE = wp.constant(wp.float64(1e36))  # beyond, products of boxes may overflow
 
 
@@ -22,6 +23,7 @@ class Relative:
     shift: wp.vec4f
     widen: wp.vec4f
     turned: wp.int32
+    stretch: wp.float32  # distances in the frame over those in the world, at most
 
 
 @wp.func
@@ -41,6 +43,7 @@ def boundless_frame():
     """A frame in which all boxes overlap, for coordinates that float32 cannot hold."""
     out = Relative()
     out.widen = wp.vec4f(wp.inf)
+    out.stretch = wp.float32(STRETCH)
     return out
 
 
@@ -53,6 +56,7 @@ def shifted_frame(origin_a: wp.vec3d, origin_b: wp.vec3d, reach_b: wp.float64):
         out.rows[i, i] = wp.float32(1.0)
         out.columns[i, i] = wp.float32(1.0)
     out.shift = to_row(shift)
+    out.stretch = wp.float32(STRETCH)
     if largest(shift) > wp.float64(0.0):
         world = largest(origin_a) + largest(origin_b)
         widen = ROUNDING * (largest(shift) + reach_b) + WORLD_ROUNDING * world
@@ -92,11 +96,14 @@ def turned_frame(
     # how far the columns of ``turn`` are from orthonormal widens the test along them
     gram = wp.transpose(turn) * turn
     skew = wp.float64(0.0)
+    gram_a = wp.transpose(turn_of(pose_a)) * turn_of(pose_a)
+    skew_a = wp.float64(0.0)
     out = Relative()
     for i in range(3):
         for j in range(3):
             unit = wp.where(i == j, wp.float64(1.0), wp.float64(0.0))
             skew = wp.max(skew, wp.abs(gram[i, j] - unit))
+            skew_a = wp.max(skew_a, wp.abs(gram_a[i, j] - unit))
             out.rows[i, j] = wp.float32(turn[i, j])
             out.columns[j, i] = wp.float32(turn[i, j])
     out.shift = to_row(shift)
@@ -105,6 +112,7 @@ def turned_frame(
     widen = ROUNDING * near + WORLD_ROUNDING * world + wp.float64(4.0) * skew * reach_b
     out.widen = wp.vec4f(wp.float32(widen))
     out.turned = 1
+    out.stretch = wp.float32(STRETCH + wp.float64(4.0) * (skew + skew_a))
     if not (near < FLOAT32_RANGE):
         return boundless_frame()
     return out

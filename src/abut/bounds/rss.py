@@ -1,8 +1,7 @@
 """Rectangle swept spheres in float32: all points within a radius of a rectangle (Larsen 2000).
 
 A volume is three rows of four: centre and radius, first axis and half the first side, second axis
-and half the second side. The third axis, across the rectangle, is their cross product. Merging
-widens the radius by what rounding can amount to.
+and half the second side. The third axis, across the rectangle, is their cross product.
 """
 
 import warp as wp
@@ -10,8 +9,7 @@ import warp as wp
 from abut.bounds.obb import SLACK, orthonormal
 from abut.bounds.relative import Relative
 
-ROUNDS = wp.constant(4)  # of projections, back and forth; see distance_rss
-HALF_RIGHT_ANGLE = wp.constant(wp.float32(0.7071))  # a little less than the root of a half
+ROUNDS = wp.constant(2)  # of projections, back and forth; see distance_rss
 ROUNDING = wp.constant(wp.float32(2.0**-18))
 
 
@@ -39,81 +37,8 @@ def unpack_rss(r0: wp.vec4f, r1: wp.vec4f, r2: wp.vec4f):
 
 
 @wp.func
-def corner_of(a: Rss, k: wp.int32):
-    """Corner k, 0 to 3, of the rectangle."""
-    x = wp.where(k % 2 == 0, a.half[0], -a.half[0])
-    y = wp.where(k < 2, a.half[1], -a.half[1])
-    return a.centre + a.axes[0] * x + a.axes[1] * y
-
-
-@wp.func
-def around(a: Rss, b: Rss, axes: wp.mat33f):
-    """A volume with given axes around two, widened for rounding.
-
-    The spheres at the eight corners decide. One that does not fill the thickness may stick out
-    of the rectangle, by ``room`` along both sides together.
-    """
-    middle = (a.centre + b.centre) * wp.float32(0.5)
-    low = wp.float32(wp.inf)
-    high = -wp.float32(wp.inf)
-    for k in range(8):
-        corner = corner_of(a, k % 4)
-        radius = a.radius
-        if k >= 4:
-            corner = corner_of(b, k % 4)
-            radius = b.radius
-        z = wp.dot(axes[2], corner - middle)
-        low = wp.min(low, z - radius)
-        high = wp.max(high, z + radius)
-    height = (low + high) * wp.float32(0.5)
-    thick = (high - low) * wp.float32(0.5)
-    first = wp.vec2f(wp.inf)
-    last = -wp.vec2f(wp.inf)
-    for k in range(8):
-        corner = corner_of(a, k % 4)
-        radius = a.radius
-        if k >= 4:
-            corner = corner_of(b, k % 4)
-            radius = b.radius
-        at = axes * (corner - middle)
-        spare = (thick - radius) * (thick - radius) - (at[2] - height) * (at[2] - height)
-        room = HALF_RIGHT_ANGLE * wp.sqrt(wp.max(spare, wp.float32(0.0)))
-        xy = wp.vec2f(at[0], at[1])
-        first = wp.min(first, xy + wp.vec2f(room))
-        last = wp.max(last, xy - wp.vec2f(room))
-    out = Rss()
-    out.axes = axes
-    xy = (first + last) * wp.float32(0.5)
-    out.half = wp.max((last - first) * wp.float32(0.5), wp.vec2f(0.0))
-    out.centre = middle + wp.vec3f(xy[0], xy[1], height) * axes
-    size = wp.max(wp.abs(out.centre)) + out.half[0] + out.half[1] + thick
-    out.radius = thick + SLACK * size
-    if not (wp.isfinite(a.radius) and wp.isfinite(b.radius) and wp.isfinite(size)):
-        out = a
-        out.radius = wp.float32(wp.inf)  # beyond float32: near everything
-    return out
-
-
-@wp.func
-def area_of_rss(a: Rss):
-    """An eighth of the surface of the box around a volume."""
-    x = a.half[0] + a.radius
-    y = a.half[1] + a.radius
-    return x * y + (x + y) * a.radius
-
-
-@wp.func
-def point_rss(p: wp.vec3f, axes: wp.mat33f):
-    """The volume of one point."""
-    out = Rss()
-    out.centre = p
-    out.axes = axes
-    return out
-
-
-@wp.func
-def fit_rss(p0: wp.vec3f, p1: wp.vec3f, p2: wp.vec3f):
-    """The volume of a triangle: a rectangle in its plane along the longest edge."""
+def axes_of_tri(p0: wp.vec3f, p1: wp.vec3f, p2: wp.vec3f):
+    """Axes along the longest edge of a triangle, across it in its plane, and across its plane."""
     e0 = p1 - p0
     e1 = p2 - p1
     e2 = p0 - p2
@@ -122,25 +47,29 @@ def fit_rss(p0: wp.vec3f, p1: wp.vec3f, p2: wp.vec3f):
         axes = orthonormal(e1, e2)
     elif wp.length_sq(e2) > wp.length_sq(e0):
         axes = orthonormal(e2, e0)
-    first = around(point_rss(p0, axes), point_rss(p1, axes), axes)
-    return around(first, point_rss(p2, axes), axes)
+    return axes
 
 
 @wp.func
-def merge_rss(a: Rss, b: Rss, axes: wp.mat33f):
-    """A volume around two: with ``axes``, or with one volume's own if smaller.
+def fit_rss(axes: wp.mat33f, low: wp.vec3f, high: wp.vec3f):
+    """The volume of points between ``low`` and ``high`` along given axes, widened for rounding.
 
     Guarantee:
-        Conservative. Holds all that the two hold.
+        Conservative, where the extents were computed in float32 from the points.
     """
-    best = around(a, b, axes)
-    for k in range(2):
-        other = around(a, b, a.axes)
-        if k == 1:
-            other = around(a, b, b.axes)
-        if area_of_rss(other) < area_of_rss(best):
-            best = other
-    return best
+    out = Rss()
+    out.axes = axes
+    out.centre = (low + high) * wp.float32(0.5) * axes
+    half = (high - low) * wp.float32(0.5)
+    size = wp.max(wp.abs(out.centre)) + half[0] + half[1] + half[2]
+    slack = wp.vec2f(SLACK * size)
+    out.half = wp.vec2f(half[0], half[1]) + slack
+    out.radius = half[2] + slack[0]
+    if not wp.isfinite(size):
+        out.centre = wp.vec3f()
+        out.half = wp.vec2f()
+        out.radius = wp.float32(wp.inf)  # beyond float32: near everything
+    return out
 
 
 @wp.func

@@ -191,7 +191,7 @@ def place_kernel(
     nodes_out: wp.array[wp.vec4f],
     leaf_slots_out: wp.array[wp.int32],
     split_slots_out: wp.array[wp.int32],
-    deepest_out: wp.array[wp.int64],
+    deepest_out: wp.array[wp.int32],
 ):
     """Put every node into its slot."""
     leaf_count = leaf_slots_out.shape[0]
@@ -207,7 +207,7 @@ def place_kernel(
         if node < leaf_count:
             link = -1 - order[node]
             leaf_slots_out[first] = slot
-            raise_to(deepest_out, 0, wp.int64(clusters.places[node][1]))
+            raise_to(deepest_out, 0, clusters.places[node][1])
         else:
             link = first + clusters.sizes[clusters.children[node - leaf_count][0]] - 1
             split_slots_out[link] = slot
@@ -231,7 +231,7 @@ def build_ploc(points: wp.array, faces: wp.array, bounds: np.ndarray) -> Tree:
     clusters.places[2 * count - 2 :].zero_()  # the root
     for stop, start in pairwise(reversed(made)):
         launch(hand_down_kernel, stop - start, [start, clusters], device, grain=ROUND_GRAIN)
-    deepest = wp.zeros(1, dtype=wp.int64, device=device)
+    deepest = wp.zeros(1, dtype=wp.int32, device=device)
     outputs = [tree.nodes, tree.leaf_slots, tree.split_slots, deepest]
     launch(place_kernel, 2 * count - 1, [clusters, order, *outputs], device)
     if deepest.numpy()[0] > MOST_LEVELS:  # walks have room for no more

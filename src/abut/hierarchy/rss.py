@@ -1,11 +1,17 @@
-"""Rectangle swept spheres for the nodes of a tree, merged bottom-up along principal axes."""
+"""Rectangle swept spheres for the nodes of a tree, fitted to the points below them.
+
+Axes are principal: moments are summed on the way up. Then every face climbs to the root and widens
+the extents of all nodes above it, along their axes. Volumes merged from those of the children
+would need no second climb, but are one and a half times as thick (design/distance.md).
+"""
 
 import warp as wp
 
-from abut.atomics import arrive, load_fresh
-from abut.bounds.rss import Rss, fit_rss, merge_rss, unpack_rss
+from abut.atomics import arrive, raise_to
+from abut.bounds.rss import Rss, axes_of_tri, fit_rss
 from abut.hierarchy.oriented import (
     MOMENT_ROWS,
+    Moments,
     add_moments,
     fresh_moments,
     moments_of,
@@ -19,6 +25,41 @@ from abut.runtime import Task
 wp.set_module_options({"enable_backward": False, "fuse_fp": False, "max_unroll": 1})
 
 RSS_ROWS = wp.constant(3)
+EXTENTS = wp.constant(6)  # of a slot: how far up along each axis, how far down
+NOWHERE = wp.constant(wp.int32(-(2**31)))
+
+
+@wp.func
+def to_ordered(x: wp.float32):
+    """An integer ordered as float32 are; not a number is as far as can be."""
+    bits = wp.cast(x, wp.int32)
+    if not wp.isfinite(x):
+        bits = wp.int32(0x7F800000)
+    return bits ^ ((bits >> 31) & 0x7FFFFFFF)
+
+
+@wp.func
+def from_ordered(i: wp.int32):
+    """The float32 of an ordered integer."""
+    return wp.cast(i ^ ((i >> 31) & 0x7FFFFFFF), wp.float32)
+
+
+@wp.func
+def store_axes(rows: wp.array[wp.vec4f], slot: wp.int32, axes: wp.mat33f):
+    """Write the first two axes of a volume."""
+    zero = wp.float32(0.0)
+    rows[RSS_ROWS * slot + 1] = wp.vec4f(axes[0, 0], axes[0, 1], axes[0, 2], zero)
+    rows[RSS_ROWS * slot + 2] = wp.vec4f(axes[1, 0], axes[1, 1], axes[1, 2], zero)
+
+
+@wp.func
+def load_axes(rows: wp.array[wp.vec4f], slot: wp.int32):
+    """All three axes of a volume."""
+    r1 = rows[RSS_ROWS * slot + 1]
+    r2 = rows[RSS_ROWS * slot + 2]
+    u = wp.vec3f(r1[0], r1[1], r1[2])
+    v = wp.vec3f(r2[0], r2[1], r2[2])
+    return wp.matrix_from_rows(u, v, wp.cross(u, v))
 
 
 @wp.func
@@ -31,14 +72,24 @@ def store_rss(rows: wp.array[wp.vec4f], slot: wp.int32, a: Rss):
 
 
 @wp.func
-def fresh_rss(rows: wp.array[wp.vec4f], slot: wp.int32):
-    """Read the volume another thread wrote in this launch."""
-    at = RSS_ROWS * slot
-    return unpack_rss(load_fresh(rows, at), load_fresh(rows, at + 1), load_fresh(rows, at + 2))
+def corners_of_leaf(
+    points: wp.array[wp.vec3d],
+    faces: wp.array[wp.vec3i],
+    origin: wp.vec3d,
+    nodes: wp.array[wp.vec4f],
+    slot: wp.int32,
+):
+    """Corners of a leaf's face in the frame of the tree, one a row."""
+    face = faces[-1 - wp.cast(nodes[2 * slot][3], wp.int32)]
+    return wp.matrix_from_rows(
+        to_single(points[face[0]] - origin),
+        to_single(points[face[1]] - origin),
+        to_single(points[face[2]] - origin),
+    )
 
 
 @wp.kernel
-def sweep_kernel(
+def axes_kernel(
     # in
     span: wp.vec3i,
     points: wp.array[wp.vec3d],
@@ -50,21 +101,23 @@ def sweep_kernel(
     arrivals: wp.array[wp.int32],
     # out
     moments_out: wp.array[wp.vec4f],
+    extents_out: wp.array[wp.int32],
     swept_out: wp.array[wp.vec4f],
 ):
     """Climb from every leaf; the second of two siblings to arrive goes on with the parent."""
     root = nodes.shape[0] / 2 - 1
     for k in range(span[0] + wp.tid(), span[1], span[2]):
         slot = leaf_slots[k]
-        face = faces[-1 - wp.cast(nodes[2 * slot][3], wp.int32)]
-        p0 = to_single(points[face[0]] - origin)
-        p1 = to_single(points[face[1]] - origin)
-        p2 = to_single(points[face[2]] - origin)
-        volume = fit_rss(p0, p1, p2)
-        moments = add_moments(add_moments(moments_of(p0), moments_of(p1)), moments_of(p2))
+        p = corners_of_leaf(points, faces, origin, nodes, slot)
+        axes = axes_of_tri(p[0], p[1], p[2])
+        moments = Moments()
+        for i in range(3):
+            moments = add_moments(moments, moments_of(p[i]))
         climbing = wp.bool(True)
         while climbing:
-            store_rss(swept_out, slot, volume)
+            store_axes(swept_out, slot, axes)
+            for i in range(EXTENTS):
+                extents_out[EXTENTS * slot + i] = NOWHERE
             store_moments(moments_out, slot, moments)
             climbing = False
             if slot != root:
@@ -72,21 +125,78 @@ def sweep_kernel(
                     climbing = True
                     moments = add_moments(moments, fresh_moments(moments_out, slot ^ 1))
                     axes = principal_axes(moments)
-                    volume = merge_rss(volume, fresh_rss(swept_out, slot ^ 1), axes)
                     slot = split_slots[slot >> 1]
+
+
+@wp.kernel
+def extend_kernel(
+    # in
+    span: wp.vec3i,
+    points: wp.array[wp.vec3d],
+    faces: wp.array[wp.vec3i],
+    origin: wp.vec3d,
+    nodes: wp.array[wp.vec4f],
+    leaf_slots: wp.array[wp.int32],
+    split_slots: wp.array[wp.int32],
+    swept: wp.array[wp.vec4f],
+    # out
+    extents_out: wp.array[wp.int32],
+):
+    """Widen the extents of all nodes above every leaf."""
+    root = nodes.shape[0] / 2 - 1
+    for k in range(span[0] + wp.tid(), span[1], span[2]):
+        slot = leaf_slots[k]
+        p = corners_of_leaf(points, faces, origin, nodes, slot)
+        above = wp.int32(slot)
+        while above >= 0:
+            at = load_axes(swept, above) * wp.transpose(p)  # one axis a row, one corner a column
+            for axis in range(3):
+                high = wp.max(at[axis, 0], wp.max(at[axis, 1], at[axis, 2]))
+                low = wp.min(at[axis, 0], wp.min(at[axis, 1], at[axis, 2]))
+                raise_to(extents_out, EXTENTS * above + axis, to_ordered(high))
+                raise_to(extents_out, EXTENTS * above + 3 + axis, to_ordered(-low))
+            if above == root:
+                above = wp.int32(-1)
+            else:
+                above = split_slots[above >> 1]
+
+
+@wp.kernel
+def sweep_kernel(
+    # in
+    span: wp.vec3i,
+    extents: wp.array[wp.int32],
+    # out
+    swept_out: wp.array[wp.vec4f],
+):
+    """The volume of every slot from its axes and extents."""
+    for slot in range(span[0] + wp.tid(), span[1], span[2]):
+        high = wp.vec3f()
+        low = wp.vec3f()
+        for axis in range(3):
+            high[axis] = from_ordered(extents[EXTENTS * slot + axis])
+            low[axis] = -from_ordered(extents[EXTENTS * slot + 3 + axis])
+        store_rss(swept_out, slot, fit_rss(load_axes(swept_out, slot), low, high))
 
 
 def sweep(tree: Tree, points: wp.array, faces: wp.array) -> None:
     """Fit swept spheres to all nodes of a tree whose boxes are up to date."""
-    device = tree.nodes.device
     slots = 2 * tree.face_count - 1
+    device = tree.nodes.device
     if tree.swept is None:
         tree.swept = wp.empty(RSS_ROWS * slots, dtype=wp.vec4f, device=device)
 
-    def make() -> Task:
+    def make() -> list[Task]:
         moments = wp.empty(MOMENT_ROWS * slots, dtype=wp.vec4f, device=device)
-        links = [tree.nodes, tree.leaf_slots, tree.split_slots, tree.arrivals]
-        args = [points, faces, wp.vec3d(*tree.origin), *links, moments, tree.swept]
-        return Task(sweep_kernel, tree.face_count, args, device, grain=512)
+        extents = wp.empty(EXTENTS * slots, dtype=wp.int32, device=device)
+        place = [points, faces, wp.vec3d(*tree.origin), tree.nodes]
+        climb = [*place, tree.leaf_slots, tree.split_slots]
+        axes = [*climb, tree.arrivals, moments, extents, tree.swept]
+        return [
+            Task(axes_kernel, tree.face_count, axes, device, grain=512),
+            Task(extend_kernel, tree.face_count, [*climb, tree.swept, extents], device, grain=512),
+            Task(sweep_kernel, slots, [extents, tree.swept], device),
+        ]
 
-    tree.sweeping.get((points,), make).run()
+    for task in tree.sweeping.get((points,), make):
+        task.run()

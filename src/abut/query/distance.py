@@ -21,7 +21,7 @@ from abut.query.plan import plans_of
 from abut.results import Distances
 from abut.runtime import require_same_device
 
-LARGE_BATCH = 256  # poses
+WORTH_FITTING = 256  # poses asked about
 
 
 def distance(
@@ -46,8 +46,9 @@ def distance(
         tolerance: How much more than the smallest distance will do [mesh length unit]. Which pair
             is found may then depend on the device.
         method: ``bvh``, or ``brute`` for the slow truth. Both return the same.
-        bound: Bounding volume of the hierarchies, ``aabb``, ``obb`` or ``rss``; None is ``rss`` for
-            large batches, which are worth the time to fit them, else ``aabb``. All return the same.
+        bound: Bounding volume of the hierarchies, ``aabb``, ``obb`` or ``rss``. None is ``aabb``, and
+            ``rss`` once the meshes have been asked about so many poses in their present shape that
+            it is worth the time to fit them. All return the same.
 
     Returns:
         The distance, the nearest faces and, when asked for, the nearest points; for each pose.
@@ -71,8 +72,9 @@ def distance(
     poses = checked_poses(pose_a, "pose_a"), checked_poses(pose_b, "pose_b")
     layout = KeyLayout.of(a.face_count, b.face_count)
     count = 1 if batch is None else batch
+    asked = min(_asked(mesh, count) for mesh in (a, b))
     if bound is None:
-        bound = Bound.RSS if count >= LARGE_BATCH else Bound.AABB
+        bound = Bound.RSS if asked >= WORTH_FITTING else Bound.AABB
     bound = chosen(Bound, bound, "bound")
     require_room(layout, count, a.face_count)
     value = np.empty(0)
@@ -84,6 +86,14 @@ def distance(
         faces = _faces(value, keys, layout)
         _name_contacts(a, b, poses, value, faces)
     return _distances(a, b, poses, value, faces, batch)
+
+
+def _asked(mesh: Mesh, count: int) -> int:
+    """How many poses of a mesh in its present shape have been asked about, with these."""
+    version, before = mesh.held.get("asked", (mesh.version, 0))
+    total = count + (before if version == mesh.version else 0)
+    mesh.held["asked"] = (mesh.version, total)
+    return total
 
 
 def _plan(
@@ -112,6 +122,9 @@ def _plan(
 
 def _faces(value: np.ndarray, keys: np.ndarray, layout: KeyLayout) -> np.ndarray:
     """(B, 2) int32 of keys; -1 where there is no distance, or no faces yet."""
+    if len(keys) == 1 and 0 < value[0] < np.inf:  # plain numbers are faster
+        key = int(keys[0])
+        return np.array([[key >> layout.bits_b, key & ((1 << layout.bits_b) - 1)]], np.int32)
     faces = np.empty((len(keys), 2), dtype=np.int32)
     faces[:, 0] = (keys >> layout.bits_b) & ((1 << layout.bits_a) - 1)
     faces[:, 1] = keys & ((1 << layout.bits_b) - 1)
@@ -121,8 +134,8 @@ def _faces(value: np.ndarray, keys: np.ndarray, layout: KeyLayout) -> np.ndarray
 
 def _name_contacts(a: Mesh, b: Mesh, poses: Any, value: np.ndarray, faces: np.ndarray) -> None:
     """Where meshes meet, name faces that do: the same on every device."""
-    met = np.flatnonzero(value == 0)
-    if len(met):
+    if value.min() == 0:
+        met = np.flatnonzero(value == 0)
         pose_a, pose_b = (p if p is None or len(p) == 1 else p[met] for p in poses)
         still = np.eye(4)[None] if pose_a is None and pose_b is None else pose_a
         hits = collide(a, b, pose_a=_batch(still, met), pose_b=_batch(pose_b, met), first=True)
@@ -139,9 +152,9 @@ def _distances(
     sides = [posed_later(mesh, p) for mesh, p in zip((a, b), poses, strict=True)]
     points = partial(_points, sides, value, faces, batch is None, a.device)
     if batch is None:
-        return Distances(float(value[0]), wp.array(faces[0], device=a.device), points)
+        return Distances(float(value[0]), faces[0], a.device, points)
     values = wp.array(value, dtype=wp.float64, device=a.device)
-    return Distances(values, wp.array(faces, dtype=wp.int32, device=a.device), points)
+    return Distances(values, faces, a.device, points)
 
 
 def _points(

@@ -180,9 +180,13 @@ class NearestPlan(Operands):
     def _elected(
         self, kernel: wp.Kernel, args: list[Any], query: Any, per_pose: int, grain: int
     ) -> Iterable[tuple[str, Task]]:
-        """A search of several items a pose, and the choice among what they find."""
+        """A search of one or several items a pose, and the choice among what they find."""
         count = self.pose_count * per_pose
-        found = [wp.empty(count, dtype=wp.int64, device=self.device) for _ in range(2)]
+        distances = wp.empty(count, dtype=wp.int64, device=self.device)
+        keys = self._keys if per_pose == 1 else wp.empty_like(distances)
+        found = [distances, keys]
         yield "search", Task(kernel, count, [*args, *found], self.device, grain=grain)
+        if per_pose == 1:
+            return
         last = [query.bound, *found, per_pose, self._keys]
         yield "choose", Task(elect_kernel, count, last, self.device)

@@ -54,10 +54,10 @@ def near_kernel(
 ):
     """Walk both trees for each (pose, subtree of a) and test all faces whose boxes are near."""
     stack = wp.zeros(shape=(STACK,), dtype=wp.vec2i)
-    limit = box_limit(distance, slack)
     for work in range(span[0] + wp.tid(), span[1], span[2]):
         pose = work >> depth
         frame = frames[pose]
+        limit = box_limit(distance, slack, frame.stretch)
         start = subtree(tree_a, work & ((1 << depth) - 1), depth)
         stack[0] = wp.vec2i(start, root_of(tree_b))
         held = wp.int32(start >= 0)
@@ -100,7 +100,7 @@ def list_near_kernel(
         pose = work / leaf_count
         leaf = load_node(tree_a.nodes, tree_a.leaf_slots[work - pose * leaf_count])
         frame = frames[pose]
-        limit = box_limit(from_bits(query.bound[pose]), query.slack)
+        limit = box_limit(from_bits(query.bound[pose]), query.slack, frame.stretch)
         found = wp.zeros(shape=(LISTED,), dtype=wp.int32)
         count = wp.int32(0)
         slot = root_of(tree_b)
@@ -131,7 +131,7 @@ def list_self_near_kernel(
     candidates_out: PairQueue,
 ):
     """List the later leaves near each leaf of one tree, without a stack."""
-    limit = box_limit(from_bits(query.bound[0]), query.slack)
+    limit = box_limit(from_bits(query.bound[0]), query.slack, frames[0].stretch)
     for k in range(span[0] + wp.tid(), span[1], span[2]):
         leaf = load_node(tree.nodes, tree.leaf_slots[k])
         found = wp.zeros(shape=(LISTED,), dtype=wp.int32)
@@ -166,7 +166,7 @@ def self_near_kernel(
     near_out: PairQueue,
 ):
     """Test each leaf against the later ones near it on the spot."""
-    limit = box_limit(distance, slack)
+    limit = box_limit(distance, slack, frames[0].stretch)
     for k in range(span[0] + wp.tid(), span[1], span[2]):
         leaf = load_node(tree.nodes, tree.leaf_slots[k])
         slot = escape_of(leaf)
@@ -206,7 +206,8 @@ def sample_kernel(
             if apart(frame, leaf, left) <= apart(frame, leaf, right):
                 node = left
         gap = apart(frame, leaf, node)
-        if not (gap > box_limit(from_bits(load_fresh_integer(query.bound, pose)), query.slack)):
+        known = from_bits(load_fresh_integer(query.bound, pose))
+        if not (gap > box_limit(known, query.slack, frame.stretch)):
             corners_a = load_face(query.search.a, face_of(leaf), pose)
             near = gap_of(corners_a, load_face(query.search.b, face_of(node), pose))
             lower_to(query.bound, pose, to_bits(near.distance))

@@ -28,7 +28,7 @@ from abut.atomics import load_fresh_integer, load_wide, lower_to
 from abut.bounds.distance_across import squared_apart
 from abut.bounds.obb import reach_along
 from abut.bounds.relative import Relative, turn_of
-from abut.bounds.rss import reach_rss
+from abut.bounds.rss import distance_rss, reach_rss
 from abut.faces import load_face, pose_of
 from abut.geometry.common_corners import STRANGERS
 from abut.geometry.intersect_tri_tri import HIT, MISS, classify_tri_tri
@@ -52,6 +52,7 @@ wp.set_module_options({"enable_backward": False, "fuse_fp": False})
 STACK = wp.constant(128)  # a tree is at most 30 + 31 deep, and each level leaves one pair behind
 ROUNDS = wp.constant(6)  # back and forth; more gain nothing on any model tried
 SLAB_ROUNDING = wp.constant(wp.float32(2.0**-18))
+CLOSE = wp.constant(wp.float32(2.0))  # where the line between centres tells little
 FAR = wp.constant(wp.float32(3.0e38))
 
 
@@ -171,6 +172,11 @@ def apart_within(
             squared = tightened(squared, gap - reach_towards(tree_b, j, b, into_b(frame, way)))
             if not (squared > limit):
                 squared = wp.max(squared, apart(frame, a, b))
+            if tree_a.swept.shape[0] > 0 and not (squared > limit):
+                from_a = load_rss(tree_a, i)
+                to_b = load_rss(tree_b, j)
+                if length < CLOSE * (from_a.half[0] + to_b.half[0]):
+                    squared = tightened(squared, distance_rss(frame, from_a, to_b))
     return squared
 
 
@@ -321,7 +327,7 @@ def nearest_kernel(
         way = ways[pose]
         pad = pad_of(frame, tree_a, tree_b)
         slab = slab_along(frame, way, pose_of(query.search.a, pose), pad)
-        limit = box_limit(wp.max(best - query.tolerance, zero), query.slack)
+        limit = box_limit(wp.max(best - query.tolerance, zero), query.slack, frame.stretch)
         start = subtree(tree_a, work & ((1 << depth) - 1), depth)
         stack[0] = wp.vec3i(start, root_of(tree_b), 0)
         held = wp.int32(start >= 0)
@@ -337,7 +343,7 @@ def nearest_kernel(
                 key = no_key()
                 if bits == wp.int64(0):
                     held = 0
-                limit = box_limit(wp.max(best - query.tolerance, zero), query.slack)
+                limit = box_limit(wp.max(best - query.tolerance, zero), query.slack, frame.stretch)
             if gap > limit:
                 continue
             a = load_node(tree_a.nodes, i)
@@ -364,7 +370,9 @@ def nearest_kernel(
                     slab = slab_along(frame, way, pose_of(query.search.a, pose), pad)
                     bits = to_bits(best)
                     lower_to(query.bound, pose, bits)
-                    limit = box_limit(wp.max(best - query.tolerance, zero), query.slack)
+                    limit = box_limit(
+                        wp.max(best - query.tolerance, zero), query.slack, frame.stretch
+                    )
             else:
                 in_a = opens_first(a, b)
                 child = 2 * wp.where(in_a, link_of(a), link_of(b))
