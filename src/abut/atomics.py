@@ -108,3 +108,27 @@ def lower_to(values: wp.array[wp.int64], i: wp.int32, value: wp.int64) -> wp.int
 def arrive(slots: wp.array[wp.int32], i: wp.int32) -> wp.int32:
     """Count an arrival in slot i; returns the arrivals before. Ordered like ``meet``."""
     ...
+
+
+@wp.func_native("""
+#if defined(__CUDA_ARCH__)
+    return __ldcg(values.data + i);
+#else
+    return values.data[i];
+#endif
+""")
+def load_fresh_word(values: wp.array[wp.int32], i: wp.int32) -> wp.int32:
+    """``load_fresh`` for integers."""
+    ...
+
+
+@wp.func_native("""
+#if defined(__CUDA_ARCH__)
+    return __ldcg(values.data + i);
+#else
+    return values.data[i];
+#endif
+""")
+def load_fresh_single(values: wp.array[wp.float32], i: wp.int32) -> wp.float32:
+    """``load_fresh`` for single numbers."""
+    ...

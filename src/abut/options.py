@@ -11,6 +11,7 @@ class Method(StrEnum):
 
     BRUTE = "brute"
     BVH = "bvh"
+    KDOP = "kdop"
 
 
 class Bound(StrEnum):
@@ -18,6 +19,7 @@ class Bound(StrEnum):
 
     AABB = "aabb"
     OBB = "obb"
+    KDOP = "kdop"
 
 
 Choice = TypeVar("Choice", bound=StrEnum)

@@ -1,5 +1,6 @@
 """The hierarchy a mesh has now: built when first asked for, refitted after the mesh deformed."""
 
+from abut.hierarchy.dops import Dops, DopShape, fit_dops
 from abut.hierarchy.lbvh import build, in_frame
 from abut.hierarchy.oriented import orient
 from abut.hierarchy.refit import finished_cost, refit, start_cost
@@ -27,6 +28,19 @@ def hierarchy_of(mesh: Mesh, bound: Bound = Bound.AABB) -> Tree:
                 orient(tree, mesh.points, mesh.faces)
             mesh.held["oriented"] = (mesh.version, id(tree))
         return tree
+
+
+def dops_of(mesh: Mesh, shape: DopShape) -> Dops:
+    """The up-to-date DOPs of a mesh's tree, of the kind asked for."""
+    with mesh.lock:
+        tree = hierarchy_of(mesh)
+        held = mesh.held.setdefault("dops", {})
+        known = held.get((shape.sides, shape.width))
+        if known is None or known[:2] != (mesh.version, id(tree)):
+            with stage("hierarchy", mesh.device):
+                fitted = fit_dops(tree, mesh, shape.sides, shape.width)
+            known = held[shape.sides, shape.width] = (mesh.version, id(tree), fitted)
+        return known[2]
 
 
 def _build(mesh: Mesh) -> Tree:

@@ -12,6 +12,7 @@ import numpy as np
 import warp as wp
 
 from abut.bounds.relative import Relative
+from abut.hierarchy.dops import Dops
 from abut.hierarchy.tree import Tree
 from abut.mesh import Mesh
 from abut.narrow.classify import brute_kernel, classify_kernel
@@ -19,6 +20,7 @@ from abut.narrow.settle import settle_kernel
 from abut.pairs import KeyLayout, PairQueues
 from abut.runtime import EVERYTHING, Kept, Task, launch, stage
 from abut.search import Search
+from abut.traversal.dop_frames import DopFrames, dop_frames
 from abut.traversal.self_tree import self_list_kernel, self_rest_kernel, self_test_kernel
 from abut.traversal.two_trees import descend_kernel, first_kernel, list_kernel, relative_kernel
 
@@ -61,6 +63,9 @@ class ContactPlan:
         relation: What the operands share (see common_corners).
         first: Look for one pair per pose only.
         oriented: Use the trees' oriented boxes.
+        dops: DOPs of the trees, or none.
+        axis_count: Axes along which DOPs are tested.
+        boxless: DOPs alone decide, axis-aligned boxes do not.
     """
 
     device: wp.Device
@@ -72,6 +77,9 @@ class ContactPlan:
     pose_count: int
     first: bool = False
     oriented: bool = False
+    dops: tuple[Dops, ...] = ()
+    axis_count: int = 0
+    boxless: bool = False
     _generation: int = field(default=-1, init=False)
 
     def __post_init__(self) -> None:
@@ -173,11 +181,16 @@ class ContactPlan:
     def _pair_stages(self, search: Any, queues: PairQueues) -> Iterable[tuple[str, Task]]:
         trees = [tree.view(self.oriented) for tree in self.trees]
         frames = wp.empty(self.pose_count, dtype=Relative, device=self.device)
-        args = [self.a, self.b, *trees, frames]
+        args = [self.a, self.b, *trees, int(self.boxless), frames]
         yield "frames", Task(relative_kernel, self.pose_count, args, self.device)
+        dops = DopFrames()
+        if self.dops:
+            sides = (self.a, self.b, *self.dops)
+            dops, axes = dop_frames(*sides, self.axis_count, self.pose_count)
+            yield "frames", axes
         leaves = self.pose_count * self.a.faces.shape[0]
         if self.device.is_cuda and leaves <= MOST_LISTED and not self.first:
-            args = [*trees, frames, self.a.faces.shape[0], search.bits, queues["candidates"]]
+            args = [*trees, frames, dops, self.a.faces.shape[0], search.bits, queues["candidates"]]
             yield "search", Task(list_kernel, leaves, args, self.device)
             yield "classify", self._classify(search, queues)
             return
@@ -185,7 +198,7 @@ class ContactPlan:
         if not self.first:
             items = 1 << 16 if self.device.is_cuda else min(leaves // LEAVES_PER_ITEM, 256)
         depth = max(items // self.pose_count, 1).bit_length() - 1
-        args = [search, *trees, frames, depth]
+        args = [search, *trees, frames, dops, depth]
         kernel = first_kernel if self.first else descend_kernel
         grain = 2 * ITEMS_FOR_FIRST if self.first else max(items // 16, 1)
         yield "search", Task(kernel, self.pose_count << depth, args, self.device, grain=grain)

@@ -11,6 +11,7 @@ from abut.atomics import load_wide, reserve
 from abut.bounds.obb import overlap_obb, unpack_obb
 from abut.bounds.relative import (
     Relative,
+    boundless_frame,
     overlap_across,
     separation_across,
     shifted_frame,
@@ -31,6 +32,7 @@ from abut.hierarchy.tree import (
 )
 from abut.pairs import PairQueue, pack_pair, store_pair
 from abut.search import Search, test_faces
+from abut.traversal.dop_frames import DopFrames, overlap_dops
 
 wp.set_module_options({"enable_backward": False, "fuse_fp": False})
 
@@ -46,14 +48,17 @@ def relative_kernel(
     b: Faces,
     tree_a: TreeView,
     tree_b: TreeView,
+    boundless: wp.int32,
     # out
     relative_out: wp.array[Relative],
 ):
-    """How b's frame sits in a's, for each pose."""
+    """How b's frame sits in a's, for each pose; ``boundless``: boxes are to decide nothing."""
     for i in range(span[0] + wp.tid(), span[1], span[2]):
         reach_a = reach_of(load_node(tree_a.nodes, root_of(tree_a)))
         reach_b = reach_of(load_node(tree_b.nodes, root_of(tree_b)))
-        if a.pose_count == 0 and b.pose_count == 0:
+        if boundless != 0:
+            relative_out[i] = boundless_frame()
+        elif a.pose_count == 0 and b.pose_count == 0:
             relative_out[i] = shifted_frame(tree_a.origin, tree_b.origin, reach_b)
         else:
             relative_out[i] = turned_frame(
@@ -78,11 +83,19 @@ def load_obb(tree: TreeView, slot: wp.int32):
 
 
 @wp.func
-def oriented_overlap(frame: Relative, tree_a: TreeView, i: wp.int32, tree_b: TreeView, j: wp.int32):
-    """May the oriented boxes of two slots overlap? True where the trees have none."""
-    if tree_a.obbs.shape[0] == 0:
-        return True
-    return overlap_obb(frame, load_obb(tree_a, i), load_obb(tree_b, j))
+def finer_overlap(
+    frame: Relative,
+    dops: DopFrames,
+    pose: wp.int32,
+    tree_a: TreeView,
+    i: wp.int32,
+    tree_b: TreeView,
+    j: wp.int32,
+):
+    """May the oriented boxes or the DOPs of two slots overlap? True where there are none."""
+    if tree_a.obbs.shape[0] > 0:
+        return overlap_obb(frame, load_obb(tree_a, i), load_obb(tree_b, j))
+    return overlap_dops(dops, pose, i, j)
 
 
 @wp.func
@@ -123,6 +136,7 @@ def descend_kernel(
     tree_a: TreeView,
     tree_b: TreeView,
     frames: wp.array[Relative],
+    dops: DopFrames,
     depth: wp.int32,
 ):
     """Walk both trees for each (pose, subtree of a) and test all faces whose boxes overlap."""
@@ -139,7 +153,7 @@ def descend_kernel(
             j = stack[held][1]
             a = load_node(tree_a.nodes, i)
             b = load_node(tree_b.nodes, j)
-            if not oriented_overlap(frame, tree_a, i, tree_b, j):
+            if not finer_overlap(frame, dops, pose, tree_a, i, tree_b, j):
                 continue
             if is_leaf(a) and is_leaf(b):
                 test_faces(search, pose, 0, face_of(a), face_of(b))
@@ -165,6 +179,7 @@ def first_kernel(
     tree_a: TreeView,
     tree_b: TreeView,
     frames: wp.array[Relative],
+    dops: DopFrames,
     depth: wp.int32,
 ):
     """Walk both trees for each (pose, subtree of a) until two faces meet.
@@ -192,7 +207,7 @@ def first_kernel(
             j = stack[held][1]
             a = load_node(tree_a.nodes, i)
             b = load_node(tree_b.nodes, j)
-            if not oriented_overlap(frame, tree_a, i, tree_b, j):
+            if not finer_overlap(frame, dops, pose, tree_a, i, tree_b, j):
                 continue
             if is_leaf(a) and is_leaf(b):
                 if test_faces(search, pose, item, face_of(a), face_of(b)):
@@ -244,6 +259,7 @@ def list_kernel(
     tree_a: TreeView,
     tree_b: TreeView,
     frames: wp.array[Relative],
+    dops: DopFrames,
     leaf_count: wp.int32,
     bits: wp.vec2i,
     # out
@@ -262,7 +278,7 @@ def list_kernel(
             node = load_node(tree_b.nodes, slot)
             hit = overlap(frame, leaf, node)
             if hit == 1:
-                hit = wp.int32(oriented_overlap(frame, tree_a, leaf_slot, tree_b, slot))
+                hit = wp.int32(finer_overlap(frame, dops, pose, tree_a, leaf_slot, tree_b, slot))
             link = link_of(node)
             slot = wp.where(hit == 1 and link >= 0, 2 * link, escape_of(node))
             if hit == 1 and link < 0:
