@@ -1,0 +1,177 @@
+"""A pipeline: tests one axis a cycle.
+
+table -> selection -> operands -> products -> sums (3 levels, or 5 for wide numbers) -> sign
+
+The axis table and the reaches lie in LUT RAM, one copy for each read port. Reaches come two by
+two opposite ones, so that a row gives both that an axis needs; two banks let the next pair
+load while this one is tested. Constants already hold the correction for rounded weights and the
+strict test, so that all that is left is to multiply, add and look at signs.
+"""
+
+from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value, signed
+from amaranth.lib import memory, wiring
+from amaranth.lib.wiring import In, Out
+
+from abut.hardware.config import Machine
+from abut.hardware.rtl.multiply import LATENCY, Multiplier
+
+LOW = 17  # bits of the lower part of a wide number
+LUT_RAM = {"ram_style": "distributed"}  # block RAM is slower, and there is less of it
+
+
+class Lane(wiring.Component):
+    """One pipeline with its share of the axis table.
+
+    Ports:
+        table_*: Writes a row of the axis table.
+        load_*: Writes four reaches of a or b: two neighbouring slabs, each with its opposite.
+        step, bank_a, bank_b: The test to start in this cycle.
+        apart: Whether the test started ``machine.depth`` cycles ago separates its DOPs.
+    """
+
+    def __init__(self, machine: Machine, target: str | None = None) -> None:
+        self.machine = machine
+        self.target = target
+        rows = (machine.table_depth - 1).bit_length()
+        super().__init__(
+            {
+                "table_write": In(1),
+                "table_row": In(rows),
+                "table_data": In(machine.axis_bits),
+                "load_a": In(1),
+                "load_b": In(1),
+                "load_row": In(4),
+                "load_data": In(machine.beat_bits),
+                "step": In(rows),
+                "bank_a": In(1),
+                "bank_b": In(1),
+                "apart": Out(1),
+            }
+        )
+
+    def elaborate(self, platform: object) -> Module:
+        """Stages from top to bottom."""
+        m = Module()
+        width, bits = self.machine.width, self.machine.constant_bits
+        axis = self._axis(m)
+        picks = [axis[5 * i : 5 * i + 5] for i in range(6)]
+        weights = [axis[30 + width * i : 30 + width * (i + 1)].as_signed() for i in range(6)]
+        base = 30 + 6 * width
+        constants = [axis[base + bits * i : base + bits * (i + 1)].as_signed() for i in range(2)]
+        banks = [_later(m, bank, 1) for bank in (self.bank_a, self.bank_b)]
+        pairs = [
+            self._select(m, i, picks[i], banks[i // 3], (self.load_a, self.load_b)[i // 3])
+            for i in range(6)
+        ]
+        weights = [_later(m, weight, 1) for weight in weights]
+        # along L: reaches of a, opposite ones of b; against it the other way round
+        before = [pairs[i][0] if i < 3 else pairs[i][1] for i in range(6)]
+        behind = [pairs[i][1] if i < 3 else pairs[i][0] for i in range(6)]
+        signs = [
+            self._sum(m, weights, reaches, _later(m, constant, 1 + LATENCY))
+            for reaches, constant in ((before, constants[0]), (behind, constants[1]))
+        ]
+        m.d.comb += self.apart.eq(~(signs[0] & signs[1]))
+        return m
+
+    def _axis(self, m: Module) -> Value:
+        """The row of the axis table for this step, one cycle later."""
+        shape = self.machine.axis_bits
+        m.submodules.table = table = memory.Memory(
+            shape=shape, depth=self.machine.table_depth, init=[], attrs=LUT_RAM
+        )
+        write, read = table.write_port(), table.read_port(domain="comb")
+        axis = Signal(shape)
+        m.d.comb += [
+            write.en.eq(self.table_write),
+            write.addr.eq(self.table_row),
+            write.data.eq(self.table_data),
+            read.addr.eq(self.step),
+        ]
+        m.d.sync += axis.eq(read.data)
+        return axis
+
+    def _select(
+        self, m: Module, port: int, pick: Value, bank: Value, load: Value
+    ) -> tuple[Value, Value]:
+        """A reach and its opposite; the multiplexer's output goes into the multiplier's register."""
+        width = self.machine.width
+        row, odd, swapped = pick[:3], pick[3], pick[4]
+        halves = []
+        for part in range(2):
+            store = memory.Memory(shape=2 * width, depth=16, init=[], attrs=LUT_RAM)
+            m.submodules[f"reaches_{port}_{part}"] = store
+            write, read = store.write_port(), store.read_port(domain="comb")
+            held = Signal(2 * width)
+            m.d.comb += [
+                write.en.eq(load),
+                write.addr.eq(self.load_row),
+                write.data.eq(self.load_data.word_select(part, 2 * width)),
+                read.addr.eq(Cat(row, bank)),
+            ]
+            m.d.sync += held.eq(read.data)
+            halves.append(held)
+        odd, swapped = _later(m, odd, 1), _later(m, swapped, 1)
+        pair = Mux(odd, halves[1], halves[0])
+        first, second = pair[:width], pair[width:]
+        return (
+            Mux(swapped, second, first).as_signed(),
+            Mux(swapped, first, second).as_signed(),
+        )
+
+    def _sum(
+        self, m: Module, weights: list[Value], reaches: list[Value], constant: Value
+    ) -> Value:
+        """The sign of the sum of products and constant."""
+        width = self.machine.width
+        ones = Const(2 ** (width - 1) - 1, width - 1)
+        terms = [Cat(ones, constant).as_signed()]
+        if not self.machine.split:
+            terms += [self._multiply(m, w, r) for w, r in zip(weights, reaches, strict=True)]
+            return self._tree(m, terms)[-1]
+        middles = []
+        for weight, reach in zip(weights, reaches, strict=True):
+            w_low, w_high = _halves(weight)
+            r_low, r_high = _halves(reach)
+            low = self._multiply(m, w_low, r_low)
+            terms.append(Cat(low[: 2 * LOW], self._multiply(m, w_high, r_high)).as_signed())
+            middles.append(self._multiply(m, w_low, r_high))
+            middles.append(self._multiply(m, w_high, r_low))
+        middle = self._tree(m, middles)  # four levels, one more than the outer parts have
+        outer = _later(m, self._tree(m, terms), 1)
+        total = Signal(signed(self.machine.sum_bits))
+        m.d.sync += total.eq(outer + (middle << LOW))
+        return total[-1]
+
+    def _multiply(self, m: Module, x: Value, y: Value) -> Value:
+        multiplier = Multiplier(self.target)
+        m.submodules += multiplier
+        m.d.comb += [multiplier.x.eq(x), multiplier.y.eq(y)]
+        return multiplier.product
+
+    def _tree(self, m: Module, terms: list[Value]) -> Value:
+        """Sum by twos, one level a cycle."""
+        most = self.machine.sum_bits
+        while len(terms) > 1:
+            sums = []
+            for x, y in zip(terms[::2], [*terms[1::2], None], strict=False):
+                bits = len(x) if y is None else max(len(x), len(y)) + 1
+                level = Signal(signed(min(bits, most)))
+                m.d.sync += level.eq(x if y is None else x + y)
+                sums.append(level)
+            terms = sums
+        return terms[0]
+
+
+def _halves(x: Value) -> tuple[Value, Value]:
+    """The low 17 bits, not negative, and the rest."""
+    return Cat(x[:LOW], Const(0, 1)).as_signed(), x[LOW:].as_signed()
+
+
+def _later(m: Module, x: Value, cycles: int) -> Value:
+    """``x`` some cycles later."""
+    for _ in range(cycles):
+        held = Signal.like(x, name="later")
+        m.d.sync += held.eq(x)
+        x = held
+    return x
