@@ -35,7 +35,7 @@ class Machine:
     pipelines: int = 1
     latency: int = 7
     gap: int = 4
-    stack: int = 256
+    stack: int = 128
     leaf_queue: int = 64
 
     def __post_init__(self) -> None:

@@ -87,8 +87,8 @@ class _Side:
     wait: bool = False
     loading: int = -1
 
-    def want(self, slot: int) -> None:
-        """Want a record; nothing is asked for if a bank holds it."""
+    def look(self, slot: int) -> None:
+        """Look for a record; nothing is asked for if a bank holds it."""
         self.fresh = self.ask = slot not in self.slots
         self.bank = 1 - self.bank if self.fresh else self.slots.index(slot)
         self.slots[self.bank] = slot
@@ -104,6 +104,8 @@ class Walk:
         self.stack = [(program.a.root, program.b.root, False, False)]
         self.sides = _Side(), _Side()
         self.wanted = self.loading = False
+        self.looking: tuple[int, int] | None = None  # slots of a pair just taken off the stack
+        self.stale = False  # the top of the stack is being read
         self.issuing: tuple[int, np.ndarray] | None = None  # tag and verdict of every step
         self.step = self.tag = self.decided = 0
         self.nodes: dict[int, tuple[int, int]] = {}
@@ -142,11 +144,12 @@ class Walk:
         if overlapping is not None:
             push, leaf = self._opened(*overlapping)
         take = bool(
-            self.stack and not self.wanted and push is None
+            self.stack and not self.stale and not self.wanted and push is None
             and len(self.leaves) <= self.machine.leaf_room
         )  # fmt: skip
-        ask = self.wanted and (a.ask or b.ask) and self.memory.ready()
-        move = self.wanted and not (a.ask or b.ask) and not self.loading
+        looking = self.looking
+        ask = (a.ask or b.ask) and self.memory.ready()
+        move = self.wanted and not (looking or a.ask or b.ask) and not self.loading
         beat = self.loading and (a.wait or b.wait) and self.memory.valid(cycle)
         start = self.loading and not (a.wait or b.wait) and self.issuing is None
         triangle = bool(self.leaves) and cycle >= self.triangle_free
@@ -167,6 +170,10 @@ class Walk:
             self.wanted, self.loading = False, True
             for side in self.sides:
                 side.loading, side.wait = side.slots[side.bank], side.fresh
+        self.looking, self.stale = None, False
+        if looking:
+            a.look(looking[0])
+            b.look(looking[1])
         if take:
             self._take()
         if push is not None:
@@ -180,9 +187,10 @@ class Walk:
         slot_a, slot_b, opened_a, opened_b = self.stack.pop()
         if opened_a or opened_b:
             self.stack.append((slot_a, slot_b, False, False))
+        else:
+            self.stale = True
         self.wanted = True
-        for side, slot in zip(self.sides, (slot_a | opened_a, slot_b | opened_b), strict=True):
-            side.want(slot)
+        self.looking = (slot_a | opened_a, slot_b | opened_b)
 
     def _push(self, a: int, b: int, opened_a: bool, opened_b: bool) -> None:
         if len(self.stack) == self.machine.stack:

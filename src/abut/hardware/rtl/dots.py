@@ -1,6 +1,6 @@
 """Arithmetic of the triangle unit: dot products, axes scaled to 18 bits, gaps between shadows."""
 
-from amaranth.hdl import Cat, Module, Mux, Signal, Value, signed
+from amaranth.hdl import Const, Module, Mux, Signal, Value, signed
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
@@ -46,31 +46,32 @@ class Dots(wiring.Component):
 
 
 class Scale(wiring.Component):
-    """Shifts a vector right until it fits 18 bits, two cycles later; its norm two more later."""
+    """Shifts a vector right until it fits 18 bits, three cycles later; its norm two more later."""
 
     vector: In(DOT).array(3)
     axis: Out(NUMBER).array(3)
     norm: Out(NORM_BITS)
 
     def elaborate(self, platform: object) -> Module:
-        """How many bits are too many; the shift; absolute values; their sum."""
+        """Which bits are used; how many are too many; the shift; absolute values; their sum."""
         m = Module()
         spread, excess = Signal(DOT.width - 1), Signal(range(DOT.width))
-        held = [Signal(DOT, name=f"held{n}") for n in range(3)]
+        held = [[Signal(DOT, name=f"held{n}_{i}") for i in range(2)] for n in range(3)]
         sizes = [Signal(18, name=f"size{n}") for n in range(3)]
         for n in range(3):
-            part = self.vector[n]
             m.d.sync += [
-                held[n].eq(part),
-                self.axis[n].eq(held[n] >> excess),
+                held[n][0].eq(self.vector[n]),
+                held[n][1].eq(held[n][0]),
+                self.axis[n].eq(held[n][1] >> excess),
                 sizes[n].eq(Mux(self.axis[n][-1], -self.axis[n], self.axis[n])),
             ]
         parts = [v[:-1] ^ v[-1].replicate(len(v) - 1) for v in self.vector]
-        m.d.comb += spread.eq(parts[0] | parts[1] | parts[2])
-        m.d.sync += [excess.eq(0), self.norm.eq(sizes[0] + sizes[1] + sizes[2])]
-        for bit in range(17, DOT.width - 1):
-            with m.If(spread[bit]):
-                m.d.sync += excess.eq(bit - 16)
+        used, highest = _highest(list(spread[17:]))
+        m.d.sync += [
+            spread.eq(parts[0] | parts[1] | parts[2]),
+            excess.eq(Mux(used, highest + 1, 0)),
+            self.norm.eq(sizes[0] + sizes[1] + sizes[2]),
+        ]
         return m
 
 
@@ -117,3 +118,12 @@ def _least(x: Value, y: Value) -> Value:
 
 def _most(x: Value, y: Value) -> Value:
     return Mux(x < y, y, x)
+
+
+def _highest(bits: list[Value]) -> tuple[Value, Value]:
+    """Whether any bit is set, and the index of the highest; in halves, so that it is not deep."""
+    if len(bits) == 1:
+        return bits[0], Const(0, 1)
+    half = 1 << ((len(bits) - 1).bit_length() - 1)
+    low, high = _highest(bits[:half]), _highest(bits[half:])
+    return low[0] | high[0], Mux(high[0], half + high[1], low[1])

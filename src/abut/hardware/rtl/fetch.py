@@ -62,13 +62,13 @@ class Fetch(wiring.Component):
         """Wanted pair, asking, loading pair."""
         m = Module()
         sides = [_Side(name) for name in "ab"]
-        wanted, loading = Signal(), Signal()
+        wanted, looking, loading = Signal(), Signal(), Signal()
         count = Signal(range(self.machine.beats))
-        asking = sides[0].ask | sides[1].ask
+        asking = looking | sides[0].ask | sides[1].ask
         move = Signal()
         m.d.comb += [
             self.room.eq(~wanted),
-            self.ask.eq(wanted & asking),
+            self.ask.eq(sides[0].ask | sides[1].ask),
             self.ask_b.eq(~sides[0].ask),
             self.ask_slot.eq(Mux(sides[0].ask, sides[0].slot, sides[1].slot)),
             move.eq(wanted & ~asking & ~loading),
@@ -76,8 +76,9 @@ class Fetch(wiring.Component):
             self.ready.eq(loading & ~sides[0].wait & ~sides[1].wait),
             self.idle.eq(~wanted & ~loading),
         ]
+        m.d.sync += looking.eq(self.take)
         with m.If(self.take):
-            m.d.sync += wanted.eq(1)
+            m.d.sync += [wanted.eq(1), sides[0].next.eq(self.pair.a), sides[1].next.eq(self.pair.b)]
         with m.Elif(move):
             m.d.sync += [wanted.eq(0), loading.eq(1), count.eq(0)]
         with m.If(self.start):
@@ -87,9 +88,9 @@ class Fetch(wiring.Component):
                 m.d.sync += sides[0].ask.eq(0)
             with m.Else():
                 m.d.sync += sides[1].ask.eq(0)
-        for side, slot in zip(sides, (self.pair.a, self.pair.b), strict=True):
-            with m.If(self.take):
-                side.want(m, slot)
+        for side in sides:
+            with m.If(looking):
+                side.look(m)
             with m.Elif(move):
                 side.load(m)
         self._receive(m, sides, count)
@@ -101,7 +102,7 @@ class Fetch(wiring.Component):
                 bank.eq(side.load_bank),
             ]
         with m.If(self.clear):
-            m.d.sync += [wanted.eq(0), loading.eq(0)]
+            m.d.sync += [wanted.eq(0), looking.eq(0), loading.eq(0)]
             m.d.sync += [known.eq(0) for side in sides for known in side.known]
         return m
 
@@ -131,6 +132,7 @@ class _Side:
     """What the unit knows of one tree: what its banks hold, the wanted bank, the loading one."""
 
     def __init__(self, name: str) -> None:
+        self.next = Signal(SLOT_BITS, name=f"next_{name}")  # slot to look for
         self.known = [Signal(name=f"known_{name}{bank}") for bank in range(2)]
         self.slots = [Signal(SLOT_BITS, name=f"slot_{name}{bank}") for bank in range(2)]
         self.bank = Signal(name=f"bank_{name}")
@@ -145,8 +147,9 @@ class _Side:
         """Slot of the wanted record."""
         return Mux(self.bank, self.slots[1], self.slots[0])
 
-    def want(self, m: Module, slot: Signal) -> None:
-        """Want a record; nothing is asked for if a bank holds it."""
+    def look(self, m: Module) -> None:
+        """Look for a record; nothing is asked for if a bank holds it."""
+        slot = self.next
         held = [known & (slot == at) for known, at in zip(self.known, self.slots, strict=True)]
         fresh = ~held[0] & ~held[1]
         bank = Mux(held[0], 0, Mux(held[1], 1, ~self.bank))

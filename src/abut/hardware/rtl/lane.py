@@ -8,7 +8,7 @@ load while this one is tested. Constants already hold the correction for rounded
 strict test, so that all that is left is to multiply, add and look at signs.
 """
 
-from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value, signed
+from amaranth.hdl import Cat, Const, Module, Mux, Shape, Signal, Value, signed
 from amaranth.lib import memory, wiring
 from amaranth.lib.wiring import In, Out
 
@@ -125,22 +125,27 @@ class Lane(wiring.Component):
         """The sign of the sum of products and constant."""
         width = self.machine.width
         ones = Const(2 ** (width - 1) - 1, width - 1)
-        terms = [Cat(ones, constant).as_signed()]
+        constant = Cat(ones, constant).as_signed()
         if not self.machine.split:
-            terms += [self._multiply(m, w, r) for w, r in zip(weights, reaches, strict=True)]
-            return self._tree(m, terms)[-1]
-        middles = []
+            terms = [self._multiply(m, w, r) for w, r in zip(weights, reaches, strict=True)]
+            return self._tree(m, [*terms, constant])[-1]
+        # four products each; their sums are kept apart until the end, so that carries are short
+        lows, middles, highs = [constant[: 2 * LOW]], [], [constant[2 * LOW :].as_signed()]
         for weight, reach in zip(weights, reaches, strict=True):
             w_low, w_high = _halves(weight)
             r_low, r_high = _halves(reach)
-            low = self._multiply(m, w_low, r_low)
-            terms.append(Cat(low[: 2 * LOW], self._multiply(m, w_high, r_high)).as_signed())
+            lows.append(self._multiply(m, w_low, r_low)[: 2 * LOW])
             middles.append(self._multiply(m, w_low, r_high))
             middles.append(self._multiply(m, w_high, r_low))
-        middle = self._tree(m, middles)  # four levels, one more than the outer parts have
-        outer = _later(m, self._tree(m, terms), 1)
-        total = Signal(signed(self.machine.sum_bits))
-        m.d.sync += total.eq(outer + (middle << LOW))
+            highs.append(self._multiply(m, w_high, r_high))
+        low, middle, high = (self._tree(m, terms) for terms in (lows, middles, highs))
+        upper, lower = Signal(signed(self.machine.sum_bits - 2 * LOW)), Signal(2 * LOW)
+        total = Signal(signed(self.machine.sum_bits - LOW))
+        m.d.sync += [
+            upper.eq(high + low[2 * LOW :]),
+            lower.eq(low),
+            total.eq(Cat(lower[LOW:], upper).as_signed() + middle),
+        ]
         return total[-1]
 
     def _multiply(self, m: Module, x: Value, y: Value) -> Value:
@@ -155,9 +160,10 @@ class Lane(wiring.Component):
         while len(terms) > 1:
             sums = []
             for x, y in zip(terms[::2], [*terms[1::2], None], strict=False):
-                bits = len(x) if y is None else max(len(x), len(y)) + 1
-                level = Signal(signed(min(bits, most)))
-                m.d.sync += level.eq(x if y is None else x + y)
+                total = x if y is None else x + y
+                shape = total.shape()
+                level = Signal(Shape(min(shape.width, most), shape.signed))
+                m.d.sync += level.eq(total)
                 sums.append(level)
             terms = sums
         return terms[0]

@@ -23,7 +23,7 @@ TURN_BITS = 16
 AXIS_COUNT = 11
 FIRST_CROSS, FIRST_PROJECTION, FIRST_VERDICT = 9, 20, 30
 LAST_CYCLE = FIRST_VERDICT + 2 * (AXIS_COUNT - 1)
-TURN_DONE, CROSS_DONE, NORM_DONE = 5, 7, 9  # cycles from an operation to its result
+TURN_DONE, CROSS_DONE, NORM_DONE = 5, 8, 10  # cycles from an operation to its result
 
 
 class TriangleUnit(wiring.Component):
