@@ -59,9 +59,10 @@ class Lane(wiring.Component):
         base = 30 + 6 * width
         constants = [axis[base + bits * i : base + bits * (i + 1)].as_signed() for i in range(2)]
         banks = [_later(m, bank, 1) for bank in (self.bank_a, self.bank_b)]
+        loads = [_later(m, load, 1) for load in (self.load_a, self.load_b)]  # far away, or wide
+        written = _later(m, self.load_row, 1), _later(m, self.load_data, 1)
         pairs = [
-            self._select(m, i, picks[i], banks[i // 3], (self.load_a, self.load_b)[i // 3])
-            for i in range(6)
+            self._select(m, i, picks[i], banks[i // 3], loads[i // 3], *written) for i in range(6)
         ]
         weights = [_later(m, weight, 1) for weight in weights]
         # along L: reaches of a, opposite ones of b; against it the other way round
@@ -83,16 +84,23 @@ class Lane(wiring.Component):
         write, read = table.write_port(), table.read_port(domain="comb")
         axis = Signal(shape)
         m.d.comb += [
-            write.en.eq(self.table_write),
-            write.addr.eq(self.table_row),
-            write.data.eq(self.table_data),
+            write.en.eq(_later(m, self.table_write, 1)),
+            write.addr.eq(_later(m, self.table_row, 1)),
+            write.data.eq(_later(m, self.table_data, 1)),
             read.addr.eq(self.step),
         ]
         m.d.sync += axis.eq(read.data)
         return axis
 
     def _select(
-        self, m: Module, port: int, pick: Value, bank: Value, load: Value
+        self,
+        m: Module,
+        port: int,
+        pick: Value,
+        bank: Value,
+        load: Value,
+        load_row: Value,
+        load_data: Value,
     ) -> tuple[Value, Value]:
         """A reach and its opposite; the multiplexer's output goes into the multiplier's register."""
         width = self.machine.width
@@ -105,8 +113,8 @@ class Lane(wiring.Component):
             held = Signal(2 * width)
             m.d.comb += [
                 write.en.eq(load),
-                write.addr.eq(self.load_row),
-                write.data.eq(self.load_data.word_select(part, 2 * width)),
+                write.addr.eq(load_row),
+                write.data.eq(load_data.word_select(part, 2 * width)),
                 read.addr.eq(Cat(row, bank)),
             ]
             m.d.sync += held.eq(read.data)
