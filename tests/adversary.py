@@ -33,7 +33,9 @@ def cases(rng, count):
     some = rng.random(count) < 0.2  # nothing is rounded: only the comparison can be wrong
     reaches[some] &= ~((1 << FINE) - 1)
     weights[some] = (weights[some] & 1) * (ONE << FINE)
-    near_extreme = ~some & (rng.random(count) < 0.3)  # errors of weights count most for large reaches
+    near_extreme = ~some & (
+        rng.random(count) < 0.3
+    )  # errors of weights count most for large reaches
     sign = np.where(rng.random((count, 6)) < 0.5, -1, 1)
     reaches[near_extreme] = (sign * limit)[near_extreme]
     gaps = -rng.integers(0, 4, size=count)

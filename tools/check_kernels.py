@@ -27,6 +27,7 @@ SCRATCH = {
     ("build_kernel", "far_ends"),
     ("refit_kernel", "arrivals"),
     ("orient_kernel", "arrivals"),
+    ("fit_dops_kernel", "arrivals"),
 }
 # Structs that carry the queues they fill beside their operands.
 CARRIERS = {"Search"}

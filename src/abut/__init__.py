@@ -8,6 +8,7 @@ from abut.errors import (
     MeshError,
     OptionError,
     PoseError,
+    ToolError,
 )
 from abut.mesh import Mesh
 from abut.options import Bound, Method
@@ -28,6 +29,7 @@ __all__ = [
     "Method",
     "OptionError",
     "PoseError",
+    "ToolError",
     "collide",
     "primitives",
     "self_collide",

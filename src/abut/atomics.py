@@ -120,15 +120,3 @@ def arrive(slots: wp.array[wp.int32], i: wp.int32) -> wp.int32:
 def load_fresh_word(values: wp.array[wp.int32], i: wp.int32) -> wp.int32:
     """``load_fresh`` for integers."""
     ...
-
-
-@wp.func_native("""
-#if defined(__CUDA_ARCH__)
-    return __ldcg(values.data + i);
-#else
-    return values.data[i];
-#endif
-""")
-def load_fresh_single(values: wp.array[wp.float32], i: wp.int32) -> wp.float32:
-    """``load_fresh`` for single numbers."""
-    ...

@@ -132,7 +132,10 @@ def test_reaches_hold_all_corners():
         for slot in np.flatnonzero(question.a.leaves)[:12]:
             for j, normal in enumerate(normals.tolist()):
                 reach = max(
-                    sum(Fraction(n) * (Fraction(x) - c) for n, x, c in zip(normal, p, centre, strict=True))
+                    sum(
+                        Fraction(n) * (Fraction(x) - c)
+                        for n, x, c in zip(normal, p, centre, strict=True)
+                    )
                     for p in corners[question.a.links[slot]].tolist()
                 ) / Fraction(dops.unit)
                 assert reach <= int(question.a.reaches[slot, j]) <= reach + 2
@@ -146,4 +149,3 @@ def test_triangle_unit_is_conservative():
     assert len(pairs) > 100
     verdicts = [model.triangle_apart(question, *pair) for pair in pairs.tolist()]
     assert set(verdicts) == {len(model.TRIANGLE_AXES)}
-

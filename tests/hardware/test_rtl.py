@@ -84,8 +84,15 @@ def test_pipeline(width, sides):
             if rng.random() < 0.5:
                 break
     asked = program_with(asked, axes)
-    tests = [(int(s), int(x), int(y)) for s, x, y in zip(
-        rng.integers(0, sides, 150), rng.integers(0, 2, 150), rng.integers(0, 2, 150), strict=True)]
+    tests = [
+        (int(s), int(x), int(y))
+        for s, x, y in zip(
+            rng.integers(0, sides, 150),
+            rng.integers(0, 2, 150),
+            rng.integers(0, 2, 150),
+            strict=True,
+        )
+    ]
     tests[:sides] = [(n, 0, 0) for n in range(sides)]
     lane, seen = Lane(machine), []
 
@@ -112,9 +119,7 @@ def test_pipeline(width, sides):
             seen.append(ctx.get(lane.apart))
 
     simulate(lane, bench)
-    truth = [
-        int(model.separations(axes[s : s + 1], width, a[x], b[y])[0]) for s, x, y in tests
-    ]
+    truth = [int(model.separations(axes[s : s + 1], width, a[x], b[y])[0]) for s, x, y in tests]
     assert seen[machine.depth - 1 : machine.depth - 1 + len(tests)] == truth
     assert 0 < sum(truth[:sides]) < sides
 
@@ -190,9 +195,7 @@ def test_fetch_does_not_ask_twice_for_what_it_has():
 def test_scale():
     rng = np.random.default_rng(4)
     scale, seen = Scale(), []
-    vectors = [
-        [int(x) for x in rng.integers(-(2**bits), 2**bits, size=3)] for bits in range(1, 36)
-    ]
+    vectors = [[int(x) for x in rng.integers(-(2**bits), 2**bits, size=3)] for bits in range(1, 36)]
 
     async def bench(ctx):
         for vector in [*vectors, *[[0, 0, 0]] * 6]:

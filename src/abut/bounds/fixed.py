@@ -12,6 +12,7 @@ from abut.bounds.kdop import PICK_BITS, opposite
 from abut.errors import OptionError
 
 LEAST_WIDTH, MOST_WIDTH = 10, 35
+SINGLE = 0  # in place of a width: float32
 NARROW = wp.constant(30)  # bits; sums of wider ones do not fit 64
 LOW_BITS = wp.constant(17)  # of a wide reach, which is kept in two parts
 LOW_MASK = wp.constant((1 << 17) - 1)
@@ -27,8 +28,8 @@ def checked_width(width: int) -> int:
 
 
 def parts_of(width: int) -> int:
-    """How many 32-bit integers a reach takes."""
-    return 1 if width <= NARROW else 2
+    """How many 32-bit integers a reach takes; 0 for float32."""
+    return 0 if width == SINGLE else 1 if width <= NARROW else 2
 
 
 @wp.func

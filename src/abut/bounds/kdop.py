@@ -80,9 +80,14 @@ def axis_choices(k: int, count: int) -> np.ndarray:
 
 @wp.func
 def reach_along(
-    direction: wp.vec3d, p0: wp.vec3d, p1: wp.vec3d, p2: wp.vec3d, centre: wp.vec3d, scale: wp.float64
+    direction: wp.vec3d,
+    p0: wp.vec3d,
+    p1: wp.vec3d,
+    p2: wp.vec3d,
+    centre: wp.vec3d,
+    scale: wp.float64,
 ):
-    """Largest scaled projection of three points relative to a centre; rounded, so not a bound yet."""
+    """Largest scaled projection of three points relative to a centre; rounded, no bound yet."""
     at0 = wp.dot(direction, p0 - centre)
     at1 = wp.dot(direction, p1 - centre)
     at2 = wp.dot(direction, p2 - centre)
@@ -101,12 +106,12 @@ def overlap_kdop(
     first: wp.int32,
     stop: wp.int32,
     half: wp.int32,
-    reaches_a: wp.array[wp.float32],
+    words_a: wp.array[wp.int32],
     at_a: wp.int32,
-    reaches_b: wp.array[wp.float32],
+    words_b: wp.array[wp.int32],
     at_b: wp.int32,
 ):
-    """May two DOPs overlap, by the axes in rows ``first`` to ``stop``?
+    """May two DOPs with reaches in float32 overlap, by the axes in rows ``first`` to ``stop``?
 
     Guarantee:
         Conservative. False only when the DOPs, and all they bound, are apart: the constants of
@@ -120,13 +125,13 @@ def overlap_kdop(
         for i in range(3):
             pick = (picks >> (PICK_BITS * i)) & 31
             weight = axes[axis, 1 + i]
-            before += weight * reaches_a[at_a + pick]
-            behind += weight * reaches_a[at_a + opposite(pick, half)]
+            before += weight * wp.cast(words_a[at_a + pick], wp.float32)
+            behind += weight * wp.cast(words_a[at_a + opposite(pick, half)], wp.float32)
         for i in range(3):
             pick = (picks >> (PICK_BITS * (3 + i))) & 31
             weight = axes[axis, 4 + i]
-            before += weight * reaches_b[at_b + opposite(pick, half)]
-            behind += weight * reaches_b[at_b + pick]
+            before += weight * wp.cast(words_b[at_b + opposite(pick, half)], wp.float32)
+            behind += weight * wp.cast(words_b[at_b + pick], wp.float32)
         if before > zero or behind > zero:
             return False
     return True

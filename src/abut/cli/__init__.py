@@ -6,11 +6,11 @@ import sys
 from collections.abc import Sequence
 from typing import NoReturn
 
-from abut.cli import bench, collide, demo, info, self_collide
+from abut.cli import bench, collide, demo, hardware, info, self_collide
 from abut.cli.console import quiet_warp, tell, version_of
 from abut.errors import AbutError
 
-COMMANDS = (collide, self_collide, demo, info, bench)
+COMMANDS = (collide, self_collide, hardware, demo, info, bench)
 ERROR, INTERRUPTED = 2, 130
 
 

@@ -71,7 +71,9 @@ def triangle_axis(a: np.ndarray, b: np.ndarray, axis: int) -> np.ndarray:
         x, y = corners[1] - corners[0], corners[2] - corners[1]
     else:
         x, y = a[(i + 1) % 3] - a[i], b[(j + 1) % 3] - b[j]
-    across = [int(x[(n + 1) % 3] * y[(n + 2) % 3] - x[(n + 2) % 3] * y[(n + 1) % 3]) for n in range(3)]
+    across = [
+        int(x[(n + 1) % 3] * y[(n + 2) % 3] - x[(n + 2) % 3] * y[(n + 1) % 3]) for n in range(3)
+    ]
     spread = 0
     for part in across:
         spread |= part if part >= 0 else ~part

@@ -126,7 +126,10 @@ def _triangle_frame(
     """Turn and shift from a's corners to b's frame, and the slack of the test."""
     (turn_a, at_a), (turn_b, at_b) = ((m[:3, :3], m[:3, 3]) for m in motions)
     back = np.linalg.inv(turn_b)
-    centres = [turn @ d.centre + at for turn, d, at in zip((turn_a, turn_b), dops, (at_a, at_b), strict=True)]
+    centres = [
+        turn @ d.centre + at
+        for turn, d, at in zip((turn_a, turn_b), dops, (at_a, at_b), strict=True)
+    ]
     world = sum(np.abs(x).max() for x in (at_a, at_b, dops[0].centre, dops[1].centre))
     if not np.isfinite(unit):
         return np.zeros((3, 3), np.int64), np.zeros(3, np.int64), MOST_SLACK

@@ -57,7 +57,12 @@ class Synthesis:
 
 
 def synthesize(
-    machine: Machine, target: str, *, part: str = "machine", route: bool = True, goal_mhz: float = 160
+    machine: Machine,
+    target: str,
+    *,
+    part: str = "machine",
+    route: bool = True,
+    goal_mhz: float = 160,
 ) -> Synthesis:
     """Synthesise a machine or one of its pipelines.
 
@@ -126,9 +131,7 @@ class _Bench:
     def _run(self, tool: str, *arguments: str) -> str:
         command = [_found(tool), *arguments]
         self.commands.append(" ".join([tool, *(f'"{a}"' if " " in a else a for a in arguments)]))
-        done = subprocess.run(
-            command, cwd=self.folder, capture_output=True, text=True, check=False
-        )
+        done = subprocess.run(command, cwd=self.folder, capture_output=True, text=True, check=False)
         if done.returncode:
             lines = [line for line in (done.stderr + done.stdout).splitlines() if "ERROR" in line]
             raise ToolError(f"{tool} failed: {' '.join(lines) or 'no reason given'}")

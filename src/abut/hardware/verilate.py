@@ -34,7 +34,9 @@ def simulate(program: Program) -> Run:
         np.array(program_words(program), dtype="<u4").tofile(path)
         lines = _run([str(model), str(path)]).splitlines()
     rows = [line.split()[1:] for line in lines if line.startswith("pair ")]
-    counts = {k: int(v) for k, v in (line.split() for line in lines if not line.startswith("pair "))}
+    counts = {
+        k: int(v) for k, v in (line.split() for line in lines if not line.startswith("pair "))
+    }
     if counts.pop("overflow"):
         raise CapacityError(f"the stack of {program.machine.stack} pairs is too small.")
     bursts = counts.pop("records") * program.machine.bursts

@@ -24,4 +24,6 @@ def verilog(
     design = (Lane if part == "pipeline" else CollisionMachine)(machine, target)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        return backend.convert(Pins(design) if pins else design, name="top", strip_internal_attrs=True)
+        return backend.convert(
+            Pins(design) if pins else design, name="top", strip_internal_attrs=True
+        )

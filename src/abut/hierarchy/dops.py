@@ -5,9 +5,9 @@ from dataclasses import dataclass
 import numpy as np
 import warp as wp
 
-from abut.atomics import arrive, load_fresh_single, load_fresh_word
+from abut.atomics import arrive, load_fresh_word
 from abut.bounds.aabb import round_down
-from abut.bounds.fixed import LOW_BITS, LOW_MASK, parts_of
+from abut.bounds.fixed import LOW_BITS, LOW_MASK, SINGLE, parts_of
 from abut.bounds.kdop import directions, reach_along
 from abut.hierarchy.tree import Tree
 from abut.mesh import Mesh
@@ -15,7 +15,6 @@ from abut.runtime import launch
 
 wp.set_module_options({"enable_backward": False, "fuse_fp": False})
 
-SINGLE = 0  # in place of a width: reaches in float32
 UNIT_GUARD = wp.constant(wp.float64(2.0**-10))  # units; covers the rounding of a projection
 SINGLE_GUARD = wp.constant(wp.float64(2.0**-45))
 MARGIN = 1 + 2.0**-20  # covers the rounding of centre and extent
@@ -40,8 +39,8 @@ class Dops:
         width: Bits of a reach; 0 for float32.
         centre: What reaches are relative to.
         unit: Length of one unit of a reach; infinite where coordinates are beyond all scales.
-        words: Reaches in fixed point, ``sides`` a slot; wide ones have their low bits behind.
-        singles: Reaches in float32.
+        words: Reaches, ``sides`` a slot: bits of float32, integers, or the high parts of wide
+            integers with their low parts behind.
     """
 
     sides: int
@@ -49,30 +48,48 @@ class Dops:
     centre: np.ndarray
     unit: float
     words: wp.array
-    singles: wp.array
 
 
 @wp.func
-def store_word(words: wp.array[wp.int32], at: wp.int32, parts: wp.int32, sides: wp.int32, x: wp.int64):
-    """Write a reach in one part or two."""
-    if parts == 1:
-        words[at] = wp.int32(x)
+def store_reach(
+    words: wp.array[wp.int32], at: wp.int32, parts: wp.int32, sides: wp.int32, reach: wp.float64
+):
+    """Round a reach up and write it: as float32, or as an integer in one part or two."""
+    if parts == 0:
+        words[at] = wp.cast(-round_down(-(reach + SINGLE_GUARD)), wp.int32)
+    elif parts == 1:
+        words[at] = wp.int32(wp.ceil(reach + UNIT_GUARD))
     else:
-        words[at] = wp.int32(x >> wp.int64(LOW_BITS))
-        words[at + sides] = wp.int32(x) & LOW_MASK
+        up = wp.int64(wp.ceil(reach + UNIT_GUARD))
+        words[at] = wp.int32(up >> wp.int64(LOW_BITS))
+        words[at + sides] = wp.int32(up & wp.int64(LOW_MASK))
 
 
 @wp.func
-def fresh_word(words: wp.array[wp.int32], at: wp.int32, parts: wp.int32, sides: wp.int32):
-    """Read a reach that another thread may have written in this launch."""
-    high = wp.int64(load_fresh_word(words, at))
-    if parts == 1:
-        return high
-    return (high << wp.int64(LOW_BITS)) | wp.int64(load_fresh_word(words, at + sides))
+def merge_reaches(
+    words: wp.array[wp.int32],
+    at: wp.int32,
+    x: wp.int32,
+    y: wp.int32,
+    parts: wp.int32,
+    sides: wp.int32,
+):
+    """Write the larger of two reaches that other threads may have written in this launch."""
+    high_x = load_fresh_word(words, x)
+    high_y = load_fresh_word(words, y)
+    first = high_x >= high_y
+    if parts == 0:
+        first = wp.cast(high_x, wp.float32) >= wp.cast(high_y, wp.float32)
+    if parts == 2:
+        low_x = load_fresh_word(words, x + sides)
+        low_y = load_fresh_word(words, y + sides)
+        first = high_x > high_y or (high_x == high_y and low_x >= low_y)
+        words[at + sides] = wp.where(first, low_x, low_y)
+    words[at] = wp.where(first, high_x, high_y)
 
 
 @wp.kernel
-def fit_words_kernel(
+def fit_dops_kernel(
     # in
     span: wp.vec3i,
     points: wp.array[wp.vec3d],
@@ -92,7 +109,7 @@ def fit_words_kernel(
     root = nodes.shape[0] / 2 - 1
     half = normals.shape[0]
     sides = 2 * half
-    stride = parts * sides
+    stride = wp.max(parts, 1) * sides
     for k in range(span[0] + wp.tid(), span[1], span[2]):
         slot = leaf_slots[k]
         face = faces[-1 - wp.cast(nodes[2 * slot][3], wp.int32)]
@@ -106,8 +123,7 @@ def fit_words_kernel(
                 reach = reach_along(
                     normal, points[face[0]], points[face[1]], points[face[2]], centre, scale
                 )
-            up = wp.int64(wp.ceil(reach + UNIT_GUARD))
-            store_word(words_out, stride * slot + j, parts, sides, up)
+            store_reach(words_out, stride * slot + j, parts, sides, reach)
         climbing = slot != root
         while climbing:
             climbing = False
@@ -116,57 +132,8 @@ def fit_words_kernel(
                 other = stride * (slot ^ 1)
                 slot = split_slots[slot >> 1]
                 for j in range(sides):
-                    x = fresh_word(words_out, own + j, parts, sides)
-                    y = fresh_word(words_out, other + j, parts, sides)
-                    store_word(words_out, stride * slot + j, parts, sides, wp.max(x, y))
-                climbing = slot != root
-
-
-@wp.kernel
-def fit_singles_kernel(
-    # in
-    span: wp.vec3i,
-    points: wp.array[wp.vec3d],
-    faces: wp.array[wp.vec3i],
-    normals: wp.array[wp.vec3d],
-    centre: wp.vec3d,
-    scale: wp.float64,
-    nodes: wp.array[wp.vec4f],
-    leaf_slots: wp.array[wp.int32],
-    split_slots: wp.array[wp.int32],
-    arrivals: wp.array[wp.int32],
-    # out
-    singles_out: wp.array[wp.float32],
-):
-    """Climb from every leaf; reaches are rounded up once, at the leaves."""
-    root = nodes.shape[0] / 2 - 1
-    half = normals.shape[0]
-    sides = 2 * half
-    for k in range(span[0] + wp.tid(), span[1], span[2]):
-        slot = leaf_slots[k]
-        face = faces[-1 - wp.cast(nodes[2 * slot][3], wp.int32)]
-        for j in range(sides):
-            if j < half:
-                normal = normals[j]
-            else:
-                normal = -normals[j - half]
-            reach = wp.float64(0.0)
-            if scale > wp.float64(0.0):
-                reach = reach_along(
-                    normal, points[face[0]], points[face[1]], points[face[2]], centre, scale
-                )
-            singles_out[sides * slot + j] = -round_down(-(reach + SINGLE_GUARD))
-        climbing = slot != root
-        while climbing:
-            climbing = False
-            if arrive(arrivals, slot >> 1) % 2 == 1:
-                own = sides * slot
-                other = sides * (slot ^ 1)
-                slot = split_slots[slot >> 1]
-                for j in range(sides):
-                    x = load_fresh_single(singles_out, own + j)
-                    y = load_fresh_single(singles_out, other + j)
-                    singles_out[sides * slot + j] = wp.max(x, y)
+                    above = stride * slot + j
+                    merge_reaches(words_out, above, own + j, other + j, parts, sides)
                 climbing = slot != root
 
 
@@ -178,18 +145,12 @@ def fit_dops(tree: Tree, mesh: Mesh, sides: int, width: int) -> Dops:
     scale = 0.0 if np.isinf(unit) else 1.0 / unit
     normals = wp.array(directions(sides), dtype=wp.vec3d, device=device)
     slots = 2 * tree.face_count - 1
-    words = wp.empty(
-        slots * sides * parts_of(width) if width else 0, dtype=wp.int32, device=device
-    )
-    singles = wp.empty(0 if width else slots * sides, dtype=wp.float32, device=device)
+    words = wp.empty(slots * sides * max(parts_of(width), 1), dtype=wp.int32, device=device)
     shape = [mesh.points, mesh.faces, normals, wp.vec3d(*centre), wp.float64(scale)]
     links = [tree.nodes, tree.leaf_slots, tree.split_slots, tree.arrivals]
-    if width:
-        args = [*shape, parts_of(width), *links, words]
-        launch(fit_words_kernel, tree.face_count, args, device, grain=1024)
-    else:
-        launch(fit_singles_kernel, tree.face_count, [*shape, *links, singles], device, grain=1024)
-    return Dops(sides, width, centre, unit, words, singles)
+    args = [*shape, parts_of(width), *links, words]
+    launch(fit_dops_kernel, tree.face_count, args, device, grain=1024)
+    return Dops(sides, width, centre, unit, words)
 
 
 def _measure(bounds: np.ndarray) -> tuple[np.ndarray, float]:

@@ -46,13 +46,10 @@ class DopFrames:
     kind: wp.int32
     width: wp.int32
     half: wp.int32  # normals, k / 2
-    stride_a: wp.int32
-    stride_b: wp.int32
+    stride: wp.int32  # words of a slot
     axis_count: wp.int32
     words_a: wp.array[wp.int32]
     words_b: wp.array[wp.int32]
-    singles_a: wp.array[wp.float32]
-    singles_b: wp.array[wp.float32]
     axes: wp.array2d[wp.int64]
     single_axes: wp.array2d[wp.float32]
 
@@ -62,8 +59,8 @@ def overlap_dops(dops: DopFrames, pose: wp.int32, i: wp.int32, j: wp.int32):
     """May the DOPs of slot i of a and slot j of b overlap? True where there are none."""
     first = pose * dops.axis_count
     stop = first + dops.axis_count
-    at_a = dops.stride_a * i
-    at_b = dops.stride_b * j
+    at_a = dops.stride * i
+    at_b = dops.stride * j
     if dops.kind == NARROW_DOPS:
         return overlap_narrow(
             dops.axes, first, stop, dops.half, dops.width, dops.words_a, at_a, dops.words_b, at_b
@@ -74,7 +71,7 @@ def overlap_dops(dops: DopFrames, pose: wp.int32, i: wp.int32, j: wp.int32):
         )
     if dops.kind == SINGLE_DOPS:
         return overlap_kdop(
-            dops.single_axes, first, stop, dops.half, dops.singles_a, at_a, dops.singles_b, at_b
+            dops.single_axes, first, stop, dops.half, dops.words_a, at_a, dops.words_b, at_b
         )
     return True
 
@@ -96,9 +93,7 @@ class Projection:
 
 
 @wp.func
-def project(
-    axis: wp.vec3d, triples: wp.array[wp.vec3i], inverses: wp.array[wp.mat33d]
-):
+def project(axis: wp.vec3d, triples: wp.array[wp.vec3i], inverses: wp.array[wp.mat33d]):
     """The triple of normals around -axis, and its weights."""
     best = wp.float64(-1e30)
     out = Projection()
@@ -189,7 +184,9 @@ def dop_axes_kernel(
         near_b = project(wp.transpose(turn_b) * axis, triples, inverses)
         between = (turn_a * side_a.centre + at_a) - (turn_b * side_b.centre + at_b)
         world = largest(at_a) + largest(at_b) + largest(side_a.centre) + largest(side_b.centre)
-        reach = wp.float64(wp.int64(1) << wp.int64(wp.max(width - 1, 0))) * (side_a.unit + side_b.unit)
+        reach = wp.float64(wp.int64(1) << wp.int64(wp.max(width - 1, 0))) * (
+            side_a.unit + side_b.unit
+        )
         shift = wp.dot(axis, between) / unit
         slack = WORLD_ROUNDING * (world + wp.float64(2.0) * reach) / unit
         picks = near_a.picks | (near_b.picks << (3 * PICK_BITS))
@@ -232,9 +229,8 @@ def dop_frames(
     out = DopFrames()
     out.kind = SINGLE_DOPS if not width else NARROW_DOPS if width <= NARROW else WIDE_DOPS
     out.width, out.half, out.axis_count = width, sides // 2, axis_count
-    out.stride_a = out.stride_b = sides * (parts_of(width) if width else 1)
+    out.stride = sides * max(parts_of(width), 1)
     out.words_a, out.words_b = dops_a.words, dops_b.words
-    out.singles_a, out.singles_b = dops_a.singles, dops_b.singles
     fixed_rows, single_rows = (rows, 0) if width else (0, rows)
     out.axes = wp.empty((fixed_rows, AXIS_COLUMNS), dtype=wp.int64, device=device)
     out.single_axes = wp.empty((single_rows, AXIS_COLUMNS), dtype=wp.float32, device=device)

@@ -102,7 +102,7 @@ class Lane(wiring.Component):
         load_row: Value,
         load_data: Value,
     ) -> tuple[Value, Value]:
-        """A reach and its opposite; the multiplexer's output goes into the multiplier's register."""
+        """A reach and its opposite; what is chosen goes into the multiplier's register."""
         width = self.machine.width
         row, odd, swapped = pick[:3], pick[3], pick[4]
         halves = []
@@ -127,9 +127,7 @@ class Lane(wiring.Component):
             Mux(swapped, first, second).as_signed(),
         )
 
-    def _sum(
-        self, m: Module, weights: list[Value], reaches: list[Value], constant: Value
-    ) -> Value:
+    def _sum(self, m: Module, weights: list[Value], reaches: list[Value], constant: Value) -> Value:
         """The sign of the sum of products and constant."""
         width = self.machine.width
         ones = Const(2 ** (width - 1) - 1, width - 1)

@@ -7,7 +7,7 @@ from amaranth.lib.wiring import In, Out
 from abut.hardware.config import SLOT_BITS, TAG_BITS, Machine
 from abut.hardware.rtl.fetch import NODE, Fetch
 from abut.hardware.rtl.lane import LUT_RAM, Lane
-from abut.hardware.rtl.stack import ENTRY, PAIR, Stack
+from abut.hardware.rtl.stack import PAIR, Stack
 from abut.hardware.rtl.triangle import SHIFT_BITS, TRIANGLE_BITS, TriangleUnit
 
 RESULT_DEPTH = 16

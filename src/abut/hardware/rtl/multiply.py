@@ -47,9 +47,7 @@ class Multiplier(wiring.Component):
 
     def _ecp5(self) -> Instance:
         clock = "CLK0"
-        registers = {
-            f"p_REG_{name}_CLK": clock for name in ("INPUTA", "INPUTB", "OUTPUT")
-        }
+        registers = {f"p_REG_{name}_CLK": clock for name in ("INPUTA", "INPUTB", "OUTPUT")}
         bits = {f"i_A{i}": self.x[i] for i in range(18)}
         bits |= {f"i_B{i}": self.y[i] for i in range(18)}
         bits |= {f"o_P{i}": self.product[i] for i in range(36)}

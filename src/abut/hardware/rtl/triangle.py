@@ -9,7 +9,7 @@ Three dot products a cycle, in cycles counted from the first turn: turns in 0 to
 in 9 to 19, projections in 20 to 41; the verdict on axis n comes in cycle 30 + 2 n.
 """
 
-from amaranth.hdl import Cat, Module, Mux, Signal, signed
+from amaranth.hdl import Cat, Module, Mux, Signal
 from amaranth.lib import memory, wiring
 from amaranth.lib.wiring import In, Out
 
@@ -140,14 +140,16 @@ class TriangleUnit(wiring.Component):
         m.d.sync += slack.eq(get_norm.data << self.slack)
         return [get.data[18 * n : 18 * n + 18].as_signed() for n in range(3)]
 
-    def _operate(
-        self, m: Module, cycle: Signal, dots: Dots, axis: list, a: list, b: list
-    ) -> None:
+    def _operate(self, m: Module, cycle: Signal, dots: Dots, axis: list, a: list, b: list) -> None:
         """Operands of every cycle: a turn, a cross product or a projection."""
         edges_a, edges_b = (_edges(m, corners, n) for corners, n in ((a, "a"), (b, "b")))
         left, right = _vector("left"), _vector("right")
         shadows = [_vector(f"shadow{i}") for i in range(3)]
-        turning, crossing, turned = Signal(), Signal(), [Signal(name=f"turned{n}") for n in range(2)]
+        turning, crossing, turned = (
+            Signal(),
+            Signal(),
+            [Signal(name=f"turned{n}") for n in range(2)],
+        )
         m.d.sync += [
             turning.eq(cycle < 3),
             crossing.eq((cycle >= FIRST_CROSS) & (cycle < FIRST_PROJECTION)),
