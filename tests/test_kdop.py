@@ -44,8 +44,9 @@ def test_meshes_of_different_size_far_away(way, device):
     big = cases.pair("terrain", 400)[0]
     small = cases.icosphere(80)
     at = np.array([1e6, -2e6, 3e5])
-    meshes = abut.Mesh(np.asarray(big.vertices) + at, big.faces, device), abut.Mesh(
-        np.asarray(small.vertices) * 0.05 + at + [0, 0, 0.02], small.faces, device
+    meshes = (
+        abut.Mesh(np.asarray(big.vertices) + at, big.faces, device),
+        abut.Mesh(np.asarray(small.vertices) * 0.05 + at + [0, 0, 0.02], small.faces, device),
     )
     check(*meshes, way)
     check(*meshes, way, pose_b=shift(0.01, -0.2, 0.0))

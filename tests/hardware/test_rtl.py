@@ -111,16 +111,18 @@ def test_pipeline(width, sides):
                     ctx.set(lane.load_data, beat)
                     await ctx.tick()
             ctx.set(load, 0)
-        for step, bank_a, bank_b in tests + [(0, 0, 0)] * machine.depth:
-            ctx.set(lane.step, step)
-            ctx.set(lane.bank_a, bank_a)
-            ctx.set(lane.bank_b, bank_b)
+        before = (0, 0, 0)
+        for this in tests + [(0, 0, 0)] * (machine.depth + 1):
+            ctx.set(lane.step, this[0])  # a cycle ahead of its banks
+            ctx.set(lane.bank_a, before[1])
+            ctx.set(lane.bank_b, before[2])
             await ctx.tick()
             seen.append(ctx.get(lane.apart))
+            before = this
 
     simulate(lane, bench)
     truth = [int(model.separations(axes[s : s + 1], width, a[x], b[y])[0]) for s, x, y in tests]
-    assert seen[machine.depth - 1 : machine.depth - 1 + len(tests)] == truth
+    assert seen[machine.depth : machine.depth + len(tests)] == truth
     assert 0 < sum(truth[:sides]) < sides
 
 
@@ -128,15 +130,17 @@ def program_with(asked, axes):
     return type(asked)(**(vars(asked) | {"axes": axes}))
 
 
-def test_stack():
+@pytest.mark.parametrize("depth", [8, 40])
+def test_stack(depth):
     """Against a list, with every mixture of pushes and pops."""
     rng = np.random.default_rng(3)
-    stack, held = Stack(8), []
+    stack, held = Stack(depth), []
 
     async def bench(ctx):
-        for _ in range(400):
+        for n in range(1200):
             filled = ctx.get(stack.filled)
-            push = bool(rng.random() < 0.4) and len(held) < 8
+            often = 0.6 if n % 300 < 150 else 0.2
+            push = bool(rng.random() < often) and len(held) < depth
             pop = bool(filled) and not push and bool(rng.random() < 0.7)
             ctx.set(stack.push, push)
             ctx.set(stack.pop, pop)
@@ -159,9 +163,9 @@ def test_stack():
         assert not ctx.get(stack.overflow)
         ctx.set(stack.pop, 0)
         ctx.set(stack.push, 1)
-        for _ in range(9):
+        for _ in range(depth + 1):
             await ctx.tick()
-        assert ctx.get(stack.overflow) and ctx.get(stack.deepest) == 8
+        assert ctx.get(stack.overflow) and ctx.get(stack.deepest) == depth
 
     simulate(stack, bench)
 

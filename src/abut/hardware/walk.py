@@ -15,6 +15,7 @@ from abut.hardware.model import TRIANGLE_AXES, separations, triangle_apart
 from abut.hardware.program import Program
 
 MEMORY_QUEUE = 2  # records asked for at once
+STALE = 2  # cycles in which an entry of the stack becomes its top, see rtl/stack.py
 TRIANGLE_START, TRIANGLE_VERDICT = 3, 30  # see rtl/triangle.py
 
 
@@ -105,7 +106,7 @@ class Walk:
         self.sides = _Side(), _Side()
         self.wanted = self.loading = False
         self.looking: tuple[int, int] | None = None  # slots of a pair just taken off the stack
-        self.stale = False  # the top of the stack is being read
+        self.stale = 0  # cycles until the top of the stack has been read
         self.issuing: tuple[int, np.ndarray] | None = None  # tag and verdict of every step
         self.step = self.tag = self.decided = 0
         self.nodes: dict[int, tuple[int, int]] = {}
@@ -170,7 +171,7 @@ class Walk:
             self.wanted, self.loading = False, True
             for side in self.sides:
                 side.loading, side.wait = side.slots[side.bank], side.fresh
-        self.looking, self.stale = None, False
+        self.looking, self.stale = None, max(self.stale - 1, 0)
         if looking:
             a.look(looking[0])
             b.look(looking[1])
@@ -188,7 +189,7 @@ class Walk:
         if opened_a or opened_b:
             self.stack.append((slot_a, slot_b, False, False))
         else:
-            self.stale = True
+            self.stale = STALE
         self.wanted = True
         self.looking = (slot_a | opened_a, slot_b | opened_b)
 
@@ -196,6 +197,7 @@ class Walk:
         if len(self.stack) == self.machine.stack:
             raise CapacityError(f"the stack of {self.machine.stack} pairs is too small.")
         self.stack.append((a, b, opened_a, opened_b))
+        self.stale = 0
 
     def _start(self, a: _Side, b: _Side) -> None:
         """Begin to test the pair that is loaded."""

@@ -16,6 +16,7 @@ from abut.hardware.config import Machine
 from abut.hardware.rtl.multiply import LATENCY, Multiplier
 
 LOW = 17  # bits of the lower part of a wide number
+TABLE_PART = 40  # bits of the axis table that share an address
 LUT_RAM = {"ram_style": "distributed"}  # block RAM is slower, and there is less of it
 
 
@@ -25,7 +26,8 @@ class Lane(wiring.Component):
     Ports:
         table_*: Writes a row of the axis table.
         load_*: Writes four reaches of a or b: two neighbouring slabs, each with its opposite.
-        step, bank_a, bank_b: The test to start in this cycle.
+        step: The test to start in the next cycle.
+        bank_a, bank_b: Banks of the test that starts in this cycle.
         apart: Whether the test started ``machine.depth`` cycles ago separates its DOPs.
     """
 
@@ -76,21 +78,31 @@ class Lane(wiring.Component):
         return m
 
     def _axis(self, m: Module) -> Value:
-        """The row of the axis table for this step, one cycle later."""
-        shape = self.machine.axis_bits
-        m.submodules.table = table = memory.Memory(
-            shape=shape, depth=self.machine.table_depth, init=[], attrs=LUT_RAM
+        """The row of the axis table for this step, one cycle later.
+
+        The table lies in parts, each with a copy of the step beside it: one register that drove
+        all of them would be the slowest part of the machine.
+        """
+        bits, depth = self.machine.axis_bits, self.machine.table_depth
+        put, row, word = (
+            _later(m, x, 1) for x in (self.table_write, self.table_row, self.table_data)
         )
-        write, read = table.write_port(), table.read_port(domain="comb")
-        axis = Signal(shape)
-        m.d.comb += [
-            write.en.eq(_later(m, self.table_write, 1)),
-            write.addr.eq(_later(m, self.table_row, 1)),
-            write.data.eq(_later(m, self.table_data, 1)),
-            read.addr.eq(self.step),
-        ]
-        m.d.sync += axis.eq(read.data)
-        return axis
+        parts = []
+        for n, start in enumerate(range(0, bits, TABLE_PART)):
+            stop = min(start + TABLE_PART, bits)
+            table = memory.Memory(shape=stop - start, depth=depth, init=[], attrs=LUT_RAM)
+            m.submodules[f"table_{n}"] = table
+            write, read = table.write_port(), table.read_port(domain="comb")
+            step, part = Signal.like(self.step, init=n % depth), Signal(stop - start)
+            m.d.comb += [
+                write.en.eq(put),
+                write.addr.eq(row),
+                write.data.eq(word[start:stop]),
+                read.addr.eq(step),
+            ]
+            m.d.sync += [step.eq(self.step), part.eq(read.data)]
+            parts.append(part)
+        return Cat(*parts)
 
     def _select(
         self,

@@ -108,17 +108,21 @@ class CollisionMachine(wiring.Component):
         banks = [Signal(name="issue_bank_a"), Signal(name="issue_bank_b")]
         self.stop = Signal()
         last = step == steps - 1
-        m.d.comb += fetch.start.eq(fetch.ready & ~issuing)
+        following = Signal.like(step)
+        m.d.comb += [
+            fetch.start.eq(fetch.ready & ~issuing),
+            following.eq(Mux(issuing, step + 1, 0)),
+        ]
+        m.d.sync += step.eq(following)
         with m.If(fetch.start):
             m.d.sync += [
                 issuing.eq(1),
-                step.eq(0),
                 tag.eq(tag + 1),
                 banks[0].eq(fetch.bank_a),
                 banks[1].eq(fetch.bank_b),
             ]
         with m.Elif(issuing):
-            m.d.sync += [step.eq(step + 1), issuing.eq(~last & ~self.stop)]
+            m.d.sync += issuing.eq(~last & ~self.stop)
         entering = Signal(PASSING)
         m.d.comb += [entering.valid.eq(issuing), entering.tag.eq(tag), entering.last.eq(last)]
         passing = entering
@@ -128,7 +132,7 @@ class CollisionMachine(wiring.Component):
             passing = after
         for n, lane in enumerate(lanes):
             m.d.comb += [
-                lane.step.eq(step),
+                lane.step.eq(following),
                 lane.bank_a.eq(banks[0]),
                 lane.bank_b.eq(banks[1]),
                 lane.load_a.eq(fetch.load_a),

@@ -4,7 +4,7 @@ An entry stands for one pair of slots, or for two: the children of an opened nod
 by side, each with the same slot of the other tree. The odd child is taken first.
 """
 
-from amaranth.hdl import Module, Mux, Signal
+from amaranth.hdl import Cat, Module, Mux, Signal, Value
 from amaranth.lib import data, memory, wiring
 from amaranth.lib.wiring import In, Out
 
@@ -43,47 +43,73 @@ class Stack(wiring.Component):
         )
 
     def elaborate(self, platform: object) -> Module:
-        """The top lies in a register as well; after it was taken it is read anew in the next cycle.
+        """The top lies in a register as well; once taken it is read anew, in two more cycles.
 
         One write a cycle: the new entry, or the top with only its even child left.
         """
         m = Module()
-        m.submodules.entries = entries = memory.Memory(
-            shape=ENTRY, depth=self.depth, init=[], attrs=LUT_RAM
-        )
-        write, read = entries.write_port(), entries.read_port(domain="comb")
-        held, last = Signal(range(self.depth + 1)), Signal(range(self.depth))  # last: held - 1
-        top, stale = Signal(ENTRY), Signal()
+        held = Signal(range(self.depth + 1))
+        last = Signal(range(self.depth), init=self.depth - 1)  # held - 1
+        top, stale = Signal(ENTRY), Signal(2)
         opened = top.opened_a | top.opened_b
         full = held == self.depth
-        pushed = self.push & ~full
+        pushed, popped = self.push & ~full, self.pop & ~opened
+        written, following = Signal(ENTRY), Signal.like(last)
         m.d.comb += [
-            read.addr.eq(last),
-            self.filled.eq((held != 0) & ~stale),
+            self.filled.eq((held != 0) & ~stale.any()),
             self.pair.a.eq(top.a | top.opened_a),
             self.pair.b.eq(top.b | top.opened_b),
-            write.addr.eq(Mux(self.push, held, last)),
-            write.en.eq(pushed | (self.pop & opened)),
-            write.data.a.eq(Mux(self.push, self.entry.a, top.a)),
-            write.data.b.eq(Mux(self.push, self.entry.b, top.b)),
-            write.data.opened_a.eq(self.push & self.entry.opened_a),
-            write.data.opened_b.eq(self.push & self.entry.opened_b),
+            written.a.eq(Mux(self.push, self.entry.a, top.a)),
+            written.b.eq(Mux(self.push, self.entry.b, top.b)),
+            written.opened_a.eq(self.push & self.entry.opened_a),
+            written.opened_b.eq(self.push & self.entry.opened_b),
+            following.eq(Mux(pushed, held, Mux(popped, last - 1, last))),
         ]
-        m.d.sync += stale.eq(0)
+        m.d.sync += [last.eq(following), stale.eq(stale[1])]
+        put = pushed | (self.pop & opened)
+        below = self._below(m, put, Mux(self.push, held, last), written, following, last)
         with m.If(pushed):
-            m.d.sync += top.eq(self.entry)
-        with m.Elif(stale):
-            m.d.sync += top.eq(read.data)
+            m.d.sync += [top.eq(self.entry), stale.eq(0)]
+        with m.Elif(stale == 1):
+            m.d.sync += top.eq(below)
         with m.Elif(self.pop):
-            m.d.sync += [top.opened_a.eq(0), top.opened_b.eq(0), stale.eq(~opened)]
+            m.d.sync += [top.opened_a.eq(0), top.opened_b.eq(0), stale.eq(Mux(opened, 0, 2))]
         with m.If(self.clear):
             m.d.sync += [held.eq(0), self.overflow.eq(0), self.deepest.eq(0)]
         with m.Elif(pushed):
-            m.d.sync += [held.eq(held + 1), last.eq(held)]
+            m.d.sync += held.eq(held + 1)
             with m.If(self.deepest == held):
                 m.d.sync += self.deepest.eq(held + 1)
-        with m.Elif(self.pop & ~opened):
-            m.d.sync += [held.eq(last), last.eq(last - 1)]
+        with m.Elif(popped):
+            m.d.sync += held.eq(last)
         with m.If(self.push & full & ~self.clear):
             m.d.sync += self.overflow.eq(1)
         return m
+
+    def _below(
+        self, m: Module, put: Value, place: Value, entry: Value, following: Value, last: Value
+    ) -> Value:
+        """The entry at ``following``, two cycles later.
+
+        The memory lies in parts of sixteen entries, each with its own copy of the address.
+        """
+        puts, places, held = Signal(), Signal(range(self.depth)), Signal(ENTRY)
+        m.d.sync += [puts.eq(put), places.eq(place), held.eq(entry)]  # written one cycle later
+        rows, part_rows = [], min(self.depth, 16)
+        row_bits = (part_rows - 1).bit_length()
+        for n in range(-(-self.depth // part_rows)):
+            part = memory.Memory(shape=ENTRY, depth=part_rows, init=[], attrs=LUT_RAM)
+            m.submodules[f"entries_{n}"] = part
+            write, read = part.write_port(), part.read_port(domain="comb")
+            address, row = Signal(row_bits, init=n % part_rows), Signal(ENTRY.size)
+            m.d.comb += [
+                write.en.eq(puts & (places[row_bits:] == n)),
+                write.addr.eq(places[:row_bits]),
+                write.data.eq(held),
+                read.addr.eq(address),
+            ]
+            m.d.sync += [address.eq(following[:row_bits]), row.eq(read.data)]
+            rows.append(row)
+        if len(rows) == 1:
+            return rows[0]
+        return Cat(*rows).word_select(last[row_bits:], len(rows[0]))
