@@ -151,7 +151,7 @@ def test_axis_choices():
 @pytest.mark.parametrize("width", [0, 12, 35])
 def test_inner_nodes_hold_their_children(width, device):
     mesh = abut.Mesh(*cases.pair("knot", 500)[0], device)
-    dops = dops_of(mesh, DopShape(24, width, 24))
+    dops = dops_of(mesh, DopShape(24, width))
     links = dops_tree_links(mesh)
     words = dops.words.numpy()
     reaches = words.view(np.float32) if width == 0 else words.astype(np.int64)

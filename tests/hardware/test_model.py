@@ -8,7 +8,7 @@ import warp as wp
 
 import abut
 from abut import cases
-from abut.bounds.kdop import directions
+from abut.bounds.kdop import axis_choices, directions
 from abut.faces import posed_faces
 from abut.hardware import Machine, model
 from abut.hardware.program import program
@@ -99,10 +99,10 @@ def test_model_where_sums_are_near_zero(width):
 def test_kernels_against_the_model(sides, width, device):
     a, b = (abut.Mesh(*shape, device) for shape in cases.pair("knot", faces=600))
     poses = random_poses(1, 0.2, seed=width)
-    shape = DopShape(sides, width, min(24, sides))
+    shape, count = DopShape(sides, width), min(24, sides)
     dops = dops_of(a, shape), dops_of(b, shape)
     posed = posed_faces(a.points, a.faces), posed_faces(b.points, b.faces, poses)
-    frames, task = dop_frames(*posed, *dops, shape.axis_count, 1)
+    frames, task = dop_frames(*posed, *dops, axis_choices(sides, count), 1)
     task.run()
     rng = np.random.default_rng(2)
     counts = 2 * a.face_count - 1, 2 * b.face_count - 1
@@ -110,7 +110,7 @@ def test_kernels_against_the_model(sides, width, device):
     out = wp.zeros(len(slots), dtype=wp.bool, device=device)
     rows = wp.array(slots.astype(np.int32), dtype=wp.vec2i, device=device)
     wp.launch(overlaps_kernel, len(slots), [frames, rows, out], device=device)
-    machine = Machine(width=width, sides=sides, axis_count=shape.axis_count)
+    machine = Machine(width=width, sides=sides, axis_count=count)
     question = program(a.to("cpu"), b.to("cpu"), None, poses[0], machine)
     assert np.array_equal(frames.axes.numpy(), question.axes)  # host and device round alike
     found = model.separations(
@@ -124,7 +124,7 @@ def test_reaches_hold_all_corners():
     """In rational arithmetic: every reach of a leaf is above its corners, by at most two units."""
     mesh = abut.Mesh(*cases.icosphere(80), "cpu")
     for width in (10, 18, 35):
-        dops = dops_of(mesh, DopShape(24, width, 24))
+        dops = dops_of(mesh, DopShape(24, width))
         question = program(mesh, mesh, None, None, Machine(width=width))
         normals = np.concatenate([directions(24), -directions(24)])
         centre = [Fraction(x) for x in dops.centre.tolist()]

@@ -101,6 +101,19 @@ def opposite(pick: wp.int32, half: wp.int32):
 
 
 @wp.func
+def add_single(
+    sums: wp.vec2f, words: wp.array[wp.int32], at: wp.int32, pick: wp.int32, half: wp.int32,
+    weight: wp.float32,
+):  # fmt: skip
+    """Add a weighted reach to the first sum and its opposite to the second."""
+    if weight == wp.float32(0.0):  # along a normal of a DOP itself, two of three
+        return sums
+    reach = wp.cast(words[at + pick], wp.float32)
+    other = wp.cast(words[at + opposite(pick, half)], wp.float32)
+    return sums + wp.vec2f(weight * reach, weight * other)
+
+
+@wp.func
 def overlap_kdop(
     axes: wp.array2d[wp.float32],
     first: wp.int32,
@@ -111,7 +124,7 @@ def overlap_kdop(
     words_b: wp.array[wp.int32],
     at_b: wp.int32,
 ):
-    """May two DOPs with reaches in float32 overlap, by the axes in rows ``first`` to ``stop``?
+    """May two DOPs with reaches in float32 overlap, by the axes ``first`` to ``stop``?
 
     Guarantee:
         Conservative. False only when the DOPs, and all they bound, are apart: the constants of
@@ -120,18 +133,14 @@ def overlap_kdop(
     zero = wp.float32(0.0)
     for axis in range(first, stop):
         picks = wp.cast(axes[axis, 0], wp.int32)
-        before = axes[axis, 7]
-        behind = axes[axis, 8]
+        on_a = wp.vec2f()
+        on_b = wp.vec2f()
         for i in range(3):
             pick = (picks >> (PICK_BITS * i)) & 31
-            weight = axes[axis, 1 + i]
-            before += weight * wp.cast(words_a[at_a + pick], wp.float32)
-            behind += weight * wp.cast(words_a[at_a + opposite(pick, half)], wp.float32)
+            on_a = add_single(on_a, words_a, at_a, pick, half, axes[axis, 1 + i])
         for i in range(3):
             pick = (picks >> (PICK_BITS * (3 + i))) & 31
-            weight = axes[axis, 4 + i]
-            before += weight * wp.cast(words_b[at_b + opposite(pick, half)], wp.float32)
-            behind += weight * wp.cast(words_b[at_b + pick], wp.float32)
-        if before > zero or behind > zero:
+            on_b = add_single(on_b, words_b, at_b, pick, half, axes[axis, 4 + i])
+        if axes[axis, 7] + (on_a[0] + on_b[1]) > zero or axes[axis, 8] + (on_a[1] + on_b[0]) > zero:
             return False
     return True

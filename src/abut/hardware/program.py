@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from abut.bounds.fixed import LOW_BITS, parts_of
+from abut.bounds.kdop import axis_choices
 from abut.errors import CapacityError
 from abut.faces import posed_faces
 from abut.hardware.config import SIZE_BITS, SLOT_BITS, Machine
@@ -77,10 +78,11 @@ class Program:
 def program(a: Mesh, b: Mesh, pose_a: Any, pose_b: Any, machine: Machine) -> Program:
     """The question whether two posed meshes meet. Each has at least one face."""
     poses = checked_poses(pose_a, "pose_a"), checked_poses(pose_b, "pose_b")
-    shape = DopShape(machine.sides, machine.width, machine.axis_count)
+    shape = DopShape(machine.sides, machine.width)
     dops = dops_of(a, shape), dops_of(b, shape)
     posed = [posed_faces(m.points, m.faces, p) for m, p in zip((a, b), poses, strict=True)]
-    frames, task = dop_frames(*posed, *dops, machine.axis_count, 1)
+    choices = axis_choices(machine.sides, machine.axis_count)
+    frames, task = dop_frames(*posed, *dops, choices, 1)
     task.run()
     motions = [np.eye(4) if p is None else p[0] for p in poses]
     one = 2.0 ** (machine.width - 1)

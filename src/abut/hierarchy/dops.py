@@ -23,11 +23,10 @@ LEAST_EXTENT, MOST_EXTENT = 1e-270, 1e270  # beyond, scaled coordinates might ov
 
 @dataclass(frozen=True)
 class DopShape:
-    """Which DOPs: number of sides, bits of a reach (0: float32), axes to be tested."""
+    """Which DOPs: number of sides, and bits of a reach (0: float32)."""
 
     sides: int = 24
     width: int = SINGLE
-    axis_count: int = 24
 
 
 @dataclass

@@ -7,6 +7,7 @@ import numpy as np
 import warp as wp
 
 from abut.bounds.fixed import checked_width
+from abut.bounds.kdop import axis_choices
 from abut.errors import MeshError
 from abut.faces import posed_faces, posed_later
 from abut.geometry.common_corners import STRANGERS
@@ -100,11 +101,14 @@ def _plan(
     dops = (dops_of(a, shape), dops_of(b, shape)) if trees and bound is Bound.KDOP else ()
     first = first and bool(trees)
     oriented = bound is Bound.OBB
+    axes = axis_choices(shape.sides, shape.sides)
+    if not any(moved):
+        axes = axes[axes[:, 0] < 0]  # the normals of one are those of the other
 
     def make() -> ContactPlan:
         sides = posed_faces(a.points, a.faces, poses[0]), posed_faces(b.points, b.faces, poses[1])
         common = (STRANGERS, layout, count, first, oriented)
-        return ContactPlan(a.device, *sides, trees, *common, dops, shape.axis_count, boxless)
+        return ContactPlan(a.device, *sides, trees, *common, dops, axes, boxless)
 
     about = (first, oriented, *moved, a.points, b.points, *trees, *dops)
     plan = plans_of(a, b).get(about, make)

@@ -64,7 +64,7 @@ class ContactPlan:
         first: Look for one pair per pose only.
         oriented: Use the trees' oriented boxes.
         dops: DOPs of the trees, or none.
-        axis_count: Axes along which DOPs are tested.
+        axes: Axes along which DOPs are tested, see axis_choices.
         boxless: DOPs alone decide, axis-aligned boxes do not.
     """
 
@@ -78,7 +78,7 @@ class ContactPlan:
     first: bool = False
     oriented: bool = False
     dops: tuple[Dops, ...] = ()
-    axis_count: int = 0
+    axes: np.ndarray | None = None
     boxless: bool = False
     _generation: int = field(default=-1, init=False)
 
@@ -186,7 +186,7 @@ class ContactPlan:
         dops = DopFrames()
         if self.dops:
             sides = (self.a, self.b, *self.dops)
-            dops, axes = dop_frames(*sides, self.axis_count, self.pose_count)
+            dops, axes = dop_frames(*sides, self.axes, self.pose_count)
             yield "frames", axes
         leaves = self.pose_count * self.a.faces.shape[0]
         if self.device.is_cuda and leaves <= MOST_LISTED and not self.first:

@@ -7,13 +7,13 @@ either side, which covers every rounding made here (design/fixed-point-kdop.md).
 
 from typing import Any
 
+import numpy as np
 import warp as wp
 
-from abut.bounds.fixed import NARROW, overlap_narrow, overlap_wide, parts_of
+from abut.bounds.fixed import NARROW, NARROW_ROWS, overlap_narrow, overlap_wide, parts_of
 from abut.bounds.kdop import (
     AXIS_COLUMNS,
     PICK_BITS,
-    axis_choices,
     directions,
     facets,
     overlap_kdop,
@@ -51,6 +51,7 @@ class DopFrames:
     words_a: wp.array[wp.int32]
     words_b: wp.array[wp.int32]
     axes: wp.array2d[wp.int64]
+    narrow_axes: wp.array[wp.vec4i]  # the same, for numbers that fit
     single_axes: wp.array2d[wp.float32]
 
 
@@ -62,8 +63,9 @@ def overlap_dops(dops: DopFrames, pose: wp.int32, i: wp.int32, j: wp.int32):
     at_a = dops.stride * i
     at_b = dops.stride * j
     if dops.kind == NARROW_DOPS:
+        rows = dops.narrow_axes
         return overlap_narrow(
-            dops.axes, first, stop, dops.half, dops.width, dops.words_a, at_a, dops.words_b, at_b
+            rows, first, stop, dops.half, dops.width, dops.words_a, at_a, dops.words_b, at_b
         )
     if dops.kind == WIDE_DOPS:
         return overlap_wide(
@@ -152,6 +154,16 @@ def single_constant(x: wp.float64):
     return wp.float32(near - wp.abs(near) * STEP_DOWN - wp.float64(1e-40))
 
 
+@wp.func
+def four_of(axes: wp.array2d[wp.int64], row: wp.int32, column: wp.int32):
+    """Four columns of an axis in 32 bits each; zeros behind the last."""
+    out = wp.vec4i()
+    for i in range(4):
+        if column + i < AXIS_COLUMNS:
+            out[i] = wp.int32(axes[row, column + i])
+    return out
+
+
 @wp.kernel
 def dop_axes_kernel(
     # in
@@ -167,6 +179,7 @@ def dop_axes_kernel(
     inverses: wp.array[wp.mat33d],
     # out
     axes_out: wp.array2d[wp.int64],
+    narrow_axes_out: wp.array[wp.vec4i],
     single_axes_out: wp.array2d[wp.float32],
 ):
     """Work out every axis of every pose."""
@@ -205,6 +218,9 @@ def dop_axes_kernel(
             slack += SUM_GUARD
             axes_out[row, 7] = fixed_constant(shift - slack, width)
             axes_out[row, 8] = fixed_constant(-shift - slack, width)
+            if narrow_axes_out.shape[0] > 0:
+                for i in range(NARROW_ROWS):
+                    narrow_axes_out[NARROW_ROWS * row + i] = four_of(axes_out, row, 4 * i)
         else:
             single_axes_out[row, 0] = wp.cast(picks, wp.float32)
             for i in range(6):
@@ -220,11 +236,11 @@ def dop_axes_kernel(
 
 
 def dop_frames(
-    a: Any, b: Any, dops_a: Dops, dops_b: Dops, axis_count: int, pose_count: int
+    a: Any, b: Any, dops_a: Dops, dops_b: Dops, choices: np.ndarray, pose_count: int
 ) -> tuple[Any, Task]:
     """The struct to pass to kernels, and the launch that fills its axes for the present poses."""
     device = a.points.device
-    sides, width = dops_a.sides, dops_a.width
+    sides, width, axis_count = dops_a.sides, dops_a.width, len(choices)
     rows = pose_count * axis_count
     out = DopFrames()
     out.kind = SINGLE_DOPS if not width else NARROW_DOPS if width <= NARROW else WIDE_DOPS
@@ -232,16 +248,19 @@ def dop_frames(
     out.stride = sides * max(parts_of(width), 1)
     out.words_a, out.words_b = dops_a.words, dops_b.words
     fixed_rows, single_rows = (rows, 0) if width else (0, rows)
+    narrow_rows = NARROW_ROWS * rows if out.kind == NARROW_DOPS else 0
+    out.narrow_axes = wp.empty(narrow_rows, dtype=wp.vec4i, device=device)
     out.axes = wp.empty((fixed_rows, AXIS_COLUMNS), dtype=wp.int64, device=device)
     out.single_axes = wp.empty((single_rows, AXIS_COLUMNS), dtype=wp.float32, device=device)
     triples, inverses = facets(sides)
     tables = [
-        wp.array(axis_choices(sides, axis_count), dtype=wp.vec2i, device=device),
+        wp.array(choices, dtype=wp.vec2i, device=device),
         wp.array(directions(sides), dtype=wp.vec3d, device=device),
         wp.array(triples, dtype=wp.vec3i, device=device),
         wp.array(inverses, dtype=wp.mat33d, device=device),
     ]
-    args = [a, b, _side(dops_a), _side(dops_b), width, *tables, out.axes, out.single_axes]
+    outputs = [out.axes, out.narrow_axes, out.single_axes]
+    args = [a, b, _side(dops_a), _side(dops_b), width, *tables, *outputs]
     return out, Task(dop_axes_kernel, rows, args, device, grain=64)
 
 
