@@ -29,6 +29,7 @@ SCRATCH = {
     ("orient_kernel", "arrivals"),
     ("dipole_kernel", "arrivals"),
     ("axes_kernel", "arrivals"),
+    ("fit_dops_kernel", "arrivals"),
 }
 # Structs that carry the queues they fill beside their operands.
 CARRIERS = {"Search", "Sweep", "Approach"}

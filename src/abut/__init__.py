@@ -9,6 +9,7 @@ from abut.errors import (
     OptionError,
     PointError,
     PoseError,
+    ToolError,
 )
 from abut.mesh import Mesh
 from abut.motion import Motion
@@ -43,6 +44,7 @@ __all__ = [
     "PoseError",
     "Sign",
     "Solver",
+    "ToolError",
     "ccd",
     "closest_point",
     "collide",

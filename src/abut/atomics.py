@@ -149,3 +149,28 @@ def arrive(slots: wp.array[wp.int32], i: wp.int32) -> wp.int32:
 def add_one(slots: wp.array[wp.int32], i: wp.int32) -> wp.int32:
     """Count one more in slot i; returns the count before."""
     ...
+
+
+@wp.func_native("""
+#if defined(__CUDA_ARCH__)
+    return __ldcg(values.data + i);
+#else
+    return values.data[i];
+#endif
+""")
+def load_fresh_word(values: wp.array[wp.int32], i: wp.int32) -> wp.int32:
+    """``load_fresh`` for integers."""
+    ...
+
+
+@wp.func_native("""
+#if defined(__CUDA_ARCH__)
+    const int4 v = __ldg((const int4*)values.data + i);
+    return wp::vec_t<4, wp::int32>(v.x, v.y, v.z, v.w);
+#else
+    return values.data[i];
+#endif
+""")
+def load_wide_words(values: wp.array[wp.vec4i], i: wp.int32) -> wp.vec4i:
+    """``load_wide`` for integers."""
+    ...

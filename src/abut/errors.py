@@ -31,3 +31,7 @@ class FileError(AbutError, OSError):
 
 class CapacityError(AbutError, MemoryError):
     """A buffer of fixed size was too small; the message names the size needed."""
+
+
+class ToolError(AbutError, RuntimeError):
+    """A program that abut calls is missing or has failed."""

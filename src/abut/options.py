@@ -12,6 +12,7 @@ class Method(StrEnum):
 
     BRUTE = "brute"
     BVH = "bvh"
+    KDOP = "kdop"
 
 
 class Bound(StrEnum):
@@ -20,6 +21,7 @@ class Bound(StrEnum):
     AABB = "aabb"
     OBB = "obb"
     RSS = "rss"
+    KDOP = "kdop"
 
 
 class Sign(StrEnum):

@@ -4,6 +4,7 @@ from collections.abc import Callable
 
 import numpy as np
 
+from abut.hierarchy.dops import Dops, DopShape, fit_dops
 from abut.hierarchy.lbvh import build, in_frame
 from abut.hierarchy.oriented import orient
 from abut.hierarchy.ploc import build_ploc
@@ -45,6 +46,19 @@ def hierarchy_of(mesh: Mesh, bound: Bound = Bound.AABB, effort: int = 1) -> Tree
                 fit(tree, mesh.points, mesh.faces)
             mesh.held[bound] = (mesh.version, id(tree))
         return tree
+
+
+def dops_of(mesh: Mesh, shape: DopShape) -> Dops:
+    """The up-to-date DOPs of a mesh's tree, of the kind asked for."""
+    with mesh.lock:
+        tree = hierarchy_of(mesh)
+        held = mesh.held.setdefault("dops", {})
+        known = held.get((shape.sides, shape.width))
+        if known is None or known[:2] != (mesh.version, id(tree)):
+            with stage("hierarchy", mesh.device):
+                fitted = fit_dops(tree, mesh, shape.sides, shape.width)
+            known = held[shape.sides, shape.width] = (mesh.version, id(tree), fitted)
+        return known[2]
 
 
 def _build(mesh: Mesh, improved: bool = False) -> Tree:

@@ -6,10 +6,13 @@ from typing import Any
 import numpy as np
 import warp as wp
 
+from abut.bounds.fixed import checked_width
+from abut.bounds.kdop import axis_choices
 from abut.errors import MeshError
 from abut.faces import posed_faces, posed_later
 from abut.geometry.common_corners import STRANGERS
-from abut.hierarchy.owner import hierarchy_of
+from abut.hierarchy.dops import DopShape
+from abut.hierarchy.owner import dops_of, hierarchy_of
 from abut.mesh import Mesh, require_meshes
 from abut.narrow.contain import mark_contained
 from abut.narrow.meet import meeting_segments
@@ -33,6 +36,7 @@ def collide(
     solid: bool = False,
     method: str = "bvh",
     bound: str = "aabb",
+    width: int = 18,
 ) -> Contacts:
     """Find every pair of faces, one of each mesh, that share a point.
 
@@ -43,8 +47,10 @@ def collide(
         first: Stop at one pair per pose, a fixed one though not the lowest; the cheapest way to
             know whether there is contact.
         solid: Closed meshes are solids: one inside the other is a collision too (``contained``).
-        method: ``bvh``, or ``brute`` for the slow truth. All methods return the same rows.
-        bound: Bounding volume of the hierarchies, ``aabb``, ``obb`` or ``rss``.
+        method: ``bvh``; ``kdop``, polytopes in fixed point as the hardware tests them (``bound`` is
+            ignored); or ``brute`` for the slow truth. All methods return the same rows.
+        bound: Bounding volume of the hierarchies, ``aabb``, ``obb``, ``rss`` or ``kdop`` (24).
+        width: Bits of the fixed-point numbers of ``kdop``, 10 to 35.
 
     Returns:
         Sorted pairs; with a batch also their poses, and ``colliding`` per pose.
@@ -60,6 +66,7 @@ def collide(
     require_meshes(a=a, b=b)
     require_same_device(a, b)
     method, bound = chosen(Method, method, "method"), chosen(Bound, bound, "bound")
+    width = checked_width(width)
     batch = batch_size(pose_a, pose_b)
     poses = checked_poses(pose_a, "pose_a"), checked_poses(pose_b, "pose_b")
     if solid:
@@ -69,11 +76,8 @@ def collide(
     require_room(layout, count, a.face_count)
     keys = np.empty(0, dtype=np.int64)
     if a.face_count and b.face_count and count:
-        effort = count if first else ALL_PAIRS_EFFORT * count
-        trees = ()
-        if method is not Method.BRUTE:
-            trees = hierarchy_of(a, bound, effort), hierarchy_of(b, bound, effort)
-        keys = _plan(a, b, poses, trees, layout, count, first, bound).run()
+        plan = _plan(a, b, poses, layout, count, first, method, bound, width)
+        keys = plan.run()
         if first and method is Method.BRUTE:
             keys = lowest_of_each_pose(keys, layout)
     return _contacts(a, b, poses, keys, layout, batch, solid)
@@ -83,21 +87,35 @@ def _plan(
     a: Mesh,
     b: Mesh,
     poses: Any,
-    trees: Any,
     layout: KeyLayout,
     count: int,
     first: bool,
+    method: Method,
     bound: Bound,
+    width: int,
 ) -> ContactPlan:
     """This thread's plan for two meshes, the same one as long as nothing but poses changes."""
     moved = tuple(0 if p is None else len(p) for p in poses)
+    boxless = method is Method.KDOP
+    bound = Bound.KDOP if boxless else bound
+    shape = DopShape(width=width) if boxless else DopShape()
+    effort = count if first else ALL_PAIRS_EFFORT * count
+    trees = ()
+    if method is not Method.BRUTE:
+        trees = hierarchy_of(a, bound, effort), hierarchy_of(b, bound, effort)
+    dops = (dops_of(a, shape), dops_of(b, shape)) if trees and bound is Bound.KDOP else ()
     first = first and bool(trees)
+    axes = axis_choices(shape.sides, shape.sides)
+    if not any(moved):
+        axes = axes[axes[:, 0] < 0]  # the normals of one are those of the other
 
     def make() -> ContactPlan:
         sides = posed_faces(a.points, a.faces, poses[0]), posed_faces(b.points, b.faces, poses[1])
-        return ContactPlan(a.device, *sides, trees, STRANGERS, layout, count, first, bound)
+        common = (STRANGERS, layout, count, first, bound)
+        return ContactPlan(a.device, *sides, trees, *common, dops, axes, boxless)
 
-    plan = plans_of(a, b).get((first, bound, *moved, a.points, b.points, *trees), make)
+    about = (first, bound, *moved, a.points, b.points, *trees, *dops)
+    plan = plans_of(a, b).get(about, make)
     plan.move(*poses)
     return plan
 

@@ -12,6 +12,7 @@ import numpy as np
 import warp as wp
 
 from abut.bounds.relative import Relative
+from abut.hierarchy.dops import Dops
 from abut.hierarchy.tree import Tree
 from abut.hierarchy.twigs import twigs_of
 from abut.mesh import Mesh
@@ -22,6 +23,7 @@ from abut.ordering import MOST_PAIRS, MOST_ROWS, RowOrder
 from abut.pairs import KeyLayout, PairQueues
 from abut.runtime import EVERYTHING, Kept, Task, launch, stage
 from abut.search import Search
+from abut.traversal.dop_frames import DopFrames, dop_frames
 from abut.traversal.first_of_all import TOO_LONG, path_kernel, pick_kernel
 from abut.traversal.self_tree import (
     self_list_kernel,
@@ -31,11 +33,10 @@ from abut.traversal.self_tree import (
 )
 from abut.traversal.two_trees import (
     NO_KEY,
-    descend_kernel,
-    first_kernel,
+    boundless_kernel,
     forget_kernel,
-    list_kernel,
     relative_kernel,
+    walks,
 )
 
 ITEMS_FOR_FIRST = 256  # subtrees of a for all poses together: part of the answer, so no tuning
@@ -103,6 +104,9 @@ class ContactPlan(Operands):
         relation: What the operands share (see common_corners).
         first: Look for one pair per pose only.
         bound: Bounding volume of the trees to use.
+        dops: DOPs of the trees, or none.
+        axes: Axes along which DOPs are tested, see axis_choices.
+        boxless: DOPs alone decide, axis-aligned boxes do not.
     """
 
     device: wp.Device
@@ -114,6 +118,9 @@ class ContactPlan(Operands):
     pose_count: int
     first: bool = False
     bound: Bound = Bound.AABB
+    dops: tuple[Dops, ...] = ()
+    axes: np.ndarray | None = None
+    boxless: bool = False
     _generation: int = field(default=-1, init=False)
     _descends: bool = field(default=False, init=False)  # paths were too long to pick by
 
@@ -167,7 +174,9 @@ class ContactPlan(Operands):
         if self.first:
             search.best = self._room_for_best(queues)
         self._search = search
+        self._walks = walks(self.bound is not Bound.AABB)
         self._frames: dict[tuple[int, int], wp.array] = {}
+        self._dops: dict[tuple[int, int], Any] = {}
         self._tasks = list(self._stages(search, queues))
         row_count = self.pose_count << self.layout.bits_a
         self._ordered = self.device.is_cuda and not self.first and row_count <= MOST_ROWS
@@ -236,8 +245,17 @@ class ContactPlan(Operands):
         if (a, b) not in self._frames:
             self._frames[a, b] = wp.empty(self.pose_count, dtype=Relative, device=self.device)
             sides = (self.a, self.b)
-            args = [sides[a], sides[b], *self._views(a, b), self._frames[a, b]]
-            yield "frames", Task(relative_kernel, self.pose_count, args, self.device)
+            kernel, args = relative_kernel, [sides[a], sides[b], *self._views(a, b)]
+            if self.boxless:
+                kernel, args = boundless_kernel, []
+            args = [*args, self._frames[a, b]]
+            yield "frames", Task(kernel, self.pose_count, args, self.device)
+            self._dops[a, b] = DopFrames()
+            if self.dops:
+                dops = self.dops[a], self.dops[b]
+                operands = (sides[a], sides[b], *dops, self.axes, self.pose_count)
+                self._dops[a, b], task = dop_frames(*operands)
+                yield "frames", task
 
     def _descent_stages(self, search: Any) -> Iterable[tuple[str, Task]]:
         yield from self._frame_stage(0, 1)
@@ -246,8 +264,8 @@ class ContactPlan(Operands):
         if not self.first:
             items = 1 << 16 if self.device.is_cuda else min(leaves // LEAVES_PER_ITEM, 256)
         depth = max(items // self.pose_count, 1).bit_length() - 1
-        args = [search, *self._views(0, 1), self._frames[0, 1], depth]
-        kernel = first_kernel if self.first else descend_kernel
+        args = [search, *self._views(0, 1), self._frames[0, 1], self._dops[0, 1], depth]
+        kernel = self._walks.first if self.first else self._walks.descend
         grain = 2 * ITEMS_FOR_FIRST if self.first else max(items // 16, 1)
         yield "search", Task(kernel, self.pose_count << depth, args, self.device, grain=grain)
 
@@ -258,9 +276,9 @@ class ContactPlan(Operands):
         sides = (1, 0) if swapped else (0, 1)
         yield from self._frame_stage(*sides)
         leaves = max(face_counts)
-        args = [*self._views(*sides), self._frames[sides]]
+        args = [*self._views(*sides), self._frames[sides], self._dops[sides]]
         args += [leaves, search.bits, swapped, queues["candidates"]]
-        yield "search", Task(list_kernel, self.pose_count * leaves, args, self.device)
+        yield "search", Task(self._walks.list, self.pose_count * leaves, args, self.device)
         yield "classify", self._classify(search, queues)
 
     def _pick_stages(self, search: Any, queues: PairQueues) -> Iterable[tuple[str, Task]]:

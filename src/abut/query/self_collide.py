@@ -4,6 +4,7 @@ from functools import partial
 
 import numpy as np
 
+from abut.errors import OptionError
 from abut.faces import posed_faces, posed_later
 from abut.geometry.common_corners import INDEXED, WELDED
 from abut.hierarchy.owner import hierarchy_of
@@ -37,6 +38,8 @@ def self_collide(mesh: Mesh, *, weld: bool = True, method: str = "bvh") -> Conta
     """
     require_meshes(mesh=mesh)
     method = chosen(Method, method, "method")
+    if method is Method.KDOP:
+        raise OptionError("self_collide has the methods 'brute' and 'bvh', not 'kdop'.")
     layout = KeyLayout.of(mesh.face_count, mesh.face_count)
     require_room(layout, 1, mesh.face_count)
     keys = np.empty(0, dtype=np.int64)

@@ -35,6 +35,7 @@ from abut.pairs import KeyLayout, PairQueues
 from abut.query.sweep_buffers import SweepBuffers, corners_of, shared_buffers, swept_tree
 from abut.runtime import EVERYTHING, launch, stage
 from abut.sweep import EDGE_EDGE, FACE_VERTEX, VERTEX_FACE, Sweep, moving
+from abut.traversal.dop_frames import DopFrames
 from abut.traversal.every_pair import every_pair_kernel
 from abut.traversal.self_tree import (
     self_gather_kernel,
@@ -42,7 +43,7 @@ from abut.traversal.self_tree import (
     self_open_kernel,
     self_rest_kernel,
 )
-from abut.traversal.two_trees import gather_kernel, list_kernel
+from abut.traversal.two_trees import gather_kernel, walks
 
 LONG_WALK = 32  # visits of one thread on CUDA, before others share the rest
 EXPECTED = 64  # candidates of an item, before any are known
@@ -192,8 +193,8 @@ class SweepPlan:
             args = [*trees, self.layout.bits]
             return Listing(kind, counts[0], sides, self._lister(gather_kernel, args))
         frame = wp.zeros(1, dtype=Relative, device=self.device)  # boxes have one origin
-        args = [*trees, frame, counts[0], self.layout.bits, False]
-        return Listing(kind, counts[0], sides, self._lister(list_kernel, args))
+        args = [*trees, frame, DopFrames(), counts[0], self.layout.bits, False]
+        return Listing(kind, counts[0], sides, self._lister(walks(finer=False).list, args))
 
     def _within(self, until: float) -> Listing:
         sides = self._views[0], self._views[0]

@@ -5,12 +5,16 @@ faces on the spot, the least work, for the CPU and for batches of poses; list wa
 every leaf of a and leaves the tests to a later launch, the most parallel, for one query on CUDA.
 """
 
+from functools import cache
+from typing import NamedTuple
+
 import warp as wp
 
 from abut.atomics import load_wide, reserve
 from abut.bounds.obb import overlap_obb, unpack_obb
 from abut.bounds.relative import (
     Relative,
+    boundless_frame,
     overlap_across,
     separations_across,
     shifted_frame,
@@ -32,6 +36,7 @@ from abut.hierarchy.tree import (
 )
 from abut.pairs import PairQueue, pack_pair, store_pair
 from abut.search import Search, test_faces
+from abut.traversal.dop_frames import DopFrames, overlap_dops
 from abut.traversal.self_tree import FOUND, FULL, keep, open_top, overlap_boxes
 
 wp.set_module_options({"enable_backward": False, "fuse_fp": False})
@@ -67,6 +72,18 @@ def relative_kernel(
             )
 
 
+@wp.kernel
+def boundless_kernel(
+    # in
+    span: wp.vec3i,
+    # out
+    relative_out: wp.array[Relative],
+):
+    """Frames in which boxes decide nothing."""
+    for i in range(span[0] + wp.tid(), span[1], span[2]):
+        relative_out[i] = boundless_frame()
+
+
 @wp.func
 def load_obb(tree: TreeView, slot: wp.int32):
     """Read an oriented box, 48 bytes."""
@@ -88,14 +105,22 @@ def load_rss(tree: TreeView, slot: wp.int32):
 
 
 @wp.func
-def oriented_overlap(frame: Relative, tree_a: TreeView, i: wp.int32, tree_b: TreeView, j: wp.int32):
+def finer_overlap(
+    frame: Relative,
+    dops: DopFrames,
+    pose: wp.int32,
+    tree_a: TreeView,
+    i: wp.int32,
+    tree_b: TreeView,
+    j: wp.int32,
+):
     """May the tighter volumes of two slots overlap? True where the trees have boxes alone."""
     if tree_a.obbs.shape[0] > 0:
         return overlap_obb(frame, load_obb(tree_a, i), load_obb(tree_b, j))
     if tree_a.swept.shape[0] > 0:
         gap = distance_rss(frame, load_rss(tree_a, i), load_rss(tree_b, j))
         return not (gap > wp.float32(0.0))
-    return True
+    return overlap_dops(dops, pose, i, j)
 
 
 @wp.func
@@ -195,41 +220,6 @@ def start_of(frame: Relative, tree_a: TreeView, tree_b: TreeView, item: wp.int32
 
 
 @wp.kernel
-def descend_kernel(
-    # in
-    span: wp.vec3i,
-    search: Search,
-    tree_a: TreeView,
-    tree_b: TreeView,
-    frames: wp.array[Relative],
-    depth: wp.int32,
-):
-    """Walk both trees for each (pose, subtree of a) and test all faces whose boxes overlap."""
-    stack = wp.zeros(shape=(STACK,), dtype=wp.vec2i)
-    for work in range(span[0] + wp.tid(), span[1], span[2]):
-        pose = work >> depth
-        frame = frames[pose]
-        start = start_of(frame, tree_a, tree_b, work & ((1 << depth) - 1), depth)
-        stack[0] = wp.vec2i(start, root_of(tree_b))
-        held = wp.int32(start >= 0)
-        while held > 0:
-            held -= 1
-            i = stack[held][0]
-            j = stack[held][1]
-            a = load_node(tree_a.nodes, i)
-            b = load_node(tree_b.nodes, j)
-            if not oriented_overlap(frame, tree_a, i, tree_b, j):
-                continue
-            if is_leaf(a) and is_leaf(b):
-                test_faces(search, pose, 0, face_of(a), face_of(b))
-            else:  # pairs go on the stack, and stay if they overlap
-                pairs = open_pair(frame, tree_a, i, a, tree_b, j, b)
-                for k in range(4):
-                    stack[held] = wp.vec2i(pairs.i + (k >> 1), pairs.j + (k & 1))
-                    held += wp.int32(not (pairs.gaps[k] > wp.float32(0.0)))
-
-
-@wp.kernel
 def forget_kernel(
     # in
     span: wp.vec3i,
@@ -243,54 +233,6 @@ def forget_kernel(
         if i == 0:
             for k in range(counts_out.shape[0]):
                 counts_out[k] = wp.int64(0)
-
-
-@wp.kernel
-def first_kernel(
-    # in
-    span: wp.vec3i,
-    search: Search,
-    tree_a: TreeView,
-    tree_b: TreeView,
-    frames: wp.array[Relative],
-    depth: wp.int32,
-):
-    """Walk both trees for each (pose, subtree of a) until two faces meet.
-
-    Of the pairs of children the one that overlaps most goes first. What is found does not depend
-    on the order of threads: the lowest item with an answer gives it.
-    """
-    item_shift = wp.int64(search.bits[0] + search.bits[1])
-    stack = wp.zeros(shape=(STACK,), dtype=wp.vec2i)
-    for work in range(span[0] + wp.tid(), span[1], span[2]):
-        pose = work >> depth
-        item = work & ((1 << depth) - 1)
-        if (search.best[pose] >> item_shift) < wp.int64(item):
-            continue
-        frame = frames[pose]
-        start = start_of(frame, tree_a, tree_b, item, depth)
-        stack[0] = wp.vec2i(start, root_of(tree_b))
-        held = wp.int32(start >= 0)
-        while held > 0:
-            if (search.best[pose] >> item_shift) < wp.int64(item):
-                break
-            held -= 1
-            i = stack[held][0]
-            j = stack[held][1]
-            a = load_node(tree_a.nodes, i)
-            b = load_node(tree_b.nodes, j)
-            if not oriented_overlap(frame, tree_a, i, tree_b, j):
-                continue
-            if is_leaf(a) and is_leaf(b):
-                if test_faces(search, pose, item, face_of(a), face_of(b)):
-                    held = 0
-            else:
-                pairs = open_pair(frame, tree_a, i, a, tree_b, j, b)
-                gaps = farthest_first(pairs.gaps)
-                for k in range(4):
-                    place = wp.cast(gaps[k], wp.int32) & 3
-                    stack[held] = wp.vec2i(pairs.i + (place >> 1), pairs.j + (place & 1))
-                    held += wp.int32(not (gaps[k] > SMALLEST))
 
 
 @wp.func
@@ -310,44 +252,6 @@ def list_found(
         if swapped:
             key = pack_pair(pose, found[i], face, bits)
         store_pair(queue, place + wp.int64(i), key)
-
-
-@wp.kernel
-def list_kernel(
-    # in
-    span: wp.vec3i,
-    tree_a: TreeView,
-    tree_b: TreeView,
-    frames: wp.array[Relative],
-    leaf_count: wp.int32,
-    bits: wp.vec2i,
-    swapped: wp.bool,
-    # out
-    candidates_out: PairQueue,
-):
-    """Walk b's tree, without a stack, for each (pose, leaf of a); ``swapped``: keys are (b, a)."""
-    for work in range(span[0] + wp.tid(), span[1], span[2]):
-        pose = work / leaf_count
-        leaf_slot = tree_a.leaf_slots[work - pose * leaf_count]
-        leaf = load_node(tree_a.nodes, leaf_slot)
-        frame = frames[pose]
-        found = wp.zeros(shape=(LISTED,), dtype=wp.int32)
-        count = wp.int32(0)
-        slot = root_of(tree_b)
-        while slot >= 0:
-            node = load_node(tree_b.nodes, slot)
-            hit = overlap(frame, leaf, node)
-            if hit == 1:
-                hit = wp.int32(oriented_overlap(frame, tree_a, leaf_slot, tree_b, slot))
-            link = link_of(node)
-            slot = wp.where(hit == 1 and link >= 0, 2 * link, escape_of(node))
-            if hit == 1 and link < 0:
-                found[count] = -1 - link
-                count += 1
-                if count == LISTED:
-                    list_found(pose, face_of(leaf), found, count, bits, swapped, candidates_out)
-                    count = 0
-        list_found(pose, face_of(leaf), found, count, bits, swapped, candidates_out)
 
 
 @wp.kernel
@@ -378,3 +282,143 @@ def gather_kernel(
                     key = pack_pair(0, face_of(leaf), -1 - found[i], bits)
                     store_pair(candidates_out, place + wp.int64(i), key)
                 at = wp.vec2i(at[0], 0)
+
+
+class Walks(NamedTuple):
+    """Kernels that walk two trees."""
+
+    descend: wp.Kernel
+    first: wp.Kernel
+    list: wp.Kernel
+
+
+@cache
+def walks(finer: bool) -> Walks:
+    """The kernels for boxes alone, which have nothing else in registers, or for finer volumes."""
+
+    @wp.kernel(module="unique", module_options={"enable_backward": False, "fuse_fp": False})
+    def descend_kernel(
+        # in
+        span: wp.vec3i,
+        search: Search,
+        tree_a: TreeView,
+        tree_b: TreeView,
+        frames: wp.array[Relative],
+        dops: DopFrames,
+        depth: wp.int32,
+    ):
+        """Walk both trees for each (pose, subtree of a) and test all faces whose boxes overlap."""
+        stack = wp.zeros(shape=(STACK,), dtype=wp.vec2i)
+        for work in range(span[0] + wp.tid(), span[1], span[2]):
+            pose = work >> depth
+            frame = frames[pose]
+            start = start_of(frame, tree_a, tree_b, work & ((1 << depth) - 1), depth)
+            stack[0] = wp.vec2i(start, root_of(tree_b))
+            held = wp.int32(start >= 0)
+            while held > 0:
+                held -= 1
+                i = stack[held][0]
+                j = stack[held][1]
+                a = load_node(tree_a.nodes, i)
+                b = load_node(tree_b.nodes, j)
+                if wp.static(finer):
+                    if not finer_overlap(frame, dops, pose, tree_a, i, tree_b, j):
+                        continue
+                if is_leaf(a) and is_leaf(b):
+                    test_faces(search, pose, 0, face_of(a), face_of(b))
+                else:  # pairs go on the stack, and stay if they overlap
+                    pairs = open_pair(frame, tree_a, i, a, tree_b, j, b)
+                    for k in range(4):
+                        stack[held] = wp.vec2i(pairs.i + (k >> 1), pairs.j + (k & 1))
+                        held += wp.int32(not (pairs.gaps[k] > wp.float32(0.0)))
+
+    @wp.kernel(module="unique", module_options={"enable_backward": False, "fuse_fp": False})
+    def first_kernel(
+        # in
+        span: wp.vec3i,
+        search: Search,
+        tree_a: TreeView,
+        tree_b: TreeView,
+        frames: wp.array[Relative],
+        dops: DopFrames,
+        depth: wp.int32,
+    ):
+        """Walk both trees for each (pose, subtree of a) until two faces meet.
+
+        Of the pairs of children the one that overlaps most goes first. What is found does not
+        depend on the order of threads: the lowest item with an answer gives it.
+        """
+        item_shift = wp.int64(search.bits[0] + search.bits[1])
+        stack = wp.zeros(shape=(STACK,), dtype=wp.vec2i)
+        for work in range(span[0] + wp.tid(), span[1], span[2]):
+            pose = work >> depth
+            item = work & ((1 << depth) - 1)
+            if (search.best[pose] >> item_shift) < wp.int64(item):
+                continue
+            frame = frames[pose]
+            start = start_of(frame, tree_a, tree_b, item, depth)
+            stack[0] = wp.vec2i(start, root_of(tree_b))
+            held = wp.int32(start >= 0)
+            while held > 0:
+                if (search.best[pose] >> item_shift) < wp.int64(item):
+                    break
+                held -= 1
+                i = stack[held][0]
+                j = stack[held][1]
+                a = load_node(tree_a.nodes, i)
+                b = load_node(tree_b.nodes, j)
+                if wp.static(finer):
+                    if not finer_overlap(frame, dops, pose, tree_a, i, tree_b, j):
+                        continue
+                if is_leaf(a) and is_leaf(b):
+                    if test_faces(search, pose, item, face_of(a), face_of(b)):
+                        held = 0
+                else:
+                    pairs = open_pair(frame, tree_a, i, a, tree_b, j, b)
+                    gaps = farthest_first(pairs.gaps)
+                    for k in range(4):
+                        place = wp.cast(gaps[k], wp.int32) & 3
+                        stack[held] = wp.vec2i(pairs.i + (place >> 1), pairs.j + (place & 1))
+                        held += wp.int32(not (gaps[k] > SMALLEST))
+
+    @wp.kernel(module="unique", module_options={"enable_backward": False, "fuse_fp": False})
+    def list_kernel(
+        # in
+        span: wp.vec3i,
+        tree_a: TreeView,
+        tree_b: TreeView,
+        frames: wp.array[Relative],
+        dops: DopFrames,
+        leaf_count: wp.int32,
+        bits: wp.vec2i,
+        swapped: wp.bool,
+        # out
+        candidates_out: PairQueue,
+    ):
+        """Walk b's tree, without a stack, for each (pose, leaf of a); ``swapped``: keys (b, a)."""
+        for work in range(span[0] + wp.tid(), span[1], span[2]):
+            pose = work / leaf_count
+            leaf_slot = tree_a.leaf_slots[work - pose * leaf_count]
+            leaf = load_node(tree_a.nodes, leaf_slot)
+            frame = frames[pose]
+            found = wp.zeros(shape=(LISTED,), dtype=wp.int32)
+            count = wp.int32(0)
+            slot = root_of(tree_b)
+            while slot >= 0:
+                node = load_node(tree_b.nodes, slot)
+                hit = overlap(frame, leaf, node)
+                if wp.static(finer):
+                    if hit == 1:
+                        near = finer_overlap(frame, dops, pose, tree_a, leaf_slot, tree_b, slot)
+                        hit = wp.int32(near)
+                link = link_of(node)
+                slot = wp.where(hit == 1 and link >= 0, 2 * link, escape_of(node))
+                if hit == 1 and link < 0:
+                    found[count] = -1 - link
+                    count += 1
+                    if count == LISTED:
+                        list_found(pose, face_of(leaf), found, count, bits, swapped, candidates_out)
+                        count = 0
+            list_found(pose, face_of(leaf), found, count, bits, swapped, candidates_out)
+
+    return Walks(descend_kernel, first_kernel, list_kernel)

@@ -1,0 +1,148 @@
+"""k-DOPs in fixed point: the integers that the hardware model defines, on every device.
+
+A reach is a signed integer of ``width`` bits, rounded up; a weight one of -2**(width - 1) to 0,
+rounded to the nearest; the constants of an axis have width + 2 bits and cover the rounding of its
+weights. An axis separates where ``sum + 2**(width - 1) * constant + 2**(width - 1) - 1`` is not
+negative, which is the strict test by a sign alone. Proof in design/fixed-point-kdop.md.
+"""
+
+import warp as wp
+
+from abut.atomics import load_wide_words
+from abut.bounds.kdop import PICK_BITS, opposite
+from abut.errors import OptionError
+
+LEAST_WIDTH, MOST_WIDTH = 10, 35
+SINGLE = 0  # in place of a width: float32
+NARROW = wp.constant(30)  # bits; sums of wider ones do not fit 64
+NARROW_ROWS = wp.constant(3)  # of four integers each, for an axis
+LOW_BITS = wp.constant(17)  # of a wide reach, which is kept in two parts
+LOW_MASK = wp.constant((1 << 17) - 1)
+
+
+def checked_width(width: int) -> int:
+    """``width`` where it is one."""
+    if isinstance(width, bool) or not isinstance(width, int):
+        raise OptionError(f"width must be a whole number of bits, not {width!r}.")
+    if not LEAST_WIDTH <= width <= MOST_WIDTH:
+        raise OptionError(f"width must be from {LEAST_WIDTH} to {MOST_WIDTH} bits, not {width}.")
+    return width
+
+
+def parts_of(width: int) -> int:
+    """How many 32-bit integers a reach takes; 0 for float32."""
+    return 0 if width == SINGLE else 1 if width <= NARROW else 2
+
+
+@wp.func
+def add_narrow(
+    sums: wp.vec2l, words: wp.array[wp.int32], at: wp.int32, pick: wp.int32, half: wp.int32,
+    weight: wp.int32,
+):  # fmt: skip
+    """Add a weighted reach to the first sum and its opposite to the second."""
+    if weight == 0:  # along a normal of a DOP itself, two of three
+        return sums
+    other = opposite(pick, half)
+    return sums + wp.vec2l(
+        wp.int64(weight) * wp.int64(words[at + pick]),
+        wp.int64(weight) * wp.int64(words[at + other]),
+    )
+
+
+@wp.func
+def overlap_narrow(
+    rows: wp.array[wp.vec4i],
+    first: wp.int32,
+    stop: wp.int32,
+    half: wp.int32,
+    width: wp.int32,
+    words_a: wp.array[wp.int32],
+    at_a: wp.int32,
+    words_b: wp.array[wp.int32],
+    at_b: wp.int32,
+):
+    """May two DOPs of at most 30 bits overlap, by the axes ``first`` to ``stop``?
+
+    Guarantee:
+        Conservative. False only when the DOPs, and all they bound, are apart.
+    """
+    shift = wp.int64(width - 1)
+    ones = (wp.int64(1) << shift) - wp.int64(1)
+    for axis in range(first, stop):
+        r0 = load_wide_words(rows, NARROW_ROWS * axis)  # picks, weights of a
+        r1 = load_wide_words(rows, NARROW_ROWS * axis + 1)  # weights of b, first constant
+        r2 = load_wide_words(rows, NARROW_ROWS * axis + 2)  # second constant
+        picks = r0[0]
+        on_a = wp.vec2l()
+        on_b = wp.vec2l()
+        for i in range(3):
+            on_a = add_narrow(on_a, words_a, at_a, (picks >> (PICK_BITS * i)) & 31, half, r0[1 + i])
+        for i in range(3):
+            on_b = add_narrow(
+                on_b, words_b, at_b, (picks >> (PICK_BITS * (3 + i))) & 31, half, r1[i]
+            )
+        before = ((wp.int64(r1[3]) << shift) | ones) + on_a[0] + on_b[1]
+        behind = ((wp.int64(r2[0]) << shift) | ones) + on_a[1] + on_b[0]
+        if before >= wp.int64(0) or behind >= wp.int64(0):
+            return False
+    return True
+
+
+@wp.func
+def is_apart(high: wp.int64, low: wp.int64):
+    """Whether a high and a low part, with ones below, add up to no negative number."""
+    return high + ((low + wp.int64(LOW_MASK)) >> wp.int64(LOW_BITS)) >= wp.int64(0)
+
+
+@wp.func
+def add_wide(
+    highs: wp.vec2l, lows: wp.vec2l, words: wp.array[wp.int32], at: wp.int32, pick: wp.int32,
+    half: wp.int32, weight: wp.int64,
+):  # fmt: skip
+    """``add_narrow`` for a weight of 36 bits, by the high 18 and by the low 17 bits of reaches."""
+    if weight != wp.int64(0):
+        other = opposite(pick, half)
+        highs += wp.vec2l(weight * wp.int64(words[at + pick]), weight * wp.int64(words[at + other]))
+        low = at + 2 * half
+        lows += wp.vec2l(
+            weight * wp.int64(words[low + pick]), weight * wp.int64(words[low + other])
+        )
+    return highs, lows
+
+
+@wp.func
+def overlap_wide(
+    axes: wp.array2d[wp.int64],
+    first: wp.int32,
+    stop: wp.int32,
+    half: wp.int32,
+    width: wp.int32,
+    words_a: wp.array[wp.int32],
+    at_a: wp.int32,
+    words_b: wp.array[wp.int32],
+    at_b: wp.int32,
+):
+    """``overlap_narrow`` for more bits, whose sums take up to 72: in two parts of 64 each."""
+    shift = wp.int64(width - 1 - LOW_BITS)
+    ones = (wp.int64(1) << shift) - wp.int64(1)
+    for axis in range(first, stop):
+        picks = wp.int32(axes[axis, 0])
+        highs_a = wp.vec2l()
+        lows_a = wp.vec2l()
+        highs_b = wp.vec2l()
+        lows_b = wp.vec2l()
+        for i in range(3):
+            pick = (picks >> (PICK_BITS * i)) & 31
+            weight = axes[axis, 1 + i]
+            highs_a, lows_a = add_wide(highs_a, lows_a, words_a, at_a, pick, half, weight)
+        for i in range(3):
+            pick = (picks >> (PICK_BITS * (3 + i))) & 31
+            weight = axes[axis, 4 + i]
+            highs_b, lows_b = add_wide(highs_b, lows_b, words_b, at_b, pick, half, weight)
+        high = ((axes[axis, 7] << shift) | ones) + highs_a[0] + highs_b[1]
+        if is_apart(high, lows_a[0] + lows_b[1]):
+            return False
+        high = ((axes[axis, 8] << shift) | ones) + highs_a[1] + highs_b[0]
+        if is_apart(high, lows_a[1] + lows_b[0]):
+            return False
+    return True

@@ -1,0 +1,146 @@
+"""``abut hardware``: the k-DOP machine, simulated, as Verilog, synthesised."""
+
+import argparse
+import sys
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from abut.cli.console import show_facts, show_json, working
+from abut.cli.operands import load, load_poses, natural
+from abut.errors import FileError
+from abut.hardware import Engine, simulate, synthesize, verilog
+
+
+def add_to(commands: Any) -> None:
+    """Declare the command and its own commands."""
+    parser = commands.add_parser(
+        "hardware",
+        help="the k-DOP machine: simulate, verilog, synth",
+        description="The k-DOP collision machine: a query in simulation, its Verilog, its size.",
+    )
+    parser.set_defaults(run=lambda args: parser.print_help() or 0)
+    inner = parser.add_subparsers(title="commands", metavar="COMMAND")
+    _add_simulate(inner)
+    _add_verilog(inner)
+    _add_synth(inner)
+
+
+def _add_simulate(commands: Any) -> None:
+    parser = commands.add_parser(
+        "simulate",
+        help="pairs, cycles and counters of a query",
+        description="Run a query on the machine. Its pairs include every pair that meets. "
+        "Exit status: 0 no pair, 1 pairs, 2 error.",
+    )
+    parser.add_argument("a", metavar="A", help="mesh file")
+    parser.add_argument("b", metavar="B", help="mesh file")
+    for side in "ab":
+        parser.add_argument(
+            f"--pose-{side}", metavar="FILE", help=f"rigid motion of {side.upper()}"
+        )
+    parser.add_argument("--engine", choices=[str(e) for e in Engine], default="model")
+    parser.add_argument("--clock", type=float, metavar="MHZ", help="also print the time at a clock")
+    _add_machine(parser)
+    parser.add_argument("--json", action="store_true", help="print one JSON object")
+    parser.set_defaults(run=_simulate)
+
+
+def _add_verilog(commands: Any) -> None:
+    parser = commands.add_parser("verilog", help="the machine as Verilog")
+    _add_machine(parser)
+    _add_part(parser)
+    parser.add_argument("--target", choices=["xc2v", "ecp5"], help="place its multipliers")
+    parser.add_argument("--out", metavar="FILE", help="default: standard output")
+    parser.set_defaults(run=_verilog)
+
+
+def _add_synth(commands: Any) -> None:
+    parser = commands.add_parser(
+        "synth",
+        help="cells, and on ECP5 the routed clock",
+        description="Synthesise with Yosys; on ECP5 place and route with nextpnr, which takes "
+        "minutes and for wide numbers more than ten.",
+    )
+    _add_machine(parser)
+    _add_part(parser)
+    parser.add_argument("--target", choices=["xc2v", "xc7", "ecp5"], default="ecp5")
+    parser.add_argument("--no-route", action="store_true", help="cells alone")
+    parser.add_argument("--goal", type=float, default=160, metavar="MHZ", help="default: 160")
+    parser.add_argument("--json", action="store_true", help="print one JSON object")
+    parser.set_defaults(run=_synth)
+
+
+def _add_machine(parser: argparse.ArgumentParser) -> None:
+    options = {
+        "width": (18, "bits of reaches and weights, 10 to 35"),
+        "sides": (24, "faces of a DOP: 6, 14, 18, 24 or 26"),
+        "axis-count": (24, "axes tested for a pair"),
+        "pipelines": (1, "axes tested at once"),
+    }
+    for name, (default, text) in options.items():
+        parser.add_argument(
+            f"--{name}", type=natural, default=default, metavar="N", help=f"{text} ({default})"
+        )
+
+
+def _add_part(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--part", choices=["machine", "pipeline"], default="machine", help="default: machine"
+    )
+
+
+def _parameters(args: argparse.Namespace) -> dict[str, int]:
+    return {name: getattr(args, name) for name in ("width", "sides", "axis_count", "pipelines")}
+
+
+def _simulate(args: argparse.Namespace) -> int:
+    a, b = load(args.a, "cpu"), load(args.b, "cpu")
+    poses = {"pose_a": load_poses(args.pose_a), "pose_b": load_poses(args.pose_b)}
+    with working("simulating"):
+        run = simulate(a, b, **poses, engine=args.engine, **_parameters(args))
+    counters = run.counters()
+    if args.clock:
+        counters["microseconds"] = round(counters["cycles"] / args.clock, 1)
+    if args.json:
+        show_json({"engine": args.engine, **_parameters(args), **counters,
+                   "pair_count": len(run.pairs), "pairs": run.pairs.tolist()})  # fmt: skip
+    else:
+        facts = [(name.replace("_", " "), f"{value:,}") for name, value in counters.items()]
+        show_facts([("engine", args.engine), ("pairs", f"{len(run.pairs):,}"), *facts])
+    return int(len(run.pairs) > 0)
+
+
+def _verilog(args: argparse.Namespace) -> int:
+    text = verilog(part=args.part, target=args.target, **_parameters(args))
+    if args.out is None:
+        sys.stdout.write(text)
+        return 0
+    try:
+        Path(args.out).write_text(text)
+    except OSError as error:
+        raise FileError(f"{args.out} cannot be written: {error.strerror}.") from None
+    return 0
+
+
+def _synth(args: argparse.Namespace) -> int:
+    with working(f"synthesising for {args.target}"):
+        made = synthesize(
+            target=args.target,
+            part=args.part,
+            route=not args.no_route,
+            goal_mhz=args.goal,
+            **_parameters(args),
+        )
+    if args.json:
+        show_json(asdict(made))
+        return 0
+    names = ("target", "part", "width", "pipelines", "luts", "registers", "multipliers")
+    facts = [(name, getattr(made, name)) for name in names]
+    if made.slices is not None:
+        facts.append(("slices", f"at least {made.slices:,}"))
+    if made.clock_mhz is not None:
+        facts.append(("clock", f"{made.clock_mhz:.1f} MHz, routed"))
+    shown = [(n, f"{v:,}" if isinstance(v, int) else str(v)) for n, v in facts]
+    show_facts([*shown, *(("command", command) for command in made.commands)])
+    return 0

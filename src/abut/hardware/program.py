@@ -1,0 +1,142 @@
+"""What the host sends to the machine: trees and triangles as integers, and the axes of a pose.
+
+The integers are the ones that ``abut.collide(method="kdop")`` works with. Triangles have 18 bits
+at any width: those of a are turned into b's frame by the machine, and everything is rounded to
+the nearest, with a slack that covers it (design/fixed-point-kdop.md).
+"""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from abut.bounds.fixed import LOW_BITS, parts_of
+from abut.bounds.kdop import axis_choices
+from abut.errors import CapacityError
+from abut.faces import posed_faces
+from abut.hardware.config import SIZE_BITS, SLOT_BITS, Machine
+from abut.hierarchy.dops import Dops, DopShape
+from abut.hierarchy.owner import dops_of, hierarchy_of
+from abut.mesh import Mesh
+from abut.poses import checked_poses
+from abut.traversal.dop_frames import dop_frames
+
+TRIANGLE_ONE = 1 << 14  # the larger mesh's extent, in units of corners
+TURN_ONE = 1 << 16
+FARTHEST = 6 * TRIANGLE_ONE  # of a's centre from b's; meshes farther apart meet nowhere
+LEAST_SLACK = 2.25  # units: corners and turns rounded to the nearest, their product once more
+MOST_SLACK = 14  # as a power of two; more than the coordinates themselves: decides nothing
+SIZE_STEPS = 4  # of a node's size, per doubling
+
+
+@dataclass(frozen=True)
+class Tree:
+    """A tree in the machine's memory.
+
+    Attributes:
+        reaches: (slots, k) int64.
+        links: (slots,) int64: the first child's slot, or a leaf's face.
+        leaves: (slots,) bool.
+        sizes: (slots,) int64: mean width of a DOP on a logarithmic scale.
+        triangles: (faces, 3, 3) int64: corners.
+    """
+
+    reaches: np.ndarray
+    links: np.ndarray
+    leaves: np.ndarray
+    sizes: np.ndarray
+    triangles: np.ndarray
+
+    @property
+    def root(self) -> int:
+        """The last slot."""
+        return len(self.links) - 1
+
+
+@dataclass(frozen=True)
+class Program:
+    """One question to the machine.
+
+    Attributes:
+        machine: What it is made for.
+        a, b: The trees.
+        axes: (n, 9) int64, as in dop_frames: picks, weights, constants.
+        turn: (3, 3) int64, a's frame in b's; 2**16 is one.
+        shift: (3,) int64, in 2**-16 of a unit, half a unit included.
+        slack: How far corners may be off, as a power of two.
+    """
+
+    machine: Machine
+    a: Tree
+    b: Tree
+    axes: np.ndarray
+    turn: np.ndarray
+    shift: np.ndarray
+    slack: int
+
+
+def program(a: Mesh, b: Mesh, pose_a: Any, pose_b: Any, machine: Machine) -> Program:
+    """The question whether two posed meshes meet. Each has at least one face."""
+    poses = checked_poses(pose_a, "pose_a"), checked_poses(pose_b, "pose_b")
+    shape = DopShape(machine.sides, machine.width)
+    dops = dops_of(a, shape), dops_of(b, shape)
+    posed = [posed_faces(m.points, m.faces, p) for m, p in zip((a, b), poses, strict=True)]
+    choices = axis_choices(machine.sides, machine.axis_count)
+    frames, task = dop_frames(*posed, *dops, choices, 1)
+    task.run()
+    motions = [np.eye(4) if p is None else p[0] for p in poses]
+    one = 2.0 ** (machine.width - 1)
+    extent = max(d.unit * one for d in dops)
+    unit = extent / TRIANGLE_ONE
+    turn, shift, slack = _triangle_frame(motions, dops, unit)
+    return Program(
+        machine, _tree(a, dops[0], unit), _tree(b, dops[1], unit), frames.axes.numpy(),
+        turn, shift, slack,
+    )  # fmt: skip
+
+
+def _tree(mesh: Mesh, dops: Dops, unit: float) -> Tree:
+    """A mesh in the machine's memory."""
+    tree = hierarchy_of(mesh)
+    words = dops.words.numpy().astype(np.int64).reshape(-1, parts_of(dops.width), dops.sides)
+    reaches = words[:, 0]
+    if words.shape[1] == 2:
+        reaches = (reaches << LOW_BITS) | words[:, 1]
+    if len(reaches) > 1 << SLOT_BITS:
+        raise CapacityError(f"the machine's memory holds {1 << SLOT_BITS} nodes a tree.")
+    links = tree.nodes.numpy()[0::2, 3].view(np.int32).astype(np.int64)
+    half = dops.sides // 2
+    width = (reaches[:, :half] + reaches[:, half:]).sum(axis=1) * (min(dops.unit, 1e300) / half)
+    with np.errstate(divide="ignore"):
+        sizes = np.floor(SIZE_STEPS * np.log2(np.maximum(width, 1e-300))).astype(np.int64)
+    corners = mesh.points.numpy()[mesh.faces.numpy()] - dops.centre
+    with np.errstate(invalid="ignore", over="ignore"):
+        corners = np.nan_to_num(np.rint(corners / unit))
+    limit = 1 << (SIZE_BITS - 1)
+    return Tree(
+        reaches,
+        np.where(links < 0, -1 - links, 2 * links),
+        links < 0,
+        np.clip(sizes, -limit, limit - 1),
+        np.clip(corners, -2 * TRIANGLE_ONE, 2 * TRIANGLE_ONE).astype(np.int64),
+    )
+
+
+def _triangle_frame(
+    motions: list[np.ndarray], dops: tuple[Dops, Dops], unit: float
+) -> tuple[np.ndarray, np.ndarray, int]:
+    """Turn and shift from a's corners to b's frame, and the slack of the test."""
+    (turn_a, at_a), (turn_b, at_b) = ((m[:3, :3], m[:3, 3]) for m in motions)
+    back = np.linalg.inv(turn_b)
+    centres = [
+        turn @ d.centre + at
+        for turn, d, at in zip((turn_a, turn_b), dops, (at_a, at_b), strict=True)
+    ]
+    world = sum(np.abs(x).max() for x in (at_a, at_b, dops[0].centre, dops[1].centre))
+    if not np.isfinite(unit):
+        return np.zeros((3, 3), np.int64), np.zeros(3, np.int64), MOST_SLACK
+    turn = np.rint(back @ turn_a * TURN_ONE).astype(np.int64)
+    shift = np.clip(back @ (centres[0] - centres[1]) / unit, -FARTHEST, FARTHEST)
+    slack = LEAST_SLACK + 2.0**-44 * (world / unit + 16 * TRIANGLE_ONE)
+    exponent = min(int(np.ceil(np.log2(slack))), MOST_SLACK)
+    return turn, np.rint(shift * TURN_ONE).astype(np.int64) + TURN_ONE // 2, exponent

@@ -1,0 +1,201 @@
+"""A pipeline: tests one axis a cycle.
+
+table -> selection -> operands -> products -> sums (3 levels, or 5 for wide numbers) -> sign
+
+The axis table and the reaches lie in LUT RAM, one copy for each read port. Reaches come two by
+two opposite ones, so that a row gives both that an axis needs; two banks let the next pair
+load while this one is tested. Constants already hold the correction for rounded weights and the
+strict test, so that all that is left is to multiply, add and look at signs.
+"""
+
+from amaranth.hdl import Cat, Const, Module, Mux, Shape, Signal, Value, signed
+from amaranth.lib import memory, wiring
+from amaranth.lib.wiring import In, Out
+
+from abut.hardware.config import Machine
+from abut.hardware.rtl.multiply import LATENCY, Multiplier
+
+LOW = 17  # bits of the lower part of a wide number
+TABLE_PART = 40  # bits of the axis table that share an address
+LUT_RAM = {"ram_style": "distributed"}  # block RAM is slower, and there is less of it
+
+
+class Lane(wiring.Component):
+    """One pipeline with its share of the axis table.
+
+    Ports:
+        table_*: Writes a row of the axis table.
+        load_*: Writes four reaches of a or b: two neighbouring slabs, each with its opposite.
+        step: The test to start in the next cycle.
+        bank_a, bank_b: Banks of the test that starts in this cycle.
+        apart: Whether the test started ``machine.depth`` cycles ago separates its DOPs.
+    """
+
+    def __init__(self, machine: Machine, target: str | None = None) -> None:
+        self.machine = machine
+        self.target = target
+        rows = (machine.table_depth - 1).bit_length()
+        super().__init__(
+            {
+                "table_write": In(1),
+                "table_row": In(rows),
+                "table_data": In(machine.axis_bits),
+                "load_a": In(1),
+                "load_b": In(1),
+                "load_row": In(4),
+                "load_data": In(machine.beat_bits),
+                "step": In(rows),
+                "bank_a": In(1),
+                "bank_b": In(1),
+                "apart": Out(1),
+            }
+        )
+
+    def elaborate(self, platform: object) -> Module:
+        """Stages from top to bottom."""
+        m = Module()
+        width, bits = self.machine.width, self.machine.constant_bits
+        axis = self._axis(m)
+        picks = [axis[5 * i : 5 * i + 5] for i in range(6)]
+        weights = [axis[30 + width * i : 30 + width * (i + 1)].as_signed() for i in range(6)]
+        base = 30 + 6 * width
+        constants = [axis[base + bits * i : base + bits * (i + 1)].as_signed() for i in range(2)]
+        banks = [_later(m, bank, 1) for bank in (self.bank_a, self.bank_b)]
+        loads = [_later(m, load, 1) for load in (self.load_a, self.load_b)]  # far away, or wide
+        written = _later(m, self.load_row, 1), _later(m, self.load_data, 1)
+        pairs = [
+            self._select(m, i, picks[i], banks[i // 3], loads[i // 3], *written) for i in range(6)
+        ]
+        weights = [_later(m, weight, 1) for weight in weights]
+        # along L: reaches of a, opposite ones of b; against it the other way round
+        before = [pairs[i][0] if i < 3 else pairs[i][1] for i in range(6)]
+        behind = [pairs[i][1] if i < 3 else pairs[i][0] for i in range(6)]
+        signs = [
+            self._sum(m, weights, reaches, _later(m, constant, 1 + LATENCY))
+            for reaches, constant in ((before, constants[0]), (behind, constants[1]))
+        ]
+        m.d.comb += self.apart.eq(~(signs[0] & signs[1]))
+        return m
+
+    def _axis(self, m: Module) -> Value:
+        """The row of the axis table for this step, one cycle later.
+
+        The table lies in parts, each with a copy of the step beside it: one register that drove
+        all of them would be the slowest part of the machine.
+        """
+        bits, depth = self.machine.axis_bits, self.machine.table_depth
+        put, row, word = (
+            _later(m, x, 1) for x in (self.table_write, self.table_row, self.table_data)
+        )
+        parts = []
+        for n, start in enumerate(range(0, bits, TABLE_PART)):
+            stop = min(start + TABLE_PART, bits)
+            table = memory.Memory(shape=stop - start, depth=depth, init=[], attrs=LUT_RAM)
+            m.submodules[f"table_{n}"] = table
+            write, read = table.write_port(), table.read_port(domain="comb")
+            step, part = Signal.like(self.step, init=n % depth), Signal(stop - start)
+            m.d.comb += [
+                write.en.eq(put),
+                write.addr.eq(row),
+                write.data.eq(word[start:stop]),
+                read.addr.eq(step),
+            ]
+            m.d.sync += [step.eq(self.step), part.eq(read.data)]
+            parts.append(part)
+        return Cat(*parts)
+
+    def _select(
+        self,
+        m: Module,
+        port: int,
+        pick: Value,
+        bank: Value,
+        load: Value,
+        load_row: Value,
+        load_data: Value,
+    ) -> tuple[Value, Value]:
+        """A reach and its opposite; what is chosen goes into the multiplier's register."""
+        width = self.machine.width
+        row, odd, swapped = pick[:3], pick[3], pick[4]
+        halves = []
+        for part in range(2):
+            store = memory.Memory(shape=2 * width, depth=16, init=[], attrs=LUT_RAM)
+            m.submodules[f"reaches_{port}_{part}"] = store
+            write, read = store.write_port(), store.read_port(domain="comb")
+            held = Signal(2 * width)
+            m.d.comb += [
+                write.en.eq(load),
+                write.addr.eq(load_row),
+                write.data.eq(load_data.word_select(part, 2 * width)),
+                read.addr.eq(Cat(row, bank)),
+            ]
+            m.d.sync += held.eq(read.data)
+            halves.append(held)
+        odd, swapped = _later(m, odd, 1), _later(m, swapped, 1)
+        pair = Mux(odd, halves[1], halves[0])
+        first, second = pair[:width], pair[width:]
+        return (
+            Mux(swapped, second, first).as_signed(),
+            Mux(swapped, first, second).as_signed(),
+        )
+
+    def _sum(self, m: Module, weights: list[Value], reaches: list[Value], constant: Value) -> Value:
+        """The sign of the sum of products and constant."""
+        width = self.machine.width
+        ones = Const(2 ** (width - 1) - 1, width - 1)
+        constant = Cat(ones, constant).as_signed()
+        if not self.machine.split:
+            terms = [self._multiply(m, w, r) for w, r in zip(weights, reaches, strict=True)]
+            return self._tree(m, [*terms, constant])[-1]
+        # four products each; their sums are kept apart until the end, so that carries are short
+        lows, middles, highs = [constant[: 2 * LOW]], [], [constant[2 * LOW :].as_signed()]
+        for weight, reach in zip(weights, reaches, strict=True):
+            w_low, w_high = _halves(weight)
+            r_low, r_high = _halves(reach)
+            lows.append(self._multiply(m, w_low, r_low)[: 2 * LOW])
+            middles.append(self._multiply(m, w_low, r_high))
+            middles.append(self._multiply(m, w_high, r_low))
+            highs.append(self._multiply(m, w_high, r_high))
+        low, middle, high = (self._tree(m, terms) for terms in (lows, middles, highs))
+        upper, lower = Signal(signed(self.machine.sum_bits - 2 * LOW)), Signal(2 * LOW)
+        total = Signal(signed(self.machine.sum_bits - LOW))
+        m.d.sync += [
+            upper.eq(high + low[2 * LOW :]),
+            lower.eq(low),
+            total.eq(Cat(lower[LOW:], upper).as_signed() + middle),
+        ]
+        return total[-1]
+
+    def _multiply(self, m: Module, x: Value, y: Value) -> Value:
+        multiplier = Multiplier(self.target)
+        m.submodules += multiplier
+        m.d.comb += [multiplier.x.eq(x), multiplier.y.eq(y)]
+        return multiplier.product
+
+    def _tree(self, m: Module, terms: list[Value]) -> Value:
+        """Sum by twos, one level a cycle."""
+        most = self.machine.sum_bits
+        while len(terms) > 1:
+            sums = []
+            for x, y in zip(terms[::2], [*terms[1::2], None], strict=False):
+                total = x if y is None else x + y
+                shape = total.shape()
+                level = Signal(Shape(min(shape.width, most), shape.signed))
+                m.d.sync += level.eq(total)
+                sums.append(level)
+            terms = sums
+        return terms[0]
+
+
+def _halves(x: Value) -> tuple[Value, Value]:
+    """The low 17 bits, not negative, and the rest."""
+    return Cat(x[:LOW], Const(0, 1)).as_signed(), x[LOW:].as_signed()
+
+
+def _later(m: Module, x: Value, cycles: int) -> Value:
+    """``x`` some cycles later."""
+    for _ in range(cycles):
+        held = Signal.like(x, name="later")
+        m.d.sync += held.eq(x)
+        x = held
+    return x

@@ -1,0 +1,238 @@
+"""The whole machine: controller, pipelines, fetch unit, triangle unit, result queue."""
+
+from amaranth.hdl import Cat, Module, Mux, Signal
+from amaranth.lib import data, fifo, memory, wiring
+from amaranth.lib.wiring import In, Out
+
+from abut.hardware.config import SLOT_BITS, TAG_BITS, Machine
+from abut.hardware.rtl.fetch import NODE, Fetch
+from abut.hardware.rtl.lane import LUT_RAM, Lane
+from abut.hardware.rtl.stack import PAIR, Stack
+from abut.hardware.rtl.triangle import SHIFT_BITS, TRIANGLE_BITS, TriangleUnit
+
+RESULT_DEPTH = 16
+COUNTERS = ("cycles", "dop_tests", "axis_tests", "leaf_pairs", "records")
+PASSING = data.StructLayout({"valid": 1, "tag": TAG_BITS, "last": 1})
+NODES = data.StructLayout({"a": NODE, "b": NODE})
+
+
+class CollisionMachine(wiring.Component):
+    """Finds the pairs of faces of two trees that may meet.
+
+    Ports:
+        table_*: The host writes the axis table, one row of one pipeline at a time.
+        root_a, root_b, turn, shift, slack: The question; constant while ``running``.
+        go, running: Starts a query; until it is answered.
+        overflow: The stack was too small: the answer is not complete.
+        ask, ask_b, ask_slot, ask_ready, beat, beat_data, beat_ready: Memory of DOPs.
+        face_ask, face_ask_b, face, triangle_valid, triangle: Memory of triangles.
+        result_valid, result, result_ready: Pairs of faces found.
+        cycles, dop_tests, axis_tests, leaf_pairs, records: Counted since ``go``.
+    """
+
+    def __init__(self, machine: Machine, target: str | None = None) -> None:
+        self.machine = machine
+        self.target = target
+        ports = {
+            "table_write": In(1),
+            "table_lane": In(range(max(machine.pipelines, 2))),
+            "table_row": In(range(machine.table_depth)),
+            "table_data": In(machine.axis_bits),
+            "root_a": In(SLOT_BITS),
+            "root_b": In(SLOT_BITS),
+            "turn": In(TRIANGLE_BITS),
+            "shift": In(3 * SHIFT_BITS),
+            "slack": In(4),
+            "go": In(1),
+            "running": Out(1),
+            "overflow": Out(1),
+            "ask": Out(1),
+            "ask_b": Out(1),
+            "ask_slot": Out(SLOT_BITS),
+            "ask_ready": In(1),
+            "beat": In(1),
+            "beat_data": In(machine.beat_bits),
+            "beat_ready": Out(1),
+            "face_ask": Out(1),
+            "face_ask_b": Out(1),
+            "face": Out(SLOT_BITS),
+            "triangle_valid": In(1),
+            "triangle": In(TRIANGLE_BITS),
+            "result_valid": Out(1),
+            "result": Out(PAIR),
+            "result_ready": In(1),
+        }
+        super().__init__(ports | {name: Out(32) for name in COUNTERS})
+
+    def elaborate(self, platform: object) -> Module:
+        """Blocks and what joins them."""
+        m = Module()
+        m.submodules.stack = stack = Stack(self.machine.stack)
+        m.submodules.fetch = fetch = Fetch(self.machine)
+        lanes = [Lane(self.machine, self.target) for _ in range(self.machine.pipelines)]
+        for n, lane in enumerate(lanes):
+            m.submodules[f"lane_{n}"] = lane
+        m.submodules.leaves = leaves = fifo.SyncFIFO(
+            width=2 * SLOT_BITS, depth=self.machine.leaf_queue
+        )
+        m.d.comb += [
+            stack.clear.eq(self.go),
+            fetch.clear.eq(self.go),
+            self.overflow.eq(stack.overflow),
+            fetch.pair.eq(stack.pair),
+            self.ask.eq(fetch.ask),
+            self.ask_b.eq(fetch.ask_b),
+            self.ask_slot.eq(fetch.ask_slot),
+            fetch.ask_ready.eq(self.ask_ready),
+            fetch.beat.eq(self.beat),
+            fetch.data.eq(self.beat_data),
+            self.beat_ready.eq(fetch.beat_ready),
+        ]
+        issuing, passing, tag, decided = self._issue(m, fetch, lanes)
+        pushing = self._decide(m, fetch, lanes, stack, leaves, issuing, passing, tag, decided)
+        take = stack.filled & fetch.room & ~pushing & (leaves.level <= self.machine.leaf_room)
+        m.d.comb += [fetch.take.eq(take), stack.pop.eq(take)]
+        quiet = ~stack.filled & fetch.idle & ~issuing & (tag == decided)
+        self._triangles(m, leaves, quiet)
+        self._count(m, fetch, leaves)
+        return m
+
+    def _issue(
+        self, m: Module, fetch: Fetch, lanes: list[Lane]
+    ) -> tuple[Signal, Signal, Signal, Signal]:
+        """Start one test after the other; what is in the pipelines travels beside them."""
+        steps = self.machine.steps
+        self.issuing = issuing = Signal()
+        self.step = step = Signal(range(self.machine.table_depth))
+        tag, decided = Signal(TAG_BITS), Signal(TAG_BITS)
+        banks = [Signal(name="issue_bank_a"), Signal(name="issue_bank_b")]
+        self.stop = Signal()
+        last = step == steps - 1
+        following = Signal.like(step)
+        m.d.comb += [
+            fetch.start.eq(fetch.ready & ~issuing),
+            following.eq(Mux(issuing, step + 1, 0)),
+        ]
+        m.d.sync += step.eq(following)
+        with m.If(fetch.start):
+            m.d.sync += [
+                issuing.eq(1),
+                tag.eq(tag + 1),
+                banks[0].eq(fetch.bank_a),
+                banks[1].eq(fetch.bank_b),
+            ]
+        with m.Elif(issuing):
+            m.d.sync += issuing.eq(~last & ~self.stop)
+        entering = Signal(PASSING)
+        m.d.comb += [entering.valid.eq(issuing), entering.tag.eq(tag), entering.last.eq(last)]
+        passing = entering
+        for n in range(self.machine.depth):
+            after = Signal(PASSING, name=f"passing{n}")
+            m.d.sync += after.eq(passing)
+            passing = after
+        for n, lane in enumerate(lanes):
+            m.d.comb += [
+                lane.step.eq(following),
+                lane.bank_a.eq(banks[0]),
+                lane.bank_b.eq(banks[1]),
+                lane.load_a.eq(fetch.load_a),
+                lane.load_b.eq(fetch.load_b),
+                lane.load_row.eq(fetch.load_row),
+                lane.load_data.eq(self.beat_data),
+                lane.table_write.eq(self.table_write & (self.table_lane == n)),
+                lane.table_row.eq(self.table_row),
+                lane.table_data.eq(self.table_data),
+            ]
+        return issuing, passing, tag, decided
+
+    def _decide(
+        self,
+        m: Module,
+        fetch: Fetch,
+        lanes: list[Lane],
+        stack: Stack,
+        leaves: fifo.SyncFIFO,
+        issuing: Signal,
+        passing: Signal,
+        tag: Signal,
+        decided: Signal,
+    ) -> Signal:
+        """The first axis that separates decides a pair, else the last; then children are pushed."""
+        m.submodules.nodes = nodes = memory.Memory(
+            shape=NODES, depth=1 << TAG_BITS, init=[], attrs=LUT_RAM
+        )
+        put, get = nodes.write_port(), nodes.read_port(domain="comb")
+        apart = Cat(*(lane.apart for lane in lanes)).any()
+        open_question = passing.valid & (passing.tag != decided)
+        m.d.comb += [
+            put.en.eq(fetch.start),
+            put.addr.eq(tag + 1),
+            put.data.a.eq(fetch.node_a),
+            put.data.b.eq(fetch.node_b),
+            get.addr.eq(passing.tag),
+            self.stop.eq(open_question & apart & (passing.tag == tag)),
+        ]
+        overlapping = Signal()
+        pair = Signal(NODES)
+        m.d.sync += [overlapping.eq(open_question & ~apart & passing.last), pair.eq(get.data)]
+        with m.If(open_question & (apart | passing.last)):
+            m.d.sync += decided.eq(passing.tag)
+        a, b = pair.a, pair.b
+        both = a.head.leaf & b.head.leaf
+        open_a = b.head.leaf | (~a.head.leaf & (a.head.size > b.head.size))
+        first = Signal()
+        m.d.sync += first.eq(self.go)
+        m.d.comb += [
+            stack.push.eq((overlapping & ~both) | first),
+            stack.entry.a.eq(Mux(first, self.root_a, Mux(open_a, a.head.link, a.slot))),
+            stack.entry.b.eq(Mux(first, self.root_b, Mux(open_a, b.slot, b.head.link))),
+            stack.entry.opened_a.eq(~first & open_a),
+            stack.entry.opened_b.eq(~first & ~open_a),
+            leaves.w_en.eq(overlapping & both),
+            leaves.w_data.eq(Cat(a.head.link, b.head.link)),
+        ]
+        self.overlapping = overlapping | first
+        return stack.push
+
+    def _triangles(self, m: Module, leaves: fifo.SyncFIFO, quiet: Signal) -> None:
+        """Leaf pairs through the triangle unit into the result queue; the end of the query."""
+        m.submodules.triangles = unit = TriangleUnit(self.target)
+        m.submodules.results = results = fifo.SyncFIFO(width=2 * SLOT_BITS, depth=RESULT_DEPTH)
+        m.d.comb += [
+            unit.faces_valid.eq(leaves.r_rdy & (results.level < RESULT_DEPTH - 1)),
+            Cat(unit.face_a, unit.face_b).eq(leaves.r_data),
+            leaves.r_en.eq(unit.faces_taken),
+            self.face_ask.eq(unit.ask),
+            self.face_ask_b.eq(unit.ask_b),
+            self.face.eq(unit.ask_face),
+            unit.answer.eq(self.triangle_valid),
+            unit.triangle.eq(self.triangle),
+            unit.turn.eq(self.turn),
+            unit.shift.eq(self.shift),
+            unit.slack.eq(self.slack),
+            results.w_en.eq(unit.done & unit.meet),
+            results.w_data.eq(Cat(unit.done_a, unit.done_b)),
+            self.result_valid.eq(results.r_rdy),
+            Cat(self.result.a, self.result.b).eq(results.r_data),
+            results.r_en.eq(self.result_ready),
+        ]
+        settled = quiet & ~self.overlapping & ~leaves.r_rdy & unit.idle & ~results.r_rdy
+        with m.If(self.go):
+            m.d.sync += self.running.eq(1)
+        with m.Elif(settled):
+            m.d.sync += self.running.eq(0)
+
+    def _count(self, m: Module, fetch: Fetch, leaves: fifo.SyncFIFO) -> None:
+        """Counters, cleared when a query starts."""
+        left = self.machine.axis_count - (self.machine.steps - 1) * self.machine.pipelines
+        tests = Mux(self.step == self.machine.steps - 1, left, self.machine.pipelines)
+        amounts = {
+            "cycles": self.running,
+            "dop_tests": fetch.start,
+            "axis_tests": Mux(self.issuing, tests, 0),
+            "leaf_pairs": leaves.w_en,
+            "records": fetch.ask & self.ask_ready,
+        }
+        for name, amount in amounts.items():
+            counter = getattr(self, name)
+            m.d.sync += counter.eq(Mux(self.go, 0, counter + amount))

@@ -1,0 +1,202 @@
+"""The triangle unit: separates two triangles along eleven axes, or lets them pass.
+
+Corners of a are turned into b's frame; then the axes are made (two normals, nine cross products of
+edges), each scaled to 18 bits by a shift, and all six corners are projected onto each. Any axis
+is right, so that only projections need care: triangles are apart where the gap between their
+shadows is more than the slack of corners times the sum of the axis' components.
+
+Three dot products a cycle, in cycles counted from the first turn: turns in 0 to 2, cross products
+in 9 to 19, projections in 20 to 41; the verdict on axis n comes in cycle 30 + 2 n.
+"""
+
+from amaranth.hdl import Cat, Module, Mux, Signal
+from amaranth.lib import memory, wiring
+from amaranth.lib.wiring import In, Out
+
+from abut.hardware.config import SLOT_BITS
+from abut.hardware.rtl.dots import NORM_BITS, NUMBER, Dots, Gap, Scale
+from abut.hardware.rtl.lane import LUT_RAM
+
+TRIANGLE_BITS = 9 * 18
+SHIFT_BITS = 36
+TURN_BITS = 16
+AXIS_COUNT = 11
+FIRST_CROSS, FIRST_PROJECTION, FIRST_VERDICT = 9, 20, 30
+LAST_CYCLE = FIRST_VERDICT + 2 * (AXIS_COUNT - 1)
+TURN_DONE, CROSS_DONE, NORM_DONE = 5, 8, 10  # cycles from an operation to its result
+
+
+class TriangleUnit(wiring.Component):
+    """Tests one pair of faces after the other.
+
+    Ports:
+        faces_valid, face_a, face_b, faces_taken: Pairs to test.
+        ask, ask_b, ask_face: Asks the memory for a triangle.
+        answer, triangle: The memory's answer, in order: nine coordinates.
+        turn, shift, slack: The pose, constant during a query.
+        done, meet, done_a, done_b: A pair has been tested; whether it may meet, and its faces.
+        idle: Nothing is under way.
+    """
+
+    faces_valid: In(1)
+    face_a: In(SLOT_BITS)
+    face_b: In(SLOT_BITS)
+    faces_taken: Out(1)
+    ask: Out(1)
+    ask_b: Out(1)
+    ask_face: Out(SLOT_BITS)
+    answer: In(1)
+    triangle: In(TRIANGLE_BITS)
+    turn: In(TRIANGLE_BITS)
+    shift: In(3 * SHIFT_BITS)
+    slack: In(4)
+    done: Out(1)
+    meet: Out(1)
+    done_a: Out(SLOT_BITS)
+    done_b: Out(SLOT_BITS)
+    idle: Out(1)
+
+    def __init__(self, target: str | None = None) -> None:
+        super().__init__()
+        self.target = target
+
+    def elaborate(self, platform: object) -> Module:
+        """Bring two triangles, run the schedule, end with a verdict."""
+        m = Module()
+        m.submodules.dots = dots = Dots(self.target)
+        m.submodules.scale = scale = Scale()
+        m.submodules.gap = gap = Gap()
+        cycle = Signal(range(LAST_CYCLE + 1))
+        a, b = ([_vector(f"{side}{i}") for i in range(3)] for side in "ab")
+        m.d.comb += [scale.vector[n].eq(dots.total[n]) for n in range(3)]
+        m.d.comb += [gap.shadow[n].eq(dots.total[n]) for n in range(3)]
+        self._sequence(m, cycle, gap, a, b)
+        self._keep_turned(m, cycle, dots, a)
+        axis = self._axes(m, cycle, scale, gap)
+        self._operate(m, cycle, dots, axis, a, b)
+        return m
+
+    def _sequence(self, m: Module, cycle: Signal, gap: Gap, a: list, b: list) -> None:
+        """From pair to verdict."""
+        apart = Signal()
+        m.d.comb += apart.eq(gap.apart & (cycle >= FIRST_VERDICT) & ~cycle[0])
+        with m.FSM():
+            with m.State("IDLE"):
+                m.d.comb += [self.idle.eq(1), self.faces_taken.eq(self.faces_valid)]
+                m.d.sync += [self.done_a.eq(self.face_a), self.done_b.eq(self.face_b)]
+                with m.If(self.faces_valid):
+                    m.next = "ASK A"
+            with m.State("ASK A"):
+                m.d.comb += [self.ask.eq(1), self.ask_face.eq(self.done_a)]
+                m.next = "ASK B"
+            with m.State("ASK B"):
+                m.d.comb += [self.ask.eq(1), self.ask_b.eq(1), self.ask_face.eq(self.done_b)]
+                m.next = "GET A"
+            with m.State("GET A"):
+                with m.If(self.answer):
+                    m.d.sync += Cat(*(Cat(*corner) for corner in a)).eq(self.triangle)
+                    m.next = "GET B"
+            with m.State("GET B"):
+                m.d.sync += cycle.eq(0)
+                with m.If(self.answer):
+                    m.d.sync += Cat(*(Cat(*corner) for corner in b)).eq(self.triangle)
+                    m.next = "TEST"
+            with m.State("TEST"):
+                m.d.sync += cycle.eq(cycle + 1)
+                with m.If(apart | (cycle == LAST_CYCLE)):
+                    m.d.comb += [self.done.eq(1), self.meet.eq(~apart)]
+                    m.d.sync += cycle.eq(0)
+                    m.next = "IDLE"
+
+    def _keep_turned(self, m: Module, cycle: Signal, dots: Dots, a: list) -> None:
+        """Put turned corners in place of those that came."""
+        for i in range(3):
+            with m.If(cycle == TURN_DONE + i):
+                m.d.sync += [
+                    a[i][n].eq(dots.total[n][TURN_BITS : TURN_BITS + 18]) for n in range(3)
+                ]
+
+    def _axes(self, m: Module, cycle: Signal, scale: Scale, gap: Gap) -> list:
+        """Keep scaled axes and their norms; the axis to project on, the slack to compare with."""
+        m.submodules.axes = axes = memory.Memory(shape=54, depth=16, init=[], attrs=LUT_RAM)
+        m.submodules.norms = norms = memory.Memory(
+            shape=NORM_BITS, depth=16, init=[], attrs=LUT_RAM
+        )
+        put, get = axes.write_port(), axes.read_port(domain="comb")
+        put_norm, get_norm = norms.write_port(), norms.read_port(domain="comb")
+        slack = Signal(36)
+        first_axis, first_norm = FIRST_CROSS + CROSS_DONE, FIRST_CROSS + NORM_DONE
+        m.d.comb += [
+            put.en.eq((cycle >= first_axis) & (cycle < first_axis + AXIS_COUNT)),
+            put.addr.eq(cycle - first_axis),
+            put.data.eq(Cat(*scale.axis)),
+            get.addr.eq((cycle - FIRST_PROJECTION)[1:5]),
+            put_norm.en.eq((cycle >= first_norm) & (cycle < first_norm + AXIS_COUNT)),
+            put_norm.addr.eq(cycle - first_norm),
+            put_norm.data.eq(scale.norm),
+            get_norm.addr.eq((cycle - (FIRST_VERDICT - 2))[1:5]),
+            gap.slack.eq(slack),
+        ]
+        m.d.sync += slack.eq(get_norm.data << self.slack)
+        return [get.data[18 * n : 18 * n + 18].as_signed() for n in range(3)]
+
+    def _operate(self, m: Module, cycle: Signal, dots: Dots, axis: list, a: list, b: list) -> None:
+        """Operands of every cycle: a turn, a cross product or a projection."""
+        edges_a, edges_b = (_edges(m, corners, n) for corners, n in ((a, "a"), (b, "b")))
+        left, right = _vector("left"), _vector("right")
+        shadows = [_vector(f"shadow{i}") for i in range(3)]
+        turning, crossing, turned = (
+            Signal(),
+            Signal(),
+            [Signal(name=f"turned{n}") for n in range(2)],
+        )
+        m.d.sync += [
+            turning.eq(cycle < 3),
+            crossing.eq((cycle >= FIRST_CROSS) & (cycle < FIRST_PROJECTION)),
+            turned[0].eq(turning),
+            turned[1].eq(turned[0]),
+            *_set(left, axis),
+        ]
+        pairs = [(edges_a[0], edges_a[1]), (edges_b[0], edges_b[1])]
+        pairs += [(x, y) for x in edges_a for y in edges_b]
+        with m.Switch(cycle):
+            for i in range(3):
+                with m.Case(i):
+                    m.d.sync += _set(right, a[i])
+            for n, (x, y) in enumerate(pairs):
+                with m.Case(FIRST_CROSS + n):
+                    m.d.sync += [*_set(left, x), *_set(right, y)]
+        for i in range(3):
+            with m.If(cycle[0]):
+                m.d.sync += _set(shadows[i], b[i])
+            with m.Else():
+                m.d.sync += _set(shadows[i], a[i])
+        for n in range(3):
+            n1, n2 = (n + 1) % 3, (n + 2) % 3
+            row = [self.turn[54 * n + 18 * i : 54 * n + 18 * i + 18].as_signed() for i in range(3)]
+            crossed = (left[n1], -left[n2], 0), (right[n2], right[n1], 0)
+            with m.If(turning):
+                m.d.comb += [*_set(dots.x[n], row), *_set(dots.y[n], right)]
+            with m.Elif(crossing):
+                m.d.comb += [*_set(dots.x[n], crossed[0]), *_set(dots.y[n], crossed[1])]
+            with m.Else():
+                m.d.comb += [*_set(dots.x[n], left), *_set(dots.y[n], shadows[n])]
+            constant = self.shift[SHIFT_BITS * n : SHIFT_BITS * (n + 1)].as_signed()
+            m.d.comb += dots.addend[n].eq(Mux(turned[1], constant, 0))
+
+
+def _vector(name: str) -> list[Signal]:
+    return [Signal(NUMBER, name=f"{name}{n}") for n in "xyz"]
+
+
+def _set(vector: list, value: list) -> list:
+    return [x.eq(y) for x, y in zip(vector, value, strict=True)]
+
+
+def _edges(m: Module, corners: list, name: str) -> list[list[Signal]]:
+    """Edges of a triangle, one cycle later."""
+    edges = [_vector(f"edge_{name}{i}") for i in range(3)]
+    for i in range(3):
+        ends = zip(edges[i], corners[(i + 1) % 3], corners[i], strict=True)
+        m.d.sync += [edge.eq(end - start) for edge, end, start in ends]
+    return edges

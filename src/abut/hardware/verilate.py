@@ -1,0 +1,109 @@
+"""The machine through Verilator: some hundred thousand cycles a second."""
+
+import hashlib
+import os
+import shutil
+import subprocess
+import tempfile
+from pathlib import Path
+
+import numpy as np
+
+from abut.errors import CapacityError, ToolError
+from abut.hardware.config import Machine
+from abut.hardware.image import record_beats, register_words, table_words, triangle_word
+from abut.hardware.program import Program, Tree
+from abut.hardware.verilog import verilog
+from abut.hardware.walk import Run
+
+BENCH = Path(__file__).with_name("bench.cpp")
+TRIANGLE_WORDS = 6
+
+
+def available() -> str | None:
+    """Why Verilator cannot be used here; None where it can."""
+    missing = [tool for tool in ("verilator", "make", "g++") if shutil.which(tool) is None]
+    return f"{' and '.join(missing)} not found; install Verilator 5" if missing else None
+
+
+def simulate(program: Program) -> Run:
+    """Run a query on the RTL."""
+    model = build(program.machine)
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "program"
+        np.array(program_words(program), dtype="<u4").tofile(path)
+        lines = _run([str(model), str(path)]).splitlines()
+    rows = [line.split()[1:] for line in lines if line.startswith("pair ")]
+    counts = {
+        k: int(v) for k, v in (line.split() for line in lines if not line.startswith("pair "))
+    }
+    if counts.pop("overflow"):
+        raise CapacityError(f"the stack of {program.machine.stack} pairs is too small.")
+    bursts = counts.pop("records") * program.machine.bursts
+    return Run(np.array(rows, dtype=np.int32).reshape(-1, 2), bursts=bursts, **counts)
+
+
+def build(machine: Machine) -> Path:
+    """The simulator of a machine, made once and kept on disk."""
+    why = available()
+    if why:
+        raise ToolError(f"the engine 'verilator' is not there: {why}.")
+    source = verilog(machine)
+    name = hashlib.sha256(source.encode() + BENCH.read_bytes()).hexdigest()[:20]
+    home = Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache")) / "abut" / "verilator"
+    folder = home / name
+    if not (folder / "Vtop").is_file():
+        home.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(dir=home) as scratch:
+            made = Path(scratch) / "made"
+            made.mkdir()
+            (made / "top.v").write_text(source)
+            _run(
+                ["verilator", "--cc", "--exe", "--build", "-O3", "-Wno-fatal", "-Wno-lint",
+                 "--top-module", "top", "--Mdir", str(made), "-CFLAGS", "-O2",
+                 str(made / "top.v"), str(BENCH)]
+            )  # fmt: skip
+            folder.mkdir(exist_ok=True)
+            os.replace(made / "Vtop", folder / "Vtop")
+    return folder / "Vtop"
+
+
+def program_words(program: Program) -> list[int]:
+    """A program as words of 32 bits, in the order in which bench.cpp reads them."""
+    machine = program.machine
+    beat_words, row_words = -(-machine.beat_bits // 32), -(-machine.axis_bits // 32)
+    table, registers = table_words(program), register_words(program)
+    words = [machine.latency, machine.gap, machine.beats, machine.burst_beats]
+    words += [beat_words, len(table), row_words]
+    words += [len(program.a.links), len(program.b.links)]
+    words += [len(program.a.triangles), len(program.b.triangles)]
+    words += [registers[name] for name in ("root_a", "root_b", "slack")]
+    words += _split(registers["turn"], 6) + _split(registers["shift"], 4)
+    for lane, row, word in table:
+        words += [lane, row, *_split(word, row_words)]
+    for tree in (program.a, program.b):
+        words += _records(program, tree, beat_words)
+    for tree in (program.a, program.b):
+        for face in range(len(tree.triangles)):
+            words += _split(triangle_word(tree, face), TRIANGLE_WORDS)
+    return words
+
+
+def _records(program: Program, tree: Tree, beat_words: int) -> list[int]:
+    words = []
+    for slot in range(len(tree.links)):
+        for beat in record_beats(program, tree, slot):
+            words += _split(beat, beat_words)
+    return words
+
+
+def _split(word: int, count: int) -> list[int]:
+    return [(word >> (32 * n)) & 0xFFFFFFFF for n in range(count)]
+
+
+def _run(command: list[str]) -> str:
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    if done.returncode:
+        tail = " ".join((done.stderr or done.stdout).split()[-40:])
+        raise ToolError(f"{command[0]} failed: {tail}")
+    return done.stdout

@@ -1,0 +1,264 @@
+"""The machine cycle by cycle, without its arithmetic: the order of tests, counters, cycles.
+
+Mirrors the registers of ``rtl``: the same pairs are found in the same order, and counters and
+cycles are equal (tests/hardware). Whether an axis separates comes from ``model``.
+"""
+
+from collections import deque
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from abut.errors import CapacityError
+from abut.hardware.config import Machine
+from abut.hardware.model import TRIANGLE_AXES, separations, triangle_apart
+from abut.hardware.program import Program
+
+MEMORY_QUEUE = 2  # records asked for at once
+STALE = 2  # cycles in which an entry of the stack becomes its top, see rtl/stack.py
+TRIANGLE_START, TRIANGLE_VERDICT = 3, 30  # see rtl/triangle.py
+
+
+@dataclass(frozen=True)
+class Run:
+    """What the machine did.
+
+    Attributes:
+        pairs: (n, 2) int32 faces that may meet, in the order found.
+        cycles: From start to end.
+        dop_tests, axis_tests: Pairs of DOPs, and axes tested for them.
+        leaf_pairs: Pairs given to the triangle unit.
+        bursts: Memory bursts for DOPs.
+    """
+
+    pairs: np.ndarray
+    cycles: int
+    dop_tests: int
+    axis_tests: int
+    leaf_pairs: int
+    bursts: int
+
+    def counters(self) -> dict[str, int]:
+        """All but the pairs."""
+        return {name: value for name, value in vars(self).items() if name != "pairs"}
+
+
+class BurstMemory:
+    """Records of DOPs, asked for in turn and answered in bursts."""
+
+    def __init__(self, machine: Machine) -> None:
+        self.machine = machine
+        self.times: deque[int] = deque()  # when each record asked for may begin
+        self.beat = 0
+        self.next_beat = 0
+
+    def ready(self) -> bool:
+        """Whether a record may be asked for in this cycle."""
+        return len(self.times) < MEMORY_QUEUE
+
+    def ask(self, cycle: int) -> None:
+        """Ask for a record."""
+        self.times.append(cycle + self.machine.latency)
+
+    def valid(self, cycle: int) -> bool:
+        """Whether there is a beat in this cycle."""
+        return bool(self.times) and cycle >= self.times[0] and cycle >= self.next_beat
+
+    def take(self, cycle: int) -> bool:
+        """Take the beat; True where it was the last of its record."""
+        self.beat += 1
+        self.next_beat = cycle + 1
+        if self.beat == self.machine.beats:
+            self.beat = 0
+            self.times.popleft()
+            return True
+        if self.beat % self.machine.burst_beats == 0:
+            self.next_beat += self.machine.gap
+        return False
+
+
+@dataclass
+class _Side:
+    """The fetch unit's view of one tree."""
+
+    slots: list[int] = field(default_factory=lambda: [-1, -1])
+    bank: int = 0
+    fresh: bool = False
+    ask: bool = False
+    wait: bool = False
+    loading: int = -1
+
+    def look(self, slot: int) -> None:
+        """Look for a record; nothing is asked for if a bank holds it."""
+        self.fresh = self.ask = slot not in self.slots
+        self.bank = 1 - self.bank if self.fresh else self.slots.index(slot)
+        self.slots[self.bank] = slot
+
+
+class Walk:
+    """One query. ``run`` to the end."""
+
+    def __init__(self, program: Program) -> None:
+        self.program = program
+        self.machine = program.machine
+        self.memory = BurstMemory(self.machine)
+        self.stack = [(program.a.root, program.b.root, False, False)]
+        self.sides = _Side(), _Side()
+        self.wanted = self.loading = False
+        self.looking: tuple[int, int] | None = None  # slots of a pair just taken off the stack
+        self.stale = 0  # cycles until the top of the stack has been read
+        self.issuing: tuple[int, np.ndarray] | None = None  # tag and verdict of every step
+        self.step = self.tag = self.decided = 0
+        self.nodes: dict[int, tuple[int, int]] = {}
+        self.passing: deque[tuple[int, int, bool, bool]] = deque()  # out at, tag, apart, last
+        self.overlapping: tuple[int, int] | None = None
+        self.leaves: deque[tuple[int, int]] = deque()
+        self.triangle_free = 0  # cycle in which the triangle unit is idle again
+        self.results_out = 0  # and in which the queue of results is empty
+        self.found: list[tuple[int, int]] = []
+        self.counts = dict.fromkeys(("dop_tests", "axis_tests", "leaf_pairs", "records"), 0)
+
+    def run(self) -> Run:
+        """All pairs, in order, and the counters."""
+        root, cycle = self.stack.pop(), 0
+        self._push(*root)
+        while True:
+            cycle += 1
+            if self._settled(cycle):
+                break
+            self._cycle(cycle)
+        counts = self.counts
+        bursts = counts.pop("records") * self.machine.bursts
+        pairs = np.array(self.found, dtype=np.int32).reshape(-1, 2)
+        return Run(pairs, cycle + 1, bursts=bursts, **counts)
+
+    def _settled(self, cycle: int) -> bool:
+        quiet = not (self.stack or self.wanted or self.loading or self.issuing)
+        done = self.tag == self.decided and self.overlapping is None and not self.leaves
+        return quiet and done and cycle >= self.results_out
+
+    def _cycle(self, cycle: int) -> None:
+        """One cycle: decisions by what registers held at its beginning, then their changes."""
+        a, b = self.sides
+        overlapping, self.overlapping = self.overlapping, None
+        push = leaf = None
+        if overlapping is not None:
+            push, leaf = self._opened(*overlapping)
+        take = bool(
+            self.stack and not self.stale and not self.wanted and push is None
+            and len(self.leaves) <= self.machine.leaf_room
+        )  # fmt: skip
+        looking = self.looking
+        ask = (a.ask or b.ask) and self.memory.ready()
+        move = self.wanted and not (looking or a.ask or b.ask) and not self.loading
+        beat = self.loading and (a.wait or b.wait) and self.memory.valid(cycle)
+        start = self.loading and not (a.wait or b.wait) and self.issuing is None
+        triangle = bool(self.leaves) and cycle >= self.triangle_free
+        stop = self._decide(cycle)
+
+        if ask:
+            (a if a.ask else b).ask = False
+            self.memory.ask(cycle)
+            self.counts["records"] += 1
+        if beat and self.memory.take(cycle):
+            (a if a.wait else b).wait = False
+        if triangle:
+            self._test_faces(cycle, *self.leaves.popleft())
+        self._issue(cycle, stop)
+        if start:
+            self._start(a, b)
+        if move:
+            self.wanted, self.loading = False, True
+            for side in self.sides:
+                side.loading, side.wait = side.slots[side.bank], side.fresh
+        self.looking, self.stale = None, max(self.stale - 1, 0)
+        if looking:
+            a.look(looking[0])
+            b.look(looking[1])
+        if take:
+            self._take()
+        if push is not None:
+            self._push(*push)
+        if leaf is not None:
+            self.leaves.append(leaf)
+            self.counts["leaf_pairs"] += 1
+
+    def _take(self) -> None:
+        """The next pair off the stack, the odd child of an opened node first."""
+        slot_a, slot_b, opened_a, opened_b = self.stack.pop()
+        if opened_a or opened_b:
+            self.stack.append((slot_a, slot_b, False, False))
+        else:
+            self.stale = STALE
+        self.wanted = True
+        self.looking = (slot_a | opened_a, slot_b | opened_b)
+
+    def _push(self, a: int, b: int, opened_a: bool, opened_b: bool) -> None:
+        if len(self.stack) == self.machine.stack:
+            raise CapacityError(f"the stack of {self.machine.stack} pairs is too small.")
+        self.stack.append((a, b, opened_a, opened_b))
+        self.stale = 0
+
+    def _start(self, a: _Side, b: _Side) -> None:
+        """Begin to test the pair that is loaded."""
+        self.loading = False
+        self.tag = (self.tag + 1) % 16
+        self.step = 0
+        self.nodes[self.tag] = (a.loading, b.loading)
+        self.issuing = (self.tag, self._steps(a.loading, b.loading))
+        self.counts["dop_tests"] += 1
+
+    def _steps(self, slot_a: int, slot_b: int) -> np.ndarray:
+        """Whether the axes of each step separate two nodes."""
+        program, machine = self.program, self.machine
+        reaches = program.a.reaches[slot_a], program.b.reaches[slot_b]
+        apart = np.zeros(machine.steps * machine.pipelines, dtype=bool)
+        apart[: machine.axis_count] = separations(program.axes, machine.width, *reaches)
+        return apart.reshape(machine.steps, machine.pipelines).any(axis=1)
+
+    def _issue(self, cycle: int, stop: bool) -> None:
+        """Send one step into the pipelines."""
+        if self.issuing is None:
+            return
+        tag, apart = self.issuing
+        last = self.step == self.machine.steps - 1
+        out = cycle + self.machine.depth
+        self.passing.append((out, tag, bool(apart[self.step]), last))
+        first = self.step * self.machine.pipelines
+        self.counts["axis_tests"] += min(self.machine.pipelines, self.machine.axis_count - first)
+        self.step += 1
+        if last or stop:
+            self.issuing = None
+
+    def _decide(self, cycle: int) -> bool:
+        """Look at what leaves the pipelines; True where the pair being issued is decided."""
+        if not self.passing or self.passing[0][0] != cycle:
+            return False
+        _, tag, apart, last = self.passing.popleft()
+        if tag == self.decided or not (apart or last):
+            return False
+        self.decided = tag
+        if not apart:
+            self.overlapping = self.nodes[tag]
+        return apart and tag == self.tag
+
+    def _opened(
+        self, i: int, j: int
+    ) -> tuple[tuple[int, int, bool, bool] | None, tuple[int, int] | None]:
+        """What follows from an overlap: an entry for the stack, or a pair of faces."""
+        a, b = self.program.a, self.program.b
+        if a.leaves[i] and b.leaves[j]:
+            return None, (int(a.links[i]), int(b.links[j]))
+        if b.leaves[j] or (not a.leaves[i] and a.sizes[i] > b.sizes[j]):
+            return (int(a.links[i]), j, True, False), None
+        return (i, int(b.links[j]), False, True), None
+
+    def _test_faces(self, cycle: int, face_a: int, face_b: int) -> None:
+        """Occupy the triangle unit; the host takes a result in the cycle after."""
+        axis = triangle_apart(self.program, face_a, face_b)
+        last = min(axis, len(TRIANGLE_AXES) - 1)
+        done = cycle + TRIANGLE_START + self.machine.latency + TRIANGLE_VERDICT + 2 * last
+        self.triangle_free = self.results_out = done + 1
+        if axis == len(TRIANGLE_AXES):
+            self.found.append((face_a, face_b))
+            self.results_out += 1

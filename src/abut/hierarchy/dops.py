@@ -1,0 +1,163 @@
+"""k-DOPs for the nodes of a tree, in float32 or fixed point, merged bottom-up."""
+
+from dataclasses import dataclass
+
+import numpy as np
+import warp as wp
+
+from abut.atomics import arrive, load_fresh_word
+from abut.bounds.aabb import round_down
+from abut.bounds.fixed import LOW_BITS, LOW_MASK, SINGLE, parts_of
+from abut.bounds.kdop import directions, reach_along
+from abut.hierarchy.tree import Tree
+from abut.mesh import Mesh
+from abut.runtime import launch
+
+wp.set_module_options({"enable_backward": False, "fuse_fp": False})
+
+UNIT_GUARD = wp.constant(wp.float64(2.0**-10))  # units; covers the rounding of a projection
+SINGLE_GUARD = wp.constant(wp.float64(2.0**-45))
+MARGIN = 1 + 2.0**-20  # covers the rounding of centre and extent
+LEAST_EXTENT, MOST_EXTENT = 1e-270, 1e270  # beyond, scaled coordinates might overflow
+
+
+@dataclass(frozen=True)
+class DopShape:
+    """Which DOPs: number of sides, and bits of a reach (0: float32)."""
+
+    sides: int = 24
+    width: int = SINGLE
+
+
+@dataclass
+class Dops:
+    """DOPs of all slots of a tree.
+
+    Attributes:
+        sides: Faces of a DOP, k.
+        width: Bits of a reach; 0 for float32.
+        centre: What reaches are relative to.
+        unit: Length of one unit of a reach; infinite where coordinates are beyond all scales.
+        words: Reaches, ``sides`` a slot: bits of float32, integers, or the high parts of wide
+            integers with their low parts behind.
+    """
+
+    sides: int
+    width: int
+    centre: np.ndarray
+    unit: float
+    words: wp.array
+
+
+@wp.func
+def store_reach(
+    words: wp.array[wp.int32], at: wp.int32, parts: wp.int32, sides: wp.int32, reach: wp.float64
+):
+    """Round a reach up and write it: as float32, or as an integer in one part or two."""
+    if parts == 0:
+        words[at] = wp.cast(-round_down(-(reach + SINGLE_GUARD)), wp.int32)
+    elif parts == 1:
+        words[at] = wp.int32(wp.ceil(reach + UNIT_GUARD))
+    else:
+        up = wp.int64(wp.ceil(reach + UNIT_GUARD))
+        words[at] = wp.int32(up >> wp.int64(LOW_BITS))
+        words[at + sides] = wp.int32(up & wp.int64(LOW_MASK))
+
+
+@wp.func
+def merge_reaches(
+    words: wp.array[wp.int32],
+    at: wp.int32,
+    x: wp.int32,
+    y: wp.int32,
+    parts: wp.int32,
+    sides: wp.int32,
+):
+    """Write the larger of two reaches that other threads may have written in this launch."""
+    high_x = load_fresh_word(words, x)
+    high_y = load_fresh_word(words, y)
+    first = high_x >= high_y
+    if parts == 0:
+        first = wp.cast(high_x, wp.float32) >= wp.cast(high_y, wp.float32)
+    if parts == 2:
+        low_x = load_fresh_word(words, x + sides)
+        low_y = load_fresh_word(words, y + sides)
+        first = high_x > high_y or (high_x == high_y and low_x >= low_y)
+        words[at + sides] = wp.where(first, low_x, low_y)
+    words[at] = wp.where(first, high_x, high_y)
+
+
+@wp.kernel
+def fit_dops_kernel(
+    # in
+    span: wp.vec3i,
+    points: wp.array[wp.vec3d],
+    faces: wp.array[wp.vec3i],
+    normals: wp.array[wp.vec3d],
+    centre: wp.vec3d,
+    scale: wp.float64,
+    parts: wp.int32,
+    nodes: wp.array[wp.vec4f],
+    leaf_slots: wp.array[wp.int32],
+    split_slots: wp.array[wp.int32],
+    arrivals: wp.array[wp.int32],
+    # out
+    words_out: wp.array[wp.int32],
+):
+    """Climb from every leaf; reaches are rounded up once, at the leaves."""
+    root = nodes.shape[0] / 2 - 1
+    half = normals.shape[0]
+    sides = 2 * half
+    stride = wp.max(parts, 1) * sides
+    for k in range(span[0] + wp.tid(), span[1], span[2]):
+        slot = leaf_slots[k]
+        face = faces[-1 - wp.cast(nodes[2 * slot][3], wp.int32)]
+        for j in range(sides):
+            if j < half:
+                normal = normals[j]
+            else:
+                normal = -normals[j - half]
+            reach = wp.float64(0.0)
+            if scale > wp.float64(0.0):
+                reach = reach_along(
+                    normal, points[face[0]], points[face[1]], points[face[2]], centre, scale
+                )
+            store_reach(words_out, stride * slot + j, parts, sides, reach)
+        climbing = slot != root
+        while climbing:
+            climbing = False
+            if arrive(arrivals, slot >> 1) % 2 == 1:
+                own = stride * slot
+                other = stride * (slot ^ 1)
+                slot = split_slots[slot >> 1]
+                for j in range(sides):
+                    above = stride * slot + j
+                    merge_reaches(words_out, above, own + j, other + j, parts, sides)
+                climbing = slot != root
+
+
+def fit_dops(tree: Tree, mesh: Mesh, sides: int, width: int) -> Dops:
+    """DOPs of all nodes of a tree that is up to date."""
+    device = tree.nodes.device
+    centre, extent = _measure(mesh.bounds)
+    unit = extent if width == SINGLE else extent / (2 ** (width - 1) - 2)
+    scale = 0.0 if np.isinf(unit) else 1.0 / unit
+    normals = wp.array(directions(sides), dtype=wp.vec3d, device=device)
+    slots = 2 * tree.face_count - 1
+    words = wp.empty(slots * sides * max(parts_of(width), 1), dtype=wp.int32, device=device)
+    shape = [mesh.points, mesh.faces, normals, wp.vec3d(*centre), wp.float64(scale)]
+    links = [tree.nodes, tree.leaf_slots, tree.split_slots, tree.arrivals]
+    args = [*shape, parts_of(width), *links, words]
+    launch(fit_dops_kernel, tree.face_count, args, device, grain=1024)
+    return Dops(sides, width, centre, unit, words)
+
+
+def _measure(bounds: np.ndarray) -> tuple[np.ndarray, float]:
+    """Centre of a mesh and a bound on the distance of its vertices; infinite beyond all scales."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        half = (bounds[1] - bounds[0]) / 2
+        centre = bounds[0] + half
+        extent = float(np.hypot(np.hypot(half[0], half[1]), half[2])) * MARGIN
+    if not extent < MOST_EXTENT or not np.isfinite(centre).all():
+        return np.zeros(3), np.inf
+    return centre, max(extent, LEAST_EXTENT)

@@ -1,0 +1,270 @@
+"""How the DOPs of two posed trees are tested: the axes of each pose, ready for kernels.
+
+All that does not depend on a node is worked out once for a pose (Raabe et al. 2006, section
+3.2.2): axes, the three normals that bound a DOP along each, their weights, and one constant for
+either side, which covers every rounding made here (design/fixed-point-kdop.md).
+"""
+
+from typing import Any
+
+import numpy as np
+import warp as wp
+
+from abut.bounds.fixed import NARROW, NARROW_ROWS, overlap_narrow, overlap_wide, parts_of
+from abut.bounds.kdop import (
+    AXIS_COLUMNS,
+    PICK_BITS,
+    directions,
+    facets,
+    overlap_kdop,
+)
+from abut.bounds.relative import turn_of
+from abut.faces import Faces, pose_of
+from abut.hierarchy.dops import Dops
+from abut.runtime import Task
+
+wp.set_module_options({"enable_backward": False, "fuse_fp": False})
+
+NO_DOPS = wp.constant(0)
+SINGLE_DOPS = wp.constant(1)
+NARROW_DOPS = wp.constant(2)
+WIDE_DOPS = wp.constant(3)
+
+PARALLEL = wp.constant(wp.float64(1e-3))  # sine below which two normals make no axis
+WORLD_ROUNDING = wp.constant(wp.float64(2.0**-46))  # 128 roundings of world coordinates
+WEIGHT_GUARD = wp.constant(wp.float64(2.0**-12))  # units; covers the rounding of a weight
+SUM_GUARD = wp.constant(wp.float64(2.0**-8))  # units; covers the rounding of a constant
+SINGLE_ROUNDING = wp.constant(wp.float64(2.0**-20))  # 16 float32 roundings of a sum
+SINGLE_GUARD = wp.constant(wp.float64(2.0**-40))
+STEP_DOWN = wp.constant(wp.float64(2.0**-22))  # covers the rounding to float32
+
+
+@wp.struct
+class DopFrames:
+    """DOPs of two trees and the axes of every pose; ``kind`` says which arrays are used."""
+
+    kind: wp.int32
+    width: wp.int32
+    half: wp.int32  # normals, k / 2
+    stride: wp.int32  # words of a slot
+    axis_count: wp.int32
+    words_a: wp.array[wp.int32]
+    words_b: wp.array[wp.int32]
+    axes: wp.array2d[wp.int64]
+    narrow_axes: wp.array[wp.vec4i]  # the same, for numbers that fit
+    single_axes: wp.array2d[wp.float32]
+
+
+@wp.func
+def overlap_dops(dops: DopFrames, pose: wp.int32, i: wp.int32, j: wp.int32):
+    """May the DOPs of slot i of a and slot j of b overlap? True where there are none."""
+    first = pose * dops.axis_count
+    stop = first + dops.axis_count
+    at_a = dops.stride * i
+    at_b = dops.stride * j
+    if dops.kind == NARROW_DOPS:
+        rows = dops.narrow_axes
+        return overlap_narrow(
+            rows, first, stop, dops.half, dops.width, dops.words_a, at_a, dops.words_b, at_b
+        )
+    if dops.kind == WIDE_DOPS:
+        return overlap_wide(
+            dops.axes, first, stop, dops.half, dops.width, dops.words_a, at_a, dops.words_b, at_b
+        )
+    if dops.kind == SINGLE_DOPS:
+        return overlap_kdop(
+            dops.single_axes, first, stop, dops.half, dops.words_a, at_a, dops.words_b, at_b
+        )
+    return True
+
+
+@wp.struct
+class DopSide:
+    """Centre and unit of one operand's DOPs."""
+
+    centre: wp.vec3d
+    unit: wp.float64
+
+
+@wp.struct
+class Projection:
+    """How a DOP is bounded along an axis: three normals and their weights."""
+
+    picks: wp.int32
+    weights: wp.vec3d
+
+
+@wp.func
+def project(axis: wp.vec3d, triples: wp.array[wp.vec3i], inverses: wp.array[wp.mat33d]):
+    """The triple of normals around -axis, and its weights."""
+    best = wp.float64(-1e30)
+    out = Projection()
+    for f in range(triples.shape[0]):
+        weights = -(inverses[f] * axis)
+        least = wp.min(wp.min(weights[0], weights[1]), weights[2])
+        if least > best:
+            best = least
+            t = triples[f]
+            out.picks = t[0] | (t[1] << PICK_BITS) | (t[2] << (2 * PICK_BITS))
+            out.weights = weights
+    out.weights = wp.max(out.weights, wp.vec3d())
+    return out
+
+
+@wp.func
+def axis_of(turn_a: wp.mat33d, turn_b: wp.mat33d, choice: wp.vec2i, normals: wp.array[wp.vec3d]):
+    """An axis in world coordinates, of length 1 but for rounding; any axis is right."""
+    if choice[0] < 0:
+        return turn_b * normals[choice[1]]
+    along = turn_a * normals[choice[0]]
+    if choice[1] < 0:
+        return along
+    across = wp.cross(along, turn_b * normals[choice[1]])
+    size = wp.sqrt(wp.dot(across, across))
+    if size > PARALLEL:
+        return across / size
+    return along
+
+
+@wp.func
+def largest(v: wp.vec3d):
+    """Largest absolute component."""
+    return wp.max(wp.max(wp.abs(v[0]), wp.abs(v[1])), wp.abs(v[2]))
+
+
+@wp.func
+def fixed_constant(x: wp.float64, width: wp.int32):
+    """The integer below x, less one for the strict test, kept within width + 2 bits.
+
+    What is cut off decides nothing: beyond the limit all sums have one sign.
+    """
+    limit = wp.float64(wp.int64(1) << wp.int64(width + 1))
+    if not (x > -limit):  # NaN too
+        return -wp.int64(limit)
+    below = wp.floor(wp.min(x, limit - wp.float64(1.0))) - wp.float64(1.0)
+    return wp.int64(wp.max(below, -limit))
+
+
+@wp.func
+def single_constant(x: wp.float64):
+    """A float32 below x; minus infinity where x is no number."""
+    if not (x > wp.float64(-1e30)):
+        return wp.float32(-wp.inf)
+    near = wp.min(x, wp.float64(1e30))
+    return wp.float32(near - wp.abs(near) * STEP_DOWN - wp.float64(1e-40))
+
+
+@wp.func
+def four_of(axes: wp.array2d[wp.int64], row: wp.int32, column: wp.int32):
+    """Four columns of an axis in 32 bits each; zeros behind the last."""
+    out = wp.vec4i()
+    for i in range(4):
+        if column + i < AXIS_COLUMNS:
+            out[i] = wp.int32(axes[row, column + i])
+    return out
+
+
+@wp.kernel
+def dop_axes_kernel(
+    # in
+    span: wp.vec3i,
+    a: Faces,
+    b: Faces,
+    side_a: DopSide,
+    side_b: DopSide,
+    width: wp.int32,
+    choices: wp.array[wp.vec2i],
+    normals: wp.array[wp.vec3d],
+    triples: wp.array[wp.vec3i],
+    inverses: wp.array[wp.mat33d],
+    # out
+    axes_out: wp.array2d[wp.int64],
+    narrow_axes_out: wp.array[wp.vec4i],
+    single_axes_out: wp.array2d[wp.float32],
+):
+    """Work out every axis of every pose."""
+    count = choices.shape[0]
+    unit = wp.max(side_a.unit, side_b.unit)
+    for row in range(span[0] + wp.tid(), span[1], span[2]):
+        pose_a = pose_of(a, row / count)
+        pose_b = pose_of(b, row / count)
+        turn_a = turn_of(pose_a)
+        turn_b = turn_of(pose_b)
+        at_a = wp.vec3d(pose_a[0, 3], pose_a[1, 3], pose_a[2, 3])
+        at_b = wp.vec3d(pose_b[0, 3], pose_b[1, 3], pose_b[2, 3])
+        axis = axis_of(turn_a, turn_b, choices[row - row / count * count], normals)
+        near_a = project(wp.transpose(turn_a) * axis, triples, inverses)
+        near_b = project(wp.transpose(turn_b) * axis, triples, inverses)
+        between = (turn_a * side_a.centre + at_a) - (turn_b * side_b.centre + at_b)
+        world = largest(at_a) + largest(at_b) + largest(side_a.centre) + largest(side_b.centre)
+        reach = wp.float64(wp.int64(1) << wp.int64(wp.max(width - 1, 0))) * (
+            side_a.unit + side_b.unit
+        )
+        shift = wp.dot(axis, between) / unit
+        slack = WORLD_ROUNDING * (world + wp.float64(2.0) * reach) / unit
+        picks = near_a.picks | (near_b.picks << (3 * PICK_BITS))
+        if width > 0:
+            one = wp.float64(wp.int64(1) << wp.int64(width - 1))
+            axes_out[row, 0] = wp.int64(picks)
+            for i in range(6):
+                share = near_a.weights[i % 3] * (side_a.unit / unit) * one
+                if i >= 3:
+                    share = near_b.weights[i % 3] * (side_b.unit / unit) * one
+                whole = wp.min(wp.floor(share + wp.float64(0.5)), one)
+                if not (whole > wp.float64(0.0)):  # NaN, beyond all scales: the constants decide
+                    whole = wp.float64(0.0)
+                slack += wp.abs(share - whole) + WEIGHT_GUARD
+                axes_out[row, 1 + i] = -wp.int64(whole)
+            slack += SUM_GUARD
+            axes_out[row, 7] = fixed_constant(shift - slack, width)
+            axes_out[row, 8] = fixed_constant(-shift - slack, width)
+            if narrow_axes_out.shape[0] > 0:
+                for i in range(NARROW_ROWS):
+                    narrow_axes_out[NARROW_ROWS * row + i] = four_of(axes_out, row, 4 * i)
+        else:
+            single_axes_out[row, 0] = wp.cast(picks, wp.float32)
+            for i in range(6):
+                share = near_a.weights[i % 3] * (side_a.unit / unit)
+                if i >= 3:
+                    share = near_b.weights[i % 3] * (side_b.unit / unit)
+                weight = -wp.float32(share)
+                slack += wp.abs(share + wp.float64(weight)) + SINGLE_GUARD
+                single_axes_out[row, 1 + i] = weight
+            slack += SINGLE_ROUNDING * (wp.float64(4.0) + wp.abs(shift))
+            single_axes_out[row, 7] = single_constant(shift - slack)
+            single_axes_out[row, 8] = single_constant(-shift - slack)
+
+
+def dop_frames(
+    a: Any, b: Any, dops_a: Dops, dops_b: Dops, choices: np.ndarray, pose_count: int
+) -> tuple[Any, Task]:
+    """The struct to pass to kernels, and the launch that fills its axes for the present poses."""
+    device = a.points.device
+    sides, width, axis_count = dops_a.sides, dops_a.width, len(choices)
+    rows = pose_count * axis_count
+    out = DopFrames()
+    out.kind = SINGLE_DOPS if not width else NARROW_DOPS if width <= NARROW else WIDE_DOPS
+    out.width, out.half, out.axis_count = width, sides // 2, axis_count
+    out.stride = sides * max(parts_of(width), 1)
+    out.words_a, out.words_b = dops_a.words, dops_b.words
+    fixed_rows, single_rows = (rows, 0) if width else (0, rows)
+    narrow_rows = NARROW_ROWS * rows if out.kind == NARROW_DOPS else 0
+    out.narrow_axes = wp.empty(narrow_rows, dtype=wp.vec4i, device=device)
+    out.axes = wp.empty((fixed_rows, AXIS_COLUMNS), dtype=wp.int64, device=device)
+    out.single_axes = wp.empty((single_rows, AXIS_COLUMNS), dtype=wp.float32, device=device)
+    triples, inverses = facets(sides)
+    tables = [
+        wp.array(choices, dtype=wp.vec2i, device=device),
+        wp.array(directions(sides), dtype=wp.vec3d, device=device),
+        wp.array(triples, dtype=wp.vec3i, device=device),
+        wp.array(inverses, dtype=wp.mat33d, device=device),
+    ]
+    outputs = [out.axes, out.narrow_axes, out.single_axes]
+    args = [a, b, _side(dops_a), _side(dops_b), width, *tables, *outputs]
+    return out, Task(dop_axes_kernel, rows, args, device, grain=64)
+
+
+def _side(dops: Dops) -> Any:
+    side = DopSide()
+    side.centre, side.unit = wp.vec3d(*dops.centre), wp.float64(dops.unit)
+    return side

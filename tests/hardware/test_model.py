@@ -1,0 +1,151 @@
+"""The integer model against Python's integers, and the Warp kernels against the model."""
+
+from fractions import Fraction
+
+import numpy as np
+import pytest
+import warp as wp
+
+import abut
+from abut import cases
+from abut.bounds.kdop import axis_choices, directions
+from abut.faces import posed_faces
+from abut.hardware import Machine, model
+from abut.hardware.program import program
+from abut.hierarchy.dops import DopShape
+from abut.hierarchy.owner import dops_of
+from abut.traversal.dop_frames import DopFrames, dop_frames, overlap_dops
+from shapes import random_poses
+
+wp.set_module_options({"enable_backward": False, "fuse_fp": False})
+
+SHAPES = [(24, w) for w in (10, 17, 18, 19, 30, 31, 35)] + [(6, 18), (14, 12), (18, 35), (26, 18)]
+
+
+@wp.kernel
+def overlaps_kernel(
+    # in
+    dops: DopFrames,
+    slots: wp.array[wp.vec2i],
+    # out
+    overlap_out: wp.array[wp.bool],
+):
+    i = wp.tid()
+    overlap_out[i] = overlap_dops(dops, 0, slots[i][0], slots[i][1])
+
+
+def plain_separations(axes, width, reaches_a, reaches_b):
+    """The definition, one axis after the other, in integers of any size."""
+    half = len(reaches_a) // 2
+    out = []
+    for picks, *weights, before, behind in axes.tolist():
+        j = [(picks >> (5 * i)) & 31 for i in range(6)]
+        o = [(n + half) % (2 * half) for n in j]
+        a, b = [int(x) for x in reaches_a], [int(x) for x in reaches_b]
+        along = [a[n] for n in j[:3]] + [b[n] for n in o[3:]]
+        against = [a[n] for n in o[:3]] + [b[n] for n in j[3:]]
+        one = 1 << (width - 1)
+        sums = [
+            sum(w * r for w, r in zip(weights, reaches, strict=True)) + one * constant + one - 1
+            for reaches, constant in ((along, before), (against, behind))
+        ]
+        assert max(abs(s) for s in sums) < 2 ** (2 * width + 1)  # fits the machine's sum
+        out.append(max(sums) >= 0)
+    return out
+
+
+def posed_program(sides, width, seed=0):
+    a, b = (abut.Mesh(*shape, "cpu") for shape in cases.pair("tori", faces=300))
+    pose = random_poses(1, 0.3, seed)[0]
+    axes = min(24, sides)
+    return program(a, b, None, pose, Machine(width=width, sides=sides, axis_count=axes))
+
+
+@pytest.mark.parametrize(("sides", "width"), SHAPES)
+def test_model_against_plain_integers(sides, width):
+    question = posed_program(sides, width)
+    rng = np.random.default_rng(1)
+    slots = rng.integers(0, len(question.a.links), size=(60, 2))
+    slots[:10] = question.a.root, question.b.root
+    a, b = question.a.reaches[slots[:, 0]], question.b.reaches[slots[:, 1]]
+    found = model.separations(question.axes, width, a, b)
+    truth = [plain_separations(question.axes, width, x, y) for x, y in zip(a, b, strict=True)]
+    assert found.tolist() == truth
+    assert 0 < found.any(axis=1).sum() < len(slots)
+
+
+@pytest.mark.parametrize("width", [12, 18, 19, 31, 35])
+def test_model_where_sums_are_near_zero(width):
+    """The last bits decide, and decide alike."""
+    rng = np.random.default_rng(width)
+    one = 1 << (width - 1)
+    for _ in range(200):
+        a, b = rng.integers(-one, one, size=(2, 24))
+        axes = np.zeros((1, 9), np.int64)
+        axes[0, 0] = sum(int(n) << (5 * i) for i, n in enumerate(rng.integers(0, 24, size=6)))
+        axes[0, 1:7] = -rng.integers(0, one // 4, size=6)
+        for side in (7, 8):
+            axes[0, side] = -(4 * one)
+        picks = model.picks_of(axes)[0]
+        others = (picks + 12) % 24
+        reaches = [*a[picks[:3]].tolist(), *b[others[3:]].tolist()]
+        total = sum(w * r for w, r in zip(axes[0, 1:7].tolist(), reaches, strict=True))
+        axes[0, 7] = -(total // one) - 1 + rng.integers(-1, 2)
+        truth = plain_separations(axes, width, a, b)
+        assert model.separations(axes, width, a, b).tolist() == truth
+
+
+@pytest.mark.parametrize(("sides", "width"), SHAPES)
+def test_kernels_against_the_model(sides, width, device):
+    a, b = (abut.Mesh(*shape, device) for shape in cases.pair("knot", faces=600))
+    poses = random_poses(1, 0.2, seed=width)
+    shape, count = DopShape(sides, width), min(24, sides)
+    dops = dops_of(a, shape), dops_of(b, shape)
+    posed = posed_faces(a.points, a.faces), posed_faces(b.points, b.faces, poses)
+    frames, task = dop_frames(*posed, *dops, axis_choices(sides, count), 1)
+    task.run()
+    rng = np.random.default_rng(2)
+    counts = 2 * a.face_count - 1, 2 * b.face_count - 1
+    slots = np.stack([rng.integers(0, count, size=3000) for count in counts], axis=1)
+    out = wp.zeros(len(slots), dtype=wp.bool, device=device)
+    rows = wp.array(slots.astype(np.int32), dtype=wp.vec2i, device=device)
+    wp.launch(overlaps_kernel, len(slots), [frames, rows, out], device=device)
+    machine = Machine(width=width, sides=sides, axis_count=count)
+    question = program(a.to("cpu"), b.to("cpu"), None, poses[0], machine)
+    assert np.array_equal(frames.axes.numpy(), question.axes)  # host and device round alike
+    found = model.separations(
+        question.axes, width, question.a.reaches[slots[:, 0]], question.b.reaches[slots[:, 1]]
+    ).any(axis=1)
+    assert np.array_equal(out.numpy(), ~found)
+    assert 0 < found.sum() < len(slots)
+
+
+def test_reaches_hold_all_corners():
+    """In rational arithmetic: every reach of a leaf is above its corners, by at most two units."""
+    mesh = abut.Mesh(*cases.icosphere(80), "cpu")
+    for width in (10, 18, 35):
+        dops = dops_of(mesh, DopShape(24, width))
+        question = program(mesh, mesh, None, None, Machine(width=width))
+        normals = np.concatenate([directions(24), -directions(24)])
+        centre = [Fraction(x) for x in dops.centre.tolist()]
+        corners = mesh.points.numpy()[mesh.faces.numpy()]
+        for slot in np.flatnonzero(question.a.leaves)[:12]:
+            for j, normal in enumerate(normals.tolist()):
+                reach = max(
+                    sum(
+                        Fraction(n) * (Fraction(x) - c)
+                        for n, x, c in zip(normal, p, centre, strict=True)
+                    )
+                    for p in corners[question.a.links[slot]].tolist()
+                ) / Fraction(dops.unit)
+                assert reach <= int(question.a.reaches[slot, j]) <= reach + 2
+
+
+def test_triangle_unit_is_conservative():
+    """Faces that meet are never found apart by the integer test."""
+    a, b = (abut.Mesh(*shape, "cpu") for shape in cases.pair("knot", faces=3000))
+    question = program(a, b, None, None, Machine())
+    pairs = abut.collide(a, b).pairs.numpy()
+    assert len(pairs) > 100
+    verdicts = [model.triangle_apart(question, *pair) for pair in pairs.tolist()]
+    assert set(verdicts) == {len(model.TRIANGLE_AXES)}
