@@ -94,6 +94,13 @@ def test_huge_and_tiny_coordinates(device):
         assert (got["distance"][inside] < 0).all()
 
 
+def test_posed_far_away(device):
+    """A pose that moves so far that squares overflow."""
+    ball = abut.Mesh(*cases.icosphere(80), device)
+    got = abut.closest_point(ball, [[0.0, 0, 0], [1e200, 2, 0]], pose=shift(1e200, 0, 0)).numpy()
+    np.testing.assert_allclose(got["distance"], [1e200, 1e200 * 0], atol=1e185)
+
+
 def test_lowest_of_equal_faces(device):
     """The middle of a box is equally far from all faces; a corner belongs to several."""
     box = cases.box((2, 2, 2))

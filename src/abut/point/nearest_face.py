@@ -107,6 +107,30 @@ def all_lanes(mine: wp.int32, together: wp.bool) -> wp.int32:
 
 @wp.func_native("""
 #if defined(__CUDA_ARCH__)
+    if (wanted) {  // a store that is not needed costs more than a branch that all lanes take
+        links.data[depth] = link;
+        gaps.data[depth] = gap;
+    }
+#else
+    links.data[depth] = link;  // the other way round
+    gaps.data[depth] = gap;
+#endif
+    return depth + wanted;
+""")
+def pushed(
+    links: wp.array[wp.int32],
+    gaps: wp.array[wp.float32],
+    depth: wp.int32,
+    link: wp.int32,
+    gap: wp.float32,
+    wanted: wp.bool,
+) -> wp.int32:
+    """Put a link and its gap on the stack if it is wanted; returns the depth."""
+    ...
+
+
+@wp.func_native("""
+#if defined(__CUDA_ARCH__)
     return __ffs(bits) - 1;
 #else
     return __builtin_ctz(bits);
@@ -194,9 +218,8 @@ def nearest_face(
             for k in range(3):  # the farthest first
                 which = (order >> (6 - 2 * k)) & 3
                 gap = picked(apart, which)
-                links[depth] = wp.cast(picked(below, which), wp.int32)
-                gaps[depth] = gap
-                depth += wp.int32(any_lane(gap <= within, together))  # no branch to guess
+                link = wp.cast(picked(below, which), wp.int32)
+                depth = pushed(links, gaps, depth, link, gap, any_lane(gap <= within, together))
             which = order & 3
             link = wp.cast(picked(below, which), wp.int32)
             found = any_lane(picked(apart, which) <= within, together)
@@ -219,34 +242,41 @@ def nearest_face_kernel(
     wide: wp.array[wp.vec4f],
     bound: wp.float64,
     together: wp.bool,
+    turns: wp.int32,
     # out
     face_out: wp.array2d[wp.int32],
 ):
     """The nearest face of every (pose, point), NO_FACE where none is within the bound, squared.
 
     Points are taken in ``order``, if there is one. A thread's answer for one point is where its
-    search for the next one starts.
+    search for the next one starts. With several ``turns``, 32 threads in a row share 32 times as
+    many points in a row, so that the next ones are near.
     """
     links = wp.zeros(shape=(STACK,), dtype=wp.int32)
     gaps = wp.zeros(shape=(STACK,), dtype=wp.float32)
     count = points.shape[0]
     last = wp.int32(NO_FACE)
-    for work in range(span[0] + wp.tid(), wp.min(span[1], face_out.shape[0] * count), span[2]):
-        pose = work / count
-        i = work - pose * count
-        if order.shape[0] > 0:
-            i = order[i]
-        probe = make_probe_at(points[i], side, pose, tree)
-        start = Nearest()
-        start.squared = bound
-        start.face = NO_FACE
-        if last != NO_FACE:
-            start = nearer(
-                start, closest_point_tri(probe.point, load_face(side, last, pose)).squared, last
-            )
-        best = nearest_face(probe, side, pose, tree, wide, start, together, links, gaps)
-        last = best.face
-        face_out[pose, i] = best.face
+    for run in range(span[0] + wp.tid(), span[1], span[2]):
+        work = wp.int32(run)
+        if turns > 1:
+            work = (run / 32) * 32 * turns + run % 32
+        for _turn in range(turns):
+            if work < face_out.shape[0] * count:
+                pose = work / count
+                i = work - pose * count
+                if order.shape[0] > 0:
+                    i = order[i]
+                probe = make_probe_at(points[i], side, pose, tree)
+                start = Nearest()
+                start.squared = bound
+                start.face = NO_FACE
+                if last != NO_FACE:
+                    foot = closest_point_tri(probe.point, load_face(side, last, pose))
+                    start = nearer(start, foot.squared, last)
+                best = nearest_face(probe, side, pose, tree, wide, start, together, links, gaps)
+                last = best.face
+                face_out[pose, i] = best.face
+            work += 32
 
 
 @wp.kernel

@@ -5,26 +5,23 @@ from typing import Any
 import numpy as np
 import warp as wp
 
-from abut.errors import MeshError, OptionError
+from abut.errors import CapacityError, MeshError, OptionError
 from abut.faces import posed_faces
 from abut.hierarchy.morton import point_order
 from abut.hierarchy.owner import hierarchy_of
 from abut.hierarchy.wide import wide_nodes_of
 from abut.mesh import Mesh, require_meshes
 from abut.options import Method, Sign, chosen
-from abut.pairs import PairQueue, PairQueues
 from abut.point.feet import feet_kernel
 from abut.point.nearest_face import nearest_face_kernel, nearest_of_all_kernel
-from abut.point.pseudonormals import pseudonormals_of
-from abut.point.signs import normals_kernel, winding_kernel
-from abut.point.surface import surfaces_of
 from abut.poses import batch_size, checked_poses
 from abut.query.points import checked_points, in_unit, unit_of
-from abut.query.self_collide import self_collide
+from abut.query.signs import chosen_sign, set_signs
 from abut.results import ClosestPoints
 from abut.runtime import EVERYTHING, launch, stage
 
 FEW_POINTS = 512  # not worth sorting
+MANY_POINTS = 1 << 16  # so many are dense enough for lanes of a warp to search together
 
 
 def closest_point(
@@ -69,63 +66,28 @@ def closest_point(
     batch = batch_size(pose, None)
     poses = checked_poses(pose, "pose")
     queries, bounds = checked_points(points, mesh.device)
-    unit = unit_of(mesh, bounds)
+    unit = unit_of(mesh, bounds, poses)
     if unit != 1.0:
         mesh = in_unit(mesh, unit)
         queries = wp.array(queries.numpy() / unit, dtype=wp.vec3d, device=mesh.device)
         bounds, upper_bound = bounds / unit, upper_bound / unit
         poses = poses if poses is None else poses / [[1, 1, 1, unit]]
     sign = chosen_sign(mesh, signed)
-    rows = Rows(1 if poses is None else len(poses), queries.shape[0], mesh.device)
+    pose_count = 1 if poses is None else len(poses)
+    if pose_count * queries.shape[0] >= EVERYTHING:
+        raise CapacityError(
+            f"{pose_count} poses of {queries.shape[0]} points are too many at once."
+        )
+    rows = Rows(pose_count, queries.shape[0], mesh.device)
     if rows.face.size:
         order = empty_order(mesh.device)
         if method is not Method.BRUTE and queries.shape[0] > FEW_POINTS:
             order = point_order(queries, bounds)
         find_closest(mesh, queries, order, poses, upper_bound, method, rows)
         if sign is not None:
-            set_signs(mesh, queries, order, poses, sign, rows)
+            answers = rows.face, rows.weights, rows.distance
+            set_signs(mesh, queries, order, poses, sign, *answers)
     return rows.result(batch is None, sign, unit)
-
-
-def chosen_sign(mesh: Mesh, signed: bool | str) -> Sign | None:
-    """How to tell the inside of a mesh; None where no sign is wanted."""
-    if isinstance(signed, bool):
-        if not signed:
-            return None
-        return Sign.PSEUDONORMAL if _is_plain(mesh) else Sign.WINDING
-    sign = chosen(Sign, signed, "signed")
-    if sign is Sign.PSEUDONORMAL and not mesh.oriented:
-        what = "is not consistently oriented" if mesh.watertight else "is open"
-        raise MeshError(
-            f"a sign by pseudonormals needs a closed, oriented mesh, but this one {what}; "
-            'repair it, or take signed="winding".'
-        )
-    return sign
-
-
-def _is_plain(mesh: Mesh) -> bool:
-    """Whether a mesh is one closed surface, normals outwards, that nowhere meets itself."""
-    held = mesh.held.get("plain")
-    if held is None or held[0] != mesh.version:
-        plain = (
-            mesh.oriented
-            and len(mesh.topology.anchors) == 1
-            and signed_volume(mesh) > 0
-            and not self_collide(mesh)
-        )
-        held = mesh.held["plain"] = (mesh.version, plain)
-    return held[1]
-
-
-def signed_volume(mesh: Mesh) -> float:
-    """Volume that a closed mesh encloses, negative where its normals point inwards."""
-    held = mesh.held.get("volume")
-    if held is None or held[0] != mesh.version:
-        corners = (mesh.points.numpy() - mesh.bounds.mean(axis=0))[mesh.faces.numpy()]
-        a, b, c = corners[:, 0], corners[:, 1], corners[:, 2]
-        held = (mesh.version, float(np.einsum("ni,ni->", a, np.cross(b, c))) / 6.0)
-        mesh.held["volume"] = held
-    return held[1]
 
 
 class Rows:
@@ -148,6 +110,11 @@ class Rows:
             )
         arrays = distance, point, self.face, self.weights.view(wp.float64)
         return ClosestPoints(*(a.reshape(a.shape[1:]) if single else a for a in arrays), sign)
+
+
+def turns_of(count: int) -> int:
+    """How many points a thread takes on CUDA, so that there are enough threads."""
+    return 1 if count < 1 << 19 else 4 if count < 1 << 22 else 16
 
 
 def empty_order(device: wp.Device) -> wp.array:
@@ -176,39 +143,11 @@ def find_closest(
         tree = hierarchy_of(mesh)
         wide = wide_nodes_of(mesh, tree)
         with stage("search", device):
-            args = [points, order, side, tree.view(), wide, bound, True, rows.face]
-            # on CUDA threads take several points each: the room for their stacks is made once
-            span = EVERYTHING if device.is_cuda else count
-            launch(nearest_face_kernel, span, args, device, grain=256)
+            together = points.shape[0] >= MANY_POINTS
+            turns = turns_of(count) if device.is_cuda else 1
+            runs = -(-count // (32 * turns)) * 32 if turns > 1 else count
+            args = [points, order, side, tree.view(), wide, bound, together, turns, rows.face]
+            launch(nearest_face_kernel, runs, args, device, grain=256)
     with stage("feet", device):
         outputs = [rows.face, rows.distance, rows.point, rows.weights]
         launch(feet_kernel, count, [points, side, wp.float64(upper_bound), *outputs], device)
-
-
-def set_signs(
-    mesh: Mesh,
-    points: wp.array,
-    order: wp.array,
-    poses: np.ndarray | None,
-    sign: Sign,
-    rows: Rows,
-) -> None:
-    """Turn distances negative inside."""
-    device = mesh.device
-    count = rows.face.size
-    side = posed_faces(mesh.points, mesh.faces, poses)
-    surfaces = surfaces_of(mesh)
-    if sign is Sign.WINDING:
-        with stage("sign", device):
-            args = [points, order, side, *surfaces, False, PairQueue(), rows.distance]
-            launch(winding_kernel, count, args, device, grain=256)
-        return
-    normals = pseudonormals_of(mesh, surfaces[0].faces)
-    with stage("sign", device):
-        undecided = PairQueues(device, points=count)["points"]
-        args = [points, side, surfaces[0].faces, normals, rows.face, rows.weights]
-        launch(normals_kernel, count, [*args, rows.distance, undecided], device)
-        left = EVERYTHING if device.is_cuda else int(undecided.count.numpy()[0])
-        flipped = signed_volume(mesh) < 0
-        args = [points, order, side, *surfaces, flipped, undecided, rows.distance]
-        launch(winding_kernel, left, args, device, grain=64)

@@ -37,12 +37,14 @@ def checked_points(points: Any, device: wp.Device) -> tuple[wp.array, np.ndarray
     return rows, bounds
 
 
-def unit_of(mesh: Mesh, bounds: np.ndarray) -> float:
+def unit_of(mesh: Mesh, bounds: np.ndarray, poses: np.ndarray | None) -> float:
     """The power of two by which lengths are divided, for meshes and points huge or tiny.
 
     Squares of distances then neither overflow nor vanish, and float32 can hold the boxes.
     """
     reach = float(np.abs([mesh.bounds, bounds]).max())
+    if poses is not None and len(poses):
+        reach = max(reach, float(np.abs(poses[:, :3, 3]).max()))
     with np.errstate(over="ignore"):
         extent = min(float((mesh.bounds[1] - mesh.bounds[0]).max()), reach)
     if reach <= HIGH and not 0.0 < extent < LOW:

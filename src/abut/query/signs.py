@@ -1,0 +1,95 @@
+"""How queries tell the inside of a mesh: which way to take, and taking it."""
+
+import numpy as np
+import warp as wp
+
+from abut.errors import MeshError
+from abut.faces import posed_faces
+from abut.mesh import Mesh
+from abut.options import Sign, chosen
+from abut.pairs import PairQueue, PairQueues
+from abut.point.pseudonormals import pseudonormals_of
+from abut.point.signs import normals_kernel, winding_kernel
+from abut.point.surface import surfaces_of
+from abut.query.self_collide import self_collide
+from abut.runtime import EVERYTHING, launch, stage
+
+
+def chosen_sign(mesh: Mesh, signed: bool | str) -> Sign | None:
+    """How to tell the inside of a mesh; None where no sign is wanted."""
+    if isinstance(signed, bool):
+        if not signed:
+            return None
+        return Sign.PSEUDONORMAL if _is_plain(mesh) else Sign.WINDING
+    sign = chosen(Sign, signed, "signed")
+    if sign is Sign.PSEUDONORMAL and not mesh.oriented:
+        what = "is not consistently oriented" if mesh.watertight else "is open"
+        raise MeshError(
+            f"a sign by pseudonormals needs a closed, oriented mesh, but this one {what}; "
+            'repair it, or take signed="winding".'
+        )
+    return sign
+
+
+def _is_plain(mesh: Mesh) -> bool:
+    """Whether a mesh is one closed surface, normals outwards, that nowhere meets itself."""
+    held = mesh.held.get("plain")
+    if held is None or held[0] != mesh.version:
+        plain = (
+            mesh.oriented
+            and len(mesh.topology.anchors) == 1
+            and signed_volume(mesh) > 0
+            and not self_collide(mesh)
+        )
+        held = mesh.held["plain"] = (mesh.version, plain)
+    return held[1]
+
+
+def signed_volume(mesh: Mesh) -> float:
+    """Volume that a closed mesh encloses, negative where its normals point inwards."""
+    held = mesh.held.get("volume")
+    if held is None or held[0] != mesh.version:
+        corners = (mesh.points.numpy() - mesh.bounds.mean(axis=0))[mesh.faces.numpy()]
+        a, b, c = corners[:, 0], corners[:, 1], corners[:, 2]
+        held = (mesh.version, float(np.einsum("ni,ni->", a, np.cross(b, c))) / 6.0)
+        mesh.held["volume"] = held
+    return held[1]
+
+
+def set_signs(
+    mesh: Mesh,
+    points: wp.array,
+    order: wp.array,
+    poses: np.ndarray | None,
+    sign: Sign,
+    face: wp.array,
+    weights: wp.array,
+    distance: wp.array,
+) -> None:
+    """Turn distances (B, n) negative inside.
+
+    Args:
+        mesh, points, poses: As the query was asked.
+        order: In which points are taken; may be empty.
+        sign: How to tell.
+        face, weights: Of each closest point.
+        distance: Updated; zeros and infinities are left alone.
+    """
+    device = mesh.device
+    count = distance.size
+    side = posed_faces(mesh.points, mesh.faces, poses)
+    surfaces = surfaces_of(mesh)
+    if sign is Sign.WINDING:
+        with stage("sign", device):
+            args = [points, order, side, *surfaces, False, PairQueue(), distance]
+            launch(winding_kernel, count, args, device, grain=256)
+        return
+    normals = pseudonormals_of(mesh, surfaces[0].faces)
+    with stage("sign", device):
+        undecided = PairQueues(device, points=count)["points"]
+        args = [points, side, surfaces[0].faces, normals, face, weights]
+        launch(normals_kernel, count, [*args, distance, undecided], device)
+        left = EVERYTHING if device.is_cuda else int(undecided.count.numpy()[0])
+        flipped = signed_volume(mesh) < 0
+        args = [points, order, side, *surfaces, flipped, undecided, distance]
+        launch(winding_kernel, left, args, device, grain=64)
