@@ -18,7 +18,7 @@ import warp as wp
 import abut
 from abut.query.ccd import plan_of
 from benchmarks import cases
-from benchmarks.bench_collide import QUIET, RESULTS
+from benchmarks.competition import QUIET, RESULTS
 from benchmarks.machine import machine_name
 from benchmarks.rows import Row, print_rows, set_ratios, write_csv
 from benchmarks.timing import Timed, measure

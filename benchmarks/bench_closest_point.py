@@ -18,7 +18,7 @@ import numpy as np
 import warp as wp
 
 import abut
-from benchmarks.bench_collide import QUIET, RESULTS
+from benchmarks.competition import QUIET, RESULTS
 from benchmarks.cases import _gem, _model
 from benchmarks.machine import machine_name
 from benchmarks.ours import commit

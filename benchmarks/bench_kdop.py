@@ -13,7 +13,7 @@ import warp as wp
 
 import abut
 from benchmarks import cases
-from benchmarks.bench_collide import QUIET
+from benchmarks.competition import QUIET
 from benchmarks.bench_traversal import stages
 from benchmarks.rows import print_table
 from benchmarks.timing import Timed, measure
