@@ -46,9 +46,9 @@ def distance(
         tolerance: How much more than the smallest distance will do [mesh length unit]. Which pair
             is found may then depend on the device.
         method: ``bvh``, or ``brute`` for the slow truth. Both return the same.
-        bound: Bounding volume of the hierarchies, ``aabb``, ``obb`` or ``rss``. None is ``aabb``, and
-            ``rss`` once the meshes have been asked about so many poses in their present shape that
-            it is worth the time to fit them. All return the same.
+        bound: Bounding volume of the hierarchies, ``aabb``, ``obb`` or ``rss``. None is ``aabb``,
+            and ``rss`` once the meshes have been asked about so many poses in their present shape
+            that it is worth the time to fit them. All return the same.
 
     Returns:
         The distance, the nearest faces and, when asked for, the nearest points; for each pose.
