@@ -133,3 +133,19 @@ def test_distances_are_lower_bounds(seed, device):
     true = abut.primitives.distance_tri_tri(corners[0], placed)[0].numpy()
     assert (bound.numpy() <= true).all()
     assert np.median(true - np.maximum(bound.numpy(), 0)) < 0.2 * np.median(true)
+
+
+@pytest.mark.parametrize("scale", [1e308, 3e38, 1e-40, 5e-324])
+def test_beyond_single_precision(scale, device):
+    """Corners that float32 cannot hold: no pair is lost."""
+    rng = np.random.default_rng(0)
+    corners = rng.integers(-1, 2, size=(60, 3)) * scale
+    faces = np.arange(60).reshape(-1, 3)
+    a, b = abut.Mesh(corners, faces, device), abut.Mesh(corners[::-1].copy(), faces, device)
+    small = abut.Mesh(rng.normal(size=(60, 3)), faces, device)
+    for other in (b, small):
+        pairs = abut.collide(a, other, method="brute").pairs.numpy()
+        assert len(pairs) > 0 or other is small
+        np.testing.assert_array_equal(abut.collide(a, other, bound="rss").pairs.numpy(), pairs)
+        want = abut.distance(a, other, method="brute").value
+        assert abut.distance(a, other, bound="rss").value == want
