@@ -1,4 +1,4 @@
-"""The stages that only CUDA takes, on the CPU too: they find the same, from queues that must grow."""
+"""The stages that only CUDA takes, on the CPU: they find the same, from queues that must grow."""
 
 import numpy as np
 import pytest
