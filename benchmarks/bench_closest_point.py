@@ -18,8 +18,8 @@ import numpy as np
 import warp as wp
 
 import abut
-from benchmarks.competition import QUIET, RESULTS
 from benchmarks.cases import _gem, _model
+from benchmarks.competition import QUIET, RESULTS
 from benchmarks.machine import machine_name
 from benchmarks.ours import commit
 from benchmarks.rows import Row, print_rows, set_ratios, write_csv

@@ -65,6 +65,33 @@ def self_pairs(device):
     return hits_digest(abut.self_collide(abut.Mesh(*cases.single("thick_knot", 20000), device)))
 
 
+def nearest_of(name, faces=20000, **options):
+    def query(device):
+        a, b = (abut.Mesh(*shape, device) for shape in cases.pair(name, faces))
+        return digest(*abut.distance(a, b, **options).numpy().values())
+
+    return query
+
+
+def near_of(name, distance, **options):
+    def query(device):
+        a, b = (abut.Mesh(*shape, device) for shape in cases.pair(name, 3000))
+        return digest(*abut.within(a, b, distance, **options).numpy().values())
+
+    return query
+
+
+def self_near(device):
+    cloth = abut.Mesh(*cases.single("folded_cloth", 3000), device)
+    return digest(*abut.within(cloth, None, 0.01).numpy().values())
+
+
+def swept_volumes(device):
+    return digest(
+        hierarchy_of(abut.Mesh(*cases.icosphere(20000), device), abut.Bound.RSS).swept.numpy()
+    )
+
+
 def flat_pairs(device):
     """All undecided by the filter."""
     a, b = abut.Mesh(*strips(100), device), abut.Mesh(*strips(100, along=1), device)
@@ -94,6 +121,12 @@ QUERIES = {
     "closest": closest_points("pseudonormal"),
     "closest, open": closest_points(True, cases.folded_cloth(40, 30)),
     "closest, soup": closest_points(True, soup(cases.gem(500)), 2000),
+    "nearest": nearest_of("nested"),
+    "nearest of a batch": nearest_of("tori", pose_b=POSES, bound="rss"),
+    "near": near_of("tori", 0.05),
+    "near in a batch": near_of("tori", 0.02, pose_b=POSES[:10]),
+    "near itself": self_near,
+    "swept": swept_volumes,
     **{f"bound {b}": pairs_of("needles", bound=b, pose_a=POSES[0]) for b in abut.Bound},
 }
 

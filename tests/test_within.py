@@ -156,3 +156,11 @@ def test_bad_input_is_refused(device):
         abut.within(a, None, 1.0, pose_a=np.eye(4))
     with pytest.raises(abut.MeshError, match="b must be"):
         abut.within(a, "b", 1.0)
+
+
+def test_one_mesh_at_its_own_distances(device):
+    """Roundings depend on the order of two faces, and so must not on the order of the tree."""
+    rng = np.random.default_rng(5)
+    mesh = abut.Mesh(rng.normal(size=(90, 3)), np.arange(90).reshape(-1, 3), device)
+    for distance in abut.within(mesh, None, 10.0).distance.numpy()[::20]:
+        check_against_brute(mesh, None, distance)

@@ -102,11 +102,16 @@ def test_near(
     Neighbours are left out unless they meet beyond what they share. Undecided pairs go to their
     own queue too: who meets among them is pushed once more, later.
     """
-    a = load_face(search.a, face_a, pose)
-    b = load_face(search.b, face_b, pose)
-    index_a = search.a.faces[face_a]
-    index_b = search.b.faces[face_b]
-    key = pair_key(search, pose, face_a, face_b)
+    low = wp.int32(face_a)
+    high = wp.int32(face_b)
+    if search.relation != STRANGERS and low > high:  # roundings depend on which comes first
+        low = face_b
+        high = face_a
+    a = load_face(search.a, low, pose)
+    b = load_face(search.b, high, pose)
+    index_a = search.a.faces[low]
+    index_b = search.b.faces[high]
+    key = pair_key(search, pose, low, high)
     verdict = classify_tri_tri(a, b, search.relation, index_a, index_b)
     if verdict == HIT:
         push_pair(near_out, wp.int64(2) * key + wp.int64(1))

@@ -10,6 +10,7 @@ from abut.bounds.obb import SLACK, orthonormal
 from abut.bounds.relative import Relative
 
 ROUNDS = wp.constant(2)  # of projections, back and forth; see distance_rss
+LEAST = wp.constant(wp.float32(1e-36))  # roundings of numbers too small to be normal
 ROUNDING = wp.constant(wp.float32(2.0**-18))
 
 
@@ -62,7 +63,7 @@ def fit_rss(axes: wp.mat33f, low: wp.vec3f, high: wp.vec3f):
     out.centre = (low + high) * wp.float32(0.5) * axes
     half = (high - low) * wp.float32(0.5)
     size = wp.max(wp.abs(out.centre)) + half[0] + half[1] + half[2]
-    slack = wp.vec2f(SLACK * size)
+    slack = wp.vec2f(SLACK * size + LEAST)
     out.half = wp.vec2f(half[0], half[1]) + slack
     out.radius = half[2] + slack[0]
     if not wp.isfinite(size):
@@ -117,7 +118,8 @@ def distance_rss(relative: Relative, a: Rss, b: Rss):
         p = within_rectangle(a, between + q)
         q = within_rectangle(turned, p - between)
     way = wp.normalize(between + q - p)
-    slack = ROUNDING * (wp.max(wp.abs(a.centre)) + wp.max(wp.abs(b.centre)) + wp.length(between))
+    size = wp.max(wp.abs(a.centre)) + wp.max(wp.abs(b.centre)) + wp.length(between)
+    slack = ROUNDING * size + LEAST
     slack += ROUNDING * (a.half[0] + a.half[1] + b.half[0] + b.half[1])
     reach = reach_rss(a, way) + reach_rss(turned, way)
     return wp.dot(between, way) - reach - slack - wp.float32(2.0) * relative.widen[0]

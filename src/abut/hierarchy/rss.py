@@ -26,15 +26,14 @@ wp.set_module_options({"enable_backward": False, "fuse_fp": False, "max_unroll":
 
 RSS_ROWS = wp.constant(3)
 EXTENTS = wp.constant(6)  # of a slot: how far up along each axis, how far down
+FLOAT32_RANGE = wp.constant(wp.float32(1e36))  # beyond, products may overflow
 NOWHERE = wp.constant(wp.int32(-(2**31)))
 
 
 @wp.func
 def to_ordered(x: wp.float32):
-    """An integer ordered as float32 are; not a number is as far as can be."""
+    """An integer ordered as float32 are."""
     bits = wp.cast(x, wp.int32)
-    if not wp.isfinite(x):
-        bits = wp.int32(0x7F800000)
     return bits ^ ((bits >> 31) & 0x7FFFFFFF)
 
 
@@ -147,12 +146,17 @@ def extend_kernel(
     for k in range(span[0] + wp.tid(), span[1], span[2]):
         slot = leaf_slots[k]
         p = corners_of_leaf(points, faces, origin, nodes, slot)
+        largest = wp.max(wp.abs(p[0])) + wp.max(wp.abs(p[1])) + wp.max(wp.abs(p[2]))
+        beyond = not (largest < FLOAT32_RANGE)
         above = wp.int32(slot)
         while above >= 0:
             at = load_axes(swept, above) * wp.transpose(p)  # one axis a row, one corner a column
             for axis in range(3):
                 high = wp.max(at[axis, 0], wp.max(at[axis, 1], at[axis, 2]))
                 low = wp.min(at[axis, 0], wp.min(at[axis, 1], at[axis, 2]))
+                if beyond:
+                    high = wp.float32(wp.inf)
+                    low = -wp.float32(wp.inf)
                 raise_to(extents_out, EXTENTS * above + axis, to_ordered(high))
                 raise_to(extents_out, EXTENTS * above + 3 + axis, to_ordered(-low))
             if above == root:

@@ -29,7 +29,9 @@ from abut.traversal.near_pairs import (
 from abut.traversal.nearest import elect_kernel, nearest_kernel, seed_kernel
 from abut.traversal.two_trees import relative_kernel
 
-FEW_POSES = 8  # on CUDA: fewer are listed leaf by leaf, more are walked
+FEW_POSES = 8  # so few are listed leaf by leaf on CUDA, and walked in several parts on the CPU
+WALKS_OF_FEW = 16  # parts of such a walk
+FACES_FOR_THREADS = 1 << 19  # less is done before a second thread has begun
 MOST_SAMPLES = 1 << 17  # leaves of a that look for a first bound, on CUDA
 CUDA_ITEMS = 1 << 17  # walks of all poses together
 ROUNDING = 2.0**-44  # of what is computed about faces, relative to their meshes
@@ -164,18 +166,29 @@ class NearestPlan(Operands):
 
     def _walked(self, args: list[Any], query: Any) -> Iterable[tuple[str, Task]]:
         """One thread a pose, or a few."""
-        grain = POSES_PER_SLICE
         count = self.pose_count
         ways = wp.empty(count, dtype=wp.vec3d, device=self.device)
         found = [wp.empty(count, dtype=wp.int64, device=self.device) for _ in range(2)]
-        yield "seed", Task(seed_kernel, count, [*args, ways, *found], self.device, grain=grain)
-        depth = 0
-        if self.device.is_cuda:
-            depth = max(CUDA_ITEMS // self.pose_count, 1).bit_length() - 1
-        yield from self._elected(nearest_kernel, [*args, ways, depth], query, 1 << depth, grain)
+        first = [*args, ways, *found]
+        yield "seed", Task(seed_kernel, count, first, self.device, grain=POSES_PER_SLICE)
+        items, grain = self._divided()
+        depth = items.bit_length() - 1
+        yield from self._elected(nearest_kernel, [*args, ways, depth], query, items, grain)
         if self.tolerance > 0:
             last = [query.bound, *found, 1, self._keys]
             yield "choose", Task(elect_kernel, count, last, self.device)
+
+    def _divided(self) -> tuple[int, int]:
+        """Into how many walks to divide a pose, and how many of all walks make a slice.
+
+        Several walks with one bound are no slower than one, and hardly miss an early good pair.
+        """
+        if self.device.is_cuda:
+            return 1 << (max(CUDA_ITEMS // self.pose_count, 1).bit_length() - 1), 1
+        if self.pose_count > FEW_POSES:
+            return 1, POSES_PER_SLICE
+        large = self.a.faces.shape[0] + self.b.faces.shape[0] > FACES_FOR_THREADS
+        return WALKS_OF_FEW, WALKS_OF_FEW // 4 if large else EVERYTHING
 
     def _elected(
         self, kernel: wp.Kernel, args: list[Any], query: Any, per_pose: int, grain: int

@@ -19,6 +19,7 @@ from abut.atomics import load_fresh_integer, lower_to
 from abut.bounds.relative import Relative
 from abut.faces import load_face
 from abut.hierarchy.tree import (
+    Node,
     TreeView,
     escape_of,
     face_of,
@@ -30,7 +31,7 @@ from abut.hierarchy.tree import (
 )
 from abut.pairs import PairQueue, pack_pair, queue_stop, unpack_pair
 from abut.search import Search
-from abut.traversal.nearest import apart, clear_of, meets
+from abut.traversal.nearest import apart, centre_of, clear_of, meets
 from abut.traversal.two_trees import LISTED, list_found, opens_first
 
 wp.set_module_options({"enable_backward": False, "fuse_fp": False})
@@ -179,6 +180,13 @@ def self_near_kernel(
                 test_near(search, 0, face_of(leaf), -1 - link, distance, near_out)
 
 
+@wp.func
+def apart_centres(frame: Relative, a: Node, b: Node):
+    """Square of the distance of the centres of two boxes."""
+    way = frame.rows * centre_of(b) + frame.shift - centre_of(a)
+    return wp.dot(way, way)
+
+
 @wp.kernel
 def sample_kernel(
     # in
@@ -202,8 +210,13 @@ def sample_kernel(
         while not is_leaf(node):
             left = load_node(tree_b.nodes, 2 * link_of(node))
             right = load_node(tree_b.nodes, 2 * link_of(node) + 1)
+            gap_left = apart(frame, leaf, left)
+            gap_right = apart(frame, leaf, right)
+            if gap_left == gap_right:  # most often 0: the leaf is inside both
+                gap_left = apart_centres(frame, leaf, left)
+                gap_right = apart_centres(frame, leaf, right)
             node = right
-            if apart(frame, leaf, left) <= apart(frame, leaf, right):
+            if gap_left <= gap_right:
                 node = left
         gap = apart(frame, leaf, node)
         known = from_bits(load_fresh_integer(query.bound, pose))

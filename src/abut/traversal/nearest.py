@@ -28,7 +28,7 @@ from abut.atomics import load_fresh_integer, load_wide, lower_to
 from abut.bounds.distance_across import squared_apart
 from abut.bounds.obb import reach_along
 from abut.bounds.relative import Relative, turn_of
-from abut.bounds.rss import distance_rss, reach_rss
+from abut.bounds.rss import LEAST, distance_rss, reach_rss
 from abut.faces import load_face, pose_of
 from abut.geometry.common_corners import STRANGERS
 from abut.geometry.intersect_tri_tri import HIT, MISS, classify_tri_tri
@@ -105,7 +105,7 @@ def pad_of(frame: Relative, tree_a: TreeView, tree_b: TreeView):
     reach = reach_of(load_node(tree_a.nodes, root_of(tree_a)))
     reach += reach_of(load_node(tree_b.nodes, root_of(tree_b)))
     near = wp.float32(reach) + wp.max(wp.abs(to_vector(frame.shift)))
-    return SLAB_ROUNDING * near + wp.float32(2.0) * frame.widen[0]
+    return SLAB_ROUNDING * near + wp.float32(2.0) * frame.widen[0] + LEAST
 
 
 @wp.func
