@@ -16,6 +16,7 @@ from abut.query import primitives
 from abut.query.ccd import ccd
 from abut.query.collide import collide
 from abut.query.self_collide import self_collide
+from abut.query.tracker import Tracker
 from abut.results import Contacts, ImpactKind, Impacts
 
 __all__ = [
@@ -34,6 +35,7 @@ __all__ = [
     "OptionError",
     "PoseError",
     "Solver",
+    "Tracker",
     "ccd",
     "collide",
     "primitives",

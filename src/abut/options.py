@@ -12,6 +12,7 @@ class Method(StrEnum):
 
     BRUTE = "brute"
     BVH = "bvh"
+    FRONT = "front"  # kept by a Tracker from frame to frame
 
 
 class Bound(StrEnum):
@@ -40,6 +41,14 @@ def chosen(choices: type[Choice], value: str, name: str) -> Choice:
     except ValueError:
         names = ", ".join(repr(str(c)) for c in choices)
         raise OptionError(f"{name} must be one of {names}, not {value!r}.") from None
+
+
+def chosen_method(value: str) -> Method:
+    """The method named ``value``, of those that need nothing from an earlier frame."""
+    method = chosen(Method, value, "method")
+    if method is Method.FRONT:
+        raise OptionError("method='front' needs an earlier frame to start from; use abut.Tracker.")
+    return method
 
 
 def number_from(value: Any, name: str, least: float) -> float:
