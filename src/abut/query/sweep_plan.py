@@ -21,7 +21,7 @@ from abut.errors import CapacityError
 from abut.hierarchy.lbvh import frame_origin
 from abut.hierarchy.tree import Tree
 from abut.mesh import Mesh
-from abut.motion import Piece, mixed_points
+from abut.motion import MIX_ROUNDING, Piece, mixed_points
 from abut.narrow.impact import (
     edge_edge_filter_kernel,
     edge_edge_impact_kernel,
@@ -43,7 +43,6 @@ EXPECTED = 64  # candidates of an item, before any are known
 FULL = 0.8  # what a range is planned to fill
 SAMPLES, SAMPLED = 16, 1 / 32  # runs of leaves asked first, and their share of all
 WORTHWHILE = 0.75  # boxes shrink to motions shorter than this
-MIX_ROUNDING = 2.0**-50
 
 
 @dataclass
