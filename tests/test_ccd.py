@@ -163,16 +163,17 @@ def test_rigid_pieces_hold_the_true_path(device):
 
 def test_rigid_motions_against_discrete_poses(device):
     ball, ring = (abut.Mesh(*shape, device=device) for shape in (icosphere(80), torus(16, 8)))
-    starts, ends = random_poses(12, reach=4.0, seed=1), random_poses(12, reach=4.0, seed=2)
+    starts, ends = random_poses(16, reach=4.0, seed=1), random_poses(16, reach=4.0, seed=2)
     met = 0
     for start, end in zip(starts, ends, strict=True):
         hits = abut.ccd(
             abut.Motion(ball, ball.vertices), abut.Motion(ring, start_pose=start, end_pose=end)
         )
+        if abut.collide(ball, ring, pose_b=start):
+            continue  # faces cut each other from the start, which no pair of features tells
         times = np.linspace(0.0, hits.safe_step, 400, endpoint=False)
         poses = np.array([pose_at(start, end, t) for t in times])
-        apart = ~abut.collide(ball, ring, pose_b=poses).colliding.numpy() if len(times) else True
-        assert np.all(apart) or hits.first == 0.0
+        assert not abut.collide(ball, ring, pose_b=poses).colliding.numpy().any()
         if 0.0 < hits.first < 1.0:
             met += 1
             soon = pose_at(start, end, min(hits.first + 1e-4, 1.0))
