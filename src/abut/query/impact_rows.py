@@ -48,6 +48,18 @@ def empty_rows(device: wp.Device) -> Rows:
 
 
 @wp.kernel
+def count_kernel(
+    # in
+    span: wp.vec3i,
+    # out
+    order_out: wp.array[wp.int32],
+):
+    """Number the rows."""
+    for i in range(span[0] + wp.tid(), span[1], span[2]):
+        order_out[i] = i
+
+
+@wp.kernel
 def gather_kernel(
     # in
     span: wp.vec3i,
@@ -79,7 +91,8 @@ def sorted_rows(buffers: SweepBuffers, count: int, layout: KeyLayout) -> Rows:
             order = wp.array(by_key.astype(np.int32), device=device)
         else:
             wp.copy(keys, buffers.queues["impacts"].keys, count=count)
-            order = wp.array(np.arange(2 * count, dtype=np.int32), device=device)
+            order = wp.empty(2 * count, dtype=wp.int32, device=device)
+            launch(count_kernel, count, [order], device)
             wp.utils.radix_sort_pairs(keys, order, count, 0, layout.width + 2)
         times = wp.empty(count, dtype=wp.float64, device=device)
         converged = wp.empty(count, dtype=wp.bool, device=device)

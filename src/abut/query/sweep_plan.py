@@ -10,7 +10,7 @@ bounds the time that is of interest, and boxes shrink to the motion until then.
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
@@ -41,18 +41,22 @@ from abut.traversal.two_trees import gather_kernel, list_kernel
 LONG_WALK = 256  # visits of one thread on CUDA, before others share the rest
 EXPECTED = 64  # candidates of an item, before any are known
 FULL = 0.8  # what a range is planned to fill
-SAMPLES, SAMPLED = 16, 1 / 32  # runs of leaves asked first, and their share of all
+SAMPLES = {"cpu": 16, "cuda": 4}  # runs of leaves asked first
+SAMPLED = 1 / 32  # their share of all
 WORTHWHILE = 0.75  # boxes shrink to motions shorter than this
 
 
 @dataclass
 class Listing:
-    """How to list the candidates of one kind of pair, by ranges of items."""
+    """How to list the candidates of one kind of pair, by ranges of items.
+
+    ``launch`` takes start, stop and queues; with ``shared=False`` long walks are not shared.
+    """
 
     kind: int
     item_count: int
     sides: tuple[Any, Any]
-    launch: Callable[[int, int, PairQueues], None]  # start, stop
+    launch: Callable[..., None]
 
 
 @dataclass
@@ -111,11 +115,12 @@ class SweepPlan:
     def _sampled(self, buffers: SweepBuffers) -> float:
         """A time by which something meets, if a sample of the leaves tells of any; else 1."""
         for listing in self.listings():
-            run = max(1, int(listing.item_count * SAMPLED / SAMPLES))
+            runs = SAMPLES["cuda" if self.device.is_cuda else "cpu"]
+            run = max(1, int(listing.item_count * SAMPLED / runs))
             buffers.restart(0)
             with stage("sample", self.device):
-                for start in np.linspace(0, listing.item_count - run, SAMPLES).astype(int):
-                    listing.launch(int(start), int(start) + run, buffers.queues)
+                for start in np.linspace(0, listing.item_count - run, runs).astype(int):
+                    listing.launch(int(start), int(start) + run, buffers.queues, shared=False)
                 self._decide(listing, buffers)
         earliest = buffers.earliest()
         return earliest if earliest < WORTHWHILE else 1.0
@@ -198,21 +203,25 @@ class SweepPlan:
         if self.device.is_cpu:
             lister = self._lister(self_gather_kernel, [tree, self.layout.bits])
             return Listing(EDGE_EDGE, count, sides, lister)
-        return Listing(EDGE_EDGE, count, sides, lambda *range_: self._list_edges(tree, *range_))
+        return Listing(EDGE_EDGE, count, sides, partial(self._list_edges, tree))
 
-    def _lister(self, kernel: wp.Kernel, args: list[Any]) -> Callable[[int, int, PairQueues], None]:
-        def list_range(start: int, stop: int, queues: PairQueues) -> None:
+    def _lister(self, kernel: wp.Kernel, args: list[Any]) -> Callable[..., None]:
+        def list_range(start: int, stop: int, queues: PairQueues, shared: bool = True) -> None:
             inputs = [*args, queues["candidates"]]
             launch(kernel, stop - start, inputs, self.device, grain=256, start=start)
 
         return list_range
 
-    def _list_edges(self, tree: Any, start: int, stop: int, queues: PairQueues) -> None:
+    def _list_edges(
+        self, tree: Any, start: int, stop: int, queues: PairQueues, shared: bool = True
+    ) -> None:
         """Each pair of edges once, on CUDA, where long walks are shared."""
         bits, found = self.layout.bits, queues["candidates"]
         rest, last = queues["rest"], queues["last"]
-        args = [tree, bits, LONG_WALK, found, rest]
+        args = [tree, bits, LONG_WALK if shared else EVERYTHING, found, rest]
         launch(self_list_kernel, stop - start, args, self.device, start=start)
+        if not shared:
+            return
         args = [tree, bits, LONG_WALK, rest, found, last]
         launch(self_rest_kernel, EVERYTHING, args, self.device)
         args = [tree, bits, EVERYTHING, last, found, rest]
