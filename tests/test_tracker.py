@@ -118,7 +118,7 @@ def test_bad_input_is_refused(device):
         abut.Tracker((mesh, 3))
     with pytest.raises(abut.OptionError, match="2 arrays of vertices for 1 mesh"):
         abut.Tracker(mesh).step(None, None)
-    with pytest.raises(abut.OptionError, match=r"use abut\.Tracker"):
+    with pytest.raises(abut.OptionError, match="method must be one of"):
         abut.self_collide(mesh, method="front")
     with pytest.raises(abut.MeshError, match="deform needs shape"):
         abut.Tracker(mesh).step(np.zeros((3, 3)))

@@ -11,7 +11,7 @@ from abut.errors import (
 )
 from abut.mesh import Mesh
 from abut.motion import Motion
-from abut.options import Bound, Method, Solver
+from abut.options import Bound, Method, Solver, TrackerMethod
 from abut.query import primitives
 from abut.query.ccd import ccd
 from abut.query.collide import collide
@@ -36,6 +36,7 @@ __all__ = [
     "PoseError",
     "Solver",
     "Tracker",
+    "TrackerMethod",
     "ccd",
     "collide",
     "primitives",

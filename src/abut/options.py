@@ -12,7 +12,14 @@ class Method(StrEnum):
 
     BRUTE = "brute"
     BVH = "bvh"
-    FRONT = "front"  # kept by a Tracker from frame to frame
+
+
+class TrackerMethod(StrEnum):
+    """How a Tracker searches a frame: like a query, or from where the last search stopped."""
+
+    BRUTE = "brute"
+    BVH = "bvh"
+    FRONT = "front"
 
 
 class Bound(StrEnum):
@@ -41,14 +48,6 @@ def chosen(choices: type[Choice], value: str, name: str) -> Choice:
     except ValueError:
         names = ", ".join(repr(str(c)) for c in choices)
         raise OptionError(f"{name} must be one of {names}, not {value!r}.") from None
-
-
-def chosen_method(value: str) -> Method:
-    """The method named ``value``, of those that need nothing from an earlier frame."""
-    method = chosen(Method, value, "method")
-    if method is Method.FRONT:
-        raise OptionError("method='front' needs an earlier frame to start from; use abut.Tracker.")
-    return method
 
 
 def number_from(value: Any, name: str, least: float) -> float:

@@ -9,11 +9,14 @@ from abut.cli.console import working
 from abut.cli.report import ROWS_SHOWN
 from abut.errors import FileError
 from abut.mesh import Mesh
+from abut.options import Method
 
 
 def add_query_options(parser: argparse.ArgumentParser) -> None:
     """Options of every query."""
-    parser.add_argument("--method", choices=["bvh", "brute"], default="bvh", help="default: bvh")
+    parser.add_argument(
+        "--method", choices=[str(m) for m in Method], default="bvh", help="default: bvh"
+    )
     add_device(parser)
     parser.add_argument("--json", action="store_true", help="print one JSON object")
     parser.add_argument(

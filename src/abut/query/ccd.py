@@ -8,7 +8,7 @@ from abut.errors import MeshError
 from abut.geometry.common_corners import INDEXED, STRANGERS, WELDED
 from abut.motion import Motion
 from abut.narrow.impact_rigid import Turning
-from abut.options import LEAST_TOLERANCE, Method, Solver, chosen, chosen_method, number_from
+from abut.options import LEAST_TOLERANCE, Method, Solver, chosen, number_from
 from abut.pairs import KeyLayout
 from abut.query.impact_rows import (
     Rows,
@@ -66,7 +66,7 @@ def ccd(
     """
     motions = _motions(a, b)
     device = require_same_device(*motions)
-    method, solver = chosen_method(method), chosen(Solver, solver, "solver")
+    method, solver = chosen(Method, method, "method"), chosen(Solver, solver, "solver")
     gap = number_from(min_distance, "min_distance", 0.0)
     tolerance = number_from(tolerance, "tolerance", LEAST_TOLERANCE)
     relation = STRANGERS if b is not None else WELDED if weld else INDEXED

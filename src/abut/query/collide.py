@@ -13,7 +13,7 @@ from abut.hierarchy.owner import hierarchy_of
 from abut.mesh import Mesh, require_meshes
 from abut.narrow.contain import mark_contained
 from abut.narrow.meet import meeting_segments
-from abut.options import Bound, Method, chosen, chosen_method
+from abut.options import Bound, Method, chosen
 from abut.pairs import KeyLayout, require_room, to_rows
 from abut.poses import batch_size, checked_poses
 from abut.query.plan import ContactPlan, lowest_of_each_pose, plans_of
@@ -57,7 +57,7 @@ def collide(
     """
     require_meshes(a=a, b=b)
     require_same_device(a, b)
-    method, bound = chosen_method(method), chosen(Bound, bound, "bound")
+    method, bound = chosen(Method, method, "method"), chosen(Bound, bound, "bound")
     batch = batch_size(pose_a, pose_b)
     poses = checked_poses(pose_a, "pose_a"), checked_poses(pose_b, "pose_b")
     if solid:

@@ -9,7 +9,7 @@ from abut.geometry.common_corners import INDEXED, WELDED
 from abut.hierarchy.owner import hierarchy_of
 from abut.mesh import Mesh, require_meshes
 from abut.narrow.meet import meeting_segments
-from abut.options import Method, chosen_method
+from abut.options import Method, chosen
 from abut.pairs import KeyLayout, require_room, to_rows
 from abut.query.plan import ContactPlan, plans_of
 from abut.results import Contacts
@@ -34,7 +34,7 @@ def self_collide(mesh: Mesh, *, weld: bool = True, method: str = "bvh") -> Conta
         Exact and complete.
     """
     require_meshes(mesh=mesh)
-    method = chosen_method(method)
+    method = chosen(Method, method, "method")
     layout = KeyLayout.of(mesh.face_count, mesh.face_count)
     require_room(layout, 1, mesh.face_count)
     keys = np.empty(0, dtype=np.int64)

@@ -17,7 +17,7 @@ from abut.mesh import Mesh, require_meshes
 from abut.narrow.classify import classify_kernel
 from abut.narrow.meet import meeting_segments
 from abut.narrow.settle import settle_kernel
-from abut.options import Method, chosen
+from abut.options import Method, TrackerMethod, chosen
 from abut.pairs import KeyLayout, PairQueues, require_room, to_rows
 from abut.query.collide import collide
 from abut.query.self_collide import self_collide
@@ -57,7 +57,7 @@ class Tracker:
             raise OptionError(f"a tracker takes one mesh or two, not {len(self.meshes)}.")
         require_meshes(**dict(zip("ab", self.meshes, strict=False)))
         self.device = require_same_device(*self.meshes)
-        self.method = chosen(Method, method, "method")
+        self.method = chosen(TrackerMethod, method, "method")
         self.weld = weld
         self.layout = KeyLayout.of(self.meshes[0].face_count, self.meshes[-1].face_count)
         require_room(self.layout, 1, self.meshes[0].face_count)
@@ -85,10 +85,10 @@ class Tracker:
 
     @property
     def _has_front(self) -> bool:
-        return self.method is Method.FRONT and min(m.face_count for m in self.meshes) > 1
+        return self.method is TrackerMethod.FRONT and min(m.face_count for m in self.meshes) > 1
 
     def _from_root(self) -> Contacts:
-        method = Method.BRUTE if self.method is Method.BRUTE else Method.BVH
+        method = Method.BRUTE if self.method is TrackerMethod.BRUTE else Method.BVH
         if len(self.meshes) == 1:
             return self_collide(self.meshes[0], weld=self.weld, method=method)
         return collide(*self.meshes, method=method)
