@@ -35,8 +35,9 @@ from abut.query.sweep_buffers import SweepBuffers, corners_of, shared_buffers, s
 from abut.runtime import EVERYTHING, launch, stage
 from abut.sweep import EDGE_EDGE, FACE_VERTEX, VERTEX_FACE, Sweep, moving
 from abut.traversal.every_pair import every_pair_kernel
-from abut.traversal.self_tree import self_gather_kernel, self_list_kernel, self_rest_kernel
-from abut.traversal.two_trees import gather_kernel, list_kernel
+from abut.traversal.groups import GROUP, groups_kernel, self_groups_kernel
+from abut.traversal.self_tree import self_list_kernel, self_rest_kernel
+from abut.traversal.two_trees import list_kernel
 
 LONG_WALK = 256  # visits of one thread on CUDA, before others share the rest
 EXPECTED = 64  # candidates of an item, before any are known
@@ -187,8 +188,8 @@ class SweepPlan:
             return Listing(kind, counts[0], sides, self._lister(every_pair_kernel, args))
         trees = [self._tree(*which, until).view() for which in (one, other)]
         if self.device.is_cpu:
-            args = [*trees, self.layout.bits]
-            return Listing(kind, counts[0], sides, self._lister(gather_kernel, args))
+            lister = self._lister(groups_kernel, [*trees, self.layout.bits])
+            return Listing(kind, _groups(counts[0]), sides, lister)
         frame = wp.zeros(1, dtype=Relative, device=self.device)  # boxes have one origin
         args = [*trees, frame, counts[0], self.layout.bits]
         return Listing(kind, counts[0], sides, self._lister(list_kernel, args))
@@ -201,8 +202,8 @@ class SweepPlan:
             return Listing(EDGE_EDGE, count, sides, self._lister(every_pair_kernel, args))
         tree = self._tree(0, "edge", until).view()
         if self.device.is_cpu:
-            lister = self._lister(self_gather_kernel, [tree, self.layout.bits])
-            return Listing(EDGE_EDGE, count, sides, lister)
+            lister = self._lister(self_groups_kernel, [tree, self.layout.bits])
+            return Listing(EDGE_EDGE, _groups(count), sides, lister)
         return Listing(EDGE_EDGE, count, sides, partial(self._list_edges, tree))
 
     def _lister(self, kernel: wp.Kernel, args: list[Any]) -> Callable[..., None]:
@@ -256,6 +257,10 @@ class SweepPlan:
         lower = np.min([piece.bounds[0] for piece in self.pieces], axis=0)
         upper = np.max([piece.bounds[1] for piece in self.pieces], axis=0)
         return frame_origin(np.array([lower, upper]))
+
+
+def _groups(leaf_count: int) -> int:
+    return -(-leaf_count // GROUP)
 
 
 def require_memory(layout: KeyLayout) -> None:
