@@ -13,7 +13,7 @@ import abut
 from abut.cases import box, icosphere, torus
 from abut.query import sweep_buffers
 from abut.results import ImpactKind
-from shapes import moved, shift, soup
+from shapes import moved, random_poses, shift, soup
 
 
 def shaken(shape, device, amount=0.2, seed=0):
@@ -134,7 +134,11 @@ def test_a_turning_bar_meets_a_post(device):
     corner = np.array([0.05 * half, 1.0 - 0.05 * half])
     angle = np.arctan2(corner[1], corner[0]) - np.arcsin(0.01 * half / np.linalg.norm(corner))
     truth = angle / (0.9 * np.pi)
-    assert truth - 2e-3 <= hits.first <= truth
+    assert truth - 1e-6 <= hits.first <= truth
+    assert hits.numpy()["converged"].all()
+    first = abut.ccd(turning, standing, first=True)
+    assert first.first == hits.first and len(first) == 1
+    assert rows_of(abut.ccd(turning, standing, method="brute")) == rows_of(hits)
     assert turning.piece_count > 1
     missed = abut.ccd(abut.Motion(bar, end_pose=turned(0.45 * np.pi)), standing)
     assert not missed
@@ -155,6 +159,26 @@ def test_rigid_pieces_hold_the_true_path(device):
             assert off <= piece.deviation
             assert (true >= piece.bounds[0] - piece.deviation).all()
     assert piece.deviation < 0.1
+
+
+def test_rigid_motions_against_discrete_poses(device):
+    ball, ring = (abut.Mesh(*shape, device=device) for shape in (icosphere(80), torus(16, 8)))
+    starts, ends = random_poses(16, reach=4.0, seed=1), random_poses(16, reach=4.0, seed=2)
+    met = 0
+    for start, end in zip(starts, ends, strict=True):
+        hits = abut.ccd(
+            abut.Motion(ball, ball.vertices), abut.Motion(ring, start_pose=start, end_pose=end)
+        )
+        if abut.collide(ball, ring, pose_b=start):
+            continue  # faces cut each other from the start, which no pair of features tells
+        times = np.linspace(0.0, hits.safe_step, 400, endpoint=False)
+        poses = np.array([pose_at(start, end, t) for t in times])
+        assert not abut.collide(ball, ring, pose_b=poses).colliding.numpy().any()
+        if 0.0 < hits.first < 1.0:
+            met += 1
+            soon = pose_at(start, end, min(hits.first + 1e-4, 1.0))
+            assert abut.collide(ball, ring, pose_b=soon)
+    assert met >= 3
 
 
 def pose_at(start, end, t):

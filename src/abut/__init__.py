@@ -13,13 +13,14 @@ from abut.errors import (
 )
 from abut.mesh import Mesh
 from abut.motion import Motion
-from abut.options import Bound, Method, Sign, Solver
+from abut.options import Bound, Method, Sign, Solver, TrackerMethod
 from abut.query import primitives
 from abut.query.ccd import ccd
 from abut.query.closest_point import closest_point
 from abut.query.collide import collide
 from abut.query.distance import distance
 from abut.query.self_collide import self_collide
+from abut.query.tracker import Tracker
 from abut.query.within import within
 from abut.results import ClosestPoints, Contacts, Distances, Gaps, ImpactKind, Impacts
 
@@ -45,6 +46,8 @@ __all__ = [
     "Sign",
     "Solver",
     "ToolError",
+    "Tracker",
+    "TrackerMethod",
     "ccd",
     "closest_point",
     "collide",

@@ -11,14 +11,16 @@ import warp as wp
 from abut.arrays import to_plain
 from abut.errors import MeshError, OptionError, PoseError
 from abut.faces import move_point
+from abut.geometry.rigid_path import Path
 from abut.mesh import Mesh, require_meshes
 from abut.poses import checked_poses
 from abut.runtime import launch
 
 wp.set_module_options({"enable_backward": False, "fuse_fp": False})
 
-PIECE_DEVIATION = 2.0**-14  # of the reach of a turning mesh
+PIECE_DEVIATION = 2.0**-9  # of the reach of a turning mesh; impacts are then refined
 POSE_ROUNDING = 2.0**-46  # of the largest coordinate met
+MIX_ROUNDING = 2.0**-50
 
 
 @dataclass(frozen=True)
@@ -98,6 +100,35 @@ class Motion:
             yield Piece(points, points_next, both, self._deviation(count, both))
             points, bounds = points_next, bounds_next
 
+    @property
+    def turns(self) -> bool:
+        """Whether vertices leave straight lines."""
+        return self._poses is not None and self._angle > 0.0
+
+    def true_path(self) -> tuple[wp.array, wp.array, Any]:
+        """Points at start and end (of a rigid mesh twice in its own frame), and their path."""
+        path = Path()
+        if self._poses is None:
+            path.rounding = wp.float64(MIX_ROUNDING * float(np.abs(self._both_bounds).max()))
+            return self._points, self._end, path
+        start, end = self._poses
+        path.rigid = True
+        path.turn = wp.mat33d(*start[:3, :3].flatten())
+        vector = _turn_vector(start, end)
+        path.angle = wp.float64(self._angle)
+        path.axis = wp.vec3d(*(vector / self._angle if self._angle > 0.0 else vector))
+        path.shift_t0, path.shift_t1 = wp.vec3d(*start[:3, 3]), wp.vec3d(*end[:3, 3])
+        reach = self._reach
+        path.stray = wp.float64(reach * self._angle**2 / 8.0)
+        far = reach + float(np.abs(np.stack([start[:3, 3], end[:3, 3]])).max())
+        path.rounding = wp.float64(POSE_ROUNDING * far + reach * self._skew)
+        return self._points, self._points, path
+
+    @cached_property
+    def _reach(self) -> float:
+        """Distance of the farthest vertex from the frame's origin, at most."""
+        return float(np.linalg.norm(np.abs(self._bounds).max(axis=0)))
+
     def _take_end(self, end: Any) -> None:
         end = to_plain(end)
         shape = (self.mesh.vertex_count, 3)
@@ -126,12 +157,11 @@ class Motion:
     def _deviation(self, count: int, bounds: np.ndarray) -> float:
         """Half an eighth of the angle squared times the reach, and what poses are rounded by."""
         if self._poses is None:
-            return 2.0**-50 * float(np.abs(bounds).max()) if count > 1 else 0.0
+            return MIX_ROUNDING * float(np.abs(bounds).max()) if count > 1 else 0.0
         if self._angle == 0.0 and count == 1:
             return 0.0
-        reach = float(np.linalg.norm(np.abs(self._bounds).max(axis=0)))
-        rounding = POSE_ROUNDING * (reach + float(np.abs(bounds).max()))
-        return reach * ((self._angle / count) ** 2 / 8.0 + self._skew) + rounding
+        rounding = POSE_ROUNDING * (self._reach + float(np.abs(bounds).max()))
+        return self._reach * ((self._angle / count) ** 2 / 8.0 + self._skew) + rounding
 
     def _mixed(self, t: float) -> tuple[wp.array, np.ndarray]:
         if t in (0.0, 1.0):

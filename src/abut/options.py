@@ -15,6 +15,14 @@ class Method(StrEnum):
     KDOP = "kdop"
 
 
+class TrackerMethod(StrEnum):
+    """How a Tracker searches a frame: like a query, or from where the last search stopped."""
+
+    BRUTE = "brute"
+    BVH = "bvh"
+    FRONT = "front"
+
+
 class Bound(StrEnum):
     """The bounding volume of a hierarchy."""
 

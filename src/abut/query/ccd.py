@@ -2,22 +2,28 @@
 
 from typing import Any
 
+import warp as wp
+
 from abut.errors import MeshError
 from abut.geometry.common_corners import INDEXED, STRANGERS, WELDED
 from abut.motion import Motion
+from abut.narrow.impact_rigid import Turning
 from abut.options import LEAST_TOLERANCE, Method, Solver, chosen, number_from
 from abut.pairs import KeyLayout
 from abut.query.impact_rows import (
     Rows,
     earliest_row,
     empty_rows,
+    first_of,
     join_pieces,
+    refined,
     sorted_rows,
     to_impacts,
 )
 from abut.query.sweep_plan import SweepPlan, require_memory
 from abut.results import Impacts
 from abut.runtime import require_same_device
+from abut.sweep import moving
 
 
 def ccd(
@@ -56,8 +62,7 @@ def ccd(
 
     Guarantee:
         Conservative. No impact is missed; no time is later than the true one. Starting in contact
-        gives time 0. A rigid motion that turns is cut into straight pieces, and how far they stray
-        is added to the gap.
+        gives time 0. All of this holds for the true paths of turning meshes.
     """
     motions = _motions(a, b)
     device = require_same_device(*motions)
@@ -71,16 +76,40 @@ def ccd(
     found = [empty_rows(device)]
     if all(motion.mesh.face_count for motion in motions):
         meshes = tuple(motion.mesh for motion in motions)
+        turning = _turning(motions, layout, gap, tolerance) if _refines(motions, solver) else None
         pieces = zip(*(motion.pieces(count) for motion in motions), strict=True)
         for number, parts in enumerate(pieces):
             stray = sum(part.deviation for part in parts) * (2 if len(parts) == 1 else 1)
             plan = SweepPlan(device, meshes, parts, relation, layout, gap + stray, tolerance)
-            plan.solver, plan.first, plan.brute = solver, first, method is Method.BRUTE
-            found.append(_rows(plan).placed(number, count))
-            if first and len(found[-1]):
+            plan.solver, plan.brute = solver, method is Method.BRUTE
+            plan.first = first and turning is None
+            rows = _rows(plan).placed(number, count)
+            if turning is not None:
+                rows = refined(rows, turning, (number + 1) / count)
+            found.append(rows)
+            if first and len(rows):
                 break
     rows = found[-1] if count == 1 or first else join_pieces(found)
-    return to_impacts(rows, layout)
+    return to_impacts(first_of(rows) if first else rows, layout)
+
+
+def _refines(motions: tuple[Motion, ...], solver: Solver) -> bool:
+    return solver is Solver.CONSERVATIVE and any(motion.turns for motion in motions)
+
+
+def _turning(motions: tuple[Motion, ...], layout: KeyLayout, gap: float, tolerance: float) -> Any:
+    """The struct of true paths."""
+    turning = Turning()
+    sides = [motion.true_path() for motion in (motions[0], motions[-1])]
+    views = [
+        moving(motion.mesh, start, end)
+        for motion, (start, end, _) in zip((motions[0], motions[-1]), sides, strict=True)
+    ]
+    turning.a, turning.b = views
+    turning.path_a, turning.path_b = sides[0][2], sides[1][2]
+    turning.bits = layout.bits
+    turning.min_distance, turning.tolerance = wp.float64(gap), wp.float64(tolerance)
+    return turning
 
 
 def plan_of(a: Motion, b: Motion | None = None) -> SweepPlan:

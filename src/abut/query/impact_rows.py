@@ -7,6 +7,7 @@ import numpy as np
 import warp as wp
 
 from abut.atomics import lower_to
+from abut.narrow.impact_rigid import refine_kernel
 from abut.pairs import KeyLayout, unpack_pair
 from abut.query.sweep_buffers import SweepBuffers
 from abut.results import Impacts
@@ -47,6 +48,18 @@ def empty_rows(device: wp.Device) -> Rows:
 
 
 @wp.kernel
+def count_kernel(
+    # in
+    span: wp.vec3i,
+    # out
+    order_out: wp.array[wp.int32],
+):
+    """Number the rows."""
+    for i in range(span[0] + wp.tid(), span[1], span[2]):
+        order_out[i] = i
+
+
+@wp.kernel
 def gather_kernel(
     # in
     span: wp.vec3i,
@@ -78,7 +91,8 @@ def sorted_rows(buffers: SweepBuffers, count: int, layout: KeyLayout) -> Rows:
             order = wp.array(by_key.astype(np.int32), device=device)
         else:
             wp.copy(keys, buffers.queues["impacts"].keys, count=count)
-            order = wp.array(np.arange(2 * count, dtype=np.int32), device=device)
+            order = wp.empty(2 * count, dtype=wp.int32, device=device)
+            launch(count_kernel, count, [order], device)
             wp.utils.radix_sort_pairs(keys, order, count, 0, layout.width + 2)
         times = wp.empty(count, dtype=wp.float64, device=device)
         converged = wp.empty(count, dtype=wp.bool, device=device)
@@ -128,6 +142,38 @@ def earliest_row(buffers: SweepBuffers, count: int) -> Rows:
     )
 
 
+def refined(rows: Rows, turning: Any, stop: float) -> Rows:
+    """Rows whose features meet on their true paths until a time, with the times of that."""
+    device = rows.keys.device
+    count = len(rows)
+    times = wp.empty(count, dtype=wp.float64, device=device)
+    converged = wp.empty(count, dtype=wp.bool, device=device)
+    args = [turning, rows.keys, rows.times, wp.float64(stop), times, converged]
+    with stage("refine", device):
+        launch(refine_kernel, count, args, device, grain=16)
+    return _chosen(rows.keys.numpy(), times.numpy(), converged.numpy(), device)
+
+
+def first_of(rows: Rows) -> Rows:
+    """The earliest row, of several the one with the lowest key."""
+    if not len(rows):
+        return rows
+    keys, times, converged = (a.numpy() for a in (rows.keys, rows.times, rows.converged))
+    at = [int(np.argmin(times))]
+    return _chosen(keys[at], times[at], converged[at], rows.keys.device)
+
+
+def _chosen(keys: np.ndarray, times: np.ndarray, converged: np.ndarray, device: wp.Device) -> Rows:
+    """The rows with finite times."""
+    met = np.isfinite(times)
+    return Rows(
+        wp.array(keys[met], dtype=wp.int64, device=device),
+        wp.array(times[met], dtype=wp.float64, device=device),
+        wp.array(converged[met], dtype=wp.bool, device=device),
+        float(times.min(initial=np.inf)),
+    )
+
+
 def join_pieces(found: list[Rows]) -> Rows:
     """The earliest row of each key, of the rows of consecutive pieces."""
     device = found[0].keys.device
@@ -136,12 +182,7 @@ def join_pieces(found: list[Rows]) -> Rows:
         for name in ("keys", "times", "converged")
     )
     keys, at = np.unique(keys, return_index=True)  # the first of each
-    return Rows(
-        wp.array(keys, dtype=wp.int64, device=device),
-        wp.array(times[at], dtype=wp.float64, device=device),
-        wp.array(converged[at], dtype=wp.bool, device=device),
-        min(rows.first for rows in found),
-    )
+    return _chosen(keys, times[at], converged[at], device)
 
 
 @wp.kernel

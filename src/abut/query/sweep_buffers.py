@@ -50,8 +50,8 @@ class SweepBuffers:
     def make_room(self, counts: dict[str, int], impact_count: int) -> bool:
         """Grow to these counts, keeping the first impacts; False when there was room."""
         grown = self._keep_impacts(counts["impacts"], impact_count)
-        others = {name: count for name, count in counts.items() if name != "impacts"}
-        return self.queues.make_room(others) or grown
+        short = {n: c for n, c in counts.items() if c > self.queues[n].keys.shape[0]}
+        return self.queues.make_room({n: c + c // 4 for n, c in short.items()}) or grown
 
     def _keep_impacts(self, wanted: int, kept: int) -> bool:
         if wanted <= self.times.shape[0]:

@@ -10,7 +10,7 @@ bounds the time that is of interest, and boxes shrink to the motion until then.
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
@@ -22,7 +22,7 @@ from abut.hierarchy.lbvh import frame_origin
 from abut.hierarchy.tree import Tree
 from abut.hierarchy.twigs import twigs_of
 from abut.mesh import Mesh
-from abut.motion import Piece, mixed_points
+from abut.motion import MIX_ROUNDING, Piece, mixed_points
 from abut.narrow.impact import (
     edge_edge_filter_kernel,
     edge_edge_impact_kernel,
@@ -37,30 +37,29 @@ from abut.runtime import EVERYTHING, launch, stage
 from abut.sweep import EDGE_EDGE, FACE_VERTEX, VERTEX_FACE, Sweep, moving
 from abut.traversal.dop_frames import DopFrames
 from abut.traversal.every_pair import every_pair_kernel
-from abut.traversal.self_tree import (
-    self_gather_kernel,
-    self_list_kernel,
-    self_open_kernel,
-    self_rest_kernel,
-)
-from abut.traversal.two_trees import gather_kernel, walks
+from abut.traversal.groups import GROUP, groups_kernel, self_groups_kernel
+from abut.traversal.self_tree import self_list_kernel, self_open_kernel, self_rest_kernel
+from abut.traversal.two_trees import walks
 
 LONG_WALK = 32  # visits of one thread on CUDA, before others share the rest
 EXPECTED = 64  # candidates of an item, before any are known
 FULL = 0.8  # what a range is planned to fill
-SAMPLES, SAMPLED = 16, 1 / 32  # runs of leaves asked first, and their share of all
+SAMPLES = {"cpu": 16, "cuda": 4}  # runs of leaves asked first
+SAMPLED = 1 / 32  # their share of all
 WORTHWHILE = 0.75  # boxes shrink to motions shorter than this
-MIX_ROUNDING = 2.0**-50
 
 
 @dataclass
 class Listing:
-    """How to list the candidates of one kind of pair, by ranges of items."""
+    """How to list the candidates of one kind of pair, by ranges of items.
+
+    ``launch`` takes start, stop and queues; with ``shared=False`` long walks are not shared.
+    """
 
     kind: int
     item_count: int
     sides: tuple[Any, Any]
-    launch: Callable[[int, int, PairQueues], None]  # start, stop
+    launch: Callable[..., None]
 
 
 @dataclass
@@ -119,11 +118,12 @@ class SweepPlan:
     def _sampled(self, buffers: SweepBuffers) -> float:
         """A time by which something meets, if a sample of the leaves tells of any; else 1."""
         for listing in self.listings():
-            run = max(1, int(listing.item_count * SAMPLED / SAMPLES))
+            runs = SAMPLES["cuda" if self.device.is_cuda else "cpu"]
+            run = max(1, int(listing.item_count * SAMPLED / runs))
             buffers.restart(0)
             with stage("sample", self.device):
-                for start in np.linspace(0, listing.item_count - run, SAMPLES).astype(int):
-                    listing.launch(int(start), int(start) + run, buffers.queues)
+                for start in np.linspace(0, listing.item_count - run, runs).astype(int):
+                    listing.launch(int(start), int(start) + run, buffers.queues, shared=False)
                 self._decide(listing, buffers)
         earliest = buffers.earliest()
         return earliest if earliest < WORTHWHILE else 1.0
@@ -190,8 +190,8 @@ class SweepPlan:
             return Listing(kind, counts[0], sides, self._lister(every_pair_kernel, args))
         trees = [self._tree(*which, until).view() for which in (one, other)]
         if self.device.is_cpu:
-            args = [*trees, self.layout.bits]
-            return Listing(kind, counts[0], sides, self._lister(gather_kernel, args))
+            lister = self._lister(groups_kernel, [*trees, self.layout.bits])
+            return Listing(kind, _groups(counts[0]), sides, lister)
         frame = wp.zeros(1, dtype=Relative, device=self.device)  # boxes have one origin
         args = [*trees, frame, DopFrames(), counts[0], self.layout.bits, False]
         return Listing(kind, counts[0], sides, self._lister(walks(finer=False).list, args))
@@ -204,28 +204,31 @@ class SweepPlan:
             return Listing(EDGE_EDGE, count, sides, self._lister(every_pair_kernel, args))
         tree = self._tree(0, "edge", until)
         if self.device.is_cpu:
-            lister = self._lister(self_gather_kernel, [tree.view(), self.layout.bits])
-            return Listing(EDGE_EDGE, count, sides, lister)
+            lister = self._lister(self_groups_kernel, [tree.view(), self.layout.bits])
+            return Listing(EDGE_EDGE, _groups(count), sides, lister)
         count = twigs_of(tree).shape[0]
-        return Listing(EDGE_EDGE, count, sides, lambda *range_: self._list_edges(tree, *range_))
+        return Listing(EDGE_EDGE, count, sides, partial(self._list_edges, tree))
 
-    def _lister(self, kernel: wp.Kernel, args: list[Any]) -> Callable[[int, int, PairQueues], None]:
-        def list_range(start: int, stop: int, queues: PairQueues) -> None:
+    def _lister(self, kernel: wp.Kernel, args: list[Any]) -> Callable[..., None]:
+        def list_range(start: int, stop: int, queues: PairQueues, shared: bool = True) -> None:
             inputs = [*args, queues["candidates"]]
             launch(kernel, stop - start, inputs, self.device, grain=256, start=start)
 
         return list_range
 
-    def _list_edges(self, tree: Tree, start: int, stop: int, queues: PairQueues) -> None:
+    def _list_edges(
+        self, tree: Tree, start: int, stop: int, queues: PairQueues, shared: bool = True
+    ) -> None:
         """Each pair of edges once, on CUDA, where long walks are shared."""
         view, twigs, found = tree.view(), twigs_of(tree), queues["twigs"]
         rest, last = queues["rest"], queues["last"]
-        args = [view, twigs, LONG_WALK, found, rest]
+        args = [view, twigs, LONG_WALK if shared else EVERYTHING, found, rest]
         launch(self_list_kernel, stop - start, args, self.device, start=start)
-        args = [view, twigs, LONG_WALK, rest, found, last]
-        launch(self_rest_kernel, EVERYTHING, args, self.device)
-        args = [view, twigs, EVERYTHING, last, found, rest]
-        launch(self_rest_kernel, EVERYTHING, args, self.device)
+        if shared:
+            args = [view, twigs, LONG_WALK, rest, found, last]
+            launch(self_rest_kernel, EVERYTHING, args, self.device)
+            args = [view, twigs, EVERYTHING, last, found, rest]
+            launch(self_rest_kernel, EVERYTHING, args, self.device)
         args = [view, self.layout.bits, found, queues["candidates"]]
         launch(self_open_kernel, EVERYTHING, args, self.device)
 
@@ -258,6 +261,10 @@ class SweepPlan:
         lower = np.min([piece.bounds[0] for piece in self.pieces], axis=0)
         upper = np.max([piece.bounds[1] for piece in self.pieces], axis=0)
         return frame_origin(np.array([lower, upper]))
+
+
+def _groups(leaf_count: int) -> int:
+    return -(-leaf_count // GROUP)
 
 
 def require_memory(layout: KeyLayout) -> None:

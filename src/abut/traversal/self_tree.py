@@ -271,46 +271,6 @@ def self_open_kernel(
             store_pair(candidates_out, place + wp.int64(j), found[j])
 
 
-@wp.func
-def list_links(
-    face: wp.int32, links: wp.array[wp.int32], count: wp.int32, bits: wp.vec2i, queue: PairQueue
-):
-    """Put the pairs (low, high) of a face and the leaves with these links into a queue."""
-    place = reserve(queue.count, count)
-    for i in range(count):
-        other = -1 - links[i]
-        key = pack_pair(0, wp.min(face, other), wp.max(face, other), bits)
-        store_pair(queue, place + wp.int64(i), key)
-
-
-@wp.kernel
-def self_gather_kernel(
-    # in
-    span: wp.vec3i,
-    tree: TreeView,
-    bits: wp.vec2i,
-    # out
-    candidates_out: PairQueue,
-):
-    """List the pairs of overlapping leaves, with a stack: for the CPU."""
-    root = root_of(tree)
-    stack = wp.zeros(shape=(STACK,), dtype=wp.int32)
-    found = wp.zeros(shape=(FOUND,), dtype=wp.int32)
-    for k in range(span[0] + wp.tid(), span[1], span[2]):
-        slot = tree.leaf_slots[k]
-        leaf = load_node(tree.nodes, slot)
-        at = wp.vec2i(0, 0)
-        while slot != root or at[0] > 0:
-            if at[0] > 0:
-                at = open_top(tree, leaf, at, stack, found)
-            else:
-                at = climb(tree, slot, leaf, at, stack, found)
-                slot = tree.split_slots[slot >> 1]
-            if at[1] >= FULL or (slot == root and at[0] == 0):
-                list_links(face_of(leaf), found, at[1], bits, candidates_out)
-                at = wp.vec2i(at[0], 0)
-
-
 @wp.kernel
 def self_test_kernel(
     # in

@@ -37,7 +37,6 @@ from abut.hierarchy.tree import (
 from abut.pairs import PairQueue, pack_pair, store_pair
 from abut.search import Search, test_faces
 from abut.traversal.dop_frames import DopFrames, overlap_dops
-from abut.traversal.self_tree import FOUND, FULL, keep, open_top, overlap_boxes
 
 wp.set_module_options({"enable_backward": False, "fuse_fp": False})
 
@@ -252,36 +251,6 @@ def list_found(
         if swapped:
             key = pack_pair(pose, found[i], face, bits)
         store_pair(queue, place + wp.int64(i), key)
-
-
-@wp.kernel
-def gather_kernel(
-    # in
-    span: wp.vec3i,
-    tree_a: TreeView,
-    tree_b: TreeView,
-    bits: wp.vec2i,
-    # out
-    candidates_out: PairQueue,
-):
-    """Walk b's tree, in one frame with a's, for each leaf of a, with a stack: for the CPU."""
-    stack = wp.zeros(shape=(STACK,), dtype=wp.int32)
-    found = wp.zeros(shape=(FOUND,), dtype=wp.int32)
-    root = load_node(tree_b.nodes, root_of(tree_b))
-    for k in range(span[0] + wp.tid(), span[1], span[2]):
-        leaf = load_node(tree_a.nodes, tree_a.leaf_slots[k])
-        at = keep(root, overlap_boxes(leaf, root), wp.vec2i(0, 0), stack, found)
-        walking = at[0] > 0 or at[1] > 0
-        while walking:
-            if at[0] > 0:
-                at = open_top(tree_b, leaf, at, stack, found)
-            walking = at[0] > 0
-            if at[1] >= FULL or not walking:
-                place = reserve(candidates_out.count, at[1])
-                for i in range(at[1]):
-                    key = pack_pair(0, face_of(leaf), -1 - found[i], bits)
-                    store_pair(candidates_out, place + wp.int64(i), key)
-                at = wp.vec2i(at[0], 0)
 
 
 class Walks(NamedTuple):

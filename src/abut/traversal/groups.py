@@ -1,0 +1,164 @@
+"""Pairs of leaves whose boxes overlap, listed for a few neighbours at a time: for the CPU.
+
+Where leaves overlap dozens of others, as swept ones do, neighbours find much the same. One walk
+with the box around four of them takes a third of the steps of four walks; what it finds is then
+compared with each of the four, straight through a short list.
+"""
+
+import warp as wp
+
+from abut.atomics import reserve
+from abut.hierarchy.tree import Node, TreeView, face_of, link_of, load_node, root_of
+from abut.pairs import PairQueue, pack_pair, store_pair
+from abut.traversal.self_tree import overlap_boxes
+
+wp.set_module_options({"enable_backward": False, "fuse_fp": False})
+
+GROUP = wp.constant(4)
+STACK = wp.constant(64)  # a tree is at most 30 + 31 deep
+FOUND = wp.constant(64)
+FULL = wp.constant(62)  # a step finds two at most
+
+
+@wp.func
+def keep_slot(
+    node: Node,
+    slot: wp.int32,
+    overlap: wp.int32,
+    at: wp.vec2i,
+    stack: wp.array[wp.int32],
+    found: wp.array[wp.int32],
+):
+    """Put an overlapping node on the stack, or a leaf's slot among those found."""
+    link = link_of(node)
+    leaf = wp.int32(link < 0)
+    stack[at[0]] = link
+    found[at[1]] = slot
+    return wp.vec2i(at[0] + (overlap & (1 - leaf)), at[1] + (overlap & leaf))
+
+
+@wp.func
+def open_last(
+    tree: TreeView,
+    box: Node,
+    at: wp.vec2i,
+    stack: wp.array[wp.int32],
+    found: wp.array[wp.int32],
+):
+    """Take a node off the stack and keep those of its children that ``box`` overlaps."""
+    child = 2 * stack[at[0] - 1]
+    left = load_node(tree.nodes, child)
+    right = load_node(tree.nodes, child + 1)
+    at = keep_slot(left, child, overlap_boxes(box, left), wp.vec2i(at[0] - 1, at[1]), stack, found)
+    return keep_slot(right, child + 1, overlap_boxes(box, right), at, stack, found)
+
+
+@wp.func
+def group_box(tree: TreeView, first: wp.int32, stop: wp.int32):
+    """The box around some leaves."""
+    out = load_node(tree.nodes, tree.leaf_slots[first])
+    for k in range(first + 1, stop):
+        leaf = load_node(tree.nodes, tree.leaf_slots[k])
+        out.low = wp.min(out.low, leaf.low)
+        out.high = wp.max(out.high, leaf.high)
+    return out
+
+
+@wp.func
+def list_group(
+    tree_a: TreeView,
+    tree_b: TreeView,
+    first: wp.int32,
+    stop: wp.int32,
+    within: wp.bool,
+    found: wp.array[wp.int32],
+    count: wp.int32,
+    bits: wp.vec2i,
+    queue: PairQueue,
+):
+    """List the pairs of a group's leaves and those found; of one tree, with later leaves alone."""
+    keys = wp.zeros(shape=(FOUND,), dtype=wp.int64)
+    for k in range(first, stop):
+        leaf = load_node(tree_a.nodes, tree_a.leaf_slots[k])
+        face = face_of(leaf)
+        held = wp.int32(0)
+        for i in range(count):
+            slot = found[i]
+            node = load_node(tree_b.nodes, slot)
+            other = face_of(node)
+            low = wp.int32(face)
+            high = wp.int32(other)
+            hit = overlap_boxes(leaf, node)
+            if within:
+                low = wp.min(face, other)
+                high = wp.max(face, other)
+                hit = hit & wp.int32(((slot + 1) >> 1) > k)  # of leaf s is slot 2 s or 2 s - 1
+            keys[held] = pack_pair(0, low, high, bits)
+            held += hit
+        place = reserve(queue.count, held)
+        for i in range(held):
+            store_pair(queue, place + wp.int64(i), keys[i])
+
+
+@wp.kernel
+def self_groups_kernel(
+    # in
+    span: wp.vec3i,
+    tree: TreeView,
+    bits: wp.vec2i,
+    # out
+    candidates_out: PairQueue,
+):
+    """List the pairs of overlapping leaves of one tree, each once, for groups of leaves."""
+    root = root_of(tree)
+    leaf_count = tree.leaf_slots.shape[0]
+    stack = wp.zeros(shape=(STACK,), dtype=wp.int32)
+    found = wp.zeros(shape=(FOUND,), dtype=wp.int32)
+    for g in range(span[0] + wp.tid(), span[1], span[2]):
+        first = g * GROUP
+        stop = wp.min(first + GROUP, leaf_count)
+        box = group_box(tree, first, stop)
+        slot = tree.leaf_slots[first]
+        at = wp.vec2i(0, 0)
+        while slot != root or at[0] > 0:
+            if at[0] > 0:
+                at = open_last(tree, box, at, stack, found)
+            else:
+                sibling = load_node(tree.nodes, slot | 1)
+                overlap = (1 - (slot & 1)) & overlap_boxes(box, sibling)
+                at = keep_slot(sibling, slot | 1, overlap, at, stack, found)
+                slot = tree.split_slots[slot >> 1]
+            if at[1] >= FULL or (slot == root and at[0] == 0):
+                list_group(tree, tree, first, stop, True, found, at[1], bits, candidates_out)
+                at = wp.vec2i(at[0], 0)
+
+
+@wp.kernel
+def groups_kernel(
+    # in
+    span: wp.vec3i,
+    tree_a: TreeView,
+    tree_b: TreeView,
+    bits: wp.vec2i,
+    # out
+    candidates_out: PairQueue,
+):
+    """List the pairs of overlapping leaves of two trees of one frame, for groups of a's leaves."""
+    root = root_of(tree_b)
+    leaf_count = tree_a.leaf_slots.shape[0]
+    stack = wp.zeros(shape=(STACK,), dtype=wp.int32)
+    found = wp.zeros(shape=(FOUND,), dtype=wp.int32)
+    top = load_node(tree_b.nodes, root)
+    for g in range(span[0] + wp.tid(), span[1], span[2]):
+        first = g * GROUP
+        stop = wp.min(first + GROUP, leaf_count)
+        box = group_box(tree_a, first, stop)
+        at = keep_slot(top, root, overlap_boxes(box, top), wp.vec2i(0, 0), stack, found)
+        walking = at[0] + at[1] > 0
+        while walking:
+            if at[0] > 0:
+                at = open_last(tree_b, box, at, stack, found)
+            walking = at[0] > 0
+            if at[1] >= FULL or not walking:
+                list_group(tree_a, tree_b, first, stop, False, found, at[1], bits, candidates_out)
+                at = wp.vec2i(at[0], 0)
