@@ -149,3 +149,37 @@ def test_triangle_unit_is_conservative():
     assert len(pairs) > 100
     verdicts = [model.triangle_apart(question, *pair) for pair in pairs.tolist()]
     assert set(verdicts) == {model.TRIANGLE_AXES}
+
+
+@pytest.mark.parametrize("width", [10, 14, 18])
+@pytest.mark.parametrize("seed", range(3))
+def test_no_axis_separates_dops_with_a_common_point(width, seed):
+    """Tables as they are made for real poses, DOPs as tight about a point as integers allow.
+
+    The point is a corner of a's DOP, so that nothing is given away on that side.
+    """
+    rng = np.random.default_rng(seed)
+    shapes = cases.pair("tori", faces=60)
+    a, b = (
+        abut.Mesh(np.asarray(v) * s, f, "cpu") for (v, f), s in zip(shapes, (0.6, 1), strict=True)
+    )
+    poses = random_poses(2, 0.3, seed)
+    question = program(a, b, poses[0], poses[1], Machine(width=width))
+    dops = [dops_of(mesh, DopShape(24, width)) for mesh in (a, b)]
+    normals = np.concatenate([directions(24), -directions(24)])
+    turns, shifts = poses[:, :3, :3], poses[:, :3, 3]
+    most = (1 << (width - 1)) - 1
+    for n, picks in enumerate(model.picks_of(question.axes)):
+        reaches_a = np.zeros((4000, 24), np.int64)
+        corners = rng.integers(-most // 2, most // 2, size=(4000, 3))
+        corners[:2000] = rng.choice([-most // 2, most // 2], size=(2000, 3))
+        reaches_a[:, picks[:3]] = corners
+        reaches_a[:, (picks[:3] + 12) % 24] = -corners
+        y_a = np.linalg.solve(normals[picks[:3]], (corners * dops[0].unit).T).T
+        x = (y_a + dops[0].centre) @ turns[0].T + shifts[0]
+        y_b = (x - shifts[1]) @ turns[1] - dops[1].centre
+        reaches_b = np.ceil(y_b @ normals.T / dops[1].unit - 1e-6).astype(np.int64)
+        held = np.abs(reaches_b).max(axis=1) <= most
+        table = model.AxisTable(question.axes[n : n + 1], width, 24)
+        assert held.sum() > 500
+        assert not table.separations(reaches_a[held], reaches_b[held]).any()
