@@ -286,3 +286,25 @@ def test_streams_of_a_real_process(files):
     assert done.returncode == 1
     assert json.loads(done.stdout)["colliding"] is True
     assert "Warp" not in done.stderr
+
+
+def test_hardware_simulate(files, capsys):
+    pair = files / "spheres_a.ply", files / "spheres_b.ply"
+    status = run("hardware", "simulate", *pair, "--pipelines", 4, "--clock", 150, "--json")
+    said = json.loads(capsys.readouterr().out)
+    _, found = answer(capsys, "collide", *pair)
+    assert status == 1 and said["pipelines"] == 4
+    assert {tuple(p) for p in found["pairs"]} <= {tuple(p) for p in said["pairs"]}
+    assert said["microseconds"] == pytest.approx(said["cycles"] / 150, abs=0.1)
+    apart = files / "apart_a.ply", files / "apart_b.ply"
+    assert run("hardware", "simulate", *apart) == 0
+    assert "cycles" in capsys.readouterr().out
+
+
+def test_hardware_errors_are_one_line(files, capsys):
+    pair = files / "spheres_a.ply", files / "spheres_b.ply"
+    assert run("hardware", "simulate", *pair, "--width", 50) == 2
+    said = capsys.readouterr()
+    assert said.err.count("\n") == 1 and "width" in said.err and said.out == ""
+    assert run("hardware", "synth", "--target", "asic") == 2
+    assert run("hardware") == 0

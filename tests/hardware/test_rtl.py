@@ -77,7 +77,7 @@ def test_pipeline(width, sides):
             while low < high:  # the least constant that separates
                 axes[n, 7:] = -4 * one
                 axes[n, side] = (low + high) // 2
-                apart = model.separations(axes[n : n + 1], width, a[0], b[0])[0]
+                apart = model.AxisTable(axes[n : n + 1], width, sides).separations(a[0], b[0])[0]
                 low, high = (low, (low + high) // 2) if apart else ((low + high) // 2 + 1, high)
             axes[n, 7:] = -4 * one
             axes[n, side] = low - rng.integers(0, 2)
@@ -121,7 +121,10 @@ def test_pipeline(width, sides):
             before = this
 
     simulate(lane, bench)
-    truth = [int(model.separations(axes[s : s + 1], width, a[x], b[y])[0]) for s, x, y in tests]
+    truth = [
+        int(model.AxisTable(axes[s : s + 1], width, sides).separations(a[x], b[y])[0])
+        for s, x, y in tests
+    ]
     assert seen[machine.depth : machine.depth + len(tests)] == truth
     assert 0 < sum(truth[:sides]) < sides
 

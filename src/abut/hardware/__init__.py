@@ -77,7 +77,7 @@ def simulate(
 def verilog(*, part: str = "machine", target: str | None = None, **parameters: int) -> str:
     """The machine (module ``top``), or one ``pipeline`` of it, as Verilog."""
     _require_amaranth()
-    from abut.hardware.verilog import verilog as convert
+    from abut.hardware.rtl.verilog import verilog as convert
 
     return convert(Machine(**parameters), part=part, target=target)
 

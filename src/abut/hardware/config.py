@@ -71,7 +71,7 @@ class Machine:
     @property
     def depth(self) -> int:
         """Stages of a pipeline."""
-        return 9 if self.split else 7
+        return 10 if self.split else 8
 
     @property
     def constant_bits(self) -> int:

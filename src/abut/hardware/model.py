@@ -11,8 +11,7 @@ from abut.hardware.program import TURN_ONE, Program
 
 AXIS_BITS = 17  # magnitude of an axis of the triangle unit
 TURN_BITS = TURN_ONE.bit_length() - 1
-# the axes of two triangles: their normals, then each pair of edges
-TRIANGLE_AXES = [(None, 0), (None, 1), *((i, j) for i in range(3) for j in range(3))]
+TRIANGLE_AXES = 11  # the normals of a and b, then each edge of a with each of b
 
 
 def picks_of(axes: np.ndarray) -> np.ndarray:
@@ -20,28 +19,34 @@ def picks_of(axes: np.ndarray) -> np.ndarray:
     return (axes[:, :1] >> (5 * np.arange(6))) & 31
 
 
-def separations(
-    axes: np.ndarray, width: int, reaches_a: np.ndarray, reaches_b: np.ndarray
-) -> np.ndarray:
-    """Which axes separate which pairs of DOPs.
+class AxisTable:
+    """Rows of the axis table, ready to be applied to many pairs.
 
     Args:
-        axes: (n, 9) rows of the axis table.
-        width: Bits of reaches.
-        reaches_a, reaches_b: (p, k) or (k,) integers.
-
-    Returns:
-        (p, n) or (n,) bool.
+        axes: (n, 9) rows, as in dop_frames.
+        width, sides: Bits of reaches and faces of a DOP.
     """
-    half = reaches_a.shape[-1] // 2
-    picks = picks_of(axes)
-    others = np.where(picks < half, picks + half, picks - half)
-    before = [reaches_a[..., picks[:, :3]], reaches_b[..., others[:, 3:]]]
-    behind = [reaches_a[..., others[:, :3]], reaches_b[..., picks[:, 3:]]]
-    weights = axes[:, 1:7]
-    return _positive(np.concatenate(before, -1), weights, axes[:, 7], width) | _positive(
-        np.concatenate(behind, -1), weights, axes[:, 8], width
-    )
+
+    def __init__(self, axes: np.ndarray, width: int, sides: int) -> None:
+        self.axes, self.width = axes, width
+        picks, half = picks_of(axes), sides // 2
+        others = np.where(picks < half, picks + half, picks - half)
+        self.before = picks[:, :3], others[:, 3:]
+        self.behind = others[:, :3], picks[:, 3:]
+        self.weights = axes[:, 1:7]
+
+    def separations(self, reaches_a: np.ndarray, reaches_b: np.ndarray) -> np.ndarray:
+        """Which axes separate which DOPs: (p, n) bool for reaches (p, k), (n,) for (k,)."""
+        apart = [
+            _positive(
+                np.concatenate([reaches_a[..., of_a], reaches_b[..., of_b]], axis=-1),
+                self.weights,
+                self.axes[:, column],
+                self.width,
+            )
+            for (of_a, of_b), column in ((self.before, 7), (self.behind, 8))
+        ]
+        return apart[0] | apart[1]
 
 
 def _positive(
@@ -63,34 +68,26 @@ def turned_corners(program: Program, face_a: int) -> np.ndarray:
     return (program.a.triangles[face_a] @ program.turn.T + program.shift) >> TURN_BITS
 
 
-def triangle_axis(a: np.ndarray, b: np.ndarray, axis: int) -> np.ndarray:
-    """One of the eleven axes of two triangles, scaled to 18 bits by a shift."""
-    i, j = TRIANGLE_AXES[axis]
-    if i is None:
-        corners = (a, b)[j]
-        x, y = corners[1] - corners[0], corners[2] - corners[1]
-    else:
-        x, y = a[(i + 1) % 3] - a[i], b[(j + 1) % 3] - b[j]
-    across = [
-        int(x[(n + 1) % 3] * y[(n + 2) % 3] - x[(n + 2) % 3] * y[(n + 1) % 3]) for n in range(3)
-    ]
-    spread = 0
-    for part in across:
-        spread |= part if part >= 0 else ~part
-    shift = max(spread.bit_length() - AXIS_BITS, 0)
-    return np.array([part >> shift for part in across], dtype=np.int64)
+def triangle_axes(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    """(11, 3): the axes of two triangles, each scaled to 18 bits by a shift."""
+    edges_a, edges_b = np.roll(a, -1, axis=0) - a, np.roll(b, -1, axis=0) - b
+    left = np.concatenate([edges_a[:1], edges_b[:1], np.repeat(edges_a, 3, axis=0)])
+    right = np.concatenate([edges_a[1:2], edges_b[1:2], np.tile(edges_b, (3, 1))])
+    across = np.cross(left, right)
+    spread = np.bitwise_or.reduce(across ^ (across >> 63), axis=1)
+    bits = np.frexp(spread.astype(np.float64))[1]
+    return across >> np.maximum(bits - AXIS_BITS, 0)[:, None]
 
 
 def triangle_apart(program: Program, face_a: int, face_b: int) -> int:
     """The first of the eleven axes that separates two faces, else 11."""
     a, b = turned_corners(program, face_a), program.b.triangles[face_b]
-    for n in range(len(TRIANGLE_AXES)):
-        axis = triangle_axis(a, b, n)
-        on_a, on_b = a @ axis, b @ axis
-        slack = int(np.abs(axis).sum()) << program.slack
-        if on_a.min() - on_b.max() > slack or on_b.min() - on_a.max() > slack:
-            return n
-    return len(TRIANGLE_AXES)
+    axes = triangle_axes(a, b)
+    on_a, on_b = axes @ a.T, axes @ b.T
+    slack = np.abs(axes).sum(axis=1) << program.slack
+    above = on_a.min(axis=1) - on_b.max(axis=1) > slack
+    below = on_b.min(axis=1) - on_a.max(axis=1) > slack
+    return int(np.argmax(np.append(above | below, True)))
 
 
 def axis_rows(program: Program) -> list[int]:

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from abut.errors import OptionError, ToolError
 from abut.hardware.config import Machine
-from abut.hardware.verilog import verilog
+from abut.hardware.rtl.verilog import verilog
 
 FAMILIES = {
     "xc2v": "synth_xilinx -family xc2v -flatten -top top",

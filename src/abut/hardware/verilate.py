@@ -13,7 +13,7 @@ from abut.errors import CapacityError, ToolError
 from abut.hardware.config import Machine
 from abut.hardware.image import record_beats, register_words, table_words, triangle_word
 from abut.hardware.program import Program, Tree
-from abut.hardware.verilog import verilog
+from abut.hardware.rtl.verilog import verilog
 from abut.hardware.walk import Run
 
 BENCH = Path(__file__).with_name("bench.cpp")
@@ -60,7 +60,7 @@ def build(machine: Machine) -> Path:
             (made / "top.v").write_text(source)
             _run(
                 ["verilator", "--cc", "--exe", "--build", "-O3", "-Wno-fatal", "-Wno-lint",
-                 "--top-module", "top", "--Mdir", str(made), "-CFLAGS", "-O2",
+                 "--top-module", "top", "--Mdir", str(made), "-CFLAGS", "-O1",
                  str(made / "top.v"), str(BENCH)]
             )  # fmt: skip
             folder.mkdir(exist_ok=True)

@@ -11,7 +11,7 @@ import numpy as np
 
 from abut.errors import CapacityError
 from abut.hardware.config import Machine
-from abut.hardware.model import TRIANGLE_AXES, separations, triangle_apart
+from abut.hardware.model import TRIANGLE_AXES, AxisTable, triangle_apart
 from abut.hardware.program import Program
 
 MEMORY_QUEUE = 2  # records asked for at once
@@ -102,6 +102,7 @@ class Walk:
         self.program = program
         self.machine = program.machine
         self.memory = BurstMemory(self.machine)
+        self.table = AxisTable(program.axes, self.machine.width, self.machine.sides)
         self.stack = [(program.a.root, program.b.root, False, False)]
         self.sides = _Side(), _Side()
         self.wanted = self.loading = False
@@ -213,7 +214,7 @@ class Walk:
         program, machine = self.program, self.machine
         reaches = program.a.reaches[slot_a], program.b.reaches[slot_b]
         apart = np.zeros(machine.steps * machine.pipelines, dtype=bool)
-        apart[: machine.axis_count] = separations(program.axes, machine.width, *reaches)
+        apart[: machine.axis_count] = self.table.separations(*reaches)
         return apart.reshape(machine.steps, machine.pipelines).any(axis=1)
 
     def _issue(self, cycle: int, stop: bool) -> None:
@@ -256,9 +257,9 @@ class Walk:
     def _test_faces(self, cycle: int, face_a: int, face_b: int) -> None:
         """Occupy the triangle unit; the host takes a result in the cycle after."""
         axis = triangle_apart(self.program, face_a, face_b)
-        last = min(axis, len(TRIANGLE_AXES) - 1)
+        last = min(axis, TRIANGLE_AXES - 1)
         done = cycle + TRIANGLE_START + self.machine.latency + TRIANGLE_VERDICT + 2 * last
         self.triangle_free = self.results_out = done + 1
-        if axis == len(TRIANGLE_AXES):
+        if axis == TRIANGLE_AXES:
             self.found.append((face_a, face_b))
             self.results_out += 1

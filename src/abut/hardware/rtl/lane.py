@@ -1,6 +1,6 @@
 """A pipeline: tests one axis a cycle.
 
-table -> selection -> operands -> products -> sums (3 levels, or 5 for wide numbers) -> sign
+step -> table -> selection -> operands -> products -> sums (3 levels, or 5 for wide numbers) -> sign
 
 The axis table and the reaches lie in LUT RAM, one copy for each read port. Reaches come two by
 two opposite ones, so that a row gives both that an axis needs; two banks let the next pair
@@ -16,7 +16,6 @@ from abut.hardware.config import Machine
 from abut.hardware.rtl.multiply import LATENCY, Multiplier
 
 LOW = 17  # bits of the lower part of a wide number
-TABLE_PART = 40  # bits of the axis table that share an address
 LUT_RAM = {"ram_style": "distributed"}  # block RAM is slower, and there is less of it
 
 
@@ -60,7 +59,7 @@ class Lane(wiring.Component):
         weights = [axis[30 + width * i : 30 + width * (i + 1)].as_signed() for i in range(6)]
         base = 30 + 6 * width
         constants = [axis[base + bits * i : base + bits * (i + 1)].as_signed() for i in range(2)]
-        banks = [_later(m, bank, 1) for bank in (self.bank_a, self.bank_b)]
+        banks = [_later(m, bank, 2) for bank in (self.bank_a, self.bank_b)]
         loads = [_later(m, load, 1) for load in (self.load_a, self.load_b)]  # far away, or wide
         written = _later(m, self.load_row, 1), _later(m, self.load_data, 1)
         pairs = [
@@ -80,27 +79,30 @@ class Lane(wiring.Component):
     def _axis(self, m: Module) -> Value:
         """The row of the axis table for this step, one cycle later.
 
-        The table lies in parts, each with a copy of the step beside it: one register that drove
-        all of them would be the slowest part of the machine.
+        The table lies in four parts, each with a copy of the step beside it: one register that
+        drove all of them would be the slowest part of the machine.
         """
         bits, depth = self.machine.axis_bits, self.machine.table_depth
         put, row, word = (
             _later(m, x, 1) for x in (self.table_write, self.table_row, self.table_data)
         )
+        steps = _copies(m, [self.step], "step")
+        steps = _copies(m, steps, "step")
+        part_bits = -(-bits // len(steps))
         parts = []
-        for n, start in enumerate(range(0, bits, TABLE_PART)):
-            stop = min(start + TABLE_PART, bits)
+        for n, step in enumerate(steps):
+            start, stop = n * part_bits, min((n + 1) * part_bits, bits)
             table = memory.Memory(shape=stop - start, depth=depth, init=[], attrs=LUT_RAM)
             m.submodules[f"table_{n}"] = table
             write, read = table.write_port(), table.read_port(domain="comb")
-            step, part = Signal.like(self.step, init=n % depth), Signal(stop - start)
+            part = Signal(stop - start)
             m.d.comb += [
                 write.en.eq(put),
                 write.addr.eq(row),
                 write.data.eq(word[start:stop]),
                 read.addr.eq(step),
             ]
-            m.d.sync += [step.eq(self.step), part.eq(read.data)]
+            m.d.sync += part.eq(read.data)
             parts.append(part)
         return Cat(*parts)
 
@@ -190,6 +192,17 @@ class Lane(wiring.Component):
 def _halves(x: Value) -> tuple[Value, Value]:
     """The low 17 bits, not negative, and the rest."""
     return Cat(x[:LOW], Const(0, 1)).as_signed(), x[LOW:].as_signed()
+
+
+def _copies(m: Module, signals: list[Signal], name: str) -> list[Signal]:
+    """Two registers behind each signal; they differ in what they hold at first, so both stay."""
+    copies = []
+    for n, signal in enumerate(signals):
+        for init in (0, 2 ** len(signal) - 1):
+            copy = Signal(len(signal), init=init, name=f"{name}_{n}_{init}")
+            m.d.sync += copy.eq(signal)
+            copies.append(copy)
+    return copies
 
 
 def _later(m: Module, x: Value, cycles: int) -> Value:

@@ -9,7 +9,7 @@ Three dot products a cycle, in cycles counted from the first turn: turns in 0 to
 in 9 to 19, projections in 20 to 41; the verdict on axis n comes in cycle 30 + 2 n.
 """
 
-from amaranth.hdl import Cat, Module, Mux, Signal
+from amaranth.hdl import Cat, Module, Mux, Signal, Value
 from amaranth.lib import memory, wiring
 from amaranth.lib.wiring import In, Out
 
@@ -66,20 +66,26 @@ class TriangleUnit(wiring.Component):
         m.submodules.dots = dots = Dots(self.target)
         m.submodules.scale = scale = Scale()
         m.submodules.gap = gap = Gap()
-        cycle = Signal(range(LAST_CYCLE + 1))
+        cycle, following = (Signal(range(LAST_CYCLE + 2), name=n) for n in ("cycle", "following"))
         a, b = ([_vector(f"{side}{i}") for i in range(3)] for side in "ab")
         m.d.comb += [scale.vector[n].eq(dots.total[n]) for n in range(3)]
         m.d.comb += [gap.shadow[n].eq(dots.total[n]) for n in range(3)]
-        self._sequence(m, cycle, gap, a, b)
+        self._sequence(m, cycle, following, gap, a, b)
         self._keep_turned(m, cycle, dots, a)
         axis = self._axes(m, cycle, scale, gap)
-        self._operate(m, cycle, dots, axis, a, b)
+        self._operate(m, following, dots, axis, a, b)
         return m
 
-    def _sequence(self, m: Module, cycle: Signal, gap: Gap, a: list, b: list) -> None:
+    def _sequence(
+        self, m: Module, cycle: Signal, following: Signal, gap: Gap, a: list, b: list
+    ) -> None:
         """From pair to verdict."""
-        apart = Signal()
-        m.d.comb += apart.eq(gap.apart & (cycle >= FIRST_VERDICT) & ~cycle[0])
+        apart, testing = Signal(), Signal()
+        m.d.comb += [
+            apart.eq(gap.apart & (cycle >= FIRST_VERDICT) & ~cycle[0]),
+            following.eq(Mux(testing, cycle + 1, 0)),
+        ]
+        m.d.sync += cycle.eq(following)
         with m.FSM():
             with m.State("IDLE"):
                 m.d.comb += [self.idle.eq(1), self.faces_taken.eq(self.faces_valid)]
@@ -97,16 +103,15 @@ class TriangleUnit(wiring.Component):
                     m.d.sync += Cat(*(Cat(*corner) for corner in a)).eq(self.triangle)
                     m.next = "GET B"
             with m.State("GET B"):
-                m.d.sync += cycle.eq(0)
                 with m.If(self.answer):
                     m.d.sync += Cat(*(Cat(*corner) for corner in b)).eq(self.triangle)
                     m.next = "TEST"
             with m.State("TEST"):
-                m.d.sync += cycle.eq(cycle + 1)
                 with m.If(apart | (cycle == LAST_CYCLE)):
                     m.d.comb += [self.done.eq(1), self.meet.eq(~apart)]
-                    m.d.sync += cycle.eq(0)
                     m.next = "IDLE"
+                with m.Else():
+                    m.d.comb += testing.eq(1)
 
     def _keep_turned(self, m: Module, cycle: Signal, dots: Dots, a: list) -> None:
         """Put turned corners in place of those that came."""
@@ -140,37 +145,37 @@ class TriangleUnit(wiring.Component):
         m.d.sync += slack.eq(get_norm.data << self.slack)
         return [get.data[18 * n : 18 * n + 18].as_signed() for n in range(3)]
 
-    def _operate(self, m: Module, cycle: Signal, dots: Dots, axis: list, a: list, b: list) -> None:
-        """Operands of every cycle: a turn, a cross product or a projection."""
+    def _operate(
+        self, m: Module, following: Signal, dots: Dots, axis: list, a: list, b: list
+    ) -> None:
+        """Operands of every cycle: a turn, a cross product or a projection.
+
+        What is chosen in a cycle is worked out in the cycle before.
+        """
         edges_a, edges_b = (_edges(m, corners, n) for corners, n in ((a, "a"), (b, "b")))
-        left, right = _vector("left"), _vector("right")
-        shadows = [_vector(f"shadow{i}") for i in range(3)]
-        turning, crossing, turned = (
-            Signal(),
-            Signal(),
-            [Signal(name=f"turned{n}") for n in range(2)],
-        )
-        m.d.sync += [
-            turning.eq(cycle < 3),
-            crossing.eq((cycle >= FIRST_CROSS) & (cycle < FIRST_PROJECTION)),
-            turned[0].eq(turning),
-            turned[1].eq(turned[0]),
-            *_set(left, axis),
-        ]
         pairs = [(edges_a[0], edges_a[1]), (edges_b[0], edges_b[1])]
         pairs += [(x, y) for x in edges_a for y in edges_b]
-        with m.Switch(cycle):
-            for i in range(3):
-                with m.Case(i):
-                    m.d.sync += _set(right, a[i])
-            for n, (x, y) in enumerate(pairs):
-                with m.Case(FIRST_CROSS + n):
-                    m.d.sync += [*_set(left, x), *_set(right, y)]
+        lefts = {FIRST_CROSS + n: x for n, (x, _) in enumerate(pairs)}
+        rights = {i: a[i] for i in range(3)} | {
+            FIRST_CROSS + n: y for n, (_, y) in enumerate(pairs)
+        }
+        left = _chosen(m, following, lefts, "left", otherwise=axis)
+        right = _chosen(m, following, rights, "right")
+        shadows = [_vector(f"shadow{i}") for i in range(3)]
+        of_b, now_turning, now_crossing = Signal(), Signal(), Signal()
+        turning, crossing, turned = Signal(), Signal(), [Signal(name=f"turned{n}") for n in "01"]
+        m.d.sync += [
+            of_b.eq(following[0]),
+            now_turning.eq(following < 3),
+            now_crossing.eq((following >= FIRST_CROSS) & (following < FIRST_PROJECTION)),
+            turning.eq(now_turning),
+            crossing.eq(now_crossing),
+            turned[0].eq(turning),
+            turned[1].eq(turned[0]),
+        ]
         for i in range(3):
-            with m.If(cycle[0]):
-                m.d.sync += _set(shadows[i], b[i])
-            with m.Else():
-                m.d.sync += _set(shadows[i], a[i])
+            both = zip(shadows[i], a[i], b[i], strict=True)
+            m.d.sync += [shadow.eq(Mux(of_b, y, x)) for shadow, x, y in both]
         for n in range(3):
             n1, n2 = (n + 1) % 3, (n + 2) % 3
             row = [self.turn[54 * n + 18 * i : 54 * n + 18 * i + 18].as_signed() for i in range(3)]
@@ -191,6 +196,39 @@ def _vector(name: str) -> list[Signal]:
 
 def _set(vector: list, value: list) -> list:
     return [x.eq(y) for x, y in zip(vector, value, strict=True)]
+
+
+def _chosen(
+    m: Module, following: Signal, choices: dict[int, list], name: str, otherwise: list | None = None
+) -> list[Signal]:
+    """A vector chosen by the cycle, one cycle later; by a wire for each vector, not by decoding."""
+    vectors, cycles = [], []
+    for cycle, vector in choices.items():
+        known = next((n for n, other in enumerate(vectors) if other is vector), None)
+        if known is None:
+            vectors.append(vector)
+            cycles.append([cycle])
+        else:
+            cycles[known].append(cycle)
+    wires = [Signal(name=f"{name}_is_{n}") for n in range(len(vectors) + 1)]
+    for wire, some in zip(wires, cycles, strict=False):
+        m.d.sync += wire.eq(following.matches(*some))
+    m.d.sync += wires[-1].eq(~following.matches(*choices))
+    out = _vector(name)
+    for n in range(3):
+        parts = [w.replicate(18) & v[n] for w, v in zip(wires, vectors, strict=False)]
+        if otherwise is not None:
+            parts.append(wires[-1].replicate(18) & otherwise[n])
+        m.d.sync += out[n].eq(_any(parts))
+    return out
+
+
+def _any(parts: list[Value]) -> Value:
+    """Bitwise or, in halves."""
+    if len(parts) == 1:
+        return parts[0]
+    half = len(parts) // 2
+    return _any(parts[:half]) | _any(parts[half:])
 
 
 def _edges(m: Module, corners: list, name: str) -> list[list[Signal]]:

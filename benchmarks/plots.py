@@ -1,0 +1,50 @@
+"""Line plots as SVG, without a plotting library."""
+
+from pathlib import Path
+
+COLOURS = ("#c8553d", "#2a7f7f", "#8a6d3b", "#5b5ea6")
+WIDTH, HEIGHT, LEFT, BOTTOM, TOP, RIGHT = 640, 360, 64, 48, 40, 150
+
+
+def line_plot(
+    path: Path, title: str, x_name: str, y_name: str, lines: dict[str, list[tuple[float, float]]]
+) -> None:
+    """Write a plot of named lines; the y axis begins at zero."""
+    xs = [x for line in lines.values() for x, _ in line]
+    top = max(y for line in lines.values() for _, y in line) * 1.05
+    low, high = min(xs), max(xs)
+
+    def place(x: float, y: float) -> tuple[float, float]:
+        across = (x - low) / (high - low) * (WIDTH - LEFT - RIGHT)
+        return LEFT + across, HEIGHT - BOTTOM - y / top * (HEIGHT - BOTTOM - TOP)
+
+    out = [
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {HEIGHT}" '
+        'font-family="sans-serif" font-size="12">',
+        f'<rect width="{WIDTH}" height="{HEIGHT}" fill="white"/>',
+        f'<text x="{LEFT}" y="22" font-size="15">{title}</text>',
+    ]
+    for n in range(6):
+        x, y = place(low + (high - low) * n / 5, top * n / 5)
+        out += [
+            f'<line x1="{LEFT}" x2="{WIDTH - RIGHT}" y1="{y:.1f}" y2="{y:.1f}" stroke="#ddd"/>',
+            f'<text x="{LEFT - 6}" y="{y + 4:.1f}" text-anchor="end">{top * n / 5:.3g}</text>',
+            f'<text x="{x:.1f}" y="{HEIGHT - BOTTOM + 18}" text-anchor="middle">'
+            f"{low + (high - low) * n / 5:.3g}</text>",
+        ]
+    for (name, line), colour in zip(lines.items(), COLOURS, strict=False):
+        points = " ".join("{:.1f},{:.1f}".format(*place(x, y)) for x, y in line)
+        x, y = place(*line[-1])
+        out += [
+            f'<polyline points="{points}" fill="none" stroke="{colour}" stroke-width="2"/>',
+            f'<text x="{x + 6:.1f}" y="{y + 4:.1f}" fill="{colour}">{name}</text>',
+        ]
+    middle = (LEFT + WIDTH - RIGHT) / 2
+    out += [
+        f'<text x="{middle}" y="{HEIGHT - 10}" text-anchor="middle">{x_name}</text>',
+        f'<text x="14" y="{HEIGHT / 2}" transform="rotate(-90 14 {HEIGHT / 2})" '
+        f'text-anchor="middle">{y_name}</text>',
+        "</svg>",
+    ]
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text("\n".join(out) + "\n")

