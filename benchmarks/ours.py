@@ -116,7 +116,7 @@ def _call(case: Case, choice: str) -> Callable[[], Any]:
     if case.question is Question.DISTANCE:
         return lambda: abut.distance(mesh, other, pose_b=case.pose, bound=bound).value
     if case.question is Question.DISTANCES:
-        return lambda: np.array(abut.distance(mesh, other, pose_b=case.pose, bound=bound).value)
+        return lambda: _plain(abut.distance(mesh, other, pose_b=case.pose, bound=bound).value)
     if case.question is Question.DISTANCE_REFIT:
         return lambda: [_moved_distance(mesh, frame, other, bound) for frame in frames]
     if case.question is Question.PAIRS:
@@ -126,6 +126,10 @@ def _call(case: Case, choice: str) -> Callable[[], Any]:
 
 def _colliding(hits: abut.Contacts) -> bool | np.ndarray:
     return hits.colliding if isinstance(hits.colliding, bool) else hits.colliding.numpy()
+
+
+def _plain(values: wp.array) -> np.ndarray:
+    return values.numpy()
 
 
 def _deformed(mesh: abut.Mesh, frame: wp.array) -> abut.Contacts:

@@ -38,7 +38,12 @@ from abut.sweep import EDGE_EDGE, FACE_VERTEX, VERTEX_FACE, Sweep, moving
 from abut.traversal.dop_frames import DopFrames
 from abut.traversal.every_pair import every_pair_kernel
 from abut.traversal.groups import GROUP, groups_kernel, self_groups_kernel
-from abut.traversal.self_tree import self_list_kernel, self_open_kernel, self_rest_kernel
+from abut.traversal.self_tree import (
+    line_up_kernel,
+    self_list_kernel,
+    self_open_kernel,
+    self_rest_kernel,
+)
 from abut.traversal.two_trees import walks
 
 LONG_WALK = 32  # visits of one thread on CUDA, before others share the rest
@@ -229,7 +234,9 @@ class SweepPlan:
             launch(self_rest_kernel, EVERYTHING, args, self.device)
             args = [view, twigs, EVERYTHING, last, found, rest]
             launch(self_rest_kernel, EVERYTHING, args, self.device)
-        args = [view, self.layout.bits, found, queues["candidates"]]
+        leaves = wp.empty(2 * tree.face_count, dtype=wp.vec4f, device=self.device)
+        launch(line_up_kernel, tree.face_count, [view, leaves], self.device)
+        args = [leaves, self.layout.bits, found, queues["candidates"]]
         launch(self_open_kernel, EVERYTHING, args, self.device)
 
     @cached_property
