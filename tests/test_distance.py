@@ -49,9 +49,9 @@ def test_scenes_against_brute_force(name, device):
     check_witness(near, a, b)
 
 
-@pytest.mark.parametrize("name", cases.PAIRS)
+@pytest.mark.parametrize("name", ["apart", "nested", "stacked_boxes", "knot"])
 def test_small_scenes_against_fractions(name, device):
-    a, b = cases.pair(name, 40)
+    a, b = cases.pair(name, 20)
     near = check_against_brute(abut.Mesh(*a, device), abut.Mesh(*b, device))
     squares = [
         oracle.squared_distance_tri_tri(a.vertices[f], b.vertices[g])

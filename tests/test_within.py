@@ -51,7 +51,7 @@ def test_scenes_against_brute_force(name, distance, device):
 
 @pytest.mark.parametrize("name", ["apart", "stacked_boxes", "knot"])
 def test_small_scenes_against_fractions(name, device):
-    a, b = cases.pair(name, 30)
+    a, b = cases.pair(name, 20)
     limit = 0.25
     want = [
         (i, j)
@@ -78,7 +78,7 @@ def test_one_mesh_against_brute_force(name, distance, device):
 
 
 def test_one_mesh_against_fractions(device):
-    shape = cases.single("folded_cloth", 60)
+    shape = cases.single("folded_cloth", 40)
     limit = 0.2
     want = oracle.pairs_within(*shape)
     for i, f in enumerate(shape.faces):

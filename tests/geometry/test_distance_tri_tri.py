@@ -7,7 +7,7 @@ from itertools import permutations, product
 import numpy as np
 import pytest
 import warp as wp
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import abut
@@ -55,7 +55,7 @@ def check_pair(a, b, distance, points):
 
 @pytest.mark.parametrize("family", awkward.FAMILIES, ids=awkward.name)
 def test_pairs(family, device):
-    a, b = triangle_pairs(family, 80)
+    a, b = triangle_pairs(family, 50)
     for row in zip(a, b, *answers(a, b, device), strict=True):
         check_pair(*row)
 
@@ -74,6 +74,7 @@ def test_order_hardly_matters(family, device):
             assert (np.abs(got - want) <= allowed).all()
 
 
+@settings(max_examples=40)
 @given(
     pairs=st.lists(
         st.tuples(*[st.tuples(*[st.tuples(*[coordinates] * 3)] * 3)] * 2), min_size=1, max_size=5
@@ -91,7 +92,7 @@ def test_features(device):
     others = {
         "corner": ([[1.0, 1, 2], [1, 1, 5], [2, 2, 5]], 2.0),
         "face": ([[-9.0, -9, 3], [30, -9, 3], [-9, 30, 3]], 3.0),
-        "edges": ([[1.0, -3, 4], [1, 3, -2], [1, -3, -9]], np.sqrt(0.5)),
+        "edges": ([[1.0, -1, -3], [1, -1, 3], [1, -9, 0]], 1.0),
         "parallel": ([[1.0, -1, 0], [3, -1, 0], [2, -2, 0]], 1.0),
         "points": ([[0.0, 0, -7]] * 3, 7.0),
         "touching": ([[1.0, 1, 0], [1, 1, 1], [2, 1, 1]], 0.0),
