@@ -245,6 +245,24 @@ def test_float32_and_float64_agree(device):
     assert rows_of(abut.ccd(single)) == rows_of(abut.ccd(double))
 
 
+@pytest.mark.parametrize("power", [-1000, -60, 60, 500, 1000])
+def test_any_scale_finds_all(power, device):
+    """Coordinates that float32 boxes or float64 products cannot hold lose nothing."""
+    shape = icosphere(80)
+    rng = np.random.default_rng(3)
+    end = shape.vertices + 0.3 * rng.normal(size=shape.vertices.shape)
+    scale = 2.0**power
+    for gap in (0.0, 0.01):
+        plain = abut.Motion(abut.Mesh(*shape, device=device), end)
+        scaled = abut.Motion(abut.Mesh(shape.vertices * scale, shape.faces, device), end * scale)
+        small = rows_of(abut.ccd(plain, min_distance=gap))
+        large = rows_of(abut.ccd(scaled, min_distance=gap * scale))
+        assert len(small) > 10 and small.keys() <= large.keys()
+        assert all(large[row] <= small[row] + 1e-6 for row in small)
+        if abs(power) < 100:
+            assert small.keys() == large.keys()
+
+
 def test_a_motion_outlives_a_deform(device):
     shape = icosphere(320)
     start = shape.vertices.astype(np.float32)
