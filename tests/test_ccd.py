@@ -11,7 +11,7 @@ import warp as wp
 
 import abut
 from abut.cases import box, icosphere, torus
-from abut.query import sweep_buffers
+from abut.query import sweep_buffers, sweep_plan
 from abut.results import ImpactKind
 from shapes import moved, random_poses, shift, soup
 
@@ -84,6 +84,18 @@ def test_first_is_the_earliest_row(device):
         assert first.first == hits.first == hits.safe_step == hits.time.numpy().min()
         row = int(np.argmin(hits.time.numpy()))  # the first of equal ones
         assert first.numpy()["features"].tolist() == [hits.numpy()["features"][row].tolist()]
+
+
+def test_first_by_a_sample(device, monkeypatch):
+    monkeypatch.setattr(sweep_plan, "SMALL", 0)
+    for seed in range(3):
+        move = shaken(icosphere(1280), device, amount=0.04 * (seed + 1), seed=seed)
+        hits, first = abut.ccd(move), abut.ccd(move, first=True)
+        row = int(np.argmin(hits.time.numpy()))
+        assert first.first == hits.first < 1.0
+        assert first.numpy()["features"].tolist() == [hits.numpy()["features"][row].tolist()]
+    apart = abut.ccd(shaken(icosphere(1280), device, amount=0.001), first=True)
+    assert len(apart) == 0 and apart.safe_step == 1.0
 
 
 def test_nothing_moves_nothing_meets(device):
