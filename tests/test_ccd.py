@@ -11,7 +11,7 @@ import warp as wp
 
 import abut
 from abut.cases import box, icosphere, torus
-from abut.query import sweep_buffers
+from abut.query import sweep_buffers, sweep_plan
 from abut.results import ImpactKind
 from shapes import moved, random_poses, shift, soup
 
@@ -84,6 +84,18 @@ def test_first_is_the_earliest_row(device):
         assert first.first == hits.first == hits.safe_step == hits.time.numpy().min()
         row = int(np.argmin(hits.time.numpy()))  # the first of equal ones
         assert first.numpy()["features"].tolist() == [hits.numpy()["features"][row].tolist()]
+
+
+def test_first_by_a_sample(device, monkeypatch):
+    monkeypatch.setattr(sweep_plan, "SMALL", 0)
+    for seed in range(3):
+        move = shaken(icosphere(1280), device, amount=0.04 * (seed + 1), seed=seed)
+        hits, first = abut.ccd(move), abut.ccd(move, first=True)
+        row = int(np.argmin(hits.time.numpy()))
+        assert first.first == hits.first < 1.0
+        assert first.numpy()["features"].tolist() == [hits.numpy()["features"][row].tolist()]
+    apart = abut.ccd(shaken(icosphere(1280), device, amount=0.001), first=True)
+    assert len(apart) == 0 and apart.safe_step == 1.0
 
 
 def test_nothing_moves_nothing_meets(device):
@@ -243,6 +255,24 @@ def test_float32_and_float64_agree(device):
         abut.Mesh(start.astype(np.float64), shape.faces, device=device), end.astype(np.float64)
     )
     assert rows_of(abut.ccd(single)) == rows_of(abut.ccd(double))
+
+
+@pytest.mark.parametrize("power", [-1000, -60, 60, 500, 1000])
+def test_any_scale_finds_all(power, device):
+    """Coordinates that float32 boxes or float64 products cannot hold lose nothing."""
+    shape = icosphere(80)
+    rng = np.random.default_rng(3)
+    end = shape.vertices + 0.3 * rng.normal(size=shape.vertices.shape)
+    scale = 2.0**power
+    for gap in (0.0, 0.01):
+        plain = abut.Motion(abut.Mesh(*shape, device=device), end)
+        scaled = abut.Motion(abut.Mesh(shape.vertices * scale, shape.faces, device), end * scale)
+        small = rows_of(abut.ccd(plain, min_distance=gap))
+        large = rows_of(abut.ccd(scaled, min_distance=gap * scale))
+        assert len(small) > 10 and small.keys() <= large.keys()
+        assert all(large[row] <= small[row] + 1e-6 for row in small)
+        if abs(power) < 100:
+            assert small.keys() == large.keys()
 
 
 def test_a_motion_outlives_a_deform(device):

@@ -136,7 +136,7 @@ def test_a_gap_is_kept(kind, gap, device):
     hit = np.isfinite(times)
     t = times[hit][:, None, None]
     reached = distances((1 - t) * p[hit] + t * q[hit]) <= gap + 1e-5  # speeds are of order 1
-    assert hit.sum() > 100 and reached.mean() > 0.98  # the rest has not converged, and is early
+    assert hit.sum() > 50 and reached.mean() > 0.98  # the rest has not converged, and is early
 
 
 @pytest.mark.parametrize("kind", KINDS)

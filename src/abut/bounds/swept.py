@@ -8,7 +8,10 @@ from abut.bounds.aabb import fit_aabb, step_down
 @wp.func
 def widened_down(x: wp.float32, pad: wp.float32):
     """A float32 not above x - pad."""
-    return step_down(x - pad)
+    y = x - pad
+    if wp.isfinite(y):
+        y = step_down(y)
+    return y
 
 
 @wp.func

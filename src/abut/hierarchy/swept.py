@@ -104,7 +104,8 @@ def build_swept(
 
 
 def _rounded_up(pad: float) -> wp.float32:
-    return wp.float32(np.nextafter(np.float32(pad), np.float32(np.inf)) if pad > 0 else 0.0)
+    with np.errstate(over="ignore"):
+        return wp.float32(np.nextafter(np.float32(pad), np.float32(np.inf)) if pad > 0 else 0.0)
 
 
 @wp.kernel

@@ -51,6 +51,7 @@ EXPECTED = 64  # candidates of an item, before any are known
 FULL = 0.8  # what a range is planned to fill
 SAMPLES = {"cpu": 16, "cuda": 4}  # runs of leaves asked first
 SAMPLED = 1 / 32  # their share of all
+SMALL = 1 << 16  # vertices and edges: fewer are sooner searched than sampled
 WORTHWHILE = 0.75  # boxes shrink to motions shorter than this
 
 
@@ -94,12 +95,18 @@ class SweepPlan:
         """Find impacts; returns how many there are and the buffers that hold them."""
         buffers = shared_buffers(self.device)
         buffers.forget()
-        until = self._sampled(buffers) if self.first and not self.brute else 1.0
+        until = self._sampled(buffers) if self._samples else 1.0
         count = 0
         for listing in self.listings(until):
             for counts in self._ranges(listing, buffers, count, self._decide):
                 count = counts["impacts"]
         return count, buffers
+
+    @property
+    def _samples(self) -> bool:
+        """Whether to look for the first impact in a sample before."""
+        size = sum(mesh.vertex_count + mesh.edges.shape[0] for mesh in self.meshes)
+        return self.first and not self.brute and size > SMALL
 
     def candidate_count(self) -> int:
         """List all candidates, and do nothing with them."""
