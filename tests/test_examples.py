@@ -18,6 +18,7 @@ SAYS = {
     "03_self_collision": "a sphere: 0 pairs",
     "04_deforming": "frame 11",
     "05_own_culling": "touching: True, a hair above: False",
+    "06_hardware": "near misses",
 }
 
 
