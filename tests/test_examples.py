@@ -22,6 +22,7 @@ SAYS = {
     "05_own_culling": "touching: True, a hair above: False",
     "06_clearance_along_a_path": "of the path is nearer",
     "07_robot_arm": "link 7: in contact",
+    "06_hardware": "near misses",
 }
 
 

@@ -71,7 +71,7 @@ class Machine:
     @property
     def depth(self) -> int:
         """Stages of a pipeline."""
-        return 10 if self.split else 8
+        return 11 if self.split else 9
 
     @property
     def constant_bits(self) -> int:
@@ -111,4 +111,4 @@ class Machine:
     @property
     def leaf_room(self) -> int:
         """Leaf pairs in the queue up to which new pairs may start: the rest may be in flight."""
-        return self.leaf_queue - self.depth - 5
+        return self.leaf_queue - self.depth - 6

@@ -114,6 +114,7 @@ class Walk:
         self.passing: deque[tuple[int, int, bool, bool]] = deque()  # out at, tag, apart, last
         self.overlapping: tuple[int, int] | None = None
         self.leaves: deque[tuple[int, int]] = deque()
+        self.roomy = True  # the queue of leaf pairs had room in the cycle before
         self.triangle_free = 0  # cycle in which the triangle unit is idle again
         self.results_out = 0  # and in which the queue of results is empty
         self.found: list[tuple[int, int]] = []
@@ -147,9 +148,9 @@ class Walk:
             push, leaf = self._opened(*overlapping)
         take = bool(
             self.stack and not self.stale and not self.wanted and push is None
-            and len(self.leaves) <= self.machine.leaf_room
+            and self.roomy
         )  # fmt: skip
-        looking = self.looking
+        looking, self.roomy = self.looking, len(self.leaves) <= self.machine.leaf_room
         ask = (a.ask or b.ask) and self.memory.ready()
         move = self.wanted and not (looking or a.ask or b.ask) and not self.loading
         beat = self.loading and (a.wait or b.wait) and self.memory.valid(cycle)

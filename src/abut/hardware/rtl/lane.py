@@ -1,6 +1,6 @@
 """A pipeline: tests one axis a cycle.
 
-step -> table -> selection -> operands -> products -> sums (3 levels, or 5 for wide numbers) -> sign
+step -> table -> rows -> selection -> operands -> products -> three levels of sums (five) -> sign
 
 The axis table and the reaches lie in LUT RAM, one copy for each read port. Reaches come two by
 two opposite ones, so that a row gives both that an axis needs; two banks let the next pair
@@ -65,12 +65,12 @@ class Lane(wiring.Component):
         pairs = [
             self._select(m, i, picks[i], banks[i // 3], loads[i // 3], *written) for i in range(6)
         ]
-        weights = [_later(m, weight, 1) for weight in weights]
+        weights = [_later(m, weight, 2) for weight in weights]
         # along L: reaches of a, opposite ones of b; against it the other way round
         before = [pairs[i][0] if i < 3 else pairs[i][1] for i in range(6)]
         behind = [pairs[i][1] if i < 3 else pairs[i][0] for i in range(6)]
         signs = [
-            self._sum(m, weights, reaches, _later(m, constant, 1 + LATENCY))
+            self._sum(m, weights, reaches, _later(m, constant, 2 + LATENCY))
             for reaches, constant in ((before, constants[0]), (behind, constants[1]))
         ]
         m.d.comb += self.apart.eq(~(signs[0] & signs[1]))
@@ -116,7 +116,7 @@ class Lane(wiring.Component):
         load_row: Value,
         load_data: Value,
     ) -> tuple[Value, Value]:
-        """A reach and its opposite; what is chosen goes into the multiplier's register."""
+        """A reach and its opposite, two cycles later: rows of both memories, then one of them."""
         width = self.machine.width
         row, odd, swapped = pick[:3], pick[3], pick[4]
         halves = []
@@ -136,10 +136,8 @@ class Lane(wiring.Component):
         odd, swapped = _later(m, odd, 1), _later(m, swapped, 1)
         pair = Mux(odd, halves[1], halves[0])
         first, second = pair[:width], pair[width:]
-        return (
-            Mux(swapped, second, first).as_signed(),
-            Mux(swapped, first, second).as_signed(),
-        )
+        chosen = Mux(swapped, second, first), Mux(swapped, first, second)
+        return tuple(_later(m, reach.as_signed(), 1) for reach in chosen)
 
     def _sum(self, m: Module, weights: list[Value], reaches: list[Value], constant: Value) -> Value:
         """The sign of the sum of products and constant."""

@@ -90,7 +90,9 @@ class CollisionMachine(wiring.Component):
         ]
         issuing, passing, tag, decided = self._issue(m, fetch, lanes)
         pushing = self._decide(m, fetch, lanes, stack, leaves, issuing, passing, tag, decided)
-        take = stack.filled & fetch.room & ~pushing & (leaves.level <= self.machine.leaf_room)
+        roomy = Signal()
+        m.d.sync += roomy.eq(leaves.level <= self.machine.leaf_room)
+        take = stack.filled & fetch.room & ~pushing & roomy
         m.d.comb += [fetch.take.eq(take), stack.pop.eq(take)]
         quiet = ~stack.filled & fetch.idle & ~issuing & (tag == decided)
         self._triangles(m, leaves, quiet)
