@@ -17,12 +17,12 @@ SAYS = {
     "02_batch_of_poses": "poses collide",
     "03_self_collision": "a sphere: 0 pairs",
     "04_deforming": "frame 11",
-    "06_closest_points": "deepest inside",
-    "06_safe_step": "pairs of faces that meet then: 0",
     "05_own_culling": "touching: True, a hair above: False",
-    "06_clearance_along_a_path": "of the path is nearer",
-    "07_robot_arm": "link 7: in contact",
-    "06_hardware": "near misses",
+    "06_closest_points": "deepest inside",
+    "07_clearance_along_a_path": "of the path is nearer",
+    "08_robot_arm": "link 7: in contact",
+    "09_safe_step": "pairs of faces that meet then: 0",
+    "10_hardware": "near misses",
 }
 
 

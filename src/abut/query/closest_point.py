@@ -114,7 +114,7 @@ class Rows:
 
 def turns_of(count: int) -> int:
     """How many points a thread takes on CUDA, so that there are enough threads."""
-    return 1 if count < 1 << 19 else 4 if count < 1 << 22 else 16
+    return 1 if count < 1 << 22 else 4
 
 
 def empty_order(device: wp.Device) -> wp.array:
