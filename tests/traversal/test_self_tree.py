@@ -11,12 +11,7 @@ from abut.hierarchy.ploc import build_ploc
 from abut.hierarchy.twigs import TWIG, twigs_of
 from abut.pairs import PairQueues
 from abut.runtime import EVERYTHING, launch
-from abut.traversal.self_tree import (
-    line_up_kernel,
-    self_list_kernel,
-    self_open_kernel,
-    self_rest_kernel,
-)
+from abut.traversal.self_tree import self_list_kernel, self_open_kernel, self_rest_kernel
 from trees import leaf_boxes, links_of
 
 BITS = wp.vec2i(20, 20)
@@ -57,10 +52,8 @@ def listed(tree, most):
     launch(self_list_kernel, twigs.shape[0], [view, twigs, most, found, first], device)
     launch(self_rest_kernel, EVERYTHING, [view, twigs, most, first, found, second], device)
     launch(self_rest_kernel, EVERYTHING, [view, twigs, EVERYTHING, second, found, first], device)
-    leaves = wp.empty(2 * tree.face_count, dtype=wp.vec4f, device=device)
-    launch(line_up_kernel, tree.face_count, [view, leaves], device)
     count = TWIG * queues.read()["twigs"]
-    launch(self_open_kernel, count, [leaves, BITS, found, queues["candidates"]], device, grain=7)
+    launch(self_open_kernel, count, [view, BITS, found, queues["candidates"]], device, grain=7)
     count = queues.read()["candidates"]
     keys = np.sort(queues["candidates"].keys.numpy()[:count])
     return np.stack([keys >> 20, keys & ((1 << 20) - 1)], axis=1)

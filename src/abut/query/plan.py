@@ -26,7 +26,6 @@ from abut.search import Search
 from abut.traversal.dop_frames import DopFrames, dop_frames
 from abut.traversal.first_of_all import TOO_LONG, path_kernel, pick_kernel
 from abut.traversal.self_tree import (
-    line_up_kernel,
     self_list_kernel,
     self_open_kernel,
     self_rest_kernel,
@@ -223,9 +222,7 @@ class ContactPlan(Operands):
         yield "search", Task(self_rest_kernel, EVERYTHING, args, self.device)
         args = [tree, twigs, EVERYTHING, last, found, rest]
         yield "search", Task(self_rest_kernel, EVERYTHING, args, self.device)
-        leaves = wp.empty(2 * count, dtype=wp.vec4f, device=self.device)
-        yield "search", Task(line_up_kernel, count, [tree, leaves], self.device)
-        args = [leaves, search.bits, found, queues["candidates"]]
+        args = [tree, search.bits, found, queues["candidates"]]
         yield "search", Task(self_open_kernel, EVERYTHING, args, self.device)
         yield "classify", self._classify(search, queues)
 

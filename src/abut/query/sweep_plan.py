@@ -38,12 +38,7 @@ from abut.sweep import EDGE_EDGE, FACE_VERTEX, VERTEX_FACE, Sweep, moving
 from abut.traversal.dop_frames import DopFrames
 from abut.traversal.every_pair import every_pair_kernel
 from abut.traversal.groups import GROUP, groups_kernel, self_groups_kernel
-from abut.traversal.self_tree import (
-    line_up_kernel,
-    self_list_kernel,
-    self_open_kernel,
-    self_rest_kernel,
-)
+from abut.traversal.self_tree import self_list_kernel, self_open_kernel, self_rest_kernel
 from abut.traversal.two_trees import walks
 
 LONG_WALK = 32  # visits of one thread on CUDA, before others share the rest
@@ -177,9 +172,12 @@ class SweepPlan:
             launch(kernel, self._held(buffers, "possible"), [sweep], self.device, grain=256)
 
     def _held(self, buffers: SweepBuffers, name: str) -> int:
-        """How many keys a queue holds, where the host knows."""
+        """How many keys a queue holds, where the host knows.
+
+        Few of them are hard: on CUDA every impact has its own thread, so that others fill in.
+        """
         if self.device.is_cuda:
-            return EVERYTHING
+            return EVERYTHING if name == "candidates" else buffers.queues[name].keys.shape[0]
         return min(buffers.queues.read()[name], buffers.queues[name].keys.shape[0])
 
     def _sweep(self, listing: Listing, buffers: SweepBuffers) -> Any:
@@ -204,9 +202,13 @@ class SweepPlan:
         if self.device.is_cpu:
             lister = self._lister(groups_kernel, [*trees, self.layout.bits])
             return Listing(kind, _groups(counts[0]), sides, lister)
+        # From the leaves of the more numerous side: more walks, and shorter ones.
+        swapped = counts[1] > counts[0]
+        if swapped:
+            trees.reverse()
         frame = wp.zeros(1, dtype=Relative, device=self.device)  # boxes have one origin
-        args = [*trees, frame, DopFrames(), counts[0], self.layout.bits, False]
-        return Listing(kind, counts[0], sides, self._lister(walks(finer=False).list, args))
+        args = [*trees, frame, DopFrames(), max(counts), self.layout.bits, swapped]
+        return Listing(kind, max(counts), sides, self._lister(walks(finer=False).list, args))
 
     def _within(self, until: float) -> Listing:
         sides = self._views[0], self._views[0]
@@ -241,9 +243,7 @@ class SweepPlan:
             launch(self_rest_kernel, EVERYTHING, args, self.device)
             args = [view, twigs, EVERYTHING, last, found, rest]
             launch(self_rest_kernel, EVERYTHING, args, self.device)
-        leaves = wp.empty(2 * tree.face_count, dtype=wp.vec4f, device=self.device)
-        launch(line_up_kernel, tree.face_count, [view, leaves], self.device)
-        args = [leaves, self.layout.bits, found, queues["candidates"]]
+        args = [view, self.layout.bits, found, queues["candidates"]]
         launch(self_open_kernel, EVERYTHING, args, self.device)
 
     @cached_property

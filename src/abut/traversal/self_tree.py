@@ -224,24 +224,9 @@ def self_rest_kernel(
         leave_rest(tree, twig, box, slot, stop, rest_out)
 
 
-@wp.kernel
-def line_up_kernel(
-    # in
-    span: wp.vec3i,
-    tree: TreeView,
-    # out
-    leaves_out: wp.array[wp.vec4f],
-):
-    """Copy the leaves side by side, in the order of the curve."""
-    for k in range(span[0] + wp.tid(), span[1], span[2]):
-        leaf = load_node(tree.nodes, tree.leaf_slots[k])
-        leaves_out[2 * k] = leaf.low
-        leaves_out[2 * k + 1] = leaf.high
-
-
 @wp.func
 def open_twigs(
-    leaves: wp.array[wp.vec4f],
+    tree: TreeView,
     pair: wp.int64,
     k: wp.int32,
     bits: wp.vec2i,
@@ -252,10 +237,10 @@ def open_twigs(
     own = wp.int32(pair >> wp.int64(32))
     other = wp.int32(pair & wp.int64(0x7FFFFFFF))
     if k < size_of(own):
-        a = load_node(leaves, first_of(own) + k)
+        a = load_node(tree.nodes, tree.leaf_slots[first_of(own) + k])
         for j in range(TWIG):
             if j < size_of(other) and (own != other or j > k):
-                b = load_node(leaves, first_of(other) + j)
+                b = load_node(tree.nodes, tree.leaf_slots[first_of(other) + j])
                 low = wp.min(face_of(a), face_of(b))
                 found[count] = pack_pair(0, low, wp.max(face_of(a), face_of(b)), bits)
                 count += overlap_boxes(a, b)
@@ -266,7 +251,7 @@ def open_twigs(
 def self_open_kernel(
     # in
     span: wp.vec3i,
-    leaves: wp.array[wp.vec4f],
+    tree: TreeView,
     bits: wp.vec2i,
     pairs: PairQueue,
     # out
@@ -280,7 +265,7 @@ def self_open_kernel(
         for step in range(TWIG):  # some at a time, since all ask one counter for room
             i = start + step * span[2]
             if i < stop:
-                count = open_twigs(leaves, pairs.keys[i / TWIG], i % TWIG, bits, found, count)
+                count = open_twigs(tree, pairs.keys[i / TWIG], i % TWIG, bits, found, count)
         place = reserve(candidates_out.count, count)
         for j in range(count):
             store_pair(candidates_out, place + wp.int64(j), found[j])
