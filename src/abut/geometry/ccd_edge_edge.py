@@ -3,8 +3,26 @@
 import warp as wp
 
 from abut.geometry.approach import Approach, edge_edge_polygon, mat43d
-from abut.geometry.coplanarity import edge_edge_cubic
+from abut.geometry.coplanarity import edge_edge_cubic, may_vanish
 from abut.geometry.first_contact import first_contact
+from abut.geometry.separation import apart_throughout
+
+
+@wp.func
+def edge_edge_approach(p: mat43d, q: mat43d):
+    """An edge (rows 0 and 1) and another on their way."""
+    approach = Approach()
+    approach.start = edge_edge_polygon(p)
+    approach.end = edge_edge_polygon(q)
+    return approach
+
+
+@wp.func
+def may_meet_edge_edge(p: mat43d, q: mat43d, min_distance: wp.float64, until: wp.float64):
+    """False only when two edges do not meet until a time, by the two cheapest proofs."""
+    if apart_throughout(edge_edge_approach(p, q), min_distance, until):
+        return False
+    return may_vanish(edge_edge_cubic(p, q, min_distance), until)
 
 
 @wp.func
@@ -22,8 +40,6 @@ def ccd_edge_edge(
     Guarantee:
         Conservative, see first_contact.
     """
-    approach = Approach()
-    approach.start = edge_edge_polygon(p)
-    approach.end = edge_edge_polygon(q)
+    approach = edge_edge_approach(p, q)
     f = edge_edge_cubic(p, q, min_distance)
     return first_contact(f, approach, min_distance, tolerance, limit)

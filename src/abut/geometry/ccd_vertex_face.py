@@ -3,8 +3,26 @@
 import warp as wp
 
 from abut.geometry.approach import Approach, mat43d, vertex_face_polygon
-from abut.geometry.coplanarity import vertex_face_cubic
+from abut.geometry.coplanarity import may_vanish, vertex_face_cubic
 from abut.geometry.first_contact import first_contact
+from abut.geometry.separation import apart_throughout
+
+
+@wp.func
+def vertex_face_approach(p: mat43d, q: mat43d):
+    """A vertex (row 0) and a face on their way."""
+    approach = Approach()
+    approach.start = vertex_face_polygon(p)
+    approach.end = vertex_face_polygon(q)
+    return approach
+
+
+@wp.func
+def may_meet_vertex_face(p: mat43d, q: mat43d, min_distance: wp.float64, until: wp.float64):
+    """False only when a vertex and a face do not meet until a time, by the two cheapest proofs."""
+    if apart_throughout(vertex_face_approach(p, q), min_distance, until):
+        return False
+    return may_vanish(vertex_face_cubic(p, q, min_distance), until)
 
 
 @wp.func
@@ -22,8 +40,6 @@ def ccd_vertex_face(
     Guarantee:
         Conservative, see first_contact.
     """
-    approach = Approach()
-    approach.start = vertex_face_polygon(p)
-    approach.end = vertex_face_polygon(q)
+    approach = vertex_face_approach(p, q)
     f = vertex_face_cubic(p, q, min_distance)
     return first_contact(f, approach, min_distance, tolerance, limit)

@@ -3,9 +3,8 @@
 import warp as wp
 
 from abut.atomics import lower_to, reserve
-from abut.geometry.ccd_edge_edge import ccd_edge_edge
-from abut.geometry.ccd_vertex_face import ccd_vertex_face
-from abut.geometry.coplanarity import edge_edge_cubic, may_vanish, vertex_face_cubic
+from abut.geometry.ccd_edge_edge import ccd_edge_edge, may_meet_edge_edge
+from abut.geometry.ccd_vertex_face import ccd_vertex_face, may_meet_vertex_face
 from abut.pairs import pack_pair, push_pair, queue_stop, store_pair, unpack_pair
 from abut.sweep import (
     FACE_VERTEX,
@@ -36,7 +35,7 @@ def vertex_face_filter_kernel(
     span: wp.vec3i,
     sweep: Sweep,
 ):
-    """Keep the pairs of a vertex and a face that may come to lie in one plane."""
+    """Keep the pairs of a vertex and a face that two cheap proofs leave open."""
     for i in range(span[0] + wp.tid(), queue_stop(sweep.candidates, span[1]), span[2]):
         key = sweep.candidates.keys[i]
         pair = unpack_pair(key, sweep.bits)
@@ -46,7 +45,7 @@ def vertex_face_filter_kernel(
             continue
         p = vertex_face_at(sweep.a.points_t0, sweep.b.points_t0, v, f)
         q = vertex_face_at(sweep.a.points_t1, sweep.b.points_t1, v, f)
-        if may_vanish(vertex_face_cubic(p, q, sweep.min_distance), limit_of(sweep)):
+        if may_meet_vertex_face(p, q, sweep.min_distance, limit_of(sweep)):
             if not vertex_at_face(sweep.relation, p, q):
                 push_pair(sweep.possible, key)
 
@@ -57,7 +56,7 @@ def edge_edge_filter_kernel(
     span: wp.vec3i,
     sweep: Sweep,
 ):
-    """Keep the pairs of edges that may come to lie in one plane."""
+    """Keep the pairs of edges that two cheap proofs leave open."""
     for i in range(span[0] + wp.tid(), queue_stop(sweep.candidates, span[1]), span[2]):
         key = sweep.candidates.keys[i]
         pair = unpack_pair(key, sweep.bits)
@@ -67,7 +66,7 @@ def edge_edge_filter_kernel(
             continue
         p = edge_edge_at(sweep.a.points_t0, sweep.b.points_t0, e, f)
         q = edge_edge_at(sweep.a.points_t1, sweep.b.points_t1, e, f)
-        if may_vanish(edge_edge_cubic(p, q, sweep.min_distance), limit_of(sweep)):
+        if may_meet_edge_edge(p, q, sweep.min_distance, limit_of(sweep)):
             if not edges_touch_ends(sweep.relation, p, q):
                 push_pair(sweep.possible, key)
 

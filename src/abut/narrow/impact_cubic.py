@@ -2,8 +2,9 @@
 
 import warp as wp
 
-from abut.geometry.approach import Approach, edge_edge_polygon, vertex_face_polygon
 from abut.geometry.ccd_cubic import first_meeting
+from abut.geometry.ccd_edge_edge import edge_edge_approach
+from abut.geometry.ccd_vertex_face import vertex_face_approach
 from abut.geometry.coplanarity import edge_edge_cubic, vertex_face_cubic
 from abut.narrow.impact import report
 from abut.pairs import queue_stop, unpack_pair
@@ -24,9 +25,7 @@ def vertex_face_cubic_kernel(
         f = sweep.b.faces[pair[2]]
         p = vertex_face_at(sweep.a.points_t0, sweep.b.points_t0, pair[1], f)
         q = vertex_face_at(sweep.a.points_t1, sweep.b.points_t1, pair[1], f)
-        approach = Approach()
-        approach.start = vertex_face_polygon(p)
-        approach.end = vertex_face_polygon(q)
+        approach = vertex_face_approach(p, q)
         cubic = vertex_face_cubic(p, q, wp.float64(0.0))
         time = first_meeting(cubic, approach, sweep.min_distance)
         if time <= wp.float64(1.0):
@@ -46,9 +45,7 @@ def edge_edge_cubic_kernel(
         f = sweep.b.edges[pair[2]]
         p = edge_edge_at(sweep.a.points_t0, sweep.b.points_t0, e, f)
         q = edge_edge_at(sweep.a.points_t1, sweep.b.points_t1, e, f)
-        approach = Approach()
-        approach.start = edge_edge_polygon(p)
-        approach.end = edge_edge_polygon(q)
+        approach = edge_edge_approach(p, q)
         cubic = edge_edge_cubic(p, q, wp.float64(0.0))
         time = first_meeting(cubic, approach, sweep.min_distance)
         if time <= wp.float64(1.0):
