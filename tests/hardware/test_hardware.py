@@ -133,6 +133,47 @@ def test_a_whole_query_in_verilator(machine):
     assert ran.counters() == truth.counters()
 
 
+BLOCKS = {
+    "xc2v": """
+module MULT18X18S(input [17:0] A, B, input C, CE, R, output reg [35:0] P);
+  always @(posedge C) if (R) P <= 0; else if (CE) P <= $signed(A) * $signed(B);
+endmodule
+""",
+    "ecp5": f"""
+module MULT18X18D({", ".join(f"input {p}{n}" for p in "AB" for n in range(18))},
+    input SIGNEDA, SIGNEDB, CLK0, CE0, RST0, {", ".join(f"output P{n}" for n in range(36))});
+  parameter REG_INPUTA_CLK = "NONE", REG_INPUTB_CLK = "NONE", REG_OUTPUT_CLK = "NONE";
+  wire signed [17:0] a = {{{", ".join(f"A{n}" for n in range(17, -1, -1))}}};
+  wire signed [17:0] b = {{{", ".join(f"B{n}" for n in range(17, -1, -1))}}};
+  reg signed [17:0] ra, rb;
+  reg signed [35:0] p;
+  assign {{{", ".join(f"P{n}" for n in range(35, -1, -1))}}} = p;
+  initial if (REG_INPUTA_CLK != "CLK0" || REG_INPUTB_CLK != "CLK0" || REG_OUTPUT_CLK != "CLK0")
+    $fatal;
+  always @(posedge CLK0) if (CE0) begin ra <= a; rb <= b; p <= ra * rb; end
+endmodule
+""",
+}
+
+
+@AMARANTH
+@YOSYS
+@pytest.mark.slow
+@pytest.mark.parametrize("target", BLOCKS)
+def test_placed_multipliers_in_verilator(target):
+    """The RTL with the multipliers of an FPGA, by their data sheets, is the same machine."""
+    from abut.hardware import verilate
+
+    why = verilate.available()
+    if why:
+        pytest.skip(why)
+    a, b = meshes("knot", 1000)
+    asked = program(a, b, None, random_poses(1, 0.1)[0], Machine(width=35))
+    ran, truth = verilate.simulate(asked, target, BLOCKS[target]), Walk(asked).run()
+    assert np.array_equal(ran.pairs, truth.pairs) and len(ran.pairs) > 50
+    assert ran.counters() == truth.counters()
+
+
 @AMARANTH
 @pytest.mark.slow
 def test_size_of_the_pipeline():

@@ -26,9 +26,9 @@ def available() -> str | None:
     return f"{' and '.join(missing)} not found; install Verilator 5" if missing else None
 
 
-def simulate(program: Program) -> Run:
-    """Run a query on the RTL."""
-    model = build(program.machine)
+def simulate(program: Program, target: str | None = None, blocks: str = "") -> Run:
+    """Run a query on the RTL; with ``target`` and Verilog of its ``blocks``, as synthesised."""
+    model = build(program.machine, target, blocks)
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "program"
         np.array(program_words(program), dtype="<u4").tofile(path)
@@ -43,12 +43,12 @@ def simulate(program: Program) -> Run:
     return Run(np.array(rows, dtype=np.int32).reshape(-1, 2), bursts=bursts, **counts)
 
 
-def build(machine: Machine) -> Path:
+def build(machine: Machine, target: str | None = None, blocks: str = "") -> Path:
     """The simulator of a machine, made once and kept on disk."""
     why = available()
     if why:
         raise ToolError(f"the engine 'verilator' is not there: {why}.")
-    source = verilog(machine)
+    source = verilog(machine, target=target) + blocks
     name = hashlib.sha256(source.encode() + BENCH.read_bytes()).hexdigest()[:20]
     home = Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache")) / "abut" / "verilator"
     folder = home / name

@@ -61,9 +61,10 @@ class Lane(wiring.Component):
         constants = [axis[base + bits * i : base + bits * (i + 1)].as_signed() for i in range(2)]
         banks = [_later(m, bank, 2) for bank in (self.bank_a, self.bank_b)]
         loads = [_later(m, load, 1) for load in (self.load_a, self.load_b)]  # far away, or wide
-        written = _later(m, self.load_row, 1), _later(m, self.load_data, 1)
+        rows, words = _copies(m, [self.load_row], "load_row"), _later(m, self.load_data, 1)
         pairs = [
-            self._select(m, i, picks[i], banks[i // 3], loads[i // 3], *written) for i in range(6)
+            self._select(m, i, picks[i], banks[i // 3], loads[i // 3], rows[i // 3], words)
+            for i in range(6)
         ]
         weights = [_later(m, weight, 2) for weight in weights]
         # along L: reaches of a, opposite ones of b; against it the other way round
