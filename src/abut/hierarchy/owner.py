@@ -23,10 +23,11 @@ FEW_FACES = 64  # below, no tree is better than another
 WORTH_IMPROVING = 512  # of effort: searches of one pose for one pair
 
 
-def hierarchy_of(mesh: Mesh, bound: Bound = Bound.AABB, effort: int = 1) -> Tree:
+def hierarchy_of(mesh: Mesh, bound: Bound = Bound.AABB, effort: int = 0) -> Tree:
     """The up-to-date tree of a mesh with at least one face, with the volumes asked for.
 
     Built quickly at first; once it has served for enough ``effort``, built again with more care.
+    Without effort it is the one handed out last.
     """
     with mesh.lock:
         held = mesh.held.get("tree")
@@ -36,7 +37,8 @@ def hierarchy_of(mesh: Mesh, bound: Bound = Bound.AABB, effort: int = 1) -> Tree
             held = mesh.held["tree"] = (mesh.version, tree)
         tree = held[1]
         tree.served += effort
-        if not tree.improved and tree.served > WORTH_IMPROVING and mesh.face_count > FEW_FACES:
+        worth_it = effort > 0 and tree.served > WORTH_IMPROVING and mesh.face_count > FEW_FACES
+        if worth_it and not tree.improved:
             with stage("hierarchy", mesh.device):
                 tree = _build(mesh, improved=True)
             mesh.held["tree"] = (mesh.version, tree)

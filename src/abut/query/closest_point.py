@@ -21,6 +21,7 @@ from abut.results import ClosestPoints
 from abut.runtime import EVERYTHING, launch, stage
 
 FEW_POINTS = 512  # not worth sorting
+POINTS_PER_EFFORT = 256  # so many searches from points cost as much as one for a pair
 MANY_POINTS = 1 << 16  # so many are dense enough for lanes of a warp to search together
 
 
@@ -140,7 +141,7 @@ def find_closest(
         with stage("search", device):
             launch(nearest_of_all_kernel, count, [points, side, bound, rows.face], device, grain=1)
     else:
-        tree = hierarchy_of(mesh)
+        tree = hierarchy_of(mesh, effort=points.shape[0] // POINTS_PER_EFFORT)
         wide = wide_nodes_of(mesh, tree)
         with stage("search", device):
             together = points.shape[0] >= MANY_POINTS

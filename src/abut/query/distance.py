@@ -21,6 +21,7 @@ from abut.query.plan import plans_of
 from abut.results import Distances
 from abut.runtime import require_same_device
 
+DISTANCE_EFFORT = 4  # of a search, in searches for one pair that meets
 WORTH_FITTING = 256  # poses asked about
 
 
@@ -80,7 +81,10 @@ def distance(
     value = np.empty(0)
     faces = np.empty((0, 2), dtype=np.int32)
     if count:
-        trees = () if method is Method.BRUTE else (hierarchy_of(a, bound), hierarchy_of(b, bound))
+        trees = ()
+        if method is not Method.BRUTE:
+            effort = DISTANCE_EFFORT * count
+            trees = hierarchy_of(a, bound, effort), hierarchy_of(b, bound, effort)
         plan = _plan(a, b, poses, trees, layout, count, float(tolerance), bound)
         value, keys = plan.run(float(upper_bound))
         faces = _faces(value, keys, layout)

@@ -89,13 +89,10 @@ class NearestPlan(Operands):
 
     def _forget(self, upper_bound: float) -> None:
         """Nothing is known but the bound given."""
-        bits = int(np.float64(upper_bound).view(np.int64))
-        if self.device.is_cpu:
-            self._bound_view[:] = bits
-            self._keys_view[:] = NO_KEY
-        else:
-            self._bound.fill_(bits)
-            self._keys.fill_(NO_KEY)
+        self._bound_view[:] = int(np.float64(upper_bound).view(np.int64))
+        self._keys_view[:] = NO_KEY
+        if self.device.is_cuda:
+            wp.copy(self._known, self._known_host)
 
     def _settle(self, queues: PairQueues) -> None:
         """Decide the undecided pairs exactly, if there are any."""
@@ -107,8 +104,7 @@ class NearestPlan(Operands):
     def _read(self, queues: PairQueues) -> dict[str, int]:
         """Counts of the queues; bounds and keys are then on the host too."""
         if self.device.is_cuda:
-            wp.copy(self._bound_host, self._bound)
-            wp.copy(self._keys_host, self._keys)
+            wp.copy(self._known_host, self._known)
         return queues.read()  # the one wait for the device
 
     def _record(self, queues: PairQueues) -> None:
@@ -120,14 +116,14 @@ class NearestPlan(Operands):
         query = Approach()
         query.search = search
         query.slack, query.tolerance = ROUNDING * self.size, self.tolerance
-        self._bound = wp.empty(self.pose_count, dtype=wp.int64, device=self.device)
-        self._keys = wp.empty_like(self._bound)
-        self._bound_host, self._keys_host = self._bound, self._keys
+        count = self.pose_count
+        self._known = wp.empty(2 * count, dtype=wp.int64, device=self.device)
+        self._known_host = self._known
         if self.device.is_cuda:
-            self._bound_host = wp.empty_like(self._bound, device="cpu", pinned=True)
-            self._keys_host = wp.empty_like(self._bound_host, pinned=True)
-        self._bound_view, self._keys_view = self._bound_host.numpy(), self._keys_host.numpy()
-        query.bound = self._bound
+            self._known_host = wp.empty_like(self._known, device="cpu", pinned=True)
+        both = self._known_host.numpy()
+        self._bound_view, self._keys_view = both[:count], both[count:]
+        query.bound, self._keys = self._known[:count], self._known[count:]
         self._search = search
         self._tasks = list(self._stages(query, queues))
         if self.device.is_cuda:

@@ -21,6 +21,8 @@ from abut.query.plan import plans_of
 from abut.results import Gaps
 from abut.runtime import require_same_device
 
+WITHIN_EFFORT = 16  # of a search, in searches for one pair that meets
+
 
 def within(
     a: Mesh,
@@ -75,7 +77,8 @@ def within(
     if a.face_count and other.face_count and count:
         trees: tuple[Any, ...] = ()
         if method is not Method.BRUTE:
-            trees = tuple(hierarchy_of(mesh) for mesh in ((a,) if b is None else (a, b)))
+            meshes = (a,) if b is None else (a, b)
+            trees = tuple(hierarchy_of(mesh, effort=WITHIN_EFFORT * count) for mesh in meshes)
         relation = WELDED if b is None else STRANGERS
         keys = _plan(a, other, poses, trees, relation, layout, count, float(distance)).run()
     return _gaps(a, other, poses, keys, layout, batch is not None)
