@@ -42,6 +42,7 @@ class Sweep:
     converged: wp.array[wp.bool]
     best: wp.array[wp.int64]  # bits of the earliest time
     first: wp.bool  # later impacts are of no interest
+    turned: wp.bool  # candidates are (face, vertex)
 
 
 @wp.func

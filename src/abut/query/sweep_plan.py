@@ -39,11 +39,10 @@ from abut.traversal.groups import GROUP, groups_kernel, self_groups_kernel
 from abut.traversal.self_tree import self_list_kernel, self_rest_kernel
 from abut.traversal.two_trees import list_kernel
 
-LONG_WALK = 256  # visits of one thread on CUDA, before others share the rest
+LONG_WALK = 160  # visits of one thread on CUDA, before others share the rest
 EXPECTED = 64  # candidates of an item, before any are known
 FULL = 0.8  # what a range is planned to fill
-SAMPLES = {"cpu": 16, "cuda": 4}  # runs of leaves asked first
-SAMPLED = 1 / 32  # their share of all
+SAMPLES, SAMPLED = 16, 1 / 32  # runs of leaves asked first, and their share of all
 SMALL = 1 << 16  # vertices and edges: fewer are sooner searched than sampled
 WORTHWHILE = 0.75  # boxes shrink to motions shorter than this
 
@@ -52,13 +51,14 @@ WORTHWHILE = 0.75  # boxes shrink to motions shorter than this
 class Listing:
     """How to list the candidates of one kind of pair, by ranges of items.
 
-    ``launch`` takes start, stop and queues; with ``shared=False`` long walks are not shared.
+    ``launch`` takes start, stop and queues. ``turned``: keys are (face, vertex).
     """
 
     kind: int
     item_count: int
     sides: tuple[Any, Any]
-    launch: Callable[..., None]
+    launch: Callable[[int, int, PairQueues], None]
+    turned: bool = False
 
 
 @dataclass
@@ -97,7 +97,9 @@ class SweepPlan:
 
     @property
     def _samples(self) -> bool:
-        """Whether to look for the first impact in a sample before."""
+        """Whether to look for the first impact in a sample before; a few long walks on CUDA."""
+        if self.device.is_cuda:
+            return False
         size = sum(mesh.vertex_count + mesh.edges.shape[0] for mesh in self.meshes)
         return self.first and not self.brute and size > SMALL
 
@@ -123,12 +125,11 @@ class SweepPlan:
     def _sampled(self, buffers: SweepBuffers) -> float:
         """A time by which something meets, if a sample of the leaves tells of any; else 1."""
         for listing in self.listings():
-            runs = SAMPLES["cuda" if self.device.is_cuda else "cpu"]
-            run = max(1, int(listing.item_count * SAMPLED / runs))
+            run = max(1, int(listing.item_count * SAMPLED / SAMPLES))
             buffers.restart(0)
             with stage("sample", self.device):
-                for start in np.linspace(0, listing.item_count - run, runs).astype(int):
-                    listing.launch(int(start), int(start) + run, buffers.queues, shared=False)
+                for start in np.linspace(0, listing.item_count - run, SAMPLES).astype(int):
+                    listing.launch(int(start), int(start) + run, buffers.queues)
                 self._decide(listing, buffers)
         earliest = buffers.earliest()
         return earliest if earliest < WORTHWHILE else 1.0
@@ -170,10 +171,14 @@ class SweepPlan:
             launch(kernel, self._held(buffers, "possible"), [sweep], self.device, grain=256)
 
     def _held(self, buffers: SweepBuffers, name: str) -> int:
-        """How many keys a queue holds, where the host knows."""
+        """How many keys a queue holds, where the host knows; else how many threads to start.
+
+        On CUDA pairs that remain differ much in what they take: each has a thread of its own.
+        """
+        room = buffers.queues[name].keys.shape[0]
         if self.device.is_cuda:
-            return EVERYTHING
-        return min(buffers.queues.read()[name], buffers.queues[name].keys.shape[0])
+            return EVERYTHING if name == "candidates" else room
+        return min(buffers.queues.read()[name], room)
 
     def _sweep(self, listing: Listing, buffers: SweepBuffers) -> Any:
         sweep = Sweep()
@@ -184,7 +189,7 @@ class SweepPlan:
         sweep.candidates, sweep.possible = queues["candidates"], queues["possible"]
         sweep.impacts, sweep.times = queues["impacts"], buffers.times
         sweep.converged, sweep.best = buffers.converged, buffers.best
-        sweep.first = self.first
+        sweep.first, sweep.turned = self.first, listing.turned
         return sweep
 
     def _between(self, kind: int, one: Any, other: Any, until: float) -> Listing:
@@ -198,8 +203,11 @@ class SweepPlan:
             lister = self._lister(groups_kernel, [*trees, self.layout.bits])
             return Listing(kind, _groups(counts[0]), sides, lister)
         frame = wp.zeros(1, dtype=Relative, device=self.device)  # boxes have one origin
+        turned = kind != EDGE_EDGE  # there are more faces than vertices, and so shorter walks
+        if turned:
+            trees, counts = trees[::-1], counts[::-1]
         args = [*trees, frame, counts[0], self.layout.bits]
-        return Listing(kind, counts[0], sides, self._lister(list_kernel, args))
+        return Listing(kind, counts[0], sides, self._lister(list_kernel, args), turned)
 
     def _within(self, until: float) -> Listing:
         sides = self._views[0], self._views[0]
@@ -213,23 +221,19 @@ class SweepPlan:
             return Listing(EDGE_EDGE, _groups(count), sides, lister)
         return Listing(EDGE_EDGE, count, sides, partial(self._list_edges, tree))
 
-    def _lister(self, kernel: wp.Kernel, args: list[Any]) -> Callable[..., None]:
-        def list_range(start: int, stop: int, queues: PairQueues, shared: bool = True) -> None:
+    def _lister(self, kernel: wp.Kernel, args: list[Any]) -> Callable[[int, int, PairQueues], None]:
+        def list_range(start: int, stop: int, queues: PairQueues) -> None:
             inputs = [*args, queues["candidates"]]
             launch(kernel, stop - start, inputs, self.device, grain=256, start=start)
 
         return list_range
 
-    def _list_edges(
-        self, tree: Any, start: int, stop: int, queues: PairQueues, shared: bool = True
-    ) -> None:
+    def _list_edges(self, tree: Any, start: int, stop: int, queues: PairQueues) -> None:
         """Each pair of edges once, on CUDA, where long walks are shared."""
         bits, found = self.layout.bits, queues["candidates"]
         rest, last = queues["rest"], queues["last"]
-        args = [tree, bits, LONG_WALK if shared else EVERYTHING, found, rest]
+        args = [tree, bits, LONG_WALK, found, rest]
         launch(self_list_kernel, stop - start, args, self.device, start=start)
-        if not shared:
-            return
         args = [tree, bits, LONG_WALK, rest, found, last]
         launch(self_rest_kernel, EVERYTHING, args, self.device)
         args = [tree, bits, EVERYTHING, last, found, rest]
