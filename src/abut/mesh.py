@@ -150,7 +150,8 @@ class Mesh:
         single = kind == np.float32
         rows = to_rows(vertices, wp.vec3f if single else wp.vec3d, self.device)
         points = self._widened(rows) if single else rows
-        extent = self._extents.get((points,), lambda: Extent(points))
+        where = (points.ptr or 0, points.shape[0])  # an array may come as a new view each time
+        extent = self._extents.get(where, lambda: Extent(points))
         first_bad, bounds = extent.read()
         if first_bad >= 0:
             value = rows[first_bad : first_bad + 1].numpy()[0]

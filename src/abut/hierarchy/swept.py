@@ -8,7 +8,7 @@ from abut.hierarchy.lbvh import NOBODY, empty_tree, escape_kernel, join_siblings
 from abut.hierarchy.morton import cells_per_length, morton_code
 from abut.hierarchy.refit import fit_upwards
 from abut.hierarchy.tree import Tree
-from abut.runtime import launch
+from abut.runtime import Task, launch
 
 wp.set_module_options({"enable_backward": False, "fuse_fp": False})
 
@@ -135,7 +135,13 @@ def refit_swept(
     tree: Tree, points_t0: wp.array, points_t1: wp.array, corners: wp.array, pad: float
 ) -> None:
     """Fit all boxes to another motion of the same features, keeping the topology."""
-    moving = [points_t0, points_t1, corners, wp.vec3d(*tree.origin), _rounded_up(pad)]
-    slots = [tree.leaf_slots, tree.split_slots, tree.arrivals]
-    args = [*moving, *slots, tree.nodes]
-    launch(swept_refit_kernel, tree.face_count, args, tree.nodes.device)
+    wide = _rounded_up(pad)
+
+    def make() -> Task:
+        moving = [points_t0, points_t1, corners, wp.vec3d(*tree.origin), wide]
+        slots = [tree.leaf_slots, tree.split_slots, tree.arrivals]
+        args = [*moving, *slots, tree.nodes]
+        return Task(swept_refit_kernel, tree.face_count, args, tree.nodes.device)
+
+    bits = int(np.float32(wide.value).view(np.int32))
+    tree.refitting.get((points_t0.ptr, points_t1.ptr, corners.ptr, bits), make).run()

@@ -37,17 +37,17 @@ def vertex_face_filter_kernel(
 ):
     """Keep the pairs of a vertex and a face that two cheap proofs leave open."""
     for i in range(span[0] + wp.tid(), queue_stop(sweep.candidates, span[1]), span[2]):
-        key = sweep.candidates.keys[i]
-        pair = unpack_pair(key, sweep.bits)
+        pair = unpack_pair(sweep.candidates.keys[i], sweep.bits)
         v = pair[1]
-        f = sweep.b.faces[pair[2]]
+        face = pair[2]
+        f = sweep.b.faces[face]
         if vertex_of_face(sweep.relation, v, f):
             continue
         p = vertex_face_at(sweep.a.points_t0, sweep.b.points_t0, v, f)
         q = vertex_face_at(sweep.a.points_t1, sweep.b.points_t1, v, f)
         if may_meet_vertex_face(p, q, sweep.min_distance, limit_of(sweep)):
             if not vertex_at_face(sweep.relation, p, q):
-                push_pair(sweep.possible, key)
+                push_pair(sweep.possible, pack_pair(0, v, face, sweep.bits))
 
 
 @wp.kernel

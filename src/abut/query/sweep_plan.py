@@ -44,8 +44,7 @@ from abut.traversal.two_trees import walks
 LONG_WALK = 32  # visits of one thread on CUDA, before others share the rest
 EXPECTED = 64  # candidates of an item, before any are known
 FULL = 0.8  # what a range is planned to fill
-SAMPLES = {"cpu": 16, "cuda": 4}  # runs of leaves asked first
-SAMPLED = 1 / 32  # their share of all
+SAMPLES, SAMPLED = 16, 1 / 32  # runs of leaves asked first, and their share of all
 SMALL = 1 << 16  # vertices and edges: fewer are sooner searched than sampled
 WORTHWHILE = 0.75  # boxes shrink to motions shorter than this
 
@@ -54,13 +53,13 @@ WORTHWHILE = 0.75  # boxes shrink to motions shorter than this
 class Listing:
     """How to list the candidates of one kind of pair, by ranges of items.
 
-    ``launch`` takes start, stop and queues; with ``shared=False`` long walks are not shared.
+    ``launch`` takes start, stop and queues.
     """
 
     kind: int
     item_count: int
     sides: tuple[Any, Any]
-    launch: Callable[..., None]
+    launch: Callable[[int, int, PairQueues], None]
 
 
 @dataclass
@@ -99,7 +98,9 @@ class SweepPlan:
 
     @property
     def _samples(self) -> bool:
-        """Whether to look for the first impact in a sample before."""
+        """Whether to look for the first impact in a sample before; a few long walks on CUDA."""
+        if self.device.is_cuda:
+            return False
         size = sum(mesh.vertex_count + mesh.edges.shape[0] for mesh in self.meshes)
         return self.first and not self.brute and size > SMALL
 
@@ -125,12 +126,11 @@ class SweepPlan:
     def _sampled(self, buffers: SweepBuffers) -> float:
         """A time by which something meets, if a sample of the leaves tells of any; else 1."""
         for listing in self.listings():
-            runs = SAMPLES["cuda" if self.device.is_cuda else "cpu"]
-            run = max(1, int(listing.item_count * SAMPLED / runs))
+            run = max(1, int(listing.item_count * SAMPLED / SAMPLES))
             buffers.restart(0)
             with stage("sample", self.device):
-                for start in np.linspace(0, listing.item_count - run, runs).astype(int):
-                    listing.launch(int(start), int(start) + run, buffers.queues, shared=False)
+                for start in np.linspace(0, listing.item_count - run, SAMPLES).astype(int):
+                    listing.launch(int(start), int(start) + run, buffers.queues)
                 self._decide(listing, buffers)
         earliest = buffers.earliest()
         return earliest if earliest < WORTHWHILE else 1.0
@@ -172,13 +172,14 @@ class SweepPlan:
             launch(kernel, self._held(buffers, "possible"), [sweep], self.device, grain=256)
 
     def _held(self, buffers: SweepBuffers, name: str) -> int:
-        """How many keys a queue holds, where the host knows.
+        """How many keys a queue holds, where the host knows; else how many threads to start.
 
-        Few of them are hard: on CUDA every impact has its own thread, so that others fill in.
+        On CUDA pairs that remain differ much in what they take: each has a thread of its own.
         """
+        room = buffers.queues[name].keys.shape[0]
         if self.device.is_cuda:
-            return EVERYTHING if name == "candidates" else buffers.queues[name].keys.shape[0]
-        return min(buffers.queues.read()[name], buffers.queues[name].keys.shape[0])
+            return EVERYTHING if name == "candidates" else room
+        return min(buffers.queues.read()[name], room)
 
     def _sweep(self, listing: Listing, buffers: SweepBuffers) -> Any:
         sweep = Sweep()
@@ -223,26 +224,23 @@ class SweepPlan:
         count = twigs_of(tree).shape[0]
         return Listing(EDGE_EDGE, count, sides, partial(self._list_edges, tree))
 
-    def _lister(self, kernel: wp.Kernel, args: list[Any]) -> Callable[..., None]:
-        def list_range(start: int, stop: int, queues: PairQueues, shared: bool = True) -> None:
+    def _lister(self, kernel: wp.Kernel, args: list[Any]) -> Callable[[int, int, PairQueues], None]:
+        def list_range(start: int, stop: int, queues: PairQueues) -> None:
             inputs = [*args, queues["candidates"]]
             launch(kernel, stop - start, inputs, self.device, grain=256, start=start)
 
         return list_range
 
-    def _list_edges(
-        self, tree: Tree, start: int, stop: int, queues: PairQueues, shared: bool = True
-    ) -> None:
+    def _list_edges(self, tree: Tree, start: int, stop: int, queues: PairQueues) -> None:
         """Each pair of edges once, on CUDA, where long walks are shared."""
         view, twigs, found = tree.view(), twigs_of(tree), queues["twigs"]
         rest, last = queues["rest"], queues["last"]
-        args = [view, twigs, LONG_WALK if shared else EVERYTHING, found, rest]
+        args = [view, twigs, LONG_WALK, found, rest]
         launch(self_list_kernel, stop - start, args, self.device, start=start)
-        if shared:
-            args = [view, twigs, LONG_WALK, rest, found, last]
-            launch(self_rest_kernel, EVERYTHING, args, self.device)
-            args = [view, twigs, EVERYTHING, last, found, rest]
-            launch(self_rest_kernel, EVERYTHING, args, self.device)
+        args = [view, twigs, LONG_WALK, rest, found, last]
+        launch(self_rest_kernel, EVERYTHING, args, self.device)
+        args = [view, twigs, EVERYTHING, last, found, rest]
+        launch(self_rest_kernel, EVERYTHING, args, self.device)
         args = [view, self.layout.bits, found, queues["candidates"]]
         launch(self_open_kernel, EVERYTHING, args, self.device)
 
