@@ -18,6 +18,15 @@ MOST_ROWS = 1 << 22
 MOST_PAIRS = wp.constant(1 << 17)  # beyond, should they lie in one row, a radix sort is faster
 
 
+@wp.func
+def few_stop(queue: PairQueue, stop: wp.int32):
+    """End of the queue, 0 where it holds too many pairs."""
+    end = queue_stop(queue, stop)
+    if end > MOST_PAIRS:
+        end = 0
+    return end
+
+
 @wp.kernel
 def count_kernel(
     # in
@@ -29,7 +38,7 @@ def count_kernel(
     ranks_out: wp.array[wp.int32],
 ):
     """How many pairs each row has; each pair draws a number within its row."""
-    for i in range(span[0] + wp.tid(), queue_stop(queue, span[1]), span[2]):
+    for i in range(span[0] + wp.tid(), few_stop(queue, span[1]), span[2]):
         row = wp.int32(queue.keys[i] >> wp.int64(column_bits))
         ranks_out[i] = add_one(counts_out, row)
 
@@ -46,7 +55,7 @@ def gather_kernel(
     keys_out: wp.array[wp.int64],
 ):
     """Bring the pairs of a row together, in the order of their numbers."""
-    for i in range(span[0] + wp.tid(), queue_stop(queue, span[1]), span[2]):
+    for i in range(span[0] + wp.tid(), few_stop(queue, span[1]), span[2]):
         row = wp.int32(queue.keys[i] >> wp.int64(column_bits))
         keys_out[starts[row] + ranks[i]] = queue.keys[i]
 
@@ -62,11 +71,8 @@ def rank_kernel(
     # out
     queue_out: PairQueue,
 ):
-    """Put each pair behind the lower ones of its row; leave too many pairs as they are."""
-    stop = queue_stop(queue_out, span[1])
-    if stop > MOST_PAIRS:
-        stop = 0
-    for i in range(span[0] + wp.tid(), stop, span[2]):
+    """Put each pair behind the lower ones of its row."""
+    for i in range(span[0] + wp.tid(), few_stop(queue_out, span[1]), span[2]):
         key = keys[i]
         row = wp.int32(key >> wp.int64(column_bits))
         start = starts[row]
@@ -77,10 +83,13 @@ def rank_kernel(
 
 
 class RowOrder:
-    """Sorts a queue of at most MOST_PAIRS pairs in place, without waiting for the device."""
+    """Sorts a queue of at most MOST_PAIRS pairs in place, without waiting for the device.
+
+    More pairs stay as they are.
+    """
 
     def __init__(self, queue: Any, column_bits: int, row_count: int, device: wp.Device) -> None:
-        capacity = queue.keys.shape[0]
+        capacity = min(queue.keys.shape[0], MOST_PAIRS)
         self.counts = wp.zeros(row_count, dtype=wp.int32, device=device)
         self.starts = wp.empty(row_count, dtype=wp.int32, device=device)
         ranks = wp.empty(capacity, dtype=wp.int32, device=device)
