@@ -67,6 +67,7 @@ def _add_synth(commands: Any) -> None:
     parser.add_argument("--target", choices=["xc2v", "xc7", "ecp5"], default="ecp5")
     parser.add_argument("--no-route", action="store_true", help="cells alone")
     parser.add_argument("--goal", type=float, default=160, metavar="MHZ", help="default: 160")
+    parser.add_argument("--seed", type=natural, default=1, metavar="N", help="of the placer (1)")
     parser.add_argument("--json", action="store_true", help="print one JSON object")
     parser.set_defaults(run=_synth)
 
@@ -130,6 +131,7 @@ def _synth(args: argparse.Namespace) -> int:
             part=args.part,
             route=not args.no_route,
             goal_mhz=args.goal,
+            seed=args.seed,
             **_parameters(args),
         )
     if args.json:

@@ -84,7 +84,7 @@ def verilog(*, part: str = "machine", target: str | None = None, **parameters: i
 
 def synthesize(
     *, target: str = "ecp5", part: str = "machine", route: bool = True, goal_mhz: float = 160,
-    **parameters: int,
+    seed: int = 1, **parameters: int,
 ) -> Synthesis:  # fmt: skip
     """Cells of the machine or of one ``pipeline``, and its routed clock on ECP5.
 
@@ -92,14 +92,15 @@ def synthesize(
         target: ``xc2v``, ``xc7`` or ``ecp5``.
         part: ``machine`` or ``pipeline``.
         route: Place and route too (ECP5); minutes.
-        goal_mhz: The clock that the router strives for.
+        goal_mhz: The clock that placer and router strive for.
+        seed: Of the placer.
         parameters: Of the ``Machine``.
     """
     _require_amaranth()
     from abut.hardware import synth
 
     machine = Machine(**parameters)
-    return synth.synthesize(machine, target, part=part, route=route, goal_mhz=goal_mhz)
+    return synth.synthesize(machine, target, part=part, route=route, goal_mhz=goal_mhz, seed=seed)
 
 
 def _require_amaranth() -> None:

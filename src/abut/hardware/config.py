@@ -111,4 +111,4 @@ class Machine:
     @property
     def leaf_room(self) -> int:
         """Leaf pairs in the queue up to which new pairs may start: the rest may be in flight."""
-        return self.leaf_queue - self.depth - 6
+        return self.leaf_queue - self.depth - 7

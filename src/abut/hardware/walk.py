@@ -95,6 +95,10 @@ class _Side:
         self.slots[self.bank] = slot
 
 
+_Entry = tuple[int, int, bool, bool]
+_Opened = tuple[_Entry | None, tuple[int, int] | None]  # for the stack, for the triangle unit
+
+
 class Walk:
     """One query. ``run`` to the end."""
 
@@ -113,6 +117,7 @@ class Walk:
         self.nodes: dict[int, tuple[int, int]] = {}
         self.passing: deque[tuple[int, int, bool, bool]] = deque()  # out at, tag, apart, last
         self.overlapping: tuple[int, int] | None = None
+        self.opened: _Opened = (None, None)
         self.leaves: deque[tuple[int, int]] = deque()
         self.roomy = True  # the queue of leaf pairs had room in the cycle before
         self.triangle_free = 0  # cycle in which the triangle unit is idle again
@@ -136,16 +141,18 @@ class Walk:
 
     def _settled(self, cycle: int) -> bool:
         quiet = not (self.stack or self.wanted or self.loading or self.issuing)
-        done = self.tag == self.decided and self.overlapping is None and not self.leaves
+        done = self.tag == self.decided and not self.leaves
+        done = done and self.overlapping is None and self.opened == (None, None)
         return quiet and done and cycle >= self.results_out
 
     def _cycle(self, cycle: int) -> None:
         """One cycle: decisions by what registers held at its beginning, then their changes."""
         a, b = self.sides
-        overlapping, self.overlapping = self.overlapping, None
-        push = leaf = None
-        if overlapping is not None:
-            push, leaf = self._opened(*overlapping)
+        push, leaf = self.opened
+        self.opened = (None, None)
+        if self.overlapping is not None:
+            self.opened = self._opened(*self.overlapping)
+        self.overlapping = None
         take = bool(
             self.stack and not self.stale and not self.wanted and push is None
             and self.roomy
@@ -244,9 +251,7 @@ class Walk:
             self.overlapping = self.nodes[tag]
         return apart and tag == self.tag
 
-    def _opened(
-        self, i: int, j: int
-    ) -> tuple[tuple[int, int, bool, bool] | None, tuple[int, int] | None]:
+    def _opened(self, i: int, j: int) -> _Opened:
         """What follows from an overlap: an entry for the stack, or a pair of faces."""
         a, b = self.program.a, self.program.b
         if a.leaves[i] and b.leaves[j]:

@@ -7,7 +7,7 @@ from amaranth.lib.wiring import In, Out
 from abut.hardware.config import SLOT_BITS, TAG_BITS, Machine
 from abut.hardware.rtl.fetch import NODE, Fetch
 from abut.hardware.rtl.lane import LUT_RAM, Lane
-from abut.hardware.rtl.stack import PAIR, Stack
+from abut.hardware.rtl.stack import ENTRY, PAIR, Stack
 from abut.hardware.rtl.triangle import SHIFT_BITS, TRIANGLE_BITS, TriangleUnit
 
 RESULT_DEPTH = 16
@@ -182,19 +182,25 @@ class CollisionMachine(wiring.Component):
         a, b = pair.a, pair.b
         both = a.head.leaf & b.head.leaf
         open_a = b.head.leaf | (~a.head.leaf & (a.head.size > b.head.size))
-        first = Signal()
-        m.d.sync += first.eq(self.go)
-        m.d.comb += [
-            stack.push.eq((overlapping & ~both) | first),
-            stack.entry.a.eq(Mux(first, self.root_a, Mux(open_a, a.head.link, a.slot))),
-            stack.entry.b.eq(Mux(first, self.root_b, Mux(open_a, b.slot, b.head.link))),
-            stack.entry.opened_a.eq(~first & open_a),
-            stack.entry.opened_b.eq(~first & ~open_a),
-            leaves.w_en.eq(overlapping & both),
-            leaves.w_data.eq(Cat(a.head.link, b.head.link)),
+        push, leaf = Signal(), Signal()
+        entry, faces = Signal(ENTRY), Signal(2 * SLOT_BITS)
+        m.d.sync += [
+            push.eq((overlapping & ~both) | self.go),
+            leaf.eq(overlapping & both),
+            entry.a.eq(Mux(self.go, self.root_a, Mux(open_a, a.head.link, a.slot))),
+            entry.b.eq(Mux(self.go, self.root_b, Mux(open_a, b.slot, b.head.link))),
+            entry.opened_a.eq(~self.go & open_a),
+            entry.opened_b.eq(~self.go & ~open_a),
+            faces.eq(Cat(a.head.link, b.head.link)),
         ]
-        self.overlapping = overlapping | first
-        return stack.push
+        m.d.comb += [
+            stack.push.eq(push),
+            stack.entry.eq(entry),
+            leaves.w_en.eq(leaf),
+            leaves.w_data.eq(faces),
+        ]
+        self.deciding = overlapping | push | leaf
+        return push
 
     def _triangles(self, m: Module, leaves: fifo.SyncFIFO, quiet: Signal) -> None:
         """Leaf pairs through the triangle unit into the result queue; the end of the query."""
@@ -218,7 +224,7 @@ class CollisionMachine(wiring.Component):
             Cat(self.result.a, self.result.b).eq(results.r_data),
             results.r_en.eq(self.result_ready),
         ]
-        settled = quiet & ~self.overlapping & ~leaves.r_rdy & unit.idle & ~results.r_rdy
+        settled = quiet & ~self.deciding & ~leaves.r_rdy & unit.idle & ~results.r_rdy
         with m.If(self.go):
             m.d.sync += self.running.eq(1)
         with m.Elif(settled):
