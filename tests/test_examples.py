@@ -17,7 +17,7 @@ SAYS = {
     "02_batch_of_poses": "poses collide",
     "03_self_collision": "a sphere: 0 pairs",
     "04_deforming": "frame 11",
-    "06_safe_step": "pairs of faces that meet then: 0",
+    "08_safe_step": "pairs of faces that meet then: 0",
     "05_own_culling": "touching: True, a hair above: False",
 }
 
