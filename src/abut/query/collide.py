@@ -105,11 +105,11 @@ def _plan(
         trees = hierarchy_of(a, bound, effort), hierarchy_of(b, bound, effort)
     dops = (dops_of(a, shape), dops_of(b, shape)) if trees and bound is Bound.KDOP else ()
     first = first and bool(trees)
-    axes = axis_choices(shape.sides, shape.sides)
-    if not any(moved):
-        axes = axes[axes[:, 0] < 0]  # the normals of one are those of the other
 
     def make() -> ContactPlan:
+        axes = axis_choices(shape.sides, shape.sides)
+        if not any(moved):
+            axes = axes[axes[:, 0] < 0]  # the normals of one are those of the other
         sides = posed_faces(a.points, a.faces, poses[0]), posed_faces(b.points, b.faces, poses[1])
         common = (STRANGERS, layout, count, first, bound)
         return ContactPlan(a.device, *sides, trees, *common, dops, axes, boxless)

@@ -127,6 +127,7 @@ class ContactPlan(Operands):
     def run(self) -> Any:
         """Sorted keys of the pairs that meet; with ``first``, of one pair per pose, on the host."""
         queues = shared_queues(self.device, self._room)
+        picked = self.first and self.device.is_cuda
         while True:
             if self._generation != queues.generation:
                 self._record(queues)
@@ -142,7 +143,7 @@ class ContactPlan(Operands):
             counts = queues.read()  # the one wait for the device
             if queues.make_room(counts):
                 continue
-            if not self.first or not (self._best_view == TOO_LONG).any():
+            if not (picked and (self._best_view == TOO_LONG).any()):
                 break
             self._descends, self._generation = True, -1
         with stage("sort", self.device):
