@@ -15,7 +15,7 @@ import warp as wp
 import abut
 from abut.runtime import recording
 from benchmarks import cases
-from benchmarks.bench_collide import QUIET, RESULTS
+from benchmarks.competition import QUIET, RESULTS
 from benchmarks.machine import machine_name
 from benchmarks.rows import Row, print_rows, write_csv
 from benchmarks.timing import Timed, measure

@@ -18,7 +18,7 @@ import warp as wp
 import abut
 from abut.hardware import simulate
 from benchmarks import cases, machine, peers
-from benchmarks.bench_collide import QUIET
+from benchmarks.competition import QUIET
 from benchmarks.plots import line_plot
 from benchmarks.rows import print_table
 from benchmarks.timing import Timed, measure

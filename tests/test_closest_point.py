@@ -237,9 +237,9 @@ def test_after_deform(device):
 )
 def test_refusals(options, error, message, device):
     mesh = abut.Mesh(*cases.box(), device)
-    points = options.pop("points", [[0.0, 0, 0]])
+    given = {"points": [[0.0, 0, 0]]} | options
     with pytest.raises(error, match=message):
-        abut.closest_point(mesh, points, **options)
+        abut.closest_point(mesh, **given)
 
 
 def test_refused_meshes(device):
