@@ -6,7 +6,7 @@ is right, so that only projections need care: triangles are apart where the gap 
 shadows is more than the slack of corners times the sum of the axis' components.
 
 Three dot products a cycle, in cycles counted from the first turn: turns in 0 to 2, cross products
-in 9 to 19, projections in 20 to 41; the verdict on axis n comes in cycle 30 + 2 n.
+in 9 to 19, projections in 20 to 41; the verdict on axis n comes in cycle 32 + 2 n.
 """
 
 from amaranth.hdl import Cat, Module, Mux, Signal, Value
@@ -21,7 +21,7 @@ TRIANGLE_BITS = 9 * 18
 SHIFT_BITS = 36
 TURN_BITS = 16
 AXIS_COUNT = 11
-FIRST_CROSS, FIRST_PROJECTION, FIRST_VERDICT = 9, 20, 30
+FIRST_CROSS, FIRST_PROJECTION, FIRST_VERDICT = 9, 20, 32
 LAST_CYCLE = FIRST_VERDICT + 2 * (AXIS_COUNT - 1)
 TURN_DONE, CROSS_DONE, NORM_DONE = 5, 8, 10  # cycles from an operation to its result
 
