@@ -106,6 +106,7 @@ def _software(mesh: abut.Mesh, distance: float) -> dict[str, float | str]:
     vertices, faces = mesh.points.numpy(), mesh.faces.numpy()
     calls = {"abut_us": [lambda p=p: abut.collide(mesh, mesh, pose_b=p) for p in poses]}
     modules, _ = peers.installed(("coal",))
+    held = []  # Coal's functors do not keep their models alive
     for module in modules:
         for choice in module.SUPPORTS[cases.Question.PAIRS]:
             prepared = [
@@ -114,6 +115,7 @@ def _software(mesh: abut.Mesh, distance: float) -> dict[str, float | str]:
                 )
                 for p in poses
             ]
+            held += prepared
             calls[f"coal_{choice}_us"] = [one.call for one in prepared]
     timed = {name: [Timed(call) for call in some] for name, some in calls.items()}
     measure([one for some in timed.values() for one in some], rounds=10, budget_s=1.0)

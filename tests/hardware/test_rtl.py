@@ -239,7 +239,7 @@ def test_gap():
 
     simulate(gap, bench)
     truth = [int(max(min(r[:3]) - max(r[3:]), min(r[3:]) - max(r[:3])) > 7) for r in rows]
-    assert seen[4 : 4 + 2 * len(rows) : 2] == truth
+    assert seen[6 : 6 + 2 * len(rows) : 2] == truth
     assert 0 < sum(truth) < len(rows)
 
 
@@ -279,7 +279,7 @@ def test_triangle_unit():
 
     simulate(unit, bench)
     axes = [model.triangle_apart(asked, *pair) for pair in near]
-    assert seen == [(axis == 11, 30 + 2 * min(axis, 10)) for axis in axes]
+    assert seen == [(axis == 11, 32 + 2 * min(axis, 10)) for axis in axes]
     assert len(set(axes)) > 2
 
 

@@ -16,7 +16,7 @@ from abut.hardware.program import Program
 
 MEMORY_QUEUE = 2  # records asked for at once
 STALE = 2  # cycles in which an entry of the stack becomes its top, see rtl/stack.py
-TRIANGLE_START, TRIANGLE_VERDICT = 3, 30  # see rtl/triangle.py
+TRIANGLE_START, TRIANGLE_VERDICT = 3, 32  # see rtl/triangle.py
 
 
 @dataclass(frozen=True)

@@ -10,6 +10,7 @@ NUMBER = signed(18)
 ADDEND = signed(36)
 DOT = signed(38)
 NORM_BITS = 20
+SHADOW = signed(39)
 
 
 class Dots(wiring.Component):
@@ -78,7 +79,7 @@ class Scale(wiring.Component):
 class Gap(wiring.Component):
     """Whether the shadows of two triangles are apart.
 
-    Shadows come in turn, a first. ``slack`` is taken three cycles after b's shadow came, and
+    Shadows come in turn, a first. ``slack`` is taken five cycles after b's shadow came, and
     ``apart`` is valid one cycle after that.
     """
 
@@ -87,20 +88,13 @@ class Gap(wiring.Component):
     apart: Out(1)
 
     def elaborate(self, platform: object) -> Module:
-        """Least and greatest of three, both gaps, their comparison."""
+        """Least and greatest of three, both gaps, their comparison; a choice follows its reason."""
         m = Module()
-        names = ("low", "high", "rest", "least", "most", "least_a", "most_a", "over", "under")
-        low, high, rest, least, most, least_a, most_a, over, under = (
-            Signal(signed(DOT.width + 1), name=name) for name in names
-        )
-        s = self.shadow
+        least, most = self._ends(m)
+        names = ("least_a", "most_a", "over", "under")
+        least_a, most_a, over, under = (Signal(SHADOW, name=name) for name in names)
         left, right = Signal(signed(40)), Signal(signed(40))
         m.d.sync += [
-            low.eq(_least(s[0], s[1])),
-            high.eq(_most(s[0], s[1])),
-            rest.eq(s[2]),
-            least.eq(_least(low, rest)),
-            most.eq(_most(high, rest)),
             least_a.eq(least),
             most_a.eq(most),
             over.eq(least_a - most),
@@ -111,13 +105,28 @@ class Gap(wiring.Component):
         m.d.comb += self.apart.eq(left[-1] | right[-1])
         return m
 
-
-def _least(x: Value, y: Value) -> Value:
-    return Mux(x < y, x, y)
-
-
-def _most(x: Value, y: Value) -> Value:
-    return Mux(x < y, y, x)
+    def _ends(self, m: Module) -> tuple[Signal, Signal]:
+        """Least and greatest of three, four cycles later."""
+        names = ("first", "second", "third", "low", "high", "rest", "lower", "higher", "last")
+        first, second, third, low, high, rest, lower, higher, last = (
+            Signal(SHADOW, name=name) for name in names
+        )
+        least, most = Signal(SHADOW), Signal(SHADOW)
+        ordered, rest_low, rest_high = Signal(), Signal(), Signal()
+        s = self.shadow
+        m.d.sync += [
+            *(x.eq(y) for x, y in zip((first, second, third), s, strict=True)),
+            ordered.eq(s[0] < s[1]),
+            low.eq(Mux(ordered, first, second)),
+            high.eq(Mux(ordered, second, first)),
+            rest.eq(third),
+            *(x.eq(y) for x, y in zip((lower, higher, last), (low, high, rest), strict=True)),
+            rest_low.eq(rest < low),
+            rest_high.eq(high < rest),
+            least.eq(Mux(rest_low, last, lower)),
+            most.eq(Mux(rest_high, last, higher)),
+        ]
+        return least, most
 
 
 def _highest(bits: list[Value]) -> tuple[Value, Value]:

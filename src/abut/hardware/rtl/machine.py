@@ -13,7 +13,8 @@ from abut.hardware.rtl.triangle import SHIFT_BITS, TRIANGLE_BITS, TriangleUnit
 RESULT_DEPTH = 16
 COUNTERS = ("cycles", "dop_tests", "axis_tests", "leaf_pairs", "records")
 PASSING = data.StructLayout({"valid": 1, "tag": TAG_BITS, "last": 1})
-NODES = data.StructLayout({"a": NODE, "b": NODE})
+# a pair, both leaves, and which of its nodes is to be opened
+NODES = data.StructLayout({"a": NODE, "b": NODE, "both": 1, "open_a": 1})
 
 
 class CollisionMachine(wiring.Component):
@@ -165,12 +166,20 @@ class CollisionMachine(wiring.Component):
         )
         put, get = nodes.write_port(), nodes.read_port(domain="comb")
         apart = Cat(*(lane.apart for lane in lanes)).any()
+        head_a, head_b = fetch.node_a.head, fetch.node_b.head
+        tested, started = Signal(NODES), Signal()
+        m.d.sync += [  # in the first cycle of a test, long before its verdict
+            started.eq(fetch.start),
+            tested.a.eq(fetch.node_a),
+            tested.b.eq(fetch.node_b),
+            tested.both.eq(head_a.leaf & head_b.leaf),
+            tested.open_a.eq(head_b.leaf | (~head_a.leaf & (head_a.size > head_b.size))),
+        ]
         open_question = passing.valid & (passing.tag != decided)
         m.d.comb += [
-            put.en.eq(fetch.start),
-            put.addr.eq(tag + 1),
-            put.data.a.eq(fetch.node_a),
-            put.data.b.eq(fetch.node_b),
+            put.en.eq(started),
+            put.addr.eq(tag),
+            put.data.eq(tested),
             get.addr.eq(passing.tag),
             self.stop.eq(open_question & apart & (passing.tag == tag)),
         ]
@@ -179,9 +188,7 @@ class CollisionMachine(wiring.Component):
         m.d.sync += [overlapping.eq(open_question & ~apart & passing.last), pair.eq(get.data)]
         with m.If(open_question & (apart | passing.last)):
             m.d.sync += decided.eq(passing.tag)
-        a, b = pair.a, pair.b
-        both = a.head.leaf & b.head.leaf
-        open_a = b.head.leaf | (~a.head.leaf & (a.head.size > b.head.size))
+        a, b, both, open_a = pair.a, pair.b, pair.both, pair.open_a
         push, leaf = Signal(), Signal()
         entry, faces = Signal(ENTRY), Signal(2 * SLOT_BITS)
         m.d.sync += [

@@ -6,7 +6,7 @@ is right, so that only projections need care: triangles are apart where the gap 
 shadows is more than the slack of corners times the sum of the axis' components.
 
 Three dot products a cycle, in cycles counted from the first turn: turns in 0 to 2, cross products
-in 9 to 19, projections in 20 to 41; the verdict on axis n comes in cycle 30 + 2 n.
+in 9 to 19, projections in 20 to 41; the verdict on axis n comes in cycle 32 + 2 n.
 """
 
 from amaranth.hdl import Cat, Module, Mux, Signal, Value
@@ -21,7 +21,7 @@ TRIANGLE_BITS = 9 * 18
 SHIFT_BITS = 36
 TURN_BITS = 16
 AXIS_COUNT = 11
-FIRST_CROSS, FIRST_PROJECTION, FIRST_VERDICT = 9, 20, 30
+FIRST_CROSS, FIRST_PROJECTION, FIRST_VERDICT = 9, 20, 32
 LAST_CYCLE = FIRST_VERDICT + 2 * (AXIS_COUNT - 1)
 TURN_DONE, CROSS_DONE, NORM_DONE = 5, 8, 10  # cycles from an operation to its result
 
@@ -71,8 +71,8 @@ class TriangleUnit(wiring.Component):
         m.d.comb += [scale.vector[n].eq(dots.total[n]) for n in range(3)]
         m.d.comb += [gap.shadow[n].eq(dots.total[n]) for n in range(3)]
         self._sequence(m, cycle, following, gap, a, b)
-        self._keep_turned(m, cycle, dots, a)
-        axis = self._axes(m, cycle, scale, gap)
+        self._keep_turned(m, following, dots, a)
+        axis = self._axes(m, following, scale, gap)
         self._operate(m, following, dots, axis, a, b)
         return m
 
@@ -80,12 +80,16 @@ class TriangleUnit(wiring.Component):
         self, m: Module, cycle: Signal, following: Signal, gap: Gap, a: list, b: list
     ) -> None:
         """From pair to verdict."""
-        apart, testing = Signal(), Signal()
+        apart, testing, judging, last = Signal(), Signal(), Signal(), Signal()
         m.d.comb += [
-            apart.eq(gap.apart & (cycle >= FIRST_VERDICT) & ~cycle[0]),
+            apart.eq(gap.apart & judging),
             following.eq(Mux(testing, cycle + 1, 0)),
         ]
-        m.d.sync += cycle.eq(following)
+        m.d.sync += [
+            cycle.eq(following),
+            judging.eq((following >= FIRST_VERDICT) & ~following[0]),
+            last.eq(following == LAST_CYCLE),
+        ]
         with m.FSM():
             with m.State("IDLE"):
                 m.d.comb += [self.idle.eq(1), self.faces_taken.eq(self.faces_valid)]
@@ -107,21 +111,23 @@ class TriangleUnit(wiring.Component):
                     m.d.sync += Cat(*(Cat(*corner) for corner in b)).eq(self.triangle)
                     m.next = "TEST"
             with m.State("TEST"):
-                with m.If(apart | (cycle == LAST_CYCLE)):
+                with m.If(apart | last):
                     m.d.comb += [self.done.eq(1), self.meet.eq(~apart)]
                     m.next = "IDLE"
                 with m.Else():
                     m.d.comb += testing.eq(1)
 
-    def _keep_turned(self, m: Module, cycle: Signal, dots: Dots, a: list) -> None:
+    def _keep_turned(self, m: Module, following: Signal, dots: Dots, a: list) -> None:
         """Put turned corners in place of those that came."""
         for i in range(3):
-            with m.If(cycle == TURN_DONE + i):
+            keep = Signal(name=f"keep{i}")
+            m.d.sync += keep.eq(following == TURN_DONE + i)
+            with m.If(keep):
                 m.d.sync += [
                     a[i][n].eq(dots.total[n][TURN_BITS : TURN_BITS + 18]) for n in range(3)
                 ]
 
-    def _axes(self, m: Module, cycle: Signal, scale: Scale, gap: Gap) -> list:
+    def _axes(self, m: Module, following: Signal, scale: Scale, gap: Gap) -> list:
         """Keep scaled axes and their norms; the axis to project on, the slack to compare with."""
         m.submodules.axes = axes = memory.Memory(shape=54, depth=16, init=[], attrs=LUT_RAM)
         m.submodules.norms = norms = memory.Memory(
@@ -130,16 +136,20 @@ class TriangleUnit(wiring.Component):
         put, get = axes.write_port(), axes.read_port(domain="comb")
         put_norm, get_norm = norms.write_port(), norms.read_port(domain="comb")
         slack = Signal(36)
-        first_axis, first_norm = FIRST_CROSS + CROSS_DONE, FIRST_CROSS + NORM_DONE
+        for port, start in ((put, FIRST_CROSS + CROSS_DONE), (put_norm, FIRST_CROSS + NORM_DONE)):
+            now, place = Signal(), Signal(4)
+            m.d.sync += [
+                now.eq((following >= start) & (following < start + AXIS_COUNT)),
+                place.eq(following - start),
+            ]
+            m.d.comb += [port.en.eq(now), port.addr.eq(place)]
+        for port, start in ((get, FIRST_PROJECTION), (get_norm, FIRST_VERDICT - 2)):
+            place = Signal(4)
+            m.d.sync += place.eq((following - start)[1:5])
+            m.d.comb += port.addr.eq(place)
         m.d.comb += [
-            put.en.eq((cycle >= first_axis) & (cycle < first_axis + AXIS_COUNT)),
-            put.addr.eq(cycle - first_axis),
             put.data.eq(Cat(*scale.axis)),
-            get.addr.eq((cycle - FIRST_PROJECTION)[1:5]),
-            put_norm.en.eq((cycle >= first_norm) & (cycle < first_norm + AXIS_COUNT)),
-            put_norm.addr.eq(cycle - first_norm),
             put_norm.data.eq(scale.norm),
-            get_norm.addr.eq((cycle - (FIRST_VERDICT - 2))[1:5]),
             gap.slack.eq(slack),
         ]
         m.d.sync += slack.eq(get_norm.data << self.slack)
