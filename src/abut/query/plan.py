@@ -25,11 +25,11 @@ from abut.runtime import EVERYTHING, Kept, Task, launch, stage
 from abut.search import Search
 from abut.traversal.dop_frames import DopFrames, dop_frames
 from abut.traversal.first_of_all import TOO_LONG, path_kernel, pick_kernel
+from abut.traversal.groups import groups_of, self_test_kernel
 from abut.traversal.self_tree import (
     self_list_kernel,
     self_open_kernel,
     self_rest_kernel,
-    self_test_kernel,
 )
 from abut.traversal.two_trees import (
     NO_KEY,
@@ -213,7 +213,8 @@ class ContactPlan(Operands):
         tree = self.trees[0].view()
         count = self.a.faces.shape[0]
         if self.device.is_cpu:
-            yield "search", Task(self_test_kernel, count, [search, tree], self.device, grain=512)
+            count = groups_of(count)
+            yield "search", Task(self_test_kernel, count, [search, tree], self.device, grain=128)
             return
         twigs = twigs_of(self.trees[0])
         found, rest, last = queues["twigs"], queues["rest"], queues["last"]

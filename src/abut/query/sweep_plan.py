@@ -37,7 +37,7 @@ from abut.runtime import EVERYTHING, launch, stage
 from abut.sweep import EDGE_EDGE, FACE_VERTEX, VERTEX_FACE, Sweep, moving
 from abut.traversal.dop_frames import DopFrames
 from abut.traversal.every_pair import every_pair_kernel
-from abut.traversal.groups import GROUP, groups_kernel, self_groups_kernel
+from abut.traversal.groups import groups_kernel, groups_of, self_groups_kernel
 from abut.traversal.self_tree import self_list_kernel, self_open_kernel, self_rest_kernel
 from abut.traversal.two_trees import walks
 
@@ -202,7 +202,7 @@ class SweepPlan:
         trees = [self._tree(*which, until).view() for which in (one, other)]
         if self.device.is_cpu:
             lister = self._lister(groups_kernel, [*trees, self.layout.bits])
-            return Listing(kind, _groups(counts[0]), sides, lister)
+            return Listing(kind, groups_of(counts[0]), sides, lister)
         # From the leaves of the more numerous side: more walks, and shorter ones.
         swapped = counts[1] > counts[0]
         if swapped:
@@ -220,7 +220,7 @@ class SweepPlan:
         tree = self._tree(0, "edge", until)
         if self.device.is_cpu:
             lister = self._lister(self_groups_kernel, [tree.view(), self.layout.bits])
-            return Listing(EDGE_EDGE, _groups(count), sides, lister)
+            return Listing(EDGE_EDGE, groups_of(count), sides, lister)
         count = twigs_of(tree).shape[0]
         return Listing(EDGE_EDGE, count, sides, partial(self._list_edges, tree))
 
@@ -273,10 +273,6 @@ class SweepPlan:
         lower = np.min([piece.bounds[0] for piece in self.pieces], axis=0)
         upper = np.max([piece.bounds[1] for piece in self.pieces], axis=0)
         return frame_origin(np.array([lower, upper]))
-
-
-def _groups(leaf_count: int) -> int:
-    return -(-leaf_count // GROUP)
 
 
 def require_memory(layout: KeyLayout) -> None:

@@ -1,15 +1,20 @@
-"""Pairs of leaves whose boxes overlap, listed for a few neighbours at a time: for the CPU.
+"""Pairs of leaves whose boxes overlap, found for a few neighbours at a time: for the CPU.
 
-Where leaves overlap dozens of others, as swept ones do, neighbours find much the same. One walk
-with the box around four of them takes a third of the steps of four walks; what it finds is then
-compared with each of the four, straight through a short list.
+Neighbours along the curve find much the same. One walk with the box around four of them takes a
+third of the steps of four walks; what it finds is then compared with each of the four, straight
+through a short list. Within one tree the four climb to the root and descend wherever they come up
+from the left, so that every pair is found once, by its first leaf. Walks read two children at a
+time and never branch on whether boxes overlap, which no processor can predict. Measured in
+design/traversal.md.
 """
 
 import warp as wp
 
 from abut.atomics import reserve
+from abut.faces import load_face
 from abut.hierarchy.tree import Node, TreeView, face_of, link_of, load_node, root_of
 from abut.pairs import PairQueue, pack_pair, store_pair
+from abut.search import Search, test_corners
 from abut.traversal.self_tree import overlap_boxes
 
 wp.set_module_options({"enable_backward": False, "fuse_fp": False})
@@ -54,6 +59,27 @@ def open_last(
 
 
 @wp.func
+def climb(
+    tree: TreeView,
+    slot: wp.int32,
+    box: Node,
+    at: wp.vec2i,
+    stack: wp.array[wp.int32],
+    found: wp.array[wp.int32],
+):
+    """Keep the right sibling of a slot if ``box`` overlaps it."""
+    sibling = load_node(tree.nodes, slot | 1)
+    overlap = (1 - (slot & 1)) & overlap_boxes(box, sibling)
+    return keep_slot(sibling, slot | 1, overlap, at, stack, found)
+
+
+@wp.func
+def is_later(slot: wp.int32, k: wp.int32):
+    """1 when the leaf in a slot, 2 s or 2 s - 1 for the leaf s, comes after leaf k."""
+    return wp.int32(((slot + 1) >> 1) > k)
+
+
+@wp.func
 def group_box(tree: TreeView, first: wp.int32, stop: wp.int32):
     """The box around some leaves."""
     out = load_node(tree.nodes, tree.leaf_slots[first])
@@ -92,12 +118,66 @@ def list_group(
             if within:
                 low = wp.min(face, other)
                 high = wp.max(face, other)
-                hit = hit & wp.int32(((slot + 1) >> 1) > k)  # of leaf s is slot 2 s or 2 s - 1
+                hit = hit & is_later(slot, k)
             keys[held] = pack_pair(0, low, high, bits)
             held += hit
         place = reserve(queue.count, held)
         for i in range(held):
             store_pair(queue, place + wp.int64(i), keys[i])
+
+
+@wp.func
+def test_group(
+    search: Search,
+    tree: TreeView,
+    first: wp.int32,
+    stop: wp.int32,
+    found: wp.array[wp.int32],
+    count: wp.int32,
+):
+    """Test the faces of a group against the later ones found whose boxes overlap theirs."""
+    others = wp.zeros(shape=(FOUND,), dtype=wp.int32)
+    for k in range(first, stop):
+        leaf = load_node(tree.nodes, tree.leaf_slots[k])
+        held = wp.int32(0)
+        for i in range(count):
+            node = load_node(tree.nodes, found[i])
+            others[held] = face_of(node)
+            held += overlap_boxes(leaf, node) & is_later(found[i], k)
+        if held > 0:
+            face = face_of(leaf)
+            corners = load_face(search.a, face, 0)
+            for i in range(held):
+                test_corners(search, 0, 0, face, corners, others[i])
+
+
+@wp.kernel
+def self_test_kernel(
+    # in
+    span: wp.vec3i,
+    search: Search,
+    tree: TreeView,
+):
+    """Test the pairs of faces of one tree whose boxes overlap on the spot, for groups of leaves."""
+    root = root_of(tree)
+    leaf_count = tree.leaf_slots.shape[0]
+    stack = wp.zeros(shape=(STACK,), dtype=wp.int32)
+    found = wp.zeros(shape=(FOUND,), dtype=wp.int32)
+    for g in range(span[0] + wp.tid(), span[1], span[2]):
+        first = g * GROUP
+        stop = wp.min(first + GROUP, leaf_count)
+        box = group_box(tree, first, stop)
+        slot = tree.leaf_slots[first]
+        at = wp.vec2i(0, 0)
+        while slot != root or at[0] > 0:
+            if at[0] > 0:
+                at = open_last(tree, box, at, stack, found)
+            else:
+                at = climb(tree, slot, box, at, stack, found)
+                slot = tree.split_slots[slot >> 1]
+            if at[1] >= FULL or (slot == root and at[0] == 0):
+                test_group(search, tree, first, stop, found, at[1])
+                at = wp.vec2i(at[0], 0)
 
 
 @wp.kernel
@@ -124,9 +204,7 @@ def self_groups_kernel(
             if at[0] > 0:
                 at = open_last(tree, box, at, stack, found)
             else:
-                sibling = load_node(tree.nodes, slot | 1)
-                overlap = (1 - (slot & 1)) & overlap_boxes(box, sibling)
-                at = keep_slot(sibling, slot | 1, overlap, at, stack, found)
+                at = climb(tree, slot, box, at, stack, found)
                 slot = tree.split_slots[slot >> 1]
             if at[1] >= FULL or (slot == root and at[0] == 0):
                 list_group(tree, tree, first, stop, True, found, at[1], bits, candidates_out)
@@ -162,3 +240,8 @@ def groups_kernel(
             if at[1] >= FULL or not walking:
                 list_group(tree_a, tree_b, first, stop, False, found, at[1], bits, candidates_out)
                 at = wp.vec2i(at[0], 0)
+
+
+def groups_of(leaf_count: int) -> int:
+    """How many groups there are."""
+    return -(-leaf_count // int(GROUP))

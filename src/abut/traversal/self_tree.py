@@ -1,18 +1,15 @@
-"""Pairs of faces of one mesh whose boxes overlap, each once.
+"""Pairs of faces of one mesh whose boxes overlap, each once: for CUDA.
 
 Each leaf looks at what follows it in the tree alone: every pair is found by its first leaf, and
-no walk starts at the root (the half traversal of ArborX). On CUDA a walk follows escapes, without
-a stack, which would live in slow memory, and small subtrees (twigs) walk for all their leaves. On
-the CPU a leaf climbs to the root and descends wherever it comes up from the left, reading two
-children at a time and never branching on whether boxes overlap, which no processor can predict.
-Measured in design/traversal.md.
+no walk starts at the root (the half traversal of ArborX). A walk follows escapes, without a stack,
+which would live in slow memory, and small subtrees (twigs) walk for all their leaves. Long walks
+are shared. For the CPU see groups. Measured in design/traversal.md.
 """
 
 import warp as wp
 
 from abut.atomics import reserve
 from abut.bounds.aabb import overlap_aabb
-from abut.faces import load_face
 from abut.hierarchy.tree import (
     Node,
     TreeView,
@@ -20,7 +17,6 @@ from abut.hierarchy.tree import (
     face_of,
     link_of,
     load_node,
-    root_of,
 )
 from abut.hierarchy.twigs import (
     TWIG,
@@ -33,13 +29,9 @@ from abut.hierarchy.twigs import (
     twig_code,
 )
 from abut.pairs import PairQueue, pack_pair, push_pair, queue_stop, store_pair
-from abut.search import Search, test_corners
 
 wp.set_module_options({"enable_backward": False, "fuse_fp": False})
 
-STACK = wp.constant(64)  # a tree is at most 30 + 31 deep
-FOUND = wp.constant(32)  # room for leaves that are gathered before they are dealt with
-FULL = wp.constant(30)  # a step finds two at most
 LISTED = wp.constant(32)  # room for all twigs that a walk of 32 visits can find
 CHAIN = wp.constant(64)  # room for what is left of a walk: a subtree a level
 TWIG_PAIRS = wp.constant(16)
@@ -50,61 +42,6 @@ EVERY = wp.constant(wp.int32(2147483647))
 def overlap_boxes(a: Node, b: Node):
     """1 when two nodes of one tree overlap, else 0."""
     return wp.int32(overlap_aabb(a.low, a.high, b.low, b.high))
-
-
-@wp.func
-def keep(
-    node: Node,
-    overlap: wp.int32,
-    at: wp.vec2i,
-    stack: wp.array[wp.int32],
-    found: wp.array[wp.int32],
-):
-    """Put an overlapping node on the stack, or a leaf among those found; ``at`` counts both."""
-    link = link_of(node)
-    leaf = wp.int32(link < 0)
-    stack[at[0]] = link
-    found[at[1]] = link
-    return wp.vec2i(at[0] + (overlap & (1 - leaf)), at[1] + (overlap & leaf))
-
-
-@wp.func
-def climb(
-    tree: TreeView,
-    slot: wp.int32,
-    leaf: Node,
-    at: wp.vec2i,
-    stack: wp.array[wp.int32],
-    found: wp.array[wp.int32],
-):
-    """Keep the right sibling of a slot if ``leaf`` overlaps it."""
-    sibling = load_node(tree.nodes, slot | 1)
-    overlap = (1 - (slot & 1)) & overlap_boxes(leaf, sibling)
-    return keep(sibling, overlap, at, stack, found)
-
-
-@wp.func
-def open_top(
-    tree: TreeView,
-    leaf: Node,
-    at: wp.vec2i,
-    stack: wp.array[wp.int32],
-    found: wp.array[wp.int32],
-):
-    """Take a node off the stack and keep those of its children that ``leaf`` overlaps."""
-    child = 2 * stack[at[0] - 1]
-    left = load_node(tree.nodes, child)
-    right = load_node(tree.nodes, child + 1)
-    at = keep(left, overlap_boxes(leaf, left), wp.vec2i(at[0] - 1, at[1]), stack, found)
-    return keep(right, overlap_boxes(leaf, right), at, stack, found)
-
-
-@wp.func
-def test_found(search: Search, face: wp.int32, found: wp.array[wp.int32], count: wp.int32):
-    """Test a face against the leaves found."""
-    corners = load_face(search.a, face, 0)
-    for i in range(count):
-        test_corners(search, 0, 0, face, corners, -1 - found[i])
 
 
 @wp.func
@@ -269,29 +206,3 @@ def self_open_kernel(
         place = reserve(candidates_out.count, count)
         for j in range(count):
             store_pair(candidates_out, place + wp.int64(j), found[j])
-
-
-@wp.kernel
-def self_test_kernel(
-    # in
-    span: wp.vec3i,
-    search: Search,
-    tree: TreeView,
-):
-    """Test the pairs of overlapping leaves on the spot."""
-    root = root_of(tree)
-    stack = wp.zeros(shape=(STACK,), dtype=wp.int32)
-    found = wp.zeros(shape=(FOUND,), dtype=wp.int32)
-    for k in range(span[0] + wp.tid(), span[1], span[2]):
-        slot = tree.leaf_slots[k]
-        leaf = load_node(tree.nodes, slot)
-        at = wp.vec2i(0, 0)
-        while slot != root or at[0] > 0:
-            if at[0] > 0:
-                at = open_top(tree, leaf, at, stack, found)
-            else:
-                at = climb(tree, slot, leaf, at, stack, found)
-                slot = tree.split_slots[slot >> 1]
-            if at[1] >= FULL or (slot == root and at[0] == 0):
-                test_found(search, face_of(leaf), found, at[1])
-                at = wp.vec2i(at[0], 0)
