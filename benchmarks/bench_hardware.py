@@ -35,7 +35,7 @@ def main(argv: list[str] | None = None) -> int:
     """Make figures."""
     parser = argparse.ArgumentParser(prog="bench_hardware", description=__doc__)
     parser.add_argument("--figures", nargs="+", type=int, choices=(3, 5, 6), default=(3, 5, 6))
-    parser.add_argument("--clock", type=float, default=150.0, metavar="MHZ")
+    parser.add_argument("--clock", type=float, default=102.8, metavar="MHZ")
     parser.add_argument("--pipelines", type=int, default=4, help="beside one; figure 6")
     parser.add_argument("--plots", type=Path, metavar="FOLDER")
     args = parser.parse_args(argv)
