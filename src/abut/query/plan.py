@@ -39,7 +39,8 @@ from abut.traversal.two_trees import (
     walks,
 )
 
-ITEMS_FOR_FIRST = 256  # subtrees of a for all poses together: part of the answer, so no tuning
+ITEMS_FOR_FIRST = 1  # subtrees of a, the first of which to have an answer gives it; more are slower
+POSES_PER_SLICE = 512  # where one pair is wanted
 LEAVES_PER_ITEM = 256  # of subtrees of a, where every pair is wanted
 MOST_LISTED = 1 << 24  # leaves in all poses, on CUDA; beyond that walks from roots are fewer
 MOST_PICKED = 64  # poses of which a first pair is picked from all pairs, on CUDA
@@ -268,7 +269,7 @@ class ContactPlan(Operands):
         depth = max(items // self.pose_count, 1).bit_length() - 1
         args = [search, *self._views(0, 1), self._frames[0, 1], self._dops[0, 1], depth]
         kernel = self._walks.first if self.first else self._walks.descend
-        grain = 2 * ITEMS_FOR_FIRST if self.first else max(items // 16, 1)
+        grain = POSES_PER_SLICE if self.first else max(items // 16, 1)
         yield "search", Task(kernel, self.pose_count << depth, args, self.device, grain=grain)
 
     def _list_stages(self, search: Any, queues: PairQueues) -> Iterable[tuple[str, Task]]:

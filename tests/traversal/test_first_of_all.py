@@ -1,0 +1,57 @@
+"""The pair picked from a list is the one that a descent comes upon first, on every device."""
+
+import numpy as np
+import pytest
+import warp as wp
+
+import abut
+from abut import cases
+from abut.bounds.relative import Relative
+from abut.faces import posed_faces
+from abut.hierarchy.owner import hierarchy_of
+from abut.pairs import KeyLayout, PairQueues
+from abut.runtime import EVERYTHING, launch
+from abut.traversal.first_of_all import path_kernel, pick_kernel
+from abut.traversal.two_trees import NO_KEY, relative_kernel
+from shapes import random_poses
+
+
+def picked(a, b, poses):
+    """(pose, face, face) of the pairs with the lowest paths."""
+    device, layout = a.device, KeyLayout.of(a.face_count, b.face_count)
+    hits = abut.collide(a, b, pose_b=poses)
+    rows = np.column_stack([hits.pose.numpy(), hits.pairs.numpy()]).astype(np.int64)
+    rows = np.random.default_rng(0).permutation(rows)
+    queues = PairQueues(device, certain=len(rows))
+    keys = (rows[:, 0] << layout.width) | (rows[:, 1] << layout.bits_b) | rows[:, 2]
+    queues["certain"].keys.assign(keys)
+    queues["certain"].count.fill_(len(rows))
+    trees = [hierarchy_of(mesh) for mesh in (a, b)]
+    views, positions = [tree.view() for tree in trees], [tree.positions for tree in trees]
+    sides = posed_faces(a.points, a.faces), posed_faces(b.points, b.faces, poses)
+    frames = wp.empty(len(poses), dtype=Relative, device=device)
+    launch(relative_kernel, len(poses), [*sides, *views, frames], device)
+    paths = wp.empty(len(rows), dtype=wp.int64, device=device)
+    lowest, best = (wp.full(len(poses), int(NO_KEY), dtype=wp.int64, device=device) for _ in "ab")
+    args = [*views, *positions, frames, layout.bits, 0, queues["certain"], paths, lowest]
+    launch(path_kernel, EVERYTHING, args, device)
+    args = [layout.bits, queues["certain"], paths, lowest, best]
+    launch(pick_kernel, EVERYTHING, args, device)
+    found = best.numpy()
+    found = found[found != NO_KEY]
+    columns = found >> layout.width, found >> layout.bits_b, found
+    masks = -1, (1 << layout.bits_a) - 1, (1 << layout.bits_b) - 1
+    return np.column_stack([c & m for c, m in zip(columns, masks, strict=True)])
+
+
+@pytest.mark.parametrize("effort", [0, 10**6])
+@pytest.mark.parametrize("name", ["knot", "tori", "nested"])
+def test_the_same_pair_as_a_descent(name, effort, device):
+    a, b = (abut.Mesh(*shape, device) for shape in cases.pair(name, 3000))
+    for mesh in (a, b):
+        hierarchy_of(mesh, effort=effort)
+        hierarchy_of(mesh).served = -(10**9)  # stays as it is
+    poses = random_poses(20, 0.4)
+    hits = abut.collide(a, b, pose_b=poses, first=True)
+    want = np.column_stack([hits.pose.numpy(), hits.pairs.numpy()])
+    np.testing.assert_array_equal(picked(a, b, poses), want)
