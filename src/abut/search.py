@@ -2,7 +2,6 @@
 
 import warp as wp
 
-from abut.atomics import lower_to
 from abut.faces import Faces, load_face
 from abut.geometry.common_corners import STRANGERS
 from abut.geometry.intersect_tri_tri import HIT, MISS, classify_tri_tri
@@ -19,29 +18,28 @@ class Search:
     bits: wp.vec2i  # layout of keys
     hits: PairQueue
     undecided: PairQueue
-    best: wp.array[wp.int64]  # smallest (item, a, b) per pose; empty: every pair is wanted
+    best: wp.array[wp.int64]  # the pair found per pose; empty: every pair is wanted
 
 
 @wp.func
-def pair_key(search: Search, high: wp.int32, face_a: wp.int32, face_b: wp.int32):
-    """Key of a pair below ``high``; faces of one mesh in ascending order."""
+def pair_key(search: Search, pose: wp.int32, face_a: wp.int32, face_b: wp.int32):
+    """Key of a pair; faces of one mesh in ascending order."""
     if search.relation == STRANGERS:
-        return pack_pair(high, face_a, face_b, search.bits)
-    return pack_pair(high, wp.min(face_a, face_b), wp.max(face_a, face_b), search.bits)
+        return pack_pair(pose, face_a, face_b, search.bits)
+    return pack_pair(pose, wp.min(face_a, face_b), wp.max(face_a, face_b), search.bits)
 
 
 @wp.func
-def test_faces(search: Search, pose: wp.int32, item: wp.int32, face_a: wp.int32, face_b: wp.int32):
+def test_faces(search: Search, pose: wp.int32, face_a: wp.int32, face_b: wp.int32):
     """Filter a pair into the hits or the undecided. True when one pair was wanted and is found."""
     corners_a = load_face(search.a, face_a, pose)
-    return test_corners(search, pose, item, face_a, corners_a, face_b)
+    return test_corners(search, pose, face_a, corners_a, face_b)
 
 
 @wp.func
 def test_corners(
     search: Search,
     pose: wp.int32,
-    item: wp.int32,
     face_a: wp.int32,
     corners_a: wp.mat33d,
     face_b: wp.int32,
@@ -59,8 +57,9 @@ def test_corners(
     if verdict != HIT:
         push_pair(search.undecided, pair_key(search, pose, face_a, face_b))
         return False
+    key = pair_key(search, pose, face_a, face_b)
     if search.best.shape[0] == 0:
-        push_pair(search.hits, pair_key(search, pose, face_a, face_b))
+        push_pair(search.hits, key)
         return False
-    lower_to(search.best, pose, pair_key(search, item, face_a, face_b))
+    search.best[pose] = key
     return True

@@ -33,7 +33,7 @@ def picked(a, b, poses):
     launch(relative_kernel, len(poses), [*sides, *views, frames], device)
     paths = wp.empty(len(rows), dtype=wp.int64, device=device)
     lowest, best = (wp.full(len(poses), int(NO_KEY), dtype=wp.int64, device=device) for _ in "ab")
-    args = [*views, *positions, frames, layout.bits, 0, queues["certain"], paths, lowest]
+    args = [*views, *positions, frames, layout.bits, queues["certain"], paths, lowest]
     launch(path_kernel, EVERYTHING, args, device)
     args = [layout.bits, queues["certain"], paths, lowest, best]
     launch(pick_kernel, EVERYTHING, args, device)

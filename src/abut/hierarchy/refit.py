@@ -4,7 +4,7 @@ import warp as wp
 
 from abut.atomics import arrive, load_fresh
 from abut.bounds.aabb import fit_aabb
-from abut.hierarchy.tree import Tree, with_integer
+from abut.hierarchy.tree import Tree, half_area, load_node, with_integer
 from abut.lanes import WARP, lane_count, sum_of_lanes
 from abut.runtime import Task
 
@@ -83,13 +83,6 @@ def refit(tree: Tree, points: wp.array, faces: wp.array) -> None:
     tree.refitting.get((points,), make).run()
 
 
-@wp.func
-def half_area(nodes: wp.array[wp.vec4f], slot: wp.int32):
-    """Half the surface of a box."""
-    size = nodes[2 * slot + 1] - nodes[2 * slot]
-    return size[0] * size[1] + size[1] * size[2] + size[2] * size[0]
-
-
 @wp.kernel
 def cost_kernel(
     # in
@@ -100,14 +93,14 @@ def cost_kernel(
 ):
     """Sums of areas of nodes over that of the root, in integers; a warp shares one."""
     node_count = nodes.shape[0] / 2
-    whole = half_area(nodes, node_count - 1)
+    whole = half_area(load_node(nodes, node_count - 1))
     unit = wp.float32(0.0)
     if whole > SMALLEST_AREA and whole < LARGEST_AREA:
         unit = COST_UNIT / whole
     for lane in range(span[0] + wp.tid(), span[1], span[2]):
         total = wp.int64(0)
         for slot in range(lane, node_count, cost_out.shape[0] * lane_count()):
-            total += wp.int64(wp.min(half_area(nodes, slot) * unit, COST_LIMIT))
+            total += wp.int64(wp.min(half_area(load_node(nodes, slot)) * unit, COST_LIMIT))
         cost_out[lane / lane_count()] = sum_of_lanes(total)
 
 

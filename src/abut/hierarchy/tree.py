@@ -91,6 +91,13 @@ def reach_of(node: Node):
 
 
 @wp.func
+def half_area(node: Node):
+    """Half the surface of a box."""
+    side = node.high - node.low
+    return side[0] * side[1] + side[1] * side[2] + side[2] * side[0]
+
+
+@wp.func
 def with_integer(v: wp.vec3f, i: wp.int32):
     """A row of a slot: three floats and the bits of an integer."""
     return wp.vec4f(v[0], v[1], v[2], wp.cast(i, wp.float32))

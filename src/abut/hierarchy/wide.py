@@ -12,6 +12,7 @@ it buys a layout without an index.
 
 import warp as wp
 
+from abut.hierarchy.oriented import to_single
 from abut.hierarchy.tree import Tree, face_of, is_leaf, link_of, load_node
 from abut.mesh import Mesh
 from abut.runtime import launch, stage
@@ -45,12 +46,6 @@ def is_block(nodes: wp.array[wp.vec4f], split: wp.int32):
         if slot >= 0:
             leaves = leaves and is_leaf(load_node(nodes, slot))
     return leaves
-
-
-@wp.func
-def to_single(p: wp.vec3d):
-    """Rounded to float32."""
-    return wp.vec3f(wp.float32(p[0]), wp.float32(p[1]), wp.float32(p[2]))
 
 
 @wp.kernel

@@ -19,7 +19,7 @@ def classify_kernel(
     """Filter the pairs of a queue."""
     for i in range(span[0] + wp.tid(), queue_stop(candidates, span[1]), span[2]):
         row = unpack_pair(candidates.keys[i], search.bits)
-        test_faces(search, row[0], 0, row[1], row[2])
+        test_faces(search, row[0], row[1], row[2])
 
 
 @wp.kernel
@@ -37,4 +37,4 @@ def brute_kernel(
         if search.relation != STRANGERS:
             start = face_a + 1
         for face_b in range(start, search.b.faces.shape[0]):
-            test_faces(search, pose, 0, face_a, face_b)
+            test_faces(search, pose, face_a, face_b)

@@ -2,7 +2,8 @@
 
 import warp as wp
 
-from abut.bounds.relative import overlap_across, shifted_frame, turned_frame
+from abut.bounds.relative import shifted_frame, turned_frame
+from abut.bounds.separation_across import overlap_across
 from abut.faces import Faces, load_face, move_point, pose_of
 from abut.geometry.cross_ray_tri import cross_ray_tri
 from abut.hierarchy.tree import TreeView, face_of, is_leaf, link_of, load_node, reach_of, root_of

@@ -39,7 +39,6 @@ from abut.traversal.two_trees import (
     walks,
 )
 
-ITEMS_FOR_FIRST = 1  # subtrees of a, the first of which to have an answer gives it; more are slower
 POSES_PER_SLICE = 512  # where one pair is wanted
 LEAVES_PER_ITEM = 256  # of subtrees of a, where every pair is wanted
 MOST_LISTED = 1 << 24  # leaves in all poses, on CUDA; beyond that walks from roots are fewer
@@ -262,15 +261,16 @@ class ContactPlan(Operands):
 
     def _descent_stages(self, search: Any) -> Iterable[tuple[str, Task]]:
         yield from self._frame_stage(0, 1)
-        leaves = self.pose_count * self.a.faces.shape[0]
-        items = ITEMS_FOR_FIRST
+        count, grain = self.pose_count, POSES_PER_SLICE
+        args = [search, *self._views(0, 1), self._frames[0, 1], self._dops[0, 1]]
+        kernel = self._walks.first
         if not self.first:
+            leaves = count * self.a.faces.shape[0]
             items = 1 << 16 if self.device.is_cuda else min(leaves // LEAVES_PER_ITEM, 256)
-        depth = max(items // self.pose_count, 1).bit_length() - 1
-        args = [search, *self._views(0, 1), self._frames[0, 1], self._dops[0, 1], depth]
-        kernel = self._walks.first if self.first else self._walks.descend
-        grain = POSES_PER_SLICE if self.first else max(items // 16, 1)
-        yield "search", Task(kernel, self.pose_count << depth, args, self.device, grain=grain)
+            depth = max(items // count, 1).bit_length() - 1
+            kernel, count, grain = self._walks.descend, count << depth, max(items // 16, 1)
+            args.append(depth)
+        yield "search", Task(kernel, count, args, self.device, grain=grain)
 
     def _list_stages(self, search: Any, queues: PairQueues) -> Iterable[tuple[str, Task]]:
         """List what overlaps, from the leaves of the larger mesh; then test."""
@@ -294,9 +294,8 @@ class ContactPlan(Operands):
         yield from self._list_stages(listing, queues)
         yield from self._frame_stage(0, 1)
         positions = [tree.positions for tree in self.trees]
-        depth = max(ITEMS_FOR_FIRST // self.pose_count, 1).bit_length() - 1
         paths = wp.empty(certain.keys.shape[0], dtype=wp.int64, device=self.device)
-        args = [*self._views(0, 1), *positions, self._frames[0, 1], search.bits, depth]
+        args = [*self._views(0, 1), *positions, self._frames[0, 1], search.bits]
         args += [certain, paths, self._lowest]
         yield "pick", Task(path_kernel, EVERYTHING, args, self.device)
         args = [search.bits, certain, paths, self._lowest, self._best]
@@ -315,9 +314,8 @@ class ContactPlan(Operands):
         """One key per pose: of the pairs the filter was sure of, else the lowest settled one."""
         best = self._best_view
         width = self.layout.width
-        found = np.flatnonzero(best != NO_KEY)
-        keys = (found << width) | (best[found] & ((1 << width) - 1))
-        if settled_count and len(found) < self.pose_count:
+        keys = best[best != NO_KEY]
+        if settled_count and len(keys) < self.pose_count:
             settled = lowest_of_each_pose(self._sorted(queues, settled_count), self.layout)
             settled = settled[best[settled >> width] == NO_KEY]
             keys = np.sort(np.concatenate([keys, settled]))

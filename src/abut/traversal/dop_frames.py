@@ -18,7 +18,7 @@ from abut.bounds.kdop import (
     facets,
     overlap_kdop,
 )
-from abut.bounds.relative import turn_of
+from abut.bounds.relative import largest, turn_of
 from abut.faces import Faces, pose_of
 from abut.hierarchy.dops import Dops
 from abut.runtime import Task
@@ -124,12 +124,6 @@ def axis_of(turn_a: wp.mat33d, turn_b: wp.mat33d, choice: wp.vec2i, normals: wp.
     if size > PARALLEL:
         return across / size
     return along
-
-
-@wp.func
-def largest(v: wp.vec3d):
-    """Largest absolute component."""
-    return wp.max(wp.max(wp.abs(v[0]), wp.abs(v[1])), wp.abs(v[2]))
 
 
 @wp.func

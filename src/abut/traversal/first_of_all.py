@@ -15,7 +15,7 @@ from abut.traversal.two_trees import farthest_first, open_pair
 
 wp.set_module_options({"enable_backward": False, "fuse_fp": False})
 
-LONGEST_PATH = wp.constant(26)  # steps, two bits each, below 10 bits of item
+LONGEST_PATH = wp.constant(31)  # steps, two bits each
 TOO_LONG = wp.constant(wp.int64(-1))
 
 
@@ -32,22 +32,13 @@ def path_of(
     position_a: wp.int32,
     tree_b: TreeView,
     position_b: wp.int32,
-    depth: wp.int32,
 ):
-    """Item and path of a pair of leaves, left-aligned; TOO_LONG where there is no room."""
-    item = wp.int32(0)
+    """The path of a pair of leaves, left-aligned; TOO_LONG where there is no room."""
     i = root_of(tree_a)
     a = load_node(tree_a.nodes, i)
-    for _level in range(depth):  # as ``subtree`` counts items
-        item = 2 * item
-        if not is_leaf(a):
-            side = side_of(link_of(a), position_a)
-            item += side
-            i = 2 * link_of(a) + side
-            a = load_node(tree_a.nodes, i)
     j = root_of(tree_b)
     b = load_node(tree_b.nodes, j)
-    path = wp.int64(item)
+    path = wp.int64(0)
     steps = wp.int32(0)
     while steps < LONGEST_PATH and not (is_leaf(a) and is_leaf(b)):
         pairs = open_pair(frame, tree_a, i, a, tree_b, j, b)
@@ -79,7 +70,6 @@ def path_kernel(
     positions_b: wp.array[wp.int32],
     frames: wp.array[Relative],
     bits: wp.vec2i,
-    depth: wp.int32,
     certain: PairQueue,
     # out
     paths_out: wp.array[wp.int64],
@@ -90,7 +80,7 @@ def path_kernel(
         row = unpack_pair(certain.keys[n], bits)
         position_a = positions_a[row[1]]
         position_b = positions_b[row[2]]
-        path = path_of(frames[row[0]], tree_a, position_a, tree_b, position_b, depth)
+        path = path_of(frames[row[0]], tree_a, position_a, tree_b, position_b)
         paths_out[n] = path
         lower_to(lowest_out, row[0], path)
 

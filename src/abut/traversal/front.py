@@ -14,7 +14,8 @@ them climbs to the same ancestor; the one that is the first child all the way up
 import warp as wp
 
 from abut.atomics import reserve
-from abut.bounds.relative import Relative, overlap_across
+from abut.bounds.relative import Relative
+from abut.bounds.separation_across import overlap_across
 from abut.hierarchy.tree import TreeView, face_of, link_of, load_node, root_of
 from abut.pairs import PairQueue, pack_pair, queue_stop, store_pair
 

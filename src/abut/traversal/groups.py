@@ -148,7 +148,7 @@ def test_group(
             face = face_of(leaf)
             corners = load_face(search.a, face, 0)
             for i in range(held):
-                test_corners(search, 0, 0, face, corners, others[i])
+                test_corners(search, 0, face, corners, others[i])
 
 
 @wp.kernel

@@ -15,18 +15,18 @@ from abut.bounds.obb import overlap_obb, unpack_obb
 from abut.bounds.relative import (
     Relative,
     boundless_frame,
-    overlap_across,
-    separations_across,
     shifted_frame,
     turned_frame,
 )
 from abut.bounds.rss import distance_rss, unpack_rss
+from abut.bounds.separation_across import overlap_across, separations_across
 from abut.faces import Faces, pose_of
 from abut.hierarchy.tree import (
     Node,
     TreeView,
     escape_of,
     face_of,
+    half_area,
     is_leaf,
     link_of,
     load_node,
@@ -126,13 +126,6 @@ def finer_overlap(
 def overlap(frame: Relative, a: Node, b: Node):
     """1 when the boxes of two nodes may overlap, else 0."""
     return wp.int32(overlap_across(frame, a.low, a.high, b.low, b.high))
-
-
-@wp.func
-def half_area(node: Node):
-    """Half the surface of a box."""
-    side = node.high - node.low
-    return side[0] * side[1] + side[1] * side[2] + side[2] * side[0]
 
 
 @wp.func
@@ -294,7 +287,7 @@ def walks(finer: bool) -> Walks:
                     if not finer_overlap(frame, dops, pose, tree_a, i, tree_b, j):
                         continue
                 if is_leaf(a) and is_leaf(b):
-                    test_faces(search, pose, 0, face_of(a), face_of(b))
+                    test_faces(search, pose, face_of(a), face_of(b))
                 else:  # pairs go on the stack, and stay if they overlap
                     pairs = open_pair(frame, tree_a, i, a, tree_b, j, b)
                     for k in range(4):
@@ -310,27 +303,18 @@ def walks(finer: bool) -> Walks:
         tree_b: TreeView,
         frames: wp.array[Relative],
         dops: DopFrames,
-        depth: wp.int32,
     ):
-        """Walk both trees for each (pose, subtree of a) until two faces meet.
+        """Walk both trees for each pose until two faces meet.
 
-        Of the pairs of children the one that overlaps most goes first. What is found does not
-        depend on the order of threads: the lowest item with an answer gives it.
+        Of the pairs of children the one that overlaps most goes first.
         """
-        item_shift = wp.int64(search.bits[0] + search.bits[1])
         stack = wp.zeros(shape=(STACK,), dtype=wp.vec2i)
-        for work in range(span[0] + wp.tid(), span[1], span[2]):
-            pose = work >> depth
-            item = work & ((1 << depth) - 1)
-            if (search.best[pose] >> item_shift) < wp.int64(item):
-                continue
+        for pose in range(span[0] + wp.tid(), span[1], span[2]):
             frame = frames[pose]
-            start = start_of(frame, tree_a, tree_b, item, depth)
+            start = start_of(frame, tree_a, tree_b, 0, 0)
             stack[0] = wp.vec2i(start, root_of(tree_b))
             held = wp.int32(start >= 0)
             while held > 0:
-                if (search.best[pose] >> item_shift) < wp.int64(item):
-                    break
                 held -= 1
                 i = stack[held][0]
                 j = stack[held][1]
@@ -340,7 +324,7 @@ def walks(finer: bool) -> Walks:
                     if not finer_overlap(frame, dops, pose, tree_a, i, tree_b, j):
                         continue
                 if is_leaf(a) and is_leaf(b):
-                    if test_faces(search, pose, item, face_of(a), face_of(b)):
+                    if test_faces(search, pose, face_of(a), face_of(b)):
                         held = 0
                 else:
                     pairs = open_pair(frame, tree_a, i, a, tree_b, j, b)
