@@ -1,5 +1,6 @@
 """Exact proximity queries between triangle meshes, on CPU and CUDA."""
 
+from abut.distance_field import DistanceField
 from abut.errors import (
     AbutError,
     CapacityError,
@@ -11,6 +12,7 @@ from abut.errors import (
     PoseError,
     ToolError,
 )
+from abut.field.sample import FieldSamples
 from abut.mesh import Mesh
 from abut.motion import Motion
 from abut.options import Bound, Method, Sign, Solver, TrackerMethod
@@ -31,7 +33,9 @@ __all__ = [
     "ClosestPoints",
     "Contacts",
     "DeviceError",
+    "DistanceField",
     "Distances",
+    "FieldSamples",
     "FileError",
     "Gaps",
     "ImpactKind",
