@@ -9,6 +9,7 @@ from abut.errors import (
     OptionError,
     PointError,
     PoseError,
+    SceneError,
     ToolError,
 )
 from abut.mesh import Mesh
@@ -23,6 +24,7 @@ from abut.query.self_collide import self_collide
 from abut.query.tracker import Tracker
 from abut.query.within import within
 from abut.results import ClosestPoints, Contacts, Distances, Gaps, ImpactKind, Impacts
+from abut.scene import Scene, SceneContacts
 
 __all__ = [
     "AbutError",
@@ -43,6 +45,9 @@ __all__ = [
     "OptionError",
     "PointError",
     "PoseError",
+    "Scene",
+    "SceneContacts",
+    "SceneError",
     "Sign",
     "Solver",
     "ToolError",
