@@ -10,6 +10,7 @@ from abut.errors import (
     OptionError,
     PointError,
     PoseError,
+    SceneError,
     ToolError,
 )
 from abut.field.sample import FieldSamples
@@ -25,6 +26,7 @@ from abut.query.self_collide import self_collide
 from abut.query.tracker import Tracker
 from abut.query.within import within
 from abut.results import ClosestPoints, Contacts, Distances, Gaps, ImpactKind, Impacts
+from abut.scene import Scene, SceneContacts
 
 __all__ = [
     "AbutError",
@@ -47,6 +49,9 @@ __all__ = [
     "OptionError",
     "PointError",
     "PoseError",
+    "Scene",
+    "SceneContacts",
+    "SceneError",
     "Sign",
     "Solver",
     "ToolError",
