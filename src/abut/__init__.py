@@ -1,5 +1,6 @@
 """Exact proximity queries between triangle meshes, on CPU and CUDA."""
 
+from abut.distance_field import DistanceField
 from abut.errors import (
     AbutError,
     CapacityError,
@@ -9,8 +10,10 @@ from abut.errors import (
     OptionError,
     PointError,
     PoseError,
+    SceneError,
     ToolError,
 )
+from abut.field.sample import FieldSamples
 from abut.mesh import Mesh
 from abut.motion import Motion
 from abut.options import Bound, Method, Sign, Solver, TrackerMethod
@@ -23,6 +26,7 @@ from abut.query.self_collide import self_collide
 from abut.query.tracker import Tracker
 from abut.query.within import within
 from abut.results import ClosestPoints, Contacts, Distances, Gaps, ImpactKind, Impacts
+from abut.scene import Scene, SceneContacts
 
 __all__ = [
     "AbutError",
@@ -31,7 +35,9 @@ __all__ = [
     "ClosestPoints",
     "Contacts",
     "DeviceError",
+    "DistanceField",
     "Distances",
+    "FieldSamples",
     "FileError",
     "Gaps",
     "ImpactKind",
@@ -43,6 +49,9 @@ __all__ = [
     "OptionError",
     "PointError",
     "PoseError",
+    "Scene",
+    "SceneContacts",
+    "SceneError",
     "Sign",
     "Solver",
     "ToolError",

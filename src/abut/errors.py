@@ -25,6 +25,10 @@ class DeviceError(AbutError, ValueError):
     """Operands on different devices, or a device that is not there."""
 
 
+class SceneError(AbutError, ValueError):
+    """An object that is not in the scene, or that cannot be what it was asked to become."""
+
+
 class FileError(AbutError, OSError):
     """A file that cannot be read as a mesh."""
 

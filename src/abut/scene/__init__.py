@@ -1,0 +1,6 @@
+"""Scene: many objects that move, deform and break."""
+
+from abut.scene.contacts import SceneContacts
+from abut.scene.scene import Scene
+
+__all__ = ["Scene", "SceneContacts"]

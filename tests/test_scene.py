@@ -1,0 +1,220 @@
+"""Scenes give the rows of pairwise queries, whatever happens to their objects."""
+
+import numpy as np
+import pytest
+
+import abut
+from abut.cases import box, icosphere, torus
+from shapes import random_poses
+
+
+def truth(scene, own=False, ignored=(), apart=lambda i, j: False):
+    """Rows (i, j, face, face) by brute force over all pairs of objects."""
+    poses, rows = scene.poses.numpy(), []
+    for n, i in enumerate(scene.indices.tolist()):
+        if own:
+            hits = abut.self_collide(scene.mesh(i), method="brute")
+            rows += [(i, i, *pair) for pair in hits.pairs.numpy().tolist()]
+        for j in scene.indices.tolist()[n + 1 :]:
+            if (i, j) in ignored or apart(i, j):
+                continue
+            sides = scene.mesh(i), scene.mesh(j)
+            hits = abut.collide(*sides, pose_a=poses[i], pose_b=poses[j], method="brute")
+            rows += [(i, j, *pair) for pair in hits.pairs.numpy().tolist()]
+    return np.array(sorted(rows), np.int32).reshape(-1, 4)
+
+
+def rows_of(hits):
+    return np.concatenate([hits.objects.numpy(), hits.pairs.numpy()], axis=1)
+
+
+def agree(scene, own=False, **about):
+    hits = scene.collide(self_collisions=own)
+    rows = rows_of(hits)
+    assert np.array_equal(rows, truth(scene, own, **about))
+    assert bool(hits) == hits.colliding == (len(rows) > 0)
+    return rows
+
+
+def crowd(device, count=12, spread=1.4, seed=0):
+    """A scene of balls, rings and boxes in a heap."""
+    scene = abut.Scene(device)
+    shapes = [abut.Mesh(*s, device=device) for s in (icosphere(80), torus(12, 8), box())]
+    for k, pose in enumerate(random_poses(count, spread, seed)):
+        scene.add(shapes[k % 3], pose)
+    return scene
+
+
+def test_rows_are_those_of_all_pairs(device):
+    scene = crowd(device)
+    rows = agree(scene)
+    assert len(rows) > 100
+    hits = scene.collide()
+    pairs = np.unique(hits.objects.numpy(), axis=0)
+    assert np.array_equal(hits.object_pairs, pairs)
+    assert set(hits.numpy()) == {"objects", "pairs", "colliding"}
+
+
+def test_objects_move(device):
+    scene = crowd(device)
+    for pose in random_poses(3, 1.0, 1):
+        scene.move(4, pose)
+        agree(scene)
+    some = [7, 2, 5]
+    poses = random_poses(3, 1.0, 5)
+    scene.move(some, poses)
+    assert np.array_equal(scene.poses.numpy()[some], poses)
+    agree(scene)
+    scene.move(np.arange(12), np.broadcast_to(np.eye(4), (12, 4, 4)))
+    agree(scene)
+
+
+def test_names(device):
+    scene = abut.Scene(device)
+    mesh = abut.Mesh(*icosphere(20), device=device)
+    assert scene.add(mesh, name="left") == 0
+    assert scene.add(mesh, name="right") == 1
+    far = np.eye(4)
+    far[0, 3] = 10
+    scene.move("right", far)
+    assert len(scene.collide()) == 0
+    scene.move(["left", "right"], np.stack([far, far]))
+    assert scene.collide().object_pairs.tolist() == [[0, 1]]
+    assert scene.names == {"left": 0, "right": 1}
+    scene.remove("left")
+    assert scene.names == {"right": 1}
+    assert len(scene) == 1
+
+
+def test_objects_deform_alone(device):
+    scene = abut.Scene(device)
+    ball = icosphere(320)
+    mesh = abut.Mesh(*ball, device=device)
+    poses = np.tile(np.eye(4), (3, 1, 1))
+    poses[:, 0, 3] = [0, 2.5, 5]
+    assert scene.add(mesh, poses).tolist() == [0, 1, 2]
+    assert len(agree(scene)) == 0
+    scene.deform(1, 1.6 * ball.vertices)
+    assert set(map(tuple, agree(scene)[:, :2].tolist())) == {(0, 1), (1, 2)}
+    both = np.concatenate([ball.vertices * 0.1, ball.vertices * [1, 1, 3]])
+    scene.deform([1, 2], both)
+    assert len(agree(scene)) == 0
+    scene.deform([0, 2], 2.6 * np.concatenate([ball.vertices, ball.vertices]))
+    assert len(agree(scene)) > 0
+    scene.deform(0, ball.vertices.astype(np.float32) * np.float32(0.2))
+    agree(scene)
+
+
+def test_an_object_breaks(device):
+    scene = abut.Scene(device)
+    ball = icosphere(320)
+    shift = np.eye(4)
+    shift[0, 3] = 3
+    scene.add(abut.Mesh(*box((8, 8, 1)), device=device), static=True)
+    scene.add(abut.Mesh(*ball, device=device), shift, name="ball")
+    whole = agree(scene)
+    middles = ball.vertices[ball.faces].mean(axis=1)
+    labels = (middles[:, 0] > 0) * 2 + (middles[:, 1] > 0) * 5
+    pieces = scene.split("ball", labels)
+    assert len(pieces) == 4
+    assert len(scene) == 5
+    rows = agree(scene)
+    with_floor = rows[rows[:, 0] == 0]
+    assert len(with_floor) == len(whole)
+    for piece, label in zip(pieces, np.unique(labels), strict=True):
+        faces = np.flatnonzero(labels == label)
+        mesh = scene.mesh(piece)
+        assert np.array_equal(
+            mesh.vertices.numpy()[mesh.faces.numpy()], ball.vertices[ball.faces[faces]]
+        )
+        mine = with_floor[with_floor[:, 1] == piece]
+        assert np.isin(np.stack([mine[:, 2], faces[mine[:, 3]]], 1), whole[:, 2:]).all()
+    scene.move(pieces, random_poses(4, 1.0, 2))
+    agree(scene)
+    again = scene.split(int(pieces[0]), np.arange(len(scene.mesh(pieces[0]).faces)) % 3)
+    assert len(again) == 3
+    agree(scene)
+
+
+def test_filters(device):
+    scene = crowd(device, count=8, spread=0.8)
+    everything = agree(scene)
+    pairs = sorted(set(map(tuple, everything[:, :2].tolist())))
+    scene.ignore(*pairs[0])
+    scene.ignore(pairs[-1][1], pairs[-1][0])
+    agree(scene, ignored={pairs[0], pairs[-1]})
+    mesh = abut.Mesh(*icosphere(80), device=device)
+    walls = [scene.add(mesh, static=True) for _ in range(2)]
+    ghost = scene.add(mesh, group=0b100, mask=0b1000)
+    friend = scene.add(mesh, group=0b1000)
+
+    def apart(i, j):
+        return (ghost in (i, j) and friend not in (i, j)) or [i, j] == walls
+
+    agree(scene, ignored={pairs[0], pairs[-1]}, apart=apart)
+
+
+def test_objects_against_themselves(device):
+    scene = abut.Scene(device)
+    knot = abut.Mesh(*torus(24, 12, thick=1.3), device=device)
+    scene.add(knot)
+    scene.add(knot, random_poses(1, 3.0)[0])
+    scene.add(abut.Mesh(*icosphere(80), device=device))
+    rows = agree(scene, own=True)
+    assert {(0, 0), (1, 1)} <= set(map(tuple, rows[:, :2].tolist()))
+
+
+def test_indices_are_used_again(device):
+    scene = crowd(device, count=6)
+    scene.remove([4, 1])
+    assert scene.indices.tolist() == [0, 2, 3, 5]
+    assert [m.face_count > 0 for m in scene.meshes] == [True, False, True, True, False, True]
+    agree(scene)
+    mesh = abut.Mesh(*icosphere(80), device=device)
+    assert [scene.add(mesh) for _ in range(3)] == [1, 4, 6]
+    agree(scene)
+
+
+def test_small_scenes(device):
+    scene = abut.Scene(device)
+    assert len(scene.collide()) == 0
+    assert not scene.collide().colliding
+    scene.add(abut.Mesh(*icosphere(20), device=device))
+    assert len(agree(scene, own=True)) == 0
+    scene.add(abut.Mesh(np.zeros((0, 3)), np.zeros((0, 3), int), device=device))
+    scene.add(abut.Mesh([[0.0, 0, -9], [0, 0, 9], [0, 0, 9]], [[0, 1, 2]], device=device))
+    assert len(agree(scene, own=True)) > 0
+
+
+@pytest.mark.parametrize(
+    ("act", "message"),
+    [
+        (lambda s, m: s.move(3, np.eye(4)), "no object 3"),
+        (lambda s, m: s.move(-1, np.eye(4)), "no object -1"),
+        (lambda s, m: s.move("lid", np.eye(4)), "no object named 'lid'"),
+        (lambda s, m: s.move([0, 1], np.eye(4)), "1 poses were given for 2 objects"),
+        (lambda s, m: s.add(m, name="pot"), "object named 'pot' already"),
+        (lambda s, m: s.split(0, [1, 2]), "20 faces, so labels must be as many"),
+        (lambda s, m: s.deform(0, np.zeros((5, 3))), "12 vertices, so deform needs shape"),
+    ],
+)
+def test_refusals(device, act, message):
+    scene = abut.Scene(device)
+    mesh = abut.Mesh(*icosphere(20), device=device)
+    scene.add(mesh, name="pot")
+    scene.add(mesh)
+    with pytest.raises(abut.SceneError, match=message):
+        act(scene, mesh)
+
+
+def test_bad_coordinates_are_refused(device):
+    scene = abut.Scene(device)
+    scene.add(abut.Mesh(*icosphere(20), device=device))
+    with pytest.raises(abut.PoseError):
+        scene.move(0, 2 * np.eye(4))
+    bad = icosphere(20).vertices.copy()
+    bad[7, 1] = np.nan
+    with pytest.raises(abut.MeshError, match=r"vertices\[7\]"):
+        scene.deform(0, bad)
+    with pytest.raises(abut.OptionError):
+        scene.collide(method="magic")
