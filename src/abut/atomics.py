@@ -165,6 +165,19 @@ def load_fresh_word(values: wp.array[wp.int32], i: wp.int32) -> wp.int32:
 
 @wp.func_native("""
 #if defined(__CUDA_ARCH__)
+    const int2 v = __ldcg((const int2*)values.data + i);
+    return wp::vec_t<2, wp::int32>(v.x, v.y);
+#else
+    return values.data[i];
+#endif
+""")
+def load_fresh_pair(values: wp.array[wp.vec2i], i: wp.int32) -> wp.vec2i:
+    """``load_fresh`` for two integers."""
+    ...
+
+
+@wp.func_native("""
+#if defined(__CUDA_ARCH__)
     const int4 v = __ldg((const int4*)values.data + i);
     return wp::vec_t<4, wp::int32>(v.x, v.y, v.z, v.w);
 #else
