@@ -14,17 +14,29 @@ from abut.errors import (
 )
 from abut.mesh import Mesh
 from abut.motion import Motion
-from abut.options import Bound, Method, Sign, Solver, TrackerMethod
+from abut.options import (
+    Bound,
+    CullBackend,
+    CullMethod,
+    Level,
+    Method,
+    Order,
+    Sign,
+    Solver,
+    TrackerMethod,
+)
 from abut.query import primitives
 from abut.query.ccd import ccd
 from abut.query.closest_point import closest_point
 from abut.query.collide import collide
+from abut.query.cull import cull
 from abut.query.distance import distance
 from abut.query.self_collide import self_collide
 from abut.query.tracker import Tracker
 from abut.query.within import within
 from abut.results import ClosestPoints, Contacts, Distances, Gaps, ImpactKind, Impacts
 from abut.scene import Scene, SceneContacts
+from abut.visibility.culled import Culled, PassStatistics
 
 __all__ = [
     "AbutError",
@@ -32,17 +44,23 @@ __all__ = [
     "CapacityError",
     "ClosestPoints",
     "Contacts",
+    "CullBackend",
+    "CullMethod",
+    "Culled",
     "DeviceError",
     "Distances",
     "FileError",
     "Gaps",
     "ImpactKind",
     "Impacts",
+    "Level",
     "Mesh",
     "MeshError",
     "Method",
     "Motion",
     "OptionError",
+    "Order",
+    "PassStatistics",
     "PointError",
     "PoseError",
     "Scene",
@@ -56,6 +74,7 @@ __all__ = [
     "ccd",
     "closest_point",
     "collide",
+    "cull",
     "distance",
     "primitives",
     "self_collide",

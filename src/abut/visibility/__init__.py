@@ -1,0 +1,1 @@
+"""Which faces may collide, told from what hides what in orthographic views."""
