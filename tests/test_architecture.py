@@ -23,6 +23,7 @@ FLOORS = [
     {"point", "approach"},
     {"traversal", "narrow", "visibility", "field", "broad"},
     {"query"},
+    {"distance_field"},
     {"scene"},
     {"cases"},
     {"sim", "scale", "hardware"},

@@ -28,7 +28,7 @@ SCRATCH = {
     ("refit_kernel", "arrivals"),
     ("orient_kernel", "arrivals"),
     ("dipole_kernel", "arrivals"),
-    ("axes_kernel", "arrivals"),
+    ("sum_moments_kernel", "arrivals"),
     ("fit_dops_kernel", "arrivals"),
 }
 # Structs that carry the queues they fill beside their operands.

@@ -1,5 +1,6 @@
 """Exact proximity queries between triangle meshes, on CPU and CUDA."""
 
+from abut.distance_field import DistanceField
 from abut.errors import (
     AbutError,
     CapacityError,
@@ -12,6 +13,7 @@ from abut.errors import (
     SceneError,
     ToolError,
 )
+from abut.field.sample import FieldSamples
 from abut.mesh import Mesh
 from abut.motion import Motion
 from abut.options import (
@@ -48,7 +50,9 @@ __all__ = [
     "CullMethod",
     "Culled",
     "DeviceError",
+    "DistanceField",
     "Distances",
+    "FieldSamples",
     "FileError",
     "Gaps",
     "ImpactKind",

@@ -1,1 +1,1 @@
-"""Which faces may collide, told from what hides what in orthographic views."""
+"""Culling by visibility: what is not fully visible may collide."""
