@@ -58,6 +58,10 @@ def test_a_folder_is_followed(frames, capsys):
     assert lines[0].endswith("no") and "impacts" in lines[1]
     _, said = answer(capsys, "ccd", frames, "--follow")
     assert [step["impact_count"] > 0 for step in said["steps"]] == [False, True]
+    _, same = answer(capsys, "ccd", frames, "--follow", "--method", "front")
+    assert same["steps"] == said["steps"]
+    _, first = answer(capsys, "ccd", frames, "--follow", "--first")
+    assert [step["first"] for step in first["steps"]] == [step["first"] for step in said["steps"]]
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,7 @@ import pytest
 
 import abut
 from abut.cases import icosphere, torus
-from abut.query import tracker as tracking
+from abut.query import kept_front, sweep_buffers
 from shapes import random_poses
 
 
@@ -21,8 +21,8 @@ def waves(shape, count, height=0.4):
 
 
 def front_of(tracker):
-    search = tracker._search
-    return search.queues[search._names[0]].keys.numpy()[: search.size]
+    front = tracker._search.front
+    return front.queues[front.names[0]].keys.numpy()[: front.size]
 
 
 def test_one_mesh(device):
@@ -71,7 +71,7 @@ def test_a_front_moves_up_again(device):
     rng = np.random.default_rng(0)
     follow.step(shape.vertices + 0.2 * rng.normal(size=shape.vertices.shape))
     wild = follow.front_size
-    for _ in range(2 * tracking.CLIMB_EVERY):
+    for _ in range(2 * kept_front.CLIMB_EVERY):
         hits = follow.step(shape.vertices)
     assert calm <= follow.front_size < wild
     assert follow.front_size < 1.2 * calm
@@ -79,7 +79,7 @@ def test_a_front_moves_up_again(device):
 
 
 def test_a_front_that_grows_too_long_is_given_up(device, monkeypatch):
-    monkeypatch.setattr(tracking, "MOST_PAIRS", 1000)
+    monkeypatch.setattr(kept_front, "MOST_PAIRS", 1000)
     shape = torus(48, 24)
     follow = abut.Tracker(abut.Mesh(*shape, device=device), method="front")
     for frame in waves(shape, 3):
@@ -97,6 +97,10 @@ def test_all_methods_and_tiny_meshes(method, device):
     assert len(follow.step(np.eye(3))) > 0
     alone = abut.Tracker(one, method=method)
     assert len(alone.step()) == 0
+    assert len(alone.advance(-np.eye(3))) == 0
+    assert len(follow.advance(np.eye(3) * 5)) > 0
+    point = abut.Mesh(np.zeros((1, 3)), [[0, 0, 0]], device=device)
+    assert len(abut.Tracker(point, method=method).advance(np.ones((1, 3)))) == 0
 
 
 def test_poses_are_given_as_vertices(device):
@@ -108,6 +112,120 @@ def test_poses_are_given_as_vertices(device):
         moved = b.vertices @ pose[:3, :3].T + pose[:3, 3]
         fresh = abut.collide(abut.Mesh(*a, device=device), abut.Mesh(moved, b.faces, device=device))
         assert np.array_equal(follow.step(None, moved).pairs.numpy(), fresh.pairs.numpy())
+
+
+def impacts(hits):
+    """Rows of impacts, to the last bit."""
+    return {name: column.tobytes() for name, column in hits.numpy().items()}
+
+
+def fresh_impacts(shapes, ends, device, **options):
+    """What ``ccd`` says of meshes that know nothing of earlier steps."""
+    meshes = [abut.Mesh(*shape, device=device) for shape in shapes]
+    return abut.ccd(*(abut.Motion(m, end) for m, end in zip(meshes, ends, strict=True)), **options)
+
+
+OPTIONS = [{}, {"min_distance": 0.02}, {"first": True}, {"solver": "cubic"}]
+
+
+@pytest.mark.parametrize("method", ["front", "bvh"])
+@pytest.mark.parametrize("options", OPTIONS, ids=lambda o: "-".join(o) or "plain")
+def test_impacts_of_one_mesh(method, options, device):
+    shape = torus(24, 12)
+    follow = abut.Tracker(abut.Mesh(*shape, device=device), method=method)
+    before, met = shape.vertices, 0
+    for frame in waves(shape, 12, height=0.2):
+        hits = follow.advance(frame, **options)
+        fresh = fresh_impacts([(before, shape.faces)], [frame], device, **options)
+        assert impacts(hits) == impacts(fresh) and hits.first == fresh.first
+        assert (follow.front_size > 0) == (method == "front")
+        before, met = frame, met + len(hits)
+    assert met > 5
+    assert np.array_equal(follow.meshes[0].vertices.numpy(), before)
+
+
+def test_impacts_of_two_meshes(device):
+    a, b = torus(24, 12), icosphere(320)
+    meshes = tuple(abut.Mesh(*shape, device=device) for shape in (a, b))
+    follow = abut.Tracker(meshes, method="front")
+    before, kinds = [a.vertices, b.vertices], set()
+    for k, frame in enumerate(waves(a, 12, height=0.2)):
+        ball = b.vertices * 0.7 + np.array([np.cos(0.2 * k), np.sin(0.2 * k), 0.1])
+        hits = follow.advance(frame, ball)
+        shapes = (before[0], a.faces), (before[1], b.faces)
+        assert impacts(hits) == impacts(fresh_impacts(shapes, [frame, ball], device))
+        for front in follow._fronts.kept.values():
+            pairs = front.queues[front.names[0]].keys.numpy()[: front.size]
+            assert len(np.unique(pairs)) == len(pairs)
+        before, kinds = [frame, ball], kinds | set(hits.kind.numpy().tolist())
+    assert kinds == {0, 1, 2}
+    assert len(follow.advance(None, None)) == len(follow.advance()) == 0
+
+
+def test_ranges_of_a_front_give_the_same_impacts(device, monkeypatch):
+    """Candidates beyond what is held at once: the front is moved a part at a time."""
+    shape = torus(24, 12)
+    frames = list(waves(shape, 5, height=0.2))
+    whole = abut.Tracker(abut.Mesh(*shape, device=device), method="front")
+    want = [impacts(whole.advance(frame)) for frame in frames]
+    monkeypatch.setattr(sweep_buffers, "_shared", type(sweep_buffers._shared)())
+    monkeypatch.setattr("abut.query.sweep_front.LEAST_ROOM", 4)
+    for kind in ("cpu", "cuda"):
+        monkeypatch.setitem(sweep_buffers.LEAST_ROOM, kind, 16)
+        monkeypatch.setitem(sweep_buffers.MOST_CANDIDATES, kind, 1000)
+    parts = abut.Tracker(abut.Mesh(*shape, device=device), method="front")
+    assert [impacts(parts.advance(frame)) for frame in frames] == want
+    for kind, front in whole._fronts.kept.items():
+        other = parts._fronts.kept[kind]
+        pairs = [f.queues[f.names[0]].keys.numpy()[: f.size] for f in (front, other)]
+        assert np.array_equal(*map(np.sort, pairs))
+
+
+@pytest.mark.parametrize("most", [10, 4000])
+def test_a_continuous_front_that_grows_too_long_is_given_up(most, device, monkeypatch):
+    """At once, or in the middle of a step, whose impacts are complete nevertheless."""
+    shape = torus(24, 12)
+    frames = list(waves(shape, 6, height=0.2))
+    plain = abut.Tracker(abut.Mesh(*shape, device=device))
+    follow = abut.Tracker(abut.Mesh(*shape, device=device), method="front")
+    if most > 10:
+        want, found = (tracker.advance(frames[0]) for tracker in (plain, follow))
+        assert impacts(found) == impacts(want) and follow.front_size > most
+    monkeypatch.setattr(kept_front, "MOST_PAIRS", most)
+    for frame in frames[1:]:
+        assert impacts(follow.advance(frame)) == impacts(plain.advance(frame))
+        assert len(follow._fronts.given_up) > 0
+    assert follow.front_size <= 2 * most
+
+
+def test_arrays_may_be_written_to_afterwards(device):
+    """A program that moves its vertices in place gets its motions nevertheless."""
+    shape = icosphere(80)
+    vertices = np.array(shape.vertices, dtype=np.float64)
+    mesh = abut.Mesh(vertices, shape.faces, device=device)
+    follow = abut.Tracker(mesh)
+    vertices[:, 2] *= -1.0
+    found = follow.advance(vertices)
+    want = fresh_impacts([shape], [vertices], device)
+    assert len(found) > 0 and impacts(found) == impacts(want)
+    vertices[:, 2] *= -1.0
+    assert len(follow.advance(vertices)) > 0
+
+
+def test_impacts_far_from_the_origin(device):
+    """Boxes keep their origin while they can: fronts and hierarchies live on."""
+    shape = torus(24, 12)
+    far = np.array([1e5, 0.0, 0.0])
+    follow = abut.Tracker(abut.Mesh(shape.vertices + far, shape.faces, device), method="front")
+    follow.advance(shape.vertices + far)
+    fronts = list(follow._fronts.kept.values())
+    before = shape.vertices + far
+    for k in range(3):
+        end = before * [1.0, 1.0, -0.9] + 0.1 * k
+        fresh = fresh_impacts([(before, shape.faces)], [end], device)
+        assert impacts(follow.advance(end)) == impacts(fresh)
+        before = end
+    assert [front in fronts for front in follow._fronts.kept.values()] == [True, True]
 
 
 def test_bad_input_is_refused(device):

@@ -171,13 +171,24 @@ class Mesh:
         self._buffers = [*kept, (points, weakref.ref(lease))]
         return lease
 
+    def take(
+        self, rows: wp.array, points: wp.array, bounds: np.ndarray, lease: "Lease | None" = None
+    ) -> None:
+        """Be the shape that ``checked_points`` found to be good; ``lease`` if there is one."""
+        self._keep(rows, points, bounds, lease)
+        self.version += 1
+
     def _take(self, vertices: Any) -> None:
         """Check vertices and keep them, with their float64 view and bounds."""
-        rows, points, bounds = self.checked_points(vertices, "vertices")
+        self._keep(*self.checked_points(vertices, "vertices"))
+
+    def _keep(
+        self, rows: wp.array, points: wp.array, bounds: np.ndarray, lease: "Lease | None" = None
+    ) -> None:
         self.vertices = rows
         self.points = points
         self.bounds = bounds
-        self.lease = Lease() if points is rows else self.lend(points)
+        self.lease = lease or (Lease() if points is rows else self.lend(points))
 
     def _checked_faces(self, faces: Any, vertices: Any) -> wp.array:
         if len(faces.shape) == 1 and faces.shape[0] == 0:

@@ -124,6 +124,11 @@ class Motion:
         path.rounding = wp.float64(POSE_ROUNDING * far + reach * self._skew)
         return self._points, self._points, path
 
+    def arrive(self) -> None:
+        """Let the mesh be where its vertices end. Of a motion that was given ``end``."""
+        assert self._poses is None
+        self.mesh.take(self._end_rows, self._end, self._end_bounds, self._end_lease)
+
     @cached_property
     def _reach(self) -> float:
         """Distance of the farthest vertex from the frame's origin, at most."""
@@ -137,9 +142,10 @@ class Motion:
                 f"the mesh has {shape[0]} vertices, so end needs shape {shape}, "
                 f"not {tuple(end.shape)}."
             )
-        rows, self._end, bounds = self.mesh.checked_points(end, "end")
-        self._end_lease = None if self._end is rows else self.mesh.lend(self._end)
-        self._both_bounds = _union(self._bounds, bounds)
+        self._end_rows, self._end, self._end_bounds = self.mesh.checked_points(end, "end")
+        made = self._end is not self._end_rows
+        self._end_lease = self.mesh.lend(self._end) if made else None
+        self._both_bounds = _union(self._bounds, self._end_bounds)
 
     @cached_property
     def _angle(self) -> float:

@@ -1,4 +1,4 @@
-"""``abut ccd FRAME0 FRAME1``: when a moving mesh first touches itself."""
+"""``abut ccd FRAME0 FRAME1``: when a moving mesh first touches itself, in one step or many."""
 
 import argparse
 import re
@@ -17,6 +17,7 @@ from abut.mesh import Mesh
 from abut.motion import Motion
 from abut.options import Solver
 from abut.query.ccd import ccd
+from abut.query.tracker import Tracker
 from abut.results import ImpactKind, Impacts
 from abut.runtime import recording
 
@@ -36,6 +37,13 @@ def add_to(commands: Any) -> None:
     parser.add_argument("end", metavar="FRAME1", nargs="?", help="mesh file with the same faces")
     parser.add_argument(
         "--follow", action="store_true", help="all steps of a folder of frames, one line each"
+    )
+    parser.add_argument(
+        "--method",
+        choices=["bvh", "front"],
+        default="bvh",
+        help="with --follow, where each search starts: at the root (bvh, the default: it was "
+        "measured faster) or where the last one stopped",
     )
     parser.add_argument(
         "--min-distance", type=float, default=0.0, metavar="D", help="gap to keep (default: 0)"
@@ -74,7 +82,8 @@ def run(args: argparse.Namespace) -> int:
     if args.end is None:
         raise FileError("abut ccd takes two frames, or one folder with --follow.")
     start, end = load(args.start, args.device), load(args.end, args.device)
-    move = _motion(start, end, args.end)
+    _require_same_faces(start, end, args.end)
+    move = Motion(start, end.vertices)
     stages = _load_kernels(start, args)
     with working("colliding"), recording() as timer:
         hits = ccd(move, **_options(args))
@@ -87,14 +96,16 @@ def _follow(args: argparse.Namespace) -> int:
     files = _frames(Path(args.start))
     mesh = load(str(files[0]), args.device)
     _load_kernels(mesh, args)
+    options = _options(args)
+    tracker = Tracker(mesh, method=args.method, weld=options.pop("weld"))
     lines = []
     for file in progress(files[1:], "steps"):
         end = Mesh.load(str(file), mesh.device)
-        hits = ccd(_motion(mesh, end, str(file)), **_options(args))
+        _require_same_faces(mesh, end, str(file))
+        hits = tracker.advance(end.vertices, **options)
         lines.append({"frame": file.name, "impact_count": len(hits), **_times(hits)})
         if not args.json:
             print(f"{file.name}: {_verdict(hits)}", flush=True)
-        mesh.deform(end.vertices)
     if args.json:
         show_json({"start": str(files[0]), "device": str(mesh.device), "steps": lines})
     return int(any(line["impact_count"] for line in lines))
@@ -114,10 +125,9 @@ def _words(name: str) -> Iterator[tuple[str, str]]:
     return iter(re.findall(r"(\d+)|(\D+)", name))
 
 
-def _motion(start: Mesh, end: Mesh, name: str) -> Motion:
+def _require_same_faces(start: Mesh, end: Mesh, name: str) -> None:
     if start.faces.shape != end.faces.shape or (start.faces.numpy() != end.faces.numpy()).any():
         raise MeshError(f"{name} does not have the faces of the frame before it.")
-    return Motion(start, end.vertices)
 
 
 def _options(args: argparse.Namespace) -> dict[str, Any]:

@@ -20,6 +20,7 @@ from abut.query.impact_rows import (
     sorted_rows,
     to_impacts,
 )
+from abut.query.sweep_front import SweepFronts
 from abut.query.sweep_plan import SweepPlan, require_memory
 from abut.results import Impacts
 from abut.runtime import require_same_device
@@ -64,12 +65,34 @@ def ccd(
         Conservative. No impact is missed; no time is later than the true one. Starting in contact
         gives time 0. All of this holds for the true paths of turning meshes.
     """
-    motions = _motions(a, b)
+    return impacts_of(
+        _motions(a, b),
+        min_distance=min_distance,
+        tolerance=tolerance,
+        first=first,
+        weld=weld,
+        method=chosen(Method, method, "method"),
+        solver=solver,
+    )
+
+
+def impacts_of(
+    motions: tuple[Motion, ...],
+    *,
+    min_distance: float,
+    tolerance: float,
+    first: bool,
+    weld: bool,
+    method: Method,
+    solver: str,
+    fronts: SweepFronts | None = None,
+) -> Impacts:
+    """``ccd`` of one motion or two; ``fronts`` to go on where the last step stopped."""
     device = require_same_device(*motions)
-    method, solver = chosen(Method, method, "method"), chosen(Solver, solver, "solver")
+    solver = chosen(Solver, solver, "solver")
     gap = number_from(min_distance, "min_distance", 0.0)
     tolerance = number_from(tolerance, "tolerance", LEAST_TOLERANCE)
-    relation = STRANGERS if b is not None else WELDED if weld else INDEXED
+    relation = STRANGERS if len(motions) == 2 else WELDED if weld else INDEXED
     layout = _layout(motions)
     require_memory(layout)
     count = max(motion.piece_count for motion in motions)
@@ -81,7 +104,7 @@ def ccd(
         for number, parts in enumerate(pieces):
             stray = sum(part.deviation for part in parts) * (2 if len(parts) == 1 else 1)
             plan = SweepPlan(device, meshes, parts, relation, layout, gap + stray, tolerance)
-            plan.solver, plan.brute = solver, method is Method.BRUTE
+            plan.solver, plan.brute, plan.fronts = solver, method is Method.BRUTE, fronts
             plan.first = first and turning is None
             rows = _rows(plan).placed(number, count)
             if turning is not None:

@@ -7,6 +7,7 @@ from weakref import WeakKeyDictionary
 import numpy as np
 import warp as wp
 
+from abut.hierarchy.lbvh import frame_origin, in_frame
 from abut.hierarchy.owner import costed, followed
 from abut.hierarchy.swept import build_swept, refit_swept
 from abut.hierarchy.tree import Tree
@@ -28,7 +29,7 @@ class SweepBuffers:
         kind = "cuda" if device.is_cuda else "cpu"
         self.device = device
         self.most_candidates = MOST_CANDIDATES[kind]
-        self.density: dict[int, float] = {}  # candidates of an item, by kind, when last seen
+        self.density: dict[tuple[int, bool], float] = {}  # candidates of an item, when last seen
         names = ("candidates", "possible", "impacts", "twigs", *SHARES)
         self.queues = PairQueues(device, **dict.fromkeys(names, LEAST_ROOM[kind]))
         self.best = wp.empty(1, dtype=wp.int64, device=device)
@@ -85,12 +86,16 @@ def swept_tree(
     feature: str,
     points: tuple[wp.array, wp.array],
     bounds: np.ndarray,
-    origin: np.ndarray,
+    frame: tuple[np.ndarray, np.ndarray],
     pad: float,
 ) -> Tree:
-    """The tree of moving vertices, edges or faces: refitted where this thread has one."""
+    """The tree of moving vertices, edges or faces: refitted where this thread has one.
+
+    ``frame`` is the origin of boxes and the bounds of all that moves.
+    """
     corners = corners_of(mesh, feature)
-    trees = _shared.__dict__.setdefault("trees", WeakKeyDictionary()).setdefault(mesh, {})
+    trees = _trees_of(mesh)
+    origin, whole = frame
 
     def build() -> Tree:
         return costed(build_swept(*points, corners, bounds, origin, pad))
@@ -99,9 +104,22 @@ def swept_tree(
     if tree is None or not np.array_equal(tree.origin, origin):
         tree = build()
     else:
-        tree = followed(tree, bounds, build, lambda t=tree: refit_swept(t, *points, corners, pad))
+        tree = followed(tree, whole, build, lambda t=tree: refit_swept(t, *points, corners, pad))
     trees[feature] = tree
     return tree
+
+
+def kept_origin(meshes: tuple[Mesh, ...], bounds: np.ndarray) -> np.ndarray:
+    """Where boxes are centred: where they were, unless that is far away now for these bounds."""
+    for mesh in meshes:
+        for tree in _trees_of(mesh).values():
+            if in_frame(tree.origin, bounds):
+                return tree.origin
+    return frame_origin(bounds)
+
+
+def _trees_of(mesh: Mesh) -> dict[str, Tree]:
+    return _shared.__dict__.setdefault("trees", WeakKeyDictionary()).setdefault(mesh, {})
 
 
 def corners_of(mesh: Mesh, feature: str) -> wp.array:

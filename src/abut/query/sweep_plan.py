@@ -18,7 +18,6 @@ import warp as wp
 
 from abut.bounds.relative import Relative
 from abut.errors import CapacityError
-from abut.hierarchy.lbvh import frame_origin
 from abut.hierarchy.tree import Tree
 from abut.hierarchy.twigs import twigs_of
 from abut.mesh import Mesh
@@ -32,7 +31,14 @@ from abut.narrow.impact import (
 from abut.narrow.impact_cubic import edge_edge_cubic_kernel, vertex_face_cubic_kernel
 from abut.options import Solver
 from abut.pairs import KeyLayout, PairQueues
-from abut.query.sweep_buffers import SweepBuffers, corners_of, shared_buffers, swept_tree
+from abut.query.sweep_buffers import (
+    SweepBuffers,
+    corners_of,
+    kept_origin,
+    shared_buffers,
+    swept_tree,
+)
+from abut.query.sweep_front import FrontRange, SweepFronts
 from abut.runtime import EVERYTHING, launch, stage
 from abut.sweep import EDGE_EDGE, FACE_VERTEX, VERTEX_FACE, Sweep, moving
 from abut.traversal.dop_frames import DopFrames
@@ -52,13 +58,16 @@ WORTHWHILE = 0.75  # boxes shrink to motions shorter than this
 class Listing:
     """How to list the candidates of one kind of pair, by ranges of items.
 
-    ``launch`` takes start, stop and queues.
+    ``launch`` takes start, stop and queues; ``accept`` tells whether a range that found room for
+    its candidates need not be done again after all.
     """
 
     kind: int
     item_count: int
     sides: tuple[Any, Any]
     launch: Callable[[int, int, PairQueues], None]
+    accept: Callable[[], bool] = lambda: True
+    by_front: bool = False
 
 
 @dataclass
@@ -71,6 +80,7 @@ class SweepPlan:
         gap: Distance at which features touch, what the pieces stray included.
         first: Look for the earliest impact only.
         brute: Test every pair.
+        fronts: Where earlier steps stopped, to go on from there; None starts at the roots.
     """
 
     device: wp.Device
@@ -83,6 +93,7 @@ class SweepPlan:
     solver: Solver = Solver.CONSERVATIVE
     first: bool = False
     brute: bool = False
+    fronts: SweepFronts | None = None
 
     def run(self) -> tuple[int, SweepBuffers]:
         """Find impacts; returns how many there are and the buffers that hold them."""
@@ -98,7 +109,7 @@ class SweepPlan:
     @property
     def _samples(self) -> bool:
         """Whether to look for the first impact in a sample before; a few long walks on CUDA."""
-        if self.device.is_cuda:
+        if self.device.is_cuda or self.fronts is not None:
             return False
         size = sum(mesh.vertex_count + mesh.edges.shape[0] for mesh in self.meshes)
         return self.first and not self.brute and size > SMALL
@@ -138,7 +149,8 @@ class SweepPlan:
         self, listing: Listing, buffers: SweepBuffers, impact_count: int, decide: Any
     ) -> Iterator[dict[str, int]]:
         """List and decide range after range; yields the counts of each that was complete."""
-        density = buffers.density.get(listing.kind, EXPECTED)
+        about = (listing.kind, listing.by_front)
+        density = buffers.density.get(about, EXPECTED)
         start, step = 0, max(1, int(FULL * buffers.most_candidates / density))
         while start < listing.item_count:
             stop = min(start + step, listing.item_count)
@@ -150,10 +162,10 @@ class SweepPlan:
             share = counts["candidates"] / buffers.most_candidates
             if share > 1.0 and stop - start > 1:  # too many at once
                 step = max(1, int((stop - start) * FULL / share))
-            elif not buffers.make_room(counts, impact_count):
+            elif not buffers.make_room(counts, impact_count) and listing.accept():
                 yield counts
                 impact_count = counts["impacts"]
-                buffers.density[listing.kind] = max(counts["candidates"] / (stop - start), 1.0)
+                buffers.density[about] = max(counts["candidates"] / (stop - start), 1.0)
                 step = max(1, int(step * min(FULL / max(share, 1e-6), 8.0)))
                 start = stop
 
@@ -198,7 +210,11 @@ class SweepPlan:
         if self.brute:
             args = [counts[1], False, self.layout.bits]
             return Listing(kind, counts[0], sides, self._lister(every_pair_kernel, args))
-        trees = [self._tree(*which, until).view() for which in (one, other)]
+        held = tuple(self._tree(*which, until) for which in (one, other))
+        kept = self._from_front(kind, held, sides)
+        if kept is not None:
+            return kept
+        trees = [tree.view() for tree in held]
         if self.device.is_cpu:
             lister = self._lister(groups_kernel, [*trees, self.layout.bits])
             return Listing(kind, groups_of(counts[0]), sides, lister)
@@ -217,11 +233,24 @@ class SweepPlan:
             args = [count, True, self.layout.bits]
             return Listing(EDGE_EDGE, count, sides, self._lister(every_pair_kernel, args))
         tree = self._tree(0, "edge", until)
+        kept = self._from_front(EDGE_EDGE, (tree,), sides)
+        if kept is not None:
+            return kept
         if self.device.is_cpu:
             lister = self._lister(self_groups_kernel, [tree.view(), self.layout.bits])
             return Listing(EDGE_EDGE, groups_of(count), sides, lister)
         count = twigs_of(tree).shape[0]
         return Listing(EDGE_EDGE, count, sides, partial(self._list_edges, tree))
+
+    def _from_front(self, kind: int, trees: tuple[Tree, ...], sides: Any) -> Listing | None:
+        """How to list candidates from where the last step stopped; None to start at the roots."""
+        if self.fronts is None:
+            return None
+        front = self.fronts.of(kind, trees, shared_buffers(self.device).queues)
+        if front is None:
+            return None
+        part = FrontRange(self.fronts, kind, front, self.layout.bits)
+        return Listing(kind, front.size, sides, part.launch, part.accept, by_front=True)
 
     def _lister(self, kernel: wp.Kernel, args: list[Any]) -> Callable[[int, int, PairQueues], None]:
         def list_range(start: int, stop: int, queues: PairQueues) -> None:
@@ -254,7 +283,8 @@ class SweepPlan:
                 end = self._shortened(side, until)
                 pad += MIX_ROUNDING * float(np.abs(piece.bounds).max())
             points = piece.points_t0, end
-            return swept_tree(self.meshes[side], feature, points, piece.bounds, self._origin, pad)
+            frame = self._origin, self._bounds
+            return swept_tree(self.meshes[side], feature, points, piece.bounds, frame, pad)
 
     def _shortened(self, side: int, until: float) -> wp.array:
         """Where vertices are at a time, made once."""
@@ -265,10 +295,15 @@ class SweepPlan:
         return made[side, until]
 
     @cached_property
-    def _origin(self) -> np.ndarray:
+    def _bounds(self) -> np.ndarray:
+        """Of all that moves."""
         lower = np.min([piece.bounds[0] for piece in self.pieces], axis=0)
         upper = np.max([piece.bounds[1] for piece in self.pieces], axis=0)
-        return frame_origin(np.array([lower, upper]))
+        return np.array([lower, upper])
+
+    @cached_property
+    def _origin(self) -> np.ndarray:
+        return kept_origin(self.meshes, self._bounds)
 
 
 def require_memory(layout: KeyLayout) -> None:

@@ -122,6 +122,79 @@ def flush(pairs: wp.array[wp.int64], count: wp.int32, queue: PairQueue):
         store_pair(queue, place + wp.int64(i), pairs[i])
 
 
+@wp.func
+def put_pair(
+    front: Front,
+    x: wp.int32,
+    y: wp.int32,
+    at: wp.vec3i,
+    stack: wp.array[wp.int64],
+    kept: wp.array[wp.int64],
+):
+    """Put a pair on the stack if its boxes overlap, else among those kept; ``at`` counts both."""
+    hit = wp.int32(overlapping(front, x, y))
+    stack[at[0]] = pair_of(x, y)
+    kept[at[1]] = pair_of(x, y)
+    return wp.vec3i(at[0] + hit, at[1] + 1 - hit, at[2])
+
+
+@wp.func
+def open_pair(
+    front: Front,
+    x: wp.int32,
+    y: wp.int32,
+    links: wp.vec2i,
+    at: wp.vec3i,
+    stack: wp.array[wp.int64],
+    kept: wp.array[wp.int64],
+):
+    """Put the pairs below one on the stack or among those kept: two, or three of a node and itself.
+
+    ``links`` are those of x and y.
+    """
+    same = front.within and x == y
+    opens_x = size_of(front.ranges_a, x) >= size_of(front.ranges_b, y)
+    k = wp.where(same, 0, 1)
+    while k < 3:  # not unrolled: a test across frames is long
+        child = wp.vec2i(x, 2 * links[1] + k - 1)
+        if same:  # left and right, left and left, right and right
+            left = 2 * links[0]
+            child = wp.where(k == 0, wp.vec2i(left, left + 1), wp.vec2i(left + k - 1))
+        elif opens_x:
+            child = wp.vec2i(2 * links[0] + k - 1, y)
+        at = put_pair(front, child[0], child[1], at, stack, kept)
+        k += 1
+    return at
+
+
+@wp.func
+def faces_key(front: Front, a: wp.int32, b: wp.int32, bits: wp.vec2i):
+    """The key of two faces; of one tree in ascending order."""
+    key = pack_pair(0, a, b, bits)
+    if front.within:
+        key = pack_pair(0, wp.min(a, b), wp.max(a, b), bits)
+    return key
+
+
+@wp.func
+def flush_full(
+    at: wp.vec3i,
+    kept: wp.array[wp.int64],
+    found: wp.array[wp.int64],
+    kept_queue: PairQueue,
+    found_queue: PairQueue,
+):
+    """Append what was held back once it fills its room."""
+    out = at
+    if at[1] >= FULL:
+        flush(kept, at[1], kept_queue)
+        out[1] = 0
+    if at[2] >= FULL:
+        flush(found, at[2], found_queue)
+        out[2] = 0
+    return out
+
+
 @wp.kernel
 def advance_kernel(
     # in
@@ -143,75 +216,32 @@ def advance_kernel(
     stack = wp.zeros(shape=(STACK,), dtype=wp.int64)
     kept = wp.zeros(shape=(HELD,), dtype=wp.int64)
     found = wp.zeros(shape=(HELD,), dtype=wp.int64)
-    kept_count = wp.int32(0)
-    found_count = wp.int32(0)
+    at = wp.vec3i(0, 0, 0)  # pairs on the stack, kept, found
     for i in range(span[0] + wp.tid(), queue_stop(last, span[1]), span[2]):
         start = slots_of(last.keys[i])
-        held = wp.int32(0)
-        if overlapping(front, start[0], start[1]):
-            stack[0] = last.keys[i]
-            held = 1
-        else:
-            high = start
-            if climb:
-                high = highest_apart(front, start[0], start[1])
-            kept[kept_count] = pair_of(high[0], high[1])
-            kept_count += wp.int32(high[0] >= 0)
+        at = put_pair(front, start[0], start[1], at, stack, kept)
+        if at[0] == 0 and climb:
+            high = highest_apart(front, start[0], start[1])
+            kept[at[1] - 1] = pair_of(high[0], high[1])
+            at[1] = at[1] - wp.int32(high[0] < 0)
         opened = wp.int32(0)
-        while held > 0:
-            held -= 1
-            pair = stack[held]
-            x = slots_of(pair)[0]
-            y = slots_of(pair)[1]
-            a = load_node(front.tree_a.nodes, x)
-            b = load_node(front.tree_b.nodes, y)
-            same = front.within and x == y
-            if link_of(a) < 0 and link_of(b) < 0:
-                if not same:
-                    kept[kept_count] = pair
-                    kept_count += 1
-                    face_a = face_of(a)
-                    face_b = face_of(b)
-                    if front.within:
-                        face_a = wp.min(face_of(a), face_of(b))
-                        face_b = wp.max(face_of(a), face_of(b))
-                    found[found_count] = pack_pair(0, face_a, face_b, bits)
-                    found_count += 1
-            elif opened >= most:
-                kept[kept_count] = pair
-                kept_count += 1
+        while at[0] > 0:
+            at[0] = at[0] - 1
+            pair = stack[at[0]]
+            slots = slots_of(pair)
+            a = load_node(front.tree_a.nodes, slots[0])
+            b = load_node(front.tree_b.nodes, slots[1])
+            links = wp.vec2i(link_of(a), link_of(b))
+            leaves = wp.max(links) < 0
+            if leaves or opened >= most:
+                if not (leaves and front.within and slots[0] == slots[1]):
+                    kept[at[1]] = pair
+                    found[at[2]] = faces_key(front, face_of(a), face_of(b), bits)
+                    at = wp.vec3i(at[0], at[1] + 1, at[2] + wp.int32(leaves))
             else:
                 opened += 1
-                first = wp.vec2i(x, 2 * link_of(b))
-                second = wp.vec2i(x, 2 * link_of(b) + 1)
-                if same:
-                    first = wp.vec2i(2 * link_of(a), 2 * link_of(a))
-                    second = wp.vec2i(2 * link_of(a) + 1, 2 * link_of(a) + 1)
-                    stack[held] = pair_of(first[0], second[0])
-                    if overlapping(front, first[0], second[0]):
-                        held += 1
-                    else:
-                        kept[kept_count] = stack[held]
-                        kept_count += 1
-                elif size_of(front.ranges_a, x) >= size_of(front.ranges_b, y):
-                    first = wp.vec2i(2 * link_of(a), y)
-                    second = wp.vec2i(2 * link_of(a) + 1, y)
-                for k in range(2):
-                    child = wp.where(k == 0, first, second)
-                    stack[held] = pair_of(child[0], child[1])
-                    if overlapping(front, child[0], child[1]):
-                        held += 1
-                    else:
-                        kept[kept_count] = stack[held]
-                        kept_count += 1
-            if kept_count >= FULL:
-                flush(kept, kept_count, next_out)
-                kept_count = 0
-            if found_count >= FULL:
-                flush(found, found_count, candidates_out)
-                found_count = 0
-        if kept_count >= FULL:
-            flush(kept, kept_count, next_out)
-            kept_count = 0
-    flush(kept, kept_count, next_out)
-    flush(found, found_count, candidates_out)
+                at = open_pair(front, slots[0], slots[1], links, at, stack, kept)
+            at = flush_full(at, kept, found, next_out, candidates_out)
+        at = flush_full(at, kept, found, next_out, candidates_out)
+    flush(kept, at[1], next_out)
+    flush(found, at[2], candidates_out)
