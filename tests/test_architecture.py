@@ -12,7 +12,7 @@ SOURCE = Path(__file__).parents[1] / "src" / "abut"
 FLOORS = [
     {"errors"},
     {"options", "atomics", "lanes", "polylines", "arrays", "topology"},
-    {"runtime"},
+    {"runtime", "mass"},
     {"geometry", "bounds"},
     {"extent", "pairs", "poses"},
     {"mesh", "results", "ordering"},

@@ -13,10 +13,12 @@ from abut.errors import (
     SceneError,
     ToolError,
 )
+from abut.field.closest import Proximity
+from abut.field.response import Response
 from abut.field.sample import FieldSamples
 from abut.mesh import Mesh
 from abut.motion import Motion
-from abut.options import Bound, Method, Sign, Solver, TrackerMethod
+from abut.options import Bound, Culling, Method, Sampling, Sign, Solver, TrackerMethod
 from abut.query import primitives
 from abut.query.ccd import ccd
 from abut.query.closest_point import closest_point
@@ -34,6 +36,7 @@ __all__ = [
     "CapacityError",
     "ClosestPoints",
     "Contacts",
+    "Culling",
     "DeviceError",
     "DistanceField",
     "Distances",
@@ -49,6 +52,9 @@ __all__ = [
     "OptionError",
     "PointError",
     "PoseError",
+    "Proximity",
+    "Response",
+    "Sampling",
     "Scene",
     "SceneContacts",
     "SceneError",

@@ -174,3 +174,49 @@ def load_fresh_word(values: wp.array[wp.int32], i: wp.int32) -> wp.int32:
 def load_wide_words(values: wp.array[wp.vec4i], i: wp.int32) -> wp.vec4i:
     """``load_wide`` for integers."""
     ...
+
+
+@wp.func_native("""
+#if defined(__CUDA_ARCH__)
+    atomicAdd((unsigned long long*)values.data + i, (unsigned long long)amount);
+#else
+    __atomic_fetch_add(&values.data[i], amount, __ATOMIC_RELAXED);
+#endif
+""")
+def add_to(values: wp.array[wp.int64], i: wp.int32, amount: wp.int64):
+    """Add to ``values[i]``; whole numbers, so that the order does not matter."""
+    ...
+
+
+@wp.func_native("""
+#if defined(__CUDA_ARCH__)
+    // Lanes that arrive together for the same i send one atomic.
+    unsigned waiting = __activemask();
+    int lane;
+    asm volatile("mov.u32 %0, %%laneid;" : "=r"(lane));
+    while (true) {
+        const int leader = __ffs(waiting) - 1;
+        const bool ours = __shfl_sync(waiting, i, leader) == i;
+        const unsigned peers = __ballot_sync(waiting, ours);
+        if (ours) {
+            long long least = value;
+            for (unsigned left = peers; left; left &= left - 1) {
+                const long long other = __shfl_sync(peers, (long long)value, __ffs(left) - 1);
+                least = other < least ? other : least;
+            }
+            if (lane == leader && least < __ldcg((const long long*)values.data + i))
+                atomicMin((long long*)values.data + i, least);
+            break;
+        }
+        waiting &= ~peers;
+    }
+#else
+    int64_t seen = __atomic_load_n(&values.data[i], __ATOMIC_RELAXED);
+    while (value < seen
+           && !__atomic_compare_exchange_n(&values.data[i], &seen, value, true,
+                                           __ATOMIC_RELAXED, __ATOMIC_RELAXED)) {}
+#endif
+""")
+def lower_together(values: wp.array[wp.int64], i: wp.int32, value: wp.int64):
+    """Set ``values[i]`` to the smaller of itself and ``value``, for many threads of equal i."""
+    ...

@@ -39,6 +39,22 @@ class Sign(StrEnum):
     WINDING = "winding"
 
 
+class Sampling(StrEnum):
+    """Where a mesh is looked at in a distance field."""
+
+    DOMINANT = "dominant"  # pixels, each face seen along the axis its normal leans to
+    VIEWS = "views"  # pixels, each face seen along all three axes
+    FACES = "faces"  # equal parts of each face, about a pixel in size
+
+
+class Culling(StrEnum):
+    """How what is outside an object is left out early. The answers are the same."""
+
+    BOUND = "bound"  # faces, by the field at their centroid
+    DEPTH = "depth"  # fragments, by six depth images
+    NOTHING = "nothing"
+
+
 class Solver(StrEnum):
     """How the time of an impact is found."""
 
