@@ -16,7 +16,7 @@ vec3 corner(uint face, uint k) {
     uint at = 9u * face + 3u * k;
     vec3 p = vec3(corners[at + axes.x], corners[at + axes.y], corners[at + axes.z]);
     p.z = mix(p.z, 1.0 - p.z, turned);
-    return p * (pixels - 2.0) + 1.0;
+    return p * (pixels * (1.0 - 2.0 * MARGIN)) + pixels * MARGIN;
 }
 """
 
@@ -101,7 +101,7 @@ void main() {
 """
 
 LIMITS = """
-const float TINY = 1.0e-20, THIN = 1.0 / 1024.0;
+const float MARGIN = 1.0 / 1024.0, TINY = 1.0e-20, THIN = 1.0 / 1024.0;
 const float SLACK = 1.0 / 262144.0, ULP = 1.0 / 2097152.0, FLAT = 1.0 / 4096.0;
 """
 
