@@ -13,7 +13,7 @@ from abut.visibility.gl.programs import box_program, flag_program, query_program
 from abut.visibility.gl.screen import Screen, screen_of
 
 BOX_VERTICES, TRIANGLE_VERTICES = 6, 3
-BOX_BYTES = 96
+BOX_BYTES = 144
 GROUP = 64  # threads of the compute shader
 IMAGE_ACCESS = 0x20  # GL_SHADER_IMAGE_ACCESS_BARRIER_BIT
 
