@@ -153,6 +153,18 @@ def add_one(slots: wp.array[wp.int32], i: wp.int32) -> wp.int32:
 
 @wp.func_native("""
 #if defined(__CUDA_ARCH__)
+    atomicAdd((unsigned long long*)values.data + i, (unsigned long long)amount);
+#else
+    __atomic_fetch_add(&values.data[i], amount, __ATOMIC_RELAXED);
+#endif
+""")
+def add_to(values: wp.array[wp.int64], i: wp.int32, amount: wp.int64):
+    """Add to ``values[i]``. Sums of integers do not depend on the order of their parts."""
+    ...
+
+
+@wp.func_native("""
+#if defined(__CUDA_ARCH__)
     return __ldcg(values.data + i);
 #else
     return values.data[i];
