@@ -82,3 +82,17 @@ def test_twigs_and_the_sieve_find_what_groups_find(name, weld, monkeypatch):
         found = abut.self_collide(mesh, weld=weld).pairs.numpy()
     assert len(want) > 0
     np.testing.assert_array_equal(found, want)
+
+
+@pytest.mark.parametrize("width", [10, 18, 35])
+@pytest.mark.parametrize("name", SCENES)
+def test_leaves_and_their_dops_find_what_a_descent_finds(name, width, monkeypatch):
+    a, b = (abut.Mesh(*shape, "cpu") for shape in cases.pair(name, 500))
+    poses = random_poses(3, 1.0)
+    want = [abut.collide(a, b).pairs.numpy(), abut.collide(a, b, pose_a=poses).pairs.numpy()]
+    queues = PairQueues(wp.get_device("cpu"), hits=4, undecided=4, candidates=4)
+    monkeypatch.setattr(plan, "shared_queues", lambda device, room: queues)
+    monkeypatch.setattr(plan.ContactPlan, "_pair_stages", plan.ContactPlan._list_stages)
+    for pose, rows in zip((None, poses), want, strict=True):
+        found = abut.collide(a, b, pose_a=pose, method="kdop", width=width).pairs.numpy()
+        np.testing.assert_array_equal(found, rows)

@@ -22,6 +22,7 @@ from pathlib import Path
 REQUIRED = {"enable_backward": False, "fuse_fp": False}
 # Device functions that write to their first argument.
 WRITERS = {"push_pair", "lower_to", "raise_to", "reserve", "meet", "arrive", "take_one", "gain"}
+WRITERS |= {"add_to"}
 # Arguments in which threads meet: both read and written, of no use afterwards.
 SCRATCH = {
     ("build_kernel", "far_ends"),

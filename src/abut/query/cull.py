@@ -15,6 +15,8 @@ from abut.soup import Soup, soup_of
 from abut.visibility.candidates import Candidates
 from abut.visibility.culled import Culled, PassStatistics
 from abut.visibility.culler import Culler
+from abut.visibility.gl.see import Pipeline
+from abut.visibility.passes import HostCuller
 from abut.visibility.remains import layout_of
 from abut.visibility.settings import Settings
 from abut.visibility.view import checked_pixels, checked_views
@@ -48,7 +50,8 @@ def cull(
         level: ``face``, or ``object`` to tell whole objects apart only.
         distance: Keep everything that is at most so far apart, not only what meets; ``far`` only.
         order: ``free``, the default of ``far``: faces are told apart by depth alone. ``drawn``, the
-            default of the others: by what is drawn before and after, as in the papers.
+            default of the others and of ``gl``: by what is drawn before and after, as in the
+            papers.
         self_collisions: Look for collisions within objects too.
         backend: ``warp``, kernels; or ``gl``, the graphics pipeline.
 
@@ -59,6 +62,7 @@ def cull(
         DeviceError: The meshes live on different devices.
         PoseError: A pose is not a rigid motion, or their number is wrong.
         OptionError: An option has a value that makes no sense.
+        ToolError: There is no OpenGL for ``gl``; the message says what to install.
 
     Guarantee:
         ``far``: Conservative. At any resolution no face that meets another (or is within the
@@ -66,14 +70,17 @@ def cull(
         meet between the centres of pixels may be lost.
     """
     meshes, poses = _operands(scene, poses)
-    settings = _settings(method, pixels, views, level, distance, order, self_collisions)
     backend = chosen(CullBackend, backend, "backend")
     if backend is CullBackend.GL:
-        raise OptionError("backend 'gl' is not here yet; use 'warp'.")
+        order = order or Order.DRAWN
+    settings = _settings(method, pixels, views, level, distance, order, self_collisions)
     if not any(mesh.face_count for mesh in meshes):
         return _nothing(meshes, settings)
     soup = soup_of(meshes, poses)
-    culler = culler_of(soup, settings)
+    if backend is CullBackend.GL:
+        culler = HostCuller(soup, settings, Pipeline(soup, settings))
+    else:
+        culler = culler_of(soup, settings)
     culler.run()
     return _culled(soup, culler)
 
@@ -122,7 +129,7 @@ def _settings(
     return Settings(method, size, seen, level, distance, order, bool(within))
 
 
-def _culled(soup: Soup, culler: Culler) -> Culled:
+def _culled(soup: Soup, culler: Culler | HostCuller) -> Culled:
     """What a culler has left."""
     remains, settings = culler.remains, culler.settings
     pairs = partial(_pairs, soup, Candidates(soup, culler))
@@ -144,7 +151,7 @@ def _pairs(soup: Soup, candidates: Candidates) -> tuple[wp.array, ...]:
     return tuple(_onto(x, soup.device) for x in (np.unique(owners, axis=0), owners, pairs))
 
 
-def _statistics(culler: Culler) -> tuple[PassStatistics, ...]:
+def _statistics(culler: Culler | HostCuller) -> tuple[PassStatistics, ...]:
     numbers = zip(culler.steps, culler.counters.tolist(), culler.milliseconds, strict=True)
     return tuple(
         PassStatistics(str(step.level), step.view.name, PASSES[step.passes], *row, spent)

@@ -25,7 +25,8 @@ from abut.ordering import MOST_PAIRS, MOST_ROWS, RowOrder
 from abut.pairs import KeyLayout, PairQueues
 from abut.runtime import EVERYTHING, Kept, Task, launch, stage
 from abut.search import Search
-from abut.traversal.dop_frames import DopFrames, dop_frames
+from abut.traversal.dop_frames import NARROW_DOPS, DopFrames, dop_frames
+from abut.traversal.dop_list import list_dops_kernel
 from abut.traversal.first_of_all import TOO_LONG, path_kernel, pick_kernel
 from abut.traversal.groups import groups_of, self_test_kernel
 from abut.traversal.self_tree import SHARES, self_open_kernel, twig_walks
@@ -280,9 +281,12 @@ class ContactPlan(Operands):
         sides = (1, 0) if swapped else (0, 1)
         yield from self._frame_stage(*sides)
         leaves = max(face_counts)
-        args = [*self._views(*sides), self._frames[sides], self._dops[sides]]
+        kernel, frames = self._walks.list, [self._frames[sides]]
+        if self.boxless and self._dops[sides].kind == NARROW_DOPS:
+            kernel, frames = list_dops_kernel, []
+        args = [*self._views(*sides), *frames, self._dops[sides]]
         args += [leaves, search.bits, swapped, queues["candidates"]]
-        yield "search", Task(self._walks.list, self.pose_count * leaves, args, self.device)
+        yield "search", Task(kernel, self.pose_count * leaves, args, self.device)
         yield "classify", self._classify(search, queues)
 
     def _pick_stages(self, search: Any, queues: PairQueues) -> Iterable[tuple[str, Task]]:

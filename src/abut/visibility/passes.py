@@ -104,6 +104,8 @@ class HostCuller:
             # All the same as before this step, where both passes are one.
             tested = (before & number == 0) & (before != BOTH)
             drawn = (before & hidden_by == 0) & (before != BOTH)
+            if self.settings.conservative and step.passes == BOTH and number == SECOND:
+                tested &= state == FIRST  # FAR §4.2.1: the others stay whatever this pass shows
             seen = self._see(step, number == FIRST, tested, drawn)
             state[tested & seen.visible] |= number
             rasterised += (seen.faces, seen.fragments)
