@@ -200,8 +200,8 @@ def test_the_same_bytes_whatever_is_left_out(sampling, device):
     other = abut.Mesh(*cases.torus_knot(96, 12), device)
     poses = random_poses(5, 1.0, seed=1)
     rows = [
-        field.response(other, poses, pixels=200, culling=culling, sampling=sampling, **MATERIAL)
-        for culling in [*abut.Culling, "bound", "bound"]
+        field.response(other, poses, pixels=200, early_out=early_out, sampling=sampling, **MATERIAL)
+        for early_out in [*abut.EarlyOut, "bound", "bound"]
     ]
     for row in rows[1:]:
         for name, value in rows[0].numpy().items():
@@ -318,8 +318,8 @@ def test_bad_input_is_refused(device):
         field.response(box, stiffness=-1)
     with pytest.raises(abut.OptionError, match="sampling must be one of"):
         field.response(box, sampling="vertices")
-    with pytest.raises(abut.OptionError, match="culling must be one of"):
-        field.response(box, culling="early")
+    with pytest.raises(abut.OptionError, match="early_out must be one of"):
+        field.response(box, early_out="late")
     with pytest.raises(abut.PointError, match="centre must be three"):
         field.response(box, centre=[1, 2])
     with pytest.raises(abut.PoseError):

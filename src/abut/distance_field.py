@@ -164,7 +164,7 @@ class DistanceField:
         slip: float = 0.0,
         centre: Any = None,
         sampling: str = "dominant",
-        culling: str = "bound",
+        early_out: str = "bound",
     ) -> Response:
         """Add up penalty, damping and friction over the part of a mesh inside the object.
 
@@ -183,7 +183,7 @@ class DistanceField:
             slip: Sliding speed below which friction fades; 0 as in the paper.
             centre: (3,) The point that torques are about; None is the object's centre of mass.
             sampling: ``dominant`` or ``faces``, see abut.Sampling; ``views`` is ``dominant`` here.
-            culling: How what is outside is left out; see abut.Culling. The answer is the same.
+            early_out: How what is outside is left out; see abut.EarlyOut. The answer is the same.
 
         Returns:
             Force and torque on the object and on ``other``, the area inside, the energy.
@@ -198,7 +198,7 @@ class DistanceField:
             Approximate: a sum over samples. Deterministic: the same bytes on every run.
         """
         material = (stiffness, damping, friction, slip)
-        how = (sampling, culling)
+        how = (sampling, early_out)
         return ask_response(
             self, other, pose, pixels, *how, velocity, field_velocity, material, centre
         )

@@ -23,7 +23,7 @@ from abut.pairs import PairQueue, pack_pair, store_pair
 
 wp.set_module_options({"enable_backward": False, "fuse_fp": False})
 
-BOUND, DEPTH, NOTHING = wp.constant(0), wp.constant(1), wp.constant(2)  # early out, see Culling
+BOUND, DEPTH, NOTHING = wp.constant(0), wp.constant(1), wp.constant(2)  # early out, see EarlyOut
 LATTICE = wp.constant(wp.int32(16384))  # pixels of the lattice along an axis where it has no end
 ROUND_SIDE = wp.constant(wp.float64(5.66))  # from the middle of a square turn to its corners
 

@@ -14,12 +14,12 @@ from abut.field.plan import ITEMS_AT_ONCE, plans_of
 from abut.field.response import Response, ResponsePlan
 from abut.mass import centre_of
 from abut.mesh import Mesh, require_meshes
-from abut.options import Culling, Sampling, chosen, number_from
+from abut.options import EarlyOut, Sampling, chosen, number_from
 from abut.poses import batch_size, checked_poses
 from abut.runtime import require_same_device
 
 SAMPLINGS = {sampling: number for number, sampling in enumerate(Sampling)}
-CULLINGS = {culling: number for number, culling in enumerate(Culling)}
+EARLY = {out: number for number, out in enumerate(EarlyOut)}
 MOST_PIXELS = 8192
 REST = np.zeros(6)
 IN_PLACE = np.eye(4)[None]
@@ -51,7 +51,7 @@ def ask_response(
     pose: Any,
     pixels: int,
     sampling: str,
-    culling: str,
+    early_out: str,
     velocity: Any,
     field_velocity: Any,
     material: tuple[Any, Any, Any, Any],
@@ -59,7 +59,7 @@ def ask_response(
 ) -> Response:
     """See DistanceField.response."""
     poses, single, how = _checked(field, other, pose, sampling)
-    early = CULLINGS[chosen(Culling, culling, "culling")]
+    early = EARLY[chosen(EarlyOut, early_out, "early_out")]
     pixel = _pixel(field, pixels)
     numbers = np.array(
         [number_from(x, name, 0.0) for name, x in zip(_MATERIAL, material, strict=True)]
@@ -73,7 +73,7 @@ def ask_response(
     def make(count: int) -> ResponsePlan:
         about = (count, pixels, how, early + 4, int(moving is not None))
         images = field.held.get("columns")
-        if CULLINGS[Culling.DEPTH] == early and images is None:
+        if EARLY[EarlyOut.DEPTH] == early and images is None:
             images = field.held["columns"] = columns_of(field.grid)
         args = (field.grid, other, count, pixel, how, moving is not None, early, images)
         return plans_of(field, other).get(about, lambda: ResponsePlan(*args))
