@@ -17,6 +17,7 @@ FLOORS = [
     {"extent", "pairs", "poses"},
     {"mesh", "results", "ordering"},
     {"faces", "sweep"},
+    {"soup"},
     {"motion"},
     {"io", "hierarchy", "search"},
     {"point", "approach"},

@@ -16,24 +16,41 @@ from abut.errors import (
 from abut.field.sample import FieldSamples
 from abut.mesh import Mesh
 from abut.motion import Motion
-from abut.options import Bound, Method, Sign, Solver, TrackerMethod
+from abut.options import (
+    Bound,
+    ContactMethod,
+    CullBackend,
+    CullMethod,
+    Level,
+    Method,
+    Order,
+    Sign,
+    Solver,
+    TrackerMethod,
+)
 from abut.query import primitives
 from abut.query.ccd import ccd
 from abut.query.closest_point import closest_point
 from abut.query.collide import collide
+from abut.query.cull import cull
 from abut.query.distance import distance
 from abut.query.self_collide import self_collide
 from abut.query.tracker import Tracker
 from abut.query.within import within
 from abut.results import ClosestPoints, Contacts, Distances, Gaps, ImpactKind, Impacts
 from abut.scene import Scene, SceneContacts
+from abut.visibility.culled import Culled, PassStatistics
 
 __all__ = [
     "AbutError",
     "Bound",
     "CapacityError",
     "ClosestPoints",
+    "ContactMethod",
     "Contacts",
+    "CullBackend",
+    "CullMethod",
+    "Culled",
     "DeviceError",
     "DistanceField",
     "Distances",
@@ -42,11 +59,14 @@ __all__ = [
     "Gaps",
     "ImpactKind",
     "Impacts",
+    "Level",
     "Mesh",
     "MeshError",
     "Method",
     "Motion",
     "OptionError",
+    "Order",
+    "PassStatistics",
     "PointError",
     "PoseError",
     "Scene",
@@ -60,6 +80,7 @@ __all__ = [
     "ccd",
     "closest_point",
     "collide",
+    "cull",
     "distance",
     "primitives",
     "self_collide",
