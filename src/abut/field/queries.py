@@ -8,7 +8,6 @@ import numpy as np
 from abut.arrays import to_plain
 from abut.errors import CapacityError, MeshError, OptionError, PointError
 from abut.field.closest import ClosestPlan, Proximity, proximity_of
-from abut.field.columns import columns_of
 from abut.field.meeting import CENTRE, FIELD_VELOCITY, MARGIN, MATERIAL, SPEED, VELOCITY
 from abut.field.plan import ITEMS_AT_ONCE, plans_of
 from abut.field.response import Response, ResponsePlan
@@ -72,9 +71,7 @@ def ask_response(
 
     def make(count: int) -> ResponsePlan:
         about = (count, pixels, how, early + 4, int(moving is not None))
-        images = field.held.get("columns")
-        if EARLY[EarlyOut.DEPTH] == early and images is None:
-            images = field.held["columns"] = columns_of(field.grid)
+        images = field.depth_images if EARLY[EarlyOut.DEPTH] == early else None
         args = (field.grid, other, count, pixel, how, moving is not None, early, images)
         return plans_of(field, other).get(about, lambda: ResponsePlan(*args))
 
