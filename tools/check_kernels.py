@@ -25,6 +25,8 @@ WRITERS = {"push_pair", "lower_to", "raise_to", "reserve", "meet", "arrive"}
 # Arguments in which threads meet: both read and written, of no use afterwards.
 SCRATCH = {
     ("build_kernel", "far_ends"),
+    ("plant_kernel", "far_ends"),
+    ("tree_build_kernel", "far_ends"),
     ("refit_kernel", "arrivals"),
     ("orient_kernel", "arrivals"),
     ("dipole_kernel", "arrivals"),
@@ -32,7 +34,7 @@ SCRATCH = {
     ("fit_dops_kernel", "arrivals"),
 }
 # Structs that carry the queues they fill beside their operands.
-CARRIERS = {"Search", "Sweep", "Approach"}
+CARRIERS = {"Search", "Sweep", "Approach", "Crowd"}
 
 Finding = tuple[int, str]
 
