@@ -136,3 +136,20 @@ def test_a_refused_deformation_changes_nothing(device):
         mesh.deform(bad)
     np.testing.assert_array_equal(mesh.vertices.numpy(), BALL.vertices)
     check_like_new(mesh, device)
+
+
+def test_buffers_that_are_no_longer_read_are_let_go(device):
+    """Whoever kept many results for a while finds the mesh with few buffers afterwards."""
+    shape = cases.icosphere(80)
+    mesh = abut.Mesh(shape.vertices.astype(np.float32), shape.faces, device)
+
+    def follow(count):
+        for k in range(count):
+            mesh.deform((shape.vertices * (1 + 0.01 * k)).astype(np.float32))
+            yield mesh.points, abut.self_collide(mesh)
+
+    assert len({id(points) for points, _ in list(follow(20))}) == 20
+    for _ in follow(4):
+        pass
+    assert len(mesh._buffers) <= 4
+    assert len({id(points) for points, _ in follow(20)}) <= 3

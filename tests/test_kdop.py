@@ -153,11 +153,8 @@ def test_inner_nodes_hold_their_children(width, device):
     mesh = abut.Mesh(*cases.pair("knot", 500)[0], device)
     dops = dops_of(mesh, DopShape(24, width))
     links = dops_tree_links(mesh)
-    words = dops.words.numpy()
-    reaches = words.view(np.float32) if width == 0 else words.astype(np.int64)
-    reaches = reaches.reshape(2 * mesh.face_count - 1, -1)
-    if width == 35:
-        reaches = (reaches[:, :24] << 17) | reaches[:, 24:]
+    reaches = dops.reaches()
+    assert reaches.shape == (2 * mesh.face_count - 1, 24)
     inner = np.flatnonzero(links >= 0)
     children = np.maximum(reaches[2 * links[inner]], reaches[2 * links[inner] + 1])
     assert np.array_equal(reaches[inner], children)

@@ -21,7 +21,8 @@ from pathlib import Path
 
 REQUIRED = {"enable_backward": False, "fuse_fp": False}
 # Device functions that write to their first argument.
-WRITERS = {"push_pair", "lower_to", "raise_to", "reserve", "meet", "arrive"}
+WRITERS = {"push_pair", "lower_to", "raise_to", "reserve", "meet", "arrive", "take_one", "gain"}
+WRITERS |= {"add_to"}
 # Arguments in which threads meet: both read and written, of no use afterwards.
 SCRATCH = {
     ("build_kernel", "far_ends"),
@@ -30,7 +31,7 @@ SCRATCH = {
     ("refit_kernel", "arrivals"),
     ("orient_kernel", "arrivals"),
     ("dipole_kernel", "arrivals"),
-    ("axes_kernel", "arrivals"),
+    ("sum_moments_kernel", "arrivals"),
     ("fit_dops_kernel", "arrivals"),
 }
 # Structs that carry the queues they fill beside their operands.

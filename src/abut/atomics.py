@@ -153,6 +153,18 @@ def add_one(slots: wp.array[wp.int32], i: wp.int32) -> wp.int32:
 
 @wp.func_native("""
 #if defined(__CUDA_ARCH__)
+    atomicAdd((unsigned long long*)values.data + i, (unsigned long long)amount);
+#else
+    __atomic_fetch_add(&values.data[i], amount, __ATOMIC_RELAXED);
+#endif
+""")
+def add_to(values: wp.array[wp.int64], i: wp.int32, amount: wp.int64):
+    """Add to ``values[i]``. Sums of integers do not depend on the order of their parts."""
+    ...
+
+
+@wp.func_native("""
+#if defined(__CUDA_ARCH__)
     return __ldcg(values.data + i);
 #else
     return values.data[i];
@@ -160,6 +172,19 @@ def add_one(slots: wp.array[wp.int32], i: wp.int32) -> wp.int32:
 """)
 def load_fresh_word(values: wp.array[wp.int32], i: wp.int32) -> wp.int32:
     """``load_fresh`` for integers."""
+    ...
+
+
+@wp.func_native("""
+#if defined(__CUDA_ARCH__)
+    const int2 v = __ldcg((const int2*)values.data + i);
+    return wp::vec_t<2, wp::int32>(v.x, v.y);
+#else
+    return values.data[i];
+#endif
+""")
+def load_fresh_pair(values: wp.array[wp.vec2i], i: wp.int32) -> wp.vec2i:
+    """``load_fresh`` for two integers."""
     ...
 
 
@@ -173,4 +198,36 @@ def load_fresh_word(values: wp.array[wp.int32], i: wp.int32) -> wp.int32:
 """)
 def load_wide_words(values: wp.array[wp.vec4i], i: wp.int32) -> wp.vec4i:
     """``load_wide`` for integers."""
+    ...
+
+
+@wp.func_native("""
+#if defined(__CUDA_ARCH__)
+    return atomicSub(slots.data + i, 1) - 1;
+#else
+    return __atomic_fetch_sub(&slots.data[i], 1, __ATOMIC_RELAXED) - 1;
+#endif
+""")
+def take_one(slots: wp.array[wp.int32], i: wp.int32) -> wp.int32:
+    """Count one less in slot i; returns the count after."""
+    ...
+
+
+@wp.func_native("""
+#if defined(__CUDA_ARCH__)
+    // One atomic for all lanes that arrive together.
+    const unsigned lanes = __activemask();
+    int lane;
+    asm volatile("mov.u32 %0, %%laneid;" : "=r"(lane));
+    unsigned long long total = 0;
+    for (unsigned left = lanes; left; left &= left - 1)
+        total += __shfl_sync(lanes, (unsigned long long)amount, __ffs(left) - 1);
+    if (lane == __ffs(lanes) - 1 && total != 0)
+        atomicAdd((unsigned long long*)sums.data + i, total);
+#else
+    if (amount != 0) __atomic_fetch_add(&sums.data[i], amount, __ATOMIC_RELAXED);
+#endif
+""")
+def gain(sums: wp.array[wp.int64], i: wp.int32, amount: wp.int64):
+    """Add to ``sums[i]``; i must be the same for all threads of a launch."""
     ...

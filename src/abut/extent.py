@@ -66,30 +66,39 @@ def widen_kernel(
         points_out[i] = wp.vec3d(vertices[i])
 
 
-class Extent:
-    """Bounds of an array of points whatever it holds, prepared once."""
+class ExtentRoom:
+    """Where bounds are summed up, on the device and for the host; extents take turns in it."""
 
-    def __init__(self, points: wp.array) -> None:
-        self.count = points.shape[0]
-        device = points.device
-        lanes = CUDA_LANES if device.is_cuda else CPU_LANES
-        row_count = lanes // WARP if device.is_cuda else lanes
+    def __init__(self, device: wp.Device) -> None:
+        self.lanes = CUDA_LANES if device.is_cuda else CPU_LANES
+        row_count = self.lanes // WARP if device.is_cuda else self.lanes
         self.rows = wp.empty((row_count, 7), dtype=wp.float64, device=device)
-        grain = 1 if self.count > 50000 else lanes
-        self.task = Task(extent_kernel, lanes, [points, self.rows], device, grain=grain)
         self.host = self.rows
         if device.is_cuda:
             self.host = wp.empty_like(self.rows, device="cpu", pinned=True)
+
+
+class Extent:
+    """Bounds of an array of points whatever it holds, prepared once."""
+
+    def __init__(self, points: wp.array, room: ExtentRoom | None = None) -> None:
+        self.count = points.shape[0]
+        device = points.device
+        self.room = room or ExtentRoom(device)
+        lanes = self.room.lanes
+        grain = 1 if self.count > 50000 else lanes
+        self.task = Task(extent_kernel, lanes, [points, self.room.rows], device, grain=grain)
 
     def read(self) -> tuple[int, np.ndarray]:
         """(first index with a NaN or infinite coordinate, or -1; bounds (2, 3))."""
         if self.count == 0:
             return -1, np.zeros((2, 3))
         self.task.run()
-        if self.host is not self.rows:
-            wp.copy(self.host, self.rows)
-            wp.synchronize_stream(self.rows.device)
-        rows = self.host.numpy()
+        room = self.room
+        if room.host is not room.rows:
+            wp.copy(room.host, room.rows)
+            wp.synchronize_stream(room.rows.device)
+        rows = room.host.numpy()
         first_bad = rows[:, 6].min()
         bounds = np.array([rows[:, :3].min(axis=0), rows[:, 3:6].max(axis=0)])
         return (int(first_bad) if first_bad < self.count else -1), bounds

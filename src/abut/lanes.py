@@ -44,3 +44,19 @@ def least_of_lanes(value: wp.float64) -> wp.float64:
 def sum_of_lanes(value: wp.int64) -> wp.int64:
     """The sum of the values of all lanes."""
     ...
+
+
+@wp.func_native("""
+#if defined(__CUDA_ARCH__)
+    #if __CUDA_ARCH__ >= 800
+    value = __reduce_max_sync(0xffffffffu, value);
+    #else
+    for (int step = 16; step > 0; step /= 2)
+        value = max(value, __shfl_xor_sync(0xffffffffu, value, step));
+    #endif
+#endif
+    return value;
+""")
+def most_of_lanes(value: wp.int32) -> wp.int32:
+    """The largest value of all lanes."""
+    ...

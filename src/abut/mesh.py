@@ -10,9 +10,11 @@ import warp as wp
 
 from abut.arrays import scalar_dtype, to_plain, to_rows
 from abut.errors import MeshError
-from abut.extent import Extent, widen_kernel
+from abut.extent import Extent, ExtentRoom, widen_kernel
 from abut.runtime import Kept, launch, resolve_device
 from abut.topology import Topology, directed_edges, topology_of
+
+SPARE_BUFFERS = 2  # of points, kept for the next shapes
 
 
 class Mesh:
@@ -47,6 +49,7 @@ class Mesh:
         _require_rows(vertices, "vertices", "n")
         self.faces = self._checked_faces(faces, vertices)
         self._extents = Kept()
+        self._extent_room = ExtentRoom(self.device)
         self._buffers: list[tuple[wp.array, weakref.ref[Lease]]] = []
         self._take(vertices)
 
@@ -151,8 +154,9 @@ class Mesh:
         rows = to_rows(vertices, wp.vec3f if single else wp.vec3d, self.device)
         points = self._widened(rows) if single else rows
         where = (points.ptr or 0, points.shape[0])  # an array may come as a new view each time
-        extent = self._extents.get(where, lambda: Extent(points))
-        first_bad, bounds = extent.read()
+        with self.lock:  # one room for all
+            extent = self._extents.get(where, lambda: Extent(points, self._extent_room))
+            first_bad, bounds = extent.read()
         if first_bad >= 0:
             value = rows[first_bad : first_bad + 1].numpy()[0]
             raise MeshError(f"{name}[{first_bad}] is {value}; coordinates must be finite.")
@@ -161,7 +165,9 @@ class Mesh:
     def lend(self, points: wp.array) -> "Lease":
         """A lease on points this mesh made: while it lives they are not overwritten."""
         lease = Lease()
-        kept = [(p, held) for p, held in self._buffers if p is not points]
+        others = [(p, held) for p, held in self._buffers if p is not points]
+        spare = [p for p, held in others if held() is None][:-SPARE_BUFFERS]
+        kept = [(p, held) for p, held in others if all(p is not s for s in spare)]
         self._buffers = [*kept, (points, weakref.ref(lease))]
         return lease
 
@@ -194,8 +200,8 @@ class Mesh:
 
     def _widened(self, vertices: wp.array) -> wp.array:
         """Float32 coordinates as float64, which is exact; in a former buffer if no one reads it."""
-        free = (points for points, lease in self._buffers if lease() is None)
-        points = next(free, None)
+        free = (points for points, lease in reversed(self._buffers) if lease() is None)
+        points = next(free, None)  # the last used, for which launches are recorded
         if points is None:
             points = wp.empty(vertices.shape[0], dtype=wp.vec3d, device=self.device)
         if self.device.is_cpu:

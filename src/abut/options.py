@@ -15,6 +15,51 @@ class Method(StrEnum):
     KDOP = "kdop"
 
 
+class ContactMethod(StrEnum):
+    """How candidate pairs of contacts are found; the last three go by what hides what."""
+
+    BRUTE = "brute"
+    BVH = "bvh"
+    KDOP = "kdop"
+    CULLIDE = "cullide"
+    QUICK_CULLIDE = "quick_cullide"
+    FAR = "far"
+
+    @property
+    def looks(self) -> bool:
+        """Goes by visibility."""
+        return self in (ContactMethod.CULLIDE, ContactMethod.QUICK_CULLIDE, ContactMethod.FAR)
+
+
+class CullMethod(StrEnum):
+    """How faces that cannot collide are told by what hides what."""
+
+    CULLIDE = "cullide"
+    QUICK_CULLIDE = "quick_cullide"
+    FAR = "far"
+
+
+class Level(StrEnum):
+    """What is culled: whole objects, or single faces."""
+
+    OBJECT = "object"
+    FACE = "face"
+
+
+class Order(StrEnum):
+    """What hides a face: what is drawn before or after it, or anything at its depth."""
+
+    DRAWN = "drawn"
+    FREE = "free"
+
+
+class CullBackend(StrEnum):
+    """What draws: kernels, or the graphics pipeline."""
+
+    WARP = "warp"
+    GL = "gl"
+
+
 class TrackerMethod(StrEnum):
     """How a Tracker searches a frame: like a query, or from where the last search stopped."""
 

@@ -53,7 +53,8 @@ def listed(tree, most):
     launch(self_rest_kernel, EVERYTHING, [view, twigs, most, first, found, second], device)
     launch(self_rest_kernel, EVERYTHING, [view, twigs, EVERYTHING, second, found, first], device)
     count = TWIG * queues.read()["twigs"]
-    launch(self_open_kernel, count, [view, BITS, found, queues["candidates"]], device, grain=7)
+    args = [view, BITS, False, found, queues["candidates"]]
+    launch(self_open_kernel, count, args, device, grain=7)
     count = queues.read()["candidates"]
     keys = np.sort(queues["candidates"].keys.numpy()[:count])
     return np.stack([keys >> 20, keys & ((1 << 20) - 1)], axis=1)

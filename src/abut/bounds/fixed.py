@@ -9,13 +9,13 @@ negative, which is the strict test by a sign alone. Proof in design/fixed-point-
 import warp as wp
 
 from abut.atomics import load_wide_words
-from abut.bounds.kdop import PICK_BITS, opposite
+from abut.bounds.kdop import PICK_BITS, reaches_of
 from abut.errors import OptionError
 
 LEAST_WIDTH, MOST_WIDTH = 10, 35
 SINGLE = 0  # in place of a width: float32
 NARROW = wp.constant(30)  # bits; sums of wider ones do not fit 64
-NARROW_ROWS = wp.constant(3)  # of four integers each, for an axis
+NARROW_ROWS = wp.constant(3)  # of an axis: picks and weights of a, of b, both constants
 LOW_BITS = wp.constant(17)  # of a wide reach, which is kept in two parts
 LOW_MASK = wp.constant((1 << 17) - 1)
 
@@ -36,17 +36,33 @@ def parts_of(width: int) -> int:
 
 @wp.func
 def add_narrow(
-    sums: wp.vec2l, words: wp.array[wp.int32], at: wp.int32, pick: wp.int32, half: wp.int32,
+    sums: wp.vec2l, words: wp.array[wp.vec2i], at: wp.int32, pick: wp.int32, half: wp.int32,
     weight: wp.int32,
 ):  # fmt: skip
     """Add a weighted reach to the first sum and its opposite to the second."""
     if weight == 0:  # along a normal of a DOP itself, two of three
         return sums
-    other = opposite(pick, half)
-    return sums + wp.vec2l(
-        wp.int64(weight) * wp.int64(words[at + pick]),
-        wp.int64(weight) * wp.int64(words[at + other]),
-    )
+    both = reaches_of(words, at, pick, half)
+    return sums + wp.int64(weight) * wp.vec2l(wp.int64(both[0]), wp.int64(both[1]))
+
+
+@wp.func
+def sums_narrow(
+    row: wp.vec4i, words: wp.array[wp.vec2i], at: wp.int32, half: wp.int32
+):  # fmt: skip
+    """Weighted reaches of a DOP along an axis and against it; a row is picks and weights."""
+    sums = wp.vec2l()
+    for i in range(3):
+        sums = add_narrow(sums, words, at, (row[0] >> (PICK_BITS * i)) & 31, half, row[1 + i])
+    return sums
+
+
+@wp.func
+def constants_narrow(row: wp.vec4i, width: wp.int32):
+    """Both constants of an axis, with ones below."""
+    shift = wp.int64(width - 1)
+    ones = (wp.int64(1) << shift) - wp.int64(1)
+    return wp.vec2l((wp.int64(row[0]) << shift) | ones, (wp.int64(row[1]) << shift) | ones)
 
 
 @wp.func
@@ -56,9 +72,9 @@ def overlap_narrow(
     stop: wp.int32,
     half: wp.int32,
     width: wp.int32,
-    words_a: wp.array[wp.int32],
+    words_a: wp.array[wp.vec2i],
     at_a: wp.int32,
-    words_b: wp.array[wp.int32],
+    words_b: wp.array[wp.vec2i],
     at_b: wp.int32,
 ):
     """May two DOPs of at most 30 bits overlap, by the axes ``first`` to ``stop``?
@@ -66,24 +82,12 @@ def overlap_narrow(
     Guarantee:
         Conservative. False only when the DOPs, and all they bound, are apart.
     """
-    shift = wp.int64(width - 1)
-    ones = (wp.int64(1) << shift) - wp.int64(1)
     for axis in range(first, stop):
-        r0 = load_wide_words(rows, NARROW_ROWS * axis)  # picks, weights of a
-        r1 = load_wide_words(rows, NARROW_ROWS * axis + 1)  # weights of b, first constant
-        r2 = load_wide_words(rows, NARROW_ROWS * axis + 2)  # second constant
-        picks = r0[0]
-        on_a = wp.vec2l()
-        on_b = wp.vec2l()
-        for i in range(3):
-            on_a = add_narrow(on_a, words_a, at_a, (picks >> (PICK_BITS * i)) & 31, half, r0[1 + i])
-        for i in range(3):
-            on_b = add_narrow(
-                on_b, words_b, at_b, (picks >> (PICK_BITS * (3 + i))) & 31, half, r1[i]
-            )
-        before = ((wp.int64(r1[3]) << shift) | ones) + on_a[0] + on_b[1]
-        behind = ((wp.int64(r2[0]) << shift) | ones) + on_a[1] + on_b[0]
-        if before >= wp.int64(0) or behind >= wp.int64(0):
+        row = NARROW_ROWS * axis
+        on_a = sums_narrow(load_wide_words(rows, row), words_a, at_a, half)
+        on_b = sums_narrow(load_wide_words(rows, row + 1), words_b, at_b, half)
+        apart = constants_narrow(load_wide_words(rows, row + 2), width) + on_a
+        if apart[0] + on_b[1] >= wp.int64(0) or apart[1] + on_b[0] >= wp.int64(0):
             return False
     return True
 
@@ -96,17 +100,15 @@ def is_apart(high: wp.int64, low: wp.int64):
 
 @wp.func
 def add_wide(
-    highs: wp.vec2l, lows: wp.vec2l, words: wp.array[wp.int32], at: wp.int32, pick: wp.int32,
+    highs: wp.vec2l, lows: wp.vec2l, words: wp.array[wp.vec2i], at: wp.int32, pick: wp.int32,
     half: wp.int32, weight: wp.int64,
 ):  # fmt: skip
     """``add_narrow`` for a weight of 36 bits, by the high 18 and by the low 17 bits of reaches."""
     if weight != wp.int64(0):
-        other = opposite(pick, half)
-        highs += wp.vec2l(weight * wp.int64(words[at + pick]), weight * wp.int64(words[at + other]))
-        low = at + 2 * half
-        lows += wp.vec2l(
-            weight * wp.int64(words[low + pick]), weight * wp.int64(words[low + other])
-        )
+        high = reaches_of(words, at, pick, half)
+        low = reaches_of(words, at + half, pick, half)
+        highs += weight * wp.vec2l(wp.int64(high[0]), wp.int64(high[1]))
+        lows += weight * wp.vec2l(wp.int64(low[0]), wp.int64(low[1]))
     return highs, lows
 
 
@@ -117,9 +119,9 @@ def overlap_wide(
     stop: wp.int32,
     half: wp.int32,
     width: wp.int32,
-    words_a: wp.array[wp.int32],
+    words_a: wp.array[wp.vec2i],
     at_a: wp.int32,
-    words_b: wp.array[wp.int32],
+    words_b: wp.array[wp.vec2i],
     at_b: wp.int32,
 ):
     """``overlap_narrow`` for more bits, whose sums take up to 72: in two parts of 64 each."""

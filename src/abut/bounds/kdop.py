@@ -95,22 +95,24 @@ def reach_along(
 
 
 @wp.func
-def opposite(pick: wp.int32, half: wp.int32):
-    """Index of the opposite normal."""
-    return wp.where(pick < half, pick + half, pick - half)
+def reaches_of(words: wp.array[wp.vec2i], at: wp.int32, pick: wp.int32, half: wp.int32):
+    """Words of the reach along a normal and of that along the opposite one."""
+    if pick < half:
+        return words[at + pick]
+    both = words[at + pick - half]
+    return wp.vec2i(both[1], both[0])
 
 
 @wp.func
 def add_single(
-    sums: wp.vec2f, words: wp.array[wp.int32], at: wp.int32, pick: wp.int32, half: wp.int32,
+    sums: wp.vec2f, words: wp.array[wp.vec2i], at: wp.int32, pick: wp.int32, half: wp.int32,
     weight: wp.float32,
 ):  # fmt: skip
     """Add a weighted reach to the first sum and its opposite to the second."""
     if weight == wp.float32(0.0):  # along a normal of a DOP itself, two of three
         return sums
-    reach = wp.cast(words[at + pick], wp.float32)
-    other = wp.cast(words[at + opposite(pick, half)], wp.float32)
-    return sums + wp.vec2f(weight * reach, weight * other)
+    both = reaches_of(words, at, pick, half)
+    return sums + weight * wp.vec2f(wp.cast(both[0], wp.float32), wp.cast(both[1], wp.float32))
 
 
 @wp.func
@@ -119,9 +121,9 @@ def overlap_kdop(
     first: wp.int32,
     stop: wp.int32,
     half: wp.int32,
-    words_a: wp.array[wp.int32],
+    words_a: wp.array[wp.vec2i],
     at_a: wp.int32,
-    words_b: wp.array[wp.int32],
+    words_b: wp.array[wp.vec2i],
     at_b: wp.int32,
 ):
     """May two DOPs with reaches in float32 overlap, by the axes ``first`` to ``stop``?

@@ -1,5 +1,8 @@
 """Named inputs for tests, benchmarks, examples and demos, made in pure NumPy."""
 
+from abut.cases.breaking import breaking, broken_sites, cell_labels, shattered
+from abut.cases.crowd import Crowd, balls, boxes
+from abut.cases.drape import drape_ball, drape_table, round_table, sheet
 from abut.cases.scenes import PAIRS, SINGLES, pair, single
 from abut.cases.shape import Shape, joined
 from abut.cases.shapes import (
@@ -13,20 +16,34 @@ from abut.cases.shapes import (
     torus_knot,
     uv_sphere,
 )
+from abut.cases.tree import leaf, leaves
 from abut.cases.tube import tube
 
 __all__ = [
     "PAIRS",
     "SINGLES",
+    "Crowd",
     "Shape",
+    "balls",
     "box",
+    "boxes",
+    "breaking",
+    "broken_sites",
+    "cell_labels",
+    "drape_ball",
+    "drape_table",
     "folded_cloth",
     "gem",
     "icosphere",
     "joined",
+    "leaf",
+    "leaves",
     "needles",
     "pair",
     "plane",
+    "round_table",
+    "shattered",
+    "sheet",
     "single",
     "torus",
     "torus_knot",

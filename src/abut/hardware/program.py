@@ -10,7 +10,6 @@ from typing import Any
 
 import numpy as np
 
-from abut.bounds.fixed import LOW_BITS, parts_of
 from abut.bounds.kdop import axis_choices
 from abut.errors import CapacityError
 from abut.faces import posed_faces
@@ -98,10 +97,7 @@ def program(a: Mesh, b: Mesh, pose_a: Any, pose_b: Any, machine: Machine) -> Pro
 def _tree(mesh: Mesh, dops: Dops, unit: float) -> Tree:
     """A mesh in the machine's memory."""
     tree = hierarchy_of(mesh)
-    words = dops.words.numpy().astype(np.int64).reshape(-1, parts_of(dops.width), dops.sides)
-    reaches = words[:, 0]
-    if words.shape[1] == 2:
-        reaches = (reaches << LOW_BITS) | words[:, 1]
+    reaches = dops.reaches()
     if len(reaches) > 1 << SLOT_BITS:
         raise CapacityError(f"the machine's memory holds {1 << SLOT_BITS} nodes a tree.")
     links = tree.nodes.numpy()[0::2, 3].view(np.int32).astype(np.int64)

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 import warp as wp
 
-from abut.atomics import arrive, load_fresh_word
+from abut.atomics import arrive, load_fresh_pair
 from abut.bounds.aabb import round_down
 from abut.bounds.fixed import LOW_BITS, LOW_MASK, SINGLE, parts_of
 from abut.bounds.kdop import directions, reach_along
@@ -38,8 +38,9 @@ class Dops:
         width: Bits of a reach; 0 for float32.
         centre: What reaches are relative to.
         unit: Length of one unit of a reach; infinite where coordinates are beyond all scales.
-        words: Reaches, ``sides`` a slot: bits of float32, integers, or the high parts of wide
-            integers with their low parts behind.
+        words: Reaches along a normal and against it, side by side, ``sides // 2`` pairs a slot:
+            bits of float32, integers, or the high parts of wide integers with their low parts
+            behind.
     """
 
     sides: int
@@ -48,43 +49,64 @@ class Dops:
     unit: float
     words: wp.array
 
+    def reaches(self) -> np.ndarray:
+        """(slots, sides): reaches along all normals, then against them; float32 or int64."""
+        words = self.words.numpy()
+        numbers = words.view(np.float32) if self.width == SINGLE else words.astype(np.int64)
+        parts = numbers.reshape(-1, max(parts_of(self.width), 1), self.sides // 2, 2)
+        parts = parts.transpose(1, 0, 3, 2).reshape(parts.shape[1], -1, self.sides)
+        return parts[0] if len(parts) == 1 else (parts[0] << LOW_BITS) | parts[1]
+
 
 @wp.func
-def store_reach(
-    words: wp.array[wp.int32], at: wp.int32, parts: wp.int32, sides: wp.int32, reach: wp.float64
-):
-    """Round a reach up and write it: as float32, or as an integer in one part or two."""
+def word_of(reach: wp.float64, parts: wp.int32):
+    """A reach rounded up: as float32, as an integer, or its high part."""
     if parts == 0:
-        words[at] = wp.cast(-round_down(-(reach + SINGLE_GUARD)), wp.int32)
-    elif parts == 1:
-        words[at] = wp.int32(wp.ceil(reach + UNIT_GUARD))
-    else:
-        up = wp.int64(wp.ceil(reach + UNIT_GUARD))
-        words[at] = wp.int32(up >> wp.int64(LOW_BITS))
-        words[at + sides] = wp.int32(up & wp.int64(LOW_MASK))
+        return wp.cast(-round_down(-(reach + SINGLE_GUARD)), wp.int32)
+    up = wp.int64(wp.ceil(reach + UNIT_GUARD))
+    if parts == 2:
+        up = up >> wp.int64(LOW_BITS)
+    return wp.int32(up)
+
+
+@wp.func
+def low_word_of(reach: wp.float64):
+    """The low part of a wide reach rounded up."""
+    return wp.int32(wp.int64(wp.ceil(reach + UNIT_GUARD)) & wp.int64(LOW_MASK))
+
+
+@wp.func
+def is_longer(x: wp.int32, low_x: wp.int32, y: wp.int32, low_y: wp.int32, parts: wp.int32):
+    """Is the reach of some words at least another's?"""
+    if parts == 0:
+        return wp.cast(x, wp.float32) >= wp.cast(y, wp.float32)
+    return x > y or (x == y and low_x >= low_y)
 
 
 @wp.func
 def merge_reaches(
-    words: wp.array[wp.int32],
+    words: wp.array[wp.vec2i],
     at: wp.int32,
-    x: wp.int32,
-    y: wp.int32,
+    at_x: wp.int32,
+    at_y: wp.int32,
     parts: wp.int32,
-    sides: wp.int32,
+    half: wp.int32,
 ):
-    """Write the larger of two reaches that other threads may have written in this launch."""
-    high_x = load_fresh_word(words, x)
-    high_y = load_fresh_word(words, y)
-    first = high_x >= high_y
-    if parts == 0:
-        first = wp.cast(high_x, wp.float32) >= wp.cast(high_y, wp.float32)
+    """Write the longer of reaches that other threads may have written in this launch."""
+    x = load_fresh_pair(words, at_x)
+    y = load_fresh_pair(words, at_y)
+    low_x = wp.vec2i()
+    low_y = wp.vec2i()
     if parts == 2:
-        low_x = load_fresh_word(words, x + sides)
-        low_y = load_fresh_word(words, y + sides)
-        first = high_x > high_y or (high_x == high_y and low_x >= low_y)
-        words[at + sides] = wp.where(first, low_x, low_y)
-    words[at] = wp.where(first, high_x, high_y)
+        low_x = load_fresh_pair(words, at_x + half)
+        low_y = load_fresh_pair(words, at_y + half)
+    for i in range(2):
+        if not is_longer(x[i], low_x[i], y[i], low_y[i], parts):
+            x[i] = y[i]
+            low_x[i] = low_y[i]
+    words[at] = x
+    if parts == 2:
+        words[at + half] = low_x
 
 
 @wp.kernel
@@ -102,27 +124,28 @@ def fit_dops_kernel(
     split_slots: wp.array[wp.int32],
     arrivals: wp.array[wp.int32],
     # out
-    words_out: wp.array[wp.int32],
+    words_out: wp.array[wp.vec2i],
 ):
     """Climb from every leaf; reaches are rounded up once, at the leaves."""
     root = nodes.shape[0] / 2 - 1
     half = normals.shape[0]
-    sides = 2 * half
-    stride = wp.max(parts, 1) * sides
+    stride = wp.max(parts, 1) * half
     for k in range(span[0] + wp.tid(), span[1], span[2]):
         slot = leaf_slots[k]
         face = faces[-1 - wp.cast(nodes[2 * slot][3], wp.int32)]
-        for j in range(sides):
-            if j < half:
-                normal = normals[j]
-            else:
-                normal = -normals[j - half]
-            reach = wp.float64(0.0)
+        for j in range(half):
+            up = wp.float64(0.0)
+            down = wp.float64(0.0)
             if scale > wp.float64(0.0):
-                reach = reach_along(
-                    normal, points[face[0]], points[face[1]], points[face[2]], centre, scale
-                )
-            store_reach(words_out, stride * slot + j, parts, sides, reach)
+                p0 = points[face[0]]
+                p1 = points[face[1]]
+                p2 = points[face[2]]
+                up = reach_along(normals[j], p0, p1, p2, centre, scale)
+                down = reach_along(-normals[j], p0, p1, p2, centre, scale)
+            at = stride * slot + j
+            words_out[at] = wp.vec2i(word_of(up, parts), word_of(down, parts))
+            if parts == 2:
+                words_out[at + half] = wp.vec2i(low_word_of(up), low_word_of(down))
         climbing = slot != root
         while climbing:
             climbing = False
@@ -130,9 +153,9 @@ def fit_dops_kernel(
                 own = stride * slot
                 other = stride * (slot ^ 1)
                 slot = split_slots[slot >> 1]
-                for j in range(sides):
+                for j in range(half):
                     above = stride * slot + j
-                    merge_reaches(words_out, above, own + j, other + j, parts, sides)
+                    merge_reaches(words_out, above, own + j, other + j, parts, half)
                 climbing = slot != root
 
 
@@ -144,7 +167,7 @@ def fit_dops(tree: Tree, mesh: Mesh, sides: int, width: int) -> Dops:
     scale = 0.0 if np.isinf(unit) else 1.0 / unit
     normals = wp.array(directions(sides), dtype=wp.vec3d, device=device)
     slots = 2 * tree.face_count - 1
-    words = wp.empty(slots * sides * max(parts_of(width), 1), dtype=wp.int32, device=device)
+    words = wp.empty(slots * sides // 2 * max(parts_of(width), 1), dtype=wp.vec2i, device=device)
     shape = [mesh.points, mesh.faces, normals, wp.vec3d(*centre), wp.float64(scale)]
     links = [tree.nodes, tree.leaf_slots, tree.split_slots, tree.arrivals]
     args = [*shape, parts_of(width), *links, words]

@@ -39,7 +39,7 @@ def range_kernel(
 
 
 def leaf_ranges(tree: Tree) -> wp.array:
-    """(first, last) leaf of each slot of a tree with at least two leaves."""
+    """(first, last) leaf of each slot."""
     count = 2 * tree.face_count - 1
     ranges = wp.empty(count, dtype=wp.vec2i, device=tree.nodes.device)
     launch(range_kernel, count, [tree.nodes, ranges], tree.nodes.device)

@@ -1,8 +1,9 @@
 """Rectangle swept spheres for the nodes of a tree, fitted to the points below them.
 
-Axes are principal: moments are summed on the way up. Then every face climbs to the root and widens
-the extents of all nodes above it, along their axes. Volumes merged from those of the children
-would need no second climb, but are one and a half times as thick (design/distance.md).
+Axes are principal: moments are summed on the way up. Then every face climbs to the root, with its
+neighbours along the curve as soon as their ways meet, and widens the extents of all nodes above it,
+along their axes. Volumes merged from those of the children would need no second climb, but are one
+and a half times as thick (design/distance.md).
 """
 
 import warp as wp
@@ -19,7 +20,9 @@ from abut.hierarchy.oriented import (
     store_moments,
     to_single,
 )
+from abut.hierarchy.ranges import leaf_ranges
 from abut.hierarchy.tree import Tree
+from abut.lanes import WARP, lane_count, most_of_lanes
 from abut.runtime import Task
 
 wp.set_module_options({"enable_backward": False, "fuse_fp": False, "max_unroll": 1})
@@ -28,6 +31,8 @@ RSS_ROWS = wp.constant(3)
 EXTENTS = wp.constant(6)  # of a slot: how far up along each axis, how far down
 FLOAT32_RANGE = wp.constant(wp.float32(1e36))  # beyond, products may overflow
 NOWHERE = wp.constant(wp.int32(-(2**31)))
+
+Extents = wp.types.vector(length=6, dtype=wp.int32)
 
 
 @wp.func
@@ -88,7 +93,7 @@ def corners_of_leaf(
 
 
 @wp.kernel
-def axes_kernel(
+def sum_moments_kernel(
     # in
     span: wp.vec3i,
     points: wp.array[wp.vec3d],
@@ -100,7 +105,6 @@ def axes_kernel(
     arrivals: wp.array[wp.int32],
     # out
     moments_out: wp.array[wp.vec4f],
-    extents_out: wp.array[wp.int32],
     swept_out: wp.array[wp.vec4f],
 ):
     """Climb from every leaf; the second of two siblings to arrive goes on with the parent."""
@@ -108,23 +112,54 @@ def axes_kernel(
     for k in range(span[0] + wp.tid(), span[1], span[2]):
         slot = leaf_slots[k]
         p = corners_of_leaf(points, faces, origin, nodes, slot)
-        axes = axes_of_tri(p[0], p[1], p[2])
+        store_axes(swept_out, slot, axes_of_tri(p[0], p[1], p[2]))
         moments = Moments()
         for i in range(3):
             moments = add_moments(moments, moments_of(p[i]))
         climbing = wp.bool(True)
         while climbing:
-            store_axes(swept_out, slot, axes)
-            for i in range(EXTENTS):
-                extents_out[EXTENTS * slot + i] = NOWHERE
             store_moments(moments_out, slot, moments)
             climbing = False
             if slot != root:
                 if arrive(arrivals, slot >> 1) % 2 == 1:
                     climbing = True
                     moments = add_moments(moments, fresh_moments(moments_out, slot ^ 1))
-                    axes = principal_axes(moments)
                     slot = split_slots[slot >> 1]
+
+
+@wp.kernel
+def axes_kernel(
+    # in
+    span: wp.vec3i,
+    nodes: wp.array[wp.vec4f],
+    moments: wp.array[wp.vec4f],
+    # out
+    extents_out: wp.array[wp.int32],
+    swept_out: wp.array[wp.vec4f],
+):
+    """Axes of every inner slot from the moments of what is below it; nothing is extended yet."""
+    for slot in range(span[0] + wp.tid(), span[1], span[2]):
+        if wp.cast(nodes[2 * slot][3], wp.int32) >= 0:
+            store_axes(swept_out, slot, principal_axes(fresh_moments(moments, slot)))
+        for i in range(EXTENTS):
+            extents_out[EXTENTS * slot + i] = NOWHERE
+
+
+@wp.func
+def extents_along(axes: wp.mat33f, p: wp.mat33f):
+    """How far three points, one a row, reach up and down along three axes; ordered integers."""
+    at = axes * wp.transpose(p)  # one axis a row, one corner a column
+    largest = wp.max(wp.abs(p[0])) + wp.max(wp.abs(p[1])) + wp.max(wp.abs(p[2]))
+    out = Extents()
+    for axis in range(3):
+        high = wp.max(at[axis, 0], wp.max(at[axis, 1], at[axis, 2]))
+        low = wp.min(at[axis, 0], wp.min(at[axis, 1], at[axis, 2]))
+        if not (largest < FLOAT32_RANGE):
+            high = wp.float32(wp.inf)
+            low = -wp.float32(wp.inf)
+        out[axis] = to_ordered(high)
+        out[3 + axis] = to_ordered(-low)
+    return out
 
 
 @wp.kernel
@@ -137,32 +172,38 @@ def extend_kernel(
     nodes: wp.array[wp.vec4f],
     leaf_slots: wp.array[wp.int32],
     split_slots: wp.array[wp.int32],
+    ranges: wp.array[wp.vec2i],
     swept: wp.array[wp.vec4f],
     # out
     extents_out: wp.array[wp.int32],
 ):
-    """Widen the extents of all nodes above every leaf."""
-    root = nodes.shape[0] / 2 - 1
-    for k in range(span[0] + wp.tid(), span[1], span[2]):
-        slot = leaf_slots[k]
+    """Widen the extents of all nodes above every leaf.
+
+    Lanes climb alone up to the lowest node above all of their leaves, from there together.
+    """
+    leaf_count = leaf_slots.shape[0]
+    root = 2 * leaf_count - 2
+    for item in range(span[0] + wp.tid(), span[1], span[2]):
+        lane = item % lane_count()
+        first = item - lane
+        last = wp.min(first + lane_count(), leaf_count) - 1
+        slot = leaf_slots[wp.min(item, last)]
         p = corners_of_leaf(points, faces, origin, nodes, slot)
-        largest = wp.max(wp.abs(p[0])) + wp.max(wp.abs(p[1])) + wp.max(wp.abs(p[2]))
-        beyond = not (largest < FLOAT32_RANGE)
-        above = wp.int32(slot)
-        while above >= 0:
-            at = load_axes(swept, above) * wp.transpose(p)  # one axis a row, one corner a column
-            for axis in range(3):
-                high = wp.max(at[axis, 0], wp.max(at[axis, 1], at[axis, 2]))
-                low = wp.min(at[axis, 0], wp.min(at[axis, 1], at[axis, 2]))
-                if beyond:
-                    high = wp.float32(wp.inf)
-                    low = -wp.float32(wp.inf)
-                raise_to(extents_out, EXTENTS * above + axis, to_ordered(high))
-                raise_to(extents_out, EXTENTS * above + 3 + axis, to_ordered(-low))
-            if above == root:
-                above = wp.int32(-1)
+        while ranges[slot][0] > first or ranges[slot][1] < last:
+            mine = extents_along(load_axes(swept, slot), p)
+            for i in range(EXTENTS):
+                raise_to(extents_out, EXTENTS * slot + i, mine[i])
+            slot = split_slots[slot >> 1]
+        while slot >= 0:
+            ours = extents_along(load_axes(swept, slot), p)
+            for i in range(EXTENTS):
+                most = most_of_lanes(ours[i])
+                if lane == i % lane_count():
+                    raise_to(extents_out, EXTENTS * slot + i, most)
+            if slot == root:
+                slot = wp.int32(-1)
             else:
-                above = split_slots[above >> 1]
+                slot = split_slots[slot >> 1]
 
 
 @wp.kernel
@@ -195,10 +236,13 @@ def sweep(tree: Tree, points: wp.array, faces: wp.array) -> None:
         extents = wp.empty(EXTENTS * slots, dtype=wp.int32, device=device)
         place = [points, faces, wp.vec3d(*tree.origin), tree.nodes]
         climb = [*place, tree.leaf_slots, tree.split_slots]
-        axes = [*climb, tree.arrivals, moments, extents, tree.swept]
+        sums = [*climb, tree.arrivals, moments, tree.swept]
+        widths = [*climb, leaf_ranges(tree), tree.swept, extents]
+        items = -(-tree.face_count // WARP) * WARP if device.is_cuda else tree.face_count
         return [
-            Task(axes_kernel, tree.face_count, axes, device, grain=512),
-            Task(extend_kernel, tree.face_count, [*climb, tree.swept, extents], device, grain=512),
+            Task(sum_moments_kernel, tree.face_count, sums, device, grain=512),
+            Task(axes_kernel, slots, [tree.nodes, moments, extents, tree.swept], device),
+            Task(extend_kernel, items, widths, device, grain=512),
             Task(sweep_kernel, slots, [extents, tree.swept], device),
         ]
 

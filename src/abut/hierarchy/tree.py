@@ -156,6 +156,7 @@ class Tree:
         obbs: Oriented boxes, three rows a slot, where they were asked for (see oriented).
         swept: Rectangle swept spheres, likewise (see rss).
         twigs: Slots of small subtrees, likewise (see twigs).
+        corners: Of the faces of leaves, likewise (see corners).
         cost: Sums the present traversal cost on the device (see refit).
     """
 
@@ -175,6 +176,7 @@ class Tree:
     obbs: wp.array | None = None
     swept: wp.array | None = None
     twigs: wp.array | None = None
+    corners: wp.array | None = None
     cost: Any = None
 
     def view(self, bound: Bound = Bound.AABB) -> TreeView:
@@ -202,5 +204,5 @@ class Tree:
     def nbytes(self) -> int:
         """Device memory held."""
         arrays = (self.nodes, self.leaf_slots, self.split_slots, self.arrivals)
-        extras = (self.obbs, self.swept, self.twigs)
+        extras = (self.obbs, self.swept, self.twigs, self.corners)
         return sum(array.capacity for array in (*arrays, *extras) if array is not None)

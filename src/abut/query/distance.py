@@ -73,7 +73,7 @@ def distance(
     poses = checked_poses(pose_a, "pose_a"), checked_poses(pose_b, "pose_b")
     layout = KeyLayout.of(a.face_count, b.face_count)
     count = 1 if batch is None else batch
-    asked = min(_asked(mesh, count) for mesh in (a, b))
+    asked = min(ask(mesh, count) for mesh in (a, b))
     if bound is None:
         bound = Bound.RSS if asked >= WORTH_FITTING else Bound.AABB
     bound = chosen(Bound, bound, "bound")
@@ -92,8 +92,8 @@ def distance(
     return _distances(a, b, poses, value, faces, batch)
 
 
-def _asked(mesh: Mesh, count: int) -> int:
-    """How many poses of a mesh in its present shape have been asked about, with these."""
+def ask(mesh: Mesh, count: int) -> int:
+    """Count poses of a mesh in its present shape that were asked about; returns how many by now."""
     version, before = mesh.held.get("asked", (mesh.version, 0))
     total = count + (before if version == mesh.version else 0)
     mesh.held["asked"] = (mesh.version, total)

@@ -20,13 +20,14 @@ from abut.pairs import KeyLayout, PairQueues
 from abut.query.plan import NO_KEY, Operands, shared_queues
 from abut.runtime import EVERYTHING, Task, launch, stage
 from abut.search import Search
+from abut.traversal.beam import seed_kernel
 from abut.traversal.near_pairs import (
     choose_kernel,
     compare_kernel,
     list_near_kernel,
     sample_kernel,
 )
-from abut.traversal.nearest import elect_kernel, nearest_kernel, seed_kernel
+from abut.traversal.nearest import elect_kernel, nearest_kernel
 from abut.traversal.two_trees import relative_kernel
 
 FEW_POSES = 8  # so few are listed leaf by leaf on CUDA, and walked in several parts on the CPU

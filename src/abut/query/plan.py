@@ -12,25 +12,24 @@ import numpy as np
 import warp as wp
 
 from abut.bounds.relative import Relative
+from abut.hierarchy.corners import corner_rows, corners_kernel
 from abut.hierarchy.dops import Dops
 from abut.hierarchy.tree import Tree
 from abut.hierarchy.twigs import twigs_of
 from abut.mesh import Mesh
 from abut.narrow.classify import brute_kernel, classify_kernel
 from abut.narrow.settle import settle_kernel
+from abut.narrow.sift import sift_kernel
 from abut.options import Bound
 from abut.ordering import MOST_PAIRS, MOST_ROWS, RowOrder
 from abut.pairs import KeyLayout, PairQueues
 from abut.runtime import EVERYTHING, Kept, Task, launch, stage
 from abut.search import Search
-from abut.traversal.dop_frames import DopFrames, dop_frames
+from abut.traversal.dop_frames import NARROW_DOPS, DopFrames, dop_frames
+from abut.traversal.dop_list import list_dops_kernel
 from abut.traversal.first_of_all import TOO_LONG, path_kernel, pick_kernel
 from abut.traversal.groups import groups_of, self_test_kernel
-from abut.traversal.self_tree import (
-    self_list_kernel,
-    self_open_kernel,
-    self_rest_kernel,
-)
+from abut.traversal.self_tree import SHARES, self_open_kernel, twig_walks
 from abut.traversal.two_trees import (
     NO_KEY,
     boundless_kernel,
@@ -44,7 +43,6 @@ LEAVES_PER_ITEM = 256  # of subtrees of a, where every pair is wanted
 MOST_LISTED = 1 << 24  # leaves in all poses, on CUDA; beyond that walks from roots are fewer
 MOST_PICKED = 64  # poses of which a first pair is picked from all pairs, on CUDA
 LEAST_ROOM = 1 << 14
-LONG_WALK = 32  # visits of one thread on CUDA, before others share the rest
 
 _shared = threading.local()
 
@@ -55,8 +53,8 @@ def shared_queues(device: wp.Device, room: int) -> PairQueues:
     if device.alias not in held:
         sizes = {"hits": room, "undecided": room, "near": room}
         if device.is_cuda:
-            sizes |= {"candidates": 8 * room, "rest": room, "last": room}
-            sizes |= {"twigs": 4 * room, "certain": room}
+            sizes |= {"candidates": 8 * room, **dict.fromkeys(SHARES, room)}
+            sizes |= {"twigs": 4 * room, "leaves": 8 * room, "certain": room}
         held[device.alias] = PairQueues(device, **sizes)
     held[device.alias].make_room({"hits": room, "undecided": room})
     return held[device.alias]
@@ -216,16 +214,20 @@ class ContactPlan(Operands):
             count = groups_of(count)
             yield "search", Task(self_test_kernel, count, [search, tree], self.device, grain=128)
             return
-        twigs = twigs_of(self.trees[0])
-        found, rest, last = queues["twigs"], queues["rest"], queues["last"]
-        args = [tree, twigs, LONG_WALK, found, rest]
-        yield "search", Task(self_list_kernel, twigs.shape[0], args, self.device)
-        args = [tree, twigs, LONG_WALK, rest, found, last]
-        yield "search", Task(self_rest_kernel, EVERYTHING, args, self.device)
-        args = [tree, twigs, EVERYTHING, last, found, rest]
-        yield "search", Task(self_rest_kernel, EVERYTHING, args, self.device)
-        args = [tree, search.bits, found, queues["candidates"]]
+        yield from self._twig_stages(search, queues)
+
+    def _twig_stages(self, search: Any, queues: PairQueues) -> Iterable[tuple[str, Task]]:
+        """List pairs of twigs, open them, and let most pairs of leaves fall through a sieve."""
+        tree = self.trees[0].view()
+        for kernel, count, args in twig_walks(tree, twigs_of(self.trees[0]), queues):
+            yield "search", Task(kernel, count, args, self.device)
+        leaves, rows = queues["leaves"], corner_rows(self.trees[0])
+        args = [tree, search.bits, True, queues["twigs"], leaves]
         yield "search", Task(self_open_kernel, EVERYTHING, args, self.device)
+        args = [self.a.points, self.a.faces, tree.origin, tree.nodes, tree.leaf_slots, rows]
+        yield "sift", Task(corners_kernel, self.a.faces.shape[0], args, self.device)
+        args = [tree, rows, self.relation, search.bits, leaves, queues["candidates"]]
+        yield "sift", Task(sift_kernel, EVERYTHING, args, self.device)
         yield "classify", self._classify(search, queues)
 
     def _pair_stages(self, search: Any, queues: PairQueues) -> Iterable[tuple[str, Task]]:
@@ -279,9 +281,12 @@ class ContactPlan(Operands):
         sides = (1, 0) if swapped else (0, 1)
         yield from self._frame_stage(*sides)
         leaves = max(face_counts)
-        args = [*self._views(*sides), self._frames[sides], self._dops[sides]]
+        kernel, frames = self._walks.list, [self._frames[sides]]
+        if self.boxless and self._dops[sides].kind == NARROW_DOPS:
+            kernel, frames = list_dops_kernel, []
+        args = [*self._views(*sides), *frames, self._dops[sides]]
         args += [leaves, search.bits, swapped, queues["candidates"]]
-        yield "search", Task(self._walks.list, self.pose_count * leaves, args, self.device)
+        yield "search", Task(kernel, self.pose_count * leaves, args, self.device)
         yield "classify", self._classify(search, queues)
 
     def _pick_stages(self, search: Any, queues: PairQueues) -> Iterable[tuple[str, Task]]:

@@ -12,6 +12,7 @@ from abut.hierarchy.swept import build_swept, refit_swept
 from abut.hierarchy.tree import Tree
 from abut.mesh import Mesh
 from abut.pairs import PairQueues
+from abut.traversal.self_tree import SHARES
 
 NO_TIME = 0x7FF0000000000000  # bits of infinity
 LEAST_ROOM = {"cpu": 1 << 14, "cuda": 1 << 20}
@@ -28,7 +29,7 @@ class SweepBuffers:
         self.device = device
         self.most_candidates = MOST_CANDIDATES[kind]
         self.density: dict[int, float] = {}  # candidates of an item, by kind, when last seen
-        names = ("candidates", "possible", "impacts", "rest", "last", "twigs")
+        names = ("candidates", "possible", "impacts", "twigs", *SHARES)
         self.queues = PairQueues(device, **dict.fromkeys(names, LEAST_ROOM[kind]))
         self.best = wp.empty(1, dtype=wp.int64, device=device)
         self._make_times()

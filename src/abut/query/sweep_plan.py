@@ -38,10 +38,9 @@ from abut.sweep import EDGE_EDGE, FACE_VERTEX, VERTEX_FACE, Sweep, moving
 from abut.traversal.dop_frames import DopFrames
 from abut.traversal.every_pair import every_pair_kernel
 from abut.traversal.groups import groups_kernel, groups_of, self_groups_kernel
-from abut.traversal.self_tree import self_list_kernel, self_open_kernel, self_rest_kernel
+from abut.traversal.self_tree import self_open_kernel, twig_walks
 from abut.traversal.two_trees import walks
 
-LONG_WALK = 32  # visits of one thread on CUDA, before others share the rest
 EXPECTED = 64  # candidates of an item, before any are known
 FULL = 0.8  # what a range is planned to fill
 SAMPLES, SAMPLED = 16, 1 / 32  # runs of leaves asked first, and their share of all
@@ -233,15 +232,12 @@ class SweepPlan:
 
     def _list_edges(self, tree: Tree, start: int, stop: int, queues: PairQueues) -> None:
         """Each pair of edges once, on CUDA, where long walks are shared."""
-        view, twigs, found = tree.view(), twigs_of(tree), queues["twigs"]
-        rest, last = queues["rest"], queues["last"]
-        args = [view, twigs, LONG_WALK, found, rest]
-        launch(self_list_kernel, stop - start, args, self.device, start=start)
-        args = [view, twigs, LONG_WALK, rest, found, last]
-        launch(self_rest_kernel, EVERYTHING, args, self.device)
-        args = [view, twigs, EVERYTHING, last, found, rest]
-        launch(self_rest_kernel, EVERYTHING, args, self.device)
-        args = [view, self.layout.bits, found, queues["candidates"]]
+        walks_of_twigs = twig_walks(tree.view(), twigs_of(tree), queues)
+        kernel, _, args = next(walks_of_twigs)
+        launch(kernel, stop - start, args, self.device, start=start)
+        for kernel, count, args in walks_of_twigs:
+            launch(kernel, count, args, self.device)
+        args = [tree.view(), self.layout.bits, False, queues["twigs"], queues["candidates"]]
         launch(self_open_kernel, EVERYTHING, args, self.device)
 
     @cached_property

@@ -29,6 +29,7 @@ NO_DOPS = wp.constant(0)
 SINGLE_DOPS = wp.constant(1)
 NARROW_DOPS = wp.constant(2)
 WIDE_DOPS = wp.constant(3)
+PICKS_OF_A = wp.constant((1 << 15) - 1)
 
 PARALLEL = wp.constant(wp.float64(1e-3))  # sine below which two normals make no axis
 WORLD_ROUNDING = wp.constant(wp.float64(2.0**-46))  # 128 roundings of world coordinates
@@ -46,10 +47,10 @@ class DopFrames:
     kind: wp.int32
     width: wp.int32
     half: wp.int32  # normals, k / 2
-    stride: wp.int32  # words of a slot
+    stride: wp.int32  # pairs of words of a slot
     axis_count: wp.int32
-    words_a: wp.array[wp.int32]
-    words_b: wp.array[wp.int32]
+    words_a: wp.array[wp.vec2i]
+    words_b: wp.array[wp.vec2i]
     axes: wp.array2d[wp.int64]
     narrow_axes: wp.array[wp.vec4i]  # the same, for numbers that fit
     single_axes: wp.array2d[wp.float32]
@@ -149,13 +150,17 @@ def single_constant(x: wp.float64):
 
 
 @wp.func
-def four_of(axes: wp.array2d[wp.int64], row: wp.int32, column: wp.int32):
-    """Four columns of an axis in 32 bits each; zeros behind the last."""
-    out = wp.vec4i()
-    for i in range(4):
-        if column + i < AXIS_COLUMNS:
-            out[i] = wp.int32(axes[row, column + i])
-    return out
+def store_narrow(axes: wp.array2d[wp.int64], row: wp.int32, rows: wp.array[wp.vec4i]):
+    """Write an axis once more, in 32 bits: what concerns a, what concerns b, the constants."""
+    picks = wp.int32(axes[row, 0])
+    on_a = wp.vec4i(picks & PICKS_OF_A, 0, 0, 0)
+    on_b = wp.vec4i(picks >> (3 * PICK_BITS), 0, 0, 0)
+    for i in range(3):
+        on_a[1 + i] = wp.int32(axes[row, 1 + i])
+        on_b[1 + i] = wp.int32(axes[row, 4 + i])
+    rows[NARROW_ROWS * row] = on_a
+    rows[NARROW_ROWS * row + 1] = on_b
+    rows[NARROW_ROWS * row + 2] = wp.vec4i(wp.int32(axes[row, 7]), wp.int32(axes[row, 8]), 0, 0)
 
 
 @wp.kernel
@@ -213,8 +218,7 @@ def dop_axes_kernel(
             axes_out[row, 7] = fixed_constant(shift - slack, width)
             axes_out[row, 8] = fixed_constant(-shift - slack, width)
             if narrow_axes_out.shape[0] > 0:
-                for i in range(NARROW_ROWS):
-                    narrow_axes_out[NARROW_ROWS * row + i] = four_of(axes_out, row, 4 * i)
+                store_narrow(axes_out, row, narrow_axes_out)
         else:
             single_axes_out[row, 0] = wp.cast(picks, wp.float32)
             for i in range(6):
@@ -239,7 +243,7 @@ def dop_frames(
     out = DopFrames()
     out.kind = SINGLE_DOPS if not width else NARROW_DOPS if width <= NARROW else WIDE_DOPS
     out.width, out.half, out.axis_count = width, sides // 2, axis_count
-    out.stride = sides * max(parts_of(width), 1)
+    out.stride = sides // 2 * max(parts_of(width), 1)
     out.words_a, out.words_b = dops_a.words, dops_b.words
     fixed_rows, single_rows = (rows, 0) if width else (0, rows)
     narrow_rows = NARROW_ROWS * rows if out.kind == NARROW_DOPS else 0

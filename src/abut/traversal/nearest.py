@@ -50,10 +50,8 @@ from abut.traversal.two_trees import load_obb, load_rss, opens_first
 wp.set_module_options({"enable_backward": False, "fuse_fp": False})
 
 STACK = wp.constant(128)  # a tree is at most 30 + 31 deep, and each level leaves one pair behind
-ROUNDS = wp.constant(2)  # back and forth; more cost more than they gain
 SLAB_ROUNDING = wp.constant(wp.float32(2.0**-18))
 CLOSE = wp.constant(wp.float32(2.0))  # where the line between centres tells little
-FAR = wp.constant(wp.float32(3.0e38))
 
 
 @wp.func
@@ -185,94 +183,6 @@ def centre_of(node: Node):
     """The centre of a box, and a zero."""
     c = (node.low + node.high) * wp.float32(0.5)
     return wp.vec4f(c[0], c[1], c[2], wp.float32(0.0))
-
-
-@wp.func
-def apart_from_point(p: wp.vec4f, node: Node):
-    """Square of the distance of a point and a box of one frame."""
-    out = wp.max(wp.max(node.low - p, p - node.high), wp.vec4f(0.0))
-    return out[0] * out[0] + out[1] * out[1] + out[2] * out[2]
-
-
-@wp.func
-def nearest_leaf(tree: TreeView, p: wp.vec4f, stack: wp.array[wp.vec3i]):
-    """Slot of the leaf whose centre is nearest to a point; -1 where float32 cannot tell."""
-    least = FAR
-    found = wp.int32(-1)
-    stack[0] = wp.vec3i(root_of(tree), 0, 0)
-    held = wp.int32(1)
-    while held > 0:
-        held -= 1
-        slot = stack[held][0]
-        if wp.cast(stack[held][2], wp.float32) >= least:
-            continue
-        node = load_node(tree.nodes, slot)
-        if is_leaf(node):
-            way = p - centre_of(node)
-            squared = wp.dot(way, way)
-            if squared < least:
-                least = squared
-                found = slot
-        else:
-            child = 2 * link_of(node)
-            left = apart_from_point(p, load_node(tree.nodes, child))
-            right = apart_from_point(p, load_node(tree.nodes, child + 1))
-            near = wp.where(left <= right, child, child + 1)
-            stack[held] = wp.vec3i(near ^ 1, 0, wp.cast(wp.max(left, right), wp.int32))
-            held += wp.int32(wp.max(left, right) < least)
-            stack[held] = wp.vec3i(near, 0, wp.cast(wp.min(left, right), wp.int32))
-            held += wp.int32(wp.min(left, right) < least)
-    return found
-
-
-@wp.kernel
-def seed_kernel(
-    # in
-    span: wp.vec3i,
-    query: Approach,
-    tree_a: TreeView,
-    tree_b: TreeView,
-    frames: wp.array[Relative],
-    # out
-    ways_out: wp.array[wp.vec3d],
-    distance_out: wp.array[wp.int64],
-    key_out: wp.array[wp.int64],
-):
-    """Bound the distance of each pose by that of two faces near each other.
-
-    They are part of the answer where a tolerance keeps the walk from coming by.
-    """
-    stack = wp.zeros(shape=(STACK,), dtype=wp.vec3i)
-    for pose in range(span[0] + wp.tid(), span[1], span[2]):
-        frame = frames[pose]
-        key_out[pose] = NO_KEY
-        ways_out[pose] = wp.vec3d()
-        i = root_of(tree_a)
-        j = root_of(tree_b)
-        going = wp.int32(ROUNDS)
-        while going > 0:
-            going -= 1
-            p = frame.rows * centre_of(load_node(tree_b.nodes, j)) + frame.shift
-            near_a = nearest_leaf(tree_a, p, stack)
-            near_b = wp.int32(-1)
-            if near_a >= 0:
-                q = frame.columns * (centre_of(load_node(tree_a.nodes, near_a)) - frame.shift)
-                near_b = nearest_leaf(tree_b, q, stack)
-            if near_b < 0 or (near_a == i and near_b == j):
-                going = 0
-            if near_b >= 0:
-                i = near_a
-                j = near_b
-        a = load_node(tree_a.nodes, i)
-        b = load_node(tree_b.nodes, j)
-        if is_leaf(a) and is_leaf(b):
-            corners_a = load_face(query.search.a, face_of(a), pose)
-            near = gap_of(corners_a, load_face(query.search.b, face_of(b), pose))
-            bits = to_bits(near.distance)
-            ways_out[pose] = near.q - near.p
-            distance_out[pose] = bits
-            if bits <= lower_to(query.bound, pose, bits):
-                key_out[pose] = pack_pair(0, face_of(a), face_of(b), query.search.bits)
 
 
 @wp.func

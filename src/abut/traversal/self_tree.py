@@ -6,6 +6,10 @@ which would live in slow memory, and small subtrees (twigs) walk for all their l
 are shared. For the CPU see groups. Measured in design/traversal.md.
 """
 
+from collections.abc import Iterator
+from itertools import pairwise
+from typing import Any
+
 import warp as wp
 
 from abut.atomics import reserve
@@ -28,11 +32,14 @@ from abut.hierarchy.twigs import (
     size_of,
     twig_code,
 )
-from abut.pairs import PairQueue, pack_pair, push_pair, queue_stop, store_pair
+from abut.pairs import PairQueue, PairQueues, pack_pair, push_pair, queue_stop, store_pair
+from abut.runtime import EVERYTHING
 
 wp.set_module_options({"enable_backward": False, "fuse_fp": False})
 
 LISTED = wp.constant(32)  # room for all twigs that a walk of 32 visits can find
+LONG_WALK = 32  # visits of one thread, before others share the rest
+SHARES = ("rest", "late", "last")  # queues of what long walks leave, one after the other
 CHAIN = wp.constant(64)  # room for what is left of a walk: a subtree a level
 TWIG_PAIRS = wp.constant(16)
 EVERY = wp.constant(wp.int32(2147483647))
@@ -161,12 +168,24 @@ def self_rest_kernel(
         leave_rest(tree, twig, box, slot, stop, rest_out)
 
 
+def twig_walks(
+    tree: Any, twigs: wp.array, queues: PairQueues
+) -> Iterator[tuple[wp.Kernel, int, list[Any]]]:
+    """Kernel, count and arguments of the launches that list pairs of twigs, long walks shared."""
+    found, rest = queues["twigs"], [queues[name] for name in SHARES]
+    yield self_list_kernel, twigs.shape[0], [tree, twigs, LONG_WALK, found, rest[0]]
+    for here, there in pairwise(rest):
+        yield self_rest_kernel, EVERYTHING, [tree, twigs, LONG_WALK, here, found, there]
+    yield self_rest_kernel, EVERYTHING, [tree, twigs, EVERYTHING, rest[-1], found, rest[0]]
+
+
 @wp.func
 def open_twigs(
     tree: TreeView,
     pair: wp.int64,
     k: wp.int32,
     bits: wp.vec2i,
+    by_leaf: wp.bool,
     found: wp.array[wp.int64],
     count: wp.int32,
 ):
@@ -179,7 +198,11 @@ def open_twigs(
             if j < size_of(other) and (own != other or j > k):
                 b = load_node(tree.nodes, tree.leaf_slots[first_of(other) + j])
                 low = wp.min(face_of(a), face_of(b))
-                found[count] = pack_pair(0, low, wp.max(face_of(a), face_of(b)), bits)
+                high = wp.max(face_of(a), face_of(b))
+                if by_leaf:
+                    low = first_of(own) + k
+                    high = first_of(other) + j
+                found[count] = pack_pair(0, low, high, bits)
                 count += overlap_boxes(a, b)
     return count
 
@@ -190,11 +213,15 @@ def self_open_kernel(
     span: wp.vec3i,
     tree: TreeView,
     bits: wp.vec2i,
+    by_leaf: wp.bool,
     pairs: PairQueue,
     # out
     candidates_out: PairQueue,
 ):
-    """List the pairs of overlapping leaves of pairs of twigs, a thread for each of the first's."""
+    """List the pairs of overlapping leaves of pairs of twigs, a thread for each of the first's.
+
+    Keys name faces, the lower one first; or, ``by_leaf``, places along the curve.
+    """
     found = wp.zeros(shape=(TWIG_PAIRS,), dtype=wp.int64)
     stop = wp.min(queue_stop(pairs, EVERY / TWIG) * TWIG, span[1])
     for start in range(span[0] + wp.tid(), stop, TWIG * span[2]):
@@ -202,7 +229,8 @@ def self_open_kernel(
         for step in range(TWIG):  # some at a time, since all ask one counter for room
             i = start + step * span[2]
             if i < stop:
-                count = open_twigs(tree, pairs.keys[i / TWIG], i % TWIG, bits, found, count)
+                pair = pairs.keys[i / TWIG]
+                count = open_twigs(tree, pair, i % TWIG, bits, by_leaf, found, count)
         place = reserve(candidates_out.count, count)
         for j in range(count):
             store_pair(candidates_out, place + wp.int64(j), found[j])

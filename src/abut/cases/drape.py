@@ -1,0 +1,63 @@
+"""A sheet above something round: where cloth simulations begin."""
+
+import numpy as np
+
+from abut.cases.crowd import Crowd
+from abut.cases.shape import Shape, grid_faces
+from abut.cases.shapes import icosphere
+
+ROUNDING = 4  # rows of the table's rounded rim
+
+
+def drape_table(faces: int = 20_000, size: float = 2.0, radius: float = 0.6) -> Crowd:
+    """A square sheet of about ``faces`` faces just above a round table top: sheet, table."""
+    return _above(sheet(faces, size), round_table(radius))
+
+
+def drape_ball(faces: int = 20_000, size: float = 2.0, radius: float = 0.5) -> Crowd:
+    """A square sheet of about ``faces`` faces just above a ball: sheet, ball."""
+    return _above(sheet(faces, size), icosphere(1280, radius))
+
+
+def sheet(faces: int = 20_000, size: float = 2.0) -> Shape:
+    """A flat square over the xy plane, facing up; diagonals of its cells alternate."""
+    cells = max(2, round((faces / 2) ** 0.5))
+    y, x = np.meshgrid(*[np.linspace(-size / 2, size / 2, cells + 1)] * 2, indexing="ij")
+    vertices = np.stack([x, y, np.zeros_like(x)], axis=-1).reshape(-1, 3)
+    pairs = grid_faces(cells + 1, cells + 1, wrap=(False, False)).reshape(-1, 2, 3)
+    here, east, far, north = pairs[:, 0, 0], pairs[:, 0, 1], pairs[:, 0, 2], pairs[:, 1, 2]
+    other = np.stack([here, east, north, east, far, north], axis=1).reshape(-1, 2, 3)
+    row, column = np.divmod(np.arange(cells * cells), cells)
+    odd = ((row + column) % 2 == 1)[:, None, None]
+    return Shape(vertices, np.where(odd, other, pairs).reshape(-1, 3).astype(np.int32))
+
+
+def round_table(radius: float = 0.6, thick: float = 0.08, sides: int = 64) -> Shape:
+    """A closed disc about the z axis with a rounded rim."""
+    angle = np.linspace(0, 2 * np.pi, sides, endpoint=False)
+    bend = np.linspace(-np.pi / 2, np.pi / 2, 2 * ROUNDING + 1)
+    reach = radius - thick / 2 + thick / 2 * np.cos(bend)
+    reach = np.concatenate([[0.5 * radius], reach, [0.5 * radius]])
+    height = thick / 2 * np.sin(bend)
+    height = np.concatenate([[-thick / 2], height, [thick / 2]])
+    ring = np.stack([np.cos(angle), np.sin(angle)], axis=1)
+    rows = reach[:, None, None] * ring
+    rows = np.concatenate([rows, np.broadcast_to(height[:, None, None], rows[..., :1].shape)], 2)
+    vertices = np.concatenate([rows.reshape(-1, 3), [[0, 0, -thick / 2], [0, 0, thick / 2]]])
+    here, east = np.arange(sides), np.roll(np.arange(sides), -1)
+    bottom, top = len(vertices) - 2, len(vertices) - 1
+    last = (len(reach) - 1) * sides
+    caps = [
+        np.stack([np.full(sides, bottom), east, here], axis=1),
+        np.stack([here + last, east + last, np.full(sides, top)], axis=1),
+    ]
+    faces = np.concatenate([grid_faces(len(reach), sides, wrap=(False, True)), *caps])
+    return Shape(vertices, faces.astype(np.int32))
+
+
+def _above(cloth: Shape, obstacle: Shape) -> Crowd:
+    """The sheet a hundredth of its size over the obstacle's highest point."""
+    poses = np.tile(np.eye(4), (2, 1, 1))
+    gap = 0.01 * np.ptp(cloth.vertices[:, 0])
+    poses[0, 2, 3] = obstacle.vertices[:, 2].max() + gap
+    return Crowd([cloth, obstacle], poses)

@@ -1,0 +1,1 @@
+"""Signed distance on a regular grid: built, sampled."""

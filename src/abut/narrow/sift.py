@@ -1,0 +1,51 @@
+"""Pairs of leaves whose faces a plane keeps apart fall through before anything exact is asked."""
+
+import warp as wp
+
+from abut.atomics import reserve
+from abut.geometry.planes_apart import planes_apart
+from abut.hierarchy.corners import load_corners
+from abut.hierarchy.tree import TreeView, face_of, load_node
+from abut.pairs import PairQueue, pack_pair, queue_stop, store_pair, unpack_pair
+
+wp.set_module_options({"enable_backward": False, "fuse_fp": False})
+
+SIFTED = wp.constant(4)  # pairs of a thread before room is asked for
+
+
+@wp.func
+def face_at(tree: TreeView, leaf: wp.int32):
+    """Face of a leaf."""
+    return face_of(load_node(tree.nodes, tree.leaf_slots[leaf]))
+
+
+@wp.kernel
+def sift_kernel(
+    # in
+    span: wp.vec3i,
+    tree: TreeView,
+    corners: wp.array[wp.vec4f],
+    relation: wp.int32,
+    bits: wp.vec2i,
+    leaves: PairQueue,
+    # out
+    candidates_out: PairQueue,
+):
+    """Pass on the pairs of faces of one tree that no plane keeps apart."""
+    left = wp.zeros(shape=(SIFTED,), dtype=wp.int64)
+    stop = queue_stop(leaves, span[1])
+    for start in range(span[0] + wp.tid(), stop, SIFTED * span[2]):
+        count = wp.int32(0)
+        for step in range(SIFTED):
+            i = start + step * span[2]
+            if i < stop:
+                pair = unpack_pair(leaves.keys[i], bits)
+                a = load_corners(corners, pair[1])
+                b = load_corners(corners, pair[2])
+                if not planes_apart(relation, a, b):
+                    faces = wp.vec2i(face_at(tree, pair[1]), face_at(tree, pair[2]))
+                    left[count] = pack_pair(0, wp.min(faces), wp.max(faces), bits)
+                    count += 1
+        place = reserve(candidates_out.count, count)
+        for j in range(count):
+            store_pair(candidates_out, place + wp.int64(j), left[j])

@@ -1,0 +1,170 @@
+"""abut.cull: the faces of a scene that may collide, told by what hides what."""
+
+from collections.abc import Sequence
+from functools import partial
+from typing import Any
+
+import numpy as np
+import warp as wp
+
+from abut.errors import OptionError
+from abut.mesh import Mesh, require_meshes
+from abut.options import CullBackend, CullMethod, Level, Order, chosen, number_from
+from abut.pairs import to_rows
+from abut.soup import Soup, soup_of
+from abut.visibility.candidates import Candidates
+from abut.visibility.culled import Culled, PassStatistics
+from abut.visibility.culler import Culler
+from abut.visibility.gl.see import Pipeline
+from abut.visibility.passes import HostCuller
+from abut.visibility.remains import layout_of
+from abut.visibility.settings import Settings
+from abut.visibility.view import checked_pixels, checked_views
+
+PASSES = {1: "1", 2: "2", 3: "1+2"}
+
+
+def cull(
+    scene: Any,
+    *,
+    poses: Any = None,
+    method: str = "far",
+    pixels: int = 1024,
+    views: str = "xyz",
+    level: str = "face",
+    distance: float = 0.0,
+    order: str | None = None,
+    self_collisions: bool = False,
+    backend: str = "warp",
+) -> Culled:
+    """Find the objects and faces of a scene that may collide, by looking at it along axes.
+
+    Nothing is built beforehand, so objects may deform and break from one call to the next.
+
+    Args:
+        scene: Meshes on one device, or anything with ``meshes`` and ``poses``.
+        poses: A rigid motion (4, 4), or None, for each mesh; not for scenes, which have their own.
+        method: ``far``; or ``cullide`` or ``quick_cullide``, which sample faces at pixel centres.
+        pixels: Width and height of the views.
+        views: Letters: x, y, z look along the axes, X, Y, Z against them.
+        level: ``face``, or ``object`` to tell whole objects apart only.
+        distance: Keep everything that is at most so far apart, not only what meets; ``far`` only.
+        order: ``free``, the default of ``far``: faces are told apart by depth alone. ``drawn``, the
+            default of the others and of ``gl``: by what is drawn before and after, as in the
+            papers.
+        self_collisions: Look for collisions within objects too.
+        backend: ``warp``, kernels; or ``gl``, the graphics pipeline.
+
+    Returns:
+        The potentially colliding set, candidate pairs, and what each pass did.
+
+    Raises:
+        DeviceError: The meshes live on different devices.
+        PoseError: A pose is not a rigid motion, or their number is wrong.
+        OptionError: An option has a value that makes no sense.
+        ToolError: There is no OpenGL for ``gl``; the message says what to install.
+
+    Guarantee:
+        ``far``: Conservative. At any resolution no face that meets another (or is within the
+        distance of one) is left out. ``cullide`` and ``quick_cullide``: Approximate. Faces that
+        meet between the centres of pixels may be lost.
+    """
+    meshes, poses = _operands(scene, poses)
+    backend = chosen(CullBackend, backend, "backend")
+    if backend is CullBackend.GL:
+        order = order or Order.DRAWN
+    settings = _settings(method, pixels, views, level, distance, order, self_collisions)
+    if not any(mesh.face_count for mesh in meshes):
+        return _nothing(meshes, settings)
+    soup = soup_of(meshes, poses)
+    if backend is CullBackend.GL:
+        culler = HostCuller(soup, settings, Pipeline(soup, settings))
+    else:
+        culler = culler_of(soup, settings)
+    culler.run()
+    return _culled(soup, culler)
+
+
+def culler_of(soup: Soup, settings: Settings) -> Culler:
+    """The culler of a soup with these settings, kept with it."""
+    held: dict[Settings, Culler] = soup.__dict__.setdefault("cullers", {})
+    if settings not in held:
+        held.pop(next(iter(held)) if len(held) > 1 else None, None)
+        held[settings] = Culler(soup, settings)
+    return held[settings]
+
+
+def _operands(scene: Any, poses: Any) -> tuple[list[Mesh], Any]:
+    """Meshes and poses of whatever was given."""
+    if hasattr(scene, "meshes"):
+        if poses is not None:
+            raise OptionError("a scene has poses of its own; move its objects instead.")
+        held = scene.poses
+        return list(scene.meshes), held.numpy() if isinstance(held, wp.array) else held
+    meshes = list(scene) if isinstance(scene, Sequence) else [scene]
+    for i, mesh in enumerate(meshes):
+        require_meshes(**{f"meshes[{i}]": mesh})
+    return meshes, poses
+
+
+def _settings(
+    method: str,
+    pixels: int,
+    views: str,
+    level: str,
+    distance: float,
+    order: str | None,
+    within: bool,
+) -> Settings:
+    method, level = chosen(CullMethod, method, "method"), chosen(Level, level, "level")
+    if order is None:
+        order = Order.FREE if method is CullMethod.FAR else Order.DRAWN
+    order = chosen(Order, order, "order")
+    distance = number_from(distance, "distance", 0.0)
+    if distance and method is not CullMethod.FAR:
+        raise OptionError(f"method '{method}' has no distance; use 'far'.")
+    if within and level is Level.OBJECT:
+        raise OptionError("self_collisions are found among faces; use level='face'.")
+    size, seen = checked_pixels(pixels), checked_views(views)
+    return Settings(method, size, seen, level, distance, order, bool(within))
+
+
+def _culled(soup: Soup, culler: Culler | HostCuller) -> Culled:
+    """What a culler has left."""
+    remains, settings = culler.remains, culler.settings
+    pairs = partial(_pairs, soup, Candidates(soup, culler))
+    return Culled(
+        _onto(remains.objects, soup.device),
+        wp.clone(remains.rows),
+        settings.level,
+        _statistics(culler),
+        pairs,
+    )
+
+
+def _pairs(soup: Soup, candidates: Candidates) -> tuple[wp.array, ...]:
+    """(pairs of objects, objects of each pair of faces, pairs of faces)."""
+    found, _ = to_rows(candidates.sorted_keys(), layout_of(soup), False, soup.device)
+    rows = [soup.rows(side) for side in found.numpy().T]
+    owners = np.stack([side[:, 0] for side in rows], axis=1)
+    pairs = np.stack([side[:, 1] for side in rows], axis=1)
+    return tuple(_onto(x, soup.device) for x in (np.unique(owners, axis=0), owners, pairs))
+
+
+def _statistics(culler: Culler | HostCuller) -> tuple[PassStatistics, ...]:
+    numbers = zip(culler.steps, culler.counters.tolist(), culler.milliseconds, strict=True)
+    return tuple(
+        PassStatistics(str(step.level), step.view.name, PASSES[step.passes], *row, spent)
+        for step, row, spent in numbers
+    )
+
+
+def _onto(rows: np.ndarray, device: wp.Device) -> wp.array:
+    return wp.array(np.ascontiguousarray(rows, dtype=np.int32), device=device)
+
+
+def _nothing(meshes: list[Mesh], settings: Settings) -> Culled:
+    """The answer where there are no faces."""
+    device = meshes[0].device if meshes else wp.get_device("cpu")
+    none, pairs = _onto(np.zeros(0), device), _onto(np.zeros((0, 2)), device)
+    return Culled(none, pairs, settings.level, (), lambda: (pairs, pairs, pairs))

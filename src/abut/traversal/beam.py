@@ -1,0 +1,98 @@
+"""A first bound of the distance: the few most promising pairs of nodes, from the roots to faces."""
+
+import warp as wp
+
+from abut.approach import NO_KEY, Approach, gap_of, to_bits
+from abut.atomics import lower_to
+from abut.bounds.relative import Relative
+from abut.faces import load_face
+from abut.hierarchy.tree import Node, TreeView, face_of, is_leaf, link_of, load_node, root_of
+from abut.pairs import pack_pair
+from abut.traversal.nearest import apart, centre_of
+from abut.traversal.two_trees import opens_first
+
+wp.set_module_options({"enable_backward": False, "fuse_fp": False})
+
+BEAM = wp.constant(8)  # pairs kept a level; design/distance.md
+CENTRES = wp.constant(wp.float32(0.125))  # weight of the distance of centres beside that of boxes
+
+
+@wp.func
+def promise(frame: Relative, a: Node, b: Node):
+    """How far apart faces of two nodes may be, squared; a guess. Boxes that overlap tell little."""
+    between = frame.rows * centre_of(b) + frame.shift - centre_of(a)
+    return apart(frame, a, b) + CENTRES * wp.dot(between, between)
+
+
+@wp.func
+def keep_best(beam: wp.array[wp.vec3i], held: wp.int32, pair: wp.vec3i):
+    """Insert a pair into a sorted beam, dropping the last when full; returns the number held."""
+    guess = wp.cast(pair[2], wp.float32)
+    at = wp.int32(held)
+    while at > 0 and wp.cast(beam[wp.max(at, 1) - 1][2], wp.float32) > guess:
+        if at < BEAM:
+            beam[at] = beam[at - 1]
+        at -= 1
+    if at < BEAM:
+        beam[at] = pair
+    return wp.min(held + 1, BEAM)
+
+
+@wp.kernel
+def seed_kernel(
+    # in
+    span: wp.vec3i,
+    query: Approach,
+    tree_a: TreeView,
+    tree_b: TreeView,
+    frames: wp.array[Relative],
+    # out
+    ways_out: wp.array[wp.vec3d],
+    distance_out: wp.array[wp.int64],
+    key_out: wp.array[wp.int64],
+):
+    """Bound the distance of each pose by that of two faces near each other.
+
+    They are part of the answer where a tolerance keeps the walk from coming by.
+    """
+    beam = wp.zeros(shape=(BEAM,), dtype=wp.vec3i)
+    below = wp.zeros(shape=(BEAM,), dtype=wp.vec3i)
+    for pose in range(span[0] + wp.tid(), span[1], span[2]):
+        frame = frames[pose]
+        key_out[pose] = NO_KEY
+        ways_out[pose] = wp.vec3d()
+        best = wp.float64(wp.inf)
+        beam[0] = wp.vec3i(root_of(tree_a), root_of(tree_b), 0)
+        held = wp.int32(1)
+        while held > 0:
+            opened = wp.int32(0)
+            for k in range(held):
+                i = beam[k][0]
+                j = beam[k][1]
+                a = load_node(tree_a.nodes, i)
+                b = load_node(tree_b.nodes, j)
+                if is_leaf(a) and is_leaf(b):
+                    corners_a = load_face(query.search.a, face_of(a), pose)
+                    near = gap_of(corners_a, load_face(query.search.b, face_of(b), pose))
+                    if near.distance < best:
+                        best = near.distance
+                        ways_out[pose] = near.q - near.p
+                        key_out[pose] = pack_pair(0, face_of(a), face_of(b), query.search.bits)
+                else:
+                    in_a = opens_first(a, b)
+                    child = 2 * wp.where(in_a, link_of(a), link_of(b))
+                    for side in range(2):
+                        m = wp.where(in_a, child + side, i)
+                        n = wp.where(in_a, j, child + side)
+                        guess = promise(
+                            frame, load_node(tree_a.nodes, m), load_node(tree_b.nodes, n)
+                        )
+                        pair = wp.vec3i(m, n, wp.cast(guess, wp.int32))
+                        opened = keep_best(below, opened, pair)
+            held = opened
+            for k in range(held):
+                beam[k] = below[k]
+        bits = to_bits(best)
+        distance_out[pose] = bits
+        if bits > lower_to(query.bound, pose, bits):
+            key_out[pose] = NO_KEY

@@ -1,0 +1,1 @@
+"""Culling by visibility: what is not fully visible may collide."""

@@ -1,0 +1,98 @@
+"""Culled: what is left of a scene, and what each pass did."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import cached_property
+
+import numpy as np
+import warp as wp
+
+from abut.options import Level
+
+
+@dataclass(frozen=True)
+class PassStatistics:
+    """One pass over one view, or two at once.
+
+    Attributes:
+        level: What was culled, objects or faces.
+        view: The view's letter.
+        passes: ``"1"``, ``"2"``, or ``"1+2"`` where both orders were looked at together.
+        queries: Primitives tested for visibility.
+        faces: Faces rasterised.
+        fragments: Fragments of these; 0 where the backend does not tell (``gl``).
+        bfv, ffv, sfv, nfv: Primitives fully visible in both passes (pruned, now or before), in the
+            first only, in the second only, in neither.
+        milliseconds: Time spent.
+    """
+
+    level: str
+    view: str
+    passes: str
+    queries: int
+    faces: int
+    fragments: int
+    bfv: int
+    ffv: int
+    sfv: int
+    nfv: int
+    milliseconds: float
+
+
+@dataclass(frozen=True, eq=False)
+class Culled:
+    """The potentially colliding set of a scene.
+
+    Attributes:
+        objects: (k,) int32, objects that may collide; sorted.
+        faces: (n, 2) int32 rows (object, face) of faces that may collide, sorted. Where whole
+            objects were culled, all faces of those that are left.
+        level: What was culled.
+        statistics: One row per pass and view.
+    """
+
+    objects: wp.array
+    faces: wp.array
+    level: Level
+    statistics: tuple[PassStatistics, ...]
+    _pair: Callable[[], tuple[wp.array, wp.array, wp.array]] = field(repr=False)
+
+    def __len__(self) -> int:
+        """Number of faces that may collide."""
+        return self.faces.shape[0]
+
+    def __bool__(self) -> bool:
+        """Whether anything may collide."""
+        return len(self) > 0
+
+    @property
+    def object_pairs(self) -> wp.array:
+        """(m, 2) int32, pairs of objects that may collide, computed when first asked for."""
+        return self._pairs[0]
+
+    @property
+    def pair_objects(self) -> wp.array:
+        """(n, 2) int32, the objects of each pair of ``pairs``."""
+        return self._pairs[1]
+
+    @property
+    def pairs(self) -> wp.array:
+        """(n, 2) int32, pairs of faces that may collide, computed when first asked for.
+
+        Rows are sorted by ``pair_objects``, then by themselves.
+        """
+        return self._pairs[2]
+
+    @property
+    def milliseconds(self) -> float:
+        """Time of all passes."""
+        return sum(row.milliseconds for row in self.statistics)
+
+    def numpy(self) -> dict[str, np.ndarray]:
+        """The rows as plain NumPy arrays."""
+        names = ("objects", "faces", "object_pairs", "pair_objects", "pairs")
+        return {name: getattr(self, name).numpy() for name in names}
+
+    @cached_property
+    def _pairs(self) -> tuple[wp.array, wp.array, wp.array]:
+        return self._pair()

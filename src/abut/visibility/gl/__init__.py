@@ -1,0 +1,1 @@
+"""Visibility by the graphics pipeline: OpenGL without a display."""

@@ -1,0 +1,238 @@
+"""GLSL: fattened boxes, coverage, and depth that is rounded outwards.
+
+Everything happens in the frame of a view: x and y in pixels of the whole picture, z in the same
+unit along the line of sight. design/visibility-gl.md proves what is kept.
+"""
+
+BUFFERS = """
+layout(std430, binding = 0) readonly buffer Corners { float corners[]; };
+layout(std430, binding = 1) buffer Boxes { vec4 boxes[]; };  // nine to a face
+layout(std430, binding = 2) readonly buffer Codes { uint codes[]; };  // face << 1 | drawn
+uniform float pixels;
+uniform ivec3 axes;  // of the scene that are x, y and z here
+uniform float turned;  // 1: seen from the far side
+
+vec3 corner(uint face, uint k) {
+    uint at = 9u * face + 3u * k;
+    vec3 p = vec3(corners[at + axes.x], corners[at + axes.y], corners[at + axes.z]);
+    p.z = mix(p.z, 1.0 - p.z, turned);
+    return p * (pixels * (1.0 - 2.0 * MARGIN)) + pixels * MARGIN;
+}
+"""
+
+# The oriented box of a triangle and all that is within half a pixel, or ``reach``, of it: slabs
+# |u . (p - c)| <= e for three directions u, and the range of z. Its silhouette lies in a rectangle
+# along the longest edge as seen, drawn ``coverage`` pixels around the triangle, and of that on this
+# side of three lines n . (p - c) <= d along the edges.
+BOXES = """
+layout(local_size_x = 64) in;
+uniform uint face_count;
+uniform vec3 reach;  // half axes of the ball around every point
+uniform float coverage;
+
+vec3 across(vec3 u) {
+    vec3 a = abs(u);
+    if (a.x <= a.y && a.x <= a.z) return normalize(cross(u, vec3(1, 0, 0)));
+    return normalize(cross(u, a.y <= a.z ? vec3(0, 1, 0) : vec3(0, 0, 1)));
+}
+
+void frame(vec3 p[3], out vec3 u0, out vec3 u1) {
+    vec3 edges[3] = vec3[3](p[1] - p[0], p[2] - p[1], p[0] - p[2]);
+    int longest = 0;
+    for (int k = 1; k < 3; k++)
+        if (dot(edges[k], edges[k]) > dot(edges[longest], edges[longest])) longest = k;
+    vec3 along = edges[longest], other = edges[(longest + 1) % 3];
+    float size = max(max(abs(along.x), abs(along.y)), abs(along.z));
+    u0 = size > TINY * pixels ? normalize(along / size) : vec3(1, 0, 0);
+    vec3 rest = other - u0 * dot(u0, other);
+    if (length(rest) > THIN * size && size > TINY * pixels) {
+        rest = normalize(rest);
+        u1 = normalize(rest - u0 * dot(u0, rest));  // once more: the first may have cancelled
+    } else {
+        u1 = across(u0);
+    }
+}
+
+vec2 longest_seen(vec3 p[3]) {
+    vec2 seen = vec2(1, 0);
+    float most = TINY * pixels;
+    for (int k = 0; k < 3; k++) {
+        vec2 edge = p[(k + 1) % 3].xy - p[k].xy;
+        float size = length(edge);
+        if (size > most) {
+            most = size;
+            seen = edge / size;
+        }
+    }
+    return seen;
+}
+
+vec3 line(vec3 p[3], vec2 c, int k) {
+    vec2 edge = p[(k + 1) % 3].xy - p[k].xy;
+    float size = length(edge);
+    vec2 n = size > TINY * pixels ? vec2(edge.y, -edge.x) / size : vec2(0);
+    if (dot(n, p[(k + 2) % 3].xy - p[k].xy) > 0.0) n = -n;  // away from the third corner
+    float d = max(max(dot(n, p[0].xy - c), dot(n, p[1].xy - c)), dot(n, p[2].xy - c));
+    d += 0.5 * (abs(n.x) + abs(n.y)) + length(n * reach.xy);
+    return vec3(n, d + SLACK * (size + abs(d)) + ULP * pixels);
+}
+
+void main() {
+    uint face = gl_GlobalInvocationID.x;
+    if (face >= face_count) return;
+    vec3 p[3] = vec3[3](corner(face, 0u), corner(face, 1u), corner(face, 2u));
+    vec3 u[3];
+    frame(p, u[0], u[1]);
+    u[2] = normalize(cross(u[0], u[1]));
+    vec3 c = p[0];
+    for (int i = 0; i < 3; i++) {
+        vec2 ends = vec2(dot(u[i], p[1] - p[0]), dot(u[i], p[2] - p[0]));
+        c += u[i] * 0.5 * (max(max(ends.x, ends.y), 0.0) + min(min(ends.x, ends.y), 0.0));
+    }
+    vec2 a = longest_seen(p), b = vec2(-a.y, a.x);
+    vec3 e = vec3(0);
+    vec2 sides = vec2(0);
+    for (int k = 0; k < 3; k++) {
+        vec3 from = p[k] - c;
+        e = max(e, abs(vec3(dot(u[0], from), dot(u[1], from), dot(u[2], from))));
+        sides = max(sides, abs(vec2(dot(a, from.xy), dot(b, from.xy))));
+    }
+    for (int i = 0; i < 3; i++)
+        e[i] += 0.5 * (abs(u[i].x) + abs(u[i].y)) + length(u[i] * reach);
+    sides += coverage * (abs(a.x) + abs(a.y)) + vec2(length(a * reach.xy), length(b * reach.xy));
+    e += SLACK * (e.x + e.y + e.z) + ULP * pixels;
+    float low = min(min(p[0].z, p[1].z), p[2].z) - reach.z - ULP * pixels;
+    float high = max(max(p[0].z, p[1].z), p[2].z) + reach.z + ULP * pixels;
+    uint at = 9u * face;
+    for (int i = 0; i < 3; i++) boxes[at + i] = vec4(u[i], e[i]);
+    boxes[at + 3u] = vec4(c, 0);
+    boxes[at + 4u] = vec4(low, high, 0, 0);
+    boxes[at + 5u] = vec4(a, sides);
+    for (int k = 0; k < 3; k++) boxes[at + 6u + k] = vec4(line(p, c.xy, k), 0);
+}
+"""
+
+LIMITS = """
+const float MARGIN = 1.0 / 1024.0, TINY = 1.0e-20, THIN = 1.0 / 1024.0;
+const float SLACK = 1.0 / 262144.0, ULP = 1.0 / 2097152.0, FLAT = 1.0 / 4096.0;
+"""
+
+TRIANGLE_VERTEX = """
+uniform vec2 origin;  // of the tile
+uniform float side;
+flat out uint code;
+
+void main() {
+    code = codes[gl_VertexID / 3];
+    vec3 p = corner(code >> 1, uint(gl_VertexID) % 3u);
+    gl_Position = vec4((p.xy - origin) * (2.0 / side) - 1.0, 2.0 * p.z / pixels - 1.0, 1.0);
+}
+"""
+
+# The rectangle that holds the silhouette of a box. What of it is no silhouette has no depth, and
+# depth is found per fragment: no rasteriser's interpolation has to be trusted.
+BOX_VERTEX = """
+uniform vec2 origin;
+uniform float side;
+flat out uint code;
+flat out vec4 slab0, slab1, slab2;
+flat out vec3 middle;
+flat out vec2 range;
+flat out vec3 line0, line1, line2;
+
+const vec2 CORNERS[6] = vec2[6](
+    vec2(-1, -1), vec2(1, -1), vec2(1, 1), vec2(-1, -1), vec2(1, 1), vec2(-1, 1));
+
+void main() {
+    code = codes[gl_VertexID / 6];
+    uint at = 9u * (code >> 1);
+    slab0 = boxes[at];
+    slab1 = boxes[at + 1u];
+    slab2 = boxes[at + 2u];
+    middle = boxes[at + 3u].xyz;
+    range = boxes[at + 4u].xy;
+    line0 = boxes[at + 6u].xyz;
+    line1 = boxes[at + 7u].xyz;
+    line2 = boxes[at + 8u].xyz;
+    vec4 seen = boxes[at + 5u];
+    vec2 way = CORNERS[gl_VertexID % 6] * seen.zw;
+    vec2 p = middle.xy + way.x * seen.xy + way.y * vec2(-seen.y, seen.x);
+    gl_Position = vec4((p - origin) * (2.0 / side) - 1.0, 0.0, 1.0);
+}
+"""
+
+TRIANGLE_DEPTH = """
+vec2 depths() { return gl_FragCoord.zz; }
+"""
+
+# Where the line of sight through the middle of the pixel enters and leaves the box.
+BOX_DEPTH = """
+flat in vec4 slab0, slab1, slab2;
+flat in vec3 middle;
+flat in vec2 range;
+flat in vec3 line0, line1, line2;
+uniform vec2 origin;
+uniform float pixels;
+
+bool beyond(vec3 line, vec2 at) { return dot(line.xy, at) > line.z; }
+
+void clip(vec4 slab, vec2 at, inout vec2 ends) {
+    if (abs(slab.z) < FLAT) return;
+    float inverse = 1.0 / slab.z;
+    float centre = middle.z - dot(slab.xy, at) * inverse;
+    float reach = slab.w * abs(inverse);
+    ends = vec2(max(ends.x, centre - reach), min(ends.y, centre + reach));
+}
+
+vec2 depths() {
+    vec2 at = floor(gl_FragCoord.xy) + 0.5 + origin - middle.xy;
+    if (beyond(line0, at) || beyond(line1, at) || beyond(line2, at)) discard;
+    vec2 ends = range;
+    clip(slab0, at, ends);
+    clip(slab1, at, ends);
+    clip(slab2, at, ends);
+    ends += vec2(-1, 1) * ULP * pixels;
+    if (ends.x > ends.y) discard;
+    return clamp(ends / pixels, 0.0, MOST);
+}
+"""
+
+# The fixed pipeline compares and stores; an occlusion query counts.
+QUERY_FRAGMENT = {
+    False: "void main() {}",
+    True: """
+flat in uint code;
+void main() {
+    vec2 ends = depths();
+    gl_FragDepth = (code & 1u) == 1u ? ends.x : ends.y;
+}
+""",
+}
+
+# The nearest depth so far lies in an image, the outcome of each face in a buffer.
+FLAG_FRAGMENT = """
+flat in uint code;
+layout(binding = 0, r32ui) uniform coherent uimage2D nearest;
+layout(std430, binding = 3) buffer Flags { uint flags[]; };
+uniform bool touching_is_free;
+
+void main() {
+    ivec2 at = ivec2(gl_FragCoord.xy);
+    vec2 ends = depths();
+    uint near = floatBitsToUint(ends.x), far = floatBitsToUint(ends.y);
+    bool drawn = (code & 1u) == 1u;
+    BEGIN
+    if (drawn) {
+        DRAW
+    } else {
+        uint before = imageLoad(nearest, at).x;
+        if (far > before || (far == before && !touching_is_free)) flags[code >> 1] = 1u;
+    }
+    END
+}
+"""
+ATOMIC = {"BEGIN": "", "END": "", "DRAW": "imageAtomicMin(nearest, at, near);"}
+ORDERED = {
+    "DRAW": "imageStore(nearest, at, uvec4(min(near, imageLoad(nearest, at).x)));",
+}
+MOST = "const float MOST = 0.99999;\n"

@@ -1,0 +1,294 @@
+"""Fragments of all faces of a view, pixel by pixel: counted, given room by a scan, filled in.
+
+On CUDA a thread looks at one pixel of one block of a face, on the CPU at one face.
+"""
+
+import warp as wp
+
+from abut.atomics import add_one, gain, reserve, take_one
+from abut.pairs import PairQueue, pack_pair, queue_stop, store_pair, unpack_pair
+from abut.visibility.fragment import (
+    FaceView,
+    depths_over,
+    load_view,
+    map_point,
+    row_depths,
+    sample,
+    store_face,
+    touches,
+)
+from abut.visibility.state import BOTH, COLUMNS, FACES, Primitives, primitive_of
+from abut.visibility.view import ViewMap
+
+wp.set_module_options({"enable_backward": False, "fuse_fp": False})
+
+BLOCK = wp.constant(8)  # pixels along each side
+AREA = wp.constant(64)
+FEW = wp.constant(64)  # blocks that one thread may list
+EVERY = wp.constant(2147483647)
+ITEM_BITS = wp.constant(wp.vec2i(31, 31))
+
+
+@wp.struct
+class Canvas:
+    """Where fragments go. ``starts`` has one entry more than there are pixels in the band."""
+
+    rows: wp.array[wp.vec4f]
+    boxes: wp.array[wp.vec4i]  # first column, first row, last column, last row of each face
+    counts: wp.array[wp.int32]  # fragments per pixel that have no place yet
+    starts: wp.array[wp.int32]
+    fragments: wp.array[wp.vec4f]  # near, far, face, pixel
+    band: wp.vec2i  # first row, and the one after the last
+
+
+@wp.func
+def first_pixel(x: wp.float32, reach: wp.float32):
+    """The first pixel whose reach comes up to x."""
+    return wp.int32(wp.ceil(x - reach - wp.float32(0.5)))
+
+
+@wp.func
+def last_pixel(x: wp.float32, reach: wp.float32):
+    """The last pixel whose reach comes down to x."""
+    return wp.int32(wp.floor(x + reach - wp.float32(0.5)))
+
+
+@wp.func
+def box_of(p: wp.vec3f, q: wp.vec3f, r: wp.vec3f, view: ViewMap, band: wp.vec2i):
+    """Pixels whose reach meets the box of a face, within the band."""
+    low = wp.min(wp.min(p, q), r)
+    high = wp.max(wp.max(p, q), r)
+    return wp.vec4i(
+        wp.max(first_pixel(low[0], view.reach[0]), 0),
+        wp.max(first_pixel(low[1], view.reach[1]), band[0]),
+        wp.min(last_pixel(high[0], view.reach[0]), view.pixels - 1),
+        wp.min(last_pixel(high[1], view.reach[1]), band[1] - 1),
+    )
+
+
+@wp.func
+def blocks_of(box: wp.vec4i):
+    """(columns, rows) of blocks that cover a box; (0, 0) for an empty one."""
+    wide = wp.max(box[2] - box[0] + BLOCK, 0) / BLOCK
+    tall = wp.max(box[3] - box[1] + BLOCK, 0) / BLOCK
+    return wp.vec2i(wp.where(tall > 0, wide, 0), wp.where(wide > 0, tall, 0))
+
+
+@wp.kernel
+def setup_kernel(
+    # in
+    span: wp.vec3i,
+    points: wp.array[wp.vec3d],
+    faces: wp.array[wp.vec3i],
+    primitives: Primitives,
+    views: wp.array[ViewMap],
+    shown: wp.int32,
+    row: wp.int32,
+    # out
+    canvas_out: Canvas,
+    counters_out: wp.array[wp.int64],
+    area_out: wp.array[wp.int64],
+):
+    """Corners and box of every face that is still there; how many pixels the boxes have."""
+    view = views[shown]
+    seen = wp.int64(0)
+    area = wp.int64(0)
+    for i in range(span[0] + wp.tid(), span[1], span[2]):
+        box = wp.vec4i(0, 0, -1, -1)
+        if primitives.state[primitive_of(primitives, i)] != BOTH:
+            f = faces[i]
+            p = map_point(view, points[f[0]])
+            q = map_point(view, points[f[1]])
+            r = map_point(view, points[f[2]])
+            store_face(canvas_out.rows, i, p, q, r)
+            box = box_of(p, q, r, view, canvas_out.band)
+            if canvas_out.band[0] == 0:
+                seen += wp.int64(1)
+            wide = wp.max(box[2] - box[0] + 1, 0)
+            area += wp.int64(wide * wp.max(box[3] - box[1] + 1, 0))
+        canvas_out.boxes[i] = box
+    gain(counters_out, row * COLUMNS + FACES, seen)
+    gain(area_out, 0, area)
+
+
+@wp.kernel
+def list_kernel(
+    # in
+    span: wp.vec3i,
+    canvas: Canvas,
+    # out
+    items_out: PairQueue,
+    large_out: PairQueue,
+):
+    """The blocks of every face; those of large faces are only given room."""
+    for i in range(span[0] + wp.tid(), span[1], span[2]):
+        blocks = blocks_of(canvas.boxes[i])
+        count = blocks[0] * blocks[1]
+        place = reserve(items_out.count, count)
+        if count > FEW:
+            store_pair(
+                large_out, reserve(large_out.count, 1), pack_pair(0, i, wp.int32(place), ITEM_BITS)
+            )
+        else:
+            for j in range(count):
+                store_pair(items_out, place + wp.int64(j), pack_pair(0, i, j, ITEM_BITS))
+
+
+@wp.kernel
+def list_large_kernel(
+    # in
+    span: wp.vec3i,
+    canvas: Canvas,
+    large: PairQueue,
+    # out
+    items_out: PairQueue,
+):
+    """The blocks of large faces, each listed by all threads."""
+    for k in range(queue_stop(large, EVERY)):
+        item = unpack_pair(large.keys[k], ITEM_BITS)
+        blocks = blocks_of(canvas.boxes[item[1]])
+        for j in range(span[0] + wp.tid(), blocks[0] * blocks[1], span[2]):
+            store_pair(items_out, wp.int64(item[2] + j), pack_pair(0, item[1], j, ITEM_BITS))
+
+
+@wp.func
+def centre_of(column: wp.int32, row: wp.int32):
+    """Centre of a pixel."""
+    return wp.vec2f(wp.float32(column) + wp.float32(0.5), wp.float32(row) + wp.float32(0.5))
+
+
+@wp.func
+def covers(f: FaceView, centre: wp.vec2f, view: ViewMap):
+    """Has the face a fragment at this pixel of its box?"""
+    found = wp.bool(False)
+    if view.reach[0] > wp.float32(0.0):
+        found = touches(f, centre, view.reach)
+    else:
+        found, _depth = sample(f, centre)
+    return found
+
+
+@wp.func
+def place_fragment(canvas: Canvas, pixel: wp.int32, face: wp.int32, depths: wp.vec2f):
+    """Put a fragment behind those that its pixel has already."""
+    slot = canvas.starts[pixel] + take_one(canvas.counts, pixel)
+    if slot >= 0 and slot < canvas.fragments.shape[0]:
+        canvas.fragments[slot] = wp.vec4f(
+            depths[0], depths[1], wp.cast(face, wp.float32), wp.cast(pixel, wp.float32)
+        )
+
+
+@wp.func
+def item_pixel(box: wp.vec4i, block: wp.int32, lane: wp.int32):
+    """(column, row) of a pixel of a block; the row is -1 outside the box."""
+    wide = blocks_of(box)[0]
+    column = box[0] + (block % wide) * BLOCK + lane % BLOCK
+    row = box[1] + (block / wide) * BLOCK + lane / BLOCK
+    if column > box[2] or row > box[3]:
+        row = -1
+    return wp.vec2i(column, row)
+
+
+@wp.kernel
+def count_items_kernel(
+    # in
+    span: wp.vec3i,
+    views: wp.array[ViewMap],
+    shown: wp.int32,
+    items: PairQueue,
+    # out
+    canvas_out: Canvas,
+):
+    """Count fragments; a thread for each pixel of each block."""
+    view = views[shown]
+    lane = (span[0] + wp.tid()) % AREA
+    for i in range((span[0] + wp.tid()) / AREA, queue_stop(items, EVERY), span[2] / AREA):
+        item = unpack_pair(items.keys[i], ITEM_BITS)
+        at = item_pixel(canvas_out.boxes[item[1]], item[2], lane)
+        if at[1] >= 0:
+            f = load_view(canvas_out.rows, item[1])
+            if covers(f, centre_of(at[0], at[1]), view):
+                add_one(canvas_out.counts, (at[1] - canvas_out.band[0]) * view.pixels + at[0])
+
+
+@wp.kernel
+def fill_items_kernel(
+    # in
+    span: wp.vec3i,
+    views: wp.array[ViewMap],
+    shown: wp.int32,
+    items: PairQueue,
+    # out
+    canvas_out: Canvas,
+):
+    """Make fragments; a thread for each pixel of each block."""
+    view = views[shown]
+    lane = (span[0] + wp.tid()) % AREA
+    for i in range((span[0] + wp.tid()) / AREA, queue_stop(items, EVERY), span[2] / AREA):
+        item = unpack_pair(items.keys[i], ITEM_BITS)
+        at = item_pixel(canvas_out.boxes[item[1]], item[2], lane)
+        if at[1] >= 0:
+            f = load_view(canvas_out.rows, item[1])
+            centre = centre_of(at[0], at[1])
+            pixel = (at[1] - canvas_out.band[0]) * view.pixels + at[0]
+            if view.reach[0] > wp.float32(0.0):
+                if touches(f, centre, view.reach):
+                    across = row_depths(f, centre[1], view.reach)
+                    depths = depths_over(f, centre, view.reach, across, view.slack)
+                    place_fragment(canvas_out, pixel, item[1], depths)
+            else:
+                inside, depth = sample(f, centre)
+                if inside:
+                    place_fragment(canvas_out, pixel, item[1], wp.vec2f(depth, depth))
+
+
+@wp.kernel
+def count_faces_kernel(
+    # in
+    span: wp.vec3i,
+    views: wp.array[ViewMap],
+    shown: wp.int32,
+    # out
+    canvas_out: Canvas,
+):
+    """Count fragments; a thread for each face."""
+    view = views[shown]
+    for i in range(span[0] + wp.tid(), span[1], span[2]):
+        box = canvas_out.boxes[i]
+        if box[2] >= box[0] and box[3] >= box[1]:
+            f = load_view(canvas_out.rows, i)
+            for row in range(box[1], box[3] + 1):
+                for column in range(box[0], box[2] + 1):
+                    if covers(f, centre_of(column, row), view):
+                        pixel = (row - canvas_out.band[0]) * view.pixels + column
+                        add_one(canvas_out.counts, pixel)
+
+
+@wp.kernel
+def fill_faces_kernel(
+    # in
+    span: wp.vec3i,
+    views: wp.array[ViewMap],
+    shown: wp.int32,
+    # out
+    canvas_out: Canvas,
+):
+    """Make fragments; a thread for each face."""
+    view = views[shown]
+    for i in range(span[0] + wp.tid(), span[1], span[2]):
+        box = canvas_out.boxes[i]
+        if box[2] >= box[0] and box[3] >= box[1]:
+            f = load_view(canvas_out.rows, i)
+            for row in range(box[1], box[3] + 1):
+                across = row_depths(f, centre_of(0, row)[1], view.reach)
+                for column in range(box[0], box[2] + 1):
+                    centre = centre_of(column, row)
+                    pixel = (row - canvas_out.band[0]) * view.pixels + column
+                    if view.reach[0] > wp.float32(0.0):
+                        if touches(f, centre, view.reach):
+                            depths = depths_over(f, centre, view.reach, across, view.slack)
+                            place_fragment(canvas_out, pixel, i, depths)
+                    else:
+                        inside, depth = sample(f, centre)
+                        if inside:
+                            place_fragment(canvas_out, pixel, i, wp.vec2f(depth, depth))

@@ -1,0 +1,78 @@
+"""Settings: what a culling is to do; Step: one pass of it."""
+
+from dataclasses import dataclass
+
+from abut.options import CullMethod, Level, Order
+from abut.visibility.state import BOTH, FIRST, SECOND
+from abut.visibility.view import View
+
+
+@dataclass(frozen=True)
+class Step:
+    """Passes over one view. Pass 1 draws primitives in their order, pass 2 in the opposite one.
+
+    Attributes:
+        level: What the primitives are.
+        view: Where they are looked at from.
+        passes: FIRST, SECOND, or BOTH at once.
+        keep: What one pass shows counts in later steps; else only what both together show.
+    """
+
+    level: Level
+    view: View
+    passes: int
+    keep: bool
+
+
+@dataclass(frozen=True)
+class Settings:
+    """A culling.
+
+    Attributes:
+        method: Which of the three.
+        pixels: Width and height of the viewport.
+        views: Views, in order.
+        level: Down to what it goes.
+        distance: Faces at most so far apart are kept too.
+        order: What hides a face.
+        within: Faces of one object are kept apart as well, unless they share a corner.
+    """
+
+    method: CullMethod
+    pixels: int
+    views: tuple[View, ...]
+    level: Level
+    distance: float
+    order: Order
+    within: bool
+
+    @property
+    def conservative(self) -> bool:
+        """Faces have a fragment at every pixel they touch; else where they hold its centre."""
+        return self.method is CullMethod.FAR
+
+    @property
+    def free(self) -> bool:
+        """The order of drawing does not matter."""
+        return self.order is Order.FREE
+
+    @property
+    def steps(self) -> list[Step]:
+        """All passes, in order.
+
+        Faces alone are looked at where objects would tell nothing more: where order does not
+        matter, an object that is free has free faces; and within objects.
+        """
+        levels = [Level.OBJECT, Level.FACE]
+        if self.level is Level.OBJECT:
+            levels = [Level.OBJECT]
+        elif self.free or self.within:
+            levels = [Level.FACE]
+        quick = self.method is CullMethod.QUICK_CULLIDE and not self.free
+        passes = (FIRST, SECOND) if quick else (BOTH,)
+        return [
+            Step(level, view, number, quick)
+            for level in levels
+            for view in self.views
+            for number in passes
+        ]

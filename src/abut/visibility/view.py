@@ -1,0 +1,105 @@
+"""View: how space maps to pixels and depth along an axis, and how far that may be off."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import warp as wp
+
+from abut.errors import OptionError
+
+MOST_PIXELS = 1 << 14
+MARGIN = 2.0**-12  # of the scene's size, left around it
+PIXEL_ERROR = 2.0**-21  # of the viewport's width: what float32 may do to a corner, see the proof
+DEPTH_ERROR = 2.0**-20  # of the scene's depth, likewise
+LEAST_SIZE = 2.0**-1000
+
+AXES = {"x": (1, 2, 0), "y": (2, 0, 1), "z": (0, 1, 2)}
+
+
+@wp.struct
+class ViewMap:
+    """A point x maps to (x * shrink - base) * scale along each of ``axes``.
+
+    In pixels across, from 0 to 1 in depth. ``reach`` is half a pixel and what is added around it;
+    0 where faces are sampled at the centres of pixels. ``slack`` is added to depths.
+    """
+
+    axes: wp.vec3i
+    shrink: wp.vec3d
+    base: wp.vec3d
+    scale: wp.vec3d
+    pixels: wp.int32
+    reach: wp.vec2f
+    slack: wp.float32
+
+
+@dataclass(frozen=True)
+class View:
+    """An orthographic view along an axis: from below, or, ``flipped``, from above."""
+
+    name: str
+
+    @property
+    def flipped(self) -> bool:
+        """Looks down the axis."""
+        return self.name.isupper()
+
+    @property
+    def axes(self) -> tuple[int, int, int]:
+        """Axes to the right, up, and into depth."""
+        return AXES[self.name.lower()]
+
+
+def checked_views(views: Any) -> tuple[View, ...]:
+    """Views named by letters: x, y, z look along an axis, X, Y, Z against it."""
+    known = isinstance(views, str) and views != "" and set(views) <= set("xyzXYZ")
+    if not known or len(set(views)) < len(views):
+        raise OptionError(
+            f"views must be some of the letters x, y, z, X, Y, Z, each once, not {views!r}."
+        )
+    return tuple(View(name) for name in views)
+
+
+def checked_pixels(pixels: Any) -> int:
+    """The width of the viewport."""
+    if not isinstance(pixels, int | np.integer) or not 1 <= pixels <= MOST_PIXELS:
+        raise OptionError(f"pixels must be a whole number from 1 to {MOST_PIXELS}, not {pixels!r}.")
+    return int(pixels)
+
+
+def map_of(
+    view: View, bounds: np.ndarray, pixels: int, *, conservative: bool, distance: float = 0.0
+) -> Any:
+    """The map of a view upon a scene within ``bounds``."""
+    shrink, base, scale = np.zeros(3), np.zeros(3), np.zeros(3)
+    for slot, axis in enumerate(view.axes):
+        low, high = bounds[:, axis]
+        shrink[slot], low, size = _span(low, high)
+        base[slot], scale[slot] = low, (pixels if slot < 2 else 1.0) / size
+        if slot == 2 and view.flipped:
+            base[slot], scale[slot] = low + size, -scale[slot]
+    out = ViewMap()
+    out.axes, out.pixels = wp.vec3i(*view.axes), pixels
+    out.shrink, out.base, out.scale = wp.vec3d(*shrink), wp.vec3d(*base), wp.vec3d(*scale)
+    if conservative:
+        with np.errstate(over="ignore"):
+            around = 0.5 * distance * shrink * np.abs(scale) * (1 + 2.0**-20)
+        reach = np.minimum(0.5 + pixels * PIXEL_ERROR + around[:2], 4.0 * pixels)
+        out.reach = wp.vec2f(*_up(reach))
+        out.slack = float(_up(min(DEPTH_ERROR + around[2], 4.0)))
+    return out
+
+
+def _span(low: float, high: float) -> tuple[float, float, float]:
+    """(power of two that brings the span near 1, low end so shrunk, size so shrunk)."""
+    half = max(high / 2 - low / 2, (abs(low) + abs(high)) * 2.0**-52, LEAST_SIZE)
+    shrink = 2.0 ** -int(np.frexp(half)[1])
+    low, high = low * shrink, high * shrink
+    size = max(high - low, half * shrink)
+    return shrink, low - MARGIN * size, size * (1 + 2 * MARGIN)
+
+
+def _up(x: Any) -> Any:
+    """Float32 not below x."""
+    return np.nextafter(np.float32(x), np.float32(np.inf))

@@ -1,0 +1,95 @@
+"""abut.cull: nothing that collides is lost."""
+
+import numpy as np
+import pytest
+
+import abut
+from abut import cases
+from shapes import random_poses, shift
+
+
+def left_over(culled):
+    return {tuple(row) for row in culled.faces.numpy().tolist()}
+
+
+def touched(a, b, **poses):
+    """Faces (object, face) of two meshes that meet."""
+    pairs = abut.collide(a, b, **poses).pairs.numpy()
+    return {(side, face) for side in (0, 1) for face in pairs[:, side].tolist()}
+
+
+@pytest.mark.parametrize("order", ["free", "drawn"])
+@pytest.mark.parametrize("pixels", [1, 16, 100])
+@pytest.mark.parametrize("name", cases.PAIRS)
+def test_far_loses_nothing(name, pixels, order, device):
+    a, b = (abut.Mesh(*shape, device) for shape in cases.pair(name, 300))
+    culled = abut.cull([a, b], pixels=pixels, order=order)
+    assert touched(a, b) <= left_over(culled)
+    assert set(culled.objects.numpy()) == {side for side, _ in left_over(culled)}
+
+
+def test_far_culls_what_is_apart(device):
+    a, b = (abut.Mesh(*shape, device) for shape in cases.pair("apart", 1000))
+    assert len(abut.cull([a, b], pixels=512)) == 0
+    assert abut.cull([a, b], pixels=512, level="object").objects.shape == (0,)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_posed(seed, device):
+    meshes = [abut.Mesh(*shape, device) for shape in cases.pair("tori", 400)]
+    poses = random_poses(2, 1.0, seed)
+    kept = left_over(abut.cull(meshes, poses=poses, pixels=128))
+    assert touched(*meshes, pose_a=poses[0], pose_b=poses[1]) <= kept
+    one = abut.cull(meshes, poses=[None, shift(50, 0, 0)], pixels=128)
+    assert len(one) == 0
+
+
+@pytest.mark.parametrize("method", ["cullide", "quick_cullide", "far"])
+def test_candidate_pairs_hold_those_that_meet(method, device):
+    a, b = (abut.Mesh(*shape, device) for shape in cases.pair("knot", 2000))
+    culled = abut.cull([a, b], method=method, pixels=1024)
+    found = {tuple(row) for row in culled.pairs.numpy().tolist()}
+    met = {tuple(row) for row in abut.collide(a, b).pairs.numpy().tolist()}
+    lost = met - found
+    assert (not lost) if method == "far" else len(lost) < 0.4 * len(met)
+    assert np.array_equal(culled.object_pairs.numpy(), [[0, 1]])
+    assert set(map(tuple, culled.pair_objects.numpy().tolist())) == {(0, 1)}
+
+
+def test_statistics_add_up(device):
+    meshes = [abut.Mesh(*shape, device) for shape in cases.pair("tori", 400)]
+    faces = sum(mesh.face_count for mesh in meshes)
+    culled = abut.cull(meshes, method="quick_cullide", pixels=64)
+    assert [(row.level, row.view, row.passes) for row in culled.statistics] == [
+        (level, view, number) for level in ("object", "face") for view in "xyz" for number in "12"
+    ]
+    for row in culled.statistics:
+        assert row.bfv + row.ffv + row.sfv + row.nfv == (2 if row.level == "object" else faces)
+    last = culled.statistics[-1]
+    assert len(culled) == last.ffv + last.sfv + last.nfv
+
+
+@pytest.mark.parametrize(
+    ("options", "word"),
+    [
+        ({"method": "near"}, "method"),
+        ({"views": "xw"}, "views"),
+        ({"views": "xx"}, "views"),
+        ({"pixels": 0}, "pixels"),
+        ({"distance": -1}, "distance"),
+        ({"distance": 1, "method": "cullide"}, "distance"),
+        ({"level": "object", "self_collisions": True}, "face"),
+        ({"order": "any"}, "order"),
+        ({"backend": "metal"}, "backend"),
+    ],
+)
+def test_options_are_checked(options, word, device):
+    with pytest.raises(abut.OptionError, match=word):
+        abut.cull([abut.Mesh(*cases.box(), device)], **options)
+
+
+def test_nothing_to_cull(device):
+    empty = abut.Mesh(np.zeros((0, 3)), np.zeros((0, 3), int), device)
+    culled = abut.cull([empty, abut.Mesh(*cases.box(), device)])
+    assert len(culled) == 0 and not culled and len(culled.pairs) == 0
+    assert len(abut.cull([])) == 0 and len(abut.cull([empty])) == 0

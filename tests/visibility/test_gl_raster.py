@@ -1,0 +1,225 @@
+"""Passes of the graphics pipeline: what is drawn, what is hidden, and that boxes lose nothing."""
+
+import numpy as np
+import pytest
+
+import abut
+from abut.errors import ToolError
+from abut.visibility.gl import driver as drivers
+from abut.visibility.gl import shaders
+from abut.visibility.gl.driver import Driver, driver, unavailable
+from abut.visibility.gl.order import DrawingOrder
+from abut.visibility.gl.raster import Raster, Sight
+
+WHY_NOT = unavailable()
+needs_gl = pytest.mark.skipif(WHY_NOT is not None, reason=str(WHY_NOT))
+
+
+@pytest.fixture(autouse=True)
+def current():
+    if WHY_NOT is not None:
+        yield
+    else:
+        with driver().current():
+            yield
+
+
+SIGHTS = [Sight(axis, turned) for axis in range(3) for turned in (False, True)]
+RESOLUTIONS = (4, 16, 33, 200)
+
+
+def awkward_pair(rng):
+    """Two faces: thin, tiny, flat, without area, touching, or just any."""
+    a, b = rng.uniform(size=(2, 3, 3))
+    kind = rng.integers(8)
+    along = a[0] + (a[1] - a[0]) * rng.uniform()
+    if kind == 1:
+        a[:, rng.integers(3)] = 0.5
+    elif kind == 2:
+        b = a + rng.normal(scale=1e-3, size=(3, 3))
+    elif kind == 3:
+        a[2] = along
+    elif kind == 4:
+        a = a[:1] * 0.9 + rng.normal(scale=1e-3, size=(3, 3))
+        b = a.mean(axis=0) + rng.normal(scale=1e-3, size=(3, 3))
+    elif kind == 5:
+        b[0] = [0.3, 0.3, 0.4] @ a
+    elif kind == 6:
+        a[:] = a[0]
+    elif kind == 7:
+        a[2] = along + rng.normal(scale=1e-5, size=3)
+        b[0] = along
+    return a, b
+
+
+def meeting_pairs(count, seed):
+    """Corners (2, 3, 3) in the unit cube, of faces that meet in it."""
+    rng = np.random.default_rng(seed)
+    pairs = np.array([awkward_pair(rng) for _ in range(4 * count)])
+    meet = abut.primitives.intersect_tri_tri(pairs[:, 0], pairs[:, 1]).numpy().astype(bool)
+    for both in pairs[meet][:count]:
+        low, high = both.min(axis=(0, 1)), both.max(axis=(0, 1))
+        yield ((both - low) / np.where(high > low, high - low, 1.0)).astype(np.float32)
+
+
+def sheets(*heights):
+    """Triangles across z, at these heights."""
+    return np.array([[[0.1, 0.1, z], [0.9, 0.1, z], [0.1, 0.9, z]] for z in heights], np.float32)
+
+
+def both_ways(raster, **options):
+    """Whether the second of two faces is hidden, in either order and by either kind of pass."""
+    every = np.ones(2, dtype=bool)
+    for turn in ([0, 1], [1, 0]):
+        order = DrawingOrder.of(np.array(turn), every, every)
+        yield raster.hidden_turns(order, **options)[1]
+        yield raster.hidden_faces(order, **options)[turn[1]]
+
+
+def count_lost(fat, count=60, seed=0, of=None):
+    """Faces that meet and yet are visible, over all views and resolutions."""
+    rng = np.random.default_rng(seed)
+    lost = 0
+    for corners in meeting_pairs(count, seed):
+        raster = Raster(of or driver(), corners, int(rng.choice(RESOLUTIONS)), fat)
+        for sight in SIGHTS:
+            raster.look(sight)
+            lost += sum(not hidden for hidden in both_ways(raster))
+    return lost
+
+
+@needs_gl
+@pytest.mark.parametrize("seed", range(3))
+def test_boxes_lose_nothing(seed):
+    assert count_lost(True, seed=seed) == 0
+
+
+@needs_gl
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(100, 110))
+def test_boxes_lose_nothing_in_many_cases(seed):
+    assert count_lost(True, 500, seed) == 0
+
+
+@needs_gl
+def test_triangles_lose_some():
+    assert count_lost(False) > 100
+
+
+@needs_gl
+@pytest.mark.parametrize(
+    ("name", "right", "wrong"),
+    [
+        ("BOXES", "sides += coverage", "sides += 0.6 * coverage"),  # silhouettes that end too early
+        ("BOXES", "e[i] += 0.5 *", "e[i] += 0.1 *"),  # depth of the pixel's middle alone
+        ("BOXES", "d += 0.5 *", "d += 0.1 *"),  # pixels whose middle a face does not reach
+        ("BOX_DEPTH", "vec2(-1, 1) * ULP", "vec2(1, -1) * 1.0e4 * ULP"),  # rounded inwards
+    ],
+)
+def test_boxes_that_are_too_small_are_found_out(monkeypatch, name, right, wrong):
+    source = getattr(shaders, name)
+    assert right in source
+    monkeypatch.setattr(shaders, name, source.replace(right, wrong))
+    own = Driver(driver().context, use_conservative=False)  # with programs of its own
+    assert count_lost(True, of=own) > 0
+
+
+@needs_gl
+@pytest.mark.parametrize("fat", [False, True])
+def test_sheets_behind_one_another(fat):
+    corners = sheets(0.2, 0.5, 0.8)
+    raster = Raster(driver(), corners, 64, fat)
+    every = np.ones(3, dtype=bool)
+    forwards = DrawingOrder.of(np.arange(3), every, every)
+    raster.look(Sight(2))
+    assert raster.hidden_faces(forwards).tolist() == [False, True, True]
+    raster.look(Sight(2, turned=True))
+    assert raster.hidden_faces(forwards).tolist() == [False, False, False]
+    first_not_drawn = DrawingOrder.of(np.arange(3), every, np.array([False, True, True]))
+    raster.look(Sight(2))
+    assert raster.hidden_faces(first_not_drawn).tolist() == [False, False, True]
+    assert raster.hidden_turns(first_not_drawn).tolist() == [False, False, True]
+
+
+@needs_gl
+def test_touching_may_be_free():
+    raster = Raster(driver(), sheets(0.5, 0.5), 64, fat=False)
+    assert all(both_ways(raster))
+    assert not any(both_ways(raster, touching_is_free=True))
+
+
+@needs_gl
+@pytest.mark.parametrize("fat", [False, True])
+def test_tiles_see_what_one_picture_sees(fat):
+    rng = np.random.default_rng(5)
+    corners = rng.uniform(size=(40, 1, 3)) * 0.8 + rng.uniform(size=(40, 3, 3)) * 0.2
+    turn = np.arange(40) // 4
+    every = np.ones(40, dtype=bool)
+    order = DrawingOrder.of(turn, every, every)
+    whole, tiled = (Driver(driver().context) for _ in range(2))
+    tiled.__dict__["most_side"] = 64
+    rasters = [Raster(d, corners.astype(np.float32), 200, fat) for d in (whole, tiled)]
+    assert len(rasters[1]._tiles()) == 16
+    for sight in SIGHTS:
+        seen = []
+        for raster in rasters:
+            raster.look(sight)
+            seen.append((raster.hidden_faces(order), raster.hidden_turns(order)))
+        assert np.array_equal(seen[0][0], seen[1][0])
+        assert np.array_equal(seen[0][1], seen[1][1])
+        by_face = np.zeros(10, dtype=bool)
+        np.logical_or.at(by_face, turn, seen[0][0])
+        assert np.array_equal(by_face, seen[0][1])  # two ways to ask the same
+
+
+@needs_gl
+@pytest.mark.parametrize("fat", [False, True])
+def test_order_kept_by_the_driver_and_by_turns(fat):
+    if driver().interlock is None:
+        pytest.skip("this driver does not keep fragments in order")
+    rng = np.random.default_rng(6)
+    corners = rng.uniform(size=(500, 1, 3)) * 0.9 + rng.uniform(size=(500, 3, 3)) * 0.1
+    tested, drawn = rng.uniform(size=(2, 500)) < 0.7
+    order = DrawingOrder.of(rng.permutation(500), tested, drawn)
+    by_turns = Driver(driver().context, use_interlock=False)
+    rasters = [Raster(d, corners.astype(np.float32), 256, fat) for d in (driver(), by_turns)]
+    for sight in SIGHTS:
+        for raster in rasters:
+            raster.look(sight)
+        assert np.array_equal(*(raster.hidden_faces(order) for raster in rasters))
+
+
+@needs_gl
+def test_distance_around_faces():
+    corners = sheets(0.6, 0.4)
+    for reach, met in ((0.0, False), (0.09, False), (0.11, True), (50.0, True)):
+        raster = Raster(driver(), corners, 64, True, reach=(reach,) * 3)
+        raster.look(Sight(2))
+        assert next(both_ways(raster)) == met
+
+
+def test_order_of_a_pass():
+    turn = np.array([1, 0, 1, 2])
+    tested = np.array([True, False, True, True])
+    drawn = np.array([True, True, False, False])
+    order = DrawingOrder.of(turn, tested, drawn)
+    assert order.codes.tolist() == [1 << 1 | 1, 0 << 1, 2 << 1, 0 << 1 | 1, 3 << 1]
+    assert order.turns.tolist() == [0, 1, 2]
+    assert order.stops.tolist() == [[0, 0, 1], [1, 3, 4], [4, 5, 5]]
+
+
+def test_without_the_package(monkeypatch):
+    monkeypatch.setitem(__import__("sys").modules, "moderngl", None)
+    with pytest.raises(ToolError, match=r"pip install abut\[gl\].*apt install libegl1"):
+        drivers._made()
+
+
+def test_without_a_driver(monkeypatch):
+    moderngl = pytest.importorskip("moderngl")
+
+    def fail(**options):
+        raise ValueError("(eglInitialize) cannot initialize")
+
+    monkeypatch.setattr(moderngl, "create_context", fail)
+    with pytest.raises(ToolError, match=r"OpenGL 4\.3 .*eglInitialize.*apt install libegl1"):
+        drivers._made()
