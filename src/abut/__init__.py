@@ -18,6 +18,7 @@ from abut.mesh import Mesh
 from abut.motion import Motion
 from abut.options import (
     Bound,
+    ContactMethod,
     CullBackend,
     CullMethod,
     Level,
@@ -45,6 +46,7 @@ __all__ = [
     "Bound",
     "CapacityError",
     "ClosestPoints",
+    "ContactMethod",
     "Contacts",
     "CullBackend",
     "CullMethod",

@@ -15,6 +15,22 @@ class Method(StrEnum):
     KDOP = "kdop"
 
 
+class ContactMethod(StrEnum):
+    """How candidate pairs of contacts are found; the last three go by what hides what."""
+
+    BRUTE = "brute"
+    BVH = "bvh"
+    KDOP = "kdop"
+    CULLIDE = "cullide"
+    QUICK_CULLIDE = "quick_cullide"
+    FAR = "far"
+
+    @property
+    def looks(self) -> bool:
+        """Goes by visibility."""
+        return self in (ContactMethod.CULLIDE, ContactMethod.QUICK_CULLIDE, ContactMethod.FAR)
+
+
 class CullMethod(StrEnum):
     """How faces that cannot collide are told by what hides what."""
 
@@ -73,6 +89,15 @@ class Solver(StrEnum):
 
     CONSERVATIVE = "conservative"
     CUBIC = "cubic"
+
+
+class BroadMethod(StrEnum):
+    """How pairs of objects whose boxes overlap are found. All methods find the same pairs."""
+
+    ALL_PAIRS = "all_pairs"
+    SWEEP = "sweep"
+    GRID = "grid"
+    TREE = "tree"
 
 
 LEAST_TOLERANCE = 1e-12  # of times: float64 has no finer

@@ -12,13 +12,13 @@ from abut.mesh import Mesh, require_meshes
 from abut.options import CullBackend, CullMethod, Level, Order, chosen, number_from
 from abut.pairs import to_rows
 from abut.soup import Soup, soup_of
-from abut.visibility.candidates import layout_of, sweep_faces
+from abut.visibility.candidates import Candidates
 from abut.visibility.culled import Culled, PassStatistics
 from abut.visibility.culler import Culler
 from abut.visibility.gl.see import Pipeline
 from abut.visibility.passes import HostCuller
+from abut.visibility.remains import layout_of
 from abut.visibility.settings import Settings
-from abut.visibility.state import BOTH
 from abut.visibility.view import checked_pixels, checked_views
 
 PASSES = {1: "1", 2: "2", 3: "1+2"}
@@ -131,36 +131,20 @@ def _settings(
 
 def _culled(soup: Soup, culler: Culler | HostCuller) -> Culled:
     """What a culler has left."""
-    settings = culler.settings
-    if settings.level is Level.OBJECT:
-        objects = np.flatnonzero(culler.object_state.numpy() != BOTH)
-        left = (culler.object_state.numpy() != BOTH)[soup.object_of.numpy()]
-    else:
-        left = culler.face_state.numpy() != BOTH
-        objects = np.unique(soup.object_of.numpy()[left])
-    faces = np.flatnonzero(left)
-    state = culler.face_state
-    if settings.level is Level.OBJECT:
-        state = wp.array(culler.object_state.numpy()[soup.object_of.numpy()], device=soup.device)
-    pairs = partial(_pairs, soup, settings, _onto(faces, soup.device), wp.clone(state))
+    remains, settings = culler.remains, culler.settings
+    pairs = partial(_pairs, soup, Candidates(soup, culler))
     return Culled(
-        _onto(objects, soup.device),
-        _onto(soup.rows(faces), soup.device),
+        _onto(remains.objects, soup.device),
+        wp.clone(remains.rows),
         settings.level,
         _statistics(culler),
         pairs,
     )
 
 
-def _pairs(
-    soup: Soup, settings: Settings, faces: wp.array, state: wp.array
-) -> tuple[wp.array, wp.array, wp.array]:
+def _pairs(soup: Soup, candidates: Candidates) -> tuple[wp.array, ...]:
     """(pairs of objects, objects of each pair of faces, pairs of faces)."""
-    within = settings.within
-    queues, count = sweep_faces(soup, faces, state, distance=settings.distance, within=within)
-    layout = layout_of(soup)
-    keys = queues.sorted_keys("pairs", count, layout.width)
-    found, _ = to_rows(keys, layout, False, soup.device)
+    found, _ = to_rows(candidates.sorted_keys(), layout_of(soup), False, soup.device)
     rows = [soup.rows(side) for side in found.numpy().T]
     owners = np.stack([side[:, 0] for side in rows], axis=1)
     pairs = np.stack([side[:, 1] for side in rows], axis=1)
