@@ -95,6 +95,18 @@ def load_wide(values: wp.array[wp.vec4f], i: wp.int32) -> wp.vec4f:
 
 @wp.func_native("""
 #if defined(__CUDA_ARCH__)
+    ((float4*)values.data)[i] = make_float4(value.c[0], value.c[1], value.c[2], value.c[3]);
+#else
+    values.data[i] = value;
+#endif
+""")
+def store_wide(values: wp.array[wp.vec4f], i: wp.int32, value: wp.vec4f):
+    """Write 16 bytes at once."""
+    ...
+
+
+@wp.func_native("""
+#if defined(__CUDA_ARCH__)
     return (int64_t)atomicMin((long long*)values.data + i, (long long)value);
 #else
     int64_t seen = __atomic_load_n(&values.data[i], __ATOMIC_RELAXED);

@@ -107,6 +107,15 @@ class Solver(StrEnum):
     CUBIC = "cubic"
 
 
+class BroadMethod(StrEnum):
+    """How pairs of objects whose boxes overlap are found. All methods find the same pairs."""
+
+    ALL_PAIRS = "all_pairs"
+    SWEEP = "sweep"
+    GRID = "grid"
+    TREE = "tree"
+
+
 LEAST_TOLERANCE = 1e-12  # of times: float64 has no finer
 
 Choice = TypeVar("Choice", bound=StrEnum)
