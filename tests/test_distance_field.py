@@ -1,9 +1,16 @@
-"""Distance fields against analytic distances and abut.closest_point."""
+"""Distance fields against closest points, brute force and libigl; signs of all kinds of meshes."""
 
 import numpy as np
+import pytest
 
 import abut
+import awkward
 from abut import cases
+from shapes import soup, strips
+
+ROUNDED = 2e-6  # of the box: float32 coordinates and distances
+
+MODELS = "armadillo_86k cow_5k dragon_202k fertility_60k hand_cgal horse_97k".split()
 
 
 def positions(field):
@@ -13,22 +20,108 @@ def positions(field):
     return np.stack(np.meshgrid(*axes, indexing="ij"), axis=-1)
 
 
-def test_samples_are_true_distances(device):
-    mesh = abut.Mesh(*cases.icosphere(), device=device)
-    field = abut.DistanceField(mesh, resolution=20)
+def some_samples(field, count, seed=0):
+    """Indices of random samples."""
+    rng = np.random.default_rng(seed)
+    return tuple(rng.integers(n, size=count) for n in field.box.shape)
+
+
+def triangles_of(family, count=60, seed=3):
+    points = family(np.random.default_rng(seed), count, 3)
+    return cases.Shape(points.reshape(-1, 3), np.arange(3 * count, dtype=np.int32).reshape(-1, 3))
+
+
+def flipped(shape):
+    return cases.Shape(shape.vertices, shape.faces[:, ::-1].copy())
+
+
+def without(shape, share):
+    """A shape with holes."""
+    keep = np.random.default_rng(1).random(len(shape.faces)) > share
+    return cases.Shape(shape.vertices, shape.faces[keep])
+
+
+def together(*shapes):
+    firsts = np.cumsum([0] + [len(shape.vertices) for shape in shapes]).astype(np.int32)
+    faces = [s.faces + f for s, f in zip(shapes, firsts, strict=False)]
+    return cases.Shape(np.concatenate([s.vertices for s in shapes]), np.concatenate(faces))
+
+
+BALL = cases.icosphere(320)
+SHAPES = {
+    "ball": BALL,
+    "box": cases.box(),
+    "knot": cases.pair("knot", 1000)[0],
+    "needles": cases.needles(60),
+    "far": cases.gem(320).moved((1e6, -1e6, 1e6)),
+    "tiny": cases.Shape(1e-9 * cases.gem(320).vertices, cases.gem(320).faces),
+    "flipped": flipped(BALL),
+    "nested": together(BALL, flipped(cases.icosphere(320, 0.5))),
+    "twice": together(BALL, cases.icosphere(320, 0.5)),
+    "crossing": together(BALL, BALL.moved((0.9, 0.1, 0.2))),
+    "two": together(BALL, BALL.moved((2.2, 0.1, 0.2))),
+    "cloth": cases.folded_cloth(20, 15),
+    "few holes": without(cases.icosphere(5120), 0.001),
+    "many holes": without(BALL, 0.3),
+    "soup": soup(without(BALL, 0.05)),
+    "strips": strips(60),
+    "one face": cases.Shape(np.eye(3), np.array([[0, 1, 2]], np.int32)),
+    "same faces": cases.Shape(np.eye(3), np.array([[0, 1, 2]] * 40, np.int32)),
+    "without area": cases.Shape(np.diag([1.0, 2.0, 0.0]), np.array([[0, 1, 1], [2, 2, 2]])),
+    **{
+        awkward.name(f): triangles_of(f)
+        for f in awkward.FAMILIES
+        if 1e-9 < np.abs(f(np.random.default_rng(3), 60, 3)).max() < 1e9
+    },
+}
+
+
+@pytest.mark.parametrize("name", SHAPES)
+def test_samples_are_closest_points(name, device):
+    mesh = abut.Mesh(*SHAPES[name], device=device)
+    field = abut.DistanceField(mesh, resolution=17)
     near = abut.closest_point(mesh, positions(field).reshape(-1, 3), signed=True)
-    np.testing.assert_allclose(
-        field.distance.numpy().reshape(-1), near.distance.numpy(), rtol=0, atol=2e-7
-    )
+    found, true = field.distance.numpy().reshape(-1), near.distance.numpy()
+    assert field.sign == near.sign
+    error = ROUNDED * field.box.spacing * max(field.box.shape)
+    np.testing.assert_allclose(found, true, rtol=0, atol=error)
+    sure = np.abs(true) > error
+    np.testing.assert_array_equal(found[sure] < 0, true[sure] < 0)
 
 
-def test_a_sphere_between_samples(device):
-    field = abut.DistanceField(abut.Mesh(*cases.icosphere(20480), device=device), resolution=40)
-    points = np.random.default_rng(0).uniform(-1.15, 1.15, size=(5000, 3))
-    points = points[np.linalg.norm(points, axis=1) > 0.3]
-    found = field.sample(points).numpy()
-    radius = np.linalg.norm(points, axis=1)
-    cell = field.box.spacing
-    assert np.abs(found["distance"] - (radius - 1)).max() < 0.4 * cell**2 / 0.3 + 1e-3
-    foot = points + np.abs(found["distance"])[:, None] * found["direction"]
-    assert np.abs(np.linalg.norm(foot, axis=1) - 1).max() < 0.1 * cell
+@pytest.mark.parametrize("name", SHAPES)
+def test_the_same_as_brute_force(name, device):
+    mesh = abut.Mesh(*SHAPES[name], device=device)
+    fast, slow = (abut.DistanceField(mesh, resolution=17, method=m) for m in ("bvh", "brute"))
+    np.testing.assert_array_equal(fast.distance.numpy(), slow.distance.numpy())
+    np.testing.assert_array_equal(fast.grid.gradient.numpy(), slow.grid.gradient.numpy())
+
+
+@pytest.mark.parametrize("name", SHAPES)
+def test_gradients_lead_to_closest_points(name, device):
+    mesh = abut.Mesh(*SHAPES[name], device=device)
+    field = abut.DistanceField(mesh, resolution=17)
+    distance = field.distance.numpy().astype(np.float64)
+    foot = positions(field) - distance[..., None] * field.grid.gradient.numpy() / 32767.0
+    off = abut.closest_point(mesh, foot.reshape(-1, 3)).distance.numpy()
+    assert off.max() < 1e-3 * field.box.spacing
+    size = np.linalg.norm(field.grid.gradient.numpy() / 32767.0, axis=-1)
+    assert np.abs(size[np.abs(distance) > 1e-6 * field.box.spacing] - 1).max() < 1e-4
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_models_beside_libigl(name, device, data):
+    igl = pytest.importorskip("igl")
+    mesh = abut.Mesh.load(data / "models" / f"{name}.ply", device)
+    field = abut.DistanceField(mesh, resolution=48, margin=0.05 * np.ptp(mesh.bounds, axis=0).max())
+    at = some_samples(field, 20000)
+    points = positions(field)[at]
+    vertices, faces = mesh.points.numpy(), mesh.faces.numpy()
+    size = field.box.spacing * max(field.box.shape)
+    away = np.sqrt(igl.point_mesh_squared_distance(points, vertices, faces)[0])
+    number = igl.fast_winding_number(vertices, faces, points)
+    found = field.distance.numpy()[at]
+    np.testing.assert_allclose(np.abs(found), away, rtol=0, atol=ROUNDED * size)
+    sure = (np.abs(np.abs(number) - 0.5) > 0.05) & (away > ROUNDED * size)
+    assert sure.mean() > 0.99
+    np.testing.assert_array_equal((found < 0)[sure], (np.abs(number) > 0.5)[sure])

@@ -22,9 +22,12 @@ from pathlib import Path
 REQUIRED = {"enable_backward": False, "fuse_fp": False}
 # Device functions that write to their first argument.
 WRITERS = {"push_pair", "lower_to", "raise_to", "reserve", "meet", "arrive", "take_one", "gain"}
+WRITERS |= {"add_to"}
 # Arguments in which threads meet: both read and written, of no use afterwards.
 SCRATCH = {
     ("build_kernel", "far_ends"),
+    ("plant_kernel", "far_ends"),
+    ("tree_build_kernel", "far_ends"),
     ("refit_kernel", "arrivals"),
     ("orient_kernel", "arrivals"),
     ("dipole_kernel", "arrivals"),
@@ -32,7 +35,7 @@ SCRATCH = {
     ("fit_dops_kernel", "arrivals"),
 }
 # Structs that carry the queues they fill beside their operands.
-CARRIERS = {"Search", "Sweep", "Approach"}
+CARRIERS = {"Search", "Sweep", "Approach", "Crowd"}
 
 Finding = tuple[int, str]
 

@@ -13,16 +13,21 @@ from abut.errors import (
     SceneError,
     ToolError,
 )
+from abut.field.closest import Proximity
+from abut.field.response import Response
 from abut.field.sample import FieldSamples
 from abut.mesh import Mesh
 from abut.motion import Motion
 from abut.options import (
     Bound,
+    ContactMethod,
     CullBackend,
     CullMethod,
+    EarlyOut,
     Level,
     Method,
     Order,
+    Sampling,
     Sign,
     Solver,
     TrackerMethod,
@@ -45,6 +50,7 @@ __all__ = [
     "Bound",
     "CapacityError",
     "ClosestPoints",
+    "ContactMethod",
     "Contacts",
     "CullBackend",
     "CullMethod",
@@ -52,6 +58,7 @@ __all__ = [
     "DeviceError",
     "DistanceField",
     "Distances",
+    "EarlyOut",
     "FieldSamples",
     "FileError",
     "Gaps",
@@ -67,6 +74,9 @@ __all__ = [
     "PassStatistics",
     "PointError",
     "PoseError",
+    "Proximity",
+    "Response",
+    "Sampling",
     "Scene",
     "SceneContacts",
     "SceneError",

@@ -95,6 +95,18 @@ def load_wide(values: wp.array[wp.vec4f], i: wp.int32) -> wp.vec4f:
 
 @wp.func_native("""
 #if defined(__CUDA_ARCH__)
+    ((float4*)values.data)[i] = make_float4(value.c[0], value.c[1], value.c[2], value.c[3]);
+#else
+    values.data[i] = value;
+#endif
+""")
+def store_wide(values: wp.array[wp.vec4f], i: wp.int32, value: wp.vec4f):
+    """Write 16 bytes at once."""
+    ...
+
+
+@wp.func_native("""
+#if defined(__CUDA_ARCH__)
     return (int64_t)atomicMin((long long*)values.data + i, (long long)value);
 #else
     int64_t seen = __atomic_load_n(&values.data[i], __ATOMIC_RELAXED);
@@ -148,6 +160,18 @@ def arrive(slots: wp.array[wp.int32], i: wp.int32) -> wp.int32:
 """)
 def add_one(slots: wp.array[wp.int32], i: wp.int32) -> wp.int32:
     """Count one more in slot i; returns the count before."""
+    ...
+
+
+@wp.func_native("""
+#if defined(__CUDA_ARCH__)
+    atomicAdd((unsigned long long*)values.data + i, (unsigned long long)amount);
+#else
+    __atomic_fetch_add(&values.data[i], amount, __ATOMIC_RELAXED);
+#endif
+""")
+def add_to(values: wp.array[wp.int64], i: wp.int32, amount: wp.int64):
+    """Add to ``values[i]``. Sums of integers do not depend on the order of their parts."""
     ...
 
 
@@ -218,4 +242,50 @@ def take_one(slots: wp.array[wp.int32], i: wp.int32) -> wp.int32:
 """)
 def gain(sums: wp.array[wp.int64], i: wp.int32, amount: wp.int64):
     """Add to ``sums[i]``; i must be the same for all threads of a launch."""
+    ...
+
+
+@wp.func_native("""
+#if defined(__CUDA_ARCH__)
+    atomicAdd((unsigned long long*)values.data + i, (unsigned long long)amount);
+#else
+    __atomic_fetch_add(&values.data[i], amount, __ATOMIC_RELAXED);
+#endif
+""")
+def add_to(values: wp.array[wp.int64], i: wp.int32, amount: wp.int64):
+    """Add to ``values[i]``; whole numbers, so that the order does not matter."""
+    ...
+
+
+@wp.func_native("""
+#if defined(__CUDA_ARCH__)
+    // Lanes that arrive together for the same i send one atomic.
+    unsigned waiting = __activemask();
+    int lane;
+    asm volatile("mov.u32 %0, %%laneid;" : "=r"(lane));
+    while (true) {
+        const int leader = __ffs(waiting) - 1;
+        const bool ours = __shfl_sync(waiting, i, leader) == i;
+        const unsigned peers = __ballot_sync(waiting, ours);
+        if (ours) {
+            long long least = value;
+            for (unsigned left = peers; left; left &= left - 1) {
+                const long long other = __shfl_sync(peers, (long long)value, __ffs(left) - 1);
+                least = other < least ? other : least;
+            }
+            if (lane == leader && least < __ldcg((const long long*)values.data + i))
+                atomicMin((long long*)values.data + i, least);
+            break;
+        }
+        waiting &= ~peers;
+    }
+#else
+    int64_t seen = __atomic_load_n(&values.data[i], __ATOMIC_RELAXED);
+    while (value < seen
+           && !__atomic_compare_exchange_n(&values.data[i], &seen, value, true,
+                                           __ATOMIC_RELAXED, __ATOMIC_RELAXED)) {}
+#endif
+""")
+def lower_together(values: wp.array[wp.int64], i: wp.int32, value: wp.int64):
+    """Set ``values[i]`` to the smaller of itself and ``value``, for many threads of equal i."""
     ...

@@ -1,6 +1,5 @@
 """DistanceField: signed distance to a mesh and the way to its closest point, on a regular grid."""
 
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -9,22 +8,22 @@ import warp as wp
 from abut.errors import MeshError, OptionError
 from abut.faces import posed_faces
 from abut.field.box import Box, box_around
+from abut.field.build import Progress, fill_grid
 from abut.field.grid import FieldGrid, make_grid
+from abut.field.mesh_queries import MeshQueries
 from abut.field.sample import FieldSamples, sampled
 from abut.field.slabs import positions_kernel, store_kernel
 from abut.mesh import Mesh, require_meshes
 from abut.options import Method, Sign, chosen
 from abut.query.closest_point import closest_point
-from abut.query.points import checked_points
-from abut.query.signs import chosen_sign
+from abut.query.points import checked_points, in_unit, unit_of
+from abut.query.signs import chosen_sign, signed_volume
 from abut.runtime import launch
 
 SLAB = 1 << 21  # samples at a time
 
-Progress = Callable[[float], Any]
 
-
-class DistanceField:
+class DistanceField(MeshQueries):
     """The signed distance to a mesh, sampled on a regular grid over its box and a margin.
 
     The field is of the mesh as it is now: after ``mesh.deform`` make a new one.
@@ -80,7 +79,7 @@ class DistanceField:
         self.band = float("inf") if band is None else float(band)
         self.sign = chosen_sign(mesh, True if sign == "auto" else sign) or Sign.WINDING
         self.grid = empty_grid(self.box, self.device)
-        self._fill(mesh, progress or (lambda share: None))
+        self._fill(mesh, progress)
 
     @property
     def distance(self) -> wp.array:
@@ -104,7 +103,30 @@ class DistanceField:
         rows, _ = checked_points(points, self.device)
         return sampled(self.grid, rows)
 
-    def _fill(self, mesh: Mesh, progress: Progress) -> None:
+    def _fill(self, mesh: Mesh, progress: Progress | None) -> None:
+        fast = self.sign is Sign.WINDING or chosen_sign(mesh, True) is Sign.PSEUDONORMAL
+        if not fast:
+            self._fill_by_normals(mesh, progress)
+            return
+        unit = unit_of(mesh, np.array([self.box.lower, self.box.upper]), None)
+        box, grid = self.box, self.grid
+        if unit != 1.0:
+            mesh = in_unit(mesh, unit)
+            box = Box(box.lower / unit, box.spacing / unit, box.shape)
+            grid = make_grid(box.lower, box.spacing, grid.distance, grid.gradient)
+        fill_grid(
+            mesh,
+            box,
+            grid,
+            band=self.band / unit,
+            unit=unit,
+            flipped=mesh.oriented and signed_volume(mesh) < 0,
+            method=self.method,
+            progress=progress,
+        )
+
+    def _fill_by_normals(self, mesh: Mesh, progress: Progress | None) -> None:
+        """Where pseudonormals may differ from winding numbers: each sample by itself."""
         count = int(np.prod(self.box.shape))
         side = posed_faces(mesh.points, mesh.faces)
         for start in range(0, count, SLAB):
@@ -115,7 +137,8 @@ class DistanceField:
             found = [near.distance, near.point, near.face]
             args = [side, points, *found, wp.float64(self.band), start, self.grid]
             launch(store_kernel, size, args, self.device)
-            progress((start + size) / count)
+            if progress is not None:
+                progress((start + size) / count)
 
 
 def empty_grid(box: Box, device: wp.Device) -> FieldGrid:

@@ -15,6 +15,22 @@ class Method(StrEnum):
     KDOP = "kdop"
 
 
+class ContactMethod(StrEnum):
+    """How candidate pairs of contacts are found; the last three go by what hides what."""
+
+    BRUTE = "brute"
+    BVH = "bvh"
+    KDOP = "kdop"
+    CULLIDE = "cullide"
+    QUICK_CULLIDE = "quick_cullide"
+    FAR = "far"
+
+    @property
+    def looks(self) -> bool:
+        """Goes by visibility."""
+        return self in (ContactMethod.CULLIDE, ContactMethod.QUICK_CULLIDE, ContactMethod.FAR)
+
+
 class CullMethod(StrEnum):
     """How faces that cannot collide are told by what hides what."""
 
@@ -68,11 +84,36 @@ class Sign(StrEnum):
     WINDING = "winding"
 
 
+class Sampling(StrEnum):
+    """Where a mesh is looked at in a distance field."""
+
+    DOMINANT = "dominant"  # pixels, each face seen along the axis its normal leans to
+    VIEWS = "views"  # pixels, each face seen along all three axes
+    FACES = "faces"  # equal parts of each face, about a pixel in size
+
+
+class EarlyOut(StrEnum):
+    """How what is outside an object is left out early. The answers are the same."""
+
+    BOUND = "bound"  # faces, by the field at their centroid
+    DEPTH = "depth"  # fragments, by six depth images
+    NOTHING = "nothing"
+
+
 class Solver(StrEnum):
     """How the time of an impact is found."""
 
     CONSERVATIVE = "conservative"
     CUBIC = "cubic"
+
+
+class BroadMethod(StrEnum):
+    """How pairs of objects whose boxes overlap are found. All methods find the same pairs."""
+
+    ALL_PAIRS = "all_pairs"
+    SWEEP = "sweep"
+    GRID = "grid"
+    TREE = "tree"
 
 
 LEAST_TOLERANCE = 1e-12  # of times: float64 has no finer

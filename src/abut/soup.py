@@ -14,7 +14,6 @@ from abut.faces import move_point, posed_faces
 from abut.mesh import Mesh
 from abut.poses import checked_poses
 from abut.runtime import Task, launch, require_same_device
-from abut.topology import join_equal
 
 wp.set_module_options({"enable_backward": False, "fuse_fp": False})
 
@@ -97,16 +96,6 @@ class Soup:
         """(n, 2) int32 rows (object, face of it) of faces of the soup."""
         owners = np.searchsorted(self.first_face, faces, side="right") - 1
         return np.stack([owners, faces - self.first_face[owners]], axis=1).astype(np.int32)
-
-    @cached_property
-    def corner_ids(self) -> wp.array:
-        """(m,) Vertices of each face, those at one position when this was first asked for as one.
-
-        Who relies on them must look at faces with a common one in another way: they may have
-        parted since.
-        """
-        ids = join_equal(self.points.numpy())[self.faces.numpy()].astype(np.int32)
-        return wp.array(ids.reshape(-1, 3), dtype=wp.vec3i, device=self.device)
 
 
 class Gathered(Soup):

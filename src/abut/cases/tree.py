@@ -29,10 +29,10 @@ def leaves(
     rng = np.random.default_rng(seed)
     lines, radii = _branches(max(1, tree_faces // (SIDES * 2 * RINGS)), rng)
     wood = [tube(line, r, SIDES, closed=False) for line, r in zip(lines, radii, strict=True)]
-    twigs = np.argsort(radii, kind="stable")[: max(1, len(lines) // 2)]
+    twigs = lines[len(lines) // 2 :]
     shapes, poses = [joined(*wood)], np.tile(np.eye(4), (count + 1, 1, 1))
     for k in range(count):
-        line = lines[twigs[rng.integers(len(twigs))]]
+        line = twigs[rng.integers(len(twigs))]
         at, way = _along(line, rng.uniform(0.3, 1.0)), rng.normal(size=3) - 0.3 * UP
         shapes.append(leaf(bend * rng.uniform(0.3, 1.0), 0.5 * rng.uniform(-1, 1)))
         poses[k + 1, :3, :3] = _frame(way, rng.normal(size=3))
@@ -69,9 +69,10 @@ def _branches(count: int, rng: np.random.Generator) -> tuple[list[np.ndarray], l
             if len(lines) == count:
                 break
             line, size = lines[parent], 0.7 * np.linalg.norm(lines[parent][-1] - lines[parent][0])
-            start = _along(line, 1.0 if fork == 0 else rng.uniform(0.45, 0.95))
+            start = _along(line, 1.0 if fork == 0 else rng.uniform(0.6, 0.95))
             ahead = line[-1] - line[-2]
-            way = ahead / np.linalg.norm(ahead) + 0.9 * rng.normal(size=3) + 0.25 * UP
+            way = ahead / np.linalg.norm(ahead) + 0.7 * rng.normal(size=3) + 0.3 * UP
+            way[2] = max(way[2], 0.1)
             lines.append(_grown(start, way, max(size, 0.12), rng))
             radii.append(max(0.62 * radii[parent], 0.004))
         parent += 1

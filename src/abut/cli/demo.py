@@ -9,7 +9,7 @@ import numpy as np
 
 from abut import cases, view
 from abut.cli.console import show_facts, show_json, working
-from abut.cli.operands import add_device, natural
+from abut.cli.operands import add_device, natural, picture_size
 from abut.cli.timing import measured, timed
 from abut.mesh import Mesh
 from abut.query.collide import collide
@@ -54,7 +54,7 @@ def add_to(commands: Any) -> None:
     )
     parser.add_argument("--faces", type=natural, metavar="N", help="faces of each mesh, roughly")
     parser.add_argument(
-        "--size", type=_size, default=(1200, 800), metavar="WxH", help="default: 1200x800"
+        "--size", type=picture_size, default=(1200, 800), metavar="WxH", help="default: 1200x800"
     )
     add_device(parser)
     parser.add_argument("--json", action="store_true", help="print one JSON object")
@@ -114,10 +114,3 @@ def _facts(report: dict[str, Any]) -> list[tuple[str, str]]:
 
 def _length(curve: np.ndarray) -> float:
     return np.linalg.norm(np.diff(curve, axis=0), axis=1).sum()
-
-
-def _size(text: str) -> tuple[int, int]:
-    width, cross, height = text.partition("x")
-    if not (cross and width.isdecimal() and height.isdecimal() and int(width) and int(height)):
-        raise argparse.ArgumentTypeError(f"{text!r} is not like 1200x800")
-    return int(width), int(height)

@@ -60,6 +60,14 @@ def natural(text: str) -> int:
     return int(text)
 
 
+def picture_size(text: str) -> tuple[int, int]:
+    """Width and height of a picture."""
+    width, cross, height = text.partition("x")
+    if not (cross and width.isdecimal() and height.isdecimal() and int(width) and int(height)):
+        raise argparse.ArgumentTypeError(f"{text!r} is not like 1200x800")
+    return int(width), int(height)
+
+
 def load(path: str, device: str | None) -> Mesh:
     """The mesh of a file."""
     with working(f"reading {path}"):

@@ -11,6 +11,8 @@ USUAL = 256  # samples along the longest side
 MOST = 1024
 USUAL_MARGIN = 0.1  # of the longest side of the mesh
 
+SHORTEST, LONGEST = 1e-30, 1e30  # boxes whose distances float32 can hold
+
 
 @dataclass(frozen=True)
 class Box:
@@ -32,12 +34,18 @@ def box_around(
     """The grid over a mesh's bounds and a margin, its longest side in so many samples."""
     if resolution is not None and spacing is not None:
         raise OptionError("give resolution or spacing, not both: one follows from the other.")
-    extent = bounds[1] - bounds[0]
+    with np.errstate(over="ignore"):
+        extent = bounds[1] - bounds[0]
     wide = USUAL_MARGIN * float(extent.max()) if margin is None else _length(margin, "margin")
     sides = extent + 2.0 * wide
     longest = float(sides.max())
-    if not longest > 0.0:
+    if longest == 0.0:
         raise MeshError("the mesh is a single point; give the field a margin around it.")
+    if not SHORTEST <= longest <= LONGEST:
+        raise MeshError(
+            f"a field holds distances in float32, which a box of {longest:.6g} does not suit; "
+            "scale the mesh."
+        )
     if spacing is None:
         spacing = longest / (_checked(resolution) - 1)
     else:

@@ -10,6 +10,7 @@ import warp as wp
 
 STEPS = 32767  # of a component of a gradient, from 0 to 1: an error of 1.6e-5 of the distance
 PER_STEP = wp.constant(wp.float32(1.0 / STEPS))
+STEP_COUNT = wp.constant(wp.float64(STEPS))
 SHORTEST = wp.constant(wp.float32(1e-3))  # a blend of gradients below tells no way
 
 
@@ -22,6 +23,30 @@ class FieldGrid:
     shape: wp.vec3i  # samples along each axis, at least 2
     distance: wp.array3d[wp.float32]  # negative inside
     gradient: wp.array3d[wp.vec3s]  # in STEPS; zero where the distance is cut off
+
+
+@wp.func
+def position_of(grid: FieldGrid, i: wp.int32, j: wp.int32, k: wp.int32):
+    """Where a sample is."""
+    return grid.lower + grid.spacing * wp.vec3d(wp.float64(i), wp.float64(j), wp.float64(k))
+
+
+@wp.func
+def in_steps(g: wp.vec3d):
+    """A unit vector in whole steps."""
+    s = STEP_COUNT * g
+    return wp.vec3s(wp.int16(wp.rint(s[0])), wp.int16(wp.rint(s[1])), wp.int16(wp.rint(s[2])))
+
+
+@wp.func
+def unit_normal(t: wp.mat33d):
+    """The unit normal of a triangle, zero where it has none."""
+    normal = wp.cross(t[1] - t[0], t[2] - t[0])
+    size = wp.length(normal)
+    out = wp.vec3d(wp.float64(0.0))
+    if size > wp.float64(0.0):
+        out = normal / size
+    return out
 
 
 @wp.func

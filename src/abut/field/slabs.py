@@ -3,35 +3,9 @@
 import warp as wp
 
 from abut.faces import Faces, load_face
-from abut.field.grid import STEPS, FieldGrid
+from abut.field.grid import FieldGrid, in_steps, position_of, unit_normal
 
 wp.set_module_options({"enable_backward": False, "fuse_fp": False})
-
-STEP_COUNT = wp.constant(wp.float64(STEPS))
-
-
-@wp.func
-def position_of(grid: FieldGrid, i: wp.int32, j: wp.int32, k: wp.int32):
-    """Where a sample is."""
-    return grid.lower + grid.spacing * wp.vec3d(wp.float64(i), wp.float64(j), wp.float64(k))
-
-
-@wp.func
-def in_steps(g: wp.vec3d):
-    """A unit vector in whole steps."""
-    s = STEP_COUNT * g
-    return wp.vec3s(wp.int16(wp.rint(s[0])), wp.int16(wp.rint(s[1])), wp.int16(wp.rint(s[2])))
-
-
-@wp.func
-def unit_normal(t: wp.mat33d):
-    """The unit normal of a triangle, zero where it has none."""
-    normal = wp.cross(t[1] - t[0], t[2] - t[0])
-    size = wp.length(normal)
-    out = wp.vec3d(wp.float64(0.0))
-    if size > wp.float64(0.0):
-        out = normal / size
-    return out
 
 
 @wp.kernel

@@ -23,15 +23,27 @@ def side_of_moved(u: wp.vec3d, v: wp.vec3d, p: wp.vec3d):
 
 
 @wp.func
+def cross_line_tri(p: wp.vec3d, t: wp.mat33d):
+    """1 or -1 (the way the normal points along x) when the line through p crosses ``t``, else 0.
+
+    Guarantee:
+        Exact.
+    """
+    way = side_of_moved(t[0], t[1], p)
+    if way == 0 or side_of_moved(t[1], t[2], p) != way or side_of_moved(t[2], t[0], p) != way:
+        return 0
+    return way
+
+
+@wp.func
 def cross_ray_tri(p: wp.vec3d, t: wp.mat33d):
     """1 or -1 (the way the normal points along x) when the ray from p to +x crosses ``t``, else 0.
 
     Guarantee:
         Exact for p not on the triangle.
     """
-    way = side_of_moved(t[0], t[1], p)
-    if way == 0 or side_of_moved(t[1], t[2], p) != way or side_of_moved(t[2], t[0], p) != way:
-        return 0
-    if orient3d(t[0], t[1], t[2], p) != -way:
-        return 0
+    way = cross_line_tri(p, t)
+    if way != 0:
+        if orient3d(t[0], t[1], t[2], p) != -way:
+            way = 0
     return way

@@ -117,6 +117,15 @@ def build_kernel(
         )
 
 
+@wp.func
+def slot_after(slot: wp.int32, root: wp.int32, split_slots: wp.array[wp.int32]):
+    """The slot after a subtree: climb to the first left child, whose sibling comes next; or -1."""
+    above = wp.int32(slot)
+    while above != root and above % 2 == 1:
+        above = split_slots[above >> 1]
+    return wp.where(above == root, -1, above + 1)
+
+
 @wp.kernel
 def escape_kernel(
     # in
@@ -125,15 +134,12 @@ def escape_kernel(
     # out
     nodes_out: wp.array[wp.vec4f],
 ):
-    """Climb from every slot to the first left child, whose sibling comes next."""
+    """Where a walk goes on after each slot."""
     root = nodes_out.shape[0] / 2 - 1
     for slot in range(span[0] + wp.tid(), span[1], span[2]):
-        above = wp.int32(slot)
-        while above != root and above % 2 == 1:
-            above = split_slots[above >> 1]
-        if above != root:
-            high = nodes_out[2 * slot + 1]
-            nodes_out[2 * slot + 1] = with_integer(wp.vec3f(high[0], high[1], high[2]), above + 1)
+        high = nodes_out[2 * slot + 1]
+        after = slot_after(slot, root, split_slots)
+        nodes_out[2 * slot + 1] = with_integer(wp.vec3f(high[0], high[1], high[2]), after)
 
 
 def frame_origin(bounds: np.ndarray) -> np.ndarray:

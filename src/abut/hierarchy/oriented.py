@@ -2,7 +2,7 @@
 
 import warp as wp
 
-from abut.atomics import arrive, load_fresh
+from abut.atomics import arrive, load_fresh, store_wide
 from abut.bounds.obb import Obb, fit_obb, merge_obb, orthonormal, unpack_obb
 from abut.hierarchy.tree import Tree
 from abut.runtime import launch
@@ -63,9 +63,11 @@ def principal_axes(m: Moments):
 def store_obb(rows: wp.array[wp.vec4f], slot: wp.int32, box: Obb):
     """Write a box into its three rows."""
     at = OBB_ROWS * slot
-    rows[at] = wp.vec4f(box.centre[0], box.centre[1], box.centre[2], box.half[0])
-    rows[at + 1] = wp.vec4f(box.axes[0, 0], box.axes[0, 1], box.axes[0, 2], box.half[1])
-    rows[at + 2] = wp.vec4f(box.axes[1, 0], box.axes[1, 1], box.axes[1, 2], box.half[2])
+    u = box.axes[0]
+    v = box.axes[1]
+    store_wide(rows, at, wp.vec4f(box.centre[0], box.centre[1], box.centre[2], box.half[0]))
+    store_wide(rows, at + 1, wp.vec4f(u[0], u[1], u[2], box.half[1]))
+    store_wide(rows, at + 2, wp.vec4f(v[0], v[1], v[2], box.half[2]))
 
 
 @wp.func
@@ -73,9 +75,9 @@ def store_moments(rows: wp.array[wp.vec4f], slot: wp.int32, m: Moments):
     """Write moments into their three rows; the products are symmetric."""
     at = MOMENT_ROWS * slot
     s = m.squares
-    rows[at] = wp.vec4f(m.sum[0], m.sum[1], m.sum[2], m.count)
-    rows[at + 1] = wp.vec4f(s[0, 0], s[0, 1], s[0, 2], s[1, 1])
-    rows[at + 2] = wp.vec4f(s[1, 2], s[2, 2], wp.float32(0.0), wp.float32(0.0))
+    store_wide(rows, at, wp.vec4f(m.sum[0], m.sum[1], m.sum[2], m.count))
+    store_wide(rows, at + 1, wp.vec4f(s[0, 0], s[0, 1], s[0, 2], s[1, 1]))
+    store_wide(rows, at + 2, wp.vec4f(s[1, 2], s[2, 2], wp.float32(0.0), wp.float32(0.0)))
 
 
 @wp.func

@@ -8,7 +8,7 @@ and a half times as thick (design/distance.md).
 
 import warp as wp
 
-from abut.atomics import arrive, raise_to
+from abut.atomics import arrive, load_wide, load_wide_words, raise_to, store_wide
 from abut.bounds.rss import Rss, axes_of_tri, fit_rss
 from abut.hierarchy.oriented import (
     MOMENT_ROWS,
@@ -28,7 +28,8 @@ from abut.runtime import Task
 wp.set_module_options({"enable_backward": False, "fuse_fp": False, "max_unroll": 1})
 
 RSS_ROWS = wp.constant(3)
-EXTENTS = wp.constant(6)  # of a slot: how far up along each axis, how far down
+EXTENTS = wp.constant(6)  # of a slot: how far up along each axis, how far down; two are unused
+STRIDE = wp.constant(8)
 FLOAT32_RANGE = wp.constant(wp.float32(1e36))  # beyond, products may overflow
 NOWHERE = wp.constant(wp.int32(-(2**31)))
 
@@ -52,15 +53,15 @@ def from_ordered(i: wp.int32):
 def store_axes(rows: wp.array[wp.vec4f], slot: wp.int32, axes: wp.mat33f):
     """Write the first two axes of a volume."""
     zero = wp.float32(0.0)
-    rows[RSS_ROWS * slot + 1] = wp.vec4f(axes[0, 0], axes[0, 1], axes[0, 2], zero)
-    rows[RSS_ROWS * slot + 2] = wp.vec4f(axes[1, 0], axes[1, 1], axes[1, 2], zero)
+    store_wide(rows, RSS_ROWS * slot + 1, wp.vec4f(axes[0, 0], axes[0, 1], axes[0, 2], zero))
+    store_wide(rows, RSS_ROWS * slot + 2, wp.vec4f(axes[1, 0], axes[1, 1], axes[1, 2], zero))
 
 
 @wp.func
 def load_axes(rows: wp.array[wp.vec4f], slot: wp.int32):
     """All three axes of a volume."""
-    r1 = rows[RSS_ROWS * slot + 1]
-    r2 = rows[RSS_ROWS * slot + 2]
+    r1 = load_wide(rows, RSS_ROWS * slot + 1)
+    r2 = load_wide(rows, RSS_ROWS * slot + 2)
     u = wp.vec3f(r1[0], r1[1], r1[2])
     v = wp.vec3f(r2[0], r2[1], r2[2])
     return wp.matrix_from_rows(u, v, wp.cross(u, v))
@@ -70,9 +71,11 @@ def load_axes(rows: wp.array[wp.vec4f], slot: wp.int32):
 def store_rss(rows: wp.array[wp.vec4f], slot: wp.int32, a: Rss):
     """Write a volume into its three rows."""
     at = RSS_ROWS * slot
-    rows[at] = wp.vec4f(a.centre[0], a.centre[1], a.centre[2], a.radius)
-    rows[at + 1] = wp.vec4f(a.axes[0, 0], a.axes[0, 1], a.axes[0, 2], a.half[0])
-    rows[at + 2] = wp.vec4f(a.axes[1, 0], a.axes[1, 1], a.axes[1, 2], a.half[1])
+    u = a.axes[0]
+    v = a.axes[1]
+    store_wide(rows, at, wp.vec4f(a.centre[0], a.centre[1], a.centre[2], a.radius))
+    store_wide(rows, at + 1, wp.vec4f(u[0], u[1], u[2], a.half[0]))
+    store_wide(rows, at + 2, wp.vec4f(v[0], v[1], v[2], a.half[1]))
 
 
 @wp.func
@@ -134,15 +137,12 @@ def axes_kernel(
     nodes: wp.array[wp.vec4f],
     moments: wp.array[wp.vec4f],
     # out
-    extents_out: wp.array[wp.int32],
     swept_out: wp.array[wp.vec4f],
 ):
-    """Axes of every inner slot from the moments of what is below it; nothing is extended yet."""
+    """Axes of every inner slot from the moments of what is below it."""
     for slot in range(span[0] + wp.tid(), span[1], span[2]):
         if wp.cast(nodes[2 * slot][3], wp.int32) >= 0:
             store_axes(swept_out, slot, principal_axes(fresh_moments(moments, slot)))
-        for i in range(EXTENTS):
-            extents_out[EXTENTS * slot + i] = NOWHERE
 
 
 @wp.func
@@ -192,14 +192,14 @@ def extend_kernel(
         while ranges[slot][0] > first or ranges[slot][1] < last:
             mine = extents_along(load_axes(swept, slot), p)
             for i in range(EXTENTS):
-                raise_to(extents_out, EXTENTS * slot + i, mine[i])
+                raise_to(extents_out, STRIDE * slot + i, mine[i])
             slot = split_slots[slot >> 1]
         while slot >= 0:
             ours = extents_along(load_axes(swept, slot), p)
             for i in range(EXTENTS):
                 most = most_of_lanes(ours[i])
                 if lane == i % lane_count():
-                    raise_to(extents_out, EXTENTS * slot + i, most)
+                    raise_to(extents_out, STRIDE * slot + i, most)
             if slot == root:
                 slot = wp.int32(-1)
             else:
@@ -210,17 +210,16 @@ def extend_kernel(
 def sweep_kernel(
     # in
     span: wp.vec3i,
-    extents: wp.array[wp.int32],
+    extents: wp.array[wp.vec4i],
     # out
     swept_out: wp.array[wp.vec4f],
 ):
     """The volume of every slot from its axes and extents."""
     for slot in range(span[0] + wp.tid(), span[1], span[2]):
-        high = wp.vec3f()
-        low = wp.vec3f()
-        for axis in range(3):
-            high[axis] = from_ordered(extents[EXTENTS * slot + axis])
-            low[axis] = -from_ordered(extents[EXTENTS * slot + 3 + axis])
+        e = load_wide_words(extents, 2 * slot)
+        f = load_wide_words(extents, 2 * slot + 1)
+        high = wp.vec3f(from_ordered(e[0]), from_ordered(e[1]), from_ordered(e[2]))
+        low = -wp.vec3f(from_ordered(e[3]), from_ordered(f[0]), from_ordered(f[1]))
         store_rss(swept_out, slot, fit_rss(load_axes(swept_out, slot), low, high))
 
 
@@ -231,20 +230,24 @@ def sweep(tree: Tree, points: wp.array, faces: wp.array) -> None:
     if tree.swept is None:
         tree.swept = wp.empty(RSS_ROWS * slots, dtype=wp.vec4f, device=device)
 
-    def make() -> list[Task]:
+    def make() -> tuple[wp.array, list[Task]]:
         moments = wp.empty(MOMENT_ROWS * slots, dtype=wp.vec4f, device=device)
-        extents = wp.empty(EXTENTS * slots, dtype=wp.int32, device=device)
+        extents = wp.empty(STRIDE * slots, dtype=wp.int32, device=device)
+        fours = wp.array(ptr=extents.ptr, shape=2 * slots, dtype=wp.vec4i, device=device)
         place = [points, faces, wp.vec3d(*tree.origin), tree.nodes]
         climb = [*place, tree.leaf_slots, tree.split_slots]
         sums = [*climb, tree.arrivals, moments, tree.swept]
         widths = [*climb, leaf_ranges(tree), tree.swept, extents]
         items = -(-tree.face_count // WARP) * WARP if device.is_cuda else tree.face_count
-        return [
+        kernels = [
             Task(sum_moments_kernel, tree.face_count, sums, device, grain=512),
-            Task(axes_kernel, slots, [tree.nodes, moments, extents, tree.swept], device),
+            Task(axes_kernel, slots, [tree.nodes, moments, tree.swept], device),
             Task(extend_kernel, items, widths, device, grain=512),
-            Task(sweep_kernel, slots, [extents, tree.swept], device),
+            Task(sweep_kernel, slots, [fours, tree.swept], device),
         ]
+        return extents, kernels
 
-    for task in tree.sweeping.get((points,), make):
+    extents, tasks = tree.sweeping.get((points,), make)
+    extents.fill_(NOWHERE)
+    for task in tasks:
         task.run()

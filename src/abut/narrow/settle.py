@@ -12,6 +12,19 @@ from abut.search import Search
 wp.set_module_options({"enable_backward": False, "fuse_fp": False, "max_unroll": 0})
 
 
+@wp.func
+def settle_pair(search: Search, key: wp.int64):
+    """Move an undecided pair to the hits if it meets."""
+    row = unpack_pair(key, search.bits)
+    a = load_face(search.a, row[1], row[0])
+    b = load_face(search.b, row[2], row[0])
+    index_a = search.a.faces[row[1]]
+    index_b = search.b.faces[row[2]]
+    common = common_corners(search.relation, a, b, index_a, index_b)
+    if intersect_tri_tri_exact(a, b, common):
+        push_pair(search.hits, key)
+
+
 @wp.kernel
 def settle_kernel(
     # in
@@ -20,12 +33,4 @@ def settle_kernel(
 ):
     """Move the undecided pairs that meet to the hits."""
     for i in range(span[0] + wp.tid(), queue_stop(search.undecided, span[1]), span[2]):
-        key = search.undecided.keys[i]
-        row = unpack_pair(key, search.bits)
-        a = load_face(search.a, row[1], row[0])
-        b = load_face(search.b, row[2], row[0])
-        index_a = search.a.faces[row[1]]
-        index_b = search.b.faces[row[2]]
-        common = common_corners(search.relation, a, b, index_a, index_b)
-        if intersect_tri_tri_exact(a, b, common):
-            push_pair(search.hits, key)
+        settle_pair(search, search.undecided.keys[i])

@@ -16,10 +16,11 @@ from abut.hierarchy.owner import dops_of, hierarchy_of
 from abut.mesh import Mesh, require_meshes
 from abut.narrow.contain import mark_contained
 from abut.narrow.meet import meeting_segments
-from abut.options import Bound, Method, chosen
+from abut.options import Bound, ContactMethod, CullMethod, chosen
 from abut.pairs import KeyLayout, require_room, to_rows
 from abut.poses import batch_size, checked_poses
 from abut.query.plan import ContactPlan, lowest_of_each_pose, plans_of
+from abut.query.visible import visible_keys
 from abut.results import Contacts
 from abut.runtime import require_same_device
 
@@ -37,6 +38,7 @@ def collide(
     method: str = "bvh",
     bound: str = "aabb",
     width: int = 18,
+    pixels: int = 512,
 ) -> Contacts:
     """Find every pair of faces, one of each mesh, that share a point.
 
@@ -48,9 +50,11 @@ def collide(
             know whether there is contact.
         solid: Closed meshes are solids: one inside the other is a collision too (``contained``).
         method: ``bvh``; ``kdop``, polytopes in fixed point as the hardware tests them (``bound`` is
-            ignored); or ``brute`` for the slow truth. All methods return the same rows.
+            ignored); ``far``, by visibility, without hierarchies; or ``brute`` for the slow truth.
+            They return the same rows. ``cullide`` and ``quick_cullide`` may lose some.
         bound: Bounding volume of the hierarchies, ``aabb``, ``obb``, ``rss`` or ``kdop`` (24).
         width: Bits of the fixed-point numbers of ``kdop``, 10 to 35.
+        pixels: Width of the views of ``far``, ``cullide`` and ``quick_cullide``.
 
     Returns:
         Sorted pairs; with a batch also their poses, and ``colliding`` per pose.
@@ -61,11 +65,12 @@ def collide(
         MeshError: ``solid`` with an open mesh.
 
     Guarantee:
-        Exact and complete. Faces are closed: touching and coplanar overlap count.
+        Exact and complete. Faces are closed: touching and coplanar overlap count. With ``cullide``
+        and ``quick_cullide`` Approximate: pairs that meet between the centres of pixels are lost.
     """
     require_meshes(a=a, b=b)
     require_same_device(a, b)
-    method, bound = chosen(Method, method, "method"), chosen(Bound, bound, "bound")
+    method, bound = chosen(ContactMethod, method, "method"), chosen(Bound, bound, "bound")
     width = checked_width(width)
     batch = batch_size(pose_a, pose_b)
     poses = checked_poses(pose_a, "pose_a"), checked_poses(pose_b, "pose_b")
@@ -76,9 +81,13 @@ def collide(
     require_room(layout, count, a.face_count)
     keys = np.empty(0, dtype=np.int64)
     if a.face_count and b.face_count and count:
-        plan = _plan(a, b, poses, layout, count, first, method, bound, width)
-        keys = plan.run()
-        if first and method is Method.BRUTE:
+        if method.looks:
+            how = CullMethod(method)
+            keys = visible_keys((a, b), poses, STRANGERS, layout, how, pixels)
+        else:
+            plan = _plan(a, b, poses, layout, count, first, method, bound, width)
+            keys = plan.run()
+        if first and (method.looks or method is ContactMethod.BRUTE):
             keys = lowest_of_each_pose(keys, layout)
     return _contacts(a, b, poses, keys, layout, batch, solid)
 
@@ -90,18 +99,18 @@ def _plan(
     layout: KeyLayout,
     count: int,
     first: bool,
-    method: Method,
+    method: ContactMethod,
     bound: Bound,
     width: int,
 ) -> ContactPlan:
     """This thread's plan for two meshes, the same one as long as nothing but poses changes."""
     moved = tuple(0 if p is None else len(p) for p in poses)
-    boxless = method is Method.KDOP
+    boxless = method is ContactMethod.KDOP
     bound = Bound.KDOP if boxless else bound
     shape = DopShape(width=width) if boxless else DopShape()
     effort = count if first else ALL_PAIRS_EFFORT * count
     trees = ()
-    if method is not Method.BRUTE:
+    if method is not ContactMethod.BRUTE:
         trees = hierarchy_of(a, bound, effort), hierarchy_of(b, bound, effort)
     dops = (dops_of(a, shape), dops_of(b, shape)) if trees and bound is Bound.KDOP else ()
     first = first and bool(trees)

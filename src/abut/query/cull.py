@@ -12,11 +12,13 @@ from abut.mesh import Mesh, require_meshes
 from abut.options import CullBackend, CullMethod, Level, Order, chosen, number_from
 from abut.pairs import to_rows
 from abut.soup import Soup, soup_of
-from abut.visibility.candidates import layout_of, sweep_faces
+from abut.visibility.candidates import Candidates
 from abut.visibility.culled import Culled, PassStatistics
 from abut.visibility.culler import Culler
+from abut.visibility.gl.see import Pipeline
+from abut.visibility.passes import HostCuller
+from abut.visibility.remains import layout_of
 from abut.visibility.settings import Settings
-from abut.visibility.state import BOTH
 from abut.visibility.view import checked_pixels, checked_views
 
 PASSES = {1: "1", 2: "2", 3: "1+2"}
@@ -48,7 +50,8 @@ def cull(
         level: ``face``, or ``object`` to tell whole objects apart only.
         distance: Keep everything that is at most so far apart, not only what meets; ``far`` only.
         order: ``free``, the default of ``far``: faces are told apart by depth alone. ``drawn``, the
-            default of the others: by what is drawn before and after, as in the papers.
+            default of the others and of ``gl``: by what is drawn before and after, as in the
+            papers.
         self_collisions: Look for collisions within objects too.
         backend: ``warp``, kernels; or ``gl``, the graphics pipeline.
 
@@ -59,6 +62,7 @@ def cull(
         DeviceError: The meshes live on different devices.
         PoseError: A pose is not a rigid motion, or their number is wrong.
         OptionError: An option has a value that makes no sense.
+        ToolError: There is no OpenGL for ``gl``; the message says what to install.
 
     Guarantee:
         ``far``: Conservative. At any resolution no face that meets another (or is within the
@@ -66,14 +70,17 @@ def cull(
         meet between the centres of pixels may be lost.
     """
     meshes, poses = _operands(scene, poses)
-    settings = _settings(method, pixels, views, level, distance, order, self_collisions)
     backend = chosen(CullBackend, backend, "backend")
     if backend is CullBackend.GL:
-        raise OptionError("backend 'gl' is not here yet; use 'warp'.")
+        order = order or Order.DRAWN
+    settings = _settings(method, pixels, views, level, distance, order, self_collisions)
     if not any(mesh.face_count for mesh in meshes):
         return _nothing(meshes, settings)
     soup = soup_of(meshes, poses)
-    culler = culler_of(soup, settings)
+    if backend is CullBackend.GL:
+        culler = HostCuller(soup, settings, Pipeline(soup, settings))
+    else:
+        culler = culler_of(soup, settings)
     culler.run()
     return _culled(soup, culler)
 
@@ -122,45 +129,29 @@ def _settings(
     return Settings(method, size, seen, level, distance, order, bool(within))
 
 
-def _culled(soup: Soup, culler: Culler) -> Culled:
+def _culled(soup: Soup, culler: Culler | HostCuller) -> Culled:
     """What a culler has left."""
-    settings = culler.settings
-    if settings.level is Level.OBJECT:
-        objects = np.flatnonzero(culler.object_state.numpy() != BOTH)
-        left = (culler.object_state.numpy() != BOTH)[soup.object_of.numpy()]
-    else:
-        left = culler.face_state.numpy() != BOTH
-        objects = np.unique(soup.object_of.numpy()[left])
-    faces = np.flatnonzero(left)
-    state = culler.face_state
-    if settings.level is Level.OBJECT:
-        state = wp.array(culler.object_state.numpy()[soup.object_of.numpy()], device=soup.device)
-    pairs = partial(_pairs, soup, settings, _onto(faces, soup.device), wp.clone(state))
+    remains, settings = culler.remains, culler.settings
+    pairs = partial(_pairs, soup, Candidates(soup, culler))
     return Culled(
-        _onto(objects, soup.device),
-        _onto(soup.rows(faces), soup.device),
+        _onto(remains.objects, soup.device),
+        wp.clone(remains.rows),
         settings.level,
         _statistics(culler),
         pairs,
     )
 
 
-def _pairs(
-    soup: Soup, settings: Settings, faces: wp.array, state: wp.array
-) -> tuple[wp.array, wp.array, wp.array]:
+def _pairs(soup: Soup, candidates: Candidates) -> tuple[wp.array, ...]:
     """(pairs of objects, objects of each pair of faces, pairs of faces)."""
-    within = settings.within
-    queues, count = sweep_faces(soup, faces, state, distance=settings.distance, within=within)
-    layout = layout_of(soup)
-    keys = queues.sorted_keys("pairs", count, layout.width)
-    found, _ = to_rows(keys, layout, False, soup.device)
+    found, _ = to_rows(candidates.sorted_keys(), layout_of(soup), False, soup.device)
     rows = [soup.rows(side) for side in found.numpy().T]
     owners = np.stack([side[:, 0] for side in rows], axis=1)
     pairs = np.stack([side[:, 1] for side in rows], axis=1)
     return tuple(_onto(x, soup.device) for x in (np.unique(owners, axis=0), owners, pairs))
 
 
-def _statistics(culler: Culler) -> tuple[PassStatistics, ...]:
+def _statistics(culler: Culler | HostCuller) -> tuple[PassStatistics, ...]:
     numbers = zip(culler.steps, culler.counters.tolist(), culler.milliseconds, strict=True)
     return tuple(
         PassStatistics(str(step.level), step.view.name, PASSES[step.passes], *row, spent)

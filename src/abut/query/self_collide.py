@@ -10,15 +10,18 @@ from abut.geometry.common_corners import INDEXED, WELDED
 from abut.hierarchy.owner import hierarchy_of
 from abut.mesh import Mesh, require_meshes
 from abut.narrow.meet import meeting_segments
-from abut.options import Method, chosen
+from abut.options import ContactMethod, CullMethod, chosen
 from abut.pairs import KeyLayout, require_room, to_rows
 from abut.query.plan import ContactPlan, plans_of
+from abut.query.visible import visible_keys
 from abut.results import Contacts
 
 SELF_EFFORT = 64  # of a search, in searches for one pair of two meshes
 
 
-def self_collide(mesh: Mesh, *, weld: bool = True, method: str = "bvh") -> Contacts:
+def self_collide(
+    mesh: Mesh, *, weld: bool = True, method: str = "bvh", pixels: int = 512
+) -> Contacts:
     """Find every pair of faces of a mesh that meet anywhere beyond what they share.
 
     Faces without a common vertex meet when they share a point; with one, when they meet outside
@@ -28,32 +31,39 @@ def self_collide(mesh: Mesh, *, weld: bool = True, method: str = "bvh") -> Conta
         mesh: The mesh, in its present shape.
         weld: Vertices at equal positions count as common, so that unmerged files do not report
             every neighbour. False goes by vertex index alone.
-        method: ``bvh``, or ``brute`` for the slow truth. All methods return the same rows.
+        method: ``bvh``; ``far``, by visibility, without a hierarchy; or ``brute`` for the slow
+            truth. They return the same rows. ``cullide`` and ``quick_cullide`` may lose some.
+        pixels: Width of the views of ``far``, ``cullide`` and ``quick_cullide``.
 
     Returns:
         Sorted pairs (low, high).
 
     Guarantee:
-        Exact and complete.
+        Exact and complete. With ``cullide`` and ``quick_cullide`` Approximate: pairs that meet
+        between the centres of pixels are lost.
     """
     require_meshes(mesh=mesh)
-    method = chosen(Method, method, "method")
-    if method is Method.KDOP:
-        raise OptionError("self_collide has the methods 'brute' and 'bvh', not 'kdop'.")
+    method = chosen(ContactMethod, method, "method")
+    if method is ContactMethod.KDOP:
+        raise OptionError("self_collide does without 'kdop'; use 'bvh'.")
     layout = KeyLayout.of(mesh.face_count, mesh.face_count)
     require_room(layout, 1, mesh.face_count)
     keys = np.empty(0, dtype=np.int64)
     if mesh.face_count > 1:
-        keys = _plan(mesh, WELDED if weld else INDEXED, layout, method).run()
+        relation = WELDED if weld else INDEXED
+        if method.looks:
+            keys = visible_keys((mesh,), (None,), relation, layout, CullMethod(method), pixels)
+        else:
+            keys = _plan(mesh, relation, layout, method).run()
     pairs, _ = to_rows(keys, layout, False, mesh.device)
     side = posed_later(mesh)
     segments = partial(meeting_segments, side, side, pairs, None)
     return Contacts(pairs, None, pairs.shape[0] > 0, None, segments)
 
 
-def _plan(mesh: Mesh, relation: int, layout: KeyLayout, method: Method) -> ContactPlan:
+def _plan(mesh: Mesh, relation: int, layout: KeyLayout, method: ContactMethod) -> ContactPlan:
     """The plan for a mesh against itself, kept while the mesh keeps its shape."""
-    trees = () if method is Method.BRUTE else (hierarchy_of(mesh, effort=SELF_EFFORT),)
+    trees = () if method is ContactMethod.BRUTE else (hierarchy_of(mesh, effort=SELF_EFFORT),)
 
     def make() -> ContactPlan:
         faces = posed_faces(mesh.points, mesh.faces)

@@ -8,7 +8,12 @@ from typing import Any
 import numpy as np
 import warp as wp
 
+from abut.errors import SceneError
+from abut.narrow.crowd import meet_crowd_kernel
 from abut.polylines import join_segments
+from abut.runtime import launch
+from abut.scene.rows import object_rows
+from abut.scene.search import Found
 
 
 @dataclass(frozen=True, eq=False)
@@ -88,3 +93,49 @@ class SceneContacts:
         if self.pose is not None:
             out["pose"] = self.pose.numpy()
         return out
+
+
+def scene_contacts(
+    found: Found, device: wp.Device, poses: wp.array, posed: bool, same: Callable[[], bool]
+) -> SceneContacts:
+    """Wrap sorted keys.
+
+    Args:
+        found: What a search has found.
+        device: Where the scene lives.
+        poses: Poses of its objects, of all copies.
+        posed: There was a batch of poses.
+        same: Says whether the scene has kept its shape since.
+    """
+    copy, objects, pairs = object_rows(
+        found.meetings, found.keys, found.objects, found.layout, device
+    )
+    colliding: Any = len(pairs) > 0
+    if posed:
+        flags = np.zeros(poses.shape[0] // max(found.crowd.object_count, 1), bool)
+        flags[copy.numpy()] = True
+        colliding = wp.array(flags, dtype=wp.bool, device=device)
+    meetings, keys, held = wp.clone(found.meetings), found.keys, wp.clone(poses)
+
+    def meet() -> tuple[wp.array, wp.array]:
+        if not same():
+            raise SceneError("the scene has deformed since; ask for segments before.")
+        return _segments(found, meetings, keys, held, device)
+
+    return SceneContacts(objects, pairs, copy if posed else None, colliding, meet)
+
+
+def _segments(
+    found: Found, meetings: wp.array, keys: Any, poses: wp.array, device: wp.Device
+) -> tuple[wp.array, wp.array]:
+    count = len(keys)
+    segments = wp.zeros((count, 2), dtype=wp.vec3d, device=device)
+    coplanar = wp.zeros(count, dtype=wp.bool, device=device)
+    if count:
+        crowd = found.crowd
+        queue, where = crowd.meetings.keys, crowd.poses
+        crowd.meetings.keys, crowd.poses = meetings, poses
+        args = [crowd, wp.array(keys, device=device), segments, coplanar]
+        launch(meet_crowd_kernel, count, args, device, grain=256)
+        crowd.meetings.keys, crowd.poses = queue, where
+    return segments.view(wp.float64), coplanar

@@ -7,7 +7,7 @@ import numpy as np
 import warp as wp
 
 from abut.arrays import to_plain
-from abut.errors import SceneError
+from abut.errors import PoseError, SceneError
 from abut.poses import checked_poses
 
 NOBODY = -1
@@ -155,8 +155,35 @@ def given_poses(pose: Any, count: int | None, name: str = "pose") -> np.ndarray:
     """Poses (k, 4, 4), one for each of ``count`` objects; None gives identities."""
     if pose is None:
         return np.broadcast_to(np.eye(4), (count or 1, 4, 4))
-    poses = checked_poses(to_plain(pose) if not isinstance(pose, wp.array) else pose, name)
+    poses = checked_poses(pose, name)
     assert poses is not None
     if count is not None and len(poses) != count:
         raise SceneError(f"{len(poses)} poses were given for {count} objects.")
     return poses
+
+
+class Batch:
+    """Poses of all objects of several copies of a scene, in one array as long as it fits."""
+
+    def __init__(self, device: wp.Device) -> None:
+        self.device = device
+        self.poses = wp.empty(0, dtype=wp.mat44d, device=device)
+
+    def take(self, poses: Any, count: int) -> tuple[wp.array, int]:
+        """Poses (B, n, 4, 4) on the device, and B. Whether they are rigid is seen later."""
+        plain = to_plain(poses)
+        if len(plain.shape) != 4 or tuple(plain.shape[1:]) != (count, 4, 4):
+            raise PoseError(
+                f"poses must have shape (B, {count}, 4, 4), one for each object, "
+                f"not {tuple(plain.shape)}."
+            )
+        copies = plain.shape[0]
+        if self.poses.shape[0] != copies * count:
+            self.poses = wp.empty(copies * count, dtype=wp.mat44d, device=self.device)
+        if isinstance(plain, np.ndarray) or plain.dtype != wp.float64:
+            host = plain if isinstance(plain, np.ndarray) else plain.numpy()
+            rows = np.ascontiguousarray(host, dtype=np.float64).reshape(-1, 4, 4)
+            self.poses.assign(rows)
+        elif copies * count:
+            wp.copy(self.poses, plain.contiguous().reshape((-1, 4, 4)).view(wp.mat44d))
+        return self.poses, copies

@@ -5,15 +5,16 @@ from typing import Any
 import numpy as np
 import warp as wp
 
-from abut.arrays import to_plain
-from abut.errors import DeviceError, SceneError
+from abut.arrays import scalar_dtype, to_plain
+from abut.errors import DeviceError, OptionError, SceneError
 from abut.mesh import Mesh, require_meshes
-from abut.options import Method, chosen
-from abut.query.collide import collide
-from abut.query.self_collide import self_collide
-from abut.runtime import resolve_device
-from abut.scene.contacts import SceneContacts
-from abut.scene.objects import EVERY_GROUP, NOBODY, Objects, given_poses
+from abut.options import BroadMethod, Method, chosen
+from abut.runtime import Kept, resolve_device
+from abut.scene.contacts import SceneContacts, scene_contacts
+from abut.scene.objects import EVERY_GROUP, NOBODY, Batch, Objects, given_poses
+from abut.scene.pool import Pool, checked_rows
+from abut.scene.queues import SceneQueues
+from abut.scene.search import Asked, ContactSearch, Found
 
 
 class Scene:
@@ -29,7 +30,10 @@ class Scene:
     def __init__(self, device: Any = None) -> None:
         self.device = resolve_device(device)
         self._objects = Objects(self.device)
-        self._bodies: list[Mesh | None] = []
+        self._pool = Pool(self.device)
+        self._queues = SceneQueues(self.device)
+        self._batch = Batch(self.device)
+        self._searches = Kept()
         self._empty = Mesh(np.zeros((0, 3)), np.zeros((0, 3), np.int32), self.device)
 
     def __len__(self) -> int:
@@ -67,9 +71,7 @@ class Scene:
 
     def mesh(self, handle: Any) -> Mesh:
         """The mesh of an object, in its own frame."""
-        mesh = self._bodies[self._objects.body[self._objects.one(handle)]]
-        assert mesh is not None
-        return mesh
+        return self._pool.mesh(int(self._objects.body[self._objects.one(handle)]))
 
     def add(
         self,
@@ -111,7 +113,8 @@ class Scene:
             raise SceneError("a name is for one object, not for a batch.")
         if name is not None and name in self._objects.names:
             raise SceneError(f"there is an object named {name!r} already.")
-        bodies = np.full(len(poses), self._body_of(mesh), np.int32)
+        bodies = np.full(len(poses), self._pool.add(mesh), np.int32)
+        self._pool.use(bodies)
         rows = self._objects.add(bodies, poses, static, group, mask)
         if name is not None:
             self._objects.named(int(rows[0]), name)
@@ -138,23 +141,27 @@ class Scene:
         """
         vertices = to_plain(vertices)
         rows = self._objects.rows(handles)
-        counts = [self.mesh(row).vertex_count for row in rows.tolist()]
-        if tuple(vertices.shape) != (sum(counts), 3):
+        if len(np.unique(rows)) < len(rows):
+            raise SceneError("an object was named twice; deform each once.")
+        held = self._objects.body
+        owned = self._pool.own(held[rows])
+        if (owned != held[rows]).any():
+            held[rows] = owned
+            self._objects.version += 1
+        count = int(self._pool.table["point_count"][owned].sum())
+        if tuple(vertices.shape) != (count, 3):
             raise SceneError(
-                f"these objects have {sum(counts)} vertices, so deform needs shape "
-                f"({sum(counts)}, 3), not {tuple(vertices.shape)}."
+                f"these objects have {count} vertices, so deform needs shape ({count}, 3), "
+                f"not {tuple(vertices.shape)}."
             )
-        stops = np.cumsum(counts)
-        for row, stop, count in zip(rows.tolist(), stops.tolist(), counts, strict=True):
-            mesh = self.mesh(row)
-            own = Mesh(vertices[stop - count : stop], mesh.faces, self.device)
-            self._objects.body[row] = self._body_of(own)
-        self._drop_unused()
+        self._pool.deform(owned, checked_rows(vertices, self.device))
 
     def remove(self, handles: Any) -> None:
         """Take objects out of the scene. Their indices will be those of objects added later."""
-        self._objects.remove(np.unique(self._objects.rows(handles)))
-        self._drop_unused()
+        rows = np.unique(self._objects.rows(handles))
+        bodies = self._objects.body[rows]
+        self._objects.remove(rows)
+        self._pool.release(bodies)
 
     def split(self, handle: Any, labels: Any) -> np.ndarray:
         """Break an object: faces with the same label become an object of their own, in its place.
@@ -169,30 +176,26 @@ class Scene:
             Indices of the pieces, in ascending order of their labels. Faces of a piece keep their
             order, and so do the vertices that they use.
         """
-        row = self._objects.one(handle)
-        mesh = self.mesh(row)
-        labels = np.asarray(labels.numpy() if isinstance(labels, wp.array) else labels)
-        if labels.shape != (mesh.face_count,) or labels.dtype.kind not in "iu":
-            raise SceneError(
-                f"the object has {mesh.face_count} faces, so labels must be as many integers, "
-                f"not {labels.dtype} of shape {labels.shape}."
-            )
         objects = self._objects
-        pose = objects.poses.numpy()[row]
+        row = objects.one(handle)
+        body = objects.body[row : row + 1].copy()
+        labels = to_plain(labels)
+        count = int(self._pool.table["face_count"][body[0]])
+        if tuple(labels.shape) != (count,) or scalar_dtype(labels).kind not in "iu" or not count:
+            raise SceneError(
+                f"the object has {count} faces, so labels must be as many integers, "
+                f"not {scalar_dtype(labels)} of shape {tuple(labels.shape)}."
+            )
+        pieces = self._pool.split(int(body[0]), labels).astype(np.int32)
+        pose = objects.poses[row : row + 1].numpy()[0]
         about = bool(objects.static[row]), int(objects.group[row]), int(objects.mask[row])
         shunned = [p[0] + p[1] - row for p in objects.ignored if row in p]
-        vertices, faces = mesh.vertices.numpy(), mesh.faces.numpy()
         objects.remove(np.array([row]))
-        bodies = []
-        for label in np.unique(labels):
-            used, corners = np.unique(faces[labels == label], return_inverse=True)
-            piece = Mesh(vertices[used], corners.reshape(-1, 3).astype(np.int32), self.device)
-            bodies.append(self._body_of(piece))
-        poses = np.broadcast_to(pose, (len(bodies), 4, 4))
-        rows = objects.add(np.array(bodies, np.int32), poses, *about)
+        rows = objects.add(pieces, np.broadcast_to(pose, (len(pieces), 4, 4)), *about)
+        self._pool.use(pieces)
+        self._pool.release(body)
         for other in shunned:
             objects.ignore(rows, np.array(other))
-        self._drop_unused()
         return rows
 
     def ignore(self, handles: Any, others: Any) -> None:
@@ -202,71 +205,93 @@ class Scene:
         """
         self._objects.ignore(self._objects.rows(handles), self._objects.rows(others))
 
-    def collide(self, *, self_collisions: bool = False, method: str = "bvh") -> SceneContacts:
+    def collide(
+        self,
+        *,
+        self_collisions: bool = False,
+        first: bool = False,
+        poses: Any = None,
+        method: str = "bvh",
+        broad: str | None = None,
+    ) -> SceneContacts:
         """Find every pair of faces of different objects that share a point.
 
         Args:
             self_collisions: Also faces of one object that meet, as in ``abut.self_collide``.
+            first: Stop at one pair of faces for each pair of objects, a fixed one though not the
+                lowest; the cheapest way to know which objects meet.
+            poses: (B, n, 4, 4), poses of all n objects in each of B copies of the scene; None takes
+                the objects where they are. Copies do not meet each other.
             method: ``bvh``; or ``brute`` for the slow truth.
+            broad: How pairs of objects are found, ``all_pairs``, ``sweep``, ``grid`` or ``tree``;
+                None chooses. All return the same rows.
 
         Returns:
-            Sorted rows: objects, then faces.
+            Sorted rows: objects, then faces; with a batch, copies first.
+
+        Raises:
+            PoseError: A pose is not a rigid motion.
 
         Guarantee:
             Exact and complete. Faces are closed: touching and coplanar overlap count.
         """
-        method = chosen(Method, method, "method")
-        poses = self.poses.numpy()
-        objects, pairs = [np.empty((0, 2), np.int32)], [np.empty((0, 2), np.int32)]
-        for i, j in self._candidates(poses, self_collisions, method):
-            if i == j:
-                hits = self_collide(self.mesh(i), method=method)
-            else:
-                sides = self.mesh(i), self.mesh(j)
-                hits = collide(*sides, pose_a=poses[i], pose_b=poses[j], method=method)
-            pairs.append(hits.pairs.numpy())
-            objects.append(np.full((len(hits), 2), (i, j), np.int32))
-        rows = np.concatenate(pairs)
-        return SceneContacts(
-            wp.array(np.concatenate(objects), device=self.device),
-            wp.array(rows, device=self.device),
-            None,
-            len(rows) > 0,
+        asked = Asked(
+            own=self_collisions,
+            first=first,
+            brute=_is_brute(method),
+            broad=None if broad is None else chosen(BroadMethod, broad, "broad"),
         )
+        found, where = self._found(asked, poses)
+        return scene_contacts(found, self.device, where, poses is not None, self._shape_check())
 
-    def _candidates(self, poses: np.ndarray, own: bool, method: Method) -> list[tuple[int, int]]:
-        """Pairs of objects whose boxes overlap, ascending."""
-        held, rows = self._objects, self._objects.living
-        bounds = (
-            np.stack([self._box(i, poses[i]) for i in rows]) if len(rows) else np.empty((0, 2, 3))
-        )
-        low, high = bounds[:, None, 0], bounds[:, None, 1]
-        meets = (held.group[rows, None] & held.mask[rows]) != 0
-        meets &= meets.T & ~((held.static[rows, None] & held.static[rows]) != 0)
-        if method is not Method.BRUTE:
-            meets &= ((low <= high.swapaxes(0, 1)) & (low.swapaxes(0, 1) <= high)).all(axis=2)
-        meets = np.triu(meets, 1) | (np.eye(len(rows), dtype=bool) & own)
-        found = rows[np.argwhere(meets)].tolist()
-        return [(i, j) for i, j in found if (i, j) not in held.ignored]
+    def colliding(self, *, self_collisions: bool = False, poses: Any = None) -> Any:
+        """Whether any two objects meet: a bool, or a (B,) array of them for a batch of poses.
 
-    def _box(self, row: int, pose: np.ndarray) -> np.ndarray:
-        bounds = self.mesh(row).bounds
-        corners = np.stack(np.meshgrid(*bounds.T, indexing="ij"), axis=-1).reshape(-1, 3)
-        moved = corners @ pose[:3, :3].T + pose[:3, 3]
-        slack = 2.0**-40 * (np.abs(bounds).max() + np.abs(moved).max())
-        return np.array([moved.min(axis=0) - slack, moved.max(axis=0) + slack])
+        The search of a copy of the scene ends with the first contact found in it.
 
-    def _body_of(self, mesh: Mesh) -> int:
-        for number, held in enumerate(self._bodies):
-            if held is mesh:
-                return number
-        if None in self._bodies:
-            number = self._bodies.index(None)
-            self._bodies[number] = mesh
-            return number
-        self._bodies.append(mesh)
-        return len(self._bodies) - 1
+        Args:
+            self_collisions: Also whether an object meets itself.
+            poses: (B, n, 4, 4), as in ``collide``.
 
-    def _drop_unused(self) -> None:
-        used = set(self._objects.body.tolist())
-        self._bodies = [m if n in used else None for n, m in enumerate(self._bodies)]
+        Guarantee:
+            Exact.
+        """
+        found, _ = self._found(Asked(own=self_collisions, hurry=True), poses)
+        assert found.colliding is not None
+        if poses is None:
+            return bool(found.colliding[0])
+        return wp.array(found.colliding, dtype=wp.bool, device=self.device)
+
+    def _found(self, asked: Asked, poses: Any) -> tuple[Found, wp.array]:
+        """Search with buffers that grow until all is found."""
+        self._pool.flush()
+        held, copies = self._objects, 1
+        where = held.poses
+        if poses is not None:
+            where, copies = self._batch.take(poses, len(held))
+        while True:
+            about = (self._pool.generation, held.version, self._queues.generation, where, copies)
+
+            def make() -> ContactSearch:
+                return ContactSearch(self._pool, held, self._queues, where, copies, asked)
+
+            search = self._searches.get((*about, *asked.key), make)
+            counts = search.run()
+            if counts is not None:
+                return search.found(counts), where
+
+    def _shape_check(self) -> Any:
+        """Says whether the scene has kept its shape since now."""
+        pool, version = self._pool, self._pool.shape_version
+
+        def same() -> bool:
+            return pool.shape_version == version
+
+        return same
+
+
+def _is_brute(method: str) -> bool:
+    method = chosen(Method, method, "method")
+    if method is Method.KDOP:
+        raise OptionError("a scene has the methods 'brute' and 'bvh', not 'kdop'.")
+    return method is Method.BRUTE

@@ -129,6 +129,7 @@ def list_group(
 @wp.func
 def test_group(
     search: Search,
+    pose: wp.int32,
     tree: TreeView,
     first: wp.int32,
     stop: wp.int32,
@@ -146,9 +147,36 @@ def test_group(
             held += overlap_boxes(leaf, node) & is_later(found[i], k)
         if held > 0:
             face = face_of(leaf)
-            corners = load_face(search.a, face, 0)
+            corners = load_face(search.a, face, pose)
             for i in range(held):
-                test_corners(search, 0, face, corners, others[i])
+                test_corners(search, pose, face, corners, others[i])
+
+
+@wp.func
+def test_own_group(
+    search: Search,
+    pose: wp.int32,
+    tree: TreeView,
+    g: wp.int32,
+    stack: wp.array[wp.int32],
+    found: wp.array[wp.int32],
+):
+    """Test the faces of group ``g`` against the later ones of their tree."""
+    root = root_of(tree)
+    first = g * GROUP
+    stop = wp.min(first + GROUP, tree.leaf_slots.shape[0])
+    box = group_box(tree, first, stop)
+    slot = tree.leaf_slots[first]
+    at = wp.vec2i(0, 0)
+    while slot != root or at[0] > 0:
+        if at[0] > 0:
+            at = open_last(tree, box, at, stack, found)
+        else:
+            at = climb(tree, slot, box, at, stack, found)
+            slot = tree.split_slots[slot >> 1]
+        if at[1] >= FULL or (slot == root and at[0] == 0):
+            test_group(search, pose, tree, first, stop, found, at[1])
+            at = wp.vec2i(at[0], 0)
 
 
 @wp.kernel
@@ -159,25 +187,10 @@ def self_test_kernel(
     tree: TreeView,
 ):
     """Test the pairs of faces of one tree whose boxes overlap on the spot, for groups of leaves."""
-    root = root_of(tree)
-    leaf_count = tree.leaf_slots.shape[0]
     stack = wp.zeros(shape=(STACK,), dtype=wp.int32)
     found = wp.zeros(shape=(FOUND,), dtype=wp.int32)
     for g in range(span[0] + wp.tid(), span[1], span[2]):
-        first = g * GROUP
-        stop = wp.min(first + GROUP, leaf_count)
-        box = group_box(tree, first, stop)
-        slot = tree.leaf_slots[first]
-        at = wp.vec2i(0, 0)
-        while slot != root or at[0] > 0:
-            if at[0] > 0:
-                at = open_last(tree, box, at, stack, found)
-            else:
-                at = climb(tree, slot, box, at, stack, found)
-                slot = tree.split_slots[slot >> 1]
-            if at[1] >= FULL or (slot == root and at[0] == 0):
-                test_group(search, tree, first, stop, found, at[1])
-                at = wp.vec2i(at[0], 0)
+        test_own_group(search, 0, tree, g, stack, found)
 
 
 @wp.kernel

@@ -1,6 +1,6 @@
 """Pictures of meshes and of where they meet."""
 
-from abut.view.body import CORAL, GOLD, INDIGO, INK, SAND, TEAL, Body, Color
+from abut.view.body import CORAL, GOLD, INDIGO, INK, RED, SAND, TEAL, Body, Color
 from abut.view.camera import Camera
 from abut.view.picture import render, save_picture
 
@@ -9,6 +9,7 @@ __all__ = [
     "GOLD",
     "INDIGO",
     "INK",
+    "RED",
     "SAND",
     "TEAL",
     "Body",

@@ -15,6 +15,7 @@ SAND: Color = (0.91, 0.78, 0.60)
 GOLD: Color = (1.00, 0.84, 0.30)
 INDIGO: Color = (0.44, 0.42, 0.72)
 INK: Color = (0.16, 0.19, 0.30)
+RED: Color = (0.84, 0.07, 0.07)
 
 MATTE, GLOW, SHADOW = 0, 1, 2  # lit; shining by itself; seen only where it lies in shadow
 CREASE = np.cos(np.radians(40.0))  # edges sharper than this stay sharp

@@ -6,11 +6,13 @@ import numpy as np
 import warp as wp
 
 from abut.bounds.aabb import fit_aabb
-from abut.pairs import KeyLayout, PairQueue, PairQueues, pack_pair, push_pair
+from abut.pairs import PairQueue, PairQueues, pack_pair, push_pair
 from abut.runtime import launch
 from abut.soup import Soup
 from abut.visibility.lists import share_corner
-from abut.visibility.state import NEITHER
+from abut.visibility.neighbours import neighbours_of
+from abut.visibility.remains import layout_of
+from abut.visibility.state import NEITHER, Primitives, primitive_of
 
 wp.set_module_options({"enable_backward": False, "fuse_fp": False})
 
@@ -19,21 +21,21 @@ GROWN = wp.constant(wp.float32(2.0**-22))  # more than float32 loses when someth
 
 @wp.struct
 class Boxes:
-    """Boxes sorted by their lower ends along an axis; ``faces`` are the soup's."""
+    """Boxes of faces of a soup, and the sets the faces are in."""
 
     faces: wp.array[wp.int32]
     lower: wp.array[wp.vec3f]
     upper: wp.array[wp.vec3f]
-    axis: wp.int32
+    state: wp.array[wp.int32]
 
 
 @wp.struct
-class Apart:
-    """What tells which pairs are none: objects, neighbours, and sets free of collisions."""
+class Kin:
+    """Which pairs are none: those of one object, or, ``within``, neighbours."""
 
+    within: wp.bool
     object_of: wp.array[wp.int32]
-    corner_ids: wp.array[wp.vec3i]  # none: faces of one object are no pair
-    state: wp.array[wp.int32]
+    corner_ids: wp.array[wp.vec3i]
 
 
 @wp.kernel
@@ -42,7 +44,7 @@ def box_kernel(
     span: wp.vec3i,
     points: wp.array[wp.vec3d],
     faces: wp.array[wp.vec3i],
-    wanted: wp.array[wp.int32],
+    primitives: Primitives,
     origin: wp.vec3d,
     around: wp.float32,
     # out
@@ -50,7 +52,8 @@ def box_kernel(
 ):
     """Boxes of faces, with something around them."""
     for i in range(span[0] + wp.tid(), span[1], span[2]):
-        f = faces[wanted[i]]
+        face = boxes_out.faces[i]
+        f = faces[face]
         low, high = fit_aabb(points[f[0]], points[f[1]], points[f[2]], origin)
         if around > wp.float32(0.0):
             margin = wp.vec3f(around, around, around)
@@ -59,17 +62,19 @@ def box_kernel(
             high = high + margin + grown
         boxes_out.lower[i] = low
         boxes_out.upper[i] = high
+        boxes_out.state[i] = primitives.state[primitive_of(primitives, face)]
 
 
 @wp.func
-def may_meet(apart: Apart, a: wp.int32, b: wp.int32):
-    """Is a pair of faces worth a test?"""
-    if apart.corner_ids.shape[0] == 0:
-        if apart.object_of[a] == apart.object_of[b]:
-            return False
-    elif share_corner(apart.corner_ids[a], apart.corner_ids[b]):
+def may_meet(kin: Kin, boxes: Boxes, i: wp.int32, j: wp.int32):
+    """Is a pair worth a test? Not inside FFV, nor inside SFV."""
+    a = boxes.faces[i]
+    b = boxes.faces[j]
+    if boxes.state[i] != NEITHER and boxes.state[i] == boxes.state[j]:
         return False
-    return apart.state[a] == NEITHER or apart.state[a] != apart.state[b]
+    if kin.within:
+        return not share_corner(kin.corner_ids[a], kin.corner_ids[b])
+    return kin.object_of[a] != kin.object_of[b]
 
 
 @wp.kernel
@@ -77,91 +82,116 @@ def sweep_kernel(
     # in
     span: wp.vec3i,
     boxes: Boxes,
-    apart: Apart,
+    order: wp.array[wp.int32],
+    axis: wp.int32,
+    kin: Kin,
     bits: wp.vec2i,
     # out
     pairs_out: PairQueue,
 ):
-    """Each box with those that start before it ends."""
-    axis = boxes.axis
+    """Each box with those that start, in order along the axis, before it ends."""
+    count = boxes.faces.shape[0]
     for i in range(span[0] + wp.tid(), span[1], span[2]):
-        low = boxes.lower[i]
-        high = boxes.upper[i]
-        j = i + 1
-        while j < boxes.faces.shape[0] and boxes.lower[j][axis] <= high[axis]:
-            other = boxes.lower[j]
-            end = boxes.upper[j]
-            if other[0] <= high[0] and other[1] <= high[1] and other[2] <= high[2]:
+        mine = order[i]
+        low = boxes.lower[mine]
+        high = boxes.upper[mine]
+        step = i + 1
+        while step < count:
+            k = order[step]
+            other = boxes.lower[k]
+            end = boxes.upper[k]
+            step += 1
+            if other[axis] > high[axis]:
+                step = count
+            elif other[0] <= high[0] and other[1] <= high[1] and other[2] <= high[2]:
                 if low[0] <= end[0] and low[1] <= end[1] and low[2] <= end[2]:
-                    a = wp.min(boxes.faces[i], boxes.faces[j])
-                    b = wp.max(boxes.faces[i], boxes.faces[j])
-                    if may_meet(apart, a, b):
+                    if may_meet(kin, boxes, mine, k):
+                        a = wp.min(boxes.faces[mine], boxes.faces[k])
+                        b = wp.max(boxes.faces[mine], boxes.faces[k])
                         push_pair(pairs_out, pack_pair(0, a, b, bits))
-            j += 1
 
 
-def layout_of(soup: Soup) -> KeyLayout:
-    """How pairs of the soup's faces are packed."""
-    return KeyLayout.of(soup.face_count, soup.face_count)
+@wp.kernel
+def ends_kernel(
+    # in
+    span: wp.vec3i,
+    boxes: Boxes,
+    axis: wp.int32,
+    # out
+    keys_out: wp.array[wp.float32],
+    order_out: wp.array[wp.int32],
+):
+    """Lower ends, and places, of boxes."""
+    for i in range(span[0] + wp.tid(), span[1], span[2]):
+        keys_out[i] = boxes.lower[i][axis]
+        order_out[i] = i
 
 
-def sweep_faces(
-    soup: Soup, faces: wp.array, state: wp.array, *, distance: float = 0.0, within: bool = False
-) -> tuple[PairQueues, int]:
-    """(queues, count): their queue ``pairs`` holds the pairs of faces whose boxes overlap.
-
-    Unsorted. Faces of one object are pairs only ``within``, and then not where they share a
-    corner. Pairs inside FFV and inside SFV are left out.
-    """
-    device, count = soup.device, faces.shape[0]
-    queues = PairQueues(device, pairs=max(4 * count, 1024))
-    if count < 2:
-        return queues, 0
-    boxes = _sorted_boxes(soup, faces, distance)
-    apart = Apart()
-    apart.object_of, apart.state = soup.object_of, state
-    if within:
-        apart.corner_ids = soup.corner_ids
-    while True:
-        queues.clear()
-        args = [boxes, apart, layout_of(soup).bits, queues["pairs"]]
-        launch(sweep_kernel, count, args, device, grain=256)
-        found = queues.read()
-        if not queues.make_room(found):
-            return queues, found["pairs"]
+@wp.kernel
+def append_kernel(
+    # in
+    span: wp.vec3i,
+    keys: wp.array[wp.int64],
+    # out
+    pairs_out: PairQueue,
+):
+    """Add keys to a queue."""
+    for i in range(span[0] + wp.tid(), span[1], span[2]):
+        push_pair(pairs_out, keys[i])
 
 
-def _sorted_boxes(soup: Soup, faces: wp.array, distance: float) -> Any:
-    device, count = soup.device, faces.shape[0]
-    extent = soup.bounds[1] / 2 - soup.bounds[0] / 2
-    axis = int(np.argmax(extent))
-    found = _boxes(soup, faces, distance, axis)
-    keys = wp.empty(2 * count, dtype=wp.float32, device=device)
-    order = wp.empty(2 * count, dtype=wp.int32, device=device)
-    starts = found.lower.view(wp.float32)[:, axis]
-    if device.is_cpu:
-        ranks = wp.array(np.argsort(starts.numpy(), kind="stable").astype(np.int32), device=device)
-    else:
-        wp.copy(keys[:count], starts.contiguous())
-        wp.copy(order, wp.array(np.arange(count, dtype=np.int32), device=device), count=count)
+class Candidates:
+    """The pairs of faces that may meet, of what a culler leaves now; listed when asked for."""
+
+    def __init__(self, soup: Soup, culler: Any) -> None:
+        remains, settings, device = culler.remains, culler.settings, soup.device
+        count = remains.count
+        self.soup, self.device = soup, device
+        self.boxes = Boxes()
+        self.boxes.faces = wp.clone(remains.faces)
+        self.boxes.lower = wp.empty(count, dtype=wp.vec3f, device=device)
+        self.boxes.upper = wp.empty(count, dtype=wp.vec3f, device=device)
+        self.boxes.state = wp.empty(count, dtype=wp.int32, device=device)
+        self.folds = wp.clone(remains.folds["pairs"].keys[: remains.fold_count])
+        middle = wp.vec3d(*(soup.bounds[0] / 2 + soup.bounds[1] / 2))
+        around = np.nextafter(np.float32(settings.distance / 2), np.float32(np.inf))
+        self.axis = int(np.argmax(soup.bounds[1] / 2 - soup.bounds[0] / 2))
+        self.kin = Kin()
+        self.kin.object_of, self.kin.within = soup.object_of, settings.within
+        if settings.within:
+            self.kin.corner_ids = neighbours_of(soup).corner_ids
+        args = [soup.points, soup.faces, remains.primitives, middle]
+        args += [float(around) if settings.distance else 0.0, self.boxes]
+        launch(box_kernel, count, args, device)
+
+    def list_into(self, queues: PairQueues, name: str) -> None:
+        """Append the keys of all candidate pairs, as many as there is room for."""
+        count = self.boxes.faces.shape[0]
+        if count > 1:
+            args = [self.boxes, self._order(), self.axis, self.kin, layout_of(self.soup).bits]
+            launch(sweep_kernel, count, [*args, queues[name]], self.device, grain=256)
+        if self.folds.shape[0]:
+            args = [self.folds, queues[name]]
+            launch(append_kernel, self.folds.shape[0], args, self.device)
+
+    def sorted_keys(self) -> Any:
+        """Keys of all candidate pairs, ascending."""
+        queues = PairQueues(self.device, pairs=4 * self.boxes.faces.shape[0] + 1024)
+        while True:
+            queues.clear()
+            self.list_into(queues, "pairs")
+            found = queues.read()
+            if not queues.make_room(found):
+                return queues.sorted_keys("pairs", found["pairs"], layout_of(self.soup).width)
+
+    def _order(self) -> wp.array:
+        """Boxes by their lower ends along the axis."""
+        count = self.boxes.faces.shape[0]
+        if self.device.is_cpu:
+            ends = self.boxes.lower.numpy()[:, self.axis]
+            return wp.array(np.argsort(ends, kind="stable").astype(np.int32), device="cpu")
+        keys = wp.empty(2 * count, dtype=wp.float32, device=self.device)
+        order = wp.empty(2 * count, dtype=wp.int32, device=self.device)
+        launch(ends_kernel, count, [self.boxes, self.axis, keys, order], self.device)
         wp.utils.radix_sort_pairs(keys, order, count)
-        ranks = order[:count]
-    out = Boxes()
-    out.axis = axis
-    out.faces = wp.clone(wp.indexedarray(faces, [ranks]))
-    out.lower = wp.clone(wp.indexedarray(found.lower, [ranks]))
-    out.upper = wp.clone(wp.indexedarray(found.upper, [ranks]))
-    return out
-
-
-def _boxes(soup: Soup, faces: wp.array, distance: float, axis: int) -> Any:
-    device, count = soup.device, faces.shape[0]
-    out = Boxes()
-    out.faces, out.axis = faces, axis
-    out.lower = wp.empty(count, dtype=wp.vec3f, device=device)
-    out.upper = wp.empty(count, dtype=wp.vec3f, device=device)
-    middle = wp.vec3d(*(soup.bounds[0] / 2 + soup.bounds[1] / 2))
-    around = float(np.nextafter(np.float32(distance / 2), np.float32(np.inf)))
-    args = [soup.points, soup.faces, faces, middle, around if distance else 0.0, out]
-    launch(box_kernel, count, args, device)
-    return out
+        return order[:count]

@@ -14,6 +14,7 @@ from abut.runtime import EVERYTHING, Task
 from abut.soup import Soup
 from abut.visibility.fragment import ROWS
 from abut.visibility.lists import Rule, look_fragments_kernel, look_pixels_kernel
+from abut.visibility.neighbours import neighbours_of
 from abut.visibility.raster import (
     Canvas,
     count_faces_kernel,
@@ -24,8 +25,9 @@ from abut.visibility.raster import (
     list_large_kernel,
     setup_kernel,
 )
+from abut.visibility.remains import Remains, primitives_of
 from abut.visibility.settings import Settings, Step
-from abut.visibility.state import COLUMNS, Primitives, conclude_kernel, spread_kernel
+from abut.visibility.state import COLUMNS, conclude_kernel, spread_kernel
 from abut.visibility.view import ViewMap, map_of
 
 MOST_PIXELS_AT_ONCE = 1 << 24
@@ -66,6 +68,7 @@ class Culler:
         self.fragment_room = 4 * soup.face_count + pixels * pixels // 4
         self.item_room = 4 * soup.face_count + pixels * pixels // 64
         self.counters = np.zeros((len(self.steps), COLUMNS), dtype=np.int64)
+        self.remains = Remains(soup, settings)
         self.milliseconds = [0.0] * len(self.steps)
         self._record()
 
@@ -81,14 +84,11 @@ class Culler:
                 for task in tasks:
                     task.run()
                 marks.append(self._mark())
-            self._finish()
-            tally = self._read()
-            if not self._lacks_room(tally):
+            self.remains.start(self._primitives(self.settings.level))
+            lacks_room = self._lacks_room(self._read())
+            if self.remains.read() and not lacks_room:
                 break
         self.milliseconds = self._elapsed(marks)
-
-    def _finish(self) -> None:
-        """What follows the passes without waiting for them."""
 
     def _read(self) -> np.ndarray:
         """The numbers that the device has put down; waits for it."""
@@ -184,12 +184,8 @@ class Culler:
         return canvas
 
     def _primitives(self, level: Level) -> Any:
-        out = Primitives()
-        out.by_object = level is Level.OBJECT
-        out.state = self.object_state if out.by_object else self.face_state
-        out.hidden_first, out.hidden_second = self._hidden
-        out.object_of = self.soup.object_of
-        return out
+        states = self.object_state, self.face_state
+        return primitives_of(self.soup, level, states, self._hidden)
 
     def _before(self, row: int, step: Step) -> Any:
         """Faces inherit what is known of their objects."""
@@ -225,7 +221,7 @@ class Culler:
         rule.passes, rule.free, rule.within = step.passes, self.settings.free, self.settings.within
         rule.touching = self.settings.within and not self.settings.conservative
         if self.settings.within:
-            rule.corner_ids = self.soup.corner_ids
+            rule.corner_ids = neighbours_of(self.soup).corner_ids
         args = [canvas, rule, row, self._primitives(step.level), self._tally]
         args.append(self._tally[slot + 3 : slot + 4])
         if self.device.is_cuda:

@@ -13,6 +13,7 @@ import warp as wp
 from abut.errors import OptionError
 from abut.options import Level
 from abut.soup import Soup
+from abut.visibility.remains import Remains, primitives_of
 from abut.visibility.settings import Settings, Step
 from abut.visibility.state import BOTH, COLUMNS, FIRST, SECOND
 from abut.visibility.view import View
@@ -64,6 +65,7 @@ class HostCuller:
             raise OptionError("passes are drawn in some order; use order='drawn'.")
         self.soup, self.settings, self.see = soup, settings, see
         self.steps = settings.steps
+        self.remains = Remains(soup, settings)
         self.counters = np.zeros((len(self.steps), COLUMNS), dtype=np.int64)
         self.milliseconds = [0.0] * len(self.steps)
         self.face_state = self.object_state = wp.zeros(0, dtype=wp.int32, device=soup.device)
@@ -83,6 +85,13 @@ class HostCuller:
         device = self.soup.device
         self.object_state = wp.array(objects, device=device)
         self.face_state = wp.array(faces, device=device)
+        states, none = (
+            (self.object_state, self.face_state),
+            wp.zeros(0, dtype=wp.int32, device=device),
+        )
+        self.remains.start(primitives_of(self.soup, self.settings.level, states, (none, none)))
+        if not self.remains.read():
+            self.run()
 
     def _step(self, step: Step, state: np.ndarray) -> list[int]:
         """Passes of one step; updates the states and returns a row of counters."""
@@ -95,6 +104,8 @@ class HostCuller:
             # All the same as before this step, where both passes are one.
             tested = (before & number == 0) & (before != BOTH)
             drawn = (before & hidden_by == 0) & (before != BOTH)
+            if self.settings.conservative and step.passes == BOTH and number == SECOND:
+                tested &= state == FIRST  # FAR §4.2.1: the others stay whatever this pass shows
             seen = self._see(step, number == FIRST, tested, drawn)
             state[tested & seen.visible] |= number
             rasterised += (seen.faces, seen.fragments)

@@ -2,9 +2,10 @@
 
 import ctypes
 import threading
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cache, cached_property
 from typing import Any
 
 from abut.errors import ToolError
@@ -12,6 +13,7 @@ from abut.errors import ToolError
 LEAST_VERSION = 430  # storage buffers and image atomics
 MOST_SIDE = 8192  # pixels of one framebuffer: a quarter of a gigabyte
 CONSERVATIVE_NV, CONSERVATIVE_INTEL = 0x9346, 0x83FE  # arguments of glEnable
+EGL_DRAW, EGL_READ = 0x3059, 0x305A
 INSTALL = (
     "install the extra (pip install abut[gl]) and, where there is no GPU driver, Mesa "
     "(apt install libegl1 libegl-mesa0 libgl1-mesa-dri)"
@@ -38,6 +40,17 @@ class Driver:
     screens: dict[Any, Any] = field(default_factory=dict)
     programs: dict[Any, Any] = field(default_factory=dict)
     queries: list[Any] = field(default_factory=list)
+
+    @contextmanager
+    def current(self) -> Iterator[Any]:
+        """The context, made current for the block; whose was current before is so again after."""
+        before = _current()
+        try:
+            with self.context:
+                yield self.context
+                self.context.gc()  # what is no longer used, while it is ours to delete
+        finally:
+            _restore(before)
 
     @cached_property
     def name(self) -> str:
@@ -99,9 +112,18 @@ def _made() -> Driver:
         import moderngl
     except ImportError:
         raise ToolError(f"backend='gl' needs ModernGL, which is missing; {INSTALL}.") from None
+    before = _current()
+    context = _context(moderngl)
+    context.gc_mode = "context_gc"
+    _restore(before)
+    return Driver(context)
+
+
+def _context(moderngl: Any) -> Any:
+    """A context without a window; it is current."""
     libraries = {kind: _loadable(names) for kind, names in LIBRARIES.items()}
     try:
-        context = moderngl.create_context(
+        return moderngl.create_context(
             standalone=True, backend="egl", require=LEAST_VERSION, **libraries
         )
     except Exception as error:
@@ -109,8 +131,6 @@ def _made() -> Driver:
         raise ToolError(
             f"backend='gl' found no OpenGL {LEAST_VERSION / 100} through EGL ({why}); {INSTALL}."
         ) from error
-    context.gc_mode = "auto"
-    return Driver(context)
 
 
 def _loadable(names: Sequence[str]) -> str:
@@ -122,3 +142,30 @@ def _loadable(names: Sequence[str]) -> str:
             continue
         return name
     return names[0]
+
+
+@cache
+def _egl() -> Any:
+    """EGL's functions that tell and set what is current; None where there is no EGL."""
+    try:
+        egl = ctypes.CDLL(_loadable(LIBRARIES["libegl"]))
+    except OSError:
+        return None
+    for name in ("eglGetCurrentDisplay", "eglGetCurrentSurface", "eglGetCurrentContext"):
+        getattr(egl, name).restype = ctypes.c_void_p
+    egl.eglMakeCurrent.argtypes = [ctypes.c_void_p] * 4
+    return egl
+
+
+def _current() -> tuple[Any, ...]:
+    """Display, surfaces and context that are current on this thread; None where nothing is."""
+    egl = _egl()
+    if egl is None:
+        return None, None, None, None
+    surfaces = (egl.eglGetCurrentSurface(kind) for kind in (EGL_DRAW, EGL_READ))
+    return egl.eglGetCurrentDisplay(), *surfaces, egl.eglGetCurrentContext()
+
+
+def _restore(before: tuple[Any, ...]) -> None:
+    if before[-1]:
+        _egl().eglMakeCurrent(*before)

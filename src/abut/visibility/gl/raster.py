@@ -1,6 +1,6 @@
 """Raster: faces of a scene seen along an axis, drawn and tested in order."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
@@ -13,7 +13,7 @@ from abut.visibility.gl.programs import box_program, flag_program, query_program
 from abut.visibility.gl.screen import Screen, screen_of
 
 BOX_VERTICES, TRIANGLE_VERTICES = 6, 3
-BOX_BYTES = 96
+BOX_BYTES = 144
 GROUP = 64  # threads of the compute shader
 IMAGE_ACCESS = 0x20  # GL_SHADER_IMAGE_ACCESS_BARRIER_BIT
 
@@ -36,7 +36,7 @@ class Raster:
 
     Args:
         driver: Whose context is current.
-        corners: (n, 3, 3) float32 in [0, 1].
+        corners: (n, 3, 3) or (n, 9) float32 in [0, 1].
         pixels: Width and height of the picture.
         fat: Draw boxes that bound all a face may touch in a pixel (FAR), not triangles.
         reach: (3,) half axes of the ball around every point, in units of the corners.
@@ -48,7 +48,7 @@ class Raster:
         corners: np.ndarray,
         pixels: int,
         fat: bool,
-        reach: tuple[float, float, float] = (0.0, 0.0, 0.0),
+        reach: Sequence[float] | np.ndarray = (0.0, 0.0, 0.0),
     ) -> None:
         self.driver, self.pixels, self.fat = driver, pixels, fat
         self.face_count = len(corners)
@@ -87,8 +87,8 @@ class Raster:
             screen.clear_depth()
             self._set_tile(program, origin)
             tested = self._issue(vertices, order, screen, ">" if touching_is_free else ">=")
-            queries = self.driver.queries
-            hidden[tested] |= [queries[i].samples > 0 for i in range(len(tested))]
+            asked = self.driver.queries[: len(tested)]
+            hidden[tested] |= np.array([query.samples > 0 for query in asked], dtype=bool)
         return hidden
 
     def hidden_faces(self, order: DrawingOrder, *, touching_is_free: bool = False) -> np.ndarray:

@@ -6,7 +6,7 @@ unit along the line of sight. design/visibility-gl.md proves what is kept.
 
 BUFFERS = """
 layout(std430, binding = 0) readonly buffer Corners { float corners[]; };
-layout(std430, binding = 1) buffer Boxes { vec4 boxes[]; };  // six to a face
+layout(std430, binding = 1) buffer Boxes { vec4 boxes[]; };  // nine to a face
 layout(std430, binding = 2) readonly buffer Codes { uint codes[]; };  // face << 1 | drawn
 uniform float pixels;
 uniform ivec3 axes;  // of the scene that are x, y and z here
@@ -16,13 +16,14 @@ vec3 corner(uint face, uint k) {
     uint at = 9u * face + 3u * k;
     vec3 p = vec3(corners[at + axes.x], corners[at + axes.y], corners[at + axes.z]);
     p.z = mix(p.z, 1.0 - p.z, turned);
-    return p * (pixels - 2.0) + 1.0;
+    return p * (pixels * (1.0 - 2.0 * MARGIN)) + pixels * MARGIN;
 }
 """
 
 # The oriented box of a triangle and all that is within half a pixel, or ``reach``, of it: slabs
 # |u . (p - c)| <= e for three directions u, and the range of z. Its silhouette lies in a rectangle
-# along the longest edge as seen, of which ``coverage`` pixels around the triangle are kept.
+# along the longest edge as seen, drawn ``coverage`` pixels around the triangle, and of that on this
+# side of three lines n . (p - c) <= d along the edges.
 BOXES = """
 layout(local_size_x = 64) in;
 uniform uint face_count;
@@ -66,6 +67,16 @@ vec2 longest_seen(vec3 p[3]) {
     return seen;
 }
 
+vec3 line(vec3 p[3], vec2 c, int k) {
+    vec2 edge = p[(k + 1) % 3].xy - p[k].xy;
+    float size = length(edge);
+    vec2 n = size > TINY * pixels ? vec2(edge.y, -edge.x) / size : vec2(0);
+    if (dot(n, p[(k + 2) % 3].xy - p[k].xy) > 0.0) n = -n;  // away from the third corner
+    float d = max(max(dot(n, p[0].xy - c), dot(n, p[1].xy - c)), dot(n, p[2].xy - c));
+    d += 0.5 * (abs(n.x) + abs(n.y)) + length(n * reach.xy);
+    return vec3(n, d + SLACK * (size + abs(d)) + ULP * pixels);
+}
+
 void main() {
     uint face = gl_GlobalInvocationID.x;
     if (face >= face_count) return;
@@ -92,16 +103,17 @@ void main() {
     e += SLACK * (e.x + e.y + e.z) + ULP * pixels;
     float low = min(min(p[0].z, p[1].z), p[2].z) - reach.z - ULP * pixels;
     float high = max(max(p[0].z, p[1].z), p[2].z) + reach.z + ULP * pixels;
-    uint at = 6u * face;
+    uint at = 9u * face;
     for (int i = 0; i < 3; i++) boxes[at + i] = vec4(u[i], e[i]);
     boxes[at + 3u] = vec4(c, 0);
     boxes[at + 4u] = vec4(low, high, 0, 0);
     boxes[at + 5u] = vec4(a, sides);
+    for (int k = 0; k < 3; k++) boxes[at + 6u + k] = vec4(line(p, c.xy, k), 0);
 }
 """
 
 LIMITS = """
-const float TINY = 1.0e-20, THIN = 1.0 / 1024.0;
+const float MARGIN = 1.0 / 1024.0, TINY = 1.0e-20, THIN = 1.0 / 1024.0;
 const float SLACK = 1.0 / 262144.0, ULP = 1.0 / 2097152.0, FLAT = 1.0 / 4096.0;
 """
 
@@ -126,18 +138,22 @@ flat out uint code;
 flat out vec4 slab0, slab1, slab2;
 flat out vec3 middle;
 flat out vec2 range;
+flat out vec3 line0, line1, line2;
 
 const vec2 CORNERS[6] = vec2[6](
     vec2(-1, -1), vec2(1, -1), vec2(1, 1), vec2(-1, -1), vec2(1, 1), vec2(-1, 1));
 
 void main() {
     code = codes[gl_VertexID / 6];
-    uint at = 6u * (code >> 1);
+    uint at = 9u * (code >> 1);
     slab0 = boxes[at];
     slab1 = boxes[at + 1u];
     slab2 = boxes[at + 2u];
     middle = boxes[at + 3u].xyz;
     range = boxes[at + 4u].xy;
+    line0 = boxes[at + 6u].xyz;
+    line1 = boxes[at + 7u].xyz;
+    line2 = boxes[at + 8u].xyz;
     vec4 seen = boxes[at + 5u];
     vec2 way = CORNERS[gl_VertexID % 6] * seen.zw;
     vec2 p = middle.xy + way.x * seen.xy + way.y * vec2(-seen.y, seen.x);
@@ -154,8 +170,11 @@ BOX_DEPTH = """
 flat in vec4 slab0, slab1, slab2;
 flat in vec3 middle;
 flat in vec2 range;
+flat in vec3 line0, line1, line2;
 uniform vec2 origin;
 uniform float pixels;
+
+bool beyond(vec3 line, vec2 at) { return dot(line.xy, at) > line.z; }
 
 void clip(vec4 slab, vec2 at, inout vec2 ends) {
     if (abs(slab.z) < FLAT) return;
@@ -167,6 +186,7 @@ void clip(vec4 slab, vec2 at, inout vec2 ends) {
 
 vec2 depths() {
     vec2 at = floor(gl_FragCoord.xy) + 0.5 + origin - middle.xy;
+    if (beyond(line0, at) || beyond(line1, at) || beyond(line2, at)) discard;
     vec2 ends = range;
     clip(slab0, at, ends);
     clip(slab1, at, ends);

@@ -1,0 +1,1 @@
+"""Pairs of objects whose boxes overlap: complete lists, in ascending order."""

@@ -1,0 +1,199 @@
+"""Boxes of objects in the world, and who may meet whom."""
+
+from typing import Any
+
+import numpy as np
+import warp as wp
+
+from abut.atomics import raise_to
+from abut.bounds.aabb import lower_bounds
+from abut.bounds.probe import padded
+from abut.hierarchy.forest import Forest, tree_of
+from abut.hierarchy.tree import load_node, root_of
+from abut.pairs import PairQueue, pack_pair, push_pair
+
+ROUNDING = wp.constant(wp.float64(2.0**-48))  # of posed coordinates, 32 times over
+FAR = wp.constant(wp.float32(1.0e37))
+NEVER = wp.constant(wp.float32(3.0e38))
+NOTHING = -(2**31)  # below every ordered number
+RIGID_TOLERANCE = wp.constant(wp.float64(1e-5))  # as in poses
+
+
+@wp.struct
+class Boxes:
+    """Boxes of ``object_count`` objects in each of several copies of a scene.
+
+    Fourth components are of no meaning. The box of an object that is not there overlaps none.
+    """
+
+    lower: wp.array[wp.vec4f]
+    upper: wp.array[wp.vec4f]
+    object_count: wp.int32
+    extent: wp.array[wp.int32]  # of all: ordered numbers, those of lower corners negated
+
+
+@wp.struct
+class Filters:
+    """Who may meet whom. Empty arrays: everyone meets everyone."""
+
+    about: wp.array[wp.vec4i]  # of each object: is it static, its groups, those it may meet
+    ignored: wp.array[wp.int64]  # pairs (low, high) in two halves of a number, ascending
+
+
+def make_filters(
+    static: np.ndarray, group: np.ndarray, mask: np.ndarray, ignored: Any, device: wp.Device
+) -> Filters:
+    """The struct to pass to kernels; ``ignored`` are pairs (low, high)."""
+    filters = Filters()
+    about = np.stack([static, group, mask, np.zeros_like(mask)], axis=1).astype(np.int32)
+    filters.about = wp.array(about, dtype=wp.vec4i, device=device)
+    pairs = np.array(sorted(ignored), np.int64).reshape(-1, 2)
+    filters.ignored = wp.array(pairs[:, 0] << 32 | pairs[:, 1], dtype=wp.int64, device=device)
+    return filters
+
+
+@wp.func
+def is_ignored(ignored: wp.array[wp.int64], i: wp.int32, j: wp.int32):
+    """Whether a pair is in the list."""
+    key = (wp.int64(wp.min(i, j)) << wp.int64(32)) | wp.int64(wp.max(i, j))
+    low = wp.int32(0)
+    high = ignored.shape[0]
+    while low < high:
+        middle = (low + high) >> 1
+        if ignored[middle] < key:
+            low = middle + 1
+        else:
+            high = middle
+    found = wp.bool(False)
+    if low < ignored.shape[0]:
+        found = ignored[low] == key
+    return found
+
+
+@wp.func
+def may_meet(filters: Filters, i: wp.int32, j: wp.int32):
+    """Whether two objects are to be tested against each other."""
+    if filters.about.shape[0] > 0:
+        a = filters.about[i]
+        b = filters.about[j]
+        if a[0] * b[0] != 0 or (a[1] & b[2]) == 0 or (b[1] & a[2]) == 0:
+            return False
+    return not is_ignored(filters.ignored, i, j)
+
+
+@wp.func
+def push_objects(
+    filters: Filters, copy: wp.int32, i: wp.int32, j: wp.int32, bits: wp.vec2i, queue: PairQueue
+):
+    """Append a pair whose boxes overlap, if the two may meet."""
+    if may_meet(filters, i, j):
+        push_pair(queue, pack_pair(copy, wp.min(i, j), wp.max(i, j), bits))
+
+
+@wp.func
+def ordered(x: wp.float32):
+    """An integer that orders as finite numbers do."""
+    bits = wp.cast(x, wp.int32)
+    if bits < 0:
+        bits = bits ^ 0x7FFFFFFF
+    return bits
+
+
+@wp.func
+def from_ordered(bits: wp.int32):
+    """The number of an integer."""
+    if bits < 0:
+        bits = bits ^ 0x7FFFFFFF
+    return wp.cast(bits, wp.float32)
+
+
+@wp.func
+def note_extent(boxes: Boxes, lower: wp.vec3f, upper: wp.vec3f):
+    """Widen the extent of all boxes by one."""
+    for x in range(3):
+        raise_to(boxes.extent, x, ordered(-wp.clamp(lower[x], -FAR, FAR)))
+        raise_to(boxes.extent, 3 + x, ordered(wp.clamp(upper[x], -FAR, FAR)))
+
+
+@wp.func
+def is_rigid(pose: wp.mat44d):
+    """Whether a matrix is a rigid motion, as in poses."""
+    square = wp.bool(True)
+    for i in range(3):
+        for j in range(i, 3):
+            sum = pose[0, i] * pose[0, j] + pose[1, i] * pose[1, j] + pose[2, i] * pose[2, j]
+            unit = wp.where(i == j, wp.float64(1.0), wp.float64(0.0))
+            if not (wp.abs(sum - unit) <= RIGID_TOLERANCE):
+                square = False
+    turn = wp.mat33d(
+        pose[0, 0], pose[0, 1], pose[0, 2],
+        pose[1, 0], pose[1, 1], pose[1, 2],
+        pose[2, 0], pose[2, 1], pose[2, 2],
+    )  # fmt: skip
+    zero = wp.float64(0.0)
+    last = pose[3, 0] == zero and pose[3, 1] == zero and pose[3, 2] == zero
+    at = wp.abs(pose[0, 3]) + wp.abs(pose[1, 3]) + wp.abs(pose[2, 3])
+    return (
+        square
+        and wp.determinant(turn) > zero
+        and last
+        and pose[3, 3] == wp.float64(1.0)
+        and (at - at == zero)
+    )
+
+
+@wp.func
+def box_of_posed(forest: Forest, body: wp.int32, pose: wp.mat44d, margin: wp.float64):
+    """Lower and upper corner of the world's box around a body's box at a pose, and a margin.
+
+    Guarantee:
+        Conservative. The box holds all posed points, and all that is no farther than the margin.
+    """
+    held = forest.bodies[body]
+    tree = tree_of(forest, held)
+    root = load_node(tree.nodes, root_of(tree))
+    half = (
+        wp.vec3d(wp.vec3f(root.high[0], root.high[1], root.high[2]))
+        - wp.vec3d(wp.vec3f(root.low[0], root.low[1], root.low[2]))
+    ) * wp.float64(0.5)
+    centre = held.origin + half + wp.vec3d(wp.vec3f(root.low[0], root.low[1], root.low[2]))
+    lower = wp.vec3d()
+    upper = wp.vec3d()
+    for i in range(3):
+        at = pose[i, 3]
+        reach = wp.float64(0.0)
+        size = wp.abs(pose[i, 3])
+        for j in range(3):
+            at += pose[i, j] * centre[j]
+            reach += wp.abs(pose[i, j]) * half[j]
+            size += wp.abs(pose[i, j]) * (wp.abs(centre[j]) + half[j])
+        reach += ROUNDING * (size + margin) + margin
+        lower[i] = at - reach
+        upper[i] = at + reach
+    return lower_bounds(lower), -lower_bounds(-upper)
+
+
+@wp.func
+def store_box(boxes: Boxes, i: wp.int32, lower: wp.vec3f, upper: wp.vec3f):
+    """Write a box and widen the extent."""
+    boxes.lower[i] = padded(lower)
+    boxes.upper[i] = padded(upper)
+    note_extent(boxes, lower, upper)
+
+
+@wp.func
+def store_nothing(boxes: Boxes, i: wp.int32):
+    """Write a box that overlaps none."""
+    boxes.lower[i] = wp.vec4f(NEVER)
+    boxes.upper[i] = wp.vec4f(-NEVER)
+
+
+def empty_boxes(object_count: int, copies: int, device: wp.Device) -> Boxes:
+    """Room for boxes."""
+    boxes = Boxes()
+    total = object_count * copies
+    boxes.lower = wp.empty(total, dtype=wp.vec4f, device=device)
+    boxes.upper = wp.empty(total, dtype=wp.vec4f, device=device)
+    boxes.object_count = object_count
+    boxes.extent = wp.full(6, NOTHING, dtype=wp.int32, device=device)
+    return boxes

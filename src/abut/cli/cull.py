@@ -1,0 +1,129 @@
+"""``abut cull FILES…``: what may collide in a scene, told by what hides what."""
+
+import argparse
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from abut import view
+from abut.cases.shape import Shape
+from abut.cli.console import show_facts, show_json, show_rows, working
+from abut.cli.operands import add_device, length, load, natural, picture_size
+from abut.cli.timing import Stages, measured, timed
+from abut.mesh import Mesh
+from abut.options import CullBackend, CullMethod, Level, Order
+from abut.query.cull import Culled, cull
+
+OPTIONS = "method pixels views level distance order backend self_collisions".split()
+COLORS = (view.SAND, view.TEAL, view.INDIGO)
+PASS_COLUMNS = "level view passes queries faces fragments bfv ffv sfv nfv milliseconds".split()
+
+
+def add_to(commands: Any) -> None:
+    """Declare the command."""
+    parser = commands.add_parser(
+        "cull",
+        help="the objects and faces of a scene that may collide",
+        description="Look at a scene along axes and leave out all that is fully visible: what is "
+        "left may collide. Objects are files, and the objects of a file that has several.",
+    )
+    parser.add_argument("files", metavar="FILE", nargs="+", help="mesh file")
+    choices = {"method": CullMethod, "level": Level, "order": Order, "backend": CullBackend}
+    defaults = {"method": "far", "level": "face", "order": None, "backend": "warp"}
+    for name, kinds in choices.items():
+        told = {"help": f"default: {defaults[name] or 'what suits method and backend'}"}
+        names = [str(kind) for kind in kinds]
+        parser.add_argument(f"--{name}", choices=names, default=defaults[name], **told)
+    parser.add_argument("--pixels", type=natural, default=1024, metavar="N", help="default: 1024")
+    parser.add_argument("--views", default="xyz", help="axes; X, Y, Z look back (default: xyz)")
+    parser.add_argument(
+        "--distance", type=length, default=0.0, metavar="D", help="keep what is at most D apart"
+    )
+    parser.add_argument(
+        "--self", dest="self_collisions", action="store_true", help="within objects too"
+    )
+    parser.add_argument("--picture", metavar="FILE", help="draw the scene, what is left in red")
+    parser.add_argument(
+        "--size", type=picture_size, default=(1200, 800), metavar="WxH", help="default: 1200x800"
+    )
+    add_device(parser)
+    parser.add_argument("--json", action="store_true", help="print one JSON object")
+    parser.set_defaults(run=run)
+
+
+def run(args: argparse.Namespace) -> int:
+    """Answer."""
+    named = [pair for path in args.files for pair in _objects(path, args.device)]
+    meshes = tuple(mesh for _, mesh in named)
+    options = {name: getattr(args, name) for name in OPTIONS}
+    culled, stages = measured(_cull, meshes, then=lambda answer: answer.pairs, **options)
+    with working("pairing"):
+        timed(stages, "pairs", lambda: culled.pairs)
+    for row in culled.statistics:
+        stages[row.level] = stages.get(row.level, 0.0) + row.milliseconds
+    if args.picture:
+        with working("drawing"):
+            timed(stages, "picture", lambda: _draw(args, meshes, culled))
+    if args.json:
+        show_json(_plain(named, culled, options) | {"milliseconds": stages})
+    else:
+        _show(meshes, culled, stages, args.picture)
+    return 0
+
+
+def _cull(*meshes: Mesh, **options: Any) -> Culled:
+    return cull(meshes, **options)
+
+
+def _objects(path: str, device: str | None) -> list[tuple[str, Mesh]]:
+    """(name, mesh) of the objects of a file."""
+    mesh = load(path, device)
+    if mesh.parts is None:
+        return [(path, mesh)]
+    points, faces = mesh.vertices.numpy(), mesh.faces.numpy()
+    out = []
+    for k, (first, stop) in enumerate(zip(mesh.parts, mesh.parts[1:], strict=False)):
+        used, local = np.unique(faces[first:stop], return_inverse=True)
+        part = Mesh(points[used], local.reshape(-1, 3).astype(np.int32), device=mesh.device)
+        out.append((f"{path}#{k}", part))
+    return out
+
+
+def _draw(args: argparse.Namespace, meshes: tuple[Mesh, ...], culled: Culled) -> Path:
+    rows = culled.faces.numpy()
+    bodies = [
+        view.Body(
+            Shape(mesh.points.numpy(), mesh.faces.numpy()),
+            COLORS[k % len(COLORS)],
+            marked=rows[rows[:, 0] == k, 1],
+            mark=view.RED,
+        )
+        for k, mesh in enumerate(meshes)
+        if mesh.face_count
+    ]
+    pixels = view.render(bodies, size=args.size, device=args.device)
+    return view.save_picture(args.picture, pixels)
+
+
+def _show(meshes: tuple[Mesh, ...], culled: Culled, stages: Stages, picture: str | None) -> None:
+    face_count = sum(mesh.face_count for mesh in meshes)
+    facts = [
+        ("objects", f"{culled.objects.shape[0]:,} of {len(meshes):,} may collide"),
+        ("faces", f"{len(culled):,} of {face_count:,} may collide"),
+        ("pairs", f"{culled.object_pairs.shape[0]:,} of objects, {len(culled.pairs):,} of faces"),
+        ("device", str(culled.objects.device)),
+        ("time", ", ".join(f"{name} {spent:.2f} ms" for name, spent in stages.items())),
+    ]
+    show_facts([*facts, *([("file", picture)] if picture else [])])
+    print()
+    rows = ([getattr(row, name) for name in PASS_COLUMNS] for row in culled.statistics)
+    show_rows([*PASS_COLUMNS[:-1], "ms"], ([*row[:-1], f"{row[-1]:.2f}"] for row in rows))
+
+
+def _plain(named: Any, culled: Culled, options: dict[str, Any]) -> dict[str, Any]:
+    files = [{"file": path, "faces": mesh.face_count} for path, mesh in named]
+    rows = {name: array.tolist() for name, array in culled.numpy().items()}
+    passes = [{name: getattr(row, name) for name in PASS_COLUMNS} for row in culled.statistics]
+    device = str(culled.objects.device)
+    return {"inputs": files, "options": options, "device": device, **rows, "passes": passes}

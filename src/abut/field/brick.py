@@ -1,0 +1,235 @@
+"""A brick of samples that search together: the lanes of a CUDA warp, or one thread on the CPU.
+
+Both measure a face by the same float32 operations in the same order, so both find the same face:
+of all, the one with the least (squared distance, index). On CUDA a lane keeps the best of its own
+sample in registers. On the CPU a thread keeps those of all samples in a ``store``, eight of them
+side by side in vector registers: four along z, two along y.
+
+    store: x, y, z, best squared distance, its face (64 each) | lower corners of the eight groups,
+    upper corners (24 each), largest best, its limit (8 each)
+"""
+
+import warp as wp
+
+WIDE = wp.constant(4)  # samples along y and z
+DEEP = wp.constant(4)  # layers along x that a CPU thread takes; a warp has two lanes for them
+SAMPLES = WIDE * WIDE * DEEP
+STORE = wp.constant(5 * 64 + 8 * 8)
+NO_FACE = wp.constant(2147483647)  # any face wins against it
+NOWHERE = 3.0e38
+
+# Squared distance of (px, py, pz) and a plate; numbers may be floats or vectors of them.
+_MEASURE = """
+    const auto measured = [](const float* r, auto px, auto py, auto pz) {
+        const auto qx = px - r[0], qy = py - r[1], qz = pz - r[2];
+        const float length = r[3], cx = r[7], cy = r[11], per_ac = r[15], per_bc = r[19];
+        const auto u = qx * r[4] + qy * r[5] + qz * r[6];
+        const auto v = qx * r[8] + qy * r[9] + qz * r[10];
+        const auto h = qx * r[12] + qy * r[13] + qz * r[14];
+        const auto none = decltype(u + u){};
+        const auto less = [](auto a, auto b) { return a < b ? a : b; };
+        const auto more = [](auto a, auto b) { return a > b ? a : b; };
+        const auto share = [&](auto t) { return more(less(t, none + 1.0f), none); };
+        const auto ub = u - length;
+        const float bx = cx - length;
+        const auto along = less(u, none) + more(ub, none);
+        const auto on_ab = along * along + v * v;
+        const auto s = share((u * cx + v * cy) * per_ac);
+        const auto sx = u - s * cx, sy = v - s * cy;
+        const auto on_ac = sx * sx + sy * sy;
+        const auto t = share((ub * bx + v * cy) * per_bc);
+        const auto tx = ub - t * bx, ty = v - t * cy;
+        const auto on_bc = tx * tx + ty * ty;
+        const auto inside = (v > none) & (u * cy > v * cx) & (v * bx > ub * cy);
+        const auto flat = inside ? none : less(on_ab, less(on_ac, on_bc));
+        return h * h + flat;
+    };
+"""
+
+_LIMIT = """
+    const auto limit = [](float squared, float error) {
+        const float most = sqrtf(squared) + error;
+        return most * most * (1.0f + 0x1p-18f);
+    };
+"""
+
+_CPU_TYPES = """
+    typedef float v8 __attribute__((vector_size(32)));
+    typedef int i8 __attribute__((vector_size(32)));
+    const auto load = [](const float* at) { v8 v; __builtin_memcpy(&v, at, 32); return v; };
+"""
+
+
+@wp.func_native("""
+#if defined(__CUDA_ARCH__)
+    int lane;
+    asm volatile("mov.u32 %0, %%laneid;" : "=r"(lane));
+    return lane;
+#else
+    return 0;
+#endif
+""")
+def lane_of() -> wp.int32:
+    """Which lane of its warp this thread is; on the CPU it is alone."""
+    ...
+
+
+@wp.func_native(
+    """
+#if !defined(__CUDA_ARCH__)
+"""
+    + _LIMIT
+    + """
+    float* s = store.data;
+    for (int n = 0; n < 64; ++n) {
+        s[n] = x.c[n / 16];
+        s[64 + n] = y.c[n / 4 % 4];
+        s[128 + n] = z.c[n % 4];
+        s[192 + n] = start;
+        __builtin_memcpy(s + 256 + n, &nothing, 4);
+    }
+    for (int g = 0; g < 8; ++g) {
+        const int n = 8 * g;
+        float* box = s + 320 + g;
+        box[0] = s[n], box[8] = s[64 + n], box[16] = s[128 + n];
+        box[24] = s[n + 7], box[32] = s[64 + n + 7], box[40] = s[128 + n + 7];
+        box[48] = start;
+        box[56] = limit(start, error);
+    }
+#endif
+"""
+)
+def begin_brick(
+    store: wp.array[wp.float32],
+    x: wp.vec4f,
+    y: wp.vec4f,
+    z: wp.vec4f,
+    start: wp.float32,
+    nothing: wp.int32,
+    error: wp.float32,
+):
+    """Fill the store of a CPU thread: coordinates of its samples, nothing found within start."""
+    ...
+
+
+@wp.func_native(
+    _MEASURE
+    + """
+    wp::vec_t<2, wp::float32> out = best;
+#if defined(__CUDA_ARCH__)
+    float r[20];
+    #pragma unroll
+    for (int i = 0; i < 5; ++i) {
+        const float4 row = __ldg((const float4*)plates.data + first + i);
+        r[4 * i] = row.x, r[4 * i + 1] = row.y, r[4 * i + 2] = row.z, r[4 * i + 3] = row.w;
+    }
+    const float squared = measured(r, p.c[0], p.c[1], p.c[2]);
+    if (squared < best.c[0] || (squared == best.c[0] && face < __float_as_int(best.c[1]))) {
+        out.c[0] = squared;
+        out.c[1] = __int_as_float(face);
+    }
+#else
+"""
+    + _LIMIT
+    + _CPU_TYPES
+    + """
+    float* s = store.data;
+    const float* r = (const float*)(plates.data + first);
+    const v8 none = {0, 0, 0, 0, 0, 0, 0, 0};
+    v8 sum = none;
+    for (int i = 0; i < 3; ++i) {
+        const v8 before = r[16 + i] - load(s + 344 + 8 * i);
+        const v8 behind = load(s + 320 + 8 * i) - r[20 + i];
+        v8 gap = before > behind ? before : behind;
+        gap = gap > none ? gap : none;
+        sum += gap * gap;
+    }
+    const i8 near = sum <= load(s + 376);
+    bool changed = false;
+    for (int g = 0; g < 8; ++g) {
+        if (!near[g])
+            continue;
+        const int n = 8 * g;
+        const v8 squared = measured(r, load(s + n), load(s + 64 + n), load(s + 128 + n));
+        const v8 held = load(s + 192 + n);
+        i8 faces;
+        __builtin_memcpy(&faces, s + 256 + n, 32);
+        const i8 better = (squared < held) | ((squared == held) & (face < faces));
+        if (!__builtin_reduce_or(better))
+            continue;
+        const v8 now = better ? squared : held;
+        faces = better ? face - (faces & 0) : faces;
+        __builtin_memcpy(s + 192 + n, &now, 32);
+        __builtin_memcpy(s + 256 + n, &faces, 32);
+        const float most = __builtin_reduce_max(now);
+        changed = changed || most < s[368 + g];
+        s[368 + g] = most;
+        s[376 + g] = limit(most, p.c[3]);
+    }
+    if (changed)
+        out.c[0] = __builtin_reduce_max(load(s + 376));
+#endif
+    return out;
+"""
+)
+def scan_plate(
+    plates: wp.array[wp.vec4f],
+    first: wp.int32,
+    face: wp.int32,
+    p: wp.vec4f,
+    best: wp.vec2f,
+    store: wp.array[wp.float32],
+) -> wp.vec2f:
+    """Look at the face whose rows begin at ``first``.
+
+    ``p`` is the lane's sample, and the error of distances. ``best`` is the lane's best squared
+    distance and, in its bits, the face; on the CPU the first is the largest limit of all samples.
+    """
+    ...
+
+
+@wp.func_native(
+    _LIMIT
+    + """
+#if defined(__CUDA_ARCH__)
+    return limit(best.c[0], error);
+#else
+    return best.c[0];
+#endif
+"""
+)
+def limit_of(best: wp.vec2f, error: wp.float32) -> wp.float32:
+    """The largest gap, squared, of a box that may hold a face as near as the best."""
+    ...
+
+
+@wp.func_native(
+    _LIMIT
+    + """
+    wp::vec_t<2, wp::float32> best;
+#if defined(__CUDA_ARCH__)
+    best.c[0] = start;
+#else
+    best.c[0] = limit(start, error);
+#endif
+    memcpy(&best.c[1], &nothing, 4);
+    return best;
+"""
+)
+def nothing_yet(start: wp.float32, nothing: wp.int32, error: wp.float32) -> wp.vec2f:
+    """The ``best`` to begin with."""
+    ...
+
+
+@wp.func_native("""
+    int face;
+#if defined(__CUDA_ARCH__)
+    face = __float_as_int(best.c[1]);
+#else
+    __builtin_memcpy(&face, store.data + 256 + sample, 4);
+#endif
+    return face;
+""")
+def found_face(best: wp.vec2f, store: wp.array[wp.float32], sample: wp.int32) -> wp.int32:
+    """The face nearest to a sample."""
+    ...

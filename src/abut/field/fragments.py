@@ -1,0 +1,297 @@
+"""A face of a posed mesh as fragments: pixels of an orthographic view of the field's box.
+
+Morvan et al. 2008, sections 3.2 and 4.2. Pixels are squares of one lattice over the field's box; a
+face is drawn along the axis its normal leans to most, and its fragments are the pixels whose
+centres it covers. Corners are snapped to 1/256 of a pixel and edges are evaluated exactly, so that
+faces that share an edge share no fragment and leave none out. Lengths here are in pixels.
+
+Fragments come in blocks: runs of 64 pixels of the face's rectangle, or squares of 32 x 32 pixels
+of a large one, in turns of 64. Nothing is stored; whoever needs a fragment computes it.
+"""
+
+import warp as wp
+
+from abut.faces import move_point
+
+SNAP = wp.constant(wp.float64(256.0))
+HALF = wp.constant(wp.float64(0.5))
+ONE = wp.constant(wp.float64(1.0))
+ZERO = wp.constant(wp.float64(0.0))
+THIRD = wp.constant(wp.float64(1.0 / 3.0))
+TURN = wp.constant(wp.int32(64))  # fragments of a turn
+SIDE = wp.constant(wp.int32(8))  # of a turn of a large face: a square
+SIDES = wp.constant(wp.int32(4))  # turns along the side of a block of a large face
+LARGE = wp.constant(wp.int32(1024))  # fragments of a block of a large face; more make a face large
+PER_FACE = wp.constant(wp.int32(3))  # sampling: subdivided faces; 0, 1, 2 are axes
+
+
+@wp.struct
+class Sampled:
+    """A mesh to be sampled. ``velocities``: of its vertices in the field's frame; may be empty."""
+
+    points: wp.array[wp.vec3d]
+    faces: wp.array[wp.vec3i]
+    velocities: wp.array[wp.vec3d]
+
+
+@wp.struct
+class Cover:
+    """How a face covers pixels along an axis, or is subdivided (``axis`` PER_FACE)."""
+
+    axis: wp.int32
+    corners: wp.mat33d  # one a row
+    edge0: wp.vec3d  # positive at pixels left of an edge, as a line over the picture
+    edge1: wp.vec3d
+    edge2: wp.vec3d
+    low: wp.vec2i  # first pixel of the rectangle
+    size: wp.vec2i  # pixels of the rectangle; (k², 1) where a face is divided k times
+    plane: wp.vec3d  # depth where both coordinates are 0, and its slopes
+    depths: wp.vec2d  # lowest and highest of the corners
+    weight: wp.float64  # area of a fragment
+
+
+@wp.func
+def corners_in_pixels(
+    mesh: Sampled, face: wp.int32, pose: wp.mat44d, lower: wp.vec3d, pixel: wp.float64
+):
+    """Corners of a face, one a row, from the lower corner of the field's box."""
+    v = mesh.faces[face]
+    p0 = (move_point(pose, mesh.points[v[0]]) - lower) / pixel
+    p1 = (move_point(pose, mesh.points[v[1]]) - lower) / pixel
+    p2 = (move_point(pose, mesh.points[v[2]]) - lower) / pixel
+    return wp.matrix_from_rows(p0, p1, p2)
+
+
+@wp.func
+def area_vector(corners: wp.mat33d):
+    """Normal of a face, twice its area long."""
+    return wp.cross(corners[1] - corners[0], corners[2] - corners[0])
+
+
+@wp.func
+def dominant_axis(normal: wp.vec3d):
+    """The axis a normal leans to most; of equals the first."""
+    axis = wp.int32(0)
+    if wp.abs(normal[1]) > wp.abs(normal[axis]):
+        axis = wp.int32(1)
+    if wp.abs(normal[2]) > wp.abs(normal[axis]):
+        axis = wp.int32(2)
+    return axis
+
+
+@wp.func
+def across(p: wp.vec3d, axis: wp.int32):
+    """The two coordinates of a point in the picture along an axis."""
+    return wp.vec2d(p[(axis + 1) % 3], p[(axis + 2) % 3])
+
+
+@wp.func
+def snapped(p: wp.vec2d):
+    """In whole steps of 1/256 of a pixel."""
+    return wp.vec2d(wp.floor(p[0] * SNAP + HALF), wp.floor(p[1] * SNAP + HALF))
+
+
+@wp.func
+def cross2(a: wp.vec2d, b: wp.vec2d):
+    """Twice the signed area between two vectors; exact for snapped ones near the box."""
+    return a[0] * b[1] - a[1] * b[0]
+
+
+@wp.func
+def line_through(a: wp.vec2d, b: wp.vec2d):
+    """(c, x, y): c + x u + y v is positive left of the edge from a to b, in snapped steps.
+
+    Of two faces at an edge one owns its points: there it is one half. All else is whole numbers.
+    """
+    edge = b - a
+    rest = edge[1] * a[0] - edge[0] * a[1]
+    if edge[1] > ZERO or (edge[1] == ZERO and edge[0] < ZERO):
+        rest += HALF
+    return wp.vec3d(rest, -edge[1], edge[0])
+
+
+@wp.func
+def is_left(line: wp.vec3d, u: wp.float64, v: wp.float64):
+    """Whether a face owns a point, as one edge has it."""
+    return line[0] + line[1] * u + line[2] * v > ZERO
+
+
+@wp.func
+def pixel_index(x: wp.float64, low: wp.int32, high: wp.int32):
+    """A whole number, held within bounds before it is converted."""
+    return wp.int32(wp.clamp(x, wp.float64(low), wp.float64(high)))
+
+
+@wp.func
+def cover_along(corners: wp.mat33d, axis: wp.int32, low: wp.vec3i, high: wp.vec3i):
+    """How a face covers the pixels from ``low`` to ``high``, inclusive, along an axis."""
+    out = Cover()
+    out.axis = axis
+    out.corners = corners
+    u = (axis + 1) % 3
+    v = (axis + 2) % 3
+    s0 = snapped(across(corners[0], axis))
+    s1 = snapped(across(corners[1], axis))
+    s2 = snapped(across(corners[2], axis))
+    turn = cross2(s1 - s0, s2 - s0)
+    if turn < ZERO:
+        swap = s1
+        s1 = s2
+        s2 = swap
+    normal = area_vector(corners)
+    if turn == ZERO or normal[axis] == ZERO:
+        return out
+    out.edge0 = line_through(s0, s1)
+    out.edge1 = line_through(s1, s2)
+    out.edge2 = line_through(s2, s0)
+    least = wp.min(s0, wp.min(s1, s2)) / SNAP
+    most = wp.max(s0, wp.max(s1, s2)) / SNAP
+    u0 = pixel_index(wp.ceil(least[0] - HALF), low[u], high[u] + 1)
+    v0 = pixel_index(wp.ceil(least[1] - HALF), low[v], high[v] + 1)
+    u1 = pixel_index(wp.floor(most[0] - HALF), low[u] - 1, high[u])
+    v1 = pixel_index(wp.floor(most[1] - HALF), low[v] - 1, high[v])
+    out.low = wp.vec2i(u0, v0)
+    out.size = wp.vec2i(wp.max(u1 - u0 + 1, 0), wp.max(v1 - v0 + 1, 0))
+    slope_u = -normal[u] / normal[axis]
+    slope_v = -normal[v] / normal[axis]
+    p0 = corners[0]
+    out.plane = wp.vec3d(p0[axis] - slope_u * p0[u] - slope_v * p0[v], slope_u, slope_v)
+    d1 = corners[1, axis]
+    d2 = corners[2, axis]
+    out.depths = wp.vec2d(wp.min(p0[axis], wp.min(d1, d2)), wp.max(p0[axis], wp.max(d1, d2)))
+    out.weight = wp.length(normal) / wp.abs(normal[axis])
+    return out
+
+
+@wp.func
+def divided(corners: wp.mat33d):
+    """A face in k x k equal parts of about a pixel's area, sampled at their middles."""
+    out = Cover()
+    out.axis = PER_FACE
+    out.corners = corners
+    area = HALF * wp.length(area_vector(corners))
+    parts = wp.max(wp.int32(wp.clamp(wp.floor(wp.sqrt(area) + HALF), ZERO, wp.float64(8192.0))), 1)
+    out.size = wp.vec2i(parts * parts, 1)
+    out.weight = area / wp.float64(parts * parts)
+    return out
+
+
+@wp.func
+def cover_of(corners: wp.mat33d, axis: wp.int32, low: wp.vec3i, high: wp.vec3i):
+    """``cover_along`` an axis, or ``divided`` for PER_FACE."""
+    if axis == PER_FACE:
+        return divided(corners)
+    return cover_along(corners, axis, low, high)
+
+
+@wp.func
+def is_large(cover: Cover):
+    """Whether a face covers so many pixels that its blocks have many turns."""
+    return cover.size[0] * cover.size[1] > LARGE
+
+
+@wp.func
+def block_count(cover: Cover):
+    """Blocks of a face."""
+    if not is_large(cover):
+        return (cover.size[0] * cover.size[1] + TURN - 1) / TURN
+    if cover.axis == PER_FACE:
+        return (cover.size[0] + LARGE - 1) / LARGE
+    across_block = SIDE * SIDES
+    wide = (cover.size[0] + across_block - 1) / across_block
+    return wide * ((cover.size[1] + across_block - 1) / across_block)
+
+
+@wp.func
+def turn_count(cover: Cover):
+    """Turns of a block."""
+    return wp.where(is_large(cover), SIDES * SIDES, 1)
+
+
+@wp.func
+def turn_corner(cover: Cover, block: wp.int32, turn: wp.int32):
+    """The first pixel of a turn of a large face, from the corner of the rectangle."""
+    across_block = SIDE * SIDES
+    wide = (cover.size[0] + across_block - 1) / across_block
+    x = (block % wide) * across_block + (turn % SIDES) * SIDE
+    y = (block / wide) * across_block + (turn / SIDES) * SIDE
+    return wp.vec2i(x, y)
+
+
+@wp.func
+def fragment_index(cover: Cover, block: wp.int32, turn: wp.int32, slot: wp.int32):
+    """The place of a fragment in its face's rectangle, row by row; -1 beyond it."""
+    index = block * TURN + slot
+    if is_large(cover):
+        index = (block * SIDES * SIDES + turn) * TURN + slot
+        if cover.axis != PER_FACE:
+            corner = turn_corner(cover, block, turn)
+            x = corner[0] + slot % SIDE
+            y = corner[1] + slot / SIDE
+            if x >= cover.size[0] or y >= cover.size[1]:
+                return wp.int32(-1)
+            return y * cover.size[0] + x
+    if index >= cover.size[0] * cover.size[1]:
+        return wp.int32(-1)
+    return index
+
+
+@wp.func
+def point_at(cover: Cover, at: wp.vec2d):
+    """The point of a face above a point of the picture."""
+    depth = cover.plane[0] + cover.plane[1] * at[0] + cover.plane[2] * at[1]
+    depth = wp.clamp(depth, cover.depths[0], cover.depths[1])
+    p = wp.vec3d(depth, at[0], at[1])
+    if cover.axis == 1:
+        p = wp.vec3d(at[1], depth, at[0])
+    if cover.axis == 2:
+        p = wp.vec3d(at[0], at[1], depth)
+    return p
+
+
+@wp.func
+def part_middle(cover: Cover, index: wp.int32):
+    """The middle of a part of a divided face; row r of parts has 2 r + 1 of them."""
+    parts = wp.int32(wp.sqrt(wp.float64(cover.size[0])) + HALF)
+    row = wp.int32(wp.sqrt(wp.float64(index) + HALF))
+    place = index - row * row
+    share = wp.float64(1 + place % 2) * THIRD
+    down = (wp.float64(row) + ONE - share) / wp.float64(parts)
+    aside = (wp.float64(place / 2) + share) / wp.float64(parts)
+    c = cover.corners
+    return c[0] + down * (c[1] - c[0]) + aside * (c[2] - c[1])
+
+
+@wp.func
+def fragment(cover: Cover, index: wp.int32):
+    """A fragment's position, and 1 where the face covers it, else 0."""
+    if cover.axis == PER_FACE:
+        p = part_middle(cover, index)
+        return wp.vec4d(p[0], p[1], p[2], ONE)
+    line = index / cover.size[0]
+    x = wp.float64(cover.low[0] + index - line * cover.size[0]) + HALF
+    y = wp.float64(cover.low[1] + line) + HALF
+    u = x * SNAP
+    v = y * SNAP
+    inside = is_left(cover.edge0, u, v) and is_left(cover.edge1, u, v)
+    if not (inside and is_left(cover.edge2, u, v)):
+        return wp.vec4d(ZERO, ZERO, ZERO, ZERO)
+    p = point_at(cover, wp.vec2d(x, y))
+    return wp.vec4d(p[0], p[1], p[2], ONE)
+
+
+@wp.func
+def blend_of_corners(corners: wp.mat33d, p: wp.vec3d):
+    """Barycentric weights of a point of a face, as seen along its dominant axis."""
+    normal = area_vector(corners)
+    axis = dominant_axis(normal)
+    whole = normal[axis]
+    if whole == ZERO:
+        return wp.vec3d(THIRD, THIRD, THIRD)
+    a = across(corners[0], axis)
+    b = across(corners[1], axis)
+    c = across(corners[2], axis)
+    at = across(p, axis)
+    wa = cross2(b - at, c - at) / whole
+    wb = cross2(c - at, a - at) / whole
+    return wp.vec3d(wa, wb, ONE - wa - wb)

@@ -1,0 +1,89 @@
+"""The distance alone, read from a field, and how low it can be around a point where it was read.
+
+Between samples the blended distance changes at most sqrt(3) times as fast as the point moves, and
+lies within half a cell's diagonal of the true distance, which changes at most as fast. So one look
+at a face bounds all its fragments from below.
+"""
+
+import warp as wp
+
+from abut.field.grid import FieldGrid, sample_cells
+
+ROOT_2 = wp.constant(wp.float32(1.4143))
+ROOT_3 = wp.constant(wp.float32(1.7321))
+SLACK = wp.constant(wp.float32(1.0001))  # rounding of float32, and more
+
+
+@wp.struct
+class Look:
+    """What was read at a point."""
+
+    distance: wp.float32
+    blend: wp.float32  # distance at the nearest point of the box
+    beyond: wp.float32  # how far the point is outside the box
+    room: wp.float32  # how far it is from the box's sides, inside
+
+
+@wp.func
+def last_cell(grid: FieldGrid):
+    """The far corner of the box, in cells."""
+    return wp.vec3f(
+        wp.float32(grid.shape[0] - 1), wp.float32(grid.shape[1] - 1), wp.float32(grid.shape[2] - 1)
+    )
+
+
+@wp.func
+def mix(a: wp.float32, b: wp.float32, share: wp.float32):
+    """Between a and b."""
+    return a + share * (b - a)
+
+
+@wp.func
+def blend_distance(grid: FieldGrid, at: wp.vec3f):
+    """The distance, linear between samples, at a point in cells inside the box."""
+    x = wp.min(wp.int32(at[0]), grid.shape[0] - 2)
+    y = wp.min(wp.int32(at[1]), grid.shape[1] - 2)
+    z = wp.min(wp.int32(at[2]), grid.shape[2] - 2)
+    u = at[0] - wp.float32(x)
+    v = at[1] - wp.float32(y)
+    w = at[2] - wp.float32(z)
+    d00 = mix(grid.distance[x, y, z], grid.distance[x, y, z + 1], w)
+    d01 = mix(grid.distance[x, y + 1, z], grid.distance[x, y + 1, z + 1], w)
+    d10 = mix(grid.distance[x + 1, y, z], grid.distance[x + 1, y, z + 1], w)
+    d11 = mix(grid.distance[x + 1, y + 1, z], grid.distance[x + 1, y + 1, z + 1], w)
+    return mix(mix(d00, d01, v), mix(d10, d11, v), u)
+
+
+@wp.func
+def look(grid: FieldGrid, at: wp.vec3f, margin: wp.float32):
+    """The distance at a point in cells; outside the box never less than is sure there.
+
+    ``margin``: how near the object comes to the sides of the box.
+    """
+    last = last_cell(grid)
+    held = wp.min(wp.max(at, wp.vec3f(0.0)), last)
+    out = Look()
+    out.beyond = wp.float32(grid.spacing) * wp.length(at - held)
+    out.room = wp.float32(grid.spacing) * wp.min(wp.min(held), wp.min(last - held))
+    out.blend = blend_distance(grid, held)
+    out.distance = out.blend
+    if out.beyond > wp.float32(0.0):
+        found = sample_cells(grid, at)
+        out.distance = wp.max(found[0], wp.max(out.beyond + margin, out.blend - out.beyond))
+    return out
+
+
+@wp.func
+def least_within(grid: FieldGrid, seen: Look, radius: wp.float32, margin: wp.float32):
+    """No look within ``radius`` [length] of this one finds a distance below."""
+    cell = wp.float32(grid.spacing)
+    outside = seen.beyond - SLACK * radius
+    if outside > wp.float32(0.0):  # the box is out of reach
+        return outside + margin
+    reach = wp.min(ROOT_3 * radius, radius + ROOT_3 * cell)
+    if seen.room < SLACK * radius:  # some of it may lie outside, where distances are bounds
+        reach = wp.min(wp.float32(2.0) * radius, ROOT_2 * radius + ROOT_3 * cell)
+    least = seen.blend - SLACK * reach - wp.float32(1e-3) * cell
+    if seen.beyond > wp.float32(0.0):
+        least = wp.min(least, margin)
+    return least

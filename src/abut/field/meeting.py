@@ -1,0 +1,119 @@
+"""Meeting: how a mesh lies in the field of an object, and how both move."""
+
+import warp as wp
+
+from abut.field.fragments import Sampled
+from abut.field.grid import FieldGrid
+
+POSE, VELOCITY, FIELD_VELOCITY = wp.constant(0), wp.constant(16), wp.constant(22)
+CENTRE, MATERIAL, SPEED = wp.constant(28), wp.constant(31), wp.constant(35)
+MARGIN = wp.constant(36)
+ASKED = 37  # numbers in a row that describes a meeting
+ROUND_BITS = wp.constant(wp.float64(2.0**36))  # of the greatest force of a fragment
+
+
+@wp.struct
+class Meeting:
+    """One mesh and one field, in the field's frame; velocities are those at ``centre``."""
+
+    field: wp.int32
+    mesh: wp.int32
+    pose: wp.mat44d
+    pixel: wp.float64  # side of a pixel
+    margin: wp.float32  # how near the object comes to the sides of the field's box
+    centre: wp.vec3d  # torques are about this point
+    velocity: wp.vec3d  # of the field's object
+    spin: wp.vec3d
+    other_velocity: wp.vec3d
+    other_spin: wp.vec3d
+    material: wp.vec4d  # stiffness, damping, friction, slip
+    scale: wp.vec2d  # to whole numbers: of forces, and of lengths
+
+
+@wp.struct
+class Encounters:
+    """Meshes that meet fields. Item i is face i - firsts[m] of meeting m."""
+
+    fields: wp.array[FieldGrid]
+    meshes: wp.array[Sampled]
+    meetings: wp.array[Meeting]
+    firsts: wp.array[wp.int32]  # of each meeting the first item; at last the number of items
+    bits: wp.vec2i  # of keys, see abut.pairs
+    sampling: wp.int32  # DOMINANT, VIEWS or FACES
+
+
+DOMINANT, VIEWS, FACES = wp.constant(0), wp.constant(1), wp.constant(2)
+
+
+@wp.func
+def meeting_of(encounters: Encounters, item: wp.int32):
+    """The meeting that an item belongs to."""
+    low = wp.int32(0)
+    high = encounters.firsts.shape[0] - 1
+    while high - low > 1:
+        middle = (low + high) / 2
+        if encounters.firsts[middle] <= item:
+            low = middle
+        else:
+            high = middle
+    return low
+
+
+@wp.func
+def box_in_pixels(grid: FieldGrid, pixel: wp.float64):
+    """Sides of the field's box."""
+    cells = wp.vec3d(
+        wp.float64(grid.shape[0] - 1), wp.float64(grid.shape[1] - 1), wp.float64(grid.shape[2] - 1)
+    )
+    return (grid.spacing / pixel) * cells
+
+
+@wp.func
+def whole_scales(grid: FieldGrid, meeting: Meeting, speed: wp.float64):
+    """Factors that make whole numbers of forces and of lengths without overflow.
+
+    Sums of whole numbers do not depend on their order: they are the same bytes on every run.
+    ``speed``: the greatest of the mesh's vertices, beside that of a rigid mesh.
+    """
+    sides = meeting.pixel * box_in_pixels(grid, meeting.pixel)
+    middle = grid.lower + wp.float64(0.5) * sides
+    size = wp.length(sides) + wp.length(meeting.centre - middle)
+    area = wp.float64(2.0) * meeting.pixel * meeting.pixel
+    rolling = (wp.length(meeting.spin) + wp.length(meeting.other_spin)) * size
+    fastest = speed + wp.length(meeting.velocity - meeting.other_velocity) + rolling
+    push = meeting.material[0] * size + meeting.material[1] * fastest
+    most = area * push * (wp.float64(1.0) + meeting.material[2])
+    scale = wp.where(most > wp.float64(0.0), ROUND_BITS / most, wp.float64(0.0))
+    return wp.vec2d(scale, wp.float64(1.0) / size)
+
+
+@wp.func
+def vector_at(asked: wp.array2d[wp.float64], row: wp.int32, column: wp.int32):
+    """Three numbers of a row."""
+    return wp.vec3d(asked[row, column], asked[row, column + 1], asked[row, column + 2])
+
+
+@wp.func
+def read_meeting(asked: wp.array2d[wp.float64], row: wp.int32, grid: FieldGrid, pixel: wp.float64):
+    """The meeting a row of plain numbers describes: of mesh 0 and field 0.
+
+    Its velocities are those of the frames' origins; they are taken to the centre.
+    """
+    out = Meeting()
+    pose = wp.identity(n=4, dtype=wp.float64)
+    for k in range(16):
+        pose[k / 4, k % 4] = asked[row, POSE + k]
+    out.pose = pose
+    out.pixel = pixel
+    out.margin = wp.float32(asked[row, MARGIN])
+    out.centre = vector_at(asked, row, CENTRE)
+    out.spin = vector_at(asked, row, FIELD_VELOCITY + 3)
+    out.velocity = vector_at(asked, row, FIELD_VELOCITY) + wp.cross(out.spin, out.centre)
+    origin = wp.vec3d(pose[0, 3], pose[1, 3], pose[2, 3])
+    out.other_spin = vector_at(asked, row, VELOCITY + 3)
+    lever = out.centre - origin
+    out.other_velocity = vector_at(asked, row, VELOCITY) + wp.cross(out.other_spin, lever)
+    for k in range(4):
+        out.material[k] = asked[row, MATERIAL + k]
+    out.scale = whole_scales(grid, out, asked[row, SPEED])
+    return out

@@ -1,0 +1,173 @@
+"""EncounterPlan: a mesh in a field, prepared once and asked about for many poses."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterable
+from typing import Any
+from weakref import WeakKeyDictionary
+
+import numpy as np
+import warp as wp
+
+from abut.field.fragments import Sampled
+from abut.field.grid import FieldGrid
+from abut.field.meeting import ASKED, Encounters, Meeting, read_meeting
+from abut.mesh import Mesh
+from abut.pairs import KeyLayout, PairQueues
+from abut.runtime import EVERYTHING, Kept, Task, launch, stage
+
+wp.set_module_options({"enable_backward": False, "fuse_fp": False})
+
+LEAST_BLOCKS = 1 << 16
+BLOCK_BITS = 20  # of a key: 18 for the block of a face and 2 for its axis
+BLOCKS_PER_SLICE = 256
+ITEMS_AT_ONCE = 1 << 26  # faces in all poses
+
+_shared = threading.local()
+
+
+@wp.kernel
+def meet_kernel(
+    # in
+    span: wp.vec3i,
+    asked: wp.array2d[wp.float64],
+    fields: wp.array[FieldGrid],
+    pixel: wp.float64,
+    # out
+    meetings_out: wp.array[Meeting],
+):
+    """What was asked, as the other kernels take it."""
+    for m in range(span[0] + wp.tid(), span[1], span[2]):
+        meetings_out[m] = read_meeting(asked, m, fields[0], pixel)
+
+
+def plans_of(field: Any, mesh: Mesh) -> Kept:
+    """This thread's plans for a mesh in a field, for as long as both live."""
+    by_field = _shared.__dict__.setdefault("plans", WeakKeyDictionary())
+    by_mesh = by_field.setdefault(field, WeakKeyDictionary())
+    return by_mesh.setdefault(mesh, Kept())
+
+
+class EncounterPlan:
+    """Poses of one mesh in one field, and the launches that answer a question about them.
+
+    On CUDA they are one graph: numbers in, launches, numbers out.
+    """
+
+    columns: int  # of a row of answers; the last holds the number of blocks, in the first row
+
+    def __init__(
+        self, grid: Any, mesh: Mesh, pose_count: int, pixel: float, sampling: int, moving: bool
+    ) -> None:
+        self.device = mesh.device
+        self.pose_count = pose_count
+        self.pixel = pixel
+        self.moving = moving
+        self.item_count = pose_count * mesh.face_count
+        self._held: Any = grid
+        self._points: Any = None
+        self._graph: Any = None
+        self._asked, self.asked = self._both((pose_count, ASKED))
+        self._rows, self.rows = self._both((pose_count, self.columns))
+        self._velocities = wp.zeros(mesh.vertex_count * moving, dtype=wp.vec3d, device=self.device)
+        self.encounters = self._encounters(grid, mesh, sampling)
+        self.queues = PairQueues(self.device, blocks=max(LEAST_BLOCKS, mesh.face_count))
+        self._generation = -1
+
+    def ask(self, mesh: Mesh, velocities: np.ndarray | None = None) -> np.ndarray:
+        """Rows of answers to ``asked``, which is filled in before. Waits for the device."""
+        self._follow(mesh)
+        if velocities is not None:
+            self._velocities.assign(velocities)
+        while True:
+            if self._generation != self.queues.generation:
+                self._record()
+            self._go()
+            count = int(self.rows[0, -1]) if self.pose_count else 0
+            if not self.queues.make_room({"blocks": count}):
+                return self.rows.copy()
+
+    def stages(self) -> Iterable[tuple[str, Callable[[], None]]]:
+        """The launches between the numbers that come in and those that go out."""
+        raise NotImplementedError
+
+    def over_items(self, kernel: Any, *args: Any) -> Callable[[], None]:
+        """A launch over all faces of all poses."""
+        args = [self.encounters, *args]
+        return Task(kernel, self.item_count, args, self.device, grain=1024).run
+
+    def over_blocks(self, kernel: Any, *args: Any) -> Callable[[], None]:
+        """A launch over all blocks that are in the queue by then."""
+        args = [self.encounters, *args]
+        if self.device.is_cuda:
+            return Task(kernel, EVERYTHING, args, self.device).run
+
+        def run() -> None:
+            count = min(self.queues.read()["blocks"], self.queues["blocks"].keys.shape[0])
+            launch(kernel, count, args, self.device, grain=BLOCKS_PER_SLICE)
+
+        return run
+
+    def over_poses(self, kernel: Any, *args: Any) -> Callable[[], None]:
+        """A launch that makes the rows of answers."""
+        args = [self.encounters, *args, self.queues.counts, self._rows]
+        return Task(kernel, self.pose_count, args, self.device).run
+
+    def _both(self, shape: tuple[int, int]) -> tuple[wp.array, np.ndarray]:
+        """Numbers on the device, and the host's view of them or of a copy."""
+        numbers = wp.zeros(shape, dtype=wp.float64, device=self.device)
+        if self.device.is_cpu:
+            return numbers, numbers.numpy()
+        host = wp.zeros(shape, dtype=wp.float64, device="cpu", pinned=True)
+        self.__dict__.setdefault("_copies", []).append((numbers, host))
+        return numbers, host.numpy()
+
+    def _encounters(self, grid: Any, mesh: Mesh, sampling: int) -> Any:
+        out = Encounters()
+        out.fields = wp.array([grid], dtype=FieldGrid, device=self.device)
+        out.meshes = wp.empty(1, dtype=Sampled, device=self.device)
+        out.meetings = wp.zeros(self.pose_count, dtype=Meeting, device=self.device)
+        firsts = np.arange(self.pose_count + 1, dtype=np.int32) * mesh.face_count
+        out.firsts = wp.array(firsts, dtype=wp.int32, device=self.device)
+        out.bits = KeyLayout(max(mesh.face_count - 1, 1).bit_length(), BLOCK_BITS).bits
+        out.sampling = sampling
+        return out
+
+    def _follow(self, mesh: Mesh) -> None:
+        """Take the mesh's vertices as they are now."""
+        if mesh.points is self._points:
+            return
+        view = Sampled()
+        view.points, view.faces, view.velocities = mesh.points, mesh.faces, self._velocities
+        wp.copy(self.encounters.meshes, wp.array([view], dtype=Sampled, device=self.device))
+        self._points = mesh.points
+
+    def _record(self) -> None:
+        args = [self._asked, self.encounters.fields, wp.float64(self.pixel)]
+        args.append(self.encounters.meetings)
+        meet = Task(meet_kernel, self.pose_count, args, self.device)
+        self._stages = [("meet", meet.run), *self.stages()]
+        self._graph = None
+        if self.device.is_cuda:
+            with wp.ScopedCapture(self.device) as capture:
+                self._run_stages()
+            self._graph = capture.graph
+        self._generation = self.queues.generation
+
+    def _run_stages(self) -> None:
+        copies = self.__dict__.get("_copies", [])
+        if copies:
+            wp.copy(*copies[0])
+        for name, run in self._stages:
+            with stage(name, self.device):
+                run()
+        if copies:
+            wp.copy(*copies[1][::-1])
+
+    def _go(self) -> None:
+        if self._graph is None:
+            self._run_stages()
+            return
+        wp.capture_launch(self._graph)
+        wp.synchronize_stream(self.device)

@@ -1,0 +1,171 @@
+"""What is asked of a field about a mesh: checked at the door, answered in rows of poses."""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from abut.arrays import to_plain
+from abut.errors import CapacityError, MeshError, OptionError, PointError
+from abut.field.closest import ClosestPlan, Proximity, proximity_of
+from abut.field.meeting import CENTRE, FIELD_VELOCITY, MARGIN, MATERIAL, SPEED, VELOCITY
+from abut.field.plan import ITEMS_AT_ONCE, plans_of
+from abut.field.response import Response, ResponsePlan
+from abut.mass import centre_of
+from abut.mesh import Mesh, require_meshes
+from abut.options import EarlyOut, Sampling, chosen, number_from
+from abut.poses import batch_size, checked_poses
+from abut.runtime import require_same_device
+
+SAMPLINGS = {sampling: number for number, sampling in enumerate(Sampling)}
+EARLY = {out: number for number, out in enumerate(EarlyOut)}
+MOST_PIXELS = 8192
+REST = np.zeros(6)
+IN_PLACE = np.eye(4)[None]
+
+
+def ask_closest(field: Any, other: Mesh, pose: Any, pixels: int, sampling: str) -> Proximity:
+    """See DistanceField.closest."""
+    poses, single, how = _checked(field, other, pose, sampling)
+    pixel = _pixel(field, pixels)
+
+    def make(count: int) -> ClosestPlan:
+        about = (count, pixels, how)
+        return plans_of(field, other).get(
+            about, lambda: ClosestPlan(field.grid, other, count, pixel, how, False)
+        )
+
+    def answered(part: slice) -> np.ndarray:
+        plan = make(len(poses[part]))
+        plan.asked[:, :16] = poses[part].reshape(-1, 16)
+        plan.asked[:, MARGIN] = field.margin
+        return plan.ask(other)
+
+    return proximity_of(_in_parts(len(poses), other, answered, 9), single, field.device)
+
+
+def ask_response(
+    field: Any,
+    other: Mesh,
+    pose: Any,
+    pixels: int,
+    sampling: str,
+    early_out: str,
+    velocity: Any,
+    field_velocity: Any,
+    material: tuple[Any, Any, Any, Any],
+    centre: Any,
+) -> Response:
+    """See DistanceField.response."""
+    poses, single, how = _checked(field, other, pose, sampling)
+    early = EARLY[chosen(EarlyOut, early_out, "early_out")]
+    pixel = _pixel(field, pixels)
+    numbers = np.array(
+        [number_from(x, name, 0.0) for name, x in zip(_MATERIAL, material, strict=True)]
+    )
+    centre = field.centre if centre is None else _three(centre, "centre")
+    moving = _vertex_velocities(velocity, other)
+    twist = REST if moving is not None else _twist(velocity, len(poses), "velocity")
+    field_twist = _twist(field_velocity, len(poses), "field_velocity")
+    speed = 0.0 if moving is None else float(np.linalg.norm(moving, axis=1).max(initial=0.0))
+
+    def make(count: int) -> ResponsePlan:
+        about = (count, pixels, how, early + 4, int(moving is not None))
+        images = field.depth_images if EARLY[EarlyOut.DEPTH] == early else None
+        args = (field.grid, other, count, pixel, how, moving is not None, early, images)
+        return plans_of(field, other).get(about, lambda: ResponsePlan(*args))
+
+    def answered(part: slice) -> np.ndarray:
+        plan = make(len(poses[part]))
+        asked = plan.asked
+        asked[:, :16] = poses[part].reshape(-1, 16)
+        asked[:, VELOCITY : VELOCITY + 6] = twist if twist.ndim == 1 else twist[part]
+        asked[:, FIELD_VELOCITY : FIELD_VELOCITY + 6] = (
+            field_twist if field_twist.ndim == 1 else field_twist[part]
+        )
+        asked[:, CENTRE : CENTRE + 3] = centre
+        asked[:, MATERIAL : MATERIAL + 4] = numbers
+        asked[:, SPEED] = speed
+        return plan.ask(other, moving)
+
+    rows = _in_parts(len(poses), other, answered, 10)
+    return Response(rows, single, field.device, _centre_later(other, poses), centre)
+
+
+_MATERIAL = ("stiffness", "damping", "friction", "slip")
+
+
+def _checked(field: Any, other: Mesh, pose: Any, sampling: str) -> tuple[np.ndarray, bool, int]:
+    """Poses (B, 4, 4), whether there is but one, and the sampling's number."""
+    require_meshes(other=other)
+    require_same_device(field, other)
+    if other.face_count == 0:
+        raise MeshError("other has no faces, so there is nothing to look at.")
+    how = SAMPLINGS[chosen(Sampling, sampling, "sampling")]
+    poses = checked_poses(pose, "pose")
+    single = batch_size(pose, None) is None
+    return IN_PLACE if poses is None else poses, single, how
+
+
+def _pixel(field: Any, pixels: Any) -> float:
+    """The side of a pixel, of so many along the longest side of the field's box."""
+    if not (isinstance(pixels, int | np.integer) and 1 <= pixels <= MOST_PIXELS):
+        raise OptionError(f"pixels must be a whole number from 1 to {MOST_PIXELS}, not {pixels!r}.")
+    return field.box.spacing * (max(field.box.shape) - 1) / int(pixels)
+
+
+def _in_parts(
+    count: int, other: Mesh, answered: Callable[[slice], np.ndarray], columns: int
+) -> np.ndarray:
+    """Rows of all poses, some at a time where they are many."""
+    if other.face_count > ITEMS_AT_ONCE:
+        raise CapacityError(f"{other.face_count} faces are too many; {ITEMS_AT_ONCE} is the most.")
+    step = max(1, ITEMS_AT_ONCE // other.face_count)
+    parts = [answered(slice(start, min(start + step, count))) for start in range(0, count, step)]
+    return parts[0] if len(parts) == 1 else np.concatenate([np.zeros((0, columns)), *parts])
+
+
+def _three(value: Any, name: str) -> np.ndarray:
+    numbers = np.asarray(value, dtype=np.float64)
+    if numbers.shape != (3,) or not np.isfinite(numbers).all():
+        raise PointError(f"{name} must be three finite numbers, not {value!r}.")
+    return numbers
+
+
+def _twist(value: Any, count: int, name: str) -> np.ndarray:
+    """(6,) or (B, 6) velocities and spins."""
+    if value is None:
+        return REST
+    data = to_plain(value)
+    numbers = np.asarray(data if isinstance(data, np.ndarray) else data.numpy(), dtype=np.float64)
+    if numbers.shape not in ((6,), (count, 6)):
+        raise OptionError(
+            f"{name} must have shape (6,) or ({count}, 6), velocity and spin, not {numbers.shape}."
+        )
+    if not np.isfinite(numbers).all():
+        raise OptionError(f"{name} must be finite.")
+    return numbers
+
+
+def _vertex_velocities(velocity: Any, other: Mesh) -> np.ndarray | None:
+    """Velocities (n, 3) of all vertices, or None where ``velocity`` is none or a twist."""
+    if velocity is None:
+        return None
+    data = to_plain(velocity)
+    if tuple(data.shape) != (other.vertex_count, 3):
+        return None
+    numbers = np.asarray(data if isinstance(data, np.ndarray) else data.numpy(), dtype=np.float64)
+    if not np.isfinite(numbers).all():
+        raise OptionError("velocity must be finite.")
+    return numbers
+
+
+def _centre_later(other: Mesh, poses: np.ndarray) -> Callable[[], np.ndarray]:
+    """Make (B, 3) centres of the mesh as it is now, in the field's frame, when asked."""
+    points, faces = other.points, other.faces
+
+    def make(_lease: Any = other.lease) -> np.ndarray:  # held: the points are not overwritten
+        centre = centre_of(points.numpy(), faces.numpy())
+        return poses[:, :3, :3] @ centre + poses[:, :3, 3]
+
+    return make

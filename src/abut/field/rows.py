@@ -1,0 +1,101 @@
+"""How often a mesh winds around each sample: rays along x, one for a whole row of samples.
+
+A face that the line of a row crosses is ahead of the samples up to some index and behind the rest.
+Its way is noted at the last sample before it; summed from the far end of the row, the notes are
+the crossings of the ray from each sample, the same as cross_ray_tri finds one by one.
+"""
+
+import warp as wp
+
+from abut.bounds.aabb import lower_bound
+from abut.faces import Faces, load_face
+from abut.field.grid import FieldGrid, position_of
+from abut.geometry.cross_ray_tri import cross_line_tri
+from abut.geometry.predicates import orient3d
+from abut.hierarchy.tree import TreeView, escape_of, face_of, is_leaf, link_of, load_node, root_of
+from abut.point.surface import Surface
+
+wp.set_module_options({"enable_backward": False, "fuse_fp": False, "max_unroll": 0})
+
+MOST_TURNS = wp.constant(32767)  # that 16 bits hold
+
+
+@wp.func
+def samples_before(grid: FieldGrid, j: wp.int32, k: wp.int32, t: wp.mat33d, way: wp.int32):
+    """How many samples of a row have the face, which the row's line crosses, ahead of them."""
+    n = wp.cross(t[1] - t[0], t[2] - t[0])
+    from_a = position_of(grid, 0, j, k) - t[0]
+    ahead = -wp.dot(n, from_a) / (n[0] * grid.spacing)
+    most = grid.shape[0]
+    count = wp.int32(0)
+    if ahead >= wp.float64(0.0):  # not for NaN
+        count = wp.int32(wp.min(ahead, wp.float64(most - 1))) + 1
+    while count < most and orient3d(t[0], t[1], t[2], position_of(grid, count, j, k)) == -way:
+        count += 1
+    searching = wp.bool(count > 0)
+    while searching:
+        searching = False
+        if orient3d(t[0], t[1], t[2], position_of(grid, count - 1, j, k)) != -way:
+            count -= 1
+            searching = count > 0
+    return count
+
+
+@wp.func
+def note_crossings(grid: FieldGrid, j: wp.int32, k: wp.int32, side: Faces, tree: TreeView):
+    """Add the crossings of a row's line with a mesh to the notes of its samples."""
+    p = position_of(grid, 0, j, k)
+    y = p[1] - tree.origin[1]
+    z = p[2] - tree.origin[2]
+    low_y = lower_bound(y)
+    high_y = -lower_bound(-y)
+    low_z = lower_bound(z)
+    high_z = -lower_bound(-z)
+    slot = root_of(tree)
+    while slot >= 0:
+        node = load_node(tree.nodes, slot)
+        slot = escape_of(node)
+        if (
+            node.low[1] <= high_y
+            and low_y <= node.high[1]
+            and node.low[2] <= high_z
+            and low_z <= node.high[2]
+        ):
+            if is_leaf(node):
+                t = load_face(side, face_of(node), 0)
+                way = cross_line_tri(p, t)
+                if way != 0:
+                    count = samples_before(grid, j, k, t, way)
+                    if count > 0:
+                        note = grid.gradient[count - 1, j, k]
+                        note[0] = note[0] + wp.int16(way)
+                        grid.gradient[count - 1, j, k] = note
+            else:
+                slot = 2 * link_of(node)
+
+
+@wp.kernel
+def rows_kernel(
+    # in
+    span: wp.vec3i,
+    mesh: Surface,
+    closure: Surface,
+    # out
+    grid_out: FieldGrid,
+):
+    """Leave the crossings of each sample's ray in the first component of its gradient."""
+    for row in range(span[0] + wp.tid(), span[1], span[2]):
+        j = row / grid_out.shape[2]
+        k = row - j * grid_out.shape[2]
+        for i in range(grid_out.shape[0]):
+            grid_out.gradient[i, j, k] = wp.vec3s()
+        if mesh.dipoles.shape[0] == 0:
+            note_crossings(grid_out, j, k, mesh.faces, mesh.tree)
+        if closure.dipoles.shape[0] > 0:
+            note_crossings(grid_out, j, k, closure.faces, closure.tree)
+        total = wp.int32(0)
+        for n in range(grid_out.shape[0]):
+            i = grid_out.shape[0] - 1 - n
+            total += wp.int32(grid_out.gradient[i, j, k][0])
+            held = wp.clamp(total, -MOST_TURNS, MOST_TURNS)
+            grid_out.gradient[i, j, k] = wp.vec3s(wp.int16(held), wp.int16(0), wp.int16(0))

@@ -1,0 +1,102 @@
+"""Contacts by visibility: cull, pair what is left, test exactly (FAR §4.2)."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from abut.mesh import Mesh
+from abut.narrow.classify import classify_kernel
+from abut.narrow.settle import settle_kernel
+from abut.options import CullMethod, Level, Order
+from abut.pairs import KeyLayout, PairQueues
+from abut.query.cull import culler_of
+from abut.runtime import launch, stage
+from abut.search import Search
+from abut.soup import Soup, soup_of
+from abut.visibility.candidates import Candidates
+from abut.visibility.remains import layout_of
+from abut.visibility.settings import Settings
+from abut.visibility.view import checked_pixels, checked_views
+
+LEAST_ROOM = 1 << 12
+
+
+def visible_keys(
+    meshes: Sequence[Mesh],
+    poses: tuple[np.ndarray | None, ...],
+    relation: int,
+    layout: KeyLayout,
+    method: CullMethod,
+    pixels: int,
+) -> np.ndarray:
+    """Sorted keys (pose, face, face) of the pairs that meet: of two meshes, or within one.
+
+    Args:
+        meshes: The operands.
+        poses: (B, 4, 4) or None for each; one pose serves a whole batch.
+        relation: What the operands share, see common_corners.
+        layout: How the keys are to be packed.
+        method: How to cull.
+        pixels: Width of the views.
+    """
+    within = len(meshes) == 1
+    settings = visible_settings(method, pixels, within)
+    batch = max([len(p) for p in poses if p is not None], default=1)
+    found = []
+    for pose in range(batch):
+        at = [None if p is None else p[min(pose, len(p) - 1)] for p in poses]
+        soup = soup_of(meshes, at)
+        rows = _met(soup, settings, relation)
+        low, high = rows >> layout_of(soup).bits_b, rows & ((1 << layout_of(soup).bits_b) - 1)
+        high = high - (0 if within else meshes[0].face_count)
+        found.append((((pose << layout.bits_a) | low) << layout.bits_b) | high)
+    return np.concatenate(found)
+
+
+def visible_settings(method: CullMethod, pixels: int, within: bool) -> Settings:
+    """How contacts are looked for."""
+    order = Order.FREE if method is CullMethod.FAR else Order.DRAWN
+    pixels, views = checked_pixels(pixels), checked_views("xyz")
+    return Settings(method, pixels, views, Level.FACE, 0.0, order, within)
+
+
+def _met(soup: Soup, settings: Settings, relation: int) -> np.ndarray:
+    """Sorted keys of pairs of the soup's faces that meet."""
+    device, layout = soup.device, layout_of(soup)
+    culler = culler_of(soup, settings)
+    culler.remains.relation = relation
+    with stage("cull", device):
+        culler.run()
+    with stage("pair", device):
+        candidates = Candidates(soup, culler)
+    room = max(LEAST_ROOM, 4 * culler.remains.count + culler.remains.fold_count)
+    queues = PairQueues(device, candidates=room, hits=room, undecided=room)
+    while True:
+        queues.clear()
+        with stage("pair", device):
+            candidates.list_into(queues, "candidates")
+        search = _search(soup, relation, queues)
+        with stage("classify", device):
+            _test(classify_kernel, queues, "candidates", [search, queues["candidates"]])
+        with stage("settle", device):
+            _test(settle_kernel, queues, "undecided", [search])
+        counts = queues.read()
+        if not queues.make_room(counts):
+            keys: Any = queues.sorted_keys("hits", counts["hits"], layout.width)
+            return keys if isinstance(keys, np.ndarray) else keys.numpy()
+
+
+def _search(soup: Soup, relation: int, queues: PairQueues) -> Any:
+    search = Search()
+    search.a = search.b = soup.view
+    search.relation, search.bits = relation, layout_of(soup).bits
+    search.hits, search.undecided = queues["hits"], queues["undecided"]
+    return search
+
+
+def _test(kernel: Any, queues: PairQueues, name: str, args: list[Any]) -> None:
+    """Run a kernel over what a queue holds."""
+    count = min(queues.read()[name], queues[name].keys.shape[0])
+    if count:
+        launch(kernel, count, args, queues.device, grain=64)

@@ -1,0 +1,50 @@
+"""The queues of a scene, among them that of pairs of objects, which is sorted on the device."""
+
+from typing import Any
+
+import warp as wp
+
+from abut.pairs import PairQueues
+
+ROOM = {"found": 1024, "large": 1024, "objects": 1024}
+ROOM |= {"hits": 1 << 14, "undecided": 1 << 14, "near": 1 << 12}
+MORE = 1.25
+
+
+class SceneQueues(PairQueues):
+    """Queues that a scene keeps; they only ever grow."""
+
+    def __init__(self, device: wp.Device) -> None:
+        sizes = dict(ROOM)
+        if device.is_cuda:
+            sizes["candidates"] = 1 << 17
+        super().__init__(device, **sizes)
+
+    def make_room(self, counts: dict[str, int]) -> bool:
+        """Let queues grow to hold these counts and some more; False when all had room already."""
+        short = {n: c for n, c in counts.items() if c > self.queues[n].keys.shape[0]}
+        return super().make_room({name: int(count * MORE) for name, count in short.items()})
+
+    def sort_objects(self, width: int, count: int | None = None) -> None:
+        """Sort the pairs of objects, of ``width`` bits: on the CPU the first ``count``.
+
+        On CUDA all there is room for: ``mark_unused`` has put high keys where no pair is.
+        """
+        if count is not None:
+            self.queues["objects"].keys.numpy()[:count].sort()
+            return
+        room = self.queues["objects"].keys.shape[0]
+        wp.utils.radix_sort_pairs(self._objects, self._ranks, room, 0, width + 1)
+
+    def mark_unused(self, width: int) -> None:
+        """Fill the queue of pairs of objects with a key above all others."""
+        self.queues["objects"].keys.fill_(1 << width)
+
+    def _make_room(self, name: str, capacity: int) -> None:
+        if name != "objects" or self.device.is_cpu:
+            super()._make_room(name, capacity)
+            return
+        super()._make_room(name, 2 * capacity)  # the sort needs room for two
+        self._objects: Any = self.queues[name].keys
+        self._ranks = wp.zeros(2 * capacity, dtype=wp.int32, device=self.device)
+        self.queues[name].keys = self._objects[:capacity]

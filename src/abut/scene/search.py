@@ -1,0 +1,238 @@
+"""ContactSearch: the stages of a contact query of a whole scene."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import warp as wp
+
+from abut.bounds.relative import Relative
+from abut.broad.boxes import NOTHING, empty_boxes, make_filters
+from abut.broad.phase import BroadPhase, object_layout
+from abut.broad.posed import box_kernel
+from abut.crowd import Crowd
+from abut.errors import CapacityError, PoseError
+from abut.geometry.common_corners import WELDED
+from abut.narrow.crowd import brute_crowd_kernel, settle_crowd_kernel
+from abut.options import BroadMethod
+from abut.pairs import KeyLayout
+from abut.runtime import EVERYTHING, Task, launch, stage
+from abut.scene.objects import Objects
+from abut.scene.pool import Pool
+from abut.scene.queues import SceneQueues
+from abut.traversal.meetings import (
+    BRUTE,
+    DESCEND,
+    LIST,
+    first_meet_kernel,
+    frame_kernel,
+    list_meet_kernel,
+    meet_kernel,
+    test_meet_kernel,
+)
+from abut.traversal.two_trees import NO_KEY
+
+NONE_BAD = 2**62
+EVERYWHERE = 1e30  # a margin at which all boxes overlap
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What a contact query wants to know.
+
+    Attributes:
+        own: Also faces of one object.
+        first: One pair of faces for each pair of objects.
+        hurry: Only which copies of the scene have any contact.
+        brute: Every pair of faces of every pair of objects that may meet.
+        broad: How pairs of objects are found.
+    """
+
+    own: bool = False
+    first: bool = False
+    hurry: bool = False
+    brute: bool = False
+    broad: BroadMethod | None = None
+
+    @property
+    def key(self) -> tuple[int, int]:
+        """Numbers that tell queries apart."""
+        flags = (self.own, self.first, self.hurry, self.brute)
+        broad = 0 if self.broad is None else 1 + list(BroadMethod).index(self.broad)
+        return sum(flag << k for k, flag in enumerate(flags)), broad
+
+
+@dataclass
+class Found:
+    """Sorted keys: of meetings, and of faces (rank of the meeting, a, b)."""
+
+    meetings: Any
+    keys: Any
+    layout: KeyLayout
+    objects: KeyLayout
+    colliding: np.ndarray | None = None
+    crowd: Any = field(default=None, repr=False)
+
+
+class ContactSearch:
+    """Launches that answer one kind of query, prepared for a scene as it is."""
+
+    def __init__(
+        self,
+        pool: Pool,
+        objects: Objects,
+        queues: SceneQueues,
+        poses: wp.array,
+        copies: int,
+        asked: Asked,
+    ) -> None:
+        self.device, self.queues, self.asked, self.copies = pool.device, queues, asked, copies
+        self.layout = KeyLayout.of(pool.most_faces, pool.most_faces)
+        self.objects = object_layout(max(len(objects), 1), copies)
+        self.width = self.objects.width + (copies - 1).bit_length()
+        self.total = len(objects) * copies
+        crowd = Crowd()
+        crowd.forest = pool.forest
+        crowd.body = wp.array(objects.body, dtype=wp.int32, device=self.device)
+        crowd.poses, crowd.object_count = poses, len(objects)
+        crowd.meetings, crowd.object_bits = queues["objects"], self.objects.bits
+        crowd.relation, crowd.bits = WELDED, self.layout.bits
+        crowd.hits, crowd.undecided = queues["hits"], queues["undecided"]
+        self.crowd = crowd
+        self.boxes = empty_boxes(len(objects), copies, self.device)
+        about = (objects.static, objects.group, objects.mask, objects.ignored)
+        filters = make_filters(*about, self.device)
+        self.bad = wp.empty(1, dtype=wp.int64, device=self.device)
+        self.flags = wp.zeros(copies, dtype=wp.int32, device=self.device)
+        margin = wp.float64(EVERYWHERE if asked.brute else 0.0)
+        args = [crowd, margin, asked.own, self.boxes, self.bad, queues["objects"]]
+        self._box = Task(box_kernel, self.total, args, self.device, grain=1024)
+        broad = BroadMethod.ALL_PAIRS if asked.brute else asked.broad
+        self._broad = BroadPhase(self.boxes, filters, queues, copies, broad)
+        capacity = queues["objects"].keys.shape[0]
+        if capacity >= 1 << (63 - self.layout.width):
+            raise CapacityError("the scene has too many pairs of objects for meshes of this size.")
+        self._frames = wp.empty(capacity, dtype=Relative, device=self.device)
+        self._items = wp.zeros(capacity + 1, dtype=wp.int32, device=self.device)
+        self._starts = wp.zeros_like(self._items)
+        self._stops = (asked.first or asked.hurry) and not asked.brute  # at the first pair
+        if self._stops:
+            crowd.best = wp.empty(capacity, dtype=wp.int64, device=self.device)
+        self._cuda_steps = self._recorded() if self.device.is_cuda else []
+
+    def run(self) -> dict[str, int] | None:
+        """Search; returns the counts of the queues, or None where one had no room."""
+        if self.device.is_cpu:
+            self._run_here()
+        else:
+            for step in self._cuda_steps:
+                step()
+        counts = self.queues.read()  # the one wait for the device
+        self._require_rigid()
+        return None if self.queues.make_room(counts) else counts
+
+    def found(self, counts: dict[str, int]) -> Found:
+        """What a run has found."""
+        meetings = self.queues["objects"].keys[: counts["objects"]]
+        rank_bits = max(counts["objects"] - 1, 1).bit_length()
+        keys = self.queues.sorted_keys("hits", counts["hits"], self.layout.width + rank_bits)
+        if self.asked.first:
+            keys = self._one_each(keys, counts["objects"])
+        colliding = None
+        if self.asked.hurry:
+            colliding = self.flags.numpy().astype(bool)
+            if len(keys):
+                host = keys if isinstance(keys, np.ndarray) else keys.numpy()
+                settled = meetings.numpy()[host >> self.layout.width]
+                colliding[settled >> self.objects.width] = True
+        return Found(meetings, keys, self.layout, self.objects, colliding, self.crowd)
+
+    def _forget(self) -> None:
+        self.queues.clear()
+        self.boxes.extent.fill_(NOTHING)
+        self.bad.fill_(NONE_BAD)
+        if self._stops:
+            self.crowd.best.fill_(int(NO_KEY))
+            self.flags.zero_()
+
+    def _run_here(self) -> None:
+        """All stages, on the CPU, where counts are at hand."""
+        self._forget()
+        with stage("boxes", self.device):
+            self._box.run()
+        with stage("broad", self.device):
+            self._broad.run()
+            count = self.queues.read()["objects"]
+            if count > self._frames.shape[0]:
+                return
+            self.queues.sort_objects(self.width, count)
+        if not count:
+            return
+        with stage("frames", self.device):
+            args = [self.crowd, BRUTE if self.asked.brute else DESCEND, self._frames, self._items]
+            launch(frame_kernel, count, args, self.device, grain=1024)
+        with stage("search", self.device):
+            self._search_here(count)
+        with stage("settle", self.device):
+            undecided = self.queues.read()["undecided"]
+            undecided = min(undecided, self.queues["undecided"].keys.shape[0])
+            if undecided:
+                launch(settle_crowd_kernel, undecided, [self.crowd], self.device, grain=64)
+
+    def _search_here(self, count: int) -> None:
+        if self._stops:
+            args = [self.crowd, self._frames, self._items, self.asked.hurry, self.flags]
+            launch(first_meet_kernel, count, args, self.device, grain=64)
+            return
+        starts = self._starts[: count + 1]
+        np.cumsum(self._items.numpy()[:count], out=starts.numpy()[1:])
+        items = int(starts.numpy()[count])
+        if self.asked.brute:
+            launch(brute_crowd_kernel, items, [self.crowd, starts], self.device, grain=1)
+        else:
+            launch(meet_kernel, items, [self.crowd, self._frames, starts], self.device, grain=64)
+
+    def _recorded(self) -> list[Callable[[], None]]:
+        """All stages, on CUDA, none of which waits."""
+        queues, capacity = self.queues, self._frames.shape[0]
+        kind = BRUTE if self.asked.brute else DESCEND if self._stops else LIST
+        args = [self.crowd, kind, self._frames, self._items]
+        frames = Task(frame_kernel, capacity, args, self.device)
+        settle = Task(settle_crowd_kernel, EVERYTHING, [self.crowd], self.device)
+        steps = [self._forget, lambda: queues.mark_unused(self.width), self._box.run]
+        steps += [self._broad.run, lambda: queues.sort_objects(self.width), frames.run]
+        if self._stops:
+            args = [self.crowd, self._frames, self._items, self.asked.hurry, self.flags]
+            steps.append(Task(first_meet_kernel, capacity, args, self.device).run)
+        elif self.asked.brute:
+            args = [self.crowd, self._starts]
+            steps += [self._scan, Task(brute_crowd_kernel, EVERYTHING, args, self.device).run]
+        else:
+            args = [self.crowd, self._frames, self._starts, queues["candidates"]]
+            listing = Task(list_meet_kernel, EVERYTHING, args, self.device)
+            args = [self.crowd, queues["candidates"]]
+            testing = Task(test_meet_kernel, EVERYTHING, args, self.device)
+            steps += [self._scan, listing.run, testing.run]
+        return [*steps, settle.run]
+
+    def _scan(self) -> None:
+        wp.utils.array_scan(self._items, self._starts, inclusive=False)
+
+    def _require_rigid(self) -> None:
+        bad = int(self.bad.numpy()[0])
+        if bad < NONE_BAD:
+            row = bad % max(self.crowd.object_count, 1)
+            raise PoseError(
+                f"the pose of object {row} in copy {bad // self.crowd.object_count} is not a "
+                "rigid motion."
+            )
+
+    def _one_each(self, keys: Any, count: int) -> np.ndarray:
+        """One key a meeting: of a pair the filter was sure of, else the lowest settled one."""
+        best = self.crowd.best.numpy()[:count] if self._stops else np.full(count, NO_KEY)
+        host = keys if isinstance(keys, np.ndarray) else keys.numpy()
+        ranks = host >> self.layout.width
+        host = host[np.diff(ranks, prepend=-1) != 0]
+        host = host[best[host >> self.layout.width] == NO_KEY]
+        return np.sort(np.concatenate([best[best != NO_KEY], host]))

@@ -1,0 +1,260 @@
+"""Faces of objects that meet, for many pairs of objects in one launch.
+
+As for two meshes (two_trees, self_tree, groups): on the CPU both trees of a meeting are walked at
+once and faces are tested on the spot; on CUDA every leaf of the larger object walks the tree of the
+other and lists what it finds. Meetings differ in size: each is divided into items of work, and a
+thread finds its meeting by where the items of each begin.
+"""
+
+import warp as wp
+
+from abut.atomics import load_fresh_word
+from abut.bounds.relative import Relative
+from abut.crowd import Crowd, frame_of, meeting_at, search_of
+from abut.hierarchy.forest import part_of, tree_of
+from abut.hierarchy.tree import (
+    TreeView,
+    escape_of,
+    face_of,
+    is_leaf,
+    link_of,
+    load_node,
+    root_of,
+)
+from abut.pairs import PairQueue, queue_stop, unpack_pair
+from abut.search import Search, test_faces
+from abut.traversal.groups import FOUND, GROUP, test_own_group
+from abut.traversal.groups import STACK as GROUP_STACK
+from abut.traversal.two_trees import (
+    LISTED,
+    SMALLEST,
+    STACK,
+    farthest_first,
+    list_found,
+    open_pair,
+    overlap,
+    start_of,
+)
+
+wp.set_module_options({"enable_backward": False, "fuse_fp": False})
+
+SUBTREE = wp.constant(256)  # leaves of a subtree of a that is walked on its own, on the CPU
+DEEPEST = wp.constant(8)
+DESCEND = wp.constant(0)  # how a meeting is divided: into subtrees,
+LIST = wp.constant(1)  # blocks of leaves,
+BRUTE = wp.constant(2)  # faces
+MOST_BLOCKS = wp.constant(1 << 26)  # beyond, trees are to be descended
+BLOCK = wp.constant(16)  # leaves that threads side by side walk for, on CUDA
+
+
+@wp.func
+def depth_of(face_count: wp.int32):
+    """Into subtrees of which depth a tree is divided."""
+    depth = wp.int32(0)
+    while depth < DEEPEST and (face_count >> (depth + 1)) >= SUBTREE:
+        depth += 1
+    return depth
+
+
+@wp.kernel
+def frame_kernel(
+    # in
+    span: wp.vec3i,
+    crowd: Crowd,
+    kind: wp.int32,
+    # out
+    frames_out: wp.array[Relative],
+    items_out: wp.array[wp.int32],
+):
+    """The frame of each meeting, and into how many items it is divided: none for boxes apart."""
+    stop = queue_stop(crowd.meetings, span[1])
+    for rank in range(span[0] + wp.tid(), span[1], span[2]):
+        items = wp.int32(0)
+        if rank < stop:
+            meeting = meeting_at(crowd, rank)
+            frame = frame_of(crowd, meeting)
+            count_a = meeting.body_a.face_count
+            count_b = meeting.body_b.face_count
+            tree_a = tree_of(crowd.forest, meeting.body_a)
+            tree_b = tree_of(crowd.forest, meeting.body_b)
+            root_a = load_node(tree_a.nodes, root_of(tree_a))
+            root_b = load_node(tree_b.nodes, root_of(tree_b))
+            if kind == BRUTE:
+                items = count_a
+            elif overlap(frame, root_a, root_b) == 1:
+                frames_out[rank] = frame
+                items = 1 << depth_of(count_a)
+                if kind == LIST:
+                    items = (wp.max(count_a, count_b) + BLOCK - 1) / BLOCK
+                elif meeting.own:
+                    items = (count_a + GROUP - 1) / GROUP
+        items_out[rank] = items
+
+
+@wp.func
+def descend(
+    search: Search,
+    rank: wp.int32,
+    frame: Relative,
+    tree_a: TreeView,
+    tree_b: TreeView,
+    start: wp.int32,
+    stack: wp.array[wp.vec2i],
+):
+    """Walk b's tree and a's from a slot on, and test all faces whose boxes overlap."""
+    stack[0] = wp.vec2i(start, root_of(tree_b))
+    held = wp.int32(start >= 0)
+    while held > 0:
+        held -= 1
+        i = stack[held][0]
+        j = stack[held][1]
+        a = load_node(tree_a.nodes, i)
+        b = load_node(tree_b.nodes, j)
+        if is_leaf(a) and is_leaf(b):
+            test_faces(search, rank, face_of(a), face_of(b))
+        else:
+            pairs = open_pair(frame, tree_a, i, a, tree_b, j, b)
+            for k in range(4):
+                stack[held] = wp.vec2i(pairs.i + (k >> 1), pairs.j + (k & 1))
+                held += wp.int32(not (pairs.gaps[k] > wp.float32(0.0)))
+
+
+@wp.kernel
+def meet_kernel(
+    # in
+    span: wp.vec3i,
+    crowd: Crowd,
+    frames: wp.array[Relative],
+    starts: wp.array[wp.int32],
+):
+    """Test all faces whose boxes overlap, item by item: for the CPU."""
+    stack = wp.zeros(shape=(STACK,), dtype=wp.vec2i)
+    group_stack = wp.zeros(shape=(GROUP_STACK,), dtype=wp.int32)
+    found = wp.zeros(shape=(FOUND,), dtype=wp.int32)
+    for work in range(span[0] + wp.tid(), span[1], span[2]):
+        rank = part_of(starts, work)
+        item = work - starts[rank]
+        meeting = meeting_at(crowd, rank)
+        search = search_of(crowd, meeting)
+        tree_a = tree_of(crowd.forest, meeting.body_a)
+        if meeting.own:
+            test_own_group(search, rank, tree_a, item, group_stack, found)
+        else:
+            tree_b = tree_of(crowd.forest, meeting.body_b)
+            frame = frames[rank]
+            start = start_of(frame, tree_a, tree_b, item, depth_of(meeting.body_a.face_count))
+            descend(search, rank, frame, tree_a, tree_b, start, stack)
+
+
+@wp.kernel
+def list_meet_kernel(
+    # in
+    span: wp.vec3i,
+    crowd: Crowd,
+    frames: wp.array[Relative],
+    starts: wp.array[wp.int32],
+    # out
+    candidates_out: PairQueue,
+):
+    """List the faces whose boxes overlap, for each leaf of the larger object: for CUDA."""
+    blocks = wp.min(starts[starts.shape[0] - 1], MOST_BLOCKS)
+    stop = wp.min(blocks * BLOCK, span[1])
+    for work in range(span[0] + wp.tid(), stop, span[2]):
+        rank = part_of(starts, work / BLOCK)
+        meeting = meeting_at(crowd, rank)
+        swapped = meeting.body_b.face_count > meeting.body_a.face_count
+        tree_a = tree_of(crowd.forest, meeting.body_a)
+        tree_b = tree_of(crowd.forest, meeting.body_b)
+        if swapped:
+            tree_a = tree_of(crowd.forest, meeting.body_b)
+            tree_b = tree_of(crowd.forest, meeting.body_a)
+        k = work - starts[rank] * BLOCK
+        if k < tree_a.leaf_slots.shape[0]:
+            frame = frames[rank]
+            leaf = load_node(tree_a.nodes, tree_a.leaf_slots[k])
+            found = wp.zeros(shape=(LISTED,), dtype=wp.int32)
+            count = wp.int32(0)
+            slot = root_of(tree_b)
+            if meeting.own:
+                slot = escape_of(leaf)
+            while slot >= 0:
+                node = load_node(tree_b.nodes, slot)
+                hit = wp.int32(0)
+                if swapped:
+                    hit = overlap(frame, node, leaf)
+                else:
+                    hit = overlap(frame, leaf, node)
+                link = link_of(node)
+                slot = wp.where(hit == 1 and link >= 0, 2 * link, escape_of(node))
+                if hit == 1 and link < 0:
+                    found[count] = -1 - link
+                    count += 1
+                    if count == LISTED:
+                        list_found(
+                            rank, face_of(leaf), found, count, crowd.bits, swapped, candidates_out
+                        )
+                        count = 0
+            list_found(rank, face_of(leaf), found, count, crowd.bits, swapped, candidates_out)
+
+
+@wp.kernel
+def first_meet_kernel(
+    # in
+    span: wp.vec3i,
+    crowd: Crowd,
+    frames: wp.array[Relative],
+    items: wp.array[wp.int32],
+    hurry: wp.bool,
+    # out
+    colliding_out: wp.array[wp.int32],
+):
+    """Walk both trees of each meeting until two faces meet.
+
+    With ``hurry`` also until any other meeting of the same copy of the scene has found some.
+    """
+    stack = wp.zeros(shape=(STACK,), dtype=wp.vec2i)
+    for rank in range(span[0] + wp.tid(), queue_stop(crowd.meetings, span[1]), span[2]):
+        held = wp.int32(items[rank] > 0)
+        meeting = meeting_at(crowd, rank)
+        search = search_of(crowd, meeting)
+        tree_a = tree_of(crowd.forest, meeting.body_a)
+        tree_b = tree_of(crowd.forest, meeting.body_b)
+        frame = frames[rank]
+        stack[0] = wp.vec2i(root_of(tree_a), root_of(tree_b))
+        while held > 0:
+            held -= 1
+            i = stack[held][0]
+            j = stack[held][1]
+            a = load_node(tree_a.nodes, i)
+            b = load_node(tree_b.nodes, j)
+            if hurry:
+                if load_fresh_word(colliding_out, meeting.copy) != 0:
+                    held = 0
+                    continue
+            if is_leaf(a) and is_leaf(b):
+                same = meeting.own and face_of(a) >= face_of(b)
+                if not same:
+                    if test_faces(search, rank, face_of(a), face_of(b)):
+                        colliding_out[meeting.copy] = 1
+                        held = 0
+            else:
+                pairs = open_pair(frame, tree_a, i, a, tree_b, j, b)
+                gaps = farthest_first(pairs.gaps)
+                for k in range(4):
+                    place = wp.cast(gaps[k], wp.int32) & 3
+                    stack[held] = wp.vec2i(pairs.i + (place >> 1), pairs.j + (place & 1))
+                    held += wp.int32(not (gaps[k] > SMALLEST))
+
+
+@wp.kernel
+def test_meet_kernel(
+    # in
+    span: wp.vec3i,
+    crowd: Crowd,
+    candidates: PairQueue,
+):
+    """Filter the pairs of faces of a queue."""
+    for i in range(span[0] + wp.tid(), queue_stop(candidates, span[1]), span[2]):
+        row = unpack_pair(candidates.keys[i], crowd.bits)
+        search = search_of(crowd, meeting_at(crowd, row[0]))
+        test_faces(search, row[0], row[1], row[2])

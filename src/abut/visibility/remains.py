@@ -1,0 +1,155 @@
+"""What a culling leaves, brought together on the device."""
+
+import operator
+from typing import Any
+
+import numpy as np
+import warp as wp
+
+from abut.geometry.common_corners import WELDED
+from abut.options import Level
+from abut.pairs import KeyLayout, PairQueues
+from abut.runtime import Task
+from abut.soup import Soup
+from abut.visibility.neighbours import fold_kernel, neighbours_of
+from abut.visibility.settings import Settings
+from abut.visibility.state import BOTH, Primitives, primitive_of
+
+wp.set_module_options({"enable_backward": False, "fuse_fp": False})
+
+
+@wp.kernel
+def keep_kernel(
+    # in
+    span: wp.vec3i,
+    primitives: Primitives,
+    folded: wp.array[wp.int32],
+    # out
+    kept_out: wp.array[wp.int32],
+):
+    """1 for faces that are left; those folded over a neighbour are, whatever the views say."""
+    for i in range(span[0] + wp.tid(), span[1], span[2]):
+        left = primitives.state[primitive_of(primitives, i)] != BOTH
+        if folded.shape[0] > 0:
+            left = left or folded[i] != 0
+        kept_out[i] = wp.where(left, 1, 0)
+
+
+@wp.kernel
+def gather_kernel(
+    # in
+    span: wp.vec3i,
+    kept: wp.array[wp.int32],
+    places: wp.array[wp.int32],
+    object_of: wp.array[wp.int32],
+    first_face: wp.array[wp.int32],
+    # out
+    faces_out: wp.array[wp.int32],
+    rows_out: wp.array[wp.vec2i],
+    objects_out: wp.array[wp.int32],
+    count_out: wp.array[wp.int64],
+):
+    """Faces that are left, side by side: of the soup, and as rows (object, face of it)."""
+    for i in range(span[0] + wp.tid(), span[1], span[2]):
+        place = places[i]
+        owner = object_of[i]
+        if kept[i] != 0:
+            faces_out[place] = i
+            rows_out[place] = wp.vec2i(owner, i - first_face[owner])
+            objects_out[owner] = 1
+        if i == object_of.shape[0] - 1:
+            count_out[0] = wp.int64(place + kept[i])
+
+
+class Remains:
+    """Faces and objects that a culling leaves, and neighbours that may be folded over.
+
+    Attributes:
+        count: Number of faces left, once read.
+        folds: Keys of pairs of neighbours, in the queue ``pairs``.
+    """
+
+    def __init__(self, soup: Soup, settings: Settings, relation: int = WELDED) -> None:
+        self.soup, self.settings, self.device = soup, settings, soup.device
+        self.count = self.fold_count = 0
+        faces, objects, device = soup.face_count, soup.object_count, soup.device
+        self._kept = wp.empty(faces, dtype=wp.int32, device=device)
+        self._places = wp.empty(faces, dtype=wp.int32, device=device)
+        self._faces = wp.empty(faces, dtype=wp.int32, device=device)
+        self._rows = wp.empty(faces, dtype=wp.vec2i, device=device)
+        self._objects = wp.zeros(objects, dtype=wp.int32, device=device)
+        self._first_face = wp.array(soup.first_face[:-1].astype(np.int32), device=device)
+        self._count = wp.zeros(1, dtype=wp.int64, device=device)
+        self._folded = wp.zeros(faces if settings.within else 0, dtype=wp.int32, device=device)
+        self.folds = PairQueues(device, pairs=max(1024, faces // 4) if settings.within else 1)
+        self.relation = relation
+        self._tasks: list[Any] = []
+        self._recorded: tuple[Any, ...] = ()
+
+    def start(self, primitives: Any) -> None:
+        """Gather what is left by the states of primitives; does not wait for the device."""
+        self.primitives = primitives
+        about = (primitives.state, self.folds.generation, self.relation)
+        if not self._recorded or not all(map(operator.is_, about, self._recorded)):
+            self._record(primitives)
+            self._recorded = about
+        self._objects.zero_()
+        if self.settings.within:
+            self._folded.zero_()
+            self.folds.clear()
+            self._fold.run()
+        self._keep.run()
+        wp.utils.array_scan(self._kept, self._places, inclusive=False)
+        self._gather.run()
+
+    def read(self) -> bool:
+        """Learn how much there is; False when folds had no room and ``start`` must be repeated."""
+        self.count = int(self._count.numpy()[0])
+        if not self.settings.within:
+            return True
+        found = self.folds.read()
+        self.fold_count = found["pairs"]
+        return not self.folds.make_room(found)
+
+    @property
+    def faces(self) -> wp.array:
+        """(n,) Faces of the soup that are left, ascending; overwritten by the next culling."""
+        return self._faces[: self.count]
+
+    @property
+    def rows(self) -> wp.array:
+        """(n, 2) int32 The same as rows (object, face of it); likewise."""
+        return self._rows[: self.count].view(wp.int32)
+
+    @property
+    def objects(self) -> np.ndarray:
+        """Objects of these faces, ascending."""
+        return np.flatnonzero(self._objects.numpy()).astype(np.int32)
+
+    def _record(self, primitives: Any) -> None:
+        soup, device = self.soup, self.device
+        count = soup.face_count
+        self._keep = Task(keep_kernel, count, [primitives, self._folded, self._kept], device)
+        args = [self._kept, self._places, soup.object_of, self._first_face]
+        args += [self._faces, self._rows, self._objects, self._count]
+        self._gather = Task(gather_kernel, count, args, device)
+        if self.settings.within:
+            pairs = neighbours_of(soup).pairs
+            args = [soup.view, soup.object_of, pairs, self.relation, layout_of(soup).bits]
+            args += [self._folded, self.folds["pairs"]]
+            self._fold = Task(fold_kernel, pairs.shape[0], args, device, grain=512)
+
+
+def layout_of(soup: Soup) -> KeyLayout:
+    """How pairs of the soup's faces are packed."""
+    return KeyLayout.of(soup.face_count, soup.face_count)
+
+
+def primitives_of(soup: Soup, level: Level, states: tuple[wp.array, wp.array], hidden: Any) -> Any:
+    """The struct for kernels; ``states`` are those of objects and of faces."""
+    out = Primitives()
+    out.by_object = level is Level.OBJECT
+    out.state = states[0] if out.by_object else states[1]
+    out.hidden_first, out.hidden_second = hidden
+    out.object_of = soup.object_of
+    return out
