@@ -1,0 +1,180 @@
+"""FAR at any resolution loses nothing; and the tests would notice if it did."""
+
+import numpy as np
+import pytest
+import warp as wp
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
+
+import abut
+from abut import cases
+from abut.visibility import view as views_module
+
+FEW = settings(max_examples=60, suppress_health_check=[HealthCheck.too_slow])
+
+# Coordinates on a small grid touch, coincide and degenerate all the time; fine ones hardly ever.
+coarse = st.integers(-4, 4).map(float)
+fine = st.floats(-4, 4, allow_nan=False, width=32)
+scales = st.sampled_from([1.0, 1e-3, 1e6])
+offsets = st.sampled_from([0.0, 1.0, 1e4])
+
+
+@st.composite
+def soups(draw, least=2, most=14):
+    """Triangles (n, 3, 3), some degenerate, at some scale, some way off."""
+    count = draw(st.integers(least, most))
+    corners = draw(
+        arrays(np.float64, (count, 3, 3), elements=draw(st.sampled_from([coarse, fine])))
+    )
+    if draw(st.booleans()):  # small triangles that are still near each other
+        corners = corners[:, :1] * 0.2 + 0.1 * corners
+    return (corners + draw(offsets)) * draw(scales)
+
+
+def mesh_of(corners, device):
+    faces = np.arange(3 * len(corners)).reshape(-1, 3)
+    return abut.Mesh(corners.reshape(-1, 3), faces, device)
+
+
+def kept(culled):
+    return {tuple(row) for row in culled.faces.numpy().tolist()}
+
+
+def meeting(a, b):
+    pairs = abut.collide(a, b, method="brute").pairs.numpy()
+    return {(side, face) for side in (0, 1) for face in pairs[:, side].tolist()}
+
+
+pixel_counts = st.sampled_from([1, 2, 3, 7, 16, 64, 255])
+view_names = st.sampled_from(["x", "y", "z", "xyz", "zX"])
+orders = st.sampled_from(["free", "drawn"])
+
+
+@given(soups(), soups(), pixel_counts, view_names, orders)
+@FEW
+def test_nothing_is_lost(device, first, second, pixels, views, order):
+    a, b = mesh_of(first, device), mesh_of(second, device)
+    culled = abut.cull([a, b], pixels=pixels, views=views, order=order)
+    assert meeting(a, b) <= kept(culled)
+
+
+@given(soups(), soups(), pixel_counts)
+@FEW
+def test_contacts_are_those_of_brute_force(device, first, second, pixels):
+    a, b = mesh_of(first, device), mesh_of(second, device)
+    want = abut.collide(a, b, method="brute").pairs.numpy()
+    assert np.array_equal(abut.collide(a, b, method="far", pixels=pixels).pairs.numpy(), want)
+
+
+@given(soups(), pixel_counts, st.booleans())
+@FEW
+def test_contacts_within_a_mesh_are_those_of_brute_force(device, corners, pixels, weld):
+    mesh = mesh_of(corners, device)
+    want = abut.self_collide(mesh, method="brute", weld=weld).pairs.numpy()
+    found = abut.self_collide(mesh, method="far", pixels=pixels, weld=weld).pairs.numpy()
+    assert np.array_equal(found, want)
+    culled = abut.cull([mesh], pixels=pixels, self_collisions=True)
+    welded = abut.self_collide(mesh, method="brute").pairs.numpy()
+    assert {(0, int(face)) for face in welded.ravel()} <= kept(culled)
+
+
+@given(soups(most=8), soups(most=8), pixel_counts, st.floats(0, 2), orders)
+@FEW
+def test_nothing_near_is_lost(device, first, second, pixels, share, order):
+    a, b = mesh_of(first, device), mesh_of(second, device)
+    distance = share * float(np.ptp(first, axis=(0, 1)).max())
+    culled = abut.cull([a, b], pixels=pixels, distance=distance, order=order)
+    pairs = abut.within(a, b, distance, method="brute").pairs.numpy()
+    assert {(side, f) for side in (0, 1) for f in pairs[:, side].tolist()} <= kept(culled)
+    found = {tuple(row) for row in culled.pairs.numpy().tolist()}
+    assert {tuple(row) for row in pairs.tolist()} <= found
+
+
+def crossing_pairs(seed, count=40):
+    """Small triangles in pairs, each pair crossing somewhere within the triangles."""
+    rng = np.random.default_rng(seed)
+    at = rng.uniform(-1, 1, size=(count, 1, 3))
+    out = []
+    for _ in range(2):
+        corners = rng.normal(size=(count, 3, 3)) * 0.03
+        out.append(
+            at + corners - (corners * rng.dirichlet([1] * 3, count)[..., None]).sum(1)[:, None]
+        )
+    return out
+
+
+def lost(device, pixels, seeds=range(12)):
+    """Faces that meet another yet are not kept, over some scenes."""
+    total = 0
+    for seed in seeds:
+        a, b = (mesh_of(corners, device) for corners in crossing_pairs(seed))
+        total += len(meeting(a, b) - kept(abut.cull([a, b], pixels=pixels)))
+    return total
+
+
+SIZES = ("level", "view", "passes", "queries", "bfv", "ffv", "sfv", "nfv")
+MUTATIONS = {
+    "coverage rounded inwards": {"reach": -0.25},
+    "no more than the centre of a pixel": {"reach": -0.49},
+    "depth not widened but narrowed": {"slack": -0.01},
+}
+
+
+@pytest.mark.parametrize("mutation", MUTATIONS)
+@pytest.mark.parametrize("pixels", [16, 200])
+def test_a_raster_that_is_not_conservative_is_noticed(mutation, pixels, device, monkeypatch):
+    assert lost(device, pixels) == 0
+    honest = views_module.map_of
+    change = MUTATIONS[mutation]
+
+    def wrong(*args, **options):
+        out = honest(*args, **options)
+        reach = [x + change.get("reach", 0.0) for x in out.reach]
+        out.reach = wp.vec2f(*reach)
+        out.slack = out.slack + change.get("slack", 0.0)
+        return out
+
+    monkeypatch.setattr("abut.visibility.culler.map_of", wrong)
+    assert lost(device, pixels) > 0
+
+
+@pytest.mark.parametrize("exponent", [-1000, -300, 300, 1000])
+def test_scale_changes_nothing(exponent, device):
+    for seed in range(3):
+        plain = [mesh_of(c, device) for c in crossing_pairs(seed)]
+        scaled = [mesh_of(np.ldexp(c, exponent), device) for c in crossing_pairs(seed)]
+        assert kept(abut.cull(scaled, pixels=100)) == kept(abut.cull(plain, pixels=100))
+
+
+def test_far_from_the_origin(device):
+    for seed in range(3):
+        a, b = (mesh_of(c + 1e6, device) for c in crossing_pairs(seed))
+        assert meeting(a, b) <= kept(abut.cull([a, b], pixels=300))
+    apart = [shape.moved((1e6, 1e6, 1e6)) for shape in cases.pair("apart", 1000)]
+    assert len(abut.cull([abut.Mesh(*shape, device) for shape in apart], pixels=300)) == 0
+
+
+@pytest.mark.parametrize("pixels", [3, 40])
+def test_bands_see_what_the_whole_sees(pixels, device, monkeypatch):
+    """A viewport too large to be looked at at once is looked at in bands."""
+    meshes = [abut.Mesh(*shape, device) for shape in cases.pair("tori", 300)]
+    whole = {m: abut.cull(meshes, method=m, pixels=pixels) for m in abut.CullMethod}
+    monkeypatch.setattr("abut.visibility.culler.MOST_PIXELS_AT_ONCE", 2 * pixels)
+    again = [abut.Mesh(*shape, device) for shape in cases.pair("tori", 300)]
+    for method, want in whole.items():
+        found = abut.cull(again, method=method, pixels=pixels)
+        assert kept(found) == kept(want)
+        for row, other in zip(found.statistics, want.statistics, strict=True):
+            assert [getattr(row, name) for name in SIZES] == [
+                getattr(other, name) for name in SIZES
+            ]
+
+
+def test_more_fragments_than_there_is_room_for(device, monkeypatch):
+    monkeypatch.setattr("abut.visibility.culler.MOST_FRAGMENTS", {True: 500, False: 500})
+    meshes = [abut.Mesh(*shape, device) for shape in cases.pair("tori", 300)]
+    small = kept(abut.cull(meshes, pixels=64))
+    monkeypatch.undo()
+    again = [abut.Mesh(*shape, device) for shape in cases.pair("tori", 300)]
+    assert small == kept(abut.cull(again, pixels=64))
