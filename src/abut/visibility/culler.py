@@ -103,10 +103,11 @@ class Culler:
         """Make room where there was too little: (items, large faces, area, fragments) of each."""
         items, large, area = (int(n) for n in tally[:, :3].max(axis=0, initial=0))
         fragments = int(tally[:, 3].max(initial=0))
-        if area > EVERYTHING or fragments > MOST_FRAGMENTS[self.device.is_cuda]:
-            if self.band_count >= self.settings.pixels:
-                raise CapacityError(f"a row of pixels has {area} fragments; ask for fewer pixels.")
+        too_many = area > EVERYTHING or fragments > MOST_FRAGMENTS[self.device.is_cuda]
+        if too_many and self.band_count < self.settings.pixels:
             self.band_count = min(2 * self.band_count, self.settings.pixels)
+        elif area > EVERYTHING:
+            raise CapacityError(f"a row of pixels has {area} fragments; ask for fewer pixels.")
         elif items > self.item_room or large > self.item_room:
             self.item_room = int(GROWTH * max(items, large))
         elif fragments > self.fragment_room:
