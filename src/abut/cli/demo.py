@@ -8,13 +8,18 @@ from typing import Any
 import numpy as np
 
 from abut import cases, view
+from abut.cli import moving
 from abut.cli.console import show_facts, show_json, working
+from abut.cli.moving import MOVING
 from abut.cli.operands import add_device, natural, picture_size
 from abut.cli.timing import measured, timed
+from abut.errors import OptionError
 from abut.mesh import Mesh
 from abut.query.collide import collide
 from abut.query.self_collide import self_collide
 from abut.results import Contacts
+
+SIZE = (1200, 800)
 
 
 @dataclass(frozen=True)
@@ -45,24 +50,42 @@ DEMOS = {
 
 def add_to(commands: Any) -> None:
     """Declare the command."""
-    names = ", ".join(DEMOS)
-    about = "collide meshes made here, and draw where they meet"
-    parser = commands.add_parser("demo", help=f"{about}: {names}", description=f"Demo: {about}.")
-    parser.add_argument("name", choices=DEMOS, metavar="NAME", help=names)
+    names = ", ".join([*DEMOS, *MOVING])
+    about = "collide meshes made here, and draw where they meet, or film how they move"
+    described = "; ".join(f"{name}: {demo.about}" for name, demo in MOVING.items())
+    parser = commands.add_parser(
+        "demo", help=f"{about}: {names}", description=f"Demo: {about}. {described}."
+    )
+    parser.add_argument("name", choices=[*DEMOS, *MOVING], metavar="NAME", help=names)
     parser.add_argument(
         "--out", default="out", metavar="PATH", help="picture file, or a folder (default: out)"
     )
-    parser.add_argument("--faces", type=natural, metavar="N", help="faces of each mesh, roughly")
+    parser.add_argument("--faces", type=natural, metavar="N", help="faces, roughly")
     parser.add_argument(
-        "--size", type=picture_size, default=(1200, 800), metavar="WxH", help="default: 1200x800"
+        "--size", type=picture_size, metavar="WxH", help="default: 1200x800; 640x400 for films"
     )
+    parser.add_argument("--frames", type=natural, metavar="N", help="frames of a moving demo")
+    parser.add_argument(
+        "--check",
+        nargs="?",
+        const="brute",
+        metavar="METHOD",
+        help="compare the contacts of each frame with those of another method (default: brute); "
+        "exit status 1 when they differ",
+    )
+    parser.add_argument("--no-film", action="store_true", help="only run and time a moving demo")
     add_device(parser)
     parser.add_argument("--json", action="store_true", help="print one JSON object")
     parser.set_defaults(run=run)
 
 
 def run(args: argparse.Namespace) -> int:
-    """Collide, report, draw."""
+    """Collide, report, draw; or run a moving demo."""
+    if args.name in MOVING:
+        return moving.run(args)
+    if args.frames or args.check or args.no_film:
+        raise OptionError(f"{args.name} does not move; frames are for: {', '.join(MOVING)}.")
+    args.size = args.size or SIZE
     demo = DEMOS[args.name]
     shapes = demo.shapes(args.faces)
     meshes = tuple(Mesh(*shape, device=args.device) for shape in shapes)

@@ -2,6 +2,7 @@
 
 from abut.view.body import CORAL, GOLD, INDIGO, INK, RED, SAND, TEAL, Body, Color
 from abut.view.camera import Camera
+from abut.view.film import Film, contact_sheet
 from abut.view.picture import render, save_picture
 
 __all__ = [
@@ -15,6 +16,8 @@ __all__ = [
     "Body",
     "Camera",
     "Color",
+    "Film",
+    "contact_sheet",
     "render",
     "save_picture",
 ]

@@ -27,14 +27,14 @@ class Body:
 
     Attributes:
         shape: Vertices and faces.
-        color: sRGB, each in [0, 1].
+        color: sRGB, each in [0, 1]; one for all faces, or (m, 3).
         opacity: 1 hides what is behind.
         marked: Faces (indices or a mask) drawn in the colour ``mark``, more opaque.
         finish: MATTE, GLOW or SHADOW.
     """
 
     shape: Shape
-    color: Color = CORAL
+    color: Any = CORAL
     opacity: float = 1.0
     marked: Any = field(default_factory=list)
     mark: Color = GOLD
@@ -43,7 +43,7 @@ class Body:
     def paint(self) -> np.ndarray:
         """(m, 4) linear colour and opacity of each face."""
         paint = np.empty((len(self.shape.faces), 4), np.float32)
-        paint[:] = *_linear(self.color), self.opacity
+        paint[:, :3], paint[:, 3] = _linear(self.color), self.opacity
         marked = np.asarray(self.marked, dtype=None if len(self.marked) else np.int64)
         paint[marked] = *_linear(self.mark), max(self.opacity, 0.7)
         return paint
@@ -72,7 +72,7 @@ def _unit(vectors: np.ndarray) -> np.ndarray:
     return np.where(lengths > 0, vectors / np.where(lengths > 0, lengths, 1), [0.0, 0.0, 1.0])
 
 
-def _linear(color: Color) -> np.ndarray:
+def _linear(color: Any) -> np.ndarray:
     """From sRGB to amounts of light."""
     srgb = np.asarray(color)
     return np.where(srgb < 0.04045, srgb / 12.92, ((srgb + 0.055) / 1.055) ** 2.4)

@@ -18,6 +18,7 @@ from abut.view.stage import lit_stage
 
 GROUND_SIDE = 96
 TUBE_SIDES = 10
+FEW, MANY = 3, 12  # samples of a flat and of a busy pixel
 
 
 def render(
@@ -29,6 +30,8 @@ def render(
     curve_color: Color = GOLD,
     curve_radius: float = 0.006,
     wire: float = 0.15,
+    around: np.ndarray | None = None,
+    quality: float = 1.0,
     device: Any = None,
 ) -> np.ndarray:
     """Draw surfaces above a soft ground, and curves as bright tubes.
@@ -41,20 +44,24 @@ def render(
         curve_color: sRGB, each in [0, 1].
         curve_radius: Radius of the tubes over the extent of the bodies.
         wire: How dark the edges of faces are drawn, in [0, 1].
+        around: Points (n, 3) that camera, ground and scale go by, so that films are steady; None
+            takes those of the bodies.
+        quality: Share of the rays taken, in (0, 1]; fewer is faster and coarser.
         device: None is the first CUDA device, else the CPU.
 
     Returns:
         (height, width, 3) uint8.
     """
-    points = np.concatenate([body.shape.vertices for body in bodies])
+    points = np.concatenate([b.shape.vertices for b in bodies]) if around is None else around
     extent = float(np.ptp(points, axis=0).max())
     camera = camera or Camera.around(points, aspect=size[0] / size[1])
     radius = curve_radius * extent
     seen = [curve for curve in curves if _walked(curve)[-1] > 0.1 * radius]
     tubes = [Body(_along(curve, radius), curve_color, finish=GLOW) for curve in seen]
     ground = Body(_ground(points, extent), INK, finish=SHADOW)
-    stage = lit_stage(bodies, [*tubes, ground], camera, extent, wire, resolve_device(device))
-    return trace_picture(stage.view, _lens(camera, size))
+    look = (camera, extent, wire, quality, resolve_device(device))
+    stage = lit_stage(bodies, [*tubes, ground], *look)
+    return trace_picture(stage.view, _lens(camera, size, quality))
 
 
 def save_picture(path: Any, pixels: np.ndarray) -> Path:
@@ -67,12 +74,13 @@ def save_picture(path: Any, pixels: np.ndarray) -> Path:
     return path
 
 
-def _lens(camera: Camera, size: tuple[int, int]) -> Any:
+def _lens(camera: Camera, size: tuple[int, int], quality: float) -> Any:
     lens = Lens()
     lens.eye, lens.right = wp.vec3f(*camera.eye), wp.vec3f(*camera.right)
     lens.up, lens.ahead = wp.vec3f(*camera.up), wp.vec3f(*camera.ahead)
     lens.tangent = camera.tangent
     lens.width, lens.height = size
+    lens.few, lens.many = max(2, round(FEW * quality)), max(2, round(MANY * quality))
     return lens
 
 

@@ -12,7 +12,6 @@ from abut.view.shading import Stage, background, displayed, opacity_along, seen_
 wp.set_module_options({"enable_backward": False, "fuse_fp": False})
 
 LAYERS = wp.constant(12)  # surfaces seen through one another
-FEW, MANY = wp.constant(3), wp.constant(12)  # samples of a flat and of a busy pixel
 LAMP_SIZE = wp.constant(wp.float32(0.2))
 BUSY = wp.constant(wp.float32(0.08))
 
@@ -28,6 +27,8 @@ class Lens:
     tangent: wp.float32
     width: wp.int32
     height: wp.int32
+    few: wp.int32  # samples of a flat pixel
+    many: wp.int32  # and of a busy one
 
 
 @wp.func
@@ -111,8 +112,8 @@ def picture_kernel(
         low = wp.vec3f(2.0)
         high = wp.vec3f(0.0)
         taken = wp.int32(0)
-        for s in range(MANY):
-            if s == FEW and wp.max(high - low) < BUSY:
+        for s in range(lens.many):
+            if s == lens.few and wp.max(high - low) < BUSY:
                 break
             corner = wp.vec2f(wp.float32(i % lens.width), wp.float32(i / lens.width))
             color = displayed(trace(stage, lens, corner + spread(s, wp.vec2f(0.5))))

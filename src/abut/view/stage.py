@@ -31,6 +31,7 @@ def lit_stage(
     camera: Camera,
     extent: float,
     wire: float,
+    quality: float,
     device: wp.Device,
 ) -> LitStage:
     """Set up a stage; all but the ``unshadowing`` bodies cast shadows."""
@@ -38,7 +39,8 @@ def lit_stage(
     everything = [*bodies, *unshadowing]
     stage = _stage(everything, camera, extent, wire, device)
     normals = np.concatenate([body.vertex_normals() for body in everything])
-    samples = int(np.clip(RAYS / (4 * len(normals)), 8, 64))
+    least = max(2, round(8 * quality))
+    samples = int(np.clip(quality * RAYS / (4 * len(normals)), least, 64))
     sides = [
         bake(casting.view, stage.view.points, _vectors(sign * normals, device), samples)
         for sign in (1.0, -1.0)

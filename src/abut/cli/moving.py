@@ -1,0 +1,161 @@
+"""Moving demos of ``abut demo``: run frame by frame, time, check, film."""
+
+import argparse
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from abut import view
+from abut.cli.console import progress, show_facts, show_json, show_rows, working
+from abut.runtime import recording, resolve_device
+from abut.sim.drape import cloth_over_ball, cloth_over_table
+from abut.sim.play import Play, Seen
+
+SIZE = (640, 400)
+COLORS = {
+    "cloth": view.INDIGO,
+    "leaf": (0.45, 0.66, 0.30),
+    "wood": view.SAND,
+    "stone": view.TEAL,
+    "piece": view.CORAL,
+    "floor": (0.80, 0.82, 0.85),
+}
+COLUMNS = ("mean", "most", "first")
+SHADES = 7  # of parts told by colour
+
+
+@dataclass(frozen=True)
+class Moving:
+    """A play, and how it is filmed."""
+
+    about: str
+    make: Callable[[int, Any], Play]
+    faces: int
+    frames: int = 40
+    azimuth: float = -60.0
+    elevation: float = 25.0
+
+
+MOVING = {
+    "cloth-table": Moving("a cloth falls over a round table", cloth_over_table, 20_000),
+    "cloth-ball": Moving("a cloth falls over a ball", cloth_over_ball, 20_000),
+}
+
+
+def run(args: argparse.Namespace) -> int:
+    """Run, report, film; 1 when a check fails."""
+    demo = MOVING[args.name]
+    device = resolve_device(args.device)
+    with working("setting up"):
+        play = demo.make(args.faces or demo.faces, device)
+    film = None
+    if not args.no_film:
+        look = {"azimuth": demo.azimuth, "elevation": demo.elevation, "device": device}
+        film = view.Film(play.around, size=args.size or SIZE, **look)
+        film.take(bodies(play.seen()))
+    log = Log(play.stages)
+    for _ in progress(range(args.frames or demo.frames), args.name):
+        log.frame(play)
+        if args.check:
+            log.check(play, args.check)
+        if film is not None:
+            film.take(bodies(play.seen()))
+    files = [] if film is None else _written(film, args)
+    _show(args, play, log, files, str(device))
+    return int(log.wrong > 0)
+
+
+class Log:
+    """What is known of each frame."""
+
+    def __init__(self, stages: tuple[str, ...]) -> None:
+        self.stages = stages
+        self.spent: list[dict[str, float]] = []
+        self.counts: list[dict[str, int]] = []
+        self.checked = self.wrong = 0
+
+    def frame(self, play: Play) -> None:
+        """Make a frame and note its times."""
+        start = time.perf_counter()
+        with recording() as timer:
+            self.counts.append(play.advance())
+        whole = (time.perf_counter() - start) * 1e3
+        spent = {stage: timer.milliseconds.get(stage, 0.0) for stage in self.stages}
+        self.spent.append({**spent, "frame": whole})
+
+    def check(self, play: Play, method: str) -> None:
+        """Ask for the contacts of the frame by another method too."""
+        self.checked += 1
+        self.wrong += not np.array_equal(play.rows("bvh"), play.rows(method))
+
+    def times(self) -> dict[str, dict[str, float]]:
+        """Mean and longest time of each stage; the first frame, which loads kernels, is apart."""
+        steady = self.spent[1:] or self.spent
+        return {
+            stage: {
+                "mean": float(np.mean([frame[stage] for frame in steady])),
+                "most": float(np.max([frame[stage] for frame in steady])),
+                "first": self.spent[0][stage],
+            }
+            for stage in self.spent[0]
+        }
+
+    def seen(self) -> dict[str, dict[str, float]]:
+        """Mean, greatest and first count of each kind."""
+        kinds = {name: [count[name] for count in self.counts] for name in self.counts[0]}
+        return {
+            name: {"mean": float(np.mean(n)), "most": float(max(n)), "first": float(n[0])}
+            for name, n in kinds.items()
+        }
+
+
+def bodies(seen: list[Seen]) -> list[view.Body]:
+    """What a play shows, in colour."""
+    return [view.Body(thing.shape, _color(thing)) for thing in seen]
+
+
+def _color(thing: Seen) -> Any:
+    color = np.array(COLORS[thing.role])
+    if thing.part is None:
+        return color
+    shade = (thing.part * 5 % SHADES) / (SHADES - 1) - 0.5
+    return np.clip(color + shade[:, None] * [0.25, 0.35, 0.35], 0, 1)
+
+
+def _written(film: view.Film, args: argparse.Namespace) -> list[str]:
+    path = Path(args.out)
+    stem = path.with_suffix("") if path.suffix else path / args.name
+    with working("writing"):
+        return [str(film.save_sheet(f"{stem}.png")), str(film.save(f"{stem}.gif"))]
+
+
+def _show(args: argparse.Namespace, play: Play, log: Log, files: list[str], device: str) -> None:
+    report = {
+        "demo": args.name,
+        "frames": len(log.counts),
+        "faces": play.face_count,
+        "counts": log.seen(),
+        "device": device,
+        "milliseconds": log.times(),
+        "checked": log.checked,
+        "wrong": log.wrong,
+        "files": files,
+    }
+    if args.json:
+        show_json(report)
+        return
+    facts = [("demo", f"{args.name}: {MOVING[args.name].about}")]
+    facts += [("frames", f"{report['frames']:,}"), ("faces", f"{play.face_count:,}")]
+    facts += [("device", device)]
+    if log.checked:
+        same = f"{log.checked - log.wrong:,} of {log.checked:,} frames as by {args.check}"
+        facts += [("check", same)]
+    show_facts([*facts, *(("file", file) for file in files)])
+    for name, rows, digits in (("ms a frame", log.times(), 2), ("in a frame", log.seen(), 0)):
+        print()
+        cells = [(kind, *(f"{row[k]:,.{digits}f}" for k in COLUMNS)) for kind, row in rows.items()]
+        show_rows([name, *COLUMNS], cells)

@@ -1,0 +1,82 @@
+"""A cloth falls over a round table, or over a ball."""
+
+import numpy as np
+
+from abut.cases.crowd import Crowd
+from abut.cases.drape import drape_ball, drape_table
+from abut.cases.shape import Shape
+from abut.query.collide import collide
+from abut.query.self_collide import self_collide
+from abut.query.within import within
+from abut.sim.cloth import Cloth, Fabric
+from abut.sim.play import Seen, box_around
+
+STEPS, SECONDS = 3, 0.01  # of a frame
+
+
+class Drape:
+    """A square of cloth falls over something round (Quick-CULLIDE §6, gProximity §6).
+
+    Args:
+        crowd: The sheet and what it falls on.
+        fabric: What the sheet is made of.
+        device: None is the first CUDA device, else the CPU.
+    """
+
+    stages = ("near", "motion", "safe way")
+
+    def __init__(self, crowd: Crowd, fabric: Fabric | None = None, device: object = None) -> None:
+        self.face_count = crowd.face_count
+        sheet, self.solid = crowd.placed()
+        self.cloth = Cloth(sheet, self.solid, fabric=fabric, device=device)
+        reach = 0.55 * np.ptp(sheet.vertices[:, 0])
+        top = self.solid.vertices[:, 2].max()
+        low, high = (-reach, -reach, top - 0.8 * reach), (reach, reach, top + 0.1 * reach)
+        self.around = box_around(low, high)
+
+    def advance(self) -> dict[str, int]:
+        """Three steps of a hundredth of a second."""
+        return advanced(self.cloth, STEPS, SECONDS)
+
+    def seen(self) -> list[Seen]:
+        """The cloth, and what it falls on."""
+        points, faces = self.cloth.mesh.points.numpy(), self.cloth.mesh.faces.numpy()
+        return [Seen(Shape(points, faces), "cloth"), Seen(self.solid, "wood")]
+
+    def rows(self, method: str) -> np.ndarray:
+        """Near faces of the cloth (0, 0) and of cloth and solid (0, 1)."""
+        return near_rows(self.cloth, method)
+
+
+def advanced(cloth: Cloth, steps: int, seconds: float) -> dict[str, int]:
+    """Make steps; what happened in all of them, and what meets afterwards (nothing)."""
+    reports = [cloth.step(seconds) for _ in range(steps)]
+    meeting = len(self_collide(cloth.mesh))
+    if cloth.obstacle is not None:
+        meeting += len(collide(cloth.mesh, cloth.obstacle))
+    return {
+        "near": reports[-1].near,
+        "impacts": sum(report.impacts for report in reports),
+        "meeting": meeting,
+    }
+
+
+def near_rows(cloth: Cloth, method: str) -> np.ndarray:
+    """(n, 4) faces that a cloth keeps apart, of itself and from its obstacle."""
+    found = []
+    for other, mesh in enumerate([None, cloth.obstacle]):
+        if other and mesh is None:
+            continue
+        pairs = within(cloth.mesh, mesh, cloth.reach, method=method).pairs.numpy()
+        found.append(np.column_stack([np.full((len(pairs), 2), [0, other]), pairs]))
+    return np.concatenate(found)
+
+
+def cloth_over_table(faces: int = 20_000, device: object = None) -> Drape:
+    """A cloth of ``faces`` faces falls over a round table."""
+    return Drape(drape_table(faces), device=device)
+
+
+def cloth_over_ball(faces: int = 20_000, device: object = None) -> Drape:
+    """A cloth of ``faces`` faces falls over a ball."""
+    return Drape(drape_ball(faces), device=device)

@@ -1,0 +1,105 @@
+"""Film: pictures of a moving scene, as a contact sheet and as an animation."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from abut.view.body import Body
+from abut.view.camera import Camera
+from abut.view.picture import render, save_picture
+
+QUALITY = 0.25  # of a single picture's rays
+PAPER = 245  # grey between the pictures of a sheet
+COLORS = 96  # of an animation: few change little from frame to frame, so files stay small
+
+
+class Film:
+    """Pictures of a moving scene, all seen by one camera.
+
+    Args:
+        around: Points (n, 3) that must be seen throughout; camera, ground and light go by them.
+        size: Width and height [pixels].
+        azimuth, elevation: Where the camera stands, seen from the points [degrees].
+        quality: Share of the rays of a single picture, in (0, 1].
+        device: None is the first CUDA device, else the CPU.
+
+    Attributes:
+        pictures: What was taken so far, each (height, width, 3) uint8.
+    """
+
+    def __init__(
+        self,
+        around: np.ndarray,
+        *,
+        size: tuple[int, int] = (640, 400),
+        azimuth: float = -60.0,
+        elevation: float = 25.0,
+        quality: float = QUALITY,
+        device: Any = None,
+    ) -> None:
+        self.around, self.size = np.asarray(around, float), size
+        self.quality, self.device = quality, device
+        aspect = size[0] / size[1]
+        view = {"azimuth": azimuth, "elevation": elevation, "aspect": aspect}
+        self.camera = Camera.around(self.around, margin=1.05, **view)
+        self.pictures: list[np.ndarray] = []
+
+    def take(self, bodies: Sequence[Body], curves: Sequence[np.ndarray] = ()) -> np.ndarray:
+        """Take a picture."""
+        look = {"camera": self.camera, "around": self.around, "size": self.size, "wire": 0.0}
+        picture = render(bodies, curves, quality=self.quality, device=self.device, **look)
+        self.pictures.append(picture)
+        return picture
+
+    def sheet(self, count: int = 6, columns: int = 3, gap: int = 8) -> np.ndarray:
+        """A contact sheet: ``count`` pictures, evenly spread over the film, in rows."""
+        return contact_sheet(_spread(self.pictures, count), columns, gap)
+
+    def save(self, path: Any, *, seconds: float = 1 / 15, width: int | None = None) -> Path:
+        """Write the film as an animated GIF.
+
+        Args:
+            path: Name of the file; folders are made.
+            seconds: Duration of a frame.
+            width: Pixels across; None is that of the pictures.
+        """
+        from PIL import Image
+
+        path = Path(path)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        frames = [Image.fromarray(picture) for picture in self.pictures]
+        if width is not None:
+            height = round(self.size[1] * width / self.size[0])
+            frames = [frame.resize((width, height), Image.Resampling.LANCZOS) for frame in frames]
+        middle = frames[len(frames) // 2].quantize(COLORS)
+        frames = [f.quantize(palette=middle, dither=Image.Dither.NONE) for f in frames]
+        first, *rest = frames
+        timing = {"duration": max(20, round(1e3 * seconds)), "loop": 0}
+        first.save(path, save_all=True, append_images=rest, optimize=False, **timing)
+        return path
+
+    def save_sheet(self, path: Any, count: int = 6, columns: int = 3) -> Path:
+        """Write a contact sheet as a picture."""
+        return save_picture(path, self.sheet(count, columns))
+
+
+def contact_sheet(pictures: Sequence[np.ndarray], columns: int, gap: int = 8) -> np.ndarray:
+    """Pictures of one size in rows of ``columns``, with ``gap`` pixels between them."""
+    height, width, _ = pictures[0].shape
+    columns = min(columns, len(pictures))
+    rows = -(-len(pictures) // columns)
+    sheet = np.full(
+        (rows * (height + gap) + gap, columns * (width + gap) + gap, 3), PAPER, np.uint8
+    )
+    for k, picture in enumerate(pictures):
+        row, column = divmod(k, columns)
+        top, left = gap + row * (height + gap), gap + column * (width + gap)
+        sheet[top : top + height, left : left + width] = picture
+    return sheet
+
+
+def _spread(pictures: list[np.ndarray], count: int) -> list[np.ndarray]:
+    at = np.linspace(0, len(pictures) - 1, min(count, len(pictures))).round().astype(int)
+    return [pictures[k] for k in at]

@@ -1,0 +1,69 @@
+"""Moving demos run, are timed, checked and filmed."""
+
+import json
+import logging
+
+import numpy as np
+import pytest
+
+from abut.cli import main, moving
+from abut.sim import drape
+
+
+@pytest.fixture(autouse=True)
+def logger_left_as_it_was():
+    log = logging.getLogger("abut")
+    handlers, propagate = list(log.handlers), log.propagate
+    yield
+    log.handlers[:], log.propagate = handlers, propagate
+
+
+TINY = {"cloth-table": 200, "cloth-ball": 200}
+
+
+def run(*args):
+    try:
+        return main(["demo", *map(str, args)])
+    except SystemExit as stop:
+        return stop.code
+
+
+@pytest.mark.parametrize("name", moving.MOVING)
+def test_each_demo(name, device, tmp_path, capsys):
+    small = ["--faces", TINY[name], "--frames", 2, "--size", "60x40", "--device", device]
+    status = run(name, *small, "--out", tmp_path, "--check", "--json")
+    said = json.loads(capsys.readouterr().out)
+    assert (status, said["frames"], said["checked"], said["wrong"]) == (0, 2, 2, 0)
+    assert all((tmp_path / f"{name}.{kind}").is_file() for kind in ("png", "gif"))
+    assert said["files"] == [str(tmp_path / f"{name}.{kind}") for kind in ("png", "gif")]
+    stages = {stage: ms["mean"] for stage, ms in said["milliseconds"].items()}
+    frame = stages.pop("frame")
+    assert 0 < sum(stages.values()) <= frame * 1.01
+
+
+def test_table_for_people(capsys):
+    assert run("cloth-ball", "--faces", 200, "--frames", 1, "--no-film", "--device", "cpu") == 0
+    said = capsys.readouterr().out
+    assert "a cloth falls over a ball" in said
+    for word in ("ms a frame", "near", "motion", "safe way", "meeting"):
+        assert word in said
+
+
+def test_a_wrong_frame_is_told(monkeypatch, capsys):
+    right = drape.near_rows
+    monkeypatch.setattr(drape, "near_rows", lambda c, m: right(c, m)[: 7 if m == "brute" else 8])
+    args = ["--faces", 200, "--frames", 2, "--no-film", "--check", "--json", "--device", "cpu"]
+    assert run("cloth-table", *args) == 1
+    assert json.loads(capsys.readouterr().out)["wrong"] == 2
+
+
+def test_still_demos_have_no_frames(capsys):
+    assert run("knot", "--frames", 3) == 2
+    assert "does not move" in capsys.readouterr().err
+
+
+def test_parts_are_told_by_colour():
+    thing = moving.Seen(None, "piece", np.array([0, 1, 2]))
+    colors = moving._color(thing)
+    assert len({tuple(c) for c in colors.round(3).tolist()}) == 3
+    assert colors.min() >= 0 and colors.max() <= 1
