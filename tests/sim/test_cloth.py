@@ -106,7 +106,7 @@ def test_braces_keep_the_form_of_a_leaf(device):
 
     limp, soft, stiff = change(), change(braces=3, form=1e-6), change(braces=3, form=1e-7)
     assert limp > 1.5 * soft > 2 * stiff
-    assert stiff < 0.01
+    assert stiff < 0.022  # a tenth of its length
 
 
 def test_sheets_that_meet_are_refused(device):

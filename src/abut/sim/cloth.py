@@ -25,6 +25,8 @@ from abut.sim.particles import (
 from abut.sim.safe_move import safe_way
 from abut.sim.springs import Springs, bend_springs, brace_springs, edge_springs
 
+REACH = 2.0  # thicknesses within which faces are watched
+
 
 @dataclass(frozen=True)
 class Fabric:
@@ -37,7 +39,7 @@ class Fabric:
         form: How readily those give [s²].
         friction: Slip taken away, over the depth by which the thickness is missed.
         drag: How fast air stops motion across the sheet, and along it [1 / s].
-        thickness: Distance kept between faces over the mean length of an edge; at most 0.4.
+        thickness: Distance kept between faces over the length of short edges; at most 0.4.
         substeps: Of a step.
     """
 
@@ -110,7 +112,8 @@ class Cloth:
         self.velocity = wp.zeros(len(free), dtype=wp.vec3d, device=self.device)
         self._normal = wp.zeros_like(self.velocity)
         edges = edge_springs(sheet)
-        self.thickness = self.fabric.thickness * float(edges.rest.mean())
+        self.thickness = self.fabric.thickness * float(np.quantile(edges.rest, 0.1))
+        self.reach = REACH * self.thickness
         args = (self.mesh, self.obstacle, self.free, self.thickness, self.fabric.friction)
         self._cushion = Cushion(*args)
         self._around = _faces_around(sheet, self.device)
@@ -129,7 +132,7 @@ class Cloth:
         """Let time pass."""
         count, device = len(self.free), self.device
         with stage("near", device):
-            near = self._cushion.find(2.0 * self.thickness)
+            near = self._cushion.find(self.reach)
         with stage("motion", device):
             args = [self.mesh.points, self.mesh.faces, *self._around, self._normal]
             launch(normal_kernel, count, args, device)
@@ -154,7 +157,7 @@ class Cloth:
         launch(predict_kernel, count, args, device)
         for pull in self._pulls(seconds):
             pull.run()
-        self._cushion.keep(self._before, self._now)
+        self._cushion.keep(self._before, self._now, seconds)
         args = [self._before, self._now, wp.float64(seconds), self.velocity]
         launch(velocity_kernel, count, args, device)
 

@@ -12,6 +12,7 @@ from abut.runtime import launch
 wp.set_module_options({"enable_backward": False, "fuse_fp": False})
 
 ZERO = wp.constant(wp.float64(0.0))
+SWELLING = 10.0  # thicknesses a second by which faces that are too near part
 QUANTUM = 2.0**-44  # of the sheet's extent: corrections are summed as integers of this unit
 
 
@@ -117,24 +118,32 @@ def keep_apart_kernel(
     points: wp.array[wp.vec3d],
     free: wp.array[wp.float64],
     thickness: wp.float64,
+    swell: wp.float64,
     friction: wp.float64,
     unit: wp.float64,
     # out
     sums_out: wp.array[wp.int64],
 ):
-    """How far faces that are too near must move, and what friction takes from their slip."""
+    """How far faces that are too near must move, and what friction takes from their slip.
+
+    They may not come nearer, and part no faster than by ``swell``, so that they are not shot away.
+    """
     for i in range(span[0] + wp.tid(), span[1], span[2]):
         touch = touches[i]
         p = mixed(points, touch.a, touch.weight_a)
-        slip = p - mixed(before, touch.a, touch.weight_a)
+        p_before = mixed(before, touch.a, touch.weight_a)
+        slip = p - p_before
+        gap_before = wp.dot(touch.normal, p_before) - touch.still
         give = give_of(free, touch.a, touch.weight_a)
         gap = wp.dot(touch.normal, p) - touch.still
         if touch.b[0] >= 0:
             q = mixed(points, touch.b, touch.weight_b)
-            slip = slip - (q - mixed(before, touch.b, touch.weight_b))
+            q_before = mixed(before, touch.b, touch.weight_b)
+            slip = slip - (q - q_before)
+            gap_before -= wp.dot(touch.normal, q_before)
             give += give_of(free, touch.b, touch.weight_b)
             gap -= wp.dot(touch.normal, q)
-        lack = thickness - gap
+        lack = wp.min(thickness, gap_before + swell) - gap
         if lack > ZERO and give > ZERO:
             slip = slip - wp.dot(slip, touch.normal) * touch.normal
             rub = wp.min(wp.length(slip), friction * lack)
@@ -192,28 +201,40 @@ class Cushion:
         self.unit = QUANTUM * float(np.ptp(sheet.bounds, axis=0).max())
         self.sums = wp.zeros(4 * sheet.vertex_count, dtype=wp.int64, device=sheet.device)
         self.touches: list[wp.array] = []
+        self.close = self._keys(within(sheet, None, thickness).pairs)  # by nature, as in a tip
 
     def find(self, reach: float) -> int:
-        """Look for faces within ``reach`` of each other in the sheet's present shape."""
+        """Look for faces within ``reach`` of each other in the sheet's present shape.
+
+        Faces of the sheet that were nearer than the thickness to begin with are left alone.
+        """
         others = [None] if self.obstacle is None else [None, self.obstacle]
         self.touches = [self._found(other, reach) for other in others]
         return sum(touch.shape[0] for touch in self.touches)
 
     def _found(self, other: Mesh | None, reach: float) -> wp.array:
         sheet, rows = self.sheet, within(self.sheet, other, reach)
-        touches = wp.empty(len(rows), dtype=Touch, device=sheet.device)
-        if len(rows):
-            near = rows.points.view(wp.vec3d)
-            args = [sheet.points, sheet.faces, rows.pairs, near, other is not None, touches]
-            launch(touch_kernel, len(rows), args, sheet.device, grain=512)
+        pairs, near = rows.pairs, rows.points.view(wp.vec3d)
+        if other is None and len(self.close):
+            apart = np.flatnonzero(~np.isin(self._keys(pairs), self.close)).astype(np.int32)
+            chosen = wp.array(apart, device=sheet.device)
+            pairs, near = pairs[chosen].contiguous(), near[chosen].contiguous()
+        touches = wp.empty(pairs.shape[0], dtype=Touch, device=sheet.device)
+        if pairs.shape[0]:
+            args = [sheet.points, sheet.faces, pairs, near, other is not None, touches]
+            launch(touch_kernel, pairs.shape[0], args, sheet.device, grain=512)
         return touches
 
-    def keep(self, before: wp.array, points: wp.array) -> None:
-        """Move points, which come from where they were ``before``, out of each other's way."""
+    def _keys(self, pairs: wp.array) -> np.ndarray:
+        return pairs.numpy().astype(np.int64) @ [self.sheet.face_count, 1]
+
+    def keep(self, before: wp.array, points: wp.array, seconds: float) -> None:
+        """Move points, which were elsewhere ``seconds`` before, out of each other's way."""
         device = points.device
+        swell = SWELLING * self.thickness * seconds
         for touches in self.touches:
             if touches.shape[0]:
-                lengths = [wp.float64(x) for x in (self.thickness, self.friction, self.unit)]
+                lengths = [wp.float64(x) for x in (self.thickness, swell, self.friction, self.unit)]
                 args = [touches, before, points, self.free, *lengths, self.sums]
                 launch(keep_apart_kernel, touches.shape[0], args, device, grain=1024)
         if any(touches.shape[0] for touches in self.touches):
