@@ -26,7 +26,7 @@ from abut.pairs import KeyLayout, PairQueues
 from abut.runtime import EVERYTHING, Kept, Task, launch, stage
 from abut.search import Search
 from abut.traversal.dop_frames import NARROW_DOPS, DopFrames, dop_frames
-from abut.traversal.dop_list import list_dops_kernel
+from abut.traversal.dop_list import listing_of
 from abut.traversal.first_of_all import TOO_LONG, path_kernel, pick_kernel
 from abut.traversal.groups import groups_of, self_test_kernel
 from abut.traversal.self_tree import SHARES, self_open_kernel, twig_walks
@@ -281,10 +281,10 @@ class ContactPlan(Operands):
         sides = (1, 0) if swapped else (0, 1)
         yield from self._frame_stage(*sides)
         leaves = max(face_counts)
-        kernel, frames = self._walks.list, [self._frames[sides]]
+        kernel, frames = self._walks.list, [self._frames[sides], self._dops[sides]]
         if self.boxless and self._dops[sides].kind == NARROW_DOPS:
-            kernel, frames = list_dops_kernel, []
-        args = [*self._views(*sides), *frames, self._dops[sides]]
+            kernel, frames = listing_of(self.a, self.b, self._dops[sides])
+        args = [*self._views(*sides), *frames]
         args += [leaves, search.bits, swapped, queues["candidates"]]
         yield "search", Task(kernel, self.pose_count * leaves, args, self.device)
         yield "classify", self._classify(search, queues)

@@ -1,14 +1,17 @@
 """Leaves of one tree and what their DOPs of few bits may meet in another, for one query on CUDA.
 
 As ``list_kernel`` of two_trees; but what a leaf's own DOP adds along each axis is the same at every
-node, and is summed once.
+node, and is summed once. Where neither mesh has a pose, the axes are the normals of both: then a
+node's reaches are read in two pieces, side by side, and no axis waits for another's.
 """
+
+from typing import Any
 
 import warp as wp
 
 from abut.atomics import load_wide_words
 from abut.bounds.fixed import NARROW_ROWS, constants_narrow, sums_narrow
-from abut.bounds.kdop import SIDES
+from abut.bounds.kdop import PICK_BITS, SIDES
 from abut.hierarchy.tree import TreeView, escape_of, face_of, link_of, load_node, root_of
 from abut.pairs import PairQueue
 from abut.traversal.dop_frames import DopFrames, overlap_dops
@@ -17,6 +20,13 @@ from abut.traversal.two_trees import LISTED, list_found
 wp.set_module_options({"enable_backward": False, "fuse_fp": False})
 
 MOST_AXES = wp.constant(max(SIDES))
+STRAIGHT = wp.constant(12)  # normals of 24 sides
+FIRST_ROWS = wp.constant(2)  # of four words, two normals: those that part most nodes
+ALL_ROWS = wp.constant(6)
+CROOKED = wp.constant(1)  # in place of a weight, which is never positive
+
+Weights = wp.types.vector(length=12, dtype=wp.int32)
+Sums = wp.types.vector(length=24, dtype=wp.int64)
 
 
 @wp.func
@@ -85,3 +95,137 @@ def list_dops_kernel(
                     list_found(pose, face_of(leaf), found, count, bits, swapped, candidates_out)
                     count = 0
         list_found(pose, face_of(leaf), found, count, bits, swapped, candidates_out)
+
+
+@wp.func
+def straight_weight(row: wp.vec4i, pick: wp.int32):
+    """The weight of one normal along an axis; CROOKED where others have weight too."""
+    weight = wp.int32(0)
+    for i in range(3):
+        if row[1 + i] != 0:
+            if ((row[0] >> (PICK_BITS * i)) & 31) == pick:
+                weight += row[1 + i]
+            else:
+                return CROOKED
+    return weight
+
+
+@wp.func
+def weights_along(dops: DopFrames, side: wp.int32):
+    """Weights of a side's reaches against each normal, where the axes are the normals."""
+    out = Weights()
+    for axis in range(STRAIGHT):
+        row = load_wide_words(dops.narrow_axes, NARROW_ROWS * axis + side)
+        out[axis] = straight_weight(row, axis + STRAIGHT)
+    return out
+
+
+@wp.func
+def are_straight(dops: DopFrames, on_a: Weights, on_b: Weights):
+    """Do all axes have one normal of either side?"""
+    straight = dops.half == STRAIGHT and dops.axis_count == STRAIGHT
+    for axis in range(STRAIGHT):
+        straight = straight and on_a[axis] <= 0 and on_b[axis] <= 0
+    return straight
+
+
+@wp.func
+def sum_straight(dops: DopFrames, words: wp.array[wp.vec4i], slot: wp.int32, weights: Weights):
+    """What a leaf of a and the constants add to the sums along the normals and against them."""
+    out = Sums()
+    for k in range(ALL_ROWS):
+        w = load_wide_words(words, ALL_ROWS * slot + k)
+        for i in range(2):
+            axis = 2 * k + i
+            rest = load_wide_words(dops.narrow_axes, NARROW_ROWS * axis + 2)
+            constants = constants_narrow(rest, dops.width)
+            weight = wp.int64(weights[axis])
+            out[2 * axis] = constants[0] + weight * wp.int64(w[2 * i + 1])
+            out[2 * axis + 1] = constants[1] + weight * wp.int64(w[2 * i])
+    return out
+
+
+@wp.func
+def parted(
+    words: wp.array[wp.vec4i], slot: wp.int32, own: Sums, weights: Weights, row: wp.int32
+):  # fmt: skip
+    """Is a slot of b apart from the leaf along one of two normals?"""
+    w = load_wide_words(words, ALL_ROWS * slot + row)
+    apart = wp.bool(False)
+    for i in range(2):
+        axis = 2 * row + i
+        weight = wp.int64(weights[axis])
+        before = own[2 * axis] + weight * wp.int64(w[2 * i])
+        behind = own[2 * axis + 1] + weight * wp.int64(w[2 * i + 1])
+        apart = apart or before >= wp.int64(0) or behind >= wp.int64(0)
+    return apart
+
+
+@wp.func
+def overlap_straight(words: wp.array[wp.vec4i], slot: wp.int32, own: Sums, weights: Weights):
+    """``overlap_leaf`` for axes that are the normals."""
+    apart = wp.bool(False)
+    for row in range(FIRST_ROWS):
+        apart = parted(words, slot, own, weights, row) or apart
+    if not apart:
+        for row in range(FIRST_ROWS, ALL_ROWS):
+            apart = parted(words, slot, own, weights, row) or apart
+    return not apart
+
+
+@wp.kernel
+def list_straight_kernel(
+    # in
+    span: wp.vec3i,
+    tree_a: TreeView,
+    tree_b: TreeView,
+    dops: DopFrames,
+    fours_a: wp.array[wp.vec4i],
+    fours_b: wp.array[wp.vec4i],
+    leaf_count: wp.int32,
+    bits: wp.vec2i,
+    swapped: wp.bool,
+    # out
+    candidates_out: PairQueue,
+):
+    """``list_dops_kernel`` for meshes without poses; ``fours`` are the words of ``dops``."""
+    found = wp.zeros(shape=(LISTED,), dtype=wp.int32)
+    on_a = weights_along(dops, 0)
+    on_b = weights_along(dops, 1)
+    straight = are_straight(dops, on_a, on_b)
+    for work in range(span[0] + wp.tid(), span[1], span[2]):
+        leaf_slot = tree_a.leaf_slots[work]
+        leaf = load_node(tree_a.nodes, leaf_slot)
+        own = sum_straight(dops, fours_a, leaf_slot, on_a)
+        count = wp.int32(0)
+        slot = root_of(tree_b)
+        while slot >= 0:
+            node = load_node(tree_b.nodes, slot)
+            hit = wp.bool(False)
+            if straight:
+                hit = overlap_straight(fours_b, slot, own, on_b)
+            else:
+                hit = overlap_dops(dops, 0, leaf_slot, slot)
+            link = link_of(node)
+            slot = wp.where(hit and link >= 0, 2 * link, escape_of(node))
+            if hit and link < 0:
+                found[count] = -1 - link
+                count += 1
+                if count == LISTED:
+                    list_found(0, face_of(leaf), found, count, bits, swapped, candidates_out)
+                    count = 0
+        list_found(0, face_of(leaf), found, count, bits, swapped, candidates_out)
+
+
+def listing_of(a: Any, b: Any, dops: Any) -> tuple[wp.Kernel, list[Any]]:
+    """The kernel that lists for DOPs of few bits, and what it wants to know of them."""
+    if a.pose_count or b.pose_count or dops.half != STRAIGHT:
+        return list_dops_kernel, [dops]
+    return list_straight_kernel, [dops, _in_fours(dops.words_a), _in_fours(dops.words_b)]
+
+
+def _in_fours(words: wp.array) -> wp.array:
+    """The same words, four to a row."""
+    return wp.array(
+        ptr=words.ptr, shape=words.shape[0] // 2, dtype=wp.vec4i, device=words.device
+    )  # the memory is that of the DOPs, which outlive the launches of their plan
