@@ -21,7 +21,17 @@ from pathlib import Path
 
 REQUIRED = {"enable_backward": False, "fuse_fp": False}
 # Device functions that write to their first argument.
-WRITERS = {"push_pair", "lower_to", "raise_to", "reserve", "meet", "arrive", "take_one", "gain"}
+WRITERS = {
+    "push_pair",
+    "lower_to",
+    "raise_to",
+    "reserve",
+    "meet",
+    "arrive",
+    "take_one",
+    "gain",
+    "claim",
+}
 WRITERS |= {"add_to"}
 # Arguments in which threads meet: both read and written, of no use afterwards.
 SCRATCH = {

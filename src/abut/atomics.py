@@ -289,3 +289,23 @@ def add_to(values: wp.array[wp.int64], i: wp.int32, amount: wp.int64):
 def lower_together(values: wp.array[wp.int64], i: wp.int32, value: wp.int64):
     """Set ``values[i]`` to the smaller of itself and ``value``, for many threads of equal i."""
     ...
+
+
+@wp.func_native("""
+#if defined(__CUDA_ARCH__)
+    const int seen = __ldcg(owners.data + i);
+    if (seen == owner || seen == -1) return;
+    const int before = seen != 0 ? seen : atomicCAS(owners.data + i, 0, owner);
+    if (before != 0 && before != owner) owners.data[i] = -1;
+#else
+    int32_t before = __atomic_load_n(&owners.data[i], __ATOMIC_RELAXED);
+    if (before == owner || before == -1) return;
+    if (before == 0
+        && __atomic_compare_exchange_n(&owners.data[i], &before, owner, false,
+                                       __ATOMIC_RELAXED, __ATOMIC_RELAXED)) return;
+    if (before != owner) __atomic_store_n(&owners.data[i], -1, __ATOMIC_RELAXED);
+#endif
+""")
+def claim(owners: wp.array[wp.int32], i: wp.int32, owner: wp.int32):
+    """Write down who came to slot i: 0 nobody, -1 several, else the one; ``owner`` is above 0."""
+    ...

@@ -12,13 +12,16 @@ from abut.options import Level
 from abut.pairs import PairQueue
 from abut.runtime import EVERYTHING, Task
 from abut.soup import Soup
+from abut.visibility.depth_order import look_sorted_kernel
 from abut.visibility.fragment import ROWS
 from abut.visibility.lists import Rule, look_fragments_kernel, look_pixels_kernel
 from abut.visibility.neighbours import neighbours_of
 from abut.visibility.raster import (
+    BLOCK,
     Canvas,
     count_faces_kernel,
     count_items_kernel,
+    crowded_kernel,
     fill_faces_kernel,
     fill_items_kernel,
     list_kernel,
@@ -35,6 +38,17 @@ MOST_FRAGMENTS = {True: 1 << 29, False: 1 << 27}  # at once, on CUDA and on the 
 GROWTH = 1.25
 FACES_PER_SLICE = 1024
 PIXELS_PER_SLICE = 1 << 14
+
+
+class Clear:
+    """Nobody has come to any pixel."""
+
+    def __init__(self, canvas: Any) -> None:
+        self.canvas = canvas
+
+    def run(self) -> None:
+        """Forget the owners."""
+        self.canvas.owners.zero_()
 
 
 class Scan:
@@ -135,14 +149,14 @@ class Culler:
     def _record(self) -> None:
         """Prepare the launches for the room there is."""
         pixels = self.settings.pixels
-        rows = -(-pixels // self.band_count)
+        rows = _whole_blocks(-(-pixels // self.band_count))
         bands = [(first, min(first + rows, pixels)) for first in range(0, pixels, rows)]
         size = self.counters.size + 4 * len(self.steps) * len(bands)
         self._tally = wp.zeros(size, dtype=wp.int64, device=self.device)
         self._tally_host = self._tally
         if self.device.is_cuda:
             self._tally_host = wp.zeros_like(self._tally, device="cpu", pinned=True)
-        self._make_room(rows * pixels)
+        self._make_room(rows * _whole_blocks(pixels))
         self._tasks: list[list[Any]] = []
         free = iter(range(self.counters.size, size, 4))
         seen: tuple[Any, ...] = ()
@@ -165,6 +179,7 @@ class Culler:
             self._rows = wp.empty(ROWS * faces, dtype=wp.vec4f, device=device)
             self._boxes = wp.empty(faces, dtype=wp.vec4i, device=device)
             self._counts = wp.zeros(pixel_count + 1, dtype=wp.int32, device=device)
+            self._owners = wp.empty(pixel_count + 1, dtype=wp.int32, device=device)
             self._starts = wp.empty(pixel_count + 1, dtype=wp.int32, device=device)
             self._fragments = wp.empty(self.fragment_room, dtype=wp.vec4f, device=device)
             self._items = wp.empty(on_cuda, dtype=wp.int64, device=device)
@@ -178,10 +193,13 @@ class Culler:
 
     def _canvas(self, band: tuple[int, int]) -> Any:
         canvas = Canvas()
-        count = (band[1] - band[0]) * self.settings.pixels + 1
+        width = _whole_blocks(self.settings.pixels)
+        count = _whole_blocks(band[1] - band[0]) * width + 1
         canvas.rows, canvas.boxes, canvas.fragments = self._rows, self._boxes, self._fragments
         canvas.counts, canvas.starts = self._counts[:count], self._starts[:count]
-        canvas.band = wp.vec2i(*band)
+        canvas.owners = self._owners[:count]
+        canvas.band, canvas.tiles = wp.vec2i(*band), width // BLOCK
+        canvas.within = self.settings.within
         return canvas
 
     def _primitives(self, level: Level) -> Any:
@@ -201,33 +219,39 @@ class Culler:
         args = [self.soup.points, self.soup.faces, self._primitives(step.level), *view, row]
         args += [canvas, self._tally, self._tally[slot + 2 : slot + 3]]
         grain = FACES_PER_SLICE
-        tasks: list[Any] = [Task(setup_kernel, faces, args, device, grain=grain)]
+        tasks: list[Any] = [Task(setup_kernel, faces, args, device, grain=grain), Clear(canvas)]
+        owners, pixels = self.soup.object_of, canvas.starts.shape[0] - 1
+        crowded = Task(crowded_kernel, pixels, [canvas], device, grain=PIXELS_PER_SLICE)
         if device.is_cpu:
-            count = Task(count_faces_kernel, faces, [*view, canvas], device, grain=grain)
+            count = Task(count_faces_kernel, faces, [*view, owners, canvas], device, grain=grain)
             fill = Task(fill_faces_kernel, faces, [*view, canvas], device, grain=grain)
-            return [*tasks, count, Scan(canvas), fill]
+            return [*tasks, count, crowded, Scan(canvas), fill]
         items, large = PairQueue(), PairQueue()
         items.keys, items.count = self._items, self._tally[slot : slot + 1]
         large.keys, large.count = self._large, self._tally[slot + 1 : slot + 2]
         tasks.append(Task(list_kernel, faces, [canvas, items, large], device))
         tasks.append(Task(list_large_kernel, EVERYTHING, [canvas, large, items], device))
-        tasks.append(Task(count_items_kernel, EVERYTHING, [*view, items, canvas], device))
-        tasks.append(Scan(canvas))
+        tasks.append(Task(count_items_kernel, EVERYTHING, [*view, items, owners, canvas], device))
+        tasks += [crowded, Scan(canvas)]
         tasks.append(Task(fill_items_kernel, EVERYTHING, [*view, items, canvas], device))
         return tasks
 
     def _look(self, canvas: Any, row: int, step: Step, slot: int) -> Task:
         """Find out what is hidden."""
+        count = canvas.starts.shape[0] - 1
+        totals = [self._tally, self._tally[slot + 3 : slot + 4]]
+        primitives = self._primitives(step.level)
+        if self.device.is_cpu and self.settings.free and not self.settings.within:
+            args = [row, canvas, primitives, *totals]
+            return Task(look_sorted_kernel, count, args, self.device, grain=PIXELS_PER_SLICE)
         rule = Rule()
         rule.passes, rule.free, rule.within = step.passes, self.settings.free, self.settings.within
         rule.touching = self.settings.within and not self.settings.conservative
         if self.settings.within:
             rule.corner_ids = neighbours_of(self.soup).corner_ids
-        args = [canvas, rule, row, self._primitives(step.level), self._tally]
-        args.append(self._tally[slot + 3 : slot + 4])
+        args = [canvas, rule, row, primitives, *totals]
         if self.device.is_cuda:
             return Task(look_fragments_kernel, EVERYTHING, args, self.device)
-        count = canvas.starts.shape[0] - 1
         return Task(look_pixels_kernel, count, args, self.device, grain=PIXELS_PER_SLICE)
 
     def _conclude(self, row: int, step: Step) -> Task:
@@ -248,3 +272,8 @@ class Culler:
         if self.device.is_cpu:
             return [1e3 * float(x) for x in np.diff(marks)]
         return [wp.get_event_elapsed_time(*ends) for ends in pairwise(marks)]
+
+
+def _whole_blocks(pixels: int) -> int:
+    """At least so many pixels, in whole blocks."""
+    return -(-pixels // BLOCK) * BLOCK

@@ -181,24 +181,17 @@ def plane_depths(f: FaceView, centre: wp.vec2f, reach: wp.vec2f):
 
 
 @wp.func
-def depths_over(
-    f: FaceView, centre: wp.vec2f, reach: wp.vec2f, across: wp.vec2f, slack: wp.float32
-):
-    """Depths of a face over a rectangle, rounded outwards; ``across``: those of its row.
+def depths_over(f: FaceView, centre: wp.vec2f, reach: wp.vec2f, slack: wp.float32):
+    """Depths of a face over a rectangle, rounded outwards.
 
-    An empty interval, (low > high), is sound: the face is not there.
+    An empty interval, low > high, is sound: the face is not there.
     """
     along = slab_depths(f.u, f.z, f.per_u, centre[0] - reach[0], centre[0] + reach[0])
+    across = slab_depths(f.v, f.z, f.per_v, centre[1] - reach[1], centre[1] + reach[1])
     plane = plane_depths(f, centre, reach)
     low = wp.max(wp.max(along[0], across[0]), plane[0]) - slack
     high = wp.min(wp.min(along[1], across[1]), plane[1]) + slack
     return wp.vec2f(low, high)
-
-
-@wp.func
-def row_depths(f: FaceView, row: wp.float32, reach: wp.vec2f):
-    """Depths of a face over a row of pixels."""
-    return slab_depths(f.v, f.z, f.per_v, row - reach[1], row + reach[1])
 
 
 @wp.func

@@ -1,18 +1,18 @@
 """Fragments of all faces of a view, pixel by pixel: counted, given room by a scan, filled in.
 
-On CUDA a thread looks at one pixel of one block of a face, on the CPU at one face.
+Only pixels to which several come get any room: at the others nothing hides anything. On CUDA a
+thread looks at one pixel of one block of a face, on the CPU at one face.
 """
 
 import warp as wp
 
-from abut.atomics import add_one, gain, reserve, take_one
+from abut.atomics import add_one, claim, gain, reserve, take_one
 from abut.pairs import PairQueue, pack_pair, queue_stop, store_pair, unpack_pair
 from abut.visibility.fragment import (
     FaceView,
     depths_over,
     load_view,
     map_point,
-    row_depths,
     sample,
     store_face,
     touches,
@@ -36,9 +36,12 @@ class Canvas:
     rows: wp.array[wp.vec4f]
     boxes: wp.array[wp.vec4i]  # first column, first row, last column, last row of each face
     counts: wp.array[wp.int32]  # fragments per pixel that have no place yet
+    owners: wp.array[wp.int32]  # who comes to each pixel, see ``claim``
     starts: wp.array[wp.int32]
     fragments: wp.array[wp.vec4f]  # near, far, face, pixel
     band: wp.vec2i  # first row, and the one after the last
+    tiles: wp.int32  # blocks of pixels in a row of them: pixels of a block lie together
+    within: wp.bool  # faces are told apart, not only objects
 
 
 @wp.func
@@ -158,6 +161,37 @@ def centre_of(column: wp.int32, row: wp.int32):
 
 
 @wp.func
+def slot_of(canvas: Canvas, column: wp.int32, row: wp.int32):
+    """Where a pixel of the band lies in memory."""
+    y = row - canvas.band[0]
+    tile = (y / BLOCK) * canvas.tiles + column / BLOCK
+    return tile * AREA + (y % BLOCK) * BLOCK + column % BLOCK
+
+
+@wp.func
+def count_fragment(canvas: Canvas, pixel: wp.int32, face: wp.int32, owner: wp.int32):
+    """A face comes to a pixel."""
+    add_one(canvas.counts, pixel)
+    who = owner
+    if canvas.within:
+        who = face
+    claim(canvas.owners, pixel, who + 1)
+
+
+@wp.kernel
+def crowded_kernel(
+    # in
+    span: wp.vec3i,
+    # out
+    canvas_out: Canvas,
+):
+    """No room for pixels to which only one comes."""
+    for i in range(span[0] + wp.tid(), span[1], span[2]):
+        if canvas_out.owners[i] >= 0:
+            canvas_out.counts[i] = 0
+
+
+@wp.func
 def covers(f: FaceView, centre: wp.vec2f, view: ViewMap):
     """Has the face a fragment at this pixel of its box?"""
     found = wp.bool(False)
@@ -179,6 +213,24 @@ def place_fragment(canvas: Canvas, pixel: wp.int32, face: wp.int32, depths: wp.v
 
 
 @wp.func
+def fill_pixel(
+    canvas: Canvas, view: ViewMap, f: FaceView, face: wp.int32, column: wp.int32, row: wp.int32
+):
+    """Make the fragment of a face at a pixel, if there is one and anything it may hide."""
+    pixel = slot_of(canvas, column, row)
+    if canvas.owners[pixel] < 0:
+        centre = centre_of(column, row)
+        if view.reach[0] > wp.float32(0.0):
+            if touches(f, centre, view.reach):
+                depths = depths_over(f, centre, view.reach, view.slack)
+                place_fragment(canvas, pixel, face, depths)
+        else:
+            inside, depth = sample(f, centre)
+            if inside:
+                place_fragment(canvas, pixel, face, wp.vec2f(depth, depth))
+
+
+@wp.func
 def item_pixel(box: wp.vec4i, block: wp.int32, lane: wp.int32):
     """(column, row) of a pixel of a block; the row is -1 outside the box."""
     wide = blocks_of(box)[0]
@@ -196,6 +248,7 @@ def count_items_kernel(
     views: wp.array[ViewMap],
     shown: wp.int32,
     items: PairQueue,
+    object_of: wp.array[wp.int32],
     # out
     canvas_out: Canvas,
 ):
@@ -208,7 +261,8 @@ def count_items_kernel(
         if at[1] >= 0:
             f = load_view(canvas_out.rows, item[1])
             if covers(f, centre_of(at[0], at[1]), view):
-                add_one(canvas_out.counts, (at[1] - canvas_out.band[0]) * view.pixels + at[0])
+                pixel = slot_of(canvas_out, at[0], at[1])
+                count_fragment(canvas_out, pixel, item[1], object_of[item[1]])
 
 
 @wp.kernel
@@ -229,17 +283,7 @@ def fill_items_kernel(
         at = item_pixel(canvas_out.boxes[item[1]], item[2], lane)
         if at[1] >= 0:
             f = load_view(canvas_out.rows, item[1])
-            centre = centre_of(at[0], at[1])
-            pixel = (at[1] - canvas_out.band[0]) * view.pixels + at[0]
-            if view.reach[0] > wp.float32(0.0):
-                if touches(f, centre, view.reach):
-                    across = row_depths(f, centre[1], view.reach)
-                    depths = depths_over(f, centre, view.reach, across, view.slack)
-                    place_fragment(canvas_out, pixel, item[1], depths)
-            else:
-                inside, depth = sample(f, centre)
-                if inside:
-                    place_fragment(canvas_out, pixel, item[1], wp.vec2f(depth, depth))
+            fill_pixel(canvas_out, view, f, item[1], at[0], at[1])
 
 
 @wp.kernel
@@ -248,6 +292,7 @@ def count_faces_kernel(
     span: wp.vec3i,
     views: wp.array[ViewMap],
     shown: wp.int32,
+    object_of: wp.array[wp.int32],
     # out
     canvas_out: Canvas,
 ):
@@ -260,8 +305,8 @@ def count_faces_kernel(
             for row in range(box[1], box[3] + 1):
                 for column in range(box[0], box[2] + 1):
                     if covers(f, centre_of(column, row), view):
-                        pixel = (row - canvas_out.band[0]) * view.pixels + column
-                        add_one(canvas_out.counts, pixel)
+                        pixel = slot_of(canvas_out, column, row)
+                        count_fragment(canvas_out, pixel, i, object_of[i])
 
 
 @wp.kernel
@@ -280,15 +325,5 @@ def fill_faces_kernel(
         if box[2] >= box[0] and box[3] >= box[1]:
             f = load_view(canvas_out.rows, i)
             for row in range(box[1], box[3] + 1):
-                across = row_depths(f, centre_of(0, row)[1], view.reach)
                 for column in range(box[0], box[2] + 1):
-                    centre = centre_of(column, row)
-                    pixel = (row - canvas_out.band[0]) * view.pixels + column
-                    if view.reach[0] > wp.float32(0.0):
-                        if touches(f, centre, view.reach):
-                            depths = depths_over(f, centre, view.reach, across, view.slack)
-                            place_fragment(canvas_out, pixel, i, depths)
-                    else:
-                        inside, depth = sample(f, centre)
-                        if inside:
-                            place_fragment(canvas_out, pixel, i, wp.vec2f(depth, depth))
+                    fill_pixel(canvas_out, view, f, i, column, row)
