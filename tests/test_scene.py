@@ -105,6 +105,26 @@ def test_objects_deform_alone(device):
     agree(scene)
 
 
+def test_objects_change_before_they_are_asked_for(device):
+    scene = abut.Scene(device)
+    ball = icosphere(80)
+    meshes = [abut.Mesh(*ball, device=device) for _ in range(3)]
+    for mesh in meshes:
+        scene.add(mesh)
+    scene.deform(0, 2 * ball.vertices)
+    scene.deform(1, 3 * ball.vertices)
+    scene.remove(1)
+    scene.split(2, np.arange(80) % 2)
+    assert len(agree(scene)) > 0
+    meshes[0].deform(9 * ball.vertices)  # the object has gone its own way
+    agree(scene)
+    scene.add(meshes[1])
+    agree(scene)
+    meshes[1].deform(1.9 * ball.vertices)  # while this one is still that mesh
+    assert np.array_equal(scene.mesh(3).vertices.numpy(), 1.9 * ball.vertices)
+    agree(scene)
+
+
 def test_an_object_breaks(device):
     scene = abut.Scene(device)
     ball = icosphere(320)

@@ -8,6 +8,7 @@ UNDECIDED pairs (touching, coplanar, degenerate, or too close to call) go to
 import warp as wp
 
 from abut.geometry.common_corners import (
+    WELDED,
     common_corners,
     corner_first,
     edge_first,
@@ -235,8 +236,11 @@ def classify_tri_tri(
     common = common_corners(relation, a, b, index_a, index_b)
     if common == 0:
         verdict = classify_crossing(a, b, sides_a, sides_b)
-        if verdict == UNDECIDED and (parted_at_an_edge(a, b) or parted_at_an_edge(b, a)):
-            verdict = MISS  # side by side in one plane
+        if verdict == UNDECIDED:
+            if common_corners(WELDED, a, b, index_a, index_b) != 0:
+                verdict = HIT  # they touch in a corner of both
+            elif parted_at_an_edge(a, b) or parted_at_an_edge(b, a):
+                verdict = MISS  # side by side in one plane
         return verdict
     if same_corners(common):
         return HIT

@@ -77,7 +77,7 @@ class Pool:
         self._pieces: set[int] = set()  # share the points of what they were broken from
         self._broken: set[int] = set()  # their faces are those of their pieces now
         self._free: list[int] = []
-        self._unbuilt: list[int] = []
+        self._unbuilt: dict[int, list[float]] = {}  # bodies without a tree, and their grids
         self._worn: dict[int, None] = {}
         self._refits = 0
         self._known = Kept()
@@ -105,7 +105,7 @@ class Pool:
         self._body_of[id(mesh)] = body
         self._followed[body] = (mesh, mesh.version)
         if mesh.face_count:
-            self._unbuilt.append(body)
+            self._unbuilt[body] = [*mesh.bounds[0], cells_per_length(mesh.bounds)]
         return body
 
     def use(self, bodies: np.ndarray) -> None:
@@ -195,13 +195,11 @@ class Pool:
         self._update_table()
         with stage("hierarchy", self.device):
             if self._unbuilt:
-                new, self._unbuilt = np.array(self._unbuilt), []
-                bounds = [self.meshes[body].bounds for body in new.tolist()]
-                rows = [[*b[0], cells_per_length(b)] for b in bounds]
-                grids = wp.array(np.array(rows), dtype=wp.vec4d, device=self.device)
+                new, rows = np.array(list(self._unbuilt)), np.array(list(self._unbuilt.values()))
+                grids = wp.array(rows, dtype=wp.vec4d, device=self.device)
                 plant(self.forest, self._parts(new), grids, self.device)
-                for body in new.tolist():
-                    self._worn.pop(body, None)
+                self._worn = {body: None for body in self._worn if body not in self._unbuilt}
+                self._unbuilt = {}
             if self._worn:
                 worn, self._worn = np.array(list(self._worn)), {}
                 worn = worn[self.table["face_count"][worn] > 0]
@@ -289,8 +287,7 @@ class Pool:
         self._forget_mesh(body)
         self._pieces.discard(body)
         self._worn.pop(body, None)
-        if body in self._unbuilt:
-            self._unbuilt.remove(body)
+        self._unbuilt.pop(body, None)
         row["face_count"] = row["point_count"] = 0
         self._table_changed = True
         self._free.append(body)

@@ -11,9 +11,11 @@ import warp as wp
 from abut.atomics import load_fresh_word
 from abut.bounds.relative import Relative
 from abut.crowd import Crowd, frame_of, meeting_at, search_of
-from abut.hierarchy.forest import part_of, tree_of
+from abut.faces import move_point
+from abut.geometry.common_corners import STRANGERS
+from abut.geometry.intersect_tri_tri import HIT, MISS, classify_tri_tri
+from abut.hierarchy.forest import faces_of, part_of, tree_of
 from abut.hierarchy.tree import (
-    TreeView,
     escape_of,
     face_of,
     is_leaf,
@@ -21,8 +23,8 @@ from abut.hierarchy.tree import (
     load_node,
     root_of,
 )
-from abut.pairs import PairQueue, queue_stop, unpack_pair
-from abut.search import Search, test_faces
+from abut.pairs import PairQueue, pack_pair, push_pair, queue_stop, unpack_pair
+from abut.search import test_faces
 from abut.traversal.groups import FOUND, GROUP, test_own_group
 from abut.traversal.groups import STACK as GROUP_STACK
 from abut.traversal.two_trees import (
@@ -92,31 +94,27 @@ def frame_kernel(
 
 
 @wp.func
-def descend(
-    search: Search,
-    rank: wp.int32,
-    frame: Relative,
-    tree_a: TreeView,
-    tree_b: TreeView,
-    start: wp.int32,
-    stack: wp.array[wp.vec2i],
+def corners_at(points: wp.array[wp.vec3d], face: wp.vec3i, pose: wp.mat44d):
+    """The corners of a face, one a row, at a pose."""
+    return wp.matrix_from_rows(
+        move_point(pose, points[face[0]]),
+        move_point(pose, points[face[1]]),
+        move_point(pose, points[face[2]]),
+    )
+
+
+@wp.func
+def note_verdict(
+    verdict: wp.int32,
+    key: wp.int64,
+    hits: PairQueue,
+    undecided: PairQueue,
 ):
-    """Walk b's tree and a's from a slot on, and test all faces whose boxes overlap."""
-    stack[0] = wp.vec2i(start, root_of(tree_b))
-    held = wp.int32(start >= 0)
-    while held > 0:
-        held -= 1
-        i = stack[held][0]
-        j = stack[held][1]
-        a = load_node(tree_a.nodes, i)
-        b = load_node(tree_b.nodes, j)
-        if is_leaf(a) and is_leaf(b):
-            test_faces(search, rank, face_of(a), face_of(b))
-        else:
-            pairs = open_pair(frame, tree_a, i, a, tree_b, j, b)
-            for k in range(4):
-                stack[held] = wp.vec2i(pairs.i + (k >> 1), pairs.j + (k & 1))
-                held += wp.int32(not (pairs.gaps[k] > wp.float32(0.0)))
+    """Push a pair to where it belongs."""
+    if verdict == HIT:
+        push_pair(hits, key)
+    elif verdict != MISS:
+        push_pair(undecided, key)
 
 
 @wp.kernel
@@ -135,15 +133,42 @@ def meet_kernel(
         rank = part_of(starts, work)
         item = work - starts[rank]
         meeting = meeting_at(crowd, rank)
-        search = search_of(crowd, meeting)
         tree_a = tree_of(crowd.forest, meeting.body_a)
         if meeting.own:
+            search = search_of(crowd, meeting)
             test_own_group(search, rank, tree_a, item, group_stack, found)
-        else:
-            tree_b = tree_of(crowd.forest, meeting.body_b)
-            frame = frames[rank]
-            start = start_of(frame, tree_a, tree_b, item, depth_of(meeting.body_a.face_count))
-            descend(search, rank, frame, tree_a, tree_b, start, stack)
+            continue
+        tree_b = tree_of(crowd.forest, meeting.body_b)
+        frame = frames[rank]
+        faces_a = faces_of(crowd.forest, meeting.body_a)
+        faces_b = faces_of(crowd.forest, meeting.body_b)
+        pose_a = crowd.poses[meeting.at_a]
+        pose_b = crowd.poses[meeting.at_b]
+        last = wp.int32(-1)
+        corners_a = wp.mat33d()
+        start = start_of(frame, tree_a, tree_b, item, depth_of(meeting.body_a.face_count))
+        stack[0] = wp.vec2i(start, root_of(tree_b))
+        held = wp.int32(start >= 0)
+        while held > 0:
+            held -= 1
+            i = stack[held][0]
+            j = stack[held][1]
+            a = load_node(tree_a.nodes, i)
+            b = load_node(tree_b.nodes, j)
+            if is_leaf(a) and is_leaf(b):
+                if last != i:
+                    last = i
+                    corners_a = corners_at(faces_a.points, faces_a.faces[face_of(a)], pose_a)
+                corners_b = corners_at(faces_b.points, faces_b.faces[face_of(b)], pose_b)
+                verdict = classify_tri_tri(corners_a, corners_b, STRANGERS, wp.vec3i(), wp.vec3i())
+                if verdict != MISS:
+                    key = pack_pair(rank, face_of(a), face_of(b), crowd.bits)
+                    note_verdict(verdict, key, crowd.hits, crowd.undecided)
+            else:
+                pairs = open_pair(frame, tree_a, i, a, tree_b, j, b)
+                for k in range(4):
+                    stack[held] = wp.vec2i(pairs.i + (k >> 1), pairs.j + (k & 1))
+                    held += wp.int32(not (pairs.gaps[k] > wp.float32(0.0)))
 
 
 @wp.kernel
