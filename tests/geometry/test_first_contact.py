@@ -164,6 +164,19 @@ def test_any_scale_is_conservative(kind, scale, device):
     assert (times <= latest).all()
 
 
+def test_a_contact_of_the_third_order_is_early_and_says_so(device):
+    """Found by a long run: the height over the face falls as the third power of the time left."""
+    start = np.array([[-1.0, 0, 1], [-1, 0, 2], [1, -2, 0], [-1, 2, -1]])
+    end = np.array([[2.0, 0, -2], [-2, 1, 2], [2, -1, -2], [2, 2, -2]])
+    assert 0.999 < times_of("vertex_face", start[None], end[None], device)[0] <= 1.0
+    apart = np.array([[9.0, 9, 9], [9, 0, 99]])
+    point = abut.Mesh(np.vstack([start[:1], start[0] + apart]), [[0, 1, 2]], device)
+    face = abut.Mesh(start[1:], [[0, 1, 2]], device)
+    moves = abut.Motion(point, np.vstack([end[:1], end[0] + apart])), abut.Motion(face, end[1:])
+    hits = abut.ccd(*moves).numpy()
+    assert hits["features"][0].tolist() == [0, 0] and not hits["converged"][0]
+
+
 def test_still_points(device):
     point = np.zeros((1, 4, 3))
     assert times_of("vertex_face", point, point, device)[0] == 0.0

@@ -11,11 +11,12 @@ import warp as wp
 
 from abut.geometry.approach import Approach
 from abut.geometry.coplanarity import Cubic, cubic_at, steepest_towards_zero
-from abut.geometry.separation import NEVER, SHORTEN, Passage, pass_by
+from abut.geometry.separation import NEVER, SHORTEN, Passage, nearest_at, pass_by
 
 NARROW = wp.constant(wp.float64(2.0**-47))  # interval around a zero
 MOST_ZERO_STEPS = wp.constant(48)
 MOST_INTERVALS = wp.constant(24)
+ALIVE = wp.constant(wp.float64(2.0**10))  # margins that f is worth, to say anything about times
 WIDER = wp.constant(wp.float64(8.0))
 
 
@@ -67,6 +68,22 @@ def width_of_zero(f: Cubic, t: wp.float64):
 
 
 @wp.func
+def lingers(f: Cubic, approach: Approach, t: wp.float64, tolerance: wp.float64):
+    """Does f stay near 0 for longer than the tolerance, so that no one can tell when it vanishes?
+
+    As where it touches 0 to the third order. An f that is nothing but rounding is left to others.
+    """
+    soon = t + tolerance
+    if soon >= wp.float64(1.0) or not (wp.max(wp.abs(f.k)) > ALIVE * f.margin):
+        return False
+    here = cubic_at(f, t)
+    there = cubic_at(f, soon)
+    slow = here * there > wp.float64(0.0) and wp.abs(there) > wp.float64(0.5) * wp.abs(here)
+    still = wp.abs(there) <= f.margin or (slow and wp.abs(here) > f.margin)
+    return still and wp.length(nearest_at(approach, t)) > wp.float64(0.0)
+
+
+@wp.func
 def first_contact(
     f: Cubic,
     approach: Approach,
@@ -94,6 +111,8 @@ def first_contact(
         last = wp.min(zero + width, one)
         out = pass_by(approach, zero, last, min_distance, tolerance, limit)
         if out.time <= one or last >= one:
+            if min_distance == wp.float64(0.0) and out.time <= one:
+                out.converged = out.converged and not lingers(f, approach, out.time, tolerance)
             return out
         t = last
         width = WIDER * width
