@@ -13,6 +13,7 @@ from abut import view
 from abut.cli.console import progress, show_facts, show_json, show_rows, working
 from abut.runtime import recording, resolve_device
 from abut.sim.drape import cloth_over_ball, cloth_over_table
+from abut.sim.leaves import falling_leaves
 from abut.sim.play import Play, Seen
 
 SIZE = (640, 400)
@@ -43,6 +44,7 @@ class Moving:
 MOVING = {
     "cloth-table": Moving("a cloth falls over a round table", cloth_over_table, 20_000),
     "cloth-ball": Moving("a cloth falls over a ball", cloth_over_ball, 20_000),
+    "leaves": Moving("leaves fall from a tree", falling_leaves, 40_000, 70, elevation=12.0),
 }
 
 

@@ -146,6 +146,12 @@ class Cloth:
         self.seconds += seconds
         return StepReport(near, way.impacts, way.rounds)
 
+    def release(self, vertices: Any) -> None:
+        """Let pinned vertices go."""
+        free = self.free.numpy().copy()
+        free[np.asarray(vertices, dtype=np.int64)] = 1.0
+        self.free.assign(free)
+
     def _move(self, seconds: float) -> None:
         """One substep: fall, draw springs together, keep apart."""
         count, device = len(self.free), self.device

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 import warp as wp
 
-from abut.atomics import lower_to
+from abut.atomics import lower_to, reserve
 from abut.mesh import Mesh
 from abut.motion import Motion
 from abut.query.ccd import ccd
@@ -19,7 +19,8 @@ wp.set_module_options({"enable_backward": False, "fuse_fp": False})
 ONE = wp.constant(wp.float64(1.0))
 VERTEX_FACE = wp.constant(int(ImpactKind.VERTEX_FACE))
 EDGE_EDGE = wp.constant(int(ImpactKind.EDGE_EDGE))
-PATIENT_ROUNDS, ROUNDS = 4, 12  # after the first few, whatever still meets something stays
+KEPT = 0.5  # of the way to an impact
+PATIENT_ROUNDS, ROUNDS = 3, 16  # after the first few, whatever still meets something stays
 
 
 @dataclass(frozen=True)
@@ -39,10 +40,41 @@ class Way:
     rounds: int
 
 
+@wp.func
+def corner_of(
+    faces: wp.array[wp.vec3i],
+    edges: wp.array[wp.vec2i],
+    kind: wp.int32,
+    features: wp.vec2i,
+    k: wp.int32,
+    alone: wp.bool,
+):
+    """The k-th of four vertices of an impact, the first feature first; -1: not of the mesh.
+
+    ``alone``: both features are of one mesh; otherwise the second is of another.
+    """
+    corner = wp.int32(-1)
+    if kind == EDGE_EDGE:
+        if k < 2:
+            corner = edges[features[0]][k]
+        elif alone:
+            corner = edges[features[1]][k - 2]
+    elif kind == VERTEX_FACE:
+        if k == 0:
+            corner = features[0]
+        elif alone:
+            corner = faces[features[1]][k - 1]
+    elif k < 3:
+        corner = faces[features[0]][k]
+    return corner
+
+
 @wp.kernel
 def shorten_kernel(
     # in
     span: wp.vec3i,
+    start: wp.array[wp.vec3d],
+    end: wp.array[wp.vec3d],
     time: wp.array[wp.float64],
     kind: wp.array[wp.int32],
     features: wp.array2d[wp.int32],
@@ -51,25 +83,27 @@ def shorten_kernel(
     alone: wp.bool,
     # out
     first_out: wp.array[wp.int64],
+    moving_out: wp.array[wp.int64],
 ):
-    """The earliest impact of each vertex; ``alone``: both features are of this mesh."""
+    """The earliest impact of each vertex, and how many impacts have a vertex that moves.
+
+    Where none moves there is no contact, however near: there was none to begin with.
+    """
     for i in range(span[0] + wp.tid(), span[1], span[2]):
-        bits = wp.cast(time[i], wp.int64)  # of numbers from 0 up, bits sort like the numbers
-        a = features[i, 0]
-        b = features[i, 1]
-        if kind[i] == EDGE_EDGE:
-            for k in range(2):
-                lower_to(first_out, edges[a][k], bits)
-                if alone:
-                    lower_to(first_out, edges[b][k], bits)
-        elif kind[i] == VERTEX_FACE:
-            lower_to(first_out, a, bits)
-            if alone:
-                for k in range(3):
-                    lower_to(first_out, faces[b][k], bits)
-        else:
-            for k in range(3):
-                lower_to(first_out, faces[a][k], bits)
+        pair = wp.vec2i(features[i, 0], features[i, 1])
+        moves = wp.bool(False)
+        for k in range(4):
+            corner = corner_of(faces, edges, kind[i], pair, k, alone)
+            if corner >= 0:
+                if wp.max(wp.abs(end[corner] - start[corner])) > wp.float64(0.0):
+                    moves = True
+        if moves:
+            reserve(moving_out, 1)
+            bits = wp.cast(time[i], wp.int64)  # of numbers from 0 up, bits sort like the numbers
+            for k in range(4):
+                corner = corner_of(faces, edges, kind[i], pair, k, alone)
+                if corner >= 0:
+                    lower_to(first_out, corner, bits)
 
 
 @wp.kernel
@@ -100,8 +134,8 @@ def safe_way(mesh: Mesh, wanted: wp.array, obstacle: Mesh | None = None) -> Way:
     cross something on the way end before it, alone; if that does not help, all of them do.
 
     Guarantee:
-        The way has no impact (``abut.ccd``), or the mesh was found free of contact at its end by
-        exact tests, or nothing has moved.
+        No feature that moved has an impact on its way (``abut.ccd``); or the mesh was found free of
+        contact at its end by exact tests; or nothing has moved.
     """
     device, count = mesh.device, mesh.vertex_count
     start, end = mesh.points, wanted
@@ -109,17 +143,26 @@ def safe_way(mesh: Mesh, wanted: wp.array, obstacle: Mesh | None = None) -> Way:
     first = wp.full(count, _bits(2.0), dtype=wp.int64, device=device)
     impacts = 0
     for round_number in range(ROUNDS):
-        hits = _impacts(mesh, end, obstacle)
-        if not any(hits):
+        found = _lowered(first, mesh, end, obstacle)
+        if not found:
             return Way(end, share, impacts, round_number)
-        impacts = impacts or sum(map(len, hits))
-        for rows, alone in zip(hits, (True, False), strict=False):
-            _lower(first, rows, mesh, alone)
+        impacts = impacts or found
         end = wp.empty_like(start) if end is wanted else end
-        kept = wp.float64(0.8 if round_number < PATIENT_ROUNDS else 0.0)
+        kept = wp.float64(KEPT if round_number < PATIENT_ROUNDS else 0.0)
         launch(pull_back_kernel, count, [start, wanted, kept, first, share, end], device)
     time = min(rows.first for rows in _impacts(mesh, end, obstacle))
     return _all_together(mesh, end, obstacle, share, impacts, min(time, 1.0))
+
+
+def _lowered(first: wp.array, mesh: Mesh, end: wp.array, obstacle: Mesh | None) -> int:
+    """Note the first impact of each vertex on its way; returns how many matter."""
+    moving = wp.zeros(1, dtype=wp.int64, device=mesh.device)
+    hits = _impacts(mesh, end, obstacle)
+    for rows, alone in zip(hits, (True, False), strict=False):
+        about = [rows.time, rows.kind, rows.features, mesh.faces, mesh.edges, alone]
+        args = [mesh.points, end, *about, first, moving]
+        launch(shorten_kernel, len(rows), args, mesh.device, grain=1024)
+    return int(moving.numpy()[0]) if any(hits) else 0
 
 
 def _impacts(mesh: Mesh, end: wp.array, obstacle: Mesh | None) -> list[Impacts]:
@@ -130,17 +173,12 @@ def _impacts(mesh: Mesh, end: wp.array, obstacle: Mesh | None) -> list[Impacts]:
     return hits
 
 
-def _lower(first: wp.array, rows: Impacts, mesh: Mesh, alone: bool) -> None:
-    args = [rows.time, rows.kind, rows.features, mesh.faces, mesh.edges, alone, first]
-    launch(shorten_kernel, len(rows), args, mesh.device, grain=1024)
-
-
 def _all_together(
     mesh: Mesh, end: wp.array, obstacle: Mesh | None, share: wp.array, impacts: int, time: float
 ) -> Way:
     """The last resort: all vertices stop before the first impact, or stay where they are."""
     start = mesh.points
-    part, part_end = wp.full_like(share, 0.8 * time), wp.empty_like(end)
+    part, part_end = wp.full_like(share, KEPT * time), wp.empty_like(end)
     first = wp.full(len(share), _bits(2.0), dtype=wp.int64, device=mesh.device)
     args = [start, end, wp.float64(1.0), first, part, part_end]
     launch(pull_back_kernel, len(share), args, mesh.device)

@@ -1,0 +1,87 @@
+"""Leaves fall from a tree."""
+
+import numpy as np
+
+from abut.cases.crowd import Crowd
+from abut.cases.shape import Shape, joined
+from abut.cases.tree import leaves
+from abut.mesh import Mesh
+from abut.query.collide import collide
+from abut.query.self_collide import self_collide
+from abut.sim.cloth import Cloth, Fabric
+from abut.sim.drape import advanced, near_rows
+from abut.sim.play import Seen
+
+STEPS, SECONDS = 3, 0.01  # of a frame
+LAST_FALL = 1.2  # seconds after which all leaves are loose
+LEAF = Fabric(stretch=0.0, bend=1e-7, braces=3, form=4e-7, drag=(6.0, 0.4), friction=0.6)
+LEAF_FACES = 156
+STALK = 7  # vertices, the first of each leaf
+
+
+class FallingLeaves:
+    """Leaves that bend in the wind, come loose one after another and fall through a tree (FAR §5).
+
+    Args:
+        crowd: The tree, then leaves; those that meet something are left out.
+        count: How many leaves to keep.
+        seed: Of when each comes loose.
+        device: None is the first CUDA device, else the CPU.
+    """
+
+    stages = ("near", "motion", "safe way")
+
+    def __init__(self, crowd: Crowd, count: int, *, seed: int = 0, device: object = None) -> None:
+        self.tree, *found = crowd.placed()
+        low, high = self.tree.vertices.min(axis=0), self.tree.vertices.max(axis=0)
+        found = _apart(found, self.tree, device)[:count]
+        ground = _ground((low + high) / 2, 2.0 * float((high - low).max()))
+        self.count, size = len(found), len(found[0].vertices)
+        self.stalks = np.arange(self.count)[:, None] * size + np.arange(STALK)
+        options = {"fabric": LEAF, "pinned": self.stalks.ravel(), "wind": (0.7, 0.25, 0.0)}
+        self.cloth = Cloth(joined(*found), joined(self.tree, ground), device=device, **options)
+        self.loose_at = LAST_FALL * np.random.default_rng(seed).random(self.count)
+        self.face_count = self.cloth.mesh.face_count + len(self.tree.faces) + len(ground.faces)
+        self.around = np.concatenate([self.tree.vertices, joined(*found).vertices])
+
+    def advance(self) -> dict[str, int]:
+        """Three steps of a hundredth of a second."""
+        now = self.cloth.seconds
+        due = (self.loose_at >= now) & (self.loose_at < now + STEPS * SECONDS)
+        self.cloth.release(self.stalks[due].ravel())
+        loose = int((self.loose_at < now + STEPS * SECONDS).sum())
+        return {"loose": loose, **advanced(self.cloth, STEPS, SECONDS)}
+
+    def seen(self) -> list[Seen]:
+        """The tree and its leaves."""
+        points, faces = self.cloth.mesh.points.numpy(), self.cloth.mesh.faces.numpy()
+        part = np.repeat(np.arange(self.count), len(faces) // self.count)
+        return [Seen(self.tree, "wood"), Seen(Shape(points, faces), "leaf", part)]
+
+    def rows(self, method: str) -> np.ndarray:
+        """Near faces of the leaves (0, 0), and of leaves and tree or ground (0, 1)."""
+        return near_rows(self.cloth, method)
+
+
+def falling_leaves(faces: int = 40_000, device: object = None) -> FallingLeaves:
+    """A tree with leaves of 156 faces, ``faces`` in all; 150 of them in 40K, as in the paper."""
+    count = max(1, round(150 * faces / 40_000))
+    return FallingLeaves(leaves(3 * count, faces - LEAF_FACES * count), count, device=device)
+
+
+def _apart(found: list[Shape], tree: Shape, device: object) -> list[Shape]:
+    """Leaves of which none meets the tree, the ground or one before it."""
+    mesh = Mesh(*joined(*found), device=device)
+    owner = np.repeat(np.arange(len(found)), [len(leaf.faces) for leaf in found])
+    kept = np.array([leaf.vertices[:, 2].min() > 0.01 for leaf in found])
+    kept[owner[collide(mesh, Mesh(*tree, device=device)).pairs.numpy()[:, 0]]] = False
+    for a, b in owner[self_collide(mesh).pairs.numpy()].tolist():
+        if kept[a] and a != b:
+            kept[b] = False
+    return [leaf for leaf, keep in zip(found, kept.tolist(), strict=True) if keep]
+
+
+def _ground(middle: np.ndarray, size: float) -> Shape:
+    corners = np.array([[-1, -1, 0], [1, -1, 0], [1, 1, 0], [-1, 1, 0]]) * size / 2
+    corners[:, :2] += middle[:2]
+    return Shape(corners, np.array([[0, 1, 2], [0, 2, 3]], np.int32))
