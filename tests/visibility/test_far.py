@@ -2,7 +2,6 @@
 
 import numpy as np
 import pytest
-import warp as wp
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
@@ -130,10 +129,8 @@ def test_a_raster_that_is_not_conservative_is_noticed(mutation, pixels, device, 
 
     def wrong(*args, **options):
         out = honest(*args, **options)
-        reach = [x + change.get("reach", 0.0) for x in out.reach]
-        out.reach = wp.vec2f(*reach)
-        out.slack = out.slack + change.get("slack", 0.0)
-        return out
+        reach = tuple(x + change.get("reach", 0.0) for x in out.reach)
+        return out._replace(reach=reach, slack=out.slack + change.get("slack", 0.0))
 
     monkeypatch.setattr("abut.visibility.culler.map_of", wrong)
     assert lost(device, pixels) > 0

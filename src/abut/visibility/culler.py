@@ -77,6 +77,14 @@ class Culler:
         self.face_state = wp.zeros(soup.face_count, dtype=wp.int32, device=self.device)
         self.object_state = wp.zeros(soup.object_count, dtype=wp.int32, device=self.device)
         self.views = wp.zeros(len(settings.views), dtype=ViewMap, device=self.device)
+        self._views_host = self.views
+        if self.device.is_cuda:
+            self._views_host = wp.zeros_like(self.views, device="cpu", pinned=True)
+        self._marks: list[Any] = [0.0] * (len(self.steps) + 1)
+        if self.device.is_cuda:
+            self._marks = [wp.Event(self.device, enable_timing=True) for _ in self._marks]
+        self._graph: Any = None
+        self._warm = False
         pixels = settings.pixels
         self.band_count = -(-pixels * pixels // MOST_PIXELS_AT_ONCE)
         self.fragment_room = 4 * soup.face_count + pixels * pixels // 4
@@ -90,24 +98,42 @@ class Culler:
         """Look at the soup as it is now."""
         self._aim()
         while True:
-            self._tally.zero_()
-            self.face_state.zero_()
-            self.object_state.zero_()
-            marks = [self._mark()]
-            for tasks in self._tasks:
-                for task in tasks:
-                    task.run()
-                marks.append(self._mark())
-            self.remains.start(self._primitives(self.settings.level))
+            self._launch()
             lacks_room = self._lacks_room(self._read())
             if self.remains.read() and not lacks_room:
                 break
-        self.milliseconds = self._elapsed(marks)
+            self._graph, self._warm = None, False
+        self.milliseconds = self._elapsed()
+
+    def _launch(self) -> None:
+        """Launch everything: one by one at first, then, on CUDA, as one graph."""
+        if self._graph is not None:
+            wp.capture_launch(self._graph)
+        elif self._warm:
+            with wp.ScopedCapture(self.device) as capture:
+                self._launch_each(captured=True)
+            self._graph = capture.graph
+            wp.capture_launch(self._graph)
+        else:
+            self._launch_each(captured=False)
+            self._warm = self.device.is_cuda and wp.is_mempool_enabled(self.device)
+
+    def _launch_each(self, captured: bool) -> None:
+        self._tally.zero_()
+        self.face_state.zero_()
+        self.object_state.zero_()
+        self._mark(0, captured)
+        for row, tasks in enumerate(self._tasks):
+            for task in tasks:
+                task.run()
+            self._mark(row + 1, captured)
+        self.remains.start(self._last)
+        if self.device.is_cuda:
+            wp.copy(self._tally_host, self._tally)
 
     def _read(self) -> np.ndarray:
         """The numbers that the device has put down; waits for it."""
         if self.device.is_cuda:
-            wp.copy(self._tally_host, self._tally)
             wp.synchronize_stream(self.device)
         tally = self._tally_host.numpy()
         self.counters = tally[: self.counters.size].reshape(self.counters.shape).copy()
@@ -134,17 +160,12 @@ class Culler:
     def _aim(self) -> None:
         """Let the views show what there is."""
         s = self.settings
-        maps = [
-            map_of(
-                view,
-                self.soup.bounds,
-                s.pixels,
-                conservative=s.conservative,
-                distance=s.distance,
-            )
-            for view in s.views
-        ]
-        self.views.assign(wp.array(maps, dtype=ViewMap, device="cpu"))
+        how = {"conservative": s.conservative, "distance": s.distance}
+        maps = self._views_host.numpy()
+        for i, view in enumerate(s.views):
+            maps[i] = map_of(view, self.soup.bounds, s.pixels, **how)
+        if self.device.is_cuda:
+            wp.copy(self.views, self._views_host)
 
     def _record(self) -> None:
         """Prepare the launches for the room there is."""
@@ -158,6 +179,8 @@ class Culler:
             self._tally_host = wp.zeros_like(self._tally, device="cpu", pinned=True)
         self._make_room(rows * _whole_blocks(pixels))
         self._tasks: list[list[Any]] = []
+        self._graph, self._warm = None, False
+        self._last = self._primitives(self.settings.level)
         free = iter(range(self.counters.size, size, 4))
         seen: tuple[Any, ...] = ()
         for row, step in enumerate(self.steps):
@@ -262,16 +285,16 @@ class Culler:
             count = self.soup.face_count
         return Task(conclude_kernel, count, args, self.device)
 
-    def _mark(self) -> Any:
+    def _mark(self, i: int, captured: bool) -> None:
         if self.device.is_cpu:
-            return time.perf_counter()
-        event = wp.Event(self.device, enable_timing=True)
-        return wp.get_stream(self.device).record_event(event)
+            self._marks[i] = time.perf_counter()
+        else:
+            wp.get_stream(self.device).record_event(self._marks[i], external=captured)
 
-    def _elapsed(self, marks: list[Any]) -> list[float]:
+    def _elapsed(self) -> list[float]:
         if self.device.is_cpu:
-            return [1e3 * float(x) for x in np.diff(marks)]
-        return [wp.get_event_elapsed_time(*ends) for ends in pairwise(marks)]
+            return [1e3 * (stop - start) for start, stop in pairwise(self._marks)]
+        return [wp.get_event_elapsed_time(*ends) for ends in pairwise(self._marks)]
 
 
 def _whole_blocks(pixels: int) -> int:

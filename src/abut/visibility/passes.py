@@ -90,6 +90,7 @@ class HostCuller:
             wp.zeros(0, dtype=wp.int32, device=device),
         )
         self.remains.start(primitives_of(self.soup, self.settings.level, states, (none, none)))
+        wp.synchronize_device(device)
         if not self.remains.read():
             self.run()
 

@@ -80,6 +80,9 @@ class Remains:
         self._objects = wp.zeros(objects, dtype=wp.int32, device=device)
         self._first_face = wp.array(soup.first_face[:-1].astype(np.int32), device=device)
         self._count = wp.zeros(1, dtype=wp.int64, device=device)
+        self._hosts = [self._count, self._objects]
+        if device.is_cuda:
+            self._hosts = [wp.zeros_like(x, device="cpu", pinned=True) for x in self._hosts]
         self._folded = wp.zeros(faces if settings.within else 0, dtype=wp.int32, device=device)
         self.folds = PairQueues(device, pairs=max(1024, faces // 4) if settings.within else 1)
         self.relation = relation
@@ -101,10 +104,16 @@ class Remains:
         self._keep.run()
         wp.utils.array_scan(self._kept, self._places, inclusive=False)
         self._gather.run()
+        if self.device.is_cuda:
+            for host, array in zip(self._hosts, (self._count, self._objects), strict=True):
+                wp.copy(host, array)
 
     def read(self) -> bool:
-        """Learn how much there is; False when folds had no room and ``start`` must be repeated."""
-        self.count = int(self._count.numpy()[0])
+        """Learn how much there is; False when folds had no room and ``start`` must be repeated.
+
+        Waits for the device only for the folds.
+        """
+        self.count = int(self._hosts[0].numpy()[0])
         if not self.settings.within:
             return True
         found = self.folds.read()
@@ -124,7 +133,7 @@ class Remains:
     @property
     def objects(self) -> np.ndarray:
         """Objects of these faces, ascending."""
-        return np.flatnonzero(self._objects.numpy()).astype(np.int32)
+        return np.flatnonzero(self._hosts[1].numpy()).astype(np.int32)
 
     def _record(self, primitives: Any) -> None:
         soup, device = self.soup, self.device

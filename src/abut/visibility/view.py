@@ -1,7 +1,8 @@
 """View: how space maps to pixels and depth along an axis, and how far that may be off."""
 
+import math
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import warp as wp
@@ -32,6 +33,18 @@ class ViewMap:
     pixels: wp.int32
     reach: wp.vec2f
     slack: wp.float32
+
+
+class Mapping(NamedTuple):
+    """The values of a ViewMap, on the host."""
+
+    axes: tuple[int, int, int]
+    shrink: tuple[float, float, float]
+    base: tuple[float, float, float]
+    scale: tuple[float, float, float]
+    pixels: int
+    reach: tuple[float, float]
+    slack: float
 
 
 @dataclass(frozen=True)
@@ -70,36 +83,30 @@ def checked_pixels(pixels: Any) -> int:
 
 def map_of(
     view: View, bounds: np.ndarray, pixels: int, *, conservative: bool, distance: float = 0.0
-) -> Any:
+) -> Mapping:
     """The map of a view upon a scene within ``bounds``."""
-    shrink, base, scale = np.zeros(3), np.zeros(3), np.zeros(3)
-    for slot, axis in enumerate(view.axes):
-        low, high = bounds[:, axis]
-        shrink[slot], low, size = _span(low, high)
-        base[slot], scale[slot] = low, (pixels if slot < 2 else 1.0) / size
-        if slot == 2 and view.flipped:
-            base[slot], scale[slot] = low + size, -scale[slot]
-    out = ViewMap()
-    out.axes, out.pixels = wp.vec3i(*view.axes), pixels
-    out.shrink, out.base, out.scale = wp.vec3d(*shrink), wp.vec3d(*base), wp.vec3d(*scale)
+    spans = [_span(*bounds[:, axis].tolist()) for axis in view.axes]
+    shrink, base, size = ([span[part] for span in spans] for part in range(3))
+    scale = [pixels / size[0], pixels / size[1], 1 / size[2]]
+    around = [0.5 * distance * x * y * (1 + 2.0**-20) for x, y in zip(shrink, scale, strict=True)]
+    if view.flipped:
+        base[2], scale[2] = base[2] + size[2], -scale[2]
+    reach, slack = (0.0, 0.0), 0.0
     if conservative:
-        with np.errstate(over="ignore"):
-            around = 0.5 * distance * shrink * np.abs(scale) * (1 + 2.0**-20)
-        reach = np.minimum(0.5 + pixels * PIXEL_ERROR + around[:2], 4.0 * pixels)
-        out.reach = wp.vec2f(*_up(reach))
-        out.slack = float(_up(min(DEPTH_ERROR + around[2], 4.0)))
-    return out
+        wide, tall = (min(0.5 + pixels * PIXEL_ERROR + x, 4.0 * pixels) for x in around[:2])
+        reach, slack = (_up(wide), _up(tall)), _up(min(DEPTH_ERROR + around[2], 4.0))
+    return Mapping(view.axes, tuple(shrink), tuple(base), tuple(scale), pixels, reach, slack)
 
 
 def _span(low: float, high: float) -> tuple[float, float, float]:
     """(power of two that brings the span near 1, low end so shrunk, size so shrunk)."""
-    half = max(high / 2 - low / 2, (abs(low) + abs(high)) * 2.0**-52, LEAST_SIZE)
-    shrink = 2.0 ** -int(np.frexp(half)[1])
+    half = max(high / 2 - low / 2, (abs(low) / 2 + abs(high) / 2) * 2.0**-51, LEAST_SIZE)
+    shrink = 2.0 ** -math.frexp(half)[1]
     low, high = low * shrink, high * shrink
     size = max(high - low, half * shrink)
     return shrink, low - MARGIN * size, size * (1 + 2 * MARGIN)
 
 
-def _up(x: Any) -> Any:
-    """Float32 not below x."""
-    return np.nextafter(np.float32(x), np.float32(np.inf))
+def _up(x: float) -> float:
+    """A float32 above x, for x from 2**-20 to 2**17."""
+    return float(np.float32(x)) + 2.0**-22 * x
