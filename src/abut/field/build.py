@@ -10,12 +10,12 @@ import warp as wp
 from abut.faces import posed_faces
 from abut.field.box import Box
 from abut.field.brick import DEEP, WIDE
-from abut.field.finish import Ending, finish_kernel
+from abut.field.finish import Ending, each_side_kernel, finish_kernel
 from abut.field.grid import FieldGrid
 from abut.field.plates import PLATE_ERROR, plates_of
 from abut.field.rows import rows_kernel
-from abut.field.search import Hunt, search_all_kernel, search_kernel
-from abut.field.winding import BRICK, winding_bricks_kernel
+from abut.field.search import Bricks, searches
+from abut.field.winding import decide_sides
 from abut.hierarchy.owner import hierarchy_of
 from abut.hierarchy.wide import wide_nodes_of
 from abut.lanes import WARP
@@ -58,19 +58,20 @@ def fill_grid(
     with stage("rows", device):
         rows = box.shape[1] * box.shape[2]
         launch(rows_kernel, rows, [*surfaces, grid], device, grain=64)
+    numbers = wp.empty((0, 0, 0), dtype=wp.float32, device=device)
+    with stage("sides", device):
+        summed = next((s for s in surfaces if s.dipoles is not None and s.dipoles.size), None)
+        if brute:
+            launch(each_side_kernel, grid.distance.size, [*surfaces, grid], device, grain=64)
+        elif summed is not None:
+            numbers = decide_sides(grid, summed, device)
     _find_faces(mesh, box, grid.distance, band, brute, progress)
     end = Ending()
-    end.faces = posed_faces(mesh.points, mesh.faces)
-    end.mesh, end.closure = surfaces
-    end.each = brute
     end.outwards = -1.0 if flipped else 1.0
     end.band, end.unit = band, unit
-    summed = next((s for s in surfaces if s.dipoles is not None and s.dipoles.shape[0]), None)
-    if summed is not None and not brute:
-        with stage("winding", device):
-            end.bricks = _winding_bricks(box, grid, summed, device)
     with stage("finish", device):
-        launch(finish_kernel, int(np.prod(box.shape)), [end, grid], device, grain=1024)
+        args = [posed_faces(mesh.points, mesh.faces), numbers, end, grid]
+        launch(finish_kernel, grid.distance.size, args, device)
 
 
 def _find_faces(
@@ -79,41 +80,34 @@ def _find_faces(
     """Write the bits of the nearest faces."""
     device = mesh.device
     lanes, deep = (WARP, WARP // WIDE**2) if device.is_cuda else (1, DEEP)
-    hunt = _hunt(mesh, box, band, deep)
-    count = lanes * int(np.prod(list(hunt.bricks)))
-    kernel = search_all_kernel if brute else search_kernel
+    tree = hierarchy_of(mesh, effort=int(np.prod(box.shape)) // SAMPLES_PER_EFFORT)
+    bricks = _bricks(mesh, box, tree.origin, band, deep)
+    plates = plates_of(mesh, tree.origin)
+    args = [bricks, tree.nodes, wide_nodes_of(mesh, tree), plates, faces]
+    count = lanes * int(np.prod(list(bricks.counts)))
+    kernels = searches(device.is_cuda)
+    kernel = kernels.brute if brute else kernels.bvh
     with stage("search", device):
         if progress is None:
-            launch(kernel, count, [hunt, faces], device, grain=16)
+            launch(kernel, count, args, device, grain=16)
             return
         edges = [count // lanes * n // PARTS * lanes for n in range(PARTS + 1)]
         for first, stop in pairwise(edges):
-            launch(kernel, stop - first, [hunt, faces], device, grain=16, start=first)
+            launch(kernel, stop - first, args, device, grain=16, start=first)
             wp.synchronize_device(device)
             progress(stop / count)
 
 
-def _hunt(mesh: Mesh, box: Box, band: float, deep: int) -> Any:
-    tree = hierarchy_of(mesh, effort=int(np.prod(box.shape)) // SAMPLES_PER_EFFORT)
-    hunt = Hunt()
-    hunt.tree = tree.view()
-    hunt.wide = wide_nodes_of(mesh, tree)
-    hunt.plates = plates_of(mesh, wp.vec3d(*tree.origin))
-    hunt.corner = wp.vec3d(*(box.lower - tree.origin))
-    hunt.spacing = box.spacing
-    hunt.shape = wp.vec3i(*box.shape)
+def _bricks(mesh: Mesh, box: Box, origin: np.ndarray, band: float, deep: int) -> Any:
+    bricks = Bricks()
+    bricks.corner = wp.vec3d(*(box.lower - origin))
+    bricks.spacing = box.spacing
+    bricks.shape = wp.vec3i(*box.shape)
     sides = (deep, WIDE, WIDE)
-    hunt.bricks = wp.vec3i(*(-(-n // side) for n, side in zip(box.shape, sides, strict=True)))
-    hunt.deep = deep
-    corners = np.concatenate([mesh.bounds, [box.lower, box.upper]]) - tree.origin
+    bricks.counts = wp.vec3i(*(-(-n // side) for n, side in zip(box.shape, sides, strict=True)))
+    bricks.deep = deep
+    corners = np.concatenate([mesh.bounds, [box.lower, box.upper]]) - origin
     error = PLATE_ERROR * 2.0 * float(np.abs(corners).max())
-    hunt.error = error
-    hunt.start = min((band + error) ** 2 * (1.0 + 2.0**-18), NOTHING_NEAR)
-    return hunt
-
-
-def _winding_bricks(box: Box, grid: FieldGrid, surface: Any, device: wp.Device) -> wp.array:
-    shape = tuple(-(-n // BRICK) for n in box.shape)
-    numbers = wp.empty(shape, dtype=wp.vec2f, device=device)
-    launch(winding_bricks_kernel, numbers.size, [grid, surface, numbers], device, grain=64)
-    return numbers
+    bricks.error = error
+    bricks.start = min((band + error) ** 2 * (1.0 + 2.0**-18), NOTHING_NEAR)
+    return bricks

@@ -26,9 +26,9 @@ class FieldGrid:
 
 
 @wp.func
-def position_of(grid: FieldGrid, i: wp.int32, j: wp.int32, k: wp.int32):
+def position_of(lower: wp.vec3d, spacing: wp.float64, i: wp.int32, j: wp.int32, k: wp.int32):
     """Where a sample is."""
-    return grid.lower + grid.spacing * wp.vec3d(wp.float64(i), wp.float64(j), wp.float64(k))
+    return lower + spacing * wp.vec3d(wp.float64(i), wp.float64(j), wp.float64(k))
 
 
 @wp.func

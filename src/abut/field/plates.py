@@ -10,6 +10,7 @@ in float64 and rounded once, which slivers survive. Six rows a face:
 Coordinates are relative to the origin of the mesh's tree; the corners are those of the face's box.
 """
 
+import numpy as np
 import warp as wp
 
 from abut.bounds.aabb import fit_aabb
@@ -108,7 +109,7 @@ def plate_kernel(
         rows_out[row + 5] = wp.vec4f(high[0], high[1], high[2], wp.float32(0.0))
 
 
-def plates_of(mesh: Mesh, origin: wp.vec3d) -> wp.array:
+def plates_of(mesh: Mesh, origin: np.ndarray) -> wp.array:
     """The rows of all faces of a mesh in its present shape, relative to an origin."""
     key = (mesh.version, tuple(origin))
     held = mesh.held.get("plates")
@@ -116,6 +117,7 @@ def plates_of(mesh: Mesh, origin: wp.vec3d) -> wp.array:
         rows = wp.empty(PLATE_ROWS * mesh.face_count, dtype=wp.vec4f, device=mesh.device)
         with stage("plates", mesh.device):
             side = posed_faces(mesh.points, mesh.faces)
-            launch(plate_kernel, mesh.face_count, [side, origin, rows], mesh.device)
+            args = [side, wp.vec3d(*origin), rows]
+            launch(plate_kernel, mesh.face_count, args, mesh.device)
         held = mesh.held["plates"] = (key, rows)
     return held[1]

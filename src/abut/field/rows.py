@@ -21,21 +21,25 @@ MOST_TURNS = wp.constant(32767)  # that 16 bits hold
 
 
 @wp.func
-def samples_before(grid: FieldGrid, j: wp.int32, k: wp.int32, t: wp.mat33d, way: wp.int32):
+def along(p: wp.vec3d, spacing: wp.float64, i: wp.int32):
+    """Sample i of the row that begins at p, to the bit as position_of has it."""
+    return wp.vec3d(p[0] + spacing * wp.float64(i), p[1], p[2])
+
+
+@wp.func
+def samples_before(p: wp.vec3d, spacing: wp.float64, most: wp.int32, t: wp.mat33d, way: wp.int32):
     """How many samples of a row have the face, which the row's line crosses, ahead of them."""
     n = wp.cross(t[1] - t[0], t[2] - t[0])
-    from_a = position_of(grid, 0, j, k) - t[0]
-    ahead = -wp.dot(n, from_a) / (n[0] * grid.spacing)
-    most = grid.shape[0]
+    ahead = -wp.dot(n, p - t[0]) / (n[0] * spacing)
     count = wp.int32(0)
     if ahead >= wp.float64(0.0):  # not for NaN
         count = wp.int32(wp.min(ahead, wp.float64(most - 1))) + 1
-    while count < most and orient3d(t[0], t[1], t[2], position_of(grid, count, j, k)) == -way:
+    while count < most and orient3d(t[0], t[1], t[2], along(p, spacing, count)) == -way:
         count += 1
     searching = wp.bool(count > 0)
     while searching:
         searching = False
-        if orient3d(t[0], t[1], t[2], position_of(grid, count - 1, j, k)) != -way:
+        if orient3d(t[0], t[1], t[2], along(p, spacing, count - 1)) != -way:
             count -= 1
             searching = count > 0
     return count
@@ -44,7 +48,7 @@ def samples_before(grid: FieldGrid, j: wp.int32, k: wp.int32, t: wp.mat33d, way:
 @wp.func
 def note_crossings(grid: FieldGrid, j: wp.int32, k: wp.int32, side: Faces, tree: TreeView):
     """Add the crossings of a row's line with a mesh to the notes of its samples."""
-    p = position_of(grid, 0, j, k)
+    p = position_of(grid.lower, grid.spacing, 0, j, k)
     y = p[1] - tree.origin[1]
     z = p[2] - tree.origin[2]
     low_y = lower_bound(y)
@@ -65,7 +69,7 @@ def note_crossings(grid: FieldGrid, j: wp.int32, k: wp.int32, side: Faces, tree:
                 t = load_face(side, face_of(node), 0)
                 way = cross_line_tri(p, t)
                 if way != 0:
-                    count = samples_before(grid, j, k, t, way)
+                    count = samples_before(p, grid.spacing, grid.shape[0], t, way)
                     if count > 0:
                         note = grid.gradient[count - 1, j, k]
                         note[0] = note[0] + wp.int16(way)

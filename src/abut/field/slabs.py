@@ -24,7 +24,7 @@ def positions_kernel(
         i = n / plane
         j = (n - i * plane) / grid.shape[2]
         k = n - i * plane - j * grid.shape[2]
-        points_out[row] = position_of(grid, i, j, k)
+        points_out[row] = position_of(grid.lower, grid.spacing, i, j, k)
 
 
 @wp.kernel

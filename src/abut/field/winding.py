@@ -12,12 +12,16 @@ from abut.field.grid import FieldGrid, position_of
 from abut.geometry.solid_angle import solid_angle
 from abut.hierarchy.dipoles import DIPOLE_ROWS
 from abut.hierarchy.tree import escape_of, face_of, is_leaf, link_of, load_node, reach_of, root_of
+from abut.pairs import PairQueue, PairQueues, push_pair, queue_stop
 from abut.point.surface import Surface
 from abut.point.winding import LEAST_FAR, MISPLACED, PER_SPHERE, Winding, add_dipole, winding_around
+from abut.runtime import EVERYTHING, launch
 
 wp.set_module_options({"enable_backward": False, "fuse_fp": False, "max_unroll": 0})
 
 BRICK = wp.constant(4)  # samples along each axis
+BRICK_SAMPLES = wp.constant(64)
+SURE = wp.constant(wp.float32(1e-5))  # roundings of the number itself
 ROUND_UP = wp.constant(wp.float32(1.0 + 2.0**-18))
 HOPELESS = wp.constant(wp.float32(1.0))  # so much doubt decides nothing
 
@@ -73,9 +77,13 @@ def winding_bricks_kernel(
     grid: FieldGrid,
     surface: Surface,
     # out
-    number_out: wp.array3d[wp.vec2f],
+    number_out: wp.array3d[wp.float32],
+    undecided_out: PairQueue,
 ):
-    """(number, doubt) of a surface for each brick of samples."""
+    """The number of a surface for each brick of samples, or a place in the queue.
+
+    Crossings make it another number by a whole one: what counts is how far it is from a half.
+    """
     half = wp.float64(0.5) * wp.float64(BRICK - 1) * grid.spacing
     radius = wp.float32(half * wp.float64(1.7321))
     for item in range(span[0] + wp.tid(), span[1], span[2]):
@@ -83,30 +91,50 @@ def winding_bricks_kernel(
         k = item - row * number_out.shape[2]
         i = row / number_out.shape[1]
         j = row - i * number_out.shape[1]
-        middle = position_of(grid, BRICK * i, BRICK * j, BRICK * k) + wp.vec3d(half, half, half)
-        found = winding_near(middle, radius, surface)
-        number_out[i, j, k] = wp.vec2f(
-            wp.float32(found.number), found.doubt * ROUND_UP + wp.float32(1e-6)
-        )
+        first = position_of(grid.lower, grid.spacing, BRICK * i, BRICK * j, BRICK * k)
+        found = winding_near(first + wp.vec3d(half, half, half), radius, surface)
+        number = wp.float32(found.number)
+        number_out[i, j, k] = number
+        rest = wp.abs(number - wp.floor(number) - wp.float32(0.5))
+        if not rest > found.doubt * ROUND_UP + SURE:
+            push_pair(undecided_out, wp.int64(item))
 
 
-@wp.func
-def is_wound(p: wp.vec3d, crossings: wp.int32, brick: wp.vec2f, mesh: Surface, closure: Surface):
-    """Does a mesh wind around p more than half a time, either way?
+@wp.kernel
+def undecided_kernel(
+    # in
+    span: wp.vec3i,
+    undecided: PairQueue,
+    shape: wp.vec3i,
+    surface: Surface,
+    # out
+    grid_out: FieldGrid,
+):
+    """Note 1 inside, -1 outside at every sample of the bricks in the queue."""
+    stop = wp.min(BRICK_SAMPLES * queue_stop(undecided, span[1]), span[1])
+    for n in range(span[0] + wp.tid(), stop, span[2]):
+        item = wp.int32(undecided.keys[n / BRICK_SAMPLES])
+        row = item / shape[2]
+        sample = n % BRICK_SAMPLES
+        k = BRICK * (item - row * shape[2]) + sample % BRICK
+        j = BRICK * (row - (row / shape[1]) * shape[1]) + (sample / BRICK) % BRICK
+        i = BRICK * (row / shape[1]) + sample / (BRICK * BRICK)
+        if i < grid_out.shape[0] and j < grid_out.shape[1] and k < grid_out.shape[2]:
+            note = grid_out.gradient[i, j, k]
+            p = position_of(grid_out.lower, grid_out.spacing, i, j, k)
+            added = -wp.float64(note[0])
+            number = winding_around(p, surface.faces, surface.tree, surface.dipoles, added)
+            note[1] = wp.where(wp.abs(number) > wp.float64(0.5), wp.int16(1), wp.int16(-1))
+            grid_out.gradient[i, j, k] = note
 
-    Args:
-        p: A sample.
-        crossings: Of its ray with the mesh and its closure.
-        brick: Number of the closure (of the mesh itself where it has dipoles) and its doubt for the
-            brick of the sample.
-        mesh, closure: See point.surface.
-    """
-    number = wp.abs(wp.float64(brick[0]) - wp.float64(crossings))
-    if wp.abs(number - wp.float64(0.5)) <= wp.float64(brick[1]):
-        added = -wp.float64(crossings)
-        if mesh.dipoles.shape[0] > 0:
-            number = winding_around(p, mesh.faces, mesh.tree, mesh.dipoles, added)
-        else:
-            number = winding_around(p, closure.faces, closure.tree, closure.dipoles, added)
-        number = wp.abs(number)
-    return number > wp.float64(0.5)
+
+def decide_sides(grid: FieldGrid, surface: Surface, device: wp.Device) -> wp.array:
+    """Numbers of bricks; samples of bricks that have none get a note."""
+    shape = tuple(-(-n // BRICK) for n in grid.distance.shape)
+    numbers = wp.empty(shape, dtype=wp.float32, device=device)
+    undecided = PairQueues(device, bricks=numbers.size)["bricks"]
+    args = [grid, surface, numbers, undecided]
+    launch(winding_bricks_kernel, numbers.size, args, device, grain=64)
+    left = EVERYTHING if device.is_cuda else int(undecided.count.numpy()[0]) * BRICK_SAMPLES
+    launch(undecided_kernel, left, [undecided, wp.vec3i(*shape), surface, grid], device, grain=64)
+    return numbers
