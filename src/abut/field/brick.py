@@ -5,8 +5,8 @@ of all, the one with the least (squared distance, index). On CUDA a lane keeps t
 sample in registers. On the CPU a thread keeps those of all samples in a ``store``, eight of them
 side by side in vector registers: four along z, two along y.
 
-    store: x, y, z, best squared distance, its face (64 each) | lower corners of the eight groups,
-    upper corners (24 each), largest best, its limit (8 each)
+    store: x, y, z, best squared distance, its face (64 each) | of the eight groups: lower corners,
+    upper corners, middles (24 each), largest best, its limit, the limit from the middle, radius
 """
 
 import warp as wp
@@ -14,9 +14,9 @@ import warp as wp
 WIDE = wp.constant(4)  # samples along y and z
 DEEP = wp.constant(4)  # layers along x that a CPU thread takes; a warp has two lanes for them
 SAMPLES = WIDE * WIDE * DEEP
-STORE = wp.constant(5 * 64 + 8 * 8)
+STORE = wp.constant(5 * 64 + 13 * 8)
 NO_FACE = wp.constant(2147483647)  # any face wins against it
-NOWHERE = 3.0e38
+EVERY_GROUP = wp.constant(255)
 
 # Squared distance of (px, py, pz) and a plate; numbers may be floats or vectors of them.
 _MEASURE = """
@@ -93,8 +93,16 @@ def lane_of() -> wp.int32:
         float* box = s + 320 + g;
         box[0] = s[n], box[8] = s[64 + n], box[16] = s[128 + n];
         box[24] = s[n + 7], box[32] = s[64 + n + 7], box[40] = s[128 + n + 7];
-        box[48] = start;
-        box[56] = limit(start, error);
+        float far = 0.0f;
+        for (int i = 0; i < 24; i += 8) {
+            box[48 + i] = 0.5f * (box[i] + box[24 + i]);
+            const float half = box[24 + i] - box[48 + i];
+            far += half * half;
+        }
+        box[72] = start;
+        box[80] = limit(start, error);
+        box[88] = limit(start, error + sqrtf(far));
+        box[96] = sqrtf(far);
     }
 #endif
 """
@@ -144,10 +152,10 @@ def begin_brick(
         gap = gap > none ? gap : none;
         sum += gap * gap;
     }
-    const i8 near = sum <= load(s + 376);
+    const i8 near = sum <= load(s + 400);
     bool changed = false;
     for (int g = 0; g < 8; ++g) {
-        if (!near[g])
+        if (!near[g] || !(groups >> g & 1))
             continue;
         const int n = 8 * g;
         const v8 squared = measured(r, load(s + n), load(s + 64 + n), load(s + 128 + n));
@@ -162,12 +170,13 @@ def begin_brick(
         __builtin_memcpy(s + 192 + n, &now, 32);
         __builtin_memcpy(s + 256 + n, &faces, 32);
         const float most = __builtin_reduce_max(now);
-        changed = changed || most < s[368 + g];
-        s[368 + g] = most;
-        s[376 + g] = limit(most, p.c[3]);
+        changed = changed || most < s[392 + g];
+        s[392 + g] = most;
+        s[400 + g] = limit(most, p.c[3]);
+        s[408 + g] = limit(most, p.c[3] + s[416 + g]);
     }
     if (changed)
-        out.c[0] = __builtin_reduce_max(load(s + 376));
+        out.c[0] = __builtin_reduce_max(load(s + 400));
 #endif
     return out;
 """
@@ -178,12 +187,68 @@ def scan_plate(
     face: wp.int32,
     p: wp.vec4f,
     best: wp.vec2f,
+    groups: wp.int32,
     store: wp.array[wp.float32],
 ) -> wp.vec2f:
-    """Look at the face whose rows begin at ``first``.
+    """Look at the face whose rows begin at ``first``; on the CPU, for some groups of samples.
 
     ``p`` is the lane's sample, and the error of distances. ``best`` is the lane's best squared
     distance and, in its bits, the face; on the CPU the first is the largest limit of all samples.
+    """
+    ...
+
+
+@wp.func_native(
+    _LIMIT
+    + """
+    float c[12];
+#if defined(__CUDA_ARCH__)
+    #pragma unroll
+    for (int i = 0; i < 3; ++i) {
+        const float4 row = __ldg((const float4*)obbs.data + first + i);
+        c[4 * i] = row.x, c[4 * i + 1] = row.y, c[4 * i + 2] = row.z, c[4 * i + 3] = row.w;
+    }
+#else
+    __builtin_memcpy(c, obbs.data + first, 48);
+#endif
+    const float wx = c[5] * c[10] - c[6] * c[9], wy = c[6] * c[8] - c[4] * c[10],
+                wz = c[4] * c[9] - c[5] * c[8];
+    const auto apart = [&](auto px, auto py, auto pz) {
+        const auto qx = px - c[0], qy = py - c[1], qz = pz - c[2];
+        const auto u = qx * c[4] + qy * c[5] + qz * c[6];
+        const auto v = qx * c[8] + qy * c[9] + qz * c[10];
+        const auto w = qx * wx + qy * wy + qz * wz;
+        const auto none = decltype(u + u){};
+        const auto beyond = [&](auto x, float half) {
+            const auto out = (x > none ? x : none - x) - half;
+            const auto gap = out > none ? out : none;
+            return gap * gap;
+        };
+        return beyond(u, c[3]) + beyond(v, c[7]) + beyond(w, c[11]);
+    };
+#if defined(__CUDA_ARCH__)
+    return __any_sync(__activemask(), apart(p.c[0], p.c[1], p.c[2]) <= limit(best.c[0], p.c[3]));
+#else
+"""
+    + _CPU_TYPES
+    + """
+    const float* s = store.data;
+    const i8 near = apart(load(s + 368), load(s + 376), load(s + 384)) <= load(s + 408);
+    const i8 bits = {1, 2, 4, 8, 16, 32, 64, 128};
+    return __builtin_reduce_or(near & bits);
+#endif
+"""
+)
+def groups_within(
+    obbs: wp.array[wp.vec4f],
+    first: wp.int32,
+    p: wp.vec4f,
+    best: wp.vec2f,
+    store: wp.array[wp.float32],
+) -> wp.int32:
+    """Which groups of samples may have something as near as their best in an oriented box, by bits.
+
+    On CUDA 1 where any lane may. The box's rows begin at ``first``, see bounds.obb.
     """
     ...
 

@@ -1,7 +1,6 @@
 """Fill a grid: crossings of rows, nearest faces of bricks, then distances and gradients."""
 
 from collections.abc import Callable
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -14,13 +13,13 @@ from abut.field.finish import Ending, each_side_kernel, finish_kernel
 from abut.field.grid import FieldGrid
 from abut.field.plates import PLATE_ERROR, plates_of
 from abut.field.rows import rows_kernel
-from abut.field.search import Bricks, searches
+from abut.field.search import TURNS, Bricks, searches
 from abut.field.winding import decide_sides
 from abut.hierarchy.owner import hierarchy_of
 from abut.hierarchy.wide import wide_nodes_of
 from abut.lanes import WARP
 from abut.mesh import Mesh
-from abut.options import Method
+from abut.options import Bound, Method
 from abut.point.surface import surfaces_of
 from abut.runtime import launch, stage
 
@@ -80,22 +79,26 @@ def _find_faces(
     """Write the bits of the nearest faces."""
     device = mesh.device
     lanes, deep = (WARP, WARP // WIDE**2) if device.is_cuda else (1, DEEP)
-    tree = hierarchy_of(mesh, effort=int(np.prod(box.shape)) // SAMPLES_PER_EFFORT)
+    hierarchy_of(mesh, effort=faces.size // SAMPLES_PER_EFFORT)
+    tree = hierarchy_of(mesh, Bound.OBB)
     bricks = _bricks(mesh, box, tree.origin, band, deep)
     plates = plates_of(mesh, tree.origin)
-    args = [bricks, tree.nodes, wide_nodes_of(mesh, tree), plates, faces]
-    count = lanes * int(np.prod(list(bricks.counts)))
     kernels = searches(device.is_cuda)
-    kernel = kernels.brute if brute else kernels.bvh
+    kernel, args = kernels.brute, [bricks, plates, faces]
+    if not brute:
+        wide = wide_nodes_of(mesh, tree)
+        kernel = kernels.bvh
+        args = [bricks, tree.nodes, wide, plates, tree.obbs, tree.split_slots, faces]
+    runs = -(-int(np.prod(list(bricks.counts))) // TURNS)
     with stage("search", device):
         if progress is None:
-            launch(kernel, count, args, device, grain=16)
+            launch(kernel, runs * lanes, args, device, grain=4)
             return
-        edges = [count // lanes * n // PARTS * lanes for n in range(PARTS + 1)]
-        for first, stop in pairwise(edges):
-            launch(kernel, stop - first, args, device, grain=16, start=first)
+        for part in range(PARTS):
+            first, stop = runs * part // PARTS, runs * (part + 1) // PARTS
+            launch(kernel, (stop - first) * lanes, args, device, grain=4, start=first * lanes)
             wp.synchronize_device(device)
-            progress(stop / count)
+            progress(stop / runs)
 
 
 def _bricks(mesh: Mesh, box: Box, origin: np.ndarray, band: float, deep: int) -> Any:

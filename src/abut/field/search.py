@@ -8,21 +8,25 @@ import warp as wp
 from abut.atomics import load_wide
 from abut.bounds.probe import gaps_squared
 from abut.field.brick import (
+    EVERY_GROUP,
     NO_FACE,
     STORE,
     WIDE,
     begin_brick,
     found_face,
+    groups_within,
     lane_of,
     limit_of,
     nothing_yet,
     scan_plate,
 )
 from abut.field.plates import PLATE_ROWS
+from abut.hierarchy.oriented import OBB_ROWS
 from abut.hierarchy.wide import BLOCK, BLOCK_LINKS, BOX_LINKS, NOTHING, WIDE_ROWS, wide_root
 from abut.lanes import lane_count
 from abut.point.nearest_face import any_lane, nearest_first, picked, pushed
 
+TURNS = wp.constant(8)  # bricks in a row that a thread takes
 STACK = wp.constant(96)  # a tree is at most 30 + 31 deep, half of that in wide nodes
 
 
@@ -52,6 +56,12 @@ class Brick:
     z: wp.vec4f
     lower: wp.vec4f  # box of the lane's samples
     upper: wp.vec4f
+
+
+@wp.func
+def brick_count(bricks: Bricks):
+    """How many bricks there are."""
+    return bricks.counts[0] * bricks.counts[1] * bricks.counts[2]
 
 
 @wp.func
@@ -93,23 +103,29 @@ def brick_at(bricks: Bricks, brick: wp.int32, lane: wp.int32):
 def scan_link(
     wide: wp.array[wp.vec4f],
     plates: wp.array[wp.vec4f],
+    obbs: wp.array[wp.vec4f],
+    slots: wp.array[wp.int32],
     link: wp.int32,
     p: wp.vec4f,
     best: wp.vec2f,
     store: wp.array[wp.float32],
 ):
-    """Look at the faces of a block, or at a single one."""
-    names = wp.vec4f(wp.cast(link, wp.float32))
-    count = wp.int32(1)
-    if link >= BLOCK:
-        names = load_wide(wide, WIDE_ROWS * (link - BLOCK) + BLOCK_LINKS)
-        count = 4
+    """Look at the faces of a block if its box is near enough, or at a single face."""
     out = best
-    for k in range(count):
-        name = wp.cast(picked(names, k), wp.int32)
-        if name != NOTHING:
-            face = -1 - name
-            out = scan_plate(plates, PLATE_ROWS * face, face, p, out, store)
+    if link >= BLOCK:
+        split = link - BLOCK
+        groups = groups_within(obbs, OBB_ROWS * slots[split], p, best, store)
+        if groups != 0:
+            names = load_wide(wide, WIDE_ROWS * split + BLOCK_LINKS)
+            for k in range(4):
+                name = wp.cast(picked(names, k), wp.int32)
+                if name != NOTHING:
+                    face = -1 - name
+                    row = PLATE_ROWS * face
+                    out = scan_plate(plates, row, face, p, out, groups, store)
+    else:
+        face = -1 - link
+        out = scan_plate(plates, PLATE_ROWS * face, face, p, out, EVERY_GROUP, store)
     return out
 
 
@@ -118,6 +134,8 @@ def hunt_down(
     root: wp.int32,
     wide: wp.array[wp.vec4f],
     plates: wp.array[wp.vec4f],
+    obbs: wp.array[wp.vec4f],
+    slots: wp.array[wp.int32],
     error: wp.float32,
     lower: wp.vec4f,
     upper: wp.vec4f,
@@ -140,7 +158,7 @@ def hunt_down(
     while searching:
         found = wp.bool(False)
         if link < 0 or link >= BLOCK:
-            best = scan_link(wide, plates, link, p, best, store)
+            best = scan_link(wide, plates, obbs, slots, link, p, best, store)
             within = limit_of(best, error)
         else:
             apart = gaps_squared(lower, upper, wide, WIDE_ROWS * link)
@@ -192,8 +210,8 @@ class Searches(NamedTuple):
 def searches(cuda: bool) -> Searches:
     """The kernels for a kind of device: only those of the CPU have a store.
 
-    On CUDA 32 items are a brick, of which each lane of a warp takes a sample; on the CPU an item is
-    a brick.
+    On CUDA 32 items are TURNS bricks, of which each lane of a warp takes a sample; on the CPU an
+    item is TURNS bricks.
     """
     held = 1 if cuda else int(STORE)
 
@@ -205,40 +223,54 @@ def searches(cuda: bool) -> Searches:
         nodes: wp.array[wp.vec4f],
         wide: wp.array[wp.vec4f],
         plates: wp.array[wp.vec4f],
+        obbs: wp.array[wp.vec4f],
+        slots: wp.array[wp.int32],
         # out
         face_out: wp.array3d[wp.float32],
     ):
-        """Down the tree; NO_FACE where none is near enough."""
+        """Down the tree; NO_FACE where none is near enough.
+
+        A thread takes a few bricks in a row, and looks first at what was nearest in the last one.
+        """
         store = wp.zeros(shape=(wp.static(held),), dtype=wp.float32)
         links = wp.zeros(shape=(STACK,), dtype=wp.int32)
         gaps = wp.zeros(shape=(STACK,), dtype=wp.float32)
         lane = lane_of()
         root = wide_root(nodes, nodes.shape[0] / 2 - 1)
         for item in range(span[0] + wp.tid(), span[1], span[2]):
-            brick = brick_at(bricks, item / lane_count(), lane)
-            begin_brick(store, brick.x, brick.y, brick.z, bricks.start, NO_FACE, bricks.error)
-            best = nothing_yet(bricks.start, NO_FACE, bricks.error)
-            best = hunt_down(
-                root,
-                wide,
-                plates,
-                bricks.error,
-                brick.lower,
-                brick.upper,
-                best,
-                store,
-                links,
-                gaps,
-            )
-            write_faces(bricks, brick.first, lane, best, store, face_out)
+            last = wp.int32(NO_FACE)
+            first = (item / lane_count()) * TURNS
+            for turn in range(wp.min(TURNS, brick_count(bricks) - first)):
+                brick = brick_at(bricks, first + turn, lane)
+                begin_brick(store, brick.x, brick.y, brick.z, bricks.start, NO_FACE, bricks.error)
+                best = nothing_yet(bricks.start, NO_FACE, bricks.error)
+                if last != NO_FACE:
+                    p = brick.lower
+                    p[3] = bricks.error
+                    row = PLATE_ROWS * last
+                    best = scan_plate(plates, row, last, p, best, EVERY_GROUP, store)
+                best = hunt_down(
+                    root,
+                    wide,
+                    plates,
+                    obbs,
+                    slots,
+                    bricks.error,
+                    brick.lower,
+                    brick.upper,
+                    best,
+                    store,
+                    links,
+                    gaps,
+                )
+                last = found_face(best, store, lane)
+                write_faces(bricks, brick.first, lane, best, store, face_out)
 
     @wp.kernel(module="unique", module_options={"enable_backward": False, "fuse_fp": False})
     def search_all_kernel(
         # in
         span: wp.vec3i,
         bricks: Bricks,
-        nodes: wp.array[wp.vec4f],
-        wide: wp.array[wp.vec4f],
         plates: wp.array[wp.vec4f],
         # out
         face_out: wp.array3d[wp.float32],
@@ -247,13 +279,16 @@ def searches(cuda: bool) -> Searches:
         store = wp.zeros(shape=(wp.static(held),), dtype=wp.float32)
         lane = lane_of()
         for item in range(span[0] + wp.tid(), span[1], span[2]):
-            brick = brick_at(bricks, item / lane_count(), lane)
-            p = brick.lower
-            p[3] = bricks.error
-            begin_brick(store, brick.x, brick.y, brick.z, bricks.start, NO_FACE, bricks.error)
-            best = nothing_yet(bricks.start, NO_FACE, bricks.error)
-            for face in range(plates.shape[0] / PLATE_ROWS):
-                best = scan_plate(plates, PLATE_ROWS * face, face, p, best, store)
-            write_faces(bricks, brick.first, lane, best, store, face_out)
+            first = (item / lane_count()) * TURNS
+            for turn in range(wp.min(TURNS, brick_count(bricks) - first)):
+                brick = brick_at(bricks, first + turn, lane)
+                p = brick.lower
+                p[3] = bricks.error
+                begin_brick(store, brick.x, brick.y, brick.z, bricks.start, NO_FACE, bricks.error)
+                best = nothing_yet(bricks.start, NO_FACE, bricks.error)
+                for face in range(plates.shape[0] / PLATE_ROWS):
+                    row = PLATE_ROWS * face
+                    best = scan_plate(plates, row, face, p, best, EVERY_GROUP, store)
+                write_faces(bricks, brick.first, lane, best, store, face_out)
 
     return Searches(search_kernel, search_all_kernel)
