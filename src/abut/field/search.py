@@ -26,6 +26,8 @@ from abut.hierarchy.wide import BLOCK, BLOCK_LINKS, BOX_LINKS, NOTHING, WIDE_ROW
 from abut.lanes import lane_count
 from abut.point.nearest_face import any_lane, nearest_first, picked, pushed
 
+wp.set_module_options({"enable_backward": False, "fuse_fp": False})
+
 TURNS = wp.constant(8)  # bricks in a row that a thread takes
 STACK = wp.constant(96)  # a tree is at most 30 + 31 deep, half of that in wide nodes
 
