@@ -9,7 +9,7 @@ import numpy as np
 import warp as wp
 
 from abut.errors import SceneError
-from abut.narrow.crowd import meet_crowd_kernel
+from abut.narrow.meet_crowd import meet_crowd_kernel
 from abut.polylines import join_segments
 from abut.runtime import launch
 from abut.scene.rows import object_rows

@@ -17,7 +17,7 @@ class SceneQueues(PairQueues):
     def __init__(self, device: wp.Device) -> None:
         sizes = dict(ROOM)
         if device.is_cuda:
-            sizes["candidates"] = 1 << 17
+            sizes |= {"candidates": 1 << 17, "skipped": 1}
         super().__init__(device, **sizes)
 
     def make_room(self, counts: dict[str, int]) -> bool:

@@ -14,13 +14,14 @@ from abut.broad.posed import box_kernel
 from abut.crowd import Crowd
 from abut.errors import CapacityError, PoseError
 from abut.geometry.common_corners import WELDED
-from abut.narrow.crowd import brute_crowd_kernel, settle_crowd_kernel
+from abut.narrow.settle_crowd import settle_crowd_kernel
 from abut.options import BroadMethod
 from abut.pairs import KeyLayout
 from abut.runtime import EVERYTHING, Task, launch, stage
 from abut.scene.objects import Objects
 from abut.scene.pool import Pool
 from abut.scene.queues import SceneQueues
+from abut.traversal.descents import brute_crowd_kernel, meet_kernel
 from abut.traversal.meetings import (
     BRUTE,
     DESCEND,
@@ -28,7 +29,6 @@ from abut.traversal.meetings import (
     first_meet_kernel,
     frame_kernel,
     list_meet_kernel,
-    meet_kernel,
     test_meet_kernel,
 )
 from abut.traversal.two_trees import NO_KEY
@@ -119,6 +119,7 @@ class ContactSearch:
         self._stops = (asked.first or asked.hurry) and not asked.brute  # at the first pair
         if self._stops:
             crowd.best = wp.empty(capacity, dtype=wp.int64, device=self.device)
+        self._lists = True  # on CUDA, for as long as leaves are not too many
         self._cuda_steps = self._recorded() if self.device.is_cuda else []
 
     def run(self) -> dict[str, int] | None:
@@ -130,6 +131,10 @@ class ContactSearch:
                 step()
         counts = self.queues.read()  # the one wait for the device
         self._require_rigid()
+        if counts.pop("skipped", 0):
+            self._lists = False
+            self._cuda_steps = self._recorded()
+            return None
         return None if self.queues.make_room(counts) else counts
 
     def found(self, counts: dict[str, int]) -> Found:
@@ -196,7 +201,7 @@ class ContactSearch:
     def _recorded(self) -> list[Callable[[], None]]:
         """All stages, on CUDA, none of which waits."""
         queues, capacity = self.queues, self._frames.shape[0]
-        kind = BRUTE if self.asked.brute else DESCEND if self._stops else LIST
+        kind = BRUTE if self.asked.brute else DESCEND if self._stops or not self._lists else LIST
         args = [self.crowd, kind, self._frames, self._items]
         frames = Task(frame_kernel, capacity, args, self.device)
         settle = Task(settle_crowd_kernel, EVERYTHING, [self.crowd], self.device)
@@ -208,8 +213,11 @@ class ContactSearch:
         elif self.asked.brute:
             args = [self.crowd, self._starts]
             steps += [self._scan, Task(brute_crowd_kernel, EVERYTHING, args, self.device).run]
+        elif not self._lists:
+            args = [self.crowd, self._frames, self._starts]
+            steps += [self._scan, Task(meet_kernel, EVERYTHING, args, self.device).run]
         else:
-            args = [self.crowd, self._frames, self._starts, queues["candidates"]]
+            args = [self.crowd, self._frames, self._starts, queues["candidates"], queues["skipped"]]
             listing = Task(list_meet_kernel, EVERYTHING, args, self.device)
             args = [self.crowd, queues["candidates"]]
             testing = Task(test_meet_kernel, EVERYTHING, args, self.device)

@@ -11,10 +11,7 @@ import warp as wp
 from abut.atomics import load_fresh_word
 from abut.bounds.relative import Relative
 from abut.crowd import Crowd, frame_of, meeting_at, search_of
-from abut.faces import move_point
-from abut.geometry.common_corners import STRANGERS
-from abut.geometry.intersect_tri_tri import HIT, MISS, classify_tri_tri
-from abut.hierarchy.forest import faces_of, part_of, tree_of
+from abut.hierarchy.forest import part_of, tree_of
 from abut.hierarchy.tree import (
     escape_of,
     face_of,
@@ -23,10 +20,9 @@ from abut.hierarchy.tree import (
     load_node,
     root_of,
 )
-from abut.pairs import PairQueue, pack_pair, push_pair, queue_stop, unpack_pair
+from abut.pairs import PairQueue, push_pair, queue_stop, unpack_pair
 from abut.search import test_faces
-from abut.traversal.groups import FOUND, GROUP, test_own_group
-from abut.traversal.groups import STACK as GROUP_STACK
+from abut.traversal.groups import GROUP
 from abut.traversal.two_trees import (
     LISTED,
     SMALLEST,
@@ -35,7 +31,6 @@ from abut.traversal.two_trees import (
     list_found,
     open_pair,
     overlap,
-    start_of,
 )
 
 wp.set_module_options({"enable_backward": False, "fuse_fp": False})
@@ -93,84 +88,6 @@ def frame_kernel(
         items_out[rank] = items
 
 
-@wp.func
-def corners_at(points: wp.array[wp.vec3d], face: wp.vec3i, pose: wp.mat44d):
-    """The corners of a face, one a row, at a pose."""
-    return wp.matrix_from_rows(
-        move_point(pose, points[face[0]]),
-        move_point(pose, points[face[1]]),
-        move_point(pose, points[face[2]]),
-    )
-
-
-@wp.func
-def note_verdict(
-    verdict: wp.int32,
-    key: wp.int64,
-    hits: PairQueue,
-    undecided: PairQueue,
-):
-    """Push a pair to where it belongs."""
-    if verdict == HIT:
-        push_pair(hits, key)
-    elif verdict != MISS:
-        push_pair(undecided, key)
-
-
-@wp.kernel
-def meet_kernel(
-    # in
-    span: wp.vec3i,
-    crowd: Crowd,
-    frames: wp.array[Relative],
-    starts: wp.array[wp.int32],
-):
-    """Test all faces whose boxes overlap, item by item: for the CPU."""
-    stack = wp.zeros(shape=(STACK,), dtype=wp.vec2i)
-    group_stack = wp.zeros(shape=(GROUP_STACK,), dtype=wp.int32)
-    found = wp.zeros(shape=(FOUND,), dtype=wp.int32)
-    for work in range(span[0] + wp.tid(), span[1], span[2]):
-        rank = part_of(starts, work)
-        item = work - starts[rank]
-        meeting = meeting_at(crowd, rank)
-        tree_a = tree_of(crowd.forest, meeting.body_a)
-        if meeting.own:
-            search = search_of(crowd, meeting)
-            test_own_group(search, rank, tree_a, item, group_stack, found)
-            continue
-        tree_b = tree_of(crowd.forest, meeting.body_b)
-        frame = frames[rank]
-        faces_a = faces_of(crowd.forest, meeting.body_a)
-        faces_b = faces_of(crowd.forest, meeting.body_b)
-        pose_a = crowd.poses[meeting.at_a]
-        pose_b = crowd.poses[meeting.at_b]
-        last = wp.int32(-1)
-        corners_a = wp.mat33d()
-        start = start_of(frame, tree_a, tree_b, item, depth_of(meeting.body_a.face_count))
-        stack[0] = wp.vec2i(start, root_of(tree_b))
-        held = wp.int32(start >= 0)
-        while held > 0:
-            held -= 1
-            i = stack[held][0]
-            j = stack[held][1]
-            a = load_node(tree_a.nodes, i)
-            b = load_node(tree_b.nodes, j)
-            if is_leaf(a) and is_leaf(b):
-                if last != i:
-                    last = i
-                    corners_a = corners_at(faces_a.points, faces_a.faces[face_of(a)], pose_a)
-                corners_b = corners_at(faces_b.points, faces_b.faces[face_of(b)], pose_b)
-                verdict = classify_tri_tri(corners_a, corners_b, STRANGERS, wp.vec3i(), wp.vec3i())
-                if verdict != MISS:
-                    key = pack_pair(rank, face_of(a), face_of(b), crowd.bits)
-                    note_verdict(verdict, key, crowd.hits, crowd.undecided)
-            else:
-                pairs = open_pair(frame, tree_a, i, a, tree_b, j, b)
-                for k in range(4):
-                    stack[held] = wp.vec2i(pairs.i + (k >> 1), pairs.j + (k & 1))
-                    held += wp.int32(not (pairs.gaps[k] > wp.float32(0.0)))
-
-
 @wp.kernel
 def list_meet_kernel(
     # in
@@ -180,9 +97,15 @@ def list_meet_kernel(
     starts: wp.array[wp.int32],
     # out
     candidates_out: PairQueue,
+    skipped_out: PairQueue,
 ):
-    """List the faces whose boxes overlap, for each leaf of the larger object: for CUDA."""
+    """List the faces whose boxes overlap, for each leaf of the larger object: for CUDA.
+
+    Leaves beyond the most that one launch can count are skipped, and so noted.
+    """
     blocks = wp.min(starts[starts.shape[0] - 1], MOST_BLOCKS)
+    if starts[starts.shape[0] - 1] > MOST_BLOCKS and wp.tid() == 0:
+        push_pair(skipped_out, wp.int64(0))
     stop = wp.min(blocks * BLOCK, span[1])
     for work in range(span[0] + wp.tid(), stop, span[2]):
         rank = part_of(starts, work / BLOCK)
