@@ -24,12 +24,12 @@ def query_program(driver: Driver, fat: bool) -> Any:
     return _kept(driver, ("query", fat), lambda: _program(driver, fat, fragment))
 
 
-def flag_program(driver: Driver, fat: bool) -> Any:
-    """Triangles or fat boxes whose shader compares depths; in order where the driver can."""
+def flag_program(driver: Driver, fat: bool, in_order: bool) -> Any:
+    """Triangles or fat boxes whose shader compares depths; all in order, or turn by turn."""
 
     def make() -> Any:
         header, parts = HEADER, shaders.ATOMIC
-        if driver.interlock is not None:
+        if in_order:
             suffix = driver.interlock.split("_")[1]  # ARB or NV
             header += f"#extension {driver.interlock} : require\n"
             header += "layout(pixel_interlock_ordered) in;\n"
@@ -41,7 +41,7 @@ def flag_program(driver: Driver, fat: bool) -> Any:
             source = source.replace(name, code)
         return _program(driver, fat, header + _depths(fat) + source)
 
-    return _kept(driver, ("flag", fat, driver.interlock), make)
+    return _kept(driver, ("flag", fat, in_order), make)
 
 
 def _depths(fat: bool) -> str:

@@ -16,6 +16,7 @@ BOX_VERTICES, TRIANGLE_VERTICES = 6, 3
 BOX_BYTES = 144
 GROUP = 64  # threads of the compute shader
 IMAGE_ACCESS = 0x20  # GL_SHADER_IMAGE_ACCESS_BARRIER_BIT
+MOST_TURNS = 1024  # drawn one by one, where one draw could do: fragments in order take their time
 
 
 @dataclass(frozen=True)
@@ -94,9 +95,9 @@ class Raster:
     def hidden_faces(self, order: DrawingOrder, *, touching_is_free: bool = False) -> np.ndarray:
         """(n,) bool: tested faces that have a fragment behind what was drawn before their turn.
 
-        One draw for all where the driver keeps fragments in order, else two a turn.
+        Two draws a turn; one for all where turns are many and the driver keeps fragments in order.
         """
-        program, vertices = flag_program(self.driver, self.fat)
+        program, vertices = flag_program(self.driver, self.fat, _in_order(self.driver, order))
         self._prepare(program, order)
         program["touching_is_free"] = touching_is_free
         self._flags.write(bytes(self._flags.size))
@@ -130,7 +131,7 @@ class Raster:
     def _draw_flags(self, vertices: Any, order: DrawingOrder) -> None:
         context, corner_count = self.driver.context, self._corner_count
         context.enable_only(context.NOTHING)
-        if self.driver.interlock is not None:
+        if _in_order(self.driver, order):
             with self._rasterised():
                 vertices.render(vertices=corner_count * len(order.codes))
             return
@@ -204,6 +205,11 @@ class Raster:
             yield
         finally:
             self.driver.context.disable_direct(way)
+
+
+def _in_order(driver: Driver, order: DrawingOrder) -> bool:
+    """Whether the driver is to keep all fragments of a pass in order."""
+    return driver.interlock is not None and len(order.turns) > MOST_TURNS
 
 
 def _set(program: Any, name: str, value: Any) -> None:

@@ -20,8 +20,8 @@ class Pipeline:
     """Answers ``See`` for one culling of a soup as it is now, on this thread.
 
     FAR draws fat boxes, the others plain triangles. Objects have an occlusion query each. Faces are
-    told apart in the shader, all in one draw where the driver keeps fragments in order; else
-    objects take turns, and within objects every face has a query.
+    told apart in the shader, where objects take turns. Within objects faces do: all in one draw
+    where the driver keeps fragments in order, else every face has a query.
 
     Guarantee:
         FAR: Conservative, whatever the driver does within the rules of OpenGL.

@@ -146,14 +146,16 @@ const vec2 CORNERS[6] = vec2[6](
 void main() {
     code = codes[gl_VertexID / 6];
     uint at = 9u * (code >> 1);
-    slab0 = boxes[at];
-    slab1 = boxes[at + 1u];
-    slab2 = boxes[at + 2u];
     middle = boxes[at + 3u].xyz;
-    range = boxes[at + 4u].xy;
-    line0 = boxes[at + 6u].xyz;
-    line1 = boxes[at + 7u].xyz;
-    line2 = boxes[at + 8u].xyz;
+    if (gl_VertexID % 3 == 2) {  // what a triangle passes on is its last vertex's
+        slab0 = boxes[at];
+        slab1 = boxes[at + 1u];
+        slab2 = boxes[at + 2u];
+        range = boxes[at + 4u].xy;
+        line0 = boxes[at + 6u].xyz;
+        line1 = boxes[at + 7u].xyz;
+        line2 = boxes[at + 8u].xyz;
+    }
     vec4 seen = boxes[at + 5u];
     vec2 way = CORNERS[gl_VertexID % 6] * seen.zw;
     vec2 p = middle.xy + way.x * seen.xy + way.y * vec2(-seen.y, seen.x);
