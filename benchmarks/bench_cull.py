@@ -80,7 +80,6 @@ def main(argv: list[str] | None = None) -> int:
     parser.add_argument("--rounds", type=int, default=5, help="of timing; 0: counts alone")
     parser.add_argument("--budget", type=float, default=20.0, help="seconds a way")
     parser.add_argument("--no-counts", action="store_true")
-    parser.add_argument("--pictures", type=Path, help="folder for pictures of each scene")
     parser.add_argument("--out", type=Path, help="folder; default: results/<machine>")
     args = parser.parse_args(argv)
     wp.config.log_level = QUIET
@@ -93,10 +92,6 @@ def main(argv: list[str] | None = None) -> int:
             counts += _counted(name, frames, args)
         if args.rounds:
             rows += _timed(name, frames, args)
-        if args.pictures:
-            from benchmarks.cull_pictures import draw
-
-            draw(args.pictures, name, frames[-1], SCENES[name], args.device)
     _write_counts(out / "cull_counts.csv", counts)
     write_csv(out / "cull.csv", rows) if rows else None
     return int(any(c.lost_pairs for c in counts if c.way.startswith("far")))
@@ -110,7 +105,7 @@ def cull(meshes: list[abut.Mesh], scene: Scene, way: str) -> abut.Culled:
 
 
 def _frames(name: str, count: int) -> list[cull_scenes.Frame]:
-    make = getattr(cull_scenes, name.split("_")[0])
+    make = getattr(cull_scenes, name.partition("_")[0])
     return make() if make is cull_scenes.bunnies else make(count)
 
 

@@ -150,7 +150,7 @@ def _of_size(shape: Shape, face_count: int) -> Shape:
     """The shape with about so many faces: vertices in one cell of a grid become one."""
     few, many = 1.0, 4096.0  # cells along the longest side
     best = shape
-    for _ in range(24):
+    for _ in range(12):
         cells = (few * many) ** 0.5
         clustered = _clustered(shape, cells)
         if len(clustered.faces) > face_count:
