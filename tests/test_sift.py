@@ -6,7 +6,6 @@ import warp as wp
 
 import abut
 from abut import cases
-from abut.geometry.common_corners import INDEXED, WELDED
 from abut.hierarchy.corners import corner_rows, corners_kernel
 from abut.hierarchy.lbvh import build
 from abut.narrow.sift import sift_kernel
@@ -15,7 +14,7 @@ from abut.runtime import launch
 from shapes import soup
 
 
-def sifted(mesh, relation):
+def sifted(mesh):
     """Pairs of faces, of all there are, that the sieve keeps."""
     tree = build(mesh.points, mesh.faces, mesh.bounds)
     count, device = mesh.face_count, mesh.device
@@ -27,7 +26,7 @@ def sifted(mesh, relation):
     view, rows = tree.view(), corner_rows(tree)
     args = [mesh.points, mesh.faces, view.origin, view.nodes, view.leaf_slots, rows]
     launch(corners_kernel, count, args, device)
-    args = [view, rows, relation, layout.bits, queues["leaves"], queues["left"]]
+    args = [view, rows, layout.bits, queues["leaves"], queues["left"]]
     launch(sift_kernel, len(i), args, device, grain=1000)
     keys = np.sort(queues["left"].keys.numpy()[: queues.read()["left"]])
     return np.stack([keys >> layout.bits_b, keys & ((1 << layout.bits_b) - 1)], axis=1)
@@ -35,7 +34,7 @@ def sifted(mesh, relation):
 
 def require_kept(mesh, weld):
     """All pairs that meet are kept; returns how many are."""
-    kept = sifted(mesh, WELDED if weld else INDEXED)
+    kept = sifted(mesh)
     met = abut.self_collide(mesh, weld=weld, method="brute").pairs.numpy()
     rows = set(map(tuple, kept.tolist()))
     assert len(rows) == len(kept)
@@ -95,7 +94,7 @@ def test_touching_faces_with_large_coordinates(power, device):
         points = corners.reshape(-1, 3) * scale
         faces = np.arange(len(points), dtype=np.int32).reshape(-1, 3)
         mesh = abut.Mesh(points, faces, device)
-        kept = set(map(tuple, sifted(mesh, WELDED).tolist()))
+        kept = set(map(tuple, sifted(mesh).tolist()))
         met = abut.self_collide(mesh, method="brute").pairs.numpy()
         assert kept >= set(map(tuple, met.tolist()))
         if scale == 1.0:
@@ -118,5 +117,5 @@ def test_most_pairs_of_a_plain_mesh_fall_through(device):
     shape = cases.icosphere(1280)
     for kind in (np.float32, np.float64):
         mesh = abut.Mesh(shape.vertices.astype(kind), shape.faces, device)
-        assert len(sifted(mesh, WELDED)) < 0.02 * 1280**2 / 2
+        assert len(sifted(mesh)) < 0.02 * 1280**2 / 2
     assert isinstance(mesh.points, wp.array)

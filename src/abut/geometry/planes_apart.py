@@ -1,93 +1,94 @@
 """Faces that a plane of either keeps apart, in float32: the cheapest proof, and it serves for most.
 
-Corners are float32, relative to some origin; where that is not exact, each coordinate is within
-``slack``. If all corners of one face that are not corners of the other too lie strictly on one side
-of the other's plane, the faces meet in what they share and nowhere else.
+A corner is a row of four float32: its place relative to some origin, and the bits of its vertex, or
+of the complement of its vertex where the place is not exact. If all corners of one face that are
+not vertices of the other too lie strictly on one side of the other's plane, the faces meet in what
+they share and nowhere else.
 
-Error: let w = 2**-24, U, V, X the largest components of two sides of a face and of the difference
-between a corner and it. Differences are within w U of those of the given numbers. Their determinant
+Error: let w = 2**-24, U, V, X the largest components of two sides of a face and of the differences
+between corners and it. Differences are within w U of those of the given numbers. Their determinant
 sums products up to 6 U V X, of three rounded factors and with five roundings each: it is within
-48.1 w U V X, and ``PLANE_MARGIN`` has 64. Given numbers that are each off by a slack s move it by
-at most 12 s (V X + U X + U V), with 2 s added to U, V and X. Lengths outside LEAST and MOST are
-left alone: within, underflow adds less than 2**-146 where the margin leaves 2**-141.
+48.1 w U V X, and the margin has 64. Given numbers that are each off by a slack s move it by at most
+12 s (V X + U X + U V), with 2 s added to U, V and X. Lengths outside 2**-40 and 2**40 are left
+alone: within, underflow adds less than 2**-146 where the margin leaves 2**-141.
 """
 
 import warp as wp
 
-from abut.geometry.common_corners import STRANGERS, WELDED
 
-PLANE_MARGIN = wp.constant(wp.float32(2.0**-18))
-SLACK_FACTOR = wp.constant(wp.float32(12.01))
-INEXACT = wp.constant(wp.float32(2.0**-24 * (1.0 + 2.0**-20)))
-LEAST_SLACK = wp.constant(wp.float32(2.0**-80))  # far below LEAST, and not 0
-LEAST = wp.constant(wp.float32(2.0**-40))
-MOST = wp.constant(wp.float32(2.0**40))
+@wp.func_native("""
+    const wp::vec_t<4, wp::float32> a[3] = {a0, a1, a2}, b[3] = {b0, b1, b2};
+    const auto bits = [](const wp::vec_t<4, wp::float32>& row) {
+        int i;
+        memcpy(&i, &row.c[3], 4);
+        return i;
+    };
+#if defined(__CUDA_ARCH__)
+    const auto more = [](float x, float y) { return fmaxf(x, y); };
+    const auto size = [](float x) { return fabsf(x); };
+#else
+    const auto more = [](float x, float y) { return x > y ? x : y; };
+    const auto size = [](float x) { return x < 0.0f ? -x : x; };
+#endif
+    const auto largest = [&](float x, float y, float z) {
+        return more(size(x), more(size(y), size(z)));
+    };
+    const int ia[3] = {bits(a0), bits(a1), bits(a2)}, ib[3] = {bits(b0), bits(b1), bits(b2)};
+    float slack = 0.0f;
+    for (int i = 0; i < 3; ++i) {
+        const float w = 0x1.00001p-24f;  // half a unit in the last place, and what rounds it
+        if (ia[i] < 0)
+            slack = more(slack, w * largest(a[i].c[0], a[i].c[1], a[i].c[2]) + 0x1p-80f);
+        if (ib[i] < 0)
+            slack = more(slack, w * largest(b[i].c[0], b[i].c[1], b[i].c[2]) + 0x1p-80f);
+    }
+    bool shared_a[3], shared_b[3];
+    for (int i = 0; i < 3; ++i) {
+        shared_a[i] = related && (ia[i] == ib[0] || ia[i] == ib[1] || ia[i] == ib[2]);
+        shared_b[i] = related && (ib[i] == ia[0] || ib[i] == ia[1] || ib[i] == ia[2]);
+    }
+    const auto beyond = [&](const wp::vec_t<4, wp::float32>* p, const bool* shared,
+                            const wp::vec_t<4, wp::float32>* q) {
+        float u[3], v[3], x[3][3], far = 0.0f;
+        for (int k = 0; k < 3; ++k) {
+            u[k] = q[1].c[k] - q[0].c[k];
+            v[k] = q[2].c[k] - q[0].c[k];
+            for (int i = 0; i < 3; ++i) x[i][k] = p[i].c[k] - q[0].c[k];
+        }
+        for (int i = 0; i < 3; ++i) far = more(far, largest(x[i][0], x[i][1], x[i][2]));
+        const float n[3] = {u[1] * v[2] - u[2] * v[1], u[2] * v[0] - u[0] * v[2],
+                            u[0] * v[1] - u[1] * v[0]};
+        const float U = largest(u[0], u[1], u[2]) + 2.0f * slack;
+        const float V = largest(v[0], v[1], v[2]) + 2.0f * slack;
+        const float X = far + 2.0f * slack;
+        const float need = 0x1p-18f * U * V * X + 12.01f * slack * (V * X + U * X + U * V);
+        bool above = true, below = true;
+        for (int i = 0; i < 3; ++i) {
+            const float height = n[0] * x[i][0] + n[1] * x[i][1] + n[2] * x[i][2];
+            above = above && (shared[i] || height > need);
+            below = below && (shared[i] || -height > need);
+        }
+        const bool large = U >= 0x1p-40f && V >= 0x1p-40f && X >= 0x1p-40f;
+        const bool known = large && more(U, more(V, X)) <= 0x1p40f;
+        const bool loose = !(shared[0] && shared[1] && shared[2]);
+        return known && loose && (above || below);
+    };
+    return beyond(a, shared_a, b) || beyond(b, shared_b, a);
+""")
+def planes_apart(
+    related: wp.bool,
+    a0: wp.vec4f,
+    a1: wp.vec4f,
+    a2: wp.vec4f,
+    b0: wp.vec4f,
+    b1: wp.vec4f,
+    b2: wp.vec4f,
+) -> wp.bool:
+    """Does the plane of either face keep it from the other, but for vertices they share?
 
-
-@wp.struct
-class Corners:
-    """The corners of a face, one a row, and their vertices."""
-
-    points: wp.mat33f
-    index: wp.vec3i
-    slack: wp.float32  # 0: corners are exactly where they are said to be
-
-
-@wp.func
-def is_shared(relation: wp.int32, p: wp.vec3f, index: wp.int32, exact: wp.bool, other: Corners):
-    """Is a corner known to be one of the other face's too?"""
-    if relation == STRANGERS:
-        return False
-    named = index == other.index[0] or index == other.index[1] or index == other.index[2]
-    if relation == WELDED and exact:
-        t = other.points
-        named = named or p == t[0] or p == t[1] or p == t[2]
-    return named
-
-
-@wp.func
-def side_of_plane(
-    normal: wp.vec3f, u: wp.float32, v: wp.float32, away: wp.vec3f, slack: wp.float32
-):
-    """1 or -1 for a point certainly above or below a plane, else 0; u, v: lengths of two sides."""
-    x = wp.max(wp.abs(away)) + wp.float32(2.0) * slack
-    shift = SLACK_FACTOR * slack * (v * x + u * x + u * v)
-    need = PLANE_MARGIN * u * v * x + shift
-    height = wp.dot(normal, away)
-    known = x >= LEAST and x <= MOST
-    return wp.int32(known and height > need) - wp.int32(known and -height > need)
-
-
-@wp.func
-def beyond_plane(relation: wp.int32, a: Corners, b: Corners):
-    """True only when a meets the plane of b in corners of b, or not at all."""
-    s = wp.max(a.slack, b.slack)
-    first = b.points[0]
-    side_u = b.points[1] - first
-    side_v = b.points[2] - first
-    normal = wp.cross(side_u, side_v)
-    u = wp.max(wp.abs(side_u)) + wp.float32(2.0) * s
-    v = wp.max(wp.abs(side_v)) + wp.float32(2.0) * s
-    if not (wp.min(u, v) >= LEAST and wp.max(u, v) <= MOST):
-        return False
-    exact = s == wp.float32(0.0)
-    above = wp.int32(0)
-    below = wp.int32(0)
-    loose = wp.int32(0)
-    for i in range(3):
-        if not is_shared(relation, a.points[i], a.index[i], exact, b):
-            side = side_of_plane(normal, u, v, a.points[i] - first, s)
-            loose += 1
-            above += wp.int32(side == 1)
-            below += wp.int32(side == -1)
-    return loose > 0 and (above == loose or below == loose)
-
-
-@wp.func
-def planes_apart(relation: wp.int32, a: Corners, b: Corners):
-    """Does the plane of either face keep it from the other, but for what they share?
+    ``related``: the faces are of one mesh. Corners at equal places are not taken for shared.
 
     Guarantee:
-        True only when the faces do not meet beyond common corners.
+        True only when the faces do not meet beyond common vertices.
     """
-    return beyond_plane(relation, a, b) or beyond_plane(relation, b, a)
+    ...

@@ -2,9 +2,9 @@
 
 import warp as wp
 
-from abut.atomics import reserve
+from abut.atomics import load_wide, reserve
 from abut.geometry.planes_apart import planes_apart
-from abut.hierarchy.corners import load_corners
+from abut.hierarchy.corners import CORNER_ROWS
 from abut.hierarchy.tree import TreeView, face_of, load_node
 from abut.pairs import PairQueue, pack_pair, queue_stop, store_pair, unpack_pair
 
@@ -19,13 +19,26 @@ def face_at(tree: TreeView, leaf: wp.int32):
     return face_of(load_node(tree.nodes, tree.leaf_slots[leaf]))
 
 
+@wp.func
+def leaves_apart(corners: wp.array[wp.vec4f], a: wp.int32, b: wp.int32):
+    """``planes_apart`` for the faces of two leaves of one tree."""
+    return planes_apart(
+        True,
+        load_wide(corners, CORNER_ROWS * a),
+        load_wide(corners, CORNER_ROWS * a + 1),
+        load_wide(corners, CORNER_ROWS * a + 2),
+        load_wide(corners, CORNER_ROWS * b),
+        load_wide(corners, CORNER_ROWS * b + 1),
+        load_wide(corners, CORNER_ROWS * b + 2),
+    )
+
+
 @wp.kernel
 def sift_kernel(
     # in
     span: wp.vec3i,
     tree: TreeView,
     corners: wp.array[wp.vec4f],
-    relation: wp.int32,
     bits: wp.vec2i,
     leaves: PairQueue,
     # out
@@ -40,9 +53,7 @@ def sift_kernel(
             i = start + step * span[2]
             if i < stop:
                 pair = unpack_pair(leaves.keys[i], bits)
-                a = load_corners(corners, pair[1])
-                b = load_corners(corners, pair[2])
-                if not planes_apart(relation, a, b):
+                if not leaves_apart(corners, pair[1], pair[2]):
                     faces = wp.vec2i(face_at(tree, pair[1]), face_at(tree, pair[2]))
                     left[count] = pack_pair(0, wp.min(faces), wp.max(faces), bits)
                     count += 1

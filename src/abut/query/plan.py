@@ -226,7 +226,7 @@ class ContactPlan(Operands):
         yield "search", Task(self_open_kernel, EVERYTHING, args, self.device)
         args = [self.a.points, self.a.faces, tree.origin, tree.nodes, tree.leaf_slots, rows]
         yield "sift", Task(corners_kernel, self.a.faces.shape[0], args, self.device)
-        args = [tree, rows, self.relation, search.bits, leaves, queues["candidates"]]
+        args = [tree, rows, search.bits, leaves, queues["candidates"]]
         yield "sift", Task(sift_kernel, EVERYTHING, args, self.device)
         yield "classify", self._classify(search, queues)
 
