@@ -9,6 +9,7 @@ from hypothesis.extra.numpy import arrays
 import abut
 from abut import cases
 from abut.visibility import view as views_module
+from abut.visibility.tile_screen import TileScreen
 
 FEW = settings(max_examples=60, suppress_health_check=[HealthCheck.too_slow])
 
@@ -157,7 +158,7 @@ def test_bands_see_what_the_whole_sees(pixels, device, monkeypatch):
     """A viewport too large to be looked at at once is looked at in bands."""
     meshes = [abut.Mesh(*shape, device) for shape in cases.pair("tori", 300)]
     whole = {m: abut.cull(meshes, method=m, pixels=pixels) for m in abut.CullMethod}
-    monkeypatch.setattr("abut.visibility.culler.MOST_PIXELS_AT_ONCE", 2 * pixels)
+    monkeypatch.setattr("abut.visibility.screen.MOST_PIXELS_AT_ONCE", 2 * pixels)
     again = [abut.Mesh(*shape, device) for shape in cases.pair("tori", 300)]
     for method, want in whole.items():
         found = abut.cull(again, method=method, pixels=pixels)
@@ -169,9 +170,41 @@ def test_bands_see_what_the_whole_sees(pixels, device, monkeypatch):
 
 
 def test_more_fragments_than_there_is_room_for(device, monkeypatch):
-    monkeypatch.setattr("abut.visibility.culler.MOST_FRAGMENTS", {True: 500, False: 500})
+    monkeypatch.setattr("abut.visibility.screen.MOST_FRAGMENTS", {True: 500, False: 500})
     meshes = [abut.Mesh(*shape, device) for shape in cases.pair("tori", 300)]
     small = kept(abut.cull(meshes, pixels=64))
     monkeypatch.undo()
     again = [abut.Mesh(*shape, device) for shape in cases.pair("tori", 300)]
     assert small == kept(abut.cull(again, pixels=64))
+
+
+@pytest.mark.parametrize("method", abut.CullMethod)
+@pytest.mark.parametrize("within", [False, True])
+@pytest.mark.parametrize("pixels", [5, 64, 301])
+def test_tiles_see_what_lists_see(pixels, within, method, device, monkeypatch):
+    """The screen that CUDA has for scenes that are not too dense, here on every device."""
+    a, b = cases.pair("needles", 100)
+    shapes = [a, b, *cases.pair("tori", 400), cases.single("folded_cloth", 300)]
+    found = []
+    for suits in (True, False):
+        monkeypatch.setattr(TileScreen, "suits", staticmethod(lambda *_, suits=suits: suits))
+        meshes = [abut.Mesh(*shape, device) for shape in shapes]
+        options = {"method": method, "pixels": pixels, "self_collisions": within}
+        for order in abut.Order:
+            found.append(abut.cull(meshes, order=order, **options))
+    for order in range(2):
+        tiled, listed = found[order], found[2 + order]
+        assert np.array_equal(tiled.faces.numpy(), listed.faces.numpy())
+        for row, other in zip(tiled.statistics, listed.statistics, strict=True):
+            assert [getattr(row, name) for name in SIZES] == [
+                getattr(other, name) for name in SIZES
+            ]
+
+
+def test_a_tile_with_too_many_faces_is_left_to_lists(device, monkeypatch):
+    """Here all faces but one lie in one tile."""
+    monkeypatch.setattr(TileScreen, "suits", staticmethod(lambda *_: True))
+    shapes = [*cases.pair("tori", 4000), cases.box((1e-3,) * 3).moved((900, 900, 900))]
+    meshes = [abut.Mesh(*shape, device) for shape in shapes]
+    culled = abut.cull(meshes, pixels=64)
+    assert meeting(*meshes[:2]) <= kept(culled)
