@@ -24,6 +24,7 @@ FLOORS = [
     {"traversal", "narrow", "visibility", "field"},
     {"broad"},
     {"query"},
+    {"field_filling"},
     {"distance_field"},
     {"scene"},
     {"cases"},

@@ -125,3 +125,99 @@ def test_models_beside_libigl(name, device, data):
     sure = (np.abs(np.abs(number) - 0.5) > 0.05) & (away > ROUNDED * size)
     assert sure.mean() > 0.99
     np.testing.assert_array_equal((found < 0)[sure], (np.abs(number) > 0.5)[sure])
+
+
+def test_a_band_cuts_off(device):
+    mesh = abut.Mesh(*cases.gem(320), device=device)
+    whole = abut.DistanceField(mesh, resolution=21)
+    band = 2.5 * whole.box.spacing
+    cut = abut.DistanceField(mesh, resolution=21, band=band)
+    near = np.abs(whole.distance.numpy()) <= band
+    assert 0.1 < near.mean() < 0.9
+    np.testing.assert_array_equal(cut.distance.numpy()[near], whole.distance.numpy()[near])
+    gradient, wanted = cut.grid.gradient.numpy(), whole.grid.gradient.numpy()
+    np.testing.assert_array_equal(gradient[near], wanted[near])
+    far = np.sign(whole.distance.numpy()[~near]) * np.float32(band)
+    np.testing.assert_array_equal(cut.distance.numpy()[~near], far)
+    assert not gradient[~near].any()
+
+
+@pytest.mark.parametrize("name", ["ball", "flipped", "twice", "crossing"])
+def test_pseudonormals_as_they_see_it(name, device):
+    mesh = abut.Mesh(*SHAPES[name], device=device)
+    field = abut.DistanceField(mesh, resolution=15, sign="pseudonormal")
+    points = positions(field).reshape(-1, 3)
+    near = abut.closest_point(mesh, points, signed="pseudonormal").distance.numpy()
+    found = field.distance.numpy().reshape(-1)
+    np.testing.assert_allclose(found, near, rtol=0, atol=ROUNDED * 15 * field.box.spacing)
+    assert field.sign is abut.Sign.PSEUDONORMAL
+    foot = points - found[:, None] * field.grid.gradient.numpy().reshape(-1, 3) / 32767.0
+    assert abut.closest_point(mesh, foot).distance.numpy().max() < 1e-3 * field.box.spacing
+
+
+def test_signs_are_chosen_by_the_mesh(device):
+    closed, flipped_ball, holes = (
+        abut.Mesh(*SHAPES[name], device=device) for name in ("ball", "flipped", "many holes")
+    )
+    assert abut.DistanceField(closed, resolution=5).sign == "pseudonormal"
+    assert abut.DistanceField(flipped_ball, resolution=5).sign == "winding"
+    assert abut.DistanceField(holes, resolution=5).sign == "winding"
+    with pytest.raises(abut.MeshError, match="is open"):
+        abut.DistanceField(holes, resolution=5, sign="pseudonormal")
+
+
+def test_progress_is_told(device):
+    shares = []
+    mesh = abut.Mesh(*SHAPES["ball"], device=device)
+    slow = abut.DistanceField(mesh, resolution=20, progress=shares.append)
+    assert shares == sorted(shares) and shares[-1] == 1.0 and len(shares) > 10
+    fast = abut.DistanceField(mesh, resolution=20)
+    np.testing.assert_array_equal(slow.distance.numpy(), fast.distance.numpy())
+
+
+def test_the_grid_covers_the_mesh_and_its_margin(device):
+    mesh = abut.Mesh(*cases.box((1.0, 2.0, 0.5)), device=device)
+    field = abut.DistanceField(mesh, resolution=33, margin=0.25)
+    assert max(field.box.shape) == 33 and field.distance.shape == field.box.shape
+    assert (field.box.lower <= mesh.bounds[0] - 0.25 + 1e-12).all()
+    assert (field.box.upper >= mesh.bounds[1] + 0.25 - 1e-12).all()
+    assert (field.box.upper - mesh.bounds[1] - 0.25 < field.box.spacing).all()
+    fine = abut.DistanceField(mesh, spacing=0.05, margin=0.25)
+    assert fine.box.spacing == 0.05 and fine.box.shape == (31, 51, 21)
+    assert fine.nbytes == 31 * 51 * 21 * 10
+    tight = abut.DistanceField(mesh, resolution=9, margin=0.0)
+    assert tight.box.shape == (5, 9, 3)
+    assert not tight.distance.numpy()[0].any()  # a side of the box
+
+
+@pytest.mark.parametrize(
+    ("options", "error", "words"),
+    [
+        ({"resolution": 1}, abut.OptionError, "from 2 up, not 1"),
+        ({"resolution": 20.5}, abut.OptionError, "whole number"),
+        ({"resolution": 5000}, abut.CapacityError, "1024 is the most"),
+        ({"resolution": 8, "spacing": 0.1}, abut.OptionError, "not both"),
+        ({"spacing": 1e-6}, abut.OptionError, "spacing must be from"),
+        ({"spacing": 0.0}, abut.OptionError, "spacing must be from"),
+        ({"margin": -1.0}, abut.OptionError, "margin must be"),
+        ({"band": 0.0}, abut.OptionError, "band must be"),
+        ({"band": float("nan")}, abut.OptionError, "band must be"),
+        ({"sign": "parity"}, abut.OptionError, "'pseudonormal', 'winding', not 'parity'"),
+        ({"method": "magic"}, abut.OptionError, "method must be one of"),
+    ],
+)
+def test_bad_options_are_refused(options, error, words):
+    with pytest.raises(error, match=words):
+        abut.DistanceField(abut.Mesh(*cases.box(), device="cpu"), **options)
+
+
+def test_bad_meshes_are_refused():
+    with pytest.raises(abut.MeshError, match="no faces"):
+        abut.DistanceField(abut.Mesh(np.zeros((3, 3)), np.zeros((0, 3), np.int32), device="cpu"))
+    point = abut.Mesh(np.ones((1, 3)), np.zeros((1, 3), np.int32), device="cpu")
+    with pytest.raises(abut.MeshError, match="single point"):
+        abut.DistanceField(point)
+    field = abut.DistanceField(point, margin=1.0, resolution=9)
+    assert abs(field.sample([[1.0, 1.0, 1.5]]).distance.numpy()[0] - 0.5) < 1e-6
+    with pytest.raises(abut.MeshError, match="scale the mesh"):
+        abut.DistanceField(abut.Mesh(1e200 * np.eye(3), [[0, 1, 2]], device="cpu"))

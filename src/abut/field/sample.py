@@ -1,6 +1,7 @@
 """Samples of a field at many points."""
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import warp as wp
@@ -57,13 +58,13 @@ def sample_kernel(
         direction_out[i] = wp.where(found[0] < wp.float32(0.0), gradient, -gradient)
 
 
-def sampled(grid: FieldGrid, points: wp.array) -> FieldSamples:
-    """The field at points of float64 on its device."""
+def sampled(kernel: wp.Kernel, field: list[Any], points: wp.array) -> FieldSamples:
+    """The field at points of float64 on its device, by a kernel that takes it as ``field``."""
     device = points.device
     count = points.shape[0]
     distance = wp.empty(count, dtype=wp.float32, device=device)
     direction, gradient = (wp.empty(count, dtype=wp.vec3f, device=device) for _ in range(2))
     with stage("sample", device):
         outputs = [distance, direction, gradient]
-        launch(sample_kernel, count, [grid, points, *outputs], device)
+        launch(kernel, count, [*field, points, *outputs], device)
     return FieldSamples(distance, direction.view(wp.float32), gradient.view(wp.float32))
