@@ -194,6 +194,18 @@ def test_the_frame_does_not_matter(device):
     np.testing.assert_allclose(there.area, here.area, rtol=0.01)
 
 
+def test_large_faces_in_many_slices(device):
+    """Blocks of large faces are opened by several threads: none is lost."""
+    field = field_of(cases.box(), device, 33)
+    sheet = cases.plane(3, 3, size=1.6)
+    got = field.response(abut.Mesh(*sheet, device), shift(0.01, 0.02, 0.45), pixels=2000)
+    pixel = field.box.spacing * 32 / 2000
+    centres = field.box.lower[0] + pixel * (np.arange(2000) + 0.5)
+    assert got.fragment_count == pytest.approx((np.abs(centres) < 0.5).sum() ** 2, rel=2e-3)
+    many = field.response(abut.Mesh(*sheet, device), shift(0.01, 0.02, 0.45), pixels=2000)
+    assert (many.force.numpy() == got.force.numpy()).all()
+
+
 @pytest.mark.parametrize("sampling", ["dominant", "faces"])
 def test_the_same_bytes_whatever_is_left_out(sampling, device):
     field = field_of(cases.gem(2000), device, 48)

@@ -14,9 +14,10 @@ from abut.field.nearest import (
     closest_rows_kernel,
     locate_kernel,
     nearest_kernel,
+    open_near_kernel,
     promising_kernel,
 )
-from abut.field.plan import EncounterPlan
+from abut.field.plan import TURNS_OF_BLOCK, EncounterPlan
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,19 +62,20 @@ class Proximity:
 class ClosestPlan(EncounterPlan):
     """Look at all centroids; then at the fragments of the faces that can do better."""
 
-    columns = 9
+    columns = 10
 
     def stages(self) -> Iterable[tuple[str, Callable[[], None]]]:
         """See nearest."""
-        blocks, device = self.queues["blocks"], self.device
+        turns, blocks, device = self.queues["turns"], self.queues["blocks"], self.device
         least = wp.empty(self.item_count, dtype=wp.float32, device=device)
         best, place = (wp.full(self.pose_count, NO_KEY, wp.int64, device) for _ in range(2))
         self._buffers = least, best, place
         yield "centroids", self.over_items(centroids_kernel, least, best)
-        yield "cover", self.over_items(promising_kernel, least, best, blocks)
-        yield "nearest", self.over_blocks(nearest_kernel, blocks, best)
-        yield "locate", self.over_blocks(locate_kernel, blocks, best, place)
-        yield "rows", self.over_poses(closest_rows_kernel, best, place)
+        yield "cover", self.over_items(promising_kernel, least, best, turns, blocks)
+        yield "open", self.over_queue(open_near_kernel, "blocks", TURNS_OF_BLOCK, best, turns)
+        yield "nearest", self.over_queue(nearest_kernel, "turns", 1, best)
+        yield "locate", self.over_queue(locate_kernel, "turns", 1, best, place)
+        yield "rows", self.over_poses(closest_rows_kernel, 1, best, place)
 
 
 def proximity_of(rows: np.ndarray, single: bool, device: wp.Device) -> Proximity:

@@ -1,9 +1,11 @@
-"""From faces to blocks of fragments: those that may matter go into a queue, the others end here."""
+"""From faces to turns of fragments: those that may matter go into a queue, the others end here."""
 
 import warp as wp
 
 from abut.atomics import reserve
 from abut.field.fragments import (
+    BLOCK,
+    MOST_BLOCKS,
     PER_FACE,
     THIRD,
     Cover,
@@ -13,19 +15,18 @@ from abut.field.fragments import (
     cover_of,
     dominant_axis,
     is_large,
-    point_at,
-    turn_corner,
+    turn_ball,
+    turn_count,
 )
 from abut.field.grid import FieldGrid
 from abut.field.lookup import least_within, look
 from abut.field.meeting import FACES, Encounters, Meeting, box_in_pixels, meeting_of
-from abut.pairs import PairQueue, pack_pair, store_pair
+from abut.pairs import PairQueue, pack_pair, push_pair, queue_stop, store_pair, unpack_pair
 
 wp.set_module_options({"enable_backward": False, "fuse_fp": False})
 
 BOUND, DEPTH, NOTHING = wp.constant(0), wp.constant(1), wp.constant(2)  # early out, see EarlyOut
 LATTICE = wp.constant(wp.int32(16384))  # pixels of the lattice along an axis where it has no end
-ROUND_SIDE = wp.constant(wp.float64(5.66))  # from the middle of a square turn to its corners
 
 
 @wp.func
@@ -101,27 +102,31 @@ def misses_box(corners: wp.mat33d, sides: wp.vec3d):
 
 
 @wp.func
-def push_blocks(queue: PairQueue, meeting: wp.int32, face: wp.int32, cover: Cover, bits: wp.vec2i):
-    """Append all blocks of a face."""
-    count = block_count(cover)
-    if count > 0:
-        slot = reserve(queue.count, count)
+def push_turns(
+    turns: PairQueue, blocks: PairQueue, meeting: wp.int32, face: wp.int32, cover: Cover,
+    bits: wp.vec2i,
+):  # fmt: skip
+    """Append all turns of a face, or all blocks of a large one, which are opened later."""
+    if is_large(cover):
+        count = block_count(cover)
+        first = reserve(blocks.count, count)
         for block in range(count):
             key = pack_pair(meeting, face, block * 4 + cover.axis, bits)
-            store_pair(queue, slot + wp.int64(block), key)
+            store_pair(blocks, first + wp.int64(block), key)
+    elif cover.size[0] * cover.size[1] > 0:
+        count = turn_count(cover)
+        first = reserve(turns.count, count)
+        for turn in range(count):
+            key = pack_pair(meeting, face, turn * 4 + cover.axis, bits)
+            store_pair(turns, first + wp.int64(turn), key)
 
 
 @wp.func
-def least_of_turn(grid: FieldGrid, meeting: Meeting, cover: Cover, block: wp.int32, turn: wp.int32):
-    """A lower bound of the distances of a turn of a large face; none for small or divided ones."""
-    if cover.axis == PER_FACE or not is_large(cover):
-        return wp.float32(-1.0e30)
-    corner = cover.low + turn_corner(cover, block, turn)
-    at = wp.vec2d(wp.float64(corner[0] + 4), wp.float64(corner[1] + 4))
-    slopes = wp.vec3d(wp.float64(1.0), cover.plane[1], cover.plane[2])
-    radius = wp.float32(meeting.pixel * ROUND_SIDE * wp.length(slopes))
-    seen = look_at_pixels(grid, point_at(cover, at), meeting)
-    return least_within(grid, seen, radius, meeting.margin)
+def least_of_turn(grid: FieldGrid, meeting: Meeting, cover: Cover, turn: wp.int32):
+    """A lower bound of the distances of a turn of a large face."""
+    ball = turn_ball(cover, turn)
+    seen = look_at_pixels(grid, wp.vec3d(ball[0], ball[1], ball[2]), meeting)
+    return least_within(grid, seen, wp.float32(meeting.pixel * ball[3]), meeting.margin)
 
 
 @wp.kernel
@@ -131,9 +136,10 @@ def penetrating_kernel(
     encounters: Encounters,
     early: wp.int32,
     # out
+    turns_out: PairQueue,
     blocks_out: PairQueue,
 ):
-    """Blocks of the faces that may reach inside an object."""
+    """Turns, or blocks, of the faces that may reach inside an object."""
     stop = wp.min(span[1], encounters.firsts[encounters.firsts.shape[0] - 1])
     for item in range(span[0] + wp.tid(), stop, span[2]):
         m = meeting_of(encounters, item)
@@ -154,4 +160,25 @@ def penetrating_kernel(
                     axis = PER_FACE
                 last = box_pixels(grid, meeting.pixel)
                 cover = cover_of(corners, axis, wp.vec3i(0, 0, 0), last)
-                push_blocks(blocks_out, m, face, cover, encounters.bits)
+                push_turns(turns_out, blocks_out, m, face, cover, encounters.bits)
+
+
+@wp.kernel
+def open_inside_kernel(
+    # in
+    span: wp.vec3i,
+    encounters: Encounters,
+    blocks: PairQueue,
+    # out
+    turns_out: PairQueue,
+):
+    """Turns of large faces that may reach inside an object."""
+    stop = wp.min(queue_stop(blocks, MOST_BLOCKS) * BLOCK, span[1])
+    for item in range(span[0] + wp.tid(), stop, span[2]):
+        row = unpack_pair(blocks.keys[item / BLOCK], encounters.bits)
+        meeting = encounters.meetings[row[0]]
+        grid = encounters.fields[meeting.field]
+        cover = cover_in_box(encounters, meeting, row[1], row[2] % 4)
+        turn = (row[2] / 4) * BLOCK + item % BLOCK
+        if least_of_turn(grid, meeting, cover, turn) < wp.float32(0.0):
+            push_pair(turns_out, pack_pair(row[0], row[1], turn * 4 + cover.axis, encounters.bits))

@@ -5,8 +5,9 @@ face is drawn along the axis its normal leans to most, and its fragments are the
 centres it covers. Corners are snapped to 1/256 of a pixel and edges are evaluated exactly, so that
 faces that share an edge share no fragment and leave none out. Lengths here are in pixels.
 
-Fragments come in blocks: runs of 64 pixels of the face's rectangle, or squares of 32 x 32 pixels
-of a large one, in turns of 64. Nothing is stored; whoever needs a fragment computes it.
+Fragments come in turns of 16, one for a thread: runs of pixels of the face's rectangle, row by row,
+or squares of 4 x 4 pixels of a large one, 64 of which are a block. Nothing is stored; whoever needs
+a fragment computes it.
 """
 
 import warp as wp
@@ -18,16 +19,19 @@ HALF = wp.constant(wp.float64(0.5))
 ONE = wp.constant(wp.float64(1.0))
 ZERO = wp.constant(wp.float64(0.0))
 THIRD = wp.constant(wp.float64(1.0 / 3.0))
-TURN = wp.constant(wp.int32(64))  # fragments of a turn
-SIDE = wp.constant(wp.int32(8))  # of a turn of a large face: a square
-SIDES = wp.constant(wp.int32(4))  # turns along the side of a block of a large face
-LARGE = wp.constant(wp.int32(1024))  # fragments of a block of a large face; more make a face large
+TURN = wp.constant(wp.int32(16))  # pixels of a turn
+SIDE = wp.constant(wp.int32(4))  # of a turn of a large face
+SIDES = wp.constant(wp.int32(8))  # turns along the side of a block
+BLOCK = wp.constant(wp.int32(64))  # turns of a block
+MOST_BLOCKS = wp.constant(wp.int32((1 << 25) - 1))  # whose turns can be counted
+LARGE = wp.constant(wp.int32(1024))  # pixels; more make a face large
+ROUND_SIDE = wp.constant(wp.float64(2.83))  # from the middle of a square turn to its corners
 PER_FACE = wp.constant(wp.int32(3))  # sampling: subdivided faces; 0, 1, 2 are axes
 
 
 @wp.struct
 class Sampled:
-    """A mesh to be sampled. ``velocities``: of its vertices in the field's frame; may be empty."""
+    """A mesh to be sampled. ``velocities``: of its vertices in its own frame; may be empty."""
 
     points: wp.array[wp.vec3d]
     faces: wp.array[wp.vec3i]
@@ -186,54 +190,69 @@ def cover_of(corners: wp.mat33d, axis: wp.int32, low: wp.vec3i, high: wp.vec3i):
 
 @wp.func
 def is_large(cover: Cover):
-    """Whether a face covers so many pixels that its blocks have many turns."""
+    """Whether a face has so many turns that others than one thread must list them."""
     return cover.size[0] * cover.size[1] > LARGE
 
 
 @wp.func
-def block_count(cover: Cover):
-    """Blocks of a face."""
-    if not is_large(cover):
-        return (cover.size[0] * cover.size[1] + TURN - 1) / TURN
-    if cover.axis == PER_FACE:
-        return (cover.size[0] + LARGE - 1) / LARGE
-    across_block = SIDE * SIDES
-    wide = (cover.size[0] + across_block - 1) / across_block
-    return wide * ((cover.size[1] + across_block - 1) / across_block)
-
-
-@wp.func
 def turn_count(cover: Cover):
-    """Turns of a block."""
-    return wp.where(is_large(cover), SIDES * SIDES, 1)
+    """Turns of a face that is not large."""
+    return (cover.size[0] * cover.size[1] + TURN - 1) / TURN
 
 
 @wp.func
-def turn_corner(cover: Cover, block: wp.int32, turn: wp.int32):
-    """The first pixel of a turn of a large face, from the corner of the rectangle."""
-    across_block = SIDE * SIDES
-    wide = (cover.size[0] + across_block - 1) / across_block
-    x = (block % wide) * across_block + (turn % SIDES) * SIDE
-    y = (block / wide) * across_block + (turn / SIDES) * SIDE
-    return wp.vec2i(x, y)
+def blocks_across(cover: Cover):
+    """Blocks of a large face side by side."""
+    return (cover.size[0] + SIDE * SIDES - 1) / (SIDE * SIDES)
 
 
 @wp.func
-def fragment_index(cover: Cover, block: wp.int32, turn: wp.int32, slot: wp.int32):
-    """The place of a fragment in its face's rectangle, row by row; -1 beyond it."""
-    index = block * TURN + slot
-    if is_large(cover):
-        index = (block * SIDES * SIDES + turn) * TURN + slot
-        if cover.axis != PER_FACE:
-            corner = turn_corner(cover, block, turn)
-            x = corner[0] + slot % SIDE
-            y = corner[1] + slot / SIDE
-            if x >= cover.size[0] or y >= cover.size[1]:
-                return wp.int32(-1)
-            return y * cover.size[0] + x
-    if index >= cover.size[0] * cover.size[1]:
-        return wp.int32(-1)
-    return index
+def block_count(cover: Cover):
+    """Blocks of a large face."""
+    if cover.axis == PER_FACE:
+        return (cover.size[0] + TURN * BLOCK - 1) / (TURN * BLOCK)
+    return blocks_across(cover) * ((cover.size[1] + SIDE * SIDES - 1) / (SIDE * SIDES))
+
+
+@wp.func
+def in_squares(cover: Cover):
+    """Whether turns are squares, not runs."""
+    return cover.axis != PER_FACE and is_large(cover)
+
+
+@wp.func
+def first_pixel(cover: Cover, turn: wp.int32):
+    """The first pixel of a turn, from the corner of the rectangle; it may lie outside."""
+    if in_squares(cover):
+        wide = blocks_across(cover)
+        block = turn / BLOCK
+        place = turn % BLOCK
+        x = (block % wide) * SIDES + place % SIDES
+        y = (block / wide) * SIDES + place / SIDES
+        return wp.vec2i(x * SIDE, y * SIDE)
+    first = turn * TURN
+    line = first / wp.max(cover.size[0], 1)
+    return wp.vec2i(first - line * cover.size[0], line)
+
+
+@wp.func
+def slot_count(cover: Cover, turn: wp.int32):
+    """Pixels of a turn."""
+    if in_squares(cover):
+        return TURN
+    return wp.min(cover.size[0] * cover.size[1] - turn * TURN, TURN)
+
+
+@wp.func
+def next_pixel(cover: Cover, at: wp.vec2i, slot: wp.int32):
+    """The pixel after the one in a slot of a turn."""
+    if in_squares(cover):
+        if slot % SIDE == SIDE - 1:
+            return wp.vec2i(at[0] - (SIDE - 1), at[1] + 1)
+        return wp.vec2i(at[0] + 1, at[1])
+    if at[0] == cover.size[0] - 1:
+        return wp.vec2i(0, at[1] + 1)
+    return wp.vec2i(at[0] + 1, at[1])
 
 
 @wp.func
@@ -263,19 +282,45 @@ def part_middle(cover: Cover, index: wp.int32):
 
 
 @wp.func
-def fragment(cover: Cover, index: wp.int32):
-    """A fragment's position, and 1 where the face covers it, else 0."""
+def turn_ball(cover: Cover, turn: wp.int32):
+    """Middle and radius of a ball around a turn of a large face."""
+    if cover.axis != PER_FACE:
+        corner = cover.low + first_pixel(cover, turn)
+        at = wp.vec2d(wp.float64(corner[0] + SIDE / 2), wp.float64(corner[1] + SIDE / 2))
+        p = point_at(cover, at)
+        slopes = wp.vec3d(ONE, cover.plane[1], cover.plane[2])
+        return wp.vec4d(p[0], p[1], p[2], ROUND_SIDE * wp.length(slopes))
+    first = wp.min(turn * TURN, cover.size[0] - 1)
+    last = wp.min(first + TURN, cover.size[0]) - 1
+    p = part_middle(cover, first)
+    q = part_middle(cover, last)
+    c = cover.corners
+    part = wp.length(c[1] - c[0]) + wp.length(c[2] - c[1])
+    radius = part / wp.sqrt(wp.float64(cover.size[0]))
+    if wp.int32(wp.sqrt(wp.float64(first) + HALF)) == wp.int32(wp.sqrt(wp.float64(last) + HALF)):
+        radius += HALF * wp.length(q - p)
+    else:  # the turn goes on in the next row
+        radius += part
+    middle = HALF * (p + q)
+    return wp.vec4d(middle[0], middle[1], middle[2], radius)
+
+
+@wp.func
+def fragment(cover: Cover, at: wp.vec2i):
+    """The position of the fragment at a pixel of the rectangle, and 1; 0 where there is none."""
+    none = wp.vec4d(ZERO, ZERO, ZERO, ZERO)
+    if at[0] >= cover.size[0] or at[1] >= cover.size[1]:
+        return none
     if cover.axis == PER_FACE:
-        p = part_middle(cover, index)
+        p = part_middle(cover, at[0])
         return wp.vec4d(p[0], p[1], p[2], ONE)
-    line = index / cover.size[0]
-    x = wp.float64(cover.low[0] + index - line * cover.size[0]) + HALF
-    y = wp.float64(cover.low[1] + line) + HALF
+    x = wp.float64(cover.low[0] + at[0]) + HALF
+    y = wp.float64(cover.low[1] + at[1]) + HALF
     u = x * SNAP
     v = y * SNAP
     inside = is_left(cover.edge0, u, v) and is_left(cover.edge1, u, v)
     if not (inside and is_left(cover.edge2, u, v)):
-        return wp.vec4d(ZERO, ZERO, ZERO, ZERO)
+        return none
     p = point_at(cover, wp.vec2d(x, y))
     return wp.vec4d(p[0], p[1], p[2], ONE)
 

@@ -7,10 +7,11 @@ at a face bounds all its fragments from below.
 
 import warp as wp
 
-from abut.field.grid import FieldGrid, sample_cells
+from abut.field.grid import SHORTEST, STEPS, FieldGrid, sample_cells
 
 ROOT_2 = wp.constant(wp.float32(1.4143))
 ROOT_3 = wp.constant(wp.float32(1.7321))
+SHORTEST_STEPS = wp.constant(wp.float32(float(SHORTEST) * STEPS))
 SLACK = wp.constant(wp.float32(1.0001))  # rounding of float32, and more
 
 
@@ -87,3 +88,36 @@ def least_within(grid: FieldGrid, seen: Look, radius: wp.float32, margin: wp.flo
     if seen.beyond > wp.float32(0.0):
         least = wp.min(least, margin)
     return least
+
+
+@wp.func
+def mix_gradient(a: wp.vec3s, b: wp.vec3s, share: wp.float32):
+    """Between two samples of the gradient, in their steps."""
+    x = mix(wp.float32(a[0]), wp.float32(b[0]), share)
+    y = mix(wp.float32(a[1]), wp.float32(b[1]), share)
+    z = mix(wp.float32(a[2]), wp.float32(b[2]), share)
+    return wp.vec3f(x, y, z)
+
+
+@wp.func
+def blend_gradient(grid: FieldGrid, at: wp.vec3f):
+    """The gradient, linear between samples and of length 1, at a point in cells inside the box.
+
+    Zero where samples cancel; see sample_field.
+    """
+    x = wp.min(wp.int32(at[0]), grid.shape[0] - 2)
+    y = wp.min(wp.int32(at[1]), grid.shape[1] - 2)
+    z = wp.min(wp.int32(at[2]), grid.shape[2] - 2)
+    u = at[0] - wp.float32(x)
+    v = at[1] - wp.float32(y)
+    w = at[2] - wp.float32(z)
+    g00 = mix_gradient(grid.gradient[x, y, z], grid.gradient[x, y, z + 1], w)
+    g01 = mix_gradient(grid.gradient[x, y + 1, z], grid.gradient[x, y + 1, z + 1], w)
+    g10 = mix_gradient(grid.gradient[x + 1, y, z], grid.gradient[x + 1, y, z + 1], w)
+    g11 = mix_gradient(grid.gradient[x + 1, y + 1, z], grid.gradient[x + 1, y + 1, z + 1], w)
+    g0 = g00 + v * (g01 - g00)
+    g = g0 + u * (g10 + v * (g11 - g10) - g0)
+    size = wp.length(g)
+    if size < SHORTEST_STEPS:
+        return wp.vec3f(0.0)
+    return g / size

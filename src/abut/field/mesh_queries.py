@@ -85,7 +85,7 @@ class MeshQueries:
             pose: Rigid motion (4, 4) of ``other`` in the field's frame, or a batch (B, 4, 4).
             pixels: Pixels along the longest side of the field's box, at most 8192.
             velocity: Of ``other``: (6,) or (B, 6), velocity of its frame's origin and spin; or
-                (n, 3), those of its vertices. None: at rest.
+                (n, 3), those of its vertices, in its own frame. None: at rest.
             field_velocity: Of the object: (6,) or (B, 6). None: at rest.
             stiffness: Force for a unit of depth and area.
             damping: Force for a unit of closing speed and area.

@@ -1,8 +1,8 @@
 """The sampled point of a mesh that is closest to an object, or deepest inside it.
 
-A face is sampled at its centroid (sample 0), its corners (1 to 3) and its fragments (from 4). All
-centroids are looked at first; then only the faces that can do better. The order of distances,
-faces and samples decides, so that the answer does not depend on who comes first.
+A face is sampled at its centroid, its corners and its fragments, in this order. All centroids are
+looked at first; then only the faces that can do better. The order of distances, faces and samples
+decides, so that the answer does not depend on who comes first.
 """
 
 import warp as wp
@@ -14,31 +14,31 @@ from abut.field.cover import (
     load_corners,
     look_at_pixels,
     middle_of,
-    push_blocks,
+    push_turns,
     radius_about,
 )
 from abut.field.fragments import (
+    BLOCK,
+    MOST_BLOCKS,
     PER_FACE,
-    TURN,
     Cover,
     area_vector,
     dominant_axis,
+    first_pixel,
     fragment,
-    fragment_index,
-    turn_count,
+    next_pixel,
+    slot_count,
 )
 from abut.field.grid import FieldGrid, sample_cells
 from abut.field.lookup import least_within
 from abut.field.meeting import FACES, VIEWS, Encounters, Meeting, meeting_of
-from abut.lanes import lane_count
-from abut.pairs import PairQueue, queue_stop, unpack_pair
+from abut.pairs import PairQueue, pack_pair, push_pair, queue_stop, unpack_pair
 
 wp.set_module_options({"enable_backward": False, "fuse_fp": False})
 
 NO_KEY = 2**63 - 1
 NO_BEST = wp.constant(wp.int64(NO_KEY))
 NOWHERE = wp.constant(wp.float32(3.0e38))
-CORNERS = wp.constant(wp.int32(4))  # samples of a face before its fragments
 
 
 @wp.func
@@ -88,77 +88,77 @@ def centroids_kernel(
         lower_together(best_out, m, key_of(seen.distance, face))
 
 
+@wp.func
+def corner_key(grid: FieldGrid, meeting: Meeting, corners: wp.mat33d, face: wp.int32):
+    """The key of the nearest corner."""
+    nearest = NOWHERE
+    for k in range(3):
+        nearest = wp.min(nearest, look_at_pixels(grid, corners[k], meeting).distance)
+    return key_of(nearest, face)
+
+
 @wp.kernel
 def promising_kernel(
     # in
     span: wp.vec3i,
     encounters: Encounters,
     least: wp.array[wp.float32],
-    best: wp.array[wp.int64],
     # out
+    best_out: wp.array[wp.int64],
+    turns_out: PairQueue,
     blocks_out: PairQueue,
 ):
-    """Blocks of the faces that can be closer than any centroid."""
+    """Look at the corners of the faces that can be closer than any centroid; list their turns."""
     for item in range(span[0] + wp.tid(), span[1], span[2]):
         m = meeting_of(encounters, item)
-        if least[item] <= distance_in(best[m]):
+        if least[item] <= distance_in(load_fresh_integer(best_out, m)):
             meeting = encounters.meetings[m]
             face = item - encounters.firsts[m]
+            corners = load_corners(encounters, meeting, face)
+            grid = encounters.fields[meeting.field]
+            lower_together(best_out, m, corner_key(grid, meeting, corners, face))
             first = wp.int32(0)
             stop = wp.int32(3)
             if encounters.sampling == FACES:
                 first = PER_FACE
                 stop = PER_FACE + 1
             elif encounters.sampling != VIEWS:
-                first = dominant_axis(area_vector(load_corners(encounters, meeting, face)))
+                first = dominant_axis(area_vector(corners))
                 stop = first + 1
             for axis in range(first, stop):
                 cover = cover_anywhere(encounters, meeting, face, axis)
-                if axis == first and cover.size[0] * cover.size[1] == 0:
-                    cover.size = wp.vec2i(1, 1)  # its corners are looked at with its first block
-                push_blocks(blocks_out, m, face, cover, encounters.bits)
+                push_turns(turns_out, blocks_out, m, face, cover, encounters.bits)
+
+
+@wp.kernel
+def open_near_kernel(
+    # in
+    span: wp.vec3i,
+    encounters: Encounters,
+    blocks: PairQueue,
+    best: wp.array[wp.int64],
+    # out
+    turns_out: PairQueue,
+):
+    """Turns of large faces that can be closer than what was seen so far."""
+    stop = wp.min(queue_stop(blocks, MOST_BLOCKS) * BLOCK, span[1])
+    for item in range(span[0] + wp.tid(), stop, span[2]):
+        row = unpack_pair(blocks.keys[item / BLOCK], encounters.bits)
+        meeting = encounters.meetings[row[0]]
+        grid = encounters.fields[meeting.field]
+        cover = cover_anywhere(encounters, meeting, row[1], row[2] % 4)
+        turn = (row[2] / 4) * BLOCK + item % BLOCK
+        if least_of_turn(grid, meeting, cover, turn) <= distance_in(best[row[0]]):
+            push_pair(turns_out, pack_pair(row[0], row[1], turn * 4 + cover.axis, encounters.bits))
 
 
 @wp.func
-def sample_of(cover: Cover, sample: wp.int32):
-    """A sample of a face and 1, or 0 where there is none."""
-    if sample >= CORNERS:
-        return fragment(cover, sample - CORNERS)
-    p = middle_of(cover.corners)
-    if sample > 0:
-        p = cover.corners[sample - 1]
-    return wp.vec4d(p[0], p[1], p[2], wp.float64(1.0))
-
-
-@wp.func
-def first_slot(block: wp.int32, turn: wp.int32, lane: wp.int32):
-    """Where a lane begins: before the fragments of a face come its corners."""
-    if block == 0 and turn == 0:
-        return lane + 1 - CORNERS
-    return lane
-
-
-@wp.func
-def sample_in(cover: Cover, block: wp.int32, turn: wp.int32, slot: wp.int32):
-    """The sample in a slot, -1 for none."""
-    if slot < 0:
-        return slot + CORNERS
-    index = fragment_index(cover, block, turn, slot)
-    if index < 0:
-        return index
-    return index + CORNERS
-
-
-@wp.func
-def distance_of(grid: FieldGrid, meeting: Meeting, cover: Cover, sample: wp.int32):
-    """The distance of a sample, far off where there is none."""
-    if sample < 0:
-        return NOWHERE
-    found = sample_of(cover, sample)
+def distance_of(grid: FieldGrid, meeting: Meeting, cover: Cover, at: wp.vec2i):
+    """The distance of a fragment, far off where there is none."""
+    found = fragment(cover, at)
     if found[3] == wp.float64(0.0):
         return NOWHERE
-    p = wp.vec3d(found[0], found[1], found[2])
-    seen = look_at_pixels(grid, p, meeting)
+    seen = look_at_pixels(grid, wp.vec3d(found[0], found[1], found[2]), meeting)
     return seen.distance + wp.float32(0.0)  # -0 is 0
 
 
@@ -167,26 +167,21 @@ def nearest_kernel(
     # in
     span: wp.vec3i,
     encounters: Encounters,
-    blocks: PairQueue,
+    turns: PairQueue,
     # out
     best_out: wp.array[wp.int64],
 ):
-    """The lowest (distance, face) of all samples; the lanes of a warp share a block."""
-    lanes = lane_count()
-    thread = span[0] + wp.tid()
-    for item in range(thread / lanes, queue_stop(blocks, span[1]), wp.max(span[2] / lanes, 1)):
-        row = unpack_pair(blocks.keys[item], encounters.bits)
+    """The lowest (distance, face) of all fragments."""
+    for item in range(span[0] + wp.tid(), queue_stop(turns, span[1]), span[2]):
+        row = unpack_pair(turns.keys[item], encounters.bits)
         meeting = encounters.meetings[row[0]]
         grid = encounters.fields[meeting.field]
-        block = row[2] / 4
         cover = cover_anywhere(encounters, meeting, row[1], row[2] % 4)
+        at = first_pixel(cover, row[2] / 4)
         nearest = NOWHERE
-        for turn in range(turn_count(cover)):
-            least = least_of_turn(grid, meeting, cover, block, turn)
-            if least <= distance_in(load_fresh_integer(best_out, row[0])):
-                for slot in range(first_slot(block, turn, thread % lanes), TURN, lanes):
-                    sample = sample_in(cover, block, turn, slot)
-                    nearest = wp.min(nearest, distance_of(grid, meeting, cover, sample))
+        for slot in range(slot_count(cover, row[2] / 4)):
+            nearest = wp.min(nearest, distance_of(grid, meeting, cover, at))
+            at = next_pixel(cover, at, slot)
         key = key_of(nearest, row[1])
         if key < load_fresh_integer(best_out, row[0]):
             lower_together(best_out, row[0], key)
@@ -197,43 +192,52 @@ def locate_kernel(
     # in
     span: wp.vec3i,
     encounters: Encounters,
-    blocks: PairQueue,
+    turns: PairQueue,
     best: wp.array[wp.int64],
     # out
     place_out: wp.array[wp.int64],
 ):
-    """Of the nearest face the first sample at that distance."""
-    lanes = lane_count()
-    thread = span[0] + wp.tid()
-    for item in range(thread / lanes, queue_stop(blocks, span[1]), wp.max(span[2] / lanes, 1)):
-        row = unpack_pair(blocks.keys[item], encounters.bits)
+    """Of the nearest face the first fragment at that distance."""
+    for item in range(span[0] + wp.tid(), queue_stop(turns, span[1]), span[2]):
+        row = unpack_pair(turns.keys[item], encounters.bits)
         if row[1] == face_in(best[row[0]]):
             meeting = encounters.meetings[row[0]]
             grid = encounters.fields[meeting.field]
-            block = row[2] / 4
             wanted = distance_in(best[row[0]])
             cover = cover_anywhere(encounters, meeting, row[1], row[2] % 4)
-            for turn in range(turn_count(cover)):
-                if least_of_turn(grid, meeting, cover, block, turn) <= wanted:
-                    for slot in range(first_slot(block, turn, thread % lanes), TURN, lanes):
-                        sample = sample_in(cover, block, turn, slot)
-                        if distance_of(grid, meeting, cover, sample) == wanted:
-                            place = wp.int64(sample) * wp.int64(4) + wp.int64(cover.axis)
-                            lower_together(place_out, row[0], place)
+            at = first_pixel(cover, row[2] / 4)
+            for slot in range(slot_count(cover, row[2] / 4)):
+                if distance_of(grid, meeting, cover, at) == wanted:
+                    index = at[1] * cover.size[0] + at[0]
+                    place = wp.int64(index) * wp.int64(4) + wp.int64(cover.axis)
+                    lower_together(place_out, row[0], place)
+                at = next_pixel(cover, at, slot)
 
 
 @wp.func
-def place_of(encounters: Encounters, meeting: Meeting, best: wp.int64, place: wp.int64):
-    """The nearest sample of a meeting, in pixels."""
+def is_at(grid: FieldGrid, meeting: Meeting, p: wp.vec3d, wanted: wp.float32):
+    """Whether a point has just that distance."""
+    seen = look_at_pixels(grid, p, meeting)
+    return seen.distance + wp.float32(0.0) == wanted
+
+
+@wp.func
+def nearest_sample(encounters: Encounters, meeting: Meeting, best: wp.int64, place: wp.int64):
+    """The first sample of the nearest face at the least distance, in pixels."""
     grid = encounters.fields[meeting.field]
     face = face_in(best)
-    middle = middle_of(load_corners(encounters, meeting, face))
-    seen = look_at_pixels(grid, middle, meeting)
-    if place == NO_BEST or seen.distance + wp.float32(0.0) == distance_in(best):
+    wanted = distance_in(best)
+    corners = load_corners(encounters, meeting, face)
+    middle = middle_of(corners)
+    if is_at(grid, meeting, middle, wanted):
         return middle
-    axis = wp.int32(place % wp.int64(4))
-    cover = cover_anywhere(encounters, meeting, face, axis)
-    found = sample_of(cover, wp.int32(place / wp.int64(4)))
+    for k in range(3):
+        if is_at(grid, meeting, corners[k], wanted):
+            return corners[k]
+    cover = cover_anywhere(encounters, meeting, face, wp.int32(place % wp.int64(4)))
+    index = wp.int32(place / wp.int64(4))
+    line = index / wp.max(cover.size[0], 1)
+    found = fragment(cover, wp.vec2i(index - line * cover.size[0], line))
     return wp.vec3d(found[0], found[1], found[2])
 
 
@@ -253,7 +257,7 @@ def closest_rows_kernel(
         meeting = encounters.meetings[m]
         grid = encounters.fields[meeting.field]
         best = best_out[m]
-        at = place_of(encounters, meeting, best, place_out[m])
+        at = nearest_sample(encounters, meeting, best, place_out[m])
         point = grid.lower + meeting.pixel * at
         share = meeting.pixel / grid.spacing
         cells = wp.vec3f(
@@ -268,5 +272,6 @@ def closest_rows_kernel(
         best_out[m] = NO_BEST
         place_out[m] = NO_BEST
         if m == 0:
-            rows_out[0, 8] = wp.float64(count_out[0])
-            count_out[0] = wp.int64(0)
+            for k in range(2):
+                rows_out[0, 8 + k] = wp.float64(count_out[k])
+                count_out[k] = wp.int64(0)

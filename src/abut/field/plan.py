@@ -19,9 +19,10 @@ from abut.runtime import EVERYTHING, Kept, Task, launch, stage
 
 wp.set_module_options({"enable_backward": False, "fuse_fp": False})
 
-LEAST_BLOCKS = 1 << 16
-BLOCK_BITS = 20  # of a key: 18 for the block of a face and 2 for its axis
-BLOCKS_PER_SLICE = 256
+LEAST_TURNS, LEAST_BLOCKS = 1 << 17, 1 << 12
+TURN_BITS = 26  # of a key: 24 for the turn of a face and 2 for its axis
+TURNS_PER_SLICE = 1024
+TURNS_OF_BLOCK = 64
 ITEMS_AT_ONCE = 1 << 26  # faces in all poses
 
 _shared = threading.local()
@@ -55,7 +56,7 @@ class EncounterPlan:
     On CUDA they are one graph: numbers in, launches, numbers out.
     """
 
-    columns: int  # of a row of answers; the last holds the number of blocks, in the first row
+    columns: int  # of a row of answers; the last two of the first row count turns and blocks
 
     def __init__(
         self, grid: Any, mesh: Mesh, pose_count: int, pixel: float, sampling: int, moving: bool
@@ -72,7 +73,8 @@ class EncounterPlan:
         self._rows, self.rows = self._both((pose_count, self.columns))
         self._velocities = wp.zeros(mesh.vertex_count * moving, dtype=wp.vec3d, device=self.device)
         self.encounters = self._encounters(grid, mesh, sampling)
-        self.queues = PairQueues(self.device, blocks=max(LEAST_BLOCKS, mesh.face_count))
+        room = max(LEAST_TURNS, 4 * mesh.face_count)
+        self.queues = PairQueues(self.device, turns=room, blocks=LEAST_BLOCKS)
         self._generation = -1
 
     def ask(self, mesh: Mesh, velocities: np.ndarray | None = None) -> np.ndarray:
@@ -84,8 +86,8 @@ class EncounterPlan:
             if self._generation != self.queues.generation:
                 self._record()
             self._go()
-            count = int(self.rows[0, -1]) if self.pose_count else 0
-            if not self.queues.make_room({"blocks": count}):
+            turns, blocks = self.rows[0, -2:].tolist() if self.pose_count else (0, 0)
+            if not self.queues.make_room({"turns": int(turns), "blocks": int(blocks)}):
                 return self.rows.copy()
 
     def stages(self) -> Iterable[tuple[str, Callable[[], None]]]:
@@ -97,22 +99,22 @@ class EncounterPlan:
         args = [self.encounters, *args]
         return Task(kernel, self.item_count, args, self.device, grain=1024).run
 
-    def over_blocks(self, kernel: Any, *args: Any) -> Callable[[], None]:
-        """A launch over all blocks that are in the queue by then."""
-        args = [self.encounters, *args]
+    def over_queue(self, kernel: Any, name: str, times: int, *args: Any) -> Callable[[], None]:
+        """A launch over what is in a queue by then, each so many times."""
+        args = [self.encounters, self.queues[name], *args]
         if self.device.is_cuda:
             return Task(kernel, EVERYTHING, args, self.device).run
 
         def run() -> None:
-            count = min(self.queues.read()["blocks"], self.queues["blocks"].keys.shape[0])
-            launch(kernel, count, args, self.device, grain=BLOCKS_PER_SLICE)
+            count = min(self.queues.read()[name], self.queues[name].keys.shape[0])
+            launch(kernel, count * times, args, self.device, grain=TURNS_PER_SLICE)
 
         return run
 
-    def over_poses(self, kernel: Any, *args: Any) -> Callable[[], None]:
-        """A launch that makes the rows of answers."""
+    def over_poses(self, kernel: Any, times: int, *args: Any) -> Callable[[], None]:
+        """A launch that makes the rows of answers, in so many parts each."""
         args = [self.encounters, *args, self.queues.counts, self._rows]
-        return Task(kernel, self.pose_count, args, self.device).run
+        return Task(kernel, self.pose_count * times, args, self.device).run
 
     def _both(self, shape: tuple[int, int]) -> tuple[wp.array, np.ndarray]:
         """Numbers on the device, and the host's view of them or of a copy."""
@@ -130,7 +132,7 @@ class EncounterPlan:
         out.meetings = wp.zeros(self.pose_count, dtype=Meeting, device=self.device)
         firsts = np.arange(self.pose_count + 1, dtype=np.int32) * mesh.face_count
         out.firsts = wp.array(firsts, dtype=wp.int32, device=self.device)
-        out.bits = KeyLayout(max(mesh.face_count - 1, 1).bit_length(), BLOCK_BITS).bits
+        out.bits = KeyLayout(max(mesh.face_count - 1, 1).bit_length(), TURN_BITS).bits
         out.sampling = sampling
         return out
 

@@ -41,7 +41,7 @@ def ask_closest(field: Any, other: Mesh, pose: Any, pixels: int, sampling: str) 
         plan.asked[:, MARGIN] = field.margin
         return plan.ask(other)
 
-    return proximity_of(_in_parts(len(poses), other, answered, 9), single, field.device)
+    return proximity_of(_in_parts(len(poses), other, answered, 10), single, field.device)
 
 
 def ask_response(
@@ -88,7 +88,7 @@ def ask_response(
         asked[:, SPEED] = speed
         return plan.ask(other, moving)
 
-    rows = _in_parts(len(poses), other, answered, 10)
+    rows = _in_parts(len(poses), other, answered, 11)
     return Response(rows, single, field.device, _centre_later(other, poses), centre)
 
 
