@@ -4,15 +4,20 @@ from abut.sim.cloth import Cloth, Fabric, StepReport
 from abut.sim.drape import Drape, cloth_over_ball, cloth_over_table
 from abut.sim.leaves import FallingLeaves, falling_leaves
 from abut.sim.play import Play, Seen
+from abut.sim.rigid import Energy, RigidBodies
+from abut.sim.waves import WavingFloor
 
 __all__ = [
     "Cloth",
     "Drape",
+    "Energy",
     "Fabric",
     "FallingLeaves",
     "Play",
+    "RigidBodies",
     "Seen",
     "StepReport",
+    "WavingFloor",
     "cloth_over_ball",
     "cloth_over_table",
     "falling_leaves",

@@ -1,0 +1,172 @@
+"""Rigid bodies on the device: where they are, how they move, and a step of both."""
+
+import warp as wp
+
+from abut.field.fragments import Sampled
+from abut.field.grid import FieldGrid
+
+wp.set_module_options({"enable_backward": False, "fuse_fp": False})
+
+HALF = wp.constant(wp.float64(0.5))
+ZERO = wp.constant(wp.float64(0.0))
+ONE = wp.constant(wp.float64(1.0))
+TIME, STEP = wp.constant(0), wp.constant(1)  # of the clock
+
+
+@wp.struct
+class Shapes:
+    """What bodies are made of; one shape may serve many bodies."""
+
+    fields: wp.array[FieldGrid]  # spacing 0: the shape has none and can only be sampled
+    meshes: wp.array[Sampled]
+    centre: wp.array[wp.vec3d]  # of mass, in the mesh's frame
+    low: wp.array[wp.vec3d]  # bounds of the mesh
+    high: wp.array[wp.vec3d]
+    speed: wp.array[wp.float64]  # of the fastest vertex
+
+
+@wp.struct
+class Bodies:
+    """Bodies in the world. Positions are those of centres of mass."""
+
+    shape: wp.array[wp.int32]
+    position: wp.array[wp.vec3d]
+    turn: wp.array[wp.quatd]
+    velocity: wp.array[wp.vec3d]
+    spin: wp.array[wp.vec3d]
+    lightness: wp.array[wp.float64]  # 1 / mass; 0: never moved by forces
+    inertia: wp.array[wp.mat33d]  # about the centre, in the mesh's frame
+    pose: wp.array[wp.mat44d]  # of the mesh in the world
+    low: wp.array[wp.vec3d]  # bounds in the world
+    high: wp.array[wp.vec3d]
+
+
+@wp.func
+def posed(turn: wp.mat33d, at: wp.vec3d):
+    """A rotation and a shift as a pose."""
+    return wp.mat44d(
+        turn[0, 0], turn[0, 1], turn[0, 2], at[0],
+        turn[1, 0], turn[1, 1], turn[1, 2], at[1],
+        turn[2, 0], turn[2, 1], turn[2, 2], at[2],
+        ZERO, ZERO, ZERO, ONE,
+    )  # fmt: skip
+
+
+@wp.func
+def place(bodies: Bodies, shapes: Shapes, i: wp.int32):
+    """Set the pose and the bounds of a body by its position and turn."""
+    s = bodies.shape[i]
+    turn = wp.quat_to_matrix(bodies.turn[i])
+    at = bodies.position[i] - turn * shapes.centre[s]
+    middle = turn * (HALF * (shapes.low[s] + shapes.high[s])) + at
+    half = HALF * (shapes.high[s] - shapes.low[s])
+    reach = wp.vec3d()
+    for x in range(3):
+        row = wp.abs(turn[x])
+        reach[x] = wp.dot(row, half)
+    bodies.pose[i] = posed(turn, at)
+    bodies.low[i] = middle - reach
+    bodies.high[i] = middle + reach
+
+
+@wp.kernel
+def place_kernel(
+    # in
+    span: wp.vec3i,
+    shapes: Shapes,
+    # out
+    bodies_out: Bodies,
+):
+    """Poses and bounds of all bodies."""
+    for i in range(span[0] + wp.tid(), span[1], span[2]):
+        place(bodies_out, shapes, i)
+
+
+@wp.func
+def turned_by(turn: wp.quatd, spin: wp.vec3d, seconds: wp.float64):
+    """A turn after spinning for some time."""
+    angle = wp.length(spin) * seconds
+    if angle == ZERO:
+        return turn
+    return wp.normalize(wp.quat_from_axis_angle(wp.normalize(spin), angle) * turn)
+
+
+@wp.func
+def move(
+    bodies: Bodies, i: wp.int32, force: wp.vec3d, torque: wp.vec3d, gravity: wp.vec3d,
+    seconds: wp.float64,
+):  # fmt: skip
+    """A step of semi-implicit Euler. Without torque the angular momentum stays what it is."""
+    velocity = bodies.velocity[i]
+    spin = bodies.spin[i]
+    lightness = bodies.lightness[i]
+    frame = wp.quat_to_matrix(bodies.turn[i])
+    momentum = wp.vec3d()
+    if lightness > ZERO:
+        velocity += seconds * (lightness * force + gravity)
+        momentum = frame * (bodies.inertia[i] * (wp.transpose(frame) * spin)) + seconds * torque
+        inverse = wp.inverse(bodies.inertia[i])
+        spin = frame * (inverse * (wp.transpose(frame) * momentum))
+    bodies.velocity[i] = velocity
+    bodies.position[i] = bodies.position[i] + seconds * velocity
+    bodies.turn[i] = turned_by(bodies.turn[i], spin, seconds)
+    if lightness > ZERO:
+        frame = wp.quat_to_matrix(bodies.turn[i])
+        inverse = wp.inverse(bodies.inertia[i])
+        spin = frame * (inverse * (wp.transpose(frame) * momentum))
+    bodies.spin[i] = spin
+
+
+@wp.kernel
+def gather_kernel(
+    # in
+    span: wp.vec3i,
+    bodies: Bodies,
+    sides: wp.array[wp.vec2i],
+    offsets: wp.array[wp.int32],
+    rows: wp.array2d[wp.float64],
+    # out
+    force_out: wp.array[wp.vec3d],
+    torque_out: wp.array[wp.vec3d],
+):
+    """Add up what acts on each body, pair by pair in their order. Rows: see response_rows."""
+    pair_count = wp.min(offsets[offsets.shape[0] - 1], sides.shape[0])
+    for i in range(span[0] + wp.tid(), span[1], span[2]):
+        force = wp.vec3d()
+        torque = wp.vec3d()
+        for k in range(pair_count):
+            side = sides[k]
+            if side[0] == i or side[1] == i:
+                turn = wp.quat_to_matrix(bodies.turn[side[0]])
+                f = turn * wp.vec3d(rows[k, 0], rows[k, 1], rows[k, 2])
+                t = turn * wp.vec3d(rows[k, 3], rows[k, 4], rows[k, 5])
+                if side[0] == i:
+                    force += f
+                    torque += t
+                else:
+                    lever = bodies.position[side[0]] - bodies.position[i]
+                    force -= f
+                    torque -= t + wp.cross(lever, f)
+        force_out[i] = force
+        torque_out[i] = torque
+
+
+@wp.kernel
+def move_kernel(
+    # in
+    span: wp.vec3i,
+    shapes: Shapes,
+    gravity: wp.vec3d,
+    force: wp.array[wp.vec3d],
+    torque: wp.array[wp.vec3d],
+    # out
+    clock_out: wp.array[wp.float64],
+    bodies_out: Bodies,
+):
+    """Move all bodies, and the clock."""
+    for i in range(span[0] + wp.tid(), span[1], span[2]):
+        seconds = clock_out[STEP]
+        move(bodies_out, i, force[i], torque[i], gravity, seconds)
+        place(bodies_out, shapes, i)
+        if i == 0:
+            clock_out[TIME] = clock_out[TIME] + seconds

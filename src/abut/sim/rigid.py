@@ -1,0 +1,316 @@
+"""RigidBodies: many solids that fall, touch and rest, all on the device."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import warp as wp
+
+from abut.distance_field import DistanceField
+from abut.errors import MeshError, OptionError
+from abut.field.fragments import Sampled
+from abut.field.grid import FieldGrid
+from abut.field.meeting import DOMINANT, FACES
+from abut.mass import Solid, solid_of
+from abut.mesh import Mesh, require_meshes
+from abut.options import Sampling, chosen, number_from
+from abut.poses import checked_poses
+from abut.runtime import Task, launch, resolve_device
+from abut.sim.bodies import Bodies, Shapes, place_kernel
+from abut.sim.rigid_step import RigidStep
+from abut.sim.waves import WavingFloor, waves_kernel
+
+STATE = {"position": wp.vec3d, "turn": wp.quatd, "velocity": wp.vec3d, "spin": wp.vec3d}
+
+
+@dataclass(frozen=True)
+class Energy:
+    """Of all bodies together."""
+
+    kinetic: float
+    potential: float
+    contact: float
+
+    @property
+    def total(self) -> float:
+        """The sum."""
+        return self.kinetic + self.potential + self.contact
+
+
+@dataclass(eq=False)
+class _Shape:
+    mesh: Mesh
+    field: DistanceField | None
+    solid: Solid
+    floor: WavingFloor | None = None
+
+
+class RigidBodies:
+    """Solids under gravity that push each other away by penalty forces.
+
+    Small and readable: a demonstration of ``DistanceField.response``, not an engine. Forces are
+    integrals over the area inside (Morvan et al. 2008, section 3.4), taken for all pairs of bodies
+    at once; steps are semi-implicit Euler with quaternions. On CUDA a step is one graph, and
+    nothing is read back but what is asked for.
+
+    Args:
+        gravity: Acceleration.
+        stiffness: Force for a unit of depth and area. A step must be short beside
+            sqrt(mass / (stiffness * area of contact)).
+        damping: Force for a unit of closing speed and area.
+        friction, slip: Dynamic friction coefficient, and the speed below which it fades.
+        pixels: Of the samples, along the longest side of a field's box.
+        sampling: See abut.Sampling; ``faces`` does not depend on how bodies are turned.
+        device: Where everything is kept.
+    """
+
+    def __init__(
+        self,
+        *,
+        gravity: tuple[float, float, float] = (0.0, 0.0, -9.81),
+        stiffness: float = 1e5,
+        damping: float = 0.0,
+        friction: float = 0.0,
+        slip: float = 1e-3,
+        pixels: int = 256,
+        sampling: str = "faces",
+        device: Any = None,
+    ) -> None:
+        self.device = resolve_device(device)
+        self.gravity = np.asarray(gravity, dtype=np.float64)
+        names = ("stiffness", "damping", "friction", "slip")
+        numbers = (stiffness, damping, friction, slip)
+        self.material = [number_from(x, n, 0.0) for n, x in zip(names, numbers, strict=True)]
+        self.pixels = number_from(pixels, "pixels", 1.0)
+        views = chosen(Sampling, sampling, "sampling") is not Sampling.FACES
+        self.sampling = DOMINANT if views else FACES
+        self._shapes: list[_Shape] = []
+        self._rows: list[dict[str, Any]] = []
+        self._clock = wp.zeros(2, dtype=wp.float64, device=self.device)
+        self._ready = False
+
+    def __len__(self) -> int:
+        """Number of bodies, floors included."""
+        return len(self._rows)
+
+    def add(
+        self,
+        mesh: Mesh,
+        pose: Any = None,
+        *,
+        field: DistanceField | int = 64,
+        density: float = 1.0,
+        velocity: Any = None,
+        static: bool = False,
+    ) -> np.ndarray:
+        """Add a solid, or one for each pose of a batch; they share a mesh and a field.
+
+        Args:
+            mesh: Closed, or with small holes only.
+            pose: (4, 4) or (B, 4, 4) of the mesh in the world.
+            field: Its distance field, or the resolution of one to be made.
+            density: Mass for a unit of volume.
+            velocity: (6,) of the centre of mass, and spin.
+            static: Never moved by forces.
+
+        Returns:
+            (B,) indices of the new bodies.
+        """
+        require_meshes(mesh=mesh)
+        solid = solid_of(mesh.points.numpy(), mesh.faces.numpy())
+        if solid is None:
+            raise MeshError("the mesh encloses no volume, so it has no mass; is it closed?")
+        shape = self._shape_of(mesh, field, solid)
+        poses = checked_poses(pose, "pose")
+        twist = np.zeros(6) if velocity is None else np.asarray(velocity, dtype=np.float64)
+        if twist.shape != (6,):
+            raise OptionError(f"velocity must have shape (6,), not {twist.shape}.")
+        mass = number_from(density, "density", 0.0) * solid.volume
+        if not (mass > 0 or static):
+            raise OptionError("density must be above 0.")
+        first = len(self._rows)
+        for one in np.eye(4)[None] if poses is None else poses:
+            self._append(shape, one, solid, 0.0 if static else 1.0 / mass, twist)
+        return np.arange(first, len(self._rows))
+
+    def add_floor(self, floor: Mesh | WavingFloor) -> int:
+        """Add a sheet that bodies fall onto, at rest or waving; it has no field and no mass."""
+        waving = floor if isinstance(floor, WavingFloor) else None
+        mesh = waving.mesh if waving else floor
+        solid = Solid(0.0, np.zeros(3), np.eye(3))
+        self._shapes.append(_Shape(mesh, None, solid, waving))
+        self._append(len(self._shapes) - 1, np.eye(4), solid, 0.0, np.zeros(6))
+        return len(self._rows) - 1
+
+    @property
+    def time(self) -> float:
+        """Seconds since the beginning."""
+        return float(self._clock.numpy()[0])
+
+    @property
+    def poses(self) -> np.ndarray:
+        """(n, 4, 4) of the meshes in the world."""
+        self._prepare()
+        return self._bodies.pose.numpy()
+
+    def state(self) -> dict[str, np.ndarray]:
+        """Position of the centre of mass, turn (x, y, z, w), velocity and spin of each body."""
+        self._prepare()
+        return {name: getattr(self._bodies, name).numpy().copy() for name in STATE}
+
+    def mesh(self, i: int) -> Mesh:
+        """The mesh of a body; a floor's is as it is now."""
+        self._prepare()
+        shape = self._shapes[self._rows[i]["shape"]]
+        if shape.floor is not None:
+            moved = self._floors[self._rows[i]["shape"]][0]
+            return Mesh(moved.numpy(), shape.mesh.faces, self.device)
+        return shape.mesh
+
+    def step(self, seconds: float, substeps: int = 1) -> None:
+        """Go on by some time, in equal substeps."""
+        number_from(seconds, "seconds", 0.0)
+        self._prepare()
+        while True:
+            before = self._saved()
+            self._clock.assign([before["clock"][0], seconds / substeps])
+            for _ in range(substeps):
+                self._step.run()
+            if not self._step.make_room():
+                return
+            self._restore(before)
+
+    def energy(self) -> Energy:
+        """Kinetic, potential (0 at height 0 along gravity) and held in contacts."""
+        self._prepare()
+        state = self.state()
+        light = np.array([row["lightness"] for row in self._rows])
+        mass = np.divide(1.0, light, out=np.zeros_like(light), where=light > 0)
+        moving = 0.5 * mass * (state["velocity"] ** 2).sum(axis=1)
+        turns = self.poses[:, :3, :3]
+        inertia = np.array([row["inertia"] for row in self._rows])
+        local = np.einsum("nji,nj->ni", turns, state["spin"])
+        spinning = 0.5 * np.einsum("ni,nij,nj->n", local, inertia, local) * (light > 0)
+        height = -(mass[:, None] * state["position"]) @ self.gravity
+        contact = self._step.contact_energy()
+        return Energy(float((moving + spinning).sum()), float(height.sum()), contact)
+
+    def _shape_of(self, mesh: Mesh, field: DistanceField | int, solid: Solid) -> int:
+        for k, shape in enumerate(self._shapes):
+            if shape.mesh is mesh and shape.field is not None:
+                return k
+        if not isinstance(field, DistanceField):
+            field = DistanceField(mesh, resolution=field)
+        self._shapes.append(_Shape(mesh, field, solid))
+        return len(self._shapes) - 1
+
+    def _append(
+        self, shape: int, pose: np.ndarray, solid: Solid, lightness: float, twist: np.ndarray
+    ) -> None:
+        mass = 1.0 / lightness if lightness > 0 else 1.0
+        density = mass / solid.volume if solid.volume > 0 else 1.0
+        self._rows.append(
+            {
+                "shape": shape,
+                "position": pose[:3, :3] @ solid.centre + pose[:3, 3],
+                "turn": _quaternion(pose[:3, :3]),
+                "velocity": twist[:3],
+                "spin": twist[3:],
+                "lightness": lightness,
+                "inertia": solid.inertia * density,
+            }
+        )
+        self._forget()
+
+    def _forget(self) -> None:
+        """Bodies have come: what is on the device is made anew, states as they are."""
+        if self._ready:
+            for name, values in self.state().items():
+                for row, value in zip(self._rows, values, strict=False):
+                    row[name] = value
+        self._ready = False
+
+    def _prepare(self) -> None:
+        if self._ready:
+            return
+        device, count = self.device, len(self._rows)
+        bodies = Bodies()
+        columns = {"shape": wp.int32, "lightness": wp.float64, "inertia": wp.mat33d} | STATE
+        for name, dtype in columns.items():
+            values = np.array([row[name] for row in self._rows])
+            values = values.astype(np.int32 if name == "shape" else np.float64)
+            setattr(bodies, name, wp.array(values, dtype=dtype, device=device))
+        bodies.pose = wp.zeros(count, dtype=wp.mat44d, device=device)
+        bodies.low, bodies.high = (wp.zeros(count, dtype=wp.vec3d, device=device) for _ in "lh")
+        self._bodies = bodies
+        self._table = self._shape_table()
+        launch(place_kernel, count, [self._table, bodies], device)
+        self._step = RigidStep(
+            bodies,
+            self._table,
+            self._clock,
+            self._floor_tasks(),
+            face_count=max(shape.mesh.face_count for shape in self._shapes),
+            pixels=self.pixels,
+            sampling=self.sampling,
+            material=wp.vec4d(*self.material),
+            gravity=wp.vec3d(*self.gravity),
+        )
+        self._ready = True
+
+    def _shape_table(self) -> Any:
+        device = self.device
+        self._floors: dict[int, tuple[wp.array, wp.array]] = {}
+        grids, views, bounds, speeds = [], [], [], []
+        for k, shape in enumerate(self._shapes):
+            view = Sampled()
+            view.points, view.faces = shape.mesh.points, shape.mesh.faces
+            bounds.append(shape.mesh.bounds)
+            speeds.append(0.0)
+            if shape.floor is not None:
+                velocities = wp.zeros_like(shape.mesh.points)
+                self._floors[k] = wp.clone(shape.mesh.points), velocities
+                view.points, view.velocities = self._floors[k]
+                bounds[-1], speeds[-1] = shape.floor.bounds, shape.floor.fastest
+            views.append(view)
+            grids.append(FieldGrid() if shape.field is None else shape.field.grid)
+        table = Shapes()
+        table.fields = wp.array(grids, dtype=FieldGrid, device=device)
+        table.meshes = wp.array(views, dtype=Sampled, device=device)
+        centres = np.array([shape.solid.centre for shape in self._shapes])
+        table.centre = wp.array(centres, dtype=wp.vec3d, device=device)
+        low, high = np.array(bounds).transpose(1, 0, 2).copy()
+        table.low = wp.array(low, dtype=wp.vec3d, device=device)
+        table.high = wp.array(high, dtype=wp.vec3d, device=device)
+        table.speed = wp.array(speeds, dtype=wp.float64, device=device)
+        self._held = grids, views
+        return table
+
+    def _floor_tasks(self) -> list[Callable[[], None]]:
+        tasks = []
+        for k, (points, velocities) in self._floors.items():
+            floor = self._shapes[k].floor
+            assert floor is not None
+            args = [floor.mesh.points, floor.waves(), self._clock, points, velocities]
+            tasks.append(Task(waves_kernel, points.shape[0], args, self.device).run)
+        return tasks
+
+    def _saved(self) -> dict[str, np.ndarray]:
+        return self.state() | {"clock": self._clock.numpy().copy()}
+
+    def _restore(self, saved: dict[str, np.ndarray]) -> None:
+        for name in STATE:
+            getattr(self._bodies, name).assign(saved[name])
+        self._clock.assign(saved["clock"])
+        launch(place_kernel, len(self._rows), [self._table, self._bodies], self.device)
+
+
+def _quaternion(turn: np.ndarray) -> np.ndarray:
+    """(x, y, z, w) of a rotation matrix: an eigenvector (Bar-Itzhack 2000)."""
+    (a, b, c), (d, e, f), (g, h, i) = turn
+    low = [[a - e - i, 0, 0, 0], [b + d, e - a - i, 0, 0], [c + g, f + h, i - a - e, 0]]
+    values, vectors = np.linalg.eigh(np.array([*low, [h - f, c - g, d - b, a + e + i]]))
+    return vectors[:, values.argmax()]

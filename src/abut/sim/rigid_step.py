@@ -1,0 +1,165 @@
+"""RigidStep: the launches that carry rigid bodies over a substep."""
+
+from collections.abc import Callable
+from typing import Any
+
+import warp as wp
+
+from abut.field.columns import Columns
+from abut.field.cover import BOUND, open_inside_kernel, penetrating_kernel
+from abut.field.meeting import Encounters, Meeting
+from abut.field.penalty import SUMS, penalty_kernel, response_rows_kernel
+from abut.field.plan import TURN_BITS, TURNS_OF_BLOCK, TURNS_PER_SLICE
+from abut.pairs import KeyLayout, PairQueues
+from abut.runtime import EVERYTHING, Task, launch
+from abut.sim.bodies import gather_kernel, move_kernel
+from abut.sim.contacts import meetings_kernel, partners_kernel, peak_kernel, sides_kernel
+
+FIRST_PAIRS, FIRST_TURNS, FIRST_BLOCKS = 256, 1 << 20, 1 << 14
+COPIES = 8  # of sums
+
+Runs = list[Callable[[], None]]
+
+
+class RigidStep:
+    """Pairs that may touch, what acts between them, and the motion that follows.
+
+    Everything stays on the device; on CUDA a substep is one graph from the second on. What finds no
+    room is counted: ask ``make_room`` afterwards, and if it made some, do the substeps again.
+    """
+
+    def __init__(
+        self,
+        bodies: Any,
+        shapes: Any,
+        clock: wp.array,
+        floors: Runs,
+        *,
+        face_count: int,
+        pixels: float,
+        sampling: int,
+        material: Any,
+        gravity: Any,
+    ) -> None:
+        self.bodies, self.shapes, self.clock, self.floors = bodies, shapes, clock, floors
+        self.device = clock.device
+        self.bits = KeyLayout(max(face_count - 1, 1).bit_length(), TURN_BITS).bits
+        self.pixels, self.sampling = wp.float64(pixels), sampling
+        self.material, self.gravity = material, gravity
+        self.room = {"pairs": FIRST_PAIRS, "turns": FIRST_TURNS, "blocks": FIRST_BLOCKS}
+        self._record()
+
+    def run(self) -> None:
+        """One substep."""
+        if self._graph is not None:
+            wp.capture_launch(self._graph)
+            return
+        self._go()
+        if self.device.is_cuda:
+            with wp.ScopedCapture(self.device) as capture:
+                self._go()
+            self._graph = capture.graph
+
+    def make_room(self) -> bool:
+        """Whether something found no room in the substeps so far; there is more now."""
+        peak = dict(zip(self.room, self._peak.numpy().tolist(), strict=True))
+        short = {name: int(n) for name, n in peak.items() if n > self.room[name]}
+        for name, needed in short.items():
+            self.room[name] = 2 * needed
+        if short:
+            self._record()
+        return bool(short)
+
+    def contact_energy(self) -> float:
+        """What the springs between bodies hold now."""
+        while True:
+            for run in self._meets:
+                run()
+            if not self.make_room():
+                pairs = int(self._offsets.numpy()[-1])
+                return float(self._answers.numpy()[:pairs, 7].sum())
+
+    def _go(self) -> None:
+        for run in (*self._meets, *self._moves):
+            run()
+
+    def _record(self) -> None:
+        """Prepare the launches for the room there is."""
+        device, pairs, count = self.device, self.room["pairs"], self.bodies.shape.shape[0]
+        self._queues = PairQueues(device, turns=self.room["turns"], blocks=self.room["blocks"])
+        self._met = self._encounters(pairs)
+        self._counts, self._offsets = (wp.zeros(count + 1, wp.int32, device) for _ in range(2))
+        self._faces = wp.zeros(pairs + 1, dtype=wp.int32, device=device)
+        self._sides = wp.zeros(pairs, dtype=wp.vec2i, device=device)
+        self._sums = wp.zeros(pairs * COPIES * SUMS, dtype=wp.int64, device=device)
+        self._answers = wp.zeros((pairs, SUMS + 2), dtype=wp.float64, device=device)
+        self._peak = wp.zeros(3, dtype=wp.float64, device=device)
+        self._wrench = [wp.zeros(count, dtype=wp.vec3d, device=device) for _ in range(2)]
+        self._meets = [*self.floors, *self._pairing(count, pairs), *self._touching(pairs)]
+        self._moves = self._moving(count)
+        self._graph: Any = None
+
+    def _encounters(self, pairs: int) -> Any:
+        met = Encounters()
+        met.fields, met.meshes = self.shapes.fields, self.shapes.meshes
+        met.meetings = wp.zeros(pairs, dtype=Meeting, device=self.device)
+        met.firsts = wp.zeros(pairs + 1, dtype=wp.int32, device=self.device)
+        met.bits, met.sampling = self.bits, self.sampling
+        return met
+
+    def _pairing(self, count: int, pairs: int) -> Runs:
+        """Pairs of bodies in order, and how they meet."""
+        both, device = [self.bodies, self.shapes], self.device
+        meet = [*both, self._sides, self._offsets, self.pixels, self.material]
+        meet += [self._met.meetings, self._faces]
+        return [
+            Task(partners_kernel, count, [*both, self._counts], device).run,
+            lambda: wp.utils.array_scan(self._counts, self._offsets, inclusive=False),
+            Task(sides_kernel, count, [*both, self._offsets, self._sides], device).run,
+            Task(meetings_kernel, pairs, meet, device).run,
+            lambda: wp.utils.array_scan(self._faces, self._met.firsts, inclusive=False),
+        ]
+
+    def _touching(self, pairs: int) -> Runs:
+        """Force and torque of each pair."""
+        met, device = self._met, self.device
+        turns, blocks = self._queues["turns"], self._queues["blocks"]
+        rows = [met, COPIES, self._sums, self._queues.counts, self._answers]
+        peak = [self._offsets, self._answers, self._peak]
+        return [
+            self._over(penetrating_kernel, [met, BOUND, turns, blocks], self._face_total),
+            self._over(
+                open_inside_kernel,
+                [met, blocks, turns],
+                lambda: TURNS_OF_BLOCK * self._queued("blocks"),
+            ),
+            self._over(
+                penalty_kernel,
+                [met, turns, Columns(), BOUND, COPIES, self._sums],
+                lambda: self._queued("turns"),
+            ),
+            Task(response_rows_kernel, SUMS * pairs, rows, device).run,
+            Task(peak_kernel, 1, peak, device).run,
+        ]
+
+    def _moving(self, count: int) -> Runs:
+        gather = [self.bodies, self._sides, self._offsets, self._answers, *self._wrench]
+        move = [self.shapes, self.gravity, *self._wrench, self.clock, self.bodies]
+        return [
+            Task(gather_kernel, count, gather, self.device).run,
+            Task(move_kernel, count, move, self.device).run,
+        ]
+
+    def _over(
+        self, kernel: wp.Kernel, args: list[Any], total: Callable[[], int]
+    ) -> Callable[[], None]:
+        """A launch over as many items as there are by then."""
+        if self.device.is_cuda:
+            return Task(kernel, EVERYTHING, args, self.device).run
+        return lambda: launch(kernel, total(), args, self.device, grain=TURNS_PER_SLICE)
+
+    def _face_total(self) -> int:
+        return int(self._met.firsts.numpy()[-1])
+
+    def _queued(self, name: str) -> int:
+        return min(self._queues.read()[name], self.room[name])
