@@ -42,7 +42,7 @@ from abut.query.self_collide import self_collide
 from abut.query.tracker import Tracker
 from abut.query.within import within
 from abut.results import ClosestPoints, Contacts, Distances, Gaps, ImpactKind, Impacts
-from abut.scene import Scene, SceneContacts
+from abut.scene import Scene, SceneContacts, SceneDistances, SceneGaps
 from abut.visibility.culled import Culled, PassStatistics
 
 __all__ = [
@@ -79,7 +79,9 @@ __all__ = [
     "Sampling",
     "Scene",
     "SceneContacts",
+    "SceneDistances",
     "SceneError",
+    "SceneGaps",
     "Sign",
     "Solver",
     "ToolError",

@@ -9,9 +9,9 @@ import numpy as np
 import warp as wp
 
 from abut.errors import SceneError
-from abut.narrow.meet_crowd import meet_crowd_kernel
+from abut.narrow.crowd_corners import PairSides
+from abut.narrow.meet import meeting_segments
 from abut.polylines import join_segments
-from abut.runtime import launch
 from abut.scene.rows import object_rows
 from abut.scene.search import Found
 
@@ -120,22 +120,7 @@ def scene_contacts(
     def meet() -> tuple[wp.array, wp.array]:
         if not same():
             raise SceneError("the scene has deformed since; ask for segments before.")
-        return _segments(found, meetings, keys, held, device)
+        sides = PairSides(found.crowd, meetings, keys, held)
+        return meeting_segments(sides.a, sides.b, sides.pairs, None)
 
     return SceneContacts(objects, pairs, copy if posed else None, colliding, meet)
-
-
-def _segments(
-    found: Found, meetings: wp.array, keys: Any, poses: wp.array, device: wp.Device
-) -> tuple[wp.array, wp.array]:
-    count = len(keys)
-    segments = wp.zeros((count, 2), dtype=wp.vec3d, device=device)
-    coplanar = wp.zeros(count, dtype=wp.bool, device=device)
-    if count:
-        crowd = found.crowd
-        queue, where = crowd.meetings.keys, crowd.poses
-        crowd.meetings.keys, crowd.poses = meetings, poses
-        args = [crowd, wp.array(keys, device=device), segments, coplanar]
-        launch(meet_crowd_kernel, count, args, device, grain=256)
-        crowd.meetings.keys, crowd.poses = queue, where
-    return segments.view(wp.float64), coplanar

@@ -26,15 +26,16 @@ class SceneQueues(PairQueues):
         return super().make_room({name: int(count * MORE) for name, count in short.items()})
 
     def sort_objects(self, width: int, count: int | None = None) -> None:
-        """Sort the pairs of objects, of ``width`` bits: on the CPU the first ``count``.
+        """Sort the first ``count`` pairs of objects, of ``width`` bits.
 
-        On CUDA all there is room for: ``mark_unused`` has put high keys where no pair is.
+        On CUDA the count need not be known: then all there is room for is sorted, and
+        ``mark_unused`` has put high keys where no pair is.
         """
-        if count is not None:
+        if self.device.is_cpu:
             self.queues["objects"].keys.numpy()[:count].sort()
-            return
-        room = self.queues["objects"].keys.shape[0]
-        wp.utils.radix_sort_pairs(self._objects, self._ranks, room, 0, width + 1)
+        elif count != 0:
+            room = self.queues["objects"].keys.shape[0] if count is None else count
+            wp.utils.radix_sort_pairs(self._objects, self._ranks, room, 0, width + 1)
 
     def mark_unused(self, width: int) -> None:
         """Fill the queue of pairs of objects with a key above all others."""

@@ -1,5 +1,6 @@
 """Scene: many objects that move, deform and break, and the questions asked of them all."""
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -8,12 +9,16 @@ import warp as wp
 from abut.arrays import scalar_dtype, to_plain
 from abut.errors import DeviceError, OptionError, SceneError
 from abut.mesh import Mesh, require_meshes
-from abut.options import BroadMethod, Method, chosen
+from abut.narrow.crowd_corners import PairSides
+from abut.options import BroadMethod, Method, chosen, number_from
 from abut.runtime import Kept, resolve_device
 from abut.scene.contacts import SceneContacts, scene_contacts
+from abut.scene.gaps import SceneDistances, SceneGaps, scene_distances, scene_gaps
+from abut.scene.near import NearestSearch, NearSearch
 from abut.scene.objects import EVERY_GROUP, NOBODY, Batch, Objects, given_poses
 from abut.scene.pool import Pool, checked_rows
 from abut.scene.queues import SceneQueues
+from abut.scene.rows import object_rows
 from abut.scene.search import Asked, ContactSearch, Found
 
 
@@ -262,6 +267,64 @@ class Scene:
             return bool(found.colliding[0])
         return wp.array(found.colliding, dtype=wp.bool, device=self.device)
 
+    def within(self, distance: float, *, self_collisions: bool = False) -> SceneGaps:
+        """Find every pair of faces of different objects at most ``distance`` apart.
+
+        Args:
+            distance: How far apart faces may be [length unit of the scene].
+            self_collisions: Also faces of one object, as in ``abut.within`` of one mesh.
+
+        Returns:
+            Sorted rows with their distances and, when asked for, their nearest points.
+
+        Guarantee:
+            Complete. Distances are rounded float64, compared as computed; pairs that meet are
+            found exactly and have distance 0.
+        """
+        distance = number_from(distance, "distance", 0.0)
+
+        def make(*scene: Any) -> NearSearch:
+            return NearSearch(*scene, distance=distance, own=self_collisions)
+
+        search, (keys, met) = self._searched((NearSearch, *_bits(distance), self_collisions), make)
+        meetings = search.crowd.meetings.keys
+        rows = object_rows(meetings, keys, search.objects, search.layout, self.device)
+        sides = PairSides(search.crowd, meetings, keys)
+        return scene_gaps(rows[1], rows[2], sides, met)
+
+    def distance(self, *, upper_bound: float | None = None) -> SceneDistances:
+        """How far each object is from the one nearest to it; or all pairs of objects under a bound.
+
+        Args:
+            upper_bound: Where given, every pair of objects that may meet and is no farther apart is
+                a row. Without it there is a row for every object that may meet another: of those
+                at the same distance, the lowest is its nearest.
+
+        Guarantee:
+            The true minimum, rounded as in ``abut.distance``. 0 exactly where two objects meet.
+        """
+        bound = None if upper_bound is None else number_from(upper_bound, "upper_bound", 0.0)
+
+        def make(*scene: Any) -> NearestSearch:
+            return NearestSearch(*scene, bound=bound)
+
+        about = (NearestSearch, *((0, 0) if bound is None else _bits(bound)))
+        search, (pairs, value, faces) = self._searched((*about, bound is None), make)
+        first = self.collide(first=True) if (value == 0).any() else None
+        return scene_distances(search, pairs, value, faces, first, bound is None)
+
+    def _searched(self, about: tuple[Any, ...], make: Callable[..., Any]) -> tuple[Any, Any]:
+        """A search and its answer, with buffers that grow until all is found."""
+        self._pool.flush()
+        while True:
+            held = self._objects
+            scene = (self._pool, held, self._queues, held.poses)
+            state = (self._pool.generation, held.version, self._queues.generation, held.poses)
+            search = self._searches.get((*about, *state), lambda scene=scene: make(*scene))
+            answer = search.run()
+            if answer is not None:
+                return search, answer
+
     def _found(self, asked: Asked, poses: Any) -> tuple[Found, wp.array]:
         """Search with buffers that grow until all is found."""
         self._pool.flush()
@@ -288,6 +351,11 @@ class Scene:
             return pool.shape_version == version
 
         return same
+
+
+def _bits(number: float) -> tuple[int, int]:
+    """A number as two integers, which are compared by value."""
+    return divmod(int(np.float64(number).view(np.int64)), 1 << 32)
 
 
 def _is_brute(method: str) -> bool:

@@ -1,4 +1,4 @@
-"""ContactSearch: the stages of a contact query of a whole scene."""
+"""SceneSearch and ContactSearch: the stages of a contact query of a whole scene."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -34,6 +34,7 @@ from abut.traversal.meetings import (
 from abut.traversal.two_trees import NO_KEY
 
 NONE_BAD = 2**62
+LISTS = ("objects", "found", "large")
 EVERYWHERE = 1e30  # a margin at which all boxes overlap
 
 
@@ -75,8 +76,109 @@ class Found:
     crowd: Any = field(default=None, repr=False)
 
 
-class ContactSearch:
-    """Launches that answer one kind of query, prepared for a scene as it is."""
+class SceneSearch:
+    """What every search of a scene begins with, prepared for a scene as it is: boxes and pairs.
+
+    Args:
+        pool, objects, queues: The scene.
+        poses: Of all objects of all copies.
+        copies: Copies of the scene.
+        own: Also list each object and itself.
+        margin: How much boxes are larger than what they hold.
+        broad: How pairs of objects are found.
+    """
+
+    def __init__(
+        self,
+        pool: Pool,
+        objects: Objects,
+        queues: SceneQueues,
+        poses: wp.array,
+        copies: int = 1,
+        *,
+        own: bool = False,
+        margin: float = 0.0,
+        broad: BroadMethod | None = None,
+    ) -> None:
+        self.device, self.queues, self.copies = pool.device, queues, copies
+        self.layout = KeyLayout.of(pool.most_faces, pool.most_faces)
+        self.objects = object_layout(max(len(objects), 1), copies)
+        self.width = self.objects.width + max(copies - 1, 0).bit_length()
+        self.total = len(objects) * copies
+        self.capacity = queues["objects"].keys.shape[0]
+        if self.capacity >= 1 << (62 - self.layout.width):
+            raise CapacityError("the scene has too many pairs of objects for meshes of this size.")
+        self.crowd = self._make_crowd(pool, objects, poses)
+        self.boxes = empty_boxes(len(objects), copies, self.device)
+        about = (objects.static, objects.group, objects.mask, objects.ignored)
+        self.filters = make_filters(*about, self.device)
+        self.bad = wp.empty(1, dtype=wp.int64, device=self.device)
+        args = [self.crowd, wp.float64(margin), own, self.boxes, self.bad, queues["objects"]]
+        self._box = Task(box_kernel, self.total, args, self.device, grain=1024)
+        self._broad = BroadPhase(self.boxes, self.filters, queues, copies, broad)
+        self._frames = wp.empty(self.capacity, dtype=Relative, device=self.device)
+        self._items = wp.zeros(self.capacity + 1, dtype=wp.int32, device=self.device)
+        self._starts = wp.zeros_like(self._items)
+
+    def _make_crowd(self, pool: Pool, objects: Objects, poses: wp.array) -> Any:
+        crowd = Crowd()
+        crowd.forest = pool.forest
+        crowd.body = wp.array(objects.body, dtype=wp.int32, device=self.device)
+        crowd.poses, crowd.object_count = poses, len(objects)
+        crowd.meetings, crowd.object_bits = self.queues["objects"], self.objects.bits
+        crowd.relation, crowd.bits = WELDED, self.layout.bits
+        crowd.hits, crowd.undecided = self.queues["hits"], self.queues["undecided"]
+        return crowd
+
+    def _forget(self) -> None:
+        self.queues.clear()
+        self.boxes.extent.fill_(NOTHING)
+        self.bad.fill_(NONE_BAD)
+
+    def _list_meetings(self) -> int | None:
+        """List and sort the pairs of objects; how many, or None where they found no room."""
+        with stage("boxes", self.device):
+            self._box.run()
+        with stage("broad", self.device):
+            self._find_pairs()
+            counts = self.queues.read()
+            if max(counts[name] - self.queues[name].keys.shape[0] for name in LISTS) > 0:
+                return None
+            self.queues.sort_objects(self.width, counts["objects"])
+        return counts["objects"]
+
+    def _find_pairs(self) -> None:
+        self._broad.run()
+
+    def _settle(self) -> None:
+        """Decide the undecided pairs exactly, if there are any."""
+        with stage("settle", self.device):
+            count = self.queues.read()["undecided"]
+            count = min(count, self.queues["undecided"].keys.shape[0])
+            if count:
+                launch(settle_crowd_kernel, count, [self.crowd], self.device, grain=64)
+
+    def _begin_items(self, count: int) -> int:
+        """Where the items of each meeting begin; how many there are in all."""
+        if self.device.is_cpu:
+            np.cumsum(self._items.numpy()[:count], out=self._starts.numpy()[1 : count + 1])
+            return int(self._starts.numpy()[count])
+        self._scan()
+        return EVERYTHING
+
+    def _scan(self) -> None:
+        wp.utils.array_scan(self._items, self._starts, inclusive=False)
+
+    def _require_rigid(self) -> None:
+        bad = int(self.bad.numpy()[0])
+        if bad < NONE_BAD:
+            copy, row = divmod(bad, max(self.crowd.object_count, 1))
+            where = f" in copy {copy}" if self.copies > 1 else ""
+            raise PoseError(f"the pose of object {row}{where} is not a rigid motion.")
+
+
+class ContactSearch(SceneSearch):
+    """Launches that answer one kind of contact query."""
 
     def __init__(
         self,
@@ -87,38 +189,21 @@ class ContactSearch:
         copies: int,
         asked: Asked,
     ) -> None:
-        self.device, self.queues, self.asked, self.copies = pool.device, queues, asked, copies
-        self.layout = KeyLayout.of(pool.most_faces, pool.most_faces)
-        self.objects = object_layout(max(len(objects), 1), copies)
-        self.width = self.objects.width + (copies - 1).bit_length()
-        self.total = len(objects) * copies
-        crowd = Crowd()
-        crowd.forest = pool.forest
-        crowd.body = wp.array(objects.body, dtype=wp.int32, device=self.device)
-        crowd.poses, crowd.object_count = poses, len(objects)
-        crowd.meetings, crowd.object_bits = queues["objects"], self.objects.bits
-        crowd.relation, crowd.bits = WELDED, self.layout.bits
-        crowd.hits, crowd.undecided = queues["hits"], queues["undecided"]
-        self.crowd = crowd
-        self.boxes = empty_boxes(len(objects), copies, self.device)
-        about = (objects.static, objects.group, objects.mask, objects.ignored)
-        filters = make_filters(*about, self.device)
-        self.bad = wp.empty(1, dtype=wp.int64, device=self.device)
+        super().__init__(
+            pool,
+            objects,
+            queues,
+            poses,
+            copies,
+            own=asked.own,
+            margin=EVERYWHERE if asked.brute else 0.0,
+            broad=BroadMethod.ALL_PAIRS if asked.brute else asked.broad,
+        )
+        self.asked = asked
         self.flags = wp.zeros(copies, dtype=wp.int32, device=self.device)
-        margin = wp.float64(EVERYWHERE if asked.brute else 0.0)
-        args = [crowd, margin, asked.own, self.boxes, self.bad, queues["objects"]]
-        self._box = Task(box_kernel, self.total, args, self.device, grain=1024)
-        broad = BroadMethod.ALL_PAIRS if asked.brute else asked.broad
-        self._broad = BroadPhase(self.boxes, filters, queues, copies, broad)
-        capacity = queues["objects"].keys.shape[0]
-        if capacity >= 1 << (63 - self.layout.width):
-            raise CapacityError("the scene has too many pairs of objects for meshes of this size.")
-        self._frames = wp.empty(capacity, dtype=Relative, device=self.device)
-        self._items = wp.zeros(capacity + 1, dtype=wp.int32, device=self.device)
-        self._starts = wp.zeros_like(self._items)
         self._stops = (asked.first or asked.hurry) and not asked.brute  # at the first pair
         if self._stops:
-            crowd.best = wp.empty(capacity, dtype=wp.int64, device=self.device)
+            self.crowd.best = wp.empty(self.capacity, dtype=wp.int64, device=self.device)
         self._lists = True  # on CUDA, for as long as leaves are not too many
         self._cuda_steps = self._recorded() if self.device.is_cuda else []
 
@@ -154,9 +239,7 @@ class ContactSearch:
         return Found(meetings, keys, self.layout, self.objects, colliding, self.crowd)
 
     def _forget(self) -> None:
-        self.queues.clear()
-        self.boxes.extent.fill_(NOTHING)
-        self.bad.fill_(NONE_BAD)
+        super()._forget()
         if self._stops:
             self.crowd.best.fill_(int(NO_KEY))
             self.flags.zero_()
@@ -164,14 +247,7 @@ class ContactSearch:
     def _run_here(self) -> None:
         """All stages, on the CPU, where counts are at hand."""
         self._forget()
-        with stage("boxes", self.device):
-            self._box.run()
-        with stage("broad", self.device):
-            self._broad.run()
-            count = self.queues.read()["objects"]
-            if count > self._frames.shape[0]:
-                return
-            self.queues.sort_objects(self.width, count)
+        count = self._list_meetings()
         if not count:
             return
         with stage("frames", self.device):
@@ -179,20 +255,14 @@ class ContactSearch:
             launch(frame_kernel, count, args, self.device, grain=1024)
         with stage("search", self.device):
             self._search_here(count)
-        with stage("settle", self.device):
-            undecided = self.queues.read()["undecided"]
-            undecided = min(undecided, self.queues["undecided"].keys.shape[0])
-            if undecided:
-                launch(settle_crowd_kernel, undecided, [self.crowd], self.device, grain=64)
+        self._settle()
 
     def _search_here(self, count: int) -> None:
         if self._stops:
             args = [self.crowd, self._frames, self._items, self.asked.hurry, self.flags]
             launch(first_meet_kernel, count, args, self.device, grain=64)
             return
-        starts = self._starts[: count + 1]
-        np.cumsum(self._items.numpy()[:count], out=starts.numpy()[1:])
-        items = int(starts.numpy()[count])
+        items, starts = self._begin_items(count), self._starts[: count + 1]
         if self.asked.brute:
             launch(brute_crowd_kernel, items, [self.crowd, starts], self.device, grain=1)
         else:
@@ -200,7 +270,7 @@ class ContactSearch:
 
     def _recorded(self) -> list[Callable[[], None]]:
         """All stages, on CUDA, none of which waits."""
-        queues, capacity = self.queues, self._frames.shape[0]
+        queues, capacity = self.queues, self.capacity
         kind = BRUTE if self.asked.brute else DESCEND if self._stops or not self._lists else LIST
         args = [self.crowd, kind, self._frames, self._items]
         frames = Task(frame_kernel, capacity, args, self.device)
@@ -223,18 +293,6 @@ class ContactSearch:
             testing = Task(test_meet_kernel, EVERYTHING, args, self.device)
             steps += [self._scan, listing.run, testing.run]
         return [*steps, settle.run]
-
-    def _scan(self) -> None:
-        wp.utils.array_scan(self._items, self._starts, inclusive=False)
-
-    def _require_rigid(self) -> None:
-        bad = int(self.bad.numpy()[0])
-        if bad < NONE_BAD:
-            row = bad % max(self.crowd.object_count, 1)
-            raise PoseError(
-                f"the pose of object {row} in copy {bad // self.crowd.object_count} is not a "
-                "rigid motion."
-            )
 
     def _one_each(self, keys: Any, count: int) -> np.ndarray:
         """One key a meeting: of a pair the filter was sure of, else the lowest settled one."""

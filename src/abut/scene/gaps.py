@@ -1,0 +1,137 @@
+"""What Scene.within and Scene.distance return."""
+
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import warp as wp
+
+from abut.narrow.crowd_corners import PairSides
+from abut.narrow.measure import measured
+
+
+@dataclass(frozen=True, eq=False)
+class SceneGaps:
+    """Pairs of faces at most so far apart, sorted by objects and faces.
+
+    Attributes:
+        objects: (n, 2) int32, the objects of each pair, the lower first.
+        pairs: (n, 2) int32, their faces.
+        distance: (n,) float64; 0 exactly where a pair meets.
+    """
+
+    objects: wp.array
+    pairs: wp.array
+    distance: wp.array
+    _sides: PairSides = field(repr=False)
+    _met: np.ndarray = field(repr=False)
+
+    def __len__(self) -> int:
+        """Number of pairs."""
+        return self.pairs.shape[0]
+
+    @cached_property
+    def points(self) -> wp.array:
+        """(n, 2, 3) float64: the nearest points of each pair; one common point where it meets."""
+        return _measured(self._sides, self._met, True)[1]
+
+    def numpy(self) -> dict[str, np.ndarray]:
+        """The rows as plain NumPy arrays."""
+        names = ("objects", "pairs", "distance", "points")
+        return {name: getattr(self, name).numpy() for name in names}
+
+
+@dataclass(frozen=True, eq=False)
+class SceneDistances:
+    """How far apart objects are, one row a pair of them, sorted.
+
+    Attributes:
+        objects: (n, 2) int32. Pairs under a bound: the lower first. Nearest of each: the object,
+            and the one nearest to it.
+        value: (n,) float64, the smallest distance; 0 exactly where two objects meet.
+        faces: (n, 2) int32, the nearest faces of both, the lowest such pair; of faces that meet,
+            one.
+    """
+
+    objects: wp.array
+    value: wp.array
+    faces: wp.array
+    _sides: PairSides = field(repr=False)
+    _met: np.ndarray = field(repr=False)
+    _swapped: np.ndarray = field(repr=False)
+
+    def __len__(self) -> int:
+        """Number of pairs of objects."""
+        return self.objects.shape[0]
+
+    @cached_property
+    def points(self) -> wp.array:
+        """(n, 2, 3) float64: the nearest points; one common point where two objects meet."""
+        points = _measured(self._sides, self._met, True)[1].numpy().copy()
+        points[self._swapped] = points[self._swapped][:, ::-1]
+        return wp.array(points, dtype=wp.float64, device=self.objects.device)
+
+    def numpy(self) -> dict[str, np.ndarray]:
+        """The rows as plain NumPy arrays."""
+        names = ("objects", "value", "faces", "points")
+        return {name: getattr(self, name).numpy() for name in names}
+
+
+def _measured(sides: PairSides, met: np.ndarray, points: bool) -> tuple[wp.array, wp.array]:
+    return measured(sides.a, sides.b, sides.pairs, None, met, points=points)
+
+
+def scene_gaps(objects: wp.array, pairs: wp.array, sides: PairSides, met: np.ndarray) -> SceneGaps:
+    """Wrap pairs of faces, of which ``met`` meet."""
+    return SceneGaps(objects, pairs, _measured(sides, met, False)[0], sides, met)
+
+
+def scene_distances(
+    search: Any,
+    pairs: np.ndarray,
+    value: np.ndarray,
+    faces: np.ndarray,
+    first: Any,
+    nearest: bool,
+) -> SceneDistances:
+    """Wrap what a NearestSearch has found.
+
+    Args:
+        search: The search.
+        pairs, value, faces: Its keys of pairs of objects, distances and keys of faces.
+        first: One contact of each pair of objects that meets, where there are any.
+        nearest: One row an object, its nearest; else one row a pair of objects.
+    """
+    layout, objects, device = search.layout, search.objects, search.device
+    ranks = np.flatnonzero(np.isfinite(value))
+    low, high = pairs >> objects.bits_b, pairs & ((1 << objects.bits_b) - 1)
+    if first is not None:  # those that meet have no faces yet
+        met = first.objects.numpy().astype(np.int64)
+        place = np.searchsorted(pairs, met[:, 0] << objects.bits_b | met[:, 1])
+        rows = first.pairs.numpy().astype(np.int64)
+        faces[place] = rows[:, 0] << layout.bits_b | rows[:, 1]
+    swapped = np.zeros(len(ranks), bool)
+    if nearest:
+        mine = np.concatenate([low[ranks], high[ranks]])
+        other = np.concatenate([high[ranks], low[ranks]])
+        both = np.concatenate([ranks, ranks])
+        order = np.lexsort((other, value[both], mine))
+        order = order[np.diff(mine[order], prepend=-1) != 0]
+        swapped = order >= len(ranks)
+        ranks = both[order]
+    ends = np.stack([low[ranks], high[ranks]], axis=1)
+    shown = faces[ranks]
+    corners = np.stack([shown >> layout.bits_b, shown & ((1 << layout.bits_b) - 1)], axis=1)
+    for rows in (ends, corners):
+        rows[swapped] = rows[swapped][:, ::-1]
+    meetings = wp.array(pairs, dtype=wp.int64, device=device)
+    sides = PairSides(search.crowd, meetings, ranks << layout.width | shown)
+    return SceneDistances(
+        wp.array(ends.astype(np.int32), device=device),
+        wp.array(value[ranks], dtype=wp.float64, device=device),
+        wp.array(corners.astype(np.int32), device=device),
+        sides,
+        value[ranks] == 0,
+        swapped,
+    )
