@@ -11,7 +11,7 @@ import numpy as np
 import abut
 from abut import cases as shapes
 from abut.cases import Shape
-from benchmarks.cases import _bunny_poses, _gem, _knot, _model
+from benchmarks.cases import _bunny_poses, _gem, _model
 
 Frame = list[Shape]
 DRAGON_FACES, BUNNY_FACES = 112_000, 35_000  # FAR §5.1
@@ -122,6 +122,10 @@ def _flown(piece: Shape, spin: np.ndarray, t: float) -> Shape:
     out = np.cross(b - a, c - a).sum(axis=0)
     shift = out / max(np.linalg.norm(out), 1e-12) * 0.5 * t
     return Shape((piece.vertices - middle) @ _turn(spin * t).T + middle + shift, piece.faces)
+
+
+def _knot() -> Shape:
+    return shapes.torus_knot(1200, 48, q=5, thick=0.24)
 
 
 def _turn(by: np.ndarray) -> np.ndarray:

@@ -119,6 +119,20 @@ def test_distance(distance, device):
         assert len(kept) < 300
 
 
+@pytest.mark.parametrize("seed", range(6))
+def test_distance_in_a_flat_scene(seed, device):
+    """Pixels are no squares there, and balls no balls."""
+    rng = np.random.default_rng(seed)
+    shrink = np.array([1.0, 0.02, 0.3])[rng.permutation(3)]
+    points = (rng.uniform(size=(2, 40, 1, 3)) + 0.05 * rng.normal(size=(2, 40, 3, 3))) * shrink
+    faces = np.arange(120).reshape(-1, 3)
+    meshes = [abut.Mesh(side.reshape(-1, 3), faces, device) for side in points]
+    for distance in (0.003, 0.03, 0.5, 30.0):
+        rows = abut.within(*meshes, distance).pairs.numpy()
+        near = {(side, face) for side in (0, 1) for face in rows[:, side].tolist()}
+        assert near <= left_over(seen(meshes, pixels=40, distance=distance))
+
+
 def test_statistics(device):
     culled = seen(meshes_of("tori", 400, device), pixels=64)
     assert [(row.level, row.view) for row in culled.statistics] == [

@@ -14,6 +14,7 @@ from abut.visibility.gl.screen import Screen, screen_of
 
 BOX_VERTICES, TRIANGLE_VERTICES = 6, 3
 BOX_BYTES = 144
+MOST_REACH = 64.0  # pictures; what is at stake lies in one
 GROUP = 64  # threads of the compute shader
 IMAGE_ACCESS = 0x20  # GL_SHADER_IMAGE_ACCESS_BARRIER_BIT
 MOST_TURNS = 1024  # drawn one by one, where one draw could do: fragments in order take their time
@@ -53,7 +54,7 @@ class Raster:
     ) -> None:
         self.driver, self.pixels, self.fat = driver, pixels, fat
         self.face_count = len(corners)
-        self.reach = np.minimum(np.array(reach) * pixels, 2.0 * pixels)  # covers all as it is
+        self.reach = np.minimum(np.array(reach) * pixels, MOST_REACH * pixels)
         context = driver.context
         self._corners = context.buffer(np.ascontiguousarray(corners, dtype=np.float32))
         self._boxes = context.buffer(reserve=BOX_BYTES * self.face_count if fat else 16)
@@ -172,7 +173,7 @@ class Raster:
         every pixel that it touches, that alone.
         """
         lost = 2.0 ** (1 - self.driver.subpixel_bits)
-        lost += 2.0**-19 * (self.pixels + float(self.reach.max()))
+        lost += 2.0**-18 * (self.pixels + float(self.reach.max()))
         return lost + (0.5 if self.driver.conservative is None else 0.0)
 
     @property

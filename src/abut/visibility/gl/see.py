@@ -13,7 +13,7 @@ from abut.visibility.passes import Pass, Seen
 from abut.visibility.settings import Settings
 from abut.visibility.view import View
 
-ROUNDING = 1 + 2.0**-20
+ROUNDING = 1.001  # of distances: float32, and Raster's MOST_REACH
 
 
 class Pipeline:
