@@ -23,6 +23,7 @@ SAYS = {
     "08_robot_arm": "link 7: in contact",
     "09_safe_step": "pairs of faces that meet then: 0",
     "10_hardware": "near misses",
+    "11_culling": "were lost: 0",
 }
 
 

@@ -21,6 +21,7 @@ from abut.visibility.remains import layout_of
 from abut.visibility.settings import Settings
 from abut.visibility.view import checked_pixels, checked_views
 
+CULLERS = 4  # kept with a soup
 PASSES = {1: "1", 2: "2", 3: "1+2"}
 
 
@@ -89,7 +90,8 @@ def culler_of(soup: Soup, settings: Settings) -> Culler:
     """The culler of a soup with these settings, kept with it."""
     held: dict[Settings, Culler] = soup.__dict__.setdefault("cullers", {})
     if settings not in held:
-        held.pop(next(iter(held)) if len(held) > 1 else None, None)
+        if len(held) >= CULLERS:
+            held.pop(next(iter(held)))
         held[settings] = Culler(soup, settings)
     return held[settings]
 

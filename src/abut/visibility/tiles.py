@@ -30,7 +30,7 @@ FEW_TILES = wp.constant(128)  # of a face, that one thread bins
 TEAM = wp.constant(128)  # threads that bin a larger one
 CROWD = wp.constant(4096)  # faces of a tile beyond which lists are better
 HALF_TILE = wp.constant(wp.float32(3.5))
-TILE_ERROR = wp.constant(wp.float32(2.0**-20))  # of the viewport's width
+TILE_ERROR = wp.constant(wp.float32(2.0**-19))  # of the viewport's width
 
 
 @wp.struct
@@ -61,7 +61,7 @@ def tile_box(box: wp.vec4i):
 @wp.func
 def touches_tile(f: FaceView, column: wp.int32, row: wp.int32, view: ViewMap):
     """May a face have a fragment in a tile?"""
-    half = HALF_TILE + wp.float32(view.pixels) * TILE_ERROR
+    half = HALF_TILE + wp.float32(view.pixels + BLOCK) * TILE_ERROR
     middle = wp.vec2f(
         wp.float32(column * BLOCK) + wp.float32(4.0), wp.float32(row * BLOCK) + wp.float32(4.0)
     )

@@ -11,7 +11,7 @@ from abut.errors import OptionError
 
 MOST_PIXELS = 1 << 14
 MARGIN = 2.0**-12  # of the scene's size, left around it
-PIXEL_ERROR = 2.0**-21  # of the viewport's width: what float32 may do to a corner, see the proof
+PIXEL_ERROR = 2.0**-20  # of the viewport's width: what float32 may do, see design/visibility.md
 DEPTH_ERROR = 2.0**-20  # of the scene's depth, likewise
 LEAST_SIZE = 2.0**-1000
 
@@ -93,7 +93,8 @@ def map_of(
         base[2], scale[2] = base[2] + size[2], -scale[2]
     reach, slack = (0.0, 0.0), 0.0
     if conservative:
-        wide, tall = (min(0.5 + pixels * PIXEL_ERROR + x, 4.0 * pixels) for x in around[:2])
+        wide, tall = (min(0.5 + x, 4.0 * pixels) for x in around[:2])
+        wide, tall = (x + (pixels + 2 + x) * PIXEL_ERROR for x in (wide, tall))
         reach, slack = (_up(wide), _up(tall)), _up(min(DEPTH_ERROR + around[2], 4.0))
     return Mapping(view.axes, tuple(shrink), tuple(base), tuple(scale), pixels, reach, slack)
 
