@@ -75,24 +75,40 @@ def nearest_at(approach: Approach, t: wp.float64):
 
 
 @wp.func
-def apart_throughout(approach: Approach, min_distance: wp.float64, until: wp.float64):
-    """True only when the direction to the polygon's middle keeps the features apart until a time.
+def apart_along(
+    approach: Approach, w: wp.vec3d, min_distance: wp.float64, until: wp.float64, size: wp.float64
+):
+    """True only when a direction keeps the features apart until a time; ``size``: polygon_size."""
+    spread = wp.float64(3.0) * wp.max(wp.abs(w)) * size
+    need = DIRECTION_MARGIN * spread + min_distance * wp.length(w) * ROUND_UP + LEAST_LENGTH
+    apart = wp.bool(True)
+    for k in range(4):
+        first = wp.dot(w, approach.start[k])
+        last = mix(first, wp.dot(w, approach.end[k]), until)
+        if not (first > need and last > need):
+            apart = False
+    return apart
 
-    The cheapest of all proofs, and the one that settles most pairs.
+
+@wp.func
+def apart_throughout(approach: Approach, min_distance: wp.float64, until: wp.float64):
+    """True only when one of two directions keeps the features apart until a time.
+
+    That to the polygon's middle is the cheapest of all proofs, and the one that settles most pairs;
+    what of it is across the way the middle takes settles those that pass each other by.
     """
     half = wp.float64(0.5) * until
     p = approach.start
     q = approach.end
-    w = (wp.float64(1.0) - half) * (p[0] + p[1] + p[2] + p[3]) + half * (q[0] + q[1] + q[2] + q[3])
-    spread = wp.float64(3.0) * wp.max(wp.abs(w)) * polygon_size(approach)
-    need = DIRECTION_MARGIN * spread + min_distance * wp.length(w) * ROUND_UP + LEAST_LENGTH
-    apart = wp.bool(True)
-    for k in range(4):
-        first = wp.dot(w, p[k])
-        last = mix(first, wp.dot(w, q[k]), until)
-        if not (first > need and last > need):
-            apart = False
-    return apart
+    start = p[0] + p[1] + p[2] + p[3]
+    end = q[0] + q[1] + q[2] + q[3]
+    middle = (wp.float64(1.0) - half) * start + half * end
+    size = polygon_size(approach)
+    if apart_along(approach, middle, min_distance, until, size):
+        return True
+    way = end - start
+    across = middle - (wp.dot(middle, way) / wp.dot(way, way)) * way
+    return apart_along(approach, across, min_distance, until, size)
 
 
 @wp.func
