@@ -24,6 +24,7 @@ SAYS = {
     "09_safe_step": "pairs of faces that meet then: 0",
     "10_hardware": "near misses",
     "11_culling": "were lost: 0",
+    "12_distance_field": "points put on the surface",
 }
 
 

@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 import warp as wp
 
-from abut.errors import FileError, MeshError, OptionError
+from abut.errors import MeshError, OptionError
 from abut.field.box import Box, box_around
 from abut.field.build import Progress
-from abut.field.files import load_archive, save_archive, save_nanovdb
+from abut.field.files import load_archive, require_known, save_archive, save_nanovdb
 from abut.field.grid import FieldGrid, make_grid
 from abut.field.mesh_queries import MeshQueries
 from abut.field.sample import FieldSamples, sample_kernel, sampled
@@ -126,14 +126,13 @@ class DistanceField(MeshQueries):
             FileError: The name ends in neither, or the file cannot be written.
         """
         path = Path(path)
+        require_known(path)
         if path.suffix == ".nvdb":
             save_nanovdb(path, self.distance.numpy(), self.box.lower, self.box.spacing)
-        elif path.suffix == ".npz":
+        else:
             state = self.__getstate__()
             del state["device"]
             save_archive(path, state)
-        else:
-            raise FileError(f"{path} should end in .npz or .nvdb.")
 
     @classmethod
     def load(cls, path: Any, device: Any = None) -> "DistanceField":

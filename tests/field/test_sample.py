@@ -8,6 +8,7 @@ import warp as wp
 
 import abut
 from abut import cases
+from abut.field.grid import FieldGrid, sample_field
 
 STEP = 1.0 / 32767.0
 
@@ -169,6 +170,26 @@ def test_bad_files_are_refused(ball, tmp_path):
         ball.save(tmp_path / "ball.stl")
     with pytest.raises(abut.FileError, match="cannot be written"):
         ball.save(tmp_path / "no folder" / "ball.npz")
+
+
+@wp.kernel
+def push_out_kernel(grid: FieldGrid, points: wp.array[wp.vec3d]):
+    i = wp.tid()
+    found = sample_field(grid, points[i])
+    if found[0] < 0.0:
+        out = wp.vec3d(wp.float64(found[1]), wp.float64(found[2]), wp.float64(found[3]))
+        points[i] = points[i] - wp.float64(found[0]) * out
+
+
+def test_kernels_of_others_can_sample(ball):
+    points = inside_of(ball)
+    points = points[np.linalg.norm(points, axis=1) > 0.4]
+    cloud = wp.array(points, dtype=wp.vec3d, device=ball.device)
+    wp.launch(push_out_kernel, len(points), [ball.grid, cloud], device=ball.device)
+    radius = np.linalg.norm(cloud.numpy(), axis=1)
+    assert radius.min() > 1.0 - 0.1 * ball.box.spacing
+    outside = np.linalg.norm(points, axis=1) > 1.0
+    np.testing.assert_array_equal(cloud.numpy()[outside], points[outside])
 
 
 @wp.kernel

@@ -6,11 +6,23 @@ import sys
 from collections.abc import Sequence
 from typing import NoReturn
 
-from abut.cli import bench, ccd, collide, cull, demo, distance, hardware, info, self_collide, within
+from abut.cli import (
+    bench,
+    ccd,
+    collide,
+    cull,
+    demo,
+    distance,
+    field,
+    hardware,
+    info,
+    self_collide,
+    within,
+)
 from abut.cli.console import quiet_warp, tell, version_of
 from abut.errors import AbutError
 
-COMMANDS = (collide, self_collide, ccd, distance, within, cull, hardware, demo, info, bench)
+COMMANDS = (collide, self_collide, ccd, distance, within, cull, field, hardware, demo, info, bench)
 ERROR, INTERRUPTED = 2, 130
 
 

@@ -5,7 +5,7 @@ import logging
 import os
 import sys
 import tempfile
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import cache
 from typing import Any, TypeVar
@@ -45,6 +45,17 @@ def progress(items: Sequence[Item], what: str) -> Iterator[Item]:
 
     console = _console(True)
     yield from track(items, what, console=console, transient=True, disable=not console.is_terminal)
+
+
+@contextmanager
+def bar(what: str) -> Iterator[Callable[[float], None]]:
+    """A function to call with the share done; shows a bar on a terminal."""
+    from rich.progress import Progress
+
+    console = _console(True)
+    with Progress(console=console, transient=True, disable=not console.is_terminal) as shown:
+        task = shown.add_task(what, total=1.0)
+        yield lambda share: shown.update(task, completed=share)
 
 
 def show_json(report: dict[str, Any]) -> None:

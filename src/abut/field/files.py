@@ -12,6 +12,12 @@ FORMAT = "abut distance field 1"
 SHAPES = {"lower": (3,), "spacing": (), "sign": (), "band": ()}
 
 
+def require_known(path: Path) -> None:
+    """Refuse names that end in nothing that can be written."""
+    if path.suffix not in (".npz", ".nvdb"):
+        raise FileError(f"{path} should end in .npz or .nvdb.")
+
+
 def save_archive(path: Path, state: dict[str, Any]) -> None:
     """Write the state of a field as ``.npz``, to a name as given."""
     try:
