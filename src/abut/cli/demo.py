@@ -68,10 +68,16 @@ def add_to(commands: Any) -> None:
     parser.add_argument(
         "--check",
         nargs="?",
-        const="brute",
+        const="other",
         metavar="METHOD",
-        help="compare the contacts of each frame with those of another method (default: brute); "
+        help="compare the contacts of each frame with those of another method; "
         "exit status 1 when they differ",
+    )
+    parser.add_argument(
+        "--mesh",
+        action="append",
+        metavar="FILE",
+        help="with fracture, given twice: what breaks and what falls, z up",
     )
     parser.add_argument("--no-film", action="store_true", help="only run and time a moving demo")
     add_device(parser)
@@ -83,7 +89,7 @@ def run(args: argparse.Namespace) -> int:
     """Collide, report, draw; or run a moving demo."""
     if args.name in MOVING:
         return moving.run(args)
-    if args.frames or args.check or args.no_film:
+    if args.frames or args.check or args.no_film or args.mesh:
         raise OptionError(f"{args.name} does not move; frames are for: {', '.join(MOVING)}.")
     args.size = args.size or SIZE
     demo = DEMOS[args.name]

@@ -10,11 +10,16 @@ from typing import Any
 import numpy as np
 
 from abut import view
+from abut.cases.shape import Shape
 from abut.cli.console import progress, show_facts, show_json, show_rows, working
+from abut.errors import OptionError
+from abut.mesh import Mesh
 from abut.runtime import recording, resolve_device
 from abut.sim.drape import cloth_over_ball, cloth_over_table
+from abut.sim.fracture import breaking_object
 from abut.sim.leaves import falling_leaves
 from abut.sim.play import Play, Seen
+from abut.sim.swarm import swarm_of_balls
 
 SIZE = (640, 400)
 COLORS = {
@@ -34,40 +39,47 @@ class Moving:
     """A play, and how it is filmed."""
 
     about: str
-    make: Callable[[int, Any], Play]
+    make: Callable[..., Play]  # of faces, device and, if given, meshes
     faces: int
     frames: int = 40
     azimuth: float = -60.0
     elevation: float = 25.0
+    meshes: int = 0  # that may be given instead of those made here
 
 
 MOVING = {
     "cloth-table": Moving("a cloth falls over a round table", cloth_over_table, 20_000),
     "cloth-ball": Moving("a cloth falls over a ball", cloth_over_ball, 20_000),
     "leaves": Moving("leaves fall from a tree", falling_leaves, 40_000, 70, elevation=12.0),
+    "balls": Moving("balls draw each other together", swarm_of_balls, 145_920),
+    "fracture": Moving("a falling object breaks another", breaking_object, 50_000, 50, meshes=2),
 }
 
 
 def run(args: argparse.Namespace) -> int:
     """Run, report, film; 1 when a check fails."""
     demo = MOVING[args.name]
+    if args.mesh and len(args.mesh) != demo.meshes:
+        raise OptionError(f"{args.name} takes {demo.meshes or 'no'} meshes, not {len(args.mesh)}.")
     device = resolve_device(args.device)
     with working("setting up"):
-        play = demo.make(args.faces or demo.faces, device)
+        options = {"meshes": [_shape(file) for file in args.mesh]} if args.mesh else {}
+        play = demo.make(args.faces or demo.faces, device, **options)
     film = None
     if not args.no_film:
         look = {"azimuth": demo.azimuth, "elevation": demo.elevation, "device": device}
         film = view.Film(play.around, size=args.size or SIZE, **look)
         film.take(bodies(play.seen()))
+    method = play.other_method if args.check == "other" else args.check
     log = Log(play.stages)
     for _ in progress(range(args.frames or demo.frames), args.name):
         log.frame(play)
-        if args.check:
-            log.check(play, args.check)
+        if method:
+            log.check(play, method)
         if film is not None:
             film.take(bodies(play.seen()))
     files = [] if film is None else _written(film, args)
-    _show(args, play, log, files, str(device))
+    _show(args, play, log, files, str(device), method)
     return int(log.wrong > 0)
 
 
@@ -120,6 +132,11 @@ def bodies(seen: list[Seen]) -> list[view.Body]:
     return [view.Body(thing.shape, _color(thing)) for thing in seen]
 
 
+def _shape(file: str) -> Shape:
+    mesh = Mesh.load(file, "cpu")
+    return Shape(mesh.points.numpy(), mesh.faces.numpy())
+
+
 def _color(thing: Seen) -> Any:
     color = np.array(COLORS[thing.role])
     if thing.part is None:
@@ -135,7 +152,14 @@ def _written(film: view.Film, args: argparse.Namespace) -> list[str]:
         return [str(film.save_sheet(f"{stem}.png")), str(film.save(f"{stem}.gif"))]
 
 
-def _show(args: argparse.Namespace, play: Play, log: Log, files: list[str], device: str) -> None:
+def _show(
+    args: argparse.Namespace,
+    play: Play,
+    log: Log,
+    files: list[str],
+    device: str,
+    method: str | None,
+) -> None:
     report = {
         "demo": args.name,
         "frames": len(log.counts),
@@ -144,6 +168,7 @@ def _show(args: argparse.Namespace, play: Play, log: Log, files: list[str], devi
         "device": device,
         "milliseconds": log.times(),
         "checked": log.checked,
+        "method": method,
         "wrong": log.wrong,
         "files": files,
     }
@@ -154,7 +179,7 @@ def _show(args: argparse.Namespace, play: Play, log: Log, files: list[str], devi
     facts += [("frames", f"{report['frames']:,}"), ("faces", f"{play.face_count:,}")]
     facts += [("device", device)]
     if log.checked:
-        same = f"{log.checked - log.wrong:,} of {log.checked:,} frames as by {args.check}"
+        same = f"{log.checked - log.wrong:,} of {log.checked:,} frames as by {method}"
         facts += [("check", same)]
     show_facts([*facts, *(("file", file) for file in files)])
     for name, rows, digits in (("ms a frame", log.times(), 2), ("in a frame", log.seen(), 0)):

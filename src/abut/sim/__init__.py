@@ -2,9 +2,13 @@
 
 from abut.sim.cloth import Cloth, Fabric, StepReport
 from abut.sim.drape import Drape, cloth_over_ball, cloth_over_table
+from abut.sim.fracture import Fracture, breaking_object
 from abut.sim.leaves import FallingLeaves, falling_leaves
+from abut.sim.lumps import Lumps
 from abut.sim.play import Play, Seen
 from abut.sim.rigid import Energy, RigidBodies
+from abut.sim.swarm import Swarm, swarm_of_balls
+from abut.sim.tumble import Surfaces, Tumble
 from abut.sim.waves import WavingFloor
 
 __all__ = [
@@ -13,12 +17,19 @@ __all__ = [
     "Energy",
     "Fabric",
     "FallingLeaves",
+    "Fracture",
+    "Lumps",
     "Play",
     "RigidBodies",
     "Seen",
     "StepReport",
+    "Surfaces",
+    "Swarm",
+    "Tumble",
     "WavingFloor",
+    "breaking_object",
     "cloth_over_ball",
     "cloth_over_table",
     "falling_leaves",
+    "swarm_of_balls",
 ]

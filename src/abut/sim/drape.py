@@ -24,6 +24,7 @@ class Drape:
     """
 
     stages = ("near", "motion", "safe way")
+    other_method = "brute"
 
     def __init__(self, crowd: Crowd, fabric: Fabric | None = None, device: object = None) -> None:
         self.face_count = crowd.face_count

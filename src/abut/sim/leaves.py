@@ -30,6 +30,7 @@ class FallingLeaves:
     """
 
     stages = ("near", "motion", "safe way")
+    other_method = "brute"
 
     def __init__(self, crowd: Crowd, count: int, *, seed: int = 0, device: object = None) -> None:
         self.tree, *found = crowd.placed()

@@ -30,11 +30,13 @@ class Play(Protocol):
         stages: Names of the stages that ``runtime.recording`` will have times of.
         around: (n, 3) points that hold the whole play.
         face_count: Faces of everything that takes part.
+        other_method: What ``rows`` is best compared with ``bvh`` by.
     """
 
     stages: tuple[str, ...]
     around: np.ndarray
     face_count: int
+    other_method: str
 
     def advance(self) -> dict[str, int]:
         """Go on to the next frame; returns counts of what happened."""

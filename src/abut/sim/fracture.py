@@ -1,0 +1,103 @@
+"""Something falls on something else and breaks it."""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from abut.cases.breaking import breaking
+from abut.cases.crowd import Crowd
+from abut.cases.shape import Shape, joined
+from abut.cases.shapes import box
+from abut.runtime import stage
+from abut.sim.play import Seen, box_around
+from abut.sim.tumble import Surfaces, Tumble
+
+STEPS, SECONDS = 4, 0.006  # of a frame
+SPEED = 3.0  # of the falling object, in extents of the whole a second
+GRAVITY = 4.0  # in extents of the whole a second squared
+WHOLE, FALLING, FLOOR = range(3)
+
+
+class Fracture:
+    """An object falls on another, which breaks along Voronoi cells (FAR §5, Quick-CULLIDE §6).
+
+    Args:
+        crowd: The pieces of what breaks, in place, and what falls, as ``cases.breaking`` has it.
+        device: None is the first CUDA device, else the CPU.
+
+    Attributes:
+        broken: Whether it has happened.
+    """
+
+    stages = ("motion", "collide", "split", "impulses")
+    other_method = "joined"
+
+    def __init__(self, crowd: Crowd, device: object = None) -> None:
+        *pieces, falling = crowd.shapes
+        whole = joined(*pieces)
+        self.labels = np.repeat(np.arange(len(pieces)), [len(piece.faces) for piece in pieces])
+        low, high = whole.vertices.min(axis=0), whole.vertices.max(axis=0)
+        self.size = float((high - low).max())
+        floor = Shape(box().vertices * self.size * [6, 6, 0.2], box().faces)
+        poses = np.tile(np.eye(4), (3, 1, 1))
+        poses[FALLING] = crowd.poses[-1]
+        poses[FLOOR, :3, 3] = (low + high) / 2
+        poses[FLOOR, 2, 3] = low[2] - 0.101 * self.size
+        fixed = np.array([True, False, True])  # the whole stands until it is hit
+        look = Surfaces(bounce=0.15, friction=0.5, parting=0.01 * self.size)
+        shapes = [whole, falling, floor]
+        self.tumble = Tumble(shapes, poses, fixed=fixed, surfaces=look, device=device)
+        self.tumble.bodies.velocity[FALLING, 2] = -SPEED * self.size
+        self.tumble.bodies.lightness[FALLING] /= 3.0  # heavy stuff
+        self.tumble.bodies.looseness[FALLING] /= 3.0
+        self.face_count = len(whole.faces) + len(falling.faces) + len(floor.faces)
+        self.broken = False
+        top = high[2] + 0.5 * np.ptp(falling.vertices[:, 2])
+        low, high = low - 0.2 * self.size, high + 0.2 * self.size
+        self.around = box_around((*low[:2], low[2] + 0.2 * self.size), (*high[:2], top))
+
+    def advance(self) -> dict[str, int]:
+        """Four steps; where the two first meet, the object breaks and its pieces are hit."""
+        tumble = self.tumble
+        pull = np.array([0.0, 0.0, -GRAVITY * self.size])
+        for _ in range(STEPS):
+            tumble.move(SECONDS, pull)
+            hits = tumble.collide()
+            if not self.broken and [WHOLE, FALLING] in hits.object_pairs.tolist():
+                with stage("split", tumble.scene.device):
+                    tumble.split(WHOLE, self.labels)
+                self.broken = True
+                hits = tumble.collide()
+            tumble.respond(hits)
+        count = len(tumble.shapes)
+        return {"bodies": count, "objects": len(hits.object_pairs), "pairs": len(hits)}
+
+    def seen(self) -> list[Seen]:
+        """What falls, and what is or was whole."""
+        shape, body = self.tumble.placed()
+        still, falling = (1, 0) if self.broken else (2, 1)
+        pieces = (body != still) & (body != falling)
+        part = body[pieces] if self.broken else self.labels
+        return [
+            Seen(Shape(shape.vertices, shape.faces[pieces]), "piece", part),
+            Seen(Shape(shape.vertices, shape.faces[body == falling]), "stone"),
+        ]
+
+    def rows(self, method: str) -> np.ndarray:
+        """Faces that meet."""
+        return self.tumble.rows(method)
+
+
+def breaking_object(
+    faces: int = 50_000, device: object = None, meshes: Sequence[Shape] = ()
+) -> Fracture:
+    """A knot of stone breaks into hundreds of pieces, or the first of ``meshes`` under the second.
+
+    Args:
+        faces: Roughly how many faces there are before the cut.
+        device: None is the first CUDA device, else the CPU.
+        meshes: What breaks and what falls, in one unit of length; z is up.
+    """
+    pieces = max(8, min(300, faces // 150))
+    whole, falling = meshes if meshes else (None, None)
+    return Fracture(breaking(faces, pieces, whole=whole, falling=falling), device)
