@@ -12,6 +12,7 @@ import numpy as np
 import abut
 from abut import view
 from abut.cases import Shape
+from abut.view.body import GLOW
 from benchmarks import cull_scenes
 from benchmarks.bench_cull import SCENES, cull
 
@@ -20,7 +21,7 @@ GREEN = (0.45, 0.66, 0.38)
 CAMERAS = {
     "bunnies": {"azimuth": -60, "elevation": 25},
     "breaking": {"azimuth": -75, "elevation": 12},
-    "leaves": {"azimuth": -60, "elevation": 10},
+    "leaves": {"azimuth": -60, "elevation": 5},
     "cloth": {"azimuth": -60, "elevation": 18},
 }
 WAYS = {
@@ -53,17 +54,16 @@ def _seen(name: str, frame: list[Shape], way: str) -> np.ndarray:
         left = np.array(sorted(met & set(map(tuple, culled.pairs.numpy().tolist()))))
         rows = np.concatenate([np.stack([np.full(len(left), k), left[:, k]], 1) for k in (0, 1)])
     print(name, way, len(culled), len(rows))
+    marked = [rows[rows[:, 0] == k, 1] for k in range(len(frame))]
     bodies = [
-        view.Body(
-            shape,
-            _color(name, k, len(frame)),
-            0.35 if name == "bunnies" and k else 1.0,
-            marked=rows[rows[:, 0] == k, 1],
-            mark=view.RED,
-        )
+        view.Body(shape, _color(name, k, len(frame)), _opacity(name, k), marked[k], view.RED)
         for k, shape in enumerate(frame)
     ]
-    points = np.concatenate([shape.vertices for shape in frame])
+    if name != "cloth":  # the red shines through
+        red = [Shape(s.vertices, s.faces[m]) for s, m in zip(frame, marked, strict=True) if len(m)]
+        bodies += [view.Body(shape, view.RED, finish=GLOW) for shape in red]
+    seen = frame[1:] if name == "leaves" else frame
+    points = np.concatenate([shape.vertices for shape in seen])
     camera = view.Camera.around(points, aspect=SIZE[0] / SIZE[1], **CAMERAS[name])
     return view.render(bodies, camera=camera, size=SIZE, device="cpu", wire=0.05)
 
@@ -75,6 +75,11 @@ def _color(name: str, k: int, count: int) -> view.Color:
     if name == "cloth":
         return view.INDIGO
     return view.TEAL if k == count - 1 else view.SAND
+
+
+def _opacity(name: str, k: int) -> float:
+    """The second of two is glass, pieces and leaves are half so."""
+    return {"bunnies": 0.35 if k else 1.0, "cloth": 1.0}.get(name, 0.45)
 
 
 if __name__ == "__main__":

@@ -44,7 +44,7 @@ def breaking(frame_count: int = 8) -> list[Frame]:
     rng = np.random.default_rng(2)
     spin, given = rng.normal(size=(len(pieces), 3)), np.zeros((len(pieces), 3))
     frames = []
-    for t in np.linspace(0.1, 0.8, frame_count):
+    for t in np.linspace(0.8, 0.1, frame_count)[::-1]:
         since = t - 0.8 * off / off.max()  # the last piece breaks off at the end
         loose = np.flatnonzero(since > 0)
         fixed = [piece for piece, s in zip(pieces, since, strict=True) if s <= 0]
@@ -70,7 +70,7 @@ def leaves(frame_count: int = 8) -> list[Frame]:
     start = shapes.leaves(LEAVES)
     given = np.zeros((LEAVES + 1, 3))
     frames = []
-    for t in np.linspace(0.0, 1.0, frame_count):
+    for t in np.linspace(1.0, 0.0, frame_count)[::-1]:
         bent = shapes.leaves(LEAVES, bend=0.8 + 0.4 * np.sin(3 * t)).shapes
         poses = start.poses.copy()
         poses[1:, 0, 3] += 0.1 * (np.sin(phase + 4 * t) - np.sin(phase))[1:]
