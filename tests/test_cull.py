@@ -93,3 +93,83 @@ def test_nothing_to_cull(device):
     culled = abut.cull([empty, abut.Mesh(*cases.box(), device)])
     assert len(culled) == 0 and not culled and len(culled.pairs) == 0
     assert len(abut.cull([])) == 0 and len(abut.cull([empty])) == 0
+
+
+def leafy(device):
+    """A few leaves, a knot that cuts itself, and pairs that are not to be tested."""
+    crowd = cases.leaves(25)
+    scene = abut.Scene(device)
+    for shape, pose in zip(crowd.shapes, crowd.poses, strict=True):
+        scene.add(abut.Mesh(*shape, device), pose)
+    scene.add(abut.Mesh(*cases.single("thick_knot", 300), device), shift(0, 0, 0.5))
+    return scene
+
+
+@pytest.mark.parametrize("own", [False, True])
+@pytest.mark.parametrize("first", [False, True])
+def test_scenes(own, first, device):
+    scene = leafy(device)
+    met = scene.collide(self_collisions=own).object_pairs
+    scene.ignore(*met[0].tolist())
+    want = scene.collide(self_collisions=own, first=first)
+    found = scene.collide(self_collisions=own, first=first, method="far", pixels=200)
+    assert np.array_equal(want.object_pairs, found.object_pairs) and len(found)
+    if not first:
+        assert np.array_equal(want.objects.numpy(), found.objects.numpy())
+        assert np.array_equal(want.pairs.numpy(), found.pairs.numpy())
+    culled = abut.cull(scene, self_collisions=own, pixels=200)
+    rows = np.concatenate([found.objects.numpy(), found.pairs.numpy()], axis=1).tolist()
+    assert {(row[k], row[2 + k]) for row in rows for k in (0, 1)} <= left_over(culled)
+
+
+def test_scenes_take_no_batches_by_visibility(device):
+    scene = leafy(device)
+    with pytest.raises(abut.OptionError, match="batches"):
+        scene.collide(method="far", poses=np.tile(np.eye(4), (2, 27, 1, 1)))
+    with pytest.raises(abut.OptionError, match="poses of its own"):
+        abut.cull(scene, poses=np.tile(np.eye(4), (27, 1, 1)))
+
+
+def test_it_follows_what_moves_and_deforms(device):
+    a, b = (abut.Mesh(*shape, device) for shape in cases.pair("spheres", 500))
+    start, away = left_over(abut.cull([a, b], pixels=64)), b.vertices.numpy() + 5.0
+    assert start
+    b.deform(away)
+    assert not abut.cull([a, b], pixels=64)
+    assert left_over(abut.cull([a, b], poses=[None, shift(-5, -5, -5)], pixels=64)) == start
+
+
+def test_answers_stay_as_they_were(device):
+    a, b = (abut.Mesh(*shape, device) for shape in cases.pair("spheres", 500))
+    first = abut.cull([a, b], pixels=64)
+    faces = first.faces.numpy().copy()
+    abut.cull([a, b], poses=[None, shift(9, 0, 0)], pixels=64)
+    assert np.array_equal(first.faces.numpy(), faces)
+    met = {tuple(row) for row in abut.collide(a, b).pairs.numpy().tolist()}
+    assert met <= {tuple(row) for row in first.pairs.numpy().tolist()}
+
+
+def test_batches_and_first(device):
+    a, b = (abut.Mesh(*shape, device) for shape in cases.pair("tori", 300))
+    poses = random_poses(4, 1.0)
+    want = abut.collide(a, b, pose_b=poses)
+    found = abut.collide(a, b, pose_b=poses, method="far", pixels=64)
+    assert np.array_equal(want.pairs.numpy(), found.pairs.numpy())
+    assert np.array_equal(want.pose.numpy(), found.pose.numpy())
+    assert np.array_equal(want.colliding.numpy(), found.colliding.numpy())
+    one = abut.collide(a, b, pose_b=poses, method="far", pixels=64, first=True)
+    assert np.array_equal(one.pose.numpy(), np.unique(want.pose.numpy()))
+
+
+def test_fans_and_crowded_vertices(device):
+    """A vertex of many faces makes no neighbours, and nothing is lost by that."""
+    count = 200
+    turn = np.linspace(0, 2 * np.pi, count, endpoint=False)
+    rim = np.stack([np.cos(turn), np.sin(turn), 0.3 * np.cos(9 * turn)], axis=1)
+    faces = [(0, 1 + k, 1 + (k + 3) % count) for k in range(count)]
+    mesh = abut.Mesh(np.concatenate([np.zeros((1, 3)), rim]), faces, device)
+    want = abut.self_collide(mesh).pairs.numpy()
+    assert len(want)
+    for pixels in (8, 100):
+        found = abut.self_collide(mesh, method="far", pixels=pixels).pairs.numpy()
+        assert np.array_equal(found, want)

@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 
+from abut.geometry.common_corners import STRANGERS, WELDED
 from abut.mesh import Mesh
 from abut.narrow.classify import classify_kernel
 from abut.narrow.settle import settle_kernel
@@ -52,6 +53,32 @@ def visible_keys(
         high = high - (0 if within else meshes[0].face_count)
         found.append((((pose << layout.bits_a) | low) << layout.bits_b) | high)
     return np.concatenate(found)
+
+
+def visible_rows(
+    meshes: Sequence[Mesh], poses: np.ndarray, own: bool, method: CullMethod, pixels: int
+) -> tuple[np.ndarray, np.ndarray]:
+    """((n, 2) objects, (n, 2) faces) of all faces of a scene that meet, sorted.
+
+    Args:
+        meshes, poses: All objects.
+        own: Also faces of one object.
+        method: How to cull.
+        pixels: Width of the views.
+    """
+    if not any(mesh.face_count for mesh in meshes):
+        return np.zeros((0, 2), dtype=np.int32), np.zeros((0, 2), dtype=np.int32)
+    soup = soup_of(meshes, poses)
+    bits = layout_of(soup).bits_b
+    keys = _met(soup, visible_settings(method, pixels, False), STRANGERS)
+    if own:
+        inside = _met(soup, visible_settings(method, pixels, True), WELDED)
+        owners = [soup.rows(side)[:, 0] for side in (inside >> bits, inside & ((1 << bits) - 1))]
+        keys = np.sort(np.concatenate([keys, inside[owners[0] == owners[1]]]))
+    sides = [soup.rows(side) for side in (keys >> bits, keys & ((1 << bits) - 1))]
+    owners, faces = (np.stack([side[:, part] for side in sides], axis=1) for part in (0, 1))
+    order = np.lexsort((faces[:, 1], faces[:, 0], owners[:, 1], owners[:, 0]))
+    return owners[order], faces[order]
 
 
 def visible_settings(method: CullMethod, pixels: int, within: bool) -> Settings:

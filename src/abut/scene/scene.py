@@ -10,16 +10,17 @@ from abut.arrays import scalar_dtype, to_plain
 from abut.errors import DeviceError, OptionError, SceneError
 from abut.mesh import Mesh, require_meshes
 from abut.narrow.crowd_corners import PairSides
-from abut.options import BroadMethod, Method, chosen, number_from
+from abut.options import BroadMethod, ContactMethod, CullMethod, Method, chosen, number_from
 from abut.runtime import Kept, resolve_device
 from abut.scene.contacts import SceneContacts, scene_contacts
 from abut.scene.gaps import SceneDistances, SceneGaps, scene_distances, scene_gaps
+from abut.scene.look import look
 from abut.scene.near import NearestSearch, NearSearch
 from abut.scene.objects import EVERY_GROUP, NOBODY, Batch, Objects, given_poses
 from abut.scene.pool import Pool, checked_rows
 from abut.scene.queues import SceneQueues
 from abut.scene.rows import object_rows
-from abut.scene.search import Asked, ContactSearch, Found
+from abut.scene.search import Asked, ContactSearch, Found, SceneSearch
 
 
 class Scene:
@@ -218,6 +219,7 @@ class Scene:
         poses: Any = None,
         method: str = "bvh",
         broad: str | None = None,
+        pixels: int = 512,
     ) -> SceneContacts:
         """Find every pair of faces of different objects that share a point.
 
@@ -227,9 +229,12 @@ class Scene:
                 lowest; the cheapest way to know which objects meet.
             poses: (B, n, 4, 4), poses of all n objects in each of B copies of the scene; None takes
                 the objects where they are. Copies do not meet each other.
-            method: ``bvh``; or ``brute`` for the slow truth.
+            method: ``bvh``; ``far``, by visibility, without hierarchies; or ``brute`` for the slow
+                truth. ``cullide`` and ``quick_cullide`` are Approximate. These three take no
+                batches of poses.
             broad: How pairs of objects are found, ``all_pairs``, ``sweep``, ``grid`` or ``tree``;
                 None chooses. All return the same rows.
+            pixels: Width of the views of ``far``, ``cullide`` and ``quick_cullide``.
 
         Returns:
             Sorted rows: objects, then faces; with a batch, copies first.
@@ -240,6 +245,10 @@ class Scene:
         Guarantee:
             Exact and complete. Faces are closed: touching and coplanar overlap count.
         """
+        if chosen(ContactMethod, method, "method").looks:
+            if poses is not None:
+                raise OptionError(f"method '{method}' takes no batches of poses; use 'bvh'.")
+            return self._look(self_collisions, first, CullMethod(method), pixels)
         asked = Asked(
             own=self_collisions,
             first=first,
@@ -324,6 +333,15 @@ class Scene:
             answer = search.run()
             if answer is not None:
                 return search, answer
+
+    def _look(self, own: bool, first: bool, method: CullMethod, pixels: int) -> SceneContacts:
+        """Contacts by visibility."""
+        self._pool.flush()
+        held = self._objects
+        search = SceneSearch(self._pool, held, self._queues, held.poses)
+        how: dict[str, Any] = {"own": own, "first": first, "method": method, "pixels": pixels}
+        found = look(search, held, self.meshes, **how)
+        return scene_contacts(found, self.device, held.poses, False, self._shape_check())
 
     def _found(self, asked: Asked, poses: Any) -> tuple[Found, wp.array]:
         """Search with buffers that grow until all is found."""

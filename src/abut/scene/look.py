@@ -1,0 +1,60 @@
+"""Contacts of a scene by visibility, in the form that its other searches have."""
+
+import numpy as np
+import warp as wp
+
+from abut.broad.phase import object_layout
+from abut.mesh import Mesh
+from abut.options import CullMethod
+from abut.pairs import KeyLayout
+from abut.query.visible import visible_rows
+from abut.scene.objects import Objects
+from abut.scene.search import Found, SceneSearch
+
+
+def look(
+    search: SceneSearch,
+    objects: Objects,
+    meshes: list[Mesh],
+    *,
+    own: bool,
+    first: bool,
+    method: CullMethod,
+    pixels: int,
+) -> Found:
+    """What cullers see in a scene, as it is now.
+
+    Args:
+        search: Knows the scene's layout; it is not run.
+        objects: Which pairs of objects are not to be tested.
+        meshes: Of all objects, by index.
+        own: Also faces of one object.
+        first: The lowest pair of faces for each pair of objects.
+        method: How to cull.
+        pixels: Width of the views.
+    """
+    poses = objects.poses.numpy().reshape(-1, 4, 4)
+    owners, faces = visible_rows(meshes, poses, own, method, pixels)
+    wanted = _tested(objects, owners)
+    owners, faces = owners[wanted].astype(np.int64), faces[wanted].astype(np.int64)
+    layout: KeyLayout = search.layout
+    pairs = object_layout(max(len(meshes), 1), 1)
+    meetings, rank = np.unique((owners[:, 0] << pairs.bits_b) | owners[:, 1], return_inverse=True)
+    keys = (((rank.ravel() << layout.bits_a) | faces[:, 0]) << layout.bits_b) | faces[:, 1]
+    if first:
+        keys = keys[np.flatnonzero(np.diff(keys >> layout.width, prepend=-1))]
+    held = wp.array(meetings, dtype=wp.int64, device=search.device)
+    return Found(held, keys, layout, pairs, crowd=search.crowd)
+
+
+def _tested(objects: Objects, owners: np.ndarray) -> np.ndarray:
+    """Rows (n, 2) of objects that are to be tested against each other; all with themselves."""
+    a, b = owners.T
+    static, group, mask = objects.static, objects.group, objects.mask
+    meet = (static[a] == 0) | (static[b] == 0)
+    meet &= (group[a] & mask[b] != 0) & (group[b] & mask[a] != 0)
+    if objects.ignored:
+        pairs = np.array(sorted(objects.ignored), dtype=np.int64)
+        low, high = np.sort(pairs, axis=1).T
+        meet &= ~np.isin((a.astype(np.int64) << 32) | b, (low << 32) | high)
+    return meet | (a == b)
