@@ -82,3 +82,11 @@ def test_findings_name_file_and_line(tmp_path, capsys):
     assert check_kernels.main([str(path)]) == 1
     line = path.read_text().splitlines().index("    x[i] = 2 * x[i]") + 1
     assert capsys.readouterr().out.startswith(f"{path}:{line}: twice_kernel: writes to x")
+
+
+def test_the_file_that_is_differentiated():
+    backward = GOOD.replace('"enable_backward": False', '"enable_backward": True')
+    required = check_kernels.DIFFERENTIATED["abut/field/tape.py"]
+    assert check_kernels.check(backward, required) == []
+    assert any("set_module_options" in message for _, message in check_kernels.check(backward))
+    assert any("set_module_options" in m for _, m in check_kernels.check(GOOD, required))

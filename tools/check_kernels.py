@@ -6,7 +6,8 @@ hash of such code changes once it was built, and it is compiled a second time in
 In every file that holds a kernel:
 - module options are set by a direct call with a literal dict (a wrapper would configure its own
   module), with backward code and fused arithmetic off; kernels of a module of their own
-  (``module="unique"``) name them in ``module_options``;
+  (``module="unique"``) name them in ``module_options``; the one file that is differentiated has
+  backward code on;
 - kernels end in ``_kernel``;
 - arguments run ``# in``, then ``# out``, and exactly those after ``# out`` end in ``_out``;
 - a kernel writes only to arguments that end in ``_out``, or to the few exceptions named here.
@@ -20,6 +21,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 REQUIRED = {"enable_backward": False, "fuse_fp": False}
+DIFFERENTIATED = {"abut/field/tape.py": {"enable_backward": True, "fuse_fp": False}}
 # Device functions that write to their first argument.
 WRITERS = {
     "push_pair",
@@ -55,14 +57,15 @@ def main(paths: list[str]) -> int:
     findings = [
         f"{path}:{line}: {message}"
         for path in _python_files(paths or ["src/abut"])
-        for line, message in check(path.read_text())
+        for line, message in check(path.read_text(), _required(path))
     ]
     print("\n".join(findings), end="\n" if findings else "")
     return int(bool(findings))
 
 
-def check(source: str) -> list[Finding]:
-    """Findings in the source of one file, by line."""
+def check(source: str, required: dict[str, bool] | None = None) -> list[Finding]:
+    """Findings in the source of one file, by line; ``required`` module options."""
+    required = required or REQUIRED
     tree = ast.parse(source)
     lines = source.splitlines()
     functions = [node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)]
@@ -72,10 +75,14 @@ def check(source: str) -> list[Finding]:
         if _decorators(function, "wp.kernel", "wp.func"):
             findings += _check_shadows(function, _names_of(tree))
     for kernel, decorator in kernels:
-        findings += _check_options(tree, kernel, decorator)
+        findings += _check_options(tree, kernel, decorator, required)
         findings += _check_names(kernel, lines)
         findings += _check_writes(kernel)
     return sorted(set(findings))
+
+
+def _required(path: Path) -> dict[str, bool]:
+    return DIFFERENTIATED.get("/".join(path.parts[-3:]), REQUIRED)
 
 
 def _python_files(paths: Iterable[str]) -> Iterator[Path]:
@@ -110,30 +117,32 @@ def _check_shadows(function: ast.FunctionDef, names: set[str]) -> Iterator[Findi
             yield node.lineno, f"{function.name}: the variable {name} hides another {name}"
 
 
-def _check_options(tree: ast.Module, kernel: ast.FunctionDef, decorator: ast.expr) -> list[Finding]:
+def _check_options(
+    tree: ast.Module, kernel: ast.FunctionDef, decorator: ast.expr, required: dict[str, bool]
+) -> list[Finding]:
     keywords = decorator.keywords if isinstance(decorator, ast.Call) else []
     options = {keyword.arg: keyword.value for keyword in keywords}
     if ast.unparse(options.get("module", ast.Constant(None))) == "'unique'":
-        if _sets_required(options.get("module_options")):
+        if _sets(options.get("module_options"), required):
             return []
-        return [(kernel.lineno, f"{kernel.name}: module_options must set {REQUIRED}")]
+        return [(kernel.lineno, f"{kernel.name}: module_options must set {required}")]
     direct = (
         statement.value
         for statement in tree.body
         if isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Call)
     )
     calls = [call for call in direct if _dotted(call.func) == "wp.set_module_options"]
-    if any(call.args and _sets_required(call.args[0]) for call in calls):
+    if any(call.args and _sets(call.args[0], required) for call in calls):
         return []
-    return [(1, f"no wp.set_module_options({REQUIRED}) at the top level, yet there are kernels")]
+    return [(1, f"no wp.set_module_options({required}) at the top level, yet there are kernels")]
 
 
-def _sets_required(options: ast.expr | None) -> bool:
+def _sets(options: ast.expr | None, required: dict[str, bool]) -> bool:
     try:
         given = ast.literal_eval(options) if isinstance(options, ast.Dict) else {}
     except ValueError:
         return False
-    return all(given.get(name) is value for name, value in REQUIRED.items())
+    return all(given.get(name) is value for name, value in required.items())
 
 
 def _check_names(kernel: ast.FunctionDef, lines: list[str]) -> Iterator[Finding]:

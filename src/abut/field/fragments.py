@@ -5,22 +5,23 @@ face is drawn along the axis its normal leans to most, and its fragments are the
 centres it covers. Corners are snapped to 1/256 of a pixel and edges are evaluated exactly, so that
 faces that share an edge share no fragment and leave none out. Lengths here are in pixels.
 
-Fragments come in turns of 16, one for a thread: runs of pixels of the face's rectangle, row by row,
-or squares of 4 x 4 pixels of a large one, 64 of which are a block. Nothing is stored; whoever needs
-a fragment computes it.
+Fragments come in turns, one for a thread: runs of pixels of the face's rectangle, row by row, or
+squares of 4 x 4 pixels of a large one, 64 of which are a block. Nothing is stored; whoever needs a
+fragment computes it.
 """
 
 import warp as wp
 
 from abut.faces import move_point
+from abut.lanes import lane_count
 
 SNAP = wp.constant(wp.float64(256.0))
 HALF = wp.constant(wp.float64(0.5))
 ONE = wp.constant(wp.float64(1.0))
 ZERO = wp.constant(wp.float64(0.0))
 THIRD = wp.constant(wp.float64(1.0 / 3.0))
-TURN = wp.constant(wp.int32(16))  # pixels of a turn
-SIDE = wp.constant(wp.int32(4))  # of a turn of a large face
+SHORT_RUN, LONG_RUN = wp.constant(16), wp.constant(64)  # pixels, on CUDA and on the CPU
+SIDE = wp.constant(wp.int32(4))  # of a square
 SIDES = wp.constant(wp.int32(8))  # turns along the side of a block
 BLOCK = wp.constant(wp.int32(64))  # turns of a block
 MOST_BLOCKS = wp.constant(wp.int32((1 << 25) - 1))  # whose turns can be counted
@@ -60,9 +61,10 @@ def corners_in_pixels(
 ):
     """Corners of a face, one a row, from the lower corner of the field's box."""
     v = mesh.faces[face]
-    p0 = (move_point(pose, mesh.points[v[0]]) - lower) / pixel
-    p1 = (move_point(pose, mesh.points[v[1]]) - lower) / pixel
-    p2 = (move_point(pose, mesh.points[v[2]]) - lower) / pixel
+    share = ONE / pixel
+    p0 = (move_point(pose, mesh.points[v[0]]) - lower) * share
+    p1 = (move_point(pose, mesh.points[v[1]]) - lower) * share
+    p2 = (move_point(pose, mesh.points[v[2]]) - lower) * share
     return wp.matrix_from_rows(p0, p1, p2)
 
 
@@ -189,6 +191,12 @@ def cover_of(corners: wp.mat33d, axis: wp.int32, low: wp.vec3i, high: wp.vec3i):
 
 
 @wp.func
+def run_length():
+    """Pixels of a run: where there are few threads, fewer and longer turns do."""
+    return wp.where(lane_count() == 1, LONG_RUN, SHORT_RUN)
+
+
+@wp.func
 def is_large(cover: Cover):
     """Whether a face has so many turns that others than one thread must list them."""
     return cover.size[0] * cover.size[1] > LARGE
@@ -197,7 +205,7 @@ def is_large(cover: Cover):
 @wp.func
 def turn_count(cover: Cover):
     """Turns of a face that is not large."""
-    return (cover.size[0] * cover.size[1] + TURN - 1) / TURN
+    return (cover.size[0] * cover.size[1] + run_length() - 1) / run_length()
 
 
 @wp.func
@@ -210,7 +218,7 @@ def blocks_across(cover: Cover):
 def block_count(cover: Cover):
     """Blocks of a large face."""
     if cover.axis == PER_FACE:
-        return (cover.size[0] + TURN * BLOCK - 1) / (TURN * BLOCK)
+        return (cover.size[0] + run_length() * BLOCK - 1) / (run_length() * BLOCK)
     return blocks_across(cover) * ((cover.size[1] + SIDE * SIDES - 1) / (SIDE * SIDES))
 
 
@@ -230,7 +238,7 @@ def first_pixel(cover: Cover, turn: wp.int32):
         x = (block % wide) * SIDES + place % SIDES
         y = (block / wide) * SIDES + place / SIDES
         return wp.vec2i(x * SIDE, y * SIDE)
-    first = turn * TURN
+    first = turn * run_length()
     line = first / wp.max(cover.size[0], 1)
     return wp.vec2i(first - line * cover.size[0], line)
 
@@ -239,8 +247,8 @@ def first_pixel(cover: Cover, turn: wp.int32):
 def slot_count(cover: Cover, turn: wp.int32):
     """Pixels of a turn."""
     if in_squares(cover):
-        return TURN
-    return wp.min(cover.size[0] * cover.size[1] - turn * TURN, TURN)
+        return SIDE * SIDE
+    return wp.min(cover.size[0] * cover.size[1] - turn * run_length(), run_length())
 
 
 @wp.func
@@ -290,8 +298,8 @@ def turn_ball(cover: Cover, turn: wp.int32):
         p = point_at(cover, at)
         slopes = wp.vec3d(ONE, cover.plane[1], cover.plane[2])
         return wp.vec4d(p[0], p[1], p[2], ROUND_SIDE * wp.length(slopes))
-    first = wp.min(turn * TURN, cover.size[0] - 1)
-    last = wp.min(first + TURN, cover.size[0]) - 1
+    first = wp.min(turn * run_length(), cover.size[0] - 1)
+    last = wp.min(first + run_length(), cover.size[0]) - 1
     p = part_middle(cover, first)
     q = part_middle(cover, last)
     c = cover.corners

@@ -8,8 +8,9 @@ import numpy as np
 from abut.field.closest import Proximity
 from abut.field.columns import columns_of
 from abut.field.inside import centre_of_inside, margin_of
-from abut.field.queries import ask_closest, ask_response
+from abut.field.queries import ask_closest, ask_on_tape, ask_response
 from abut.field.response import Response
+from abut.field.tape import TapedResponse
 from abut.mesh import Mesh
 
 
@@ -112,3 +113,37 @@ class MeshQueries:
         return ask_response(
             self, other, pose, pixels, *how, velocity, field_velocity, material, centre
         )
+
+    def response_on_tape(
+        self,
+        other: Mesh,
+        poses: Any,
+        *,
+        pixels: int = 256,
+        velocity: Any = None,
+        field_velocity: Any = None,
+        stiffness: float = 1.0,
+        damping: float = 0.0,
+        friction: float = 0.0,
+        slip: float = 0.0,
+        centre: Any = None,
+    ) -> TapedResponse:
+        """``response`` with ``sampling="faces"`` as a function of poses that can be differentiated.
+
+        Call it inside ``with wp.Tape():``; ``tape.backward`` then carries derivatives of whatever
+        is made of force, torque and energy back to ``poses.grad``. It is slower than ``response``
+        and holds every sample in memory.
+
+        Args:
+            other: A mesh on the field's device.
+            poses: Warp array (B,) of wp.transformd with ``requires_grad``.
+            pixels, stiffness, damping, friction, slip, centre: As for ``response``.
+            velocity, field_velocity: (6,), the same for all poses.
+
+        Guarantee:
+            Approximate, as the field is. Derivatives are those of the sum over samples, one-sided
+            where a sample enters the object and where it crosses from cell to cell.
+        """
+        material = (stiffness, damping, friction, slip)
+        twists = (velocity, field_velocity)
+        return ask_on_tape(self, other, poses, pixels, *twists, material, centre)

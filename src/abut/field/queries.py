@@ -4,6 +4,7 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+import warp as wp
 
 from abut.arrays import to_plain
 from abut.errors import CapacityError, MeshError, OptionError, PointError
@@ -11,6 +12,7 @@ from abut.field.closest import ClosestPlan, Proximity, proximity_of
 from abut.field.meeting import CENTRE, FIELD_VELOCITY, MARGIN, MATERIAL, SPEED, VELOCITY
 from abut.field.plan import ITEMS_AT_ONCE, plans_of
 from abut.field.response import Response, ResponsePlan
+from abut.field.tape import Law, TapedResponse, parts_of, taped
 from abut.mass import centre_of
 from abut.mesh import Mesh, require_meshes
 from abut.options import EarlyOut, Sampling, chosen, number_from
@@ -90,6 +92,36 @@ def ask_response(
 
     rows = _in_parts(len(poses), other, answered, 11)
     return Response(rows, single, field.device, _centre_later(other, poses), centre)
+
+
+def ask_on_tape(
+    field: Any,
+    other: Mesh,
+    poses: wp.array,
+    pixels: int,
+    velocity: Any,
+    field_velocity: Any,
+    material: tuple[Any, Any, Any, Any],
+    centre: Any,
+) -> TapedResponse:
+    """See DistanceField.response_on_tape."""
+    _checked(field, other, None, Sampling.FACES)
+    law = Law()
+    law.centre = wp.vec3d(*(field.centre if centre is None else _three(centre, "centre")))
+    theirs, ours = _twist(velocity, 1, "velocity"), _twist(field_velocity, 1, "field_velocity")
+    law.other_velocity, law.other_spin = wp.vec3d(*theirs.flat[:3]), wp.vec3d(*theirs.flat[3:])
+    law.velocity, law.spin = wp.vec3d(*ours.flat[:3]), wp.vec3d(*ours.flat[3:])
+    named = zip(_MATERIAL, material, strict=True)
+    law.material = wp.vec4d(*(number_from(x, name, 0.0) for name, x in named))
+    points, areas = parts_of(other.points.numpy(), other.faces.numpy(), _pixel(field, pixels))
+    device = field.device
+    return taped(
+        field.grid,
+        wp.array(points, dtype=wp.vec3d, device=device),
+        wp.array(areas, dtype=wp.float64, device=device),
+        poses,
+        law,
+    )
 
 
 _MATERIAL = ("stiffness", "damping", "friction", "slip")
