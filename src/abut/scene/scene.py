@@ -14,6 +14,7 @@ from abut.options import BroadMethod, ContactMethod, CullMethod, Method, chosen,
 from abut.runtime import Kept, resolve_device
 from abut.scene.contacts import SceneContacts, scene_contacts
 from abut.scene.gaps import SceneDistances, SceneGaps, scene_distances, scene_gaps
+from abut.scene.kinematics import Kinematics
 from abut.scene.look import look
 from abut.scene.near import NearestSearch, NearSearch
 from abut.scene.objects import EVERY_GROUP, NOBODY, Batch, Objects, given_poses
@@ -35,12 +36,35 @@ class Scene:
 
     def __init__(self, device: Any = None) -> None:
         self.device = resolve_device(device)
+        self.robot: Kinematics | None = None  # of a scene that was loaded from a robot's file
         self._objects = Objects(self.device)
         self._pool = Pool(self.device)
         self._queues = SceneQueues(self.device)
         self._batch = Batch(self.device)
         self._searches = Kept()
         self._empty = Mesh(np.zeros((0, 3)), np.zeros((0, 3), np.int32), self.device)
+
+    @classmethod
+    def load(cls, path: Any, device: Any = None, *, geometry: str = "collision") -> "Scene":
+        """The scene of a file: GLB, glTF and whatever trimesh reads; URDF; MJCF (``.xml``).
+
+        Every node of a scene graph is an object, named like the node. Every piece of geometry of a
+        robot is one, named after its link; ``scene.robot`` says where all are for other values of
+        the joints. Pieces of one link, or of links joined by one joint, are not tested against
+        each other, nor what the file excludes.
+
+        Args:
+            path: The file.
+            device: Where the scene lives.
+            geometry: Of robots, ``collision`` or ``visual``. Round primitives become polyhedra.
+
+        Raises:
+            FileError: The file is not there, or holds no mesh.
+            ToolError: Robots need yourdfpy or MuJoCo: ``pip install abut[robots]``.
+        """
+        from abut.scene.files import load_scene  # which makes scenes
+
+        return load_scene(path, device, geometry=geometry)
 
     def __len__(self) -> int:
         """Number of objects."""

@@ -1,0 +1,118 @@
+"""Kinematics: how the links of a robot hang together, and where they are for given joints."""
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from abut.errors import SceneError
+
+
+@dataclass
+class Joint:
+    """How a link moves in the frame that its parent gives it.
+
+    Attributes:
+        axis: (3,) of length 1, in the link's frame.
+        turns: It turns about the axis; else it slides along it.
+        anchor: (3,) a point of the axis.
+        column: Which of the values that are asked for moves it.
+        scale, shift: By how much: value * scale + shift.
+    """
+
+    axis: np.ndarray
+    turns: bool
+    anchor: np.ndarray
+    column: int
+    scale: float = 1.0
+    shift: float = 0.0
+
+    def motions(self, values: np.ndarray) -> np.ndarray:
+        """(B, 4, 4) for (B, k) values of all joints."""
+        amount = values[:, self.column] * self.scale + self.shift
+        out = np.tile(np.eye(4), (len(values), 1, 1))
+        if not self.turns:
+            out[:, :3, 3] = amount[:, None] * self.axis
+            return out
+        x, y, z = self.axis
+        cross = np.array([[0, -z, y], [z, 0, -x], [-y, x, 0]])
+        sine, cosine = np.sin(amount)[:, None, None], np.cos(amount)[:, None, None]
+        turn = np.eye(3) + sine * cross + (1 - cosine) * (cross @ cross)
+        out[:, :3, :3] = turn
+        out[:, :3, 3] = self.anchor - turn @ self.anchor
+        return out
+
+
+@dataclass
+class Kinematics:
+    """The links of a robot, parents before children.
+
+    Attributes:
+        joints: Names of the joints that move, in the order of their values.
+        links: Names of the links.
+        parents: The link each hangs on, -1 for the world.
+        frames: (n, 4, 4), where each is in the frame of its parent when no joint has moved.
+        moves: The joints of each link, one after the other.
+        parts: (link, place in its frame) of each object of the scene that the robot came as.
+        limits: (k, 2), the range of each joint; infinite where there is none.
+        has_world: The first link is the world, where other things stand too.
+    """
+
+    joints: list[str]
+    links: list[str]
+    parents: list[int]
+    frames: np.ndarray
+    moves: list[list[Joint]]
+    parts: list[tuple[int, np.ndarray]] = field(default_factory=list)
+    limits: np.ndarray = field(default_factory=lambda: np.zeros((0, 2)))
+    has_world: bool = False
+
+    def poses(self, values: Any) -> np.ndarray:
+        """Poses of all objects for values of the joints [radians or length unit].
+
+        Args:
+            values: (k,), or a batch (B, k).
+
+        Returns:
+            (n, 4, 4), or (B, n, 4, 4) as ``scene.collide(poses=…)`` takes them.
+        """
+        values = np.asarray(values, dtype=np.float64)
+        if values.ndim not in (1, 2) or values.shape[-1] != len(self.joints):
+            raise SceneError(
+                f"the robot has {len(self.joints)} joints that move, so values must have shape "
+                f"({len(self.joints)},) or (B, {len(self.joints)}), not {values.shape}."
+            )
+        rows = values.reshape(-1, len(self.joints))
+        links = np.empty((len(rows), len(self.links), 4, 4))
+        for k, parent in enumerate(self.parents):
+            above = np.eye(4) if parent < 0 else links[:, parent]
+            links[:, k] = above @ self.frames[k]
+            for joint in self.moves[k]:
+                links[:, k] = links[:, k] @ joint.motions(rows)
+        poses = links[:, [link for link, _ in self.parts]]
+        poses = poses @ np.array([place for _, place in self.parts]).reshape(-1, 4, 4)
+        return poses[0] if values.ndim == 1 else poses
+
+    @property
+    def static(self) -> np.ndarray:
+        """(n,) bool: links that no joint moves."""
+        still = np.empty(len(self.links), bool)
+        for k, parent in enumerate(self.parents):
+            still[k] = not self.moves[k] and (parent < 0 or still[parent])
+        return still
+
+    def neighbours(self) -> np.ndarray:
+        """(n, n) bool: links that are fixed to each other or joined by one joint.
+
+        What is fixed to or joined to the world is not a neighbour of all else in the world.
+        """
+        groups = np.empty(len(self.links), int)
+        for k, parent in enumerate(self.parents):
+            alone = bool(self.moves[k]) or parent < 0 or (self.has_world and parent == 0)
+            groups[k] = k if alone else groups[parent]
+        near = groups[:, None] == groups
+        for k, parent in enumerate(self.parents):
+            if self.moves[k] and parent >= 0 and not (self.has_world and parent == 0):
+                pair = (groups[:, None] == k) & (groups == groups[parent])
+                near |= pair | pair.T
+        return near

@@ -1,0 +1,263 @@
+"""URDF and MJCF files as links, joints and meshes."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from abut.errors import FileError, OptionError, ToolError
+from abut.scene.kinematics import Joint, Kinematics
+
+ROUND = 32  # sides of round primitives
+ENDLESS = 1000.0  # half the length of a plane without end
+GEOMETRIES = ("collision", "visual")
+
+
+@dataclass
+class Part:
+    """A mesh on a link.
+
+    Attributes:
+        shape: What parts with equal meshes have in common.
+        place: (4, 4), in the frame of the link.
+        shunned: Other parts that the file says are not to be tested against it.
+    """
+
+    name: str
+    link: int
+    place: np.ndarray
+    shape: Any
+    vertices: np.ndarray
+    faces: np.ndarray
+    shunned: set[int] = field(default_factory=set)
+
+
+def read_urdf(path: Path, geometry: str) -> tuple[Kinematics, list[Part]]:
+    """A URDF file, through yourdfpy."""
+    yourdfpy = _required("yourdfpy")
+    try:
+        model = yourdfpy.URDF.load(str(path), build_scene_graph=False, load_meshes=False).robot
+    except Exception as error:
+        raise FileError(f"{path} cannot be read as URDF: {error}") from error
+    above = {joint.child: joint for joint in model.joints}
+    ordered: list[Any] = []
+    waiting = list(model.links)
+    while waiting:
+        done = {link.name for link in ordered}
+        ready = [x for x in waiting if x.name not in above or above[x.name].parent in done]
+        if not ready:
+            raise FileError(f"{path}: the links of the robot hang on each other in a ring.")
+        ordered += ready
+        waiting = [x for x in waiting if x not in ready]
+    index = {link.name: k for k, link in enumerate(ordered)}
+    kinematics = _urdf_kinematics(model, ordered, index, above)
+    parts = [
+        Part(f"{link.name}/{k}", index[link.name], _matrix(shape.origin), *mesh)
+        for link in ordered
+        for k, shape in enumerate(_urdf_shapes(link, geometry))
+        for mesh in _urdf_meshes(shape.geometry, path)
+    ]
+    return kinematics, _renamed(parts)
+
+
+def _urdf_shapes(link: Any, geometry: str) -> list[Any]:
+    if geometry not in GEOMETRIES:
+        raise OptionError(f"geometry must be one of {GEOMETRIES}, not {geometry!r}.")
+    return link.collisions if geometry == "collision" else link.visuals
+
+
+def _urdf_kinematics(model: Any, links: list[Any], index: dict, above: dict) -> Kinematics:
+    moving = [j for j in model.joints if j.type in ("revolute", "continuous", "prismatic")]
+    free = [joint for joint in moving if joint.mimic is None]
+    column = {joint.name: k for k, joint in enumerate(free)}
+    frames, parents = np.tile(np.eye(4), (len(links), 1, 1)), [-1] * len(links)
+    moves: list[list[Joint]] = [[] for _ in links]
+    for k, link in enumerate(links):
+        joint = above.get(link.name)
+        if joint is None:
+            continue
+        frames[k], parents[k] = _matrix(joint.origin), index[joint.parent]
+        if joint.type in ("planar", "floating"):
+            raise FileError(f"joint {joint.name} is {joint.type}; only hinges and slides are read.")
+        if joint in moving:
+            scale, shift, name = 1.0, 0.0, joint.name
+            if joint.mimic is not None:
+                scale, shift, name = joint.mimic.multiplier, joint.mimic.offset, joint.mimic.joint
+            axis = np.array([1.0, 0, 0] if joint.axis is None else joint.axis, dtype=float)
+            axis /= np.linalg.norm(axis)
+            turns = joint.type != "prismatic"
+            about = (column[name], 1.0 if scale is None else scale, shift or 0.0)
+            moves[k] = [Joint(axis, turns, np.zeros(3), *about)]
+    limits = np.array([_urdf_limits(joint) for joint in free]).reshape(-1, 2)
+    names = [link.name for link in links]
+    return Kinematics([j.name for j in free], names, parents, frames, moves, [], limits)
+
+
+def _urdf_limits(joint: Any) -> tuple[float, float]:
+    if joint.type == "continuous" or joint.limit is None:
+        return -np.inf, np.inf
+    low, high = joint.limit.lower, joint.limit.upper
+    return (-np.inf if low is None else low), (np.inf if high is None else high)
+
+
+def _urdf_meshes(shape: Any, path: Path) -> Iterator[tuple[Any, np.ndarray, np.ndarray]]:
+    """(what names the shape, vertices, faces) of a geometry."""
+    import trimesh
+
+    if shape.mesh is not None:
+        import yourdfpy
+
+        file = Path(yourdfpy.filename_handler_magic(shape.mesh.filename, str(path.parent)))
+        if not file.is_file():
+            raise FileError(f"{path} names a mesh {shape.mesh.filename}, which is not there.")
+        mesh = trimesh.load(file, process=False, force="mesh")
+        scale = np.ones(3) if shape.mesh.scale is None else np.ones(3) * shape.mesh.scale
+        faces = mesh.faces[:, ::-1] if scale.prod() < 0 else mesh.faces
+        yield (str(file), tuple(scale)), mesh.vertices * scale, np.ascontiguousarray(faces)
+    elif shape.box is not None:
+        yield _primitive("box", np.asarray(shape.box.size, dtype=float) / 2)
+    elif shape.sphere is not None:
+        yield _primitive("sphere", [shape.sphere.radius])
+    elif shape.cylinder is not None:
+        yield _primitive("cylinder", [shape.cylinder.radius, shape.cylinder.length / 2])
+
+
+def read_mjcf(path: Path, geometry: str) -> tuple[Kinematics, list[Part]]:
+    """An MJCF file, through MuJoCo."""
+    mujoco = _required("mujoco")
+    if geometry not in GEOMETRIES:
+        raise OptionError(f"geometry must be one of {GEOMETRIES}, not {geometry!r}.")
+    try:
+        model = mujoco.MjModel.from_xml_path(str(path))
+    except Exception as error:
+        raise FileError(f"{path} cannot be read as MJCF: {error}") from error
+    collides = (model.geom_contype != 0) | (model.geom_conaffinity != 0)
+    wanted = np.flatnonzero(collides == (geometry == "collision"))
+    parts, geoms = [], []
+    for geom in wanted.tolist():
+        for mesh in _mjcf_mesh(mujoco, model, geom):
+            name = model.geom(geom).name or f"{model.body(model.geom_bodyid[geom]).name}/{geom}"
+            place = _placed(model.geom_pos[geom], model.geom_quat[geom])
+            parts.append(Part(name, int(model.geom_bodyid[geom]), place, *mesh))
+            geoms.append(geom)
+    if geometry == "collision":
+        _shun(model, parts, geoms)
+    return _mjcf_kinematics(mujoco, model), _renamed(parts)
+
+
+def _mjcf_kinematics(mujoco: Any, model: Any) -> Kinematics:
+    hinge, slide = int(mujoco.mjtJoint.mjJNT_HINGE), int(mujoco.mjtJoint.mjJNT_SLIDE)
+    moves: list[list[Joint]] = [[] for _ in range(model.nbody)]
+    names = []
+    for k in range(model.njnt):
+        name = model.joint(k).name or f"joint{k}"
+        if model.jnt_type[k] not in (hinge, slide):
+            raise FileError(f"joint {name} is neither a hinge nor a slide.")
+        about = model.jnt_axis[k].copy(), model.jnt_type[k] == hinge, model.jnt_pos[k].copy()
+        rest = float(model.qpos0[model.jnt_qposadr[k]])
+        moves[model.jnt_bodyid[k]].append(Joint(*about, k, 1.0, -rest))
+        names.append(name)
+    frames = np.stack([_placed(p, q) for p, q in zip(model.body_pos, model.body_quat, strict=True)])
+    parents = [-1, *model.body_parentid[1:].tolist()]
+    limits = np.where(model.jnt_limited[:, None].astype(bool), model.jnt_range, [-np.inf, np.inf])
+    links = [model.body(k).name for k in range(model.nbody)]
+    return Kinematics(names, links, parents, frames, moves, [], limits.reshape(-1, 2), True)
+
+
+def _mjcf_mesh(mujoco: Any, model: Any, geom: int) -> Iterator[tuple[Any, np.ndarray, np.ndarray]]:
+    kind, size = int(model.geom_type[geom]), model.geom_size[geom]
+    types = mujoco.mjtGeom
+    if kind == int(types.mjGEOM_MESH):
+        mesh = int(model.geom_dataid[geom])
+        first, face = model.mesh_vertadr[mesh], model.mesh_faceadr[mesh]
+        vertices = model.mesh_vert[first : first + model.mesh_vertnum[mesh]].astype(np.float64)
+        faces = model.mesh_face[face : face + model.mesh_facenum[mesh]].copy()
+        yield ("mesh", mesh), vertices, faces
+    elif kind == int(types.mjGEOM_BOX):
+        yield _primitive("box", size)
+    elif kind == int(types.mjGEOM_PLANE):
+        yield _plane(*(float(x) or ENDLESS for x in size[:2]))
+    elif kind == int(types.mjGEOM_SPHERE):
+        yield _primitive("sphere", size[:1])
+    elif kind == int(types.mjGEOM_CYLINDER):
+        yield _primitive("cylinder", size[:2])
+    elif kind == int(types.mjGEOM_CAPSULE):
+        yield _primitive("capsule", size[:2])
+    elif kind == int(types.mjGEOM_ELLIPSOID):
+        yield _primitive("ellipsoid", size)
+    else:
+        raise FileError(f"geom {model.geom(geom).name or geom} is of a kind that has no faces.")
+
+
+def _shun(model: Any, parts: list[Part], geoms: list[int]) -> None:
+    """Pairs that MuJoCo does not test: by bits, and by what the file excludes."""
+    kind, other = model.geom_contype[geoms], model.geom_conaffinity[geoms]
+    meets = (kind[:, None] & other) != 0
+    bodies = model.geom_bodyid[geoms].astype(np.int64)
+    excluded = set(model.exclude_signature.tolist())
+    signature = (np.minimum(bodies[:, None], bodies) << 16) + np.maximum(bodies[:, None], bodies)
+    barred = ~(meets | meets.T) | np.isin(signature, list(excluded))
+    for k, part in enumerate(parts):
+        part.shunned = set(np.flatnonzero(barred[k]).tolist())
+
+
+def _primitive(kind: str, size: Any) -> tuple[Any, np.ndarray, np.ndarray]:
+    """A box, or a polyhedron inside a round shape; sizes are radii and half lengths."""
+    import trimesh
+
+    make, size = trimesh.creation, [float(x) for x in size]
+    if kind == "box":
+        mesh = make.box(extents=2 * np.array(size))
+    elif kind == "cylinder":
+        mesh = make.cylinder(radius=size[0], height=2 * size[1], sections=ROUND)
+    elif kind == "capsule":
+        mesh = make.capsule(radius=size[0], height=2 * size[1], count=[ROUND, ROUND])
+        mesh.vertices -= mesh.bounds.mean(axis=0)
+    else:
+        mesh = make.icosphere(subdivisions=3)
+        mesh.apply_scale(size[0] if kind == "sphere" else size)
+    return (kind, *size), np.array(mesh.vertices), np.array(mesh.faces)
+
+
+def _plane(x: float, y: float) -> tuple[Any, np.ndarray, np.ndarray]:
+    """A rectangle of half lengths x and y."""
+    corners = np.array([[-x, -y, 0], [x, -y, 0], [x, y, 0], [-x, y, 0]])
+    return ("plane", x, y), corners, np.array([[0, 1, 2], [0, 2, 3]])
+
+
+def _renamed(parts: list[Part]) -> list[Part]:
+    """Names that no two parts share."""
+    seen: set[str] = set()
+    for part in parts:
+        name, k = part.name, 1
+        while part.name in seen:
+            part.name, k = f"{name}#{k}", k + 1
+        seen.add(part.name)
+    return parts
+
+
+def _matrix(origin: Any) -> np.ndarray:
+    return np.eye(4) if origin is None else np.array(origin, dtype=np.float64)
+
+
+def _placed(position: np.ndarray, quaternion: np.ndarray) -> np.ndarray:
+    w, x, y, z = quaternion / np.linalg.norm(quaternion)
+    out = np.eye(4)
+    out[:3, :3] = [
+        [1 - 2 * (y * y + z * z), 2 * (x * y - w * z), 2 * (x * z + w * y)],
+        [2 * (x * y + w * z), 1 - 2 * (x * x + z * z), 2 * (y * z - w * x)],
+        [2 * (x * z - w * y), 2 * (y * z + w * x), 1 - 2 * (x * x + y * y)],
+    ]
+    out[:3, 3] = position
+    return out
+
+
+def _required(name: str) -> Any:
+    import importlib
+
+    try:
+        return importlib.import_module(name)
+    except ImportError as error:
+        raise ToolError(f"{name} is not installed; pip install abut[robots] brings it.") from error
