@@ -165,7 +165,7 @@ def _exact(meshes: list[abut.Mesh], scene: Scene) -> set:
         a, b = (mesh.faces.numpy()[side] for side in pairs.T)
         apart = ~(a[:, :, None] == b[:, None, :]).any(axis=(1, 2))
         return {(0, 0, *row) for row in pairs[apart].tolist()}
-    world = abut.Scene()
+    world = abut.Scene(device=meshes[0].device)
     for mesh in meshes:
         world.add(mesh)
     hits = world.collide()

@@ -105,7 +105,7 @@ def cloth(frame_count: int = 8) -> list[Frame]:
 
 def _stuck(placed: Frame) -> np.ndarray:
     """Objects that meet others."""
-    scene = abut.Scene()
+    scene = abut.Scene(device="cpu")
     for shape in placed:
         scene.add(abut.Mesh(*shape, device="cpu"))
     return np.unique(scene.collide().objects.numpy())

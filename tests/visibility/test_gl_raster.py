@@ -181,7 +181,7 @@ def test_order_kept_by_the_driver_and_by_turns(fat, monkeypatch):
     rng = np.random.default_rng(6)
     corners = rng.uniform(size=(500, 1, 3)) * 0.9 + rng.uniform(size=(500, 3, 3)) * 0.1
     tested, drawn = rng.uniform(size=(2, 500)) < 0.7
-    order = DrawingOrder.of(rng.permutation(500), tested, drawn)
+    order = DrawingOrder.of(np.arange(500)[::-1], tested, drawn)
     by_turns = Driver(driver().context, use_interlock=False)
     rasters = [Raster(d, corners.astype(np.float32), 256, fat) for d in (driver(), by_turns)]
     for sight in SIGHTS:
@@ -200,13 +200,18 @@ def test_distance_around_faces():
 
 
 def test_order_of_a_pass():
-    turn = np.array([1, 0, 1, 2])
-    tested = np.array([True, False, True, True])
+    tested = np.array([False, True, True, True])
     drawn = np.array([True, True, False, False])
-    order = DrawingOrder.of(turn, tested, drawn)
-    assert order.codes.tolist() == [1 << 1 | 1, 0 << 1, 2 << 1, 0 << 1 | 1, 3 << 1]
-    assert order.turns.tolist() == [0, 1, 2]
+    order = DrawingOrder.of(np.array([0, 1, 1, 3]), tested, drawn)
+    assert order.codes.tolist() == [0 << 1 | 1, 1 << 1, 2 << 1, 1 << 1 | 1, 3 << 1]
+    assert order.turns.tolist() == [0, 1, 3]
     assert order.stops.tolist() == [[0, 0, 1], [1, 3, 4], [4, 5, 5]]
+    back = DrawingOrder.of(np.array([3, 2, 2, 0]), tested, drawn)
+    assert back.codes.tolist() == [3 << 1, 2 << 1, 1 << 1, 1 << 1 | 1, 0 << 1 | 1]
+    assert back.turns.tolist() == [0, 2, 3]
+    assert back.stops.tolist() == [[0, 1, 1], [1, 3, 4], [4, 4, 5]]
+    nothing = DrawingOrder.of(np.array([0, 1]), *np.zeros((2, 2), dtype=bool))
+    assert (len(nothing.codes), len(nothing.turns)) == (0, 0)
 
 
 def test_without_the_package(monkeypatch):
