@@ -1,9 +1,9 @@
 """A brick of samples that search together: the lanes of a CUDA warp, or one thread on the CPU.
 
 Both measure a face by the same float32 operations in the same order, so both find the same face:
-of all, the one with the least (squared distance, index). On CUDA a lane keeps the best of its own
-sample in registers. On the CPU a thread keeps those of all samples in a ``store``, eight of them
-side by side in vector registers: four along z, two along y.
+of all, the one with the least (squared distance, index). On CUDA a lane has two samples, neighbours
+along x, and keeps their best in registers. On the CPU a thread keeps those of all samples in a
+``store``, eight of them side by side in vector registers: four along z, two along y.
 
     store: x, y, z, best squared distance, its face (64 each) | of the eight groups: lower corners,
     upper corners, middles (24 each), largest best, its limit, the limit from the middle, radius
@@ -11,9 +11,8 @@ side by side in vector registers: four along z, two along y.
 
 import warp as wp
 
-WIDE = wp.constant(4)  # samples along y and z
-DEEP = wp.constant(4)  # layers along x that a CPU thread takes; a warp has two lanes for them
-SAMPLES = WIDE * WIDE * DEEP
+WIDE = wp.constant(4)  # samples along each axis
+BRICK_SAMPLES = wp.constant(64)
 STORE = wp.constant(5 * 64 + 13 * 8)
 NO_FACE = wp.constant(2147483647)  # any face wins against it
 EVERY_GROUP = wp.constant(255)
@@ -23,9 +22,9 @@ _MEASURE = """
     const auto measured = [](const float* r, auto px, auto py, auto pz) {
         const auto qx = px - r[0], qy = py - r[1], qz = pz - r[2];
         const float length = r[3], cx = r[7], cy = r[11], per_ac = r[15], per_bc = r[19];
-        const auto u = qx * r[4] + qy * r[5] + qz * r[6];
-        const auto v = qx * r[8] + qy * r[9] + qz * r[10];
-        const auto h = qx * r[12] + qy * r[13] + qz * r[14];
+        const auto u = qx * r[4] + (qy * r[5] + qz * r[6]);  // the same y and z are summed once
+        const auto v = qx * r[8] + (qy * r[9] + qz * r[10]);
+        const auto h = qx * r[12] + (qy * r[13] + qz * r[14]);
         const auto none = decltype(u + u){};
         const auto less = [](auto a, auto b) { return a < b ? a : b; };
         const auto more = [](auto a, auto b) { return a > b ? a : b; };
@@ -123,7 +122,7 @@ def begin_brick(
 @wp.func_native(
     _MEASURE
     + """
-    wp::vec_t<2, wp::float32> out = best;
+    wp::vec_t<4, wp::float32> out = best;
 #if defined(__CUDA_ARCH__)
     float r[20];
     #pragma unroll
@@ -131,10 +130,14 @@ def begin_brick(
         const float4 row = __ldg((const float4*)plates.data + first + i);
         r[4 * i] = row.x, r[4 * i + 1] = row.y, r[4 * i + 2] = row.z, r[4 * i + 3] = row.w;
     }
-    const float squared = measured(r, p.c[0], p.c[1], p.c[2]);
-    if (squared < best.c[0] || (squared == best.c[0] && face < __float_as_int(best.c[1]))) {
-        out.c[0] = squared;
-        out.c[1] = __int_as_float(face);
+    #pragma unroll
+    for (int n = 0; n < 2; ++n) {
+        const float squared = measured(r, p.c[n], p.c[2], p.c[3]), held = best.c[2 * n];
+        const bool equal = squared == held && face < __float_as_int(best.c[2 * n + 1]);
+        if (squared < held || equal) {
+            out.c[2 * n] = squared;
+            out.c[2 * n + 1] = __int_as_float(face);
+        }
     }
 #else
 """
@@ -172,8 +175,8 @@ def begin_brick(
         const float most = __builtin_reduce_max(now);
         changed = changed || most < s[392 + g];
         s[392 + g] = most;
-        s[400 + g] = limit(most, p.c[3]);
-        s[408 + g] = limit(most, p.c[3] + s[416 + g]);
+        s[400 + g] = limit(most, error);
+        s[408 + g] = limit(most, error + s[416 + g]);
     }
     if (changed)
         out.c[0] = __builtin_reduce_max(load(s + 400));
@@ -186,14 +189,15 @@ def scan_plate(
     first: wp.int32,
     face: wp.int32,
     p: wp.vec4f,
-    best: wp.vec2f,
+    error: wp.float32,
+    best: wp.vec4f,
     groups: wp.int32,
     store: wp.array[wp.float32],
-) -> wp.vec2f:
+) -> wp.vec4f:
     """Look at the face whose rows begin at ``first``; on the CPU, for some groups of samples.
 
-    ``p`` is the lane's sample, and the error of distances. ``best`` is the lane's best squared
-    distance and, in its bits, the face; on the CPU the first is the largest limit of all samples.
+    ``p`` is x of the lane's two samples, y and z. ``best`` is, for each of them, the least squared
+    distance and, as bits, the face; on the CPU its first number is the largest limit of the store.
     """
     ...
 
@@ -215,9 +219,9 @@ def scan_plate(
                 wz = c[4] * c[9] - c[5] * c[8];
     const auto apart = [&](auto px, auto py, auto pz) {
         const auto qx = px - c[0], qy = py - c[1], qz = pz - c[2];
-        const auto u = qx * c[4] + qy * c[5] + qz * c[6];
-        const auto v = qx * c[8] + qy * c[9] + qz * c[10];
-        const auto w = qx * wx + qy * wy + qz * wz;
+        const auto u = qx * c[4] + (qy * c[5] + qz * c[6]);
+        const auto v = qx * c[8] + (qy * c[9] + qz * c[10]);
+        const auto w = qx * wx + (qy * wy + qz * wz);
         const auto none = decltype(u + u){};
         const auto beyond = [&](auto x, float half) {
             const auto out = (x > none ? x : none - x) - half;
@@ -227,7 +231,9 @@ def scan_plate(
         return beyond(u, c[3]) + beyond(v, c[7]) + beyond(w, c[11]);
     };
 #if defined(__CUDA_ARCH__)
-    return __any_sync(__activemask(), apart(p.c[0], p.c[1], p.c[2]) <= limit(best.c[0], p.c[3]));
+    const bool near = apart(p.c[0], p.c[2], p.c[3]) <= limit(best.c[0], error)
+                   || apart(p.c[1], p.c[2], p.c[3]) <= limit(best.c[2], error);
+    return __any_sync(__activemask(), near);
 #else
 """
     + _CPU_TYPES
@@ -243,7 +249,8 @@ def groups_within(
     obbs: wp.array[wp.vec4f],
     first: wp.int32,
     p: wp.vec4f,
-    best: wp.vec2f,
+    error: wp.float32,
+    best: wp.vec4f,
     store: wp.array[wp.float32],
 ) -> wp.int32:
     """Which groups of samples may have something as near as their best in an oriented box, by bits.
@@ -257,13 +264,13 @@ def groups_within(
     _LIMIT
     + """
 #if defined(__CUDA_ARCH__)
-    return limit(best.c[0], error);
+    return limit(fmaxf(best.c[0], best.c[2]), error);
 #else
     return best.c[0];
 #endif
 """
 )
-def limit_of(best: wp.vec2f, error: wp.float32) -> wp.float32:
+def limit_of(best: wp.vec4f, error: wp.float32) -> wp.float32:
     """The largest gap, squared, of a box that may hold a face as near as the best."""
     ...
 
@@ -271,17 +278,19 @@ def limit_of(best: wp.vec2f, error: wp.float32) -> wp.float32:
 @wp.func_native(
     _LIMIT
     + """
-    wp::vec_t<2, wp::float32> best;
+    wp::vec_t<4, wp::float32> best;
+    best.c[2] = start;
 #if defined(__CUDA_ARCH__)
     best.c[0] = start;
 #else
     best.c[0] = limit(start, error);
 #endif
     memcpy(&best.c[1], &nothing, 4);
+    memcpy(&best.c[3], &nothing, 4);
     return best;
 """
 )
-def nothing_yet(start: wp.float32, nothing: wp.int32, error: wp.float32) -> wp.vec2f:
+def nothing_yet(start: wp.float32, nothing: wp.int32, error: wp.float32) -> wp.vec4f:
     """The ``best`` to begin with."""
     ...
 
@@ -289,12 +298,12 @@ def nothing_yet(start: wp.float32, nothing: wp.int32, error: wp.float32) -> wp.v
 @wp.func_native("""
     int face;
 #if defined(__CUDA_ARCH__)
-    face = __float_as_int(best.c[1]);
+    face = __float_as_int(sample / 16 % 2 ? best.c[3] : best.c[1]);
 #else
     __builtin_memcpy(&face, store.data + 256 + sample, 4);
 #endif
     return face;
 """)
-def found_face(best: wp.vec2f, store: wp.array[wp.float32], sample: wp.int32) -> wp.int32:
-    """The face nearest to a sample."""
+def found_face(best: wp.vec4f, store: wp.array[wp.float32], sample: wp.int32) -> wp.int32:
+    """The face nearest to a sample of the brick, on CUDA one of the lane's own."""
     ...

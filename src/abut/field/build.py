@@ -8,7 +8,7 @@ import warp as wp
 
 from abut.faces import posed_faces
 from abut.field.box import Box
-from abut.field.brick import DEEP, WIDE
+from abut.field.brick import WIDE
 from abut.field.finish import Ending, each_side_kernel, finish_kernel
 from abut.field.grid import FieldGrid
 from abut.field.plates import PLATE_ERROR, plates_of
@@ -78,10 +78,10 @@ def _find_faces(
 ) -> None:
     """Write the bits of the nearest faces."""
     device = mesh.device
-    lanes, deep = (WARP, WARP // WIDE**2) if device.is_cuda else (1, DEEP)
+    lanes = WARP if device.is_cuda else 1
     hierarchy_of(mesh, effort=faces.size // SAMPLES_PER_EFFORT)
     tree = hierarchy_of(mesh, Bound.OBB)
-    bricks = _bricks(mesh, box, tree.origin, band, deep)
+    bricks = _bricks(mesh, box, tree.origin, band)
     plates = plates_of(mesh, tree.origin)
     kernels = searches(device.is_cuda)
     kernel, args = kernels.brute, [bricks, plates, faces]
@@ -101,14 +101,12 @@ def _find_faces(
             progress(stop / runs)
 
 
-def _bricks(mesh: Mesh, box: Box, origin: np.ndarray, band: float, deep: int) -> Any:
+def _bricks(mesh: Mesh, box: Box, origin: np.ndarray, band: float) -> Any:
     bricks = Bricks()
     bricks.corner = wp.vec3d(*(box.lower - origin))
     bricks.spacing = box.spacing
     bricks.shape = wp.vec3i(*box.shape)
-    sides = (deep, WIDE, WIDE)
-    bricks.counts = wp.vec3i(*(-(-n // side) for n, side in zip(box.shape, sides, strict=True)))
-    bricks.deep = deep
+    bricks.counts = wp.vec3i(*(-(-n // WIDE) for n in box.shape))
     corners = np.concatenate([mesh.bounds, [box.lower, box.upper]]) - origin
     error = PLATE_ERROR * 2.0 * float(np.abs(corners).max())
     bricks.error = error

@@ -8,6 +8,7 @@ import warp as wp
 from abut.atomics import load_wide
 from abut.bounds.probe import gaps_squared
 from abut.field.brick import (
+    BRICK_SAMPLES,
     EVERY_GROUP,
     NO_FACE,
     STORE,
@@ -43,14 +44,13 @@ class Bricks:
     spacing: wp.float64
     shape: wp.vec3i
     counts: wp.vec3i  # bricks along each axis
-    deep: wp.int32  # layers of a brick along x
     start: wp.float32  # nothing farther counts, squared
     error: wp.float32  # of the distances of plates
 
 
 @wp.struct
 class Brick:
-    """Where the samples of a brick are, and the lane's own on CUDA."""
+    """Where the samples of a brick are, and on CUDA the lane's own two."""
 
     first: wp.vec3i
     x: wp.vec4f
@@ -81,7 +81,7 @@ def brick_at(bricks: Bricks, brick: wp.int32, lane: wp.int32):
     """The samples of a brick."""
     row = brick / bricks.counts[2]
     layer = row / bricks.counts[1]
-    i = bricks.deep * layer
+    i = WIDE * layer
     j = WIDE * (row - layer * bricks.counts[1])
     k = WIDE * (brick - row * bricks.counts[2])
     x = four_along(bricks.corner[0], bricks.spacing, i, bricks.shape[0])
@@ -95,10 +95,18 @@ def brick_at(bricks: Bricks, brick: wp.int32, lane: wp.int32):
     out.lower = wp.vec4f(x[0], y[0], z[0], 0.0)
     out.upper = wp.vec4f(x[3], y[3], z[3], 0.0)
     if lane_count() > 1:
-        own = wp.vec4f(picked(x, lane / 16), picked(y, (lane / 4) % 4), picked(z, lane % 4), 0.0)
-        out.lower = own
-        out.upper = own
+        layer_x = 2 * (lane / 16)
+        own_y = picked(y, (lane / 4) % 4)
+        own_z = picked(z, lane % 4)
+        out.lower = wp.vec4f(picked(x, layer_x), own_y, own_z, 0.0)
+        out.upper = wp.vec4f(picked(x, layer_x + 1), own_y, own_z, 0.0)
     return out
+
+
+@wp.func
+def own_samples(brick: Brick):
+    """X of the lane's two samples, y and z, as scan_plate wants them."""
+    return wp.vec4f(brick.lower[0], brick.upper[0], brick.lower[1], brick.lower[2])
 
 
 @wp.func
@@ -109,14 +117,15 @@ def scan_link(
     slots: wp.array[wp.int32],
     link: wp.int32,
     p: wp.vec4f,
-    best: wp.vec2f,
+    error: wp.float32,
+    best: wp.vec4f,
     store: wp.array[wp.float32],
 ):
     """Look at the faces of a block if its box is near enough, or at a single face."""
     out = best
     if link >= BLOCK:
         split = link - BLOCK
-        groups = groups_within(obbs, OBB_ROWS * slots[split], p, best, store)
+        groups = groups_within(obbs, OBB_ROWS * slots[split], p, error, best, store)
         if groups != 0:
             names = load_wide(wide, WIDE_ROWS * split + BLOCK_LINKS)
             for k in range(4):
@@ -124,10 +133,11 @@ def scan_link(
                 if name != NOTHING:
                     face = -1 - name
                     row = PLATE_ROWS * face
-                    out = scan_plate(plates, row, face, p, out, groups, store)
+                    out = scan_plate(plates, row, face, p, error, out, groups, store)
     else:
         face = -1 - link
-        out = scan_plate(plates, PLATE_ROWS * face, face, p, out, EVERY_GROUP, store)
+        row = PLATE_ROWS * face
+        out = scan_plate(plates, row, face, p, error, out, EVERY_GROUP, store)
     return out
 
 
@@ -141,7 +151,7 @@ def hunt_down(
     error: wp.float32,
     lower: wp.vec4f,
     upper: wp.vec4f,
-    start: wp.vec2f,
+    start: wp.vec4f,
     store: wp.array[wp.float32],
     links: wp.array[wp.int32],
     gaps: wp.array[wp.float32],
@@ -151,7 +161,7 @@ def hunt_down(
     Guarantee:
         No face is left out whose plate is as near as the best found.
     """
-    p = wp.vec4f(lower[0], lower[1], lower[2], error)
+    p = wp.vec4f(lower[0], upper[0], lower[1], lower[2])
     best = start
     within = limit_of(best, error)
     link = root
@@ -160,7 +170,7 @@ def hunt_down(
     while searching:
         found = wp.bool(False)
         if link < 0 or link >= BLOCK:
-            best = scan_link(wide, plates, obbs, slots, link, p, best, store)
+            best = scan_link(wide, plates, obbs, slots, link, p, error, best, store)
             within = limit_of(best, error)
         else:
             apart = gaps_squared(lower, upper, wide, WIDE_ROWS * link)
@@ -187,13 +197,15 @@ def write_faces(
     bricks: Bricks,
     first: wp.vec3i,
     lane: wp.int32,
-    best: wp.vec2f,
+    best: wp.vec4f,
     store: wp.array[wp.float32],
     faces: wp.array3d[wp.float32],
 ):
     """Write what was found for the lane's samples."""
-    for n in range(16 * bricks.deep / lane_count()):
-        sample = wp.max(n, lane)
+    for n in range(BRICK_SAMPLES / lane_count()):
+        sample = n
+        if lane_count() > 1:
+            sample = 32 * (lane / 16) + 16 * n + lane % 16
         i = first[0] + sample / 16
         j = first[1] + (sample / 4) % 4
         k = first[2] + sample % 4
@@ -212,7 +224,7 @@ class Searches(NamedTuple):
 def searches(cuda: bool) -> Searches:
     """The kernels for a kind of device: only those of the CPU have a store.
 
-    On CUDA 32 items are TURNS bricks, of which each lane of a warp takes a sample; on the CPU an
+    On CUDA 32 items are TURNS bricks, of which each lane of a warp takes two samples; on the CPU an
     item is TURNS bricks.
     """
     held = 1 if cuda else int(STORE)
@@ -247,10 +259,16 @@ def searches(cuda: bool) -> Searches:
                 begin_brick(store, brick.x, brick.y, brick.z, bricks.start, NO_FACE, bricks.error)
                 best = nothing_yet(bricks.start, NO_FACE, bricks.error)
                 if last != NO_FACE:
-                    p = brick.lower
-                    p[3] = bricks.error
-                    row = PLATE_ROWS * last
-                    best = scan_plate(plates, row, last, p, best, EVERY_GROUP, store)
+                    best = scan_plate(
+                        plates,
+                        PLATE_ROWS * last,
+                        last,
+                        own_samples(brick),
+                        bricks.error,
+                        best,
+                        EVERY_GROUP,
+                        store,
+                    )
                 best = hunt_down(
                     root,
                     wide,
@@ -265,7 +283,7 @@ def searches(cuda: bool) -> Searches:
                     links,
                     gaps,
                 )
-                last = found_face(best, store, lane)
+                last = found_face(best, store, 0)
                 write_faces(bricks, brick.first, lane, best, store, face_out)
 
     @wp.kernel(module="unique", module_options={"enable_backward": False, "fuse_fp": False})
@@ -284,13 +302,12 @@ def searches(cuda: bool) -> Searches:
             first = (item / lane_count()) * TURNS
             for turn in range(wp.min(TURNS, brick_count(bricks) - first)):
                 brick = brick_at(bricks, first + turn, lane)
-                p = brick.lower
-                p[3] = bricks.error
+                p = own_samples(brick)
                 begin_brick(store, brick.x, brick.y, brick.z, bricks.start, NO_FACE, bricks.error)
                 best = nothing_yet(bricks.start, NO_FACE, bricks.error)
                 for face in range(plates.shape[0] / PLATE_ROWS):
                     row = PLATE_ROWS * face
-                    best = scan_plate(plates, row, face, p, best, EVERY_GROUP, store)
+                    best = scan_plate(plates, row, face, p, bricks.error, best, EVERY_GROUP, store)
                 write_faces(bricks, brick.first, lane, best, store, face_out)
 
     return Searches(search_kernel, search_all_kernel)
