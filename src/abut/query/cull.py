@@ -104,8 +104,8 @@ def _operands(scene: Any, poses: Any) -> tuple[list[Mesh], Any]:
         held = scene.poses
         return list(scene.meshes), held.numpy() if isinstance(held, wp.array) else held
     meshes = list(scene) if isinstance(scene, Sequence) else [scene]
-    for i, mesh in enumerate(meshes):
-        require_meshes(**{f"meshes[{i}]": mesh})
+    if not all(isinstance(mesh, Mesh) for mesh in meshes):
+        require_meshes(**{f"meshes[{i}]": mesh for i, mesh in enumerate(meshes)})
     return meshes, poses
 
 
