@@ -25,6 +25,7 @@ SAYS = {
     "10_hardware": "near misses",
     "11_culling": "were lost: 0",
     "12_distance_field": "points put on the surface",
+    "13_graphics_pipeline": "may collide, warp",
 }
 
 

@@ -7,6 +7,7 @@ from typing import Any
 from abut.cli.checkout import data_folder
 from abut.cli.console import show_facts, show_json, version_of
 from abut.runtime import thread_count
+from abut.visibility.gl.driver import driver, unavailable
 
 
 def add_to(commands: Any) -> None:
@@ -28,6 +29,7 @@ def run(args: argparse.Namespace) -> int:
         "python": f"{platform.python_version()} on {platform.system()} {platform.machine()}",
         "devices": [_described(device) for device in wp.get_devices()],
         "threads": thread_count(),
+        "graphics": unavailable() or driver().name,
         "kernel_cache": wp.config.kernel_cache_dir,
         "data": str(data) if data else None,
     }
