@@ -15,7 +15,7 @@ from abut.pairs import PairQueue, pack_pair, push_pair
 ROUNDING = wp.constant(wp.float64(2.0**-48))  # of posed coordinates, 32 times over
 FAR = wp.constant(wp.float32(1.0e37))
 NEVER = wp.constant(wp.float32(3.0e38))
-NOTHING = -(2**31)  # below every ordered number
+NOTHING = wp.constant(-(2**31))  # below every ordered number
 RIGID_TOLERANCE = wp.constant(wp.float64(1e-5))  # as in poses
 
 

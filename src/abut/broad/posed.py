@@ -2,12 +2,38 @@
 
 import warp as wp
 
-from abut.atomics import lower_to
-from abut.broad.boxes import Boxes, box_of_posed, is_rigid, store_box, store_nothing
+from abut.approach import NO_KEY
+from abut.broad.boxes import NOTHING, Boxes, box_of_posed, is_rigid, store_box, store_nothing
 from abut.crowd import Crowd
 from abut.pairs import PairQueue, pack_pair, push_pair
 
 wp.set_module_options({"enable_backward": False, "fuse_fp": False})
+
+
+@wp.kernel
+def forget_kernel(
+    # in
+    span: wp.vec3i,
+    unused: wp.int64,
+    # out
+    boxes_out: Boxes,
+    counts_out: wp.array[wp.int64],
+    keys_out: wp.array[wp.int64],
+    best_out: wp.array[wp.int64],
+    flags_out: wp.array[wp.int32],
+):
+    """Begin anew: an extent of nothing, empty queues, keys above all others, nothing found."""
+    for i in range(span[0] + wp.tid(), span[1], span[2]):
+        if i < 6:
+            boxes_out.extent[i] = NOTHING
+        if i < counts_out.shape[0]:
+            counts_out[i] = wp.int64(0)
+        if i < keys_out.shape[0]:
+            keys_out[i] = unused
+        if i < best_out.shape[0]:
+            best_out[i] = NO_KEY
+        if i < flags_out.shape[0]:
+            flags_out[i] = 0
 
 
 @wp.kernel
@@ -19,10 +45,10 @@ def box_kernel(
     own: wp.bool,
     # out
     boxes_out: Boxes,
-    bad_out: wp.array[wp.int64],
+    bad_out: PairQueue,
     objects_out: PairQueue,
 ):
-    """The box of each object; the first whose pose is not rigid; with ``own``, it and itself."""
+    """The box of each object; those whose pose is not rigid; with ``own``, it and itself."""
     for at in range(span[0] + wp.tid(), span[1], span[2]):
         copy = at / crowd.object_count
         i = at - copy * crowd.object_count
@@ -31,7 +57,7 @@ def box_kernel(
         if body >= 0:
             count = crowd.forest.bodies[body].face_count
             if not is_rigid(crowd.poses[at]):
-                lower_to(bad_out, 0, wp.int64(at))
+                push_pair(bad_out, wp.int64(at))
         if count == 0:
             store_nothing(boxes_out, at)
         else:

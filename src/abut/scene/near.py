@@ -34,7 +34,7 @@ class NearSearch(SceneSearch):
 
     def run(self) -> tuple[np.ndarray, np.ndarray] | None:
         """(sorted keys of faces, whether each pair meets), or None where queues had no room."""
-        self._forget()
+        self._forget.run()
         count = self._list_meetings()
         if count:
             leaves = LEAVES_PER_ITEM[self.device.is_cuda]
@@ -50,7 +50,7 @@ class NearSearch(SceneSearch):
                 launch(near_meet_kernel, items, args, self.device, grain=16)
             self._settle()
         counts = self.queues.read()
-        self._require_rigid()
+        self._require_rigid(counts)
         if self.queues.make_room(counts):
             return None
         near = self.queues["near"].keys[: counts["near"]].numpy()
@@ -81,7 +81,7 @@ class NearestSearch(SceneSearch):
 
         A pair beyond its bound has the distance infinity; one that meets 0, and no faces.
         """
-        self._forget()
+        self._forget.run()
         count = self._list_meetings() or 0
         if count:
             with stage("frames", self.device):
@@ -93,7 +93,7 @@ class NearestSearch(SceneSearch):
                 launch(nearest_meet_kernel, count, args, self.device, grain=16)
             self._settle()
         counts = self.queues.read()
-        self._require_rigid()
+        self._require_rigid(counts)
         if self.queues.make_room(counts):
             return None
         value = self._bits.numpy()[:count].view(np.float64).copy()

@@ -80,7 +80,7 @@ class Pool:
         self._unbuilt: dict[int, list[float]] = {}  # bodies without a tree, and their grids
         self._worn: dict[int, None] = {}
         self._refits = 0
-        self._known = Kept()
+        self.known = Kept()  # buffers of points that come in
         self._table_changed = True
         self._make_room(LEAST_ROOM, LEAST_ROOM)
 
@@ -148,7 +148,7 @@ class Pool:
     def deform(self, bodies: np.ndarray, points: wp.array) -> None:
         """Write the points of bodies, all of their own, one body's after the other's."""
         firsts, counts = (self.table[name][bodies] for name in ("first_point", "point_count"))
-        scatter_points(points, firsts, counts, self.points, self._known)
+        scatter_points(points, firsts, counts, self.points)
         for body in bodies.tolist():
             self._forget_mesh(body)
             self._worn[body] = None
@@ -365,8 +365,11 @@ def _copy(into: wp.array, rows: wp.array, start: int) -> None:
         wp.copy(into, rows, dest_offset=start, count=rows.shape[0])
 
 
-def checked_rows(vertices: Any, device: wp.Device) -> wp.array:
-    """Vertices (n, 3) as float64 points on the device; refuses what is not finite."""
+def checked_rows(vertices: Any, device: wp.Device, known: Kept) -> wp.array:
+    """Vertices (n, 3) as float64 points on the device; refuses what is not finite.
+
+    ``known`` keeps buffers: the points are to be used before the next call.
+    """
     kind = scalar_dtype(vertices)
     if kind.kind in "iu":
         vertices, kind = vertices.astype(np.float64), np.dtype(np.float64)
@@ -375,9 +378,11 @@ def checked_rows(vertices: Any, device: wp.Device) -> wp.array:
     rows = to_rows(vertices, wp.vec3f if kind == np.float32 else wp.vec3d, device)
     points = rows
     if kind == np.float32:
-        points = wp.empty(rows.shape[0], dtype=wp.vec3d, device=device)
-        launch(widen_kernel, rows.shape[0], [rows, points], device)
-    first_bad, _ = Extent(points).read()
+        count = rows.shape[0]
+        points = known.get((count,), lambda: wp.empty(count, dtype=wp.vec3d, device=device))
+        launch(widen_kernel, count, [rows, points], device)
+    where = (points.ptr or 0, points.shape[0])  # an array may come as a new view each time
+    first_bad, _ = known.get(where, lambda: Extent(points)).read()
     if first_bad >= 0:
         value = rows[first_bad : first_bad + 1].numpy()[0]
         raise MeshError(f"vertices[{first_bad}] is {value}; coordinates must be finite.")

@@ -6,7 +6,7 @@ import warp as wp
 
 from abut.pairs import PairQueues
 
-ROOM = {"found": 1024, "large": 1024, "objects": 1024}
+ROOM = {"found": 1024, "large": 1024, "objects": 1024, "bad": 1024}
 ROOM |= {"hits": 1 << 14, "undecided": 1 << 14, "near": 1 << 12}
 MORE = 1.25
 
@@ -28,18 +28,14 @@ class SceneQueues(PairQueues):
     def sort_objects(self, width: int, count: int | None = None) -> None:
         """Sort the first ``count`` pairs of objects, of ``width`` bits.
 
-        On CUDA the count need not be known: then all there is room for is sorted, and
-        ``mark_unused`` has put high keys where no pair is.
+        On CUDA the count need not be known: then all there is room for is sorted; where there is
+        no pair, keys must be above all others.
         """
         if self.device.is_cpu:
             self.queues["objects"].keys.numpy()[:count].sort()
         elif count != 0:
             room = self.queues["objects"].keys.shape[0] if count is None else count
             wp.utils.radix_sort_pairs(self._objects, self._ranks, room, 0, width + 1)
-
-    def mark_unused(self, width: int) -> None:
-        """Fill the queue of pairs of objects with a key above all others."""
-        self.queues["objects"].keys.fill_(1 << width)
 
     def _make_room(self, name: str, capacity: int) -> None:
         if name != "objects" or self.device.is_cpu:

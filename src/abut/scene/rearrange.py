@@ -6,7 +6,8 @@ import numpy as np
 import warp as wp
 
 from abut.hierarchy.forest import part_of
-from abut.runtime import Kept, launch
+from abut.pairs import PairQueue, PairQueues, push_pair
+from abut.runtime import launch
 
 wp.set_module_options({"enable_backward": False, "fuse_fp": False})
 
@@ -45,7 +46,7 @@ def gather_kernel(
 
 
 def scatter_points(
-    rows: wp.array, firsts: np.ndarray, counts: np.ndarray, points: wp.array, known: Kept
+    rows: wp.array, firsts: np.ndarray, counts: np.ndarray, points: wp.array
 ) -> None:
     """Write rows, ``counts`` at a time, into ``points`` from ``firsts`` on."""
     device = points.device
@@ -79,15 +80,47 @@ def sorted_labels(labels: Any, device: wp.Device) -> tuple[wp.array, np.ndarray]
     return wp.array(order, device=device), counts
 
 
+@wp.kernel
+def number_kernel(
+    # in
+    span: wp.vec3i,
+    # out
+    order_out: wp.array[wp.int32],
+):
+    """Count."""
+    for i in range(span[0] + wp.tid(), span[1], span[2]):
+        order_out[i] = i
+
+
+@wp.kernel
+def change_kernel(
+    # in
+    span: wp.vec3i,
+    labels: wp.array[wp.int32],
+    # out
+    changes_out: PairQueue,
+):
+    """Where sorted labels change."""
+    for i in range(span[0] + wp.tid(), span[1], span[2]):
+        if i > 0:
+            if labels[i] != labels[i - 1]:
+                push_pair(changes_out, wp.int64(i))
+
+
 def _sorted_on_device(labels: Any, device: wp.Device) -> tuple[wp.array, np.ndarray]:
+    """The same where only the places of changes come to the host."""
     count = labels.shape[0]
-    keys = wp.empty(2 * count, dtype=wp.int64, device=device)
-    wide = labels if isinstance(labels, wp.array) else np.asarray(labels)
-    host = wide.numpy() if isinstance(wide, wp.array) else wide
-    keys[:count].assign(host.astype(np.int64))
-    order = wp.empty(2 * count, dtype=wp.int32, device=device)
-    order[:count].assign(np.arange(count, dtype=np.int32))
+    keys, order = (wp.empty(2 * count, dtype=wp.int32, device=device) for _ in range(2))
+    if isinstance(labels, wp.array) and labels.dtype == wp.int32 and labels.device == device:
+        wp.copy(keys, labels, count=count)
+    else:
+        host = labels.numpy() if isinstance(labels, wp.array) else labels
+        _, numbers = np.unique(host, return_inverse=True)  # any integers
+        keys[:count].assign(numbers.reshape(-1).astype(np.int32))
+    launch(number_kernel, count, [order], device)
     wp.utils.radix_sort_pairs(keys, order, count)
-    ordered = keys[:count].numpy()
-    changes = np.flatnonzero(np.diff(ordered)) + 1
+    queues = PairQueues(device, changes=count)
+    launch(change_kernel, count, [keys, queues["changes"]], device)
+    found = queues.read()["changes"]
+    changes = np.sort(queues["changes"].keys[:found].numpy())
     return order[:count], np.diff(np.concatenate([[0], changes, [count]]))

@@ -184,7 +184,7 @@ class Scene:
                 f"these objects have {count} vertices, so deform needs shape ({count}, 3), "
                 f"not {tuple(vertices.shape)}."
             )
-        self._pool.deform(owned, checked_rows(vertices, self.device))
+        self._pool.deform(owned, checked_rows(vertices, self.device, self._pool.known))
 
     def remove(self, handles: Any) -> None:
         """Take objects out of the scene. Their indices will be those of objects added later."""

@@ -2,15 +2,16 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 import warp as wp
 
 from abut.bounds.relative import Relative
-from abut.broad.boxes import NOTHING, empty_boxes, make_filters
+from abut.broad.boxes import empty_boxes, make_filters
 from abut.broad.phase import BroadPhase, object_layout
-from abut.broad.posed import box_kernel
+from abut.broad.posed import box_kernel, forget_kernel
 from abut.crowd import Crowd
 from abut.errors import CapacityError, PoseError
 from abut.geometry.common_corners import WELDED
@@ -33,7 +34,6 @@ from abut.traversal.meetings import (
 )
 from abut.traversal.two_trees import NO_KEY
 
-NONE_BAD = 2**62
 LISTS = ("objects", "found", "large")
 EVERYWHERE = 1e30  # a margin at which all boxes overlap
 
@@ -112,10 +112,10 @@ class SceneSearch:
         self.boxes = empty_boxes(len(objects), copies, self.device)
         about = (objects.static, objects.group, objects.mask, objects.ignored)
         self.filters = make_filters(*about, self.device)
-        self.bad = wp.empty(1, dtype=wp.int64, device=self.device)
-        args = [self.crowd, wp.float64(margin), own, self.boxes, self.bad, queues["objects"]]
+        args = [self.crowd, wp.float64(margin), own, self.boxes, queues["bad"], queues["objects"]]
         self._box = Task(box_kernel, self.total, args, self.device, grain=1024)
         self._broad = BroadPhase(self.boxes, self.filters, queues, copies, broad)
+        self.flags = wp.zeros(copies, dtype=wp.int32, device=self.device)
         self._frames = wp.empty(self.capacity, dtype=Relative, device=self.device)
         self._items = wp.zeros(self.capacity + 1, dtype=wp.int32, device=self.device)
         self._starts = wp.zeros_like(self._items)
@@ -130,10 +130,16 @@ class SceneSearch:
         crowd.hits, crowd.undecided = self.queues["hits"], self.queues["undecided"]
         return crowd
 
-    def _forget(self) -> None:
-        self.queues.clear()
-        self.boxes.extent.fill_(NOTHING)
-        self.bad.fill_(NONE_BAD)
+    @cached_property
+    def _forget(self) -> Task:
+        """Begins anew."""
+        nothing = wp.empty(0, dtype=wp.int64, device=self.device)
+        best = self.crowd.best if self.crowd.best is not None else nothing
+        args = [wp.int64(1 << self.width), self.boxes, self.queues.counts]
+        args += [self.queues["objects"].keys if self.device.is_cuda else nothing, best, self.flags]
+        count = max(self.capacity if self.device.is_cuda else len(self.queues.queues), 6)
+        count = max(count, best.shape[0], self.flags.shape[0])
+        return Task(forget_kernel, count, args, self.device, grain=1 << 16)
 
     def _list_meetings(self) -> int | None:
         """List and sort the pairs of objects; how many, or None where they found no room."""
@@ -169,9 +175,11 @@ class SceneSearch:
     def _scan(self) -> None:
         wp.utils.array_scan(self._items, self._starts, inclusive=False)
 
-    def _require_rigid(self) -> None:
-        bad = int(self.bad.numpy()[0])
-        if bad < NONE_BAD:
+    def _require_rigid(self, counts: dict[str, int]) -> None:
+        """Refuse poses that are no rigid motions; the lowest is named where all found room."""
+        if counts["bad"]:
+            held = min(counts["bad"], self.queues["bad"].keys.shape[0])
+            bad = int(self.queues["bad"].keys[:held].numpy().min())
             copy, row = divmod(bad, max(self.crowd.object_count, 1))
             where = f" in copy {copy}" if self.copies > 1 else ""
             raise PoseError(f"the pose of object {row}{where} is not a rigid motion.")
@@ -200,7 +208,6 @@ class ContactSearch(SceneSearch):
             broad=BroadMethod.ALL_PAIRS if asked.brute else asked.broad,
         )
         self.asked = asked
-        self.flags = wp.zeros(copies, dtype=wp.int32, device=self.device)
         self._stops = (asked.first or asked.hurry) and not asked.brute  # at the first pair
         if self._stops:
             self.crowd.best = wp.empty(self.capacity, dtype=wp.int64, device=self.device)
@@ -212,10 +219,11 @@ class ContactSearch(SceneSearch):
         if self.device.is_cpu:
             self._run_here()
         else:
-            for step in self._cuda_steps:
-                step()
+            for name, step in self._cuda_steps:
+                with stage(name, self.device):
+                    step()
         counts = self.queues.read()  # the one wait for the device
-        self._require_rigid()
+        self._require_rigid(counts)
         if counts.pop("skipped", 0):
             self._lists = False
             self._cuda_steps = self._recorded()
@@ -238,15 +246,9 @@ class ContactSearch(SceneSearch):
                 colliding[settled >> self.objects.width] = True
         return Found(meetings, keys, self.layout, self.objects, colliding, self.crowd)
 
-    def _forget(self) -> None:
-        super()._forget()
-        if self._stops:
-            self.crowd.best.fill_(int(NO_KEY))
-            self.flags.zero_()
-
     def _run_here(self) -> None:
         """All stages, on the CPU, where counts are at hand."""
-        self._forget()
+        self._forget.run()
         count = self._list_meetings()
         if not count:
             return
@@ -268,31 +270,38 @@ class ContactSearch(SceneSearch):
         else:
             launch(meet_kernel, items, [self.crowd, self._frames, starts], self.device, grain=64)
 
-    def _recorded(self) -> list[Callable[[], None]]:
+    def _recorded(self) -> list[tuple[str, Callable[[], None]]]:
         """All stages, on CUDA, none of which waits."""
-        queues, capacity = self.queues, self.capacity
         kind = BRUTE if self.asked.brute else DESCEND if self._stops or not self._lists else LIST
         args = [self.crowd, kind, self._frames, self._items]
-        frames = Task(frame_kernel, capacity, args, self.device)
+        frames = Task(frame_kernel, self.capacity, args, self.device)
         settle = Task(settle_crowd_kernel, EVERYTHING, [self.crowd], self.device)
-        steps = [self._forget, lambda: queues.mark_unused(self.width), self._box.run]
-        steps += [self._broad.run, lambda: queues.sort_objects(self.width), frames.run]
+        return [
+            ("boxes", self._forget.run),
+            ("boxes", self._box.run),
+            ("broad", self._broad.run),
+            ("sort", lambda: self.queues.sort_objects(self.width)),
+            ("frames", frames.run),
+            *self._recorded_search(),
+            ("settle", settle.run),
+        ]
+
+    def _recorded_search(self) -> list[tuple[str, Callable[[], None]]]:
+        queues, crowd, device = self.queues, self.crowd, self.device
         if self._stops:
-            args = [self.crowd, self._frames, self._items, self.asked.hurry, self.flags]
-            steps.append(Task(first_meet_kernel, capacity, args, self.device).run)
-        elif self.asked.brute:
-            args = [self.crowd, self._starts]
-            steps += [self._scan, Task(brute_crowd_kernel, EVERYTHING, args, self.device).run]
-        elif not self._lists:
-            args = [self.crowd, self._frames, self._starts]
-            steps += [self._scan, Task(meet_kernel, EVERYTHING, args, self.device).run]
-        else:
-            args = [self.crowd, self._frames, self._starts, queues["candidates"], queues["skipped"]]
-            listing = Task(list_meet_kernel, EVERYTHING, args, self.device)
-            args = [self.crowd, queues["candidates"]]
-            testing = Task(test_meet_kernel, EVERYTHING, args, self.device)
-            steps += [self._scan, listing.run, testing.run]
-        return [*steps, settle.run]
+            args = [crowd, self._frames, self._items, self.asked.hurry, self.flags]
+            return [("search", Task(first_meet_kernel, self.capacity, args, device).run)]
+        scan = ("scan", self._scan)
+        if self.asked.brute:
+            task = Task(brute_crowd_kernel, EVERYTHING, [crowd, self._starts], device)
+            return [scan, ("search", task.run)]
+        if not self._lists:
+            args = [crowd, self._frames, self._starts]
+            return [scan, ("search", Task(meet_kernel, EVERYTHING, args, device).run)]
+        args = [crowd, self._frames, self._starts, queues["candidates"], queues["skipped"]]
+        listing = Task(list_meet_kernel, EVERYTHING, args, device)
+        testing = Task(test_meet_kernel, EVERYTHING, [crowd, queues["candidates"]], device)
+        return [scan, ("search", listing.run), ("classify", testing.run)]
 
     def _one_each(self, keys: Any, count: int) -> np.ndarray:
         """One key a meeting: of a pair the filter was sure of, else the lowest settled one."""
