@@ -93,7 +93,7 @@ def cloth(frame_count: int = 8) -> list[Frame]:
     from abut.sim import Cloth
 
     sheet, table = shapes.drape_table(CLOTH_FACES).placed()
-    falling = Cloth(sheet, table, device="cpu")
+    falling = Cloth(sheet, table)
     frames = []
     for _ in range(frame_count):
         for _ in range(STEPS_A_FRAME):
@@ -105,9 +105,9 @@ def cloth(frame_count: int = 8) -> list[Frame]:
 
 def _stuck(placed: Frame) -> np.ndarray:
     """Objects that meet others."""
-    scene = abut.Scene(device="cpu")
+    scene = abut.Scene()
     for shape in placed:
-        scene.add(abut.Mesh(*shape, device="cpu"))
+        scene.add(abut.Mesh(*shape))
     return np.unique(scene.collide().objects.numpy())
 
 
