@@ -148,9 +148,12 @@ class Gathered(Soup):
             return
         if not self._known(poses):
             self.placed = _checked(poses, len(meshes))
-            self.given = poses.copy() if isinstance(poses, np.ndarray) else () if poses else None
+            self.given = None if poses is None else ()
+            if isinstance(poses, np.ndarray):
+                self.given = poses.copy()
             self.poses.assign(self.placed[0])
             self.moved.assign(self.placed[1])
+        assert self.placed is not None
         self.moving.run()
         filled = np.diff(self.first_point) > 0
         self.bounds = _bounds(*(x[filled] for x in (self.boxes, *self.placed)))

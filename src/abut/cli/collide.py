@@ -6,7 +6,7 @@ from typing import Any
 from abut.cli.operands import add_poses, add_query_options, load, load_poses
 from abut.cli.report import show_contacts
 from abut.cli.timing import measured
-from abut.options import Bound
+from abut.options import Bound, ContactMethod
 from abut.query.collide import collide
 
 
@@ -28,7 +28,7 @@ def add_to(commands: Any) -> None:
     parser.add_argument(
         "--bound", choices=[str(b) for b in Bound], default="aabb", help="default: aabb"
     )
-    add_query_options(parser)
+    add_query_options(parser, ContactMethod)
     parser.set_defaults(run=run)
 
 

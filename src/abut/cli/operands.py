@@ -1,6 +1,7 @@
 """Meshes, poses and common options from the command line."""
 
 import argparse
+from enum import StrEnum
 from pathlib import Path
 
 import numpy as np
@@ -12,10 +13,10 @@ from abut.mesh import Mesh
 from abut.options import Method
 
 
-def add_query_options(parser: argparse.ArgumentParser) -> None:
+def add_query_options(parser: argparse.ArgumentParser, methods: type[StrEnum] = Method) -> None:
     """Options of every query."""
     parser.add_argument(
-        "--method", choices=[str(m) for m in Method], default="bvh", help="default: bvh"
+        "--method", choices=[str(m) for m in methods], default="bvh", help="default: bvh"
     )
     add_device(parser)
     parser.add_argument("--json", action="store_true", help="print one JSON object")

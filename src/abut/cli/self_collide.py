@@ -6,6 +6,7 @@ from typing import Any
 from abut.cli.operands import add_query_options, load
 from abut.cli.report import show_contacts
 from abut.cli.timing import measured
+from abut.options import ContactMethod
 from abut.query.self_collide import self_collide
 
 
@@ -24,7 +25,7 @@ def add_to(commands: Any) -> None:
         action="store_false",
         help="neighbours share vertices by index alone, not by position",
     )
-    add_query_options(parser)
+    add_query_options(parser, ContactMethod)
     parser.set_defaults(run=run)
 
 
