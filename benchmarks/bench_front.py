@@ -1,6 +1,7 @@
 """Frames of a dancer against herself: ``python -m benchmarks.bench_front --device cpu``.
 
-25,472 faces: the contacts of each of 60 frames, and the impacts on the way to each of 16.
+25,472 faces: the contacts of each of 60 frames, and the impacts on the way to each of 16; there
+and back.
 Hierarchies are refitted; each search starts at the root, or at the front where the last one
 stopped. Vertices lie ready on the device. Rows are compared before anything is timed.
 """
@@ -49,6 +50,7 @@ def main(argv: list[str] | None = None) -> int:
 def _job(job: str, frames: list[wp.array], faces: np.ndarray, args: argparse.Namespace) -> bool:
     """Rows of one job; whether the methods differ."""
     frames = frames[: MOST_FRAMES[job]]
+    frames += frames[-2:0:-1]  # there and back: no leap from the last frame to the first
     trackers = {
         method: abut.Tracker(abut.Mesh(frames[0], faces, args.device), method=method)
         for method in METHODS

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+import warp as wp
 
 import abut
 from abut.cases import icosphere, torus
@@ -228,6 +229,40 @@ def test_impacts_far_from_the_origin(device):
     assert [front in fronts for front in follow._fronts.kept.values()] == [True, True]
 
 
+@pytest.mark.parametrize("kind", [np.float32, np.float64])
+@pytest.mark.parametrize("method", ["bvh", "brute", "front"])
+def test_bad_vertices_leave_the_mesh_where_it_was(method, kind, device):
+    """On CUDA they are refused when the search that ran meanwhile is done."""
+    shape = torus(48, 24)
+    frames = [frame.astype(kind) for frame in waves(shape, 6)]
+    mesh = abut.Mesh(frames[0], shape.faces, device)
+    follow = abut.Tracker(mesh, method=method)
+    before = follow.step(frames[1]).pairs.numpy()
+    for value in (np.nan, np.inf):
+        for rows in ([7], slice(None)):
+            bad = frames[2].copy()
+            bad[rows, 1] = value
+            first = 7 if rows == [7] else 0
+            with pytest.raises(abut.MeshError, match=rf"vertices\[{first}\] is"):
+                follow.step(bad)
+            assert np.array_equal(mesh.vertices.numpy(), frames[1])
+            assert np.array_equal(follow.step().pairs.numpy(), before)
+    for frame in frames[2:]:
+        fresh = abut.self_collide(abut.Mesh(frame, shape.faces, device), method="brute")
+        assert np.array_equal(follow.step(frame).pairs.numpy(), fresh.pairs.numpy())
+
+
+def test_a_mesh_that_leaps_far_away(device):
+    """Boxes of a hierarchy made for somewhere else would all overlap."""
+    shape = torus(48, 24)
+    for kind in (np.float32, np.float64):
+        follow = abut.Tracker(abut.Mesh(shape.vertices.astype(kind), shape.faces, device))
+        for k, frame in enumerate(waves(shape, 8)):
+            far = (frame * 1e-3 + (1e4 if k % 3 == 2 else 0.0)).astype(kind)
+            fresh = abut.self_collide(abut.Mesh(far, shape.faces, device))
+            assert np.array_equal(follow.step(far).pairs.numpy(), fresh.pairs.numpy())
+
+
 def test_bad_input_is_refused(device):
     mesh = abut.Mesh(*icosphere(20), device=device)
     with pytest.raises(abut.OptionError, match="one mesh or two"):
@@ -240,6 +275,11 @@ def test_bad_input_is_refused(device):
         abut.self_collide(mesh, method="front")
     with pytest.raises(abut.MeshError, match="deform needs shape"):
         abut.Tracker(mesh).step(np.zeros((3, 3)))
+    with pytest.raises(abut.MeshError, match="deform needs shape"):
+        mesh.deform(wp.zeros(3, dtype=wp.vec3f, device=device))
+    one = abut.Mesh(np.eye(3), [[0, 1, 2]], device=device)
+    with pytest.raises(abut.MeshError, match=r"vertices\[0\] is"):
+        abut.Tracker(one).step(np.eye(3) * np.nan)
 
 
 def test_a_dance(data, device):

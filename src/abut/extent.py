@@ -89,16 +89,27 @@ class Extent:
         grain = 1 if self.count > 50000 else lanes
         self.task = Task(extent_kernel, lanes, [points, self.room.rows], device, grain=grain)
 
+    def start(self) -> None:
+        """Begin to look at the points."""
+        if self.count:
+            self.task.run()
+            if self.room.host is not self.room.rows:
+                wp.copy(self.room.host, self.room.rows)
+
     def read(self) -> tuple[int, np.ndarray]:
-        """(first index with a NaN or infinite coordinate, or -1; bounds (2, 3))."""
+        """(first index with a NaN or infinite coordinate, or -1; bounds (2, 3)), once started."""
         if self.count == 0:
             return -1, np.zeros((2, 3))
-        self.task.run()
-        room = self.room
-        if room.host is not room.rows:
-            wp.copy(room.host, room.rows)
-            wp.synchronize_stream(room.rows.device)
-        rows = room.host.numpy()
+        if self.room.host is not self.room.rows:
+            wp.synchronize_stream(self.room.rows.device)
+        rows = self.room.host.numpy()
         first_bad = rows[:, 6].min()
         bounds = np.array([rows[:, :3].min(axis=0), rows[:, 3:6].max(axis=0)])
         return (int(first_bad) if first_bad < self.count else -1), bounds
+
+
+def extent_of(points: wp.array) -> tuple[int, np.ndarray]:
+    """``Extent.read`` of points that are asked about once."""
+    extent = Extent(points)
+    extent.start()
+    return extent.read()

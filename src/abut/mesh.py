@@ -50,6 +50,7 @@ class Mesh:
         self.faces = self._checked_faces(faces, vertices)
         self._extents = Kept()
         self._extent_room = ExtentRoom(self.device)
+        self._unchecked: tuple[Any, ...] | None = None
         self._buffers: list[tuple[wp.array, weakref.ref[Lease]]] = []
         self._take(vertices)
 
@@ -67,14 +68,57 @@ class Mesh:
 
     def deform(self, vertices: Any) -> None:
         """Move the vertices; faces stay. Hierarchies are refitted when next asked for."""
-        vertices = to_plain(vertices)
-        if vertices.shape != (self.vertex_count, 3):
+        self.deform_ahead(vertices)
+        self.settle()
+
+    def deform_ahead(self, vertices: Any) -> None:
+        """``deform``, but leave it to ``settle`` to wait for the device and to refuse the vertices.
+
+        For those who have more to ask of the device first. Until then the mesh is not to be used
+        by others.
+        """
+        vertices = self._as_rows(vertices)
+        if vertices.shape != (self.vertex_count, 3) and vertices.shape != (self.vertex_count,):
             raise MeshError(
                 f"the mesh has {self.vertex_count} vertices, so deform needs shape "
                 f"({self.vertex_count}, 3), not {tuple(vertices.shape)}."
             )
-        self._take(vertices)
+        self.settle()
+        rows, points = self._rows_and_points(vertices, "vertices")
+        extent = self._extent(points)
+        extent.start()
+        self._unchecked = (extent, self.vertices, self.points, self.lease)
+        self._keep(rows, points, self._bounds)
         self.version += 1
+
+    def settle(self) -> None:
+        """Check what ``deform_ahead`` left unchecked; a bad shape leaves the one before it."""
+        if self._unchecked is None:
+            return
+        (extent, *before), self._unchecked = self._unchecked, None
+        first_bad, bounds = extent.read()
+        if first_bad >= 0:
+            bad = self.vertices
+            self.vertices, self.points, self.lease = before
+            self.version += 1
+            raise _not_finite("vertices", bad, first_bad)
+        self._bounds = bounds
+
+    @property
+    def unchecked(self) -> bool:
+        """Whether ``settle`` has something to do."""
+        return self._unchecked is not None
+
+    @property
+    def bounds(self) -> np.ndarray:
+        """(2, 3), of the vertices."""
+        self.settle()
+        return self._bounds
+
+    @property
+    def recent_bounds(self) -> np.ndarray:
+        """Bounds, or where vertices are unchecked those of the shape before."""
+        return self._bounds
 
     def to(self, device: Any) -> "Mesh":
         """This mesh on another device (itself where it is there already)."""
@@ -145,6 +189,28 @@ class Mesh:
 
     def checked_points(self, vertices: Any, name: str) -> tuple[wp.array, wp.array, np.ndarray]:
         """Vertices of another shape of this mesh: as given, in float64, and their bounds."""
+        self.settle()
+        rows, points = self._rows_and_points(self._as_rows(vertices), name)
+        with self.lock:  # one room for all
+            extent = self._extent(points)
+            extent.start()
+            first_bad, bounds = extent.read()
+        if first_bad >= 0:
+            raise _not_finite(name, rows, first_bad)
+        return rows, points, bounds
+
+    def _as_rows(self, vertices: Any) -> Any:
+        """A plain array; one of 3-vectors, if it lies ready as such."""
+        ready = isinstance(vertices, wp.array) and vertices.dtype in (wp.vec3f, wp.vec3d)
+        if ready and vertices.device == self.device and vertices.is_contiguous:
+            return vertices
+        return to_plain(vertices)
+
+    def _rows_and_points(self, vertices: Any, name: str) -> tuple[wp.array, wp.array]:
+        """Vertices as given and in float64, unchecked."""
+        if isinstance(vertices, wp.array) and vertices.dtype in (wp.vec3f, wp.vec3d):
+            single = vertices.dtype is wp.vec3f
+            return vertices, self._widened(vertices) if single else vertices
         if isinstance(vertices, np.ndarray) and vertices.dtype.kind in "iu":
             vertices = vertices.astype(np.float64)
         kind = scalar_dtype(vertices)
@@ -152,15 +218,11 @@ class Mesh:
             raise MeshError(f"{name} must be float32 or float64, not {kind}.")
         single = kind == np.float32
         rows = to_rows(vertices, wp.vec3f if single else wp.vec3d, self.device)
-        points = self._widened(rows) if single else rows
+        return rows, self._widened(rows) if single else rows
+
+    def _extent(self, points: wp.array) -> Extent:
         where = (points.ptr or 0, points.shape[0])  # an array may come as a new view each time
-        with self.lock:  # one room for all
-            extent = self._extents.get(where, lambda: Extent(points, self._extent_room))
-            first_bad, bounds = extent.read()
-        if first_bad >= 0:
-            value = rows[first_bad : first_bad + 1].numpy()[0]
-            raise MeshError(f"{name}[{first_bad}] is {value}; coordinates must be finite.")
-        return rows, points, bounds
+        return self._extents.get(where, lambda: Extent(points, self._extent_room))
 
     def lend(self, points: wp.array) -> "Lease":
         """A lease on points this mesh made: while it lives they are not overwritten."""
@@ -175,6 +237,7 @@ class Mesh:
         self, rows: wp.array, points: wp.array, bounds: np.ndarray, lease: "Lease | None" = None
     ) -> None:
         """Be the shape that ``checked_points`` found to be good; ``lease`` if there is one."""
+        self.settle()
         self._keep(rows, points, bounds, lease)
         self.version += 1
 
@@ -187,7 +250,7 @@ class Mesh:
     ) -> None:
         self.vertices = rows
         self.points = points
-        self.bounds = bounds
+        self._bounds = bounds
         self.lease = lease or (Lease() if points is rows else self.lend(points))
 
     def _checked_faces(self, faces: Any, vertices: Any) -> wp.array:
@@ -227,6 +290,11 @@ def require_meshes(**operands: Any) -> None:
     for name, operand in operands.items():
         if not isinstance(operand, Mesh):
             raise MeshError(f"{name} must be an abut.Mesh, not {type(operand).__name__}.")
+
+
+def _not_finite(name: str, rows: wp.array, row: int) -> MeshError:
+    value = rows[row : row + 1].numpy()[0]
+    return MeshError(f"{name}[{row}] is {value}; coordinates must be finite.")
 
 
 def _require_rows(data: Any, name: str, count: str) -> None:

@@ -190,6 +190,22 @@ def unpack_kernel(
             pose_out[i] = row[0]
 
 
+@wp.kernel
+def unpack_queue_kernel(
+    # in
+    span: wp.vec3i,
+    queue: PairQueue,
+    bits: wp.vec2i,
+    # out
+    pairs_out: wp.array2d[wp.int32],
+):
+    """Keys of a queue, as far as it is filled, to rows, as far as there is room."""
+    for i in range(span[0] + wp.tid(), queue_stop(queue, span[1]), span[2]):
+        row = unpack_pair(queue.keys[i], bits)
+        pairs_out[i, 0] = row[1]
+        pairs_out[i, 1] = row[2]
+
+
 def to_rows(
     keys: Any, layout: KeyLayout, posed: bool, device: wp.Device
 ) -> tuple[wp.array, wp.array | None]:

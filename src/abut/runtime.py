@@ -84,7 +84,7 @@ class Task:
 
     The kernel's first parameter is a span (first, stop, step): thread t handles first + t,
     first + t + step, … below stop. On CUDA one launch covers everything; where the count is not
-    known on the host (``EVERYTHING``), a fixed number of threads strides over it. On the CPU,
+    known on the host (``EVERYTHING``), a fixed number of ``threads`` strides over it. On the CPU,
     where Warp runs a launch on one thread, slices of at least ``grain`` items share the work.
     """
 
@@ -97,11 +97,12 @@ class Task:
         *,
         grain: int = 4096,
         start: int = 0,
+        threads: int | None = None,
     ) -> None:
-        threads, spans = _divided(count, grain, device, start)
+        every, spans = _divided(count, grain, device, start, threads)
         _load(kernel, device)
         self.slices = [
-            wp.launch(kernel, threads, [wp.vec3i(*s), *args], device=device, record_cmd=True)
+            wp.launch(kernel, every, [wp.vec3i(*s), *args], device=device, record_cmd=True)
             for s in spans
         ]
 
@@ -136,11 +137,11 @@ def _same(x: Any, y: Any) -> bool:
 
 
 def _divided(
-    count: int, grain: int, device: wp.Device, start: int
+    count: int, grain: int, device: wp.Device, start: int, strided: int | None = None
 ) -> tuple[int, list[tuple[int, int, int]]]:
     """Threads of a launch and the spans of its slices."""
     if device.is_cuda:
-        threads = count if count < EVERYTHING else CUDA_THREADS
+        threads = count if count < EVERYTHING else strided or CUDA_THREADS
         return threads, [(start, start + count, threads)] if count else []
     slices = 1
     if thread_count() > 1:

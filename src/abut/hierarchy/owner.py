@@ -23,12 +23,17 @@ FEW_FACES = 64  # below, no tree is better than another
 WORTH_IMPROVING = 512  # of effort: searches of one pose for one pair
 
 
-def hierarchy_of(mesh: Mesh, bound: Bound = Bound.AABB, effort: int = 0) -> Tree:
+def hierarchy_of(
+    mesh: Mesh, bound: Bound = Bound.AABB, effort: int = 0, ahead: bool = False
+) -> Tree:
     """The up-to-date tree of a mesh with at least one face, with the volumes asked for.
 
     Built quickly at first; once it has served for enough ``effort``, built again with more care.
-    Without effort it is the one handed out last.
+    Without effort it is the one handed out last. ``ahead``: vertices may be unchecked still; the
+    caller will ask whether they are finite, and ``in_frame`` of the tree.
     """
+    if not ahead:
+        mesh.settle()
     with mesh.lock:
         held = mesh.held.get("tree")
         if held is None or held[0] != mesh.version:
@@ -72,7 +77,7 @@ def _build(mesh: Mesh, improved: bool = False) -> Tree:
 def _refitted(tree: Tree, mesh: Mesh) -> Tree:
     return followed(
         tree,
-        mesh.bounds,
+        mesh.recent_bounds,
         lambda: _build(mesh),
         lambda: refit(tree, mesh.points, mesh.faces),
     )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Any
 from weakref import WeakKeyDictionary
@@ -22,7 +22,7 @@ from abut.narrow.settle import settle_kernel
 from abut.narrow.sift import sift_kernel
 from abut.options import Bound
 from abut.ordering import MOST_PAIRS, MOST_ROWS, RowOrder
-from abut.pairs import KeyLayout, PairQueues
+from abut.pairs import KeyLayout, PairQueues, to_rows, unpack_queue_kernel
 from abut.runtime import EVERYTHING, Kept, Task, launch, stage
 from abut.search import Search
 from abut.traversal.dop_frames import NARROW_DOPS, DopFrames, dop_frames
@@ -43,6 +43,8 @@ LEAVES_PER_ITEM = 256  # of subtrees of a, where every pair is wanted
 MOST_LISTED = 1 << 24  # leaves in all poses, on CUDA; beyond that walks from roots are fewer
 MOST_PICKED = 64  # poses of which a first pair is picked from all pairs, on CUDA
 LEAST_ROOM = 1 << 14
+LEAST_EXPECTED = 256  # rows
+SETTLING_THREADS = 1 << 15  # on CUDA: they take so much room that no more run at once
 
 _shared = threading.local()
 
@@ -121,11 +123,43 @@ class ContactPlan(Operands):
     boxless: bool = False
     _generation: int = field(default=-1, init=False)
     _descends: bool = field(default=False, init=False)  # paths were too long to pick by
+    _expected: int = field(default=0, init=False)  # rows, by the last answer
 
     def run(self) -> Any:
         """Sorted keys of the pairs that meet; with ``first``, of one pair per pose, on the host."""
+        counts = self._counts()
+        assert counts is not None
         queues = shared_queues(self.device, self._room)
-        picked = self.first and self.device.is_cuda
+        with stage("sort", self.device):
+            if self.first:
+                return self._one_each(queues, counts["hits"])
+            return self._sorted(queues, counts["hits"])
+
+    def pairs(self, sound: Callable[[], bool] | None = None) -> wp.array | None:
+        """(n, 2) sorted pairs that meet, of a query without poses.
+
+        ``sound`` is asked once the device is done, before anything grows: if it says no, the
+        answer is None. On CUDA rows are made before their number is known, as many as last time
+        and some more, so that nothing is left to do then.
+        """
+        rows = None
+        if self.device.is_cuda and self._expected:
+            rows = wp.empty((self._expected, 2), dtype=wp.int32, device=self.device)
+        counts = self._counts(rows, sound)
+        if counts is None:
+            return None
+        count = counts["hits"]
+        self._expected = count + count // 4 + LEAST_EXPECTED
+        if rows is not None and self._ordered and count <= min(rows.shape[0], MOST_PAIRS):
+            return rows[:count]
+        keys = self._sorted(shared_queues(self.device, self._room), count)
+        return to_rows(keys, self.layout, False, self.device)[0]
+
+    def _counts(
+        self, rows: wp.array | None = None, sound: Callable[[], bool] | None = None
+    ) -> dict[str, int] | None:
+        """Search; what the queues hold then. None if it was not ``sound``."""
+        queues = shared_queues(self.device, self._room)
         while True:
             if self._generation != queues.generation:
                 self._record(queues)
@@ -138,16 +172,21 @@ class ContactPlan(Operands):
                     self._settle(queues)
             elif self.first:
                 wp.copy(self._best_host, self._best)
+            if rows is not None:
+                args = [queues["hits"], self.layout.bits, rows]
+                launch(unpack_queue_kernel, rows.shape[0], args, self.device)
             counts = queues.read()  # the one wait for the device
+            if sound is not None and not sound():
+                return None
             if queues.make_room(counts):
                 continue
-            if not (picked and (self._best_view == TOO_LONG).any()):
-                break
+            if not (self._picks and (self._best_view == TOO_LONG).any()):
+                return counts
             self._descends, self._generation = True, -1
-        with stage("sort", self.device):
-            if self.first:
-                return self._one_each(queues, counts["hits"])
-            return self._sorted(queues, counts["hits"])
+
+    @property
+    def _picks(self) -> bool:
+        return self.first and self.device.is_cuda
 
     def _sorted(self, queues: PairQueues, count: int) -> Any:
         if self._ordered and count <= MOST_PAIRS:
@@ -180,7 +219,7 @@ class ContactPlan(Operands):
         row_count = self.pose_count << self.layout.bits_a
         self._ordered = self.device.is_cuda and not self.first and row_count <= MOST_ROWS
         if self.device.is_cuda:
-            self._tasks.append(("settle", Task(settle_kernel, EVERYTHING, [search], self.device)))
+            self._tasks.append(("settle", self._settling(search)))
         if self._ordered:
             order = RowOrder(queues["hits"], self.layout.bits_b, row_count, self.device)
             self._tasks.append(("sort", order))
@@ -308,6 +347,9 @@ class ContactPlan(Operands):
 
     def _classify(self, search: Any, queues: PairQueues) -> Task:
         return Task(classify_kernel, EVERYTHING, [search, queues["candidates"]], self.device)
+
+    def _settling(self, search: Any) -> Task:
+        return Task(settle_kernel, EVERYTHING, [search], self.device, threads=SETTLING_THREADS)
 
     def _settle(self, queues: PairQueues) -> None:
         """Decide the undecided pairs exactly, if there are any."""

@@ -7,7 +7,7 @@ import warp as wp
 
 from abut.arrays import scalar_dtype, to_plain, to_rows
 from abut.errors import DeviceError, PointError
-from abut.extent import Extent
+from abut.extent import extent_of
 from abut.mesh import Mesh
 
 HIGH, LOW = 2.0**40, 2.0**-30  # float32 boxes and their squares are at home in between
@@ -30,7 +30,7 @@ def checked_points(points: Any, device: wp.Device) -> tuple[wp.array, np.ndarray
     if kind not in (np.float32, np.float64):
         raise PointError(f"points must be float32 or float64, not {kind}.")
     rows = _widened(points, device) if kind == np.float32 else to_rows(points, wp.vec3d, device)
-    first_bad, bounds = Extent(rows).read()
+    first_bad, bounds = extent_of(rows)
     if first_bad >= 0:
         value = rows[first_bad : first_bad + 1].numpy()[0]
         raise PointError(f"points[{first_bad}] is {value}; coordinates must be finite.")

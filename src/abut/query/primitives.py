@@ -7,7 +7,7 @@ import warp as wp
 
 from abut.arrays import scalar_dtype, to_plain
 from abut.errors import DeviceError, MeshError
-from abut.extent import Extent
+from abut.extent import extent_of
 from abut.faces import posed_faces
 from abut.geometry.common_corners import STRANGERS
 from abut.narrow.classify import classify_kernel
@@ -163,7 +163,7 @@ def _rows(data: Any, name: str, corners: int) -> wp.array:
     device = data.device if isinstance(data, wp.array) else resolve_device("cpu")
     host = np.ascontiguousarray(data.numpy() if isinstance(data, wp.array) else data, np.float64)
     points = wp.array(host.reshape(-1, 3), dtype=wp.vec3d, device=device)
-    bad, _ = Extent(points).read()
+    bad, _ = extent_of(points)
     if bad >= 0:
         corner = host.reshape(-1, 3)[bad]
         raise MeshError(f"{name}[{bad // corners}] has the corner {corner}; not finite.")

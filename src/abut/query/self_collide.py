@@ -1,12 +1,14 @@
 """abut.self_collide: the pairs of faces of one mesh that meet beyond what they share."""
 
 from functools import partial
+from typing import Any
 
 import numpy as np
 
 from abut.errors import OptionError
 from abut.faces import posed_faces, posed_later
 from abut.geometry.common_corners import INDEXED, WELDED
+from abut.hierarchy.lbvh import in_frame
 from abut.hierarchy.owner import hierarchy_of
 from abut.mesh import Mesh, require_meshes
 from abut.narrow.meet import meeting_segments
@@ -48,22 +50,43 @@ def self_collide(
         raise OptionError("self_collide does without 'kdop'; use 'bvh'.")
     layout = KeyLayout.of(mesh.face_count, mesh.face_count)
     require_room(layout, 1, mesh.face_count)
-    keys = np.empty(0, dtype=np.int64)
-    if mesh.face_count > 1:
-        relation = WELDED if weld else INDEXED
-        if method.looks:
+    relation = WELDED if weld else INDEXED
+    if mesh.face_count > 1 and not method.looks:
+        pairs = _pairs(mesh, relation, layout, method)
+    else:
+        mesh.settle()
+        keys = np.empty(0, dtype=np.int64)
+        if mesh.face_count > 1:
             keys = visible_keys((mesh,), (None,), relation, layout, CullMethod(method), pixels)
-        else:
-            keys = _plan(mesh, relation, layout, method).run()
-    pairs, _ = to_rows(keys, layout, False, mesh.device)
+        pairs, _ = to_rows(keys, layout, False, mesh.device)
     side = posed_later(mesh)
     segments = partial(meeting_segments, side, side, pairs, None)
     return Contacts(pairs, None, pairs.shape[0] > 0, None, segments)
 
 
+def _pairs(mesh: Mesh, relation: int, layout: KeyLayout, method: ContactMethod) -> Any:
+    """(n, 2) pairs that meet. Vertices that are unchecked are checked once the device is done."""
+    plan = _plan(mesh, relation, layout, method)
+    pairs = plan.pairs(partial(_sound, mesh, plan) if mesh.unchecked else None)
+    if pairs is None:  # boxes were too coarse for where the mesh is now
+        mesh.version += 1
+        pairs = _plan(mesh, relation, layout, method).pairs()
+    return pairs
+
+
+def _sound(mesh: Mesh, plan: ContactPlan) -> bool:
+    """Whether the tree was good for the vertices; refuses vertices that are not finite."""
+    mesh.settle()
+    return all(in_frame(tree.origin, mesh.bounds) for tree in plan.trees)
+
+
 def _plan(mesh: Mesh, relation: int, layout: KeyLayout, method: ContactMethod) -> ContactPlan:
     """The plan for a mesh against itself, kept while the mesh keeps its shape."""
-    trees = () if method is ContactMethod.BRUTE else (hierarchy_of(mesh, effort=SELF_EFFORT),)
+    trees = (
+        ()
+        if method is ContactMethod.BRUTE
+        else (hierarchy_of(mesh, effort=SELF_EFFORT, ahead=True),)
+    )
 
     def make() -> ContactPlan:
         faces = posed_faces(mesh.points, mesh.faces)

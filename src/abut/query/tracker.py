@@ -73,7 +73,7 @@ class Tracker:
         """Move the vertices of the operands (None leaves one as it is); the frame's contacts."""
         for mesh, moved in zip(self.meshes, self._shapes(vertices), strict=True):
             if moved is not None:
-                mesh.deform(moved)
+                (mesh.deform_ahead if self._checks_late else mesh.deform)(moved)
         keys = self._from_front() if self._has_front else None
         if keys is None:
             return self._from_root()
@@ -127,6 +127,11 @@ class Tracker:
     @property
     def _has_front(self) -> bool:
         return self.method is TrackerMethod.FRONT and min(m.face_count for m in self.meshes) > 1
+
+    @property
+    def _checks_late(self) -> bool:
+        """Whether the search may begin while vertices are being checked: one wait, not two."""
+        return len(self.meshes) == 1 and self.method is TrackerMethod.BVH
 
     @property
     def _method(self) -> Method:

@@ -382,7 +382,9 @@ def checked_rows(vertices: Any, device: wp.Device, known: Kept) -> wp.array:
         points = known.get((count,), lambda: wp.empty(count, dtype=wp.vec3d, device=device))
         launch(widen_kernel, count, [rows, points], device)
     where = (points.ptr or 0, points.shape[0])  # an array may come as a new view each time
-    first_bad, _ = known.get(where, lambda: Extent(points)).read()
+    extent = known.get(where, lambda: Extent(points))
+    extent.start()
+    first_bad, _ = extent.read()
     if first_bad >= 0:
         value = rows[first_bad : first_bad + 1].numpy()[0]
         raise MeshError(f"vertices[{first_bad}] is {value}; coordinates must be finite.")
