@@ -18,7 +18,14 @@ def logger_left_as_it_was():
     log.handlers[:], log.propagate = handlers, propagate
 
 
-TINY = {"cloth-table": 200, "cloth-ball": 200, "leaves": 1500, "balls": 1500, "fracture": 1500}
+TINY = {
+    "dragons": 7200,
+    "cloth-table": 200,
+    "cloth-ball": 200,
+    "leaves": 1500,
+    "balls": 1500,
+    "fracture": 1500,
+}
 
 
 def run(*args):

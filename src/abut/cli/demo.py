@@ -77,7 +77,7 @@ def add_to(commands: Any) -> None:
         "--mesh",
         action="append",
         metavar="FILE",
-        help="with fracture, given twice: what breaks and what falls, z up",
+        help="z up; with fracture, given twice: what breaks and what falls; with dragons once",
     )
     parser.add_argument("--no-film", action="store_true", help="only run and time a moving demo")
     add_device(parser)

@@ -15,6 +15,7 @@ from abut.cli.console import progress, show_facts, show_json, show_rows, working
 from abut.errors import OptionError
 from abut.mesh import Mesh
 from abut.runtime import recording, resolve_device
+from abut.sim.dragons import falling_dragons
 from abut.sim.drape import cloth_over_ball, cloth_over_table
 from abut.sim.fracture import breaking_object
 from abut.sim.leaves import falling_leaves
@@ -52,6 +53,9 @@ MOVING = {
     "cloth-ball": Moving("a cloth falls over a ball", cloth_over_ball, 20_000),
     "leaves": Moving("leaves fall from a tree", falling_leaves, 40_000, 70, elevation=12.0),
     "balls": Moving("balls draw each other together", swarm_of_balls, 145_920),
+    "dragons": Moving(
+        "dragons fall onto a floor that waves", falling_dragons, 60_000, 60, meshes=1
+    ),
     "fracture": Moving("a falling object breaks another", breaking_object, 50_000, 50, meshes=2),
 }
 

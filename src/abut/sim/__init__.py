@@ -1,6 +1,7 @@
 """Small solvers whose collisions are abut's own queries: demos, not an engine."""
 
 from abut.sim.cloth import Cloth, Fabric, StepReport
+from abut.sim.dragons import Dragons, falling_dragons
 from abut.sim.drape import Drape, cloth_over_ball, cloth_over_table
 from abut.sim.fracture import Fracture, breaking_object
 from abut.sim.leaves import FallingLeaves, falling_leaves
@@ -13,6 +14,7 @@ from abut.sim.waves import WavingFloor
 
 __all__ = [
     "Cloth",
+    "Dragons",
     "Drape",
     "Energy",
     "Fabric",
@@ -30,6 +32,7 @@ __all__ = [
     "breaking_object",
     "cloth_over_ball",
     "cloth_over_table",
+    "falling_dragons",
     "falling_leaves",
     "swarm_of_balls",
 ]

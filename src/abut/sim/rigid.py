@@ -183,6 +183,12 @@ class RigidBodies:
                 return
             self._restore(before)
 
+    @property
+    def pair_count(self) -> int:
+        """Pairs of bodies whose bounds overlapped in the last substep."""
+        self._prepare()
+        return self._step.pair_count
+
     def energy(self) -> Energy:
         """Kinetic, potential (0 at height 0 along gravity) and held in contacts."""
         self._prepare()

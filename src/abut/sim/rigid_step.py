@@ -70,14 +70,18 @@ class RigidStep:
             self._record()
         return bool(short)
 
+    @property
+    def pair_count(self) -> int:
+        """Pairs that might touch, when last looked at."""
+        return int(self._offsets.numpy()[-1])
+
     def contact_energy(self) -> float:
         """What the springs between bodies hold now."""
         while True:
             for run in self._meets:
                 run()
             if not self.make_room():
-                pairs = int(self._offsets.numpy()[-1])
-                return float(self._answers.numpy()[:pairs, 7].sum())
+                return float(self._answers.numpy()[: self.pair_count, 7].sum())
 
     def _go(self) -> None:
         for run in (*self._meets, *self._moves):

@@ -1,0 +1,129 @@
+"""Dragons fall onto a floor that waves (Morvan et al. 2008, section 5.4)."""
+
+import os
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from abut.cases.shape import Shape
+from abut.cases.shapes import plane, torus_knot
+from abut.distance_field import DistanceField
+from abut.mesh import Mesh
+from abut.runtime import resolve_device, stage
+from abut.scene import Scene
+from abut.sim.play import Seen, box_around
+from abut.sim.rigid import RigidBodies
+from abut.sim.waves import WavingFloor
+
+COUNT = 15
+SECONDS, SUBSTEPS = 1 / 30, 20  # of a frame
+MODEL = Path("models") / "dragon_202k.ply"  # in the folder ABUT_DATA
+WIDE, DEEP = 3, 2  # dragons side by side in a layer
+FLOOR = 5.0  # side, in lengths of a dragon
+
+
+class Dragons:
+    """Fifteen solids fall onto a floor that waves, and onto each other.
+
+    Args:
+        solid: What falls, z up; scaled to length 1.
+        count: How many of them.
+        resolution: Samples along the longest side of its distance field.
+        pixels: Pixels along the longest side of the field's box.
+        device: None is the first CUDA device, else the CPU.
+    """
+
+    stages = ("physics",)
+    other_method = "brute"
+
+    def __init__(
+        self,
+        solid: Shape,
+        *,
+        count: int = COUNT,
+        resolution: int = 96,
+        pixels: int = 256,
+        device: Any = None,
+    ) -> None:
+        self.device = resolve_device(device)
+        size = np.ptp(solid.vertices, axis=0)
+        middle = (solid.vertices.max(axis=0) + solid.vertices.min(axis=0)) / 2
+        self.solid = Mesh((solid.vertices - middle) / size.max(), solid.faces, self.device)
+        sheet = Mesh(*plane(160, 160, size=FLOOR), self.device)
+        self.floor = WavingFloor(sheet, (0.07, 0.05), (2.5, 1.7), (2.0, 1.4))
+        self.bodies = RigidBodies(
+            stiffness=5e6,
+            damping=2e4,
+            friction=0.4,
+            slip=0.1,
+            pixels=pixels,
+            sampling="dominant",
+            device=self.device,
+        )
+        self.bodies.add_floor(self.floor)
+        field = DistanceField(self.solid, resolution=resolution)
+        self.bodies.add(self.solid, _piled(size / size.max(), count), field=field, density=300.0)
+        self.face_count = count * self.solid.face_count + sheet.face_count
+        self.around = box_around((-1.5, -1.3, -0.1), (1.5, 1.3, 1.5))
+        self._scene: Scene | None = None
+
+    def advance(self) -> dict[str, int]:
+        """A thirtieth of a second."""
+        with stage("physics", self.device):
+            self.bodies.step(SECONDS, SUBSTEPS)
+        return {"pairs": self.bodies.pair_count}
+
+    def seen(self) -> list[Seen]:
+        """The dragons, and the floor as it is."""
+        points, faces = self.solid.points.numpy(), self.solid.faces.numpy()
+        poses = self.bodies.poses[1:]
+        placed = np.einsum("nij,vj->nvi", poses[:, :3, :3], points) + poses[:, None, :3, 3]
+        count = len(poses)
+        each = (np.arange(count)[:, None, None] * len(points) + faces).reshape(-1, 3)
+        part = np.repeat(np.arange(count), len(faces))
+        dragons = Shape(placed.reshape(-1, 3), each.astype(np.int32))
+        floor = self.bodies.mesh(0)
+        ground = Shape(floor.points.numpy(), floor.faces.numpy())
+        return [Seen(dragons, "piece", part), Seen(ground, "floor")]
+
+    def rows(self, method: str) -> np.ndarray:
+        """Faces of dragons that meet: contact is where they overlap a little."""
+        poses = self.bodies.poses[1:]
+        if self._scene is None:
+            self._scene = Scene(self.device)
+            self._scene.add(self.solid, poses)
+        self._scene.move(np.arange(len(poses)), poses)
+        hits = self._scene.collide(method=method)
+        return np.concatenate([hits.objects.numpy(), hits.pairs.numpy()], axis=1)
+
+
+def falling_dragons(
+    faces: int = 60_000, device: Any = None, meshes: list[Shape] | None = None
+) -> Dragons:
+    """Fifteen of a mesh; of the dragon in ``ABUT_DATA``; or of a knot, ``faces`` in all."""
+    if meshes:
+        return Dragons(meshes[0], device=device)
+    model = Path(os.environ.get("ABUT_DATA", "")) / MODEL
+    if model.is_file():
+        dragon = Mesh.load(model, "cpu")
+        points = dragon.points.numpy()[:, [2, 0, 1]]  # its y is up
+        return Dragons(Shape(points, dragon.faces.numpy()), device=device)
+    columns = max(6, round((faces / COUNT / 16) ** 0.5))
+    return Dragons(torus_knot(8 * columns, columns, thick=0.3), device=device)
+
+
+def _piled(size: np.ndarray, count: int) -> np.ndarray:
+    """Poses in layers above the floor, each turned its own way about z."""
+    rng = np.random.default_rng(4)
+    poses = np.tile(np.eye(4), (count, 1, 1))
+    reach = float(np.hypot(size[0], size[1])) * 0.8
+    for k, pose in enumerate(poses):
+        layer, place = divmod(k, WIDE * DEEP)
+        row, column = divmod(place, WIDE)
+        angle = rng.uniform(0, 2 * np.pi)
+        pose[:2, :2] = [[np.cos(angle), -np.sin(angle)], [np.sin(angle), np.cos(angle)]]
+        at = np.array([column - (WIDE - 1) / 2, row - (DEEP - 1) / 2]) * reach
+        pose[:2, 3] = at + rng.uniform(-0.1, 0.1, size=2)
+        pose[2, 3] = 0.25 + size[2] * (0.5 + 1.05 * layer)
+    return poses
