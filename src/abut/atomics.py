@@ -247,18 +247,6 @@ def gain(sums: wp.array[wp.int64], i: wp.int32, amount: wp.int64):
 
 @wp.func_native("""
 #if defined(__CUDA_ARCH__)
-    atomicAdd((unsigned long long*)values.data + i, (unsigned long long)amount);
-#else
-    __atomic_fetch_add(&values.data[i], amount, __ATOMIC_RELAXED);
-#endif
-""")
-def add_to(values: wp.array[wp.int64], i: wp.int32, amount: wp.int64):
-    """Add to ``values[i]``; whole numbers, so that the order does not matter."""
-    ...
-
-
-@wp.func_native("""
-#if defined(__CUDA_ARCH__)
     // Lanes that arrive together for the same i send one atomic.
     unsigned waiting = __activemask();
     int lane;
