@@ -33,7 +33,7 @@ from abut.traversal.two_trees import relative_kernel
 FEW_POSES = 8  # so few are listed leaf by leaf on CUDA, and walked in several parts on the CPU
 WALKS_OF_FEW = 16  # parts of such a walk
 FACES_FOR_THREADS = 1 << 19  # less is done before a second thread has begun
-MOST_SAMPLES = 1 << 17  # leaves of a that look for a first bound, on CUDA
+MOST_SAMPLES = 1 << 14  # leaves of a that look for a first bound, on CUDA; more cost more
 CUDA_ITEMS = 1 << 17  # walks of all poses together
 ROUNDING = 2.0**-44  # of what is computed about faces, relative to their meshes
 POSES_PER_SLICE = 4
