@@ -17,7 +17,7 @@ Frame = list[Shape]
 DRAGON_FACES, BUNNY_FACES = 112_000, 35_000  # FAR §5.1
 PIECES, LEAVES, CLOTH_FACES = 300, 150, 20_000
 PIECES_GIVE_WAY, LEAVES_GIVE_WAY = 2, 5  # rounds a frame
-STEPS_A_FRAME, MOMENT = 20, 0.01
+STEPS_A_FRAME, MOMENT = 20, 0.03
 
 
 def bunnies() -> list[Frame]:
