@@ -26,6 +26,8 @@ SAYS = {
     "11_culling": "were lost: 0",
     "12_distance_field": "points put on the surface",
     "13_graphics_pipeline": "may collide, warp",
+    "14_cloth": "pairs of faces that met in any frame: 0",
+    "15_breaking": "pairs of faces that meet: 0",
 }
 
 
@@ -86,5 +88,5 @@ def test_links_lead_somewhere():
 
 
 def test_pictures_are_small():
-    for picture in (ROOT / "docs" / "images").glob("*.png"):
+    for picture in (ROOT / "docs" / "images").iterdir():
         assert picture.stat().st_size <= 400_000

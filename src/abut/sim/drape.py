@@ -58,6 +58,7 @@ def advanced(cloth: Cloth, steps: int, seconds: float) -> dict[str, int]:
     return {
         "near": reports[-1].near,
         "impacts": sum(report.impacts for report in reports),
+        "rounds": max(report.rounds for report in reports),
         "meeting": meeting,
     }
 

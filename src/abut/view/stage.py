@@ -35,7 +35,7 @@ def lit_stage(
     device: wp.Device,
 ) -> LitStage:
     """Set up a stage; all but the ``unshadowing`` bodies cast shadows."""
-    casting = _stage(bodies, camera, extent, wire, device)
+    casting = _stage(bodies, camera, extent, wire, device, shaded=False)
     everything = [*bodies, *unshadowing]
     stage = _stage(everything, camera, extent, wire, device)
     normals = np.concatenate([body.vertex_normals() for body in everything])
@@ -51,14 +51,22 @@ def lit_stage(
 
 
 def _stage(
-    bodies: Sequence[Body], camera: Camera, extent: float, wire: float, device: wp.Device
+    bodies: Sequence[Body],
+    camera: Camera,
+    extent: float,
+    wire: float,
+    device: wp.Device,
+    *,
+    shaded: bool = True,
 ) -> LitStage:
+    """All but the light; without normals where nobody looks at it."""
     vertices, faces = joined(*(body.shape for body in bodies))
     view = Stage()
     view.points = _vectors(vertices, device)
     view.faces = wp.array(faces, dtype=wp.vec3i, device=device)
-    normals = np.concatenate([body.corner_normals() for body in bodies]).astype(np.float32)
-    view.normals = wp.array(normals, dtype=wp.vec3f, device=device)
+    if shaded:
+        normals = np.concatenate([body.corner_normals() for body in bodies]).astype(np.float32)
+        view.normals = wp.array(normals, dtype=wp.vec3f, device=device)
     paint = np.concatenate([body.paint() for body in bodies])
     view.paint = wp.array(paint, dtype=wp.vec4f, device=device)
     finish = np.repeat([body.finish for body in bodies], [len(b.shape.faces) for b in bodies])
