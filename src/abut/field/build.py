@@ -108,7 +108,7 @@ def _bricks(mesh: Mesh, box: Box, origin: np.ndarray, band: float) -> Any:
     bricks.shape = wp.vec3i(*box.shape)
     bricks.counts = wp.vec3i(*(-(-n // WIDE) for n in box.shape))
     corners = np.concatenate([mesh.bounds, [box.lower, box.upper]]) - origin
-    error = PLATE_ERROR * 2.0 * float(np.abs(corners).max())
+    error = PLATE_ERROR * float(np.abs(corners).max())
     bricks.error = error
     bricks.start = min((band + error) ** 2 * (1.0 + 2.0**-18), NOTHING_NEAR)
     return bricks

@@ -21,7 +21,7 @@ from abut.runtime import launch, stage
 wp.set_module_options({"enable_backward": False, "fuse_fp": False})
 
 PLATE_ROWS = wp.constant(6)
-PLATE_ERROR = 2.0**-18  # of the coordinates' reach: more than all roundings together
+PLATE_ERROR = 2.0**-16  # of the largest coordinate; see design/distance-field.md
 FLAT = wp.constant(wp.float64(2.0**-45))  # of the length: as good as no area
 SMALLEST = wp.constant(wp.float64(1e-36))
 
