@@ -48,6 +48,20 @@ def test_pair_rows_are_those_of_brute_force(device):
     assert {0, 1, 2} == set(hits.numpy()["kind"])
 
 
+def test_two_motions_of_one_mesh(device):
+    """Each has trees of its own, in every piece of a turn."""
+    mesh, copy = (abut.Mesh(*icosphere(80), device=device) for _ in range(2))
+    starts, ends = random_poses(2, 2.0, seed=3), random_poses(2, 0.5, seed=5)
+    one = abut.Motion(mesh, start_pose=starts[0], end_pose=ends[0])
+    found = [
+        abut.ccd(one, abut.Motion(other, start_pose=starts[1], end_pose=ends[1]), tolerance=1e-4)
+        for other in (mesh, copy)
+    ]
+    assert len(found[0]) > 20
+    assert np.array_equal(found[0].features.numpy(), found[1].features.numpy())
+    assert np.array_equal(found[0].time.numpy(), found[1].time.numpy())
+
+
 def test_swapped_operands_give_swapped_rows(device):
     a, b = shaken(icosphere(80), device), shaken(torus(8, 6), device, seed=1)
     swapped = {(2 - kind, y, x): time for (kind, x, y), time in rows_of(abut.ccd(b, a)).items()}

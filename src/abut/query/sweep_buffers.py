@@ -88,10 +88,12 @@ def swept_tree(
     bounds: np.ndarray,
     frame: tuple[np.ndarray, np.ndarray],
     pad: float,
+    side: int = 0,
 ) -> Tree:
     """The tree of moving vertices, edges or faces: refitted where this thread has one.
 
-    ``frame`` is the origin of boxes and the bounds of all that moves.
+    ``frame`` is the origin of boxes and the bounds of all that moves; ``side`` tells two motions
+    of one mesh apart.
     """
     corners = corners_of(mesh, feature)
     trees = _trees_of(mesh)
@@ -100,12 +102,12 @@ def swept_tree(
     def build() -> Tree:
         return costed(build_swept(*points, corners, bounds, origin, pad))
 
-    tree = trees.get(feature)
+    tree = trees.get((feature, side))
     if tree is None or not np.array_equal(tree.origin, origin):
         tree = build()
     else:
         tree = followed(tree, whole, build, lambda t=tree: refit_swept(t, *points, corners, pad))
-    trees[feature] = tree
+    trees[feature, side] = tree
     return tree
 
 
@@ -118,7 +120,7 @@ def kept_origin(meshes: tuple[Mesh, ...], bounds: np.ndarray) -> np.ndarray:
     return frame_origin(bounds)
 
 
-def _trees_of(mesh: Mesh) -> dict[str, Tree]:
+def _trees_of(mesh: Mesh) -> dict[tuple[str, int], Tree]:
     return _shared.__dict__.setdefault("trees", WeakKeyDictionary()).setdefault(mesh, {})
 
 

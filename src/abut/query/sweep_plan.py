@@ -284,7 +284,9 @@ class SweepPlan:
                 pad += MIX_ROUNDING * float(np.abs(piece.bounds).max())
             points = piece.points_t0, end
             frame = self._origin, self._bounds
-            return swept_tree(self.meshes[side], feature, points, piece.bounds, frame, pad)
+            mesh = self.meshes[side]
+            twice = side if mesh is self.meshes[0] else 0
+            return swept_tree(mesh, feature, points, piece.bounds, frame, pad, twice)
 
     def _shortened(self, side: int, until: float) -> wp.array:
         """Where vertices are at a time, made once."""
