@@ -42,7 +42,7 @@ from abut.query.self_collide import self_collide
 from abut.query.tracker import Tracker
 from abut.query.within import within
 from abut.results import ClosestPoints, Contacts, Distances, Gaps, ImpactKind, Impacts
-from abut.scene import Scene, SceneContacts, SceneDistances, SceneGaps
+from abut.scene import Scene, SceneContacts, SceneDistances, SceneGaps, SceneImpacts
 from abut.visibility.culled import Culled, PassStatistics
 
 __all__ = [
@@ -82,6 +82,7 @@ __all__ = [
     "SceneDistances",
     "SceneError",
     "SceneGaps",
+    "SceneImpacts",
     "Sign",
     "Solver",
     "ToolError",

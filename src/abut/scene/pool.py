@@ -180,6 +180,14 @@ class Pool:
         self.shape_version += 1
         return pieces
 
+    def bounds(self, bodies: np.ndarray) -> np.ndarray:
+        """(k, 2, 3) lower and upper corners of what bodies with faces hold, in their frames."""
+        self.flush()
+        roots = 4 * (self.table["first_face"][bodies] + self.table["face_count"][bodies]) - 4
+        nodes = self.nodes.numpy()
+        rows = np.stack([nodes[roots, :3], nodes[roots + 1, :3]], axis=1).astype(np.float64)
+        return rows + self.table["origin"][bodies][:, None]
+
     def follow(self) -> None:
         """Take over what meshes that were given have become since."""
         for body, (mesh, version) in list(self._followed.items()):

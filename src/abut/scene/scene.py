@@ -7,13 +7,23 @@ import numpy as np
 import warp as wp
 
 from abut.arrays import scalar_dtype, to_plain
-from abut.errors import DeviceError, OptionError, SceneError
+from abut.errors import DeviceError, OptionError, PoseError, SceneError
 from abut.mesh import Mesh, require_meshes
 from abut.narrow.crowd_corners import PairSides
-from abut.options import BroadMethod, ContactMethod, CullMethod, Method, chosen, number_from
+from abut.options import (
+    LEAST_TOLERANCE,
+    BroadMethod,
+    ContactMethod,
+    CullMethod,
+    Method,
+    chosen,
+    number_from,
+)
+from abut.poses import checked_poses
 from abut.runtime import Kept, resolve_device
 from abut.scene.contacts import SceneContacts, scene_contacts
 from abut.scene.gaps import SceneDistances, SceneGaps, scene_distances, scene_gaps
+from abut.scene.impacts import SceneImpacts, scene_impacts
 from abut.scene.kinematics import Kinematics
 from abut.scene.look import look
 from abut.scene.near import NearestSearch, NearSearch
@@ -345,6 +355,65 @@ class Scene:
         search, (pairs, value, faces) = self._searched((*about, bound is None), make)
         first = self.collide(first=True) if (value == 0).any() else None
         return scene_distances(search, pairs, value, faces, first, bound is None)
+
+    def ccd(
+        self,
+        poses: Any = None,
+        *,
+        vertices: dict[Any, Any] | None = None,
+        min_distance: float = 0.0,
+        tolerance: float = 1e-6,
+        first: bool = False,
+        self_collisions: bool = False,
+    ) -> SceneImpacts:
+        """Find when objects first touch on their way to where they will be.
+
+        Objects turn and move as rigid ones do in ``abut.Motion``. Those that get new vertices go
+        straight, every vertex on its own, from where it is now. Nothing is moved by asking.
+
+        Args:
+            poses: (n, 4, 4), poses of all objects at the end of the step, by index; None leaves all
+                in place.
+            vertices: By index or name, (k, 3) vertices of objects at the end, in their frame.
+            min_distance: Gap to keep [length unit of the scene].
+            tolerance: How much earlier than the first contact a time may be [share of the step].
+            first: Only the earliest impact, one row.
+            self_collisions: Also features of one object, which share nothing but vertices of the
+                same index.
+
+        Returns:
+            One row for each vertex-face or edge-edge impact; ``safe_step`` is free of contact.
+
+        Guarantee:
+            Conservative. No impact is missed; no time is later than the true one.
+        """
+        gap = number_from(min_distance, "min_distance", 0.0)
+        tolerance = number_from(tolerance, "tolerance", LEAST_TOLERANCE)
+        self._pool.flush()
+        ends = self._objects.poses.numpy()
+        if poses is not None:
+            checked = checked_poses(poses, "poses")
+            if checked is None or len(checked) != len(self._objects):
+                raise PoseError(f"poses must have shape ({len(self._objects)}, 4, 4).")
+            ends = checked
+        later = {self._objects.one(k): self._end_of(k, v) for k, v in (vertices or {}).items()}
+        how = (gap, tolerance, self_collisions, first)
+        return scene_impacts(self._pool, self._objects, ends, later, *how)
+
+    def _end_of(self, handle: Any, vertices: Any) -> np.ndarray:
+        """Checked vertices of an object at the end of a step, as those of its body."""
+        row = self._objects.one(handle)
+        body = self._objects.body[row : row + 1]
+        owned = self._pool.own(body)
+        if owned[0] != body[0]:
+            self._objects.body[row] = owned[0]
+            self._objects.version += 1
+        self._pool.flush()
+        plain = to_plain(vertices)
+        count = int(self._pool.table["point_count"][owned[0]])
+        if tuple(plain.shape) != (count, 3):
+            raise SceneError(f"object {handle} has {count} vertices, not {tuple(plain.shape)}.")
+        return checked_rows(plain, self.device, self._pool.known).numpy().copy()
 
     def _searched(self, about: tuple[Any, ...], make: Callable[..., Any]) -> tuple[Any, Any]:
         """A search and its answer, with buffers that grow until all is found."""

@@ -1,0 +1,78 @@
+"""Pairs of boxes that overlap, for those who have boxes as arrays."""
+
+from typing import Any
+
+import numpy as np
+import warp as wp
+
+from abut.broad.boxes import Boxes, Filters, empty_boxes, store_box, store_nothing
+from abut.broad.phase import BroadPhase
+from abut.options import BroadMethod
+from abut.pairs import PairQueues
+from abut.runtime import launch
+
+wp.set_module_options({"enable_backward": False, "fuse_fp": False})
+
+
+@wp.kernel
+def take_kernel(
+    # in
+    span: wp.vec3i,
+    lower: wp.array[wp.vec3f],
+    upper: wp.array[wp.vec3f],
+    # out
+    boxes_out: Boxes,
+):
+    """Boxes as the broad phase has them."""
+    for i in range(span[0] + wp.tid(), span[1], span[2]):
+        if lower[i][0] <= upper[i][0]:
+            store_box(boxes_out, i, lower[i], upper[i])
+        else:
+            store_nothing(boxes_out, i)
+
+
+def overlapping_boxes(
+    lower: Any,
+    upper: Any,
+    device: wp.Device,
+    filters: Any = None,
+    method: BroadMethod | None = None,
+) -> np.ndarray:
+    """All pairs (low, high) of closed boxes that overlap, (m, 2) int64, ascending.
+
+    Args:
+        lower, upper: (n, 3) corners, float32 (rounded outwards by the caller) or wider, which are
+            rounded outwards here; a box whose lower corner is above its upper one overlaps none.
+        device: Where to search.
+        filters: Who may meet whom; None: everyone.
+        method: None chooses.
+    """
+    count = len(lower)
+    if count < 2:
+        return np.empty((0, 2), np.int64)
+    corners = [
+        wp.array(_rounded(x, way), dtype=wp.vec3f, device=device)
+        for x, way in ((lower, -np.inf), (upper, np.inf))
+    ]
+    boxes = empty_boxes(count, 1, device)
+    launch(take_kernel, count, [*corners, boxes], device)
+    queues = PairQueues(device, objects=4 * count, found=4 * count, large=count)
+    while True:
+        phase = BroadPhase(boxes, filters or Filters(), queues, 1, method)
+        queues.clear()
+        phase.run()
+        counts = queues.read()
+        if not queues.make_room(counts):
+            break
+    keys = np.sort(queues["objects"].keys[: counts["objects"]].numpy())
+    high = (1 << phase.layout.bits_b) - 1
+    return np.stack([keys >> phase.layout.bits_b, keys & high], axis=1)
+
+
+def _rounded(values: Any, towards: float) -> np.ndarray:
+    """Float32 not on the wrong side of the values."""
+    values = np.asarray(values, dtype=np.float64)
+    with np.errstate(over="ignore"):
+        near = values.astype(np.float32)
+    wrong = near > values if towards < 0 else near < values
+    return np.where(wrong, np.nextafter(near, np.float32(towards)), near)

@@ -1,0 +1,316 @@
+"""Scene.ccd: all objects that may touch in a step, as one mesh in motion."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import warp as wp
+
+from abut.broad.boxes import make_filters
+from abut.broad.overlaps import overlapping_boxes
+from abut.geometry.common_corners import INDEXED
+from abut.geometry.rigid_path import Path
+from abut.mesh import Mesh
+from abut.motion import MIX_ROUNDING, Piece, mixed_points
+from abut.narrow.impact_crowd import place_kernel, refine_crowd_kernel
+from abut.narrow.impact_rigid import Turning
+from abut.pairs import KeyLayout
+from abut.query.impact_rows import Rows, sorted_rows
+from abut.query.sweep_plan import SweepPlan, require_memory
+from abut.results import ImpactKind
+from abut.runtime import launch, stage
+from abut.scene.objects import Objects
+from abut.scene.pool import Pool
+from abut.scene.steps import Step
+from abut.sweep import moving
+
+
+@dataclass(frozen=True, eq=False)
+class SceneImpacts:
+    """Pairs of moving features of objects that come to touch, sorted by objects, kind, features.
+
+    Attributes:
+        objects: (n, 2) int32, the objects of each pair, the lower first.
+        time: (n,) float64 in [0, 1], when each pair first touches; never later.
+        kind: (n,) int32, see ImpactKind.
+        features: (n, 2) int32, vertices, edges or faces of the two objects, as the kind says.
+        converged: (n,) bool. False: the contact, if there is one, may be later than ``time`` by
+            more than the tolerance.
+        first: The earliest time; infinity where there is no impact.
+    """
+
+    objects: wp.array
+    time: wp.array
+    kind: wp.array
+    features: wp.array
+    converged: wp.array
+    first: float
+
+    def __len__(self) -> int:
+        """Number of impacts."""
+        return self.time.shape[0]
+
+    def __bool__(self) -> bool:
+        """Whether there is any impact."""
+        return len(self) > 0
+
+    @property
+    def safe_step(self) -> float:
+        """The share of the step that is free of contact, 1 where there is none."""
+        return min(self.first, 1.0)
+
+    def numpy(self) -> dict[str, np.ndarray]:
+        """The rows as plain NumPy arrays."""
+        names = ("objects", "time", "kind", "features", "converged")
+        return {name: getattr(self, name).numpy() for name in names}
+
+
+class Crossing:
+    """Objects that may touch in a step, side by side in one mesh.
+
+    Args:
+        pool, objects: The scene.
+        rows: The objects.
+        step: Their motions.
+        ends: Vertices at the end, in the frame of their object, for each of ``rows`` that bends.
+    """
+
+    def __init__(
+        self,
+        pool: Pool,
+        objects: Objects,
+        rows: np.ndarray,
+        step: Step,
+        ends: dict[int, np.ndarray],
+    ) -> None:
+        self.device, self.rows, self.step = pool.device, rows, step
+        table = pool.table[objects.body[rows]]
+        self.point_starts = np.concatenate([[0], np.cumsum(table["point_count"])])
+        self.face_starts = np.concatenate([[0], np.cumsum(table["face_count"])])
+        picked = _ranges(table["first_point"], table["point_count"])
+        local = pool.points.numpy()[picked]
+        owner = np.repeat(np.arange(len(rows)), table["point_count"]).astype(np.int32)
+        faces = pool.faces.numpy()[_ranges(table["first_face"], table["face_count"])]
+        faces = faces + np.repeat(self.point_starts[:-1], table["face_count"])[:, None]
+        later = local.copy()
+        for k, row in enumerate(rows.tolist()):
+            if row in ends:
+                later[self.point_starts[k] : self.point_starts[k + 1]] = ends[row]
+        make = {"dtype": wp.vec3d, "device": self.device}
+        self._local, self._later = wp.array(local, **make), wp.array(later, **make)
+        self.owner = wp.array(owner, device=self.device)
+        self.start, self.end = self._placed(self._local, 0.0), self._placed(self._later, 1.0)
+        self.mesh = Mesh(self.start, faces.astype(np.int32), self.device)
+        self.turns = step.turns[owner]
+        edges = self.mesh.edges.numpy()
+        self.edge_starts = np.searchsorted(edges[:, 0], self.point_starts)
+        most = max(len(local), len(edges), len(faces))
+        self.layout = KeyLayout.of(most, most)
+        require_memory(self.layout)
+        self.far = float(max(np.abs(p.numpy()).max() for p in (self.start, self.end)))
+
+    def rows_of(self, gap: float, tolerance: float) -> list[Rows]:
+        """Rows of all impacts, piece by piece of the step."""
+        count = self.step.piece_count
+        refines = bool(self.step.turns.any())
+        turning = self._turning(gap, tolerance) if refines else None
+        deviation = self.step.deviation(count, self.far)
+        found, before = [], self.start
+        for number in range(count):
+            after = self._at((number + 1) / count)
+            bounds = np.concatenate([before.numpy(), after.numpy()])
+            box = np.array([bounds.min(axis=0), bounds.max(axis=0)])
+            piece = Piece(before, after, box, deviation)
+            near = gap + 2.0 * deviation
+            plan = SweepPlan(
+                self.device, (self.mesh,), (piece,), INDEXED, self.layout, near, tolerance
+            )
+            impacts, buffers = plan.run()
+            rows = sorted_rows(buffers, impacts, self.layout).placed(number, count)
+            if turning is not None and len(rows):
+                rows = self._refined(rows, turning, (number + 1) / count)
+            found.append(rows)
+            before = after
+        return found
+
+    def objects_of(self, kind: np.ndarray, features: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """((n, 2) objects, (n, 2) features of their own) of rows of the common mesh."""
+        owners, own = np.empty_like(features), np.empty_like(features)
+        edges = kind == ImpactKind.EDGE_EDGE
+        for side, starts in ((0, self.point_starts), (1, self.face_starts)):
+            for which, first in ((edges, self.edge_starts), (~edges, starts)):
+                numbers = features[which, side]
+                held = np.searchsorted(first, numbers, side="right") - 1
+                owners[which, side] = held
+                own[which, side] = numbers - first[held]
+        return self.rows[owners], own
+
+    def _at(self, t: float) -> wp.array:
+        if t == 1.0:
+            return self.end
+        placed = self._placed(self._local, t).numpy()
+        straight = mixed_points(self.start, self.end, t).numpy()
+        points = np.where(self.turns[:, None], placed, straight)
+        return wp.array(points, dtype=wp.vec3d, device=self.device)
+
+    def _placed(self, points: wp.array, t: float) -> wp.array:
+        out = wp.empty_like(points)
+        poses = wp.array(self.step.poses(t), dtype=wp.mat44d, device=self.device)
+        launch(place_kernel, points.shape[0], [points, self.owner, poses, out], self.device)
+        return out
+
+    def _turning(self, gap: float, tolerance: float) -> Any:
+        """The struct of true paths; those of the objects come beside it."""
+        step, turning = self.step, Turning()
+        turns = self.turns[:, None]
+        local = self._local.numpy()
+        firsts, lasts = (np.where(turns, local, p.numpy()) for p in (self.start, self.end))
+        sides = [wp.array(p, dtype=wp.vec3d, device=self.device) for p in (firsts, lasts)]
+        turning.a = turning.b = moving(self.mesh, *sides)
+        turning.bits = self.layout.bits
+        turning.min_distance, turning.tolerance = wp.float64(gap), wp.float64(tolerance)
+        paths = np.zeros(len(self.rows), dtype=Path.numpy_dtype())
+        paths["rigid"] = step.turns
+        paths["turn"] = step.start[:, :3, :3]
+        angle = step.angle[:, None]
+        safe = np.where(angle > 0, angle, 1.0)
+        paths["axis"] = step.vector / safe
+        paths["angle"] = step.angle
+        paths["shift_t0"], paths["shift_t1"] = step.start[:, :3, 3], step.end[:, :3, 3]
+        paths["stray"] = step.reach * step.angle**2 / 8.0
+        paths["rounding"] = step.rounding(self.far)
+        self._paths = wp.array(paths, dtype=Path, device=self.device)
+        return turning
+
+    def _refined(self, rows: Rows, turning: Any, stop: float) -> Rows:
+        count, device = len(rows), self.device
+        times = wp.empty(count, dtype=wp.float64, device=device)
+        converged = wp.empty(count, dtype=wp.bool, device=device)
+        args = [turning, self.owner, self._paths, rows.keys, rows.times, wp.float64(stop)]
+        with stage("refine", device):
+            launch(refine_crowd_kernel, count, [*args, times, converged], device, grain=16)
+        return Rows(rows.keys, times, converged, 0.0)
+
+
+def scene_impacts(
+    pool: Pool,
+    objects: Objects,
+    end_poses: np.ndarray,
+    ends: dict[int, np.ndarray],
+    gap: float,
+    tolerance: float,
+    own: bool,
+    first: bool,
+) -> SceneImpacts:
+    """Impacts of all objects on their way to ``end_poses``, and to vertices of their own."""
+    living = objects.living
+    living = living[pool.table["face_count"][objects.body[living]] > 0]
+    starts = objects.poses.numpy()
+    filters = make_filters(
+        objects.static, objects.group, objects.mask, objects.ignored, pool.device
+    )
+    step = _step(pool, objects, living, starts, end_poses, ends)
+    pairs = _may_touch(pool, objects, living, step, ends, gap, filters)
+    taking_part = living if own else np.unique(pairs)
+    found: list[np.ndarray] = [np.empty((0, 7))]
+    if len(taking_part):
+        some = np.isin(living, taking_part)
+        part = Step(step.start[some], step.end[some], step.bends[some], step.reach[some])
+        crossing = Crossing(pool, objects, living[some], part, ends)
+        found += [_table(crossing, rows, pairs, own) for rows in crossing.rows_of(gap, tolerance)]
+    return _wrapped(np.concatenate(found), first, pool.device)
+
+
+def _table(crossing: Crossing, rows: Rows, pairs: np.ndarray, own: bool) -> np.ndarray:
+    """(n, 7): objects, kind, features, time, converged of rows of pairs that are tested."""
+    keys, layout = rows.keys.numpy(), crossing.layout
+    kind = (keys >> layout.width).astype(np.int64)
+    features = np.stack(
+        [(keys >> layout.bits_b) & ((1 << layout.bits_a) - 1), keys & ((1 << layout.bits_b) - 1)],
+        axis=1,
+    )
+    owners, features = crossing.objects_of(kind, features)
+    swapped = owners[:, 0] > owners[:, 1]
+    kind[swapped & (kind == ImpactKind.VERTEX_FACE)] = ImpactKind.FACE_VERTEX
+    for both in (owners, features):
+        both[swapped] = both[swapped][:, ::-1]
+    times = rows.times.numpy()
+    allowed = np.isin(owners[:, 0] << 32 | owners[:, 1], pairs[:, 0] << 32 | pairs[:, 1])
+    if own:
+        allowed |= owners[:, 0] == owners[:, 1]
+    kept = allowed & np.isfinite(times)
+    columns = [owners, kind[:, None], features, times[:, None], rows.converged.numpy()[:, None]]
+    return np.concatenate(columns, axis=1)[kept]
+
+
+def _wrapped(table: np.ndarray, first: bool, device: wp.Device) -> SceneImpacts:
+    """Sorted rows, of each pair of features the earliest."""
+    order = np.lexsort((table[:, 5], *table[:, 4::-1].T))
+    table = table[order]
+    new = np.ones(len(table), bool)
+    new[1:] = (table[1:, :5] != table[:-1, :5]).any(axis=1)
+    table = table[new]
+    if first and len(table):
+        table = table[[int(np.argmin(table[:, 5]))]]
+    whole = table[:, :5].astype(np.int32)
+    return SceneImpacts(
+        wp.array(np.ascontiguousarray(whole[:, :2]), device=device),
+        wp.array(np.ascontiguousarray(table[:, 5]), dtype=wp.float64, device=device),
+        wp.array(np.ascontiguousarray(whole[:, 2]), device=device),
+        wp.array(np.ascontiguousarray(whole[:, 3:5]), device=device),
+        wp.array(table[:, 6].astype(bool), dtype=wp.bool, device=device),
+        float(table[:, 5].min(initial=np.inf)),
+    )
+
+
+def _step(
+    pool: Pool,
+    objects: Objects,
+    living: np.ndarray,
+    starts: np.ndarray,
+    end_poses: np.ndarray,
+    ends: dict[int, np.ndarray],
+) -> Step:
+    bends = np.isin(living, list(ends))
+    corners = pool.bounds(objects.body[living])
+    reach = np.linalg.norm(np.abs(corners).max(axis=1), axis=1)
+    return Step(starts[living], end_poses[living], bends, reach)
+
+
+def _may_touch(
+    pool: Pool,
+    objects: Objects,
+    living: np.ndarray,
+    step: Step,
+    ends: dict[int, np.ndarray],
+    gap: float,
+    filters: Any,
+) -> np.ndarray:
+    """(m, 2) pairs of objects whose boxes over the whole step overlap, the gap between them."""
+    lower, upper = np.full((len(objects), 3), np.inf), np.full((len(objects), 3), -np.inf)
+    corners = pool.bounds(objects.body[living])
+    boxes = [_box_at(corners, step.start), _box_at(corners, step.end)]
+    for k in np.flatnonzero(step.bends).tolist():
+        vertices = ends[int(living[k])]
+        own = np.array([[vertices.min(axis=0), vertices.max(axis=0)]])
+        boxes[1][k] = _box_at(own, step.end[k : k + 1])[0]
+    both = np.stack(boxes)
+    far = np.abs(both).max(initial=0.0)
+    pad = (step.stray() + gap / 2 + MIX_ROUNDING * 64 * far)[:, None]
+    lower[living] = both[:, :, 0].min(axis=0) - pad
+    upper[living] = both[:, :, 1].max(axis=0) + pad
+    return overlapping_boxes(lower, upper, pool.device, filters)
+
+
+def _box_at(corners: np.ndarray, poses: np.ndarray) -> np.ndarray:
+    """(k, 2, 3) world boxes of boxes at poses, rounding left out."""
+    middle, half = corners.mean(axis=1), (corners[:, 1] - corners[:, 0]) / 2
+    centre = np.einsum("kij,kj->ki", poses[:, :3, :3], middle) + poses[:, :3, 3]
+    reach = np.einsum("kij,kj->ki", np.abs(poses[:, :3, :3]), half)
+    return np.stack([centre - reach, centre + reach], axis=1)
+
+
+def _ranges(firsts: np.ndarray, counts: np.ndarray) -> np.ndarray:
+    """All indices of several ranges, one after the other."""
+    starts = np.cumsum(counts) - counts
+    return np.arange(int(counts.sum())) + np.repeat(firsts - starts, counts)
