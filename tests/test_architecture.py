@@ -26,7 +26,7 @@ FLOORS = [
     {"query"},
     {"field_filling"},
     {"distance_field"},
-    {"scene"},
+    {"primitives", "scene"},
     {"cases"},
     {"sim", "scale", "hardware"},
     {"view"},
@@ -106,3 +106,19 @@ def test_importing_abut_is_light():
     code = f"import abut, sys; print([name for name in {asked} if name in sys.modules])"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"
+
+
+def test_a_verb_loads_what_it_needs():
+    rooms = "visibility field scene motion sim".split()
+    code = (
+        "import abut, sys; loaded = 'warp' in sys.modules; abut.collide; "
+        f"print(loaded, [room for room in {rooms} if f'abut.{{room}}' in sys.modules])"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.split("\n")[-2] == "False []"
+
+
+def test_every_public_name_is_there():
+    import abut
+
+    assert [name for name in abut.__all__ if not hasattr(abut, name)] == []

@@ -20,7 +20,6 @@ from abut.options import Bound, ContactMethod, CullMethod, chosen
 from abut.pairs import KeyLayout, require_room, to_rows
 from abut.poses import batch_size, checked_poses
 from abut.query.plan import ContactPlan, lowest_of_each_pose, plans_of
-from abut.query.visible import visible_keys
 from abut.results import Contacts
 from abut.runtime import require_same_device
 
@@ -82,6 +81,8 @@ def collide(
     keys = np.empty(0, dtype=np.int64)
     if a.face_count and b.face_count and count:
         if method.looks:
+            from abut.query.visible import visible_keys
+
             how = CullMethod(method)
             keys = visible_keys((a, b), poses, STRANGERS, layout, how, pixels)
         else:

@@ -15,7 +15,6 @@ from abut.narrow.meet import meeting_segments
 from abut.options import ContactMethod, CullMethod, chosen
 from abut.pairs import KeyLayout, require_room, to_rows
 from abut.query.plan import ContactPlan, plans_of
-from abut.query.visible import visible_keys
 from abut.results import Contacts
 
 SELF_EFFORT = 64  # of a search, in searches for one pair of two meshes
@@ -57,6 +56,8 @@ def self_collide(
         mesh.settle()
         keys = np.empty(0, dtype=np.int64)
         if mesh.face_count > 1:
+            from abut.query.visible import visible_keys
+
             keys = visible_keys((mesh,), (None,), relation, layout, CullMethod(method), pixels)
         pairs, _ = to_rows(keys, layout, False, mesh.device)
     side = posed_later(mesh)
