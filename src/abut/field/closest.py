@@ -14,10 +14,9 @@ from abut.field.nearest import (
     closest_rows_kernel,
     locate_kernel,
     nearest_kernel,
-    open_near_kernel,
     promising_kernel,
 )
-from abut.field.plan import TURNS_OF_BLOCK, EncounterPlan
+from abut.field.plan import EncounterPlan
 
 
 @dataclass(frozen=True, eq=False)
@@ -72,9 +71,8 @@ class ClosestPlan(EncounterPlan):
         self._buffers = least, best, place
         yield "centroids", self.over_items(centroids_kernel, least, best)
         yield "cover", self.over_items(promising_kernel, least, best, turns, blocks)
-        yield "open", self.over_queue(open_near_kernel, "blocks", TURNS_OF_BLOCK, best, turns)
-        yield "nearest", self.over_queue(nearest_kernel, "turns", 1, best)
-        yield "locate", self.over_queue(locate_kernel, "turns", 1, best, place)
+        yield "nearest", self.over_turns(nearest_kernel, best)
+        yield "locate", self.over_turns(locate_kernel, best, place)
         yield "rows", self.over_poses(closest_rows_kernel, 1, best, place)
 
 

@@ -21,11 +21,12 @@ from abut.field.fragments import (
 from abut.field.grid import FieldGrid
 from abut.field.lookup import least_within, look
 from abut.field.meeting import FACES, Encounters, Meeting, box_in_pixels, meeting_of
-from abut.pairs import PairQueue, pack_pair, push_pair, queue_stop, store_pair, unpack_pair
+from abut.pairs import PairQueue, pack_pair, queue_stop, store_pair, unpack_pair
 
 wp.set_module_options({"enable_backward": False, "fuse_fp": False})
 
 BOUND, DEPTH, NOTHING = wp.constant(0), wp.constant(1), wp.constant(2)  # early out, see EarlyOut
+MOST_ITEMS = wp.constant(wp.int32(2**31 - 1))
 LATTICE = wp.constant(wp.int32(16384))  # pixels of the lattice along an axis where it has no end
 
 
@@ -106,7 +107,7 @@ def push_turns(
     turns: PairQueue, blocks: PairQueue, meeting: wp.int32, face: wp.int32, cover: Cover,
     bits: wp.vec2i,
 ):  # fmt: skip
-    """Append all turns of a face, or all blocks of a large one, which are opened later."""
+    """Append all turns of a face, or all blocks of turns of a large one."""
     if is_large(cover):
         count = block_count(cover)
         first = reserve(blocks.count, count)
@@ -122,8 +123,28 @@ def push_turns(
 
 
 @wp.func
+def item_count(turns: PairQueue, blocks: PairQueue, stop: wp.int32):
+    """Turns listed one by one, and those of listed blocks; at most ``stop``."""
+    return wp.min(queue_stop(turns, stop) + queue_stop(blocks, MOST_BLOCKS) * BLOCK, stop)
+
+
+@wp.func
+def listed_turn(turns: PairQueue, blocks: PairQueue, item: wp.int32, bits: wp.vec2i):
+    """(meeting, face, 4 turn + axis) of an item. Those of blocks come last."""
+    single = queue_stop(turns, MOST_ITEMS)
+    if item < single:
+        return unpack_pair(turns.keys[item], bits)
+    opened = item - single
+    row = unpack_pair(blocks.keys[opened / BLOCK], bits)
+    turn = (row[2] / 4) * BLOCK + opened % BLOCK
+    return wp.vec3i(row[0], row[1], turn * 4 + row[2] % 4)
+
+
+@wp.func
 def least_of_turn(grid: FieldGrid, meeting: Meeting, cover: Cover, turn: wp.int32):
-    """A lower bound of the distances of a turn of a large face."""
+    """A lower bound of the distances of a turn of a large face; none of a small one."""
+    if not is_large(cover):
+        return wp.float32(-1.0e30)
     ball = turn_ball(cover, turn)
     seen = look_at_pixels(grid, wp.vec3d(ball[0], ball[1], ball[2]), meeting)
     return least_within(grid, seen, wp.float32(meeting.pixel * ball[3]), meeting.margin)
@@ -161,24 +182,3 @@ def penetrating_kernel(
                 last = box_pixels(grid, meeting.pixel)
                 cover = cover_of(corners, axis, wp.vec3i(0, 0, 0), last)
                 push_turns(turns_out, blocks_out, m, face, cover, encounters.bits)
-
-
-@wp.kernel
-def open_inside_kernel(
-    # in
-    span: wp.vec3i,
-    encounters: Encounters,
-    blocks: PairQueue,
-    # out
-    turns_out: PairQueue,
-):
-    """Turns of large faces that may reach inside an object."""
-    stop = wp.min(queue_stop(blocks, MOST_BLOCKS) * BLOCK, span[1])
-    for item in range(span[0] + wp.tid(), stop, span[2]):
-        row = unpack_pair(blocks.keys[item / BLOCK], encounters.bits)
-        meeting = encounters.meetings[row[0]]
-        grid = encounters.fields[meeting.field]
-        cover = cover_in_box(encounters, meeting, row[1], row[2] % 4)
-        turn = (row[2] / 4) * BLOCK + item % BLOCK
-        if least_of_turn(grid, meeting, cover, turn) < wp.float32(0.0):
-            push_pair(turns_out, pack_pair(row[0], row[1], turn * 4 + cover.axis, encounters.bits))

@@ -44,10 +44,9 @@ class Cover:
     """How a face covers pixels along an axis, or is subdivided (``axis`` PER_FACE)."""
 
     axis: wp.int32
-    corners: wp.mat33d  # one a row
-    edge0: wp.vec3d  # positive at pixels left of an edge, as a line over the picture
-    edge1: wp.vec3d
-    edge2: wp.vec3d
+    edge0: wp.vec3d  # lines over the picture, see line_through; for PER_FACE the first corner,
+    edge1: wp.vec3d  # the way to the second,
+    edge2: wp.vec3d  # and from there to the third
     low: wp.vec2i  # first pixel of the rectangle
     size: wp.vec2i  # pixels of the rectangle; (k², 1) where a face is divided k times
     plane: wp.vec3d  # depth where both coordinates are 0, and its slopes
@@ -77,18 +76,36 @@ def area_vector(corners: wp.mat33d):
 @wp.func
 def dominant_axis(normal: wp.vec3d):
     """The axis a normal leans to most; of equals the first."""
-    axis = wp.int32(0)
-    if wp.abs(normal[1]) > wp.abs(normal[axis]):
-        axis = wp.int32(1)
-    if wp.abs(normal[2]) > wp.abs(normal[axis]):
-        axis = wp.int32(2)
-    return axis
+    n = wp.abs(normal)
+    if n[0] >= n[1] and n[0] >= n[2]:
+        return wp.int32(0)
+    return wp.where(n[1] >= n[2], 1, 2)
 
 
 @wp.func
-def across(p: wp.vec3d, axis: wp.int32):
-    """The two coordinates of a point in the picture along an axis."""
-    return wp.vec2d(p[(axis + 1) % 3], p[(axis + 2) % 3])
+def turned(p: wp.vec3d, axis: wp.int32):
+    """(depth, u, v) of a point in the picture along an axis."""
+    if axis == 1:
+        return wp.vec3d(p[1], p[2], p[0])
+    if axis == 2:
+        return wp.vec3d(p[2], p[0], p[1])
+    return p
+
+
+@wp.func
+def turned_pixel(p: wp.vec3i, axis: wp.int32):
+    """``turned`` for whole numbers."""
+    if axis == 1:
+        return wp.vec3i(p[1], p[2], p[0])
+    if axis == 2:
+        return wp.vec3i(p[2], p[0], p[1])
+    return p
+
+
+@wp.func
+def across(p: wp.vec3d):
+    """The two coordinates of a turned point in the picture."""
+    return wp.vec2d(p[1], p[2])
 
 
 @wp.func
@@ -133,39 +150,38 @@ def cover_along(corners: wp.mat33d, axis: wp.int32, low: wp.vec3i, high: wp.vec3
     """How a face covers the pixels from ``low`` to ``high``, inclusive, along an axis."""
     out = Cover()
     out.axis = axis
-    out.corners = corners
-    u = (axis + 1) % 3
-    v = (axis + 2) % 3
-    s0 = snapped(across(corners[0], axis))
-    s1 = snapped(across(corners[1], axis))
-    s2 = snapped(across(corners[2], axis))
-    turn = cross2(s1 - s0, s2 - s0)
-    if turn < ZERO:
+    p0 = turned(corners[0], axis)
+    p1 = turned(corners[1], axis)
+    p2 = turned(corners[2], axis)
+    s0 = snapped(across(p0))
+    s1 = snapped(across(p1))
+    s2 = snapped(across(p2))
+    area = cross2(s1 - s0, s2 - s0)
+    if area < ZERO:
         swap = s1
         s1 = s2
         s2 = swap
-    normal = area_vector(corners)
-    if turn == ZERO or normal[axis] == ZERO:
+    normal = wp.cross(p1 - p0, p2 - p0)
+    if area == ZERO or normal[0] == ZERO:
         return out
     out.edge0 = line_through(s0, s1)
     out.edge1 = line_through(s1, s2)
     out.edge2 = line_through(s2, s0)
     least = wp.min(s0, wp.min(s1, s2)) / SNAP
     most = wp.max(s0, wp.max(s1, s2)) / SNAP
-    u0 = pixel_index(wp.ceil(least[0] - HALF), low[u], high[u] + 1)
-    v0 = pixel_index(wp.ceil(least[1] - HALF), low[v], high[v] + 1)
-    u1 = pixel_index(wp.floor(most[0] - HALF), low[u] - 1, high[u])
-    v1 = pixel_index(wp.floor(most[1] - HALF), low[v] - 1, high[v])
+    first = turned_pixel(low, axis)
+    last = turned_pixel(high, axis)
+    u0 = pixel_index(wp.ceil(least[0] - HALF), first[1], last[1] + 1)
+    v0 = pixel_index(wp.ceil(least[1] - HALF), first[2], last[2] + 1)
+    u1 = pixel_index(wp.floor(most[0] - HALF), first[1] - 1, last[1])
+    v1 = pixel_index(wp.floor(most[1] - HALF), first[2] - 1, last[2])
     out.low = wp.vec2i(u0, v0)
     out.size = wp.vec2i(wp.max(u1 - u0 + 1, 0), wp.max(v1 - v0 + 1, 0))
-    slope_u = -normal[u] / normal[axis]
-    slope_v = -normal[v] / normal[axis]
-    p0 = corners[0]
-    out.plane = wp.vec3d(p0[axis] - slope_u * p0[u] - slope_v * p0[v], slope_u, slope_v)
-    d1 = corners[1, axis]
-    d2 = corners[2, axis]
-    out.depths = wp.vec2d(wp.min(p0[axis], wp.min(d1, d2)), wp.max(p0[axis], wp.max(d1, d2)))
-    out.weight = wp.length(normal) / wp.abs(normal[axis])
+    slope_u = -normal[1] / normal[0]
+    slope_v = -normal[2] / normal[0]
+    out.plane = wp.vec3d(p0[0] - slope_u * p0[1] - slope_v * p0[2], slope_u, slope_v)
+    out.depths = wp.vec2d(wp.min(p0[0], wp.min(p1[0], p2[0])), wp.max(p0[0], wp.max(p1[0], p2[0])))
+    out.weight = wp.length(normal) / wp.abs(normal[0])
     return out
 
 
@@ -174,7 +190,9 @@ def divided(corners: wp.mat33d):
     """A face in k x k equal parts of about a pixel's area, sampled at their middles."""
     out = Cover()
     out.axis = PER_FACE
-    out.corners = corners
+    out.edge0 = corners[0]
+    out.edge1 = corners[1] - corners[0]
+    out.edge2 = corners[2] - corners[1]
     area = HALF * wp.length(area_vector(corners))
     parts = wp.max(wp.int32(wp.clamp(wp.floor(wp.sqrt(area) + HALF), ZERO, wp.float64(8192.0))), 1)
     out.size = wp.vec2i(parts * parts, 1)
@@ -285,8 +303,7 @@ def part_middle(cover: Cover, index: wp.int32):
     share = wp.float64(1 + place % 2) * THIRD
     down = (wp.float64(row) + ONE - share) / wp.float64(parts)
     aside = (wp.float64(place / 2) + share) / wp.float64(parts)
-    c = cover.corners
-    return c[0] + down * (c[1] - c[0]) + aside * (c[2] - c[1])
+    return cover.edge0 + down * cover.edge1 + aside * cover.edge2
 
 
 @wp.func
@@ -302,8 +319,7 @@ def turn_ball(cover: Cover, turn: wp.int32):
     last = wp.min(first + run_length(), cover.size[0]) - 1
     p = part_middle(cover, first)
     q = part_middle(cover, last)
-    c = cover.corners
-    part = wp.length(c[1] - c[0]) + wp.length(c[2] - c[1])
+    part = wp.length(cover.edge1) + wp.length(cover.edge2)
     radius = part / wp.sqrt(wp.float64(cover.size[0]))
     if wp.int32(wp.sqrt(wp.float64(first) + HALF)) == wp.int32(wp.sqrt(wp.float64(last) + HALF)):
         radius += HALF * wp.length(q - p)
@@ -336,15 +352,14 @@ def fragment(cover: Cover, at: wp.vec2i):
 @wp.func
 def blend_of_corners(corners: wp.mat33d, p: wp.vec3d):
     """Barycentric weights of a point of a face, as seen along its dominant axis."""
-    normal = area_vector(corners)
-    axis = dominant_axis(normal)
-    whole = normal[axis]
+    axis = dominant_axis(area_vector(corners))
+    at = across(turned(p, axis))
+    a = across(turned(corners[0], axis)) - at
+    b = across(turned(corners[1], axis)) - at
+    c = across(turned(corners[2], axis)) - at
+    wa = cross2(b, c)
+    wb = cross2(c, a)
+    whole = wa + wb + cross2(a, b)
     if whole == ZERO:
         return wp.vec3d(THIRD, THIRD, THIRD)
-    a = across(corners[0], axis)
-    b = across(corners[1], axis)
-    c = across(corners[2], axis)
-    at = across(p, axis)
-    wa = cross2(b - at, c - at) / whole
-    wb = cross2(c - at, a - at) / whole
-    return wp.vec3d(wa, wb, ONE - wa - wb)
+    return wp.vec3d(wa / whole, wb / whole, ONE - (wa + wb) / whole)

@@ -10,7 +10,9 @@ import warp as wp
 from abut.atomics import load_fresh_integer, lower_together
 from abut.field.cover import (
     cover_anywhere,
+    item_count,
     least_of_turn,
+    listed_turn,
     load_corners,
     look_at_pixels,
     middle_of,
@@ -18,8 +20,6 @@ from abut.field.cover import (
     radius_about,
 )
 from abut.field.fragments import (
-    BLOCK,
-    MOST_BLOCKS,
     PER_FACE,
     Cover,
     area_vector,
@@ -32,7 +32,7 @@ from abut.field.fragments import (
 from abut.field.grid import FieldGrid, sample_cells
 from abut.field.lookup import least_within
 from abut.field.meeting import FACES, VIEWS, Encounters, Meeting, meeting_of
-from abut.pairs import PairQueue, pack_pair, push_pair, queue_stop, unpack_pair
+from abut.pairs import PairQueue
 
 wp.set_module_options({"enable_backward": False, "fuse_fp": False})
 
@@ -130,28 +130,6 @@ def promising_kernel(
                 push_turns(turns_out, blocks_out, m, face, cover, encounters.bits)
 
 
-@wp.kernel
-def open_near_kernel(
-    # in
-    span: wp.vec3i,
-    encounters: Encounters,
-    blocks: PairQueue,
-    best: wp.array[wp.int64],
-    # out
-    turns_out: PairQueue,
-):
-    """Turns of large faces that can be closer than what was seen so far."""
-    stop = wp.min(queue_stop(blocks, MOST_BLOCKS) * BLOCK, span[1])
-    for item in range(span[0] + wp.tid(), stop, span[2]):
-        row = unpack_pair(blocks.keys[item / BLOCK], encounters.bits)
-        meeting = encounters.meetings[row[0]]
-        grid = encounters.fields[meeting.field]
-        cover = cover_anywhere(encounters, meeting, row[1], row[2] % 4)
-        turn = (row[2] / 4) * BLOCK + item % BLOCK
-        if least_of_turn(grid, meeting, cover, turn) <= distance_in(best[row[0]]):
-            push_pair(turns_out, pack_pair(row[0], row[1], turn * 4 + cover.axis, encounters.bits))
-
-
 @wp.func
 def distance_of(grid: FieldGrid, meeting: Meeting, cover: Cover, at: wp.vec2i):
     """The distance of a fragment, far off where there is none."""
@@ -168,20 +146,24 @@ def nearest_kernel(
     span: wp.vec3i,
     encounters: Encounters,
     turns: PairQueue,
+    blocks: PairQueue,
     # out
     best_out: wp.array[wp.int64],
 ):
     """The lowest (distance, face) of all fragments."""
-    for item in range(span[0] + wp.tid(), queue_stop(turns, span[1]), span[2]):
-        row = unpack_pair(turns.keys[item], encounters.bits)
+    for item in range(span[0] + wp.tid(), item_count(turns, blocks, span[1]), span[2]):
+        row = listed_turn(turns, blocks, item, encounters.bits)
         meeting = encounters.meetings[row[0]]
         grid = encounters.fields[meeting.field]
         cover = cover_anywhere(encounters, meeting, row[1], row[2] % 4)
-        at = first_pixel(cover, row[2] / 4)
+        turn = row[2] / 4
         nearest = NOWHERE
-        for slot in range(slot_count(cover, row[2] / 4)):
-            nearest = wp.min(nearest, distance_of(grid, meeting, cover, at))
-            at = next_pixel(cover, at, slot)
+        limit = distance_in(load_fresh_integer(best_out, row[0]))
+        if least_of_turn(grid, meeting, cover, turn) <= limit:
+            at = first_pixel(cover, turn)
+            for slot in range(slot_count(cover, turn)):
+                nearest = wp.min(nearest, distance_of(grid, meeting, cover, at))
+                at = next_pixel(cover, at, slot)
         key = key_of(nearest, row[1])
         if key < load_fresh_integer(best_out, row[0]):
             lower_together(best_out, row[0], key)
@@ -193,25 +175,28 @@ def locate_kernel(
     span: wp.vec3i,
     encounters: Encounters,
     turns: PairQueue,
+    blocks: PairQueue,
     best: wp.array[wp.int64],
     # out
     place_out: wp.array[wp.int64],
 ):
     """Of the nearest face the first fragment at that distance."""
-    for item in range(span[0] + wp.tid(), queue_stop(turns, span[1]), span[2]):
-        row = unpack_pair(turns.keys[item], encounters.bits)
+    for item in range(span[0] + wp.tid(), item_count(turns, blocks, span[1]), span[2]):
+        row = listed_turn(turns, blocks, item, encounters.bits)
         if row[1] == face_in(best[row[0]]):
             meeting = encounters.meetings[row[0]]
             grid = encounters.fields[meeting.field]
             wanted = distance_in(best[row[0]])
             cover = cover_anywhere(encounters, meeting, row[1], row[2] % 4)
-            at = first_pixel(cover, row[2] / 4)
-            for slot in range(slot_count(cover, row[2] / 4)):
-                if distance_of(grid, meeting, cover, at) == wanted:
-                    index = at[1] * cover.size[0] + at[0]
-                    place = wp.int64(index) * wp.int64(4) + wp.int64(cover.axis)
-                    lower_together(place_out, row[0], place)
-                at = next_pixel(cover, at, slot)
+            turn = row[2] / 4
+            if least_of_turn(grid, meeting, cover, turn) <= wanted:
+                at = first_pixel(cover, turn)
+                for slot in range(slot_count(cover, turn)):
+                    if distance_of(grid, meeting, cover, at) == wanted:
+                        index = at[1] * cover.size[0] + at[0]
+                        place = wp.int64(index) * wp.int64(4) + wp.int64(cover.axis)
+                        lower_together(place_out, row[0], place)
+                    at = next_pixel(cover, at, slot)
 
 
 @wp.func

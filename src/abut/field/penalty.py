@@ -9,10 +9,16 @@ import warp as wp
 from abut.atomics import add_to
 from abut.bounds.relative import turn_of
 from abut.field.columns import Columns, may_be_inside
-from abut.field.cover import DEPTH, cover_in_box
+from abut.field.cover import (
+    BOUND,
+    DEPTH,
+    cover_in_box,
+    item_count,
+    least_of_turn,
+    listed_turn,
+    load_corners,
+)
 from abut.field.fragments import (
-    Cover,
-    Sampled,
     blend_of_corners,
     first_pixel,
     fragment,
@@ -22,7 +28,7 @@ from abut.field.fragments import (
 from abut.field.lookup import blend_distance, blend_gradient, last_cell
 from abut.field.meeting import Encounters, Meeting
 from abut.lanes import all_lanes, greatest_of_lanes, lane_count, sum_of_lanes
-from abut.pairs import PairQueue, queue_stop, unpack_pair
+from abut.pairs import PairQueue
 
 wp.set_module_options({"enable_backward": False, "fuse_fp": False})
 
@@ -53,12 +59,13 @@ def penalty_force(material: wp.vec4d, way: wp.vec3d, depth: wp.float64, approach
 
 
 @wp.func
-def own_velocity(mesh: Sampled, pose: wp.mat44d, face: wp.int32, cover: Cover, p: wp.vec3d):
+def own_velocity(encounters: Encounters, meeting: Meeting, face: wp.int32, p: wp.vec3d):
     """What a fragment's velocity has beyond that of a rigid mesh."""
+    mesh = encounters.meshes[meeting.mesh]
     v = mesh.faces[face]
-    w = blend_of_corners(cover.corners, p)
+    w = blend_of_corners(load_corners(encounters, meeting, face), p)
     own = w[0] * mesh.velocities[v[0]] + w[1] * mesh.velocities[v[1]]
-    return turn_of(pose) * (own + w[2] * mesh.velocities[v[2]])
+    return turn_of(meeting.pose) * (own + w[2] * mesh.velocities[v[2]])
 
 
 @wp.func
@@ -84,7 +91,7 @@ def turn_sums(
 ):
     """What the fragments of a turn that are inside add up to, in steps of the sums."""
     grid = encounters.fields[meeting.field]
-    mesh = encounters.meshes[meeting.mesh]
+    bending = encounters.meshes[meeting.mesh].velocities.shape[0] > 0
     last = last_cell(grid)
     share = meeting.pixel / grid.spacing
     cover = cover_in_box(encounters, meeting, row[1], row[2] % 4)
@@ -95,8 +102,12 @@ def turn_sums(
     torque = wp.vec3d()
     squares = ZERO
     count = ZERO
-    at = first_pixel(cover, row[2] / 4)
-    for slot in range(slot_count(cover, row[2] / 4)):
+    turn = row[2] / 4
+    slots = slot_count(cover, turn)
+    if early == BOUND and least_of_turn(grid, meeting, cover, turn) >= wp.float32(0.0):
+        slots = 0
+    at = first_pixel(cover, turn)
+    for slot in range(slots):
         f = fragment(cover, at)
         at = next_pixel(cover, at, slot)
         p = wp.vec3d(f[0], f[1], f[2])
@@ -117,8 +128,8 @@ def turn_sums(
             push = (meeting.material[0] * depth) * way
             if moving:
                 v = approach + wp.cross(meeting.other_spin, lever) - wp.cross(meeting.spin, foot)
-                if mesh.velocities.shape[0] > 0:
-                    v += own_velocity(mesh, meeting.pose, row[1], cover, p)
+                if bending:
+                    v += own_velocity(encounters, meeting, row[1], p)
                 push = penalty_force(meeting.material, way, depth, v)
             force += push
             torque += wp.cross(foot, push)
@@ -136,12 +147,13 @@ def turn_sums(
     return out
 
 
-@wp.kernel
+@wp.kernel(launch_bounds=(256, 2))
 def penalty_kernel(
     # in
     span: wp.vec3i,
     encounters: Encounters,
     turns: PairQueue,
+    blocks: PairQueue,
     columns: Columns,
     early: wp.int32,
     copies: wp.int32,
@@ -154,8 +166,8 @@ def penalty_kernel(
     copy = (thread / lanes) % copies
     held = wp.int32(-1)
     total = WholeSums()
-    for item in range(thread, queue_stop(turns, span[1]), span[2]):
-        row = unpack_pair(turns.keys[item], encounters.bits)
+    for item in range(thread, item_count(turns, blocks, span[1]), span[2]):
+        row = listed_turn(turns, blocks, item, encounters.bits)
         if row[0] != held:
             if held >= 0:
                 add_alone(sums_out, held * copies + copy, total)

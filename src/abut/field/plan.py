@@ -50,6 +50,13 @@ def plans_of(field: Any, mesh: Mesh) -> Kept:
     return by_mesh.setdefault(mesh, Kept())
 
 
+def listed_count(queues: PairQueues) -> int:
+    """Turns in the queues, of the CPU: singly, and in blocks."""
+    counts = queues.read()
+    turns, blocks = (min(counts[n], queues[n].keys.shape[0]) for n in ("turns", "blocks"))
+    return turns + TURNS_OF_BLOCK * blocks
+
+
 class EncounterPlan:
     """Poses of one mesh in one field, and the launches that answer a question about them.
 
@@ -99,17 +106,15 @@ class EncounterPlan:
         args = [self.encounters, *args]
         return Task(kernel, self.item_count, args, self.device, grain=1024).run
 
-    def over_queue(self, kernel: Any, name: str, times: int, *args: Any) -> Callable[[], None]:
-        """A launch over what is in a queue by then, each so many times."""
-        args = [self.encounters, self.queues[name], *args]
+    def over_turns(self, kernel: Any, *args: Any) -> Callable[[], None]:
+        """A launch over the turns that are listed by then."""
+        queues = self.queues
+        args = [self.encounters, queues["turns"], queues["blocks"], *args]
         if self.device.is_cuda:
             return Task(kernel, EVERYTHING, args, self.device).run
-
-        def run() -> None:
-            count = min(self.queues.read()[name], self.queues[name].keys.shape[0])
-            launch(kernel, count * times, args, self.device, grain=TURNS_PER_SLICE)
-
-        return run
+        return lambda: launch(
+            kernel, listed_count(queues), args, self.device, grain=TURNS_PER_SLICE
+        )
 
     def over_poses(self, kernel: Any, times: int, *args: Any) -> Callable[[], None]:
         """A launch that makes the rows of answers, in so many parts each."""

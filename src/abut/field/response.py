@@ -9,9 +9,9 @@ import numpy as np
 import warp as wp
 
 from abut.field.columns import Columns
-from abut.field.cover import open_inside_kernel, penetrating_kernel
+from abut.field.cover import penetrating_kernel
 from abut.field.penalty import SUMS, penalty_kernel, response_rows_kernel
-from abut.field.plan import TURNS_OF_BLOCK, EncounterPlan
+from abut.field.plan import EncounterPlan
 from abut.mesh import Mesh
 
 MOST_COPIES = 64  # of sums, so that threads do not queue up for one
@@ -132,9 +132,6 @@ class ResponsePlan(EncounterPlan):
         sums = wp.zeros(self.pose_count * copies * SUMS, dtype=wp.int64, device=self.device)
         self._sums = sums
         yield "cover", self.over_items(penetrating_kernel, self.early, turns, blocks)
-        yield "open", self.over_queue(open_inside_kernel, "blocks", TURNS_OF_BLOCK, turns)
-        yield (
-            "penalty",
-            self.over_queue(penalty_kernel, "turns", 1, self.images, self.early, copies, sums),
-        )
+        args = [self.images, self.early, copies, sums]
+        yield "penalty", self.over_turns(penalty_kernel, *args)
         yield "rows", self.over_poses(response_rows_kernel, SUMS, copies, sums)

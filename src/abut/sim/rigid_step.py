@@ -6,10 +6,10 @@ from typing import Any
 import warp as wp
 
 from abut.field.columns import Columns
-from abut.field.cover import BOUND, open_inside_kernel, penetrating_kernel
+from abut.field.cover import BOUND, penetrating_kernel
 from abut.field.meeting import Encounters, Meeting
 from abut.field.penalty import SUMS, penalty_kernel, response_rows_kernel
-from abut.field.plan import TURN_BITS, TURNS_OF_BLOCK, TURNS_PER_SLICE
+from abut.field.plan import TURN_BITS, TURNS_PER_SLICE, listed_count
 from abut.pairs import KeyLayout, PairQueues
 from abut.runtime import EVERYTHING, Task, launch
 from abut.sim.bodies import gather_kernel, move_kernel
@@ -133,14 +133,9 @@ class RigidStep:
         return [
             self._over(penetrating_kernel, [met, BOUND, turns, blocks], self._face_total),
             self._over(
-                open_inside_kernel,
-                [met, blocks, turns],
-                lambda: TURNS_OF_BLOCK * self._queued("blocks"),
-            ),
-            self._over(
                 penalty_kernel,
-                [met, turns, Columns(), BOUND, COPIES, self._sums],
-                lambda: self._queued("turns"),
+                [met, turns, blocks, Columns(), BOUND, COPIES, self._sums],
+                lambda: listed_count(self._queues),
             ),
             Task(response_rows_kernel, SUMS * pairs, rows, device).run,
             Task(peak_kernel, 1, peak, device).run,
@@ -164,6 +159,3 @@ class RigidStep:
 
     def _face_total(self) -> int:
         return int(self._met.firsts.numpy()[-1])
-
-    def _queued(self, name: str) -> int:
-        return min(self._queues.read()[name], self.room[name])
