@@ -173,3 +173,10 @@ def test_fans_and_crowded_vertices(device):
     for pixels in (8, 100):
         found = abut.self_collide(mesh, method="far", pixels=pixels).pairs.numpy()
         assert np.array_equal(found, want)
+
+
+def test_both_passes_over_a_view_see_the_same_fragments(device):
+    meshes = [abut.Mesh(*shape, device) for shape in cases.pair("tori", 400)]
+    rows = abut.cull(meshes, method="quick_cullide", pixels=100, level="object").statistics
+    assert [row.fragments for row in rows[::2]] == [row.fragments for row in rows[1::2]]
+    assert rows[0].fragments > 1000

@@ -231,9 +231,15 @@ def take_one(slots: wp.array[wp.int32], i: wp.int32) -> wp.int32:
     const unsigned lanes = __activemask();
     int lane;
     asm volatile("mov.u32 %0, %%laneid;" : "=r"(lane));
+#if __CUDA_ARCH__ >= 800
+    const unsigned long long low = __reduce_add_sync(lanes, (unsigned)(amount & 0xfffff));
+    const unsigned long long high = __reduce_add_sync(lanes, (unsigned)(amount >> 20));
+    const unsigned long long total = (high << 20) + low;
+#else
     unsigned long long total = 0;
     for (unsigned left = lanes; left; left &= left - 1)
         total += __shfl_sync(lanes, (unsigned long long)amount, __ffs(left) - 1);
+#endif
     if (lane == __ffs(lanes) - 1 && total != 0)
         atomicAdd((unsigned long long*)sums.data + i, total);
 #else
@@ -241,7 +247,7 @@ def take_one(slots: wp.array[wp.int32], i: wp.int32) -> wp.int32:
 #endif
 """)
 def gain(sums: wp.array[wp.int64], i: wp.int32, amount: wp.int64):
-    """Add to ``sums[i]``; i must be the same for all threads of a launch."""
+    """Add up to 2**46 to ``sums[i]``; i must be the same for all threads of a launch."""
     ...
 
 

@@ -113,7 +113,7 @@ def lost(device, pixels, seeds=range(12)):
     return total
 
 
-SIZES = ("level", "view", "passes", "queries", "bfv", "ffv", "sfv", "nfv")
+SIZES = ("level", "view", "pixels", "passes", "queries", "bfv", "ffv", "sfv", "nfv")
 MUTATIONS = {
     "coverage rounded inwards": {"reach": -0.25},
     "no more than the centre of a pixel": {"reach": -0.49},
@@ -122,7 +122,7 @@ MUTATIONS = {
 
 
 @pytest.mark.parametrize("mutation", MUTATIONS)
-@pytest.mark.parametrize("pixels", [16, 200])
+@pytest.mark.parametrize("pixels", [16, 100, 200])
 def test_a_raster_that_is_not_conservative_is_noticed(mutation, pixels, device, monkeypatch):
     assert lost(device, pixels) == 0
     honest = views_module.map_of
@@ -133,7 +133,7 @@ def test_a_raster_that_is_not_conservative_is_noticed(mutation, pixels, device, 
         reach = tuple(x + change.get("reach", 0.0) for x in out.reach)
         return out._replace(reach=reach, slack=out.slack + change.get("slack", 0.0))
 
-    monkeypatch.setattr("abut.visibility.culler.map_of", wrong)
+    monkeypatch.setattr("abut.visibility.screen.map_of", wrong)
     assert lost(device, pixels) > 0
 
 

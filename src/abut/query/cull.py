@@ -156,7 +156,9 @@ def _pairs(soup: Soup, candidates: Candidates) -> tuple[wp.array, ...]:
 def _statistics(culler: Culler | HostCuller) -> tuple[PassStatistics, ...]:
     numbers = zip(culler.steps, culler.counters.tolist(), culler.milliseconds, strict=True)
     return tuple(
-        PassStatistics(str(step.level), step.view.name, PASSES[step.passes], *row, spent)
+        PassStatistics(
+            str(step.level), step.view.name, step.pixels, PASSES[step.passes], *row, spent
+        )
         for step, row, spent in numbers
     )
 

@@ -19,14 +19,10 @@ wp.set_module_options({"enable_backward": False, "fuse_fp": False})
 GROWN = wp.constant(wp.float32(2.0**-22))  # more than float32 loses when something is added
 
 
-@wp.struct
-class Boxes:
-    """Boxes of faces of a soup, and the sets the faces are in."""
-
-    faces: wp.array[wp.int32]
-    lower: wp.array[wp.vec3f]
-    upper: wp.array[wp.vec3f]
-    state: wp.array[wp.int32]
+@wp.func
+def with_bits(v: wp.vec3f, number: wp.int32):
+    """Three floats and the bits of an integer."""
+    return wp.vec4f(v[0], v[1], v[2], wp.cast(number, wp.float32))
 
 
 @wp.struct
@@ -45,14 +41,15 @@ def box_kernel(
     points: wp.array[wp.vec3d],
     faces: wp.array[wp.vec3i],
     primitives: Primitives,
+    wanted: wp.array[wp.int32],
     origin: wp.vec3d,
     around: wp.float32,
     # out
-    boxes_out: Boxes,
+    boxes_out: wp.array2d[wp.vec4f],
 ):
-    """Boxes of faces, with something around them."""
+    """Boxes of faces, with something around them; with each its face, and the set that is in."""
     for i in range(span[0] + wp.tid(), span[1], span[2]):
-        face = boxes_out.faces[i]
+        face = wanted[i]
         f = faces[face]
         low, high = fit_aabb(points[f[0]], points[f[1]], points[f[2]], origin)
         if around > wp.float32(0.0):
@@ -60,17 +57,14 @@ def box_kernel(
             grown = (wp.max(wp.abs(low), wp.abs(high)) + margin) * GROWN
             low = low - margin - grown
             high = high + margin + grown
-        boxes_out.lower[i] = low
-        boxes_out.upper[i] = high
-        boxes_out.state[i] = primitives.state[primitive_of(primitives, face)]
+        boxes_out[i, 0] = with_bits(low, face)
+        boxes_out[i, 1] = with_bits(high, primitives.state[primitive_of(primitives, face)])
 
 
 @wp.func
-def may_meet(kin: Kin, boxes: Boxes, i: wp.int32, j: wp.int32):
+def may_meet(kin: Kin, a: wp.int32, b: wp.int32, state_a: wp.int32, state_b: wp.int32):
     """Is a pair worth a test? Not inside FFV, nor inside SFV."""
-    a = boxes.faces[i]
-    b = boxes.faces[j]
-    if boxes.state[i] != NEITHER and boxes.state[i] == boxes.state[j]:
+    if state_a != NEITHER and state_a == state_b:
         return False
     if kin.within:
         return not share_corner(kin.corner_ids[a], kin.corner_ids[b])
@@ -81,7 +75,7 @@ def may_meet(kin: Kin, boxes: Boxes, i: wp.int32, j: wp.int32):
 def sweep_kernel(
     # in
     span: wp.vec3i,
-    boxes: Boxes,
+    boxes: wp.array2d[wp.vec4f],
     order: wp.array[wp.int32],
     axis: wp.int32,
     kin: Kin,
@@ -90,32 +84,30 @@ def sweep_kernel(
     pairs_out: PairQueue,
 ):
     """Each box with those that start, in order along the axis, before it ends."""
-    count = boxes.faces.shape[0]
+    count = boxes.shape[0]
     for i in range(span[0] + wp.tid(), span[1], span[2]):
-        mine = order[i]
-        low = boxes.lower[mine]
-        high = boxes.upper[mine]
+        low = boxes[order[i], 0]
+        high = boxes[order[i], 1]
         step = i + 1
         while step < count:
-            k = order[step]
-            other = boxes.lower[k]
-            end = boxes.upper[k]
-            step += 1
+            other = boxes[order[step], 0]
             if other[axis] > high[axis]:
                 step = count
             elif other[0] <= high[0] and other[1] <= high[1] and other[2] <= high[2]:
+                end = boxes[order[step], 1]
                 if low[0] <= end[0] and low[1] <= end[1] and low[2] <= end[2]:
-                    if may_meet(kin, boxes, mine, k):
-                        a = wp.min(boxes.faces[mine], boxes.faces[k])
-                        b = wp.max(boxes.faces[mine], boxes.faces[k])
-                        push_pair(pairs_out, pack_pair(0, a, b, bits))
+                    a = wp.cast(low[3], wp.int32)
+                    b = wp.cast(other[3], wp.int32)
+                    if may_meet(kin, a, b, wp.cast(high[3], wp.int32), wp.cast(end[3], wp.int32)):
+                        push_pair(pairs_out, pack_pair(0, wp.min(a, b), wp.max(a, b), bits))
+            step += 1
 
 
 @wp.kernel
 def ends_kernel(
     # in
     span: wp.vec3i,
-    boxes: Boxes,
+    boxes: wp.array2d[wp.vec4f],
     axis: wp.int32,
     # out
     keys_out: wp.array[wp.float32],
@@ -123,7 +115,7 @@ def ends_kernel(
 ):
     """Lower ends, and places, of boxes."""
     for i in range(span[0] + wp.tid(), span[1], span[2]):
-        keys_out[i] = boxes.lower[i][axis]
+        keys_out[i] = boxes[i, 0][axis]
         order_out[i] = i
 
 
@@ -147,12 +139,10 @@ class Candidates:
         remains, settings, device = culler.remains, culler.settings, soup.device
         count = remains.count
         self.soup, self.device = soup, device
-        self.boxes = Boxes()
-        self.boxes.faces = wp.clone(remains.faces)
-        self.boxes.lower = wp.empty(count, dtype=wp.vec3f, device=device)
-        self.boxes.upper = wp.empty(count, dtype=wp.vec3f, device=device)
-        self.boxes.state = wp.empty(count, dtype=wp.int32, device=device)
-        self.folds = wp.clone(remains.folds["pairs"].keys[: remains.fold_count])
+        self.boxes = wp.empty((count, 2), dtype=wp.vec4f, device=device)
+        self.folds: wp.array | None = None
+        if remains.fold_count:
+            self.folds = wp.clone(remains.folds["pairs"].keys[: remains.fold_count])
         middle = wp.vec3d(*(soup.bounds[0] / 2 + soup.bounds[1] / 2))
         around = np.nextafter(np.float32(settings.distance / 2), np.float32(np.inf))
         self.axis = int(np.argmax(soup.bounds[1] / 2 - soup.bounds[0] / 2))
@@ -160,23 +150,23 @@ class Candidates:
         self.kin.object_of, self.kin.within = soup.object_of, settings.within
         if settings.within:
             self.kin.corner_ids = neighbours_of(soup).corner_ids
-        args = [soup.points, soup.faces, remains.primitives, middle]
+        args = [soup.points, soup.faces, remains.primitives, remains.gathered, middle]
         args += [float(around) if settings.distance else 0.0, self.boxes]
         launch(box_kernel, count, args, device)
 
     def list_into(self, queues: PairQueues, name: str) -> None:
         """Append the keys of all candidate pairs, as many as there is room for."""
-        count = self.boxes.faces.shape[0]
+        count = self.boxes.shape[0]
         if count > 1:
             args = [self.boxes, self._order(), self.axis, self.kin, layout_of(self.soup).bits]
             launch(sweep_kernel, count, [*args, queues[name]], self.device, grain=256)
-        if self.folds.shape[0]:
+        if self.folds is not None:
             args = [self.folds, queues[name]]
             launch(append_kernel, self.folds.shape[0], args, self.device)
 
     def sorted_keys(self) -> Any:
         """Keys of all candidate pairs, ascending."""
-        queues = PairQueues(self.device, pairs=4 * self.boxes.faces.shape[0] + 1024)
+        queues = PairQueues(self.device, pairs=4 * self.boxes.shape[0] + 1024)
         while True:
             queues.clear()
             self.list_into(queues, "pairs")
@@ -186,9 +176,9 @@ class Candidates:
 
     def _order(self) -> wp.array:
         """Boxes by their lower ends along the axis."""
-        count = self.boxes.faces.shape[0]
+        count = self.boxes.shape[0]
         if self.device.is_cpu:
-            ends = self.boxes.lower.numpy()[:, self.axis]
+            ends = self.boxes.numpy()[:, 0, self.axis]
             return wp.array(np.argsort(ends, kind="stable").astype(np.int32), device="cpu")
         keys = wp.empty(2 * count, dtype=wp.float32, device=self.device)
         order = wp.empty(2 * count, dtype=wp.int32, device=self.device)

@@ -17,6 +17,7 @@ class PassStatistics:
     Attributes:
         level: What was culled, objects or faces.
         view: The view's letter.
+        pixels: Width and height of the viewport.
         passes: ``"1"``, ``"2"``, or ``"1+2"`` where both orders were looked at together.
         queries: Primitives tested for visibility.
         faces: Faces rasterised.
@@ -29,6 +30,7 @@ class PassStatistics:
 
     level: str
     view: str
+    pixels: int
     passes: str
     queries: int
     faces: int

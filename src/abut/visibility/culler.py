@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Iterator
+from dataclasses import replace
 from itertools import pairwise
 from typing import Any
 
@@ -12,11 +13,10 @@ from abut.options import Level
 from abut.runtime import Task
 from abut.soup import Soup
 from abut.visibility.remains import Remains, primitives_of
-from abut.visibility.screen import ListScreen
+from abut.visibility.screen import FaceRoom, ListScreen
 from abut.visibility.settings import Settings, Step
 from abut.visibility.state import COLUMNS, conclude_kernel, spread_kernel
 from abut.visibility.tile_screen import TileScreen
-from abut.visibility.view import ViewMap, map_of
 
 
 class Culler:
@@ -36,23 +36,22 @@ class Culler:
         self.object_state = wp.zeros(soup.object_count, dtype=wp.int32, device=self.device)
         count = max(soup.face_count, soup.object_count)
         self._hidden = [wp.zeros(count, dtype=wp.int32, device=self.device) for _ in range(2)]
-        self.views = self._views_host = wp.zeros(
-            len(settings.views), dtype=ViewMap, device=self.device
-        )
         self._marks: list[Any] = [0.0] * (len(self.steps) + 1)
         if self.device.is_cuda:
-            self._views_host = wp.zeros_like(self.views, device="cpu", pinned=True)
             self._marks = [wp.Event(self.device, enable_timing=True) for _ in self._marks]
         self.counters = np.zeros((len(self.steps), COLUMNS), dtype=np.int64)
         self.milliseconds = [0.0] * len(self.steps)
         self.remains = Remains(soup, settings)
-        screen = TileScreen if TileScreen.suits(soup, settings) else ListScreen
-        self.screen: Any = screen(soup, settings, self.views)
+        self.faces = FaceRoom(soup, settings)
+        self.screens: dict[int, Any] = {}
+        for pixels in {step.pixels for step in self.steps}:
+            screen = TileScreen if TileScreen.suits(soup, pixels) else ListScreen
+            self.screens[pixels] = screen(soup, settings, pixels, self.faces)
         self._record()
 
     def run(self) -> None:
         """Look at the soup as it is now."""
-        self._aim()
+        self.faces.aim()
         while True:
             self._launch()
             lacks_room = self._lacks_room(self._read())
@@ -97,31 +96,27 @@ class Culler:
 
     def _lacks_room(self, tally: np.ndarray) -> bool:
         """Whether all must be repeated, with more room or on another screen."""
-        if not self.screen.lacks_room(tally):
-            return False
-        if getattr(self.screen, "crowded", False):
-            self.screen = ListScreen(self.soup, self.settings, self.views)
-        self._record()
-        return True
-
-    def _aim(self) -> None:
-        """Let the views show what there is."""
-        s = self.settings
-        how = {"conservative": s.conservative, "distance": s.distance}
-        maps = self._views_host.numpy()
-        for i, view in enumerate(s.views):
-            maps[i] = map_of(view, self.soup.bounds, s.pixels, **how)
-        if self.device.is_cuda:
-            wp.copy(self.views, self._views_host)
+        lacking = False
+        for pixels, screen in self.screens.items():
+            drawn = np.flatnonzero(np.array(self._drawn_on) == pixels)
+            if screen.lacks_room(tally[drawn]):
+                lacking = True
+                if getattr(screen, "crowded", False):
+                    other = ListScreen(self.soup, self.settings, pixels, self.faces)
+                    self.screens[pixels] = other
+        if lacking:
+            self._record()
+        return lacking
 
     def _record(self) -> None:
-        """Prepare the launches for the screen as it is."""
-        parts = self.screen.parts
-        size = self.counters.size + 4 * len(self.steps) * len(parts)
+        """Prepare the launches for the screens as they are."""
+        most = sum(len(self.screens[step.pixels].parts) for step in self.steps)
+        size = self.counters.size + 4 * most
         self._tally = self._tally_host = wp.zeros(size, dtype=wp.int64, device=self.device)
         if self.device.is_cuda:
             self._tally_host = wp.zeros_like(self._tally, device="cpu", pinned=True)
         free = iter(range(self.counters.size, size, 4))
+        self._drawn_on: list[int] = []
         self._tasks = [list(self._tasks_of(row, free)) for row in range(len(self.steps))]
         self._graph: Any = None
         self._warm = False
@@ -132,12 +127,17 @@ class Culler:
         if before is not None and before.level is not step.level:
             args = [self.object_state, self.soup.object_of, self.face_state]
             yield Task(spread_kernel, self.soup.face_count, args, self.device)
-        seen = before is not None and (before.level, before.view) == (step.level, step.view)
-        for part in self.screen.parts:
-            args = [part, self._primitives(step.level), row, step, self._tally, next(free)]
-            if not seen or len(self.screen.parts) > 1:
-                yield from self.screen.expose(*args)
-            yield self.screen.look(*args)
+        seen = before is not None and replace(before, passes=step.passes) == step
+        screen = self.screens[step.pixels]
+        for part in screen.parts:
+            fresh = not seen or len(screen.parts) > 1
+            if fresh:
+                self._slot = next(free)
+                self._drawn_on.append(step.pixels)
+            args = [part, self._primitives(step.level), row, step, self._tally, self._slot]
+            if fresh:
+                yield from screen.expose(*args)
+            yield screen.look(*args)
         yield self._conclude(row, step)
 
     def _primitives(self, level: Level) -> Any:

@@ -112,22 +112,20 @@ def look_ahead(canvas: Canvas, primitives: Primitives, start: wp.int32, stop: wp
 def look_sorted_kernel(
     # in
     span: wp.vec3i,
+    total: wp.array[wp.int64],
     row: wp.int32,
     # out
     canvas_out: Canvas,
     primitives_out: Primitives,
     counters_out: wp.array[wp.int64],
-    total_out: wp.array[wp.int64],
 ):
     """A thread for each pixel."""
-    total = canvas_out.starts[canvas_out.starts.shape[0] - 1]
     if span[0] + wp.tid() == 0:
-        gain(counters_out, row * COLUMNS + FRAGMENTS, wp.int64(total))
-        total_out[0] = wp.int64(total)
+        gain(counters_out, row * COLUMNS + FRAGMENTS, total[0])
     for i in range(span[0] + wp.tid(), span[1], span[2]):
         start = canvas_out.starts[i]
-        stop = canvas_out.starts[i + 1]
-        if start >= 0 and stop - start > 1 and stop <= canvas_out.fragments.shape[0]:
+        stop = canvas_out.stops[i]
+        if stop - start > 1 and stop <= canvas_out.fragments.shape[0]:
             sort_fragments(canvas_out.fragments, start, stop)
             look_back(canvas_out, primitives_out, start, stop)
             look_ahead(canvas_out, primitives_out, start, stop)

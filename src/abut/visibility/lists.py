@@ -116,21 +116,19 @@ def look_pixels_kernel(
     span: wp.vec3i,
     canvas: Canvas,
     rule: Rule,
+    total: wp.array[wp.int64],
     row: wp.int32,
     # out
     primitives_out: Primitives,
     counters_out: wp.array[wp.int64],
-    total_out: wp.array[wp.int64],
 ):
     """A thread for each pixel."""
-    total = canvas.starts[canvas.starts.shape[0] - 1]
     if span[0] + wp.tid() == 0:
-        gain(counters_out, row * COLUMNS + FRAGMENTS, wp.int64(total))
-        total_out[0] = wp.int64(total)
+        gain(counters_out, row * COLUMNS + FRAGMENTS, total[0])
     for i in range(span[0] + wp.tid(), span[1], span[2]):
         start = canvas.starts[i]
-        stop = canvas.starts[i + 1]
-        if start >= 0 and stop - start > 1 and stop <= canvas.fragments.shape[0]:
+        stop = canvas.stops[i]
+        if stop - start > 1 and stop <= canvas.fragments.shape[0]:
             for slot in range(start, stop):
                 look(canvas, rule, primitives_out, slot, start, stop)
 
@@ -141,20 +139,19 @@ def look_fragments_kernel(
     span: wp.vec3i,
     canvas: Canvas,
     rule: Rule,
+    total: wp.array[wp.int64],
     row: wp.int32,
     # out
     primitives_out: Primitives,
     counters_out: wp.array[wp.int64],
-    total_out: wp.array[wp.int64],
 ):
     """A thread for each fragment."""
-    total = canvas.starts[canvas.starts.shape[0] - 1]
     if span[0] + wp.tid() == 0:
-        gain(counters_out, row * COLUMNS + FRAGMENTS, wp.int64(total))
-        total_out[0] = wp.int64(total)
-    for slot in range(span[0] + wp.tid(), wp.min(total, canvas.fragments.shape[0]), span[2]):
+        gain(counters_out, row * COLUMNS + FRAGMENTS, total[0])
+    count = wp.int32(wp.min(total[0], wp.int64(canvas.fragments.shape[0])))
+    for slot in range(span[0] + wp.tid(), count, span[2]):
         pixel = wp.cast(canvas.fragments[slot][3], wp.int32)
         start = canvas.starts[pixel]
-        stop = canvas.starts[pixel + 1]
-        if start >= 0 and stop - start > 1 and stop <= canvas.fragments.shape[0]:
+        stop = canvas.stops[pixel]
+        if stop - start > 1 and stop <= canvas.fragments.shape[0]:
             look(canvas, rule, primitives_out, slot, start, stop)

@@ -1,4 +1,4 @@
-"""Fragments of all faces of a view, pixel by pixel: counted, given room by a scan, filled in.
+"""Fragments of all faces of a view, pixel by pixel: counted, given room, filled in.
 
 Only pixels to which several come get any room: at the others nothing hides anything. On CUDA a
 thread looks at one pixel of one block of a face, on the CPU at one face.
@@ -25,19 +25,21 @@ wp.set_module_options({"enable_backward": False, "fuse_fp": False})
 BLOCK = wp.constant(8)  # pixels along each side
 AREA = wp.constant(64)
 FEW = wp.constant(64)  # blocks that one thread may list
+TEAM = wp.constant(128)  # threads that list those of a larger face
 EVERY = wp.constant(2147483647)
 ITEM_BITS = wp.constant(wp.vec2i(31, 31))
 
 
 @wp.struct
 class Canvas:
-    """Where fragments go. ``starts`` has one entry more than there are pixels in the band."""
+    """Where fragments go."""
 
     rows: wp.array[wp.vec4f]
     boxes: wp.array[wp.vec4i]  # first column, first row, last column, last row of each face
     counts: wp.array[wp.int32]  # fragments per pixel that have no place yet
     owners: wp.array[wp.int32]  # who comes to each pixel, see ``claim``
-    starts: wp.array[wp.int32]
+    starts: wp.array[wp.int32]  # of each pixel's fragments
+    stops: wp.array[wp.int32]
     fragments: wp.array[wp.vec4f]  # near, far, face, pixel
     band: wp.vec2i  # first row, and the one after the last
     tiles: wp.int32  # blocks of pixels in a row of them: pixels of a block lie together
@@ -77,6 +79,30 @@ def blocks_of(box: wp.vec4i):
     return wp.vec2i(wp.where(tall > 0, wide, 0), wp.where(wide > 0, tall, 0))
 
 
+@wp.func
+def set_up(
+    canvas: Canvas,
+    view: ViewMap,
+    points: wp.array[wp.vec3d],
+    corners: wp.vec3i,
+    face: wp.int32,
+):
+    """Write down how a view shows a face; returns its box."""
+    p = map_point(view, points[corners[0]])
+    q = map_point(view, points[corners[1]])
+    r = map_point(view, points[corners[2]])
+    store_face(canvas.rows, face, p, q, r)
+    box = box_of(p, q, r, view, canvas.band)
+    canvas.boxes[face] = box
+    return box
+
+
+@wp.func
+def area_of(box: wp.vec4i):
+    """Number of pixels of a box."""
+    return wp.int64(wp.max(box[2] - box[0] + 1, 0) * wp.max(box[3] - box[1] + 1, 0))
+
+
 @wp.kernel
 def setup_kernel(
     # in
@@ -97,44 +123,56 @@ def setup_kernel(
     seen = wp.int64(0)
     area = wp.int64(0)
     for i in range(span[0] + wp.tid(), span[1], span[2]):
-        box = wp.vec4i(0, 0, -1, -1)
-        if primitives.state[primitive_of(primitives, i)] != BOTH:
-            f = faces[i]
-            p = map_point(view, points[f[0]])
-            q = map_point(view, points[f[1]])
-            r = map_point(view, points[f[2]])
-            store_face(canvas_out.rows, i, p, q, r)
-            box = box_of(p, q, r, view, canvas_out.band)
-            if canvas_out.band[0] == 0:
-                seen += wp.int64(1)
-            wide = wp.max(box[2] - box[0] + 1, 0)
-            area += wp.int64(wide * wp.max(box[3] - box[1] + 1, 0))
-        canvas_out.boxes[i] = box
+        if primitives.state[primitive_of(primitives, i)] == BOTH:
+            canvas_out.boxes[i] = wp.vec4i(0, 0, -1, -1)
+        else:
+            area += area_of(set_up(canvas_out, view, points, faces[i], i))
+            seen += wp.int64(1)
+    if canvas_out.band[0] > 0:
+        seen = wp.int64(0)
     gain(counters_out, row * COLUMNS + FACES, seen)
     gain(area_out, 0, area)
 
 
 @wp.kernel
-def list_kernel(
+def setup_items_kernel(
     # in
     span: wp.vec3i,
-    canvas: Canvas,
+    points: wp.array[wp.vec3d],
+    faces: wp.array[wp.vec3i],
+    primitives: Primitives,
+    views: wp.array[ViewMap],
+    shown: wp.int32,
+    row: wp.int32,
     # out
+    canvas_out: Canvas,
+    counters_out: wp.array[wp.int64],
+    area_out: wp.array[wp.int64],
     items_out: PairQueue,
     large_out: PairQueue,
 ):
-    """The blocks of every face; those of large faces are only given room."""
+    """The same, and a list of the faces' blocks; those of large faces are only given room."""
+    view = views[shown]
+    seen = wp.int64(0)
+    area = wp.int64(0)
     for i in range(span[0] + wp.tid(), span[1], span[2]):
-        blocks = blocks_of(canvas.boxes[i])
-        count = blocks[0] * blocks[1]
-        place = reserve(items_out.count, count)
-        if count > FEW:
-            store_pair(
-                large_out, reserve(large_out.count, 1), pack_pair(0, i, wp.int32(place), ITEM_BITS)
-            )
-        else:
-            for j in range(count):
-                store_pair(items_out, place + wp.int64(j), pack_pair(0, i, j, ITEM_BITS))
+        if primitives.state[primitive_of(primitives, i)] != BOTH:
+            box = set_up(canvas_out, view, points, faces[i], i)
+            area += area_of(box)
+            seen += wp.int64(1)
+            blocks = blocks_of(box)
+            count = blocks[0] * blocks[1]
+            place = reserve(items_out.count, count)
+            if count > FEW:
+                key = pack_pair(0, i, wp.int32(place), ITEM_BITS)
+                store_pair(large_out, reserve(large_out.count, 1), key)
+            else:
+                for j in range(count):
+                    store_pair(items_out, place + wp.int64(j), pack_pair(0, i, j, ITEM_BITS))
+    if canvas_out.band[0] > 0:
+        seen = wp.int64(0)
+    gain(counters_out, row * COLUMNS + FACES, seen)
+    gain(area_out, 0, area)
 
 
 @wp.kernel
@@ -146,11 +184,12 @@ def list_large_kernel(
     # out
     items_out: PairQueue,
 ):
-    """The blocks of large faces, each listed by all threads."""
-    for k in range(queue_stop(large, EVERY)):
-        item = unpack_pair(large.keys[k], ITEM_BITS)
+    """The blocks of large faces, each listed by a team of threads."""
+    stop = wp.min(span[1], queue_stop(large, EVERY / TEAM) * TEAM)
+    for worker in range(span[0] + wp.tid(), stop, span[2]):
+        item = unpack_pair(large.keys[worker / TEAM], ITEM_BITS)
         blocks = blocks_of(canvas.boxes[item[1]])
-        for j in range(span[0] + wp.tid(), blocks[0] * blocks[1], span[2]):
+        for j in range(worker % TEAM, blocks[0] * blocks[1], TEAM):
             store_pair(items_out, wp.int64(item[2] + j), pack_pair(0, item[1], j, ITEM_BITS))
 
 
@@ -179,16 +218,26 @@ def count_fragment(canvas: Canvas, pixel: wp.int32, face: wp.int32, owner: wp.in
 
 
 @wp.kernel
-def crowded_kernel(
+def room_kernel(
     # in
     span: wp.vec3i,
     # out
     canvas_out: Canvas,
+    total_out: wp.array[wp.int64],
 ):
-    """No room for pixels to which only one comes."""
+    """Room for the fragments of pixels to which several come; none for the others."""
+    capacity = wp.int64(canvas_out.fragments.shape[0])
     for i in range(span[0] + wp.tid(), span[1], span[2]):
-        if canvas_out.owners[i] >= 0:
-            canvas_out.counts[i] = 0
+        count = canvas_out.counts[i]
+        start = wp.int32(0)
+        if count > 0:
+            if canvas_out.owners[i] < 0:
+                start = wp.int32(wp.min(reserve(total_out, count), capacity))
+            else:
+                count = 0
+                canvas_out.counts[i] = 0
+        canvas_out.starts[i] = start
+        canvas_out.stops[i] = start + count
 
 
 @wp.func

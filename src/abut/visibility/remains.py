@@ -66,6 +66,7 @@ class Remains:
 
     Attributes:
         count: Number of faces left, once read.
+        gathered: So many faces of the soup, ascending, and then others.
         folds: Keys of pairs of neighbours, in the queue ``pairs``.
     """
 
@@ -75,7 +76,7 @@ class Remains:
         faces, objects, device = soup.face_count, soup.object_count, soup.device
         self._kept = wp.empty(faces, dtype=wp.int32, device=device)
         self._places = wp.empty(faces, dtype=wp.int32, device=device)
-        self._faces = wp.empty(faces, dtype=wp.int32, device=device)
+        self.gathered = wp.empty(faces, dtype=wp.int32, device=device)
         self._rows = wp.empty(faces, dtype=wp.vec2i, device=device)
         self._objects = wp.zeros(objects, dtype=wp.int32, device=device)
         self._first_face = wp.array(soup.first_face[:-1].astype(np.int32), device=device)
@@ -121,13 +122,8 @@ class Remains:
         return not self.folds.make_room(found)
 
     @property
-    def faces(self) -> wp.array:
-        """(n,) Faces of the soup that are left, ascending; overwritten by the next culling."""
-        return self._faces[: self.count]
-
-    @property
     def rows(self) -> wp.array:
-        """(n, 2) int32 The same as rows (object, face of it); likewise."""
+        """(n, 2) int32 Rows (object, face) that are left; overwritten by the next culling."""
         return self._rows[: self.count].view(wp.int32)
 
     @property
@@ -140,7 +136,7 @@ class Remains:
         count = soup.face_count
         self._keep = Task(keep_kernel, count, [primitives, self._folded, self._kept], device)
         args = [self._kept, self._places, soup.object_of, self._first_face]
-        args += [self._faces, self._rows, self._objects, self._count]
+        args += [self.gathered, self._rows, self._objects, self._count]
         self._gather = Task(gather_kernel, count, args, device)
         if self.settings.within:
             pairs = neighbours_of(soup).pairs

@@ -21,14 +21,15 @@ from abut.visibility.raster import (
     Canvas,
     count_faces_kernel,
     count_items_kernel,
-    crowded_kernel,
     fill_faces_kernel,
     fill_items_kernel,
-    list_kernel,
     list_large_kernel,
+    room_kernel,
+    setup_items_kernel,
     setup_kernel,
 )
 from abut.visibility.settings import Settings, Step
+from abut.visibility.view import ViewMap, map_of
 
 MOST_PIXELS_AT_ONCE = 1 << 24
 MOST_FRAGMENTS = {True: 1 << 29, False: 1 << 27}  # at once, on CUDA and on the CPU
@@ -48,29 +49,45 @@ class Clear:
         self.canvas.owners.zero_()
 
 
-class Scan:
-    """Where each pixel's fragments start."""
+class FaceRoom:
+    """Maps of all views, and room for the faces as one of them shows them.
 
-    def __init__(self, canvas: Any) -> None:
-        self.canvas = canvas
+    Attributes:
+        aims: View and pixels of each map.
+        maps, maps_host: The maps, and where they are written.
+    """
 
-    def run(self) -> None:
-        """Sum the counts."""
-        wp.utils.array_scan(self.canvas.counts, self.canvas.starts, inclusive=False)
+    def __init__(self, soup: Soup, settings: Settings) -> None:
+        device = soup.device
+        self.soup, self.settings = soup, settings
+        self.aims = list(dict.fromkeys((step.view, step.pixels) for step in settings.steps))
+        self.maps = self.maps_host = wp.zeros(len(self.aims), dtype=ViewMap, device=device)
+        if device.is_cuda:
+            self.maps_host = wp.zeros_like(self.maps, device="cpu", pinned=True)
+        self.rows = wp.empty(ROWS * soup.face_count, dtype=wp.vec4f, device=device)
+        self.boxes = wp.empty(soup.face_count, dtype=wp.vec4i, device=device)
+
+    def aim(self) -> None:
+        """Let the views show what there is."""
+        s, host = self.settings, self.maps_host.numpy()
+        how = {"conservative": s.conservative, "distance": s.distance}
+        for i, (view, pixels) in enumerate(self.aims):
+            host[i] = map_of(view, self.soup.bounds, pixels, **how)
+        if self.maps_host is not self.maps:
+            wp.copy(self.maps, self.maps_host)
 
 
 class Screen:
-    """What all screens know."""
+    """A viewport of so many pixels, and faces as it shows them."""
 
-    def __init__(self, soup: Soup, settings: Settings, views: wp.array) -> None:
+    def __init__(self, soup: Soup, settings: Settings, pixels: int, faces: FaceRoom) -> None:
         self.soup, self.settings, self.device = soup, settings, soup.device
-        self.views = views
-        self.rows = wp.empty(ROWS * soup.face_count, dtype=wp.vec4f, device=self.device)
-        self.boxes = wp.empty(soup.face_count, dtype=wp.vec4i, device=self.device)
+        self.pixels, self.faces = pixels, faces
+        self.rows, self.boxes = faces.rows, faces.boxes
 
     def view_of(self, step: Step) -> list[Any]:
         """The map of a step's view, as kernels take it."""
-        return [self.views, self.settings.views.index(step.view)]
+        return [self.faces.maps, self.faces.aims.index((step.view, step.pixels))]
 
     def setup(
         self, canvas: Any, primitives: Any, row: int, step: Step, tally: Any, slot: int
@@ -94,9 +111,8 @@ class Screen:
 class ListScreen(Screen):
     """Fragments listed by pixel, in as many bands as there is room for."""
 
-    def __init__(self, soup: Soup, settings: Settings, views: wp.array) -> None:
-        super().__init__(soup, settings, views)
-        pixels = settings.pixels
+    def __init__(self, soup: Soup, settings: Settings, pixels: int, faces: FaceRoom) -> None:
+        super().__init__(soup, settings, pixels, faces)
         self.band_count = -(-pixels * pixels // MOST_PIXELS_AT_ONCE)
         self.fragment_room = 4 * soup.face_count + pixels * pixels // 4
         self.item_room = 4 * soup.face_count + pixels * pixels // 64
@@ -107,8 +123,8 @@ class ListScreen(Screen):
         items, large, area = (int(n) for n in tally[:, :3].max(axis=0, initial=0))
         fragments = int(tally[:, 3].max(initial=0))
         too_many = area > EVERYTHING or fragments > MOST_FRAGMENTS[self.device.is_cuda]
-        if too_many and self.band_count < self.settings.pixels:
-            self.band_count = min(2 * self.band_count, self.settings.pixels)
+        if too_many and self.band_count < self.pixels:
+            self.band_count = min(2 * self.band_count, self.pixels)
         elif area > EVERYTHING:
             raise CapacityError(f"a row of pixels has {area} fragments; ask for fewer pixels.")
         elif items > self.item_room or large > self.item_room:
@@ -125,49 +141,52 @@ class ListScreen(Screen):
     ) -> list[Any]:
         """Draw a view."""
         device, faces, view = self.device, self.soup.face_count, self.view_of(step)
-        tasks = [self.setup(canvas, primitives, row, step, tally, slot), Clear(canvas)]
-        owners, pixels = self.soup.object_of, canvas.starts.shape[0] - 1
-        crowded = Task(crowded_kernel, pixels, [canvas], device, grain=PIXELS_PER_SLICE)
+        owners, total = self.soup.object_of, tally[slot + 3 : slot + 4]
+        pixels, grain = canvas.starts.shape[0], FACES_PER_SLICE
+        room = Task(room_kernel, pixels, [canvas, total], device, grain=PIXELS_PER_SLICE)
         if device.is_cpu:
-            args = [*view, owners, canvas]
-            count = Task(count_faces_kernel, faces, args, device, grain=FACES_PER_SLICE)
-            args = [*view, canvas]
-            fill = Task(fill_faces_kernel, faces, args, device, grain=FACES_PER_SLICE)
-            return [*tasks, count, crowded, Scan(canvas), fill]
+            set_up = self.setup(canvas, primitives, row, step, tally, slot)
+            count = Task(count_faces_kernel, faces, [*view, owners, canvas], device, grain=grain)
+            fill = Task(fill_faces_kernel, faces, [*view, canvas], device, grain=grain)
+            return [set_up, Clear(canvas), count, room, fill]
         items, large = PairQueue(), PairQueue()
         items.keys, items.count = self._items, tally[slot : slot + 1]
         large.keys, large.count = self._large, tally[slot + 1 : slot + 2]
-        tasks.append(Task(list_kernel, faces, [canvas, items, large], device))
-        tasks.append(Task(list_large_kernel, EVERYTHING, [canvas, large, items], device))
-        tasks.append(Task(count_items_kernel, EVERYTHING, [*view, items, owners, canvas], device))
-        tasks += [crowded, Scan(canvas)]
-        tasks.append(Task(fill_items_kernel, EVERYTHING, [*view, items, canvas], device))
-        return tasks
+        args = [self.soup.points, self.soup.faces, primitives, *view, row]
+        args += [canvas, tally, tally[slot + 2 : slot + 3], items, large]
+        return [
+            Clear(canvas),
+            Task(setup_items_kernel, faces, args, device),
+            Task(list_large_kernel, EVERYTHING, [canvas, large, items], device),
+            Task(count_items_kernel, EVERYTHING, [*view, items, owners, canvas], device),
+            room,
+            Task(fill_items_kernel, EVERYTHING, [*view, items, canvas], device),
+        ]
 
     def look(
         self, canvas: Any, primitives: Any, row: int, step: Step, tally: Any, slot: int
     ) -> Task:
         """Find out what is hidden."""
-        count = canvas.starts.shape[0] - 1
-        totals = [tally, tally[slot + 3 : slot + 4]]
+        count, total = canvas.starts.shape[0], tally[slot + 3 : slot + 4]
         if self.device.is_cpu and self.settings.free and not self.settings.within:
-            args = [row, canvas, primitives, *totals]
+            args = [total, row, canvas, primitives, tally]
             return Task(look_sorted_kernel, count, args, self.device, grain=PIXELS_PER_SLICE)
-        args = [canvas, self.rule_of(step), row, primitives, *totals]
+        args = [canvas, self.rule_of(step), total, row, primitives, tally]
         if self.device.is_cuda:
             return Task(look_fragments_kernel, EVERYTHING, args, self.device)
         return Task(look_pixels_kernel, count, args, self.device, grain=PIXELS_PER_SLICE)
 
     def _make_room(self) -> None:
-        device, pixels = self.device, self.settings.pixels
+        device, pixels = self.device, self.pixels
         rows = whole_blocks(-(-pixels // self.band_count))
         bands = [(first, min(first + rows, pixels)) for first in range(0, pixels, rows)]
-        pixel_count = rows * whole_blocks(pixels) + 1
+        pixel_count = rows * whole_blocks(pixels)
         on_cuda = self.item_room if device.is_cuda else 0
         try:
             self._counts = wp.zeros(pixel_count, dtype=wp.int32, device=device)
             self._owners = wp.empty(pixel_count, dtype=wp.int32, device=device)
             self._starts = wp.empty(pixel_count, dtype=wp.int32, device=device)
+            self._stops = wp.empty(pixel_count, dtype=wp.int32, device=device)
             self._fragments = wp.empty(self.fragment_room, dtype=wp.vec4f, device=device)
             self._items = wp.empty(on_cuda, dtype=wp.int64, device=device)
             self._large = wp.empty(on_cuda, dtype=wp.int64, device=device)
@@ -179,11 +198,11 @@ class ListScreen(Screen):
 
     def _canvas(self, band: tuple[int, int]) -> Any:
         canvas = Canvas()
-        width = whole_blocks(self.settings.pixels)
-        count = whole_blocks(band[1] - band[0]) * width + 1
+        width = whole_blocks(self.pixels)
+        count = whole_blocks(band[1] - band[0]) * width
         canvas.rows, canvas.boxes, canvas.fragments = self.rows, self.boxes, self._fragments
         canvas.counts, canvas.starts = self._counts[:count], self._starts[:count]
-        canvas.owners = self._owners[:count]
+        canvas.owners, canvas.stops = self._owners[:count], self._stops[:count]
         canvas.band, canvas.tiles = wp.vec2i(*band), width // BLOCK
         canvas.within = self.settings.within
         return canvas

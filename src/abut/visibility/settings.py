@@ -6,6 +6,9 @@ from abut.options import CullMethod, Level, Order
 from abut.visibility.state import BOTH, FIRST, SECOND
 from abut.visibility.view import View
 
+COARSER = 8  # times, of a first look
+LEAST_PIXELS = 16  # of it
+
 
 @dataclass(frozen=True)
 class Step:
@@ -14,12 +17,14 @@ class Step:
     Attributes:
         level: What the primitives are.
         view: Where they are looked at from.
+        pixels: Width and height of the viewport.
         passes: FIRST, SECOND, or BOTH at once.
         keep: What one pass shows counts in later steps; else only what both together show.
     """
 
     level: Level
     view: View
+    pixels: int
     passes: int
     keep: bool
 
@@ -61,7 +66,8 @@ class Settings:
         """All passes, in order.
 
         Faces alone are looked at where objects would tell nothing more: where order does not
-        matter, an object that is free has free faces; and within objects.
+        matter, an object that is free has free faces; and within objects. Where nothing is lost at
+        any resolution and in any order, a coarse look at everything comes first.
         """
         levels = [Level.OBJECT, Level.FACE]
         if self.level is Level.OBJECT:
@@ -70,9 +76,13 @@ class Settings:
             levels = [Level.FACE]
         quick = self.method is CullMethod.QUICK_CULLIDE and not self.free
         passes = (FIRST, SECOND) if quick else (BOTH,)
+        sizes = [self.pixels]
+        if self.conservative and self.free and self.pixels >= COARSER * LEAST_PIXELS:
+            sizes.insert(0, self.pixels // COARSER)
         return [
-            Step(level, view, number, quick)
+            Step(level, view, pixels, number, quick)
             for level in levels
+            for pixels in sizes
             for view in self.views
             for number in passes
         ]

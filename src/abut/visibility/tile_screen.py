@@ -9,7 +9,7 @@ from abut.pairs import PairQueue
 from abut.runtime import EVERYTHING, Task
 from abut.soup import Soup
 from abut.visibility.raster import AREA, BLOCK, Canvas
-from abut.visibility.screen import GROWTH, Clear, Scan, Screen, whole_blocks
+from abut.visibility.screen import GROWTH, Clear, FaceRoom, Screen, whole_blocks
 from abut.visibility.settings import Settings, Step
 from abut.visibility.tiles import (
     Tiles,
@@ -19,14 +19,25 @@ from abut.visibility.tiles import (
     look_tiles_kernel,
 )
 
-FACES_PER_TILE = 16  # on average; where there are more, fragments are better listed
+PIXELS_PER_FACE = 128  # of the viewport; where there are fewer, fragments are better listed
+
+
+class Scan:
+    """Where each tile's faces start."""
+
+    def __init__(self, tiles: Any) -> None:
+        self.tiles = tiles
+
+    def run(self) -> None:
+        """Sum the counts."""
+        wp.utils.array_scan(self.tiles.counts, self.tiles.starts, inclusive=False)
 
 
 class TileScreen(Screen):
     """A screen of tiles."""
 
-    def __init__(self, soup: Soup, settings: Settings, views: wp.array) -> None:
-        super().__init__(soup, settings, views)
+    def __init__(self, soup: Soup, settings: Settings, pixels: int, faces: FaceRoom) -> None:
+        super().__init__(soup, settings, pixels, faces)
         self.crowded = False  # some tile has too many faces: another screen is better
         self.face_room = 8 * soup.face_count + self.tile_count
         self.large_room = 1024
@@ -35,13 +46,12 @@ class TileScreen(Screen):
     @property
     def tile_count(self) -> int:
         """Number of tiles."""
-        return (whole_blocks(self.settings.pixels) // BLOCK) ** 2
+        return (whole_blocks(self.pixels) // BLOCK) ** 2
 
     @staticmethod
-    def suits(soup: Soup, settings: Settings) -> bool:
-        """Whether tiles will hold few faces, on a device with many threads."""
-        tiles = (settings.pixels / BLOCK) ** 2
-        return soup.device.is_cuda and soup.face_count <= FACES_PER_TILE * tiles
+    def suits(soup: Soup, pixels: int) -> bool:
+        """Whether faces are large enough, on a device with many threads."""
+        return soup.device.is_cuda and pixels * pixels >= PIXELS_PER_FACE * soup.face_count
 
     def lacks_room(self, tally: np.ndarray) -> bool:
         """Make room where there was too little: (crowded tiles, large faces, area, faces)."""
@@ -94,10 +104,10 @@ class TileScreen(Screen):
         tiles.owners = wp.empty(count, dtype=wp.int32, device=device)
         tiles.starts = wp.empty(count, dtype=wp.int32, device=device)
         tiles.faces = wp.empty(self.face_room, dtype=wp.int32, device=device)
-        tiles.wide = whole_blocks(self.settings.pixels) // BLOCK
+        tiles.wide = whole_blocks(self.pixels) // BLOCK
         tiles.within = self.settings.within
         self.parts = [tiles]
         self._large = wp.empty(self.large_room, dtype=wp.int64, device=device)
         self._canvas = Canvas()  # of which only the faces are used
         self._canvas.rows, self._canvas.boxes = self.rows, self.boxes
-        self._canvas.band = wp.vec2i(0, self.settings.pixels)
+        self._canvas.band = wp.vec2i(0, self.pixels)

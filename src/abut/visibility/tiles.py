@@ -10,7 +10,7 @@ from abut.atomics import add_one, claim, gain, reserve, take_one
 from abut.pairs import PairQueue, queue_stop, store_pair
 from abut.visibility.fragment import FaceView, depths_over, load_view, sample, touches
 from abut.visibility.lists import Rule, hides, in_the_way, strangers
-from abut.visibility.raster import AREA, BLOCK, EVERY, centre_of
+from abut.visibility.raster import AREA, BLOCK, EVERY, TEAM, centre_of
 from abut.visibility.state import (
     BOTH,
     COLUMNS,
@@ -27,7 +27,6 @@ wp.set_module_options({"enable_backward": False, "fuse_fp": False})
 
 ROOM = wp.constant(16)  # fragments that a thread keeps
 FEW_TILES = wp.constant(128)  # of a face, that one thread bins
-TEAM = wp.constant(128)  # threads that bin a larger one
 CROWD = wp.constant(4096)  # faces of a tile beyond which lists are better
 HALF_TILE = wp.constant(wp.float32(3.5))
 TILE_ERROR = wp.constant(wp.float32(2.0**-19))  # of the viewport's width
