@@ -10,6 +10,14 @@ import abut
 import awkward
 import oracle
 from abut import cases
+from abut.faces import posed_faces
+from abut.hierarchy.owner import hierarchy_of
+from abut.hierarchy.plates import plates_of
+from abut.hierarchy.wide import wide_nodes_of
+from abut.point.nearest_face import NO_FACE
+from abut.point.nearest_together import nearest_together_kernel
+from abut.query.closest_point import empty_order
+from abut.runtime import launch
 from shapes import moved, random_poses, shift, soup, strips
 
 GRID = np.stack(np.meshgrid(*[np.linspace(-1.5, 1.5, 13)] * 3), axis=-1).reshape(-1, 3)
@@ -282,3 +290,25 @@ def test_shift_is_exact(device):
     for name in ("distance", "face", "barycentric"):
         np.testing.assert_array_equal(here[name], far[name])
         np.testing.assert_array_equal(here[name], moved_back[name])
+
+
+@pytest.mark.parametrize("name", SHAPES)
+@pytest.mark.parametrize("posed", [False, True])
+def test_lanes_together_find_the_same_faces(name, posed, device):
+    """The kernel that CUDA takes for many points, also where a thread is alone."""
+    if not 1e-6 < np.abs(SHAPES[name].vertices).max() < 1e9:
+        pytest.skip("such sizes are scaled before")
+    mesh = abut.Mesh(*SHAPES[name], device=device)
+    points = around(SHAPES[name], 200)
+    size = np.ptp(points, axis=0).max()
+    poses = random_poses(2, 0.1 * size, seed=4) if posed else None
+    want = abut.closest_point(mesh, points, pose=poses, upper_bound=0.7 * size).face.numpy()
+    tree = hierarchy_of(mesh)
+    rows = wp.empty((2 if posed else 1, len(points)), dtype=wp.int32, device=device)
+    cloud = wp.array(points, dtype=wp.vec3d, device=device)
+    bound = wp.float64((0.7 * size) ** 2)
+    args = [cloud, empty_order(mesh.device), posed_faces(mesh.points, mesh.faces, poses)]
+    args += [tree.view(), wide_nodes_of(mesh, tree), plates_of(mesh, tree.origin), bound, 2, rows]
+    launch(nearest_together_kernel, -(-rows.size // 64) * 32, args, mesh.device)
+    found = rows.numpy().reshape(want.shape)
+    np.testing.assert_array_equal(np.where(found == NO_FACE, -1, found), want)

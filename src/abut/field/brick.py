@@ -11,39 +11,13 @@ along x, and keeps their best in registers. On the CPU a thread keeps those of a
 
 import warp as wp
 
+from abut.hierarchy.plates import MEASURE
+
 WIDE = wp.constant(4)  # samples along each axis
 BRICK_SAMPLES = wp.constant(64)
 STORE = wp.constant(5 * 64 + 13 * 8)
 NO_FACE = wp.constant(2147483647)  # any face wins against it
 EVERY_GROUP = wp.constant(255)
-
-# Squared distance of (px, py, pz) and a plate; numbers may be floats or vectors of them.
-_MEASURE = """
-    const auto measured = [](const float* r, auto px, auto py, auto pz) {
-        const auto qx = px - r[0], qy = py - r[1], qz = pz - r[2];
-        const float length = r[3], cx = r[7], cy = r[11], per_ac = r[15], per_bc = r[19];
-        const auto u = qx * r[4] + (qy * r[5] + qz * r[6]);  // the same y and z are summed once
-        const auto v = qx * r[8] + (qy * r[9] + qz * r[10]);
-        const auto h = qx * r[12] + (qy * r[13] + qz * r[14]);
-        const auto none = decltype(u + u){};
-        const auto less = [](auto a, auto b) { return a < b ? a : b; };
-        const auto more = [](auto a, auto b) { return a > b ? a : b; };
-        const auto share = [&](auto t) { return more(less(t, none + 1.0f), none); };
-        const auto ub = u - length;
-        const float bx = cx - length;
-        const auto along = less(u, none) + more(ub, none);
-        const auto on_ab = along * along + v * v;
-        const auto s = share((u * cx + v * cy) * per_ac);
-        const auto sx = u - s * cx, sy = v - s * cy;
-        const auto on_ac = sx * sx + sy * sy;
-        const auto t = share((ub * bx + v * cy) * per_bc);
-        const auto tx = ub - t * bx, ty = v - t * cy;
-        const auto on_bc = tx * tx + ty * ty;
-        const auto inside = (v > none) & (u * cy > v * cx) & (v * bx > ub * cy);
-        const auto flat = inside ? none : less(on_ab, less(on_ac, on_bc));
-        return h * h + flat;
-    };
-"""
 
 _LIMIT = """
     const auto limit = [](float squared, float error) {
@@ -120,7 +94,7 @@ def begin_brick(
 
 
 @wp.func_native(
-    _MEASURE
+    MEASURE
     + """
     wp::vec_t<4, wp::float32> out = best;
 #if defined(__CUDA_ARCH__)

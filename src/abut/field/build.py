@@ -11,11 +11,11 @@ from abut.field.box import Box
 from abut.field.brick import WIDE
 from abut.field.finish import Ending, each_side_kernel, finish_kernel
 from abut.field.grid import FieldGrid
-from abut.field.plates import PLATE_ERROR, plates_of
 from abut.field.rows import rows_kernel
 from abut.field.search import TURNS, Bricks, searches
 from abut.field.winding import decide_sides
 from abut.hierarchy.owner import hierarchy_of
+from abut.hierarchy.plates import PLATE_ERROR, plates_of
 from abut.hierarchy.wide import wide_nodes_of
 from abut.lanes import WARP
 from abut.mesh import Mesh

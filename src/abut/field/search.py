@@ -21,8 +21,8 @@ from abut.field.brick import (
     nothing_yet,
     scan_plate,
 )
-from abut.field.plates import PLATE_ROWS
 from abut.hierarchy.oriented import OBB_ROWS
+from abut.hierarchy.plates import PLATE_ROWS
 from abut.hierarchy.wide import BLOCK, BLOCK_LINKS, BOX_LINKS, NOTHING, WIDE_ROWS, wide_root
 from abut.lanes import lane_count
 from abut.point.nearest_face import any_lane, nearest_first, picked, pushed

@@ -1,7 +1,6 @@
 """The face nearest to a point: best first down the tree, with a short stack.
 
-Lanes of a CUDA warp that search from neighbouring points do so together: they open a node when
-one of them needs it, and read it once. Whether they do changes nothing but time.
+Each thread searches alone; see nearest_together for the lanes of a CUDA warp.
 """
 
 import warp as wp
@@ -95,18 +94,6 @@ def picked(values: wp.vec4f, which: wp.int32) -> wp.float32:
 
 @wp.func_native("""
 #if defined(__CUDA_ARCH__)
-    return together ? (int)__reduce_or_sync(__activemask(), (unsigned)mine) : mine;
-#else
-    return mine;
-#endif
-""")
-def all_lanes(mine: wp.int32, together: wp.bool) -> wp.int32:
-    """The bits that any of the lanes that arrive together has set; on the CPU there is one."""
-    ...
-
-
-@wp.func_native("""
-#if defined(__CUDA_ARCH__)
     if (wanted) {  // a store that is not needed costs more than a branch that all lanes take
         links.data[depth] = link;
         gaps.data[depth] = gap;
@@ -173,7 +160,6 @@ def nearest_face(
     tree: TreeView,
     wide: wp.array[wp.vec4f],
     start: Nearest,
-    together: wp.bool,
     links: wp.array[wp.int32],
     gaps: wp.array[wp.float32],
 ):
@@ -202,7 +188,6 @@ def nearest_face(
                 first = WIDE_ROWS * (link - BLOCK)
                 names = load_wide(wide, first + BLOCK_LINKS)
                 todo = faces_within(middle, within, probe.blur, wide, first, NOTHING)
-                todo = all_lanes(todo, together)
             while todo != 0:
                 face = -1 - wp.cast(picked(names, lowest_bit(todo)), wp.int32)
                 corners = load_face(side, face, pose)
@@ -214,19 +199,19 @@ def nearest_face(
         else:
             apart = gaps_squared(probe.lower, probe.upper, wide, WIDE_ROWS * link)
             below = load_wide(wide, WIDE_ROWS * link + BOX_LINKS)
-            order = nearest_first(apart, together)
+            order = nearest_first(apart, False)
             for k in range(3):  # the farthest first
                 which = (order >> (6 - 2 * k)) & 3
                 gap = picked(apart, which)
                 link = wp.cast(picked(below, which), wp.int32)
-                depth = pushed(links, gaps, depth, link, gap, any_lane(gap <= within, together))
+                depth = pushed(links, gaps, depth, link, gap, gap <= within)
             which = order & 3
             link = wp.cast(picked(below, which), wp.int32)
-            found = any_lane(picked(apart, which) <= within, together)
+            found = picked(apart, which) <= within
         while not found and depth > 0:
             depth -= 1
             link = links[depth]
-            found = any_lane(gaps[depth] <= within, together)
+            found = gaps[depth] <= within
         searching = found
     return best
 
@@ -241,42 +226,33 @@ def nearest_face_kernel(
     tree: TreeView,
     wide: wp.array[wp.vec4f],
     bound: wp.float64,
-    together: wp.bool,
-    turns: wp.int32,
     # out
     face_out: wp.array2d[wp.int32],
 ):
     """The nearest face of every (pose, point), NO_FACE where none is within the bound, squared.
 
     Points are taken in ``order``, if there is one. A thread's answer for one point is where its
-    search for the next one starts. With several ``turns``, 32 threads in a row share 32 times as
-    many points in a row, so that the next ones are near.
+    search for the next one starts.
     """
     links = wp.zeros(shape=(STACK,), dtype=wp.int32)
     gaps = wp.zeros(shape=(STACK,), dtype=wp.float32)
     count = points.shape[0]
     last = wp.int32(NO_FACE)
-    for run in range(span[0] + wp.tid(), span[1], span[2]):
-        work = wp.int32(run)
-        if turns > 1:
-            work = (run / 32) * 32 * turns + run % 32
-        for _turn in range(turns):
-            if work < face_out.shape[0] * count:
-                pose = work / count
-                i = work - pose * count
-                if order.shape[0] > 0:
-                    i = order[i]
-                probe = make_probe_at(points[i], side, pose, tree)
-                start = Nearest()
-                start.squared = bound
-                start.face = NO_FACE
-                if last != NO_FACE:
-                    foot = closest_point_tri(probe.point, load_face(side, last, pose))
-                    start = nearer(start, foot.squared, last)
-                best = nearest_face(probe, side, pose, tree, wide, start, together, links, gaps)
-                last = best.face
-                face_out[pose, i] = best.face
-            work += 32
+    for work in range(span[0] + wp.tid(), span[1], span[2]):
+        pose = work / count
+        i = work - pose * count
+        if order.shape[0] > 0:
+            i = order[i]
+        probe = make_probe_at(points[i], side, pose, tree)
+        start = Nearest()
+        start.squared = bound
+        start.face = NO_FACE
+        if last != NO_FACE:
+            foot = closest_point_tri(probe.point, load_face(side, last, pose))
+            start = nearer(start, foot.squared, last)
+        best = nearest_face(probe, side, pose, tree, wide, start, links, gaps)
+        last = best.face
+        face_out[pose, i] = best.face
 
 
 @wp.kernel

@@ -9,11 +9,15 @@ from abut.errors import CapacityError, MeshError, OptionError
 from abut.faces import posed_faces
 from abut.hierarchy.morton import point_order
 from abut.hierarchy.owner import hierarchy_of
+from abut.hierarchy.plates import plates_of
+from abut.hierarchy.tree import Tree
 from abut.hierarchy.wide import wide_nodes_of
+from abut.lanes import WARP
 from abut.mesh import Mesh, require_meshes
 from abut.options import Method, Sign, chosen
 from abut.point.feet import feet_kernel
 from abut.point.nearest_face import nearest_face_kernel, nearest_of_all_kernel
+from abut.point.nearest_together import nearest_together_kernel
 from abut.poses import batch_size, checked_poses
 from abut.query.points import checked_points, in_unit, unit_of
 from abut.query.signs import chosen_sign, set_signs
@@ -113,6 +117,18 @@ class Rows:
         return ClosestPoints(*(a.reshape(a.shape[1:]) if single else a for a in arrays), sign)
 
 
+def _search_together(
+    mesh: Mesh, tree: Tree, args: list[Any], bound: wp.float64, faces: wp.array
+) -> None:
+    """Lanes of a warp search together, from so many points that they are near each other."""
+    device = mesh.device
+    plates = plates_of(mesh, tree.origin)
+    turns = turns_of(faces.size)
+    runs = -(-faces.size // (WARP * turns)) * WARP
+    with stage("search", device):
+        launch(nearest_together_kernel, runs, [*args, plates, bound, turns, faces], device)
+
+
 def turns_of(count: int) -> int:
     """How many points a thread takes on CUDA, so that there are enough threads."""
     return 1 if count < 1 << 22 else 4
@@ -143,12 +159,12 @@ def find_closest(
     else:
         tree = hierarchy_of(mesh, effort=points.shape[0] // POINTS_PER_EFFORT)
         wide = wide_nodes_of(mesh, tree)
-        with stage("search", device):
-            together = points.shape[0] >= MANY_POINTS
-            turns = turns_of(count) if device.is_cuda else 1
-            runs = -(-count // (32 * turns)) * 32 if turns > 1 else count
-            args = [points, order, side, tree.view(), wide, bound, together, turns, rows.face]
-            launch(nearest_face_kernel, runs, args, device, grain=256)
+        args = [points, order, side, tree.view(), wide]
+        if device.is_cuda and points.shape[0] >= MANY_POINTS:
+            _search_together(mesh, tree, args, bound, rows.face)
+        else:
+            with stage("search", device):
+                launch(nearest_face_kernel, count, [*args, bound, rows.face], device, grain=256)
     with stage("feet", device):
         outputs = [rows.face, rows.distance, rows.point, rows.weights]
         launch(feet_kernel, count, [points, side, wp.float64(upper_bound), *outputs], device)

@@ -22,6 +22,34 @@ wp.set_module_options({"enable_backward": False, "fuse_fp": False})
 
 PLATE_ROWS = wp.constant(6)
 PLATE_ERROR = 2.0**-16  # of the largest coordinate; see design/distance-field.md
+# Squared distance of (px, py, pz) and a plate; numbers may be floats or vectors of them.
+MEASURE = """
+    const auto measured = [](const float* r, auto px, auto py, auto pz) {
+        const auto qx = px - r[0], qy = py - r[1], qz = pz - r[2];
+        const float length = r[3], cx = r[7], cy = r[11], per_ac = r[15], per_bc = r[19];
+        const auto u = qx * r[4] + (qy * r[5] + qz * r[6]);  // the same y and z are summed once
+        const auto v = qx * r[8] + (qy * r[9] + qz * r[10]);
+        const auto h = qx * r[12] + (qy * r[13] + qz * r[14]);
+        const auto none = decltype(u + u){};
+        const auto less = [](auto a, auto b) { return a < b ? a : b; };
+        const auto more = [](auto a, auto b) { return a > b ? a : b; };
+        const auto share = [&](auto t) { return more(less(t, none + 1.0f), none); };
+        const auto ub = u - length;
+        const float bx = cx - length;
+        const auto along = less(u, none) + more(ub, none);
+        const auto on_ab = along * along + v * v;
+        const auto s = share((u * cx + v * cy) * per_ac);
+        const auto sx = u - s * cx, sy = v - s * cy;
+        const auto on_ac = sx * sx + sy * sy;
+        const auto t = share((ub * bx + v * cy) * per_bc);
+        const auto tx = ub - t * bx, ty = v - t * cy;
+        const auto on_bc = tx * tx + ty * ty;
+        const auto inside = (v > none) & (u * cy > v * cx) & (v * bx > ub * cy);
+        const auto flat = inside ? none : less(on_ab, less(on_ac, on_bc));
+        return h * h + flat;
+    };
+"""
+
 FLAT = wp.constant(wp.float64(2.0**-45))  # of the length: as good as no area
 SMALLEST = wp.constant(wp.float64(1e-36))
 
