@@ -82,6 +82,7 @@ class Pool:
         self._refits = 0
         self.known = Kept()  # buffers of points that come in
         self._table_changed = True
+        self._view: tuple[int, Any] = (-1, None)
         self._make_room(LEAST_ROOM, LEAST_ROOM)
 
     @property
@@ -215,11 +216,14 @@ class Pool:
 
     @property
     def forest(self) -> Forest:
-        """The struct to pass to kernels."""
+        """The struct to pass to kernels, the same one until arrays have moved."""
+        if self._view[0] == self.generation:
+            return self._view[1]
         out = Forest()
         out.points, out.faces, out.nodes = self.points, self.faces, self.nodes
         out.leaf_slots, out.split_slots = self.leaf_slots, self.split_slots
         out.arrivals, out.bodies = self.arrivals, self._bodies
+        self._view = (self.generation, out)
         return out
 
     def _follow_shape(self, worn: np.ndarray) -> None:
