@@ -28,6 +28,8 @@ SAYS = {
     "13_graphics_pipeline": "may collide, warp",
     "14_cloth": "pairs of faces that met in any frame: 0",
     "15_breaking": "pairs of faces that meet: 0",
+    "16_penalty_forces": "still colliding: False",
+    "17_rigid_bodies": "drawn: out/bricks.png",
 }
 
 

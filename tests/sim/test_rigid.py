@@ -132,8 +132,8 @@ def test_momentum_is_conserved_in_a_collision(device):
     np.testing.assert_allclose(after[1], before[1], atol=1e-2)
 
 
-def stack(device, count=3):
-    bodies = world(device, stiffness=1e4, damping=300.0)
+def stack(device, friction=0.0, count=3):
+    bodies = world(device, stiffness=1e4, damping=100.0, friction=friction, slip=0.1)
     ground(bodies, device)
     brick = block(device)
     sunk = np.cumsum([9.81 * (count - k) / 1e4 for k in range(count)])
@@ -142,9 +142,10 @@ def stack(device, count=3):
     return bodies
 
 
+@pytest.mark.parametrize("friction", [0.0, 0.4])
 @pytest.mark.parametrize("seconds", [0.5, pytest.param(10.0, marks=pytest.mark.slow)])
-def test_a_stack_stays_at_rest(seconds, device):
-    bodies = stack(device)
+def test_a_stack_stays_at_rest(seconds, friction, device):
+    bodies = stack(device, friction)
     start = bodies.state()
     for _ in range(round(seconds / 0.1)):
         bodies.step(0.1, 50)

@@ -117,10 +117,14 @@ def turn_sums(
         if inside and early == DEPTH:
             inside = may_be_inside(columns, cover.axis, c)
         distance = wp.float32(0.0)
+        g = wp.vec3f(0.0)
         if inside:
             distance = blend_distance(grid, c)
+            if lane_count() > 1:  # ask for both at once, and wait once
+                g = blend_gradient(grid, c)
         if distance < wp.float32(0.0):
-            g = blend_gradient(grid, c)
+            if lane_count() == 1:
+                g = blend_gradient(grid, c)
             way = wp.vec3d(-wp.float64(g[0]), -wp.float64(g[1]), -wp.float64(g[2]))
             depth = -wp.float64(distance)
             lever = origin + meeting.pixel * p

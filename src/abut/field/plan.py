@@ -22,6 +22,7 @@ wp.set_module_options({"enable_backward": False, "fuse_fp": False})
 LEAST_TURNS, LEAST_BLOCKS = 1 << 17, 1 << 12
 TURN_BITS = 26  # of a key: 24 for the turn of a face and 2 for its axis
 TURNS_PER_SLICE = 1024
+TURN_THREADS = 1 << 16  # heavy ones: more would not run at once
 TURNS_OF_BLOCK = 64
 ITEMS_AT_ONCE = 1 << 26  # faces in all poses
 
@@ -83,6 +84,7 @@ class EncounterPlan:
         room = max(LEAST_TURNS, 4 * mesh.face_count)
         self.queues = PairQueues(self.device, turns=room, blocks=LEAST_BLOCKS)
         self._generation = -1
+        self.settled: Any = None  # what ``asked`` holds beside poses, see queries
 
     def ask(self, mesh: Mesh, velocities: np.ndarray | None = None) -> np.ndarray:
         """Rows of answers to ``asked``, which is filled in before. Waits for the device."""
@@ -111,7 +113,7 @@ class EncounterPlan:
         queues = self.queues
         args = [self.encounters, queues["turns"], queues["blocks"], *args]
         if self.device.is_cuda:
-            return Task(kernel, EVERYTHING, args, self.device).run
+            return Task(kernel, EVERYTHING, args, self.device, threads=TURN_THREADS).run
         return lambda: launch(
             kernel, listed_count(queues), args, self.device, grain=TURNS_PER_SLICE
         )

@@ -9,7 +9,7 @@ from abut.field.columns import Columns
 from abut.field.cover import BOUND, penetrating_kernel
 from abut.field.meeting import Encounters, Meeting
 from abut.field.penalty import SUMS, penalty_kernel, response_rows_kernel
-from abut.field.plan import TURN_BITS, TURNS_PER_SLICE, listed_count
+from abut.field.plan import TURN_BITS, TURN_THREADS, TURNS_PER_SLICE, listed_count
 from abut.pairs import KeyLayout, PairQueues
 from abut.runtime import EVERYTHING, Task, launch
 from abut.sim.bodies import gather_kernel, move_kernel
@@ -136,6 +136,7 @@ class RigidStep:
                 penalty_kernel,
                 [met, turns, blocks, Columns(), BOUND, COPIES, self._sums],
                 lambda: listed_count(self._queues),
+                TURN_THREADS,
             ),
             Task(response_rows_kernel, SUMS * pairs, rows, device).run,
             Task(peak_kernel, 1, peak, device).run,
@@ -150,11 +151,15 @@ class RigidStep:
         ]
 
     def _over(
-        self, kernel: wp.Kernel, args: list[Any], total: Callable[[], int]
+        self,
+        kernel: wp.Kernel,
+        args: list[Any],
+        total: Callable[[], int],
+        threads: int | None = None,
     ) -> Callable[[], None]:
         """A launch over as many items as there are by then."""
         if self.device.is_cuda:
-            return Task(kernel, EVERYTHING, args, self.device).run
+            return Task(kernel, EVERYTHING, args, self.device, threads=threads).run
         return lambda: launch(kernel, total(), args, self.device, grain=TURNS_PER_SLICE)
 
     def _face_total(self) -> int:
