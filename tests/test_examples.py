@@ -30,6 +30,7 @@ SAYS = {
     "15_breaking": "pairs of faces that meet: 0",
     "16_penalty_forces": "still colliding: False",
     "17_rigid_bodies": "drawn: out/bricks.png",
+    "18_frame_by_frame": "630 pairs of faces meet",
 }
 
 

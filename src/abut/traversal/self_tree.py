@@ -40,6 +40,7 @@ wp.set_module_options({"enable_backward": False, "fuse_fp": False})
 LISTED = wp.constant(32)  # room for all twigs that a walk of 32 visits can find
 LONG_WALK = 32  # visits of one thread, before others share the rest
 SHARES = ("rest", "late", "last")  # queues of what long walks leave, one after the other
+MANY_TWIGS = 1 << 14  # more than this, and walks are shared in all of them
 CHAIN = wp.constant(64)  # room for what is left of a walk: a subtree a level
 TWIG_PAIRS = wp.constant(16)
 EVERY = wp.constant(wp.int32(2147483647))
@@ -172,7 +173,8 @@ def twig_walks(
     tree: Any, twigs: wp.array, queues: PairQueues
 ) -> Iterator[tuple[wp.Kernel, int, list[Any]]]:
     """Kernel, count and arguments of the launches that list pairs of twigs, long walks shared."""
-    found, rest = queues["twigs"], [queues[name] for name in SHARES]
+    shares = SHARES if twigs.shape[0] > MANY_TWIGS else SHARES[:-1]
+    found, rest = queues["twigs"], [queues[name] for name in shares]
     yield self_list_kernel, twigs.shape[0], [tree, twigs, LONG_WALK, found, rest[0]]
     for here, there in pairwise(rest):
         yield self_rest_kernel, EVERYTHING, [tree, twigs, LONG_WALK, here, found, there]
