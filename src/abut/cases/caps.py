@@ -24,22 +24,29 @@ def triangulated(points: np.ndarray, loops: list[np.ndarray]) -> np.ndarray:
             outers[k] = _bridged(points, outers[k], hole)
         else:
             outers.append(hole)
-    parts = [_fan(points, loop) for loop in outers]
+    parts = [_filled(points, loop) for loop in outers]
     return np.concatenate([np.zeros((0, 3), np.int64), *parts])
 
 
-def _fan(points: np.ndarray, loop: np.ndarray) -> np.ndarray:
-    """Triangles of one loop: a fan where one fits, else ears."""
-    around = points[loop]
-    ahead = np.roll(around, -1, axis=0) - around
-    for apex in (0, len(loop) // 3, 2 * len(loop) // 3):
-        spokes = around - around[apex]
-        turn = spokes[:, 0] * ahead[:, 1] - spokes[:, 1] * ahead[:, 0]
-        far = np.delete(turn, [apex, apex - 1])
-        if (far > FLAT * np.ptp(around, axis=0).max() ** 2).all():
-            order = np.roll(loop, -apex)
-            return np.stack([np.full(len(loop) - 2, order[0]), order[1:-1], order[2:]], axis=1)
-    return _ears(points, loop)
+def _filled(points: np.ndarray, loop: np.ndarray) -> np.ndarray:
+    """Triangles of one loop: every other corner is cut off, and again, so that few are long.
+
+    A fan would do, but its long faces have large boxes: pieces of a broken solid lie face to face.
+    """
+    xy = points[loop]
+    after, before = np.roll(xy, -1, axis=0), np.roll(xy, 1, axis=0)
+    u, v = xy - before, after - xy
+    turn = u[:, 0] * v[:, 1] - u[:, 1] * v[:, 0]
+    turned = np.arctan2(turn, np.einsum("ij,ij->i", u, v)).sum()
+    if turn.min() <= FLAT * np.ptp(xy, axis=0).max() ** 2 or turned > 6.3:
+        return _ears(points, loop)
+    faces = []
+    while len(loop) > 2:
+        odd = np.arange(1, len(loop), 2)
+        odd = odd[: max(1, len(loop) - 2)] if len(loop) < 5 else odd
+        faces.append(np.stack([loop[odd - 1], loop[odd], loop[(odd + 1) % len(loop)]], axis=1))
+        loop = np.delete(loop, odd)
+    return np.concatenate(faces)
 
 
 def _ears(points: np.ndarray, loop: np.ndarray) -> np.ndarray:

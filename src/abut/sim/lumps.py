@@ -33,12 +33,10 @@ class Lumps:
     @staticmethod
     def of(shapes: list[Shape], poses: np.ndarray, density: float = 1.0) -> "Lumps":
         """Closed shapes (holes count as closed) of one density, at rest in their poses."""
-        known: dict[int, tuple[float, np.ndarray, np.ndarray]] = {}
-        for shape in shapes:
-            if id(shape) not in known:
-                known[id(shape)] = _inert(shape, density)
-        mass, centre, inertia = zip(*(known[id(shape)] for shape in shapes), strict=True)
-        centre = np.stack(centre)
+        distinct = list({id(shape): shape for shape in shapes}.values())
+        place = {id(shape): k for k, shape in enumerate(distinct)}
+        of_shape = [place[id(shape)] for shape in shapes]
+        mass, centre, inertia = (values[of_shape] for values in _inert(distinct, density))
         count = len(shapes)
         return Lumps(
             np.einsum("nij,nj->ni", poses[:, :3, :3], centre) + poses[:, :3, 3],
@@ -46,8 +44,8 @@ class Lumps:
             np.zeros((count, 3)),
             np.zeros((count, 3)),
             centre,
-            1.0 / np.array(mass),
-            np.linalg.inv(np.stack(inertia)),
+            1.0 / mass,
+            np.linalg.inv(inertia),
         )
 
     def fixed(self, which: np.ndarray) -> None:
@@ -108,13 +106,51 @@ def quaternions_of(turns: np.ndarray) -> np.ndarray:
     return out / np.linalg.norm(out, axis=1, keepdims=True)
 
 
-def _inert(shape: Shape, density: float) -> tuple[float, np.ndarray, np.ndarray]:
-    """Mass, centre of mass and inertia; those of its box for a shape that encloses nothing."""
+def _inert(shapes: list[Shape], density: float) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Masses (n,), centres (n, 3) and inertias (n, 3, 3) of shapes."""
+    volume, centre, inertia, closed = _integrals(shapes)
+    for k in np.flatnonzero(~closed):
+        volume[k], centre[k], inertia[k] = _roughly(shapes[k])
+    inertia += 1e-9 * np.trace(inertia, axis1=1, axis2=2)[:, None, None] * np.eye(3)
+    return density * volume, centre, density * inertia
+
+
+def _integrals(shapes: list[Shape]) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+    """Volume, centre and inertia of all shapes at once, and whether they are closed."""
+    count = len(shapes)
+    owner = np.repeat(np.arange(count), [len(shape.faces) for shape in shapes])
+    middle = np.stack([shape.vertices.mean(axis=0) for shape in shapes])
+    corners = np.concatenate([s.vertices[s.faces] - m for s, m in zip(shapes, middle, strict=True)])
+    a, b, c = corners.transpose(1, 0, 2)
+    area = np.cross(b - a, c - a)
+    share = np.einsum("ij,ij->i", a, area) / 6
+    total = a + b + c
+    volume = _sums(owner, share, count)
+    safe = np.where(volume > 0, volume, 1.0)
+    centre = _sums(owner, share[:, None] * total, count) / (4 * safe[:, None])
+    second = sum(share[:, None, None] * p[:, :, None] * p[:, None] for p in (a, b, c, total)) / 20
+    second = _sums(owner, second.reshape(-1, 9), count).reshape(-1, 3, 3)
+    second -= volume[:, None, None] * centre[:, :, None] * centre[:, None]
+    inertia = np.trace(second, axis1=1, axis2=2)[:, None, None] * np.eye(3) - second
+    missing = np.linalg.norm(_sums(owner, area, count), axis=1)
+    whole = _sums(owner, np.linalg.norm(area, axis=1), count)
+    closed = (missing <= 1e-9 * whole) & (volume > 1e-9 * whole**1.5)
+    return volume, centre + middle, inertia, closed
+
+
+def _sums(owner: np.ndarray, values: np.ndarray, count: int) -> np.ndarray:
+    """Sums of the rows of each owner."""
+    columns = values.reshape(len(owner), -1).T
+    out = np.stack([np.bincount(owner, column, count) for column in columns], axis=1)
+    return out.reshape(count, *values.shape[1:])
+
+
+def _roughly(shape: Shape) -> tuple[float, np.ndarray, np.ndarray]:
+    """A shape with holes as if they were closed; one that encloses nothing as its box."""
     solid = solid_of(shape.vertices, shape.faces)
     if solid is not None:
-        inertia = solid.inertia + 1e-9 * np.trace(solid.inertia) * np.eye(3)
-        return density * solid.volume, solid.centre, density * inertia
+        return solid.volume, solid.centre, solid.inertia
     low, high = shape.vertices.min(axis=0), shape.vertices.max(axis=0)
     size = np.maximum(high - low, 1e-3 * (high - low).max())
-    mass = density * float(size.prod())
-    return mass, (low + high) / 2, np.diag((size @ size - size**2) * mass / 12)
+    volume = float(size.prod())
+    return volume, (low + high) / 2, np.diag((size @ size - size**2) * volume / 12)

@@ -121,9 +121,10 @@ class Tumble:
         """
         shape, pose = self.shapes[body], self.bodies.poses()[body]
         objects = self.scene.split(int(self.objects[body]), labels)
+        order = np.argsort(labels, kind="stable")
         pieces = []
-        for label in np.unique(labels):
-            used, faces = np.unique(shape.faces[labels == label], return_inverse=True)
+        for some in np.split(order, np.flatnonzero(np.diff(labels[order])) + 1):
+            used, faces = np.unique(shape.faces[some], return_inverse=True)
             pieces.append(Shape(shape.vertices[used], faces.reshape(-1, 3).astype(np.int32)))
         new = Lumps.of(pieces, np.broadcast_to(pose, (len(pieces), 4, 4)))
         kept = np.delete(np.arange(len(self.shapes)), body)
