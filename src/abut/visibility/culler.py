@@ -13,7 +13,7 @@ from abut.options import Level
 from abut.runtime import Task
 from abut.soup import Soup
 from abut.visibility.remains import Remains, primitives_of
-from abut.visibility.screen import FaceRoom, ListScreen
+from abut.visibility.screen import TALLY, FaceRoom, ListScreen
 from abut.visibility.settings import Settings, Step
 from abut.visibility.state import COLUMNS, conclude_kernel, spread_kernel
 from abut.visibility.tile_screen import TileScreen
@@ -92,7 +92,7 @@ class Culler:
             wp.synchronize_stream(self.device)
         tally = self._tally_host.numpy()
         self.counters = tally[: self.counters.size].reshape(self.counters.shape).copy()
-        return tally[self.counters.size :].reshape(-1, 4)
+        return tally[self.counters.size :].reshape(-1, TALLY)
 
     def _lacks_room(self, tally: np.ndarray) -> bool:
         """Whether all must be repeated, with more room or on another screen."""
@@ -111,11 +111,11 @@ class Culler:
     def _record(self) -> None:
         """Prepare the launches for the screens as they are."""
         most = sum(len(self.screens[step.pixels].parts) for step in self.steps)
-        size = self.counters.size + 4 * most
+        size = self.counters.size + TALLY * most
         self._tally = self._tally_host = wp.zeros(size, dtype=wp.int64, device=self.device)
         if self.device.is_cuda:
             self._tally_host = wp.zeros_like(self._tally, device="cpu", pinned=True)
-        free = iter(range(self.counters.size, size, 4))
+        free = iter(range(self.counters.size, size, TALLY))
         self._drawn_on: list[int] = []
         self._tasks = [list(self._tasks_of(row, free)) for row in range(len(self.steps))]
         self._graph: Any = None

@@ -18,7 +18,7 @@ FLAT = wp.constant(wp.float64(2.0**-28))  # area of a face, relative to the prod
 PRODUCT_ERROR = wp.constant(wp.float64(2.0**-50))
 SLOPE_ERROR = wp.constant(wp.float64(2.0**-21))
 DEPTH_ROUNDING = wp.constant(wp.float32(2.0**-21))
-HALF = wp.constant(wp.float32(0.5))
+SIDE_ERROR = wp.constant(wp.float32(2.0**-21))  # of products of float32 differences
 
 
 @wp.struct
@@ -32,6 +32,7 @@ class FaceView:
     per_v: wp.vec3f
     slope: wp.vec2f
     slope_error: wp.float32
+    turn: wp.float32  # 1 where the corners run counter-clockwise, -1 clockwise, 0 without area
 
 
 @wp.func
@@ -80,6 +81,16 @@ def plane_of(u: wp.vec3f, v: wp.vec3f, z: wp.vec3f):
 
 
 @wp.func
+def fine_side(
+    iu: wp.float32, iv: wp.float32, ju: wp.float32, jv: wp.float32, u: wp.float32, v: wp.float32
+):
+    """Twice the area spanned by an edge and a point, in float64."""
+    du = wp.float64(ju) - wp.float64(iu)
+    dv = wp.float64(jv) - wp.float64(iv)
+    return du * (wp.float64(v) - wp.float64(iv)) - dv * (wp.float64(u) - wp.float64(iu))
+
+
+@wp.func
 def store_face(rows_out: wp.array[wp.vec4f], face: wp.int32, p: wp.vec3f, q: wp.vec3f, r: wp.vec3f):
     """Write the rows of a face with these corners."""
     slope = plane_of(
@@ -90,17 +101,13 @@ def store_face(rows_out: wp.array[wp.vec4f], face: wp.int32, p: wp.vec3f, q: wp.
     rows_out[ROWS * face + 2] = wp.vec4f(r[0], r[1], r[2], inverse(p[0] - r[0]))
     heights = wp.vec3f(inverse(q[1] - p[1]), inverse(r[1] - q[1]), inverse(p[1] - r[1]))
     rows_out[ROWS * face + 3] = wp.vec4f(heights[0], heights[1], heights[2], slope[0])
-    rows_out[ROWS * face + 4] = wp.vec4f(slope[1], slope[2], 0.0, 0.0)
+    area = fine_side(p[0], p[1], q[0], q[1], r[0], r[1])
+    rows_out[ROWS * face + 4] = wp.vec4f(slope[1], slope[2], wp.float32(wp.sign(area)), 0.0)
 
 
 @wp.func
-def load_view(rows: wp.array[wp.vec4f], face: wp.int32):
-    """Read the rows of a face."""
-    a = load_wide(rows, ROWS * face)
-    b = load_wide(rows, ROWS * face + 1)
-    c = load_wide(rows, ROWS * face + 2)
-    d = load_wide(rows, ROWS * face + 3)
-    e = load_wide(rows, ROWS * face + 4)
+def face_view(a: wp.vec4f, b: wp.vec4f, c: wp.vec4f, d: wp.vec4f, e: wp.vec4f):
+    """The face of five rows."""
     out = FaceView()
     out.u = wp.vec3f(a[0], b[0], c[0])
     out.v = wp.vec3f(a[1], b[1], c[1])
@@ -109,7 +116,32 @@ def load_view(rows: wp.array[wp.vec4f], face: wp.int32):
     out.per_v = wp.vec3f(d[0], d[1], d[2])
     out.slope = wp.vec2f(d[3], e[0])
     out.slope_error = e[1]
+    out.turn = e[2]
     return out
+
+
+@wp.func
+def load_view(rows: wp.array[wp.vec4f], face: wp.int32):
+    """Read the rows of a face, written by an earlier launch."""
+    return face_view(
+        load_wide(rows, ROWS * face),
+        load_wide(rows, ROWS * face + 1),
+        load_wide(rows, ROWS * face + 2),
+        load_wide(rows, ROWS * face + 3),
+        load_wide(rows, ROWS * face + 4),
+    )
+
+
+@wp.func
+def load_fresh_view(rows: wp.array[wp.vec4f], face: wp.int32):
+    """Read the rows of a face, written by this thread."""
+    return face_view(
+        rows[ROWS * face],
+        rows[ROWS * face + 1],
+        rows[ROWS * face + 2],
+        rows[ROWS * face + 3],
+        rows[ROWS * face + 4],
+    )
 
 
 @wp.func
@@ -195,12 +227,17 @@ def depths_over(f: FaceView, centre: wp.vec2f, reach: wp.vec2f, slack: wp.float3
 
 
 @wp.func
-def sample_side(f: FaceView, i: wp.int32, u: wp.float64, v: wp.float64):
-    """Twice the area spanned by an edge and a point; the sign is exact."""
+def sample_side(f: FaceView, i: wp.int32, u: wp.float32, v: wp.float32):
+    """On which side of an edge a point is: positive inside; where float32 is unsure, by float64."""
     j = (i + 1) % 3
-    iu = wp.float64(f.u[i])
-    iv = wp.float64(f.v[i])
-    return (wp.float64(f.u[j]) - iu) * (v - iv) - (wp.float64(f.v[j]) - iv) * (u - iu)
+    du = f.u[j] - f.u[i]
+    dv = f.v[j] - f.v[i]
+    first = du * (v - f.v[i])
+    second = dv * (u - f.u[i])
+    side = first - second
+    if wp.abs(side) <= SIDE_ERROR * (wp.abs(first) + wp.abs(second)):
+        side = wp.float32(wp.sign(fine_side(f.u[i], f.v[i], f.u[j], f.v[j], u, v)))
+    return side * f.turn
 
 
 @wp.func
@@ -217,27 +254,33 @@ def owns_edge(f: FaceView, i: wp.int32, turned: wp.bool):
 
 
 @wp.func
+def holds(f: FaceView, i: wp.int32, centre: wp.vec2f):
+    """Is a point inside an edge, or on it where it belongs to this face?"""
+    side = sample_side(f, i, centre[0], centre[1])
+    zero = wp.float32(0.0)
+    return side > zero or (side == zero and owns_edge(f, i, f.turn < zero))
+
+
+@wp.func
+def depth_between(f: FaceView, centre: wp.vec2f):
+    """Depth of a face that is too steep for a plane, at a point in it."""
+    a = fine_side(f.u[1], f.v[1], f.u[2], f.v[2], centre[0], centre[1])
+    b = fine_side(f.u[2], f.v[2], f.u[0], f.v[0], centre[0], centre[1])
+    c = fine_side(f.u[0], f.v[0], f.u[1], f.v[1], centre[0], centre[1])
+    z = a * wp.float64(f.z[0]) + b * wp.float64(f.z[1]) + c * wp.float64(f.z[2])
+    return wp.float32(z / (a + b + c))
+
+
+@wp.func
 def sample(f: FaceView, centre: wp.vec2f):
     """(whether the centre of a pixel is in the face, the depth there)."""
-    u = wp.float64(centre[0])
-    v = wp.float64(centre[1])
-    a = sample_side(f, 1, u, v)
-    b = sample_side(f, 2, u, v)
-    c = sample_side(f, 0, u, v)
-    area = a + b + c
-    zero = wp.float64(0.0)
-    turned = area < zero
-    if turned:
-        a = -a
-        b = -b
-        c = -c
-    inside = area != zero
-    inside = inside and (a > zero or (a == zero and owns_edge(f, 1, turned)))
-    inside = inside and (b > zero or (b == zero and owns_edge(f, 2, turned)))
-    inside = inside and (c > zero or (c == zero and owns_edge(f, 0, turned)))
+    inside = f.turn != wp.float32(0.0)
+    inside = inside and holds(f, 0, centre) and holds(f, 1, centre) and holds(f, 2, centre)
     depth = wp.float32(0.0)
     if inside:
-        sum = wp.abs(area)
-        z = a * wp.float64(f.z[0]) + b * wp.float64(f.z[1]) + c * wp.float64(f.z[2])
-        depth = wp.float32(z / sum)
+        if f.slope_error < NO_PLANE:
+            rise = f.slope[0] * (centre[0] - f.u[0]) + f.slope[1] * (centre[1] - f.v[0])
+            depth = f.z[0] + rise
+        else:
+            depth = depth_between(f, centre)
     return inside, depth

@@ -7,10 +7,18 @@ thread looks at one pixel of one block of a face, on the CPU at one face.
 import warp as wp
 
 from abut.atomics import add_one, claim, gain, reserve, take_one
-from abut.pairs import PairQueue, pack_pair, queue_stop, store_pair, unpack_pair
+from abut.pairs import (
+    PairQueue,
+    pack_pair,
+    push_pair,
+    queue_stop,
+    store_pair,
+    unpack_pair,
+)
 from abut.visibility.fragment import (
     FaceView,
     depths_over,
+    load_fresh_view,
     load_view,
     map_point,
     sample,
@@ -25,6 +33,7 @@ wp.set_module_options({"enable_backward": False, "fuse_fp": False})
 BLOCK = wp.constant(8)  # pixels along each side
 AREA = wp.constant(64)
 FEW = wp.constant(64)  # blocks that one thread may list
+SMALL = wp.constant(wp.int64(16))  # pixels of a face that one thread looks at
 TEAM = wp.constant(128)  # threads that list those of a larger face
 EVERY = wp.constant(2147483647)
 ITEM_BITS = wp.constant(wp.vec2i(31, 31))
@@ -44,6 +53,15 @@ class Canvas:
     band: wp.vec2i  # first row, and the one after the last
     tiles: wp.int32  # blocks of pixels in a row of them: pixels of a block lie together
     within: wp.bool  # faces are told apart, not only objects
+
+
+@wp.struct
+class Items:
+    """What threads on CUDA work on: blocks, faces of many blocks yet to be listed, small faces."""
+
+    blocks: PairQueue
+    large: PairQueue
+    small: PairQueue
 
 
 @wp.func
@@ -128,47 +146,6 @@ def setup_kernel(
         else:
             area += area_of(set_up(canvas_out, view, points, faces[i], i))
             seen += wp.int64(1)
-    if canvas_out.band[0] > 0:
-        seen = wp.int64(0)
-    gain(counters_out, row * COLUMNS + FACES, seen)
-    gain(area_out, 0, area)
-
-
-@wp.kernel
-def setup_items_kernel(
-    # in
-    span: wp.vec3i,
-    points: wp.array[wp.vec3d],
-    faces: wp.array[wp.vec3i],
-    primitives: Primitives,
-    views: wp.array[ViewMap],
-    shown: wp.int32,
-    row: wp.int32,
-    # out
-    canvas_out: Canvas,
-    counters_out: wp.array[wp.int64],
-    area_out: wp.array[wp.int64],
-    items_out: PairQueue,
-    large_out: PairQueue,
-):
-    """The same, and a list of the faces' blocks; those of large faces are only given room."""
-    view = views[shown]
-    seen = wp.int64(0)
-    area = wp.int64(0)
-    for i in range(span[0] + wp.tid(), span[1], span[2]):
-        if primitives.state[primitive_of(primitives, i)] != BOTH:
-            box = set_up(canvas_out, view, points, faces[i], i)
-            area += area_of(box)
-            seen += wp.int64(1)
-            blocks = blocks_of(box)
-            count = blocks[0] * blocks[1]
-            place = reserve(items_out.count, count)
-            if count > FEW:
-                key = pack_pair(0, i, wp.int32(place), ITEM_BITS)
-                store_pair(large_out, reserve(large_out.count, 1), key)
-            else:
-                for j in range(count):
-                    store_pair(items_out, place + wp.int64(j), pack_pair(0, i, j, ITEM_BITS))
     if canvas_out.band[0] > 0:
         seen = wp.int64(0)
     gain(counters_out, row * COLUMNS + FACES, seen)
@@ -280,6 +257,17 @@ def fill_pixel(
 
 
 @wp.func
+def fill_face(canvas: Canvas, view: ViewMap, face: wp.int32):
+    """Make the fragments of a face."""
+    box = canvas.boxes[face]
+    if box[2] >= box[0] and box[3] >= box[1]:
+        f = load_view(canvas.rows, face)
+        for row in range(box[1], box[3] + 1):
+            for column in range(box[0], box[2] + 1):
+                fill_pixel(canvas, view, f, face, column, row)
+
+
+@wp.func
 def item_pixel(box: wp.vec4i, block: wp.int32, lane: wp.int32):
     """(column, row) of a pixel of a block; the row is -1 outside the box."""
     wide = blocks_of(box)[0]
@@ -335,6 +323,83 @@ def fill_items_kernel(
             fill_pixel(canvas_out, view, f, item[1], at[0], at[1])
 
 
+@wp.func
+def list_blocks(lists: Items, box: wp.vec4i, face: wp.int32):
+    """List the blocks of a face; where there are many, only give them room."""
+    blocks = blocks_of(box)
+    count = blocks[0] * blocks[1]
+    place = reserve(lists.blocks.count, count)
+    if count > FEW:
+        push_pair(lists.large, pack_pair(0, face, wp.int32(place), ITEM_BITS))
+    else:
+        for j in range(count):
+            store_pair(lists.blocks, place + wp.int64(j), pack_pair(0, face, j, ITEM_BITS))
+
+
+@wp.func
+def count_face(canvas: Canvas, view: ViewMap, face: wp.int32, owner: wp.int32):
+    """Count the fragments of a face."""
+    box = canvas.boxes[face]
+    if box[2] >= box[0] and box[3] >= box[1]:
+        f = load_fresh_view(canvas.rows, face)
+        for row in range(box[1], box[3] + 1):
+            for column in range(box[0], box[2] + 1):
+                if covers(f, centre_of(column, row), view):
+                    count_fragment(canvas, slot_of(canvas, column, row), face, owner)
+
+
+@wp.kernel
+def setup_items_kernel(
+    # in
+    span: wp.vec3i,
+    points: wp.array[wp.vec3d],
+    faces: wp.array[wp.vec3i],
+    primitives: Primitives,
+    views: wp.array[ViewMap],
+    shown: wp.int32,
+    row: wp.int32,
+    # out
+    canvas_out: Canvas,
+    counters_out: wp.array[wp.int64],
+    area_out: wp.array[wp.int64],
+    lists_out: Items,
+):
+    """The same; small faces are counted at once, blocks of others listed."""
+    view = views[shown]
+    seen = wp.int64(0)
+    area = wp.int64(0)
+    for i in range(span[0] + wp.tid(), span[1], span[2]):
+        if primitives.state[primitive_of(primitives, i)] != BOTH:
+            box = set_up(canvas_out, view, points, faces[i], i)
+            area += area_of(box)
+            seen += wp.int64(1)
+            if area_of(box) <= SMALL:
+                push_pair(lists_out.small, wp.int64(i))
+                count_face(canvas_out, view, i, primitives.object_of[i])
+            else:
+                list_blocks(lists_out, box, i)
+    if canvas_out.band[0] > 0:
+        seen = wp.int64(0)
+    gain(counters_out, row * COLUMNS + FACES, seen)
+    gain(area_out, 0, area)
+
+
+@wp.kernel
+def fill_small_kernel(
+    # in
+    span: wp.vec3i,
+    views: wp.array[ViewMap],
+    shown: wp.int32,
+    small: PairQueue,
+    # out
+    canvas_out: Canvas,
+):
+    """Make fragments; a thread for each small face."""
+    view = views[shown]
+    for k in range(span[0] + wp.tid(), queue_stop(small, EVERY), span[2]):
+        fill_face(canvas_out, view, wp.int32(small.keys[k]))
+
+
 @wp.kernel
 def count_faces_kernel(
     # in
@@ -348,14 +413,7 @@ def count_faces_kernel(
     """Count fragments; a thread for each face."""
     view = views[shown]
     for i in range(span[0] + wp.tid(), span[1], span[2]):
-        box = canvas_out.boxes[i]
-        if box[2] >= box[0] and box[3] >= box[1]:
-            f = load_view(canvas_out.rows, i)
-            for row in range(box[1], box[3] + 1):
-                for column in range(box[0], box[2] + 1):
-                    if covers(f, centre_of(column, row), view):
-                        pixel = slot_of(canvas_out, column, row)
-                        count_fragment(canvas_out, pixel, i, object_of[i])
+        count_face(canvas_out, view, i, object_of[i])
 
 
 @wp.kernel
@@ -370,9 +428,4 @@ def fill_faces_kernel(
     """Make fragments; a thread for each face."""
     view = views[shown]
     for i in range(span[0] + wp.tid(), span[1], span[2]):
-        box = canvas_out.boxes[i]
-        if box[2] >= box[0] and box[3] >= box[1]:
-            f = load_view(canvas_out.rows, i)
-            for row in range(box[1], box[3] + 1):
-                for column in range(box[0], box[2] + 1):
-                    fill_pixel(canvas_out, view, f, i, column, row)
+        fill_face(canvas_out, view, i)

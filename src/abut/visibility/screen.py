@@ -1,6 +1,6 @@
 """Screens: where views are drawn, and what room that takes.
 
-A tally of four numbers comes back for each drawing; see ``lacks_room``.
+A tally of numbers comes back for each drawing; see ``lacks_room``.
 """
 
 from typing import Any
@@ -19,10 +19,12 @@ from abut.visibility.neighbours import neighbours_of
 from abut.visibility.raster import (
     BLOCK,
     Canvas,
+    Items,
     count_faces_kernel,
     count_items_kernel,
     fill_faces_kernel,
     fill_items_kernel,
+    fill_small_kernel,
     list_large_kernel,
     room_kernel,
     setup_items_kernel,
@@ -33,6 +35,7 @@ from abut.visibility.view import ViewMap, map_of
 
 MOST_PIXELS_AT_ONCE = 1 << 24
 MOST_FRAGMENTS = {True: 1 << 29, False: 1 << 27}  # at once, on CUDA and on the CPU
+TALLY = 5  # numbers a drawing
 GROWTH = 1.25
 FACES_PER_SLICE = 1024
 PIXELS_PER_SLICE = 1 << 14
@@ -119,9 +122,8 @@ class ListScreen(Screen):
         self._make_room()
 
     def lacks_room(self, tally: np.ndarray) -> bool:
-        """Make room where there was too little: (items, large faces, area, fragments) of each."""
-        items, large, area = (int(n) for n in tally[:, :3].max(axis=0, initial=0))
-        fragments = int(tally[:, 3].max(initial=0))
+        """Make room where there was too little: (blocks, large faces, area, fragments, small)."""
+        items, large, area, fragments, _ = (int(n) for n in tally.max(axis=0, initial=0))
         too_many = area > EVERYTHING or fragments > MOST_FRAGMENTS[self.device.is_cuda]
         if too_many and self.band_count < self.pixels:
             self.band_count = min(2 * self.band_count, self.pixels)
@@ -149,18 +151,24 @@ class ListScreen(Screen):
             count = Task(count_faces_kernel, faces, [*view, owners, canvas], device, grain=grain)
             fill = Task(fill_faces_kernel, faces, [*view, canvas], device, grain=grain)
             return [set_up, Clear(canvas), count, room, fill]
-        items, large = PairQueue(), PairQueue()
-        items.keys, items.count = self._items, tally[slot : slot + 1]
-        large.keys, large.count = self._large, tally[slot + 1 : slot + 2]
+        lists = Items()
+        keys = (self._items, self._large, self._small)
+        for k, (name, room_for) in enumerate(zip(("blocks", "large", "small"), keys, strict=True)):
+            queue = PairQueue()
+            at = slot + (k if k < 2 else 4)
+            queue.keys, queue.count = room_for, tally[at : at + 1]
+            setattr(lists, name, queue)
         args = [self.soup.points, self.soup.faces, primitives, *view, row]
-        args += [canvas, tally, tally[slot + 2 : slot + 3], items, large]
+        args += [canvas, tally, tally[slot + 2 : slot + 3], lists]
+        blocks = lists.blocks
         return [
             Clear(canvas),
             Task(setup_items_kernel, faces, args, device),
-            Task(list_large_kernel, EVERYTHING, [canvas, large, items], device),
-            Task(count_items_kernel, EVERYTHING, [*view, items, owners, canvas], device),
+            Task(list_large_kernel, EVERYTHING, [canvas, lists.large, blocks], device),
+            Task(count_items_kernel, EVERYTHING, [*view, blocks, owners, canvas], device),
             room,
-            Task(fill_items_kernel, EVERYTHING, [*view, items, canvas], device),
+            Task(fill_small_kernel, EVERYTHING, [*view, lists.small, canvas], device),
+            Task(fill_items_kernel, EVERYTHING, [*view, blocks, canvas], device),
         ]
 
     def look(
@@ -190,6 +198,8 @@ class ListScreen(Screen):
             self._fragments = wp.empty(self.fragment_room, dtype=wp.vec4f, device=device)
             self._items = wp.empty(on_cuda, dtype=wp.int64, device=device)
             self._large = wp.empty(on_cuda, dtype=wp.int64, device=device)
+            small = self.soup.face_count if device.is_cuda else 0
+            self._small = wp.empty(small, dtype=wp.int64, device=device)
         except Exception as error:
             raise CapacityError(
                 f"{self.fragment_room} fragments do not fit on {device}; ask for fewer pixels."

@@ -40,7 +40,7 @@ class TileScreen(Screen):
         super().__init__(soup, settings, pixels, faces)
         self.crowded = False  # some tile has too many faces: another screen is better
         self.face_room = 8 * soup.face_count + self.tile_count
-        self.large_room = 1024
+        self.large_room = soup.face_count
         self._make_room()
 
     @property
@@ -55,11 +55,9 @@ class TileScreen(Screen):
 
     def lacks_room(self, tally: np.ndarray) -> bool:
         """Make room where there was too little: (crowded tiles, large faces, area, faces)."""
-        crowds, large, _, faces = (int(n) for n in tally.max(axis=0, initial=0))
+        crowds, _, _, faces, _ = (int(n) for n in tally.max(axis=0, initial=0))
         if crowds:
             self.crowded = True
-        elif large > self.large_room:
-            self.large_room = int(GROWTH * large)
         elif faces > self.face_room:
             self.face_room = int(GROWTH * faces)
         else:

@@ -10,9 +10,8 @@ from abut.atomics import add_one, claim, gain, reserve, take_one
 from abut.pairs import PairQueue, queue_stop, store_pair
 from abut.visibility.fragment import FaceView, depths_over, load_view, sample, touches
 from abut.visibility.lists import Rule, hides, in_the_way, strangers
-from abut.visibility.raster import AREA, BLOCK, EVERY, TEAM, centre_of
+from abut.visibility.raster import AREA, BLOCK, EVERY, centre_of
 from abut.visibility.state import (
-    BOTH,
     COLUMNS,
     FIRST,
     FRAGMENTS,
@@ -26,7 +25,8 @@ from abut.visibility.view import ViewMap
 wp.set_module_options({"enable_backward": False, "fuse_fp": False})
 
 ROOM = wp.constant(16)  # fragments that a thread keeps
-FEW_TILES = wp.constant(128)  # of a face, that one thread bins
+FEW_TILES = wp.constant(8)  # of a face, that one thread bins
+TEAM = wp.constant(32)  # threads that bin a larger one
 CROWD = wp.constant(4096)  # faces of a tile beyond which lists are better
 HALF_TILE = wp.constant(wp.float32(3.5))
 TILE_ERROR = wp.constant(wp.float32(2.0**-19))  # of the viewport's width
@@ -191,41 +191,41 @@ def look_pixel(
     primitives: Primitives,
     tile: wp.int32,
     lane: wp.int32,
+    kept: wp.array[wp.vec4f],
 ):
     """Look at a pixel, some of its fragments at a time; returns how many there are."""
     column = (tile % tiles.wide) * BLOCK + lane % BLOCK
     row = (tile / tiles.wide) * BLOCK + lane / BLOCK
     start = tiles.starts[tile]
     stop = tiles.starts[tile + 1]
-    kept = wp.zeros(shape=(ROOM,), dtype=wp.vec4f)
     first = wp.int32(0)
     seen = wp.int32(1)
     while first < seen:
         seen = wp.int32(0)
         for e in range(start, stop):
             face = tiles.faces[e]
-            if primitives.state[primitive_of(primitives, face)] != BOTH:
-                depths = fragment_at(tiles, view, face, column, row)
-                if depths[0] <= depths[1]:
-                    if seen >= first and seen < first + ROOM:
-                        name = wp.cast(face, wp.float32)
-                        kept[seen - first] = wp.vec4f(depths[0], depths[1], name, 0.0)
-                    seen += 1
+            depths = fragment_at(tiles, view, face, column, row)
+            if depths[0] <= depths[1]:
+                if seen >= first and seen < first + ROOM:
+                    name = wp.cast(face, wp.float32)
+                    kept[seen - first] = wp.vec4f(depths[0], depths[1], name, 0.0)
+                seen += 1
         count = wp.min(seen - first, ROOM)
         if seen <= ROOM:
-            for i in range(count):
-                for j in range(count):
-                    meet_other(rule, primitives, kept[i], kept[j])
+            for i in range(1, count):
+                mine = kept[i]
+                for j in range(i):
+                    meet_other(rule, primitives, mine, kept[j])
+                    meet_other(rule, primitives, kept[j], mine)
         else:
             for e in range(start, stop):
                 face = tiles.faces[e]
-                if primitives.state[primitive_of(primitives, face)] != BOTH:
-                    depths = fragment_at(tiles, view, face, column, row)
-                    if depths[0] <= depths[1]:
-                        name = wp.cast(face, wp.float32)
-                        other = wp.vec4f(depths[0], depths[1], name, 0.0)
-                        for i in range(count):
-                            meet_other(rule, primitives, kept[i], other)
+                depths = fragment_at(tiles, view, face, column, row)
+                if depths[0] <= depths[1]:
+                    name = wp.cast(face, wp.float32)
+                    other = wp.vec4f(depths[0], depths[1], name, 0.0)
+                    for i in range(count):
+                        meet_other(rule, primitives, kept[i], other)
         first += ROOM
     return seen
 
@@ -247,6 +247,7 @@ def look_tiles_kernel(
 ):
     """A thread for each pixel of each tile."""
     view = views[shown]
+    kept = wp.zeros(shape=(ROOM,), dtype=wp.vec4f)
     seen = wp.int64(0)
     crowds = wp.int64(0)
     for item in range(
@@ -260,7 +261,8 @@ def look_tiles_kernel(
                 crowds += wp.int64(1)
             else:
                 lane = item % AREA
-                seen += wp.int64(look_pixel(tiles, view, rule, primitives_out, tile, lane))
+                found = look_pixel(tiles, view, rule, primitives_out, tile, lane, kept)
+                seen += wp.int64(found)
     gain(counters_out, row * COLUMNS + FRAGMENTS, seen)
     gain(crowds_out, 0, crowds)
     if span[0] + wp.tid() == 0:
