@@ -38,7 +38,6 @@ def main(argv: list[str] | None = None) -> int:
     parser.add_argument("--jobs", nargs="+", choices=tuple(JOBS), default=tuple(JOBS))
     parser.add_argument("--frames", type=int, default=8)
     parser.add_argument("--cells", type=int, default=500, help="of the fracture")
-    parser.add_argument("--check", action="store_true", help="by brute force for cloth: minutes")
     parser.add_argument("--out", type=Path, help="default: results/<machine>/sim.csv")
     args = parser.parse_args(argv)
     wp.config.log_level = QUIET
@@ -62,7 +61,7 @@ def _job(job: str, args: argparse.Namespace) -> list[Row]:
         play = make(faces, args.device)
     broken = [_frame(play) for _ in range(warm)]
     spent = [_frame(play) for _ in range(args.frames)]
-    agrees = _agrees(play, args.check)
+    agrees = _agrees(play)
     rows = [_row(job, variant + stage, args, spent, stage, play) for stage in spent[0]]
     if make is None:
         rows += [_row(job, f"{variant}broken_{s}", args, broken, s, play) for s in broken[0]]
@@ -103,9 +102,7 @@ def _frame(play: sim.Play) -> dict[str, float]:
     return {**{s: timer.milliseconds.get(s, 0.0) for s in play.stages}, "frame": whole}
 
 
-def _agrees(play: sim.Play, slowly: bool) -> str:
-    if play.other_method == "brute" and not slowly:
-        return ""
+def _agrees(play: sim.Play) -> str:
     return "yes" if np.array_equal(play.rows("bvh"), play.rows(play.other_method)) else "no"
 
 

@@ -5,7 +5,9 @@ import logging
 
 import numpy as np
 import pytest
+import trimesh
 
+from abut import cases
 from abut.cli import main, moving
 from abut.sim import drape
 
@@ -58,10 +60,30 @@ def test_table_for_people(capsys):
 
 def test_a_wrong_frame_is_told(monkeypatch, capsys):
     right = drape.near_rows
-    monkeypatch.setattr(drape, "near_rows", lambda c, m: right(c, m)[: 7 if m == "brute" else 8])
+    monkeypatch.setattr(drape, "near_rows", lambda c, m: right(c, m)[: 7 if m == "far" else 8])
     args = ["--faces", 200, "--frames", 2, "--no-film", "--check", "--json", "--device", "cpu"]
     assert run("cloth-table", *args) == 1
     assert json.loads(capsys.readouterr().out)["wrong"] == 2
+
+
+@pytest.mark.parametrize("name", ["cloth-table", "leaves"])
+def test_brute_force_finds_the_same(name, capsys):
+    small = ["--faces", TINY[name], "--frames", 4, "--no-film", "--device", "cpu", "--json"]
+    assert run(name, *small, "--check", "brute") == 0
+    assert json.loads(capsys.readouterr().out)["checked"] == 4
+
+
+def test_meshes_of_ones_own(tmp_path, capsys):
+    files = []
+    for name, shape in {"whole": cases.torus(24, 12), "falling": cases.icosphere(80, 0.3)}.items():
+        files += ["--mesh", tmp_path / f"{name}.ply"]
+        trimesh.Trimesh(*shape, process=False).export(files[-1])
+    small = ["--faces", 1500, "--frames", 3, "--no-film", "--device", "cpu", "--json", "--check"]
+    assert run("fracture", *files, *small) == 0
+    assert json.loads(capsys.readouterr().out)["counts"]["bodies"]["most"] > 5
+    assert run("fracture", *files[:2], *small) == 2
+    assert run("balls", *files, *small) == 2
+    assert "takes no meshes" in capsys.readouterr().err
 
 
 def test_still_demos_have_no_frames(capsys):

@@ -6,6 +6,7 @@ from abut.cases.crowd import Crowd
 from abut.cases.drape import drape_ball, drape_table
 from abut.cases.shape import Shape
 from abut.query.collide import collide
+from abut.query.cull import cull
 from abut.query.self_collide import self_collide
 from abut.query.within import within
 from abut.sim.cloth import Cloth, Fabric
@@ -24,7 +25,7 @@ class Drape:
     """
 
     stages = ("near", "motion", "safe way")
-    other_method = "brute"
+    other_method = "far"
 
     def __init__(self, crowd: Crowd, fabric: Fabric | None = None, device: object = None) -> None:
         self.face_count = crowd.face_count
@@ -64,14 +65,26 @@ def advanced(cloth: Cloth, steps: int, seconds: float) -> dict[str, int]:
 
 
 def near_rows(cloth: Cloth, method: str) -> np.ndarray:
-    """(n, 4) faces that a cloth keeps apart, of itself and from its obstacle."""
+    """(n, 4) faces that a cloth keeps apart, of itself and from its obstacle.
+
+    Args:
+        cloth: In its present shape.
+        method: One of ``abut.within``; or ``far``: those rows of ``bvh`` whose faces are kept by
+            culling at that distance, which should be all.
+    """
+    by = "bvh" if method == "far" else method
+    meshes = [mesh for mesh in (cloth.mesh, cloth.obstacle) if mesh is not None]
     found = []
-    for other, mesh in enumerate([None, cloth.obstacle]):
-        if other and mesh is None:
-            continue
-        pairs = within(cloth.mesh, mesh, cloth.reach, method=method).pairs.numpy()
+    for other, mesh in enumerate([None, *meshes[1:]]):
+        pairs = within(cloth.mesh, mesh, cloth.reach, method=by).pairs.numpy()
         found.append(np.column_stack([np.full((len(pairs), 2), [0, other]), pairs]))
-    return np.concatenate(found)
+    rows = np.concatenate(found)
+    if method != "far":
+        return rows
+    culled = cull(meshes, distance=cloth.reach, self_collisions=True, pixels=512)
+    kept = np.zeros((len(meshes), max(mesh.face_count for mesh in meshes)), bool)
+    kept[tuple(culled.faces.numpy().T)] = True
+    return rows[kept[rows[:, :2], rows[:, 2:]].all(axis=1)]
 
 
 def cloth_over_table(faces: int = 20_000, device: object = None) -> Drape:

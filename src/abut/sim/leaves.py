@@ -30,7 +30,7 @@ class FallingLeaves:
     """
 
     stages = ("near", "motion", "safe way")
-    other_method = "brute"
+    other_method = "far"
 
     def __init__(self, crowd: Crowd, count: int, *, seed: int = 0, device: object = None) -> None:
         self.tree, *found = crowd.placed()
