@@ -64,9 +64,16 @@ def shared_queues(device: wp.Device, room: int) -> PairQueues:
 
 def plans_of(a: Mesh, b: Mesh) -> Kept:
     """This thread's plans for two meshes, for as long as both live."""
-    by_a = _shared.__dict__.setdefault("plans", WeakKeyDictionary())
-    by_b = by_a.setdefault(a, WeakKeyDictionary())
-    return by_b.setdefault(b, Kept())
+    by_a = _shared.__dict__.get("plans")
+    if by_a is None:
+        by_a = _shared.plans = WeakKeyDictionary()
+    by_b = by_a.get(a)
+    if by_b is None:
+        by_b = by_a[a] = WeakKeyDictionary()
+    plans = by_b.get(b)
+    if plans is None:
+        plans = by_b[b] = Kept()
+    return plans
 
 
 class Operands:

@@ -157,6 +157,8 @@ class Tracker:
 
 def _unshared(vertices: Any) -> Any:
     """Vertices that a mesh will not share with the caller: it makes its own of all but float64."""
+    if isinstance(vertices, wp.array) and vertices.dtype is wp.vec3f:
+        return vertices
     plain = to_plain(vertices)
     if scalar_dtype(plain) != np.float64:
         return plain
