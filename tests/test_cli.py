@@ -163,6 +163,27 @@ def test_within_one_mesh(files, capsys):
     assert (status, said["pair_count"]) == (0, len(abut.within(cloth, None, 0.02)))
 
 
+def test_scene(tmp_path, capsys):
+    far = np.eye(4)
+    far[0, 3] = 2.3
+    parts = trimesh.Scene()
+    parts.add_geometry(trimesh.Trimesh(*cases.icosphere(80)), node_name="ball")
+    parts.add_geometry(trimesh.Trimesh(*cases.box((1, 1, 3))), node_name="post")
+    parts.add_geometry(trimesh.Trimesh(*cases.box()), node_name="block", transform=far)
+    path = str(tmp_path / "parts.glb")
+    parts.export(path)
+    assert main(["scene", path, "--device", "cpu", "--json", "--within", "1"]) == 1
+    report = json.loads(capsys.readouterr().out)
+    assert report["objects"] == 3
+    assert [row["objects"] for row in report["contacts"]] == [["ball", "post"]]
+    assert report["contacts"][0]["face_pairs"] > 0
+    assert report["near"][0]["objects"] == ["ball", "block"]
+    assert main(["scene", path, "--device", "cpu", "--self"]) == 1
+    out = capsys.readouterr().out
+    assert "3 objects" in out
+    assert "post" in out
+
+
 def test_self(files, capsys):
     status, said = answer(capsys, "self", files / "cloth.stl")
     assert status == 1

@@ -31,6 +31,8 @@ SAYS = {
     "16_penalty_forces": "still colliding: False",
     "17_rigid_bodies": "drawn: out/bricks.png",
     "18_frame_by_frame": "630 pairs of faces meet",
+    "19_thousand_boxes": "boxes touch none",
+    "20_robot_self_check": "self-collisions",
 }
 
 

@@ -16,13 +16,27 @@ from abut.cli import (
     field,
     hardware,
     info,
+    scene,
     self_collide,
     within,
 )
 from abut.cli.console import quiet_warp, tell, version_of
 from abut.errors import AbutError
 
-COMMANDS = (collide, self_collide, ccd, distance, within, cull, field, hardware, demo, info, bench)
+COMMANDS = (
+    collide,
+    self_collide,
+    ccd,
+    distance,
+    within,
+    scene,
+    cull,
+    field,
+    hardware,
+    demo,
+    info,
+    bench,
+)
 ERROR, INTERRUPTED = 2, 130
 
 

@@ -1,0 +1,96 @@
+"""``abut scene FILE``: which objects of a scene or robot file meet."""
+
+import argparse
+from typing import Any
+
+from abut.cli.console import show_facts, show_json, working
+from abut.cli.operands import add_query_options, length
+from abut.cli.report import ROWS_SHOWN, show_first, times_line
+from abut.cli.timing import measured
+from abut.options import Method
+from abut.scene import Scene
+
+
+def add_to(commands: Any) -> None:
+    """Declare the command."""
+    parser = commands.add_parser(
+        "scene",
+        help="which objects of a scene or robot file meet",
+        description="Find the objects of a file (GLB, glTF, URDF, MJCF, or any mesh file) that "
+        "meet, and how many of their faces do. Exit status: 0 no contact, 1 contact, 2 error.",
+    )
+    parser.add_argument("file", metavar="FILE", help="scene or robot file")
+    parser.add_argument("--self", action="store_true", help="also objects that cut themselves")
+    parser.add_argument(
+        "--within", type=length, metavar="D", help="also pairs of objects at most D apart"
+    )
+    parser.add_argument(
+        "--geometry",
+        choices=("collision", "visual"),
+        default="collision",
+        help="which geometry of a robot (default: collision)",
+    )
+    add_query_options(parser)
+    parser.set_defaults(run=run)
+
+
+def run(args: argparse.Namespace) -> int:
+    """Answer; 1 when objects meet."""
+    with working(f"reading {args.file}"):
+        scene = Scene.load(args.file, args.device, geometry=args.geometry)
+    how = {"self_collisions": args.self, "method": str(Method(args.method))}
+    hits, stages = measured(scene.collide, (), **how)
+    names = {row: name for name, row in scene.names.items()}
+    rows = hits.objects.numpy()
+    pairs = hits.object_pairs
+    counts = [int((rows == pair).all(axis=1).sum()) for pair in pairs]
+    met = [
+        {"objects": [names[i] for i in pair], "face_pairs": count}
+        for pair, count in zip(pairs.tolist(), counts, strict=True)
+    ]
+    near = _near(scene, args.within, names)
+    if args.json:
+        show_json(_plain(args.file, scene, met, near) | {"milliseconds": stages})
+    else:
+        _show(args, scene, met, near, stages)
+    return int(bool(hits))
+
+
+def _near(scene: Scene, bound: float | None, names: dict[int, str]) -> list[dict[str, Any]]:
+    """Pairs of objects under the bound that do not meet, the nearest first."""
+    if bound is None:
+        return []
+    found = scene.distance(upper_bound=bound)
+    rows = zip(found.objects.numpy().tolist(), found.value.numpy().tolist(), strict=True)
+    apart = [(value, [names[i] for i in pair]) for pair, value in rows if value > 0]
+    return [{"objects": pair, "distance": value} for value, pair in sorted(apart)]
+
+
+def _plain(path: str, scene: Scene, met: list[Any], near: list[Any]) -> dict[str, Any]:
+    return {
+        "file": path,
+        "objects": len(scene),
+        "faces": sum(mesh.face_count for mesh in scene.meshes),
+        "device": str(scene.device),
+        "contacts": met,
+        "near": near,
+    }
+
+
+def _show(
+    args: argparse.Namespace, scene: Scene, met: list[Any], near: list[Any], stages: Any
+) -> None:
+    faces = sum(mesh.face_count for mesh in scene.meshes)
+    facts = [("file", f"{args.file}: {len(scene):,} objects, {faces:,} faces")]
+    if scene.robot is not None:
+        facts.append(("robot", f"{len(scene.robot.joints)} joints"))
+    facts.append(("contact", f"{len(met):,} pairs of objects" if met else "no"))
+    show_facts([*facts, ("device", str(scene.device)), ("time", times_line(stages))])
+    limit = ROWS_SHOWN if args.pairs is None else args.pairs
+    for rows, value in ((met, "face_pairs"), (near, "distance")):
+        columns = {
+            "object": [row["objects"][0] for row in rows],
+            "and": [row["objects"][1] for row in rows],
+            value.replace("_", " "): [row[value] for row in rows],
+        }
+        show_first(columns, len(rows), limit)
