@@ -105,8 +105,7 @@ def test_wide_numbers_are_rounded_outwards(device):
     assert pairs.tolist() == [[0, 1], [1, 2]]
 
 
-def test_the_choice(device):
-    at = wp.get_device(device)
-    assert phase.best_method(10, 1, at) is BroadMethod.ALL_PAIRS
-    assert phase.best_method(5000, 1, at) is BroadMethod.TREE
-    assert phase.best_method(5000, 3, at) is BroadMethod.SWEEP
+def test_the_choice():
+    assert phase.best_method(10, 1) is BroadMethod.ALL_PAIRS
+    assert phase.best_method(5000, 1) is BroadMethod.TREE
+    assert phase.best_method(5000, 3) is BroadMethod.SWEEP

@@ -24,15 +24,15 @@ from abut.pairs import KeyLayout, PairQueues
 from abut.runtime import EVERYTHING, Task
 from abut.traversal.groups import groups_of, self_groups_kernel
 
-FEW_OBJECTS = {True: 256, False: 48}  # on CUDA or not; below, every pair is compared
+FEW_OBJECTS = 256  # below, every pair is compared
 LOOK_EVERY = 64  # runs; then axis and cells are chosen anew
-SMALL_SHARE = 0.98  # of objects that are no larger than a cell
+SMALL = 4.0  # times the size of most: what is larger is compared with all
 WIDER = 1.0 + 2.0**-9
 
 
-def best_method(object_count: int, copies: int, device: wp.Device) -> BroadMethod:
+def best_method(object_count: int, copies: int) -> BroadMethod:
     """The fastest method for so many objects, as measured (design/scene.md)."""
-    if object_count <= FEW_OBJECTS[device.is_cuda]:
+    if object_count <= FEW_OBJECTS:
         return BroadMethod.ALL_PAIRS
     return BroadMethod.TREE if copies == 1 else BroadMethod.SWEEP
 
@@ -61,7 +61,7 @@ class BroadPhase:
         self.device = queues.device
         self.total = boxes.object_count * copies
         self.layout = object_layout(boxes.object_count, copies)
-        self.method = method or best_method(boxes.object_count, copies, self.device)
+        self.method = method or best_method(boxes.object_count, copies)
         if self.method is BroadMethod.TREE and copies > 1:
             raise CapacityError("the broad phase 'tree' is for one copy of a scene.")
         self._runs = 0
@@ -163,7 +163,7 @@ def _widest_axis(lower: np.ndarray, upper: np.ndarray) -> int:
 
 def _cells(lower: np.ndarray, upper: np.ndarray) -> tuple[float, float]:
     """The size of the largest small box, and the side of a cell (see grid_cell)."""
-    sizes = np.sort((upper - lower).max(axis=1))
-    most = float(sizes[int(SMALL_SHARE * (len(sizes) - 1))])
+    sizes = (upper - lower).max(axis=1)
+    most = float(sizes[sizes <= SMALL * np.median(sizes)].max())
     extent = float((upper.max(axis=0) - lower.min(axis=0)).max())
     return most, max(most * WIDER, extent * WIDER / 1024, 1e-30)
