@@ -55,7 +55,7 @@ def test_what_the_library_says(files, capsys):
     for name, rows in culled.numpy().items():
         assert said[name] == rows.tolist()
     assert said["objects"] == [0, 1]
-    assert [row["view"] for row in said["passes"]] == ["x", "Z"]
+    assert [row["view"] for row in said["passes"] if row["pixels"] == 200] == ["x", "Z"]
     assert said["options"]["method"] == "far"
     assert {"kernels", "face", "pairs"} <= set(said["milliseconds"])
 

@@ -4,46 +4,35 @@ import argparse
 import os
 import sys
 from collections.abc import Sequence
+from importlib import import_module
 from typing import NoReturn
 
-from abut.cli import (
-    bench,
-    ccd,
-    collide,
-    cull,
-    demo,
-    distance,
-    field,
-    hardware,
-    info,
-    scene,
-    self_collide,
-    within,
-)
 from abut.cli.console import quiet_warp, tell, version_of
 from abut.errors import AbutError
 
-COMMANDS = (
-    collide,
-    self_collide,
-    ccd,
-    distance,
-    within,
-    scene,
-    cull,
-    field,
-    hardware,
-    demo,
-    info,
-    bench,
-)
+COMMANDS = {  # each in the file of its name
+    "collide": "the pairs of faces of two meshes that meet",
+    "self": "the pairs of faces of one mesh that cut each other",
+    "ccd": "when a mesh that moves from one frame to the next first touches itself",
+    "distance": "how far apart two meshes are",
+    "within": "the pairs of faces at most so far apart",
+    "scene": "which objects of a scene or robot file meet",
+    "cull": "the objects and faces of a scene that may collide",
+    "field": "distance fields: build one, ask one",
+    "hardware": "the k-DOP machine: simulate, verilog, synth",
+    "demo": "meshes that abut makes, collides, moves and draws",
+    "info": "versions, devices and folders",
+    "bench": "run a benchmark (in a checkout of abut)",
+}
+FILES = {"self": "self_collide"}
 ERROR, INTERRUPTED = 2, 130
 
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run a command; returns its exit status."""
-    parser = _parser()
-    args = parser.parse_args(argv)
+    words = sys.argv[1:] if argv is None else list(argv)
+    parser = _parser(next((word for word in words if not word.startswith("-")), ""))
+    args = parser.parse_args(words)
     if not hasattr(args, "run"):
         parser.print_help()
         return 0
@@ -75,11 +64,14 @@ class _Parser(argparse.ArgumentParser):
         self.exit(ERROR, f"{self.prog}: {message}; see {self.prog} --help\n")
 
 
-def _parser() -> argparse.ArgumentParser:
-
+def _parser(asked: str) -> argparse.ArgumentParser:
+    """All commands, with the arguments of the one asked for: others need not be imported."""
     parser = _Parser(prog="abut", description="Exact proximity queries between triangle meshes.")
     parser.add_argument("--version", action="version", version=f"abut {version_of('abut')}")
     commands = parser.add_subparsers(title="commands", metavar="COMMAND")
-    for command in COMMANDS:
-        command.add_to(commands)
+    for name, about in COMMANDS.items():
+        if name == asked:
+            import_module(f"abut.cli.{FILES.get(name, name)}").add_to(commands)
+        else:
+            commands.add_parser(name, help=about)
     return parser

@@ -12,7 +12,7 @@ from abut.errors import FileError
 
 def add_to(commands: Any) -> None:
     """Declare the command."""
-    parser = commands.add_parser("bench", help="run a benchmark (in a checkout of abut)")
+    parser = commands.add_parser("bench")
     parser.add_argument("name", metavar="NAME", help="runs benchmarks/bench_NAME.py")
     parser.add_argument("rest", nargs=argparse.REMAINDER, help="options of the benchmark")
     parser.set_defaults(run=run)

@@ -28,7 +28,6 @@ def add_to(commands: Any) -> None:
     """Declare the command."""
     parser = commands.add_parser(
         "ccd",
-        help="when a mesh that moves from one frame to the next first touches itself",
         description="Find every vertex and face, and every two edges, of a mesh that touch while "
         "its vertices go straight from one frame to the next; none is missed, no time is late. "
         "Exit status: 0 no contact, 1 contact, 2 error.",

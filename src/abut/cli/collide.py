@@ -14,7 +14,6 @@ def add_to(commands: Any) -> None:
     """Declare the command."""
     parser = commands.add_parser(
         "collide",
-        help="the pairs of faces of two meshes that meet",
         description="Find every pair of faces of two meshes that share a point, exactly. "
         "Exit status: 0 no contact, 1 contact, 2 error.",
     )

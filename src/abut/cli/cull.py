@@ -17,14 +17,13 @@ from abut.query.cull import Culled, cull
 
 OPTIONS = "method pixels views level distance order backend self_collisions".split()
 COLORS = (view.SAND, view.TEAL, view.INDIGO)
-PASS_COLUMNS = "level view passes queries faces fragments bfv ffv sfv nfv milliseconds".split()
+PASS_COLUMNS = "level view pixels passes queries faces fragments bfv ffv sfv nfv milliseconds".split()
 
 
 def add_to(commands: Any) -> None:
     """Declare the command."""
     parser = commands.add_parser(
         "cull",
-        help="the objects and faces of a scene that may collide",
         description="Look at a scene along axes and leave out all that is fully visible: what is "
         "left may collide. Objects are files, and the objects of a file that has several.",
     )

@@ -53,9 +53,7 @@ def add_to(commands: Any) -> None:
     names = ", ".join([*DEMOS, *MOVING])
     about = "collide meshes made here, and draw where they meet, or film how they move"
     described = "; ".join(f"{name}: {demo.about}" for name, demo in MOVING.items())
-    parser = commands.add_parser(
-        "demo", help=f"{about}: {names}", description=f"Demo: {about}. {described}."
-    )
+    parser = commands.add_parser("demo", description=f"Demo: {about}. {described}.")
     parser.add_argument("name", choices=[*DEMOS, *MOVING], metavar="NAME", help=names)
     parser.add_argument(
         "--out", default="out", metavar="PATH", help="picture file, or a folder (default: out)"

@@ -18,7 +18,6 @@ def add_to(commands: Any) -> None:
     """Declare the command."""
     parser = commands.add_parser(
         "distance",
-        help="how far apart two meshes are",
         description="Find the smallest distance between two meshes, the faces and the points that "
         "are so far apart. 0 exactly when the meshes meet.",
     )

@@ -19,7 +19,6 @@ def add_to(commands: Any) -> None:
     """Declare the command."""
     parser = commands.add_parser(
         "field",
-        help="distance fields: build one, ask one",
         description="Distance fields: the signed distance to a mesh on a regular grid.",
     )
     parser.set_defaults(run=lambda args: _help(parser))

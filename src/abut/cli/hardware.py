@@ -16,7 +16,6 @@ def add_to(commands: Any) -> None:
     """Declare the command and its own commands."""
     parser = commands.add_parser(
         "hardware",
-        help="the k-DOP machine: simulate, verilog, synth",
         description="The k-DOP collision machine: a query in simulation, its Verilog, its size.",
     )
     parser.set_defaults(run=lambda args: parser.print_help() or 0)

@@ -12,7 +12,7 @@ from abut.visibility.gl.driver import driver, unavailable
 
 def add_to(commands: Any) -> None:
     """Declare the command."""
-    parser = commands.add_parser("info", help="versions, devices and folders")
+    parser = commands.add_parser("info")
     parser.add_argument("--json", action="store_true", help="print one JSON object")
     parser.set_defaults(run=run)
 

@@ -15,7 +15,6 @@ def add_to(commands: Any) -> None:
     """Declare the command."""
     parser = commands.add_parser(
         "scene",
-        help="which objects of a scene or robot file meet",
         description="Find the objects of a file (GLB, glTF, URDF, MJCF, or any mesh file) that "
         "meet, and how many of their faces do. Exit status: 0 no contact, 1 contact, 2 error.",
     )

@@ -14,7 +14,6 @@ def add_to(commands: Any) -> None:
     """Declare the command."""
     parser = commands.add_parser(
         "self",
-        help="the pairs of faces of one mesh that cut each other",
         description="Find every pair of faces of one mesh that meet beyond the vertices and edges "
         "they share, exactly. Exit status: 0 no contact, 1 contact, 2 error.",
     )

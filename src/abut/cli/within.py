@@ -16,7 +16,6 @@ def add_to(commands: Any) -> None:
     """Declare the command."""
     parser = commands.add_parser(
         "within",
-        help="the pairs of faces at most so far apart",
         description="Find every pair of faces of two meshes at most D apart; of one mesh, every "
         "pair that is no neighbour or meets beyond what it shares.",
     )
