@@ -7,6 +7,7 @@ import warp as wp
 import abut
 from abut import cases, runtime
 from abut.atomics import lower_to, reserve
+from abut.extent import widen_kernel
 
 wp.set_module_options({"enable_backward": False, "fuse_fp": False})
 
@@ -125,3 +126,17 @@ def test_a_failed_query_ends_the_recording(device):
         abut.collide(a, a, method="none")
     abut.collide(a, a)
     assert timer.milliseconds == {}
+
+
+@pytest.mark.parametrize("count", [10, 100_000])
+def test_a_task_takes_another_array(count, device):
+    device = wp.get_device(device)
+    arrays = [wp.zeros(count, dtype=wp.vec3f, device=device) for _ in range(2)]
+    arrays[1].fill_(wp.vec3f(1.0, 2.0, 3.0))
+    points = wp.zeros(count, dtype=wp.vec3d, device=device)
+    task = runtime.Task(widen_kernel, count, [arrays[0], points], device)
+    task.run()
+    assert not points.numpy().any()
+    task.give(0, arrays[1])
+    task.run()
+    assert (points.numpy() == [1.0, 2.0, 3.0]).all()

@@ -11,7 +11,7 @@ import warp as wp
 from abut.arrays import scalar_dtype, to_plain, to_rows
 from abut.errors import MeshError
 from abut.extent import Extent, ExtentRoom, widen_kernel
-from abut.runtime import Kept, launch, resolve_device
+from abut.runtime import Kept, Task, resolve_device
 from abut.topology import Topology, directed_edges, topology_of
 
 SPARE_BUFFERS = 2  # of points, kept for the next shapes
@@ -49,6 +49,7 @@ class Mesh:
         _require_rows(vertices, "vertices", "n")
         self.faces = self._checked_faces(faces, vertices)
         self._extents = Kept()
+        self._widening = Kept()
         self._extent_room = ExtentRoom(self.device)
         self._unchecked: tuple[Any, ...] | None = None
         self._buffers: list[tuple[wp.array, weakref.ref[Lease]]] = []
@@ -281,7 +282,12 @@ class Mesh:
         if self.device.is_cpu:
             points.numpy()[:] = vertices.numpy()
         else:
-            launch(widen_kernel, points.shape[0], [vertices, points], self.device)
+            args = [vertices, points]
+            task = self._widening.get(
+                (points,), lambda: Task(widen_kernel, points.shape[0], args, self.device)
+            )
+            task.give(0, vertices)
+            task.run()
         return points
 
 

@@ -200,7 +200,8 @@ def unpack_queue_kernel(
     pairs_out: wp.array2d[wp.int32],
 ):
     """Keys of a queue, as far as it is filled, to rows, as far as there is room."""
-    for i in range(span[0] + wp.tid(), queue_stop(queue, span[1]), span[2]):
+    stop = queue_stop(queue, pairs_out.shape[0])
+    for i in range(span[0] + wp.tid(), stop, span[2]):
         row = unpack_pair(queue.keys[i], bits)
         pairs_out[i, 0] = row[1]
         pairs_out[i, 1] = row[2]

@@ -106,6 +106,11 @@ class Task:
             for s in spans
         ]
 
+    def give(self, place: int, array: wp.array) -> None:
+        """Let the argument at a place be another array, of the same type."""
+        for piece in self.slices:
+            piece.set_param_at_index(place + 1, array)  # after the span
+
     def run(self) -> None:
         """Launch all slices and, on the CPU, wait for them."""
         if len(self.slices) == 1:

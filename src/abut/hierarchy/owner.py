@@ -111,6 +111,7 @@ def followed(
             if out_of_frame or cost >= fresh.built_cost:
                 return fresh
             tree.patience, tree.refits = fresh.patience, 0
+            tree.built_cost = fresh.built_cost  # no better tree is to be had for these shapes
     fit()
     if tree.refits % COST_EVERY == 1:
         tree.cost.start()

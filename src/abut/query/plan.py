@@ -44,6 +44,7 @@ MOST_LISTED = 1 << 24  # leaves in all poses, on CUDA; beyond that walks from ro
 MOST_PICKED = 64  # poses of which a first pair is picked from all pairs, on CUDA
 LEAST_ROOM = 1 << 14
 LEAST_EXPECTED = 256  # rows
+UNPACKING_THREADS = 1 << 16
 SETTLING_THREADS = 1 << 15  # on CUDA: they take so much room that no more run at once
 
 _shared = threading.local()
@@ -180,8 +181,8 @@ class ContactPlan(Operands):
             elif self.first:
                 wp.copy(self._best_host, self._best)
             if rows is not None:
-                args = [queues["hits"], self.layout.bits, rows]
-                launch(unpack_queue_kernel, rows.shape[0], args, self.device)
+                self._unpacking.give(2, rows)
+                self._unpacking.run()
             counts = queues.read()  # the one wait for the device
             if sound is not None and not sound():
                 return None
@@ -227,6 +228,8 @@ class ContactPlan(Operands):
         self._ordered = self.device.is_cuda and not self.first and row_count <= MOST_ROWS
         if self.device.is_cuda:
             self._tasks.append(("settle", self._settling(search)))
+            args = [queues["hits"], self.layout.bits, wp.empty((0, 2), wp.int32, self.device)]
+            self._unpacking = Task(unpack_queue_kernel, UNPACKING_THREADS, args, self.device)
         if self._ordered:
             order = RowOrder(queues["hits"], self.layout.bits_b, row_count, self.device)
             self._tasks.append(("sort", order))
