@@ -50,8 +50,9 @@ class DistanceField(MeshQueries):
         OptionError: An option has none of the values above.
 
     Guarantee:
-        Samples are true distances rounded to float32. Between them Approximate: within half a
-        cell's diagonal, and of second order in the spacing where the distance is smooth.
+        Samples are true distances up to roundings of float32, see docs/distance_field.md; the same
+        bytes by every method. Between them Approximate: within half a cell's diagonal, and of
+        second order in the spacing where the distance is smooth.
     """
 
     grid: Any
