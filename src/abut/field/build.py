@@ -9,7 +9,8 @@ import warp as wp
 from abut.faces import posed_faces
 from abut.field.box import Box
 from abut.field.brick import WIDE
-from abut.field.finish import Ending, each_side_kernel, finish_kernel
+from abut.field.each_side import each_side_kernel
+from abut.field.finish import Ending, finish_kernel
 from abut.field.grid import FieldGrid
 from abut.field.rows import rows_kernel
 from abut.field.search import TURNS, Bricks, searches
