@@ -83,6 +83,18 @@ def search_of(crowd: Crowd, meeting: Meeting):
 
 
 @wp.func
+def is_identity(pose: wp.mat44d):
+    """Whether a pose leaves everything where it is."""
+    same = wp.bool(True)
+    for i in range(3):
+        for j in range(4):
+            unit = wp.where(i == j, wp.float64(1.0), wp.float64(0.0))
+            if pose[i, j] != unit:
+                same = False
+    return same
+
+
+@wp.func
 def frame_of(crowd: Crowd, meeting: Meeting):
     """How b's frame sits in a's."""
     body_a = meeting.body_a
@@ -91,11 +103,13 @@ def frame_of(crowd: Crowd, meeting: Meeting):
     tree_b = tree_of(crowd.forest, body_b)
     reach_a = reach_of(load_node(tree_a.nodes, root_of(tree_a)))
     reach_b = reach_of(load_node(tree_b.nodes, root_of(tree_b)))
-    if meeting.own:
+    pose_a = crowd.poses[meeting.at_a]
+    pose_b = crowd.poses[meeting.at_b]
+    if meeting.own or (is_identity(pose_a) and is_identity(pose_b)):
         return shifted_frame(body_a.origin, body_b.origin, reach_b)
     return turned_frame(
-        crowd.poses[meeting.at_a],
-        crowd.poses[meeting.at_b],
+        pose_a,
+        pose_b,
         body_a.origin,
         body_b.origin,
         reach_a,

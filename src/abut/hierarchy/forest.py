@@ -16,7 +16,7 @@ from abut.hierarchy.lbvh import NOBODY, join_siblings, slot_after
 from abut.hierarchy.morton import morton_code
 from abut.hierarchy.refit import fit_upwards
 from abut.hierarchy.tree import TreeView, load_node, root_of, with_integer
-from abut.runtime import launch
+from abut.runtime import Task, launch
 
 wp.set_module_options({"enable_backward": False, "fuse_fp": False})
 
@@ -277,6 +277,7 @@ def plant(forest: Forest, parts: Parts, grids: wp.array, device: wp.Device) -> N
     launch(escape_kernel, 2 * count, [*about, forest], device)
 
 
-def regrow(forest: Forest, parts: Parts, device: wp.Device) -> None:
-    """Fit the boxes of bodies to where their points are now."""
-    launch(regrow_kernel, parts.leaf_count, [parts.which, parts.starts, forest], device)
+def regrowth(forest: Forest, parts: Parts, device: wp.Device) -> Task:
+    """Fits the boxes of bodies to where their points are, whenever it is run."""
+    args = [parts.which, parts.starts, forest]
+    return Task(regrow_kernel, parts.leaf_count, args, device)

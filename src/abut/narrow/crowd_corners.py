@@ -6,9 +6,8 @@ from typing import Any
 import numpy as np
 import warp as wp
 
-from abut.crowd import Crowd, meeting_at, search_of
+from abut.crowd import Crowd, side_of
 from abut.faces import load_face, posed_faces
-from abut.pairs import unpack_pair
 from abut.runtime import launch
 
 wp.set_module_options({"enable_backward": False, "fuse_fp": False})
@@ -19,30 +18,36 @@ def corner_kernel(
     # in
     span: wp.vec3i,
     crowd: Crowd,
-    keys: wp.array[wp.int64],
+    copy: wp.array[wp.int32],
+    objects: wp.array2d[wp.int32],
+    pairs: wp.array2d[wp.int32],
     # out
     a_out: wp.array[wp.vec3d],
     b_out: wp.array[wp.vec3d],
 ):
-    """Corners where poses have put them."""
+    """Corners where poses have put them; those of one object in its own frame."""
     for i in range(span[0] + wp.tid(), span[1], span[2]):
-        row = unpack_pair(keys[i], crowd.bits)
-        search = search_of(crowd, meeting_at(crowd, row[0]))
-        a = load_face(search.a, row[1], 0)
-        b = load_face(search.b, row[2], 0)
+        first = wp.int32(0)
+        if copy.shape[0] > 0:
+            first = copy[i] * crowd.object_count
+        own = objects[i, 0] == objects[i, 1]
+        body_a = crowd.forest.bodies[crowd.body[objects[i, 0]]]
+        body_b = crowd.forest.bodies[crowd.body[objects[i, 1]]]
+        a = load_face(side_of(crowd, body_a, first + objects[i, 0], own), pairs[i, 0], 0)
+        b = load_face(side_of(crowd, body_b, first + objects[i, 1], own), pairs[i, 1], 0)
         for k in range(3):
             a_out[3 * i + k] = a[k]
             b_out[3 * i + k] = b[k]
 
 
 class PairSides:
-    """Pairs of faces where they are now, for those who measure pairs of two meshes.
+    """Pairs of faces where they are, for those who measure pairs of two meshes.
 
     Args:
-        crowd: The crowd, whose meetings and poses may be others by now.
-        meetings: The sorted keys of meetings when the pairs were found.
-        keys: The pairs.
-        poses: Poses at that time; None: they are the same.
+        crowd: The crowd.
+        objects, pairs: (n, 2), objects and faces of each pair.
+        copy: (n,), the copy of the scene; None: there is one.
+        poses: Poses at the time; None: those of the crowd.
 
     Attributes:
         a, b: Make the faces of the two sides; pair k is face k of each.
@@ -50,16 +55,22 @@ class PairSides:
     """
 
     def __init__(
-        self, crowd: Any, meetings: wp.array, keys: Any, poses: wp.array | None = None
+        self,
+        crowd: Any,
+        objects: wp.array,
+        pairs: wp.array,
+        copy: wp.array | None = None,
+        poses: wp.array | None = None,
     ) -> None:
-        device, count = meetings.device, len(keys)
+        device, count = pairs.device, pairs.shape[0]
         corners = [wp.empty(3 * count, dtype=wp.vec3d, device=device) for _ in range(2)]
         if count:
-            held = wp.array(keys, dtype=wp.int64, device=device)
-            then = crowd.meetings.keys, crowd.poses
-            crowd.meetings.keys, crowd.poses = meetings, then[1] if poses is None else poses
-            launch(corner_kernel, count, [crowd, held, *corners], device)
-            crowd.meetings.keys, crowd.poses = then
+            if copy is None:
+                copy = wp.empty(0, dtype=wp.int32, device=device)
+            held = crowd.poses
+            crowd.poses = held if poses is None else poses
+            launch(corner_kernel, count, [crowd, copy, objects, pairs, *corners], device)
+            crowd.poses = held
         numbers = np.arange(count, dtype=np.int32)
         faces = wp.array(
             np.arange(3 * count, dtype=np.int32).reshape(-1, 3), dtype=wp.vec3i, device=device

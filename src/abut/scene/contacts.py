@@ -115,12 +115,12 @@ def scene_contacts(
         flags = np.zeros(poses.shape[0] // max(found.crowd.object_count, 1), bool)
         flags[copy.numpy()] = True
         colliding = wp.array(flags, dtype=wp.bool, device=device)
-    meetings, keys, held = wp.clone(found.meetings), found.keys, wp.clone(poses)
+    crowd, held = found.crowd, wp.clone(poses)
 
     def meet() -> tuple[wp.array, wp.array]:
         if not same():
             raise SceneError("the scene has deformed since; ask for segments before.")
-        sides = PairSides(found.crowd, meetings, keys, held)
+        sides = PairSides(crowd, objects, pairs, copy, held)
         return meeting_segments(sides.a, sides.b, sides.pairs, None)
 
     return SceneContacts(objects, pairs, copy if posed else None, colliding, meet)

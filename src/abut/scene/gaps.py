@@ -123,15 +123,10 @@ def scene_distances(
     ends = np.stack([low[ranks], high[ranks]], axis=1)
     shown = faces[ranks]
     corners = np.stack([shown >> layout.bits_b, shown & ((1 << layout.bits_b) - 1)], axis=1)
-    for rows in (ends, corners):
-        rows[swapped] = rows[swapped][:, ::-1]
-    meetings = wp.array(pairs, dtype=wp.int64, device=device)
-    sides = PairSides(search.crowd, meetings, ranks << layout.width | shown)
-    return SceneDistances(
-        wp.array(ends.astype(np.int32), device=device),
-        wp.array(value[ranks], dtype=wp.float64, device=device),
-        wp.array(corners.astype(np.int32), device=device),
-        sides,
-        value[ranks] == 0,
-        swapped,
-    )
+    rows = [wp.array(x.astype(np.int32), device=device) for x in (ends, corners)]
+    sides = PairSides(search.crowd, *rows)
+    for both in (ends, corners):
+        both[swapped] = both[swapped][:, ::-1]
+    rows = [wp.array(x.astype(np.int32), device=device) for x in (ends, corners)]
+    values = wp.array(value[ranks], dtype=wp.float64, device=device)
+    return SceneDistances(rows[0], values, rows[1], sides, value[ranks] == 0, swapped)

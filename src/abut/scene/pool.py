@@ -9,7 +9,7 @@ import warp as wp
 from abut.arrays import scalar_dtype, to_rows
 from abut.errors import MeshError
 from abut.extent import Extent, widen_kernel
-from abut.hierarchy.forest import Body, Forest, Parts, grids_of, plant, regrow
+from abut.hierarchy.forest import Body, Forest, Parts, grids_of, plant, regrowth
 from abut.hierarchy.lbvh import frame_origin
 from abut.hierarchy.morton import cells_per_length
 from abut.mesh import Mesh
@@ -80,8 +80,10 @@ class Pool:
         self._unbuilt: dict[int, list[float]] = {}  # bodies without a tree, and their grids
         self._worn: dict[int, None] = {}
         self._refits = 0
+        self._regrowing = Kept()
         self.known = Kept()  # buffers of points that come in
         self._table_changed = True
+        self._bodies: wp.array | None = None
         self._view: tuple[int, Any] = (-1, None)
         self._make_room(LEAST_ROOM, LEAST_ROOM)
 
@@ -135,11 +137,13 @@ class Pool:
 
     def own(self, bodies: np.ndarray) -> np.ndarray:
         """Bodies with the same shapes for one object each, whose points are theirs alone."""
-        shared = [b for b in bodies.tolist() if self.users[b] > 1 or b in self._pieces]
-        if not shared:
+        shared = self.users[bodies] > 1
+        if self._pieces:
+            shared |= np.isin(bodies, list(self._pieces))
+        if not shared.any():
             return bodies
         out = bodies.copy()
-        for k in np.flatnonzero(np.isin(bodies, shared)).tolist():
+        for k in np.flatnonzero(shared).tolist():
             if self.users[out[k]] > 1:
                 out[k] = self._cloned(int(out[k]))
             if out[k] in self._pieces:
@@ -150,9 +154,11 @@ class Pool:
         """Write the points of bodies, all of their own, one body's after the other's."""
         firsts, counts = (self.table[name][bodies] for name in ("first_point", "point_count"))
         scatter_points(points, firsts, counts, self.points)
-        for body in bodies.tolist():
-            self._forget_mesh(body)
-            self._worn[body] = None
+        numbers = bodies.tolist()
+        for body in numbers:
+            if self.meshes[body] is not None:
+                self._forget_mesh(body)
+        self._worn.update(dict.fromkeys(numbers))
         self.shape_version += 1
 
     def split(self, body: int, labels: Any) -> np.ndarray:
@@ -231,7 +237,8 @@ class Pool:
         if not len(worn):
             return
         parts = self._parts(worn)
-        regrow(self.forest, parts, self.device)
+        about = (self.generation, parts)
+        self._regrowing.get(about, lambda: regrowth(self.forest, parts, self.device)).run()
         self._refits += 1
         if self._refits % REBUILD_EVERY == 0:
             plant(self.forest, parts, grids_of(self.forest, worn, self.device), self.device)
@@ -251,10 +258,16 @@ class Pool:
         plant(self.forest, self._parts(bodies), grids, self.device)
 
     def _update_table(self) -> None:
-        if self._table_changed:
-            self._bodies = wp.array(self.table, dtype=Body, device=self.device)
-            self._table_changed = False
+        if not self._table_changed:
+            return
+        if self._bodies is None or self._bodies.shape[0] < len(self.table):
+            room = max(2 * len(self.table), LEAST_ROOM)
+            self._bodies = wp.zeros(room, dtype=Body, device=self.device)
             self.generation += 1
+        if len(self.table):
+            rows = wp.array(self.table, dtype=Body, device=self.device)
+            wp.copy(self._bodies, rows, count=len(self.table))
+        self._table_changed = False
 
     def _arrays(self, body: int) -> tuple[wp.array, wp.array]:
         row = self.table[body]

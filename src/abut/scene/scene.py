@@ -332,8 +332,7 @@ class Scene:
         search, (keys, met) = self._searched((NearSearch, *_bits(distance), self_collisions), make)
         meetings = search.crowd.meetings.keys
         rows = object_rows(meetings, keys, search.objects, search.layout, self.device)
-        sides = PairSides(search.crowd, meetings, keys)
-        return scene_gaps(rows[1], rows[2], sides, met)
+        return scene_gaps(rows[1], rows[2], PairSides(search.crowd, *rows[1:]), met)
 
     def distance(self, *, upper_bound: float | None = None) -> SceneDistances:
         """How far each object is from the one nearest to it; or all pairs of objects under a bound.
@@ -421,8 +420,8 @@ class Scene:
         while True:
             held = self._objects
             scene = (self._pool, held, self._queues, held.poses)
-            state = (self._pool.generation, held.version, self._queues.generation, held.poses)
-            search = self._searches.get((*about, *state), lambda scene=scene: make(*scene))
+            search = self._searches.get((*about, *self._state()), lambda scene=scene: make(*scene))
+            search.follow(held)
             answer = search.run()
             if answer is not None:
                 return search, answer
@@ -444,15 +443,23 @@ class Scene:
         if poses is not None:
             where, copies = self._batch.take(poses, len(held))
         while True:
-            about = (self._pool.generation, held.version, self._queues.generation, where, copies)
+            about = (*self._state(), where, copies, *asked.key)
 
             def make() -> ContactSearch:
                 return ContactSearch(self._pool, held, self._queues, where, copies, asked)
 
-            search = self._searches.get((*about, *asked.key), make)
+            search = self._searches.get(about, make)
+            search.follow(held)
             counts = search.run()
             if counts is not None:
                 return search.found(counts), where
+
+    def _state(self) -> tuple[Any, ...]:
+        """What a search was prepared for: where arrays lie, and how many there are of what."""
+        held, pool = self._objects, self._pool
+        bits = max(pool.most_faces - 1, 1).bit_length()
+        sizes = (len(held), len(held.ignored), bits)
+        return (pool.generation, self._queues.generation, held.poses, *sizes)
 
     def _shape_check(self) -> Any:
         """Says whether the scene has kept its shape since now."""

@@ -112,6 +112,7 @@ class SceneSearch:
         self.boxes = empty_boxes(len(objects), copies, self.device)
         about = (objects.static, objects.group, objects.mask, objects.ignored)
         self.filters = make_filters(*about, self.device)
+        self._version = objects.version
         args = [self.crowd, wp.float64(margin), own, self.boxes, queues["bad"], queues["objects"]]
         self._box = Task(box_kernel, self.total, args, self.device, grain=1024)
         self._broad = BroadPhase(self.boxes, self.filters, queues, copies, broad)
@@ -119,6 +120,19 @@ class SceneSearch:
         self._frames = wp.empty(self.capacity, dtype=Relative, device=self.device)
         self._items = wp.zeros(self.capacity + 1, dtype=wp.int32, device=self.device)
         self._starts = wp.zeros_like(self._items)
+
+    def follow(self, objects: Objects) -> None:
+        """Take over who the objects are now: as many as before, with as many ignored pairs."""
+        if self._version == objects.version:
+            return
+        self._version = objects.version
+        if len(objects):
+            about = (objects.static, objects.group, objects.mask, objects.ignored)
+            new = make_filters(*about, self.device)
+            wp.copy(self.filters.about, new.about)
+            if new.ignored.shape[0]:
+                wp.copy(self.filters.ignored, new.ignored)
+            self.crowd.body.assign(objects.body)
 
     def _make_crowd(self, pool: Pool, objects: Objects, poses: wp.array) -> Any:
         crowd = Crowd()

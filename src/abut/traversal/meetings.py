@@ -1,7 +1,7 @@
 """Faces of objects that meet, for many pairs of objects in one launch.
 
 As for two meshes (two_trees, self_tree, groups): on the CPU both trees of a meeting are walked at
-once and faces are tested on the spot; on CUDA every leaf of the larger object walks the tree of the
+once and faces are tested on the spot; on CUDA every leaf of one object walks the tree of the
 other and lists what it finds. Meetings differ in size: each is divided into items of work, and a
 thread finds its meeting by where the items of each begin.
 """
@@ -10,7 +10,7 @@ import warp as wp
 
 from abut.atomics import load_fresh_word
 from abut.bounds.relative import Relative
-from abut.crowd import Crowd, frame_of, meeting_at, search_of
+from abut.crowd import Crowd, Meeting, frame_of, meeting_at, search_of
 from abut.hierarchy.forest import part_of, tree_of
 from abut.hierarchy.tree import (
     escape_of,
@@ -41,6 +41,8 @@ DESCEND = wp.constant(0)  # how a meeting is divided: into subtrees,
 LIST = wp.constant(1)  # blocks of leaves,
 BRUTE = wp.constant(2)  # faces
 MOST_BLOCKS = wp.constant(1 << 26)  # beyond, trees are to be descended
+MANY = wp.constant(64)  # meetings, which occupy a device by themselves
+EVERY = wp.constant(wp.int32(2147483647))
 BLOCK = wp.constant(16)  # leaves that threads side by side walk for, on CUDA
 
 
@@ -51,6 +53,16 @@ def depth_of(face_count: wp.int32):
     while depth < DEEPEST and (face_count >> (depth + 1)) >= SUBTREE:
         depth += 1
     return depth
+
+
+@wp.func
+def lists_b(meeting: Meeting, meeting_count: wp.int32):
+    """Whether the leaves of b walk a's tree: those of the smaller object do, which is less work.
+
+    Unless meetings are so few that it takes the more numerous leaves to occupy the device.
+    """
+    smaller = meeting.body_b.face_count < meeting.body_a.face_count
+    return smaller == (meeting_count >= MANY)
 
 
 @wp.kernel
@@ -82,7 +94,8 @@ def frame_kernel(
                 frames_out[rank] = frame
                 items = 1 << depth_of(count_a)
                 if kind == LIST:
-                    items = (wp.max(count_a, count_b) + BLOCK - 1) / BLOCK
+                    walkers = wp.where(lists_b(meeting, stop), count_b, count_a)
+                    items = (walkers + BLOCK - 1) / BLOCK
                 elif meeting.own:
                     items = (count_a + GROUP - 1) / GROUP
         items_out[rank] = items
@@ -99,7 +112,7 @@ def list_meet_kernel(
     candidates_out: PairQueue,
     skipped_out: PairQueue,
 ):
-    """List the faces whose boxes overlap, for each leaf of the larger object: for CUDA.
+    """List the faces whose boxes overlap, for each leaf of one object: for CUDA.
 
     Leaves beyond the most that one launch can count are skipped, and so noted.
     """
@@ -107,10 +120,11 @@ def list_meet_kernel(
     if starts[starts.shape[0] - 1] > MOST_BLOCKS and wp.tid() == 0:
         push_pair(skipped_out, wp.int64(0))
     stop = wp.min(blocks * BLOCK, span[1])
+    meeting_count = queue_stop(crowd.meetings, EVERY)
     for work in range(span[0] + wp.tid(), stop, span[2]):
         rank = part_of(starts, work / BLOCK)
         meeting = meeting_at(crowd, rank)
-        swapped = meeting.body_b.face_count > meeting.body_a.face_count
+        swapped = lists_b(meeting, meeting_count)
         tree_a = tree_of(crowd.forest, meeting.body_a)
         tree_b = tree_of(crowd.forest, meeting.body_b)
         if swapped:
