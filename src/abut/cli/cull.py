@@ -17,7 +17,9 @@ from abut.query.cull import Culled, cull
 
 OPTIONS = "method pixels views level distance order backend self_collisions".split()
 COLORS = (view.SAND, view.TEAL, view.INDIGO)
-PASS_COLUMNS = "level view pixels passes queries faces fragments bfv ffv sfv nfv milliseconds".split()
+PASS_COLUMNS = (
+    "level view pixels passes queries faces fragments bfv ffv sfv nfv milliseconds".split()
+)
 
 
 def add_to(commands: Any) -> None:

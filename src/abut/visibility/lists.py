@@ -56,7 +56,9 @@ def strangers(rule: Rule, object_of: wp.array[wp.int32], a: wp.int32, b: wp.int3
 
 @wp.func
 def in_the_way(rule: Rule, mine: wp.vec4f, other: wp.vec4f):
-    """Is the other fragment, by its depths alone, in the way of mine?"""
+    """Is the other fragment, by its depths alone, in the way of mine? Not where it is empty."""
+    if other[0] > other[1]:
+        return False
     if rule.free:
         return other[0] <= mine[1] and mine[0] <= other[1]
     if rule.touching:
@@ -95,6 +97,8 @@ def look(
         left = left & ~FIRST
     if primitives.hidden_second[primitive] != 0:
         left = left & ~SECOND
+    if mine[0] > mine[1]:
+        left = NONE
     k = wp.int32(start)
     while left != 0 and k < stop:
         other = canvas.fragments[k]
