@@ -11,6 +11,7 @@ import warp as wp
 
 import abut
 from abut import cases
+from abut.extent import Extent
 
 VERTICES = np.array([[0.0, 0, 0], [1, 0, 0], [0, 1, 0], [0, 0, 1]])
 FACES = np.array([[0, 2, 1], [0, 1, 3], [1, 2, 3], [2, 0, 3]])
@@ -220,3 +221,21 @@ def test_from_trimesh(device):
     mesh = abut.Mesh.from_trimesh(shape, device)
     np.testing.assert_array_equal(mesh.vertices.numpy(), shape.vertices)
     np.testing.assert_array_equal(mesh.faces.numpy(), shape.faces)
+
+
+@pytest.mark.parametrize("count", [1, 3, 1000, 60_000])
+def test_extents_of_float32_make_float64_on_the_way(count, device):
+    vertices = np.random.default_rng(count).normal(size=(2, count, 3)).astype(np.float32)
+    rows = [wp.array(v, dtype=wp.vec3f, device=device) for v in vertices]
+    points = wp.zeros(count, dtype=wp.vec3d, device=device)
+    extent = Extent(points, None, rows[0])
+    for given, row in zip(vertices, rows, strict=True):
+        extent.start(row)
+        first_bad, bounds = extent.read()
+        assert first_bad == -1
+        np.testing.assert_array_equal(bounds, [given.min(axis=0), given.max(axis=0)])
+        np.testing.assert_array_equal(points.numpy(), given)
+    vertices[1, count // 2, 1] = np.nan
+    rows[1].assign(vertices[1])
+    extent.start(rows[1])
+    assert extent.read()[0] == count // 2

@@ -4,18 +4,23 @@ import numpy as np
 import pytest
 import warp as wp
 
-from abut.ordering import MOST_PAIRS, RowOrder
+from abut.ordering import FEW_PAIRS, MOST_PAIRS, FewOrder, RowOrder
 from abut.pairs import PairQueues
 
 COLUMN_BITS = 20
 
 
-def ordered(keys, row_count, device):
+def queue_of(keys, device):
     queues = PairQueues(wp.get_device(device), hits=len(keys) + 5)
     queues["hits"].keys[: len(keys)].assign(keys)
     queues["hits"].count.fill_(len(keys))
-    RowOrder(queues["hits"], COLUMN_BITS, row_count, wp.get_device(device)).run()
-    return queues["hits"].keys.numpy()[: len(keys)]
+    return queues["hits"]
+
+
+def ordered(keys, row_count, device):
+    queue = queue_of(keys, device)
+    RowOrder(queue, COLUMN_BITS, row_count, wp.get_device(device)).run()
+    return queue.keys.numpy()[: len(keys)]
 
 
 @pytest.mark.parametrize("rows", [1, 7, 5000])
@@ -30,3 +35,12 @@ def test_rows_come_out_sorted(rows, count, device):
 def test_too_many_stay_as_they_are(device):
     keys = np.random.default_rng(0).permutation(MOST_PAIRS + 1).astype(np.int64)
     np.testing.assert_array_equal(ordered(keys, 1, device), keys)
+
+
+@pytest.mark.parametrize("count", [0, 1, 2, 495, FEW_PAIRS, FEW_PAIRS + 1])
+def test_few_come_out_sorted(count, device):
+    keys = np.random.default_rng(count).permutation(1 << 20)[:count].astype(np.int64) << 30
+    queue = queue_of(keys, device)
+    FewOrder(queue, wp.get_device(device)).run()
+    want = np.sort(keys) if count <= FEW_PAIRS else keys
+    np.testing.assert_array_equal(queue.keys.numpy()[:count], want)

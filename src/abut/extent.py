@@ -13,6 +13,55 @@ CPU_LANES = 8
 NO_INDEX = wp.constant(wp.float64(1e300))
 
 
+@wp.struct
+class Bounds:
+    """Lower and upper corner of some points, and the first of them that is not finite."""
+
+    lower: wp.vec3d
+    upper: wp.vec3d
+    first_bad: wp.float64
+
+
+@wp.func
+def bounds_from(p: wp.vec3d):
+    """Bounds of no points yet; ``p`` is one that will come, somewhere."""
+    out = Bounds()
+    out.lower = p
+    out.upper = p
+    out.first_bad = NO_INDEX
+    return out
+
+
+@wp.func
+def with_point(bounds: Bounds, p: wp.vec3d, i: wp.int32):
+    """Bounds of one more point."""
+    out = bounds
+    if not wp.isfinite(p):
+        out.first_bad = wp.min(out.first_bad, wp.float64(i))
+    out.lower = wp.min(out.lower, p)
+    out.upper = wp.max(out.upper, p)
+    return out
+
+
+@wp.func
+def range_of(lane: wp.int32, lanes: wp.int32, count: wp.int32):
+    """First point, end and step of a lane: neighbours on CUDA read neighbours, else runs."""
+    out = wp.vec3i(lane, count, lanes)
+    if lane_count() == 1:
+        first = wp.int32(wp.int64(lane) * wp.int64(count) / wp.int64(lanes))
+        out = wp.vec3i(first, wp.int32(wp.int64(lane + 1) * wp.int64(count) / wp.int64(lanes)), 1)
+    return out
+
+
+@wp.func
+def store_bounds(bounds: Bounds, row: wp.int32, rows: wp.array2d[wp.float64]):
+    """Write what the lanes of a warp have found together."""
+    for x in range(3):
+        rows[row, x] = least_of_lanes(bounds.lower[x])
+        rows[row, 3 + x] = -least_of_lanes(-bounds.upper[x])
+    rows[row, 6] = least_of_lanes(bounds.first_bad)
+
+
 @wp.kernel
 def extent_kernel(
     # in
@@ -21,36 +70,35 @@ def extent_kernel(
     # out
     rows_out: wp.array2d[wp.float64],
 ):
-    """Lower and upper corner of some of the points, and the first of them that is not finite.
-
-    On CUDA neighbours read neighbouring points, and the lanes of a warp share a row; on the CPU a
-    thread reads a run of points.
-    """
-    count = wp.int64(points.shape[0])
-    together = lane_count()
-    total = rows_out.shape[0] * together
+    """Bounds of some of the points, and the first of them that is not finite; a row a warp."""
+    lanes = rows_out.shape[0] * lane_count()
     for lane in range(span[0] + wp.tid(), span[1], span[2]):
-        start = wp.int32(lane)
-        stop = points.shape[0]
-        step = wp.int32(total)
-        if together == 1:
-            start = wp.int32(wp.int64(lane) * count / wp.int64(total))
-            stop = wp.int32(wp.int64(lane + 1) * count / wp.int64(total))
-            step = 1
-        first_bad = NO_INDEX
-        lower = points[0]
-        upper = points[0]
-        for i in range(start, stop, step):
-            p = points[i]
-            if not wp.isfinite(p):
-                first_bad = wp.min(first_bad, wp.float64(i))
-            lower = wp.min(lower, p)
-            upper = wp.max(upper, p)
-        row = lane / together
-        for x in range(3):
-            rows_out[row, x] = least_of_lanes(lower[x])
-            rows_out[row, 3 + x] = -least_of_lanes(-upper[x])
-        rows_out[row, 6] = least_of_lanes(first_bad)
+        bounds = bounds_from(points[0])
+        part = range_of(lane, lanes, points.shape[0])
+        for i in range(part[0], part[1], part[2]):
+            bounds = with_point(bounds, points[i], i)
+        store_bounds(bounds, lane / lane_count(), rows_out)
+
+
+@wp.kernel
+def widened_extent_kernel(
+    # in
+    span: wp.vec3i,
+    vertices: wp.array[wp.vec3f],
+    # out
+    points_out: wp.array[wp.vec3d],
+    rows_out: wp.array2d[wp.float64],
+):
+    """``extent_kernel`` of float32 coordinates, which become float64 on the way; that is exact."""
+    lanes = rows_out.shape[0] * lane_count()
+    for lane in range(span[0] + wp.tid(), span[1], span[2]):
+        bounds = bounds_from(wp.vec3d(vertices[0]))
+        part = range_of(lane, lanes, vertices.shape[0])
+        for i in range(part[0], part[1], part[2]):
+            p = wp.vec3d(vertices[i])
+            points_out[i] = p
+            bounds = with_point(bounds, p, i)
+        store_bounds(bounds, lane / lane_count(), rows_out)
 
 
 @wp.kernel
@@ -73,35 +121,45 @@ class ExtentRoom:
         self.lanes = CUDA_LANES if device.is_cuda else CPU_LANES
         row_count = self.lanes // WARP if device.is_cuda else self.lanes
         self.rows = wp.empty((row_count, 7), dtype=wp.float64, device=device)
-        self.host = self.rows
+        self.host, self.done = self.rows, None
         if device.is_cuda:
             self.host = wp.empty_like(self.rows, device="cpu", pinned=True)
+            self.done = wp.Event(device)
 
 
 class Extent:
-    """Bounds of an array of points whatever it holds, prepared once."""
+    """Bounds of an array of points whatever it holds, prepared once.
 
-    def __init__(self, points: wp.array, room: ExtentRoom | None = None) -> None:
+    With ``vertices`` of float32, these are written to the points first.
+    """
+
+    def __init__(
+        self, points: wp.array, room: ExtentRoom | None = None, vertices: wp.array | None = None
+    ) -> None:
         self.count = points.shape[0]
-        device = points.device
-        self.room = room or ExtentRoom(device)
-        lanes = self.room.lanes
-        grain = 1 if self.count > 50000 else lanes
-        self.task = Task(extent_kernel, lanes, [points, self.room.rows], device, grain=grain)
+        self.room = room or ExtentRoom(points.device)
+        kernel, args = extent_kernel, [points, self.room.rows]
+        if vertices is not None:
+            kernel, args = widened_extent_kernel, [vertices, *args]
+        grain = 1 if self.count > 50000 else self.room.lanes
+        self.task = Task(kernel, self.room.lanes, args, points.device, grain=grain)
 
-    def start(self) -> None:
-        """Begin to look at the points."""
+    def start(self, vertices: wp.array | None = None) -> None:
+        """Begin to look at the points, made of these vertices if they are given."""
         if self.count:
+            if vertices is not None:
+                self.task.give(0, vertices)
             self.task.run()
-            if self.room.host is not self.room.rows:
+            if self.room.done is not None:
                 wp.copy(self.room.host, self.room.rows)
+                wp.record_event(self.room.done)
 
     def read(self) -> tuple[int, np.ndarray]:
         """(first index with a NaN or infinite coordinate, or -1; bounds (2, 3)), once started."""
         if self.count == 0:
             return -1, np.zeros((2, 3))
-        if self.room.host is not self.room.rows:
-            wp.synchronize_stream(self.room.rows.device)
+        if self.room.done is not None:
+            wp.synchronize_event(self.room.done)
         rows = self.room.host.numpy()
         first_bad = rows[:, 6].min()
         bounds = np.array([rows[:, :3].min(axis=0), rows[:, 3:6].max(axis=0)])

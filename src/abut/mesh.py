@@ -10,8 +10,8 @@ import warp as wp
 
 from abut.arrays import scalar_dtype, to_plain, to_rows
 from abut.errors import MeshError
-from abut.extent import Extent, ExtentRoom, widen_kernel
-from abut.runtime import Kept, Task, resolve_device
+from abut.extent import Extent, ExtentRoom
+from abut.runtime import Kept, resolve_device
 from abut.topology import Topology, directed_edges, topology_of
 
 SPARE_BUFFERS = 2  # of points, kept for the next shapes
@@ -49,7 +49,6 @@ class Mesh:
         _require_rows(vertices, "vertices", "n")
         self.faces = self._checked_faces(faces, vertices)
         self._extents = Kept()
-        self._widening = Kept()
         self._extent_room = ExtentRoom(self.device)
         self._unchecked: tuple[Any, ...] | None = None
         self._buffers: list[tuple[wp.array, weakref.ref[Lease]]] = []
@@ -86,8 +85,7 @@ class Mesh:
             )
         self.settle()
         rows, points = self._rows_and_points(vertices, "vertices")
-        extent = self._extent(points)
-        extent.start()
+        extent = self._started(rows, points)
         self._unchecked = (extent, self.vertices, self.points, self.lease)
         self._keep(rows, points, self._bounds)
         self.version += 1
@@ -193,9 +191,7 @@ class Mesh:
         self.settle()
         rows, points = self._rows_and_points(self._as_rows(vertices), name)
         with self.lock:  # one room for all
-            extent = self._extent(points)
-            extent.start()
-            first_bad, bounds = extent.read()
+            first_bad, bounds = self._started(rows, points).read()
         if first_bad >= 0:
             raise _not_finite(name, rows, first_bad)
         return rows, points, bounds
@@ -221,9 +217,16 @@ class Mesh:
         rows = to_rows(vertices, wp.vec3f if single else wp.vec3d, self.device)
         return rows, self._widened(rows) if single else rows
 
-    def _extent(self, points: wp.array) -> Extent:
+    def _started(self, rows: wp.array, points: wp.array) -> Extent:
+        """What finds the bounds of points, under way; on CUDA it makes them of float32 rows."""
         where = (points.ptr or 0, points.shape[0])  # an array may come as a new view each time
-        return self._extents.get(where, lambda: Extent(points, self._extent_room))
+        widens = self.device.is_cuda and rows is not points
+        source = rows if widens else None
+        extent = self._extents.get(
+            (*where, int(widens)), lambda: Extent(points, self._extent_room, source)
+        )
+        extent.start(source)
+        return extent
 
     def lend(self, points: wp.array) -> "Lease":
         """A lease on points this mesh made: while it lives they are not overwritten."""
@@ -274,20 +277,16 @@ class Mesh:
         return to_rows(faces, wp.vec3i, self.device)
 
     def _widened(self, vertices: wp.array) -> wp.array:
-        """Float32 coordinates as float64, which is exact; in a former buffer if no one reads it."""
+        """Float32 coordinates as float64, which is exact; in a former buffer if no one reads it.
+
+        On CUDA they are filled in when their extent is looked at.
+        """
         free = (points for points, lease in reversed(self._buffers) if lease() is None)
         points = next(free, None)  # the last used, for which launches are recorded
         if points is None:
             points = wp.empty(vertices.shape[0], dtype=wp.vec3d, device=self.device)
         if self.device.is_cpu:
             points.numpy()[:] = vertices.numpy()
-        else:
-            args = [vertices, points]
-            task = self._widening.get(
-                (points,), lambda: Task(widen_kernel, points.shape[0], args, self.device)
-            )
-            task.give(0, vertices)
-            task.run()
         return points
 
 

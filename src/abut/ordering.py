@@ -15,6 +15,7 @@ from abut.runtime import EVERYTHING, Task
 wp.set_module_options({"enable_backward": False, "fuse_fp": False})
 
 MOST_ROWS = 1 << 22
+FEW_PAIRS = wp.constant(1024)  # so many are compared with each other sooner than counted by row
 MOST_PAIRS = wp.constant(1 << 17)  # beyond, should they lie in one row, a radix sort is faster
 
 
@@ -82,11 +83,63 @@ def rank_kernel(
         queue_out.keys[place] = key
 
 
+@wp.kernel
+def copy_few_kernel(
+    # in
+    span: wp.vec3i,
+    queue: PairQueue,
+    # out
+    keys_out: wp.array[wp.int64],
+):
+    """Copy the keys of a queue that holds few."""
+    if queue.count[0] <= wp.int64(FEW_PAIRS):
+        for i in range(span[0] + wp.tid(), queue_stop(queue, span[1]), span[2]):
+            keys_out[i] = queue.keys[i]
+
+
+@wp.kernel
+def rank_few_kernel(
+    # in
+    span: wp.vec3i,
+    keys: wp.array[wp.int64],
+    # out
+    queue_out: PairQueue,
+):
+    """Put each of few keys behind all lower ones."""
+    if queue_out.count[0] <= wp.int64(FEW_PAIRS):
+        stop = queue_stop(queue_out, span[1])
+        for i in range(span[0] + wp.tid(), stop, span[2]):
+            place = wp.int32(0)
+            for j in range(stop):
+                place += wp.int32(keys[j] < keys[i])
+            queue_out.keys[place] = keys[i]
+
+
+class FewOrder:
+    """Sorts a queue of at most FEW_PAIRS pairs in place, in two launches; more stay as they are."""
+
+    most = int(FEW_PAIRS)
+
+    def __init__(self, queue: Any, device: wp.Device) -> None:
+        copied = wp.empty(self.most, dtype=wp.int64, device=device)
+        self.tasks = [
+            Task(copy_few_kernel, self.most, [queue, copied], device),
+            Task(rank_few_kernel, self.most, [copied, queue], device),
+        ]
+
+    def run(self) -> None:
+        """Sort."""
+        for task in self.tasks:
+            task.run()
+
+
 class RowOrder:
     """Sorts a queue of at most MOST_PAIRS pairs in place, without waiting for the device.
 
     More pairs stay as they are.
     """
+
+    most = int(MOST_PAIRS)
 
     def __init__(self, queue: Any, column_bits: int, row_count: int, device: wp.Device) -> None:
         capacity = min(queue.keys.shape[0], MOST_PAIRS)

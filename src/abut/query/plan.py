@@ -21,7 +21,7 @@ from abut.narrow.classify import brute_kernel, classify_kernel
 from abut.narrow.settle import settle_kernel
 from abut.narrow.sift import sift_kernel
 from abut.options import Bound
-from abut.ordering import MOST_PAIRS, MOST_ROWS, RowOrder
+from abut.ordering import MOST_ROWS, FewOrder, RowOrder
 from abut.pairs import KeyLayout, PairQueues, to_rows, unpack_queue_kernel
 from abut.runtime import EVERYTHING, Kept, Task, launch, stage
 from abut.search import Search
@@ -146,7 +146,7 @@ class ContactPlan(Operands):
     def pairs(self, sound: Callable[[], bool] | None = None) -> wp.array | None:
         """(n, 2) sorted pairs that meet, of a query without poses.
 
-        ``sound`` is asked once the device is done, before anything grows: if it says no, the
+        ``sound`` is asked while the device is busy, before anything grows: if it says no, the
         answer is None. On CUDA rows are made before their number is known, as many as last time
         and some more, so that nothing is left to do then.
         """
@@ -158,7 +158,7 @@ class ContactPlan(Operands):
             return None
         count = counts["hits"]
         self._expected = count + count // 4 + LEAST_EXPECTED
-        if rows is not None and self._ordered and count <= min(rows.shape[0], MOST_PAIRS):
+        if rows is not None and self._in_order(count) and count <= rows.shape[0]:
             return rows[:count]
         keys = self._sorted(shared_queues(self.device, self._room), count)
         return to_rows(keys, self.layout, False, self.device)[0]
@@ -175,6 +175,11 @@ class ContactPlan(Operands):
             for name, task in self._tasks:
                 with stage(name, self.device):
                     task.run()
+            if self._orders:
+                few, many = self._orders
+                self._order = few if rows is not None and rows.shape[0] < few.most else many
+                with stage("sort", self.device):
+                    self._order.run()
             if self.device.is_cpu:
                 with stage("settle", self.device):
                     self._settle(queues)
@@ -183,9 +188,9 @@ class ContactPlan(Operands):
             if rows is not None:
                 self._unpacking.give(2, rows)
                 self._unpacking.run()
-            counts = queues.read()  # the one wait for the device
             if sound is not None and not sound():
                 return None
+            counts = queues.read()  # the one wait for the device
             if queues.make_room(counts):
                 continue
             if not (self._picks and (self._best_view == TOO_LONG).any()):
@@ -197,10 +202,14 @@ class ContactPlan(Operands):
         return self.first and self.device.is_cuda
 
     def _sorted(self, queues: PairQueues, count: int) -> Any:
-        if self._ordered and count <= MOST_PAIRS:
+        if self._in_order(count):
             return queues["hits"].keys[:count]
         width = self.layout.width + (self.pose_count - 1).bit_length()
         return queues.sorted_keys("hits", count, width)
+
+    def _in_order(self, count: int) -> bool:
+        """Whether so many hits were sorted where they are."""
+        return bool(self._orders) and count <= self._order.most
 
     def _forget(self, queues: PairQueues) -> None:
         """Empty the queues, in one launch on CUDA and by hand on the CPU."""
@@ -224,16 +233,21 @@ class ContactPlan(Operands):
         self._frames: dict[tuple[int, int], wp.array] = {}
         self._dops: dict[tuple[int, int], Any] = {}
         self._tasks = list(self._stages(search, queues))
-        row_count = self.pose_count << self.layout.bits_a
-        self._ordered = self.device.is_cuda and not self.first and row_count <= MOST_ROWS
         if self.device.is_cuda:
             self._tasks.append(("settle", self._settling(search)))
             args = [queues["hits"], self.layout.bits, wp.empty((0, 2), wp.int32, self.device)]
             self._unpacking = Task(unpack_queue_kernel, UNPACKING_THREADS, args, self.device)
-        if self._ordered:
-            order = RowOrder(queues["hits"], self.layout.bits_b, row_count, self.device)
-            self._tasks.append(("sort", order))
+        self._orders = self._sorting(queues)
         self._generation = queues.generation
+
+    def _sorting(self, queues: PairQueues) -> tuple[FewOrder, RowOrder] | None:
+        """Ways to sort the hits without waiting for the device: where they are few, and many."""
+        row_count = self.pose_count << self.layout.bits_a
+        if self.device.is_cpu or self.first or row_count > MOST_ROWS:
+            return None
+        hits = queues["hits"]
+        many = RowOrder(hits, self.layout.bits_b, row_count, self.device)
+        return FewOrder(hits, self.device), many
 
     def _room_for_best(self, queues: PairQueues) -> wp.array:
         """The best key of each pose, beside it the lowest path, and a copy for the host."""

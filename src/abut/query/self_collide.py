@@ -66,7 +66,7 @@ def self_collide(
 
 
 def _pairs(mesh: Mesh, relation: int, layout: KeyLayout, method: ContactMethod) -> Any:
-    """(n, 2) pairs that meet. Vertices that are unchecked are checked once the device is done."""
+    """(n, 2) pairs that meet. Vertices that are unchecked are checked meanwhile."""
     plan = _plan(mesh, relation, layout, method)
     pairs = plan.pairs(partial(_sound, mesh, plan) if mesh.unchecked else None)
     if pairs is None:  # boxes were too coarse for where the mesh is now
