@@ -47,7 +47,7 @@ SCRATCH = {
     ("fit_dops_kernel", "arrivals"),
 }
 # Structs that carry the queues they fill beside their operands.
-CARRIERS = {"Search", "Sweep", "Approach", "Crowd"}
+CARRIERS = {"Encounters", "Search", "Sweep", "Approach", "Crowd"}
 
 Finding = tuple[int, str]
 

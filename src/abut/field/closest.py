@@ -61,7 +61,7 @@ class Proximity:
 class ClosestPlan(EncounterPlan):
     """Look at all centroids; then at the fragments of the faces that can do better."""
 
-    columns = 10
+    columns = 11
 
     def stages(self) -> Iterable[tuple[str, Callable[[], None]]]:
         """See nearest."""

@@ -21,11 +21,12 @@ from abut.field.fragments import (
 from abut.field.grid import FieldGrid
 from abut.field.lookup import least_within, look
 from abut.field.meeting import FACES, Encounters, Meeting, box_in_pixels, meeting_of
-from abut.pairs import PairQueue, pack_pair, queue_stop, store_pair, unpack_pair
+from abut.pairs import PairQueue, queue_stop, store_pair
 
 wp.set_module_options({"enable_backward": False, "fuse_fp": False})
 
 BOUND, DEPTH, NOTHING = wp.constant(0), wp.constant(1), wp.constant(2)  # early out, see EarlyOut
+TURN_BITS = wp.constant(wp.int64(24))  # of a key
 MOST_ITEMS = wp.constant(wp.int32(2**31 - 1))
 LATTICE = wp.constant(wp.int32(16384))  # pixels of the lattice along an axis where it has no end
 
@@ -76,14 +77,6 @@ def load_corners(encounters: Encounters, meeting: Meeting, face: wp.int32):
 
 
 @wp.func
-def cover_in_box(encounters: Encounters, meeting: Meeting, face: wp.int32, axis: wp.int32):
-    """How a face covers the pixels of the field's box."""
-    corners = load_corners(encounters, meeting, face)
-    last = box_pixels(encounters.fields[meeting.field], meeting.pixel)
-    return cover_of(corners, axis, wp.vec3i(0, 0, 0), last)
-
-
-@wp.func
 def cover_anywhere(encounters: Encounters, meeting: Meeting, face: wp.int32, axis: wp.int32):
     """How a face covers the pixels of the lattice, which goes on far beyond the field's box."""
     corners = load_corners(encounters, meeting, face)
@@ -103,23 +96,33 @@ def misses_box(corners: wp.mat33d, sides: wp.vec3d):
 
 
 @wp.func
-def push_turns(
-    turns: PairQueue, blocks: PairQueue, meeting: wp.int32, face: wp.int32, cover: Cover,
-    bits: wp.vec2i,
-):  # fmt: skip
-    """Append all turns of a face, or all blocks of turns of a large one."""
+def turn_key(slot: wp.int64, turn: wp.int32):
+    """The key of a turn, or a block, of a cover."""
+    return (slot << TURN_BITS) | wp.int64(turn)
+
+
+@wp.func
+def push_turns(encounters: Encounters, turns: PairQueue, blocks: PairQueue, cover: Cover):
+    """Keep a cover, and append all its turns, or all blocks of turns of a large one.
+
+    What finds no room is counted only, so that the host can retry.
+    """
+    if cover.size[0] * cover.size[1] == 0:
+        return
+    slot = reserve(encounters.cover_count, 1)
+    if slot >= wp.int64(encounters.covers.shape[0]):
+        return
+    encounters.covers[wp.int32(slot)] = cover
     if is_large(cover):
         count = block_count(cover)
         first = reserve(blocks.count, count)
         for block in range(count):
-            key = pack_pair(meeting, face, block * 4 + cover.axis, bits)
-            store_pair(blocks, first + wp.int64(block), key)
-    elif cover.size[0] * cover.size[1] > 0:
+            store_pair(blocks, first + wp.int64(block), turn_key(slot, block))
+    else:
         count = turn_count(cover)
         first = reserve(turns.count, count)
         for turn in range(count):
-            key = pack_pair(meeting, face, turn * 4 + cover.axis, bits)
-            store_pair(turns, first + wp.int64(turn), key)
+            store_pair(turns, first + wp.int64(turn), turn_key(slot, turn))
 
 
 @wp.func
@@ -129,15 +132,17 @@ def item_count(turns: PairQueue, blocks: PairQueue, stop: wp.int32):
 
 
 @wp.func
-def listed_turn(turns: PairQueue, blocks: PairQueue, item: wp.int32, bits: wp.vec2i):
-    """(meeting, face, 4 turn + axis) of an item. Those of blocks come last."""
+def listed_turn(turns: PairQueue, blocks: PairQueue, item: wp.int32):
+    """(slot of the cover, turn) of an item. Those of blocks come last."""
     single = queue_stop(turns, MOST_ITEMS)
+    low = (wp.int64(1) << TURN_BITS) - wp.int64(1)
     if item < single:
-        return unpack_pair(turns.keys[item], bits)
+        key = turns.keys[item]
+        return wp.vec2i(wp.int32(key >> TURN_BITS), wp.int32(key & low))
     opened = item - single
-    row = unpack_pair(blocks.keys[opened / BLOCK], bits)
-    turn = (row[2] / 4) * BLOCK + opened % BLOCK
-    return wp.vec3i(row[0], row[1], turn * 4 + row[2] % 4)
+    key = blocks.keys[opened / BLOCK]
+    turn = wp.int32(key & low) * BLOCK + opened % BLOCK
+    return wp.vec2i(wp.int32(key >> TURN_BITS), turn)
 
 
 @wp.func
@@ -181,4 +186,6 @@ def penetrating_kernel(
                     axis = PER_FACE
                 last = box_pixels(grid, meeting.pixel)
                 cover = cover_of(corners, axis, wp.vec3i(0, 0, 0), last)
-                push_turns(turns_out, blocks_out, m, face, cover, encounters.bits)
+                cover.meeting = m
+                cover.face = face
+                push_turns(encounters, turns_out, blocks_out, cover)

@@ -43,6 +43,8 @@ class Sampled:
 class Cover:
     """How a face covers pixels along an axis, or is subdivided (``axis`` PER_FACE)."""
 
+    meeting: wp.int32
+    face: wp.int32
     axis: wp.int32
     edge0: wp.vec3d  # lines over the picture, see line_through; for PER_FACE the first corner,
     edge1: wp.vec3d  # the way to the second,

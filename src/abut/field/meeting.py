@@ -2,7 +2,7 @@
 
 import warp as wp
 
-from abut.field.fragments import Sampled
+from abut.field.fragments import Cover, Sampled
 from abut.field.grid import FieldGrid
 
 POSE, VELOCITY, FIELD_VELOCITY = wp.constant(0), wp.constant(16), wp.constant(22)
@@ -38,7 +38,8 @@ class Encounters:
     meshes: wp.array[Sampled]
     meetings: wp.array[Meeting]
     firsts: wp.array[wp.int32]  # of each meeting the first item; at last the number of items
-    bits: wp.vec2i  # of keys, see abut.pairs
+    covers: wp.array[Cover]  # of faces that matter, filled on the way
+    cover_count: wp.array[wp.int64]
     sampling: wp.int32  # DOMINANT, VIEWS or FACES
 
 

@@ -127,7 +127,9 @@ def promising_kernel(
                 stop = first + 1
             for axis in range(first, stop):
                 cover = cover_anywhere(encounters, meeting, face, axis)
-                push_turns(turns_out, blocks_out, m, face, cover, encounters.bits)
+                cover.meeting = m
+                cover.face = face
+                push_turns(encounters, turns_out, blocks_out, cover)
 
 
 @wp.func
@@ -152,21 +154,20 @@ def nearest_kernel(
 ):
     """The lowest (distance, face) of all fragments."""
     for item in range(span[0] + wp.tid(), item_count(turns, blocks, span[1]), span[2]):
-        row = listed_turn(turns, blocks, item, encounters.bits)
-        meeting = encounters.meetings[row[0]]
+        row = listed_turn(turns, blocks, item)
+        cover = encounters.covers[row[0]]
+        meeting = encounters.meetings[cover.meeting]
         grid = encounters.fields[meeting.field]
-        cover = cover_anywhere(encounters, meeting, row[1], row[2] % 4)
-        turn = row[2] / 4
         nearest = NOWHERE
-        limit = distance_in(load_fresh_integer(best_out, row[0]))
-        if least_of_turn(grid, meeting, cover, turn) <= limit:
-            at = first_pixel(cover, turn)
-            for slot in range(slot_count(cover, turn)):
+        limit = distance_in(load_fresh_integer(best_out, cover.meeting))
+        if least_of_turn(grid, meeting, cover, row[1]) <= limit:
+            at = first_pixel(cover, row[1])
+            for slot in range(slot_count(cover, row[1])):
                 nearest = wp.min(nearest, distance_of(grid, meeting, cover, at))
                 at = next_pixel(cover, at, slot)
-        key = key_of(nearest, row[1])
-        if key < load_fresh_integer(best_out, row[0]):
-            lower_together(best_out, row[0], key)
+        key = key_of(nearest, cover.face)
+        if key < load_fresh_integer(best_out, cover.meeting):
+            lower_together(best_out, cover.meeting, key)
 
 
 @wp.kernel
@@ -182,20 +183,20 @@ def locate_kernel(
 ):
     """Of the nearest face the first fragment at that distance."""
     for item in range(span[0] + wp.tid(), item_count(turns, blocks, span[1]), span[2]):
-        row = listed_turn(turns, blocks, item, encounters.bits)
-        if row[1] == face_in(best[row[0]]):
-            meeting = encounters.meetings[row[0]]
+        row = listed_turn(turns, blocks, item)
+        m = encounters.covers[row[0]].meeting
+        if encounters.covers[row[0]].face == face_in(best[m]):
+            cover = encounters.covers[row[0]]
+            meeting = encounters.meetings[m]
             grid = encounters.fields[meeting.field]
-            wanted = distance_in(best[row[0]])
-            cover = cover_anywhere(encounters, meeting, row[1], row[2] % 4)
-            turn = row[2] / 4
-            if least_of_turn(grid, meeting, cover, turn) <= wanted:
-                at = first_pixel(cover, turn)
-                for slot in range(slot_count(cover, turn)):
+            wanted = distance_in(best[m])
+            if least_of_turn(grid, meeting, cover, row[1]) <= wanted:
+                at = first_pixel(cover, row[1])
+                for slot in range(slot_count(cover, row[1])):
                     if distance_of(grid, meeting, cover, at) == wanted:
                         index = at[1] * cover.size[0] + at[0]
                         place = wp.int64(index) * wp.int64(4) + wp.int64(cover.axis)
-                        lower_together(place_out, row[0], place)
+                        lower_together(place_out, m, place)
                     at = next_pixel(cover, at, slot)
 
 
@@ -257,6 +258,6 @@ def closest_rows_kernel(
         best_out[m] = NO_BEST
         place_out[m] = NO_BEST
         if m == 0:
-            for k in range(2):
+            for k in range(3):
                 rows_out[0, 8 + k] = wp.float64(count_out[k])
                 count_out[k] = wp.int64(0)

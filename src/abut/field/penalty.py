@@ -12,13 +12,13 @@ from abut.field.columns import Columns, may_be_inside
 from abut.field.cover import (
     BOUND,
     DEPTH,
-    cover_in_box,
     item_count,
     least_of_turn,
     listed_turn,
     load_corners,
 )
 from abut.field.fragments import (
+    Cover,
     blend_of_corners,
     first_pixel,
     fragment,
@@ -42,7 +42,13 @@ Shares = wp.types.vector(length=SUMS, dtype=wp.float64)
 
 
 @wp.func
-def penalty_force(material: wp.vec4d, way: wp.vec3d, depth: wp.float64, approach: wp.vec3d):
+def single(v: wp.vec3d):
+    """A vector in float32: forces need no more, and threads have room for few float64."""
+    return wp.vec3f(wp.float32(v[0]), wp.float32(v[1]), wp.float32(v[2]))
+
+
+@wp.func
+def penalty_force(material: wp.vec4f, way: wp.vec3f, depth: wp.float32, approach: wp.vec3f):
     """The force on the object at q for a unit of area (equations 4 to 6).
 
     ``way``: unit vector of p - q, from the surface to the fragment. ``approach``: velocity of p
@@ -53,7 +59,7 @@ def penalty_force(material: wp.vec4d, way: wp.vec3d, depth: wp.float64, approach
     aside = approach - along * way
     speed = wp.max(wp.length(aside), material[3])
     force = push * way
-    if speed > ZERO:
+    if speed > wp.float32(0.0):
         force += (material[2] * wp.abs(push) / speed) * aside
     return force
 
@@ -87,22 +93,29 @@ def add_together(sums: wp.array[wp.int64], row: wp.int32, amount: WholeSums, lan
 
 @wp.func
 def turn_sums(
-    encounters: Encounters, meeting: Meeting, columns: Columns, early: wp.int32, row: wp.vec3i
+    encounters: Encounters, cover: Cover, columns: Columns, early: wp.int32, turn: wp.int32
 ):
     """What the fragments of a turn that are inside add up to, in steps of the sums."""
+    meeting = encounters.meetings[cover.meeting]
     grid = encounters.fields[meeting.field]
     bending = encounters.meshes[meeting.mesh].velocities.shape[0] > 0
     last = last_cell(grid)
     share = meeting.pixel / grid.spacing
-    cover = cover_in_box(encounters, meeting, row[1], row[2] % 4)
     origin = grid.lower - meeting.centre
-    approach = meeting.other_velocity - meeting.velocity
-    moving = meeting.material[1] > ZERO or meeting.material[2] > ZERO
+    approach = single(meeting.other_velocity - meeting.velocity)
+    other_spin = single(meeting.other_spin)
+    spin = single(meeting.spin)
+    material = wp.vec4f(
+        wp.float32(meeting.material[0]),
+        wp.float32(meeting.material[1]),
+        wp.float32(meeting.material[2]),
+        wp.float32(meeting.material[3]),
+    )
+    moving = material[1] > wp.float32(0.0) or material[2] > wp.float32(0.0)
     force = wp.vec3d()
     torque = wp.vec3d()
     squares = ZERO
     count = ZERO
-    turn = row[2] / 4
     slots = slot_count(cover, turn)
     if early == BOUND and least_of_turn(grid, meeting, cover, turn) >= wp.float32(0.0):
         slots = 0
@@ -117,27 +130,22 @@ def turn_sums(
         if inside and early == DEPTH:
             inside = may_be_inside(columns, cover.axis, c)
         distance = wp.float32(0.0)
-        g = wp.vec3f(0.0)
         if inside:
             distance = blend_distance(grid, c)
-            if lane_count() > 1:  # ask for both at once, and wait once
-                g = blend_gradient(grid, c)
         if distance < wp.float32(0.0):
-            if lane_count() == 1:
-                g = blend_gradient(grid, c)
-            way = wp.vec3d(-wp.float64(g[0]), -wp.float64(g[1]), -wp.float64(g[2]))
-            depth = -wp.float64(distance)
-            lever = origin + meeting.pixel * p
+            way = -blend_gradient(grid, c)
+            depth = -distance
+            lever = single(origin + meeting.pixel * p)
             foot = lever - depth * way
-            push = (meeting.material[0] * depth) * way
+            push = (material[0] * depth) * way
             if moving:
-                v = approach + wp.cross(meeting.other_spin, lever) - wp.cross(meeting.spin, foot)
+                v = approach + wp.cross(other_spin, lever) - wp.cross(spin, foot)
                 if bending:
-                    v += own_velocity(encounters, meeting, row[1], p)
-                push = penalty_force(meeting.material, way, depth, v)
-            force += push
-            torque += wp.cross(foot, push)
-            squares += depth * depth
+                    v += single(own_velocity(encounters, meeting, cover.face, p))
+                push = penalty_force(material, way, depth, v)
+            force += wp.vec3d(push)
+            torque += wp.vec3d(wp.cross(foot, push))
+            squares += wp.float64(depth * depth)
             count += wp.float64(1.0)
     area = cover.weight * meeting.pixel * meeting.pixel * meeting.scale[0]
     energy = HALF * meeting.material[0] * squares
@@ -151,7 +159,7 @@ def turn_sums(
     return out
 
 
-@wp.kernel(launch_bounds=(256, 2))
+@wp.kernel
 def penalty_kernel(
     # in
     span: wp.vec3i,
@@ -171,13 +179,14 @@ def penalty_kernel(
     held = wp.int32(-1)
     total = WholeSums()
     for item in range(thread, item_count(turns, blocks, span[1]), span[2]):
-        row = listed_turn(turns, blocks, item, encounters.bits)
-        if row[0] != held:
+        row = listed_turn(turns, blocks, item)
+        cover = encounters.covers[row[0]]
+        if cover.meeting != held:
             if held >= 0:
                 add_alone(sums_out, held * copies + copy, total)
             total = WholeSums()
-            held = row[0]
-        found = turn_sums(encounters, encounters.meetings[held], columns, early, row)
+            held = cover.meeting
+        found = turn_sums(encounters, cover, columns, early, row[1])
         for k in range(SUM_COUNT):
             total[k] = total[k] + wp.int64(wp.rint(found[k]))
     most = greatest_of_lanes(held)
@@ -219,6 +228,6 @@ def response_rows_kernel(
         if k == 6:
             step = meeting.pixel * meeting.pixel / AREA_BITS
         rows_out[m, k] = step * wp.float64(total)
-        if i < 2:
+        if i < 3:
             rows_out[0, SUM_COUNT + i] = wp.float64(count_out[i])
             count_out[i] = wp.int64(0)

@@ -10,17 +10,16 @@ from weakref import WeakKeyDictionary
 import numpy as np
 import warp as wp
 
-from abut.field.fragments import Sampled
+from abut.field.fragments import Cover, Sampled
 from abut.field.grid import FieldGrid
 from abut.field.meeting import ASKED, Encounters, Meeting, read_meeting
 from abut.mesh import Mesh
-from abut.pairs import KeyLayout, PairQueues
+from abut.pairs import PairQueues
 from abut.runtime import EVERYTHING, Kept, Task, launch, stage
 
 wp.set_module_options({"enable_backward": False, "fuse_fp": False})
 
-LEAST_TURNS, LEAST_BLOCKS = 1 << 17, 1 << 12
-TURN_BITS = 26  # of a key: 24 for the turn of a face and 2 for its axis
+LEAST_TURNS, LEAST_BLOCKS, LEAST_COVERS = 1 << 17, 1 << 12, 1 << 12
 TURNS_PER_SLICE = 1024
 TURN_THREADS = 1 << 16  # heavy ones: more would not run at once
 TURNS_OF_BLOCK = 64
@@ -64,7 +63,7 @@ class EncounterPlan:
     On CUDA they are one graph: numbers in, launches, numbers out.
     """
 
-    columns: int  # of a row of answers; the last two of the first row count turns and blocks
+    columns: int  # of a row of answers; the last three of the first row count what was queued
 
     def __init__(
         self, grid: Any, mesh: Mesh, pose_count: int, pixel: float, sampling: int, moving: bool
@@ -81,8 +80,12 @@ class EncounterPlan:
         self._rows, self.rows = self._both((pose_count, self.columns))
         self._velocities = wp.zeros(mesh.vertex_count * moving, dtype=wp.vec3d, device=self.device)
         self.encounters = self._encounters(grid, mesh, sampling)
-        room = max(LEAST_TURNS, 4 * mesh.face_count)
-        self.queues = PairQueues(self.device, turns=room, blocks=LEAST_BLOCKS)
+        room = {
+            "turns": max(LEAST_TURNS, 4 * mesh.face_count),
+            "blocks": LEAST_BLOCKS,
+            "covers": max(LEAST_COVERS, mesh.face_count),
+        }
+        self.queues = PairQueues(self.device, **room)
         self._generation = -1
         self.settled: Any = None  # what ``asked`` holds beside poses, see queries
 
@@ -95,8 +98,8 @@ class EncounterPlan:
             if self._generation != self.queues.generation:
                 self._record()
             self._go()
-            turns, blocks = self.rows[0, -2:].tolist() if self.pose_count else (0, 0)
-            if not self.queues.make_room({"turns": int(turns), "blocks": int(blocks)}):
+            counts = self.rows[0, -3:].astype(int).tolist() if self.pose_count else (0, 0, 0)
+            if not self.queues.make_room(dict(zip(self.queues.queues, counts, strict=True))):
                 return self.rows.copy()
 
     def stages(self) -> Iterable[tuple[str, Callable[[], None]]]:
@@ -139,7 +142,6 @@ class EncounterPlan:
         out.meetings = wp.zeros(self.pose_count, dtype=Meeting, device=self.device)
         firsts = np.arange(self.pose_count + 1, dtype=np.int32) * mesh.face_count
         out.firsts = wp.array(firsts, dtype=wp.int32, device=self.device)
-        out.bits = KeyLayout(max(mesh.face_count - 1, 1).bit_length(), TURN_BITS).bits
         out.sampling = sampling
         return out
 
@@ -153,6 +155,9 @@ class EncounterPlan:
         self._points = mesh.points
 
     def _record(self) -> None:
+        self.encounters.cover_count = self.queues["covers"].count
+        room = self.queues["covers"].keys.shape[0]
+        self.encounters.covers = wp.empty(room, dtype=Cover, device=self.device)
         args = [self._asked, self.encounters.fields, wp.float64(self.pixel)]
         args.append(self.encounters.meetings)
         meet = Task(meet_kernel, self.pose_count, args, self.device)

@@ -108,7 +108,7 @@ class Response:
 class ResponsePlan(EncounterPlan):
     """List the blocks of faces that may be inside, add up their fragments, make rows."""
 
-    columns = SUMS + 2
+    columns = SUMS + 3
 
     def __init__(
         self,

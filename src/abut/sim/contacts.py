@@ -131,9 +131,9 @@ def peak_kernel(
     # out
     peak_out: wp.array[wp.float64],
 ):
-    """The most pairs, turns and blocks there were: the host learns of what found no room."""
+    """The most there was of everything: the host learns of what found no room."""
     if span[0] + wp.tid() < span[1]:
         pairs = wp.float64(offsets[offsets.shape[0] - 1])
         peak_out[0] = wp.max(peak_out[0], pairs)
-        for k in range(2):
-            peak_out[1 + k] = wp.max(peak_out[1 + k], rows[0, rows.shape[1] - 2 + k])
+        for k in range(3):
+            peak_out[1 + k] = wp.max(peak_out[1 + k], rows[0, rows.shape[1] - 3 + k])

@@ -7,15 +7,16 @@ import warp as wp
 
 from abut.field.columns import Columns
 from abut.field.cover import BOUND, penetrating_kernel
+from abut.field.fragments import Cover
 from abut.field.meeting import Encounters, Meeting
 from abut.field.penalty import SUMS, penalty_kernel, response_rows_kernel
-from abut.field.plan import TURN_BITS, TURN_THREADS, TURNS_PER_SLICE, listed_count
-from abut.pairs import KeyLayout, PairQueues
+from abut.field.plan import TURN_THREADS, TURNS_PER_SLICE, listed_count
+from abut.pairs import PairQueues
 from abut.runtime import EVERYTHING, Task, launch
 from abut.sim.bodies import gather_kernel, move_kernel
 from abut.sim.contacts import meetings_kernel, partners_kernel, peak_kernel, sides_kernel
 
-FIRST_PAIRS, FIRST_TURNS, FIRST_BLOCKS = 256, 1 << 20, 1 << 14
+FIRST_PAIRS, FIRST_TURNS, FIRST_BLOCKS, FIRST_COVERS = 256, 1 << 20, 1 << 14, 1 << 16
 COPIES = 8  # of sums
 
 Runs = list[Callable[[], None]]
@@ -43,10 +44,11 @@ class RigidStep:
     ) -> None:
         self.bodies, self.shapes, self.clock, self.floors = bodies, shapes, clock, floors
         self.device = clock.device
-        self.bits = KeyLayout(max(face_count - 1, 1).bit_length(), TURN_BITS).bits
         self.pixels, self.sampling = wp.float64(pixels), sampling
         self.material, self.gravity = material, gravity
+        covers = max(FIRST_COVERS, face_count)
         self.room = {"pairs": FIRST_PAIRS, "turns": FIRST_TURNS, "blocks": FIRST_BLOCKS}
+        self.room["covers"] = covers
         self._record()
 
     def run(self) -> None:
@@ -90,14 +92,15 @@ class RigidStep:
     def _record(self) -> None:
         """Prepare the launches for the room there is."""
         device, pairs, count = self.device, self.room["pairs"], self.bodies.shape.shape[0]
-        self._queues = PairQueues(device, turns=self.room["turns"], blocks=self.room["blocks"])
+        room = {name: n for name, n in self.room.items() if name != "pairs"}
+        self._queues = PairQueues(device, **room)
         self._met = self._encounters(pairs)
         self._counts, self._offsets = (wp.zeros(count + 1, wp.int32, device) for _ in range(2))
         self._faces = wp.zeros(pairs + 1, dtype=wp.int32, device=device)
         self._sides = wp.zeros(pairs, dtype=wp.vec2i, device=device)
         self._sums = wp.zeros(pairs * COPIES * SUMS, dtype=wp.int64, device=device)
-        self._answers = wp.zeros((pairs, SUMS + 2), dtype=wp.float64, device=device)
-        self._peak = wp.zeros(3, dtype=wp.float64, device=device)
+        self._answers = wp.zeros((pairs, SUMS + 3), dtype=wp.float64, device=device)
+        self._peak = wp.zeros(4, dtype=wp.float64, device=device)
         self._wrench = [wp.zeros(count, dtype=wp.vec3d, device=device) for _ in range(2)]
         self._meets = [*self.floors, *self._pairing(count, pairs), *self._touching(pairs)]
         self._moves = self._moving(count)
@@ -108,7 +111,9 @@ class RigidStep:
         met.fields, met.meshes = self.shapes.fields, self.shapes.meshes
         met.meetings = wp.zeros(pairs, dtype=Meeting, device=self.device)
         met.firsts = wp.zeros(pairs + 1, dtype=wp.int32, device=self.device)
-        met.bits, met.sampling = self.bits, self.sampling
+        met.sampling = self.sampling
+        met.covers = wp.empty(self.room["covers"], dtype=Cover, device=self.device)
+        met.cover_count = self._queues["covers"].count
         return met
 
     def _pairing(self, count: int, pairs: int) -> Runs:
