@@ -9,12 +9,8 @@ from abut.approach import NO_KEY
 from abut.broad.neighbours import bound_kernel, neighbour_kernel
 from abut.runtime import launch, stage
 from abut.scene.search import SceneSearch
-from abut.traversal.near_meetings import (
-    MET,
-    near_frame_kernel,
-    near_meet_kernel,
-    nearest_meet_kernel,
-)
+from abut.traversal.near_meetings import near_frame_kernel, near_meet_kernel
+from abut.traversal.nearest_meetings import MET, nearest_meet_kernel
 
 LEAVES_PER_ITEM = {True: 16, False: 256}  # on CUDA or not
 
