@@ -162,8 +162,18 @@ def test_signs_are_chosen_by_the_mesh(device):
     assert abut.DistanceField(closed, resolution=5).sign == "pseudonormal"
     assert abut.DistanceField(flipped_ball, resolution=5).sign == "winding"
     assert abut.DistanceField(holes, resolution=5).sign == "winding"
-    with pytest.raises(abut.MeshError, match="is open"):
+    with pytest.raises(abut.MeshError, match='is open; .* take sign="winding"'):
         abut.DistanceField(holes, resolution=5, sign="pseudonormal")
+
+
+def test_the_same_with_any_number_of_threads(monkeypatch):
+    mesh = abut.Mesh(*SHAPES["few holes"], device="cpu")
+    many = abut.DistanceField(mesh, resolution=40)
+    for threads in (1, 5):
+        monkeypatch.setattr("abut.runtime.thread_count", lambda threads=threads: threads)
+        field = abut.DistanceField(mesh, resolution=40)
+        np.testing.assert_array_equal(field.distance.numpy(), many.distance.numpy())
+        np.testing.assert_array_equal(field.grid.gradient.numpy(), many.grid.gradient.numpy())
 
 
 def test_progress_is_told(device):
@@ -202,7 +212,7 @@ def test_the_grid_covers_the_mesh_and_its_margin(device):
         ({"margin": -1.0}, abut.OptionError, "margin must be"),
         ({"band": 0.0}, abut.OptionError, "band must be"),
         ({"band": float("nan")}, abut.OptionError, "band must be"),
-        ({"sign": "parity"}, abut.OptionError, "'pseudonormal', 'winding', not 'parity'"),
+        ({"sign": "parity"}, abut.OptionError, "sign must be one of 'auto', 'pseud"),
         ({"method": "magic"}, abut.OptionError, "method must be one of"),
     ],
 )

@@ -15,11 +15,10 @@ from abut.field.grid import FieldGrid, make_grid
 from abut.field.mesh_queries import MeshQueries
 from abut.field.sample import FieldSamples, sample_kernel, sampled
 from abut.field.texture import sample_textures_kernel, textures_of
-from abut.field_filling import fill_field
+from abut.field_filling import fill_field, sign_of
 from abut.mesh import Mesh, require_meshes
 from abut.options import Method, Sign, chosen
 from abut.query.points import checked_points
-from abut.query.signs import chosen_sign
 from abut.runtime import resolve_device
 
 
@@ -78,7 +77,7 @@ class DistanceField(MeshQueries):
         self.device = mesh.device
         self.box = box_around(mesh.bounds, resolution, spacing, margin)
         self.band = float("inf") if band is None else float(band)
-        self.sign = chosen_sign(mesh, True if sign == "auto" else sign) or Sign.WINDING
+        self.sign = sign_of(mesh, sign)
         self.grid = empty_grid(self.box, self.device)
         fill_field(mesh, self.box, self.grid, self.sign, self.band, method, progress)
 

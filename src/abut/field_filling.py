@@ -3,6 +3,7 @@
 import numpy as np
 import warp as wp
 
+from abut.errors import OptionError
 from abut.faces import posed_faces
 from abut.field.box import Box
 from abut.field.build import Progress, fill_grid
@@ -16,6 +17,13 @@ from abut.query.signs import chosen_sign, signed_volume
 from abut.runtime import launch
 
 SLAB = 1 << 21  # samples at a time
+
+
+def sign_of(mesh: Mesh, sign: str) -> Sign:
+    """How the inside is told; ``auto``: by the mesh."""
+    if sign not in ("auto", *Sign):
+        raise OptionError(f"sign must be one of 'auto', 'pseudonormal', 'winding', not {sign!r}.")
+    return chosen_sign(mesh, True if sign == "auto" else sign, "sign") or Sign.WINDING
 
 
 def fill_field(

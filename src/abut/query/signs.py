@@ -15,18 +15,18 @@ from abut.query.self_collide import self_collide
 from abut.runtime import EVERYTHING, launch, stage
 
 
-def chosen_sign(mesh: Mesh, signed: bool | str) -> Sign | None:
-    """How to tell the inside of a mesh; None where no sign is wanted."""
+def chosen_sign(mesh: Mesh, signed: bool | str, name: str = "signed") -> Sign | None:
+    """How to tell the inside of a mesh; None where no sign is wanted. ``name``: of the option."""
     if isinstance(signed, bool):
         if not signed:
             return None
         return Sign.PSEUDONORMAL if _is_plain(mesh) else Sign.WINDING
-    sign = chosen(Sign, signed, "signed")
+    sign = chosen(Sign, signed, name)
     if sign is Sign.PSEUDONORMAL and not mesh.oriented:
         what = "is not consistently oriented" if mesh.watertight else "is open"
         raise MeshError(
             f"a sign by pseudonormals needs a closed, oriented mesh, but this one {what}; "
-            'repair it, or take signed="winding".'
+            f'repair it, or take {name}="winding".'
         )
     return sign
 
