@@ -1,11 +1,13 @@
 """abut.cull: nothing that collides is lost."""
 
+from concurrent.futures import ThreadPoolExecutor
+
 import numpy as np
 import pytest
 
 import abut
 from abut import cases
-from shapes import random_poses, shift
+from shapes import random_poses, shift, soup
 
 
 def left_over(culled):
@@ -180,3 +182,21 @@ def test_both_passes_over_a_view_see_the_same_fragments(device):
     rows = abut.cull(meshes, method="quick_cullide", pixels=100, level="object").statistics
     assert [row.fragments for row in rows[::2]] == [row.fragments for row in rows[1::2]]
     assert rows[0].fragments > 1000
+
+
+def test_what_is_shared_is_asked_anew(device):
+    """Unmerged faces meet their neighbours by index, not by position; in whatever order asked."""
+    mesh = abut.Mesh(*soup(cases.icosphere(80)), device)
+    for _ in range(3):
+        assert len(abut.self_collide(mesh, method="far", weld=False, pixels=64)) > 80
+        assert len(abut.self_collide(mesh, method="far", pixels=64)) == 0
+        assert len(abut.cull([mesh], self_collisions=True, pixels=64)) == 0
+
+
+def test_threads_do_not_disturb_each_other(device):
+    meshes = [abut.Mesh(*shape, device) for shape in cases.pair("tori", 600)]
+    poses = random_poses(6, 0.5)
+    want = [left_over(abut.cull(meshes, poses=[None, pose], pixels=100)) for pose in poses]
+    with ThreadPoolExecutor(3) as pool:
+        asked = [pool.submit(abut.cull, meshes, poses=[None, p], pixels=100) for p in poses]
+        assert [left_over(one.result()) for one in asked] == want

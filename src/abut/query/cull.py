@@ -77,13 +77,14 @@ def cull(
     settings = _settings(method, pixels, views, level, distance, order, self_collisions)
     if not any(mesh.face_count for mesh in meshes):
         return _nothing(meshes, settings)
-    soup = soup_of(meshes, poses)
-    if backend is CullBackend.GL:
-        culler = HostCuller(soup, settings, Pipeline(soup, settings))
-    else:
-        culler = culler_of(soup, settings)
-    culler.run()
-    return _culled(soup, culler)
+    with meshes[0].lock:  # of the soup, too
+        soup = soup_of(meshes, poses)
+        if backend is CullBackend.GL:
+            culler = HostCuller(soup, settings, Pipeline(soup, settings))
+        else:
+            culler = culler_of(soup, settings)
+        culler.run()
+        return _culled(soup, culler)
 
 
 def culler_of(soup: Soup, settings: Settings) -> Culler:

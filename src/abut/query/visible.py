@@ -42,13 +42,14 @@ def visible_keys(
         pixels: Width of the views.
     """
     within = len(meshes) == 1
-    settings = visible_settings(method, pixels, within)
+    settings = visible_settings(method, pixels, within, relation)
     batch = max([len(p) for p in poses if p is not None], default=1)
     found = []
     for pose in range(batch):
         at = [None if p is None else p[min(pose, len(p) - 1)] for p in poses]
-        soup = soup_of(meshes, at)
-        rows = _met(soup, settings, relation)
+        with meshes[0].lock:
+            soup = soup_of(meshes, at)
+            rows = _met(soup, settings, relation)
         low, high = rows >> layout_of(soup).bits_b, rows & ((1 << layout_of(soup).bits_b) - 1)
         high = high - (0 if within else meshes[0].face_count)
         found.append((((pose << layout.bits_a) | low) << layout.bits_b) | high)
@@ -68,11 +69,12 @@ def visible_rows(
     """
     if not any(mesh.face_count for mesh in meshes):
         return np.zeros((0, 2), dtype=np.int32), np.zeros((0, 2), dtype=np.int32)
-    soup = soup_of(meshes, poses)
+    with meshes[0].lock:
+        soup = soup_of(meshes, poses)
+        keys = _met(soup, visible_settings(method, pixels, False), STRANGERS)
+        inside = _met(soup, visible_settings(method, pixels, True), WELDED) if own else keys[:0]
     bits = layout_of(soup).bits_b
-    keys = _met(soup, visible_settings(method, pixels, False), STRANGERS)
     if own:
-        inside = _met(soup, visible_settings(method, pixels, True), WELDED)
         owners = [soup.rows(side)[:, 0] for side in (inside >> bits, inside & ((1 << bits) - 1))]
         keys = np.sort(np.concatenate([keys, inside[owners[0] == owners[1]]]))
     sides = [soup.rows(side) for side in (keys >> bits, keys & ((1 << bits) - 1))]
@@ -81,18 +83,20 @@ def visible_rows(
     return owners[order], faces[order]
 
 
-def visible_settings(method: CullMethod, pixels: int, within: bool) -> Settings:
+def visible_settings(
+    method: CullMethod, pixels: int, within: bool, relation: int = WELDED
+) -> Settings:
     """How contacts are looked for."""
     order = Order.FREE if method is CullMethod.FAR else Order.DRAWN
     pixels, views = checked_pixels(pixels), checked_views("xyz")
-    return Settings(method, pixels, views, Level.FACE, 0.0, order, within)
+    shared = relation if within else WELDED
+    return Settings(method, pixels, views, Level.FACE, 0.0, order, within, shared)
 
 
 def _met(soup: Soup, settings: Settings, relation: int) -> np.ndarray:
     """Sorted keys of pairs of the soup's faces that meet."""
     device, layout = soup.device, layout_of(soup)
     culler = culler_of(soup, settings)
-    culler.remains.relation = relation
     with stage("cull", device):
         culler.run()
     with stage("pair", device):

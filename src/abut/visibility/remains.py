@@ -6,7 +6,6 @@ from typing import Any
 import numpy as np
 import warp as wp
 
-from abut.geometry.common_corners import WELDED
 from abut.options import Level
 from abut.pairs import KeyLayout, PairQueues
 from abut.runtime import Task
@@ -70,7 +69,7 @@ class Remains:
         folds: Keys of pairs of neighbours, in the queue ``pairs``.
     """
 
-    def __init__(self, soup: Soup, settings: Settings, relation: int = WELDED) -> None:
+    def __init__(self, soup: Soup, settings: Settings) -> None:
         self.soup, self.settings, self.device = soup, settings, soup.device
         self.count = self.fold_count = 0
         faces, objects, device = soup.face_count, soup.object_count, soup.device
@@ -86,14 +85,13 @@ class Remains:
             self._hosts = [wp.zeros_like(x, device="cpu", pinned=True) for x in self._hosts]
         self._folded = wp.zeros(faces if settings.within else 0, dtype=wp.int32, device=device)
         self.folds = PairQueues(device, pairs=max(1024, faces // 4) if settings.within else 1)
-        self.relation = relation
         self._tasks: list[Any] = []
         self._recorded: tuple[Any, ...] = ()
 
     def start(self, primitives: Any) -> None:
         """Gather what is left by the states of primitives; does not wait for the device."""
         self.primitives = primitives
-        about = (primitives.state, self.folds.generation, self.relation)
+        about = (primitives.state, self.folds.generation)
         if not self._recorded or not all(map(operator.is_, about, self._recorded)):
             self._record(primitives)
             self._recorded = about
@@ -140,7 +138,7 @@ class Remains:
         self._gather = Task(gather_kernel, count, args, device)
         if self.settings.within:
             pairs = neighbours_of(soup).pairs
-            args = [soup.view, soup.object_of, pairs, self.relation, layout_of(soup).bits]
+            args = [soup.view, soup.object_of, pairs, self.settings.relation, layout_of(soup).bits]
             args += [self._folded, self.folds["pairs"]]
             self._fold = Task(fold_kernel, pairs.shape[0], args, device, grain=512)
 

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 
+from abut.geometry.common_corners import WELDED
 from abut.options import CullMethod, Level, Order
 from abut.visibility.state import BOTH, FIRST, SECOND
 from abut.visibility.view import View
@@ -41,6 +42,7 @@ class Settings:
         distance: Faces at most so far apart are kept too.
         order: What hides a face.
         within: Faces of one object are kept apart as well, unless they share a corner.
+        relation: What faces of one object share, see common_corners.
     """
 
     method: CullMethod
@@ -50,6 +52,7 @@ class Settings:
     distance: float
     order: Order
     within: bool
+    relation: int = WELDED
 
     @property
     def conservative(self) -> bool:
