@@ -162,7 +162,7 @@ def test_signs_are_chosen_by_the_mesh(device):
     assert abut.DistanceField(closed, resolution=5).sign == "pseudonormal"
     assert abut.DistanceField(flipped_ball, resolution=5).sign == "winding"
     assert abut.DistanceField(holes, resolution=5).sign == "winding"
-    with pytest.raises(abut.MeshError, match='is open; .* take sign="winding"'):
+    with pytest.raises(abut.MeshError, match=r'is open; .* take sign="winding"'):
         abut.DistanceField(holes, resolution=5, sign="pseudonormal")
 
 

@@ -12,7 +12,7 @@ from abut.field.brick import WIDE
 from abut.field.each_side import each_side_kernel
 from abut.field.finish import Ending, finish_kernel
 from abut.field.grid import FieldGrid
-from abut.field.rows import rows_kernel
+from abut.field.rows import count_crossings
 from abut.field.search import TURNS, Bricks, searches
 from abut.field.winding import decide_sides
 from abut.hierarchy.owner import hierarchy_of
@@ -56,8 +56,7 @@ def fill_grid(
     brute = method is Method.BRUTE
     surfaces = surfaces_of(mesh)
     with stage("rows", device):
-        rows = box.shape[1] * box.shape[2]
-        launch(rows_kernel, rows, [*surfaces, grid], device, grain=64)
+        count_crossings(grid, surfaces, device)
     numbers = wp.empty((0, 0, 0), dtype=wp.float32, device=device)
     with stage("sides", device):
         summed = next((s for s in surfaces if s.dipoles is not None and s.dipoles.size), None)

@@ -10,14 +10,14 @@ import warp as wp
 from abut.bounds.aabb import lower_bound
 from abut.faces import Faces, load_face
 from abut.field.grid import FieldGrid, position_of
+from abut.field.notes import sum_notes_kernel
 from abut.geometry.cross_ray_tri import cross_line_tri
 from abut.geometry.predicates import orient3d
 from abut.hierarchy.tree import TreeView, escape_of, face_of, is_leaf, link_of, load_node, root_of
 from abut.point.surface import Surface
+from abut.runtime import launch
 
 wp.set_module_options({"enable_backward": False, "fuse_fp": False, "max_unroll": 0})
-
-MOST_TURNS = wp.constant(32767)  # that 16 bits hold
 
 
 @wp.func
@@ -87,19 +87,19 @@ def rows_kernel(
     # out
     grid_out: FieldGrid,
 ):
-    """Leave the crossings of each sample's ray in the first component of its gradient."""
+    """Note the crossings of each row at the last samples before them, in their gradients."""
     for row in range(span[0] + wp.tid(), span[1], span[2]):
         j = row / grid_out.shape[2]
         k = row - j * grid_out.shape[2]
-        for i in range(grid_out.shape[0]):
-            grid_out.gradient[i, j, k] = wp.vec3s()
         if mesh.dipoles.shape[0] == 0:
             note_crossings(grid_out, j, k, mesh.faces, mesh.tree)
         if closure.dipoles.shape[0] > 0:
             note_crossings(grid_out, j, k, closure.faces, closure.tree)
-        total = wp.int32(0)
-        for n in range(grid_out.shape[0]):
-            i = grid_out.shape[0] - 1 - n
-            total += wp.int32(grid_out.gradient[i, j, k][0])
-            held = wp.clamp(total, -MOST_TURNS, MOST_TURNS)
-            grid_out.gradient[i, j, k] = wp.vec3s(wp.int16(held), wp.int16(0), wp.int16(0))
+
+
+def count_crossings(grid: FieldGrid, surfaces: tuple[Surface, Surface], device: wp.Device) -> None:
+    """Leave the crossings of each sample's ray in the first component of its gradient."""
+    rows = grid.distance.shape[1] * grid.distance.shape[2]
+    grid.gradient.zero_()
+    launch(rows_kernel, rows, [*surfaces, grid], device, grain=64)
+    launch(sum_notes_kernel, rows, [grid.gradient], device, grain=64)
