@@ -12,7 +12,6 @@ from abut.pairs import (
     pack_pair,
     push_pair,
     queue_stop,
-    store_pair,
     unpack_pair,
 )
 from abut.visibility.fragment import (
@@ -32,9 +31,11 @@ wp.set_module_options({"enable_backward": False, "fuse_fp": False})
 
 BLOCK = wp.constant(8)  # pixels along each side
 AREA = wp.constant(64)
-FEW = wp.constant(64)  # blocks that one thread may list
+HALF_BLOCK = wp.constant(wp.float32(3.5))  # from the centre of a block to those of its corners
+BLOCK_ERROR = wp.constant(wp.float32(2.0**-19))  # of the viewport's width, see the design note
+FEW = wp.constant(8)  # blocks that one thread may list
 SMALL = wp.constant(wp.int64(16))  # pixels of a face that one thread looks at
-TEAM = wp.constant(128)  # threads that list those of a larger face
+TEAM = wp.constant(32)  # threads that list those of a larger face
 EVERY = wp.constant(2147483647)
 ITEM_BITS = wp.constant(wp.vec2i(31, 31))
 
@@ -152,24 +153,6 @@ def setup_kernel(
     gain(area_out, 0, area)
 
 
-@wp.kernel
-def list_large_kernel(
-    # in
-    span: wp.vec3i,
-    canvas: Canvas,
-    large: PairQueue,
-    # out
-    items_out: PairQueue,
-):
-    """The blocks of large faces, each listed by a team of threads."""
-    stop = wp.min(span[1], queue_stop(large, EVERY / TEAM) * TEAM)
-    for worker in range(span[0] + wp.tid(), stop, span[2]):
-        item = unpack_pair(large.keys[worker / TEAM], ITEM_BITS)
-        blocks = blocks_of(canvas.boxes[item[1]])
-        for j in range(worker % TEAM, blocks[0] * blocks[1], TEAM):
-            store_pair(items_out, wp.int64(item[2] + j), pack_pair(0, item[1], j, ITEM_BITS))
-
-
 @wp.func
 def centre_of(column: wp.int32, row: wp.int32):
     """Centre of a pixel."""
@@ -215,6 +198,14 @@ def room_kernel(
                 canvas_out.counts[i] = 0
         canvas_out.starts[i] = start
         canvas_out.stops[i] = start + count
+
+
+@wp.func
+def touches_block(f: FaceView, column: wp.int32, row: wp.int32, view: ViewMap):
+    """May a face have a fragment in the block that begins at this pixel?"""
+    half = HALF_BLOCK + wp.float32(view.pixels + BLOCK) * BLOCK_ERROR
+    middle = wp.vec2f(wp.float32(column) + wp.float32(4.0), wp.float32(row) + wp.float32(4.0))
+    return touches(f, middle, wp.vec2f(half + view.reach[0], half + view.reach[1]))
 
 
 @wp.func
@@ -324,16 +315,50 @@ def fill_items_kernel(
 
 
 @wp.func
-def list_blocks(lists: Items, box: wp.vec4i, face: wp.int32):
-    """List the blocks of a face; where there are many, only give them room."""
+def list_block(
+    blocks: PairQueue, f: FaceView, view: ViewMap, box: wp.vec4i, face: wp.int32, k: wp.int32
+):
+    """List the k-th block of a face's box, if the face comes to it."""
+    wide = blocks_of(box)[0]
+    column = box[0] + (k % wide) * BLOCK
+    row = box[1] + (k / wide) * BLOCK
+    if touches_block(f, column, row, view):
+        push_pair(blocks, pack_pair(0, face, k, ITEM_BITS))
+
+
+@wp.func
+def list_blocks(lists: Items, f: FaceView, view: ViewMap, box: wp.vec4i, face: wp.int32):
+    """List the blocks of a face; where there are many, leave it to a team of threads."""
     blocks = blocks_of(box)
     count = blocks[0] * blocks[1]
-    place = reserve(lists.blocks.count, count)
     if count > FEW:
-        push_pair(lists.large, pack_pair(0, face, wp.int32(place), ITEM_BITS))
+        push_pair(lists.large, wp.int64(face))
     else:
-        for j in range(count):
-            store_pair(lists.blocks, place + wp.int64(j), pack_pair(0, face, j, ITEM_BITS))
+        for k in range(count):
+            list_block(lists.blocks, f, view, box, face, k)
+
+
+@wp.kernel
+def list_large_kernel(
+    # in
+    span: wp.vec3i,
+    views: wp.array[ViewMap],
+    shown: wp.int32,
+    canvas: Canvas,
+    large: PairQueue,
+    # out
+    blocks_out: PairQueue,
+):
+    """The blocks of large faces, each listed by a team of threads."""
+    view = views[shown]
+    stop = wp.min(span[1], queue_stop(large, EVERY / TEAM) * TEAM)
+    for worker in range(span[0] + wp.tid(), stop, span[2]):
+        face = wp.int32(large.keys[worker / TEAM])
+        box = canvas.boxes[face]
+        f = load_view(canvas.rows, face)
+        blocks = blocks_of(box)
+        for k in range(worker % TEAM, blocks[0] * blocks[1], TEAM):
+            list_block(blocks_out, f, view, box, face, k)
 
 
 @wp.func
@@ -377,7 +402,7 @@ def setup_items_kernel(
                 push_pair(lists_out.small, wp.int64(i))
                 count_face(canvas_out, view, i, primitives.object_of[i])
             else:
-                list_blocks(lists_out, box, i)
+                list_blocks(lists_out, load_fresh_view(canvas_out.rows, i), view, box, i)
     if canvas_out.band[0] > 0:
         seen = wp.int64(0)
     gain(counters_out, row * COLUMNS + FACES, seen)

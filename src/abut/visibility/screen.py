@@ -67,11 +67,15 @@ class FaceRoom:
         self.maps = self.maps_host = wp.zeros(len(self.aims), dtype=ViewMap, device=device)
         if device.is_cuda:
             self.maps_host = wp.zeros_like(self.maps, device="cpu", pinned=True)
+        self._aimed_at: np.ndarray | None = None
         self.rows = wp.empty(ROWS * soup.face_count, dtype=wp.vec4f, device=device)
         self.boxes = wp.empty(soup.face_count, dtype=wp.vec4i, device=device)
 
     def aim(self) -> None:
-        """Let the views show what there is."""
+        """Let the views show what there is, if that has changed."""
+        if np.array_equal(self.soup.bounds, self._aimed_at):
+            return
+        self._aimed_at = self.soup.bounds
         s, host = self.settings, self.maps_host.numpy()
         how = {"conservative": s.conservative, "distance": s.distance}
         for i, (view, pixels) in enumerate(self.aims):
@@ -123,14 +127,14 @@ class ListScreen(Screen):
 
     def lacks_room(self, tally: np.ndarray) -> bool:
         """Make room where there was too little: (blocks, large faces, area, fragments, small)."""
-        items, large, area, fragments, _ = (int(n) for n in tally.max(axis=0, initial=0))
+        items, _, area, fragments, _ = (int(n) for n in tally.max(axis=0, initial=0))
         too_many = area > EVERYTHING or fragments > MOST_FRAGMENTS[self.device.is_cuda]
         if too_many and self.band_count < self.pixels:
             self.band_count = min(2 * self.band_count, self.pixels)
         elif area > EVERYTHING:
             raise CapacityError(f"a row of pixels has {area} fragments; ask for fewer pixels.")
-        elif items > self.item_room or large > self.item_room:
-            self.item_room = int(GROWTH * max(items, large))
+        elif items > self.item_room:
+            self.item_room = int(GROWTH * items)
         elif fragments > self.fragment_room:
             self.fragment_room = int(GROWTH * fragments)
         else:
@@ -164,7 +168,7 @@ class ListScreen(Screen):
         return [
             Clear(canvas),
             Task(setup_items_kernel, faces, args, device),
-            Task(list_large_kernel, EVERYTHING, [canvas, lists.large, blocks], device),
+            Task(list_large_kernel, EVERYTHING, [*view, canvas, lists.large, blocks], device),
             Task(count_items_kernel, EVERYTHING, [*view, blocks, owners, canvas], device),
             room,
             Task(fill_small_kernel, EVERYTHING, [*view, lists.small, canvas], device),
@@ -197,9 +201,9 @@ class ListScreen(Screen):
             self._stops = wp.empty(pixel_count, dtype=wp.int32, device=device)
             self._fragments = wp.empty(self.fragment_room, dtype=wp.vec4f, device=device)
             self._items = wp.empty(on_cuda, dtype=wp.int64, device=device)
-            self._large = wp.empty(on_cuda, dtype=wp.int64, device=device)
-            small = self.soup.face_count if device.is_cuda else 0
-            self._small = wp.empty(small, dtype=wp.int64, device=device)
+            faces = self.soup.face_count if device.is_cuda else 0
+            self._large = wp.empty(faces, dtype=wp.int64, device=device)
+            self._small = wp.empty(faces, dtype=wp.int64, device=device)
         except Exception as error:
             raise CapacityError(
                 f"{self.fragment_room} fragments do not fit on {device}; ask for fewer pixels."

@@ -8,9 +8,9 @@ import warp as wp
 
 from abut.atomics import add_one, claim, gain, reserve, take_one
 from abut.pairs import PairQueue, queue_stop, store_pair
-from abut.visibility.fragment import FaceView, depths_over, load_view, sample, touches
+from abut.visibility.fragment import depths_over, load_view, sample, touches
 from abut.visibility.lists import Rule, hides, in_the_way, strangers
-from abut.visibility.raster import AREA, BLOCK, EVERY, centre_of
+from abut.visibility.raster import AREA, BLOCK, EVERY, TEAM, centre_of, touches_block
 from abut.visibility.state import (
     COLUMNS,
     FIRST,
@@ -26,10 +26,7 @@ wp.set_module_options({"enable_backward": False, "fuse_fp": False})
 
 ROOM = wp.constant(16)  # fragments that a thread keeps
 FEW_TILES = wp.constant(8)  # of a face, that one thread bins
-TEAM = wp.constant(32)  # threads that bin a larger one
 CROWD = wp.constant(4096)  # faces of a tile beyond which lists are better
-HALF_TILE = wp.constant(wp.float32(3.5))
-TILE_ERROR = wp.constant(wp.float32(2.0**-19))  # of the viewport's width
 
 
 @wp.struct
@@ -58,16 +55,6 @@ def tile_box(box: wp.vec4i):
 
 
 @wp.func
-def touches_tile(f: FaceView, column: wp.int32, row: wp.int32, view: ViewMap):
-    """May a face have a fragment in a tile?"""
-    half = HALF_TILE + wp.float32(view.pixels + BLOCK) * TILE_ERROR
-    middle = wp.vec2f(
-        wp.float32(column * BLOCK) + wp.float32(4.0), wp.float32(row * BLOCK) + wp.float32(4.0)
-    )
-    return touches(f, middle, wp.vec2f(half + view.reach[0], half + view.reach[1]))
-
-
-@wp.func
 def bin_face(
     tiles: Tiles, view: ViewMap, face: wp.int32, who: wp.int32, k: wp.int32, filling: wp.bool
 ):
@@ -77,7 +64,8 @@ def bin_face(
     row = box[1] + k / box[2]
     tile = row * tiles.wide + column
     if not filling or tiles.owners[tile] < 0:
-        if touches_tile(load_view(tiles.rows, face), column, row, view):
+        f = load_view(tiles.rows, face)
+        if touches_block(f, column * BLOCK, row * BLOCK, view):
             if filling:
                 slot = tiles.starts[tile] + take_one(tiles.counts, tile)
                 if slot >= 0 and slot < tiles.faces.shape[0]:
