@@ -19,7 +19,7 @@ DRAGON_FACES, BUNNY_FACES = 112_000, 35_000  # FAR §5.1
 PIECES, CLOTH_FACES = 300, 20_000
 GIVE_WAY = 6  # rounds a frame
 STEPS_A_FRAME, ADVANCES_A_FRAME = 20, 5
-MOMENT = 1 / 60  # seconds
+CLOTH_MOMENT, LEAVES_MOMENT = 0.03, 1 / 60  # seconds
 
 
 def bunnies() -> list[Frame]:
@@ -76,7 +76,7 @@ def leaves(frame_count: int = 8) -> list[Frame]:
     for _ in range(frame_count):
         for _ in range(ADVANCES_A_FRAME):
             play.advance()
-        each = np.split(_ahead(play.cloth), play.count)
+        each = np.split(_ahead(play.cloth, LEAVES_MOMENT), play.count)
         frames.append([play.tree, *(Shape(points, one) for points in each)])
     return frames
 
@@ -95,7 +95,7 @@ def cloth(frame_count: int = 8) -> list[Frame]:
     for _ in range(frame_count):
         for _ in range(STEPS_A_FRAME):
             falling.step()
-        frames.append([Shape(_ahead(falling), sheet.faces)])
+        frames.append([Shape(_ahead(falling, CLOTH_MOMENT), sheet.faces)])
     return frames
 
 
@@ -107,9 +107,9 @@ def _stuck(placed: Frame) -> np.ndarray:
     return np.unique(scene.collide().objects.numpy())
 
 
-def _ahead(cloth: Any) -> np.ndarray:
+def _ahead(cloth: Any, moment: float) -> np.ndarray:
     """Vertices a moment later, if nothing held them."""
-    return cloth.mesh.points.numpy() + MOMENT * cloth.velocity.numpy()
+    return cloth.mesh.points.numpy() + moment * cloth.velocity.numpy()
 
 
 def _flown(piece: Shape, spin: np.ndarray, t: float) -> Shape:
