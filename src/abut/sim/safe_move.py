@@ -20,7 +20,7 @@ ONE = wp.constant(wp.float64(1.0))
 VERTEX_FACE = wp.constant(int(ImpactKind.VERTEX_FACE))
 EDGE_EDGE = wp.constant(int(ImpactKind.EDGE_EDGE))
 KEPT = 0.5  # of the way to an impact
-PATIENT_ROUNDS, ROUNDS = 3, 16  # after the first few, whatever still meets something stays
+PATIENT_ROUNDS, ROUNDS = 3, 24  # after the first few, whatever still meets something stays
 
 
 @dataclass(frozen=True)
