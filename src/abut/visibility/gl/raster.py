@@ -107,7 +107,7 @@ class Raster:
             self._screen().clear_nearest()
             self._set_tile(program, origin)
             self._draw_flags(vertices, order)
-        self.driver.context.memory_barrier()
+            self.driver.context.memory_barrier()  # before the next tile is cleared, or flags read
         return np.frombuffer(self._flags.read(), dtype=np.uint32) != 0
 
     def _issue(self, vertices: Any, order: DrawingOrder, screen: Screen, test: str) -> np.ndarray:
