@@ -208,3 +208,17 @@ def test_a_tile_with_too_many_faces_is_left_to_lists(device, monkeypatch):
     meshes = [abut.Mesh(*shape, device) for shape in shapes]
     culled = abut.cull(meshes, pixels=64)
     assert meeting(*meshes[:2]) <= kept(culled)
+
+
+@pytest.mark.parametrize("at", [0.0, 0.1, 1e6])
+@pytest.mark.parametrize("flat", [1, 2, 3])
+def test_scenes_without_depth(flat, at, device):
+    """All in a plane, on a line, or in one point."""
+    rng = np.random.default_rng(flat)
+    for pixels in (1, 7, 130):
+        corners = rng.integers(-3, 4, size=(2, 8, 3, 3)).astype(float)
+        corners[..., 3 - flat :] = at
+        a, b = (mesh_of(c, device) for c in corners)
+        want = abut.collide(a, b, method="brute").pairs.numpy()
+        assert np.array_equal(abut.collide(a, b, method="far", pixels=pixels).pairs.numpy(), want)
+        assert meeting(a, b) <= kept(abut.cull([a, b], pixels=pixels, order="drawn"))
