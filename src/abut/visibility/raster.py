@@ -299,15 +299,17 @@ def fill_items_kernel(
     span: wp.vec3i,
     views: wp.array[ViewMap],
     shown: wp.int32,
-    items: PairQueue,
+    lists: Items,
     # out
     canvas_out: Canvas,
 ):
-    """Make fragments; a thread for each pixel of each block."""
+    """Make fragments; a thread for each small face, and for each pixel of each block."""
     view = views[shown]
+    for k in range(span[0] + wp.tid(), queue_stop(lists.small, EVERY), span[2]):
+        fill_face(canvas_out, view, wp.int32(lists.small.keys[k]))
     lane = (span[0] + wp.tid()) % AREA
-    for i in range((span[0] + wp.tid()) / AREA, queue_stop(items, EVERY), span[2] / AREA):
-        item = unpack_pair(items.keys[i], ITEM_BITS)
+    for i in range((span[0] + wp.tid()) / AREA, queue_stop(lists.blocks, EVERY), span[2] / AREA):
+        item = unpack_pair(lists.blocks.keys[i], ITEM_BITS)
         at = item_pixel(canvas_out.boxes[item[1]], item[2], lane)
         if at[1] >= 0:
             f = load_view(canvas_out.rows, item[1])
@@ -407,22 +409,6 @@ def setup_items_kernel(
         seen = wp.int64(0)
     gain(counters_out, row * COLUMNS + FACES, seen)
     gain(area_out, 0, area)
-
-
-@wp.kernel
-def fill_small_kernel(
-    # in
-    span: wp.vec3i,
-    views: wp.array[ViewMap],
-    shown: wp.int32,
-    small: PairQueue,
-    # out
-    canvas_out: Canvas,
-):
-    """Make fragments; a thread for each small face."""
-    view = views[shown]
-    for k in range(span[0] + wp.tid(), queue_stop(small, EVERY), span[2]):
-        fill_face(canvas_out, view, wp.int32(small.keys[k]))
 
 
 @wp.kernel

@@ -24,7 +24,6 @@ from abut.visibility.raster import (
     count_items_kernel,
     fill_faces_kernel,
     fill_items_kernel,
-    fill_small_kernel,
     list_large_kernel,
     room_kernel,
     setup_items_kernel,
@@ -171,8 +170,7 @@ class ListScreen(Screen):
             Task(list_large_kernel, EVERYTHING, [*view, canvas, lists.large, blocks], device),
             Task(count_items_kernel, EVERYTHING, [*view, blocks, owners, canvas], device),
             room,
-            Task(fill_small_kernel, EVERYTHING, [*view, lists.small, canvas], device),
-            Task(fill_items_kernel, EVERYTHING, [*view, blocks, canvas], device),
+            Task(fill_items_kernel, EVERYTHING, [*view, lists, canvas], device),
         ]
 
     def look(

@@ -70,7 +70,7 @@ class Settings:
 
         Faces alone are looked at where objects would tell nothing more: where order does not
         matter, an object that is free has free faces; and within objects. Where nothing is lost at
-        any resolution and in any order, a coarse look at everything comes first.
+        any resolution and in any order, a coarse look along the first view comes before.
         """
         levels = [Level.OBJECT, Level.FACE]
         if self.level is Level.OBJECT:
@@ -79,13 +79,12 @@ class Settings:
             levels = [Level.FACE]
         quick = self.method is CullMethod.QUICK_CULLIDE and not self.free
         passes = (FIRST, SECOND) if quick else (BOTH,)
-        sizes = [self.pixels]
+        shown = [(view, self.pixels) for view in self.views]
         if self.conservative and self.free and self.pixels >= COARSER * LEAST_PIXELS:
-            sizes.insert(0, self.pixels // COARSER)
+            shown.insert(0, (self.views[0], self.pixels // COARSER))
         return [
             Step(level, view, pixels, number, quick)
             for level in levels
-            for pixels in sizes
-            for view in self.views
+            for view, pixels in shown
             for number in passes
         ]
