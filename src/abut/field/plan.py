@@ -108,23 +108,23 @@ class EncounterPlan:
 
     def over_items(self, kernel: Any, *args: Any) -> Callable[[], None]:
         """A launch over all faces of all poses."""
-        args = [self.encounters, *args]
-        return Task(kernel, self.item_count, args, self.device, grain=1024).run
+        given = [self.encounters, *args]
+        return Task(kernel, self.item_count, given, self.device, grain=1024).run
 
     def over_turns(self, kernel: Any, *args: Any) -> Callable[[], None]:
         """A launch over the turns that are listed by then."""
         queues = self.queues
-        args = [self.encounters, queues["turns"], queues["blocks"], *args]
+        given = [self.encounters, queues["turns"], queues["blocks"], *args]
         if self.device.is_cuda:
-            return Task(kernel, EVERYTHING, args, self.device, threads=TURN_THREADS).run
+            return Task(kernel, EVERYTHING, given, self.device, threads=TURN_THREADS).run
         return lambda: launch(
-            kernel, listed_count(queues), args, self.device, grain=TURNS_PER_SLICE
+            kernel, listed_count(queues), given, self.device, grain=TURNS_PER_SLICE
         )
 
     def over_poses(self, kernel: Any, times: int, *args: Any) -> Callable[[], None]:
         """A launch that makes the rows of answers, in so many parts each."""
-        args = [self.encounters, *args, self.queues.counts, self._rows]
-        return Task(kernel, self.pose_count * times, args, self.device).run
+        given = [self.encounters, *args, self.queues.counts, self._rows]
+        return Task(kernel, self.pose_count * times, given, self.device).run
 
     def _both(self, shape: tuple[int, int]) -> tuple[wp.array, np.ndarray]:
         """Numbers on the device, and the host's view of them or of a copy."""

@@ -122,7 +122,8 @@ def share_kernel(
     energy_out: wp.array2d[wp.float64],
 ):
     """What each sample adds, for each pose."""
-    b, i = wp.tid()
+    b = wp.tid() / points.shape[0]
+    i = wp.tid() % points.shape[0]
     pose = poses[b]
     p = wp.transform_point(pose, points[i])
     at = (p - grid.lower) / grid.spacing
@@ -155,7 +156,8 @@ def run_kernel(
     energy_out: wp.array2d[wp.float64],
 ):
     """Sums over runs, always in the same order."""
-    b, r = wp.tid()
+    b = wp.tid() / force_out.shape[1]
+    r = wp.tid() % force_out.shape[1]
     total_force = wp.vec3d()
     total_torque = wp.vec3d()
     total_energy = wp.float64(0.0)
@@ -195,11 +197,11 @@ def taped(grid: Any, points: wp.array, areas: wp.array, poses: wp.array, law: An
         raise DeviceError(f"poses live on {poses.device}, the field on {device}.")
     arrays = _room(shape, device)
     inputs = [points, areas, poses, grid, law]
-    wp.launch(share_kernel, shape, inputs, list(arrays), device=device)
+    wp.launch(share_kernel, shape[0] * shape[1], inputs, list(arrays), device=device)
     while arrays[0].shape[1] > 1:
         shape = (shape[0], -(-arrays[0].shape[1] // int(RUN)))
         sums = _room(shape, device)
-        wp.launch(run_kernel, shape, list(arrays), list(sums), device=device)
+        wp.launch(run_kernel, shape[0] * shape[1], list(arrays), list(sums), device=device)
         arrays = sums
     return TapedResponse(*(array.reshape((shape[0],)) for array in arrays))
 
