@@ -4,6 +4,8 @@ Morvan et al. 2008, section 3.4, equations 4 to 13. The sum over a turn is round
 of small steps and those are added: the order does not matter.
 """
 
+from functools import cache
+
 import warp as wp
 
 from abut.atomics import add_to
@@ -91,110 +93,122 @@ def add_together(sums: wp.array[wp.int64], row: wp.int32, amount: WholeSums, lan
             add_to(sums, row * SUM_COUNT + k, total)
 
 
-@wp.func
-def turn_sums(
-    encounters: Encounters, cover: Cover, columns: Columns, early: wp.int32, turn: wp.int32
-):
-    """What the fragments of a turn that are inside add up to, in steps of the sums."""
-    meeting = encounters.meetings[cover.meeting]
-    grid = encounters.fields[meeting.field]
-    bending = encounters.meshes[meeting.mesh].velocities.shape[0] > 0
-    last = last_cell(grid)
-    share = meeting.pixel / grid.spacing
-    origin = grid.lower - meeting.centre
-    approach = single(meeting.other_velocity - meeting.velocity)
-    other_spin = single(meeting.other_spin)
-    spin = single(meeting.spin)
-    material = wp.vec4f(
-        wp.float32(meeting.material[0]),
-        wp.float32(meeting.material[1]),
-        wp.float32(meeting.material[2]),
-        wp.float32(meeting.material[3]),
+@cache
+def penalty_kernel_for(moving: bool, bending: bool) -> wp.Kernel:
+    """The kernel for damping or friction, and for meshes whose vertices have velocities.
+
+    Each of these takes registers, of which there are too few as it is.
+    """
+
+    @wp.func
+    def turn_sums(
+        encounters: Encounters, cover: Cover, columns: Columns, early: wp.int32, turn: wp.int32
+    ):
+        """What the fragments of a turn that are inside add up to, in steps of the sums."""
+        meeting = encounters.meetings[cover.meeting]
+        grid = encounters.fields[meeting.field]
+        last = last_cell(grid)
+        share = meeting.pixel / grid.spacing
+        origin = grid.lower - meeting.centre
+        approach = single(meeting.other_velocity - meeting.velocity)
+        other_spin = single(meeting.other_spin)
+        spin = single(meeting.spin)
+        material = wp.vec4f(
+            wp.float32(meeting.material[0]),
+            wp.float32(meeting.material[1]),
+            wp.float32(meeting.material[2]),
+            wp.float32(meeting.material[3]),
+        )
+        force = wp.vec3d()
+        torque = wp.vec3d()
+        squares = ZERO
+        count = ZERO
+        slots = slot_count(cover, turn)
+        if early == BOUND and least_of_turn(grid, meeting, cover, turn) >= wp.float32(0.0):
+            slots = 0
+        at = first_pixel(cover, turn)
+        for slot in range(slots):
+            f = fragment(cover, at)
+            at = next_pixel(cover, at, slot)
+            p = wp.vec3d(f[0], f[1], f[2])
+            c = wp.vec3f(
+                wp.float32(p[0] * share), wp.float32(p[1] * share), wp.float32(p[2] * share)
+            )
+            inside = f[3] > ZERO and wp.min(c) >= wp.float32(0.0)
+            inside = inside and wp.min(last - c) >= wp.float32(0.0)
+            if inside and early == DEPTH:
+                inside = may_be_inside(columns, cover.axis, c)
+            distance = wp.float32(0.0)
+            if inside:
+                distance = blend_distance(grid, c)
+            if distance < wp.float32(0.0):
+                way = -blend_gradient(grid, c)
+                depth = -distance
+                lever = single(origin + meeting.pixel * p)
+                foot = lever - depth * way
+                push = (material[0] * depth) * way
+                if wp.static(moving):
+                    v = approach + wp.cross(other_spin, lever) - wp.cross(spin, foot)
+                    if wp.static(bending):
+                        if encounters.meshes[meeting.mesh].velocities.shape[0] > 0:
+                            v += single(own_velocity(encounters, meeting, cover.face, p))
+                    push = penalty_force(material, way, depth, v)
+                force += wp.vec3d(push)
+                torque += wp.vec3d(wp.cross(foot, push))
+                squares += wp.float64(depth * depth)
+                count += wp.float64(1.0)
+        area = cover.weight * meeting.pixel * meeting.pixel * meeting.scale[0]
+        energy = HALF * meeting.material[0] * squares
+        out = Shares()
+        for x in range(3):
+            out[x] = area * force[x]
+            out[3 + x] = area * meeting.scale[1] * torque[x]
+        out[6] = AREA_BITS * cover.weight * count
+        out[7] = area * meeting.scale[1] * energy
+        out[8] = count
+        return out
+
+    @wp.kernel(
+        module="unique",
+        module_options={"enable_backward": False, "fuse_fp": False},
     )
-    moving = material[1] > wp.float32(0.0) or material[2] > wp.float32(0.0)
-    force = wp.vec3d()
-    torque = wp.vec3d()
-    squares = ZERO
-    count = ZERO
-    slots = slot_count(cover, turn)
-    if early == BOUND and least_of_turn(grid, meeting, cover, turn) >= wp.float32(0.0):
-        slots = 0
-    at = first_pixel(cover, turn)
-    for slot in range(slots):
-        f = fragment(cover, at)
-        at = next_pixel(cover, at, slot)
-        p = wp.vec3d(f[0], f[1], f[2])
-        c = wp.vec3f(wp.float32(p[0] * share), wp.float32(p[1] * share), wp.float32(p[2] * share))
-        inside = f[3] > ZERO and wp.min(c) >= wp.float32(0.0)
-        inside = inside and wp.min(last - c) >= wp.float32(0.0)
-        if inside and early == DEPTH:
-            inside = may_be_inside(columns, cover.axis, c)
-        distance = wp.float32(0.0)
-        if inside:
-            distance = blend_distance(grid, c)
-        if distance < wp.float32(0.0):
-            way = -blend_gradient(grid, c)
-            depth = -distance
-            lever = single(origin + meeting.pixel * p)
-            foot = lever - depth * way
-            push = (material[0] * depth) * way
-            if moving:
-                v = approach + wp.cross(other_spin, lever) - wp.cross(spin, foot)
-                if bending:
-                    v += single(own_velocity(encounters, meeting, cover.face, p))
-                push = penalty_force(material, way, depth, v)
-            force += wp.vec3d(push)
-            torque += wp.vec3d(wp.cross(foot, push))
-            squares += wp.float64(depth * depth)
-            count += wp.float64(1.0)
-    area = cover.weight * meeting.pixel * meeting.pixel * meeting.scale[0]
-    energy = HALF * meeting.material[0] * squares
-    out = Shares()
-    for x in range(3):
-        out[x] = area * force[x]
-        out[3 + x] = area * meeting.scale[1] * torque[x]
-    out[6] = AREA_BITS * cover.weight * count
-    out[7] = area * meeting.scale[1] * energy
-    out[8] = count
-    return out
+    def penalty_kernel(
+        # in
+        span: wp.vec3i,
+        encounters: Encounters,
+        turns: PairQueue,
+        blocks: PairQueue,
+        columns: Columns,
+        early: wp.int32,
+        copies: wp.int32,
+        # out
+        sums_out: wp.array[wp.int64],
+    ):
+        """Add up the fragments inside, a turn a thread. Sums have several copies."""
+        thread = span[0] + wp.tid()
+        lanes = lane_count()
+        copy = (thread / lanes) % copies
+        held = wp.int32(-1)
+        total = WholeSums()
+        for item in range(thread, item_count(turns, blocks, span[1]), span[2]):
+            row = listed_turn(turns, blocks, item)
+            cover = encounters.covers[row[0]]
+            if cover.meeting != held:
+                if held >= 0:
+                    add_alone(sums_out, held * copies + copy, total)
+                total = WholeSums()
+                held = cover.meeting
+            found = turn_sums(encounters, cover, columns, early, row[1])
+            for k in range(SUM_COUNT):
+                total[k] = total[k] + wp.int64(wp.rint(found[k]))
+        most = greatest_of_lanes(held)
+        if all_lanes(held == most or held < 0):
+            if most >= 0:
+                add_together(sums_out, most * copies + copy, total, thread % lanes)
+        elif held >= 0:
+            add_alone(sums_out, held * copies + copy, total)
 
-
-@wp.kernel
-def penalty_kernel(
-    # in
-    span: wp.vec3i,
-    encounters: Encounters,
-    turns: PairQueue,
-    blocks: PairQueue,
-    columns: Columns,
-    early: wp.int32,
-    copies: wp.int32,
-    # out
-    sums_out: wp.array[wp.int64],
-):
-    """Add up the fragments inside, a turn a thread. Sums have several copies."""
-    thread = span[0] + wp.tid()
-    lanes = lane_count()
-    copy = (thread / lanes) % copies
-    held = wp.int32(-1)
-    total = WholeSums()
-    for item in range(thread, item_count(turns, blocks, span[1]), span[2]):
-        row = listed_turn(turns, blocks, item)
-        cover = encounters.covers[row[0]]
-        if cover.meeting != held:
-            if held >= 0:
-                add_alone(sums_out, held * copies + copy, total)
-            total = WholeSums()
-            held = cover.meeting
-        found = turn_sums(encounters, cover, columns, early, row[1])
-        for k in range(SUM_COUNT):
-            total[k] = total[k] + wp.int64(wp.rint(found[k]))
-    most = greatest_of_lanes(held)
-    if all_lanes(held == most or held < 0):
-        if most >= 0:
-            add_together(sums_out, most * copies + copy, total, thread % lanes)
-    elif held >= 0:
-        add_alone(sums_out, held * copies + copy, total)
+    return penalty_kernel
 
 
 @wp.kernel

@@ -65,12 +65,14 @@ def ask_response(
     moving = _vertex_velocities(velocity, other)
     plain = velocity is None and field_velocity is None and centre is None
     settled = material if plain else None  # of a call like the last one, only poses are new
-    about = (pixels, how, early + 4, int(moving is not None))
+    drags = material[1] != 0 or material[2] != 0
+    about = (pixels, how, early + 4, int(moving is not None), int(drags))
     images = field.depth_images if EARLY[EarlyOut.DEPTH] == early else None
     centre = field.centre if centre is None else _three(centre, "centre")
 
     def make(count: int) -> ResponsePlan:
-        args = (field.grid, other, count, pixel, how, moving is not None, early, images)
+        kind = (how, moving is not None, drags, early)
+        args = (field.grid, other, count, pixel, *kind, images)
         return plans_of(field, other).get((count, *about), lambda: ResponsePlan(*args))
 
     def answered(part: slice) -> np.ndarray:

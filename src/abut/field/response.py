@@ -10,7 +10,7 @@ import warp as wp
 
 from abut.field.columns import Columns
 from abut.field.cover import penetrating_kernel
-from abut.field.penalty import SUMS, penalty_kernel, response_rows_kernel
+from abut.field.penalty import SUMS, penalty_kernel_for, response_rows_kernel
 from abut.field.plan import EncounterPlan
 from abut.mesh import Mesh
 
@@ -117,13 +117,15 @@ class ResponsePlan(EncounterPlan):
         pose_count: int,
         pixel: float,
         sampling: int,
+        bending: bool,
         moving: bool,
         early: int,
         columns: Any,
     ) -> None:
         self.early = early
+        self.kernel = penalty_kernel_for(moving, bending)
         self.images = Columns() if columns is None else columns
-        super().__init__(grid, mesh, pose_count, pixel, sampling, moving)
+        super().__init__(grid, mesh, pose_count, pixel, sampling, bending)
 
     def stages(self) -> Iterable[tuple[str, Callable[[], None]]]:
         """See cover and penalty."""
@@ -133,5 +135,5 @@ class ResponsePlan(EncounterPlan):
         self._sums = sums
         yield "cover", self.over_items(penetrating_kernel, self.early, turns, blocks)
         args = [self.images, self.early, copies, sums]
-        yield "penalty", self.over_turns(penalty_kernel, *args)
+        yield "penalty", self.over_turns(self.kernel, *args)
         yield "rows", self.over_poses(response_rows_kernel, SUMS, copies, sums)

@@ -9,7 +9,7 @@ from abut.field.columns import Columns
 from abut.field.cover import BOUND, penetrating_kernel
 from abut.field.fragments import Cover
 from abut.field.meeting import Encounters, Meeting
-from abut.field.penalty import SUMS, penalty_kernel, response_rows_kernel
+from abut.field.penalty import SUMS, penalty_kernel_for, response_rows_kernel
 from abut.field.plan import TURN_THREADS, TURNS_PER_SLICE, listed_count
 from abut.pairs import PairQueues
 from abut.runtime import EVERYTHING, Task, launch
@@ -46,6 +46,7 @@ class RigidStep:
         self.device = clock.device
         self.pixels, self.sampling = wp.float64(pixels), sampling
         self.material, self.gravity = material, gravity
+        self.drags = material[1] != 0 or material[2] != 0
         covers = max(FIRST_COVERS, face_count)
         self.room = {"pairs": FIRST_PAIRS, "turns": FIRST_TURNS, "blocks": FIRST_BLOCKS}
         self.room["covers"] = covers
@@ -138,7 +139,7 @@ class RigidStep:
         return [
             self._over(penetrating_kernel, [met, BOUND, turns, blocks], self._face_total),
             self._over(
-                penalty_kernel,
+                penalty_kernel_for(self.drags, bool(self.floors)),
                 [met, turns, blocks, Columns(), BOUND, COPIES, self._sums],
                 lambda: listed_count(self._queues),
                 TURN_THREADS,
