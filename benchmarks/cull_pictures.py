@@ -38,7 +38,7 @@ def main(argv: list[str]) -> int:
     folder, *names = argv
     for name in names or WAYS:
         frames = getattr(cull_scenes, name)()
-        frame = frames[0 if name == "leaves" else len(frames) // 2]
+        frame = frames[1 if name == "leaves" else len(frames) // 2]
         pictures = [_seen(name, frame, way) for way in WAYS[name]]
         path = view.save_picture(Path(folder) / f"cull_{name}.png", np.concatenate(pictures, 1))
         print(path)
