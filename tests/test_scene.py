@@ -156,6 +156,27 @@ def test_an_object_breaks(device):
     agree(scene)
 
 
+def test_what_is_not_broken_deforms_alone(device):
+    """Pieces of one instance share points with the other instances, until one of these changes."""
+    for act in ("scene", "mesh"):
+        scene = abut.Scene(device)
+        ball = icosphere(80)
+        mesh = abut.Mesh(*ball, device=device)
+        scene.add(mesh, random_poses(3, 0.5))
+        pieces = scene.split(1, np.arange(80) // 30)
+        before = [scene.mesh(piece).vertices.numpy().copy() for piece in pieces]
+        if act == "scene":
+            scene.deform(0, 1.3 * ball.vertices)
+            scene.deform(2, 0.7 * ball.vertices)
+        else:
+            mesh.deform(1.3 * ball.vertices)
+        agree(scene)
+        scene._pool.meshes[:] = [None] * len(scene._pool.meshes)  # made anew from what is held
+        for piece, vertices in zip(pieces, before, strict=True):
+            assert np.array_equal(scene.mesh(piece).vertices.numpy(), vertices)
+        agree(scene)
+
+
 def test_filters(device):
     scene = crowd(device, count=8, spread=0.8)
     everything = agree(scene)

@@ -138,16 +138,15 @@ class Pool:
     def own(self, bodies: np.ndarray) -> np.ndarray:
         """Bodies with the same shapes for one object each, whose points are theirs alone."""
         shared = self.users[bodies] > 1
-        if self._pieces:
-            shared |= np.isin(bodies, list(self._pieces))
+        if self._pieces:  # which share their points with each other, and with what is not broken
+            shared[:] = True
         if not shared.any():
             return bodies
         out = bodies.copy()
         for k in np.flatnonzero(shared).tolist():
             if self.users[out[k]] > 1:
                 out[k] = self._cloned(int(out[k]))
-            if out[k] in self._pieces:
-                self._compact(int(out[k]))
+            self._own_points(int(out[k]))
         return out
 
     def deform(self, bodies: np.ndarray, points: wp.array) -> None:
@@ -199,6 +198,7 @@ class Pool:
         """Take over what meshes that were given have become since."""
         for body, (mesh, version) in list(self._followed.items()):
             if mesh.version != version:
+                self._own_points(body)
                 _copy(self.points, mesh.points, int(self.table["first_point"][body]))
                 self._followed[body] = (mesh, mesh.version)
                 self._worn[body] = None
@@ -353,18 +353,26 @@ class Pool:
                 wp.copy(array, array, rows * int(new[first]), start, size)
         return fresh
 
-    def _compact(self, body: int) -> None:
-        """Give a piece points of its own: those that it uses, in their order."""
+    def _own_points(self, body: int) -> None:
+        """Give a body points of its own; a piece those that it uses, in their order."""
+        if body not in self._pieces:
+            if self._point_users[int(self.table["first_point"][body])] > 1:
+                self._move_points(body, wp.clone(self._arrays(body)[0]))
+            return
         mesh = self.mesh(body)
+        self._move_points(body, mesh.points)
+        _copy(self.faces, mesh.faces, int(self.table["first_face"][body]))
+        self._pieces.discard(body)
+
+    def _move_points(self, body: int, points: wp.array) -> None:
+        """Put the points of a body elsewhere."""
         self._leave_points(body)
         row = self.table[body]
-        first = self._points.take(max(mesh.vertex_count, 1))
+        first = self._points.take(max(points.shape[0], 1))
         self._point_users[first] = 1
         self._make_room(self._faces.end, self._points.end)
-        row["first_point"], row["point_count"] = first, mesh.vertex_count
-        _copy(self.points, mesh.points, first)
-        _copy(self.faces, mesh.faces, int(row["first_face"]))
-        self._pieces.discard(body)
+        row["first_point"], row["point_count"] = first, points.shape[0]
+        _copy(self.points, points, first)
         self._table_changed = True
 
     def _make_room(self, face_count: int, point_count: int) -> None:
