@@ -98,8 +98,8 @@ class Scene:
     def poses(self) -> wp.array:
         """(n,) matrices on the device, by index. Write into them to move objects in place.
 
-        Poses written like this are not checked to be rigid. The array is another one after
-        objects were added.
+        A matrix that is not a rigid motion is refused by the next query. The array is another one
+        after objects were added.
         """
         return self._objects.poses
 
@@ -107,7 +107,7 @@ class Scene:
     def meshes(self) -> list[Mesh]:
         """The mesh of each object, by index; one without faces for an index that is not used."""
         bodies = self._objects.body.tolist()
-        return [self._empty if b == NOBODY else self.mesh(i) for i, b in enumerate(bodies)]
+        return [self._empty if body == NOBODY else self._pool.mesh(body) for body in bodies]
 
     def mesh(self, handle: Any) -> Mesh:
         """The mesh of an object, in its own frame."""
