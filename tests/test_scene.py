@@ -105,6 +105,24 @@ def test_objects_deform_alone(device):
     agree(scene)
 
 
+def test_trees_are_built_anew_now_and_then(device):
+    """Shapes that drift far from where they began, through refits and what follows them."""
+    scene = abut.Scene(device)
+    ring = torus(12, 8)
+    for k in range(4):
+        scene.add(abut.Mesh(*ring, device=device), random_poses(1, 0.8, seed=k)[0])
+    rng = np.random.default_rng(0)
+    shapes = np.stack([ring.vertices] * 4)
+    met = 0
+    for _ in range(70):
+        shapes = shapes + rng.normal(0, 0.05, shapes.shape)
+        scene.deform(np.arange(4), shapes.reshape(-1, 3))
+        hits, slow = (scene.collide(self_collisions=True, method=m) for m in ("bvh", "brute"))
+        assert np.array_equal(rows_of(hits), rows_of(slow))
+        met += len(hits)
+    assert met > 10_000
+
+
 def test_objects_change_before_they_are_asked_for(device):
     scene = abut.Scene(device)
     ball = icosphere(80)
