@@ -279,3 +279,14 @@ def test_bad_input_is_refused(device):
         abut.distance(a, b, bound="sphere")
     with pytest.raises(abut.PoseError):
         abut.distance(a, b, pose_a=2 * np.eye(4))
+
+
+@pytest.mark.parametrize("method", ["bvh", "brute"])
+def test_an_upper_bound_of_nothing(method, device):
+    a, b = meshes("apart", 100, device)
+    assert abut.distance(a, b, upper_bound=0.0, method=method).value == np.inf
+    assert abut.distance(a, a, upper_bound=0.0, method=method).value == 0
+    poses = np.stack([np.eye(4), shift(9, 0, 0)])
+    near = abut.distance(a, a, pose_b=np.tile(poses, (8, 1, 1)), upper_bound=0.0, method=method)
+    np.testing.assert_array_equal(near.value.numpy(), np.tile([0, np.inf], 8))
+    assert (near.faces.numpy()[1::2] == -1).all() and (near.faces.numpy()[::2] >= 0).all()

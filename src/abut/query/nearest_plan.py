@@ -85,12 +85,12 @@ class NearestPlan(Operands):
         if counts["hits"]:
             met = queues["hits"].keys[: counts["hits"]].numpy() >> self.layout.width
             value[met] = 0.0
-        value[(keys == NO_KEY) & (value > 0)] = np.inf
+        value[((keys == NO_KEY) & (value > 0)) | (value > upper_bound)] = np.inf
         return value, keys
 
     def _forget(self, upper_bound: float) -> None:
-        """Nothing is known but the bound given."""
-        self._bound_view[:] = int(np.float64(upper_bound).view(np.int64))
+        """Nothing is known but the bound given, which is not 0: that is for meshes that meet."""
+        self._bound_view[:] = max(int(np.float64(upper_bound).view(np.int64)), 1)
         self._keys_view[:] = NO_KEY
         if self.device.is_cuda:
             wp.copy(self._known, self._known_host)
