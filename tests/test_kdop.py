@@ -8,7 +8,7 @@ import awkward
 from abut import cases
 from abut.bounds.kdop import SIDES, axis_choices, directions, facets
 from abut.hierarchy.dops import DopShape
-from abut.hierarchy.owner import dops_of
+from abut.hierarchy.owner import dops_of, hierarchy_of
 from shapes import random_poses, shift
 
 WAYS = [{"bound": "kdop"}, *({"method": "kdop", "width": w} for w in (10, 18, 30, 31, 35))]
@@ -151,7 +151,7 @@ def test_axis_choices():
 @pytest.mark.parametrize("width", [0, 12, 35])
 def test_inner_nodes_hold_their_children(width, device):
     mesh = abut.Mesh(*cases.pair("knot", 500)[0], device)
-    dops = dops_of(mesh, DopShape(24, width))
+    dops = dops_of(mesh, hierarchy_of(mesh), DopShape(24, width))
     links = dops_tree_links(mesh)
     reaches = dops.reaches()
     assert reaches.shape == (2 * mesh.face_count - 1, 24)
@@ -161,6 +161,16 @@ def test_inner_nodes_hold_their_children(width, device):
 
 
 def dops_tree_links(mesh):
-    from abut.hierarchy.owner import hierarchy_of
-
     return hierarchy_of(mesh).nodes.numpy()[0::2, 3].view(np.int32)
+
+
+@pytest.mark.parametrize("options", [{"method": "kdop"}, {"bound": "kdop"}])
+def test_a_tree_that_is_improved_within_a_query(options, device):
+    """The same mesh twice, asked about so often that its second tree is a better one."""
+    mesh = abut.Mesh(*cases.torus(16, 8), device)
+    low, high = np.triu_indices(8, 1)
+    poses = random_poses(8, 1.0, seed=0)
+    at = {"pose_a": poses[low], "pose_b": poses[high]}
+    want = abut.collide(mesh, abut.Mesh(*cases.torus(16, 8), device), **at).pairs.numpy()
+    for _ in range(3):
+        np.testing.assert_array_equal(abut.collide(mesh, mesh, **at, **options).pairs.numpy(), want)

@@ -13,7 +13,7 @@ from abut.faces import posed_faces
 from abut.hardware import Machine, model
 from abut.hardware.program import program
 from abut.hierarchy.dops import DopShape
-from abut.hierarchy.owner import dops_of
+from abut.hierarchy.owner import dops_of, hierarchy_of
 from abut.traversal.dop_frames import DopFrames, dop_frames, overlap_dops
 from shapes import random_poses
 
@@ -100,7 +100,7 @@ def test_kernels_against_the_model(sides, width, device):
     a, b = (abut.Mesh(*shape, device) for shape in cases.pair("knot", faces=600))
     poses = random_poses(1, 0.2, seed=width)
     shape, count = DopShape(sides, width), min(24, sides)
-    dops = dops_of(a, shape), dops_of(b, shape)
+    dops = dops_of(a, hierarchy_of(a), shape), dops_of(b, hierarchy_of(b), shape)
     posed = posed_faces(a.points, a.faces), posed_faces(b.points, b.faces, poses)
     frames, task = dop_frames(*posed, *dops, axis_choices(sides, count), 1)
     task.run()
@@ -124,7 +124,7 @@ def test_reaches_hold_all_corners():
     """In rational arithmetic: every reach of a leaf is above its corners, by at most two units."""
     mesh = abut.Mesh(*cases.icosphere(80), "cpu")
     for width in (10, 18, 35):
-        dops = dops_of(mesh, DopShape(24, width))
+        dops = dops_of(mesh, hierarchy_of(mesh), DopShape(24, width))
         question = program(mesh, mesh, None, None, Machine(width=width))
         normals = np.concatenate([directions(24), -directions(24)])
         centre = [Fraction(x) for x in dops.centre.tolist()]
@@ -165,7 +165,7 @@ def test_no_axis_separates_dops_with_a_common_point(width, seed):
     )
     poses = random_poses(2, 0.3, seed)
     question = program(a, b, poses[0], poses[1], Machine(width=width))
-    dops = [dops_of(mesh, DopShape(24, width)) for mesh in (a, b)]
+    dops = [dops_of(mesh, hierarchy_of(mesh), DopShape(24, width)) for mesh in (a, b)]
     normals = np.concatenate([directions(24), -directions(24)])
     turns, shifts = poses[:, :3, :3], poses[:, :3, 3]
     most = (1 << (width - 1)) - 1

@@ -78,7 +78,8 @@ def program(a: Mesh, b: Mesh, pose_a: Any, pose_b: Any, machine: Machine) -> Pro
     """The question whether two posed meshes meet. Each has at least one face."""
     poses = checked_poses(pose_a, "pose_a"), checked_poses(pose_b, "pose_b")
     shape = DopShape(machine.sides, machine.width)
-    dops = dops_of(a, shape), dops_of(b, shape)
+    trees = hierarchy_of(a), hierarchy_of(b)
+    dops = dops_of(a, trees[0], shape), dops_of(b, trees[1], shape)
     posed = [posed_faces(m.points, m.faces, p) for m, p in zip((a, b), poses, strict=True)]
     choices = axis_choices(machine.sides, machine.axis_count)
     frames, task = dop_frames(*posed, *dops, choices, 1)
@@ -88,15 +89,12 @@ def program(a: Mesh, b: Mesh, pose_a: Any, pose_b: Any, machine: Machine) -> Pro
     extent = max(d.unit * one for d in dops)
     unit = extent / TRIANGLE_ONE
     turn, shift, slack = _triangle_frame(motions, dops, unit)
-    return Program(
-        machine, _tree(a, dops[0], unit), _tree(b, dops[1], unit), frames.axes.numpy(),
-        turn, shift, slack,
-    )  # fmt: skip
+    held = [_tree(*of, unit) for of in zip((a, b), trees, dops, strict=True)]
+    return Program(machine, *held, frames.axes.numpy(), turn, shift, slack)
 
 
-def _tree(mesh: Mesh, dops: Dops, unit: float) -> Tree:
+def _tree(mesh: Mesh, tree: Any, dops: Dops, unit: float) -> Tree:
     """A mesh in the machine's memory."""
-    tree = hierarchy_of(mesh)
     reaches = dops.reaches()
     if len(reaches) > 1 << SLOT_BITS:
         raise CapacityError(f"the machine's memory holds {1 << SLOT_BITS} nodes a tree.")

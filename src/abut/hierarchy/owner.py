@@ -55,17 +55,15 @@ def hierarchy_of(
         return tree
 
 
-def dops_of(mesh: Mesh, shape: DopShape) -> Dops:
-    """The up-to-date DOPs of a mesh's tree, of the kind asked for."""
+def dops_of(mesh: Mesh, tree: Tree, shape: DopShape) -> Dops:
+    """The up-to-date DOPs of a tree of a mesh, which may have got a better one since."""
     with mesh.lock:
-        tree = hierarchy_of(mesh)
-        held = mesh.held.setdefault("dops", {})
-        known = held.get((shape.sides, shape.width))
-        if known is None or known[:2] != (mesh.version, id(tree)):
+        known = tree.dops.get(shape)
+        if known is None or known[0] != mesh.version:
             with stage("hierarchy", mesh.device):
                 fitted = fit_dops(tree, mesh, shape.sides, shape.width)
-            known = held[shape.sides, shape.width] = (mesh.version, id(tree), fitted)
-        return known[2]
+            known = tree.dops[shape] = (mesh.version, fitted)
+        return known[1]
 
 
 def _build(mesh: Mesh, improved: bool = False) -> Tree:

@@ -157,6 +157,7 @@ class Tree:
         swept: Rectangle swept spheres, likewise (see rss).
         twigs: Slots of small subtrees, likewise (see twigs).
         corners: Of the faces of leaves, likewise (see corners).
+        dops: DOPs of the kinds asked for, each with the version of the mesh (see owner).
         cost: Sums the present traversal cost on the device (see refit).
     """
 
@@ -177,6 +178,7 @@ class Tree:
     swept: wp.array | None = None
     twigs: wp.array | None = None
     corners: wp.array | None = None
+    dops: dict[Any, Any] = field(default_factory=dict)
     cost: Any = None
 
     def view(self, bound: Bound = Bound.AABB) -> TreeView:

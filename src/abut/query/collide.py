@@ -113,7 +113,9 @@ def _plan(
     trees = ()
     if method is not ContactMethod.BRUTE:
         trees = hierarchy_of(a, bound, effort), hierarchy_of(b, bound, effort)
-    dops = (dops_of(a, shape), dops_of(b, shape)) if trees and bound is Bound.KDOP else ()
+    dops = ()
+    if trees and bound is Bound.KDOP:
+        dops = dops_of(a, trees[0], shape), dops_of(b, trees[1], shape)
     first = first and bool(trees)
 
     def make() -> ContactPlan:

@@ -1,4 +1,4 @@
-"""Contacts of a scene by visibility, in the form that its other searches have."""
+"""Contacts of a scene by visibility, and rows of any source in the form that searches have."""
 
 import numpy as np
 import warp as wp
@@ -35,10 +35,18 @@ def look(
     """
     poses = objects.poses.numpy().reshape(-1, 4, 4)
     owners, faces = visible_rows(meshes, poses, own, method, pixels)
-    wanted = _tested(objects, owners)
-    owners, faces = owners[wanted].astype(np.int64), faces[wanted].astype(np.int64)
+    wanted = tested(objects, owners)
+    return found_of(search, len(meshes), owners[wanted], faces[wanted], first)
+
+
+def found_of(
+    search: SceneSearch, object_count: int, owners: np.ndarray, faces: np.ndarray, first: bool
+) -> Found:
+    """Rows (n, 2) of objects and faces, in any order, as a search finds them."""
+    order = np.lexsort((*faces.T[::-1], *owners.T[::-1]))
+    owners, faces = owners[order].astype(np.int64), faces[order].astype(np.int64)
     layout: KeyLayout = search.layout
-    pairs = object_layout(max(len(meshes), 1), 1)
+    pairs = object_layout(max(object_count, 1), 1)
     meetings, rank = np.unique((owners[:, 0] << pairs.bits_b) | owners[:, 1], return_inverse=True)
     keys = (((rank.ravel() << layout.bits_a) | faces[:, 0]) << layout.bits_b) | faces[:, 1]
     if first:
@@ -47,7 +55,7 @@ def look(
     return Found(held, keys, layout, pairs, crowd=search.crowd)
 
 
-def _tested(objects: Objects, owners: np.ndarray) -> np.ndarray:
+def tested(objects: Objects, owners: np.ndarray) -> np.ndarray:
     """Rows (n, 2) of objects that are to be tested against each other; all with themselves."""
     a, b = owners.T
     static, group, mask = objects.static, objects.group, objects.mask

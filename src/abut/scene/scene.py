@@ -7,6 +7,7 @@ import numpy as np
 import warp as wp
 
 from abut.arrays import scalar_dtype, to_plain
+from abut.bounds.fixed import checked_width
 from abut.errors import DeviceError, OptionError, PoseError, SceneError
 from abut.mesh import Mesh, require_meshes
 from abut.narrow.crowd_corners import PairSides
@@ -15,7 +16,6 @@ from abut.options import (
     BroadMethod,
     ContactMethod,
     CullMethod,
-    Method,
     chosen,
     number_from,
 )
@@ -25,9 +25,10 @@ from abut.scene.contacts import SceneContacts, scene_contacts
 from abut.scene.gaps import SceneDistances, SceneGaps, scene_distances, scene_gaps
 from abut.scene.impacts import SceneImpacts, scene_impacts
 from abut.scene.kinematics import Kinematics
-from abut.scene.look import look
+from abut.scene.look import found_of, look
 from abut.scene.near import NearestSearch, NearSearch
 from abut.scene.objects import EVERY_GROUP, NOBODY, Batch, Objects, given_poses
+from abut.scene.polytopes import polytope_rows
 from abut.scene.pool import Pool, checked_rows
 from abut.scene.queues import SceneQueues
 from abut.scene.rows import object_rows
@@ -254,6 +255,7 @@ class Scene:
         method: str = "bvh",
         broad: str | None = None,
         pixels: int = 512,
+        width: int = 18,
     ) -> SceneContacts:
         """Find every pair of faces of different objects that share a point.
 
@@ -263,12 +265,13 @@ class Scene:
                 lowest; the cheapest way to know which objects meet.
             poses: (B, n, 4, 4), poses of all n objects in each of B copies of the scene; None takes
                 the objects where they are. Copies do not meet each other.
-            method: ``bvh``; ``far``, by visibility, without hierarchies; or ``brute`` for the slow
-                truth. ``cullide`` and ``quick_cullide`` are Approximate. These three take no
-                batches of poses.
+            method: ``bvh``; ``far``, by visibility, without hierarchies; ``kdop``, polytopes in
+                fixed point; or ``brute`` for the slow truth. ``cullide`` and ``quick_cullide`` are
+                Approximate. These four take no batches of poses, and ``kdop`` no self-collisions.
             broad: How pairs of objects are found, ``all_pairs``, ``sweep``, ``grid`` or ``tree``;
                 None chooses. All return the same rows.
             pixels: Width of the views of ``far``, ``cullide`` and ``quick_cullide``.
+            width: Bits of the fixed-point numbers of ``kdop``, 10 to 35.
 
         Returns:
             Sorted rows: objects, then faces; with a batch, copies first.
@@ -279,14 +282,19 @@ class Scene:
         Guarantee:
             Exact and complete. Faces are closed: touching and coplanar overlap count.
         """
-        if chosen(ContactMethod, method, "method").looks:
-            if poses is not None:
-                raise OptionError(f"method '{method}' takes no batches of poses; use 'bvh'.")
+        how = chosen(ContactMethod, method, "method")
+        if poses is not None and (how.looks or how is ContactMethod.KDOP):
+            raise OptionError(f"method '{method}' takes no batches of poses; use 'bvh'.")
+        if how.looks:
             return self._look(self_collisions, first, CullMethod(method), pixels)
+        if how is ContactMethod.KDOP:
+            if self_collisions:
+                raise OptionError("method 'kdop' takes no self_collisions; use 'bvh'.")
+            return self._polytopes(first, checked_width(width))
         asked = Asked(
             own=self_collisions,
             first=first,
-            brute=_is_brute(method),
+            brute=how is ContactMethod.BRUTE,
             broad=None if broad is None else chosen(BroadMethod, broad, "broad"),
         )
         found, where = self._found(asked, poses)
@@ -435,6 +443,15 @@ class Scene:
         found = look(search, held, self.meshes, **how)
         return scene_contacts(found, self.device, held.poses, False, self._shape_check())
 
+    def _polytopes(self, first: bool, width: int) -> SceneContacts:
+        """Contacts by k-DOPs."""
+        self._pool.flush()
+        held = self._objects
+        search = SceneSearch(self._pool, held, self._queues, held.poses)
+        rows = polytope_rows(held, self.meshes, width)
+        found = found_of(search, len(held), *rows, first)
+        return scene_contacts(found, self.device, held.poses, False, self._shape_check())
+
     def _found(self, asked: Asked, poses: Any) -> tuple[Found, wp.array]:
         """Search with buffers that grow until all is found."""
         self._pool.flush()
@@ -474,10 +491,3 @@ class Scene:
 def _bits(number: float) -> tuple[int, int]:
     """A number as two integers, which are compared by value."""
     return divmod(int(np.float64(number).view(np.int64)), 1 << 32)
-
-
-def _is_brute(method: str) -> bool:
-    method = chosen(Method, method, "method")
-    if method is Method.KDOP:
-        raise OptionError("a scene has the methods 'brute' and 'bvh', not 'kdop'.")
-    return method is Method.BRUTE
