@@ -35,7 +35,7 @@ SAYS = {
     "20_robot_self_check": "self-collisions",
 }
 
-NEEDS = {"10_hardware": "amaranth", "20_robot_self_check": "mujoco"}
+NEEDS = {"20_robot_self_check": "mujoco"}
 
 
 def blocks(page, language):
