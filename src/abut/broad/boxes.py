@@ -7,6 +7,7 @@ import warp as wp
 
 from abut.atomics import raise_to
 from abut.bounds.aabb import lower_bounds
+from abut.bounds.ordered import to_ordered
 from abut.bounds.probe import padded
 from abut.hierarchy.forest import Forest, tree_of
 from abut.hierarchy.tree import load_node, root_of
@@ -91,28 +92,11 @@ def push_objects(
 
 
 @wp.func
-def ordered(x: wp.float32):
-    """An integer that orders as finite numbers do."""
-    bits = wp.cast(x, wp.int32)
-    if bits < 0:
-        bits = bits ^ 0x7FFFFFFF
-    return bits
-
-
-@wp.func
-def from_ordered(bits: wp.int32):
-    """The number of an integer."""
-    if bits < 0:
-        bits = bits ^ 0x7FFFFFFF
-    return wp.cast(bits, wp.float32)
-
-
-@wp.func
 def note_extent(boxes: Boxes, lower: wp.vec3f, upper: wp.vec3f):
     """Widen the extent of all boxes by one."""
     for x in range(3):
-        raise_to(boxes.extent, x, ordered(-wp.clamp(lower[x], -FAR, FAR)))
-        raise_to(boxes.extent, 3 + x, ordered(wp.clamp(upper[x], -FAR, FAR)))
+        raise_to(boxes.extent, x, to_ordered(-wp.clamp(lower[x], -FAR, FAR)))
+        raise_to(boxes.extent, 3 + x, to_ordered(wp.clamp(upper[x], -FAR, FAR)))
 
 
 @wp.func

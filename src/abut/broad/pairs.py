@@ -7,12 +7,11 @@ axis; a grid whose cells are as large as the largest of all objects but a few; a
 import warp as wp
 
 from abut.bounds.aabb import overlap_aabb
+from abut.bounds.ordered import from_ordered, to_ordered
 from abut.broad.boxes import (
     Boxes,
     Filters,
-    from_ordered,
     may_meet,
-    ordered,
     push_objects,
 )
 from abut.hierarchy.lbvh import join_siblings
@@ -63,7 +62,7 @@ def sweep_key_kernel(
 ):
     """Where each box begins along the axis, after those of earlier copies."""
     for i in range(span[0] + wp.tid(), span[1], span[2]):
-        begin = wp.int64(ordered(boxes.lower[i][axis])) + wp.int64(2147483648)
+        begin = wp.int64(to_ordered(boxes.lower[i][axis])) + wp.int64(2147483648)
         keys_out[i] = (wp.int64(i / boxes.object_count) << wp.int64(32)) | begin
         order_out[i] = i
 

@@ -8,6 +8,7 @@ decides, so that the answer does not depend on who comes first.
 import warp as wp
 
 from abut.atomics import load_fresh_integer, lower_together
+from abut.bounds.ordered import from_ordered, to_ordered
 from abut.field.cover import (
     cover_anywhere,
     item_count,
@@ -44,19 +45,14 @@ NOWHERE = wp.constant(wp.float32(3.0e38))
 @wp.func
 def key_of(distance: wp.float32, face: wp.int32):
     """Sorts by distance, then by face."""
-    bits = wp.cast(distance + wp.float32(0.0), wp.int32)  # -0 is 0
-    if bits < 0:
-        bits = bits ^ wp.int32(2147483647)
+    bits = to_ordered(distance + wp.float32(0.0))  # -0 is 0
     return (wp.int64(bits) << wp.int64(32)) | wp.int64(face)
 
 
 @wp.func
 def distance_in(key: wp.int64):
     """The distance of a key."""
-    bits = wp.int32(key >> wp.int64(32))
-    if bits < 0:
-        bits = bits ^ wp.int32(2147483647)
-    return wp.cast(bits, wp.float32)
+    return from_ordered(wp.int32(key >> wp.int64(32)))
 
 
 @wp.func

@@ -135,12 +135,6 @@ def largest_of(t: wp.mat33d):
     return wp.max(wp.max(wp.abs(t[0])), wp.max(wp.max(wp.abs(t[1])), wp.max(wp.abs(t[2]))))
 
 
-@wp.func
-def size_from(p: wp.vec3d, a: wp.mat33d, b: wp.mat33d):
-    """Largest absolute coordinate of two triangles as seen from p."""
-    return wp.max(largest_of(less(a, p)), largest_of(less(b, p)))
-
-
 @wp.struct
 class Nearness:
     """The distance of two triangles and the points, one of each, that are so far apart."""

@@ -9,6 +9,7 @@ and a half times as thick (design/distance.md).
 import warp as wp
 
 from abut.atomics import arrive, load_wide, load_wide_words, raise_to, store_wide
+from abut.bounds.ordered import from_ordered, to_ordered
 from abut.bounds.rss import Rss, axes_of_tri, fit_rss
 from abut.hierarchy.oriented import (
     MOMENT_ROWS,
@@ -34,19 +35,6 @@ FLOAT32_RANGE = wp.constant(wp.float32(1e36))  # beyond, products may overflow
 NOWHERE = wp.constant(wp.int32(-(2**31)))
 
 Extents = wp.types.vector(length=6, dtype=wp.int32)
-
-
-@wp.func
-def to_ordered(x: wp.float32):
-    """An integer ordered as float32 are."""
-    bits = wp.cast(x, wp.int32)
-    return bits ^ ((bits >> 31) & 0x7FFFFFFF)
-
-
-@wp.func
-def from_ordered(i: wp.int32):
-    """The float32 of an ordered integer."""
-    return wp.cast(i ^ ((i >> 31) & 0x7FFFFFFF), wp.float32)
 
 
 @wp.func

@@ -285,12 +285,18 @@ class Scene:
         how = chosen(ContactMethod, method, "method")
         if poses is not None and (how.looks or how is ContactMethod.KDOP):
             raise OptionError(f"method '{method}' takes no batches of poses; use 'bvh'.")
+        held = self._objects
         if how.looks:
-            return self._look(self_collisions, first, CullMethod(method), pixels)
+            cull = CullMethod(method)
+            about: dict[str, Any] = {"own": self_collisions, "first": first, "pixels": pixels}
+            return self._gathered(lambda s: look(s, held, self.meshes, method=cull, **about))
         if how is ContactMethod.KDOP:
             if self_collisions:
                 raise OptionError("method 'kdop' takes no self_collisions; use 'bvh'.")
-            return self._polytopes(first, checked_width(width))
+            bits = checked_width(width)
+            return self._gathered(
+                lambda s: found_of(s, len(held), *polytope_rows(held, self.meshes, bits), first)
+            )
         asked = Asked(
             own=self_collisions,
             first=first,
@@ -434,23 +440,12 @@ class Scene:
             if answer is not None:
                 return search, answer
 
-    def _look(self, own: bool, first: bool, method: CullMethod, pixels: int) -> SceneContacts:
-        """Contacts by visibility."""
+    def _gathered(self, find: Callable[[SceneSearch], Found]) -> SceneContacts:
+        """Contacts of the scene as it is now, found by other means than its own search."""
         self._pool.flush()
-        held = self._objects
-        search = SceneSearch(self._pool, held, self._queues, held.poses)
-        how: dict[str, Any] = {"own": own, "first": first, "method": method, "pixels": pixels}
-        found = look(search, held, self.meshes, **how)
-        return scene_contacts(found, self.device, held.poses, False, self._shape_check())
-
-    def _polytopes(self, first: bool, width: int) -> SceneContacts:
-        """Contacts by k-DOPs."""
-        self._pool.flush()
-        held = self._objects
-        search = SceneSearch(self._pool, held, self._queues, held.poses)
-        rows = polytope_rows(held, self.meshes, width)
-        found = found_of(search, len(held), *rows, first)
-        return scene_contacts(found, self.device, held.poses, False, self._shape_check())
+        where = self._objects.poses
+        found = find(SceneSearch(self._pool, self._objects, self._queues, where))
+        return scene_contacts(found, self.device, where, False, self._shape_check())
 
     def _found(self, asked: Asked, poses: Any) -> tuple[Found, wp.array]:
         """Search with buffers that grow until all is found."""

@@ -25,7 +25,6 @@ from abut.runtime import Task
 
 wp.set_module_options({"enable_backward": False, "fuse_fp": False})
 
-NO_DOPS = wp.constant(0)
 SINGLE_DOPS = wp.constant(1)
 NARROW_DOPS = wp.constant(2)
 WIDE_DOPS = wp.constant(3)
