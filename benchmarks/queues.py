@@ -9,7 +9,7 @@ from typing import Any
 
 import warp as wp
 
-from abut.atomics import load_fresh_integer, reserve
+from abut.atomics import reserve
 from abut.bounds.aabb import overlap_aabb
 from abut.hierarchy.tree import (
     Tree,
@@ -20,6 +20,7 @@ from abut.hierarchy.tree import (
     link_of,
     load_node,
 )
+from abut.loads import load_fresh_integer
 from abut.pairs import PairQueue, PairQueues, pack_pair, queue_stop, store_pair
 from abut.runtime import EVERYTHING, Task
 

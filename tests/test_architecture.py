@@ -11,7 +11,7 @@ SOURCE = Path(__file__).parents[1] / "src" / "abut"
 
 FLOORS = [
     {"errors"},
-    {"options", "atomics", "lanes", "polylines", "arrays", "topology"},
+    {"options", "atomics", "loads", "lanes", "polylines", "arrays", "topology"},
     {"runtime", "mass"},
     {"geometry", "bounds"},
     {"extent", "pairs", "poses"},

@@ -36,6 +36,32 @@ def reserve(counter: wp.array[wp.int64], amount: wp.int32) -> wp.int64:
 
 @wp.func_native("""
 #if defined(__CUDA_ARCH__)
+    // One atomic for all lanes that arrive together.
+    const unsigned lanes = __activemask();
+    int lane;
+    asm volatile("mov.u32 %0, %%laneid;" : "=r"(lane));
+#if __CUDA_ARCH__ >= 800
+    const unsigned long long low = __reduce_add_sync(lanes, (unsigned)(amount & 0xfffff));
+    const unsigned long long high = __reduce_add_sync(lanes, (unsigned)(amount >> 20));
+    const unsigned long long total = (high << 20) + low;
+#else
+    unsigned long long total = 0;
+    for (unsigned left = lanes; left; left &= left - 1)
+        total += __shfl_sync(lanes, (unsigned long long)amount, __ffs(left) - 1);
+#endif
+    if (lane == __ffs(lanes) - 1 && total != 0)
+        atomicAdd((unsigned long long*)sums.data + i, total);
+#else
+    if (amount != 0) __atomic_fetch_add(&sums.data[i], amount, __ATOMIC_RELAXED);
+#endif
+""")
+def gain(sums: wp.array[wp.int64], i: wp.int32, amount: wp.int64):
+    """Add up to 2**46 to ``sums[i]``; i must be the same for all threads of a launch."""
+    ...
+
+
+@wp.func_native("""
+#if defined(__CUDA_ARCH__)
     int before;
     asm volatile("atom.acq_rel.gpu.global.exch.b32 %0, [%1], %2;"
                  : "=r"(before) : "l"(slots.data + i), "r"(value) : "memory");
@@ -50,89 +76,6 @@ def meet(slots: wp.array[wp.int32], i: wp.int32, value: wp.int32) -> wp.int32:
     Two threads meet in a slot: whoever finds the other's value may read all that the other wrote
     before, through ``load_fresh``.
     """
-    ...
-
-
-@wp.func_native("""
-#if defined(__CUDA_ARCH__)
-    const float4 v = __ldcg((const float4*)values.data + i);
-    return wp::vec_t<4, wp::float32>(v.x, v.y, v.z, v.w);
-#else
-    return values.data[i];
-#endif
-""")
-def load_fresh(values: wp.array[wp.vec4f], i: wp.int32) -> wp.vec4f:
-    """Read past the first-level cache, which other threads' writes of this launch do not reach."""
-    ...
-
-
-@wp.func_native("""
-#if defined(__CUDA_ARCH__)
-    long long v;
-    asm volatile("ld.relaxed.gpu.global.s64 %0, [%1];" : "=l"(v) : "l"(values.data + i));
-    return (int64_t)v;
-#else
-    return __atomic_load_n(&values.data[i], __ATOMIC_RELAXED);
-#endif
-""")
-def load_fresh_integer(values: wp.array[wp.int64], i: wp.int32) -> wp.int64:
-    """Read what other threads of this launch may have lowered; late news does no harm."""
-    ...
-
-
-@wp.func_native("""
-#if defined(__CUDA_ARCH__)
-    const float4 v = __ldg((const float4*)values.data + i);
-    return wp::vec_t<4, wp::float32>(v.x, v.y, v.z, v.w);
-#else
-    return values.data[i];
-#endif
-""")
-def load_wide(values: wp.array[wp.vec4f], i: wp.int32) -> wp.vec4f:
-    """Read 16 bytes at once; for arrays that the running launch does not write."""
-    ...
-
-
-@wp.func_native("""
-#if defined(__CUDA_ARCH__)
-    ((float4*)values.data)[i] = make_float4(value.c[0], value.c[1], value.c[2], value.c[3]);
-#else
-    values.data[i] = value;
-#endif
-""")
-def store_wide(values: wp.array[wp.vec4f], i: wp.int32, value: wp.vec4f):
-    """Write 16 bytes at once."""
-    ...
-
-
-@wp.func_native("""
-#if defined(__CUDA_ARCH__)
-    return (int64_t)atomicMin((long long*)values.data + i, (long long)value);
-#else
-    int64_t seen = __atomic_load_n(&values.data[i], __ATOMIC_RELAXED);
-    while (value < seen
-           && !__atomic_compare_exchange_n(&values.data[i], &seen, value, true,
-                                           __ATOMIC_RELAXED, __ATOMIC_RELAXED)) {}
-    return seen;
-#endif
-""")
-def lower_to(values: wp.array[wp.int64], i: wp.int32, value: wp.int64) -> wp.int64:
-    """Set ``values[i]`` to the smaller of itself and ``value``; returns the value before."""
-    ...
-
-
-@wp.func_native("""
-#if defined(__CUDA_ARCH__)
-    if (__ldcg(values.data + i) < value) atomicMax(values.data + i, value);
-#else
-    int32_t seen = __atomic_load_n(&values.data[i], __ATOMIC_RELAXED);
-    while (value > seen
-           && !__atomic_compare_exchange_n(&values.data[i], &seen, value, true,
-                                           __ATOMIC_RELAXED, __ATOMIC_RELAXED)) {}
-#endif
-""")
-def raise_to(values: wp.array[wp.int32], i: wp.int32, value: wp.int32):
-    """Set ``values[i]`` to the larger of itself and ``value``."""
     ...
 
 
@@ -165,56 +108,6 @@ def add_one(slots: wp.array[wp.int32], i: wp.int32) -> wp.int32:
 
 @wp.func_native("""
 #if defined(__CUDA_ARCH__)
-    atomicAdd((unsigned long long*)values.data + i, (unsigned long long)amount);
-#else
-    __atomic_fetch_add(&values.data[i], amount, __ATOMIC_RELAXED);
-#endif
-""")
-def add_to(values: wp.array[wp.int64], i: wp.int32, amount: wp.int64):
-    """Add to ``values[i]``. Sums of integers do not depend on the order of their parts."""
-    ...
-
-
-@wp.func_native("""
-#if defined(__CUDA_ARCH__)
-    return __ldcg(values.data + i);
-#else
-    return values.data[i];
-#endif
-""")
-def load_fresh_word(values: wp.array[wp.int32], i: wp.int32) -> wp.int32:
-    """``load_fresh`` for integers."""
-    ...
-
-
-@wp.func_native("""
-#if defined(__CUDA_ARCH__)
-    const int2 v = __ldcg((const int2*)values.data + i);
-    return wp::vec_t<2, wp::int32>(v.x, v.y);
-#else
-    return values.data[i];
-#endif
-""")
-def load_fresh_pair(values: wp.array[wp.vec2i], i: wp.int32) -> wp.vec2i:
-    """``load_fresh`` for two integers."""
-    ...
-
-
-@wp.func_native("""
-#if defined(__CUDA_ARCH__)
-    const int4 v = __ldg((const int4*)values.data + i);
-    return wp::vec_t<4, wp::int32>(v.x, v.y, v.z, v.w);
-#else
-    return values.data[i];
-#endif
-""")
-def load_wide_words(values: wp.array[wp.vec4i], i: wp.int32) -> wp.vec4i:
-    """``load_wide`` for integers."""
-    ...
-
-
-@wp.func_native("""
-#if defined(__CUDA_ARCH__)
     return atomicSub(slots.data + i, 1) - 1;
 #else
     return __atomic_fetch_sub(&slots.data[i], 1, __ATOMIC_RELAXED) - 1;
@@ -227,27 +120,29 @@ def take_one(slots: wp.array[wp.int32], i: wp.int32) -> wp.int32:
 
 @wp.func_native("""
 #if defined(__CUDA_ARCH__)
-    // One atomic for all lanes that arrive together.
-    const unsigned lanes = __activemask();
-    int lane;
-    asm volatile("mov.u32 %0, %%laneid;" : "=r"(lane));
-#if __CUDA_ARCH__ >= 800
-    const unsigned long long low = __reduce_add_sync(lanes, (unsigned)(amount & 0xfffff));
-    const unsigned long long high = __reduce_add_sync(lanes, (unsigned)(amount >> 20));
-    const unsigned long long total = (high << 20) + low;
+    atomicAdd((unsigned long long*)values.data + i, (unsigned long long)amount);
 #else
-    unsigned long long total = 0;
-    for (unsigned left = lanes; left; left &= left - 1)
-        total += __shfl_sync(lanes, (unsigned long long)amount, __ffs(left) - 1);
-#endif
-    if (lane == __ffs(lanes) - 1 && total != 0)
-        atomicAdd((unsigned long long*)sums.data + i, total);
-#else
-    if (amount != 0) __atomic_fetch_add(&sums.data[i], amount, __ATOMIC_RELAXED);
+    __atomic_fetch_add(&values.data[i], amount, __ATOMIC_RELAXED);
 #endif
 """)
-def gain(sums: wp.array[wp.int64], i: wp.int32, amount: wp.int64):
-    """Add up to 2**46 to ``sums[i]``; i must be the same for all threads of a launch."""
+def add_to(values: wp.array[wp.int64], i: wp.int32, amount: wp.int64):
+    """Add to ``values[i]``. Sums of integers do not depend on the order of their parts."""
+    ...
+
+
+@wp.func_native("""
+#if defined(__CUDA_ARCH__)
+    return (int64_t)atomicMin((long long*)values.data + i, (long long)value);
+#else
+    int64_t seen = __atomic_load_n(&values.data[i], __ATOMIC_RELAXED);
+    while (value < seen
+           && !__atomic_compare_exchange_n(&values.data[i], &seen, value, true,
+                                           __ATOMIC_RELAXED, __ATOMIC_RELAXED)) {}
+    return seen;
+#endif
+""")
+def lower_to(values: wp.array[wp.int64], i: wp.int32, value: wp.int64) -> wp.int64:
+    """Set ``values[i]`` to the smaller of itself and ``value``; returns the value before."""
     ...
 
 
@@ -282,6 +177,21 @@ def gain(sums: wp.array[wp.int64], i: wp.int32, amount: wp.int64):
 """)
 def lower_together(values: wp.array[wp.int64], i: wp.int32, value: wp.int64):
     """Set ``values[i]`` to the smaller of itself and ``value``, for many threads of equal i."""
+    ...
+
+
+@wp.func_native("""
+#if defined(__CUDA_ARCH__)
+    if (__ldcg(values.data + i) < value) atomicMax(values.data + i, value);
+#else
+    int32_t seen = __atomic_load_n(&values.data[i], __ATOMIC_RELAXED);
+    while (value > seen
+           && !__atomic_compare_exchange_n(&values.data[i], &seen, value, true,
+                                           __ATOMIC_RELAXED, __ATOMIC_RELAXED)) {}
+#endif
+""")
+def raise_to(values: wp.array[wp.int32], i: wp.int32, value: wp.int32):
+    """Set ``values[i]`` to the larger of itself and ``value``."""
     ...
 
 

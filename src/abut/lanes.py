@@ -64,18 +64,6 @@ def most_of_lanes(value: wp.int32) -> wp.int32:
 
 @wp.func_native("""
 #if defined(__CUDA_ARCH__)
-    return __reduce_max_sync(0xffffffffu, value);
-#else
-    return value;
-#endif
-""")
-def greatest_of_lanes(value: wp.int32) -> wp.int32:
-    """The greatest value of all lanes."""
-    ...
-
-
-@wp.func_native("""
-#if defined(__CUDA_ARCH__)
     return __all_sync(0xffffffffu, condition);
 #else
     return condition;

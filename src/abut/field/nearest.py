@@ -7,7 +7,7 @@ decides, so that the answer does not depend on who comes first.
 
 import warp as wp
 
-from abut.atomics import load_fresh_integer, lower_together
+from abut.atomics import lower_together
 from abut.bounds.ordered import from_ordered, to_ordered
 from abut.field.cover import (
     cover_anywhere,
@@ -33,6 +33,7 @@ from abut.field.fragments import (
 from abut.field.grid import FieldGrid, sample_cells
 from abut.field.lookup import least_within
 from abut.field.meeting import FACES, VIEWS, Encounters, Meeting, meeting_of
+from abut.loads import load_fresh_integer
 from abut.pairs import PairQueue
 
 wp.set_module_options({"enable_backward": False, "fuse_fp": False})

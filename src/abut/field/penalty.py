@@ -29,7 +29,7 @@ from abut.field.fragments import (
 )
 from abut.field.lookup import blend_distance, blend_gradient, last_cell
 from abut.field.meeting import Encounters, Meeting
-from abut.lanes import all_lanes, greatest_of_lanes, lane_count, sum_of_lanes
+from abut.lanes import all_lanes, lane_count, most_of_lanes, sum_of_lanes
 from abut.pairs import PairQueue
 
 wp.set_module_options({"enable_backward": False, "fuse_fp": False})
@@ -201,7 +201,7 @@ def penalty_kernel_for(moving: bool, bending: bool) -> wp.Kernel:
             found = turn_sums(encounters, cover, columns, early, row[1])
             for k in range(SUM_COUNT):
                 total[k] = total[k] + wp.int64(wp.rint(found[k]))
-        most = greatest_of_lanes(held)
+        most = most_of_lanes(held)
         if all_lanes(held == most or held < 0):
             if most >= 0:
                 add_together(sums_out, most * copies + copy, total, thread % lanes)

@@ -5,7 +5,6 @@ from typing import NamedTuple
 
 import warp as wp
 
-from abut.atomics import load_wide
 from abut.bounds.probe import gaps_squared
 from abut.field.brick import (
     BRICK_SAMPLES,
@@ -25,6 +24,7 @@ from abut.hierarchy.oriented import OBB_ROWS
 from abut.hierarchy.plates import PLATE_ROWS
 from abut.hierarchy.wide import BLOCK, BLOCK_LINKS, BOX_LINKS, NOTHING, WIDE_ROWS, wide_root
 from abut.lanes import lane_count
+from abut.loads import load_wide
 from abut.point.nearest_face import any_lane, nearest_first, picked, pushed
 
 wp.set_module_options({"enable_backward": False, "fuse_fp": False})

@@ -6,12 +6,12 @@ R its distance. With the number at the middle of a brick this bounds it everywhe
 
 import warp as wp
 
-from abut.atomics import load_wide
 from abut.faces import load_face
 from abut.field.grid import FieldGrid, position_of
 from abut.geometry.solid_angle import solid_angle
 from abut.hierarchy.dipoles import DIPOLE_ROWS
 from abut.hierarchy.tree import escape_of, face_of, is_leaf, link_of, load_node, reach_of, root_of
+from abut.loads import load_wide
 from abut.pairs import PairQueue, PairQueues, push_pair, queue_stop
 from abut.point.surface import Surface
 from abut.point.winding import LEAST_FAR, MISPLACED, PER_SPHERE, Winding, add_dipole, winding_around

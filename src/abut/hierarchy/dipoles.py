@@ -11,8 +11,9 @@ spread is the second moment of the area, which bounds what the expansion leaves 
 
 import warp as wp
 
-from abut.atomics import arrive, load_fresh
+from abut.atomics import arrive
 from abut.hierarchy.tree import Tree
+from abut.loads import load_fresh
 from abut.runtime import launch
 
 wp.set_module_options({"enable_backward": False, "fuse_fp": False})

@@ -5,11 +5,12 @@ from dataclasses import dataclass
 import numpy as np
 import warp as wp
 
-from abut.atomics import arrive, load_fresh_pair
+from abut.atomics import arrive
 from abut.bounds.aabb import round_down
 from abut.bounds.fixed import LOW_BITS, LOW_MASK, SINGLE, parts_of
 from abut.bounds.kdop import directions, reach_along
 from abut.hierarchy.tree import Tree
+from abut.loads import load_fresh_pair
 from abut.mesh import Mesh
 from abut.runtime import launch
 

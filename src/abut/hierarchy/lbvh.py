@@ -8,10 +8,11 @@ first: the same on every device and with any number of threads.
 import numpy as np
 import warp as wp
 
-from abut.atomics import load_fresh, meet
+from abut.atomics import meet
 from abut.bounds.aabb import fit_aabb
 from abut.hierarchy.morton import morton_order
 from abut.hierarchy.tree import Tree, with_integer
+from abut.loads import load_fresh
 from abut.runtime import launch
 
 wp.set_module_options({"enable_backward": False, "fuse_fp": False})

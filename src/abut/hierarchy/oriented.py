@@ -2,9 +2,10 @@
 
 import warp as wp
 
-from abut.atomics import arrive, load_fresh, store_wide
+from abut.atomics import arrive
 from abut.bounds.obb import Obb, fit_obb, merge_obb, orthonormal, unpack_obb
 from abut.hierarchy.tree import Tree
+from abut.loads import load_fresh, store_wide
 from abut.runtime import launch
 
 wp.set_module_options({"enable_backward": False, "fuse_fp": False, "max_unroll": 1})

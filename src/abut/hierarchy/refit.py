@@ -2,10 +2,11 @@
 
 import warp as wp
 
-from abut.atomics import arrive, load_fresh
+from abut.atomics import arrive
 from abut.bounds.aabb import fit_aabb
 from abut.hierarchy.tree import Tree, half_area, load_node, with_integer
 from abut.lanes import WARP, lane_count, sum_of_lanes
+from abut.loads import load_fresh
 from abut.runtime import Task
 
 wp.set_module_options({"enable_backward": False, "fuse_fp": False})

@@ -8,7 +8,7 @@ and a half times as thick (design/distance.md).
 
 import warp as wp
 
-from abut.atomics import arrive, load_wide, load_wide_words, raise_to, store_wide
+from abut.atomics import arrive, raise_to
 from abut.bounds.ordered import from_ordered, to_ordered
 from abut.bounds.rss import Rss, axes_of_tri, fit_rss
 from abut.hierarchy.oriented import (
@@ -24,6 +24,7 @@ from abut.hierarchy.oriented import (
 from abut.hierarchy.ranges import leaf_ranges
 from abut.hierarchy.tree import Tree
 from abut.lanes import WARP, lane_count, most_of_lanes
+from abut.loads import load_wide, load_wide_words, store_wide
 from abut.runtime import Task
 
 wp.set_module_options({"enable_backward": False, "fuse_fp": False, "max_unroll": 1})

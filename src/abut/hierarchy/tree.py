@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import warp as wp
 
-from abut.atomics import load_wide
+from abut.loads import load_wide
 from abut.options import Bound
 from abut.runtime import Kept, launch
 

@@ -2,10 +2,11 @@
 
 import warp as wp
 
-from abut.atomics import load_wide, reserve
+from abut.atomics import reserve
 from abut.geometry.planes_apart import planes_apart
 from abut.hierarchy.corners import CORNER_ROWS
 from abut.hierarchy.tree import TreeView, face_of, load_node
+from abut.loads import load_wide
 from abut.pairs import PairQueue, pack_pair, queue_stop, store_pair, unpack_pair
 
 wp.set_module_options({"enable_backward": False, "fuse_fp": False})

@@ -5,7 +5,6 @@ Each thread searches alone; see nearest_together for the lanes of a CUDA warp.
 
 import warp as wp
 
-from abut.atomics import load_wide
 from abut.bounds.probe import (
     Probe,
     faces_within,
@@ -25,6 +24,7 @@ from abut.hierarchy.wide import (
     WIDE_ROWS,
     wide_root,
 )
+from abut.loads import load_wide
 
 wp.set_module_options({"enable_backward": False, "fuse_fp": False})
 

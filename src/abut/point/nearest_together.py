@@ -7,13 +7,13 @@ comes out is the same: every face is measured that may be as near as the nearest
 
 import warp as wp
 
-from abut.atomics import load_wide
 from abut.bounds.probe import Probe, gaps_squared, limit
 from abut.faces import Faces, load_face
 from abut.geometry.closest_point_tri import closest_point_tri
 from abut.hierarchy.plates import PLATE_ROWS
 from abut.hierarchy.tree import TreeView, root_of
 from abut.hierarchy.wide import BLOCK, BLOCK_LINKS, BOX_LINKS, NOTHING, WIDE_ROWS, wide_root
+from abut.loads import load_wide
 from abut.point.nearest_face import (
     NO_FACE,
     STACK,

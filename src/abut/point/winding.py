@@ -10,7 +10,6 @@ summed again with fewer nodes taken from afar, at last with none.
 
 import warp as wp
 
-from abut.atomics import load_wide
 from abut.faces import Faces, load_face
 from abut.geometry.solid_angle import solid_angle
 from abut.hierarchy.dipoles import DIPOLE_ROWS
@@ -24,6 +23,7 @@ from abut.hierarchy.tree import (
     reach_of,
     root_of,
 )
+from abut.loads import load_wide
 
 PER_SPHERE = wp.constant(wp.float32(0.07957747154594767))  # 1 / (4 pi)
 LEAST_FAR = wp.constant(wp.float32(2.5))  # radii: nodes beyond are dipoles

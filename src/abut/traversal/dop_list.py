@@ -9,10 +9,10 @@ from typing import Any
 
 import warp as wp
 
-from abut.atomics import load_wide_words
 from abut.bounds.fixed import NARROW_ROWS, constants_narrow, sums_narrow
 from abut.bounds.kdop import PICK_BITS, SIDES
 from abut.hierarchy.tree import TreeView, escape_of, face_of, link_of, load_node, root_of
+from abut.loads import load_wide_words
 from abut.pairs import PairQueue
 from abut.traversal.dop_frames import DopFrames, overlap_dops
 from abut.traversal.two_trees import LISTED, list_found

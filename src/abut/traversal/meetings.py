@@ -8,7 +8,6 @@ thread finds its meeting by where the items of each begin.
 
 import warp as wp
 
-from abut.atomics import load_fresh_word
 from abut.bounds.relative import Relative
 from abut.crowd import Crowd, Meeting, frame_of, meeting_at, search_of
 from abut.hierarchy.forest import part_of, tree_of
@@ -20,6 +19,7 @@ from abut.hierarchy.tree import (
     load_node,
     root_of,
 )
+from abut.loads import load_fresh_word
 from abut.pairs import PairQueue, push_pair, queue_stop, unpack_pair
 from abut.search import test_faces
 from abut.traversal.groups import GROUP

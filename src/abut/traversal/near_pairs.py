@@ -15,7 +15,7 @@ from abut.approach import (
     test_near,
     to_bits,
 )
-from abut.atomics import load_fresh_integer, lower_to
+from abut.atomics import lower_to
 from abut.bounds.relative import Relative
 from abut.faces import load_face
 from abut.hierarchy.tree import (
@@ -29,6 +29,7 @@ from abut.hierarchy.tree import (
     root_of,
     subtree,
 )
+from abut.loads import load_fresh_integer
 from abut.pairs import PairQueue, pack_pair, queue_stop, unpack_pair
 from abut.search import Search
 from abut.traversal.nearest import apart, centre_of, clear_of, meets

@@ -24,7 +24,7 @@ from abut.approach import (
     no_key,
     to_bits,
 )
-from abut.atomics import load_fresh_integer, load_wide, lower_to
+from abut.atomics import lower_to
 from abut.bounds.distance_across import squared_apart
 from abut.bounds.obb import reach_along
 from abut.bounds.relative import Relative, turn_of
@@ -43,6 +43,7 @@ from abut.hierarchy.tree import (
     root_of,
     subtree,
 )
+from abut.loads import load_fresh_integer, load_wide
 from abut.pairs import pack_pair, push_pair
 from abut.search import Search
 from abut.traversal.two_trees import load_obb, load_rss, opens_first

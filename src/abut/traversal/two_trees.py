@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import warp as wp
 
-from abut.atomics import load_wide, reserve
+from abut.atomics import reserve
 from abut.bounds.obb import overlap_obb, unpack_obb
 from abut.bounds.relative import (
     Relative,
@@ -34,6 +34,7 @@ from abut.hierarchy.tree import (
     root_of,
     subtree,
 )
+from abut.loads import load_wide
 from abut.pairs import PairQueue, pack_pair, store_pair
 from abut.search import Search, test_faces
 from abut.traversal.dop_frames import DopFrames, overlap_dops

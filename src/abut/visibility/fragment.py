@@ -7,7 +7,7 @@ Proofs are in design/visibility.md.
 
 import warp as wp
 
-from abut.atomics import load_wide
+from abut.loads import load_wide
 from abut.visibility.view import ViewMap
 
 ROWS = wp.constant(5)
