@@ -329,3 +329,20 @@ def test_hardware_errors_are_one_line(files, capsys):
     assert said.err.count("\n") == 1 and "width" in said.err and said.out == ""
     assert run("hardware", "synth", "--target", "asic") == 2
     assert run("hardware") == 0
+
+
+def test_a_reader_who_has_enough(files):
+    """Leaving early is an error, not a contact."""
+    pair = files / "apart_a.ply", files / "apart_b.ply"
+    command = [sys.executable, "-m", "abut", "collide", *map(str, pair), "--device", "cpu"]
+    ended = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    ended.stdout.close()
+    assert ended.stderr.read() == b""
+    assert ended.wait() == 2
+    ended.stderr.close()
+
+
+@pytest.mark.parametrize("name", ["info", "bench"])
+def test_help_says_what_a_command_does(name, capsys):
+    assert run(name, "--help") == 0
+    assert len(capsys.readouterr().out.split("\n\n")[1].split()) > 5

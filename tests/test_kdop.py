@@ -118,8 +118,19 @@ def test_bad_widths():
     for width in (9, 36, 18.0, True):
         with pytest.raises(abut.OptionError, match="width"):
             abut.collide(a, b, method="kdop", width=width)
-    with pytest.raises(abut.OptionError, match="kdop"):
+    with pytest.raises(abut.OptionError, match="not 'kdop'"):
         abut.self_collide(a, method="kdop")
+
+
+def test_verbs_without_polytopes_say_so():
+    a, b = (abut.Mesh(*shape, "cpu") for shape in cases.pair("tori", 60))
+    for how in ({"method": "kdop"}, {"bound": "kdop"}):
+        with pytest.raises(abut.OptionError, match="not 'kdop'"):
+            abut.distance(a, b, **how)
+    with pytest.raises(abut.OptionError, match="not 'kdop'"):
+        abut.within(a, b, 0.1, method="kdop")
+    with pytest.raises(abut.OptionError, match=r"not 'front'; fronts .*Tracker"):
+        abut.collide(a, b, method="front")
 
 
 @pytest.mark.parametrize("sides", SIDES)

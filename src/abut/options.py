@@ -12,7 +12,6 @@ class Method(StrEnum):
 
     BRUTE = "brute"
     BVH = "bvh"
-    KDOP = "kdop"
 
 
 class ContactMethod(StrEnum):
@@ -121,13 +120,22 @@ LEAST_TOLERANCE = 1e-12  # of times: float64 has no finer
 Choice = TypeVar("Choice", bound=StrEnum)
 
 
-def chosen(choices: type[Choice], value: str, name: str) -> Choice:
-    """The member named ``value``."""
+ELSEWHERE = {"front": "; fronts are kept from frame to frame, by abut.Tracker"}
+
+
+def chosen(
+    choices: type[Choice], value: str, name: str, *, without: Choice | None = None
+) -> Choice:
+    """The member named ``value``, if it is not the one that this verb does ``without``."""
     try:
-        return choices(value)
+        choice = choices(value)
     except ValueError:
-        names = ", ".join(repr(str(c)) for c in choices)
-        raise OptionError(f"{name} must be one of {names}, not {value!r}.") from None
+        choice = without
+    if choice is not None and choice is not without:
+        return choice
+    names = ", ".join(repr(str(offered)) for offered in choices if offered is not without)
+    hint = ELSEWHERE.get(str(value), "")
+    raise OptionError(f"{name} must be one of {names}, not {value!r}{hint}.")
 
 
 def number_from(value: Any, name: str, least: float) -> float:

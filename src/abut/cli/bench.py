@@ -12,8 +12,14 @@ from abut.errors import FileError
 
 def add_to(commands: Any) -> None:
     """Declare the command."""
-    parser = commands.add_parser("bench")
-    parser.add_argument("name", metavar="NAME", help="runs benchmarks/bench_NAME.py")
+    root = checkout()
+    names = "only in a checkout" if root is None else ", ".join(_names(root))
+    parser = commands.add_parser(
+        "bench",
+        description="Run a benchmark of a checkout of abut, benchmarks/bench_NAME.py; "
+        "abut bench NAME --help lists its options.",
+    )
+    parser.add_argument("name", metavar="NAME", help=names)
     parser.add_argument("rest", nargs=argparse.REMAINDER, help="options of the benchmark")
     parser.set_defaults(run=run)
 
@@ -35,6 +41,9 @@ def _script(name: str) -> Path:
         raise FileError("benchmarks are not installed; run this inside a checkout of abut.")
     script = root / "benchmarks" / f"bench_{name}.py"
     if not script.is_file():
-        names = sorted(p.stem.removeprefix("bench_") for p in script.parent.glob("bench_*.py"))
-        raise FileError(f"there is no {script}; there are: {', '.join(names) or 'none'}.")
+        raise FileError(f"there is no {script}; there are: {', '.join(_names(root)) or 'none'}.")
     return script
+
+
+def _names(root: Path) -> list[str]:
+    return sorted(p.stem.removeprefix("bench_") for p in (root / "benchmarks").glob("bench_*.py"))

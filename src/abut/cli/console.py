@@ -18,7 +18,11 @@ NO_DRIVER = "Could not find or load the NVIDIA CUDA driver"
 
 @cache
 def _console(stderr: bool) -> Any:
-    from rich.console import Console
+    from rich.console import Console as RichConsole
+
+    class Console(RichConsole):
+        def on_broken_pipe(self) -> None:
+            raise BrokenPipeError  # rich would end with status 1, which says contact
 
     stream = sys.stderr if stderr else sys.stdout
     width = None if stream.isatty() else PIPE_WIDTH

@@ -31,7 +31,9 @@ def add_to(commands: Any) -> None:
         "--tolerance", type=length, default=0.0, metavar="D", help="so much more will do"
     )
     parser.add_argument(
-        "--bound", choices=[str(b) for b in Bound], help="default: by the number of poses"
+        "--bound",
+        choices=[str(bound) for bound in Bound if bound is not Bound.KDOP],
+        help="default: by the number of poses",
     )
     add_query_options(parser)
     parser.set_defaults(run=run)

@@ -12,7 +12,9 @@ from abut.visibility.gl.driver import driver, unavailable
 
 def add_to(commands: Any) -> None:
     """Declare the command."""
-    parser = commands.add_parser("info")
+    parser = commands.add_parser(
+        "info", description="Versions, devices, threads and folders, as a bug report needs them."
+    )
     parser.add_argument("--json", action="store_true", help="print one JSON object")
     parser.set_defaults(run=run)
 

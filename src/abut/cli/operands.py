@@ -1,6 +1,7 @@
 """Meshes, poses and common options from the command line."""
 
 import argparse
+from collections.abc import Iterable
 from enum import StrEnum
 from pathlib import Path
 
@@ -13,7 +14,7 @@ from abut.mesh import Mesh
 from abut.options import Method
 
 
-def add_query_options(parser: argparse.ArgumentParser, methods: type[StrEnum] = Method) -> None:
+def add_query_options(parser: argparse.ArgumentParser, methods: Iterable[StrEnum] = Method) -> None:
     """Options of every query."""
     parser.add_argument(
         "--method", choices=[str(m) for m in methods], default="bvh", help="default: bvh"

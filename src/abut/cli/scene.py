@@ -3,11 +3,13 @@
 import argparse
 from typing import Any
 
+import numpy as np
+
 from abut.cli.console import show_facts, show_json, working
 from abut.cli.operands import add_query_options, length
 from abut.cli.report import ROWS_SHOWN, show_first, times_line
 from abut.cli.timing import measured
-from abut.options import Method
+from abut.options import ContactMethod
 from abut.scene import Scene
 
 
@@ -29,7 +31,7 @@ def add_to(commands: Any) -> None:
         default="collision",
         help="which geometry of a robot (default: collision)",
     )
-    add_query_options(parser)
+    add_query_options(parser, ContactMethod)
     parser.set_defaults(run=run)
 
 
@@ -37,15 +39,12 @@ def run(args: argparse.Namespace) -> int:
     """Answer; 1 when objects meet."""
     with working(f"reading {args.file}"):
         scene = Scene.load(args.file, args.device, geometry=args.geometry)
-    how = {"self_collisions": args.self, "method": str(Method(args.method))}
-    hits, stages = measured(scene.collide, (), **how)
+    hits, stages = measured(scene.collide, (), self_collisions=args.self, method=args.method)
     names = {row: name for name, row in scene.names.items()}
-    rows = hits.objects.numpy()
-    pairs = hits.object_pairs
-    counts = [int((rows == pair).all(axis=1).sum()) for pair in pairs]
+    pairs, counts = np.unique(hits.objects.numpy(), axis=0, return_counts=True)
     met = [
         {"objects": [names[i] for i in pair], "face_pairs": count}
-        for pair, count in zip(pairs.tolist(), counts, strict=True)
+        for pair, count in zip(pairs.tolist(), counts.tolist(), strict=True)
     ]
     near = _near(scene, args.within, names)
     if args.json:

@@ -24,7 +24,8 @@ def add_to(commands: Any) -> None:
         action="store_false",
         help="neighbours share vertices by index alone, not by position",
     )
-    add_query_options(parser, ContactMethod)
+    methods = [method for method in ContactMethod if method is not ContactMethod.KDOP]
+    add_query_options(parser, methods)
     parser.set_defaults(run=run)
 
 

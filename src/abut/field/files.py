@@ -34,8 +34,10 @@ def load_archive(path: Path) -> dict[str, Any]:
     try:
         with np.load(path, allow_pickle=False) as archive:
             state = {name: archive[name] for name in archive.files}
-    except Exception as error:
-        raise FileError(f"{path} cannot be read as a distance field: {error}") from None
+    except OSError as error:
+        raise FileError(f"{path} cannot be read: {error.strerror}.") from None
+    except Exception:  # NumPy and zipfile have many; all say that it is something else
+        state = None
     if not isinstance(state, dict) or str(state.pop("format", "")) != FORMAT:
         raise FileError(f"{path} is no distance field of abut.")
     if not _is_whole(state):

@@ -76,7 +76,7 @@ def distance(
     asked = min(ask(mesh, count) for mesh in (a, b))
     if bound is None:
         bound = Bound.RSS if asked >= WORTH_FITTING else Bound.AABB
-    bound = chosen(Bound, bound, "bound")
+    bound = chosen(Bound, bound, "bound", without=Bound.KDOP)
     require_room(layout, count, a.face_count)
     value = np.empty(0)
     faces = np.empty((0, 2), dtype=np.int32)

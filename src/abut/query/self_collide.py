@@ -5,7 +5,6 @@ from typing import Any
 
 import numpy as np
 
-from abut.errors import OptionError
 from abut.faces import posed_faces, posed_later
 from abut.geometry.common_corners import INDEXED, WELDED
 from abut.hierarchy.lbvh import in_frame
@@ -44,9 +43,7 @@ def self_collide(
         between the centres of pixels are lost.
     """
     require_meshes(mesh=mesh)
-    method = chosen(ContactMethod, method, "method")
-    if method is ContactMethod.KDOP:
-        raise OptionError("self_collide does without 'kdop'; use 'bvh'.")
+    method = chosen(ContactMethod, method, "method", without=ContactMethod.KDOP)
     layout = KeyLayout.of(mesh.face_count, mesh.face_count)
     require_room(layout, 1, mesh.face_count)
     relation = WELDED if weld else INDEXED
