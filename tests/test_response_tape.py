@@ -109,6 +109,17 @@ def test_the_same_bytes_on_every_run(device):
     np.testing.assert_array_equal(one.force.numpy(), two.force.numpy())
 
 
+def test_only_what_can_be_differentiated_is_on_the_tape(device):
+    """The centre of mass is found when first asked for: by a kernel without backward code."""
+    field = abut.DistanceField(abut.Mesh(*cases.box(), device), resolution=8)
+    other = abut.Mesh(*cases.box(), device)
+    poses = wp.array(transforms(2), dtype=wp.transformd, device=device, requires_grad=True)
+    tape = wp.Tape()
+    with tape:
+        field.response_on_tape(other, poses, pixels=8)
+    assert {launch[0].module.name for launch in tape.launches} == {"abut.field.tape"}
+
+
 def test_bad_input_is_refused(device):
     field, other = scene(device)
     with pytest.raises(abut.OptionError, match="poses must be a Warp array"):

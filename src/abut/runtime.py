@@ -179,13 +179,14 @@ def launch(
     grain: int = 4096,
     start: int = 0,
 ) -> None:
-    """Run a kernel over ``count`` items from ``start`` once; see Task."""
+    """Run a kernel over ``count`` items from ``start`` once, unseen by tapes; see Task."""
     threads, spans = _divided(count, grain, device, start)
     if len(spans) > 1:
         Task(kernel, count, args, device, grain=grain, start=start).run()
     elif spans:
         _load(kernel, device)
-        wp.launch(kernel, threads, [wp.vec3i(*spans[0]), *args], device=device)
+        inputs = [wp.vec3i(*spans[0]), *args]
+        wp.launch(kernel, threads, inputs, device=device, record_tape=False)
 
 
 def _load(kernel: wp.Kernel, device: wp.Device) -> None:
