@@ -127,11 +127,14 @@ def axes_kernel(
     moments: wp.array[wp.vec4f],
     # out
     swept_out: wp.array[wp.vec4f],
+    extents_out: wp.array[wp.int32],
 ):
-    """Axes of every inner slot from the moments of what is below it."""
+    """Axes of every inner slot from the moments of what is below it; it reaches nowhere yet."""
     for slot in range(span[0] + wp.tid(), span[1], span[2]):
         if wp.cast(nodes[2 * slot][3], wp.int32) >= 0:
             store_axes(swept_out, slot, principal_axes(fresh_moments(moments, slot)))
+            for i in range(EXTENTS):
+                extents_out[STRIDE * slot + i] = NOWHERE
 
 
 @wp.func
@@ -149,6 +152,15 @@ def extents_along(axes: wp.mat33f, p: wp.mat33f):
         out[axis] = to_ordered(high)
         out[3 + axis] = to_ordered(-low)
     return out
+
+
+@wp.func
+def above(slot: wp.int32, root: wp.int32, split_slots: wp.array[wp.int32]):
+    """The slot of the parent, -1 above the root."""
+    parent = wp.int32(-1)
+    if slot != root:
+        parent = split_slots[slot >> 1]
+    return parent
 
 
 @wp.kernel
@@ -178,21 +190,22 @@ def extend_kernel(
         last = wp.min(first + lane_count(), leaf_count) - 1
         slot = leaf_slots[wp.min(item, last)]
         p = corners_of_leaf(points, faces, origin, nodes, slot)
-        while ranges[slot][0] > first or ranges[slot][1] < last:
+        own = extents_along(load_axes(swept, slot), p)
+        for i in range(EXTENTS):
+            extents_out[STRIDE * slot + i] = own[i]
+        slot = above(slot, root, split_slots)
+        while slot >= 0 and (ranges[slot][0] > first or ranges[slot][1] < last):
             mine = extents_along(load_axes(swept, slot), p)
             for i in range(EXTENTS):
                 raise_to(extents_out, STRIDE * slot + i, mine[i])
-            slot = split_slots[slot >> 1]
+            slot = above(slot, root, split_slots)
         while slot >= 0:
             ours = extents_along(load_axes(swept, slot), p)
             for i in range(EXTENTS):
                 most = most_of_lanes(ours[i])
                 if lane == i % lane_count():
                     raise_to(extents_out, STRIDE * slot + i, most)
-            if slot == root:
-                slot = wp.int32(-1)
-            else:
-                slot = split_slots[slot >> 1]
+            slot = above(slot, root, split_slots)
 
 
 @wp.kernel
@@ -219,7 +232,7 @@ def sweep(tree: Tree, points: wp.array, faces: wp.array) -> None:
     if tree.swept is None:
         tree.swept = wp.empty(RSS_ROWS * slots, dtype=wp.vec4f, device=device)
 
-    def make() -> tuple[wp.array, list[Task]]:
+    def make() -> list[Task]:
         moments = wp.empty(MOMENT_ROWS * slots, dtype=wp.vec4f, device=device)
         extents = wp.empty(STRIDE * slots, dtype=wp.int32, device=device)
         fours = wp.array(ptr=extents.ptr, shape=2 * slots, dtype=wp.vec4i, device=device)
@@ -230,13 +243,11 @@ def sweep(tree: Tree, points: wp.array, faces: wp.array) -> None:
         items = -(-tree.face_count // WARP) * WARP if device.is_cuda else tree.face_count
         kernels = [
             Task(sum_moments_kernel, tree.face_count, sums, device, grain=512),
-            Task(axes_kernel, slots, [tree.nodes, moments, tree.swept], device),
+            Task(axes_kernel, slots, [tree.nodes, moments, tree.swept, extents], device),
             Task(extend_kernel, items, widths, device, grain=512),
             Task(sweep_kernel, slots, [fours, tree.swept], device),
         ]
-        return extents, kernels
+        return kernels
 
-    extents, tasks = tree.sweeping.get((points,), make)
-    extents.fill_(NOWHERE)
-    for task in tasks:
+    for task in tree.sweeping.get((points,), make):
         task.run()
