@@ -8,7 +8,7 @@ import oracle
 from abut import cases
 from shapes import moved, random_poses, shift, strips
 
-BOUNDS = list(abut.Bound)
+BOUNDS = [bound for bound in abut.Bound if bound is not abut.Bound.KDOP]
 
 
 def check_same(near, other):
