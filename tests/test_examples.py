@@ -73,6 +73,12 @@ def test_readme_example_is_ten_lines():
     assert len(blocks(ROOT / "README.md", "python")[0].splitlines()) <= 10
 
 
+def test_readme_shows_what_was_measured():
+    path = ROOT / "benchmarks" / "readme.py"
+    made = runpy.run_path(str(path))["table"]()
+    assert made in README, "the results have changed: run python -m benchmarks.readme"
+
+
 def test_readme_commands_come_first():
     demo, tests = re.findall(r"^python3 -m venv .*$", README, re.M)[:2]
     install = "python3 -m venv .venv && .venv/bin/pip install"
