@@ -1,7 +1,5 @@
 """Dragons fall onto a floor that waves (Morvan et al. 2008, section 5.4)."""
 
-import os
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -18,7 +16,6 @@ from abut.sim.waves import WavingFloor
 
 COUNT = 15
 SECONDS, SUBSTEPS = 1 / 30, 20  # of a frame
-MODEL = Path("models") / "dragon_202k.ply"  # in the folder ABUT_DATA
 WIDE, DEEP = 3, 2  # dragons side by side in a layer
 FLOOR = 5.0  # side, in lengths of a dragon
 
@@ -101,14 +98,9 @@ class Dragons:
 def falling_dragons(
     faces: int = 60_000, device: Any = None, meshes: list[Shape] | None = None
 ) -> Dragons:
-    """Fifteen of a mesh; of the dragon in ``ABUT_DATA``; or of a knot, ``faces`` in all."""
+    """Fifteen of a mesh, or of a knot with ``faces`` in all."""
     if meshes:
         return Dragons(meshes[0], device=device)
-    model = Path(os.environ.get("ABUT_DATA", "")) / MODEL
-    if model.is_file():
-        dragon = Mesh.load(model, "cpu")
-        points = dragon.points.numpy()[:, [2, 0, 1]]  # its y is up
-        return Dragons(Shape(points, dragon.faces.numpy()), device=device)
     columns = max(6, round((faces / COUNT / 16) ** 0.5))
     return Dragons(torus_knot(8 * columns, columns, thick=0.3), device=device)
 

@@ -93,10 +93,10 @@ def _lamp(camera: Camera, right: float, front: float, above: float) -> wp.vec3f:
 
 def _smoothed(light: np.ndarray, faces: np.ndarray) -> np.ndarray:
     """Take the noise out: average each vertex with its neighbours."""
-    use = np.bincount(faces.ravel(), minlength=len(light))[:, None]
+    corners = faces.ravel()
+    use = np.bincount(corners, minlength=len(light))
     for _ in range(SMOOTHINGS):
-        total = np.zeros_like(light)
-        for corner in faces.T:
-            np.add.at(total, corner, light[faces].mean(axis=1))
-        light = np.where(use > 0, total / np.maximum(use, 1), light)
+        around = np.repeat(light[faces].mean(axis=1), 3, axis=0)
+        total = [np.bincount(corners, column, len(light)) for column in around.T]
+        light = np.where(use[:, None] > 0, np.stack(total, 1) / np.maximum(use, 1)[:, None], light)
     return light
