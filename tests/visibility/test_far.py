@@ -113,6 +113,11 @@ def lost(device, pixels, seeds=range(12)):
     return total
 
 
+def by_lists(monkeypatch, yes=True):
+    """Let all screens list fragments; or none."""
+    monkeypatch.setattr(TileScreen, "suits", staticmethod(lambda *_: not yes))
+
+
 SIZES = ("level", "view", "pixels", "passes", "queries", "bfv", "ffv", "sfv", "nfv")
 MUTATIONS = {
     "coverage rounded inwards": {"reach": -0.25},
@@ -155,7 +160,8 @@ def test_far_from_the_origin(device):
 
 @pytest.mark.parametrize("pixels", [3, 40])
 def test_bands_see_what_the_whole_sees(pixels, device, monkeypatch):
-    """A viewport too large to be looked at at once is looked at in bands."""
+    """A viewport too large for lists to be looked at at once is looked at in bands."""
+    by_lists(monkeypatch)
     meshes = [abut.Mesh(*shape, device) for shape in cases.pair("tori", 300)]
     whole = {m: abut.cull(meshes, method=m, pixels=pixels) for m in abut.CullMethod}
     monkeypatch.setattr("abut.visibility.screen.MOST_PIXELS_AT_ONCE", 2 * pixels)
@@ -170,10 +176,12 @@ def test_bands_see_what_the_whole_sees(pixels, device, monkeypatch):
 
 
 def test_more_fragments_than_there_is_room_for(device, monkeypatch):
+    by_lists(monkeypatch)
     monkeypatch.setattr("abut.visibility.screen.MOST_FRAGMENTS", {True: 500, False: 500})
     meshes = [abut.Mesh(*shape, device) for shape in cases.pair("tori", 300)]
     small = kept(abut.cull(meshes, pixels=64))
     monkeypatch.undo()
+    by_lists(monkeypatch)
     again = [abut.Mesh(*shape, device) for shape in cases.pair("tori", 300)]
     assert small == kept(abut.cull(again, pixels=64))
 
@@ -182,12 +190,12 @@ def test_more_fragments_than_there_is_room_for(device, monkeypatch):
 @pytest.mark.parametrize("within", [False, True])
 @pytest.mark.parametrize("pixels", [5, 64, 301])
 def test_tiles_see_what_lists_see(pixels, within, method, device, monkeypatch):
-    """The screen that CUDA has for scenes that are not too dense, here on every device."""
+    """The two kinds of screens, for scenes that are not too dense and for others."""
     a, b = cases.pair("needles", 100)
     shapes = [a, b, *cases.pair("tori", 400), cases.single("folded_cloth", 300)]
     found = []
-    for suits in (True, False):
-        monkeypatch.setattr(TileScreen, "suits", staticmethod(lambda *_, suits=suits: suits))
+    for lists in (False, True):
+        by_lists(monkeypatch, lists)
         meshes = [abut.Mesh(*shape, device) for shape in shapes]
         options = {"method": method, "pixels": pixels, "self_collisions": within}
         for order in abut.Order:
@@ -203,11 +211,32 @@ def test_tiles_see_what_lists_see(pixels, within, method, device, monkeypatch):
 
 def test_a_tile_with_too_many_faces_is_left_to_lists(device, monkeypatch):
     """Here all faces but one lie in one tile."""
-    monkeypatch.setattr(TileScreen, "suits", staticmethod(lambda *_: True))
+    by_lists(monkeypatch, False)
     shapes = [*cases.pair("tori", 4000), cases.box((1e-3,) * 3).moved((900, 900, 900))]
     meshes = [abut.Mesh(*shape, device) for shape in shapes]
     culled = abut.cull(meshes, pixels=64)
     assert meeting(*meshes[:2]) <= kept(culled)
+
+
+def test_more_patches_than_there_is_room_for(device, monkeypatch):
+    """Room grows; where that would be too much, fragments are listed."""
+    by_lists(monkeypatch, False)
+    shapes = cases.pair("tori", 300)
+    want = abut.cull([abut.Mesh(*shape, device) for shape in shapes], pixels=400)
+    honest = TileScreen.__init__
+
+    def narrow(screen, *args):
+        honest(screen, *args)
+        screen.patch_room = 10
+        screen._make_room()
+
+    monkeypatch.setattr(TileScreen, "__init__", narrow)
+    for most in (1 << 26, 1000):
+        monkeypatch.setattr("abut.visibility.tile_screen.MOST_PATCHES", most)
+        found = abut.cull([abut.Mesh(*shape, device) for shape in shapes], pixels=400)
+        assert np.array_equal(found.faces.numpy(), want.faces.numpy())
+        as_tiles = [row.fragments for row in want.statistics]
+        assert ([row.fragments for row in found.statistics] == as_tiles) == (most > 1000)
 
 
 @pytest.mark.parametrize("at", [0.0, 0.1, 1e6])

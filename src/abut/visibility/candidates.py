@@ -9,9 +9,9 @@ from abut.bounds.aabb import fit_aabb
 from abut.pairs import PairQueue, PairQueues, pack_pair, push_pair
 from abut.runtime import launch
 from abut.soup import Soup
-from abut.visibility.lists import share_corner
 from abut.visibility.neighbours import neighbours_of
 from abut.visibility.remains import layout_of
+from abut.visibility.rule import share_corner
 from abut.visibility.state import NEITHER, Primitives, primitive_of
 
 wp.set_module_options({"enable_backward": False, "fuse_fp": False})

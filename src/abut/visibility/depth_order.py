@@ -8,8 +8,9 @@ ends, of different objects, are at hand at any time: one of them is of another o
 import warp as wp
 
 from abut.atomics import gain
-from abut.visibility.raster import Canvas
-from abut.visibility.state import COLUMNS, FRAGMENTS, Primitives, primitive_of
+from abut.visibility.canvas import Canvas
+from abut.visibility.rule import mark_hidden
+from abut.visibility.state import BOTH, COLUMNS, FRAGMENTS, Primitives, primitive_of
 
 wp.set_module_options({"enable_backward": False, "fuse_fp": False})
 
@@ -74,13 +75,6 @@ def sort_fragments(fragments: wp.array[wp.vec4f], start: wp.int32, stop: wp.int3
 
 
 @wp.func
-def mark_hidden(primitives: Primitives, face: wp.int32):
-    """Something is in the way of a face, in any order."""
-    primitives.hidden_first[primitive_of(primitives, face)] = 1
-    primitives.hidden_second[primitive_of(primitives, face)] = 1
-
-
-@wp.func
 def look_back(canvas: Canvas, primitives: Primitives, start: wp.int32, stop: wp.int32):
     """Mark what earlier fragments of others reach."""
     ends = no_ends()
@@ -89,7 +83,7 @@ def look_back(canvas: Canvas, primitives: Primitives, start: wp.int32, stop: wp.
         face = wp.cast(fragment[2], wp.int32)
         owner = primitives.object_of[face]
         if -end_of_others(ends, owner) >= fragment[0] and fragment[0] <= fragment[1]:
-            mark_hidden(primitives, face)
+            mark_hidden(primitives, primitive_of(primitives, face), BOTH)
         if fragment[0] <= fragment[1]:
             ends = with_end(ends, -fragment[1], owner)
 
@@ -103,7 +97,7 @@ def look_ahead(canvas: Canvas, primitives: Primitives, start: wp.int32, stop: wp
         face = wp.cast(fragment[2], wp.int32)
         owner = primitives.object_of[face]
         if end_of_others(ends, owner) <= fragment[1] and fragment[0] <= fragment[1]:
-            mark_hidden(primitives, face)
+            mark_hidden(primitives, primitive_of(primitives, face), BOTH)
         if fragment[0] <= fragment[1]:
             ends = with_end(ends, fragment[0], owner)
 

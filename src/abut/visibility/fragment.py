@@ -272,15 +272,23 @@ def depth_between(f: FaceView, centre: wp.vec2f):
 
 
 @wp.func
+def depth_at(f: FaceView, centre: wp.vec2f):
+    """Depth of a face at a point in it."""
+    depth = wp.float32(0.0)
+    if f.slope_error < NO_PLANE:
+        rise = f.slope[0] * (centre[0] - f.u[0]) + f.slope[1] * (centre[1] - f.v[0])
+        depth = f.z[0] + rise
+    else:
+        depth = depth_between(f, centre)
+    return depth
+
+
+@wp.func
 def sample(f: FaceView, centre: wp.vec2f):
     """(whether the centre of a pixel is in the face, the depth there)."""
     inside = f.turn != wp.float32(0.0)
     inside = inside and holds(f, 0, centre) and holds(f, 1, centre) and holds(f, 2, centre)
     depth = wp.float32(0.0)
     if inside:
-        if f.slope_error < NO_PLANE:
-            rise = f.slope[0] * (centre[0] - f.u[0]) + f.slope[1] * (centre[1] - f.v[0])
-            depth = f.z[0] + rise
-        else:
-            depth = depth_between(f, centre)
+        depth = depth_at(f, centre)
     return inside, depth

@@ -12,24 +12,27 @@ from abut.errors import CapacityError
 from abut.pairs import PairQueue
 from abut.runtime import EVERYTHING, Task
 from abut.soup import Soup
+from abut.visibility.canvas import (
+    Canvas,
+    count_faces_kernel,
+    fill_faces_kernel,
+    room_kernel,
+)
+from abut.visibility.cover import BLOCK
 from abut.visibility.depth_order import look_sorted_kernel
 from abut.visibility.fragment import ROWS
-from abut.visibility.lists import Rule, look_fragments_kernel, look_pixels_kernel
-from abut.visibility.neighbours import neighbours_of
-from abut.visibility.raster import (
-    BLOCK,
-    Canvas,
+from abut.visibility.items import (
     Items,
-    count_faces_kernel,
     count_items_kernel,
-    fill_faces_kernel,
     fill_items_kernel,
     list_large_kernel,
-    room_kernel,
     setup_items_kernel,
-    setup_kernel,
 )
+from abut.visibility.lists import look_fragments_kernel, look_pixels_kernel
+from abut.visibility.neighbours import neighbours_of
+from abut.visibility.rule import Rule
 from abut.visibility.settings import Settings, Step
+from abut.visibility.setup import Shown, setup_kernel
 from abut.visibility.view import ViewMap, map_of
 
 MOST_PIXELS_AT_ONCE = 1 << 24
@@ -89,18 +92,23 @@ class Screen:
     def __init__(self, soup: Soup, settings: Settings, pixels: int, faces: FaceRoom) -> None:
         self.soup, self.settings, self.device = soup, settings, soup.device
         self.pixels, self.faces = pixels, faces
-        self.rows, self.boxes = faces.rows, faces.boxes
 
     def view_of(self, step: Step) -> list[Any]:
         """The map of a step's view, as kernels take it."""
         return [self.faces.maps, self.faces.aims.index((step.view, step.pixels))]
 
+    def shown(self, band: tuple[int, int]) -> Any:
+        """Room for the faces of a band."""
+        shown = Shown()
+        shown.rows, shown.boxes, shown.band = self.faces.rows, self.faces.boxes, wp.vec2i(*band)
+        return shown
+
     def setup(
-        self, canvas: Any, primitives: Any, row: int, step: Step, tally: Any, slot: int
+        self, part: Any, primitives: Any, row: int, step: Step, tally: Any, slot: int
     ) -> Task:
         """Map the faces."""
         args = [self.soup.points, self.soup.faces, primitives, *self.view_of(step), row]
-        args += [canvas, tally, tally[slot + 2 : slot + 3]]
+        args += [part.shown, tally, tally[slot + 2 : slot + 3]]
         count = self.soup.face_count
         return Task(setup_kernel, count, args, self.device, grain=FACES_PER_SLICE)
 
@@ -212,10 +220,10 @@ class ListScreen(Screen):
         canvas = Canvas()
         width = whole_blocks(self.pixels)
         count = whole_blocks(band[1] - band[0]) * width
-        canvas.rows, canvas.boxes, canvas.fragments = self.rows, self.boxes, self._fragments
+        canvas.shown, canvas.fragments = self.shown(band), self._fragments
         canvas.counts, canvas.starts = self._counts[:count], self._starts[:count]
         canvas.owners, canvas.stops = self._owners[:count], self._stops[:count]
-        canvas.band, canvas.tiles = wp.vec2i(*band), width // BLOCK
+        canvas.tiles = width // BLOCK
         canvas.within = self.settings.within
         return canvas
 
