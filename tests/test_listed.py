@@ -8,7 +8,8 @@ import abut
 from abut import cases
 from abut.bounds.relative import Relative
 from abut.pairs import PairQueues
-from abut.query import near_plan, nearest_plan, plan
+from abut.query import contact_plan, near_plan, nearest_plan
+from abut.query.contact_plan import ContactPlan
 from abut.runtime import Task
 from abut.traversal.self_tree import SHARES
 from abut.traversal.two_trees import relative_kernel
@@ -74,8 +75,8 @@ def test_twigs_and_the_sieve_find_what_groups_find(name, weld, monkeypatch):
     bent = shape.vertices + 0.05 * np.random.default_rng(0).normal(size=shape.vertices.shape)
     want = abut.self_collide(abut.Mesh(bent, shape.faces, "cpu"), weld=weld).pairs.numpy()
     queues = PairQueues(wp.get_device("cpu"), **dict.fromkeys(SELF_QUEUES, 4))
-    monkeypatch.setattr(plan, "shared_queues", lambda device, room: queues)
-    monkeypatch.setattr(plan.ContactPlan, "_self_stages", plan.ContactPlan._twig_stages)
+    monkeypatch.setattr(contact_plan, "shared_queues", lambda device, room: queues)
+    monkeypatch.setattr(ContactPlan, "_self_stages", ContactPlan._twig_stages)
     mesh = abut.Mesh(shape.vertices, shape.faces, "cpu")
     for vertices in (shape.vertices, bent):
         mesh.deform(vertices)
@@ -91,8 +92,8 @@ def test_leaves_and_their_dops_find_what_a_descent_finds(name, width, monkeypatc
     poses = random_poses(3, 1.0)
     want = [abut.collide(a, b).pairs.numpy(), abut.collide(a, b, pose_a=poses).pairs.numpy()]
     queues = PairQueues(wp.get_device("cpu"), hits=4, undecided=4, candidates=4)
-    monkeypatch.setattr(plan, "shared_queues", lambda device, room: queues)
-    monkeypatch.setattr(plan.ContactPlan, "_pair_stages", plan.ContactPlan._list_stages)
+    monkeypatch.setattr(contact_plan, "shared_queues", lambda device, room: queues)
+    monkeypatch.setattr(ContactPlan, "_pair_stages", ContactPlan._list_stages)
     for pose, rows in zip((None, poses), want, strict=True):
         found = abut.collide(a, b, pose_a=pose, method="kdop", width=width).pairs.numpy()
         np.testing.assert_array_equal(found, rows)

@@ -48,10 +48,10 @@ def hierarchy_of(
                 tree = _build(mesh, improved=True)
             mesh.held["tree"] = (mesh.version, tree)
         fit = FITTED.get(bound)
-        if fit is not None and mesh.held.get(bound) != (mesh.version, id(tree)):
+        if fit is not None and tree.fitted.get(bound) != mesh.version:
             with stage("hierarchy", mesh.device):
                 fit(tree, mesh.points, mesh.faces)
-            mesh.held[bound] = (mesh.version, id(tree))
+            tree.fitted[bound] = mesh.version
         return tree
 
 

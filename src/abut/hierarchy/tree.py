@@ -155,6 +155,7 @@ class Tree:
         sweeping: Launches that fit swept spheres, likewise.
         obbs: Oriented boxes, three rows a slot, where they were asked for (see oriented).
         swept: Rectangle swept spheres, likewise (see rss).
+        fitted: The version of the mesh that each of these was last fitted to.
         twigs: Slots of small subtrees, likewise (see twigs).
         corners: Of the faces of leaves, likewise (see corners).
         dops: DOPs of the kinds asked for, each with the version of the mesh (see owner).
@@ -176,6 +177,7 @@ class Tree:
     sweeping: Kept = field(default_factory=Kept)
     obbs: wp.array | None = None
     swept: wp.array | None = None
+    fitted: dict[Bound, int] = field(default_factory=dict)
     twigs: wp.array | None = None
     corners: wp.array | None = None
     dops: dict[Any, Any] = field(default_factory=dict)

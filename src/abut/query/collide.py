@@ -19,7 +19,8 @@ from abut.narrow.meet import meeting_segments
 from abut.options import Bound, ContactMethod, CullMethod, chosen
 from abut.pairs import KeyLayout, require_room, to_rows
 from abut.poses import batch_size, checked_poses
-from abut.query.plan import ContactPlan, lowest_of_each_pose, plans_of
+from abut.query.contact_plan import ContactPlan, lowest_of_each_pose
+from abut.query.operands import plans_of
 from abut.results import Contacts
 from abut.runtime import require_same_device
 

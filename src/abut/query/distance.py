@@ -17,7 +17,7 @@ from abut.pairs import KeyLayout, require_room
 from abut.poses import batch_size, checked_poses
 from abut.query.collide import collide
 from abut.query.nearest_plan import NearestPlan
-from abut.query.plan import plans_of
+from abut.query.operands import plans_of
 from abut.results import Distances
 from abut.runtime import require_same_device
 

@@ -16,7 +16,7 @@ from abut.narrow.measure import brute_near_kernel, test_near_kernel
 from abut.narrow.settle import settle_kernel
 from abut.pairs import KeyLayout, PairQueues
 from abut.query.nearest_plan import ROUNDING
-from abut.query.plan import LEAVES_PER_ITEM, MOST_LISTED, Operands, shared_queues
+from abut.query.operands import LEAVES_PER_ITEM, MOST_LISTED, Operands, shared_queues
 from abut.runtime import EVERYTHING, Task, launch, stage
 from abut.search import Search
 from abut.traversal.near_pairs import (

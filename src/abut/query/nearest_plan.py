@@ -17,7 +17,7 @@ from abut.narrow.measure import brute_nearest_kernel
 from abut.narrow.settle import settle_kernel
 from abut.options import Bound
 from abut.pairs import KeyLayout, PairQueues
-from abut.query.plan import NO_KEY, Operands, shared_queues
+from abut.query.operands import Operands, shared_queues
 from abut.runtime import EVERYTHING, Task, launch, stage
 from abut.search import Search
 from abut.traversal.beam import seed_kernel
@@ -28,7 +28,7 @@ from abut.traversal.near_pairs import (
     sample_kernel,
 )
 from abut.traversal.nearest import elect_kernel, nearest_kernel
-from abut.traversal.two_trees import relative_kernel
+from abut.traversal.two_trees import NO_KEY, relative_kernel
 
 FEW_POSES = 8  # so few are listed leaf by leaf on CUDA, and walked in several parts on the CPU
 WALKS_OF_FEW = 16  # parts of such a walk

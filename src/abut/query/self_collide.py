@@ -13,7 +13,8 @@ from abut.mesh import Mesh, require_meshes
 from abut.narrow.meet import meeting_segments
 from abut.options import ContactMethod, CullMethod, chosen
 from abut.pairs import KeyLayout, require_room, to_rows
-from abut.query.plan import ContactPlan, plans_of
+from abut.query.contact_plan import ContactPlan
+from abut.query.operands import plans_of
 from abut.results import Contacts
 
 SELF_EFFORT = 64  # of a search, in searches for one pair of two meshes

@@ -17,7 +17,7 @@ from abut.pairs import KeyLayout, require_room, to_rows
 from abut.poses import batch_size, checked_poses
 from abut.query.distance import require_length, size_of
 from abut.query.near_plan import NearPlan
-from abut.query.plan import plans_of
+from abut.query.operands import plans_of
 from abut.results import Gaps
 from abut.runtime import require_same_device
 
