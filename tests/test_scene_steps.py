@@ -136,6 +136,7 @@ def test_lives(device, seed):
     for _ in range(12):
         life.step()
         life.check()
+        life.check(method="front")
     for broad in ("all_pairs", "sweep", "grid", "tree"):
         life.check(broad=broad)
     life.check(method="brute")
@@ -149,6 +150,7 @@ def test_nothing_is_decided_once_and_for_all(device):
         life.step()
         if k % 7 == 0:
             met += life.check()
+            life.check(method="front")
     assert met > 0
 
 
@@ -159,3 +161,4 @@ def test_ten_thousand_steps(device):
         for _ in range(100):
             life.step()
             life.check()
+            life.check(method="front")

@@ -14,7 +14,14 @@ class Method(StrEnum):
     BVH = "bvh"
 
 
-class ContactMethod(StrEnum):
+class _Contacts(StrEnum):
+    @property
+    def looks(self) -> bool:
+        """Goes by visibility."""
+        return self in tuple(CullMethod)
+
+
+class ContactMethod(_Contacts):
     """How candidate pairs of contacts are found; the last three go by what hides what."""
 
     BRUTE = "brute"
@@ -24,10 +31,17 @@ class ContactMethod(StrEnum):
     QUICK_CULLIDE = "quick_cullide"
     FAR = "far"
 
-    @property
-    def looks(self) -> bool:
-        """Goes by visibility."""
-        return self in (ContactMethod.CULLIDE, ContactMethod.QUICK_CULLIDE, ContactMethod.FAR)
+
+class SceneMethod(_Contacts):
+    """How a Scene finds candidate pairs of contacts: also from where the last search stopped."""
+
+    BRUTE = "brute"
+    BVH = "bvh"
+    FRONT = "front"
+    KDOP = "kdop"
+    CULLIDE = "cullide"
+    QUICK_CULLIDE = "quick_cullide"
+    FAR = "far"
 
 
 class CullMethod(StrEnum):

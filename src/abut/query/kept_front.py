@@ -9,13 +9,14 @@ from abut.hierarchy.ranges import leaf_ranges
 from abut.hierarchy.tree import Tree
 from abut.pairs import PairQueues
 from abut.runtime import launch
-from abut.traversal.front import Front, advance_kernel
+from abut.traversal.front import Front, Moved, advance_kernel
 
 MOST_PAIRS = 1 << 25  # of a front; beyond that frames are searched from the root
 LEAST_ROOM = 1 << 16
 CLIMB_EVERY = 8  # steps: to move a pair up costs more than to look at it where it is
 STARTING_ROUNDS = 16  # of a new front, opening one pair at a time so that all threads have work
 GRAIN = 1024
+SLOT_BITS = wp.vec2i(31, 32)  # of keys of nodes
 
 
 class KeptFront:
@@ -49,19 +50,23 @@ class KeptFront:
         """Whether pairs move up in this step."""
         return self.steps % CLIMB_EVERY == CLIMB_EVERY - 1
 
-    def view(self) -> Any:
-        """The struct to pass to kernels."""
+    def view(self, bits: wp.vec2i) -> Any:
+        """The struct to pass to kernels; ``bits`` are those of keys of faces."""
         front = Front()
         front.tree_a, front.tree_b = self.trees[0].view(), self.trees[-1].view()
         front.ranges_a, front.ranges_b = self.ranges[0], self.ranges[-1]
         front.frames = self.frames
         front.within = len(self.trees) == 1
+        front.slot_bits, front.bits = SLOT_BITS, bits
         return front
 
     def arguments(self, most: int, bits: wp.vec2i, candidates: Any) -> list[Any]:
         """Of the kernel that moves the front."""
         here, there = (self.queues[name] for name in self.names)
-        return [self.view(), here, most, self.climbs, bits, there, candidates]
+        moved = Moved()
+        moved.kept = moved.left = there
+        moved.found = candidates
+        return [self.view(bits), here, most, self.climbs, moved]
 
     def move(self, start: int, stop: int, most: int, bits: wp.vec2i, candidates: Any) -> None:
         """Move a range of the front behind what is taken already."""

@@ -12,8 +12,8 @@ from abut.errors import SceneError
 from abut.narrow.crowd_corners import PairSides
 from abut.narrow.meet import meeting_segments
 from abut.polylines import join_segments
+from abut.scene.contact_search import Found
 from abut.scene.rows import object_rows
-from abut.scene.search import Found
 
 
 @dataclass(frozen=True, eq=False)

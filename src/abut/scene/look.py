@@ -8,8 +8,9 @@ from abut.mesh import Mesh
 from abut.options import CullMethod
 from abut.pairs import KeyLayout
 from abut.query.visible import visible_rows
+from abut.scene.contact_search import Found
 from abut.scene.objects import Objects
-from abut.scene.search import Found, SceneSearch
+from abut.scene.search import SceneSearch
 
 
 def look(

@@ -59,6 +59,7 @@ class Pool:
     Attributes:
         table: One row a body: where its faces and points lie, what its boxes are relative to.
         users: How many objects have each body; 0: the row is free.
+        grown: How often the tree of each body has become another.
         generation: Grows when kernels must be given new arrays.
         shape_version: Grows when points change.
     """
@@ -67,6 +68,7 @@ class Pool:
         self.device = device
         self.table = np.zeros(0, dtype=Body.numpy_dtype())
         self.users = np.zeros(0, np.int64)
+        self.grown = np.zeros(0, np.int64)
         self.meshes: list[Mesh | None] = []  # as given or as made, while it has the body's shape
         self.generation = 0
         self.shape_version = 0
@@ -212,7 +214,7 @@ class Pool:
             if self._unbuilt:
                 new, rows = np.array(list(self._unbuilt)), np.array(list(self._unbuilt.values()))
                 grids = wp.array(rows, dtype=wp.vec4d, device=self.device)
-                plant(self.forest, self._parts(new), grids, self.device)
+                self._grow(new, grids)
                 self._worn = {body: None for body in self._worn if body not in self._unbuilt}
                 self._unbuilt = {}
             if self._worn:
@@ -236,14 +238,15 @@ class Pool:
         """Refit, or build anew now and then: a refit keeps a tree that was for another shape."""
         if not len(worn):
             return
-        parts = self._parts(worn)
+        parts = self.parts(worn)
         about = (self.generation, parts)
         self._regrowing.get(about, lambda: regrowth(self.forest, parts, self.device)).run()
         self._refits += 1
         if self._refits % REBUILD_EVERY == 0:
-            plant(self.forest, parts, grids_of(self.forest, worn, self.device), self.device)
+            self._grow(worn, grids_of(self.forest, worn, self.device))
 
-    def _parts(self, bodies: np.ndarray) -> Parts:
+    def parts(self, bodies: np.ndarray) -> Parts:
+        """Bodies with faces, to be handled together."""
         counts = self.table["face_count"][bodies]
         held, parts = self.__dict__.get("_last_parts", (None, None))
         if held is None or not all(map(np.array_equal, held, (bodies, counts))):
@@ -255,7 +258,12 @@ class Pool:
         """Build trees with the grids of other bodies."""
         grids = grids_of(self.forest, sources, self.device)
         self._update_table()
-        plant(self.forest, self._parts(bodies), grids, self.device)
+        self._grow(bodies, grids)
+
+    def _grow(self, bodies: np.ndarray, grids: wp.array) -> None:
+        """Build trees."""
+        plant(self.forest, self.parts(bodies), grids, self.device)
+        self.grown[bodies] += 1
 
     def _update_table(self) -> None:
         if not self._table_changed:
@@ -293,9 +301,12 @@ class Pool:
         first, more = len(self.table), count - len(reused)
         self.table = np.concatenate([self.table, np.zeros(more, self.table.dtype)])
         self.users = np.concatenate([self.users, np.zeros(more, np.int64)])
+        self.grown = np.concatenate([self.grown, np.zeros(more, np.int64)])
         self.meshes += [None] * more
         self._table_changed = True
-        return np.concatenate([np.array(reused, np.int64), np.arange(first, first + more)])
+        rows = np.concatenate([np.array(reused, np.int64), np.arange(first, first + more)])
+        self.grown[rows] += 1
+        return rows
 
     def _take_faces(self, count: int) -> int:
         start = self._faces.take(max(count, 1))

@@ -1,6 +1,8 @@
 """Scene: many objects that move, deform and break, and the questions asked of them all."""
 
 from collections.abc import Callable
+from dataclasses import replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -14,14 +16,17 @@ from abut.narrow.crowd_corners import PairSides
 from abut.options import (
     LEAST_TOLERANCE,
     BroadMethod,
-    ContactMethod,
     CullMethod,
+    SceneMethod,
     chosen,
     number_from,
 )
 from abut.poses import checked_poses
 from abut.runtime import Kept, resolve_device
+from abut.scene.contact_search import Asked, ContactSearch, Found
 from abut.scene.contacts import SceneContacts, scene_contacts
+from abut.scene.front_search import FrontSearch
+from abut.scene.fronts import SceneFronts
 from abut.scene.gaps import SceneDistances, SceneGaps, scene_distances, scene_gaps
 from abut.scene.impacts import SceneImpacts, scene_impacts
 from abut.scene.kinematics import Kinematics
@@ -32,7 +37,7 @@ from abut.scene.polytopes import polytope_rows
 from abut.scene.pool import Pool, checked_rows
 from abut.scene.queues import SceneQueues
 from abut.scene.rows import object_rows
-from abut.scene.search import Asked, ContactSearch, Found, SceneSearch
+from abut.scene.search import SceneSearch
 
 
 class Scene:
@@ -265,9 +270,11 @@ class Scene:
                 lowest; the cheapest way to know which objects meet.
             poses: (B, n, 4, 4), poses of all n objects in each of B copies of the scene; None takes
                 the objects where they are. Copies do not meet each other.
-            method: ``bvh``; ``far``, by visibility, without hierarchies; ``kdop``, polytopes in
-                fixed point; or ``brute`` for the slow truth. ``cullide`` and ``quick_cullide`` are
-                Approximate. These four take no batches of poses, and ``kdop`` no self-collisions.
+            method: ``bvh``; ``front``, which begins where the last query by fronts stopped (with
+                ``first`` it is ``bvh``); ``far``, by visibility, without hierarchies; ``kdop``,
+                polytopes in fixed point; or ``brute`` for the slow truth. ``cullide`` and
+                ``quick_cullide`` are Approximate. Batches of poses are for ``bvh`` and ``brute``;
+                ``kdop`` takes no self-collisions.
             broad: How pairs of objects are found, ``all_pairs``, ``sweep``, ``grid`` or ``tree``;
                 None chooses. All return the same rows.
             pixels: Width of the views of ``far``, ``cullide`` and ``quick_cullide``.
@@ -282,15 +289,15 @@ class Scene:
         Guarantee:
             Exact and complete. Faces are closed: touching and coplanar overlap count.
         """
-        how = chosen(ContactMethod, method, "method")
-        if poses is not None and (how.looks or how is ContactMethod.KDOP):
+        how = chosen(SceneMethod, method, "method")
+        if poses is not None and how not in (SceneMethod.BVH, SceneMethod.BRUTE):
             raise OptionError(f"method '{method}' takes no batches of poses; use 'bvh'.")
         held = self._objects
         if how.looks:
             cull = CullMethod(method)
             about: dict[str, Any] = {"own": self_collisions, "first": first, "pixels": pixels}
             return self._gathered(lambda s: look(s, held, self.meshes, method=cull, **about))
-        if how is ContactMethod.KDOP:
+        if how is SceneMethod.KDOP:
             if self_collisions:
                 raise OptionError("method 'kdop' takes no self_collisions; use 'bvh'.")
             bits = checked_width(width)
@@ -300,7 +307,8 @@ class Scene:
         asked = Asked(
             own=self_collisions,
             first=first,
-            brute=how is ContactMethod.BRUTE,
+            brute=how is SceneMethod.BRUTE,
+            front=how is SceneMethod.FRONT and not first,
             broad=None if broad is None else chosen(BroadMethod, broad, "broad"),
         )
         found, where = self._found(asked, poses)
@@ -454,17 +462,27 @@ class Scene:
         where = held.poses
         if poses is not None:
             where, copies = self._batch.take(poses, len(held))
+        if asked.front:
+            self._fronts.resting = max(self._fronts.resting - 1, 0)
+            self._fronts.follow(self._pool, held)
         while True:
+            if asked.front and self._fronts.resting:
+                asked = replace(asked, front=False)
             about = (*self._state(), where, copies, *asked.key)
+            scene = (self._pool, held, self._queues, where, copies, asked)
 
-            def make() -> ContactSearch:
-                return ContactSearch(self._pool, held, self._queues, where, copies, asked)
+            def make(scene: Any = scene, front: bool = asked.front) -> ContactSearch:
+                return FrontSearch(*scene, fronts=self._fronts) if front else ContactSearch(*scene)
 
             search = self._searches.get(about, make)
             search.follow(held)
             counts = search.run()
             if counts is not None:
                 return search.found(counts), where
+
+    @cached_property
+    def _fronts(self) -> SceneFronts:
+        return SceneFronts(self.device)
 
     def _state(self) -> tuple[Any, ...]:
         """What a search was prepared for: where arrays lie, and how many there are of what."""

@@ -7,23 +7,28 @@ overlap and the pairs of leaves that did. When boxes have moved a little, a walk
 front has little to do: pairs that overlap now are opened, pairs that are apart and whose parents
 are apart too give way to their parents.
 
-No pair occurs twice. All pairs below one that is apart are apart (boxes are nested), so each of
-them climbs to the same ancestor; the one that is the first child all the way up stands for it.
+No pair occurs twice, and none is lost. All pairs below one that is apart are apart (boxes are
+nested), so each of them climbs to the same ancestor; the one that is the first child all the way up
+stands for it. Between frames turned against each other rounding might tell parent and child apart
+from one another: there a pair gives way only to an ancestor that is apart by more than rounding can
+amount to, and looks for it beyond those that are apart by less.
 """
 
 import warp as wp
 
 from abut.atomics import reserve
 from abut.bounds.relative import Relative
-from abut.bounds.separation_across import overlap_across
+from abut.bounds.separation_across import overlap_across, separation_across
 from abut.hierarchy.tree import TreeView, face_of, link_of, load_node, root_of
-from abut.pairs import PairQueue, pack_pair, queue_stop, store_pair
+from abut.pairs import PairQueue, pack_pair, queue_stop, store_pair, unpack_pair
 
 wp.set_module_options({"enable_backward": False, "fuse_fp": False})
 
 STACK = wp.constant(128)
 HELD = wp.constant(32)  # pairs kept at hand before room is asked for
 FULL = wp.constant(29)  # an opened pair leaves three at most
+APART = wp.constant(wp.float32(3.0e38))
+OVERLAPPING = wp.constant(wp.float32(-1.0))
 
 
 @wp.struct
@@ -36,18 +41,24 @@ class Front:
     ranges_b: wp.array[wp.vec2i]
     frames: wp.array[Relative]
     within: wp.bool  # one tree against itself: the first node lies left of the second
+    number: wp.int32  # of the front among others, the first part of keys
+    slot_bits: wp.vec2i  # layout of keys of nodes
+    bits: wp.vec2i  # layout of keys of faces
+
+
+@wp.struct
+class Moved:
+    """Where a front goes: pairs that are done with, those yet to be opened, faces to be tested."""
+
+    kept: PairQueue
+    left: PairQueue
+    found: PairQueue
 
 
 @wp.func
-def pair_of(x: wp.int32, y: wp.int32):
-    """A pair of slots as one word."""
-    return (wp.int64(x) << wp.int64(32)) | wp.int64(y)
-
-
-@wp.func
-def slots_of(pair: wp.int64):
-    """The slots of a pair."""
-    return wp.vec2i(wp.int32(pair >> wp.int64(32)), wp.int32(pair & wp.int64(0x7FFFFFFF)))
+def node_key(front: Front, x: wp.int32, y: wp.int32):
+    """The key of a pair of slots."""
+    return pack_pair(front.number, x, y, front.slot_bits)
 
 
 @wp.func
@@ -63,13 +74,20 @@ def holds(outer: wp.vec2i, inner: wp.vec2i):
 
 
 @wp.func
-def overlapping(front: Front, x: wp.int32, y: wp.int32):
-    """May the boxes of two slots overlap? A node and itself do."""
+def gap_between(front: Front, x: wp.int32, y: wp.int32):
+    """How far apart the boxes of two slots are; not above 0 where they may overlap.
+
+    Where frames are not turned it only says which: there nested boxes never contradict each other.
+    """
     if front.within and x == y:
-        return True
+        return OVERLAPPING
     a = load_node(front.tree_a.nodes, x)
     b = load_node(front.tree_b.nodes, y)
-    return overlap_across(front.frames[0], a.low, a.high, b.low, b.high)
+    frame = front.frames[0]
+    if frame.turned == 0:
+        hit = overlap_across(frame, a.low, a.high, b.low, b.high)
+        return wp.where(hit, OVERLAPPING, APART)
+    return separation_across(frame, a.low, a.high, b.low, b.high)
 
 
 @wp.func
@@ -100,17 +118,27 @@ def parent_of(front: Front, x: wp.int32, y: wp.int32):
 
 @wp.func
 def highest_apart(front: Front, x: wp.int32, y: wp.int32):
-    """The highest ancestor of a pair that is apart; (-1, -1) if another stands for it."""
+    """The highest pair above one, or itself, to be kept for it; (-1, -1) if another stands for it.
+
+    That is the highest ancestor that is apart by twice what rounding is bounded by. All below it
+    find it: below, no pair overlaps; above one that overlaps, none is apart by so much.
+    """
+    sure = wp.float32(2.0) * front.frames[0].widen[0]
     out = wp.vec2i(x, y)
+    at = wp.vec2i(x, y)
+    leads = wp.bool(True)  # is the first child all the way up
     climbing = wp.bool(True)
     while climbing:
-        above = parent_of(front, out[0], out[1])
-        climbing = False
-        if above[0] >= 0:
-            if not overlapping(front, above[0], above[1]):
-                opened = wp.where(above[0] != out[0], out[0], out[1])
-                climbing = (opened & 1) == 0
-                out = wp.where(climbing, above, wp.vec2i(-1, -1))
+        above = parent_of(front, at[0], at[1])
+        climbing = above[0] >= 0
+        if climbing:
+            leads = leads and (wp.where(above[0] != at[0], at[0], at[1]) & 1) == 0
+            at = above
+            gap = gap_between(front, at[0], at[1])
+            climbing = gap > wp.float32(0.0)
+            if climbing and gap > sure:
+                out = wp.where(leads, at, wp.vec2i(-1, -1))
+                climbing = leads
     return out
 
 
@@ -132,9 +160,9 @@ def put_pair(
     kept: wp.array[wp.int64],
 ):
     """Put a pair on the stack if its boxes overlap, else among those kept; ``at`` counts both."""
-    hit = wp.int32(overlapping(front, x, y))
-    stack[at[0]] = pair_of(x, y)
-    kept[at[1]] = pair_of(x, y)
+    hit = wp.int32(not (gap_between(front, x, y) > wp.float32(0.0)))
+    stack[at[0]] = node_key(front, x, y)
+    kept[at[1]] = node_key(front, x, y)
     return wp.vec3i(at[0] + hit, at[1] + 1 - hit, at[2])
 
 
@@ -168,31 +196,70 @@ def open_pair(
 
 
 @wp.func
-def faces_key(front: Front, a: wp.int32, b: wp.int32, bits: wp.vec2i):
+def faces_key(front: Front, a: wp.int32, b: wp.int32):
     """The key of two faces; of one tree in ascending order."""
-    key = pack_pair(0, a, b, bits)
     if front.within:
-        key = pack_pair(0, wp.min(a, b), wp.max(a, b), bits)
-    return key
+        return pack_pair(front.number, wp.min(a, b), wp.max(a, b), front.bits)
+    return pack_pair(front.number, a, b, front.bits)
 
 
 @wp.func
 def flush_full(
-    at: wp.vec3i,
-    kept: wp.array[wp.int64],
-    found: wp.array[wp.int64],
-    kept_queue: PairQueue,
-    found_queue: PairQueue,
+    at: wp.vec3i, kept: wp.array[wp.int64], found: wp.array[wp.int64], least: wp.int32, moved: Moved
 ):
-    """Append what was held back once it fills its room."""
+    """Append what was held back once it is at least so much."""
     out = at
-    if at[1] >= FULL:
-        flush(kept, at[1], kept_queue)
+    if at[1] >= least:
+        flush(kept, at[1], moved.kept)
         out[1] = 0
-    if at[2] >= FULL:
-        flush(found, at[2], found_queue)
+    if at[2] >= least:
+        flush(found, at[2], moved.found)
         out[2] = 0
     return out
+
+
+@wp.func
+def advance_pair(
+    front: Front,
+    start: wp.vec2i,
+    most: wp.int32,
+    climb: wp.bool,
+    at: wp.vec3i,
+    stack: wp.array[wp.int64],
+    kept: wp.array[wp.int64],
+    found: wp.array[wp.int64],
+    moved: Moved,
+):
+    """Move a pair of a front up or down, opening at most ``most`` pairs.
+
+    Pairs of leaves that overlap are to be tested. Pairs move up only with ``climb``. ``at`` counts
+    the pairs on the stack, which begins and ends empty, and those held back.
+    """
+    at = put_pair(front, start[0], start[1], at, stack, kept)
+    if at[0] == 0 and climb:
+        high = highest_apart(front, start[0], start[1])
+        kept[at[1] - 1] = node_key(front, high[0], high[1])
+        at[1] = at[1] - wp.int32(high[0] < 0)
+    opened = wp.int32(0)
+    while at[0] > 0:
+        if opened == most:
+            flush(stack, at[0], moved.left)
+            at[0] = 0
+            continue
+        at[0] = at[0] - 1
+        row = unpack_pair(stack[at[0]], front.slot_bits)
+        a = load_node(front.tree_a.nodes, row[1])
+        b = load_node(front.tree_b.nodes, row[2])
+        links = wp.vec2i(link_of(a), link_of(b))
+        if wp.max(links) >= 0:
+            opened += 1
+            at = open_pair(front, row[1], row[2], links, at, stack, kept)
+        elif not (front.within and row[1] == row[2]):
+            kept[at[1]] = node_key(front, row[1], row[2])
+            found[at[2]] = faces_key(front, face_of(a), face_of(b))
+            at = wp.vec3i(at[0], at[1] + 1, at[2] + 1)
+        at = flush_full(at, kept, found, FULL, moved)
+    return flush_full(at, kept, found, FULL, moved)
 
 
 @wp.kernel
@@ -203,45 +270,16 @@ def advance_kernel(
     last: PairQueue,
     most: wp.int32,
     climb: wp.bool,
-    bits: wp.vec2i,
     # out
-    next_out: PairQueue,
-    candidates_out: PairQueue,
+    moved_out: Moved,
 ):
-    """Move each pair of a front up or down, opening at most ``most`` pairs for each.
-
-    Pairs of leaves that overlap are candidates. Pairs move up only with ``climb``. What is not
-    yet opened stays for another round, which the host asks for while ``most`` is small.
-    """
+    """Move each pair of a front; what is not yet opened stays for another round."""
     stack = wp.zeros(shape=(STACK,), dtype=wp.int64)
     kept = wp.zeros(shape=(HELD,), dtype=wp.int64)
     found = wp.zeros(shape=(HELD,), dtype=wp.int64)
-    at = wp.vec3i(0, 0, 0)  # pairs on the stack, kept, found
+    at = wp.vec3i(0, 0, 0)
     for i in range(span[0] + wp.tid(), queue_stop(last, span[1]), span[2]):
-        start = slots_of(last.keys[i])
-        at = put_pair(front, start[0], start[1], at, stack, kept)
-        if at[0] == 0 and climb:
-            high = highest_apart(front, start[0], start[1])
-            kept[at[1] - 1] = pair_of(high[0], high[1])
-            at[1] = at[1] - wp.int32(high[0] < 0)
-        opened = wp.int32(0)
-        while at[0] > 0:
-            at[0] = at[0] - 1
-            pair = stack[at[0]]
-            slots = slots_of(pair)
-            a = load_node(front.tree_a.nodes, slots[0])
-            b = load_node(front.tree_b.nodes, slots[1])
-            links = wp.vec2i(link_of(a), link_of(b))
-            leaves = wp.max(links) < 0
-            if leaves or opened >= most:
-                if not (leaves and front.within and slots[0] == slots[1]):
-                    kept[at[1]] = pair
-                    found[at[2]] = faces_key(front, face_of(a), face_of(b), bits)
-                    at = wp.vec3i(at[0], at[1] + 1, at[2] + wp.int32(leaves))
-            else:
-                opened += 1
-                at = open_pair(front, slots[0], slots[1], links, at, stack, kept)
-            at = flush_full(at, kept, found, next_out, candidates_out)
-        at = flush_full(at, kept, found, next_out, candidates_out)
-    flush(kept, at[1], next_out)
-    flush(found, at[2], candidates_out)
+        row = unpack_pair(last.keys[i], front.slot_bits)
+        start = wp.vec2i(row[1], row[2])
+        at = advance_pair(front, start, most, climb, at, stack, kept, found, moved_out)
+    flush_full(at, kept, found, 1, moved_out)

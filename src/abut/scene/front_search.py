@@ -1,0 +1,119 @@
+"""FrontSearch: contacts of a scene, found from where the last search stopped."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import warp as wp
+
+from abut.runtime import EVERYTHING, Kept, Task, launch, stage
+from abut.scene import fronts
+from abut.scene.contact_search import ContactSearch, Step
+from abut.scene.fronts import LEFT, SceneFronts
+from abut.traversal.front import Moved
+from abut.traversal.meeting_fronts import (
+    Fronts,
+    adopt_kernel,
+    advance_meetings_kernel,
+    begin_fronts_kernel,
+)
+from abut.traversal.meetings import test_meet_kernel
+
+OPENED = 64  # pairs below one, before others may take part
+GRAIN = 1024
+
+
+class FrontSearch(ContactSearch):
+    """A contact search that moves fronts in place of walking down from the roots.
+
+    Args:
+        scene: Arguments of ContactSearch.
+        fronts: Where they are; moved and turned by a run that finds room for everything.
+    """
+
+    def __init__(self, *scene: Any, fronts: SceneFronts) -> None:
+        self.fronts = fronts
+        self._tasks = Kept()
+        super().__init__(*scene)
+
+    def run(self) -> dict[str, int] | None:
+        """Search; None where a queue had no room, or where there are no fronts any more."""
+        held = self.fronts
+        if not held.room_for(self.capacity):
+            held.give_up()
+            return None
+        counts = super().run()
+        moved = held.queues.read()
+        size = moved[held.names[1]]
+        if size > fronts.MOST_PAIRS:
+            held.give_up()
+            return None
+        short = {n: c + c // 4 for n, c in moved.items() if c > held.queues[n].keys.shape[0]}
+        if held.queues.make_room(short) or counts is None:
+            return None
+        held.turn(size)
+        return counts
+
+    def _run_here(self) -> None:
+        self._launch(*self._begin())
+        super()._run_here()
+
+    def _meet_here(self, count: int) -> None:
+        for name, kernel, items, args in self._stages():
+            with stage(name, self.device):
+                self._launch(kernel, items or count, args)
+
+    def _launch(self, kernel: wp.Kernel, items: str | int, args: list[Any]) -> None:
+        """Over so many items, or over those of a queue."""
+        if isinstance(items, str):
+            queues = self.fronts.queues
+            items = min(queues.read()[items], queues[items].keys.shape[0])
+        launch(kernel, items, args, self.device, grain=GRAIN)
+
+    def _recorded_meet(self) -> list[Step]:
+        return [("front", self._run_recorded)]
+
+    def _run_recorded(self) -> None:
+        held = self.fronts
+        about = (held.steps % 2, int(held.climbs), held.queues, held.queues.generation)
+
+        def make() -> list[Task]:
+            stages = [self._begin(), *(about for _, *about in self._stages())]
+            return [
+                Task(
+                    kernel,
+                    EVERYTHING if isinstance(items, str) else items or self.capacity,
+                    args,
+                    self.device,
+                )
+                for kernel, items, args in stages
+            ]
+
+        for task in self._tasks.get((*about, held.changed, held.ranges), make):
+            task.run()
+
+    def _begin(self) -> tuple[wp.Kernel, int, list[Any]]:
+        """Kernel, items and arguments of the launch that empties queues."""
+        held = self.fronts
+        args = [fronts.QUEUES.index(held.names[0]), held.ranks, held.queues.counts]
+        return begin_fronts_kernel, max(held.ranks.shape[0], len(fronts.QUEUES)), args
+
+    def _stages(self) -> Iterator[tuple[str, wp.Kernel, str | int, list[Any]]]:
+        """(name, kernel, the queue it runs over or 0 for all meetings, arguments) of launches."""
+        held, queues, crowd = self.fronts, self.fronts.queues, self.crowd
+        here, there = held.names
+        args = [crowd, queues[f"{here}_met"], held.changed, held.layout.bits, self._frames]
+        args += [queues[f"{there}_met"], held.ranks, queues[LEFT[0]]]
+        yield "adopt", adopt_kernel, 0, args
+        view = Fronts()
+        view.ranges, view.frames, view.slot_bits = held.ranges, self._frames, held.layout.bits
+        nothing = wp.empty(0, dtype=wp.int32, device=self.device)
+        sources = [(here, held.ranks, OPENED, held.climbs)]
+        sources += [(name, nothing, OPENED, False) for name in LEFT[:-1]]
+        sources += [(LEFT[-1], nothing, EVERYTHING, False)]
+        for source, (name, ranks, most, climbs) in enumerate(sources):
+            moved = Moved()
+            moved.kept, moved.found = queues[there], queues["faces"]
+            moved.left = queues[LEFT[min(source, len(LEFT) - 1)]]
+            args = [crowd, view, queues[name], ranks, most, climbs, moved]
+            yield "front", advance_meetings_kernel, name, args
+        yield "classify", test_meet_kernel, "faces", [crowd, queues["faces"]]

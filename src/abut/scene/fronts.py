@@ -1,0 +1,125 @@
+"""SceneFronts: the fronts of a scene's meetings, kept from query to query."""
+
+import numpy as np
+import warp as wp
+
+from abut.hierarchy.forest import Parts
+from abut.hierarchy.ranges import write_forest_ranges
+from abut.pairs import KeyLayout, PairQueues
+from abut.query.kept_front import CLIMB_EVERY
+from abut.scene.objects import NOBODY, Objects
+from abut.scene.pool import Pool
+
+MOST_PAIRS = 1 << 25  # of all fronts together; beyond that scenes are searched from the roots
+LEAST_ROOM = 1 << 14
+ROUNDS = 6  # in which new fronts are opened, so that all threads have work
+REST = 64  # queries, once fronts have grown too long
+LEFT = tuple(f"left_{k}" for k in range(ROUNDS))
+QUEUES = ("even", "even_met", "odd", "odd_met", *LEFT, "faces")
+KEY_BITS = 62
+
+
+class SceneFronts:
+    """Pairs of nodes where the last search of each meeting stopped, and which meetings these were.
+
+    They lie in one of two queues, ``even`` and ``odd``, and so do the pairs of objects; a search
+    moves them to the other one, and ``turn`` makes it hold. Keys are (rank of the meeting, slots).
+
+    Attributes:
+        size: Pairs of nodes there are.
+        changed: (n,) int32, on the device: objects whose tree is not the one their fronts are of.
+        ranges: Leaves below the slots of all bodies, on the device.
+    """
+
+    def __init__(self, device: wp.Device) -> None:
+        self.device = device
+        self.resting = 0  # for so many queries there are no fronts
+        self.forget()
+
+    def forget(self) -> None:
+        """Begin at the roots."""
+        self.queues = PairQueues(self.device, **dict.fromkeys(QUEUES, LEAST_ROOM))
+        self.layout = KeyLayout(0, 0)
+        self.steps = self.size = 0
+        self.changed = wp.zeros(0, dtype=wp.int32, device=self.device)
+        self.ranges = wp.zeros(0, dtype=wp.vec2i, device=self.device)
+        self._ranks = wp.empty(0, dtype=wp.int32, device=self.device)
+        self._trees = np.empty(0, np.int64)  # of objects, as their fronts know them
+        self._trees_now = self._trees
+        self._grown = np.empty(0, np.int64)  # of bodies, as their ranges know them
+        self._seen = (-1, -1)
+        self._any_changed = True
+
+    @property
+    def names(self) -> tuple[str, str]:
+        """The queue where the fronts are, and the one where they go next."""
+        return ("odd", "even") if self.steps % 2 else ("even", "odd")
+
+    @property
+    def climbs(self) -> bool:
+        """Whether pairs move up in this step."""
+        return self.steps % CLIMB_EVERY == CLIMB_EVERY - 1
+
+    def follow(self, pool: Pool, objects: Objects) -> None:
+        """Take over which trees there are now."""
+        slots = 2 * pool.most_faces
+        layout = KeyLayout.of(slots, slots)
+        if layout != self.layout:
+            self.forget()
+            self.layout = layout
+        seen = (int(pool.grown.sum()), objects.version)
+        if seen != self._seen or self._any_changed:
+            self._seen = seen
+            self._write_ranges(pool, np.unique(objects.body[objects.living]))
+            self._write_changed(pool, objects)
+
+    def room_for(self, meetings: int) -> bool:
+        """Whether keys can tell so many meetings apart."""
+        return meetings < 1 << (KEY_BITS - self.layout.width)
+
+    @property
+    def ranks(self) -> wp.array:
+        """(n,) int32, on the device: of the meetings there were, their ranks of now."""
+        room = self.queues[f"{self.names[0]}_met"].keys.shape[0]
+        if self._ranks.shape[0] < room:
+            self._ranks = wp.empty(room, dtype=wp.int32, device=self.device)
+        return self._ranks
+
+    def turn(self, size: int) -> None:
+        """What a search has moved is where fronts are now."""
+        self.steps += 1
+        self.size = size
+        self._trees = self._trees_now
+
+    def give_up(self) -> None:
+        """Have no fronts for some time."""
+        self.forget()
+        self.resting = REST
+
+    def _write_ranges(self, pool: Pool, bodies: np.ndarray) -> None:
+        """For bodies whose trees have become others since."""
+        room = 2 * pool.faces.shape[0]
+        if self.ranges.shape[0] < room:
+            self.ranges = wp.empty(room, dtype=wp.vec2i, device=self.device)
+            self._grown = np.empty(0, np.int64)
+        known = np.zeros(len(pool.grown), np.int64)
+        known[: len(self._grown)] = self._grown
+        new = bodies[(pool.grown != known)[bodies] & (pool.table["face_count"][bodies] > 0)]
+        if len(new):
+            parts = Parts.of(new, pool.table["face_count"][new], self.device)
+            write_forest_ranges(pool.forest, parts, self.ranges)
+        known[bodies] = pool.grown[bodies]
+        self._grown = known
+
+    def _write_changed(self, pool: Pool, objects: Objects) -> None:
+        """Which objects have other trees than when fronts were moved last."""
+        bodies = objects.body.astype(np.int64)
+        self._trees_now = np.where(bodies == NOBODY, -1, (bodies << 32) + pool.grown[bodies])
+        before = np.full(len(bodies), -1)
+        known = min(len(bodies), len(self._trees))
+        before[:known] = self._trees[:known]
+        changed = (self._trees_now != before).astype(np.int32)
+        self._any_changed = bool(changed.any())
+        if self.changed.shape[0] != len(changed):
+            self.changed = wp.empty(len(changed), dtype=wp.int32, device=self.device)
+        self.changed.assign(changed)
