@@ -1,0 +1,114 @@
+"""Patches: the mask and the depths of a face in a tile are those of its fragments, one by one."""
+
+import numpy as np
+import pytest
+import warp as wp
+
+from abut.visibility.cover import centre_of, covers
+from abut.visibility.fragment import ROWS, load_fresh_view, store_face
+from abut.visibility.patch import (
+    count_bits,
+    fragment_depths,
+    lowest_bit,
+    patch_depths,
+    patch_mask,
+)
+from abut.visibility.setup import box_of
+from abut.visibility.view import View, ViewMap, map_of
+
+wp.set_module_options({"enable_backward": False, "fuse_fp": False})
+
+SIDE, COUNT = 64, 2000  # pixels of the view, faces
+
+
+@wp.kernel
+def patch_kernel(
+    # in
+    corners: wp.array2d[wp.vec3f],
+    views: wp.array[ViewMap],
+    # out
+    rows_out: wp.array[wp.vec4f],
+    covered_out: wp.array2d[wp.uint64],
+    masks_out: wp.array2d[wp.uint64],
+    outside_out: wp.array2d[wp.int32],
+):
+    """Pixels that a face covers, one by one and at once; fragments beyond the patch's depths."""
+    face, tile = wp.tid()
+    view = views[0]
+    p = corners[face, 0]
+    q = corners[face, 1]
+    r = corners[face, 2]
+    store_face(rows_out, face, p, q, r)
+    f = load_fresh_view(rows_out, face)
+    box = box_of(p, q, r, view, wp.vec2i(0, view.pixels))
+    column = (tile % 8) * 8
+    row = (tile / 8) * 8
+    masks_out[face, tile] = patch_mask(f, box, column, row, view)
+    bound = patch_depths(f, column, row, view)
+    for k in range(64):
+        x = column + k % 8
+        y = row + k / 8
+        if x >= box[0] and x <= box[2] and y >= box[1] and y <= box[3]:
+            if covers(f, centre_of(x, y), view):
+                covered_out[face, tile] |= wp.uint64(1) << wp.uint64(k)
+                depths = fragment_depths(f, centre_of(x, y), view)
+                if depths[0] <= depths[1] and (depths[0] < bound[0] or depths[1] > bound[1]):
+                    outside_out[face, tile] += 1
+
+
+def faces_of(kind, rng):
+    """(n, 3, 3) float32 corners in pixels and depth."""
+    out = rng.uniform(size=(COUNT, 3, 3))
+    if kind == "small":
+        out = out[:, :1] * 0.9 + 0.1 * out
+    elif kind == "thin":
+        out[:, 2] = out[:, 0] + rng.normal(scale=1e-6, size=(COUNT, 3))
+    elif kind in ("steep", "edge-on"):
+        wide = {"steep": 0.03, "edge-on": 1e-5}[kind]
+        out[:, :, 0] = out[:, :1, 0] + rng.normal(scale=wide, size=(COUNT, 3))
+    elif kind == "grid":
+        out = rng.integers(0, 129, size=out.shape) / 128  # many centres lie on edges
+    elif kind == "flat":
+        out[:, :, 2] = out[:, :1, 2]
+    return (np.clip(out, 0.001, 0.999) * [SIDE, SIDE, 1]).astype(np.float32)
+
+
+@pytest.mark.parametrize("reach", ["sampled", "conservative", "near"])
+@pytest.mark.parametrize("kind", ["any", "small", "thin", "steep", "edge-on", "grid", "flat"])
+def test_patches_are_their_fragments(kind, reach, device):
+    bounds = np.array([[0.0] * 3, [1.0] * 3])
+    distance = 0.05 if reach == "near" else 0.0
+    mapping = map_of(View("z"), bounds, SIDE, conservative=reach != "sampled", distance=distance)
+    host = wp.zeros(1, dtype=ViewMap, device="cpu")
+    host.numpy()[0] = mapping
+    corners = faces_of(kind, np.random.default_rng(1))
+    rows = wp.zeros(ROWS * COUNT, dtype=wp.vec4f, device=device)
+    covered, masks = (wp.zeros((COUNT, 64), dtype=wp.uint64, device=device) for _ in range(2))
+    outside = wp.zeros((COUNT, 64), dtype=wp.int32, device=device)
+    args = [wp.array(corners, dtype=wp.vec3f, device=device), wp.clone(host, device=device), rows]
+    wp.launch(patch_kernel, (COUNT, 64), [*args, covered, masks, outside], device=device)
+    assert np.array_equal(covered.numpy(), masks.numpy())
+    assert outside.numpy().sum() == 0
+    few = reach == "sampled" and kind in ("thin", "edge-on")
+    assert few or np.count_nonzero(covered.numpy()) > COUNT
+
+
+@wp.kernel
+def bits_kernel(
+    # in
+    words: wp.array[wp.uint64],
+    # out
+    found_out: wp.array[wp.vec2i],
+):
+    """Lowest bit and number of bits of each word."""
+    i = wp.tid()
+    found_out[i] = wp.vec2i(lowest_bit(words[i]), count_bits(words[i]))
+
+
+def test_bits(device):
+    words = [1, 2, 3, 1 << 31, 1 << 32, 1 << 63, (1 << 64) - 1, (1 << 63) | (1 << 40)]
+    found = wp.zeros(len(words), dtype=wp.vec2i, device=device)
+    given = wp.array(np.array(words, dtype=np.uint64), device=device)
+    wp.launch(bits_kernel, len(words), [given, found], device=device)
+    want = [[(word & -word).bit_length() - 1, word.bit_count()] for word in words]
+    assert found.numpy().tolist() == want
