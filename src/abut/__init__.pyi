@@ -21,6 +21,7 @@ from .mesh import Mesh
 from .motion import Motion
 from .options import (
     Bound,
+    BroadMethod,
     ContactMethod,
     CullBackend,
     CullMethod,
@@ -49,6 +50,7 @@ from .visibility.culled import Culled, PassStatistics
 __all__ = [
     "AbutError",
     "Bound",
+    "BroadMethod",
     "CapacityError",
     "ClosestPoints",
     "ContactMethod",

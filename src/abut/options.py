@@ -134,7 +134,7 @@ LEAST_TOLERANCE = 1e-12  # of times: float64 has no finer
 Choice = TypeVar("Choice", bound=StrEnum)
 
 
-ELSEWHERE = {"front": "; fronts are kept from frame to frame, by abut.Tracker"}
+ELSEWHERE = {"front": "; fronts are kept from frame to frame, by abut.Tracker and abut.Scene"}
 
 
 def chosen(

@@ -11,38 +11,23 @@ import warp as wp
 from abut.errors import SceneError
 from abut.narrow.crowd_corners import PairSides
 from abut.narrow.meet import meeting_segments
-from abut.polylines import join_segments
+from abut.results import Contacts
 from abut.scene.contact_search import Found
 from abut.scene.rows import object_rows
 
 
 @dataclass(frozen=True, eq=False)
-class SceneContacts:
-    """Pairs of faces of objects that meet, sorted.
+class SceneContacts(Contacts):
+    """Contacts of objects, sorted by objects, then faces; ``pose`` is the copy of the scene.
+
+    Ask for segments before the scene deforms: coordinates are not kept for answers.
 
     Attributes:
         objects: (n, 2) int32, the objects of each pair, the lower first; twice the same one where
             an object meets itself.
-        pairs: (n, 2) int32, their faces.
-        pose: (n,) int32, the copy of the scene; None where no batch of poses was given.
-        colliding: Whether there is contact; for a batch of B copies a (B,) array.
     """
 
-    objects: wp.array
-    pairs: wp.array
-    pose: wp.array | None
-    colliding: Any
-    _meet: Callable[[], tuple[wp.array, wp.array]] | None = field(default=None, repr=False)
-
-    def __len__(self) -> int:
-        """Number of pairs of faces."""
-        return self.pairs.shape[0]
-
-    def __bool__(self) -> bool:
-        """Whether there is any contact."""
-        if isinstance(self.colliding, bool):
-            return self.colliding
-        return bool(self.colliding.numpy().any())
+    objects: wp.array = field(kw_only=True)
 
     @cached_property
     def object_pairs(self) -> np.ndarray:
@@ -57,42 +42,9 @@ class SceneContacts:
         new[1:] = (rows[1:] != rows[:-1]).any(axis=1)
         return rows[new]
 
-    @property
-    def segments(self) -> wp.array:
-        """(n, 2, 3) float64: the segment in which each pair meets, computed when first asked.
-
-        Ask before the scene deforms: coordinates are not kept for answers.
-        """
-        return self._segments[0]
-
-    @property
-    def coplanar(self) -> wp.array:
-        """(n,) bool: pairs that overlap in a common plane, or in a common line."""
-        return self._segments[1]
-
-    @cached_property
-    def _segments(self) -> tuple[wp.array, wp.array]:
-        assert self._meet is not None
-        return self._meet()
-
-    def curves(self) -> list[np.ndarray]:
-        """The intersections as polylines, each (k, 3); coplanar pairs have none."""
-        segments, coplanar = (array.numpy() for array in self._segments)
-        return join_segments(segments[~coplanar])
-
     def numpy(self) -> dict[str, np.ndarray]:
         """The rows as plain NumPy arrays."""
-        colliding = self.colliding
-        out = {
-            "objects": self.objects.numpy(),
-            "pairs": self.pairs.numpy(),
-            "colliding": colliding.numpy()
-            if isinstance(colliding, wp.array)
-            else np.asarray(colliding),
-        }
-        if self.pose is not None:
-            out["pose"] = self.pose.numpy()
-        return out
+        return {"objects": self.objects.numpy(), **super().numpy()}
 
 
 def scene_contacts(
@@ -123,4 +75,4 @@ def scene_contacts(
         sides = PairSides(crowd, objects, pairs, copy, held)
         return meeting_segments(sides.a, sides.b, sides.pairs, None)
 
-    return SceneContacts(objects, pairs, copy if posed else None, colliding, meet)
+    return SceneContacts(pairs, copy if posed else None, colliding, None, meet, objects=objects)

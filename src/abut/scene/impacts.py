@@ -1,6 +1,6 @@
 """Scene.ccd: all objects that may touch in a step, as one mesh in motion."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -17,7 +17,7 @@ from abut.narrow.impact_rigid import Turning
 from abut.pairs import KeyLayout
 from abut.query.impact_rows import Rows, sorted_rows
 from abut.query.sweep_plan import SweepPlan, require_memory
-from abut.results import ImpactKind
+from abut.results import ImpactKind, Impacts
 from abut.runtime import launch, stage
 from abut.scene.objects import Objects
 from abut.scene.pool import Pool
@@ -26,43 +26,18 @@ from abut.sweep import moving
 
 
 @dataclass(frozen=True, eq=False)
-class SceneImpacts:
-    """Pairs of moving features of objects that come to touch, sorted by objects, kind, features.
+class SceneImpacts(Impacts):
+    """Impacts of objects, sorted by objects, kind and features; features are those of the objects.
 
     Attributes:
         objects: (n, 2) int32, the objects of each pair, the lower first.
-        time: (n,) float64 in [0, 1], when each pair first touches; never later.
-        kind: (n,) int32, see ImpactKind.
-        features: (n, 2) int32, vertices, edges or faces of the two objects, as the kind says.
-        converged: (n,) bool. False: the contact, if there is one, may be later than ``time`` by
-            more than the tolerance.
-        first: The earliest time; infinity where there is no impact.
     """
 
-    objects: wp.array
-    time: wp.array
-    kind: wp.array
-    features: wp.array
-    converged: wp.array
-    first: float
-
-    def __len__(self) -> int:
-        """Number of impacts."""
-        return self.time.shape[0]
-
-    def __bool__(self) -> bool:
-        """Whether there is any impact."""
-        return len(self) > 0
-
-    @property
-    def safe_step(self) -> float:
-        """The share of the step that is free of contact, 1 where there is none."""
-        return min(self.first, 1.0)
+    objects: wp.array = field(kw_only=True)
 
     def numpy(self) -> dict[str, np.ndarray]:
         """The rows as plain NumPy arrays."""
-        names = ("objects", "time", "kind", "features", "converged")
-        return {name: getattr(self, name).numpy() for name in names}
+        return {"objects": self.objects.numpy(), **super().numpy()}
 
 
 class Crossing:
@@ -254,12 +229,12 @@ def _wrapped(table: np.ndarray, first: bool, device: wp.Device) -> SceneImpacts:
         table = table[[int(np.argmin(table[:, 5]))]]
     whole = table[:, :5].astype(np.int32)
     return SceneImpacts(
-        wp.array(np.ascontiguousarray(whole[:, :2]), device=device),
         wp.array(np.ascontiguousarray(table[:, 5]), dtype=wp.float64, device=device),
         wp.array(np.ascontiguousarray(whole[:, 2]), device=device),
         wp.array(np.ascontiguousarray(whole[:, 3:5]), device=device),
         wp.array(table[:, 6].astype(bool), dtype=wp.bool, device=device),
         float(table[:, 5].min(initial=np.inf)),
+        objects=wp.array(np.ascontiguousarray(whole[:, :2]), device=device),
     )
 
 
