@@ -137,9 +137,7 @@ class Gathered(Soup):
 
     def is_of(self, meshes: Sequence[Mesh]) -> bool:
         """Whether these are its meshes."""
-        return len(meshes) == len(self.known) and all(
-            known() is mesh for known, mesh in zip(self.known, meshes, strict=True)
-        )
+        return [known() for known in self.known] == [*meshes]  # equal meshes are the same
 
     def take(self, meshes: Sequence[Mesh], poses: Any) -> None:
         """Follow the meshes' shapes, and put them where the poses say."""
@@ -166,7 +164,8 @@ class Gathered(Soup):
 
     def _follow(self, meshes: Sequence[Mesh]) -> bool:
         """Copy the points of meshes that have deformed; True when none has."""
-        still = True
+        if self.versions == [mesh.version for mesh in meshes]:
+            return True
         for i, mesh in enumerate(meshes):
             if self.versions[i] != mesh.version:
                 part = slice(*self.first_point[i : i + 2].tolist())
@@ -174,8 +173,7 @@ class Gathered(Soup):
                     wp.copy(self.locals[part], mesh.points)
                 self.boxes[i] = mesh.bounds
                 self.versions[i] = mesh.version
-                still = False
-        return still
+        return False
 
 
 def soup_of(meshes: Sequence[Mesh], poses: Any = None) -> Soup:

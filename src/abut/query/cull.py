@@ -136,13 +136,7 @@ def _culled(soup: Soup, culler: Culler | HostCuller) -> Culled:
     """What a culler has left."""
     remains, settings = culler.remains, culler.settings
     pairs = partial(_pairs, soup, Candidates(soup, culler))
-    return Culled(
-        _onto(remains.objects, soup.device),
-        wp.clone(remains.rows),
-        settings.level,
-        _statistics(culler),
-        pairs,
-    )
+    return Culled(remains.rows, settings.level, _statistics(culler), remains.objects, pairs)
 
 
 def _pairs(soup: Soup, candidates: Candidates) -> tuple[wp.array, ...]:
@@ -171,5 +165,6 @@ def _onto(rows: np.ndarray, device: wp.Device) -> wp.array:
 def _nothing(meshes: list[Mesh], settings: Settings) -> Culled:
     """The answer where there are no faces."""
     device = meshes[0].device if meshes else wp.get_device("cpu")
-    none, pairs = _onto(np.zeros(0), device), _onto(np.zeros((0, 2)), device)
-    return Culled(none, pairs, settings.level, (), lambda: (pairs, pairs, pairs))
+    pairs = _onto(np.zeros((0, 2)), device)
+    none = np.zeros(0, dtype=np.int32)
+    return Culled(pairs, settings.level, (), none, lambda: (pairs, pairs, pairs))

@@ -5,24 +5,15 @@ from typing import Any
 import numpy as np
 import warp as wp
 
-from abut.bounds.aabb import fit_aabb
 from abut.pairs import PairQueue, PairQueues, pack_pair, push_pair
 from abut.runtime import launch
 from abut.soup import Soup
 from abut.visibility.neighbours import neighbours_of
 from abut.visibility.remains import layout_of
 from abut.visibility.rule import share_corner
-from abut.visibility.state import NEITHER, Primitives, primitive_of
+from abut.visibility.state import NEITHER
 
 wp.set_module_options({"enable_backward": False, "fuse_fp": False})
-
-GROWN = wp.constant(wp.float32(2.0**-22))  # more than float32 loses when something is added
-
-
-@wp.func
-def with_bits(v: wp.vec3f, number: wp.int32):
-    """Three floats and the bits of an integer."""
-    return wp.vec4f(v[0], v[1], v[2], wp.cast(number, wp.float32))
 
 
 @wp.struct
@@ -32,33 +23,6 @@ class Kin:
     within: wp.bool
     object_of: wp.array[wp.int32]
     corner_ids: wp.array[wp.vec3i]
-
-
-@wp.kernel
-def box_kernel(
-    # in
-    span: wp.vec3i,
-    points: wp.array[wp.vec3d],
-    faces: wp.array[wp.vec3i],
-    primitives: Primitives,
-    wanted: wp.array[wp.int32],
-    origin: wp.vec3d,
-    around: wp.float32,
-    # out
-    boxes_out: wp.array2d[wp.vec4f],
-):
-    """Boxes of faces, with something around them; with each its face, and the set that is in."""
-    for i in range(span[0] + wp.tid(), span[1], span[2]):
-        face = wanted[i]
-        f = faces[face]
-        low, high = fit_aabb(points[f[0]], points[f[1]], points[f[2]], origin)
-        if around > wp.float32(0.0):
-            margin = wp.vec3f(around, around, around)
-            grown = (wp.max(wp.abs(low), wp.abs(high)) + margin) * GROWN
-            low = low - margin - grown
-            high = high + margin + grown
-        boxes_out[i, 0] = with_bits(low, face)
-        boxes_out[i, 1] = with_bits(high, primitives.state[primitive_of(primitives, face)])
 
 
 @wp.func
@@ -136,29 +100,17 @@ class Candidates:
     """The pairs of faces that may meet, of what a culler leaves now; listed when asked for."""
 
     def __init__(self, soup: Soup, culler: Any) -> None:
-        remains, settings, device = culler.remains, culler.settings, soup.device
-        count = remains.count
-        self.soup, self.device = soup, device
-        self.boxes = wp.empty((count, 2), dtype=wp.vec4f, device=device)
-        self.folds: wp.array | None = None
-        if remains.fold_count:
-            self.folds = wp.clone(remains.folds["pairs"].keys[: remains.fold_count])
-        middle = wp.vec3d(*(soup.bounds[0] / 2 + soup.bounds[1] / 2))
-        around = np.nextafter(np.float32(settings.distance / 2), np.float32(np.inf))
+        remains = culler.remains
+        self.soup, self.within, self.device = soup, culler.settings.within, soup.device
+        self.boxes = remains.boxes
+        self.folds = remains.fold_keys if remains.fold_count else None
         self.axis = int(np.argmax(soup.bounds[1] / 2 - soup.bounds[0] / 2))
-        self.kin = Kin()
-        self.kin.object_of, self.kin.within = soup.object_of, settings.within
-        if settings.within:
-            self.kin.corner_ids = neighbours_of(soup).corner_ids
-        args = [soup.points, soup.faces, remains.primitives, remains.gathered, middle]
-        args += [float(around) if settings.distance else 0.0, self.boxes]
-        launch(box_kernel, count, args, device)
 
     def list_into(self, queues: PairQueues, name: str) -> None:
         """Append the keys of all candidate pairs, as many as there is room for."""
         count = self.boxes.shape[0]
         if count > 1:
-            args = [self.boxes, self._order(), self.axis, self.kin, layout_of(self.soup).bits]
+            args = [self.boxes, self._order(), self.axis, self._kin(), layout_of(self.soup).bits]
             launch(sweep_kernel, count, [*args, queues[name]], self.device, grain=256)
         if self.folds is not None:
             args = [self.folds, queues[name]]
@@ -173,6 +125,13 @@ class Candidates:
             found = queues.read()
             if not queues.make_room(found):
                 return queues.sorted_keys("pairs", found["pairs"], layout_of(self.soup).width)
+
+    def _kin(self) -> Any:
+        kin = Kin()
+        kin.object_of, kin.within = self.soup.object_of, self.within
+        if self.within:
+            kin.corner_ids = neighbours_of(self.soup).corner_ids
+        return kin
 
     def _order(self) -> wp.array:
         """Boxes by their lower ends along the axis."""

@@ -47,17 +47,16 @@ class Culled:
     """The potentially colliding set of a scene.
 
     Attributes:
-        objects: (k,) int32, objects that may collide; sorted.
         faces: (n, 2) int32 rows (object, face) of faces that may collide, sorted. Where whole
             objects were culled, all faces of those that are left.
         level: What was culled.
         statistics: One row per pass and view.
     """
 
-    objects: wp.array
     faces: wp.array
     level: Level
     statistics: tuple[PassStatistics, ...]
+    _objects: np.ndarray = field(repr=False)
     _pair: Callable[[], tuple[wp.array, wp.array, wp.array]] = field(repr=False)
 
     def __len__(self) -> int:
@@ -67,6 +66,11 @@ class Culled:
     def __bool__(self) -> bool:
         """Whether anything may collide."""
         return len(self) > 0
+
+    @cached_property
+    def objects(self) -> wp.array:
+        """(k,) int32, objects that may collide; sorted."""
+        return wp.array(self._objects, dtype=wp.int32, device=self.faces.device)
 
     @property
     def object_pairs(self) -> wp.array:

@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 import warp as wp
 
+from abut.bounds.aabb import fit_aabb
 from abut.options import Level
 from abut.pairs import KeyLayout, PairQueues
 from abut.runtime import Task
@@ -15,6 +16,8 @@ from abut.visibility.settings import Settings
 from abut.visibility.state import BOTH, Primitives, primitive_of
 
 wp.set_module_options({"enable_backward": False, "fuse_fp": False})
+
+GROWN = wp.constant(wp.float32(2.0**-22))  # more than float32 loses when something is added
 
 
 @wp.kernel
@@ -60,13 +63,48 @@ def gather_kernel(
             count_out[0] = wp.int64(place + kept[i])
 
 
+@wp.func
+def with_bits(v: wp.vec3f, number: wp.int32):
+    """Three floats and the bits of an integer."""
+    return wp.vec4f(v[0], v[1], v[2], wp.cast(number, wp.float32))
+
+
+@wp.kernel
+def box_kernel(
+    # in
+    span: wp.vec3i,
+    points: wp.array[wp.vec3d],
+    faces: wp.array[wp.vec3i],
+    primitives: Primitives,
+    wanted: wp.array[wp.int32],
+    count: wp.array[wp.int64],
+    around: wp.float32,
+    # out
+    boxes_out: wp.array2d[wp.vec4f],
+):
+    """Boxes of faces, with something around them; with each its face, and the set that is in.
+
+    Relative to a corner of the first.
+    """
+    for i in range(span[0] + wp.tid(), wp.min(span[1], wp.int32(count[0])), span[2]):
+        face = wanted[i]
+        f = faces[face]
+        origin = points[faces[wanted[0]][0]]
+        low, high = fit_aabb(points[f[0]], points[f[1]], points[f[2]], origin)
+        if around > wp.float32(0.0):
+            margin = wp.vec3f(around, around, around)
+            grown = (wp.max(wp.abs(low), wp.abs(high)) + margin) * GROWN
+            low = low - margin - grown
+            high = high + margin + grown
+        boxes_out[i, 0] = with_bits(low, face)
+        boxes_out[i, 1] = with_bits(high, primitives.state[primitive_of(primitives, face)])
+
+
 class Remains:
     """Faces and objects that a culling leaves, and neighbours that may be folded over.
 
     Attributes:
-        count: Number of faces left, once read.
-        gathered: So many faces of the soup, ascending, and then others.
-        folds: Keys of pairs of neighbours, in the queue ``pairs``.
+        count, fold_count: Number of faces left and of pairs of neighbours, once read.
     """
 
     def __init__(self, soup: Soup, settings: Settings) -> None:
@@ -75,54 +113,60 @@ class Remains:
         faces, objects, device = soup.face_count, soup.object_count, soup.device
         self._kept = wp.empty(faces, dtype=wp.int32, device=device)
         self._places = wp.empty(faces, dtype=wp.int32, device=device)
-        self.gathered = wp.empty(faces, dtype=wp.int32, device=device)
+        self._gathered = wp.empty(faces, dtype=wp.int32, device=device)
+        self._boxes = wp.empty((faces, 2), dtype=wp.vec4f, device=device)
         self._rows = wp.empty(faces, dtype=wp.vec2i, device=device)
         self._objects = wp.zeros(objects, dtype=wp.int32, device=device)
         self._first_face = wp.array(soup.first_face[:-1].astype(np.int32), device=device)
         self._count = wp.zeros(1, dtype=wp.int64, device=device)
-        self._hosts = [self._count, self._objects]
-        if device.is_cuda:
-            self._hosts = [wp.zeros_like(x, device="cpu", pinned=True) for x in self._hosts]
         self._folded = wp.zeros(faces if settings.within else 0, dtype=wp.int32, device=device)
-        self.folds = PairQueues(device, pairs=max(1024, faces // 4) if settings.within else 1)
-        self._tasks: list[Any] = []
+        self._folds = PairQueues(device, pairs=max(1024, faces // 4) if settings.within else 1)
+        self._told = self._hosts = [self._count, self._objects, self._folds.counts]
+        if device.is_cuda:
+            self._hosts = [wp.zeros_like(x, device="cpu", pinned=True) for x in self._told]
         self._recorded: tuple[Any, ...] = ()
 
     def start(self, primitives: Any) -> None:
         """Gather what is left by the states of primitives; does not wait for the device."""
-        self.primitives = primitives
-        about = (primitives.state, self.folds.generation)
+        about = (primitives.state, self._folds.generation)
         if not self._recorded or not all(map(operator.is_, about, self._recorded)):
             self._record(primitives)
             self._recorded = about
         self._objects.zero_()
         if self.settings.within:
             self._folded.zero_()
-            self.folds.clear()
+            self._folds.clear()
             self._fold.run()
         self._keep.run()
         wp.utils.array_scan(self._kept, self._places, inclusive=False)
         self._gather.run()
+        self._box.run()
         if self.device.is_cuda:
-            for host, array in zip(self._hosts, (self._count, self._objects), strict=True):
+            for host, array in zip(self._hosts, self._told, strict=True):
                 wp.copy(host, array)
 
     def read(self) -> bool:
         """Learn how much there is; False when folds had no room and ``start`` must be repeated.
 
-        Waits for the device only for the folds.
+        The device must have finished.
         """
-        self.count = int(self._hosts[0].numpy()[0])
-        if not self.settings.within:
-            return True
-        found = self.folds.read()
-        self.fold_count = found["pairs"]
-        return not self.folds.make_room(found)
+        self.count, self.fold_count = (int(self._hosts[k].numpy()[0]) for k in (0, 2))
+        return not self._folds.make_room({"pairs": self.fold_count})
 
     @property
     def rows(self) -> wp.array:
-        """(n, 2) int32 Rows (object, face) that are left; overwritten by the next culling."""
-        return self._rows[: self.count].view(wp.int32)
+        """(n, 2) int32 Rows (object, face) that are left."""
+        return wp.clone(self._rows[: self.count]).view(wp.int32)
+
+    @property
+    def boxes(self) -> wp.array:
+        """(n, 2) vec4f Their boxes, see ``box_kernel``."""
+        return wp.clone(self._boxes[: self.count])
+
+    @property
+    def fold_keys(self) -> wp.array:
+        """(m,) int64 Keys of pairs of neighbours that may be folded over."""
+        return wp.clone(self._folds["pairs"].keys[: self.fold_count])
 
     @property
     def objects(self) -> np.ndarray:
@@ -134,12 +178,16 @@ class Remains:
         count = soup.face_count
         self._keep = Task(keep_kernel, count, [primitives, self._folded, self._kept], device)
         args = [self._kept, self._places, soup.object_of, self._first_face]
-        args += [self.gathered, self._rows, self._objects, self._count]
+        args += [self._gathered, self._rows, self._objects, self._count]
         self._gather = Task(gather_kernel, count, args, device)
+        around = np.nextafter(np.float32(self.settings.distance / 2), np.float32(np.inf))
+        args = [soup.points, soup.faces, primitives, self._gathered, self._count]
+        args += [float(around) if self.settings.distance else 0.0, self._boxes]
+        self._box = Task(box_kernel, count, args, device)
         if self.settings.within:
             pairs = neighbours_of(soup).pairs
             args = [soup.view, soup.object_of, pairs, self.settings.relation, layout_of(soup).bits]
-            args += [self._folded, self.folds["pairs"]]
+            args += [self._folded, self._folds["pairs"]]
             self._fold = Task(fold_kernel, pairs.shape[0], args, device, grain=512)
 
 
