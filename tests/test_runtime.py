@@ -1,5 +1,9 @@
 """Devices, threads, launches, timers and atomics."""
 
+import subprocess
+import sys
+import time
+
 import numpy as np
 import pytest
 import warp as wp
@@ -140,3 +144,24 @@ def test_a_task_takes_another_array(count, device):
     task.give(0, arrays[1])
     task.run()
     assert (points.numpy() == [1.0, 2.0, 3.0]).all()
+
+
+def test_first_use_in_a_program_is_quiet():
+    """Standard output belongs to the program; Warp's greeting is all that it finds there."""
+    script = (
+        "import abut; from abut import cases; a = abut.Mesh(*cases.box(), 'cpu');"
+        "print('so much:', len(abut.collide(a, a)));"
+        "import warp as wp; assert wp.config.log_level == wp.LOG_INFO"
+    )
+    run = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    greeting, said = run.stdout.split("so much:")
+    assert "Module" not in greeting and int(said) > 0
+
+
+def test_a_slow_load_is_told(monkeypatch, caplog):
+    """Which kernels are being compiled, by the room they are in."""
+    monkeypatch.setattr(runtime, "NOTICE_AFTER_S", 0.0)
+    monkeypatch.setattr(runtime, "_loaded", set())
+    monkeypatch.setattr(wp, "load_module", lambda module, device: time.sleep(0.2))
+    runtime._load(reserve_kernel, wp.get_device("cpu"))
+    assert "compiling kernels (test_runtime) for cpu" in caplog.text

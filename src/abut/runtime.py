@@ -194,7 +194,7 @@ def _load(kernel: wp.Kernel, device: wp.Device) -> None:
     key = (id(kernel.module), device.alias)
     if key in _loaded:
         return
-    name = kernel.module.name.split(".")[-1]
+    name = kernel.func.__module__.split(".")[-1]  # a module of Warp's may have a longer one
     notice = threading.Timer(
         NOTICE_AFTER_S,
         lambda: log.warning(
@@ -204,10 +204,24 @@ def _load(kernel: wp.Kernel, device: wp.Device) -> None:
     notice.daemon = True
     notice.start()
     try:
-        wp.load_module(kernel.module, device=device)
+        with _quieter():
+            wp.load_module(kernel.module, device=device)
     finally:
         notice.cancel()
     _loaded.add(key)
+
+
+@contextmanager
+def _quieter() -> Iterator[None]:
+    """Let Warp not tell of every module of abut that it loads, unless it was asked to tell more."""
+    usual = wp.config.log_level == wp.LOG_INFO
+    if usual:
+        wp.config.log_level = wp.LOG_WARNING
+    try:
+        yield
+    finally:
+        if usual:
+            wp.config.log_level = wp.LOG_INFO
 
 
 class StageTimer:

@@ -69,7 +69,10 @@ def _length(value: float, name: str) -> float:
 def _checked(resolution: int | None) -> int:
     if resolution is None:
         return USUAL
-    whole = int(resolution) if resolution == resolution // 1 else 0
+    try:
+        whole = int(resolution) if resolution == int(resolution) else 0
+    except (TypeError, ValueError, OverflowError):
+        whole = 0
     if whole < 2:
         raise OptionError(f"resolution must be a whole number from 2 up, not {resolution!r}.")
     if whole > MOST:

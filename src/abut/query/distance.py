@@ -189,7 +189,11 @@ def require_faces(**meshes: Mesh) -> None:
 
 
 def require_length(**lengths: float) -> None:
-    """Refuse negative lengths and NaN."""
+    """Refuse negative lengths, NaN, and what is no number."""
     for name, length in lengths.items():
-        if not length >= 0:
+        try:
+            fits = float(length) >= 0
+        except (TypeError, ValueError):
+            fits = False
+        if not fits:
             raise OptionError(f"{name} must be a length from 0 up, not {length!r}.")
