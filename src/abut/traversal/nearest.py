@@ -1,8 +1,7 @@
 """The nearest faces of two meshes, by walking both trees depth first.
 
-A walk starts with a good guess: ``seed_kernel`` goes back and forth between the meshes, each time
-to the leaf nearest to the last one, and what it ends at bounds the distance. After that the order
-of the walk hardly matters, and a pair of nodes is opened only where the answer may lie. Faces are
+A walk starts with a good guess (beam), which bounds the distance. After that the order of the walk
+hardly matters, and a pair of nodes is opened only where the answer may lie. Faces are
 compared last, and most pairs of them are told apart by their extent along the line between
 their centres, or along the line of the best pair so far, which takes a tenth of the time.
 
@@ -21,7 +20,6 @@ from abut.approach import (
     clear_along,
     from_bits,
     gap_of,
-    no_key,
     to_bits,
 )
 from abut.atomics import lower_to
@@ -208,6 +206,72 @@ def meets(
     return verdict == HIT
 
 
+@wp.struct
+class Found:
+    """The nearest faces of a walk: bits of their distance, their key, the way between them."""
+
+    bits: wp.int64
+    key: wp.int64
+    way: wp.vec3d
+
+
+@wp.func
+def limit_of(query: Approach, frame: Relative, bits: wp.int64):
+    """The largest squared bound of two nodes that may hold the answer."""
+    wanted = wp.max(from_bits(bits) - query.tolerance, wp.float64(0.0))
+    return box_limit(wanted, query.slack, frame.stretch)
+
+
+@wp.func
+def compare_faces(
+    search: Search,
+    pose: wp.int32,
+    face_a: wp.int32,
+    face_b: wp.int32,
+    a: wp.mat33d,
+    b: wp.mat33d,
+    gap: wp.float32,
+    found: Found,
+):
+    """The nearest of those found and two faces whose boxes are ``gap`` apart, squared."""
+    out = Found()
+    out.bits = found.bits
+    out.key = found.key
+    out.way = found.way
+    met = wp.bool(False)
+    if not (gap > wp.float32(0.0)):
+        met = meets(search, pose, face_a, face_b, a, b)
+    near = gap_of(a, b)
+    best = from_bits(found.bits)
+    if met:
+        out.bits = wp.int64(0)
+    elif near.distance <= best:
+        key = pack_pair(0, face_a, face_b, search.bits)
+        out.bits = to_bits(near.distance)
+        out.key = wp.where(near.distance < best, key, wp.min(found.key, key))
+        out.way = near.q - near.p
+    return out
+
+
+@wp.func
+def push_two(
+    stack: wp.array[wp.vec3i],
+    held: wp.int32,
+    first: wp.vec3i,
+    second: wp.vec3i,
+    limit: wp.float32,
+):
+    """Put what is within the limit on the stack, the nearer last; returns how many it holds."""
+    gap_first = wp.cast(first[2], wp.float32)
+    gap_second = wp.cast(second[2], wp.float32)
+    top = wp.int32(held)
+    stack[top] = wp.where(gap_first <= gap_second, second, first)
+    top += wp.int32(not (wp.max(gap_first, gap_second) > limit))
+    stack[top] = wp.where(gap_first <= gap_second, first, second)
+    top += wp.int32(not (wp.min(gap_first, gap_second) > limit))
+    return top
+
+
 @wp.kernel
 def nearest_kernel(
     # in
@@ -228,17 +292,16 @@ def nearest_kernel(
     threads have found nearer faces. Faces that meet end the walk.
     """
     stack = wp.zeros(shape=(STACK,), dtype=wp.vec3i)
-    zero = wp.float64(0.0)
     for work in range(span[0] + wp.tid(), span[1], span[2]):
         pose = work >> depth
         frame = frames[pose]
-        bits = load_fresh_integer(query.bound, pose)
-        best = from_bits(bits)
-        key = no_key()
-        way = ways[pose]
         pad = pad_of(frame, tree_a, tree_b)
-        slab = slab_along(frame, way, pose_of(query.search.a, pose), pad)
-        limit = box_limit(wp.max(best - query.tolerance, zero), query.slack, frame.stretch)
+        found = Found()
+        found.bits = load_fresh_integer(query.bound, pose)
+        found.key = NO_KEY
+        found.way = ways[pose]
+        limit = limit_of(query, frame, found.bits)
+        slab = slab_along(frame, found.way, pose_of(query.search.a, pose), pad)
         start = subtree(tree_a, work & ((1 << depth) - 1), depth)
         stack[0] = wp.vec3i(start, root_of(tree_b), 0)
         held = wp.int32(start >= 0)
@@ -248,42 +311,24 @@ def nearest_kernel(
             j = stack[held][1]
             gap = wp.cast(stack[held][2], wp.float32)
             known = load_fresh_integer(query.bound, pose)
-            if known < bits:  # another thread has found nearer faces
-                bits = known
-                best = from_bits(bits)
-                key = no_key()
-                if bits == wp.int64(0):
-                    held = 0
-                limit = box_limit(wp.max(best - query.tolerance, zero), query.slack, frame.stretch)
+            if known < found.bits:  # another thread has found nearer faces
+                found.bits = known
+                found.key = NO_KEY
+                limit = limit_of(query, frame, known)
             if gap > limit:
                 continue
             a = load_node(tree_a.nodes, i)
             b = load_node(tree_b.nodes, j)
             if is_leaf(a) and is_leaf(b):
-                face_a = face_of(a)
-                face_b = face_of(b)
-                corners_a = load_face(query.search.a, face_a, pose)
-                corners_b = load_face(query.search.b, face_b, pose)
-                if clear_of(corners_a, corners_b, way, best * FACE_MARGIN + query.slack):
+                p = load_face(query.search.a, face_of(a), pose)
+                q = load_face(query.search.b, face_of(b), pose)
+                if clear_of(p, q, found.way, from_bits(found.bits) * FACE_MARGIN + query.slack):
                     continue
-                if not (gap > wp.float32(0.0)):
-                    if meets(query.search, pose, face_a, face_b, corners_a, corners_b):
-                        bits = wp.int64(0)
-                        lower_to(query.bound, pose, bits)
-                        held = 0
-                        continue
-                near = gap_of(corners_a, corners_b)
-                if near.distance <= best:
-                    this = pack_pair(0, face_a, face_b, query.search.bits)
-                    key = wp.where(near.distance < best, this, wp.min(key, this))
-                    best = near.distance
-                    way = near.q - near.p
-                    slab = slab_along(frame, way, pose_of(query.search.a, pose), pad)
-                    bits = to_bits(best)
-                    lower_to(query.bound, pose, bits)
-                    limit = box_limit(
-                        wp.max(best - query.tolerance, zero), query.slack, frame.stretch
-                    )
+                found = compare_faces(query.search, pose, face_of(a), face_of(b), p, q, gap, found)
+                if found.bits < known:
+                    lower_to(query.bound, pose, found.bits)
+                    limit = limit_of(query, frame, found.bits)
+                    slab = slab_along(frame, found.way, pose_of(query.search.a, pose), pad)
             else:
                 in_a = opens_first(a, b)
                 child = 2 * wp.where(in_a, link_of(a), link_of(b))
@@ -297,14 +342,11 @@ def nearest_kernel(
                     first = second
                     second = wp.vec3i(m, n, wp.cast(squared, wp.int32))
                     k += 1
-                gap_first = wp.cast(first[2], wp.float32)
-                gap_second = wp.cast(second[2], wp.float32)
-                stack[held] = wp.where(gap_first <= gap_second, second, first)
-                held += wp.int32(not (wp.max(gap_first, gap_second) > limit))
-                stack[held] = wp.where(gap_first <= gap_second, first, second)
-                held += wp.int32(not (wp.min(gap_first, gap_second) > limit))
-        distance_out[work] = bits
-        key_out[work] = key
+                held = push_two(stack, held, first, second, limit)
+            if found.bits == wp.int64(0):  # they meet
+                held = 0
+        distance_out[work] = found.bits
+        key_out[work] = found.key
 
 
 @wp.kernel
