@@ -12,6 +12,8 @@ Corners are rounded differences, each within a relative 2**-53 of the exact one.
 import warp as wp
 
 mat43d = wp.types.matrix(shape=(4, 3), dtype=wp.float64)
+LARGE = wp.constant(wp.float64(2.0**100))
+SMALL = wp.constant(wp.float64(2.0**-100))
 
 
 @wp.struct
@@ -20,6 +22,30 @@ class Approach:
 
     start: mat43d
     end: mat43d
+
+
+@wp.func
+def largest_in(p: mat43d):
+    """Largest absolute coordinate."""
+    pair = wp.max(wp.max(wp.abs(p[0])), wp.max(wp.abs(p[1])))
+    return wp.max(pair, wp.max(wp.max(wp.abs(p[2])), wp.max(wp.abs(p[3]))))
+
+
+@wp.func
+def is_usual(size: wp.float64):
+    """Whether products of coordinates of such a size neither overflow nor vanish."""
+    return size > SMALL and size < LARGE
+
+
+@wp.func
+def usual_scale(p: mat43d, q: mat43d):
+    """A power of two that brings coordinates to a usual size; 1 where they have it."""
+    size = wp.max(largest_in(p), largest_in(q))
+    scale = wp.float64(1.0)
+    if not is_usual(size):
+        exponent = wp.int64(2046) - (wp.cast(size, wp.int64) >> wp.int64(52))
+        scale = wp.cast(wp.max(exponent, wp.int64(1)) << wp.int64(52), wp.float64)
+    return scale
 
 
 @wp.func

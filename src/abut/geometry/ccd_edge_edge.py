@@ -2,7 +2,7 @@
 
 import warp as wp
 
-from abut.geometry.approach import Approach, edge_edge_polygon, mat43d
+from abut.geometry.approach import Approach, edge_edge_polygon, mat43d, usual_scale
 from abut.geometry.coplanarity import edge_edge_cubic, may_vanish
 from abut.geometry.first_contact import first_contact
 from abut.geometry.separation import apart_throughout
@@ -40,6 +40,9 @@ def ccd_edge_edge(
     Guarantee:
         Conservative, see first_contact.
     """
-    approach = edge_edge_approach(p, q)
-    f = edge_edge_cubic(p, q, min_distance)
-    return first_contact(f, approach, min_distance, tolerance, limit)
+    scale = usual_scale(p, q)
+    start = scale * p
+    end = scale * q
+    gap = scale * min_distance
+    f = edge_edge_cubic(start, end, gap)
+    return first_contact(f, edge_edge_approach(start, end), gap, tolerance, limit)

@@ -2,7 +2,7 @@
 
 import warp as wp
 
-from abut.geometry.approach import Approach, mat43d, vertex_face_polygon
+from abut.geometry.approach import Approach, mat43d, usual_scale, vertex_face_polygon
 from abut.geometry.coplanarity import may_vanish, vertex_face_cubic
 from abut.geometry.first_contact import first_contact
 from abut.geometry.separation import apart_throughout
@@ -40,6 +40,9 @@ def ccd_vertex_face(
     Guarantee:
         Conservative, see first_contact.
     """
-    approach = vertex_face_approach(p, q)
-    f = vertex_face_cubic(p, q, min_distance)
-    return first_contact(f, approach, min_distance, tolerance, limit)
+    scale = usual_scale(p, q)
+    start = scale * p
+    end = scale * q
+    gap = scale * min_distance
+    f = vertex_face_cubic(start, end, gap)
+    return first_contact(f, vertex_face_approach(start, end), gap, tolerance, limit)

@@ -4,19 +4,21 @@ With u and v two sides of the polygon of an approach and x its first corner, all
 f(t) = det(u(t), v(t), x(t)). Where features touch, f = 0; where they are within d of each other,
 |f| <= d |u x v|. The converse does not hold, so f excludes times and never proves a contact.
 
-Error: let w = 2**-53 and U, V, X the largest components of u, v, x at both ends. A Bernstein
-coefficient is a mean of determinants of rounded differences: products that sum to 6 U V X at most,
-each with at most 13 roundings, so it is within 79 w U V X of the exact one. Evaluation by
-de Casteljau's scheme combines them at most 9 roundings deep, of numbers up to 6 U V X: 54 w U V X.
-``margin`` is 2**-44 U V X = 512 w U V X and so leaves a factor of three, which also covers rounded
-times. Underflow is covered by an absolute term; overflow gives margins that exclude nothing.
+Error: let w = 2**-53 and U, V, X what is largest of each component of u, v, x at both ends, and P
+the permanent of these: the sum of the six products that a determinant is made of, all positive. A
+Bernstein coefficient is a mean of determinants of rounded differences: products that sum to P at
+most, each with at most 13 roundings, so it is within 14 w P of the exact one. Evaluation by
+de Casteljau's scheme combines them at most 9 roundings deep: 9 w P. A slope is off by 84 w P at
+most, being three times the difference of two coefficients. ``margin`` is 2**-46 P = 128 w P, more
+than all of these together. Underflow of the product of two factors is magnified by the third, which
+is what the smallest margin is for; overflow gives margins that exclude nothing.
 """
 
 import warp as wp
 
 from abut.geometry.approach import mat43d
 
-MARGIN = wp.constant(wp.float64(2.0**-44))
+MARGIN = wp.constant(wp.float64(2.0**-46))
 LEAST_MARGIN = wp.constant(wp.float64(2.0**-1000))
 SLOPE_MARGIN = wp.constant(wp.float64(1.0 + 2.0**-40))
 THIRD = wp.constant(wp.float64(1.0 / 3.0))  # inside a function it would be a float32
@@ -33,8 +35,28 @@ class Cubic:
 
 @wp.func
 def largest_of(p: wp.vec3d, q: wp.vec3d):
-    """Largest absolute component of two vectors."""
-    return wp.max(wp.max(wp.abs(p)), wp.max(wp.abs(q)))
+    """Of each component the larger absolute value of two vectors."""
+    return wp.max(wp.abs(p), wp.abs(q))
+
+
+@wp.func
+def permanent(u: wp.vec3d, v: wp.vec3d, x: wp.vec3d):
+    """The determinant with plus signs alone."""
+    return (
+        (u[1] * v[2] + u[2] * v[1]) * x[0]
+        + (u[2] * v[0] + u[0] * v[2]) * x[1]
+        + (u[0] * v[1] + u[1] * v[0]) * x[2]
+    )
+
+
+@wp.func
+def length_of(p: wp.vec3d):
+    """Length of a vector whose squares may underflow."""
+    scale = wp.max(wp.abs(p))
+    length = wp.float64(0.0)
+    if scale > wp.float64(0.0):
+        length = scale * wp.length(p / scale)
+    return length
 
 
 @wp.func
@@ -58,12 +80,15 @@ def cubic_of(
         (wp.dot(m, x1) + wp.dot(n1, x0)) * THIRD,
         wp.dot(n1, x1),
     )
-    size = largest_of(u0, u1) * largest_of(v0, v1) * largest_of(x0, x1)
-    out.margin = MARGIN * size + LEAST_MARGIN
+    u = largest_of(u0, u1)
+    v = largest_of(v0, v1)
+    x = largest_of(x0, x1)
+    out.margin = MARGIN * permanent(u, v, x) + LEAST_MARGIN * (u[0] + u[1] + u[2] + wp.max(x))
+    out.margin = out.margin + LEAST_MARGIN
     if min_distance > wp.float64(0.0):
         half = wp.float64(0.5)
-        across = wp.max(wp.max(wp.length(n0), wp.length(n1)), half * wp.length(m))
-        spread = MARGIN * largest_of(u0, u1) * largest_of(v0, v1)
+        across = wp.max(wp.max(length_of(n0), length_of(n1)), half * length_of(m))
+        spread = MARGIN * wp.max(u) * wp.max(v) + LEAST_MARGIN
         out.margin = out.margin + min_distance * (across * ROUND_UP + spread)
     return out
 

@@ -12,7 +12,13 @@ leaves room for the rounding of times.
 
 import warp as wp
 
-from abut.geometry.approach import Approach, nearest_on_polygon, polygon_at
+from abut.geometry.approach import (
+    Approach,
+    is_usual,
+    largest_in,
+    nearest_on_polygon,
+    polygon_at,
+)
 from abut.geometry.coplanarity import ROUND_UP, mix
 
 DIRECTION_MARGIN = wp.constant(wp.float64(2.0**-48))
@@ -20,7 +26,7 @@ LEAST_LENGTH = wp.constant(wp.float64(2.0**-1050))
 SHORTEN = wp.constant(wp.float64(1.0 - 2.0**-40))
 LEAST_STEP = wp.constant(wp.float64(2.0**-50))
 AT_CONTACT = wp.constant(wp.float64(2.0**-36))  # of the polygon's size: as near as makes no odds
-MOST_STEPS = wp.constant(96)
+MOST_STEPS = wp.constant(384)
 NEVER = wp.constant(wp.float64(2.0))  # a time after the step
 
 
@@ -35,11 +41,7 @@ class Passage:
 @wp.func
 def polygon_size(approach: Approach):
     """Largest absolute coordinate of the polygon in the step."""
-    size = wp.float64(0.0)
-    for k in range(4):
-        size = wp.max(size, wp.max(wp.abs(approach.start[k])))
-        size = wp.max(size, wp.max(wp.abs(approach.end[k])))
-    return size
+    return wp.max(largest_in(approach.start), largest_in(approach.end))
 
 
 @wp.func
@@ -94,6 +96,8 @@ def apart_along(
 def apart_throughout(approach: Approach, min_distance: wp.float64, until: wp.float64):
     """True only when one of two directions keeps the features apart until a time.
 
+    Of features of an unusual size nothing is said: their products may vanish.
+
     That to the polygon's middle is the cheapest of all proofs, and the one that settles most pairs;
     what of it is across the way the middle takes settles those that pass each other by.
     """
@@ -104,6 +108,8 @@ def apart_throughout(approach: Approach, min_distance: wp.float64, until: wp.flo
     end = q[0] + q[1] + q[2] + q[3]
     middle = (wp.float64(1.0) - half) * start + half * end
     size = polygon_size(approach)
+    if not is_usual(size):
+        return False
     if apart_along(approach, middle, min_distance, until, size):
         return True
     way = end - start
@@ -130,11 +136,14 @@ def next_zero(a: wp.float64, b: wp.float64, c: wp.float64, t: wp.float64):
 
 
 @wp.func
-def apart_across_sides(approach: Approach, t: wp.float64, min_distance: wp.float64):
+def apart_across_sides(
+    approach: Approach, t: wp.float64, min_distance: wp.float64, ahead: wp.float64
+):
     """The best of ``apart_until`` for directions in the polygon's plane, across its sides.
 
     A polygon that moves in its own plane reaches the origin with a side: the direction across that
-    side, as it lies when it comes to pass through the origin, serves until then.
+    side, as it lies when it comes to pass through the origin, serves until then; unless the side
+    turns towards it. So sides are taken as they lie a share ``ahead`` of the way there.
     """
     x = polygon_at(approach, t)
     normal = wp.cross(x[1] - x[0], x[2] - x[1])
@@ -150,6 +159,7 @@ def apart_across_sides(approach: Approach, t: wp.float64, min_distance: wp.float
             wp.dot(wp.cross(end[0], end[1]), normal),
             t,
         )
+        then = t + ahead * (then - t)
         side = (wp.float64(1.0) - then) * (start[1] - start[0]) + then * (end[1] - end[0])
         across = wp.cross(normal, side)
         if wp.dot(across, x[0]) < wp.float64(0.0):
@@ -188,6 +198,7 @@ def pass_by(
     t = wp.max(t, ahead)
     near = nearest_at(approach, t)
     gap = wp.length(near)
+    enough = AT_CONTACT * (polygon_size(approach) + min_distance)
     step = wp.int32(0)
     walking = wp.bool(True)
     within_reach = wp.bool(False)
@@ -195,7 +206,9 @@ def pass_by(
     while walking:
         until = apart_until(approach, near, t, min_distance)
         if step % 4 == 2:  # slow: perhaps all is in one plane
-            until = wp.max(until, apart_across_sides(approach, t, min_distance))
+            until = wp.max(until, apart_across_sides(approach, t, min_distance, wp.float64(1.0)))
+        if not (until > t + LEAST_STEP * t) and gap - min_distance > enough:  # or even stuck
+            until = wp.max(until, apart_across_sides(approach, t, min_distance, wp.float64(0.0)))
         if until >= last or t > limit:
             return out
         walking = until > t + LEAST_STEP * t and step < MOST_STEPS
@@ -225,6 +238,6 @@ def pass_by(
                     walking = False
             step += 1
     out.time = t
-    at_contact = gap - min_distance <= AT_CONTACT * (polygon_size(approach) + min_distance)
+    at_contact = gap - min_distance <= enough
     out.converged = at_contact or last - t <= tolerance or within_reach
     return out
