@@ -1,121 +1,18 @@
-"""When moving features first touch, in rational arithmetic, written independently of the library.
+"""When moving features first touch, in whole numbers, written independently of the library.
 
-Contact needs a zero of the coplanarity cubic. Zeros are isolated by Sturm's theorem, and what else
-must hold there (a point inside a face, inside two edges) is the sign of a polynomial at a zero,
-found by refining the interval until the polynomial has no zero in it, or by a common divisor.
+Features touch when the polygon of differences of their corners holds the origin: a triangle, or the
+four corners of a parallelogram, of any shape, flat ones too. A polygon is no farther than d from
+the origin when one of its corners is, or one of its sides or diagonals at a point inside, or one of
+the triangles of its corners. Each of these is a question of signs of polynomials in time, and the
+first time at which the answer is yes is 0 or a zero of one of them.
 """
 
 from fractions import Fraction
-from itertools import pairwise
+from itertools import combinations
 
-UNKNOWN = "unknown"  # one plane throughout, or a face or pair of edges that degenerates on contact
+from polynomials import Zero, add, mul, trimmed, zeros_of
 
-
-def trimmed(p):
-    """Without leading zeros; lowest degree first."""
-    while p and p[-1] == 0:
-        p = p[:-1]
-    return p
-
-
-def add(p, q, factor=1):
-    """P + factor q."""
-    size = max(len(p), len(q))
-    p, q = p + [Fraction(0)] * (size - len(p)), q + [Fraction(0)] * (size - len(q))
-    return trimmed([x + factor * y for x, y in zip(p, q, strict=True)])
-
-
-def mul(p, q):
-    """Product."""
-    out = [Fraction(0)] * max(len(p) + len(q) - 1, 0)
-    for i, x in enumerate(p):
-        for j, y in enumerate(q):
-            out[i + j] += x * y
-    return trimmed(out)
-
-
-def divided(p, q):
-    """Quotient and remainder."""
-    quotient, p = [Fraction(0)] * max(len(p) - len(q) + 1, 0), list(p)
-    while len(p) >= len(q):
-        shift, factor = len(p) - len(q), p[-1] / q[-1]
-        quotient[shift] = factor
-        p = trimmed([x - factor * (q[i - shift] if i >= shift else 0) for i, x in enumerate(p)])
-        if not p:
-            break
-    return trimmed(quotient), p
-
-
-def at(p, t):
-    """Value."""
-    out = Fraction(0)
-    for x in reversed(p):
-        out = out * t + x
-    return out
-
-
-def slope(p):
-    """Derivative."""
-    return trimmed([k * x for k, x in enumerate(p)][1:])
-
-
-def common(p, q):
-    """Greatest common divisor, with leading coefficient 1."""
-    while q:
-        p, q = q, divided(p, q)[1]
-    return [x / p[-1] for x in p]
-
-
-def chain(p):
-    """Sturm's chain."""
-    out = [p, slope(p)]
-    while out[-1]:
-        out.append([-x for x in divided(out[-2], out[-1])[1]])
-    return out[:-1]
-
-
-def zeros_in(p, low, high):
-    """Number of different zeros in (low, high]."""
-    if len(p) < 2:
-        return 0
-    links = chain(p)
-
-    def changes(t):
-        signs = [v > 0 for v in (at(q, t) for q in links) if v != 0]
-        return sum(x != y for x, y in pairwise(signs))
-
-    return changes(low) - changes(high)
-
-
-def isolated(p, low, high, width):
-    """Intervals (low, high], one zero of p in each, in order."""
-    count = zeros_in(p, low, high)
-    if count == 0:
-        return []
-    if count == 1 and high - low <= width:
-        return [(low, high)]
-    middle = (low + high) / 2
-    return isolated(p, low, middle, width) + isolated(p, middle, high, width)
-
-
-def sign_at_zero(g, p, low, high):
-    """Sign of g at the one zero of p in (low, high]."""
-    if not g:
-        return 0
-    shared = common(p, g)
-    if zeros_in(shared, low, high):
-        return 0
-    while zeros_in(g, low, high) or at(g, high) == 0:
-        middle = (low + high) / 2
-        low, high = (low, middle) if zeros_in(p, low, middle) else (middle, high)
-    value = at(g, high)
-    return (value > 0) - (value < 0)
-
-
-def line(start, end):
-    """Components of a point that goes straight, as polynomials in time."""
-    start, end = [Fraction(float(x)) for x in start], [Fraction(float(x)) for x in end]
-    return [trimmed([x, y - x]) for x, y in zip(start, end, strict=True)]
+WIDTH = Fraction(1, 2**44)  # of the intervals that hold a time
 
 
 def minus(p, q):
@@ -130,47 +27,89 @@ def cross(p, q):
 
 def dot(p, q):
     """Inner product of vectors of polynomials."""
-    out = []
+    out = ()
     for x, y in zip(p, q, strict=True):
         out = add(out, mul(x, y))
     return out
 
 
-def conditions(kind, points):
-    """The cubic, the squared normal, and polynomials that are not negative at a contact."""
+def whole(start, end, gap):
+    """Corners in time with whole coefficients, and the gap, all multiplied by one number."""
+    numbers = [Fraction(float(x)) for row in (*start, *end, [gap]) for x in row]
+    scale = max(x.denominator for x in numbers)
+    lines = [
+        [trimmed([int(x * scale), int((y - x) * scale)]) for x, y in zip(p, q, strict=True)]
+        for p, q in zip(_exact(start), _exact(end), strict=True)
+    ]
+    return lines, int(Fraction(float(gap)) * scale)
+
+
+def _exact(rows):
+    return [[Fraction(float(x)) for x in row] for row in rows]
+
+
+def polygon(kind, points):
+    """Corners of the polygon of differences."""
+    p, q, r, s = points
     if kind == "vertex_face":
-        p, a, b, c = points
-        u, v, x = minus(b, a), minus(c, a), minus(p, a)
-        n = cross(u, v)
-        first, second = dot(cross(x, v), n), dot(cross(u, x), n)
-        size = dot(n, n)
-        return dot(n, x), size, [first, second, add(add(size, first, -1), second, -1)]
-    a0, a1, b0, b1 = points
-    u, v, x = minus(a1, a0), minus(b1, b0), minus(b0, a0)
-    n = cross(u, v)
-    first, second = dot(cross(x, v), n), dot(cross(x, u), n)
-    size = dot(n, n)
-    return dot(n, x), size, [first, add(size, first, -1), second, add(size, second, -1)]
+        return [minus(p, q), minus(p, r), minus(p, s)]
+    return [minus(p, r), minus(q, r), minus(q, s), minus(p, s)]
 
 
-def first_contact(kind, start, end, width=Fraction(1, 2**40)):
-    """An interval of at most ``width`` that holds the first contact; None; or UNKNOWN."""
-    points = [line(p, q) for p, q in zip(start, end, strict=True)]
-    f, size, inside = conditions(kind, points)
-    if not f:
-        return UNKNOWN
-    p = divided(f, common(f, slope(f)))[0] if slope(f) else f
-    zeros = [(Fraction(0), Fraction(0))] if at(p, Fraction(0)) == 0 else []
-    zeros += isolated(p, Fraction(0), Fraction(1), width)
-    for low, high in zeros:
-        if low == high:
-            signs = [at(g, low) for g in inside]
-            degenerate = at(size, low) == 0
+class Part:
+    """A corner, segment or triangle of corners: near the origin when no sign is the wrong one.
+
+    Attributes:
+        size: Not 0 where the part is no smaller part.
+        inside: Not negative where the nearest point of its line or plane is inside.
+        near: Not positive where line or plane is no farther than the gap.
+    """
+
+    def __init__(self, corners, gap):
+        square = (gap * gap,)
+        if len(corners) == 1:
+            self.size, self.inside = (1,), []
+            self.near = add(dot(corners[0], corners[0]), square, -1)
+        elif len(corners) == 2:
+            p, q = corners
+            along, moment = minus(q, p), cross(p, q)
+            self.size = dot(along, along)
+            self.inside = [dot(q, along), add((), dot(p, along), -1)]
+            self.near = add(dot(moment, moment), mul(square, self.size), -1)
         else:
-            signs = [sign_at_zero(g, p, low, high) for g in inside]
-            degenerate = sign_at_zero(size, p, low, high) == 0
-        if degenerate:
-            return UNKNOWN
-        if all(s >= 0 for s in signs):
-            return float(low), float(high)
+            moments = [cross(corners[i], corners[(i + 1) % 3]) for i in range(3)]
+            normal = cross(minus(corners[1], corners[0]), minus(corners[2], corners[0]))
+            volume = dot(moments[0], corners[2])
+            self.size = dot(normal, normal)
+            self.inside = [dot(moment, normal) for moment in moments]
+            self.near = add(mul(volume, volume), mul(square, self.size), -1)
+            self.plane = volume
+
+    def touches(self, zero):
+        """Whether the part is near the origin at a time."""
+        if zero.sign_of(self.near) > 0 or zero.sign_of(self.size) == 0:
+            return False
+        return all(zero.sign_of(p) >= 0 for p in self.inside)
+
+
+def first_contact(kind, start, end, gap=0.0):
+    """An interval (low, high) that holds the first contact, as floats; or None."""
+    points, gap = whole(start, end, gap)
+    corners = polygon(kind, points)
+    parts = [Part(c, gap) for n in (1, 2, 3) for c in combinations(corners, n)]
+    for zero in _times(parts, gap):
+        if any(part.touches(zero) for part in parts):
+            return float(zero.low), float(zero.high)
     return None
+
+
+def _times(parts, gap):
+    """0 and the zeros at which an answer may change, in order of the intervals' starts."""
+    cubic = next(part.plane for part in parts if hasattr(part, "plane"))
+    if gap == 0 and cubic:  # all features touch in one plane
+        found = {cubic}
+    else:
+        found = {p for part in parts for p in (part.near, part.size, *part.inside)}
+    zeros = [zero for p in found if p for zero in zeros_of(p, WIDTH)]
+    start = Zero((1,), Fraction(0), Fraction(0))
+    return [start, *sorted(zeros, key=lambda zero: zero.low)]

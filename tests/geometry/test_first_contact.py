@@ -11,7 +11,7 @@ import abut
 import ccd_oracle
 
 KINDS = ("vertex_face", "edge_edge")
-FALSE_POSITIVES = {"vertex_face": 64, "edge_edge": 56}  # of 1987 near misses, some by 1e-17
+FALSE_POSITIVES = {"vertex_face": 42, "edge_edge": 45}  # of 1987 near misses, some by 1e-17
 
 
 def times_of(kind, start, end, device="cpu", **options):
@@ -53,17 +53,13 @@ FAMILIES = {
 def test_times_against_rational_arithmetic(kind, family, device):
     start, end = FAMILIES[family](np.random.default_rng(5), 40)
     times = times_of(kind, start, end, device)
-    known = 0
     for i, time in enumerate(times):
         truth = ccd_oracle.first_contact(kind, start[i], end[i])
-        if truth == ccd_oracle.UNKNOWN:
-            continue
-        known += 1
         if truth is None:
             assert time == np.inf, (start[i], end[i])
         else:
             assert truth[1] - 1e-6 <= time <= truth[1], (start[i], end[i])
-    assert known > 25
+    assert np.isfinite(times).any()
 
 
 def contact_at(kind, rng, n, flat):
