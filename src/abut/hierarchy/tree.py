@@ -104,21 +104,26 @@ def with_integer(v: wp.vec3f, i: wp.int32):
 
 
 @wp.func
-def subtree(tree: TreeView, item: wp.int32, depth: wp.int32):
-    """Slot of subtree ``item`` of the 2**depth at that depth, -1 for one that is not there.
+def descendant(nodes: wp.array[wp.vec4f], slot: wp.int32, item: wp.int32, levels: wp.int32):
+    """Slot of ``item`` of the 2**levels that are so many levels below, -1 for one not there.
 
-    A leaf above that depth is the subtree of the first item below it.
+    A leaf above that level is the first item below it.
     """
-    slot = root_of(tree)
-    for level in range(depth):
-        if slot >= 0:
-            side = (item >> (depth - 1 - level)) & 1
-            node = load_node(tree.nodes, slot)
+    at = wp.int32(slot)
+    for level in range(levels):
+        if at >= 0:
+            node = load_node(nodes, at)
             if not is_leaf(node):
-                slot = 2 * link_of(node) + side
-            elif side == 1:
-                slot = -1
-    return slot
+                at = 2 * link_of(node) + ((item >> (levels - 1 - level)) & 1)
+            elif (item & ((1 << (levels - level)) - 1)) != 0:
+                at = -1
+    return at
+
+
+@wp.func
+def subtree(tree: TreeView, item: wp.int32, depth: wp.int32):
+    """Slot of subtree ``item`` of the 2**depth at that depth, as ``descendant`` of the root."""
+    return descendant(tree.nodes, root_of(tree), item, depth)
 
 
 @wp.kernel

@@ -37,6 +37,7 @@ MOST_SAMPLES = 1 << 14  # leaves of a that look for a first bound, on CUDA; more
 CUDA_ITEMS = 1 << 17  # walks of all poses together
 ROUNDING = 2.0**-44  # of what is computed about faces, relative to their meshes
 POSES_PER_SLICE = 4
+CPU_LEVELS = 2  # of a tree that a walk opens at once: four children; see design/distance.md
 
 
 @dataclass
@@ -170,7 +171,8 @@ class NearestPlan(Operands):
         yield "seed", Task(seed_kernel, count, first, self.device, grain=POSES_PER_SLICE)
         items, grain = self._divided()
         depth = items.bit_length() - 1
-        yield from self._elected(nearest_kernel, [*args, ways, depth], query, items, grain)
+        search = [*args, ways, depth, 1 if self.device.is_cuda else CPU_LEVELS]
+        yield from self._elected(nearest_kernel, search, query, items, grain)
         if self.tolerance > 0:
             last = [query.bound, *found, 1, self._keys]
             yield "choose", Task(elect_kernel, count, last, self.device)

@@ -33,9 +33,9 @@ from abut.geometry.intersect_tri_tri import HIT, MISS, classify_tri_tri
 from abut.hierarchy.tree import (
     Node,
     TreeView,
+    descendant,
     face_of,
     is_leaf,
-    link_of,
     load_node,
     reach_of,
     root_of,
@@ -48,7 +48,7 @@ from abut.traversal.two_trees import load_obb, load_rss, opens_first
 
 wp.set_module_options({"enable_backward": False, "fuse_fp": False})
 
-STACK = wp.constant(128)  # a tree is at most 30 + 31 deep, and each level leaves one pair behind
+STACK = wp.constant(192)  # a tree is at most 30 + 31 deep, and two levels leave three pairs behind
 SLAB_ROUNDING = wp.constant(wp.float32(2.0**-18))
 CLOSE = wp.constant(wp.float32(2.0))  # where the line between centres tells little
 
@@ -254,22 +254,14 @@ def compare_faces(
 
 
 @wp.func
-def push_two(
-    stack: wp.array[wp.vec3i],
-    held: wp.int32,
-    first: wp.vec3i,
-    second: wp.vec3i,
-    limit: wp.float32,
-):
-    """Put what is within the limit on the stack, the nearer last; returns how many it holds."""
-    gap_first = wp.cast(first[2], wp.float32)
-    gap_second = wp.cast(second[2], wp.float32)
-    top = wp.int32(held)
-    stack[top] = wp.where(gap_first <= gap_second, second, first)
-    top += wp.int32(not (wp.max(gap_first, gap_second) > limit))
-    stack[top] = wp.where(gap_first <= gap_second, first, second)
-    top += wp.int32(not (wp.min(gap_first, gap_second) > limit))
-    return top
+def push_sorted(stack: wp.array[wp.vec3i], low: wp.int32, held: wp.int32, pair: wp.vec3i):
+    """Put a pair on the stack, below those from ``low`` up that are nearer."""
+    gap = wp.cast(pair[2], wp.float32)
+    at = wp.int32(held)
+    while at > low and wp.cast(stack[wp.max(at, 1) - 1][2], wp.float32) < gap:
+        stack[at] = stack[at - 1]
+        at -= 1
+    stack[at] = pair
 
 
 @wp.kernel
@@ -282,12 +274,14 @@ def nearest_kernel(
     frames: wp.array[Relative],
     ways: wp.array[wp.vec3d],
     depth: wp.int32,
+    levels: wp.int32,
     # out
     distance_out: wp.array[wp.int64],
     key_out: wp.array[wp.int64],
 ):
     """Find the nearest faces of each (pose, subtree of a), where they are as near as any.
 
+    A node is opened ``levels`` levels down at once, two at most, which makes the trees as wide.
     Threads of one pose share a bound. Distances are written as bits; the key is NO_KEY where other
     threads have found nearer faces. Faces that meet end the walk.
     """
@@ -331,18 +325,22 @@ def nearest_kernel(
                     slab = slab_along(frame, found.way, pose_of(query.search.a, pose), pad)
             else:
                 in_a = opens_first(a, b)
-                child = 2 * wp.where(in_a, link_of(a), link_of(b))
-                first = wp.vec3i()
-                second = wp.vec3i()
-                k = wp.int32(0)
-                while k < 2:  # a loop that stays one: structs are copied at calls not inlined
-                    m = wp.where(in_a, child + k, i)
-                    n = wp.where(in_a, j, child + k)
-                    squared = apart_within(frame, slab, limit, tree_a, m, tree_b, n)
-                    first = second
-                    second = wp.vec3i(m, n, wp.cast(squared, wp.int32))
-                    k += 1
-                held = push_two(stack, held, first, second, limit)
+                low = wp.int32(held)
+                for k in range(1 << levels):
+                    below = wp.int32(-1)
+                    if in_a:
+                        below = descendant(tree_a.nodes, i, k, levels)
+                    else:
+                        below = descendant(tree_b.nodes, j, k, levels)
+                    if below >= 0:
+                        m = wp.where(in_a, below, i)
+                        n = wp.where(in_a, j, below)
+                        squared = apart_within(frame, slab, limit, tree_a, m, tree_b, n)
+                        if not (squared > limit):
+                            push_sorted(
+                                stack, low, held, wp.vec3i(m, n, wp.cast(squared, wp.int32))
+                            )
+                            held += 1
             if found.bits == wp.int64(0):  # they meet
                 held = 0
         distance_out[work] = found.bits
