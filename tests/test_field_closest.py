@@ -107,9 +107,8 @@ def test_it_is_the_least_of_all_samples(sampling, device, monkeypatch):
         found = list(stages(plan))
         least, best, _ = plan._buffers
         nowhere = closest.wp.full_like(least, -1e30)
-        queues = plan.queues["turns"], plan.queues["blocks"]
-        args = (closest.promising_kernel, nowhere, best, *queues)
-        return [("cover", plan.over_items(*args)) if n == "cover" else (n, run) for n, run in found]
+        args = (closest.promising_kernel, nowhere, best, plan.queues["blocks"])
+        return [("faces", plan.over_items(*args)) if n == "faces" else (n, run) for n, run in found]
 
     monkeypatch.setattr(closest.ClosestPlan, "stages", all_of_them)
     fresh = abut.Mesh(other.vertices.numpy(), other.faces, device)

@@ -72,3 +72,56 @@ def most_of_lanes(value: wp.int32) -> wp.int32:
 def all_lanes(condition: wp.bool) -> wp.bool:
     """Whether a condition holds for all lanes."""
     ...
+
+
+@wp.func_native("""
+#if defined(__CUDA_ARCH__)
+    const unsigned before = (1u << (threadIdx.x & 31u)) - 1u;
+    return __popc(__ballot_sync(0xffffffffu, condition) & before);
+#else
+    return 0;
+#endif
+""")
+def rank_of_lane(condition: wp.bool) -> wp.int32:
+    """For how many lanes before this one a condition holds."""
+    ...
+
+
+@wp.func_native("""
+#if defined(__CUDA_ARCH__)
+    return __popc(__ballot_sync(0xffffffffu, condition));
+#else
+    return condition;
+#endif
+""")
+def count_of_lanes(condition: wp.bool) -> wp.int32:
+    """For how many lanes a condition holds."""
+    ...
+
+
+@wp.func_native("""
+#if defined(__CUDA_ARCH__)
+    const int lane = threadIdx.x & 31;
+    int sum = value;
+    for (int step = 1; step < 32; step *= 2) {
+        const int other = __shfl_up_sync(0xffffffffu, sum, step);
+        sum += lane >= step ? other : 0;
+    }
+    return wp::vec_t<2, wp::int32>(sum - value, __shfl_sync(0xffffffffu, sum, 31));
+#else
+    return wp::vec_t<2, wp::int32>(0, value);
+#endif
+""")
+def sums_over_lanes(value: wp.int32) -> wp.vec2i:
+    """The sum of the values of the lanes before this one, and of all lanes."""
+    ...
+
+
+@wp.func_native("""
+#if defined(__CUDA_ARCH__)
+    __syncwarp();
+#endif
+""")
+def wait_for_lanes():
+    """Let all lanes see what each has written."""
+    ...

@@ -13,10 +13,11 @@ from abut.field.nearest import (
     centroids_kernel,
     closest_rows_kernel,
     locate_kernel,
-    nearest_kernel,
+    parts_kernel,
     promising_kernel,
 )
 from abut.field.plan import EncounterPlan
+from abut.lanes import WARP
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,19 +62,20 @@ class Proximity:
 class ClosestPlan(EncounterPlan):
     """Look at all centroids; then at the fragments of the faces that can do better."""
 
-    columns = 11
+    columns = 9
 
     def stages(self) -> Iterable[tuple[str, Callable[[], None]]]:
         """See nearest."""
-        turns, blocks, device = self.queues["turns"], self.queues["blocks"], self.device
+        blocks, device = self.queues["blocks"], self.device
         least = wp.empty(self.item_count, dtype=wp.float32, device=device)
         best, place = (wp.full(self.pose_count, NO_KEY, wp.int64, device) for _ in range(2))
         self._buffers = least, best, place
         yield "centroids", self.over_items(centroids_kernel, least, best)
-        yield "cover", self.over_items(promising_kernel, least, best, turns, blocks)
-        yield "nearest", self.over_turns(nearest_kernel, best)
-        yield "locate", self.over_turns(locate_kernel, best, place)
-        yield "rows", self.over_poses(closest_rows_kernel, 1, best, place)
+        yield "faces", self.over_items(promising_kernel, least, best, blocks)
+        yield "parts", self.over_parts(parts_kernel, blocks, best)
+        yield "locate", self.over_parts(locate_kernel, blocks, best, place)
+        lanes = WARP if device.is_cuda else 1
+        yield "rows", self.over_poses(closest_rows_kernel, lanes, best, place)
 
 
 def proximity_of(rows: np.ndarray, single: bool, device: wp.Device) -> Proximity:

@@ -1,33 +1,27 @@
-"""From faces to turns of fragments: those that may matter go into a queue, the others end here."""
+"""What of a mesh may matter to a field: bounds of its faces, and blocks of the large ones."""
 
 import warp as wp
 
 from abut.atomics import reserve
-from abut.field.fragments import (
-    BLOCK,
-    MOST_BLOCKS,
+from abut.field.grid import FieldGrid
+from abut.field.lookup import least_within, look
+from abut.field.meeting import FACES, Encounters, Meeting, box_in_pixels
+from abut.field.parts import BLOCK, block_count, part_ball, part_of
+from abut.field.picture import (
     PER_FACE,
     THIRD,
     Cover,
     area_vector,
-    block_count,
     corners_in_pixels,
     cover_of,
     dominant_axis,
-    is_large,
-    turn_ball,
-    turn_count,
+    pixel_count,
 )
-from abut.field.grid import FieldGrid
-from abut.field.lookup import least_within, look
-from abut.field.meeting import FACES, Encounters, Meeting, box_in_pixels, meeting_of
 from abut.pairs import PairQueue, queue_stop, store_pair
 
-wp.set_module_options({"enable_backward": False, "fuse_fp": False})
-
 BOUND, DEPTH, NOTHING = wp.constant(0), wp.constant(1), wp.constant(2)  # early out, see EarlyOut
-TURN_BITS = wp.constant(wp.int64(24))  # of a key
-MOST_ITEMS = wp.constant(wp.int32(2**31 - 1))
+BLOCK_BITS = wp.constant(wp.int64(24))  # of a key
+MOST_BLOCKS = wp.constant(wp.int32((1 << 25) - 1))  # whose parts can be counted
 LATTICE = wp.constant(wp.int32(16384))  # pixels of the lattice along an axis where it has no end
 
 
@@ -96,96 +90,78 @@ def misses_box(corners: wp.mat33d, sides: wp.vec3d):
 
 
 @wp.func
-def turn_key(slot: wp.int64, turn: wp.int32):
-    """The key of a turn, or a block, of a cover."""
-    return (slot << TURN_BITS) | wp.int64(turn)
+def push_blocks(blocks: PairQueue, item: wp.int32, cover: Cover):
+    """List the blocks of a large cover. What finds no room is counted, so that the host retries."""
+    count = block_count(cover)
+    first = reserve(blocks.count, count)
+    for block in range(count):
+        key = wp.int64(block * 4 + cover.axis)
+        store_pair(blocks, first + wp.int64(block), (wp.int64(item) << BLOCK_BITS) | key)
 
 
 @wp.func
-def push_turns(encounters: Encounters, turns: PairQueue, blocks: PairQueue, cover: Cover):
-    """Keep a cover, and append all its turns, or all blocks of turns of a large one.
-
-    What finds no room is counted only, so that the host can retry.
-    """
-    if cover.size[0] * cover.size[1] == 0:
-        return
-    slot = reserve(encounters.cover_count, 1)
-    if slot >= wp.int64(encounters.covers.shape[0]):
-        return
-    encounters.covers[wp.int32(slot)] = cover
-    if is_large(cover):
-        count = block_count(cover)
-        first = reserve(blocks.count, count)
-        for block in range(count):
-            store_pair(blocks, first + wp.int64(block), turn_key(slot, block))
-    else:
-        count = turn_count(cover)
-        first = reserve(turns.count, count)
-        for turn in range(count):
-            store_pair(turns, first + wp.int64(turn), turn_key(slot, turn))
+def part_count(blocks: PairQueue, stop: wp.int32):
+    """Parts of all listed blocks; at most ``stop``."""
+    return wp.min(queue_stop(blocks, MOST_BLOCKS) * BLOCK, stop)
 
 
 @wp.func
-def item_count(turns: PairQueue, blocks: PairQueue, stop: wp.int32):
-    """Turns listed one by one, and those of listed blocks; at most ``stop``."""
-    return wp.min(queue_stop(turns, stop) + queue_stop(blocks, MOST_BLOCKS) * BLOCK, stop)
+def block_of(blocks: PairQueue, part: wp.int32):
+    """(item, block, axis) of a part of a listed block."""
+    key = blocks.keys[part / BLOCK]
+    low = wp.int32(key & ((wp.int64(1) << BLOCK_BITS) - wp.int64(1)))
+    return wp.vec3i(wp.int32(key >> BLOCK_BITS), low / 4, low % 4)
 
 
 @wp.func
-def listed_turn(turns: PairQueue, blocks: PairQueue, item: wp.int32):
-    """(slot of the cover, turn) of an item. Those of blocks come last."""
-    single = queue_stop(turns, MOST_ITEMS)
-    low = (wp.int64(1) << TURN_BITS) - wp.int64(1)
-    if item < single:
-        key = turns.keys[item]
-        return wp.vec2i(wp.int32(key >> TURN_BITS), wp.int32(key & low))
-    opened = item - single
-    key = blocks.keys[opened / BLOCK]
-    turn = wp.int32(key & low) * BLOCK + opened % BLOCK
-    return wp.vec2i(wp.int32(key >> TURN_BITS), turn)
-
-
-@wp.func
-def least_of_turn(grid: FieldGrid, meeting: Meeting, cover: Cover, turn: wp.int32):
-    """A lower bound of the distances of a turn of a large face; none of a small one."""
-    if not is_large(cover):
-        return wp.float32(-1.0e30)
-    ball = turn_ball(cover, turn)
+def least_of_part(grid: FieldGrid, meeting: Meeting, part: Cover):
+    """A lower bound of the distances of a part of a large cover."""
+    ball = part_ball(part)
     seen = look_at_pixels(grid, wp.vec3d(ball[0], ball[1], ball[2]), meeting)
     return least_within(grid, seen, wp.float32(meeting.pixel * ball[3]), meeting.margin)
 
 
-@wp.kernel
-def penetrating_kernel(
-    # in
-    span: wp.vec3i,
+@wp.func
+def sampling_axis(encounters: Encounters, corners: wp.mat33d):
+    """The axis that a face is drawn along, or PER_FACE."""
+    if encounters.sampling == FACES:
+        return PER_FACE
+    return dominant_axis(area_vector(corners))
+
+
+@wp.func
+def cover_inside(encounters: Encounters, meeting: Meeting, face: wp.int32, early: wp.int32):
+    """How a face covers the pixels of the field's box; none where it cannot reach inside."""
+    grid = encounters.fields[meeting.field]
+    corners = load_corners(encounters, meeting, face)
+    out = Cover()
+    if misses_box(corners, box_in_pixels(grid, meeting.pixel)):
+        return out
+    if early == BOUND:
+        middle = middle_of(corners)
+        radius = wp.float32(meeting.pixel * radius_about(corners, middle))
+        seen = look_at_pixels(grid, middle, meeting)
+        if least_within(grid, seen, radius, meeting.margin) >= wp.float32(0.0):
+            return out
+    last = box_pixels(grid, meeting.pixel)
+    return cover_of(corners, sampling_axis(encounters, corners), wp.vec3i(0, 0, 0), last)
+
+
+@wp.func
+def part_inside(
     encounters: Encounters,
+    meeting: Meeting,
+    face: wp.int32,
     early: wp.int32,
-    # out
-    turns_out: PairQueue,
-    blocks_out: PairQueue,
+    at: wp.vec3i,
+    place: wp.int32,
 ):
-    """Turns, or blocks, of the faces that may reach inside an object."""
-    stop = wp.min(span[1], encounters.firsts[encounters.firsts.shape[0] - 1])
-    for item in range(span[0] + wp.tid(), stop, span[2]):
-        m = meeting_of(encounters, item)
-        meeting = encounters.meetings[m]
-        face = item - encounters.firsts[m]
-        grid = encounters.fields[meeting.field]
-        corners = load_corners(encounters, meeting, face)
-        if not misses_box(corners, box_in_pixels(grid, meeting.pixel)):
-            least = wp.float32(-1.0)
-            if early == BOUND:
-                middle = middle_of(corners)
-                radius = wp.float32(meeting.pixel * radius_about(corners, middle))
-                seen = look_at_pixels(grid, middle, meeting)
-                least = least_within(grid, seen, radius, meeting.margin)
-            if least < wp.float32(0.0):
-                axis = dominant_axis(area_vector(corners))
-                if encounters.sampling == FACES:
-                    axis = PER_FACE
-                last = box_pixels(grid, meeting.pixel)
-                cover = cover_of(corners, axis, wp.vec3i(0, 0, 0), last)
-                cover.meeting = m
-                cover.face = face
-                push_turns(encounters, turns_out, blocks_out, cover)
+    """A part of a block, see block_of; without pixels where it cannot reach inside."""
+    grid = encounters.fields[meeting.field]
+    corners = load_corners(encounters, meeting, face)
+    last = box_pixels(grid, meeting.pixel)
+    part = part_of(cover_of(corners, at[2], wp.vec3i(0, 0, 0), last), at[1], place)
+    if early == BOUND and pixel_count(part) > 0:
+        if least_of_part(grid, meeting, part) >= wp.float32(0.0):
+            part.size = wp.vec2i(0, 0)
+    return part

@@ -3,6 +3,10 @@
 Between samples the blended distance changes at most sqrt(3) times as fast as the point moves, and
 lies within half a cell's diagonal of the true distance, which changes at most as fast. So one look
 at a face bounds all its fragments from below.
+
+Outside the box, at b from its nearest point, which is at D from the object: the object lies in the
+box, beyond a right angle there, so its distance is at least the hypotenuse of b and D. Together
+they change by no more than the point moves: projecting on a box is firmly nonexpansive.
 """
 
 import warp as wp
@@ -12,6 +16,7 @@ from abut.field.grid import SHORTEST, STEPS, FieldGrid, sample_cells
 ROOT_2 = wp.constant(wp.float32(1.4143))
 ROOT_3 = wp.constant(wp.float32(1.7321))
 SHORTEST_STEPS = wp.constant(wp.float32(float(SHORTEST) * STEPS))
+HALF_DIAGONAL = wp.constant(wp.float32(0.8661))
 SLACK = wp.constant(wp.float32(1.0001))  # rounding of float32, and more
 
 
@@ -31,6 +36,14 @@ def last_cell(grid: FieldGrid):
     return wp.vec3f(
         wp.float32(grid.shape[0] - 1), wp.float32(grid.shape[1] - 1), wp.float32(grid.shape[2] - 1)
     )
+
+
+@wp.func
+def in_box(at: wp.vec3f, last: wp.vec3f):
+    """Whether a point in cells lies in the box up to its far corner."""
+    zero = wp.float32(0.0)
+    above = at[0] >= zero and at[1] >= zero and at[2] >= zero
+    return above and at[0] <= last[0] and at[1] <= last[1] and at[2] <= last[2]
 
 
 @wp.func
@@ -56,6 +69,13 @@ def blend_distance(grid: FieldGrid, at: wp.vec3f):
 
 
 @wp.func
+def hypotenuse(grid: FieldGrid, seen: Look):
+    """What the distance of a point outside the box is at least."""
+    away = wp.max(seen.blend - HALF_DIAGONAL * wp.float32(grid.spacing), wp.float32(0.0))
+    return wp.sqrt(seen.beyond * seen.beyond + away * away)
+
+
+@wp.func
 def look(grid: FieldGrid, at: wp.vec3f, margin: wp.float32):
     """The distance at a point in cells; outside the box never less than is sure there.
 
@@ -70,7 +90,7 @@ def look(grid: FieldGrid, at: wp.vec3f, margin: wp.float32):
     out.distance = out.blend
     if out.beyond > wp.float32(0.0):
         found = sample_cells(grid, at)
-        out.distance = wp.max(found[0], wp.max(out.beyond + margin, out.blend - out.beyond))
+        out.distance = wp.max(found[0], wp.max(out.beyond + margin, hypotenuse(grid, out)))
     return out
 
 
@@ -79,14 +99,17 @@ def least_within(grid: FieldGrid, seen: Look, radius: wp.float32, margin: wp.flo
     """No look within ``radius`` [length] of this one finds a distance below."""
     cell = wp.float32(grid.spacing)
     outside = seen.beyond - SLACK * radius
+    afar = hypotenuse(grid, seen) / SLACK - SLACK * (radius + ROOT_3 * cell)
     if outside > wp.float32(0.0):  # the box is out of reach
-        return outside + margin
+        return wp.max(outside + margin, afar)
     reach = wp.min(ROOT_3 * radius, radius + ROOT_3 * cell)
     if seen.room < SLACK * radius:  # some of it may lie outside, where distances are bounds
         reach = wp.min(wp.float32(2.0) * radius, ROOT_2 * radius + ROOT_3 * cell)
     least = seen.blend - SLACK * reach - wp.float32(1e-3) * cell
     if seen.beyond > wp.float32(0.0):
         least = wp.min(least, margin)
+    if seen.blend - HALF_DIAGONAL * cell > SLACK * radius:  # the object is out of reach
+        least = wp.max(least, afar)
     return least
 
 

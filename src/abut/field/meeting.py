@@ -2,13 +2,15 @@
 
 import warp as wp
 
-from abut.field.fragments import Cover, Sampled
 from abut.field.grid import FieldGrid
+from abut.field.picture import Sampled
+from abut.lanes import WARP
 
 POSE, VELOCITY, FIELD_VELOCITY = wp.constant(0), wp.constant(16), wp.constant(22)
 CENTRE, MATERIAL, SPEED = wp.constant(28), wp.constant(31), wp.constant(35)
 MARGIN = wp.constant(36)
 ASKED = 37  # numbers in a row that describes a meeting
+WARP_SIZE = wp.constant(WARP)
 ROUND_BITS = wp.constant(wp.float64(2.0**36))  # of the greatest force of a fragment
 
 
@@ -32,18 +34,22 @@ class Meeting:
 
 @wp.struct
 class Encounters:
-    """Meshes that meet fields. Item i is face i - firsts[m] of meeting m."""
+    """Meshes that meet fields. Item i is face i - firsts[m] of meeting m, where there is one."""
 
     fields: wp.array[FieldGrid]
     meshes: wp.array[Sampled]
     meetings: wp.array[Meeting]
-    firsts: wp.array[wp.int32]  # of each meeting the first item; at last the number of items
-    covers: wp.array[Cover]  # of faces that matter, filled on the way
-    cover_count: wp.array[wp.int64]
+    firsts: wp.array[wp.int32]  # of each meeting the first item, see padded; at last all items
     sampling: wp.int32  # DOMINANT, VIEWS or FACES
 
 
 DOMINANT, VIEWS, FACES = wp.constant(0), wp.constant(1), wp.constant(2)
+
+
+@wp.func
+def padded(face_count: wp.int32):
+    """Items of a meeting: so many that lanes which act together are of one meeting."""
+    return (face_count + WARP_SIZE - 1) / WARP_SIZE * WARP_SIZE
 
 
 @wp.func

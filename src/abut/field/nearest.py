@@ -10,29 +10,33 @@ import warp as wp
 from abut.atomics import lower_together
 from abut.bounds.ordered import from_ordered, to_ordered
 from abut.field.cover import (
+    block_of,
     cover_anywhere,
-    item_count,
-    least_of_turn,
-    listed_turn,
+    least_of_part,
     load_corners,
     look_at_pixels,
     middle_of,
-    push_turns,
+    part_count,
+    push_blocks,
     radius_about,
+    sampling_axis,
 )
-from abut.field.fragments import (
-    PER_FACE,
-    Cover,
-    area_vector,
-    dominant_axis,
-    first_pixel,
+from abut.field.drawing import (
+    Patch,
     fragment,
-    next_pixel,
-    slot_count,
+    is_somewhere,
+    lay_out,
+    lent,
+    patch_of,
+    pixel_of,
+    slot_of,
 )
 from abut.field.grid import FieldGrid, sample_cells
-from abut.field.lookup import least_within
-from abut.field.meeting import FACES, VIEWS, Encounters, Meeting, meeting_of
+from abut.field.lookup import least_within, look
+from abut.field.meeting import VIEWS, Encounters, Meeting, meeting_of
+from abut.field.parts import BLOCK, is_large, part_of, point_above
+from abut.field.picture import HALF, PER_FACE, Cover, part_middle, pixel_count
+from abut.lanes import lane_count, least_of_lanes, sums_over_lanes, wait_for_lanes
 from abut.loads import load_fresh_integer
 from abut.pairs import PairQueue
 
@@ -40,7 +44,7 @@ wp.set_module_options({"enable_backward": False, "fuse_fp": False})
 
 NO_KEY = 2**63 - 1
 NO_BEST = wp.constant(wp.int64(NO_KEY))
-NOWHERE = wp.constant(wp.float32(3.0e38))
+FAR_OFF = wp.constant(wp.float32(3.0e38))
 
 
 @wp.func
@@ -62,6 +66,14 @@ def face_in(key: wp.int64):
     return wp.int32(key & wp.int64(4294967295))
 
 
+@wp.func
+def face_of(encounters: Encounters, m: wp.int32, item: wp.int32):
+    """The face of an item, -1 where it has none."""
+    face = item - encounters.firsts[m]
+    count = encounters.meshes[encounters.meetings[m].mesh].faces.shape[0]
+    return wp.where(face < count, face, -1)
+
+
 @wp.kernel
 def centroids_kernel(
     # in
@@ -75,23 +87,66 @@ def centroids_kernel(
     for item in range(span[0] + wp.tid(), span[1], span[2]):
         m = meeting_of(encounters, item)
         meeting = encounters.meetings[m]
-        face = item - encounters.firsts[m]
-        grid = encounters.fields[meeting.field]
-        corners = load_corners(encounters, meeting, face)
-        middle = middle_of(corners)
-        seen = look_at_pixels(grid, middle, meeting)
-        radius = wp.float32(meeting.pixel * radius_about(corners, middle))
-        least_out[item] = wp.min(least_within(grid, seen, radius, meeting.margin), seen.distance)
-        lower_together(best_out, m, key_of(seen.distance, face))
+        face = face_of(encounters, m, item)
+        least_out[item] = FAR_OFF
+        if face >= 0:
+            grid = encounters.fields[meeting.field]
+            corners = load_corners(encounters, meeting, face)
+            middle = middle_of(corners)
+            seen = look_at_pixels(grid, middle, meeting)
+            radius = wp.float32(meeting.pixel * radius_about(corners, middle))
+            least = least_within(grid, seen, radius, meeting.margin)
+            least_out[item] = wp.min(least, seen.distance)
+            lower_together(best_out, m, key_of(seen.distance, face))
 
 
 @wp.func
 def corner_key(grid: FieldGrid, meeting: Meeting, corners: wp.mat33d, face: wp.int32):
     """The key of the nearest corner."""
-    nearest = NOWHERE
+    nearest = FAR_OFF
     for k in range(3):
         nearest = wp.min(nearest, look_at_pixels(grid, corners[k], meeting).distance)
     return key_of(nearest, face)
+
+
+@wp.func
+def distance_of(grid: FieldGrid, meeting: Meeting, patch: Patch, pixel: wp.vec2i):
+    """The distance of a fragment, far off where there is none."""
+    c = fragment(patch, pixel, wp.float32(meeting.pixel / grid.spacing))
+    out = FAR_OFF
+    if is_somewhere(c):
+        out = look(grid, c, meeting.margin).distance + wp.float32(0.0)  # -0 is 0
+    return out
+
+
+@wp.func
+def draw(
+    encounters: Encounters,
+    m: wp.int32,
+    cover: Cover,
+    face: wp.int32,
+    lane: wp.int32,
+    best_out: wp.array[wp.int64],
+):
+    """Lower the best of a meeting to the least (distance, face) of all lanes' covers."""
+    meeting = encounters.meetings[m]
+    grid = encounters.fields[meeting.field]
+    count = pixel_count(cover)
+    before = sums_over_lanes(count)
+    if before[1] == 0:
+        return
+    mine = patch_of(cover, face, before[0], meeting.pixel / grid.spacing)
+    lay_out(mine, count)
+    least = NO_BEST
+    pixel = wp.vec2i(-1, 0)
+    for at in range(0, before[1], lane_count()):
+        patch = lent(mine, -1, slot_of(before[0], count, at))
+        pixel = pixel_of(patch, at + lane - patch.start[0], pixel)
+        if at + lane < before[1]:
+            found = distance_of(grid, meeting, patch, pixel)
+            least = wp.min(least, key_of(found, patch.start[1]))
+    if least < load_fresh_integer(best_out, m):
+        lower_together(best_out, m, least)
 
 
 @wp.kernel
@@ -102,69 +157,95 @@ def promising_kernel(
     least: wp.array[wp.float32],
     # out
     best_out: wp.array[wp.int64],
-    turns_out: PairQueue,
     blocks_out: PairQueue,
 ):
-    """Look at the corners of the faces that can be closer than any centroid; list their turns."""
+    """Look at the corners and fragments of the faces that can be closer than any centroid."""
+    lane = (span[0] + wp.tid()) % lane_count()
     for item in range(span[0] + wp.tid(), span[1], span[2]):
         m = meeting_of(encounters, item)
-        if least[item] <= distance_in(load_fresh_integer(best_out, m)):
-            meeting = encounters.meetings[m]
-            face = item - encounters.firsts[m]
+        meeting = encounters.meetings[m]
+        face = face_of(encounters, m, item)
+        if face >= 0 and least[item] > distance_in(load_fresh_integer(best_out, m)):
+            face = wp.int32(-1)
+        own = wp.int32(0)
+        if face >= 0:
             corners = load_corners(encounters, meeting, face)
             grid = encounters.fields[meeting.field]
             lower_together(best_out, m, corner_key(grid, meeting, corners, face))
-            first = wp.int32(0)
-            stop = wp.int32(3)
-            if encounters.sampling == FACES:
-                first = PER_FACE
-                stop = PER_FACE + 1
-            elif encounters.sampling != VIEWS:
-                first = dominant_axis(area_vector(corners))
-                stop = first + 1
-            for axis in range(first, stop):
-                cover = cover_anywhere(encounters, meeting, face, axis)
-                cover.meeting = m
-                cover.face = face
-                push_turns(encounters, turns_out, blocks_out, cover)
+            own = sampling_axis(encounters, corners)
+        views = wp.where(encounters.sampling == VIEWS, 3, 1)
+        for view in range(views):
+            cover = Cover()
+            if face >= 0:
+                cover = cover_anywhere(encounters, meeting, face, wp.where(views == 3, view, own))
+                if is_large(cover):
+                    push_blocks(blocks_out, item, cover)
+                    cover.size = wp.vec2i(0, 0)
+            draw(encounters, m, cover, face, lane, best_out)
 
 
 @wp.func
-def distance_of(grid: FieldGrid, meeting: Meeting, cover: Cover, at: wp.vec2i):
-    """The distance of a fragment, far off where there is none."""
-    found = fragment(cover, at)
-    if found[3] == wp.float64(0.0):
-        return NOWHERE
-    seen = look_at_pixels(grid, wp.vec3d(found[0], found[1], found[2]), meeting)
-    return seen.distance + wp.float32(0.0)  # -0 is 0
+def part_anywhere(encounters: Encounters, m: wp.int32, at: wp.vec3i, place: wp.int32):
+    """A part of a listed block, see block_of."""
+    meeting = encounters.meetings[m]
+    cover = cover_anywhere(encounters, meeting, at[0] - encounters.firsts[m], at[2])
+    return part_of(cover, at[1], place)
 
 
 @wp.kernel
-def nearest_kernel(
+def parts_kernel(
     # in
     span: wp.vec3i,
     encounters: Encounters,
-    turns: PairQueue,
     blocks: PairQueue,
     # out
     best_out: wp.array[wp.int64],
 ):
-    """The lowest (distance, face) of all fragments."""
-    for item in range(span[0] + wp.tid(), item_count(turns, blocks, span[1]), span[2]):
-        row = listed_turn(turns, blocks, item)
-        cover = encounters.covers[row[0]]
-        meeting = encounters.meetings[cover.meeting]
-        grid = encounters.fields[meeting.field]
-        nearest = NOWHERE
-        limit = distance_in(load_fresh_integer(best_out, cover.meeting))
-        if least_of_turn(grid, meeting, cover, row[1]) <= limit:
-            at = first_pixel(cover, row[1])
-            for slot in range(slot_count(cover, row[1])):
-                nearest = wp.min(nearest, distance_of(grid, meeting, cover, at))
-                at = next_pixel(cover, at, slot)
-        key = key_of(nearest, cover.face)
-        if key < load_fresh_integer(best_out, cover.meeting):
-            lower_together(best_out, cover.meeting, key)
+    """Look at the parts of large faces that can be closer than what was found."""
+    lane = (span[0] + wp.tid()) % lane_count()
+    for i in range(span[0] + wp.tid(), part_count(blocks, span[1]), span[2]):
+        at = block_of(blocks, i)
+        m = meeting_of(encounters, at[0])
+        meeting = encounters.meetings[m]
+        part = part_anywhere(encounters, m, at, i % BLOCK)
+        limit = distance_in(load_fresh_integer(best_out, m))
+        if pixel_count(part) > 0:
+            if least_of_part(encounters.fields[meeting.field], meeting, part) > limit:
+                part.size = wp.vec2i(0, 0)
+        draw(encounters, m, part, at[0] - encounters.firsts[m], lane, best_out)
+
+
+@wp.func
+def place_of(cover: Cover, part: Cover, index: wp.int32):
+    """The number of a pixel of a part in the order of its cover's pixels, with its axis."""
+    first = part.low - cover.low
+    line = index / wp.max(part.size[0], 1)
+    at = (first[1] + line) * cover.size[0] + first[0] + index - line * part.size[0]
+    if cover.axis == PER_FACE:
+        at = first[0] + index
+    return wp.int64(at) * wp.int64(4) + wp.int64(cover.axis)
+
+
+@wp.func
+def first_place(
+    encounters: Encounters,
+    meeting: Meeting,
+    cover: Cover,
+    part: Cover,
+    wanted: wp.float32,
+    first: wp.int32,
+    step: wp.int32,
+):
+    """The first place at the distance wanted, of every ``step``-th pixel of a part of a cover."""
+    grid = encounters.fields[meeting.field]
+    patch = patch_of(part, 0, 0, meeting.pixel / grid.spacing)
+    out = NO_BEST
+    pixel = wp.vec2i(-1, 0)
+    for index in range(first, pixel_count(part), step):
+        pixel = pixel_of(patch, index, pixel)
+        if distance_of(grid, meeting, patch, pixel) == wanted:
+            out = wp.min(out, place_of(cover, part, index))
+    return out
 
 
 @wp.kernel
@@ -172,29 +253,41 @@ def locate_kernel(
     # in
     span: wp.vec3i,
     encounters: Encounters,
-    turns: PairQueue,
     blocks: PairQueue,
     best: wp.array[wp.int64],
     # out
     place_out: wp.array[wp.int64],
 ):
-    """Of the nearest face the first fragment at that distance."""
-    for item in range(span[0] + wp.tid(), item_count(turns, blocks, span[1]), span[2]):
-        row = listed_turn(turns, blocks, item)
-        m = encounters.covers[row[0]].meeting
-        if encounters.covers[row[0]].face == face_in(best[m]):
-            cover = encounters.covers[row[0]]
+    """Where the nearest face is large, its first fragment at that distance."""
+    for i in range(span[0] + wp.tid(), part_count(blocks, span[1]), span[2]):
+        at = block_of(blocks, i)
+        m = meeting_of(encounters, at[0])
+        if at[0] - encounters.firsts[m] == face_in(best[m]):
             meeting = encounters.meetings[m]
-            grid = encounters.fields[meeting.field]
-            wanted = distance_in(best[m])
-            if least_of_turn(grid, meeting, cover, row[1]) <= wanted:
-                at = first_pixel(cover, row[1])
-                for slot in range(slot_count(cover, row[1])):
-                    if distance_of(grid, meeting, cover, at) == wanted:
-                        index = at[1] * cover.size[0] + at[0]
-                        place = wp.int64(index) * wp.int64(4) + wp.int64(cover.axis)
-                        lower_together(place_out, m, place)
-                    at = next_pixel(cover, at, slot)
+            cover = cover_anywhere(encounters, meeting, face_in(best[m]), at[2])
+            part = part_of(cover, at[1], i % BLOCK)
+            place = first_place(encounters, meeting, cover, part, distance_in(best[m]), 0, 1)
+            if place < NO_BEST:
+                lower_together(place_out, m, place)
+
+
+@wp.func
+def place_in_small(
+    encounters: Encounters, meeting: Meeting, best: wp.int64, place: wp.int64, lane: wp.int32
+):
+    """The first place of the nearest face, of what was located and what is in small covers."""
+    face = face_in(best)
+    own = sampling_axis(encounters, load_corners(encounters, meeting, face))
+    views = wp.where(encounters.sampling == VIEWS, 3, 1)
+    out = place
+    for view in range(views):
+        cover = cover_anywhere(encounters, meeting, face, wp.where(views == 3, view, own))
+        if not is_large(cover):
+            found = first_place(
+                encounters, meeting, cover, cover, distance_in(best), lane, lane_count()
+            )
+            out = wp.min(out, found)
+    return wp.int64(least_of_lanes(wp.float64(out)))
 
 
 @wp.func
@@ -205,8 +298,22 @@ def is_at(grid: FieldGrid, meeting: Meeting, p: wp.vec3d, wanted: wp.float32):
 
 
 @wp.func
-def nearest_sample(encounters: Encounters, meeting: Meeting, best: wp.int64, place: wp.int64):
-    """The first sample of the nearest face at the least distance, in pixels."""
+def point_at(encounters: Encounters, meeting: Meeting, face: wp.int32, place: wp.int64):
+    """The fragment at a place of a face, in pixels."""
+    cover = cover_anywhere(encounters, meeting, face, wp.int32(place % wp.int64(4)))
+    index = wp.int32(place / wp.int64(4))
+    if cover.axis == PER_FACE:
+        return part_middle(cover.lines, cover.low[1], index)
+    line = index / wp.max(cover.size[0], 1)
+    x = wp.float64(cover.low[0] + index - line * cover.size[0]) + HALF
+    return point_above(cover, x, wp.float64(cover.low[1] + line) + HALF)
+
+
+@wp.func
+def nearest_sample(
+    encounters: Encounters, meeting: Meeting, best: wp.int64, place: wp.int64, lane: wp.int32
+):
+    """The first sample of the nearest face at the least distance, in pixels; for all lanes."""
     grid = encounters.fields[meeting.field]
     face = face_in(best)
     wanted = distance_in(best)
@@ -217,11 +324,8 @@ def nearest_sample(encounters: Encounters, meeting: Meeting, best: wp.int64, pla
     for k in range(3):
         if is_at(grid, meeting, corners[k], wanted):
             return corners[k]
-    cover = cover_anywhere(encounters, meeting, face, wp.int32(place % wp.int64(4)))
-    index = wp.int32(place / wp.int64(4))
-    line = index / wp.max(cover.size[0], 1)
-    found = fragment(cover, wp.vec2i(index - line * cover.size[0], line))
-    return wp.vec3d(found[0], found[1], found[2])
+    first = place_in_small(encounters, meeting, best, place, lane)
+    return point_at(encounters, meeting, face, first)
 
 
 @wp.kernel
@@ -236,25 +340,29 @@ def closest_rows_kernel(
     rows_out: wp.array2d[wp.float64],
 ):
     """Distance, both points and the face of each meeting; then forget, for the next run."""
-    for m in range(span[0] + wp.tid(), span[1], span[2]):
+    lanes = lane_count()
+    for i in range(span[0] + wp.tid(), span[1], span[2]):
+        m = i / lanes
+        lane = i % lanes
         meeting = encounters.meetings[m]
         grid = encounters.fields[meeting.field]
         best = best_out[m]
-        at = nearest_sample(encounters, meeting, best, place_out[m])
+        at = nearest_sample(encounters, meeting, best, place_out[m], lane)
         point = grid.lower + meeting.pixel * at
         share = meeting.pixel / grid.spacing
         cells = wp.vec3f(
             wp.float32(at[0] * share), wp.float32(at[1] * share), wp.float32(at[2] * share)
         )
         found = sample_cells(grid, cells)
-        rows_out[m, 0] = wp.float64(distance_in(best))
-        rows_out[m, 1] = wp.float64(face_in(best))
-        for x in range(3):
-            rows_out[m, 2 + x] = point[x] - wp.float64(found[0]) * wp.float64(found[1 + x])
-            rows_out[m, 5 + x] = point[x]
-        best_out[m] = NO_BEST
-        place_out[m] = NO_BEST
-        if m == 0:
-            for k in range(3):
-                rows_out[0, 8 + k] = wp.float64(count_out[k])
-                count_out[k] = wp.int64(0)
+        wait_for_lanes()  # all have read
+        if lane == 0:
+            rows_out[m, 0] = wp.float64(distance_in(best))
+            rows_out[m, 1] = wp.float64(face_in(best))
+            for x in range(3):
+                rows_out[m, 2 + x] = point[x] - wp.float64(found[0]) * wp.float64(found[1 + x])
+                rows_out[m, 5 + x] = point[x]
+            best_out[m] = NO_BEST
+            place_out[m] = NO_BEST
+            if m == 0:
+                rows_out[0, 8] = wp.float64(count_out[0])
+                count_out[0] = wp.int64(0)

@@ -1,7 +1,7 @@
 """Penalty, damping and friction of all fragments inside an object, added up.
 
-Morvan et al. 2008, section 3.4, equations 4 to 13. The sum over a turn is rounded to a whole number
-of small steps and those are added: the order does not matter.
+Morvan et al. 2008, section 3.4, equations 4 to 13. What a fragment adds is rounded to whole numbers
+of small steps: the order in which they are added does not matter.
 """
 
 from functools import cache
@@ -12,24 +12,29 @@ from abut.atomics import add_to
 from abut.bounds.relative import turn_of
 from abut.field.columns import Columns, may_be_inside
 from abut.field.cover import (
-    BOUND,
     DEPTH,
-    item_count,
-    least_of_turn,
-    listed_turn,
+    block_of,
+    cover_inside,
     load_corners,
+    part_count,
+    part_inside,
+    push_blocks,
 )
-from abut.field.fragments import (
-    Cover,
-    blend_of_corners,
-    first_pixel,
-    fragment,
-    next_pixel,
-    slot_count,
+from abut.field.drawing import Held, fragment, hold_back, lay_out, lent, patch_of, pixel_of, slot_of
+from abut.field.grid import FieldGrid
+from abut.field.lookup import blend_distance, blend_gradient, in_box, last_cell
+from abut.field.meeting import Encounters, Meeting, meeting_of
+from abut.field.parts import BLOCK, is_large
+from abut.field.picture import Cover, blend_of_corners, pixel_count
+from abut.lanes import (
+    all_lanes,
+    count_of_lanes,
+    lane_count,
+    rank_of_lane,
+    sum_of_lanes,
+    sums_over_lanes,
+    wait_for_lanes,
 )
-from abut.field.lookup import blend_distance, blend_gradient, last_cell
-from abut.field.meeting import Encounters, Meeting
-from abut.lanes import all_lanes, lane_count, most_of_lanes, sum_of_lanes
 from abut.pairs import PairQueue
 
 wp.set_module_options({"enable_backward": False, "fuse_fp": False})
@@ -38,15 +43,22 @@ SUMS = 9  # force, torque, area, energy, fragments
 SUM_COUNT = wp.constant(SUMS)
 ZERO = wp.constant(wp.float64(0.0))
 HALF = wp.constant(wp.float64(0.5))
+TO_WHOLE = wp.constant(wp.float64(1.5 * 2.0**52))
 AREA_BITS = wp.constant(wp.float64(2.0**36))  # of the area of a pixel
-WholeSums = wp.types.vector(length=SUMS, dtype=wp.int64)
-Shares = wp.types.vector(length=SUMS, dtype=wp.float64)
+MOST_FRAGMENTS = wp.constant(wp.float64(2.0**16))  # whose sums are exact, see Shares
+Shares = wp.types.vector(length=SUMS, dtype=wp.float64)  # whole numbers, below 2**53
 
 
 @wp.func
 def single(v: wp.vec3d):
     """A vector in float32: forces need no more, and threads have room for few float64."""
     return wp.vec3f(wp.float32(v[0]), wp.float32(v[1]), wp.float32(v[2]))
+
+
+@wp.func
+def single4(v: wp.vec4d):
+    """``single`` for four numbers."""
+    return wp.vec4f(wp.float32(v[0]), wp.float32(v[1]), wp.float32(v[2]), wp.float32(v[3]))
 
 
 @wp.func
@@ -68,7 +80,7 @@ def penalty_force(material: wp.vec4f, way: wp.vec3f, depth: wp.float32, approach
 
 @wp.func
 def own_velocity(encounters: Encounters, meeting: Meeting, face: wp.int32, p: wp.vec3d):
-    """What a fragment's velocity has beyond that of a rigid mesh."""
+    """What a fragment's velocity has beyond that of a rigid mesh; p in pixels."""
     mesh = encounters.meshes[meeting.mesh]
     v = mesh.faces[face]
     w = blend_of_corners(load_corners(encounters, meeting, face), p)
@@ -77,18 +89,31 @@ def own_velocity(encounters: Encounters, meeting: Meeting, face: wp.int32, p: wp
 
 
 @wp.func
-def add_alone(sums: wp.array[wp.int64], row: wp.int32, amount: WholeSums):
-    """Add what one thread has."""
-    for k in range(SUM_COUNT):
-        if amount[k] != wp.int64(0):
-            add_to(sums, row * SUM_COUNT + k, amount[k])
+def whole(x: wp.float64):
+    """The nearest whole number, of what is below 2**51."""
+    return (x + TO_WHOLE) - TO_WHOLE
 
 
 @wp.func
-def add_together(sums: wp.array[wp.int64], row: wp.int32, amount: WholeSums, lane: wp.int32):
+def weighted(meeting: Meeting, weight: wp.float32, push: wp.vec3f, torque: wp.vec3f, d: wp.float32):
+    """What a fragment at distance d adds to the sums, in whole steps of theirs."""
+    area = wp.float64(weight) * (meeting.pixel * meeting.pixel * meeting.scale[0])
+    lever = area * meeting.scale[1]
+    out = Shares()
+    for x in range(3):
+        out[x] = whole(area * wp.float64(push[x]))
+        out[3 + x] = whole(lever * wp.float64(torque[x]))
+    out[6] = whole(AREA_BITS * wp.float64(weight))
+    out[7] = whole(lever * (HALF * meeting.material[0] * wp.float64(d * d)))
+    out[8] = wp.float64(1.0)
+    return out
+
+
+@wp.func
+def add_together(sums: wp.array[wp.int64], row: wp.int32, amount: Shares, lane: wp.int32):
     """Add what all lanes have for one row; all lanes must come."""
     for k in range(SUM_COUNT):
-        total = sum_of_lanes(amount[k])
+        total = sum_of_lanes(wp.int64(amount[k]))
         if lane == 0 and total != wp.int64(0):
             add_to(sums, row * SUM_COUNT + k, total)
 
@@ -101,71 +126,82 @@ def penalty_kernel_for(moving: bool, bending: bool) -> wp.Kernel:
     """
 
     @wp.func
-    def turn_sums(
-        encounters: Encounters, cover: Cover, columns: Columns, early: wp.int32, turn: wp.int32
+    def fragment_sums(encounters: Encounters, meeting: Meeting, grid: FieldGrid, held: Held):
+        """What a fragment inside adds to the sums."""
+        at = wp.vec3f(held[0], held[1], held[2])
+        depth = -held[3]
+        way = -blend_gradient(grid, at)
+        lever = single(grid.lower - meeting.centre) + wp.float32(grid.spacing) * at
+        foot = lever - depth * way
+        push = (wp.float32(meeting.material[0]) * depth) * way
+        if wp.static(moving):
+            v = single(meeting.other_velocity - meeting.velocity)
+            v += wp.cross(single(meeting.other_spin), lever)
+            v -= wp.cross(single(meeting.spin), foot)
+            if wp.static(bending):
+                if encounters.meshes[meeting.mesh].velocities.shape[0] > 0:
+                    cell = grid.spacing / meeting.pixel
+                    p = cell * wp.vec3d(at)
+                    v += single(own_velocity(encounters, meeting, wp.cast(held[5], wp.int32), p))
+            push = penalty_force(single4(meeting.material), way, depth, v)
+        return weighted(meeting, held[4], push, wp.cross(foot, push), depth)
+
+    @wp.func
+    def sums_of_cover(
+        encounters: Encounters,
+        meeting: Meeting,
+        cover: Cover,
+        face: wp.int32,
+        columns: Columns,
+        early: wp.int32,
+        lane: wp.int32,
+        sums: Shares,
     ):
-        """What the fragments of a turn that are inside add up to, in steps of the sums."""
-        meeting = encounters.meetings[cover.meeting]
+        """This lane's sums, and its share of the fragments inside of all lanes' covers."""
         grid = encounters.fields[meeting.field]
         last = last_cell(grid)
         share = meeting.pixel / grid.spacing
-        origin = grid.lower - meeting.centre
-        approach = single(meeting.other_velocity - meeting.velocity)
-        other_spin = single(meeting.other_spin)
-        spin = single(meeting.spin)
-        material = wp.vec4f(
-            wp.float32(meeting.material[0]),
-            wp.float32(meeting.material[1]),
-            wp.float32(meeting.material[2]),
-            wp.float32(meeting.material[3]),
-        )
-        force = wp.vec3d()
-        torque = wp.vec3d()
-        squares = ZERO
-        count = ZERO
-        slots = slot_count(cover, turn)
-        if early == BOUND and least_of_turn(grid, meeting, cover, turn) >= wp.float32(0.0):
-            slots = 0
-        at = first_pixel(cover, turn)
-        for slot in range(slots):
-            f = fragment(cover, at)
-            at = next_pixel(cover, at, slot)
-            p = wp.vec3d(f[0], f[1], f[2])
-            c = wp.vec3f(
-                wp.float32(p[0] * share), wp.float32(p[1] * share), wp.float32(p[2] * share)
-            )
-            inside = f[3] > ZERO and wp.min(c) >= wp.float32(0.0)
-            inside = inside and wp.min(last - c) >= wp.float32(0.0)
+        count = pixel_count(cover)
+        before = sums_over_lanes(count)
+        if before[1] == 0:
+            return sums
+        mine = patch_of(cover, face, before[0], share)
+        lay_out(mine, count)
+        lanes = lane_count()
+        waiting = wp.int32(0)
+        pixel = wp.vec2i(-1, 0)
+        out = sums
+        for at in range(0, before[1], lanes):
+            patch = lent(mine, -1, slot_of(before[0], count, at))
+            pixel = pixel_of(patch, at + lane - patch.start[0], pixel)
+            c = fragment(patch, pixel, wp.float32(share))
+            inside = at + lane < before[1] and in_box(c, last)
             if inside and early == DEPTH:
-                inside = may_be_inside(columns, cover.axis, c)
+                inside = may_be_inside(columns, patch.place[3], c)
             distance = wp.float32(0.0)
             if inside:
                 distance = blend_distance(grid, c)
-            if distance < wp.float32(0.0):
-                way = -blend_gradient(grid, c)
-                depth = -distance
-                lever = single(origin + meeting.pixel * p)
-                foot = lever - depth * way
-                push = (material[0] * depth) * way
-                if wp.static(moving):
-                    v = approach + wp.cross(other_spin, lever) - wp.cross(spin, foot)
-                    if wp.static(bending):
-                        if encounters.meshes[meeting.mesh].velocities.shape[0] > 0:
-                            v += single(own_velocity(encounters, meeting, cover.face, p))
-                    push = penalty_force(material, way, depth, v)
-                force += wp.vec3d(push)
-                torque += wp.vec3d(wp.cross(foot, push))
-                squares += wp.float64(depth * depth)
-                count += wp.float64(1.0)
-        area = cover.weight * meeting.pixel * meeting.pixel * meeting.scale[0]
-        energy = HALF * meeting.material[0] * squares
-        out = Shares()
-        for x in range(3):
-            out[x] = area * force[x]
-            out[3 + x] = area * meeting.scale[1] * torque[x]
-        out[6] = AREA_BITS * cover.weight * count
-        out[7] = area * meeting.scale[1] * energy
-        out[8] = count
+            inside = distance < wp.float32(0.0)
+            drawn = Held(
+                c[0],
+                c[1],
+                c[2],
+                distance,
+                patch.frame[5],
+                wp.cast(patch.start[1], wp.float32),
+            )
+            rank = rank_of_lane(inside)
+            hold_back(drawn, wp.where(inside, waiting + rank, -1), -1)
+            waiting += count_of_lanes(inside)
+            wait_for_lanes()
+            while waiting >= lanes or (waiting > 0 and at + lanes >= before[1]):
+                few = wp.min(waiting, lanes)
+                waiting -= few
+                if lane < few:
+                    out += fragment_sums(
+                        encounters, meeting, grid, hold_back(drawn, -1, waiting + lane)
+                    )
+                wait_for_lanes()
         return out
 
     @wp.kernel(
@@ -176,37 +212,47 @@ def penalty_kernel_for(moving: bool, bending: bool) -> wp.Kernel:
         # in
         span: wp.vec3i,
         encounters: Encounters,
-        turns: PairQueue,
-        blocks: PairQueue,
+        opening: wp.int32,
         columns: Columns,
         early: wp.int32,
         copies: wp.int32,
         # out
+        blocks_out: PairQueue,
         sums_out: wp.array[wp.int64],
     ):
-        """Add up the fragments inside, a turn a thread. Sums have several copies."""
+        """Add up the fragments inside, of faces, or of the parts of large ones (``opening``)."""
         thread = span[0] + wp.tid()
         lanes = lane_count()
+        lane = thread % lanes
         copy = (thread / lanes) % copies
         held = wp.int32(-1)
-        total = WholeSums()
-        for item in range(thread, item_count(turns, blocks, span[1]), span[2]):
-            row = listed_turn(turns, blocks, item)
-            cover = encounters.covers[row[0]]
-            if cover.meeting != held:
+        total = Shares()
+        stop = wp.min(span[1], encounters.firsts[encounters.firsts.shape[0] - 1])
+        if opening == 1:
+            stop = part_count(blocks_out, span[1])
+        for i in range(thread, stop, span[2]):
+            at = wp.vec3i(i, 0, 0)
+            if opening == 1:
+                at = block_of(blocks_out, i)
+            m = meeting_of(encounters, at[0])
+            meeting = encounters.meetings[m]
+            face = at[0] - encounters.firsts[m]
+            cover = Cover()
+            if opening == 1:
+                cover = part_inside(encounters, meeting, face, early, at, i % BLOCK)
+            elif face < encounters.meshes[meeting.mesh].faces.shape[0]:
+                cover = cover_inside(encounters, meeting, face, early)
+                if is_large(cover):
+                    push_blocks(blocks_out, i, cover)
+                    cover.size = wp.vec2i(0, 0)
+            if m != held or not all_lanes(total[8] < MOST_FRAGMENTS):
                 if held >= 0:
-                    add_alone(sums_out, held * copies + copy, total)
-                total = WholeSums()
-                held = cover.meeting
-            found = turn_sums(encounters, cover, columns, early, row[1])
-            for k in range(SUM_COUNT):
-                total[k] = total[k] + wp.int64(wp.rint(found[k]))
-        most = most_of_lanes(held)
-        if all_lanes(held == most or held < 0):
-            if most >= 0:
-                add_together(sums_out, most * copies + copy, total, thread % lanes)
-        elif held >= 0:
-            add_alone(sums_out, held * copies + copy, total)
+                    add_together(sums_out, held * copies + copy, total, lane)
+                total = Shares()
+                held = m
+            total = sums_of_cover(encounters, meeting, cover, face, columns, early, lane, total)
+        if held >= 0:
+            add_together(sums_out, held * copies + copy, total, lane)
 
     return penalty_kernel
 
@@ -242,6 +288,6 @@ def response_rows_kernel(
         if k == 6:
             step = meeting.pixel * meeting.pixel / AREA_BITS
         rows_out[m, k] = step * wp.float64(total)
-        if i < 3:
-            rows_out[0, SUM_COUNT + i] = wp.float64(count_out[i])
-            count_out[i] = wp.int64(0)
+        if i == 0:
+            rows_out[0, SUM_COUNT] = wp.float64(count_out[0])
+            count_out[0] = wp.int64(0)

@@ -10,19 +10,20 @@ from weakref import WeakKeyDictionary
 import numpy as np
 import warp as wp
 
-from abut.field.fragments import Cover, Sampled
 from abut.field.grid import FieldGrid
 from abut.field.meeting import ASKED, Encounters, Meeting, read_meeting
+from abut.field.parts import BLOCK
+from abut.field.picture import Sampled
+from abut.lanes import WARP
 from abut.mesh import Mesh
 from abut.pairs import PairQueues
 from abut.runtime import EVERYTHING, Kept, Task, launch, stage
 
 wp.set_module_options({"enable_backward": False, "fuse_fp": False})
 
-LEAST_TURNS, LEAST_BLOCKS, LEAST_COVERS = 1 << 17, 1 << 12, 1 << 12
-TURNS_PER_SLICE = 1024
-TURN_THREADS = 1 << 16  # heavy ones: more would not run at once
-TURNS_OF_BLOCK = 64
+LEAST_BLOCKS = 1 << 12
+PARTS_PER_SLICE = 1024
+PART_THREADS = 1 << 16  # heavy ones: more would not run at once
 ITEMS_AT_ONCE = 1 << 26  # faces in all poses
 
 _shared = threading.local()
@@ -51,10 +52,8 @@ def plans_of(field: Any, mesh: Mesh) -> Kept:
 
 
 def listed_count(queues: PairQueues) -> int:
-    """Turns in the queues, of the CPU: singly, and in blocks."""
-    counts = queues.read()
-    turns, blocks = (min(counts[n], queues[n].keys.shape[0]) for n in ("turns", "blocks"))
-    return turns + TURNS_OF_BLOCK * blocks
+    """Parts of the blocks in the queue, of the CPU."""
+    return int(BLOCK) * min(queues.read()["blocks"], queues["blocks"].keys.shape[0])
 
 
 class EncounterPlan:
@@ -63,7 +62,7 @@ class EncounterPlan:
     On CUDA they are one graph: numbers in, launches, numbers out.
     """
 
-    columns: int  # of a row of answers; the last three of the first row count what was queued
+    columns: int  # of a row of answers; the last of the first row counts the blocks
 
     def __init__(
         self, grid: Any, mesh: Mesh, pose_count: int, pixel: float, sampling: int, moving: bool
@@ -72,7 +71,8 @@ class EncounterPlan:
         self.pose_count = pose_count
         self.pixel = pixel
         self.moving = moving
-        self.item_count = pose_count * mesh.face_count
+        self.items_a_pose = -(-mesh.face_count // WARP) * WARP  # see meeting.padded
+        self.item_count = pose_count * self.items_a_pose
         self._held: Any = grid
         self._points: Any = None
         self._graph: Any = None
@@ -80,12 +80,7 @@ class EncounterPlan:
         self._rows, self.rows = self._both((pose_count, self.columns))
         self._velocities = wp.zeros(mesh.vertex_count * moving, dtype=wp.vec3d, device=self.device)
         self.encounters = self._encounters(grid, mesh, sampling)
-        room = {
-            "turns": max(LEAST_TURNS, 4 * mesh.face_count),
-            "blocks": LEAST_BLOCKS,
-            "covers": max(LEAST_COVERS, mesh.face_count),
-        }
-        self.queues = PairQueues(self.device, **room)
+        self.queues = PairQueues(self.device, blocks=LEAST_BLOCKS)
         self._generation = -1
         self.settled: Any = None  # what ``asked`` holds beside poses, see queries
 
@@ -98,8 +93,8 @@ class EncounterPlan:
             if self._generation != self.queues.generation:
                 self._record()
             self._go()
-            counts = self.rows[0, -3:].astype(int).tolist() if self.pose_count else (0, 0, 0)
-            if not self.queues.make_room(dict(zip(self.queues.queues, counts, strict=True))):
+            count = int(self.rows[0, -1]) if self.pose_count else 0
+            if not self.queues.make_room({"blocks": count}):
                 return self.rows.copy()
 
     def stages(self) -> Iterable[tuple[str, Callable[[], None]]]:
@@ -111,14 +106,13 @@ class EncounterPlan:
         given = [self.encounters, *args]
         return Task(kernel, self.item_count, given, self.device, grain=1024).run
 
-    def over_turns(self, kernel: Any, *args: Any) -> Callable[[], None]:
-        """A launch over the turns that are listed by then."""
-        queues = self.queues
-        given = [self.encounters, queues["turns"], queues["blocks"], *args]
+    def over_parts(self, kernel: Any, *args: Any) -> Callable[[], None]:
+        """A launch over the parts of the blocks that are listed by then."""
+        given = [self.encounters, *args]
         if self.device.is_cuda:
-            return Task(kernel, EVERYTHING, given, self.device, threads=TURN_THREADS).run
+            return Task(kernel, EVERYTHING, given, self.device, threads=PART_THREADS).run
         return lambda: launch(
-            kernel, listed_count(queues), given, self.device, grain=TURNS_PER_SLICE
+            kernel, listed_count(self.queues), given, self.device, grain=PARTS_PER_SLICE
         )
 
     def over_poses(self, kernel: Any, times: int, *args: Any) -> Callable[[], None]:
@@ -140,7 +134,9 @@ class EncounterPlan:
         out.fields = wp.array([grid], dtype=FieldGrid, device=self.device)
         out.meshes = wp.empty(1, dtype=Sampled, device=self.device)
         out.meetings = wp.zeros(self.pose_count, dtype=Meeting, device=self.device)
-        firsts = np.arange(self.pose_count + 1, dtype=np.int32) * mesh.face_count
+        firsts = np.arange(self.pose_count + 1, dtype=np.int32) * (
+            self.item_count // max(self.pose_count, 1)
+        )
         out.firsts = wp.array(firsts, dtype=wp.int32, device=self.device)
         out.sampling = sampling
         return out
@@ -155,9 +151,6 @@ class EncounterPlan:
         self._points = mesh.points
 
     def _record(self) -> None:
-        self.encounters.cover_count = self.queues["covers"].count
-        room = self.queues["covers"].keys.shape[0]
-        self.encounters.covers = wp.empty(room, dtype=Cover, device=self.device)
         args = [self._asked, self.encounters.fields, wp.float64(self.pixel)]
         args.append(self.encounters.meetings)
         meet = Task(meet_kernel, self.pose_count, args, self.device)

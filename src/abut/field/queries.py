@@ -43,7 +43,7 @@ def ask_closest(field: Any, other: Mesh, pose: Any, pixels: int, sampling: str) 
         plan.asked[:, MARGIN] = field.margin
         return plan.ask(other)
 
-    return proximity_of(_in_parts(len(poses), other, answered, 11), single, field.device)
+    return proximity_of(_in_parts(len(poses), other, answered, 9), single, field.device)
 
 
 def ask_response(
@@ -85,7 +85,7 @@ def ask_response(
         plan.asked[:, :16] = poses[part].reshape(-1, 16)
         return plan.ask(other, moving)
 
-    rows = _in_parts(len(poses), other, answered, 12)
+    rows = _in_parts(len(poses), other, answered, 10)
     return Response(rows, single, field.device, _centre_later(other, poses), centre)
 
 

@@ -9,7 +9,6 @@ import numpy as np
 import warp as wp
 
 from abut.field.columns import Columns
-from abut.field.cover import penetrating_kernel
 from abut.field.penalty import SUMS, penalty_kernel_for, response_rows_kernel
 from abut.field.plan import EncounterPlan
 from abut.mesh import Mesh
@@ -106,9 +105,9 @@ class Response:
 
 
 class ResponsePlan(EncounterPlan):
-    """List the blocks of faces that may be inside, add up their fragments, make rows."""
+    """Add up the fragments of faces, then of the parts of large ones; make rows."""
 
-    columns = SUMS + 3
+    columns = SUMS + 1
 
     def __init__(
         self,
@@ -128,12 +127,11 @@ class ResponsePlan(EncounterPlan):
         super().__init__(grid, mesh, pose_count, pixel, sampling, bending)
 
     def stages(self) -> Iterable[tuple[str, Callable[[], None]]]:
-        """See cover and penalty."""
-        turns, blocks = self.queues["turns"], self.queues["blocks"]
+        """See penalty."""
         copies = max(1, MOST_COPIES // max(self.pose_count, 1))
         sums = wp.zeros(self.pose_count * copies * SUMS, dtype=wp.int64, device=self.device)
         self._sums = sums
-        yield "cover", self.over_items(penetrating_kernel, self.early, turns, blocks)
-        args = [self.images, self.early, copies, sums]
-        yield "penalty", self.over_turns(self.kernel, *args)
+        args = [self.images, self.early, copies, self.queues["blocks"], sums]
+        yield "faces", self.over_items(self.kernel, 0, *args)
+        yield "parts", self.over_parts(self.kernel, 1, *args)
         yield "rows", self.over_poses(response_rows_kernel, SUMS, copies, sums)

@@ -2,8 +2,8 @@
 
 import warp as wp
 
-from abut.field.fragments import Sampled
 from abut.field.grid import FieldGrid
+from abut.field.picture import Sampled
 
 wp.set_module_options({"enable_backward": False, "fuse_fp": False})
 

@@ -2,7 +2,7 @@
 
 import warp as wp
 
-from abut.field.meeting import Meeting, whole_scales
+from abut.field.meeting import Meeting, padded, whole_scales
 from abut.sim.bodies import Bodies, Shapes, posed
 
 wp.set_module_options({"enable_backward": False, "fuse_fp": False})
@@ -113,13 +113,13 @@ def meetings_kernel(
     meetings_out: wp.array[Meeting],
     faces_out: wp.array[wp.int32],
 ):
-    """Meetings of all pairs, and the number of faces to look at in each; 0 beyond them."""
+    """Meetings of all pairs, and the number of items of each; 0 beyond them."""
     pair_count = wp.min(offsets[offsets.shape[0] - 1], sides.shape[0])
     for k in range(span[0] + wp.tid(), span[1], span[2]):
         faces_out[k] = 0
         if k < pair_count:
             meetings_out[k] = met(bodies, shapes, sides[k], pixels, material)
-            faces_out[k] = shapes.meshes[bodies.shape[sides[k][1]]].faces.shape[0]
+            faces_out[k] = padded(shapes.meshes[bodies.shape[sides[k][1]]].faces.shape[0])
 
 
 @wp.kernel
@@ -135,5 +135,4 @@ def peak_kernel(
     if span[0] + wp.tid() < span[1]:
         pairs = wp.float64(offsets[offsets.shape[0] - 1])
         peak_out[0] = wp.max(peak_out[0], pairs)
-        for k in range(3):
-            peak_out[1 + k] = wp.max(peak_out[1 + k], rows[0, rows.shape[1] - 3 + k])
+        peak_out[1] = wp.max(peak_out[1], rows[0, rows.shape[1] - 1])

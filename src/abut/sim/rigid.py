@@ -11,9 +11,9 @@ import warp as wp
 
 from abut.distance_field import DistanceField
 from abut.errors import MeshError, OptionError
-from abut.field.fragments import Sampled
 from abut.field.grid import FieldGrid
 from abut.field.meeting import DOMINANT, FACES
+from abut.field.picture import Sampled
 from abut.mass import Solid, solid_of
 from abut.mesh import Mesh, require_meshes
 from abut.options import Sampling, chosen, number_from
@@ -259,7 +259,6 @@ class RigidBodies:
             self._table,
             self._clock,
             self._floor_tasks(),
-            face_count=max(shape.mesh.face_count for shape in self._shapes),
             pixels=self.pixels,
             sampling=self.sampling,
             material=wp.vec4d(*self.material),

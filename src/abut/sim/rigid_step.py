@@ -6,17 +6,16 @@ from typing import Any
 import warp as wp
 
 from abut.field.columns import Columns
-from abut.field.cover import BOUND, penetrating_kernel
-from abut.field.fragments import Cover
+from abut.field.cover import BOUND
 from abut.field.meeting import Encounters, Meeting
 from abut.field.penalty import SUMS, penalty_kernel_for, response_rows_kernel
-from abut.field.plan import TURN_THREADS, TURNS_PER_SLICE, listed_count
+from abut.field.plan import PART_THREADS, PARTS_PER_SLICE, listed_count
 from abut.pairs import PairQueues
 from abut.runtime import EVERYTHING, Task, launch
 from abut.sim.bodies import gather_kernel, move_kernel
 from abut.sim.contacts import meetings_kernel, partners_kernel, peak_kernel, sides_kernel
 
-FIRST_PAIRS, FIRST_TURNS, FIRST_BLOCKS, FIRST_COVERS = 256, 1 << 20, 1 << 14, 1 << 16
+FIRST_PAIRS, FIRST_BLOCKS = 256, 1 << 14
 COPIES = 8  # of sums
 
 Runs = list[Callable[[], None]]
@@ -36,7 +35,6 @@ class RigidStep:
         clock: wp.array,
         floors: Runs,
         *,
-        face_count: int,
         pixels: float,
         sampling: int,
         material: Any,
@@ -47,9 +45,7 @@ class RigidStep:
         self.pixels, self.sampling = wp.float64(pixels), sampling
         self.material, self.gravity = material, gravity
         self.drags = material[1] != 0 or material[2] != 0
-        covers = max(FIRST_COVERS, face_count)
-        self.room = {"pairs": FIRST_PAIRS, "turns": FIRST_TURNS, "blocks": FIRST_BLOCKS}
-        self.room["covers"] = covers
+        self.room = {"pairs": FIRST_PAIRS, "blocks": FIRST_BLOCKS}
         self._record()
 
     def run(self) -> None:
@@ -93,15 +89,14 @@ class RigidStep:
     def _record(self) -> None:
         """Prepare the launches for the room there is."""
         device, pairs, count = self.device, self.room["pairs"], self.bodies.shape.shape[0]
-        room = {name: n for name, n in self.room.items() if name != "pairs"}
-        self._queues = PairQueues(device, **room)
+        self._queues = PairQueues(device, blocks=self.room["blocks"])
         self._met = self._encounters(pairs)
         self._counts, self._offsets = (wp.zeros(count + 1, wp.int32, device) for _ in range(2))
         self._faces = wp.zeros(pairs + 1, dtype=wp.int32, device=device)
         self._sides = wp.zeros(pairs, dtype=wp.vec2i, device=device)
         self._sums = wp.zeros(pairs * COPIES * SUMS, dtype=wp.int64, device=device)
-        self._answers = wp.zeros((pairs, SUMS + 3), dtype=wp.float64, device=device)
-        self._peak = wp.zeros(4, dtype=wp.float64, device=device)
+        self._answers = wp.zeros((pairs, SUMS + 1), dtype=wp.float64, device=device)
+        self._peak = wp.zeros(2, dtype=wp.float64, device=device)
         self._wrench = [wp.zeros(count, dtype=wp.vec3d, device=device) for _ in range(2)]
         self._meets = [*self.floors, *self._pairing(count, pairs), *self._touching(pairs)]
         self._moves = self._moving(count)
@@ -113,8 +108,6 @@ class RigidStep:
         met.meetings = wp.zeros(pairs, dtype=Meeting, device=self.device)
         met.firsts = wp.zeros(pairs + 1, dtype=wp.int32, device=self.device)
         met.sampling = self.sampling
-        met.covers = wp.empty(self.room["covers"], dtype=Cover, device=self.device)
-        met.cover_count = self._queues["covers"].count
         return met
 
     def _pairing(self, count: int, pairs: int) -> Runs:
@@ -133,17 +126,13 @@ class RigidStep:
     def _touching(self, pairs: int) -> Runs:
         """Force and torque of each pair."""
         met, device = self._met, self.device
-        turns, blocks = self._queues["turns"], self._queues["blocks"]
         rows = [met, COPIES, self._sums, self._queues.counts, self._answers]
         peak = [self._offsets, self._answers, self._peak]
+        kernel = penalty_kernel_for(self.drags, bool(self.floors))
+        rest = [Columns(), BOUND, COPIES, self._queues["blocks"], self._sums]
         return [
-            self._over(penetrating_kernel, [met, BOUND, turns, blocks], self._face_total),
-            self._over(
-                penalty_kernel_for(self.drags, bool(self.floors)),
-                [met, turns, blocks, Columns(), BOUND, COPIES, self._sums],
-                lambda: listed_count(self._queues),
-                TURN_THREADS,
-            ),
+            self._over(kernel, [met, 0, *rest], self._face_total),
+            self._over(kernel, [met, 1, *rest], self._part_total, PART_THREADS),
             Task(response_rows_kernel, SUMS * pairs, rows, device).run,
             Task(peak_kernel, 1, peak, device).run,
         ]
@@ -166,7 +155,10 @@ class RigidStep:
         """A launch over as many items as there are by then."""
         if self.device.is_cuda:
             return Task(kernel, EVERYTHING, args, self.device, threads=threads).run
-        return lambda: launch(kernel, total(), args, self.device, grain=TURNS_PER_SLICE)
+        return lambda: launch(kernel, total(), args, self.device, grain=PARTS_PER_SLICE)
 
     def _face_total(self) -> int:
         return int(self._met.firsts.numpy()[-1])
+
+    def _part_total(self) -> int:
+        return listed_count(self._queues)

@@ -1,0 +1,100 @@
+"""Large covers, cut up so that many threads share them: blocks of 64 parts, a part for a lane.
+
+A part is a square of 4 x 4 pixels, or a run of 16 parts of a divided face: a cover itself.
+"""
+
+import warp as wp
+
+from abut.field.picture import HALF, PER_FACE, Cover, part_middle, pixel_count
+
+SIDE = wp.constant(wp.int32(4))  # of a square
+SIDES = wp.constant(wp.int32(8))  # squares along the side of a block
+RUN = wp.constant(wp.int32(16))  # parts of a divided face
+BLOCK = wp.constant(wp.int32(64))  # parts of a block
+LARGE = wp.constant(wp.int32(1024))  # pixels; more make a cover large
+ROUND_SIDE = wp.constant(wp.float64(2.83))  # from the middle of a square to its corners
+
+
+@wp.func
+def is_large(cover: Cover):
+    """Whether a cover is for more threads than those at hand."""
+    return pixel_count(cover) > LARGE
+
+
+@wp.func
+def blocks_across(cover: Cover):
+    """Blocks side by side."""
+    return (cover.size[0] + SIDE * SIDES - 1) / (SIDE * SIDES)
+
+
+@wp.func
+def block_count(cover: Cover):
+    """Blocks of a cover."""
+    if cover.axis == PER_FACE:
+        return (cover.size[0] + RUN * BLOCK - 1) / (RUN * BLOCK)
+    return blocks_across(cover) * ((cover.size[1] + SIDE * SIDES - 1) / (SIDE * SIDES))
+
+
+@wp.func
+def part_of(cover: Cover, block: wp.int32, place: wp.int32):
+    """A part of a block; without pixels where it lies outside the rectangle."""
+    first = wp.vec2i((block * BLOCK + place) * RUN, 0)
+    size = wp.vec2i(RUN, 1)
+    if cover.axis != PER_FACE:
+        wide = blocks_across(cover)
+        x = (block % wide) * SIDES + place % SIDES
+        y = (block / wide) * SIDES + place / SIDES
+        first = wp.vec2i(x * SIDE, y * SIDE)
+        size = wp.vec2i(SIDE, SIDE)
+    out = cover
+    out.low = cover.low + first
+    left = cover.size - first
+    out.size = wp.vec2i(wp.clamp(left[0], 0, size[0]), wp.clamp(left[1], 0, size[1]))
+    return out
+
+
+@wp.func
+def point_above(cover: Cover, x: wp.float64, y: wp.float64):
+    """The point of a face above a point of the picture."""
+    depth = cover.plane[0] + cover.plane[1] * x + cover.plane[2] * y
+    depth = wp.clamp(depth, cover.depths[0], cover.depths[1])
+    p = wp.vec3d(depth, x, y)
+    if cover.axis == 1:
+        p = wp.vec3d(y, depth, x)
+    if cover.axis == 2:
+        p = wp.vec3d(x, y, depth)
+    return p
+
+
+@wp.func
+def row_of(index: wp.int32):
+    """The row that a part of a divided face lies in."""
+    return wp.int32(wp.sqrt(wp.float64(index) + HALF))
+
+
+@wp.func
+def run_ball(part: Cover):
+    """Middle and radius of a ball around a run of parts of a divided face."""
+    first = part.low[0]
+    last = first + wp.max(part.size[0], 1) - 1
+    p = part_middle(part.lines, part.low[1], first)
+    q = part_middle(part.lines, part.low[1], last)
+    down = wp.vec3d(part.lines[3], part.lines[4], part.lines[5])
+    aside = wp.vec3d(part.lines[6], part.lines[7], part.lines[8])
+    wide = (wp.length(down) + wp.length(aside)) / wp.float64(part.low[1])
+    radius = wide + HALF * wp.length(q - p)
+    if row_of(first) != row_of(last):  # the run goes on in the next row
+        radius = wide + wp.length(down) + wp.length(aside)
+    middle = HALF * (p + q)
+    return wp.vec4d(middle[0], middle[1], middle[2], radius)
+
+
+@wp.func
+def part_ball(part: Cover):
+    """Middle and radius of a ball around a part."""
+    if part.axis == PER_FACE:
+        return run_ball(part)
+    half = wp.float64(SIDE / 2)
+    p = point_above(part, wp.float64(part.low[0]) + half, wp.float64(part.low[1]) + half)
+    slopes = wp.vec3d(wp.float64(1.0), part.plane[1], part.plane[2])
+    return wp.vec4d(p[0], p[1], p[2], ROUND_SIDE * wp.length(slopes))
