@@ -3,33 +3,23 @@
 import warp as wp
 
 from abut.bounds.aabb import overlap_aabb
+from abut.bounds.axis_gaps import shifted, turned
 from abut.bounds.relative import Relative
 
-
-@wp.func_native("""
-#if defined(__CUDA_ARCH__)
+GREATEST_CUDA = """
     float apart = -3.0e38f;
-    for (int i = 0; i < 3; ++i) {
-        apart = max(apart, lower_a.c[i] - (upper_b.c[i] + shift.c[i]) - widen.c[i]);
-        apart = max(apart, (lower_b.c[i] + shift.c[i]) - upper_a.c[i] - widen.c[i]);
-    }
+    for (int i = 0; i < 3; ++i)
+        apart = max(apart, max(out_a[i], out_b[i]));
     return apart;
-#else
-    typedef float v4 __attribute__((vector_size(16)));
-    v4 la, ua, lb, ub, s, w;
-    __builtin_memcpy(&la, &lower_a, 16);
-    __builtin_memcpy(&ua, &upper_a, 16);
-    __builtin_memcpy(&lb, &lower_b, 16);
-    __builtin_memcpy(&ub, &upper_b, 16);
-    __builtin_memcpy(&s, &shift, 16);
-    __builtin_memcpy(&w, &widen, 16);
-    const v4 before = la - (ub + s) - w;
-    const v4 behind = (lb + s) - ua - w;
-    const v4 apart = before > behind ? before : behind;
+"""
+GREATEST_CPU = """
+    const v4 apart = out_a > out_b ? out_a : out_b;
     const float most = apart[0] > apart[1] ? apart[0] : apart[1];
     return most > apart[2] ? most : apart[2];
-#endif
-""")
+"""
+
+
+@wp.func_native(shifted(GREATEST_CUDA, GREATEST_CPU))
 def separation_shifted(
     shift: wp.vec4f,
     widen: wp.vec4f,
@@ -42,60 +32,7 @@ def separation_shifted(
     ...
 
 
-@wp.func_native("""
-#if defined(__CUDA_ARCH__)
-    float apart = -3.0e38f;
-    float gap[3], ha[3], hb[3], cb[3];
-    for (int i = 0; i < 3; ++i) {
-        ha[i] = (upper_a.c[i] - lower_a.c[i]) * 0.5f;
-        hb[i] = (upper_b.c[i] - lower_b.c[i]) * 0.5f;
-        cb[i] = (upper_b.c[i] + lower_b.c[i]) * 0.5f;
-    }
-    for (int i = 0; i < 3; ++i) {
-        gap[i] = columns.data[0][i] * cb[0] + columns.data[1][i] * cb[1]
-               + columns.data[2][i] * cb[2]
-               + shift.c[i] - (upper_a.c[i] + lower_a.c[i]) * 0.5f;
-        const float reach = ha[i] + fabsf(columns.data[0][i]) * hb[0]
-            + fabsf(columns.data[1][i]) * hb[1] + fabsf(columns.data[2][i]) * hb[2] + widen.c[i];
-        apart = max(apart, fabsf(gap[i]) - reach);
-    }
-    for (int j = 0; j < 3; ++j) {
-        const float along = rows.data[0][j] * gap[0] + rows.data[1][j] * gap[1]
-            + rows.data[2][j] * gap[2];
-        const float reach = hb[j] + fabsf(rows.data[0][j]) * ha[0]
-            + fabsf(rows.data[1][j]) * ha[1] + fabsf(rows.data[2][j]) * ha[2] + widen.c[j];
-        apart = max(apart, fabsf(along) - reach);
-    }
-    return apart;
-#else
-    typedef float v4 __attribute__((vector_size(16)));
-    typedef int i4 __attribute__((vector_size(16)));
-    const i4 no_sign = {0x7fffffff, 0x7fffffff, 0x7fffffff, 0x7fffffff};
-    v4 la, ua, lb, ub, s, w, c[3], r[3];
-    __builtin_memcpy(&la, &lower_a, 16);
-    __builtin_memcpy(&ua, &upper_a, 16);
-    __builtin_memcpy(&lb, &lower_b, 16);
-    __builtin_memcpy(&ub, &upper_b, 16);
-    __builtin_memcpy(&s, &shift, 16);
-    __builtin_memcpy(&w, &widen, 16);
-    for (int i = 0; i < 3; ++i) {
-        __builtin_memcpy(&c[i], columns.data[i], 16);
-        __builtin_memcpy(&r[i], rows.data[i], 16);
-    }
-    const v4 ha = (ua - la) * 0.5f, hb = (ub - lb) * 0.5f, cb = (ub + lb) * 0.5f;
-    const v4 gap = c[0] * cb[0] + c[1] * cb[1] + c[2] * cb[2] + s - (ua + la) * 0.5f;
-    const v4 reach_a = ha + (v4)((i4)c[0] & no_sign) * hb[0] + (v4)((i4)c[1] & no_sign) * hb[1]
-                     + (v4)((i4)c[2] & no_sign) * hb[2] + w;
-    const v4 along = r[0] * gap[0] + r[1] * gap[1] + r[2] * gap[2];
-    const v4 reach_b = hb + (v4)((i4)r[0] & no_sign) * ha[0] + (v4)((i4)r[1] & no_sign) * ha[1]
-                     + (v4)((i4)r[2] & no_sign) * ha[2] + w;
-    const v4 out_a = (v4)((i4)gap & no_sign) - reach_a;
-    const v4 out_b = (v4)((i4)along & no_sign) - reach_b;
-    const v4 apart = out_a > out_b ? out_a : out_b;
-    const float most = apart[0] > apart[1] ? apart[0] : apart[1];
-    return most > apart[2] ? most : apart[2];
-#endif
-""")
+@wp.func_native(turned(GREATEST_CUDA, GREATEST_CPU))
 def separation_turned(
     columns: wp.mat44f,
     rows: wp.mat44f,
