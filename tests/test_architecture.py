@@ -37,7 +37,7 @@ LOBBY = {"__init__", "__main__"}  # public names, and the way in
 # Mesh.load reads files, which are read in terms of meshes: the import sits in the method.
 EXCEPTIONS = {("mesh", "io")}
 OPTIONAL = "viser dask distributed amaranth moderngl meshlib coal fcl igl ipctk torch jax".split()
-OPTIONAL += ["mujoco", "yourdfpy"]
+OPTIONAL += ["mujoco", "yourdfpy", "imageio_ffmpeg"]
 HEAVY = "trimesh rich PIL".split()
 
 

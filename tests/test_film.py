@@ -1,9 +1,13 @@
 """Films are steady, and written as they should be."""
 
+import subprocess
+import sys
+
 import numpy as np
 import pytest
 
 from abut import cases, view
+from abut.errors import ToolError
 
 CORNERS = np.array([[x, y, z] for x in (-2, 2) for y in (-2, 2) for z in (-1, 1)], float)
 
@@ -54,6 +58,22 @@ def test_files(tmp_path):
     assert redness(last)[:, 12:].sum() > redness(last)[:, :12].sum()
     with Image.open(found.save_sheet(tmp_path / "sheet.png", 2, 2)) as png:
         assert png.size == (2 * 56 + 8, 40 + 8)
+
+
+def test_mp4(tmp_path):
+    ffmpeg = pytest.importorskip("imageio_ffmpeg", reason="MP4 needs imageio-ffmpeg")
+    path = str(film(4).save(tmp_path / "film.mp4", seconds=0.1))
+    decode = [ffmpeg.get_ffmpeg_exe(), "-i", path, "-f", "rawvideo", "-pix_fmt", "rgb24", "-"]
+    done = subprocess.run(decode, capture_output=True, check=True)
+    frames = np.frombuffer(done.stdout, np.uint8).reshape(-1, 32, 48, 3)
+    assert len(frames) == 4 and b"10 fps" in done.stderr
+    assert redness(frames[-1])[:, 24:].sum() > redness(frames[-1])[:, :24].sum()
+
+
+def test_mp4_without_its_library(tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, "imageio_ffmpeg", None)
+    with pytest.raises(ToolError, match=r"abut\[film\]"):
+        film(1).save(tmp_path / "film.mp4")
 
 
 def test_quality_changes_grain_not_the_picture():

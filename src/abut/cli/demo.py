@@ -56,7 +56,10 @@ def add_to(commands: Any) -> None:
     parser = commands.add_parser("demo", description=f"Demo: {about}. {described}.")
     parser.add_argument("name", choices=[*DEMOS, *MOVING], metavar="NAME", help=names)
     parser.add_argument(
-        "--out", default="out", metavar="PATH", help="picture file, or a folder (default: out)"
+        "--out",
+        default="out",
+        metavar="PATH",
+        help="picture file, or a folder (default: out); films as MP4 where it ends in .mp4",
     )
     parser.add_argument("--faces", type=natural, metavar="N", help="faces, roughly")
     parser.add_argument(

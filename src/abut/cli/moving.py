@@ -56,7 +56,7 @@ MOVING = {
     "dragons": Moving(
         "dragons fall onto a floor that waves", falling_dragons, 60_000, 60, meshes=1
     ),
-    "fracture": Moving("a falling object breaks another", breaking_object, 50_000, 50, meshes=2),
+    "fracture": Moving("a falling object breaks another", breaking_object, 20_000, 50, meshes=2),
 }
 
 
@@ -152,8 +152,9 @@ def _color(thing: Seen) -> Any:
 def _written(film: view.Film, args: argparse.Namespace) -> list[str]:
     path = Path(args.out)
     stem = path.with_suffix("") if path.suffix else path / args.name
+    kind = ".mp4" if path.suffix.lower() == ".mp4" else ".gif"
     with working("writing"):
-        return [str(film.save_sheet(f"{stem}.png")), str(film.save(f"{stem}.gif"))]
+        return [str(film.save_sheet(f"{stem}.png")), str(film.save(f"{stem}{kind}"))]
 
 
 def _show(

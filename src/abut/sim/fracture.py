@@ -89,7 +89,7 @@ class Fracture:
 
 
 def breaking_object(
-    faces: int = 50_000, device: object = None, meshes: Sequence[Shape] = ()
+    faces: int = 20_000, device: object = None, meshes: Sequence[Shape] = ()
 ) -> Fracture:
     """A knot of stone breaks into hundreds of pieces, or the first of ``meshes`` under the second.
 
@@ -98,6 +98,6 @@ def breaking_object(
         device: None is the first CUDA device, else the CPU.
         meshes: What breaks and what falls, in one unit of length; z is up.
     """
-    pieces = max(8, min(300, faces // 150))
+    pieces = max(8, min(300, faces // 100))
     whole, falling = meshes if meshes else (None, None)
     return Fracture(breaking(faces, pieces, whole=whole, falling=falling), device)

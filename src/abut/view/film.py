@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from abut.errors import ToolError
 from abut.view.body import Body
 from abut.view.camera import Camera
 from abut.view.picture import render, save_picture
@@ -58,12 +59,15 @@ class Film:
         return contact_sheet(_spread(self.pictures, count), columns, gap)
 
     def save(self, path: Any, *, seconds: float = 1 / 15, width: int | None = None) -> Path:
-        """Write the film as an animated GIF.
+        """Write the film as an animated GIF, or as an MP4 where the name ends so.
 
         Args:
             path: Name of the file; folders are made.
             seconds: Duration of a frame.
             width: Pixels across; None is that of the pictures.
+
+        Raises:
+            ToolError: MP4 needs imageio-ffmpeg: ``pip install abut[film]``.
         """
         from PIL import Image
 
@@ -73,6 +77,8 @@ class Film:
         if width is not None:
             height = round(self.size[1] * width / self.size[0])
             frames = [frame.resize((width, height), Image.Resampling.LANCZOS) for frame in frames]
+        if path.suffix.lower() == ".mp4":
+            return _save_mp4(path, frames, seconds)
         middle = frames[len(frames) // 2].quantize(COLORS)
         frames = [f.quantize(palette=middle, dither=Image.Dither.NONE) for f in frames]
         first, *rest = frames
@@ -103,3 +109,17 @@ def contact_sheet(pictures: Sequence[np.ndarray], columns: int, gap: int = 8) ->
 def _spread(pictures: list[np.ndarray], count: int) -> list[np.ndarray]:
     at = np.linspace(0, len(pictures) - 1, min(count, len(pictures))).round().astype(int)
     return [pictures[k] for k in at]
+
+
+def _save_mp4(path: Path, frames: Sequence[Any], seconds: float) -> Path:
+    try:
+        import imageio_ffmpeg
+    except ModuleNotFoundError:
+        raise ToolError("MP4 needs imageio-ffmpeg; pip install 'abut[film]' brings it.") from None
+    size = frames[0].size
+    writer = imageio_ffmpeg.write_frames(str(path), size, fps=1 / seconds, macro_block_size=2)
+    writer.send(None)
+    for frame in frames:
+        writer.send(frame.tobytes())
+    writer.close()
+    return path
