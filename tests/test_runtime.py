@@ -11,7 +11,7 @@ import warp as wp
 import abut
 from abut import cases, runtime
 from abut.atomics import lower_to, reserve
-from abut.extent import widen_kernel
+from abut.scene.rearrange import gather_kernel
 
 wp.set_module_options({"enable_backward": False, "fuse_fp": False})
 
@@ -135,15 +135,16 @@ def test_a_failed_query_ends_the_recording(device):
 @pytest.mark.parametrize("count", [10, 100_000])
 def test_a_task_takes_another_array(count, device):
     device = wp.get_device(device)
-    arrays = [wp.zeros(count, dtype=wp.vec3f, device=device) for _ in range(2)]
-    arrays[1].fill_(wp.vec3f(1.0, 2.0, 3.0))
-    points = wp.zeros(count, dtype=wp.vec3d, device=device)
-    task = runtime.Task(widen_kernel, count, [arrays[0], points], device)
+    arrays = [wp.zeros(count, dtype=wp.vec3i, device=device) for _ in range(2)]
+    arrays[1].fill_(wp.vec3i(1, 2, 3))
+    order = wp.array(np.arange(count, dtype=np.int32)[::-1].copy(), device=device)
+    out = wp.zeros(count, dtype=wp.vec3i, device=device)
+    task = runtime.Task(gather_kernel, count, [arrays[0], order, 0, out], device)
     task.run()
-    assert not points.numpy().any()
+    assert not out.numpy().any()
     task.give(0, arrays[1])
     task.run()
-    assert (points.numpy() == [1.0, 2.0, 3.0]).all()
+    assert (out.numpy() == [1, 2, 3]).all()
 
 
 def test_first_use_in_a_program_is_quiet():

@@ -254,7 +254,7 @@ def test_small_scenes(device):
         (lambda s, m: s.move([0, 1], np.eye(4)), "1 poses were given for 2 objects"),
         (lambda s, m: s.add(m, name="pot"), "object named 'pot' already"),
         (lambda s, m: s.split(0, [1, 2]), "20 faces, so labels must be as many"),
-        (lambda s, m: s.deform(0, np.zeros((5, 3))), "12 vertices, so deform needs shape"),
+        (lambda s, m: s.deform(0, np.zeros((5, 3))), "12 vertices, so theirs must have shape"),
     ],
 )
 def test_refusals(device, act, message):

@@ -1,8 +1,12 @@
 """What is asked of points that come in: their bounds, the first that is not finite; as float64."""
 
+from typing import Any
+
 import numpy as np
 import warp as wp
 
+from abut.arrays import scalar_dtype, to_rows
+from abut.errors import MeshError
 from abut.lanes import WARP, lane_count, least_of_lanes
 from abut.runtime import Task
 
@@ -101,19 +105,6 @@ def widened_extent_kernel(
         store_bounds(bounds, lane / lane_count(), rows_out)
 
 
-@wp.kernel
-def widen_kernel(
-    # in
-    span: wp.vec3i,
-    vertices: wp.array[wp.vec3f],
-    # out
-    points_out: wp.array[wp.vec3d],
-):
-    """Float32 coordinates as float64, which is exact."""
-    for i in range(span[0] + wp.tid(), span[1], span[2]):
-        points_out[i] = wp.vec3d(vertices[i])
-
-
 class ExtentRoom:
     """Where bounds are summed up, on the device and for the host; extents take turns in it."""
 
@@ -171,3 +162,19 @@ def extent_of(points: wp.array) -> tuple[int, np.ndarray]:
     extent = Extent(points)
     extent.start()
     return extent.read()
+
+
+def vertex_rows(vertices: Any, device: wp.Device, name: str = "vertices") -> wp.array:
+    """Vertices (n, 3) of a plain array as 3-vectors on the device, float32 or float64 as given."""
+    if isinstance(vertices, np.ndarray) and vertices.dtype.kind in "iu":
+        vertices = vertices.astype(np.float64)
+    kind = scalar_dtype(vertices)
+    if kind not in (np.float32, np.float64):
+        raise MeshError(f"{name} must be float32 or float64, not {kind}.")
+    return to_rows(vertices, wp.vec3f if kind == np.float32 else wp.vec3d, device)
+
+
+def not_finite(name: str, rows: wp.array, row: int) -> MeshError:
+    """What to raise about a row that is not finite."""
+    value = rows[row : row + 1].numpy()[0]
+    return MeshError(f"{name}[{row}] is {value}; coordinates must be finite.")

@@ -10,7 +10,7 @@ import warp as wp
 
 from abut.arrays import scalar_dtype, to_plain, to_rows
 from abut.errors import MeshError
-from abut.extent import Extent, ExtentRoom
+from abut.extent import Extent, ExtentRoom, not_finite, vertex_rows
 from abut.runtime import Kept, resolve_device
 from abut.topology import Topology, directed_edges, topology_of
 
@@ -100,7 +100,7 @@ class Mesh:
             bad = self.vertices
             self.vertices, self.points, self.lease = before
             self.version += 1
-            raise _not_finite("vertices", bad, first_bad)
+            raise not_finite("vertices", bad, first_bad)
         self._bounds = bounds
 
     @property
@@ -193,7 +193,7 @@ class Mesh:
         with self.lock:  # one room for all
             first_bad, bounds = self._started(rows, points).read()
         if first_bad >= 0:
-            raise _not_finite(name, rows, first_bad)
+            raise not_finite(name, rows, first_bad)
         return rows, points, bounds
 
     def _as_rows(self, vertices: Any) -> Any:
@@ -205,17 +205,9 @@ class Mesh:
 
     def _rows_and_points(self, vertices: Any, name: str) -> tuple[wp.array, wp.array]:
         """Vertices as given and in float64, unchecked."""
-        if isinstance(vertices, wp.array) and vertices.dtype in (wp.vec3f, wp.vec3d):
-            single = vertices.dtype is wp.vec3f
-            return vertices, self._widened(vertices) if single else vertices
-        if isinstance(vertices, np.ndarray) and vertices.dtype.kind in "iu":
-            vertices = vertices.astype(np.float64)
-        kind = scalar_dtype(vertices)
-        if kind not in (np.float32, np.float64):
-            raise MeshError(f"{name} must be float32 or float64, not {kind}.")
-        single = kind == np.float32
-        rows = to_rows(vertices, wp.vec3f if single else wp.vec3d, self.device)
-        return rows, self._widened(rows) if single else rows
+        ready = isinstance(vertices, wp.array) and vertices.dtype in (wp.vec3f, wp.vec3d)
+        rows = vertices if ready else vertex_rows(vertices, self.device, name)
+        return rows, self._widened(rows) if rows.dtype is wp.vec3f else rows
 
     def _started(self, rows: wp.array, points: wp.array) -> Extent:
         """What finds the bounds of points, under way; on CUDA it makes them of float32 rows."""
@@ -295,11 +287,6 @@ def require_meshes(**operands: Any) -> None:
     for name, operand in operands.items():
         if not isinstance(operand, Mesh):
             raise MeshError(f"{name} must be an abut.Mesh, not {type(operand).__name__}.")
-
-
-def _not_finite(name: str, rows: wp.array, row: int) -> MeshError:
-    value = rows[row : row + 1].numpy()[0]
-    return MeshError(f"{name}[{row}] is {value}; coordinates must be finite.")
 
 
 def _require_rows(data: Any, name: str, count: str) -> None:

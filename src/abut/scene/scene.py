@@ -8,10 +8,8 @@ from typing import Any
 import numpy as np
 import warp as wp
 
-from abut.arrays import scalar_dtype, to_plain
 from abut.bounds.fixed import checked_width
-from abut.errors import DeviceError, OptionError, PoseError, SceneError
-from abut.mesh import Mesh, require_meshes
+from abut.errors import OptionError, PoseError
 from abut.narrow.crowd_corners import PairSides
 from abut.options import (
     LEAST_TOLERANCE,
@@ -22,9 +20,10 @@ from abut.options import (
     number_from,
 )
 from abut.poses import checked_poses
-from abut.runtime import Kept, resolve_device
+from abut.runtime import Kept
 from abut.scene.contact_search import Asked, ContactSearch, Found
 from abut.scene.contacts import SceneContacts, scene_contacts
+from abut.scene.contents import Contents
 from abut.scene.front_search import FrontSearch
 from abut.scene.fronts import SceneFronts
 from abut.scene.gaps import SceneDistances, SceneGaps, scene_distances, scene_gaps
@@ -32,15 +31,14 @@ from abut.scene.impacts import SceneImpacts, scene_impacts
 from abut.scene.kinematics import Kinematics
 from abut.scene.look import found_of, look
 from abut.scene.near import NearestSearch, NearSearch
-from abut.scene.objects import EVERY_GROUP, NOBODY, Batch, Objects, given_poses
+from abut.scene.objects import Batch
 from abut.scene.polytopes import polytope_rows
-from abut.scene.pool import Pool, checked_rows
 from abut.scene.queues import SceneQueues
 from abut.scene.rows import object_rows
 from abut.scene.search import SceneSearch
 
 
-class Scene:
+class Scene(Contents):
     """Objects on one device: meshes, each at its pose, several of which may share a mesh.
 
     An object is known by its index, which ``add`` returns, or by its name. Every pair of objects
@@ -51,14 +49,11 @@ class Scene:
     """
 
     def __init__(self, device: Any = None) -> None:
-        self.device = resolve_device(device)
+        super().__init__(device)
         self.robot: Kinematics | None = None  # of a scene that was loaded from a robot's file
-        self._objects = Objects(self.device)
-        self._pool = Pool(self.device)
         self._queues = SceneQueues(self.device)
         self._batch = Batch(self.device)
         self._searches = Kept()
-        self._empty = Mesh(np.zeros((0, 3)), np.zeros((0, 3), np.int32), self.device)
 
     @classmethod
     def load(cls, path: Any, device: Any = None, *, geometry: str = "collision") -> "Scene":
@@ -81,175 +76,6 @@ class Scene:
         from abut.scene.files import load_scene  # which makes scenes
 
         return load_scene(path, device, geometry=geometry)
-
-    def __len__(self) -> int:
-        """Number of objects."""
-        return len(self._objects.living)
-
-    def __repr__(self) -> str:
-        """Counts and device."""
-        return f"Scene({len(self)} objects, {self.device})"
-
-    @property
-    def indices(self) -> np.ndarray:
-        """Indices of the objects there are, ascending."""
-        return self._objects.living
-
-    @property
-    def names(self) -> dict[str, int]:
-        """The objects that have a name, and their indices."""
-        return dict(self._objects.names)
-
-    @property
-    def poses(self) -> wp.array:
-        """(n,) matrices on the device, by index. Write into them to move objects in place.
-
-        A matrix that is not a rigid motion is refused by the next query. The array is another one
-        after objects were added.
-        """
-        return self._objects.poses
-
-    @property
-    def meshes(self) -> list[Mesh]:
-        """The mesh of each object, by index; one without faces for an index that is not used."""
-        bodies = self._objects.body.tolist()
-        return [self._empty if body == NOBODY else self._pool.mesh(body) for body in bodies]
-
-    def mesh(self, handle: Any) -> Mesh:
-        """The mesh of an object, in its own frame."""
-        return self._pool.mesh(int(self._objects.body[self._objects.one(handle)]))
-
-    def add(
-        self,
-        mesh: Mesh,
-        pose: Any = None,
-        name: str | None = None,
-        *,
-        static: bool = False,
-        group: int = 1,
-        mask: int = EVERY_GROUP,
-    ) -> Any:
-        """Add an object; with a batch of poses (k, 4, 4), k objects that share the mesh.
-
-        Args:
-            mesh: The mesh, on the scene's device.
-            pose: Where it is; None leaves it in place.
-            name: How to call the object, beside its index.
-            static: The object does not move: it is not tested against other static ones.
-            group: Bits of the groups the object is in.
-            mask: Bits of the groups it may meet. Two objects are tested when each is in a group
-                that the other may meet.
-
-        Returns:
-            The index of the object; for a batch a (k,) array.
-
-        Raises:
-            SceneError: The name is taken, or a batch has one.
-            DeviceError: The mesh lives on another device.
-        """
-        require_meshes(mesh=mesh)
-        if mesh.device != self.device:
-            raise DeviceError(
-                f"the mesh lives on {mesh.device} and the scene on {self.device}; "
-                "bring it there with .to(device)."
-            )
-        poses = given_poses(pose, None)
-        single = pose is None or len(np.shape(to_plain(pose))) == 2
-        if name is not None and not single:
-            raise SceneError("a name is for one object, not for a batch.")
-        if name is not None and name in self._objects.names:
-            raise SceneError(f"there is an object named {name!r} already.")
-        bodies = np.full(len(poses), self._pool.add(mesh), np.int32)
-        self._pool.use(bodies)
-        rows = self._objects.add(bodies, poses, static, group, mask)
-        if name is not None:
-            self._objects.named(int(rows[0]), name)
-        return int(rows[0]) if single else rows
-
-    def move(self, handles: Any, pose: Any) -> None:
-        """Give an object a pose, or many objects one each.
-
-        Args:
-            handles: An index or a name; or several.
-            pose: (4, 4), or (k, 4, 4) for k objects.
-        """
-        rows = self._objects.rows(handles)
-        self._objects.write_poses(rows, given_poses(pose, len(rows)))
-
-    def deform(self, handles: Any, vertices: Any) -> None:
-        """Move the vertices of an object, or of many.
-
-        Objects that share its mesh keep their shape.
-
-        Args:
-            handles: An index or a name; or several.
-            vertices: (n, 3) in the object's frame; of several objects one after the other.
-        """
-        vertices = to_plain(vertices)
-        rows = self._objects.rows(handles)
-        if len(np.unique(rows)) < len(rows):
-            raise SceneError("an object was named twice; deform each once.")
-        held = self._objects.body
-        owned = self._pool.own(held[rows])
-        if (owned != held[rows]).any():
-            held[rows] = owned
-            self._objects.version += 1
-        count = int(self._pool.table["point_count"][owned].sum())
-        if tuple(vertices.shape) != (count, 3):
-            raise SceneError(
-                f"these objects have {count} vertices, so deform needs shape ({count}, 3), "
-                f"not {tuple(vertices.shape)}."
-            )
-        self._pool.deform(owned, checked_rows(vertices, self.device, self._pool.known))
-
-    def remove(self, handles: Any) -> None:
-        """Take objects out of the scene. Their indices will be those of objects added later."""
-        rows = np.unique(self._objects.rows(handles))
-        bodies = self._objects.body[rows]
-        self._objects.remove(rows)
-        self._pool.release(bodies)
-
-    def split(self, handle: Any, labels: Any) -> np.ndarray:
-        """Break an object: faces with the same label become an object of their own, in its place.
-
-        Pieces keep pose, groups and ignored pairs of the object, which is no more.
-
-        Args:
-            handle: The index or name of the object.
-            labels: (m,) integers, one for each face.
-
-        Returns:
-            Indices of the pieces, in ascending order of their labels. Faces of a piece keep their
-            order, and so do the vertices that they use.
-        """
-        objects = self._objects
-        row = objects.one(handle)
-        body = objects.body[row : row + 1].copy()
-        labels = to_plain(labels)
-        count = int(self._pool.table["face_count"][body[0]])
-        if tuple(labels.shape) != (count,) or scalar_dtype(labels).kind not in "iu" or not count:
-            raise SceneError(
-                f"the object has {count} faces, so labels must be as many integers, "
-                f"not {scalar_dtype(labels)} of shape {tuple(labels.shape)}."
-            )
-        pieces = self._pool.split(int(body[0]), labels).astype(np.int32)
-        pose = objects.poses[row : row + 1].numpy()[0]
-        about = bool(objects.static[row]), int(objects.group[row]), int(objects.mask[row])
-        shunned = [p[0] + p[1] - row for p in objects.ignored if row in p]
-        objects.remove(np.array([row]))
-        rows = objects.add(pieces, np.broadcast_to(pose, (len(pieces), 4, 4)), *about)
-        self._pool.use(pieces)
-        self._pool.release(body)
-        for other in shunned:
-            objects.ignore(rows, np.array(other))
-        return rows
-
-    def ignore(self, handles: Any, others: Any) -> None:
-        """Never test pairs of objects: each of ``handles`` with its partner in ``others``.
-
-        One against many is all of these pairs.
-        """
-        self._objects.ignore(self._objects.rows(handles), self._objects.rows(others))
 
     def collide(
         self,
@@ -417,24 +243,16 @@ class Scene:
             if checked is None or len(checked) != len(self._objects):
                 raise PoseError(f"poses must have shape ({len(self._objects)}, 4, 4).")
             ends = checked
-        later = {self._objects.one(k): self._end_of(k, v) for k, v in (vertices or {}).items()}
+        later = dict(self._end_of(handle, v) for handle, v in (vertices or {}).items())
         how = (gap, tolerance, self_collisions, first)
         return scene_impacts(self._pool, self._objects, ends, later, *how)
 
-    def _end_of(self, handle: Any, vertices: Any) -> np.ndarray:
-        """Checked vertices of an object at the end of a step, as those of its body."""
-        row = self._objects.one(handle)
-        body = self._objects.body[row : row + 1]
-        owned = self._pool.own(body)
-        if owned[0] != body[0]:
-            self._objects.body[row] = owned[0]
-            self._objects.version += 1
+    def _end_of(self, handle: Any, vertices: Any) -> tuple[int, np.ndarray]:
+        """An object and its checked vertices at the end of a step, as those of its body."""
+        rows = self._objects.rows([self._objects.one(handle)])
+        points = self._shapes(self._own_bodies(rows), vertices).numpy().copy()
         self._pool.flush()
-        plain = to_plain(vertices)
-        count = int(self._pool.table["point_count"][owned[0]])
-        if tuple(plain.shape) != (count, 3):
-            raise SceneError(f"object {handle} has {count} vertices, not {tuple(plain.shape)}.")
-        return checked_rows(plain, self.device, self._pool.known).numpy().copy()
+        return int(rows[0]), points
 
     def _searched(self, about: tuple[Any, ...], make: Callable[..., Any]) -> tuple[Any, Any]:
         """A search and its answer, with buffers that grow until all is found."""
