@@ -19,6 +19,7 @@ from abut.traversal.meeting_fronts import (
 from abut.traversal.meetings import test_meet_kernel
 
 OPENED = 64  # pairs below one, before others may take part
+THREADS, FEW_THREADS = 1 << 16, 1 << 14  # of fronts and of rounds, on CUDA: each clears a stack
 GRAIN = 1024
 
 
@@ -78,18 +79,17 @@ class FrontSearch(ContactSearch):
 
         def make() -> list[Task]:
             stages = [self._begin(), *(about for _, *about in self._stages())]
-            return [
-                Task(
-                    kernel,
-                    EVERYTHING if isinstance(items, str) else items or self.capacity,
-                    args,
-                    self.device,
-                )
-                for kernel, items, args in stages
-            ]
+            return [self._recorded_task(*about) for about in stages]
 
         for task in self._tasks.get((*about, held.changed, held.ranges), make):
             task.run()
+
+    def _recorded_task(self, kernel: wp.Kernel, items: str | int, args: list[Any]) -> Task:
+        count = EVERYTHING if isinstance(items, str) else items or self.capacity
+        threads = None
+        if kernel is advance_meetings_kernel:
+            threads = FEW_THREADS if items in LEFT else THREADS
+        return Task(kernel, count, args, self.device, threads=threads)
 
     def _begin(self) -> tuple[wp.Kernel, int, list[Any]]:
         """Kernel, items and arguments of the launch that empties queues."""
