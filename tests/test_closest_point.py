@@ -7,17 +7,13 @@ import pytest
 import warp as wp
 
 import abut
+import abut.query.closest_point as closest
 import awkward
 import oracle
 from abut import cases
 from abut.faces import posed_faces
 from abut.hierarchy.owner import hierarchy_of
-from abut.hierarchy.plates import plates_of
-from abut.hierarchy.wide import wide_nodes_of
 from abut.point.nearest_face import NO_FACE
-from abut.point.nearest_together import nearest_together_kernel
-from abut.query.closest_point import empty_order
-from abut.runtime import launch
 from shapes import moved, random_poses, shift, soup, strips
 
 GRID = np.stack(np.meshgrid(*[np.linspace(-1.5, 1.5, 13)] * 3), axis=-1).reshape(-1, 3)
@@ -294,21 +290,22 @@ def test_shift_is_exact(device):
 
 @pytest.mark.parametrize("name", SHAPES)
 @pytest.mark.parametrize("posed", [False, True])
-def test_lanes_together_find_the_same_faces(name, posed, device):
-    """The kernel that CUDA takes for many points, also where a thread is alone."""
+@pytest.mark.parametrize("at_once", [1 << 21, 192])
+def test_lanes_together_find_the_same_faces(name, posed, at_once, device, monkeypatch):
+    """The kernels that CUDA takes for many points, also where a thread is alone."""
     if not 1e-6 < np.abs(SHAPES[name].vertices).max() < 1e9:
         pytest.skip("such sizes are scaled before")
+    monkeypatch.setattr(closest, "AT_ONCE", at_once)
     mesh = abut.Mesh(*SHAPES[name], device=device)
     points = around(SHAPES[name], 200)
     size = np.ptp(points, axis=0).max()
     poses = random_poses(2, 0.1 * size, seed=4) if posed else None
     want = abut.closest_point(mesh, points, pose=poses, upper_bound=0.7 * size).face.numpy()
-    tree = hierarchy_of(mesh)
     rows = wp.empty((2 if posed else 1, len(points)), dtype=wp.int32, device=device)
     cloud = wp.array(points, dtype=wp.vec3d, device=device)
+    order = wp.array(np.random.default_rng(0).permutation(len(points)), wp.int32, device=device)
+    side = posed_faces(mesh.points, mesh.faces, poses)
     bound = wp.float64((0.7 * size) ** 2)
-    args = [cloud, empty_order(mesh.device), posed_faces(mesh.points, mesh.faces, poses)]
-    args += [tree.view(), wide_nodes_of(mesh, tree), plates_of(mesh, tree.origin), bound, 2, rows]
-    launch(nearest_together_kernel, -(-rows.size // 64) * 32, args, mesh.device)
+    closest._search_together(mesh, hierarchy_of(mesh), cloud, order, side, bound, rows)
     found = rows.numpy().reshape(want.shape)
     np.testing.assert_array_equal(np.where(found == NO_FACE, -1, found), want)

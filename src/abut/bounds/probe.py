@@ -13,6 +13,8 @@ from abut.bounds.relative import largest, turn_of
 RELATIVE_SLACK = wp.constant(wp.float64(2.0**-19))  # float32: eight roundings and a good margin
 FACE_SLACK = wp.constant(wp.float64(2.0**-34))  # of the coordinates; squared it is 2**-68
 FLOAT32_BLUR = wp.constant(wp.float64(2.0**-11))  # 2**-20 by 2**9, see ``faces_within``
+PLATE_ERROR = wp.constant(wp.float64(160.0 * 2.0**-24))  # of the coordinates: 113 and a margin
+ROUND_UP = wp.constant(wp.float64(1.0 + 2.0**-20))
 WORLD_ERROR = wp.constant(wp.float64(2.0**-47))  # 32 float64 roundings
 LARGEST = wp.constant(wp.float64(3e38))  # less than the gap of a box that is not there
 SMALLEST = wp.constant(wp.float64(1e-36))  # squares below are subnormal in float32
@@ -28,6 +30,7 @@ class Probe:
     stretch: wp.float64  # see ``limit``
     slack: wp.float64
     blur: wp.float32  # squared error of float32 differences in the frame, with a margin
+    plate_error: wp.float32  # of the distance of a plate to the middle of the interval
 
 
 @wp.func
@@ -52,6 +55,8 @@ def make_probe(p: wp.vec3d, at: wp.vec3d, error: wp.float64, skew: wp.float64, r
     out.slack = slack * slack + SMALLEST
     blur = FLOAT32_BLUR * (reach + largest(at)) + wp.float64(512.0) * error
     out.blur = wp.float32(blur * blur + SMALLEST)
+    plate = PLATE_ERROR * wp.max(reach, largest(at)) + wp.float64(16.0) * error
+    out.plate_error = wp.float32(plate * ROUND_UP)
     return out
 
 
@@ -82,50 +87,6 @@ def probe_moved(p: wp.vec3d, pose: wp.mat44d, origin: wp.vec3d, reach: wp.float6
 def limit(probe: Probe, squared: wp.float64):
     """Largest gap, squared, of a box that may hold a face at most this far, squared."""
     return wp.min(squared * probe.stretch + probe.slack, LARGEST)
-
-
-@wp.func_native("""
-#if defined(__CUDA_ARCH__)
-    wp::vec_t<4, wp::float32> out;
-    float4 rows_of[6];
-    #pragma unroll
-    for (int i = 0; i < 6; ++i)
-        rows_of[i] = __ldg((const float4*)rows.data + first + i);
-    #pragma unroll
-    for (int k = 0; k < 4; ++k) {
-        float sum = 0.0f;
-        #pragma unroll
-        for (int i = 0; i < 3; ++i) {
-            const float low = (&rows_of[i].x)[k], high = (&rows_of[3 + i].x)[k];
-            const float gap = fmaxf(fmaxf(low - upper.c[i], lower.c[i] - high), 0.0f);
-            sum += gap * gap;
-        }
-        out.c[k] = sum;
-    }
-    return out;
-#else
-    typedef float v4 __attribute__((vector_size(16)));
-    const v4 none = {0.0f, 0.0f, 0.0f, 0.0f};
-    v4 sum = none;
-    for (int i = 0; i < 3; ++i) {
-        v4 low, high;
-        __builtin_memcpy(&low, &rows.data[first + i], 16);
-        __builtin_memcpy(&high, &rows.data[first + 3 + i], 16);
-        const v4 before = low - upper.c[i], behind = lower.c[i] - high;
-        v4 gap = before > behind ? before : behind;
-        gap = gap > none ? gap : none;
-        sum += gap * gap;
-    }
-    wp::vec_t<4, wp::float32> out;
-    __builtin_memcpy(&out, &sum, 16);
-    return out;
-#endif
-""")
-def gaps_squared(
-    lower: wp.vec4f, upper: wp.vec4f, rows: wp.array[wp.vec4f], first: wp.int32
-) -> wp.vec4f:
-    """Squared distances of the box lower-upper and the four boxes of a wide node."""
-    ...
 
 
 @wp.func_native("""

@@ -88,7 +88,7 @@ def _find_faces(
     if not brute:
         wide = wide_nodes_of(mesh, tree)
         kernel = kernels.bvh
-        args = [bricks, tree.nodes, wide, plates, tree.obbs, tree.split_slots, faces]
+        args = [bricks, wide, plates, tree.obbs, tree.split_slots, faces]
     runs = -(-int(np.prod(list(bricks.counts))) // TURNS)
     with stage("search", device):
         if progress is None:

@@ -5,7 +5,6 @@ from typing import NamedTuple
 
 import warp as wp
 
-from abut.bounds.probe import gaps_squared
 from abut.field.brick import (
     BRICK_SAMPLES,
     EVERY_GROUP,
@@ -22,10 +21,11 @@ from abut.field.brick import (
 )
 from abut.hierarchy.oriented import OBB_ROWS
 from abut.hierarchy.plates import PLATE_ROWS
-from abut.hierarchy.wide import BLOCK, BLOCK_LINKS, BOX_LINKS, NOTHING, WIDE_ROWS, wide_root
+from abut.hierarchy.wide import BLOCK, BLOCK_LINKS, NOTHING, WIDE_ROWS, wide_root
 from abut.lanes import lane_count
 from abut.loads import load_wide
-from abut.point.nearest_face import any_lane, nearest_first, picked, pushed
+from abut.point.descent import step_back, step_down
+from abut.point.nearest_face import picked
 
 wp.set_module_options({"enable_backward": False, "fuse_fp": False})
 
@@ -166,29 +166,16 @@ def hunt_down(
     within = limit_of(best, error)
     link = root
     depth = wp.int32(0)
-    searching = wp.bool(True)
-    while searching:
-        found = wp.bool(False)
+    while depth >= 0:
+        step = wp.vec2i()
         if link < 0 or link >= BLOCK:
             best = scan_link(wide, plates, obbs, slots, link, p, error, best, store)
             within = limit_of(best, error)
+            step = step_back(within, links, gaps, depth, True)
         else:
-            apart = gaps_squared(lower, upper, wide, WIDE_ROWS * link)
-            below = load_wide(wide, WIDE_ROWS * link + BOX_LINKS)
-            order = nearest_first(apart, True)
-            for k in range(3):  # the farthest first
-                which = (order >> (6 - 2 * k)) & 3
-                gap = picked(apart, which)
-                link = wp.cast(picked(below, which), wp.int32)
-                depth = pushed(links, gaps, depth, link, gap, any_lane(gap <= within, True))
-            which = order & 3
-            link = wp.cast(picked(below, which), wp.int32)
-            found = any_lane(picked(apart, which) <= within, True)
-        while not found and depth > 0:
-            depth -= 1
-            link = links[depth]
-            found = any_lane(gaps[depth] <= within, True)
-        searching = found
+            step = step_down(lower, upper, within, wide, link, links, gaps, depth, True)
+        link = step[0]
+        depth = step[1]
     return best
 
 
@@ -234,7 +221,6 @@ def searches(cuda: bool) -> Searches:
         # in
         span: wp.vec3i,
         bricks: Bricks,
-        nodes: wp.array[wp.vec4f],
         wide: wp.array[wp.vec4f],
         plates: wp.array[wp.vec4f],
         obbs: wp.array[wp.vec4f],
@@ -250,7 +236,7 @@ def searches(cuda: bool) -> Searches:
         links = wp.zeros(shape=(STACK,), dtype=wp.int32)
         gaps = wp.zeros(shape=(STACK,), dtype=wp.float32)
         lane = lane_of()
-        root = wide_root(nodes, nodes.shape[0] / 2 - 1)
+        root = wide_root(wide)
         for item in range(span[0] + wp.tid(), span[1], span[2]):
             last = wp.int32(NO_FACE)
             first = (item / lane_count()) * TURNS

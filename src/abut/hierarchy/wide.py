@@ -7,13 +7,15 @@ float32, and links. Links are as in a tree, plus BLOCK for the split of a block;
 grandchild (a child is a leaf already) has the link NOTHING and a box that nothing comes near.
 
 Every split has room, though a search from the root meets only those of every other level: half of
-it buys a layout without an index.
+it buys a layout without an index. The last row of all has the link to begin with, and the largest
+coordinate of any box.
 """
 
 import warp as wp
 
 from abut.hierarchy.oriented import to_single
-from abut.hierarchy.tree import Tree, face_of, is_leaf, link_of, load_node
+from abut.hierarchy.tree import Tree, face_of, is_leaf, link_of, load_node, reach_of
+from abut.loads import load_wide
 from abut.mesh import Mesh
 from abut.runtime import launch, stage
 
@@ -48,6 +50,17 @@ def is_block(nodes: wp.array[wp.vec4f], split: wp.int32):
     return leaves
 
 
+@wp.func
+def root_row(nodes: wp.array[wp.vec4f], root: wp.int32):
+    """The last row."""
+    node = load_node(nodes, root)
+    link = link_of(node)
+    if link >= 0:
+        if is_block(nodes, link):
+            link += BLOCK
+    return wp.vec4f(wp.cast(link, wp.float32), wp.float32(reach_of(node)), 0.0, 0.0)
+
+
 @wp.kernel
 def widen_kernel(
     # in
@@ -59,9 +72,12 @@ def widen_kernel(
     # out
     rows_out: wp.array[wp.vec4f],
 ):
-    """Gather the grandchildren of each split."""
+    """Gather the grandchildren of each split; the item after the last one is the root."""
     for split in range(span[0] + wp.tid(), span[1], span[2]):
         first = WIDE_ROWS * split
+        if 2 * split == nodes.shape[0] / 2 - 1:
+            rows_out[rows_out.shape[0] - 1] = root_row(nodes, 2 * split)
+            continue
         links = wp.vec4f(wp.cast(NOTHING, wp.float32))
         lower = wp.matrix(wp.float32(wp.inf), shape=(3, 4), dtype=wp.float32)
         upper = wp.matrix(wp.float32(-wp.inf), shape=(3, 4), dtype=wp.float32)
@@ -97,13 +113,15 @@ def widen_kernel(
 
 
 @wp.func
-def wide_root(nodes: wp.array[wp.vec4f], root: wp.int32):
+def wide_root(wide: wp.array[wp.vec4f]):
     """The link to begin with."""
-    link = link_of(load_node(nodes, root))
-    if link >= 0:
-        if is_block(nodes, link):
-            link += BLOCK
-    return link
+    return wp.cast(load_wide(wide, wide.shape[0] - 1)[0], wp.int32)
+
+
+@wp.func
+def wide_reach(wide: wp.array[wp.vec4f]):
+    """The largest coordinate of any box."""
+    return wp.float64(load_wide(wide, wide.shape[0] - 1)[1])
 
 
 def wide_nodes_of(mesh: Mesh, tree: Tree) -> wp.array:
@@ -111,13 +129,12 @@ def wide_nodes_of(mesh: Mesh, tree: Tree) -> wp.array:
     with mesh.lock:
         held = mesh.held.get("wide")
         if held is None or held[0] is not tree or held[1] != mesh.version:
-            splits = tree.face_count - 1
             rows = held[2] if held is not None and held[0] is tree else None
             if rows is None:
-                count = WIDE_ROWS * max(splits, 1)
+                count = WIDE_ROWS * (tree.face_count - 1) + 1
                 rows = wp.zeros(count, dtype=wp.vec4f, device=mesh.device)
             with stage("hierarchy", mesh.device):
                 args = [tree.nodes, mesh.points, mesh.faces, wp.vec3d(*tree.origin), rows]
-                launch(widen_kernel, splits, args, mesh.device)
+                launch(widen_kernel, tree.face_count, args, mesh.device)
             held = mesh.held["wide"] = (tree, mesh.version, rows)
         return held[2]

@@ -1,30 +1,16 @@
 """The face nearest to a point: best first down the tree, with a short stack.
 
-Each thread searches alone; see nearest_together for the lanes of a CUDA warp.
+Each thread searches alone; see candidates for the lanes of a CUDA warp.
 """
 
 import warp as wp
 
-from abut.bounds.probe import (
-    Probe,
-    faces_within,
-    gaps_squared,
-    limit,
-    probe_moved,
-    probe_still,
-)
-from abut.faces import Faces, load_face, pose_of
+from abut.bounds.probe import Probe, faces_within, limit, probe_moved, probe_still
+from abut.faces import Faces, load_face
 from abut.geometry.closest_point_tri import closest_point_tri, is_beyond
-from abut.hierarchy.tree import TreeView, load_node, reach_of, root_of
-from abut.hierarchy.wide import (
-    BLOCK,
-    BLOCK_LINKS,
-    BOX_LINKS,
-    NOTHING,
-    WIDE_ROWS,
-    wide_root,
-)
+from abut.hierarchy.wide import BLOCK, BLOCK_LINKS, NOTHING, WIDE_ROWS, wide_reach, wide_root
 from abut.loads import load_wide
+from abut.point.descent import step_back, step_down
 
 wp.set_module_options({"enable_backward": False, "fuse_fp": False})
 
@@ -41,78 +27,12 @@ class Nearest:
 
 
 @wp.func_native("""
-#if defined(__CUDA_ARCH__)
-    return together ? __any_sync(__activemask(), mine) != 0 : mine;
-#else
-    return mine;
-#endif
-""")
-def any_lane(mine: wp.bool, together: wp.bool) -> wp.bool:
-    """Whether it holds for one of the lanes that arrive together; on the CPU there is one."""
-    ...
-
-
-@wp.func_native("""
-    int k[4];
-    #pragma unroll
-    for (int i = 0; i < 4; ++i) {
-        int bits;
-        memcpy(&bits, &gaps.c[i], 4);
-        k[i] = (bits & ~3) | i;  // no gap is negative, so that bits compare as numbers do
-    }
-#if defined(__CUDA_ARCH__)
-    if (together) {
-        const unsigned lanes = __activemask();
-        #pragma unroll
-        for (int i = 0; i < 4; ++i)
-            k[i] = __reduce_min_sync(lanes, k[i]);
-    }
-#endif
-    const int pairs[5][2] = {{0, 1}, {2, 3}, {0, 2}, {1, 3}, {1, 2}};  // a sorting network
-    #pragma unroll
-    for (int n = 0; n < 5; ++n) {
-        const int i = pairs[n][0], j = pairs[n][1], a = k[i], b = k[j];
-        k[i] = a < b ? a : b;
-        k[j] = a < b ? b : a;
-    }
-    return (k[0] & 3) | (k[1] & 3) << 2 | (k[2] & 3) << 4 | (k[3] & 3) << 6;
-""")
-def nearest_first(gaps: wp.vec4f, together: wp.bool) -> wp.int32:
-    """The places of four gaps in ascending order, two bits each; of all lanes' least gaps."""
-    ...
-
-
-@wp.func_native("""
     const float low = which & 1 ? values.c[1] : values.c[0];
     const float high = which & 1 ? values.c[3] : values.c[2];
     return which & 2 ? high : low;
 """)
 def picked(values: wp.vec4f, which: wp.int32) -> wp.float32:
     """One of four, without going through memory."""
-    ...
-
-
-@wp.func_native("""
-#if defined(__CUDA_ARCH__)
-    if (wanted) {  // a store that is not needed costs more than a branch that all lanes take
-        links.data[depth] = link;
-        gaps.data[depth] = gap;
-    }
-#else
-    links.data[depth] = link;  // the other way round
-    gaps.data[depth] = gap;
-#endif
-    return depth + wanted;
-""")
-def pushed(
-    links: wp.array[wp.int32],
-    gaps: wp.array[wp.float32],
-    depth: wp.int32,
-    link: wp.int32,
-    gap: wp.float32,
-    wanted: wp.bool,
-) -> wp.int32:
-    """Put a link and its gap on the stack if it is wanted; returns the depth."""
     ...
 
 
@@ -129,14 +49,19 @@ def lowest_bit(bits: wp.int32) -> wp.int32:
 
 
 @wp.func
-def make_probe_at(p: wp.vec3d, side: Faces, pose: wp.int32, tree: TreeView):
-    """A probe at p for a posed mesh."""
-    reach = reach_of(load_node(tree.nodes, root_of(tree)))
+def probe_at(
+    p: wp.vec3d,
+    poses: wp.array[wp.mat44d],
+    pose: wp.int32,
+    origin: wp.vec3d,
+    reach: wp.float64,
+):
+    """A probe at p for a mesh in a pose, whose boxes are relative to ``origin``."""
     probe = Probe()
-    if side.pose_count > 0:
-        probe = probe_moved(p, pose_of(side, pose), tree.origin, reach)
+    if poses.shape[0] > 0:
+        probe = probe_moved(p, poses[wp.min(pose, poses.shape[0] - 1)], origin, reach)
     else:
-        probe = probe_still(p, tree.origin, reach)
+        probe = probe_still(p, origin, reach)
     return probe
 
 
@@ -157,7 +82,6 @@ def nearest_face(
     probe: Probe,
     side: Faces,
     pose: wp.int32,
-    tree: TreeView,
     wide: wp.array[wp.vec4f],
     start: Nearest,
     links: wp.array[wp.int32],
@@ -176,11 +100,10 @@ def nearest_face(
     best.face = start.face
     within = wp.float32(limit(probe, best.squared))
     middle = wp.float32(0.5) * (probe.lower + probe.upper)
-    link = wide_root(tree.nodes, root_of(tree))
+    link = wide_root(wide)
     depth = wp.int32(0)
-    searching = wp.bool(True)
-    while searching:
-        found = wp.bool(False)
+    while depth >= 0:
+        step = wp.vec2i()
         if link < 0 or link >= BLOCK:
             names = wp.vec4f(wp.cast(link, wp.float32))
             todo = wp.int32(1)
@@ -196,23 +119,13 @@ def nearest_face(
                     best = nearer(best, foot.squared, face)
                 todo = todo & (todo - 1)
             within = wp.float32(limit(probe, best.squared))
+            step = step_back(within, links, gaps, depth, False)
         else:
-            apart = gaps_squared(probe.lower, probe.upper, wide, WIDE_ROWS * link)
-            below = load_wide(wide, WIDE_ROWS * link + BOX_LINKS)
-            order = nearest_first(apart, False)
-            for k in range(3):  # the farthest first
-                which = (order >> (6 - 2 * k)) & 3
-                gap = picked(apart, which)
-                link = wp.cast(picked(below, which), wp.int32)
-                depth = pushed(links, gaps, depth, link, gap, gap <= within)
-            which = order & 3
-            link = wp.cast(picked(below, which), wp.int32)
-            found = picked(apart, which) <= within
-        while not found and depth > 0:
-            depth -= 1
-            link = links[depth]
-            found = gaps[depth] <= within
-        searching = found
+            step = step_down(
+                probe.lower, probe.upper, within, wide, link, links, gaps, depth, False
+            )
+        link = step[0]
+        depth = step[1]
     return best
 
 
@@ -223,7 +136,7 @@ def nearest_face_kernel(
     points: wp.array[wp.vec3d],
     order: wp.array[wp.int32],
     side: Faces,
-    tree: TreeView,
+    origin: wp.vec3d,
     wide: wp.array[wp.vec4f],
     bound: wp.float64,
     # out
@@ -243,14 +156,14 @@ def nearest_face_kernel(
         i = work - pose * count
         if order.shape[0] > 0:
             i = order[i]
-        probe = make_probe_at(points[i], side, pose, tree)
+        probe = probe_at(points[i], side.poses, pose, origin, wide_reach(wide))
         start = Nearest()
         start.squared = bound
         start.face = NO_FACE
         if last != NO_FACE:
             foot = closest_point_tri(probe.point, load_face(side, last, pose))
             start = nearer(start, foot.squared, last)
-        best = nearest_face(probe, side, pose, tree, wide, start, links, gaps)
+        best = nearest_face(probe, side, pose, wide, start, links, gaps)
         last = best.face
         face_out[pose, i] = best.face
 

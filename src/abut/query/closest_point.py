@@ -12,21 +12,23 @@ from abut.hierarchy.owner import hierarchy_of
 from abut.hierarchy.plates import plates_of
 from abut.hierarchy.tree import Tree
 from abut.hierarchy.wide import wide_nodes_of
-from abut.lanes import WARP
 from abut.mesh import Mesh, require_meshes
 from abut.options import Method, Sign, chosen
+from abut.pairs import PairQueue
+from abut.point.candidates import CANDIDATES, candidates_kernel, choose_kernel, rest_kernel
 from abut.point.feet import feet_kernel
 from abut.point.nearest_face import nearest_face_kernel, nearest_of_all_kernel
-from abut.point.nearest_together import nearest_together_kernel
 from abut.poses import batch_size, checked_poses
 from abut.query.points import checked_points, in_unit, unit_of
 from abut.query.signs import chosen_sign, set_signs
 from abut.results import ClosestPoints
-from abut.runtime import EVERYTHING, launch, stage
+from abut.runtime import EVERYTHING, Task, launch, stage
 
 FEW_POINTS = 512  # not worth sorting
 POINTS_PER_EFFORT = 256  # so many searches from points cost as much as one for a pair
 MANY_POINTS = 1 << 16  # so many are dense enough for lanes of a warp to search together
+AT_ONCE = 1 << 21  # so many search together at once, with 64 bytes each for their candidates
+FEW_THREADS = 1 << 13  # for points with more
 
 
 def closest_point(
@@ -118,20 +120,35 @@ class Rows:
 
 
 def _search_together(
-    mesh: Mesh, tree: Tree, args: list[Any], bound: wp.float64, faces: wp.array
+    mesh: Mesh,
+    tree: Tree,
+    points: wp.array,
+    order: wp.array,
+    side: Any,
+    bound: Any,
+    faces: wp.array,
 ) -> None:
     """Lanes of a warp search together, from so many points that they are near each other."""
     device = mesh.device
-    plates = plates_of(mesh, tree.origin)
-    turns = turns_of(faces.size)
-    runs = -(-faces.size // (WARP * turns)) * WARP
-    with stage("search", device):
-        launch(nearest_together_kernel, runs, [*args, plates, bound, turns, faces], device)
-
-
-def turns_of(count: int) -> int:
-    """How many points a thread takes on CUDA, so that there are enough threads."""
-    return 1 if count < 1 << 22 else 4
+    wide, plates = wide_nodes_of(mesh, tree), plates_of(mesh, tree.origin)
+    origin, poses = wp.vec3d(*tree.origin), side.poses
+    if side.pose_count == 0:
+        poses = wp.empty(0, dtype=wp.mat44d, device=device)
+    room = min(faces.size, AT_ONCE)
+    counts = wp.empty(room, dtype=wp.int32, device=device)
+    found = wp.empty((CANDIDATES, room), dtype=wp.int32, device=device)
+    rest = PairQueue()
+    rest.keys = wp.empty(room, dtype=wp.int64, device=device)
+    rest.count = wp.zeros(1, dtype=wp.int64, device=device)
+    for first in range(0, faces.size, room):
+        count = min(room, faces.size - first)
+        rest.count.zero_()
+        args = [points, order, poses, origin, wide, plates, bound, counts, found, rest]
+        launch(candidates_kernel, count, args, device, start=first)
+        args = [points, order, side, bound, counts, found, faces]
+        launch(choose_kernel, count, args, device, start=first)
+        args = [points, order, side, origin, wide, bound, rest, found, first, faces]
+        Task(rest_kernel, EVERYTHING, args, device, threads=FEW_THREADS).run()
 
 
 def empty_order(device: wp.Device) -> wp.array:
@@ -159,12 +176,12 @@ def find_closest(
     else:
         tree = hierarchy_of(mesh, effort=points.shape[0] // POINTS_PER_EFFORT)
         wide = wide_nodes_of(mesh, tree)
-        args = [points, order, side, tree.view(), wide]
-        if device.is_cuda and points.shape[0] >= MANY_POINTS:
-            _search_together(mesh, tree, args, bound, rows.face)
-        else:
-            with stage("search", device):
-                launch(nearest_face_kernel, count, [*args, bound, rows.face], device, grain=256)
+        with stage("search", device):
+            if device.is_cuda and points.shape[0] >= MANY_POINTS:
+                _search_together(mesh, tree, points, order, side, bound, rows.face)
+            else:
+                args = [points, order, side, wp.vec3d(*tree.origin), wide, bound, rows.face]
+                launch(nearest_face_kernel, count, args, device, grain=256)
     with stage("feet", device):
         outputs = [rows.face, rows.distance, rows.point, rows.weights]
         launch(feet_kernel, count, [points, side, wp.float64(upper_bound), *outputs], device)
