@@ -17,7 +17,6 @@ from abut.field.nearest import (
     promising_kernel,
 )
 from abut.field.plan import EncounterPlan
-from abut.lanes import WARP
 
 
 @dataclass(frozen=True, eq=False)
@@ -74,8 +73,7 @@ class ClosestPlan(EncounterPlan):
         yield "faces", self.over_items(promising_kernel, least, best, blocks)
         yield "parts", self.over_parts(parts_kernel, blocks, best)
         yield "locate", self.over_parts(locate_kernel, blocks, best, place)
-        lanes = WARP if device.is_cuda else 1
-        yield "rows", self.over_poses(closest_rows_kernel, lanes, best, place)
+        yield "rows", self.over_poses(closest_rows_kernel, 1, best, place)
 
 
 def proximity_of(rows: np.ndarray, single: bool, device: wp.Device) -> Proximity:

@@ -46,26 +46,78 @@ def in_box(at: wp.vec3f, last: wp.vec3f):
     return above and at[0] <= last[0] and at[1] <= last[1] and at[2] <= last[2]
 
 
+@wp.func_native("""
+    const int line = values.shape[2], plane = values.shape[1] * line;
+    const float* p = values.data + (cell.c[0] * plane + cell.c[1] * line + cell.c[2]);
+    const float u = share.c[0], v = share.c[1], w = share.c[2];
+    const float d00 = p[0] + w * (p[1] - p[0]);
+    const float d01 = p[line] + w * (p[line + 1] - p[line]);
+    const float d0 = d00 + v * (d01 - d00);
+    p += plane;
+    const float d10 = p[0] + w * (p[1] - p[0]);
+    const float d11 = p[line] + w * (p[line + 1] - p[line]);
+    return d0 + u * (d10 + v * (d11 - d10) - d0);
+""")
+def blend_numbers(values: wp.array3d[wp.float32], cell: wp.vec3i, share: wp.vec3f) -> wp.float32:
+    """Linear along each axis between the eight corners of a cell; no index is checked."""
+    ...
+
+
+@wp.func_native("""
+    const int line = 3 * values.shape[2], plane = values.shape[1] * line;
+    const short* p = (const short*)values.data
+                     + (cell.c[0] * (int64_t)plane + (cell.c[1] * line + cell.c[2] * 3));
+    const float u = share.c[0], v = share.c[1], w = share.c[2];
+    wp::vec_t<3, float> found;
+    for (int k = 0; k < 3; ++k, ++p) {
+        const float d00 = p[0] + w * (float)(p[3] - p[0]);
+        const float d01 = p[line] + w * (float)(p[line + 3] - p[line]);
+        const float d0 = d00 + v * (d01 - d00);
+        const short* q = p + plane;
+        const float d10 = q[0] + w * (float)(q[3] - q[0]);
+        const float d11 = q[line] + w * (float)(q[line + 3] - q[line]);
+        found.c[k] = d0 + u * (d10 + v * (d11 - d10) - d0);
+    }
+    return found;
+""")
+def blend_steps(values: wp.array3d[wp.vec3s], cell: wp.vec3i, share: wp.vec3f) -> wp.vec3f:
+    """``blend_numbers`` for three numbers in steps."""
+    ...
+
+
 @wp.func
-def mix(a: wp.float32, b: wp.float32, share: wp.float32):
-    """Between a and b."""
-    return a + share * (b - a)
+def cell_of(grid: FieldGrid, at: wp.vec3f):
+    """The cell that a point in cells inside the box lies in."""
+    x = wp.min(wp.int32(at[0]), grid.shape[0] - 2)
+    y = wp.min(wp.int32(at[1]), grid.shape[1] - 2)
+    return wp.vec3i(x, y, wp.min(wp.int32(at[2]), grid.shape[2] - 2))
+
+
+@wp.func
+def share_of(at: wp.vec3f, cell: wp.vec3i):
+    """How far a point is in its cell."""
+    return at - wp.vec3f(wp.float32(cell[0]), wp.float32(cell[1]), wp.float32(cell[2]))
 
 
 @wp.func
 def blend_distance(grid: FieldGrid, at: wp.vec3f):
     """The distance, linear between samples, at a point in cells inside the box."""
-    x = wp.min(wp.int32(at[0]), grid.shape[0] - 2)
-    y = wp.min(wp.int32(at[1]), grid.shape[1] - 2)
-    z = wp.min(wp.int32(at[2]), grid.shape[2] - 2)
-    u = at[0] - wp.float32(x)
-    v = at[1] - wp.float32(y)
-    w = at[2] - wp.float32(z)
-    d00 = mix(grid.distance[x, y, z], grid.distance[x, y, z + 1], w)
-    d01 = mix(grid.distance[x, y + 1, z], grid.distance[x, y + 1, z + 1], w)
-    d10 = mix(grid.distance[x + 1, y, z], grid.distance[x + 1, y, z + 1], w)
-    d11 = mix(grid.distance[x + 1, y + 1, z], grid.distance[x + 1, y + 1, z + 1], w)
-    return mix(mix(d00, d01, v), mix(d10, d11, v), u)
+    cell = cell_of(grid, at)
+    return blend_numbers(grid.distance, cell, share_of(at, cell))
+
+
+@wp.func
+def blend_gradient(grid: FieldGrid, at: wp.vec3f):
+    """The gradient, linear between samples and of length 1, at a point in cells inside the box.
+
+    Zero where samples cancel; see sample_field.
+    """
+    cell = cell_of(grid, at)
+    g = blend_steps(grid.gradient, cell, share_of(at, cell))
+    size = wp.length(g)
+    if size < SHORTEST_STEPS:
+        return wp.vec3f(0.0)
+    return g / size
 
 
 @wp.func
@@ -111,36 +163,3 @@ def least_within(grid: FieldGrid, seen: Look, radius: wp.float32, margin: wp.flo
     if seen.blend - HALF_DIAGONAL * cell > SLACK * radius:  # the object is out of reach
         least = wp.max(least, afar)
     return least
-
-
-@wp.func
-def mix_gradient(a: wp.vec3s, b: wp.vec3s, share: wp.float32):
-    """Between two samples of the gradient, in their steps."""
-    x = mix(wp.float32(a[0]), wp.float32(b[0]), share)
-    y = mix(wp.float32(a[1]), wp.float32(b[1]), share)
-    z = mix(wp.float32(a[2]), wp.float32(b[2]), share)
-    return wp.vec3f(x, y, z)
-
-
-@wp.func
-def blend_gradient(grid: FieldGrid, at: wp.vec3f):
-    """The gradient, linear between samples and of length 1, at a point in cells inside the box.
-
-    Zero where samples cancel; see sample_field.
-    """
-    x = wp.min(wp.int32(at[0]), grid.shape[0] - 2)
-    y = wp.min(wp.int32(at[1]), grid.shape[1] - 2)
-    z = wp.min(wp.int32(at[2]), grid.shape[2] - 2)
-    u = at[0] - wp.float32(x)
-    v = at[1] - wp.float32(y)
-    w = at[2] - wp.float32(z)
-    g00 = mix_gradient(grid.gradient[x, y, z], grid.gradient[x, y, z + 1], w)
-    g01 = mix_gradient(grid.gradient[x, y + 1, z], grid.gradient[x, y + 1, z + 1], w)
-    g10 = mix_gradient(grid.gradient[x + 1, y, z], grid.gradient[x + 1, y, z + 1], w)
-    g11 = mix_gradient(grid.gradient[x + 1, y + 1, z], grid.gradient[x + 1, y + 1, z + 1], w)
-    g0 = g00 + v * (g01 - g00)
-    g = g0 + u * (g10 + v * (g11 - g10) - g0)
-    size = wp.length(g)
-    if size < SHORTEST_STEPS:
-        return wp.vec3f(0.0)
-    return g / size

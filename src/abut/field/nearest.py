@@ -272,34 +272,49 @@ def locate_kernel(
 
 
 @wp.func
-def place_in_small(
+def corner_or_middle(corners: wp.mat33d, k: wp.int32):
+    """The centroid of a face for 0, else a corner."""
+    p = middle_of(corners)
+    if k > 0:
+        p = corners[k - 1]
+    return p
+
+
+@wp.func
+def first_sample(
     encounters: Encounters, meeting: Meeting, best: wp.int64, place: wp.int64, lane: wp.int32
 ):
-    """The first place of the nearest face, of what was located and what is in small covers."""
+    """The place of the nearest face's first sample at the least distance.
+
+    Of its centroid and corners (below 0), of its pixels where they are few, and of what was located
+    where they are many; the lanes of a warp look together.
+    """
+    grid = encounters.fields[meeting.field]
     face = face_in(best)
-    own = sampling_axis(encounters, load_corners(encounters, meeting, face))
-    views = wp.where(encounters.sampling == VIEWS, 3, 1)
+    wanted = distance_in(best)
+    corners = load_corners(encounters, meeting, face)
     out = place
+    for k in range(lane, 4, lane_count()):
+        seen = look_at_pixels(grid, corner_or_middle(corners, k), meeting)
+        if seen.distance + wp.float32(0.0) == wanted:
+            out = wp.min(out, wp.int64(k - 4))
+    views = wp.where(encounters.sampling == VIEWS, 3, 1)
+    own = sampling_axis(encounters, corners)
     for view in range(views):
         cover = cover_anywhere(encounters, meeting, face, wp.where(views == 3, view, own))
         if not is_large(cover):
-            found = first_place(
-                encounters, meeting, cover, cover, distance_in(best), lane, lane_count()
+            out = wp.min(
+                out, first_place(encounters, meeting, cover, cover, wanted, lane, lane_count())
             )
-            out = wp.min(out, found)
     return wp.int64(least_of_lanes(wp.float64(out)))
 
 
 @wp.func
-def is_at(grid: FieldGrid, meeting: Meeting, p: wp.vec3d, wanted: wp.float32):
-    """Whether a point has just that distance."""
-    seen = look_at_pixels(grid, p, meeting)
-    return seen.distance + wp.float32(0.0) == wanted
-
-
-@wp.func
 def point_at(encounters: Encounters, meeting: Meeting, face: wp.int32, place: wp.int64):
-    """The fragment at a place of a face, in pixels."""
+    """The sample at a place of a face, in pixels."""
+    if place < wp.int64(0):
+        corners = load_corners(encounters, meeting, face)
+        return corner_or_middle(corners, wp.int32(place) + 4)
     cover = cover_anywhere(encounters, meeting, face, wp.int32(place % wp.int64(4)))
     index = wp.int32(place / wp.int64(4))
     if cover.axis == PER_FACE:
@@ -307,25 +322,6 @@ def point_at(encounters: Encounters, meeting: Meeting, face: wp.int32, place: wp
     line = index / wp.max(cover.size[0], 1)
     x = wp.float64(cover.low[0] + index - line * cover.size[0]) + HALF
     return point_above(cover, x, wp.float64(cover.low[1] + line) + HALF)
-
-
-@wp.func
-def nearest_sample(
-    encounters: Encounters, meeting: Meeting, best: wp.int64, place: wp.int64, lane: wp.int32
-):
-    """The first sample of the nearest face at the least distance, in pixels; for all lanes."""
-    grid = encounters.fields[meeting.field]
-    face = face_in(best)
-    wanted = distance_in(best)
-    corners = load_corners(encounters, meeting, face)
-    middle = middle_of(corners)
-    if is_at(grid, meeting, middle, wanted):
-        return middle
-    for k in range(3):
-        if is_at(grid, meeting, corners[k], wanted):
-            return corners[k]
-    first = place_in_small(encounters, meeting, best, place, lane)
-    return point_at(encounters, meeting, face, first)
 
 
 @wp.kernel
@@ -347,7 +343,8 @@ def closest_rows_kernel(
         meeting = encounters.meetings[m]
         grid = encounters.fields[meeting.field]
         best = best_out[m]
-        at = nearest_sample(encounters, meeting, best, place_out[m], lane)
+        place = first_sample(encounters, meeting, best, place_out[m], lane)
+        at = point_at(encounters, meeting, face_in(best), place)
         point = grid.lower + meeting.pixel * at
         share = meeting.pixel / grid.spacing
         cells = wp.vec3f(

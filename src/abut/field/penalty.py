@@ -257,6 +257,19 @@ def penalty_kernel_for(moving: bool, bending: bool) -> wp.Kernel:
     return penalty_kernel
 
 
+@wp.func
+def step_of_sum(meeting: Meeting, k: wp.int32):
+    """What a whole number of a sum stands for."""
+    step = wp.float64(1.0)
+    if k < 8:
+        step = wp.where(meeting.scale[0] > ZERO, wp.float64(1.0) / meeting.scale[0], ZERO)
+    if (k >= 3 and k < 6) or k == 7:
+        step = step / meeting.scale[1]
+    if k == 6:
+        step = meeting.pixel * meeting.pixel / AREA_BITS
+    return step
+
+
 @wp.kernel
 def response_rows_kernel(
     # in
@@ -268,26 +281,23 @@ def response_rows_kernel(
     count_out: wp.array[wp.int64],
     rows_out: wp.array2d[wp.float64],
 ):
-    """Force, torque, area, energy and fragments of each meeting; then forget, for the next run."""
+    """Force, torque, area, energy and fragments of each meeting; then forget, for the next run.
+
+    The lanes of a warp add up the copies of one sum.
+    """
+    lanes = lane_count()
     for i in range(span[0] + wp.tid(), span[1], span[2]):
-        m = i / SUM_COUNT
-        k = i % SUM_COUNT
-        total = wp.int64(0)
-        for copy in range(copies):
+        row = i / lanes
+        m = row / SUM_COUNT
+        k = row % SUM_COUNT
+        part = wp.int64(0)
+        for copy in range(i % lanes, copies, lanes):
             at = (m * copies + copy) * SUM_COUNT + k
-            total += sums_out[at]
+            part += sums_out[at]
             sums_out[at] = wp.int64(0)
-        meeting = encounters.meetings[m]
-        step = wp.float64(1.0)
-        if k < 8:
-            step = wp.float64(0.0)
-            if meeting.scale[0] > ZERO:
-                step = wp.float64(1.0) / meeting.scale[0]
-        if (k >= 3 and k < 6) or k == 7:
-            step = step / meeting.scale[1]
-        if k == 6:
-            step = meeting.pixel * meeting.pixel / AREA_BITS
-        rows_out[m, k] = step * wp.float64(total)
+        total = sum_of_lanes(part)
+        if i % lanes == 0:
+            rows_out[m, k] = step_of_sum(encounters.meetings[m], k) * wp.float64(total)
         if i == 0:
             rows_out[0, SUM_COUNT] = wp.float64(count_out[0])
             count_out[0] = wp.int64(0)

@@ -59,7 +59,7 @@ def listed_count(queues: PairQueues) -> int:
 class EncounterPlan:
     """Poses of one mesh in one field, and the launches that answer a question about them.
 
-    On CUDA they are one graph: numbers in, launches, numbers out.
+    On CUDA the launches are one graph, whose ends read and write numbers of the host.
     """
 
     columns: int  # of a row of answers; the last of the first row counts the blocks
@@ -76,8 +76,8 @@ class EncounterPlan:
         self._held: Any = grid
         self._points: Any = None
         self._graph: Any = None
-        self._asked, self.asked = self._both((pose_count, ASKED))
-        self._rows, self.rows = self._both((pose_count, self.columns))
+        self._asked, self._rows = self._of_host(ASKED), self._of_host(self.columns)
+        self.asked, self.rows = self._asked.numpy(), self._rows.numpy()
         self._velocities = wp.zeros(mesh.vertex_count * moving, dtype=wp.vec3d, device=self.device)
         self.encounters = self._encounters(grid, mesh, sampling)
         self.queues = PairQueues(self.device, blocks=LEAST_BLOCKS)
@@ -116,27 +116,22 @@ class EncounterPlan:
         )
 
     def over_poses(self, kernel: Any, times: int, *args: Any) -> Callable[[], None]:
-        """A launch that makes the rows of answers, in so many parts each."""
+        """A launch that makes the rows of answers: so many parts, for the lanes of a warp each."""
         given = [self.encounters, *args, self.queues.counts, self._rows]
-        return Task(kernel, self.pose_count * times, given, self.device).run
+        lanes = WARP if self.device.is_cuda else 1
+        return Task(kernel, self.pose_count * times * lanes, given, self.device).run
 
-    def _both(self, shape: tuple[int, int]) -> tuple[wp.array, np.ndarray]:
-        """Numbers on the device, and the host's view of them or of a copy."""
-        numbers = wp.zeros(shape, dtype=wp.float64, device=self.device)
-        if self.device.is_cpu:
-            return numbers, numbers.numpy()
-        host = wp.zeros(shape, dtype=wp.float64, device="cpu", pinned=True)
-        self.__dict__.setdefault("_copies", []).append((numbers, host))
-        return numbers, host.numpy()
+    def _of_host(self, columns: int) -> wp.array:
+        """Numbers for each pose that the host and the device see."""
+        shape, pinned = (self.pose_count, columns), self.device.is_cuda
+        return wp.zeros(shape, dtype=wp.float64, device="cpu", pinned=pinned)
 
     def _encounters(self, grid: Any, mesh: Mesh, sampling: int) -> Any:
         out = Encounters()
         out.fields = wp.array([grid], dtype=FieldGrid, device=self.device)
         out.meshes = wp.empty(1, dtype=Sampled, device=self.device)
         out.meetings = wp.zeros(self.pose_count, dtype=Meeting, device=self.device)
-        firsts = np.arange(self.pose_count + 1, dtype=np.int32) * (
-            self.item_count // max(self.pose_count, 1)
-        )
+        firsts = np.arange(self.pose_count + 1, dtype=np.int32) * self.items_a_pose
         out.firsts = wp.array(firsts, dtype=wp.int32, device=self.device)
         out.sampling = sampling
         return out
@@ -163,14 +158,9 @@ class EncounterPlan:
         self._generation = self.queues.generation
 
     def _run_stages(self) -> None:
-        copies = self.__dict__.get("_copies", [])
-        if copies:
-            wp.copy(*copies[0])
         for name, run in self._stages:
             with stage(name, self.device):
                 run()
-        if copies:
-            wp.copy(*copies[1][::-1])
 
     def _go(self) -> None:
         if self._graph is None:

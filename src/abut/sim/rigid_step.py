@@ -10,6 +10,7 @@ from abut.field.cover import BOUND
 from abut.field.meeting import Encounters, Meeting
 from abut.field.penalty import SUMS, penalty_kernel_for, response_rows_kernel
 from abut.field.plan import PART_THREADS, PARTS_PER_SLICE, listed_count
+from abut.lanes import WARP
 from abut.pairs import PairQueues
 from abut.runtime import EVERYTHING, Task, launch
 from abut.sim.bodies import gather_kernel, move_kernel
@@ -128,12 +129,13 @@ class RigidStep:
         met, device = self._met, self.device
         rows = [met, COPIES, self._sums, self._queues.counts, self._answers]
         peak = [self._offsets, self._answers, self._peak]
+        lanes = WARP if device.is_cuda else 1
         kernel = penalty_kernel_for(self.drags, bool(self.floors))
         rest = [Columns(), BOUND, COPIES, self._queues["blocks"], self._sums]
         return [
             self._over(kernel, [met, 0, *rest], self._face_total),
             self._over(kernel, [met, 1, *rest], self._part_total, PART_THREADS),
-            Task(response_rows_kernel, SUMS * pairs, rows, device).run,
+            Task(response_rows_kernel, SUMS * pairs * lanes, rows, device).run,
             Task(peak_kernel, 1, peak, device).run,
         ]
 
