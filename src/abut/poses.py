@@ -19,6 +19,8 @@ def checked_poses(pose: Any, name: str) -> np.ndarray | None:
     if pose.shape[-2:] != (4, 4) or pose.ndim not in (2, 3):
         raise PoseError(f"{name} must have shape (4, 4) or (B, 4, 4), not {pose.shape}.")
     poses = pose.reshape(-1, 4, 4)
+    if len(poses) == 1 and _rigid(*poses.ravel().tolist()):
+        return poses
     rigid = _are_rigid(poses)
     if rigid.all():
         return poses
@@ -30,8 +32,6 @@ def checked_poses(pose: Any, name: str) -> np.ndarray | None:
 
 def _are_rigid(poses: np.ndarray) -> np.ndarray:
     """(B,) bool: finite, last row as it should be, columns orthonormal and right-handed."""
-    if len(poses) == 1:
-        return np.array([bool(_rigid(*poses[0].ravel().tolist()))])
     with np.errstate(all="ignore"):
         return _rigid(*poses.reshape(-1, 16).T.copy())
 

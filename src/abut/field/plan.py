@@ -26,7 +26,13 @@ PARTS_PER_SLICE = 1024
 PART_THREADS = 1 << 16  # heavy ones: more would not run at once
 ITEMS_AT_ONCE = 1 << 26  # faces in all poses
 
-_shared = threading.local()
+
+class _Shared(threading.local):
+    def __init__(self) -> None:
+        self.plans: WeakKeyDictionary[Any, WeakKeyDictionary[Mesh, Kept]] = WeakKeyDictionary()
+
+
+_shared = _Shared()
 
 
 @wp.kernel
@@ -46,9 +52,13 @@ def meet_kernel(
 
 def plans_of(field: Any, mesh: Mesh) -> Kept:
     """This thread's plans for a mesh in a field, for as long as both live."""
-    by_field = _shared.__dict__.setdefault("plans", WeakKeyDictionary())
-    by_mesh = by_field.setdefault(field, WeakKeyDictionary())
-    return by_mesh.setdefault(mesh, Kept())
+    by_mesh = _shared.plans.get(field)
+    if by_mesh is None:
+        by_mesh = _shared.plans[field] = WeakKeyDictionary()
+    plans = by_mesh.get(mesh)
+    if plans is None:
+        plans = by_mesh[mesh] = Kept()
+    return plans
 
 
 def listed_count(queues: PairQueues) -> int:
