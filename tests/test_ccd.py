@@ -10,7 +10,7 @@ import trimesh
 import warp as wp
 
 import abut
-from abut.cases import box, icosphere, torus
+from abut.cases import box, icosphere, plane, torus
 from abut.query import sweep_buffers, sweep_plan
 from abut.results import ImpactKind
 from shapes import moved, random_poses, shift, soup
@@ -110,6 +110,30 @@ def test_first_by_a_sample(device, monkeypatch):
         assert first.numpy()["features"].tolist() == [hits.numpy()["features"][row].tolist()]
     apart = abut.ccd(shaken(icosphere(1280), device, amount=0.001), first=True)
     assert len(apart) == 0 and apart.safe_step == 1.0
+
+
+@pytest.mark.parametrize("gap, tolerance", [(0.0, 1e-6), (0.05, 1e-6), (0.05, 0.1)])
+def test_first_of_a_flat_contact(gap, tolerance, device, monkeypatch):
+    """Boxes that were fitted to the time found in a sample lost the contact at that very time."""
+    monkeypatch.setattr(sweep_plan, "SMALL", 0)
+    below, above = plane(24, 24, size=4.0), box().moved((0, 0, 3))
+    floor, block = (abut.Mesh(*shape, device=device) for shape in (below, above))
+    for aside in (0.0, 0.03):
+        falls = abut.Motion(block, above.vertices - [aside, 0.0, 4.0])
+        options = {"min_distance": gap, "tolerance": tolerance}
+        hits = abut.ccd(falls, abut.Motion(floor, floor.vertices), **options)
+        first = abut.ccd(falls, abut.Motion(floor, floor.vertices), **options, first=True)
+        assert len(hits) > 10 and first.first == hits.first < 1.0
+
+
+def test_first_against_a_large_mesh(device):
+    """Large enough for a sample to be asked first."""
+    below, above = plane(160, 160, size=4.0), box().moved((0, 0, 3))
+    floor, block = (abut.Mesh(*shape, device=device) for shape in (below, above))
+    falls = abut.Motion(block, above.vertices - [0.0, 0.0, 4.0])
+    hits = abut.ccd(falls, abut.Motion(floor, floor.vertices), first=True)
+    true = above.vertices[:, 2].min() / 4.0
+    assert true - 1e-6 <= hits.first <= true
 
 
 def test_nothing_moves_nothing_meets(device):

@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import repeat
 from typing import Any
 
 import numpy as np
@@ -31,12 +32,14 @@ class Piece:
         points_t0, points_t1: Where vertices are at its start and at its end.
         bounds: (2, 3), of both.
         deviation: How far the true path strays from the straight one.
+        place: Tells where a mesh is that stands still; None for one that moves.
     """
 
     points_t0: wp.array
     points_t1: wp.array
     bounds: np.ndarray
     deviation: float = 0.0
+    place: tuple[int, bytes] | None = None
 
 
 class Motion:
@@ -48,8 +51,10 @@ class Motion:
 
     Args:
         mesh: The mesh; what it looks like now is kept, even if it deforms later.
-        end: (n, 3) float32 or float64, vertices at the end of the step.
-        start_pose, end_pose: Rigid motions (4, 4); one that is missing is the identity.
+        end: (n, 3) float32 or float64, vertices at the end of the step; ``mesh.vertices`` itself
+            for a mesh that stands still, which then keeps its hierarchies from query to query.
+        start_pose, end_pose: Rigid motions (4, 4); one that is missing is the identity. Equal
+            ones are for a mesh that stands still, likewise.
 
     Raises:
         MeshError: ``end`` does not fit the mesh or is not finite.
@@ -67,15 +72,13 @@ class Motion:
         self.device = mesh.device
         self._points, self._bounds, self._lease = mesh.points, mesh.bounds, mesh.lease
         self._poses = None
+        self._place: tuple[int, bytes] | None = None
         if end is None:
-            self._poses = _one_pose(start_pose, "start_pose"), _one_pose(end_pose, "end_pose")
+            self._take_poses(_one_pose(start_pose, "start_pose"), _one_pose(end_pose, "end_pose"))
         else:
             self._take_end(end)
-
-    @property
-    def rigid(self) -> bool:
-        """Whether the motion is given by poses."""
-        return self._poses is not None
+            if end is mesh.vertices and same_points(self._points, self._end):
+                self._place = mesh.version, b""
 
     @cached_property
     def piece_count(self) -> int:
@@ -86,6 +89,10 @@ class Motion:
 
     def pieces(self, count: int) -> Iterator[Piece]:
         """The motion in ``count`` straight pieces of equal duration."""
+        if self._place is not None:
+            still = Piece(self._points, self._points, self._bounds, place=self._place)
+            yield from repeat(still, count)
+            return
         if self._poses is None:
             if count == 1:
                 yield Piece(self._points, self._end, self._both_bounds)
@@ -97,7 +104,7 @@ class Motion:
         points, bounds = next(shapes)
         for points_next, bounds_next in shapes:
             both = _union(bounds, bounds_next)
-            yield Piece(points, points_next, both, self._deviation(count, both))
+            yield Piece(points, points_next, both, self._deviation(count))
             points, bounds = points_next, bounds_next
 
     @property
@@ -118,10 +125,8 @@ class Motion:
         path.angle = wp.float64(self._angle)
         path.axis = wp.vec3d(*(vector / self._angle if self._angle > 0.0 else vector))
         path.shift_t0, path.shift_t1 = wp.vec3d(*start[:3, 3]), wp.vec3d(*end[:3, 3])
-        reach = self._reach
-        path.stray = wp.float64(reach * self._angle**2 / 8.0)
-        far = reach + float(np.abs(np.stack([start[:3, 3], end[:3, 3]])).max())
-        path.rounding = wp.float64(POSE_ROUNDING * far + reach * self._skew)
+        path.stray = wp.float64(self._reach * self._angle**2 / 8.0)
+        path.rounding = wp.float64(POSE_ROUNDING * self._far + self._reach * self._skew)
         return self._points, self._points, path
 
     def arrive(self) -> None:
@@ -133,6 +138,13 @@ class Motion:
     def _reach(self) -> float:
         """Distance of the farthest vertex from the frame's origin, at most."""
         return float(np.linalg.norm(np.abs(self._bounds).max(axis=0)))
+
+    def _take_poses(self, start: np.ndarray, end: np.ndarray) -> None:
+        self._poses = start, end
+        if np.array_equal(start, end):
+            self._points, self._bounds = self._posed(0.0)
+            self._end, self._both_bounds = self._points, self._bounds
+            self._poses, self._place = None, (self.mesh.version, start.tobytes())
 
     def _take_end(self, end: Any) -> None:
         end = to_plain(end)
@@ -160,14 +172,20 @@ class Motion:
         start, end = self._poses
         return float(np.linalg.norm(_turned(start, _turn_vector(start, end)) - end[:3, :3]))
 
-    def _deviation(self, count: int, bounds: np.ndarray) -> float:
+    def _deviation(self, count: int) -> float:
         """Half an eighth of the angle squared times the reach, and what poses are rounded by."""
         if self._poses is None:
-            return MIX_ROUNDING * float(np.abs(bounds).max()) if count > 1 else 0.0
+            return MIX_ROUNDING * float(np.abs(self._both_bounds).max()) if count > 1 else 0.0
         if self._angle == 0.0 and count == 1:
             return 0.0
-        rounding = POSE_ROUNDING * (self._reach + float(np.abs(bounds).max()))
+        rounding = POSE_ROUNDING * (self._reach + self._far)
         return self._reach * ((self._angle / count) ** 2 / 8.0 + self._skew) + rounding
+
+    @cached_property
+    def _far(self) -> float:
+        """Largest coordinate on the way, at most."""
+        assert self._poses is not None
+        return self._reach + float(np.abs(np.stack(self._poses)[:, :3, 3]).max())
 
     def _mixed(self, t: float) -> tuple[wp.array, np.ndarray]:
         if t in (0.0, 1.0):
@@ -220,6 +238,30 @@ def mixed_points(points_t0: wp.array, points_t1: wp.array, t: float) -> wp.array
     args = [points_t0, points_t1, wp.float64(t), points]
     launch(mix_kernel, points.shape[0], args, points.device)
     return points
+
+
+@wp.kernel
+def differ_kernel(
+    # in
+    span: wp.vec3i,
+    points: wp.array[wp.vec3d],
+    others: wp.array[wp.vec3d],
+    # out
+    differ_out: wp.array[wp.int32],
+):
+    """Tell if any two points differ."""
+    for i in range(span[0] + wp.tid(), span[1], span[2]):
+        if not (points[i] == others[i]):
+            differ_out[0] = 1
+
+
+def same_points(points: wp.array, others: wp.array) -> bool:
+    """Whether two arrays hold the same points. Waits for the device."""
+    if points.ptr == others.ptr:
+        return True
+    differ = wp.zeros(1, dtype=wp.int32, device=points.device)
+    launch(differ_kernel, points.shape[0], [points, others, differ], points.device)
+    return not differ.numpy()[0]
 
 
 def _one_pose(pose: Any, name: str) -> np.ndarray:

@@ -29,6 +29,12 @@ def limit_of(sweep: Sweep):
     return limit
 
 
+@wp.func
+def contact_limit(sweep: Sweep):
+    """The time beyond which contacts are of no interest: they may be reported a little earlier."""
+    return wp.min(limit_of(sweep) + sweep.tolerance, wp.float64(1.0))
+
+
 @wp.kernel
 def vertex_face_filter_kernel(
     # in
@@ -45,7 +51,7 @@ def vertex_face_filter_kernel(
             continue
         p = vertex_face_at(sweep.a.points_t0, sweep.b.points_t0, v, f)
         q = vertex_face_at(sweep.a.points_t1, sweep.b.points_t1, v, f)
-        if may_meet_vertex_face(p, q, sweep.min_distance, limit_of(sweep)):
+        if may_meet_vertex_face(p, q, sweep.min_distance, contact_limit(sweep)):
             if not vertex_at_face(sweep.relation, p, q):
                 push_pair(sweep.possible, pack_pair(0, v, face, sweep.bits))
 
@@ -66,7 +72,7 @@ def edge_edge_filter_kernel(
             continue
         p = edge_edge_at(sweep.a.points_t0, sweep.b.points_t0, e, f)
         q = edge_edge_at(sweep.a.points_t1, sweep.b.points_t1, e, f)
-        if may_meet_edge_edge(p, q, sweep.min_distance, limit_of(sweep)):
+        if may_meet_edge_edge(p, q, sweep.min_distance, contact_limit(sweep)):
             if not edges_touch_ends(sweep.relation, p, q):
                 push_pair(sweep.possible, key)
 

@@ -2,6 +2,8 @@
 
 import threading
 from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
 from weakref import WeakKeyDictionary
 
 import numpy as np
@@ -18,6 +20,7 @@ from abut.traversal.self_tree import SHARES
 NO_TIME = 0x7FF0000000000000  # bits of infinity
 LEAST_ROOM = {"cpu": 1 << 14, "cuda": 1 << 20}
 MOST_CANDIDATES = {"cpu": 1 << 23, "cuda": 1 << 25}  # held at once
+
 
 _shared = threading.local()
 
@@ -51,11 +54,12 @@ class SweepBuffers:
 
     def make_room(self, counts: dict[str, int], impact_count: int) -> bool:
         """Grow to these counts, keeping the first impacts; False when there was room."""
-        grown = self._keep_impacts(counts["impacts"], impact_count)
+        grown = self.keep_impacts(counts["impacts"], impact_count)
         short = {n: c for n, c in counts.items() if c > self.queues[n].keys.shape[0]}
         return self.queues.make_room({n: c + c // 4 for n, c in short.items()}) or grown
 
-    def _keep_impacts(self, wanted: int, kept: int) -> bool:
+    def keep_impacts(self, wanted: int, kept: int) -> bool:
+        """Room for so many impacts, keeping the first; False when there was room."""
         if wanted <= self.times.shape[0]:
             return False
         old = self.queues["impacts"].keys, self.times, self.converged
@@ -85,42 +89,60 @@ def swept_tree(
     mesh: Mesh,
     feature: str,
     points: tuple[wp.array, wp.array],
-    bounds: np.ndarray,
+    where: tuple[np.ndarray, Any],
     frame: tuple[np.ndarray, np.ndarray],
     pad: float,
     side: int = 0,
 ) -> Tree:
     """The tree of moving vertices, edges or faces: refitted where this thread has one.
 
-    ``frame`` is the origin of boxes and the bounds of all that moves; ``side`` tells two motions
-    of one mesh apart.
+    ``where`` is the bounds of the points and what tells their way from others: a tree that was
+    fitted to it is good as it is. ``frame`` is the origin of boxes and the bounds of all that
+    moves; ``side`` tells two motions of one mesh apart.
     """
     corners = corners_of(mesh, feature)
     trees = _trees_of(mesh)
-    origin, whole = frame
+    (bounds, way), (origin, whole) = where, frame
+    known = trees.get((feature, side))
+    if known is not None and not np.array_equal(known.tree.origin, origin):
+        known = None
+    if known is not None and (known.way, known.pad) == (way, pad):
+        return known.tree
 
     def build() -> Tree:
         return costed(build_swept(*points, corners, bounds, origin, pad))
 
-    tree = trees.get((feature, side))
-    if tree is None or not np.array_equal(tree.origin, origin):
+    def refit() -> None:
+        refit_swept(tree, *points, corners, pad)
+
+    if known is None:
         tree = build()
     else:
-        tree = followed(tree, whole, build, lambda t=tree: refit_swept(t, *points, corners, pad))
-    trees[feature, side] = tree
+        tree = known.tree
+        tree = followed(tree, whole, build, refit)
+    trees[feature, side] = SweptTree(tree, way, pad)
     return tree
+
+
+@dataclass(frozen=True)
+class SweptTree:
+    """A tree, what it was last fitted to, and by how much its boxes were widened."""
+
+    tree: Tree
+    way: Any
+    pad: float
 
 
 def kept_origin(meshes: tuple[Mesh, ...], bounds: np.ndarray) -> np.ndarray:
     """Where boxes are centred: where they were, unless that is far away now for these bounds."""
     for mesh in meshes:
-        for tree in _trees_of(mesh).values():
-            if in_frame(tree.origin, bounds):
-                return tree.origin
+        for known in _trees_of(mesh).values():
+            if in_frame(known.tree.origin, bounds):
+                return known.tree.origin
     return frame_origin(bounds)
 
 
-def _trees_of(mesh: Mesh) -> dict[tuple[str, int], Tree]:
+def _trees_of(mesh: Mesh) -> dict[tuple[str, int], SweptTree]:
     return _shared.__dict__.setdefault("trees", WeakKeyDictionary()).setdefault(mesh, {})
 
 

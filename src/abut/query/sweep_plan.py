@@ -9,7 +9,7 @@ bounds the time that is of interest, and boxes shrink to the motion until then.
 """
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property, partial
 from typing import Any
 
@@ -81,6 +81,7 @@ class SweepPlan:
         first: Look for the earliest impact only.
         brute: Test every pair.
         fronts: Where earlier steps stopped, to go on from there; None starts at the roots.
+        token: Tells this query's motions from those of others.
     """
 
     device: wp.Device
@@ -94,13 +95,13 @@ class SweepPlan:
     first: bool = False
     brute: bool = False
     fronts: SweepFronts | None = None
+    token: object = field(default_factory=object)
 
     def run(self) -> tuple[int, SweepBuffers]:
         """Find impacts; returns how many there are and the buffers that hold them."""
         buffers = shared_buffers(self.device)
         buffers.forget()
-        until = self._sampled(buffers) if self._samples else 1.0
-        count = 0
+        until, count = self._sampled(buffers) if self._samples else (1.0, 0)
         for listing in self.listings(until):
             for counts in self._ranges(listing, buffers, count, self._decide):
                 count = counts["impacts"]
@@ -111,8 +112,11 @@ class SweepPlan:
         """Whether to look for the first impact in a sample before; a few long walks on CUDA."""
         if self.device.is_cuda or self.fronts is not None:
             return False
-        size = sum(mesh.vertex_count + mesh.edges.shape[0] for mesh in self.meshes)
-        return self.first and not self.brute and size > SMALL
+        return self.first and not self.brute and self._size > SMALL
+
+    @property
+    def _size(self) -> int:
+        return sum(mesh.vertex_count + mesh.edges.shape[0] for mesh in self.meshes)
 
     def candidate_count(self) -> int:
         """List all candidates, and do nothing with them."""
@@ -133,17 +137,36 @@ class SweepPlan:
         yield self._between(EDGE_EDGE, (0, "edge"), (last, "edge"), until)
         yield self._between(FACE_VERTEX, (last, "vertex"), (0, "face"), until)
 
-    def _sampled(self, buffers: SweepBuffers) -> float:
-        """A time by which something meets, if a sample of the leaves tells of any; else 1."""
+    def _sampled(self, buffers: SweepBuffers) -> tuple[float, int]:
+        """A time after which nothing is of interest, and how many impacts a sample has.
+
+        They are kept: what meets at that very time, or is near it without meeting, may not be found
+        again. The time is 1 where few candidates are to be expected: to fit boxes to a shorter
+        motion does not pay then.
+        """
+        expected, count = 0.0, 0
         for listing in self.listings():
             run = max(1, int(listing.item_count * SAMPLED / SAMPLES))
-            buffers.restart(0)
+            starts = np.linspace(0, listing.item_count - run, SAMPLES).astype(int).tolist()
+            counts = self._asked(listing, starts, run, buffers, count)
+            count = counts["impacts"]
+            expected += counts["candidates"] * listing.item_count / (SAMPLES * run)
+        until = buffers.earliest() + self.tolerance
+        return (until if until < WORTHWHILE and expected > self._size else 1.0), count
+
+    def _asked(
+        self, listing: Listing, starts: list[int], run: int, buffers: SweepBuffers, kept: int
+    ) -> dict[str, int]:
+        """List and decide some runs of items, beside the impacts kept; what there is then."""
+        while True:
+            buffers.restart(kept)
             with stage("sample", self.device):
-                for start in np.linspace(0, listing.item_count - run, SAMPLES).astype(int):
-                    listing.launch(int(start), int(start) + run, buffers.queues)
+                for start in starts:
+                    listing.launch(start, start + run, buffers.queues)
                 self._decide(listing, buffers)
-        earliest = buffers.earliest()
-        return earliest if earliest < WORTHWHILE else 1.0
+            counts = buffers.queues.read()
+            if not buffers.keep_impacts(counts["impacts"], kept):
+                return counts
 
     def _ranges(
         self, listing: Listing, buffers: SweepBuffers, impact_count: int, decide: Any
@@ -279,14 +302,15 @@ class SweepPlan:
         piece = self.pieces[side]
         end, pad = piece.points_t1, self.gap / 2.0
         with stage("hierarchy", self.device):
-            if until < 1.0:
+            if until < 1.0 and piece.place is None:
                 end = self._shortened(side, until)
                 pad += MIX_ROUNDING * float(np.abs(piece.bounds).max())
             points = piece.points_t0, end
             frame = self._origin, self._bounds
             mesh = self.meshes[side]
             twice = side if mesh is self.meshes[0] else 0
-            return swept_tree(mesh, feature, points, piece.bounds, frame, pad, twice)
+            where = piece.bounds, piece.place or (self.token, until)
+            return swept_tree(mesh, feature, points, where, frame, pad, twice)
 
     def _shortened(self, side: int, until: float) -> wp.array:
         """Where vertices are at a time, made once."""
