@@ -42,7 +42,6 @@ def topology_of(points: np.ndarray, faces: np.ndarray) -> Topology:
 
 def join_equal(points: np.ndarray) -> np.ndarray:
     """(n,) For each point the first one at its position."""
-    points = points + 0.0  # -0 is 0
     order = np.lexsort(points.T)
     starts = np.ones(len(points), dtype=bool)
     starts[1:] = (points[order[1:]] != points[order[:-1]]).any(axis=1)

@@ -59,6 +59,16 @@ def test_boxes_that_only_touch(device, method):
         assert scale == 1.0 / 3.0 or count == (16**3 - 6**3) // 2
 
 
+@pytest.mark.parametrize("axis", range(3))
+@pytest.mark.parametrize("method", METHODS)
+def test_a_long_row_of_boxes_that_only_touch(device, method, axis):
+    """Cells that were a hundredth too small would part some of them."""
+    count = 1000  # of at most 1024 cells
+    lower, upper = np.zeros((count, 3), np.float32), np.ones((count, 3), np.float32)
+    lower[:, axis], upper[:, axis] = np.arange(count), np.arange(count) + 1
+    assert agree(lower, upper, device, method) == count - 1
+
+
 @pytest.mark.parametrize("method", METHODS)
 def test_boxes_without_size_and_without_place(device, method):
     lower = np.zeros((60, 3), np.float32)
