@@ -227,7 +227,7 @@ def test_more_patches_than_there_is_room_for(device, monkeypatch):
 
     def narrow(screen, *args):
         honest(screen, *args)
-        screen.patch_room = 10
+        screen.room = 10
         screen._make_room()
 
     monkeypatch.setattr(TileScreen, "__init__", narrow)

@@ -105,7 +105,7 @@ def _operands(scene: Any, poses: Any) -> tuple[list[Mesh], Any]:
         held = scene.poses
         return list(scene.meshes), held.numpy() if isinstance(held, wp.array) else held
     meshes = list(scene) if isinstance(scene, Sequence) else [scene]
-    if not all(isinstance(mesh, Mesh) for mesh in meshes):
+    if not set(map(type, meshes)) <= {Mesh}:
         require_meshes(**{f"meshes[{i}]": mesh for i, mesh in enumerate(meshes)})
     return meshes, poses
 

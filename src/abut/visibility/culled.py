@@ -21,8 +21,8 @@ class PassStatistics:
         passes: ``"1"``, ``"2"``, or ``"1+2"`` where both orders were looked at together.
         queries: Primitives tested for visibility.
         faces: Faces rasterised.
-        fragments: Fragments of these, at pixels where there are several objects (or faces). 0 where
-            the backend does not tell (``gl``).
+        fragments: Fragments of these, where several objects (or faces) come to a pixel, or to a
+            tile of 8 by 8. 0 where the backend does not tell (``gl``).
         bfv, ffv, sfv, nfv: Primitives fully visible in both passes (pruned, now or before), in the
             first only, in the second only, in neither.
         milliseconds: Time spent.

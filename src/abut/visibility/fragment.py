@@ -8,6 +8,7 @@ Proofs are in design/visibility.md.
 import warp as wp
 
 from abut.loads import load_wide
+from abut.visibility.edge import edge_of, edge_passes, fine_side, holds
 from abut.visibility.view import ViewMap
 
 ROWS = wp.constant(5)
@@ -18,7 +19,6 @@ FLAT = wp.constant(wp.float64(2.0**-28))  # area of a face, relative to the prod
 PRODUCT_ERROR = wp.constant(wp.float64(2.0**-50))
 SLOPE_ERROR = wp.constant(wp.float64(2.0**-21))
 DEPTH_ROUNDING = wp.constant(wp.float32(2.0**-21))
-SIDE_ERROR = wp.constant(wp.float32(2.0**-21))  # of products of float32 differences
 
 
 @wp.struct
@@ -81,16 +81,6 @@ def plane_of(u: wp.vec3f, v: wp.vec3f, z: wp.vec3f):
 
 
 @wp.func
-def fine_side(
-    iu: wp.float32, iv: wp.float32, ju: wp.float32, jv: wp.float32, u: wp.float32, v: wp.float32
-):
-    """Twice the area spanned by an edge and a point, in float64."""
-    du = wp.float64(ju) - wp.float64(iu)
-    dv = wp.float64(jv) - wp.float64(iv)
-    return du * (wp.float64(v) - wp.float64(iv)) - dv * (wp.float64(u) - wp.float64(iu))
-
-
-@wp.func
 def store_face(rows_out: wp.array[wp.vec4f], face: wp.int32, p: wp.vec3f, q: wp.vec3f, r: wp.vec3f):
     """Write the rows of a face with these corners."""
     slope = plane_of(
@@ -145,26 +135,12 @@ def load_fresh_view(rows: wp.array[wp.vec4f], face: wp.int32):
 
 
 @wp.func
-def edge_passes(f: FaceView, i: wp.int32, centre: wp.vec2f, reach: wp.vec2f):
-    """False when a rectangle lies beside the strip between an edge and the corner across it."""
-    j = (i + 1) % 3
-    k = (i + 2) % 3
-    du = f.u[j] - f.u[i]
-    dv = f.v[j] - f.v[i]
-    at = (centre[0] - f.u[i]) * dv - (centre[1] - f.v[i]) * du
-    corner = (f.u[k] - f.u[i]) * dv - (f.v[k] - f.v[i]) * du
-    around = reach[0] * wp.abs(dv) + reach[1] * wp.abs(du)
-    zero = wp.float32(0.0)
-    return at + around >= wp.min(zero, corner) and at - around <= wp.max(zero, corner)
-
-
-@wp.func
 def touches(f: FaceView, centre: wp.vec2f, reach: wp.vec2f):
     """May a face within whose box a rectangle lies touch it? By separating axes."""
     return (
-        edge_passes(f, 0, centre, reach)
-        and edge_passes(f, 1, centre, reach)
-        and edge_passes(f, 2, centre, reach)
+        edge_passes(edge_of(f.u, f.v, 0), centre, reach)
+        and edge_passes(edge_of(f.u, f.v, 1), centre, reach)
+        and edge_passes(edge_of(f.u, f.v, 2), centre, reach)
     )
 
 
@@ -227,41 +203,6 @@ def depths_over(f: FaceView, centre: wp.vec2f, reach: wp.vec2f, slack: wp.float3
 
 
 @wp.func
-def sample_side(f: FaceView, i: wp.int32, u: wp.float32, v: wp.float32):
-    """On which side of an edge a point is: positive inside; where float32 is unsure, by float64."""
-    j = (i + 1) % 3
-    du = f.u[j] - f.u[i]
-    dv = f.v[j] - f.v[i]
-    first = du * (v - f.v[i])
-    second = dv * (u - f.u[i])
-    side = first - second
-    if wp.abs(side) <= SIDE_ERROR * (wp.abs(first) + wp.abs(second)):
-        side = wp.float32(wp.sign(fine_side(f.u[i], f.v[i], f.u[j], f.v[j], u, v)))
-    return side * f.turn
-
-
-@wp.func
-def owns_edge(f: FaceView, i: wp.int32, turned: wp.bool):
-    """Points on an edge belong to the one of its two faces that it bounds on the left or below."""
-    j = (i + 1) % 3
-    du = f.u[j] - f.u[i]
-    dv = f.v[j] - f.v[i]
-    if turned:
-        du = -du
-        dv = -dv
-    zero = wp.float32(0.0)
-    return dv < zero or (dv == zero and du > zero)
-
-
-@wp.func
-def holds(f: FaceView, i: wp.int32, centre: wp.vec2f):
-    """Is a point inside an edge, or on it where it belongs to this face?"""
-    side = sample_side(f, i, centre[0], centre[1])
-    zero = wp.float32(0.0)
-    return side > zero or (side == zero and owns_edge(f, i, f.turn < zero))
-
-
-@wp.func
 def depth_between(f: FaceView, centre: wp.vec2f):
     """Depth of a face that is too steep for a plane, at a point in it."""
     a = fine_side(f.u[1], f.v[1], f.u[2], f.v[2], centre[0], centre[1])
@@ -287,7 +228,9 @@ def depth_at(f: FaceView, centre: wp.vec2f):
 def sample(f: FaceView, centre: wp.vec2f):
     """(whether the centre of a pixel is in the face, the depth there)."""
     inside = f.turn != wp.float32(0.0)
-    inside = inside and holds(f, 0, centre) and holds(f, 1, centre) and holds(f, 2, centre)
+    inside = inside and holds(edge_of(f.u, f.v, 0), f.turn, centre)
+    inside = inside and holds(edge_of(f.u, f.v, 1), f.turn, centre)
+    inside = inside and holds(edge_of(f.u, f.v, 2), f.turn, centre)
     depth = wp.float32(0.0)
     if inside:
         depth = depth_at(f, centre)

@@ -6,15 +6,8 @@ Bit 8 y + x is the pixel in column x and row y of the tile. Proofs are in design
 import warp as wp
 
 from abut.visibility.cover import BLOCK, HALF_BLOCK, centre_of
-from abut.visibility.fragment import (
-    NEVER,
-    NO_PLANE,
-    FaceView,
-    depth_at,
-    depths_over,
-    edge_passes,
-    holds,
-)
+from abut.visibility.edge import SIDE_ERROR, Edge, edge_of, holds
+from abut.visibility.fragment import NEVER, NO_PLANE, FaceView, depth_at, depths_over
 from abut.visibility.view import ViewMap
 
 EMPTY = wp.constant(wp.uint64(0))
@@ -74,16 +67,14 @@ def tile_middle(column: wp.int32, row: wp.int32):
 
 
 @wp.func
-def edge_clear(f: FaceView, i: wp.int32, middle: wp.vec2f):
+def edge_clear(e: Edge, middle: wp.vec2f):
     """Are all centres of a tile between an edge and the corner across, far from both?"""
-    j = (i + 1) % 3
-    k = (i + 2) % 3
-    du = f.u[j] - f.u[i]
-    dv = f.v[j] - f.v[i]
-    first = (middle[0] - f.u[i]) * dv
-    second = (middle[1] - f.v[i]) * du
-    third = (f.u[k] - f.u[i]) * dv
-    fourth = (f.v[k] - f.v[i]) * du
+    du = e.to_u - e.u
+    dv = e.to_v - e.v
+    first = (middle[0] - e.u) * dv
+    second = (middle[1] - e.v) * du
+    third = (e.across_u - e.u) * dv
+    fourth = (e.across_v - e.v) * du
     around = HALF_BLOCK * (wp.abs(du) + wp.abs(dv))
     size = wp.abs(first) + wp.abs(second) + wp.abs(third) + wp.abs(fourth)
     around = around + CLEAR * (size + around)
@@ -94,36 +85,90 @@ def edge_clear(f: FaceView, i: wp.int32, middle: wp.vec2f):
 
 
 @wp.func
-def cut_mask(
-    f: FaceView, i: wp.int32, mask: wp.uint64, column: wp.int32, row: wp.int32, view: ViewMap
-):
-    """The pixels of a mask that an edge leaves to its face."""
-    out = mask
-    left = wp.uint64(mask)
+def strip_mask(e: Edge, column: wp.int32, row: wp.int32, reach: wp.vec2f):
+    """The pixels of a tile that pass an edge, all as ``edge_passes`` says."""
+    du = e.to_u - e.u
+    dv = e.to_v - e.v
+    corner = (e.across_u - e.u) * dv - (e.across_v - e.v) * du
+    around = reach[0] * wp.abs(dv) + reach[1] * wp.abs(du)
+    low = wp.min(wp.float32(0.0), corner)
+    high = wp.max(wp.float32(0.0), corner)
+    start = centre_of(column, row)
+    mask = EMPTY
+    for y in range(8):
+        second = (start[1] + wp.float32(y) - e.v) * du
+        line = wp.uint32(0)
+        for x in range(8):
+            at = (start[0] + wp.float32(x) - e.u) * dv - second
+            if at + around >= low and at - around <= high:
+                line = line | wp.uint32(1 << x)
+        mask = mask | (wp.uint64(line) << wp.uint64(8 * y))
+    return mask
+
+
+@wp.func
+def side_masks(e: Edge, turn: wp.float32, column: wp.int32, row: wp.int32):
+    """(pixels of a tile whose centres an edge has inside, those of which float32 is not sure)."""
+    du = e.to_u - e.u
+    dv = e.to_v - e.v
+    start = centre_of(column, row)
+    mask = EMPTY
+    unsure = EMPTY
+    for y in range(8):
+        first = du * (start[1] + wp.float32(y) - e.v)
+        line = wp.uint32(0)
+        doubt = wp.uint32(0)
+        for x in range(8):
+            second = dv * (start[0] + wp.float32(x) - e.u)
+            side = first - second
+            if side * turn > wp.float32(0.0):
+                line = line | wp.uint32(1 << x)
+            if wp.abs(side) <= SIDE_ERROR * (wp.abs(first) + wp.abs(second)):
+                doubt = doubt | wp.uint32(1 << x)
+        mask = mask | (wp.uint64(line) << wp.uint64(8 * y))
+        unsure = unsure | (wp.uint64(doubt) << wp.uint64(8 * y))
+    return mask, unsure
+
+
+@wp.func
+def sampled_mask(e: Edge, turn: wp.float32, column: wp.int32, row: wp.int32, wanted: wp.uint64):
+    """The pixels of a tile, of those wanted, whose centres an edge leaves to its face."""
+    inside, unsure = side_masks(e, turn, column, row)
+    mask = inside & wanted & ~unsure
+    left = unsure & wanted
     while left != EMPTY:
         k = lowest_bit(left)
         left = left & (left - LOWEST)
-        centre = pixel_centre(column, row, k)
-        stays = wp.bool(False)
-        if view.reach[0] > wp.float32(0.0):
-            stays = edge_passes(f, i, centre, view.reach)
-        else:
-            stays = holds(f, i, centre)
-        if not stays:
-            out = out & ~(LOWEST << wp.uint64(k))
-    return out
+        if holds(e, turn, pixel_centre(column, row, k)):
+            mask = mask | (LOWEST << wp.uint64(k))
+    return mask
+
+
+@wp.func
+def crossing_edges(f: FaceView, middle: wp.vec2f):
+    """Bits of the edges that may cut something off a tile."""
+    edges = wp.int32(0)
+    for i in range(3):
+        if not edge_clear(edge_of(f.u, f.v, i), middle):
+            edges = edges | (1 << i)
+    return edges
 
 
 @wp.func
 def patch_mask(f: FaceView, box: wp.vec4i, column: wp.int32, row: wp.int32, view: ViewMap):
     """The pixels of a tile that a face covers, the same ones as ``covers`` says one by one."""
     mask = box_mask(box, column, row)
-    if view.reach[0] == wp.float32(0.0) and f.turn == wp.float32(0.0):
+    sampled = view.reach[0] == wp.float32(0.0)
+    if sampled and f.turn == wp.float32(0.0):
         mask = EMPTY
-    middle = tile_middle(column, row)
-    for i in range(3):
-        if mask != EMPTY and not edge_clear(f, i, middle):
-            mask = cut_mask(f, i, mask, column, row, view)
+    edges = crossing_edges(f, tile_middle(column, row))
+    while mask != EMPTY and edges != 0:
+        e = edge_of(f.u, f.v, lowest_bit(wp.uint64(edges)))
+        edges = edges & (edges - 1)
+        if sampled:
+            mask = sampled_mask(e, f.turn, column, row, mask)
+        else:
+            mask = mask & strip_mask(e, column, row, view.reach)
     return mask
 
 

@@ -10,12 +10,30 @@ from abut.runtime import EVERYTHING, Task
 from abut.soup import Soup
 from abut.visibility.cover import BLOCK
 from abut.visibility.look_tiles import look_tiles_kernel
-from abut.visibility.screen import GROWTH, Clear, FaceRoom, Screen, whole_blocks
+from abut.visibility.screen import GROWTH, FaceRoom, Screen, whole_blocks
 from abut.visibility.settings import Settings, Step
-from abut.visibility.tiles import TEAM, Tiles, bin_kernel, bin_large_kernel, contested_kernel
+from abut.visibility.tiles import (
+    TEAM,
+    Tiles,
+    bin_kernel,
+    bin_large_kernel,
+    contested_kernel,
+    patch_kernel,
+)
 
 PIXELS_PER_FACE = 4  # of the viewport; where there are fewer, fragments are better listed
 MOST_PATCHES = 1 << 26  # at once; one and a half gigabytes
+
+
+class Zero:
+    """Nobody has come to any tile."""
+
+    def __init__(self, array: wp.array) -> None:
+        self.array = array
+
+    def run(self) -> None:
+        """Forget all."""
+        self.array.zero_()
 
 
 class Scan:
@@ -39,7 +57,7 @@ class TileScreen(Screen):
     def __init__(self, soup: Soup, settings: Settings, pixels: int, faces: FaceRoom) -> None:
         super().__init__(soup, settings, pixels, faces)
         self.crowded = False
-        self.patch_room = 8 * soup.face_count + self.tile_count
+        self.room = 8 * soup.face_count + self.tile_count
         self._make_room()
 
     @property
@@ -53,14 +71,14 @@ class TileScreen(Screen):
         return pixels * pixels >= PIXELS_PER_FACE * soup.face_count
 
     def lacks_room(self, tally: np.ndarray) -> bool:
-        """Make room where there was too little: (crowded tiles, large faces, area, patches)."""
-        crowds, _, _, patches, _ = (int(n) for n in tally.max(axis=0, initial=0))
-        if crowds or patches > MOST_PATCHES:
+        """Make room where there was too little: (crowded tiles, large faces, area, visits)."""
+        crowds, _, _, visits, _ = (int(n) for n in tally.max(axis=0, initial=0))
+        if crowds or visits > MOST_PATCHES:
             self.crowded = True
             return True
-        if patches <= self.patch_room:
+        if visits <= self.room:
             return False
-        self.patch_room = int(GROWTH * patches)
+        self.room = int(GROWTH * visits)
         self._make_room()
         return True
 
@@ -69,22 +87,22 @@ class TileScreen(Screen):
     ) -> list[Any]:
         """Bin the faces of a view."""
         device, faces, view = self.device, self.soup.face_count, self.view_of(step)
-        total = tally[slot + 3 : slot + 4]
-        large = PairQueue()
+        large, visits = PairQueue(), PairQueue()
         large.keys, large.count = self._large, tally[slot + 1 : slot + 2]
-        teams = EVERYTHING if device.is_cuda else TEAM * faces
-        tasks: list[Any] = [
+        visits.keys, visits.count = self._visits, tally[slot + 3 : slot + 4]
+        owners = self.soup.object_of
+        teams, all_visits = TEAM * faces, self.room
+        if device.is_cuda:
+            teams = all_visits = EVERYTHING
+        return [
             self.setup(tiles, primitives, row, step, tally, slot),
-            Clear(tiles),
+            Zero(self._comers),
+            Task(bin_kernel, faces, [*view, owners, tiles, visits, large], device),
+            Task(bin_large_kernel, teams, [*view, owners, large, tiles, visits], device),
+            Task(contested_kernel, self.tile_count, [tiles], device),
+            Scan(tiles),
+            Task(patch_kernel, all_visits, [*view, visits, tiles], device),
         ]
-        for filling in (False, True):
-            args = [*view, self.soup.object_of, filling]
-            tasks.append(Task(bin_kernel, faces, [*args, tiles, large], device))
-            tasks.append(Task(bin_large_kernel, teams, [*args, large, tiles], device))
-            if not filling:
-                tasks.append(Task(contested_kernel, self.tile_count, [tiles, total], device))
-                tasks.append(Scan(tiles))
-        return tasks
 
     def look(
         self, tiles: Any, primitives: Any, row: int, step: Step, tally: Any, slot: int
@@ -92,19 +110,21 @@ class TileScreen(Screen):
         """Find out what is hidden."""
         args = [*self.view_of(step), tiles, self.rule_of(step), tally[slot + 3 : slot + 4]]
         args += [row, primitives, tally, tally[slot : slot + 1]]
-        return Task(look_tiles_kernel, self.patch_room, args, self.device)
+        count = EVERYTHING if self.device.is_cuda else self.room
+        return Task(look_tiles_kernel, count, args, self.device)
 
     def _make_room(self) -> None:
         device, count = self.device, self.tile_count + 1
+        self._large = wp.empty(self.soup.face_count, dtype=wp.int64, device=device)
+        self._visits = wp.empty(self.room, dtype=wp.int64, device=device)
+        self._comers = wp.empty(2 * count, dtype=wp.int32, device=device)
         tiles = Tiles()
         tiles.shown = self.shown((0, self.pixels))
-        tiles.counts = wp.zeros(count, dtype=wp.int32, device=device)
-        tiles.owners = wp.empty(count, dtype=wp.int32, device=device)
+        tiles.counts, tiles.owners = self._comers[:count], self._comers[count:]
         tiles.starts = wp.empty(count, dtype=wp.int32, device=device)
-        tiles.masks = wp.empty(self.patch_room, dtype=wp.uint64, device=device)
-        tiles.depths = wp.empty(self.patch_room, dtype=wp.vec2f, device=device)
-        tiles.places = wp.empty(self.patch_room, dtype=wp.vec2i, device=device)
+        tiles.masks = wp.empty(self.room, dtype=wp.uint64, device=device)
+        tiles.depths = wp.empty(self.room, dtype=wp.vec2f, device=device)
+        tiles.places = wp.empty(self.room, dtype=wp.vec2i, device=device)
         tiles.wide = whole_blocks(self.pixels) // BLOCK
         tiles.within = self.settings.within
         self.parts = [tiles]
-        self._large = wp.empty(self.soup.face_count, dtype=wp.int64, device=device)

@@ -5,8 +5,8 @@ For views where tiles do not hold too many faces; see canvas for the others.
 
 import warp as wp
 
-from abut.atomics import add_one, claim, gain, reserve, take_one
-from abut.pairs import PairQueue, queue_stop, store_pair
+from abut.atomics import add_one, claim, reserve, take_one
+from abut.pairs import PairQueue, pack_pair, push_pair, queue_stop, store_pair, unpack_pair
 from abut.visibility.cover import BLOCK, touches_block
 from abut.visibility.fragment import load_view
 from abut.visibility.patch import patch_depths, patch_mask
@@ -18,6 +18,7 @@ wp.set_module_options({"enable_backward": False, "fuse_fp": False})
 FEW_TILES = wp.constant(8)  # of a face, that one thread bins
 TEAM = wp.constant(32)  # threads that bin a larger face
 EVERY = wp.constant(2147483647)
+VISIT_BITS = wp.constant(wp.vec2i(31, 31))
 
 
 @wp.struct
@@ -47,29 +48,24 @@ def tile_box(box: wp.vec4i):
 
 
 @wp.func
-def bin_face(
-    tiles: Tiles, view: ViewMap, face: wp.int32, who: wp.int32, k: wp.int32, filling: wp.bool
+def visit_tile(
+    tiles: Tiles,
+    visits: PairQueue,
+    view: ViewMap,
+    around: wp.vec4i,
+    face: wp.int32,
+    k: wp.int32,
+    who: wp.int32,
 ):
-    """Count a face in the k-th tile of its box, or put its patch there."""
-    box = tiles.shown.boxes[face]
-    around = tile_box(box)
+    """Note that a face comes to the k-th tile of its box, if it does."""
     column = around[0] + k % around[2]
     row = around[1] + k / around[2]
-    tile = row * tiles.wide + column
-    if not filling or tiles.owners[tile] < 0:
-        f = load_view(tiles.shown.rows, face)
-        column *= BLOCK
-        row *= BLOCK
-        if touches_block(f, column, row, view):
-            if filling:
-                slot = tiles.starts[tile] + take_one(tiles.counts, tile)
-                if slot >= 0 and slot < tiles.masks.shape[0]:
-                    tiles.masks[slot] = patch_mask(f, box, column, row, view)
-                    tiles.depths[slot] = patch_depths(f, column, row, view)
-                    tiles.places[slot] = wp.vec2i(face, tile)
-            else:
-                add_one(tiles.counts, tile)
-                claim(tiles.owners, tile, who + 1)
+    f = load_view(tiles.shown.rows, face)
+    if touches_block(f, column * BLOCK, row * BLOCK, view):
+        tile = row * tiles.wide + column
+        add_one(tiles.counts, tile)
+        claim(tiles.owners, tile, who + 1)
+        push_pair(visits, pack_pair(0, tile, face, VISIT_BITS))
 
 
 @wp.kernel
@@ -79,23 +75,22 @@ def bin_kernel(
     views: wp.array[ViewMap],
     shown: wp.int32,
     object_of: wp.array[wp.int32],
-    filling: wp.bool,
     # out
     tiles_out: Tiles,
+    visits_out: PairQueue,  # (tile, face)
     large_out: PairQueue,
 ):
-    """Bin faces of few tiles; note the others, when counting."""
+    """Bin faces of few tiles; note the others."""
     view = views[shown]
     for i in range(span[0] + wp.tid(), span[1], span[2]):
-        box = tile_box(tiles_out.shown.boxes[i])
-        count = box[2] * box[3]
+        around = tile_box(tiles_out.shown.boxes[i])
+        count = around[2] * around[3]
         if count > FEW_TILES:
-            if not filling:
-                store_pair(large_out, reserve(large_out.count, 1), wp.int64(i))
+            store_pair(large_out, reserve(large_out.count, 1), wp.int64(i))
         else:
             who = wp.where(tiles_out.within, i, object_of[i])
             for k in range(count):
-                bin_face(tiles_out, view, i, who, k, filling)
+                visit_tile(tiles_out, visits_out, view, around, i, k, who)
 
 
 @wp.kernel
@@ -105,20 +100,20 @@ def bin_large_kernel(
     views: wp.array[ViewMap],
     shown: wp.int32,
     object_of: wp.array[wp.int32],
-    filling: wp.bool,
     large: PairQueue,
     # out
     tiles_out: Tiles,
+    visits_out: PairQueue,
 ):
     """Bin faces of many tiles, each by a team of threads."""
     view = views[shown]
     stop = wp.min(span[1], queue_stop(large, EVERY / TEAM) * TEAM)
     for item in range(span[0] + wp.tid(), stop, span[2]):
         face = wp.int32(large.keys[item / TEAM])
-        box = tile_box(tiles_out.shown.boxes[face])
+        around = tile_box(tiles_out.shown.boxes[face])
         who = wp.where(tiles_out.within, face, object_of[face])
-        for k in range(item % TEAM, box[2] * box[3], TEAM):
-            bin_face(tiles_out, view, face, who, k, filling)
+        for k in range(item % TEAM, around[2] * around[3], TEAM):
+            visit_tile(tiles_out, visits_out, view, around, face, k, who)
 
 
 @wp.kernel
@@ -127,12 +122,36 @@ def contested_kernel(
     span: wp.vec3i,
     # out
     tiles_out: Tiles,
-    total_out: wp.array[wp.int64],
 ):
-    """No room for tiles to which only one comes; how much the others take."""
-    total = wp.int64(0)
+    """No room for tiles to which only one comes."""
     for i in range(span[0] + wp.tid(), span[1], span[2]):
         if tiles_out.owners[i] >= 0:
             tiles_out.counts[i] = 0
-        total += wp.int64(tiles_out.counts[i])
-    gain(total_out, 0, total)
+
+
+@wp.kernel
+def patch_kernel(
+    # in
+    span: wp.vec3i,
+    views: wp.array[ViewMap],
+    shown: wp.int32,
+    visits: PairQueue,
+    # out
+    tiles_out: Tiles,
+):
+    """Make the patches of tiles to which several come."""
+    view = views[shown]
+    for i in range(span[0] + wp.tid(), queue_stop(visits, span[1]), span[2]):
+        visit = unpack_pair(visits.keys[i], VISIT_BITS)
+        tile = visit[1]
+        face = visit[2]
+        if tiles_out.owners[tile] < 0:
+            slot = tiles_out.starts[tile] + take_one(tiles_out.counts, tile)
+            if slot >= 0 and slot < tiles_out.masks.shape[0]:
+                f = load_view(tiles_out.shown.rows, face)
+                column = (tile % tiles_out.wide) * BLOCK
+                row = (tile / tiles_out.wide) * BLOCK
+                box = tiles_out.shown.boxes[face]
+                tiles_out.masks[slot] = patch_mask(f, box, column, row, view)
+                tiles_out.depths[slot] = patch_depths(f, column, row, view)
+                tiles_out.places[slot] = wp.vec2i(face, tile)
