@@ -84,6 +84,31 @@ def corners_of_leaf(
     )
 
 
+@wp.func
+def extents_along(axes: wp.mat33f, p: wp.mat33f):
+    """How far three points, one a row, reach up and down along three axes; ordered integers."""
+    at = axes * wp.transpose(p)  # one axis a row, one corner a column
+    largest = wp.max(wp.abs(p[0])) + wp.max(wp.abs(p[1])) + wp.max(wp.abs(p[2]))
+    out = Extents()
+    for axis in range(3):
+        high = wp.max(at[axis, 0], wp.max(at[axis, 1], at[axis, 2]))
+        low = wp.min(at[axis, 0], wp.min(at[axis, 1], at[axis, 2]))
+        if not (largest < FLOAT32_RANGE):
+            high = wp.float32(wp.inf)
+            low = -wp.float32(wp.inf)
+        out[axis] = to_ordered(high)
+        out[3 + axis] = to_ordered(-low)
+    return out
+
+
+@wp.func
+def rss_of(axes: wp.mat33f, e: Extents):
+    """The volume of what reaches so far along its axes."""
+    high = wp.vec3f(from_ordered(e[0]), from_ordered(e[1]), from_ordered(e[2]))
+    low = -wp.vec3f(from_ordered(e[3]), from_ordered(e[4]), from_ordered(e[5]))
+    return fit_rss(axes, low, high)
+
+
 @wp.kernel
 def sum_moments_kernel(
     # in
@@ -99,12 +124,13 @@ def sum_moments_kernel(
     moments_out: wp.array[wp.vec4f],
     swept_out: wp.array[wp.vec4f],
 ):
-    """Climb from every leaf; the second of two siblings to arrive goes on with the parent."""
+    """Fit leaves and climb; the second of two siblings to arrive goes on with the parent."""
     root = nodes.shape[0] / 2 - 1
     for k in range(span[0] + wp.tid(), span[1], span[2]):
         slot = leaf_slots[k]
         p = corners_of_leaf(points, faces, origin, nodes, slot)
-        store_axes(swept_out, slot, axes_of_tri(p[0], p[1], p[2]))
+        axes = axes_of_tri(p[0], p[1], p[2])
+        store_rss(swept_out, slot, rss_of(axes, extents_along(axes, p)))
         moments = Moments()
         for i in range(3):
             moments = add_moments(moments, moments_of(p[i]))
@@ -138,23 +164,6 @@ def axes_kernel(
 
 
 @wp.func
-def extents_along(axes: wp.mat33f, p: wp.mat33f):
-    """How far three points, one a row, reach up and down along three axes; ordered integers."""
-    at = axes * wp.transpose(p)  # one axis a row, one corner a column
-    largest = wp.max(wp.abs(p[0])) + wp.max(wp.abs(p[1])) + wp.max(wp.abs(p[2]))
-    out = Extents()
-    for axis in range(3):
-        high = wp.max(at[axis, 0], wp.max(at[axis, 1], at[axis, 2]))
-        low = wp.min(at[axis, 0], wp.min(at[axis, 1], at[axis, 2]))
-        if not (largest < FLOAT32_RANGE):
-            high = wp.float32(wp.inf)
-            low = -wp.float32(wp.inf)
-        out[axis] = to_ordered(high)
-        out[3 + axis] = to_ordered(-low)
-    return out
-
-
-@wp.func
 def above(slot: wp.int32, root: wp.int32, split_slots: wp.array[wp.int32]):
     """The slot of the parent, -1 above the root."""
     parent = wp.int32(-1)
@@ -178,7 +187,7 @@ def extend_kernel(
     # out
     extents_out: wp.array[wp.int32],
 ):
-    """Widen the extents of all nodes above every leaf.
+    """Widen the extents of all inner nodes above every leaf.
 
     Lanes climb alone up to the lowest node above all of their leaves, from there together.
     """
@@ -190,9 +199,6 @@ def extend_kernel(
         last = wp.min(first + lane_count(), leaf_count) - 1
         slot = leaf_slots[wp.min(item, last)]
         p = corners_of_leaf(points, faces, origin, nodes, slot)
-        own = extents_along(load_axes(swept, slot), p)
-        for i in range(EXTENTS):
-            extents_out[STRIDE * slot + i] = own[i]
         slot = above(slot, root, split_slots)
         while slot >= 0 and (ranges[slot][0] > first or ranges[slot][1] < last):
             mine = extents_along(load_axes(swept, slot), p)
@@ -212,17 +218,18 @@ def extend_kernel(
 def sweep_kernel(
     # in
     span: wp.vec3i,
+    nodes: wp.array[wp.vec4f],
     extents: wp.array[wp.vec4i],
     # out
     swept_out: wp.array[wp.vec4f],
 ):
-    """The volume of every slot from its axes and extents."""
+    """The volume of every inner slot from its axes and extents."""
     for slot in range(span[0] + wp.tid(), span[1], span[2]):
-        e = load_wide_words(extents, 2 * slot)
-        f = load_wide_words(extents, 2 * slot + 1)
-        high = wp.vec3f(from_ordered(e[0]), from_ordered(e[1]), from_ordered(e[2]))
-        low = -wp.vec3f(from_ordered(e[3]), from_ordered(f[0]), from_ordered(f[1]))
-        store_rss(swept_out, slot, fit_rss(load_axes(swept_out, slot), low, high))
+        if wp.cast(nodes[2 * slot][3], wp.int32) >= 0:
+            e = load_wide_words(extents, 2 * slot)
+            f = load_wide_words(extents, 2 * slot + 1)
+            reach = Extents(e[0], e[1], e[2], e[3], f[0], f[1])
+            store_rss(swept_out, slot, rss_of(load_axes(swept_out, slot), reach))
 
 
 def sweep(tree: Tree, points: wp.array, faces: wp.array) -> None:
@@ -245,7 +252,7 @@ def sweep(tree: Tree, points: wp.array, faces: wp.array) -> None:
             Task(sum_moments_kernel, tree.face_count, sums, device, grain=512),
             Task(axes_kernel, slots, [tree.nodes, moments, tree.swept, extents], device),
             Task(extend_kernel, items, widths, device, grain=512),
-            Task(sweep_kernel, slots, [fours, tree.swept], device),
+            Task(sweep_kernel, slots, [tree.nodes, fours, tree.swept], device),
         ]
         return kernels
 
