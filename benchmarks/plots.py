@@ -1,5 +1,6 @@
 """Line plots as SVG, without a plotting library."""
 
+from math import floor, log10
 from pathlib import Path
 
 COLOURS = ("#c8553d", "#2a7f7f", "#8a6d3b", "#5b5ea6")
@@ -7,16 +8,28 @@ WIDTH, HEIGHT, LEFT, BOTTOM, TOP, RIGHT = 640, 360, 64, 48, 40, 150
 
 
 def line_plot(
-    path: Path, title: str, x_name: str, y_name: str, lines: dict[str, list[tuple[float, float]]]
+    path: Path,
+    title: str,
+    x_name: str,
+    y_name: str,
+    lines: dict[str, list[tuple[float, float]]],
+    *,
+    decades: bool = False,
 ) -> None:
-    """Write a plot of named lines; the y axis begins at zero."""
+    """Write a plot of named lines; the y axis begins at zero, or goes by ``decades``."""
     xs = [x for line in lines.values() for x, _ in line]
-    top = max(y for line in lines.values() for _, y in line) * 1.05
+    ys = [y for line in lines.values() for _, y in line]
     low, high = min(xs), max(xs)
+    marks = _decades(min(ys), max(ys)) if decades else [max(ys) * 0.21 * n for n in range(6)]
+
+    def up(y: float) -> float:
+        if not decades:
+            return y / marks[-1]
+        return log10(y / marks[0]) / log10(marks[-1] / marks[0])
 
     def place(x: float, y: float) -> tuple[float, float]:
         across = (x - low) / (high - low) * (WIDTH - LEFT - RIGHT)
-        return LEFT + across, HEIGHT - BOTTOM - y / top * (HEIGHT - BOTTOM - TOP)
+        return LEFT + across, HEIGHT - BOTTOM - up(y) * (HEIGHT - BOTTOM - TOP)
 
     out = [
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {HEIGHT}" '
@@ -24,11 +37,15 @@ def line_plot(
         f'<rect width="{WIDTH}" height="{HEIGHT}" fill="white"/>',
         f'<text x="{LEFT}" y="22" font-size="15">{title}</text>',
     ]
-    for n in range(6):
-        x, y = place(low + (high - low) * n / 5, top * n / 5)
+    for mark in marks:
+        _, y = place(low, mark)
         out += [
             f'<line x1="{LEFT}" x2="{WIDTH - RIGHT}" y1="{y:.1f}" y2="{y:.1f}" stroke="#ddd"/>',
-            f'<text x="{LEFT - 6}" y="{y + 4:.1f}" text-anchor="end">{top * n / 5:.3g}</text>',
+            f'<text x="{LEFT - 6}" y="{y + 4:.1f}" text-anchor="end">{mark:.3g}</text>',
+        ]
+    for n in range(6):
+        x, _ = place(low + (high - low) * n / 5, marks[0])
+        out += [
             f'<text x="{x:.1f}" y="{HEIGHT - BOTTOM + 18}" text-anchor="middle">'
             f"{low + (high - low) * n / 5:.3g}</text>",
         ]
@@ -48,3 +65,9 @@ def line_plot(
     ]
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text("\n".join(out) + "\n")
+
+
+def _decades(low: float, high: float) -> list[float]:
+    """Powers of ten around both."""
+    first, last = floor(log10(low)), -floor(-log10(high))
+    return [10.0**n for n in range(first, max(last, first + 1) + 1)]

@@ -1,0 +1,152 @@
+"""A model and its twin: where they stand in the protocol of fields, and what others make of it.
+
+Others: the field at the vertices alone (the paper's "CPU distance fields"), MeshLib's signed
+distances of the vertices, and Warp's own ``mesh_query_point`` at abut's samples, without a field.
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import warp as wp
+
+import abut
+from abut.field.tape import parts_of
+from benchmarks.cases import _gem, _model
+
+wp.set_module_options({"enable_backward": False})
+
+MODELS = {
+    "cow": "cow_5k",
+    "bunny": "bunny_69k",
+    "horse": "horse_97k",
+    "dragon": "dragon_202k",
+}
+Call = Callable[[np.ndarray], Any]
+
+
+class Setting:
+    """A model, its fields, and where its twin stands at each distance."""
+
+    def __init__(self, name: str, device: str, resolution: int) -> None:
+        self.prefix, self.vertices, self.faces = _model(f"models/{MODELS[name]}.ply", _gem)
+        self.mesh = abut.Mesh(self.vertices, self.faces, device)
+        self.size = np.ptp(self.mesh.bounds, axis=0)
+        self.middle = self.mesh.bounds.mean(axis=0)
+        self.touch = self._touching()
+        around = float(self.size.max())
+        self.near = abut.DistanceField(self.mesh, resolution=resolution)
+        self.wide = abut.DistanceField(self.mesh, resolution=resolution, margin=around)
+
+    def poses(self, distance: float, count: int) -> np.ndarray:
+        """(count, 4, 4): half of them about y, half about z."""
+        half = count // 2
+        angles = np.arange(half) * 2 * np.pi / half
+        turns = [_turn(axis, angle) for axis in (1, 2) for angle in angles]
+        beyond = max(distance - 1, 0.0) * self.size[0]
+        shift = np.array([min(distance, 1.0) * self.touch + beyond, 0, 0])
+        poses = np.tile(np.eye(4), (2 * half, 1, 1))
+        poses[:, :3, :3] = turns
+        poses[:, :3, 3] = self.middle + shift - np.array(turns) @ self.middle
+        return poses
+
+    def _touching(self) -> float:
+        """The least shift along x at which the models do not meet, to a thousandth."""
+        low, high = 0.0, 1.01 * self.size[0]
+        while high - low > 1e-3 * self.size[0]:
+            pose = np.eye(4)
+            pose[0, 3] = (low + high) / 2
+            met = bool(abut.collide(self.mesh, self.mesh, pose_b=pose, first=True))
+            low, high = (pose[0, 3], high) if met else (low, pose[0, 3])
+        return high
+
+
+def of_vertices(setting: Setting, collision: bool, pixels: int) -> Call:
+    """The field at the vertices: their depths added up, or the least distance."""
+    field = setting.near if collision else setting.wide
+    points = setting.vertices.astype(np.float64)
+
+    def call(pose: np.ndarray) -> Any:
+        found = field.sample(points @ pose[:3, :3].T + pose[:3, 3])
+        distance = found.distance.numpy()
+        if not collision:
+            return float(distance.min())
+        inside = distance < 0
+        return (distance[inside, None] * found.gradient.numpy()[inside]).sum(axis=0)
+
+    return call
+
+
+def of_meshlib(setting: Setting, collision: bool, pixels: int) -> Call:
+    """``findSignedDistances`` of the vertices, against the mesh itself."""
+    from meshlib import mrmeshnumpy, mrmeshpy
+
+    mesh = mrmeshnumpy.meshFromFacesVerts(setting.faces, setting.vertices)
+    mesh.getAABBTree()
+    points = setting.vertices.astype(np.float64)
+
+    def call(pose: np.ndarray) -> Any:
+        placed = (points @ pose[:3, :3].T + pose[:3, 3]).astype(np.float32)
+        cloud = mrmeshnumpy.pointCloudFromPoints(placed)
+        found = mrmeshpy.findSignedDistances(mesh, cloud.points)
+        return found.vec[0] if found.size() else None
+
+    return call
+
+
+@wp.kernel
+def query_kernel(
+    mesh: wp.uint64,
+    points: wp.array[wp.vec3f],
+    pose: wp.mat44f,
+    limit: wp.float32,
+    nearest_out: wp.array[wp.float32],
+    force_out: wp.array[wp.vec3f],
+):
+    """Warp's own signed search, at one sample."""
+    p = wp.transform_point(pose, points[wp.tid()])
+    query = wp.mesh_query_point_sign_normal(mesh, p, limit)
+    if query.result:
+        way = p - wp.mesh_eval_position(mesh, query.face, query.u, query.v)
+        distance = query.sign * wp.length(way)
+        if distance < 0.0:
+            wp.atomic_add(force_out, 0, way)
+        if distance < nearest_out[0]:
+            wp.atomic_min(nearest_out, 0, distance)
+
+
+def of_warp(setting: Setting, collision: bool, pixels: int) -> Call:
+    """Samples as abut takes them from faces; a search of the mesh for each, no field."""
+    device = setting.mesh.device
+    field = setting.near if collision else setting.wide
+    pixel = field.box.spacing * (max(field.box.shape) - 1) / pixels
+    samples, _ = parts_of(setting.vertices.astype(np.float64), setting.faces, pixel)
+    points = wp.array(samples, dtype=wp.vec3f, device=device)
+    mesh = wp.Mesh(
+        wp.array(setting.vertices, dtype=wp.vec3f, device=device),
+        wp.array(setting.faces.reshape(-1), dtype=wp.int32, device=device),
+    )
+    nearest = wp.zeros(1, dtype=wp.float32, device=device)
+    force = wp.zeros(1, dtype=wp.vec3f, device=device)
+    limit = float(setting.size.max()) * (0.5 if collision else 3.0)
+
+    def call(pose: np.ndarray, _held: Any = mesh) -> Any:
+        nearest.fill_(1e30)
+        force.zero_()
+        inputs = [mesh.id, points, wp.mat44f(pose), limit, nearest, force]
+        wp.launch(query_kernel, points.shape[0], inputs, device=device)
+        return force.numpy() if collision else float(nearest.numpy()[0])
+
+    return call
+
+
+OTHERS = {"vertices": of_vertices, "meshlib": of_meshlib, "warp": of_warp}
+
+
+def _turn(axis: int, angle: float) -> np.ndarray:
+    turn = np.eye(3)
+    i, j = (axis + 1) % 3, (axis + 2) % 3
+    turn[i, i] = turn[j, j] = np.cos(angle)
+    turn[j, i] = np.sin(angle)
+    turn[i, j] = -turn[j, i]
+    return turn
