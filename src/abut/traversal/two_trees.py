@@ -154,11 +154,11 @@ def open_pair(
     j: wp.int32,
     b: Node,
 ):
-    """Open two nodes, not both leaves: the much larger one, or both."""
+    """Open two nodes, not both leaves: the much larger one, or both; also if sizes are NaN."""
     size_a = half_area(a)
     size_b = half_area(b)
-    open_a = wp.int32(not is_leaf(a) and (is_leaf(b) or LARGER * size_a >= size_b))
-    open_b = wp.int32(not is_leaf(b) and (is_leaf(a) or LARGER * size_b >= size_a))
+    open_a = wp.int32(not is_leaf(a) and (is_leaf(b) or not (LARGER * size_a < size_b)))
+    open_b = wp.int32(not is_leaf(b) and (is_leaf(a) or not (LARGER * size_b < size_a)))
     out = Opened()
     out.i = wp.where(open_a == 1, 2 * link_of(a), i)
     out.j = wp.where(open_b == 1, 2 * link_of(b), j)
