@@ -9,13 +9,16 @@ import warp as wp
 def to_plain(data: Any) -> Any:
     """``data`` as a NumPy array or as a Warp array of scalars, sharing memory where possible."""
     if isinstance(data, np.ndarray):
-        return data
+        return data if data.dtype.isnative else data.astype(data.dtype.newbyteorder("="))
     if not isinstance(data, wp.array) and hasattr(data, "__dlpack__"):
         data = wp.from_dlpack(data.detach() if getattr(data, "requires_grad", False) else data)
     if isinstance(data, wp.array):
         scalar = getattr(data.dtype, "_wp_scalar_type_", data.dtype)
         return data if scalar is data.dtype else data.contiguous().view(scalar)
-    return np.asarray(data)
+    try:
+        return np.asarray(data)
+    except ValueError:  # rows of different lengths: their common shape will be refused
+        return np.asarray(data, dtype=object)
 
 
 def to_rows(data: Any, dtype: Any, device: wp.Device) -> wp.array:

@@ -156,8 +156,19 @@ def number_from(value: Any, name: str, least: float) -> float:
     """``value`` as a finite number not below ``least``."""
     try:
         number = float(value)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         number = float("nan")
     if not isfinite(number) or number < least:
         raise OptionError(f"{name} must be a number from {least:g} up, not {value!r}.")
     return number
+
+
+def require_length(**lengths: float) -> None:
+    """Refuse negative lengths, NaN, and what is no number."""
+    for name, length in lengths.items():
+        try:
+            fits = float(length) >= 0
+        except (TypeError, ValueError, OverflowError):
+            fits = False
+        if not fits:
+            raise OptionError(f"{name} must be a length from 0 up, not {length!r}.")

@@ -15,10 +15,12 @@ def checked_poses(pose: Any, name: str) -> np.ndarray | None:
     if pose is None:
         return None
     pose = to_plain(pose)
-    pose = np.array(pose if isinstance(pose, np.ndarray) else pose.numpy(), dtype=np.float64)
+    pose = pose if isinstance(pose, np.ndarray) else pose.numpy()
     if pose.shape[-2:] != (4, 4) or pose.ndim not in (2, 3):
         raise PoseError(f"{name} must have shape (4, 4) or (B, 4, 4), not {pose.shape}.")
-    poses = pose.reshape(-1, 4, 4)
+    if pose.dtype.kind not in "fiub":
+        raise PoseError(f"{name} must be numbers, not {pose.dtype}.")
+    poses = np.array(pose, dtype=np.float64).reshape(-1, 4, 4)
     if len(poses) == 1 and _rigid(*poses.ravel().tolist()):
         return poses
     rigid = _are_rigid(poses)

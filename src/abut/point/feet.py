@@ -36,13 +36,11 @@ def feet_kernel(
             corners = load_face(side, face, pose)
             foot = closest_point_tri(points[i], corners)
             away = wp.sqrt(foot.squared)
-            if away <= upper_bound:
-                distance = away
+            on = is_on_tri(points[i], corners, foot)
+            if on or away <= upper_bound:
+                distance = wp.where(on, wp.float64(0.0), away)
                 weights = foot.weights
-                point = point_at(corners, weights)
-                if is_on_tri(points[i], corners, foot):
-                    distance = wp.float64(0.0)
-                    point = points[i]
+                point = wp.where(on, points[i], point_at(corners, weights))
             else:
                 face = NO_FACE
         if face == NO_FACE:

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 import warp as wp
 
-from abut.errors import CapacityError, MeshError, OptionError
+from abut.errors import CapacityError, MeshError
 from abut.faces import posed_faces
 from abut.hierarchy.morton import point_order
 from abut.hierarchy.owner import hierarchy_of
@@ -13,7 +13,7 @@ from abut.hierarchy.plates import plates_of
 from abut.hierarchy.tree import Tree
 from abut.hierarchy.wide import wide_nodes_of
 from abut.mesh import Mesh, require_meshes
-from abut.options import Method, Sign, chosen
+from abut.options import Method, Sign, chosen, require_length
 from abut.pairs import PairQueue
 from abut.point.candidates import CANDIDATES, candidates_kernel, choose_kernel, rest_kernel
 from abut.point.feet import feet_kernel
@@ -29,6 +29,7 @@ POINTS_PER_EFFORT = 256  # so many searches from points cost as much as one for 
 MANY_POINTS = 1 << 16  # so many are dense enough for lanes of a warp to search together
 AT_ONCE = 1 << 21  # so many search together at once, with 64 bytes each for their candidates
 FEW_THREADS = 1 << 13  # for points with more
+ON_SURFACE = 2.0**-43  # of the mesh's size: so far off the computed foot of a point on it may be
 
 
 def closest_point(
@@ -68,8 +69,7 @@ def closest_point(
     method = chosen(Method, method, "method")
     if mesh.face_count == 0:
         raise MeshError("the mesh has no faces, so no point of it is closest.")
-    if not upper_bound >= 0:
-        raise OptionError(f"upper_bound must be a distance from 0 up, not {upper_bound!r}.")
+    require_length(upper_bound=upper_bound)
     batch = batch_size(pose, None)
     poses = checked_poses(pose, "pose")
     queries, bounds = checked_points(points, mesh.device)
@@ -111,10 +111,11 @@ class Rows:
         """Wrap the rows, without the axis of poses for a single one."""
         distance, point = self.distance, self.point.view(wp.float64)
         if unit != 1.0:
-            distance, point = (
-                wp.array(a.numpy() * unit, dtype=wp.float64, device=a.device)
-                for a in (distance, point)
-            )
+            with np.errstate(over="ignore"):  # a distance may be more than float64 can hold
+                distance, point = (
+                    wp.array(a.numpy() * unit, dtype=wp.float64, device=a.device)
+                    for a in (distance, point)
+                )
         arrays = distance, point, self.face, self.weights.view(wp.float64)
         return ClosestPoints(*(a.reshape(a.shape[1:]) if single else a for a in arrays), sign)
 
@@ -169,7 +170,9 @@ def find_closest(
     device = mesh.device
     count = rows.face.size
     side = posed_faces(mesh.points, mesh.faces, poses)
-    bound = wp.float64(upper_bound * upper_bound * (1.0 + 2.0**-50))  # looked at again below
+    size = float((mesh.bounds[1] - mesh.bounds[0]).max())
+    farthest = upper_bound + ON_SURFACE * size  # looked at again below
+    bound = wp.float64(farthest * farthest * (1.0 + 2.0**-50))
     if method is Method.BRUTE:
         with stage("search", device):
             launch(nearest_of_all_kernel, count, [points, side, bound, rows.face], device, grain=1)

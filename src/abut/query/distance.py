@@ -7,12 +7,12 @@ from typing import Any
 import numpy as np
 import warp as wp
 
-from abut.errors import MeshError, OptionError
+from abut.errors import MeshError
 from abut.faces import posed_faces, posed_later
 from abut.hierarchy.owner import hierarchy_of
 from abut.mesh import Mesh, require_meshes
 from abut.narrow.measure import measured
-from abut.options import Bound, Method, chosen
+from abut.options import Bound, Method, chosen, require_length
 from abut.pairs import KeyLayout, require_room
 from abut.poses import batch_size, checked_poses
 from abut.query.collide import collide
@@ -186,14 +186,3 @@ def require_faces(**meshes: Mesh) -> None:
     for name, mesh in meshes.items():
         if mesh.face_count == 0:
             raise MeshError(f"{name} has no faces, so nothing is any distance from it.")
-
-
-def require_length(**lengths: float) -> None:
-    """Refuse negative lengths, NaN, and what is no number."""
-    for name, length in lengths.items():
-        try:
-            fits = float(length) >= 0
-        except (TypeError, ValueError):
-            fits = False
-        if not fits:
-            raise OptionError(f"{name} must be a length from 0 up, not {length!r}.")

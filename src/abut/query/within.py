@@ -12,10 +12,10 @@ from abut.geometry.common_corners import STRANGERS, WELDED
 from abut.hierarchy.owner import hierarchy_of
 from abut.mesh import Mesh, require_meshes
 from abut.narrow.measure import measured
-from abut.options import Method, chosen
+from abut.options import Method, chosen, require_length
 from abut.pairs import KeyLayout, require_room, to_rows
 from abut.poses import batch_size, checked_poses
-from abut.query.distance import require_length, size_of
+from abut.query.distance import size_of
 from abut.query.near_plan import NearPlan
 from abut.query.operands import plans_of
 from abut.results import Gaps
@@ -59,6 +59,7 @@ def within(
     require_meshes(a=a)
     method = chosen(Method, method, "method")
     require_length(distance=distance)
+    distance = float(distance)
     if np.isinf(distance):
         raise OptionError("distance must be finite; abut.distance finds the nearest pair.")
     if b is None:

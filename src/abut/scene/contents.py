@@ -10,7 +10,7 @@ from abut.errors import DeviceError, SceneError
 from abut.mesh import Mesh, require_meshes
 from abut.runtime import resolve_device
 from abut.scene.intake import Intake
-from abut.scene.objects import EVERY_GROUP, NOBODY, Objects, given_poses
+from abut.scene.objects import EVERY_GROUP, NOBODY, Objects, given_poses, require_bits
 from abut.scene.pool import Pool
 
 
@@ -90,7 +90,8 @@ class Contents:
             The index of the object; for a batch a (k,) array.
 
         Raises:
-            SceneError: The name is taken, or a batch has one.
+            SceneError: The name is taken or not a string, or a batch has one; groups that are not
+                32 bits.
             DeviceError: The mesh lives on another device.
         """
         require_meshes(mesh=mesh)
@@ -103,6 +104,9 @@ class Contents:
         single = pose is None or len(np.shape(to_plain(pose))) == 2
         if name is not None and not single:
             raise SceneError("a name is for one object, not for a batch.")
+        if name is not None and not isinstance(name, str):
+            raise SceneError(f"a name is a string, not {name!r}.")
+        require_bits(group=group, mask=mask)
         if name is not None and name in self._objects.names:
             raise SceneError(f"there is an object named {name!r} already.")
         bodies = np.full(len(poses), self._pool.add(mesh), np.int32)

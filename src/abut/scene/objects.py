@@ -187,3 +187,10 @@ class Batch:
         elif copies * count:
             wp.copy(self.poses, plain.contiguous().reshape((-1, 4, 4)).view(wp.mat44d))
         return self.poses, copies
+
+
+def require_bits(**groups: Any) -> None:
+    """Refuse groups that are not 32 bits of a whole number."""
+    for name, bits in groups.items():
+        if not isinstance(bits, int | np.integer) or not -(2**31) <= bits < 2**31:
+            raise SceneError(f"{name} must be a whole number of 32 bits, not {bits!r}.")

@@ -1,0 +1,90 @@
+"""What was once wrong, found by random inputs: each case as small as it gets."""
+
+import numpy as np
+import pytest
+
+import abut
+from abut import cases
+
+SHAPE = cases.box()
+
+
+def test_flat_meshes_beyond_float32_are_searched_to_the_end(device):
+    """Boxes are infinite and flat then, and have no size by which to choose the one to open."""
+    vertices = np.array([[-1, -1, 0], [1, -1, 0], [1, 1, 0], [-1, 1, 0]]) * 1e300
+    flat = abut.Mesh(vertices, [[0, 1, 2], [0, 2, 3], [1, 2, 3]], device)
+    box = abut.Mesh(*SHAPE, device)
+    truth = abut.collide(flat, box, method="brute").pairs.numpy()
+    assert len(truth)
+    for bound in abut.Bound:
+        np.testing.assert_array_equal(abut.collide(flat, box, bound=bound).pairs.numpy(), truth)
+        assert abut.collide(flat, box, bound=bound, first=True)
+
+
+@pytest.mark.parametrize("method", ["bvh", "brute"])
+@pytest.mark.parametrize("bound", [0.0, 1e-18, 1e-16, 1e-12])
+def test_points_on_the_surface_are_within_any_bound(bound, method, device):
+    """Also those whose computed foot is a rounding away."""
+    vertices, faces = cases.icosphere(320)
+    vertices = vertices.astype(np.float32)
+    mesh = abut.Mesh(vertices, faces, device)
+    rng = np.random.default_rng(0)
+    weights = rng.multinomial(64, [0.4, 0.3, 0.3], 2000) / 64  # exactly on the faces
+    corners = vertices[faces[rng.integers(0, 320, 2000)]].astype(float)
+    points = np.einsum("nk,nkx->nx", weights, corners)
+    free = abut.closest_point(mesh, points).numpy()
+    got = abut.closest_point(mesh, points, upper_bound=bound, method=method).numpy()
+    near = free["distance"] <= bound
+    assert near.sum() > 1900
+    np.testing.assert_array_equal(got["distance"], np.where(near, free["distance"], np.inf))
+    np.testing.assert_array_equal(got["face"], np.where(near, free["face"], -1))
+
+
+def test_distances_beyond_float64_are_infinite(device):
+    away = np.eye(4)
+    away[:2, 3] = 1.7e308
+    mesh = abut.Mesh(*SHAPE, device)
+    assert np.isinf(abut.closest_point(mesh, [[0.0, 0, 0]], pose=away).distance.numpy()).all()
+
+
+RAGGED = [[0, 0, 0], [1, 0]]
+
+
+@pytest.mark.parametrize("arrays", [(RAGGED, SHAPE.faces), (SHAPE.vertices, RAGGED)])
+def test_rows_of_different_lengths_are_refused(arrays, device):
+    with pytest.raises(abut.MeshError, match="must have shape"):
+        abut.Mesh(*arrays, device)
+
+
+def test_arrays_of_the_other_byte_order(device):
+    mesh = abut.Mesh(SHAPE.vertices.astype(">f8"), SHAPE.faces.astype(">i4"), device)
+    np.testing.assert_array_equal(mesh.vertices.numpy(), SHAPE.vertices)
+
+
+@pytest.mark.parametrize("pose", ["here", RAGGED, np.eye(4) * (1 + 0j), np.full((4, 4), "1")])
+def test_poses_that_are_not_numbers_are_refused(pose, device):
+    mesh = abut.Mesh(*SHAPE, device)
+    with pytest.raises(abut.PoseError):
+        abut.collide(mesh, mesh, pose_b=pose)
+
+
+@pytest.mark.parametrize("length", [None, "far", [1], 10**400, 1j])
+def test_lengths_that_are_not_numbers_are_refused(length, device):
+    mesh = abut.Mesh(*SHAPE, device)
+    asks = (
+        lambda: abut.within(mesh, mesh, length),
+        lambda: abut.closest_point(mesh, [[0.0, 0, 0]], upper_bound=length),
+        lambda: abut.cull([mesh], distance=length),
+    )
+    for ask in asks:
+        with pytest.raises(abut.OptionError):
+            ask()
+
+
+@pytest.mark.parametrize("about", [{"group": 0.5}, {"mask": "all"}, {"group": 2**40}, {"name": 3}])
+def test_an_object_that_is_refused_is_not_in_the_scene(about, device):
+    scene = abut.Scene(device)
+    with pytest.raises(abut.SceneError):
+        scene.add(abut.Mesh(*SHAPE, device), **about)
+    assert len(scene) == 0
+    assert scene.add(abut.Mesh(*SHAPE, device), name="box") == 0
