@@ -47,13 +47,17 @@ def store_axes(rows: wp.array[wp.vec4f], slot: wp.int32, axes: wp.mat33f):
 
 
 @wp.func
+def axes_with(u: wp.vec3f, v: wp.vec3f):
+    """All three axes of a volume, as they are when it is read."""
+    return wp.matrix_from_rows(u, v, wp.cross(u, v))
+
+
+@wp.func
 def load_axes(rows: wp.array[wp.vec4f], slot: wp.int32):
     """All three axes of a volume."""
     r1 = load_wide(rows, RSS_ROWS * slot + 1)
     r2 = load_wide(rows, RSS_ROWS * slot + 2)
-    u = wp.vec3f(r1[0], r1[1], r1[2])
-    v = wp.vec3f(r2[0], r2[1], r2[2])
-    return wp.matrix_from_rows(u, v, wp.cross(u, v))
+    return axes_with(wp.vec3f(r1[0], r1[1], r1[2]), wp.vec3f(r2[0], r2[1], r2[2]))
 
 
 @wp.func
@@ -129,7 +133,8 @@ def sum_moments_kernel(
     for k in range(span[0] + wp.tid(), span[1], span[2]):
         slot = leaf_slots[k]
         p = corners_of_leaf(points, faces, origin, nodes, slot)
-        axes = axes_of_tri(p[0], p[1], p[2])
+        own = axes_of_tri(p[0], p[1], p[2])
+        axes = axes_with(own[0], own[1])
         store_rss(swept_out, slot, rss_of(axes, extents_along(axes, p)))
         moments = Moments()
         for i in range(3):
