@@ -64,6 +64,44 @@ def test_a_folder_is_followed(frames, capsys):
     assert [step["first"] for step in first["steps"]] == [step["first"] for step in said["steps"]]
 
 
+@pytest.mark.parametrize("kind", ["obj", "off", "stl", "npz"])
+def test_frames_of_any_format(frames, tmp_path, capsys, kind):
+    """Numbers in names in order, other files left alone; the answers of the other formats."""
+    _, said = answer(capsys, "ccd", frames, "--follow")
+    for k in (9, 10, 11):
+        mesh = trimesh.load(frames / f"f{k}.ply", process=False)
+        if kind == "npz":
+            np.savez(tmp_path / f"f{k}.npz", vertices=mesh.vertices, faces=mesh.faces)
+        else:
+            mesh.export(tmp_path / f"f{k}.{kind}")
+    (tmp_path / "notes.txt").write_text("not a frame")
+    status, same = answer(capsys, "ccd", tmp_path, "--follow")
+    assert status == 1
+    assert [step["frame"] for step in same["steps"]] == [f"f10.{kind}", f"f11.{kind}"]
+    firsts = [[step["first"] for step in steps] for steps in (said["steps"], same["steps"])]
+    assert firsts[0][0] is None and firsts[1][0] is None
+    assert abs(firsts[0][1] - firsts[1][1]) < 1e-5  # texts are rounded
+
+
+def test_one_file_with_all_frames(frames, tmp_path, capsys):
+    _, said = answer(capsys, "ccd", frames, "--follow")
+    meshes = [trimesh.load(frames / f"f{k}.ply", process=False) for k in (9, 10, 11)]
+    shapes = np.array([mesh.vertices for mesh in meshes])
+    np.savez(tmp_path / "all.npz", V=shapes, F=meshes[0].faces)
+    status, same = answer(capsys, "ccd", tmp_path / "all.npz", "--follow")
+    assert status == 1 and [step["frame"] for step in same["steps"]] == ["frame 1", "frame 2"]
+    counts = [[step["impact_count"] for step in steps] for steps in (said["steps"], same["steps"])]
+    assert counts[0] == counts[1]
+    np.savez(tmp_path / "one.npz", V=shapes[0], F=meshes[0].faces)
+    np.savez(tmp_path / "bad.npz", V=shapes)
+    for name, message in (
+        ("one", "has 1 frames; a step takes two"),
+        ("bad", "no array faces or F"),
+    ):
+        assert run("ccd", tmp_path / f"{name}.npz", "--follow", "--device", "cpu") == 2
+        assert message in capsys.readouterr().err
+
+
 @pytest.mark.parametrize(
     ("args", "message"),
     [

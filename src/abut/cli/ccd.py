@@ -1,14 +1,13 @@
 """``abut ccd FRAME0 FRAME1``: when a moving mesh first touches itself, in one step or many."""
 
 import argparse
-import re
-from collections.abc import Iterator
 from math import isfinite
 from pathlib import Path
 from typing import Any
 
 from abut.cases import box
 from abut.cli.console import progress, show_facts, show_json, show_rows, working
+from abut.cli.frames import frame_count, frames_of
 from abut.cli.operands import add_device, load, natural
 from abut.cli.report import ROWS_SHOWN, times_line
 from abut.cli.timing import Stages, timed
@@ -32,10 +31,15 @@ def add_to(commands: Any) -> None:
         "its vertices go straight from one frame to the next; none is missed, no time is late. "
         "Exit status: 0 no contact, 1 contact, 2 error.",
     )
-    parser.add_argument("start", metavar="FRAME0", help="mesh file, or with --follow a folder")
+    parser.add_argument(
+        "start", metavar="FRAME0", help="mesh file, or with --follow a folder or .npz"
+    )
     parser.add_argument("end", metavar="FRAME1", nargs="?", help="mesh file with the same faces")
     parser.add_argument(
-        "--follow", action="store_true", help="all steps of a folder of frames, one line each"
+        "--follow",
+        action="store_true",
+        help="all steps of an animation, one line each: a folder of frames, or a .npz "
+        "with vertices (frames, n, 3) and faces",
     )
     parser.add_argument(
         "--method",
@@ -91,37 +95,25 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _follow(args: argparse.Namespace) -> int:
-    """One line a step of a folder of frames."""
-    files = _frames(Path(args.start))
-    mesh = load(str(files[0]), args.device)
+    """One line a step of an animation."""
+    count = frame_count(Path(args.start))
+    frames = frames_of(Path(args.start))
+    start, vertices, faces = next(frames)
+    mesh = Mesh(vertices, faces, args.device)
     _load_kernels(mesh, args)
     options = _options(args)
     tracker = Tracker(mesh, method=args.method, weld=options.pop("weld"))
     lines = []
-    for file in progress(files[1:], "steps"):
-        end = Mesh.load(str(file), mesh.device)
-        _require_same_faces(mesh, end, str(file))
-        hits = tracker.advance(end.vertices, **options)
-        lines.append({"frame": file.name, "impact_count": len(hits), **_times(hits)})
+    for name, vertices, _ in progress(frames, "steps", count - 1):
+        hits = tracker.advance(vertices, **options)
+        lines.append({"frame": name, "impact_count": len(hits), **_times(hits)})
         if not args.json:
-            print(f"{file.name}: {_verdict(hits)}", flush=True)
+            print(f"{name}: {_verdict(hits)}", flush=True)
     if args.json:
-        show_json({"start": str(files[0]), "device": str(mesh.device), "steps": lines})
+        show_json(
+            {"start": str(Path(args.start, start)), "device": str(mesh.device), "steps": lines}
+        )
     return int(any(line["impact_count"] for line in lines))
-
-
-def _frames(folder: Path) -> list[Path]:
-    """The mesh files of a folder, numbers in their names in order."""
-    if not folder.is_dir():
-        raise FileError(f"{folder} is not a folder; --follow wants one with a file for each frame.")
-    files = [p for p in folder.iterdir() if p.suffix.lower() in (".ply", ".obj", ".stl", ".off")]
-    if len(files) < 2:
-        raise FileError(f"{folder} has {len(files)} mesh files; a step takes two.")
-    return sorted(files, key=lambda p: [(int(n or -1), s) for n, s in _words(p.name)])
-
-
-def _words(name: str) -> Iterator[tuple[str, str]]:
-    return iter(re.findall(r"(\d+)|(\D+)", name))
 
 
 def _require_same_faces(start: Mesh, end: Mesh, name: str) -> None:

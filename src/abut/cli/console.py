@@ -43,12 +43,13 @@ def working(what: str) -> Iterator[None]:
         yield
 
 
-def progress(items: Sequence[Item], what: str) -> Iterator[Item]:
-    """The items one by one, with a bar on a terminal."""
+def progress(items: Iterable[Item], what: str, total: int | None = None) -> Iterator[Item]:
+    """The items one by one, with a bar on a terminal; ``total`` where they have no length."""
     from rich.progress import track
 
     console = _console(True)
-    yield from track(items, what, console=console, transient=True, disable=not console.is_terminal)
+    quiet = not console.is_terminal
+    yield from track(items, what, total, console=console, transient=True, disable=quiet)
 
 
 @contextmanager
