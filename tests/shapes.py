@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from abut.cases import Shape
+from abut.cases import Shape, icosphere
 
 
 def moved(vertices, pose):
@@ -68,3 +68,10 @@ def octahedron(size, at=(0, 0, 0)):
 def flipped(shape):
     """The same faces turned over."""
     return Shape(shape.vertices, shape.faces[:, ::-1].copy())
+
+
+def bowl(faces=1280, rim=0.3):
+    """A ball that is open above a height: inside and outside meet in the air."""
+    ball = icosphere(faces)
+    below = ball.vertices[ball.faces][:, :, 2].max(axis=1) < rim
+    return Shape(ball.vertices, ball.faces[below])

@@ -5,7 +5,7 @@ import pytest
 
 import abut
 from abut import cases
-from shapes import moved, random_poses, shift
+from shapes import bowl, moved, random_poses, shift
 
 
 def field_of(shape, device, resolution=48, **options):
@@ -92,12 +92,13 @@ def test_a_batch_is_its_single_poses(device):
             np.testing.assert_array_equal(value, together[name][k])
 
 
+@pytest.mark.parametrize("shape", [cases.gem(500), bowl()], ids=["closed", "open"])
 @pytest.mark.parametrize("sampling", abut.Sampling)
-def test_it_is_the_least_of_all_samples(sampling, device, monkeypatch):
+def test_it_is_the_least_of_all_samples(sampling, shape, device, monkeypatch):
     """Nothing that is left out early would have been closer; near, straddling and far."""
     from abut.field import closest
 
-    field = field_of(cases.gem(500), device, 40)
+    field = field_of(shape, device, 40)
     other = abut.Mesh(*cases.torus_knot(64, 10), device)
     poses = np.concatenate([random_poses(6, 1.5, seed=5), [shift(4, 0, 0), shift(2.2, 2.2, 0)]])
     fast = field.closest(other, poses, pixels=150, sampling=sampling).numpy()

@@ -14,6 +14,7 @@ from abut.field.files import load_archive, require_known, save_archive, save_nan
 from abut.field.grid import FieldGrid, make_grid
 from abut.field.mesh_queries import MeshQueries
 from abut.field.sample import FieldSamples, sample_kernel, sampled
+from abut.field.tears import tears_of
 from abut.field.texture import sample_textures_kernel, textures_of
 from abut.field_filling import fill_field, sign_of
 from abut.mesh import Mesh, require_meshes
@@ -80,6 +81,7 @@ class DistanceField(MeshQueries):
         self.sign = sign_of(mesh, sign)
         self.grid = empty_grid(self.box, self.device)
         fill_field(mesh, self.box, self.grid, self.sign, self.band, method, progress)
+        self._find_tears()
 
     @property
     def distance(self) -> wp.array:
@@ -178,6 +180,11 @@ class DistanceField(MeshQueries):
         self.band = float(state["band"])
         self.sign = Sign(str(state["sign"]))
         self.grid = make_grid(lower, spacing, distance, gradient)
+        self._find_tears()
+
+    def _find_tears(self) -> None:
+        if self.sign == Sign.WINDING:  # else the surface is closed
+            self.grid.tears = tears_of(self.grid)
 
     def __repr__(self) -> str:
         """Shape, spacing, sign and device."""

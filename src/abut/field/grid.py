@@ -11,6 +11,7 @@ import warp as wp
 STEPS = 32767  # of a component of a gradient, from 0 to 1: an error of 1.6e-5 of the distance
 PER_STEP = wp.constant(wp.float32(1.0 / STEPS))
 STEP_COUNT = wp.constant(wp.float64(STEPS))
+TEAR_SIDE = wp.constant(8)  # samples along the side of a brick
 SHORTEST = wp.constant(wp.float32(1e-3))  # a blend of gradients below tells no way
 
 
@@ -23,6 +24,7 @@ class FieldGrid:
     shape: wp.vec3i  # samples along each axis, at least 2
     distance: wp.array3d[wp.float32]  # negative inside
     gradient: wp.array3d[wp.vec3s]  # in STEPS; zero where the distance is cut off
+    tears: wp.array3d[wp.uint8]  # bricks near a jump, see tears; empty where there is none
 
 
 @wp.func
@@ -152,4 +154,5 @@ def make_grid(
     grid.shape = wp.vec3i(*distance.shape)
     grid.distance = distance
     grid.gradient = gradient
+    grid.tears = wp.empty((0, 0, 0), dtype=wp.uint8, device=distance.device)
     return grid

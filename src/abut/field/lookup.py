@@ -7,15 +7,19 @@ at a face bounds all its fragments from below.
 Outside the box, at b from its nearest point, which is at D from the object: the object lies in the
 box, beyond a right angle there, so its distance is at least the hypotenuse of b and D. Together
 they change by no more than the point moves: projecting on a box is firmly nonexpansive.
+
+All this is so where distances do not jump. Of a field with tears (see there) a look says how far
+it was from them; jumps below a cell are not among them.
 """
 
 import warp as wp
 
-from abut.field.grid import SHORTEST, STEPS, FieldGrid, sample_cells
+from abut.field.grid import SHORTEST, STEPS, TEAR_SIDE, FieldGrid, sample_cells
 
 ROOT_2 = wp.constant(wp.float32(1.4143))
 ROOT_3 = wp.constant(wp.float32(1.7321))
 SHORTEST_STEPS = wp.constant(wp.float32(float(SHORTEST) * STEPS))
+FAR_OFF = wp.constant(wp.float32(1.0e30))
 HALF_DIAGONAL = wp.constant(wp.float32(0.8661))
 SLACK = wp.constant(wp.float32(1.0001))  # rounding of float32, and more
 
@@ -28,6 +32,7 @@ class Look:
     blend: wp.float32  # distance at the nearest point of the box
     beyond: wp.float32  # how far the point is outside the box
     room: wp.float32  # how far it is from the box's sides, inside
+    calm: wp.float32  # how far it is from tears at least
 
 
 @wp.func
@@ -121,6 +126,18 @@ def blend_gradient(grid: FieldGrid, at: wp.vec3f):
 
 
 @wp.func
+def calm_around(grid: FieldGrid, at: wp.vec3f):
+    """How far a point in cells inside the box is from tears at least."""
+    calm = FAR_OFF
+    if grid.tears.shape[0] > 0:
+        brick = cell_of(grid, at) / TEAR_SIDE
+        calm = wp.float32(TEAR_SIDE) * wp.float32(grid.spacing)
+        if grid.tears[brick[0], brick[1], brick[2]] != wp.uint8(0):
+            calm = wp.float32(0.0)
+    return calm
+
+
+@wp.func
 def hypotenuse(grid: FieldGrid, seen: Look):
     """What the distance of a point outside the box is at least."""
     away = wp.max(seen.blend - HALF_DIAGONAL * wp.float32(grid.spacing), wp.float32(0.0))
@@ -139,6 +156,7 @@ def look(grid: FieldGrid, at: wp.vec3f, margin: wp.float32):
     out.beyond = wp.float32(grid.spacing) * wp.length(at - held)
     out.room = wp.float32(grid.spacing) * wp.min(wp.min(held), wp.min(last - held))
     out.blend = blend_distance(grid, held)
+    out.calm = calm_around(grid, held)
     out.distance = out.blend
     if out.beyond > wp.float32(0.0):
         found = sample_cells(grid, at)
@@ -149,15 +167,18 @@ def look(grid: FieldGrid, at: wp.vec3f, margin: wp.float32):
 @wp.func
 def least_within(grid: FieldGrid, seen: Look, radius: wp.float32, margin: wp.float32):
     """No look within ``radius`` [length] of this one finds a distance below."""
+    if SLACK * radius > seen.calm:
+        return -FAR_OFF
     cell = wp.float32(grid.spacing)
     outside = seen.beyond - SLACK * radius
-    afar = hypotenuse(grid, seen) / SLACK - SLACK * (radius + ROOT_3 * cell)
+    jump = wp.where(grid.tears.shape[0] > 0, cell, wp.float32(0.0))
+    afar = hypotenuse(grid, seen) / SLACK - SLACK * (radius + ROOT_3 * cell) - jump
     if outside > wp.float32(0.0):  # the box is out of reach
         return wp.max(outside + margin, afar)
     reach = wp.min(ROOT_3 * radius, radius + ROOT_3 * cell)
     if seen.room < SLACK * radius:  # some of it may lie outside, where distances are bounds
         reach = wp.min(wp.float32(2.0) * radius, ROOT_2 * radius + ROOT_3 * cell)
-    least = seen.blend - SLACK * reach - wp.float32(1e-3) * cell
+    least = seen.blend - SLACK * reach - wp.float32(1e-3) * cell - jump
     if seen.beyond > wp.float32(0.0):
         least = wp.min(least, margin)
     if seen.blend - HALF_DIAGONAL * cell > SLACK * radius:  # the object is out of reach
