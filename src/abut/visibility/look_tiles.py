@@ -9,11 +9,12 @@ import warp as wp
 
 from abut.atomics import gain
 from abut.lanes import any_lane, lane_count, lanes_where, value_of_lane
-from abut.visibility.cover import AREA, BLOCK
+from abut.visibility.cover import BLOCK
 from abut.visibility.fragment import load_view
 from abut.visibility.patch import (
     EMPTY,
     LOWEST,
+    bits_of_lane,
     count_bits,
     fragment_depths,
     lowest_bit,
@@ -38,69 +39,46 @@ CROWD = wp.constant(2048)  # patches of a tile beyond which lists of fragments a
 NOBODY = wp.constant(-1)
 
 
-@wp.struct
-class Look:
-    """How a patch gets on: who it is, the passes in which it is not known to be hidden, and next.
-
-    ``open``: a patch that may hide it, in the passes ``if_so``, as fragments must tell.
-    """
-
-    face: wp.int32
-    primitive: wp.int32
-    left: wp.int32
-    next: wp.int32
-    stop: wp.int32
-    open: wp.int32
-    if_so: wp.int32
-
-
 @wp.func
-def start_look(tiles: Tiles, rule: Rule, primitives: Primitives, slot: wp.int32):
-    """A patch before anything is known of it in this look."""
-    out = Look()
-    place = tiles.places[slot]
-    out.face = place[0]
-    out.primitive = primitive_of(primitives, place[0])
-    out.next = tiles.starts[place[1]]
-    out.stop = tiles.starts[place[1] + 1]
-    out.open = NOBODY
-    out.if_so = NONE
-    out.left = NONE
-    if out.stop - out.next <= CROWD and tiles.masks[slot] != EMPTY:
-        out.left = asked_of(rule, primitives, out.primitive)
-    return out
-
-
-@wp.func
-def hide(primitives: Primitives, look: Look):
-    """Something is in front of a patch."""
-    mark_hidden(primitives, look.primitive, look.if_so)
-    look.left = look.left & ~look.if_so
-    return look
-
-
-@wp.func
-def go_on(
-    tiles: Tiles, rule: Rule, primitives: Primitives, sampled: wp.bool, slot: wp.int32, look: Look
+def next_open(
+    tiles: Tiles,
+    rule: Rule,
+    primitives: Primitives,
+    sampled: wp.bool,
+    slot: wp.int32,
+    start: wp.int32,
+    stop: wp.int32,
+    asked: wp.int32,
 ):
-    """Pass over patches that are told apart, up to one that is not, or to the end."""
+    """Pass over patches that are told apart from one, up to another that is not, or to the end.
+
+    Returns that other, the passes in which it hides the one if fragments say so, and those in which
+    nothing has hidden it yet.
+    """
+    face = tiles.places[slot][0]
     mask = tiles.masks[slot]
     mine = tiles.depths[slot]
-    look.open = NOBODY
-    while look.left != NONE and look.next < look.stop and look.open == NOBODY:
-        k = look.next
-        look.next = k + 1
+    left = wp.int32(asked)
+    hidden = wp.int32(NONE)
+    k = wp.int32(start)
+    going = wp.bool(True)
+    while going and left != NONE and k < stop:
         if mask & tiles.masks[k] != EMPTY:
             depths = tiles.depths[k]
             if in_the_way(rule, mine, depths):
                 other = tiles.places[k][0]
-                look.if_so = hides(rule, primitives, look.face, other) & look.left
-                if look.if_so != NONE and strangers(rule, primitives.object_of, look.face, other):
+                hidden = hides(rule, primitives, face, other) & left
+                if hidden != NONE and strangers(rule, primitives.object_of, face, other):
                     if sampled and not rule.free and depths[1] < mine[0]:
-                        look = hide(primitives, look)
+                        mark_hidden(primitives, primitive_of(primitives, face), hidden)
+                        left = left & ~hidden
                     else:
-                        look.open = k
-    return look
+                        going = False
+        if going:
+            k += 1
+    if left == NONE:
+        k = stop
+    return k, hidden, left
 
 
 @wp.func
@@ -111,16 +89,16 @@ def fragments_meet(
     place = tiles.places[slot]
     column = (place[1] % tiles.wide) * BLOCK
     row = (place[1] / tiles.wide) * BLOCK
-    shared = tiles.masks[slot] & tiles.masks[other]
+    left = tiles.masks[slot] & tiles.masks[other] & bits_of_lane(lane)
     f = load_view(tiles.shown.rows, place[0])
     g = load_view(tiles.shown.rows, tiles.places[other][0])
     found = wp.bool(False)
-    for k in range(lane, AREA, lane_count()):
-        if not found and (shared >> wp.uint64(k)) & LOWEST != EMPTY:
-            centre = pixel_centre(column, row, k)
-            mine = fragment_depths(f, centre, view)
-            if mine[0] <= mine[1]:
-                found = in_the_way(rule, mine, fragment_depths(g, centre, view))
+    while left != EMPTY and not found:
+        centre = pixel_centre(column, row, lowest_bit(left))
+        left = left & (left - LOWEST)
+        mine = fragment_depths(f, centre, view)
+        if mine[0] <= mine[1]:
+            found = in_the_way(rule, mine, fragment_depths(g, centre, view))
     return any_lane(found)
 
 
@@ -150,22 +128,30 @@ def look_tiles_kernel(
         stop = wp.min(span[1], tiles.starts[tiles.starts.shape[0] - 1])
     for first in range(span[0] + wp.tid() - lane, stop, span[2]):
         slot = wp.min(first + lane, stop - 1)
-        look = start_look(tiles, rule, primitives_out, slot)
+        place = tiles.places[slot]
+        k = tiles.starts[place[1]]
+        last = tiles.starts[place[1] + 1]
+        primitive = primitive_of(primitives_out, place[0])
+        left = asked_of(rule, primitives_out, primitive)
         if first + lane < stop:
             seen += wp.int64(count_bits(tiles.masks[slot]))
-            crowds += wp.int64(look.stop - look.next > CROWD)
+            crowds += wp.int64(last - k > CROWD)
         else:
-            look.left = NONE
-        while any_lane(look.left != NONE and look.next < look.stop):
-            look = go_on(tiles, rule, primitives_out, sampled, slot, look)
-            waiting = lanes_where(look.open != NOBODY)
+            left = NONE
+        if last - k > CROWD or tiles.masks[slot] == EMPTY:
+            left = NONE
+        while any_lane(left != NONE and k < last):
+            k, hidden, left = next_open(tiles, rule, primitives_out, sampled, slot, k, last, left)
+            waiting = lanes_where(k < last)
             while waiting != wp.uint32(0):
                 who = lowest_bit(wp.uint64(waiting))
                 waiting = waiting & (waiting - wp.uint32(1))
                 theirs = value_of_lane(slot, who)
-                other = value_of_lane(look.open, who)
+                other = value_of_lane(k, who)
                 met = fragments_meet(tiles, view, rule, theirs, other, lane)
                 if met and who == lane:
-                    look = hide(primitives_out, look)
+                    mark_hidden(primitives_out, primitive, hidden)
+                    left = left & ~hidden
+            k += 1
     gain(counters_out, row * COLUMNS + FRAGMENTS, seen)
     gain(crowds_out, 0, crowds)

@@ -5,13 +5,14 @@ Bit 8 y + x is the pixel in column x and row y of the tile. Proofs are in design
 
 import warp as wp
 
-from abut.visibility.cover import BLOCK, HALF_BLOCK, centre_of
+from abut.visibility.cover import BLOCK, HALF_BLOCK, centre_of, covers
 from abut.visibility.edge import SIDE_ERROR, Edge, edge_of, holds
 from abut.visibility.fragment import NEVER, NO_PLANE, FaceView, depth_at, depths_over
 from abut.visibility.view import ViewMap
 
 EMPTY = wp.constant(wp.uint64(0))
 LOWEST = wp.constant(wp.uint64(1))
+FEW_PIXELS = wp.constant(12)  # that are looked at one by one
 HALF_TILE = wp.constant(wp.float32(4.0))
 CLEAR = wp.constant(wp.float32(2.0**-20))  # more than float32 loses of a product of differences
 PATCH_ROUNDING = wp.constant(wp.float32(2.0**-19))
@@ -38,6 +39,18 @@ def lowest_bit(bits: wp.uint64) -> wp.int32:
 """)
 def count_bits(bits: wp.uint64) -> wp.int32:
     """How many bits are set."""
+    ...
+
+
+@wp.func_native("""
+#if defined(__CUDA_ARCH__)
+    return 0x100000001ull << lane;
+#else
+    return ~0ull;
+#endif
+""")
+def bits_of_lane(lane: wp.int32) -> wp.uint64:
+    """The share of 64 bits that a lane has."""
     ...
 
 
@@ -155,20 +168,36 @@ def crossing_edges(f: FaceView, middle: wp.vec2f):
 
 
 @wp.func
+def covered_pixels(f: FaceView, mask: wp.uint64, column: wp.int32, row: wp.int32, view: ViewMap):
+    """The pixels of a mask that a face covers, one by one."""
+    out = mask
+    left = wp.uint64(mask)
+    while left != EMPTY:
+        k = lowest_bit(left)
+        left = left & (left - LOWEST)
+        if not covers(f, pixel_centre(column, row, k), view):
+            out = out & ~(LOWEST << wp.uint64(k))
+    return out
+
+
+@wp.func
 def patch_mask(f: FaceView, box: wp.vec4i, column: wp.int32, row: wp.int32, view: ViewMap):
     """The pixels of a tile that a face covers, the same ones as ``covers`` says one by one."""
     mask = box_mask(box, column, row)
     sampled = view.reach[0] == wp.float32(0.0)
     if sampled and f.turn == wp.float32(0.0):
         mask = EMPTY
-    edges = crossing_edges(f, tile_middle(column, row))
-    while mask != EMPTY and edges != 0:
-        e = edge_of(f.u, f.v, lowest_bit(wp.uint64(edges)))
-        edges = edges & (edges - 1)
-        if sampled:
-            mask = sampled_mask(e, f.turn, column, row, mask)
-        else:
-            mask = mask & strip_mask(e, column, row, view.reach)
+    if count_bits(mask) <= FEW_PIXELS:
+        mask = covered_pixels(f, mask, column, row, view)
+    else:
+        edges = crossing_edges(f, tile_middle(column, row))
+        while mask != EMPTY and edges != 0:
+            e = edge_of(f.u, f.v, lowest_bit(wp.uint64(edges)))
+            edges = edges & (edges - 1)
+            if sampled:
+                mask = sampled_mask(e, f.turn, column, row, mask)
+            else:
+                mask = mask & strip_mask(e, column, row, view.reach)
     return mask
 
 
