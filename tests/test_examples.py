@@ -3,10 +3,13 @@
 import ast
 import re
 import runpy
+import shlex
 import subprocess
 from pathlib import Path
 
 import pytest
+
+from abut.cli import _parser
 
 ROOT = Path(__file__).parents[1]
 EXAMPLES = sorted((ROOT / "examples").glob("*.py"))
@@ -67,6 +70,15 @@ def test_python_on_pages_runs(page, tmp_path, monkeypatch):
     room = {}
     for block in blocks(page, "python"):
         exec(compile(block, str(page), "exec"), room)
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
+def test_commands_on_pages_are_understood(page):
+    lines = [line for block in blocks(page, "sh") for line in block.splitlines()]
+    for line in lines:
+        name, *words = shlex.split(line, comments=True) or [""]
+        if name == "abut":
+            assert hasattr(_parser(words[0]).parse_args(words), "run"), line
 
 
 def test_readme_example_is_ten_lines():
