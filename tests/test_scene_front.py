@@ -142,6 +142,29 @@ def test_a_front_moves_up_again(device):
     assert scene._fronts.size < 1.2 * calm < wild
 
 
+def faces_tested(scene):
+    """Pairs of faces that the last search by fronts has tested."""
+    return scene._fronts.queues.read()["faces"]
+
+
+def test_what_rests_is_not_searched_again(device):
+    scene, rng = heap(device), np.random.default_rng(5)
+    agree(scene)
+    whole = faces_tested(scene)
+    for k in range(3 * fronts.CLIMB_EVERY):
+        agree(scene)
+        assert faces_tested(scene) == 0
+        one = int(rng.choice(scene.indices))  # alone moves or bends
+        if k % 3 == 0:
+            scene.move(one, random_poses(1, 1.0, k)[0])
+        elif k % 3 == 1:
+            scene.deform(one, scene.mesh(one).vertices.numpy() * 1.02)
+        agree(scene)
+        assert (0 if k % 3 == 2 else 1) <= faces_tested(scene) < (1 if k % 3 == 2 else whole / 3)
+    for own in (False, True, False, True):  # meetings with themselves go and come
+        agree(scene, own)
+
+
 def test_fronts_that_grow_too_long_are_given_up(device, monkeypatch):
     scene = heap(device)
     agree(scene)

@@ -53,7 +53,8 @@ class KeptFront:
     def view(self, bits: wp.vec2i) -> Any:
         """The struct to pass to kernels; ``bits`` are those of keys of faces."""
         front = Front()
-        front.tree_a, front.tree_b = self.trees[0].view(), self.trees[-1].view()
+        front.nodes_a, front.nodes_b = self.trees[0].nodes, self.trees[-1].nodes
+        front.splits_a, front.splits_b = self.trees[0].split_slots, self.trees[-1].split_slots
         front.ranges_a, front.ranges_b = self.ranges[0], self.ranges[-1]
         front.frames = self.frames
         front.within = len(self.trees) == 1

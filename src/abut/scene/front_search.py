@@ -15,6 +15,7 @@ from abut.traversal.meeting_fronts import (
     adopt_kernel,
     advance_meetings_kernel,
     begin_fronts_kernel,
+    keep_rows_kernel,
 )
 from abut.traversal.meetings import test_meet_kernel
 
@@ -35,6 +36,7 @@ class FrontSearch(ContactSearch):
         self.fronts = fronts
         self._tasks = Kept()
         super().__init__(*scene)
+        self._resting = wp.zeros(self.capacity, dtype=wp.int32, device=self.device)
 
     def run(self) -> dict[str, int] | None:
         """Search; None where a queue had no room, or where there are no fronts any more."""
@@ -51,7 +53,7 @@ class FrontSearch(ContactSearch):
         short = {n: c + c // 4 for n, c in moved.items() if c > held.queues[n].keys.shape[0]}
         if held.queues.make_room(short) or counts is None:
             return None
-        held.turn(size)
+        held.turn(size, self.crowd.poses, self.queues["hits"].keys[: counts["hits"]])
         return counts
 
     def _run_here(self) -> None:
@@ -81,7 +83,7 @@ class FrontSearch(ContactSearch):
             stages = [self._begin(), *(about for _, *about in self._stages())]
             return [self._recorded_task(*about) for about in stages]
 
-        for task in self._tasks.get((*about, held.changed, held.ranges), make):
+        for task in self._tasks.get((*about, held.changes, held.ranges), make):
             task.run()
 
     def _recorded_task(self, kernel: wp.Kernel, items: str | int, args: list[Any]) -> Task:
@@ -101,19 +103,18 @@ class FrontSearch(ContactSearch):
         """(name, kernel, the queue it runs over or 0 for all meetings, arguments) of launches."""
         held, queues, crowd = self.fronts, self.fronts.queues, self.crowd
         here, there = held.names
-        args = [crowd, queues[f"{here}_met"], held.changed, held.layout.bits, self._frames]
-        args += [queues[f"{there}_met"], held.ranks, queues[LEFT[0]]]
-        yield "adopt", adopt_kernel, 0, args
         view = Fronts()
-        view.ranges, view.frames, view.slot_bits = held.ranges, self._frames, held.layout.bits
-        nothing = wp.empty(0, dtype=wp.int32, device=self.device)
-        sources = [(here, held.ranks, OPENED, held.climbs)]
-        sources += [(name, nothing, OPENED, False) for name in LEFT[:-1]]
-        sources += [(LEFT[-1], nothing, EVERYTHING, False)]
-        for source, (name, ranks, most, climbs) in enumerate(sources):
+        view.ranges, view.slot_bits, view.ranks = held.ranges, held.layout.bits, held.ranks
+        view.frames, view.resting = self._frames, self._resting
+        args = [crowd, queues[f"{here}_met"], held.changes, held.poses, view]
+        yield "adopt", adopt_kernel, 0, [*args, queues[f"{there}_met"], queues[LEFT[0]]]
+        yield "adopt", keep_rows_kernel, "rows", [crowd, view, queues["rows"]]
+        for k, source in enumerate((here, *LEFT)):
+            last = source == LEFT[-1]
             moved = Moved()
             moved.kept, moved.found = queues[there], queues["faces"]
-            moved.left = queues[LEFT[min(source, len(LEFT) - 1)]]
-            args = [crowd, view, queues[name], ranks, most, climbs, moved]
-            yield "front", advance_meetings_kernel, name, args
+            moved.left = queues[source if last else LEFT[k]]
+            most, climbs = EVERYTHING if last else OPENED, held.climbs and k == 0
+            args = [crowd, view, queues[source], k == 0, most, climbs, moved]
+            yield "front", advance_meetings_kernel, source, args
         yield "classify", test_meet_kernel, "faces", [crowd, queues["faces"]]

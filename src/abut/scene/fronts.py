@@ -7,15 +7,16 @@ from abut.hierarchy.forest import Parts
 from abut.hierarchy.ranges import write_forest_ranges
 from abut.pairs import KeyLayout, PairQueues
 from abut.query.kept_front import CLIMB_EVERY
-from abut.scene.objects import NOBODY, Objects
+from abut.scene.objects import Objects
 from abut.scene.pool import Pool
+from abut.traversal.meeting_fronts import BENT, OTHER, SAME
 
 MOST_PAIRS = 1 << 25  # of all fronts together; beyond that scenes are searched from the roots
 LEAST_ROOM = 1 << 14
 ROUNDS = 3  # in which new fronts are opened, so that all threads have work
 REST = 64  # queries, once fronts have grown too long
 LEFT = tuple(f"left_{k}" for k in range(ROUNDS))
-QUEUES = ("even", "even_met", "odd", "odd_met", *LEFT, "faces")
+QUEUES = ("rows", "even", "even_met", "odd", "odd_met", *LEFT, "faces")
 KEY_BITS = 62
 
 
@@ -24,10 +25,12 @@ class SceneFronts:
 
     They lie in one of two queues, ``even`` and ``odd``, and so do the pairs of objects; a search
     moves them to the other one, and ``turn`` makes it hold. Keys are (rank of the meeting, slots).
+    ``rows`` are the keys of faces that were found.
 
     Attributes:
         size: Pairs of nodes there are.
-        changed: (n,) int32, on the device: objects whose tree is not the one their fronts are of.
+        poses: Of objects when fronts were moved last.
+        changes: (n,) int32, on the device: what has become of the tree of each object since.
         ranges: Leaves below the slots of all bodies, on the device.
     """
 
@@ -41,13 +44,14 @@ class SceneFronts:
         self.queues = PairQueues(self.device, **dict.fromkeys(QUEUES, LEAST_ROOM))
         self.layout = KeyLayout(0, 0)
         self.steps = self.size = 0
-        self.changed = wp.zeros(0, dtype=wp.int32, device=self.device)
+        self.changes = wp.zeros(0, dtype=wp.int32, device=self.device)
+        self.poses = wp.zeros(0, dtype=wp.mat44d, device=self.device)
         self.ranges = wp.zeros(0, dtype=wp.vec2i, device=self.device)
         self._ranks = wp.empty(0, dtype=wp.int32, device=self.device)
-        self._trees = np.empty(0, np.int64)  # of objects, as their fronts know them
-        self._trees_now = self._trees
+        self._shapes = np.empty((0, 3), np.int64)  # of objects, as their fronts know them
+        self._shapes_now = self._shapes
         self._grown = np.empty(0, np.int64)  # of bodies, as their ranges know them
-        self._seen = (-1, -1)
+        self._seen = (-1, -1, -1)
         self._any_changed = True
 
     @property
@@ -67,11 +71,12 @@ class SceneFronts:
         if layout != self.layout:
             self.forget()
             self.layout = layout
-        seen = (int(pool.grown.sum()), objects.version)
+        seen = (int(pool.grown.sum()), int(pool.bent.sum()), objects.version)
         if seen != self._seen or self._any_changed:
+            if seen[::2] != self._seen[::2]:
+                self._write_ranges(pool, np.unique(objects.body[objects.living]))
+            self._write_changes(pool, objects)
             self._seen = seen
-            self._write_ranges(pool, np.unique(objects.body[objects.living]))
-            self._write_changed(pool, objects)
 
     def room_for(self, meetings: int) -> bool:
         """Whether keys can tell so many meetings apart."""
@@ -85,11 +90,16 @@ class SceneFronts:
             self._ranks = wp.empty(room, dtype=wp.int32, device=self.device)
         return self._ranks
 
-    def turn(self, size: int) -> None:
-        """What a search has moved is where fronts are now."""
+    def turn(self, size: int, poses: wp.array, rows: wp.array) -> None:
+        """What a search has moved is where fronts are now; ``rows`` are what it has found."""
         self.steps += 1
         self.size = size
-        self._trees = self._trees_now
+        self._shapes = self._shapes_now
+        wp.copy(self.poses, poses)
+        self.queues.make_room({"rows": rows.shape[0]})
+        self.queues["rows"].count.fill_(rows.shape[0])
+        if rows.shape[0]:
+            wp.copy(self.queues["rows"].keys, rows, count=rows.shape[0])
 
     def give_up(self) -> None:
         """Have no fronts for some time."""
@@ -111,15 +121,20 @@ class SceneFronts:
         known[bodies] = pool.grown[bodies]
         self._grown = known
 
-    def _write_changed(self, pool: Pool, objects: Objects) -> None:
-        """Which objects have other trees than when fronts were moved last."""
-        bodies = objects.body.astype(np.int64)
-        self._trees_now = np.where(bodies == NOBODY, -1, (bodies << 32) + pool.grown[bodies])
-        before = np.full(len(bodies), -1)
-        known = min(len(bodies), len(self._trees))
-        before[:known] = self._trees[:known]
-        changed = (self._trees_now != before).astype(np.int32)
-        self._any_changed = bool(changed.any())
-        if self.changed.shape[0] != len(changed):
-            self.changed = wp.empty(len(changed), dtype=wp.int32, device=self.device)
-        self.changed.assign(changed)
+    def _write_changes(self, pool: Pool, objects: Objects) -> None:
+        """What has become of objects since fronts were moved last."""
+        bodies = objects.body
+        now = np.stack([bodies, pool.grown[bodies], pool.bent[bodies]], axis=1).astype(np.int64)
+        before = np.full_like(now, -1)
+        known = min(len(now), len(self._shapes))
+        before[:known] = self._shapes[:known]
+        other, bent = (now[:, :2] != before[:, :2]).any(axis=1), now[:, 2] != before[:, 2]
+        changes = np.where(other, OTHER, np.where(bent, BENT, SAME)).astype(np.int32)
+        self._shapes_now, self._any_changed = now, bool(changes.any())
+        if self.changes.shape[0] != len(now):
+            self.changes = wp.empty(len(now), dtype=wp.int32, device=self.device)
+            poses = wp.zeros(len(now), dtype=wp.mat44d, device=self.device)
+            if known:
+                wp.copy(poses, self.poses, count=known)
+            self.poses = poses
+        self.changes.assign(changes)

@@ -15,11 +15,13 @@ class Grove(Store):
 
     Attributes:
         grown: How often the tree of each body has become another.
+        bent: How often its boxes were fitted anew.
     """
 
     def __init__(self, device: wp.Device) -> None:
         super().__init__(device)
         self.grown = np.zeros(0, np.int64)
+        self.bent = np.zeros(0, np.int64)
         self._unbuilt: dict[int, list[float]] = {}  # bodies without a tree, and their grids
         self._worn: dict[int, None] = {}
         self._refits = 0
@@ -29,7 +31,8 @@ class Grove(Store):
     def new_rows(self, count: int) -> np.ndarray:
         """Free rows of the table, for other trees than before."""
         rows = super().new_rows(count)
-        self.grown = np.concatenate([self.grown, np.zeros(len(self.table) - len(self.grown), int)])
+        more = np.zeros(len(self.table) - len(self.grown), np.int64)
+        self.grown, self.bent = (np.concatenate([n, more]) for n in (self.grown, self.bent))
         self.grown[rows] += 1
         return rows
 
@@ -77,6 +80,7 @@ class Grove(Store):
         parts = self._parts(worn)
         about = (self.generation, parts)
         self._regrowing.get(about, lambda: regrowth(self.forest, parts, self.device)).run()
+        self.bent[worn] += 1
         self._refits += 1
         if self._refits % REBUILD_EVERY == 0:
             self._plant(worn, grids_of(self.forest, worn, self.device))

@@ -19,7 +19,7 @@ import warp as wp
 from abut.atomics import reserve
 from abut.bounds.relative import Relative
 from abut.bounds.separation_across import overlap_across, separation_across
-from abut.hierarchy.tree import TreeView, face_of, link_of, load_node, root_of
+from abut.hierarchy.tree import face_of, link_of, load_node
 from abut.pairs import PairQueue, pack_pair, queue_stop, store_pair, unpack_pair
 
 wp.set_module_options({"enable_backward": False, "fuse_fp": False})
@@ -33,10 +33,15 @@ OVERLAPPING = wp.constant(wp.float32(-1.0))
 
 @wp.struct
 class Front:
-    """Two trees (or twice the same) with the leaves below their slots."""
+    """Two trees (or twice the same) with the leaves below their slots; as little as may be of them.
 
-    tree_a: TreeView
-    tree_b: TreeView
+    A kernel on the CPU copies it more often than one would think.
+    """
+
+    nodes_a: wp.array[wp.vec4f]
+    nodes_b: wp.array[wp.vec4f]
+    splits_a: wp.array[wp.int32]
+    splits_b: wp.array[wp.int32]
     ranges_a: wp.array[wp.vec2i]
     ranges_b: wp.array[wp.vec2i]
     frames: wp.array[Relative]
@@ -62,6 +67,12 @@ def node_key(front: Front, x: wp.int32, y: wp.int32):
 
 
 @wp.func
+def root_slot(nodes: wp.array[wp.vec4f]):
+    """Slot of the root of a tree."""
+    return nodes.shape[0] / 2 - 1
+
+
+@wp.func
 def size_of(ranges: wp.array[wp.vec2i], slot: wp.int32):
     """Leaves below a slot, less one."""
     return ranges[slot][1] - ranges[slot][0]
@@ -81,8 +92,8 @@ def gap_between(front: Front, x: wp.int32, y: wp.int32):
     """
     if front.within and x == y:
         return OVERLAPPING
-    a = load_node(front.tree_a.nodes, x)
-    b = load_node(front.tree_b.nodes, y)
+    a = load_node(front.nodes_a, x)
+    b = load_node(front.nodes_b, y)
     frame = front.frames[0]
     if frame.turned == 0:
         hit = overlap_across(frame, a.low, a.high, b.low, b.high)
@@ -95,10 +106,10 @@ def parent_of(front: Front, x: wp.int32, y: wp.int32):
     """The pair that was opened to give (x, y); (-1, -1) for one that always overlaps, or none."""
     above_x = wp.int32(-1)
     above_y = wp.int32(-1)
-    if x != root_of(front.tree_a):
-        above_x = front.tree_a.split_slots[x >> 1]
-    if y != root_of(front.tree_b):
-        above_y = front.tree_b.split_slots[y >> 1]
+    if x != root_slot(front.nodes_a):
+        above_x = front.splits_a[x >> 1]
+    if y != root_slot(front.nodes_b):
+        above_y = front.splits_b[y >> 1]
     if front.within:
         if above_x >= 0 and holds(front.ranges_a[above_x], front.ranges_a[y]):
             above_x = wp.int32(-1)
@@ -248,8 +259,8 @@ def advance_pair(
             continue
         at[0] = at[0] - 1
         row = unpack_pair(stack[at[0]], front.slot_bits)
-        a = load_node(front.tree_a.nodes, row[1])
-        b = load_node(front.tree_b.nodes, row[2])
+        a = load_node(front.nodes_a, row[1])
+        b = load_node(front.nodes_b, row[2])
         links = wp.vec2i(link_of(a), link_of(b))
         if wp.max(links) >= 0:
             opened += 1
