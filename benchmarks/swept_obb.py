@@ -34,7 +34,7 @@ from abut.query.sweep_buffers import corners_of
 from abut.query.sweep_plan import Listing, SweepPlan
 from abut.runtime import launch, stage
 from abut.sweep import EDGE_EDGE
-from abut.traversal.two_trees import load_obb
+from abut.traversal.node_pairs import load_obb
 
 wp.set_module_options({"enable_backward": False, "fuse_fp": False, "max_unroll": 1})
 

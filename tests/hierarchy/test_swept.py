@@ -11,7 +11,8 @@ from abut.bounds.rss import distance_rss
 from abut.faces import posed_faces
 from abut.hierarchy.owner import hierarchy_of
 from abut.hierarchy.tree import TreeView
-from abut.traversal.two_trees import load_rss, relative_kernel
+from abut.traversal.node_pairs import load_rss
+from abut.traversal.two_trees import relative_kernel
 from shapes import moved, random_poses
 from trees import links_of
 

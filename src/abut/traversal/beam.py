@@ -9,7 +9,7 @@ from abut.faces import load_face
 from abut.hierarchy.tree import Node, TreeView, face_of, is_leaf, link_of, load_node, root_of
 from abut.pairs import pack_pair
 from abut.traversal.nearest import apart, centre_of
-from abut.traversal.two_trees import opens_first
+from abut.traversal.node_pairs import opens_first
 
 wp.set_module_options({"enable_backward": False, "fuse_fp": False})
 

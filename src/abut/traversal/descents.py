@@ -18,7 +18,8 @@ from abut.search import test_faces
 from abut.traversal.groups import FOUND, test_own_group
 from abut.traversal.groups import STACK as GROUP_STACK
 from abut.traversal.meetings import depth_of
-from abut.traversal.two_trees import STACK, open_pair, start_of
+from abut.traversal.node_pairs import open_pair, start_of
+from abut.traversal.two_trees import STACK
 
 wp.set_module_options({"enable_backward": False, "fuse_fp": False})
 

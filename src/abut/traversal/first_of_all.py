@@ -11,7 +11,7 @@ from abut.atomics import lower_to
 from abut.bounds.relative import Relative
 from abut.hierarchy.tree import TreeView, is_leaf, link_of, load_node, root_of
 from abut.pairs import PairQueue, queue_stop, unpack_pair
-from abut.traversal.two_trees import farthest_first, open_pair
+from abut.traversal.node_pairs import farthest_first, open_pair
 
 wp.set_module_options({"enable_backward": False, "fuse_fp": False})
 

@@ -23,15 +23,8 @@ from abut.loads import load_fresh_word
 from abut.pairs import PairQueue, push_pair, queue_stop, unpack_pair
 from abut.search import test_faces
 from abut.traversal.groups import GROUP
-from abut.traversal.two_trees import (
-    LISTED,
-    SMALLEST,
-    STACK,
-    farthest_first,
-    list_found,
-    open_pair,
-    overlap,
-)
+from abut.traversal.node_pairs import farthest_first, open_pair, overlap
+from abut.traversal.two_trees import LISTED, SMALLEST, STACK, list_found
 
 wp.set_module_options({"enable_backward": False, "fuse_fp": False})
 

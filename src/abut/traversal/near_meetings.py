@@ -21,7 +21,7 @@ from abut.hierarchy.tree import (
 )
 from abut.pairs import PairQueue, queue_stop
 from abut.traversal.nearest import apart
-from abut.traversal.two_trees import opens_first
+from abut.traversal.node_pairs import opens_first
 
 wp.set_module_options({"enable_backward": False, "fuse_fp": False})
 

@@ -33,7 +33,8 @@ from abut.loads import load_fresh_integer
 from abut.pairs import PairQueue, pack_pair, queue_stop, unpack_pair
 from abut.search import Search
 from abut.traversal.nearest import apart, centre_of, clear_of, meets
-from abut.traversal.two_trees import LISTED, list_found, opens_first
+from abut.traversal.node_pairs import opens_first
+from abut.traversal.two_trees import LISTED, list_found
 
 wp.set_module_options({"enable_backward": False, "fuse_fp": False})
 

@@ -44,7 +44,7 @@ from abut.hierarchy.tree import (
 from abut.loads import load_fresh_integer, load_wide
 from abut.pairs import pack_pair, push_pair
 from abut.search import Search
-from abut.traversal.two_trees import load_obb, load_rss, opens_first
+from abut.traversal.node_pairs import load_obb, load_rss, opens_first
 
 wp.set_module_options({"enable_backward": False, "fuse_fp": False})
 

@@ -14,7 +14,7 @@ from abut.hierarchy.tree import face_of, is_leaf, link_of, load_node, root_of
 from abut.pairs import pack_pair, queue_stop
 from abut.traversal.near_meetings import STACK, slack_of
 from abut.traversal.nearest import apart, clear_of, meets
-from abut.traversal.two_trees import opens_first
+from abut.traversal.node_pairs import opens_first
 
 wp.set_module_options({"enable_backward": False, "fuse_fp": False})
 

@@ -1,0 +1,151 @@
+"""Two nodes of two trees: whether their volumes overlap, which to open, and what comes of it."""
+
+import warp as wp
+
+from abut.bounds.obb import overlap_obb, unpack_obb
+from abut.bounds.relative import Relative
+from abut.bounds.rss import distance_rss, unpack_rss
+from abut.bounds.separation_across import overlap_across, separations_across
+from abut.hierarchy.tree import (
+    Node,
+    TreeView,
+    half_area,
+    is_leaf,
+    link_of,
+    load_node,
+    root_of,
+    subtree,
+)
+from abut.loads import load_wide
+from abut.traversal.dop_frames import DopFrames, overlap_dops
+
+LARGER = wp.constant(wp.float32(4.0))  # times the surface, for one node to be opened alone
+APART = wp.constant(wp.float32(3.0e38))
+
+
+@wp.func
+def load_obb(tree: TreeView, slot: wp.int32):
+    """Read an oriented box, 48 bytes."""
+    return unpack_obb(
+        load_wide(tree.obbs, 3 * slot),
+        load_wide(tree.obbs, 3 * slot + 1),
+        load_wide(tree.obbs, 3 * slot + 2),
+    )
+
+
+@wp.func
+def load_rss(tree: TreeView, slot: wp.int32):
+    """Read a swept sphere, 48 bytes."""
+    return unpack_rss(
+        load_wide(tree.swept, 3 * slot),
+        load_wide(tree.swept, 3 * slot + 1),
+        load_wide(tree.swept, 3 * slot + 2),
+    )
+
+
+@wp.func
+def finer_overlap(
+    frame: Relative,
+    dops: DopFrames,
+    pose: wp.int32,
+    tree_a: TreeView,
+    i: wp.int32,
+    tree_b: TreeView,
+    j: wp.int32,
+):
+    """May the tighter volumes of two slots overlap? True where the trees have boxes alone."""
+    if tree_a.obbs.shape[0] > 0:
+        return overlap_obb(frame, load_obb(tree_a, i), load_obb(tree_b, j))
+    if tree_a.swept.shape[0] > 0:
+        gap = distance_rss(frame, load_rss(tree_a, i), load_rss(tree_b, j))
+        return not (gap > wp.float32(0.0))
+    return overlap_dops(dops, pose, i, j)
+
+
+@wp.func
+def overlap(frame: Relative, a: Node, b: Node):
+    """1 when the boxes of two nodes may overlap, else 0."""
+    return wp.int32(overlap_across(frame, a.low, a.high, b.low, b.high))
+
+
+@wp.func
+def opens_first(a: Node, b: Node):
+    """Whether of two nodes, not both leaves, the first is to be opened: the larger inner one."""
+    return is_leaf(b) or (not is_leaf(a) and half_area(a) > half_area(b))
+
+
+@wp.struct
+class Opened:
+    """Four pairs (i, j), (i, j + 1), (i + 1, j), (i + 1, j + 1) of nodes, and how far apart."""
+
+    i: wp.int32
+    j: wp.int32
+    gaps: wp.vec4f  # APART for pairs that are not there
+
+
+@wp.func
+def open_pair(
+    frame: Relative,
+    tree_a: TreeView,
+    i: wp.int32,
+    a: Node,
+    tree_b: TreeView,
+    j: wp.int32,
+    b: Node,
+):
+    """Open two nodes, not both leaves: the much larger one, or both; also if sizes are NaN."""
+    size_a = half_area(a)
+    size_b = half_area(b)
+    open_a = wp.int32(not is_leaf(a) and (is_leaf(b) or not (LARGER * size_a < size_b)))
+    open_b = wp.int32(not is_leaf(b) and (is_leaf(a) or not (LARGER * size_b < size_a)))
+    out = Opened()
+    out.i = wp.where(open_a == 1, 2 * link_of(a), i)
+    out.j = wp.where(open_b == 1, 2 * link_of(b), j)
+    a0 = load_node(tree_a.nodes, out.i)
+    a1 = load_node(tree_a.nodes, out.i + open_a)
+    b0 = load_node(tree_b.nodes, out.j)
+    b1 = load_node(tree_b.nodes, out.j + open_b)
+    gaps = separations_across(
+        frame, a0.low, a0.high, a1.low, a1.high, b0.low, b0.high, b1.low, b1.high
+    )
+    out.gaps = wp.vec4f(
+        gaps[0],
+        wp.where(open_b == 1, gaps[1], APART),
+        wp.where(open_a == 1, gaps[2], APART),
+        wp.where(open_a + open_b == 2, gaps[3], APART),
+    )
+    return out
+
+
+@wp.func_native("""
+    float key[4];
+    for (int k = 0; k < 4; ++k) {
+        const float gap = gaps.c[k] > -3.0e38f ? (gaps.c[k] < 3.0e38f ? gaps.c[k] : 3.0e38f)
+                                               : -3.0e38f;  // also where it is not a number
+        int bits;
+        memcpy(&bits, &gap, 4);
+        bits = (bits & ~3) | k;
+        memcpy(&key[k], &bits, 4);
+    }
+    const int steps[5][2] = {{0, 1}, {2, 3}, {0, 2}, {1, 3}, {1, 2}};
+    for (int k = 0; k < 5; ++k) {
+        const float x = key[steps[k][0]], y = key[steps[k][1]];
+        key[steps[k][0]] = x > y ? x : y;
+        key[steps[k][1]] = x > y ? y : x;
+    }
+    return wp::vec_t<4, wp::float32>(key[0], key[1], key[2], key[3]);
+""")
+def farthest_first(gaps: wp.vec4f) -> wp.vec4f:
+    """Gaps in descending order, each with its place in its two lowest bits."""
+    ...
+
+
+@wp.func
+def start_of(frame: Relative, tree_a: TreeView, tree_b: TreeView, item: wp.int32, depth: wp.int32):
+    """Slot of a's subtree ``item``; -1 where there is none or b is apart from it."""
+    slot = subtree(tree_a, item, depth)
+    if slot >= 0:
+        root = load_node(tree_b.nodes, root_of(tree_b))
+        if overlap(frame, load_node(tree_a.nodes, slot), root) == 0:
+            slot = -1
+    return slot
