@@ -1,6 +1,6 @@
 # The public names. Each is imported when it is first used: see __init__.py.
 
-from . import primitives
+from . import cases, hardware, primitives, sim, view
 from .distance_field import DistanceField
 from .errors import (
     AbutError,
@@ -47,6 +47,8 @@ from .results import ClosestPoints, Contacts, Distances, Gaps, ImpactKind, Impac
 from .scene import Scene, SceneContacts, SceneDistances, SceneGaps, SceneImpacts
 from .visibility.culled import Culled, PassStatistics
 
+__version__: str
+
 __all__ = [
     "AbutError",
     "Bound",
@@ -92,12 +94,16 @@ __all__ = [
     "ToolError",
     "Tracker",
     "TrackerMethod",
+    "cases",
     "ccd",
     "closest_point",
     "collide",
     "cull",
     "distance",
+    "hardware",
     "primitives",
     "self_collide",
+    "sim",
+    "view",
     "within",
 ]
