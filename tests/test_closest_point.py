@@ -86,6 +86,15 @@ def test_minimum_against_fractions(name, device):
         assert (truth == 0) <= (distance == 0)
 
 
+@pytest.mark.parametrize("height", [0.0, 1e-170, 3e-160, 1e-155, 1e-150, 1e-140, 1e-130])
+def test_a_face_that_is_hardly_there(height, device):
+    """Squares of its area are subnormal or nothing; corners are still found, and its length."""
+    mesh = abut.Mesh(np.array([[0.0, 0, 0], [1, 0, 0], [0.5, height, 0]]), [[0, 1, 2]], device)
+    points = [[0.0, 0, 0], [1, 0, 0], [0.5, height, 0], [0.5, 0, 1], [0.75, 0, 0], [0.5, -3, 4]]
+    got = abut.closest_point(mesh, points).numpy()
+    np.testing.assert_array_equal(got["distance"], [0, 0, 0, 1, 0, 5])
+
+
 def test_huge_and_tiny_coordinates(device):
     """Distances whose squares float64 cannot hold."""
     for scale in (1e-300, 1e-170, 1e-60, 1e60, 1e170, 1e300):

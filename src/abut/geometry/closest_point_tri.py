@@ -12,6 +12,7 @@ from abut.geometry.predicates import orient2d, orient3d
 
 ZERO = wp.constant(wp.float64(0.0))
 ONE = wp.constant(wp.float64(1.0))
+LEAST = wp.constant(wp.float64(1e-280))  # squares of areas below are not exact any more
 NEARLY_ON = wp.constant(wp.float64(2.0**-44))  # of what the coordinates measure
 
 
@@ -86,17 +87,20 @@ def closest_point_tri(p: wp.vec3d, t: wp.mat33d):
     ab = t[1] - t[0]
     ac = t[2] - t[0]
     from_a = p - t[0]
-    per_ab = ONE / wp.dot(ab, ab)
+    length = wp.dot(ab, ab)
+    per_ab = ONE / length
     lean = wp.dot(ac, ab) * per_ab
     height = ac - lean * ab
     more = wp.dot(height, ab) * per_ab
     height = height - more * ab
     along = wp.dot(from_a, ab) * per_ab
-    share_c = wp.dot(from_a, height) / wp.dot(height, height)
+    breadth = wp.dot(height, height)
+    share_c = wp.dot(from_a, height) / breadth
     share_b = along - share_c * (lean + more)
     share_a = ONE - share_b - share_c
     foot = Foot()
-    if share_a >= ZERO and share_b >= ZERO and share_c >= ZERO:  # never for NaN
+    inside = share_a >= ZERO and share_b >= ZERO and share_c >= ZERO  # never for NaN
+    if inside and length * breadth > LEAST:
         normal = wp.cross(ab, height)
         out = wp.dot(from_a - along * ab - share_c * height, normal)
         foot.squared = out * (out / wp.dot(normal, normal))
