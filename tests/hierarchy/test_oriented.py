@@ -17,7 +17,7 @@ def on_a_grid(shape, cells):
 
 SHAPES = {
     "sphere": on_a_grid(cases.icosphere(320), 1e6),
-    "sphere on a grid": on_a_grid(cases.icosphere(1280), 6),
+    "sphere on a grid": on_a_grid(cases.icosphere(320), 4),
     "torus on a grid": on_a_grid(cases.pair("tori", faces=3000)[0], 64),
     "needles": (np.random.default_rng(0).normal(size=(90, 3)) * [1, 1e-4, 1e-9], None),
     "a line": (np.outer(np.random.default_rng(3).random(90), [0.6, 0.8, 0.1]), None),
