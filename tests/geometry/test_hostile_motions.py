@@ -111,6 +111,24 @@ def test_contacts_in_one_plane_converge(device):
         assert (~converged).sum() < 10
 
 
+def test_a_contact_that_comes_slowly_says_so(device):
+    """The distance falls as the square of the time left: 4e-6 early, and taken for settled."""
+    start = np.array([[-33.0, 17, 9], [-38, 12, 14], [-36, 11, 16], [-17, 15, 17]])
+    end = np.array([[-39.0, 11, 15], [-39, 11, 15], [-31, 19, 7], [-23, 15, 15]])
+    (time,), (converged,) = solved("vertex_face", start[None], end[None], device)
+    assert 1 - 1e-5 < time <= 1 and (time > 1 - 1e-6 or not converged)
+
+
+def test_a_hair_above_a_face_that_opens(device):
+    """Directions between nearest points are too coarse there, that across the plane is not."""
+    start = np.array(
+        [[10 - 2.0**-41, -1, -13 - 2.0**-41], [9, -7, -17], [9, -7, -17], [10, 0, -12]]
+    )
+    end = np.array([[13, -1 - 2.0**-41, -19 + 2.0**-41], [13, 5, -13], [9, -2, -12], [17, 6, -20]])
+    assert ccd_oracle.first_contact("vertex_face", start, end) is None
+    assert solved("vertex_face", start[None], end[None], device)[0][0] == np.inf
+
+
 def test_gaps_converge(device):
     rng = np.random.default_rng(3)
     for kind in KERNELS:

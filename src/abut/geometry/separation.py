@@ -25,7 +25,8 @@ DIRECTION_MARGIN = wp.constant(wp.float64(2.0**-48))
 LEAST_LENGTH = wp.constant(wp.float64(2.0**-1050))
 SHORTEN = wp.constant(wp.float64(1.0 - 2.0**-40))
 LEAST_STEP = wp.constant(wp.float64(2.0**-50))
-AT_CONTACT = wp.constant(wp.float64(2.0**-36))  # of the polygon's size: as near as makes no odds
+AT_CONTACT = wp.constant(wp.float64(2.0**-36))  # of the polygon's size: near
+RESOLVED = wp.constant(wp.float64(2.0**-44))  # likewise: what is nearer, float64 cannot tell
 MOST_STEPS = wp.constant(384)
 NEVER = wp.constant(wp.float64(2.0))  # a time after the step
 
@@ -139,7 +140,7 @@ def next_zero(a: wp.float64, b: wp.float64, c: wp.float64, t: wp.float64):
 def apart_across_sides(
     approach: Approach, t: wp.float64, min_distance: wp.float64, ahead: wp.float64
 ):
-    """The best of ``apart_until`` for directions in the polygon's plane, across its sides.
+    """The best of ``apart_until`` across the polygon's plane, and in it across its sides.
 
     A polygon that moves in its own plane reaches the origin with a side: the direction across that
     side, as it lies when it comes to pass through the origin, serves until then; unless the side
@@ -149,7 +150,7 @@ def apart_across_sides(
     normal = wp.cross(x[1] - x[0], x[2] - x[1])
     start = approach.start
     end = approach.end
-    until = wp.float64(-1.0)
+    until = apart_until(approach, wp.sign(wp.dot(normal, x[0])) * normal, t, min_distance)
     k = wp.int32(0)
     while k < 4:  # one side after the other comes first: rows are not indexed by k, on CUDA slow
         mixed = wp.dot(wp.cross(start[0], end[1]) + wp.cross(end[0], start[1]), normal)
@@ -198,7 +199,7 @@ def pass_by(
     t = wp.max(t, ahead)
     near = nearest_at(approach, t)
     gap = wp.length(near)
-    enough = AT_CONTACT * (polygon_size(approach) + min_distance)
+    size = polygon_size(approach) + min_distance
     step = wp.int32(0)
     walking = wp.bool(True)
     within_reach = wp.bool(False)
@@ -207,7 +208,7 @@ def pass_by(
         until = apart_until(approach, near, t, min_distance)
         if step % 4 == 2:  # slow: perhaps all is in one plane
             until = wp.max(until, apart_across_sides(approach, t, min_distance, wp.float64(1.0)))
-        if not (until > t + LEAST_STEP * t) and gap - min_distance > enough:  # or even stuck
+        if not (until > t + LEAST_STEP * t) and gap - min_distance > AT_CONTACT * size:  # stuck
             until = wp.max(until, apart_across_sides(approach, t, min_distance, wp.float64(0.0)))
         if until >= last or t > limit:
             return out
@@ -238,6 +239,9 @@ def pass_by(
                     walking = False
             step += 1
     out.time = t
-    at_contact = gap - min_distance <= enough
-    out.converged = at_contact or last - t <= tolerance or within_reach
+    settled = within_reach or last - t <= tolerance or gap - min_distance <= RESOLVED * size
+    if not settled and gap - min_distance <= AT_CONTACT * size:  # is it drawing near fast enough?
+        before = wp.length(nearest_at(approach, wp.max(t - tolerance, wp.float64(0.0))))
+        settled = gap - min_distance <= before - gap
+    out.converged = settled
     return out
