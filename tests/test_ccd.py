@@ -10,7 +10,7 @@ import trimesh
 import warp as wp
 
 import abut
-from abut.cases import box, icosphere, plane, torus
+from abut.cases import box, icosphere, pair, plane, torus
 from abut.query import sweep_buffers, sweep_plan
 from abut.results import ImpactKind
 from shapes import moved, random_poses, shift, soup
@@ -395,3 +395,15 @@ def test_cloth_funnel(data, device):
 def test_cloth_ball(data, device):
     move = frames(data, "cloth-ball", ("cloth_ball92.ply", "cloth_ball93.ply"), device)
     assert check_truth(data, "cloth-ball", move) == 0
+
+
+@pytest.mark.parametrize("gap", [0.0, 1e-13])
+def test_misses_by_a_hair_with_and_without_boxes(gap, device):
+    """Coordinates that should be 0 and are 1e-17: boxes tell such features apart."""
+    a, b = (abut.Mesh(*shape, device) for shape in pair("knot", faces=200))
+    up = abut.Motion(a, end=a.vertices.numpy() + np.array([0, 0, 0.5]))
+    away = abut.Motion(b, end=b.vertices.numpy() + np.array([10, 0, 0]))
+    fast, slow = (abut.ccd(up, away, min_distance=gap, method=m).numpy() for m in ("bvh", "brute"))
+    assert len(fast["time"]) > 800
+    for column in fast:
+        np.testing.assert_array_equal(fast[column], slow[column])

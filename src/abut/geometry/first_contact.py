@@ -11,7 +11,14 @@ import warp as wp
 
 from abut.geometry.approach import Approach
 from abut.geometry.coplanarity import Cubic, cubic_at, steepest_towards_zero
-from abut.geometry.separation import NEVER, SHORTEN, Passage, nearest_at, pass_by
+from abut.geometry.separation import (
+    NEVER,
+    SHORTEN,
+    Passage,
+    apart_along_axes,
+    nearest_at,
+    pass_by,
+)
 
 NARROW = wp.constant(wp.float64(2.0**-47))  # interval around a zero
 MOST_ZERO_STEPS = wp.constant(48)
@@ -99,6 +106,9 @@ def first_contact(
     """
     one = wp.float64(1.0)
     out = Passage()
+    if apart_along_axes(approach, min_distance):
+        out.time = NEVER
+        return out
     t = wp.float64(0.0)
     width = wp.float64(0.0)
     for _ in range(MOST_INTERVALS):

@@ -94,6 +94,22 @@ def apart_along(
 
 
 @wp.func
+def apart_along_axes(approach: Approach, min_distance: wp.float64):
+    """True only when a coordinate axis keeps the features apart, all the step long.
+
+    Signs of differences are not rounded: near misses that boxes would tell from contacts, however
+    near, are told from them here too.
+    """
+    low = wp.min(approach.start[0], approach.end[0])
+    high = wp.max(approach.start[0], approach.end[0])
+    for k in range(1, 4):
+        low = wp.min(low, wp.min(approach.start[k], approach.end[k]))
+        high = wp.max(high, wp.max(approach.start[k], approach.end[k]))
+    gap = min_distance * ROUND_UP
+    return wp.max(low) > gap or wp.min(high) < -gap
+
+
+@wp.func
 def apart_throughout(approach: Approach, min_distance: wp.float64, until: wp.float64):
     """True only when one of two directions keeps the features apart until a time.
 
