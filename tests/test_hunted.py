@@ -88,3 +88,17 @@ def test_an_object_that_is_refused_is_not_in_the_scene(about, device):
         scene.add(abut.Mesh(*SHAPE, device), **about)
     assert len(scene) == 0
     assert scene.add(abut.Mesh(*SHAPE, device), name="box") == 0
+
+
+def test_a_file_with_a_bad_mesh_is_named(tmp_path, device):
+    path = tmp_path / "bad.obj"
+    path.write_text("v nan 0 0\nv 1 0 0\nv 0 1 0\nf 1 2 3\n")
+    with pytest.raises(abut.MeshError, match=r"bad\.obj: vertices\[0\]"):
+        abut.Mesh.load(path, device)
+
+
+def test_distances_beyond_float32_keep_everything(device):
+    meshes = [
+        abut.Mesh(vertices, SHAPE.faces, device) for vertices in (SHAPE.vertices, SHAPE[0] + 9)
+    ]
+    assert len(abut.cull(meshes, distance=1e300).faces) == 2 * len(SHAPE.faces)

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import trimesh
 
-from abut.errors import FileError
+from abut.errors import FileError, MeshError
 from abut.mesh import Mesh
 
 
@@ -17,6 +17,7 @@ def load_mesh(path: Any, device: Any = None) -> Mesh:
 
     Raises:
         FileError: There is no such file, or trimesh cannot read a mesh from it.
+        MeshError: The mesh in it cannot be used.
     """
     path = Path(path)
     if not path.is_file():
@@ -32,7 +33,10 @@ def load_mesh(path: Any, device: Any = None) -> Mesh:
     shifts = np.cumsum([0] + [len(piece.vertices) for piece in pieces])
     vertices = np.concatenate([piece.vertices for piece in pieces])
     faces = np.concatenate([p.faces + shift for p, shift in zip(pieces, shifts, strict=False)])
-    mesh = Mesh(np.ascontiguousarray(vertices), faces, device)
+    try:
+        mesh = Mesh(np.ascontiguousarray(vertices), faces, device)
+    except MeshError as error:
+        raise MeshError(f"{path}: {error}") from None
     if len(pieces) > 1:
         mesh.parts = np.cumsum([0] + [len(piece.faces) for piece in pieces])
     return mesh

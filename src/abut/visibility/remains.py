@@ -180,7 +180,8 @@ class Remains:
         args = [self._kept, self._places, soup.object_of, self._first_face]
         args += [self._gathered, self._rows, self._objects, self._count]
         self._gather = Task(gather_kernel, count, args, device)
-        around = np.nextafter(np.float32(self.settings.distance / 2), np.float32(np.inf))
+        with np.errstate(over="ignore"):  # beyond float32 everything is near
+            around = np.nextafter(np.float32(self.settings.distance / 2), np.float32(np.inf))
         args = [soup.points, soup.faces, primitives, self._gathered, self._count]
         args += [float(around) if self.settings.distance else 0.0, self._boxes]
         self._box = Task(box_kernel, count, args, device)
