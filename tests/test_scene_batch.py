@@ -123,7 +123,8 @@ def held(scene):
     """How much a scene has room for."""
     pool = scene._pool
     arrays = (pool.points, pool.faces, pool.nodes, scene.poses)
-    arrays += tuple(queue.keys for queue in scene._queues.queues.values())
+    for queues in (scene._queues, scene._fronts.queues):
+        arrays += tuple(queue.keys for queue in queues.queues.values())
     return [a.shape[0] for a in arrays], len(pool.table), len(pool._point_users)
 
 
@@ -132,7 +133,8 @@ def traced():
     return tracemalloc.get_traced_memory()[0]
 
 
-def test_a_steady_scene_does_not_grow(device):
+@pytest.mark.parametrize("method", ["bvh", "front"])
+def test_a_steady_scene_does_not_grow(device, method):
     scene = abut.Scene(device)
     ball = icosphere(20)
     poses = random_poses(12, 1.5)
@@ -142,7 +144,7 @@ def test_a_steady_scene_does_not_grow(device):
         for k in range(count):
             scene.move(np.arange(12), poses)
             scene.deform([1, 2], np.tile(ball.vertices * (1 + 0.1 * np.sin(k)), (2, 1)))
-            scene.collide(self_collisions=True)
+            scene.collide(self_collisions=True, method=method)
 
     tracemalloc.start()
     frames(200)

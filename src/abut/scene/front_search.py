@@ -9,7 +9,7 @@ from abut.runtime import EVERYTHING, Kept, Task, launch, stage
 from abut.scene import fronts
 from abut.scene.contact_search import ContactSearch, Step
 from abut.scene.fronts import LEFT, SceneFronts
-from abut.traversal.front import Moved
+from abut.traversal.front import WIDE, Moved
 from abut.traversal.meeting_fronts import (
     Fronts,
     adopt_kernel,
@@ -19,7 +19,6 @@ from abut.traversal.meeting_fronts import (
 )
 from abut.traversal.meetings import test_meet_kernel
 
-OPENED = 64  # pairs below one, before others may take part
 THREADS, FEW_THREADS = 1 << 16, 1 << 14  # of fronts and of rounds, on CUDA: each clears a stack
 GRAIN = 1024
 
@@ -114,7 +113,7 @@ class FrontSearch(ContactSearch):
             moved = Moved()
             moved.kept, moved.found = queues[there], queues["faces"]
             moved.left = queues[source if last else LEFT[k]]
-            most, climbs = EVERYTHING if last else OPENED, held.climbs and k == 0
+            most, climbs = EVERYTHING if last else int(WIDE), held.climbs and k == 0
             args = [crowd, view, queues[source], k == 0, most, climbs, moved]
             yield "front", advance_meetings_kernel, source, args
         yield "classify", test_meet_kernel, "faces", [crowd, queues["faces"]]

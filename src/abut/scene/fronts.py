@@ -13,7 +13,7 @@ from abut.traversal.meeting_fronts import BENT, OTHER, SAME
 
 MOST_PAIRS = 1 << 25  # of all fronts together; beyond that scenes are searched from the roots
 LEAST_ROOM = 1 << 14
-ROUNDS = 3  # in which new fronts are opened, so that all threads have work
+ROUNDS = 4  # in which new fronts are opened, so that all threads have work
 REST = 64  # queries, once fronts have grown too long
 LEFT = tuple(f"left_{k}" for k in range(ROUNDS))
 QUEUES = ("rows", "even", "even_met", "odd", "odd_met", *LEFT, "faces")

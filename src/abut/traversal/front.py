@@ -27,6 +27,7 @@ wp.set_module_options({"enable_backward": False, "fuse_fp": False})
 STACK = wp.constant(128)
 HELD = wp.constant(32)  # pairs kept at hand before room is asked for
 FULL = wp.constant(29)  # an opened pair leaves three at most
+WIDE = wp.constant(40)  # pairs that may be opened breadth first, on the stack
 APART = wp.constant(wp.float32(3.0e38))
 OVERLAPPING = wp.constant(wp.float32(-1.0))
 
@@ -154,11 +155,11 @@ def highest_apart(front: Front, x: wp.int32, y: wp.int32):
 
 
 @wp.func
-def flush(pairs: wp.array[wp.int64], count: wp.int32, queue: PairQueue):
+def flush(pairs: wp.array[wp.int64], first: wp.int32, stop: wp.int32, queue: PairQueue):
     """Append pairs that were held back."""
-    place = reserve(queue.count, count)
-    for i in range(count):
-        store_pair(queue, place + wp.int64(i), pairs[i])
+    place = reserve(queue.count, stop - first)
+    for i in range(first, stop):
+        store_pair(queue, place + wp.int64(i - first), pairs[i])
 
 
 @wp.func
@@ -221,10 +222,10 @@ def flush_full(
     """Append what was held back once it is at least so much."""
     out = at
     if at[1] >= least:
-        flush(kept, at[1], moved.kept)
+        flush(kept, 0, at[1], moved.kept)
         out[1] = 0
     if at[2] >= least:
-        flush(found, at[2], moved.found)
+        flush(found, 0, at[2], moved.found)
         out[2] = 0
     return out
 
@@ -244,7 +245,8 @@ def advance_pair(
     """Move a pair of a front up or down, opening at most ``most`` pairs.
 
     Pairs of leaves that overlap are to be tested. Pairs move up only with ``climb``. ``at`` counts
-    the pairs on the stack, which begins and ends empty, and those held back.
+    the pairs on the stack, which begins and ends empty, and those held back. Up to WIDE pairs are
+    opened breadth first: what is left are many of one size, a share for everybody.
     """
     at = put_pair(front, start[0], start[1], at, stack, kept)
     if at[0] == 0 and climb:
@@ -252,13 +254,19 @@ def advance_pair(
         kept[at[1] - 1] = node_key(front, high[0], high[1])
         at[1] = at[1] - wp.int32(high[0] < 0)
     opened = wp.int32(0)
-    while at[0] > 0:
+    head = wp.int32(0)
+    while at[0] > head:
         if opened == most:
-            flush(stack, at[0], moved.left)
-            at[0] = 0
+            flush(stack, head, at[0], moved.left)
+            at[0] = head
             continue
-        at[0] = at[0] - 1
-        row = unpack_pair(stack[at[0]], front.slot_bits)
+        if most > WIDE:
+            at[0] = at[0] - 1
+            key = stack[at[0]]
+        else:
+            key = stack[head]
+            head += 1
+        row = unpack_pair(key, front.slot_bits)
         a = load_node(front.nodes_a, row[1])
         b = load_node(front.nodes_b, row[2])
         links = wp.vec2i(link_of(a), link_of(b))
@@ -270,6 +278,7 @@ def advance_pair(
             found[at[2]] = faces_key(front, face_of(a), face_of(b))
             at = wp.vec3i(at[0], at[1] + 1, at[2] + 1)
         at = flush_full(at, kept, found, FULL, moved)
+    at[0] = 0
     return flush_full(at, kept, found, FULL, moved)
 
 
