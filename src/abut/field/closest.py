@@ -70,7 +70,7 @@ class ClosestPlan(EncounterPlan):
         best, place = (wp.full(self.pose_count, NO_KEY, wp.int64, device) for _ in range(2))
         self._buffers = least, best, place
         yield "centroids", self.over_items(centroids_kernel, least, best)
-        yield "faces", self.over_items(promising_kernel, least, best, blocks)
+        yield "faces", self.over_groups(promising_kernel, self.group, least, best, blocks)
         yield "parts", self.over_parts(parts_kernel, blocks, best)
         yield "locate", self.over_parts(locate_kernel, blocks, best, place)
         yield "rows", self.over_poses(closest_rows_kernel, 1, best, place)

@@ -28,8 +28,8 @@ LATTICE = wp.constant(wp.int32(16384))  # pixels of the lattice along an axis wh
 @wp.func
 def look_at_pixels(grid: FieldGrid, p: wp.vec3d, meeting: Meeting):
     """The field at a point in pixels."""
-    share = meeting.pixel / grid.spacing
-    at = wp.vec3f(wp.float32(p[0] * share), wp.float32(p[1] * share), wp.float32(p[2] * share))
+    c = meeting.share * p
+    at = wp.vec3f(wp.float32(c[0]), wp.float32(c[1]), wp.float32(c[2]))
     return look(grid, at, meeting.margin)
 
 
@@ -40,16 +40,18 @@ def middle_of(corners: wp.mat33d):
 
 
 @wp.func
-def radius_about(corners: wp.mat33d, middle: wp.vec3d):
-    """How far a face reaches from a point."""
-    far = wp.max(wp.length(corners[0] - middle), wp.length(corners[1] - middle))
-    return wp.max(far, wp.length(corners[2] - middle))
+def radius_about(corners: wp.mat33d, middle: wp.vec3d, meeting: Meeting):
+    """How far a face reaches from a point [length]."""
+    a = corners[0] - middle
+    b = corners[1] - middle
+    c = corners[2] - middle
+    far = wp.max(wp.dot(a, a), wp.max(wp.dot(b, b), wp.dot(c, c)))
+    return wp.float32(meeting.pixel) * wp.sqrt(wp.float32(far))
 
 
 @wp.func
-def box_pixels(grid: FieldGrid, pixel: wp.float64):
-    """The last pixel of the box along each axis."""
-    sides = box_in_pixels(grid, pixel)
+def box_pixels(sides: wp.vec3d):
+    """The last pixel of a box along each axis."""
     x = wp.int32(wp.ceil(sides[0])) - 1
     y = wp.int32(wp.ceil(sides[1])) - 1
     z = wp.int32(wp.ceil(sides[2])) - 1
@@ -65,16 +67,14 @@ def around_box(last: wp.vec3i, side: wp.int32):
 @wp.func
 def load_corners(encounters: Encounters, meeting: Meeting, face: wp.int32):
     """Corners of a face in pixels of its meeting."""
-    lower = encounters.fields[meeting.field].lower
-    mesh = encounters.meshes[meeting.mesh]
-    return corners_in_pixels(mesh, face, meeting.pose, lower, meeting.pixel)
+    return corners_in_pixels(encounters.meshes[meeting.mesh], face, meeting.to_pixels)
 
 
 @wp.func
 def cover_anywhere(encounters: Encounters, meeting: Meeting, face: wp.int32, axis: wp.int32):
     """How a face covers the pixels of the lattice, which goes on far beyond the field's box."""
     corners = load_corners(encounters, meeting, face)
-    last = box_pixels(encounters.fields[meeting.field], meeting.pixel)
+    last = box_pixels(box_in_pixels(encounters.fields[meeting.field], meeting.share))
     more = around_box(last, LATTICE)
     return cover_of(corners, axis, -more, last + more - wp.vec3i(1, 1, 1))
 
@@ -135,15 +135,16 @@ def cover_inside(encounters: Encounters, meeting: Meeting, face: wp.int32, early
     grid = encounters.fields[meeting.field]
     corners = load_corners(encounters, meeting, face)
     out = Cover()
-    if misses_box(corners, box_in_pixels(grid, meeting.pixel)):
+    sides = box_in_pixels(grid, meeting.share)
+    if misses_box(corners, sides):
         return out
     if early == BOUND:
         middle = middle_of(corners)
-        radius = wp.float32(meeting.pixel * radius_about(corners, middle))
+        radius = radius_about(corners, middle, meeting)
         seen = look_at_pixels(grid, middle, meeting)
         if least_within(grid, seen, radius, meeting.margin) >= wp.float32(0.0):
             return out
-    last = box_pixels(grid, meeting.pixel)
+    last = box_pixels(sides)
     return cover_of(corners, sampling_axis(encounters, corners), wp.vec3i(0, 0, 0), last)
 
 
@@ -159,7 +160,7 @@ def part_inside(
     """A part of a block, see block_of; without pixels where it cannot reach inside."""
     grid = encounters.fields[meeting.field]
     corners = load_corners(encounters, meeting, face)
-    last = box_pixels(grid, meeting.pixel)
+    last = box_pixels(box_in_pixels(grid, meeting.share))
     part = part_of(cover_of(corners, at[2], wp.vec3i(0, 0, 0), last), at[1], place)
     if early == BOUND and pixel_count(part) > 0:
         if least_of_part(grid, meeting, part) >= wp.float32(0.0):

@@ -144,6 +144,13 @@ def slot_of(start: wp.int32, count: wp.int32, at: wp.int32) -> wp.int32:
 
 
 @wp.func
+def first_item(i: wp.int32, group: wp.int32):
+    """The item of the first lane, where the first lanes of each warp bring a face, a ``group``."""
+    lanes = lane_count()
+    return wp.where(lanes == 1, i, i / lanes * group)
+
+
+@wp.func
 def patch_of(cover: Cover, face: wp.int32, before: wp.int32, share: wp.float64):
     """A cover to be lent, after so many pixels of others; ``share``: cells of a pixel."""
     out = Patch()

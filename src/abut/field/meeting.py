@@ -22,6 +22,8 @@ class Meeting:
     mesh: wp.int32
     pose: wp.mat44d
     pixel: wp.float64  # side of a pixel
+    share: wp.float64  # cells of the field for a pixel
+    to_pixels: wp.mat44d  # from the mesh's frame, see framed
     margin: wp.float32  # how near the object comes to the sides of the field's box
     centre: wp.vec3d  # torques are about this point
     velocity: wp.vec3d  # of the field's object
@@ -67,12 +69,24 @@ def meeting_of(encounters: Encounters, item: wp.int32):
 
 
 @wp.func
-def box_in_pixels(grid: FieldGrid, pixel: wp.float64):
-    """Sides of the field's box."""
+def box_in_pixels(grid: FieldGrid, share: wp.float64):
+    """Sides of the field's box; ``share``: cells of a pixel."""
     cells = wp.vec3d(
         wp.float64(grid.shape[0] - 1), wp.float64(grid.shape[1] - 1), wp.float64(grid.shape[2] - 1)
     )
-    return (grid.spacing / pixel) * cells
+    return cells / share
+
+
+@wp.func
+def framed(meeting: Meeting, grid: FieldGrid):
+    """A meeting that has a pose and pixels: how points come to pixels from the box's corner."""
+    out = meeting
+    out.share = meeting.pixel / grid.spacing
+    for x in range(3):
+        for y in range(3):
+            out.to_pixels[x, y] = meeting.pose[x, y] / meeting.pixel
+        out.to_pixels[x, 3] = (meeting.pose[x, 3] - grid.lower[x]) / meeting.pixel
+    return out
 
 
 @wp.func
@@ -82,7 +96,7 @@ def whole_scales(grid: FieldGrid, meeting: Meeting, speed: wp.float64):
     Sums of whole numbers do not depend on their order: they are the same bytes on every run.
     ``speed``: the greatest of the mesh's vertices, beside that of a rigid mesh.
     """
-    sides = meeting.pixel * box_in_pixels(grid, meeting.pixel)
+    sides = meeting.pixel * box_in_pixels(grid, meeting.share)
     middle = grid.lower + wp.float64(0.5) * sides
     size = wp.length(sides) + wp.length(meeting.centre - middle)
     area = wp.float64(2.0) * meeting.pixel * meeting.pixel
@@ -122,5 +136,6 @@ def read_meeting(asked: wp.array2d[wp.float64], row: wp.int32, grid: FieldGrid, 
     out.other_velocity = vector_at(asked, row, VELOCITY) + wp.cross(out.other_spin, lever)
     for k in range(4):
         out.material[k] = asked[row, MATERIAL + k]
+    out = framed(out, grid)
     out.scale = whole_scales(grid, out, asked[row, SPEED])
     return out

@@ -23,6 +23,7 @@ from abut.field.cover import (
 )
 from abut.field.drawing import (
     Patch,
+    first_item,
     fragment,
     is_somewhere,
     lay_out,
@@ -94,7 +95,7 @@ def centroids_kernel(
             corners = load_corners(encounters, meeting, face)
             middle = middle_of(corners)
             seen = look_at_pixels(grid, middle, meeting)
-            radius = wp.float32(meeting.pixel * radius_about(corners, middle))
+            radius = radius_about(corners, middle, meeting)
             least = least_within(grid, seen, radius, meeting.margin)
             least_out[item] = wp.min(least, seen.distance)
             lower_together(best_out, m, key_of(seen.distance, face))
@@ -112,7 +113,7 @@ def corner_key(grid: FieldGrid, meeting: Meeting, corners: wp.mat33d, face: wp.i
 @wp.func
 def distance_of(grid: FieldGrid, meeting: Meeting, patch: Patch, pixel: wp.vec2i):
     """The distance of a fragment, far off where there is none."""
-    c = fragment(patch, pixel, wp.float32(meeting.pixel / grid.spacing))
+    c = fragment(patch, pixel, wp.float32(meeting.share))
     out = FAR_OFF
     if is_somewhere(c):
         out = look(grid, c, meeting.margin).distance + wp.float32(0.0)  # -0 is 0
@@ -135,7 +136,7 @@ def draw(
     before = sums_over_lanes(count)
     if before[1] == 0:
         return
-    mine = patch_of(cover, face, before[0], meeting.pixel / grid.spacing)
+    mine = patch_of(cover, face, before[0], meeting.share)
     lay_out(mine, count)
     least = NO_BEST
     pixel = wp.vec2i(-1, 0)
@@ -154,6 +155,7 @@ def promising_kernel(
     # in
     span: wp.vec3i,
     encounters: Encounters,
+    group: wp.int32,
     least: wp.array[wp.float32],
     # out
     best_out: wp.array[wp.int64],
@@ -161,10 +163,12 @@ def promising_kernel(
 ):
     """Look at the corners and fragments of the faces that can be closer than any centroid."""
     lane = (span[0] + wp.tid()) % lane_count()
-    for item in range(span[0] + wp.tid(), span[1], span[2]):
-        m = meeting_of(encounters, item)
+    for i in range(span[0] + wp.tid(), span[1], span[2]):
+        first = first_item(i, group)
+        m = meeting_of(encounters, first)
         meeting = encounters.meetings[m]
-        face = face_of(encounters, m, item)
+        item = first + lane
+        face = wp.where(lane < group, face_of(encounters, m, item), -1)
         if face >= 0 and least[item] > distance_in(load_fresh_integer(best_out, m)):
             face = wp.int32(-1)
         own = wp.int32(0)
@@ -238,7 +242,7 @@ def first_place(
 ):
     """The first place at the distance wanted, of every ``step``-th pixel of a part of a cover."""
     grid = encounters.fields[meeting.field]
-    patch = patch_of(part, 0, 0, meeting.pixel / grid.spacing)
+    patch = patch_of(part, 0, 0, meeting.share)
     out = NO_BEST
     pixel = wp.vec2i(-1, 0)
     for index in range(first, pixel_count(part), step):
@@ -346,11 +350,8 @@ def closest_rows_kernel(
         place = first_sample(encounters, meeting, best, place_out[m], lane)
         at = point_at(encounters, meeting, face_in(best), place)
         point = grid.lower + meeting.pixel * at
-        share = meeting.pixel / grid.spacing
-        cells = wp.vec3f(
-            wp.float32(at[0] * share), wp.float32(at[1] * share), wp.float32(at[2] * share)
-        )
-        found = sample_cells(grid, cells)
+        c = meeting.share * at
+        found = sample_cells(grid, wp.vec3f(wp.float32(c[0]), wp.float32(c[1]), wp.float32(c[2])))
         wait_for_lanes()  # all have read
         if lane == 0:
             rows_out[m, 0] = wp.float64(distance_in(best))

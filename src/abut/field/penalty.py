@@ -20,7 +20,17 @@ from abut.field.cover import (
     part_inside,
     push_blocks,
 )
-from abut.field.drawing import Held, fragment, hold_back, lay_out, lent, patch_of, pixel_of, slot_of
+from abut.field.drawing import (
+    Held,
+    first_item,
+    fragment,
+    hold_back,
+    lay_out,
+    lent,
+    patch_of,
+    pixel_of,
+    slot_of,
+)
 from abut.field.grid import FieldGrid
 from abut.field.lookup import blend_distance, blend_gradient, in_box, last_cell
 from abut.field.meeting import Encounters, Meeting, meeting_of
@@ -112,6 +122,8 @@ def weighted(meeting: Meeting, weight: wp.float32, push: wp.vec3f, torque: wp.ve
 @wp.func
 def add_together(sums: wp.array[wp.int64], row: wp.int32, amount: Shares, lane: wp.int32):
     """Add what all lanes have for one row; all lanes must come."""
+    if all_lanes(amount[8] == ZERO):
+        return
     for k in range(SUM_COUNT):
         total = sum_of_lanes(wp.int64(amount[k]))
         if lane == 0 and total != wp.int64(0):
@@ -140,8 +152,7 @@ def penalty_kernel_for(moving: bool, bending: bool) -> wp.Kernel:
             v -= wp.cross(single(meeting.spin), foot)
             if wp.static(bending):
                 if encounters.meshes[meeting.mesh].velocities.shape[0] > 0:
-                    cell = grid.spacing / meeting.pixel
-                    p = cell * wp.vec3d(at)
+                    p = wp.vec3d(at) / meeting.share
                     v += single(own_velocity(encounters, meeting, wp.cast(held[5], wp.int32), p))
             push = penalty_force(single4(meeting.material), way, depth, v)
         return weighted(meeting, held[4], push, wp.cross(foot, push), depth)
@@ -160,12 +171,11 @@ def penalty_kernel_for(moving: bool, bending: bool) -> wp.Kernel:
         """This lane's sums, and its share of the fragments inside of all lanes' covers."""
         grid = encounters.fields[meeting.field]
         last = last_cell(grid)
-        share = meeting.pixel / grid.spacing
         count = pixel_count(cover)
         before = sums_over_lanes(count)
         if before[1] == 0:
             return sums
-        mine = patch_of(cover, face, before[0], share)
+        mine = patch_of(cover, face, before[0], meeting.share)
         lay_out(mine, count)
         lanes = lane_count()
         waiting = wp.int32(0)
@@ -174,7 +184,7 @@ def penalty_kernel_for(moving: bool, bending: bool) -> wp.Kernel:
         for at in range(0, before[1], lanes):
             patch = lent(mine, -1, slot_of(before[0], count, at))
             pixel = pixel_of(patch, at + lane - patch.start[0], pixel)
-            c = fragment(patch, pixel, wp.float32(share))
+            c = fragment(patch, pixel, wp.float32(meeting.share))
             inside = at + lane < before[1] and in_box(c, last)
             if inside and early == DEPTH:
                 inside = may_be_inside(columns, patch.place[3], c)
@@ -213,6 +223,7 @@ def penalty_kernel_for(moving: bool, bending: bool) -> wp.Kernel:
         span: wp.vec3i,
         encounters: Encounters,
         opening: wp.int32,
+        group: wp.int32,
         columns: Columns,
         early: wp.int32,
         copies: wp.int32,
@@ -227,23 +238,26 @@ def penalty_kernel_for(moving: bool, bending: bool) -> wp.Kernel:
         copy = (thread / lanes) % copies
         held = wp.int32(-1)
         total = Shares()
-        stop = wp.min(span[1], encounters.firsts[encounters.firsts.shape[0] - 1])
+        item_count = encounters.firsts[encounters.firsts.shape[0] - 1]
+        stop = wp.min(span[1], item_count / group * lanes)
         if opening == 1:
             stop = part_count(blocks_out, span[1])
         for i in range(thread, stop, span[2]):
-            at = wp.vec3i(i, 0, 0)
+            at = wp.vec3i(first_item(i, group), 0, 0)
             if opening == 1:
                 at = block_of(blocks_out, i)
             m = meeting_of(encounters, at[0])
             meeting = encounters.meetings[m]
             face = at[0] - encounters.firsts[m]
             cover = Cover()
+            if opening == 0:
+                face += lane
             if opening == 1:
                 cover = part_inside(encounters, meeting, face, early, at, i % BLOCK)
-            elif face < encounters.meshes[meeting.mesh].faces.shape[0]:
+            elif lane < group and face < encounters.meshes[meeting.mesh].faces.shape[0]:
                 cover = cover_inside(encounters, meeting, face, early)
                 if is_large(cover):
-                    push_blocks(blocks_out, i, cover)
+                    push_blocks(blocks_out, at[0] + lane, cover)
                     cover.size = wp.vec2i(0, 0)
             if m != held or not all_lanes(total[8] < MOST_FRAGMENTS):
                 if held >= 0:

@@ -43,15 +43,12 @@ class Cover:
 
 
 @wp.func
-def corners_in_pixels(
-    mesh: Sampled, face: wp.int32, pose: wp.mat44d, lower: wp.vec3d, pixel: wp.float64
-):
+def corners_in_pixels(mesh: Sampled, face: wp.int32, to_pixels: wp.mat44d):
     """Corners of a face, one a row, from the lower corner of the field's box."""
     v = mesh.faces[face]
-    share = ONE / pixel
-    p0 = (move_point(pose, mesh.points[v[0]]) - lower) * share
-    p1 = (move_point(pose, mesh.points[v[1]]) - lower) * share
-    p2 = (move_point(pose, mesh.points[v[2]]) - lower) * share
+    p0 = move_point(to_pixels, mesh.points[v[0]])
+    p1 = move_point(to_pixels, mesh.points[v[1]])
+    p2 = move_point(to_pixels, mesh.points[v[2]])
     return wp.matrix_from_rows(p0, p1, p2)
 
 
@@ -163,11 +160,12 @@ def cover_along(corners: wp.mat33d, axis: wp.int32, low: wp.vec3i, high: wp.vec3
     v1 = pixel_index(wp.floor(most[1] - HALF), first[2] - 1, last[2])
     out.low = wp.vec2i(u0, v0)
     out.size = wp.vec2i(wp.max(u1 - u0 + 1, 0), wp.max(v1 - v0 + 1, 0))
-    slope_u = -normal[1] / normal[0]
-    slope_v = -normal[2] / normal[0]
+    steep = -ONE / normal[0]
+    slope_u = steep * normal[1]
+    slope_v = steep * normal[2]
     out.plane = wp.vec3d(p0[0] - slope_u * p0[1] - slope_v * p0[2], slope_u, slope_v)
     out.depths = wp.vec2d(wp.min(p0[0], wp.min(p1[0], p2[0])), wp.max(p0[0], wp.max(p1[0], p2[0])))
-    out.weight = wp.length(normal) / wp.abs(normal[0])
+    out.weight = wp.sqrt(ONE + slope_u * slope_u + slope_v * slope_v)
     return out
 
 

@@ -24,6 +24,7 @@ wp.set_module_options({"enable_backward": False, "fuse_fp": False})
 LEAST_BLOCKS = 1 << 12
 PARTS_PER_SLICE = 1024
 PART_THREADS = 1 << 16  # heavy ones: more would not run at once
+SMALL_GROUP, MANY_ITEMS = 8, 1 << 19
 ITEMS_AT_ONCE = 1 << 26  # faces in all poses
 
 
@@ -115,6 +116,20 @@ class EncounterPlan:
         """A launch over all faces of all poses."""
         given = [self.encounters, *args]
         return Task(kernel, self.item_count, given, self.device, grain=1024).run
+
+    def over_groups(self, kernel: Any, *args: Any) -> Callable[[], None]:
+        """The same for lanes that draw together, after the faces of a group of lanes are set up."""
+        given, count = [self.encounters, *args], self.item_count
+        if self.device.is_cuda:
+            count = count // self.group * WARP
+        return Task(kernel, count, given, self.device, grain=1024).run
+
+    @property
+    def group(self) -> int:
+        """Lanes of a warp that set up a face: few where there are few faces, to have more warps."""
+        if self.device.is_cpu:
+            return 1
+        return SMALL_GROUP if self.item_count < MANY_ITEMS else WARP
 
     def over_parts(self, kernel: Any, *args: Any) -> Callable[[], None]:
         """A launch over the parts of the blocks that are listed by then."""

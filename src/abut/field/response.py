@@ -132,6 +132,6 @@ class ResponsePlan(EncounterPlan):
         sums = wp.zeros(self.pose_count * copies * SUMS, dtype=wp.int64, device=self.device)
         self._sums = sums
         args = [self.images, self.early, copies, self.queues["blocks"], sums]
-        yield "faces", self.over_items(self.kernel, 0, *args)
-        yield "parts", self.over_parts(self.kernel, 1, *args)
+        yield "faces", self.over_groups(self.kernel, 0, self.group, *args)
+        yield "parts", self.over_parts(self.kernel, 1, self.group, *args)
         yield "rows", self.over_poses(response_rows_kernel, SUMS, copies, sums)

@@ -2,7 +2,7 @@
 
 import warp as wp
 
-from abut.field.meeting import Meeting, padded, whole_scales
+from abut.field.meeting import Meeting, framed, padded, whole_scales
 from abut.sim.bodies import Bodies, Shapes, posed
 
 wp.set_module_options({"enable_backward": False, "fuse_fp": False})
@@ -95,6 +95,7 @@ def met(bodies: Bodies, shapes: Shapes, side: wp.vec2i, pixels: wp.float64, mate
     out.other_velocity = back * (bodies.velocity[n] + wp.cross(bodies.spin[n], lever))
     out.other_spin = back * bodies.spin[n]
     out.material = material
+    out = framed(out, grid)
     out.scale = whole_scales(grid, out, shapes.speed[out.mesh])
     return out
 

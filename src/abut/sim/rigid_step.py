@@ -133,8 +133,8 @@ class RigidStep:
         kernel = penalty_kernel_for(self.drags, bool(self.floors))
         rest = [Columns(), BOUND, COPIES, self._queues["blocks"], self._sums]
         return [
-            self._over(kernel, [met, 0, *rest], self._face_total),
-            self._over(kernel, [met, 1, *rest], self._part_total, PART_THREADS),
+            self._over(kernel, [met, 0, lanes, *rest], self._face_total),
+            self._over(kernel, [met, 1, lanes, *rest], self._part_total, PART_THREADS),
             Task(response_rows_kernel, SUMS * pairs * lanes, rows, device).run,
             Task(peak_kernel, 1, peak, device).run,
         ]
