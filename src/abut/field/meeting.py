@@ -82,10 +82,11 @@ def framed(meeting: Meeting, grid: FieldGrid):
     """A meeting that has a pose and pixels: how points come to pixels from the box's corner."""
     out = meeting
     out.share = meeting.pixel / grid.spacing
+    per_pixel = wp.float64(1.0) / meeting.pixel
     for x in range(3):
         for y in range(3):
-            out.to_pixels[x, y] = meeting.pose[x, y] / meeting.pixel
-        out.to_pixels[x, 3] = (meeting.pose[x, 3] - grid.lower[x]) / meeting.pixel
+            out.to_pixels[x, y] = meeting.pose[x, y] * per_pixel
+        out.to_pixels[x, 3] = (meeting.pose[x, 3] - grid.lower[x]) * per_pixel
     return out
 
 
