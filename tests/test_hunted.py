@@ -1,10 +1,13 @@
 """What was once wrong, found by random inputs: each case as small as it gets."""
 
+from concurrent.futures import ThreadPoolExecutor
+
 import numpy as np
 import pytest
 
 import abut
 from abut import cases
+from shapes import random_poses
 
 SHAPE = cases.box()
 
@@ -102,3 +105,18 @@ def test_distances_beyond_float32_keep_everything(device):
         abut.Mesh(vertices, SHAPE.faces, device) for vertices in (SHAPE.vertices, SHAPE[0] + 9)
     ]
     assert len(abut.cull(meshes, distance=1e300).faces) == 2 * len(SHAPE.faces)
+
+
+def test_threads_ask_one_scene_at_once(device):
+    """Their answers were mixed up: a scene has one set of buffers."""
+    scene = abut.Scene(device)
+    scene.add(abut.Mesh(*cases.gem(320), device), random_poses(12, 1.5))
+    asks = (scene.collide, scene.distance, lambda: scene.within(0.1))
+
+    def answer(i):
+        rows = asks[i % 3]().numpy()
+        return {name: rows[name].tolist() for name in rows if name != "points"}
+
+    alone = [answer(i) for i in range(3)]
+    with ThreadPoolExecutor(4) as pool:
+        assert list(pool.map(answer, range(24))) == alone * 8

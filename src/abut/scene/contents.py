@@ -1,6 +1,9 @@
 """Contents: the objects of a scene, and all that is done to them."""
 
-from typing import Any
+import threading
+from collections.abc import Callable
+from functools import wraps
+from typing import Any, Concatenate, ParamSpec, TypeVar
 
 import numpy as np
 import warp as wp
@@ -13,6 +16,22 @@ from abut.scene.intake import Intake
 from abut.scene.objects import EVERY_GROUP, NOBODY, Objects, given_poses, require_bits
 from abut.scene.pool import Pool
 
+Options = ParamSpec("Options")
+Answer = TypeVar("Answer")
+
+
+def alone(
+    method: Callable[Concatenate[Any, Options], Answer],
+) -> Callable[Concatenate[Any, Options], Answer]:
+    """A method of a scene into which one thread goes at a time: they share what a scene keeps."""
+
+    @wraps(method)
+    def entered(scene: Any, *args: Options.args, **options: Options.kwargs) -> Answer:
+        with scene.lock:
+            return method(scene, *args, **options)
+
+    return entered
+
 
 class Contents:
     """Objects on one device: meshes, each at its pose, several of which may share a mesh.
@@ -23,6 +42,7 @@ class Contents:
 
     def __init__(self, device: Any = None) -> None:
         self.device = resolve_device(device)
+        self.lock = threading.RLock()
         self._objects = Objects(self.device)
         self._pool = Pool(self.device)
         self._intake = Intake(self.device)
@@ -65,6 +85,7 @@ class Contents:
         """The mesh of an object, in its own frame."""
         return self._pool.mesh(int(self._objects.body[self._objects.one(handle)]))
 
+    @alone
     def add(
         self,
         mesh: Mesh,
@@ -116,6 +137,7 @@ class Contents:
             self._objects.named(int(rows[0]), name)
         return int(rows[0]) if single else rows
 
+    @alone
     def move(self, handles: Any, pose: Any) -> None:
         """Give an object a pose, or many objects one each.
 
@@ -126,6 +148,7 @@ class Contents:
         rows = self._objects.rows(handles)
         self._objects.write_poses(rows, given_poses(pose, len(rows)))
 
+    @alone
     def deform(self, handles: Any, vertices: Any) -> None:
         """Move the vertices of an object, or of many.
 
@@ -141,6 +164,7 @@ class Contents:
         bodies = self._own_bodies(rows)
         self._pool.deform(bodies, self._shapes(bodies, vertices))
 
+    @alone
     def remove(self, handles: Any) -> None:
         """Take objects out of the scene. Their indices will be those of objects added later."""
         rows = np.unique(self._objects.rows(handles))
@@ -148,6 +172,7 @@ class Contents:
         self._objects.remove(rows)
         self._pool.release(bodies)
 
+    @alone
     def split(self, handle: Any, labels: Any) -> np.ndarray:
         """Break an object: faces with the same label become an object of their own, in its place.
 
@@ -183,6 +208,7 @@ class Contents:
             objects.ignore(rows, np.array(other))
         return rows
 
+    @alone
     def ignore(self, handles: Any, others: Any) -> None:
         """Never test pairs of objects: each of ``handles`` with its partner in ``others``.
 

@@ -23,7 +23,7 @@ from abut.poses import checked_poses
 from abut.runtime import Kept
 from abut.scene.contact_search import Asked, ContactSearch, Found
 from abut.scene.contacts import SceneContacts, scene_contacts
-from abut.scene.contents import Contents
+from abut.scene.contents import Contents, alone
 from abut.scene.front_search import FrontSearch
 from abut.scene.fronts import SceneFronts
 from abut.scene.gaps import SceneDistances, SceneGaps, scene_distances, scene_gaps
@@ -77,6 +77,7 @@ class Scene(Contents):
 
         return load_scene(path, device, geometry=geometry)
 
+    @alone
     def collide(
         self,
         *,
@@ -140,6 +141,7 @@ class Scene(Contents):
         found, where = self._found(asked, poses)
         return scene_contacts(found, self.device, where, poses is not None, self._shape_check())
 
+    @alone
     def colliding(self, *, self_collisions: bool = False, poses: Any = None) -> Any:
         """Whether any two objects meet: a bool, or a (B,) array of them for a batch of poses.
 
@@ -158,6 +160,7 @@ class Scene(Contents):
             return bool(found.colliding[0])
         return wp.array(found.colliding, dtype=wp.bool, device=self.device)
 
+    @alone
     def within(self, distance: float, *, self_collisions: bool = False) -> SceneGaps:
         """Find every pair of faces of different objects at most ``distance`` apart.
 
@@ -182,6 +185,7 @@ class Scene(Contents):
         rows = object_rows(meetings, keys, search.objects, search.layout, self.device)
         return scene_gaps(rows[1], rows[2], PairSides(search.crowd, *rows[1:]), met)
 
+    @alone
     def distance(self, *, upper_bound: float | None = None) -> SceneDistances:
         """How far each object is from the one nearest to it; or all pairs of objects under a bound.
 
@@ -203,6 +207,7 @@ class Scene(Contents):
         first = self.collide(first=True) if (value == 0).any() else None
         return scene_distances(search, pairs, value, faces, first, bound is None)
 
+    @alone
     def ccd(
         self,
         poses: Any = None,
