@@ -20,6 +20,7 @@ from abut.geometry.approach import mat43d
 
 MARGIN = wp.constant(wp.float64(2.0**-46))
 LEAST_MARGIN = wp.constant(wp.float64(2.0**-1000))
+LEAST_LENGTH = wp.constant(wp.float64(2.0**-530))  # of a vector whose squares may underflow
 SLOPE_MARGIN = wp.constant(wp.float64(1.0 + 2.0**-40))
 THIRD = wp.constant(wp.float64(1.0 / 3.0))  # inside a function it would be a float32
 ROUND_UP = wp.constant(wp.float64(1.0 + 2.0**-48))
@@ -50,16 +51,6 @@ def permanent(u: wp.vec3d, v: wp.vec3d, x: wp.vec3d):
 
 
 @wp.func
-def length_of(p: wp.vec3d):
-    """Length of a vector whose squares may underflow."""
-    scale = wp.max(wp.abs(p))
-    length = wp.float64(0.0)
-    if scale > wp.float64(0.0):
-        length = scale * wp.length(p / scale)
-    return length
-
-
-@wp.func
 def cubic_of(
     u0: wp.vec3d,
     u1: wp.vec3d,
@@ -87,8 +78,8 @@ def cubic_of(
     out.margin = out.margin + LEAST_MARGIN
     if min_distance > wp.float64(0.0):
         half = wp.float64(0.5)
-        across = wp.max(wp.max(length_of(n0), length_of(n1)), half * length_of(m))
-        spread = MARGIN * wp.max(u) * wp.max(v) + LEAST_MARGIN
+        across = wp.max(wp.max(wp.length(n0), wp.length(n1)), half * wp.length(m)) + LEAST_LENGTH
+        spread = MARGIN * wp.max(u) * wp.max(v)
         out.margin = out.margin + min_distance * (across * ROUND_UP + spread)
     return out
 

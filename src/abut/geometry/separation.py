@@ -27,7 +27,8 @@ SHORTEN = wp.constant(wp.float64(1.0 - 2.0**-40))
 LEAST_STEP = wp.constant(wp.float64(2.0**-50))
 AT_CONTACT = wp.constant(wp.float64(2.0**-36))  # of the polygon's size: near
 RESOLVED = wp.constant(wp.float64(2.0**-44))  # likewise: what is nearer, float64 cannot tell
-MOST_STEPS = wp.constant(384)
+MOST_STEPS = wp.constant(96)
+MORE_STEPS = wp.constant(384)  # with a gap to be kept, where the cubic is of little help
 NEVER = wp.constant(wp.float64(2.0))  # a time after the step
 
 
@@ -166,9 +167,9 @@ def apart_across_sides(
     normal = wp.cross(x[1] - x[0], x[2] - x[1])
     start = approach.start
     end = approach.end
-    until = apart_until(approach, wp.sign(wp.dot(normal, x[0])) * normal, t, min_distance)
+    until = wp.float64(-1.0)
     k = wp.int32(0)
-    while k < 4:  # one side after the other comes first: rows are not indexed by k, on CUDA slow
+    while k < 5:  # one side after the other comes first: rows are not indexed by k, on CUDA slow
         mixed = wp.dot(wp.cross(start[0], end[1]) + wp.cross(end[0], start[1]), normal)
         then = next_zero(
             wp.dot(wp.cross(start[0], start[1]), normal),
@@ -179,6 +180,8 @@ def apart_across_sides(
         then = t + ahead * (then - t)
         side = (wp.float64(1.0) - then) * (start[1] - start[0]) + then * (end[1] - end[0])
         across = wp.cross(normal, side)
+        if k == 4:
+            across = normal
         if wp.dot(across, x[0]) < wp.float64(0.0):
             across = -across
         until = wp.max(until, apart_until(approach, across, t, min_distance))
@@ -219,16 +222,17 @@ def pass_by(
     step = wp.int32(0)
     walking = wp.bool(True)
     within_reach = wp.bool(False)
+    most = wp.where(min_distance > wp.float64(0.0), MORE_STEPS, MOST_STEPS)
     share = wp.float64(0.9)
     while walking:
         until = apart_until(approach, near, t, min_distance)
-        if step % 4 == 2:  # slow: perhaps all is in one plane
-            until = wp.max(until, apart_across_sides(approach, t, min_distance, wp.float64(1.0)))
-        if not (until > t + LEAST_STEP * t) and gap - min_distance > AT_CONTACT * size:  # stuck
-            until = wp.max(until, apart_across_sides(approach, t, min_distance, wp.float64(0.0)))
+        stuck = not (until > t + LEAST_STEP * t) and gap - min_distance > AT_CONTACT * size
+        if stuck or step % 4 == 2:  # or slow: perhaps all is in one plane
+            ahead = wp.where(stuck, wp.float64(0.0), wp.float64(1.0))
+            until = wp.max(until, apart_across_sides(approach, t, min_distance, ahead))
         if until >= last or t > limit:
             return out
-        walking = until > t + LEAST_STEP * t and step < MOST_STEPS
+        walking = until > t + LEAST_STEP * t and step < most
         if walking:
             near = nearest_at(approach, until)
             gap_then = wp.length(near)
