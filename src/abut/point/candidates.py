@@ -20,7 +20,7 @@ from abut.point.nearest_face import NO_FACE, STACK, Nearest, nearer, nearest_fac
 
 wp.set_module_options({"enable_backward": False, "fuse_fp": False})
 
-CANDIDATES = wp.constant(16)  # of a point, at most
+CANDIDATES = wp.constant(24)  # of a point, at most
 TOO_MANY = wp.constant(-1)
 ROUND_UP = wp.constant(wp.float32(1.0 + 2.0**-18))
 

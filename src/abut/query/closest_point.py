@@ -27,7 +27,7 @@ from abut.runtime import EVERYTHING, Task, launch, stage
 FEW_POINTS = 512  # not worth sorting
 POINTS_PER_EFFORT = 256  # so many searches from points cost as much as one for a pair
 MANY_POINTS = 1 << 16  # so many are dense enough for lanes of a warp to search together
-AT_ONCE = 1 << 21  # so many search together at once, with 64 bytes each for their candidates
+AT_ONCE = 1 << 21  # so many search together at once, with 96 bytes each for their candidates
 FEW_THREADS = 1 << 13  # for points with more
 ON_SURFACE = 2.0**-43  # of the mesh's size: so far off the computed foot of a point on it may be
 
