@@ -114,6 +114,13 @@ def test_links_lead_somewhere():
             assert (page.parent / link).exists(), f"{page.name}: {link}"
 
 
+def test_files_that_pages_speak_of_are_there():
+    there = {path.name for path in ROOT.glob("**/*.py")} | {"bench_NAME.py"}
+    for page in [*PAGES, *(ROOT / "design").glob("*.md")]:
+        for path in re.findall(r"[\w/]+\.py\b", page.read_text()):
+            assert Path(path).name in there, f"{page.name}: {path}"
+
+
 def test_pictures_are_small():
     for picture in (ROOT / "docs" / "images").iterdir():
         assert picture.stat().st_size <= 400_000
