@@ -172,6 +172,17 @@ OPEN = {
 }
 
 
+def test_one_surface_that_crosses_itself(device):
+    """Closed, oriented and in one piece, and yet normals would call some of its inside outside."""
+    shape = cases.single("thick_knot", 1500)
+    points = around(shape, 3000)
+    by_rays, _ = inside(shape, points, device, "winding")
+    by_normals, _ = inside(shape, points, device, "pseudonormal")
+    found, sign = inside(shape, points, device)
+    assert sign == "winding" and (by_normals != by_rays).any()
+    np.testing.assert_array_equal(found, by_rays)
+
+
 @pytest.mark.parametrize("name", OPEN)
 def test_open_by_winding_number(name, device):
     shape = OPEN[name]
