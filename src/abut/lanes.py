@@ -125,39 +125,3 @@ def sums_over_lanes(value: wp.int32) -> wp.vec2i:
 def wait_for_lanes():
     """Let all lanes see what each has written."""
     ...
-
-
-@wp.func_native("""
-#if defined(__CUDA_ARCH__)
-    return __any_sync(0xffffffffu, condition);
-#else
-    return condition;
-#endif
-""")
-def any_lane(condition: wp.bool) -> wp.bool:
-    """Whether a condition holds for any lane."""
-    ...
-
-
-@wp.func_native("""
-#if defined(__CUDA_ARCH__)
-    return __ballot_sync(0xffffffffu, condition);
-#else
-    return condition ? 1 : 0;
-#endif
-""")
-def lanes_where(condition: wp.bool) -> wp.uint32:
-    """The lanes for which a condition holds, as bits."""
-    ...
-
-
-@wp.func_native("""
-#if defined(__CUDA_ARCH__)
-    return __shfl_sync(0xffffffffu, value, lane);
-#else
-    return value;
-#endif
-""")
-def value_of_lane(value: wp.int32, lane: wp.int32) -> wp.int32:
-    """What one of the lanes has."""
-    ...

@@ -45,7 +45,7 @@ class Culler:
         self.faces = FaceRoom(soup, settings)
         self.screens: dict[int, Any] = {}
         for pixels in {step.pixels for step in self.steps}:
-            screen = TileScreen if TileScreen.suits(soup, pixels) else ListScreen
+            screen = TileScreen if TileScreen.suits(soup, settings, pixels) else ListScreen
             self.screens[pixels] = screen(soup, settings, pixels, self.faces)
         self._record()
 

@@ -42,18 +42,6 @@ def count_bits(bits: wp.uint64) -> wp.int32:
     ...
 
 
-@wp.func_native("""
-#if defined(__CUDA_ARCH__)
-    return 0x100000001ull << lane;
-#else
-    return ~0ull;
-#endif
-""")
-def bits_of_lane(lane: wp.int32) -> wp.uint64:
-    """The share of 64 bits that a lane has."""
-    ...
-
-
 @wp.func
 def box_mask(box: wp.vec4i, column: wp.int32, row: wp.int32):
     """The pixels of a box in the tile that begins at this pixel."""

@@ -21,7 +21,9 @@ from abut.visibility.tiles import (
     patch_kernel,
 )
 
-PIXELS_PER_FACE = 4  # of the viewport; where there are fewer, fragments are better listed
+# Pixels of the viewport for each face, below which fragments are better listed. Order-free, more
+# patches overlap in depth, and on CUDA one thread compares them pixel by pixel.
+LEAST_PIXELS, LEAST_PIXELS_FREE_CUDA = 4, 128
 MOST_PATCHES = 1 << 26  # at once; one and a half gigabytes
 
 
@@ -66,9 +68,12 @@ class TileScreen(Screen):
         return (whole_blocks(self.pixels) // BLOCK) ** 2
 
     @staticmethod
-    def suits(soup: Soup, pixels: int) -> bool:
+    def suits(soup: Soup, settings: Settings, pixels: int) -> bool:
         """Whether faces are large enough."""
-        return pixels * pixels >= PIXELS_PER_FACE * soup.face_count
+        least = LEAST_PIXELS
+        if settings.free and soup.device.is_cuda:
+            least = LEAST_PIXELS_FREE_CUDA
+        return pixels * pixels >= least * soup.face_count
 
     def lacks_room(self, tally: np.ndarray) -> bool:
         """Make room where there was too little: (crowded tiles, large faces, area, visits)."""
