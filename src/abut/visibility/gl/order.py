@@ -21,23 +21,43 @@ class DrawingOrder:
 
     @staticmethod
     def of(turn: np.ndarray, tested: np.ndarray, drawn: np.ndarray) -> "DrawingOrder":
-        """The order in which faces have their ``turn``; masks say what is done with them.
+        """The order in which faces have their ``turn``; masks say what is done with them."""
+        return Turns.of(turn).order(tested, drawn)
 
-        Turns count from 0 and go up, or down, from face to face.
-        """
-        down = len(turn) > 0 and turn[0] > turn[-1]
-        way = slice(None, None, -1) if down else slice(None)
-        faces = np.arange(len(turn), dtype=np.uint32)[way]
-        turn, masks = turn[way], (tested[way], drawn[way])
-        groups = [(faces[mask] << 1 | k, turn[mask]) for k, mask in enumerate(masks)]
-        count = int(turn[-1]) + 1 if len(turn) else 0
-        sizes = [np.bincount(turns, minlength=count) for _, turns in groups]
-        ends = [np.cumsum(size) for size in sizes]
-        places = [ends[1] - sizes[1], ends[0]]  # entries of the other kind that come before
-        codes = np.empty(sum(len(some) for some, _ in groups), dtype=np.uint32)
-        for (some, turns), before in zip(groups, places, strict=True):
-            codes[np.arange(len(some)) + before[turns]] = some
-        turns = np.flatnonzero(sizes[0] + sizes[1])
-        starts = ends[0] - sizes[0] + ends[1] - sizes[1]
-        stops = np.stack([starts, starts + sizes[0], ends[0] + ends[1]], axis=1)
-        return DrawingOrder(codes, turns, stops[turns])
+
+@dataclass(frozen=True)
+class Turns:
+    """The order of a pass that tests and draws every face.
+
+    Attributes:
+        codes: (2 n,) as in DrawingOrder.
+        stops: (k, 3) likewise, for all turns.
+    """
+
+    codes: np.ndarray
+    stops: np.ndarray
+
+    @staticmethod
+    def of(turn: np.ndarray) -> "Turns":
+        """Turns count from 0 and go up, or down, from face to face."""
+        count = len(turn)
+        down = count > 0 and turn[0] > turn[-1]
+        faces = np.arange(count, dtype=np.uint32)
+        if down:
+            faces, turn = faces[::-1], turn[::-1]
+        sizes = np.bincount(turn, minlength=1)
+        ends = np.cumsum(sizes)
+        codes = np.empty(2 * count, dtype=np.uint32)
+        place = np.arange(count) + np.repeat(ends - sizes, sizes)
+        codes[place] = faces << 1
+        codes[place + np.repeat(sizes, sizes)] = faces << 1 | 1
+        starts = ends - sizes
+        return Turns(codes, np.stack([2 * starts, starts + ends, 2 * ends], axis=1))
+
+    def order(self, tested: np.ndarray, drawn: np.ndarray) -> DrawingOrder:
+        """The pass that tests and draws what (n,) masks say."""
+        wanted = np.stack([tested, drawn], axis=1).ravel()
+        kept = np.flatnonzero(wanted.take(self.codes))
+        stops = np.searchsorted(kept, self.stops)
+        turns = np.flatnonzero(stops[:, 2] > stops[:, 0])
+        return DrawingOrder(self.codes.take(kept), turns, stops[turns])

@@ -7,7 +7,7 @@ from abut.options import Level
 from abut.soup import Soup
 from abut.visibility.gl.corners import corners_of, half_size
 from abut.visibility.gl.driver import driver
-from abut.visibility.gl.order import DrawingOrder
+from abut.visibility.gl.order import DrawingOrder, Turns
 from abut.visibility.gl.raster import Raster, Sight
 from abut.visibility.passes import Pass, Seen
 from abut.visibility.settings import Settings
@@ -43,20 +43,26 @@ class Pipeline:
                 self.driver, corners_of(soup), settings.pixels, settings.conservative, reach
             )
         self._view: View | None = None
+        self._known: dict[bool, Turns] = {}
 
     def __call__(self, asked: Pass) -> Seen:
         """Which primitives are fully visible."""
         tested, drawn = asked.tested, asked.drawn
         if asked.level is Level.OBJECT:
             tested, drawn = tested[self.object_of], drawn[self.object_of]
-        turn = self.turn if asked.forward else self.turn[-1] - self.turn
-        order = DrawingOrder.of(turn, tested, drawn)
+        order = self._turns(asked.forward).order(tested, drawn)
         with self.driver.current():
             if asked.view != self._view:
                 self.raster.look(Sight(asked.view.axes[2], asked.view.flipped))
                 self._view = asked.view
             hidden = self._hidden(asked, order)
         return Seen(~hidden, faces=len(order.codes))
+
+    def _turns(self, forward: bool) -> Turns:
+        """The turns of a pass, worked out once."""
+        if forward not in self._known:
+            self._known[forward] = Turns.of(self.turn if forward else self.turn[-1] - self.turn)
+        return self._known[forward]
 
     def _hidden(self, asked: Pass, order: DrawingOrder) -> np.ndarray:
         free = self.within and not self.conservative
