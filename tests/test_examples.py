@@ -121,6 +121,14 @@ def test_files_that_pages_speak_of_are_there():
             assert Path(path).name in there, f"{page.name}: {path}"
 
 
+def test_every_benchmark_and_page_is_listed():
+    listed = (ROOT / "benchmarks" / "README.md").read_text()
+    assert [p.stem for p in (ROOT / "benchmarks").glob("bench_*.py") if p.stem not in listed] == []
+    index = (ROOT / "docs" / "index.md").read_text()
+    pages = {page.name for page in PAGES[1:]} - {"index.md"}
+    assert [name for name in pages if f"]({name})" not in index] == []
+
+
 def test_pictures_are_small():
     for picture in (ROOT / "docs" / "images").iterdir():
         assert picture.stat().st_size <= 400_000
