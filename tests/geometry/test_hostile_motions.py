@@ -129,6 +129,14 @@ def test_a_hair_above_a_face_that_opens(device):
     assert solved("vertex_face", start[None], end[None], device)[0][0] == np.inf
 
 
+def test_a_near_miss_at_full_speed(device):
+    """One end goes a million times the size of all else, and passes by at 6e-7."""
+    start = np.array([[-2.0, -1, 2], [1, -2, -2], [1, 0, -1], [2, -2, 1]])
+    end = np.array([[2.0, -1, 1048577], [1, 2, -1], [1, 1, 0], [2, 1, 2]])
+    assert ccd_oracle.first_contact("edge_edge", start, end) is None
+    assert solved("edge_edge", start[None], end[None], device)[0][0] == np.inf
+
+
 def test_gaps_converge(device):
     rng = np.random.default_rng(3)
     for kind in KERNELS:

@@ -226,7 +226,7 @@ def pass_by(
     share = wp.float64(0.9)
     while walking:
         until = apart_until(approach, near, t, min_distance)
-        stuck = not (until > t + LEAST_STEP * t) and gap - min_distance > AT_CONTACT * size
+        stuck = not (until > t + LEAST_STEP * t) and gap - min_distance > RESOLVED * size
         if stuck or step % 4 == 2:  # or slow: perhaps all is in one plane
             ahead = wp.where(stuck, wp.float64(0.0), wp.float64(1.0))
             until = wp.max(until, apart_across_sides(approach, t, min_distance, ahead))
