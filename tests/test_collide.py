@@ -252,3 +252,18 @@ def test_a_trimesh_collides_like_its_arrays(device):
         check_against_brute(ring, ring, pose_b=shift(0.3, 0.2, 0.1)),
         abut.collide(same, same, pose_b=shift(0.3, 0.2, 0.1)),
     )
+
+
+@pytest.mark.parametrize("far", [1e3, 1e6, 1e9])
+def test_one_common_point_far_away(far, device):
+    """Each mesh has boxes in a frame of its own, and the way between the frames is rounded."""
+    rng = np.random.default_rng(0)
+    ball = cases.icosphere(80)
+    for _ in range(100):
+        first = ball.vertices * 10 ** rng.uniform(-2, 2) + rng.uniform(-far, far, 3)
+        second = ball.vertices * np.ptp(first[:, 0]) * rng.uniform(0.1, 2)
+        high, low = np.argmax(first[:, 0]), np.argmin(second[:, 0])
+        second += first[high] - second[low]
+        second[low] = first[high]
+        a, b = (abut.Mesh(vertices, ball.faces, device) for vertices in (first, second))
+        assert abut.collide(a, b) and abut.collide(a, b, first=True)
