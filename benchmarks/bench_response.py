@@ -5,7 +5,8 @@ until the models just do not touch; 0: one upon the other; 2: a length of the mo
 At each distance one model is turned all the way around y and around z, ``--orientations`` in all,
 and each orientation is a call of its own. Collision (``response``, distances 0 to 1) and proximity
 (``closest``, 1 to 2). Written: ``response.csv`` (means over distances), ``response_curves.csv``
-(each distance, with the number of calls: fewer than asked for where ``--budget`` ran out),
+(each distance, with the number of calls: fewer than asked for where ``--budget`` ran out; on
+the CPU milliseconds are processor time of all threads together, which others' jobs disturb less),
 ``response_table.md`` as the paper's table 2, and plots as its figures 8 to 11.
 """
 
@@ -60,18 +61,19 @@ def ours(setting: Setting, kind: str, pixels: int, options: dict[str, str]) -> C
     return lambda pose: setting.wide.closest(setting.mesh, pose, pixels=pixels, **options)
 
 
-def average(call: Call, poses: np.ndarray, budget: float) -> tuple[float, int]:
+def average(call: Call, poses: np.ndarray, budget: float, device: str) -> tuple[float, int]:
     """Milliseconds a call, and of how many: evenly spread ones where time is short."""
+    clock = time.process_time if device == "cpu" else time.perf_counter
     call(poses[0])
-    start = time.perf_counter()
+    start = clock()
     call(poses[len(poses) // 2])
-    once = time.perf_counter() - start
+    once = clock() - start
     count = int(np.clip(budget / max(once, 1e-7), 1, len(poses)))
     chosen = poses[np.linspace(0, len(poses) - 1, count).astype(int)]
-    start = time.perf_counter()
+    start = clock()
     for pose in chosen:
         call(pose)
-    return (time.perf_counter() - start) / count * 1e3, count
+    return (clock() - start) / count * 1e3, count
 
 
 def check(setting: Setting, orientations: int) -> float:
@@ -114,7 +116,8 @@ def measured(setting: Setting, model: str, args: argparse.Namespace) -> list[Poi
         for library, variant, pixels, call in methods_of(setting, kind, args):
             budget = args.budget if library == "abut" else args.peer_budget
             for distance in spread.tolist():
-                spent = average(call, setting.poses(distance, args.orientations), budget)
+                poses = setting.poses(distance, args.orientations)
+                spent = average(call, poses, budget, args.device)
                 points.append(Point(kind, model, library, variant, pixels, distance, *spent))
     return points
 
@@ -157,25 +160,33 @@ def by_method(points: list[Point]) -> list[list[Point]]:
     return list(groups.values())
 
 
-def write_curves(path: Path, points: list[Point]) -> None:
-    """Every distance of every method."""
+def merged(path: Path, points: list[Point]) -> list[Point]:
+    """These points and older ones of other models, written together."""
+    models, kept = {point.model for point in points}, []
+    if path.is_file():
+        with path.open(newline="") as file:
+            kept = [_point(line) for line in csv.DictReader(file) if line["model"] not in models]
     path.parent.mkdir(parents=True, exist_ok=True)
     with path.open("w", newline="") as file:
         writer = csv.writer(file, lineterminator="\n")
         writer.writerow(Point.__annotations__)
-        writer.writerows(
-            [f"{x:.4g}" if isinstance(x, float) else x for x in astuple(p)] for p in points
-        )
+        for point in kept + points:
+            writer.writerow(f"{x:.4g}" if isinstance(x, float) else x for x in astuple(point))
+    return kept + points
 
 
-def write_table(path: Path, points: list[Point], device: str, orientations: int) -> None:
+def _point(line: dict[str, str]) -> Point:
+    kinds = Point.__annotations__.items()
+    return Point(*(kind(line[name]) for name, kind in kinds))
+
+
+def write_table(path: Path, points: list[Point], device: str) -> None:
     """The paper's table 2: mean milliseconds of each way and size, a row a model."""
     own = [group for group in by_method(points) if group[0].library == "abut"]
-    fewest = min(point.calls for group in own for point in group)
-    lines = [
-        f"Milliseconds a query on {device}, mean over distances; "
-        f"{fewest} to {orientations} orientations a distance."
-    ]
+    calls = sorted({point.calls for group in own for point in group})
+    turns = f"{calls[0]}" if len(calls) == 1 else f"{calls[0]} to {calls[-1]}"
+    kind_of_time = "Processor milliseconds" if device == "cpu" else "Milliseconds"
+    lines = [f"{kind_of_time} a query, mean over distances; {turns} orientations each."]
     for kind, ways in KINDS.items():
         cell = {
             (g[0].model, g[0].variant, g[0].pixels): f"{np.mean([p.ms for p in g]):.3g}"
@@ -239,8 +250,8 @@ def main(argv: list[str] | None = None) -> int:
         rows += [row_of(group, setting, args.device) for group in by_method(found)]
         rows += batched(setting, model, args) if args.batch else []
         write_csv(out / "response.csv", rows)
-        write_curves(out / "response_curves.csv", points)
-        write_table(out / "response_table.md", points, machine_name(args.device), args.orientations)
+        every = merged(out / "response_curves.csv", points)
+        write_table(out / "response_table.md", every, args.device)
         draw(out, points)
     show = [
         [r.job, r.variant, r.library, f"{r.ms_median:.4g}", f"{r.ms_min:.4g}", str(r.rounds)]
