@@ -198,7 +198,9 @@ def write_table(path: Path, points: list[Point], device: str) -> None:
         lines += ["", f"| {kind} | " + " | ".join(f"{w} {n}" for w, n in columns) + " |"]
         lines.append("| --- |" + " ---: |" * len(columns))
         for model in dict.fromkeys(model for model, _, _ in cell):
-            lines.append(f"| {model} | " + " | ".join(cell[model, *c] for c in columns) + " |")
+            lines.append(
+                f"| {model} | " + " | ".join(cell.get((model, *c), "") for c in columns) + " |"
+            )
     path.write_text("\n".join(lines) + "\n")
 
 
