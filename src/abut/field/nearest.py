@@ -150,7 +150,7 @@ def draw(
         lower_together(best_out, m, least)
 
 
-@wp.kernel
+@wp.kernel(launch_bounds=(256, 2))  # at most 128 registers
 def promising_kernel(
     # in
     span: wp.vec3i,

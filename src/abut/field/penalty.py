@@ -217,6 +217,7 @@ def penalty_kernel_for(moving: bool, bending: bool) -> wp.Kernel:
     @wp.kernel(
         module="unique",
         module_options={"enable_backward": False, "fuse_fp": False},
+        launch_bounds=(256, 2),  # at most 128 registers
     )
     def penalty_kernel(
         # in

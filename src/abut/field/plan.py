@@ -24,7 +24,7 @@ wp.set_module_options({"enable_backward": False, "fuse_fp": False})
 LEAST_BLOCKS = 1 << 12
 PARTS_PER_SLICE = 1024
 PART_THREADS = 1 << 16  # heavy ones: more would not run at once
-SMALL_GROUP, MANY_ITEMS = 8, 1 << 19
+ENOUGH_WARPS = 1 << 13
 ITEMS_AT_ONCE = 1 << 26  # faces in all poses
 
 
@@ -129,7 +129,8 @@ class EncounterPlan:
         """Lanes of a warp that set up a face: few where there are few faces, to have more warps."""
         if self.device.is_cpu:
             return 1
-        return SMALL_GROUP if self.item_count < MANY_ITEMS else WARP
+        fair = self.item_count // ENOUGH_WARPS
+        return min(1 << max(fair.bit_length() - 1, 0), WARP)
 
     def over_parts(self, kernel: Any, *args: Any) -> Callable[[], None]:
         """A launch over the parts of the blocks that are listed by then."""
