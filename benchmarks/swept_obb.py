@@ -31,7 +31,8 @@ from abut.hierarchy.tree import Tree, TreeView, escape_of, face_of, link_of, loa
 from abut.options import Bound
 from abut.pairs import PairQueue, PairQueues, pack_pair, store_pair
 from abut.query.sweep_buffers import corners_of
-from abut.query.sweep_plan import Listing, SweepPlan
+from abut.query.sweep_listings import Listing
+from abut.query.sweep_plan import SweepPlan
 from abut.runtime import launch, stage
 from abut.sweep import EDGE_EDGE
 from abut.traversal.node_pairs import load_obb
