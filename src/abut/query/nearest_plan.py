@@ -27,7 +27,7 @@ from abut.traversal.near_pairs import (
     list_near_kernel,
     sample_kernel,
 )
-from abut.traversal.nearest import elect_kernel, nearest_kernel
+from abut.traversal.nearest import elect_kernel, nearest_walk
 from abut.traversal.two_trees import NO_KEY, relative_kernel
 
 FEW_POSES = 8  # so few are listed leaf by leaf on CUDA, and walked in several parts on the CPU
@@ -37,7 +37,8 @@ MOST_SAMPLES = 1 << 14  # leaves of a that look for a first bound, on CUDA; more
 CUDA_ITEMS = 1 << 17  # walks of all poses together
 ROUNDING = 2.0**-44  # of what is computed about faces, relative to their meshes
 POSES_PER_SLICE = 4
-CPU_LEVELS = 2  # of a tree that a walk opens at once: four children; see design/distance.md
+CPU_LEVELS = 2  # of a tree that a walk opens at once: four children; design/distance.md
+CUDA_LEVELS = 1
 
 
 @dataclass
@@ -171,8 +172,8 @@ class NearestPlan(Operands):
         yield "seed", Task(seed_kernel, count, first, self.device, grain=POSES_PER_SLICE)
         items, grain = self._divided()
         depth = items.bit_length() - 1
-        search = [*args, ways, depth, 1 if self.device.is_cuda else CPU_LEVELS]
-        yield from self._elected(nearest_kernel, search, query, items, grain)
+        walk = nearest_walk(CUDA_LEVELS if self.device.is_cuda else CPU_LEVELS)
+        yield from self._elected(walk, [*args, ways, depth], query, items, grain)
         if self.tolerance > 0:
             last = [query.bound, *found, 1, self._keys]
             yield "choose", Task(elect_kernel, count, last, self.device)

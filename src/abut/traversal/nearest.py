@@ -9,6 +9,8 @@ What is found does not depend on the order: of all pairs at the smallest distanc
 one with the lowest key. Measured in design/distance.md.
 """
 
+from functools import cache
+
 import warp as wp
 
 from abut.approach import (
@@ -264,87 +266,94 @@ def push_sorted(stack: wp.array[wp.vec3i], low: wp.int32, held: wp.int32, pair: 
     stack[at] = pair
 
 
-@wp.kernel
-def nearest_kernel(
-    # in
-    span: wp.vec3i,
-    query: Approach,
-    tree_a: TreeView,
-    tree_b: TreeView,
-    frames: wp.array[Relative],
-    ways: wp.array[wp.vec3d],
-    depth: wp.int32,
-    levels: wp.int32,
-    # out
-    distance_out: wp.array[wp.int64],
-    key_out: wp.array[wp.int64],
-):
-    """Find the nearest faces of each (pose, subtree of a), where they are as near as any.
+@cache
+def nearest_walk(levels: int) -> wp.Kernel:
+    """The walk that opens a node ``levels`` levels down at once, two at most: trees as wide."""
 
-    A node is opened ``levels`` levels down at once, two at most, which makes the trees as wide.
-    Threads of one pose share a bound. Distances are written as bits; the key is NO_KEY where other
-    threads have found nearer faces. Faces that meet end the walk.
-    """
-    stack = wp.zeros(shape=(STACK,), dtype=wp.vec3i)
-    for work in range(span[0] + wp.tid(), span[1], span[2]):
-        pose = work >> depth
-        frame = frames[pose]
-        pad = pad_of(frame, tree_a, tree_b)
-        found = Found()
-        found.bits = load_fresh_integer(query.bound, pose)
-        found.key = NO_KEY
-        found.way = ways[pose]
-        limit = limit_of(query, frame, found.bits)
-        slab = slab_along(frame, found.way, pose_of(query.search.a, pose), pad)
-        start = subtree(tree_a, work & ((1 << depth) - 1), depth)
-        stack[0] = wp.vec3i(start, root_of(tree_b), 0)
-        held = wp.int32(start >= 0)
-        while held > 0:
-            held -= 1
-            i = stack[held][0]
-            j = stack[held][1]
-            gap = wp.cast(stack[held][2], wp.float32)
-            known = load_fresh_integer(query.bound, pose)
-            if known < found.bits:  # another thread has found nearer faces
-                found.bits = known
-                found.key = NO_KEY
-                limit = limit_of(query, frame, known)
-            if gap > limit:
-                continue
-            a = load_node(tree_a.nodes, i)
-            b = load_node(tree_b.nodes, j)
-            if is_leaf(a) and is_leaf(b):
-                p = load_face(query.search.a, face_of(a), pose)
-                q = load_face(query.search.b, face_of(b), pose)
-                if clear_of(p, q, found.way, from_bits(found.bits) * FACE_MARGIN + query.slack):
+    @wp.kernel(module="unique", module_options={"enable_backward": False, "fuse_fp": False})
+    def nearest_kernel(
+        # in
+        span: wp.vec3i,
+        query: Approach,
+        tree_a: TreeView,
+        tree_b: TreeView,
+        frames: wp.array[Relative],
+        ways: wp.array[wp.vec3d],
+        depth: wp.int32,
+        # out
+        distance_out: wp.array[wp.int64],
+        key_out: wp.array[wp.int64],
+    ):
+        """Find the nearest faces of each (pose, subtree of a), where they are as near as any.
+
+        Threads of one pose share a bound. Distances are written as bits; the key is NO_KEY where
+        other threads have found nearer faces. Faces that meet end the walk.
+        """
+        stack = wp.zeros(shape=(STACK,), dtype=wp.vec3i)
+        for work in range(span[0] + wp.tid(), span[1], span[2]):
+            pose = work >> depth
+            frame = frames[pose]
+            pad = pad_of(frame, tree_a, tree_b)
+            found = Found()
+            found.bits = load_fresh_integer(query.bound, pose)
+            found.key = NO_KEY
+            found.way = ways[pose]
+            limit = limit_of(query, frame, found.bits)
+            slab = slab_along(frame, found.way, pose_of(query.search.a, pose), pad)
+            start = subtree(tree_a, work & ((1 << depth) - 1), depth)
+            stack[0] = wp.vec3i(start, root_of(tree_b), 0)
+            held = wp.int32(start >= 0)
+            while held > 0:
+                held -= 1
+                i = stack[held][0]
+                j = stack[held][1]
+                gap = wp.cast(stack[held][2], wp.float32)
+                known = load_fresh_integer(query.bound, pose)
+                if known < found.bits:  # another thread has found nearer faces
+                    found.bits = known
+                    found.key = NO_KEY
+                    limit = limit_of(query, frame, known)
+                if gap > limit:
                     continue
-                found = compare_faces(query.search, pose, face_of(a), face_of(b), p, q, gap, found)
-                if found.bits < known:
-                    lower_to(query.bound, pose, found.bits)
-                    limit = limit_of(query, frame, found.bits)
-                    slab = slab_along(frame, found.way, pose_of(query.search.a, pose), pad)
-            else:
-                in_a = opens_first(a, b)
-                low = wp.int32(held)
-                for k in range(1 << levels):
-                    below = wp.int32(-1)
-                    if in_a:
-                        below = descendant(tree_a.nodes, i, k, levels)
-                    else:
-                        below = descendant(tree_b.nodes, j, k, levels)
-                    if below >= 0:
-                        m = wp.where(in_a, below, i)
-                        n = wp.where(in_a, j, below)
-                        squared = apart_within(frame, slab, limit, tree_a, m, tree_b, n)
-                        if not (squared > limit):
-                            push_sorted(
-                                stack, low, held, wp.vec3i(m, n, wp.cast(squared, wp.int32))
-                            )
-                            held += 1
-            if found.bits == wp.int64(0):  # they meet
-                held = 0
-        distance_out[work] = found.bits
-        key_out[work] = found.key
+                a = load_node(tree_a.nodes, i)
+                b = load_node(tree_b.nodes, j)
+                if is_leaf(a) and is_leaf(b):
+                    p = load_face(query.search.a, face_of(a), pose)
+                    q = load_face(query.search.b, face_of(b), pose)
+                    if clear_of(p, q, found.way, from_bits(found.bits) * FACE_MARGIN + query.slack):
+                        continue
+                    found = compare_faces(
+                        query.search, pose, face_of(a), face_of(b), p, q, gap, found
+                    )
+                    if found.bits < known:
+                        lower_to(query.bound, pose, found.bits)
+                        limit = limit_of(query, frame, found.bits)
+                        slab = slab_along(frame, found.way, pose_of(query.search.a, pose), pad)
+                else:
+                    in_a = opens_first(a, b)
+                    low = wp.int32(held)
+                    k = wp.int32(0)
+                    while k < wp.static(1 << levels):  # a loop that stays one
+                        below = wp.int32(-1)
+                        if in_a:
+                            below = descendant(tree_a.nodes, i, k, wp.static(levels))
+                        else:
+                            below = descendant(tree_b.nodes, j, k, wp.static(levels))
+                        if below >= 0:
+                            m = wp.where(in_a, below, i)
+                            n = wp.where(in_a, j, below)
+                            squared = apart_within(frame, slab, limit, tree_a, m, tree_b, n)
+                            if not (squared > limit):
+                                pair = wp.vec3i(m, n, wp.cast(squared, wp.int32))
+                                push_sorted(stack, low, held, pair)
+                                held += 1
+                        k += 1
+                if found.bits == wp.int64(0):  # they meet
+                    held = 0
+            distance_out[work] = found.bits
+            key_out[work] = found.key
+
+    return nearest_kernel
 
 
 @wp.kernel
