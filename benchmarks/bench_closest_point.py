@@ -177,23 +177,31 @@ def main(argv: list[str] | None = None) -> int:
 
 def jobs(args: argparse.Namespace) -> list[Job]:
     """Models, points and questions."""
-    rng = np.random.default_rng(1)
     found = []
     for name in ("armadillo_86k", "bunny_69k"):
         prefix, vertices, faces = _model(f"models/{name}.ply", _gem)
         side = CUDA_GRID if args.device != "cpu" else CPU_GRID
-        clouds = {
-            "box": _box(vertices, rng.random((args.points, 3))),
-            "near": _near(vertices, faces, args.points, rng),
-            f"grid{side}": _box(vertices, rng.permutation(_grid(side))),
-        }
-        for variant, points in clouds.items():
-            for signed in (False, True):
-                label = prefix + variant + ("_signed" if signed else "")
-                few = min(args.few, len(points))
-                job = f"closest_point_{name}"
+        for cloud in ("box", "near", f"grid{side}"):
+            labels = {prefix + cloud: False, prefix + cloud + "_signed": True}
+            wanted = {k: v for k, v in labels.items() if args.jobs is None or k in args.jobs}
+            points = _points(cloud, vertices, faces, args.points, side) if wanted else np.empty(0)
+            few = min(args.few, len(points))
+            job = f"closest_point_{name}"
+            for label, signed in wanted.items():
                 found.append(Job(job, label, args.device, vertices, faces, points, signed, few))
-    return [job for job in found if args.jobs is None or job.variant in args.jobs]
+    return found
+
+
+def _points(
+    cloud: str, vertices: np.ndarray, faces: np.ndarray, count: int, side: int
+) -> np.ndarray:
+    """A cloud by its name, the same in every run."""
+    rng = np.random.default_rng(1)
+    if cloud == "box":
+        return _box(vertices, rng.random((count, 3)))
+    if cloud == "near":
+        return _near(vertices, faces, count, rng)
+    return _box(vertices, rng.permutation(_grid(side)))
 
 
 def run_job(job: Job, names: list[str], args: argparse.Namespace) -> tuple[list[Row], bool]:
