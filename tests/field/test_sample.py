@@ -38,6 +38,14 @@ def by_hand(field, points):
     return out
 
 
+def spread_of(field, points):
+    """How much the samples of each point's cell differ."""
+    at = (points - field.box.lower) / field.box.spacing
+    first = np.minimum(at.astype(int), np.array(field.box.shape) - 2)
+    corners = [field.distance.numpy()[tuple((first + c).T)] for c in np.ndindex(2, 2, 2)]
+    return np.ptp(corners, axis=0)
+
+
 def test_samples_are_blended_linearly(ball):
     points = inside_of(ball)
     found, wanted = ball.sample(points).numpy(), by_hand(ball, points)
@@ -128,13 +136,14 @@ def test_outside_the_box_of_a_band(device):
 def test_textures_blend_the_same(ball):
     points = np.concatenate([inside_of(ball), 3.0 * inside_of(ball, 500)])
     plain, hardware = ball.sample(points).numpy(), ball.sample(points, texture=True).numpy()
-    error = 3 / 512 if ball.device.is_cuda else 1e-5
+    weights = 7 / 256 if ball.device.is_cuda else 1e-5  # all eight together, see texture.py
     off = np.abs(plain["distance"] - hardware["distance"])
-    assert off[:4000].max() < error * ball.box.spacing
+    assert (off[:4000] <= weights / 2 * spread_of(ball, points[:4000]) + 1e-6).all()
+    error = weights / 2 * np.sqrt(3)
     assert off.max() < 4 * error * ball.box.spacing
     clear = np.linalg.norm(by_hand(ball, points[:4000])[:, 1:], axis=1) > 0.5
     off = np.linalg.norm(plain["gradient"] - hardware["gradient"], axis=1)[:4000]
-    assert off[clear].max() < 8 * error
+    assert off[clear].max() < 4 * error
 
 
 def test_saved_and_loaded(ball, tmp_path):

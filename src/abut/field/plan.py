@@ -24,7 +24,7 @@ wp.set_module_options({"enable_backward": False, "fuse_fp": False})
 LEAST_BLOCKS = 1 << 12
 PARTS_PER_SLICE = 1024
 PART_THREADS = 1 << 16  # heavy ones: more would not run at once
-ENOUGH_WARPS = 1 << 13
+ENOUGH_WARPS = 1 << 12
 ITEMS_AT_ONCE = 1 << 26  # faces in all poses
 
 
