@@ -9,6 +9,7 @@ from abut.runtime import EVERYTHING, Kept, Task, launch, stage
 from abut.scene import fronts
 from abut.scene.contact_search import ContactSearch, Step
 from abut.scene.fronts import LEFT, SceneFronts
+from abut.traversal.descents import test_listed_kernel
 from abut.traversal.front import WIDE, Moved
 from abut.traversal.meeting_fronts import (
     Fronts,
@@ -77,12 +78,13 @@ class FrontSearch(ContactSearch):
     def _run_recorded(self) -> None:
         held = self.fronts
         about = (held.steps % 2, int(held.climbs), held.queues, held.queues.generation)
+        about = (*about, len(held.left), held.changes, held.ranges)
 
         def make() -> list[Task]:
             stages = [self._begin(), *(about for _, *about in self._stages())]
             return [self._recorded_task(*about) for about in stages]
 
-        for task in self._tasks.get((*about, held.changes, held.ranges), make):
+        for task in self._tasks.get(about, make):
             task.run()
 
     def _recorded_task(self, kernel: wp.Kernel, items: str | int, args: list[Any]) -> Task:
@@ -106,14 +108,16 @@ class FrontSearch(ContactSearch):
         view.ranges, view.slot_bits, view.ranks = held.ranges, held.layout.bits, held.ranks
         view.frames, view.resting = self._frames, self._resting
         args = [crowd, queues[f"{here}_met"], held.changes, held.poses, view]
-        yield "adopt", adopt_kernel, 0, [*args, queues[f"{there}_met"], queues[LEFT[0]]]
+        left = held.left
+        yield "adopt", adopt_kernel, 0, [*args, queues[f"{there}_met"], queues[left[0]]]
         yield "adopt", keep_rows_kernel, "rows", [crowd, view, queues["rows"]]
-        for k, source in enumerate((here, *LEFT)):
-            last = source == LEFT[-1]
+        for k, source in enumerate((here, *left)):
+            last = source == left[-1]
             moved = Moved()
             moved.kept, moved.found = queues[there], queues["faces"]
-            moved.left = queues[source if last else LEFT[k]]
+            moved.left = queues[source if last else left[k]]
             most, climbs = EVERYTHING if last else int(WIDE), held.climbs and k == 0
             args = [crowd, view, queues[source], k == 0, most, climbs, moved]
             yield "front", advance_meetings_kernel, source, args
-        yield "classify", test_meet_kernel, "faces", [crowd, queues["faces"]]
+        test_kernel = test_meet_kernel if self.device.is_cuda else test_listed_kernel
+        yield "classify", test_kernel, "faces", [crowd, queues["faces"]]

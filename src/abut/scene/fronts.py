@@ -13,7 +13,7 @@ from abut.traversal.meeting_fronts import BENT, OTHER, SAME
 
 MOST_PAIRS = 1 << 25  # of all fronts together; beyond that scenes are searched from the roots
 LEAST_ROOM = 1 << 14
-ROUNDS = 4  # in which new fronts are opened, so that all threads have work
+ROUNDS, FEW_ROUNDS = 8, 3  # in which fronts are opened, so that all threads have work
 REST = 64  # queries, once fronts have grown too long
 LEFT = tuple(f"left_{k}" for k in range(ROUNDS))
 QUEUES = ("rows", "even", "even_met", "odd", "odd_met", *LEFT, "faces")
@@ -52,12 +52,17 @@ class SceneFronts:
         self._shapes_now = self._shapes
         self._grown = np.empty(0, np.int64)  # of bodies, as their ranges know them
         self._seen = (-1, -1, -1)
-        self._any_changed = True
+        self._any_changed = self._any_new = True
 
     @property
     def names(self) -> tuple[str, str]:
         """The queue where the fronts are, and the one where they go next."""
         return ("odd", "even") if self.steps % 2 else ("even", "odd")
+
+    @property
+    def left(self) -> tuple[str, ...]:
+        """Queues of what is yet to be opened, round by round: more where trees are new."""
+        return LEFT if self._any_new else LEFT[:FEW_ROUNDS]
 
     @property
     def climbs(self) -> bool:
@@ -131,6 +136,7 @@ class SceneFronts:
         other, bent = (now[:, :2] != before[:, :2]).any(axis=1), now[:, 2] != before[:, 2]
         changes = np.where(other, OTHER, np.where(bent, BENT, SAME)).astype(np.int32)
         self._shapes_now, self._any_changed = now, bool(changes.any())
+        self._any_new = bool((changes == int(OTHER)).any())
         if self.changes.shape[0] != len(now):
             self.changes = wp.empty(len(now), dtype=wp.int32, device=self.device)
             poses = wp.zeros(len(now), dtype=wp.mat44d, device=self.device)

@@ -13,7 +13,7 @@ from abut.geometry.common_corners import STRANGERS
 from abut.geometry.intersect_tri_tri import HIT, MISS, classify_tri_tri
 from abut.hierarchy.forest import faces_of, part_of, tree_of
 from abut.hierarchy.tree import face_of, is_leaf, load_node, root_of
-from abut.pairs import PairQueue, pack_pair, push_pair
+from abut.pairs import PairQueue, pack_pair, push_pair, queue_stop, unpack_pair
 from abut.search import test_faces
 from abut.traversal.groups import FOUND, test_own_group
 from abut.traversal.groups import STACK as GROUP_STACK
@@ -101,6 +101,28 @@ def meet_kernel(
                 for k in range(4):
                     stack[held] = wp.vec2i(pairs.i + (k >> 1), pairs.j + (k & 1))
                     held += wp.int32(not (pairs.gaps[k] > wp.float32(0.0)))
+
+
+@wp.kernel
+def test_listed_kernel(
+    # in
+    span: wp.vec3i,
+    crowd: Crowd,
+    candidates: PairQueue,
+):
+    """Filter the pairs of faces of a queue; what a meeting has in common is looked up once."""
+    stop = queue_stop(candidates, span[1])
+    i = span[0] + wp.tid()
+    while i < stop:
+        row = unpack_pair(candidates.keys[i], crowd.bits)
+        rank = row[0]
+        search = search_of(crowd, meeting_at(crowd, rank))
+        while row[0] == rank:
+            test_faces(search, rank, row[1], row[2])
+            i += span[2]
+            row = wp.vec3i(-1)
+            if i < stop:
+                row = unpack_pair(candidates.keys[i], crowd.bits)
 
 
 @wp.kernel

@@ -209,15 +209,7 @@ def test_meet_kernel(
     candidates: PairQueue,
 ):
     """Filter the pairs of faces of a queue."""
-    stop = queue_stop(candidates, span[1])
-    i = span[0] + wp.tid()
-    while i < stop:
+    for i in range(span[0] + wp.tid(), queue_stop(candidates, span[1]), span[2]):
         row = unpack_pair(candidates.keys[i], crowd.bits)
-        rank = row[0]
-        search = search_of(crowd, meeting_at(crowd, rank))
-        while row[0] == rank:  # what a meeting has in common is looked up once
-            test_faces(search, rank, row[1], row[2])
-            i += span[2]
-            row = wp.vec3i(-1)
-            if i < stop:
-                row = unpack_pair(candidates.keys[i], crowd.bits)
+        search = search_of(crowd, meeting_at(crowd, row[0]))
+        test_faces(search, row[0], row[1], row[2])
