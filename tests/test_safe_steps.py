@@ -91,6 +91,39 @@ def check_two(seed, device):
         assert abs(swapped.first - hits.first) < 1e-6 and len(swapped) == len(hits)
 
 
+@pytest.mark.parametrize("seeds", SEEDS)
+def test_both_turn(seeds, device):
+    """By up to half a turn each, far from their origins too; a gap is kept until it is told."""
+    met = 0
+    for seed in seeds:
+        rng = np.random.default_rng([seed, 2])
+        shapes = icosphere(int(rng.integers(20, 200))), torus(10, 6)
+        away = (0.0, 0.0, 5.0, 50.0)[seed % 4]
+        meshes = [abut.Mesh(s.moved((away, 0, 0)).vertices, s.faces, device) for s in shapes]
+        paths = [random_poses(2, 1.5, 10 * seed + k) for k in range(2)]
+        for poses in paths:  # so that the meshes, not their origins, are where the poses say
+            poses[:, :3, 3] -= away * poses[:, :3, 0]
+        moves = [
+            abut.Motion(mesh, start_pose=start, end_pose=end)
+            for mesh, (start, end) in zip(meshes, paths, strict=True)
+        ]
+        gap = (0.0, 0.05)[seed % 2]
+        hits = abut.ccd(*moves, min_distance=gap)
+        assert abut.ccd(*moves, min_distance=gap, first=True).first == hits.first
+        if abut.distance(*meshes, pose_a=paths[0][0], pose_b=paths[1][0]).value <= gap:
+            continue  # faces that cut each other from the start make no impact
+        times = np.linspace(0.0, 0.9999, 60) * hits.safe_step
+        poses = [np.array([pose_at(*path, t) for t in times]) for path in paths]
+        apart = abut.distance(*meshes, pose_a=poses[0], pose_b=poses[1]).value.numpy()
+        assert (apart > gap).all()
+        if 0.0 < hits.first < 0.999:
+            soon = [pose_at(*path, hits.first + 1e-4) for path in paths]
+            near = abut.distance(*meshes, pose_a=soon[0], pose_b=soon[1]).value
+            assert near <= gap + 1e-2 * (1.0 + away)
+            met += 1
+    assert met >= len(seeds) // 8
+
+
 def pose_at(start, end, t):
     """Constant velocities, by the eigenvectors of the turn: independent of the library."""
     values, vectors = np.linalg.eig(end[:3, :3] @ start[:3, :3].T)
