@@ -44,14 +44,14 @@ PIXELS_PER_SLICE = 1 << 14
 
 
 class Clear:
-    """Nobody has come to any pixel."""
+    """Nobody has come anywhere."""
 
-    def __init__(self, canvas: Any) -> None:
-        self.canvas = canvas
+    def __init__(self, comers: wp.array) -> None:
+        self.comers = comers
 
     def run(self) -> None:
-        """Forget the owners."""
-        self.canvas.owners.zero_()
+        """Forget who came."""
+        self.comers.zero_()
 
 
 class FaceRoom:
@@ -161,7 +161,7 @@ class ListScreen(Screen):
             set_up = self.setup(canvas, primitives, row, step, tally, slot)
             count = Task(count_faces_kernel, faces, [*view, owners, canvas], device, grain=grain)
             fill = Task(fill_faces_kernel, faces, [*view, canvas], device, grain=grain)
-            return [set_up, Clear(canvas), count, room, fill]
+            return [set_up, Clear(canvas.owners), count, room, fill]
         lists = Items()
         keys = (self._items, self._large, self._small)
         for k, (name, room_for) in enumerate(zip(("blocks", "large", "small"), keys, strict=True)):
@@ -173,7 +173,7 @@ class ListScreen(Screen):
         args += [canvas, tally, tally[slot + 2 : slot + 3], lists]
         blocks = lists.blocks
         return [
-            Clear(canvas),
+            Clear(canvas.owners),
             Task(setup_items_kernel, faces, args, device),
             Task(list_large_kernel, EVERYTHING, [*view, canvas, lists.large, blocks], device),
             Task(count_items_kernel, EVERYTHING, [*view, blocks, owners, canvas], device),

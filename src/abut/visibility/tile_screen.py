@@ -10,7 +10,7 @@ from abut.runtime import EVERYTHING, Task
 from abut.soup import Soup
 from abut.visibility.cover import BLOCK
 from abut.visibility.look_tiles import look_tiles_kernel
-from abut.visibility.screen import GROWTH, FaceRoom, Screen, whole_blocks
+from abut.visibility.screen import GROWTH, Clear, FaceRoom, Screen, whole_blocks
 from abut.visibility.settings import Settings, Step
 from abut.visibility.tiles import (
     TEAM,
@@ -25,17 +25,6 @@ from abut.visibility.tiles import (
 # patches overlap in depth, and on CUDA one thread compares them pixel by pixel.
 LEAST_PIXELS, LEAST_PIXELS_FREE_CUDA = 4, 128
 MOST_PATCHES = 1 << 26  # at once; one and a half gigabytes
-
-
-class Zero:
-    """Nobody has come to any tile."""
-
-    def __init__(self, array: wp.array) -> None:
-        self.array = array
-
-    def run(self) -> None:
-        """Forget all."""
-        self.array.zero_()
 
 
 class Scan:
@@ -101,7 +90,7 @@ class TileScreen(Screen):
             teams = all_visits = EVERYTHING
         return [
             self.setup(tiles, primitives, row, step, tally, slot),
-            Zero(self._comers),
+            Clear(self._comers),
             Task(bin_kernel, faces, [*view, owners, tiles, visits, large], device),
             Task(bin_large_kernel, teams, [*view, owners, large, tiles, visits], device),
             Task(contested_kernel, self.tile_count, [tiles], device),
