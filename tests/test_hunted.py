@@ -1,12 +1,14 @@
 """What was once wrong, found by random inputs: each case as small as it gets."""
 
+import threading
+import time
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
 
 import abut
-from abut import cases
+from abut import cases, runtime
 from shapes import random_poses
 
 SHAPE = cases.box()
@@ -120,3 +122,23 @@ def test_threads_ask_one_scene_at_once(device):
     alone = [answer(i) for i in range(3)]
     with ThreadPoolExecutor(4) as pool:
         assert list(pool.map(answer, range(24))) == alone * 8
+
+
+def test_after_an_interrupt_nothing_runs_on(monkeypatch):
+    """Slices went on in other threads, into the buffers of the next query."""
+    running, begun = [], threading.Event()
+
+    class Slice:
+        def launch(self):
+            if threading.current_thread() is threading.main_thread():
+                begun.wait(5)
+                raise KeyboardInterrupt
+            running.append(self)
+            begun.set()
+            time.sleep(0.1)
+            running.remove(self)
+
+    monkeypatch.setattr(runtime, "thread_count", lambda: 3)
+    with pytest.raises(KeyboardInterrupt):
+        runtime._run_together([Slice() for _ in range(8)])
+    assert not running

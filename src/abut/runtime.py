@@ -5,7 +5,7 @@ import os
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from functools import cache
 from itertools import pairwise
@@ -163,11 +163,29 @@ def _run_together(slices: Sequence[Any]) -> None:
         for piece in queue:
             piece.launch()
 
-    helpers = [_pool(thread_count()).submit(work) for _ in range(thread_count() - 1)]
-    work()
+    helpers = []
+    try:
+        for _ in range(thread_count() - 1):
+            helpers.append(_pool(thread_count()).submit(work))
+        work()
+    finally:
+        for _ in queue:  # after an interrupt nothing more is begun, and nothing is left running
+            pass
+        _wait_for(helpers)
+
+
+def _wait_for(helpers: Sequence[Future[None]]) -> None:
+    """Until those that have begun are done, even if there is an interrupt meanwhile."""
+    interrupts = []
     for helper in helpers:
-        if not helper.cancel():
-            helper.result()
+        while not helper.cancel():
+            try:
+                helper.result()
+                break
+            except KeyboardInterrupt as interrupt:
+                interrupts.append(interrupt)
+    if interrupts:
+        raise interrupts[0]
 
 
 def launch(
