@@ -142,3 +142,10 @@ def test_after_an_interrupt_nothing_runs_on(monkeypatch):
     with pytest.raises(KeyboardInterrupt):
         runtime._run_together([Slice() for _ in range(8)])
     assert not running
+
+
+def test_velocities_that_are_not_numbers_are_refused(device):
+    mesh = abut.Mesh(*SHAPE, device)
+    field = abut.DistanceField(mesh, resolution=8)
+    with pytest.raises(abut.OptionError, match="numbers"):
+        field.response(mesh, velocity="fast")

@@ -185,7 +185,10 @@ def _twist(value: Any, count: int, name: str) -> np.ndarray:
     if value is None:
         return REST
     data = to_plain(value)
-    numbers = np.asarray(data if isinstance(data, np.ndarray) else data.numpy(), dtype=np.float64)
+    data = data if isinstance(data, np.ndarray) else data.numpy()
+    if data.dtype.kind not in "fiu":
+        raise OptionError(f"{name} must be numbers, not {data.dtype}.")
+    numbers = data.astype(np.float64)
     if numbers.shape not in ((6,), (count, 6)):
         raise OptionError(
             f"{name} must have shape (6,) or ({count}, 6), velocity and spin, not {numbers.shape}."
