@@ -115,13 +115,14 @@ def test_threads_ask_one_scene_at_once(device):
     scene.add(abut.Mesh(*cases.gem(320), device), random_poses(12, 1.5))
     asks = (scene.collide, scene.distance, lambda: scene.within(0.1))
 
-    def answer(i):
-        rows = asks[i % 3]().numpy()
+    def listed(hits):
+        rows = hits.numpy()
         return {name: rows[name].tolist() for name in rows if name != "points"}
 
-    alone = [answer(i) for i in range(3)]
+    alone = [listed(ask()) for ask in asks]
     with ThreadPoolExecutor(4) as pool:
-        assert list(pool.map(answer, range(24))) == alone * 8
+        together = list(pool.map(lambda i: asks[i % 3](), range(24)))
+    assert [listed(hits) for hits in together] == alone * 8
 
 
 def test_after_an_interrupt_nothing_runs_on(monkeypatch):

@@ -173,3 +173,19 @@ def test_a_slow_load_is_told(monkeypatch):
     monkeypatch.setattr(wp, "load_module", lambda module, device: told.wait(60))
     runtime._load(reserve_kernel, wp.get_device("cpu"))
     assert said == ["compiling kernels (test_runtime) for cpu, once; later runs load them"]
+
+
+def test_where_nothing_can_be_captured(device):
+    """CUDA's default stream; Warp leaves it current where threads read arrays at once."""
+    shapes = cases.pair("knot", faces=400)
+
+    def answers():
+        a, b = (abut.Mesh(*shape, device) for shape in shapes)
+        culled = [abut.cull([a, b], pixels=64).faces.numpy().tolist() for _ in range(3)]
+        field = abut.DistanceField(b, resolution=24)
+        return culled, [float(field.closest(a).value) for _ in range(2)]
+
+    usual = answers()
+    with wp.ScopedStream(wp.get_device(device).null_stream if "cuda" in str(device) else None):
+        assert not runtime.can_capture(wp.get_device(device))
+        assert answers() == usual

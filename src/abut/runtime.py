@@ -48,6 +48,16 @@ def _keep_memory(alias: str) -> None:
         wp.set_mempool_release_threshold(device, max(held, POOL_BYTES))
 
 
+def can_capture(device: wp.Device) -> bool:
+    """Whether launches can be captured as a graph now: on CUDA, and not on its default stream.
+
+    Warp reads arrays on that stream; where threads do so at once, it stays the current one.
+    """
+    return bool(
+        device.is_cuda and wp.is_mempool_enabled(device) and wp.get_stream(device).cuda_stream
+    )
+
+
 def require_same_device(*operands: Any) -> wp.Device:
     """The one device of all operands that are not None."""
     devices = [operand.device for operand in operands if operand is not None]

@@ -17,7 +17,7 @@ from abut.field.picture import Sampled
 from abut.lanes import WARP
 from abut.mesh import Mesh
 from abut.pairs import PairQueues
-from abut.runtime import EVERYTHING, Kept, Task, launch, stage
+from abut.runtime import EVERYTHING, Kept, Task, can_capture, launch, stage
 
 wp.set_module_options({"enable_backward": False, "fuse_fp": False})
 
@@ -177,7 +177,7 @@ class EncounterPlan:
         meet = Task(meet_kernel, self.pose_count, args, self.device)
         self._stages = [("meet", meet.run), *self.stages()]
         self._graph = None
-        if self.device.is_cuda:
+        if can_capture(self.device):
             with wp.ScopedCapture(self.device) as capture:
                 self._run_stages()
             self._graph = capture.graph
@@ -191,6 +191,7 @@ class EncounterPlan:
     def _go(self) -> None:
         if self._graph is None:
             self._run_stages()
-            return
-        wp.capture_launch(self._graph)
-        wp.synchronize_stream(self.device)
+        else:
+            wp.capture_launch(self._graph)
+        if self.device.is_cuda:
+            wp.synchronize_stream(self.device)

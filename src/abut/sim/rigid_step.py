@@ -12,7 +12,7 @@ from abut.field.penalty import SUMS, penalty_kernel_for, response_rows_kernel
 from abut.field.plan import PART_THREADS, PARTS_PER_SLICE, listed_count
 from abut.lanes import WARP
 from abut.pairs import PairQueues
-from abut.runtime import EVERYTHING, Task, launch
+from abut.runtime import EVERYTHING, Task, can_capture, launch
 from abut.sim.bodies import gather_kernel, move_kernel
 from abut.sim.contacts import meetings_kernel, partners_kernel, peak_kernel, sides_kernel
 
@@ -55,7 +55,7 @@ class RigidStep:
             wp.capture_launch(self._graph)
             return
         self._go()
-        if self.device.is_cuda:
+        if can_capture(self.device):
             with wp.ScopedCapture(self.device) as capture:
                 self._go()
             self._graph = capture.graph

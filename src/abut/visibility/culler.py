@@ -10,7 +10,7 @@ import numpy as np
 import warp as wp
 
 from abut.options import Level
-from abut.runtime import Task
+from abut.runtime import Task, can_capture
 from abut.soup import Soup
 from abut.visibility.remains import Remains, primitives_of
 from abut.visibility.screen import TALLY, FaceRoom, ListScreen
@@ -64,14 +64,14 @@ class Culler:
         """Launch everything: one by one at first, then, on CUDA, as one graph."""
         if self._graph is not None:
             wp.capture_launch(self._graph)
-        elif self._warm:
+        elif self._warm and can_capture(self.device):
             with wp.ScopedCapture(self.device) as capture:
                 self._launch_each(captured=True)
             self._graph = capture.graph
             wp.capture_launch(self._graph)
         else:
             self._launch_each(captured=False)
-            self._warm = self.device.is_cuda and wp.is_mempool_enabled(self.device)
+            self._warm = True
 
     def _launch_each(self, captured: bool) -> None:
         self._tally.zero_()
