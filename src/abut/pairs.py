@@ -222,3 +222,9 @@ def to_rows(
     pose = wp.empty(count if posed else 0, dtype=wp.int32, device=keys.device)
     launch(unpack_kernel, count, [keys, layout.bits, pose, pairs], keys.device)
     return pairs, pose if posed else None
+
+
+def lowest_of_each_pose(keys: Any, layout: KeyLayout) -> np.ndarray:
+    """The first key of every pose, of sorted keys."""
+    host = keys if isinstance(keys, np.ndarray) else keys.numpy()
+    return host[np.flatnonzero(np.diff(host >> layout.width, prepend=-1))]

@@ -35,35 +35,29 @@ class Patch:
     start: wp.vec2i  # pixels of the covers before; the face
 
 
-@wp.func_native("""
+def _lending(kind: str, length: int, slots: int = 1) -> str:
+    """Text of a room in shared memory with so many slots a lane, each for a vector."""
+    return f"""
 #if defined(__CUDA_ARCH__)
-    __shared__ double room[256][9];
-    double* slots = &room[threadIdx.x & ~31u][0];
-    for (int k = 0; k < 9 && to >= 0; ++k) slots[to * 9 + k] = mine.c[k];
-    wp::vec_t<9, double> found;
-    for (int k = 0; k < 9; ++k) found.c[k] = of >= 0 ? slots[of * 9 + k] : 0.0;
+    __shared__ {kind} room[256 * {slots}][{length}];
+    {kind}* slots = &room[{slots} * (threadIdx.x & ~31u)][0];
+    for (int k = 0; k < {length} && to >= 0; ++k) slots[to * {length} + k] = mine.c[k];
+    wp::vec_t<{length}, {kind}> found;
+    for (int k = 0; k < {length}; ++k) found.c[k] = of >= 0 ? slots[of * {length} + k] : ({kind})0;
     return found;
 #else
     return mine;
 #endif
-""")
+"""
+
+
+@wp.func_native(_lending("double", 9))
 def lend_lines(mine: Lines, to: wp.int32, of: wp.int32) -> Lines:
     """Lay ``mine`` into slot ``to``, or take what lies in slot ``of``; -1 for neither."""
     ...
 
 
-@wp.func_native("""
-#if defined(__CUDA_ARCH__)
-    __shared__ float room[256][7];
-    float* slots = &room[threadIdx.x & ~31u][0];
-    for (int k = 0; k < 7 && to >= 0; ++k) slots[to * 7 + k] = mine.c[k];
-    wp::vec_t<7, float> found;
-    for (int k = 0; k < 7; ++k) found.c[k] = of >= 0 ? slots[of * 7 + k] : 0.0f;
-    return found;
-#else
-    return mine;
-#endif
-""")
+@wp.func_native(_lending("float", 7))
 def lend_frame(mine: Frame, to: wp.int32, of: wp.int32) -> Frame:
     """See lend_lines."""
     ...
@@ -101,18 +95,7 @@ def lend_start(mine: wp.vec2i, to: wp.int32, of: wp.int32) -> wp.vec2i:
     ...
 
 
-@wp.func_native("""
-#if defined(__CUDA_ARCH__)
-    __shared__ float room[512][6];
-    float* slots = &room[2 * (threadIdx.x & ~31u)][0];
-    for (int k = 0; k < 6 && to >= 0; ++k) slots[to * 6 + k] = mine.c[k];
-    wp::vec_t<6, float> found;
-    for (int k = 0; k < 6; ++k) found.c[k] = of >= 0 ? slots[of * 6 + k] : 0.0f;
-    return found;
-#else
-    return mine;
-#endif
-""")
+@wp.func_native(_lending("float", 6, slots=2))
 def hold_back(mine: Held, to: wp.int32, of: wp.int32) -> Held:
     """See lend_lines; a room of 64 slots for fragments to be looked at later."""
     ...

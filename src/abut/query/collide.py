@@ -17,9 +17,9 @@ from abut.mesh import Mesh, require_meshes
 from abut.narrow.contain import mark_contained
 from abut.narrow.meet import meeting_segments
 from abut.options import Bound, ContactMethod, CullMethod, chosen
-from abut.pairs import KeyLayout, require_room, to_rows
+from abut.pairs import KeyLayout, lowest_of_each_pose, require_room, to_rows
 from abut.poses import batch_size, checked_poses
-from abut.query.contact_plan import ContactPlan, lowest_of_each_pose
+from abut.query.contact_plan import ContactPlan
 from abut.query.operands import plans_of
 from abut.results import Contacts
 from abut.runtime import require_same_device

@@ -11,7 +11,7 @@ import warp as wp
 
 from abut.narrow.settle import settle_kernel
 from abut.ordering import MOST_ROWS, FewOrder, RowOrder
-from abut.pairs import KeyLayout, PairQueues, to_rows, unpack_queue_kernel
+from abut.pairs import PairQueues, lowest_of_each_pose, to_rows, unpack_queue_kernel
 from abut.query.contact_stages import ContactStages
 from abut.query.operands import shared_queues
 from abut.runtime import EVERYTHING, Task, launch, stage
@@ -175,9 +175,3 @@ class ContactPlan(ContactStages):
             settled = settled[best[settled >> width] == NO_KEY]
             keys = np.sort(np.concatenate([keys, settled]))
         return keys
-
-
-def lowest_of_each_pose(keys: Any, layout: KeyLayout) -> np.ndarray:
-    """The first key of every pose, of sorted keys."""
-    host = keys if isinstance(keys, np.ndarray) else keys.numpy()
-    return host[np.flatnonzero(np.diff(host >> layout.width, prepend=-1))]

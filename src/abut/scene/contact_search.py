@@ -9,7 +9,7 @@ import warp as wp
 
 from abut.narrow.settle_crowd import settle_crowd_kernel
 from abut.options import BroadMethod
-from abut.pairs import KeyLayout
+from abut.pairs import KeyLayout, lowest_of_each_pose
 from abut.runtime import EVERYTHING, Task, launch, stage
 from abut.scene.objects import Objects
 from abut.scene.pool import Pool
@@ -194,8 +194,6 @@ class ContactSearch(SceneSearch):
     def _one_each(self, keys: Any, count: int) -> np.ndarray:
         """One key a meeting: of a pair the filter was sure of, else the lowest settled one."""
         best = self.crowd.best.numpy()[:count] if self._stops else np.full(count, NO_KEY)
-        host = keys if isinstance(keys, np.ndarray) else keys.numpy()
-        ranks = host >> self.layout.width
-        host = host[np.diff(ranks, prepend=-1) != 0]
-        host = host[best[host >> self.layout.width] == NO_KEY]
-        return np.sort(np.concatenate([best[best != NO_KEY], host]))
+        settled = lowest_of_each_pose(keys, self.layout)
+        settled = settled[best[settled >> self.layout.width] == NO_KEY]
+        return np.sort(np.concatenate([best[best != NO_KEY], settled]))
