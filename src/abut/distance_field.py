@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import warp as wp
 
+from abut.arrays import let_go
 from abut.errors import MeshError, OptionError
 from abut.field.box import Box, box_around
 from abut.field.build import Progress
@@ -113,8 +114,11 @@ class DistanceField(MeshQueries):
         """
         rows, _ = checked_points(points, self.device)
         if texture:
-            return sampled(sample_textures_kernel, [self.grid, self.textures], rows)
-        return sampled(sample_kernel, [self.grid], rows)
+            samples = sampled(sample_textures_kernel, [self.grid, self.textures], rows)
+        else:
+            samples = sampled(sample_kernel, [self.grid], rows)
+        let_go(points, self.device)
+        return samples
 
     @cached_property
     def textures(self) -> Any:

@@ -5,6 +5,7 @@ from typing import Any
 import numpy as np
 import warp as wp
 
+from abut.arrays import let_go
 from abut.errors import CapacityError, MeshError
 from abut.faces import posed_faces
 from abut.hierarchy.morton import point_order
@@ -94,6 +95,7 @@ def closest_point(
         if sign is not None:
             answers = rows.face, rows.weights, rows.distance
             set_signs(mesh, queries, order, poses, sign, *answers)
+        let_go(points, mesh.device)
     return rows.result(batch is None, sign, unit)
 
 
