@@ -70,8 +70,8 @@ def test_the_first_array_of_a_process():
         "print(abut.Mesh(vertices, test_foreign.Foreign(np.arange(3, dtype=np.int32)[None])))"
     )
     here = Path(__file__).parent
-    how = {"capture_output": True, "text": True, "cwd": here, "check": False}
-    done = subprocess.run([sys.executable, "-c", code], **how)
+    how = {"capture_output": True, "text": True, "cwd": here}
+    done = subprocess.run([sys.executable, "-c", code], check=False, **how)
     assert "Mesh(3 vertices, 1 faces, cpu)" in done.stdout, done.stderr
 
 
