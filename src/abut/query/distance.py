@@ -18,6 +18,7 @@ from abut.poses import batch_size, checked_poses
 from abut.query.collide import collide
 from abut.query.nearest_plan import NearestPlan
 from abut.query.operands import plans_of
+from abut.query.remoteness import Remoteness, centre_of, remoteness
 from abut.results import Distances
 from abut.runtime import require_same_device
 
@@ -85,8 +86,8 @@ def distance(
         if method is not Method.BRUTE:
             effort = DISTANCE_EFFORT * count
             trees = hierarchy_of(a, bound, effort), hierarchy_of(b, bound, effort)
-        plan = _plan(a, b, poses, trees, layout, count, float(tolerance), bound)
-        value, keys = plan.run(float(upper_bound))
+        search = partial(_searched, a, b, trees, layout, float(tolerance), bound, upper_bound)
+        value, keys = _each(remoteness(a, b, poses), poses, count, search)
         faces = _faces(value, keys, layout)
         _name_contacts(a, b, poses, value, faces)
     return _distances(a, b, poses, value, faces, batch)
@@ -100,28 +101,48 @@ def ask(mesh: Mesh, count: int) -> int:
     return total
 
 
-def _plan(
+def _each(
+    kinds: np.ndarray | None, poses: Any, count: int, search: Callable[..., Any]
+) -> tuple[np.ndarray, np.ndarray]:
+    """Distances and keys of all poses, each searched as its remoteness asks for."""
+    if kinds is None:
+        return search(Remoteness.NEAR, poses, count)
+    value, keys = np.empty(count), np.empty(count, np.int64)
+    for kind in np.unique(kinds):
+        rows = np.flatnonzero(kinds == kind)
+        value[rows], keys[rows] = search(Remoteness(kind), _picked(poses, rows), len(rows))
+    return value, keys
+
+
+def _picked(poses: Any, rows: np.ndarray) -> tuple[np.ndarray | None, ...]:
+    return tuple(p if p is None or len(p) == 1 else p[rows] for p in poses)
+
+
+def _searched(
     a: Mesh,
     b: Mesh,
-    poses: Any,
     trees: Any,
     layout: KeyLayout,
-    count: int,
     tolerance: float,
     bound: Bound,
-) -> NearestPlan:
-    """This thread's plan for two meshes, the same one as long as nothing but poses changes."""
+    upper_bound: float,
+    kind: Remoteness,
+    poses: Any,
+    count: int,
+) -> tuple[np.ndarray, np.ndarray]:
+    """Distances and keys by this thread's plan, the same one while nothing but poses changes."""
     moved = tuple(0 if p is None else len(p) for p in poses)
     bits = int(np.float64(tolerance).view(np.int64))
 
     def make() -> NearestPlan:
         sides = posed_faces(a.points, a.faces, poses[0]), posed_faces(b.points, b.faces, poses[1])
-        return NearestPlan(a.device, *sides, trees, layout, count, size_of(a, b), tolerance, bound)
+        about = layout, count, size_of(a, b), tolerance, bound, kind, (centre_of(a), centre_of(b))
+        return NearestPlan(a.device, *sides, trees, *about)
 
-    about = (NearestPlan, bound, bits, *moved, a.points, b.points, *trees)
+    about = (NearestPlan, bound, bits, kind, *moved, a.points, b.points, *trees)
     plan = plans_of(a, b).get(about, make)
     plan.move(*poses)
-    return plan
+    return plan.run(float(upper_bound))
 
 
 def _faces(value: np.ndarray, keys: np.ndarray, layout: KeyLayout) -> np.ndarray:
@@ -140,7 +161,7 @@ def _name_contacts(a: Mesh, b: Mesh, poses: Any, value: np.ndarray, faces: np.nd
     """Where meshes meet, name faces that do: the same on every device."""
     if value.min() == 0:
         met = np.flatnonzero(value == 0)
-        pose_a, pose_b = (p if p is None or len(p) == 1 else p[met] for p in poses)
+        pose_a, pose_b = _picked(poses, met)
         still = np.eye(4)[None] if pose_a is None and pose_b is None else pose_a
         hits = collide(a, b, pose_a=_batch(still, met), pose_b=_batch(pose_b, met), first=True)
         faces[met[hits.pose.numpy()]] = hits.pairs.numpy()

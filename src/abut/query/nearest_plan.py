@@ -18,9 +18,11 @@ from abut.narrow.settle import settle_kernel
 from abut.options import Bound
 from abut.pairs import KeyLayout, PairQueues
 from abut.query.operands import Operands, shared_queues
+from abut.query.remoteness import Remoteness
 from abut.runtime import EVERYTHING, Task, launch, stage
 from abut.search import Search
 from abut.traversal.beam import seed_kernel
+from abut.traversal.beyond import beyond_kernel, beyond_of_all_kernel
 from abut.traversal.near_pairs import (
     choose_kernel,
     compare_kernel,
@@ -28,6 +30,7 @@ from abut.traversal.near_pairs import (
     sample_kernel,
 )
 from abut.traversal.nearest import elect_kernel, nearest_walk
+from abut.traversal.remote import remote_kernel
 from abut.traversal.two_trees import NO_KEY, relative_kernel
 
 FEW_POSES = 8  # so few are listed leaf by leaf on CUDA, and walked in several parts on the CPU
@@ -51,6 +54,8 @@ class NearestPlan(Operands):
         size: Extent of both meshes together, which roundings are relative to.
         tolerance: How much more than the smallest distance will do.
         bound: Bounding volume of the trees to use.
+        kind: How far apart the meshes are, in all poses.
+        centres: Of both meshes, not moved.
     """
 
     device: wp.Device
@@ -62,6 +67,8 @@ class NearestPlan(Operands):
     size: float
     tolerance: float = 0.0
     bound: Bound = Bound.AABB
+    kind: Remoteness = Remoteness.NEAR
+    centres: tuple[Any, ...] = ()
     _generation: int = field(default=-1, init=False)
 
     def run(self, upper_bound: float) -> tuple[np.ndarray, np.ndarray]:
@@ -134,11 +141,19 @@ class NearestPlan(Operands):
         self._generation = queues.generation
 
     def _stages(self, query: Any, queues: PairQueues) -> Iterable[tuple[str, Task]]:
+        if self.kind is Remoteness.BEYOND:
+            yield from self._beyond(query)
+            return
         if not self.trees:
             per_pose = self.a.faces.shape[0]
             yield from self._elected(brute_nearest_kernel, [query], query, per_pose, 1)
             return
         trees = [tree.view(self.bound) for tree in self.trees]
+        if self.kind is Remoteness.REMOTE:
+            items, grain = self._divided()
+            args = [query, *trees, items.bit_length() - 1]
+            yield from self._elected(remote_kernel, args, query, items, grain)
+            return
         frames = wp.empty(self.pose_count, dtype=Relative, device=self.device)
         args = [self.a, self.b, *trees, frames]
         yield "frames", Task(relative_kernel, self.pose_count, args, self.device)
@@ -147,6 +162,13 @@ class NearestPlan(Operands):
             yield from self._listed(args, query, queues)
         else:
             yield from self._walked(args, query)
+
+    def _beyond(self, query: Any) -> Iterable[tuple[str, Task]]:
+        """One thread a pose finds either face by itself."""
+        trees = [tree.view() for tree in self.trees]
+        kernel = beyond_kernel if trees else beyond_of_all_kernel
+        args = [query, *trees, *(wp.vec3d(*centre) for centre in self.centres), self._keys]
+        yield "search", Task(kernel, self.pose_count, args, self.device, grain=POSES_PER_SLICE)
 
     def _listed(
         self, args: list[Any], query: Any, queues: PairQueues

@@ -11,6 +11,7 @@ from abut.runtime import launch, stage
 from abut.scene.search import SceneSearch
 from abut.traversal.near_meetings import near_frame_kernel, near_meet_kernel
 from abut.traversal.nearest_meetings import MET, nearest_meet_kernel
+from abut.traversal.remote_meetings import remote_meet_kernel
 
 LEAVES_PER_ITEM = {True: 16, False: 256}  # on CUDA or not
 
@@ -87,6 +88,8 @@ class NearestSearch(SceneSearch):
             with stage("search", self.device):
                 args = [self.crowd, self._frames, self._bits, self._keys]
                 launch(nearest_meet_kernel, count, args, self.device, grain=16)
+                args = [self.crowd, self._bits, self._keys]
+                launch(remote_meet_kernel, count, args, self.device, grain=16)
             self._settle()
         counts = self.queues.read()
         self._require_rigid(counts)

@@ -15,6 +15,7 @@ from abut.pairs import pack_pair, queue_stop
 from abut.traversal.near_meetings import STACK, slack_of
 from abut.traversal.nearest import apart, clear_of, meets
 from abut.traversal.node_pairs import opens_first
+from abut.traversal.remote_meetings import parting_of
 
 wp.set_module_options({"enable_backward": False, "fuse_fp": False})
 
@@ -34,11 +35,14 @@ def nearest_meet_kernel(
     """The smallest distance of each meeting, at most its bound, and the lowest pair at it.
 
     Distances are written as bits. The key is MET where faces meet, NO_KEY beyond the bound.
+    Objects far apart are left to ``remote_meet_kernel``.
     """
     stack = wp.zeros(shape=(STACK,), dtype=wp.vec3i)
     for rank in range(span[0] + wp.tid(), queue_stop(crowd.meetings, span[1]), span[2]):
         meeting = meeting_at(crowd, rank)
         search = search_of(crowd, meeting)
+        if parting_of(crowd, meeting, search).remote:
+            continue
         tree_a = tree_of(crowd.forest, meeting.body_a)
         tree_b = tree_of(crowd.forest, meeting.body_b)
         frame = frames[rank]

@@ -1,0 +1,65 @@
+"""How far apart two meshes are for their size, which decides how the nearest faces are found."""
+
+from enum import IntEnum
+
+import numpy as np
+
+from abut.mesh import Mesh
+from abut.traversal import remote
+
+REMOTE_SIZES = float(remote.REMOTE_SIZES)
+BEYOND_SIZES = float(remote.BEYOND_SIZES)
+ROUNDED = float(remote.ROUNDED)
+
+
+class Remoteness(IntEnum):
+    """How far apart two meshes are for their size."""
+
+    NEAR = 0
+    REMOTE = 1
+    BEYOND = 2
+
+
+def remoteness(a: Mesh, b: Mesh, poses: tuple[np.ndarray | None, ...]) -> np.ndarray | None:
+    """(B,) of Remoteness, one for each pose; None where all are near."""
+    (size_a, reach_a), (size_b, reach_b) = _extent(a), _extent(b)
+    size, reach = size_a + size_b, reach_a + reach_b
+    for shifts in poses:
+        if shifts is not None:
+            reach += _largest_shift(shifts)
+    if 2.0 * reach <= REMOTE_SIZES * size:
+        return None
+    with np.errstate(all="ignore"):
+        between = np.subtract(*(_centres(m, p) for m, p in zip((a, b), poses, strict=True)))
+        apart = np.abs(between).max(axis=1)
+    beyond = (apart > BEYOND_SIZES * size) & (apart > ROUNDED * reach)
+    kinds = np.where(beyond, Remoteness.BEYOND, Remoteness.REMOTE)
+    return np.where((apart > REMOTE_SIZES * size) & np.isfinite(apart), kinds, Remoteness.NEAR)
+
+
+def centre_of(mesh: Mesh) -> np.ndarray:
+    """The middle of a mesh's bounds."""
+    return mesh.bounds[0] / 2.0 + mesh.bounds[1] / 2.0
+
+
+def _extent(mesh: Mesh) -> tuple[float, float]:
+    """Sum of the sides of a mesh's bounds, and its largest coordinate."""
+    held = mesh.held.get("extent")
+    if held is None or held[0] != mesh.version:
+        with np.errstate(over="ignore"):
+            size = float((mesh.bounds[1] - mesh.bounds[0]).sum())
+        held = mesh.version, (size, float(np.abs(mesh.bounds).max()))
+        mesh.held["extent"] = held
+    return held[1]
+
+
+def _largest_shift(poses: np.ndarray) -> float:
+    if len(poses) == 1:
+        return max(map(abs, poses[0, :3, 3].tolist()))  # plain numbers are faster
+    return float(np.abs(poses[:, :3, 3]).max(initial=0.0))
+
+
+def _centres(mesh: Mesh, poses: np.ndarray | None) -> np.ndarray:
+    """(B, 3), or (1, 3) of a mesh that is not moved."""
+    centre = centre_of(mesh)
+    return centre[None] if poses is None else poses[:, :3, :3] @ centre + poses[:, :3, 3]

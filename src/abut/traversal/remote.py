@@ -1,0 +1,185 @@
+"""The nearest faces of two meshes that are far apart for their size.
+
+Boxes compared in float32 are told apart to a millionth of the distance, which far away is more than
+the meshes. Here nodes are compared in float64, along the line between their centres, in the world:
+poses that are rigid up to 1e-5 only would show otherwise. Measured in design/distance.md.
+"""
+
+import warp as wp
+
+from abut.approach import NO_KEY, Approach, clear_along, from_bits
+from abut.atomics import lower_to
+from abut.bounds.relative import WORLD_ROUNDING, largest
+from abut.faces import load_face, move_point, pose_of
+from abut.hierarchy.tree import (
+    Node,
+    TreeView,
+    face_of,
+    is_leaf,
+    link_of,
+    load_node,
+    reach_of,
+    root_of,
+    subtree,
+)
+from abut.loads import load_fresh_integer
+from abut.search import Search
+from abut.traversal.nearest import Found, compare_faces
+from abut.traversal.node_pairs import opens_first
+
+wp.set_module_options({"enable_backward": False, "fuse_fp": False})
+
+REMOTE_SIZES = wp.constant(wp.float64(2.0**5))  # from here on float32 tells less apart
+BEYOND_SIZES = wp.constant(wp.float64(2.0**26))  # from here on see beyond
+ROUNDED = wp.constant(wp.float64(2.0**-24))  # of coordinates: see beyond
+STACK = wp.constant(128)
+MARGIN = wp.constant(wp.float64(1.0 + 2.0**-47))  # 64 roundings; distances and bounds take 23
+FARTHEST = wp.constant(wp.float64(1e150))  # squares of lengths beyond may overflow
+HALF = wp.constant(wp.float64(0.5))
+APART = wp.constant(wp.float32(1.0))  # boxes that are: no faces need be asked whether they meet
+
+
+@wp.func
+def wide(v: wp.vec4f):
+    """The first three components in float64."""
+    return wp.vec3d(wp.float64(v[0]), wp.float64(v[1]), wp.float64(v[2]))
+
+
+@wp.func
+def centre_of(tree: TreeView, node: Node, pose: wp.mat44d):
+    """Centre of a box in the world."""
+    return move_point(pose, (wide(node.low) + wide(node.high)) * HALF + tree.origin)
+
+
+@wp.func
+def reach_along(node: Node, pose: wp.mat44d, way: wp.vec3d):
+    """How far a box reaches from its centre along a direction of the world."""
+    half = (wide(node.high) - wide(node.low)) * HALF
+    reach = wp.float64(0.0)
+    for j in range(3):
+        along = pose[0, j] * way[0] + pose[1, j] * way[1] + pose[2, j] * way[2]
+        reach += wp.abs(along) * half[j]
+    return reach
+
+
+@wp.func
+def blur_of(tree_a: TreeView, pose_a: wp.mat44d, tree_b: TreeView, pose_b: wp.mat44d):
+    """What roundings of moved coordinates can amount to."""
+    world = largest(tree_a.origin) + reach_of(load_node(tree_a.nodes, root_of(tree_a)))
+    world += largest(tree_b.origin) + reach_of(load_node(tree_b.nodes, root_of(tree_b)))
+    world += largest(wp.vec3d(pose_a[0, 3], pose_a[1, 3], pose_a[2, 3]))
+    world += largest(wp.vec3d(pose_b[0, 3], pose_b[1, 3], pose_b[2, 3]))
+    return WORLD_ROUNDING * world
+
+
+@wp.func
+def apart_remote(
+    tree_a: TreeView,
+    a: Node,
+    pose_a: wp.mat44d,
+    tree_b: TreeView,
+    b: Node,
+    pose_b: wp.mat44d,
+):
+    """How far apart two nodes are along the line between their centres; 0 where it overflows."""
+    between = centre_of(tree_b, b, pose_b) - centre_of(tree_a, a, pose_a)
+    length = wp.length(between)
+    way = between / length  # NaN where they are one: culls nothing
+    gap = length - reach_along(a, pose_a, way) - reach_along(b, pose_b, way)
+    return wp.where(length < FARTHEST, gap, wp.float64(0.0))
+
+
+@wp.func
+def walk_remote(
+    search: Search,
+    bound: wp.array[wp.int64],
+    pose: wp.int32,
+    tree_a: TreeView,
+    start: wp.int32,
+    tree_b: TreeView,
+    slack: wp.float64,
+    tolerance: wp.float64,
+):
+    """The nearest faces below a slot of a, if they are as near as the bound of a pose, lowered."""
+    pairs = wp.zeros(shape=(STACK,), dtype=wp.vec2i)
+    gaps = wp.zeros(shape=(STACK,), dtype=wp.float64)
+    pose_a = pose_of(search.a, pose)
+    pose_b = pose_of(search.b, pose)
+    blur = slack + blur_of(tree_a, pose_a, tree_b, pose_b)
+    found = Found()
+    found.bits = load_fresh_integer(bound, pose)
+    found.key = NO_KEY
+    pairs[0] = wp.vec2i(start, root_of(tree_b))
+    gaps[0] = wp.float64(0.0)
+    held = wp.int32(start >= 0)
+    while held > 0:
+        held -= 1
+        i = pairs[held][0]
+        j = pairs[held][1]
+        known = load_fresh_integer(bound, pose)
+        if known < found.bits:  # another thread has found nearer faces
+            found.bits = known
+            found.key = NO_KEY
+        limit = wp.max(from_bits(found.bits) - tolerance, wp.float64(0.0)) * MARGIN + blur
+        if gaps[held] > limit:
+            continue
+        a = load_node(tree_a.nodes, i)
+        b = load_node(tree_b.nodes, j)
+        if is_leaf(a) and is_leaf(b):
+            p = load_face(search.a, face_of(a), pose)
+            q = load_face(search.b, face_of(b), pose)
+            if not clear_along(p, q, found.way, from_bits(found.bits) * MARGIN + slack):
+                found = compare_faces(search, pose, face_of(a), face_of(b), p, q, APART, found)
+                if found.bits < known:
+                    lower_to(bound, pose, found.bits)
+        else:
+            in_a = opens_first(a, b)
+            child = 2 * wp.where(in_a, link_of(a), link_of(b))
+            low = wp.int32(held)
+            for k in range(2):
+                m = wp.where(in_a, child + k, i)
+                n = wp.where(in_a, j, child + k)
+                node_a = load_node(tree_a.nodes, m)
+                node_b = load_node(tree_b.nodes, n)
+                gap = apart_remote(tree_a, node_a, pose_a, tree_b, node_b, pose_b)
+                if not (gap > limit):
+                    pairs[held] = wp.vec2i(m, n)
+                    gaps[held] = gap
+                    held += 1
+            if held == low + 2 and gaps[low] < gaps[low + 1]:  # the nearer one is opened next
+                nearer = pairs[low]
+                gap = gaps[low]
+                pairs[low] = pairs[low + 1]
+                gaps[low] = gaps[low + 1]
+                pairs[low + 1] = nearer
+                gaps[low + 1] = gap
+    return found
+
+
+@wp.kernel
+def remote_kernel(
+    # in
+    span: wp.vec3i,
+    query: Approach,
+    tree_a: TreeView,
+    tree_b: TreeView,
+    depth: wp.int32,
+    # out
+    distance_out: wp.array[wp.int64],
+    key_out: wp.array[wp.int64],
+):
+    """``nearest_kernel`` for meshes far apart: the nearest faces of each (pose, subtree of a)."""
+    for work in range(span[0] + wp.tid(), span[1], span[2]):
+        start = subtree(tree_a, work & ((1 << depth) - 1), depth)
+        found = walk_remote(
+            query.search,
+            query.bound,
+            work >> depth,
+            tree_a,
+            start,
+            tree_b,
+            query.slack,
+            query.tolerance,
+        )
+        distance_out[work] = found.bits
+        key_out[work] = found.key
