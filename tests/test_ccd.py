@@ -173,6 +173,19 @@ def turned(angle, axis=2):
     return pose
 
 
+@pytest.mark.parametrize("gap", [0.0, 0.13])
+def test_a_mesh_that_turns_touches_itself_where_it_did(gap, device):
+    """However far it turns, and although straight pieces of its way cut corners."""
+    mesh = abut.Mesh(*pair("knot", 300)[0], device=device)
+    still = abut.ccd(abut.Motion(mesh, end=mesh.vertices), min_distance=gap)
+    for angle in (0.1, 3.0):
+        end = shift(1.0, -2.0, 0.5) @ turned(angle)
+        for method in ("bvh", "brute"):
+            hits = abut.ccd(abut.Motion(mesh, end_pose=end), min_distance=gap, method=method)
+            assert rows_of(hits) == dict.fromkeys(rows_of(still), 0.0)
+    assert bool(still) == (gap > 0)
+
+
 def test_a_turning_bar_meets_a_post(device):
     bar = abut.Mesh(box().vertices * [3.0, 0.01, 0.5], box().faces, device=device)
     post = abut.Mesh(box().vertices * 0.05 + [0.0, 1.0, 0.0], box().faces, device=device)

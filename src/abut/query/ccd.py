@@ -102,7 +102,8 @@ def impacts_of(
         turning = _turning(motions, layout, gap, tolerance) if _refines(motions, solver) else None
         pieces = zip(*(motion.pieces(count) for motion in motions), strict=True)
         for number, parts in enumerate(pieces):
-            stray = sum(part.deviation for part in parts) * (2 if len(parts) == 1 else 1)
+            # features of one mesh that turns as a whole keep their distance: no need of it twice
+            stray = sum(part.deviation for part in parts)
             plan = SweepPlan(device, meshes, parts, relation, layout, gap + stray, tolerance)
             plan.solver, plan.brute, plan.fronts = solver, method is Method.BRUTE, fronts
             plan.first = first and turning is None

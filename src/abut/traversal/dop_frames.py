@@ -32,8 +32,7 @@ PICKS_OF_A = wp.constant((1 << 15) - 1)
 
 PARALLEL = wp.constant(wp.float64(1e-3))  # sine below which two normals make no axis
 WORLD_ROUNDING = wp.constant(wp.float64(2.0**-46))  # 128 roundings of world coordinates
-WEIGHT_GUARD = wp.constant(wp.float64(2.0**-12))  # units; covers the rounding of a weight
-SUM_GUARD = wp.constant(wp.float64(2.0**-8))  # units; covers the rounding of a constant
+WEIGHT_GUARD = wp.constant(wp.float64(2.0**-12))  # units; covers the rounding of a weight and more
 SINGLE_ROUNDING = wp.constant(wp.float64(2.0**-20))  # 16 float32 roundings of a sum
 SINGLE_GUARD = wp.constant(wp.float64(2.0**-40))
 STEP_DOWN = wp.constant(wp.float64(2.0**-22))  # covers the rounding to float32
@@ -213,7 +212,6 @@ def dop_axes_kernel(
                     whole = wp.float64(0.0)
                 slack += wp.abs(share - whole) + WEIGHT_GUARD
                 axes_out[row, 1 + i] = -wp.int64(whole)
-            slack += SUM_GUARD
             axes_out[row, 7] = fixed_constant(shift - slack, width)
             axes_out[row, 8] = fixed_constant(-shift - slack, width)
             if narrow_axes_out.shape[0] > 0:
