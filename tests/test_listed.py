@@ -9,8 +9,11 @@ from abut import cases
 from abut.bounds.relative import Relative
 from abut.pairs import PairQueues
 from abut.query import contact_plan, near_plan, nearest_plan
+from abut.query.ccd import plan_of
 from abut.query.contact_plan import ContactPlan
-from abut.runtime import Task
+from abut.runtime import Task, launch
+from abut.traversal.groups import groups_kernel, groups_of
+from abut.traversal.leaf_pairs import list_leaves_kernel
 from abut.traversal.self_tree import SHARES
 from abut.traversal.two_trees import relative_kernel
 from shapes import random_poses
@@ -97,3 +100,25 @@ def test_leaves_and_their_dops_find_what_a_descent_finds(name, width, monkeypatc
     for pose, rows in zip((None, poses), want, strict=True):
         found = abut.collide(a, b, pose_a=pose, method="kdop", width=width).pairs.numpy()
         np.testing.assert_array_equal(found, rows)
+
+
+@pytest.mark.parametrize("swapped", [False, True])
+def test_leaves_of_moving_meshes(swapped):
+    """Each leaf by itself finds what groups of leaves find."""
+    moves = [abut.Motion(abut.Mesh(*s, "cpu"), s.vertices + 0.1) for s in cases.pair("tori", 500)]
+    plan = plan_of(*moves)
+    trees = [plan._tree(side, "edge", 1.0) for side in range(2)]
+    views = [tree.view() for tree in (trees[::-1] if swapped else trees)]
+    found = []
+    ways = (
+        (groups_kernel, groups_of(trees[0].face_count), [tree.view() for tree in trees], []),
+        (list_leaves_kernel, trees[int(swapped)].face_count, views, [swapped]),
+    )
+    for kernel, count, args, last in ways:
+        queues = PairQueues(wp.get_device("cpu"), candidates=1 << 18)
+        inputs = [*args, plan.layout.bits, *last, queues["candidates"]]
+        launch(kernel, count, inputs, queues.device)
+        total = queues.read()["candidates"]
+        found.append(np.sort(queues["candidates"].keys.numpy()[:total]))
+    assert len(found[0]) > 1000
+    np.testing.assert_array_equal(*found)

@@ -29,7 +29,7 @@ class ContactPlan(ContactStages):
     """Operands of a contact query and the launches that answer it."""
 
     _generation: int = field(default=-1, init=False)
-    _expected: int = field(default=0, init=False)  # rows, by the last answer
+    _expected: int = field(default=0, init=False)  # rows, by the last answers
 
     def run(self) -> Any:
         """Sorted keys of the pairs that meet; with ``first``, of one pair per pose, on the host."""
@@ -55,7 +55,7 @@ class ContactPlan(ContactStages):
         if counts is None:
             return None
         count = counts["hits"]
-        self._expected = count + count // 4 + LEAST_EXPECTED
+        self._expected = max(count + count // 4 + LEAST_EXPECTED, self._expected * 7 // 8)
         if rows is not None and self._in_order(count) and count <= rows.shape[0]:
             return rows[:count]
         keys = self._sorted(shared_queues(self.device, self._room), count)

@@ -12,7 +12,6 @@ from typing import Any
 import numpy as np
 import warp as wp
 
-from abut.bounds.relative import Relative
 from abut.hierarchy.tree import Tree
 from abut.hierarchy.twigs import twigs_of
 from abut.mesh import Mesh
@@ -22,11 +21,10 @@ from abut.query.sweep_buffers import corners_of, kept_origin, shared_buffers, sw
 from abut.query.sweep_front import FrontRange, SweepFronts
 from abut.runtime import EVERYTHING, launch, stage
 from abut.sweep import EDGE_EDGE, FACE_VERTEX, VERTEX_FACE, moving
-from abut.traversal.dop_frames import DopFrames
 from abut.traversal.every_pair import every_pair_kernel
 from abut.traversal.groups import groups_kernel, groups_of, self_groups_kernel
+from abut.traversal.leaf_pairs import list_leaves_kernel
 from abut.traversal.self_tree import self_open_kernel, twig_walks
-from abut.traversal.two_trees import walks
 
 
 @dataclass
@@ -97,9 +95,8 @@ class SweepListings:
         swapped = counts[1] > counts[0]
         if swapped:
             trees.reverse()
-        frame = wp.zeros(1, dtype=Relative, device=self.device)  # boxes have one origin
-        args = [*trees, frame, DopFrames(), max(counts), self.layout.bits, swapped]
-        return Listing(kind, max(counts), sides, self._lister(walks(finer=False).list, args))
+        args = [*trees, self.layout.bits, swapped]
+        return Listing(kind, max(counts), sides, self._lister(list_leaves_kernel, args))
 
     def _within(self, until: float) -> Listing:
         sides = self._views[0], self._views[0]

@@ -1,0 +1,44 @@
+"""Pairs of leaves of two trees about one origin whose boxes overlap: for CUDA.
+
+Each leaf of one tree walks the other, without a stack. For the CPU see groups.
+"""
+
+import warp as wp
+
+from abut.hierarchy.tree import TreeView, escape_of, face_of, link_of, load_node, root_of
+from abut.pairs import PairQueue
+from abut.traversal.self_tree import overlap_boxes
+from abut.traversal.two_trees import LISTED, list_found
+
+wp.set_module_options({"enable_backward": False, "fuse_fp": False})
+
+
+@wp.kernel
+def list_leaves_kernel(
+    # in
+    span: wp.vec3i,
+    tree_a: TreeView,
+    tree_b: TreeView,
+    bits: wp.vec2i,
+    swapped: wp.bool,
+    # out
+    candidates_out: PairQueue,
+):
+    """List the leaves of b that overlap each leaf of a; ``swapped``: as keys (b, a)."""
+    for k in range(span[0] + wp.tid(), span[1], span[2]):
+        leaf = load_node(tree_a.nodes, tree_a.leaf_slots[k])
+        found = wp.zeros(shape=(LISTED,), dtype=wp.int32)
+        count = wp.int32(0)
+        slot = root_of(tree_b)
+        while slot >= 0:
+            node = load_node(tree_b.nodes, slot)
+            hit = overlap_boxes(leaf, node) == 1
+            link = link_of(node)
+            slot = wp.where(hit and link >= 0, 2 * link, escape_of(node))
+            if hit and link < 0:
+                found[count] = -1 - link
+                count += 1
+                if count == LISTED:
+                    list_found(0, face_of(leaf), found, count, bits, swapped, candidates_out)
+                    count = 0
+        list_found(0, face_of(leaf), found, count, bits, swapped, candidates_out)
