@@ -16,6 +16,8 @@ from abut.runtime import EVERYTHING, launch
 
 wp.set_module_options({"enable_backward": False, "fuse_fp": False})
 
+EVERY = wp.constant(EVERYTHING)
+
 
 @wp.struct
 class PairQueue:
@@ -39,10 +41,21 @@ def push_pair(queue: PairQueue, key: wp.int64):
 
 
 @wp.func
+def queue_size(queue: PairQueue):
+    """How many keys a queue holds."""
+    return wp.int32(wp.min(queue.count[0], wp.int64(queue.keys.shape[0])))
+
+
+@wp.func
 def queue_stop(queue: PairQueue, stop: wp.int32):
     """End of the part of the queue that is filled, at most ``stop``."""
-    held = wp.min(queue.count[0], wp.int64(queue.keys.shape[0]))
-    return wp.min(wp.int32(held), stop)
+    return wp.min(queue_size(queue), stop)
+
+
+@wp.func
+def team_stop(queue: PairQueue, team: wp.int32, stop: wp.int32):
+    """End of the work on a queue whose keys take ``team`` threads each, at most ``stop``."""
+    return wp.min(queue_stop(queue, EVERY / team) * team, stop)
 
 
 class PairQueues:

@@ -17,7 +17,7 @@ from abut.broad.boxes import (
 from abut.hierarchy.lbvh import join_siblings
 from abut.hierarchy.morton import morton_code
 from abut.hierarchy.tree import TreeView, escape_of, face_of, link_of, load_node
-from abut.pairs import PairQueue, push_pair, queue_stop, unpack_pair
+from abut.pairs import PairQueue, push_pair, queue_size, queue_stop, unpack_pair
 
 wp.set_module_options({"enable_backward": False, "fuse_fp": False})
 
@@ -190,7 +190,7 @@ def grid_kernel(
         lower = boxes.lower[i]
         upper = boxes.upper[i]
         small = not is_large(lower, upper, most)
-        for m in range(queue_stop(large, 2147483647)):
+        for m in range(queue_size(large)):
             j = wp.int32(large.keys[m])
             if j / boxes.object_count == copy and (small or j < i):
                 if overlap_aabb(lower, upper, boxes.lower[j], boxes.upper[j]):

@@ -16,7 +16,7 @@ from abut.hierarchy.plates import MEASURE, PLATE_ROWS
 from abut.hierarchy.wide import BLOCK, BLOCK_LINKS, NOTHING, wide_reach, wide_root
 from abut.pairs import PairQueue, push_pair, queue_stop
 from abut.point.descent import DESCENT
-from abut.point.nearest_face import NO_FACE, STACK, Nearest, nearer, nearest_face, probe_at
+from abut.point.nearest_face import STACK, nearer, nearest_from, nothing_within, probe_at
 
 wp.set_module_options({"enable_backward": False, "fuse_fp": False})
 
@@ -200,9 +200,7 @@ def choose_kernel(
         pose = work / points.shape[0]
         i = order[work - pose * points.shape[0]]
         column = work - span[0]
-        best = Nearest()
-        best.squared = bound
-        best.face = NO_FACE
+        best = nothing_within(bound)
         for k in range(counts[column]):
             face = candidates[k, column]
             foot = closest_point_tri(points[i], load_face(side, face, pose))
@@ -233,12 +231,6 @@ def rest_kernel(
         work = wp.int32(rest.keys[item])
         pose = work / points.shape[0]
         i = order[work - pose * points.shape[0]]
-        probe = probe_at(points[i], side.poses, pose, origin, wide_reach(wide))
-        start = Nearest()
-        start.squared = bound
-        start.face = NO_FACE
         known = candidates[0, work - first]
-        foot = closest_point_tri(probe.point, load_face(side, known, pose))
-        start = nearer(start, foot.squared, known)
-        best = nearest_face(probe, side, pose, wide, start, links, gaps)
-        face_out[pose, i] = best.face
+        face = nearest_from(points[i], known, side, pose, origin, wide, bound, links, gaps)
+        face_out[pose, i] = face

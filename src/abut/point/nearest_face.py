@@ -66,6 +66,15 @@ def probe_at(
 
 
 @wp.func
+def nothing_within(bound: wp.float64):
+    """No face yet; one that is farther than ``bound``, squared, will not do."""
+    out = Nearest()
+    out.squared = bound
+    out.face = NO_FACE
+    return out
+
+
+@wp.func
 def nearer(best: Nearest, squared: wp.float64, face: wp.int32):
     """The better of the best so far and a face at some distance, squared."""
     out = Nearest()
@@ -129,6 +138,30 @@ def nearest_face(
     return best
 
 
+@wp.func
+def nearest_from(
+    p: wp.vec3d,
+    guess: wp.int32,
+    side: Faces,
+    pose: wp.int32,
+    origin: wp.vec3d,
+    wide: wp.array[wp.vec4f],
+    bound: wp.float64,
+    links: wp.array[wp.int32],
+    gaps: wp.array[wp.float32],
+):
+    """The face nearest to p within a bound, squared, or NO_FACE; looks at ``guess`` first, if any.
+
+    ``links`` and ``gaps`` are room for STACK entries.
+    """
+    probe = probe_at(p, side.poses, pose, origin, wide_reach(wide))
+    start = nothing_within(bound)
+    if guess != NO_FACE:
+        foot = closest_point_tri(probe.point, load_face(side, guess, pose))
+        start = nearer(start, foot.squared, guess)
+    return nearest_face(probe, side, pose, wide, start, links, gaps).face
+
+
 @wp.kernel(cuda_max_registers=128)  # two blocks of 256 threads at a time
 def nearest_face_kernel(
     # in
@@ -156,16 +189,8 @@ def nearest_face_kernel(
         i = work - pose * count
         if order.shape[0] > 0:
             i = order[i]
-        probe = probe_at(points[i], side.poses, pose, origin, wide_reach(wide))
-        start = Nearest()
-        start.squared = bound
-        start.face = NO_FACE
-        if last != NO_FACE:
-            foot = closest_point_tri(probe.point, load_face(side, last, pose))
-            start = nearer(start, foot.squared, last)
-        best = nearest_face(probe, side, pose, wide, start, links, gaps)
-        last = best.face
-        face_out[pose, i] = best.face
+        last = nearest_from(points[i], last, side, pose, origin, wide, bound, links, gaps)
+        face_out[pose, i] = last
 
 
 @wp.kernel
@@ -183,9 +208,7 @@ def nearest_of_all_kernel(
     for work in range(span[0] + wp.tid(), span[1], span[2]):
         pose = work / count
         i = work - pose * count
-        best = Nearest()
-        best.squared = bound
-        best.face = NO_FACE
+        best = nothing_within(bound)
         for face in range(side.faces.shape[0]):
             squared = closest_point_tri(points[i], load_face(side, face, pose)).squared
             best = nearer(best, squared, face)

@@ -9,7 +9,15 @@ import warp as wp
 
 from abut.bounds.relative import Relative
 from abut.crowd import Crowd, Meeting, frame_of, meeting_at
-from abut.pairs import PairQueue, pack_pair, push_pair, queue_stop, store_pair, unpack_pair
+from abut.pairs import (
+    PairQueue,
+    pack_pair,
+    push_pair,
+    queue_size,
+    queue_stop,
+    store_pair,
+    unpack_pair,
+)
 from abut.traversal.front import (
     FULL,
     HELD,
@@ -53,14 +61,14 @@ def roots_key(meeting: Meeting, rank: wp.int32, slot_bits: wp.vec2i):
 def place_of(queue: PairQueue, key: wp.int64):
     """Where a key is in a sorted queue, -1 where it is not."""
     low = wp.int32(0)
-    high = queue_stop(queue, queue.keys.shape[0])
+    high = queue_size(queue)
     while low < high:
         middle = (low + high) >> 1
         if queue.keys[middle] < key:
             low = middle + 1
         else:
             high = middle
-    if low < queue_stop(queue, queue.keys.shape[0]):
+    if low < queue_size(queue):
         if queue.keys[low] == key:
             return low
     return -1

@@ -20,7 +20,7 @@ from abut.hierarchy.tree import (
     root_of,
 )
 from abut.loads import load_fresh_word
-from abut.pairs import PairQueue, push_pair, queue_stop, unpack_pair
+from abut.pairs import PairQueue, push_pair, queue_size, queue_stop, unpack_pair
 from abut.search import test_faces
 from abut.traversal.groups import GROUP
 from abut.traversal.node_pairs import farthest_first, open_pair, overlap
@@ -35,7 +35,6 @@ LIST = wp.constant(1)  # blocks of leaves,
 BRUTE = wp.constant(2)  # faces
 MOST_BLOCKS = wp.constant(1 << 26)  # beyond, trees are to be descended
 MANY = wp.constant(64)  # meetings, which occupy a device by themselves
-EVERY = wp.constant(wp.int32(2147483647))
 BLOCK = wp.constant(16)  # leaves that threads side by side walk for, on CUDA
 
 
@@ -113,7 +112,7 @@ def list_meet_kernel(
     if starts[starts.shape[0] - 1] > MOST_BLOCKS and wp.tid() == 0:
         push_pair(skipped_out, wp.int64(0))
     stop = wp.min(blocks * BLOCK, span[1])
-    meeting_count = queue_stop(crowd.meetings, EVERY)
+    meeting_count = queue_size(crowd.meetings)
     for work in range(span[0] + wp.tid(), stop, span[2]):
         rank = part_of(starts, work / BLOCK)
         meeting = meeting_at(crowd, rank)

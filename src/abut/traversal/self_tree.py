@@ -32,7 +32,15 @@ from abut.hierarchy.twigs import (
     size_of,
     twig_code,
 )
-from abut.pairs import PairQueue, PairQueues, pack_pair, push_pair, queue_stop, store_pair
+from abut.pairs import (
+    PairQueue,
+    PairQueues,
+    pack_pair,
+    push_pair,
+    queue_stop,
+    store_pair,
+    team_stop,
+)
 from abut.runtime import EVERYTHING
 
 wp.set_module_options({"enable_backward": False, "fuse_fp": False})
@@ -43,7 +51,6 @@ SHARES = ("rest", "late", "last")  # queues of what long walks leave, one after 
 MANY_TWIGS = 1 << 14  # more than this, and walks are shared in all of them
 CHAIN = wp.constant(64)  # room for what is left of a walk: a subtree a level
 TWIG_PAIRS = wp.constant(16)
-EVERY = wp.constant(wp.int32(2147483647))
 
 
 @wp.func
@@ -225,7 +232,7 @@ def self_open_kernel(
     Keys name faces, the lower one first; or, ``by_leaf``, places along the curve.
     """
     found = wp.zeros(shape=(TWIG_PAIRS,), dtype=wp.int64)
-    stop = wp.min(queue_stop(pairs, EVERY / TWIG) * TWIG, span[1])
+    stop = team_stop(pairs, TWIG, span[1])
     for start in range(span[0] + wp.tid(), stop, TWIG * span[2]):
         count = wp.int32(0)
         for step in range(TWIG):  # some at a time, since all ask one counter for room

@@ -5,12 +5,12 @@ Larger faces are listed by blocks; those of many blocks by a team of threads.
 
 import warp as wp
 
-from abut.atomics import gain
 from abut.pairs import (
     PairQueue,
     pack_pair,
     push_pair,
-    queue_stop,
+    queue_size,
+    team_stop,
     unpack_pair,
 )
 from abut.visibility.canvas import (
@@ -23,8 +23,8 @@ from abut.visibility.canvas import (
 )
 from abut.visibility.cover import AREA, BLOCK, centre_of, covers, touches_block
 from abut.visibility.fragment import FaceView, load_fresh_view, load_view
-from abut.visibility.setup import area_of, set_up
-from abut.visibility.state import BOTH, COLUMNS, FACES, Primitives, primitive_of
+from abut.visibility.setup import area_of, count_shown, set_up
+from abut.visibility.state import BOTH, Primitives, primitive_of
 from abut.visibility.view import ViewMap
 
 wp.set_module_options({"enable_backward": False, "fuse_fp": False})
@@ -32,7 +32,6 @@ wp.set_module_options({"enable_backward": False, "fuse_fp": False})
 FEW = wp.constant(8)  # blocks that one thread may list
 SMALL = wp.constant(wp.int64(16))  # pixels of a face that one thread looks at
 TEAM = wp.constant(32)  # threads that list those of a larger face
-EVERY = wp.constant(2147483647)
 ITEM_BITS = wp.constant(wp.vec2i(31, 31))
 
 
@@ -118,10 +117,7 @@ def setup_items_kernel(
                 count_face(canvas_out, view, i, primitives.object_of[i])
             else:
                 list_blocks(lists_out, load_fresh_view(canvas_out.shown.rows, i), view, box, i)
-    if canvas_out.shown.band[0] > 0:
-        seen = wp.int64(0)
-    gain(counters_out, row * COLUMNS + FACES, seen)
-    gain(area_out, 0, area)
+    count_shown(canvas_out.shown, row, seen, area, counters_out, area_out)
 
 
 @wp.kernel
@@ -137,7 +133,7 @@ def list_large_kernel(
 ):
     """The blocks of large faces, each listed by a team of threads."""
     view = views[shown]
-    stop = wp.min(span[1], queue_stop(large, EVERY / TEAM) * TEAM)
+    stop = team_stop(large, TEAM, span[1])
     for worker in range(span[0] + wp.tid(), stop, span[2]):
         face = wp.int32(large.keys[worker / TEAM])
         box = canvas.shown.boxes[face]
@@ -161,7 +157,7 @@ def count_items_kernel(
     """Count fragments; a thread for each pixel of each block."""
     view = views[shown]
     lane = (span[0] + wp.tid()) % AREA
-    for i in range((span[0] + wp.tid()) / AREA, queue_stop(items, EVERY), span[2] / AREA):
+    for i in range((span[0] + wp.tid()) / AREA, queue_size(items), span[2] / AREA):
         item = unpack_pair(items.keys[i], ITEM_BITS)
         at = item_pixel(canvas_out.shown.boxes[item[1]], item[2], lane)
         if at[1] >= 0:
@@ -183,10 +179,10 @@ def fill_items_kernel(
 ):
     """Make fragments; a thread for each small face, and for each pixel of each block."""
     view = views[shown]
-    for k in range(span[0] + wp.tid(), queue_stop(lists.small, EVERY), span[2]):
+    for k in range(span[0] + wp.tid(), queue_size(lists.small), span[2]):
         fill_face(canvas_out, view, wp.int32(lists.small.keys[k]))
     lane = (span[0] + wp.tid()) % AREA
-    for i in range((span[0] + wp.tid()) / AREA, queue_stop(lists.blocks, EVERY), span[2] / AREA):
+    for i in range((span[0] + wp.tid()) / AREA, queue_size(lists.blocks), span[2] / AREA):
         item = unpack_pair(lists.blocks.keys[i], ITEM_BITS)
         at = item_pixel(canvas_out.shown.boxes[item[1]], item[2], lane)
         if at[1] >= 0:

@@ -68,6 +68,21 @@ def area_of(box: wp.vec4i):
     return wp.int64(wp.max(box[2] - box[0] + 1, 0) * wp.max(box[3] - box[1] + 1, 0))
 
 
+@wp.func
+def count_shown(
+    shown: Shown,
+    row: wp.int32,
+    seen: wp.int64,
+    area: wp.int64,
+    counters: wp.array[wp.int64],
+    areas: wp.array[wp.int64],
+):
+    """Count the faces of a pass, once for all its bands, and the pixels of their boxes."""
+    if shown.band[0] == 0:
+        gain(counters, row * COLUMNS + FACES, seen)
+    gain(areas, 0, area)
+
+
 @wp.kernel
 def setup_kernel(
     # in
@@ -93,7 +108,4 @@ def setup_kernel(
         else:
             area += area_of(set_up(faces_out, view, points, faces[i], i))
             seen += wp.int64(1)
-    if faces_out.band[0] > 0:
-        seen = wp.int64(0)
-    gain(counters_out, row * COLUMNS + FACES, seen)
-    gain(area_out, 0, area)
+    count_shown(faces_out, row, seen, area, counters_out, area_out)

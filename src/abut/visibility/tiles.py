@@ -6,7 +6,15 @@ For views where tiles do not hold too many faces; see canvas for the others.
 import warp as wp
 
 from abut.atomics import add_one, claim, reserve, take_one
-from abut.pairs import PairQueue, pack_pair, push_pair, queue_stop, store_pair, unpack_pair
+from abut.pairs import (
+    PairQueue,
+    pack_pair,
+    push_pair,
+    queue_stop,
+    store_pair,
+    team_stop,
+    unpack_pair,
+)
 from abut.visibility.cover import BLOCK, touches_block
 from abut.visibility.fragment import load_view
 from abut.visibility.patch import patch_depths, patch_mask
@@ -17,7 +25,6 @@ wp.set_module_options({"enable_backward": False, "fuse_fp": False})
 
 FEW_TILES = wp.constant(8)  # of a face, that one thread bins
 TEAM = wp.constant(32)  # threads that bin a larger face
-EVERY = wp.constant(2147483647)
 VISIT_BITS = wp.constant(wp.vec2i(31, 31))
 
 
@@ -107,7 +114,7 @@ def bin_large_kernel(
 ):
     """Bin faces of many tiles, each by a team of threads."""
     view = views[shown]
-    stop = wp.min(span[1], queue_stop(large, EVERY / TEAM) * TEAM)
+    stop = team_stop(large, TEAM, span[1])
     for item in range(span[0] + wp.tid(), stop, span[2]):
         face = wp.int32(large.keys[item / TEAM])
         around = tile_box(tiles_out.shown.boxes[face])
