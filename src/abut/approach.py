@@ -16,7 +16,6 @@ SINGLE_MARGIN = wp.constant(wp.float64(1.0 + 2.0**-20))  # of rounding to float3
 LEAST_SINGLE = wp.constant(wp.float32(1.2e-38))
 LEAST_DOUBLE = wp.constant(wp.float64(1e-300))
 LEAST_GAP = wp.constant(wp.float64(5e-324))
-NO_KEY = wp.constant(wp.int64(2**63 - 1))
 
 
 @wp.struct
@@ -27,12 +26,6 @@ class Approach:
     bound: wp.array[wp.int64]  # bits of a float64, which order as the numbers do; from 0 up
     slack: wp.float64
     tolerance: wp.float64
-
-
-@wp.func
-def no_key():
-    """A key above all others. A call makes a variable, which a constant in Warp is not."""
-    return NO_KEY
 
 
 @wp.func

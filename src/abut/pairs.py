@@ -17,6 +17,7 @@ from abut.runtime import EVERYTHING, launch
 wp.set_module_options({"enable_backward": False, "fuse_fp": False})
 
 EVERY = wp.constant(EVERYTHING)
+NO_KEY = wp.constant(wp.int64(2**63 - 1))  # above all keys
 
 
 @wp.struct
@@ -25,6 +26,12 @@ class PairQueue:
 
     keys: wp.array[wp.int64]
     count: wp.array[wp.int64]
+
+
+@wp.func
+def no_key():
+    """NO_KEY as a variable, which a constant in Warp is not, not even where it is converted."""
+    return NO_KEY
 
 
 @wp.func

@@ -9,10 +9,10 @@ from abut import cases
 from abut.bounds.relative import Relative
 from abut.faces import posed_faces
 from abut.hierarchy.owner import hierarchy_of
-from abut.pairs import KeyLayout, PairQueues
+from abut.pairs import NO_KEY, KeyLayout, PairQueues
 from abut.runtime import EVERYTHING, launch
 from abut.traversal.first_of_all import path_kernel, pick_kernel
-from abut.traversal.two_trees import NO_KEY, relative_kernel
+from abut.traversal.two_trees import relative_kernel
 from shapes import random_poses
 
 

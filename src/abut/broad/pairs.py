@@ -16,7 +16,7 @@ from abut.broad.boxes import (
 )
 from abut.hierarchy.lbvh import join_siblings
 from abut.hierarchy.morton import morton_code
-from abut.hierarchy.tree import TreeView, escape_of, face_of, link_of, load_node
+from abut.hierarchy.tree import TreeView, escape_of, face_of, is_leaf, load_node, slot_after
 from abut.pairs import PairQueue, push_pair, queue_size, queue_stop, unpack_pair
 
 wp.set_module_options({"enable_backward": False, "fuse_fp": False})
@@ -295,10 +295,9 @@ def tree_walk_kernel(
         while slot >= 0:
             node = load_node(tree.nodes, slot)
             hit = overlap_aabb(leaf.low, leaf.high, node.low, node.high)
-            link = link_of(node)
-            slot = wp.where(hit and link >= 0, 2 * link, escape_of(node))
-            if hit and link < 0:
-                push_objects(filters, 0, face_of(leaf), -1 - link, bits, pairs_out)
+            slot = slot_after(node, hit)
+            if hit and is_leaf(node):
+                push_objects(filters, 0, face_of(leaf), face_of(node), bits, pairs_out)
 
 
 @wp.kernel

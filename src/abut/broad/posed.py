@@ -2,10 +2,9 @@
 
 import warp as wp
 
-from abut.approach import NO_KEY
 from abut.broad.boxes import NOTHING, Boxes, box_of_posed, is_rigid, store_box, store_nothing
 from abut.crowd import Crowd
-from abut.pairs import PairQueue, pack_pair, push_pair
+from abut.pairs import NO_KEY, PairQueue, pack_pair, push_pair
 
 wp.set_module_options({"enable_backward": False, "fuse_fp": False})
 

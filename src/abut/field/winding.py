@@ -12,7 +12,7 @@ from abut.geometry.solid_angle import solid_angle
 from abut.hierarchy.dipoles import DIPOLE_ROWS
 from abut.hierarchy.tree import escape_of, face_of, is_leaf, link_of, load_node, reach_of, root_of
 from abut.loads import load_wide
-from abut.pairs import PairQueue, PairQueues, push_pair, queue_stop
+from abut.pairs import PairQueue, PairQueues, push_pair, team_stop
 from abut.point.surface import Surface
 from abut.point.winding import LEAST_FAR, MISPLACED, PER_SPHERE, Winding, add_dipole, winding_around
 from abut.runtime import EVERYTHING, launch
@@ -111,7 +111,7 @@ def undecided_kernel(
     grid_out: FieldGrid,
 ):
     """Note 1 inside, -1 outside at every sample of the bricks in the queue."""
-    stop = wp.min(BRICK_SAMPLES * queue_stop(undecided, span[1]), span[1])
+    stop = team_stop(undecided, BRICK_SAMPLES, span[1])
     for n in range(span[0] + wp.tid(), stop, span[2]):
         item = wp.int32(undecided.keys[n / BRICK_SAMPLES])
         row = item / shape[2]

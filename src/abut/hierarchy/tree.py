@@ -84,6 +84,12 @@ def escape_of(node: Node):
 
 
 @wp.func
+def slot_after(node: Node, opened: wp.bool):
+    """The slot that a walk without a stack looks at next; only inner nodes can be opened."""
+    return wp.where(opened and not is_leaf(node), 2 * link_of(node), escape_of(node))
+
+
+@wp.func
 def reach_of(node: Node):
     """Largest absolute coordinate of a box."""
     far = wp.max(wp.abs(node.low), wp.abs(node.high))

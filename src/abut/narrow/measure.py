@@ -5,14 +5,14 @@ from collections.abc import Callable
 import numpy as np
 import warp as wp
 
-from abut.approach import NO_KEY, Approach, from_bits, gap_of, no_key, test_near, to_bits
+from abut.approach import Approach, from_bits, gap_of, test_near, to_bits
 from abut.atomics import lower_to
 from abut.faces import Faces, load_face
 from abut.geometry.common_corners import STRANGERS
 from abut.geometry.distance_tri_tri import distance_tri_tri
 from abut.geometry.intersect_tri_tri import HIT, MISS, classify_tri_tri
 from abut.narrow.meet import meeting_segments
-from abut.pairs import PairQueue, pack_pair, push_pair, queue_stop, unpack_pair
+from abut.pairs import NO_KEY, PairQueue, no_key, pack_pair, push_pair, queue_stop, unpack_pair
 from abut.runtime import launch
 from abut.search import Search
 

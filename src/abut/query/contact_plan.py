@@ -11,13 +11,13 @@ import warp as wp
 
 from abut.narrow.settle import settle_kernel
 from abut.ordering import MOST_ROWS, FewOrder, RowOrder
-from abut.pairs import PairQueues, lowest_of_each_pose, to_rows, unpack_queue_kernel
+from abut.pairs import NO_KEY, PairQueues, lowest_of_each_pose, to_rows, unpack_queue_kernel
 from abut.query.contact_stages import ContactStages
 from abut.query.operands import shared_queues
 from abut.runtime import EVERYTHING, Task, launch, stage
 from abut.search import Search
 from abut.traversal.first_of_all import TOO_LONG
-from abut.traversal.two_trees import NO_KEY, forget_kernel
+from abut.traversal.two_trees import forget_kernel
 
 LEAST_EXPECTED = 256  # rows
 UNPACKING_THREADS = 1 << 16

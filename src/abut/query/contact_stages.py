@@ -26,7 +26,13 @@ from abut.traversal.dop_list import listing_of
 from abut.traversal.first_of_all import path_kernel, pick_kernel
 from abut.traversal.groups import groups_of, self_test_kernel
 from abut.traversal.self_tree import self_open_kernel, twig_walks
-from abut.traversal.two_trees import boundless_kernel, relative_kernel, walks
+from abut.traversal.two_trees import (
+    boundless_kernel,
+    descend_walk,
+    first_walk,
+    list_walk,
+    relative_kernel,
+)
 
 POSES_PER_SLICE = 512  # where one pair is wanted
 MOST_PICKED = 64  # poses of which a first pair is picked from all pairs, on CUDA
@@ -65,7 +71,7 @@ class ContactStages(Operands):
 
     def _stages(self, search: Any, queues: PairQueues) -> Iterable[tuple[str, Task]]:
         """Names of stages and their launches, in order."""
-        self._walks = walks(self.bound is not Bound.AABB)
+        self._finer = self.bound is not Bound.AABB
         self._frames: dict[tuple[int, int], wp.array] = {}
         self._dops: dict[tuple[int, int], Any] = {}
         if not self.trees:
@@ -134,12 +140,12 @@ class ContactStages(Operands):
         yield from self._frame_stage(0, 1)
         count, grain = self.pose_count, POSES_PER_SLICE
         args = [search, *self._views(0, 1), self._frames[0, 1], self._dops[0, 1]]
-        kernel = self._walks.first
+        kernel = first_walk(self._finer)
         if not self.first:
             leaves = count * self.a.faces.shape[0]
             items = 1 << 16 if self.device.is_cuda else min(leaves // LEAVES_PER_ITEM, 256)
             depth = max(items // count, 1).bit_length() - 1
-            kernel, count, grain = self._walks.descend, count << depth, max(items // 16, 1)
+            kernel, count, grain = descend_walk(self._finer), count << depth, max(items // 16, 1)
             args.append(depth)
         yield "search", Task(kernel, count, args, self.device, grain=grain)
 
@@ -150,7 +156,7 @@ class ContactStages(Operands):
         sides = (1, 0) if swapped else (0, 1)
         yield from self._frame_stage(*sides)
         leaves = max(face_counts)
-        kernel, frames = self._walks.list, [self._frames[sides], self._dops[sides]]
+        kernel, frames = list_walk(self._finer), [self._frames[sides], self._dops[sides]]
         if self.boxless and self._dops[sides].kind == NARROW_DOPS:
             kernel, frames = listing_of(self.a, self.b, self._dops[sides])
         args = [*self._views(*sides), *frames]

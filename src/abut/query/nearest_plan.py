@@ -16,7 +16,7 @@ from abut.hierarchy.tree import Tree
 from abut.narrow.measure import brute_nearest_kernel
 from abut.narrow.settle import settle_kernel
 from abut.options import Bound
-from abut.pairs import KeyLayout, PairQueues
+from abut.pairs import NO_KEY, KeyLayout, PairQueues
 from abut.query.operands import Operands, shared_queues
 from abut.query.remoteness import Remoteness
 from abut.runtime import EVERYTHING, Task, launch, stage
@@ -31,7 +31,7 @@ from abut.traversal.near_pairs import (
 )
 from abut.traversal.nearest import elect_kernel, nearest_walk
 from abut.traversal.remote import remote_kernel
-from abut.traversal.two_trees import NO_KEY, relative_kernel
+from abut.traversal.two_trees import relative_kernel
 
 FEW_POSES = 8  # so few are listed leaf by leaf on CUDA, and walked in several parts on the CPU
 WALKS_OF_FEW = 16  # parts of such a walk

@@ -9,7 +9,7 @@ import warp as wp
 
 from abut.narrow.settle_crowd import settle_crowd_kernel
 from abut.options import BroadMethod
-from abut.pairs import KeyLayout, lowest_of_each_pose
+from abut.pairs import NO_KEY, KeyLayout, lowest_of_each_pose
 from abut.runtime import EVERYTHING, Task, launch, stage
 from abut.scene.objects import Objects
 from abut.scene.pool import Pool
@@ -25,7 +25,6 @@ from abut.traversal.meetings import (
     list_meet_kernel,
     test_meet_kernel,
 )
-from abut.traversal.two_trees import NO_KEY
 
 EVERYWHERE = 1e30  # a margin at which all boxes overlap
 Step = tuple[str, Callable[[], None]]

@@ -5,12 +5,12 @@ from typing import Any
 import numpy as np
 import warp as wp
 
-from abut.approach import NO_KEY
 from abut.broad.neighbours import bound_kernel, neighbour_kernel
+from abut.pairs import NO_KEY
 from abut.runtime import launch, stage
 from abut.scene.search import SceneSearch
 from abut.traversal.near_meetings import near_frame_kernel, near_meet_kernel
-from abut.traversal.nearest_meetings import MET, nearest_meet_kernel
+from abut.traversal.nearest_meetings import nearest_meet_kernel
 from abut.traversal.remote_meetings import remote_meet_kernel
 
 LEAVES_PER_ITEM = {True: 16, False: 256}  # on CUDA or not
@@ -97,8 +97,8 @@ class NearestSearch(SceneSearch):
             return None
         value = self._bits.numpy()[:count].view(np.float64).copy()
         faces = self._keys.numpy()[:count].copy()
-        value[faces == NO_KEY] = np.inf
-        value[faces == MET] = 0.0
+        value[(faces == NO_KEY) & (value > 0)] = np.inf
+        value[value > (np.inf if self.bound is None else self.bound)] = np.inf
         settled = self.queues["hits"].keys[: counts["hits"]].numpy() >> self.layout.width
         value[settled] = 0.0
         return self.queues["objects"].keys[:count].numpy().copy(), value, faces
@@ -113,10 +113,11 @@ class NearestSearch(SceneSearch):
         launch(neighbour_kernel, self.total, args, self.device, grain=64)
 
     def _write_bounds(self, count: int) -> None:
+        """Bounds are not 0: that is for objects that meet."""
         bounds = np.full(count, np.inf if self.bound is None else self.bound)
         if self.bound is None:
             pairs = self.queues["objects"].keys[:count].numpy()
             held = self._bounds.numpy().astype(np.float64)
             high = pairs & ((1 << self.objects.bits_b) - 1)
             bounds = np.maximum(held[pairs >> self.objects.bits_b], held[high])
-        self._bits[:count].assign(bounds.view(np.int64))
+        self._bits[:count].assign(np.maximum(bounds.view(np.int64), 1))

@@ -2,14 +2,14 @@
 
 import warp as wp
 
-from abut.approach import NO_KEY, Approach, gap_of, to_bits
+from abut.approach import Approach, gap_of, to_bits
 from abut.atomics import lower_to
 from abut.bounds.relative import Relative
 from abut.faces import load_face
-from abut.hierarchy.tree import Node, TreeView, face_of, is_leaf, link_of, load_node, root_of
-from abut.pairs import pack_pair
-from abut.traversal.nearest import apart, centre_of
-from abut.traversal.node_pairs import opens_first
+from abut.hierarchy.tree import Node, TreeView, face_of, is_leaf, load_node, root_of
+from abut.pairs import NO_KEY, pack_pair
+from abut.traversal.node_gaps import apart, centre_of
+from abut.traversal.node_pairs import pair_below
 
 wp.set_module_options({"enable_backward": False, "fuse_fp": False})
 
@@ -79,16 +79,12 @@ def seed_kernel(
                         ways_out[pose] = near.q - near.p
                         key_out[pose] = pack_pair(0, face_of(a), face_of(b), query.search.bits)
                 else:
-                    in_a = opens_first(a, b)
-                    child = 2 * wp.where(in_a, link_of(a), link_of(b))
                     for side in range(2):
-                        m = wp.where(in_a, child + side, i)
-                        n = wp.where(in_a, j, child + side)
-                        guess = promise(
-                            frame, load_node(tree_a.nodes, m), load_node(tree_b.nodes, n)
-                        )
-                        pair = wp.vec3i(m, n, wp.cast(guess, wp.int32))
-                        opened = keep_best(below, opened, pair)
+                        at = pair_below(i, a, j, b, side)
+                        lower_a = load_node(tree_a.nodes, at[0])
+                        lower_b = load_node(tree_b.nodes, at[1])
+                        guess = wp.cast(promise(frame, lower_a, lower_b), wp.int32)
+                        opened = keep_best(below, opened, wp.vec3i(at[0], at[1], guess))
             held = opened
             for k in range(held):
                 beam[k] = below[k]

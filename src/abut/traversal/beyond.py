@@ -7,12 +7,12 @@ meshes, each on its side. The lowest of several counts.
 
 import warp as wp
 
-from abut.approach import NO_KEY, Approach, gap_of, to_bits
+from abut.approach import Approach, gap_of, to_bits
 from abut.atomics import lower_to
 from abut.bounds.relative import largest
 from abut.faces import Faces, load_face, move_point, pose_of
-from abut.hierarchy.tree import TreeView, escape_of, face_of, is_leaf, link_of, load_node, root_of
-from abut.pairs import pack_pair
+from abut.hierarchy.tree import TreeView, face_of, is_leaf, load_node, root_of, slot_after
+from abut.pairs import NO_KEY, pack_pair
 from abut.search import Search
 from abut.traversal.remote import HALF, blur_of, centre_of, reach_along
 
@@ -44,10 +44,9 @@ def farthest_face(
     while slot >= 0:
         node = load_node(tree.nodes, slot)
         far = wp.dot(centre_of(tree, node, motion) - start, way) + reach_along(node, motion, way)
-        slot = wp.where(is_leaf(node), escape_of(node), 2 * link_of(node))
-        if far + blur < best:
-            slot = escape_of(node)
-        elif is_leaf(node):
+        opened = not (far + blur < best)
+        slot = slot_after(node, opened)
+        if opened and is_leaf(node):
             far = reach_of_face(side, face_of(node), pose, start, way)
             if far > best or (far == best and face_of(node) < face):
                 best = far

@@ -18,8 +18,7 @@ from abut.search import test_faces
 from abut.traversal.groups import FOUND, test_own_group
 from abut.traversal.groups import STACK as GROUP_STACK
 from abut.traversal.meetings import depth_of
-from abut.traversal.node_pairs import open_pair, start_of
-from abut.traversal.two_trees import STACK
+from abut.traversal.node_pairs import STACK, open_pair, push_overlapping, start_of
 
 wp.set_module_options({"enable_backward": False, "fuse_fp": False})
 
@@ -98,9 +97,7 @@ def meet_kernel(
                     note_verdict(verdict, key, crowd.hits, crowd.undecided)
             else:
                 pairs = open_pair(frame, tree_a, i, a, tree_b, j, b)
-                for k in range(4):
-                    stack[held] = wp.vec2i(pairs.i + (k >> 1), pairs.j + (k & 1))
-                    held += wp.int32(not (pairs.gaps[k] > wp.float32(0.0)))
+                held = push_overlapping(stack, held, pairs)
 
 
 @wp.kernel

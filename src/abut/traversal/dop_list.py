@@ -11,11 +11,11 @@ import warp as wp
 
 from abut.bounds.fixed import NARROW_ROWS, constants_narrow, sums_narrow
 from abut.bounds.kdop import PICK_BITS, SIDES
-from abut.hierarchy.tree import TreeView, escape_of, face_of, link_of, load_node, root_of
+from abut.hierarchy.tree import TreeView, face_of, is_leaf, load_node, root_of, slot_after
 from abut.loads import load_wide_words
 from abut.pairs import PairQueue
 from abut.traversal.dop_frames import DopFrames, overlap_dops
-from abut.traversal.two_trees import LISTED, list_found
+from abut.traversal.listing import LISTED, list_found, note_found
 
 wp.set_module_options({"enable_backward": False, "fuse_fp": False})
 
@@ -76,7 +76,7 @@ def list_dops_kernel(
     for work in range(span[0] + wp.tid(), span[1], span[2]):
         pose = work / leaf_count
         leaf_slot = tree_a.leaf_slots[work - pose * leaf_count]
-        leaf = load_node(tree_a.nodes, leaf_slot)
+        face = face_of(load_node(tree_a.nodes, leaf_slot))
         count = wp.int32(0)
         slot = root_of(tree_b)
         if overlap_dops(dops, pose, leaf_slot, slot):  # most leaves are done here
@@ -86,15 +86,12 @@ def list_dops_kernel(
         while slot >= 0:
             node = load_node(tree_b.nodes, slot)
             hit = overlap_leaf(dops, pose, own, slot)
-            link = link_of(node)
-            slot = wp.where(hit and link >= 0, 2 * link, escape_of(node))
-            if hit and link < 0:
-                found[count] = -1 - link
-                count += 1
-                if count == LISTED:
-                    list_found(pose, face_of(leaf), found, count, bits, swapped, candidates_out)
-                    count = 0
-        list_found(pose, face_of(leaf), found, count, bits, swapped, candidates_out)
+            slot = slot_after(node, hit)
+            if hit and is_leaf(node):
+                count = note_found(
+                    face_of(node), pose, face, found, count, bits, swapped, candidates_out
+                )
+        list_found(pose, face, found, count, bits, swapped, candidates_out)
 
 
 @wp.func
@@ -195,7 +192,7 @@ def list_straight_kernel(
     straight = are_straight(dops, on_a, on_b)
     for work in range(span[0] + wp.tid(), span[1], span[2]):
         leaf_slot = tree_a.leaf_slots[work]
-        leaf = load_node(tree_a.nodes, leaf_slot)
+        face = face_of(load_node(tree_a.nodes, leaf_slot))
         own = sum_straight(dops, fours_a, leaf_slot, on_a)
         count = wp.int32(0)
         slot = root_of(tree_b)
@@ -206,15 +203,12 @@ def list_straight_kernel(
                 hit = overlap_straight(fours_b, slot, own, on_b)
             else:
                 hit = overlap_dops(dops, 0, leaf_slot, slot)
-            link = link_of(node)
-            slot = wp.where(hit and link >= 0, 2 * link, escape_of(node))
-            if hit and link < 0:
-                found[count] = -1 - link
-                count += 1
-                if count == LISTED:
-                    list_found(0, face_of(leaf), found, count, bits, swapped, candidates_out)
-                    count = 0
-        list_found(0, face_of(leaf), found, count, bits, swapped, candidates_out)
+            slot = slot_after(node, hit)
+            if hit and is_leaf(node):
+                count = note_found(
+                    face_of(node), 0, face, found, count, bits, swapped, candidates_out
+                )
+        list_found(0, face, found, count, bits, swapped, candidates_out)
 
 
 def listing_of(a: Any, b: Any, dops: Any) -> tuple[wp.Kernel, list[Any]]:

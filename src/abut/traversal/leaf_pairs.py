@@ -5,10 +5,10 @@ Each leaf of one tree walks the other, without a stack. For the CPU see groups.
 
 import warp as wp
 
-from abut.hierarchy.tree import TreeView, escape_of, face_of, link_of, load_node, root_of
+from abut.hierarchy.tree import TreeView, face_of, is_leaf, load_node, root_of, slot_after
 from abut.pairs import PairQueue
+from abut.traversal.listing import LISTED, list_found, note_found
 from abut.traversal.self_tree import overlap_boxes
-from abut.traversal.two_trees import LISTED, list_found
 
 wp.set_module_options({"enable_backward": False, "fuse_fp": False})
 
@@ -27,18 +27,16 @@ def list_leaves_kernel(
     """List the leaves of b that overlap each leaf of a; ``swapped``: as keys (b, a)."""
     for k in range(span[0] + wp.tid(), span[1], span[2]):
         leaf = load_node(tree_a.nodes, tree_a.leaf_slots[k])
+        face = face_of(leaf)
         found = wp.zeros(shape=(LISTED,), dtype=wp.int32)
         count = wp.int32(0)
         slot = root_of(tree_b)
         while slot >= 0:
             node = load_node(tree_b.nodes, slot)
             hit = overlap_boxes(leaf, node) == 1
-            link = link_of(node)
-            slot = wp.where(hit and link >= 0, 2 * link, escape_of(node))
-            if hit and link < 0:
-                found[count] = -1 - link
-                count += 1
-                if count == LISTED:
-                    list_found(0, face_of(leaf), found, count, bits, swapped, candidates_out)
-                    count = 0
-        list_found(0, face_of(leaf), found, count, bits, swapped, candidates_out)
+            slot = slot_after(node, hit)
+            if hit and is_leaf(node):
+                count = note_found(
+                    face_of(node), 0, face, found, count, bits, swapped, candidates_out
+                )
+        list_found(0, face, found, count, bits, swapped, candidates_out)

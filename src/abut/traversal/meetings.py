@@ -15,16 +15,16 @@ from abut.hierarchy.tree import (
     escape_of,
     face_of,
     is_leaf,
-    link_of,
     load_node,
     root_of,
+    slot_after,
 )
 from abut.loads import load_fresh_word
 from abut.pairs import PairQueue, push_pair, queue_size, queue_stop, unpack_pair
 from abut.search import test_faces
 from abut.traversal.groups import GROUP
-from abut.traversal.node_pairs import farthest_first, open_pair, overlap
-from abut.traversal.two_trees import LISTED, SMALLEST, STACK, list_found
+from abut.traversal.listing import LISTED, list_found, note_found
+from abut.traversal.node_pairs import STACK, open_pair, overlap, push_by_overlap
 
 wp.set_module_options({"enable_backward": False, "fuse_fp": False})
 
@@ -126,6 +126,7 @@ def list_meet_kernel(
         if k < tree_a.leaf_slots.shape[0]:
             frame = frames[rank]
             leaf = load_node(tree_a.nodes, tree_a.leaf_slots[k])
+            face = face_of(leaf)
             found = wp.zeros(shape=(LISTED,), dtype=wp.int32)
             count = wp.int32(0)
             slot = root_of(tree_b)
@@ -138,17 +139,12 @@ def list_meet_kernel(
                     hit = overlap(frame, node, leaf)
                 else:
                     hit = overlap(frame, leaf, node)
-                link = link_of(node)
-                slot = wp.where(hit == 1 and link >= 0, 2 * link, escape_of(node))
-                if hit == 1 and link < 0:
-                    found[count] = -1 - link
-                    count += 1
-                    if count == LISTED:
-                        list_found(
-                            rank, face_of(leaf), found, count, crowd.bits, swapped, candidates_out
-                        )
-                        count = 0
-            list_found(rank, face_of(leaf), found, count, crowd.bits, swapped, candidates_out)
+                slot = slot_after(node, hit == 1)
+                if hit == 1 and is_leaf(node):
+                    count = note_found(
+                        face_of(node), rank, face, found, count, crowd.bits, swapped, candidates_out
+                    )
+            list_found(rank, face, found, count, crowd.bits, swapped, candidates_out)
 
 
 @wp.kernel
@@ -193,11 +189,7 @@ def first_meet_kernel(
                         held = 0
             else:
                 pairs = open_pair(frame, tree_a, i, a, tree_b, j, b)
-                gaps = farthest_first(pairs.gaps)
-                for k in range(4):
-                    place = wp.cast(gaps[k], wp.int32) & 3
-                    stack[held] = wp.vec2i(pairs.i + (place >> 1), pairs.j + (place & 1))
-                    held += wp.int32(not (gaps[k] > SMALLEST))
+                held = push_by_overlap(stack, held, pairs)
 
 
 @wp.kernel

@@ -13,19 +13,18 @@ from abut.hierarchy.tree import (
     escape_of,
     face_of,
     is_leaf,
-    link_of,
     load_node,
     reach_of,
     root_of,
+    slot_after,
     subtree,
 )
 from abut.pairs import PairQueue, queue_stop
-from abut.traversal.nearest import apart
-from abut.traversal.node_pairs import opens_first
+from abut.traversal.near_pairs import STACK, push_near
+from abut.traversal.node_gaps import apart
 
 wp.set_module_options({"enable_backward": False, "fuse_fp": False})
 
-STACK = wp.constant(128)
 ROUNDING = wp.constant(wp.float64(2.0**-43))  # of faces, relative to the reach of their meshes
 DEEPEST = wp.constant(12)
 
@@ -108,11 +107,10 @@ def near_meet_kernel(
             slot = escape_of(leaf)
             while slot >= 0:
                 node = load_node(tree_a.nodes, slot)
-                link = link_of(node)
                 near = not (apart(frame, leaf, node) > limit)
-                slot = wp.where(near and link >= 0, 2 * link, escape_of(node))
-                if near and link < 0:
-                    test_near(search, rank, face_of(leaf), -1 - link, distance, near_out)
+                slot = slot_after(node, near)
+                if near and is_leaf(node):
+                    test_near(search, rank, face_of(leaf), face_of(node), distance, near_out)
             continue
         depth = near_depth(meeting.body_a.face_count, leaves)
         start = subtree(tree_a, item, depth)
@@ -127,11 +125,4 @@ def near_meet_kernel(
             if is_leaf(a) and is_leaf(b):
                 test_near(search, rank, face_of(a), face_of(b), distance, near_out)
             else:
-                in_a = opens_first(a, b)
-                child = 2 * wp.where(in_a, link_of(a), link_of(b))
-                for k in range(2):
-                    m = wp.where(in_a, child + k, i)
-                    n = wp.where(in_a, j, child + k)
-                    stack[held] = wp.vec2i(m, n)
-                    gap = apart(frame, load_node(tree_a.nodes, m), load_node(tree_b.nodes, n))
-                    held += wp.int32(not (gap > limit))
+                held = push_near(stack, held, frame, limit, tree_a, i, a, tree_b, j, b)

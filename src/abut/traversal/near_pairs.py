@@ -27,18 +27,43 @@ from abut.hierarchy.tree import (
     link_of,
     load_node,
     root_of,
+    slot_after,
     subtree,
 )
 from abut.loads import load_fresh_integer
 from abut.pairs import PairQueue, pack_pair, queue_stop, unpack_pair
 from abut.search import Search
-from abut.traversal.nearest import apart, centre_of, clear_of, meets
-from abut.traversal.node_pairs import opens_first
-from abut.traversal.two_trees import LISTED, list_found
+from abut.traversal.listing import LISTED, list_found, note_found
+from abut.traversal.nearest import clear_of, meets
+from abut.traversal.node_gaps import apart, centre_of
+from abut.traversal.node_pairs import pair_below
 
 wp.set_module_options({"enable_backward": False, "fuse_fp": False})
 
 STACK = wp.constant(128)
+
+
+@wp.func
+def push_near(
+    stack: wp.array[wp.vec2i],
+    held: wp.int32,
+    frame: Relative,
+    limit: wp.float32,
+    tree_a: TreeView,
+    i: wp.int32,
+    a: Node,
+    tree_b: TreeView,
+    j: wp.int32,
+    b: Node,
+):
+    """Open the larger of two nodes; what is within a limit goes on the stack. Returns its size."""
+    top = held
+    for side in range(2):
+        stack[top] = pair_below(i, a, j, b, side)
+        lower_a = load_node(tree_a.nodes, stack[top][0])
+        lower_b = load_node(tree_b.nodes, stack[top][1])
+        top += wp.int32(not (apart(frame, lower_a, lower_b) > limit))
+    return top
 
 
 @wp.kernel
@@ -72,18 +97,8 @@ def near_kernel(
             b = load_node(tree_b.nodes, j)
             if is_leaf(a) and is_leaf(b):
                 test_near(search, pose, face_of(a), face_of(b), distance, near_out)
-            elif opens_first(a, b):
-                child = 2 * link_of(a)
-                for k in range(2):
-                    stack[held] = wp.vec2i(child + k, j)
-                    node = load_node(tree_a.nodes, child + k)
-                    held += wp.int32(not (apart(frame, node, b) > limit))
             else:
-                child = 2 * link_of(b)
-                for k in range(2):
-                    stack[held] = wp.vec2i(i, child + k)
-                    node = load_node(tree_b.nodes, child + k)
-                    held += wp.int32(not (apart(frame, a, node) > limit))
+                held = push_near(stack, held, frame, limit, tree_a, i, a, tree_b, j, b)
 
 
 @wp.kernel
@@ -99,9 +114,11 @@ def list_near_kernel(
     candidates_out: PairQueue,
 ):
     """List the leaves of b near each (pose, leaf of a), without a stack."""
+    bits = query.search.bits
     for work in range(span[0] + wp.tid(), span[1], span[2]):
         pose = work / leaf_count
         leaf = load_node(tree_a.nodes, tree_a.leaf_slots[work - pose * leaf_count])
+        face = face_of(leaf)
         frame = frames[pose]
         limit = box_limit(from_bits(query.bound[pose]), query.slack, frame.stretch)
         found = wp.zeros(shape=(LISTED,), dtype=wp.int32)
@@ -109,18 +126,13 @@ def list_near_kernel(
         slot = root_of(tree_b)
         while slot >= 0:
             node = load_node(tree_b.nodes, slot)
-            link = link_of(node)
             near = not (apart(frame, leaf, node) > limit)
-            slot = wp.where(near and link >= 0, 2 * link, escape_of(node))
-            if near and link < 0:
-                found[count] = -1 - link
-                count += 1
-                if count == LISTED:
-                    list_found(
-                        pose, face_of(leaf), found, count, query.search.bits, False, candidates_out
-                    )
-                    count = 0
-        list_found(pose, face_of(leaf), found, count, query.search.bits, False, candidates_out)
+            slot = slot_after(node, near)
+            if near and is_leaf(node):
+                count = note_found(
+                    face_of(node), pose, face, found, count, bits, False, candidates_out
+                )
+        list_found(pose, face, found, count, bits, False, candidates_out)
 
 
 @wp.kernel
@@ -134,26 +146,23 @@ def list_self_near_kernel(
     candidates_out: PairQueue,
 ):
     """List the later leaves near each leaf of one tree, without a stack."""
+    bits = query.search.bits
     limit = box_limit(from_bits(query.bound[0]), query.slack, frames[0].stretch)
     for k in range(span[0] + wp.tid(), span[1], span[2]):
         leaf = load_node(tree.nodes, tree.leaf_slots[k])
+        face = face_of(leaf)
         found = wp.zeros(shape=(LISTED,), dtype=wp.int32)
         count = wp.int32(0)
         slot = escape_of(leaf)
         while slot >= 0:
             node = load_node(tree.nodes, slot)
-            link = link_of(node)
             near = not (apart(frames[0], leaf, node) > limit)
-            slot = wp.where(near and link >= 0, 2 * link, escape_of(node))
-            if near and link < 0:
-                found[count] = -1 - link
-                count += 1
-                if count == LISTED:
-                    list_found(
-                        0, face_of(leaf), found, count, query.search.bits, False, candidates_out
-                    )
-                    count = 0
-        list_found(0, face_of(leaf), found, count, query.search.bits, False, candidates_out)
+            slot = slot_after(node, near)
+            if near and is_leaf(node):
+                count = note_found(
+                    face_of(node), 0, face, found, count, bits, False, candidates_out
+                )
+        list_found(0, face, found, count, bits, False, candidates_out)
 
 
 @wp.kernel
@@ -175,11 +184,10 @@ def self_near_kernel(
         slot = escape_of(leaf)
         while slot >= 0:
             node = load_node(tree.nodes, slot)
-            link = link_of(node)
             near = not (apart(frames[0], leaf, node) > limit)
-            slot = wp.where(near and link >= 0, 2 * link, escape_of(node))
-            if near and link < 0:
-                test_near(search, 0, face_of(leaf), -1 - link, distance, near_out)
+            slot = slot_after(node, near)
+            if near and is_leaf(node):
+                test_near(search, 0, face_of(leaf), face_of(node), distance, near_out)
 
 
 @wp.func
@@ -266,8 +274,8 @@ def choose_kernel(
         row = unpack_pair(candidates.keys[i], search.bits)
         a = load_face(search.a, row[1], row[0])
         b = load_face(search.b, row[2], row[0])
-        bits = query.bound[row[0]]
-        if not clear_of(a, b, wp.vec3d(), from_bits(bits) * FACE_MARGIN + query.slack):
+        least = query.bound[row[0]]
+        if not clear_of(a, b, wp.vec3d(), from_bits(least) * FACE_MARGIN + query.slack):
             near = gap_of(a, b)
-            if to_bits(near.distance) == bits:
+            if to_bits(near.distance) == least:
                 lower_to(key_out, row[0], pack_pair(0, row[1], row[2], search.bits))

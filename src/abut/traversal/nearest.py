@@ -15,7 +15,6 @@ import warp as wp
 
 from abut.approach import (
     FACE_MARGIN,
-    NO_KEY,
     Approach,
     between_centres,
     box_limit,
@@ -25,165 +24,28 @@ from abut.approach import (
     to_bits,
 )
 from abut.atomics import lower_to
-from abut.bounds.distance_across import squared_apart
-from abut.bounds.obb import reach_along
-from abut.bounds.relative import Relative, turn_of
-from abut.bounds.rss import LEAST, distance_rss, reach_rss
+from abut.bounds.relative import Relative
 from abut.faces import load_face, pose_of
 from abut.geometry.common_corners import STRANGERS
 from abut.geometry.intersect_tri_tri import HIT, MISS, classify_tri_tri
 from abut.hierarchy.tree import (
-    Node,
     TreeView,
     descendant,
     face_of,
     is_leaf,
     load_node,
-    reach_of,
     root_of,
     subtree,
 )
-from abut.loads import load_fresh_integer, load_wide
-from abut.pairs import pack_pair, push_pair
+from abut.loads import load_fresh_integer
+from abut.pairs import NO_KEY, pack_pair, push_pair
 from abut.search import Search
-from abut.traversal.node_pairs import load_obb, load_rss, opens_first
+from abut.traversal.node_gaps import Slab, apart_within, pad_of, slab_along
+from abut.traversal.node_pairs import opens_first
 
 wp.set_module_options({"enable_backward": False, "fuse_fp": False})
 
 STACK = wp.constant(192)  # a tree is at most 30 + 31 deep, and two levels leave three pairs behind
-SLAB_ROUNDING = wp.constant(wp.float32(2.0**-18))
-CLOSE = wp.constant(wp.float32(2.0))  # where the line between centres tells little
-
-
-@wp.func
-def apart(frame: Relative, a: Node, b: Node):
-    """Square of a lower bound of the distance of two nodes."""
-    return squared_apart(frame, a.low, a.high, b.low, b.high)
-
-
-@wp.func
-def to_vector(v: wp.vec4f):
-    """The first three components."""
-    return wp.vec3f(v[0], v[1], v[2])
-
-
-@wp.func
-def middle_of(tree: TreeView, slot: wp.int32, node: Node):
-    """Centre of a slot's tightest volume."""
-    middle = to_vector(node.low + node.high) * wp.float32(0.5)
-    if tree.swept.shape[0] > 0:
-        middle = to_vector(load_wide(tree.swept, 3 * slot))
-    elif tree.obbs.shape[0] > 0:
-        middle = to_vector(load_wide(tree.obbs, 3 * slot))
-    return middle
-
-
-@wp.func
-def reach_towards(tree: TreeView, slot: wp.int32, node: Node, way: wp.vec3f):
-    """How far a slot's tightest volume reaches from its centre along a direction of length 1."""
-    if tree.swept.shape[0] > 0:
-        return reach_rss(load_rss(tree, slot), way)
-    if tree.obbs.shape[0] > 0:
-        return reach_along(load_obb(tree, slot), way)
-    return wp.dot(to_vector(node.high - node.low), wp.abs(way)) * wp.float32(0.5)
-
-
-@wp.struct
-class Slab:
-    """A direction from a to b, in both frames."""
-
-    in_a: wp.vec3f
-    in_b: wp.vec3f
-    shift: wp.float32  # of b's frame
-    pad: wp.float32  # what roundings along any direction can amount to
-
-
-@wp.func
-def pad_of(frame: Relative, tree_a: TreeView, tree_b: TreeView):
-    """What float32 roundings of positions along a direction can amount to."""
-    reach = reach_of(load_node(tree_a.nodes, root_of(tree_a)))
-    reach += reach_of(load_node(tree_b.nodes, root_of(tree_b)))
-    near = wp.float32(reach) + wp.max(wp.abs(to_vector(frame.shift)))
-    return SLAB_ROUNDING * near + wp.float32(2.0) * frame.widen[0] + LEAST
-
-
-@wp.func
-def slab_along(frame: Relative, way: wp.vec3d, pose_a: wp.mat44d, pad: wp.float32):
-    """The slab of a direction given in the world.
-
-    How far apart two nodes are along any direction is a lower bound of their distance; along the
-    line between the nearest faces it is a tight one for all that is near them.
-    """
-    out = Slab()
-    turned = wp.normalize(wp.transpose(turn_of(pose_a)) * way)
-    out.in_a = wp.vec3f(wp.float32(turned[0]), wp.float32(turned[1]), wp.float32(turned[2]))
-    out.in_b = into_b(frame, out.in_a)
-    out.shift = wp.dot(to_vector(frame.shift), out.in_a)
-    out.pad = pad
-    return out
-
-
-@wp.func
-def into_b(frame: Relative, way: wp.vec3f):
-    """A direction of a's frame in b's."""
-    return to_vector(frame.columns * wp.vec4f(way[0], way[1], way[2], wp.float32(0.0)))
-
-
-@wp.func
-def tightened(squared: wp.float32, gap: wp.float32):
-    """The larger of a squared lower bound and another that is not squared."""
-    return wp.where(gap > wp.float32(0.0), wp.max(squared, gap * gap), squared)
-
-
-@wp.func
-def apart_within(
-    frame: Relative,
-    slab: Slab,
-    limit: wp.float32,
-    tree_a: TreeView,
-    i: wp.int32,
-    tree_b: TreeView,
-    j: wp.int32,
-):
-    """Square of a lower bound of the distance of two slots; the cheapest that exceeds ``limit``.
-
-    Tight volumes along the slab, then along the line between their centres, then boxes. Without
-    tight volumes boxes come first, and boxes with parallel axes tell all there is to tell.
-    """
-    a = load_node(tree_a.nodes, i)
-    b = load_node(tree_b.nodes, j)
-    tight = tree_a.swept.shape[0] > 0 or tree_a.obbs.shape[0] > 0
-    squared = wp.float32(0.0)
-    if not tight:
-        squared = apart(frame, a, b)
-    if (tight or frame.turned != 0) and not (squared > limit):
-        centre_a = middle_of(tree_a, i, a)
-        centre_b = middle_of(tree_b, j, b)
-        gap = slab.shift + wp.dot(centre_b, slab.in_b) - wp.dot(centre_a, slab.in_a) - slab.pad
-        gap -= reach_towards(tree_a, i, a, slab.in_a) + reach_towards(tree_b, j, b, slab.in_b)
-        squared = tightened(squared, gap)
-        if tight and not (squared > limit):
-            p = wp.vec4f(centre_b[0], centre_b[1], centre_b[2], wp.float32(0.0))
-            between = to_vector(frame.rows * p + frame.shift) - centre_a
-            length = wp.length(between)
-            way = between * (wp.float32(1.0) / length)  # NaN where they are one: culls nothing
-            gap = length - slab.pad - reach_towards(tree_a, i, a, way)
-            squared = tightened(squared, gap - reach_towards(tree_b, j, b, into_b(frame, way)))
-            if not (squared > limit):
-                squared = wp.max(squared, apart(frame, a, b))
-            if tree_a.swept.shape[0] > 0 and not (squared > limit):
-                from_a = load_rss(tree_a, i)
-                to_b = load_rss(tree_b, j)
-                if length < CLOSE * (from_a.half[0] + to_b.half[0]):
-                    squared = tightened(squared, distance_rss(frame, from_a, to_b))
-    return squared
-
-
-@wp.func
-def centre_of(node: Node):
-    """The centre of a box, and a zero."""
-    c = (node.low + node.high) * wp.float32(0.5)
-    return wp.vec4f(c[0], c[1], c[2], wp.float32(0.0))
 
 
 @wp.func
@@ -235,7 +97,10 @@ def compare_faces(
     gap: wp.float32,
     found: Found,
 ):
-    """The nearest of those found and two faces whose boxes are ``gap`` apart, squared."""
+    """The nearest of those found and two faces whose boxes are ``gap`` apart, squared.
+
+    Faces that meet have no key: bits of 0 say all.
+    """
     out = Found()
     out.bits = found.bits
     out.key = found.key
@@ -243,15 +108,16 @@ def compare_faces(
     met = wp.bool(False)
     if not (gap > wp.float32(0.0)):
         met = meets(search, pose, face_a, face_b, a, b)
-    near = gap_of(a, b)
-    best = from_bits(found.bits)
     if met:
         out.bits = wp.int64(0)
-    elif near.distance <= best:
-        key = pack_pair(0, face_a, face_b, search.bits)
-        out.bits = to_bits(near.distance)
-        out.key = wp.where(near.distance < best, key, wp.min(found.key, key))
-        out.way = near.q - near.p
+    else:
+        near = gap_of(a, b)
+        best = from_bits(found.bits)
+        if near.distance <= best:
+            key = pack_pair(0, face_a, face_b, search.bits)
+            out.bits = to_bits(near.distance)
+            out.key = wp.where(near.distance < best, key, wp.min(found.key, key))
+            out.way = near.q - near.p
     return out
 
 
@@ -264,6 +130,43 @@ def push_sorted(stack: wp.array[wp.vec3i], low: wp.int32, held: wp.int32, pair: 
         stack[at] = stack[at - 1]
         at -= 1
     stack[at] = pair
+
+
+@wp.func
+def push_below(
+    stack: wp.array[wp.vec3i],
+    held: wp.int32,
+    frame: Relative,
+    slab: Slab,
+    limit: wp.float32,
+    tree_a: TreeView,
+    i: wp.int32,
+    tree_b: TreeView,
+    j: wp.int32,
+    in_a: wp.bool,
+    levels: wp.int32,
+):
+    """Open one of two nodes so many levels down; pairs within a limit go on the stack.
+
+    The nearest comes to lie on top. Returns how many the stack holds then.
+    """
+    top = wp.int32(held)
+    k = wp.int32(0)
+    while k < 1 << levels:  # a loop that stays one
+        below = wp.int32(-1)
+        if in_a:
+            below = descendant(tree_a.nodes, i, k, levels)
+        else:
+            below = descendant(tree_b.nodes, j, k, levels)
+        if below >= 0:
+            m = wp.where(in_a, below, i)
+            n = wp.where(in_a, j, below)
+            squared = apart_within(frame, slab, limit, tree_a, m, tree_b, n)
+            if not (squared > limit):
+                push_sorted(stack, held, top, wp.vec3i(m, n, wp.cast(squared, wp.int32)))
+                top += 1
+        k += 1
+    return top
 
 
 @cache
@@ -331,23 +234,10 @@ def nearest_walk(levels: int) -> wp.Kernel:
                         slab = slab_along(frame, found.way, pose_of(query.search.a, pose), pad)
                 else:
                     in_a = opens_first(a, b)
-                    low = wp.int32(held)
-                    k = wp.int32(0)
-                    while k < wp.static(1 << levels):  # a loop that stays one
-                        below = wp.int32(-1)
-                        if in_a:
-                            below = descendant(tree_a.nodes, i, k, wp.static(levels))
-                        else:
-                            below = descendant(tree_b.nodes, j, k, wp.static(levels))
-                        if below >= 0:
-                            m = wp.where(in_a, below, i)
-                            n = wp.where(in_a, j, below)
-                            squared = apart_within(frame, slab, limit, tree_a, m, tree_b, n)
-                            if not (squared > limit):
-                                pair = wp.vec3i(m, n, wp.cast(squared, wp.int32))
-                                push_sorted(stack, low, held, pair)
-                                held += 1
-                        k += 1
+                    down = wp.static(levels)
+                    held = push_below(
+                        stack, held, frame, slab, limit, tree_a, i, tree_b, j, in_a, down
+                    )
                 if found.bits == wp.int64(0):  # they meet
                     held = 0
             distance_out[work] = found.bits

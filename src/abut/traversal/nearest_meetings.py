@@ -5,21 +5,55 @@ A walk of two trees as in nearest, without what makes single queries faster.
 
 import warp as wp
 
-from abut.approach import FACE_MARGIN, box_limit, from_bits, gap_of, no_key, to_bits
+from abut.approach import FACE_MARGIN, box_limit, from_bits
 from abut.bounds.relative import Relative
 from abut.crowd import Crowd, meeting_at, search_of
 from abut.faces import load_face
 from abut.hierarchy.forest import tree_of
-from abut.hierarchy.tree import face_of, is_leaf, link_of, load_node, root_of
-from abut.pairs import pack_pair, queue_stop
-from abut.traversal.near_meetings import STACK, slack_of
-from abut.traversal.nearest import apart, clear_of, meets
-from abut.traversal.node_pairs import opens_first
+from abut.hierarchy.tree import Node, TreeView, face_of, is_leaf, load_node, root_of
+from abut.pairs import NO_KEY, queue_stop
+from abut.traversal.near_meetings import slack_of
+from abut.traversal.near_pairs import STACK
+from abut.traversal.nearest import Found, clear_of, compare_faces
+from abut.traversal.node_gaps import apart
+from abut.traversal.node_pairs import pair_below
 from abut.traversal.remote_meetings import parting_of
 
 wp.set_module_options({"enable_backward": False, "fuse_fp": False})
 
-MET = wp.constant(wp.int64(-1))
+
+@wp.func
+def with_gap(frame: Relative, tree_a: TreeView, tree_b: TreeView, pair: wp.vec2i):
+    """A pair of slots, and the bits of how far apart they are, squared; ordered as that is."""
+    squared = apart(frame, load_node(tree_a.nodes, pair[0]), load_node(tree_b.nodes, pair[1]))
+    return wp.vec3i(pair[0], pair[1], wp.cast(squared, wp.int32))
+
+
+@wp.func
+def push_nearest(
+    stack: wp.array[wp.vec3i],
+    held: wp.int32,
+    frame: Relative,
+    limit: wp.float32,
+    tree_a: TreeView,
+    i: wp.int32,
+    a: Node,
+    tree_b: TreeView,
+    j: wp.int32,
+    b: Node,
+):
+    """Open the larger of two nodes; what is within a limit goes on the stack, the nearest on top.
+
+    Returns how many the stack holds then.
+    """
+    one = with_gap(frame, tree_a, tree_b, pair_below(i, a, j, b, 0))
+    two = with_gap(frame, tree_a, tree_b, pair_below(i, a, j, b, 1))
+    far = wp.where(one[2] <= two[2], two, one)
+    near = wp.where(one[2] <= two[2], one, two)
+    stack[held] = far
+    top = held + wp.int32(not (wp.cast(far[2], wp.float32) > limit))
+    stack[top] = near
+    return top + wp.int32(not (wp.cast(near[2], wp.float32) > limit))
 
 
 @wp.kernel
@@ -34,7 +68,7 @@ def nearest_meet_kernel(
 ):
     """The smallest distance of each meeting, at most its bound, and the lowest pair at it.
 
-    Distances are written as bits. The key is MET where faces meet, NO_KEY beyond the bound.
+    Distances are written as bits, 0 where faces meet; the key is NO_KEY beyond the bound.
     Objects far apart are left to ``remote_meet_kernel``.
     """
     stack = wp.zeros(shape=(STACK,), dtype=wp.vec3i)
@@ -47,10 +81,10 @@ def nearest_meet_kernel(
         tree_b = tree_of(crowd.forest, meeting.body_b)
         frame = frames[rank]
         slack = slack_of(crowd, meeting)
-        best = from_bits(bound_out[rank])
-        key = no_key()
-        way = wp.vec3d()
-        limit = box_limit(best, slack, frame.stretch)
+        found = Found()
+        found.bits = bound_out[rank]
+        found.key = NO_KEY
+        limit = box_limit(from_bits(found.bits), slack, frame.stretch)
         stack[0] = wp.vec3i(root_of(tree_a), root_of(tree_b), 0)
         held = wp.int32(1)
         while held > 0:
@@ -63,41 +97,15 @@ def nearest_meet_kernel(
             a = load_node(tree_a.nodes, i)
             b = load_node(tree_b.nodes, j)
             if is_leaf(a) and is_leaf(b):
-                face_a = face_of(a)
-                face_b = face_of(b)
-                corners_a = load_face(search.a, face_a, 0)
-                corners_b = load_face(search.b, face_b, 0)
-                if clear_of(corners_a, corners_b, way, best * FACE_MARGIN + slack):
+                p = load_face(search.a, face_of(a), 0)
+                q = load_face(search.b, face_of(b), 0)
+                if clear_of(p, q, found.way, from_bits(found.bits) * FACE_MARGIN + slack):
                     continue
-                if not (gap > wp.float32(0.0)):
-                    if meets(search, rank, face_a, face_b, corners_a, corners_b):
-                        best = wp.float64(0.0)
-                        key = MET
-                        held = 0
-                        continue
-                near = gap_of(corners_a, corners_b)
-                if near.distance <= best:
-                    this = pack_pair(0, face_a, face_b, crowd.bits)
-                    key = wp.where(near.distance < best, this, wp.min(key, this))
-                    best = near.distance
-                    way = near.q - near.p
-                    limit = box_limit(best, slack, frame.stretch)
+                found = compare_faces(search, rank, face_of(a), face_of(b), p, q, gap, found)
+                limit = box_limit(from_bits(found.bits), slack, frame.stretch)
+                if found.bits == wp.int64(0):  # they meet
+                    held = 0
             else:
-                in_a = opens_first(a, b)
-                child = 2 * wp.where(in_a, link_of(a), link_of(b))
-                first = wp.vec3i()
-                second = wp.vec3i()
-                for k in range(2):
-                    m = wp.where(in_a, child + k, i)
-                    n = wp.where(in_a, j, child + k)
-                    squared = apart(frame, load_node(tree_a.nodes, m), load_node(tree_b.nodes, n))
-                    first = second
-                    second = wp.vec3i(m, n, wp.cast(squared, wp.int32))
-                gap_first = wp.cast(first[2], wp.float32)
-                gap_second = wp.cast(second[2], wp.float32)
-                stack[held] = wp.where(gap_first <= gap_second, second, first)
-                held += wp.int32(not (wp.max(gap_first, gap_second) > limit))
-                stack[held] = wp.where(gap_first <= gap_second, first, second)
-                held += wp.int32(not (wp.min(gap_first, gap_second) > limit))
-        bound_out[rank] = to_bits(best)
-        key_out[rank] = key
+                held = push_nearest(stack, held, frame, limit, tree_a, i, a, tree_b, j, b)
+        bound_out[rank] = found.bits
+        key_out[rank] = found.key

@@ -19,6 +19,8 @@ from abut.hierarchy.tree import (
 from abut.loads import load_wide
 from abut.traversal.dop_frames import DopFrames, overlap_dops
 
+STACK = wp.constant(192)  # a tree is at most 61 levels deep, and each leaves three pairs behind
+SMALLEST = wp.constant(wp.float32(1.0e-38))  # a gap, whatever its lowest bits
 LARGER = wp.constant(wp.float32(4.0))  # times the surface, for one node to be opened alone
 APART = wp.constant(wp.float32(3.0e38))
 
@@ -72,6 +74,15 @@ def overlap(frame: Relative, a: Node, b: Node):
 def opens_first(a: Node, b: Node):
     """Whether of two nodes, not both leaves, the first is to be opened: the larger inner one."""
     return is_leaf(b) or (not is_leaf(a) and half_area(a) > half_area(b))
+
+
+@wp.func
+def pair_below(i: wp.int32, a: Node, j: wp.int32, b: Node, side: wp.int32):
+    """Slots of a pair, not both leaves, once the larger is opened; ``side``: child 0 or 1."""
+    out = wp.vec2i(i, 2 * link_of(b) + side)
+    if opens_first(a, b):
+        out = wp.vec2i(2 * link_of(a) + side, j)
+    return out
 
 
 @wp.struct
@@ -138,6 +149,28 @@ def open_pair(
 def farthest_first(gaps: wp.vec4f) -> wp.vec4f:
     """Gaps in descending order, each with its place in its two lowest bits."""
     ...
+
+
+@wp.func
+def push_overlapping(stack: wp.array[wp.vec2i], held: wp.int32, pairs: Opened):
+    """Put the pairs that overlap on the stack; returns how many it holds then."""
+    top = held
+    for k in range(4):  # all go on the stack, and stay if they overlap
+        stack[top] = wp.vec2i(pairs.i + (k >> 1), pairs.j + (k & 1))
+        top += wp.int32(not (pairs.gaps[k] > wp.float32(0.0)))
+    return top
+
+
+@wp.func
+def push_by_overlap(stack: wp.array[wp.vec2i], held: wp.int32, pairs: Opened):
+    """The same, with the pair that overlaps most on top."""
+    top = held
+    gaps = farthest_first(pairs.gaps)
+    for k in range(4):
+        place = wp.cast(gaps[k], wp.int32) & 3
+        stack[top] = wp.vec2i(pairs.i + (place >> 1), pairs.j + (place & 1))
+        top += wp.int32(not (gaps[k] > SMALLEST))
+    return top
 
 
 @wp.func

@@ -7,7 +7,7 @@ poses that are rigid up to 1e-5 only would show otherwise. Measured in design/di
 
 import warp as wp
 
-from abut.approach import NO_KEY, Approach, clear_along, from_bits
+from abut.approach import Approach, clear_along, from_bits
 from abut.atomics import lower_to
 from abut.bounds.relative import WORLD_ROUNDING, largest
 from abut.faces import load_face, move_point, pose_of
@@ -16,16 +16,16 @@ from abut.hierarchy.tree import (
     TreeView,
     face_of,
     is_leaf,
-    link_of,
     load_node,
     reach_of,
     root_of,
     subtree,
 )
 from abut.loads import load_fresh_integer
+from abut.pairs import NO_KEY
 from abut.search import Search
 from abut.traversal.nearest import Found, compare_faces
-from abut.traversal.node_pairs import opens_first
+from abut.traversal.node_pairs import pair_below
 
 wp.set_module_options({"enable_backward": False, "fuse_fp": False})
 
@@ -133,17 +133,14 @@ def walk_remote(
                 if found.bits < known:
                     lower_to(bound, pose, found.bits)
         else:
-            in_a = opens_first(a, b)
-            child = 2 * wp.where(in_a, link_of(a), link_of(b))
             low = wp.int32(held)
-            for k in range(2):
-                m = wp.where(in_a, child + k, i)
-                n = wp.where(in_a, j, child + k)
-                node_a = load_node(tree_a.nodes, m)
-                node_b = load_node(tree_b.nodes, n)
+            for side in range(2):
+                below = pair_below(i, a, j, b, side)
+                node_a = load_node(tree_a.nodes, below[0])
+                node_b = load_node(tree_b.nodes, below[1])
                 gap = apart_remote(tree_a, node_a, pose_a, tree_b, node_b, pose_b)
                 if not (gap > limit):
-                    pairs[held] = wp.vec2i(m, n)
+                    pairs[held] = below
                     gaps[held] = gap
                     held += 1
             if held == low + 2 and gaps[low] < gaps[low + 1]:  # the nearer one is opened next

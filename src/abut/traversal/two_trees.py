@@ -6,34 +6,35 @@ every leaf of a and leaves the tests to a later launch, the most parallel, for o
 """
 
 from functools import cache
-from typing import NamedTuple
 
 import warp as wp
 
-from abut.atomics import reserve
 from abut.bounds.relative import Relative, boundless_frame, shifted_frame, turned_frame
 from abut.faces import Faces, pose_of
 from abut.hierarchy.tree import (
     TreeView,
-    escape_of,
     face_of,
     is_leaf,
-    link_of,
     load_node,
     reach_of,
     root_of,
+    slot_after,
 )
-from abut.pairs import PairQueue, pack_pair, store_pair
+from abut.pairs import NO_KEY, PairQueue
 from abut.search import Search, test_faces
 from abut.traversal.dop_frames import DopFrames
-from abut.traversal.node_pairs import farthest_first, finer_overlap, open_pair, overlap, start_of
+from abut.traversal.listing import LISTED, list_found, note_found
+from abut.traversal.node_pairs import (
+    STACK,
+    finer_overlap,
+    open_pair,
+    overlap,
+    push_by_overlap,
+    push_overlapping,
+    start_of,
+)
 
 wp.set_module_options({"enable_backward": False, "fuse_fp": False})
-
-STACK = wp.constant(192)  # a tree is at most 61 levels deep, and each leaves three pairs behind
-SMALLEST = wp.constant(wp.float32(1.0e-38))  # a gap, whatever its lowest bits
-NO_KEY = wp.constant(wp.int64(2**63 - 1))
-LISTED = wp.constant(16)  # leaves gathered before room is asked for
 
 
 @wp.kernel
@@ -87,36 +88,9 @@ def forget_kernel(
                 counts_out[k] = wp.int64(0)
 
 
-@wp.func
-def list_found(
-    pose: wp.int32,
-    face: wp.int32,
-    found: wp.array[wp.int32],
-    count: wp.int32,
-    bits: wp.vec2i,
-    swapped: wp.bool,
-    queue: PairQueue,
-):
-    """Put the pairs of a face of one mesh and those found of the other into a queue."""
-    place = reserve(queue.count, count)
-    for i in range(count):
-        key = pack_pair(pose, face, found[i], bits)
-        if swapped:
-            key = pack_pair(pose, found[i], face, bits)
-        store_pair(queue, place + wp.int64(i), key)
-
-
-class Walks(NamedTuple):
-    """Kernels that walk two trees."""
-
-    descend: wp.Kernel
-    first: wp.Kernel
-    list: wp.Kernel
-
-
 @cache
-def walks(finer: bool) -> Walks:
-    """The kernels for boxes alone, which have nothing else in registers, or for finer volumes."""
+def descend_walk(finer: bool) -> wp.Kernel:
+    """The walk for boxes alone, which has nothing else in registers, or for finer volumes."""
 
     @wp.kernel(module="unique", module_options={"enable_backward": False, "fuse_fp": False})
     def descend_kernel(
@@ -148,11 +122,16 @@ def walks(finer: bool) -> Walks:
                         continue
                 if is_leaf(a) and is_leaf(b):
                     test_faces(search, pose, face_of(a), face_of(b))
-                else:  # pairs go on the stack, and stay if they overlap
+                else:
                     pairs = open_pair(frame, tree_a, i, a, tree_b, j, b)
-                    for k in range(4):
-                        stack[held] = wp.vec2i(pairs.i + (k >> 1), pairs.j + (k & 1))
-                        held += wp.int32(not (pairs.gaps[k] > wp.float32(0.0)))
+                    held = push_overlapping(stack, held, pairs)
+
+    return descend_kernel
+
+
+@cache
+def first_walk(finer: bool) -> wp.Kernel:
+    """Likewise, where one pair of each pose will do."""
 
     @wp.kernel(module="unique", module_options={"enable_backward": False, "fuse_fp": False})
     def first_kernel(
@@ -164,10 +143,7 @@ def walks(finer: bool) -> Walks:
         frames: wp.array[Relative],
         dops: DopFrames,
     ):
-        """Walk both trees for each pose until two faces meet.
-
-        Of the pairs of children the one that overlaps most goes first.
-        """
+        """Walk both trees for each pose until two faces meet; what overlaps most goes first."""
         stack = wp.zeros(shape=(STACK,), dtype=wp.vec2i)
         for pose in range(span[0] + wp.tid(), span[1], span[2]):
             frame = frames[pose]
@@ -188,11 +164,14 @@ def walks(finer: bool) -> Walks:
                         held = 0
                 else:
                     pairs = open_pair(frame, tree_a, i, a, tree_b, j, b)
-                    gaps = farthest_first(pairs.gaps)
-                    for k in range(4):
-                        place = wp.cast(gaps[k], wp.int32) & 3
-                        stack[held] = wp.vec2i(pairs.i + (place >> 1), pairs.j + (place & 1))
-                        held += wp.int32(not (gaps[k] > SMALLEST))
+                    held = push_by_overlap(stack, held, pairs)
+
+    return first_kernel
+
+
+@cache
+def list_walk(finer: bool) -> wp.Kernel:
+    """Likewise, to list pairs for a later launch."""
 
     @wp.kernel(module="unique", module_options={"enable_backward": False, "fuse_fp": False})
     def list_kernel(
@@ -213,6 +192,7 @@ def walks(finer: bool) -> Walks:
             pose = work / leaf_count
             leaf_slot = tree_a.leaf_slots[work - pose * leaf_count]
             leaf = load_node(tree_a.nodes, leaf_slot)
+            face = face_of(leaf)
             frame = frames[pose]
             found = wp.zeros(shape=(LISTED,), dtype=wp.int32)
             count = wp.int32(0)
@@ -224,14 +204,11 @@ def walks(finer: bool) -> Walks:
                     if hit == 1:
                         near = finer_overlap(frame, dops, pose, tree_a, leaf_slot, tree_b, slot)
                         hit = wp.int32(near)
-                link = link_of(node)
-                slot = wp.where(hit == 1 and link >= 0, 2 * link, escape_of(node))
-                if hit == 1 and link < 0:
-                    found[count] = -1 - link
-                    count += 1
-                    if count == LISTED:
-                        list_found(pose, face_of(leaf), found, count, bits, swapped, candidates_out)
-                        count = 0
-            list_found(pose, face_of(leaf), found, count, bits, swapped, candidates_out)
+                slot = slot_after(node, hit == 1)
+                if hit == 1 and is_leaf(node):
+                    count = note_found(
+                        face_of(node), pose, face, found, count, bits, swapped, candidates_out
+                    )
+            list_found(pose, face, found, count, bits, swapped, candidates_out)
 
-    return Walks(descend_kernel, first_kernel, list_kernel)
+    return list_kernel

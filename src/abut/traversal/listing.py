@@ -1,0 +1,47 @@
+"""What a walk finds, gathered by its thread and put into a queue some at a time."""
+
+import warp as wp
+
+from abut.atomics import reserve
+from abut.pairs import PairQueue, pack_pair, store_pair
+
+LISTED = wp.constant(16)  # faces gathered before room is asked for
+
+
+@wp.func
+def list_found(
+    pose: wp.int32,
+    face: wp.int32,
+    found: wp.array[wp.int32],
+    count: wp.int32,
+    bits: wp.vec2i,
+    swapped: wp.bool,
+    queue: PairQueue,
+):
+    """Put the pairs of a face of one mesh and those found of the other into a queue."""
+    place = reserve(queue.count, count)
+    for i in range(count):
+        key = pack_pair(pose, face, found[i], bits)
+        if swapped:
+            key = pack_pair(pose, found[i], face, bits)
+        store_pair(queue, place + wp.int64(i), key)
+
+
+@wp.func
+def note_found(
+    other: wp.int32,
+    pose: wp.int32,
+    face: wp.int32,
+    found: wp.array[wp.int32],
+    count: wp.int32,
+    bits: wp.vec2i,
+    swapped: wp.bool,
+    queue: PairQueue,
+):
+    """Gather one more; returns how many are gathered then, none if all had to be listed."""
+    found[count] = other
+    held = count + 1
+    if held == LISTED:
+        list_found(pose, face, found, held, bits, swapped, queue)
+        held = 0
+    return held

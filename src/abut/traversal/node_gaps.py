@@ -1,0 +1,145 @@
+"""Lower bounds of the distance of two nodes: of their boxes, or the cheapest one that will do."""
+
+import warp as wp
+
+from abut.bounds.distance_across import squared_apart
+from abut.bounds.obb import reach_along
+from abut.bounds.relative import Relative, turn_of
+from abut.bounds.rss import LEAST, distance_rss, reach_rss
+from abut.hierarchy.tree import Node, TreeView, load_node, reach_of, root_of
+from abut.loads import load_wide
+from abut.traversal.node_pairs import load_obb, load_rss
+
+SLAB_ROUNDING = wp.constant(wp.float32(2.0**-18))
+CLOSE = wp.constant(wp.float32(2.0))  # where the line between centres tells little
+
+
+@wp.func
+def apart(frame: Relative, a: Node, b: Node):
+    """Square of a lower bound of the distance of two nodes."""
+    return squared_apart(frame, a.low, a.high, b.low, b.high)
+
+
+@wp.func
+def to_vector(v: wp.vec4f):
+    """The first three components."""
+    return wp.vec3f(v[0], v[1], v[2])
+
+
+@wp.func
+def middle_of(tree: TreeView, slot: wp.int32, node: Node):
+    """Centre of a slot's tightest volume."""
+    middle = to_vector(node.low + node.high) * wp.float32(0.5)
+    if tree.swept.shape[0] > 0:
+        middle = to_vector(load_wide(tree.swept, 3 * slot))
+    elif tree.obbs.shape[0] > 0:
+        middle = to_vector(load_wide(tree.obbs, 3 * slot))
+    return middle
+
+
+@wp.func
+def reach_towards(tree: TreeView, slot: wp.int32, node: Node, way: wp.vec3f):
+    """How far a slot's tightest volume reaches from its centre along a direction of length 1."""
+    if tree.swept.shape[0] > 0:
+        return reach_rss(load_rss(tree, slot), way)
+    if tree.obbs.shape[0] > 0:
+        return reach_along(load_obb(tree, slot), way)
+    return wp.dot(to_vector(node.high - node.low), wp.abs(way)) * wp.float32(0.5)
+
+
+@wp.struct
+class Slab:
+    """A direction from a to b, in both frames."""
+
+    in_a: wp.vec3f
+    in_b: wp.vec3f
+    shift: wp.float32  # of b's frame
+    pad: wp.float32  # what roundings along any direction can amount to
+
+
+@wp.func
+def pad_of(frame: Relative, tree_a: TreeView, tree_b: TreeView):
+    """What float32 roundings of positions along a direction can amount to."""
+    reach = reach_of(load_node(tree_a.nodes, root_of(tree_a)))
+    reach += reach_of(load_node(tree_b.nodes, root_of(tree_b)))
+    near = wp.float32(reach) + wp.max(wp.abs(to_vector(frame.shift)))
+    return SLAB_ROUNDING * near + wp.float32(2.0) * frame.widen[0] + LEAST
+
+
+@wp.func
+def slab_along(frame: Relative, way: wp.vec3d, pose_a: wp.mat44d, pad: wp.float32):
+    """The slab of a direction given in the world.
+
+    How far apart two nodes are along any direction is a lower bound of their distance; along the
+    line between the nearest faces it is a tight one for all that is near them.
+    """
+    out = Slab()
+    turned = wp.normalize(wp.transpose(turn_of(pose_a)) * way)
+    out.in_a = wp.vec3f(wp.float32(turned[0]), wp.float32(turned[1]), wp.float32(turned[2]))
+    out.in_b = into_b(frame, out.in_a)
+    out.shift = wp.dot(to_vector(frame.shift), out.in_a)
+    out.pad = pad
+    return out
+
+
+@wp.func
+def into_b(frame: Relative, way: wp.vec3f):
+    """A direction of a's frame in b's."""
+    return to_vector(frame.columns * wp.vec4f(way[0], way[1], way[2], wp.float32(0.0)))
+
+
+@wp.func
+def tightened(squared: wp.float32, gap: wp.float32):
+    """The larger of a squared lower bound and another that is not squared."""
+    return wp.where(gap > wp.float32(0.0), wp.max(squared, gap * gap), squared)
+
+
+@wp.func
+def apart_within(
+    frame: Relative,
+    slab: Slab,
+    limit: wp.float32,
+    tree_a: TreeView,
+    i: wp.int32,
+    tree_b: TreeView,
+    j: wp.int32,
+):
+    """Square of a lower bound of the distance of two slots; the cheapest that exceeds ``limit``.
+
+    Tight volumes along the slab, then along the line between their centres, then boxes. Without
+    tight volumes boxes come first, and boxes with parallel axes tell all there is to tell.
+    """
+    a = load_node(tree_a.nodes, i)
+    b = load_node(tree_b.nodes, j)
+    tight = tree_a.swept.shape[0] > 0 or tree_a.obbs.shape[0] > 0
+    squared = wp.float32(0.0)
+    if not tight:
+        squared = apart(frame, a, b)
+    if (tight or frame.turned != 0) and not (squared > limit):
+        centre_a = middle_of(tree_a, i, a)
+        centre_b = middle_of(tree_b, j, b)
+        gap = slab.shift + wp.dot(centre_b, slab.in_b) - wp.dot(centre_a, slab.in_a) - slab.pad
+        gap -= reach_towards(tree_a, i, a, slab.in_a) + reach_towards(tree_b, j, b, slab.in_b)
+        squared = tightened(squared, gap)
+        if tight and not (squared > limit):
+            p = wp.vec4f(centre_b[0], centre_b[1], centre_b[2], wp.float32(0.0))
+            between = to_vector(frame.rows * p + frame.shift) - centre_a
+            length = wp.length(between)
+            way = between * (wp.float32(1.0) / length)  # NaN where they are one: culls nothing
+            gap = length - slab.pad - reach_towards(tree_a, i, a, way)
+            squared = tightened(squared, gap - reach_towards(tree_b, j, b, into_b(frame, way)))
+            if not (squared > limit):
+                squared = wp.max(squared, apart(frame, a, b))
+            if tree_a.swept.shape[0] > 0 and not (squared > limit):
+                from_a = load_rss(tree_a, i)
+                to_b = load_rss(tree_b, j)
+                if length < CLOSE * (from_a.half[0] + to_b.half[0]):
+                    squared = tightened(squared, distance_rss(frame, from_a, to_b))
+    return squared
+
+
+@wp.func
+def centre_of(node: Node):
+    """The centre of a box, and a zero."""
+    c = (node.low + node.high) * wp.float32(0.5)
+    return wp.vec4f(c[0], c[1], c[2], wp.float32(0.0))
