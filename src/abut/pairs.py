@@ -5,6 +5,7 @@ sorts rows and one word travels.
 """
 
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -147,6 +148,7 @@ class KeyLayout:
     bits_b: int
 
     @staticmethod
+    @cache
     def of(face_count_a: int, face_count_b: int) -> "KeyLayout":
         """The narrowest layout for two face counts."""
         return KeyLayout(

@@ -1,5 +1,6 @@
 """Devices, launches, stage timers."""
 
+import ctypes
 import logging
 import os
 import threading
@@ -7,7 +8,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import AbstractContextManager, contextmanager, nullcontext
-from functools import cache
+from functools import cache, partial
 from itertools import pairwise
 from typing import Any
 
@@ -116,17 +117,36 @@ class Task:
             for s in spans
         ]
 
+        self._calls = [_call(piece) for piece in self.slices]
+
     def give(self, place: int, array: wp.array) -> None:
         """Let the argument at a place be another array, of the same type."""
         for piece in self.slices:
             piece.set_param_at_index(place + 1, array)  # after the span
+        self._calls = [_call(piece) for piece in self.slices]
 
     def run(self) -> None:
         """Launch all slices and, on the CPU, wait for them."""
-        if len(self.slices) == 1:
-            self.slices[0].launch()
-        elif self.slices:
-            _run_together(self.slices)
+        if len(self._calls) == 1:
+            self._calls[0]()
+        elif self._calls:
+            _run_together(self._calls)
+
+
+def _call(piece: wp.Launch) -> Callable[[], None]:
+    """What launches a slice. On the CPU arguments are packed once, which Warp does every time."""
+    if piece.device.is_cuda:
+        return piece.launch
+    values = piece.params[1:]
+    packed = _structure(*map(type, values))(*values)
+    return partial(piece.hooks.forward, ctypes.byref(piece.bounds), ctypes.byref(packed))
+
+
+@cache
+def _structure(*types: Any) -> type[ctypes.Structure]:
+    """The structure of a kernel's arguments."""
+    fields = [(f"argument_{i}", kind) for i, kind in enumerate(types)]
+    return type("Arguments", (ctypes.Structure,), {"_fields_": fields})
 
 
 class Kept:
@@ -148,7 +168,7 @@ class Kept:
 
 
 def _same(x: Any, y: Any) -> bool:
-    return x is y or (isinstance(x, int) and x == y)
+    return x is y or (isinstance(x, int | float) and x == y)
 
 
 def _divided(
@@ -165,13 +185,13 @@ def _divided(
     return 1, [(low, high, 1) for low, high in pairwise(edges)]
 
 
-def _run_together(slices: Sequence[Any]) -> None:
-    """Run slices on this thread and on those of the pool that are free in time."""
-    queue = iter(slices)  # taking the next one is atomic
+def _run_together(calls: Sequence[Callable[[], None]]) -> None:
+    """Make calls on this thread and on those of the pool that are free in time."""
+    queue = iter(calls)  # taking the next one is atomic
 
     def work() -> None:
-        for piece in queue:
-            piece.launch()
+        for call in queue:
+            call()
 
     helpers = []
     try:

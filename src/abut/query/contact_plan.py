@@ -9,19 +9,18 @@ from typing import Any
 import numpy as np
 import warp as wp
 
-from abut.narrow.settle import settle_kernel
+from abut.narrow.settle import Settling
 from abut.ordering import MOST_ROWS, FewOrder, RowOrder
 from abut.pairs import NO_KEY, PairQueues, lowest_of_each_pose, to_rows, unpack_queue_kernel
 from abut.query.contact_stages import ContactStages
 from abut.query.operands import shared_queues
-from abut.runtime import EVERYTHING, Task, launch, stage
+from abut.runtime import Task, stage
 from abut.search import Search
 from abut.traversal.first_of_all import TOO_LONG
 from abut.traversal.two_trees import forget_kernel
 
 LEAST_EXPECTED = 256  # rows
 UNPACKING_THREADS = 1 << 16
-SETTLING_THREADS = 1 << 15  # on CUDA: they take so much room that no more run at once
 
 
 @dataclass
@@ -78,10 +77,7 @@ class ContactPlan(ContactStages):
                 self._order = few if rows is not None and rows.shape[0] < few.most else many
                 with stage("sort", self.device):
                     self._order.run()
-            if self.device.is_cpu:
-                with stage("settle", self.device):
-                    self._settle(queues)
-            elif self.first:
+            if self._picks:
                 wp.copy(self._best_host, self._best)
             if rows is not None:
                 self._unpacking.give(2, rows)
@@ -126,10 +122,8 @@ class ContactPlan(ContactStages):
         search.hits, search.undecided = queues["hits"], queues["undecided"]
         if self.first:
             search.best = self._room_for_best(queues)
-        self._search = search
-        self._tasks = list(self._stages(search, queues))
+        self._tasks = [*self._stages(search, queues), ("settle", Settling(search, self.device))]
         if self.device.is_cuda:
-            self._tasks.append(("settle", self._settling(search)))
             args = [queues["hits"], self.layout.bits, wp.empty((0, 2), wp.int32, self.device)]
             self._unpacking = Task(unpack_queue_kernel, UNPACKING_THREADS, args, self.device)
         self._orders = self._sorting(queues)
@@ -155,15 +149,6 @@ class ContactPlan(ContactStages):
             self._best_host = wp.empty_like(self._best, device="cpu", pinned=True)
         self._best_view = self._best_host.numpy()
         return self._best
-
-    def _settling(self, search: Any) -> Task:
-        return Task(settle_kernel, EVERYTHING, [search], self.device, threads=SETTLING_THREADS)
-
-    def _settle(self, queues: PairQueues) -> None:
-        """Decide the undecided pairs exactly, if there are any."""
-        count = min(queues.read()["undecided"], queues["undecided"].keys.shape[0])
-        if count:
-            launch(settle_kernel, count, [self._search], self.device, grain=64)
 
     def _one_each(self, queues: PairQueues, settled_count: int) -> Any:
         """One key per pose: of the pairs the filter was sure of, else the lowest settled one."""

@@ -132,14 +132,13 @@ def _searched(
 ) -> tuple[np.ndarray, np.ndarray]:
     """Distances and keys by this thread's plan, the same one while nothing but poses changes."""
     moved = tuple(0 if p is None else len(p) for p in poses)
-    bits = int(np.float64(tolerance).view(np.int64))
 
     def make() -> NearestPlan:
         sides = posed_faces(a.points, a.faces, poses[0]), posed_faces(b.points, b.faces, poses[1])
         about = layout, count, size_of(a, b), tolerance, bound, kind, (centre_of(a), centre_of(b))
         return NearestPlan(a.device, *sides, trees, *about)
 
-    about = (NearestPlan, bound, bits, kind, *moved, a.points, b.points, *trees)
+    about = (NearestPlan, bound, tolerance, kind, *moved, a.points, b.points, *trees)
     plan = plans_of(a, b).get(about, make)
     plan.move(*poses)
     return plan.run(float(upper_bound))
@@ -159,7 +158,7 @@ def _faces(value: np.ndarray, keys: np.ndarray, layout: KeyLayout) -> np.ndarray
 
 def _name_contacts(a: Mesh, b: Mesh, poses: Any, value: np.ndarray, faces: np.ndarray) -> None:
     """Where meshes meet, name faces that do: the same on every device."""
-    if value.min() == 0:
+    if (value[0] if len(value) == 1 else value.min()) == 0:
         met = np.flatnonzero(value == 0)
         pose_a, pose_b = _picked(poses, met)
         still = np.eye(4)[None] if pose_a is None and pose_b is None else pose_a

@@ -13,11 +13,11 @@ from abut.approach import Approach
 from abut.bounds.relative import Relative
 from abut.hierarchy.tree import Tree
 from abut.narrow.measure import brute_near_kernel, test_near_kernel
-from abut.narrow.settle import settle_kernel
+from abut.narrow.settle import Settling
 from abut.pairs import KeyLayout, PairQueues
 from abut.query.nearest_plan import ROUNDING
 from abut.query.operands import LEAVES_PER_ITEM, MOST_LISTED, Operands, shared_queues
-from abut.runtime import EVERYTHING, Task, launch, stage
+from abut.runtime import EVERYTHING, Task, stage
 from abut.search import Search
 from abut.traversal.near_pairs import (
     list_near_kernel,
@@ -64,8 +64,6 @@ class NearPlan(Operands):
             for name, task in self._tasks:
                 with stage(name, self.device):
                     task.run()
-            if self.device.is_cpu:
-                self._settle(queues)
             counts = queues.read()  # the one wait for the device
             if not queues.make_room(counts):
                 break
@@ -77,23 +75,13 @@ class NearPlan(Operands):
             settled = queues["hits"].keys[: counts["hits"]].numpy()
             return _with_settled(keys if isinstance(keys, np.ndarray) else keys.numpy(), settled)
 
-    def _settle(self, queues: PairQueues) -> None:
-        """Decide the undecided pairs exactly, if there are any."""
-        count = min(queues.read()["undecided"], queues["undecided"].keys.shape[0])
-        if count:
-            with stage("settle", self.device):
-                launch(settle_kernel, count, [self._search], self.device, grain=64)
-
     def _record(self, queues: PairQueues) -> None:
         """Prepare the launches for the queues as they are now."""
         search = Search()
         search.a, search.b, search.relation = self.a, self.b, self.relation
         search.bits = self.layout.bits
         search.hits, search.undecided = queues["hits"], queues["undecided"]
-        self._search = search
-        self._tasks = list(self._stages(search, queues))
-        if self.device.is_cuda:
-            self._tasks.append(("settle", Task(settle_kernel, EVERYTHING, [search], self.device)))
+        self._tasks = [*self._stages(search, queues), ("settle", Settling(search, self.device))]
         self._generation = queues.generation
 
     def _stages(self, search: Any, queues: PairQueues) -> Iterable[tuple[str, Task]]:

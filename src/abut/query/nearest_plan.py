@@ -14,12 +14,12 @@ from abut.bounds.relative import Relative
 from abut.geometry.common_corners import STRANGERS
 from abut.hierarchy.tree import Tree
 from abut.narrow.measure import brute_nearest_kernel
-from abut.narrow.settle import settle_kernel
+from abut.narrow.settle import Settling
 from abut.options import Bound
 from abut.pairs import NO_KEY, KeyLayout, PairQueues
 from abut.query.operands import Operands, shared_queues
 from abut.query.remoteness import Remoteness
-from abut.runtime import EVERYTHING, Task, launch, stage
+from abut.runtime import EVERYTHING, Task, stage
 from abut.search import Search
 from abut.traversal.beam import seed_kernel
 from abut.traversal.beyond import beyond_kernel, beyond_of_all_kernel
@@ -42,6 +42,7 @@ ROUNDING = 2.0**-44  # of what is computed about faces, relative to their meshes
 POSES_PER_SLICE = 4
 CPU_LEVELS = 2  # of a tree that a walk opens at once: four children; design/distance.md
 CUDA_LEVELS = 1
+LEAST = 5e-324
 
 
 @dataclass
@@ -85,31 +86,25 @@ class NearestPlan(Operands):
             for name, task in self._tasks:
                 with stage(name, self.device):
                     task.run()
-            if self.device.is_cpu:
-                self._settle(queues)
             counts = self._read(queues)
             if not queues.make_room(counts):
                 break
-        value, keys = self._bound_view.view(np.float64).copy(), self._keys_view.copy()
+        value, keys = self._values_view.copy(), self._keys_view.copy()
         if counts["hits"]:
             met = queues["hits"].keys[: counts["hits"]].numpy() >> self.layout.width
             value[met] = 0.0
-        value[((keys == NO_KEY) & (value > 0)) | (value > upper_bound)] = np.inf
+        if self.pose_count > 1:
+            value[((keys == NO_KEY) & (value > 0)) | (value > upper_bound)] = np.inf
+        elif (keys[0] == NO_KEY and value[0] > 0) or value[0] > upper_bound:  # sooner for one
+            value[0] = np.inf
         return value, keys
 
     def _forget(self, upper_bound: float) -> None:
         """Nothing is known but the bound given, which is not 0: that is for meshes that meet."""
-        self._bound_view[:] = max(int(np.float64(upper_bound).view(np.int64)), 1)
+        self._values_view[:] = max(upper_bound, LEAST)
         self._keys_view[:] = NO_KEY
         if self.device.is_cuda:
             wp.copy(self._known, self._known_host)
-
-    def _settle(self, queues: PairQueues) -> None:
-        """Decide the undecided pairs exactly, if there are any."""
-        count = min(queues.read()["undecided"], queues["undecided"].keys.shape[0])
-        if count:
-            with stage("settle", self.device):
-                launch(settle_kernel, count, [self._search], self.device, grain=64)
 
     def _read(self, queues: PairQueues) -> dict[str, int]:
         """Counts of the queues; bounds and keys are then on the host too."""
@@ -132,12 +127,9 @@ class NearestPlan(Operands):
         if self.device.is_cuda:
             self._known_host = wp.empty_like(self._known, device="cpu", pinned=True)
         both = self._known_host.numpy()
-        self._bound_view, self._keys_view = both[:count], both[count:]
+        self._values_view, self._keys_view = both[:count].view(np.float64), both[count:]
         query.bound, self._keys = self._known[:count], self._known[count:]
-        self._search = search
-        self._tasks = list(self._stages(query, queues))
-        if self.device.is_cuda:
-            self._tasks.append(("settle", Task(settle_kernel, EVERYTHING, [search], self.device)))
+        self._tasks = [*self._stages(query, queues), ("settle", Settling(search, self.device))]
         self._generation = queues.generation
 
     def _stages(self, query: Any, queues: PairQueues) -> Iterable[tuple[str, Task]]:

@@ -97,14 +97,13 @@ def _plan(
 ) -> NearPlan:
     """This thread's plan for two meshes, the same one as long as nothing but poses changes."""
     moved = tuple(0 if p is None else len(p) for p in poses)
-    bits = int(np.float64(distance).view(np.int64))
 
     def make() -> NearPlan:
         sides = posed_faces(a.points, a.faces, poses[0]), posed_faces(b.points, b.faces, poses[1])
         size = size_of(a, b)
         return NearPlan(a.device, *sides, trees, relation, layout, count, size, distance)
 
-    about = (NearPlan, relation, bits, *moved, a.points, b.points, *trees)
+    about = (NearPlan, relation, distance, *moved, a.points, b.points, *trees)
     plan = plans_of(a, b).get(about, make)
     plan.move(*poses)
     return plan
