@@ -11,14 +11,8 @@ import warp as wp
 
 from abut.geometry.approach import Approach
 from abut.geometry.coplanarity import Cubic, cubic_at, steepest_towards_zero
-from abut.geometry.separation import (
-    NEVER,
-    SHORTEN,
-    Passage,
-    apart_along_axes,
-    nearest_at,
-    pass_by,
-)
+from abut.geometry.passage import Passage, pass_by
+from abut.geometry.separation import NEVER, SHORTEN, apart_along_axes, nearest_at
 
 NARROW = wp.constant(wp.float64(2.0**-47))  # interval around a zero
 MOST_ZERO_STEPS = wp.constant(48)

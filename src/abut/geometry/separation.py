@@ -1,4 +1,4 @@
-"""Directions that keep two approaching features apart, and a walk in time along them.
+"""Directions that keep two approaching features apart, and until when.
 
 Features stay more than d apart for as long as there is a direction along which every corner of the
 polygon of their approach lies beyond d. Corners are linear in time, so for a given direction the
@@ -24,20 +24,7 @@ from abut.geometry.coplanarity import ROUND_UP, mix
 DIRECTION_MARGIN = wp.constant(wp.float64(2.0**-48))
 LEAST_LENGTH = wp.constant(wp.float64(2.0**-1050))
 SHORTEN = wp.constant(wp.float64(1.0 - 2.0**-40))
-LEAST_STEP = wp.constant(wp.float64(2.0**-50))
-AT_CONTACT = wp.constant(wp.float64(2.0**-36))  # of the polygon's size: near
-RESOLVED = wp.constant(wp.float64(2.0**-44))  # likewise: what is nearer, float64 cannot tell
-MOST_STEPS = wp.constant(96)
-MORE_STEPS = wp.constant(384)  # with a gap to be kept, where the cubic is of little help
 NEVER = wp.constant(wp.float64(2.0))  # a time after the step
-
-
-@wp.struct
-class Passage:
-    """How far in time features were seen to stay apart; NEVER: to the end of the interval."""
-
-    time: wp.float64
-    converged: wp.bool
 
 
 @wp.func
@@ -190,78 +177,3 @@ def apart_across_sides(
         x = wp.matrix_from_rows(x[1], x[2], x[3], x[0])
         k += 1
     return until
-
-
-@wp.func
-def pass_by(
-    approach: Approach,
-    first: wp.float64,
-    last: wp.float64,
-    min_distance: wp.float64,
-    tolerance: wp.float64,
-    limit: wp.float64,
-):
-    """Step through [first, last] while some direction keeps the features apart.
-
-    Each step tries the direction between the nearest points now, and the one foreseen a little
-    before contact, which serves until then if all corners draw near. Beyond ``limit`` nobody
-    asks: the walk ends as if at ``last``.
-    """
-    out = Passage()
-    out.time = NEVER
-    out.converged = True
-    t = wp.float64(first)
-    middle = nearest_at(approach, wp.float64(0.5) * (first + last))
-    ahead = apart_until(approach, middle, t, min_distance)
-    if ahead >= last:
-        return out
-    t = wp.max(t, ahead)
-    near = nearest_at(approach, t)
-    gap = wp.length(near)
-    size = polygon_size(approach) + min_distance
-    step = wp.int32(0)
-    walking = wp.bool(True)
-    within_reach = wp.bool(False)
-    most = wp.where(min_distance > wp.float64(0.0), MORE_STEPS, MOST_STEPS)
-    share = wp.float64(0.9)
-    while walking:
-        until = apart_until(approach, near, t, min_distance)
-        stuck = not (until > t + LEAST_STEP * t) and gap - min_distance > RESOLVED * size
-        if stuck or step % 4 == 2:  # or slow: perhaps all is in one plane
-            ahead = wp.where(stuck, wp.float64(0.0), wp.float64(1.0))
-            until = wp.max(until, apart_across_sides(approach, t, min_distance, ahead))
-        if until >= last or t > limit:
-            return out
-        walking = until > t + LEAST_STEP * t and step < most
-        if walking:
-            near = nearest_at(approach, until)
-            gap_then = wp.length(near)
-            fall = (gap - gap_then) / (until - t)
-            t = until
-            gap = gap_then
-            if fall > wp.float64(0.0):
-                left = (gap - min_distance) / fall
-                foreseen = wp.min(t + share * left, last)
-                share = wp.float64(0.25) * share
-                if foreseen > t:
-                    better = nearest_at(approach, foreseen)
-                    until = apart_until(approach, better, t, min_distance)
-                    if until >= last:
-                        return out
-                    if until > t:
-                        share = wp.min(wp.float64(8.0) * share, wp.float64(0.9))
-                        t = until
-                        near = nearest_at(approach, t)
-                        gap = wp.length(near)
-                soon = wp.min(t + tolerance, last)
-                if left < tolerance and wp.length(nearest_at(approach, soon)) < min_distance:
-                    within_reach = True
-                    walking = False
-            step += 1
-    out.time = t
-    settled = within_reach or last - t <= tolerance or gap - min_distance <= RESOLVED * size
-    if not settled and gap - min_distance <= AT_CONTACT * size:  # is it drawing near fast enough?
-        before = wp.length(nearest_at(approach, wp.max(t - tolerance, wp.float64(0.0))))
-        settled = gap - min_distance <= before - gap
-    out.converged = settled
-    return out

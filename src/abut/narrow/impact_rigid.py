@@ -5,8 +5,9 @@ import warp as wp
 from abut.geometry.approach import mat43d
 from abut.geometry.ccd_edge_edge import ccd_edge_edge
 from abut.geometry.ccd_vertex_face import ccd_vertex_face
+from abut.geometry.passage import Passage
 from abut.geometry.rigid_path import Path, place_on
-from abut.geometry.separation import NEVER, Passage
+from abut.geometry.separation import NEVER
 from abut.pairs import unpack_pair
 from abut.sweep import EDGE_EDGE, FACE_VERTEX, Moving, edge_edge_at, vertex_face_at
 

@@ -113,8 +113,8 @@ def side_masks(e: Edge, turn: wp.float32, column: wp.int32, row: wp.int32):
     du = e.to_u - e.u
     dv = e.to_v - e.v
     start = centre_of(column, row)
-    mask = EMPTY
-    unsure = EMPTY
+    mask = wp.uint64(0)
+    unsure = wp.uint64(0)
     for y in range(8):
         first = du * (start[1] + wp.float32(y) - e.v)
         line = wp.uint32(0)
