@@ -26,6 +26,15 @@ def twice_kernel(
     i = wp.tid()
     y_out[i] = 2 * x[i]
 """
+CHANGING = """
+@wp.func
+def f(n: wp.int32):
+    x = wp.int64(MOST)
+    for i in range(n):
+        if x == MOST:
+            x = wp.int64(i)
+    return x
+"""
 GOOD = f"import warp as wp\n{OPTIONS}\n{KERNEL}"
 UNIQUE = '@wp.kernel(module="unique", module_options={"enable_backward": False, "fuse_fp": False})'
 
@@ -44,6 +53,8 @@ def test_our_sources_pass():
         KERNEL.replace("@wp.kernel", UNIQUE),
         GOOD.replace("2 * x[i]", "2 * x[i]\n    k = wp.vec2i(0)\n    k[0] = 1"),
         "import warp as wp\n\n@wp.func\ndef f(x: wp.int32):\n    y = x\n    return y",
+        CHANGING.replace("wp.int64(MOST)", "wp.int32(MOST)"),
+        CHANGING.replace("x == MOST", "x < n"),
     ],
 )
 def test_good_sources(source):
@@ -69,6 +80,8 @@ def test_good_sources(source):
         (GOOD.replace("y_out[i] = 2 * x[i]", "lower_to(x.best, i, i)"), "writes to x"),
         (GOOD.replace("    i = ", "    twice_kernel = ") + "\n", "hides another twice_kernel"),
         ("@wp.func\ndef f(g: wp.int32):\n    return g\n\ndef g():\n    pass", "hides another g"),
+        (CHANGING, "the constant MOST changes with x"),
+        (CHANGING.replace("wp.int64(MOST)", "MOST"), "the constant MOST changes with x"),
     ],
 )
 def test_bad_sources(source, complaint):

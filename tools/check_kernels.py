@@ -2,6 +2,8 @@
 
 In kernels and device functions, no variable has the name of something else in the file: Warp's
 hash of such code changes once it was built, and it is compiled a second time in the next run.
+Nor does a variable that changes in a loop begin as a constant that is used elsewhere: both are one
+variable to Warp, even where the constant is converted (to any type but the int32 of plain numbers).
 
 In every file that holds a kernel:
 - module options are set by a direct call with a literal dict (a wrapper would configure its own
@@ -74,6 +76,7 @@ def check(source: str, required: dict[str, bool] | None = None) -> list[Finding]
     for function in functions:
         if _decorators(function, "wp.kernel", "wp.func"):
             findings += _check_shadows(function, _names_of(tree))
+            findings += _check_constants(function)
     for kernel, decorator in kernels:
         findings += _check_options(tree, kernel, decorator, required)
         findings += _check_names(kernel, lines)
@@ -115,6 +118,39 @@ def _check_shadows(function: ast.FunctionDef, names: set[str]) -> Iterator[Findi
         name = node.arg if isinstance(node, ast.arg) else name
         if name in names:
             yield node.lineno, f"{function.name}: the variable {name} hides another {name}"
+
+
+def _check_constants(function: ast.FunctionDef) -> Iterator[Finding]:
+    used = [node.id for node in ast.walk(function) if isinstance(node, ast.Name)]
+    for block in _blocks(function):
+        for place, statement in enumerate(block):
+            name, constant = _begun_as(statement)
+            changes = any(name in _stored(later) for later in block[place + 1 :])
+            if changes and used.count(constant) > 1:
+                message = f"{function.name}: the constant {constant} changes with {name}"
+                yield statement.lineno, message
+
+
+def _blocks(function: ast.FunctionDef) -> Iterator[list[ast.stmt]]:
+    for node in ast.walk(function):
+        yield from (getattr(node, name, []) for name in ("body", "orelse"))
+
+
+def _begun_as(statement: ast.stmt) -> tuple[str, str]:
+    """(variable, constant) where a statement sets one to the other, perhaps converted."""
+    if not (isinstance(statement, ast.Assign) and isinstance(statement.targets[0], ast.Name)):
+        return "", ""
+    value = statement.value
+    if isinstance(value, ast.Call) and len(value.args) == 1:
+        value = value.func if _dotted(value.func) == "wp.int32" else value.args[0]
+    constant = value.id if isinstance(value, ast.Name) and value.id.isupper() else ""
+    return statement.targets[0].id, constant
+
+
+def _stored(statement: ast.stmt) -> set[str]:
+    """Variables that a loop sets."""
+    nodes = ast.walk(statement) if isinstance(statement, ast.For | ast.While) else ()
+    return {n.id for n in nodes if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}
 
 
 def _check_options(
