@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 
 import abut
 from abut.cases import box, icosphere, torus
+from abut.scene.contact_search import ContactSearch
 from shapes import random_poses
 
 SHAPES = [icosphere(20), box((1.5, 0.7, 0.4)), torus(5, 4), icosphere(80, 0.6)]
@@ -162,3 +163,31 @@ def test_ten_thousand_steps(device):
             life.step()
             life.check()
             life.check(method="front")
+
+
+def test_rows_made_ahead(monkeypatch, device):
+    """Rows made before their number is known, as on CUDA, are the rows: when more, when fewer."""
+    kept = []
+    monkeypatch.setattr(ContactSearch, "_foresees", property(lambda search: True))
+    scene, plain = abut.Scene(device), abut.Scene(device)
+    ball = abut.Mesh(*icosphere(80), device=device)
+    poses = random_poses(12, 1.0)
+    for one in (scene, plain):
+        one.add(ball, poses)
+    for k, spread in enumerate((2.0, 2.0, 1.9, 1.2, 1.21, 9.0, 2.0, 30.0)):
+        moved = poses.copy()
+        moved[:, :3, 3] *= spread
+        for one in (scene, plain):
+            one.move(np.arange(12), moved)
+        with monkeypatch.context() as usual:
+            usual.setattr(ContactSearch, "_foresees", property(lambda search: False))
+            expected = plain.collide(self_collisions=k % 2 == 0)
+        found = scene.collide(self_collisions=k % 2 == 0)
+        kept.append((found, expected))
+    for found, expected in kept:  # answers outlive those after them
+        for name, rows in expected.numpy().items():
+            np.testing.assert_array_equal(found.numpy()[name], rows)
+        np.testing.assert_array_equal(found.segments.numpy(), expected.segments.numpy())
+    assert len(kept[3][0]) > len(kept[2][0]) > len(kept[7][0]) == 0
+    made = [s for _, s in scene._searches._held if s._ahead is not None]
+    assert made

@@ -119,10 +119,10 @@ class Task:
 
         self._calls = [_call(piece) for piece in self.slices]
 
-    def give(self, place: int, array: wp.array) -> None:
-        """Let the argument at a place be another array, of the same type."""
+    def give(self, place: int, value: Any) -> None:
+        """Let the argument at a place be another array or struct, of the same type."""
         for piece in self.slices:
-            piece.set_param_at_index(place + 1, array)  # after the span
+            piece.set_param_at_index(place + 1, value)  # after the span
         self._calls = [_call(piece) for piece in self.slices]
 
     def run(self) -> None:

@@ -14,6 +14,7 @@ from abut.runtime import EVERYTHING, Task, launch, stage
 from abut.scene.objects import Objects
 from abut.scene.pool import Pool
 from abut.scene.queues import SceneQueues
+from abut.scene.rows import LEAST_EXPECTED, RowsAhead
 from abut.scene.search import SceneSearch
 from abut.traversal.descents import brute_crowd_kernel, meet_kernel
 from abut.traversal.meetings import (
@@ -60,7 +61,10 @@ class Asked:
 
 @dataclass
 class Found:
-    """Sorted keys: of meetings, and of faces (rank of the meeting, a, b)."""
+    """Sorted keys: of meetings, and of faces (rank of the meeting, a, b).
+
+    Or rows made of them: copies of the scene, objects, faces; and a copy of the poses.
+    """
 
     meetings: Any
     keys: Any
@@ -68,6 +72,8 @@ class Found:
     objects: KeyLayout
     colliding: np.ndarray | None = None
     crowd: Any = field(default=None, repr=False)
+    rows: tuple[wp.array, wp.array, wp.array] | None = None
+    poses: wp.array | None = None
 
 
 class ContactSearch(SceneSearch):
@@ -96,6 +102,7 @@ class ContactSearch(SceneSearch):
         self._stops = (asked.first or asked.hurry) and not asked.brute  # at the first pair
         if self._stops:
             self.crowd.best = wp.empty(self.capacity, dtype=wp.int64, device=self.device)
+        self._ahead: RowsAhead | None = None  # on CUDA, once it is known how many rows to expect
         self._lists = True  # on CUDA, for as long as leaves are not too many
         self._cuda_steps = self._recorded() if self.device.is_cuda else []
 
@@ -107,6 +114,9 @@ class ContactSearch(SceneSearch):
             for name, step in self._cuda_steps:
                 with stage(name, self.device):
                     step()
+        self._rows, self._then = None, None
+        if self._ahead is not None:  # while the device is busy
+            self._rows, self._then = self._ahead.start(), wp.clone(self.crowd.poses)
         counts = self.queues.read()  # the one wait for the device
         self._require_rigid(counts)
         if counts.pop("skipped", 0):
@@ -117,6 +127,10 @@ class ContactSearch(SceneSearch):
 
     def found(self, counts: dict[str, int]) -> Found:
         """What a run has found."""
+        about = self.layout, self.objects
+        if self._rows is not None and counts["hits"] <= self._ahead.size:
+            rows = tuple(array[: counts["hits"]] for array in self._rows)
+            return Found(None, None, *about, None, self.crowd, rows, self._then)
         meetings = self.queues["objects"].keys[: counts["objects"]]
         rank_bits = max(counts["objects"] - 1, 1).bit_length()
         keys = self.queues.sorted_keys("hits", counts["hits"], self.layout.width + rank_bits)
@@ -129,7 +143,21 @@ class ContactSearch(SceneSearch):
                 host = keys if isinstance(keys, np.ndarray) else keys.numpy()
                 settled = meetings.numpy()[host >> self.layout.width]
                 colliding[settled >> self.objects.width] = True
-        return Found(meetings, keys, self.layout, self.objects, colliding, self.crowd)
+        else:
+            self._expect(counts["hits"])
+        return Found(meetings, keys, *about, colliding, self.crowd)
+
+    @property
+    def _foresees(self) -> bool:
+        """Whether rows are made before it is known how many."""
+        return self.device.is_cuda and not self.asked.first
+
+    def _expect(self, count: int) -> None:
+        """Make rows ahead from now on, a quarter more than there were."""
+        if self._foresees:
+            size = count + count // 4 + LEAST_EXPECTED
+            if not self.queues.make_room({"hits": 2 * size}):  # else there will be a new search
+                self._ahead = RowsAhead(self.queues, self.objects, self.layout, size)
 
     def _run_here(self) -> None:
         """All stages, on the CPU, where counts are at hand."""

@@ -59,7 +59,7 @@ def scene_contacts(
         posed: There was a batch of poses.
         same: Says whether the scene has kept its shape since.
     """
-    copy, objects, pairs = object_rows(
+    copy, objects, pairs = found.rows or object_rows(
         found.meetings, found.keys, found.objects, found.layout, device
     )
     colliding: Any = len(pairs) > 0
@@ -67,7 +67,7 @@ def scene_contacts(
         flags = np.zeros(poses.shape[0] // max(found.crowd.object_count, 1), bool)
         flags[copy.numpy()] = True
         colliding = wp.array(flags, dtype=wp.bool, device=device)
-    crowd, held = found.crowd, wp.clone(poses)
+    crowd, held = found.crowd, wp.clone(poses) if found.poses is None else found.poses
 
     def meet() -> tuple[wp.array, wp.array]:
         if not same():
