@@ -13,7 +13,7 @@ from abut.field.each_side import each_side_kernel
 from abut.field.finish import Ending, finish_kernel
 from abut.field.grid import FieldGrid
 from abut.field.rows import count_crossings
-from abut.field.search import TURNS, Bricks, searches
+from abut.field.search import TURNS, Bricks, brute_search, tree_search
 from abut.field.winding import decide_sides
 from abut.hierarchy.owner import hierarchy_of
 from abut.hierarchy.plates import PLATE_ERROR, plates_of
@@ -83,11 +83,10 @@ def _find_faces(
     tree = hierarchy_of(mesh, Bound.OBB)
     bricks = _bricks(mesh, box, tree.origin, band)
     plates = plates_of(mesh, tree.origin)
-    kernels = searches(device.is_cuda)
-    kernel, args = kernels.brute, [bricks, plates, faces]
+    kernel, args = brute_search(device.is_cuda), [bricks, plates, faces]
     if not brute:
         wide = wide_nodes_of(mesh, tree)
-        kernel = kernels.bvh
+        kernel = tree_search(device.is_cuda)
         args = [bricks, wide, plates, tree.obbs, tree.split_slots, faces]
     runs = -(-int(np.prod(list(bricks.counts))) // TURNS)
     with stage("search", device):

@@ -1,7 +1,6 @@
 """The face nearest to every sample: bricks of samples search together, best first down the tree."""
 
 from functools import cache
-from typing import NamedTuple
 
 import warp as wp
 
@@ -58,12 +57,6 @@ class Brick:
     z: wp.vec4f
     lower: wp.vec4f  # box of the lane's samples
     upper: wp.vec4f
-
-
-@wp.func
-def brick_count(bricks: Bricks):
-    """How many bricks there are."""
-    return bricks.counts[0] * bricks.counts[1] * bricks.counts[2]
 
 
 @wp.func
@@ -149,8 +142,7 @@ def hunt_down(
     obbs: wp.array[wp.vec4f],
     slots: wp.array[wp.int32],
     error: wp.float32,
-    lower: wp.vec4f,
-    upper: wp.vec4f,
+    brick: Brick,
     start: wp.vec4f,
     store: wp.array[wp.float32],
     links: wp.array[wp.int32],
@@ -161,7 +153,7 @@ def hunt_down(
     Guarantee:
         No face is left out whose plate is as near as the best found.
     """
-    p = wp.vec4f(lower[0], upper[0], lower[1], lower[2])
+    p = own_samples(brick)
     best = start
     within = limit_of(best, error)
     link = root
@@ -173,7 +165,7 @@ def hunt_down(
             within = limit_of(best, error)
             step = step_back(within, links, gaps, depth, True)
         else:
-            step = step_down(lower, upper, within, wide, link, links, gaps, depth, True)
+            step = step_down(brick.lower, brick.upper, within, wide, link, links, gaps, depth, True)
         link = step[0]
         depth = step[1]
     return best
@@ -200,16 +192,23 @@ def write_faces(
             faces[i, j, k] = wp.cast(found_face(best, store, sample), wp.float32)
 
 
-class Searches(NamedTuple):
-    """Kernels that write the bits of the nearest face of every sample."""
+@wp.func
+def turns_from(bricks: Bricks, first: wp.int32):
+    """How many bricks a thread takes from the first of its own on."""
+    count = bricks.counts[0] * bricks.counts[1] * bricks.counts[2]
+    return wp.min(TURNS, count - first)
 
-    bvh: wp.Kernel
-    brute: wp.Kernel
+
+@wp.func
+def begin(bricks: Bricks, brick: Brick, store: wp.array[wp.float32]):
+    """Nothing is found yet: fill the store; returns the ``best`` to begin with."""
+    begin_brick(store, brick.x, brick.y, brick.z, bricks.start, NO_FACE, bricks.error)
+    return nothing_yet(bricks.start, NO_FACE, bricks.error)
 
 
 @cache
-def searches(cuda: bool) -> Searches:
-    """The kernels for a kind of device: only those of the CPU have a store.
+def tree_search(cuda: bool) -> wp.Kernel:
+    """The search for a kind of device: only that of the CPU has a store.
 
     On CUDA 32 items are TURNS bricks, of which each lane of a warp takes two samples; on the CPU an
     item is TURNS bricks.
@@ -228,7 +227,7 @@ def searches(cuda: bool) -> Searches:
         # out
         face_out: wp.array3d[wp.float32],
     ):
-        """Down the tree; NO_FACE where none is near enough.
+        """The bits of the nearest face of every sample; NO_FACE where none is near enough.
 
         A thread takes a few bricks in a row, and looks first at what was nearest in the last one.
         """
@@ -237,40 +236,30 @@ def searches(cuda: bool) -> Searches:
         gaps = wp.zeros(shape=(STACK,), dtype=wp.float32)
         lane = lane_of()
         root = wide_root(wide)
+        error = bricks.error
         for item in range(span[0] + wp.tid(), span[1], span[2]):
             last = wp.int32(NO_FACE)
             first = (item / lane_count()) * TURNS
-            for turn in range(wp.min(TURNS, brick_count(bricks) - first)):
+            for turn in range(turns_from(bricks, first)):
                 brick = brick_at(bricks, first + turn, lane)
-                begin_brick(store, brick.x, brick.y, brick.z, bricks.start, NO_FACE, bricks.error)
-                best = nothing_yet(bricks.start, NO_FACE, bricks.error)
+                best = begin(bricks, brick, store)
                 if last != NO_FACE:
-                    best = scan_plate(
-                        plates,
-                        PLATE_ROWS * last,
-                        last,
-                        own_samples(brick),
-                        bricks.error,
-                        best,
-                        EVERY_GROUP,
-                        store,
-                    )
+                    p = own_samples(brick)
+                    row = PLATE_ROWS * last
+                    best = scan_plate(plates, row, last, p, error, best, EVERY_GROUP, store)
                 best = hunt_down(
-                    root,
-                    wide,
-                    plates,
-                    obbs,
-                    slots,
-                    bricks.error,
-                    brick.lower,
-                    brick.upper,
-                    best,
-                    store,
-                    links,
-                    gaps,
+                    root, wide, plates, obbs, slots, error, brick, best, store, links, gaps
                 )
                 last = found_face(best, store, 0)
                 write_faces(bricks, brick.first, lane, best, store, face_out)
+
+    return search_kernel
+
+
+@cache
+def brute_search(cuda: bool) -> wp.Kernel:
+    """Likewise, by looking at every face."""
+    held = 1 if cuda else int(STORE)
 
     @wp.kernel(module="unique", module_options={"enable_backward": False, "fuse_fp": False})
     def search_all_kernel(
@@ -281,19 +270,19 @@ def searches(cuda: bool) -> Searches:
         # out
         face_out: wp.array3d[wp.float32],
     ):
-        """By looking at every face."""
+        """The bits of the nearest face of every sample."""
         store = wp.zeros(shape=(wp.static(held),), dtype=wp.float32)
         lane = lane_of()
+        error = bricks.error
         for item in range(span[0] + wp.tid(), span[1], span[2]):
             first = (item / lane_count()) * TURNS
-            for turn in range(wp.min(TURNS, brick_count(bricks) - first)):
+            for turn in range(turns_from(bricks, first)):
                 brick = brick_at(bricks, first + turn, lane)
                 p = own_samples(brick)
-                begin_brick(store, brick.x, brick.y, brick.z, bricks.start, NO_FACE, bricks.error)
-                best = nothing_yet(bricks.start, NO_FACE, bricks.error)
+                best = begin(bricks, brick, store)
                 for face in range(plates.shape[0] / PLATE_ROWS):
                     row = PLATE_ROWS * face
-                    best = scan_plate(plates, row, face, p, bricks.error, best, EVERY_GROUP, store)
+                    best = scan_plate(plates, row, face, p, error, best, EVERY_GROUP, store)
                 write_faces(bricks, brick.first, lane, best, store, face_out)
 
-    return Searches(search_kernel, search_all_kernel)
+    return search_all_kernel
