@@ -148,6 +148,55 @@ def single_constant(x: wp.float64):
 
 
 @wp.func
+def store_fixed(
+    axes: wp.array2d[wp.int64],
+    row: wp.int32,
+    picks: wp.int32,
+    on_a: wp.vec3d,
+    on_b: wp.vec3d,
+    shift: wp.float64,
+    slack: wp.float64,
+    width: wp.int32,
+):
+    """Write an axis in fixed point; what rounding takes from its weights is added to the slack."""
+    one = wp.float64(wp.int64(1) << wp.int64(width - 1))
+    lost = slack
+    axes[row, 0] = wp.int64(picks)
+    for i in range(6):
+        share = wp.where(i < 3, on_a[i % 3], on_b[i % 3]) * one
+        whole = wp.min(wp.floor(share + wp.float64(0.5)), one)
+        if not (whole > wp.float64(0.0)):  # NaN, beyond all scales: the constants decide
+            whole = wp.float64(0.0)
+        lost += wp.abs(share - whole) + WEIGHT_GUARD
+        axes[row, 1 + i] = -wp.int64(whole)
+    axes[row, 7] = fixed_constant(shift - lost, width)
+    axes[row, 8] = fixed_constant(-shift - lost, width)
+
+
+@wp.func
+def store_single(
+    axes: wp.array2d[wp.float32],
+    row: wp.int32,
+    picks: wp.int32,
+    on_a: wp.vec3d,
+    on_b: wp.vec3d,
+    shift: wp.float64,
+    slack: wp.float64,
+):
+    """Likewise in float32."""
+    lost = slack
+    axes[row, 0] = wp.cast(picks, wp.float32)
+    for i in range(6):
+        share = wp.where(i < 3, on_a[i % 3], on_b[i % 3])
+        weight = -wp.float32(share)
+        lost += wp.abs(share + wp.float64(weight)) + SINGLE_GUARD
+        axes[row, 1 + i] = weight
+    lost += SINGLE_ROUNDING * (wp.float64(4.0) + wp.abs(shift))
+    axes[row, 7] = single_constant(shift - lost)
+    axes[row, 8] = single_constant(-shift - lost)
+
+
+@wp.func
 def store_narrow(axes: wp.array2d[wp.int64], row: wp.int32, rows: wp.array[wp.vec4i]):
     """Write an axis once more, in 32 bits: what concerns a, what concerns b, the constants."""
     picks = wp.int32(axes[row, 0])
@@ -200,34 +249,14 @@ def dop_axes_kernel(
         shift = wp.dot(axis, between) / unit
         slack = WORLD_ROUNDING * (world + wp.float64(2.0) * reach) / unit
         picks = near_a.picks | (near_b.picks << (3 * PICK_BITS))
+        on_a = near_a.weights * (side_a.unit / unit)
+        on_b = near_b.weights * (side_b.unit / unit)
         if width > 0:
-            one = wp.float64(wp.int64(1) << wp.int64(width - 1))
-            axes_out[row, 0] = wp.int64(picks)
-            for i in range(6):
-                share = near_a.weights[i % 3] * (side_a.unit / unit) * one
-                if i >= 3:
-                    share = near_b.weights[i % 3] * (side_b.unit / unit) * one
-                whole = wp.min(wp.floor(share + wp.float64(0.5)), one)
-                if not (whole > wp.float64(0.0)):  # NaN, beyond all scales: the constants decide
-                    whole = wp.float64(0.0)
-                slack += wp.abs(share - whole) + WEIGHT_GUARD
-                axes_out[row, 1 + i] = -wp.int64(whole)
-            axes_out[row, 7] = fixed_constant(shift - slack, width)
-            axes_out[row, 8] = fixed_constant(-shift - slack, width)
+            store_fixed(axes_out, row, picks, on_a, on_b, shift, slack, width)
             if narrow_axes_out.shape[0] > 0:
                 store_narrow(axes_out, row, narrow_axes_out)
         else:
-            single_axes_out[row, 0] = wp.cast(picks, wp.float32)
-            for i in range(6):
-                share = near_a.weights[i % 3] * (side_a.unit / unit)
-                if i >= 3:
-                    share = near_b.weights[i % 3] * (side_b.unit / unit)
-                weight = -wp.float32(share)
-                slack += wp.abs(share + wp.float64(weight)) + SINGLE_GUARD
-                single_axes_out[row, 1 + i] = weight
-            slack += SINGLE_ROUNDING * (wp.float64(4.0) + wp.abs(shift))
-            single_axes_out[row, 7] = single_constant(shift - slack)
-            single_axes_out[row, 8] = single_constant(-shift - slack)
+            store_single(single_axes_out, row, picks, on_a, on_b, shift, slack)
 
 
 def dop_frames(
