@@ -14,7 +14,8 @@ from abut.hardware import Machine, model
 from abut.hardware.program import program
 from abut.hierarchy.dops import DopShape
 from abut.hierarchy.owner import dops_of, hierarchy_of
-from abut.traversal.dop_frames import DopFrames, dop_frames, overlap_dops
+from abut.traversal.dop_frames import dop_frames
+from abut.traversal.dop_overlap import DopFrames, overlap_dops
 from shapes import random_poses
 
 wp.set_module_options({"enable_backward": False, "fuse_fp": False})

@@ -21,8 +21,9 @@ from abut.pairs import KeyLayout, PairQueues
 from abut.query.operands import LEAVES_PER_ITEM, MOST_LISTED, Operands
 from abut.runtime import EVERYTHING, Task
 from abut.search import Search
-from abut.traversal.dop_frames import NARROW_DOPS, DopFrames, dop_frames
+from abut.traversal.dop_frames import dop_frames
 from abut.traversal.dop_list import listing_of
+from abut.traversal.dop_overlap import NARROW_DOPS, DopFrames
 from abut.traversal.first_of_all import path_kernel, pick_kernel
 from abut.traversal.groups import groups_of, self_test_kernel
 from abut.traversal.self_tree import self_open_kernel, twig_walks

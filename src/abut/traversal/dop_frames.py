@@ -1,4 +1,4 @@
-"""How the DOPs of two posed trees are tested: the axes of each pose, ready for kernels.
+"""The axes along which the DOPs of two trees are tested, for each pose and ready for kernels.
 
 All that does not depend on a node is worked out once for a pose (Raabe et al. 2006, section
 3.2.2): axes, the three normals that bound a DOP along each, their weights, and one constant for
@@ -10,24 +10,16 @@ from typing import Any
 import numpy as np
 import warp as wp
 
-from abut.bounds.fixed import NARROW, NARROW_ROWS, overlap_narrow, overlap_wide, parts_of
-from abut.bounds.kdop import (
-    AXIS_COLUMNS,
-    PICK_BITS,
-    directions,
-    facets,
-    overlap_kdop,
-)
+from abut.bounds.fixed import NARROW, NARROW_ROWS, parts_of
+from abut.bounds.kdop import AXIS_COLUMNS, PICK_BITS, directions, facets
 from abut.bounds.relative import largest, turn_of
 from abut.faces import Faces, pose_of
 from abut.hierarchy.dops import Dops
 from abut.runtime import Task
+from abut.traversal.dop_overlap import NARROW_DOPS, SINGLE_DOPS, WIDE_DOPS, DopFrames
 
 wp.set_module_options({"enable_backward": False, "fuse_fp": False})
 
-SINGLE_DOPS = wp.constant(1)
-NARROW_DOPS = wp.constant(2)
-WIDE_DOPS = wp.constant(3)
 PICKS_OF_A = wp.constant((1 << 15) - 1)
 
 PARALLEL = wp.constant(wp.float64(1e-3))  # sine below which two normals make no axis
@@ -36,45 +28,6 @@ WEIGHT_GUARD = wp.constant(wp.float64(2.0**-12))  # units; covers the rounding o
 SINGLE_ROUNDING = wp.constant(wp.float64(2.0**-20))  # 16 float32 roundings of a sum
 SINGLE_GUARD = wp.constant(wp.float64(2.0**-40))
 STEP_DOWN = wp.constant(wp.float64(2.0**-22))  # covers the rounding to float32
-
-
-@wp.struct
-class DopFrames:
-    """DOPs of two trees and the axes of every pose; ``kind`` says which arrays are used."""
-
-    kind: wp.int32
-    width: wp.int32
-    half: wp.int32  # normals, k / 2
-    stride: wp.int32  # pairs of words of a slot
-    axis_count: wp.int32
-    words_a: wp.array[wp.vec2i]
-    words_b: wp.array[wp.vec2i]
-    axes: wp.array2d[wp.int64]
-    narrow_axes: wp.array[wp.vec4i]  # the same, for numbers that fit
-    single_axes: wp.array2d[wp.float32]
-
-
-@wp.func
-def overlap_dops(dops: DopFrames, pose: wp.int32, i: wp.int32, j: wp.int32):
-    """May the DOPs of slot i of a and slot j of b overlap? True where there are none."""
-    first = pose * dops.axis_count
-    stop = first + dops.axis_count
-    at_a = dops.stride * i
-    at_b = dops.stride * j
-    if dops.kind == NARROW_DOPS:
-        rows = dops.narrow_axes
-        return overlap_narrow(
-            rows, first, stop, dops.half, dops.width, dops.words_a, at_a, dops.words_b, at_b
-        )
-    if dops.kind == WIDE_DOPS:
-        return overlap_wide(
-            dops.axes, first, stop, dops.half, dops.width, dops.words_a, at_a, dops.words_b, at_b
-        )
-    if dops.kind == SINGLE_DOPS:
-        return overlap_kdop(
-            dops.single_axes, first, stop, dops.half, dops.words_a, at_a, dops.words_b, at_b
-        )
-    return True
 
 
 @wp.struct

@@ -14,7 +14,7 @@ from abut.bounds.kdop import PICK_BITS, SIDES
 from abut.hierarchy.tree import TreeView, face_of, is_leaf, load_node, root_of, slot_after
 from abut.loads import load_wide_words
 from abut.pairs import PairQueue
-from abut.traversal.dop_frames import DopFrames, overlap_dops
+from abut.traversal.dop_overlap import DopFrames, overlap_dops
 from abut.traversal.listing import LISTED, list_found, note_found
 
 wp.set_module_options({"enable_backward": False, "fuse_fp": False})

@@ -22,7 +22,7 @@ from abut.hierarchy.tree import (
 )
 from abut.pairs import NO_KEY, PairQueue
 from abut.search import Search, test_faces
-from abut.traversal.dop_frames import DopFrames
+from abut.traversal.dop_overlap import DopFrames
 from abut.traversal.listing import LISTED, list_found, note_found
 from abut.traversal.node_pairs import (
     STACK,
