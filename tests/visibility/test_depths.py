@@ -6,8 +6,16 @@ import numpy as np
 import pytest
 import warp as wp
 
-from abut.visibility.fragment import ROWS, depths_over, load_fresh_view, store_face, touches
-from abut.visibility.view import View, map_of
+from abut.visibility.fragment import (
+    ROWS,
+    depths_over,
+    load_fresh_view,
+    map_point,
+    store_face,
+    touches,
+)
+from abut.visibility.view import View, ViewMap, map_of
+from hard_faces import needles
 
 wp.set_module_options({"enable_backward": False, "fuse_fp": False})
 
@@ -49,7 +57,7 @@ def clipped(polygon, axis, line, sign):
 
 def true_depths(corners, centre):
     """Least and greatest depth over the closed pixel; None where the face does not touch it."""
-    polygon = [[Fraction(float(x)) for x in corner] for corner in corners]
+    polygon = [[x if isinstance(x, Fraction) else Fraction(float(x)) for x in p] for p in corners]
     for axis in range(2):
         for sign in (1, -1):
             line = Fraction(float(centre[axis])) - sign * Fraction(1, 2)
@@ -69,27 +77,89 @@ def slivers(rng, thickness):
     return np.concatenate([ends, third[:, None]], axis=1).astype(np.float32)
 
 
-@pytest.mark.parametrize("thickness", [1e3, 1.0, 1e-2, 1e-3, 1e-4, 1e-6])
-def test_depths_hold_the_true_ones(thickness, device):
-    rng = np.random.default_rng(1)
-    corners = np.clip(slivers(rng, thickness), 0.01, [SIDE - 0.01, SIDE - 0.01, 0.99])
-    corners = corners.astype(np.float32)
-    inside = rng.dirichlet([1, 1, 1], COUNT).astype(np.float32)
-    centres = np.floor(np.einsum("nc,ncx->nx", inside, corners)[:, :2]) + np.float32(0.5)
-    bounds = np.array([[0.0] * 3, [1.0] * 3])
-    mapping = map_of(View("z"), bounds, SIDE, conservative=True)
-    rows = wp.zeros(ROWS * COUNT, dtype=wp.vec4f, device=device)
-    touched = wp.zeros(COUNT, dtype=wp.bool, device=device)
-    depths = wp.zeros(COUNT, dtype=wp.vec2f, device=device)
+def computed_depths(corners, centres, mapping, device):
+    """(whether faces touch pixels, their depths there)."""
+    count = len(corners)
+    rows = wp.zeros(ROWS * count, dtype=wp.vec4f, device=device)
+    touched = wp.zeros(count, dtype=wp.bool, device=device)
+    depths = wp.zeros(count, dtype=wp.vec2f, device=device)
     args = [wp.array(corners, dtype=wp.vec3f, device=device)]
     args += [wp.array(centres.astype(np.float32), dtype=wp.vec2f, device=device)]
     args += [wp.vec2f(*mapping.reach), mapping.slack, rows, touched, depths]
-    wp.launch(depths_kernel, COUNT, args, device=device)
+    wp.launch(depths_kernel, count, args, device=device)
+    return touched.numpy(), depths.numpy().astype(float)
+
+
+def check(corners, truly, mapping, device, seed=1):
+    """Depths at a pixel of each face hold those of ``truly``, the corners before rounding."""
+    inside = np.random.default_rng(seed).dirichlet([1, 1, 1], len(corners))
+    centres = np.floor(np.einsum("nc,ncx->nx", inside, corners)[:, :2]) + 0.5
+    touched, depths = computed_depths(corners, centres, mapping, device)
     tested = 0
-    for i, (low, high) in enumerate(depths.numpy().astype(float)):
-        truth = true_depths(corners[i], centres[i])
+    for i, (low, high) in enumerate(depths):
+        truth = true_depths(truly[i], centres[i])
         if truth is not None:
             tested += 1
-            assert touched.numpy()[i]
+            assert touched[i]
             assert Fraction(low) <= truth[0] and Fraction(high) >= truth[1], (i, low, high, truth)
-    assert tested > COUNT // 2
+    assert tested > len(corners) // 2
+
+
+def unit_map(pixels):
+    return map_of(View("z"), np.array([[0.0] * 3, [1.0] * 3]), pixels, conservative=True)
+
+
+@pytest.mark.parametrize("thickness", [1e3, 1.0, 1e-2, 1e-3, 1e-4, 1e-6])
+def test_depths_hold_the_true_ones(thickness, device):
+    corners = slivers(np.random.default_rng(1), thickness)
+    corners = np.clip(corners, 0.01, [SIDE - 0.01, SIDE - 0.01, 0.99]).astype(np.float32)
+    check(corners, corners, unit_map(SIDE), device)
+
+
+@pytest.mark.parametrize("side", [16, 64, 1024])
+def test_depths_of_needles(side, device):
+    """The slope across is off by what products in float64 are rounded by, divided by an area."""
+    corners = needles(np.random.default_rng(2), 60, side)
+    check(corners, corners, unit_map(side), device)
+
+
+@wp.kernel
+def map_kernel(
+    # in
+    points: wp.array[wp.vec3d],
+    views: wp.array[ViewMap],
+    # out
+    mapped_out: wp.array[wp.vec3f],
+):
+    """Points as a view shows them."""
+    mapped_out[wp.tid()] = map_point(views[0], points[wp.tid()])
+
+
+def mapped(points, mapping, device):
+    """Points (n, 3) as a view shows them: in float32, and truly."""
+    view = wp.zeros(1, dtype=ViewMap, device="cpu")
+    view.numpy()[0] = mapping
+    given = wp.array(points, dtype=wp.vec3d, device=device)
+    out = wp.zeros(len(points), dtype=wp.vec3f, device=device)
+    wp.launch(map_kernel, len(points), [given, wp.clone(view, device=device), out], device=device)
+    numbers = [[Fraction(float(x)) for x in row] for row in points]
+    shrink, base, scale = ([Fraction(x) for x in part] for part in mapping[1:4])
+    truly = [[(p[a] * shrink[k] - base[k]) * scale[k] for k, a in enumerate(mapping.axes)]
+             for p in numbers]  # fmt: skip
+    return out.numpy(), truly
+
+
+@pytest.mark.parametrize("slope", [0.0, 1e-8, 1e-3])
+@pytest.mark.parametrize("view", ["x", "Y", "z"])
+def test_depths_of_faces_before_they_are_rounded(view, slope, device):
+    """Level faces: the depth of all of one is rounded to float32, up or down, by up to 2**-25."""
+    rng = np.random.default_rng(3)
+    bounds = np.array([[-1.0, 3.0, 0.1], [2.0, 4.0, 0.7]])
+    mapping = map_of(View(view), bounds, SIDE, conservative=True)
+    share = rng.uniform(0.01, 0.99, (COUNT, 3, 3))
+    into = mapping.axes[2]
+    share[:, :, into] = share[:, :1, into] + slope * (share[:, :, into] - 0.5)
+    points = bounds[0] + (bounds[1] - bounds[0]) * np.clip(share, 0, 1)
+    corners, truly = mapped(points.reshape(-1, 3), mapping, device)
+    truly = [truly[3 * i : 3 * i + 3] for i in range(COUNT)]
+    check(corners.reshape(-1, 3, 3), truly, mapping, device)

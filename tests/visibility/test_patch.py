@@ -15,6 +15,7 @@ from abut.visibility.patch import (
 )
 from abut.visibility.setup import box_of
 from abut.visibility.view import View, ViewMap, map_of
+from hard_faces import FINE, needles, through_centres
 
 wp.set_module_options({"enable_backward": False, "fuse_fp": False})
 
@@ -58,6 +59,10 @@ def patch_kernel(
 
 def faces_of(kind, rng):
     """(n, 3, 3) float32 corners in pixels and depth."""
+    if kind == "needles":
+        return np.resize(needles(rng, 60, SIDE), (COUNT, 3, 3))
+    if kind == "through centres":
+        return through_centres(rng, COUNT, SIDE)
     out = rng.uniform(size=(COUNT, 3, 3))
     if kind == "small":
         out = out[:, :1] * 0.9 + 0.1 * out
@@ -73,24 +78,59 @@ def faces_of(kind, rng):
     return (np.clip(out, 0.001, 0.999) * [SIDE, SIDE, 1]).astype(np.float32)
 
 
-@pytest.mark.parametrize("reach", ["sampled", "conservative", "near"])
-@pytest.mark.parametrize("kind", ["any", "small", "thin", "steep", "edge-on", "grid", "flat"])
-def test_patches_are_their_fragments(kind, reach, device):
+def patches(corners, reach, device):
+    """Pixels covered, one by one and at once, and fragments outside the depths of patches."""
     bounds = np.array([[0.0] * 3, [1.0] * 3])
     distance = 0.05 if reach == "near" else 0.0
     mapping = map_of(View("z"), bounds, SIDE, conservative=reach != "sampled", distance=distance)
     host = wp.zeros(1, dtype=ViewMap, device="cpu")
     host.numpy()[0] = mapping
-    corners = faces_of(kind, np.random.default_rng(1))
     rows = wp.zeros(ROWS * COUNT, dtype=wp.vec4f, device=device)
     covered, masks = (wp.zeros((COUNT, 64), dtype=wp.uint64, device=device) for _ in range(2))
     outside = wp.zeros((COUNT, 64), dtype=wp.int32, device=device)
     args = [wp.array(corners, dtype=wp.vec3f, device=device), wp.clone(host, device=device), rows]
     wp.launch(patch_kernel, (COUNT, 64), [*args, covered, masks, outside], device=device)
-    assert np.array_equal(covered.numpy(), masks.numpy())
-    assert outside.numpy().sum() == 0
-    few = reach == "sampled" and kind in ("thin", "edge-on")
-    assert few or np.count_nonzero(covered.numpy()) > COUNT
+    return covered.numpy(), masks.numpy(), outside.numpy()
+
+
+KINDS = ["any", "small", "thin", "steep", "edge-on", "grid", "flat", "needles", "through centres"]
+
+
+@pytest.mark.parametrize("reach", ["sampled", "conservative", "near"])
+@pytest.mark.parametrize("kind", KINDS)
+def test_patches_are_their_fragments(kind, reach, device):
+    corners = faces_of(kind, np.random.default_rng(1))
+    covered, masks, outside = patches(corners, reach, device)
+    assert np.array_equal(covered, masks)
+    assert outside.sum() == 0
+    few = reach == "sampled" and kind in ("thin", "edge-on", "needles")
+    assert few or np.count_nonzero(covered) > COUNT
+
+
+def true_masks(corners):
+    """(n, 64) words: the pixels whose centres faces hold, by integers."""
+    u, v = np.round(corners[..., :2].astype(float) / FINE).astype(np.int64).transpose(2, 0, 1)
+    turn = np.sign(
+        (u[:, 1] - u[:, 0]) * (v[:, 2] - v[:, 0]) - (u[:, 2] - u[:, 0]) * (v[:, 1] - v[:, 0])
+    )
+    at = np.round((np.arange(SIDE) + 0.5) / FINE).astype(np.int64)
+    held = np.repeat((turn != 0)[:, None, None], SIDE, axis=1) & np.ones((SIDE, SIDE), bool)
+    for i, j in ((0, 1), (1, 2), (2, 0)):
+        du, dv = (turn * (x[:, j] - x[:, i]) for x in (u, v))
+        first = du[:, None, None] * (at[:, None] - v[:, i, None, None])
+        side = first - dv[:, None, None] * (at[None, :] - u[:, i, None, None])
+        owned = (dv < 0) | ((dv == 0) & (du > 0))
+        held &= (side > 0) | ((side == 0) & owned[:, None, None])
+    tiles = held.reshape(-1, 8, 8, 8, 8).transpose(0, 1, 3, 2, 4).reshape(-1, 64, 64)
+    return (tiles.astype(np.uint64) << np.arange(64, dtype=np.uint64)).sum(axis=2, dtype=np.uint64)
+
+
+def test_a_centre_on_an_edge_is_known_to_be_there(device):
+    """The sign of a sum of rounded products is not to be trusted."""
+    corners = through_centres(np.random.default_rng(2), COUNT, SIDE)
+    truth = true_masks(corners)
+    covered, masks, _ = patches(corners, "sampled", device)
+    assert np.array_equal(masks, truth) and np.array_equal(covered, truth)
 
 
 @wp.kernel

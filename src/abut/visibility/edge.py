@@ -61,6 +61,12 @@ def fine_side(
 
 
 @wp.func
+def fine_sign(x: wp.float64):
+    """-1, 0 or 1; ``wp.sign`` of nothing is 1."""
+    return wp.float32(wp.where(x == wp.float64(0.0), wp.float64(0.0), wp.sign(x)))
+
+
+@wp.func
 def sample_side(e: Edge, turn: wp.float32, u: wp.float32, v: wp.float32):
     """On which side of an edge a point is: positive inside; where float32 is unsure, by float64."""
     du = e.to_u - e.u
@@ -69,7 +75,7 @@ def sample_side(e: Edge, turn: wp.float32, u: wp.float32, v: wp.float32):
     second = dv * (u - e.u)
     side = first - second
     if wp.abs(side) <= SIDE_ERROR * (wp.abs(first) + wp.abs(second)):
-        side = wp.float32(wp.sign(fine_side(e.u, e.v, e.to_u, e.to_v, u, v)))
+        side = fine_sign(fine_side(e.u, e.v, e.to_u, e.to_v, u, v))
     return side * turn
 
 

@@ -1,24 +1,21 @@
 """What a face covers: the pixels it touches, and its depths over each of them.
 
 A face of a view is five rows of four float32: its corners in pixels and depth with the inverse
-widths of its edges; inverse heights; the slope of its plane and how far that may be off.
-Proofs are in design/visibility.md.
+widths of its edges; inverse heights; the slope of its plane, and whether it has one.
+Proofs are in design/visibility.md: reach and slack of a view cover all roundings of the plane.
 """
 
 import warp as wp
 
 from abut.loads import load_wide
-from abut.visibility.edge import edge_of, edge_passes, fine_side, holds
+from abut.visibility.edge import edge_of, edge_passes, fine_side, fine_sign, holds
 from abut.visibility.view import ViewMap
 
 ROWS = wp.constant(5)
 STEEP = wp.constant(wp.float32(2.0**-20))  # edges narrower than this, in pixels, stand upright
 NEVER = wp.constant(wp.float32(1.0e30))
-NO_PLANE = wp.constant(wp.float32(1.0e6))  # slopes, in depth a pixel, that are not worth having
+STEEPEST = wp.constant(wp.float64(1.0e6))  # slopes, in depth a pixel, that are worth having
 FLAT = wp.constant(wp.float64(2.0**-28))  # area of a face, relative to the products it comes of
-PRODUCT_ERROR = wp.constant(wp.float64(2.0**-50))
-SLOPE_ERROR = wp.constant(wp.float64(2.0**-21))
-DEPTH_ROUNDING = wp.constant(wp.float32(2.0**-21))
 
 
 @wp.struct
@@ -31,7 +28,7 @@ class FaceView:
     per_u: wp.vec3f  # 1 / width of the edge that starts at each corner, 0 where it is upright
     per_v: wp.vec3f
     slope: wp.vec2f
-    slope_error: wp.float32
+    has_plane: wp.float32  # 1, or 0 where the face is too steep or too thin for a slope
     turn: wp.float32  # 1 where the corners run counter-clockwise, -1 clockwise, 0 without area
 
 
@@ -59,7 +56,7 @@ def inverse(width: wp.float32):
 
 @wp.func
 def plane_of(u: wp.vec3f, v: wp.vec3f, z: wp.vec3f):
-    """(slope across, slope up, error of either); the error is NEVER where there is no plane."""
+    """(slope across, slope up, 1); zeros where there is no plane to speak of."""
     u1 = wp.float64(u[1]) - wp.float64(u[0])
     u2 = wp.float64(u[2]) - wp.float64(u[0])
     v1 = wp.float64(v[1]) - wp.float64(v[0])
@@ -67,16 +64,12 @@ def plane_of(u: wp.vec3f, v: wp.vec3f, z: wp.vec3f):
     z1 = wp.float64(z[1]) - wp.float64(z[0])
     z2 = wp.float64(z[2]) - wp.float64(z[0])
     area = u1 * v2 - u2 * v1
-    size = wp.abs(area)
-    out = wp.vec3f(0.0, 0.0, NEVER)
-    if size > FLAT * (wp.abs(u1 * v2) + wp.abs(u2 * v1)):
+    out = wp.vec3f()
+    if wp.abs(area) > FLAT * (wp.abs(u1 * v2) + wp.abs(u2 * v1)):
         across = (z1 * v2 - z2 * v1) / area
         up = (u1 * z2 - u2 * z1) / area
-        if wp.abs(across) + wp.abs(up) < wp.float64(NO_PLANE):
-            spread = wp.abs(z1) * (wp.abs(v2) + wp.abs(u2)) + wp.abs(z2) * (wp.abs(v1) + wp.abs(u1))
-            error = PRODUCT_ERROR * spread / size + SLOPE_ERROR * (wp.abs(across) + wp.abs(up))
-            if error < wp.float64(NO_PLANE):
-                out = wp.vec3f(wp.float32(across), wp.float32(up), wp.float32(error))
+        if wp.abs(across) + wp.abs(up) < STEEPEST:
+            out = wp.vec3f(wp.float32(across), wp.float32(up), wp.float32(1.0))
     return out
 
 
@@ -92,7 +85,7 @@ def store_face(rows_out: wp.array[wp.vec4f], face: wp.int32, p: wp.vec3f, q: wp.
     heights = wp.vec3f(inverse(q[1] - p[1]), inverse(r[1] - q[1]), inverse(p[1] - r[1]))
     rows_out[ROWS * face + 3] = wp.vec4f(heights[0], heights[1], heights[2], slope[0])
     area = fine_side(p[0], p[1], q[0], q[1], r[0], r[1])
-    rows_out[ROWS * face + 4] = wp.vec4f(slope[1], slope[2], wp.float32(wp.sign(area)), 0.0)
+    rows_out[ROWS * face + 4] = wp.vec4f(slope[1], slope[2], fine_sign(area), 0.0)
 
 
 @wp.func
@@ -105,7 +98,7 @@ def face_view(a: wp.vec4f, b: wp.vec4f, c: wp.vec4f, d: wp.vec4f, e: wp.vec4f):
     out.per_u = wp.vec3f(a[3], b[3], c[3])
     out.per_v = wp.vec3f(d[0], d[1], d[2])
     out.slope = wp.vec2f(d[3], e[0])
-    out.slope_error = e[1]
+    out.has_plane = e[1]
     out.turn = e[2]
     return out
 
@@ -175,15 +168,11 @@ def slab_depths(x: wp.vec3f, z: wp.vec3f, per_x: wp.vec3f, low: wp.float32, high
 def plane_depths(f: FaceView, centre: wp.vec2f, reach: wp.vec2f):
     """Depths of a face's plane over a rectangle."""
     out = wp.vec2f(-NEVER, NEVER)
-    if f.slope_error < NO_PLANE:
-        du = centre[0] - f.u[0]
-        dv = centre[1] - f.v[0]
-        rise = f.slope[0] * du
-        climb = f.slope[1] * dv
+    if f.has_plane > wp.float32(0.0):
+        rise = f.slope[0] * (centre[0] - f.u[0])
+        climb = f.slope[1] * (centre[1] - f.v[0])
         at = f.z[0] + rise + climb
         spread = wp.abs(f.slope[0]) * reach[0] + wp.abs(f.slope[1]) * reach[1]
-        spread = spread + f.slope_error * (wp.abs(du) + wp.abs(dv) + reach[0] + reach[1])
-        spread = spread + DEPTH_ROUNDING * (wp.abs(rise) + wp.abs(climb) + spread)
         out = wp.vec2f(at - spread, at + spread)
     return out
 
@@ -216,7 +205,7 @@ def depth_between(f: FaceView, centre: wp.vec2f):
 def depth_at(f: FaceView, centre: wp.vec2f):
     """Depth of a face at a point in it."""
     depth = wp.float32(0.0)
-    if f.slope_error < NO_PLANE:
+    if f.has_plane > wp.float32(0.0):
         rise = f.slope[0] * (centre[0] - f.u[0]) + f.slope[1] * (centre[1] - f.v[0])
         depth = f.z[0] + rise
     else:

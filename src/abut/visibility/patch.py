@@ -7,7 +7,7 @@ import warp as wp
 
 from abut.visibility.cover import BLOCK, HALF_BLOCK, centre_of, covers
 from abut.visibility.edge import SIDE_ERROR, Edge, edge_of, holds
-from abut.visibility.fragment import NEVER, NO_PLANE, FaceView, depth_at, depths_over
+from abut.visibility.fragment import NEVER, FaceView, depth_at, depths_over
 from abut.visibility.view import ViewMap
 
 EMPTY = wp.constant(wp.uint64(0))
@@ -194,7 +194,7 @@ def patch_depths(f: FaceView, column: wp.int32, row: wp.int32, view: ViewMap):
     """An interval that holds the depths of all fragments of a face in a tile, as computed."""
     low = wp.float32(-NEVER)
     high = wp.float32(NEVER)
-    if f.slope_error < NO_PLANE:
+    if f.has_plane > wp.float32(0.0):
         middle = tile_middle(column, row)
         across = wp.abs(f.slope[0])
         up = wp.abs(f.slope[1])
@@ -204,9 +204,6 @@ def patch_depths(f: FaceView, column: wp.int32, row: wp.int32, view: ViewMap):
         wide = HALF_TILE + view.reach[0]
         tall = HALF_TILE + view.reach[1]
         spread = across * wide + up * tall
-        far_off = wp.abs(du) + wp.abs(dv) + wide + tall
-        if view.reach[0] > wp.float32(0.0):
-            spread = spread + f.slope_error * far_off
         size = wp.float32(1.0) + across * (wp.abs(du) + wide) + up * (wp.abs(dv) + tall) + spread
         spread = spread + view.slack + PATCH_ROUNDING * size
         low = at - spread
