@@ -2,9 +2,12 @@
 
 import numpy as np
 import pytest
+import warp as wp
 
 import abut
 from abut.cases import box, icosphere, torus
+from abut.errors import SceneError
+from abut.scene.rearrange import LabelRoom
 from shapes import random_poses
 
 
@@ -277,3 +280,41 @@ def test_bad_coordinates_are_refused(device):
         scene.deform(0, bad)
     with pytest.raises(abut.OptionError):
         scene.collide(method="magic")
+
+
+def test_the_same_objects_deform_again_and_again(device):
+    scene = abut.Scene(device)
+    ball = abut.Mesh(*icosphere(80), device=device)
+    rows = scene.add(ball, random_poses(3, 1.5))
+    shapes = [icosphere(80, scale).vertices for scale in (1.0, 1.3, 0.7, 1.1)]
+
+    def check(who, shape):
+        scene.deform(who, np.concatenate([shape] * len(who)))
+        for k in who:
+            np.testing.assert_array_equal(scene.mesh(k).vertices.numpy(), shape)
+        found, brute = scene.collide(), scene.collide(method="brute")
+        np.testing.assert_array_equal(found.pairs.numpy(), brute.pairs.numpy())
+
+    check(rows[:2], shapes[0])
+    check(rows[:2], shapes[1])
+    twin = scene.add(scene.mesh(0), np.eye(4))  # a shape of its own
+    check(rows[:2], shapes[2])
+    np.testing.assert_array_equal(scene.mesh(twin).vertices.numpy(), shapes[1])
+    pieces = scene.split(int(rows[2]), np.arange(80) % 2)
+    check(rows[:2], shapes[3])
+    assert len(pieces) == 2
+    with pytest.raises(SceneError, match="twice"):
+        scene.deform(np.array([0, 0]), np.concatenate([shapes[0]] * 2))
+
+
+@pytest.mark.parametrize("kinds", [1, 7, 9000])
+def test_labels_are_sorted_alike_on_every_device(kinds, device):
+    """The way of CUDA, which brings changes alone to the host."""
+    labels = np.random.default_rng(0).integers(kinds, size=20_000).astype(np.int32)
+    expected = np.argsort(labels, kind="stable")
+    _, counts = np.unique(labels, return_counts=True)
+    room = LabelRoom(len(labels), wp.get_device(device))
+    for _ in range(2):
+        order, found = room.sort(wp.array(labels, device=device))
+        np.testing.assert_array_equal(order.numpy(), expected)
+        np.testing.assert_array_equal(found, counts)

@@ -46,6 +46,7 @@ class Contents:
         self._objects = Objects(self.device)
         self._pool = Pool(self.device)
         self._intake = Intake(self.device)
+        self._deformed: tuple[int, np.ndarray | None, Any] = (-1, None, None)  # last, see below
         self._empty = Mesh(np.zeros((0, 3)), np.zeros((0, 3), np.int32), self.device)
 
     def __len__(self) -> int:
@@ -158,10 +159,7 @@ class Contents:
             handles: An index or a name; or several.
             vertices: (n, 3) in the object's frame; of several objects one after the other.
         """
-        rows = self._objects.rows(handles)
-        if len(np.unique(rows)) < len(rows):
-            raise SceneError("an object was named twice; deform each once.")
-        bodies = self._own_bodies(rows)
+        bodies = self._to_deform(handles)
         self._pool.deform(bodies, self._shapes(bodies, vertices))
 
     @alone
@@ -197,11 +195,8 @@ class Contents:
                 f"not {scalar_dtype(labels)} of shape {tuple(labels.shape)}."
             )
         pieces = self._pool.split(int(body[0]), labels).astype(np.int32)
-        pose = objects.poses[row : row + 1].numpy()[0]
-        about = bool(objects.static[row]), int(objects.group[row]), int(objects.mask[row])
         shunned = [p[0] + p[1] - row for p in objects.ignored if row in p]
-        objects.remove(np.array([row]))
-        rows = objects.add(pieces, np.broadcast_to(pose, (len(pieces), 4, 4)), *about)
+        rows = objects.replace(row, pieces)
         self._pool.use(pieces)
         self._pool.release(body)
         for other in shunned:
@@ -215,6 +210,19 @@ class Contents:
         One against many is all of these pairs.
         """
         self._objects.ignore(self._objects.rows(handles), self._objects.rows(others))
+
+    def _to_deform(self, handles: Any) -> np.ndarray:
+        """Bodies of objects, each its own; soon for the same array of indices as last time."""
+        version, known, bodies = self._deformed
+        if isinstance(handles, np.ndarray) and version == self._objects.version:
+            if np.array_equal(handles, known):
+                return bodies
+        rows = self._objects.rows(handles)
+        if len(np.unique(rows)) < len(rows):
+            raise SceneError("an object was named twice; deform each once.")
+        bodies = self._own_bodies(rows)
+        self._deformed = (self._objects.version, rows, bodies)
+        return bodies
 
     def _own_bodies(self, rows: np.ndarray) -> np.ndarray:
         """Bodies of objects, which are theirs alone from now on."""

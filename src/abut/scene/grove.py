@@ -1,5 +1,7 @@
 """Grove: the trees of a scene's shapes, which follow what becomes of them."""
 
+from typing import Any
+
 import numpy as np
 import warp as wp
 
@@ -23,7 +25,7 @@ class Grove(Store):
         self.grown = np.zeros(0, np.int64)
         self.bent = np.zeros(0, np.int64)
         self._unbuilt: dict[int, list[float]] = {}  # bodies without a tree, and their grids
-        self._worn: dict[int, None] = {}
+        self._worn = np.zeros(0, bool)
         self._refits = 0
         self._regrowing = Kept()
         self._last_parts: tuple[np.ndarray, np.ndarray, Parts] | None = None
@@ -33,6 +35,7 @@ class Grove(Store):
         rows = super().new_rows(count)
         more = np.zeros(len(self.table) - len(self.grown), np.int64)
         self.grown, self.bent = (np.concatenate([n, more]) for n in (self.grown, self.bent))
+        self._worn = np.concatenate([self._worn, more != 0])
         self.grown[rows] += 1
         return rows
 
@@ -40,13 +43,13 @@ class Grove(Store):
         """A body has no tree yet; ``grid`` is as ``plant`` takes it."""
         self._unbuilt[body] = grid
 
-    def wear(self, bodies: list[int]) -> None:
+    def wear(self, bodies: Any) -> None:
         """The points of bodies have moved."""
-        self._worn.update(dict.fromkeys(bodies))
+        self._worn[bodies] = True
 
     def free_row(self, body: int) -> None:
         """A body is no more, and needs no tree."""
-        self._worn.pop(body, None)
+        self._worn[body] = False
         self._unbuilt.pop(body, None)
         super().free_row(body)
 
@@ -57,10 +60,11 @@ class Grove(Store):
             if self._unbuilt:
                 new, rows = np.array(list(self._unbuilt)), np.array(list(self._unbuilt.values()))
                 self._plant(new, wp.array(rows, dtype=wp.vec4d, device=self.device))
-                self._worn = {body: None for body in self._worn if body not in self._unbuilt}
+                self._worn[new] = False
                 self._unbuilt = {}
-            if self._worn:
-                worn, self._worn = np.array(list(self._worn)), {}
+            worn = np.flatnonzero(self._worn)
+            if len(worn):
+                self._worn[worn] = False
                 self._follow_shape(worn[self.table["face_count"][worn] > 0])
 
     def plant_within(self, bodies: np.ndarray, whole: int) -> None:

@@ -9,10 +9,27 @@ import warp as wp
 from abut.arrays import to_plain
 from abut.errors import PoseError, SceneError
 from abut.poses import checked_poses
+from abut.runtime import launch
+
+wp.set_module_options({"enable_backward": False, "fuse_fp": False})
 
 NOBODY = -1
 EVERY_GROUP = -1  # all bits
 MOST_OBJECTS = 1 << 26
+
+
+@wp.kernel
+def spread_kernel(
+    # in
+    span: wp.vec3i,
+    source: wp.int32,
+    rows: wp.array[wp.int32],
+    # out
+    poses_out: wp.array[wp.mat44d],
+):
+    """Let rows have the pose of one of them, or of another."""
+    for i in range(span[0] + wp.tid(), span[1], span[2]):
+        poses_out[rows[i]] = poses_out[source]
 
 
 class Objects:
@@ -52,19 +69,28 @@ class Objects:
         self, bodies: np.ndarray, poses: np.ndarray, static: bool, group: int, mask: int
     ) -> np.ndarray:
         """Rows of new objects."""
-        count = len(bodies)
-        reused = [self._free.pop(0) for _ in range(min(count, len(self._free)))]
-        first = len(self)
-        fresh = count - len(reused)
-        if first + fresh > MOST_OBJECTS:
-            raise SceneError(f"a scene holds at most {MOST_OBJECTS} objects.")
-        self._grow(first + fresh)
-        rows = np.concatenate([np.array(reused, np.int64), np.arange(first, first + fresh)])
+        rows = self._new_rows(len(bodies))
         self.body[rows] = bodies
         self.static[rows] = static
         self.group[rows] = group
         self.mask[rows] = mask
         self.write_poses(rows, poses)
+        self.version += 1
+        return rows
+
+    def replace(self, row: int, bodies: np.ndarray) -> np.ndarray:
+        """Rows of objects in the place of one that is no more, at its pose and in its groups."""
+        self.remove(np.array([row]))
+        rows = self._new_rows(len(bodies))
+        self.body[rows] = bodies
+        for about in (self.static, self.group, self.mask):
+            about[rows] = about[row]
+        if self.device.is_cpu:
+            poses = self.poses.numpy()
+            poses[rows] = poses[row].copy()
+        else:
+            where = wp.array(rows.astype(np.int32), device=self.device)
+            launch(spread_kernel, len(rows), [row, where, self.poses], self.device)
         self.version += 1
         return rows
 
@@ -133,6 +159,16 @@ class Objects:
         if name not in self.names:
             raise SceneError(f"there is no object named {name!r} in the scene.")
         return self.names[name]
+
+    def _new_rows(self, count: int) -> np.ndarray:
+        """Rows of no object: those of removed ones, then more."""
+        reused, self._free = self._free[:count], self._free[count:]
+        first = len(self)
+        fresh = count - len(reused)
+        if first + fresh > MOST_OBJECTS:
+            raise SceneError(f"a scene holds at most {MOST_OBJECTS} objects.")
+        self._grow(first + fresh)
+        return np.concatenate([np.array(reused, np.int64), np.arange(first, first + fresh)])
 
     def _grow(self, count: int) -> None:
         more = count - len(self)

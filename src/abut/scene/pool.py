@@ -9,7 +9,7 @@ from abut.hierarchy.lbvh import frame_origin
 from abut.hierarchy.morton import cells_per_length
 from abut.mesh import Mesh
 from abut.scene.grove import Grove
-from abut.scene.rearrange import gather_faces, scatter_points, sorted_labels
+from abut.scene.rearrange import LabelOrder, gather_faces, scatter_points
 from abut.scene.store import copy_rows
 
 
@@ -31,6 +31,7 @@ class Pool(Grove):
         self._followed: dict[int, tuple[Mesh, int]] = {}  # meshes given, and their versions
         self._pieces: set[int] = set()  # share the points of what they were broken from
         self._broken: set[int] = set()  # their faces are those of their pieces now
+        self._label_order = LabelOrder(device)
 
     def new_rows(self, count: int) -> np.ndarray:
         """Rows of bodies that nobody has yet."""
@@ -102,11 +103,10 @@ class Pool(Grove):
         """Write the points of bodies, all of their own, one body's after the other's."""
         firsts, counts = (self.table[name][bodies] for name in ("first_point", "point_count"))
         scatter_points(points, firsts, counts, self.points)
-        numbers = bodies.tolist()
-        for body in numbers:
+        for body in bodies.tolist():
             if self.meshes[body] is not None:
                 self._forget_mesh(body)
-        self.wear(numbers)
+        self.wear(bodies)
         self.shape_version += 1
 
     def split(self, body: int, labels: Any) -> np.ndarray:
@@ -115,7 +115,7 @@ class Pool(Grove):
         The faces of a body with one user are put in order where they are.
         """
         self.flush()
-        order, counts = sorted_labels(labels, self.device)
+        order, counts = self._label_order.sort(labels)
         row = self.table[body].copy()
         first = int(row["first_face"])
         in_place = self.users[body] == 1

@@ -7,11 +7,13 @@ import warp as wp
 
 from abut.hierarchy.forest import part_of
 from abut.pairs import PairQueue, PairQueues, push_pair
-from abut.runtime import launch
+from abut.runtime import Task, launch
 
 wp.set_module_options({"enable_backward": False, "fuse_fp": False})
 
 FEW_LABELS = 1 << 16
+FEW_CHANGES = 1 << 12  # come to the host together with their number
+MOST_KEPT = 1 << 20  # labels whose buffers are kept
 
 
 @wp.kernel
@@ -66,20 +68,6 @@ def gather_faces(faces: wp.array, order: wp.array, first: int, start: int) -> No
     wp.copy(faces, ordered, dest_offset=start, count=count)
 
 
-def sorted_labels(labels: Any, device: wp.Device) -> tuple[wp.array, np.ndarray]:
-    """The order that brings equal labels together, ascending, and how many of each there are."""
-    if device.is_cuda:
-        return _sorted_on_device(labels, device)
-    host = np.asarray(labels)
-    low, high = int(host.min()), int(host.max())
-    if high - low < FEW_LABELS:
-        host = (host - low).astype(np.uint16)  # which NumPy sorts by counting
-    order = np.argsort(host, kind="stable").astype(np.int32)
-    changes = np.flatnonzero(np.diff(host[order])) + 1
-    counts = np.diff(np.concatenate([[0], changes, [len(host)]]))
-    return wp.array(order, device=device), counts
-
-
 @wp.kernel
 def number_kernel(
     # in
@@ -107,20 +95,63 @@ def change_kernel(
                 push_pair(changes_out, wp.int64(i))
 
 
-def _sorted_on_device(labels: Any, device: wp.Device) -> tuple[wp.array, np.ndarray]:
-    """The same where only the places of changes come to the host."""
-    count = labels.shape[0]
-    keys, order = (wp.empty(2 * count, dtype=wp.int32, device=device) for _ in range(2))
-    if isinstance(labels, wp.array) and labels.dtype == wp.int32 and labels.device == device:
-        wp.copy(keys, labels, count=count)
-    else:
-        host = labels.numpy() if isinstance(labels, wp.array) else labels
-        _, numbers = np.unique(host, return_inverse=True)  # any integers
-        keys[:count].assign(numbers.reshape(-1).astype(np.int32))
-    launch(number_kernel, count, [order], device)
-    wp.utils.radix_sort_pairs(keys, order, count)
-    queues = PairQueues(device, changes=count)
-    launch(change_kernel, count, [keys, queues["changes"]], device)
-    found = queues.read()["changes"]
-    changes = np.sort(queues["changes"].keys[:found].numpy())
-    return order[:count], np.diff(np.concatenate([[0], changes, [count]]))
+class LabelOrder:
+    """Brings equal labels together; on CUDA with buffers that serve again."""
+
+    def __init__(self, device: wp.Device) -> None:
+        self.device = device
+        self._room: LabelRoom | None = None
+
+    def sort(self, labels: Any) -> tuple[wp.array, np.ndarray]:
+        """The order that brings equal labels together, ascending, and how many of each."""
+        if self.device.is_cpu:
+            return _sorted_here(np.asarray(labels))
+        count = labels.shape[0]
+        room = self._room
+        if room is None or room.count != count:
+            room = LabelRoom(count, self.device)
+            self._room = room if count <= MOST_KEPT else None
+        return room.sort(labels)
+
+
+def _sorted_here(labels: np.ndarray) -> tuple[wp.array, np.ndarray]:
+    low, high = int(labels.min()), int(labels.max())
+    if high - low < FEW_LABELS:
+        labels = (labels - low).astype(np.uint16)  # which NumPy sorts by counting
+    order = np.argsort(labels, kind="stable").astype(np.int32)
+    changes = np.flatnonzero(np.diff(labels[order])) + 1
+    counts = np.diff(np.concatenate([[0], changes, [len(labels)]]))
+    return wp.array(order, device="cpu"), counts
+
+
+class LabelRoom:
+    """Buffers and launches that sort so many labels on CUDA; only changes come to the host."""
+
+    def __init__(self, count: int, device: wp.Device) -> None:
+        self.count, self.device = count, device
+        keys, order = (wp.empty(2 * count, dtype=wp.int32, device=device) for _ in range(2))
+        self._keys, self._order = keys, order
+        self._queues = PairQueues(device, changes=count)
+        self._changes = self._queues["changes"].keys
+        few = min(count, FEW_CHANGES)
+        self._few = wp.empty(few, dtype=wp.int64, device="cpu", pinned=device.is_cuda)
+        self._number = Task(number_kernel, count, [order], device)
+        self._compare = Task(change_kernel, count, [keys, self._queues["changes"]], device)
+
+    def sort(self, labels: Any) -> tuple[wp.array, np.ndarray]:
+        """As LabelOrder.sort; the order is valid until the next one."""
+        if isinstance(labels, wp.array) and labels.dtype == wp.int32:
+            wp.copy(self._keys, labels, count=self.count)
+        else:
+            host = labels.numpy() if isinstance(labels, wp.array) else labels
+            _, numbers = np.unique(host, return_inverse=True)  # any integers
+            self._keys[: self.count].assign(numbers.reshape(-1).astype(np.int32))
+        self._number.run()
+        wp.utils.radix_sort_pairs(self._keys, self._order, self.count)
+        self._queues.clear()
+        self._compare.run()
+        wp.copy(self._few, self._changes, count=self._few.shape[0])
+        found = self._queues.read()["changes"]
+        few = found <= self._few.shape[0]
+        changes = np.sort((self._few if few else self._changes).numpy()[:found])
+        return self._order[: self.count], np.diff(np.concatenate([[0], changes, [self.count]]))

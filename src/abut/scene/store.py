@@ -98,7 +98,8 @@ class Store:
 
     def new_rows(self, count: int) -> np.ndarray:
         """Free rows of the table."""
-        reused = [self._free.pop() for _ in range(min(count, len(self._free)))]
+        kept = max(len(self._free) - count, 0)
+        self._free, reused = self._free[:kept], self._free[kept:]
         first, more = len(self.table), count - len(reused)
         self.table = np.concatenate([self.table, np.zeros(more, self.table.dtype)])
         self._table_changed = True
