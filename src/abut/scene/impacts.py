@@ -84,7 +84,7 @@ class Crossing:
         require_memory(self.layout)
         self.far = float(max(np.abs(p.numpy()).max() for p in (self.start, self.end)))
 
-    def rows_of(self, gap: float, tolerance: float) -> list[Rows]:
+    def rows_of(self, gap: float, tolerance: float, brute: bool) -> list[Rows]:
         """Rows of all impacts, piece by piece of the step."""
         count = self.step.piece_count
         refines = bool(self.step.turns.any())
@@ -100,6 +100,7 @@ class Crossing:
             plan = SweepPlan(
                 self.device, (self.mesh,), (piece,), INDEXED, self.layout, near, tolerance
             )
+            plan.brute = brute
             impacts, buffers = plan.run()
             rows = sorted_rows(buffers, impacts, self.layout).placed(number, count)
             if turning is not None and len(rows):
@@ -176,8 +177,12 @@ def scene_impacts(
     tolerance: float,
     own: bool,
     first: bool,
+    every: np.ndarray | None = None,
 ) -> SceneImpacts:
-    """Impacts of all objects on their way to ``end_poses``, and to vertices of their own."""
+    """Impacts of all objects on their way to ``end_poses``, and to vertices of their own.
+
+    By brute force where ``every`` is given: all pairs of objects that are tested.
+    """
     living = objects.living
     living = living[pool.table["face_count"][objects.body[living]] > 0]
     starts = objects.poses.numpy()
@@ -185,14 +190,17 @@ def scene_impacts(
         objects.static, objects.group, objects.mask, objects.ignored, pool.device
     )
     step = _step(pool, objects, living, starts, end_poses, ends)
-    pairs = _may_touch(pool, objects, living, step, ends, gap, filters)
+    pairs = every
+    if pairs is None:
+        pairs = _may_touch(pool, objects, living, step, ends, gap, filters)
     taking_part = living if own else np.unique(pairs)
     found: list[np.ndarray] = [np.empty((0, 7))]
     if len(taking_part):
         some = np.isin(living, taking_part)
         part = Step(step.start[some], step.end[some], step.bends[some], step.reach[some])
         crossing = Crossing(pool, objects, living[some], part, ends)
-        found += [_table(crossing, rows, pairs, own) for rows in crossing.rows_of(gap, tolerance)]
+        pieces = crossing.rows_of(gap, tolerance, every is not None)
+        found += [_table(crossing, rows, pairs, own) for rows in pieces]
     return _wrapped(np.concatenate(found), first, pool.device)
 
 

@@ -15,12 +15,14 @@ from abut.options import (
     LEAST_TOLERANCE,
     BroadMethod,
     CullMethod,
+    Method,
     SceneMethod,
     chosen,
     number_from,
 )
 from abut.poses import checked_poses
 from abut.runtime import Kept
+from abut.scene.by_pairs import near_rows, nearest_rows, tested_pairs
 from abut.scene.contact_search import Asked, ContactSearch, Found
 from abut.scene.contacts import SceneContacts, scene_contacts
 from abut.scene.contents import Contents, alone
@@ -161,12 +163,15 @@ class Scene(Contents):
         return wp.array(found.colliding, dtype=wp.bool, device=self.device)
 
     @alone
-    def within(self, distance: float, *, self_collisions: bool = False) -> SceneGaps:
+    def within(
+        self, distance: float, *, self_collisions: bool = False, method: str = "bvh"
+    ) -> SceneGaps:
         """Find every pair of faces of different objects at most ``distance`` apart.
 
         Args:
             distance: How far apart faces may be [length unit of the scene].
             self_collisions: Also faces of one object, as in ``abut.within`` of one mesh.
+            method: ``bvh``, or ``brute`` for the slow truth.
 
         Returns:
             Sorted rows with their distances and, when asked for, their nearest points.
@@ -176,6 +181,10 @@ class Scene(Contents):
             found exactly and have distance 0.
         """
         distance = number_from(distance, "distance", 0.0)
+        if chosen(Method, method, "method") is Method.BRUTE:
+            owners, faces, met = near_rows(self._objects, self.meshes, distance, self_collisions)
+            pair = [wp.array(part, dtype=wp.int32, device=self.device) for part in (owners, faces)]
+            return scene_gaps(*pair, PairSides(self._prepared().crowd, *pair), met)
 
         def make(*scene: Any) -> NearSearch:
             return NearSearch(*scene, distance=distance, own=self_collisions)
@@ -186,25 +195,32 @@ class Scene(Contents):
         return scene_gaps(rows[1], rows[2], PairSides(search.crowd, *rows[1:]), met)
 
     @alone
-    def distance(self, *, upper_bound: float | None = None) -> SceneDistances:
+    def distance(self, *, upper_bound: float | None = None, method: str = "bvh") -> SceneDistances:
         """How far each object is from the one nearest to it; or all pairs of objects under a bound.
 
         Args:
             upper_bound: Where given, every pair of objects that may meet and is no farther apart is
                 a row. Without it there is a row for every object that may meet another: of those
                 at the same distance, the lowest is its nearest.
+            method: ``bvh``, or ``brute`` for the slow truth.
 
         Guarantee:
             The true minimum, rounded as in ``abut.distance``. 0 exactly where two objects meet.
         """
         bound = None if upper_bound is None else number_from(upper_bound, "upper_bound", 0.0)
+        how = chosen(Method, method, "method")
 
         def make(*scene: Any) -> NearestSearch:
             return NearestSearch(*scene, bound=bound)
 
-        about = (NearestSearch, *((0, 0) if bound is None else _bits(bound)))
-        search, (pairs, value, faces) = self._searched((*about, bound is None), make)
-        first = self.collide(first=True) if (value == 0).any() else None
+        if how is Method.BRUTE:
+            search, most = self._prepared(), np.inf if bound is None else bound
+            layouts = (search.objects, search.layout)
+            pairs, value, faces = nearest_rows(self._objects, self.meshes, most, *layouts)
+        else:
+            about = (NearestSearch, *((0, 0) if bound is None else _bits(bound)))
+            search, (pairs, value, faces) = self._searched((*about, bound is None), make)
+        first = self.collide(first=True, method=how) if (value == 0).any() else None
         return scene_distances(search, pairs, value, faces, first, bound is None)
 
     @alone
@@ -217,6 +233,7 @@ class Scene(Contents):
         tolerance: float = 1e-6,
         first: bool = False,
         self_collisions: bool = False,
+        method: str = "bvh",
     ) -> SceneImpacts:
         """Find when objects first touch on their way to where they will be.
 
@@ -232,6 +249,7 @@ class Scene(Contents):
             first: Only the earliest impact, one row.
             self_collisions: Also features of one object, which share nothing but vertices of the
                 same index.
+            method: ``bvh``, or ``brute`` for the slow truth.
 
         Returns:
             One row for each vertex-face or edge-edge impact; ``safe_step`` is free of contact.
@@ -250,7 +268,10 @@ class Scene(Contents):
             ends = checked
         later = dict(self._end_of(handle, v) for handle, v in (vertices or {}).items())
         how = (gap, tolerance, self_collisions, first)
-        return scene_impacts(self._pool, self._objects, ends, later, *how)
+        every = None
+        if chosen(Method, method, "method") is Method.BRUTE:
+            every = tested_pairs(self._objects, self.meshes)
+        return scene_impacts(self._pool, self._objects, ends, later, *how, every)
 
     def _end_of(self, handle: Any, vertices: Any) -> tuple[int, np.ndarray]:
         """An object and its checked vertices at the end of a step, as those of its body."""
@@ -271,11 +292,14 @@ class Scene(Contents):
             if answer is not None:
                 return search, answer
 
+    def _prepared(self) -> SceneSearch:
+        """A search that is not run: it knows the scene's layout."""
+        self._pool.flush()
+        return SceneSearch(self._pool, self._objects, self._queues, self._objects.poses)
+
     def _gathered(self, find: Callable[[SceneSearch], Found]) -> SceneContacts:
         """Contacts of the scene as it is now, found by other means than its own search."""
-        self._pool.flush()
-        where = self._objects.poses
-        found = find(SceneSearch(self._pool, self._objects, self._queues, where))
+        found, where = find(self._prepared()), self._objects.poses
         return scene_contacts(found, self.device, where, False, self._shape_check())
 
     def _found(self, asked: Asked, poses: Any) -> tuple[Found, wp.array]:
