@@ -200,3 +200,22 @@ def test_threads_do_not_disturb_each_other(device):
     with ThreadPoolExecutor(3) as pool:
         asked = [pool.submit(abut.cull, meshes, poses=[None, p], pixels=100) for p in poses]
         assert [left_over(one.result()) for one in asked] == want
+
+
+def test_answers_copied_ahead(device):
+    """Copies begun before it is known how much is left, as on CUDA, are the answers."""
+    ball = cases.icosphere(320)
+    meshes, others = ([abut.Mesh(*ball, device) for _ in range(2)] for _ in range(2))
+    kept = []
+    for aside in (1.9, 1.5, 0.3, 0.31, 1.99, 9.0, 1.2):
+        for ours in (meshes, others):
+            ours[1].deform(ball.vertices + np.array([aside, 0.0, 0.0]))
+        found, expected = abut.cull(meshes), abut.cull(others)
+        for culler in meshes[0].held["soups"][0].__dict__["cullers"].values():
+            culler.remains._ahead = True
+        kept.append((found, expected))
+    sizes = [len(expected) for _, expected in kept]
+    assert sizes[2] > 2 * sizes[0] > sizes[5] == 0
+    for found, expected in kept:  # answers outlive those after them
+        np.testing.assert_array_equal(found.faces.numpy(), expected.faces.numpy())
+        np.testing.assert_array_equal(found.pairs.numpy(), expected.pairs.numpy())

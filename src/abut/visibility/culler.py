@@ -54,6 +54,7 @@ class Culler:
         self.faces.aim()
         while True:
             self._launch()
+            self.remains.copy_ahead()
             lacks_room = self._lacks_room(self._read())
             if self.remains.read() and not lacks_room:
                 break

@@ -18,6 +18,7 @@ from abut.visibility.state import BOTH, Primitives, primitive_of
 wp.set_module_options({"enable_backward": False, "fuse_fp": False})
 
 GROWN = wp.constant(wp.float32(2.0**-22))  # more than float32 loses when something is added
+LEAST_EXPECTED = 256  # faces
 
 
 @wp.kernel
@@ -125,6 +126,9 @@ class Remains:
         if device.is_cuda:
             self._hosts = [wp.zeros_like(x, device="cpu", pinned=True) for x in self._told]
         self._recorded: tuple[Any, ...] = ()
+        self._ahead = device.is_cuda
+        self._expected = 0  # faces, by the last answers
+        self._copies: list[wp.array] | None = None
 
     def start(self, primitives: Any) -> None:
         """Gather what is left by the states of primitives; does not wait for the device."""
@@ -151,17 +155,31 @@ class Remains:
         The device must have finished.
         """
         self.count, self.fold_count = (int(self._hosts[k].numpy()[0]) for k in (0, 2))
+        more = self.count + self.count // 4 + LEAST_EXPECTED
+        self._expected = min(max(more, self._expected * 7 // 8), self.soup.face_count)
         return not self._folds.make_room({"pairs": self.fold_count})
+
+    def copy_ahead(self) -> None:
+        """On CUDA, begin to copy as much as is expected while the device is busy."""
+        self._copies = None
+        if self._ahead and self._expected:
+            arrays = self._rows, self._boxes
+            self._copies = [wp.clone(array[: self._expected]) for array in arrays]
 
     @property
     def rows(self) -> wp.array:
         """(n, 2) int32 Rows (object, face) that are left."""
-        return wp.clone(self._rows[: self.count]).view(wp.int32)
+        return self._copied(0, self._rows).view(wp.int32)
 
     @property
     def boxes(self) -> wp.array:
         """(n, 2) vec4f Their boxes, see ``box_kernel``."""
-        return wp.clone(self._boxes[: self.count])
+        return self._copied(1, self._boxes)
+
+    def _copied(self, which: int, array: wp.array) -> wp.array:
+        if self._copies is not None and self.count <= self._copies[which].shape[0]:
+            return self._copies[which][: self.count]
+        return wp.clone(array[: self.count])
 
     @property
     def fold_keys(self) -> wp.array:
