@@ -6,7 +6,7 @@ complement of the vertex where float32 does not hold the corner exactly.
 
 import warp as wp
 
-from abut.hierarchy.tree import Tree, with_integer
+from abut.hierarchy.tree import Tree, leaf_face, with_integer
 
 wp.set_module_options({"enable_backward": False, "fuse_fp": False})
 
@@ -36,7 +36,7 @@ def corners_kernel(
 ):
     """Gather the corners of each leaf."""
     for k in range(span[0] + wp.tid(), span[1], span[2]):
-        face = faces[-1 - wp.cast(nodes[2 * leaf_slots[k]][3], wp.int32)]
+        face = faces[leaf_face(nodes, leaf_slots[k])]
         for i in range(3):
             rows_out[CORNER_ROWS * k + i] = corner_row(points[face[i]], face[i], origin)
 

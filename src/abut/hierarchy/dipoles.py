@@ -11,8 +11,7 @@ spread is the second moment of the area, which bounds what the expansion leaves 
 
 import warp as wp
 
-from abut.atomics import arrive
-from abut.hierarchy.tree import Tree
+from abut.hierarchy.tree import Tree, leaf_face, parent_if_second
 from abut.loads import load_fresh
 from abut.runtime import launch
 
@@ -144,21 +143,18 @@ def dipole_kernel(
     root = nodes.shape[0] / 2 - 1
     for k in range(span[0] + wp.tid(), span[1], span[2]):
         slot = leaf_slots[k]
-        face = faces[-1 - wp.cast(nodes[2 * slot][3], wp.int32)]
+        face = faces[leaf_face(nodes, slot)]
         dipole = fit_dipole(points[face[0]], points[face[1]], points[face[2]], origin)
-        climbing = wp.bool(True)
-        while climbing:
+        while slot >= 0:
             store_dipole(rows_out, slot, dipole)
-            climbing = False
-            if slot != root:
-                if arrive(arrivals, slot >> 1) % 2 == 1:
-                    climbing = True
-                    other = fresh_dipole(rows_out, slot ^ 1)
-                    if slot % 2 == 0:  # the same sum whoever comes second
-                        dipole = merge_dipoles(dipole, other)
-                    else:
-                        dipole = merge_dipoles(other, dipole)
-                    slot = split_slots[slot >> 1]
+            parent = parent_if_second(slot, root, arrivals, split_slots)
+            if parent >= 0:
+                other = fresh_dipole(rows_out, slot ^ 1)
+                if slot % 2 == 0:  # the same sum whoever comes second
+                    dipole = merge_dipoles(dipole, other)
+                else:
+                    dipole = merge_dipoles(other, dipole)
+            slot = parent
 
 
 def fit_dipoles(tree: Tree, points: wp.array, faces: wp.array) -> wp.array:

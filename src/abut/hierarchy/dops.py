@@ -5,11 +5,10 @@ from dataclasses import dataclass
 import numpy as np
 import warp as wp
 
-from abut.atomics import arrive
 from abut.bounds.aabb import round_down
 from abut.bounds.fixed import LOW_BITS, LOW_MASK, SINGLE, parts_of
 from abut.bounds.kdop import directions, reach_along
-from abut.hierarchy.tree import Tree
+from abut.hierarchy.tree import Tree, leaf_face, parent_if_second
 from abut.loads import load_fresh_pair
 from abut.mesh import Mesh
 from abut.runtime import launch
@@ -133,7 +132,7 @@ def fit_dops_kernel(
     stride = wp.max(parts, 1) * half
     for k in range(span[0] + wp.tid(), span[1], span[2]):
         slot = leaf_slots[k]
-        face = faces[-1 - wp.cast(nodes[2 * slot][3], wp.int32)]
+        face = faces[leaf_face(nodes, slot)]
         for j in range(half):
             up = wp.float64(0.0)
             down = wp.float64(0.0)
@@ -147,17 +146,15 @@ def fit_dops_kernel(
             words_out[at] = wp.vec2i(word_of(up, parts), word_of(down, parts))
             if parts == 2:
                 words_out[at + half] = wp.vec2i(low_word_of(up), low_word_of(down))
-        climbing = slot != root
-        while climbing:
-            climbing = False
-            if arrive(arrivals, slot >> 1) % 2 == 1:
-                own = stride * slot
-                other = stride * (slot ^ 1)
-                slot = split_slots[slot >> 1]
-                for j in range(half):
-                    above = stride * slot + j
-                    merge_reaches(words_out, above, own + j, other + j, parts, half)
-                climbing = slot != root
+        parent = parent_if_second(slot, root, arrivals, split_slots)
+        while parent >= 0:
+            own = stride * slot
+            other = stride * (slot ^ 1)
+            slot = parent
+            for j in range(half):
+                above = stride * slot + j
+                merge_reaches(words_out, above, own + j, other + j, parts, half)
+            parent = parent_if_second(slot, root, arrivals, split_slots)
 
 
 def fit_dops(tree: Tree, mesh: Mesh, sides: int, width: int) -> Dops:

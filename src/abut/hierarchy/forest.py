@@ -15,7 +15,7 @@ from abut.faces import Faces
 from abut.hierarchy.lbvh import NOBODY, join_siblings, slot_after
 from abut.hierarchy.morton import morton_code
 from abut.hierarchy.refit import fit_upwards
-from abut.hierarchy.tree import TreeView, load_node, root_of, with_integer
+from abut.hierarchy.tree import TreeView, leaf_face, load_node, root_of, with_integer
 from abut.runtime import Task, launch
 
 wp.set_module_options({"enable_backward": False, "fuse_fp": False})
@@ -202,7 +202,7 @@ def regrow_kernel(
         tree = tree_of(forest_out, body)
         sides = faces_of(forest_out, body)
         slot = tree.leaf_slots[i - starts[part]]
-        face = sides.faces[-1 - wp.cast(tree.nodes[2 * slot][3], wp.int32)]
+        face = sides.faces[leaf_face(tree.nodes, slot)]
         lower, upper = fit_aabb(
             sides.points[face[0]], sides.points[face[1]], sides.points[face[2]], body.origin
         )

@@ -2,9 +2,8 @@
 
 import warp as wp
 
-from abut.atomics import arrive
 from abut.bounds.obb import Obb, fit_obb, merge_obb, orthonormal, unpack_obb
-from abut.hierarchy.tree import Tree
+from abut.hierarchy.tree import Tree, leaf_face, parent_if_second
 from abut.loads import load_fresh, store_wide
 from abut.runtime import launch
 
@@ -126,24 +125,21 @@ def orient_kernel(
     root = nodes.shape[0] / 2 - 1
     for k in range(span[0] + wp.tid(), span[1], span[2]):
         slot = leaf_slots[k]
-        face = faces[-1 - wp.cast(nodes[2 * slot][3], wp.int32)]
+        face = faces[leaf_face(nodes, slot)]
         p0 = to_single(points[face[0]] - origin)
         p1 = to_single(points[face[1]] - origin)
         p2 = to_single(points[face[2]] - origin)
         box = fit_obb(p0, p1, p2)
         moments = add_moments(add_moments(moments_of(p0), moments_of(p1)), moments_of(p2))
-        climbing = wp.bool(True)
-        while climbing:
+        while slot >= 0:
             store_obb(obbs_out, slot, box)
             store_moments(moments_out, slot, moments)
-            climbing = False
-            if slot != root:
-                if arrive(arrivals, slot >> 1) % 2 == 1:
-                    climbing = True
-                    moments = add_moments(moments, fresh_moments(moments_out, slot ^ 1))
-                    axes = principal_axes(moments)
-                    box = merge_obb(box, fresh_obb(obbs_out, slot ^ 1), axes)
-                    slot = split_slots[slot >> 1]
+            parent = parent_if_second(slot, root, arrivals, split_slots)
+            if parent >= 0:
+                moments = add_moments(moments, fresh_moments(moments_out, slot ^ 1))
+                axes = principal_axes(moments)
+                box = merge_obb(box, fresh_obb(obbs_out, slot ^ 1), axes)
+            slot = parent
 
 
 def orient(tree: Tree, points: wp.array, faces: wp.array) -> None:

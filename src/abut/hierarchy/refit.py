@@ -2,9 +2,15 @@
 
 import warp as wp
 
-from abut.atomics import arrive
 from abut.bounds.aabb import fit_aabb
-from abut.hierarchy.tree import Tree, half_area, load_node, with_integer
+from abut.hierarchy.tree import (
+    Tree,
+    half_area,
+    leaf_face,
+    load_node,
+    parent_if_second,
+    with_integer,
+)
 from abut.lanes import WARP, lane_count, sum_of_lanes
 from abut.loads import load_fresh
 from abut.runtime import Task
@@ -34,22 +40,19 @@ def fit_upwards(
     upper = leaf_upper
     link = wp.cast(nodes[2 * slot][3], wp.int32)
     escape = wp.cast(nodes[2 * slot + 1][3], wp.int32)
-    climbing = wp.bool(True)
-    while climbing:
+    while slot >= 0:
         nodes[2 * slot] = with_integer(lower, link)
         nodes[2 * slot + 1] = with_integer(upper, escape)
-        climbing = False
-        if slot != root:
-            if arrive(arrivals, slot >> 1) % 2 == 1:
-                climbing = True
-                low = load_fresh(nodes, 2 * (slot ^ 1))
-                high = load_fresh(nodes, 2 * (slot ^ 1) + 1)
-                lower = wp.min(lower, wp.vec3f(low[0], low[1], low[2]))
-                upper = wp.max(upper, wp.vec3f(high[0], high[1], high[2]))
-                if slot % 2 == 0:  # a right child escapes to where its parent does
-                    escape = wp.cast(high[3], wp.int32)
-                link = slot >> 1
-                slot = split_slots[link]
+        parent = parent_if_second(slot, root, arrivals, split_slots)
+        if parent >= 0:
+            low = load_fresh(nodes, 2 * (slot ^ 1))
+            high = load_fresh(nodes, 2 * (slot ^ 1) + 1)
+            lower = wp.min(lower, wp.vec3f(low[0], low[1], low[2]))
+            upper = wp.max(upper, wp.vec3f(high[0], high[1], high[2]))
+            if slot % 2 == 0:  # a right child escapes to where its parent does
+                escape = wp.cast(high[3], wp.int32)
+            link = slot >> 1
+        slot = parent
 
 
 @wp.kernel
@@ -68,7 +71,7 @@ def refit_kernel(
     """Fit the box of every leaf and climb."""
     for k in range(span[0] + wp.tid(), span[1], span[2]):
         slot = leaf_slots[k]
-        face = faces[-1 - wp.cast(nodes_out[2 * slot][3], wp.int32)]
+        face = faces[leaf_face(nodes_out, slot)]
         lower, upper = fit_aabb(points[face[0]], points[face[1]], points[face[2]], origin)
         fit_upwards(slot, lower, upper, split_slots, arrivals, nodes_out)
 

@@ -8,7 +8,7 @@ and a half times as thick (design/distance.md).
 
 import warp as wp
 
-from abut.atomics import arrive, raise_to
+from abut.atomics import raise_to
 from abut.bounds.ordered import from_ordered, to_ordered
 from abut.bounds.rss import Rss, axes_of_tri, fit_rss
 from abut.hierarchy.oriented import (
@@ -22,7 +22,7 @@ from abut.hierarchy.oriented import (
     to_single,
 )
 from abut.hierarchy.ranges import leaf_ranges
-from abut.hierarchy.tree import Tree
+from abut.hierarchy.tree import Tree, leaf_face, parent_if_second
 from abut.lanes import WARP, lane_count, most_of_lanes
 from abut.loads import load_wide, load_wide_words, store_wide
 from abut.runtime import Task
@@ -80,7 +80,7 @@ def corners_of_leaf(
     slot: wp.int32,
 ):
     """Corners of a leaf's face in the frame of the tree, one a row."""
-    face = faces[-1 - wp.cast(nodes[2 * slot][3], wp.int32)]
+    face = faces[leaf_face(nodes, slot)]
     return wp.matrix_from_rows(
         to_single(points[face[0]] - origin),
         to_single(points[face[1]] - origin),
@@ -139,15 +139,12 @@ def sum_moments_kernel(
         moments = Moments()
         for i in range(3):
             moments = add_moments(moments, moments_of(p[i]))
-        climbing = wp.bool(True)
-        while climbing:
+        while slot >= 0:
             store_moments(moments_out, slot, moments)
-            climbing = False
-            if slot != root:
-                if arrive(arrivals, slot >> 1) % 2 == 1:
-                    climbing = True
-                    moments = add_moments(moments, fresh_moments(moments_out, slot ^ 1))
-                    slot = split_slots[slot >> 1]
+            parent = parent_if_second(slot, root, arrivals, split_slots)
+            if parent >= 0:
+                moments = add_moments(moments, fresh_moments(moments_out, slot ^ 1))
+            slot = parent
 
 
 @wp.kernel

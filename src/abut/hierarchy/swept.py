@@ -7,7 +7,7 @@ from abut.bounds.swept import fit_swept
 from abut.hierarchy.lbvh import NOBODY, empty_tree, escape_kernel, join_siblings
 from abut.hierarchy.morton import cells_per_length, morton_code
 from abut.hierarchy.refit import fit_upwards
-from abut.hierarchy.tree import Tree
+from abut.hierarchy.tree import Tree, leaf_face
 from abut.runtime import Task, launch
 
 wp.set_module_options({"enable_backward": False, "fuse_fp": False})
@@ -126,7 +126,7 @@ def swept_refit_kernel(
     """Fit the box of every leaf and climb."""
     for k in range(span[0] + wp.tid(), span[1], span[2]):
         slot = leaf_slots[k]
-        feature = -1 - wp.cast(nodes_out[2 * slot][3], wp.int32)
+        feature = leaf_face(nodes_out, slot)
         lower, upper = fit_swept(points_t0, points_t1, corners[feature], origin, pad)
         fit_upwards(slot, lower, upper, split_slots, arrivals, nodes_out)
 

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 import warp as wp
 
+from abut.atomics import arrive
 from abut.loads import load_wide
 from abut.options import Bound
 from abut.runtime import Kept, launch
@@ -75,6 +76,27 @@ def is_leaf(node: Node):
 def face_of(node: Node):
     """Face of a leaf."""
     return -1 - link_of(node)
+
+
+@wp.func
+def leaf_face(nodes: wp.array[wp.vec4f], slot: wp.int32):
+    """Face of the leaf in a slot, where nodes are being written."""
+    return -1 - wp.cast(nodes[2 * slot][3], wp.int32)
+
+
+@wp.func
+def parent_if_second(
+    slot: wp.int32,
+    root: wp.int32,
+    arrivals: wp.array[wp.int32],
+    split_slots: wp.array[wp.int32],
+):
+    """The parent's slot for the second of two siblings to come here, which climbs on; else -1."""
+    parent = wp.int32(-1)
+    if slot != root:
+        if arrive(arrivals, slot >> 1) % 2 == 1:
+            parent = split_slots[slot >> 1]
+    return parent
 
 
 @wp.func
