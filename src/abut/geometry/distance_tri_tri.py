@@ -36,16 +36,22 @@ def share_along(numerator: wp.float64, denominator: wp.float64):
 
 
 @wp.func
-def nearer_at_edge(gap: Gap, p: wp.vec3d, start: wp.vec3d, edge: wp.vec3d):
-    """``gap``, or that between p and the nearest point of an edge if it is smaller."""
+def nearer_of(gap: Gap, p: wp.vec3d, q: wp.vec3d):
+    """``gap``, or that between two points if it is smaller."""
     out = gap
-    q = start + edge * share_along(wp.dot(p - start, edge), wp.length_sq(edge))
     squared = wp.length_sq(p - q)
     if squared < gap.squared:
         out.squared = squared
         out.p = p
         out.q = q
     return out
+
+
+@wp.func
+def nearer_at_edge(gap: Gap, p: wp.vec3d, start: wp.vec3d, edge: wp.vec3d):
+    """``gap``, or that between p and the nearest point of an edge if it is smaller."""
+    q = start + edge * share_along(wp.dot(p - start, edge), wp.length_sq(edge))
+    return nearer_of(gap, p, q)
 
 
 @wp.func
@@ -58,12 +64,7 @@ def nearer_inside_face(gap: Gap, p: wp.vec3d, start: wp.vec3d, u: wp.vec3d, v: w
     along_u = wp.dot(wp.cross(r, v), n)
     along_v = wp.dot(wp.cross(u, r), n)
     if size > ZERO and along_u >= ZERO and along_v >= ZERO and along_u + along_v <= size:
-        q = start + u * (along_u / size) + v * (along_v / size)
-        squared = wp.length_sq(p - q)
-        if squared < gap.squared:
-            out.squared = squared
-            out.p = p
-            out.q = q
+        out = nearer_of(gap, p, start + u * (along_u / size) + v * (along_v / size))
     return out
 
 
@@ -78,13 +79,7 @@ def nearer_inside_edges(gap: Gap, p: wp.vec3d, u: wp.vec3d, q: wp.vec3d, v: wp.v
     along_v = wp.dot(wp.cross(w, u), n)
     inside = along_u >= ZERO and along_u <= size and along_v >= ZERO and along_v <= size
     if size > ZERO and inside:
-        on_u = p + u * (along_u / size)
-        on_v = q + v * (along_v / size)
-        squared = wp.length_sq(on_v - on_u)
-        if squared < gap.squared:
-            out.squared = squared
-            out.p = on_u
-            out.q = on_v
+        out = nearer_of(gap, p + u * (along_u / size), q + v * (along_v / size))
     return out
 
 

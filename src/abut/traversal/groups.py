@@ -153,6 +153,30 @@ def test_group(
 
 
 @wp.func
+def find_later(
+    tree: TreeView,
+    box: Node,
+    at: wp.vec3i,
+    stack: wp.array[wp.int32],
+    found: wp.array[wp.int32],
+):
+    """Look for leaves after a slot that overlap a box, until many are found or there is no more.
+
+    ``at`` is the slot that the walk has climbed to, how many are on the stack, how many are found.
+    """
+    root = root_of(tree)
+    slot = at[0]
+    held = wp.vec2i(at[1], at[2])
+    while held[1] < FULL and (slot != root or held[0] > 0):
+        if held[0] > 0:
+            held = open_last(tree, box, held, stack, found)
+        else:
+            held = climb(tree, slot, box, held, stack, found)
+            slot = tree.split_slots[slot >> 1]
+    return wp.vec3i(slot, held[0], held[1])
+
+
+@wp.func
 def test_own_group(
     search: Search,
     pose: wp.int32,
@@ -162,21 +186,14 @@ def test_own_group(
     found: wp.array[wp.int32],
 ):
     """Test the faces of group ``g`` against the later ones of their tree."""
-    root = root_of(tree)
     first = g * GROUP
     stop = wp.min(first + GROUP, tree.leaf_slots.shape[0])
     box = group_box(tree, first, stop)
-    slot = tree.leaf_slots[first]
-    at = wp.vec2i(0, 0)
-    while slot != root or at[0] > 0:
-        if at[0] > 0:
-            at = open_last(tree, box, at, stack, found)
-        else:
-            at = climb(tree, slot, box, at, stack, found)
-            slot = tree.split_slots[slot >> 1]
-        if at[1] >= FULL or (slot == root and at[0] == 0):
-            test_group(search, pose, tree, first, stop, found, at[1])
-            at = wp.vec2i(at[0], 0)
+    at = wp.vec3i(tree.leaf_slots[first], 0, 0)
+    while at[0] != root_of(tree) or at[1] > 0:
+        at = find_later(tree, box, at, stack, found)
+        test_group(search, pose, tree, first, stop, found, at[2])
+        at = wp.vec3i(at[0], at[1], 0)
 
 
 @wp.kernel
@@ -211,17 +228,11 @@ def self_groups_kernel(
         first = g * GROUP
         stop = wp.min(first + GROUP, leaf_count)
         box = group_box(tree, first, stop)
-        slot = tree.leaf_slots[first]
-        at = wp.vec2i(0, 0)
-        while slot != root or at[0] > 0:
-            if at[0] > 0:
-                at = open_last(tree, box, at, stack, found)
-            else:
-                at = climb(tree, slot, box, at, stack, found)
-                slot = tree.split_slots[slot >> 1]
-            if at[1] >= FULL or (slot == root and at[0] == 0):
-                list_group(tree, tree, first, stop, True, found, at[1], bits, candidates_out)
-                at = wp.vec2i(at[0], 0)
+        at = wp.vec3i(tree.leaf_slots[first], 0, 0)
+        while at[0] != root or at[1] > 0:
+            at = find_later(tree, box, at, stack, found)
+            list_group(tree, tree, first, stop, True, found, at[2], bits, candidates_out)
+            at = wp.vec3i(at[0], at[1], 0)
 
 
 @wp.kernel
