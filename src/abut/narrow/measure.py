@@ -1,6 +1,7 @@
 """How far apart pairs of faces are, and between which points; the slow truth about all pairs."""
 
 from collections.abc import Callable
+from functools import cache
 
 import numpy as np
 import warp as wp
@@ -32,15 +33,24 @@ def measure_kernel(
     distance_out: wp.array[wp.float64],
     points_out: wp.array2d[wp.vec3d],
 ):
-    """Distance and nearest points of each pair; 0 for those that meet, infinity for no pair."""
+    """Distance and nearest points of each pair; 0 for those that meet, infinity for no pair.
+
+    Without ``pose`` there is one, without ``met`` no pair meets.
+    """
     for i in range(span[0] + wp.tid(), span[1], span[2]):
         distance = wp.float64(wp.inf)
         p = wp.vec3d(wp.float64(wp.nan))
         q = wp.vec3d(wp.float64(wp.nan))
-        if met[i]:
+        at = wp.int32(0)
+        if pose.shape[0] > 0:
+            at = pose[i]
+        meets = wp.bool(False)
+        if met.shape[0] > 0:
+            meets = met[i]
+        if meets:
             distance = wp.float64(0.0)
         elif pairs[i, 0] >= 0:
-            near = gap_of(load_face(a, pairs[i, 0], pose[i]), load_face(b, pairs[i, 1], pose[i]))
+            near = gap_of(load_face(a, pairs[i, 0], at), load_face(b, pairs[i, 1], at))
             distance = near.distance
             p = near.p
             q = near.q
@@ -68,16 +78,28 @@ def measured(
         points: Whether to find the points.
     """
     device, count = pairs.device, pairs.shape[0]
-    row_pose = wp.zeros(count, dtype=wp.int32, device=device) if pose is None else pose
+    no_poses, no_flags, no_points = _nothing(device.alias)
     distance = wp.empty(count, dtype=wp.float64, device=device)
-    found = wp.empty((count if points else 0, 2), dtype=wp.vec3d, device=device)
+    found = wp.empty((count, 2), dtype=wp.vec3d, device=device) if points else no_points
+    some = met.any()
     if count:
-        flags = wp.array(met, dtype=wp.bool, device=device)
-        args = [a(), b(), pairs, row_pose, flags, distance, found]
+        flags = wp.array(met, dtype=wp.bool, device=device) if some else no_flags
+        args = [a(), b(), pairs, no_poses if pose is None else pose, flags, distance, found]
         launch(measure_kernel, count, args, device, grain=256)
-    if points and met.any():
-        _add_common_points(a, b, pairs, row_pose, np.flatnonzero(met), found)
+    if points and some:
+        rows = wp.zeros(count, dtype=wp.int32, device=device) if pose is None else pose
+        _add_common_points(a, b, pairs, rows, np.flatnonzero(met), found)
     return distance, found.view(wp.float64)
+
+
+@cache
+def _nothing(alias: str) -> tuple[wp.array, wp.array, wp.array]:
+    """No poses, no flags, no points."""
+    return (
+        wp.empty(0, dtype=wp.int32, device=alias),
+        wp.empty(0, dtype=wp.bool, device=alias),
+        wp.empty((0, 2), dtype=wp.vec3d, device=alias),
+    )
 
 
 @wp.func

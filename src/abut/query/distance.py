@@ -190,7 +190,7 @@ def _points(
 ) -> wp.array:
     """Nearest points of the faces found."""
     pairs = wp.array(faces, dtype=wp.int32, device=device)
-    pose = wp.array(np.arange(len(faces), dtype=np.int32), device=device)
+    pose = None if single else wp.array(np.arange(len(faces), dtype=np.int32), device=device)
     _, points = measured(*sides, pairs, pose, value == 0, points=True)
     return points[0] if single else points
 

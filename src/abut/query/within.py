@@ -74,15 +74,15 @@ def within(
     layout = KeyLayout.of(a.face_count, other.face_count)
     count = 1 if batch is None else batch
     require_room(layout, count, a.face_count, key_bits=62)
-    keys = np.empty(0, dtype=np.int64)
+    plan = None
     if a.face_count and other.face_count and count:
         trees: tuple[Any, ...] = ()
         if method is not Method.BRUTE:
             meshes = (a,) if b is None else (a, b)
             trees = tuple(hierarchy_of(mesh, effort=WITHIN_EFFORT * count) for mesh in meshes)
         relation = WELDED if b is None else STRANGERS
-        keys = _plan(a, other, poses, trees, relation, layout, count, float(distance)).run()
-    return _gaps(a, other, poses, keys, layout, batch is not None)
+        plan = _plan(a, other, poses, trees, relation, layout, count, distance)
+    return _gaps(a, other, poses, plan, layout, batch is not None)
 
 
 def _plan(
@@ -109,13 +109,17 @@ def _plan(
     return plan
 
 
-def _gaps(a: Mesh, b: Mesh, poses: Any, keys: Any, layout: KeyLayout, posed: bool) -> Gaps:
-    """Wrap sorted keys, whose lowest bit says whether a pair meets."""
+def _gaps(
+    a: Mesh, b: Mesh, poses: Any, plan: NearPlan | None, layout: KeyLayout, posed: bool
+) -> Gaps:
+    """Wrap what a plan finds: sorted keys, whose lowest bit says whether a pair meets."""
+    keys = np.empty(0, dtype=np.int64) if plan is None else plan.run()
     host = keys if isinstance(keys, np.ndarray) else keys.numpy()
     met = (host & 1).astype(bool)
     pairs, pose = to_rows(host >> 1, layout, posed, a.device)
     sides = [posed_later(mesh, p) for mesh, p in zip((a, b), poses, strict=True)]
-    distance, _ = measured(*sides, pairs, pose, met, points=False)
+    now = sides if plan is None else [lambda: plan.a, lambda: plan.b]  # which lie ready
+    distance, _ = measured(*now, pairs, pose, met, points=False)
     points = partial(_points, sides, pairs, pose, met)
     return Gaps(pairs, pose, distance, points)
 
