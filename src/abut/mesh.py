@@ -2,8 +2,9 @@
 
 import threading
 import weakref
+from collections.abc import Callable
 from functools import cached_property
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import warp as wp
@@ -13,6 +14,8 @@ from abut.errors import MeshError
 from abut.extent import Extent, ExtentRoom, not_finite, vertex_rows
 from abut.runtime import Kept, resolve_device
 from abut.topology import Topology, directed_edges, topology_of
+
+Made = TypeVar("Made")
 
 SPARE_BUFFERS = 2  # of points, kept for the next shapes
 
@@ -150,10 +153,13 @@ class Mesh:
     @property
     def topology(self) -> Topology:
         """How the faces hang together in the mesh's present shape."""
-        held = self.held.get("topology")
-        if held is None or held[0] != self.version:
-            held = (self.version, topology_of(self.points.numpy(), self.faces.numpy()))
-            self.held["topology"] = held
+        return self.kept("topology", lambda: topology_of(self.points.numpy(), self.faces.numpy()))
+
+    def kept(self, name: str, make: Callable[[], Made], *about: Any) -> Made:
+        """What was made for the mesh's present shape, and of ``about``; made now if nothing was."""
+        held = self.held.get(name)
+        if held is None or held[0] != (self.version, *about):
+            held = self.held[name] = ((self.version, *about), make())
         return held[1]
 
     @property

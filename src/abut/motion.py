@@ -173,7 +173,7 @@ class Motion:
         return float(np.linalg.norm(_turned(start, _turn_vector(start, end)) - end[:3, :3]))
 
     def _deviation(self, count: int) -> float:
-        """Half an eighth of the angle squared times the reach, and what poses are rounded by."""
+        """An eighth of the angle squared times the reach, and what poses are rounded by."""
         if self._poses is None:
             return MIX_ROUNDING * float(np.abs(self._both_bounds).max()) if count > 1 else 0.0
         if self._angle == 0.0 and count == 1:

@@ -169,6 +169,10 @@ class KeyLayout:
         """The layout as kernels take it."""
         return wp.vec2i(self.bits_a, self.bits_b)
 
+    def split(self, keys: Any) -> tuple[Any, Any]:
+        """The two indices of a key, or of an array of keys."""
+        return (keys >> self.bits_b) & ((1 << self.bits_a) - 1), keys & ((1 << self.bits_b) - 1)
+
 
 def require_room(
     layout: KeyLayout, pose_count: int, faces_at_once: int, *, key_bits: int = 63
@@ -239,8 +243,7 @@ def to_rows(
     """((n, 2) pairs, (n,) poses if ``posed``) int32 of keys, of NumPy or of the device."""
     if isinstance(keys, np.ndarray):
         pairs = np.empty((len(keys), 2), dtype=np.int32)
-        pairs[:, 0] = (keys >> layout.bits_b) & ((1 << layout.bits_a) - 1)
-        pairs[:, 1] = keys & ((1 << layout.bits_b) - 1)
+        pairs[:, 0], pairs[:, 1] = layout.split(keys)
         pose = wp.array((keys >> layout.width).astype(np.int32), device=device) if posed else None
         return wp.array(pairs, device=device, copy=device.is_cuda), pose
     count = keys.shape[0]

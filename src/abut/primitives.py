@@ -17,7 +17,7 @@ from abut.narrow.settle import settle_kernel
 from abut.options import LEAST_TOLERANCE, number_from
 from abut.pairs import KeyLayout, PairQueues
 from abut.runtime import launch, require_same_device, resolve_device
-from abut.search import Search
+from abut.search import search_in
 
 
 def intersect_tri_tri(a: Any, b: Any) -> wp.array:
@@ -82,15 +82,12 @@ def _met(faces_a: Any, faces_b: Any, count: int, device: wp.Device) -> wp.array:
     row = np.arange(count, dtype=np.int64)
     queues["candidates"].keys.assign((row << layout.bits_b) | row)
     queues["candidates"].count.fill_(count)
-    search = Search()
-    search.a, search.b, search.relation = faces_a, faces_b, STRANGERS
-    search.bits = layout.bits
-    search.hits, search.undecided = queues["hits"], queues["undecided"]
+    search = search_in(queues, faces_a, faces_b, STRANGERS, layout)
     launch(classify_kernel, count, [search, queues["candidates"]], device)
     launch(settle_kernel, queues.read()["undecided"], [search], device, grain=64)
     met = np.zeros(count, dtype=bool)
     hits = search.hits.keys.numpy()[: queues.read()["hits"]]
-    met[hits & ((1 << layout.bits_b) - 1)] = True
+    met[layout.split(hits)[1]] = True
     return wp.array(met, dtype=wp.bool, device=device)
 
 

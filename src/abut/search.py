@@ -1,11 +1,13 @@
 """Search: what every stage of a contact query knows, and the test of two faces by the filter."""
 
+from typing import Any
+
 import warp as wp
 
 from abut.faces import Faces, load_face
 from abut.geometry.common_corners import STRANGERS
 from abut.geometry.intersect_tri_tri import HIT, MISS, classify_tri_tri
-from abut.pairs import PairQueue, pack_pair, push_pair
+from abut.pairs import KeyLayout, PairQueue, PairQueues, pack_pair, push_pair
 
 
 @wp.struct
@@ -63,3 +65,11 @@ def test_corners(
         return False
     search.best[pose] = key
     return True
+
+
+def search_in(queues: PairQueues, a: Any, b: Any, relation: int, layout: KeyLayout) -> Any:
+    """The struct to pass to kernels; what they find goes into ``hits`` and ``undecided``."""
+    search = Search()
+    search.a, search.b, search.relation, search.bits = a, b, relation, layout.bits
+    search.hits, search.undecided = queues["hits"], queues["undecided"]
+    return search

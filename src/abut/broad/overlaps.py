@@ -65,8 +65,7 @@ def overlapping_boxes(
         if not queues.make_room(counts):
             break
     keys = np.sort(queues["objects"].keys[: counts["objects"]].numpy())
-    high = (1 << phase.layout.bits_b) - 1
-    return np.stack([keys >> phase.layout.bits_b, keys & high], axis=1)
+    return np.stack(phase.layout.split(keys), axis=1)
 
 
 def _rounded(values: Any, towards: float) -> np.ndarray:

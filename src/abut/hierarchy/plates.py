@@ -139,13 +139,13 @@ def plate_kernel(
 
 def plates_of(mesh: Mesh, origin: np.ndarray) -> wp.array:
     """The rows of all faces of a mesh in its present shape, relative to an origin."""
-    key = (mesh.version, tuple(origin))
-    held = mesh.held.get("plates")
-    if held is None or held[0] != key:
+
+    def make() -> wp.array:
         rows = wp.empty(PLATE_ROWS * mesh.face_count, dtype=wp.vec4f, device=mesh.device)
         with stage("plates", mesh.device):
             side = posed_faces(mesh.points, mesh.faces)
             args = [side, wp.vec3d(*origin), rows]
             launch(plate_kernel, mesh.face_count, args, mesh.device)
-        held = mesh.held["plates"] = (key, rows)
-    return held[1]
+        return rows
+
+    return mesh.kept("plates", make, tuple(origin))

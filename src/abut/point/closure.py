@@ -13,11 +13,7 @@ from abut.topology import Topology, components
 
 def closure_of(mesh: Mesh) -> Mesh | None:
     """The cones that close a mesh in its present shape; None where nothing is open."""
-    held = mesh.held.get("closure")
-    if held is None or held[0] != mesh.version:
-        held = (mesh.version, _closure(mesh, mesh.topology))
-        mesh.held["closure"] = held
-    return held[1]
+    return mesh.kept("closure", lambda: _closure(mesh, mesh.topology))
 
 
 def _closure(mesh: Mesh, topology: Topology) -> Mesh | None:

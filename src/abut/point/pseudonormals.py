@@ -103,12 +103,12 @@ def beside(normal: wp.vec4d, out: wp.vec3d, size: wp.float64):
 
 def pseudonormals_of(mesh: Mesh, side: Faces) -> Pseudonormals:
     """The pseudonormals of a mesh in its present shape; ``side`` are its unmoved faces."""
-    held = mesh.held.get("pseudonormals")
-    if held is None or held[0] != mesh.version:
+
+    def make() -> Pseudonormals:
         with stage("pseudonormals", mesh.device):
-            held = (mesh.version, _pseudonormals(mesh.topology, mesh.faces.numpy(), side))
-        mesh.held["pseudonormals"] = held
-    return held[1]
+            return _pseudonormals(mesh.topology, mesh.faces.numpy(), side)
+
+    return mesh.kept("pseudonormals", make)
 
 
 def _pseudonormals(topology: Topology, faces: np.ndarray, side: Faces) -> Pseudonormals:

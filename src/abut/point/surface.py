@@ -60,12 +60,12 @@ def surfaces_of(mesh: Mesh) -> tuple[Any, Any]:
     A mesh without a rim has no closure: a ray tells all. One with a short rim has the cones that
     close it, with dipoles. One that is mostly rim (a soup of faces) has dipoles itself.
     """
-    held = mesh.held.get("surfaces")
-    if held is None or held[0] != mesh.version:
+
+    def make() -> tuple[Any, Any]:
         with stage("surfaces", mesh.device):
-            held = (mesh.version, _surfaces(mesh))
-        mesh.held["surfaces"] = held
-    return held[1]
+            return _surfaces(mesh)
+
+    return mesh.kept("surfaces", make)
 
 
 def _surfaces(mesh: Mesh) -> tuple[Any, Any]:

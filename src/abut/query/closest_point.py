@@ -60,7 +60,8 @@ def closest_point(
     Raises:
         DeviceError: The points live on another device than the mesh.
         MeshError: The mesh has no face, or a sign by pseudonormals is asked of an open mesh.
-        OptionError: A point is not finite, or an option has none of the values above.
+        OptionError: An option has none of the values above.
+        PointError: A point is not finite, or the shape is another.
 
     Guarantee:
         The true minimum in float64, exactly zero on the surface; of faces equally near, the

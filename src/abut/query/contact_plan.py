@@ -15,7 +15,7 @@ from abut.pairs import NO_KEY, PairQueues, lowest_of_each_pose, to_rows, unpack_
 from abut.query.contact_stages import ContactStages
 from abut.query.operands import shared_queues
 from abut.runtime import Task, stage
-from abut.search import Search
+from abut.search import search_in
 from abut.traversal.first_of_all import TOO_LONG
 from abut.traversal.two_trees import forget_kernel
 
@@ -116,10 +116,7 @@ class ContactPlan(ContactStages):
 
     def _record(self, queues: PairQueues) -> None:
         """Prepare the launches for the queues as they are now."""
-        search = Search()
-        search.a, search.b, search.relation = self.a, self.b, self.relation
-        search.bits = self.layout.bits
-        search.hits, search.undecided = queues["hits"], queues["undecided"]
+        search = search_in(queues, self.a, self.b, self.relation, self.layout)
         if self.first:
             search.best = self._room_for_best(queues)
         self._tasks = [*self._stages(search, queues), ("settle", Settling(search, self.device))]

@@ -147,11 +147,8 @@ def _searched(
 def _faces(value: np.ndarray, keys: np.ndarray, layout: KeyLayout) -> np.ndarray:
     """(B, 2) int32 of keys; -1 where there is no distance, or no faces yet."""
     if len(keys) == 1 and 0 < value[0] < np.inf:  # plain numbers are faster
-        key = int(keys[0])
-        return np.array([[key >> layout.bits_b, key & ((1 << layout.bits_b) - 1)]], np.int32)
-    faces = np.empty((len(keys), 2), dtype=np.int32)
-    faces[:, 0] = (keys >> layout.bits_b) & ((1 << layout.bits_a) - 1)
-    faces[:, 1] = keys & ((1 << layout.bits_b) - 1)
+        return np.array([layout.split(int(keys[0]))], np.int32)
+    faces = np.stack(layout.split(keys), axis=1).astype(np.int32)
     faces[(value == 0) | np.isinf(value)] = -1
     return faces
 

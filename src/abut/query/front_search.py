@@ -14,7 +14,7 @@ from abut.pairs import KeyLayout, PairQueues
 from abut.query import kept_front
 from abut.query.kept_front import GRAIN, LEAST_ROOM, STARTING_ROUNDS, KeptFront
 from abut.runtime import EVERYTHING, Kept, Task, launch, stage
-from abut.search import Search
+from abut.search import search_in
 from abut.traversal.front import advance_kernel
 from abut.traversal.two_trees import relative_kernel
 
@@ -103,13 +103,7 @@ class FrontSearch:
         args = self.front.arguments(most, self.layout.bits, found)
         yield "front", advance_kernel, self.front.names[0], args, GRAIN
         if most == EVERYTHING:
-            search = self._test(sides)
+            ends = sides[0], sides[-1]
+            search = search_in(self.queues, *ends, self.relation, self.layout)
             yield "classify", classify_kernel, "candidates", [search, found], GRAIN
             yield "settle", settle_kernel, "undecided", [search], 64
-
-    def _test(self, sides: list[Any]) -> Any:
-        search = Search()
-        search.a, search.b = sides[0], sides[-1]
-        search.relation, search.bits = self.relation, self.layout.bits
-        search.hits, search.undecided = self.queues["hits"], self.queues["undecided"]
-        return search

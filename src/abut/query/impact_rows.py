@@ -8,14 +8,13 @@ import warp as wp
 
 from abut.atomics import lower_to
 from abut.narrow.impact_rigid import refine_kernel
-from abut.pairs import KeyLayout, unpack_pair
+from abut.pairs import NO_KEY, KeyLayout, unpack_pair
 from abut.query.sweep_buffers import SweepBuffers
 from abut.results import Impacts
 from abut.runtime import launch, stage
 
 wp.set_module_options({"enable_backward": False, "fuse_fp": False})
 
-NO_KEY = 2**63 - 1
 JUST_BELOW = 1.0 - 2.0**-50  # covers the rounding of a time in a piece to a time in the step
 
 
@@ -129,7 +128,7 @@ def earliest_row(buffers: SweepBuffers, count: int) -> Rows:
     device = buffers.device
     if count == 0:
         return empty_rows(device)
-    found = wp.full(2, NO_KEY, dtype=wp.int64, device=device)
+    found = wp.full(2, int(NO_KEY), dtype=wp.int64, device=device)
     arrays = [buffers.queues["impacts"].keys, buffers.times, buffers.converged, buffers.best]
     launch(earliest_kernel, count, [*arrays, found], device)
     key, settled = found.numpy().tolist()

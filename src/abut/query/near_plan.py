@@ -18,7 +18,7 @@ from abut.pairs import KeyLayout, PairQueues
 from abut.query.nearest_plan import ROUNDING
 from abut.query.operands import LEAVES_PER_ITEM, MOST_LISTED, Operands, shared_queues
 from abut.runtime import EVERYTHING, Task, stage
-from abut.search import Search
+from abut.search import search_in
 from abut.traversal.near_pairs import (
     list_near_kernel,
     list_self_near_kernel,
@@ -73,14 +73,11 @@ class NearPlan(Operands):
             if not counts["hits"]:
                 return keys
             settled = queues["hits"].keys[: counts["hits"]].numpy()
-            return _with_settled(keys if isinstance(keys, np.ndarray) else keys.numpy(), settled)
+            return with_settled(keys if isinstance(keys, np.ndarray) else keys.numpy(), settled)
 
     def _record(self, queues: PairQueues) -> None:
         """Prepare the launches for the queues as they are now."""
-        search = Search()
-        search.a, search.b, search.relation = self.a, self.b, self.relation
-        search.bits = self.layout.bits
-        search.hits, search.undecided = queues["hits"], queues["undecided"]
+        search = search_in(queues, self.a, self.b, self.relation, self.layout)
         self._tasks = [*self._stages(search, queues), ("settle", Settling(search, self.device))]
         self._generation = queues.generation
 
@@ -128,7 +125,7 @@ class NearPlan(Operands):
         yield "measure", Task(test_near_kernel, EVERYTHING, args, self.device)
 
 
-def _with_settled(keys: np.ndarray, settled: np.ndarray) -> np.ndarray:
-    """Sorted keys with pairs that turned out to meet, in place of being near."""
+def with_settled(keys: np.ndarray, settled: np.ndarray) -> np.ndarray:
+    """Sorted keys; those of pairs that turned out to meet say so."""
     keys = np.setdiff1d(keys, 2 * settled, assume_unique=True)
     return np.sort(np.concatenate([keys, 2 * settled + 1]))

@@ -20,7 +20,7 @@ from abut.pairs import NO_KEY, KeyLayout, PairQueues
 from abut.query.operands import Operands, shared_queues
 from abut.query.remoteness import Remoteness
 from abut.runtime import EVERYTHING, Task, stage
-from abut.search import Search
+from abut.search import search_in
 from abut.traversal.beam import seed_kernel
 from abut.traversal.beyond import beyond_kernel, beyond_of_all_kernel
 from abut.traversal.near_pairs import (
@@ -114,10 +114,7 @@ class NearestPlan(Operands):
 
     def _record(self, queues: PairQueues) -> None:
         """Prepare the launches for the queues as they are now."""
-        search = Search()
-        search.a, search.b, search.relation = self.a, self.b, STRANGERS
-        search.bits = self.layout.bits
-        search.hits, search.undecided = queues["hits"], queues["undecided"]
+        search = search_in(queues, self.a, self.b, STRANGERS, self.layout)
         query = Approach()
         query.search = search
         query.slack, query.tolerance = ROUNDING * self.size, self.tolerance

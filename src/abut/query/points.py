@@ -55,11 +55,11 @@ def unit_of(mesh: Mesh, bounds: np.ndarray, poses: np.ndarray | None) -> float:
 
 def in_unit(mesh: Mesh, unit: float) -> Mesh:
     """A mesh with coordinates divided by a power of two."""
-    held = mesh.held.get("in_unit")
-    if held is None or held[0] != (mesh.version, unit):
-        held = ((mesh.version, unit), Mesh(mesh.points.numpy() / unit, mesh.faces, mesh.device))
-        mesh.held["in_unit"] = held
-    return held[1]
+
+    def divided() -> Mesh:
+        return Mesh(mesh.points.numpy() / unit, mesh.faces, mesh.device)
+
+    return mesh.kept("in_unit", divided, unit)
 
 
 def _widened(points: Any, device: wp.Device) -> wp.array:

@@ -44,13 +44,13 @@ def centre_of(mesh: Mesh) -> np.ndarray:
 
 def _extent(mesh: Mesh) -> tuple[float, float]:
     """Sum of the sides of a mesh's bounds, and its largest coordinate."""
-    held = mesh.held.get("extent")
-    if held is None or held[0] != mesh.version:
+
+    def make() -> tuple[float, float]:
         with np.errstate(over="ignore"):
             size = float((mesh.bounds[1] - mesh.bounds[0]).sum())
-        held = mesh.version, (size, float(np.abs(mesh.bounds).max()))
-        mesh.held["extent"] = held
-    return held[1]
+        return size, float(np.abs(mesh.bounds).max())
+
+    return mesh.kept("extent", make)
 
 
 def _largest_shift(poses: np.ndarray) -> float:

@@ -33,27 +33,27 @@ def chosen_sign(mesh: Mesh, signed: bool | str, name: str = "signed") -> Sign | 
 
 def _is_plain(mesh: Mesh) -> bool:
     """Whether a mesh is one closed surface, normals outwards, that nowhere meets itself."""
-    held = mesh.held.get("plain")
-    if held is None or held[0] != mesh.version:
-        plain = (
+
+    def found() -> bool:
+        return (
             mesh.oriented
             and len(mesh.topology.anchors) == 1
             and signed_volume(mesh) > 0
             and not self_collide(mesh)
         )
-        held = mesh.held["plain"] = (mesh.version, plain)
-    return held[1]
+
+    return mesh.kept("plain", found)
 
 
 def signed_volume(mesh: Mesh) -> float:
     """Volume that a closed mesh encloses, negative where its normals point inwards."""
-    held = mesh.held.get("volume")
-    if held is None or held[0] != mesh.version:
+
+    def volume() -> float:
         corners = (mesh.points.numpy() - mesh.bounds.mean(axis=0))[mesh.faces.numpy()]
         a, b, c = corners[:, 0], corners[:, 1], corners[:, 2]
-        held = (mesh.version, float(np.einsum("ni,ni->", a, np.cross(b, c))) / 6.0)
-        mesh.held["volume"] = held
-    return held[1]
+        return float(np.einsum("ni,ni->", a, np.cross(b, c))) / 6.0
+
+    return mesh.kept("volume", volume)
 
 
 def set_signs(

@@ -13,7 +13,7 @@ from abut.options import CullMethod, Level, Order
 from abut.pairs import KeyLayout, PairQueues
 from abut.query.cull import culler_of
 from abut.runtime import launch, stage
-from abut.search import Search
+from abut.search import search_in
 from abut.soup import Soup, soup_of
 from abut.visibility.candidates import Candidates
 from abut.visibility.remains import layout_of
@@ -50,7 +50,7 @@ def visible_keys(
         with meshes[0].lock:
             soup = soup_of(meshes, at)
             rows = _met(soup, settings, relation)
-        low, high = rows >> layout_of(soup).bits_b, rows & ((1 << layout_of(soup).bits_b) - 1)
+        low, high = layout_of(soup).split(rows)
         high = high - (0 if within else meshes[0].face_count)
         found.append((((pose << layout.bits_a) | low) << layout.bits_b) | high)
     return np.concatenate(found)
@@ -73,11 +73,11 @@ def visible_rows(
         soup = soup_of(meshes, poses)
         keys = _met(soup, visible_settings(method, pixels, False), STRANGERS)
         inside = _met(soup, visible_settings(method, pixels, True), WELDED) if own else keys[:0]
-    bits = layout_of(soup).bits_b
+    layout = layout_of(soup)
     if own:
-        owners = [soup.rows(side)[:, 0] for side in (inside >> bits, inside & ((1 << bits) - 1))]
+        owners = [soup.rows(side)[:, 0] for side in layout.split(inside)]
         keys = np.sort(np.concatenate([keys, inside[owners[0] == owners[1]]]))
-    sides = [soup.rows(side) for side in (keys >> bits, keys & ((1 << bits) - 1))]
+    sides = [soup.rows(side) for side in layout.split(keys)]
     owners, faces = (np.stack([side[:, part] for side in sides], axis=1) for part in (0, 1))
     order = np.lexsort((faces[:, 1], faces[:, 0], owners[:, 1], owners[:, 0]))
     return owners[order], faces[order]
@@ -107,7 +107,7 @@ def _met(soup: Soup, settings: Settings, relation: int) -> np.ndarray:
         queues.clear()
         with stage("pair", device):
             candidates.list_into(queues, "candidates")
-        search = _search(soup, relation, queues)
+        search = search_in(queues, soup.view, soup.view, relation, layout)
         with stage("classify", device):
             _test(classify_kernel, queues, "candidates", [search, queues["candidates"]])
         with stage("settle", device):
@@ -116,14 +116,6 @@ def _met(soup: Soup, settings: Settings, relation: int) -> np.ndarray:
         if not queues.make_room(counts):
             keys: Any = queues.sorted_keys("hits", counts["hits"], layout.width)
             return keys if isinstance(keys, np.ndarray) else keys.numpy()
-
-
-def _search(soup: Soup, relation: int, queues: PairQueues) -> Any:
-    search = Search()
-    search.a = search.b = soup.view
-    search.relation, search.bits = relation, layout_of(soup).bits
-    search.hits, search.undecided = queues["hits"], queues["undecided"]
-    return search
 
 
 def _test(kernel: Any, queues: PairQueues, name: str, args: list[Any]) -> None:

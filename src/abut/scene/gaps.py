@@ -105,7 +105,7 @@ def scene_distances(
     """
     layout, objects, device = search.layout, search.objects, search.device
     ranks = np.flatnonzero(np.isfinite(value))
-    low, high = pairs >> objects.bits_b, pairs & ((1 << objects.bits_b) - 1)
+    low, high = objects.split(pairs)
     if first is not None:  # those that meet have no faces yet
         met = first.objects.numpy().astype(np.int64)
         place = np.searchsorted(pairs, met[:, 0] << objects.bits_b | met[:, 1])
@@ -121,8 +121,7 @@ def scene_distances(
         swapped = order >= len(ranks)
         ranks = both[order]
     ends = np.stack([low[ranks], high[ranks]], axis=1)
-    shown = faces[ranks]
-    corners = np.stack([shown >> layout.bits_b, shown & ((1 << layout.bits_b) - 1)], axis=1)
+    corners = np.stack(layout.split(faces[ranks]), axis=1)
     rows = [wp.array(x.astype(np.int32), device=device) for x in (ends, corners)]
     sides = PairSides(search.crowd, *rows)
     for both in (ends, corners):

@@ -208,11 +208,7 @@ def _table(crossing: Crossing, rows: Rows, pairs: np.ndarray, own: bool) -> np.n
     """(n, 7): objects, kind, features, time, converged of rows of pairs that are tested."""
     keys, layout = rows.keys.numpy(), crossing.layout
     kind = (keys >> layout.width).astype(np.int64)
-    features = np.stack(
-        [(keys >> layout.bits_b) & ((1 << layout.bits_a) - 1), keys & ((1 << layout.bits_b) - 1)],
-        axis=1,
-    )
-    owners, features = crossing.objects_of(kind, features)
+    owners, features = crossing.objects_of(kind, np.stack(layout.split(keys), axis=1))
     swapped = owners[:, 0] > owners[:, 1]
     kind[swapped & (kind == ImpactKind.VERTEX_FACE)] = ImpactKind.FACE_VERTEX
     for both in (owners, features):

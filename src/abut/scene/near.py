@@ -7,6 +7,7 @@ import warp as wp
 
 from abut.broad.neighbours import bound_kernel, neighbour_kernel
 from abut.pairs import NO_KEY
+from abut.query.near_plan import with_settled
 from abut.runtime import launch, stage
 from abut.scene.search import SceneSearch
 from abut.traversal.near_meetings import near_frame_kernel, near_meet_kernel
@@ -52,8 +53,7 @@ class NearSearch(SceneSearch):
             return None
         near = self.queues["near"].keys[: counts["near"]].numpy()
         settled = self.queues["hits"].keys[: counts["hits"]].numpy()
-        near = np.setdiff1d(near, 2 * settled, assume_unique=True)
-        keys = np.sort(np.concatenate([near, 2 * settled + 1]))
+        keys = with_settled(near, settled)
         return keys >> 1, (keys & 1).astype(bool)
 
 
@@ -116,8 +116,7 @@ class NearestSearch(SceneSearch):
         """Bounds are not 0: that is for objects that meet."""
         bounds = np.full(count, np.inf if self.bound is None else self.bound)
         if self.bound is None:
-            pairs = self.queues["objects"].keys[:count].numpy()
+            low, high = self.objects.split(self.queues["objects"].keys[:count].numpy())
             held = self._bounds.numpy().astype(np.float64)
-            high = pairs & ((1 << self.objects.bits_b) - 1)
-            bounds = np.maximum(held[pairs >> self.objects.bits_b], held[high])
+            bounds = np.maximum(held[low], held[high])
         self._bits[:count].assign(np.maximum(bounds.view(np.int64), 1))
