@@ -12,6 +12,7 @@ import warp as wp
 import abut
 from abut.cases import box, icosphere, pair, plane, torus
 from abut.query import sweep_buffers, sweep_plan
+from abut.query.ccd import plan_of
 from abut.results import ImpactKind
 from shapes import moved, random_poses, shift, soup
 
@@ -420,3 +421,33 @@ def test_misses_by_a_hair_with_and_without_boxes(gap, device):
     assert len(fast["time"]) > 800
     for column in fast:
         np.testing.assert_array_equal(fast[column], slow[column])
+
+
+@pytest.mark.parametrize("first", [False, True])
+def test_all_kinds_without_a_wait_in_between(first, monkeypatch, device):
+    """As on CUDA: what is expected to fit is searched at once, and again where it does not."""
+    shapes = pair("tori", 500)
+    steps = []
+    for kind in ("cpu", "cuda"):
+        monkeypatch.setitem(sweep_buffers.LEAST_ROOM, kind, 64)
+
+    def ask(reach):
+        moves = [abut.Motion(m, m.points.numpy() + reach * k) for k, m in enumerate(meshes)]
+        rows = [abut.ccd(*moves, first=first).numpy(), abut.ccd(moves[1], first=first).numpy()]
+        return [*rows, plan_of(*moves).candidate_count()]
+
+    reaches = (0.01, 0.01, 0.4, 0.4, 1.5, 1.5, 0.01)
+    for at_once in (False, True):
+        monkeypatch.setattr(
+            sweep_plan.SweepPlan, "_expects", property(lambda plan, how=at_once: how)
+        )
+        sweep_buffers._shared.__dict__.clear()
+        meshes = [abut.Mesh(*shape, device) for shape in shapes]
+        steps.append([ask(reach) for reach in reaches])
+    sweep_buffers._shared.__dict__.clear()
+    for (*rows, count), (*others, other_count) in zip(*steps, strict=True):
+        assert count == other_count
+        for one, other in zip(rows, others, strict=True):
+            for name, column in one.items():
+                np.testing.assert_array_equal(column, other[name])
+    assert len({count for *_, count in steps[0]}) == 3

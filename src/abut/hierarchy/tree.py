@@ -193,6 +193,7 @@ class Tree:
         corners: Of the faces of leaves, likewise (see corners).
         dops: DOPs of the kinds asked for, each with the version of the mesh (see owner).
         cost: Sums the present traversal cost on the device (see refit).
+        views: Structs for kernels, each with the volumes that it holds.
     """
 
     nodes: wp.array
@@ -215,9 +216,17 @@ class Tree:
     corners: wp.array | None = None
     dops: dict[Any, Any] = field(default_factory=dict)
     cost: Any = None
+    views: dict[Bound, tuple[wp.array | None, Any]] = field(default_factory=dict)
 
     def view(self, bound: Bound = Bound.AABB) -> TreeView:
         """The struct to pass to kernels, with the volumes that go beyond boxes where asked for."""
+        volumes = self.obbs if bound is Bound.OBB else self.swept if bound is Bound.RSS else None
+        held = self.views.get(bound)
+        if held is None or held[0] is not volumes:
+            held = self.views[bound] = (volumes, self._view(bound))
+        return held[1]
+
+    def _view(self, bound: Bound) -> TreeView:
         view = TreeView()
         view.nodes = self.nodes
         view.leaf_slots = self.leaf_slots

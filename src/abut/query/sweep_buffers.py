@@ -17,6 +17,7 @@ from abut.mesh import Mesh
 from abut.pairs import PairQueues
 from abut.traversal.self_tree import SHARES
 
+KINDS = 3  # of pairs, at most, in a query
 NO_TIME = 0x7FF0000000000000  # bits of infinity
 LEAST_ROOM = {"cpu": 1 << 14, "cuda": 1 << 20}
 MOST_CANDIDATES = {"cpu": 1 << 23, "cuda": 1 << 25}  # held at once
@@ -33,8 +34,11 @@ class SweepBuffers:
         self.device = device
         self.most_candidates = MOST_CANDIDATES[kind]
         self.density: dict[tuple[int, bool], float] = {}  # candidates of an item, when last seen
-        names = ("candidates", "possible", "impacts", "twigs", *SHARES)
+        names = ("candidates", "possible", "twigs", *SHARES, "impacts")
         self.queues = PairQueues(device, **dict.fromkeys(names, LEAST_ROOM[kind]))
+        self._noted = wp.empty((KINDS, len(names)), wp.int64, "cpu", pinned=device.is_cuda)
+        self._notes = [self._noted[kind] for kind in range(KINDS)]
+        self._all_but_impacts = self.queues.counts[:-1]
         self.best = wp.empty(1, dtype=wp.int64, device=device)
         self._make_times()
 
@@ -51,6 +55,25 @@ class SweepBuffers:
         self.queues.clear()
         if impact_count:
             self.queues["impacts"].count.fill_(impact_count)
+
+    def go_on(self) -> None:
+        """Forget candidates; impacts stay, however many the device has counted."""
+        self._all_but_impacts.zero_()
+
+    def note(self, kind: int) -> None:
+        """Begin to copy the counts of a kind of pair, which ``notes`` tells."""
+        wp.copy(self._notes[kind], self.queues.counts)
+
+    def notes(self, kinds: int) -> list[dict[str, int]]:
+        """The counts of so many kinds. Waits for the device."""
+        if self.device.is_cuda:
+            wp.synchronize_stream(self.device)
+        rows = self._noted.numpy()[:kinds].tolist()
+        return [dict(zip(self.queues.queues, row, strict=True)) for row in rows]
+
+    def had_room(self, counts: dict[str, int]) -> bool:
+        """Whether so much fits."""
+        return all(c <= self.queues[n].keys.shape[0] for n, c in counts.items())
 
     def make_room(self, counts: dict[str, int], impact_count: int) -> bool:
         """Grow to these counts, keeping the first impacts; False when there was room."""

@@ -2,7 +2,8 @@
 
 Candidates are listed for a range of leaves at a time, filtered and solved before the next range,
 so that memory stays bounded however many there are. The host waits once for each range. Where a
-queue was too small the range is done again, with more room or in smaller parts.
+queue was too small the range is done again, with more room or in smaller parts. On CUDA, where all
+is expected to fit, the host waits but once for all kinds of pairs.
 
 Where only the earliest impact is wanted, a small sample of leaves is asked first. What it finds
 bounds the time that is of interest, and boxes shrink to the motion until then.
@@ -53,6 +54,10 @@ class SweepPlan(SweepListings):
         """Find impacts; returns how many there are and the buffers that hold them."""
         buffers = shared_buffers(self.device)
         buffers.forget()
+        noted = self._at_once(buffers, self._decide)
+        if noted:
+            return noted[-1]["impacts"], buffers
+        buffers.forget()
         until, count = self._sampled(buffers) if self._samples else (1.0, 0)
         for listing in self.listings(until):
             for counts in self._ranges(listing, buffers, count, self._decide):
@@ -73,11 +78,40 @@ class SweepPlan(SweepListings):
     def candidate_count(self) -> int:
         """List all candidates, and do nothing with them."""
         buffers = shared_buffers(self.device)
-        total = 0
-        for listing in self.listings():
-            for counts in self._ranges(listing, buffers, 0, lambda *_: None):
-                total += counts["candidates"]
-        return total
+        noted = self._at_once(buffers, _leave)
+        for listing in () if noted else self.listings():
+            noted += self._ranges(listing, buffers, 0, _leave)
+        return sum(counts["candidates"] for counts in noted)
+
+    @property
+    def _expects(self) -> bool:
+        """Whether all kinds of pairs may be searched without a wait in between."""
+        return self.device.is_cuda and not self.brute and self.fronts is None
+
+    def _at_once(self, buffers: SweepBuffers, decide: Any) -> list[dict[str, int]]:
+        """List and decide all there is, one wait; the counts of each kind, none if not all fits."""
+        if not self._expects:
+            return []
+        known = []
+        buffers.restart(0)
+        for kind, listing in enumerate(self.listings()):
+            about = (listing.kind, listing.by_front)
+            density = buffers.density.get(about, np.inf)
+            if density * listing.item_count > FULL * buffers.most_candidates:
+                return []
+            known.append((about, listing.item_count))
+            if kind > 0:
+                buffers.go_on()
+            with stage("candidates", self.device):
+                listing.launch(0, listing.item_count, buffers.queues)
+            decide(listing, buffers)
+            buffers.note(kind)
+        noted = buffers.notes(len(known))
+        if not all(map(buffers.had_room, noted)):
+            return []
+        for (about, items), counts in zip(known, noted, strict=True):
+            buffers.density[about] = max(counts["candidates"] / max(items, 1), 1.0)
+        return noted
 
     def _sampled(self, buffers: SweepBuffers) -> tuple[float, int]:
         """A time after which nothing is of interest, and how many impacts a sample has.
@@ -168,6 +202,10 @@ class SweepPlan(SweepListings):
         sweep.converged, sweep.best = buffers.converged, buffers.best
         sweep.first = self.first
         return sweep
+
+
+def _leave(listing: Listing, buffers: SweepBuffers) -> None:
+    """Do nothing with candidates."""
 
 
 def require_memory(layout: KeyLayout) -> None:
