@@ -18,7 +18,7 @@ class _Contacts(StrEnum):
     @property
     def looks(self) -> bool:
         """Goes by visibility."""
-        return self in tuple(CullMethod)
+        return self in CULLING
 
 
 class ContactMethod(_Contacts):
@@ -50,6 +50,9 @@ class CullMethod(StrEnum):
     CULLIDE = "cullide"
     QUICK_CULLIDE = "quick_cullide"
     FAR = "far"
+
+
+CULLING = frozenset(CullMethod)
 
 
 class Level(StrEnum):

@@ -138,14 +138,16 @@ def _contacts(
 ) -> Contacts:
     """Wrap sorted keys."""
     pairs, pose = to_rows(keys, layout, batch is not None, a.device)
+    sides = (posed_later(mesh, p) for mesh, p in zip((a, b), poses, strict=True))
+    segments = partial(meeting_segments, *sides, pairs, pose)
+    if pose is None and not solid:  # sooner for one
+        return Contacts(pairs, None, pairs.shape[0] > 0, None, segments)
     colliding = np.zeros(1 if batch is None else batch, dtype=bool)
     if pose is None:
         colliding[0] = pairs.shape[0] > 0
     else:
         colliding[pose.numpy()] = True
     contained = _contained(a, b, poses, colliding) if solid else None
-    sides = (posed_later(mesh, p) for mesh, p in zip((a, b), poses, strict=True))
-    segments = partial(meeting_segments, *sides, pairs, pose)
     return Contacts(
         pairs,
         pose,
