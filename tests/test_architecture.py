@@ -11,7 +11,7 @@ SOURCE = Path(__file__).parents[1] / "src" / "abut"
 
 FLOORS = [
     {"errors"},
-    {"options", "atomics", "loads", "lanes", "polylines", "arrays", "topology"},
+    {"options", "atomics", "loads", "lanes", "polylines", "arrays", "topology", "portable"},
     {"runtime", "mass"},
     {"geometry", "bounds"},
     {"extent", "pairs", "poses"},

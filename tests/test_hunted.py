@@ -130,7 +130,7 @@ def test_after_an_interrupt_nothing_runs_on(monkeypatch):
     running, begun = [], threading.Event()
 
     class Slice:
-        def launch(self):
+        def __call__(self):
             if threading.current_thread() is threading.main_thread():
                 begun.wait(5)
                 raise KeyboardInterrupt
@@ -150,3 +150,39 @@ def test_velocities_that_are_not_numbers_are_refused(device):
     field = abut.DistanceField(mesh, resolution=8)
     with pytest.raises(abut.OptionError, match="numbers"):
         field.response(mesh, velocity="fast")
+
+
+@pytest.mark.parametrize("method", ["bvh", "brute"])
+def test_vertices_of_no_face_touch_nothing(method, device):
+    """Files of scanned models have some; they are not part of the surface."""
+    loose = np.concatenate([[[0, 0, 1.5]], SHAPE.vertices, [[0.1, 0.2, 1.7]]])
+    mesh = abut.Mesh(loose, SHAPE.faces + 1, device)
+    wall = abut.Mesh([[-9.0, -9, 2], [9, -9, 2], [0, 9, 2]], [[0, 1, 2]], device)
+    still = abut.Motion(wall, end=wall.vertices)
+    for far, touches in ((1.4, False), (1.6, True)):
+        move = abut.Motion(mesh, end=loose + np.array([0, 0, far]))
+        for pair in ((move, still), (still, move)):
+            assert bool(abut.ccd(*pair, method=method)) == touches
+            assert bool(abut.ccd(*pair, method=method, solver="cubic")) == touches
+    through = loose.copy()
+    through[[0, -1], 2] = -9.0
+    assert not abut.ccd(abut.Motion(mesh, end=through), method=method)
+
+
+def test_impacts_of_pieces_name_their_own_vertices(device):
+    """A piece of a broken object shares the points of the whole, and was hit where it is not."""
+    scene, whole = abut.Scene(device), abut.Mesh(*cases.torus(10, 8), device)
+    scene.add(abut.Mesh(*cases.gem(80), device), random_poses(1, 1.5)[0])
+    pieces = scene.split(scene.add(whole), np.arange(whole.face_count) // 60)
+    ends = scene.poses.numpy().copy()
+    ends[0, :3, 3] *= 0.3
+    found = scene.ccd(ends).numpy()
+    ball = abut.Motion(scene.mesh(0), start_pose=scene.poses.numpy()[0], end_pose=ends[0])
+    met = 0
+    for piece in pieces.tolist():
+        mine = (found["objects"] == [0, piece]).all(axis=1)
+        want = abut.ccd(ball, abut.Motion(scene.mesh(piece), end=scene.mesh(piece).vertices))
+        for name in ("kind", "features"):
+            np.testing.assert_array_equal(found[name][mine], want.numpy()[name])
+        met += mine.any()
+    assert met > 1

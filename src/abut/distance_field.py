@@ -20,6 +20,7 @@ from abut.field.texture import sample_textures_kernel, textures_of
 from abut.field_filling import fill_field, sign_of
 from abut.mesh import Mesh, require_meshes
 from abut.options import Method, Sign, chosen
+from abut.portable import device_or_cpu
 from abut.query.points import checked_points
 from abut.runtime import resolve_device
 
@@ -175,8 +176,7 @@ class DistanceField(MeshQueries):
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         """Go back to the device it was on, or to the CPU where that is missing."""
-        names = [device.alias for device in wp.get_devices()]
-        self.device = wp.get_device(state["device"] if state["device"] in names else "cpu")
+        self.device = device_or_cpu(state["device"])
         distance = wp.array(state["distance"], dtype=wp.float32, device=self.device)
         gradient = wp.array(state["gradient"], dtype=wp.vec3s, device=self.device)
         lower, spacing = np.asarray(state["lower"], np.float64), float(state["spacing"])

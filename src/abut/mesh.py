@@ -12,6 +12,7 @@ import warp as wp
 from abut.arrays import scalar_dtype, to_plain, to_rows
 from abut.errors import MeshError
 from abut.extent import Extent, ExtentRoom, not_finite, vertex_rows
+from abut.portable import device_or_cpu
 from abut.runtime import Kept, resolve_device
 from abut.topology import Topology, directed_edges, topology_of
 
@@ -150,6 +151,13 @@ class Mesh:
             np.stack(edges, axis=1).astype(np.int32), dtype=wp.vec2i, device=self.device
         )
 
+    @cached_property
+    def used(self) -> wp.array:
+        """(n,) bool, whether a face has the vertex; empty where all have one."""
+        used = np.zeros(self.vertex_count, bool)
+        used[self.faces.numpy().ravel()] = True
+        return wp.array(used[:0] if used.all() else used, dtype=wp.bool, device=self.device)
+
     @property
     def topology(self) -> Topology:
         """How the faces hang together in the mesh's present shape."""
@@ -183,9 +191,7 @@ class Mesh:
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         """Go back to the device it was on, or to the CPU where that is missing."""
-        names = [device.alias for device in wp.get_devices()]
-        device = state["device"] if state["device"] in names else "cpu"
-        self.__init__(state["vertices"], state["faces"], device)
+        self.__init__(state["vertices"], state["faces"], device_or_cpu(state["device"]))
         self.parts = state["parts"]
 
     def __repr__(self) -> str:

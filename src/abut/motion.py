@@ -71,6 +71,7 @@ class Motion:
         self.mesh = mesh
         self.device = mesh.device
         self._points, self._bounds, self._lease = mesh.points, mesh.bounds, mesh.lease
+        self._start = mesh.points
         self._poses = None
         self._place: tuple[int, bytes] | None = None
         if end is None:
@@ -79,6 +80,25 @@ class Motion:
             self._take_end(end)
             if end is mesh.vertices and same_points(self._points, self._end):
                 self._place = mesh.version, b""
+
+    def __getstate__(self) -> dict[str, Any]:
+        """The mesh as it was, and where it goes."""
+        mesh, poses, end = self.mesh, self._poses, None
+        if self._start is not mesh.points:
+            mesh = Mesh(self._start.numpy(), mesh.faces.numpy(), self.device)
+        if self._place is not None and self._place[1]:
+            poses = (np.frombuffer(self._place[1]).reshape(4, 4),) * 2
+        elif self._place is None and poses is None:
+            end = self._end_rows.numpy()
+        return {"mesh": mesh, "poses": poses, "end": end}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        """Move on the device that the mesh is on now."""
+        mesh, poses, end = state["mesh"], state["poses"], state["end"]
+        if poses is not None:
+            self.__init__(mesh, start_pose=poses[0], end_pose=poses[1])
+        else:
+            self.__init__(mesh, mesh.vertices if end is None else end)
 
     @cached_property
     def piece_count(self) -> int:

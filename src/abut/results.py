@@ -10,10 +10,11 @@ import numpy as np
 import warp as wp
 
 from abut.polylines import join_segments
+from abut.portable import Answer
 
 
 @dataclass(frozen=True, eq=False)
-class Contacts:
+class Contacts(Answer):
     """Pairs of faces that meet, sorted.
 
     Attributes:
@@ -79,7 +80,7 @@ class Contacts:
 
 
 @dataclass(frozen=True, eq=False)
-class ClosestPoints:
+class ClosestPoints(Answer):
     """The point of a mesh closest to each query point; with a batch of poses a leading axis.
 
     Attributes:
@@ -115,7 +116,7 @@ class ImpactKind(IntEnum):
 
 
 @dataclass(frozen=True, eq=False)
-class Impacts:
+class Impacts(Answer):
     """Pairs of moving features that come to touch, sorted by kind and features.
 
     Attributes:
@@ -153,7 +154,7 @@ class Impacts:
 
 
 @dataclass(frozen=True, eq=False)
-class Distances:
+class Distances(Answer):
     """How far apart two meshes are, for one pose or for each of a batch.
 
     Attributes:
@@ -193,7 +194,7 @@ class Distances:
 
 
 @dataclass(frozen=True, eq=False)
-class Gaps:
+class Gaps(Answer):
     """Pairs of faces at most so far apart, sorted.
 
     Attributes:

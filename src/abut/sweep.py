@@ -22,6 +22,7 @@ class Moving:
     points_t1: wp.array[wp.vec3d]
     faces: wp.array[wp.vec3i]
     edges: wp.array[wp.vec2i]
+    used: wp.array[wp.bool]  # by faces, of each vertex; empty: all are
 
 
 @wp.struct
@@ -63,6 +64,12 @@ def same_path(p: mat43d, q: mat43d, i: wp.int32, j: wp.int32):
 
 
 @wp.func
+def in_no_face(side: Moving, v: wp.int32):
+    """Is a vertex of no face, and so nothing that could touch?"""
+    return side.used.shape[0] > 0 and not side.used[v]
+
+
+@wp.func
 def vertex_of_face(relation: wp.int32, v: wp.int32, f: wp.vec3i):
     """Does the face name the vertex? Of one mesh only."""
     return relation != STRANGERS and (v == f[0] or v == f[1] or v == f[2])
@@ -98,5 +105,5 @@ def moving(mesh: Mesh, points_t0: wp.array, points_t1: wp.array) -> Any:
     """The struct to pass to kernels."""
     view = Moving()
     view.points_t0, view.points_t1 = points_t0, points_t1
-    view.faces, view.edges = mesh.faces, mesh.edges
+    view.faces, view.edges, view.used = mesh.faces, mesh.edges, mesh.used
     return view

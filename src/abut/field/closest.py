@@ -17,10 +17,11 @@ from abut.field.nearest import (
     promising_kernel,
 )
 from abut.field.plan import EncounterPlan
+from abut.portable import Answer
 
 
 @dataclass(frozen=True, eq=False)
-class Proximity:
+class Proximity(Answer):
     """The sampled point of a mesh that is closest to a field's object, or deepest inside it.
 
     Attributes:

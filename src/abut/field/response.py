@@ -12,12 +12,13 @@ from abut.field.columns import Columns
 from abut.field.penalty import SUMS, penalty_kernel_for, response_rows_kernel
 from abut.field.plan import EncounterPlan
 from abut.mesh import Mesh
+from abut.portable import Answer
 
 MOST_COPIES = 64  # of sums, so that threads do not queue up for one
 
 
 @dataclass(frozen=True, eq=False)
-class Wrench:
+class Wrench(Answer):
     """A force and a torque, (3,) float64 each; (B, 3) for a batch."""
 
     force: wp.array
@@ -25,7 +26,7 @@ class Wrench:
 
 
 @dataclass(frozen=True, eq=False)
-class Response:
+class Response(Answer):
     """What a mesh does to a field's object that it reaches into; in the field's frame.
 
     Force and torque are integrals over the area inside (Morvan et al. 2008, equations 11 and 12);

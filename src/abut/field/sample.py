@@ -7,13 +7,14 @@ import numpy as np
 import warp as wp
 
 from abut.field.grid import FieldGrid, sample_field
+from abut.portable import Answer
 from abut.runtime import launch, stage
 
 wp.set_module_options({"enable_backward": False, "fuse_fp": False})
 
 
 @dataclass(frozen=True, eq=False)
-class FieldSamples:
+class FieldSamples(Answer):
     """A distance field at many points.
 
     Attributes:

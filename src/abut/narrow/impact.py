@@ -12,6 +12,7 @@ from abut.sweep import (
     edge_edge_at,
     edges_join,
     edges_touch_ends,
+    in_no_face,
     vertex_at_face,
     vertex_face_at,
     vertex_of_face,
@@ -47,7 +48,7 @@ def vertex_face_filter_kernel(
         v = pair[1]
         face = pair[2]
         f = sweep.b.faces[face]
-        if vertex_of_face(sweep.relation, v, f):
+        if vertex_of_face(sweep.relation, v, f) or in_no_face(sweep.a, v):
             continue
         p = vertex_face_at(sweep.a.points_t0, sweep.b.points_t0, v, f)
         q = vertex_face_at(sweep.a.points_t1, sweep.b.points_t1, v, f)

@@ -63,6 +63,14 @@ class Tracker:
         self._search: FrontSearch | None = None
         self._fronts = SweepFronts()
 
+    def __getstate__(self) -> dict[str, Any]:
+        """What it was made of; fronts are made anew."""
+        return {"meshes": self.meshes, "method": str(self.method), "weld": self.weld}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        """Begin with the next frame."""
+        self.__init__(state["meshes"], method=state["method"], weld=state["weld"])
+
     @property
     def front_size(self) -> int:
         """Pairs of nodes in the fronts; 0 where there is none."""

@@ -11,10 +11,13 @@ import warp as wp
 from abut.arrays import scalar_dtype, to_plain
 from abut.errors import DeviceError, SceneError
 from abut.mesh import Mesh, require_meshes
+from abut.portable import device_or_cpu
 from abut.runtime import resolve_device
 from abut.scene.intake import Intake
 from abut.scene.objects import EVERY_GROUP, NOBODY, Objects, given_poses, require_bits
 from abut.scene.pool import Pool
+
+KNOWN = ("static", "group", "mask", "names", "ignored")  # of objects, beside mesh and pose
 
 Options = ParamSpec("Options")
 Answer = TypeVar("Answer")
@@ -56,6 +59,33 @@ class Contents:
     def __repr__(self) -> str:
         """Counts and device."""
         return f"{type(self).__name__}({len(self)} objects, {self.device})"
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Meshes, each once, and what is known of the objects; hierarchies are made anew."""
+        with self.lock:
+            held, meshes = self._objects, self.meshes
+            each = {id(mesh): mesh for mesh in meshes}
+            place = {key: k for k, key in enumerate(each)}
+            about = {name: getattr(held, name) for name in KNOWN}
+            about["mesh_of"] = np.array([place[id(mesh)] for mesh in meshes], np.int64)
+            about |= {"meshes": list(each.values()), "poses": held.poses.numpy()}
+            return about | {
+                "gone": np.flatnonzero(held.body == NOBODY),
+                "device": self.device.alias,
+            }
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        """Go back to the device it was on, or to the CPU where that is missing."""
+        self.__init__(device_or_cpu(state["device"]))
+        bodies = np.array([self._pool.add(mesh) for mesh in state["meshes"]], np.int32)
+        bodies, gone = bodies[state["mesh_of"]], state["gone"]
+        self._pool.use(bodies)
+        self._objects.add(bodies, state["poses"], *(state[name] for name in KNOWN[:3]))
+        self._objects.remove(gone)
+        self._pool.release(bodies[gone])
+        for name, row in state["names"].items():
+            self._objects.named(row, name)
+        self._objects.ignored = set(state["ignored"])
 
     @property
     def indices(self) -> np.ndarray:

@@ -1,7 +1,8 @@
 """What Scene.within and Scene.distance return."""
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
@@ -9,10 +10,11 @@ import warp as wp
 
 from abut.narrow.crowd_corners import PairSides
 from abut.narrow.measure import measured
+from abut.portable import Answer
 
 
 @dataclass(frozen=True, eq=False)
-class SceneGaps:
+class SceneGaps(Answer):
     """Pairs of faces at most so far apart, sorted by objects and faces.
 
     Attributes:
@@ -24,8 +26,7 @@ class SceneGaps:
     objects: wp.array
     pairs: wp.array
     distance: wp.array
-    _sides: PairSides = field(repr=False)
-    _met: np.ndarray = field(repr=False)
+    _measure: Callable[[], wp.array] = field(repr=False)
 
     def __len__(self) -> int:
         """Number of pairs."""
@@ -34,7 +35,7 @@ class SceneGaps:
     @cached_property
     def points(self) -> wp.array:
         """(n, 2, 3) float64: the nearest points of each pair; one common point where it meets."""
-        return _measured(self._sides, self._met, True)[1]
+        return self._measure()
 
     def numpy(self) -> dict[str, np.ndarray]:
         """The rows as plain NumPy arrays."""
@@ -43,7 +44,7 @@ class SceneGaps:
 
 
 @dataclass(frozen=True, eq=False)
-class SceneDistances:
+class SceneDistances(Answer):
     """How far apart objects are, one row a pair of them, sorted.
 
     Attributes:
@@ -57,9 +58,7 @@ class SceneDistances:
     objects: wp.array
     value: wp.array
     faces: wp.array
-    _sides: PairSides = field(repr=False)
-    _met: np.ndarray = field(repr=False)
-    _swapped: np.ndarray = field(repr=False)
+    _measure: Callable[[], wp.array] = field(repr=False)
 
     def __len__(self) -> int:
         """Number of pairs of objects."""
@@ -68,9 +67,7 @@ class SceneDistances:
     @cached_property
     def points(self) -> wp.array:
         """(n, 2, 3) float64: the nearest points; one common point where two objects meet."""
-        points = _measured(self._sides, self._met, True)[1].numpy().copy()
-        points[self._swapped] = points[self._swapped][:, ::-1]
-        return wp.array(points, dtype=wp.float64, device=self.objects.device)
+        return self._measure()
 
     def numpy(self) -> dict[str, np.ndarray]:
         """The rows as plain NumPy arrays."""
@@ -82,9 +79,22 @@ def _measured(sides: PairSides, met: np.ndarray, points: bool) -> tuple[wp.array
     return measured(sides.a, sides.b, sides.pairs, None, met, points=points)
 
 
+def _points(sides: PairSides, met: np.ndarray) -> wp.array:
+    return _measured(sides, met, True)[1]
+
+
+def _points_turned(sides: PairSides, met: np.ndarray, swapped: np.ndarray) -> wp.array:
+    """Nearest points of pairs, some of which are the other way round."""
+    points = _points(sides, met)
+    rows = points.numpy().copy()
+    rows[swapped] = rows[swapped][:, ::-1]
+    return wp.array(rows, dtype=wp.float64, device=points.device)
+
+
 def scene_gaps(objects: wp.array, pairs: wp.array, sides: PairSides, met: np.ndarray) -> SceneGaps:
     """Wrap pairs of faces, of which ``met`` meet."""
-    return SceneGaps(objects, pairs, _measured(sides, met, False)[0], sides, met)
+    distance = _measured(sides, met, False)[0]
+    return SceneGaps(objects, pairs, distance, partial(_points, sides, met))
 
 
 def scene_distances(
@@ -128,4 +138,5 @@ def scene_distances(
         both[swapped] = both[swapped][:, ::-1]
     rows = [wp.array(x.astype(np.int32), device=device) for x in (ends, corners)]
     values = wp.array(value[ranks], dtype=wp.float64, device=device)
-    return SceneDistances(rows[0], values, rows[1], sides, value[ranks] == 0, swapped)
+    points = partial(_points_turned, sides, value[ranks] == 0, swapped)
+    return SceneDistances(rows[0], values, rows[1], points)

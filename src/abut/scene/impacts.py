@@ -77,6 +77,7 @@ class Crossing:
         self.start, self.end = self._placed(self._local, 0.0), self._placed(self._later, 1.0)
         self.mesh = Mesh(self.start, faces.astype(np.int32), self.device)
         self.turns = step.turns[owner]
+        self._numbers = self._vertex_numbers(pool.are_pieces(objects.body[rows]), owner)
         edges = self.mesh.edges.numpy()
         self.edge_starts = np.searchsorted(edges[:, 0], self.point_starts)
         most = max(len(local), len(edges), len(faces))
@@ -119,7 +120,18 @@ class Crossing:
                 held = np.searchsorted(first, numbers, side="right") - 1
                 owners[which, side] = held
                 own[which, side] = numbers - first[held]
+                if first is self.point_starts:
+                    own[which, side] = self._numbers[numbers]
         return self.rows[owners], own
+
+    def _vertex_numbers(self, pieces: np.ndarray, owner: np.ndarray) -> np.ndarray:
+        """What each vertex is called in the mesh of its object: pieces have those they use."""
+        called = np.arange(len(owner)) - self.point_starts[owner]
+        if self.mesh.used.shape[0] and pieces.any():
+            used = np.cumsum(self.mesh.used.numpy())
+            before = np.concatenate([[0], used])[self.point_starts[owner]]
+            called = np.where(pieces[owner], used - 1 - before, called)
+        return called
 
     def _at(self, t: float) -> wp.array:
         if t == 1.0:

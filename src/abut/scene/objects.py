@@ -66,9 +66,9 @@ class Objects:
         return np.flatnonzero(self.body != NOBODY)
 
     def add(
-        self, bodies: np.ndarray, poses: np.ndarray, static: bool, group: int, mask: int
+        self, bodies: np.ndarray, poses: np.ndarray, static: Any, group: Any, mask: Any
     ) -> np.ndarray:
-        """Rows of new objects."""
+        """Rows of new objects; the same for all, or a value for each."""
         rows = self._new_rows(len(bodies))
         self.body[rows] = bodies
         self.static[rows] = static

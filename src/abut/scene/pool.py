@@ -61,6 +61,10 @@ class Pool(Grove):
             self.to_build(body, [*mesh.bounds[0], cells_per_length(mesh.bounds)])
         return body
 
+    def are_pieces(self, bodies: np.ndarray) -> np.ndarray:
+        """Which bodies share the points of what they were broken from, used or not."""
+        return np.isin(bodies, list(self._pieces))
+
     def use(self, bodies: np.ndarray) -> None:
         """Count objects that have these bodies."""
         np.add.at(self.users, bodies, 1)

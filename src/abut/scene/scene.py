@@ -57,6 +57,15 @@ class Scene(Contents):
         self._batch = Batch(self.device)
         self._searches = Kept()
 
+    def __getstate__(self) -> dict[str, Any]:
+        """Also the robot."""
+        return super().__getstate__() | {"robot": self.robot}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        """Also the robot."""
+        super().__setstate__(state)
+        self.robot = state["robot"]
+
     @classmethod
     def load(cls, path: Any, device: Any = None, *, geometry: str = "collision") -> "Scene":
         """The scene of a file: GLB, glTF and whatever trimesh reads; URDF; MJCF (``.xml``).

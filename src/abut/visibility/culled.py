@@ -8,6 +8,7 @@ import numpy as np
 import warp as wp
 
 from abut.options import Level
+from abut.portable import Answer
 
 
 @dataclass(frozen=True)
@@ -43,7 +44,7 @@ class PassStatistics:
 
 
 @dataclass(frozen=True, eq=False)
-class Culled:
+class Culled(Answer):
     """The potentially colliding set of a scene.
 
     Attributes:
