@@ -186,3 +186,18 @@ def test_impacts_of_pieces_name_their_own_vertices(device):
             np.testing.assert_array_equal(found[name][mine], want.numpy()[name])
         met += mine.any()
     assert met > 1
+
+
+@pytest.mark.parametrize("method", ["bvh", "front", "far", "brute"])
+def test_an_object_touches_itself_in_its_own_frame(method, device):
+    """Where its pose puts it, coordinates are rounded: what touched is apart, or more meets."""
+    corners = np.array([[0.0, 0, 0], [1, 0, 0], [0, 1, 0], [0, 0, 1], [0.3, 0.3, 0], [1, 1, -1]])
+    mesh = abut.Mesh(corners, [[0, 1, 2], [3, 4, 5], [0, 4, 3]], device)
+    want = abut.self_collide(mesh, method="brute").pairs.numpy()
+    scene, poses = abut.Scene(device), random_poses(20, 1e9)
+    assert len(scene.collide(self_collisions=True, method=method)) == 0
+    scene.add(mesh, poses)
+    found = scene.collide(self_collisions=True, method=method).numpy()
+    assert len(want)
+    np.testing.assert_array_equal(found["pairs"], np.tile(want, (20, 1)))
+    np.testing.assert_array_equal(found["objects"][:, 0], np.repeat(np.arange(20), len(want)))

@@ -57,13 +57,12 @@ def visible_keys(
 
 
 def visible_rows(
-    meshes: Sequence[Mesh], poses: np.ndarray, own: bool, method: CullMethod, pixels: int
+    meshes: Sequence[Mesh], poses: np.ndarray, method: CullMethod, pixels: int
 ) -> tuple[np.ndarray, np.ndarray]:
-    """((n, 2) objects, (n, 2) faces) of all faces of a scene that meet, sorted.
+    """((n, 2) objects, (n, 2) faces) of faces of different objects that meet, in any order.
 
     Args:
         meshes, poses: All objects.
-        own: Also faces of one object.
         method: How to cull.
         pixels: Width of the views.
     """
@@ -72,15 +71,9 @@ def visible_rows(
     with meshes[0].lock:
         soup = soup_of(meshes, poses)
         keys = _met(soup, visible_settings(method, pixels, False), STRANGERS)
-        inside = _met(soup, visible_settings(method, pixels, True), WELDED) if own else keys[:0]
-    layout = layout_of(soup)
-    if own:
-        owners = [soup.rows(side)[:, 0] for side in layout.split(inside)]
-        keys = np.sort(np.concatenate([keys, inside[owners[0] == owners[1]]]))
-    sides = [soup.rows(side) for side in layout.split(keys)]
+    sides = [soup.rows(side) for side in layout_of(soup).split(keys)]
     owners, faces = (np.stack([side[:, part] for side in sides], axis=1) for part in (0, 1))
-    order = np.lexsort((faces[:, 1], faces[:, 0], owners[:, 1], owners[:, 0]))
-    return owners[order], faces[order]
+    return owners, faces
 
 
 def visible_settings(

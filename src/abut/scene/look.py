@@ -7,6 +7,7 @@ from abut.broad.phase import object_layout
 from abut.mesh import Mesh
 from abut.options import CullMethod
 from abut.pairs import KeyLayout
+from abut.query.self_collide import self_collide
 from abut.query.visible import visible_rows
 from abut.scene.contact_search import Found
 from abut.scene.objects import Objects
@@ -35,9 +36,26 @@ def look(
         pixels: Width of the views.
     """
     poses = objects.poses.numpy().reshape(-1, 4, 4)
-    owners, faces = visible_rows(meshes, poses, own, method, pixels)
+    owners, faces = visible_rows(meshes, poses, method, pixels)
+    if own:
+        inside = own_rows(meshes, method, pixels)
+        owners, faces = (np.concatenate(both) for both in zip((owners, faces), inside, strict=True))
     wanted = tested(objects, owners)
     return found_of(search, len(meshes), owners[wanted], faces[wanted], first)
+
+
+def own_rows(meshes: list[Mesh], method: CullMethod, pixels: int) -> tuple[np.ndarray, np.ndarray]:
+    """((n, 2) objects, (n, 2) faces) of faces of one object that meet, in its own frame.
+
+    Where a pose has put them, coordinates are rounded, and other faces may touch.
+    """
+    pairs = {
+        key: self_collide(mesh, method=method, pixels=pixels).pairs.numpy()
+        for key, mesh in {id(mesh): mesh for mesh in meshes}.items()
+    }
+    found = [np.empty((0, 2), np.int32), *(pairs[id(mesh)] for mesh in meshes)]
+    owners = [np.full_like(rows, i - 1) for i, rows in enumerate(found)]
+    return np.concatenate(owners), np.concatenate(found)
 
 
 def found_of(
