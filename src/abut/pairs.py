@@ -66,6 +66,38 @@ def team_stop(queue: PairQueue, team: wp.int32, stop: wp.int32):
     return wp.min(queue_stop(queue, EVERY / team) * team, stop)
 
 
+@wp.func
+def push_pairs(queue: PairQueue, keys: wp.array[wp.int64], first: wp.int32, stop: wp.int32):
+    """Append keys that a thread has gathered, for which room is asked for once."""
+    place = reserve(queue.count, stop - first)
+    for i in range(first, stop):
+        store_pair(queue, place + wp.int64(i - first), keys[i])
+
+
+@wp.func
+def first_at(keys: wp.array[wp.int64], count: wp.int32, key: wp.int64):
+    """The first of ascending keys that is not less than one."""
+    low = wp.int32(0)
+    high = wp.int32(count)
+    while low < high:
+        middle = (low + high) >> 1
+        if keys[middle] < key:
+            low = middle + 1
+        else:
+            high = middle
+    return low
+
+
+@wp.func
+def place_among(keys: wp.array[wp.int64], count: wp.int32, key: wp.int64):
+    """Where a key is among ascending keys, -1 where it is not."""
+    place = first_at(keys, count, key)
+    if place < count:
+        if keys[place] == key:
+            return place
+    return -1
+
+
 class PairQueues:
     """The host's side of several queues, whose counts lie together and are read at once."""
 

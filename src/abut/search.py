@@ -32,6 +32,12 @@ def pair_key(search: Search, pose: wp.int32, face_a: wp.int32, face_b: wp.int32)
 
 
 @wp.func
+def first_other(search: Search, face_a: wp.int32):
+    """Of all faces of b, the first that a face of a is tested against; of one mesh a later one."""
+    return wp.where(search.relation == STRANGERS, 0, face_a + 1)
+
+
+@wp.func
 def test_faces(search: Search, pose: wp.int32, face_a: wp.int32, face_b: wp.int32):
     """Filter a pair into the hits or the undecided. True when one pair was wanted and is found."""
     corners_a = load_face(search.a, face_a, pose)

@@ -7,6 +7,7 @@ axis and third half side. Merging widens by what rounding can amount to.
 import warp as wp
 
 from abut.bounds.relative import Relative
+from abut.bounds.rows import vector_of
 
 SLACK = wp.constant(wp.float32(2.0**-19))  # relative rounding of one merge, with room to spare
 AXIS_ERROR = wp.constant(wp.float32(2.0**-18))  # of a scalar product of two axes
@@ -25,9 +26,9 @@ class Obb:
 def unpack_obb(r0: wp.vec4f, r1: wp.vec4f, r2: wp.vec4f):
     """The box in three rows."""
     out = Obb()
-    u = wp.vec3f(r1[0], r1[1], r1[2])
-    v = wp.vec3f(r2[0], r2[1], r2[2])
-    out.centre = wp.vec3f(r0[0], r0[1], r0[2])
+    u = vector_of(r1)
+    v = vector_of(r2)
+    out.centre = vector_of(r0)
     out.axes = wp.matrix_from_rows(u, v, wp.cross(u, v))
     out.half = wp.vec3f(r0[3], r1[3], r2[3])
     return out
@@ -150,7 +151,7 @@ def overlap_obb(relative: Relative, a: Obb, b: Obb):
         relative.rows[1, 0], relative.rows[1, 1], relative.rows[1, 2],
         relative.rows[2, 0], relative.rows[2, 1], relative.rows[2, 2],
     )  # fmt: skip
-    shift = wp.vec3f(relative.shift[0], relative.shift[1], relative.shift[2])
+    shift = vector_of(relative.shift)
     slack = wp.float32(2.0) * relative.widen[0]
     if not wp.isfinite(slack):
         return True

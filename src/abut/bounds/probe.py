@@ -8,7 +8,8 @@ the distances of faces, and what a pose that is rigid only up to rounding does t
 import warp as wp
 
 from abut.bounds.aabb import GUARD, lower_bounds
-from abut.bounds.relative import largest, turn_of
+from abut.bounds.relative import largest, shift_of, turn_of
+from abut.bounds.rows import padded
 
 RELATIVE_SLACK = wp.constant(wp.float64(2.0**-19))  # float32: eight roundings and a good margin
 FACE_SLACK = wp.constant(wp.float64(2.0**-34))  # of the coordinates; squared it is 2**-68
@@ -31,12 +32,6 @@ class Probe:
     slack: wp.float64
     blur: wp.float32  # squared error of float32 differences in the frame, with a margin
     plate_error: wp.float32  # of the distance of a plate to the middle of the interval
-
-
-@wp.func
-def padded(v: wp.vec3f):
-    """Three components and a zero."""
-    return wp.vec4f(v[0], v[1], v[2], wp.float32(0.0))
 
 
 @wp.func
@@ -71,7 +66,7 @@ def probe_still(p: wp.vec3d, origin: wp.vec3d, reach: wp.float64):
 def probe_moved(p: wp.vec3d, pose: wp.mat44d, origin: wp.vec3d, reach: wp.float64):
     """A probe for a mesh that ``pose`` moves."""
     turn = turn_of(pose)
-    shift = wp.vec3d(pose[0, 3], pose[1, 3], pose[2, 3])
+    shift = shift_of(pose)
     at = wp.inverse(turn) * (p - shift) - origin
     gram = wp.transpose(turn) * turn
     skew = wp.float64(0.0)

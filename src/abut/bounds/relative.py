@@ -75,6 +75,12 @@ def turn_of(pose: wp.mat44d):
 
 
 @wp.func
+def shift_of(pose: wp.mat44d):
+    """Where a pose puts the origin."""
+    return wp.vec3d(pose[0, 3], pose[1, 3], pose[2, 3])
+
+
+@wp.func
 def turned_frame(
     pose_a: wp.mat44d,
     pose_b: wp.mat44d,
@@ -85,8 +91,8 @@ def turned_frame(
 ):
     """Relative frame of two moved meshes; reaches bound the box coordinates of each."""
     turn_b = turn_of(pose_b)
-    at_a = wp.vec3d(pose_a[0, 3], pose_a[1, 3], pose_a[2, 3])
-    at_b = wp.vec3d(pose_b[0, 3], pose_b[1, 3], pose_b[2, 3])
+    at_a = shift_of(pose_a)
+    at_b = shift_of(pose_b)
     back = wp.inverse(turn_of(pose_a))
     turn = back * turn_b
     shift = back * (turn_b * origin_b + (at_b - at_a)) - origin_a

@@ -8,6 +8,7 @@ import warp as wp
 
 from abut.bounds.obb import SLACK, orthonormal
 from abut.bounds.relative import Relative
+from abut.bounds.rows import vector_of
 
 ROUNDS = wp.constant(2)  # of projections, back and forth; see distance_rss
 LEAST = wp.constant(wp.float32(1e-36))  # roundings of numbers too small to be normal
@@ -28,9 +29,9 @@ class Rss:
 def unpack_rss(r0: wp.vec4f, r1: wp.vec4f, r2: wp.vec4f):
     """The volume in three rows."""
     out = Rss()
-    u = wp.vec3f(r1[0], r1[1], r1[2])
-    v = wp.vec3f(r2[0], r2[1], r2[2])
-    out.centre = wp.vec3f(r0[0], r0[1], r0[2])
+    u = vector_of(r1)
+    v = vector_of(r2)
+    out.centre = vector_of(r0)
     out.axes = wp.matrix_from_rows(u, v, wp.cross(u, v))
     out.half = wp.vec2f(r1[3], r2[3])
     out.radius = r0[3]
@@ -106,7 +107,7 @@ def distance_rss(relative: Relative, a: Rss, b: Rss):
         relative.rows[1, 0], relative.rows[1, 1], relative.rows[1, 2],
         relative.rows[2, 0], relative.rows[2, 1], relative.rows[2, 2],
     )  # fmt: skip
-    shift = wp.vec3f(relative.shift[0], relative.shift[1], relative.shift[2])
+    shift = vector_of(relative.shift)
     turned = Rss()
     turned.axes = b.axes * wp.transpose(turn)
     turned.half = b.half

@@ -8,10 +8,11 @@ import warp as wp
 from abut.atomics import raise_to
 from abut.bounds.aabb import lower_bounds
 from abut.bounds.ordered import to_ordered
-from abut.bounds.probe import padded
+from abut.bounds.relative import turn_of
+from abut.bounds.rows import double_of, padded
 from abut.hierarchy.forest import Forest, tree_of
 from abut.hierarchy.tree import load_node, root_of
-from abut.pairs import PairQueue, pack_pair, push_pair
+from abut.pairs import PairQueue, pack_pair, place_among, push_pair
 
 ROUNDING = wp.constant(wp.float64(2.0**-48))  # of posed coordinates, 32 times over
 FAR = wp.constant(wp.float32(1.0e37))
@@ -57,18 +58,7 @@ def make_filters(
 def is_ignored(ignored: wp.array[wp.int64], i: wp.int32, j: wp.int32):
     """Whether a pair is in the list."""
     key = (wp.int64(wp.min(i, j)) << wp.int64(32)) | wp.int64(wp.max(i, j))
-    low = wp.int32(0)
-    high = ignored.shape[0]
-    while low < high:
-        middle = (low + high) >> 1
-        if ignored[middle] < key:
-            low = middle + 1
-        else:
-            high = middle
-    found = wp.bool(False)
-    if low < ignored.shape[0]:
-        found = ignored[low] == key
-    return found
+    return place_among(ignored, ignored.shape[0], key) >= 0
 
 
 @wp.func
@@ -105,21 +95,16 @@ def is_rigid(pose: wp.mat44d):
     square = wp.bool(True)
     for i in range(3):
         for j in range(i, 3):
-            sum = pose[0, i] * pose[0, j] + pose[1, i] * pose[1, j] + pose[2, i] * pose[2, j]
+            dot = pose[0, i] * pose[0, j] + pose[1, i] * pose[1, j] + pose[2, i] * pose[2, j]
             unit = wp.where(i == j, wp.float64(1.0), wp.float64(0.0))
-            if not (wp.abs(sum - unit) <= RIGID_TOLERANCE):
+            if not (wp.abs(dot - unit) <= RIGID_TOLERANCE):
                 square = False
-    turn = wp.mat33d(
-        pose[0, 0], pose[0, 1], pose[0, 2],
-        pose[1, 0], pose[1, 1], pose[1, 2],
-        pose[2, 0], pose[2, 1], pose[2, 2],
-    )  # fmt: skip
     zero = wp.float64(0.0)
     last = pose[3, 0] == zero and pose[3, 1] == zero and pose[3, 2] == zero
     at = wp.abs(pose[0, 3]) + wp.abs(pose[1, 3]) + wp.abs(pose[2, 3])
     return (
         square
-        and wp.determinant(turn) > zero
+        and wp.determinant(turn_of(pose)) > zero
         and last
         and pose[3, 3] == wp.float64(1.0)
         and (at - at == zero)
@@ -136,11 +121,8 @@ def box_of_posed(forest: Forest, body: wp.int32, pose: wp.mat44d, margin: wp.flo
     held = forest.bodies[body]
     tree = tree_of(forest, held)
     root = load_node(tree.nodes, root_of(tree))
-    half = (
-        wp.vec3d(wp.vec3f(root.high[0], root.high[1], root.high[2]))
-        - wp.vec3d(wp.vec3f(root.low[0], root.low[1], root.low[2]))
-    ) * wp.float64(0.5)
-    centre = held.origin + half + wp.vec3d(wp.vec3f(root.low[0], root.low[1], root.low[2]))
+    half = (double_of(root.high) - double_of(root.low)) * wp.float64(0.5)
+    centre = held.origin + half + double_of(root.low)
     lower = wp.vec3d()
     upper = wp.vec3d()
     for i in range(3):

@@ -2,6 +2,7 @@
 
 import warp as wp
 
+from abut.bounds.rows import vector_of
 from abut.broad.boxes import Boxes, Filters, may_meet
 from abut.pairs import PairQueue, pack_pair, push_pair
 
@@ -21,7 +22,7 @@ def there(boxes: Boxes, i: wp.int32):
 def at_most(boxes: Boxes, i: wp.int32, j: wp.int32):
     """How far apart two objects are at most: from corner to farthest corner of their boxes."""
     reach = wp.max(boxes.upper[i] - boxes.lower[j], boxes.upper[j] - boxes.lower[i])
-    far = wp.vec3f(reach[0], reach[1], reach[2])
+    far = vector_of(reach)
     return wp.length(far) * MORE
 
 
@@ -29,7 +30,7 @@ def at_most(boxes: Boxes, i: wp.int32, j: wp.int32):
 def at_least(boxes: Boxes, i: wp.int32, j: wp.int32):
     """How far apart two objects are at least."""
     gap = wp.max(boxes.lower[i] - boxes.upper[j], boxes.lower[j] - boxes.upper[i])
-    near = wp.max(wp.vec3f(gap[0], gap[1], gap[2]), wp.vec3f())
+    near = wp.max(vector_of(gap), wp.vec3f())
     return wp.length(near) * LESS
 
 

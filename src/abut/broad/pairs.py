@@ -8,6 +8,7 @@ import warp as wp
 
 from abut.bounds.aabb import overlap_aabb
 from abut.bounds.ordered import from_ordered, to_ordered
+from abut.bounds.rows import vector_of
 from abut.broad.boxes import (
     Boxes,
     Filters,
@@ -17,7 +18,7 @@ from abut.broad.boxes import (
 from abut.hierarchy.lbvh import join_siblings
 from abut.hierarchy.morton import morton_code
 from abut.hierarchy.tree import TreeView, escape_of, face_of, is_leaf, load_node, slot_after
-from abut.pairs import PairQueue, push_pair, queue_size, queue_stop, unpack_pair
+from abut.pairs import PairQueue, first_at, push_pair, queue_size, queue_stop, unpack_pair
 
 wp.set_module_options({"enable_backward": False, "fuse_fp": False})
 
@@ -89,13 +90,10 @@ def sweep_kernel(
         at = k + 1
         while at < total:
             j = order[at]
-            begin = boxes.lower[j]
-            if j / boxes.object_count != copy or begin[axis] > upper[axis]:
+            if j / boxes.object_count != copy or boxes.lower[j][axis] > upper[axis]:
                 at = total
             else:
-                if overlap_aabb(lower, upper, begin, boxes.upper[j]):
-                    base = copy * boxes.object_count
-                    push_objects(filters, copy, i - base, j - base, bits, pairs_out)
+                push_overlap(boxes, filters, i, lower, upper, j, bits, pairs_out)
                 at += 1
 
 
@@ -153,17 +151,29 @@ def grid_key_kernel(
 
 
 @wp.func
-def first_at(keys: wp.array[wp.int64], count: wp.int32, key: wp.int64):
-    """The first of ascending keys that is not less than one."""
-    low = wp.int32(0)
-    high = wp.int32(count)
-    while low < high:
-        middle = (low + high) >> 1
-        if keys[middle] < key:
-            low = middle + 1
-        else:
-            high = middle
-    return low
+def is_up_to(keys: wp.array[wp.int64], count: wp.int32, place: wp.int32, last: wp.int64):
+    """Whether there is a key at a place, and it is not above the last that is wanted."""
+    if place < count:
+        return keys[place] <= last
+    return False
+
+
+@wp.func
+def push_overlap(
+    boxes: Boxes,
+    filters: Filters,
+    i: wp.int32,
+    lower: wp.vec4f,
+    upper: wp.vec4f,
+    j: wp.int32,
+    bits: wp.vec2i,
+    queue: PairQueue,
+):
+    """Append a pair of one copy of the scene, the first's box at hand, if the two overlap."""
+    if overlap_aabb(lower, upper, boxes.lower[j], boxes.upper[j]):
+        copy = i / boxes.object_count
+        base = copy * boxes.object_count
+        push_objects(filters, copy, i - base, j - base, bits, queue)
 
 
 @wp.kernel
@@ -186,34 +196,31 @@ def grid_kernel(
     for k in range(span[0] + wp.tid(), span[1], span[2]):
         i = order[k]
         copy = i / boxes.object_count
-        base = copy * boxes.object_count
         lower = boxes.lower[i]
         upper = boxes.upper[i]
         small = not is_large(lower, upper, most)
         for m in range(queue_size(large)):
             j = wp.int32(large.keys[m])
             if j / boxes.object_count == copy and (small or j < i):
-                if overlap_aabb(lower, upper, boxes.lower[j], boxes.upper[j]):
-                    push_objects(filters, copy, i - base, j - base, bits, pairs_out)
-        if small:
-            at = grid_cell(boxes, lower, side)
-            for near in range(9):
-                x = at[0] + near / 3 - 1
-                y = at[1] + near % 3 - 1
-                if x >= 0 and x < 1024 and y >= 0 and y < 1024:
-                    last = cell_key(copy, x, y, wp.min(at[2] + 1, 1023))
-                    m = first_at(keys, total, cell_key(copy, x, y, wp.max(at[2] - 1, 0)))
-                    while m < total:
-                        if keys[m] > last:
-                            m = total
-                        else:
-                            j = order[m]
-                            low = boxes.lower[j]
-                            high = boxes.upper[j]
-                            if j > i and overlap_aabb(lower, upper, low, high):
-                                if not is_large(low, high, most):
-                                    push_objects(filters, copy, i - base, j - base, bits, pairs_out)
-                            m += 1
+                push_overlap(boxes, filters, i, lower, upper, j, bits, pairs_out)
+        if not small:
+            continue
+        at = grid_cell(boxes, lower, side)
+        for near in range(9):
+            x = at[0] + near / 3 - 1
+            y = at[1] + near % 3 - 1
+            if x >= 0 and x < 1024 and y >= 0 and y < 1024:
+                m = first_at(keys, total, cell_key(copy, x, y, wp.max(at[2] - 1, 0)))
+                last = cell_key(copy, x, y, wp.min(at[2] + 1, 1023))
+                while is_up_to(keys, total, m, last):
+                    j = order[m]
+                    low = boxes.lower[j]
+                    high = boxes.upper[j]
+                    if j > i and overlap_aabb(lower, upper, low, high):
+                        if not is_large(low, high, most):
+                            base = copy * boxes.object_count
+                            push_objects(filters, copy, i - base, j - base, bits, pairs_out)
+                    m += 1
 
 
 @wp.kernel
@@ -268,8 +275,8 @@ def tree_build_kernel(
         join_siblings(
             k,
             order[k],
-            wp.vec3f(low[0], low[1], low[2]),
-            wp.vec3f(high[0], high[1], high[2]),
+            vector_of(low),
+            vector_of(high),
             codes,
             far_ends,
             nodes_out,

@@ -11,6 +11,7 @@ spread is the second moment of the area, which bounds what the expansion leaves 
 
 import warp as wp
 
+from abut.bounds.rows import vector_of
 from abut.hierarchy.tree import Tree, leaf_face, parent_if_second
 from abut.loads import load_fresh
 from abut.runtime import launch
@@ -29,12 +30,6 @@ class Dipole:
     vector: wp.vec4f
     moments: wp.vec4f
     more: wp.vec4f
-
-
-@wp.func
-def first_three(v: wp.vec4f):
-    """x, y, z."""
-    return wp.vec3f(v[0], v[1], v[2])
 
 
 @wp.func
@@ -69,7 +64,7 @@ def fit_dipole(p0: wp.vec3d, p1: wp.vec3d, p2: wp.vec3d, origin: wp.vec3d):
 @wp.func
 def moved_dipole(d: Dipole, centre: wp.vec3f):
     """The same faces about another centre."""
-    off = first_three(d.at) - centre
+    off = vector_of(d.at) - centre
     v = d.vector
     out = Dipole()
     radius = (d.at[3] + wp.length(off)) * ROUND_UP
@@ -94,7 +89,7 @@ def merge_dipoles(a: Dipole, b: Dipole):
     share = wp.float32(0.5)
     if area > wp.float32(0.0):
         share = b.vector[3] / area
-    centre = first_three(a.at) + share * (first_three(b.at) - first_three(a.at))
+    centre = vector_of(a.at) + share * (vector_of(b.at) - vector_of(a.at))
     left = moved_dipole(a, centre)
     right = moved_dipole(b, centre)
     out = Dipole()

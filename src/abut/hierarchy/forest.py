@@ -11,6 +11,7 @@ import numpy as np
 import warp as wp
 
 from abut.bounds.aabb import fit_aabb
+from abut.bounds.rows import vector_of
 from abut.faces import Faces
 from abut.hierarchy.lbvh import NOBODY, join_siblings, slot_after
 from abut.hierarchy.morton import morton_code
@@ -183,7 +184,7 @@ def escape_kernel(
         if slot <= root_of(tree):
             high = tree.nodes[2 * slot + 1]
             after = slot_after(slot, root_of(tree), tree.split_slots)
-            tree.nodes[2 * slot + 1] = with_integer(wp.vec3f(high[0], high[1], high[2]), after)
+            tree.nodes[2 * slot + 1] = with_integer(vector_of(high), after)
 
 
 @wp.kernel

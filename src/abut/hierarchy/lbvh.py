@@ -10,6 +10,7 @@ import warp as wp
 
 from abut.atomics import meet
 from abut.bounds.aabb import fit_aabb
+from abut.bounds.rows import vector_of
 from abut.hierarchy.morton import morton_order
 from abut.hierarchy.tree import Tree, with_integer
 from abut.loads import load_fresh
@@ -79,8 +80,8 @@ def join_siblings(
                 climbing = True
                 low = load_fresh(nodes, 2 * (slot ^ 1))
                 high = load_fresh(nodes, 2 * (slot ^ 1) + 1)
-                lower = wp.min(lower, wp.vec3f(low[0], low[1], low[2]))
-                upper = wp.max(upper, wp.vec3f(high[0], high[1], high[2]))
+                lower = wp.min(lower, vector_of(low))
+                upper = wp.max(upper, vector_of(high))
                 first = wp.where(left, first, far_end)
                 last = wp.where(left, far_end, last)
                 link = split
@@ -140,7 +141,7 @@ def escape_kernel(
     for slot in range(span[0] + wp.tid(), span[1], span[2]):
         high = nodes_out[2 * slot + 1]
         after = slot_after(slot, root, split_slots)
-        nodes_out[2 * slot + 1] = with_integer(wp.vec3f(high[0], high[1], high[2]), after)
+        nodes_out[2 * slot + 1] = with_integer(vector_of(high), after)
 
 
 def frame_origin(bounds: np.ndarray) -> np.ndarray:

@@ -3,6 +3,7 @@
 import warp as wp
 
 from abut.bounds.obb import Obb, fit_obb, merge_obb, orthonormal, unpack_obb
+from abut.bounds.rows import vector_of
 from abut.hierarchy.tree import Tree, leaf_face, parent_if_second
 from abut.loads import load_fresh, store_wide
 from abut.runtime import launch
@@ -88,7 +89,7 @@ def fresh_moments(rows: wp.array[wp.vec4f], slot: wp.int32):
     r2 = load_fresh(rows, MOMENT_ROWS * slot + 2)
     out = Moments()
     out.count = r0[3]
-    out.sum = wp.vec3f(r0[0], r0[1], r0[2])
+    out.sum = vector_of(r0)
     out.squares = wp.mat33f(r1[0], r1[1], r1[2], r1[1], r1[3], r2[0], r1[2], r2[0], r2[1])
     return out
 

@@ -12,6 +12,7 @@ import warp as wp
 
 from abut.atomics import raise_to, reserve
 from abut.bounds.aabb import fit_aabb
+from abut.bounds.rows import vector_of
 from abut.hierarchy.lbvh import build, empty_tree, frame_origin
 from abut.hierarchy.morton import morton_order
 from abut.hierarchy.tree import MOST_LEVELS, Tree, with_integer
@@ -214,8 +215,8 @@ def place_kernel(
         escape = wp.where(end == leaf_count, -1, 2 * end - 1)  # right of the split at the end
         low = clusters.lower[node]
         high = clusters.upper[node]
-        nodes_out[2 * slot] = with_integer(wp.vec3f(low[0], low[1], low[2]), link)
-        nodes_out[2 * slot + 1] = with_integer(wp.vec3f(high[0], high[1], high[2]), escape)
+        nodes_out[2 * slot] = with_integer(vector_of(low), link)
+        nodes_out[2 * slot + 1] = with_integer(vector_of(high), escape)
 
 
 def build_ploc(points: wp.array, faces: wp.array, bounds: np.ndarray) -> Tree:

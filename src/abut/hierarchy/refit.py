@@ -3,6 +3,7 @@
 import warp as wp
 
 from abut.bounds.aabb import fit_aabb
+from abut.bounds.rows import vector_of
 from abut.hierarchy.tree import (
     Tree,
     half_area,
@@ -47,8 +48,8 @@ def fit_upwards(
         if parent >= 0:
             low = load_fresh(nodes, 2 * (slot ^ 1))
             high = load_fresh(nodes, 2 * (slot ^ 1) + 1)
-            lower = wp.min(lower, wp.vec3f(low[0], low[1], low[2]))
-            upper = wp.max(upper, wp.vec3f(high[0], high[1], high[2]))
+            lower = wp.min(lower, vector_of(low))
+            upper = wp.max(upper, vector_of(high))
             if slot % 2 == 0:  # a right child escapes to where its parent does
                 escape = wp.cast(high[3], wp.int32)
             link = slot >> 1

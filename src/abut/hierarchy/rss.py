@@ -10,6 +10,7 @@ import warp as wp
 
 from abut.atomics import raise_to
 from abut.bounds.ordered import from_ordered, to_ordered
+from abut.bounds.rows import vector_of
 from abut.bounds.rss import Rss, axes_of_tri, fit_rss
 from abut.hierarchy.oriented import (
     MOMENT_ROWS,
@@ -57,7 +58,7 @@ def load_axes(rows: wp.array[wp.vec4f], slot: wp.int32):
     """All three axes of a volume."""
     r1 = load_wide(rows, RSS_ROWS * slot + 1)
     r2 = load_wide(rows, RSS_ROWS * slot + 2)
-    return axes_with(wp.vec3f(r1[0], r1[1], r1[2]), wp.vec3f(r2[0], r2[1], r2[2]))
+    return axes_with(vector_of(r1), vector_of(r2))
 
 
 @wp.func

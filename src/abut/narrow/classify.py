@@ -2,9 +2,8 @@
 
 import warp as wp
 
-from abut.geometry.common_corners import STRANGERS
 from abut.pairs import PairQueue, queue_stop, unpack_pair
-from abut.search import Search, test_faces
+from abut.search import Search, first_other, test_faces
 
 wp.set_module_options({"enable_backward": False, "fuse_fp": False})
 
@@ -33,8 +32,5 @@ def brute_kernel(
     for work in range(span[0] + wp.tid(), span[1], span[2]):
         pose = work / count_a
         face_a = work - pose * count_a
-        start = wp.int32(0)
-        if search.relation != STRANGERS:
-            start = face_a + 1
-        for face_b in range(start, search.b.faces.shape[0]):
+        for face_b in range(first_other(search, face_a), search.b.faces.shape[0]):
             test_faces(search, pose, face_a, face_b)

@@ -29,7 +29,6 @@ def contain_kernel(
         p = inner.points[anchors[work % anchors.shape[0]]]
         if inner.pose_count > 0:
             p = move_point(pose_of(inner, pose), p)
-
         crossed = cross_ray_tree(p, outer, pose, tree)
         if (oriented and crossed[0] != 0) or (not oriented and crossed[1] % 2 == 1):
             contained_out[pose] = 1

@@ -15,7 +15,7 @@ from abut.geometry.intersect_tri_tri import HIT, MISS, classify_tri_tri
 from abut.narrow.meet import meeting_segments
 from abut.pairs import NO_KEY, PairQueue, no_key, pack_pair, push_pair, queue_stop, unpack_pair
 from abut.runtime import launch
-from abut.search import Search
+from abut.search import Search, first_other
 
 wp.set_module_options({"enable_backward": False, "fuse_fp": False})
 
@@ -193,10 +193,7 @@ def brute_near_kernel(
     for work in range(span[0] + wp.tid(), span[1], span[2]):
         pose = work / count_a
         face_a = work - pose * count_a
-        start = wp.int32(0)
-        if search.relation != STRANGERS:
-            start = face_a + 1
-        for face_b in range(start, search.b.faces.shape[0]):
+        for face_b in range(first_other(search, face_a), search.b.faces.shape[0]):
             test_near(search, pose, face_a, face_b, distance, near_out)
 
 

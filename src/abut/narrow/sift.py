@@ -2,12 +2,11 @@
 
 import warp as wp
 
-from abut.atomics import reserve
 from abut.geometry.planes_apart import planes_apart
 from abut.hierarchy.corners import CORNER_ROWS
 from abut.hierarchy.tree import TreeView, face_of, load_node
 from abut.loads import load_wide
-from abut.pairs import PairQueue, pack_pair, queue_stop, store_pair, unpack_pair
+from abut.pairs import PairQueue, pack_pair, push_pairs, queue_stop, unpack_pair
 
 wp.set_module_options({"enable_backward": False, "fuse_fp": False})
 
@@ -58,6 +57,4 @@ def sift_kernel(
                     faces = wp.vec2i(face_at(tree, pair[1]), face_at(tree, pair[2]))
                     left[count] = pack_pair(0, wp.min(faces), wp.max(faces), bits)
                     count += 1
-        place = reserve(candidates_out.count, count)
-        for j in range(count):
-            store_pair(candidates_out, place + wp.int64(j), left[j])
+        push_pairs(candidates_out, left, 0, count)

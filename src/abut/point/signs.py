@@ -5,7 +5,7 @@ A posed mesh is asked about the point as its own frame sees it.
 
 import warp as wp
 
-from abut.bounds.relative import turn_of
+from abut.bounds.relative import shift_of, turn_of
 from abut.faces import Faces, pose_of
 from abut.pairs import PairQueue, push_pair, queue_stop
 from abut.point.pseudonormals import Pseudonormals, side_seen_from
@@ -20,7 +20,7 @@ def seen_from_mesh(p: wp.vec3d, side: Faces, pose: wp.int32):
     out = p
     if side.pose_count > 0:
         motion = pose_of(side, pose)
-        shift = wp.vec3d(motion[0, 3], motion[1, 3], motion[2, 3])
+        shift = shift_of(motion)
         out = wp.inverse(turn_of(motion)) * (p - shift)
     return out
 

@@ -14,7 +14,7 @@ from abut.geometry.intersect_tri_tri import HIT, MISS, classify_tri_tri
 from abut.hierarchy.forest import faces_of, part_of, tree_of
 from abut.hierarchy.tree import face_of, is_leaf, load_node, root_of
 from abut.pairs import PairQueue, pack_pair, push_pair, queue_stop, unpack_pair
-from abut.search import test_faces
+from abut.search import first_other, test_faces
 from abut.traversal.groups import FOUND, test_own_group
 from abut.traversal.groups import STACK as GROUP_STACK
 from abut.traversal.meetings import depth_of
@@ -135,6 +135,5 @@ def brute_crowd_kernel(
         rank = part_of(starts, work)
         search = search_of(crowd, meeting_at(crowd, rank))
         face_a = work - starts[rank]
-        begin = wp.where(search.relation == STRANGERS, 0, face_a + 1)
-        for face_b in range(begin, search.b.faces.shape[0]):
+        for face_b in range(first_other(search, face_a), search.b.faces.shape[0]):
             test_faces(search, rank, face_a, face_b)

@@ -12,7 +12,7 @@ import warp as wp
 
 from abut.bounds.fixed import NARROW, NARROW_ROWS, parts_of
 from abut.bounds.kdop import AXIS_COLUMNS, PICK_BITS, directions, facets
-from abut.bounds.relative import largest, turn_of
+from abut.bounds.relative import largest, shift_of, turn_of
 from abut.faces import Faces, pose_of
 from abut.hierarchy.dops import Dops
 from abut.runtime import Task
@@ -189,8 +189,8 @@ def dop_axes_kernel(
         pose_b = pose_of(b, row / count)
         turn_a = turn_of(pose_a)
         turn_b = turn_of(pose_b)
-        at_a = wp.vec3d(pose_a[0, 3], pose_a[1, 3], pose_a[2, 3])
-        at_b = wp.vec3d(pose_b[0, 3], pose_b[1, 3], pose_b[2, 3])
+        at_a = shift_of(pose_a)
+        at_b = shift_of(pose_b)
         axis = axis_of(turn_a, turn_b, choices[row - row / count * count], normals)
         near_a = project(wp.transpose(turn_a) * axis, triples, inverses)
         near_b = project(wp.transpose(turn_b) * axis, triples, inverses)

@@ -16,11 +16,10 @@ amount to, and looks for it beyond those that are apart by less.
 
 import warp as wp
 
-from abut.atomics import reserve
 from abut.bounds.relative import Relative
 from abut.bounds.separation_across import overlap_across, separation_across
 from abut.hierarchy.tree import face_of, link_of, load_node
-from abut.pairs import PairQueue, pack_pair, queue_stop, store_pair, unpack_pair
+from abut.pairs import PairQueue, pack_pair, push_pairs, queue_stop, unpack_pair
 
 wp.set_module_options({"enable_backward": False, "fuse_fp": False})
 
@@ -155,14 +154,6 @@ def highest_apart(front: Front, x: wp.int32, y: wp.int32):
 
 
 @wp.func
-def flush(pairs: wp.array[wp.int64], first: wp.int32, stop: wp.int32, queue: PairQueue):
-    """Append pairs that were held back."""
-    place = reserve(queue.count, stop - first)
-    for i in range(first, stop):
-        store_pair(queue, place + wp.int64(i - first), pairs[i])
-
-
-@wp.func
 def put_pair(
     front: Front,
     x: wp.int32,
@@ -222,10 +213,10 @@ def flush_full(
     """Append what was held back once it is at least so much."""
     out = at
     if at[1] >= least:
-        flush(kept, 0, at[1], moved.kept)
+        push_pairs(moved.kept, kept, 0, at[1])
         out[1] = 0
     if at[2] >= least:
-        flush(found, 0, at[2], moved.found)
+        push_pairs(moved.found, found, 0, at[2])
         out[2] = 0
     return out
 
@@ -257,7 +248,7 @@ def advance_pair(
     head = wp.int32(0)
     while at[0] > head:
         if opened == most:
-            flush(stack, head, at[0], moved.left)
+            push_pairs(moved.left, stack, head, at[0])
             at[0] = head
             continue
         if most > WIDE:

@@ -10,10 +10,9 @@ design/traversal.md.
 
 import warp as wp
 
-from abut.atomics import reserve
 from abut.faces import load_face
 from abut.hierarchy.tree import Node, TreeView, face_of, link_of, load_node, root_of
-from abut.pairs import PairQueue, pack_pair, store_pair
+from abut.pairs import PairQueue, pack_pair, push_pairs
 from abut.search import Search, test_corners
 from abut.traversal.self_tree import overlap_boxes
 
@@ -121,9 +120,7 @@ def list_group(
                 hit = hit & is_later(slot, k)
             keys[held] = pack_pair(0, low, high, bits)
             held += hit
-        place = reserve(queue.count, held)
-        for i in range(held):
-            store_pair(queue, place + wp.int64(i), keys[i])
+        push_pairs(queue, keys, 0, held)
 
 
 @wp.func

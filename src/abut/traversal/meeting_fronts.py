@@ -12,6 +12,7 @@ from abut.crowd import Crowd, Meeting, frame_of, meeting_at
 from abut.pairs import (
     PairQueue,
     pack_pair,
+    place_among,
     push_pair,
     queue_size,
     queue_stop,
@@ -55,23 +56,6 @@ def roots_key(meeting: Meeting, rank: wp.int32, slot_bits: wp.vec2i):
     root_a = 2 * meeting.body_a.face_count - 2
     root_b = 2 * meeting.body_b.face_count - 2
     return pack_pair(rank, root_a, root_b, slot_bits)
-
-
-@wp.func
-def place_of(queue: PairQueue, key: wp.int64):
-    """Where a key is in a sorted queue, -1 where it is not."""
-    low = wp.int32(0)
-    high = queue_size(queue)
-    while low < high:
-        middle = (low + high) >> 1
-        if queue.keys[middle] < key:
-            low = middle + 1
-        else:
-            high = middle
-    if low < queue_size(queue):
-        if queue.keys[low] == key:
-            return low
-    return -1
 
 
 @wp.func
@@ -146,7 +130,7 @@ def adopt_kernel(
         store_pair(met_out, wp.int64(rank), pair)
         if rank == 0:
             met_out.count[0] = crowd.meetings.count[0]
-        before = place_of(last, pair)
+        before = place_among(last.keys, queue_size(last), pair)
         change = wp.max(changes[a], changes[b])
         if before >= 0 and change != OTHER:
             fronts_out.ranks[before] = rank

@@ -5,6 +5,7 @@ import warp as wp
 from abut.bounds.distance_across import squared_apart
 from abut.bounds.obb import reach_along
 from abut.bounds.relative import Relative, turn_of
+from abut.bounds.rows import padded, vector_of
 from abut.bounds.rss import LEAST, distance_rss, reach_rss
 from abut.hierarchy.tree import Node, TreeView, load_node, reach_of, root_of
 from abut.loads import load_wide
@@ -21,19 +22,13 @@ def apart(frame: Relative, a: Node, b: Node):
 
 
 @wp.func
-def to_vector(v: wp.vec4f):
-    """The first three components."""
-    return wp.vec3f(v[0], v[1], v[2])
-
-
-@wp.func
 def middle_of(tree: TreeView, slot: wp.int32, node: Node):
     """Centre of a slot's tightest volume."""
-    middle = to_vector(node.low + node.high) * wp.float32(0.5)
+    middle = vector_of(node.low + node.high) * wp.float32(0.5)
     if tree.swept.shape[0] > 0:
-        middle = to_vector(load_wide(tree.swept, 3 * slot))
+        middle = vector_of(load_wide(tree.swept, 3 * slot))
     elif tree.obbs.shape[0] > 0:
-        middle = to_vector(load_wide(tree.obbs, 3 * slot))
+        middle = vector_of(load_wide(tree.obbs, 3 * slot))
     return middle
 
 
@@ -44,7 +39,7 @@ def reach_towards(tree: TreeView, slot: wp.int32, node: Node, way: wp.vec3f):
         return reach_rss(load_rss(tree, slot), way)
     if tree.obbs.shape[0] > 0:
         return reach_along(load_obb(tree, slot), way)
-    return wp.dot(to_vector(node.high - node.low), wp.abs(way)) * wp.float32(0.5)
+    return wp.dot(vector_of(node.high - node.low), wp.abs(way)) * wp.float32(0.5)
 
 
 @wp.struct
@@ -62,7 +57,7 @@ def pad_of(frame: Relative, tree_a: TreeView, tree_b: TreeView):
     """What float32 roundings of positions along a direction can amount to."""
     reach = reach_of(load_node(tree_a.nodes, root_of(tree_a)))
     reach += reach_of(load_node(tree_b.nodes, root_of(tree_b)))
-    near = wp.float32(reach) + wp.max(wp.abs(to_vector(frame.shift)))
+    near = wp.float32(reach) + wp.max(wp.abs(vector_of(frame.shift)))
     return SLAB_ROUNDING * near + wp.float32(2.0) * frame.widen[0] + LEAST
 
 
@@ -77,7 +72,7 @@ def slab_along(frame: Relative, way: wp.vec3d, pose_a: wp.mat44d, pad: wp.float3
     turned = wp.normalize(wp.transpose(turn_of(pose_a)) * way)
     out.in_a = wp.vec3f(wp.float32(turned[0]), wp.float32(turned[1]), wp.float32(turned[2]))
     out.in_b = into_b(frame, out.in_a)
-    out.shift = wp.dot(to_vector(frame.shift), out.in_a)
+    out.shift = wp.dot(vector_of(frame.shift), out.in_a)
     out.pad = pad
     return out
 
@@ -85,7 +80,7 @@ def slab_along(frame: Relative, way: wp.vec3d, pose_a: wp.mat44d, pad: wp.float3
 @wp.func
 def into_b(frame: Relative, way: wp.vec3f):
     """A direction of a's frame in b's."""
-    return to_vector(frame.columns * wp.vec4f(way[0], way[1], way[2], wp.float32(0.0)))
+    return vector_of(frame.columns * padded(way))
 
 
 @wp.func
@@ -122,8 +117,7 @@ def apart_within(
         gap -= reach_towards(tree_a, i, a, slab.in_a) + reach_towards(tree_b, j, b, slab.in_b)
         squared = tightened(squared, gap)
         if tight and not (squared > limit):
-            p = wp.vec4f(centre_b[0], centre_b[1], centre_b[2], wp.float32(0.0))
-            between = to_vector(frame.rows * p + frame.shift) - centre_a
+            between = vector_of(frame.rows * padded(centre_b) + frame.shift) - centre_a
             length = wp.length(between)
             way = between * (wp.float32(1.0) / length)  # NaN where they are one: culls nothing
             gap = length - slab.pad - reach_towards(tree_a, i, a, way)
@@ -141,5 +135,4 @@ def apart_within(
 @wp.func
 def centre_of(node: Node):
     """The centre of a box, and a zero."""
-    c = (node.low + node.high) * wp.float32(0.5)
-    return wp.vec4f(c[0], c[1], c[2], wp.float32(0.0))
+    return padded(vector_of(node.low + node.high) * wp.float32(0.5))

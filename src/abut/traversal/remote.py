@@ -9,7 +9,8 @@ import warp as wp
 
 from abut.approach import Approach, clear_along, from_bits
 from abut.atomics import lower_to
-from abut.bounds.relative import WORLD_ROUNDING, largest
+from abut.bounds.relative import WORLD_ROUNDING, largest, shift_of
+from abut.bounds.rows import double_of
 from abut.faces import load_face, move_point, pose_of
 from abut.hierarchy.tree import (
     Node,
@@ -40,21 +41,15 @@ APART = wp.constant(wp.float32(1.0))  # boxes that are: no faces need be asked w
 
 
 @wp.func
-def wide(v: wp.vec4f):
-    """The first three components in float64."""
-    return wp.vec3d(wp.float64(v[0]), wp.float64(v[1]), wp.float64(v[2]))
-
-
-@wp.func
 def centre_of(tree: TreeView, node: Node, pose: wp.mat44d):
     """Centre of a box in the world."""
-    return move_point(pose, (wide(node.low) + wide(node.high)) * HALF + tree.origin)
+    return move_point(pose, (double_of(node.low) + double_of(node.high)) * HALF + tree.origin)
 
 
 @wp.func
 def reach_along(node: Node, pose: wp.mat44d, way: wp.vec3d):
     """How far a box reaches from its centre along a direction of the world."""
-    half = (wide(node.high) - wide(node.low)) * HALF
+    half = (double_of(node.high) - double_of(node.low)) * HALF
     reach = wp.float64(0.0)
     for j in range(3):
         along = pose[0, j] * way[0] + pose[1, j] * way[1] + pose[2, j] * way[2]
@@ -67,8 +62,8 @@ def blur_of(tree_a: TreeView, pose_a: wp.mat44d, tree_b: TreeView, pose_b: wp.ma
     """What roundings of moved coordinates can amount to."""
     world = largest(tree_a.origin) + reach_of(load_node(tree_a.nodes, root_of(tree_a)))
     world += largest(tree_b.origin) + reach_of(load_node(tree_b.nodes, root_of(tree_b)))
-    world += largest(wp.vec3d(pose_a[0, 3], pose_a[1, 3], pose_a[2, 3]))
-    world += largest(wp.vec3d(pose_b[0, 3], pose_b[1, 3], pose_b[2, 3]))
+    world += largest(shift_of(pose_a))
+    world += largest(shift_of(pose_b))
     return WORLD_ROUNDING * world
 
 

@@ -3,6 +3,7 @@
 import warp as wp
 
 from abut.bounds.relative import largest
+from abut.bounds.rows import double_of
 from abut.crowd import Crowd, Meeting, meeting_at, search_of
 from abut.faces import pose_of
 from abut.hierarchy.forest import tree_of
@@ -19,7 +20,6 @@ from abut.traversal.remote import (
     blur_of,
     centre_of,
     walk_remote,
-    wide,
 )
 
 wp.set_module_options({"enable_backward": False, "fuse_fp": False})
@@ -28,7 +28,7 @@ wp.set_module_options({"enable_backward": False, "fuse_fp": False})
 @wp.func
 def sides_of(node: Node):
     """Sum of the sides of a box."""
-    side = wide(node.high) - wide(node.low)
+    side = double_of(node.high) - double_of(node.low)
     return side[0] + side[1] + side[2]
 
 

@@ -37,6 +37,7 @@ from abut.pairs import (
     PairQueues,
     pack_pair,
     push_pair,
+    push_pairs,
     queue_stop,
     store_pair,
     team_stop,
@@ -240,6 +241,4 @@ def self_open_kernel(
             if i < stop:
                 pair = pairs.keys[i / TWIG]
                 count = open_twigs(tree, pair, i % TWIG, bits, by_leaf, found, count)
-        place = reserve(candidates_out.count, count)
-        for j in range(count):
-            store_pair(candidates_out, place + wp.int64(j), found[j])
+        push_pairs(candidates_out, found, 0, count)
