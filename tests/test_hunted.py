@@ -201,3 +201,16 @@ def test_an_object_touches_itself_in_its_own_frame(method, device):
     assert len(want)
     np.testing.assert_array_equal(found["pairs"], np.tile(want, (20, 1)))
     np.testing.assert_array_equal(found["objects"][:, 0], np.repeat(np.arange(20), len(want)))
+
+
+@pytest.mark.parametrize("scale", [1e-30, 1e-21, 1e25])
+def test_the_nearest_of_tiny_and_huge_objects(scale, device):
+    """Squares of their sizes are nothing in float32, or beyond it."""
+    scene = abut.Scene(device)
+    poses = random_poses(12, 4.0)
+    poses[:, :3, 3] *= scale
+    scene.add(abut.Mesh(SHAPE.vertices * scale, SHAPE.faces, device), poses)
+    got, want = scene.distance().numpy(), scene.distance(method="brute").numpy()
+    assert len(want["value"]) == 12 and (want["value"] > 0).any()
+    for name in ("objects", "value"):
+        np.testing.assert_array_equal(got[name], want[name])

@@ -19,19 +19,23 @@ def there(boxes: Boxes, i: wp.int32):
 
 
 @wp.func
+def size_of(way: wp.vec4f):
+    """Length of the first three parts, by float64: their squares may be nothing, or too much."""
+    return wp.float32(wp.length(wp.vec3d(vector_of(way))))
+
+
+@wp.func
 def at_most(boxes: Boxes, i: wp.int32, j: wp.int32):
     """How far apart two objects are at most: from corner to farthest corner of their boxes."""
     reach = wp.max(boxes.upper[i] - boxes.lower[j], boxes.upper[j] - boxes.lower[i])
-    far = vector_of(reach)
-    return wp.length(far) * MORE
+    return size_of(reach) * MORE
 
 
 @wp.func
 def at_least(boxes: Boxes, i: wp.int32, j: wp.int32):
     """How far apart two objects are at least."""
     gap = wp.max(boxes.lower[i] - boxes.upper[j], boxes.lower[j] - boxes.upper[i])
-    near = wp.max(vector_of(gap), wp.vec3f())
-    return wp.length(near) * LESS
+    return size_of(wp.max(gap, wp.vec4f())) * LESS
 
 
 @wp.kernel
