@@ -214,3 +214,18 @@ def test_the_nearest_of_tiny_and_huge_objects(scale, device):
     assert len(want["value"]) == 12 and (want["value"] > 0).any()
     for name in ("objects", "value"):
         np.testing.assert_array_equal(got[name], want[name])
+
+
+@pytest.mark.parametrize("bound", ["aabb", "obb", "rss"])
+@pytest.mark.parametrize("scale", [1e17, 1e19, 1e20, 1e30, 1e37, 1e40])
+def test_distances_of_huge_meshes(scale, bound, device):
+    """Spheres and boxes were fitted beyond float32, and what meets was told to be apart."""
+    a, b = ((np.asarray(v, float), f) for v, f in cases.pair("tori", 60))
+    near = abut.Mesh(a[0] * scale, a[1], device), abut.Mesh(b[0] * scale, b[1], device)
+    assert abut.distance(*near, bound=bound).value == 0
+    far = near[0], abut.Mesh((b[0] + 9) * scale, b[1], device)
+    want = abut.distance(*far, method="brute").value
+    assert abut.distance(*far, bound=bound).value == want
+    pose = np.eye(4)
+    pose[:3, 3] = 9 * scale
+    assert np.isclose(abut.distance(*near, pose_b=pose, bound=bound).value, want, rtol=1e-12)

@@ -18,12 +18,13 @@ from abut.poses import batch_size, checked_poses
 from abut.query.collide import collide
 from abut.query.nearest_plan import NearestPlan
 from abut.query.operands import plans_of
-from abut.query.remoteness import Remoteness, centre_of, remoteness
+from abut.query.remoteness import Remoteness, centre_of, reach_of, remoteness
 from abut.results import Distances
 from abut.runtime import require_same_device
 
 DISTANCE_EFFORT = 4  # of a search, in searches for one pair that meets
 WORTH_FITTING = 256  # poses asked about
+SQUARED = 1e18  # beyond, squares are more than float32 holds, in which spheres and boxes are fitted
 
 
 def distance(
@@ -78,6 +79,8 @@ def distance(
     if bound is None:
         bound = Bound.RSS if asked >= WORTH_FITTING else Bound.AABB
     bound = chosen(Bound, bound, "bound", without=Bound.KDOP)
+    if reach_of(a, b, poses) > SQUARED:
+        bound = Bound.AABB
     require_room(layout, count, a.face_count)
     value = np.empty(0)
     faces = np.empty((0, 2), dtype=np.int32)

@@ -22,11 +22,7 @@ class Remoteness(IntEnum):
 
 def remoteness(a: Mesh, b: Mesh, poses: tuple[np.ndarray | None, ...]) -> np.ndarray | None:
     """(B,) of Remoteness, one for each pose; None where all are near."""
-    (size_a, reach_a), (size_b, reach_b) = _extent(a), _extent(b)
-    size, reach = size_a + size_b, reach_a + reach_b
-    for shifts in poses:
-        if shifts is not None:
-            reach += _largest_shift(shifts)
+    size, reach = _extent(a)[0] + _extent(b)[0], reach_of(a, b, poses)
     if 2.0 * reach <= REMOTE_SIZES * size:
         return None
     with np.errstate(all="ignore"):
@@ -35,6 +31,12 @@ def remoteness(a: Mesh, b: Mesh, poses: tuple[np.ndarray | None, ...]) -> np.nda
     beyond = (apart > BEYOND_SIZES * size) & (apart > ROUNDED * reach)
     kinds = np.where(beyond, Remoteness.BEYOND, Remoteness.REMOTE)
     return np.where((apart > REMOTE_SIZES * size) & np.isfinite(apart), kinds, Remoteness.NEAR)
+
+
+def reach_of(a: Mesh, b: Mesh, poses: tuple[np.ndarray | None, ...]) -> float:
+    """The largest coordinate of both meshes where they are, at most."""
+    shifts = sum(_largest_shift(p) for p in poses if p is not None)
+    return _extent(a)[1] + _extent(b)[1] + shifts
 
 
 def centre_of(mesh: Mesh) -> np.ndarray:
