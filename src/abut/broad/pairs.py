@@ -17,7 +17,7 @@ from abut.broad.boxes import (
 )
 from abut.hierarchy.lbvh import join_siblings
 from abut.hierarchy.morton import morton_code
-from abut.hierarchy.tree import TreeView, escape_of, face_of, is_leaf, load_node, slot_after
+from abut.hierarchy.tree import TreeView, escape_of, face_of, is_leaf, load_node, next_slot
 from abut.pairs import PairQueue, first_at, push_pair, queue_size, queue_stop, unpack_pair
 
 wp.set_module_options({"enable_backward": False, "fuse_fp": False})
@@ -302,7 +302,7 @@ def tree_walk_kernel(
         while slot >= 0:
             node = load_node(tree.nodes, slot)
             hit = overlap_aabb(leaf.low, leaf.high, node.low, node.high)
-            slot = slot_after(node, hit)
+            slot = next_slot(node, hit)
             if hit and is_leaf(node):
                 push_objects(filters, 0, face_of(leaf), face_of(node), bits, pairs_out)
 

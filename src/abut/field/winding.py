@@ -6,6 +6,7 @@ R its distance. With the number at the middle of a brick this bounds it everywhe
 
 import warp as wp
 
+from abut.bounds.rows import double_of, single_of
 from abut.faces import load_face
 from abut.field.grid import FieldGrid, position_of
 from abut.geometry.solid_angle import solid_angle
@@ -49,15 +50,11 @@ def winding_near(c: wp.vec3d, radius: wp.float32, surface: Surface):
     while slot >= 0 and total.doubt < HOPELESS:
         node = load_node(tree.nodes, slot)
         place = load_wide(surface.dipoles, DIPOLE_ROWS * slot)
-        y = wp.vec3f(
-            wp.float32(wp.float64(place[0]) - at[0]),
-            wp.float32(wp.float64(place[1]) - at[1]),
-            wp.float32(wp.float64(place[2]) - at[2]),
-        )
+        y = single_of(double_of(place) - at)
         away = wp.length(y)
         gap = away - place[3] - blur
         area = load_wide(surface.dipoles, DIPOLE_ROWS * slot + 1)[3]
-        next_slot = escape_of(node)
+        following = escape_of(node)
         if away > LEAST_FAR * place[3] and gap > wp.float32(0.25) * away and gap > radius:
             total = add_dipole(total, surface.dipoles, slot, y, away, gap, blur)
             total.doubt += variation(area, gap, radius)
@@ -65,8 +62,8 @@ def winding_near(c: wp.vec3d, radius: wp.float32, surface: Surface):
             total.number += solid_angle(c, load_face(surface.faces, face_of(node), 0))
             total.doubt += variation(area, gap, radius)
         else:
-            next_slot = 2 * link_of(node)
-        slot = next_slot
+            following = 2 * link_of(node)
+        slot = following
     return total
 
 

@@ -6,6 +6,7 @@ complement of the vertex where float32 does not hold the corner exactly.
 
 import warp as wp
 
+from abut.bounds.rows import single_of
 from abut.hierarchy.tree import Tree, leaf_face, with_integer
 
 wp.set_module_options({"enable_backward": False, "fuse_fp": False})
@@ -17,7 +18,7 @@ CORNER_ROWS = wp.constant(3)
 def corner_row(p: wp.vec3d, vertex: wp.int32, origin: wp.vec3d):
     """A corner and its vertex in a row."""
     away = p - origin
-    single = wp.vec3f(wp.float32(away[0]), wp.float32(away[1]), wp.float32(away[2]))
+    single = single_of(away)
     exact = origin == wp.vec3d() and wp.vec3d(single) == p
     return with_integer(single, wp.where(exact, vertex, -1 - vertex))
 

@@ -35,11 +35,10 @@ class Dipole:
 @wp.func
 def fit_dipole(p0: wp.vec3d, p1: wp.vec3d, p2: wp.vec3d, origin: wp.vec3d):
     """The dipole of a face: at its centre it has no moments."""
-    third = wp.float64(1.0 / 3.0)
     a = p0 - origin
     b = p1 - origin
     c = p2 - origin
-    centre = (a + b + c) * third
+    centre = (a + b + c) / wp.float64(3.0)
     vector = wp.cross(b - a, c - a) * wp.float64(0.5)
     area = wp.length(vector)
     far_a = wp.dot(a - centre, a - centre)

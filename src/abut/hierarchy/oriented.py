@@ -3,7 +3,7 @@
 import warp as wp
 
 from abut.bounds.obb import Obb, fit_obb, merge_obb, orthonormal, unpack_obb
-from abut.bounds.rows import vector_of
+from abut.bounds.rows import single_of, vector_of
 from abut.hierarchy.tree import Tree, leaf_face, parent_if_second
 from abut.loads import load_fresh, store_wide
 from abut.runtime import launch
@@ -101,12 +101,6 @@ def fresh_obb(rows: wp.array[wp.vec4f], slot: wp.int32):
     return unpack_obb(load_fresh(rows, at), load_fresh(rows, at + 1), load_fresh(rows, at + 2))
 
 
-@wp.func
-def to_single(p: wp.vec3d):
-    """Rounded to float32; the boxes' slack covers it."""
-    return wp.vec3f(wp.float32(p[0]), wp.float32(p[1]), wp.float32(p[2]))
-
-
 @wp.kernel
 def orient_kernel(
     # in
@@ -127,9 +121,9 @@ def orient_kernel(
     for k in range(span[0] + wp.tid(), span[1], span[2]):
         slot = leaf_slots[k]
         face = faces[leaf_face(nodes, slot)]
-        p0 = to_single(points[face[0]] - origin)
-        p1 = to_single(points[face[1]] - origin)
-        p2 = to_single(points[face[2]] - origin)
+        p0 = single_of(points[face[0]] - origin)
+        p1 = single_of(points[face[1]] - origin)
+        p2 = single_of(points[face[2]] - origin)
         box = fit_obb(p0, p1, p2)
         moments = add_moments(add_moments(moments_of(p0), moments_of(p1)), moments_of(p2))
         while slot >= 0:

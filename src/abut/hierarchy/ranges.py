@@ -3,16 +3,10 @@
 import warp as wp
 
 from abut.hierarchy.forest import Forest, Parts, part_of, tree_of
-from abut.hierarchy.tree import Tree, root_of
+from abut.hierarchy.tree import Tree, link_at, root_of
 from abut.runtime import launch
 
 wp.set_module_options({"enable_backward": False, "fuse_fp": False})
-
-
-@wp.func
-def link_at(nodes: wp.array[wp.vec4f], slot: wp.int32):
-    """Split of an inner slot, negative for a leaf."""
-    return wp.cast(nodes[2 * slot][3], wp.int32)
 
 
 @wp.func

@@ -8,6 +8,7 @@ from abut.hierarchy.tree import (
     Tree,
     half_area,
     leaf_face,
+    link_at,
     load_node,
     parent_if_second,
     with_integer,
@@ -39,7 +40,7 @@ def fit_upwards(
     slot = wp.int32(leaf_slot)
     lower = leaf_lower
     upper = leaf_upper
-    link = wp.cast(nodes[2 * slot][3], wp.int32)
+    link = link_at(nodes, slot)
     escape = wp.cast(nodes[2 * slot + 1][3], wp.int32)
     while slot >= 0:
         nodes[2 * slot] = with_integer(lower, link)

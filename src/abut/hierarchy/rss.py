@@ -10,7 +10,7 @@ import warp as wp
 
 from abut.atomics import raise_to
 from abut.bounds.ordered import from_ordered, to_ordered
-from abut.bounds.rows import vector_of
+from abut.bounds.rows import single_of, vector_of
 from abut.bounds.rss import Rss, axes_of_tri, fit_rss
 from abut.hierarchy.oriented import (
     MOMENT_ROWS,
@@ -20,10 +20,9 @@ from abut.hierarchy.oriented import (
     moments_of,
     principal_axes,
     store_moments,
-    to_single,
 )
 from abut.hierarchy.ranges import leaf_ranges
-from abut.hierarchy.tree import Tree, leaf_face, parent_if_second
+from abut.hierarchy.tree import Tree, leaf_face, link_at, parent_if_second
 from abut.lanes import WARP, lane_count, most_of_lanes
 from abut.loads import load_wide, load_wide_words, store_wide
 from abut.runtime import Task
@@ -83,9 +82,9 @@ def corners_of_leaf(
     """Corners of a leaf's face in the frame of the tree, one a row."""
     face = faces[leaf_face(nodes, slot)]
     return wp.matrix_from_rows(
-        to_single(points[face[0]] - origin),
-        to_single(points[face[1]] - origin),
-        to_single(points[face[2]] - origin),
+        single_of(points[face[0]] - origin),
+        single_of(points[face[1]] - origin),
+        single_of(points[face[2]] - origin),
     )
 
 
@@ -160,7 +159,7 @@ def axes_kernel(
 ):
     """Axes of every inner slot from the moments of what is below it; it reaches nowhere yet."""
     for slot in range(span[0] + wp.tid(), span[1], span[2]):
-        if wp.cast(nodes[2 * slot][3], wp.int32) >= 0:
+        if link_at(nodes, slot) >= 0:
             store_axes(swept_out, slot, principal_axes(fresh_moments(moments, slot)))
             for i in range(EXTENTS):
                 extents_out[STRIDE * slot + i] = NOWHERE
@@ -228,7 +227,7 @@ def sweep_kernel(
 ):
     """The volume of every inner slot from its axes and extents."""
     for slot in range(span[0] + wp.tid(), span[1], span[2]):
-        if wp.cast(nodes[2 * slot][3], wp.int32) >= 0:
+        if link_at(nodes, slot) >= 0:
             e = load_wide_words(extents, 2 * slot)
             f = load_wide_words(extents, 2 * slot + 1)
             reach = Extents(e[0], e[1], e[2], e[3], f[0], f[1])

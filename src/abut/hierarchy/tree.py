@@ -79,9 +79,15 @@ def face_of(node: Node):
 
 
 @wp.func
+def link_at(nodes: wp.array[wp.vec4f], slot: wp.int32):
+    """The link of a slot, where nodes are being written."""
+    return wp.cast(nodes[2 * slot][3], wp.int32)
+
+
+@wp.func
 def leaf_face(nodes: wp.array[wp.vec4f], slot: wp.int32):
-    """Face of the leaf in a slot, where nodes are being written."""
-    return -1 - wp.cast(nodes[2 * slot][3], wp.int32)
+    """Face of the leaf in a slot, likewise."""
+    return -1 - link_at(nodes, slot)
 
 
 @wp.func
@@ -106,7 +112,7 @@ def escape_of(node: Node):
 
 
 @wp.func
-def slot_after(node: Node, opened: wp.bool):
+def next_slot(node: Node, opened: wp.bool):
     """The slot that a walk without a stack looks at next; only inner nodes can be opened."""
     return wp.where(opened and not is_leaf(node), 2 * link_of(node), escape_of(node))
 

@@ -13,7 +13,7 @@ coordinate of any box.
 
 import warp as wp
 
-from abut.hierarchy.oriented import to_single
+from abut.bounds.rows import single_of
 from abut.hierarchy.tree import Tree, face_of, is_leaf, link_of, load_node, reach_of
 from abut.loads import load_wide
 from abut.mesh import Mesh
@@ -98,7 +98,7 @@ def widen_kernel(
                 if block:
                     face = faces[face_of(node)]
                     for corner in range(3):
-                        p = to_single(points[face[corner]] - origin)
+                        p = single_of(points[face[corner]] - origin)
                         for x in range(3):
                             corners[3 * corner + x, place] = p[x]
         if block:

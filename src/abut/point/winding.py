@@ -10,16 +10,16 @@ summed again with fewer nodes taken from afar, at last with none.
 
 import warp as wp
 
+from abut.bounds.rows import double_of, single_of
 from abut.faces import Faces, load_face
 from abut.geometry.solid_angle import solid_angle
 from abut.hierarchy.dipoles import DIPOLE_ROWS
 from abut.hierarchy.tree import (
     TreeView,
-    escape_of,
     face_of,
     is_leaf,
-    link_of,
     load_node,
+    next_slot,
     reach_of,
     root_of,
 )
@@ -92,21 +92,15 @@ def winding_from(
     while slot >= 0:
         node = load_node(tree.nodes, slot)
         place = load_wide(dipoles, DIPOLE_ROWS * slot)
-        y = wp.vec3f(
-            wp.float32(wp.float64(place[0]) - at[0]),
-            wp.float32(wp.float64(place[1]) - at[1]),
-            wp.float32(wp.float64(place[2]) - at[2]),
-        )
+        y = single_of(double_of(place) - at)
         away = wp.length(y)
         gap = away - place[3] - blur
-        next_slot = escape_of(node)
-        if away > far * place[3] and gap > wp.float32(0.25) * away:
+        is_far = away > far * place[3] and gap > wp.float32(0.25) * away
+        if is_far:
             total = add_dipole(total, dipoles, slot, y, away, gap, blur)
         elif is_leaf(node):
             total.number += solid_angle(p, load_face(side, face_of(node), 0))
-        else:
-            next_slot = 2 * link_of(node)
-        slot = next_slot
+        slot = next_slot(node, not is_far)
     return total
 
 

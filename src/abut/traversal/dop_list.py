@@ -11,7 +11,7 @@ import warp as wp
 
 from abut.bounds.fixed import NARROW_ROWS, constants_narrow, sums_narrow
 from abut.bounds.kdop import PICK_BITS, SIDES
-from abut.hierarchy.tree import TreeView, face_of, is_leaf, load_node, root_of, slot_after
+from abut.hierarchy.tree import TreeView, face_of, is_leaf, load_node, next_slot, root_of
 from abut.loads import load_wide_words
 from abut.pairs import PairQueue
 from abut.traversal.dop_overlap import DopFrames, overlap_dops
@@ -86,7 +86,7 @@ def list_dops_kernel(
         while slot >= 0:
             node = load_node(tree_b.nodes, slot)
             hit = overlap_leaf(dops, pose, own, slot)
-            slot = slot_after(node, hit)
+            slot = next_slot(node, hit)
             if hit and is_leaf(node):
                 count = note_found(
                     face_of(node), pose, face, found, count, bits, swapped, candidates_out
@@ -203,7 +203,7 @@ def list_straight_kernel(
                 hit = overlap_straight(fours_b, slot, own, on_b)
             else:
                 hit = overlap_dops(dops, 0, leaf_slot, slot)
-            slot = slot_after(node, hit)
+            slot = next_slot(node, hit)
             if hit and is_leaf(node):
                 count = note_found(
                     face_of(node), 0, face, found, count, bits, swapped, candidates_out

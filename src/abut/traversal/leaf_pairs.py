@@ -5,7 +5,7 @@ Each leaf of one tree walks the other, without a stack. For the CPU see groups.
 
 import warp as wp
 
-from abut.hierarchy.tree import TreeView, face_of, is_leaf, load_node, root_of, slot_after
+from abut.hierarchy.tree import TreeView, face_of, is_leaf, load_node, next_slot, root_of
 from abut.pairs import PairQueue
 from abut.traversal.listing import LISTED, list_found, note_found
 from abut.traversal.self_tree import overlap_boxes
@@ -34,7 +34,7 @@ def list_leaves_kernel(
         while slot >= 0:
             node = load_node(tree_b.nodes, slot)
             hit = overlap_boxes(leaf, node) == 1
-            slot = slot_after(node, hit)
+            slot = next_slot(node, hit)
             if hit and is_leaf(node):
                 count = note_found(
                     face_of(node), 0, face, found, count, bits, swapped, candidates_out

@@ -16,8 +16,8 @@ from abut.hierarchy.tree import (
     face_of,
     is_leaf,
     load_node,
+    next_slot,
     root_of,
-    slot_after,
 )
 from abut.loads import load_fresh_word
 from abut.pairs import PairQueue, push_pair, queue_size, queue_stop, unpack_pair
@@ -139,7 +139,7 @@ def list_meet_kernel(
                     hit = overlap(frame, node, leaf)
                 else:
                     hit = overlap(frame, leaf, node)
-                slot = slot_after(node, hit == 1)
+                slot = next_slot(node, hit == 1)
                 if hit == 1 and is_leaf(node):
                     count = note_found(
                         face_of(node), rank, face, found, count, crowd.bits, swapped, candidates_out

@@ -14,9 +14,9 @@ from abut.hierarchy.tree import (
     face_of,
     is_leaf,
     load_node,
+    next_slot,
     reach_of,
     root_of,
-    slot_after,
     subtree,
 )
 from abut.pairs import PairQueue, queue_stop
@@ -108,7 +108,7 @@ def near_meet_kernel(
             while slot >= 0:
                 node = load_node(tree_a.nodes, slot)
                 near = not (apart(frame, leaf, node) > limit)
-                slot = slot_after(node, near)
+                slot = next_slot(node, near)
                 if near and is_leaf(node):
                     test_near(search, rank, face_of(leaf), face_of(node), distance, near_out)
             continue

@@ -26,8 +26,8 @@ from abut.hierarchy.tree import (
     is_leaf,
     link_of,
     load_node,
+    next_slot,
     root_of,
-    slot_after,
     subtree,
 )
 from abut.loads import load_fresh_integer
@@ -127,7 +127,7 @@ def list_near_kernel(
         while slot >= 0:
             node = load_node(tree_b.nodes, slot)
             near = not (apart(frame, leaf, node) > limit)
-            slot = slot_after(node, near)
+            slot = next_slot(node, near)
             if near and is_leaf(node):
                 count = note_found(
                     face_of(node), pose, face, found, count, bits, False, candidates_out
@@ -157,7 +157,7 @@ def list_self_near_kernel(
         while slot >= 0:
             node = load_node(tree.nodes, slot)
             near = not (apart(frames[0], leaf, node) > limit)
-            slot = slot_after(node, near)
+            slot = next_slot(node, near)
             if near and is_leaf(node):
                 count = note_found(
                     face_of(node), 0, face, found, count, bits, False, candidates_out
@@ -185,7 +185,7 @@ def self_near_kernel(
         while slot >= 0:
             node = load_node(tree.nodes, slot)
             near = not (apart(frames[0], leaf, node) > limit)
-            slot = slot_after(node, near)
+            slot = next_slot(node, near)
             if near and is_leaf(node):
                 test_near(search, 0, face_of(leaf), face_of(node), distance, near_out)
 

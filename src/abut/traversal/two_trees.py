@@ -16,9 +16,9 @@ from abut.hierarchy.tree import (
     face_of,
     is_leaf,
     load_node,
+    next_slot,
     reach_of,
     root_of,
-    slot_after,
 )
 from abut.pairs import NO_KEY, PairQueue
 from abut.search import Search, test_faces
@@ -204,7 +204,7 @@ def list_walk(finer: bool) -> wp.Kernel:
                     if hit == 1:
                         near = finer_overlap(frame, dops, pose, tree_a, leaf_slot, tree_b, slot)
                         hit = wp.int32(near)
-                slot = slot_after(node, hit == 1)
+                slot = next_slot(node, hit == 1)
                 if hit == 1 and is_leaf(node):
                     count = note_found(
                         face_of(node), pose, face, found, count, bits, swapped, candidates_out

@@ -7,6 +7,7 @@ import numpy as np
 import warp as wp
 
 from abut.bounds.aabb import fit_aabb
+from abut.hierarchy.tree import with_integer
 from abut.options import Level
 from abut.pairs import KeyLayout, PairQueues
 from abut.runtime import Task
@@ -64,12 +65,6 @@ def gather_kernel(
             count_out[0] = wp.int64(place + kept[i])
 
 
-@wp.func
-def with_bits(v: wp.vec3f, number: wp.int32):
-    """Three floats and the bits of an integer."""
-    return wp.vec4f(v[0], v[1], v[2], wp.cast(number, wp.float32))
-
-
 @wp.kernel
 def box_kernel(
     # in
@@ -97,8 +92,8 @@ def box_kernel(
             grown = (wp.max(wp.abs(low), wp.abs(high)) + margin) * GROWN
             low = low - margin - grown
             high = high + margin + grown
-        boxes_out[i, 0] = with_bits(low, face)
-        boxes_out[i, 1] = with_bits(high, primitives.state[primitive_of(primitives, face)])
+        boxes_out[i, 0] = with_integer(low, face)
+        boxes_out[i, 1] = with_integer(high, primitives.state[primitive_of(primitives, face)])
 
 
 class Remains:
