@@ -28,6 +28,7 @@ from abut.traversal.meetings import (
 )
 
 EVERYWHERE = 1e30  # a margin at which all boxes overlap
+LISTING_THREADS = 1 << 20  # a thread that strides over many walks has several long ones
 Step = tuple[str, Callable[[], None]]
 
 
@@ -214,7 +215,8 @@ class ContactSearch(SceneSearch):
             args = [crowd, self._frames, self._starts]
             return [*steps, ("search", Task(meet_kernel, EVERYTHING, args, device).run)]
         args = [crowd, self._frames, self._starts, queues["candidates"], queues["skipped"]]
-        listing = Task(list_meet_kernel, EVERYTHING, args, device)
+        threads = min(self.capacity << self.layout.bits_a, LISTING_THREADS)
+        listing = Task(list_meet_kernel, EVERYTHING, args, device, threads=threads)
         testing = Task(test_meet_kernel, EVERYTHING, [crowd, queues["candidates"]], device)
         return [*steps, ("search", listing.run), ("classify", testing.run)]
 

@@ -192,7 +192,7 @@ def first_meet_kernel(
                 held = push_by_overlap(stack, held, pairs)
 
 
-@wp.kernel
+@wp.kernel(cuda_max_registers=128)  # two blocks of 256 threads at a time
 def test_meet_kernel(
     # in
     span: wp.vec3i,
