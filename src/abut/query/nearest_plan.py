@@ -23,6 +23,7 @@ from abut.runtime import EVERYTHING, Task, stage
 from abut.search import search_in
 from abut.traversal.beam import seed_kernel
 from abut.traversal.beyond import beyond_kernel, beyond_of_all_kernel
+from abut.traversal.ends import ends_kernel
 from abut.traversal.near_pairs import (
     choose_kernel,
     compare_kernel,
@@ -139,9 +140,7 @@ class NearestPlan(Operands):
             return
         trees = [tree.view(self.bound) for tree in self.trees]
         if self.kind is Remoteness.REMOTE:
-            items, grain = self._divided()
-            args = [query, *trees, items.bit_length() - 1]
-            yield from self._elected(remote_kernel, args, query, items, grain)
+            yield from self._remote(query, trees)
             return
         frames = wp.empty(self.pose_count, dtype=Relative, device=self.device)
         args = [self.a, self.b, *trees, frames]
@@ -151,6 +150,16 @@ class NearestPlan(Operands):
             yield from self._listed(args, query, queues)
         else:
             yield from self._walked(args, query)
+
+    def _remote(self, query: Any, trees: list[Any]) -> Iterable[tuple[str, Task]]:
+        """One thread a pose looks at the near ends; where they are crowded, trees are walked."""
+        crowded = wp.empty(self.pose_count, dtype=wp.int32, device=self.device)
+        args = [query, *trees, crowded, self._keys]
+        yield "seed", Task(ends_kernel, self.pose_count, args, self.device, grain=POSES_PER_SLICE)
+        items, grain = self._divided()
+        items = max(items, 2)  # so that they do not write where the ends were found
+        args = [query, *trees, items.bit_length() - 1, crowded]
+        yield from self._elected(remote_kernel, args, query, items, grain)
 
     def _beyond(self, query: Any) -> Iterable[tuple[str, Task]]:
         """One thread a pose finds either face by itself."""

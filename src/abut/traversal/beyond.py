@@ -9,73 +9,14 @@ import warp as wp
 
 from abut.approach import Approach, gap_of, to_bits
 from abut.atomics import lower_to
-from abut.bounds.relative import largest
 from abut.faces import Faces, load_face, move_point, pose_of
-from abut.hierarchy.tree import TreeView, face_of, is_leaf, link_of, load_node, root_of
+from abut.hierarchy.tree import TreeView
 from abut.pairs import NO_KEY, pack_pair
 from abut.search import Search
-from abut.traversal.remote import HALF, blur_of, centre_of, reach_along
+from abut.traversal.ends import farthest_face, reach_of_face, way_between
+from abut.traversal.remote import blur_of
 
 wp.set_module_options({"enable_backward": False, "fuse_fp": False})
-
-STACK = wp.constant(64)  # a tree is at most 61 levels deep
-
-
-@wp.func
-def reach_of_face(side: Faces, face: wp.int32, pose: wp.int32, start: wp.vec3d, way: wp.vec3d):
-    """How far a face reaches from a point along a direction."""
-    p = load_face(side, face, pose)
-    far = wp.max(wp.dot(p[0] - start, way), wp.dot(p[1] - start, way))
-    return wp.max(far, wp.dot(p[2] - start, way))
-
-
-@wp.func
-def farthest_of(tree: TreeView, slot: wp.int32, motion: wp.mat44d, start: wp.vec3d, way: wp.vec3d):
-    """How far a box reaches from a point along a direction; infinitely where it overflows."""
-    node = load_node(tree.nodes, slot)
-    far = wp.dot(centre_of(tree, node, motion) - start, way) + reach_along(node, motion, way)
-    return wp.where(far < wp.float64(wp.inf), far, wp.float64(wp.inf))
-
-
-@wp.func
-def farthest_face(
-    side: Faces,
-    pose: wp.int32,
-    tree: TreeView,
-    start: wp.vec3d,
-    way: wp.vec3d,
-    blur: wp.float64,
-):
-    """The face that reaches farthest from a point along a direction, the lowest of several."""
-    slots = wp.zeros(shape=(STACK,), dtype=wp.int32)
-    reaches = wp.zeros(shape=(STACK,), dtype=wp.float64)
-    motion = pose_of(side, pose)
-    best = wp.float64(-wp.inf)
-    face = wp.int32(0)
-    slots[0] = root_of(tree)
-    reaches[0] = wp.float64(wp.inf)
-    held = wp.int32(1)
-    while held > 0:
-        held -= 1
-        if reaches[held] + blur < best:
-            continue
-        node = load_node(tree.nodes, slots[held])
-        if is_leaf(node):
-            far = reach_of_face(side, face_of(node), pose, start, way)
-            if far > best or (far == best and face_of(node) < face):
-                best = far
-                face = face_of(node)
-        else:
-            child = 2 * link_of(node)
-            left = farthest_of(tree, child, motion, start, way)
-            right = farthest_of(tree, child + 1, motion, start, way)
-            second = wp.int32(right > left)  # is opened first
-            slots[held] = child + 1 - second
-            reaches[held] = wp.min(left, right)
-            slots[held + 1] = child + second
-            reaches[held + 1] = wp.max(left, right)
-            held += 2
-    return face
 
 
 @wp.func
@@ -89,13 +30,6 @@ def farthest_of_all(side: Faces, pose: wp.int32, start: wp.vec3d, way: wp.vec3d)
             best = far
             face = k
     return face
-
-
-@wp.func
-def way_between(from_a: wp.vec3d, to_b: wp.vec3d):
-    """The direction from one point to another, whatever their distance."""
-    between = to_b * HALF - from_a * HALF
-    return wp.normalize(between / largest(between))
 
 
 @wp.func

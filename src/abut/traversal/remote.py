@@ -156,12 +156,19 @@ def remote_kernel(
     tree_a: TreeView,
     tree_b: TreeView,
     depth: wp.int32,
+    crowded: wp.array[wp.int32],
     # out
     distance_out: wp.array[wp.int64],
     key_out: wp.array[wp.int64],
 ):
-    """``nearest_kernel`` for meshes far apart: the nearest faces of each (pose, subtree of a)."""
+    """``nearest_kernel`` for meshes far apart: the nearest faces of each (pose, subtree of a).
+
+    Poses that are not ``crowded`` have their answer already (see ends).
+    """
     for work in range(span[0] + wp.tid(), span[1], span[2]):
+        key_out[work] = NO_KEY
+        if crowded[work >> depth] == 0:
+            continue
         start = subtree(tree_a, work & ((1 << depth) - 1), depth)
         found = walk_remote(
             query.search,

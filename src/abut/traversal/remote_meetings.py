@@ -11,6 +11,7 @@ from abut.hierarchy.tree import Node, load_node, root_of
 from abut.pairs import queue_stop
 from abut.search import Search
 from abut.traversal.beyond import pair_beyond
+from abut.traversal.ends import CROWDED, pair_of_ends
 from abut.traversal.near_meetings import slack_of
 from abut.traversal.remote import (
     BEYOND_SIZES,
@@ -84,8 +85,10 @@ def remote_meet_kernel(
             )
         elif parting.remote:
             slack = slack_of(crowd, meeting)
-            start = root_of(tree_a)
-            found = walk_remote(
-                search, bound_out, rank, tree_a, start, tree_b, slack, wp.float64(0.0)
-            )
+            found = pair_of_ends(search, bound_out, rank, tree_a, tree_b, slack)
+            if found.key == CROWDED:
+                start = root_of(tree_a)
+                found = walk_remote(
+                    search, bound_out, rank, tree_a, start, tree_b, slack, wp.float64(0.0)
+                )
             key_out[rank] = found.key
