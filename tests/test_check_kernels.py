@@ -55,6 +55,7 @@ def test_our_sources_pass():
         "import warp as wp\n\n@wp.func\ndef f(x: wp.int32):\n    y = x\n    return y",
         CHANGING.replace("wp.int64(MOST)", "wp.int32(MOST)"),
         CHANGING.replace("x == MOST", "x < n"),
+        "@wp.func\ndef f(x: wp.int32):\n    return wp.float64(x / 3) + wp.float64(-1.0)",
     ],
 )
 def test_good_sources(source):
@@ -80,6 +81,10 @@ def test_good_sources(source):
         (GOOD.replace("y_out[i] = 2 * x[i]", "lower_to(x.best, i, i)"), "writes to x"),
         (GOOD.replace("    i = ", "    twice_kernel = ") + "\n", "hides another twice_kernel"),
         ("@wp.func\ndef f(g: wp.int32):\n    return g\n\ndef g():\n    pass", "hides another g"),
+        (
+            "@wp.func\ndef f():\n    return wp.float64(1.0 / 3.0)",
+            "1.0 / 3.0 is worked out in float32",
+        ),
         (CHANGING, "the constant MOST changes with x"),
         (CHANGING.replace("wp.int64(MOST)", "MOST"), "the constant MOST changes with x"),
     ],

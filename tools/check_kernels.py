@@ -4,6 +4,7 @@ In kernels and device functions, no variable has the name of something else in t
 hash of such code changes once it was built, and it is compiled a second time in the next run.
 Nor does a variable that changes in a loop begin as a constant that is used elsewhere: both are one
 variable to Warp, even where the constant is converted (to any type but the int32 of plain numbers).
+Nor are plain numbers reckoned with inside ``wp.float64``: that is done in float32.
 
 In every file that holds a kernel:
 - module options are set by a direct call with a literal dict (a wrapper would configure its own
@@ -66,6 +67,7 @@ def check(source: str, required: dict[str, bool] | None = None) -> list[Finding]
         if _decorators(function, "wp.kernel", "wp.func"):
             findings += _check_shadows(function, _names_of(tree))
             findings += _check_constants(function)
+            findings += _check_reckoning(function)
     for kernel, decorator in kernels:
         findings += _check_options(tree, kernel, decorator, required)
         findings += _check_names(kernel, lines)
@@ -118,6 +120,15 @@ def _check_constants(function: ast.FunctionDef) -> Iterator[Finding]:
             if changes and used.count(constant) > 1:
                 message = f"{function.name}: the constant {constant} changes with {name}"
                 yield statement.lineno, message
+
+
+def _check_reckoning(function: ast.FunctionDef) -> Iterator[Finding]:
+    for node in ast.walk(function):
+        if isinstance(node, ast.Call) and _dotted(node.func) == "wp.float64" and node.args:
+            value = node.args[0]
+            plain = not any(isinstance(part, ast.Name) for part in ast.walk(value))
+            if isinstance(value, ast.BinOp) and plain:
+                yield node.lineno, f"{function.name}: {ast.unparse(value)} is worked out in float32"
 
 
 def _blocks(function: ast.FunctionDef) -> Iterator[list[ast.stmt]]:
