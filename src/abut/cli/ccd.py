@@ -8,7 +8,7 @@ from typing import Any
 from abut.cases import box
 from abut.cli.console import progress, show_facts, show_json, show_rows, working
 from abut.cli.frames import frame_count, frames_of
-from abut.cli.operands import add_device, load, natural
+from abut.cli.operands import add_report, load
 from abut.cli.report import ROWS_SHOWN, times_line
 from abut.cli.timing import Stages, timed
 from abut.errors import FileError, MeshError
@@ -67,14 +67,7 @@ def add_to(commands: Any) -> None:
         action="store_false",
         help="neighbours share vertices by index alone, not by position",
     )
-    add_device(parser)
-    parser.add_argument("--json", action="store_true", help="print one JSON object")
-    parser.add_argument(
-        "--pairs",
-        type=natural,
-        metavar="N",
-        help=f"impacts to list (default: {ROWS_SHOWN}; all with --json)",
-    )
+    add_report(parser, "impacts")
     parser.set_defaults(run=run)
 
 

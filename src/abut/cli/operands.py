@@ -19,13 +19,18 @@ def add_query_options(parser: argparse.ArgumentParser, methods: Iterable[StrEnum
     parser.add_argument(
         "--method", choices=[str(m) for m in methods], default="bvh", help="default: bvh"
     )
+    add_report(parser, "pairs")
+
+
+def add_report(parser: argparse.ArgumentParser, rows: str) -> None:
+    """Where to search, and what to tell of the rows that are found."""
     add_device(parser)
     parser.add_argument("--json", action="store_true", help="print one JSON object")
     parser.add_argument(
         "--pairs",
         type=natural,
         metavar="N",
-        help=f"pairs to list (default: {ROWS_SHOWN}; all with --json)",
+        help=f"{rows} to list (default: {ROWS_SHOWN}; all with --json)",
     )
 
 

@@ -70,18 +70,52 @@ def blur_of(tree_a: TreeView, pose_a: wp.mat44d, tree_b: TreeView, pose_b: wp.ma
 @wp.func
 def apart_remote(
     tree_a: TreeView,
-    a: Node,
+    i: wp.int32,
     pose_a: wp.mat44d,
     tree_b: TreeView,
-    b: Node,
+    j: wp.int32,
     pose_b: wp.mat44d,
 ):
-    """How far apart two nodes are along the line between their centres; 0 where it overflows."""
+    """How far apart two slots are along the line between their centres; 0 where it overflows."""
+    a = load_node(tree_a.nodes, i)
+    b = load_node(tree_b.nodes, j)
     between = centre_of(tree_b, b, pose_b) - centre_of(tree_a, a, pose_a)
     length = wp.length(between)
     way = between / length  # NaN where they are one: culls nothing
     gap = length - reach_along(a, pose_a, way) - reach_along(b, pose_b, way)
     return wp.where(length < FARTHEST, gap, wp.float64(0.0))
+
+
+@wp.func
+def push_remote(
+    pairs: wp.array[wp.vec2i],
+    gaps: wp.array[wp.float64],
+    held: wp.int32,
+    limit: wp.float64,
+    tree_a: TreeView,
+    i: wp.int32,
+    a: Node,
+    pose_a: wp.mat44d,
+    tree_b: TreeView,
+    j: wp.int32,
+    b: Node,
+    pose_b: wp.mat44d,
+):
+    """Open the larger of two nodes; what is within a limit goes on the stack, the nearest on top.
+
+    Returns how many the stack holds then.
+    """
+    one = pair_below(i, a, j, b, 0)
+    two = pair_below(i, a, j, b, 1)
+    gap_one = apart_remote(tree_a, one[0], pose_a, tree_b, one[1], pose_b)
+    gap_two = apart_remote(tree_a, two[0], pose_a, tree_b, two[1], pose_b)
+    first = gap_one <= gap_two
+    pairs[held] = wp.where(first, two, one)
+    gaps[held] = wp.where(first, gap_two, gap_one)
+    top = held + wp.int32(not (gaps[held] > limit))
+    pairs[top] = wp.where(first, one, two)
+    gaps[top] = wp.where(first, gap_one, gap_two)
+    return top + wp.int32(not (gaps[top] > limit))
 
 
 @wp.func
@@ -128,23 +162,7 @@ def walk_remote(
                 if found.bits < known:
                     lower_to(bound, pose, found.bits)
         else:
-            low = wp.int32(held)
-            for side in range(2):
-                below = pair_below(i, a, j, b, side)
-                node_a = load_node(tree_a.nodes, below[0])
-                node_b = load_node(tree_b.nodes, below[1])
-                gap = apart_remote(tree_a, node_a, pose_a, tree_b, node_b, pose_b)
-                if not (gap > limit):
-                    pairs[held] = below
-                    gaps[held] = gap
-                    held += 1
-            if held == low + 2 and gaps[low] < gaps[low + 1]:  # the nearer one is opened next
-                nearer = pairs[low]
-                gap = gaps[low]
-                pairs[low] = pairs[low + 1]
-                gaps[low] = gaps[low + 1]
-                pairs[low + 1] = nearer
-                gaps[low + 1] = gap
+            held = push_remote(pairs, gaps, held, limit, tree_a, i, a, pose_a, tree_b, j, b, pose_b)
     return found
 
 
