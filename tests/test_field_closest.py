@@ -108,10 +108,8 @@ def test_it_is_the_least_of_all_samples(sampling, shape, device, monkeypatch):
         found = list(stages(plan))
         least, best, _ = plan._buffers
         nowhere = closest.wp.full_like(least, -1e30)
-        args = (closest.promising_kernel, plan.group, nowhere, best, plan.queues["blocks"])
-        return [
-            ("faces", plan.over_groups(*args)) if n == "faces" else (n, run) for n, run in found
-        ]
+        all_faces = plan.over_items(closest.promising_kernel, nowhere, best, plan.queues["faces"])
+        return [("faces", all_faces) if n == "faces" else (n, run) for n, run in found]
 
     monkeypatch.setattr(closest.ClosestPlan, "stages", all_of_them)
     fresh = abut.Mesh(other.vertices.numpy(), other.faces, device)

@@ -279,6 +279,22 @@ def test_large_faces_and_large_meshes(device):
     np.testing.assert_allclose(got.area, 1.25, rtol=0.02)
 
 
+def test_no_room_is_no_loss(device, monkeypatch):
+    """Lists of blocks, patches and turns grow until all have room."""
+    from abut.field import plan
+
+    field = field_of(cases.torus_knot(64, 10), device, 40)
+    pose = shift(0.1, 0.2, 0.0)
+    shapes = cases.torus_knot(64, 12), cases.box((3.0, 3.0, 0.1))
+    want = [field.response(abut.Mesh(*s, device), pose, pixels=400).numpy() for s in shapes]
+    monkeypatch.setattr(plan, "MOST_ROOM", 1)
+    got = [field.response(abut.Mesh(*s, device), pose, pixels=400).numpy() for s in shapes]
+    for a, b in zip(want, got, strict=True):
+        assert a["area"] > 0
+        for name in a:
+            np.testing.assert_array_equal(a[name], b[name])
+
+
 def test_nothing_inside(device):
     field = field_of(cases.gem(500), device)
     got = field.response(abut.Mesh(*cases.box(), device), shift(9, 0, 0), **MATERIAL)

@@ -36,6 +36,21 @@ def reserve(counter: wp.array[wp.int64], amount: wp.int32) -> wp.int64:
 
 @wp.func_native("""
 #if defined(__CUDA_ARCH__)
+    unsigned long long base = 0;
+    if ((threadIdx.x & 31u) == 0)
+        base = atomicAdd((unsigned long long*)counter.data, (unsigned long long)amount);
+    return (int64_t)__shfl_sync(0xffffffffu, base, 0);
+#else
+    return __atomic_fetch_add(counter.data, (int64_t)amount, __ATOMIC_RELAXED);
+#endif
+""")
+def reserve_as_one(counter: wp.array[wp.int64], amount: wp.int32) -> wp.int64:
+    """``reserve`` an amount for all lanes of a warp together; they must all come with the same."""
+    ...
+
+
+@wp.func_native("""
+#if defined(__CUDA_ARCH__)
     // One atomic for all lanes that arrive together.
     const unsigned lanes = __activemask();
     int lane;

@@ -11,8 +11,9 @@ from typing import Any
 import numpy as np
 import warp as wp
 
-from abut.atomics import reserve
+from abut.atomics import reserve, reserve_as_one
 from abut.errors import CapacityError
+from abut.lanes import count_of_lanes, rank_of_lane
 from abut.runtime import EVERYTHING, launch
 
 wp.set_module_options({"enable_backward": False, "fuse_fp": False})
@@ -52,6 +53,17 @@ def push_pair(queue: PairQueue, key: wp.int64):
 def queue_size(queue: PairQueue):
     """How many keys a queue holds."""
     return wp.int32(wp.min(queue.count[0], wp.int64(queue.keys.shape[0])))
+
+
+@wp.func
+def push_together(queue: PairQueue, wanted: wp.bool, key: wp.int64):
+    """Append the keys of all lanes that want it; all lanes must come."""
+    count = count_of_lanes(wanted)
+    rank = rank_of_lane(wanted)
+    if count > 0:
+        first = reserve_as_one(queue.count, count)
+        if wanted:
+            store_pair(queue, first + wp.int64(rank), key)
 
 
 @wp.func
@@ -132,6 +144,10 @@ class PairQueues:
             wp.copy(self._host, self.counts)
             wp.synchronize_stream(self.device)
         return dict(zip(self.queues, self._view.tolist(), strict=True))
+
+    def room(self) -> dict[str, int]:
+        """How many keys each queue can hold."""
+        return {name: queue.keys.shape[0] for name, queue in self.queues.items()}
 
     def make_room(self, counts: dict[str, int]) -> bool:
         """Let queues grow to at least these counts; False when all had room already."""

@@ -209,7 +209,7 @@ def test_no_room_is_no_loss(device, monkeypatch):
 
     want = run()
     monkeypatch.setattr(rigid_step, "FIRST_PAIRS", 1)
-    monkeypatch.setattr(rigid_step, "FIRST_BLOCKS", 4)
+    monkeypatch.setattr(rigid_step, "FIRST_LISTED", 4)
     got = run()
     for name, value in want[0].items():
         np.testing.assert_array_equal(got[0][name], value)

@@ -8,13 +8,15 @@ from typing import Any
 import numpy as np
 import warp as wp
 
+from abut.field.cutting import cut_kernel
 from abut.field.nearest import (
     NO_KEY,
     centroids_kernel,
     closest_rows_kernel,
+    draw_kernel,
     locate_kernel,
-    parts_kernel,
     promising_kernel,
+    promising_parts_kernel,
 )
 from abut.field.plan import EncounterPlan
 from abut.portable import Answer
@@ -62,17 +64,19 @@ class Proximity(Answer):
 class ClosestPlan(EncounterPlan):
     """Look at all centroids; then at the fragments of the faces that can do better."""
 
-    columns = 9
+    columns = 8
 
     def stages(self) -> Iterable[tuple[str, Callable[[], None]]]:
         """See nearest."""
-        blocks, device = self.queues["blocks"], self.device
+        device, faces, blocks = self.device, self.queues["faces"], self.queues["blocks"]
         least = wp.empty(self.item_count, dtype=wp.float32, device=device)
         best, place = (wp.full(self.pose_count, NO_KEY, wp.int64, device) for _ in range(2))
         self._buffers = least, best, place
         yield "centroids", self.over_items(centroids_kernel, least, best)
-        yield "faces", self.over_groups(promising_kernel, self.group, least, best, blocks)
-        yield "parts", self.over_parts(parts_kernel, blocks, best)
+        yield "faces", self.over_items(promising_kernel, least, best, faces)
+        yield "cut", self.over_listed("faces", cut_kernel, 0, faces, blocks, self.patches)
+        yield "parts", self.over_parts(promising_parts_kernel, blocks, best, self.patches)
+        yield "draw", self.over_turns(draw_kernel, self.patches, best)
         yield "locate", self.over_parts(locate_kernel, blocks, best, place)
         yield "rows", self.over_poses(closest_rows_kernel, 1, best, place)
 

@@ -5,8 +5,8 @@ import warp as wp
 from abut.atomics import reserve
 from abut.field.grid import FieldGrid
 from abut.field.lookup import least_within, look
-from abut.field.meeting import FACES, Encounters, Meeting, box_in_pixels
-from abut.field.parts import BLOCK, block_count, part_ball, part_of
+from abut.field.meeting import FACES, Encounters, Meeting
+from abut.field.parts import BLOCK, block_count, part_ball
 from abut.field.picture import (
     PER_FACE,
     THIRD,
@@ -15,13 +15,13 @@ from abut.field.picture import (
     corners_in_pixels,
     cover_of,
     dominant_axis,
-    pixel_count,
 )
 from abut.pairs import PairQueue, queue_stop, store_pair
 
 BOUND, DEPTH, NOTHING = wp.constant(0), wp.constant(1), wp.constant(2)  # early out, see EarlyOut
 BLOCK_BITS = wp.constant(wp.int64(24))  # of a key
 MOST_BLOCKS = wp.constant(wp.int32((1 << 25) - 1))  # whose parts can be counted
+NEAR = wp.constant(wp.float32(0.01))  # pixels
 LATTICE = wp.constant(wp.int32(16384))  # pixels of the lattice along an axis where it has no end
 
 
@@ -40,13 +40,19 @@ def middle_of(corners: wp.mat33d):
 
 
 @wp.func
+def square_of(v: wp.vec3d):
+    """The squared length, in float32."""
+    w = wp.vec3f(wp.float32(v[0]), wp.float32(v[1]), wp.float32(v[2]))
+    return wp.dot(w, w)
+
+
+@wp.func
 def radius_about(corners: wp.mat33d, middle: wp.vec3d, meeting: Meeting):
     """How far a face reaches from a point [length]."""
-    a = corners[0] - middle
-    b = corners[1] - middle
-    c = corners[2] - middle
-    far = wp.max(wp.dot(a, a), wp.max(wp.dot(b, b), wp.dot(c, c)))
-    return wp.float32(meeting.pixel) * wp.sqrt(wp.float32(far))
+    a = square_of(corners[0] - middle)
+    b = square_of(corners[1] - middle)
+    c = square_of(corners[2] - middle)
+    return wp.float32(meeting.pixel) * wp.sqrt(wp.max(a, wp.max(b, c)))
 
 
 @wp.func
@@ -60,8 +66,8 @@ def box_pixels(sides: wp.vec3d):
 
 @wp.func
 def around_box(last: wp.vec3i, side: wp.int32):
-    """How many pixels the lattice goes on beyond the box along each axis."""
-    return wp.vec3i((side - last[0]) / 2, (side - last[1]) / 2, (side - last[2]) / 2)
+    """How many pixels a lattice of at least ``side`` goes on beyond the box along each axis."""
+    return wp.max((wp.vec3i(side, side, side) - last) / 2, wp.vec3i(0, 0, 0))
 
 
 @wp.func
@@ -71,22 +77,23 @@ def load_corners(encounters: Encounters, meeting: Meeting, face: wp.int32):
 
 
 @wp.func
-def cover_anywhere(encounters: Encounters, meeting: Meeting, face: wp.int32, axis: wp.int32):
-    """How a face covers the pixels of the lattice, which goes on far beyond the field's box."""
-    corners = load_corners(encounters, meeting, face)
-    last = box_pixels(box_in_pixels(encounters.fields[meeting.field], meeting.share))
-    more = around_box(last, LATTICE)
-    return cover_of(corners, axis, -more, last + more - wp.vec3i(1, 1, 1))
+def cover_within(meeting: Meeting, corners: wp.mat33d, axis: wp.int32, inside: wp.int32):
+    """How a face covers the pixels ``inside`` the field's box, or of a lattice far beyond (0)."""
+    last = box_pixels(meeting.sides)
+    more = around_box(last, wp.where(inside == 1, 0, LATTICE))
+    return cover_of(corners, axis, -more, last + more)
 
 
 @wp.func
 def misses_box(corners: wp.mat33d, sides: wp.vec3d):
-    """Whether a face's own box lies outside the field's."""
-    low = wp.min(corners[0], wp.min(corners[1], corners[2]))
-    high = wp.max(corners[0], wp.max(corners[1], corners[2]))
-    zero = wp.float64(0.0)
-    apart = high[0] < zero or high[1] < zero or high[2] < zero
-    return apart or low[0] > sides[0] or low[1] > sides[1] or low[2] > sides[2]
+    """Whether a face's own box lies outside the field's, by a hundredth of a pixel at least."""
+    for x in range(3):
+        a = wp.float32(corners[0, x])
+        b = wp.float32(corners[1, x])
+        c = wp.float32(corners[2, x])
+        if wp.max(a, wp.max(b, c)) < -NEAR or wp.min(a, wp.min(b, c)) > wp.float32(sides[x]) + NEAR:
+            return True
+    return False
 
 
 @wp.func
@@ -127,42 +134,3 @@ def sampling_axis(encounters: Encounters, corners: wp.mat33d):
     if encounters.sampling == FACES:
         return PER_FACE
     return dominant_axis(area_vector(corners))
-
-
-@wp.func
-def cover_inside(encounters: Encounters, meeting: Meeting, face: wp.int32, early: wp.int32):
-    """How a face covers the pixels of the field's box; none where it cannot reach inside."""
-    grid = encounters.fields[meeting.field]
-    corners = load_corners(encounters, meeting, face)
-    out = Cover()
-    sides = box_in_pixels(grid, meeting.share)
-    if misses_box(corners, sides):
-        return out
-    if early == BOUND:
-        middle = middle_of(corners)
-        radius = radius_about(corners, middle, meeting)
-        seen = look_at_pixels(grid, middle, meeting)
-        if least_within(grid, seen, radius, meeting.margin) >= wp.float32(0.0):
-            return out
-    last = box_pixels(sides)
-    return cover_of(corners, sampling_axis(encounters, corners), wp.vec3i(0, 0, 0), last)
-
-
-@wp.func
-def part_inside(
-    encounters: Encounters,
-    meeting: Meeting,
-    face: wp.int32,
-    early: wp.int32,
-    at: wp.vec3i,
-    place: wp.int32,
-):
-    """A part of a block, see block_of; without pixels where it cannot reach inside."""
-    grid = encounters.fields[meeting.field]
-    corners = load_corners(encounters, meeting, face)
-    last = box_pixels(box_in_pixels(grid, meeting.share))
-    part = part_of(cover_of(corners, at[2], wp.vec3i(0, 0, 0), last), at[1], place)
-    if early == BOUND and pixel_count(part) > 0:
-        if least_of_part(grid, meeting, part) >= wp.float32(0.0):
-            part.size = wp.vec2i(0, 0)
-    return part

@@ -52,16 +52,23 @@ def in_box(at: wp.vec3f, last: wp.vec3f):
 
 
 @wp.func_native("""
+#if defined(__CUDA_ARCH__)
+    #define READ(p) __ldg(&(p))
+#else
+    #define READ(p) (p)
+#endif
     const int line = values.shape[2], plane = values.shape[1] * line;
     const float* p = values.data + (cell.c[0] * plane + cell.c[1] * line + cell.c[2]);
     const float u = share.c[0], v = share.c[1], w = share.c[2];
-    const float d00 = p[0] + w * (p[1] - p[0]);
-    const float d01 = p[line] + w * (p[line + 1] - p[line]);
-    const float d0 = d00 + v * (d01 - d00);
-    p += plane;
-    const float d10 = p[0] + w * (p[1] - p[0]);
-    const float d11 = p[line] + w * (p[line + 1] - p[line]);
-    return d0 + u * (d10 + v * (d11 - d10) - d0);
+    float d[2][2];
+    for (int i = 0; i < 2; ++i)
+        for (int j = 0; j < 2; ++j) {
+            const float near = READ(p[i * plane + j * line]);
+            d[i][j] = near + w * (READ(p[i * plane + j * line + 1]) - near);
+        }
+    #undef READ
+    const float d0 = d[0][0] + v * (d[0][1] - d[0][0]);
+    return d0 + u * (d[1][0] + v * (d[1][1] - d[1][0]) - d0);
 """)
 def blend_numbers(values: wp.array3d[wp.float32], cell: wp.vec3i, share: wp.vec3f) -> wp.float32:
     """Linear along each axis between the eight corners of a cell; no index is checked."""
@@ -69,20 +76,27 @@ def blend_numbers(values: wp.array3d[wp.float32], cell: wp.vec3i, share: wp.vec3
 
 
 @wp.func_native("""
+#if defined(__CUDA_ARCH__)
+    #define READ(p) (float)__ldg(&(p))
+#else
+    #define READ(p) (float)(p)
+#endif
     const int line = 3 * values.shape[2], plane = values.shape[1] * line;
     const short* p = (const short*)values.data
                      + (cell.c[0] * (int64_t)plane + (cell.c[1] * line + cell.c[2] * 3));
     const float u = share.c[0], v = share.c[1], w = share.c[2];
     wp::vec_t<3, float> found;
     for (int k = 0; k < 3; ++k, ++p) {
-        const float d00 = p[0] + w * (float)(p[3] - p[0]);
-        const float d01 = p[line] + w * (float)(p[line + 3] - p[line]);
-        const float d0 = d00 + v * (d01 - d00);
-        const short* q = p + plane;
-        const float d10 = q[0] + w * (float)(q[3] - q[0]);
-        const float d11 = q[line] + w * (float)(q[line + 3] - q[line]);
-        found.c[k] = d0 + u * (d10 + v * (d11 - d10) - d0);
+        float d[2][2];
+        for (int i = 0; i < 2; ++i)
+            for (int j = 0; j < 2; ++j) {
+                const float near = READ(p[i * plane + j * line]);
+                d[i][j] = near + w * (READ(p[i * plane + j * line + 3]) - near);
+            }
+        const float d0 = d[0][0] + v * (d[0][1] - d[0][0]);
+        found.c[k] = d0 + u * (d[1][0] + v * (d[1][1] - d[1][0]) - d0);
     }
+    #undef READ
     return found;
 """)
 def blend_steps(values: wp.array3d[wp.vec3s], cell: wp.vec3i, share: wp.vec3f) -> wp.vec3f:

@@ -9,7 +9,7 @@ from abut.lanes import WARP
 POSE, VELOCITY, FIELD_VELOCITY = wp.constant(0), wp.constant(16), wp.constant(22)
 CENTRE, MATERIAL, SPEED = wp.constant(28), wp.constant(31), wp.constant(35)
 MARGIN = wp.constant(36)
-ASKED = 37  # numbers in a row that describes a meeting
+Asked = wp.types.vector(length=37, dtype=wp.float64)  # what describes a meeting
 WARP_SIZE = wp.constant(WARP)
 ROUND_BITS = wp.constant(wp.float64(2.0**36))  # of the greatest force of a fragment
 
@@ -23,7 +23,8 @@ class Meeting:
     pose: wp.mat44d
     pixel: wp.float64  # side of a pixel
     share: wp.float64  # cells of the field for a pixel
-    to_pixels: wp.mat44d  # from the mesh's frame, see framed
+    sides: wp.vec3d  # of the field's box, in pixels
+    to_pixels: wp.mat44d  # from the mesh's frame, see pixels_from
     margin: wp.float32  # how near the object comes to the sides of the field's box
     centre: wp.vec3d  # torques are about this point
     velocity: wp.vec3d  # of the field's object
@@ -69,24 +70,25 @@ def meeting_of(encounters: Encounters, item: wp.int32):
 
 
 @wp.func
-def box_in_pixels(grid: FieldGrid, share: wp.float64):
-    """Sides of the field's box; ``share``: cells of a pixel."""
-    cells = wp.vec3d(
-        wp.float64(grid.shape[0] - 1), wp.float64(grid.shape[1] - 1), wp.float64(grid.shape[2] - 1)
-    )
-    return cells / share
+def pixels_from(pose: wp.mat44d, lower: wp.vec3d, pixel: wp.float64):
+    """How points come to pixels from the lower corner of a box."""
+    out = wp.mat44d()
+    per_pixel = wp.float64(1.0) / pixel
+    for x in range(3):
+        for y in range(3):
+            out[x, y] = pose[x, y] * per_pixel
+        out[x, 3] = (pose[x, 3] - lower[x]) * per_pixel
+    return out
 
 
 @wp.func
 def framed(meeting: Meeting, grid: FieldGrid):
-    """A meeting that has a pose and pixels: how points come to pixels from the box's corner."""
+    """A meeting that has a pose and pixels, with what follows from them."""
     out = meeting
     out.share = meeting.pixel / grid.spacing
-    per_pixel = wp.float64(1.0) / meeting.pixel
     for x in range(3):
-        for y in range(3):
-            out.to_pixels[x, y] = meeting.pose[x, y] * per_pixel
-        out.to_pixels[x, 3] = (meeting.pose[x, 3] - grid.lower[x]) * per_pixel
+        out.sides[x] = wp.float64(grid.shape[x] - 1) / out.share
+    out.to_pixels = pixels_from(meeting.pose, grid.lower, meeting.pixel)
     return out
 
 
@@ -97,7 +99,7 @@ def whole_scales(grid: FieldGrid, meeting: Meeting, speed: wp.float64):
     Sums of whole numbers do not depend on their order: they are the same bytes on every run.
     ``speed``: the greatest of the mesh's vertices, beside that of a rigid mesh.
     """
-    sides = meeting.pixel * box_in_pixels(grid, meeting.share)
+    sides = meeting.pixel * meeting.sides
     middle = grid.lower + wp.float64(0.5) * sides
     size = wp.length(sides) + wp.length(meeting.centre - middle)
     area = wp.float64(2.0) * meeting.pixel * meeting.pixel
@@ -110,33 +112,39 @@ def whole_scales(grid: FieldGrid, meeting: Meeting, speed: wp.float64):
 
 
 @wp.func
-def vector_at(asked: wp.array2d[wp.float64], row: wp.int32, column: wp.int32):
-    """Three numbers of a row."""
-    return wp.vec3d(asked[row, column], asked[row, column + 1], asked[row, column + 2])
+def vector_at(asked: Asked, k: wp.int32):
+    """Three numbers in a row."""
+    return wp.vec3d(asked[k], asked[k + 1], asked[k + 2])
 
 
 @wp.func
-def read_meeting(asked: wp.array2d[wp.float64], row: wp.int32, grid: FieldGrid, pixel: wp.float64):
-    """The meeting a row of plain numbers describes: of mesh 0 and field 0.
+def read_pose(asked: Asked):
+    """The pose that plain numbers describe."""
+    out = wp.mat44d()
+    for k in range(16):
+        out[k / 4, k % 4] = asked[POSE + k]
+    return out
+
+
+@wp.func
+def read_meeting(asked: Asked, grid: FieldGrid, pixel: wp.float64):
+    """The meeting that plain numbers describe: of mesh 0 and field 0.
 
     Its velocities are those of the frames' origins; they are taken to the centre.
     """
     out = Meeting()
-    pose = wp.identity(n=4, dtype=wp.float64)
-    for k in range(16):
-        pose[k / 4, k % 4] = asked[row, POSE + k]
-    out.pose = pose
+    out.pose = read_pose(asked)
     out.pixel = pixel
-    out.margin = wp.float32(asked[row, MARGIN])
-    out.centre = vector_at(asked, row, CENTRE)
-    out.spin = vector_at(asked, row, FIELD_VELOCITY + 3)
-    out.velocity = vector_at(asked, row, FIELD_VELOCITY) + wp.cross(out.spin, out.centre)
-    origin = wp.vec3d(pose[0, 3], pose[1, 3], pose[2, 3])
-    out.other_spin = vector_at(asked, row, VELOCITY + 3)
+    out.margin = wp.float32(asked[MARGIN])
+    out.centre = vector_at(asked, CENTRE)
+    out.spin = vector_at(asked, FIELD_VELOCITY + 3)
+    out.velocity = vector_at(asked, FIELD_VELOCITY) + wp.cross(out.spin, out.centre)
+    origin = wp.vec3d(out.pose[0, 3], out.pose[1, 3], out.pose[2, 3])
+    out.other_spin = vector_at(asked, VELOCITY + 3)
     lever = out.centre - origin
-    out.other_velocity = vector_at(asked, row, VELOCITY) + wp.cross(out.other_spin, lever)
+    out.other_velocity = vector_at(asked, VELOCITY) + wp.cross(out.other_spin, lever)
     for k in range(4):
-        out.material[k] = asked[row, MATERIAL + k]
+        out.material[k] = asked[MATERIAL + k]
     out = framed(out, grid)
-    out.scale = whole_scales(grid, out, asked[row, SPEED])
+    out.scale = whole_scales(grid, out, asked[SPEED])
     return out

@@ -11,35 +11,33 @@ from abut.atomics import lower_together
 from abut.bounds.ordered import from_ordered, to_ordered
 from abut.field.cover import (
     block_of,
-    cover_anywhere,
+    cover_within,
     least_of_part,
     load_corners,
     look_at_pixels,
     middle_of,
     part_count,
-    push_blocks,
     radius_about,
     sampling_axis,
 )
-from abut.field.drawing import (
-    Patch,
-    first_item,
-    fragment,
-    is_somewhere,
-    lay_out,
-    lent,
-    patch_of,
-    pixel_of,
-    slot_of,
-)
+from abut.field.cutting import face_key
 from abut.field.grid import FieldGrid, sample_cells
 from abut.field.lookup import least_within, look
 from abut.field.meeting import VIEWS, Encounters, Meeting, meeting_of
 from abut.field.parts import BLOCK, is_large, part_of, point_above
+from abut.field.patch import (
+    Patch,
+    fragment,
+    patch_pixels,
+    piece_of,
+    pixel_of,
+)
+from abut.field.patch import face_in as face_of_patch
 from abut.field.picture import HALF, PER_FACE, Cover, part_middle, pixel_count
-from abut.lanes import lane_count, least_of_lanes, sums_over_lanes, wait_for_lanes
+from abut.field.turns import Patches, push_cover, stroke_of, turns_of
+from abut.lanes import lane_count, least_of_lanes, wait_for_lanes
 from abut.loads import load_fresh_integer
-from abut.pairs import PairQueue
+from abut.pairs import PairQueue, push_together
 
 wp.set_module_options({"enable_backward": False, "fuse_fp": False})
 
@@ -53,6 +51,12 @@ def key_of(distance: wp.float32, face: wp.int32):
     """Sorts by distance, then by face."""
     bits = to_ordered(distance + wp.float32(0.0))  # -0 is 0
     return (wp.int64(bits) << wp.int64(32)) | wp.int64(face)
+
+
+@wp.func
+def no_best():
+    """A key after all others."""
+    return NO_BEST
 
 
 @wp.func
@@ -112,122 +116,99 @@ def corner_key(grid: FieldGrid, meeting: Meeting, corners: wp.mat33d, face: wp.i
 
 @wp.func
 def distance_of(grid: FieldGrid, meeting: Meeting, patch: Patch, pixel: wp.vec2i):
-    """The distance of a fragment, far off where there is none."""
+    """The distance of a fragment."""
     c = fragment(patch, pixel, wp.float32(meeting.share))
-    out = FAR_OFF
-    if is_somewhere(c):
-        out = look(grid, c, meeting.margin).distance + wp.float32(0.0)  # -0 is 0
-    return out
+    return look(grid, c, meeting.margin).distance + wp.float32(0.0)  # -0 is 0
 
 
-@wp.func
-def draw(
-    encounters: Encounters,
-    m: wp.int32,
-    cover: Cover,
-    face: wp.int32,
-    lane: wp.int32,
-    best_out: wp.array[wp.int64],
-):
-    """Lower the best of a meeting to the least (distance, face) of all lanes' covers."""
-    meeting = encounters.meetings[m]
-    grid = encounters.fields[meeting.field]
-    count = pixel_count(cover)
-    before = sums_over_lanes(count)
-    if before[1] == 0:
-        return
-    mine = patch_of(cover, face, before[0], meeting.share)
-    lay_out(mine, count)
-    least = NO_BEST
-    pixel = wp.vec2i(-1, 0)
-    for at in range(0, before[1], lane_count()):
-        patch = lent(mine, -1, slot_of(before[0], count, at))
-        pixel = pixel_of(patch, at + lane - patch.start[0], pixel)
-        if at + lane < before[1]:
-            found = distance_of(grid, meeting, patch, pixel)
-            least = wp.min(least, key_of(found, patch.start[1]))
-    if least < load_fresh_integer(best_out, m):
-        lower_together(best_out, m, least)
-
-
-@wp.kernel(launch_bounds=(256, 2))  # at most 128 registers
+@wp.kernel
 def promising_kernel(
     # in
     span: wp.vec3i,
     encounters: Encounters,
-    group: wp.int32,
     least: wp.array[wp.float32],
     # out
     best_out: wp.array[wp.int64],
-    blocks_out: PairQueue,
+    faces_out: PairQueue,
 ):
-    """Look at the corners and fragments of the faces that can be closer than any centroid."""
-    lane = (span[0] + wp.tid()) % lane_count()
-    for i in range(span[0] + wp.tid(), span[1], span[2]):
-        first = first_item(i, group)
-        m = meeting_of(encounters, first)
-        meeting = encounters.meetings[m]
-        item = first + lane
-        face = wp.where(lane < group, face_of(encounters, m, item), -1)
-        if face >= 0 and least[item] > distance_in(load_fresh_integer(best_out, m)):
-            face = wp.int32(-1)
-        own = wp.int32(0)
-        if face >= 0:
+    """Of the faces that can be closer than any centroid look at the corners, and list them."""
+    for item in range(span[0] + wp.tid(), span[1], span[2]):
+        m = meeting_of(encounters, item)
+        face = face_of(encounters, m, item)
+        picked = face >= 0 and least[item] <= distance_in(load_fresh_integer(best_out, m))
+        if picked:
+            meeting = encounters.meetings[m]
             corners = load_corners(encounters, meeting, face)
             grid = encounters.fields[meeting.field]
             lower_together(best_out, m, corner_key(grid, meeting, corners, face))
-            own = sampling_axis(encounters, corners)
-        views = wp.where(encounters.sampling == VIEWS, 3, 1)
-        for view in range(views):
-            cover = Cover()
-            if face >= 0:
-                cover = cover_anywhere(encounters, meeting, face, wp.where(views == 3, view, own))
-                if is_large(cover):
-                    push_blocks(blocks_out, item, cover)
-                    cover.size = wp.vec2i(0, 0)
-            draw(encounters, m, cover, face, lane, best_out)
+        push_together(faces_out, picked, face_key(m, face))
 
 
 @wp.func
-def part_anywhere(encounters: Encounters, m: wp.int32, at: wp.vec3i, place: wp.int32):
-    """A part of a listed block, see block_of."""
-    meeting = encounters.meetings[m]
-    cover = cover_anywhere(encounters, meeting, at[0] - encounters.firsts[m], at[2])
-    return part_of(cover, at[1], place)
+def cover_anywhere(encounters: Encounters, meeting: Meeting, face: wp.int32, axis: wp.int32):
+    """How a face covers the pixels of the lattice."""
+    return cover_within(meeting, load_corners(encounters, meeting, face), axis, 0)
 
 
 @wp.kernel
-def parts_kernel(
+def promising_parts_kernel(
     # in
     span: wp.vec3i,
     encounters: Encounters,
     blocks: PairQueue,
+    best: wp.array[wp.int64],
     # out
-    best_out: wp.array[wp.int64],
+    patches_out: Patches,
 ):
-    """Look at the parts of large faces that can be closer than what was found."""
-    lane = (span[0] + wp.tid()) % lane_count()
+    """List the parts of large faces that can be closer than what was found."""
     for i in range(span[0] + wp.tid(), part_count(blocks, span[1]), span[2]):
         at = block_of(blocks, i)
         m = meeting_of(encounters, at[0])
         meeting = encounters.meetings[m]
-        part = part_anywhere(encounters, m, at, i % BLOCK)
-        limit = distance_in(load_fresh_integer(best_out, m))
+        face = at[0] - encounters.firsts[m]
+        part = part_of(cover_anywhere(encounters, meeting, face, at[2]), at[1], i % BLOCK)
         if pixel_count(part) > 0:
-            if least_of_part(encounters.fields[meeting.field], meeting, part) > limit:
+            least = least_of_part(encounters.fields[meeting.field], meeting, part)
+            if least > distance_in(best[m]):
                 part.size = wp.vec2i(0, 0)
-        draw(encounters, m, part, at[0] - encounters.firsts[m], lane, best_out)
+        push_cover(patches_out, m, meeting.share, face, part, i % lane_count())
+
+
+@wp.kernel(launch_bounds=(256, 2))  # at most 128 registers
+def draw_kernel(
+    # in
+    span: wp.vec3i,
+    encounters: Encounters,
+    patches: Patches,
+    # out
+    best_out: wp.array[wp.int64],
+):
+    """Lower the best of each meeting to the least (distance, face) of its fragments."""
+    thread = span[0] + wp.tid()
+    lane = thread % lane_count()
+    least = no_best()
+    mine = turns_of(patches, span, thread)
+    for i in range(mine[0], mine[1]):
+        stroke = stroke_of(patches, i, mine[1], lane)
+        meeting = encounters.meetings[stroke.meeting]
+        grid = encounters.fields[meeting.field]
+        pixel = wp.vec2i(0, 0)
+        for k in range(stroke.steps):
+            if stroke.is_there:
+                pixel = pixel_of(stroke.patch, stroke.first + k, pixel)
+                found = distance_of(grid, meeting, stroke.patch, pixel)
+                least = wp.min(least, key_of(found, face_of_patch(stroke.patch)))
+        if stroke.is_last:
+            if least < load_fresh_integer(best_out, stroke.meeting):
+                lower_together(best_out, stroke.meeting, least)
+            least = no_best()
 
 
 @wp.func
-def place_of(cover: Cover, part: Cover, index: wp.int32):
-    """The number of a pixel of a part in the order of its cover's pixels, with its axis."""
-    first = part.low - cover.low
-    line = index / wp.max(part.size[0], 1)
-    at = (first[1] + line) * cover.size[0] + first[0] + index - line * part.size[0]
-    if cover.axis == PER_FACE:
-        at = first[0] + index
-    return wp.int64(at) * wp.int64(4) + wp.int64(cover.axis)
+def place_of(cover: Cover, at: wp.vec2i):
+    """The number of a pixel in the order of its cover's pixels, with its axis."""
+    number = at[1] * cover.size[0] + at[0]
+    return wp.int64(number) * wp.int64(4) + wp.int64(cover.axis)
 
 
 @wp.func
@@ -240,15 +221,18 @@ def first_place(
     first: wp.int32,
     step: wp.int32,
 ):
-    """The first place at the distance wanted, of every ``step``-th pixel of a part of a cover."""
+    """The first place at the distance wanted, of each ``step``-th fragment of a part of a cover."""
     grid = encounters.fields[meeting.field]
-    patch = patch_of(part, 0, 0, meeting.share)
     out = NO_BEST
-    pixel = wp.vec2i(-1, 0)
-    for index in range(first, pixel_count(part), step):
-        pixel = pixel_of(patch, index, pixel)
-        if distance_of(grid, meeting, patch, pixel) == wanted:
-            out = wp.min(out, place_of(cover, part, index))
+    at = wp.vec2i(0, 0)
+    while at[0] < part.size[0]:
+        piece = piece_of(part, at, 0, meeting.share)
+        pixel = wp.vec2i(0, 0)
+        for index in range(first, patch_pixels(piece.patch), step):
+            pixel = pixel_of(piece.patch, index, pixel)
+            if distance_of(grid, meeting, piece.patch, pixel) == wanted:
+                out = wp.min(out, place_of(cover, part.low - cover.low + at + pixel))
+        at = piece.next
     return out
 
 
@@ -322,7 +306,7 @@ def point_at(encounters: Encounters, meeting: Meeting, face: wp.int32, place: wp
     cover = cover_anywhere(encounters, meeting, face, wp.int32(place % wp.int64(4)))
     index = wp.int32(place / wp.int64(4))
     if cover.axis == PER_FACE:
-        return part_middle(cover.lines, cover.low[1], index)
+        return part_middle(cover, index)
     line = index / wp.max(cover.size[0], 1)
     x = wp.float64(cover.low[0] + index - line * cover.size[0]) + HALF
     return point_above(cover, x, wp.float64(cover.low[1] + line) + HALF)
@@ -362,5 +346,6 @@ def closest_rows_kernel(
             best_out[m] = NO_BEST
             place_out[m] = NO_BEST
             if m == 0:
-                rows_out[0, 8] = wp.float64(count_out[0])
-                count_out[0] = wp.int64(0)
+                for k in range(count_out.shape[0]):
+                    rows_out[0, 8 + k] = wp.float64(count_out[k])
+                    count_out[k] = wp.int64(0)

@@ -5,20 +5,30 @@ A part is a square of 4 x 4 pixels, or a run of 16 parts of a divided face: a co
 
 import warp as wp
 
-from abut.field.picture import HALF, PER_FACE, Cover, part_middle, pixel_count
+from abut.field.picture import (
+    HALF,
+    PER_FACE,
+    Cover,
+    part_middle,
+    pixel_count,
+    plane_of,
+    turned,
+    widest,
+)
 
 SIDE = wp.constant(wp.int32(4))  # of a square
 SIDES = wp.constant(wp.int32(8))  # squares along the side of a block
 RUN = wp.constant(wp.int32(16))  # parts of a divided face
 BLOCK = wp.constant(wp.int32(64))  # parts of a block
 LARGE = wp.constant(wp.int32(1024))  # pixels; more make a cover large
+LONG = wp.constant(wp.float32(8192.0))  # pixels; see edge_of
 ROUND_SIDE = wp.constant(wp.float64(2.83))  # from the middle of a square to its corners
 
 
 @wp.func
 def is_large(cover: Cover):
-    """Whether a cover is for more threads than those at hand."""
-    return pixel_count(cover) > LARGE
+    """Whether a cover is for more threads than those at hand, or its edges reach too far."""
+    return pixel_count(cover) > LARGE or widest(cover.corners) > LONG
 
 
 @wp.func
@@ -56,8 +66,12 @@ def part_of(cover: Cover, block: wp.int32, place: wp.int32):
 @wp.func
 def point_above(cover: Cover, x: wp.float64, y: wp.float64):
     """The point of a face above a point of the picture."""
-    depth = cover.plane[0] + cover.plane[1] * x + cover.plane[2] * y
-    depth = wp.clamp(depth, cover.depths[0], cover.depths[1])
+    plane = plane_of(cover)
+    depth = plane[0] + plane[1] * x + plane[2] * y
+    a = turned(cover.corners[0], cover.axis)[0]
+    b = turned(cover.corners[1], cover.axis)[0]
+    c = turned(cover.corners[2], cover.axis)[0]
+    depth = wp.clamp(depth, wp.min(a, wp.min(b, c)), wp.max(a, wp.max(b, c)))
     p = wp.vec3d(depth, x, y)
     if cover.axis == 1:
         p = wp.vec3d(y, depth, x)
@@ -77,10 +91,10 @@ def run_ball(part: Cover):
     """Middle and radius of a ball around a run of parts of a divided face."""
     first = part.low[0]
     last = first + wp.max(part.size[0], 1) - 1
-    p = part_middle(part.lines, part.low[1], first)
-    q = part_middle(part.lines, part.low[1], last)
-    down = wp.vec3d(part.lines[3], part.lines[4], part.lines[5])
-    aside = wp.vec3d(part.lines[6], part.lines[7], part.lines[8])
+    p = part_middle(part, first)
+    q = part_middle(part, last)
+    down = part.corners[1] - part.corners[0]
+    aside = part.corners[2] - part.corners[1]
     wide = (wp.length(down) + wp.length(aside)) / wp.float64(part.low[1])
     radius = wide + HALF * wp.length(q - p)
     if row_of(first) != row_of(last):  # the run goes on in the next row
@@ -96,5 +110,6 @@ def part_ball(part: Cover):
         return run_ball(part)
     half = wp.float64(SIDE / 2)
     p = point_above(part, wp.float64(part.low[0]) + half, wp.float64(part.low[1]) + half)
-    slopes = wp.vec3d(wp.float64(1.0), part.plane[1], part.plane[2])
+    plane = plane_of(part)
+    slopes = wp.vec3d(wp.float64(1.0), plane[1], plane[2])
     return wp.vec4d(p[0], p[1], p[2], ROUND_SIDE * wp.length(slopes))

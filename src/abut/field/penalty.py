@@ -11,41 +11,29 @@ import warp as wp
 from abut.atomics import add_to
 from abut.bounds.relative import turn_of
 from abut.field.columns import Columns, may_be_inside
-from abut.field.cover import (
-    DEPTH,
-    block_of,
-    cover_inside,
-    load_corners,
-    part_count,
-    part_inside,
-    push_blocks,
-)
-from abut.field.drawing import (
-    Held,
-    first_item,
-    fragment,
-    hold_back,
-    lay_out,
-    lent,
-    patch_of,
-    pixel_of,
-    slot_of,
-)
+from abut.field.cover import DEPTH, load_corners
 from abut.field.grid import FieldGrid
 from abut.field.lookup import blend_distance, blend_gradient, in_box, last_cell
-from abut.field.meeting import Encounters, Meeting, meeting_of
-from abut.field.parts import BLOCK, is_large
-from abut.field.picture import Cover, blend_of_corners, pixel_count
+from abut.field.meeting import Encounters, Meeting
+from abut.field.patch import (
+    WEIGHT,
+    Patch,
+    axis_in,
+    face_in,
+    fragment,
+    number_in,
+    pixel_of,
+)
+from abut.field.picture import blend_of_corners
+from abut.field.turns import Patches, stroke_of, turns_of
 from abut.lanes import (
     all_lanes,
     count_of_lanes,
     lane_count,
     rank_of_lane,
     sum_of_lanes,
-    sums_over_lanes,
     wait_for_lanes,
 )
-from abut.pairs import PairQueue
 
 wp.set_module_options({"enable_backward": False, "fuse_fp": False})
 
@@ -56,6 +44,7 @@ HALF = wp.constant(wp.float64(0.5))
 TO_WHOLE = wp.constant(wp.float64(1.5 * 2.0**52))
 AREA_BITS = wp.constant(wp.float64(2.0**36))  # of the area of a pixel
 MOST_FRAGMENTS = wp.constant(wp.float64(2.0**16))  # whose sums are exact, see Shares
+Held = wp.types.vector(length=6, dtype=wp.float32)  # position, distance, weight, face
 Shares = wp.types.vector(length=SUMS, dtype=wp.float64)  # whole numbers, below 2**53
 
 
@@ -130,6 +119,42 @@ def add_together(sums: wp.array[wp.int64], row: wp.int32, amount: Shares, lane: 
             add_to(sums, row * SUM_COUNT + k, total)
 
 
+@wp.func_native("""
+#if defined(__CUDA_ARCH__)
+    __shared__ float room[512][6];
+    float* slots = &room[2 * (threadIdx.x & ~31u)][0];
+    for (int k = 0; k < 6 && to >= 0; ++k) slots[to * 6 + k] = mine.c[k];
+    wp::vec_t<6, float> found;
+    for (int k = 0; k < 6; ++k) found.c[k] = of >= 0 ? slots[of * 6 + k] : (float)0;
+    return found;
+#else
+    return mine;
+#endif
+""")
+def hold_back(mine: Held, to: wp.int32, of: wp.int32) -> Held:
+    """Lay ``mine`` into slot ``to`` of 64 of the lanes, or take what is in ``of``; -1: neither."""
+    ...
+
+
+@wp.func
+def held_of(
+    grid: FieldGrid,
+    patch: Patch,
+    at: wp.vec2i,
+    share: wp.float32,
+    columns: Columns,
+    early: wp.int32,
+):
+    """The fragment at a pixel, with a distance of 0 where it is not inside."""
+    c = fragment(patch, at, share)
+    distance = wp.float32(0.0)
+    if in_box(c, last_cell(grid)):
+        if early != DEPTH or may_be_inside(columns, axis_in(patch), c):
+            distance = wp.min(blend_distance(grid, c), distance)
+    face = wp.cast(face_in(patch), wp.float32)
+    return Held(c[0], c[1], c[2], distance, number_in(patch, WEIGHT), face)
+
+
 @cache
 def penalty_kernel_for(moving: bool, bending: bool) -> wp.Kernel:
     """The kernel for damping or friction, and for meshes whose vertices have velocities.
@@ -157,63 +182,6 @@ def penalty_kernel_for(moving: bool, bending: bool) -> wp.Kernel:
             push = penalty_force(single4(meeting.material), way, depth, v)
         return weighted(meeting, held[4], push, wp.cross(foot, push), depth)
 
-    @wp.func
-    def sums_of_cover(
-        encounters: Encounters,
-        meeting: Meeting,
-        cover: Cover,
-        face: wp.int32,
-        columns: Columns,
-        early: wp.int32,
-        lane: wp.int32,
-        sums: Shares,
-    ):
-        """This lane's sums, and its share of the fragments inside of all lanes' covers."""
-        grid = encounters.fields[meeting.field]
-        last = last_cell(grid)
-        count = pixel_count(cover)
-        before = sums_over_lanes(count)
-        if before[1] == 0:
-            return sums
-        mine = patch_of(cover, face, before[0], meeting.share)
-        lay_out(mine, count)
-        lanes = lane_count()
-        waiting = wp.int32(0)
-        pixel = wp.vec2i(-1, 0)
-        out = sums
-        for at in range(0, before[1], lanes):
-            patch = lent(mine, -1, slot_of(before[0], count, at))
-            pixel = pixel_of(patch, at + lane - patch.start[0], pixel)
-            c = fragment(patch, pixel, wp.float32(meeting.share))
-            inside = at + lane < before[1] and in_box(c, last)
-            if inside and early == DEPTH:
-                inside = may_be_inside(columns, patch.place[3], c)
-            distance = wp.float32(0.0)
-            if inside:
-                distance = blend_distance(grid, c)
-            inside = distance < wp.float32(0.0)
-            drawn = Held(
-                c[0],
-                c[1],
-                c[2],
-                distance,
-                patch.frame[5],
-                wp.cast(patch.start[1], wp.float32),
-            )
-            rank = rank_of_lane(inside)
-            hold_back(drawn, wp.where(inside, waiting + rank, -1), -1)
-            waiting += count_of_lanes(inside)
-            wait_for_lanes()
-            while waiting >= lanes or (waiting > 0 and at + lanes >= before[1]):
-                few = wp.min(waiting, lanes)
-                waiting -= few
-                if lane < few:
-                    out += fragment_sums(
-                        encounters, meeting, grid, hold_back(drawn, -1, waiting + lane)
-                    )
-                wait_for_lanes()
-        return out
-
     @wp.kernel(
         module="unique",
         module_options={"enable_backward": False, "fuse_fp": False},
@@ -223,51 +191,48 @@ def penalty_kernel_for(moving: bool, bending: bool) -> wp.Kernel:
         # in
         span: wp.vec3i,
         encounters: Encounters,
-        opening: wp.int32,
-        group: wp.int32,
+        patches: Patches,
         columns: Columns,
         early: wp.int32,
         copies: wp.int32,
         # out
-        blocks_out: PairQueue,
         sums_out: wp.array[wp.int64],
     ):
-        """Add up the fragments inside, of faces, or of the parts of large ones (``opening``)."""
+        """Draw the patches, and add up the fragments inside.
+
+        These are held back until there is one for each lane: they take the most work.
+        """
         thread = span[0] + wp.tid()
         lanes = lane_count()
         lane = thread % lanes
         copy = (thread / lanes) % copies
-        held = wp.int32(-1)
+        waiting = wp.int32(0)
         total = Shares()
-        item_count = encounters.firsts[encounters.firsts.shape[0] - 1]
-        stop = wp.min(span[1], item_count / group * lanes)
-        if opening == 1:
-            stop = part_count(blocks_out, span[1])
-        for i in range(thread, stop, span[2]):
-            at = wp.vec3i(first_item(i, group), 0, 0)
-            if opening == 1:
-                at = block_of(blocks_out, i)
-            m = meeting_of(encounters, at[0])
-            meeting = encounters.meetings[m]
-            face = at[0] - encounters.firsts[m]
-            cover = Cover()
-            if opening == 0:
-                face += lane
-            if opening == 1:
-                cover = part_inside(encounters, meeting, face, early, at, i % BLOCK)
-            elif lane < group and face < encounters.meshes[meeting.mesh].faces.shape[0]:
-                cover = cover_inside(encounters, meeting, face, early)
-                if is_large(cover):
-                    push_blocks(blocks_out, at[0] + lane, cover)
-                    cover.size = wp.vec2i(0, 0)
-            if m != held or not all_lanes(total[8] < MOST_FRAGMENTS):
-                if held >= 0:
-                    add_together(sums_out, held * copies + copy, total, lane)
+        mine = turns_of(patches, span, thread)
+        for i in range(mine[0], mine[1]):
+            stroke = stroke_of(patches, i, mine[1], lane)
+            meeting = encounters.meetings[stroke.meeting]
+            grid = encounters.fields[meeting.field]
+            pixel = wp.vec2i(0, 0)
+            for k in range(stroke.steps):
+                pixel = pixel_of(stroke.patch, stroke.first + k, pixel)
+                share = wp.float32(meeting.share)
+                drawn = held_of(grid, stroke.patch, pixel, share, columns, early)
+                inside = stroke.is_there and drawn[3] < wp.float32(0.0)
+                rank = rank_of_lane(inside)
+                hold_back(drawn, wp.where(inside, waiting + rank, -1), -1)
+                waiting += count_of_lanes(inside)
+                wait_for_lanes()
+                while waiting >= lanes or (waiting > 0 and stroke.is_last):
+                    few = wp.min(waiting, lanes)
+                    waiting -= few
+                    if lane < few:
+                        held = hold_back(drawn, -1, waiting + lane)
+                        total += fragment_sums(encounters, meeting, grid, held)
+                    wait_for_lanes()
+            if stroke.is_last or not all_lanes(total[8] < MOST_FRAGMENTS):
+                add_together(sums_out, stroke.meeting * copies + copy, total, lane)
                 total = Shares()
-                held = m
-            total = sums_of_cover(encounters, meeting, cover, face, columns, early, lane, total)
-        if held >= 0:
-            add_together(sums_out, held * copies + copy, total, lane)
 
     return penalty_kernel
 
@@ -313,6 +278,6 @@ def response_rows_kernel(
         total = sum_of_lanes(part)
         if i % lanes == 0:
             rows_out[m, k] = step_of_sum(encounters.meetings[m], k) * wp.float64(total)
-        if i == 0:
-            rows_out[0, SUM_COUNT] = wp.float64(count_out[0])
-            count_out[0] = wp.int64(0)
+        if i < count_out.shape[0]:
+            rows_out[0, SUM_COUNT + i] = wp.float64(count_out[i])
+            count_out[i] = wp.int64(0)

@@ -16,8 +16,8 @@ ONE = wp.constant(wp.float64(1.0))
 ZERO = wp.constant(wp.float64(0.0))
 THIRD = wp.constant(wp.float64(1.0 / 3.0))
 MOST_SIDES = wp.constant(wp.float64(8192.0))  # parts along a side of a divided face
+HALF_PIXEL = wp.constant(wp.float64(128.0))  # in snapped steps
 PER_FACE = wp.constant(wp.int32(3))  # in place of an axis: a divided face; 0, 1, 2 are axes
-Lines = wp.types.vector(length=9, dtype=wp.float64)
 
 
 @wp.struct
@@ -34,12 +34,9 @@ class Cover:
     """Pixels of a picture along an axis that a face may cover, or parts of a divided face."""
 
     axis: wp.int32
-    lines: Lines  # over the picture, see line_through; of a divided face corner, way on, way on
+    corners: wp.mat33d  # of the face, one a row
     low: wp.vec2i  # first pixel of the rectangle; (first part, parts along a side)
     size: wp.vec2i  # pixels of the rectangle; (parts, 1)
-    plane: wp.vec3d  # depth where both coordinates are 0, and its slopes
-    depths: wp.vec2d  # lowest and highest of the corners
-    weight: wp.float64  # area of a fragment
 
 
 @wp.func
@@ -61,7 +58,7 @@ def area_vector(corners: wp.mat33d):
 @wp.func
 def dominant_axis(normal: wp.vec3d):
     """The axis a normal leans to most; of equals the first."""
-    n = wp.abs(normal)
+    n = wp.abs(wp.vec3f(wp.float32(normal[0]), wp.float32(normal[1]), wp.float32(normal[2])))
     if n[0] >= n[1] and n[0] >= n[2]:
         return wp.int32(0)
     return wp.where(n[1] >= n[2], 1, 2)
@@ -119,53 +116,62 @@ def line_through(a: wp.vec2d, b: wp.vec2d):
 
 
 @wp.func
-def pixel_index(x: wp.float64, low: wp.int32, high: wp.int32):
-    """A whole number, held within bounds before it is converted."""
-    return wp.int32(wp.clamp(x, wp.float64(low), wp.float64(high)))
+def lines_of(cover: Cover):
+    """The lines of a face's three edges, one a row."""
+    s0 = snapped(across(turned(cover.corners[0], cover.axis)))
+    s1 = snapped(across(turned(cover.corners[1], cover.axis)))
+    s2 = snapped(across(turned(cover.corners[2], cover.axis)))
+    if cross2(s1 - s0, s2 - s0) < ZERO:
+        return wp.matrix_from_rows(line_through(s0, s2), line_through(s2, s1), line_through(s1, s0))
+    return wp.matrix_from_rows(line_through(s0, s1), line_through(s1, s2), line_through(s2, s0))
 
 
 @wp.func
-def in_a_row(a: wp.vec3d, b: wp.vec3d, c: wp.vec3d):
-    """Nine numbers."""
-    return Lines(a[0], a[1], a[2], b[0], b[1], b[2], c[0], c[1], c[2])
+def plane_of(cover: Cover):
+    """The depth of a face where both coordinates are 0, and its slopes."""
+    p = turned(cover.corners[0], cover.axis)
+    normal = turned(area_vector(cover.corners), cover.axis)
+    steep = -ONE / normal[0]
+    slope_u = steep * normal[1]
+    slope_v = steep * normal[2]
+    return wp.vec3d(p[0] - slope_u * p[1] - slope_v * p[2], slope_u, slope_v)
+
+
+@wp.func
+def pixels_between(a: wp.float64, b: wp.float64, c: wp.float64, low: wp.int32, high: wp.int32):
+    """The first pixel from ``low`` to ``high`` whose centre lies between snapped numbers; how many.
+
+    In float32, which is exact where pixels are.
+    """
+    x = wp.float32(a)
+    y = wp.float32(b)
+    z = wp.float32(c)
+    half = wp.float32(HALF_PIXEL)
+    first = wp.ceil((wp.min(x, wp.min(y, z)) - half) / wp.float32(SNAP))
+    last = wp.floor((wp.max(x, wp.max(y, z)) - half) / wp.float32(SNAP))
+    begin = wp.int32(wp.clamp(first, wp.float32(low), wp.float32(high + 1)))
+    end = wp.int32(wp.clamp(last, wp.float32(low - 1), wp.float32(high)))
+    return wp.vec2i(begin, wp.max(end - begin + 1, 0))
 
 
 @wp.func
 def cover_along(corners: wp.mat33d, axis: wp.int32, low: wp.vec3i, high: wp.vec3i):
     """How a face covers the pixels from ``low`` to ``high``, inclusive, along an axis."""
     out = Cover()
-    out.axis = axis
-    p0 = turned(corners[0], axis)
-    p1 = turned(corners[1], axis)
-    p2 = turned(corners[2], axis)
-    s0 = snapped(across(p0))
-    s1 = snapped(across(p1))
-    s2 = snapped(across(p2))
-    area = cross2(s1 - s0, s2 - s0)
-    if area < ZERO:
-        swap = s1
-        s1 = s2
-        s2 = swap
-    normal = wp.cross(p1 - p0, p2 - p0)
-    if area == ZERO or normal[0] == ZERO:
+    s0 = snapped(across(turned(corners[0], axis)))
+    s1 = snapped(across(turned(corners[1], axis)))
+    s2 = snapped(across(turned(corners[2], axis)))
+    normal = turned(area_vector(corners), axis)
+    if cross2(s1 - s0, s2 - s0) == ZERO or normal[0] == ZERO:
         return out
-    out.lines = in_a_row(line_through(s0, s1), line_through(s1, s2), line_through(s2, s0))
-    least = wp.min(s0, wp.min(s1, s2)) / SNAP
-    most = wp.max(s0, wp.max(s1, s2)) / SNAP
     first = turned_pixel(low, axis)
     last = turned_pixel(high, axis)
-    u0 = pixel_index(wp.ceil(least[0] - HALF), first[1], last[1] + 1)
-    v0 = pixel_index(wp.ceil(least[1] - HALF), first[2], last[2] + 1)
-    u1 = pixel_index(wp.floor(most[0] - HALF), first[1] - 1, last[1])
-    v1 = pixel_index(wp.floor(most[1] - HALF), first[2] - 1, last[2])
-    out.low = wp.vec2i(u0, v0)
-    out.size = wp.vec2i(wp.max(u1 - u0 + 1, 0), wp.max(v1 - v0 + 1, 0))
-    steep = -ONE / normal[0]
-    slope_u = steep * normal[1]
-    slope_v = steep * normal[2]
-    out.plane = wp.vec3d(p0[0] - slope_u * p0[1] - slope_v * p0[2], slope_u, slope_v)
-    out.depths = wp.vec2d(wp.min(p0[0], wp.min(p1[0], p2[0])), wp.max(p0[0], wp.max(p1[0], p2[0])))
-    out.weight = wp.sqrt(ONE + slope_u * slope_u + slope_v * slope_v)
+    u = pixels_between(s0[0], s1[0], s2[0], first[1], last[1])
+    v = pixels_between(s0[1], s1[1], s2[1], first[2], last[2])
+    out.axis = axis
+    out.corners = corners
+    out.low = wp.vec2i(u[0], v[0])
+    out.size = wp.vec2i(u[1], v[1])
     return out
 
 
@@ -174,12 +180,11 @@ def divided(corners: wp.mat33d):
     """A face in k x k equal parts of about a pixel's area, sampled at their middles."""
     out = Cover()
     out.axis = PER_FACE
-    out.lines = in_a_row(corners[0], corners[1] - corners[0], corners[2] - corners[1])
+    out.corners = corners
     area = HALF * wp.length(area_vector(corners))
     sides = wp.max(wp.int32(wp.clamp(wp.floor(wp.sqrt(area) + HALF), ZERO, MOST_SIDES)), 1)
     out.low = wp.vec2i(0, sides)
     out.size = wp.vec2i(sides * sides, 1)
-    out.weight = area / wp.float64(sides * sides)
     return out
 
 
@@ -192,24 +197,39 @@ def cover_of(corners: wp.mat33d, axis: wp.int32, low: wp.vec3i, high: wp.vec3i):
 
 
 @wp.func
+def widest(corners: wp.mat33d):
+    """The longest side of a face's box."""
+    out = wp.float32(0.0)
+    for x in range(3):
+        a = wp.float32(corners[0, x])
+        b = wp.float32(corners[1, x])
+        c = wp.float32(corners[2, x])
+        out = wp.max(out, wp.max(a, wp.max(b, c)) - wp.min(a, wp.min(b, c)))
+    return out
+
+
+@wp.func
 def pixel_count(cover: Cover):
     """Pixels of the rectangle, or parts."""
     return cover.size[0] * cover.size[1]
 
 
 @wp.func
-def part_middle(lines: Lines, sides: wp.int32, index: wp.int32):
-    """The middle of a part of a divided face; row r of parts has 2 r + 1 of them."""
+def part_at(index: wp.int32, sides: wp.int32):
+    """How far down and aside the middle of a part lies; row r of parts has 2 r + 1 of them."""
     row = wp.int32(wp.sqrt(wp.float64(index) + HALF))
     place = index - row * row
     share = wp.float64(1 + place % 2) * THIRD
     down = (wp.float64(row) + ONE - share) / wp.float64(sides)
-    aside = (wp.float64(place / 2) + share) / wp.float64(sides)
-    return wp.vec3d(
-        lines[0] + down * lines[3] + aside * lines[6],
-        lines[1] + down * lines[4] + aside * lines[7],
-        lines[2] + down * lines[5] + aside * lines[8],
-    )
+    return wp.vec2d(down, (wp.float64(place / 2) + share) / wp.float64(sides))
+
+
+@wp.func
+def part_middle(cover: Cover, index: wp.int32):
+    """The middle of a part of a divided face."""
+    at = part_at(index, cover.low[1])
+    c = cover.corners
+    return c[0] + at[0] * (c[1] - c[0]) + at[1] * (c[2] - c[1])
 
 
 @wp.func

@@ -4,33 +4,33 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterable
+from operator import le
 from typing import Any
-from weakref import WeakKeyDictionary
+from weakref import WeakKeyDictionary, ref
 
 import numpy as np
 import warp as wp
 
 from abut.field.grid import FieldGrid
-from abut.field.meeting import ASKED, Encounters, Meeting, read_meeting
-from abut.field.parts import BLOCK
+from abut.field.launches import over_listed, over_parts, over_turns
+from abut.field.meeting import Asked, Encounters, Meeting, pixels_from, read_meeting, read_pose
 from abut.field.picture import Sampled
+from abut.field.turns import QUEUES, patches_in, wanting
 from abut.lanes import WARP
 from abut.mesh import Mesh
 from abut.pairs import PairQueues
-from abut.runtime import EVERYTHING, Kept, Task, can_capture, launch, stage
+from abut.runtime import Kept, Task, can_capture, stage
 
 wp.set_module_options({"enable_backward": False, "fuse_fp": False})
 
-LEAST_BLOCKS = 1 << 12
-PARTS_PER_SLICE = 1024
-PART_THREADS = 1 << 16  # heavy ones: more would not run at once
-ENOUGH_WARPS = 1 << 12
-ITEMS_AT_ONCE = 1 << 26  # faces in all poses
+LEAST_ROOM, MOST_ROOM = 1 << 12, 1 << 20  # that there is room for at first
+OF_LARGE = {"parts", "locate"}  # stages
 
 
 class _Shared(threading.local):
     def __init__(self) -> None:
         self.plans: WeakKeyDictionary[Any, WeakKeyDictionary[Mesh, Kept]] = WeakKeyDictionary()
+        self.last: tuple[Any, ...] | None = None  # field, mesh, about, plan, held by others
 
 
 _shared = _Shared()
@@ -40,7 +40,7 @@ _shared = _Shared()
 def meet_kernel(
     # in
     span: wp.vec3i,
-    asked: wp.array2d[wp.float64],
+    asked: wp.array[Asked],
     fields: wp.array[FieldGrid],
     pixel: wp.float64,
     # out
@@ -48,32 +48,47 @@ def meet_kernel(
 ):
     """What was asked, as the other kernels take it."""
     for m in range(span[0] + wp.tid(), span[1], span[2]):
-        meetings_out[m] = read_meeting(asked, m, fields[0], pixel)
+        meetings_out[m] = read_meeting(asked[m], fields[0], pixel)
 
 
-def plans_of(field: Any, mesh: Mesh) -> Kept:
-    """This thread's plans for a mesh in a field, for as long as both live."""
-    by_mesh = _shared.plans.get(field)
-    if by_mesh is None:
-        by_mesh = _shared.plans[field] = WeakKeyDictionary()
-    plans = by_mesh.get(mesh)
-    if plans is None:
-        plans = by_mesh[mesh] = Kept()
-    return plans
+@wp.kernel
+def move_kernel(
+    # in
+    span: wp.vec3i,
+    asked: wp.array[Asked],
+    fields: wp.array[FieldGrid],
+    pixel: wp.float64,
+    # out
+    meetings_out: wp.array[Meeting],
+):
+    """The same where only poses are new, and nothing has a velocity."""
+    for m in range(span[0] + wp.tid(), span[1], span[2]):
+        pose = read_pose(asked[m])
+        meetings_out[m].pose = pose
+        meetings_out[m].to_pixels = pixels_from(pose, fields[0].lower, pixel)
 
 
-def listed_count(queues: PairQueues) -> int:
-    """Parts of the blocks in the queue, of the CPU."""
-    return int(BLOCK) * min(queues.read()["blocks"], queues["blocks"].keys.shape[0])
+def plan_for(field: Any, mesh: Mesh, about: tuple[Any, ...], make: Callable[[], Any]) -> Any:
+    """This thread's plan for a mesh in a field, for as long as both live."""
+    last = _shared.last
+    if last is not None and last[0]() is field and last[1]() is mesh and last[2] == about:
+        plan = last[3]()
+        if plan is not None:
+            return plan
+    by_mesh = _shared.plans.setdefault(field, WeakKeyDictionary())
+    plan = by_mesh.setdefault(mesh, Kept()).get(about, make)
+    _shared.last = ref(field), ref(mesh), about, ref(plan)
+    return plan
 
 
 class EncounterPlan:
     """Poses of one mesh in one field, and the launches that answer a question about them.
 
-    On CUDA the launches are one graph, whose ends read and write numbers of the host.
+    On CUDA the launches are one graph, whose ends read and write numbers of the host. It is short
+    where only poses are new, and where no face was large so far.
     """
 
-    columns: int  # of a row of answers; the last of the first row counts the blocks
+    columns: int  # of a row of answers; after them the first row counts what was listed
 
     def __init__(
         self, grid: Any, mesh: Mesh, pose_count: int, pixel: float, sampling: int, moving: bool
@@ -86,14 +101,23 @@ class EncounterPlan:
         self.item_count = pose_count * self.items_a_pose
         self._held: Any = grid
         self._points: Any = None
-        self._graph: Any = None
-        self._asked, self._rows = self._of_host(ASKED), self._of_host(self.columns)
+        self._graphs: dict[tuple[bool, bool], Any] = {}
+        shape = (pose_count, self.columns + len(QUEUES))
+        self._asked, self._rows = self._of_host(pose_count, Asked), self._of_host(shape, wp.float64)
         self.asked, self.rows = self._asked.numpy(), self._rows.numpy()
         self._velocities = wp.zeros(mesh.vertex_count * moving, dtype=wp.vec3d, device=self.device)
         self.encounters = self._encounters(grid, mesh, sampling)
-        self.queues = PairQueues(self.device, blocks=LEAST_BLOCKS)
-        self._generation = -1
-        self.settled: Any = None  # what ``asked`` holds beside poses, see queries
+        self.poses = self.asked[:, :16]
+        listed = min(max(self.item_count, LEAST_ROOM), MOST_ROOM)
+        self.queues = PairQueues(self.device, **dict.fromkeys(QUEUES, listed))
+        self._stages: list[tuple[str, Callable[[], None]]] = []
+        self._large = False  # whether there are large faces
+        self.settle(None)
+
+    def settle(self, about: Any) -> None:
+        """Say what ``asked`` holds beside poses, from now on; None: something else every time."""
+        self.settled = about
+        self._known = False
 
     def ask(self, mesh: Mesh, velocities: np.ndarray | None = None) -> np.ndarray:
         """Rows of answers to ``asked``, which is filled in before. Waits for the device."""
@@ -101,12 +125,12 @@ class EncounterPlan:
         if velocities is not None:
             self._velocities.assign(velocities)
         while True:
-            if self._generation != self.queues.generation:
+            if not self._stages:
                 self._record()
             self._go()
-            count = int(self.rows[0, -1]) if self.pose_count else 0
-            if not self.queues.make_room({"blocks": count}):
-                return self.rows.copy()
+            if not self.pose_count or not self._falls_short():
+                self._known = self.settled is not None
+                return self.rows[:, : self.columns].copy()
 
     def stages(self) -> Iterable[tuple[str, Callable[[], None]]]:
         """The launches between the numbers that come in and those that go out."""
@@ -117,29 +141,17 @@ class EncounterPlan:
         given = [self.encounters, *args]
         return Task(kernel, self.item_count, given, self.device, grain=1024).run
 
-    def over_groups(self, kernel: Any, *args: Any) -> Callable[[], None]:
-        """The same for lanes that draw together, after the faces of a group of lanes are set up."""
-        given, count = [self.encounters, *args], self.item_count
-        if self.device.is_cuda:
-            count = count // self.group * WARP
-        return Task(kernel, count, given, self.device, grain=1024).run
-
-    @property
-    def group(self) -> int:
-        """Lanes of a warp that set up a face: few where there are few faces, to have more warps."""
-        if self.device.is_cpu:
-            return 1
-        fair = self.item_count // ENOUGH_WARPS
-        return min(1 << max(fair.bit_length() - 1, 0), WARP)
+    def over_listed(self, name: str, kernel: Any, *args: Any) -> Callable[[], None]:
+        """A launch over what is listed in a queue by then."""
+        return over_listed(self.queues, name, kernel, [self.encounters, *args])
 
     def over_parts(self, kernel: Any, *args: Any) -> Callable[[], None]:
         """A launch over the parts of the blocks that are listed by then."""
-        given = [self.encounters, *args]
-        if self.device.is_cuda:
-            return Task(kernel, EVERYTHING, given, self.device, threads=PART_THREADS).run
-        return lambda: launch(
-            kernel, listed_count(self.queues), given, self.device, grain=PARTS_PER_SLICE
-        )
+        return over_parts(self.queues, kernel, [self.encounters, *args])
+
+    def over_turns(self, kernel: Any, *args: Any) -> Callable[[], None]:
+        """A launch over the turns that are listed by then."""
+        return over_turns(self.queues, kernel, [self.encounters, *args])
 
     def over_poses(self, kernel: Any, times: int, *args: Any) -> Callable[[], None]:
         """A launch that makes the rows of answers: so many parts, for the lanes of a warp each."""
@@ -147,10 +159,9 @@ class EncounterPlan:
         lanes = WARP if self.device.is_cuda else 1
         return Task(kernel, self.pose_count * times * lanes, given, self.device).run
 
-    def _of_host(self, columns: int) -> wp.array:
-        """Numbers for each pose that the host and the device see."""
-        shape, pinned = (self.pose_count, columns), self.device.is_cuda
-        return wp.zeros(shape, dtype=wp.float64, device="cpu", pinned=pinned)
+    def _of_host(self, shape: Any, dtype: Any) -> wp.array:
+        """Numbers that the host and the device see."""
+        return wp.zeros(shape, dtype=dtype, device="cpu", pinned=self.device.is_cuda)
 
     def _encounters(self, grid: Any, mesh: Mesh, sampling: int) -> Any:
         out = Encounters()
@@ -171,27 +182,45 @@ class EncounterPlan:
         wp.copy(self.encounters.meshes, wp.array([view], dtype=Sampled, device=self.device))
         self._points = mesh.points
 
+    def _falls_short(self) -> bool:
+        """Whether something found no room or was left out; next time it will not be."""
+        counts = self.rows[0, self.columns :].tolist()
+        if all(map(le, counts, self._most)):
+            return False
+        listed = dict(zip(QUEUES, map(int, counts), strict=True))
+        self._large |= listed["blocks"] > 0
+        self.queues.make_room(wanting(listed, self.queues.room()))
+        self._stages.clear()
+        return True
+
     def _record(self) -> None:
+        self.patches = patches_in(self.queues)
+        room = self.queues.room()
+        self._most = [room[name] if self._large or name != "blocks" else 0 for name in QUEUES]
         args = [self._asked, self.encounters.fields, wp.float64(self.pixel)]
         args.append(self.encounters.meetings)
-        meet = Task(meet_kernel, self.pose_count, args, self.device)
-        self._stages = [("meet", meet.run), *self.stages()]
-        self._graph = None
-        if can_capture(self.device):
-            with wp.ScopedCapture(self.device) as capture:
-                self._run_stages()
-            self._graph = capture.graph
-        self._generation = self.queues.generation
+        kernels = {"meet": meet_kernel, "move": move_kernel}
+        begin = [(n, Task(k, self.pose_count, args, self.device).run) for n, k in kernels.items()]
+        self._stages = [*begin, *self.stages()]
+        self._graphs.clear()
 
     def _run_stages(self) -> None:
+        skipped = {"meet" if self._known else "move"} | (set() if self._large else OF_LARGE)
         for name, run in self._stages:
-            with stage(name, self.device):
-                run()
+            if name not in skipped:
+                with stage(name, self.device):
+                    run()
 
     def _go(self) -> None:
-        if self._graph is None:
+        kind = self._known, self._large
+        graph = self._graphs.get(kind)
+        if graph is None and can_capture(self.device):
+            with wp.ScopedCapture(self.device) as capture:
+                self._run_stages()
+            graph = self._graphs[kind] = capture.graph
+        if graph is None:
             self._run_stages()
         else:
-            wp.capture_launch(self._graph)
+            wp.capture_launch(graph)
         if self.device.is_cuda:
             wp.synchronize_stream(self.device)

@@ -10,18 +10,20 @@ from abut.arrays import to_plain
 from abut.errors import CapacityError, MeshError, OptionError, PointError
 from abut.field.closest import ClosestPlan, Proximity, proximity_of
 from abut.field.meeting import CENTRE, FIELD_VELOCITY, MARGIN, MATERIAL, SPEED, VELOCITY
-from abut.field.plan import ITEMS_AT_ONCE, plans_of
+from abut.field.plan import plan_for
 from abut.field.response import Response, ResponsePlan
 from abut.field.tape import Law, TapedResponse, parts_of, taped
 from abut.mass import centre_of
 from abut.mesh import Mesh, require_meshes
 from abut.options import EarlyOut, Sampling, chosen, number_from
-from abut.poses import batch_size, checked_poses
+from abut.poses import checked_poses
 from abut.runtime import require_same_device
 
 SAMPLINGS = {sampling: number for number, sampling in enumerate(Sampling)}
 EARLY = {out: number for number, out in enumerate(EarlyOut)}
 MOST_PIXELS = 8192
+MOST_FACES = 1 << 26
+FACES_AT_ONCE = 1 << 22  # in all poses: their patches take room
 REST = np.zeros(6)
 IN_PLACE = np.eye(4)[None]
 
@@ -31,19 +33,18 @@ def ask_closest(field: Any, other: Mesh, pose: Any, pixels: int, sampling: str) 
     poses, single, how = _checked(field, other, pose, sampling)
     pixel = _pixel(field, pixels)
 
-    def make(count: int) -> ClosestPlan:
-        about = (count, pixels, how)
-        return plans_of(field, other).get(
-            about, lambda: ClosestPlan(field.grid, other, count, pixel, how, False)
-        )
-
     def answered(part: slice) -> np.ndarray:
-        plan = make(len(poses[part]))
-        plan.asked[:, :16] = poses[part].reshape(-1, 16)
-        plan.asked[:, MARGIN] = field.margin
+        these = poses[part]
+        about = (ClosestPlan, len(these), int(pixels), how)
+        kind = (field.grid, other, len(these), pixel, how, False)
+        plan = plan_for(field, other, about, lambda: ClosestPlan(*kind))
+        if plan.settled != about:
+            plan.asked[:, MARGIN] = field.margin
+            plan.settle(about)
+        plan.poses[:] = these.reshape(-1, 16)
         return plan.ask(other)
 
-    return proximity_of(_in_parts(len(poses), other, answered, 9), single, field.device)
+    return proximity_of(_in_parts(len(poses), other, answered, 8), single, field.device)
 
 
 def ask_response(
@@ -65,27 +66,24 @@ def ask_response(
     moving = _vertex_velocities(velocity, other)
     plain = velocity is None and field_velocity is None and centre is None
     settled = material if plain else None  # of a call like the last one, only poses are new
-    drags = material[1] != 0 or material[2] != 0
-    about = (pixels, how, early + 4, int(moving is not None), int(drags))
+    kind = (moving is not None, material[1] != 0 or material[2] != 0, early)
     images = field.depth_images if EARLY[EarlyOut.DEPTH] == early else None
     centre = field.centre if centre is None else _three(centre, "centre")
 
-    def make(count: int) -> ResponsePlan:
-        kind = (how, moving is not None, drags, early)
-        args = (field.grid, other, count, pixel, *kind, images)
-        return plans_of(field, other).get((count, *about), lambda: ResponsePlan(*args))
-
     def answered(part: slice) -> np.ndarray:
-        plan = make(len(poses[part]))
+        these = poses[part]
+        about = (ResponsePlan, len(these), int(pixels), how, *kind)
+        args = (field.grid, other, len(these), pixel, how, *kind, images)
+        plan = plan_for(field, other, about, lambda: ResponsePlan(*args))
         if plan.settled is None or plan.settled != settled:
             twist = REST if moving is not None else _twist(velocity, len(poses), "velocity")
             field_twist = _twist(field_velocity, len(poses), "field_velocity")
             _settle(plan.asked, part, twist, field_twist, centre, material, moving)
-            plan.settled = settled
-        plan.asked[:, :16] = poses[part].reshape(-1, 16)
+            plan.settle(settled)
+        plan.poses[:] = these.reshape(-1, 16)
         return plan.ask(other, moving)
 
-    rows = _in_parts(len(poses), other, answered, 10)
+    rows = _in_parts(len(poses), other, answered, 9)
     return Response(rows, single, field.device, _centre_later(other, poses), centre)
 
 
@@ -150,9 +148,10 @@ def _checked(field: Any, other: Mesh, pose: Any, sampling: str) -> tuple[np.ndar
     if other.face_count == 0:
         raise MeshError("other has no faces, so there is nothing to look at.")
     how = SAMPLINGS[chosen(Sampling, sampling, "sampling")]
-    poses = checked_poses(pose, "pose")
-    single = batch_size(pose, None) is None
-    return IN_PLACE if poses is None else poses, single, how
+    if pose is None:
+        return IN_PLACE, True, how
+    pose = to_plain(pose)
+    return checked_poses(pose, "pose"), pose.ndim == 2, how
 
 
 def _pixel(field: Any, pixels: Any) -> float:
@@ -166,11 +165,17 @@ def _in_parts(
     count: int, other: Mesh, answered: Callable[[slice], np.ndarray], columns: int
 ) -> np.ndarray:
     """Rows of all poses, some at a time where they are many."""
-    if other.face_count > ITEMS_AT_ONCE:
-        raise CapacityError(f"{other.face_count} faces are too many; {ITEMS_AT_ONCE} is the most.")
-    step = max(1, ITEMS_AT_ONCE // other.face_count)
-    parts = [answered(slice(start, min(start + step, count))) for start in range(0, count, step)]
-    return parts[0] if len(parts) == 1 else np.concatenate([np.zeros((0, columns)), *parts])
+    if other.face_count > MOST_FACES:
+        raise CapacityError(f"{other.face_count} faces are too many; {MOST_FACES} is the most.")
+    parts = min(-(-count * other.face_count // FACES_AT_ONCE), count)
+    if parts <= 1:
+        return answered(slice(0, count))
+    step = -(-count // parts)
+    rows = np.empty((count, columns))
+    for start in range(0, count, step):
+        part = slice(min(start, count - step), min(start + step, count))  # all of one size
+        rows[part] = answered(part)
+    return rows
 
 
 def _three(value: Any, name: str) -> np.ndarray:

@@ -9,6 +9,7 @@ import numpy as np
 import warp as wp
 
 from abut.field.columns import Columns
+from abut.field.cutting import cut_kernel, cut_parts_kernel, pick_kernel
 from abut.field.penalty import SUMS, penalty_kernel_for, response_rows_kernel
 from abut.field.plan import EncounterPlan
 from abut.mesh import Mesh
@@ -106,9 +107,9 @@ class Response(Answer):
 
 
 class ResponsePlan(EncounterPlan):
-    """Add up the fragments of faces, then of the parts of large ones; make rows."""
+    """Pick faces, cut them into patches, draw these, and add up the fragments inside."""
 
-    columns = SUMS + 1
+    columns = SUMS
 
     def __init__(
         self,
@@ -128,11 +129,13 @@ class ResponsePlan(EncounterPlan):
         super().__init__(grid, mesh, pose_count, pixel, sampling, bending)
 
     def stages(self) -> Iterable[tuple[str, Callable[[], None]]]:
-        """See penalty."""
+        """See listing and penalty."""
         copies = max(1, MOST_COPIES // max(self.pose_count, 1))
         sums = wp.zeros(self.pose_count * copies * SUMS, dtype=wp.int64, device=self.device)
         self._sums = sums
-        args = [self.images, self.early, copies, self.queues["blocks"], sums]
-        yield "faces", self.over_groups(self.kernel, 0, self.group, *args)
-        yield "parts", self.over_parts(self.kernel, 1, self.group, *args)
+        early, faces, blocks = self.early, self.queues["faces"], self.queues["blocks"]
+        yield "pick", self.over_items(pick_kernel, early, faces)
+        yield "cut", self.over_listed("faces", cut_kernel, 1, faces, blocks, self.patches)
+        yield "parts", self.over_parts(cut_parts_kernel, early, blocks, self.patches)
+        yield "draw", self.over_turns(self.kernel, self.patches, self.images, early, copies, sums)
         yield "rows", self.over_poses(response_rows_kernel, SUMS, copies, sums)

@@ -7,16 +7,18 @@ import warp as wp
 
 from abut.field.columns import Columns
 from abut.field.cover import BOUND
+from abut.field.cutting import cut_kernel, cut_parts_kernel, pick_kernel
+from abut.field.launches import PER_SLICE, over_listed, over_parts, over_turns
 from abut.field.meeting import Encounters, Meeting
 from abut.field.penalty import SUMS, penalty_kernel_for, response_rows_kernel
-from abut.field.plan import PART_THREADS, PARTS_PER_SLICE, listed_count
+from abut.field.turns import QUEUES, patches_in, wanting
 from abut.lanes import WARP
 from abut.pairs import PairQueues
 from abut.runtime import EVERYTHING, Task, can_capture, launch
 from abut.sim.bodies import gather_kernel, move_kernel
 from abut.sim.contacts import meetings_kernel, partners_kernel, peak_kernel, sides_kernel
 
-FIRST_PAIRS, FIRST_BLOCKS = 256, 1 << 14
+FIRST_PAIRS, FIRST_LISTED = 256, 1 << 16
 COPIES = 8  # of sums
 
 Runs = list[Callable[[], None]]
@@ -46,7 +48,7 @@ class RigidStep:
         self.pixels, self.sampling = wp.float64(pixels), sampling
         self.material, self.gravity = material, gravity
         self.drags = material[1] != 0 or material[2] != 0
-        self.room = {"pairs": FIRST_PAIRS, "blocks": FIRST_BLOCKS}
+        self.room = {"pairs": FIRST_PAIRS, **dict.fromkeys(QUEUES, FIRST_LISTED)}
         self._record()
 
     def run(self) -> None:
@@ -63,9 +65,8 @@ class RigidStep:
     def make_room(self) -> bool:
         """Whether something found no room in the substeps so far; there is more now."""
         peak = dict(zip(self.room, self._peak.numpy().tolist(), strict=True))
-        short = {name: int(n) for name, n in peak.items() if n > self.room[name]}
-        for name, needed in short.items():
-            self.room[name] = 2 * needed
+        short = wanting({name: int(n) for name, n in peak.items()}, self.room)
+        self.room.update(short)
         if short:
             self._record()
         return bool(short)
@@ -90,14 +91,14 @@ class RigidStep:
     def _record(self) -> None:
         """Prepare the launches for the room there is."""
         device, pairs, count = self.device, self.room["pairs"], self.bodies.shape.shape[0]
-        self._queues = PairQueues(device, blocks=self.room["blocks"])
+        self._queues = PairQueues(device, **{name: self.room[name] for name in QUEUES})
         self._met = self._encounters(pairs)
         self._counts, self._offsets = (wp.zeros(count + 1, wp.int32, device) for _ in range(2))
         self._faces = wp.zeros(pairs + 1, dtype=wp.int32, device=device)
         self._sides = wp.zeros(pairs, dtype=wp.vec2i, device=device)
         self._sums = wp.zeros(pairs * COPIES * SUMS, dtype=wp.int64, device=device)
-        self._answers = wp.zeros((pairs, SUMS + 1), dtype=wp.float64, device=device)
-        self._peak = wp.zeros(2, dtype=wp.float64, device=device)
+        self._answers = wp.zeros((pairs, SUMS + len(QUEUES)), dtype=wp.float64, device=device)
+        self._peak = wp.zeros(len(self.room), dtype=wp.float64, device=device)
         self._wrench = [wp.zeros(count, dtype=wp.vec3d, device=device) for _ in range(2)]
         self._meets = [*self.floors, *self._pairing(count, pairs), *self._touching(pairs)]
         self._moves = self._moving(count)
@@ -130,11 +131,15 @@ class RigidStep:
         rows = [met, COPIES, self._sums, self._queues.counts, self._answers]
         peak = [self._offsets, self._answers, self._peak]
         lanes = WARP if device.is_cuda else 1
+        queues, patches = self._queues, patches_in(self._queues)
+        faces, blocks = queues["faces"], queues["blocks"]
+        draw = [met, patches, Columns(), BOUND, COPIES, self._sums]
         kernel = penalty_kernel_for(self.drags, bool(self.floors))
-        rest = [Columns(), BOUND, COPIES, self._queues["blocks"], self._sums]
         return [
-            self._over(kernel, [met, 0, lanes, *rest], self._face_total),
-            self._over(kernel, [met, 1, lanes, *rest], self._part_total, PART_THREADS),
+            self._over_faces(pick_kernel, [met, BOUND, faces]),
+            over_listed(queues, "faces", cut_kernel, [met, 1, faces, blocks, patches]),
+            over_parts(queues, cut_parts_kernel, [met, BOUND, blocks, patches]),
+            over_turns(queues, kernel, draw),
             Task(response_rows_kernel, SUMS * pairs * lanes, rows, device).run,
             Task(peak_kernel, 1, peak, device).run,
         ]
@@ -147,20 +152,13 @@ class RigidStep:
             Task(move_kernel, count, move, self.device).run,
         ]
 
-    def _over(
-        self,
-        kernel: wp.Kernel,
-        args: list[Any],
-        total: Callable[[], int],
-        threads: int | None = None,
-    ) -> Callable[[], None]:
-        """A launch over as many items as there are by then."""
+    def _over_faces(self, kernel: wp.Kernel, args: list[Any]) -> Callable[[], None]:
+        """A launch over as many faces as there are by then."""
         if self.device.is_cuda:
-            return Task(kernel, EVERYTHING, args, self.device, threads=threads).run
-        return lambda: launch(kernel, total(), args, self.device, grain=PARTS_PER_SLICE)
+            return Task(kernel, EVERYTHING, args, self.device).run
 
-    def _face_total(self) -> int:
-        return int(self._met.firsts.numpy()[-1])
+        def run() -> None:
+            faces = int(self._met.firsts.numpy()[-1])
+            launch(kernel, faces, args, self.device, grain=PER_SLICE)
 
-    def _part_total(self) -> int:
-        return listed_count(self._queues)
+        return run
