@@ -229,3 +229,14 @@ def test_distances_of_huge_meshes(scale, bound, device):
     pose = np.eye(4)
     pose[:3, 3] = 9 * scale
     assert np.isclose(abut.distance(*near, pose_b=pose, bound=bound).value, want, rtol=1e-12)
+
+
+@pytest.mark.parametrize("scale", [1e-300, 1.0, 1e155, 1e300])
+def test_turning_meshes_of_any_size(scale, device):
+    """The square of their reach is more than float64 holds: everything touched at once."""
+    ball = abut.Mesh(cases.icosphere(80).vertices * scale, cases.icosphere(80).faces, device)
+    wall = np.array([[-0.4, -0.4, 0], [0.4, -0.4, 0], [0, 0.4, 0]]) * scale
+    wall = abut.Mesh(wall, [[0, 1, 2]], device)
+    up = abut.Motion(wall, end=wall.points.numpy() + np.array([0, 0, scale]))
+    hits = abut.ccd(abut.Motion(ball, end_pose=random_poses(1, 0.0)[0]), up)
+    assert 0.7 < hits.first < 1

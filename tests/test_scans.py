@@ -135,8 +135,8 @@ def test_what_is_left_by_culling(seed, models, device):
 
 @each_seed
 def test_fields(seed, models, device):
-    rng, (a, b), _, _ = pair(seed, models, device, 60)
-    how = {"resolution": int(rng.integers(2, 14))}
+    rng, (a, b), scale, _ = pair(seed, models, device, 60)
+    how = {"resolution": int(rng.integers(2, 14)), "margin": 0.1 * scale}
     field, truth = abut.DistanceField(a, **how), abut.DistanceField(a, method="brute", **how)
     np.testing.assert_array_equal(field.distance.numpy(), truth.distance.numpy())
     np.testing.assert_array_equal(field.grid.gradient.numpy(), truth.grid.gradient.numpy())

@@ -157,7 +157,7 @@ class Motion:
     @cached_property
     def _reach(self) -> float:
         """Distance of the farthest vertex from the frame's origin, at most."""
-        return float(np.linalg.norm(np.abs(self._bounds).max(axis=0)))
+        return float(np.hypot.reduce(np.abs(self._bounds).max(axis=0)))
 
     def _take_poses(self, start: np.ndarray, end: np.ndarray) -> None:
         self._poses = start, end
@@ -219,7 +219,7 @@ class Motion:
         launch(move_kernel, points.shape[0], [self._points, wp.mat44d(pose), points], self.device)
         corners = np.stack(np.meshgrid(*self._bounds.T, indexing="ij"), axis=-1).reshape(-1, 3)
         moved = corners @ pose[:3, :3].T + pose[:3, 3]
-        slack = 2.0**-40 * (np.abs(self._bounds).max() + np.abs(moved).max())
+        slack = 2.0**-40 * np.abs(self._bounds).max() + 2.0**-40 * np.abs(moved).max()
         return points, np.array([moved.min(axis=0) - slack, moved.max(axis=0) + slack])
 
 

@@ -264,7 +264,7 @@ def _step(
 ) -> Step:
     bends = np.isin(living, list(ends))
     corners = pool.bounds(objects.body[living])
-    reach = np.linalg.norm(np.abs(corners).max(axis=1), axis=1)
+    reach = np.hypot.reduce(np.abs(corners).max(axis=1), axis=1)
     return Step(starts[living], end_poses[living], bends, reach)
 
 
