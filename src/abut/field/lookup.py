@@ -53,9 +53,9 @@ def in_box(at: wp.vec3f, last: wp.vec3f):
 
 @wp.func_native("""
 #if defined(__CUDA_ARCH__)
-    #define READ(p) __ldg(&(p))
+    #define READ(p) __ldg(p)
 #else
-    #define READ(p) (p)
+    #define READ(p) *(p)
 #endif
     const int line = values.shape[2], plane = values.shape[1] * line;
     const float* p = values.data + (cell.c[0] * plane + cell.c[1] * line + cell.c[2]);
@@ -63,8 +63,9 @@ def in_box(at: wp.vec3f, last: wp.vec3f):
     float d[2][2];
     for (int i = 0; i < 2; ++i)
         for (int j = 0; j < 2; ++j) {
-            const float near = READ(p[i * plane + j * line]);
-            d[i][j] = near + w * (READ(p[i * plane + j * line + 1]) - near);
+            const float* two = p + i * plane + j * line;
+            const float near = READ(two);
+            d[i][j] = near + w * (READ(two + 1) - near);
         }
     #undef READ
     const float d0 = d[0][0] + v * (d[0][1] - d[0][0]);
@@ -76,27 +77,38 @@ def blend_numbers(values: wp.array3d[wp.float32], cell: wp.vec3i, share: wp.vec3
 
 
 @wp.func_native("""
-#if defined(__CUDA_ARCH__)
-    #define READ(p) (float)__ldg(&(p))
-#else
-    #define READ(p) (float)(p)
-#endif
     const int line = 3 * values.shape[2], plane = values.shape[1] * line;
     const short* p = (const short*)values.data
                      + (cell.c[0] * (int64_t)plane + (cell.c[1] * line + cell.c[2] * 3));
     const float u = share.c[0], v = share.c[1], w = share.c[2];
     wp::vec_t<3, float> found;
+#if defined(__CUDA_ARCH__)
     for (int k = 0; k < 3; ++k, ++p) {
         float d[2][2];
         for (int i = 0; i < 2; ++i)
             for (int j = 0; j < 2; ++j) {
-                const float near = READ(p[i * plane + j * line]);
-                d[i][j] = near + w * (READ(p[i * plane + j * line + 3]) - near);
+                const short* two = p + i * plane + j * line;
+                const float near = __ldg(two);
+                d[i][j] = near + w * ((float)__ldg(two + 3) - near);
             }
         const float d0 = d[0][0] + v * (d[0][1] - d[0][0]);
         found.c[k] = d0 + u * (d[1][0] + v * (d[1][1] - d[1][0]) - d0);
     }
-    #undef READ
+#else
+    typedef short Steps __attribute__((vector_size(8), aligned(2)));
+    typedef float Numbers __attribute__((vector_size(16)));
+    Numbers d[2][2];
+    for (int i = 0; i < 2; ++i)
+        for (int j = 0; j < 2; ++j) {  // two samples are six numbers; three at once
+            const short* two = p + i * plane + j * line;
+            const Numbers near = __builtin_convertvector(*(const Steps*)two, Numbers);
+            const Numbers last = __builtin_convertvector(*(const Steps*)(two + 2), Numbers);
+            d[i][j] = near + w * (__builtin_shufflevector(last, last, 1, 2, 3, 3) - near);
+        }
+    const Numbers d0 = d[0][0] + v * (d[0][1] - d[0][0]);
+    const Numbers all = d0 + u * (d[1][0] + v * (d[1][1] - d[1][0]) - d0);
+    for (int k = 0; k < 3; ++k) found.c[k] = all[k];
+#endif
     return found;
 """)
 def blend_steps(values: wp.array3d[wp.vec3s], cell: wp.vec3i, share: wp.vec3f) -> wp.vec3f:
