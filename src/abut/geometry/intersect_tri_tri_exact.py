@@ -14,15 +14,13 @@ from abut.geometry.orientation_table import TABLE_SIZE, axis_across, fill_table,
 
 
 @wp.func
-def same_point(points: wp.array[wp.vec3d], table: wp.array[wp.int32], i: wp.int32, j: wp.int32):
+def same_point(points: wp.array[wp.vec3d], i: wp.int32, j: wp.int32):
     """Are two corners at one position?"""
     return points[i] == points[j]
 
 
 @wp.func
-def between(
-    points: wp.array[wp.vec3d], table: wp.array[wp.int32], i: wp.int32, j: wp.int32, k: wp.int32
-):
+def between(points: wp.array[wp.vec3d], i: wp.int32, j: wp.int32, k: wp.int32):
     """Is k in the box of i and j? For k on their line: is it on the segment?"""
     p = points[i]
     q = points[j]
@@ -48,24 +46,16 @@ def segments_meet(
     axis = wp.max(axis, axis_across(table, k, m, i))
     axis = wp.max(axis, axis_across(table, k, m, j))
     if axis < 0:  # all on one line
-        return (
-            between(points, table, i, j, k)
-            or between(points, table, i, j, m)
-            or between(points, table, k, m, i)
-        )
+        return between(points, i, j, k) or between(points, i, j, m) or between(points, k, m, i)
     k_side = turn(table, axis, i, j, k)
     m_side = turn(table, axis, i, j, m)
     i_side = turn(table, axis, k, m, i)
     j_side = turn(table, axis, k, m, j)
     if k_side * m_side < 0 and i_side * j_side < 0:
         return True
-    if (k_side == 0 and between(points, table, i, j, k)) or (
-        m_side == 0 and between(points, table, i, j, m)
-    ):
+    if (k_side == 0 and between(points, i, j, k)) or (m_side == 0 and between(points, i, j, m)):
         return True
-    return (i_side == 0 and between(points, table, k, m, i)) or (
-        j_side == 0 and between(points, table, k, m, j)
-    )
+    return (i_side == 0 and between(points, k, m, i)) or (j_side == 0 and between(points, k, m, j))
 
 
 @wp.func
@@ -165,7 +155,7 @@ def ray_meets_tri_beyond(
 
     The triangle is t, t + 1, t + 2; its corner u is at ``origin``.
     """
-    if same_point(points, table, origin, i):
+    if same_point(points, origin, i):
         return False
     v = t + (u - t + 1) % 3
     w = t + (u - t + 2) % 3
@@ -206,7 +196,7 @@ def meet_beyond_edge(
     q: wp.int32,
 ):
     """Do triangles with the common edge i j and third corners p and q meet outside that edge?"""
-    if same_point(points, table, i, j):
+    if same_point(points, i, j):
         return rays_overlap(points, table, i, p, q)
     if side(table, i, j, p, q) != 0:
         return False
@@ -217,11 +207,7 @@ def meet_beyond_edge(
     if axis_p >= 0 or axis_q >= 0:
         return False
     # four points of one line: are both third corners beyond the same end of the edge?
-    return not (
-        between(points, table, i, j, p)
-        or between(points, table, i, j, q)
-        or between(points, table, p, q, i)
-    )
+    return not (between(points, i, j, p) or between(points, i, j, q) or between(points, p, q, i))
 
 
 @wp.func

@@ -58,9 +58,7 @@ def comes_before(p: wp.vec3d, q: wp.vec3d):
 
 
 @wp.func
-def crossing_point(
-    points: wp.array[wp.vec3d], table: wp.array[wp.int32], i: wp.int32, j: wp.int32, t: wp.int32
-):
+def crossing_point(points: wp.array[wp.vec3d], i: wp.int32, j: wp.int32, t: wp.int32):
     """Where the segment i j crosses the plane of the triangle at t; its ends lie on both sides."""
     low = points[i]
     high = points[j]
@@ -107,7 +105,7 @@ def with_edge(
     i_side = side(table, t, t + 1, t + 2, i)
     j_side = side(table, t, t + 1, t + 2, j)
     if i_side * j_side < 0:
-        return with_point(out, crossing_point(points, table, i, j, t))
+        return with_point(out, crossing_point(points, i, j, t))
     for end in range(2):
         corner = wp.where(end == 0, i, j)
         if point_in_tri(points, table, corner, t):

@@ -1,4 +1,4 @@
-"""A walk in time, from direction to direction, past which two approaching features stay apart."""
+"""A walk in time, from direction to direction that keeps two approaching features apart."""
 
 import warp as wp
 

@@ -90,7 +90,7 @@ class CollisionMachine(wiring.Component):
             self.beat_ready.eq(fetch.beat_ready),
         ]
         issuing, passing, tag, decided = self._issue(m, fetch, lanes)
-        pushing = self._decide(m, fetch, lanes, stack, leaves, issuing, passing, tag, decided)
+        pushing = self._decide(m, fetch, lanes, stack, leaves, passing, tag, decided)
         roomy = Signal()
         m.d.sync += roomy.eq(leaves.level <= self.machine.leaf_room)
         take = stack.filled & fetch.room & ~pushing & roomy
@@ -155,7 +155,6 @@ class CollisionMachine(wiring.Component):
         lanes: list[Lane],
         stack: Stack,
         leaves: fifo.SyncFIFO,
-        issuing: Signal,
         passing: Signal,
         tag: Signal,
         decided: Signal,
