@@ -240,3 +240,13 @@ def test_turning_meshes_of_any_size(scale, device):
     up = abut.Motion(wall, end=wall.points.numpy() + np.array([0, 0, scale]))
     hits = abut.ccd(abut.Motion(ball, end_pose=random_poses(1, 0.0)[0]), up)
     assert 0.7 < hits.first < 1
+
+
+def test_fields_are_of_the_surface(device):
+    """A vertex of no face, far away, took their resolution."""
+    plain = abut.Mesh(*SHAPE, device)
+    stray = np.concatenate([SHAPE.vertices, [[1e6, 0, 0]]])
+    meshes = plain, abut.Mesh(stray, SHAPE.faces, device)
+    fields = [abut.DistanceField(mesh, resolution=9) for mesh in meshes]
+    np.testing.assert_array_equal(*(field.distance.numpy() for field in fields))
+    assert fields[0].box.spacing == fields[1].box.spacing

@@ -78,7 +78,7 @@ class DistanceField(MeshQueries):
             raise OptionError(f"band must be a distance above 0, not {band!r}.")
         method = chosen(Method, method, "method")
         self.device = mesh.device
-        self.box = box_around(mesh.bounds, resolution, spacing, margin)
+        self.box = box_around(mesh.surface_bounds, resolution, spacing, margin)
         self.band = float("inf") if band is None else float(band)
         self.sign = sign_of(mesh, sign)
         self.grid = empty_grid(self.box, self.device)

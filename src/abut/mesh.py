@@ -119,6 +119,14 @@ class Mesh:
         return self._bounds
 
     @property
+    def surface_bounds(self) -> np.ndarray:
+        """(2, 3), of the vertices that faces have."""
+        if not self.used.shape[0] or not self.face_count:
+            return self.bounds
+        points = self.points.numpy()[self.used.numpy()]
+        return np.array([points.min(axis=0), points.max(axis=0)])
+
+    @property
     def recent_bounds(self) -> np.ndarray:
         """Bounds, or where vertices are unchecked those of the shape before."""
         return self._bounds
