@@ -11,7 +11,8 @@ SOURCE = Path(__file__).parents[1] / "src" / "abut"
 
 FLOORS = [
     {"errors"},
-    {"options", "atomics", "loads", "lanes", "polylines", "arrays", "topology", "portable"},
+    {"options", "atomics", "loads", "lanes", "polylines"}
+    | {"arrays", "topology", "portable", "turns"},
     {"runtime", "mass"},
     {"geometry", "bounds"},
     {"extent", "pairs", "poses"},

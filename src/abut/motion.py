@@ -16,6 +16,7 @@ from abut.geometry.rigid_path import Path
 from abut.mesh import Mesh, require_meshes
 from abut.poses import checked_poses
 from abut.runtime import launch
+from abut.turns import poses_between, turn_vectors, turned
 
 wp.set_module_options({"enable_backward": False, "fuse_fp": False})
 
@@ -141,9 +142,8 @@ class Motion:
         start, end = self._poses
         path.rigid = True
         path.turn = wp.mat33d(*start[:3, :3].flatten())
-        vector = _turn_vector(start, end)
         path.angle = wp.float64(self._angle)
-        path.axis = wp.vec3d(*(vector / self._angle if self._angle > 0.0 else vector))
+        path.axis = wp.vec3d(*(self._vector / (self._angle or 1.0)))
         path.shift_t0, path.shift_t1 = wp.vec3d(*start[:3, 3]), wp.vec3d(*end[:3, 3])
         path.stray = wp.float64(self._reach * self._angle**2 / 8.0)
         path.rounding = wp.float64(POSE_ROUNDING * self._far + self._reach * self._skew)
@@ -180,17 +180,23 @@ class Motion:
         self._both_bounds = _union(self._bounds, self._end_bounds)
 
     @cached_property
+    def _vector(self) -> np.ndarray:
+        """Axis times angle of the turn."""
+        assert self._poses is not None
+        start, end = self._poses
+        return turn_vectors(start[None], end[None])[0]
+
+    @cached_property
     def _angle(self) -> float:
         """Angle of the turn, in [0, pi]."""
-        assert self._poses is not None
-        return float(np.linalg.norm(_turn_vector(*self._poses)))
+        return float(np.linalg.norm(self._vector))
 
     @cached_property
     def _skew(self) -> float:
         """By how much the end pose is not the start pose turned: poses are rounded."""
         assert self._poses is not None
         start, end = self._poses
-        return float(np.linalg.norm(_turned(start, _turn_vector(start, end)) - end[:3, :3]))
+        return float(np.linalg.norm(turned(start[None], self._vector[None])[0] - end[:3, :3]))
 
     def _deviation(self, count: int) -> float:
         """An eighth of the angle squared times the reach, and what poses are rounded by."""
@@ -214,7 +220,8 @@ class Motion:
 
     def _posed(self, t: float) -> tuple[wp.array, np.ndarray]:
         assert self._poses is not None
-        pose = _between(*self._poses, t)
+        start, end = self._poses
+        pose = poses_between(start[None], end[None], self._vector[None], t)[0]
         points = wp.empty_like(self._points)
         launch(move_kernel, points.shape[0], [self._points, wp.mat44d(pose), points], self.device)
         corners = np.stack(np.meshgrid(*self._bounds.T, indexing="ij"), axis=-1).reshape(-1, 3)
@@ -291,42 +298,6 @@ def _one_pose(pose: Any, name: str) -> np.ndarray:
     if len(poses) != 1:
         raise PoseError(f"{name} must be one pose (4, 4), not a batch of {len(poses)}.")
     return poses[0]
-
-
-def _turn_vector(start: np.ndarray, end: np.ndarray) -> np.ndarray:
-    """Axis times angle of the turn from one pose to another."""
-    turn = end[:3, :3] @ start[:3, :3].T
-    twice_sine = np.array(
-        [turn[2, 1] - turn[1, 2], turn[0, 2] - turn[2, 0], turn[1, 0] - turn[0, 1]]
-    )
-    angle = np.arctan2(np.linalg.norm(twice_sine), np.trace(turn) - 1.0)
-    if angle < 3.0:
-        size = np.linalg.norm(twice_sine)
-        return twice_sine * (angle / size) if size > 0.0 else np.zeros(3)
-    # near half a turn the axis is in the symmetric part
-    outer = (turn + turn.T) / 2.0 - np.cos(angle) * np.eye(3)
-    column = outer[:, np.argmax(np.diag(outer))]
-    axis = column / np.linalg.norm(column)
-    return angle * (axis if axis @ twice_sine >= 0.0 else -axis)
-
-
-def _between(start: np.ndarray, end: np.ndarray, t: float) -> np.ndarray:
-    """The pose at a time; the poses given themselves at 0 and 1."""
-    if t in (0.0, 1.0):
-        return end if t else start
-    pose = np.eye(4)
-    pose[:3, 3] = (1.0 - t) * start[:3, 3] + t * end[:3, 3]
-    pose[:3, :3] = _turned(start, t * _turn_vector(start, end))
-    return pose
-
-
-def _turned(pose: np.ndarray, vector: np.ndarray) -> np.ndarray:
-    """The rotation of a pose, turned further about an axis (Rodrigues)."""
-    angle = np.linalg.norm(vector)
-    x, y, z = vector / angle if angle > 0.0 else np.zeros(3)
-    cross = np.array([[0.0, -z, y], [z, 0.0, -x], [-y, x, 0.0]])
-    turn = np.eye(3) + np.sin(angle) * cross + (1.0 - np.cos(angle)) * (cross @ cross)
-    return turn @ pose[:3, :3]
 
 
 def _union(a: np.ndarray, b: np.ndarray) -> np.ndarray:

@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 
 from abut.errors import SceneError
+from abut.turns import turned
 
 
 @dataclass
@@ -34,12 +35,8 @@ class Joint:
         if not self.turns:
             out[:, :3, 3] = amount[:, None] * self.axis
             return out
-        x, y, z = self.axis
-        cross = np.array([[0, -z, y], [z, 0, -x], [-y, x, 0]])
-        sine, cosine = np.sin(amount)[:, None, None], np.cos(amount)[:, None, None]
-        turn = np.eye(3) + sine * cross + (1 - cosine) * (cross @ cross)
-        out[:, :3, :3] = turn
-        out[:, :3, 3] = self.anchor - turn @ self.anchor
+        out[:, :3, :3] = turned(out, amount[:, None] * self.axis)
+        out[:, :3, 3] = self.anchor - out[:, :3, :3] @ self.anchor
         return out
 
 
