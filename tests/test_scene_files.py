@@ -1,5 +1,7 @@
 """Scenes of files: objects where the file puts them, and neighbours left alone."""
 
+import pickle
+
 import numpy as np
 import pytest
 import trimesh
@@ -127,6 +129,10 @@ def test_mjcf(device, tmp_path):
     assert ("floor", "hand") in meeting(scene, robot.poses([np.pi / 2, 0.9, 0.0]))
     assert meeting(scene, robot.poses([np.pi / 2, 0, -1.5])) == set()  # excluded: hand in the base
     assert len(abut.Scene.load(path, device, geometry="visual")) == 1
+    other = pickle.loads(pickle.dumps(scene))
+    assert other.robot.joints == robot.joints
+    assert meeting(other, other.robot.poses([0, 0, 0.3])) == {("pillar", "hand")}
+    assert meeting(other, other.robot.poses([np.pi / 2, 0, -1.5])) == set()
 
 
 def test_mjcf_agrees_with_mujoco(device, tmp_path):
