@@ -118,6 +118,26 @@ def test_it_is_the_least_of_all_samples(sampling, shape, device, monkeypatch):
         np.testing.assert_array_equal(value, fast[name])
 
 
+@pytest.mark.parametrize("sampling", ["dominant", "views"])
+def test_a_tiny_object_beside_huge_faces(sampling, device):
+    """Faces of thousands of pixels are looked at where the object is, and nowhere else."""
+    from abut.field import plan
+
+    field = field_of(cases.icosphere(320, 1e-3), device, 16)
+    room = abut.Mesh(*cases.box((3.0, 2.0, 2.5)), device)
+    pixel = max(field.box.upper - field.box.lower) / 64
+    for pose, wall in ((shift(1.49, 0.1, 0.2), 0.01), (shift(-0.3, 0.2, 1.2), 0.05)):
+        found = field.closest(room, pose, pixels=64, sampling=sampling)
+        true = abut.distance(
+            abut.Mesh(*cases.icosphere(320, 1e-3), device), room, pose_b=pose
+        ).value
+        assert true == pytest.approx(wall - 1e-3, abs=1e-5)
+        assert -field.box.spacing < found.value - true < pixel + field.box.spacing
+        listed = dict(zip(plan.QUEUES, plan._shared.last[3]().rows[0, -5:], strict=True))
+        assert listed["large"] >= 2
+        assert listed["blocks"] < 2000  # of millions
+
+
 def test_a_mesh_below_a_pixel(device):
     field = field_of(cases.icosphere(2000), device, margin=1.0)
     dot = abut.Mesh(*cases.icosphere(20, radius=1e-4), device)

@@ -8,13 +8,16 @@ from typing import Any
 import numpy as np
 import warp as wp
 
+from abut.field.blocks import block_kernel
+from abut.field.cover import NOTHING
 from abut.field.cutting import cut_kernel
+from abut.field.keys import NO_KEY
 from abut.field.nearest import (
-    NO_KEY,
     centroids_kernel,
     closest_rows_kernel,
     draw_kernel,
     locate_kernel,
+    near_samples_kernel,
     promising_kernel,
     promising_parts_kernel,
 )
@@ -68,13 +71,15 @@ class ClosestPlan(EncounterPlan):
 
     def stages(self) -> Iterable[tuple[str, Callable[[], None]]]:
         """See nearest."""
-        device, faces, blocks = self.device, self.queues["faces"], self.queues["blocks"]
+        device, (faces, large, blocks) = self.device, self.lists("faces", "large", "blocks")
         least = wp.empty(self.item_count, dtype=wp.float32, device=device)
         best, place = (wp.full(self.pose_count, NO_KEY, wp.int64, device) for _ in range(2))
         self._buffers = least, best, place
         yield "centroids", self.over_items(centroids_kernel, least, best)
         yield "faces", self.over_items(promising_kernel, least, best, faces)
-        yield "cut", self.over_listed("faces", cut_kernel, 0, faces, blocks, self.patches)
+        yield "cut", self.over_listed("faces", cut_kernel, 0, faces, large, self.patches)
+        yield "near", self.over_listed("large", near_samples_kernel, large, best)
+        yield "blocks", self.over_large(block_kernel, 0, NOTHING, best, large, blocks)
         yield "parts", self.over_parts(promising_parts_kernel, blocks, best, self.patches)
         yield "draw", self.over_turns(draw_kernel, self.patches, best)
         yield "locate", self.over_parts(locate_kernel, blocks, best, place)

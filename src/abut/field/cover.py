@@ -1,26 +1,20 @@
-"""What of a mesh may matter to a field: bounds of its faces, and blocks of the large ones."""
+"""How faces lie in a field: their corners, their covers, and how low distances can be there."""
 
 import warp as wp
 
-from abut.atomics import reserve
 from abut.field.grid import FieldGrid
 from abut.field.lookup import least_within, look
 from abut.field.meeting import FACES, Encounters, Meeting
-from abut.field.parts import BLOCK, block_count, part_ball
 from abut.field.picture import (
     PER_FACE,
     THIRD,
-    Cover,
     area_vector,
     corners_in_pixels,
     cover_of,
     dominant_axis,
 )
-from abut.pairs import PairQueue, queue_stop, store_pair
 
 BOUND, DEPTH, NOTHING = wp.constant(0), wp.constant(1), wp.constant(2)  # early out, see EarlyOut
-BLOCK_BITS = wp.constant(wp.int64(24))  # of a key
-MOST_BLOCKS = wp.constant(wp.int32((1 << 25) - 1))  # whose parts can be counted
 NEAR = wp.constant(wp.float32(0.01))  # pixels
 LATTICE = wp.constant(wp.int32(16384))  # pixels of the lattice along an axis where it has no end
 
@@ -97,33 +91,8 @@ def misses_box(corners: wp.mat33d, sides: wp.vec3d):
 
 
 @wp.func
-def push_blocks(blocks: PairQueue, item: wp.int32, cover: Cover):
-    """List the blocks of a large cover. What finds no room is counted, so that the host retries."""
-    count = block_count(cover)
-    first = reserve(blocks.count, count)
-    for block in range(count):
-        key = wp.int64(block * 4 + cover.axis)
-        store_pair(blocks, first + wp.int64(block), (wp.int64(item) << BLOCK_BITS) | key)
-
-
-@wp.func
-def part_count(blocks: PairQueue, stop: wp.int32):
-    """Parts of all listed blocks; at most ``stop``."""
-    return wp.min(queue_stop(blocks, MOST_BLOCKS) * BLOCK, stop)
-
-
-@wp.func
-def block_of(blocks: PairQueue, part: wp.int32):
-    """(item, block, axis) of a part of a listed block."""
-    key = blocks.keys[part / BLOCK]
-    low = wp.int32(key & ((wp.int64(1) << BLOCK_BITS) - wp.int64(1)))
-    return wp.vec3i(wp.int32(key >> BLOCK_BITS), low / 4, low % 4)
-
-
-@wp.func
-def least_of_part(grid: FieldGrid, meeting: Meeting, part: Cover):
-    """A lower bound of the distances of a part of a large cover."""
-    ball = part_ball(part)
+def least_in_ball(grid: FieldGrid, meeting: Meeting, ball: wp.vec4d):
+    """A lower bound of the distances in a ball, in pixels."""
     seen = look_at_pixels(grid, wp.vec3d(ball[0], ball[1], ball[2]), meeting)
     return least_within(grid, seen, wp.float32(meeting.pixel * ball[3]), meeting.margin)
 

@@ -6,27 +6,25 @@ when the work begins.
 
 import warp as wp
 
+from abut.field.blocks import block_of, key_of_block, part_count
 from abut.field.cover import (
     BOUND,
-    block_of,
     cover_within,
-    least_of_part,
+    least_in_ball,
     load_corners,
     look_at_pixels,
     middle_of,
     misses_box,
-    part_count,
-    push_blocks,
     radius_about,
     sampling_axis,
 )
 from abut.field.lookup import least_within
 from abut.field.meeting import VIEWS, Encounters, Meeting, meeting_of
-from abut.field.parts import BLOCK, is_large, part_of
+from abut.field.parts import BLOCK, is_large, part_ball, part_of
 from abut.field.picture import Cover, pixel_count
 from abut.field.turns import Patches, push_cover
 from abut.lanes import lane_count
-from abut.pairs import PairQueue, push_together, queue_stop
+from abut.pairs import PairQueue, push_pair, push_together, queue_stop
 
 wp.set_module_options({"enable_backward": False, "fuse_fp": False})
 
@@ -81,10 +79,10 @@ def cut_kernel(
     inside: wp.int32,
     faces: PairQueue,
     # out
-    blocks_out: PairQueue,
+    large_out: PairQueue,
     patches_out: Patches,
 ):
-    """Make patches of the listed faces, of large ones blocks; only ``inside`` the field's box."""
+    """Make patches of the listed faces, ``inside`` the field's box or anywhere; list large ones."""
     lanes = lane_count()
     stop = queue_stop(faces, span[1])
     views = wp.where(encounters.sampling == VIEWS and inside == 0, 3, 1)
@@ -100,7 +98,7 @@ def cut_kernel(
             if i < stop:
                 cover = cover_within(meeting, corners, wp.where(views == 3, view, axis), inside)
                 if is_large(cover):
-                    push_blocks(blocks_out, encounters.firsts[m] + face, cover)
+                    push_pair(large_out, key_of_block(encounters.firsts[m] + face, 0, cover.axis))
                     cover.size = wp.vec2i(0, 0)
             push_cover(patches_out, m, meeting.share, face, cover, i % lanes)
 
@@ -125,6 +123,6 @@ def cut_parts_kernel(
         part = part_of(cover_within(meeting, corners, at[2], 1), at[1], i % BLOCK)
         if early == BOUND and pixel_count(part) > 0:
             grid = encounters.fields[meeting.field]
-            if least_of_part(grid, meeting, part) >= wp.float32(0.0):
+            if least_in_ball(grid, meeting, part_ball(part)) >= wp.float32(0.0):
                 part.size = wp.vec2i(0, 0)
         push_cover(patches_out, m, meeting.share, face, part, i % lane_count())

@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from typing import Any
 
+from abut.field.blocks import TEAM_SIZE
 from abut.field.parts import BLOCK
 from abut.pairs import PairQueues
 from abut.runtime import EVERYTHING, Task, launch
@@ -31,6 +32,11 @@ def over_listed(
         launch(kernel, times * held, args, device, grain=PER_SLICE)
 
     return run
+
+
+def over_large(queues: PairQueues, kernel: Any, args: list[Any]) -> Callable[[], None]:
+    """A launch over all listed large faces, so many threads for each."""
+    return over_listed(queues, "large", kernel, args, times=TEAM_SIZE)
 
 
 def over_parts(queues: PairQueues, kernel: Any, args: list[Any]) -> Callable[[], None]:

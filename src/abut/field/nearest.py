@@ -8,23 +8,22 @@ decides, so that the answer does not depend on who comes first.
 import warp as wp
 
 from abut.atomics import lower_together
-from abut.bounds.ordered import from_ordered, to_ordered
+from abut.field.blocks import block_in, block_of, part_count
 from abut.field.cover import (
-    block_of,
     cover_within,
-    least_of_part,
+    least_in_ball,
     load_corners,
     look_at_pixels,
     middle_of,
-    part_count,
     radius_about,
     sampling_axis,
 )
 from abut.field.cutting import face_key
 from abut.field.grid import FieldGrid, sample_cells
+from abut.field.keys import NO_BEST, distance_in, face_in, key_of, no_best
 from abut.field.lookup import least_within, look
 from abut.field.meeting import VIEWS, Encounters, Meeting, meeting_of
-from abut.field.parts import BLOCK, is_large, part_of, point_above
+from abut.field.parts import BLOCK, SIDE, is_large, part_ball, part_of, point_above
 from abut.field.patch import (
     Patch,
     fragment,
@@ -33,42 +32,18 @@ from abut.field.patch import (
     pixel_of,
 )
 from abut.field.patch import face_in as face_of_patch
-from abut.field.picture import HALF, PER_FACE, Cover, part_middle, pixel_count
+from abut.field.picture import HALF, PER_FACE, Cover, part_middle, pixel_count, turned
+from abut.field.spans import pixel_at
 from abut.field.turns import Patches, push_cover, stroke_of, turns_of
+from abut.geometry.closest_point_tri import closest_point_tri
+from abut.geometry.closest_point_tri import point_at as foot_point
 from abut.lanes import lane_count, least_of_lanes, wait_for_lanes
 from abut.loads import load_fresh_integer
-from abut.pairs import PairQueue, push_together
+from abut.pairs import PairQueue, push_together, queue_stop
 
 wp.set_module_options({"enable_backward": False, "fuse_fp": False})
 
-NO_KEY = 2**63 - 1
-NO_BEST = wp.constant(wp.int64(NO_KEY))
 FAR_OFF = wp.constant(wp.float32(3.0e38))
-
-
-@wp.func
-def key_of(distance: wp.float32, face: wp.int32):
-    """Sorts by distance, then by face."""
-    bits = to_ordered(distance + wp.float32(0.0))  # -0 is 0
-    return (wp.int64(bits) << wp.int64(32)) | wp.int64(face)
-
-
-@wp.func
-def no_best():
-    """A key after all others."""
-    return NO_BEST
-
-
-@wp.func
-def distance_in(key: wp.int64):
-    """The distance of a key."""
-    return from_ordered(wp.int32(key >> wp.int64(32)))
-
-
-@wp.func
-def face_in(key: wp.int64):
-    """The face of a key."""
-    return wp.int32(key & wp.int64(4294967295))
 
 
 @wp.func
@@ -150,6 +125,51 @@ def cover_anywhere(encounters: Encounters, meeting: Meeting, face: wp.int32, axi
     return cover_within(meeting, load_corners(encounters, meeting, face), axis, 0)
 
 
+@wp.func
+def sample_at(grid: FieldGrid, meeting: Meeting, cover: Cover, at: wp.vec2i):
+    """The distance at a pixel of a large cover, as its part will have it."""
+    first = at / SIDE * SIDE
+    part = cover
+    part.low = cover.low + first
+    part.size = wp.min(cover.size - first, wp.vec2i(SIDE, SIDE))
+    piece = piece_of(part, wp.vec2i(0, 0), 0, meeting.share)
+    return distance_of(grid, meeting, piece.patch, at - first)
+
+
+@wp.kernel
+def near_samples_kernel(
+    # in
+    span: wp.vec3i,
+    encounters: Encounters,
+    large: PairQueue,
+    # out
+    best_out: wp.array[wp.int64],
+):
+    """Look at a pixel of each large face where it is near the middle of the field's box.
+
+    At the foot of that point, or beside it, towards the centroid; the rest can then be left out.
+    """
+    for i in range(span[0] + wp.tid(), queue_stop(large, span[1]), span[2]):
+        item = block_in(large.keys[i])
+        m = meeting_of(encounters, item[0])
+        meeting = encounters.meetings[m]
+        face = item[0] - encounters.firsts[m]
+        cover = cover_anywhere(encounters, meeting, face, item[2])
+        if cover.axis != PER_FACE:
+            foot = closest_point_tri(HALF * meeting.sides, cover.corners)
+            p = foot_point(cover.corners, foot.weights)
+            way = wp.normalize(middle_of(cover.corners) - p)
+            steps = wp.float64(0.0)
+            while steps < wp.float64(3.0):
+                q = turned(p + steps * way, cover.axis)
+                at = pixel_at(cover, q[1], q[2])
+                if at[0] >= 0:
+                    grid = encounters.fields[meeting.field]
+                    found = sample_at(grid, meeting, cover, at)
+                    lower_together(best_out, m, key_of(found, face))
+                steps += wp.float64(1.0)
+
+
 @wp.kernel
 def promising_parts_kernel(
     # in
@@ -168,7 +188,8 @@ def promising_parts_kernel(
         face = at[0] - encounters.firsts[m]
         part = part_of(cover_anywhere(encounters, meeting, face, at[2]), at[1], i % BLOCK)
         if pixel_count(part) > 0:
-            least = least_of_part(encounters.fields[meeting.field], meeting, part)
+            ball = part_ball(part)
+            least = least_in_ball(encounters.fields[meeting.field], meeting, ball)
             if least > distance_in(best[m]):
                 part.size = wp.vec2i(0, 0)
         push_cover(patches_out, m, meeting.share, face, part, i % lane_count())

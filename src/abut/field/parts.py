@@ -22,7 +22,7 @@ RUN = wp.constant(wp.int32(16))  # parts of a divided face
 BLOCK = wp.constant(wp.int32(64))  # parts of a block
 LARGE = wp.constant(wp.int32(1024))  # pixels; more make a cover large
 LONG = wp.constant(wp.float32(8192.0))  # pixels; see edge_of
-ROUND_SIDE = wp.constant(wp.float64(2.83))  # from the middle of a square to its corners
+ROUND = wp.constant(wp.float64(1.415))  # a square's diagonal beside its side
 
 
 @wp.func
@@ -32,17 +32,15 @@ def is_large(cover: Cover):
 
 
 @wp.func
-def blocks_across(cover: Cover):
-    """Blocks side by side."""
-    return (cover.size[0] + SIDE * SIDES - 1) / (SIDE * SIDES)
+def blocks_along(cover: Cover, k: wp.int32):
+    """Blocks side by side, or one below the other."""
+    return (cover.size[k] + SIDE * SIDES - 1) / (SIDE * SIDES)
 
 
 @wp.func
-def block_count(cover: Cover):
-    """Blocks of a cover."""
-    if cover.axis == PER_FACE:
-        return (cover.size[0] + RUN * BLOCK - 1) / (RUN * BLOCK)
-    return blocks_across(cover) * ((cover.size[1] + SIDE * SIDES - 1) / (SIDE * SIDES))
+def runs_of_blocks(cover: Cover):
+    """Blocks of a divided face."""
+    return (cover.size[0] + RUN * BLOCK - 1) / (RUN * BLOCK)
 
 
 @wp.func
@@ -51,7 +49,7 @@ def part_of(cover: Cover, block: wp.int32, place: wp.int32):
     first = wp.vec2i((block * BLOCK + place) * RUN, 0)
     size = wp.vec2i(RUN, 1)
     if cover.axis != PER_FACE:
-        wide = blocks_across(cover)
+        wide = blocks_along(cover, 0)
         x = (block % wide) * SIDES + place % SIDES
         y = (block / wide) * SIDES + place / SIDES
         first = wp.vec2i(x * SIDE, y * SIDE)
@@ -104,12 +102,19 @@ def run_ball(part: Cover):
 
 
 @wp.func
+def square_ball(cover: Cover, at: wp.vec2i, side: wp.int32):
+    """Middle and radius of a ball around the face above a square of its cover."""
+    half = HALF * wp.float64(side)
+    x = wp.float64(cover.low[0] + at[0]) + half
+    p = point_above(cover, x, wp.float64(cover.low[1] + at[1]) + half)
+    plane = plane_of(cover)
+    slopes = wp.vec3d(wp.float64(1.0), plane[1], plane[2])
+    return wp.vec4d(p[0], p[1], p[2], ROUND * half * wp.length(slopes))
+
+
+@wp.func
 def part_ball(part: Cover):
     """Middle and radius of a ball around a part."""
     if part.axis == PER_FACE:
         return run_ball(part)
-    half = wp.float64(SIDE / 2)
-    p = point_above(part, wp.float64(part.low[0]) + half, wp.float64(part.low[1]) + half)
-    plane = plane_of(part)
-    slopes = wp.vec3d(wp.float64(1.0), plane[1], plane[2])
-    return wp.vec4d(p[0], p[1], p[2], ROUND_SIDE * wp.length(slopes))
+    return square_ball(part, wp.vec2i(0, 0), SIDE)

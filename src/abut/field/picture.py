@@ -127,6 +127,21 @@ def lines_of(cover: Cover):
 
 
 @wp.func
+def misses_square(lines: wp.mat33d, low: wp.vec2i, side: wp.int32):
+    """Whether all pixels of a square are on the outer side of an edge."""
+    u = SNAP * (wp.float64(low[0]) + HALF)
+    v = SNAP * (wp.float64(low[1]) + HALF)
+    reach = SNAP * wp.float64(side - 1)
+    for k in range(3):
+        x = lines[k, 1]
+        y = lines[k, 2]
+        most = lines[k, 0] + x * u + y * v + reach * (wp.max(x, ZERO) + wp.max(y, ZERO))
+        if most <= ZERO:
+            return True
+    return False
+
+
+@wp.func
 def plane_of(cover: Cover):
     """The depth of a face where both coordinates are 0, and its slopes."""
     p = turned(cover.corners[0], cover.axis)

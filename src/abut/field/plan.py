@@ -12,7 +12,7 @@ import numpy as np
 import warp as wp
 
 from abut.field.grid import FieldGrid
-from abut.field.launches import over_listed, over_parts, over_turns
+from abut.field.launches import over_large, over_listed, over_parts, over_turns
 from abut.field.meeting import Asked, Encounters, Meeting, pixels_from, read_meeting, read_pose
 from abut.field.picture import Sampled
 from abut.field.turns import QUEUES, patches_in, wanting
@@ -24,7 +24,7 @@ from abut.runtime import Kept, Task, can_capture, stage
 wp.set_module_options({"enable_backward": False, "fuse_fp": False})
 
 LEAST_ROOM, MOST_ROOM = 1 << 12, 1 << 20  # that there is room for at first
-OF_LARGE = {"parts", "locate"}  # stages
+OF_LARGE = {"near", "blocks", "parts", "locate"}  # stages
 
 
 class _Shared(threading.local):
@@ -136,6 +136,10 @@ class EncounterPlan:
         """The launches between the numbers that come in and those that go out."""
         raise NotImplementedError
 
+    def lists(self, *names: str) -> list[Any]:
+        """Queues of what is listed."""
+        return [self.queues[name] for name in names]
+
     def over_items(self, kernel: Any, *args: Any) -> Callable[[], None]:
         """A launch over all faces of all poses."""
         given = [self.encounters, *args]
@@ -144,6 +148,10 @@ class EncounterPlan:
     def over_listed(self, name: str, kernel: Any, *args: Any) -> Callable[[], None]:
         """A launch over what is listed in a queue by then."""
         return over_listed(self.queues, name, kernel, [self.encounters, *args])
+
+    def over_large(self, kernel: Any, *args: Any) -> Callable[[], None]:
+        """A launch over the large faces that are listed by then."""
+        return over_large(self.queues, kernel, [self.encounters, *args])
 
     def over_parts(self, kernel: Any, *args: Any) -> Callable[[], None]:
         """A launch over the parts of the blocks that are listed by then."""
@@ -188,7 +196,7 @@ class EncounterPlan:
         if all(map(le, counts, self._most)):
             return False
         listed = dict(zip(QUEUES, map(int, counts), strict=True))
-        self._large |= listed["blocks"] > 0
+        self._large |= listed["large"] > 0
         self.queues.make_room(wanting(listed, self.queues.room()))
         self._stages.clear()
         return True
@@ -196,7 +204,7 @@ class EncounterPlan:
     def _record(self) -> None:
         self.patches = patches_in(self.queues)
         room = self.queues.room()
-        self._most = [room[name] if self._large or name != "blocks" else 0 for name in QUEUES]
+        self._most = [room[name] if self._large or name != "large" else 0 for name in QUEUES]
         args = [self._asked, self.encounters.fields, wp.float64(self.pixel)]
         args.append(self.encounters.meetings)
         kernels = {"meet": meet_kernel, "move": move_kernel}

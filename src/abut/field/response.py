@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import warp as wp
 
+from abut.field.blocks import block_kernel
 from abut.field.columns import Columns
 from abut.field.cutting import cut_kernel, cut_parts_kernel, pick_kernel
 from abut.field.penalty import SUMS, penalty_kernel_for, response_rows_kernel
@@ -133,9 +134,11 @@ class ResponsePlan(EncounterPlan):
         copies = max(1, MOST_COPIES // max(self.pose_count, 1))
         sums = wp.zeros(self.pose_count * copies * SUMS, dtype=wp.int64, device=self.device)
         self._sums = sums
-        early, faces, blocks = self.early, self.queues["faces"], self.queues["blocks"]
+        self._no_best = wp.empty(0, dtype=wp.int64, device=self.device)
+        early, (faces, large, blocks) = self.early, self.lists("faces", "large", "blocks")
         yield "pick", self.over_items(pick_kernel, early, faces)
-        yield "cut", self.over_listed("faces", cut_kernel, 1, faces, blocks, self.patches)
+        yield "cut", self.over_listed("faces", cut_kernel, 1, faces, large, self.patches)
+        yield "blocks", self.over_large(block_kernel, 1, early, self._no_best, large, blocks)
         yield "parts", self.over_parts(cut_parts_kernel, early, blocks, self.patches)
         yield "draw", self.over_turns(self.kernel, self.patches, self.images, early, copies, sums)
         yield "rows", self.over_poses(response_rows_kernel, SUMS, copies, sums)

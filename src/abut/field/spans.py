@@ -155,6 +155,21 @@ def spans_of(cover: Cover, at: wp.vec2i):
 
 
 @wp.func
+def pixel_at(cover: Cover, x: wp.float64, y: wp.float64):
+    """The pixel of a cover at a point of the picture, (-1, -1) where the face does not own it."""
+    at = wp.vec2i(-1, -1)
+    u = wp.floor(x) - wp.float64(cover.low[0])
+    v = wp.floor(y) - wp.float64(cover.low[1])
+    inside = u >= ZERO and v >= ZERO
+    if inside and u < wp.float64(cover.size[0]) and v < wp.float64(cover.size[1]):
+        one = wp.vec2i(1, 1)
+        there = wp.vec2i(wp.int32(u), wp.int32(v))
+        if owned_in_row(edges_of(cover, there, one), 1)[1] > 0:
+            at = there
+    return at
+
+
+@wp.func
 def next_piece(cover: Cover, at: wp.vec2i, rows: wp.int32):
     """Where the next piece begins after one with so many rows; beyond the last column at last."""
     row = at[1] + rows

@@ -27,7 +27,7 @@ FIRST_BITS = wp.constant(wp.int64(26))  # of a turn's key, after the meeting
 SIZE_BITS = wp.constant(wp.int64(5))
 TURN_BITS = wp.constant(wp.int64(10))
 MOST_LISTED = 1 << 26  # see FIRST_BITS
-QUEUES = ("faces", "blocks", "patches", "turns")  # of what is listed
+QUEUES = ("faces", "large", "blocks", "patches", "turns")  # of what is listed
 
 
 @wp.struct

@@ -5,10 +5,11 @@ from typing import Any
 
 import warp as wp
 
+from abut.field.blocks import block_kernel
 from abut.field.columns import Columns
 from abut.field.cover import BOUND
 from abut.field.cutting import cut_kernel, cut_parts_kernel, pick_kernel
-from abut.field.launches import PER_SLICE, over_listed, over_parts, over_turns
+from abut.field.launches import PER_SLICE, over_large, over_listed, over_parts, over_turns
 from abut.field.meeting import Encounters, Meeting
 from abut.field.penalty import SUMS, penalty_kernel_for, response_rows_kernel
 from abut.field.turns import QUEUES, patches_in, wanting
@@ -132,12 +133,14 @@ class RigidStep:
         peak = [self._offsets, self._answers, self._peak]
         lanes = WARP if device.is_cuda else 1
         queues, patches = self._queues, patches_in(self._queues)
-        faces, blocks = queues["faces"], queues["blocks"]
+        faces, large, blocks = queues["faces"], queues["large"], queues["blocks"]
+        block = [met, 1, BOUND, wp.empty(0, dtype=wp.int64, device=device), large, blocks]
         draw = [met, patches, Columns(), BOUND, COPIES, self._sums]
         kernel = penalty_kernel_for(self.drags, bool(self.floors))
         return [
             self._over_faces(pick_kernel, [met, BOUND, faces]),
-            over_listed(queues, "faces", cut_kernel, [met, 1, faces, blocks, patches]),
+            over_listed(queues, "faces", cut_kernel, [met, 1, faces, large, patches]),
+            over_large(queues, block_kernel, block),
             over_parts(queues, cut_parts_kernel, [met, BOUND, blocks, patches]),
             over_turns(queues, kernel, draw),
             Task(response_rows_kernel, SUMS * pairs * lanes, rows, device).run,
