@@ -1,5 +1,7 @@
 """DistanceField.response: against equations 4 to 15 in NumPy, and against what is known."""
 
+from contextlib import nullcontext
+
 import numpy as np
 import pytest
 
@@ -287,12 +289,38 @@ def test_no_room_is_no_loss(device, monkeypatch):
     pose = shift(0.1, 0.2, 0.0)
     shapes = cases.torus_knot(64, 12), cases.box((3.0, 3.0, 0.1))
     want = [field.response(abut.Mesh(*s, device), pose, pixels=400).numpy() for s in shapes]
-    monkeypatch.setattr(plan, "MOST_ROOM", 1)
+    for name in ("LEAST_ROOM", "MOST_ROOM"):
+        monkeypatch.setattr(plan, name, 1)
+    monkeypatch.setattr(plan, "_shared", plan._Shared())
     got = [field.response(abut.Mesh(*s, device), pose, pixels=400).numpy() for s in shapes]
     for a, b in zip(want, got, strict=True):
         assert a["area"] > 0
         for name in a:
             np.testing.assert_array_equal(a[name], b[name])
+
+
+def test_an_interrupt_leaves_nothing_behind(device, monkeypatch):
+    from abut.field import plan
+
+    field = field_of(cases.torus_knot(64, 10), device, 40)
+    mesh = abut.Mesh(*cases.torus_knot(32, 8), device)
+    want = field.response(mesh, shift(0.1, 0.2, 0.0), pixels=300).numpy()
+    with monkeypatch.context() as patch:
+        patch.setattr(plan, "can_capture", lambda _: False)
+        patch.setattr(plan, "stage", _interrupted)
+        fresh = abut.Mesh(*cases.torus_knot(32, 8), device)
+        with pytest.raises(KeyboardInterrupt):
+            field.response(fresh, shift(0.1, 0.2, 0.0), pixels=300)
+    got = field.response(fresh, shift(0.1, 0.2, 0.0), pixels=300).numpy()
+    for name in want:
+        np.testing.assert_array_equal(got[name], want[name])
+
+
+def _interrupted(name, device):
+    """Ctrl-C before the last stage."""
+    if name == "rows":
+        raise KeyboardInterrupt
+    return nullcontext()
 
 
 def test_nothing_inside(device):

@@ -23,14 +23,37 @@ from abut.runtime import Kept, Task, can_capture, stage
 
 wp.set_module_options({"enable_backward": False, "fuse_fp": False})
 
-LEAST_ROOM, MOST_ROOM = 1 << 12, 1 << 20  # that there is room for at first
+LEAST_ROOM, MOST_ROOM = 1 << 12, 1 << 20  # in lists, at first
 OF_LARGE = {"near", "blocks", "parts", "locate"}  # stages
+
+
+class Room:
+    """Queues of what is listed, and patches: room that plans lend each other, one at a time."""
+
+    def __init__(self, device: wp.Device) -> None:
+        self.queues = PairQueues(device, **dict.fromkeys(QUEUES, LEAST_ROOM))
+        self.patches: Any = None
+
+    @staticmethod
+    def of(device: wp.Device, listed: int) -> Room:
+        """This thread's, where so many things can be listed at first, within reason."""
+        room = _shared.rooms.get(device.alias)
+        if room is None:
+            room = _shared.rooms[device.alias] = Room(device)
+        room.grow(dict.fromkeys(QUEUES, min(max(listed, LEAST_ROOM), MOST_ROOM)))
+        return room
+
+    def grow(self, counts: dict[str, int]) -> None:
+        """Make room for so many things."""
+        if self.queues.make_room(counts) or self.patches is None:
+            self.patches = patches_in(self.queues)
 
 
 class _Shared(threading.local):
     def __init__(self) -> None:
         self.plans: WeakKeyDictionary[Any, WeakKeyDictionary[Mesh, Kept]] = WeakKeyDictionary()
         self.last: tuple[Any, ...] | None = None  # field, mesh, about, plan, held by others
+        self.rooms: dict[str, Room] = {}  # of each device
 
 
 _shared = _Shared()
@@ -108,9 +131,9 @@ class EncounterPlan:
         self._velocities = wp.zeros(mesh.vertex_count * moving, dtype=wp.vec3d, device=self.device)
         self.encounters = self._encounters(grid, mesh, sampling)
         self.poses = self.asked[:, :16]
-        listed = min(max(self.item_count, LEAST_ROOM), MOST_ROOM)
-        self.queues = PairQueues(self.device, **dict.fromkeys(QUEUES, listed))
-        self._stages: list[tuple[str, Callable[[], None]]] = []
+        self.room = Room.of(self.device, self.item_count)
+        self.queues = self.room.queues
+        self._generation = -1  # of the queues that launches were recorded for
         self._large = False  # whether there are large faces
         self.settle(None)
 
@@ -125,9 +148,13 @@ class EncounterPlan:
         if velocities is not None:
             self._velocities.assign(velocities)
         while True:
-            if not self._stages:
+            if self._generation != self.queues.generation:
                 self._record()
-            self._go()
+            try:
+                self._go()
+            except BaseException:
+                self._forget()
+                raise
             if not self.pose_count or not self._falls_short():
                 self._known = self.settled is not None
                 return self.rows[:, : self.columns].copy()
@@ -197,12 +224,17 @@ class EncounterPlan:
             return False
         listed = dict(zip(QUEUES, map(int, counts), strict=True))
         self._large |= listed["large"] > 0
-        self.queues.make_room(wanting(listed, self.queues.room()))
-        self._stages.clear()
+        self.room.grow(wanting(listed, self.queues.room()))
+        self._generation = -1
         return True
 
+    def _forget(self) -> None:
+        """Begin anew: something was interrupted, and sums and lists are half made."""
+        self._generation = -1
+        self.queues.clear()
+
     def _record(self) -> None:
-        self.patches = patches_in(self.queues)
+        self.patches = self.room.patches
         room = self.queues.room()
         self._most = [room[name] if self._large or name != "large" else 0 for name in QUEUES]
         args = [self._asked, self.encounters.fields, wp.float64(self.pixel)]
@@ -211,6 +243,7 @@ class EncounterPlan:
         begin = [(n, Task(k, self.pose_count, args, self.device).run) for n, k in kernels.items()]
         self._stages = [*begin, *self.stages()]
         self._graphs.clear()
+        self._generation = self.queues.generation
 
     def _run_stages(self) -> None:
         skipped = {"meet" if self._known else "move"} | (set() if self._large else OF_LARGE)
