@@ -15,7 +15,7 @@ from abut.field.parts import (
     square_ball,
 )
 from abut.field.picture import PER_FACE, Cover, lines_of, misses_square
-from abut.pairs import PairQueue, push_pair, queue_stop
+from abut.pairs import PairQueue, push_pair, team_stop
 
 wp.set_module_options({"enable_backward": False, "fuse_fp": False})
 
@@ -23,7 +23,6 @@ TEAM_SIZE = 64  # threads of a large face
 TEAM = wp.constant(wp.int32(TEAM_SIZE))
 TEAM_LEVELS = wp.constant(wp.int32(3))  # 4^3 squares
 BLOCK_BITS = wp.constant(wp.int64(24))  # of a key
-MOST_BLOCKS = wp.constant(wp.int32((1 << 25) - 1))  # whose parts can be counted
 FAR_OFF = wp.constant(wp.float32(1.0e30))
 SLACK = wp.constant(wp.float32(0.01))  # of a cell
 
@@ -39,12 +38,6 @@ def block_in(key: wp.int64):
     """(item, block, axis) of a key."""
     low = wp.int32(key & ((wp.int64(1) << BLOCK_BITS) - wp.int64(1)))
     return wp.vec3i(wp.int32(key >> BLOCK_BITS), low / 4, low % 4)
-
-
-@wp.func
-def part_count(blocks: PairQueue, stop: wp.int32):
-    """Parts of all listed blocks; at most ``stop``."""
-    return wp.min(queue_stop(blocks, MOST_BLOCKS) * BLOCK, stop)
 
 
 @wp.func
@@ -120,7 +113,7 @@ def block_kernel(
     blocks_out: PairQueue,
 ):
     """List the blocks of large faces that may reach inside, or be as close as any."""
-    for i in range(span[0] + wp.tid(), queue_stop(large, span[1] / TEAM) * TEAM, span[2]):
+    for i in range(span[0] + wp.tid(), team_stop(large, TEAM, span[1]), span[2]):
         at = block_in(large.keys[i / TEAM])
         m = meeting_of(encounters, at[0])
         meeting = encounters.meetings[m]

@@ -12,11 +12,10 @@ from abut.field.blocks import block_kernel
 from abut.field.cover import NOTHING
 from abut.field.cutting import cut_kernel
 from abut.field.keys import NO_KEY
+from abut.field.locate import closest_rows_kernel, locate_kernel
 from abut.field.nearest import (
     centroids_kernel,
-    closest_rows_kernel,
     draw_kernel,
-    locate_kernel,
     near_samples_kernel,
     promising_kernel,
     promising_parts_kernel,
@@ -70,7 +69,7 @@ class ClosestPlan(EncounterPlan):
     columns = 8
 
     def stages(self) -> Iterable[tuple[str, Callable[[], None]]]:
-        """See nearest."""
+        """See nearest and locate."""
         device, (faces, large, blocks) = self.device, self.lists("faces", "large", "blocks")
         least = wp.empty(self.item_count, dtype=wp.float32, device=device)
         best, place = (wp.full(self.pose_count, NO_KEY, wp.int64, device) for _ in range(2))

@@ -6,7 +6,7 @@ when the work begins.
 
 import warp as wp
 
-from abut.field.blocks import block_of, key_of_block, part_count
+from abut.field.blocks import block_of, key_of_block
 from abut.field.cover import (
     BOUND,
     cover_within,
@@ -24,7 +24,7 @@ from abut.field.parts import BLOCK, is_large, part_ball, part_of
 from abut.field.picture import Cover, pixel_count
 from abut.field.turns import Patches, push_cover
 from abut.lanes import lane_count
-from abut.pairs import PairQueue, push_pair, push_together, queue_stop
+from abut.pairs import PairQueue, push_pair, push_together, queue_stop, team_stop
 
 wp.set_module_options({"enable_backward": False, "fuse_fp": False})
 
@@ -114,7 +114,7 @@ def cut_parts_kernel(
     patches_out: Patches,
 ):
     """Make patches of the parts of large faces that may reach inside."""
-    for i in range(span[0] + wp.tid(), part_count(blocks, span[1]), span[2]):
+    for i in range(span[0] + wp.tid(), team_stop(blocks, BLOCK, span[1]), span[2]):
         at = block_of(blocks, i)
         m = meeting_of(encounters, at[0])
         meeting = encounters.meetings[m]

@@ -130,7 +130,7 @@ class ResponsePlan(EncounterPlan):
         super().__init__(grid, mesh, pose_count, pixel, sampling, bending)
 
     def stages(self) -> Iterable[tuple[str, Callable[[], None]]]:
-        """See listing and penalty."""
+        """See cutting and penalty."""
         copies = max(1, MOST_COPIES // max(self.pose_count, 1))
         sums = wp.zeros(self.pose_count * copies * SUMS, dtype=wp.int64, device=self.device)
         self._sums = sums
