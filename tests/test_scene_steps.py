@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 
 import abut
 from abut.cases import box, icosphere, torus
+from abut.scene import contact_search
 from abut.scene.contact_search import ContactSearch
 from shapes import random_poses
 
@@ -176,9 +177,11 @@ def test_ten_thousand_steps(device):
     assert met > 100_000
 
 
-def test_rows_made_ahead(monkeypatch, device):
+@pytest.mark.parametrize("least", [0, 1024])
+def test_rows_made_ahead(least, monkeypatch, device):
     """Rows made before their number is known, as on CUDA, are the rows: when more, when fewer."""
     kept = []
+    monkeypatch.setattr(contact_search, "LEAST_EXPECTED", least)
     monkeypatch.setattr(ContactSearch, "_foresees", property(lambda search: True))
     scene, plain = abut.Scene(device), abut.Scene(device)
     ball = abut.Mesh(*icosphere(80), device=device)

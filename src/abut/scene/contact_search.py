@@ -157,8 +157,7 @@ class ContactSearch(SceneSearch):
         """Make rows ahead from now on, a quarter more than there were."""
         if self._foresees:
             size = count + count // 4 + LEAST_EXPECTED
-            if not self.queues.make_room({"hits": 2 * size}):  # else there will be a new search
-                self._ahead = RowsAhead(self.queues, self.objects, self.layout, size)
+            self._ahead = RowsAhead(self.queues, self.objects, self.layout, size)
 
     def _run_here(self) -> None:
         """All stages, on the CPU, where counts are at hand."""

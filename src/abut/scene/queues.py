@@ -37,10 +37,6 @@ class SceneQueues(PairQueues):
             room = self.queues["objects"].keys.shape[0] if count is None else count
             wp.utils.radix_sort_pairs(self._objects, self._ranks, room, 0, width + 1)
 
-    def sort_hits(self, count: int, width: int) -> None:
-        """Sort the first ``count`` hits, of ``width`` bits, whatever there is of them, on CUDA."""
-        wp.utils.radix_sort_pairs(self.queues["hits"].keys, self.unused(count), count, 0, width)
-
     def _make_room(self, name: str, capacity: int) -> None:
         if name != "objects" or self.device.is_cpu:
             super()._make_room(name, capacity)

@@ -69,24 +69,30 @@ def queue_row_kernel(
 
 
 @wp.kernel
-def pad_kernel(
+def copy_kernel(
     # in
     span: wp.vec3i,
+    queue: PairQueue,
     highest: wp.int64,
     # out
-    queue_out: PairQueue,
+    keys_out: wp.array[wp.int64],
 ):
-    """Let what is not filled of the first keys of a queue be above all others."""
+    """The first keys of a queue; what is not filled of them is above all others."""
+    stop = queue_stop(queue, span[1])
     for i in range(span[0] + wp.tid(), span[1], span[2]):
-        if wp.int64(i) >= queue_out.count[0]:
-            queue_out.keys[i] = highest
+        key = highest
+        if i < stop:
+            key = queue.keys[i]
+        keys_out[i] = key
 
 
 class RowsAhead:
     """Sorts and unpacks the hits of a search on CUDA before it is known how many there are.
 
+    A copy of them: sorting needs the room behind, where there may be more hits than were expected.
+
     Args:
-        queues: With room for twice ``size`` hits, as sorting needs.
+        queues: Of the search.
         objects, layout: Bits of meetings, and of faces.
         size: Rows that there is room for; more have to be made anew.
     """
@@ -94,19 +100,23 @@ class RowsAhead:
     def __init__(
         self, queues: SceneQueues, objects: KeyLayout, layout: KeyLayout, size: int
     ) -> None:
-        self.size, self._queues = size, queues
-        meetings = queues["objects"].keys
+        self.size, self._device = size, queues.device
+        meetings, hits = queues["objects"].keys, queues["hits"]
         self._width = layout.width + max(meetings.shape[0] - 1, 1).bit_length()
-        device, hits = queues.device, queues["hits"]
-        self._pad = Task(pad_kernel, size, [wp.int64(1 << self._width), hits], device)
-        args = [meetings, hits, layouts_of(objects, layout), empty_rows(0, device)]
-        self._unpack = Task(queue_row_kernel, size, args, device)
+        self._sorted = PairQueue()
+        self._sorted.keys = wp.empty(2 * size, dtype=wp.int64, device=self._device)
+        self._sorted.count = hits.count
+        self._along = wp.empty(2 * size, dtype=wp.int32, device=self._device)
+        args = [hits, wp.int64(1 << self._width), self._sorted.keys]
+        self._copy = Task(copy_kernel, size, args, self._device)
+        args = [meetings, self._sorted, layouts_of(objects, layout), empty_rows(0, self._device)]
+        self._unpack = Task(queue_row_kernel, size, args, self._device)
 
     def start(self) -> tuple[wp.array, wp.array, wp.array]:
         """Copies of the scene, objects and faces of each row, once the device has finished."""
-        rows = empty_rows(self.size, self._queues.device)
-        self._pad.run()
-        self._queues.sort_hits(self.size, self._width + 1)
+        rows = empty_rows(self.size, self._device)
+        self._copy.run()
+        wp.utils.radix_sort_pairs(self._sorted.keys, self._along, self.size, 0, self._width + 1)
         self._unpack.give(3, rows)
         self._unpack.run()
         return rows.copies, rows.objects, rows.pairs
