@@ -132,8 +132,10 @@ def test_a_failed_query_ends_the_recording(device):
     assert timer.milliseconds == {}
 
 
+@pytest.mark.parametrize("known", [runtime.KNOWN_WARP, "none"])
 @pytest.mark.parametrize("count", [10, 100_000])
-def test_a_task_takes_another_array(count, device):
+def test_a_task_takes_another_array(count, known, device, monkeypatch):
+    monkeypatch.setattr(runtime, "KNOWN_WARP", known)
     device = wp.get_device(device)
     arrays = [wp.zeros(count, dtype=wp.vec3i, device=device) for _ in range(2)]
     arrays[1].fill_(wp.vec3i(1, 2, 3))
