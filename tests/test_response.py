@@ -299,6 +299,17 @@ def test_no_room_is_no_loss(device, monkeypatch):
             np.testing.assert_array_equal(a[name], b[name])
 
 
+def test_lists_that_cannot_be_counted_are_refused():
+    """Parts of blocks are numbered in 32 bits; none is left out without a word."""
+    from abut.field.turns import MOST_LISTED, QUEUES, wanting
+
+    counts = dict.fromkeys(QUEUES, 1) | {"blocks": MOST_LISTED}
+    assert wanting(counts, dict.fromkeys(QUEUES, 1)) == {"blocks": MOST_LISTED}
+    assert MOST_LISTED * 64 < 2**31
+    with pytest.raises(abut.CapacityError, match="too many pixels"):
+        wanting(counts | {"blocks": MOST_LISTED + 1}, dict.fromkeys(QUEUES, 1))
+
+
 def test_an_interrupt_leaves_nothing_behind(device, monkeypatch):
     from abut.field import plan
 

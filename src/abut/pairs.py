@@ -171,14 +171,10 @@ class PairQueues:
                 room = wp.empty(2 * count, dtype=wp.int64, device=self.device)
                 wp.copy(room, keys, count=count)
                 keys = room
-            wp.utils.radix_sort_pairs(keys, self.unused(count), count, 0, width)
+            if self._unused is None or self._unused.shape[0] < 2 * count:
+                self._unused = wp.empty(3 * count, dtype=wp.int32, device=self.device)
+            wp.utils.radix_sort_pairs(keys, self._unused, count, 0, width)
         return keys[:count]
-
-    def unused(self, count: int) -> wp.array:
-        """Values for sorting so many keys, which move along for nothing."""
-        if self._unused is None or self._unused.shape[0] < 2 * count:
-            self._unused = wp.empty(3 * count, dtype=wp.int32, device=self.device)
-        return self._unused
 
     def _make_room(self, name: str, capacity: int) -> None:
         if capacity > EVERYTHING:

@@ -5,6 +5,7 @@ import warp as wp
 from abut.field.cover import BOUND, cover_within, least_in_ball, load_corners
 from abut.field.grid import FieldGrid
 from abut.field.keys import distance_in
+from abut.field.lookup import FAR_OFF
 from abut.field.meeting import Encounters, Meeting, meeting_of
 from abut.field.parts import (
     BLOCK,
@@ -23,7 +24,6 @@ TEAM_SIZE = 64  # threads of a large face
 TEAM = wp.constant(wp.int32(TEAM_SIZE))
 TEAM_LEVELS = wp.constant(wp.int32(3))  # 4^3 squares
 BLOCK_BITS = wp.constant(wp.int64(24))  # of a key
-FAR_OFF = wp.constant(wp.float32(1.0e30))
 SLACK = wp.constant(wp.float32(0.01))  # of a cell
 
 

@@ -11,7 +11,6 @@ import warp as wp
 from abut.field.blocks import block_kernel
 from abut.field.cover import NOTHING
 from abut.field.cutting import cut_kernel
-from abut.field.keys import NO_KEY
 from abut.field.locate import closest_rows_kernel, locate_kernel
 from abut.field.nearest import (
     centroids_kernel,
@@ -21,6 +20,7 @@ from abut.field.nearest import (
     promising_parts_kernel,
 )
 from abut.field.plan import EncounterPlan
+from abut.pairs import NO_KEY
 from abut.portable import Answer
 
 
@@ -72,7 +72,7 @@ class ClosestPlan(EncounterPlan):
         """See nearest and locate."""
         device, (faces, large, blocks) = self.device, self.lists("faces", "large", "blocks")
         least = wp.empty(self.item_count, dtype=wp.float32, device=device)
-        best, place = (wp.full(self.pose_count, NO_KEY, wp.int64, device) for _ in range(2))
+        best, place = (wp.full(self.pose_count, int(NO_KEY), wp.int64, device) for _ in range(2))
         self._buffers = least, best, place
         yield "centroids", self.over_items(centroids_kernel, least, best)
         yield "faces", self.over_items(promising_kernel, least, best, faces)

@@ -2,6 +2,7 @@
 
 import warp as wp
 
+from abut.bounds.rows import single_of
 from abut.field.grid import FieldGrid
 from abut.field.lookup import least_within, look
 from abut.field.meeting import FACES, Encounters, Meeting
@@ -12,19 +13,18 @@ from abut.field.picture import (
     corners_in_pixels,
     cover_of,
     dominant_axis,
+    span_along,
 )
 
 BOUND, DEPTH, NOTHING = wp.constant(0), wp.constant(1), wp.constant(2)  # early out, see EarlyOut
-NEAR = wp.constant(wp.float32(0.01))  # pixels
+OFF = wp.constant(wp.float32(0.01))  # pixels; more than float32 is at the sides of a box
 LATTICE = wp.constant(wp.int32(16384))  # pixels of the lattice along an axis where it has no end
 
 
 @wp.func
 def look_at_pixels(grid: FieldGrid, p: wp.vec3d, meeting: Meeting):
     """The field at a point in pixels."""
-    c = meeting.share * p
-    at = wp.vec3f(wp.float32(c[0]), wp.float32(c[1]), wp.float32(c[2]))
-    return look(grid, at, meeting.margin)
+    return look(grid, single_of(meeting.share * p), meeting.margin)
 
 
 @wp.func
@@ -36,7 +36,7 @@ def middle_of(corners: wp.mat33d):
 @wp.func
 def square_of(v: wp.vec3d):
     """The squared length, in float32."""
-    w = wp.vec3f(wp.float32(v[0]), wp.float32(v[1]), wp.float32(v[2]))
+    w = single_of(v)
     return wp.dot(w, w)
 
 
@@ -80,12 +80,10 @@ def cover_within(meeting: Meeting, corners: wp.mat33d, axis: wp.int32, inside: w
 
 @wp.func
 def misses_box(corners: wp.mat33d, sides: wp.vec3d):
-    """Whether a face's own box lies outside the field's, by a hundredth of a pixel at least."""
+    """Whether a face's own box lies outside the field's, by more than float32 is off."""
     for x in range(3):
-        a = wp.float32(corners[0, x])
-        b = wp.float32(corners[1, x])
-        c = wp.float32(corners[2, x])
-        if wp.max(a, wp.max(b, c)) < -NEAR or wp.min(a, wp.min(b, c)) > wp.float32(sides[x]) + NEAR:
+        own = span_along(corners, x)
+        if own[1] < -OFF or own[0] > wp.float32(sides[x]) + OFF:
             return True
     return False
 

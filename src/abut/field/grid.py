@@ -8,6 +8,8 @@ can be blended there. The closest point of p is p - distance * gradient.
 import numpy as np
 import warp as wp
 
+from abut.bounds.rows import single_of
+
 STEPS = 32767  # of a component of a gradient, from 0 to 1: an error of 1.6e-5 of the distance
 PER_STEP = wp.constant(wp.float32(1.0 / STEPS))
 STEP_COUNT = wp.constant(wp.float64(STEPS))
@@ -54,8 +56,7 @@ def unit_normal(t: wp.mat33d):
 @wp.func
 def cells_from_lower(grid: FieldGrid, p: wp.vec3d):
     """A point in cells from the first sample."""
-    at = (p - grid.lower) / grid.spacing
-    return wp.vec3f(wp.float32(at[0]), wp.float32(at[1]), wp.float32(at[2]))
+    return single_of((p - grid.lower) / grid.spacing)
 
 
 @wp.func

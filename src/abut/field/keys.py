@@ -4,21 +4,12 @@ import warp as wp
 
 from abut.bounds.ordered import from_ordered, to_ordered
 
-NO_KEY = 2**63 - 1
-NO_BEST = wp.constant(wp.int64(NO_KEY))
-
 
 @wp.func
 def key_of(distance: wp.float32, face: wp.int32):
     """Sorts by distance, then by face."""
     bits = to_ordered(distance + wp.float32(0.0))  # -0 is 0
     return (wp.int64(bits) << wp.int64(32)) | wp.int64(face)
-
-
-@wp.func
-def no_best():
-    """A key after all others."""
-    return NO_BEST
 
 
 @wp.func

@@ -3,17 +3,18 @@
 import warp as wp
 
 from abut.atomics import lower_together
+from abut.bounds.rows import single_of
 from abut.field.blocks import block_of
 from abut.field.cover import load_corners, look_at_pixels, middle_of, sampling_axis
 from abut.field.grid import sample_cells
-from abut.field.keys import NO_BEST, distance_in, face_in
+from abut.field.keys import distance_in, face_in
 from abut.field.meeting import VIEWS, Encounters, Meeting, meeting_of
 from abut.field.nearest import cover_anywhere, distance_of
 from abut.field.parts import BLOCK, is_large, part_of, point_above
 from abut.field.patch import patch_pixels, piece_of, pixel_of
 from abut.field.picture import HALF, PER_FACE, Cover, part_middle
 from abut.lanes import lane_count, least_of_lanes, wait_for_lanes
-from abut.pairs import PairQueue, team_stop
+from abut.pairs import NO_KEY, PairQueue, team_stop
 
 wp.set_module_options({"enable_backward": False, "fuse_fp": False})
 
@@ -37,7 +38,7 @@ def first_place(
 ):
     """The first place at the distance wanted, of each ``step``-th fragment of a part of a cover."""
     grid = encounters.fields[meeting.field]
-    out = NO_BEST
+    out = NO_KEY
     at = wp.vec2i(0, 0)
     while at[0] < part.size[0]:
         piece = piece_of(part, at, 0, meeting.share)
@@ -69,7 +70,7 @@ def locate_kernel(
             cover = cover_anywhere(encounters, meeting, face_in(best[m]), at[2])
             part = part_of(cover, at[1], i % BLOCK)
             place = first_place(encounters, meeting, cover, part, distance_in(best[m]), 0, 1)
-            if place < NO_BEST:
+            if place < NO_KEY:
                 lower_together(place_out, m, place)
 
 
@@ -148,8 +149,7 @@ def closest_rows_kernel(
         place = first_sample(encounters, meeting, best, place_out[m], lane)
         at = point_at(encounters, meeting, face_in(best), place)
         point = grid.lower + meeting.pixel * at
-        c = meeting.share * at
-        found = sample_cells(grid, wp.vec3f(wp.float32(c[0]), wp.float32(c[1]), wp.float32(c[2])))
+        found = sample_cells(grid, single_of(meeting.share * at))
         wait_for_lanes()  # all have read
         if lane == 0:
             rows_out[m, 0] = wp.float64(distance_in(best))
@@ -157,8 +157,8 @@ def closest_rows_kernel(
             for x in range(3):
                 rows_out[m, 2 + x] = point[x] - wp.float64(found[0]) * wp.float64(found[1 + x])
                 rows_out[m, 5 + x] = point[x]
-            best_out[m] = NO_BEST
-            place_out[m] = NO_BEST
+            best_out[m] = NO_KEY
+            place_out[m] = NO_KEY
             if m == 0:
                 for k in range(count_out.shape[0]):
                     rows_out[0, 8 + k] = wp.float64(count_out[k])

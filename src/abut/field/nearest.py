@@ -19,7 +19,7 @@ from abut.field.cover import (
 )
 from abut.field.cutting import face_key
 from abut.field.grid import FieldGrid
-from abut.field.keys import distance_in, key_of, no_best
+from abut.field.keys import distance_in, key_of
 from abut.field.lookup import least_within, look
 from abut.field.meeting import Encounters, Meeting, meeting_of
 from abut.field.parts import BLOCK, SIDE, part_ball, part_of
@@ -37,7 +37,7 @@ from abut.geometry.closest_point_tri import closest_point_tri
 from abut.geometry.closest_point_tri import point_at as foot_point
 from abut.lanes import lane_count
 from abut.loads import load_fresh_integer
-from abut.pairs import PairQueue, push_together, queue_stop, team_stop
+from abut.pairs import PairQueue, no_key, push_together, queue_stop, team_stop
 
 wp.set_module_options({"enable_backward": False, "fuse_fp": False})
 
@@ -205,7 +205,7 @@ def draw_kernel(
     """Lower the best of each meeting to the least (distance, face) of its fragments."""
     thread = span[0] + wp.tid()
     lane = thread % lane_count()
-    least = no_best()
+    least = no_key()
     mine = turns_of(patches, span, thread)
     for i in range(mine[0], mine[1]):
         stroke = stroke_of(patches, i, mine[1], lane)
@@ -220,4 +220,4 @@ def draw_kernel(
         if stroke.is_last:
             if least < load_fresh_integer(best_out, stroke.meeting):
                 lower_together(best_out, stroke.meeting, least)
-            least = no_best()
+            least = no_key()

@@ -10,6 +10,7 @@ import warp as wp
 
 from abut.atomics import add_to
 from abut.bounds.relative import turn_of
+from abut.bounds.rows import single_of
 from abut.field.columns import Columns, may_be_inside
 from abut.field.cover import DEPTH, load_corners
 from abut.field.grid import FieldGrid
@@ -49,14 +50,8 @@ Shares = wp.types.vector(length=SUMS, dtype=wp.float64)  # whole numbers, below 
 
 
 @wp.func
-def single(v: wp.vec3d):
-    """A vector in float32: forces need no more, and threads have room for few float64."""
-    return wp.vec3f(wp.float32(v[0]), wp.float32(v[1]), wp.float32(v[2]))
-
-
-@wp.func
 def single4(v: wp.vec4d):
-    """``single`` for four numbers."""
+    """``single_of`` for four numbers; forces need no more, and registers are few."""
     return wp.vec4f(wp.float32(v[0]), wp.float32(v[1]), wp.float32(v[2]), wp.float32(v[3]))
 
 
@@ -168,17 +163,17 @@ def penalty_kernel_for(moving: bool, bending: bool) -> wp.Kernel:
         at = wp.vec3f(held[0], held[1], held[2])
         depth = -held[3]
         way = -blend_gradient(grid, at)
-        lever = single(grid.lower - meeting.centre) + wp.float32(grid.spacing) * at
+        lever = single_of(grid.lower - meeting.centre) + wp.float32(grid.spacing) * at
         foot = lever - depth * way
         push = (wp.float32(meeting.material[0]) * depth) * way
         if wp.static(moving):
-            v = single(meeting.other_velocity - meeting.velocity)
-            v += wp.cross(single(meeting.other_spin), lever)
-            v -= wp.cross(single(meeting.spin), foot)
+            v = single_of(meeting.other_velocity - meeting.velocity)
+            v += wp.cross(single_of(meeting.other_spin), lever)
+            v -= wp.cross(single_of(meeting.spin), foot)
             if wp.static(bending):
                 if encounters.meshes[meeting.mesh].velocities.shape[0] > 0:
                     p = wp.vec3d(at) / meeting.share
-                    v += single(own_velocity(encounters, meeting, wp.cast(held[5], wp.int32), p))
+                    v += single_of(own_velocity(encounters, meeting, wp.cast(held[5], wp.int32), p))
             push = penalty_force(single4(meeting.material), way, depth, v)
         return weighted(meeting, held[4], push, wp.cross(foot, push), depth)
 

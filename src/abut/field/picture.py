@@ -8,6 +8,7 @@ faces that share an edge share no fragment and leave none out. Lengths here are 
 
 import warp as wp
 
+from abut.bounds.rows import single_of
 from abut.faces import move_point
 
 SNAP = wp.constant(wp.float64(256.0))
@@ -58,7 +59,7 @@ def area_vector(corners: wp.mat33d):
 @wp.func
 def dominant_axis(normal: wp.vec3d):
     """The axis a normal leans to most; of equals the first."""
-    n = wp.abs(wp.vec3f(wp.float32(normal[0]), wp.float32(normal[1]), wp.float32(normal[2])))
+    n = wp.abs(single_of(normal))
     if n[0] >= n[1] and n[0] >= n[2]:
         return wp.int32(0)
     return wp.where(n[1] >= n[2], 1, 2)
@@ -212,14 +213,21 @@ def cover_of(corners: wp.mat33d, axis: wp.int32, low: wp.vec3i, high: wp.vec3i):
 
 
 @wp.func
+def span_along(corners: wp.mat33d, x: wp.int32):
+    """Least and greatest of a face's corners along an axis, in float32."""
+    a = wp.float32(corners[0, x])
+    b = wp.float32(corners[1, x])
+    c = wp.float32(corners[2, x])
+    return wp.vec2f(wp.min(a, wp.min(b, c)), wp.max(a, wp.max(b, c)))
+
+
+@wp.func
 def widest(corners: wp.mat33d):
     """The longest side of a face's box."""
     out = wp.float32(0.0)
     for x in range(3):
-        a = wp.float32(corners[0, x])
-        b = wp.float32(corners[1, x])
-        c = wp.float32(corners[2, x])
-        out = wp.max(out, wp.max(a, wp.max(b, c)) - wp.min(a, wp.min(b, c)))
+        own = span_along(corners, x)
+        out = wp.max(out, own[1] - own[0])
     return out
 
 

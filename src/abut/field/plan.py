@@ -119,7 +119,6 @@ class EncounterPlan:
         self.device = mesh.device
         self.pose_count = pose_count
         self.pixel = pixel
-        self.moving = moving
         self.items_a_pose = -(-mesh.face_count // WARP) * WARP  # see meeting.padded
         self.item_count = pose_count * self.items_a_pose
         self._held: Any = grid

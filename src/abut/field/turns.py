@@ -11,6 +11,7 @@ import warp as wp
 
 from abut.atomics import reserve_as_one
 from abut.errors import CapacityError
+from abut.field.parts import BLOCK
 from abut.field.patch import Patch, load_patch, patch_pixels, piece_of, store_patch
 from abut.field.picture import Cover
 from abut.lanes import (
@@ -22,11 +23,12 @@ from abut.lanes import (
     sums_over_lanes,
 )
 from abut.pairs import PairQueue, PairQueues, store_pair
+from abut.runtime import EVERYTHING
 
 FIRST_BITS = wp.constant(wp.int64(26))  # of a turn's key, after the meeting
 SIZE_BITS = wp.constant(wp.int64(5))
 TURN_BITS = wp.constant(wp.int64(10))
-MOST_LISTED = 1 << 26  # see FIRST_BITS
+MOST_LISTED = EVERYTHING // int(BLOCK)  # blocks whose parts can be counted; see FIRST_BITS
 QUEUES = ("faces", "large", "blocks", "patches", "turns")  # of what is listed
 
 

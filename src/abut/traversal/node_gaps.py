@@ -5,7 +5,7 @@ import warp as wp
 from abut.bounds.distance_across import squared_apart
 from abut.bounds.obb import reach_along
 from abut.bounds.relative import Relative, turn_of
-from abut.bounds.rows import padded, vector_of
+from abut.bounds.rows import padded, single_of, vector_of
 from abut.bounds.rss import LEAST, distance_rss, reach_rss
 from abut.hierarchy.tree import Node, TreeView, load_node, reach_of, root_of
 from abut.loads import load_wide
@@ -70,7 +70,7 @@ def slab_along(frame: Relative, way: wp.vec3d, pose_a: wp.mat44d, pad: wp.float3
     """
     out = Slab()
     turned = wp.normalize(wp.transpose(turn_of(pose_a)) * way)
-    out.in_a = wp.vec3f(wp.float32(turned[0]), wp.float32(turned[1]), wp.float32(turned[2]))
+    out.in_a = single_of(turned)
     out.in_b = into_b(frame, out.in_a)
     out.shift = wp.dot(vector_of(frame.shift), out.in_a)
     out.pad = pad
