@@ -15,7 +15,7 @@ import numpy as np
 import warp as wp
 
 import abut
-from abut.runtime import recording
+from abut.core.runtime import recording
 from benchmarks import cases
 from benchmarks.competition import QUIET, RESULTS
 from benchmarks.machine import machine_name

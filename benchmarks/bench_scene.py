@@ -25,7 +25,7 @@ import warp as wp
 
 import abut
 from abut.cases import box, icosphere
-from abut.runtime import recording
+from abut.core.runtime import recording
 from benchmarks import cases
 from benchmarks.competition import QUIET, RESULTS
 from benchmarks.machine import machine_name

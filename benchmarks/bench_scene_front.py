@@ -24,7 +24,7 @@ import warp as wp
 
 import abut
 from abut.cases import box, icosphere
-from abut.runtime import recording
+from abut.core.runtime import recording
 from benchmarks import cases
 from benchmarks.bench_scene import BALLS, BOXES, random_poses
 from benchmarks.competition import QUIET, RESULTS

@@ -16,7 +16,7 @@ import numpy as np
 import warp as wp
 
 from abut import cases, sim
-from abut.runtime import recording
+from abut.core.runtime import recording
 from benchmarks import cases as data
 from benchmarks.competition import QUIET, RESULTS
 from benchmarks.machine import machine_name

@@ -14,9 +14,9 @@ import numpy as np
 import warp as wp
 
 import abut
+from abut.core.runtime import recording
 from abut.query.ccd import plan_of
 from abut.query.sweep_plan import SweepPlan
-from abut.runtime import recording
 from benchmarks import bench_ccd, cases
 from benchmarks.competition import QUIET, RESULTS
 from benchmarks.machine import machine_name

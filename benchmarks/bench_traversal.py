@@ -1,8 +1,8 @@
 """Where the time goes inside abut: ``python -m benchmarks.bench_traversal --device cpu``.
 
-Stage times (hierarchy, search, settle, sort) as ``abut.runtime.recording`` takes them, the best of
-some rounds each; ``rest`` is what lies outside all stages. On CUDA a recording waits for the device
-after every stage, so that there the stages add up to more than an undisturbed call.
+Stage times (hierarchy, search, settle, sort) as ``abut.core.runtime.recording`` takes them, the
+best of some rounds each; ``rest`` is what lies outside all stages. On CUDA a recording waits for
+the device after every stage, so that there the stages add up to more than an undisturbed call.
 
 Then ways to reach the overlapping leaves of one mesh: leaf by leaf, as abut does, and by queues of
 node pairs (benchmarks/queues.py). ``--jobs`` chooses.
@@ -18,11 +18,11 @@ import numpy as np
 import warp as wp
 
 import abut
-from abut.hierarchy.owner import hierarchy_of
-from abut.hierarchy.tree import Tree
-from abut.hierarchy.twigs import twigs_of
-from abut.pairs import KeyLayout, PairQueues
-from abut.runtime import EVERYTHING, Task, recording
+from abut.bvh.bvh_cache import hierarchy_of
+from abut.bvh.layout import Tree
+from abut.bvh.leaf_clusters import twigs_of
+from abut.core.pair_queue import KeyLayout, PairQueues
+from abut.core.runtime import EVERYTHING, Task, recording
 from abut.traversal.groups import groups_of, self_groups_kernel
 from abut.traversal.self_tree import SHARES, self_open_kernel, twig_walks
 from benchmarks import cases, ours

@@ -11,11 +11,11 @@ import numpy as np
 import warp as wp
 
 import abut
-from abut import runtime
-from abut.hierarchy import lbvh
-from abut.hierarchy.owner import hierarchy_of
-from abut.hierarchy.refit import refit
-from abut.hierarchy.rss import sweep
+from abut.bvh import lbvh
+from abut.bvh.bvh_cache import hierarchy_of
+from abut.bvh.node_rss import sweep
+from abut.bvh.refit import refit
+from abut.core import runtime
 from abut.query.distance import ask
 from benchmarks.answers import sorted_pairs, stacked
 from benchmarks.cases import Case, Question

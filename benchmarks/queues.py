@@ -9,9 +9,8 @@ from typing import Any
 
 import warp as wp
 
-from abut.atomics import reserve
 from abut.bounds.aabb import overlap_aabb
-from abut.hierarchy.tree import (
+from abut.bvh.layout import (
     Tree,
     TreeView,
     face_of,
@@ -20,9 +19,10 @@ from abut.hierarchy.tree import (
     link_of,
     load_node,
 )
-from abut.loads import load_fresh_integer
-from abut.pairs import PairQueue, PairQueues, pack_pair, queue_stop, store_pair
-from abut.runtime import EVERYTHING, Task
+from abut.core.atomics import reserve
+from abut.core.loads import load_fresh_integer
+from abut.core.pair_queue import PairQueue, PairQueues, pack_pair, queue_stop, store_pair
+from abut.core.runtime import EVERYTHING, Task
 
 wp.set_module_options({"enable_backward": False, "fuse_fp": False})
 

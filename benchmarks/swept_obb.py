@@ -10,11 +10,11 @@ from typing import Any
 
 import warp as wp
 
-from abut.atomics import arrive, reserve
 from abut.bounds.aabb import overlap_aabb
 from abut.bounds.obb import Obb, area_of, fit_obb, merge_obb, overlap_obb, with_axes
-from abut.bounds.relative import shifted_frame
-from abut.hierarchy.oriented import (
+from abut.bounds.relative_frame import shifted_frame
+from abut.bvh.layout import Tree, TreeView, escape_of, face_of, link_of, load_node, root_of
+from abut.bvh.node_obbs import (
     MOMENT_ROWS,
     OBB_ROWS,
     Moments,
@@ -27,14 +27,14 @@ from abut.hierarchy.oriented import (
     store_obb,
     to_single,
 )
-from abut.hierarchy.tree import Tree, TreeView, escape_of, face_of, link_of, load_node, root_of
+from abut.core.atomics import arrive, reserve
+from abut.core.pair_queue import PairQueue, PairQueues, pack_pair, store_pair
+from abut.core.runtime import launch, stage
+from abut.operands.ccd_operands import EDGE_EDGE
 from abut.options import Bound
-from abut.pairs import PairQueue, PairQueues, pack_pair, store_pair
 from abut.query.sweep_buffers import corners_of
 from abut.query.sweep_listings import Listing
 from abut.query.sweep_plan import SweepPlan
-from abut.runtime import launch, stage
-from abut.sweep import EDGE_EDGE
 from abut.traversal.node_pairs import load_obb
 
 wp.set_module_options({"enable_backward": False, "fuse_fp": False, "max_unroll": 1})

@@ -11,7 +11,7 @@ import numpy as np
 import warp as wp
 
 import abut
-from abut.field.tape import parts_of
+from abut.sdf.tape import parts_of
 from benchmarks.cases import _gem, _model
 
 wp.set_module_options({"enable_backward": False})

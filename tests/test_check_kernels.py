@@ -104,7 +104,7 @@ def test_findings_name_file_and_line(tmp_path, capsys):
 
 def test_the_file_that_is_differentiated():
     backward = GOOD.replace('"enable_backward": False', '"enable_backward": True')
-    required = check_kernels.DIFFERENTIATED["abut/field/tape.py"]
+    required = check_kernels.DIFFERENTIATED["abut/sdf/tape.py"]
     assert check_kernels.check(backward, required) == []
     assert any("set_module_options" in message for _, message in check_kernels.check(backward))
     assert any("set_module_options" in m for _, m in check_kernels.check(GOOD, required))

@@ -11,8 +11,8 @@ import abut.query.closest_point as closest
 import awkward
 import oracle
 from abut import cases
-from abut.faces import posed_faces
-from abut.hierarchy.owner import hierarchy_of
+from abut.bvh.bvh_cache import hierarchy_of
+from abut.operands.posed_mesh import posed_faces
 from abut.point.nearest_face import NO_FACE
 from shapes import moved, random_poses, shift, soup, strips
 

@@ -5,8 +5,8 @@ import pytest
 
 import abut
 from abut import cases
-from abut.hierarchy import owner
-from abut.hierarchy.owner import hierarchy_of
+from abut.bvh import bvh_cache
+from abut.bvh.bvh_cache import hierarchy_of
 from shapes import moved, random_poses, soup
 from trees import cost_of, leaf_boxes
 
@@ -159,9 +159,9 @@ def test_buffers_that_are_no_longer_read_are_let_go(device):
 def test_no_tree_is_built_again_and_again_in_vain(device, monkeypatch):
     """A shape whose best tree is worse than that of the first one: tried once, then let be."""
     built = []
-    careful, quick = owner.build_ploc, owner.build
-    monkeypatch.setattr(owner, "build", lambda *args: built.append(1) or quick(*args))
-    monkeypatch.setattr(owner, "build_ploc", lambda *args: built.append(1) or careful(*args))
+    careful, quick = bvh_cache.build_ploc, bvh_cache.build
+    monkeypatch.setattr(bvh_cache, "build", lambda *args: built.append(1) or quick(*args))
+    monkeypatch.setattr(bvh_cache, "build_ploc", lambda *args: built.append(1) or careful(*args))
     calm = cases.icosphere(1280)
     noise = np.random.default_rng(0).normal(size=calm.vertices.shape)
     mesh = abut.Mesh(*calm, device)

@@ -8,7 +8,7 @@ import pytest
 
 import abut
 from abut import cases, runtime
-from abut.hierarchy.owner import hierarchy_of
+from abut.bvh.bvh_cache import hierarchy_of
 from shapes import random_poses, soup, strips
 
 

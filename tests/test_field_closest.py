@@ -96,22 +96,24 @@ def test_a_batch_is_its_single_poses(device):
 @pytest.mark.parametrize("sampling", abut.Sampling)
 def test_it_is_the_least_of_all_samples(sampling, shape, device, monkeypatch):
     """Nothing that is left out early would have been closer; near, straddling and far."""
-    from abut.field import closest
+    from abut.sdf import closest_sample
 
     field = field_of(shape, device, 40)
     other = abut.Mesh(*cases.torus_knot(64, 10), device)
     poses = np.concatenate([random_poses(6, 1.5, seed=5), [shift(4, 0, 0), shift(2.2, 2.2, 0)]])
     fast = field.closest(other, poses, pixels=150, sampling=sampling).numpy()
-    stages = closest.ClosestPlan.stages
+    stages = closest_sample.ClosestPlan.stages
 
     def all_of_them(plan):
         found = list(stages(plan))
         least, best, _ = plan._buffers
-        nowhere = closest.wp.full_like(least, -1e30)
-        all_faces = plan.over_items(closest.promising_kernel, nowhere, best, plan.queues["faces"])
+        nowhere = closest_sample.wp.full_like(least, -1e30)
+        all_faces = plan.over_items(
+            closest_sample.promising_kernel, nowhere, best, plan.queues["faces"]
+        )
         return [("faces", all_faces) if n == "faces" else (n, run) for n, run in found]
 
-    monkeypatch.setattr(closest.ClosestPlan, "stages", all_of_them)
+    monkeypatch.setattr(closest_sample.ClosestPlan, "stages", all_of_them)
     fresh = abut.Mesh(other.vertices.numpy(), other.faces, device)
     slow = field.closest(fresh, poses, pixels=150, sampling=sampling).numpy()
     for name, value in slow.items():
@@ -121,7 +123,7 @@ def test_it_is_the_least_of_all_samples(sampling, shape, device, monkeypatch):
 @pytest.mark.parametrize("sampling", ["dominant", "views"])
 def test_a_tiny_object_beside_huge_faces(sampling, device):
     """Faces of thousands of pixels are looked at where the object is, and nowhere else."""
-    from abut.field import plan
+    from abut.sdf import field_plan
 
     field = field_of(cases.icosphere(320, 1e-3), device, 16)
     room = abut.Mesh(*cases.box((3.0, 2.0, 2.5)), device)
@@ -133,7 +135,9 @@ def test_a_tiny_object_beside_huge_faces(sampling, device):
         ).value
         assert true == pytest.approx(wall - 1e-3, abs=1e-5)
         assert -field.box.spacing < found.value - true < pixel + field.box.spacing
-        listed = dict(zip(plan.QUEUES, plan._shared.last[3]().rows[0, -5:], strict=True))
+        listed = dict(
+            zip(field_plan.QUEUES, field_plan._shared.last[3]().rows[0, -5:], strict=True)
+        )
         assert listed["large"] >= 2
         assert listed["blocks"] < 2000  # of millions
 

@@ -7,8 +7,8 @@ import abut
 import awkward
 from abut import cases
 from abut.bounds.kdop import SIDES, axis_choices, directions, facets
-from abut.hierarchy.dops import DopShape
-from abut.hierarchy.owner import dops_of, hierarchy_of
+from abut.bvh.bvh_cache import dops_of, hierarchy_of
+from abut.bvh.node_kdops import DopShape
 from shapes import random_poses, shift
 
 WAYS = [{"bound": "kdop"}, *({"method": "kdop", "width": w} for w in (10, 18, 30, 31, 35))]

@@ -10,7 +10,7 @@ import abut
 
 HOME = Path(abut.__file__).parent
 KERNEL_FILES = [path for path in sorted(HOME.rglob("*.py")) if "@wp.kernel" in path.read_text()]
-DIFFERENTIATED = "abut.field.tape"
+DIFFERENTIATED = "abut.sdf.tape"
 NAMES = [".".join(path.relative_to(HOME.parent).with_suffix("").parts) for path in KERNEL_FILES]
 
 
@@ -24,4 +24,4 @@ def test_no_contraction_and_no_adjoints(name):
 
 
 def test_the_kernel_files_are_found():
-    assert {"abut.narrow.classify", "abut.narrow.settle", "abut.hierarchy.lbvh"} <= set(NAMES)
+    assert {"abut.narrow.filter", "abut.narrow.exact", "abut.bvh.lbvh"} <= set(NAMES)

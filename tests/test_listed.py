@@ -6,12 +6,12 @@ import warp as wp
 
 import abut
 from abut import cases
-from abut.bounds.relative import Relative
-from abut.pairs import PairQueues
+from abut.bounds.relative_frame import Relative
+from abut.core.pair_queue import PairQueues
+from abut.core.runtime import Task, launch
 from abut.query import contact_plan, near_plan, nearest_plan
 from abut.query.ccd import plan_of
 from abut.query.contact_plan import ContactPlan
-from abut.runtime import Task, launch
 from abut.traversal.groups import groups_kernel, groups_of
 from abut.traversal.leaf_pairs import list_leaves_kernel
 from abut.traversal.self_tree import SHARES

@@ -11,7 +11,7 @@ import warp as wp
 
 import abut
 from abut import cases
-from abut.extent import Extent
+from abut.core.point_check import Extent
 
 VERTICES = np.array([[0.0, 0, 0], [1, 0, 0], [0, 1, 0], [0, 0, 1]])
 FACES = np.array([[0, 2, 1], [0, 1, 3], [1, 2, 3], [2, 0, 3]])

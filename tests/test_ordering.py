@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 import warp as wp
 
-from abut.ordering import FEW_PAIRS, MOST_PAIRS, FewOrder, RowOrder
-from abut.pairs import PairQueues
+from abut.core.pair_queue import PairQueues
+from abut.core.pair_sort import FEW_PAIRS, MOST_PAIRS, FewOrder, RowOrder
 
 COLUMN_BITS = 20
 

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from abut.polylines import join_segments
+from abut.geometry.polylines import join_segments
 
 A, B, C, D, E = [[float(k), float(k * k), -float(k)] for k in range(5)]
 

@@ -283,15 +283,15 @@ def test_large_faces_and_large_meshes(device):
 
 def test_no_room_is_no_loss(device, monkeypatch):
     """Lists of blocks, patches and turns grow until all have room."""
-    from abut.field import plan
+    from abut.sdf import field_plan
 
     field = field_of(cases.torus_knot(64, 10), device, 40)
     pose = shift(0.1, 0.2, 0.0)
     shapes = cases.torus_knot(64, 12), cases.box((3.0, 3.0, 0.1))
     want = [field.response(abut.Mesh(*s, device), pose, pixels=400).numpy() for s in shapes]
     for name in ("LEAST_ROOM", "MOST_ROOM"):
-        monkeypatch.setattr(plan, name, 1)
-    monkeypatch.setattr(plan, "_shared", plan._Shared())
+        monkeypatch.setattr(field_plan, name, 1)
+    monkeypatch.setattr(field_plan, "_shared", field_plan._Shared())
     got = [field.response(abut.Mesh(*s, device), pose, pixels=400).numpy() for s in shapes]
     for a, b in zip(want, got, strict=True):
         assert a["area"] > 0
@@ -301,7 +301,7 @@ def test_no_room_is_no_loss(device, monkeypatch):
 
 def test_lists_that_cannot_be_counted_are_refused():
     """Parts of blocks are numbered in 32 bits; none is left out without a word."""
-    from abut.field.turns import MOST_LISTED, QUEUES, wanting
+    from abut.sdf.draw_batches import MOST_LISTED, QUEUES, wanting
 
     counts = dict.fromkeys(QUEUES, 1) | {"blocks": MOST_LISTED}
     assert wanting(counts, dict.fromkeys(QUEUES, 1)) == {"blocks": MOST_LISTED}
@@ -311,14 +311,14 @@ def test_lists_that_cannot_be_counted_are_refused():
 
 
 def test_an_interrupt_leaves_nothing_behind(device, monkeypatch):
-    from abut.field import plan
+    from abut.sdf import field_plan
 
     field = field_of(cases.torus_knot(64, 10), device, 40)
     mesh = abut.Mesh(*cases.torus_knot(32, 8), device)
     want = field.response(mesh, shift(0.1, 0.2, 0.0), pixels=60).numpy()
     with monkeypatch.context() as patch:
-        patch.setattr(plan, "can_capture", lambda _: False)
-        patch.setattr(plan, "stage", _interrupted)
+        patch.setattr(field_plan, "can_capture", lambda _: False)
+        patch.setattr(field_plan, "stage", _interrupted)
         fresh = abut.Mesh(*cases.torus_knot(32, 8), device)
         with pytest.raises(KeyboardInterrupt):
             field.response(fresh, shift(0.1, 0.2, 0.0), pixels=60)

@@ -117,7 +117,7 @@ def test_only_what_can_be_differentiated_is_on_the_tape(device):
     tape = wp.Tape()
     with tape:
         field.response_on_tape(other, poses, pixels=8)
-    assert {launch[0].module.name for launch in tape.launches} == {"abut.field.tape"}
+    assert {launch[0].module.name for launch in tape.launches} == {"abut.sdf.tape"}
 
 
 def test_bad_input_is_refused(device):

@@ -10,7 +10,7 @@ import warp as wp
 
 import abut
 from abut import cases, runtime
-from abut.atomics import lower_to, reserve
+from abut.core.atomics import lower_to, reserve
 from abut.scene.rearrange import gather_kernel
 
 wp.set_module_options({"enable_backward": False, "fuse_fp": False})

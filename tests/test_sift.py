@@ -6,11 +6,11 @@ import warp as wp
 
 import abut
 from abut import cases
-from abut.hierarchy.corners import corner_rows, corners_kernel
-from abut.hierarchy.lbvh import build
-from abut.narrow.sift import sift_kernel
-from abut.pairs import KeyLayout, PairQueues
-from abut.runtime import launch
+from abut.bvh.lbvh import build
+from abut.bvh.leaf_corners import corner_rows, corners_kernel
+from abut.core.pair_queue import KeyLayout, PairQueues
+from abut.core.runtime import launch
+from abut.narrow.plane_filter import sift_kernel
 from shapes import soup
 
 

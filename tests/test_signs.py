@@ -5,7 +5,7 @@ import pytest
 
 import abut
 from abut import cases
-from abut.faces import posed_faces
+from abut.operands.posed_mesh import posed_faces
 from abut.point.pseudonormals import pseudonormals_of
 from shapes import flipped, octahedron, soup
 from test_closest_point import GRID, around

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import abut
-from abut.poses import RIGID_TOLERANCE
+from abut.geometry.poses import RIGID_TOLERANCE
 from shapes import moved
 
 SKEW = 0.4999 * RIGID_TOLERANCE * np.ones((3, 3))

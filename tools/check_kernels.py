@@ -24,7 +24,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 REQUIRED = {"enable_backward": False, "fuse_fp": False}
-DIFFERENTIATED = {"abut/field/tape.py": {"enable_backward": True, "fuse_fp": False}}
+DIFFERENTIATED = {"abut/sdf/tape.py": {"enable_backward": True, "fuse_fp": False}}
 # Device functions that write to their first argument.
 WRITERS = {
     "add_to",

@@ -1,7 +1,6 @@
 # The public names. Each is imported when it is first used: see __init__.py.
 
 from . import cases, hardware, primitives, sim, view
-from .distance_field import DistanceField
 from .errors import (
     AbutError,
     CapacityError,
@@ -14,9 +13,6 @@ from .errors import (
     SceneError,
     ToolError,
 )
-from .field.closest import Proximity
-from .field.response import Response
-from .field.sample import FieldSamples
 from .mesh import Mesh
 from .motion import Motion
 from .options import (
@@ -45,6 +41,10 @@ from .query.tracker import Tracker
 from .query.within import within
 from .results import ClosestPoints, Contacts, Distances, Gaps, ImpactKind, Impacts
 from .scene import Scene, SceneContacts, SceneDistances, SceneGaps, SceneImpacts
+from .sdf.closest_sample import Proximity
+from .sdf.distance_field import DistanceField
+from .sdf.response import Response
+from .sdf.sample import FieldSamples
 from .visibility.culled import Culled, PassStatistics
 
 __version__: str

@@ -9,12 +9,12 @@ from typing import Any, TypeVar
 import numpy as np
 import warp as wp
 
-from abut.arrays import scalar_dtype, to_plain, to_rows
+from abut.core.arrays import scalar_dtype, to_plain, to_rows
+from abut.core.pickling import device_or_cpu
+from abut.core.point_check import Extent, ExtentRoom, not_finite, vertex_rows
+from abut.core.runtime import Kept, resolve_device
 from abut.errors import MeshError
-from abut.extent import Extent, ExtentRoom, not_finite, vertex_rows
-from abut.portable import device_or_cpu
-from abut.runtime import Kept, resolve_device
-from abut.topology import Topology, directed_edges, topology_of
+from abut.geometry.topology import Topology, directed_edges, topology_of
 
 Made = TypeVar("Made")
 

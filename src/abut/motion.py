@@ -9,14 +9,13 @@ from typing import Any
 import numpy as np
 import warp as wp
 
-from abut.arrays import to_plain
+from abut.core.arrays import to_plain
+from abut.core.runtime import launch
 from abut.errors import MeshError, OptionError, PoseError
-from abut.faces import move_point
+from abut.geometry.poses import checked_poses, move_point
 from abut.geometry.rigid_path import Path
+from abut.geometry.rotation import poses_between, turn_vectors, turned
 from abut.mesh import Mesh, require_meshes
-from abut.poses import checked_poses
-from abut.runtime import launch
-from abut.turns import poses_between, turn_vectors, turned
 
 wp.set_module_options({"enable_backward": False, "fuse_fp": False})
 

@@ -5,19 +5,19 @@ from typing import Any
 import numpy as np
 import warp as wp
 
-from abut.arrays import scalar_dtype, to_plain
+from abut.core.arrays import scalar_dtype, to_plain
+from abut.core.pair_queue import KeyLayout, PairQueues
+from abut.core.point_check import extent_of
+from abut.core.runtime import launch, require_same_device, resolve_device
 from abut.errors import DeviceError, MeshError
-from abut.extent import extent_of
-from abut.faces import posed_faces
 from abut.geometry.common_corners import STRANGERS
-from abut.narrow.classify import classify_kernel
-from abut.narrow.impact_rows import edge_edge_rows_kernel, vertex_face_rows_kernel
-from abut.narrow.measure import measured
-from abut.narrow.settle import settle_kernel
+from abut.narrow.exact import settle_kernel
+from abut.narrow.filter import classify_kernel
+from abut.narrow.impact_primitives import edge_edge_rows_kernel, vertex_face_rows_kernel
+from abut.narrow.pair_distance import measured
+from abut.operands.contact_operands import search_in
+from abut.operands.posed_mesh import posed_faces
 from abut.options import LEAST_TOLERANCE, number_from
-from abut.pairs import KeyLayout, PairQueues
-from abut.runtime import launch, require_same_device, resolve_device
-from abut.search import search_in
 
 
 def intersect_tri_tri(a: Any, b: Any) -> wp.array:

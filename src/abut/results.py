@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 import warp as wp
 
-from abut.polylines import join_segments
-from abut.portable import Answer
+from abut.core.pickling import Answer
+from abut.geometry.polylines import join_segments
 
 
 @dataclass(frozen=True, eq=False)

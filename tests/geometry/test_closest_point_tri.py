@@ -8,9 +8,9 @@ import warp as wp
 
 import awkward
 import oracle
-from abut.faces import posed_faces
+from abut.core.runtime import launch
+from abut.operands.posed_mesh import posed_faces
 from abut.point.feet import feet_kernel
-from abut.runtime import launch
 
 TAME = [
     awkward.random,

@@ -10,8 +10,8 @@ import warp as wp
 
 import abut
 import ccd_oracle
-from abut.narrow.impact_rows import edge_edge_rows_kernel, vertex_face_rows_kernel
-from abut.runtime import launch
+from abut.core.runtime import launch
+from abut.narrow.impact_primitives import edge_edge_rows_kernel, vertex_face_rows_kernel
 from hostile_motions import FAMILIES, grid, nudged
 
 KERNELS = {"vertex_face": vertex_face_rows_kernel, "edge_edge": edge_edge_rows_kernel}

@@ -9,11 +9,11 @@ import warp as wp
 import abut
 from abut import cases
 from abut.bounds.kdop import axis_choices, directions
-from abut.faces import posed_faces
+from abut.bvh.bvh_cache import dops_of, hierarchy_of
+from abut.bvh.node_kdops import DopShape
 from abut.hardware import Machine, model
 from abut.hardware.program import program
-from abut.hierarchy.dops import DopShape
-from abut.hierarchy.owner import dops_of, hierarchy_of
+from abut.operands.posed_mesh import posed_faces
 from abut.traversal.dop_frames import dop_frames
 from abut.traversal.dop_overlap import DopFrames, overlap_dops
 from shapes import random_poses

@@ -5,7 +5,7 @@ import pytest
 
 import abut
 from abut import cases, sim
-from abut.mass import centre_of, solid_of
+from abut.geometry.mass import centre_of, solid_of
 from abut.sim import rigid_step
 from shapes import moved, random_poses, shift
 

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 from abut import cases, sim
-from abut.cases.crowd import turns_of
+from abut.cases.placed_shapes import turns_of
 from abut.sim.impulses import leaning
-from abut.sim.lumps import quaternions_of
+from abut.sim.rigid_state import quaternions_of
 
 DOWN = np.array([0.0, 0.0, -9.81])
 

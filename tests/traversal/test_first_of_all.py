@@ -6,11 +6,11 @@ import warp as wp
 
 import abut
 from abut import cases
-from abut.bounds.relative import Relative
-from abut.faces import posed_faces
-from abut.hierarchy.owner import hierarchy_of
-from abut.pairs import NO_KEY, KeyLayout, PairQueues
-from abut.runtime import EVERYTHING, launch
+from abut.bounds.relative_frame import Relative
+from abut.bvh.bvh_cache import hierarchy_of
+from abut.core.pair_queue import NO_KEY, KeyLayout, PairQueues
+from abut.core.runtime import EVERYTHING, launch
+from abut.operands.posed_mesh import posed_faces
 from abut.traversal.first_of_all import path_kernel, pick_kernel
 from abut.traversal.two_trees import relative_kernel
 from shapes import random_poses

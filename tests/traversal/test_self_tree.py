@@ -6,11 +6,11 @@ import warp as wp
 
 import abut
 from abut import cases
-from abut.hierarchy.lbvh import build
-from abut.hierarchy.ploc import build_ploc
-from abut.hierarchy.twigs import TWIG, twigs_of
-from abut.pairs import PairQueues
-from abut.runtime import EVERYTHING, launch
+from abut.bvh.lbvh import build
+from abut.bvh.leaf_clusters import TWIG, twigs_of
+from abut.bvh.ploc import build_ploc
+from abut.core.pair_queue import PairQueues
+from abut.core.runtime import EVERYTHING, launch
 from abut.traversal.self_tree import self_list_kernel, self_open_kernel, self_rest_kernel
 from trees import leaf_boxes, links_of
 

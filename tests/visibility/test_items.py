@@ -8,9 +8,9 @@ import warp as wp
 
 import abut
 from abut import cases
+from abut.core.runtime import EVERYTHING
+from abut.operands.soup import soup_of
 from abut.query.cull import _settings
-from abut.runtime import EVERYTHING
-from abut.soup import soup_of
 from abut.visibility import screen as screens
 from abut.visibility.culler import Culler
 

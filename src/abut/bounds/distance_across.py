@@ -9,7 +9,7 @@ comparison culls by.
 import warp as wp
 
 from abut.bounds.axis_gaps import shifted, turned
-from abut.bounds.relative import Relative
+from abut.bounds.relative_frame import Relative
 
 SQUARED_CUDA = """
     float in_a = 0.0f, in_b = 0.0f;

@@ -9,8 +9,8 @@ negative, which is the strict test by a sign alone. Proof in design/fixed-point-
 import warp as wp
 
 from abut.bounds.kdop import PICK_BITS, reaches_of
+from abut.core.loads import load_wide_words
 from abut.errors import OptionError
-from abut.loads import load_wide_words
 
 LEAST_WIDTH, MOST_WIDTH = 10, 35
 SINGLE = 0  # in place of a width: float32

@@ -6,7 +6,7 @@ axis and third half side. Merging widens by what rounding can amount to.
 
 import warp as wp
 
-from abut.bounds.relative import Relative
+from abut.bounds.relative_frame import Relative
 from abut.bounds.rows import vector_of
 
 SLACK = wp.constant(wp.float32(2.0**-19))  # relative rounding of one merge, with room to spare

@@ -8,7 +8,7 @@ the distances of faces, and what a pose that is rigid only up to rounding does t
 import warp as wp
 
 from abut.bounds.aabb import GUARD, lower_bounds
-from abut.bounds.relative import largest, shift_of, turn_of
+from abut.bounds.relative_frame import largest, shift_of, turn_of
 from abut.bounds.rows import padded
 
 RELATIVE_SLACK = wp.constant(wp.float64(2.0**-19))  # float32: eight roundings and a good margin

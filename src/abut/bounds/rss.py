@@ -7,7 +7,7 @@ and half the second side. The third axis, across the rectangle, is their cross p
 import warp as wp
 
 from abut.bounds.obb import SLACK, orthonormal
-from abut.bounds.relative import Relative
+from abut.bounds.relative_frame import Relative
 from abut.bounds.rows import vector_of
 
 ROUNDS = wp.constant(2)  # of projections, back and forth; see distance_rss

@@ -4,7 +4,7 @@ import warp as wp
 
 from abut.bounds.aabb import overlap_aabb
 from abut.bounds.axis_gaps import shifted, turned
-from abut.bounds.relative import Relative
+from abut.bounds.relative_frame import Relative
 
 GREATEST_CUDA = """
     float apart = -3.0e38f;

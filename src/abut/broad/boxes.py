@@ -5,14 +5,14 @@ from typing import Any
 import numpy as np
 import warp as wp
 
-from abut.atomics import raise_to
 from abut.bounds.aabb import lower_bounds
-from abut.bounds.ordered import to_ordered
-from abut.bounds.relative import turn_of
+from abut.bounds.relative_frame import turn_of
 from abut.bounds.rows import double_of, padded
-from abut.hierarchy.forest import Forest, tree_of
-from abut.hierarchy.tree import load_node, root_of
-from abut.pairs import PairQueue, pack_pair, place_among, push_pair
+from abut.bounds.sortable_float import to_ordered
+from abut.bvh.batched import Forest, tree_of
+from abut.bvh.layout import load_node, root_of
+from abut.core.atomics import raise_to
+from abut.core.pair_queue import PairQueue, pack_pair, place_among, push_pair
 
 ROUNDING = wp.constant(wp.float64(2.0**-48))  # of posed coordinates, 32 times over
 FAR = wp.constant(wp.float32(1.0e37))

@@ -4,7 +4,7 @@ import warp as wp
 
 from abut.bounds.rows import vector_of
 from abut.broad.boxes import Boxes, Filters, may_meet
-from abut.pairs import PairQueue, pack_pair, push_pair
+from abut.core.pair_queue import PairQueue, pack_pair, push_pair
 
 wp.set_module_options({"enable_backward": False, "fuse_fp": False})
 

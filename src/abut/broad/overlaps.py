@@ -7,9 +7,9 @@ import warp as wp
 
 from abut.broad.boxes import Boxes, Filters, empty_boxes, store_box, store_nothing
 from abut.broad.phase import BroadPhase
+from abut.core.pair_queue import PairQueues
+from abut.core.runtime import launch
 from abut.options import BroadMethod
-from abut.pairs import PairQueues
-from abut.runtime import launch
 
 wp.set_module_options({"enable_backward": False, "fuse_fp": False})
 

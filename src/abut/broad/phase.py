@@ -6,7 +6,7 @@ import numpy as np
 import warp as wp
 
 from abut.broad.boxes import Boxes, Filters
-from abut.broad.pairs import (
+from abut.broad.object_pairs import (
     every_kernel,
     grid_kernel,
     grid_key_kernel,
@@ -17,11 +17,11 @@ from abut.broad.pairs import (
     tree_code_kernel,
     tree_walk_kernel,
 )
+from abut.bvh.lbvh import empty_tree, escape_kernel
+from abut.core.pair_queue import KeyLayout, PairQueues
+from abut.core.runtime import EVERYTHING, Task
 from abut.errors import CapacityError
-from abut.hierarchy.lbvh import empty_tree, escape_kernel
 from abut.options import BroadMethod
-from abut.pairs import KeyLayout, PairQueues
-from abut.runtime import EVERYTHING, Task
 from abut.traversal.groups import groups_of, self_groups_kernel
 
 FEW_OBJECTS = 256  # below, every pair is compared

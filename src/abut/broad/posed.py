@@ -3,8 +3,8 @@
 import warp as wp
 
 from abut.broad.boxes import NOTHING, Boxes, box_of_posed, is_rigid, store_box, store_nothing
-from abut.crowd import Crowd
-from abut.pairs import NO_KEY, PairQueue, pack_pair, push_pair
+from abut.core.pair_queue import NO_KEY, PairQueue, pack_pair, push_pair
+from abut.operands.scene_pairs import Crowd
 
 wp.set_module_options({"enable_backward": False, "fuse_fp": False})
 

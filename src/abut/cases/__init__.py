@@ -1,8 +1,8 @@
 """Named inputs for tests, benchmarks, examples and demos, made in pure NumPy."""
 
 from abut.cases.breaking import breaking, broken_sites, cell_labels, shattered
-from abut.cases.crowd import Crowd, balls, boxes
 from abut.cases.drape import drape_ball, drape_table, round_table, sheet
+from abut.cases.placed_shapes import Crowd, balls, boxes
 from abut.cases.scenes import PAIRS, SINGLES, pair, single
 from abut.cases.shape import Shape, joined
 from abut.cases.shapes import (

@@ -3,10 +3,10 @@
 import numpy as np
 
 from abut.cases.clip import Solid
-from abut.cases.crowd import Crowd
+from abut.cases.placed_shapes import Crowd
 from abut.cases.shape import Shape
 from abut.cases.shapes import box, gem, torus_knot
-from abut.topology import components
+from abut.geometry.topology import components
 
 
 def breaking(

@@ -6,7 +6,7 @@ import numpy as np
 
 from abut.cases.caps import triangulated
 from abut.cases.shape import Shape
-from abut.topology import directed_edges, join_equal
+from abut.geometry.topology import directed_edges, join_equal
 
 
 class Solid(NamedTuple):

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from abut.cases.crowd import Crowd
+from abut.cases.placed_shapes import Crowd
 from abut.cases.shape import Shape, grid_faces, joined
 from abut.cases.tube import tube
 

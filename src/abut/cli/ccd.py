@@ -11,6 +11,7 @@ from abut.cli.frames import frame_count, frames_of
 from abut.cli.operands import add_report, load
 from abut.cli.report import ROWS_SHOWN, times_line
 from abut.cli.timing import Stages, timed
+from abut.core.runtime import recording
 from abut.errors import FileError, MeshError
 from abut.mesh import Mesh
 from abut.motion import Motion
@@ -18,7 +19,6 @@ from abut.options import Solver
 from abut.query.ccd import ccd
 from abut.query.tracker import Tracker
 from abut.results import ImpactKind, Impacts
-from abut.runtime import recording
 
 NAMES = {kind: kind.name.lower().replace("_", "-") for kind in ImpactKind}
 

@@ -10,9 +10,9 @@ import numpy as np
 from abut.cli.console import bar, show_facts, show_json, working
 from abut.cli.operands import add_device, length, load, load_poses, natural
 from abut.cli.report import ROWS_SHOWN, show_first
-from abut.distance_field import DistanceField
-from abut.field.files import require_known
 from abut.options import Sign
+from abut.sdf.distance_field import DistanceField
+from abut.sdf.field_files import require_known
 
 
 def add_to(commands: Any) -> None:

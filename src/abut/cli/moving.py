@@ -12,14 +12,14 @@ import numpy as np
 from abut import view
 from abut.cases.shape import Shape
 from abut.cli.console import progress, show_facts, show_json, show_rows, working
+from abut.core.runtime import recording, resolve_device
 from abut.errors import OptionError
 from abut.mesh import Mesh
-from abut.runtime import recording, resolve_device
 from abut.sim.dragons import falling_dragons
 from abut.sim.drape import cloth_over_ball, cloth_over_table
 from abut.sim.fracture import breaking_object
 from abut.sim.leaves import falling_leaves
-from abut.sim.play import Play, Seen
+from abut.sim.simulation import Play, Seen
 from abut.sim.swarm import swarm_of_balls
 
 SIZE = (640, 400)

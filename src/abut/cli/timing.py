@@ -8,8 +8,8 @@ import numpy as np
 
 from abut.cases import box
 from abut.cli.console import working
+from abut.core.runtime import recording
 from abut.mesh import Mesh
-from abut.runtime import recording
 
 Answer = TypeVar("Answer")
 Stages = dict[str, float]  # milliseconds by name

@@ -11,13 +11,13 @@ from typing import Any
 import numpy as np
 
 from abut.bounds.kdop import axis_choices
+from abut.bvh.bvh_cache import dops_of, hierarchy_of
+from abut.bvh.node_kdops import Dops, DopShape
 from abut.errors import CapacityError
-from abut.faces import posed_faces
+from abut.geometry.poses import checked_poses
 from abut.hardware.config import SIZE_BITS, SLOT_BITS, Machine
-from abut.hierarchy.dops import Dops, DopShape
-from abut.hierarchy.owner import dops_of, hierarchy_of
 from abut.mesh import Mesh
-from abut.poses import checked_poses
+from abut.operands.posed_mesh import posed_faces
 from abut.traversal.dop_frames import dop_frames
 
 TRIANGLE_ONE = 1 << 14  # the larger mesh's extent, in units of corners

@@ -2,11 +2,11 @@
 
 import warp as wp
 
-from abut.atomics import lower_to, reserve
+from abut.core.atomics import lower_to, reserve
+from abut.core.pair_queue import pack_pair, push_pair, queue_stop, store_pair, unpack_pair
 from abut.geometry.ccd_edge_edge import ccd_edge_edge, may_meet_edge_edge
 from abut.geometry.ccd_vertex_face import ccd_vertex_face, may_meet_vertex_face
-from abut.pairs import pack_pair, push_pair, queue_stop, store_pair, unpack_pair
-from abut.sweep import (
+from abut.operands.ccd_operands import (
     FACE_VERTEX,
     Sweep,
     edge_edge_at,

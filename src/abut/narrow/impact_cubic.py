@@ -2,13 +2,13 @@
 
 import warp as wp
 
+from abut.core.pair_queue import queue_stop, unpack_pair
 from abut.geometry.ccd_cubic import first_meeting
 from abut.geometry.ccd_edge_edge import edge_edge_approach
 from abut.geometry.ccd_vertex_face import vertex_face_approach
 from abut.geometry.coplanarity import edge_edge_cubic, vertex_face_cubic
 from abut.narrow.impact import report
-from abut.pairs import queue_stop, unpack_pair
-from abut.sweep import Sweep, edge_edge_at, vertex_face_at
+from abut.operands.ccd_operands import Sweep, edge_edge_at, vertex_face_at
 
 wp.set_module_options({"enable_backward": False, "fuse_fp": False, "max_unroll": 4})
 

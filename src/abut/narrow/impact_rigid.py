@@ -2,14 +2,14 @@
 
 import warp as wp
 
+from abut.core.pair_queue import unpack_pair
 from abut.geometry.approach import mat43d
 from abut.geometry.ccd_edge_edge import ccd_edge_edge
 from abut.geometry.ccd_vertex_face import ccd_vertex_face
 from abut.geometry.passage import Passage
 from abut.geometry.rigid_path import Path, place_on
 from abut.geometry.separation import NEVER
-from abut.pairs import unpack_pair
-from abut.sweep import EDGE_EDGE, FACE_VERTEX, Moving, edge_edge_at, vertex_face_at
+from abut.operands.ccd_operands import EDGE_EDGE, FACE_VERTEX, Moving, edge_edge_at, vertex_face_at
 
 wp.set_module_options({"enable_backward": False, "fuse_fp": False, "max_unroll": 4})
 

@@ -2,9 +2,9 @@
 
 import warp as wp
 
-from abut.crowd import Crowd, meeting_at, search_of
-from abut.narrow.settle import settle_pair
-from abut.pairs import queue_stop, unpack_pair
+from abut.core.pair_queue import queue_stop, unpack_pair
+from abut.narrow.exact import settle_pair
+from abut.operands.scene_pairs import Crowd, meeting_at, search_of
 
 wp.set_module_options({"enable_backward": False, "fuse_fp": False, "max_unroll": 0})
 

@@ -10,11 +10,11 @@ many candidates, such as the centre of a ball, is left to a thread that searches
 import warp as wp
 
 from abut.bounds.probe import limit
-from abut.faces import Faces, load_face
+from abut.bvh.triangle_frames import MEASURE, PLATE_ROWS
+from abut.bvh.wide import BLOCK, BLOCK_LINKS, NOTHING, wide_reach, wide_root
+from abut.core.pair_queue import PairQueue, push_pair, queue_stop
 from abut.geometry.closest_point_tri import closest_point_tri
-from abut.hierarchy.plates import MEASURE, PLATE_ROWS
-from abut.hierarchy.wide import BLOCK, BLOCK_LINKS, NOTHING, wide_reach, wide_root
-from abut.pairs import PairQueue, push_pair, queue_stop
+from abut.operands.posed_mesh import Faces, load_face
 from abut.point.descent import DESCENT
 from abut.point.nearest_face import STACK, nearer, nearest_from, nothing_within, probe_at
 

@@ -7,8 +7,8 @@ The difference is the generalised winding number of the mesh.
 
 import numpy as np
 
+from abut.geometry.topology import Topology, components
 from abut.mesh import Mesh
-from abut.topology import Topology, components
 
 
 def closure_of(mesh: Mesh) -> Mesh | None:

@@ -8,7 +8,7 @@ gaps, so that control flow is the same for all.
 
 import warp as wp
 
-from abut.hierarchy.wide import BOX_LINKS, WIDE_ROWS
+from abut.bvh.wide import BOX_LINKS, WIDE_ROWS
 
 _BACK = """
 #if defined(__CUDA_ARCH__)

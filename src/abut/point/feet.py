@@ -2,8 +2,8 @@
 
 import warp as wp
 
-from abut.faces import Faces, load_face
 from abut.geometry.closest_point_tri import closest_point_tri, is_on_tri, point_at
+from abut.operands.posed_mesh import Faces, load_face
 from abut.point.nearest_face import NO_FACE
 
 wp.set_module_options({"enable_backward": False, "fuse_fp": False, "max_unroll": 0})

@@ -6,10 +6,10 @@ Each thread searches alone; see candidates for the lanes of a CUDA warp.
 import warp as wp
 
 from abut.bounds.probe import Probe, faces_within, limit, probe_moved, probe_still
-from abut.faces import Faces, load_face
+from abut.bvh.wide import BLOCK, BLOCK_LINKS, NOTHING, WIDE_ROWS, wide_reach, wide_root
+from abut.core.loads import load_wide
 from abut.geometry.closest_point_tri import closest_point_tri, is_beyond
-from abut.hierarchy.wide import BLOCK, BLOCK_LINKS, NOTHING, WIDE_ROWS, wide_reach, wide_root
-from abut.loads import load_wide
+from abut.operands.posed_mesh import Faces, load_face
 from abut.point.descent import step_back, step_down
 
 wp.set_module_options({"enable_backward": False, "fuse_fp": False})

@@ -8,10 +8,10 @@ normals and faces without area none. What is within that doubt is left undecided
 import numpy as np
 import warp as wp
 
-from abut.faces import Faces, load_face
+from abut.core.runtime import launch, stage
+from abut.geometry.topology import Topology
 from abut.mesh import Mesh
-from abut.runtime import launch, stage
-from abut.topology import Topology
+from abut.operands.posed_mesh import Faces, load_face
 
 wp.set_module_options({"enable_backward": False, "fuse_fp": False, "max_unroll": 0})
 

@@ -4,15 +4,15 @@ from typing import Any
 
 import warp as wp
 
-from abut.faces import Faces, posed_faces
-from abut.hierarchy.dipoles import fit_dipoles
-from abut.hierarchy.owner import hierarchy_of
-from abut.hierarchy.tree import TreeView
+from abut.bvh.bvh_cache import hierarchy_of
+from abut.bvh.dipoles import fit_dipoles
+from abut.bvh.layout import TreeView
+from abut.core.runtime import stage
 from abut.mesh import Mesh
+from abut.narrow.crossings import cross_ray_tree
+from abut.operands.posed_mesh import Faces, posed_faces
 from abut.point.closure import closure_of
-from abut.point.crossings import cross_ray_tree
 from abut.point.winding import winding_around
-from abut.runtime import stage
 
 LONG_RIM = 0.02  # edges for each face: from there on the mesh itself is summed, not its closure
 

@@ -11,10 +11,8 @@ summed again with fewer nodes taken from afar, at last with none.
 import warp as wp
 
 from abut.bounds.rows import double_of, single_of
-from abut.faces import Faces, load_face
-from abut.geometry.solid_angle import solid_angle
-from abut.hierarchy.dipoles import DIPOLE_ROWS
-from abut.hierarchy.tree import (
+from abut.bvh.dipoles import DIPOLE_ROWS
+from abut.bvh.layout import (
     TreeView,
     face_of,
     is_leaf,
@@ -23,7 +21,9 @@ from abut.hierarchy.tree import (
     reach_of,
     root_of,
 )
-from abut.loads import load_wide
+from abut.core.loads import load_wide
+from abut.geometry.solid_angle import solid_angle
+from abut.operands.posed_mesh import Faces, load_face
 
 PER_SPHERE = wp.constant(wp.float32(0.07957747154594767))  # 1 / (4 pi)
 LEAST_FAR = wp.constant(wp.float32(2.5))  # radii: nodes beyond are dipoles

@@ -4,12 +4,14 @@ from typing import Any
 
 import warp as wp
 
+from abut.core.pair_queue import KeyLayout
+from abut.core.runtime import require_same_device
 from abut.errors import MeshError
 from abut.geometry.common_corners import INDEXED, STRANGERS, WELDED
 from abut.motion import Motion
 from abut.narrow.impact_rigid import Turning
+from abut.operands.ccd_operands import moving
 from abut.options import LEAST_TOLERANCE, Method, Solver, chosen, number_from
-from abut.pairs import KeyLayout
 from abut.query.impact_rows import (
     Rows,
     earliest_row,
@@ -23,8 +25,6 @@ from abut.query.impact_rows import (
 from abut.query.sweep_front import SweepFronts
 from abut.query.sweep_plan import SweepPlan, require_memory
 from abut.results import Impacts
-from abut.runtime import require_same_device
-from abut.sweep import moving
 
 
 def ccd(

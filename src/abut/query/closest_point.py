@@ -5,25 +5,25 @@ from typing import Any
 import numpy as np
 import warp as wp
 
-from abut.arrays import let_go
+from abut.bvh.bvh_cache import hierarchy_of
+from abut.bvh.layout import Tree
+from abut.bvh.morton import point_order
+from abut.bvh.triangle_frames import plates_of
+from abut.bvh.wide import wide_nodes_of
+from abut.core.arrays import let_go
+from abut.core.pair_queue import PairQueue
+from abut.core.runtime import EVERYTHING, Task, launch, stage
 from abut.errors import CapacityError, MeshError
-from abut.faces import posed_faces
-from abut.hierarchy.morton import point_order
-from abut.hierarchy.owner import hierarchy_of
-from abut.hierarchy.plates import plates_of
-from abut.hierarchy.tree import Tree
-from abut.hierarchy.wide import wide_nodes_of
+from abut.geometry.poses import batch_size, checked_poses
 from abut.mesh import Mesh, require_meshes
+from abut.operands.posed_mesh import posed_faces
 from abut.options import Method, Sign, chosen, require_length
-from abut.pairs import PairQueue
 from abut.point.candidates import CANDIDATES, candidates_kernel, choose_kernel, rest_kernel
 from abut.point.feet import feet_kernel
 from abut.point.nearest_face import nearest_face_kernel, nearest_of_all_kernel
-from abut.poses import batch_size, checked_poses
 from abut.query.points import checked_points, in_unit, unit_of
 from abut.query.signs import chosen_sign, set_signs
 from abut.results import ClosestPoints
-from abut.runtime import EVERYTHING, Task, launch, stage
 
 FEW_POINTS = 512  # not worth sorting
 POINTS_PER_EFFORT = 256  # so many searches from points cost as much as one for a pair

@@ -8,21 +8,21 @@ import warp as wp
 
 from abut.bounds.fixed import checked_width
 from abut.bounds.kdop import axis_choices
+from abut.bvh.bvh_cache import dops_of, hierarchy_of
+from abut.bvh.node_kdops import DopShape
+from abut.core.pair_queue import KeyLayout, lowest_of_each_pose, require_room, to_rows
+from abut.core.runtime import require_same_device
 from abut.errors import MeshError
-from abut.faces import posed_faces, posed_later
 from abut.geometry.common_corners import STRANGERS
-from abut.hierarchy.dops import DopShape
-from abut.hierarchy.owner import dops_of, hierarchy_of
+from abut.geometry.poses import batch_size, checked_poses
 from abut.mesh import Mesh, require_meshes
-from abut.narrow.contain import mark_contained
-from abut.narrow.meet import meeting_segments
+from abut.narrow.inside import mark_contained
+from abut.narrow.segments import meeting_segments
+from abut.operands.posed_mesh import posed_faces, posed_later
 from abut.options import Bound, ContactMethod, CullMethod, chosen
-from abut.pairs import KeyLayout, lowest_of_each_pose, require_room, to_rows
-from abut.poses import batch_size, checked_poses
 from abut.query.contact_plan import ContactPlan
-from abut.query.operands import plans_of
+from abut.query.shared import plans_of
 from abut.results import Contacts
-from abut.runtime import require_same_device
 
 ALL_PAIRS_EFFORT = 16  # of a search for all pairs, in searches for one
 

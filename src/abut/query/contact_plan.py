@@ -9,13 +9,19 @@ from typing import Any
 import numpy as np
 import warp as wp
 
-from abut.narrow.settle import Settling
-from abut.ordering import MOST_ROWS, FewOrder, RowOrder
-from abut.pairs import NO_KEY, PairQueues, lowest_of_each_pose, to_rows, unpack_queue_kernel
+from abut.core.pair_queue import (
+    NO_KEY,
+    PairQueues,
+    lowest_of_each_pose,
+    to_rows,
+    unpack_queue_kernel,
+)
+from abut.core.pair_sort import MOST_ROWS, FewOrder, RowOrder
+from abut.core.runtime import Task, stage
+from abut.narrow.exact import Settling
+from abut.operands.contact_operands import search_in
 from abut.query.contact_stages import ContactStages
-from abut.query.operands import shared_queues
-from abut.runtime import Task, stage
-from abut.search import search_in
+from abut.query.shared import shared_queues
 from abut.traversal.first_of_all import TOO_LONG
 from abut.traversal.two_trees import forget_kernel
 

@@ -9,18 +9,18 @@ from typing import Any
 import numpy as np
 import warp as wp
 
-from abut.bounds.relative import Relative
-from abut.hierarchy.corners import corner_rows, corners_kernel
-from abut.hierarchy.dops import Dops
-from abut.hierarchy.tree import Tree
-from abut.hierarchy.twigs import twigs_of
-from abut.narrow.classify import brute_kernel, classify_kernel
-from abut.narrow.sift import sift_kernel
+from abut.bounds.relative_frame import Relative
+from abut.bvh.layout import Tree
+from abut.bvh.leaf_clusters import twigs_of
+from abut.bvh.leaf_corners import corner_rows, corners_kernel
+from abut.bvh.node_kdops import Dops
+from abut.core.pair_queue import KeyLayout, PairQueues
+from abut.core.runtime import EVERYTHING, Task
+from abut.narrow.filter import brute_kernel, classify_kernel
+from abut.narrow.plane_filter import sift_kernel
+from abut.operands.contact_operands import Search
 from abut.options import Bound
-from abut.pairs import KeyLayout, PairQueues
-from abut.query.operands import LEAVES_PER_ITEM, MOST_LISTED, Operands
-from abut.runtime import EVERYTHING, Task
-from abut.search import Search
+from abut.query.shared import LEAVES_PER_ITEM, MOST_LISTED, Operands
 from abut.traversal.dop_frames import dop_frames
 from abut.traversal.dop_list import listing_of
 from abut.traversal.dop_overlap import NARROW_DOPS, DopFrames

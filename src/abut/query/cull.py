@@ -7,18 +7,18 @@ from typing import Any
 import numpy as np
 import warp as wp
 
+from abut.core.pair_queue import to_rows
 from abut.errors import OptionError
 from abut.mesh import Mesh, require_meshes
+from abut.operands.soup import Soup, soup_of
 from abut.options import CullBackend, CullMethod, Level, Order, chosen, number_from
-from abut.pairs import to_rows
-from abut.soup import Soup, soup_of
 from abut.visibility.candidates import Candidates
 from abut.visibility.culled import Culled, PassStatistics
 from abut.visibility.culler import Culler
 from abut.visibility.gl.see import Pipeline
 from abut.visibility.passes import HostCuller
-from abut.visibility.remains import layout_of
 from abut.visibility.settings import Settings
+from abut.visibility.survivors import layout_of
 from abut.visibility.view import checked_pixels, checked_views
 
 CULLERS = 4  # kept with a soup

@@ -7,20 +7,20 @@ from typing import Any
 import numpy as np
 import warp as wp
 
+from abut.bvh.bvh_cache import hierarchy_of
+from abut.core.pair_queue import KeyLayout, require_room
+from abut.core.runtime import require_same_device
 from abut.errors import MeshError
-from abut.faces import posed_faces, posed_later
-from abut.hierarchy.owner import hierarchy_of
+from abut.geometry.poses import batch_size, checked_poses
 from abut.mesh import Mesh, require_meshes
-from abut.narrow.measure import measured
+from abut.narrow.pair_distance import measured
+from abut.operands.posed_mesh import posed_faces, posed_later
 from abut.options import Bound, Method, chosen, require_length
-from abut.pairs import KeyLayout, require_room
-from abut.poses import batch_size, checked_poses
 from abut.query.collide import collide
 from abut.query.nearest_plan import NearestPlan
-from abut.query.operands import plans_of
 from abut.query.remoteness import Remoteness, centre_of, reach_of, remoteness
+from abut.query.shared import plans_of
 from abut.results import Distances
-from abut.runtime import require_same_device
 
 DISTANCE_EFFORT = 4  # of a search, in searches for one pair that meets
 WORTH_FITTING = 256  # poses asked about

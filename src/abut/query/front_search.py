@@ -5,16 +5,16 @@ from typing import Any
 
 import warp as wp
 
-from abut.faces import posed_faces
-from abut.hierarchy.tree import Tree
+from abut.bvh.layout import Tree
+from abut.core.pair_queue import KeyLayout, PairQueues
+from abut.core.runtime import EVERYTHING, Kept, Task, launch, stage
 from abut.mesh import Mesh
-from abut.narrow.classify import classify_kernel
-from abut.narrow.settle import settle_kernel
-from abut.pairs import KeyLayout, PairQueues
+from abut.narrow.exact import settle_kernel
+from abut.narrow.filter import classify_kernel
+from abut.operands.contact_operands import search_in
+from abut.operands.posed_mesh import posed_faces
 from abut.query import kept_front
 from abut.query.kept_front import GRAIN, LEAST_ROOM, STARTING_ROUNDS, KeptFront
-from abut.runtime import EVERYTHING, Kept, Task, launch, stage
-from abut.search import search_in
 from abut.traversal.front import advance_kernel
 from abut.traversal.two_trees import relative_kernel
 

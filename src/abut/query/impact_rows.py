@@ -6,12 +6,12 @@ from typing import Any
 import numpy as np
 import warp as wp
 
-from abut.atomics import lower_to
+from abut.core.atomics import lower_to
+from abut.core.pair_queue import NO_KEY, KeyLayout, unpack_pair
+from abut.core.runtime import launch, stage
 from abut.narrow.impact_rigid import refine_kernel
-from abut.pairs import NO_KEY, KeyLayout, unpack_pair
 from abut.query.sweep_buffers import SweepBuffers
 from abut.results import Impacts
-from abut.runtime import launch, stage
 
 wp.set_module_options({"enable_backward": False, "fuse_fp": False})
 

@@ -4,11 +4,11 @@ from typing import Any
 
 import warp as wp
 
-from abut.bounds.relative import Relative
-from abut.hierarchy.ranges import leaf_ranges
-from abut.hierarchy.tree import Tree
-from abut.pairs import PairQueues
-from abut.runtime import launch
+from abut.bounds.relative_frame import Relative
+from abut.bvh.layout import Tree
+from abut.bvh.leaf_ranges import leaf_ranges
+from abut.core.pair_queue import PairQueues
+from abut.core.runtime import launch
 from abut.traversal.front import Front, Moved, advance_kernel
 
 MOST_PAIRS = 1 << 25  # of a front; beyond that frames are searched from the root

@@ -9,16 +9,16 @@ from typing import Any
 import numpy as np
 import warp as wp
 
-from abut.approach import Approach
-from abut.bounds.relative import Relative
-from abut.hierarchy.tree import Tree
-from abut.narrow.measure import brute_near_kernel, test_near_kernel
-from abut.narrow.settle import Settling
-from abut.pairs import KeyLayout, PairQueues
+from abut.bounds.relative_frame import Relative
+from abut.bvh.layout import Tree
+from abut.core.pair_queue import KeyLayout, PairQueues
+from abut.core.runtime import EVERYTHING, Task, stage
+from abut.narrow.exact import Settling
+from abut.narrow.pair_distance import brute_near_kernel, test_near_kernel
+from abut.operands.contact_operands import search_in
+from abut.operands.distance_operands import Approach
 from abut.query.nearest_plan import ROUNDING
-from abut.query.operands import LEAVES_PER_ITEM, MOST_LISTED, Operands, shared_queues
-from abut.runtime import EVERYTHING, Task, stage
-from abut.search import search_in
+from abut.query.shared import LEAVES_PER_ITEM, MOST_LISTED, Operands, shared_queues
 from abut.traversal.near_pairs import (
     list_near_kernel,
     list_self_near_kernel,

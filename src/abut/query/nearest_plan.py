@@ -9,18 +9,18 @@ from typing import Any
 import numpy as np
 import warp as wp
 
-from abut.approach import Approach
-from abut.bounds.relative import Relative
+from abut.bounds.relative_frame import Relative
+from abut.bvh.layout import Tree
+from abut.core.pair_queue import NO_KEY, KeyLayout, PairQueues
+from abut.core.runtime import EVERYTHING, Task, stage
 from abut.geometry.common_corners import STRANGERS
-from abut.hierarchy.tree import Tree
-from abut.narrow.measure import brute_nearest_kernel
-from abut.narrow.settle import Settling
+from abut.narrow.exact import Settling
+from abut.narrow.pair_distance import brute_nearest_kernel
+from abut.operands.contact_operands import search_in
+from abut.operands.distance_operands import Approach
 from abut.options import Bound
-from abut.pairs import NO_KEY, KeyLayout, PairQueues
-from abut.query.operands import Operands, shared_queues
 from abut.query.remoteness import Remoteness
-from abut.runtime import EVERYTHING, Task, stage
-from abut.search import search_in
+from abut.query.shared import Operands, shared_queues
 from abut.traversal.beam import seed_kernel
 from abut.traversal.beyond import beyond_kernel, beyond_of_all_kernel
 from abut.traversal.ends import ends_kernel

@@ -5,9 +5,9 @@ from typing import Any
 import numpy as np
 import warp as wp
 
-from abut.arrays import scalar_dtype, to_plain, to_rows
+from abut.core.arrays import scalar_dtype, to_plain, to_rows
+from abut.core.point_check import extent_of
 from abut.errors import DeviceError, PointError
-from abut.extent import extent_of
 from abut.mesh import Mesh
 
 HIGH, LOW = 2.0**40, 2.0**-30  # float32 boxes and their squares are at home in between

@@ -5,16 +5,16 @@ from typing import Any
 
 import numpy as np
 
-from abut.faces import posed_faces, posed_later
+from abut.bvh.bvh_cache import hierarchy_of
+from abut.bvh.lbvh import in_frame
+from abut.core.pair_queue import KeyLayout, require_room, to_rows
 from abut.geometry.common_corners import INDEXED, WELDED
-from abut.hierarchy.lbvh import in_frame
-from abut.hierarchy.owner import hierarchy_of
 from abut.mesh import Mesh, require_meshes
-from abut.narrow.meet import meeting_segments
+from abut.narrow.segments import meeting_segments
+from abut.operands.posed_mesh import posed_faces, posed_later
 from abut.options import ContactMethod, CullMethod, chosen
-from abut.pairs import KeyLayout, require_room, to_rows
 from abut.query.contact_plan import ContactPlan
-from abut.query.operands import plans_of
+from abut.query.shared import plans_of
 from abut.results import Contacts
 
 SELF_EFFORT = 64  # of a search, in searches for one pair of two meshes

@@ -3,16 +3,16 @@
 import numpy as np
 import warp as wp
 
+from abut.core.pair_queue import PairQueue, PairQueues
+from abut.core.runtime import EVERYTHING, launch, stage
 from abut.errors import MeshError
-from abut.faces import posed_faces
 from abut.mesh import Mesh
+from abut.operands.posed_mesh import posed_faces
 from abut.options import Sign, chosen
-from abut.pairs import PairQueue, PairQueues
+from abut.point.apply_sign import normals_kernel, winding_kernel
 from abut.point.pseudonormals import pseudonormals_of
-from abut.point.signs import normals_kernel, winding_kernel
 from abut.point.surface import surfaces_of
 from abut.query.self_collide import self_collide
-from abut.runtime import EVERYTHING, launch, stage
 
 
 def chosen_sign(mesh: Mesh, signed: bool | str, name: str = "signed") -> Sign | None:

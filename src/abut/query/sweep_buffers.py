@@ -9,12 +9,12 @@ from weakref import WeakKeyDictionary
 import numpy as np
 import warp as wp
 
-from abut.hierarchy.lbvh import frame_origin, in_frame
-from abut.hierarchy.owner import costed, followed
-from abut.hierarchy.swept import build_swept, refit_swept
-from abut.hierarchy.tree import Tree
+from abut.bvh.bvh_cache import costed, followed
+from abut.bvh.layout import Tree
+from abut.bvh.lbvh import frame_origin, in_frame
+from abut.bvh.swept_bvh import build_swept, refit_swept
+from abut.core.pair_queue import PairQueues
 from abut.mesh import Mesh
-from abut.pairs import PairQueues
 from abut.traversal.self_tree import SHARES
 
 KINDS = 3  # of pairs, at most, in a query

@@ -4,10 +4,10 @@ from dataclasses import dataclass, field
 
 import warp as wp
 
-from abut.hierarchy.tree import Tree
-from abut.pairs import PairQueues
+from abut.bvh.layout import Tree
+from abut.core.pair_queue import PairQueues
+from abut.core.runtime import EVERYTHING
 from abut.query.kept_front import LEAST_ROOM, STARTING_ROUNDS, KeptFront
-from abut.runtime import EVERYTHING
 
 
 @dataclass

@@ -12,15 +12,15 @@ from typing import Any
 import numpy as np
 import warp as wp
 
-from abut.hierarchy.tree import Tree
-from abut.hierarchy.twigs import twigs_of
+from abut.bvh.layout import Tree
+from abut.bvh.leaf_clusters import twigs_of
+from abut.core.pair_queue import KeyLayout, PairQueues
+from abut.core.runtime import EVERYTHING, launch, stage
 from abut.mesh import Mesh
 from abut.motion import MIX_ROUNDING, Piece, mixed_points
-from abut.pairs import KeyLayout, PairQueues
+from abut.operands.ccd_operands import EDGE_EDGE, FACE_VERTEX, VERTEX_FACE, moving
 from abut.query.sweep_buffers import corners_of, kept_origin, shared_buffers, swept_tree
 from abut.query.sweep_front import FrontRange, SweepFronts
-from abut.runtime import EVERYTHING, launch, stage
-from abut.sweep import EDGE_EDGE, FACE_VERTEX, VERTEX_FACE, moving
 from abut.traversal.every_pair import every_pair_kernel
 from abut.traversal.groups import groups_kernel, groups_of, self_groups_kernel
 from abut.traversal.leaf_pairs import list_leaves_kernel

@@ -16,6 +16,8 @@ from typing import Any
 import numpy as np
 import warp as wp
 
+from abut.core.pair_queue import KeyLayout
+from abut.core.runtime import EVERYTHING, launch, stage
 from abut.errors import CapacityError
 from abut.narrow.impact import (
     edge_edge_filter_kernel,
@@ -24,12 +26,10 @@ from abut.narrow.impact import (
     vertex_face_impact_kernel,
 )
 from abut.narrow.impact_cubic import edge_edge_cubic_kernel, vertex_face_cubic_kernel
+from abut.operands.ccd_operands import EDGE_EDGE, Sweep
 from abut.options import Solver
-from abut.pairs import KeyLayout
 from abut.query.sweep_buffers import SweepBuffers, shared_buffers
 from abut.query.sweep_listings import Listing, SweepListings
-from abut.runtime import EVERYTHING, launch, stage
-from abut.sweep import EDGE_EDGE, Sweep
 
 EXPECTED = 64  # candidates of an item, before any are known
 FULL = 0.8  # what a range is planned to fill

@@ -6,23 +6,23 @@ from typing import Any
 import numpy as np
 import warp as wp
 
-from abut.arrays import scalar_dtype, to_plain
+from abut.bvh.bvh_cache import hierarchy_of
+from abut.core.arrays import scalar_dtype, to_plain
+from abut.core.pair_queue import KeyLayout, require_room, to_rows
+from abut.core.runtime import require_same_device
 from abut.errors import OptionError
-from abut.faces import posed_later
 from abut.geometry.common_corners import INDEXED, STRANGERS, WELDED
-from abut.hierarchy.owner import hierarchy_of
 from abut.mesh import Mesh, require_meshes
 from abut.motion import Motion
-from abut.narrow.meet import meeting_segments
+from abut.narrow.segments import meeting_segments
+from abut.operands.posed_mesh import posed_later
 from abut.options import Method, TrackerMethod, chosen
-from abut.pairs import KeyLayout, require_room, to_rows
 from abut.query.ccd import impacts_of
 from abut.query.collide import collide
 from abut.query.front_search import FrontSearch
 from abut.query.self_collide import self_collide
 from abut.query.sweep_front import SweepFronts
 from abut.results import Contacts, Impacts
-from abut.runtime import require_same_device
 
 
 class Tracker:

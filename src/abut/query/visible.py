@@ -5,19 +5,19 @@ from typing import Any
 
 import numpy as np
 
+from abut.core.pair_queue import KeyLayout, PairQueues
+from abut.core.runtime import launch, stage
 from abut.geometry.common_corners import STRANGERS, WELDED
 from abut.mesh import Mesh
-from abut.narrow.classify import classify_kernel
-from abut.narrow.settle import settle_kernel
+from abut.narrow.exact import settle_kernel
+from abut.narrow.filter import classify_kernel
+from abut.operands.contact_operands import search_in
+from abut.operands.soup import Soup, soup_of
 from abut.options import CullMethod, Level, Order
-from abut.pairs import KeyLayout, PairQueues
 from abut.query.cull import culler_of
-from abut.runtime import launch, stage
-from abut.search import search_in
-from abut.soup import Soup, soup_of
 from abut.visibility.candidates import Candidates
-from abut.visibility.remains import layout_of
 from abut.visibility.settings import Settings
+from abut.visibility.survivors import layout_of
 from abut.visibility.view import checked_pixels, checked_views
 
 LEAST_ROOM = 1 << 12

@@ -6,20 +6,20 @@ from typing import Any
 import numpy as np
 import warp as wp
 
+from abut.bvh.bvh_cache import hierarchy_of
+from abut.core.pair_queue import KeyLayout, require_room, to_rows
+from abut.core.runtime import require_same_device
 from abut.errors import OptionError
-from abut.faces import posed_faces, posed_later
 from abut.geometry.common_corners import STRANGERS, WELDED
-from abut.hierarchy.owner import hierarchy_of
+from abut.geometry.poses import batch_size, checked_poses
 from abut.mesh import Mesh, require_meshes
-from abut.narrow.measure import measured
+from abut.narrow.pair_distance import measured
+from abut.operands.posed_mesh import posed_faces, posed_later
 from abut.options import Method, chosen, require_length
-from abut.pairs import KeyLayout, require_room, to_rows
-from abut.poses import batch_size, checked_poses
 from abut.query.distance import size_of
 from abut.query.near_plan import NearPlan
-from abut.query.operands import plans_of
+from abut.query.shared import plans_of
 from abut.results import Gaps
-from abut.runtime import require_same_device
 
 WITHIN_EFFORT = 16  # of a search, in searches for one pair that meets
 

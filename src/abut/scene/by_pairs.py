@@ -5,8 +5,8 @@ from typing import Any
 
 import numpy as np
 
+from abut.core.pair_queue import KeyLayout
 from abut.mesh import Mesh
-from abut.pairs import KeyLayout
 from abut.query.distance import distance
 from abut.query.within import within
 from abut.scene.look import tested

@@ -7,15 +7,15 @@ from typing import Any
 import numpy as np
 import warp as wp
 
+from abut.core.pair_queue import NO_KEY, KeyLayout, lowest_of_each_pose
+from abut.core.runtime import EVERYTHING, Task, launch, stage
 from abut.narrow.settle_crowd import settle_crowd_kernel
 from abut.options import BroadMethod
-from abut.pairs import NO_KEY, KeyLayout, lowest_of_each_pose
-from abut.runtime import EVERYTHING, Task, launch, stage
 from abut.scene.objects import Objects
-from abut.scene.pool import Pool
 from abut.scene.queues import SceneQueues
 from abut.scene.rows import LEAST_EXPECTED, RowsAhead
 from abut.scene.search import SceneSearch
+from abut.scene.shape_pool import Pool
 from abut.traversal.descents import brute_crowd_kernel, meet_kernel
 from abut.traversal.meetings import (
     BRUTE,

@@ -9,8 +9,8 @@ import numpy as np
 import warp as wp
 
 from abut.errors import SceneError
-from abut.narrow.crowd_corners import PairSides
-from abut.narrow.meet import meeting_segments
+from abut.narrow.pair_corners import PairSides
+from abut.narrow.segments import meeting_segments
 from abut.results import Contacts
 from abut.scene.contact_search import Found
 from abut.scene.rows import object_rows

@@ -8,14 +8,14 @@ from typing import Any, Concatenate, ParamSpec, TypeVar
 import numpy as np
 import warp as wp
 
-from abut.arrays import scalar_dtype, to_plain
+from abut.core.arrays import scalar_dtype, to_plain
+from abut.core.pickling import device_or_cpu
+from abut.core.runtime import resolve_device
 from abut.errors import DeviceError, SceneError
 from abut.mesh import Mesh, require_meshes
-from abut.portable import device_or_cpu
-from abut.runtime import resolve_device
 from abut.scene.intake import Intake
 from abut.scene.objects import EVERY_GROUP, NOBODY, Objects, given_poses, require_bits
-from abut.scene.pool import Pool
+from abut.scene.shape_pool import Pool
 
 KNOWN = ("static", "group", "mask", "names", "ignored")  # of objects, beside mesh and pose
 

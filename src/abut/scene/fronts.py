@@ -3,12 +3,12 @@
 import numpy as np
 import warp as wp
 
-from abut.hierarchy.forest import Parts
-from abut.hierarchy.ranges import write_forest_ranges
-from abut.pairs import KeyLayout, PairQueues
+from abut.bvh.batched import Parts
+from abut.bvh.leaf_ranges import write_forest_ranges
+from abut.core.pair_queue import KeyLayout, PairQueues
 from abut.query.kept_front import CLIMB_EVERY
 from abut.scene.objects import Objects
-from abut.scene.pool import Pool
+from abut.scene.shape_pool import Pool
 from abut.traversal.meeting_fronts import BENT, OTHER, SAME
 
 MOST_PAIRS = 1 << 25  # of all fronts together; beyond that scenes are searched from the roots

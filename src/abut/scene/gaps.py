@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 import warp as wp
 
-from abut.narrow.crowd_corners import PairSides
-from abut.narrow.measure import measured
-from abut.portable import Answer
+from abut.core.pickling import Answer
+from abut.narrow.pair_corners import PairSides
+from abut.narrow.pair_distance import measured
 
 
 @dataclass(frozen=True, eq=False)

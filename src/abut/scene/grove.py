@@ -5,8 +5,8 @@ from typing import Any
 import numpy as np
 import warp as wp
 
-from abut.hierarchy.forest import Parts, grids_of, plant, regrowth
-from abut.runtime import Kept, stage
+from abut.bvh.batched import Parts, grids_of, plant, regrowth
+from abut.core.runtime import Kept, stage
 from abut.scene.store import Store
 
 REBUILD_EVERY = 32  # refits

@@ -8,21 +8,21 @@ import warp as wp
 
 from abut.broad.boxes import make_filters
 from abut.broad.overlaps import overlapping_boxes
+from abut.core.pair_queue import KeyLayout
+from abut.core.runtime import launch, stage
 from abut.geometry.common_corners import INDEXED
 from abut.geometry.rigid_path import Path
 from abut.mesh import Mesh
 from abut.motion import MIX_ROUNDING, Piece, mixed_points
-from abut.narrow.impact_crowd import place_kernel, refine_crowd_kernel
 from abut.narrow.impact_rigid import Turning
-from abut.pairs import KeyLayout
+from abut.narrow.impact_scene import place_kernel, refine_crowd_kernel
+from abut.operands.ccd_operands import moving
 from abut.query.impact_rows import Rows, sorted_rows
 from abut.query.sweep_plan import SweepPlan, require_memory
 from abut.results import ImpactKind, Impacts
-from abut.runtime import launch, stage
 from abut.scene.objects import Objects
-from abut.scene.pool import Pool
+from abut.scene.shape_pool import Pool
 from abut.scene.steps import Step
-from abut.sweep import moving
 
 
 @dataclass(frozen=True, eq=False)

@@ -4,8 +4,8 @@ from typing import Any
 
 import warp as wp
 
-from abut.extent import Extent, not_finite, vertex_rows
-from abut.runtime import Kept
+from abut.core.point_check import Extent, not_finite, vertex_rows
+from abut.core.runtime import Kept
 
 
 class Intake:

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from abut.errors import SceneError
-from abut.turns import turned
+from abut.geometry.rotation import turned
 
 
 @dataclass

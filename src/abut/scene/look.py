@@ -4,9 +4,9 @@ import numpy as np
 import warp as wp
 
 from abut.broad.phase import object_layout
+from abut.core.pair_queue import KeyLayout
 from abut.mesh import Mesh
 from abut.options import CullMethod
-from abut.pairs import KeyLayout
 from abut.query.self_collide import self_collide
 from abut.query.visible import visible_rows
 from abut.scene.contact_search import Found

@@ -6,10 +6,10 @@ from typing import Any
 import numpy as np
 import warp as wp
 
-from abut.arrays import to_plain
+from abut.core.arrays import to_plain
+from abut.core.runtime import launch
 from abut.errors import PoseError, SceneError
-from abut.poses import checked_poses
-from abut.runtime import launch
+from abut.geometry.poses import checked_poses
 
 wp.set_module_options({"enable_backward": False, "fuse_fp": False})
 

@@ -4,7 +4,7 @@ from typing import Any
 
 import warp as wp
 
-from abut.pairs import PairQueues
+from abut.core.pair_queue import PairQueues
 
 ROOM = {"found": 1024, "large": 1024, "objects": 1024, "bad": 1024}
 ROOM |= {"hits": 1 << 14, "undecided": 1 << 14, "near": 1 << 12}

@@ -5,9 +5,9 @@ from typing import Any
 import numpy as np
 import warp as wp
 
-from abut.hierarchy.forest import part_of
-from abut.pairs import PairQueue, PairQueues, push_pair
-from abut.runtime import Task, launch
+from abut.bvh.batched import part_of
+from abut.core.pair_queue import PairQueue, PairQueues, push_pair
+from abut.core.runtime import Task, launch
 
 wp.set_module_options({"enable_backward": False, "fuse_fp": False})
 

@@ -5,8 +5,8 @@ from typing import Any
 import numpy as np
 import warp as wp
 
-from abut.pairs import KeyLayout, PairQueue, queue_stop, unpack_pair
-from abut.runtime import Task, launch
+from abut.core.pair_queue import KeyLayout, PairQueue, queue_stop, unpack_pair
+from abut.core.runtime import Task, launch
 from abut.scene.queues import SceneQueues
 
 wp.set_module_options({"enable_backward": False, "fuse_fp": False})

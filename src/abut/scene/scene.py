@@ -9,8 +9,10 @@ import numpy as np
 import warp as wp
 
 from abut.bounds.fixed import checked_width
+from abut.core.runtime import Kept
 from abut.errors import OptionError, PoseError
-from abut.narrow.crowd_corners import PairSides
+from abut.geometry.poses import checked_poses
+from abut.narrow.pair_corners import PairSides
 from abut.options import (
     LEAST_TOLERANCE,
     BroadMethod,
@@ -20,13 +22,10 @@ from abut.options import (
     chosen,
     number_from,
 )
-from abut.poses import checked_poses
-from abut.runtime import Kept
 from abut.scene.by_pairs import near_rows, nearest_rows, tested_pairs
 from abut.scene.contact_search import Asked, ContactSearch, Found
 from abut.scene.contacts import SceneContacts, scene_contacts
 from abut.scene.contents import Contents, alone
-from abut.scene.front_search import FrontSearch
 from abut.scene.fronts import SceneFronts
 from abut.scene.gaps import SceneDistances, SceneGaps, scene_distances, scene_gaps
 from abut.scene.impacts import SceneImpacts, scene_impacts
@@ -37,6 +36,7 @@ from abut.scene.objects import Batch
 from abut.scene.polytopes import polytope_rows
 from abut.scene.queues import SceneQueues
 from abut.scene.rows import object_rows
+from abut.scene.scene_front_search import FrontSearch
 from abut.scene.search import SceneSearch
 
 

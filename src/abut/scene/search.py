@@ -6,20 +6,20 @@ from typing import Any
 import numpy as np
 import warp as wp
 
-from abut.bounds.relative import Relative
+from abut.bounds.relative_frame import Relative
 from abut.broad.boxes import empty_boxes, make_filters
 from abut.broad.phase import BroadPhase, object_layout
 from abut.broad.posed import box_kernel, forget_kernel
-from abut.crowd import Crowd
+from abut.core.pair_queue import KeyLayout
+from abut.core.runtime import EVERYTHING, Task, launch, stage
 from abut.errors import CapacityError, PoseError
 from abut.geometry.common_corners import WELDED
 from abut.narrow.settle_crowd import settle_crowd_kernel
+from abut.operands.scene_pairs import Crowd
 from abut.options import BroadMethod
-from abut.pairs import KeyLayout
-from abut.runtime import EVERYTHING, Task, launch, stage
 from abut.scene.objects import Objects
-from abut.scene.pool import Pool
 from abut.scene.queues import SceneQueues
+from abut.scene.shape_pool import Pool
 
 LISTS = ("objects", "found", "large")
 

@@ -4,8 +4,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from abut.geometry.rotation import poses_between, turn_vectors, turned
 from abut.motion import MIX_ROUNDING, PIECE_DEVIATION, POSE_ROUNDING
-from abut.turns import poses_between, turn_vectors, turned
 
 
 @dataclass

@@ -5,7 +5,7 @@ import bisect
 import numpy as np
 import warp as wp
 
-from abut.hierarchy.forest import Body, Forest
+from abut.bvh.batched import Body, Forest
 
 LEAST_ROOM = 256
 

@@ -4,12 +4,12 @@ from abut.sim.cloth import Cloth, Fabric, StepReport
 from abut.sim.dragons import Dragons, falling_dragons
 from abut.sim.drape import Drape, cloth_over_ball, cloth_over_table
 from abut.sim.fracture import Fracture, breaking_object
+from abut.sim.impulse_solver import Surfaces, Tumble
 from abut.sim.leaves import FallingLeaves, falling_leaves
-from abut.sim.lumps import Lumps
-from abut.sim.play import Play, Seen
 from abut.sim.rigid import Energy, RigidBodies
+from abut.sim.rigid_state import Lumps
+from abut.sim.simulation import Play, Seen
 from abut.sim.swarm import Swarm, swarm_of_balls
-from abut.sim.tumble import Surfaces, Tumble
 from abut.sim.waves import WavingFloor
 
 __all__ = [

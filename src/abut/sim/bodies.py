@@ -2,8 +2,8 @@
 
 import warp as wp
 
-from abut.field.grid import FieldGrid
-from abut.field.picture import Sampled
+from abut.sdf.grid import FieldGrid
+from abut.sdf.orthographic_raster import Sampled
 
 wp.set_module_options({"enable_backward": False, "fuse_fp": False})
 

@@ -8,12 +8,11 @@ import numpy as np
 import warp as wp
 
 from abut.cases.shape import Shape
+from abut.core.runtime import Task, launch, stage
 from abut.errors import MeshError, OptionError
 from abut.mesh import Mesh
 from abut.query.collide import collide
 from abut.query.self_collide import self_collide
-from abut.runtime import Task, launch, stage
-from abut.sim.cushion import Cushion
 from abut.sim.particles import (
     Weather,
     brake_kernel,
@@ -22,6 +21,7 @@ from abut.sim.particles import (
     spring_kernel,
     velocity_kernel,
 )
+from abut.sim.repulsion import Cushion
 from abut.sim.safe_move import safe_way
 from abut.sim.springs import Springs, bend_springs, brace_springs, edge_springs
 

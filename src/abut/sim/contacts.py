@@ -2,7 +2,7 @@
 
 import warp as wp
 
-from abut.field.meeting import Meeting, framed, padded, whole_scales
+from abut.sdf.posed_in_field import Meeting, framed, padded, whole_scales
 from abut.sim.bodies import Bodies, Shapes, posed
 
 wp.set_module_options({"enable_backward": False, "fuse_fp": False})

@@ -6,12 +6,12 @@ import numpy as np
 
 from abut.cases.shape import Shape
 from abut.cases.shapes import plane, torus_knot
-from abut.distance_field import DistanceField
+from abut.core.runtime import resolve_device, stage
 from abut.mesh import Mesh
-from abut.runtime import resolve_device, stage
 from abut.scene import Scene
-from abut.sim.play import Seen, box_around
+from abut.sdf.distance_field import DistanceField
 from abut.sim.rigid import RigidBodies
+from abut.sim.simulation import Seen, box_around
 from abut.sim.waves import WavingFloor
 
 COUNT = 15

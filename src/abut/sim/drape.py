@@ -2,15 +2,15 @@
 
 import numpy as np
 
-from abut.cases.crowd import Crowd
 from abut.cases.drape import drape_ball, drape_table
+from abut.cases.placed_shapes import Crowd
 from abut.cases.shape import Shape
 from abut.query.collide import collide
 from abut.query.cull import cull
 from abut.query.self_collide import self_collide
 from abut.query.within import within
 from abut.sim.cloth import Cloth, Fabric
-from abut.sim.play import Seen, box_around
+from abut.sim.simulation import Seen, box_around
 
 STEPS, SECONDS = 3, 0.01  # of a frame
 

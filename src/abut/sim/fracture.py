@@ -5,12 +5,12 @@ from collections.abc import Sequence
 import numpy as np
 
 from abut.cases.breaking import breaking
-from abut.cases.crowd import Crowd
+from abut.cases.placed_shapes import Crowd
 from abut.cases.shape import Shape, joined
 from abut.cases.shapes import box
-from abut.runtime import stage
-from abut.sim.play import Seen, box_around
-from abut.sim.tumble import Surfaces, Tumble
+from abut.core.runtime import stage
+from abut.sim.impulse_solver import Surfaces, Tumble
+from abut.sim.simulation import Seen, box_around
 
 STEPS, SECONDS = 4, 0.006  # of a frame
 SPEED = 3.0  # of the falling object, in extents of the whole a second

@@ -4,8 +4,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from abut.cases.crowd import turns_of
-from abut.sim.lumps import Lumps
+from abut.cases.placed_shapes import turns_of
+from abut.sim.rigid_state import Lumps
 
 ITERATIONS = 20
 CORNERS = 4  # points in which two bodies lean on each other

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from abut.cases.crowd import Crowd
+from abut.cases.placed_shapes import Crowd
 from abut.cases.shape import Shape, joined
 from abut.cases.tree import leaves
 from abut.mesh import Mesh
@@ -10,7 +10,7 @@ from abut.query.collide import collide
 from abut.query.self_collide import self_collide
 from abut.sim.cloth import Cloth, Fabric
 from abut.sim.drape import advanced, near_rows
-from abut.sim.play import Seen
+from abut.sim.simulation import Seen
 
 STEPS, SECONDS = 3, 0.01  # of a frame
 LAST_FALL = 1.2  # seconds after which all leaves are loose

@@ -9,16 +9,16 @@ from typing import Any
 import numpy as np
 import warp as wp
 
-from abut.distance_field import DistanceField
+from abut.core.runtime import Task, launch, resolve_device
 from abut.errors import MeshError, OptionError
-from abut.field.grid import FieldGrid
-from abut.field.meeting import DOMINANT, FACES
-from abut.field.picture import Sampled
-from abut.mass import Solid, solid_of
+from abut.geometry.mass import Solid, solid_of
+from abut.geometry.poses import checked_poses
 from abut.mesh import Mesh, require_meshes
 from abut.options import Sampling, chosen, number_from
-from abut.poses import checked_poses
-from abut.runtime import Task, launch, resolve_device
+from abut.sdf.distance_field import DistanceField
+from abut.sdf.grid import FieldGrid
+from abut.sdf.orthographic_raster import Sampled
+from abut.sdf.posed_in_field import DOMINANT, FACES
 from abut.sim.bodies import Bodies, Shapes, place_kernel
 from abut.sim.rigid_step import RigidStep
 from abut.sim.waves import WavingFloor, waves_kernel

@@ -5,17 +5,17 @@ from typing import Any
 
 import warp as wp
 
-from abut.field.blocks import block_kernel
-from abut.field.columns import Columns
-from abut.field.cover import BOUND
-from abut.field.cutting import cut_kernel, cut_parts_kernel, pick_kernel
-from abut.field.launches import PER_SLICE, over_large, over_listed, over_parts, over_turns
-from abut.field.meeting import Encounters, Meeting
-from abut.field.penalty import SUMS, penalty_kernel_for, response_rows_kernel
-from abut.field.turns import QUEUES, patches_in, wanting
-from abut.lanes import WARP
-from abut.pairs import PairQueues
-from abut.runtime import EVERYTHING, Task, can_capture, launch
+from abut.core.lanes import WARP
+from abut.core.pair_queue import PairQueues
+from abut.core.runtime import EVERYTHING, Task, can_capture, launch
+from abut.sdf.blocks import block_kernel
+from abut.sdf.depth_images import Columns
+from abut.sdf.draw_batches import QUEUES, patches_in, wanting
+from abut.sdf.face_setup import cut_kernel, cut_parts_kernel, pick_kernel
+from abut.sdf.footprint import BOUND
+from abut.sdf.launches import PER_SLICE, over_large, over_listed, over_parts, over_turns
+from abut.sdf.penalty import SUMS, penalty_kernel_for, response_rows_kernel
+from abut.sdf.posed_in_field import Encounters, Meeting
 from abut.sim.bodies import gather_kernel, move_kernel
 from abut.sim.contacts import meetings_kernel, partners_kernel, peak_kernel, sides_kernel
 

@@ -5,14 +5,14 @@ from dataclasses import dataclass
 import numpy as np
 import warp as wp
 
-from abut.atomics import lower_to, reserve
+from abut.core.atomics import lower_to, reserve
+from abut.core.runtime import launch
 from abut.mesh import Mesh
 from abut.motion import Motion
 from abut.query.ccd import ccd
 from abut.query.collide import collide
 from abut.query.self_collide import self_collide
 from abut.results import ImpactKind, Impacts
-from abut.runtime import launch
 
 wp.set_module_options({"enable_backward": False, "fuse_fp": False})
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from abut.cases.shape import Shape
-from abut.topology import components, directed_edges
+from abut.geometry.topology import components, directed_edges
 
 
 @dataclass(frozen=True)

@@ -2,9 +2,9 @@
 
 import numpy as np
 
-from abut.cases.crowd import Crowd, balls
-from abut.sim.play import Seen
-from abut.sim.tumble import Surfaces, Tumble
+from abut.cases.placed_shapes import Crowd, balls
+from abut.sim.impulse_solver import Surfaces, Tumble
+from abut.sim.simulation import Seen
 
 STEPS, SECONDS = 2, 0.02  # of a frame
 SPIN = 0.7  # of the swarm to begin with [1 / s]

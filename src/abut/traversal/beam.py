@@ -2,12 +2,12 @@
 
 import warp as wp
 
-from abut.approach import Approach, gap_of, to_bits
-from abut.atomics import lower_to
-from abut.bounds.relative import Relative
-from abut.faces import load_face
-from abut.hierarchy.tree import Node, TreeView, face_of, is_leaf, load_node, root_of
-from abut.pairs import NO_KEY, pack_pair
+from abut.bounds.relative_frame import Relative
+from abut.bvh.layout import Node, TreeView, face_of, is_leaf, load_node, root_of
+from abut.core.atomics import lower_to
+from abut.core.pair_queue import NO_KEY, pack_pair
+from abut.operands.distance_operands import Approach, gap_of, to_bits
+from abut.operands.posed_mesh import load_face
 from abut.traversal.node_gaps import apart, centre_of
 from abut.traversal.node_pairs import pair_below
 

@@ -7,12 +7,13 @@ meshes, each on its side. The lowest of several counts.
 
 import warp as wp
 
-from abut.approach import Approach, gap_of, to_bits
-from abut.atomics import lower_to
-from abut.faces import Faces, load_face, move_point, pose_of
-from abut.hierarchy.tree import TreeView
-from abut.pairs import NO_KEY, pack_pair
-from abut.search import Search
+from abut.bvh.layout import TreeView
+from abut.core.atomics import lower_to
+from abut.core.pair_queue import NO_KEY, pack_pair
+from abut.geometry.poses import move_point
+from abut.operands.contact_operands import Search
+from abut.operands.distance_operands import Approach, gap_of, to_bits
+from abut.operands.posed_mesh import Faces, load_face, pose_of
 from abut.traversal.ends import farthest_face, reach_of_face, way_between
 from abut.traversal.remote import blur_of
 

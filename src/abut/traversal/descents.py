@@ -6,15 +6,15 @@ that meets itself, or a face of the first object.
 
 import warp as wp
 
-from abut.bounds.relative import Relative
-from abut.crowd import Crowd, meeting_at, search_of
-from abut.faces import move_point
+from abut.bounds.relative_frame import Relative
+from abut.bvh.batched import part_of, tree_of
+from abut.bvh.layout import face_of, is_leaf, load_node, root_of
+from abut.core.pair_queue import PairQueue, pack_pair, push_pair, queue_stop, unpack_pair
 from abut.geometry.common_corners import STRANGERS
 from abut.geometry.intersect_tri_tri import HIT, MISS, classify_tri_tri
-from abut.hierarchy.forest import faces_of, part_of, tree_of
-from abut.hierarchy.tree import face_of, is_leaf, load_node, root_of
-from abut.pairs import PairQueue, pack_pair, push_pair, queue_stop, unpack_pair
-from abut.search import first_other, test_faces
+from abut.geometry.poses import move_point
+from abut.operands.contact_operands import first_other, test_faces
+from abut.operands.scene_pairs import Crowd, faces_of, meeting_at, search_of
 from abut.traversal.groups import FOUND, test_own_group
 from abut.traversal.groups import STACK as GROUP_STACK
 from abut.traversal.meetings import depth_of

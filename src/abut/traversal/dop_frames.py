@@ -12,10 +12,10 @@ import warp as wp
 
 from abut.bounds.fixed import NARROW, NARROW_ROWS, parts_of
 from abut.bounds.kdop import AXIS_COLUMNS, PICK_BITS, directions, facets
-from abut.bounds.relative import largest, shift_of, turn_of
-from abut.faces import Faces, pose_of
-from abut.hierarchy.dops import Dops
-from abut.runtime import Task
+from abut.bounds.relative_frame import largest, shift_of, turn_of
+from abut.bvh.node_kdops import Dops
+from abut.core.runtime import Task
+from abut.operands.posed_mesh import Faces, pose_of
 from abut.traversal.dop_overlap import NARROW_DOPS, SINGLE_DOPS, WIDE_DOPS, DopFrames
 
 wp.set_module_options({"enable_backward": False, "fuse_fp": False})

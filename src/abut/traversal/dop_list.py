@@ -11,9 +11,9 @@ import warp as wp
 
 from abut.bounds.fixed import NARROW_ROWS, constants_narrow, sums_narrow
 from abut.bounds.kdop import PICK_BITS, SIDES
-from abut.hierarchy.tree import TreeView, face_of, is_leaf, load_node, next_slot, root_of
-from abut.loads import load_wide_words
-from abut.pairs import PairQueue
+from abut.bvh.layout import TreeView, face_of, is_leaf, load_node, next_slot, root_of
+from abut.core.loads import load_wide_words
+from abut.core.pair_queue import PairQueue
 from abut.traversal.dop_overlap import DopFrames, overlap_dops
 from abut.traversal.listing import LISTED, list_found, note_found
 

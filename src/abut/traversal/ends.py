@@ -9,13 +9,13 @@ flat sides face each other: then pairs of nodes have to be told apart sideways (
 
 import warp as wp
 
-from abut.approach import Approach, clear_along, from_bits, gap_of
-from abut.atomics import lower_to
-from abut.bounds.relative import largest
-from abut.faces import Faces, load_face, pose_of
-from abut.hierarchy.tree import TreeView, face_of, is_leaf, link_of, load_node, root_of
-from abut.pairs import NO_KEY
-from abut.search import Search
+from abut.bounds.relative_frame import largest
+from abut.bvh.layout import TreeView, face_of, is_leaf, link_of, load_node, root_of
+from abut.core.atomics import lower_to
+from abut.core.pair_queue import NO_KEY
+from abut.operands.contact_operands import Search
+from abut.operands.distance_operands import Approach, clear_along, from_bits, gap_of
+from abut.operands.posed_mesh import Faces, load_face, pose_of
 from abut.traversal.nearest import Found, compare_faces
 from abut.traversal.remote import APART, HALF, MARGIN, blur_of, centre_of, reach_along
 

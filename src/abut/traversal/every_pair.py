@@ -2,8 +2,8 @@
 
 import warp as wp
 
-from abut.atomics import reserve
-from abut.pairs import PairQueue, pack_pair, store_pair
+from abut.core.atomics import reserve
+from abut.core.pair_queue import PairQueue, pack_pair, store_pair
 
 wp.set_module_options({"enable_backward": False, "fuse_fp": False})
 

@@ -7,10 +7,10 @@ comes upon them; so the pair with the lowest path is the answer.
 
 import warp as wp
 
-from abut.atomics import lower_to
-from abut.bounds.relative import Relative
-from abut.hierarchy.tree import TreeView, is_leaf, link_of, load_node, root_of
-from abut.pairs import PairQueue, queue_stop, unpack_pair
+from abut.bounds.relative_frame import Relative
+from abut.bvh.layout import TreeView, is_leaf, link_of, load_node, root_of
+from abut.core.atomics import lower_to
+from abut.core.pair_queue import PairQueue, queue_stop, unpack_pair
 from abut.traversal.node_pairs import farthest_first, open_pair
 
 wp.set_module_options({"enable_backward": False, "fuse_fp": False})

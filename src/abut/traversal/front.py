@@ -16,10 +16,10 @@ amount to, and looks for it beyond those that are apart by less.
 
 import warp as wp
 
-from abut.bounds.relative import Relative
+from abut.bounds.relative_frame import Relative
 from abut.bounds.separation_across import overlap_across, separation_across
-from abut.hierarchy.tree import face_of, link_of, load_node
-from abut.pairs import PairQueue, pack_pair, push_pairs, queue_stop, unpack_pair
+from abut.bvh.layout import face_of, link_of, load_node
+from abut.core.pair_queue import PairQueue, pack_pair, push_pairs, queue_stop, unpack_pair
 
 wp.set_module_options({"enable_backward": False, "fuse_fp": False})
 

@@ -10,10 +10,10 @@ design/traversal.md.
 
 import warp as wp
 
-from abut.faces import load_face
-from abut.hierarchy.tree import Node, TreeView, face_of, link_of, load_node, root_of
-from abut.pairs import PairQueue, pack_pair, push_pairs
-from abut.search import Search, test_corners
+from abut.bvh.layout import Node, TreeView, face_of, link_of, load_node, root_of
+from abut.core.pair_queue import PairQueue, pack_pair, push_pairs
+from abut.operands.contact_operands import Search, test_corners
+from abut.operands.posed_mesh import load_face
 from abut.traversal.self_tree import overlap_boxes
 
 wp.set_module_options({"enable_backward": False, "fuse_fp": False})

@@ -5,8 +5,8 @@ Each leaf of one tree walks the other, without a stack. For the CPU see groups.
 
 import warp as wp
 
-from abut.hierarchy.tree import TreeView, face_of, is_leaf, load_node, next_slot, root_of
-from abut.pairs import PairQueue
+from abut.bvh.layout import TreeView, face_of, is_leaf, load_node, next_slot, root_of
+from abut.core.pair_queue import PairQueue
 from abut.traversal.listing import LISTED, list_found, note_found
 from abut.traversal.self_tree import overlap_boxes
 

@@ -7,9 +7,8 @@ rests when nothing at all has changed about it: its front stays and its rows are
 
 import warp as wp
 
-from abut.bounds.relative import Relative
-from abut.crowd import Crowd, Meeting, frame_of, meeting_at
-from abut.pairs import (
+from abut.bounds.relative_frame import Relative
+from abut.core.pair_queue import (
     PairQueue,
     pack_pair,
     place_among,
@@ -19,6 +18,7 @@ from abut.pairs import (
     store_pair,
     unpack_pair,
 )
+from abut.operands.scene_pairs import Crowd, Meeting, frame_of, meeting_at
 from abut.traversal.front import (
     FULL,
     HELD,

@@ -8,10 +8,9 @@ thread finds its meeting by where the items of each begin.
 
 import warp as wp
 
-from abut.bounds.relative import Relative
-from abut.crowd import Crowd, Meeting, frame_of, meeting_at, search_of
-from abut.hierarchy.forest import part_of, tree_of
-from abut.hierarchy.tree import (
+from abut.bounds.relative_frame import Relative
+from abut.bvh.batched import part_of, tree_of
+from abut.bvh.layout import (
     escape_of,
     face_of,
     is_leaf,
@@ -19,9 +18,10 @@ from abut.hierarchy.tree import (
     next_slot,
     root_of,
 )
-from abut.loads import load_fresh_word
-from abut.pairs import PairQueue, push_pair, queue_size, queue_stop, unpack_pair
-from abut.search import test_faces
+from abut.core.loads import load_fresh_word
+from abut.core.pair_queue import PairQueue, push_pair, queue_size, queue_stop, unpack_pair
+from abut.operands.contact_operands import test_faces
+from abut.operands.scene_pairs import Crowd, Meeting, frame_of, meeting_at, search_of
 from abut.traversal.groups import GROUP
 from abut.traversal.listing import LISTED, list_found, note_found
 from abut.traversal.node_pairs import STACK, open_pair, overlap, push_by_overlap

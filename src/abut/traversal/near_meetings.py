@@ -5,11 +5,9 @@ Walks of two trees as in near_pairs, without what makes single queries faster.
 
 import warp as wp
 
-from abut.approach import box_limit, test_near
-from abut.bounds.relative import Relative
-from abut.crowd import Crowd, Meeting, frame_of, meeting_at, search_of
-from abut.hierarchy.forest import part_of, tree_of
-from abut.hierarchy.tree import (
+from abut.bounds.relative_frame import Relative
+from abut.bvh.batched import part_of, tree_of
+from abut.bvh.layout import (
     escape_of,
     face_of,
     is_leaf,
@@ -19,7 +17,9 @@ from abut.hierarchy.tree import (
     root_of,
     subtree,
 )
-from abut.pairs import PairQueue, queue_stop
+from abut.core.pair_queue import PairQueue, queue_stop
+from abut.operands.distance_operands import box_limit, test_near
+from abut.operands.scene_pairs import Crowd, Meeting, frame_of, meeting_at, search_of
 from abut.traversal.near_pairs import STACK, push_near
 from abut.traversal.node_gaps import apart
 

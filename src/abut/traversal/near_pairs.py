@@ -6,19 +6,8 @@ for batches of poses; listing what is near each leaf gives the most threads, for
 
 import warp as wp
 
-from abut.approach import (
-    FACE_MARGIN,
-    Approach,
-    box_limit,
-    from_bits,
-    gap_of,
-    test_near,
-    to_bits,
-)
-from abut.atomics import lower_to
-from abut.bounds.relative import Relative
-from abut.faces import load_face
-from abut.hierarchy.tree import (
+from abut.bounds.relative_frame import Relative
+from abut.bvh.layout import (
     Node,
     TreeView,
     escape_of,
@@ -30,9 +19,20 @@ from abut.hierarchy.tree import (
     root_of,
     subtree,
 )
-from abut.loads import load_fresh_integer
-from abut.pairs import PairQueue, pack_pair, queue_stop, unpack_pair
-from abut.search import Search
+from abut.core.atomics import lower_to
+from abut.core.loads import load_fresh_integer
+from abut.core.pair_queue import PairQueue, pack_pair, queue_stop, unpack_pair
+from abut.operands.contact_operands import Search
+from abut.operands.distance_operands import (
+    FACE_MARGIN,
+    Approach,
+    box_limit,
+    from_bits,
+    gap_of,
+    test_near,
+    to_bits,
+)
+from abut.operands.posed_mesh import load_face
 from abut.traversal.listing import LISTED, list_found, note_found
 from abut.traversal.nearest import clear_of, meets
 from abut.traversal.node_gaps import apart, centre_of

@@ -13,7 +13,23 @@ from functools import cache
 
 import warp as wp
 
-from abut.approach import (
+from abut.bounds.relative_frame import Relative
+from abut.bvh.layout import (
+    TreeView,
+    descendant,
+    face_of,
+    is_leaf,
+    load_node,
+    root_of,
+    subtree,
+)
+from abut.core.atomics import lower_to
+from abut.core.loads import load_fresh_integer
+from abut.core.pair_queue import NO_KEY, pack_pair, push_pair
+from abut.geometry.common_corners import STRANGERS
+from abut.geometry.intersect_tri_tri import HIT, MISS, classify_tri_tri
+from abut.operands.contact_operands import Search
+from abut.operands.distance_operands import (
     FACE_MARGIN,
     Approach,
     between_centres,
@@ -23,23 +39,7 @@ from abut.approach import (
     gap_of,
     to_bits,
 )
-from abut.atomics import lower_to
-from abut.bounds.relative import Relative
-from abut.faces import load_face, pose_of
-from abut.geometry.common_corners import STRANGERS
-from abut.geometry.intersect_tri_tri import HIT, MISS, classify_tri_tri
-from abut.hierarchy.tree import (
-    TreeView,
-    descendant,
-    face_of,
-    is_leaf,
-    load_node,
-    root_of,
-    subtree,
-)
-from abut.loads import load_fresh_integer
-from abut.pairs import NO_KEY, pack_pair, push_pair
-from abut.search import Search
+from abut.operands.posed_mesh import load_face, pose_of
 from abut.traversal.node_gaps import Slab, apart_within, pad_of, slab_along
 from abut.traversal.node_pairs import opens_first
 

@@ -5,13 +5,13 @@ A walk of two trees as in nearest, without what makes single queries faster.
 
 import warp as wp
 
-from abut.approach import FACE_MARGIN, box_limit, from_bits
-from abut.bounds.relative import Relative
-from abut.crowd import Crowd, meeting_at, search_of
-from abut.faces import load_face
-from abut.hierarchy.forest import tree_of
-from abut.hierarchy.tree import Node, TreeView, face_of, is_leaf, load_node, root_of
-from abut.pairs import NO_KEY, queue_stop
+from abut.bounds.relative_frame import Relative
+from abut.bvh.batched import tree_of
+from abut.bvh.layout import Node, TreeView, face_of, is_leaf, load_node, root_of
+from abut.core.pair_queue import NO_KEY, queue_stop
+from abut.operands.distance_operands import FACE_MARGIN, box_limit, from_bits
+from abut.operands.posed_mesh import load_face
+from abut.operands.scene_pairs import Crowd, meeting_at, search_of
 from abut.traversal.near_meetings import slack_of
 from abut.traversal.near_pairs import STACK
 from abut.traversal.nearest import Found, clear_of, compare_faces

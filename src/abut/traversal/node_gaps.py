@@ -4,11 +4,11 @@ import warp as wp
 
 from abut.bounds.distance_across import squared_apart
 from abut.bounds.obb import reach_along
-from abut.bounds.relative import Relative, turn_of
+from abut.bounds.relative_frame import Relative, turn_of
 from abut.bounds.rows import padded, single_of, vector_of
 from abut.bounds.rss import LEAST, distance_rss, reach_rss
-from abut.hierarchy.tree import Node, TreeView, load_node, reach_of, root_of
-from abut.loads import load_wide
+from abut.bvh.layout import Node, TreeView, load_node, reach_of, root_of
+from abut.core.loads import load_wide
 from abut.traversal.node_pairs import load_obb, load_rss
 
 SLAB_ROUNDING = wp.constant(wp.float32(2.0**-18))

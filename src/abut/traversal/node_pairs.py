@@ -3,10 +3,10 @@
 import warp as wp
 
 from abut.bounds.obb import overlap_obb, unpack_obb
-from abut.bounds.relative import Relative
+from abut.bounds.relative_frame import Relative
 from abut.bounds.rss import distance_rss, unpack_rss
 from abut.bounds.separation_across import overlap_across, separations_across
-from abut.hierarchy.tree import (
+from abut.bvh.layout import (
     Node,
     TreeView,
     half_area,
@@ -16,7 +16,7 @@ from abut.hierarchy.tree import (
     root_of,
     subtree,
 )
-from abut.loads import load_wide
+from abut.core.loads import load_wide
 from abut.traversal.dop_overlap import DopFrames, overlap_dops
 
 STACK = wp.constant(192)  # a tree is at most 61 levels deep, and each leaves three pairs behind

@@ -7,12 +7,9 @@ poses that are rigid up to 1e-5 only would show otherwise. Measured in design/di
 
 import warp as wp
 
-from abut.approach import Approach, clear_along, from_bits
-from abut.atomics import lower_to
-from abut.bounds.relative import WORLD_ROUNDING, largest, shift_of
+from abut.bounds.relative_frame import WORLD_ROUNDING, largest, shift_of
 from abut.bounds.rows import double_of
-from abut.faces import load_face, move_point, pose_of
-from abut.hierarchy.tree import (
+from abut.bvh.layout import (
     Node,
     TreeView,
     face_of,
@@ -22,9 +19,13 @@ from abut.hierarchy.tree import (
     root_of,
     subtree,
 )
-from abut.loads import load_fresh_integer
-from abut.pairs import NO_KEY
-from abut.search import Search
+from abut.core.atomics import lower_to
+from abut.core.loads import load_fresh_integer
+from abut.core.pair_queue import NO_KEY
+from abut.geometry.poses import move_point
+from abut.operands.contact_operands import Search
+from abut.operands.distance_operands import Approach, clear_along, from_bits
+from abut.operands.posed_mesh import load_face, pose_of
 from abut.traversal.nearest import Found, compare_faces
 from abut.traversal.node_pairs import pair_below
 

@@ -2,14 +2,14 @@
 
 import warp as wp
 
-from abut.bounds.relative import largest
+from abut.bounds.relative_frame import largest
 from abut.bounds.rows import double_of
-from abut.crowd import Crowd, Meeting, meeting_at, search_of
-from abut.faces import pose_of
-from abut.hierarchy.forest import tree_of
-from abut.hierarchy.tree import Node, load_node, root_of
-from abut.pairs import queue_stop
-from abut.search import Search
+from abut.bvh.batched import tree_of
+from abut.bvh.layout import Node, load_node, root_of
+from abut.core.pair_queue import queue_stop
+from abut.operands.contact_operands import Search
+from abut.operands.posed_mesh import pose_of
+from abut.operands.scene_pairs import Crowd, Meeting, meeting_at, search_of
 from abut.traversal.beyond import pair_beyond
 from abut.traversal.ends import CROWDED, pair_of_ends
 from abut.traversal.near_meetings import slack_of

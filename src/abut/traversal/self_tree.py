@@ -12,9 +12,8 @@ from typing import Any
 
 import warp as wp
 
-from abut.atomics import reserve
 from abut.bounds.aabb import overlap_aabb
-from abut.hierarchy.tree import (
+from abut.bvh.layout import (
     Node,
     TreeView,
     escape_of,
@@ -22,7 +21,7 @@ from abut.hierarchy.tree import (
     link_of,
     load_node,
 )
-from abut.hierarchy.twigs import (
+from abut.bvh.leaf_clusters import (
     TWIG,
     begin_of,
     code_of,
@@ -32,7 +31,8 @@ from abut.hierarchy.twigs import (
     size_of,
     twig_code,
 )
-from abut.pairs import (
+from abut.core.atomics import reserve
+from abut.core.pair_queue import (
     PairQueue,
     PairQueues,
     pack_pair,
@@ -42,7 +42,7 @@ from abut.pairs import (
     store_pair,
     team_stop,
 )
-from abut.runtime import EVERYTHING
+from abut.core.runtime import EVERYTHING
 
 wp.set_module_options({"enable_backward": False, "fuse_fp": False})
 

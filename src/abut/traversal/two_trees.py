@@ -9,9 +9,8 @@ from functools import cache
 
 import warp as wp
 
-from abut.bounds.relative import Relative, boundless_frame, shifted_frame, turned_frame
-from abut.faces import Faces, pose_of
-from abut.hierarchy.tree import (
+from abut.bounds.relative_frame import Relative, boundless_frame, shifted_frame, turned_frame
+from abut.bvh.layout import (
     TreeView,
     face_of,
     is_leaf,
@@ -20,8 +19,9 @@ from abut.hierarchy.tree import (
     reach_of,
     root_of,
 )
-from abut.pairs import NO_KEY, PairQueue
-from abut.search import Search, test_faces
+from abut.core.pair_queue import NO_KEY, PairQueue
+from abut.operands.contact_operands import Search, test_faces
+from abut.operands.posed_mesh import Faces, pose_of
 from abut.traversal.dop_overlap import DopFrames
 from abut.traversal.listing import LISTED, list_found, note_found
 from abut.traversal.node_pairs import (

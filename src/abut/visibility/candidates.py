@@ -5,13 +5,13 @@ from typing import Any
 import numpy as np
 import warp as wp
 
-from abut.pairs import PairQueue, PairQueues, pack_pair, push_pair
-from abut.runtime import launch
-from abut.soup import Soup
-from abut.visibility.neighbours import neighbours_of
-from abut.visibility.remains import layout_of
-from abut.visibility.rule import share_corner
+from abut.core.pair_queue import PairQueue, PairQueues, pack_pair, push_pair
+from abut.core.runtime import launch
+from abut.operands.soup import Soup
+from abut.visibility.adjacency import neighbours_of
+from abut.visibility.occlusion import share_corner
 from abut.visibility.state import NEITHER
+from abut.visibility.survivors import layout_of
 
 wp.set_module_options({"enable_backward": False, "fuse_fp": False})
 

@@ -7,8 +7,8 @@ from functools import cached_property
 import numpy as np
 import warp as wp
 
+from abut.core.pickling import Answer
 from abut.options import Level
-from abut.portable import Answer
 
 
 @dataclass(frozen=True)

@@ -7,9 +7,9 @@ ends, of different objects, are at hand at any time: one of them is of another o
 
 import warp as wp
 
-from abut.atomics import gain
-from abut.visibility.canvas import Canvas
-from abut.visibility.rule import mark_hidden
+from abut.core.atomics import gain
+from abut.visibility.fragment_lists import Canvas
+from abut.visibility.occlusion import mark_hidden
 from abut.visibility.state import BOTH, COLUMNS, FRAGMENTS, Primitives, primitive_of
 
 wp.set_module_options({"enable_backward": False, "fuse_fp": False})

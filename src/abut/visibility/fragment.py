@@ -7,7 +7,7 @@ Proofs are in design/visibility.md: reach and slack of a view cover all rounding
 
 import warp as wp
 
-from abut.loads import load_wide
+from abut.core.loads import load_wide
 from abut.visibility.edge import edge_of, edge_passes, fine_side, fine_sign, holds
 from abut.visibility.view import ViewMap
 

@@ -5,7 +5,7 @@ Larger faces are listed by blocks; those of many blocks by a team of threads.
 
 import warp as wp
 
-from abut.pairs import (
+from abut.core.pair_queue import (
     PairQueue,
     pack_pair,
     push_pair,
@@ -13,7 +13,9 @@ from abut.pairs import (
     team_stop,
     unpack_pair,
 )
-from abut.visibility.canvas import (
+from abut.visibility.cover import AREA, BLOCK, centre_of, covers, touches_block
+from abut.visibility.fragment import FaceView, load_fresh_view, load_view
+from abut.visibility.fragment_lists import (
     Canvas,
     count_face,
     count_fragment,
@@ -21,8 +23,6 @@ from abut.visibility.canvas import (
     fill_pixel,
     slot_of,
 )
-from abut.visibility.cover import AREA, BLOCK, centre_of, covers, touches_block
-from abut.visibility.fragment import FaceView, load_fresh_view, load_view
 from abut.visibility.setup import area_of, count_shown, set_up
 from abut.visibility.state import BOTH, Primitives, primitive_of
 from abut.visibility.view import ViewMap

@@ -2,9 +2,17 @@
 
 import warp as wp
 
-from abut.atomics import gain
-from abut.visibility.canvas import Canvas
-from abut.visibility.rule import NONE, Rule, asked_of, hides, in_the_way, mark_hidden, strangers
+from abut.core.atomics import gain
+from abut.visibility.fragment_lists import Canvas
+from abut.visibility.occlusion import (
+    NONE,
+    Rule,
+    asked_of,
+    hides,
+    in_the_way,
+    mark_hidden,
+    strangers,
+)
 from abut.visibility.state import COLUMNS, FRAGMENTS, Primitives, primitive_of
 
 wp.set_module_options({"enable_backward": False, "fuse_fp": False})

@@ -6,18 +6,10 @@ open, fragments are made at the pixels that two patches share; none is ever stor
 
 import warp as wp
 
-from abut.atomics import gain
+from abut.core.atomics import gain
 from abut.visibility.cover import BLOCK
 from abut.visibility.fragment import load_view
-from abut.visibility.patch import (
-    EMPTY,
-    LOWEST,
-    count_bits,
-    fragment_depths,
-    lowest_bit,
-    pixel_centre,
-)
-from abut.visibility.rule import (
+from abut.visibility.occlusion import (
     NONE,
     Rule,
     asked_of,
@@ -25,6 +17,14 @@ from abut.visibility.rule import (
     in_the_way,
     mark_hidden,
     strangers,
+)
+from abut.visibility.patch import (
+    EMPTY,
+    LOWEST,
+    count_bits,
+    fragment_depths,
+    lowest_bit,
+    pixel_centre,
 )
 from abut.visibility.state import COLUMNS, FRAGMENTS, Primitives, primitive_of
 from abut.visibility.tiles import Tiles

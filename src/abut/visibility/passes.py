@@ -11,11 +11,11 @@ import numpy as np
 import warp as wp
 
 from abut.errors import OptionError
+from abut.operands.soup import Soup
 from abut.options import Level
-from abut.soup import Soup
-from abut.visibility.remains import Remains, primitives_of
 from abut.visibility.settings import Settings, Step
 from abut.visibility.state import BOTH, COLUMNS, FIRST, SECOND
+from abut.visibility.survivors import Remains, primitives_of
 from abut.visibility.view import View
 
 

@@ -8,19 +8,20 @@ from typing import Any
 import numpy as np
 import warp as wp
 
+from abut.core.pair_queue import PairQueue
+from abut.core.runtime import EVERYTHING, Task
 from abut.errors import CapacityError
-from abut.pairs import PairQueue
-from abut.runtime import EVERYTHING, Task
-from abut.soup import Soup
-from abut.visibility.canvas import (
+from abut.operands.soup import Soup
+from abut.visibility.adjacency import neighbours_of
+from abut.visibility.cover import BLOCK
+from abut.visibility.depth_order import look_sorted_kernel
+from abut.visibility.fragment import ROWS
+from abut.visibility.fragment_lists import (
     Canvas,
     count_faces_kernel,
     fill_faces_kernel,
     room_kernel,
 )
-from abut.visibility.cover import BLOCK
-from abut.visibility.depth_order import look_sorted_kernel
-from abut.visibility.fragment import ROWS
 from abut.visibility.items import (
     Items,
     count_items_kernel,
@@ -29,8 +30,7 @@ from abut.visibility.items import (
     setup_items_kernel,
 )
 from abut.visibility.lists import look_fragments_kernel, look_pixels_kernel
-from abut.visibility.neighbours import neighbours_of
-from abut.visibility.rule import Rule
+from abut.visibility.occlusion import Rule
 from abut.visibility.settings import Settings, Step
 from abut.visibility.setup import Shown, setup_kernel
 from abut.visibility.view import ViewMap, map_of

@@ -2,7 +2,7 @@
 
 import warp as wp
 
-from abut.atomics import gain
+from abut.core.atomics import gain
 from abut.visibility.fragment import map_point, store_face
 from abut.visibility.state import BOTH, COLUMNS, FACES, Primitives, primitive_of
 from abut.visibility.view import ViewMap

@@ -6,7 +6,7 @@ in both and so pruned.
 
 import warp as wp
 
-from abut.atomics import gain
+from abut.core.atomics import gain
 
 wp.set_module_options({"enable_backward": False, "fuse_fp": False})
 

@@ -5,9 +5,9 @@ from typing import Any
 import numpy as np
 import warp as wp
 
-from abut.pairs import PairQueue
-from abut.runtime import EVERYTHING, Task
-from abut.soup import Soup
+from abut.core.pair_queue import PairQueue
+from abut.core.runtime import EVERYTHING, Task
+from abut.operands.soup import Soup
 from abut.visibility.cover import BLOCK
 from abut.visibility.look_tiles import look_tiles_kernel
 from abut.visibility.screen import GROWTH, Clear, FaceRoom, Screen, whole_blocks

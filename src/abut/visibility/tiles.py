@@ -5,8 +5,8 @@ For views where tiles do not hold too many faces; see canvas for the others.
 
 import warp as wp
 
-from abut.atomics import add_one, claim, reserve, take_one
-from abut.pairs import (
+from abut.core.atomics import add_one, claim, reserve, take_one
+from abut.core.pair_queue import (
     PairQueue,
     pack_pair,
     push_pair,

@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 
 from abut.visibility.gl.driver import Driver
+from abut.visibility.gl.framebuffer import Screen, screen_of
 from abut.visibility.gl.order import DrawingOrder
 from abut.visibility.gl.programs import box_program, flag_program, query_program
-from abut.visibility.gl.screen import Screen, screen_of
 
 BOX_VERTICES, TRIANGLE_VERTICES = 6, 3
 BOX_BYTES = 144

@@ -3,12 +3,12 @@
 import numpy as np
 
 from abut.errors import OptionError
+from abut.operands.soup import Soup
 from abut.options import Level
-from abut.soup import Soup
-from abut.visibility.gl.corners import corners_of, half_size
 from abut.visibility.gl.driver import driver
 from abut.visibility.gl.order import DrawingOrder, Turns
 from abut.visibility.gl.raster import Raster, Sight
+from abut.visibility.gl.vertex_buffers import corners_of, half_size
 from abut.visibility.passes import Pass, Seen
 from abut.visibility.settings import Settings
 from abut.visibility.view import View

@@ -1,0 +1,324 @@
+"""Kernels that list the pairs of objects whose boxes overlap, by four methods.
+
+All list the same pairs, each once and in no order: every pair against every pair; a sweep along an
+axis; a grid whose cells are as large as the largest of all objects but a few; a hierarchy.
+"""
+
+import warp as wp
+
+from abut.bounds.aabb import overlap_aabb
+from abut.bounds.rows import vector_of
+from abut.bounds.sortable_float import from_ordered, to_ordered
+from abut.broad.boxes import (
+    Boxes,
+    Filters,
+    may_meet,
+    push_objects,
+)
+from abut.bvh.layout import TreeView, escape_of, face_of, is_leaf, load_node, next_slot
+from abut.bvh.lbvh import join_siblings
+from abut.bvh.morton import morton_code
+from abut.core.pair_queue import PairQueue, first_at, push_pair, queue_size, queue_stop, unpack_pair
+
+wp.set_module_options({"enable_backward": False, "fuse_fp": False})
+
+CELLS = wp.constant(wp.float64(1024.0))
+HALF = wp.constant(wp.float64(0.5))
+LEAST = wp.constant(wp.float64(1.0e-30))
+MOST_CELLS = wp.constant(wp.float32(1023.0))  # of a grid, along each axis: see grid_cell
+
+
+@wp.kernel
+def every_kernel(
+    # in
+    span: wp.vec3i,
+    boxes: Boxes,
+    filters: Filters,
+    bits: wp.vec2i,
+    # out
+    pairs_out: PairQueue,
+):
+    """Compare each object with all later ones of its copy of the scene."""
+    count = boxes.object_count
+    for work in range(span[0] + wp.tid(), span[1], span[2]):
+        copy = work / count
+        i = work - copy * count
+        lower = boxes.lower[work]
+        upper = boxes.upper[work]
+        for j in range(i + 1, count):
+            other = copy * count + j
+            if overlap_aabb(lower, upper, boxes.lower[other], boxes.upper[other]):
+                push_objects(filters, copy, i, j, bits, pairs_out)
+
+
+@wp.kernel
+def sweep_key_kernel(
+    # in
+    span: wp.vec3i,
+    boxes: Boxes,
+    axis: wp.int32,
+    # out
+    keys_out: wp.array[wp.int64],
+    order_out: wp.array[wp.int32],
+):
+    """Where each box begins along the axis, after those of earlier copies."""
+    for i in range(span[0] + wp.tid(), span[1], span[2]):
+        begin = wp.int64(to_ordered(boxes.lower[i][axis])) + wp.int64(2147483648)
+        keys_out[i] = (wp.int64(i / boxes.object_count) << wp.int64(32)) | begin
+        order_out[i] = i
+
+
+@wp.kernel
+def sweep_kernel(
+    # in
+    span: wp.vec3i,
+    boxes: Boxes,
+    filters: Filters,
+    bits: wp.vec2i,
+    axis: wp.int32,
+    order: wp.array[wp.int32],
+    # out
+    pairs_out: PairQueue,
+):
+    """Compare each box with those that begin before it ends."""
+    total = boxes.lower.shape[0]
+    for k in range(span[0] + wp.tid(), span[1], span[2]):
+        i = order[k]
+        copy = i / boxes.object_count
+        lower = boxes.lower[i]
+        upper = boxes.upper[i]
+        at = k + 1
+        while at < total:
+            j = order[at]
+            if j / boxes.object_count != copy or boxes.lower[j][axis] > upper[axis]:
+                at = total
+            else:
+                push_overlap(boxes, filters, i, lower, upper, j, bits, pairs_out)
+                at += 1
+
+
+@wp.func
+def grid_cell(boxes: Boxes, low: wp.vec4f, side: wp.float32):
+    """The cell of a lower corner.
+
+    A side is at least the largest small box by 2**-10 and a 1024th of the extent. So the lower
+    corners of two small boxes that overlap lie in one cell or in neighbours, along each axis:
+    what the three roundings of up to 1024 cells amount to is less than 2**-12 cells.
+    """
+    zero = wp.float32(0.0)
+    return wp.vec3i(
+        wp.int32(wp.clamp((low[0] + from_ordered(boxes.extent[0])) / side, zero, MOST_CELLS)),
+        wp.int32(wp.clamp((low[1] + from_ordered(boxes.extent[1])) / side, zero, MOST_CELLS)),
+        wp.int32(wp.clamp((low[2] + from_ordered(boxes.extent[2])) / side, zero, MOST_CELLS)),
+    )
+
+
+@wp.func
+def cell_key(copy: wp.int32, x: wp.int32, y: wp.int32, z: wp.int32):
+    """Cells of all copies in lexicographic order."""
+    key = (wp.int64(copy) << wp.int64(10)) | wp.int64(x)
+    return (((key << wp.int64(10)) | wp.int64(y)) << wp.int64(10)) | wp.int64(z)
+
+
+@wp.func
+def is_large(lower: wp.vec4f, upper: wp.vec4f, most: wp.float32):
+    """Whether a box is larger than the small ones."""
+    size = upper - lower
+    return wp.max(wp.max(size[0], size[1]), size[2]) > most
+
+
+@wp.kernel
+def grid_key_kernel(
+    # in
+    span: wp.vec3i,
+    boxes: Boxes,
+    most: wp.float32,
+    side: wp.float32,
+    # out
+    keys_out: wp.array[wp.int64],
+    order_out: wp.array[wp.int32],
+    large_out: PairQueue,
+):
+    """The cell of each box; a list of those that are too large for cells."""
+    for i in range(span[0] + wp.tid(), span[1], span[2]):
+        lower = boxes.lower[i]
+        at = grid_cell(boxes, lower, side)
+        copy = i / boxes.object_count
+        keys_out[i] = cell_key(copy, at[0], at[1], at[2])
+        order_out[i] = i
+        if is_large(lower, boxes.upper[i], most):
+            push_pair(large_out, wp.int64(i))
+
+
+@wp.func
+def is_up_to(keys: wp.array[wp.int64], count: wp.int32, place: wp.int32, last: wp.int64):
+    """Whether there is a key at a place, and it is not above the last that is wanted."""
+    if place < count:
+        return keys[place] <= last
+    return False
+
+
+@wp.func
+def push_overlap(
+    boxes: Boxes,
+    filters: Filters,
+    i: wp.int32,
+    lower: wp.vec4f,
+    upper: wp.vec4f,
+    j: wp.int32,
+    bits: wp.vec2i,
+    queue: PairQueue,
+):
+    """Append a pair of one copy of the scene, the first's box at hand, if the two overlap."""
+    if overlap_aabb(lower, upper, boxes.lower[j], boxes.upper[j]):
+        copy = i / boxes.object_count
+        base = copy * boxes.object_count
+        push_objects(filters, copy, i - base, j - base, bits, queue)
+
+
+@wp.kernel
+def grid_kernel(
+    # in
+    span: wp.vec3i,
+    boxes: Boxes,
+    filters: Filters,
+    bits: wp.vec2i,
+    most: wp.float32,
+    side: wp.float32,
+    keys: wp.array[wp.int64],
+    order: wp.array[wp.int32],
+    large: PairQueue,
+    # out
+    pairs_out: PairQueue,
+):
+    """Compare each box with the small ones of the cells around it, and with all large ones."""
+    total = boxes.lower.shape[0]
+    for k in range(span[0] + wp.tid(), span[1], span[2]):
+        i = order[k]
+        copy = i / boxes.object_count
+        lower = boxes.lower[i]
+        upper = boxes.upper[i]
+        small = not is_large(lower, upper, most)
+        for m in range(queue_size(large)):
+            j = wp.int32(large.keys[m])
+            if j / boxes.object_count == copy and (small or j < i):
+                push_overlap(boxes, filters, i, lower, upper, j, bits, pairs_out)
+        if not small:
+            continue
+        at = grid_cell(boxes, lower, side)
+        for near in range(9):
+            x = at[0] + near / 3 - 1
+            y = at[1] + near % 3 - 1
+            if x >= 0 and x < 1024 and y >= 0 and y < 1024:
+                m = first_at(keys, total, cell_key(copy, x, y, wp.max(at[2] - 1, 0)))
+                last = cell_key(copy, x, y, wp.min(at[2] + 1, 1023))
+                while is_up_to(keys, total, m, last):
+                    j = order[m]
+                    low = boxes.lower[j]
+                    high = boxes.upper[j]
+                    if j > i and overlap_aabb(lower, upper, low, high):
+                        if not is_large(low, high, most):
+                            base = copy * boxes.object_count
+                            push_objects(filters, copy, i - base, j - base, bits, pairs_out)
+                    m += 1
+
+
+@wp.kernel
+def tree_code_kernel(
+    # in
+    span: wp.vec3i,
+    boxes: Boxes,
+    # out
+    codes_out: wp.array[wp.int32],
+    order_out: wp.array[wp.int32],
+    far_ends_out: wp.array[wp.int32],
+):
+    """Morton code of the centre of each box."""
+    zero = wp.float64(0.0)
+    most = zero
+    for x in range(3):
+        size = wp.float64(from_ordered(boxes.extent[x])) + wp.float64(
+            from_ordered(boxes.extent[3 + x])
+        )
+        most = wp.max(most, size)
+    scale = zero
+    if most > LEAST:
+        scale = CELLS / most
+    for i in range(span[0] + wp.tid(), span[1], span[2]):
+        at = wp.vec3d()
+        if boxes.lower[i][0] <= boxes.upper[i][0]:
+            for x in range(3):
+                centre = wp.float64(boxes.lower[i][x]) * HALF + wp.float64(boxes.upper[i][x]) * HALF
+                at[x] = (centre + wp.float64(from_ordered(boxes.extent[x]))) * scale
+        codes_out[i] = morton_code(at)
+        order_out[i] = i
+        far_ends_out[i] = -1
+
+
+@wp.kernel
+def tree_build_kernel(
+    # in
+    span: wp.vec3i,
+    boxes: Boxes,
+    codes: wp.array[wp.int32],
+    order: wp.array[wp.int32],
+    far_ends: wp.array[wp.int32],
+    # out
+    nodes_out: wp.array[wp.vec4f],
+    leaf_slots_out: wp.array[wp.int32],
+    split_slots_out: wp.array[wp.int32],
+):
+    """Give every leaf the box of its object and climb."""
+    for k in range(span[0] + wp.tid(), span[1], span[2]):
+        low = boxes.lower[order[k]]
+        high = boxes.upper[order[k]]
+        join_siblings(
+            k,
+            order[k],
+            vector_of(low),
+            vector_of(high),
+            codes,
+            far_ends,
+            nodes_out,
+            leaf_slots_out,
+            split_slots_out,
+        )
+
+
+@wp.kernel
+def tree_walk_kernel(
+    # in
+    span: wp.vec3i,
+    tree: TreeView,
+    filters: Filters,
+    bits: wp.vec2i,
+    # out
+    pairs_out: PairQueue,
+):
+    """List what overlaps each leaf among those after it, without a stack."""
+    for k in range(span[0] + wp.tid(), span[1], span[2]):
+        leaf = load_node(tree.nodes, tree.leaf_slots[k])
+        slot = escape_of(leaf)
+        while slot >= 0:
+            node = load_node(tree.nodes, slot)
+            hit = overlap_aabb(leaf.low, leaf.high, node.low, node.high)
+            slot = next_slot(node, hit)
+            if hit and is_leaf(node):
+                push_objects(filters, 0, face_of(leaf), face_of(node), bits, pairs_out)
+
+
+@wp.kernel
+def keep_kernel(
+    # in
+    span: wp.vec3i,
+    found: PairQueue,
+    filters: Filters,
+    bits: wp.vec2i,
+    # out
+    pairs_out: PairQueue,
+):
+    """Keep the pairs of those that may meet."""
+    for i in range(span[0] + wp.tid(), queue_stop(found, span[1]), span[2]):
+        row = unpack_pair(found.keys[i], bits)
+        if may_meet(filters, row[1], row[2]):
+            push_pair(pairs_out, found.keys[i])

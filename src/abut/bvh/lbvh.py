@@ -1,0 +1,185 @@
+"""Build a linear bounding volume hierarchy in one bottom-up pass (Apetrei 2014).
+
+Each leaf climbs; of two siblings the second to arrive goes on with the parent, so that topology
+and boxes come out of one launch. The tree depends on the sorted codes alone, not on who was
+first: the same on every device and with any number of threads.
+"""
+
+import numpy as np
+import warp as wp
+
+from abut.bounds.aabb import fit_aabb
+from abut.bounds.rows import vector_of
+from abut.bvh.layout import Tree, with_integer
+from abut.bvh.morton import morton_order
+from abut.core.atomics import meet
+from abut.core.loads import load_fresh
+from abut.core.runtime import launch
+
+wp.set_module_options({"enable_backward": False, "fuse_fp": False})
+
+NOBODY = -1
+FAR_FROM_ZERO = 16.0  # extents; nearer meshes keep the origin 0 and share a frame
+
+
+@wp.func
+def split_height(codes: wp.array[wp.int32], s: wp.int32):
+    """How early leaves s and s + 1 part: the greater, the nearer to the root."""
+    by_code = wp.uint64(wp.uint32(codes[s] ^ codes[s + 1]))
+    return (by_code << wp.uint64(32)) | wp.uint64(wp.uint32(s ^ (s + 1)))
+
+
+@wp.func
+def is_left_child(codes: wp.array[wp.int32], first: wp.int32, last: wp.int32, count: wp.int32):
+    """Whether the node over leaves first..last is its parent's left child."""
+    if first == 0:
+        return True
+    if last == count - 1:
+        return False
+    return split_height(codes, last) < split_height(codes, first - 1)
+
+
+@wp.func
+def join_siblings(
+    k: wp.int32,
+    face: wp.int32,
+    box_lower: wp.vec3f,
+    box_upper: wp.vec3f,
+    codes: wp.array[wp.int32],
+    far_ends: wp.array[wp.int32],
+    nodes: wp.array[wp.vec4f],
+    leaf_slots: wp.array[wp.int32],
+    split_slots: wp.array[wp.int32],
+):
+    """Climb from leaf k, joining siblings, for as long as the sibling was there before."""
+    count = leaf_slots.shape[0]
+    lower = box_lower
+    upper = box_upper
+    link = -1 - face
+    first = wp.int32(k)
+    last = wp.int32(k)
+    climbing = wp.bool(True)
+    while climbing:
+        slot = 2 * count - 2
+        split = wp.int32(-1)
+        left = wp.bool(True)
+        if first > 0 or last < count - 1:
+            left = is_left_child(codes, first, last, count)
+            split = wp.where(left, last, first - 1)
+            slot = 2 * split + wp.where(left, 0, 1)
+        nodes[2 * slot] = with_integer(lower, link)
+        nodes[2 * slot + 1] = with_integer(upper, -1)
+        if link < 0:
+            leaf_slots[k] = slot
+        else:
+            split_slots[link] = slot
+        climbing = False
+        if split >= 0:
+            far_end = meet(far_ends, split, wp.where(left, first, last))
+            if far_end >= 0:  # the sibling is there already
+                climbing = True
+                low = load_fresh(nodes, 2 * (slot ^ 1))
+                high = load_fresh(nodes, 2 * (slot ^ 1) + 1)
+                lower = wp.min(lower, vector_of(low))
+                upper = wp.max(upper, vector_of(high))
+                first = wp.where(left, first, far_end)
+                last = wp.where(left, far_end, last)
+                link = split
+
+
+@wp.kernel
+def build_kernel(
+    # in
+    span: wp.vec3i,
+    points: wp.array[wp.vec3d],
+    faces: wp.array[wp.vec3i],
+    origin: wp.vec3d,
+    codes: wp.array[wp.int32],
+    order: wp.array[wp.int32],
+    far_ends: wp.array[wp.int32],
+    # out
+    nodes_out: wp.array[wp.vec4f],
+    leaf_slots_out: wp.array[wp.int32],
+    split_slots_out: wp.array[wp.int32],
+):
+    """Fit the box of every leaf and climb."""
+    for k in range(span[0] + wp.tid(), span[1], span[2]):
+        face = faces[order[k]]
+        lower, upper = fit_aabb(points[face[0]], points[face[1]], points[face[2]], origin)
+        join_siblings(
+            k,
+            order[k],
+            lower,
+            upper,
+            codes,
+            far_ends,
+            nodes_out,
+            leaf_slots_out,
+            split_slots_out,
+        )
+
+
+@wp.func
+def slot_after(slot: wp.int32, root: wp.int32, split_slots: wp.array[wp.int32]):
+    """The slot after a subtree: climb to the first left child, whose sibling comes next; or -1."""
+    above = wp.int32(slot)
+    while above != root and above % 2 == 1:
+        above = split_slots[above >> 1]
+    return wp.where(above == root, -1, above + 1)
+
+
+@wp.kernel
+def escape_kernel(
+    # in
+    span: wp.vec3i,
+    split_slots: wp.array[wp.int32],
+    # out
+    nodes_out: wp.array[wp.vec4f],
+):
+    """Where a walk goes on after each slot."""
+    root = nodes_out.shape[0] / 2 - 1
+    for slot in range(span[0] + wp.tid(), span[1], span[2]):
+        high = nodes_out[2 * slot + 1]
+        after = slot_after(slot, root, split_slots)
+        nodes_out[2 * slot + 1] = with_integer(vector_of(high), after)
+
+
+def frame_origin(bounds: np.ndarray) -> np.ndarray:
+    """Where float32 boxes are centred: zero, unless that is far away for the size of the mesh."""
+    with np.errstate(over="ignore"):
+        centre = bounds.mean(axis=0)
+    if not np.isfinite(centre).all() or in_frame(np.zeros(3), bounds):
+        return np.zeros(3)
+    return centre
+
+
+def in_frame(origin: np.ndarray, bounds: np.ndarray) -> bool:
+    """Whether float32 about ``origin`` is fine enough for the size of the mesh."""
+    with np.errstate(over="ignore"):
+        return bool(np.abs(bounds - origin).max() <= FAR_FROM_ZERO * (bounds[1] - bounds[0]).max())
+
+
+def empty_tree(count: int, origin: np.ndarray, device: wp.Device) -> Tree:
+    """A tree of ``count`` leaves, to be filled."""
+    inner = max(count - 1, 1)
+    return Tree(
+        nodes=wp.empty(2 * (2 * count - 1), dtype=wp.vec4f, device=device),
+        leaf_slots=wp.empty(count, dtype=wp.int32, device=device),
+        split_slots=wp.empty(inner, dtype=wp.int32, device=device),
+        arrivals=wp.zeros(inner, dtype=wp.int32, device=device),
+        origin=origin,
+        face_count=count,
+    )
+
+
+def build(points: wp.array, faces: wp.array, bounds: np.ndarray) -> Tree:
+    """Build the hierarchy of faces whose vertices lie within ``bounds`` (2, 3)."""
+    device, count = faces.device, faces.shape[0]
+    tree = empty_tree(count, frame_origin(bounds), device)
+    codes, order = morton_order(points, faces, bounds)
+    far_ends = wp.full(max(count - 1, 1), NOBODY, dtype=wp.int32, device=device)
+    inputs = [points, faces, wp.vec3d(*tree.origin), codes, order, far_ends]
+    outputs = [tree.nodes, tree.leaf_slots, tree.split_slots]
+    launch(build_kernel, count, [*inputs, *outputs], device)
+    launch(escape_kernel, 2 * count - 1, [tree.split_slots, tree.nodes], device)
+    return tree

@@ -1,0 +1,50 @@
+"""The corners of faces side by side, in the order of the leaves of a tree, for cheap tests.
+
+Three rows a leaf, of four float32: a corner relative to the tree's origin, and its vertex; the
+complement of the vertex where float32 does not hold the corner exactly.
+"""
+
+import warp as wp
+
+from abut.bounds.rows import single_of
+from abut.bvh.layout import Tree, leaf_face, with_integer
+
+wp.set_module_options({"enable_backward": False, "fuse_fp": False})
+
+CORNER_ROWS = wp.constant(3)
+
+
+@wp.func
+def corner_row(p: wp.vec3d, vertex: wp.int32, origin: wp.vec3d):
+    """A corner and its vertex in a row."""
+    away = p - origin
+    single = single_of(away)
+    exact = origin == wp.vec3d() and wp.vec3d(single) == p
+    return with_integer(single, wp.where(exact, vertex, -1 - vertex))
+
+
+@wp.kernel
+def corners_kernel(
+    # in
+    span: wp.vec3i,
+    points: wp.array[wp.vec3d],
+    faces: wp.array[wp.vec3i],
+    origin: wp.vec3d,
+    nodes: wp.array[wp.vec4f],
+    leaf_slots: wp.array[wp.int32],
+    # out
+    rows_out: wp.array[wp.vec4f],
+):
+    """Gather the corners of each leaf."""
+    for k in range(span[0] + wp.tid(), span[1], span[2]):
+        face = faces[leaf_face(nodes, leaf_slots[k])]
+        for i in range(3):
+            rows_out[CORNER_ROWS * k + i] = corner_row(points[face[i]], face[i], origin)
+
+
+def corner_rows(tree: Tree) -> wp.array:
+    """Room for the corners of a tree's leaves."""
+    if tree.corners is None:
+        count = CORNER_ROWS * tree.face_count
+        tree.corners = wp.empty(count, dtype=wp.vec4f, device=tree.nodes.device)
+    return tree.corners

@@ -1,0 +1,102 @@
+"""Faces and points along a space-filling curve, by 30-bit Morton codes."""
+
+import numpy as np
+import warp as wp
+
+from abut.core.runtime import launch
+
+wp.set_module_options({"enable_backward": False, "fuse_fp": False})
+
+CELLS = 1024.0  # per axis: 10 bits
+
+
+@wp.func
+def spread_bits(x: wp.int32):
+    """Put two zero bits between the ten low bits of x."""
+    x = (x | (x << 16)) & 0x030000FF
+    x = (x | (x << 8)) & 0x0300F00F
+    x = (x | (x << 4)) & 0x030C30C3
+    return (x | (x << 2)) & 0x09249249
+
+
+@wp.func
+def cell(x: wp.float64):
+    """The cell of a scaled coordinate, held inside the grid."""
+    return wp.int32(wp.clamp(x, wp.float64(0.0), wp.float64(1023.0)))
+
+
+@wp.func
+def morton_code(at: wp.vec3d):
+    """The code of a scaled point."""
+    x = spread_bits(cell(at[0]))
+    y = spread_bits(cell(at[1]))
+    z = spread_bits(cell(at[2]))
+    return (x << 2) | (y << 1) | z
+
+
+@wp.kernel
+def morton_kernel(
+    # in
+    span: wp.vec3i,
+    points: wp.array[wp.vec3d],
+    faces: wp.array[wp.vec3i],
+    lower: wp.vec3d,
+    scale: wp.float64,
+    # out
+    codes_out: wp.array[wp.int32],
+    order_out: wp.array[wp.int32],
+):
+    """Code of each face's centre in a cubic grid."""
+    for i in range(span[0] + wp.tid(), span[1], span[2]):
+        face = faces[i]
+        centre = (points[face[0]] + points[face[1]] + points[face[2]]) / wp.float64(3.0)
+        codes_out[i] = morton_code((centre - lower) * scale)
+        order_out[i] = i
+
+
+@wp.kernel
+def morton_points_kernel(
+    # in
+    span: wp.vec3i,
+    points: wp.array[wp.vec3d],
+    lower: wp.vec3d,
+    scale: wp.float64,
+    # out
+    codes_out: wp.array[wp.int32],
+    order_out: wp.array[wp.int32],
+):
+    """Code of each point in a cubic grid."""
+    for i in range(span[0] + wp.tid(), span[1], span[2]):
+        codes_out[i] = morton_code((points[i] - lower) * scale)
+        order_out[i] = i
+
+
+def cells_per_length(bounds: np.ndarray) -> float:
+    """Scale of the grid over ``bounds``; 0 where they have no extent."""
+    with np.errstate(all="ignore"):
+        scale = CELLS / (bounds[1] - bounds[0]).max()
+    return float(scale) if np.isfinite(scale) else 0.0
+
+
+def morton_order(
+    points: wp.array, faces: wp.array, bounds: np.ndarray
+) -> tuple[wp.array, wp.array]:
+    """Sorted codes and the faces in their order; equal codes keep the order of the faces."""
+    return _sorted(morton_kernel, faces.shape[0], [points, faces], bounds)
+
+
+def point_order(points: wp.array, bounds: np.ndarray) -> wp.array:
+    """Points in the order of their codes, the rest of the array of no meaning."""
+    return _sorted(morton_points_kernel, points.shape[0], [points], bounds)[1]
+
+
+def _sorted(
+    kernel: wp.Kernel, count: int, operands: list[wp.array], bounds: np.ndarray
+) -> tuple[wp.array, wp.array]:
+    device = operands[0].device
+    codes = wp.empty(2 * count, dtype=wp.int32, device=device)  # the sort needs room for two
+    order = wp.empty(2 * count, dtype=wp.int32, device=device)
+    scale = wp.float64(cells_per_length(bounds))
+    launch(kernel, count, [*operands, wp.vec3d(*bounds[0]), scale, codes, order], device)
+    wp.utils.radix_sort_pairs(codes, order, count, 0, 30)
+    return codes, order

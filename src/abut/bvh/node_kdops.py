@@ -1,0 +1,184 @@
+"""k-DOPs for the nodes of a tree, in float32 or fixed point, merged bottom-up."""
+
+from dataclasses import dataclass
+
+import numpy as np
+import warp as wp
+
+from abut.bounds.aabb import round_down
+from abut.bounds.fixed import LOW_BITS, LOW_MASK, SINGLE, parts_of
+from abut.bounds.kdop import directions, reach_along
+from abut.bvh.layout import Tree, leaf_face, parent_if_second
+from abut.core.loads import load_fresh_pair
+from abut.core.runtime import launch
+from abut.mesh import Mesh
+
+wp.set_module_options({"enable_backward": False, "fuse_fp": False})
+
+UNIT_GUARD = wp.constant(wp.float64(2.0**-10))  # units; covers the rounding of a projection
+SINGLE_GUARD = wp.constant(wp.float64(2.0**-45))
+MARGIN = 1 + 2.0**-20  # covers the rounding of centre and extent
+LEAST_EXTENT, MOST_EXTENT = 1e-270, 1e270  # beyond, scaled coordinates might overflow
+
+
+@dataclass(frozen=True)
+class DopShape:
+    """Which DOPs: number of sides, and bits of a reach (0: float32)."""
+
+    sides: int = 24
+    width: int = SINGLE
+
+
+@dataclass
+class Dops:
+    """DOPs of all slots of a tree.
+
+    Attributes:
+        sides: Faces of a DOP, k.
+        width: Bits of a reach; 0 for float32.
+        centre: What reaches are relative to.
+        unit: Length of one unit of a reach; infinite where coordinates are beyond all scales.
+        words: Reaches along a normal and against it, side by side, ``sides // 2`` pairs a slot:
+            bits of float32, integers, or the high parts of wide integers with their low parts
+            behind.
+    """
+
+    sides: int
+    width: int
+    centre: np.ndarray
+    unit: float
+    words: wp.array
+
+    def reaches(self) -> np.ndarray:
+        """(slots, sides): reaches along all normals, then against them; float32 or int64."""
+        words = self.words.numpy()
+        numbers = words.view(np.float32) if self.width == SINGLE else words.astype(np.int64)
+        parts = numbers.reshape(-1, max(parts_of(self.width), 1), self.sides // 2, 2)
+        parts = parts.transpose(1, 0, 3, 2).reshape(parts.shape[1], -1, self.sides)
+        return parts[0] if len(parts) == 1 else (parts[0] << LOW_BITS) | parts[1]
+
+
+@wp.func
+def word_of(reach: wp.float64, parts: wp.int32):
+    """A reach rounded up: as float32, as an integer, or its high part."""
+    if parts == 0:
+        return wp.cast(-round_down(-(reach + SINGLE_GUARD)), wp.int32)
+    up = wp.int64(wp.ceil(reach + UNIT_GUARD))
+    if parts == 2:
+        up = up >> wp.int64(LOW_BITS)
+    return wp.int32(up)
+
+
+@wp.func
+def low_word_of(reach: wp.float64):
+    """The low part of a wide reach rounded up."""
+    return wp.int32(wp.int64(wp.ceil(reach + UNIT_GUARD)) & wp.int64(LOW_MASK))
+
+
+@wp.func
+def is_longer(x: wp.int32, low_x: wp.int32, y: wp.int32, low_y: wp.int32, parts: wp.int32):
+    """Is the reach of some words at least another's?"""
+    if parts == 0:
+        return wp.cast(x, wp.float32) >= wp.cast(y, wp.float32)
+    return x > y or (x == y and low_x >= low_y)
+
+
+@wp.func
+def merge_reaches(
+    words: wp.array[wp.vec2i],
+    at: wp.int32,
+    at_x: wp.int32,
+    at_y: wp.int32,
+    parts: wp.int32,
+    half: wp.int32,
+):
+    """Write the longer of reaches that other threads may have written in this launch."""
+    x = load_fresh_pair(words, at_x)
+    y = load_fresh_pair(words, at_y)
+    low_x = wp.vec2i()
+    low_y = wp.vec2i()
+    if parts == 2:
+        low_x = load_fresh_pair(words, at_x + half)
+        low_y = load_fresh_pair(words, at_y + half)
+    for i in range(2):
+        if not is_longer(x[i], low_x[i], y[i], low_y[i], parts):
+            x[i] = y[i]
+            low_x[i] = low_y[i]
+    words[at] = x
+    if parts == 2:
+        words[at + half] = low_x
+
+
+@wp.kernel
+def fit_dops_kernel(
+    # in
+    span: wp.vec3i,
+    points: wp.array[wp.vec3d],
+    faces: wp.array[wp.vec3i],
+    normals: wp.array[wp.vec3d],
+    centre: wp.vec3d,
+    scale: wp.float64,
+    parts: wp.int32,
+    nodes: wp.array[wp.vec4f],
+    leaf_slots: wp.array[wp.int32],
+    split_slots: wp.array[wp.int32],
+    arrivals: wp.array[wp.int32],
+    # out
+    words_out: wp.array[wp.vec2i],
+):
+    """Climb from every leaf; reaches are rounded up once, at the leaves."""
+    root = nodes.shape[0] / 2 - 1
+    half = normals.shape[0]
+    stride = wp.max(parts, 1) * half
+    for k in range(span[0] + wp.tid(), span[1], span[2]):
+        slot = leaf_slots[k]
+        face = faces[leaf_face(nodes, slot)]
+        for j in range(half):
+            up = wp.float64(0.0)
+            down = wp.float64(0.0)
+            if scale > wp.float64(0.0):
+                p0 = points[face[0]]
+                p1 = points[face[1]]
+                p2 = points[face[2]]
+                up = reach_along(normals[j], p0, p1, p2, centre, scale)
+                down = reach_along(-normals[j], p0, p1, p2, centre, scale)
+            at = stride * slot + j
+            words_out[at] = wp.vec2i(word_of(up, parts), word_of(down, parts))
+            if parts == 2:
+                words_out[at + half] = wp.vec2i(low_word_of(up), low_word_of(down))
+        parent = parent_if_second(slot, root, arrivals, split_slots)
+        while parent >= 0:
+            own = stride * slot
+            other = stride * (slot ^ 1)
+            slot = parent
+            for j in range(half):
+                above = stride * slot + j
+                merge_reaches(words_out, above, own + j, other + j, parts, half)
+            parent = parent_if_second(slot, root, arrivals, split_slots)
+
+
+def fit_dops(tree: Tree, mesh: Mesh, sides: int, width: int) -> Dops:
+    """DOPs of all nodes of a tree that is up to date."""
+    device = tree.nodes.device
+    centre, extent = _measure(mesh.bounds)
+    unit = extent if width == SINGLE else extent / (2 ** (width - 1) - 2)
+    scale = 0.0 if np.isinf(unit) else 1.0 / unit
+    normals = wp.array(directions(sides), dtype=wp.vec3d, device=device)
+    slots = 2 * tree.face_count - 1
+    words = wp.empty(slots * sides // 2 * max(parts_of(width), 1), dtype=wp.vec2i, device=device)
+    shape = [mesh.points, mesh.faces, normals, wp.vec3d(*centre), wp.float64(scale)]
+    links = [tree.nodes, tree.leaf_slots, tree.split_slots, tree.arrivals]
+    args = [*shape, parts_of(width), *links, words]
+    launch(fit_dops_kernel, tree.face_count, args, device, grain=1024)
+    return Dops(sides, width, centre, unit, words)
+
+
+def _measure(bounds: np.ndarray) -> tuple[np.ndarray, float]:
+    """Centre of a mesh and a bound on the distance of its vertices; infinite beyond all scales."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        half = (bounds[1] - bounds[0]) / 2
+        centre = bounds[0] + half
+        extent = float(np.hypot(np.hypot(half[0], half[1]), half[2])) * MARGIN
+    if not extent < MOST_EXTENT or not np.isfinite(centre).all():
+        return np.zeros(3), np.inf
+    return centre, max(extent, LEAST_EXTENT)

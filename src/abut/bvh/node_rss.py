@@ -1,0 +1,262 @@
+"""Rectangle swept spheres for the nodes of a tree, fitted to the points below them.
+
+Axes are principal: moments are summed on the way up. Then every face climbs to the root, with its
+neighbours along the curve as soon as their ways meet, and widens the extents of all nodes above it,
+along their axes. Volumes merged from those of the children would need no second climb, but are one
+and a half times as thick (design/distance.md).
+"""
+
+import warp as wp
+
+from abut.bounds.rows import single_of, vector_of
+from abut.bounds.rss import Rss, axes_of_tri, fit_rss
+from abut.bounds.sortable_float import from_ordered, to_ordered
+from abut.bvh.layout import Tree, leaf_face, link_at, parent_if_second
+from abut.bvh.leaf_ranges import leaf_ranges
+from abut.bvh.node_obbs import (
+    MOMENT_ROWS,
+    Moments,
+    add_moments,
+    fresh_moments,
+    moments_of,
+    principal_axes,
+    store_moments,
+)
+from abut.core.atomics import raise_to
+from abut.core.lanes import WARP, lane_count, most_of_lanes
+from abut.core.loads import load_wide, load_wide_words, store_wide
+from abut.core.runtime import Task
+
+wp.set_module_options({"enable_backward": False, "fuse_fp": False, "max_unroll": 1})
+
+RSS_ROWS = wp.constant(3)
+EXTENTS = wp.constant(6)  # of a slot: how far up along each axis, how far down; two are unused
+STRIDE = wp.constant(8)
+FLOAT32_RANGE = wp.constant(wp.float32(1e36))  # beyond, products may overflow
+NOWHERE = wp.constant(wp.int32(-(2**31)))
+
+Extents = wp.types.vector(length=6, dtype=wp.int32)
+
+
+@wp.func
+def store_axes(rows: wp.array[wp.vec4f], slot: wp.int32, axes: wp.mat33f):
+    """Write the first two axes of a volume."""
+    zero = wp.float32(0.0)
+    store_wide(rows, RSS_ROWS * slot + 1, wp.vec4f(axes[0, 0], axes[0, 1], axes[0, 2], zero))
+    store_wide(rows, RSS_ROWS * slot + 2, wp.vec4f(axes[1, 0], axes[1, 1], axes[1, 2], zero))
+
+
+@wp.func
+def axes_with(u: wp.vec3f, v: wp.vec3f):
+    """All three axes of a volume, as they are when it is read."""
+    return wp.matrix_from_rows(u, v, wp.cross(u, v))
+
+
+@wp.func
+def load_axes(rows: wp.array[wp.vec4f], slot: wp.int32):
+    """All three axes of a volume."""
+    r1 = load_wide(rows, RSS_ROWS * slot + 1)
+    r2 = load_wide(rows, RSS_ROWS * slot + 2)
+    return axes_with(vector_of(r1), vector_of(r2))
+
+
+@wp.func
+def store_rss(rows: wp.array[wp.vec4f], slot: wp.int32, a: Rss):
+    """Write a volume into its three rows."""
+    at = RSS_ROWS * slot
+    u = a.axes[0]
+    v = a.axes[1]
+    store_wide(rows, at, wp.vec4f(a.centre[0], a.centre[1], a.centre[2], a.radius))
+    store_wide(rows, at + 1, wp.vec4f(u[0], u[1], u[2], a.half[0]))
+    store_wide(rows, at + 2, wp.vec4f(v[0], v[1], v[2], a.half[1]))
+
+
+@wp.func
+def corners_of_leaf(
+    points: wp.array[wp.vec3d],
+    faces: wp.array[wp.vec3i],
+    origin: wp.vec3d,
+    nodes: wp.array[wp.vec4f],
+    slot: wp.int32,
+):
+    """Corners of a leaf's face in the frame of the tree, one a row."""
+    face = faces[leaf_face(nodes, slot)]
+    return wp.matrix_from_rows(
+        single_of(points[face[0]] - origin),
+        single_of(points[face[1]] - origin),
+        single_of(points[face[2]] - origin),
+    )
+
+
+@wp.func
+def extents_along(axes: wp.mat33f, p: wp.mat33f):
+    """How far three points, one a row, reach up and down along three axes; ordered integers."""
+    at = axes * wp.transpose(p)  # one axis a row, one corner a column
+    largest = wp.max(wp.abs(p[0])) + wp.max(wp.abs(p[1])) + wp.max(wp.abs(p[2]))
+    out = Extents()
+    for axis in range(3):
+        high = wp.max(at[axis, 0], wp.max(at[axis, 1], at[axis, 2]))
+        low = wp.min(at[axis, 0], wp.min(at[axis, 1], at[axis, 2]))
+        if not (largest < FLOAT32_RANGE):
+            high = wp.float32(wp.inf)
+            low = -wp.float32(wp.inf)
+        out[axis] = to_ordered(high)
+        out[3 + axis] = to_ordered(-low)
+    return out
+
+
+@wp.func
+def rss_of(axes: wp.mat33f, e: Extents):
+    """The volume of what reaches so far along its axes."""
+    high = wp.vec3f(from_ordered(e[0]), from_ordered(e[1]), from_ordered(e[2]))
+    low = -wp.vec3f(from_ordered(e[3]), from_ordered(e[4]), from_ordered(e[5]))
+    return fit_rss(axes, low, high)
+
+
+@wp.kernel
+def sum_moments_kernel(
+    # in
+    span: wp.vec3i,
+    points: wp.array[wp.vec3d],
+    faces: wp.array[wp.vec3i],
+    origin: wp.vec3d,
+    nodes: wp.array[wp.vec4f],
+    leaf_slots: wp.array[wp.int32],
+    split_slots: wp.array[wp.int32],
+    arrivals: wp.array[wp.int32],
+    # out
+    moments_out: wp.array[wp.vec4f],
+    swept_out: wp.array[wp.vec4f],
+):
+    """Fit leaves and climb; the second of two siblings to arrive goes on with the parent."""
+    root = nodes.shape[0] / 2 - 1
+    for k in range(span[0] + wp.tid(), span[1], span[2]):
+        slot = leaf_slots[k]
+        p = corners_of_leaf(points, faces, origin, nodes, slot)
+        own = axes_of_tri(p[0], p[1], p[2])
+        axes = axes_with(own[0], own[1])
+        store_rss(swept_out, slot, rss_of(axes, extents_along(axes, p)))
+        moments = Moments()
+        for i in range(3):
+            moments = add_moments(moments, moments_of(p[i]))
+        while slot >= 0:
+            store_moments(moments_out, slot, moments)
+            parent = parent_if_second(slot, root, arrivals, split_slots)
+            if parent >= 0:
+                moments = add_moments(moments, fresh_moments(moments_out, slot ^ 1))
+            slot = parent
+
+
+@wp.kernel
+def axes_kernel(
+    # in
+    span: wp.vec3i,
+    nodes: wp.array[wp.vec4f],
+    moments: wp.array[wp.vec4f],
+    # out
+    swept_out: wp.array[wp.vec4f],
+    extents_out: wp.array[wp.int32],
+):
+    """Axes of every inner slot from the moments of what is below it; it reaches nowhere yet."""
+    for slot in range(span[0] + wp.tid(), span[1], span[2]):
+        if link_at(nodes, slot) >= 0:
+            store_axes(swept_out, slot, principal_axes(fresh_moments(moments, slot)))
+            for i in range(EXTENTS):
+                extents_out[STRIDE * slot + i] = NOWHERE
+
+
+@wp.func
+def above(slot: wp.int32, root: wp.int32, split_slots: wp.array[wp.int32]):
+    """The slot of the parent, -1 above the root."""
+    parent = wp.int32(-1)
+    if slot != root:
+        parent = split_slots[slot >> 1]
+    return parent
+
+
+@wp.kernel
+def extend_kernel(
+    # in
+    span: wp.vec3i,
+    points: wp.array[wp.vec3d],
+    faces: wp.array[wp.vec3i],
+    origin: wp.vec3d,
+    nodes: wp.array[wp.vec4f],
+    leaf_slots: wp.array[wp.int32],
+    split_slots: wp.array[wp.int32],
+    ranges: wp.array[wp.vec2i],
+    swept: wp.array[wp.vec4f],
+    # out
+    extents_out: wp.array[wp.int32],
+):
+    """Widen the extents of all inner nodes above every leaf.
+
+    Lanes climb alone up to the lowest node above all of their leaves, from there together.
+    """
+    leaf_count = leaf_slots.shape[0]
+    root = 2 * leaf_count - 2
+    for item in range(span[0] + wp.tid(), span[1], span[2]):
+        lane = item % lane_count()
+        first = item - lane
+        last = wp.min(first + lane_count(), leaf_count) - 1
+        slot = leaf_slots[wp.min(item, last)]
+        p = corners_of_leaf(points, faces, origin, nodes, slot)
+        slot = above(slot, root, split_slots)
+        while slot >= 0 and (ranges[slot][0] > first or ranges[slot][1] < last):
+            mine = extents_along(load_axes(swept, slot), p)
+            for i in range(EXTENTS):
+                raise_to(extents_out, STRIDE * slot + i, mine[i])
+            slot = above(slot, root, split_slots)
+        while slot >= 0:
+            ours = extents_along(load_axes(swept, slot), p)
+            for i in range(EXTENTS):
+                most = most_of_lanes(ours[i])
+                if lane == i % lane_count():
+                    raise_to(extents_out, STRIDE * slot + i, most)
+            slot = above(slot, root, split_slots)
+
+
+@wp.kernel
+def sweep_kernel(
+    # in
+    span: wp.vec3i,
+    nodes: wp.array[wp.vec4f],
+    extents: wp.array[wp.vec4i],
+    # out
+    swept_out: wp.array[wp.vec4f],
+):
+    """The volume of every inner slot from its axes and extents."""
+    for slot in range(span[0] + wp.tid(), span[1], span[2]):
+        if link_at(nodes, slot) >= 0:
+            e = load_wide_words(extents, 2 * slot)
+            f = load_wide_words(extents, 2 * slot + 1)
+            reach = Extents(e[0], e[1], e[2], e[3], f[0], f[1])
+            store_rss(swept_out, slot, rss_of(load_axes(swept_out, slot), reach))
+
+
+def sweep(tree: Tree, points: wp.array, faces: wp.array) -> None:
+    """Fit swept spheres to all nodes of a tree whose boxes are up to date."""
+    slots = 2 * tree.face_count - 1
+    device = tree.nodes.device
+    if tree.swept is None:
+        tree.swept = wp.empty(RSS_ROWS * slots, dtype=wp.vec4f, device=device)
+
+    def make() -> list[Task]:
+        moments = wp.empty(MOMENT_ROWS * slots, dtype=wp.vec4f, device=device)
+        extents = wp.empty(STRIDE * slots, dtype=wp.int32, device=device)
+        fours = wp.array(ptr=extents.ptr, shape=2 * slots, dtype=wp.vec4i, device=device)
+        place = [points, faces, wp.vec3d(*tree.origin), tree.nodes]
+        climb = [*place, tree.leaf_slots, tree.split_slots]
+        sums = [*climb, tree.arrivals, moments, tree.swept]
+        widths = [*climb, leaf_ranges(tree), tree.swept, extents]
+        items = -(-tree.face_count // WARP) * WARP if device.is_cuda else tree.face_count
+        kernels = [
+            Task(sum_moments_kernel, tree.face_count, sums, device, grain=512),
+            Task(axes_kernel, slots, [tree.nodes, moments, tree.swept, extents], device),
+            Task(extend_kernel, items, widths, device, grain=512),
+            Task(sweep_kernel, slots, [tree.nodes, fours, tree.swept], device),
+        ]
+        return kernels
+
+    for task in tree.sweeping.get((points,), make):
+        task.run()

@@ -1,0 +1,137 @@
+"""Fit the boxes of a tree to moved vertices, and say how good the tree still is."""
+
+import warp as wp
+
+from abut.bounds.aabb import fit_aabb
+from abut.bounds.rows import vector_of
+from abut.bvh.layout import (
+    Tree,
+    half_area,
+    leaf_face,
+    link_at,
+    load_node,
+    parent_if_second,
+    with_integer,
+)
+from abut.core.lanes import WARP, lane_count, sum_of_lanes
+from abut.core.loads import load_fresh
+from abut.core.runtime import Task
+
+wp.set_module_options({"enable_backward": False, "fuse_fp": False})
+
+COST_UNIT = wp.constant(wp.float32(2.0**20))  # summed as integers: the same sum in any order
+CUDA_LANES = 16384
+SMALLEST_AREA = wp.constant(wp.float32(1e-30))
+LARGEST_AREA = wp.constant(wp.float32(1e30))
+COST_LIMIT = wp.constant(wp.float32(2.0**40))
+
+
+@wp.func
+def fit_upwards(
+    leaf_slot: wp.int32,
+    leaf_lower: wp.vec3f,
+    leaf_upper: wp.vec3f,
+    split_slots: wp.array[wp.int32],
+    arrivals: wp.array[wp.int32],
+    nodes: wp.array[wp.vec4f],
+):
+    """Give a leaf its box and climb; the second of two siblings to arrive goes on."""
+    root = nodes.shape[0] / 2 - 1
+    slot = wp.int32(leaf_slot)
+    lower = leaf_lower
+    upper = leaf_upper
+    link = link_at(nodes, slot)
+    escape = wp.cast(nodes[2 * slot + 1][3], wp.int32)
+    while slot >= 0:
+        nodes[2 * slot] = with_integer(lower, link)
+        nodes[2 * slot + 1] = with_integer(upper, escape)
+        parent = parent_if_second(slot, root, arrivals, split_slots)
+        if parent >= 0:
+            low = load_fresh(nodes, 2 * (slot ^ 1))
+            high = load_fresh(nodes, 2 * (slot ^ 1) + 1)
+            lower = wp.min(lower, vector_of(low))
+            upper = wp.max(upper, vector_of(high))
+            if slot % 2 == 0:  # a right child escapes to where its parent does
+                escape = wp.cast(high[3], wp.int32)
+            link = slot >> 1
+        slot = parent
+
+
+@wp.kernel
+def refit_kernel(
+    # in
+    span: wp.vec3i,
+    points: wp.array[wp.vec3d],
+    faces: wp.array[wp.vec3i],
+    origin: wp.vec3d,
+    leaf_slots: wp.array[wp.int32],
+    split_slots: wp.array[wp.int32],
+    arrivals: wp.array[wp.int32],
+    # out
+    nodes_out: wp.array[wp.vec4f],
+):
+    """Fit the box of every leaf and climb."""
+    for k in range(span[0] + wp.tid(), span[1], span[2]):
+        slot = leaf_slots[k]
+        face = faces[leaf_face(nodes_out, slot)]
+        lower, upper = fit_aabb(points[face[0]], points[face[1]], points[face[2]], origin)
+        fit_upwards(slot, lower, upper, split_slots, arrivals, nodes_out)
+
+
+def refit(tree: Tree, points: wp.array, faces: wp.array) -> None:
+    """Fit all boxes to ``points``, keeping the topology."""
+
+    def make() -> Task:
+        slots = [tree.leaf_slots, tree.split_slots, tree.arrivals]
+        args = [points, faces, wp.vec3d(*tree.origin), *slots, tree.nodes]
+        return Task(refit_kernel, tree.face_count, args, tree.nodes.device)
+
+    tree.refitting.get((points,), make).run()
+
+
+@wp.kernel
+def cost_kernel(
+    # in
+    span: wp.vec3i,
+    nodes: wp.array[wp.vec4f],
+    # out
+    cost_out: wp.array[wp.int64],
+):
+    """Sums of areas of nodes over that of the root, in integers; a warp shares one."""
+    node_count = nodes.shape[0] / 2
+    whole = half_area(load_node(nodes, node_count - 1))
+    unit = wp.float32(0.0)
+    if whole > SMALLEST_AREA and whole < LARGEST_AREA:
+        unit = COST_UNIT / whole
+    for lane in range(span[0] + wp.tid(), span[1], span[2]):
+        total = wp.int64(0)
+        for slot in range(lane, node_count, cost_out.shape[0] * lane_count()):
+            total += wp.int64(wp.min(half_area(load_node(nodes, slot)) * unit, COST_LIMIT))
+        cost_out[lane / lane_count()] = sum_of_lanes(total)
+
+
+class Cost:
+    """The nodes a random query would visit: the area of all boxes over that of the root."""
+
+    def __init__(self, nodes: wp.array) -> None:
+        device = nodes.device
+        lanes = CUDA_LANES if device.is_cuda else 1
+        parts = lanes // WARP if device.is_cuda else lanes
+        self.parts = wp.zeros(parts, dtype=wp.int64, device=device)
+        self.host = wp.zeros_like(self.parts, device="cpu", pinned=True) if device.is_cuda else None
+        self.task = Task(cost_kernel, lanes, [nodes, self.parts], device)
+        self.done = wp.Event(device) if device.is_cuda else None
+
+    def start(self) -> None:
+        """Begin to sum."""
+        self.task.run()
+        if self.host is not None:
+            wp.copy(self.host, self.parts)
+            wp.record_event(self.done)
+
+    def read(self) -> float:
+        """The last sum that was begun; 0 where areas are too small or too large to tell."""
+        if self.host is None:
+            return float(self.parts.numpy().sum()) / float(COST_UNIT)
+        wp.synchronize_event(self.done)
+        return float(self.host.numpy().sum()) / float(COST_UNIT)

@@ -1,0 +1,147 @@
+"""Hierarchies over moving vertices, edges or faces, whose boxes hold them for a whole step."""
+
+import numpy as np
+import warp as wp
+
+from abut.bounds.swept import fit_swept
+from abut.bvh.layout import Tree, leaf_face
+from abut.bvh.lbvh import NOBODY, empty_tree, escape_kernel, join_siblings
+from abut.bvh.morton import cells_per_length, morton_code
+from abut.bvh.refit import fit_upwards
+from abut.core.runtime import Task, launch
+
+wp.set_module_options({"enable_backward": False, "fuse_fp": False})
+
+
+@wp.kernel
+def swept_code_kernel(
+    # in
+    span: wp.vec3i,
+    points_t0: wp.array[wp.vec3d],
+    points_t1: wp.array[wp.vec3d],
+    corners: wp.array[wp.vec3i],
+    lower: wp.vec3d,
+    scale: wp.float64,
+    # out
+    codes_out: wp.array[wp.int32],
+    order_out: wp.array[wp.int32],
+):
+    """Code of the centre of each feature, at the middle of the step."""
+    for i in range(span[0] + wp.tid(), span[1], span[2]):
+        c = corners[i]
+        start = points_t0[c[0]] + points_t0[c[1]] + points_t0[c[2]]
+        end = points_t1[c[0]] + points_t1[c[1]] + points_t1[c[2]]
+        codes_out[i] = morton_code(((start + end) / wp.float64(6.0) - lower) * scale)
+        order_out[i] = i
+
+
+@wp.kernel
+def swept_build_kernel(
+    # in
+    span: wp.vec3i,
+    points_t0: wp.array[wp.vec3d],
+    points_t1: wp.array[wp.vec3d],
+    corners: wp.array[wp.vec3i],
+    origin: wp.vec3d,
+    pad: wp.float32,
+    codes: wp.array[wp.int32],
+    order: wp.array[wp.int32],
+    far_ends: wp.array[wp.int32],
+    # out
+    nodes_out: wp.array[wp.vec4f],
+    leaf_slots_out: wp.array[wp.int32],
+    split_slots_out: wp.array[wp.int32],
+):
+    """Fit the box of every leaf and climb."""
+    for k in range(span[0] + wp.tid(), span[1], span[2]):
+        feature = order[k]
+        lower, upper = fit_swept(points_t0, points_t1, corners[feature], origin, pad)
+        join_siblings(
+            k,
+            feature,
+            lower,
+            upper,
+            codes,
+            far_ends,
+            nodes_out,
+            leaf_slots_out,
+            split_slots_out,
+        )
+
+
+def build_swept(
+    points_t0: wp.array,
+    points_t1: wp.array,
+    corners: wp.array,
+    bounds: np.ndarray,
+    origin: np.ndarray,
+    pad: float,
+) -> Tree:
+    """Build the hierarchy of features given by up to three vertices each.
+
+    Args:
+        points_t0, points_t1: Where vertices are at the start and at the end of the step.
+        corners: Vertices of each feature; one that has fewer than three names one again.
+        bounds: (2, 3), of all vertices at both times.
+        origin: What boxes are relative to.
+        pad: By how much to widen boxes, rounded up.
+    """
+    device = corners.device
+    count = corners.shape[0]
+    codes = wp.empty(2 * count, dtype=wp.int32, device=device)  # the sort needs room for two
+    order = wp.empty(2 * count, dtype=wp.int32, device=device)
+    far_ends = wp.full(max(count - 1, 1), NOBODY, dtype=wp.int32, device=device)
+    tree = empty_tree(count, origin, device)
+    moving = [points_t0, points_t1, corners]
+    grid = [wp.vec3d(*bounds[0]), wp.float64(cells_per_length(bounds))]
+    launch(swept_code_kernel, count, [*moving, *grid, codes, order], device)
+    wp.utils.radix_sort_pairs(codes, order, count, 0, 30)
+    inputs = [*moving, wp.vec3d(*tree.origin), _rounded_up(pad), codes, order, far_ends]
+    outputs = [tree.nodes, tree.leaf_slots, tree.split_slots]
+    launch(swept_build_kernel, count, [*inputs, *outputs], device)
+    launch(escape_kernel, 2 * count - 1, [tree.split_slots, tree.nodes], device)
+    return tree
+
+
+def _rounded_up(pad: float) -> wp.float32:
+    with np.errstate(over="ignore"):
+        return wp.float32(np.nextafter(np.float32(pad), np.float32(np.inf)) if pad > 0 else 0.0)
+
+
+@wp.kernel
+def swept_refit_kernel(
+    # in
+    span: wp.vec3i,
+    points_t0: wp.array[wp.vec3d],
+    points_t1: wp.array[wp.vec3d],
+    corners: wp.array[wp.vec3i],
+    origin: wp.vec3d,
+    pad: wp.float32,
+    leaf_slots: wp.array[wp.int32],
+    split_slots: wp.array[wp.int32],
+    arrivals: wp.array[wp.int32],
+    # out
+    nodes_out: wp.array[wp.vec4f],
+):
+    """Fit the box of every leaf and climb."""
+    for k in range(span[0] + wp.tid(), span[1], span[2]):
+        slot = leaf_slots[k]
+        feature = leaf_face(nodes_out, slot)
+        lower, upper = fit_swept(points_t0, points_t1, corners[feature], origin, pad)
+        fit_upwards(slot, lower, upper, split_slots, arrivals, nodes_out)
+
+
+def refit_swept(
+    tree: Tree, points_t0: wp.array, points_t1: wp.array, corners: wp.array, pad: float
+) -> None:
+    """Fit all boxes to another motion of the same features, keeping the topology."""
+    wide = _rounded_up(pad)
+
+    def make() -> Task:
+        moving = [points_t0, points_t1, corners, wp.vec3d(*tree.origin), wide]
+        slots = [tree.leaf_slots, tree.split_slots, tree.arrivals]
+        args = [*moving, *slots, tree.nodes]
+        return Task(swept_refit_kernel, tree.face_count, args, tree.nodes.device)
+
+    bits = int(np.float32(wide.value).view(np.int32))
+    tree.refitting.get((points_t0.ptr, points_t1.ptr, corners.ptr, bits), make).run()

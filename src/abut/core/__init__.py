@@ -1,0 +1,1 @@
+"""Devices, launches, caches, pair queues and their sorting, warp intrinsics, arrays in."""

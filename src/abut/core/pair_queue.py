@@ -1,0 +1,303 @@
+"""PairQueue: the one wire between stages.
+
+A pair is one 64-bit key, ``pose | face a | face b`` from high bits to low, so that sorting keys
+sorts rows and one word travels.
+"""
+
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+import numpy as np
+import warp as wp
+
+from abut.core.atomics import reserve, reserve_as_one
+from abut.core.lanes import count_of_lanes, rank_of_lane
+from abut.core.runtime import EVERYTHING, launch
+from abut.errors import CapacityError
+
+wp.set_module_options({"enable_backward": False, "fuse_fp": False})
+
+EVERY = wp.constant(EVERYTHING)
+NO_KEY = wp.constant(wp.int64(2**63 - 1))  # above all keys
+
+
+@wp.struct
+class PairQueue:
+    """Keys of pairs; ``count`` may exceed the capacity of ``keys``."""
+
+    keys: wp.array[wp.int64]
+    count: wp.array[wp.int64]
+
+
+@wp.func
+def no_key():
+    """NO_KEY as a variable, which a constant in Warp is not, not even where it is converted."""
+    return NO_KEY
+
+
+@wp.func
+def store_pair(queue: PairQueue, slot: wp.int64, key: wp.int64):
+    """Write a key into a reserved slot, if there is one; else the host will retry with more."""
+    if slot < wp.int64(queue.keys.shape[0]):
+        queue.keys[wp.int32(slot)] = key
+
+
+@wp.func
+def push_pair(queue: PairQueue, key: wp.int64):
+    """Append a key. When full, only the count grows, so that the host can retry."""
+    store_pair(queue, reserve(queue.count, 1), key)
+
+
+@wp.func
+def queue_size(queue: PairQueue):
+    """How many keys a queue holds."""
+    return wp.int32(wp.min(queue.count[0], wp.int64(queue.keys.shape[0])))
+
+
+@wp.func
+def push_together(queue: PairQueue, wanted: wp.bool, key: wp.int64):
+    """Append the keys of all lanes that want it; all lanes must come."""
+    count = count_of_lanes(wanted)
+    rank = rank_of_lane(wanted)
+    if count > 0:
+        first = reserve_as_one(queue.count, count)
+        if wanted:
+            store_pair(queue, first + wp.int64(rank), key)
+
+
+@wp.func
+def queue_stop(queue: PairQueue, stop: wp.int32):
+    """End of the part of the queue that is filled, at most ``stop``."""
+    return wp.min(queue_size(queue), stop)
+
+
+@wp.func
+def team_stop(queue: PairQueue, team: wp.int32, stop: wp.int32):
+    """End of the work on a queue whose keys take ``team`` threads each, at most ``stop``."""
+    return wp.min(queue_stop(queue, EVERY / team) * team, stop)
+
+
+@wp.func
+def push_pairs(queue: PairQueue, keys: wp.array[wp.int64], first: wp.int32, stop: wp.int32):
+    """Append keys that a thread has gathered, for which room is asked for once."""
+    place = reserve(queue.count, stop - first)
+    for i in range(first, stop):
+        store_pair(queue, place + wp.int64(i - first), keys[i])
+
+
+@wp.func
+def first_at(keys: wp.array[wp.int64], count: wp.int32, key: wp.int64):
+    """The first of ascending keys that is not less than one."""
+    low = wp.int32(0)
+    high = wp.int32(count)
+    while low < high:
+        middle = (low + high) >> 1
+        if keys[middle] < key:
+            low = middle + 1
+        else:
+            high = middle
+    return low
+
+
+@wp.func
+def place_among(keys: wp.array[wp.int64], count: wp.int32, key: wp.int64):
+    """Where a key is among ascending keys, -1 where it is not."""
+    place = first_at(keys, count, key)
+    if place < count:
+        if keys[place] == key:
+            return place
+    return -1
+
+
+class PairQueues:
+    """The host's side of several queues, whose counts lie together and are read at once."""
+
+    def __init__(self, device: wp.Device, **capacities: int) -> None:
+        self.device = device
+        self.generation = 0  # grows when a queue has moved, so that recorded launches are renewed
+        self.counts = wp.zeros(len(capacities), dtype=wp.int64, device=device)
+        self.queues: dict[str, Any] = {}
+        self._unused: wp.array | None = None  # the sort moves values along with keys
+        for slot, (name, capacity) in enumerate(capacities.items()):
+            self.queues[name] = PairQueue()
+            self.queues[name].count = self.counts[slot : slot + 1]
+            self._make_room(name, capacity)
+        pinned = device.is_cuda
+        self._host = wp.zeros_like(self.counts, device="cpu", pinned=pinned) if pinned else None
+        self._view = (self._host if self._host is not None else self.counts).numpy()
+
+    def __getitem__(self, name: str) -> Any:
+        """The queue to pass to kernels."""
+        return self.queues[name]
+
+    def clear(self) -> None:
+        """Forget all keys."""
+        if self._host is None:
+            self._view[:] = 0
+        else:
+            self.counts.zero_()
+
+    def read(self) -> dict[str, int]:
+        """Keys pushed to each queue, those that found no room included. Waits for the device."""
+        if self._host is not None:
+            wp.copy(self._host, self.counts)
+            wp.synchronize_stream(self.device)
+        return dict(zip(self.queues, self._view.tolist(), strict=True))
+
+    def room(self) -> dict[str, int]:
+        """How many keys each queue can hold."""
+        return {name: queue.keys.shape[0] for name, queue in self.queues.items()}
+
+    def make_room(self, counts: dict[str, int]) -> bool:
+        """Let queues grow to at least these counts; False when all had room already."""
+        grown = False
+        for name, count in counts.items():
+            if count > self.queues[name].keys.shape[0]:
+                self._make_room(name, count)
+                grown = True
+        return grown
+
+    def sorted_keys(self, name: str, count: int, width: int) -> Any:
+        """The first ``count`` keys of a queue, of ``width`` bits, ascending.
+
+        A NumPy array on the CPU; on CUDA a part of the queue, valid until it is used again.
+        """
+        keys = self.queues[name].keys
+        if self.device.is_cpu:
+            return np.sort(keys.numpy()[:count])
+        if count > 0:
+            if keys.shape[0] < 2 * count:
+                room = wp.empty(2 * count, dtype=wp.int64, device=self.device)
+                wp.copy(room, keys, count=count)
+                keys = room
+            if self._unused is None or self._unused.shape[0] < 2 * count:
+                self._unused = wp.empty(3 * count, dtype=wp.int32, device=self.device)
+            wp.utils.radix_sort_pairs(keys, self._unused, count, 0, width)
+        return keys[:count]
+
+    def _make_room(self, name: str, capacity: int) -> None:
+        if capacity > EVERYTHING:
+            raise CapacityError(f"{capacity} pairs are more than one query can hold.")
+        try:
+            keys = wp.empty(capacity, dtype=wp.int64, device=self.device)
+        except Exception as error:
+            size = 8 * capacity
+            raise CapacityError(f"{capacity} pairs need {size} bytes on {self.device}.") from error
+        self.queues[name].keys = keys
+        self.generation += 1
+
+
+@dataclass(frozen=True)
+class KeyLayout:
+    """How many bits of a key the two face indices take."""
+
+    bits_a: int
+    bits_b: int
+
+    @staticmethod
+    @cache
+    def of(face_count_a: int, face_count_b: int) -> "KeyLayout":
+        """The narrowest layout for two face counts."""
+        return KeyLayout(
+            max(face_count_a - 1, 1).bit_length(), max(face_count_b - 1, 1).bit_length()
+        )
+
+    @property
+    def width(self) -> int:
+        """Bits below the pose."""
+        return self.bits_a + self.bits_b
+
+    @property
+    def bits(self) -> wp.vec2i:
+        """The layout as kernels take it."""
+        return wp.vec2i(self.bits_a, self.bits_b)
+
+    def split(self, keys: Any) -> tuple[Any, Any]:
+        """The two indices of a key, or of an array of keys."""
+        return (keys >> self.bits_b) & ((1 << self.bits_a) - 1), keys & ((1 << self.bits_b) - 1)
+
+
+def require_room(
+    layout: KeyLayout, pose_count: int, faces_at_once: int, *, key_bits: int = 63
+) -> None:
+    """Refuse batches whose keys would not fit their bits or whose work items would not fit 31."""
+    room = min(1 << max(key_bits - layout.width, 0), EVERYTHING // max(faces_at_once, 256))
+    if pose_count > room:
+        raise CapacityError(
+            f"{pose_count} poses of these meshes at once are too many; pass at most {room} a call."
+        )
+
+
+@wp.func
+def pack_pair(pose: wp.int32, a: wp.int32, b: wp.int32, bits: wp.vec2i):
+    """The key of (pose, a, b); ``bits`` as in KeyLayout."""
+    high = (wp.int64(pose) << wp.int64(bits[0])) | wp.int64(a)
+    return (high << wp.int64(bits[1])) | wp.int64(b)
+
+
+@wp.func
+def unpack_pair(key: wp.int64, bits: wp.vec2i):
+    """(pose, a, b) of a key."""
+    b = key & ((wp.int64(1) << wp.int64(bits[1])) - wp.int64(1))
+    high = key >> wp.int64(bits[1])
+    a = high & ((wp.int64(1) << wp.int64(bits[0])) - wp.int64(1))
+    return wp.vec3i(wp.int32(high >> wp.int64(bits[0])), wp.int32(a), wp.int32(b))
+
+
+@wp.kernel
+def unpack_kernel(
+    # in
+    span: wp.vec3i,
+    keys: wp.array[wp.int64],
+    bits: wp.vec2i,
+    # out
+    pose_out: wp.array[wp.int32],
+    pairs_out: wp.array2d[wp.int32],
+):
+    """Keys to rows; poses only where there is room for them."""
+    for i in range(span[0] + wp.tid(), span[1], span[2]):
+        row = unpack_pair(keys[i], bits)
+        pairs_out[i, 0] = row[1]
+        pairs_out[i, 1] = row[2]
+        if pose_out.shape[0] > 0:
+            pose_out[i] = row[0]
+
+
+@wp.kernel
+def unpack_queue_kernel(
+    # in
+    span: wp.vec3i,
+    queue: PairQueue,
+    bits: wp.vec2i,
+    # out
+    pairs_out: wp.array2d[wp.int32],
+):
+    """Keys of a queue, as far as it is filled, to rows, as far as there is room."""
+    stop = queue_stop(queue, pairs_out.shape[0])
+    for i in range(span[0] + wp.tid(), stop, span[2]):
+        row = unpack_pair(queue.keys[i], bits)
+        pairs_out[i, 0] = row[1]
+        pairs_out[i, 1] = row[2]
+
+
+def to_rows(
+    keys: Any, layout: KeyLayout, posed: bool, device: wp.Device
+) -> tuple[wp.array, wp.array | None]:
+    """((n, 2) pairs, (n,) poses if ``posed``) int32 of keys, of NumPy or of the device."""
+    if isinstance(keys, np.ndarray):
+        pairs = np.empty((len(keys), 2), dtype=np.int32)
+        pairs[:, 0], pairs[:, 1] = layout.split(keys)
+        pose = wp.array((keys >> layout.width).astype(np.int32), device=device) if posed else None
+        return wp.array(pairs, device=device, copy=device.is_cuda), pose
+    count = keys.shape[0]
+    pairs = wp.empty((count, 2), dtype=wp.int32, device=keys.device)
+    pose = wp.empty(count if posed else 0, dtype=wp.int32, device=keys.device)
+    launch(unpack_kernel, count, [keys, layout.bits, pose, pairs], keys.device)
+    return pairs, pose if posed else None
+
+
+def lowest_of_each_pose(keys: Any, layout: KeyLayout) -> np.ndarray:
+    """The first key of every pose, of sorted keys."""
+    host = keys if isinstance(keys, np.ndarray) else keys.numpy()
+    return host[np.flatnonzero(np.diff(host >> layout.width, prepend=-1))]

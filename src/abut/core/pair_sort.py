@@ -1,0 +1,163 @@
+"""Sorting the pairs of a queue on CUDA by counting how many lie in each row.
+
+A row is a pose and a face of a. Rows are many and short, so that to find a pair's place within its
+row by comparing it with the others costs less than the passes of a radix sort.
+"""
+
+from typing import Any
+
+import warp as wp
+
+from abut.core.atomics import add_one
+from abut.core.pair_queue import PairQueue, queue_stop
+from abut.core.runtime import EVERYTHING, Task
+
+wp.set_module_options({"enable_backward": False, "fuse_fp": False})
+
+MOST_ROWS = 1 << 22
+FEW_PAIRS = wp.constant(1024)  # so many are compared with each other sooner than counted by row
+MOST_PAIRS = wp.constant(1 << 17)  # beyond, should they lie in one row, a radix sort is faster
+
+
+@wp.func
+def few_stop(queue: PairQueue, stop: wp.int32):
+    """End of the queue, 0 where it holds too many pairs."""
+    end = queue_stop(queue, stop)
+    if end > MOST_PAIRS:
+        end = 0
+    return end
+
+
+@wp.kernel
+def count_kernel(
+    # in
+    span: wp.vec3i,
+    queue: PairQueue,
+    column_bits: wp.int32,
+    # out
+    counts_out: wp.array[wp.int32],
+    ranks_out: wp.array[wp.int32],
+):
+    """How many pairs each row has; each pair draws a number within its row."""
+    for i in range(span[0] + wp.tid(), few_stop(queue, span[1]), span[2]):
+        row = wp.int32(queue.keys[i] >> wp.int64(column_bits))
+        ranks_out[i] = add_one(counts_out, row)
+
+
+@wp.kernel
+def gather_kernel(
+    # in
+    span: wp.vec3i,
+    queue: PairQueue,
+    column_bits: wp.int32,
+    starts: wp.array[wp.int32],
+    ranks: wp.array[wp.int32],
+    # out
+    keys_out: wp.array[wp.int64],
+):
+    """Bring the pairs of a row together, in the order of their numbers."""
+    for i in range(span[0] + wp.tid(), few_stop(queue, span[1]), span[2]):
+        row = wp.int32(queue.keys[i] >> wp.int64(column_bits))
+        keys_out[starts[row] + ranks[i]] = queue.keys[i]
+
+
+@wp.kernel
+def rank_kernel(
+    # in
+    span: wp.vec3i,
+    keys: wp.array[wp.int64],
+    column_bits: wp.int32,
+    counts: wp.array[wp.int32],
+    starts: wp.array[wp.int32],
+    # out
+    queue_out: PairQueue,
+):
+    """Put each pair behind the lower ones of its row."""
+    for i in range(span[0] + wp.tid(), few_stop(queue_out, span[1]), span[2]):
+        key = keys[i]
+        row = wp.int32(key >> wp.int64(column_bits))
+        start = starts[row]
+        place = wp.int32(start)
+        for j in range(start, start + counts[row]):
+            place += wp.int32(keys[j] < key)
+        queue_out.keys[place] = key
+
+
+@wp.kernel
+def copy_few_kernel(
+    # in
+    span: wp.vec3i,
+    queue: PairQueue,
+    # out
+    keys_out: wp.array[wp.int64],
+):
+    """Copy the keys of a queue that holds few."""
+    if queue.count[0] <= wp.int64(FEW_PAIRS):
+        for i in range(span[0] + wp.tid(), queue_stop(queue, span[1]), span[2]):
+            keys_out[i] = queue.keys[i]
+
+
+@wp.kernel
+def rank_few_kernel(
+    # in
+    span: wp.vec3i,
+    keys: wp.array[wp.int64],
+    # out
+    queue_out: PairQueue,
+):
+    """Put each of few keys behind all lower ones."""
+    if queue_out.count[0] <= wp.int64(FEW_PAIRS):
+        stop = queue_stop(queue_out, span[1])
+        for i in range(span[0] + wp.tid(), stop, span[2]):
+            place = wp.int32(0)
+            for j in range(stop):
+                place += wp.int32(keys[j] < keys[i])
+            queue_out.keys[place] = keys[i]
+
+
+class FewOrder:
+    """Sorts a queue of at most FEW_PAIRS pairs in place, in two launches; more stay as they are."""
+
+    most = int(FEW_PAIRS)
+
+    def __init__(self, queue: Any, device: wp.Device) -> None:
+        copied = wp.empty(self.most, dtype=wp.int64, device=device)
+        self.tasks = [
+            Task(copy_few_kernel, self.most, [queue, copied], device),
+            Task(rank_few_kernel, self.most, [copied, queue], device),
+        ]
+
+    def run(self) -> None:
+        """Sort."""
+        for task in self.tasks:
+            task.run()
+
+
+class RowOrder:
+    """Sorts a queue of at most MOST_PAIRS pairs in place, without waiting for the device.
+
+    More pairs stay as they are.
+    """
+
+    most = int(MOST_PAIRS)
+
+    def __init__(self, queue: Any, column_bits: int, row_count: int, device: wp.Device) -> None:
+        capacity = min(queue.keys.shape[0], MOST_PAIRS)
+        self.counts = wp.zeros(row_count, dtype=wp.int32, device=device)
+        self.starts = wp.empty(row_count, dtype=wp.int32, device=device)
+        ranks = wp.empty(capacity, dtype=wp.int32, device=device)
+        gathered = wp.empty(capacity, dtype=wp.int64, device=device)
+        args = [queue, column_bits, self.counts, ranks]
+        self.count = Task(count_kernel, EVERYTHING, args, device)
+        args = [queue, column_bits, self.starts, ranks, gathered]
+        self.gather = Task(gather_kernel, EVERYTHING, args, device)
+        args = [gathered, column_bits, self.counts, self.starts, queue]
+        self.rank = Task(rank_kernel, EVERYTHING, args, device)
+
+    def run(self) -> None:
+        """Sort."""
+        self.counts.zero_()
+        self.count.run()
+        wp.utils.array_scan(self.counts, self.starts, inclusive=False)
+        self.gather.run()
+        self.rank.run()

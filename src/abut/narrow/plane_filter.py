@@ -1,0 +1,60 @@
+"""Pairs of leaves whose faces a plane keeps apart fall through before anything exact is asked."""
+
+import warp as wp
+
+from abut.bvh.layout import TreeView, face_of, load_node
+from abut.bvh.leaf_corners import CORNER_ROWS
+from abut.core.loads import load_wide
+from abut.core.pair_queue import PairQueue, pack_pair, push_pairs, queue_stop, unpack_pair
+from abut.geometry.planes_apart import planes_apart
+
+wp.set_module_options({"enable_backward": False, "fuse_fp": False})
+
+SIFTED = wp.constant(4)  # pairs of a thread before room is asked for
+
+
+@wp.func
+def face_at(tree: TreeView, leaf: wp.int32):
+    """Face of a leaf."""
+    return face_of(load_node(tree.nodes, tree.leaf_slots[leaf]))
+
+
+@wp.func
+def leaves_apart(corners: wp.array[wp.vec4f], a: wp.int32, b: wp.int32):
+    """``planes_apart`` for the faces of two leaves of one tree."""
+    return planes_apart(
+        True,
+        load_wide(corners, CORNER_ROWS * a),
+        load_wide(corners, CORNER_ROWS * a + 1),
+        load_wide(corners, CORNER_ROWS * a + 2),
+        load_wide(corners, CORNER_ROWS * b),
+        load_wide(corners, CORNER_ROWS * b + 1),
+        load_wide(corners, CORNER_ROWS * b + 2),
+    )
+
+
+@wp.kernel
+def sift_kernel(
+    # in
+    span: wp.vec3i,
+    tree: TreeView,
+    corners: wp.array[wp.vec4f],
+    bits: wp.vec2i,
+    leaves: PairQueue,
+    # out
+    candidates_out: PairQueue,
+):
+    """Pass on the pairs of faces of one tree that no plane keeps apart."""
+    left = wp.zeros(shape=(SIFTED,), dtype=wp.int64)
+    stop = queue_stop(leaves, span[1])
+    for start in range(span[0] + wp.tid(), stop, SIFTED * span[2]):
+        count = wp.int32(0)
+        for step in range(SIFTED):
+            i = start + step * span[2]
+            if i < stop:
+                pair = unpack_pair(leaves.keys[i], bits)
+                if not leaves_apart(corners, pair[1], pair[2]):
+                    faces = wp.vec2i(face_at(tree, pair[1]), face_at(tree, pair[2]))
+                    left[count] = pack_pair(0, wp.min(faces), wp.max(faces), bits)
+                    count += 1
+        push_pairs(candidates_out, left, 0, count)

@@ -1,0 +1,1 @@
+"""The structs that kernels receive: posed meshes, posed pairs, motions, scenes."""

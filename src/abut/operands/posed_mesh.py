@@ -1,0 +1,65 @@
+"""What kernels see of a posed mesh, and how they read a face of it."""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import warp as wp
+
+from abut.geometry.poses import move_point
+from abut.mesh import Lease, Mesh
+
+
+@wp.struct
+class Faces:
+    """Vertices, faces and poses of one operand. ``pose_count`` 0: not moved; 1: one for all."""
+
+    points: wp.array[wp.vec3d]
+    faces: wp.array[wp.vec3i]
+    poses: wp.array[wp.mat44d]
+    pose_count: wp.int32
+
+
+@wp.func
+def pose_of(side: Faces, pose: wp.int32):
+    """A pose of an operand, the identity where it is not moved."""
+    out = wp.identity(n=4, dtype=wp.float64)
+    if side.pose_count > 0:
+        out = side.poses[wp.min(pose, side.pose_count - 1)]
+    return out
+
+
+@wp.func
+def load_face(side: Faces, face: wp.int32, pose: wp.int32):
+    """The corners of a face, one a row, as moved by a pose."""
+    corners = side.faces[face]
+    p0 = side.points[corners[0]]
+    p1 = side.points[corners[1]]
+    p2 = side.points[corners[2]]
+    if side.pose_count > 0:
+        motion = pose_of(side, pose)
+        p0 = move_point(motion, p0)
+        p1 = move_point(motion, p1)
+        p2 = move_point(motion, p2)
+    return wp.matrix_from_rows(p0, p1, p2)
+
+
+def posed_faces(points: wp.array, faces: wp.array, poses: np.ndarray | None = None) -> Any:
+    """The struct to pass to kernels; ``poses`` is (B, 4, 4) float64 or None."""
+    view = Faces()
+    view.points = points
+    view.faces = faces
+    if poses is not None:
+        view.poses = wp.array(poses, dtype=wp.mat44d, device=points.device)
+        view.pose_count = len(poses)
+    return view
+
+
+def posed_later(mesh: Mesh, poses: np.ndarray | None = None) -> Callable[[], Any]:
+    """Make ``posed_faces`` of a mesh as it is now when asked, even after it deformed."""
+    points, faces = mesh.points, mesh.faces
+
+    def make(_lease: Lease = mesh.lease) -> Any:  # held: the points are not overwritten
+        return posed_faces(points, faces, poses)
+
+    return make

@@ -1,0 +1,71 @@
+"""Operands of plans, and the plans and queues that a thread keeps."""
+
+import threading
+from typing import Any
+from weakref import WeakKeyDictionary
+
+import numpy as np
+import warp as wp
+
+from abut.core.pair_queue import PairQueues
+from abut.core.runtime import Kept
+from abut.mesh import Mesh
+from abut.traversal.self_tree import SHARES
+
+LEAST_ROOM = 1 << 14
+LEAVES_PER_ITEM = 256  # of subtrees of a, where every pair is wanted
+MOST_LISTED = 1 << 24  # leaves in all poses, on CUDA; beyond that walks from roots are fewer
+
+_shared = threading.local()
+
+
+def shared_queues(device: wp.Device, room: int) -> PairQueues:
+    """The queues of this thread on a device; they only ever grow."""
+    held = _shared.__dict__.setdefault("queues", {})
+    if device.alias not in held:
+        sizes = {"hits": room, "undecided": room, "near": room}
+        if device.is_cuda:
+            sizes |= {"candidates": 8 * room, **dict.fromkeys(SHARES, room)}
+            sizes |= {"twigs": 4 * room, "leaves": 8 * room, "certain": room}
+        held[device.alias] = PairQueues(device, **sizes)
+    held[device.alias].make_room({"hits": room, "undecided": room})
+    return held[device.alias]
+
+
+def plans_of(a: Mesh, b: Mesh) -> Kept:
+    """This thread's plans for two meshes, for as long as both live."""
+    by_a = _shared.__dict__.get("plans")
+    if by_a is None:
+        by_a = _shared.plans = WeakKeyDictionary()
+    by_b = by_a.get(a)
+    if by_b is None:
+        by_b = by_a[a] = WeakKeyDictionary()
+    plans = by_b.get(b)
+    if plans is None:
+        plans = by_b[b] = Kept()
+    return plans
+
+
+class Operands:
+    """Two posed operands of a plan, whose poses may change between runs."""
+
+    a: Any
+    b: Any
+
+    def __post_init__(self) -> None:
+        """Keep at hand what every run asks for."""
+        self._room = max(LEAST_ROOM, self.a.faces.shape[0] + self.b.faces.shape[0])
+        self._poses = [side.poses for side in (self.a, self.b)]
+        self._pose_views = [
+            p.numpy() if p is not None and p.device.is_cpu else None for p in self._poses
+        ]
+
+    def move(self, *poses: np.ndarray | None) -> None:
+        """Take other poses of a and b, as many as before."""
+        for new, held, view in zip(poses, self._poses, self._pose_views, strict=True):
+            if new is None:
+                continue
+            if view is None:
+                held.assign(new)
+            else:
+                view[:] = new

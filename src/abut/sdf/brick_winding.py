@@ -1,0 +1,137 @@
+"""What an open mesh's winding number can be within a brick of samples: most are decided together.
+
+The number of a surface changes by at most 2 A / (4 pi R^3) a unit of length, A being its area and
+R its distance. With the number at the middle of a brick this bounds it everywhere in the brick.
+"""
+
+import warp as wp
+
+from abut.bounds.rows import double_of, single_of
+from abut.bvh.dipoles import DIPOLE_ROWS
+from abut.bvh.layout import escape_of, face_of, is_leaf, link_of, load_node, reach_of, root_of
+from abut.core.loads import load_wide
+from abut.core.pair_queue import PairQueue, PairQueues, push_pair, team_stop
+from abut.core.runtime import EVERYTHING, launch
+from abut.geometry.solid_angle import solid_angle
+from abut.operands.posed_mesh import load_face
+from abut.point.surface import Surface
+from abut.point.winding import LEAST_FAR, MISPLACED, PER_SPHERE, Winding, add_dipole, winding_around
+from abut.sdf.grid import FieldGrid, position_of
+
+wp.set_module_options({"enable_backward": False, "fuse_fp": False, "max_unroll": 0})
+
+BRICK = wp.constant(4)  # samples along each axis
+BRICK_SAMPLES = wp.constant(64)
+SURE = wp.constant(wp.float32(1e-5))  # roundings of the number itself
+ROUND_UP = wp.constant(wp.float32(1.0 + 2.0**-18))
+HOPELESS = wp.constant(wp.float32(1.0))  # so much doubt decides nothing
+
+
+@wp.func
+def variation(area: wp.float32, gap: wp.float32, radius: wp.float32):
+    """How much the number of faces of some area may change within a ball."""
+    out = wp.float32(HOPELESS)
+    nearest = gap - radius
+    if nearest > wp.float32(0.0):
+        change = wp.float32(2.0) * PER_SPHERE * area * radius / (nearest * nearest * nearest)
+        out = wp.min(change * ROUND_UP, HOPELESS)
+    return out
+
+
+@wp.func
+def winding_near(c: wp.vec3d, radius: wp.float32, surface: Surface):
+    """The winding number around a point, its doubt covering a ball about it."""
+    tree = surface.tree
+    at = c - tree.origin
+    root = root_of(tree)
+    blur = MISPLACED * wp.float32(wp.max(wp.abs(at)) + reach_of(load_node(tree.nodes, root)))
+    total = Winding()
+    slot = root
+    while slot >= 0 and total.doubt < HOPELESS:
+        node = load_node(tree.nodes, slot)
+        place = load_wide(surface.dipoles, DIPOLE_ROWS * slot)
+        y = single_of(double_of(place) - at)
+        away = wp.length(y)
+        gap = away - place[3] - blur
+        area = load_wide(surface.dipoles, DIPOLE_ROWS * slot + 1)[3]
+        following = escape_of(node)
+        if away > LEAST_FAR * place[3] and gap > wp.float32(0.25) * away and gap > radius:
+            total = add_dipole(total, surface.dipoles, slot, y, away, gap, blur)
+            total.doubt += variation(area, gap, radius)
+        elif is_leaf(node):
+            total.number += solid_angle(c, load_face(surface.faces, face_of(node), 0))
+            total.doubt += variation(area, gap, radius)
+        else:
+            following = 2 * link_of(node)
+        slot = following
+    return total
+
+
+@wp.kernel
+def winding_bricks_kernel(
+    # in
+    span: wp.vec3i,
+    grid: FieldGrid,
+    surface: Surface,
+    # out
+    number_out: wp.array3d[wp.float32],
+    undecided_out: PairQueue,
+):
+    """The number of a surface for each brick of samples, or a place in the queue.
+
+    Crossings make it another number by a whole one: what counts is how far it is from a half.
+    """
+    half = wp.float64(0.5) * wp.float64(BRICK - 1) * grid.spacing
+    radius = wp.float32(half * wp.float64(1.7321))
+    for item in range(span[0] + wp.tid(), span[1], span[2]):
+        row = item / number_out.shape[2]
+        k = item - row * number_out.shape[2]
+        i = row / number_out.shape[1]
+        j = row - i * number_out.shape[1]
+        first = position_of(grid.lower, grid.spacing, BRICK * i, BRICK * j, BRICK * k)
+        found = winding_near(first + wp.vec3d(half, half, half), radius, surface)
+        number = wp.float32(found.number)
+        number_out[i, j, k] = number
+        rest = wp.abs(number - wp.floor(number) - wp.float32(0.5))
+        if not rest > found.doubt * ROUND_UP + SURE:
+            push_pair(undecided_out, wp.int64(item))
+
+
+@wp.kernel
+def undecided_kernel(
+    # in
+    span: wp.vec3i,
+    undecided: PairQueue,
+    shape: wp.vec3i,
+    surface: Surface,
+    # out
+    grid_out: FieldGrid,
+):
+    """Note 1 inside, -1 outside at every sample of the bricks in the queue."""
+    stop = team_stop(undecided, BRICK_SAMPLES, span[1])
+    for n in range(span[0] + wp.tid(), stop, span[2]):
+        item = wp.int32(undecided.keys[n / BRICK_SAMPLES])
+        row = item / shape[2]
+        sample = n % BRICK_SAMPLES
+        k = BRICK * (item - row * shape[2]) + sample % BRICK
+        j = BRICK * (row - (row / shape[1]) * shape[1]) + (sample / BRICK) % BRICK
+        i = BRICK * (row / shape[1]) + sample / (BRICK * BRICK)
+        if i < grid_out.shape[0] and j < grid_out.shape[1] and k < grid_out.shape[2]:
+            note = grid_out.gradient[i, j, k]
+            p = position_of(grid_out.lower, grid_out.spacing, i, j, k)
+            added = -wp.float64(note[0])
+            number = winding_around(p, surface.faces, surface.tree, surface.dipoles, added)
+            note[1] = wp.where(wp.abs(number) > wp.float64(0.5), wp.int16(1), wp.int16(-1))
+            grid_out.gradient[i, j, k] = note
+
+
+def decide_sides(grid: FieldGrid, surface: Surface, device: wp.Device) -> wp.array:
+    """Numbers of bricks; samples of bricks that have none get a note."""
+    shape = tuple(-(-n // BRICK) for n in grid.distance.shape)
+    numbers = wp.empty(shape, dtype=wp.float32, device=device)
+    undecided = PairQueues(device, bricks=numbers.size)["bricks"]
+    args = [grid, surface, numbers, undecided]
+    launch(winding_bricks_kernel, numbers.size, args, device, grain=64)
+    left = EVERYTHING if device.is_cuda else int(undecided.count.numpy()[0]) * BRICK_SAMPLES
+    launch(undecided_kernel, left, [undecided, wp.vec3i(*shape), surface, grid], device, grain=64)
+    return numbers

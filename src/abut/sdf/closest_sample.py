@@ -1,0 +1,91 @@
+"""DistanceField.closest: the sampled point of a mesh that is closest, or deepest inside."""
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import warp as wp
+
+from abut.core.pair_queue import NO_KEY
+from abut.core.pickling import Answer
+from abut.sdf.blocks import block_kernel
+from abut.sdf.face_setup import cut_kernel
+from abut.sdf.field_plan import EncounterPlan
+from abut.sdf.footprint import NOTHING
+from abut.sdf.locate import closest_rows_kernel, locate_kernel
+from abut.sdf.nearest import (
+    centroids_kernel,
+    draw_kernel,
+    near_samples_kernel,
+    promising_kernel,
+    promising_parts_kernel,
+)
+
+
+@dataclass(frozen=True, eq=False)
+class Proximity(Answer):
+    """The sampled point of a mesh that is closest to a field's object, or deepest inside it.
+
+    Attributes:
+        value: Its distance, a float, negative inside the object; (B,) float64 for a batch.
+    """
+
+    value: Any
+    _rows: np.ndarray = field(repr=False)
+    _single: bool = field(repr=False)
+    _device: wp.Device = field(repr=False)
+
+    @cached_property
+    def points(self) -> wp.array:
+        """(2, 3) float64 in the field's frame, (B, 2, 3) for a batch: on the object, on the mesh.
+
+        The first follows the field's gradient; where that is zero, both are one.
+        """
+        points = self._rows[:, 2:8].reshape(-1, 2, 3)
+        return self._array(points, wp.float64)
+
+    @cached_property
+    def face(self) -> Any:
+        """The face of the mesh the point lies on, an int; (B,) int32 for a batch."""
+        faces = self._rows[:, 1].astype(np.int32)
+        return int(faces[0]) if self._single else self._array(faces, wp.int32)
+
+    def numpy(self) -> dict[str, np.ndarray]:
+        """The answer as plain NumPy arrays."""
+        columns = {"value": self._rows[:, 0], "face": self._rows[:, 1].astype(np.int32)}
+        plain = {name: np.array(c[0] if self._single else c) for name, c in columns.items()}
+        return plain | {"points": self.points.numpy()}
+
+    def _array(self, rows: np.ndarray, dtype: Any) -> wp.array:
+        rows = rows[0] if self._single else rows
+        return wp.array(np.ascontiguousarray(rows), dtype=dtype, device=self._device)
+
+
+class ClosestPlan(EncounterPlan):
+    """Look at all centroids; then at the fragments of the faces that can do better."""
+
+    columns = 8
+
+    def stages(self) -> Iterable[tuple[str, Callable[[], None]]]:
+        """See nearest and locate."""
+        device, (faces, large, blocks) = self.device, self.lists("faces", "large", "blocks")
+        least = wp.empty(self.item_count, dtype=wp.float32, device=device)
+        best, place = (wp.full(self.pose_count, int(NO_KEY), wp.int64, device) for _ in range(2))
+        self._buffers = least, best, place
+        yield "centroids", self.over_items(centroids_kernel, least, best)
+        yield "faces", self.over_items(promising_kernel, least, best, faces)
+        yield "cut", self.over_listed("faces", cut_kernel, 0, faces, large, self.patches)
+        yield "near", self.over_listed("large", near_samples_kernel, large, best)
+        yield "blocks", self.over_large(block_kernel, 0, NOTHING, best, large, blocks)
+        yield "parts", self.over_parts(promising_parts_kernel, blocks, best, self.patches)
+        yield "draw", self.over_turns(draw_kernel, self.patches, best)
+        yield "locate", self.over_parts(locate_kernel, blocks, best, place)
+        yield "rows", self.over_poses(closest_rows_kernel, 1, best, place)
+
+
+def proximity_of(rows: np.ndarray, single: bool, device: wp.Device) -> Proximity:
+    """The answer in rows of a plan."""
+    value = float(rows[0, 0]) if single else wp.array(rows[:, 0], dtype=wp.float64, device=device)
+    return Proximity(value, rows, single, device)

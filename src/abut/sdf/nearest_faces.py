@@ -1,0 +1,288 @@
+"""The face nearest to every sample: bricks of samples search together, best first down the tree."""
+
+from functools import cache
+
+import warp as wp
+
+from abut.bvh.node_obbs import OBB_ROWS
+from abut.bvh.triangle_frames import PLATE_ROWS
+from abut.bvh.wide import BLOCK, BLOCK_LINKS, NOTHING, WIDE_ROWS, wide_root
+from abut.core.lanes import lane_count
+from abut.core.loads import load_wide
+from abut.point.descent import step_back, step_down
+from abut.point.nearest_face import picked
+from abut.sdf.brick import (
+    BRICK_SAMPLES,
+    EVERY_GROUP,
+    NO_FACE,
+    STORE,
+    WIDE,
+    begin_brick,
+    found_face,
+    groups_within,
+    lane_of,
+    limit_of,
+    nothing_yet,
+    scan_plate,
+)
+
+wp.set_module_options({"enable_backward": False, "fuse_fp": False})
+
+TURNS = wp.constant(8)  # bricks in a row that a thread takes
+STACK = wp.constant(96)  # a tree is at most 30 + 31 deep, half of that in wide nodes
+
+
+@wp.struct
+class Bricks:
+    """Where samples are, in the frame of a tree, and how far their searches go.
+
+    No arrays: structs that hold some live in memory, not in registers.
+    """
+
+    corner: wp.vec3d  # the first sample
+    spacing: wp.float64
+    shape: wp.vec3i
+    counts: wp.vec3i  # bricks along each axis
+    start: wp.float32  # nothing farther counts, squared
+    error: wp.float32  # of the distances of plates
+
+
+@wp.struct
+class Brick:
+    """Where the samples of a brick are, and on CUDA the lane's own two."""
+
+    first: wp.vec3i
+    x: wp.vec4f
+    y: wp.vec4f
+    z: wp.vec4f
+    lower: wp.vec4f  # box of the lane's samples
+    upper: wp.vec4f
+
+
+@wp.func
+def four_along(corner: wp.float64, spacing: wp.float64, first: wp.int32, count: wp.int32):
+    """Coordinates of four samples in a row, the last one again beyond the grid."""
+    out = wp.vec4f()
+    for n in range(4):
+        i = wp.min(first + n, count - 1)
+        out[n] = wp.float32(corner + spacing * wp.float64(i))
+    return out
+
+
+@wp.func
+def brick_at(bricks: Bricks, brick: wp.int32, lane: wp.int32):
+    """The samples of a brick."""
+    row = brick / bricks.counts[2]
+    layer = row / bricks.counts[1]
+    i = WIDE * layer
+    j = WIDE * (row - layer * bricks.counts[1])
+    k = WIDE * (brick - row * bricks.counts[2])
+    x = four_along(bricks.corner[0], bricks.spacing, i, bricks.shape[0])
+    y = four_along(bricks.corner[1], bricks.spacing, j, bricks.shape[1])
+    z = four_along(bricks.corner[2], bricks.spacing, k, bricks.shape[2])
+    out = Brick()
+    out.first = wp.vec3i(i, j, k)
+    out.x = x
+    out.y = y
+    out.z = z
+    out.lower = wp.vec4f(x[0], y[0], z[0], 0.0)
+    out.upper = wp.vec4f(x[3], y[3], z[3], 0.0)
+    if lane_count() > 1:
+        layer_x = 2 * (lane / 16)
+        own_y = picked(y, (lane / 4) % 4)
+        own_z = picked(z, lane % 4)
+        out.lower = wp.vec4f(picked(x, layer_x), own_y, own_z, 0.0)
+        out.upper = wp.vec4f(picked(x, layer_x + 1), own_y, own_z, 0.0)
+    return out
+
+
+@wp.func
+def own_samples(brick: Brick):
+    """X of the lane's two samples, y and z, as scan_plate wants them."""
+    return wp.vec4f(brick.lower[0], brick.upper[0], brick.lower[1], brick.lower[2])
+
+
+@wp.func
+def scan_link(
+    wide: wp.array[wp.vec4f],
+    plates: wp.array[wp.vec4f],
+    obbs: wp.array[wp.vec4f],
+    slots: wp.array[wp.int32],
+    link: wp.int32,
+    p: wp.vec4f,
+    error: wp.float32,
+    best: wp.vec4f,
+    store: wp.array[wp.float32],
+):
+    """Look at the faces of a block if its box is near enough, or at a single face."""
+    out = best
+    if link >= BLOCK:
+        split = link - BLOCK
+        groups = groups_within(obbs, OBB_ROWS * slots[split], p, error, best, store)
+        if groups != 0:
+            names = load_wide(wide, WIDE_ROWS * split + BLOCK_LINKS)
+            for k in range(4):
+                name = wp.cast(picked(names, k), wp.int32)
+                if name != NOTHING:
+                    face = -1 - name
+                    row = PLATE_ROWS * face
+                    out = scan_plate(plates, row, face, p, error, out, groups, store)
+    else:
+        face = -1 - link
+        row = PLATE_ROWS * face
+        out = scan_plate(plates, row, face, p, error, out, EVERY_GROUP, store)
+    return out
+
+
+@wp.func
+def hunt_down(
+    root: wp.int32,
+    wide: wp.array[wp.vec4f],
+    plates: wp.array[wp.vec4f],
+    obbs: wp.array[wp.vec4f],
+    slots: wp.array[wp.int32],
+    error: wp.float32,
+    brick: Brick,
+    start: wp.vec4f,
+    store: wp.array[wp.float32],
+    links: wp.array[wp.int32],
+    gaps: wp.array[wp.float32],
+):
+    """The best of the lane's sample, or of the store's, from the link ``root`` down.
+
+    Guarantee:
+        No face is left out whose plate is as near as the best found.
+    """
+    p = own_samples(brick)
+    best = start
+    within = limit_of(best, error)
+    link = root
+    depth = wp.int32(0)
+    while depth >= 0:
+        step = wp.vec2i()
+        if link < 0 or link >= BLOCK:
+            best = scan_link(wide, plates, obbs, slots, link, p, error, best, store)
+            within = limit_of(best, error)
+            step = step_back(within, links, gaps, depth, True)
+        else:
+            step = step_down(brick.lower, brick.upper, within, wide, link, links, gaps, depth, True)
+        link = step[0]
+        depth = step[1]
+    return best
+
+
+@wp.func
+def write_faces(
+    bricks: Bricks,
+    first: wp.vec3i,
+    lane: wp.int32,
+    best: wp.vec4f,
+    store: wp.array[wp.float32],
+    faces: wp.array3d[wp.float32],
+):
+    """Write what was found for the lane's samples."""
+    for n in range(BRICK_SAMPLES / lane_count()):
+        sample = n
+        if lane_count() > 1:
+            sample = 32 * (lane / 16) + 16 * n + lane % 16
+        i = first[0] + sample / 16
+        j = first[1] + (sample / 4) % 4
+        k = first[2] + sample % 4
+        if i < bricks.shape[0] and j < bricks.shape[1] and k < bricks.shape[2]:
+            faces[i, j, k] = wp.cast(found_face(best, store, sample), wp.float32)
+
+
+@wp.func
+def turns_from(bricks: Bricks, first: wp.int32):
+    """How many bricks a thread takes from the first of its own on."""
+    count = bricks.counts[0] * bricks.counts[1] * bricks.counts[2]
+    return wp.min(TURNS, count - first)
+
+
+@wp.func
+def begin(bricks: Bricks, brick: Brick, store: wp.array[wp.float32]):
+    """Nothing is found yet: fill the store; returns the ``best`` to begin with."""
+    begin_brick(store, brick.x, brick.y, brick.z, bricks.start, NO_FACE, bricks.error)
+    return nothing_yet(bricks.start, NO_FACE, bricks.error)
+
+
+@cache
+def tree_search(cuda: bool) -> wp.Kernel:
+    """The search for a kind of device: only that of the CPU has a store.
+
+    On CUDA 32 items are TURNS bricks, of which each lane of a warp takes two samples; on the CPU an
+    item is TURNS bricks.
+    """
+    held = 1 if cuda else int(STORE)
+
+    @wp.kernel(module="unique", module_options={"enable_backward": False, "fuse_fp": False})
+    def search_kernel(
+        # in
+        span: wp.vec3i,
+        bricks: Bricks,
+        wide: wp.array[wp.vec4f],
+        plates: wp.array[wp.vec4f],
+        obbs: wp.array[wp.vec4f],
+        slots: wp.array[wp.int32],
+        # out
+        face_out: wp.array3d[wp.float32],
+    ):
+        """The bits of the nearest face of every sample; NO_FACE where none is near enough.
+
+        A thread takes a few bricks in a row, and looks first at what was nearest in the last one.
+        """
+        store = wp.zeros(shape=(wp.static(held),), dtype=wp.float32)
+        links = wp.zeros(shape=(STACK,), dtype=wp.int32)
+        gaps = wp.zeros(shape=(STACK,), dtype=wp.float32)
+        lane = lane_of()
+        root = wide_root(wide)
+        error = bricks.error
+        for item in range(span[0] + wp.tid(), span[1], span[2]):
+            last = wp.int32(NO_FACE)
+            first = (item / lane_count()) * TURNS
+            for turn in range(turns_from(bricks, first)):
+                brick = brick_at(bricks, first + turn, lane)
+                best = begin(bricks, brick, store)
+                if last != NO_FACE:
+                    p = own_samples(brick)
+                    row = PLATE_ROWS * last
+                    best = scan_plate(plates, row, last, p, error, best, EVERY_GROUP, store)
+                best = hunt_down(
+                    root, wide, plates, obbs, slots, error, brick, best, store, links, gaps
+                )
+                last = found_face(best, store, 0)
+                write_faces(bricks, brick.first, lane, best, store, face_out)
+
+    return search_kernel
+
+
+@cache
+def brute_search(cuda: bool) -> wp.Kernel:
+    """Likewise, by looking at every face."""
+    held = 1 if cuda else int(STORE)
+
+    @wp.kernel(module="unique", module_options={"enable_backward": False, "fuse_fp": False})
+    def search_all_kernel(
+        # in
+        span: wp.vec3i,
+        bricks: Bricks,
+        plates: wp.array[wp.vec4f],
+        # out
+        face_out: wp.array3d[wp.float32],
+    ):
+        """The bits of the nearest face of every sample."""
+        store = wp.zeros(shape=(wp.static(held),), dtype=wp.float32)
+        lane = lane_of()
+        error = bricks.error
+        for item in range(span[0] + wp.tid(), span[1], span[2]):
+            first = (item / lane_count()) * TURNS
+            for turn in range(turns_from(bricks, first)):
+                brick = brick_at(bricks, first + turn, lane)
+                p = own_samples(brick)
+                best = begin(bricks, brick, store)
+                for face in range(plates.shape[0] / PLATE_ROWS):
+                    row = PLATE_ROWS * face
+                    best = scan_plate(plates, row, face, p, error, best, EVERY_GROUP, store)
+                write_faces(bricks, brick.first, lane, best, store, face_out)
+
+    return search_all_kernel

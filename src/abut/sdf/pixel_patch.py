@@ -1,0 +1,212 @@
+"""Patches: pieces of covers, ready to be drawn, and the fragment at each of their pixels.
+
+A patch is 16 words, which travel by fours. Nothing is stored of a fragment: whoever needs one
+computes it. Positions are in cells of the field, and in float32.
+"""
+
+import warp as wp
+
+from abut.sdf.orthographic_raster import (
+    HALF,
+    PER_FACE,
+    Cover,
+    area_vector,
+    part_at,
+    part_middle,
+    plane_of,
+    turned,
+)
+from abut.sdf.spans import Spans, next_piece, owned_pixel, spans_of
+
+Patch = wp.types.vector(length=16, dtype=wp.int32)
+FACE, WEIGHT = wp.constant(0), wp.constant(1)  # face * 4 + axis; area of a fragment
+# Along an axis: two coordinates of 16 bits; at the first pixel, its slopes, least and greatest.
+LOW, DEPTH, ENDS, SHIFTS = wp.constant(2), wp.constant(3), wp.constant(8), wp.constant(12)
+# Of a divided face: first part, parts along a side, parts; first sample and two ways on.
+PART, SIDES, PARTS, WAYS = wp.constant(2), wp.constant(3), wp.constant(4), wp.constant(5)
+
+
+@wp.struct
+class Piece:
+    """A piece of a cover, and where the next one begins."""
+
+    patch: Patch
+    next: wp.vec2i
+
+
+@wp.func_native("""
+#if defined(__CUDA_ARCH__)
+    int4* words = (int4*)(patches.data + i);
+    for (int k = 0; k < 4; ++k)
+        words[k] = make_int4(patch.c[4 * k], patch.c[4 * k + 1], patch.c[4 * k + 2],
+                             patch.c[4 * k + 3]);
+#else
+    patches.data[i] = patch;
+#endif
+""")
+def store_patch(patches: wp.array[Patch], i: wp.int32, patch: Patch):
+    """Write a patch."""
+    ...
+
+
+@wp.func_native("""
+#if defined(__CUDA_ARCH__)
+    const int4* words = (const int4*)(patches.data + i);
+    wp::vec_t<16, wp::int32> patch;
+    for (int k = 0; k < 4; ++k) {
+        const int4 four = words[k];
+        patch.c[4 * k] = four.x;
+        patch.c[4 * k + 1] = four.y;
+        patch.c[4 * k + 2] = four.z;
+        patch.c[4 * k + 3] = four.w;
+    }
+    return patch;
+#else
+    return patches.data[i];
+#endif
+""")
+def load_patch(patches: wp.array[Patch], i: wp.int32) -> Patch:
+    """Read a patch."""
+    ...
+
+
+@wp.func
+def number_in(patch: Patch, k: wp.int32):
+    """A word of a patch that is a float32."""
+    return wp.cast(patch[k], wp.float32)
+
+
+@wp.func
+def word_of(x: wp.float64):
+    """A number as a word of a patch."""
+    return wp.cast(wp.float32(x), wp.int32)
+
+
+@wp.func
+def patch_of(cover: Cover, at: wp.vec2i, spans: Spans, face: wp.int32, share: wp.float64):
+    """The piece of a cover that begins ``at`` a pixel; ``share``: cells of a pixel."""
+    out = Patch()
+    out[FACE] = 4 * face + cover.axis
+    low = cover.low + at
+    out[LOW] = (low[0] & 65535) | (low[1] << 16)
+    x = wp.float64(low[0]) + HALF
+    y = wp.float64(low[1]) + HALF
+    plane = plane_of(cover)
+    out[DEPTH] = word_of(share * (plane[0] + plane[1] * x + plane[2] * y))
+    out[DEPTH + 1] = word_of(share * plane[1])
+    out[DEPTH + 2] = word_of(share * plane[2])
+    a = wp.float32(share * turned(cover.corners[0], cover.axis)[0])
+    b = wp.float32(share * turned(cover.corners[1], cover.axis)[0])
+    c = wp.float32(share * turned(cover.corners[2], cover.axis)[0])
+    out[DEPTH + 3] = wp.cast(wp.min(a, wp.min(b, c)), wp.int32)
+    out[DEPTH + 4] = wp.cast(wp.max(a, wp.max(b, c)), wp.int32)
+    slopes = wp.vec3f(wp.float32(1.0), wp.float32(plane[1]), wp.float32(plane[2]))
+    out[WEIGHT] = wp.cast(wp.length(slopes), wp.int32)
+    for k in range(2):
+        out[ENDS + k] = wp.int32(spans.ends.low >> wp.uint64(32 * k))
+        out[ENDS + 2 + k] = wp.int32(spans.ends.high >> wp.uint64(32 * k))
+        out[SHIFTS + k] = wp.int32(spans.shifts.low >> wp.uint64(32 * k))
+        out[SHIFTS + 2 + k] = wp.int32(spans.shifts.high >> wp.uint64(32 * k))
+    return out
+
+
+@wp.func
+def divided_patch(cover: Cover, face: wp.int32, share: wp.float64):
+    """All parts of a divided face."""
+    out = Patch()
+    out[FACE] = 4 * face + PER_FACE
+    parts = wp.float64(cover.low[1]) * wp.float64(cover.low[1])
+    out[WEIGHT] = word_of(HALF * wp.length(area_vector(cover.corners)) / parts)
+    out[PART] = cover.low[0]
+    out[SIDES] = cover.low[1]
+    out[PARTS] = cover.size[0]
+    first = part_middle(cover, cover.low[0])
+    down = cover.corners[1] - cover.corners[0]
+    aside = cover.corners[2] - cover.corners[1]
+    for x in range(3):
+        out[WAYS + x] = word_of(share * first[x])
+        out[WAYS + 3 + x] = word_of(share * down[x])
+        out[WAYS + 6 + x] = word_of(share * aside[x])
+    return out
+
+
+@wp.func
+def piece_of(cover: Cover, at: wp.vec2i, face: wp.int32, share: wp.float64):
+    """The piece of a cover that begins ``at`` a pixel; there is none beyond the last column."""
+    out = Piece()
+    if cover.axis == PER_FACE:
+        out.patch = divided_patch(cover, face, share)
+        out.next = cover.size
+    else:
+        spans = spans_of(cover, at)
+        out.patch = patch_of(cover, at, spans, face, share)
+        out.next = next_piece(cover, at, spans.rows)
+    return out
+
+
+@wp.func
+def axis_in(patch: Patch):
+    """The axis a patch is drawn along, or PER_FACE."""
+    return patch[FACE] & 3
+
+
+@wp.func
+def face_in(patch: Patch):
+    """The face a patch belongs to."""
+    return patch[FACE] >> 2
+
+
+@wp.func
+def patch_pixels(patch: Patch):
+    """Fragments of a patch."""
+    return wp.where(axis_in(patch) == PER_FACE, patch[PARTS], patch[ENDS + 3] >> 24)
+
+
+@wp.func
+def pixel_of(patch: Patch, index: wp.int32, before: wp.vec2i):
+    """Column and row of a fragment; of a divided face its number. See owned_pixel."""
+    if axis_in(patch) == PER_FACE:
+        return wp.vec2i(index, 0)
+    ends = wp.vec4i(patch[ENDS], patch[ENDS + 1], patch[ENDS + 2], patch[ENDS + 3])
+    shifts = wp.vec4i(patch[SHIFTS], patch[SHIFTS + 1], patch[SHIFTS + 2], patch[SHIFTS + 3])
+    return owned_pixel(ends, shifts, index, before[1])
+
+
+@wp.func
+def sample_of_part(patch: Patch, index: wp.int32):
+    """The middle of a part of a divided face, counted from the patch's first."""
+    first = part_at(patch[PART], patch[SIDES])
+    at = part_at(patch[PART] + index, patch[SIDES])
+    down = wp.float32(at[0] - first[0])
+    aside = wp.float32(at[1] - first[1])
+    out = wp.vec3f()
+    for x in range(3):
+        on = down * number_in(patch, WAYS + 3 + x) + aside * number_in(patch, WAYS + 6 + x)
+        out[x] = number_in(patch, WAYS + x) + on
+    return out
+
+
+@wp.func
+def low_of(patch: Patch):
+    """The pixel that a patch begins at."""
+    return wp.vec2i((patch[LOW] << 16) >> 16, patch[LOW] >> 16)
+
+
+@wp.func
+def fragment(patch: Patch, at: wp.vec2i, share: wp.float32):
+    """The fragment at a pixel of a patch."""
+    axis = axis_in(patch)
+    if axis == PER_FACE:
+        return sample_of_part(patch, at[0])
+    x = wp.float32(at[0])
+    y = wp.float32(at[1])
+    depth = number_in(patch, DEPTH) + number_in(patch, DEPTH + 1) * x
+    depth += number_in(patch, DEPTH + 2) * y
+    depth = wp.clamp(depth, number_in(patch, DEPTH + 3), number_in(patch, DEPTH + 4))
+    low = low_of(patch)
+    u = share * (wp.float32(low[0] + at[0]) + wp.float32(0.5))
+    v = share * (wp.float32(low[1] + at[1]) + wp.float32(0.5))
+    along_x = wp.where(axis == 0, depth, wp.where(axis == 1, v, u))
+    along_y = wp.where(axis == 0, u, wp.where(axis == 1, depth, v))
+    along_z = wp.where(axis == 0, v, wp.where(axis == 1, u, depth))
+    return wp.vec3f(along_x, along_y, along_z)

@@ -1,0 +1,201 @@
+"""Which pixels a face owns, row by row.
+
+A face owns pixel (i, j) of a rectangle where e + x i + y j > 0 for each of its three edges, in
+whole numbers; in a row these are neighbours. Rows of one piece of a rectangle are written as bytes,
+four to a word.
+"""
+
+import warp as wp
+
+from abut.sdf.orthographic_raster import HALF, ONE, SNAP, ZERO, Cover, lines_of
+
+MOST_REACH = wp.constant(wp.float64(2.0**28))  # of an edge over a piece
+ROWS = wp.constant(wp.int32(16))  # of a piece
+WIDEST = wp.constant(wp.int32(64))  # columns of a piece
+STEEP = wp.constant(wp.float64(128.0))  # twice the columns of a piece
+MOST_PIXELS = wp.constant(wp.int32(127))  # of a piece
+EACH_BYTE = wp.constant(wp.uint64(0x0101010101010101))
+
+
+@wp.struct
+class Edges:
+    """Three edges over a row. Columns are counted from the side where an edge ends the face."""
+
+    values: wp.vec3i  # at the first column
+    across: wp.vec3i  # the change with a column, above 0
+    down: wp.vec3i  # the change with a row
+    inverses: wp.vec3f  # of ``across``
+    from_right: wp.vec3i  # 1 where columns are counted from the last
+
+
+@wp.struct
+class Bytes:
+    """Sixteen of them."""
+
+    low: wp.uint64
+    high: wp.uint64
+
+
+@wp.struct
+class Spans:
+    """The pixels of a piece that a face owns."""
+
+    ends: Bytes  # of each row, the pixels up to its end
+    shifts: Bytes  # of each row, its first column less the pixels before
+    rows: wp.int32
+
+
+@wp.func
+def edge_of(line: wp.vec3d, low: wp.vec2i, size: wp.vec2i):
+    """(e, x, y) of a line over a piece of so many columns and rows from pixel ``low`` on.
+
+    Exact for edges of up to 8192 pixels; over squares of 4 x 4, which large covers have, of 131072.
+    """
+    x = line[1]
+    y = line[2]
+    u = SNAP * (wp.float64(low[0]) + HALF)
+    v = SNAP * (wp.float64(low[1]) + HALF)
+    e = (line[0] + x * u + y * v) / SNAP
+    if x == ZERO:  # rows are owned or not; so they are by an edge that leans this little
+        e = STEEP * (wp.ceil(e / wp.abs(y)) - HALF)
+        y = wp.where(y > ZERO, STEEP, -STEEP)
+        x = ONE
+    reach = wp.abs(x) * wp.float64(size[0]) + wp.abs(y) * wp.float64(size[1])
+    while reach > MOST_REACH:
+        x = wp.round(HALF * x)
+        y = wp.round(HALF * y)
+        e = HALF * e
+        reach = HALF * reach
+    e = wp.clamp(wp.ceil(e), -reach, reach + ONE)
+    return wp.vec3i(wp.int32(e), wp.int32(x), wp.int32(y))
+
+
+@wp.func
+def edges_of(cover: Cover, at: wp.vec2i, size: wp.vec2i):
+    """The edges of a face over the first row of a piece."""
+    lines = lines_of(cover)
+    out = Edges()
+    for k in range(3):
+        edge = edge_of(lines[k], cover.low + at, size)
+        out.values[k] = edge[0] + wp.min(edge[1], 0) * (size[0] - 1)
+        out.across[k] = wp.abs(edge[1])
+        out.down[k] = edge[2]
+        out.inverses[k] = wp.float32(1.0) / wp.float32(out.across[k])
+        out.from_right[k] = wp.where(edge[1] < 0, 1, 0)
+    return out
+
+
+@wp.func
+def first_owned(value: wp.int32, across: wp.int32, inverse: wp.float32, width: wp.int32):
+    """The least i of 0 to ``width`` with value + across i > 0, else ``width``."""
+    guess = wp.float32(-value) * inverse  # off by much less than 1 where it matters
+    i = wp.int32(wp.clamp(guess, wp.float32(0.0), wp.float32(width))) + 1
+    there = value + across * i
+    i += wp.where(there <= 0, 1, 0) - wp.where(there > across, 1, 0)
+    return wp.min(i, width)
+
+
+@wp.func
+def owned_in_row(edges: Edges, width: wp.int32):
+    """The first column that a face owns in a row, and how many."""
+    low = wp.int32(0)
+    high = width
+    for k in range(3):
+        i = first_owned(edges.values[k], edges.across[k], edges.inverses[k], width)
+        if edges.from_right[k] == 1:
+            high = wp.min(high, width - i)
+        else:
+            low = wp.max(low, i)
+    return wp.vec2i(low, wp.max(high - low, 0))
+
+
+@wp.func
+def with_byte(bytes: Bytes, place: wp.int32, value: wp.int32):
+    """Bytes with one more at a place that is 0 so far."""
+    added = wp.uint64(value & 255) << wp.uint64(8 * (place & 7))
+    out = bytes
+    if place < 8:
+        out.low |= added
+    else:
+        out.high |= added
+    return out
+
+
+@wp.func
+def filled(bytes: Bytes, place: wp.int32, value: wp.int32):
+    """Bytes with the same one from a place on, where they are 0 so far."""
+    rest = EACH_BYTE * wp.uint64(value)
+    out = bytes
+    if place < 8:
+        out.low |= rest << wp.uint64(8 * place)
+        out.high = rest
+    elif place < ROWS:
+        out.high |= rest << wp.uint64(8 * (place - 8))
+    return out
+
+
+@wp.func
+def spans_of(cover: Cover, at: wp.vec2i):
+    """The rows of the piece of a cover that begins ``at`` a pixel: as many as fit."""
+    size = wp.min(cover.size - at, wp.vec2i(WIDEST, ROWS))
+    edges = edges_of(cover, at, size)
+    out = Spans()
+    total = wp.int32(0)
+    while out.rows < size[1]:
+        owned = owned_in_row(edges, size[0])
+        if total + owned[1] > MOST_PIXELS:
+            break
+        out.shifts = with_byte(out.shifts, out.rows, owned[0] - total)
+        total += owned[1]
+        out.ends = with_byte(out.ends, out.rows, total)
+        out.rows += 1
+        edges.values += edges.down
+    out.ends = filled(out.ends, out.rows, total)
+    return out
+
+
+@wp.func
+def pixel_at(cover: Cover, x: wp.float64, y: wp.float64):
+    """The pixel of a cover at a point of the picture, (-1, -1) where the face does not own it."""
+    at = wp.vec2i(-1, -1)
+    u = wp.floor(x) - wp.float64(cover.low[0])
+    v = wp.floor(y) - wp.float64(cover.low[1])
+    inside = u >= ZERO and v >= ZERO
+    if inside and u < wp.float64(cover.size[0]) and v < wp.float64(cover.size[1]):
+        one = wp.vec2i(1, 1)
+        there = wp.vec2i(wp.int32(u), wp.int32(v))
+        if owned_in_row(edges_of(cover, there, one), 1)[1] > 0:
+            at = there
+    return at
+
+
+@wp.func
+def next_piece(cover: Cover, at: wp.vec2i, rows: wp.int32):
+    """Where the next piece begins after one with so many rows; beyond the last column at last."""
+    row = at[1] + rows
+    if row < cover.size[1]:
+        return wp.vec2i(at[0], row)
+    return wp.vec2i(at[0] + WIDEST, 0)
+
+
+@wp.func_native("""
+    int row = before;
+#if defined(__CUDA_ARCH__)
+    const unsigned probe = index * 0x01010101u | 0x80808080u;
+    row = 0;
+    for (int word = 0; word < 4; ++word)
+        row += __popc((probe - (unsigned)ends.c[word]) & 0x80808080u);
+    const int left = row < 8 ? (row < 4 ? shifts.c[0] : shifts.c[1])
+                             : (row < 12 ? shifts.c[2] : shifts.c[3]);
+#else
+    while (index >= ((ends.c[row >> 2] >> 8 * (row & 3)) & 255)) ++row;
+    const int left = shifts.c[row >> 2];
+#endif
+    return wp::vec_t<2, wp::int32>(index + (signed char)(left >> 8 * (row & 3)), row);
+""")
+def owned_pixel(ends: wp.vec4i, shifts: wp.vec4i, index: wp.int32, before: wp.int32) -> wp.vec2i:
+    """Column and row of a pixel that a face owns, by its number.
+
+    A thread that is alone goes on from the row of the pixel ``before``, at first 0.
+    """
+    ...

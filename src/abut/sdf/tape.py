@@ -1,0 +1,214 @@
+"""Force and torque as functions of a pose that Warp's tape can differentiate.
+
+The one module with backward code. Samples are fixed points of the mesh, the middles of equal parts
+of its faces (``sampling="faces"``): they move with the pose, so that sums over them have a
+derivative wherever the field has one. What is summed is that of ``response``, in float64.
+"""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import warp as wp
+
+from abut.errors import DeviceError, OptionError
+from abut.sdf.grid import STEPS, FieldGrid
+
+wp.set_module_options({"enable_backward": True, "fuse_fp": False})
+
+ZERO = wp.constant(wp.float64(0.0))
+ONE = wp.constant(wp.float64(1.0))
+HALF = wp.constant(wp.float64(0.5))
+PER_STEP = wp.constant(wp.float64(1.0 / STEPS))
+RUN = wp.constant(wp.int32(256))  # samples that a thread adds up
+
+
+@wp.struct
+class Law:
+    """What a fragment's force depends on beside where it is."""
+
+    centre: wp.vec3d
+    velocity: wp.vec3d  # of the field's object, at the frame's origin
+    spin: wp.vec3d
+    other_velocity: wp.vec3d  # of the mesh, at its frame's origin
+    other_spin: wp.vec3d
+    material: wp.vec4d  # stiffness, damping, friction, slip
+
+
+@dataclass(frozen=True, eq=False)
+class TapedResponse:
+    """What a mesh does to a field's object, recorded on the tape that is active.
+
+    Attributes:
+        force, torque: (B,) vec3d on the object, in the field's frame.
+        energy: (B,) float64 held by the springs.
+    """
+
+    force: wp.array
+    torque: wp.array
+    energy: wp.array
+
+
+@wp.func
+def mixed(a: wp.vec4d, b: wp.vec4d, share: wp.float64):
+    """Between a and b."""
+    return a + share * (b - a)
+
+
+@wp.func
+def sample_at(grid: FieldGrid, x: wp.int32, y: wp.int32, z: wp.int32):
+    """Distance and gradient of a sample."""
+    g = grid.gradient[x, y, z]
+    return wp.vec4d(
+        wp.float64(grid.distance[x, y, z]),
+        PER_STEP * wp.float64(g[0]),
+        PER_STEP * wp.float64(g[1]),
+        PER_STEP * wp.float64(g[2]),
+    )
+
+
+@wp.func
+def cell_of(at: wp.float64, count: wp.int32):
+    """The cell that a coordinate lies in, of a row of samples."""
+    return wp.clamp(wp.int32(at), 0, count - 2)
+
+
+@wp.func
+def blend(grid: FieldGrid, at: wp.vec3d):
+    """Distance and gradient, linear between samples, at a point in cells."""
+    x = cell_of(at[0], grid.shape[0])
+    y = cell_of(at[1], grid.shape[1])
+    z = cell_of(at[2], grid.shape[2])
+    w = at[2] - wp.float64(z)
+    v = at[1] - wp.float64(y)
+    b00 = mixed(sample_at(grid, x, y, z), sample_at(grid, x, y, z + 1), w)
+    b01 = mixed(sample_at(grid, x, y + 1, z), sample_at(grid, x, y + 1, z + 1), w)
+    b10 = mixed(sample_at(grid, x + 1, y, z), sample_at(grid, x + 1, y, z + 1), w)
+    b11 = mixed(sample_at(grid, x + 1, y + 1, z), sample_at(grid, x + 1, y + 1, z + 1), w)
+    return mixed(mixed(b00, b01, v), mixed(b10, b11, v), at[0] - wp.float64(x))
+
+
+@wp.func
+def in_box(grid: FieldGrid, at: wp.vec3d):
+    """Whether a point in cells lies in the field's box."""
+    low = at[0] >= ZERO and at[1] >= ZERO and at[2] >= ZERO
+    high = at[0] <= wp.float64(grid.shape[0] - 1) and at[1] <= wp.float64(grid.shape[1] - 1)
+    return low and high and at[2] <= wp.float64(grid.shape[2] - 1)
+
+
+@wp.func
+def friction_of(law: Law, push: wp.float64, aside: wp.vec3d):
+    """Dynamic friction (equation 5); smooth at rest where ``slip`` is above 0."""
+    speed = wp.length(aside)
+    share = law.material[2] * wp.abs(push)
+    if speed > law.material[3]:
+        return (share / speed) * aside
+    if law.material[3] > ZERO:
+        return (share / law.material[3]) * aside
+    return ZERO * aside
+
+
+@wp.kernel
+def share_kernel(
+    # in
+    points: wp.array[wp.vec3d],
+    areas: wp.array[wp.float64],
+    poses: wp.array[wp.transformd],
+    grid: FieldGrid,
+    law: Law,
+    # out
+    force_out: wp.array2d[wp.vec3d],
+    torque_out: wp.array2d[wp.vec3d],
+    energy_out: wp.array2d[wp.float64],
+):
+    """What each sample adds, for each pose."""
+    b = wp.tid() / points.shape[0]
+    i = wp.tid() % points.shape[0]
+    pose = poses[b]
+    p = wp.transform_point(pose, points[i])
+    at = (p - grid.lower) / grid.spacing
+    if in_box(grid, at):
+        found = blend(grid, at)
+        if found[0] < ZERO:
+            g = wp.normalize(wp.vec3d(found[1], found[2], found[3]))
+            q = p - found[0] * g
+            rel = law.other_velocity + wp.cross(
+                law.other_spin, p - wp.transform_get_translation(pose)
+            )
+            rel = rel - law.velocity - wp.cross(law.spin, q)
+            along = wp.dot(rel, g)
+            push = -law.material[0] * found[0] - law.material[1] * along
+            force = areas[i] * (friction_of(law, push, rel - along * g) - push * g)
+            force_out[b, i] = force
+            torque_out[b, i] = wp.cross(q - law.centre, force)
+            energy_out[b, i] = HALF * areas[i] * law.material[0] * found[0] * found[0]
+
+
+@wp.kernel
+def run_kernel(
+    # in
+    force: wp.array2d[wp.vec3d],
+    torque: wp.array2d[wp.vec3d],
+    energy: wp.array2d[wp.float64],
+    # out
+    force_out: wp.array2d[wp.vec3d],
+    torque_out: wp.array2d[wp.vec3d],
+    energy_out: wp.array2d[wp.float64],
+):
+    """Sums over runs, always in the same order."""
+    b = wp.tid() / force_out.shape[1]
+    r = wp.tid() % force_out.shape[1]
+    total_force = wp.vec3d()
+    total_torque = wp.vec3d()
+    total_energy = wp.float64(0.0)
+    for i in range(r * RUN, wp.min((r + 1) * RUN, force.shape[1])):
+        total_force += force[b, i]
+        total_torque += torque[b, i]
+        total_energy += energy[b, i]
+    force_out[b, r] = total_force
+    torque_out[b, r] = total_torque
+    energy_out[b, r] = total_energy
+
+
+def parts_of(points: np.ndarray, faces: np.ndarray, pixel: float) -> tuple[np.ndarray, np.ndarray]:
+    """Middles and areas of the equal parts of all faces, as fragments.divided has them."""
+    corners = points[faces]
+    normals = np.cross(corners[:, 1] - corners[:, 0], corners[:, 2] - corners[:, 0])
+    area = np.linalg.norm(normals, axis=1) / 2
+    sides = np.maximum(np.floor(np.sqrt(area) / pixel + 0.5), 1).astype(np.int64)
+    counts = sides**2
+    which = np.repeat(np.arange(len(faces)), counts)
+    index = np.arange(len(which)) - np.repeat(np.cumsum(counts) - counts, counts)
+    row = np.floor(np.sqrt(index + 0.5))
+    place = index - row**2
+    share = (1 + place % 2) / 3
+    down = ((row + 1 - share) / sides[which])[:, None]
+    aside = ((place // 2 + share) / sides[which])[:, None]
+    a, b, c = (corners[which, k] for k in range(3))
+    return a + down * (b - a) + aside * (c - b), (area / counts)[which]
+
+
+def taped(grid: Any, points: wp.array, areas: wp.array, poses: wp.array, law: Any) -> TapedResponse:
+    """Launch it all, where a tape can see."""
+    if not (isinstance(poses, wp.array) and poses.dtype is wp.transformd):
+        raise OptionError("poses must be a Warp array of wp.transformd, one for each pose.")
+    device, shape = points.device, (poses.shape[0], points.shape[0])
+    if poses.device != device:
+        raise DeviceError(f"poses live on {poses.device}, the field on {device}.")
+    arrays = _room(shape, device)
+    inputs = [points, areas, poses, grid, law]
+    wp.launch(share_kernel, shape[0] * shape[1], inputs, list(arrays), device=device)
+    while arrays[0].shape[1] > 1:
+        shape = (shape[0], -(-arrays[0].shape[1] // int(RUN)))
+        sums = _room(shape, device)
+        wp.launch(run_kernel, shape[0] * shape[1], list(arrays), list(sums), device=device)
+        arrays = sums
+    return TapedResponse(*(array.reshape((shape[0],)) for array in arrays))
+
+
+def _room(shape: tuple[int, int], device: wp.Device) -> tuple[wp.array, wp.array, wp.array]:
+    force, torque, energy = (
+        wp.zeros(shape, dtype=dtype, device=device, requires_grad=True)
+        for dtype in (wp.vec3d, wp.vec3d, wp.float64)
+    )
+    return force, torque, energy

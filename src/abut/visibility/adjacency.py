@@ -1,0 +1,105 @@
+"""Faces with a common corner: always at one depth there, so that no view tells them apart.
+
+They are few for each face and are looked at one by one, by the filter of the exact test.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+import warp as wp
+
+from abut.core.pair_queue import PairQueue, pack_pair, push_pair
+from abut.geometry.common_corners import STRANGERS
+from abut.geometry.intersect_tri_tri import MISS, classify_tri_tri
+from abut.geometry.topology import join_equal
+from abut.operands.posed_mesh import Faces, load_face
+from abut.operands.soup import Soup
+
+wp.set_module_options({"enable_backward": False, "fuse_fp": False})
+
+CROWD = 64  # faces at a vertex beyond which it makes no neighbours
+
+
+@wp.kernel
+def fold_kernel(
+    # in
+    span: wp.vec3i,
+    soup: Faces,
+    object_of: wp.array[wp.int32],
+    pairs: wp.array[wp.vec2i],
+    relation: wp.int32,
+    bits: wp.vec2i,
+    # out
+    folded_out: wp.array[wp.int32],
+    pairs_out: PairQueue,
+):
+    """Mark and list neighbours that may meet beyond what they share."""
+    for i in range(span[0] + wp.tid(), span[1], span[2]):
+        a = pairs[i][0]
+        b = pairs[i][1]
+        kin = wp.int32(relation)
+        if object_of[a] != object_of[b]:
+            kin = STRANGERS
+        corners_a = load_face(soup, a, 0)
+        corners_b = load_face(soup, b, 0)
+        if classify_tri_tri(corners_a, corners_b, kin, soup.faces[a], soup.faces[b]) != MISS:
+            folded_out[a] = 1
+            folded_out[b] = 1
+            push_pair(pairs_out, pack_pair(0, a, b, bits))
+
+
+@dataclass(frozen=True)
+class Neighbours:
+    """Faces of a soup with a common corner, as they were when this was first asked for.
+
+    They may have parted since: pairs in here are looked at one by one, all others by views.
+
+    Attributes:
+        corner_ids: (m,) Vertices of each face, those at one position as one.
+        pairs: (n,) Pairs (low, high) of faces that have one in common.
+    """
+
+    corner_ids: wp.array
+    pairs: wp.array
+
+
+def neighbours_of(soup: Soup) -> Neighbours:
+    """The neighbours in a soup, kept with it."""
+    held = soup.__dict__.get("neighbours")
+    if held is None:
+        ids = join_equal(soup.points.numpy())[soup.faces.numpy().reshape(-1, 3)]
+        ids = without_crowds(ids)
+        held = soup.__dict__["neighbours"] = Neighbours(
+            wp.array(ids.astype(np.int32), dtype=wp.vec3i, device=soup.device),
+            wp.array(neighbour_pairs(ids), dtype=wp.vec2i, device=soup.device),
+        )
+    return held
+
+
+def without_crowds(ids: np.ndarray) -> np.ndarray:
+    """Vertices (m, 3) of faces, those of many faces replaced by one of its own for each face.
+
+    So that the number of neighbours stays in proportion to that of faces.
+    """
+    ids = ids.astype(np.int64)
+    used = np.bincount(ids.ravel(), minlength=1)
+    crowded = used[ids] > CROWD
+    return np.where(crowded, ids.max(initial=0) + 1 + np.arange(ids.size).reshape(ids.shape), ids)
+
+
+def neighbour_pairs(ids: np.ndarray) -> np.ndarray:
+    """(n, 2) int32 Pairs (low, high) of faces that have a vertex of ``ids`` (m, 3) in common."""
+    corners = ids.ravel()
+    order = np.argsort(corners, kind="stable")
+    faces, corners = order // 3, corners[order]
+    found = [np.zeros(0, dtype=np.int64)]
+    step = 1
+    while step < len(corners):
+        same = np.flatnonzero(corners[step:] == corners[:-step])
+        if not len(same):
+            break
+        low, high = faces[same], faces[same + step]  # the sort is stable: low <= high
+        found.append(np.unique((low * len(ids) + high)[low < high]))
+        step += 1
+    pairs = np.divmod(np.unique(np.concatenate(found)), max(len(ids), 1))
+    return np.stack(pairs, axis=1).astype(np.int32)

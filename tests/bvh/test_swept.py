@@ -1,0 +1,152 @@
+"""Rectangle swept spheres: they hold what is below them, and their distances are lower bounds."""
+
+import numpy as np
+import pytest
+import warp as wp
+
+import abut
+from abut import cases
+from abut.bounds.relative_frame import Relative
+from abut.bounds.rss import distance_rss
+from abut.bvh.bvh_cache import hierarchy_of
+from abut.bvh.layout import TreeView
+from abut.operands.posed_mesh import posed_faces
+from abut.traversal.node_pairs import load_rss
+from abut.traversal.two_trees import relative_kernel
+from shapes import moved, random_poses
+from trees import links_of
+
+wp.set_module_options({"enable_backward": False, "fuse_fp": False})
+
+RSS = abut.Bound.RSS
+
+
+@wp.kernel
+def root_distance_kernel(
+    # in
+    tree_a: TreeView,
+    tree_b: TreeView,
+    frames: wp.array[Relative],
+    slots: wp.array2d[wp.int32],
+    # out
+    distance_out: wp.array[wp.float32],
+):
+    i = wp.tid()
+    a = load_rss(tree_a, slots[i, 0])
+    distance_out[i] = distance_rss(frames[0], a, load_rss(tree_b, slots[i, 1]))
+
+
+def faces_below(tree):
+    """For every slot the faces below it, and the slots from the leaves up."""
+    links = links_of(tree)
+    order, stack = [], [len(links) - 1]
+    while stack:
+        slot = stack.pop()
+        order.append(slot)
+        if links[slot] >= 0:
+            stack += [2 * links[slot], 2 * links[slot] + 1]
+    below = {}
+    for slot in reversed(order):
+        link = links[slot]
+        below[slot] = [-1 - link] if link < 0 else below[2 * link] + below[2 * link + 1]
+    return below
+
+
+def check_holds(mesh):
+    """Every corner is within the radius of the rectangle of every node above it."""
+    tree = hierarchy_of(mesh, RSS)
+    rows = tree.swept.numpy().reshape(-1, 3, 4).astype(float)
+    points, faces = mesh.points.numpy() - tree.origin, mesh.faces.numpy()
+    for slot, below in faces_below(tree).items():
+        centre, radius = rows[slot, 0, :3], rows[slot, 0, 3]
+        u, v = rows[slot, 1:, :3]
+        r = points[faces[below]].reshape(-1, 3) - centre
+        out = np.stack([r @ u, r @ v, r @ np.cross(u, v)], axis=1)
+        out[:, :2] = np.maximum(np.abs(out[:, :2]) - rows[slot, 1:, 3], 0)
+        assert (np.linalg.norm(out, axis=1) <= radius).all()
+
+
+SHAPES = {
+    "ball": cases.icosphere(320),
+    "torus": cases.torus(20, 10),
+    "box": cases.box(),
+    "flat": cases.plane(8, 8, 2.0),
+    "needles": cases.pair("needles", 200)[0],
+}
+
+
+@pytest.mark.parametrize("scale", [1.0, 1e-6, 1e6])
+@pytest.mark.parametrize("offset", [0.0, 3.0, 1e6])
+@pytest.mark.parametrize("name", SHAPES)
+def test_volumes_hold_their_faces(name, offset, scale, device):
+    shape = SHAPES[name]
+    turned = moved(shape.vertices, random_poses(1, 1.0)[0])
+    check_holds(abut.Mesh((turned + offset) * scale, shape.faces, device))
+
+
+def test_faces_without_area(device):
+    vertices = np.random.default_rng(0).normal(size=(40, 3))
+    faces = np.random.default_rng(1).integers(0, 40, size=(60, 3))
+    faces[:20, 1] = faces[:20, 0]
+    faces[20:25] = faces[20:25, :1]
+    check_holds(abut.Mesh(vertices, faces, device))
+
+
+def test_after_a_deformation(device):
+    mesh = abut.Mesh(*SHAPES["torus"], device)
+    check_holds(mesh)
+    for size in ([2, 1, 0.1], [1, 0, 1], [1, 1, 1]):
+        mesh.deform(SHAPES["torus"].vertices * size)
+        check_holds(mesh)
+
+
+def test_thin_where_the_surface_is(device):
+    """A turned flat sheet has volumes without thickness."""
+    sheet = cases.plane(16, 16, 2.0)
+    mesh = abut.Mesh(moved(sheet.vertices, random_poses(1, 0.5)[0]), sheet.faces, device)
+    radius = hierarchy_of(mesh, RSS).swept.numpy().reshape(-1, 3, 4)[:, 0, 3]
+    assert radius.max() < 1e-4
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_distances_are_lower_bounds(seed, device):
+    """Of single leaves: close to the true distance of their faces, and never above."""
+    rng = np.random.default_rng(seed)
+    a, b = (abut.Mesh(rng.normal(size=(300, 3)) * 0.2, np.arange(300).reshape(-1, 3), device)
+            for _ in range(2))  # fmt: skip
+    pose = random_poses(1, 2.0, seed)
+    trees = [hierarchy_of(mesh, RSS) for mesh in (a, b)]
+    frames = wp.empty(1, dtype=Relative, device=device)
+    sides = [posed_faces(a.points, a.faces), posed_faces(b.points, b.faces, pose)]
+    views = [tree.view(RSS) for tree in trees]
+    args = [wp.vec3i(0, 1, 1), *sides, *views, frames]
+    wp.launch(relative_kernel, 1, args, device=device)
+    links = [links_of(tree) for tree in trees]
+    leaves = [rng.choice(np.flatnonzero(link < 0), 400) for link in links]
+    slots = wp.array(np.stack(leaves, axis=1).astype(np.int32), device=device)
+    bound = wp.empty(400, dtype=wp.float32, device=device)
+    wp.launch(root_distance_kernel, 400, [*views, frames, slots, bound], device=device)
+    corners = [
+        mesh.points.numpy()[mesh.faces.numpy()[-1 - link[leaf]]]
+        for mesh, link, leaf in zip((a, b), links, leaves, strict=True)
+    ]
+    placed = moved(corners[1].reshape(-1, 3), pose[0]).reshape(-1, 3, 3)
+    true = abut.primitives.distance_tri_tri(corners[0], placed)[0].numpy()
+    assert (bound.numpy() <= true).all()
+    assert np.median(true - np.maximum(bound.numpy(), 0)) < 0.2 * np.median(true)
+
+
+@pytest.mark.parametrize("scale", [1e308, 3e38, 1e-40, 5e-324])
+def test_beyond_single_precision(scale, device):
+    """Corners that float32 cannot hold: no pair is lost."""
+    rng = np.random.default_rng(0)
+    corners = rng.integers(-1, 2, size=(60, 3)) * scale
+    faces = np.arange(60).reshape(-1, 3)
+    a, b = abut.Mesh(corners, faces, device), abut.Mesh(corners[::-1].copy(), faces, device)
+    small = abut.Mesh(rng.normal(size=(60, 3)), faces, device)
+    for other in (b, small):
+        pairs = abut.collide(a, other, method="brute").pairs.numpy()
+        assert len(pairs) > 0 or other is small
+        np.testing.assert_array_equal(abut.collide(a, other, bound="rss").pairs.numpy(), pairs)
+        want = abut.distance(a, other, method="brute").value
+        assert abut.distance(a, other, bound="rss").value == want
