@@ -18,13 +18,13 @@ import numpy as np
 import warp as wp
 
 import abut
-from abut.bvh.bvh_cache import hierarchy_of
-from abut.bvh.layout import Tree
-from abut.bvh.leaf_clusters import twigs_of
+from abut.bvh.bvh_cache import bvh_of
+from abut.bvh.layout import Bvh
+from abut.bvh.leaf_clusters import leaf_clusters_of
 from abut.core.pair_queue import KeyLayout, PairQueues
-from abut.core.runtime import EVERYTHING, Task, recording
+from abut.core.runtime import UNKNOWN_COUNT, Task, recording
 from abut.traversal.groups import groups_of, self_groups_kernel
-from abut.traversal.self_tree import SHARES, self_open_kernel, twig_walks
+from abut.traversal.self_tree import SHARES, cluster_stages, self_open_kernel
 from benchmarks import cases, ours
 from benchmarks.cases import Case, Question
 from benchmarks.competition import QUIET
@@ -110,7 +110,7 @@ def _bodies(device: str) -> list[tuple[str, abut.Mesh]]:
 
 
 def _ways(mesh: abut.Mesh) -> list[tuple[str, Callable[[], int]]]:
-    tree, bits = hierarchy_of(mesh, effort=EFFORT), KeyLayout.of(*[mesh.face_count] * 2).bits
+    tree, bits = bvh_of(mesh, effort=EFFORT), KeyLayout.of(*[mesh.face_count] * 2).bits
     names = ("candidates", "even", "odd", "twigs", *SHARES)
     queues = PairQueues(mesh.device, **dict.fromkeys(names, 1 << 22))
     ways = [("leaf by leaf", _leaf_by_leaf(mesh, tree, bits, queues))]
@@ -124,16 +124,16 @@ def _ways(mesh: abut.Mesh) -> list[tuple[str, Callable[[], int]]]:
     return ways
 
 
-def _leaf_by_leaf(mesh: abut.Mesh, tree: Tree, bits: Any, queues: PairQueues) -> Callable[[], int]:
+def _leaf_by_leaf(mesh: abut.Mesh, tree: Bvh, bits: Any, queues: PairQueues) -> Callable[[], int]:
     device, found = mesh.device, queues["candidates"]
     if device.is_cpu:
         args = [tree.view(), bits, found]
         tasks = [Task(self_groups_kernel, groups_of(mesh.face_count), args, device, grain=128)]
     else:
-        walks = twig_walks(tree.view(), twigs_of(tree), queues)
+        walks = cluster_stages(tree.view(), leaf_clusters_of(tree), queues)
         tasks = [Task(kernel, count, args, device) for kernel, count, args in walks]
         args = [tree.view(), bits, False, queues["twigs"], found]
-        tasks.append(Task(self_open_kernel, EVERYTHING, args, device))
+        tasks.append(Task(self_open_kernel, UNKNOWN_COUNT, args, device))
 
     def call() -> int:
         queues.clear()

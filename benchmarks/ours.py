@@ -12,7 +12,7 @@ import warp as wp
 
 import abut
 from abut.bvh import lbvh
-from abut.bvh.bvh_cache import hierarchy_of
+from abut.bvh.bvh_cache import bvh_of
 from abut.bvh.node_rss import sweep
 from abut.bvh.refit import refit
 from abut.core import runtime
@@ -77,7 +77,7 @@ def tree_bytes(case: Case) -> dict[str, int]:
     sizes, trees = {}, []
     mesh = abut.Mesh(case.vertices, case.faces, case.device)
     for bound in abut.Bound:
-        tree = hierarchy_of(mesh, bound)
+        tree = bvh_of(mesh, bound)
         if not any(tree is other for other in trees):
             trees.append(tree)
             sizes[str(bound)] = tree.nbytes
@@ -93,7 +93,7 @@ def commit() -> str:
 
 def _call(case: Case, choice: str) -> Callable[[], Any]:
     mesh = abut.Mesh(case.vertices, case.faces, case.device)
-    hierarchy_of(mesh, effort=MUCH)
+    bvh_of(mesh, effort=MUCH)
     if case.question is Question.BUILD:
         return lambda: lbvh.build(mesh.points, mesh.faces, mesh.bounds).face_count
     if case.question is Question.BUILD_RSS:
@@ -113,7 +113,7 @@ def _call(case: Case, choice: str) -> Callable[[], Any]:
     if case.other is not None:
         faces = case.faces if case.other_faces is None else case.other_faces
         other = abut.Mesh(case.other, faces, case.device)
-    hierarchy_of(other, effort=MUCH)
+    bvh_of(other, effort=MUCH)
     bound = choice if choice in list(abut.Bound) else None
     if case.question is Question.DISTANCE:
         ask(mesh, MUCH)
@@ -156,7 +156,7 @@ def _refit_rss(mesh: abut.Mesh, frames: list[wp.array], choice: str) -> Callable
     def deform() -> int:
         for frame in frames:
             mesh.deform(frame)
-            count = hierarchy_of(mesh, abut.Bound.RSS).face_count
+            count = bvh_of(mesh, abut.Bound.RSS).face_count
         return count
 
     def kernel() -> int:
@@ -166,7 +166,7 @@ def _refit_rss(mesh: abut.Mesh, frames: list[wp.array], choice: str) -> Callable
         return tree.face_count
 
     shapes = [abut.Mesh(frame, mesh.faces, mesh.device).points for frame in frames]
-    tree = hierarchy_of(mesh, abut.Bound.RSS)
+    tree = bvh_of(mesh, abut.Bound.RSS)
     return kernel if choice == "kernel" else deform
 
 
@@ -174,7 +174,7 @@ def _refit(mesh: abut.Mesh, frames: list[wp.array], choice: str) -> Callable[[],
     def deform() -> int:
         for frame in frames:
             mesh.deform(frame)
-            count = hierarchy_of(mesh).face_count
+            count = bvh_of(mesh).face_count
         return count
 
     def kernel() -> int:
@@ -183,7 +183,7 @@ def _refit(mesh: abut.Mesh, frames: list[wp.array], choice: str) -> Callable[[],
         return tree.face_count
 
     shapes = [abut.Mesh(frame, mesh.faces, mesh.device).points for frame in frames]
-    tree = hierarchy_of(mesh)
+    tree = bvh_of(mesh)
     return kernel if choice == "kernel" else deform
 
 

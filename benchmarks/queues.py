@@ -11,8 +11,8 @@ import warp as wp
 
 from abut.bounds.aabb import overlap_aabb
 from abut.bvh.layout import (
-    Tree,
-    TreeView,
+    Bvh,
+    BvhView,
     face_of,
     half_area,
     is_leaf,
@@ -20,9 +20,9 @@ from abut.bvh.layout import (
     load_node,
 )
 from abut.core.atomics import reserve
-from abut.core.loads import load_fresh_integer
+from abut.core.loads import load_uncached_int64
 from abut.core.pair_queue import PairQueue, PairQueues, pack_pair, queue_stop, store_pair
-from abut.core.runtime import EVERYTHING, Task
+from abut.core.runtime import UNKNOWN_COUNT, Task
 
 wp.set_module_options({"enable_backward": False, "fuse_fp": False})
 
@@ -40,7 +40,7 @@ def pair_of(x: wp.int32, y: wp.int32):
 
 
 @wp.func
-def put(tree: TreeView, x: wp.int32, y: wp.int32, held: wp.int32, stack: wp.array[wp.int64]):
+def put(tree: BvhView, x: wp.int32, y: wp.int32, held: wp.int32, stack: wp.array[wp.int64]):
     """Put a pair on a stack if its boxes overlap."""
     a = load_node(tree.nodes, x)
     b = load_node(tree.nodes, y)
@@ -50,7 +50,7 @@ def put(tree: TreeView, x: wp.int32, y: wp.int32, held: wp.int32, stack: wp.arra
 
 @wp.func
 def open_some(
-    tree: TreeView,
+    tree: BvhView,
     bits: wp.vec2i,
     most: wp.int32,
     count: wp.int32,
@@ -100,7 +100,7 @@ def open_some(
 def round_kernel(
     # in
     span: wp.vec3i,
-    tree: TreeView,
+    tree: BvhView,
     bits: wp.vec2i,
     most: wp.int32,
     here: PairQueue,
@@ -122,7 +122,7 @@ def round_kernel(
 def persistent_kernel(
     # in
     span: wp.vec3i,
-    tree: TreeView,
+    tree: BvhView,
     bits: wp.vec2i,
     most: wp.int32,
     # out
@@ -149,18 +149,18 @@ def persistent_kernel(
                     ticket = reserve(asked_out, 1)
                 pair = NO_PAIR
                 if ticket < wp.int64(keys_out.shape[0]):
-                    pair = load_fresh_integer(keys_out, wp.int32(ticket))
+                    pair = load_uncached_int64(keys_out, wp.int32(ticket))
                 if pair != NO_PAIR:
                     stack[0] = pair
                     held = 1
                     ticket = wp.int64(-1)
-                elif load_fresh_integer(pending_out, 0) == wp.int64(0):
+                elif load_uncached_int64(pending_out, 0) == wp.int64(0):
                     polls = MOST_POLLS
             else:
                 polls = 0
                 held = open_some(tree, bits, most, held, stack, candidates_out)
-                given = load_fresh_integer(given_out, 0)
-                waiting = load_fresh_integer(asked_out, 0) - given
+                given = load_uncached_int64(given_out, 0)
+                waiting = load_uncached_int64(asked_out, 0) - given
                 shared = wp.int32(0)
                 if held >= DONATES and given < room and waiting > wp.int64(0):
                     shared = held / 2
@@ -179,7 +179,7 @@ def persistent_kernel(
 class Rounds:
     """A queue opened round by round, without a read-back in between."""
 
-    def __init__(self, tree: Tree, bits: wp.vec2i, most: int, queues: PairQueues) -> None:
+    def __init__(self, tree: Bvh, bits: wp.vec2i, most: int, queues: PairQueues) -> None:
         self.queues = queues
         view, found = tree.view(), queues["candidates"]
         root = 2 * tree.face_count - 2
@@ -189,7 +189,7 @@ class Rounds:
         for k in range(2):
             here, there = queues[names[k]], queues[names[1 - k]]
             args = [view, bits, most, here, there, found]
-            self.tasks.append((Task(round_kernel, EVERYTHING, args, queues.device), there))
+            self.tasks.append((Task(round_kernel, UNKNOWN_COUNT, args, queues.device), there))
         self.rounds = self._needed()
 
     def _begin(self) -> None:
@@ -225,7 +225,7 @@ class Persistent:
     """Threads that take pairs from one queue until all is done."""
 
     def __init__(
-        self, tree: Tree, bits: wp.vec2i, most: int, queues: PairQueues, threads: int
+        self, tree: Bvh, bits: wp.vec2i, most: int, queues: PairQueues, threads: int
     ) -> None:
         device = queues.device
         self.queues = queues

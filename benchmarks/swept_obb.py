@@ -13,7 +13,7 @@ import warp as wp
 from abut.bounds.aabb import overlap_aabb
 from abut.bounds.obb import Obb, area_of, fit_obb, merge_obb, overlap_obb, with_axes
 from abut.bounds.relative_frame import shifted_frame
-from abut.bvh.layout import Tree, TreeView, escape_of, face_of, link_of, load_node, root_of
+from abut.bvh.layout import Bvh, BvhView, escape_of, face_of, link_of, load_node, root_of
 from abut.bvh.node_obbs import (
     MOMENT_ROWS,
     OBB_ROWS,
@@ -101,7 +101,7 @@ def swept_obb_kernel(
     points_t1: wp.array[wp.vec3d],
     corners: wp.array[wp.vec3i],
     pad: wp.float32,
-    tree: TreeView,
+    tree: BvhView,
     # out
     arrivals_out: wp.array[wp.int32],
     moments_out: wp.array[wp.vec4f],
@@ -150,8 +150,8 @@ def list_found(
 def walk_kernel(
     # in
     span: wp.vec3i,
-    tree_a: TreeView,
-    tree_b: TreeView,
+    tree_a: BvhView,
+    tree_b: BvhView,
     within: wp.bool,
     bits: wp.vec2i,
     # out
@@ -198,14 +198,14 @@ class AabbPlan(SweepPlan):
         sides = self._views[0], self._views[0]
         return Listing(EDGE_EDGE, tree.face_count, sides, self._walk([tree, tree], True))
 
-    def _bounded(self, side: int, feature: str, until: float) -> Tree:
+    def _bounded(self, side: int, feature: str, until: float) -> Bvh:
         tree = self._tree(side, feature, until)
         if self.bound is Bound.OBB:
             with stage("boxes", self.device):
                 self._orient(tree, side, feature)
         return tree
 
-    def _orient(self, tree: Tree, side: int, feature: str) -> None:
+    def _orient(self, tree: Bvh, side: int, feature: str) -> None:
         slots, device = 2 * tree.face_count - 1, self.device
         moments = wp.empty(MOMENT_ROWS * slots, dtype=wp.vec4f, device=device)
         if tree.obbs is None:
@@ -216,7 +216,7 @@ class AabbPlan(SweepPlan):
         args = [*points, pad, tree.view(), tree.arrivals, moments, tree.obbs]
         launch(swept_obb_kernel, tree.face_count, args, device, grain=512)
 
-    def _walk(self, trees: list[Tree], within: bool) -> Callable[[int, int, PairQueues], None]:
+    def _walk(self, trees: list[Bvh], within: bool) -> Callable[[int, int, PairQueues], None]:
         views = [tree.view(self.bound) for tree in trees]
         return self._lister(walk_kernel, [*views, within, self.layout.bits])
 

@@ -83,7 +83,7 @@ def test_imports_go_down():
 @pytest.mark.parametrize(
     ("room", "line", "allowed"),
     [
-        ("mesh", "from abut.core.point_check import extent_of", True),
+        ("mesh", "from abut.core.point_check import check_points", True),
         ("mesh", "def f():\n    from abut.query.collide import collide", False),
         ("narrow", "from abut.traversal.descend import descend", False),
         ("narrow", "from abut.narrow.segments import meeting_segments", True),

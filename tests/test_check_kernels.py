@@ -78,7 +78,7 @@ def test_good_sources(source):
         (GOOD.replace("y_out[i] =", "x[i] +="), "writes to x"),
         (GOOD.replace("y_out[i] = 2 * x[i]", "wp.atomic_add(x, i, 1)"), "writes to x"),
         (GOOD.replace("y_out[i] = 2 * x[i]", "push_pair(x, i)"), "writes to x"),
-        (GOOD.replace("y_out[i] = 2 * x[i]", "lower_to(x.best, i, i)"), "writes to x"),
+        (GOOD.replace("y_out[i] = 2 * x[i]", "atomic_min_int64(x.best, i, i)"), "writes to x"),
         (GOOD.replace("    i = ", "    twice_kernel = ") + "\n", "hides another twice_kernel"),
         ("@wp.func\ndef f(g: wp.int32):\n    return g\n\ndef g():\n    pass", "hides another g"),
         (

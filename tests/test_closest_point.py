@@ -11,8 +11,8 @@ import abut.query.closest_point as closest
 import awkward
 import oracle
 from abut import cases
-from abut.bvh.bvh_cache import hierarchy_of
-from abut.operands.posed_mesh import posed_faces
+from abut.bvh.bvh_cache import bvh_of
+from abut.operands.posed_mesh import make_posed_mesh
 from abut.point.nearest_face import NO_FACE
 from shapes import moved, random_poses, shift, soup, strips
 
@@ -313,8 +313,8 @@ def test_lanes_together_find_the_same_faces(name, posed, at_once, device, monkey
     rows = wp.empty((2 if posed else 1, len(points)), dtype=wp.int32, device=device)
     cloud = wp.array(points, dtype=wp.vec3d, device=device)
     order = wp.array(np.random.default_rng(0).permutation(len(points)), wp.int32, device=device)
-    side = posed_faces(mesh.points, mesh.faces, poses)
+    side = make_posed_mesh(mesh.points, mesh.faces, poses)
     bound = wp.float64((0.7 * size) ** 2)
-    closest._search_together(mesh, hierarchy_of(mesh), cloud, order, side, bound, rows)
+    closest._search_together(mesh, bvh_of(mesh), cloud, order, side, bound, rows)
     found = rows.numpy().reshape(want.shape)
     np.testing.assert_array_equal(np.where(found == NO_FACE, -1, found), want)

@@ -6,7 +6,7 @@ import pytest
 import abut
 from abut import cases
 from abut.bvh import bvh_cache
-from abut.bvh.bvh_cache import hierarchy_of
+from abut.bvh.bvh_cache import bvh_of
 from shapes import moved, random_poses, soup
 from trees import cost_of, leaf_boxes
 
@@ -63,7 +63,7 @@ def test_a_slow_drift_keeps_boxes_tight(device):
     mesh = with_hierarchy(device)
     for step in range(1, 11):
         mesh.deform(BALL.vertices + 4.0**step)
-        assert np.ptp(leaf_boxes(hierarchy_of(mesh)), axis=1).max() < 0.5
+        assert np.ptp(leaf_boxes(bvh_of(mesh)), axis=1).max() < 0.5
 
 
 def test_a_shuffled_mess_is_rebuilt(device):
@@ -71,19 +71,19 @@ def test_a_shuffled_mess_is_rebuilt(device):
     loose = soup(BALL)
     mesh = abut.Mesh(*loose, device)
     shuffled = np.random.default_rng(0).permutation(loose.vertices.reshape(-1, 9)).reshape(-1, 3)
-    before = hierarchy_of(mesh)
+    before = bvh_of(mesh)
     for step in range(2):  # the cost of a refit is known when the next one is due
         mesh.deform(shuffled * (1 + step / 8))
         check_like_new(mesh, device)
-    assert hierarchy_of(mesh) is not before
+    assert bvh_of(mesh) is not before
 
 
 def test_a_careful_tree_stays_while_it_is_good(device):
     mesh = with_hierarchy(device)
-    careful = hierarchy_of(mesh, effort=10**6)
+    careful = bvh_of(mesh, effort=10**6)
     for step in range(10):
         mesh.deform(BALL.vertices * (1 + step / 100))
-        assert hierarchy_of(mesh) is careful
+        assert bvh_of(mesh) is careful
 
 
 def test_a_tree_made_for_a_mess_does_not_stay(device):
@@ -91,17 +91,17 @@ def test_a_tree_made_for_a_mess_does_not_stay(device):
     scattered = np.random.default_rng(0).permutation(BALL.vertices)
     mesh = abut.Mesh(scattered, BALL.faces, device)
     for step in range(4):
-        hierarchy_of(mesh)
+        bvh_of(mesh)
         mesh.deform(BALL.vertices * (1 + step / 8))
     new = abut.Mesh(*BALL, device)
-    assert cost_of(hierarchy_of(mesh)) < 2 * cost_of(hierarchy_of(new))
+    assert cost_of(bvh_of(mesh)) < 2 * cost_of(bvh_of(new))
 
 
 def test_a_gentle_change_is_refitted(device):
     mesh = with_hierarchy(device)
-    before = hierarchy_of(mesh)
+    before = bvh_of(mesh)
     mesh.deform(BALL.vertices * [1, 1.1, 0.9])
-    assert hierarchy_of(mesh) is before
+    assert bvh_of(mesh) is before
 
 
 def test_flat_and_to_a_point_and_back(device):

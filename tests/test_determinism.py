@@ -8,7 +8,7 @@ import pytest
 
 import abut
 from abut import cases, runtime
-from abut.bvh.bvh_cache import hierarchy_of
+from abut.bvh.bvh_cache import bvh_of
 from shapes import random_poses, soup, strips
 
 
@@ -35,12 +35,12 @@ def hits_digest(hits):
 
 
 def tree_of(device):
-    tree = hierarchy_of(abut.Mesh(*cases.icosphere(20000), device))
+    tree = bvh_of(abut.Mesh(*cases.icosphere(20000), device))
     return digest(tree.nodes.numpy())
 
 
 def careful_tree(device):
-    tree = hierarchy_of(abut.Mesh(*cases.icosphere(20000), device), effort=10**6)
+    tree = bvh_of(abut.Mesh(*cases.icosphere(20000), device), effort=10**6)
     assert tree.improved
     return digest(tree.nodes.numpy())
 
@@ -48,9 +48,9 @@ def careful_tree(device):
 def refitted_tree(device):
     ball = cases.icosphere(20000)
     mesh = abut.Mesh(*ball, device)
-    hierarchy_of(mesh)
+    bvh_of(mesh)
     mesh.deform(ball.vertices * [1, 1.2, 0.9])
-    return digest(hierarchy_of(mesh).nodes.numpy())
+    return digest(bvh_of(mesh).nodes.numpy())
 
 
 def pairs_of(name, faces=20000, **options):
@@ -87,9 +87,7 @@ def self_near(device):
 
 
 def swept_volumes(device):
-    return digest(
-        hierarchy_of(abut.Mesh(*cases.icosphere(20000), device), abut.Bound.RSS).swept.numpy()
-    )
+    return digest(bvh_of(abut.Mesh(*cases.icosphere(20000), device), abut.Bound.RSS).swept.numpy())
 
 
 def flat_pairs(device):
@@ -199,5 +197,5 @@ def test_cpu_and_cuda_give_the_same_rows(name, device):
         want, got = (abut.closest_point(m, points, signed=True).numpy() for m in (mine, theirs))
         for key in want:
             np.testing.assert_array_equal(got[key], want[key])
-        nodes = hierarchy_of(theirs).nodes.numpy()
-        assert digest(hierarchy_of(mine).nodes.numpy()) == digest(nodes)
+        nodes = bvh_of(theirs).nodes.numpy()
+        assert digest(bvh_of(mine).nodes.numpy()) == digest(nodes)

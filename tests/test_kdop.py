@@ -7,7 +7,7 @@ import abut
 import awkward
 from abut import cases
 from abut.bounds.kdop import SIDES, axis_choices, directions, facets
-from abut.bvh.bvh_cache import dops_of, hierarchy_of
+from abut.bvh.bvh_cache import bvh_of, kdops_of
 from abut.bvh.node_kdops import DopShape
 from shapes import random_poses, shift
 
@@ -162,7 +162,7 @@ def test_axis_choices():
 @pytest.mark.parametrize("width", [0, 12, 35])
 def test_inner_nodes_hold_their_children(width, device):
     mesh = abut.Mesh(*cases.pair("knot", 500)[0], device)
-    dops = dops_of(mesh, hierarchy_of(mesh), DopShape(24, width))
+    dops = kdops_of(mesh, bvh_of(mesh), DopShape(24, width))
     links = dops_tree_links(mesh)
     reaches = dops.reaches()
     assert reaches.shape == (2 * mesh.face_count - 1, 24)
@@ -172,7 +172,7 @@ def test_inner_nodes_hold_their_children(width, device):
 
 
 def dops_tree_links(mesh):
-    return hierarchy_of(mesh).nodes.numpy()[0::2, 3].view(np.int32)
+    return bvh_of(mesh).nodes.numpy()[0::2, 3].view(np.int32)
 
 
 @pytest.mark.parametrize("options", [{"method": "kdop"}, {"bound": "kdop"}])

@@ -6,7 +6,7 @@ import warp as wp
 
 import abut
 from abut import cases
-from abut.bounds.relative_frame import Relative
+from abut.bounds.relative_frame import RelativeFrame
 from abut.core.pair_queue import PairQueues
 from abut.core.runtime import Task, launch
 from abut.query import contact_plan, near_plan, nearest_plan
@@ -22,7 +22,7 @@ SCENES = ["apart", "nested", "tori", "stacked_boxes"]
 
 
 def frames_of(plan, trees):
-    frames = wp.empty(plan.pose_count, dtype=Relative, device=plan.device)
+    frames = wp.empty(plan.pose_count, dtype=RelativeFrame, device=plan.device)
     args = [plan.a, plan.b, trees[0], trees[-1], frames]
     return frames, Task(relative_kernel, plan.pose_count, args, plan.device)
 

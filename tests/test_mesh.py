@@ -11,7 +11,7 @@ import warp as wp
 
 import abut
 from abut import cases
-from abut.core.point_check import Extent
+from abut.core.point_check import PointCheck
 
 VERTICES = np.array([[0.0, 0, 0], [1, 0, 0], [0, 1, 0], [0, 0, 1]])
 FACES = np.array([[0, 2, 1], [0, 1, 3], [1, 2, 3], [2, 0, 3]])
@@ -228,7 +228,7 @@ def test_extents_of_float32_make_float64_on_the_way(count, device):
     vertices = np.random.default_rng(count).normal(size=(2, count, 3)).astype(np.float32)
     rows = [wp.array(v, dtype=wp.vec3f, device=device) for v in vertices]
     points = wp.zeros(count, dtype=wp.vec3d, device=device)
-    extent = Extent(points, None, rows[0])
+    extent = PointCheck(points, None, rows[0])
     for given, row in zip(vertices, rows, strict=True):
         extent.start(row)
         first_bad, bounds = extent.read()

@@ -10,7 +10,7 @@ import warp as wp
 
 import abut
 from abut import cases, runtime
-from abut.core.atomics import lower_to, reserve
+from abut.core.atomics import atomic_min_int64, reserve
 from abut.scene.rearrange import gather_kernel
 
 wp.set_module_options({"enable_backward": False, "fuse_fp": False})
@@ -39,7 +39,7 @@ def lower_kernel(
 ):
     """Every item lowers one of few values."""
     for i in range(span[0] + wp.tid(), span[1], span[2]):
-        lower_to(least_out, i % least_out.shape[0], values[i])
+        atomic_min_int64(least_out, i % least_out.shape[0], values[i])
 
 
 @pytest.fixture

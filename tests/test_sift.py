@@ -10,7 +10,7 @@ from abut.bvh.lbvh import build
 from abut.bvh.leaf_corners import corner_rows, corners_kernel
 from abut.core.pair_queue import KeyLayout, PairQueues
 from abut.core.runtime import launch
-from abut.narrow.plane_filter import sift_kernel
+from abut.narrow.plane_filter import plane_filter_kernel
 from shapes import soup
 
 
@@ -27,7 +27,7 @@ def sifted(mesh):
     args = [mesh.points, mesh.faces, view.origin, view.nodes, view.leaf_slots, rows]
     launch(corners_kernel, count, args, device)
     args = [view, rows, layout.bits, queues["leaves"], queues["left"]]
-    launch(sift_kernel, len(i), args, device, grain=1000)
+    launch(plane_filter_kernel, len(i), args, device, grain=1000)
     keys = np.sort(queues["left"].keys.numpy()[: queues.read()["left"]])
     return np.stack([keys >> layout.bits_b, keys & ((1 << layout.bits_b) - 1)], axis=1)
 

@@ -5,7 +5,7 @@ import pytest
 
 import abut
 from abut import cases
-from abut.operands.posed_mesh import posed_faces
+from abut.operands.posed_mesh import make_posed_mesh
 from abut.point.pseudonormals import pseudonormals_of
 from shapes import flipped, octahedron, soup
 from test_closest_point import GRID, around
@@ -97,7 +97,7 @@ def test_within_a_rounding_of_the_surface(device):
 def test_pseudonormals_decide_nearly_all(device):
     """The way back to rays is for the few."""
     mesh = abut.Mesh(*cases.gem(800), device)
-    normals = pseudonormals_of(mesh, posed_faces(mesh.points, mesh.faces))
+    normals = pseudonormals_of(mesh, make_posed_mesh(mesh.points, mesh.faces))
     for array in (normals.edges, normals.vertices):
         doubt, size = array.numpy()[:, 3], np.linalg.norm(array.numpy()[:, :3], axis=1)
         assert (doubt < 1e-12 * size).all()
@@ -106,7 +106,7 @@ def test_pseudonormals_decide_nearly_all(device):
 def test_weights_are_angles(device):
     """However a box is cut into triangles, the normals of its corners are its diagonals."""
     mesh = abut.Mesh(*cases.box((2, 2, 2)), device)
-    normals = pseudonormals_of(mesh, posed_faces(mesh.points, mesh.faces)).vertices.numpy()
+    normals = pseudonormals_of(mesh, make_posed_mesh(mesh.points, mesh.faces)).vertices.numpy()
     np.testing.assert_allclose(normals[:, :3], np.pi / 2 * mesh.points.numpy(), rtol=1e-14)
 
 

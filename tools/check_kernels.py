@@ -27,19 +27,19 @@ REQUIRED = {"enable_backward": False, "fuse_fp": False}
 DIFFERENTIATED = {"abut/sdf/tape.py": {"enable_backward": True, "fuse_fp": False}}
 # Device functions that write to their first argument.
 WRITERS = {
-    "add_to",
+    "atomic_add_int64",
     "arrive",
     "claim",
     "gain",
-    "lower_to",
+    "atomic_min_int64",
     "meet",
     "push_pair",
-    "raise_to",
+    "atomic_max_int32",
     "reserve",
-    "take_one",
+    "atomic_decrement",
 }
 # Structs that carry the queues they fill beside their operands.
-CARRIERS = {"Encounters", "Search", "Sweep", "Approach", "Crowd"}
+CARRIERS = {"Encounters", "Search", "CcdOperands", "Approach", "Crowd"}
 
 Finding = tuple[int, str]
 

@@ -15,7 +15,7 @@ BOUNDS = {"obbrss": coal.BVHModelOBBRSS, "obb": coal.BVHModelOBB}  # all that Py
 SUPPORTS = dict.fromkeys(
     (Question.PAIRS, Question.FIRST, Question.POSES, Question.BUILD), tuple(BOUNDS)
 ) | dict.fromkeys((Question.DISTANCE, Question.DISTANCES, Question.BUILD_RSS), ("obbrss",))
-EVERYTHING = 10_000_000
+UNKNOWN_COUNT = 10_000_000
 
 
 def prepare(case: Case, choice: str = "obbrss") -> Prepared:
@@ -29,7 +29,7 @@ def prepare(case: Case, choice: str = "obbrss") -> Prepared:
         return _distances(case, a, b)
     request = coal.CollisionRequest()
     request.enable_contact = False
-    request.num_max_contacts = EVERYTHING if case.question is Question.PAIRS else 1
+    request.num_max_contacts = UNKNOWN_COUNT if case.question is Question.PAIRS else 1
     collide, still = coal.ComputeCollision(a, b), coal.Transform3s()
     if case.question is Question.POSES:
         return _poses(case, collide, request, held=(a, b))

@@ -13,7 +13,7 @@ NAME, PACKAGE = "fcl", "python-fcl"
 NOTE = "FCL tests triangles in float64 without exact arithmetic."
 SUPPORTS = dict.fromkeys((Question.PAIRS, Question.FIRST, Question.POSES, Question.BUILD), ("",))
 SUPPORTS |= dict.fromkeys((Question.DISTANCE, Question.DISTANCES, Question.BUILD_RSS), ("",))
-EVERYTHING = 10_000_000
+UNKNOWN_COUNT = 10_000_000
 
 
 def prepare(case: Case, choice: str = "") -> Prepared:
@@ -31,7 +31,7 @@ def prepare(case: Case, choice: str = "") -> Prepared:
     if case.pose is not None:
         b.setTransform(_pose(case.pose))
     every = case.question is Question.PAIRS
-    request = fcl.CollisionRequest(EVERYTHING if every else 1, enable_contact=False)
+    request = fcl.CollisionRequest(UNKNOWN_COUNT if every else 1, enable_contact=False)
 
     def call() -> fcl.CollisionResult | bool:
         result = fcl.CollisionResult()

@@ -11,8 +11,8 @@ import warp as wp
 
 from abut.core.arrays import scalar_dtype, to_plain, to_rows
 from abut.core.pickling import device_or_cpu
-from abut.core.point_check import Extent, ExtentRoom, not_finite, vertex_rows
-from abut.core.runtime import Kept, resolve_device
+from abut.core.point_check import PointCheck, PointCheckBuffers, not_finite, vertex_rows
+from abut.core.runtime import RecentCache, resolve_device
 from abut.errors import MeshError
 from abut.geometry.topology import Topology, directed_edges, topology_of
 
@@ -52,8 +52,8 @@ class Mesh:
         self.lock = threading.RLock()  # of those who change what is held
         _require_rows(vertices, "vertices", "n")
         self.faces = self._checked_faces(faces, vertices)
-        self._extents = Kept()
-        self._extent_room = ExtentRoom(self.device)
+        self._extents = RecentCache()
+        self._extent_room = PointCheckBuffers(self.device)
         self._unchecked: tuple[Any, ...] | None = None
         self._buffers: list[tuple[wp.array, weakref.ref[Lease]]] = []
         self._take(vertices)
@@ -229,13 +229,13 @@ class Mesh:
         rows = vertices if ready else vertex_rows(vertices, self.device, name)
         return rows, self._widened(rows) if rows.dtype is wp.vec3f else rows
 
-    def _started(self, rows: wp.array, points: wp.array) -> Extent:
+    def _started(self, rows: wp.array, points: wp.array) -> PointCheck:
         """What finds the bounds of points, under way; on CUDA it makes them of float32 rows."""
         where = (points.ptr or 0, points.shape[0])  # an array may come as a new view each time
         widens = self.device.is_cuda and rows is not points
         source = rows if widens else None
         extent = self._extents.get(
-            (*where, int(widens)), lambda: Extent(points, self._extent_room, source)
+            (*where, int(widens)), lambda: PointCheck(points, self._extent_room, source)
         )
         extent.start(source)
         return extent

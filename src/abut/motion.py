@@ -14,7 +14,7 @@ from abut.core.runtime import launch
 from abut.errors import MeshError, OptionError, PoseError
 from abut.geometry.poses import checked_poses, move_point
 from abut.geometry.rigid_path import Path
-from abut.geometry.rotation import poses_between, turn_vectors, turned
+from abut.geometry.rotation import poses_between, rotation_vectors, turned
 from abut.mesh import Mesh, require_meshes
 
 wp.set_module_options({"enable_backward": False, "fuse_fp": False})
@@ -183,7 +183,7 @@ class Motion:
         """Axis times angle of the turn."""
         assert self._poses is not None
         start, end = self._poses
-        return turn_vectors(start[None], end[None])[0]
+        return rotation_vectors(start[None], end[None])[0]
 
     @cached_property
     def _angle(self) -> float:

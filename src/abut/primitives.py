@@ -7,16 +7,16 @@ import warp as wp
 
 from abut.core.arrays import scalar_dtype, to_plain
 from abut.core.pair_queue import KeyLayout, PairQueues
-from abut.core.point_check import extent_of
+from abut.core.point_check import check_points
 from abut.core.runtime import launch, require_same_device, resolve_device
 from abut.errors import DeviceError, MeshError
-from abut.geometry.common_corners import STRANGERS
+from abut.geometry.common_corners import SHARED_NONE
 from abut.narrow.exact import settle_kernel
 from abut.narrow.filter import classify_kernel
 from abut.narrow.impact_primitives import edge_edge_rows_kernel, vertex_face_rows_kernel
 from abut.narrow.pair_distance import measured
 from abut.operands.contact_operands import search_in
-from abut.operands.posed_mesh import posed_faces
+from abut.operands.posed_mesh import make_posed_mesh
 from abut.options import LEAST_TOLERANCE, number_from
 
 
@@ -82,7 +82,7 @@ def _met(faces_a: Any, faces_b: Any, count: int, device: wp.Device) -> wp.array:
     row = np.arange(count, dtype=np.int64)
     queues["candidates"].keys.assign((row << layout.bits_b) | row)
     queues["candidates"].count.fill_(count)
-    search = search_in(queues, faces_a, faces_b, STRANGERS, layout)
+    search = search_in(queues, faces_a, faces_b, SHARED_NONE, layout)
     launch(classify_kernel, count, [search, queues["candidates"]], device)
     launch(settle_kernel, queues.read()["undecided"], [search], device, grain=64)
     met = np.zeros(count, dtype=bool)
@@ -160,7 +160,7 @@ def _rows(data: Any, name: str, corners: int) -> wp.array:
     device = data.device if isinstance(data, wp.array) else resolve_device("cpu")
     host = np.ascontiguousarray(data.numpy() if isinstance(data, wp.array) else data, np.float64)
     points = wp.array(host.reshape(-1, 3), dtype=wp.vec3d, device=device)
-    bad, _ = extent_of(points)
+    bad, _ = check_points(points)
     if bad >= 0:
         corner = host.reshape(-1, 3)[bad]
         raise MeshError(f"{name}[{bad // corners}] has the corner {corner}; not finite.")
@@ -170,4 +170,4 @@ def _rows(data: Any, name: str, corners: int) -> wp.array:
 def _soup(points: wp.array, count: int) -> Any:
     """Triangles without shared vertices."""
     corners = np.arange(3 * count, dtype=np.int32).reshape(-1, 3)
-    return posed_faces(points, wp.array(corners, dtype=wp.vec3i, device=points.device))
+    return make_posed_mesh(points, wp.array(corners, dtype=wp.vec3i, device=points.device))

@@ -5,7 +5,7 @@ import pytest
 
 import abut
 from abut import cases
-from abut.bvh.bvh_cache import hierarchy_of
+from abut.bvh.bvh_cache import bvh_of
 
 
 def on_a_grid(shape, cells):
@@ -41,7 +41,7 @@ def mesh_of(name, device):
 @pytest.mark.parametrize("name", SHAPES)
 def test_boxes_hold_their_faces(name, device):
     mesh = mesh_of(name, device)
-    tree = hierarchy_of(mesh, abut.Bound.OBB)
+    tree = bvh_of(mesh, abut.Bound.OBB)
     links = tree.nodes.numpy()[0::2, 3].view(np.int32)
     rows = tree.obbs.numpy().reshape(-1, 3, 4).astype(np.float64)
     corners = mesh.points.numpy()[mesh.faces.numpy()] - tree.origin

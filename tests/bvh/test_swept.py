@@ -6,11 +6,11 @@ import warp as wp
 
 import abut
 from abut import cases
-from abut.bounds.relative_frame import Relative
+from abut.bounds.relative_frame import RelativeFrame
 from abut.bounds.rss import distance_rss
-from abut.bvh.bvh_cache import hierarchy_of
-from abut.bvh.layout import TreeView
-from abut.operands.posed_mesh import posed_faces
+from abut.bvh.bvh_cache import bvh_of
+from abut.bvh.layout import BvhView
+from abut.operands.posed_mesh import make_posed_mesh
 from abut.traversal.node_pairs import load_rss
 from abut.traversal.two_trees import relative_kernel
 from shapes import moved, random_poses
@@ -24,9 +24,9 @@ RSS = abut.Bound.RSS
 @wp.kernel
 def root_distance_kernel(
     # in
-    tree_a: TreeView,
-    tree_b: TreeView,
-    frames: wp.array[Relative],
+    tree_a: BvhView,
+    tree_b: BvhView,
+    frames: wp.array[RelativeFrame],
     slots: wp.array2d[wp.int32],
     # out
     distance_out: wp.array[wp.float32],
@@ -54,7 +54,7 @@ def faces_below(tree):
 
 def check_holds(mesh):
     """Every corner is within the radius of the rectangle of every node above it."""
-    tree = hierarchy_of(mesh, RSS)
+    tree = bvh_of(mesh, RSS)
     rows = tree.swept.numpy().reshape(-1, 3, 4).astype(float)
     points, faces = mesh.points.numpy() - tree.origin, mesh.faces.numpy()
     for slot, below in faces_below(tree).items():
@@ -104,7 +104,7 @@ def test_thin_where_the_surface_is(device):
     """A turned flat sheet has volumes without thickness."""
     sheet = cases.plane(16, 16, 2.0)
     mesh = abut.Mesh(moved(sheet.vertices, random_poses(1, 0.5)[0]), sheet.faces, device)
-    radius = hierarchy_of(mesh, RSS).swept.numpy().reshape(-1, 3, 4)[:, 0, 3]
+    radius = bvh_of(mesh, RSS).swept.numpy().reshape(-1, 3, 4)[:, 0, 3]
     assert radius.max() < 1e-4
 
 
@@ -115,9 +115,9 @@ def test_distances_are_lower_bounds(seed, device):
     a, b = (abut.Mesh(rng.normal(size=(300, 3)) * 0.2, np.arange(300).reshape(-1, 3), device)
             for _ in range(2))  # fmt: skip
     pose = random_poses(1, 2.0, seed)
-    trees = [hierarchy_of(mesh, RSS) for mesh in (a, b)]
-    frames = wp.empty(1, dtype=Relative, device=device)
-    sides = [posed_faces(a.points, a.faces), posed_faces(b.points, b.faces, pose)]
+    trees = [bvh_of(mesh, RSS) for mesh in (a, b)]
+    frames = wp.empty(1, dtype=RelativeFrame, device=device)
+    sides = [make_posed_mesh(a.points, a.faces), make_posed_mesh(b.points, b.faces, pose)]
     views = [tree.view(RSS) for tree in trees]
     args = [wp.vec3i(0, 1, 1), *sides, *views, frames]
     wp.launch(relative_kernel, 1, args, device=device)

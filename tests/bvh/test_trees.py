@@ -8,7 +8,7 @@ import pytest
 import abut
 import awkward
 from abut import cases
-from abut.bvh.bvh_cache import hierarchy_of
+from abut.bvh.bvh_cache import bvh_of
 from abut.bvh.layout import MOST_LEVELS
 from abut.bvh.lbvh import build
 from abut.bvh.ploc import build_ploc
@@ -143,29 +143,29 @@ def test_care_makes_better_trees(shape, device):
 
 def test_a_tree_that_serves_is_improved(device):
     mesh = abut.Mesh(*cases.icosphere(320), device)
-    quick = hierarchy_of(mesh)
+    quick = bvh_of(mesh)
     assert not quick.improved
-    careful = hierarchy_of(mesh, effort=10**6)
-    assert careful.improved and hierarchy_of(mesh) is careful
+    careful = bvh_of(mesh, effort=10**6)
+    assert careful.improved and bvh_of(mesh) is careful
 
 
 @pytest.mark.parametrize("offset", [0.0, 1e4, 1e9])
 def test_boxes_are_tight(offset, device):
     """Far away too: nothing is gained by a hierarchy whose boxes are all alike."""
     ball = cases.icosphere(1280).moved((offset, offset, offset))
-    tree = hierarchy_of(abut.Mesh(*ball, device))
+    tree = bvh_of(abut.Mesh(*ball, device))
     assert np.ptp(leaf_boxes(tree), axis=1).max() < 0.2
 
 
 def test_refit_gives_the_boxes_of_a_new_tree(device):
     ball = cases.icosphere(1280)
     mesh = abut.Mesh(*ball, device)
-    tree = hierarchy_of(mesh)
+    tree = bvh_of(mesh)
     before = links_of(tree).copy()
     for scale in ([1, 2, 3], [0.5, 0.1, 4]):
         mesh.deform(ball.vertices * scale)
         refit(tree, mesh.points, mesh.faces)
-        new = hierarchy_of(abut.Mesh(ball.vertices * scale, ball.faces, device))
+        new = bvh_of(abut.Mesh(ball.vertices * scale, ball.faces, device))
         np.testing.assert_array_equal(links_of(tree), before)
         for one in (tree, new):
             assert not one.origin.any()
@@ -175,14 +175,14 @@ def test_refit_gives_the_boxes_of_a_new_tree(device):
 
 @pytest.mark.parametrize("shape", [cases.icosphere(20000), cases.needles(5000)])
 def test_memory(shape, device):
-    tree = hierarchy_of(abut.Mesh(*shape, device))
+    tree = bvh_of(abut.Mesh(*shape, device))
     assert tree.nbytes <= 200 * len(shape.faces)
 
 
 def test_the_tree_is_kept_until_the_mesh_moves(device):
     mesh = abut.Mesh(*cases.icosphere(320), device)
-    tree = hierarchy_of(mesh)
-    assert hierarchy_of(mesh) is tree
+    tree = bvh_of(mesh)
+    assert bvh_of(mesh) is tree
     before = tree.nodes.numpy().copy()
     mesh.deform(mesh.points.numpy() * 1.01)
-    assert not np.array_equal(hierarchy_of(mesh).nodes.numpy(), before)
+    assert not np.array_equal(bvh_of(mesh).nodes.numpy(), before)

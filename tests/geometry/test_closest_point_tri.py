@@ -9,7 +9,7 @@ import warp as wp
 import awkward
 import oracle
 from abut.core.runtime import launch
-from abut.operands.posed_mesh import posed_faces
+from abut.operands.posed_mesh import make_posed_mesh
 from abut.point.feet import feet_kernel
 
 TAME = [
@@ -46,7 +46,7 @@ def feet(p, triangles, device):
     points = wp.array(p, dtype=wp.vec3d, device=device)
     corners = wp.array(triangles.reshape(-1, 3), dtype=wp.vec3d, device=device)
     faces = np.arange(3 * count, dtype=np.int32).reshape(-1, 3)
-    side = posed_faces(corners, wp.array(faces, dtype=wp.vec3i, device=device))
+    side = make_posed_mesh(corners, wp.array(faces, dtype=wp.vec3i, device=device))
     face = wp.array(np.arange(count, dtype=np.int32)[None], device=device)
     outs = [wp.empty((1, count), dtype=t, device=device) for t in (wp.float64, wp.vec3d, wp.vec3d)]
     inf = wp.float64(np.inf)

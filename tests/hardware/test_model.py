@@ -9,11 +9,11 @@ import warp as wp
 import abut
 from abut import cases
 from abut.bounds.kdop import axis_choices, directions
-from abut.bvh.bvh_cache import dops_of, hierarchy_of
+from abut.bvh.bvh_cache import bvh_of, kdops_of
 from abut.bvh.node_kdops import DopShape
 from abut.hardware import Machine, model
 from abut.hardware.program import program
-from abut.operands.posed_mesh import posed_faces
+from abut.operands.posed_mesh import make_posed_mesh
 from abut.traversal.dop_frames import dop_frames
 from abut.traversal.dop_overlap import DopFrames, overlap_dops
 from shapes import random_poses
@@ -101,8 +101,8 @@ def test_kernels_against_the_model(sides, width, device):
     a, b = (abut.Mesh(*shape, device) for shape in cases.pair("knot", faces=600))
     poses = random_poses(1, 0.2, seed=width)
     shape, count = DopShape(sides, width), min(24, sides)
-    dops = dops_of(a, hierarchy_of(a), shape), dops_of(b, hierarchy_of(b), shape)
-    posed = posed_faces(a.points, a.faces), posed_faces(b.points, b.faces, poses)
+    dops = kdops_of(a, bvh_of(a), shape), kdops_of(b, bvh_of(b), shape)
+    posed = make_posed_mesh(a.points, a.faces), make_posed_mesh(b.points, b.faces, poses)
     frames, task = dop_frames(*posed, *dops, axis_choices(sides, count), 1)
     task.run()
     rng = np.random.default_rng(2)
@@ -125,7 +125,7 @@ def test_reaches_hold_all_corners():
     """In rational arithmetic: every reach of a leaf is above its corners, by at most two units."""
     mesh = abut.Mesh(*cases.icosphere(80), "cpu")
     for width in (10, 18, 35):
-        dops = dops_of(mesh, hierarchy_of(mesh), DopShape(24, width))
+        dops = kdops_of(mesh, bvh_of(mesh), DopShape(24, width))
         question = program(mesh, mesh, None, None, Machine(width=width))
         normals = np.concatenate([directions(24), -directions(24)])
         centre = [Fraction(x) for x in dops.centre.tolist()]
@@ -166,7 +166,7 @@ def test_no_axis_separates_dops_with_a_common_point(width, seed):
     )
     poses = random_poses(2, 0.3, seed)
     question = program(a, b, poses[0], poses[1], Machine(width=width))
-    dops = [dops_of(mesh, hierarchy_of(mesh), DopShape(24, width)) for mesh in (a, b)]
+    dops = [kdops_of(mesh, bvh_of(mesh), DopShape(24, width)) for mesh in (a, b)]
     normals = np.concatenate([directions(24), -directions(24)])
     turns, shifts = poses[:, :3, :3], poses[:, :3, 3]
     most = (1 << (width - 1)) - 1

@@ -6,11 +6,11 @@ import warp as wp
 
 import abut
 from abut import cases
-from abut.bounds.relative_frame import Relative
-from abut.bvh.bvh_cache import hierarchy_of
+from abut.bounds.relative_frame import RelativeFrame
+from abut.bvh.bvh_cache import bvh_of
 from abut.core.pair_queue import NO_KEY, KeyLayout, PairQueues
-from abut.core.runtime import EVERYTHING, launch
-from abut.operands.posed_mesh import posed_faces
+from abut.core.runtime import UNKNOWN_COUNT, launch
+from abut.operands.posed_mesh import make_posed_mesh
 from abut.traversal.first_of_all import path_kernel, pick_kernel
 from abut.traversal.two_trees import relative_kernel
 from shapes import random_poses
@@ -26,17 +26,17 @@ def picked(a, b, poses):
     keys = (rows[:, 0] << layout.width) | (rows[:, 1] << layout.bits_b) | rows[:, 2]
     queues["certain"].keys.assign(keys)
     queues["certain"].count.fill_(len(rows))
-    trees = [hierarchy_of(mesh) for mesh in (a, b)]
+    trees = [bvh_of(mesh) for mesh in (a, b)]
     views, positions = [tree.view() for tree in trees], [tree.positions for tree in trees]
-    sides = posed_faces(a.points, a.faces), posed_faces(b.points, b.faces, poses)
-    frames = wp.empty(len(poses), dtype=Relative, device=device)
+    sides = make_posed_mesh(a.points, a.faces), make_posed_mesh(b.points, b.faces, poses)
+    frames = wp.empty(len(poses), dtype=RelativeFrame, device=device)
     launch(relative_kernel, len(poses), [*sides, *views, frames], device)
     paths = wp.empty(len(rows), dtype=wp.int64, device=device)
     lowest, best = (wp.full(len(poses), int(NO_KEY), dtype=wp.int64, device=device) for _ in "ab")
     args = [*views, *positions, frames, layout.bits, queues["certain"], paths, lowest]
-    launch(path_kernel, EVERYTHING, args, device)
+    launch(path_kernel, UNKNOWN_COUNT, args, device)
     args = [layout.bits, queues["certain"], paths, lowest, best]
-    launch(pick_kernel, EVERYTHING, args, device)
+    launch(pick_kernel, UNKNOWN_COUNT, args, device)
     found = best.numpy()
     found = found[found != NO_KEY]
     columns = found >> layout.width, found >> layout.bits_b, found
@@ -49,8 +49,8 @@ def picked(a, b, poses):
 def test_the_same_pair_as_a_descent(name, effort, device):
     a, b = (abut.Mesh(*shape, device) for shape in cases.pair(name, 3000))
     for mesh in (a, b):
-        hierarchy_of(mesh, effort=effort)
-        hierarchy_of(mesh).served = -(10**9)  # stays as it is
+        bvh_of(mesh, effort=effort)
+        bvh_of(mesh).served = -(10**9)  # stays as it is
     poses = random_poses(20, 0.4)
     hits = abut.collide(a, b, pose_b=poses, first=True)
     want = np.column_stack([hits.pose.numpy(), hits.pairs.numpy()])

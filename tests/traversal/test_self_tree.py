@@ -7,10 +7,10 @@ import warp as wp
 import abut
 from abut import cases
 from abut.bvh.lbvh import build
-from abut.bvh.leaf_clusters import TWIG, twigs_of
+from abut.bvh.leaf_clusters import CLUSTER_SIZE, leaf_clusters_of
 from abut.bvh.ploc import build_ploc
 from abut.core.pair_queue import PairQueues
-from abut.core.runtime import EVERYTHING, launch
+from abut.core.runtime import UNKNOWN_COUNT, launch
 from abut.traversal.self_tree import self_list_kernel, self_open_kernel, self_rest_kernel
 from trees import leaf_boxes, links_of
 
@@ -47,12 +47,14 @@ def listed(tree, most):
     """Pairs of faces, when a thread gives up after ``most`` visits and others go on."""
     device = tree.nodes.device
     queues = PairQueues(device, twigs=ROOM, rest=ROOM, last=ROOM, candidates=ROOM)
-    view, twigs, found = tree.view(), twigs_of(tree), queues["twigs"]
+    view, twigs, found = tree.view(), leaf_clusters_of(tree), queues["twigs"]
     first, second = queues["rest"], queues["last"]
     launch(self_list_kernel, twigs.shape[0], [view, twigs, most, found, first], device)
-    launch(self_rest_kernel, EVERYTHING, [view, twigs, most, first, found, second], device)
-    launch(self_rest_kernel, EVERYTHING, [view, twigs, EVERYTHING, second, found, first], device)
-    count = TWIG * queues.read()["twigs"]
+    launch(self_rest_kernel, UNKNOWN_COUNT, [view, twigs, most, first, found, second], device)
+    launch(
+        self_rest_kernel, UNKNOWN_COUNT, [view, twigs, UNKNOWN_COUNT, second, found, first], device
+    )
+    count = CLUSTER_SIZE * queues.read()["twigs"]
     args = [view, BITS, False, found, queues["candidates"]]
     launch(self_open_kernel, count, args, device, grain=7)
     count = queues.read()["candidates"]
@@ -60,13 +62,13 @@ def listed(tree, most):
     return np.stack([keys >> 20, keys & ((1 << 20) - 1)], axis=1)
 
 
-@pytest.mark.parametrize("most", [EVERYTHING, 7, 1])
+@pytest.mark.parametrize("most", [UNKNOWN_COUNT, 7, 1])
 def test_every_pair_of_overlapping_leaves_once(most, tree):
     np.testing.assert_array_equal(listed(tree, most), overlapping(tree))
 
 
 def test_twigs_cover_the_leaves(tree):
-    links, slots = links_of(tree), twigs_of(tree).numpy()
+    links, slots = links_of(tree), leaf_clusters_of(tree).numpy()
     sizes = []
     for slot in slots:
         stack, size = [slot], 0
@@ -75,4 +77,4 @@ def test_twigs_cover_the_leaves(tree):
             size += link < 0
             stack += [] if link < 0 else [2 * link, 2 * link + 1]
         sizes.append(size)
-    assert max(sizes) <= TWIG and sum(sizes) == tree.face_count
+    assert max(sizes) <= CLUSTER_SIZE and sum(sizes) == tree.face_count

@@ -8,7 +8,7 @@ import warp as wp
 
 import abut
 from abut import cases
-from abut.core.runtime import EVERYTHING
+from abut.core.runtime import UNKNOWN_COUNT
 from abut.operands.soup import soup_of
 from abut.query.cull import _settings
 from abut.visibility import screen as screens
@@ -22,7 +22,7 @@ class Turns:
 
     def __init__(self, kernel, count, args, device, **_):
         self.kernel, self.args = kernel, args
-        self.threads = THREADS if count == EVERYTHING else count
+        self.threads = THREADS if count == UNKNOWN_COUNT else count
         self.span = wp.vec3i(0, count, self.threads)
 
     def run(self):

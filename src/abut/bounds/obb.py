@@ -6,7 +6,7 @@ axis and third half side. Merging widens by what rounding can amount to.
 
 import warp as wp
 
-from abut.bounds.relative_frame import Relative
+from abut.bounds.relative_frame import RelativeFrame
 from abut.bounds.rows import vector_of
 
 SLACK = wp.constant(wp.float32(2.0**-19))  # relative rounding of one merge, with room to spare
@@ -140,7 +140,7 @@ def merge_obb(a: Obb, b: Obb, axes: wp.mat33f):
 
 
 @wp.func
-def overlap_obb(relative: Relative, a: Obb, b: Obb):
+def overlap_obb(relative: RelativeFrame, a: Obb, b: Obb):
     """May two boxes of two frames overlap? All fifteen axes (Gottschalk et al. 1996).
 
     Guarantee:

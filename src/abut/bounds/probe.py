@@ -14,7 +14,7 @@ from abut.bounds.rows import padded
 RELATIVE_SLACK = wp.constant(wp.float64(2.0**-19))  # float32: eight roundings and a good margin
 FACE_SLACK = wp.constant(wp.float64(2.0**-34))  # of the coordinates; squared it is 2**-68
 FLOAT32_BLUR = wp.constant(wp.float64(2.0**-11))  # 2**-20 by 2**9, see ``faces_within``
-PLATE_ERROR = wp.constant(wp.float64(160.0 * 2.0**-24))  # of the coordinates: 113 and a margin
+PROBE_ERROR = wp.constant(wp.float64(160.0 * 2.0**-24))  # of the coordinates: 113 and a margin
 ROUND_UP = wp.constant(wp.float64(1.0 + 2.0**-20))
 WORLD_ERROR = wp.constant(wp.float64(2.0**-47))  # 32 float64 roundings
 LARGEST = wp.constant(wp.float64(3e38))  # less than the gap of a box that is not there
@@ -50,7 +50,7 @@ def make_probe(p: wp.vec3d, at: wp.vec3d, error: wp.float64, skew: wp.float64, r
     out.slack = slack * slack + SMALLEST
     blur = FLOAT32_BLUR * (reach + largest(at)) + wp.float64(512.0) * error
     out.blur = wp.float32(blur * blur + SMALLEST)
-    plate = PLATE_ERROR * wp.max(reach, largest(at)) + wp.float64(16.0) * error
+    plate = PROBE_ERROR * wp.max(reach, largest(at)) + wp.float64(16.0) * error
     out.plate_error = wp.float32(plate * ROUND_UP)
     return out
 

@@ -13,7 +13,7 @@ FLOAT32_RANGE = wp.constant(wp.float64(1e36))  # beyond, products of boxes may o
 
 
 @wp.struct
-class Relative:
+class RelativeFrame:
     """b's frame in a's: x_a = turn x_b + shift, for box coordinates (relative to origins)."""
 
     columns: wp.mat44f  # of the turn, one a row, padded with zeros
@@ -39,7 +39,7 @@ def to_row(v: wp.vec3d):
 @wp.func
 def boundless_frame():
     """A frame in which all boxes overlap, for coordinates that float32 cannot hold."""
-    out = Relative()
+    out = RelativeFrame()
     out.widen = wp.vec4f(wp.inf)
     out.stretch = wp.float32(STRETCH)
     return out
@@ -48,7 +48,7 @@ def boundless_frame():
 @wp.func
 def shifted_frame(origin_a: wp.vec3d, origin_b: wp.vec3d, reach_b: wp.float64):
     """Relative frame of two unmoved meshes; ``reach_b`` bounds b's box coordinates."""
-    out = Relative()
+    out = RelativeFrame()
     shift = origin_b - origin_a
     for i in range(3):
         out.rows[i, i] = wp.float32(1.0)
@@ -102,7 +102,7 @@ def turned_frame(
     skew = wp.float64(0.0)
     gram_a = wp.transpose(turn_of(pose_a)) * turn_of(pose_a)
     skew_a = wp.float64(0.0)
-    out = Relative()
+    out = RelativeFrame()
     for i in range(3):
         for j in range(3):
             unit = wp.where(i == j, wp.float64(1.0), wp.float64(0.0))

@@ -7,7 +7,7 @@ and half the second side. The third axis, across the rectangle, is their cross p
 import warp as wp
 
 from abut.bounds.obb import SLACK, orthonormal
-from abut.bounds.relative_frame import Relative
+from abut.bounds.relative_frame import RelativeFrame
 from abut.bounds.rows import vector_of
 
 ROUNDS = wp.constant(2)  # of projections, back and forth; see distance_rss
@@ -91,7 +91,7 @@ def within_rectangle(a: Rss, p: wp.vec3f):
 
 
 @wp.func
-def distance_rss(relative: Relative, a: Rss, b: Rss):
+def distance_rss(relative: RelativeFrame, a: Rss, b: Rss):
     """A lower bound of the distance of two volumes of two frames; not above 0 where they may meet.
 
     Projecting back and forth leads to the nearest points of the rectangles, or towards them. How
@@ -100,7 +100,7 @@ def distance_rss(relative: Relative, a: Rss, b: Rss):
     stay together, where the case analysis of rectangles parts them.
 
     Guarantee:
-        Conservative, up to a relative error of 2**-20; poses add theirs (see distance_across).
+        Conservative, up to a relative error of 2**-20; poses add theirs (see gap_boxes).
     """
     turn = wp.mat33f(
         relative.rows[0, 0], relative.rows[0, 1], relative.rows[0, 2],

@@ -8,11 +8,11 @@ import warp as wp
 from abut.bounds.aabb import lower_bounds
 from abut.bounds.relative_frame import turn_of
 from abut.bounds.rows import double_of, padded
-from abut.bounds.sortable_float import to_ordered
-from abut.bvh.batched import Forest, tree_of
+from abut.bounds.sortable_float import to_sortable
+from abut.bvh.batched import BatchedBvh, tree_of
 from abut.bvh.layout import load_node, root_of
-from abut.core.atomics import raise_to
-from abut.core.pair_queue import PairQueue, pack_pair, place_among, push_pair
+from abut.core.atomics import atomic_max_int32
+from abut.core.pair_queue import PairQueue, find_key, pack_pair, push_pair
 
 ROUNDING = wp.constant(wp.float64(2.0**-48))  # of posed coordinates, 32 times over
 FAR = wp.constant(wp.float32(1.0e37))
@@ -58,7 +58,7 @@ def make_filters(
 def is_ignored(ignored: wp.array[wp.int64], i: wp.int32, j: wp.int32):
     """Whether a pair is in the list."""
     key = (wp.int64(wp.min(i, j)) << wp.int64(32)) | wp.int64(wp.max(i, j))
-    return place_among(ignored, ignored.shape[0], key) >= 0
+    return find_key(ignored, ignored.shape[0], key) >= 0
 
 
 @wp.func
@@ -85,8 +85,8 @@ def push_objects(
 def note_extent(boxes: Boxes, lower: wp.vec3f, upper: wp.vec3f):
     """Widen the extent of all boxes by one."""
     for x in range(3):
-        raise_to(boxes.extent, x, to_ordered(-wp.clamp(lower[x], -FAR, FAR)))
-        raise_to(boxes.extent, 3 + x, to_ordered(wp.clamp(upper[x], -FAR, FAR)))
+        atomic_max_int32(boxes.extent, x, to_sortable(-wp.clamp(lower[x], -FAR, FAR)))
+        atomic_max_int32(boxes.extent, 3 + x, to_sortable(wp.clamp(upper[x], -FAR, FAR)))
 
 
 @wp.func
@@ -112,7 +112,7 @@ def is_rigid(pose: wp.mat44d):
 
 
 @wp.func
-def box_of_posed(forest: Forest, body: wp.int32, pose: wp.mat44d, margin: wp.float64):
+def box_of_posed(forest: BatchedBvh, body: wp.int32, pose: wp.mat44d, margin: wp.float64):
     """Lower and upper corner of the world's box around a body's box at a pose, and a margin.
 
     Guarantee:

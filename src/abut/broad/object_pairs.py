@@ -8,17 +8,24 @@ import warp as wp
 
 from abut.bounds.aabb import overlap_aabb
 from abut.bounds.rows import vector_of
-from abut.bounds.sortable_float import from_ordered, to_ordered
+from abut.bounds.sortable_float import from_sortable, to_sortable
 from abut.broad.boxes import (
     Boxes,
     Filters,
     may_meet,
     push_objects,
 )
-from abut.bvh.layout import TreeView, escape_of, face_of, is_leaf, load_node, next_slot
+from abut.bvh.layout import BvhView, escape_of, face_of, is_leaf, load_node, next_slot
 from abut.bvh.lbvh import join_siblings
 from abut.bvh.morton import morton_code
-from abut.core.pair_queue import PairQueue, first_at, push_pair, queue_size, queue_stop, unpack_pair
+from abut.core.pair_queue import (
+    PairQueue,
+    lower_bound_index,
+    push_pair,
+    queue_size,
+    queue_stop,
+    unpack_pair,
+)
 
 wp.set_module_options({"enable_backward": False, "fuse_fp": False})
 
@@ -63,7 +70,7 @@ def sweep_key_kernel(
 ):
     """Where each box begins along the axis, after those of earlier copies."""
     for i in range(span[0] + wp.tid(), span[1], span[2]):
-        begin = wp.int64(to_ordered(boxes.lower[i][axis])) + wp.int64(2147483648)
+        begin = wp.int64(to_sortable(boxes.lower[i][axis])) + wp.int64(2147483648)
         keys_out[i] = (wp.int64(i / boxes.object_count) << wp.int64(32)) | begin
         order_out[i] = i
 
@@ -107,9 +114,9 @@ def grid_cell(boxes: Boxes, low: wp.vec4f, side: wp.float32):
     """
     zero = wp.float32(0.0)
     return wp.vec3i(
-        wp.int32(wp.clamp((low[0] + from_ordered(boxes.extent[0])) / side, zero, MOST_CELLS)),
-        wp.int32(wp.clamp((low[1] + from_ordered(boxes.extent[1])) / side, zero, MOST_CELLS)),
-        wp.int32(wp.clamp((low[2] + from_ordered(boxes.extent[2])) / side, zero, MOST_CELLS)),
+        wp.int32(wp.clamp((low[0] + from_sortable(boxes.extent[0])) / side, zero, MOST_CELLS)),
+        wp.int32(wp.clamp((low[1] + from_sortable(boxes.extent[1])) / side, zero, MOST_CELLS)),
+        wp.int32(wp.clamp((low[2] + from_sortable(boxes.extent[2])) / side, zero, MOST_CELLS)),
     )
 
 
@@ -210,7 +217,7 @@ def grid_kernel(
             x = at[0] + near / 3 - 1
             y = at[1] + near % 3 - 1
             if x >= 0 and x < 1024 and y >= 0 and y < 1024:
-                m = first_at(keys, total, cell_key(copy, x, y, wp.max(at[2] - 1, 0)))
+                m = lower_bound_index(keys, total, cell_key(copy, x, y, wp.max(at[2] - 1, 0)))
                 last = cell_key(copy, x, y, wp.min(at[2] + 1, 1023))
                 while is_up_to(keys, total, m, last):
                     j = order[m]
@@ -237,8 +244,8 @@ def tree_code_kernel(
     zero = wp.float64(0.0)
     most = zero
     for x in range(3):
-        size = wp.float64(from_ordered(boxes.extent[x])) + wp.float64(
-            from_ordered(boxes.extent[3 + x])
+        size = wp.float64(from_sortable(boxes.extent[x])) + wp.float64(
+            from_sortable(boxes.extent[3 + x])
         )
         most = wp.max(most, size)
     scale = zero
@@ -249,7 +256,7 @@ def tree_code_kernel(
         if boxes.lower[i][0] <= boxes.upper[i][0]:
             for x in range(3):
                 centre = wp.float64(boxes.lower[i][x]) * HALF + wp.float64(boxes.upper[i][x]) * HALF
-                at[x] = (centre + wp.float64(from_ordered(boxes.extent[x]))) * scale
+                at[x] = (centre + wp.float64(from_sortable(boxes.extent[x]))) * scale
         codes_out[i] = morton_code(at)
         order_out[i] = i
         far_ends_out[i] = -1
@@ -289,7 +296,7 @@ def tree_build_kernel(
 def tree_walk_kernel(
     # in
     span: wp.vec3i,
-    tree: TreeView,
+    tree: BvhView,
     filters: Filters,
     bits: wp.vec2i,
     # out

@@ -19,7 +19,7 @@ from abut.broad.object_pairs import (
 )
 from abut.bvh.lbvh import empty_tree, escape_kernel
 from abut.core.pair_queue import KeyLayout, PairQueues
-from abut.core.runtime import EVERYTHING, Task
+from abut.core.runtime import UNKNOWN_COUNT, Task
 from abut.errors import CapacityError
 from abut.options import BroadMethod
 from abut.traversal.groups import groups_of, self_groups_kernel
@@ -118,7 +118,7 @@ class BroadPhase:
             args = [tree.view(), bits, found]
             walk = Task(self_groups_kernel, groups_of(count), args, self.device, grain=256)
             args = [found, self.filters, bits, objects]
-            last = Task(keep_kernel, EVERYTHING, args, self.device, grain=EVERYTHING)
+            last = Task(keep_kernel, UNKNOWN_COUNT, args, self.device, grain=UNKNOWN_COUNT)
         else:
             args = [tree.split_slots, tree.nodes]
             walk = Task(escape_kernel, 2 * count - 1, args, self.device)
@@ -141,7 +141,10 @@ class BroadPhase:
 def object_layout(object_count: int, copies: int) -> KeyLayout:
     """How keys of pairs of objects are laid out."""
     layout = KeyLayout.of(object_count, object_count)
-    if layout.width + max(copies - 1, 1).bit_length() > 61 or object_count * copies >= EVERYTHING:
+    if (
+        layout.width + max(copies - 1, 1).bit_length() > 61
+        or object_count * copies >= UNKNOWN_COUNT
+    ):
         raise CapacityError(f"{copies} copies of {object_count} objects are too many at once.")
     return layout
 

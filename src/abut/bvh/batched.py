@@ -12,7 +12,7 @@ import warp as wp
 
 from abut.bounds.aabb import fit_aabb
 from abut.bounds.rows import vector_of
-from abut.bvh.layout import TreeView, leaf_face, load_node, root_of, with_integer
+from abut.bvh.layout import BvhView, leaf_face, load_node, root_of, with_integer
 from abut.bvh.lbvh import NOBODY, join_siblings, slot_after
 from abut.bvh.morton import morton_code
 from abut.bvh.refit import fit_upwards
@@ -37,7 +37,7 @@ class Body:
 
 
 @wp.struct
-class Forest:
+class BatchedBvh:
     """Arrays of all bodies; faces name points of their own body."""
 
     points: wp.array[wp.vec3d]
@@ -50,11 +50,11 @@ class Forest:
 
 
 @wp.func
-def tree_of(forest: Forest, body: Body):
+def tree_of(forest: BatchedBvh, body: Body):
     """The tree of a body."""
     first = body.first_face
     stop = first + body.face_count
-    out = TreeView()
+    out = BvhView()
     out.nodes = forest.nodes[4 * first : 4 * stop - 2]
     out.leaf_slots = forest.leaf_slots[first:stop]
     out.split_slots = forest.split_slots[first:stop]
@@ -63,7 +63,7 @@ def tree_of(forest: Forest, body: Body):
 
 
 @wp.func
-def load_corners(forest: Forest, body: Body, face: wp.int32):
+def load_corners(forest: BatchedBvh, body: Body, face: wp.int32):
     """Corners of a face of a body in its own frame, one a row."""
     corners = forest.faces[body.first_face + face]
     return wp.matrix_from_rows(
@@ -74,7 +74,7 @@ def load_corners(forest: Forest, body: Body, face: wp.int32):
 
 
 @wp.func
-def part_of(starts: wp.array[wp.int32], item: wp.int32):
+def slice_of_item(starts: wp.array[wp.int32], item: wp.int32):
     """Which part an item belongs to, of parts that begin at ``starts``; the last one is the end."""
     low = wp.int32(0)
     high = starts.shape[0] - 1
@@ -91,7 +91,7 @@ def part_of(starts: wp.array[wp.int32], item: wp.int32):
 def code_kernel(
     # in
     span: wp.vec3i,
-    forest: Forest,
+    forest: BatchedBvh,
     which: wp.array[wp.int32],
     starts: wp.array[wp.int32],
     grids: wp.array[wp.vec4d],
@@ -101,7 +101,7 @@ def code_kernel(
 ):
     """Key of each face: its body, then the Morton code of its centre."""
     for i in range(span[0] + wp.tid(), span[1], span[2]):
-        part = part_of(starts, i)
+        part = slice_of_item(starts, i)
         body = forest.bodies[which[part]]
         face = forest.faces[body.first_face + i - starts[part]]
         p = forest.points[body.first_point + face[0]]
@@ -130,7 +130,7 @@ def clear_kernel(
 
 
 @wp.kernel
-def plant_kernel(
+def build_batched_kernel(
     # in
     span: wp.vec3i,
     which: wp.array[wp.int32],
@@ -139,11 +139,11 @@ def plant_kernel(
     order: wp.array[wp.int32],
     far_ends: wp.array[wp.int32],
     # out
-    forest_out: Forest,
+    forest_out: BatchedBvh,
 ):
     """Fit the box of every leaf and climb, as in lbvh."""
     for i in range(span[0] + wp.tid(), span[1], span[2]):
-        part = part_of(starts, i)
+        part = slice_of_item(starts, i)
         first = starts[part]
         body = forest_out.bodies[which[part]]
         stop = first + body.face_count
@@ -171,11 +171,11 @@ def escape_kernel(
     which: wp.array[wp.int32],
     starts: wp.array[wp.int32],
     # out
-    forest_out: Forest,
+    forest_out: BatchedBvh,
 ):
     """Where a walk goes on after each slot."""
     for i in range(span[0] + wp.tid(), span[1], span[2]):
-        part = part_of(starts, i >> 1)
+        part = slice_of_item(starts, i >> 1)
         body = forest_out.bodies[which[part]]
         tree = tree_of(forest_out, body)
         slot = i - 2 * starts[part]
@@ -186,17 +186,17 @@ def escape_kernel(
 
 
 @wp.kernel
-def regrow_kernel(
+def refit_batched_kernel(
     # in
     span: wp.vec3i,
     which: wp.array[wp.int32],
     starts: wp.array[wp.int32],
     # out
-    forest_out: Forest,
+    forest_out: BatchedBvh,
 ):
     """Fit the box of every leaf to where its face is now and climb, as in refit."""
     for i in range(span[0] + wp.tid(), span[1], span[2]):
-        part = part_of(starts, i)
+        part = slice_of_item(starts, i)
         body = forest_out.bodies[which[part]]
         tree = tree_of(forest_out, body)
         slot = tree.leaf_slots[i - starts[part]]
@@ -210,7 +210,7 @@ def regrow_kernel(
 def grid_kernel(
     # in
     span: wp.vec3i,
-    forest: Forest,
+    forest: BatchedBvh,
     sources: wp.array[wp.int32],
     # out
     grids_out: wp.array[wp.vec4d],
@@ -250,7 +250,7 @@ class Parts:
         return Parts(which, wp.array(starts, device=device), int(starts[-1]))
 
 
-def grids_of(forest: Forest, sources: np.ndarray, device: wp.Device) -> wp.array:
+def grids_of(forest: BatchedBvh, sources: np.ndarray, device: wp.Device) -> wp.array:
     """Grids for Morton codes over the boxes that these bodies have now."""
     grids = wp.empty(len(sources), dtype=wp.vec4d, device=device)
     held = wp.array(np.asarray(sources, np.int32), device=device)
@@ -258,7 +258,7 @@ def grids_of(forest: Forest, sources: np.ndarray, device: wp.Device) -> wp.array
     return grids
 
 
-def plant(forest: Forest, parts: Parts, grids: wp.array, device: wp.Device) -> None:
+def build_batched(forest: BatchedBvh, parts: Parts, grids: wp.array, device: wp.Device) -> None:
     """Build the trees of bodies; ``grids`` are lower corners and cells per length."""
     count = parts.leaf_count
     keys = wp.empty(2 * count, dtype=wp.int64, device=device)  # the sort needs room for two
@@ -269,11 +269,11 @@ def plant(forest: Forest, parts: Parts, grids: wp.array, device: wp.Device) -> N
     bits = CODE_BITS + (parts.which.shape[0] - 1).bit_length()
     wp.utils.radix_sort_pairs(keys, order, count, 0, bits)
     launch(clear_kernel, count, [keys, codes, far_ends], device)
-    launch(plant_kernel, count, [*about, codes, order, far_ends, forest], device)
+    launch(build_batched_kernel, count, [*about, codes, order, far_ends, forest], device)
     launch(escape_kernel, 2 * count, [*about, forest], device)
 
 
-def regrowth(forest: Forest, parts: Parts, device: wp.Device) -> Task:
+def refit_batched(forest: BatchedBvh, parts: Parts, device: wp.Device) -> Task:
     """Fits the boxes of bodies to where their points are, whenever it is run."""
     args = [parts.which, parts.starts, forest]
-    return Task(regrow_kernel, parts.leaf_count, args, device)
+    return Task(refit_batched_kernel, parts.leaf_count, args, device)

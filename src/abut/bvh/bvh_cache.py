@@ -4,10 +4,10 @@ from collections.abc import Callable
 
 import numpy as np
 
-from abut.bvh.layout import Tree
+from abut.bvh.layout import Bvh
 from abut.bvh.lbvh import build, in_frame
 from abut.bvh.node_kdops import Dops, DopShape, fit_dops
-from abut.bvh.node_obbs import orient
+from abut.bvh.node_obbs import fit_obbs
 from abut.bvh.node_rss import sweep
 from abut.bvh.ploc import build_ploc
 from abut.bvh.refit import Cost, refit
@@ -15,7 +15,7 @@ from abut.core.runtime import stage
 from abut.mesh import Mesh
 from abut.options import Bound
 
-FITTED = {Bound.OBB: orient, Bound.RSS: sweep}  # volumes beside the boxes that every tree has
+FITTED = {Bound.OBB: fit_obbs, Bound.RSS: sweep}  # volumes beside the boxes that every tree has
 COST_EVERY = 2  # refits
 LONGEST_PATIENCE = 256  # refits
 WORN_OUT = 1.5  # rebuild when a random query would visit this many times more nodes than at first
@@ -23,9 +23,7 @@ FEW_FACES = 64  # below, no tree is better than another
 WORTH_IMPROVING = 512  # of effort: searches of one pose for one pair
 
 
-def hierarchy_of(
-    mesh: Mesh, bound: Bound = Bound.AABB, effort: int = 0, ahead: bool = False
-) -> Tree:
+def bvh_of(mesh: Mesh, bound: Bound = Bound.AABB, effort: int = 0, ahead: bool = False) -> Bvh:
     """The up-to-date tree of a mesh with at least one face, with the volumes asked for.
 
     Built quickly at first; once it has served for enough ``effort``, built again with more care.
@@ -55,7 +53,7 @@ def hierarchy_of(
         return tree
 
 
-def dops_of(mesh: Mesh, tree: Tree, shape: DopShape) -> Dops:
+def kdops_of(mesh: Mesh, tree: Bvh, shape: DopShape) -> Dops:
     """The up-to-date DOPs of a tree of a mesh, which may have got a better one since."""
     with mesh.lock:
         known = tree.dops.get(shape)
@@ -66,14 +64,14 @@ def dops_of(mesh: Mesh, tree: Tree, shape: DopShape) -> Dops:
         return known[1]
 
 
-def _build(mesh: Mesh, improved: bool = False) -> Tree:
+def _build(mesh: Mesh, improved: bool = False) -> Bvh:
     tree = (build_ploc if improved else build)(mesh.points, mesh.faces, mesh.bounds)
     tree.improved = improved
-    return costed(tree)
+    return with_traversal_cost(tree)
 
 
-def _refitted(tree: Tree, mesh: Mesh) -> Tree:
-    return followed(
+def _refitted(tree: Bvh, mesh: Mesh) -> Bvh:
+    return refit_or_rebuild(
         tree,
         mesh.recent_bounds,
         lambda: _build(mesh),
@@ -81,7 +79,7 @@ def _refitted(tree: Tree, mesh: Mesh) -> Tree:
     )
 
 
-def costed(tree: Tree) -> Tree:
+def with_traversal_cost(tree: Bvh) -> Bvh:
     """A tree just built, with its traversal cost."""
     tree.cost = Cost(tree.nodes)
     tree.cost.start()
@@ -89,9 +87,9 @@ def costed(tree: Tree) -> Tree:
     return tree
 
 
-def followed(
-    tree: Tree, bounds: np.ndarray, build_anew: Callable[[], Tree], fit: Callable[[], None]
-) -> Tree:
+def refit_or_rebuild(
+    tree: Bvh, bounds: np.ndarray, build_anew: Callable[[], Bvh], fit: Callable[[], None]
+) -> Bvh:
     """Refit; or build anew: out of frame, an earlier refit made a bad tree, or time is up.
 
     An earlier one, because to wait for the cost of this one would stall the device. And time,

@@ -12,8 +12,8 @@ spread is the second moment of the area, which bounds what the expansion leaves 
 import warp as wp
 
 from abut.bounds.rows import vector_of
-from abut.bvh.layout import Tree, leaf_face, parent_if_second
-from abut.core.loads import load_fresh
+from abut.bvh.layout import Bvh, leaf_face, parent_if_second
+from abut.core.loads import load_uncached
 from abut.core.runtime import launch
 
 wp.set_module_options({"enable_backward": False, "fuse_fp": False})
@@ -112,10 +112,10 @@ def store_dipole(rows: wp.array[wp.vec4f], slot: wp.int32, d: Dipole):
 def fresh_dipole(rows: wp.array[wp.vec4f], slot: wp.int32):
     """Read the rows that another thread wrote in this launch."""
     out = Dipole()
-    out.at = load_fresh(rows, DIPOLE_ROWS * slot)
-    out.vector = load_fresh(rows, DIPOLE_ROWS * slot + 1)
-    out.moments = load_fresh(rows, DIPOLE_ROWS * slot + 2)
-    out.more = load_fresh(rows, DIPOLE_ROWS * slot + 3)
+    out.at = load_uncached(rows, DIPOLE_ROWS * slot)
+    out.vector = load_uncached(rows, DIPOLE_ROWS * slot + 1)
+    out.moments = load_uncached(rows, DIPOLE_ROWS * slot + 2)
+    out.more = load_uncached(rows, DIPOLE_ROWS * slot + 3)
     return out
 
 
@@ -151,7 +151,7 @@ def dipole_kernel(
             slot = parent
 
 
-def fit_dipoles(tree: Tree, points: wp.array, faces: wp.array) -> wp.array:
+def fit_dipoles(tree: Bvh, points: wp.array, faces: wp.array) -> wp.array:
     """Rows of dipoles for all slots of a tree."""
     device = tree.nodes.device
     rows = wp.empty(DIPOLE_ROWS * (2 * tree.face_count - 1), dtype=wp.vec4f, device=device)

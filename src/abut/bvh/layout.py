@@ -16,8 +16,8 @@ import numpy as np
 import warp as wp
 
 from abut.core.atomics import arrive
-from abut.core.loads import load_wide
-from abut.core.runtime import Kept, launch
+from abut.core.loads import load_vec4f
+from abut.core.runtime import RecentCache, launch
 from abut.options import Bound
 
 wp.set_module_options({"enable_backward": False, "fuse_fp": False})
@@ -26,7 +26,7 @@ MOST_LEVELS = 61  # below the root: 30 bits of a code, then 31 of an index; walk
 
 
 @wp.struct
-class TreeView:
+class BvhView:
     """What kernels see of a tree. Boxes are relative to ``origin``."""
 
     nodes: wp.array[wp.vec4f]
@@ -49,13 +49,13 @@ class Node:
 def load_node(nodes: wp.array[wp.vec4f], slot: wp.int32):
     """Read a slot, 32 bytes."""
     out = Node()
-    out.low = load_wide(nodes, 2 * slot)
-    out.high = load_wide(nodes, 2 * slot + 1)
+    out.low = load_vec4f(nodes, 2 * slot)
+    out.high = load_vec4f(nodes, 2 * slot + 1)
     return out
 
 
 @wp.func
-def root_of(tree: TreeView):
+def root_of(tree: BvhView):
     """Slot of the root."""
     return 2 * tree.leaf_slots.shape[0] - 2
 
@@ -155,7 +155,7 @@ def descendant(nodes: wp.array[wp.vec4f], slot: wp.int32, item: wp.int32, levels
 
 
 @wp.func
-def subtree(tree: TreeView, item: wp.int32, depth: wp.int32):
+def subtree(tree: BvhView, item: wp.int32, depth: wp.int32):
     """Slot of subtree ``item`` of the 2**depth at that depth, as ``descendant`` of the root."""
     return descendant(tree.nodes, root_of(tree), item, depth)
 
@@ -175,7 +175,7 @@ def position_kernel(
 
 
 @dataclass
-class Tree:
+class Bvh:
     """A hierarchy of axis-aligned boxes over the faces of a mesh, one face a leaf.
 
     Attributes:
@@ -213,8 +213,8 @@ class Tree:
     patience: int = 2
     served: int = 0
     improved: bool = False
-    refitting: Kept = field(default_factory=Kept)
-    sweeping: Kept = field(default_factory=Kept)
+    refitting: RecentCache = field(default_factory=RecentCache)
+    sweeping: RecentCache = field(default_factory=RecentCache)
     obbs: wp.array | None = None
     swept: wp.array | None = None
     fitted: dict[Bound, int] = field(default_factory=dict)
@@ -224,7 +224,7 @@ class Tree:
     cost: Any = None
     views: dict[Bound, tuple[wp.array | None, Any]] = field(default_factory=dict)
 
-    def view(self, bound: Bound = Bound.AABB) -> TreeView:
+    def view(self, bound: Bound = Bound.AABB) -> BvhView:
         """The struct to pass to kernels, with the volumes that go beyond boxes where asked for."""
         volumes = self.obbs if bound is Bound.OBB else self.swept if bound is Bound.RSS else None
         held = self.views.get(bound)
@@ -232,8 +232,8 @@ class Tree:
             held = self.views[bound] = (volumes, self._view(bound))
         return held[1]
 
-    def _view(self, bound: Bound) -> TreeView:
-        view = TreeView()
+    def _view(self, bound: Bound) -> BvhView:
+        view = BvhView()
         view.nodes = self.nodes
         view.leaf_slots = self.leaf_slots
         view.split_slots = self.split_slots

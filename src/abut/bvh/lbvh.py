@@ -10,10 +10,10 @@ import warp as wp
 
 from abut.bounds.aabb import fit_aabb
 from abut.bounds.rows import vector_of
-from abut.bvh.layout import Tree, with_integer
+from abut.bvh.layout import Bvh, with_integer
 from abut.bvh.morton import morton_order
 from abut.core.atomics import meet
-from abut.core.loads import load_fresh
+from abut.core.loads import load_uncached
 from abut.core.runtime import launch
 
 wp.set_module_options({"enable_backward": False, "fuse_fp": False})
@@ -78,8 +78,8 @@ def join_siblings(
             far_end = meet(far_ends, split, wp.where(left, first, last))
             if far_end >= 0:  # the sibling is there already
                 climbing = True
-                low = load_fresh(nodes, 2 * (slot ^ 1))
-                high = load_fresh(nodes, 2 * (slot ^ 1) + 1)
+                low = load_uncached(nodes, 2 * (slot ^ 1))
+                high = load_uncached(nodes, 2 * (slot ^ 1) + 1)
                 lower = wp.min(lower, vector_of(low))
                 upper = wp.max(upper, vector_of(high))
                 first = wp.where(left, first, far_end)
@@ -159,10 +159,10 @@ def in_frame(origin: np.ndarray, bounds: np.ndarray) -> bool:
         return bool(np.abs(bounds - origin).max() <= FAR_FROM_ZERO * (bounds[1] - bounds[0]).max())
 
 
-def empty_tree(count: int, origin: np.ndarray, device: wp.Device) -> Tree:
+def empty_tree(count: int, origin: np.ndarray, device: wp.Device) -> Bvh:
     """A tree of ``count`` leaves, to be filled."""
     inner = max(count - 1, 1)
-    return Tree(
+    return Bvh(
         nodes=wp.empty(2 * (2 * count - 1), dtype=wp.vec4f, device=device),
         leaf_slots=wp.empty(count, dtype=wp.int32, device=device),
         split_slots=wp.empty(inner, dtype=wp.int32, device=device),
@@ -172,7 +172,7 @@ def empty_tree(count: int, origin: np.ndarray, device: wp.Device) -> Tree:
     )
 
 
-def build(points: wp.array, faces: wp.array, bounds: np.ndarray) -> Tree:
+def build(points: wp.array, faces: wp.array, bounds: np.ndarray) -> Bvh:
     """Build the hierarchy of faces whose vertices lie within ``bounds`` (2, 3)."""
     device, count = faces.device, faces.shape[0]
     tree = empty_tree(count, frame_origin(bounds), device)

@@ -6,12 +6,12 @@ children, which begin after their parent's split, and the escape of a node tells
 
 import warp as wp
 
-from abut.bvh.layout import Node, Tree, TreeView, escape_of, load_node, root_of
+from abut.bvh.layout import Bvh, BvhView, Node, escape_of, load_node, root_of
 from abut.core.runtime import launch
 
 wp.set_module_options({"enable_backward": False, "fuse_fp": False})
 
-TWIG = wp.constant(4)
+CLUSTER_SIZE = wp.constant(4)
 
 
 @wp.func
@@ -21,14 +21,14 @@ def first_after(slot: wp.int32):
 
 
 @wp.func
-def end_of(tree: TreeView, node: Node):
+def end_of(tree: BvhView, node: Node):
     """Where the leaves below a node end."""
     escape = escape_of(node)
     return wp.where(escape < 0, tree.leaf_slots.shape[0], (escape + 1) >> 1)
 
 
 @wp.func
-def begin_of(tree: TreeView, slot: wp.int32):
+def begin_of(tree: BvhView, slot: wp.int32):
     """First leaf of any node: that of the nearest right child above."""
     above = wp.int32(slot)
     while above != root_of(tree) and above % 2 == 0:
@@ -37,32 +37,32 @@ def begin_of(tree: TreeView, slot: wp.int32):
 
 
 @wp.func
-def twig_code(first: wp.int32, size: wp.int32):
+def cluster_code(first: wp.int32, size: wp.int32):
     """First leaf and number of leaves of a twig in one integer."""
-    return first * TWIG + size - 1
+    return first * CLUSTER_SIZE + size - 1
 
 
 @wp.func
 def first_of(code: wp.int32):
     """First leaf of a twig."""
-    return code / TWIG
+    return code / CLUSTER_SIZE
 
 
 @wp.func
 def size_of(code: wp.int32):
     """Number of leaves of a twig."""
-    return code % TWIG + 1
+    return code % CLUSTER_SIZE + 1
 
 
 @wp.func
-def code_of(tree: TreeView, slot: wp.int32, node: Node):
+def code_of(tree: BvhView, slot: wp.int32, node: Node):
     """The code of a twig's node."""
     first = begin_of(tree, slot)
-    return twig_code(first, end_of(tree, node) - first)
+    return cluster_code(first, end_of(tree, node) - first)
 
 
 @wp.func
-def leaves_below(tree: TreeView, slot: wp.int32):
+def leaves_below(tree: BvhView, slot: wp.int32):
     """Number of leaves below a slot."""
     return end_of(tree, load_node(tree.nodes, slot)) - begin_of(tree, slot)
 
@@ -71,17 +71,17 @@ def leaves_below(tree: TreeView, slot: wp.int32):
 def mark_kernel(
     # in
     span: wp.vec3i,
-    tree: TreeView,
+    tree: BvhView,
     # out
     slot_out: wp.array[wp.int32],
     marks_out: wp.array[wp.int32],
 ):
     """At its first leaf, mark every subtree that is a twig while its parent is none."""
     for slot in range(span[0] + wp.tid(), span[1], span[2]):
-        if leaves_below(tree, slot) <= TWIG:
+        if leaves_below(tree, slot) <= CLUSTER_SIZE:
             large = slot == root_of(tree)
             if not large:
-                large = leaves_below(tree, tree.split_slots[slot >> 1]) > TWIG
+                large = leaves_below(tree, tree.split_slots[slot >> 1]) > CLUSTER_SIZE
             if large:
                 slot_out[begin_of(tree, slot)] = slot
                 marks_out[begin_of(tree, slot)] = 1
@@ -103,7 +103,7 @@ def gather_kernel(
             twigs_out[places[k] - 1] = slots[k]
 
 
-def twigs_of(tree: Tree) -> wp.array:
+def leaf_clusters_of(tree: Bvh) -> wp.array:
     """Slots of all twigs, in the order of the curve. Refits leave them as they are."""
     if tree.twigs is None:
         device, count = tree.nodes.device, tree.face_count

@@ -7,7 +7,7 @@ complement of the vertex where float32 does not hold the corner exactly.
 import warp as wp
 
 from abut.bounds.rows import single_of
-from abut.bvh.layout import Tree, leaf_face, with_integer
+from abut.bvh.layout import Bvh, leaf_face, with_integer
 
 wp.set_module_options({"enable_backward": False, "fuse_fp": False})
 
@@ -42,7 +42,7 @@ def corners_kernel(
             rows_out[CORNER_ROWS * k + i] = corner_row(points[face[i]], face[i], origin)
 
 
-def corner_rows(tree: Tree) -> wp.array:
+def corner_rows(tree: Bvh) -> wp.array:
     """Room for the corners of a tree's leaves."""
     if tree.corners is None:
         count = CORNER_ROWS * tree.face_count

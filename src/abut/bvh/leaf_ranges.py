@@ -2,8 +2,8 @@
 
 import warp as wp
 
-from abut.bvh.batched import Forest, Parts, part_of, tree_of
-from abut.bvh.layout import Tree, link_at, root_of
+from abut.bvh.batched import BatchedBvh, Parts, slice_of_item, tree_of
+from abut.bvh.layout import Bvh, link_at, root_of
 from abut.core.runtime import launch
 
 wp.set_module_options({"enable_backward": False, "fuse_fp": False})
@@ -45,13 +45,13 @@ def forest_range_kernel(
     span: wp.vec3i,
     which: wp.array[wp.int32],
     starts: wp.array[wp.int32],
-    forest: Forest,
+    forest: BatchedBvh,
     # out
     ranges_out: wp.array[wp.vec2i],
 ):
     """First and last leaf below each slot of some bodies."""
     for i in range(span[0] + wp.tid(), span[1], span[2]):
-        part = part_of(starts, i >> 1)
+        part = slice_of_item(starts, i >> 1)
         body = forest.bodies[which[part]]
         tree = tree_of(forest, body)
         slot = i - 2 * starts[part]
@@ -59,7 +59,7 @@ def forest_range_kernel(
             ranges_out[2 * body.first_face + slot] = leaves_below(tree.nodes, slot)
 
 
-def leaf_ranges(tree: Tree) -> wp.array:
+def leaf_ranges(tree: Bvh) -> wp.array:
     """(first, last) leaf of each slot."""
     count = 2 * tree.face_count - 1
     ranges = wp.empty(count, dtype=wp.vec2i, device=tree.nodes.device)
@@ -67,7 +67,7 @@ def leaf_ranges(tree: Tree) -> wp.array:
     return ranges
 
 
-def write_forest_ranges(forest: Forest, parts: Parts, ranges: wp.array) -> None:
+def write_forest_ranges(forest: BatchedBvh, parts: Parts, ranges: wp.array) -> None:
     """Write (first, last) leaf of each slot of some bodies to where their slots are."""
     args = [parts.which, parts.starts, forest, ranges]
     launch(forest_range_kernel, 2 * parts.leaf_count, args, ranges.device)

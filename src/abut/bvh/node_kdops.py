@@ -8,8 +8,8 @@ import warp as wp
 from abut.bounds.aabb import round_down
 from abut.bounds.fixed import LOW_BITS, LOW_MASK, SINGLE, parts_of
 from abut.bounds.kdop import directions, reach_along
-from abut.bvh.layout import Tree, leaf_face, parent_if_second
-from abut.core.loads import load_fresh_pair
+from abut.bvh.layout import Bvh, leaf_face, parent_if_second
+from abut.core.loads import load_uncached_pair
 from abut.core.runtime import launch
 from abut.mesh import Mesh
 
@@ -93,13 +93,13 @@ def merge_reaches(
     half: wp.int32,
 ):
     """Write the longer of reaches that other threads may have written in this launch."""
-    x = load_fresh_pair(words, at_x)
-    y = load_fresh_pair(words, at_y)
+    x = load_uncached_pair(words, at_x)
+    y = load_uncached_pair(words, at_y)
     low_x = wp.vec2i()
     low_y = wp.vec2i()
     if parts == 2:
-        low_x = load_fresh_pair(words, at_x + half)
-        low_y = load_fresh_pair(words, at_y + half)
+        low_x = load_uncached_pair(words, at_x + half)
+        low_y = load_uncached_pair(words, at_y + half)
     for i in range(2):
         if not is_longer(x[i], low_x[i], y[i], low_y[i], parts):
             x[i] = y[i]
@@ -157,7 +157,7 @@ def fit_dops_kernel(
             parent = parent_if_second(slot, root, arrivals, split_slots)
 
 
-def fit_dops(tree: Tree, mesh: Mesh, sides: int, width: int) -> Dops:
+def fit_dops(tree: Bvh, mesh: Mesh, sides: int, width: int) -> Dops:
     """DOPs of all nodes of a tree that is up to date."""
     device = tree.nodes.device
     centre, extent = _measure(mesh.bounds)

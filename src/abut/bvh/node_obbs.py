@@ -4,8 +4,8 @@ import warp as wp
 
 from abut.bounds.obb import Obb, fit_obb, merge_obb, orthonormal, unpack_obb
 from abut.bounds.rows import single_of, vector_of
-from abut.bvh.layout import Tree, leaf_face, parent_if_second
-from abut.core.loads import load_fresh, store_wide
+from abut.bvh.layout import Bvh, leaf_face, parent_if_second
+from abut.core.loads import load_uncached, store_vec4f
 from abut.core.runtime import launch
 
 wp.set_module_options({"enable_backward": False, "fuse_fp": False, "max_unroll": 1})
@@ -66,9 +66,9 @@ def store_obb(rows: wp.array[wp.vec4f], slot: wp.int32, box: Obb):
     at = OBB_ROWS * slot
     u = box.axes[0]
     v = box.axes[1]
-    store_wide(rows, at, wp.vec4f(box.centre[0], box.centre[1], box.centre[2], box.half[0]))
-    store_wide(rows, at + 1, wp.vec4f(u[0], u[1], u[2], box.half[1]))
-    store_wide(rows, at + 2, wp.vec4f(v[0], v[1], v[2], box.half[2]))
+    store_vec4f(rows, at, wp.vec4f(box.centre[0], box.centre[1], box.centre[2], box.half[0]))
+    store_vec4f(rows, at + 1, wp.vec4f(u[0], u[1], u[2], box.half[1]))
+    store_vec4f(rows, at + 2, wp.vec4f(v[0], v[1], v[2], box.half[2]))
 
 
 @wp.func
@@ -76,17 +76,17 @@ def store_moments(rows: wp.array[wp.vec4f], slot: wp.int32, m: Moments):
     """Write moments into their three rows; the products are symmetric."""
     at = MOMENT_ROWS * slot
     s = m.squares
-    store_wide(rows, at, wp.vec4f(m.sum[0], m.sum[1], m.sum[2], m.count))
-    store_wide(rows, at + 1, wp.vec4f(s[0, 0], s[0, 1], s[0, 2], s[1, 1]))
-    store_wide(rows, at + 2, wp.vec4f(s[1, 2], s[2, 2], wp.float32(0.0), wp.float32(0.0)))
+    store_vec4f(rows, at, wp.vec4f(m.sum[0], m.sum[1], m.sum[2], m.count))
+    store_vec4f(rows, at + 1, wp.vec4f(s[0, 0], s[0, 1], s[0, 2], s[1, 1]))
+    store_vec4f(rows, at + 2, wp.vec4f(s[1, 2], s[2, 2], wp.float32(0.0), wp.float32(0.0)))
 
 
 @wp.func
 def fresh_moments(rows: wp.array[wp.vec4f], slot: wp.int32):
     """Read the moments another thread wrote in this launch."""
-    r0 = load_fresh(rows, MOMENT_ROWS * slot)
-    r1 = load_fresh(rows, MOMENT_ROWS * slot + 1)
-    r2 = load_fresh(rows, MOMENT_ROWS * slot + 2)
+    r0 = load_uncached(rows, MOMENT_ROWS * slot)
+    r1 = load_uncached(rows, MOMENT_ROWS * slot + 1)
+    r2 = load_uncached(rows, MOMENT_ROWS * slot + 2)
     out = Moments()
     out.count = r0[3]
     out.sum = vector_of(r0)
@@ -98,11 +98,13 @@ def fresh_moments(rows: wp.array[wp.vec4f], slot: wp.int32):
 def fresh_obb(rows: wp.array[wp.vec4f], slot: wp.int32):
     """Read the box another thread wrote in this launch."""
     at = OBB_ROWS * slot
-    return unpack_obb(load_fresh(rows, at), load_fresh(rows, at + 1), load_fresh(rows, at + 2))
+    return unpack_obb(
+        load_uncached(rows, at), load_uncached(rows, at + 1), load_uncached(rows, at + 2)
+    )
 
 
 @wp.kernel
-def orient_kernel(
+def fit_obbs_kernel(
     # in
     span: wp.vec3i,
     points: wp.array[wp.vec3d],
@@ -137,7 +139,7 @@ def orient_kernel(
             slot = parent
 
 
-def orient(tree: Tree, points: wp.array, faces: wp.array) -> None:
+def fit_obbs(tree: Bvh, points: wp.array, faces: wp.array) -> None:
     """Fit oriented boxes to all nodes of a tree whose other boxes are up to date."""
     device = tree.nodes.device
     slots = 2 * tree.face_count - 1
@@ -146,4 +148,4 @@ def orient(tree: Tree, points: wp.array, faces: wp.array) -> None:
         tree.obbs = wp.empty(OBB_ROWS * slots, dtype=wp.vec4f, device=device)
     links = [tree.nodes, tree.leaf_slots, tree.split_slots, tree.arrivals]
     args = [points, faces, wp.vec3d(*tree.origin), *links, moments, tree.obbs]
-    launch(orient_kernel, tree.face_count, args, device, grain=512)
+    launch(fit_obbs_kernel, tree.face_count, args, device, grain=512)

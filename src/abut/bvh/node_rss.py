@@ -10,8 +10,8 @@ import warp as wp
 
 from abut.bounds.rows import single_of, vector_of
 from abut.bounds.rss import Rss, axes_of_tri, fit_rss
-from abut.bounds.sortable_float import from_ordered, to_ordered
-from abut.bvh.layout import Tree, leaf_face, link_at, parent_if_second
+from abut.bounds.sortable_float import from_sortable, to_sortable
+from abut.bvh.layout import Bvh, leaf_face, link_at, parent_if_second
 from abut.bvh.leaf_ranges import leaf_ranges
 from abut.bvh.node_obbs import (
     MOMENT_ROWS,
@@ -22,9 +22,9 @@ from abut.bvh.node_obbs import (
     principal_axes,
     store_moments,
 )
-from abut.core.atomics import raise_to
-from abut.core.lanes import WARP, lane_count, most_of_lanes
-from abut.core.loads import load_wide, load_wide_words, store_wide
+from abut.core.atomics import atomic_max_int32
+from abut.core.lanes import WARP, lane_count, warp_max
+from abut.core.loads import load_vec4f, load_vec4i, store_vec4f
 from abut.core.runtime import Task
 
 wp.set_module_options({"enable_backward": False, "fuse_fp": False, "max_unroll": 1})
@@ -42,8 +42,8 @@ Extents = wp.types.vector(length=6, dtype=wp.int32)
 def store_axes(rows: wp.array[wp.vec4f], slot: wp.int32, axes: wp.mat33f):
     """Write the first two axes of a volume."""
     zero = wp.float32(0.0)
-    store_wide(rows, RSS_ROWS * slot + 1, wp.vec4f(axes[0, 0], axes[0, 1], axes[0, 2], zero))
-    store_wide(rows, RSS_ROWS * slot + 2, wp.vec4f(axes[1, 0], axes[1, 1], axes[1, 2], zero))
+    store_vec4f(rows, RSS_ROWS * slot + 1, wp.vec4f(axes[0, 0], axes[0, 1], axes[0, 2], zero))
+    store_vec4f(rows, RSS_ROWS * slot + 2, wp.vec4f(axes[1, 0], axes[1, 1], axes[1, 2], zero))
 
 
 @wp.func
@@ -55,8 +55,8 @@ def axes_with(u: wp.vec3f, v: wp.vec3f):
 @wp.func
 def load_axes(rows: wp.array[wp.vec4f], slot: wp.int32):
     """All three axes of a volume."""
-    r1 = load_wide(rows, RSS_ROWS * slot + 1)
-    r2 = load_wide(rows, RSS_ROWS * slot + 2)
+    r1 = load_vec4f(rows, RSS_ROWS * slot + 1)
+    r2 = load_vec4f(rows, RSS_ROWS * slot + 2)
     return axes_with(vector_of(r1), vector_of(r2))
 
 
@@ -66,9 +66,9 @@ def store_rss(rows: wp.array[wp.vec4f], slot: wp.int32, a: Rss):
     at = RSS_ROWS * slot
     u = a.axes[0]
     v = a.axes[1]
-    store_wide(rows, at, wp.vec4f(a.centre[0], a.centre[1], a.centre[2], a.radius))
-    store_wide(rows, at + 1, wp.vec4f(u[0], u[1], u[2], a.half[0]))
-    store_wide(rows, at + 2, wp.vec4f(v[0], v[1], v[2], a.half[1]))
+    store_vec4f(rows, at, wp.vec4f(a.centre[0], a.centre[1], a.centre[2], a.radius))
+    store_vec4f(rows, at + 1, wp.vec4f(u[0], u[1], u[2], a.half[0]))
+    store_vec4f(rows, at + 2, wp.vec4f(v[0], v[1], v[2], a.half[1]))
 
 
 @wp.func
@@ -100,16 +100,16 @@ def extents_along(axes: wp.mat33f, p: wp.mat33f):
         if not (largest < FLOAT32_RANGE):
             high = wp.float32(wp.inf)
             low = -wp.float32(wp.inf)
-        out[axis] = to_ordered(high)
-        out[3 + axis] = to_ordered(-low)
+        out[axis] = to_sortable(high)
+        out[3 + axis] = to_sortable(-low)
     return out
 
 
 @wp.func
 def rss_of(axes: wp.mat33f, e: Extents):
     """The volume of what reaches so far along its axes."""
-    high = wp.vec3f(from_ordered(e[0]), from_ordered(e[1]), from_ordered(e[2]))
-    low = -wp.vec3f(from_ordered(e[3]), from_ordered(e[4]), from_ordered(e[5]))
+    high = wp.vec3f(from_sortable(e[0]), from_sortable(e[1]), from_sortable(e[2]))
+    low = -wp.vec3f(from_sortable(e[3]), from_sortable(e[4]), from_sortable(e[5]))
     return fit_rss(axes, low, high)
 
 
@@ -205,14 +205,14 @@ def extend_kernel(
         while slot >= 0 and (ranges[slot][0] > first or ranges[slot][1] < last):
             mine = extents_along(load_axes(swept, slot), p)
             for i in range(EXTENTS):
-                raise_to(extents_out, STRIDE * slot + i, mine[i])
+                atomic_max_int32(extents_out, STRIDE * slot + i, mine[i])
             slot = above(slot, root, split_slots)
         while slot >= 0:
             ours = extents_along(load_axes(swept, slot), p)
             for i in range(EXTENTS):
-                most = most_of_lanes(ours[i])
+                most = warp_max(ours[i])
                 if lane == i % lane_count():
-                    raise_to(extents_out, STRIDE * slot + i, most)
+                    atomic_max_int32(extents_out, STRIDE * slot + i, most)
             slot = above(slot, root, split_slots)
 
 
@@ -228,13 +228,13 @@ def sweep_kernel(
     """The volume of every inner slot from its axes and extents."""
     for slot in range(span[0] + wp.tid(), span[1], span[2]):
         if link_at(nodes, slot) >= 0:
-            e = load_wide_words(extents, 2 * slot)
-            f = load_wide_words(extents, 2 * slot + 1)
+            e = load_vec4i(extents, 2 * slot)
+            f = load_vec4i(extents, 2 * slot + 1)
             reach = Extents(e[0], e[1], e[2], e[3], f[0], f[1])
             store_rss(swept_out, slot, rss_of(load_axes(swept_out, slot), reach))
 
 
-def sweep(tree: Tree, points: wp.array, faces: wp.array) -> None:
+def sweep(tree: Bvh, points: wp.array, faces: wp.array) -> None:
     """Fit swept spheres to all nodes of a tree whose boxes are up to date."""
     slots = 2 * tree.face_count - 1
     device = tree.nodes.device

@@ -12,10 +12,10 @@ import warp as wp
 
 from abut.bounds.aabb import fit_aabb
 from abut.bounds.rows import vector_of
-from abut.bvh.layout import MOST_LEVELS, Tree, with_integer
+from abut.bvh.layout import MOST_LEVELS, Bvh, with_integer
 from abut.bvh.lbvh import build, empty_tree, frame_origin
 from abut.bvh.morton import morton_order
-from abut.core.atomics import raise_to, reserve
+from abut.core.atomics import atomic_max_int32, reserve
 from abut.core.runtime import launch
 
 wp.set_module_options({"enable_backward": False, "fuse_fp": False})
@@ -208,7 +208,7 @@ def place_kernel(
         if node < leaf_count:
             link = -1 - order[node]
             leaf_slots_out[first] = slot
-            raise_to(deepest_out, 0, clusters.places[node][1])
+            atomic_max_int32(deepest_out, 0, clusters.places[node][1])
         else:
             link = first + clusters.sizes[clusters.children[node - leaf_count][0]] - 1
             split_slots_out[link] = slot
@@ -219,7 +219,7 @@ def place_kernel(
         nodes_out[2 * slot + 1] = with_integer(vector_of(high), escape)
 
 
-def build_ploc(points: wp.array, faces: wp.array, bounds: np.ndarray) -> Tree:
+def build_ploc(points: wp.array, faces: wp.array, bounds: np.ndarray) -> Bvh:
     """Build the hierarchy of faces whose vertices lie within ``bounds`` (2, 3)."""
     device, count = faces.device, faces.shape[0]
     tree = empty_tree(count, frame_origin(bounds), device)

@@ -5,7 +5,7 @@ import warp as wp
 from abut.bounds.aabb import fit_aabb
 from abut.bounds.rows import vector_of
 from abut.bvh.layout import (
-    Tree,
+    Bvh,
     half_area,
     leaf_face,
     link_at,
@@ -13,8 +13,8 @@ from abut.bvh.layout import (
     parent_if_second,
     with_integer,
 )
-from abut.core.lanes import WARP, lane_count, sum_of_lanes
-from abut.core.loads import load_fresh
+from abut.core.lanes import WARP, lane_count, warp_sum
+from abut.core.loads import load_uncached
 from abut.core.runtime import Task
 
 wp.set_module_options({"enable_backward": False, "fuse_fp": False})
@@ -47,8 +47,8 @@ def fit_upwards(
         nodes[2 * slot + 1] = with_integer(upper, escape)
         parent = parent_if_second(slot, root, arrivals, split_slots)
         if parent >= 0:
-            low = load_fresh(nodes, 2 * (slot ^ 1))
-            high = load_fresh(nodes, 2 * (slot ^ 1) + 1)
+            low = load_uncached(nodes, 2 * (slot ^ 1))
+            high = load_uncached(nodes, 2 * (slot ^ 1) + 1)
             lower = wp.min(lower, vector_of(low))
             upper = wp.max(upper, vector_of(high))
             if slot % 2 == 0:  # a right child escapes to where its parent does
@@ -78,7 +78,7 @@ def refit_kernel(
         fit_upwards(slot, lower, upper, split_slots, arrivals, nodes_out)
 
 
-def refit(tree: Tree, points: wp.array, faces: wp.array) -> None:
+def refit(tree: Bvh, points: wp.array, faces: wp.array) -> None:
     """Fit all boxes to ``points``, keeping the topology."""
 
     def make() -> Task:
@@ -107,7 +107,7 @@ def cost_kernel(
         total = wp.int64(0)
         for slot in range(lane, node_count, cost_out.shape[0] * lane_count()):
             total += wp.int64(wp.min(half_area(load_node(nodes, slot)) * unit, COST_LIMIT))
-        cost_out[lane / lane_count()] = sum_of_lanes(total)
+        cost_out[lane / lane_count()] = warp_sum(total)
 
 
 class Cost:

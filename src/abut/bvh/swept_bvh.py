@@ -4,7 +4,7 @@ import numpy as np
 import warp as wp
 
 from abut.bounds.swept import fit_swept
-from abut.bvh.layout import Tree, leaf_face
+from abut.bvh.layout import Bvh, leaf_face
 from abut.bvh.lbvh import NOBODY, empty_tree, escape_kernel, join_siblings
 from abut.bvh.morton import cells_per_length, morton_code
 from abut.bvh.refit import fit_upwards
@@ -76,7 +76,7 @@ def build_swept(
     bounds: np.ndarray,
     origin: np.ndarray,
     pad: float,
-) -> Tree:
+) -> Bvh:
     """Build the hierarchy of features given by up to three vertices each.
 
     Args:
@@ -132,7 +132,7 @@ def swept_refit_kernel(
 
 
 def refit_swept(
-    tree: Tree, points_t0: wp.array, points_t1: wp.array, corners: wp.array, pad: float
+    tree: Bvh, points_t0: wp.array, points_t1: wp.array, corners: wp.array, pad: float
 ) -> None:
     """Fit all boxes to another motion of the same features, keeping the topology."""
     wide = _rounded_up(pad)

@@ -19,8 +19,8 @@ from abut.mesh import Mesh
 
 wp.set_module_options({"enable_backward": False, "fuse_fp": False})
 
-PLATE_ROWS = wp.constant(6)
-PLATE_ERROR = 2.0**-16  # of the largest coordinate; see design/distance-field.md
+TRIANGLE_FRAME_ROWS = wp.constant(6)
+TRIANGLE_FRAME_ERROR = 2.0**-16  # of the largest coordinate; see design/distance-field.md
 # Squared distance of (px, py, pz) and a plate; numbers may be floats or vectors of them.
 MEASURE = """
     const auto measured = [](const float* r, auto px, auto py, auto pz) {
@@ -94,7 +94,7 @@ def longest_edge(t: wp.mat33d):
 
 
 @wp.kernel
-def plate_kernel(
+def triangle_frame_kernel(
     # in
     span: wp.vec3i,
     points: wp.array[wp.vec3d],
@@ -126,7 +126,7 @@ def plate_kernel(
         foot = wp.clamp(wp.dot(c - a, x), wp.float64(0.0), length)
         rest = length - foot
         low, high = fit_aabb(t[0], t[1], t[2], origin)
-        row = PLATE_ROWS * face
+        row = TRIANGLE_FRAME_ROWS * face
         rows_out[row] = with_fourth(a - origin, length)
         rows_out[row + 1] = with_fourth(x, foot)
         rows_out[row + 2] = with_fourth(y, height)
@@ -138,14 +138,14 @@ def plate_kernel(
         rows_out[row + 5] = wp.vec4f(high[0], high[1], high[2], wp.float32(0.0))
 
 
-def plates_of(mesh: Mesh, origin: np.ndarray) -> wp.array:
+def triangle_frames_of(mesh: Mesh, origin: np.ndarray) -> wp.array:
     """The rows of all faces of a mesh in its present shape, relative to an origin."""
 
     def make() -> wp.array:
-        rows = wp.empty(PLATE_ROWS * mesh.face_count, dtype=wp.vec4f, device=mesh.device)
+        rows = wp.empty(TRIANGLE_FRAME_ROWS * mesh.face_count, dtype=wp.vec4f, device=mesh.device)
         with stage("plates", mesh.device):
             args = [mesh.points, mesh.faces, wp.vec3d(*origin), rows]
-            launch(plate_kernel, mesh.face_count, args, mesh.device)
+            launch(triangle_frame_kernel, mesh.face_count, args, mesh.device)
         return rows
 
     return mesh.kept("plates", make, tuple(origin))

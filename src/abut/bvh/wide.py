@@ -14,8 +14,8 @@ coordinate of any box.
 import warp as wp
 
 from abut.bounds.rows import single_of
-from abut.bvh.layout import Tree, face_of, is_leaf, link_of, load_node, reach_of
-from abut.core.loads import load_wide
+from abut.bvh.layout import Bvh, face_of, is_leaf, link_of, load_node, reach_of
+from abut.core.loads import load_vec4f
 from abut.core.runtime import launch, stage
 from abut.mesh import Mesh
 
@@ -115,16 +115,16 @@ def widen_kernel(
 @wp.func
 def wide_root(wide: wp.array[wp.vec4f]):
     """The link to begin with."""
-    return wp.cast(load_wide(wide, wide.shape[0] - 1)[0], wp.int32)
+    return wp.cast(load_vec4f(wide, wide.shape[0] - 1)[0], wp.int32)
 
 
 @wp.func
 def wide_reach(wide: wp.array[wp.vec4f]):
     """The largest coordinate of any box."""
-    return wp.float64(load_wide(wide, wide.shape[0] - 1)[1])
+    return wp.float64(load_vec4f(wide, wide.shape[0] - 1)[1])
 
 
-def wide_nodes_of(mesh: Mesh, tree: Tree) -> wp.array:
+def wide_nodes_of(mesh: Mesh, tree: Bvh) -> wp.array:
     """The rows of the wide nodes of a mesh's tree, which is up to date."""
     with mesh.lock:
         held = mesh.held.get("wide")

@@ -10,7 +10,7 @@ from abut.cli.checkout import checkout
 from abut.errors import FileError
 
 
-def add_to(commands: Any) -> None:
+def atomic_add_int64(commands: Any) -> None:
     """Declare the command."""
     root = checkout()
     names = "only in a checkout" if root is None else ", ".join(_names(root))

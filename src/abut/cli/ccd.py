@@ -23,7 +23,7 @@ from abut.results import ImpactKind, Impacts
 NAMES = {kind: kind.name.lower().replace("_", "-") for kind in ImpactKind}
 
 
-def add_to(commands: Any) -> None:
+def atomic_add_int64(commands: Any) -> None:
     """Declare the command."""
     parser = commands.add_parser(
         "ccd",

@@ -10,7 +10,7 @@ from abut.options import Bound, ContactMethod
 from abut.query.collide import collide
 
 
-def add_to(commands: Any) -> None:
+def atomic_add_int64(commands: Any) -> None:
     """Declare the command."""
     parser = commands.add_parser(
         "collide",

@@ -22,7 +22,7 @@ PASS_COLUMNS = (
 )
 
 
-def add_to(commands: Any) -> None:
+def atomic_add_int64(commands: Any) -> None:
     """Declare the command."""
     parser = commands.add_parser(
         "cull",

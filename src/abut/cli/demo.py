@@ -48,7 +48,7 @@ DEMOS = {
 }
 
 
-def add_to(commands: Any) -> None:
+def atomic_add_int64(commands: Any) -> None:
     """Declare the command."""
     names = ", ".join([*DEMOS, *MOVING])
     about = "collide meshes made here, and draw where they meet, or film how they move"

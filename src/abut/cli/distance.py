@@ -14,7 +14,7 @@ from abut.query.distance import distance
 from abut.results import Distances
 
 
-def add_to(commands: Any) -> None:
+def atomic_add_int64(commands: Any) -> None:
     """Declare the command."""
     parser = commands.add_parser(
         "distance",

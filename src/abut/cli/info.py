@@ -10,7 +10,7 @@ from abut.core.runtime import thread_count
 from abut.visibility.gl.driver import driver, unavailable
 
 
-def add_to(commands: Any) -> None:
+def atomic_add_int64(commands: Any) -> None:
     """Declare the command."""
     parser = commands.add_parser(
         "info", description="Versions, devices, threads and folders, as a bug report needs them."

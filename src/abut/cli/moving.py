@@ -36,7 +36,7 @@ SHADES = 7  # of parts told by colour
 
 
 @dataclass(frozen=True)
-class Moving:
+class MovingDemo:
     """A play, and how it is filmed."""
 
     about: str
@@ -49,14 +49,16 @@ class Moving:
 
 
 MOVING = {
-    "cloth-table": Moving("a cloth falls over a round table", cloth_over_table, 20_000),
-    "cloth-ball": Moving("a cloth falls over a ball", cloth_over_ball, 20_000),
-    "leaves": Moving("leaves fall from a tree", falling_leaves, 40_000, 70, elevation=12.0),
-    "balls": Moving("balls draw each other together", swarm_of_balls, 145_920),
-    "dragons": Moving(
+    "cloth-table": MovingDemo("a cloth falls over a round table", cloth_over_table, 20_000),
+    "cloth-ball": MovingDemo("a cloth falls over a ball", cloth_over_ball, 20_000),
+    "leaves": MovingDemo("leaves fall from a tree", falling_leaves, 40_000, 70, elevation=12.0),
+    "balls": MovingDemo("balls draw each other together", swarm_of_balls, 145_920),
+    "dragons": MovingDemo(
         "dragons fall onto a floor that waves", falling_dragons, 60_000, 60, meshes=1
     ),
-    "fracture": Moving("a falling object breaks another", breaking_object, 20_000, 50, meshes=2),
+    "fracture": MovingDemo(
+        "a falling object breaks another", breaking_object, 20_000, 50, meshes=2
+    ),
 }
 
 

@@ -13,7 +13,7 @@ from abut.options import ContactMethod
 from abut.scene import Scene
 
 
-def add_to(commands: Any) -> None:
+def atomic_add_int64(commands: Any) -> None:
     """Declare the command."""
     parser = commands.add_parser(
         "scene",

@@ -10,7 +10,7 @@ from abut.options import ContactMethod
 from abut.query.self_collide import self_collide
 
 
-def add_to(commands: Any) -> None:
+def atomic_add_int64(commands: Any) -> None:
     """Declare the command."""
     parser = commands.add_parser(
         "self",

@@ -12,7 +12,7 @@ from abut.query.within import within
 from abut.results import Gaps
 
 
-def add_to(commands: Any) -> None:
+def atomic_add_int64(commands: Any) -> None:
     """Declare the command."""
     parser = commands.add_parser(
         "within",

@@ -44,7 +44,7 @@ def reserve(counter: wp.array[wp.int64], amount: wp.int32) -> wp.int64:
     return __atomic_fetch_add(counter.data, (int64_t)amount, __ATOMIC_RELAXED);
 #endif
 """)
-def reserve_as_one(counter: wp.array[wp.int64], amount: wp.int32) -> wp.int64:
+def warp_reserve(counter: wp.array[wp.int64], amount: wp.int32) -> wp.int64:
     """``reserve`` an amount for all lanes of a warp together; they must all come with the same."""
     ...
 
@@ -89,7 +89,7 @@ def meet(slots: wp.array[wp.int32], i: wp.int32, value: wp.int32) -> wp.int32:
     """Put ``value`` into slot i; returns what was there.
 
     Two threads meet in a slot: whoever finds the other's value may read all that the other wrote
-    before, through ``load_fresh``.
+    before, through ``load_uncached``.
     """
     ...
 
@@ -116,7 +116,7 @@ def arrive(slots: wp.array[wp.int32], i: wp.int32) -> wp.int32:
     return __atomic_fetch_add(&slots.data[i], 1, __ATOMIC_RELAXED);
 #endif
 """)
-def add_one(slots: wp.array[wp.int32], i: wp.int32) -> wp.int32:
+def atomic_increment(slots: wp.array[wp.int32], i: wp.int32) -> wp.int32:
     """Count one more in slot i; returns the count before."""
     ...
 
@@ -128,7 +128,7 @@ def add_one(slots: wp.array[wp.int32], i: wp.int32) -> wp.int32:
     return __atomic_fetch_sub(&slots.data[i], 1, __ATOMIC_RELAXED) - 1;
 #endif
 """)
-def take_one(slots: wp.array[wp.int32], i: wp.int32) -> wp.int32:
+def atomic_decrement(slots: wp.array[wp.int32], i: wp.int32) -> wp.int32:
     """Count one less in slot i; returns the count after."""
     ...
 
@@ -140,7 +140,7 @@ def take_one(slots: wp.array[wp.int32], i: wp.int32) -> wp.int32:
     __atomic_fetch_add(&values.data[i], amount, __ATOMIC_RELAXED);
 #endif
 """)
-def add_to(values: wp.array[wp.int64], i: wp.int32, amount: wp.int64):
+def atomic_add_int64(values: wp.array[wp.int64], i: wp.int32, amount: wp.int64):
     """Add to ``values[i]``. Sums of integers do not depend on the order of their parts."""
     ...
 
@@ -156,7 +156,7 @@ def add_to(values: wp.array[wp.int64], i: wp.int32, amount: wp.int64):
     return seen;
 #endif
 """)
-def lower_to(values: wp.array[wp.int64], i: wp.int32, value: wp.int64) -> wp.int64:
+def atomic_min_int64(values: wp.array[wp.int64], i: wp.int32, value: wp.int64) -> wp.int64:
     """Set ``values[i]`` to the smaller of itself and ``value``; returns the value before."""
     ...
 
@@ -190,7 +190,7 @@ def lower_to(values: wp.array[wp.int64], i: wp.int32, value: wp.int64) -> wp.int
                                            __ATOMIC_RELAXED, __ATOMIC_RELAXED)) {}
 #endif
 """)
-def lower_together(values: wp.array[wp.int64], i: wp.int32, value: wp.int64):
+def warp_atomic_min_int64(values: wp.array[wp.int64], i: wp.int32, value: wp.int64):
     """Set ``values[i]`` to the smaller of itself and ``value``, for many threads of equal i."""
     ...
 
@@ -205,7 +205,7 @@ def lower_together(values: wp.array[wp.int64], i: wp.int32, value: wp.int64):
                                            __ATOMIC_RELAXED, __ATOMIC_RELAXED)) {}
 #endif
 """)
-def raise_to(values: wp.array[wp.int32], i: wp.int32, value: wp.int32):
+def atomic_max_int32(values: wp.array[wp.int32], i: wp.int32, value: wp.int32):
     """Set ``values[i]`` to the larger of itself and ``value``."""
     ...
 

@@ -29,7 +29,7 @@ def lane_count() -> wp.int32:
 #endif
     return value;
 """)
-def least_of_lanes(value: wp.float64) -> wp.float64:
+def warp_min(value: wp.float64) -> wp.float64:
     """The smallest value of all lanes."""
     ...
 
@@ -41,7 +41,7 @@ def least_of_lanes(value: wp.float64) -> wp.float64:
 #endif
     return value;
 """)
-def sum_of_lanes(value: wp.int64) -> wp.int64:
+def warp_sum(value: wp.int64) -> wp.int64:
     """The sum of the values of all lanes."""
     ...
 
@@ -57,7 +57,7 @@ def sum_of_lanes(value: wp.int64) -> wp.int64:
 #endif
     return value;
 """)
-def most_of_lanes(value: wp.int32) -> wp.int32:
+def warp_max(value: wp.int32) -> wp.int32:
     """The largest value of all lanes."""
     ...
 
@@ -69,7 +69,7 @@ def most_of_lanes(value: wp.int32) -> wp.int32:
     return condition;
 #endif
 """)
-def all_lanes(condition: wp.bool) -> wp.bool:
+def warp_all(condition: wp.bool) -> wp.bool:
     """Whether a condition holds for all lanes."""
     ...
 
@@ -82,7 +82,7 @@ def all_lanes(condition: wp.bool) -> wp.bool:
     return 0;
 #endif
 """)
-def rank_of_lane(condition: wp.bool) -> wp.int32:
+def warp_rank(condition: wp.bool) -> wp.int32:
     """For how many lanes before this one a condition holds."""
     ...
 
@@ -94,7 +94,7 @@ def rank_of_lane(condition: wp.bool) -> wp.int32:
     return condition;
 #endif
 """)
-def count_of_lanes(condition: wp.bool) -> wp.int32:
+def warp_count(condition: wp.bool) -> wp.int32:
     """For how many lanes a condition holds."""
     ...
 
@@ -112,7 +112,7 @@ def count_of_lanes(condition: wp.bool) -> wp.int32:
     return wp::vec_t<2, wp::int32>(0, value);
 #endif
 """)
-def sums_over_lanes(value: wp.int32) -> wp.vec2i:
+def warp_scan(value: wp.int32) -> wp.vec2i:
     """The sum of the values of the lanes before this one, and of all lanes."""
     ...
 
@@ -122,6 +122,6 @@ def sums_over_lanes(value: wp.int32) -> wp.vec2i:
     __syncwarp();
 #endif
 """)
-def wait_for_lanes():
+def warp_sync():
     """Let all lanes see what each has written."""
     ...

@@ -14,7 +14,7 @@ import warp as wp
     return values.data[i];
 #endif
 """)
-def load_wide(values: wp.array[wp.vec4f], i: wp.int32) -> wp.vec4f:
+def load_vec4f(values: wp.array[wp.vec4f], i: wp.int32) -> wp.vec4f:
     """Read 16 bytes at once; for arrays that the running launch does not write."""
     ...
 
@@ -27,8 +27,8 @@ def load_wide(values: wp.array[wp.vec4f], i: wp.int32) -> wp.vec4f:
     return values.data[i];
 #endif
 """)
-def load_wide_words(values: wp.array[wp.vec4i], i: wp.int32) -> wp.vec4i:
-    """``load_wide`` for integers."""
+def load_vec4i(values: wp.array[wp.vec4i], i: wp.int32) -> wp.vec4i:
+    """``load_vec4f`` for integers."""
     ...
 
 
@@ -39,7 +39,7 @@ def load_wide_words(values: wp.array[wp.vec4i], i: wp.int32) -> wp.vec4i:
     values.data[i] = value;
 #endif
 """)
-def store_wide(values: wp.array[wp.vec4f], i: wp.int32, value: wp.vec4f):
+def store_vec4f(values: wp.array[wp.vec4f], i: wp.int32, value: wp.vec4f):
     """Write 16 bytes at once."""
     ...
 
@@ -52,7 +52,7 @@ def store_wide(values: wp.array[wp.vec4f], i: wp.int32, value: wp.vec4f):
     return values.data[i];
 #endif
 """)
-def load_fresh(values: wp.array[wp.vec4f], i: wp.int32) -> wp.vec4f:
+def load_uncached(values: wp.array[wp.vec4f], i: wp.int32) -> wp.vec4f:
     """Read past the first-level cache, which other threads' writes of this launch do not reach."""
     ...
 
@@ -65,8 +65,8 @@ def load_fresh(values: wp.array[wp.vec4f], i: wp.int32) -> wp.vec4f:
     return values.data[i];
 #endif
 """)
-def load_fresh_pair(values: wp.array[wp.vec2i], i: wp.int32) -> wp.vec2i:
-    """``load_fresh`` for two integers."""
+def load_uncached_pair(values: wp.array[wp.vec2i], i: wp.int32) -> wp.vec2i:
+    """``load_uncached`` for two integers."""
     ...
 
 
@@ -77,8 +77,8 @@ def load_fresh_pair(values: wp.array[wp.vec2i], i: wp.int32) -> wp.vec2i:
     return values.data[i];
 #endif
 """)
-def load_fresh_word(values: wp.array[wp.int32], i: wp.int32) -> wp.int32:
-    """``load_fresh`` for integers."""
+def load_uncached_int32(values: wp.array[wp.int32], i: wp.int32) -> wp.int32:
+    """``load_uncached`` for integers."""
     ...
 
 
@@ -91,6 +91,6 @@ def load_fresh_word(values: wp.array[wp.int32], i: wp.int32) -> wp.int32:
     return __atomic_load_n(&values.data[i], __ATOMIC_RELAXED);
 #endif
 """)
-def load_fresh_integer(values: wp.array[wp.int64], i: wp.int32) -> wp.int64:
+def load_uncached_int64(values: wp.array[wp.int64], i: wp.int32) -> wp.int64:
     """Read what other threads of this launch may have lowered; late news does no harm."""
     ...

@@ -11,14 +11,14 @@ from typing import Any
 import numpy as np
 import warp as wp
 
-from abut.core.atomics import reserve, reserve_as_one
-from abut.core.lanes import count_of_lanes, rank_of_lane
-from abut.core.runtime import EVERYTHING, launch
+from abut.core.atomics import reserve, warp_reserve
+from abut.core.lanes import warp_count, warp_rank
+from abut.core.runtime import UNKNOWN_COUNT, launch
 from abut.errors import CapacityError
 
 wp.set_module_options({"enable_backward": False, "fuse_fp": False})
 
-EVERY = wp.constant(EVERYTHING)
+EVERY = wp.constant(UNKNOWN_COUNT)
 NO_KEY = wp.constant(wp.int64(2**63 - 1))  # above all keys
 
 
@@ -56,12 +56,12 @@ def queue_size(queue: PairQueue):
 
 
 @wp.func
-def push_together(queue: PairQueue, wanted: wp.bool, key: wp.int64):
+def warp_push_pair(queue: PairQueue, wanted: wp.bool, key: wp.int64):
     """Append the keys of all lanes that want it; all lanes must come."""
-    count = count_of_lanes(wanted)
-    rank = rank_of_lane(wanted)
+    count = warp_count(wanted)
+    rank = warp_rank(wanted)
     if count > 0:
-        first = reserve_as_one(queue.count, count)
+        first = warp_reserve(queue.count, count)
         if wanted:
             store_pair(queue, first + wp.int64(rank), key)
 
@@ -79,7 +79,7 @@ def team_stop(queue: PairQueue, team: wp.int32, stop: wp.int32):
 
 
 @wp.func
-def push_pairs(queue: PairQueue, keys: wp.array[wp.int64], first: wp.int32, stop: wp.int32):
+def push_all_pairs(queue: PairQueue, keys: wp.array[wp.int64], first: wp.int32, stop: wp.int32):
     """Append keys that a thread has gathered, for which room is asked for once."""
     place = reserve(queue.count, stop - first)
     for i in range(first, stop):
@@ -87,7 +87,7 @@ def push_pairs(queue: PairQueue, keys: wp.array[wp.int64], first: wp.int32, stop
 
 
 @wp.func
-def first_at(keys: wp.array[wp.int64], count: wp.int32, key: wp.int64):
+def lower_bound_index(keys: wp.array[wp.int64], count: wp.int32, key: wp.int64):
     """The first of ascending keys that is not less than one."""
     low = wp.int32(0)
     high = wp.int32(count)
@@ -101,9 +101,9 @@ def first_at(keys: wp.array[wp.int64], count: wp.int32, key: wp.int64):
 
 
 @wp.func
-def place_among(keys: wp.array[wp.int64], count: wp.int32, key: wp.int64):
+def find_key(keys: wp.array[wp.int64], count: wp.int32, key: wp.int64):
     """Where a key is among ascending keys, -1 where it is not."""
-    place = first_at(keys, count, key)
+    place = lower_bound_index(keys, count, key)
     if place < count:
         if keys[place] == key:
             return place
@@ -177,7 +177,7 @@ class PairQueues:
         return keys[:count]
 
     def _make_room(self, name: str, capacity: int) -> None:
-        if capacity > EVERYTHING:
+        if capacity > UNKNOWN_COUNT:
             raise CapacityError(f"{capacity} pairs are more than one query can hold.")
         try:
             keys = wp.empty(capacity, dtype=wp.int64, device=self.device)
@@ -222,7 +222,7 @@ def require_room(
     layout: KeyLayout, pose_count: int, faces_at_once: int, *, key_bits: int = 63
 ) -> None:
     """Refuse batches whose keys would not fit their bits or whose work items would not fit 31."""
-    room = min(1 << max(key_bits - layout.width, 0), EVERYTHING // max(faces_at_once, 256))
+    room = min(1 << max(key_bits - layout.width, 0), UNKNOWN_COUNT // max(faces_at_once, 256))
     if pose_count > room:
         raise CapacityError(
             f"{pose_count} poses of these meshes at once are too many; pass at most {room} a call."

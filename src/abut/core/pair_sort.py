@@ -8,9 +8,9 @@ from typing import Any
 
 import warp as wp
 
-from abut.core.atomics import add_one
+from abut.core.atomics import atomic_increment
 from abut.core.pair_queue import PairQueue, queue_stop
-from abut.core.runtime import EVERYTHING, Task
+from abut.core.runtime import UNKNOWN_COUNT, Task
 
 wp.set_module_options({"enable_backward": False, "fuse_fp": False})
 
@@ -41,7 +41,7 @@ def count_kernel(
     """How many pairs each row has; each pair draws a number within its row."""
     for i in range(span[0] + wp.tid(), few_stop(queue, span[1]), span[2]):
         row = wp.int32(queue.keys[i] >> wp.int64(column_bits))
-        ranks_out[i] = add_one(counts_out, row)
+        ranks_out[i] = atomic_increment(counts_out, row)
 
 
 @wp.kernel
@@ -148,11 +148,11 @@ class RowOrder:
         ranks = wp.empty(capacity, dtype=wp.int32, device=device)
         gathered = wp.empty(capacity, dtype=wp.int64, device=device)
         args = [queue, column_bits, self.counts, ranks]
-        self.count = Task(count_kernel, EVERYTHING, args, device)
+        self.count = Task(count_kernel, UNKNOWN_COUNT, args, device)
         args = [queue, column_bits, self.starts, ranks, gathered]
-        self.gather = Task(gather_kernel, EVERYTHING, args, device)
+        self.gather = Task(gather_kernel, UNKNOWN_COUNT, args, device)
         args = [gathered, column_bits, self.counts, self.starts, queue]
-        self.rank = Task(rank_kernel, EVERYTHING, args, device)
+        self.rank = Task(rank_kernel, UNKNOWN_COUNT, args, device)
 
     def run(self) -> None:
         """Sort."""

@@ -6,7 +6,7 @@ import numpy as np
 import warp as wp
 
 from abut.core.arrays import scalar_dtype, to_rows
-from abut.core.lanes import WARP, lane_count, least_of_lanes
+from abut.core.lanes import WARP, lane_count, warp_min
 from abut.core.runtime import Task
 from abut.errors import MeshError
 
@@ -61,13 +61,13 @@ def range_of(lane: wp.int32, lanes: wp.int32, count: wp.int32):
 def store_bounds(bounds: Bounds, row: wp.int32, rows: wp.array2d[wp.float64]):
     """Write what the lanes of a warp have found together."""
     for x in range(3):
-        rows[row, x] = least_of_lanes(bounds.lower[x])
-        rows[row, 3 + x] = -least_of_lanes(-bounds.upper[x])
-    rows[row, 6] = least_of_lanes(bounds.first_bad)
+        rows[row, x] = warp_min(bounds.lower[x])
+        rows[row, 3 + x] = -warp_min(-bounds.upper[x])
+    rows[row, 6] = warp_min(bounds.first_bad)
 
 
 @wp.kernel
-def extent_kernel(
+def check_points_kernel(
     # in
     span: wp.vec3i,
     points: wp.array[wp.vec3d],
@@ -85,7 +85,7 @@ def extent_kernel(
 
 
 @wp.kernel
-def widened_extent_kernel(
+def check_float32_points_kernel(
     # in
     span: wp.vec3i,
     vertices: wp.array[wp.vec3f],
@@ -93,7 +93,7 @@ def widened_extent_kernel(
     points_out: wp.array[wp.vec3d],
     rows_out: wp.array2d[wp.float64],
 ):
-    """``extent_kernel`` of float32 coordinates, which become float64 on the way; that is exact."""
+    """Check float32 points and write them as float64, which is exact."""
     lanes = rows_out.shape[0] * lane_count()
     for lane in range(span[0] + wp.tid(), span[1], span[2]):
         bounds = bounds_from(wp.vec3d(vertices[0]))
@@ -105,7 +105,7 @@ def widened_extent_kernel(
         store_bounds(bounds, lane / lane_count(), rows_out)
 
 
-class ExtentRoom:
+class PointCheckBuffers:
     """Where bounds are summed up, on the device and for the host; extents take turns in it."""
 
     def __init__(self, device: wp.Device) -> None:
@@ -118,20 +118,23 @@ class ExtentRoom:
             self.done = wp.Event(device)
 
 
-class Extent:
+class PointCheck:
     """Bounds of an array of points whatever it holds, prepared once.
 
     With ``vertices`` of float32, these are written to the points first.
     """
 
     def __init__(
-        self, points: wp.array, room: ExtentRoom | None = None, vertices: wp.array | None = None
+        self,
+        points: wp.array,
+        room: PointCheckBuffers | None = None,
+        vertices: wp.array | None = None,
     ) -> None:
         self.count = points.shape[0]
-        self.room = room or ExtentRoom(points.device)
-        kernel, args = extent_kernel, [points, self.room.rows]
+        self.room = room or PointCheckBuffers(points.device)
+        kernel, args = check_points_kernel, [points, self.room.rows]
         if vertices is not None:
-            kernel, args = widened_extent_kernel, [vertices, *args]
+            kernel, args = check_float32_points_kernel, [vertices, *args]
         grain = 1 if self.count > 50000 else self.room.lanes
         self.task = Task(kernel, self.room.lanes, args, points.device, grain=grain)
 
@@ -157,9 +160,9 @@ class Extent:
         return (int(first_bad) if first_bad < self.count else -1), bounds
 
 
-def extent_of(points: wp.array) -> tuple[int, np.ndarray]:
-    """``Extent.read`` of points that are asked about once."""
-    extent = Extent(points)
+def check_points(points: wp.array) -> tuple[int, np.ndarray]:
+    """``PointCheck.read`` of points that are asked about once."""
+    extent = PointCheck(points)
     extent.start()
     return extent.read()
 

@@ -21,7 +21,7 @@ log = logging.getLogger("abut")
 NOTICE_AFTER_S = 0.5
 SLICES_PER_THREAD = 4  # uneven slices even out
 CUDA_THREADS = 1 << 17  # enough to fill any current GPU
-EVERYTHING = 2**31 - 1
+UNKNOWN_COUNT = 2**31 - 1
 POOL_BYTES = 1 << 30
 KNOWN_WARP = "1.19."  # see _call
 
@@ -95,9 +95,9 @@ class Task:
     """A kernel over ``count`` items from ``start``, prepared once and run any number of times.
 
     The kernel's first parameter is a span (first, stop, step): thread t handles first + t,
-    first + t + step, … below stop. On CUDA one launch covers everything; where the count is not
-    known on the host (``EVERYTHING``), a fixed number of ``threads`` strides over it. On the CPU,
-    where Warp runs a launch on one thread, slices of at least ``grain`` items share the work.
+    first + t + step, … below stop. On CUDA one launch covers all items; where the host does not
+    know the count (``UNKNOWN_COUNT``), a fixed number of ``threads`` strides over them. On the
+    CPU, where Warp runs a launch on one thread, slices of at least ``grain`` items share the work.
     """
 
     def __init__(
@@ -154,7 +154,7 @@ def _structure(*types: Any) -> type[ctypes.Structure]:
     return type("Arguments", (ctypes.Structure,), {"_fields_": fields})
 
 
-class Kept:
+class RecentCache:
     """The last few things made for certain arrays, found again by the arrays themselves."""
 
     SIZE = 8  # results that are still alive hold on to arrays of their own
@@ -181,7 +181,7 @@ def _divided(
 ) -> tuple[int, list[tuple[int, int, int]]]:
     """Threads of a launch and the spans of its slices."""
     if device.is_cuda:
-        threads = count if count < EVERYTHING else strided or CUDA_THREADS
+        threads = count if count < UNKNOWN_COUNT else strided or CUDA_THREADS
         return threads, [(start, start + count, threads)] if count else []
     slices = 1
     if thread_count() > 1:

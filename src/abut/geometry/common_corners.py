@@ -6,22 +6,22 @@ may name a corner twice; equality is transitive, so two rows of the code are equ
 
 import warp as wp
 
-STRANGERS = wp.constant(0)  # faces of two meshes: they share nothing, any common point counts
-WELDED = wp.constant(1)  # of one mesh: corners at equal positions are shared
-INDEXED = wp.constant(2)  # of one mesh: corners with equal vertex indices are shared
+SHARED_NONE = wp.constant(0)  # faces of two meshes: they share nothing, any common point counts
+SHARED_BY_POSITION = wp.constant(1)  # of one mesh: corners at equal positions are shared
+SHARED_BY_INDEX = wp.constant(2)  # of one mesh: corners with equal vertex indices are shared
 
 
 @wp.func
 def common_corners(
-    relation: wp.int32, a: wp.mat33d, b: wp.mat33d, index_a: wp.vec3i, index_b: wp.vec3i
+    sharing: wp.int32, a: wp.mat33d, b: wp.mat33d, index_a: wp.vec3i, index_b: wp.vec3i
 ):
     """Code of the corners that two faces share."""
     code = wp.int32(0)
-    if relation == STRANGERS:
+    if sharing == SHARED_NONE:
         return code
     for i in range(3):
         for j in range(3):
-            if relation == WELDED:
+            if sharing == SHARED_BY_POSITION:
                 if a[i, 0] == b[j, 0] and a[i, 1] == b[j, 1] and a[i, 2] == b[j, 2]:
                     code = code | (1 << (3 * i + j))
             elif index_a[i] == index_b[j]:
@@ -30,11 +30,11 @@ def common_corners(
 
 
 @wp.func
-def has_corner(relation: wp.int32, t: wp.mat33d, index_t: wp.vec3i, p: wp.vec3d, index: wp.int32):
+def has_corner(sharing: wp.int32, t: wp.mat33d, index_t: wp.vec3i, p: wp.vec3d, index: wp.int32):
     """Is the corner p, vertex ``index``, also a corner of ``t``?"""
-    if relation == STRANGERS:
+    if sharing == SHARED_NONE:
         return False
-    if relation == INDEXED:
+    if sharing == SHARED_BY_INDEX:
         return index_t[0] == index or index_t[1] == index or index_t[2] == index
     return t[0] == p or t[1] == p or t[2] == p
 

@@ -8,7 +8,7 @@ UNDECIDED pairs (touching, coplanar, degenerate, or too close to call) go to
 import warp as wp
 
 from abut.geometry.common_corners import (
-    WELDED,
+    SHARED_BY_POSITION,
     common_corners,
     corner_first,
     edge_first,
@@ -73,7 +73,7 @@ def one_sided(sides: wp.vec3i):
 @wp.func
 def touches_only_shared(
     sides: wp.vec3i,
-    relation: wp.int32,
+    sharing: wp.int32,
     t: wp.mat33d,
     index_t: wp.vec3i,
     other: wp.mat33d,
@@ -89,7 +89,7 @@ def touches_only_shared(
     only = wp.bool(True)
     for i in range(3):
         if sides[i] == UNDECIDED:
-            if not has_corner(relation, other, index_other, t[i], index_t[i]):
+            if not has_corner(sharing, other, index_other, t[i], index_t[i]):
                 only = False
     return only
 
@@ -215,7 +215,7 @@ def classify_shared_corner(a: wp.mat33d, b: wp.mat33d):
 
 @wp.func
 def classify_tri_tri(
-    a: wp.mat33d, b: wp.mat33d, relation: wp.int32, index_a: wp.vec3i, index_b: wp.vec3i
+    a: wp.mat33d, b: wp.mat33d, sharing: wp.int32, index_a: wp.vec3i, index_b: wp.vec3i
 ):
     """MISS, HIT or UNDECIDED: do two triangles meet beyond the corners they share?
 
@@ -228,16 +228,16 @@ def classify_tri_tri(
         MISS and HIT are exact.
     """
     sides_b = sides_of_plane(a, b[0], b[1], b[2])  # first: callers keep a, and so its plane
-    if touches_only_shared(sides_b, relation, b, index_b, a, index_a):
+    if touches_only_shared(sides_b, sharing, b, index_b, a, index_a):
         return MISS
     sides_a = sides_of_plane(b, a[0], a[1], a[2])
-    if touches_only_shared(sides_a, relation, a, index_a, b, index_b):
+    if touches_only_shared(sides_a, sharing, a, index_a, b, index_b):
         return MISS
-    common = common_corners(relation, a, b, index_a, index_b)
+    common = common_corners(sharing, a, b, index_a, index_b)
     if common == 0:
         verdict = classify_crossing(a, b, sides_a, sides_b)
         if verdict == UNDECIDED:
-            if common_corners(WELDED, a, b, index_a, index_b) != 0:
+            if common_corners(SHARED_BY_POSITION, a, b, index_a, index_b) != 0:
                 verdict = HIT  # they touch in a corner of both
             elif parted_at_an_edge(a, b) or parted_at_an_edge(b, a):
                 verdict = MISS  # side by side in one plane

@@ -13,7 +13,7 @@ def poses_between(start: np.ndarray, end: np.ndarray, vectors: np.ndarray, t: fl
     return poses
 
 
-def turn_vectors(start: np.ndarray, end: np.ndarray) -> np.ndarray:
+def rotation_vectors(start: np.ndarray, end: np.ndarray) -> np.ndarray:
     """(k, 3) axis times angle of the turns from poses to others, the shorter way round."""
     turn = end[:, :3, :3] @ start[:, :3, :3].swapaxes(1, 2)
     sines = np.stack(

@@ -4,10 +4,10 @@ import numpy as np
 
 from abut.hardware.config import SIZE_BITS, SLOT_BITS
 from abut.hardware.model import axis_rows, idle_row
-from abut.hardware.program import Program, Tree
+from abut.hardware.program import EncodedTree, Program
 
 
-def record_beats(program: Program, tree: Tree, slot: int) -> list[int]:
+def record_beats(program: Program, tree: EncodedTree, slot: int) -> list[int]:
     """The beats of a record: link, leaf and size, then four reaches at a time."""
     machine = program.machine
     mask = (1 << machine.width) - 1
@@ -32,7 +32,7 @@ def packed(numbers: np.ndarray, bits: int) -> int:
     return word
 
 
-def triangle_word(tree: Tree, face: int) -> int:
+def triangle_word(tree: EncodedTree, face: int) -> int:
     """Nine coordinates of 18 bits."""
     return packed(tree.triangles[face], 18)
 

@@ -11,13 +11,13 @@ from typing import Any
 import numpy as np
 
 from abut.bounds.kdop import axis_choices
-from abut.bvh.bvh_cache import dops_of, hierarchy_of
+from abut.bvh.bvh_cache import bvh_of, kdops_of
 from abut.bvh.node_kdops import Dops, DopShape
 from abut.errors import CapacityError
 from abut.geometry.poses import checked_poses
 from abut.hardware.config import SIZE_BITS, SLOT_BITS, Machine
 from abut.mesh import Mesh
-from abut.operands.posed_mesh import posed_faces
+from abut.operands.posed_mesh import make_posed_mesh
 from abut.traversal.dop_frames import dop_frames
 
 TRIANGLE_ONE = 1 << 14  # the larger mesh's extent, in units of corners
@@ -29,7 +29,7 @@ SIZE_STEPS = 4  # of a node's size, per doubling
 
 
 @dataclass(frozen=True)
-class Tree:
+class EncodedTree:
     """A tree in the machine's memory.
 
     Attributes:
@@ -66,8 +66,8 @@ class Program:
     """
 
     machine: Machine
-    a: Tree
-    b: Tree
+    a: EncodedTree
+    b: EncodedTree
     axes: np.ndarray
     turn: np.ndarray
     shift: np.ndarray
@@ -78,9 +78,9 @@ def program(a: Mesh, b: Mesh, pose_a: Any, pose_b: Any, machine: Machine) -> Pro
     """The question whether two posed meshes meet. Each has at least one face."""
     poses = checked_poses(pose_a, "pose_a"), checked_poses(pose_b, "pose_b")
     shape = DopShape(machine.sides, machine.width)
-    trees = hierarchy_of(a), hierarchy_of(b)
-    dops = dops_of(a, trees[0], shape), dops_of(b, trees[1], shape)
-    posed = [posed_faces(m.points, m.faces, p) for m, p in zip((a, b), poses, strict=True)]
+    trees = bvh_of(a), bvh_of(b)
+    dops = kdops_of(a, trees[0], shape), kdops_of(b, trees[1], shape)
+    posed = [make_posed_mesh(m.points, m.faces, p) for m, p in zip((a, b), poses, strict=True)]
     choices = axis_choices(machine.sides, machine.axis_count)
     frames, task = dop_frames(*posed, *dops, choices, 1)
     task.run()
@@ -93,7 +93,7 @@ def program(a: Mesh, b: Mesh, pose_a: Any, pose_b: Any, machine: Machine) -> Pro
     return Program(machine, *held, frames.axes.numpy(), turn, shift, slack)
 
 
-def _tree(mesh: Mesh, tree: Any, dops: Dops, unit: float) -> Tree:
+def _tree(mesh: Mesh, tree: Any, dops: Dops, unit: float) -> EncodedTree:
     """A mesh in the machine's memory."""
     reaches = dops.reaches()
     if len(reaches) > 1 << SLOT_BITS:
@@ -107,7 +107,7 @@ def _tree(mesh: Mesh, tree: Any, dops: Dops, unit: float) -> Tree:
     with np.errstate(invalid="ignore", over="ignore"):
         corners = np.nan_to_num(np.rint(corners / unit))
     limit = 1 << (SIZE_BITS - 1)
-    return Tree(
+    return EncodedTree(
         reaches,
         np.where(links < 0, -1 - links, 2 * links),
         links < 0,

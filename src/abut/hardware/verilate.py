@@ -12,7 +12,7 @@ import numpy as np
 from abut.errors import CapacityError, ToolError
 from abut.hardware.config import Machine
 from abut.hardware.image import record_beats, register_words, table_words, triangle_word
-from abut.hardware.program import Program, Tree
+from abut.hardware.program import EncodedTree, Program
 from abut.hardware.rtl.verilog import verilog
 from abut.hardware.walk import Run
 
@@ -89,7 +89,7 @@ def program_words(program: Program) -> list[int]:
     return words
 
 
-def _records(program: Program, tree: Tree, beat_words: int) -> list[int]:
+def _records(program: Program, tree: EncodedTree, beat_words: int) -> list[int]:
     words = []
     for slot in range(len(tree.links)):
         for beat in record_beats(program, tree, slot):

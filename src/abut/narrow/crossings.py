@@ -3,17 +3,17 @@
 import warp as wp
 
 from abut.bounds.relative_frame import shifted_frame, turned_frame
-from abut.bounds.separation_across import overlap_across
-from abut.bvh.layout import TreeView, face_of, is_leaf, link_of, load_node, reach_of, root_of
+from abut.bounds.separation_boxes import overlap_boxes_in_frame
+from abut.bvh.layout import BvhView, face_of, is_leaf, link_of, load_node, reach_of, root_of
 from abut.geometry.cross_ray_tri import cross_ray_tri
 from abut.geometry.poses import move_point
-from abut.operands.posed_mesh import Faces, load_face, pose_of
+from abut.operands.posed_mesh import PosedMesh, load_face, pose_of
 
 STACK = wp.constant(64)  # a tree is at most 30 + 31 deep
 
 
 @wp.func
-def cross_ray_tree(p: wp.vec3d, side: Faces, pose: wp.int32, tree: TreeView):
+def cross_ray_tree(p: wp.vec3d, side: PosedMesh, pose: wp.int32, tree: BvhView):
     """Crossings of the ray from p along x with a posed mesh: (by direction, all of them).
 
     For a closed mesh the first is its winding number around p, if it is oriented; the second is
@@ -42,7 +42,7 @@ def cross_ray_tree(p: wp.vec3d, side: Faces, pose: wp.int32, tree: TreeView):
     while depth > 0:
         depth -= 1
         node = load_node(tree.nodes, stack[depth])
-        if overlap_across(frame, node.low, node.high, start, stop):
+        if overlap_boxes_in_frame(frame, node.low, node.high, start, stop):
             if is_leaf(node):
                 way = cross_ray_tri(p, load_face(side, face_of(node), pose))
                 winding += way

@@ -6,7 +6,7 @@ from typing import Any
 import warp as wp
 
 from abut.core.pair_queue import push_pair, queue_stop, unpack_pair
-from abut.core.runtime import EVERYTHING, Task, launch
+from abut.core.runtime import UNKNOWN_COUNT, Task, launch
 from abut.geometry.common_corners import common_corners
 from abut.geometry.intersect_tri_tri_exact import intersect_tri_tri_exact
 from abut.operands.contact_operands import Search
@@ -27,7 +27,7 @@ def settle_pair(search: Search, key: wp.int64):
     b = load_face(search.b, row[2], row[0])
     index_a = search.a.faces[row[1]]
     index_b = search.b.faces[row[2]]
-    common = common_corners(search.relation, a, b, index_a, index_b)
+    common = common_corners(search.sharing, a, b, index_a, index_b)
     if intersect_tri_tri_exact(a, b, common):
         push_pair(search.hits, key)
 
@@ -55,8 +55,8 @@ class Settling:
 
     @cached_property
     def _task(self) -> Task:
-        options = {"grain": EVERYTHING, "threads": CUDA_THREADS}
-        return Task(settle_kernel, EVERYTHING, [self._search], self._device, **options)
+        options = {"grain": UNKNOWN_COUNT, "threads": CUDA_THREADS}
+        return Task(settle_kernel, UNKNOWN_COUNT, [self._search], self._device, **options)
 
     def run(self) -> None:
         """Move the undecided pairs that meet to the hits."""

@@ -8,7 +8,7 @@ from abut.geometry.ccd_edge_edge import edge_edge_approach
 from abut.geometry.ccd_vertex_face import vertex_face_approach
 from abut.geometry.coplanarity import edge_edge_cubic, vertex_face_cubic
 from abut.narrow.impact import report
-from abut.operands.ccd_operands import Sweep, edge_edge_at, vertex_face_at
+from abut.operands.ccd_operands import CcdOperands, edge_edge_at, vertex_face_at
 
 wp.set_module_options({"enable_backward": False, "fuse_fp": False, "max_unroll": 4})
 
@@ -17,7 +17,7 @@ wp.set_module_options({"enable_backward": False, "fuse_fp": False, "max_unroll":
 def vertex_face_cubic_kernel(
     # in
     span: wp.vec3i,
-    sweep: Sweep,
+    sweep: CcdOperands,
 ):
     """Find when the remaining vertices and faces meet."""
     for i in range(span[0] + wp.tid(), queue_stop(sweep.possible, span[1]), span[2]):
@@ -36,7 +36,7 @@ def vertex_face_cubic_kernel(
 def edge_edge_cubic_kernel(
     # in
     span: wp.vec3i,
-    sweep: Sweep,
+    sweep: CcdOperands,
 ):
     """Find when the remaining edges meet."""
     for i in range(span[0] + wp.tid(), queue_stop(sweep.possible, span[1]), span[2]):

@@ -9,7 +9,13 @@ from abut.geometry.ccd_vertex_face import ccd_vertex_face
 from abut.geometry.passage import Passage
 from abut.geometry.rigid_path import Path, place_on
 from abut.geometry.separation import NEVER
-from abut.operands.ccd_operands import EDGE_EDGE, FACE_VERTEX, Moving, edge_edge_at, vertex_face_at
+from abut.operands.ccd_operands import (
+    EDGE_EDGE,
+    FACE_VERTEX,
+    MovingMesh,
+    edge_edge_at,
+    vertex_face_at,
+)
 
 wp.set_module_options({"enable_backward": False, "fuse_fp": False, "max_unroll": 4})
 
@@ -21,8 +27,8 @@ EARLIER = wp.constant(wp.float64(1.0 - 2.0**-50))
 class Turning:
     """Meshes on their true paths. ``points_t0`` and ``_t1`` of a rigid one are in its own frame."""
 
-    a: Moving
-    b: Moving
+    a: MovingMesh
+    b: MovingMesh
     path_a: Path
     path_b: Path
     bits: wp.vec2i

@@ -2,11 +2,11 @@
 
 import warp as wp
 
-from abut.bvh.layout import TreeView
+from abut.bvh.layout import BvhView
 from abut.core.runtime import launch
 from abut.geometry.poses import move_point
 from abut.narrow.crossings import cross_ray_tree
-from abut.operands.posed_mesh import Faces, pose_of
+from abut.operands.posed_mesh import PosedMesh, pose_of
 
 wp.set_module_options({"enable_backward": False, "fuse_fp": False, "max_unroll": 0})
 
@@ -15,9 +15,9 @@ wp.set_module_options({"enable_backward": False, "fuse_fp": False, "max_unroll":
 def contain_kernel(
     # in
     span: wp.vec3i,
-    inner: Faces,
-    outer: Faces,
-    tree: TreeView,
+    inner: PosedMesh,
+    outer: PosedMesh,
+    tree: BvhView,
     anchors: wp.array[wp.int32],
     wanted: wp.array[wp.int32],
     oriented: wp.bool,
@@ -36,9 +36,9 @@ def contain_kernel(
 
 
 def mark_contained(
-    inner: Faces,
-    outer: Faces,
-    outer_tree: TreeView,
+    inner: PosedMesh,
+    outer: PosedMesh,
+    outer_tree: BvhView,
     anchors: wp.array,
     wanted: wp.array,
     oriented: bool,

@@ -7,7 +7,7 @@ import numpy as np
 import warp as wp
 
 from abut.core.runtime import launch
-from abut.operands.posed_mesh import load_face, posed_faces
+from abut.operands.posed_mesh import load_face, make_posed_mesh
 from abut.operands.scene_pairs import Crowd, side_of
 
 wp.set_module_options({"enable_backward": False, "fuse_fp": False})
@@ -80,4 +80,4 @@ class PairSides:
 
 
 def _later(points: wp.array, faces: wp.array) -> Callable[[], Any]:
-    return lambda: posed_faces(points, faces)
+    return lambda: make_posed_mesh(points, faces)

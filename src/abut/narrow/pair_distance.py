@@ -6,7 +6,7 @@ from functools import cache
 import numpy as np
 import warp as wp
 
-from abut.core.atomics import lower_to
+from abut.core.atomics import atomic_min_int64
 from abut.core.pair_queue import (
     NO_KEY,
     PairQueue,
@@ -17,13 +17,13 @@ from abut.core.pair_queue import (
     unpack_pair,
 )
 from abut.core.runtime import launch
-from abut.geometry.common_corners import STRANGERS
+from abut.geometry.common_corners import SHARED_NONE
 from abut.geometry.distance_tri_tri import distance_tri_tri
 from abut.geometry.intersect_tri_tri import HIT, MISS, classify_tri_tri
 from abut.narrow.segments import meeting_segments
 from abut.operands.contact_operands import Search, first_other
 from abut.operands.distance_operands import Approach, from_bits, gap_of, test_near, to_bits
-from abut.operands.posed_mesh import Faces, load_face
+from abut.operands.posed_mesh import PosedMesh, load_face
 
 wp.set_module_options({"enable_backward": False, "fuse_fp": False})
 
@@ -32,8 +32,8 @@ wp.set_module_options({"enable_backward": False, "fuse_fp": False})
 def measure_kernel(
     # in
     span: wp.vec3i,
-    a: Faces,
-    b: Faces,
+    a: PosedMesh,
+    b: PosedMesh,
     pairs: wp.array2d[wp.int32],
     pose: wp.array[wp.int32],
     met: wp.array[wp.bool],
@@ -69,8 +69,8 @@ def measure_kernel(
 
 
 def measured(
-    a: Callable[[], Faces],
-    b: Callable[[], Faces],
+    a: Callable[[], PosedMesh],
+    b: Callable[[], PosedMesh],
     pairs: wp.array,
     pose: wp.array | None,
     met: np.ndarray,
@@ -123,8 +123,8 @@ def farther(p: wp.vec3d, a: wp.mat33d, b: wp.mat33d):
 def common_point_kernel(
     # in
     span: wp.vec3i,
-    a: Faces,
-    b: Faces,
+    a: PosedMesh,
+    b: PosedMesh,
     pairs: wp.array2d[wp.int32],
     pose: wp.array[wp.int32],
     segments: wp.array2d[wp.vec3d],
@@ -154,8 +154,8 @@ def common_point_kernel(
 
 
 def _add_common_points(
-    a: Callable[[], Faces],
-    b: Callable[[], Faces],
+    a: Callable[[], PosedMesh],
+    b: Callable[[], PosedMesh],
     pairs: wp.array,
     pose: wp.array,
     rows: np.ndarray,
@@ -225,7 +225,7 @@ def brute_nearest_kernel(
         key = no_key()
         for face_b in range(search.b.faces.shape[0]):
             b = load_face(search.b, face_b, pose)
-            verdict = classify_tri_tri(a, b, STRANGERS, wp.vec3i(), wp.vec3i())
+            verdict = classify_tri_tri(a, b, SHARED_NONE, wp.vec3i(), wp.vec3i())
             if verdict != HIT and verdict != MISS:
                 push_pair(search.undecided, pack_pair(pose, face_a, face_b, search.bits))
             near = gap_of(a, b)
@@ -236,4 +236,4 @@ def brute_nearest_kernel(
                 key = pack_pair(0, face_a, face_b, search.bits)
         distance_out[work] = to_bits(best)
         key_out[work] = key
-        lower_to(query.bound, pose, to_bits(best))
+        atomic_min_int64(query.bound, pose, to_bits(best))

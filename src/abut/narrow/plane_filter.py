@@ -2,19 +2,19 @@
 
 import warp as wp
 
-from abut.bvh.layout import TreeView, face_of, load_node
+from abut.bvh.layout import BvhView, face_of, load_node
 from abut.bvh.leaf_corners import CORNER_ROWS
-from abut.core.loads import load_wide
-from abut.core.pair_queue import PairQueue, pack_pair, push_pairs, queue_stop, unpack_pair
+from abut.core.loads import load_vec4f
+from abut.core.pair_queue import PairQueue, pack_pair, push_all_pairs, queue_stop, unpack_pair
 from abut.geometry.planes_apart import planes_apart
 
 wp.set_module_options({"enable_backward": False, "fuse_fp": False})
 
-SIFTED = wp.constant(4)  # pairs of a thread before room is asked for
+PAIRS_PER_THREAD = wp.constant(4)  # pairs of a thread before room is asked for
 
 
 @wp.func
-def face_at(tree: TreeView, leaf: wp.int32):
+def face_at(tree: BvhView, leaf: wp.int32):
     """Face of a leaf."""
     return face_of(load_node(tree.nodes, tree.leaf_slots[leaf]))
 
@@ -24,20 +24,20 @@ def leaves_apart(corners: wp.array[wp.vec4f], a: wp.int32, b: wp.int32):
     """``planes_apart`` for the faces of two leaves of one tree."""
     return planes_apart(
         True,
-        load_wide(corners, CORNER_ROWS * a),
-        load_wide(corners, CORNER_ROWS * a + 1),
-        load_wide(corners, CORNER_ROWS * a + 2),
-        load_wide(corners, CORNER_ROWS * b),
-        load_wide(corners, CORNER_ROWS * b + 1),
-        load_wide(corners, CORNER_ROWS * b + 2),
+        load_vec4f(corners, CORNER_ROWS * a),
+        load_vec4f(corners, CORNER_ROWS * a + 1),
+        load_vec4f(corners, CORNER_ROWS * a + 2),
+        load_vec4f(corners, CORNER_ROWS * b),
+        load_vec4f(corners, CORNER_ROWS * b + 1),
+        load_vec4f(corners, CORNER_ROWS * b + 2),
     )
 
 
 @wp.kernel
-def sift_kernel(
+def plane_filter_kernel(
     # in
     span: wp.vec3i,
-    tree: TreeView,
+    tree: BvhView,
     corners: wp.array[wp.vec4f],
     bits: wp.vec2i,
     leaves: PairQueue,
@@ -45,11 +45,11 @@ def sift_kernel(
     candidates_out: PairQueue,
 ):
     """Pass on the pairs of faces of one tree that no plane keeps apart."""
-    left = wp.zeros(shape=(SIFTED,), dtype=wp.int64)
+    left = wp.zeros(shape=(PAIRS_PER_THREAD,), dtype=wp.int64)
     stop = queue_stop(leaves, span[1])
-    for start in range(span[0] + wp.tid(), stop, SIFTED * span[2]):
+    for start in range(span[0] + wp.tid(), stop, PAIRS_PER_THREAD * span[2]):
         count = wp.int32(0)
-        for step in range(SIFTED):
+        for step in range(PAIRS_PER_THREAD):
             i = start + step * span[2]
             if i < stop:
                 pair = unpack_pair(leaves.keys[i], bits)
@@ -57,4 +57,4 @@ def sift_kernel(
                     faces = wp.vec2i(face_at(tree, pair[1]), face_at(tree, pair[2]))
                     left[count] = pack_pair(0, wp.min(faces), wp.max(faces), bits)
                     count += 1
-        push_pairs(candidates_out, left, 0, count)
+        push_all_pairs(candidates_out, left, 0, count)

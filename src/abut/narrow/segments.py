@@ -6,7 +6,7 @@ import warp as wp
 
 from abut.core.runtime import launch
 from abut.geometry.meet_tri_tri import meet_tri_tri
-from abut.operands.posed_mesh import Faces, load_face
+from abut.operands.posed_mesh import PosedMesh, load_face
 
 wp.set_module_options({"enable_backward": False, "fuse_fp": False, "max_unroll": 0})
 
@@ -15,8 +15,8 @@ wp.set_module_options({"enable_backward": False, "fuse_fp": False, "max_unroll":
 def meet_kernel(
     # in
     span: wp.vec3i,
-    a: Faces,
-    b: Faces,
+    a: PosedMesh,
+    b: PosedMesh,
     pairs: wp.array2d[wp.int32],
     pose: wp.array[wp.int32],
     # out
@@ -34,7 +34,7 @@ def meet_kernel(
 
 
 def meeting_segments(
-    a: Callable[[], Faces], b: Callable[[], Faces], pairs: wp.array, pose: wp.array | None
+    a: Callable[[], PosedMesh], b: Callable[[], PosedMesh], pairs: wp.array, pose: wp.array | None
 ) -> tuple[wp.array, wp.array]:
     """((n, 2, 3) float64 segments, (n,) bool coplanar) of pairs that meet.
 

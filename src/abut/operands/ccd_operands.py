@@ -6,7 +6,7 @@ import warp as wp
 
 from abut.core.pair_queue import PairQueue
 from abut.geometry.approach import mat43d
-from abut.geometry.common_corners import STRANGERS, WELDED
+from abut.geometry.common_corners import SHARED_BY_POSITION, SHARED_NONE
 from abut.mesh import Mesh
 
 VERTEX_FACE = wp.constant(0)  # vertex of a, face of b
@@ -15,7 +15,7 @@ FACE_VERTEX = wp.constant(2)  # face of a, vertex of b: operands change places
 
 
 @wp.struct
-class Moving:
+class MovingMesh:
     """A mesh that moves straight over a step."""
 
     points_t0: wp.array[wp.vec3d]
@@ -26,13 +26,13 @@ class Moving:
 
 
 @wp.struct
-class Sweep:
+class CcdOperands:
     """Operands, options and queues of one kind of feature pair in a continuous query."""
 
-    a: Moving
-    b: Moving
+    a: MovingMesh
+    b: MovingMesh
     kind: wp.int32
-    relation: wp.int32  # what the operands share, see common_corners
+    sharing: wp.int32  # what the operands share, see common_corners
     bits: wp.vec2i  # layout of keys
     min_distance: wp.float64
     tolerance: wp.float64
@@ -64,36 +64,36 @@ def same_path(p: mat43d, q: mat43d, i: wp.int32, j: wp.int32):
 
 
 @wp.func
-def in_no_face(side: Moving, v: wp.int32):
+def in_no_face(side: MovingMesh, v: wp.int32):
     """Is a vertex of no face, and so nothing that could touch?"""
     return side.used.shape[0] > 0 and not side.used[v]
 
 
 @wp.func
-def vertex_of_face(relation: wp.int32, v: wp.int32, f: wp.vec3i):
+def vertex_of_face(sharing: wp.int32, v: wp.int32, f: wp.vec3i):
     """Does the face name the vertex? Of one mesh only."""
-    return relation != STRANGERS and (v == f[0] or v == f[1] or v == f[2])
+    return sharing != SHARED_NONE and (v == f[0] or v == f[1] or v == f[2])
 
 
 @wp.func
-def vertex_at_face(relation: wp.int32, p: mat43d, q: mat43d):
+def vertex_at_face(sharing: wp.int32, p: mat43d, q: mat43d):
     """Is the vertex where a corner of the face is, throughout, and counts as that corner?"""
-    return relation == WELDED and (
+    return sharing == SHARED_BY_POSITION and (
         same_path(p, q, 0, 1) or same_path(p, q, 0, 2) or same_path(p, q, 0, 3)
     )
 
 
 @wp.func
-def edges_join(relation: wp.int32, e: wp.vec2i, f: wp.vec2i):
+def edges_join(sharing: wp.int32, e: wp.vec2i, f: wp.vec2i):
     """Do two edges name the same vertex? Of one mesh only."""
     named = e[0] == f[0] or e[0] == f[1] or e[1] == f[0] or e[1] == f[1]
-    return relation != STRANGERS and named
+    return sharing != SHARED_NONE and named
 
 
 @wp.func
-def edges_touch_ends(relation: wp.int32, p: mat43d, q: mat43d):
+def edges_touch_ends(sharing: wp.int32, p: mat43d, q: mat43d):
     """Have two edges ends that are at one place throughout, and count as one vertex?"""
-    return relation == WELDED and (
+    return sharing == SHARED_BY_POSITION and (
         same_path(p, q, 0, 2)
         or same_path(p, q, 0, 3)
         or same_path(p, q, 1, 2)
@@ -103,7 +103,7 @@ def edges_touch_ends(relation: wp.int32, p: mat43d, q: mat43d):
 
 def moving(mesh: Mesh, points_t0: wp.array, points_t1: wp.array) -> Any:
     """The struct to pass to kernels."""
-    view = Moving()
+    view = MovingMesh()
     view.points_t0, view.points_t1 = points_t0, points_t1
     view.faces, view.edges, view.used = mesh.faces, mesh.edges, mesh.used
     return view

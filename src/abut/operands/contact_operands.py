@@ -5,18 +5,18 @@ from typing import Any
 import warp as wp
 
 from abut.core.pair_queue import KeyLayout, PairQueue, PairQueues, pack_pair, push_pair
-from abut.geometry.common_corners import STRANGERS
+from abut.geometry.common_corners import SHARED_NONE
 from abut.geometry.intersect_tri_tri import HIT, MISS, classify_tri_tri
-from abut.operands.posed_mesh import Faces, load_face
+from abut.operands.posed_mesh import PosedMesh, load_face
 
 
 @wp.struct
 class Search:
     """Operands and queues of a contact query."""
 
-    a: Faces
-    b: Faces
-    relation: wp.int32  # what the operands share, see common_corners
+    a: PosedMesh
+    b: PosedMesh
+    sharing: wp.int32  # what the operands share, see common_corners
     bits: wp.vec2i  # layout of keys
     hits: PairQueue
     undecided: PairQueue
@@ -26,7 +26,7 @@ class Search:
 @wp.func
 def pair_key(search: Search, pose: wp.int32, face_a: wp.int32, face_b: wp.int32):
     """Key of a pair; faces of one mesh in ascending order."""
-    if search.relation == STRANGERS:
+    if search.sharing == SHARED_NONE:
         return pack_pair(pose, face_a, face_b, search.bits)
     return pack_pair(pose, wp.min(face_a, face_b), wp.max(face_a, face_b), search.bits)
 
@@ -34,7 +34,7 @@ def pair_key(search: Search, pose: wp.int32, face_a: wp.int32, face_b: wp.int32)
 @wp.func
 def first_other(search: Search, face_a: wp.int32):
     """Of all faces of b, the first that a face of a is tested against; of one mesh a later one."""
-    return wp.where(search.relation == STRANGERS, 0, face_a + 1)
+    return wp.where(search.sharing == SHARED_NONE, 0, face_a + 1)
 
 
 @wp.func
@@ -56,7 +56,7 @@ def test_corners(
     verdict = classify_tri_tri(
         corners_a,
         load_face(search.b, face_b, pose),
-        search.relation,
+        search.sharing,
         search.a.faces[face_a],
         search.b.faces[face_b],
     )
@@ -73,9 +73,9 @@ def test_corners(
     return True
 
 
-def search_in(queues: PairQueues, a: Any, b: Any, relation: int, layout: KeyLayout) -> Any:
+def search_in(queues: PairQueues, a: Any, b: Any, sharing: int, layout: KeyLayout) -> Any:
     """The struct to pass to kernels; what they find goes into ``hits`` and ``undecided``."""
     search = Search()
-    search.a, search.b, search.relation, search.bits = a, b, relation, layout.bits
+    search.a, search.b, search.sharing, search.bits = a, b, sharing, layout.bits
     search.hits, search.undecided = queues["hits"], queues["undecided"]
     return search

@@ -3,7 +3,7 @@
 import warp as wp
 
 from abut.core.pair_queue import PairQueue, push_pair
-from abut.geometry.common_corners import STRANGERS, common_corners
+from abut.geometry.common_corners import SHARED_NONE, common_corners
 from abut.geometry.distance_tri_tri import distance_tri_tri
 from abut.geometry.intersect_tri_tri import HIT, MISS, classify_tri_tri
 from abut.operands.contact_operands import Search, pair_key
@@ -97,7 +97,7 @@ def test_near(
     """
     low = wp.int32(face_a)
     high = wp.int32(face_b)
-    if search.relation != STRANGERS and low > high:  # roundings depend on which comes first
+    if search.sharing != SHARED_NONE and low > high:  # roundings depend on which comes first
         low = face_b
         high = face_a
     a = load_face(search.a, low, pose)
@@ -105,14 +105,14 @@ def test_near(
     index_a = search.a.faces[low]
     index_b = search.b.faces[high]
     key = pair_key(search, pose, low, high)
-    verdict = classify_tri_tri(a, b, search.relation, index_a, index_b)
+    verdict = classify_tri_tri(a, b, search.sharing, index_a, index_b)
     if verdict == HIT:
         push_pair(near_out, wp.int64(2) * key + wp.int64(1))
         return
     if verdict != MISS:
         push_pair(search.undecided, key)
-    if search.relation != STRANGERS:
-        if common_corners(search.relation, a, b, index_a, index_b) != 0:
+    if search.sharing != SHARED_NONE:
+        if common_corners(search.sharing, a, b, index_a, index_b) != 0:
             return
     near = gap_of(a, b)
     if near.distance <= limit:

@@ -11,7 +11,7 @@ from abut.mesh import Lease, Mesh
 
 
 @wp.struct
-class Faces:
+class PosedMesh:
     """Vertices, faces and poses of one operand. ``pose_count`` 0: not moved; 1: one for all."""
 
     points: wp.array[wp.vec3d]
@@ -21,7 +21,7 @@ class Faces:
 
 
 @wp.func
-def pose_of(side: Faces, pose: wp.int32):
+def pose_of(side: PosedMesh, pose: wp.int32):
     """A pose of an operand, the identity where it is not moved."""
     out = wp.identity(n=4, dtype=wp.float64)
     if side.pose_count > 0:
@@ -30,7 +30,7 @@ def pose_of(side: Faces, pose: wp.int32):
 
 
 @wp.func
-def load_face(side: Faces, face: wp.int32, pose: wp.int32):
+def load_face(side: PosedMesh, face: wp.int32, pose: wp.int32):
     """The corners of a face, one a row, as moved by a pose."""
     corners = side.faces[face]
     p0 = side.points[corners[0]]
@@ -44,9 +44,9 @@ def load_face(side: Faces, face: wp.int32, pose: wp.int32):
     return wp.matrix_from_rows(p0, p1, p2)
 
 
-def posed_faces(points: wp.array, faces: wp.array, poses: np.ndarray | None = None) -> Any:
+def make_posed_mesh(points: wp.array, faces: wp.array, poses: np.ndarray | None = None) -> Any:
     """The struct to pass to kernels; ``poses`` is (B, 4, 4) float64 or None."""
-    view = Faces()
+    view = PosedMesh()
     view.points = points
     view.faces = faces
     if poses is not None:
@@ -55,11 +55,11 @@ def posed_faces(points: wp.array, faces: wp.array, poses: np.ndarray | None = No
     return view
 
 
-def posed_later(mesh: Mesh, poses: np.ndarray | None = None) -> Callable[[], Any]:
-    """Make ``posed_faces`` of a mesh as it is now when asked, even after it deformed."""
+def defer_posed_mesh(mesh: Mesh, poses: np.ndarray | None = None) -> Callable[[], Any]:
+    """Make ``make_posed_mesh`` of a mesh as it is now when asked, even after it deformed."""
     points, faces = mesh.points, mesh.faces
 
     def make(_lease: Lease = mesh.lease) -> Any:  # held: the points are not overwritten
-        return posed_faces(points, faces, poses)
+        return make_posed_mesh(points, faces, poses)
 
     return make

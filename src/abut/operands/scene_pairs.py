@@ -8,25 +8,25 @@ meshes has the number of the pose.
 import warp as wp
 
 from abut.bounds.relative_frame import shifted_frame, turned_frame
-from abut.bvh.batched import Body, Forest, tree_of
+from abut.bvh.batched import BatchedBvh, Body, tree_of
 from abut.bvh.layout import load_node, reach_of, root_of
 from abut.core.pair_queue import PairQueue, unpack_pair
-from abut.geometry.common_corners import STRANGERS
+from abut.geometry.common_corners import SHARED_NONE
 from abut.operands.contact_operands import Search
-from abut.operands.posed_mesh import Faces
+from abut.operands.posed_mesh import PosedMesh
 
 
 @wp.struct
 class Crowd:
     """Objects, their meetings, and the queues of a search among their faces."""
 
-    forest: Forest
+    forest: BatchedBvh
     body: wp.array[wp.int32]  # of each object, -1 where there is none
     poses: wp.array[wp.mat44d]  # of each object, copy after copy of the scene
     object_count: wp.int32  # of one copy
     meetings: PairQueue
     object_bits: wp.vec2i  # layout of keys of meetings
-    relation: wp.int32  # of faces of one object, see common_corners
+    sharing: wp.int32  # of faces of one object, see common_corners
     bits: wp.vec2i  # layout of keys of faces
     hits: PairQueue
     undecided: PairQueue
@@ -60,9 +60,9 @@ def meeting_at(crowd: Crowd, rank: wp.int32):
 
 
 @wp.func
-def faces_of(forest: Forest, body: Body):
+def faces_of(forest: BatchedBvh, body: Body):
     """The faces of a body, not moved."""
-    out = Faces()
+    out = PosedMesh()
     out.points = forest.points[body.first_point : body.first_point + body.point_count]
     out.faces = forest.faces[body.first_face : body.first_face + body.face_count]
     return out
@@ -84,7 +84,7 @@ def search_of(crowd: Crowd, meeting: Meeting):
     out = Search()
     out.a = side_of(crowd, meeting.body_a, meeting.at_a, meeting.own)
     out.b = side_of(crowd, meeting.body_b, meeting.at_b, meeting.own)
-    out.relation = wp.where(meeting.own, crowd.relation, STRANGERS)
+    out.sharing = wp.where(meeting.own, crowd.sharing, SHARED_NONE)
     out.bits = crowd.bits
     out.hits = crowd.hits
     out.undecided = crowd.undecided

@@ -13,7 +13,7 @@ from abut.core.runtime import Task, launch, require_same_device
 from abut.errors import MeshError, PoseError
 from abut.geometry.poses import checked_poses, move_point
 from abut.mesh import Mesh
-from abut.operands.posed_mesh import posed_faces
+from abut.operands.posed_mesh import make_posed_mesh
 
 wp.set_module_options({"enable_backward": False, "fuse_fp": False})
 
@@ -90,7 +90,7 @@ class Soup:
     @cached_property
     def view(self) -> Any:
         """What kernels see: faces that are not moved any more."""
-        return posed_faces(self.points, self.faces)
+        return make_posed_mesh(self.points, self.faces)
 
     def rows(self, faces: np.ndarray) -> np.ndarray:
         """(n, 2) int32 rows (object, face of it) of faces of the soup."""

@@ -7,7 +7,7 @@ import warp as wp
 
 from abut.bounds.relative_frame import shift_of, turn_of
 from abut.core.pair_queue import PairQueue, push_pair, queue_stop
-from abut.operands.posed_mesh import Faces, pose_of
+from abut.operands.posed_mesh import PosedMesh, pose_of
 from abut.point.pseudonormals import Pseudonormals, side_seen_from
 from abut.point.surface import Surface, is_inside
 
@@ -15,7 +15,7 @@ wp.set_module_options({"enable_backward": False, "fuse_fp": False, "max_unroll":
 
 
 @wp.func
-def seen_from_mesh(p: wp.vec3d, side: Faces, pose: wp.int32):
+def seen_from_mesh(p: wp.vec3d, side: PosedMesh, pose: wp.int32):
     """A point in the frame of an operand."""
     out = p
     if side.pose_count > 0:
@@ -30,8 +30,8 @@ def normals_kernel(
     # in
     span: wp.vec3i,
     points: wp.array[wp.vec3d],
-    side: Faces,
-    still: Faces,
+    side: PosedMesh,
+    still: PosedMesh,
     normals: Pseudonormals,
     face: wp.array2d[wp.int32],
     weights: wp.array2d[wp.vec3d],
@@ -60,7 +60,7 @@ def winding_kernel(
     span: wp.vec3i,
     points: wp.array[wp.vec3d],
     order: wp.array[wp.int32],
-    side: Faces,
+    side: PosedMesh,
     mesh: Surface,
     closure: Surface,
     flipped: wp.bool,

@@ -10,11 +10,11 @@ many candidates, such as the centre of a ball, is left to a thread that searches
 import warp as wp
 
 from abut.bounds.probe import limit
-from abut.bvh.triangle_frames import MEASURE, PLATE_ROWS
+from abut.bvh.triangle_frames import MEASURE, TRIANGLE_FRAME_ROWS
 from abut.bvh.wide import BLOCK, BLOCK_LINKS, NOTHING, wide_reach, wide_root
 from abut.core.pair_queue import PairQueue, push_pair, queue_stop
 from abut.geometry.closest_point_tri import closest_point_tri
-from abut.operands.posed_mesh import Faces, load_face
+from abut.operands.posed_mesh import PosedMesh, load_face
 from abut.point.descent import DESCENT
 from abut.point.nearest_face import STACK, nearer, nearest_from, nothing_within, probe_at
 
@@ -30,7 +30,7 @@ _WALK = (
     + MEASURE
     + f"""
     const int block = {BLOCK}, nothing = {NOTHING}, names_row = {BLOCK_LINKS};
-    const int plate_rows = {PLATE_ROWS}, room = {CANDIDATES + 8}, most_kept = {CANDIDATES};
+    const int plate_rows = {TRIANGLE_FRAME_ROWS}, room = {CANDIDATES + 8}, most_kept = {CANDIDATES};
     int links[{STACK}];
     float gaps[{STACK}];
 """
@@ -188,7 +188,7 @@ def choose_kernel(
     span: wp.vec3i,
     points: wp.array[wp.vec3d],
     order: wp.array[wp.int32],
-    side: Faces,
+    side: PosedMesh,
     bound: wp.float64,
     counts: wp.array[wp.int32],
     candidates: wp.array2d[wp.int32],
@@ -214,7 +214,7 @@ def rest_kernel(
     span: wp.vec3i,
     points: wp.array[wp.vec3d],
     order: wp.array[wp.int32],
-    side: Faces,
+    side: PosedMesh,
     origin: wp.vec3d,
     wide: wp.array[wp.vec4f],
     bound: wp.float64,

@@ -3,7 +3,7 @@
 import warp as wp
 
 from abut.geometry.closest_point_tri import closest_point_tri, is_on_tri, point_at
-from abut.operands.posed_mesh import Faces, load_face
+from abut.operands.posed_mesh import PosedMesh, load_face
 from abut.point.nearest_face import NO_FACE
 
 wp.set_module_options({"enable_backward": False, "fuse_fp": False, "max_unroll": 0})
@@ -14,7 +14,7 @@ def feet_kernel(
     # in
     span: wp.vec3i,
     points: wp.array[wp.vec3d],
-    side: Faces,
+    side: PosedMesh,
     upper_bound: wp.float64,
     # out
     face_out: wp.array2d[wp.int32],

@@ -7,9 +7,9 @@ import warp as wp
 
 from abut.bounds.probe import Probe, faces_within, limit, probe_moved, probe_still
 from abut.bvh.wide import BLOCK, BLOCK_LINKS, NOTHING, WIDE_ROWS, wide_reach, wide_root
-from abut.core.loads import load_wide
+from abut.core.loads import load_vec4f
 from abut.geometry.closest_point_tri import closest_point_tri, is_beyond
-from abut.operands.posed_mesh import Faces, load_face
+from abut.operands.posed_mesh import PosedMesh, load_face
 from abut.point.descent import step_back, step_down
 
 wp.set_module_options({"enable_backward": False, "fuse_fp": False})
@@ -89,7 +89,7 @@ def nearer(best: Nearest, squared: wp.float64, face: wp.int32):
 @wp.func
 def nearest_face(
     probe: Probe,
-    side: Faces,
+    side: PosedMesh,
     pose: wp.int32,
     wide: wp.array[wp.vec4f],
     start: Nearest,
@@ -118,7 +118,7 @@ def nearest_face(
             todo = wp.int32(1)
             if link >= BLOCK:
                 first = WIDE_ROWS * (link - BLOCK)
-                names = load_wide(wide, first + BLOCK_LINKS)
+                names = load_vec4f(wide, first + BLOCK_LINKS)
                 todo = faces_within(middle, within, probe.blur, wide, first, NOTHING)
             while todo != 0:
                 face = -1 - wp.cast(picked(names, lowest_bit(todo)), wp.int32)
@@ -142,7 +142,7 @@ def nearest_face(
 def nearest_from(
     p: wp.vec3d,
     guess: wp.int32,
-    side: Faces,
+    side: PosedMesh,
     pose: wp.int32,
     origin: wp.vec3d,
     wide: wp.array[wp.vec4f],
@@ -168,7 +168,7 @@ def nearest_face_kernel(
     span: wp.vec3i,
     points: wp.array[wp.vec3d],
     order: wp.array[wp.int32],
-    side: Faces,
+    side: PosedMesh,
     origin: wp.vec3d,
     wide: wp.array[wp.vec4f],
     bound: wp.float64,
@@ -198,7 +198,7 @@ def nearest_of_all_kernel(
     # in
     span: wp.vec3i,
     points: wp.array[wp.vec3d],
-    side: Faces,
+    side: PosedMesh,
     bound: wp.float64,
     # out
     face_out: wp.array2d[wp.int32],

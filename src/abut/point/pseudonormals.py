@@ -11,7 +11,7 @@ import warp as wp
 from abut.core.runtime import launch, stage
 from abut.geometry.topology import Topology
 from abut.mesh import Mesh
-from abut.operands.posed_mesh import Faces, load_face
+from abut.operands.posed_mesh import PosedMesh, load_face
 
 wp.set_module_options({"enable_backward": False, "fuse_fp": False, "max_unroll": 0})
 
@@ -52,7 +52,7 @@ def add_normal(total: wp.vec4d, t: wp.mat33d, corner: wp.int32, by_angle: wp.boo
 def sum_normals_kernel(
     # in
     span: wp.vec3i,
-    side: Faces,
+    side: PosedMesh,
     starts: wp.array[wp.int32],
     corners: wp.array[wp.int32],
     by_angle: wp.bool,
@@ -70,7 +70,7 @@ def sum_normals_kernel(
 
 @wp.func
 def side_seen_from(
-    normals: Pseudonormals, side: Faces, face: wp.int32, p: wp.vec3d, weights: wp.vec3d
+    normals: Pseudonormals, side: PosedMesh, face: wp.int32, p: wp.vec3d, weights: wp.vec3d
 ):
     """1 where p is in front of the surface, -1 behind, 0 undecided; unmoved meshes only.
 
@@ -101,7 +101,7 @@ def beside(normal: wp.vec4d, out: wp.vec3d, size: wp.float64):
     return wp.where(product > doubt, 1, wp.where(-product > doubt, -1, 0))
 
 
-def pseudonormals_of(mesh: Mesh, side: Faces) -> Pseudonormals:
+def pseudonormals_of(mesh: Mesh, side: PosedMesh) -> Pseudonormals:
     """The pseudonormals of a mesh in its present shape; ``side`` are its unmoved faces."""
 
     def make() -> Pseudonormals:
@@ -111,7 +111,7 @@ def pseudonormals_of(mesh: Mesh, side: Faces) -> Pseudonormals:
     return mesh.kept("pseudonormals", make)
 
 
-def _pseudonormals(topology: Topology, faces: np.ndarray, side: Faces) -> Pseudonormals:
+def _pseudonormals(topology: Topology, faces: np.ndarray, side: PosedMesh) -> Pseudonormals:
     corners = topology.joined[faces]
     ends = np.stack([corners, np.roll(corners, -1, axis=1)], axis=2)
     keys = np.sort(ends, axis=2) @ [len(topology.joined), 1]
@@ -121,7 +121,7 @@ def _pseudonormals(topology: Topology, faces: np.ndarray, side: Faces) -> Pseudo
     return out
 
 
-def _summed(side: Faces, keys: np.ndarray, by_angle: bool) -> tuple[wp.array, wp.array]:
+def _summed(side: PosedMesh, keys: np.ndarray, by_angle: bool) -> tuple[wp.array, wp.array]:
     """Normals summed over corners with equal keys (m, 3), and which corner has which."""
     device = side.points.device
     unique, which = np.unique(keys.reshape(-1), return_inverse=True)

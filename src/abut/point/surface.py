@@ -4,13 +4,13 @@ from typing import Any
 
 import warp as wp
 
-from abut.bvh.bvh_cache import hierarchy_of
+from abut.bvh.bvh_cache import bvh_of
 from abut.bvh.dipoles import fit_dipoles
-from abut.bvh.layout import TreeView
+from abut.bvh.layout import BvhView
 from abut.core.runtime import stage
 from abut.mesh import Mesh
 from abut.narrow.crossings import cross_ray_tree
-from abut.operands.posed_mesh import Faces, posed_faces
+from abut.operands.posed_mesh import PosedMesh, make_posed_mesh
 from abut.point.closure import closure_of
 from abut.point.winding import winding_around
 
@@ -21,8 +21,8 @@ LONG_RIM = 0.02  # edges for each face: from there on the mesh itself is summed,
 class Surface:
     """Unmoved faces and their tree, with dipoles where the surface is to be summed."""
 
-    faces: Faces
-    tree: TreeView
+    faces: PosedMesh
+    tree: BvhView
     dipoles: wp.array[wp.vec4f]
 
 
@@ -79,9 +79,9 @@ def _surfaces(mesh: Mesh) -> tuple[Any, Any]:
 
 
 def _surface(mesh: Mesh, summed: bool) -> Any:
-    tree = hierarchy_of(mesh)
+    tree = bvh_of(mesh)
     out = Surface()
-    out.faces = posed_faces(mesh.points, mesh.faces)
+    out.faces = make_posed_mesh(mesh.points, mesh.faces)
     out.tree = tree.view()
     if summed:
         out.dipoles = fit_dipoles(tree, mesh.points, mesh.faces)

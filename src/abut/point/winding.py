@@ -13,7 +13,7 @@ import warp as wp
 from abut.bounds.rows import double_of, single_of
 from abut.bvh.dipoles import DIPOLE_ROWS
 from abut.bvh.layout import (
-    TreeView,
+    BvhView,
     face_of,
     is_leaf,
     load_node,
@@ -21,9 +21,9 @@ from abut.bvh.layout import (
     reach_of,
     root_of,
 )
-from abut.core.loads import load_wide
+from abut.core.loads import load_vec4f
 from abut.geometry.solid_angle import solid_angle
-from abut.operands.posed_mesh import Faces, load_face
+from abut.operands.posed_mesh import PosedMesh, load_face
 
 PER_SPHERE = wp.constant(wp.float32(0.07957747154594767))  # 1 / (4 pi)
 LEAST_FAR = wp.constant(wp.float32(2.5))  # radii: nodes beyond are dipoles
@@ -55,9 +55,9 @@ def add_dipole(
     ``y`` leads to its centre, ``away`` is the length of that, ``gap`` what of it is beyond the
     node's radius, and ``blur`` how far from there the centre may be.
     """
-    vector = load_wide(dipoles, DIPOLE_ROWS * slot + 1)
-    m = load_wide(dipoles, DIPOLE_ROWS * slot + 2)
-    more = load_wide(dipoles, DIPOLE_ROWS * slot + 3)
+    vector = load_vec4f(dipoles, DIPOLE_ROWS * slot + 1)
+    m = load_vec4f(dipoles, DIPOLE_ROWS * slot + 2)
+    more = load_vec4f(dipoles, DIPOLE_ROWS * slot + 3)
     near = wp.float32(1.0) / away
     along = vector[0] * y[0] + vector[1] * y[1] + vector[2] * y[2]
     trace = m[0] + m[1] + m[2]
@@ -80,7 +80,7 @@ def add_dipole(
 
 @wp.func
 def winding_from(
-    p: wp.vec3d, side: Faces, tree: TreeView, dipoles: wp.array[wp.vec4f], far: wp.float32
+    p: wp.vec3d, side: PosedMesh, tree: BvhView, dipoles: wp.array[wp.vec4f], far: wp.float32
 ):
     """The winding number of an unmoved mesh around p; nodes beyond ``far`` radii are dipoles."""
     at = p - tree.origin
@@ -91,7 +91,7 @@ def winding_from(
     slot = root_of(tree)
     while slot >= 0:
         node = load_node(tree.nodes, slot)
-        place = load_wide(dipoles, DIPOLE_ROWS * slot)
+        place = load_vec4f(dipoles, DIPOLE_ROWS * slot)
         y = single_of(double_of(place) - at)
         away = wp.length(y)
         gap = away - place[3] - blur
@@ -106,7 +106,7 @@ def winding_from(
 
 @wp.func
 def winding_around(
-    p: wp.vec3d, side: Faces, tree: TreeView, dipoles: wp.array[wp.vec4f], added: wp.float64
+    p: wp.vec3d, side: PosedMesh, tree: BvhView, dipoles: wp.array[wp.vec4f], added: wp.float64
 ):
     """``added`` and the winding number of an unmoved mesh around p.
 

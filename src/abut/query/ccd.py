@@ -7,7 +7,7 @@ import warp as wp
 from abut.core.pair_queue import KeyLayout
 from abut.core.runtime import require_same_device
 from abut.errors import MeshError
-from abut.geometry.common_corners import INDEXED, STRANGERS, WELDED
+from abut.geometry.common_corners import SHARED_BY_INDEX, SHARED_BY_POSITION, SHARED_NONE
 from abut.motion import Motion
 from abut.narrow.impact_rigid import Turning
 from abut.operands.ccd_operands import moving
@@ -92,7 +92,7 @@ def impacts_of(
     solver = chosen(Solver, solver, "solver")
     gap = number_from(min_distance, "min_distance", 0.0)
     tolerance = number_from(tolerance, "tolerance", LEAST_TOLERANCE)
-    relation = STRANGERS if len(motions) == 2 else WELDED if weld else INDEXED
+    sharing = SHARED_NONE if len(motions) == 2 else SHARED_BY_POSITION if weld else SHARED_BY_INDEX
     layout = _layout(motions)
     require_memory(layout)
     count = max(motion.piece_count for motion in motions)
@@ -104,7 +104,7 @@ def impacts_of(
         for number, parts in enumerate(pieces):
             # features of one mesh that turns as a whole keep their distance: no need of it twice
             stray = sum(part.deviation for part in parts)
-            plan = SweepPlan(device, meshes, parts, relation, layout, gap + stray, tolerance)
+            plan = SweepPlan(device, meshes, parts, sharing, layout, gap + stray, tolerance)
             plan.solver, plan.brute, plan.fronts = solver, method is Method.BRUTE, fronts
             plan.first = first and turning is None
             rows = _rows(plan).placed(number, count)
@@ -141,9 +141,9 @@ def plan_of(a: Motion, b: Motion | None = None) -> SweepPlan:
     motions = _motions(a, b)
     count = max(motion.piece_count for motion in motions)
     parts = tuple(next(iter(motion.pieces(count))) for motion in motions)
-    relation = STRANGERS if b is not None else WELDED
+    sharing = SHARED_NONE if b is not None else SHARED_BY_POSITION
     meshes = tuple(motion.mesh for motion in motions)
-    return SweepPlan(a.device, meshes, parts, relation, _layout(motions), 0.0, 1e-6)
+    return SweepPlan(a.device, meshes, parts, sharing, _layout(motions), 0.0, 1e-6)
 
 
 def _rows(plan: SweepPlan) -> Rows:

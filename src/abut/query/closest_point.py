@@ -5,18 +5,18 @@ from typing import Any
 import numpy as np
 import warp as wp
 
-from abut.bvh.bvh_cache import hierarchy_of
-from abut.bvh.layout import Tree
+from abut.bvh.bvh_cache import bvh_of
+from abut.bvh.layout import Bvh
 from abut.bvh.morton import point_order
-from abut.bvh.triangle_frames import plates_of
+from abut.bvh.triangle_frames import triangle_frames_of
 from abut.bvh.wide import wide_nodes_of
 from abut.core.arrays import let_go
 from abut.core.pair_queue import PairQueue
-from abut.core.runtime import EVERYTHING, Task, launch, stage
+from abut.core.runtime import UNKNOWN_COUNT, Task, launch, stage
 from abut.errors import CapacityError, MeshError
 from abut.geometry.poses import batch_size, checked_poses
 from abut.mesh import Mesh, require_meshes
-from abut.operands.posed_mesh import posed_faces
+from abut.operands.posed_mesh import make_posed_mesh
 from abut.options import Method, Sign, chosen, require_length
 from abut.point.candidates import CANDIDATES, candidates_kernel, choose_kernel, rest_kernel
 from abut.point.feet import feet_kernel
@@ -83,7 +83,7 @@ def closest_point(
         poses = poses if poses is None else poses / [[1, 1, 1, unit]]
     sign = chosen_sign(mesh, signed)
     pose_count = 1 if poses is None else len(poses)
-    if pose_count * queries.shape[0] >= EVERYTHING:
+    if pose_count * queries.shape[0] >= UNKNOWN_COUNT:
         raise CapacityError(
             f"{pose_count} poses of {queries.shape[0]} points are too many at once."
         )
@@ -125,7 +125,7 @@ class Rows:
 
 def _search_together(
     mesh: Mesh,
-    tree: Tree,
+    tree: Bvh,
     points: wp.array,
     order: wp.array,
     side: Any,
@@ -134,7 +134,7 @@ def _search_together(
 ) -> None:
     """Lanes of a warp search together, from so many points that they are near each other."""
     device = mesh.device
-    wide, plates = wide_nodes_of(mesh, tree), plates_of(mesh, tree.origin)
+    wide, plates = wide_nodes_of(mesh, tree), triangle_frames_of(mesh, tree.origin)
     origin, poses = wp.vec3d(*tree.origin), side.poses
     if side.pose_count == 0:
         poses = wp.empty(0, dtype=wp.mat44d, device=device)
@@ -152,7 +152,7 @@ def _search_together(
         args = [points, order, side, bound, counts, found, faces]
         launch(choose_kernel, count, args, device, start=first)
         args = [points, order, side, origin, wide, bound, rest, found, first, faces]
-        Task(rest_kernel, EVERYTHING, args, device, threads=FEW_THREADS).run()
+        Task(rest_kernel, UNKNOWN_COUNT, args, device, threads=FEW_THREADS).run()
 
 
 def empty_order(device: wp.Device) -> wp.array:
@@ -172,7 +172,7 @@ def find_closest(
     """Fill all rows, distances without signs."""
     device = mesh.device
     count = rows.face.size
-    side = posed_faces(mesh.points, mesh.faces, poses)
+    side = make_posed_mesh(mesh.points, mesh.faces, poses)
     size = float((mesh.bounds[1] - mesh.bounds[0]).max())
     farthest = upper_bound + ON_SURFACE * size  # looked at again below
     bound = wp.float64(farthest * farthest * (1.0 + 2.0**-50))
@@ -180,7 +180,7 @@ def find_closest(
         with stage("search", device):
             launch(nearest_of_all_kernel, count, [points, side, bound, rows.face], device, grain=1)
     else:
-        tree = hierarchy_of(mesh, effort=points.shape[0] // POINTS_PER_EFFORT)
+        tree = bvh_of(mesh, effort=points.shape[0] // POINTS_PER_EFFORT)
         wide = wide_nodes_of(mesh, tree)
         with stage("search", device):
             if device.is_cuda and points.shape[0] >= MANY_POINTS:

@@ -8,17 +8,17 @@ import warp as wp
 
 from abut.bounds.fixed import checked_width
 from abut.bounds.kdop import axis_choices
-from abut.bvh.bvh_cache import dops_of, hierarchy_of
+from abut.bvh.bvh_cache import bvh_of, kdops_of
 from abut.bvh.node_kdops import DopShape
 from abut.core.pair_queue import KeyLayout, lowest_of_each_pose, require_room, to_rows
 from abut.core.runtime import require_same_device
 from abut.errors import MeshError
-from abut.geometry.common_corners import STRANGERS
+from abut.geometry.common_corners import SHARED_NONE
 from abut.geometry.poses import batch_size, checked_poses
 from abut.mesh import Mesh, require_meshes
 from abut.narrow.inside import mark_contained
 from abut.narrow.segments import meeting_segments
-from abut.operands.posed_mesh import posed_faces, posed_later
+from abut.operands.posed_mesh import defer_posed_mesh, make_posed_mesh
 from abut.options import Bound, ContactMethod, CullMethod, chosen
 from abut.query.contact_plan import ContactPlan
 from abut.query.shared import plans_of
@@ -85,7 +85,7 @@ def collide(
             from abut.query.visible import visible_keys
 
             how = CullMethod(method)
-            keys = visible_keys((a, b), poses, STRANGERS, layout, how, pixels)
+            keys = visible_keys((a, b), poses, SHARED_NONE, layout, how, pixels)
         else:
             plan = _plan(a, b, poses, layout, count, first, method, bound, width)
             keys = plan.run()
@@ -113,18 +113,21 @@ def _plan(
     effort = count if first else ALL_PAIRS_EFFORT * count
     trees = ()
     if method is not ContactMethod.BRUTE:
-        trees = hierarchy_of(a, bound, effort), hierarchy_of(b, bound, effort)
+        trees = bvh_of(a, bound, effort), bvh_of(b, bound, effort)
     dops = ()
     if trees and bound is Bound.KDOP:
-        dops = dops_of(a, trees[0], shape), dops_of(b, trees[1], shape)
+        dops = kdops_of(a, trees[0], shape), kdops_of(b, trees[1], shape)
     first = first and bool(trees)
 
     def make() -> ContactPlan:
         axes = axis_choices(shape.sides, shape.sides)
         if not any(moved):
             axes = axes[axes[:, 0] < 0]  # the normals of one are those of the other
-        sides = posed_faces(a.points, a.faces, poses[0]), posed_faces(b.points, b.faces, poses[1])
-        common = (STRANGERS, layout, count, first, bound)
+        sides = (
+            make_posed_mesh(a.points, a.faces, poses[0]),
+            make_posed_mesh(b.points, b.faces, poses[1]),
+        )
+        common = (SHARED_NONE, layout, count, first, bound)
         return ContactPlan(a.device, *sides, trees, *common, dops, axes, boxless)
 
     about = (first, bound, *moved, a.points, b.points, *trees, *dops)
@@ -138,7 +141,7 @@ def _contacts(
 ) -> Contacts:
     """Wrap sorted keys."""
     pairs, pose = to_rows(keys, layout, batch is not None, a.device)
-    sides = (posed_later(mesh, p) for mesh, p in zip((a, b), poses, strict=True))
+    sides = (defer_posed_mesh(mesh, p) for mesh, p in zip((a, b), poses, strict=True))
     segments = partial(meeting_segments, *sides, pairs, pose)
     if pose is None and not solid:  # sooner for one
         return Contacts(pairs, None, pairs.shape[0] > 0, None, segments)
@@ -161,11 +164,11 @@ def _contained(a: Mesh, b: Mesh, poses: Any, colliding: np.ndarray) -> np.ndarra
     """Poses without contact in which a component of one mesh lies inside the other."""
     contained = wp.zeros(len(colliding), dtype=wp.int32, device=a.device)
     wanted = wp.array(np.flatnonzero(~colliding).astype(np.int32), device=a.device)
-    posed = [(m, posed_faces(m.points, m.faces, p)) for m, p in zip((a, b), poses, strict=True)]
+    posed = [(m, make_posed_mesh(m.points, m.faces, p)) for m, p in zip((a, b), poses, strict=True)]
     for (inner, of), (outer, by) in (posed, posed[::-1]):
         anchors = wp.array(inner.topology.anchors.astype(np.int32), device=a.device)
         oriented = outer.oriented
-        mark_contained(of, by, hierarchy_of(outer).view(), anchors, wanted, oriented, contained)
+        mark_contained(of, by, bvh_of(outer).view(), anchors, wanted, oriented, contained)
     return contained.numpy().astype(bool)
 
 

@@ -122,7 +122,7 @@ class ContactPlan(ContactStages):
 
     def _record(self, queues: PairQueues) -> None:
         """Prepare the launches for the queues as they are now."""
-        search = search_in(queues, self.a, self.b, self.relation, self.layout)
+        search = search_in(queues, self.a, self.b, self.sharing, self.layout)
         if self.first:
             search.best = self._room_for_best(queues)
         self._tasks = [*self._stages(search, queues), ("settle", Settling(search, self.device))]

@@ -9,15 +9,15 @@ from typing import Any
 import numpy as np
 import warp as wp
 
-from abut.bounds.relative_frame import Relative
-from abut.bvh.layout import Tree
-from abut.bvh.leaf_clusters import twigs_of
+from abut.bounds.relative_frame import RelativeFrame
+from abut.bvh.layout import Bvh
+from abut.bvh.leaf_clusters import leaf_clusters_of
 from abut.bvh.leaf_corners import corner_rows, corners_kernel
 from abut.bvh.node_kdops import Dops
 from abut.core.pair_queue import KeyLayout, PairQueues
-from abut.core.runtime import EVERYTHING, Task
+from abut.core.runtime import UNKNOWN_COUNT, Task
 from abut.narrow.filter import brute_kernel, classify_kernel
-from abut.narrow.plane_filter import sift_kernel
+from abut.narrow.plane_filter import plane_filter_kernel
 from abut.operands.contact_operands import Search
 from abut.options import Bound
 from abut.query.shared import LEAVES_PER_ITEM, MOST_LISTED, Operands
@@ -26,7 +26,7 @@ from abut.traversal.dop_list import listing_of
 from abut.traversal.dop_overlap import NARROW_DOPS, DopFrames
 from abut.traversal.first_of_all import path_kernel, pick_kernel
 from abut.traversal.groups import groups_of, self_test_kernel
-from abut.traversal.self_tree import self_open_kernel, twig_walks
+from abut.traversal.self_tree import cluster_stages, self_open_kernel
 from abut.traversal.two_trees import (
     boundless_kernel,
     descend_walk,
@@ -57,8 +57,8 @@ class ContactStages(Operands):
     device: wp.Device
     a: Any
     b: Any
-    trees: tuple[Tree, ...]
-    relation: int
+    trees: tuple[Bvh, ...]
+    sharing: int
     layout: KeyLayout
     pose_count: int
     first: bool = False
@@ -95,15 +95,15 @@ class ContactStages(Operands):
     def _twig_stages(self, search: Any, queues: PairQueues) -> Iterable[tuple[str, Task]]:
         """List pairs of twigs, open them, and let most pairs of leaves fall through a sieve."""
         tree = self.trees[0].view()
-        for kernel, count, args in twig_walks(tree, twigs_of(self.trees[0]), queues):
+        for kernel, count, args in cluster_stages(tree, leaf_clusters_of(self.trees[0]), queues):
             yield "search", Task(kernel, count, args, self.device)
         leaves, rows = queues["leaves"], corner_rows(self.trees[0])
         args = [tree, search.bits, True, queues["twigs"], leaves]
-        yield "search", Task(self_open_kernel, EVERYTHING, args, self.device)
+        yield "search", Task(self_open_kernel, UNKNOWN_COUNT, args, self.device)
         args = [self.a.points, self.a.faces, tree.origin, tree.nodes, tree.leaf_slots, rows]
         yield "sift", Task(corners_kernel, self.a.faces.shape[0], args, self.device)
         args = [tree, rows, search.bits, leaves, queues["candidates"]]
-        yield "sift", Task(sift_kernel, EVERYTHING, args, self.device)
+        yield "sift", Task(plane_filter_kernel, UNKNOWN_COUNT, args, self.device)
         yield "classify", self._classify(search, queues)
 
     def _pair_stages(self, search: Any, queues: PairQueues) -> Iterable[tuple[str, Task]]:
@@ -123,7 +123,7 @@ class ContactStages(Operands):
     def _frame_stage(self, a: int, b: int) -> Iterable[tuple[str, Task]]:
         """Find out how b's frame sits in a's, unless an earlier stage has."""
         if (a, b) not in self._frames:
-            self._frames[a, b] = wp.empty(self.pose_count, dtype=Relative, device=self.device)
+            self._frames[a, b] = wp.empty(self.pose_count, dtype=RelativeFrame, device=self.device)
             sides = (self.a, self.b)
             kernel, args = relative_kernel, [sides[a], sides[b], *self._views(a, b)]
             if self.boxless:
@@ -178,9 +178,9 @@ class ContactStages(Operands):
         paths = wp.empty(certain.keys.shape[0], dtype=wp.int64, device=self.device)
         args = [*self._views(0, 1), *positions, self._frames[0, 1], search.bits]
         args += [certain, paths, self._lowest]
-        yield "pick", Task(path_kernel, EVERYTHING, args, self.device)
+        yield "pick", Task(path_kernel, UNKNOWN_COUNT, args, self.device)
         args = [search.bits, certain, paths, self._lowest, self._best]
-        yield "pick", Task(pick_kernel, EVERYTHING, args, self.device)
+        yield "pick", Task(pick_kernel, UNKNOWN_COUNT, args, self.device)
 
     def _classify(self, search: Any, queues: PairQueues) -> Task:
-        return Task(classify_kernel, EVERYTHING, [search, queues["candidates"]], self.device)
+        return Task(classify_kernel, UNKNOWN_COUNT, [search, queues["candidates"]], self.device)

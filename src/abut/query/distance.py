@@ -7,14 +7,14 @@ from typing import Any
 import numpy as np
 import warp as wp
 
-from abut.bvh.bvh_cache import hierarchy_of
+from abut.bvh.bvh_cache import bvh_of
 from abut.core.pair_queue import KeyLayout, require_room
 from abut.core.runtime import require_same_device
 from abut.errors import MeshError
 from abut.geometry.poses import batch_size, checked_poses
 from abut.mesh import Mesh, require_meshes
 from abut.narrow.pair_distance import measured
-from abut.operands.posed_mesh import posed_faces, posed_later
+from abut.operands.posed_mesh import defer_posed_mesh, make_posed_mesh
 from abut.options import Bound, Method, chosen, require_length
 from abut.query.collide import collide
 from abut.query.nearest_plan import NearestPlan
@@ -88,7 +88,7 @@ def distance(
         trees = ()
         if method is not Method.BRUTE:
             effort = DISTANCE_EFFORT * count
-            trees = hierarchy_of(a, bound, effort), hierarchy_of(b, bound, effort)
+            trees = bvh_of(a, bound, effort), bvh_of(b, bound, effort)
         search = partial(_searched, a, b, trees, layout, float(tolerance), bound, upper_bound)
         value, keys = _each(remoteness(a, b, poses), poses, count, search)
         faces = _faces(value, keys, layout)
@@ -137,7 +137,10 @@ def _searched(
     moved = tuple(0 if p is None else len(p) for p in poses)
 
     def make() -> NearestPlan:
-        sides = posed_faces(a.points, a.faces, poses[0]), posed_faces(b.points, b.faces, poses[1])
+        sides = (
+            make_posed_mesh(a.points, a.faces, poses[0]),
+            make_posed_mesh(b.points, b.faces, poses[1]),
+        )
         about = layout, count, size_of(a, b), tolerance, bound, kind, (centre_of(a), centre_of(b))
         return NearestPlan(a.device, *sides, trees, *about)
 
@@ -173,7 +176,7 @@ def _batch(poses: np.ndarray | None, met: np.ndarray) -> np.ndarray | None:
 def _distances(
     a: Mesh, b: Mesh, poses: Any, value: np.ndarray, faces: np.ndarray, batch: int | None
 ) -> Distances:
-    sides = [posed_later(mesh, p) for mesh, p in zip((a, b), poses, strict=True)]
+    sides = [defer_posed_mesh(mesh, p) for mesh, p in zip((a, b), poses, strict=True)]
     points = partial(_points, sides, value, faces, batch is None, a.device)
     if batch is None:
         return Distances(float(value[0]), faces[0], a.device, points)

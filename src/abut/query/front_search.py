@@ -5,14 +5,14 @@ from typing import Any
 
 import warp as wp
 
-from abut.bvh.layout import Tree
+from abut.bvh.layout import Bvh
 from abut.core.pair_queue import KeyLayout, PairQueues
-from abut.core.runtime import EVERYTHING, Kept, Task, launch, stage
+from abut.core.runtime import UNKNOWN_COUNT, RecentCache, Task, launch, stage
 from abut.mesh import Mesh
 from abut.narrow.exact import settle_kernel
 from abut.narrow.filter import classify_kernel
 from abut.operands.contact_operands import search_in
-from abut.operands.posed_mesh import posed_faces
+from abut.operands.posed_mesh import make_posed_mesh
 from abut.query import kept_front
 from abut.query.kept_front import GRAIN, LEAST_ROOM, STARTING_ROUNDS, KeptFront
 from abut.traversal.front import advance_kernel
@@ -27,15 +27,15 @@ class FrontSearch:
     def __init__(
         self,
         meshes: tuple[Mesh, ...],
-        trees: tuple[Tree, ...],
-        relation: int,
+        trees: tuple[Bvh, ...],
+        sharing: int,
         layout: KeyLayout,
     ) -> None:
-        self.meshes, self.relation, self.layout = meshes, relation, layout
+        self.meshes, self.sharing, self.layout = meshes, sharing, layout
         self.device = meshes[0].device
         self.queues = PairQueues(self.device, **dict.fromkeys(QUEUES, LEAST_ROOM))
         self.front = KeptFront(trees, self.queues)
-        self._recorded = Kept()
+        self._recorded = RecentCache()
 
     def run(self) -> Any:
         """Move the front to the boxes as they are now and test the leaves that overlap.
@@ -47,7 +47,7 @@ class FrontSearch:
                 if self._moved(1) is None:
                     return None
             self.front.order()
-        counts = self._moved(EVERYTHING)
+        counts = self._moved(UNKNOWN_COUNT)
         self.front.steps += 1
         if counts is None:
             return None
@@ -91,19 +91,19 @@ class FrontSearch:
 
     def _tasks(self, most: int) -> Iterator[tuple[str, Task]]:
         for name, kernel, queue, args, _ in self._stages(most):
-            yield name, Task(kernel, EVERYTHING if queue else 1, args, self.device)
+            yield name, Task(kernel, UNKNOWN_COUNT if queue else 1, args, self.device)
 
     def _stages(self, most: int) -> Iterator[tuple[str, wp.Kernel, str, list[Any], int]]:
         """(name, kernel, queue it runs over, arguments, grain) of each launch."""
-        sides = [posed_faces(mesh.points, mesh.faces) for mesh in self.meshes]
+        sides = [make_posed_mesh(mesh.points, mesh.faces) for mesh in self.meshes]
         if len(sides) == 2:
             trees = [tree.view() for tree in self.front.trees]
             yield "frames", relative_kernel, "", [*sides, *trees, self.front.frames], 1
         found = self.queues["candidates"]
         args = self.front.arguments(most, self.layout.bits, found)
         yield "front", advance_kernel, self.front.names[0], args, GRAIN
-        if most == EVERYTHING:
+        if most == UNKNOWN_COUNT:
             ends = sides[0], sides[-1]
-            search = search_in(self.queues, *ends, self.relation, self.layout)
+            search = search_in(self.queues, *ends, self.sharing, self.layout)
             yield "classify", classify_kernel, "candidates", [search, found], GRAIN
             yield "settle", settle_kernel, "undecided", [search], 64

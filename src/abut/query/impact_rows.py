@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import warp as wp
 
-from abut.core.atomics import lower_to
+from abut.core.atomics import atomic_min_int64
 from abut.core.pair_queue import NO_KEY, KeyLayout, unpack_pair
 from abut.core.runtime import launch, stage
 from abut.narrow.impact_rigid import refine_kernel
@@ -118,9 +118,9 @@ def earliest_kernel(
     """The lowest key of the earliest time, and the lowest that has converged."""
     for i in range(span[0] + wp.tid(), span[1], span[2]):
         if wp.cast(times[i], wp.int64) == best[0]:
-            lower_to(found_out, 0, keys[i])
+            atomic_min_int64(found_out, 0, keys[i])
             if converged[i]:
-                lower_to(found_out, 1, keys[i])
+                atomic_min_int64(found_out, 1, keys[i])
 
 
 def earliest_row(buffers: SweepBuffers, count: int) -> Rows:

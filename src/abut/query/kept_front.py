@@ -4,8 +4,8 @@ from typing import Any
 
 import warp as wp
 
-from abut.bounds.relative_frame import Relative
-from abut.bvh.layout import Tree
+from abut.bounds.relative_frame import RelativeFrame
+from abut.bvh.layout import Bvh
 from abut.bvh.leaf_ranges import leaf_ranges
 from abut.core.pair_queue import PairQueues
 from abut.core.runtime import launch
@@ -26,11 +26,11 @@ class KeptFront:
     pairs lie in the other queue for certain, whatever became of the range that is being tried.
     """
 
-    def __init__(self, trees: tuple[Tree, ...], queues: PairQueues) -> None:
+    def __init__(self, trees: tuple[Bvh, ...], queues: PairQueues) -> None:
         self.trees, self.queues = trees, queues
         self.device = queues.device
         self.ranges = [leaf_ranges(tree) for tree in trees]
-        self.frames = wp.zeros(1, dtype=Relative, device=self.device)
+        self.frames = wp.zeros(1, dtype=RelativeFrame, device=self.device)
         self.names = ("even", "odd")  # where the front is, and where it goes next
         self.steps = 0
         self.size = 1
@@ -40,7 +40,7 @@ class KeptFront:
         self.queues["even"].keys.fill_((roots[0] << 32) | roots[1])
         self.queues["even"].count.fill_(1)
 
-    def fits(self, trees: tuple[Tree, ...]) -> bool:
+    def fits(self, trees: tuple[Bvh, ...]) -> bool:
         """Whether the front is one of these very trees, refitted as they may be."""
         same = len(trees) == len(self.trees)
         return same and all(mine is given for mine, given in zip(self.trees, trees, strict=True))

@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 import warp as wp
 
-from abut.bounds.relative_frame import Relative
-from abut.bvh.layout import Tree
+from abut.bounds.relative_frame import RelativeFrame
+from abut.bvh.layout import Bvh
 from abut.core.pair_queue import KeyLayout, PairQueues
-from abut.core.runtime import EVERYTHING, Task, stage
+from abut.core.runtime import UNKNOWN_COUNT, Task, stage
 from abut.narrow.exact import Settling
 from abut.narrow.pair_distance import brute_near_kernel, test_near_kernel
 from abut.operands.contact_operands import search_in
@@ -43,8 +43,8 @@ class NearPlan(Operands):
     device: wp.Device
     a: Any
     b: Any
-    trees: tuple[Tree, ...]
-    relation: int
+    trees: tuple[Bvh, ...]
+    sharing: int
     layout: KeyLayout
     pose_count: int
     size: float
@@ -77,7 +77,7 @@ class NearPlan(Operands):
 
     def _record(self, queues: PairQueues) -> None:
         """Prepare the launches for the queues as they are now."""
-        search = search_in(queues, self.a, self.b, self.relation, self.layout)
+        search = search_in(queues, self.a, self.b, self.sharing, self.layout)
         self._tasks = [*self._stages(search, queues), ("settle", Settling(search, self.device))]
         self._generation = queues.generation
 
@@ -89,7 +89,7 @@ class NearPlan(Operands):
             yield "search", Task(brute_near_kernel, leaves, args, self.device, grain=1)
             return
         trees = [tree.view() for tree in self.trees]
-        frames = wp.empty(self.pose_count, dtype=Relative, device=self.device)
+        frames = wp.empty(self.pose_count, dtype=RelativeFrame, device=self.device)
         args = [self.a, self.b, trees[0], trees[-1], frames]
         yield "frames", Task(relative_kernel, self.pose_count, args, self.device)
         if self.device.is_cuda and leaves <= MOST_LISTED:
@@ -122,7 +122,7 @@ class NearPlan(Operands):
             args = [query, *trees, frames, leaves, candidates]
             yield "search", Task(list_near_kernel, self.pose_count * leaves, args, self.device)
         args = [search, candidates, self.distance, queues["near"]]
-        yield "measure", Task(test_near_kernel, EVERYTHING, args, self.device)
+        yield "measure", Task(test_near_kernel, UNKNOWN_COUNT, args, self.device)
 
 
 def with_settled(keys: np.ndarray, settled: np.ndarray) -> np.ndarray:

@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 import warp as wp
 
-from abut.bounds.relative_frame import Relative
-from abut.bvh.layout import Tree
+from abut.bounds.relative_frame import RelativeFrame
+from abut.bvh.layout import Bvh
 from abut.core.pair_queue import NO_KEY, KeyLayout, PairQueues
-from abut.core.runtime import EVERYTHING, Task, stage
-from abut.geometry.common_corners import STRANGERS
+from abut.core.runtime import UNKNOWN_COUNT, Task, stage
+from abut.geometry.common_corners import SHARED_NONE
 from abut.narrow.exact import Settling
 from abut.narrow.pair_distance import brute_nearest_kernel
 from abut.operands.contact_operands import search_in
@@ -63,7 +63,7 @@ class NearestPlan(Operands):
     device: wp.Device
     a: Any
     b: Any
-    trees: tuple[Tree, ...]
+    trees: tuple[Bvh, ...]
     layout: KeyLayout
     pose_count: int
     size: float
@@ -115,7 +115,7 @@ class NearestPlan(Operands):
 
     def _record(self, queues: PairQueues) -> None:
         """Prepare the launches for the queues as they are now."""
-        search = search_in(queues, self.a, self.b, STRANGERS, self.layout)
+        search = search_in(queues, self.a, self.b, SHARED_NONE, self.layout)
         query = Approach()
         query.search = search
         query.slack, query.tolerance = ROUNDING * self.size, self.tolerance
@@ -142,7 +142,7 @@ class NearestPlan(Operands):
         if self.kind is Remoteness.REMOTE:
             yield from self._remote(query, trees)
             return
-        frames = wp.empty(self.pose_count, dtype=Relative, device=self.device)
+        frames = wp.empty(self.pose_count, dtype=RelativeFrame, device=self.device)
         args = [self.a, self.b, *trees, frames]
         yield "frames", Task(relative_kernel, self.pose_count, args, self.device)
         args = [query, *trees, frames]
@@ -179,9 +179,9 @@ class NearestPlan(Operands):
         candidates = queues["candidates"]
         count = self.pose_count * leaves
         yield "search", Task(list_near_kernel, count, [*args, leaves, candidates], self.device)
-        yield "measure", Task(compare_kernel, EVERYTHING, [query, candidates], self.device)
+        yield "measure", Task(compare_kernel, UNKNOWN_COUNT, [query, candidates], self.device)
         last = [query, candidates, self._keys]
-        yield "choose", Task(choose_kernel, EVERYTHING, last, self.device)
+        yield "choose", Task(choose_kernel, UNKNOWN_COUNT, last, self.device)
 
     def _walked(self, args: list[Any], query: Any) -> Iterable[tuple[str, Task]]:
         """One thread a pose, or a few."""
@@ -208,7 +208,7 @@ class NearestPlan(Operands):
         if self.pose_count > FEW_POSES:
             return 1, POSES_PER_SLICE
         large = self.a.faces.shape[0] + self.b.faces.shape[0] > FACES_FOR_THREADS
-        return WALKS_OF_FEW, WALKS_OF_FEW // 4 if large else EVERYTHING
+        return WALKS_OF_FEW, WALKS_OF_FEW // 4 if large else UNKNOWN_COUNT
 
     def _elected(
         self, kernel: wp.Kernel, args: list[Any], query: Any, per_pose: int, grain: int

@@ -6,7 +6,7 @@ import numpy as np
 import warp as wp
 
 from abut.core.arrays import scalar_dtype, to_plain, to_rows
-from abut.core.point_check import extent_of
+from abut.core.point_check import check_points
 from abut.errors import DeviceError, PointError
 from abut.mesh import Mesh
 
@@ -30,7 +30,7 @@ def checked_points(points: Any, device: wp.Device) -> tuple[wp.array, np.ndarray
     if kind not in (np.float32, np.float64):
         raise PointError(f"points must be float32 or float64, not {kind}.")
     rows = _widened(points, device) if kind == np.float32 else to_rows(points, wp.vec3d, device)
-    first_bad, bounds = extent_of(rows)
+    first_bad, bounds = check_points(rows)
     if first_bad >= 0:
         value = rows[first_bad : first_bad + 1].numpy()[0]
         raise PointError(f"points[{first_bad}] is {value}; coordinates must be finite.")

@@ -5,13 +5,13 @@ from typing import Any
 
 import numpy as np
 
-from abut.bvh.bvh_cache import hierarchy_of
+from abut.bvh.bvh_cache import bvh_of
 from abut.bvh.lbvh import in_frame
 from abut.core.pair_queue import KeyLayout, require_room, to_rows
-from abut.geometry.common_corners import INDEXED, WELDED
+from abut.geometry.common_corners import SHARED_BY_INDEX, SHARED_BY_POSITION
 from abut.mesh import Mesh, require_meshes
 from abut.narrow.segments import meeting_segments
-from abut.operands.posed_mesh import posed_faces, posed_later
+from abut.operands.posed_mesh import defer_posed_mesh, make_posed_mesh
 from abut.options import ContactMethod, CullMethod, chosen
 from abut.query.contact_plan import ContactPlan
 from abut.query.shared import plans_of
@@ -47,29 +47,29 @@ def self_collide(
     method = chosen(ContactMethod, method, "method", without=ContactMethod.KDOP)
     layout = KeyLayout.of(mesh.face_count, mesh.face_count)
     require_room(layout, 1, mesh.face_count)
-    relation = WELDED if weld else INDEXED
+    sharing = SHARED_BY_POSITION if weld else SHARED_BY_INDEX
     if mesh.face_count > 1 and not method.looks:
-        pairs = _pairs(mesh, relation, layout, method)
+        pairs = _pairs(mesh, sharing, layout, method)
     else:
         mesh.settle()
         keys = np.empty(0, dtype=np.int64)
         if mesh.face_count > 1:
             from abut.query.visible import visible_keys
 
-            keys = visible_keys((mesh,), (None,), relation, layout, CullMethod(method), pixels)
+            keys = visible_keys((mesh,), (None,), sharing, layout, CullMethod(method), pixels)
         pairs, _ = to_rows(keys, layout, False, mesh.device)
-    side = posed_later(mesh)
+    side = defer_posed_mesh(mesh)
     segments = partial(meeting_segments, side, side, pairs, None)
     return Contacts(pairs, None, pairs.shape[0] > 0, None, segments)
 
 
-def _pairs(mesh: Mesh, relation: int, layout: KeyLayout, method: ContactMethod) -> Any:
+def _pairs(mesh: Mesh, sharing: int, layout: KeyLayout, method: ContactMethod) -> Any:
     """(n, 2) pairs that meet. Vertices that are unchecked are checked meanwhile."""
-    plan = _plan(mesh, relation, layout, method)
+    plan = _plan(mesh, sharing, layout, method)
     pairs = plan.pairs(partial(_sound, mesh, plan) if mesh.unchecked else None)
     if pairs is None:  # boxes were too coarse for where the mesh is now
         mesh.version += 1
-        pairs = _plan(mesh, relation, layout, method).pairs()
+        pairs = _plan(mesh, sharing, layout, method).pairs()
     return pairs
 
 
@@ -79,16 +79,12 @@ def _sound(mesh: Mesh, plan: ContactPlan) -> bool:
     return all(in_frame(tree.origin, mesh.bounds) for tree in plan.trees)
 
 
-def _plan(mesh: Mesh, relation: int, layout: KeyLayout, method: ContactMethod) -> ContactPlan:
+def _plan(mesh: Mesh, sharing: int, layout: KeyLayout, method: ContactMethod) -> ContactPlan:
     """The plan for a mesh against itself, kept while the mesh keeps its shape."""
-    trees = (
-        ()
-        if method is ContactMethod.BRUTE
-        else (hierarchy_of(mesh, effort=SELF_EFFORT, ahead=True),)
-    )
+    trees = () if method is ContactMethod.BRUTE else (bvh_of(mesh, effort=SELF_EFFORT, ahead=True),)
 
     def make() -> ContactPlan:
-        faces = posed_faces(mesh.points, mesh.faces)
-        return ContactPlan(mesh.device, faces, faces, trees, relation, layout, 1)
+        faces = make_posed_mesh(mesh.points, mesh.faces)
+        return ContactPlan(mesh.device, faces, faces, trees, sharing, layout, 1)
 
-    return plans_of(mesh, mesh).get((relation, mesh.points, *trees), make)
+    return plans_of(mesh, mesh).get((sharing, mesh.points, *trees), make)

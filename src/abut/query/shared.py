@@ -8,7 +8,7 @@ import numpy as np
 import warp as wp
 
 from abut.core.pair_queue import PairQueues
-from abut.core.runtime import Kept
+from abut.core.runtime import RecentCache
 from abut.mesh import Mesh
 from abut.traversal.self_tree import SHARES
 
@@ -32,7 +32,7 @@ def shared_queues(device: wp.Device, room: int) -> PairQueues:
     return held[device.alias]
 
 
-def plans_of(a: Mesh, b: Mesh) -> Kept:
+def plans_of(a: Mesh, b: Mesh) -> RecentCache:
     """This thread's plans for two meshes, for as long as both live."""
     by_a = _shared.__dict__.get("plans")
     if by_a is None:
@@ -42,7 +42,7 @@ def plans_of(a: Mesh, b: Mesh) -> Kept:
         by_b = by_a[a] = WeakKeyDictionary()
     plans = by_b.get(b)
     if plans is None:
-        plans = by_b[b] = Kept()
+        plans = by_b[b] = RecentCache()
     return plans
 
 

@@ -4,10 +4,10 @@ import numpy as np
 import warp as wp
 
 from abut.core.pair_queue import PairQueue, PairQueues
-from abut.core.runtime import EVERYTHING, launch, stage
+from abut.core.runtime import UNKNOWN_COUNT, launch, stage
 from abut.errors import MeshError
 from abut.mesh import Mesh
-from abut.operands.posed_mesh import posed_faces
+from abut.operands.posed_mesh import make_posed_mesh
 from abut.options import Sign, chosen
 from abut.point.apply_sign import normals_kernel, winding_kernel
 from abut.point.pseudonormals import pseudonormals_of
@@ -77,7 +77,7 @@ def set_signs(
     """
     device = mesh.device
     count = distance.size
-    side = posed_faces(mesh.points, mesh.faces, poses)
+    side = make_posed_mesh(mesh.points, mesh.faces, poses)
     surfaces = surfaces_of(mesh)
     if sign is Sign.WINDING:
         with stage("sign", device):
@@ -89,7 +89,7 @@ def set_signs(
         undecided = PairQueues(device, points=count)["points"]
         args = [points, side, surfaces[0].faces, normals, face, weights]
         launch(normals_kernel, count, [*args, distance, undecided], device)
-        left = EVERYTHING if device.is_cuda else int(undecided.count.numpy()[0])
+        left = UNKNOWN_COUNT if device.is_cuda else int(undecided.count.numpy()[0])
         flipped = signed_volume(mesh) < 0
         args = [points, order, side, *surfaces, flipped, undecided, distance]
         launch(winding_kernel, left, args, device, grain=64)

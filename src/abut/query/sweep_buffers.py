@@ -9,8 +9,8 @@ from weakref import WeakKeyDictionary
 import numpy as np
 import warp as wp
 
-from abut.bvh.bvh_cache import costed, followed
-from abut.bvh.layout import Tree
+from abut.bvh.bvh_cache import refit_or_rebuild, with_traversal_cost
+from abut.bvh.layout import Bvh
 from abut.bvh.lbvh import frame_origin, in_frame
 from abut.bvh.swept_bvh import build_swept, refit_swept
 from abut.core.pair_queue import PairQueues
@@ -116,7 +116,7 @@ def swept_tree(
     frame: tuple[np.ndarray, np.ndarray],
     pad: float,
     side: int = 0,
-) -> Tree:
+) -> Bvh:
     """The tree of moving vertices, edges or faces: refitted where this thread has one.
 
     ``where`` is the bounds of the points and what tells their way from others: a tree that was
@@ -132,8 +132,8 @@ def swept_tree(
     if known is not None and (known.way, known.pad) == (way, pad):
         return known.tree
 
-    def build() -> Tree:
-        return costed(build_swept(*points, corners, bounds, origin, pad))
+    def build() -> Bvh:
+        return with_traversal_cost(build_swept(*points, corners, bounds, origin, pad))
 
     def refit() -> None:
         refit_swept(tree, *points, corners, pad)
@@ -142,7 +142,7 @@ def swept_tree(
         tree = build()
     else:
         tree = known.tree
-        tree = followed(tree, whole, build, refit)
+        tree = refit_or_rebuild(tree, whole, build, refit)
     trees[feature, side] = SweptTree(tree, way, pad)
     return tree
 
@@ -151,7 +151,7 @@ def swept_tree(
 class SweptTree:
     """A tree, what it was last fitted to, and by how much its boxes were widened."""
 
-    tree: Tree
+    tree: Bvh
     way: Any
     pad: float
 

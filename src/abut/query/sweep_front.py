@@ -4,9 +4,9 @@ from dataclasses import dataclass, field
 
 import warp as wp
 
-from abut.bvh.layout import Tree
+from abut.bvh.layout import Bvh
 from abut.core.pair_queue import PairQueues
-from abut.core.runtime import EVERYTHING
+from abut.core.runtime import UNKNOWN_COUNT
 from abut.query.kept_front import LEAST_ROOM, STARTING_ROUNDS, KeptFront
 
 
@@ -18,14 +18,14 @@ class SweepFronts:
     """
 
     kept: dict[int, KeptFront] = field(default_factory=dict)
-    given_up: dict[int, tuple[Tree, ...]] = field(default_factory=dict)
+    given_up: dict[int, tuple[Bvh, ...]] = field(default_factory=dict)
 
     @property
     def size(self) -> int:
         """Pairs of nodes in all fronts."""
         return sum(front.size for front in self.kept.values())
 
-    def of(self, kind: int, trees: tuple[Tree, ...], candidates: PairQueues) -> KeptFront | None:
+    def of(self, kind: int, trees: tuple[Bvh, ...], candidates: PairQueues) -> KeptFront | None:
         """The front through certain trees; None where there is to be none.
 
         ``candidates`` holds a queue of that name, which a new front makes use of.
@@ -42,12 +42,12 @@ class SweepFronts:
         self.kept[kind] = front
         return front
 
-    def give_up(self, kind: int, trees: tuple[Tree, ...]) -> None:
+    def give_up(self, kind: int, trees: tuple[Bvh, ...]) -> None:
         """Have no front of a kind from now on."""
         self.given_up[kind] = trees
         self.kept.pop(kind, None)
 
-    def _gave_up(self, kind: int, trees: tuple[Tree, ...]) -> bool:
+    def _gave_up(self, kind: int, trees: tuple[Bvh, ...]) -> bool:
         before = self.given_up.get(kind, ())
         return len(before) == len(trees) and all(x is y for x, y in zip(before, trees, strict=True))
 
@@ -78,7 +78,7 @@ class FrontRange:
     def launch(self, start: int, stop: int, queues: PairQueues) -> None:
         """List the candidates below a range of the front."""
         self._stop = stop
-        self.front.move(start, stop, EVERYTHING, self.bits, queues["candidates"])
+        self.front.move(start, stop, UNKNOWN_COUNT, self.bits, queues["candidates"])
 
     def accept(self) -> bool:
         """Keep the range; False where it is to be done again with more room."""

@@ -12,10 +12,10 @@ from typing import Any
 import numpy as np
 import warp as wp
 
-from abut.bvh.layout import Tree
-from abut.bvh.leaf_clusters import twigs_of
+from abut.bvh.layout import Bvh
+from abut.bvh.leaf_clusters import leaf_clusters_of
 from abut.core.pair_queue import KeyLayout, PairQueues
-from abut.core.runtime import EVERYTHING, launch, stage
+from abut.core.runtime import UNKNOWN_COUNT, launch, stage
 from abut.mesh import Mesh
 from abut.motion import MIX_ROUNDING, Piece, mixed_points
 from abut.operands.ccd_operands import EDGE_EDGE, FACE_VERTEX, VERTEX_FACE, moving
@@ -24,7 +24,7 @@ from abut.query.sweep_front import FrontRange, SweepFronts
 from abut.traversal.every_pair import every_pair_kernel
 from abut.traversal.groups import groups_kernel, groups_of, self_groups_kernel
 from abut.traversal.leaf_pairs import list_leaves_kernel
-from abut.traversal.self_tree import self_open_kernel, twig_walks
+from abut.traversal.self_tree import cluster_stages, self_open_kernel
 
 
 @dataclass
@@ -59,7 +59,7 @@ class SweepListings:
     device: wp.Device
     meshes: tuple[Mesh, ...]
     pieces: tuple[Piece, ...]
-    relation: int
+    sharing: int
     layout: KeyLayout
     gap: float
     tolerance: float
@@ -111,10 +111,10 @@ class SweepListings:
         if self.device.is_cpu:
             lister = self._lister(self_groups_kernel, [tree.view(), self.layout.bits])
             return Listing(EDGE_EDGE, groups_of(count), sides, lister)
-        count = twigs_of(tree).shape[0]
+        count = leaf_clusters_of(tree).shape[0]
         return Listing(EDGE_EDGE, count, sides, partial(self._list_edges, tree))
 
-    def _from_front(self, kind: int, trees: tuple[Tree, ...], sides: Any) -> Listing | None:
+    def _from_front(self, kind: int, trees: tuple[Bvh, ...], sides: Any) -> Listing | None:
         """How to list candidates from where the last step stopped; None to start at the roots."""
         if self.fronts is None:
             return None
@@ -131,22 +131,22 @@ class SweepListings:
 
         return list_range
 
-    def _list_edges(self, tree: Tree, start: int, stop: int, queues: PairQueues) -> None:
+    def _list_edges(self, tree: Bvh, start: int, stop: int, queues: PairQueues) -> None:
         """Each pair of edges once, on CUDA, where long walks are shared."""
-        walks_of_twigs = twig_walks(tree.view(), twigs_of(tree), queues)
+        walks_of_twigs = cluster_stages(tree.view(), leaf_clusters_of(tree), queues)
         kernel, _, args = next(walks_of_twigs)
         launch(kernel, stop - start, args, self.device, start=start)
         for kernel, count, args in walks_of_twigs:
             launch(kernel, count, args, self.device)
         args = [tree.view(), self.layout.bits, False, queues["twigs"], queues["candidates"]]
-        launch(self_open_kernel, EVERYTHING, args, self.device)
+        launch(self_open_kernel, UNKNOWN_COUNT, args, self.device)
 
     @cached_property
     def _views(self) -> list[Any]:
         both = zip(self.meshes, self.pieces, strict=True)
         return [moving(mesh, piece.points_t0, piece.points_t1) for mesh, piece in both]
 
-    def _tree(self, side: int, feature: str, until: float) -> Tree:
+    def _tree(self, side: int, feature: str, until: float) -> Bvh:
         """The tree of features whose boxes hold them until a time."""
         piece = self.pieces[side]
         end, pad = piece.points_t1, self.gap / 2.0

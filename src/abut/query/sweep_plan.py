@@ -17,7 +17,7 @@ import numpy as np
 import warp as wp
 
 from abut.core.pair_queue import KeyLayout
-from abut.core.runtime import EVERYTHING, launch, stage
+from abut.core.runtime import UNKNOWN_COUNT, launch, stage
 from abut.errors import CapacityError
 from abut.narrow.impact import (
     edge_edge_filter_kernel,
@@ -26,7 +26,7 @@ from abut.narrow.impact import (
     vertex_face_impact_kernel,
 )
 from abut.narrow.impact_cubic import edge_edge_cubic_kernel, vertex_face_cubic_kernel
-from abut.operands.ccd_operands import EDGE_EDGE, Sweep
+from abut.operands.ccd_operands import EDGE_EDGE, CcdOperands
 from abut.options import Solver
 from abut.query.sweep_buffers import SweepBuffers, shared_buffers
 from abut.query.sweep_listings import Listing, SweepListings
@@ -188,13 +188,13 @@ class SweepPlan(SweepListings):
         """
         room = buffers.queues[name].keys.shape[0]
         if self.device.is_cuda:
-            return EVERYTHING if name == "candidates" else room
+            return UNKNOWN_COUNT if name == "candidates" else room
         return min(buffers.queues.read()[name], room)
 
     def _sweep(self, listing: Listing, buffers: SweepBuffers) -> Any:
-        sweep = Sweep()
+        sweep = CcdOperands()
         sweep.a, sweep.b = listing.sides
-        sweep.kind, sweep.relation, sweep.bits = listing.kind, self.relation, self.layout.bits
+        sweep.kind, sweep.sharing, sweep.bits = listing.kind, self.sharing, self.layout.bits
         sweep.min_distance, sweep.tolerance = wp.float64(self.gap), wp.float64(self.tolerance)
         queues = buffers.queues
         sweep.candidates, sweep.possible = queues["candidates"], queues["possible"]

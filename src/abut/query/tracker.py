@@ -6,16 +6,16 @@ from typing import Any
 import numpy as np
 import warp as wp
 
-from abut.bvh.bvh_cache import hierarchy_of
+from abut.bvh.bvh_cache import bvh_of
 from abut.core.arrays import scalar_dtype, to_plain
 from abut.core.pair_queue import KeyLayout, require_room, to_rows
 from abut.core.runtime import require_same_device
 from abut.errors import OptionError
-from abut.geometry.common_corners import INDEXED, STRANGERS, WELDED
+from abut.geometry.common_corners import SHARED_BY_INDEX, SHARED_BY_POSITION, SHARED_NONE
 from abut.mesh import Mesh, require_meshes
 from abut.motion import Motion
 from abut.narrow.segments import meeting_segments
-from abut.operands.posed_mesh import posed_later
+from abut.operands.posed_mesh import defer_posed_mesh
 from abut.options import Method, TrackerMethod, chosen
 from abut.query.ccd import impacts_of
 from abut.query.collide import collide
@@ -86,7 +86,7 @@ class Tracker:
         if keys is None:
             return self._from_root()
         pairs, _ = to_rows(keys, self.layout, False, self.device)
-        sides = posed_later(self.meshes[0]), posed_later(self.meshes[-1])
+        sides = defer_posed_mesh(self.meshes[0]), defer_posed_mesh(self.meshes[-1])
         segments = partial(meeting_segments, *sides, pairs, None)
         return Contacts(pairs, None, pairs.shape[0] > 0, None, segments)
 
@@ -153,10 +153,16 @@ class Tracker:
 
     def _from_front(self) -> Any:
         """Sorted keys of the pairs that meet; None where the front has grown too long."""
-        trees = tuple(hierarchy_of(mesh) for mesh in self.meshes)
+        trees = tuple(bvh_of(mesh) for mesh in self.meshes)
         if self._search is None or not self._search.front.fits(trees):
-            relation = STRANGERS if len(trees) == 2 else WELDED if self.weld else INDEXED
-            self._search = FrontSearch(self.meshes, trees, relation, self.layout)
+            sharing = (
+                SHARED_NONE
+                if len(trees) == 2
+                else SHARED_BY_POSITION
+                if self.weld
+                else SHARED_BY_INDEX
+            )
+            self._search = FrontSearch(self.meshes, trees, sharing, self.layout)
         keys = self._search.run()
         if keys is None:
             self._search = None

@@ -7,7 +7,7 @@ import numpy as np
 
 from abut.core.pair_queue import KeyLayout, PairQueues
 from abut.core.runtime import launch, stage
-from abut.geometry.common_corners import STRANGERS, WELDED
+from abut.geometry.common_corners import SHARED_BY_POSITION, SHARED_NONE
 from abut.mesh import Mesh
 from abut.narrow.exact import settle_kernel
 from abut.narrow.filter import classify_kernel
@@ -26,7 +26,7 @@ LEAST_ROOM = 1 << 12
 def visible_keys(
     meshes: Sequence[Mesh],
     poses: tuple[np.ndarray | None, ...],
-    relation: int,
+    sharing: int,
     layout: KeyLayout,
     method: CullMethod,
     pixels: int,
@@ -42,14 +42,14 @@ def visible_keys(
         pixels: Width of the views.
     """
     within = len(meshes) == 1
-    settings = visible_settings(method, pixels, within, relation)
+    settings = visible_settings(method, pixels, within, sharing)
     batch = max([len(p) for p in poses if p is not None], default=1)
     found = []
     for pose in range(batch):
         at = [None if p is None else p[min(pose, len(p) - 1)] for p in poses]
         with meshes[0].lock:
             soup = soup_of(meshes, at)
-            rows = _met(soup, settings, relation)
+            rows = _met(soup, settings, sharing)
         low, high = layout_of(soup).split(rows)
         high = high - (0 if within else meshes[0].face_count)
         found.append((((pose << layout.bits_a) | low) << layout.bits_b) | high)
@@ -70,23 +70,23 @@ def visible_rows(
         return np.zeros((0, 2), dtype=np.int32), np.zeros((0, 2), dtype=np.int32)
     with meshes[0].lock:
         soup = soup_of(meshes, poses)
-        keys = _met(soup, visible_settings(method, pixels, False), STRANGERS)
+        keys = _met(soup, visible_settings(method, pixels, False), SHARED_NONE)
     sides = [soup.rows(side) for side in layout_of(soup).split(keys)]
     owners, faces = (np.stack([side[:, part] for side in sides], axis=1) for part in (0, 1))
     return owners, faces
 
 
 def visible_settings(
-    method: CullMethod, pixels: int, within: bool, relation: int = WELDED
+    method: CullMethod, pixels: int, within: bool, sharing: int = SHARED_BY_POSITION
 ) -> Settings:
     """How contacts are looked for."""
     order = Order.FREE if method is CullMethod.FAR else Order.DRAWN
     pixels, views = checked_pixels(pixels), checked_views("xyz")
-    shared = relation if within else WELDED
+    shared = sharing if within else SHARED_BY_POSITION
     return Settings(method, pixels, views, Level.FACE, 0.0, order, within, shared)
 
 
-def _met(soup: Soup, settings: Settings, relation: int) -> np.ndarray:
+def _met(soup: Soup, settings: Settings, sharing: int) -> np.ndarray:
     """Sorted keys of pairs of the soup's faces that meet."""
     device, layout = soup.device, layout_of(soup)
     culler = culler_of(soup, settings)
@@ -100,7 +100,7 @@ def _met(soup: Soup, settings: Settings, relation: int) -> np.ndarray:
         queues.clear()
         with stage("pair", device):
             candidates.list_into(queues, "candidates")
-        search = search_in(queues, soup.view, soup.view, relation, layout)
+        search = search_in(queues, soup.view, soup.view, sharing, layout)
         with stage("classify", device):
             _test(classify_kernel, queues, "candidates", [search, queues["candidates"]])
         with stage("settle", device):

@@ -6,15 +6,15 @@ from typing import Any
 import numpy as np
 import warp as wp
 
-from abut.bvh.bvh_cache import hierarchy_of
+from abut.bvh.bvh_cache import bvh_of
 from abut.core.pair_queue import KeyLayout, require_room, to_rows
 from abut.core.runtime import require_same_device
 from abut.errors import OptionError
-from abut.geometry.common_corners import STRANGERS, WELDED
+from abut.geometry.common_corners import SHARED_BY_POSITION, SHARED_NONE
 from abut.geometry.poses import batch_size, checked_poses
 from abut.mesh import Mesh, require_meshes
 from abut.narrow.pair_distance import measured
-from abut.operands.posed_mesh import posed_faces, posed_later
+from abut.operands.posed_mesh import defer_posed_mesh, make_posed_mesh
 from abut.options import Method, chosen, require_length
 from abut.query.distance import size_of
 from abut.query.near_plan import NearPlan
@@ -79,9 +79,9 @@ def within(
         trees: tuple[Any, ...] = ()
         if method is not Method.BRUTE:
             meshes = (a,) if b is None else (a, b)
-            trees = tuple(hierarchy_of(mesh, effort=WITHIN_EFFORT * count) for mesh in meshes)
-        relation = WELDED if b is None else STRANGERS
-        plan = _plan(a, other, poses, trees, relation, layout, count, distance)
+            trees = tuple(bvh_of(mesh, effort=WITHIN_EFFORT * count) for mesh in meshes)
+        sharing = SHARED_BY_POSITION if b is None else SHARED_NONE
+        plan = _plan(a, other, poses, trees, sharing, layout, count, distance)
     return _gaps(a, other, poses, plan, layout, batch is not None)
 
 
@@ -90,7 +90,7 @@ def _plan(
     b: Mesh,
     poses: Any,
     trees: Any,
-    relation: int,
+    sharing: int,
     layout: KeyLayout,
     count: int,
     distance: float,
@@ -99,11 +99,14 @@ def _plan(
     moved = tuple(0 if p is None else len(p) for p in poses)
 
     def make() -> NearPlan:
-        sides = posed_faces(a.points, a.faces, poses[0]), posed_faces(b.points, b.faces, poses[1])
+        sides = (
+            make_posed_mesh(a.points, a.faces, poses[0]),
+            make_posed_mesh(b.points, b.faces, poses[1]),
+        )
         size = size_of(a, b)
-        return NearPlan(a.device, *sides, trees, relation, layout, count, size, distance)
+        return NearPlan(a.device, *sides, trees, sharing, layout, count, size, distance)
 
-    about = (NearPlan, relation, distance, *moved, a.points, b.points, *trees)
+    about = (NearPlan, sharing, distance, *moved, a.points, b.points, *trees)
     plan = plans_of(a, b).get(about, make)
     plan.move(*poses)
     return plan
@@ -117,7 +120,7 @@ def _gaps(
     host = keys if isinstance(keys, np.ndarray) else keys.numpy()
     met = (host & 1).astype(bool)
     pairs, pose = to_rows(host >> 1, layout, posed, a.device)
-    sides = [posed_later(mesh, p) for mesh, p in zip((a, b), poses, strict=True)]
+    sides = [defer_posed_mesh(mesh, p) for mesh, p in zip((a, b), poses, strict=True)]
     now = sides if plan is None else [lambda: plan.a, lambda: plan.b]  # which lie ready
     distance, _ = measured(*now, pairs, pose, met, points=False)
     points = partial(_points, sides, pairs, pose, met)

@@ -8,7 +8,7 @@ import numpy as np
 import warp as wp
 
 from abut.core.pair_queue import NO_KEY, KeyLayout, lowest_of_each_pose
-from abut.core.runtime import EVERYTHING, Task, launch, stage
+from abut.core.runtime import UNKNOWN_COUNT, Task, launch, stage
 from abut.narrow.settle_crowd import settle_crowd_kernel
 from abut.options import BroadMethod
 from abut.scene.objects import Objects
@@ -188,7 +188,7 @@ class ContactSearch(SceneSearch):
 
     def _recorded(self) -> list[Step]:
         """All stages, on CUDA, none of which waits."""
-        settle = Task(settle_crowd_kernel, EVERYTHING, [self.crowd], self.device)
+        settle = Task(settle_crowd_kernel, UNKNOWN_COUNT, [self.crowd], self.device)
         return [
             ("boxes", self._forget.run),
             ("boxes", self._box.run),
@@ -208,15 +208,15 @@ class ContactSearch(SceneSearch):
             return [*steps, ("search", Task(first_meet_kernel, self.capacity, args, device).run)]
         steps.append(("scan", self._scan))
         if self.asked.brute:
-            task = Task(brute_crowd_kernel, EVERYTHING, [crowd, self._starts], device)
+            task = Task(brute_crowd_kernel, UNKNOWN_COUNT, [crowd, self._starts], device)
             return [*steps, ("search", task.run)]
         if not self._lists:
             args = [crowd, self._frames, self._starts]
-            return [*steps, ("search", Task(meet_kernel, EVERYTHING, args, device).run)]
+            return [*steps, ("search", Task(meet_kernel, UNKNOWN_COUNT, args, device).run)]
         args = [crowd, self._frames, self._starts, queues["candidates"], queues["skipped"]]
         threads = min(self.capacity << self.layout.bits_a, LISTING_THREADS)
-        listing = Task(list_meet_kernel, EVERYTHING, args, device, threads=threads)
-        testing = Task(test_meet_kernel, EVERYTHING, [crowd, queues["candidates"]], device)
+        listing = Task(list_meet_kernel, UNKNOWN_COUNT, args, device, threads=threads)
+        testing = Task(test_meet_kernel, UNKNOWN_COUNT, [crowd, queues["candidates"]], device)
         return [*steps, ("search", listing.run), ("classify", testing.run)]
 
     def _one_each(self, keys: Any, count: int) -> np.ndarray:

@@ -5,14 +5,14 @@ from typing import Any
 import numpy as np
 import warp as wp
 
-from abut.bvh.batched import Parts, grids_of, plant, regrowth
-from abut.core.runtime import Kept, stage
+from abut.bvh.batched import Parts, build_batched, grids_of, refit_batched
+from abut.core.runtime import RecentCache, stage
 from abut.scene.store import Store
 
 REBUILD_EVERY = 32  # refits
 
 
-class Grove(Store):
+class BatchedTrees(Store):
     """Bodies with a tree each, built or refitted all at once when it is time.
 
     Attributes:
@@ -27,7 +27,7 @@ class Grove(Store):
         self._unbuilt: dict[int, list[float]] = {}  # bodies without a tree, and their grids
         self._worn = np.zeros(0, bool)
         self._refits = 0
-        self._regrowing = Kept()
+        self._regrowing = RecentCache()
         self._last_parts: tuple[np.ndarray, np.ndarray, Parts] | None = None
 
     def new_rows(self, count: int) -> np.ndarray:
@@ -40,7 +40,7 @@ class Grove(Store):
         return rows
 
     def to_build(self, body: int, grid: list[float]) -> None:
-        """A body has no tree yet; ``grid`` is as ``plant`` takes it."""
+        """A body has no tree yet; ``grid`` is as ``build_batched`` takes it."""
         self._unbuilt[body] = grid
 
     def wear(self, bodies: Any) -> None:
@@ -74,7 +74,7 @@ class Grove(Store):
         self._plant(bodies, grids)
 
     def _plant(self, bodies: np.ndarray, grids: wp.array) -> None:
-        plant(self.forest, self._parts(bodies), grids, self.device)
+        build_batched(self.forest, self._parts(bodies), grids, self.device)
         self.grown[bodies] += 1
 
     def _follow_shape(self, worn: np.ndarray) -> None:
@@ -83,7 +83,7 @@ class Grove(Store):
             return
         parts = self._parts(worn)
         about = (self.generation, parts)
-        self._regrowing.get(about, lambda: regrowth(self.forest, parts, self.device)).run()
+        self._regrowing.get(about, lambda: refit_batched(self.forest, parts, self.device)).run()
         self.bent[worn] += 1
         self._refits += 1
         if self._refits % REBUILD_EVERY == 0:

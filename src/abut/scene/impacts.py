@@ -10,7 +10,7 @@ from abut.broad.boxes import make_filters
 from abut.broad.overlaps import overlapping_boxes
 from abut.core.pair_queue import KeyLayout
 from abut.core.runtime import launch, stage
-from abut.geometry.common_corners import INDEXED
+from abut.geometry.common_corners import SHARED_BY_INDEX
 from abut.geometry.rigid_path import Path
 from abut.mesh import Mesh
 from abut.motion import MIX_ROUNDING, Piece, mixed_points
@@ -99,7 +99,7 @@ class Crossing:
             piece = Piece(before, after, box, deviation)
             near = gap + 2.0 * deviation
             plan = SweepPlan(
-                self.device, (self.mesh,), (piece,), INDEXED, self.layout, near, tolerance
+                self.device, (self.mesh,), (piece,), SHARED_BY_INDEX, self.layout, near, tolerance
             )
             plan.brute = brute
             impacts, buffers = plan.run()

@@ -4,8 +4,8 @@ from typing import Any
 
 import warp as wp
 
-from abut.core.point_check import Extent, not_finite, vertex_rows
-from abut.core.runtime import Kept
+from abut.core.point_check import PointCheck, not_finite, vertex_rows
+from abut.core.runtime import RecentCache
 
 
 class Intake:
@@ -13,7 +13,7 @@ class Intake:
 
     def __init__(self, device: wp.Device) -> None:
         self.device = device
-        self._kept = Kept()
+        self._kept = RecentCache()
 
     def points(self, vertices: Any) -> wp.array:
         """Vertices (n, 3) of a plain array on the device; refuses what is not finite."""
@@ -23,7 +23,7 @@ class Intake:
             points = self._kept.get((rows.shape[0],), lambda: self._room(rows.shape[0]))
         where = (points.ptr or 0, points.shape[0])  # an array may come as a new view each time
         about = (*where, int(source is not None))
-        extent = self._kept.get(about, lambda: Extent(points, vertices=source))
+        extent = self._kept.get(about, lambda: PointCheck(points, vertices=source))
         extent.start(source)
         first_bad, _ = extent.read()
         if first_bad >= 0:

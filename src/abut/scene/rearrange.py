@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 import warp as wp
 
-from abut.bvh.batched import part_of
+from abut.bvh.batched import slice_of_item
 from abut.core.pair_queue import PairQueue, PairQueues, push_pair
 from abut.core.runtime import Task, launch
 
@@ -28,7 +28,7 @@ def scatter_kernel(
 ):
     """Write rows, part after part, to where each part begins."""
     for i in range(span[0] + wp.tid(), span[1], span[2]):
-        part = part_of(starts, i)
+        part = slice_of_item(starts, i)
         points_out[firsts[part] + i - starts[part]] = rows[i]
 
 

@@ -9,7 +9,7 @@ import numpy as np
 import warp as wp
 
 from abut.bounds.fixed import checked_width
-from abut.core.runtime import Kept
+from abut.core.runtime import RecentCache
 from abut.errors import OptionError, PoseError
 from abut.geometry.poses import checked_poses
 from abut.narrow.pair_corners import PairSides
@@ -55,7 +55,7 @@ class Scene(Contents):
         self.robot: Kinematics | None = None  # of a scene that was loaded from a robot's file
         self._queues = SceneQueues(self.device)
         self._batch = Batch(self.device)
-        self._searches = Kept()
+        self._searches = RecentCache()
 
     def __getstate__(self) -> dict[str, Any]:
         """Also the robot."""

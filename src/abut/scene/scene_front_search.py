@@ -5,7 +5,7 @@ from typing import Any
 
 import warp as wp
 
-from abut.core.runtime import EVERYTHING, Kept, Task, launch, stage
+from abut.core.runtime import UNKNOWN_COUNT, RecentCache, Task, launch, stage
 from abut.scene import fronts
 from abut.scene.contact_search import ContactSearch, Step
 from abut.scene.fronts import LEFT, SceneFronts
@@ -34,7 +34,7 @@ class FrontSearch(ContactSearch):
 
     def __init__(self, *scene: Any, fronts: SceneFronts) -> None:
         self.fronts = fronts
-        self._tasks = Kept()
+        self._tasks = RecentCache()
         super().__init__(*scene)
         self._resting = wp.zeros(self.capacity, dtype=wp.int32, device=self.device)
 
@@ -88,7 +88,7 @@ class FrontSearch(ContactSearch):
             task.run()
 
     def _recorded_task(self, kernel: wp.Kernel, items: str | int, args: list[Any]) -> Task:
-        count = EVERYTHING if isinstance(items, str) else items or self.capacity
+        count = UNKNOWN_COUNT if isinstance(items, str) else items or self.capacity
         threads = None
         if kernel is advance_meetings_kernel:
             threads = FEW_THREADS if items in LEFT else THREADS
@@ -116,7 +116,7 @@ class FrontSearch(ContactSearch):
             moved = Moved()
             moved.kept, moved.found = queues[there], queues["faces"]
             moved.left = queues[source if last else left[k]]
-            most, climbs = EVERYTHING if last else int(WIDE), held.climbs and k == 0
+            most, climbs = UNKNOWN_COUNT if last else int(WIDE), held.climbs and k == 0
             args = [crowd, view, queues[source], k == 0, most, climbs, moved]
             yield "front", advance_meetings_kernel, source, args
         test_kernel = test_meet_kernel if self.device.is_cuda else test_listed_kernel

@@ -6,14 +6,14 @@ from typing import Any
 import numpy as np
 import warp as wp
 
-from abut.bounds.relative_frame import Relative
+from abut.bounds.relative_frame import RelativeFrame
 from abut.broad.boxes import empty_boxes, make_filters
 from abut.broad.phase import BroadPhase, object_layout
 from abut.broad.posed import box_kernel, forget_kernel
 from abut.core.pair_queue import KeyLayout
-from abut.core.runtime import EVERYTHING, Task, launch, stage
+from abut.core.runtime import UNKNOWN_COUNT, Task, launch, stage
 from abut.errors import CapacityError, PoseError
-from abut.geometry.common_corners import WELDED
+from abut.geometry.common_corners import SHARED_BY_POSITION
 from abut.narrow.settle_crowd import settle_crowd_kernel
 from abut.operands.scene_pairs import Crowd
 from abut.options import BroadMethod
@@ -65,7 +65,7 @@ class SceneSearch:
         self._box = Task(box_kernel, self.total, args, self.device, grain=1024)
         self._broad = BroadPhase(self.boxes, self.filters, queues, copies, broad)
         self.flags = wp.zeros(copies, dtype=wp.int32, device=self.device)
-        self._frames = wp.empty(self.capacity, dtype=Relative, device=self.device)
+        self._frames = wp.empty(self.capacity, dtype=RelativeFrame, device=self.device)
         self._items = wp.zeros(self.capacity + 1, dtype=wp.int32, device=self.device)
         self._starts = wp.zeros_like(self._items)
 
@@ -88,7 +88,7 @@ class SceneSearch:
         crowd.body = wp.array(objects.body, dtype=wp.int32, device=self.device)
         crowd.poses, crowd.object_count = poses, len(objects)
         crowd.meetings, crowd.object_bits = self.queues["objects"], self.objects.bits
-        crowd.relation, crowd.bits = WELDED, self.layout.bits
+        crowd.sharing, crowd.bits = SHARED_BY_POSITION, self.layout.bits
         crowd.hits, crowd.undecided = self.queues["hits"], self.queues["undecided"]
         return crowd
 
@@ -132,7 +132,7 @@ class SceneSearch:
             np.cumsum(self._items.numpy()[:count], out=self._starts.numpy()[1 : count + 1])
             return int(self._starts.numpy()[count])
         self._scan()
-        return EVERYTHING
+        return UNKNOWN_COUNT
 
     def _scan(self) -> None:
         wp.utils.array_scan(self._items, self._starts, inclusive=False)

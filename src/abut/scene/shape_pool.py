@@ -8,12 +8,12 @@ import warp as wp
 from abut.bvh.lbvh import frame_origin
 from abut.bvh.morton import cells_per_length
 from abut.mesh import Mesh
-from abut.scene.grove import Grove
+from abut.scene.grove import BatchedTrees
 from abut.scene.rearrange import LabelOrder, gather_faces, scatter_points
 from abut.scene.store import copy_rows
 
 
-class Pool(Grove):
+class Pool(BatchedTrees):
     """Bodies: shapes that objects have, each once however many objects share it.
 
     Attributes:

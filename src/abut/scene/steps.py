@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from abut.geometry.rotation import poses_between, turn_vectors, turned
+from abut.geometry.rotation import poses_between, rotation_vectors, turned
 from abut.motion import MIX_ROUNDING, PIECE_DEVIATION, POSE_ROUNDING
 
 
@@ -25,7 +25,7 @@ class Step:
 
     def __post_init__(self) -> None:
         """Find the turns."""
-        self.vector = turn_vectors(self.start, self.end)
+        self.vector = rotation_vectors(self.start, self.end)
         self.vector[self.bends] = 0.0
         self.angle = np.linalg.norm(self.vector, axis=1)
         self.turns = self.angle > 0.0

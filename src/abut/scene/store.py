@@ -5,7 +5,7 @@ import bisect
 import numpy as np
 import warp as wp
 
-from abut.bvh.batched import Body, Forest
+from abut.bvh.batched import BatchedBvh, Body
 
 LEAST_ROOM = 256
 
@@ -64,7 +64,7 @@ class Store:
         self.generation = 0
         self._table_changed = True
         self._bodies: wp.array | None = None
-        self._view: tuple[int, Forest | None] = (-1, None)
+        self._view: tuple[int, BatchedBvh | None] = (-1, None)
         self._face_room, self._point_room = Stretches(), Stretches()
         self._point_users: dict[int, int] = {}
         self._free: list[int] = []
@@ -76,11 +76,11 @@ class Store:
         return int(self.table["face_count"].max(initial=1))
 
     @property
-    def forest(self) -> Forest:
+    def forest(self) -> BatchedBvh:
         """The struct to pass to kernels, the same one until arrays have moved."""
         if self._view[0] == self.generation:
             return self._view[1]
-        out = Forest()
+        out = BatchedBvh()
         out.points, out.faces, out.nodes = self.points, self.faces, self.nodes
         out.leaf_slots, out.split_slots = self.leaf_slots, self.split_slots
         out.arrivals, out.bodies = self.arrivals, self._bodies

@@ -9,9 +9,9 @@ import warp as wp
 from abut.bounds.rows import double_of, single_of
 from abut.bvh.dipoles import DIPOLE_ROWS
 from abut.bvh.layout import escape_of, face_of, is_leaf, link_of, load_node, reach_of, root_of
-from abut.core.loads import load_wide
+from abut.core.loads import load_vec4f
 from abut.core.pair_queue import PairQueue, PairQueues, push_pair, team_stop
-from abut.core.runtime import EVERYTHING, launch
+from abut.core.runtime import UNKNOWN_COUNT, launch
 from abut.geometry.solid_angle import solid_angle
 from abut.operands.posed_mesh import load_face
 from abut.point.surface import Surface
@@ -49,11 +49,11 @@ def winding_near(c: wp.vec3d, radius: wp.float32, surface: Surface):
     slot = root
     while slot >= 0 and total.doubt < HOPELESS:
         node = load_node(tree.nodes, slot)
-        place = load_wide(surface.dipoles, DIPOLE_ROWS * slot)
+        place = load_vec4f(surface.dipoles, DIPOLE_ROWS * slot)
         y = single_of(double_of(place) - at)
         away = wp.length(y)
         gap = away - place[3] - blur
-        area = load_wide(surface.dipoles, DIPOLE_ROWS * slot + 1)[3]
+        area = load_vec4f(surface.dipoles, DIPOLE_ROWS * slot + 1)[3]
         following = escape_of(node)
         if away > LEAST_FAR * place[3] and gap > wp.float32(0.25) * away and gap > radius:
             total = add_dipole(total, surface.dipoles, slot, y, away, gap, blur)
@@ -132,6 +132,6 @@ def decide_sides(grid: FieldGrid, surface: Surface, device: wp.Device) -> wp.arr
     undecided = PairQueues(device, bricks=numbers.size)["bricks"]
     args = [grid, surface, numbers, undecided]
     launch(winding_bricks_kernel, numbers.size, args, device, grain=64)
-    left = EVERYTHING if device.is_cuda else int(undecided.count.numpy()[0]) * BRICK_SAMPLES
+    left = UNKNOWN_COUNT if device.is_cuda else int(undecided.count.numpy()[0]) * BRICK_SAMPLES
     launch(undecided_kernel, left, [undecided, wp.vec3i(*shape), surface, grid], device, grain=64)
     return numbers

@@ -6,13 +6,13 @@ from typing import Any
 import numpy as np
 import warp as wp
 
-from abut.bvh.bvh_cache import hierarchy_of
-from abut.bvh.triangle_frames import PLATE_ERROR, plates_of
+from abut.bvh.bvh_cache import bvh_of
+from abut.bvh.triangle_frames import TRIANGLE_FRAME_ERROR, triangle_frames_of
 from abut.bvh.wide import wide_nodes_of
 from abut.core.lanes import WARP
 from abut.core.runtime import launch, stage
 from abut.mesh import Mesh
-from abut.operands.posed_mesh import posed_faces
+from abut.operands.posed_mesh import make_posed_mesh
 from abut.options import Bound, Method
 from abut.point.surface import surfaces_of
 from abut.sdf.box import Box
@@ -69,7 +69,7 @@ def fill_grid(
     end.outwards = -1.0 if flipped else 1.0
     end.band, end.unit = band, unit
     with stage("finish", device):
-        args = [posed_faces(mesh.points, mesh.faces), numbers, end, grid]
+        args = [make_posed_mesh(mesh.points, mesh.faces), numbers, end, grid]
         launch(finish_kernel, grid.distance.size, args, device)
 
 
@@ -79,10 +79,10 @@ def _find_faces(
     """Write the bits of the nearest faces."""
     device = mesh.device
     lanes = WARP if device.is_cuda else 1
-    hierarchy_of(mesh, effort=faces.size // SAMPLES_PER_EFFORT)
-    tree = hierarchy_of(mesh, Bound.OBB)
+    bvh_of(mesh, effort=faces.size // SAMPLES_PER_EFFORT)
+    tree = bvh_of(mesh, Bound.OBB)
     bricks = _bricks(mesh, box, tree.origin, band)
-    plates = plates_of(mesh, tree.origin)
+    plates = triangle_frames_of(mesh, tree.origin)
     kernel, args = brute_search(device.is_cuda), [bricks, plates, faces]
     if not brute:
         wide = wide_nodes_of(mesh, tree)
@@ -107,7 +107,7 @@ def _bricks(mesh: Mesh, box: Box, origin: np.ndarray, band: float) -> Any:
     bricks.shape = wp.vec3i(*box.shape)
     bricks.counts = wp.vec3i(*(-(-n // WIDE) for n in box.shape))
     corners = np.concatenate([mesh.bounds, [box.lower, box.upper]]) - origin
-    error = PLATE_ERROR * float(np.abs(corners).max())
+    error = TRIANGLE_FRAME_ERROR * float(np.abs(corners).max())
     bricks.error = error
     bricks.start = min((band + error) ** 2 * (1.0 + 2.0**-18), NOTHING_NEAR)
     return bricks

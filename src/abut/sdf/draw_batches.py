@@ -9,17 +9,17 @@ from typing import Any
 
 import warp as wp
 
-from abut.core.atomics import reserve_as_one
+from abut.core.atomics import warp_reserve
 from abut.core.lanes import (
-    all_lanes,
-    count_of_lanes,
     lane_count,
-    most_of_lanes,
-    rank_of_lane,
-    sums_over_lanes,
+    warp_all,
+    warp_count,
+    warp_max,
+    warp_rank,
+    warp_scan,
 )
 from abut.core.pair_queue import PairQueue, PairQueues, store_pair
-from abut.core.runtime import EVERYTHING
+from abut.core.runtime import UNKNOWN_COUNT
 from abut.errors import CapacityError
 from abut.sdf.footprint_tiles import BLOCK
 from abut.sdf.orthographic_raster import Cover
@@ -28,7 +28,7 @@ from abut.sdf.pixel_patch import Patch, load_patch, patch_pixels, piece_of, stor
 FIRST_BITS = wp.constant(wp.int64(26))  # of a turn's key, after the meeting
 SIZE_BITS = wp.constant(wp.int64(5))
 TURN_BITS = wp.constant(wp.int64(10))
-MOST_LISTED = EVERYTHING // int(BLOCK)  # blocks whose parts can be counted; see FIRST_BITS
+MOST_LISTED = UNKNOWN_COUNT // int(BLOCK)  # blocks whose parts can be counted; see FIRST_BITS
 QUEUES = ("faces", "large", "blocks", "patches", "turns")  # of what is listed
 
 
@@ -112,17 +112,17 @@ def push_group(patches: Patches, meeting: wp.int32, patch: Patch, lane: wp.int32
     What finds no room is counted, so that the host retries.
     """
     count = patch_pixels(patch)
-    before = sums_over_lanes(count)
+    before = warp_scan(count)
     if before[1] == 0:
         return
     lanes = lane_count()
     turn = Turn()
     turn.meeting = meeting
-    turn.count = count_of_lanes(count > 0)
-    first = reserve_as_one(patches.starts.count, turn.count)
+    turn.count = warp_count(count > 0)
+    first = warp_reserve(patches.starts.count, turn.count)
     turns = wp.where(lanes == 1, 1, (before[1] + lanes - 1) / lanes)
-    slot = reserve_as_one(patches.turns.count, turns)
-    rank = rank_of_lane(count > 0)
+    slot = warp_reserve(patches.turns.count, turns)
+    rank = warp_rank(count > 0)
     if first + wp.int64(turn.count) > wp.int64(patches.drawn.shape[0]):
         return
     turn.first = wp.int32(first)
@@ -138,14 +138,14 @@ def push_group(patches: Patches, meeting: wp.int32, patch: Patch, lane: wp.int32
 def push_patches(patches: Patches, meeting: wp.int32, patch: Patch, lane: wp.int32):
     """List the patches of all lanes that have one, of any meetings; all lanes must come."""
     waiting = wp.where(patch_pixels(patch) > 0, meeting, -1)
-    now = most_of_lanes(waiting)
+    now = warp_max(waiting)
     while now >= 0:
         ours = Patch()
         if waiting == now:
             ours = patch
             waiting = wp.int32(-1)
         push_group(patches, now, ours, lane)
-        now = most_of_lanes(waiting)
+        now = warp_max(waiting)
 
 
 @wp.func
@@ -159,7 +159,7 @@ def push_cover(
 ):
     """List the covers of all lanes piece by piece; all lanes must come."""
     at = wp.vec2i(0, 0)
-    while not all_lanes(at[0] >= cover.size[0]):
+    while not warp_all(at[0] >= cover.size[0]):
         patch = Patch()
         if at[0] < cover.size[0]:
             piece = piece_of(cover, at, face, share)

@@ -7,7 +7,7 @@ when the work begins.
 import warp as wp
 
 from abut.core.lanes import lane_count
-from abut.core.pair_queue import PairQueue, push_pair, push_together, queue_stop, team_stop
+from abut.core.pair_queue import PairQueue, push_pair, queue_stop, team_stop, warp_push_pair
 from abut.sdf.blocks import block_of, key_of_block
 from abut.sdf.draw_batches import Patches, push_cover
 from abut.sdf.footprint import (
@@ -21,7 +21,7 @@ from abut.sdf.footprint import (
     radius_about,
     sampling_axis,
 )
-from abut.sdf.footprint_tiles import BLOCK, is_large, part_ball, part_of
+from abut.sdf.footprint_tiles import BLOCK, is_large, part_ball, slice_of_item
 from abut.sdf.lookup import least_within
 from abut.sdf.orthographic_raster import Cover, pixel_count
 from abut.sdf.posed_in_field import VIEWS, Encounters, Meeting, meeting_of
@@ -62,7 +62,7 @@ def pick_kernel(
         picked = face < encounters.meshes[meeting.mesh].faces.shape[0]
         if picked:
             picked = may_reach_inside(encounters, meeting, face, early)
-        push_together(faces_out, picked, face_key(m, face))
+        warp_push_pair(faces_out, picked, face_key(m, face))
 
 
 @wp.func
@@ -120,7 +120,7 @@ def cut_parts_kernel(
         meeting = encounters.meetings[m]
         face = at[0] - encounters.firsts[m]
         corners = load_corners(encounters, meeting, face)
-        part = part_of(cover_within(meeting, corners, at[2], 1), at[1], i % BLOCK)
+        part = slice_of_item(cover_within(meeting, corners, at[2], 1), at[1], i % BLOCK)
         if early == BOUND and pixel_count(part) > 0:
             grid = encounters.fields[meeting.field]
             if least_in_ball(grid, meeting, part_ball(part)) >= wp.float32(0.0):

@@ -13,7 +13,7 @@ import warp as wp
 
 from abut.core.lanes import WARP
 from abut.core.pair_queue import PairQueues
-from abut.core.runtime import Kept, Task, can_capture, stage
+from abut.core.runtime import RecentCache, Task, can_capture, stage
 from abut.mesh import Mesh
 from abut.sdf.draw_batches import QUEUES, patches_in, wanting
 from abut.sdf.grid import FieldGrid
@@ -51,7 +51,9 @@ class Room:
 
 class _Shared(threading.local):
     def __init__(self) -> None:
-        self.plans: WeakKeyDictionary[Any, WeakKeyDictionary[Mesh, Kept]] = WeakKeyDictionary()
+        self.plans: WeakKeyDictionary[Any, WeakKeyDictionary[Mesh, RecentCache]] = (
+            WeakKeyDictionary()
+        )
         self.last: tuple[Any, ...] | None = None  # field, mesh, about, plan, held by others
         self.rooms: dict[str, Room] = {}  # of each device
 
@@ -99,7 +101,7 @@ def plan_for(field: Any, mesh: Mesh, about: tuple[Any, ...], make: Callable[[], 
         if plan is not None:
             return plan
     by_mesh = _shared.plans.setdefault(field, WeakKeyDictionary())
-    plan = by_mesh.setdefault(mesh, Kept()).get(about, make)
+    plan = by_mesh.setdefault(mesh, RecentCache()).get(about, make)
     _shared.last = ref(field), ref(mesh), about, ref(plan)
     return plan
 

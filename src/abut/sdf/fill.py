@@ -6,7 +6,7 @@ import warp as wp
 from abut.core.runtime import launch
 from abut.errors import OptionError
 from abut.mesh import Mesh
-from abut.operands.posed_mesh import posed_faces
+from abut.operands.posed_mesh import make_posed_mesh
 from abut.options import Method, Sign
 from abut.query.closest_point import closest_point
 from abut.query.points import in_unit, unit_of
@@ -65,7 +65,7 @@ def _fill_by_normals(
     """Each sample by itself: nested, crossing and flipped meshes as their normals see them."""
     device = mesh.device
     count = grid.distance.size
-    side = posed_faces(mesh.points, mesh.faces)
+    side = make_posed_mesh(mesh.points, mesh.faces)
     for start in range(0, count, SLAB):
         size = min(SLAB, count - start)
         points = wp.empty(size, dtype=wp.vec3d, device=device)

@@ -3,7 +3,7 @@
 import warp as wp
 
 from abut.geometry.closest_point_tri import closest_point_tri
-from abut.operands.posed_mesh import Faces, load_face
+from abut.operands.posed_mesh import PosedMesh, load_face
 from abut.sdf.brick import NO_FACE
 from abut.sdf.brick_winding import BRICK
 from abut.sdf.grid import FieldGrid, in_steps, position_of, unit_normal
@@ -59,7 +59,7 @@ def gradient_from(p: wp.vec3d, t: wp.mat33d, weights: wp.vec3d, least: wp.float6
 def finish_kernel(
     # in
     span: wp.vec3i,
-    faces: Faces,
+    faces: PosedMesh,
     bricks: wp.array3d[wp.float32],
     end: Ending,
     # out

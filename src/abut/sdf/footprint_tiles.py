@@ -44,7 +44,7 @@ def runs_of_blocks(cover: Cover):
 
 
 @wp.func
-def part_of(cover: Cover, block: wp.int32, place: wp.int32):
+def slice_of_item(cover: Cover, block: wp.int32, place: wp.int32):
     """A part of a block; without pixels where it lies outside the rectangle."""
     first = wp.vec2i((block * BLOCK + place) * RUN, 0)
     size = wp.vec2i(RUN, 1)

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from typing import Any
 
 from abut.core.pair_queue import PairQueues
-from abut.core.runtime import EVERYTHING, Task, launch
+from abut.core.runtime import UNKNOWN_COUNT, Task, launch
 from abut.sdf.blocks import TEAM_SIZE
 from abut.sdf.footprint_tiles import BLOCK
 
@@ -25,7 +25,7 @@ def over_listed(
     """A launch over what is listed in a queue by then, so many items for each key."""
     device = queues.device
     if device.is_cuda:
-        return Task(kernel, EVERYTHING, args, device, threads=threads).run
+        return Task(kernel, UNKNOWN_COUNT, args, device, threads=threads).run
 
     def run() -> None:
         held = min(queues.read()[name], queues[name].keys.shape[0])

@@ -3,12 +3,12 @@
 import warp as wp
 
 from abut.bounds.rows import single_of
-from abut.core.atomics import lower_together
-from abut.core.lanes import lane_count, least_of_lanes, wait_for_lanes
+from abut.core.atomics import warp_atomic_min_int64
+from abut.core.lanes import lane_count, warp_min, warp_sync
 from abut.core.pair_queue import NO_KEY, PairQueue, team_stop
 from abut.sdf.blocks import block_of
 from abut.sdf.footprint import load_corners, look_at_pixels, middle_of, sampling_axis
-from abut.sdf.footprint_tiles import BLOCK, is_large, part_of, point_above
+from abut.sdf.footprint_tiles import BLOCK, is_large, point_above, slice_of_item
 from abut.sdf.grid import sample_cells
 from abut.sdf.keys import distance_in, face_in
 from abut.sdf.nearest import cover_anywhere, distance_of
@@ -68,10 +68,10 @@ def locate_kernel(
         if at[0] - encounters.firsts[m] == face_in(best[m]):
             meeting = encounters.meetings[m]
             cover = cover_anywhere(encounters, meeting, face_in(best[m]), at[2])
-            part = part_of(cover, at[1], i % BLOCK)
+            part = slice_of_item(cover, at[1], i % BLOCK)
             place = first_place(encounters, meeting, cover, part, distance_in(best[m]), 0, 1)
             if place < NO_KEY:
-                lower_together(place_out, m, place)
+                warp_atomic_min_int64(place_out, m, place)
 
 
 @wp.func
@@ -109,7 +109,7 @@ def first_sample(
             out = wp.min(
                 out, first_place(encounters, meeting, cover, cover, wanted, lane, lane_count())
             )
-    return wp.int64(least_of_lanes(wp.float64(out)))
+    return wp.int64(warp_min(wp.float64(out)))
 
 
 @wp.func
@@ -150,7 +150,7 @@ def closest_rows_kernel(
         at = point_at(encounters, meeting, face_in(best), place)
         point = grid.lower + meeting.pixel * at
         found = sample_cells(grid, single_of(meeting.share * at))
-        wait_for_lanes()  # all have read
+        warp_sync()  # all have read
         if lane == 0:
             rows_out[m, 0] = wp.float64(distance_in(best))
             rows_out[m, 1] = wp.float64(face_in(best))

@@ -7,10 +7,10 @@ decides, so that the answer does not depend on who comes first.
 
 import warp as wp
 
-from abut.core.atomics import lower_together
+from abut.core.atomics import warp_atomic_min_int64
 from abut.core.lanes import lane_count
-from abut.core.loads import load_fresh_integer
-from abut.core.pair_queue import PairQueue, no_key, push_together, queue_stop, team_stop
+from abut.core.loads import load_uncached_int64
+from abut.core.pair_queue import PairQueue, no_key, queue_stop, team_stop, warp_push_pair
 from abut.geometry.closest_point_tri import closest_point_tri
 from abut.geometry.closest_point_tri import point_at as foot_point
 from abut.sdf.blocks import block_in, block_of
@@ -24,7 +24,7 @@ from abut.sdf.footprint import (
     middle_of,
     radius_about,
 )
-from abut.sdf.footprint_tiles import BLOCK, SIDE, part_ball, part_of
+from abut.sdf.footprint_tiles import BLOCK, SIDE, part_ball, slice_of_item
 from abut.sdf.grid import FieldGrid
 from abut.sdf.keys import distance_in, key_of
 from abut.sdf.lookup import least_within, look
@@ -75,7 +75,7 @@ def centroids_kernel(
             radius = radius_about(corners, middle, meeting)
             least = least_within(grid, seen, radius, meeting.margin)
             least_out[item] = wp.min(least, seen.distance)
-            lower_together(best_out, m, key_of(seen.distance, face))
+            warp_atomic_min_int64(best_out, m, key_of(seen.distance, face))
 
 
 @wp.func
@@ -108,13 +108,13 @@ def promising_kernel(
     for item in range(span[0] + wp.tid(), span[1], span[2]):
         m = meeting_of(encounters, item)
         face = face_of(encounters, m, item)
-        picked = face >= 0 and least[item] <= distance_in(load_fresh_integer(best_out, m))
+        picked = face >= 0 and least[item] <= distance_in(load_uncached_int64(best_out, m))
         if picked:
             meeting = encounters.meetings[m]
             corners = load_corners(encounters, meeting, face)
             grid = encounters.fields[meeting.field]
-            lower_together(best_out, m, corner_key(grid, meeting, corners, face))
-        push_together(faces_out, picked, face_key(m, face))
+            warp_atomic_min_int64(best_out, m, corner_key(grid, meeting, corners, face))
+        warp_push_pair(faces_out, picked, face_key(m, face))
 
 
 @wp.func
@@ -164,7 +164,7 @@ def near_samples_kernel(
                 if at[0] >= 0:
                     grid = encounters.fields[meeting.field]
                     found = sample_at(grid, meeting, cover, at)
-                    lower_together(best_out, m, key_of(found, face))
+                    warp_atomic_min_int64(best_out, m, key_of(found, face))
                 steps += wp.float64(1.0)
 
 
@@ -184,7 +184,7 @@ def promising_parts_kernel(
         m = meeting_of(encounters, at[0])
         meeting = encounters.meetings[m]
         face = at[0] - encounters.firsts[m]
-        part = part_of(cover_anywhere(encounters, meeting, face, at[2]), at[1], i % BLOCK)
+        part = slice_of_item(cover_anywhere(encounters, meeting, face, at[2]), at[1], i % BLOCK)
         if pixel_count(part) > 0:
             ball = part_ball(part)
             least = least_in_ball(encounters.fields[meeting.field], meeting, ball)
@@ -218,6 +218,6 @@ def draw_kernel(
                 found = distance_of(grid, meeting, stroke.patch, pixel)
                 least = wp.min(least, key_of(found, face_of_patch(stroke.patch)))
         if stroke.is_last:
-            if least < load_fresh_integer(best_out, stroke.meeting):
-                lower_together(best_out, stroke.meeting, least)
+            if least < load_uncached_int64(best_out, stroke.meeting):
+                warp_atomic_min_int64(best_out, stroke.meeting, least)
             least = no_key()

@@ -5,10 +5,10 @@ from functools import cache
 import warp as wp
 
 from abut.bvh.node_obbs import OBB_ROWS
-from abut.bvh.triangle_frames import PLATE_ROWS
+from abut.bvh.triangle_frames import TRIANGLE_FRAME_ROWS
 from abut.bvh.wide import BLOCK, BLOCK_LINKS, NOTHING, WIDE_ROWS, wide_root
 from abut.core.lanes import lane_count
-from abut.core.loads import load_wide
+from abut.core.loads import load_vec4f
 from abut.point.descent import step_back, step_down
 from abut.point.nearest_face import picked
 from abut.sdf.brick import (
@@ -120,16 +120,16 @@ def scan_link(
         split = link - BLOCK
         groups = groups_within(obbs, OBB_ROWS * slots[split], p, error, best, store)
         if groups != 0:
-            names = load_wide(wide, WIDE_ROWS * split + BLOCK_LINKS)
+            names = load_vec4f(wide, WIDE_ROWS * split + BLOCK_LINKS)
             for k in range(4):
                 name = wp.cast(picked(names, k), wp.int32)
                 if name != NOTHING:
                     face = -1 - name
-                    row = PLATE_ROWS * face
+                    row = TRIANGLE_FRAME_ROWS * face
                     out = scan_plate(plates, row, face, p, error, out, groups, store)
     else:
         face = -1 - link
-        row = PLATE_ROWS * face
+        row = TRIANGLE_FRAME_ROWS * face
         out = scan_plate(plates, row, face, p, error, out, EVERY_GROUP, store)
     return out
 
@@ -245,7 +245,7 @@ def tree_search(cuda: bool) -> wp.Kernel:
                 best = begin(bricks, brick, store)
                 if last != NO_FACE:
                     p = own_samples(brick)
-                    row = PLATE_ROWS * last
+                    row = TRIANGLE_FRAME_ROWS * last
                     best = scan_plate(plates, row, last, p, error, best, EVERY_GROUP, store)
                 best = hunt_down(
                     root, wide, plates, obbs, slots, error, brick, best, store, links, gaps
@@ -280,8 +280,8 @@ def brute_search(cuda: bool) -> wp.Kernel:
                 brick = brick_at(bricks, first + turn, lane)
                 p = own_samples(brick)
                 best = begin(bricks, brick, store)
-                for face in range(plates.shape[0] / PLATE_ROWS):
-                    row = PLATE_ROWS * face
+                for face in range(plates.shape[0] / TRIANGLE_FRAME_ROWS):
+                    row = TRIANGLE_FRAME_ROWS * face
                     best = scan_plate(plates, row, face, p, error, best, EVERY_GROUP, store)
                 write_faces(bricks, brick.first, lane, best, store, face_out)
 

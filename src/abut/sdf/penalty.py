@@ -10,14 +10,14 @@ import warp as wp
 
 from abut.bounds.relative_frame import turn_of
 from abut.bounds.rows import single_of
-from abut.core.atomics import add_to
+from abut.core.atomics import atomic_add_int64
 from abut.core.lanes import (
-    all_lanes,
-    count_of_lanes,
     lane_count,
-    rank_of_lane,
-    sum_of_lanes,
-    wait_for_lanes,
+    warp_all,
+    warp_count,
+    warp_rank,
+    warp_sum,
+    warp_sync,
 )
 from abut.sdf.depth_images import Columns, may_be_inside
 from abut.sdf.draw_batches import Patches, stroke_of, turns_of
@@ -106,12 +106,12 @@ def weighted(meeting: Meeting, weight: wp.float32, push: wp.vec3f, torque: wp.ve
 @wp.func
 def add_together(sums: wp.array[wp.int64], row: wp.int32, amount: Shares, lane: wp.int32):
     """Add what all lanes have for one row; all lanes must come."""
-    if all_lanes(amount[8] == ZERO):
+    if warp_all(amount[8] == ZERO):
         return
     for k in range(SUM_COUNT):
-        total = sum_of_lanes(wp.int64(amount[k]))
+        total = warp_sum(wp.int64(amount[k]))
         if lane == 0 and total != wp.int64(0):
-            add_to(sums, row * SUM_COUNT + k, total)
+            atomic_add_int64(sums, row * SUM_COUNT + k, total)
 
 
 @wp.func_native("""
@@ -214,18 +214,18 @@ def penalty_kernel_for(moving: bool, bending: bool) -> wp.Kernel:
                 share = wp.float32(meeting.share)
                 drawn = held_of(grid, stroke.patch, pixel, share, columns, early)
                 inside = stroke.is_there and drawn[3] < wp.float32(0.0)
-                rank = rank_of_lane(inside)
+                rank = warp_rank(inside)
                 hold_back(drawn, wp.where(inside, waiting + rank, -1), -1)
-                waiting += count_of_lanes(inside)
-                wait_for_lanes()
+                waiting += warp_count(inside)
+                warp_sync()
                 while waiting >= lanes or (waiting > 0 and stroke.is_last):
                     few = wp.min(waiting, lanes)
                     waiting -= few
                     if lane < few:
                         held = hold_back(drawn, -1, waiting + lane)
                         total += fragment_sums(encounters, meeting, grid, held)
-                    wait_for_lanes()
-            if stroke.is_last or not all_lanes(total[8] < MOST_FRAGMENTS):
+                    warp_sync()
+            if stroke.is_last or not warp_all(total[8] < MOST_FRAGMENTS):
                 add_together(sums_out, stroke.meeting * copies + copy, total, lane)
                 total = Shares()
 
@@ -270,7 +270,7 @@ def response_rows_kernel(
             at = (m * copies + copy) * SUM_COUNT + k
             part += sums_out[at]
             sums_out[at] = wp.int64(0)
-        total = sum_of_lanes(part)
+        total = warp_sum(part)
         if i % lanes == 0:
             rows_out[m, k] = step_of_sum(encounters.meetings[m], k) * wp.float64(total)
         if i < count_out.shape[0]:

@@ -8,11 +8,11 @@ the crossings of the ray from each sample, the same as cross_ray_tri finds one b
 import warp as wp
 
 from abut.bounds.aabb import lower_bound
-from abut.bvh.layout import TreeView, escape_of, face_of, is_leaf, link_of, load_node, root_of
+from abut.bvh.layout import BvhView, escape_of, face_of, is_leaf, link_of, load_node, root_of
 from abut.core.runtime import launch
 from abut.geometry.cross_ray_tri import cross_line_tri
 from abut.geometry.predicates import orient3d
-from abut.operands.posed_mesh import Faces, load_face
+from abut.operands.posed_mesh import PosedMesh, load_face
 from abut.point.surface import Surface
 from abut.sdf.grid import FieldGrid, position_of
 from abut.sdf.notes import sum_notes_kernel
@@ -46,7 +46,7 @@ def samples_before(p: wp.vec3d, spacing: wp.float64, most: wp.int32, t: wp.mat33
 
 
 @wp.func
-def note_crossings(grid: FieldGrid, j: wp.int32, k: wp.int32, side: Faces, tree: TreeView):
+def note_crossings(grid: FieldGrid, j: wp.int32, k: wp.int32, side: PosedMesh, tree: BvhView):
     """Add the crossings of a row's line with a mesh to the notes of its samples."""
     p = position_of(grid.lower, grid.spacing, 0, j, k)
     y = p[1] - tree.origin[1]

@@ -2,7 +2,7 @@
 
 import warp as wp
 
-from abut.operands.posed_mesh import Faces, load_face
+from abut.operands.posed_mesh import PosedMesh, load_face
 from abut.sdf.grid import FieldGrid, in_steps, position_of, unit_normal
 
 wp.set_module_options({"enable_backward": False, "fuse_fp": False})
@@ -31,7 +31,7 @@ def positions_kernel(
 def store_kernel(
     # in
     span: wp.vec3i,
-    side: Faces,
+    side: PosedMesh,
     points: wp.array[wp.vec3d],
     distance: wp.array[wp.float64],
     foot: wp.array2d[wp.float64],

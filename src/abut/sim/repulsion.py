@@ -3,7 +3,7 @@
 import numpy as np
 import warp as wp
 
-from abut.core.atomics import add_to
+from abut.core.atomics import atomic_add_int64
 from abut.core.runtime import launch
 from abut.geometry.closest_point_tri import closest_point_tri
 from abut.mesh import Mesh
@@ -105,8 +105,8 @@ def push(
         share = free[i] * weight[k]
         if share > wp.float64(0.05):
             for axis in range(3):
-                add_to(sums, 4 * i + axis, wp.int64(wp.rint(share * move[axis])))
-            add_to(sums, 4 * i + 3, wp.int64(1))
+                atomic_add_int64(sums, 4 * i + axis, wp.int64(wp.rint(share * move[axis])))
+            atomic_add_int64(sums, 4 * i + 3, wp.int64(1))
 
 
 @wp.kernel

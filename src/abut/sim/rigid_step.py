@@ -7,7 +7,7 @@ import warp as wp
 
 from abut.core.lanes import WARP
 from abut.core.pair_queue import PairQueues
-from abut.core.runtime import EVERYTHING, Task, can_capture, launch
+from abut.core.runtime import UNKNOWN_COUNT, Task, can_capture, launch
 from abut.sdf.blocks import block_kernel
 from abut.sdf.depth_images import Columns
 from abut.sdf.draw_batches import QUEUES, patches_in, wanting
@@ -158,7 +158,7 @@ class RigidStep:
     def _over_faces(self, kernel: wp.Kernel, args: list[Any]) -> Callable[[], None]:
         """A launch over as many faces as there are by then."""
         if self.device.is_cuda:
-            return Task(kernel, EVERYTHING, args, self.device).run
+            return Task(kernel, UNKNOWN_COUNT, args, self.device).run
 
         def run() -> None:
             faces = int(self._met.firsts.numpy()[-1])

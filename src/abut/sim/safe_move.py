@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 import warp as wp
 
-from abut.core.atomics import lower_to, reserve
+from abut.core.atomics import atomic_min_int64, reserve
 from abut.core.runtime import launch
 from abut.mesh import Mesh
 from abut.motion import Motion
@@ -103,7 +103,7 @@ def shorten_kernel(
             for k in range(4):
                 corner = corner_of(faces, edges, kind[i], pair, k, alone)
                 if corner >= 0:
-                    lower_to(first_out, corner, bits)
+                    atomic_min_int64(first_out, corner, bits)
 
 
 @wp.kernel

@@ -2,9 +2,9 @@
 
 import warp as wp
 
-from abut.bounds.relative_frame import Relative
-from abut.bvh.layout import Node, TreeView, face_of, is_leaf, load_node, root_of
-from abut.core.atomics import lower_to
+from abut.bounds.relative_frame import RelativeFrame
+from abut.bvh.layout import BvhView, Node, face_of, is_leaf, load_node, root_of
+from abut.core.atomics import atomic_min_int64
 from abut.core.pair_queue import NO_KEY, pack_pair
 from abut.operands.distance_operands import Approach, gap_of, to_bits
 from abut.operands.posed_mesh import load_face
@@ -18,7 +18,7 @@ CENTRES = wp.constant(wp.float32(0.125))  # weight of the distance of centres be
 
 
 @wp.func
-def promise(frame: Relative, a: Node, b: Node):
+def promise(frame: RelativeFrame, a: Node, b: Node):
     """How far apart faces of two nodes may be, squared; a guess. Boxes that overlap tell little."""
     between = frame.rows * centre_of(b) + frame.shift - centre_of(a)
     return apart(frame, a, b) + CENTRES * wp.dot(between, between)
@@ -43,9 +43,9 @@ def seed_kernel(
     # in
     span: wp.vec3i,
     query: Approach,
-    tree_a: TreeView,
-    tree_b: TreeView,
-    frames: wp.array[Relative],
+    tree_a: BvhView,
+    tree_b: BvhView,
+    frames: wp.array[RelativeFrame],
     # out
     ways_out: wp.array[wp.vec3d],
     distance_out: wp.array[wp.int64],
@@ -90,5 +90,5 @@ def seed_kernel(
                 beam[k] = below[k]
         bits = to_bits(best)
         distance_out[pose] = bits
-        if bits > lower_to(query.bound, pose, bits):
+        if bits > atomic_min_int64(query.bound, pose, bits):
             key_out[pose] = NO_KEY

@@ -7,13 +7,13 @@ meshes, each on its side. The lowest of several counts.
 
 import warp as wp
 
-from abut.bvh.layout import TreeView
-from abut.core.atomics import lower_to
+from abut.bvh.layout import BvhView
+from abut.core.atomics import atomic_min_int64
 from abut.core.pair_queue import NO_KEY, pack_pair
 from abut.geometry.poses import move_point
 from abut.operands.contact_operands import Search
 from abut.operands.distance_operands import Approach, gap_of, to_bits
-from abut.operands.posed_mesh import Faces, load_face, pose_of
+from abut.operands.posed_mesh import PosedMesh, load_face, pose_of
 from abut.traversal.ends import farthest_face, reach_of_face, way_between
 from abut.traversal.remote import blur_of
 
@@ -21,7 +21,7 @@ wp.set_module_options({"enable_backward": False, "fuse_fp": False})
 
 
 @wp.func
-def farthest_of_all(side: Faces, pose: wp.int32, start: wp.vec3d, way: wp.vec3d):
+def farthest_of_all(side: PosedMesh, pose: wp.int32, start: wp.vec3d, way: wp.vec3d):
     """The same by looking at every face."""
     best = wp.float64(-wp.inf)
     face = wp.int32(0)
@@ -46,7 +46,7 @@ def take_pair(
     near = gap_of(corners_a, load_face(search.b, face_b, pose))
     bits = to_bits(near.distance)
     key = pack_pair(0, face_a, face_b, search.bits)
-    return wp.where(bits <= lower_to(bound, pose, bits), key, NO_KEY)
+    return wp.where(bits <= atomic_min_int64(bound, pose, bits), key, NO_KEY)
 
 
 @wp.func
@@ -54,8 +54,8 @@ def pair_beyond(
     search: Search,
     bound: wp.array[wp.int64],
     pose: wp.int32,
-    tree_a: TreeView,
-    tree_b: TreeView,
+    tree_a: BvhView,
+    tree_b: BvhView,
     from_a: wp.vec3d,
     to_b: wp.vec3d,
 ):
@@ -72,8 +72,8 @@ def beyond_kernel(
     # in
     span: wp.vec3i,
     query: Approach,
-    tree_a: TreeView,
-    tree_b: TreeView,
+    tree_a: BvhView,
+    tree_b: BvhView,
     centre_a: wp.vec3d,
     centre_b: wp.vec3d,
     # out

@@ -6,11 +6,11 @@ that meets itself, or a face of the first object.
 
 import warp as wp
 
-from abut.bounds.relative_frame import Relative
-from abut.bvh.batched import part_of, tree_of
+from abut.bounds.relative_frame import RelativeFrame
+from abut.bvh.batched import slice_of_item, tree_of
 from abut.bvh.layout import face_of, is_leaf, load_node, root_of
 from abut.core.pair_queue import PairQueue, pack_pair, push_pair, queue_stop, unpack_pair
-from abut.geometry.common_corners import STRANGERS
+from abut.geometry.common_corners import SHARED_NONE
 from abut.geometry.intersect_tri_tri import HIT, MISS, classify_tri_tri
 from abut.geometry.poses import move_point
 from abut.operands.contact_operands import first_other, test_faces
@@ -52,7 +52,7 @@ def meet_kernel(
     # in
     span: wp.vec3i,
     crowd: Crowd,
-    frames: wp.array[Relative],
+    frames: wp.array[RelativeFrame],
     starts: wp.array[wp.int32],
 ):
     """Test all faces whose boxes overlap, item by item: for the CPU."""
@@ -61,7 +61,7 @@ def meet_kernel(
     found = wp.zeros(shape=(FOUND,), dtype=wp.int32)
     total = wp.min(starts[starts.shape[0] - 1], span[1])
     for work in range(span[0] + wp.tid(), total, span[2]):
-        rank = part_of(starts, work)
+        rank = slice_of_item(starts, work)
         item = work - starts[rank]
         meeting = meeting_at(crowd, rank)
         tree_a = tree_of(crowd.forest, meeting.body_a)
@@ -91,7 +91,9 @@ def meet_kernel(
                     last = i
                     corners_a = corners_at(faces_a.points, faces_a.faces[face_of(a)], pose_a)
                 corners_b = corners_at(faces_b.points, faces_b.faces[face_of(b)], pose_b)
-                verdict = classify_tri_tri(corners_a, corners_b, STRANGERS, wp.vec3i(), wp.vec3i())
+                verdict = classify_tri_tri(
+                    corners_a, corners_b, SHARED_NONE, wp.vec3i(), wp.vec3i()
+                )
                 if verdict != MISS:
                     key = pack_pair(rank, face_of(a), face_of(b), crowd.bits)
                     note_verdict(verdict, key, crowd.hits, crowd.undecided)
@@ -132,7 +134,7 @@ def brute_crowd_kernel(
     """Filter every pair of faces, for each (meeting, face of a)."""
     total = wp.min(starts[starts.shape[0] - 1], span[1])
     for work in range(span[0] + wp.tid(), total, span[2]):
-        rank = part_of(starts, work)
+        rank = slice_of_item(starts, work)
         search = search_of(crowd, meeting_at(crowd, rank))
         face_a = work - starts[rank]
         for face_b in range(first_other(search, face_a), search.b.faces.shape[0]):

@@ -15,7 +15,7 @@ from abut.bounds.kdop import AXIS_COLUMNS, PICK_BITS, directions, facets
 from abut.bounds.relative_frame import largest, shift_of, turn_of
 from abut.bvh.node_kdops import Dops
 from abut.core.runtime import Task
-from abut.operands.posed_mesh import Faces, pose_of
+from abut.operands.posed_mesh import PosedMesh, pose_of
 from abut.traversal.dop_overlap import NARROW_DOPS, SINGLE_DOPS, WIDE_DOPS, DopFrames
 
 wp.set_module_options({"enable_backward": False, "fuse_fp": False})
@@ -167,8 +167,8 @@ def store_narrow(axes: wp.array2d[wp.int64], row: wp.int32, rows: wp.array[wp.ve
 def dop_axes_kernel(
     # in
     span: wp.vec3i,
-    a: Faces,
-    b: Faces,
+    a: PosedMesh,
+    b: PosedMesh,
     side_a: DopSide,
     side_b: DopSide,
     width: wp.int32,

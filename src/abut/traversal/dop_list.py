@@ -11,8 +11,8 @@ import warp as wp
 
 from abut.bounds.fixed import NARROW_ROWS, constants_narrow, sums_narrow
 from abut.bounds.kdop import PICK_BITS, SIDES
-from abut.bvh.layout import TreeView, face_of, is_leaf, load_node, next_slot, root_of
-from abut.core.loads import load_wide_words
+from abut.bvh.layout import BvhView, face_of, is_leaf, load_node, next_slot, root_of
+from abut.core.loads import load_vec4i
 from abut.core.pair_queue import PairQueue
 from abut.traversal.dop_overlap import DopFrames, overlap_dops
 from abut.traversal.listing import LISTED, list_found, note_found
@@ -36,9 +36,9 @@ def sum_leaf(dops: DopFrames, pose: wp.int32, slot: wp.int32, own: wp.array[wp.v
     for axis in range(dops.axis_count):
         row = NARROW_ROWS * (first + axis)
         on_a = sums_narrow(
-            load_wide_words(dops.narrow_axes, row), dops.words_a, dops.stride * slot, dops.half
+            load_vec4i(dops.narrow_axes, row), dops.words_a, dops.stride * slot, dops.half
         )
-        rest = load_wide_words(dops.narrow_axes, row + 2)
+        rest = load_vec4i(dops.narrow_axes, row + 2)
         own[axis] = constants_narrow(rest, dops.width) + on_a
 
 
@@ -49,7 +49,7 @@ def overlap_leaf(dops: DopFrames, pose: wp.int32, own: wp.array[wp.vec2l], slot:
     for axis in range(dops.axis_count):
         row = NARROW_ROWS * (first + axis) + 1
         on_b = sums_narrow(
-            load_wide_words(dops.narrow_axes, row), dops.words_b, dops.stride * slot, dops.half
+            load_vec4i(dops.narrow_axes, row), dops.words_b, dops.stride * slot, dops.half
         )
         apart = own[axis]
         if apart[0] + on_b[1] >= wp.int64(0) or apart[1] + on_b[0] >= wp.int64(0):
@@ -61,8 +61,8 @@ def overlap_leaf(dops: DopFrames, pose: wp.int32, own: wp.array[wp.vec2l], slot:
 def list_dops_kernel(
     # in
     span: wp.vec3i,
-    tree_a: TreeView,
-    tree_b: TreeView,
+    tree_a: BvhView,
+    tree_b: BvhView,
     dops: DopFrames,
     leaf_count: wp.int32,
     bits: wp.vec2i,
@@ -112,7 +112,7 @@ def weights_along(dops: DopFrames, side: wp.int32):
     """Weights of a side's reaches against each normal, where the axes are the normals."""
     out = Weights()
     for axis in range(STRAIGHT):
-        row = load_wide_words(dops.narrow_axes, NARROW_ROWS * axis + side)
+        row = load_vec4i(dops.narrow_axes, NARROW_ROWS * axis + side)
         out[axis] = straight_weight(row, axis + STRAIGHT)
     return out
 
@@ -131,10 +131,10 @@ def sum_straight(dops: DopFrames, words: wp.array[wp.vec4i], slot: wp.int32, wei
     """What a leaf of a and the constants add to the sums along the normals and against them."""
     out = Sums()
     for k in range(ALL_ROWS):
-        w = load_wide_words(words, ALL_ROWS * slot + k)
+        w = load_vec4i(words, ALL_ROWS * slot + k)
         for i in range(2):
             axis = 2 * k + i
-            rest = load_wide_words(dops.narrow_axes, NARROW_ROWS * axis + 2)
+            rest = load_vec4i(dops.narrow_axes, NARROW_ROWS * axis + 2)
             constants = constants_narrow(rest, dops.width)
             weight = wp.int64(weights[axis])
             out[2 * axis] = constants[0] + weight * wp.int64(w[2 * i + 1])
@@ -147,7 +147,7 @@ def parted(
     words: wp.array[wp.vec4i], slot: wp.int32, own: Sums, weights: Weights, row: wp.int32
 ):  # fmt: skip
     """Is a slot of b apart from the leaf along one of two normals?"""
-    w = load_wide_words(words, ALL_ROWS * slot + row)
+    w = load_vec4i(words, ALL_ROWS * slot + row)
     apart = wp.bool(False)
     for i in range(2):
         axis = 2 * row + i
@@ -174,8 +174,8 @@ def overlap_straight(words: wp.array[wp.vec4i], slot: wp.int32, own: Sums, weigh
 def list_straight_kernel(
     # in
     span: wp.vec3i,
-    tree_a: TreeView,
-    tree_b: TreeView,
+    tree_a: BvhView,
+    tree_b: BvhView,
     dops: DopFrames,
     fours_a: wp.array[wp.vec4i],
     fours_b: wp.array[wp.vec4i],

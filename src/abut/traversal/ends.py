@@ -10,12 +10,12 @@ flat sides face each other: then pairs of nodes have to be told apart sideways (
 import warp as wp
 
 from abut.bounds.relative_frame import largest
-from abut.bvh.layout import TreeView, face_of, is_leaf, link_of, load_node, root_of
-from abut.core.atomics import lower_to
+from abut.bvh.layout import BvhView, face_of, is_leaf, link_of, load_node, root_of
+from abut.core.atomics import atomic_min_int64
 from abut.core.pair_queue import NO_KEY
 from abut.operands.contact_operands import Search
 from abut.operands.distance_operands import Approach, clear_along, from_bits, gap_of
-from abut.operands.posed_mesh import Faces, load_face, pose_of
+from abut.operands.posed_mesh import PosedMesh, load_face, pose_of
 from abut.traversal.nearest import Found, compare_faces
 from abut.traversal.remote import APART, HALF, MARGIN, blur_of, centre_of, reach_along
 
@@ -27,7 +27,7 @@ CROWDED = wp.constant(wp.int64(-2))  # in place of a key: there are more
 
 
 @wp.func
-def reach_of_face(side: Faces, face: wp.int32, pose: wp.int32, start: wp.vec3d, way: wp.vec3d):
+def reach_of_face(side: PosedMesh, face: wp.int32, pose: wp.int32, start: wp.vec3d, way: wp.vec3d):
     """How far a face reaches from a point along a direction."""
     p = load_face(side, face, pose)
     far = wp.max(wp.dot(p[0] - start, way), wp.dot(p[1] - start, way))
@@ -35,7 +35,7 @@ def reach_of_face(side: Faces, face: wp.int32, pose: wp.int32, start: wp.vec3d, 
 
 
 @wp.func
-def farthest_of(tree: TreeView, slot: wp.int32, motion: wp.mat44d, start: wp.vec3d, way: wp.vec3d):
+def farthest_of(tree: BvhView, slot: wp.int32, motion: wp.mat44d, start: wp.vec3d, way: wp.vec3d):
     """How far a box reaches from a point along a direction; infinitely where it overflows."""
     node = load_node(tree.nodes, slot)
     far = wp.dot(centre_of(tree, node, motion) - start, way) + reach_along(node, motion, way)
@@ -44,9 +44,9 @@ def farthest_of(tree: TreeView, slot: wp.int32, motion: wp.mat44d, start: wp.vec
 
 @wp.func
 def farthest_face(
-    side: Faces,
+    side: PosedMesh,
     pose: wp.int32,
-    tree: TreeView,
+    tree: BvhView,
     start: wp.vec3d,
     way: wp.vec3d,
     blur: wp.float64,
@@ -85,9 +85,9 @@ def farthest_face(
 
 @wp.func
 def list_ends(
-    side: Faces,
+    side: PosedMesh,
     pose: wp.int32,
-    tree: TreeView,
+    tree: BvhView,
     start: wp.vec3d,
     way: wp.vec3d,
     least: wp.float64,
@@ -132,8 +132,8 @@ def pair_of_ends(
     search: Search,
     bound: wp.array[wp.int64],
     pose: wp.int32,
-    tree_a: TreeView,
-    tree_b: TreeView,
+    tree_a: BvhView,
+    tree_b: BvhView,
     slack: wp.float64,
 ):
     """The nearest faces, if they are as near as the bound of a pose, lowered; or CROWDED."""
@@ -166,7 +166,7 @@ def pair_of_ends(
             b = load_face(search.b, ends_b[j], pose)
             if not clear_along(a, b, found.way, from_bits(found.bits) * MARGIN + slack):
                 found = compare_faces(search, pose, ends_a[i], ends_b[j], a, b, APART, found)
-    lower_to(bound, pose, found.bits)
+    atomic_min_int64(bound, pose, found.bits)
     return found
 
 
@@ -175,8 +175,8 @@ def ends_kernel(
     # in
     span: wp.vec3i,
     query: Approach,
-    tree_a: TreeView,
-    tree_b: TreeView,
+    tree_a: BvhView,
+    tree_b: BvhView,
     # out
     crowded_out: wp.array[wp.int32],
     key_out: wp.array[wp.int64],

@@ -7,9 +7,9 @@ comes upon them; so the pair with the lowest path is the answer.
 
 import warp as wp
 
-from abut.bounds.relative_frame import Relative
-from abut.bvh.layout import TreeView, is_leaf, link_of, load_node, root_of
-from abut.core.atomics import lower_to
+from abut.bounds.relative_frame import RelativeFrame
+from abut.bvh.layout import BvhView, is_leaf, link_of, load_node, root_of
+from abut.core.atomics import atomic_min_int64
 from abut.core.pair_queue import PairQueue, queue_stop, unpack_pair
 from abut.traversal.node_pairs import farthest_first, open_pair
 
@@ -27,10 +27,10 @@ def side_of(split: wp.int32, position: wp.int32):
 
 @wp.func
 def path_of(
-    frame: Relative,
-    tree_a: TreeView,
+    frame: RelativeFrame,
+    tree_a: BvhView,
     position_a: wp.int32,
-    tree_b: TreeView,
+    tree_b: BvhView,
     position_b: wp.int32,
 ):
     """The path of a pair of leaves, left-aligned; TOO_LONG where there is no room."""
@@ -64,11 +64,11 @@ def path_of(
 def path_kernel(
     # in
     span: wp.vec3i,
-    tree_a: TreeView,
-    tree_b: TreeView,
+    tree_a: BvhView,
+    tree_b: BvhView,
     positions_a: wp.array[wp.int32],
     positions_b: wp.array[wp.int32],
-    frames: wp.array[Relative],
+    frames: wp.array[RelativeFrame],
     bits: wp.vec2i,
     certain: PairQueue,
     # out
@@ -82,7 +82,7 @@ def path_kernel(
         position_b = positions_b[row[2]]
         path = path_of(frames[row[0]], tree_a, position_a, tree_b, position_b)
         paths_out[n] = path
-        lower_to(lowest_out, row[0], path)
+        atomic_min_int64(lowest_out, row[0], path)
 
 
 @wp.kernel

@@ -16,10 +16,10 @@ amount to, and looks for it beyond those that are apart by less.
 
 import warp as wp
 
-from abut.bounds.relative_frame import Relative
-from abut.bounds.separation_across import overlap_across, separation_across
+from abut.bounds.relative_frame import RelativeFrame
+from abut.bounds.separation_boxes import overlap_boxes_in_frame, separation_boxes
 from abut.bvh.layout import face_of, link_of, load_node
-from abut.core.pair_queue import PairQueue, pack_pair, push_pairs, queue_stop, unpack_pair
+from abut.core.pair_queue import PairQueue, pack_pair, push_all_pairs, queue_stop, unpack_pair
 
 wp.set_module_options({"enable_backward": False, "fuse_fp": False})
 
@@ -44,7 +44,7 @@ class Front:
     splits_b: wp.array[wp.int32]
     ranges_a: wp.array[wp.vec2i]
     ranges_b: wp.array[wp.vec2i]
-    frames: wp.array[Relative]
+    frames: wp.array[RelativeFrame]
     within: wp.bool  # one tree against itself: the first node lies left of the second
     number: wp.int32  # of the front among others, the first part of keys
     slot_bits: wp.vec2i  # layout of keys of nodes
@@ -96,9 +96,9 @@ def gap_between(front: Front, x: wp.int32, y: wp.int32):
     b = load_node(front.nodes_b, y)
     frame = front.frames[0]
     if frame.turned == 0:
-        hit = overlap_across(frame, a.low, a.high, b.low, b.high)
+        hit = overlap_boxes_in_frame(frame, a.low, a.high, b.low, b.high)
         return wp.where(hit, OVERLAPPING, APART)
-    return separation_across(frame, a.low, a.high, b.low, b.high)
+    return separation_boxes(frame, a.low, a.high, b.low, b.high)
 
 
 @wp.func
@@ -213,10 +213,10 @@ def flush_full(
     """Append what was held back once it is at least so much."""
     out = at
     if at[1] >= least:
-        push_pairs(moved.kept, kept, 0, at[1])
+        push_all_pairs(moved.kept, kept, 0, at[1])
         out[1] = 0
     if at[2] >= least:
-        push_pairs(moved.found, found, 0, at[2])
+        push_all_pairs(moved.found, found, 0, at[2])
         out[2] = 0
     return out
 
@@ -248,7 +248,7 @@ def advance_pair(
     head = wp.int32(0)
     while at[0] > head:
         if opened == most:
-            push_pairs(moved.left, stack, head, at[0])
+            push_all_pairs(moved.left, stack, head, at[0])
             at[0] = head
             continue
         if most > WIDE:

@@ -10,8 +10,8 @@ design/traversal.md.
 
 import warp as wp
 
-from abut.bvh.layout import Node, TreeView, face_of, link_of, load_node, root_of
-from abut.core.pair_queue import PairQueue, pack_pair, push_pairs
+from abut.bvh.layout import BvhView, Node, face_of, link_of, load_node, root_of
+from abut.core.pair_queue import PairQueue, pack_pair, push_all_pairs
 from abut.operands.contact_operands import Search, test_corners
 from abut.operands.posed_mesh import load_face
 from abut.traversal.self_tree import overlap_boxes
@@ -43,7 +43,7 @@ def keep_slot(
 
 @wp.func
 def open_last(
-    tree: TreeView,
+    tree: BvhView,
     box: Node,
     at: wp.vec2i,
     stack: wp.array[wp.int32],
@@ -59,7 +59,7 @@ def open_last(
 
 @wp.func
 def climb(
-    tree: TreeView,
+    tree: BvhView,
     slot: wp.int32,
     box: Node,
     at: wp.vec2i,
@@ -79,7 +79,7 @@ def is_later(slot: wp.int32, k: wp.int32):
 
 
 @wp.func
-def group_box(tree: TreeView, first: wp.int32, stop: wp.int32):
+def group_box(tree: BvhView, first: wp.int32, stop: wp.int32):
     """The box around some leaves."""
     out = load_node(tree.nodes, tree.leaf_slots[first])
     for k in range(first + 1, stop):
@@ -91,8 +91,8 @@ def group_box(tree: TreeView, first: wp.int32, stop: wp.int32):
 
 @wp.func
 def list_group(
-    tree_a: TreeView,
-    tree_b: TreeView,
+    tree_a: BvhView,
+    tree_b: BvhView,
     first: wp.int32,
     stop: wp.int32,
     within: wp.bool,
@@ -120,14 +120,14 @@ def list_group(
                 hit = hit & is_later(slot, k)
             keys[held] = pack_pair(0, low, high, bits)
             held += hit
-        push_pairs(queue, keys, 0, held)
+        push_all_pairs(queue, keys, 0, held)
 
 
 @wp.func
 def test_group(
     search: Search,
     pose: wp.int32,
-    tree: TreeView,
+    tree: BvhView,
     first: wp.int32,
     stop: wp.int32,
     found: wp.array[wp.int32],
@@ -151,7 +151,7 @@ def test_group(
 
 @wp.func
 def find_later(
-    tree: TreeView,
+    tree: BvhView,
     box: Node,
     at: wp.vec3i,
     stack: wp.array[wp.int32],
@@ -177,7 +177,7 @@ def find_later(
 def test_own_group(
     search: Search,
     pose: wp.int32,
-    tree: TreeView,
+    tree: BvhView,
     g: wp.int32,
     stack: wp.array[wp.int32],
     found: wp.array[wp.int32],
@@ -198,7 +198,7 @@ def self_test_kernel(
     # in
     span: wp.vec3i,
     search: Search,
-    tree: TreeView,
+    tree: BvhView,
 ):
     """Test the pairs of faces of one tree whose boxes overlap on the spot, for groups of leaves."""
     stack = wp.zeros(shape=(STACK,), dtype=wp.int32)
@@ -211,7 +211,7 @@ def self_test_kernel(
 def self_groups_kernel(
     # in
     span: wp.vec3i,
-    tree: TreeView,
+    tree: BvhView,
     bits: wp.vec2i,
     # out
     candidates_out: PairQueue,
@@ -236,8 +236,8 @@ def self_groups_kernel(
 def groups_kernel(
     # in
     span: wp.vec3i,
-    tree_a: TreeView,
-    tree_b: TreeView,
+    tree_a: BvhView,
+    tree_b: BvhView,
     bits: wp.vec2i,
     # out
     candidates_out: PairQueue,

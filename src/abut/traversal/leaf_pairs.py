@@ -5,7 +5,7 @@ Each leaf of one tree walks the other, without a stack. For the CPU see groups.
 
 import warp as wp
 
-from abut.bvh.layout import TreeView, face_of, is_leaf, load_node, next_slot, root_of
+from abut.bvh.layout import BvhView, face_of, is_leaf, load_node, next_slot, root_of
 from abut.core.pair_queue import PairQueue
 from abut.traversal.listing import LISTED, list_found, note_found
 from abut.traversal.self_tree import overlap_boxes
@@ -17,8 +17,8 @@ wp.set_module_options({"enable_backward": False, "fuse_fp": False})
 def list_leaves_kernel(
     # in
     span: wp.vec3i,
-    tree_a: TreeView,
-    tree_b: TreeView,
+    tree_a: BvhView,
+    tree_b: BvhView,
     bits: wp.vec2i,
     swapped: wp.bool,
     # out

@@ -7,11 +7,11 @@ rests when nothing at all has changed about it: its front stays and its rows are
 
 import warp as wp
 
-from abut.bounds.relative_frame import Relative
+from abut.bounds.relative_frame import RelativeFrame
 from abut.core.pair_queue import (
     PairQueue,
+    find_key,
     pack_pair,
-    place_among,
     push_pair,
     queue_size,
     queue_stop,
@@ -46,7 +46,7 @@ class Fronts:
     ranges: wp.array[wp.vec2i]  # leaves below the slots of all bodies
     slot_bits: wp.vec2i  # layout of keys of nodes
     ranks: wp.array[wp.int32]  # of the meetings there were, their ranks of now; -1: no more
-    frames: wp.array[Relative]  # of the meetings there are
+    frames: wp.array[RelativeFrame]  # of the meetings there are
     resting: wp.array[wp.int32]  # whether a meeting rests
 
 
@@ -130,7 +130,7 @@ def adopt_kernel(
         store_pair(met_out, wp.int64(rank), pair)
         if rank == 0:
             met_out.count[0] = crowd.meetings.count[0]
-        before = place_among(last.keys, queue_size(last), pair)
+        before = find_key(last.keys, queue_size(last), pair)
         change = wp.max(changes[a], changes[b])
         if before >= 0 and change != OTHER:
             fronts_out.ranks[before] = rank

@@ -8,8 +8,8 @@ thread finds its meeting by where the items of each begin.
 
 import warp as wp
 
-from abut.bounds.relative_frame import Relative
-from abut.bvh.batched import part_of, tree_of
+from abut.bounds.relative_frame import RelativeFrame
+from abut.bvh.batched import slice_of_item, tree_of
 from abut.bvh.layout import (
     escape_of,
     face_of,
@@ -18,7 +18,7 @@ from abut.bvh.layout import (
     next_slot,
     root_of,
 )
-from abut.core.loads import load_fresh_word
+from abut.core.loads import load_uncached_int32
 from abut.core.pair_queue import PairQueue, push_pair, queue_size, queue_stop, unpack_pair
 from abut.operands.contact_operands import test_faces
 from abut.operands.scene_pairs import Crowd, Meeting, frame_of, meeting_at, search_of
@@ -64,7 +64,7 @@ def frame_kernel(
     crowd: Crowd,
     kind: wp.int32,
     # out
-    frames_out: wp.array[Relative],
+    frames_out: wp.array[RelativeFrame],
     items_out: wp.array[wp.int32],
 ):
     """The frame of each meeting, and into how many items it is divided: none for boxes apart."""
@@ -98,7 +98,7 @@ def list_meet_kernel(
     # in
     span: wp.vec3i,
     crowd: Crowd,
-    frames: wp.array[Relative],
+    frames: wp.array[RelativeFrame],
     starts: wp.array[wp.int32],
     # out
     candidates_out: PairQueue,
@@ -114,7 +114,7 @@ def list_meet_kernel(
     stop = wp.min(blocks * BLOCK, span[1])
     meeting_count = queue_size(crowd.meetings)
     for work in range(span[0] + wp.tid(), stop, span[2]):
-        rank = part_of(starts, work / BLOCK)
+        rank = slice_of_item(starts, work / BLOCK)
         meeting = meeting_at(crowd, rank)
         swapped = lists_b(meeting, meeting_count)
         tree_a = tree_of(crowd.forest, meeting.body_a)
@@ -152,7 +152,7 @@ def first_meet_kernel(
     # in
     span: wp.vec3i,
     crowd: Crowd,
-    frames: wp.array[Relative],
+    frames: wp.array[RelativeFrame],
     items: wp.array[wp.int32],
     hurry: wp.bool,
     # out
@@ -178,7 +178,7 @@ def first_meet_kernel(
             a = load_node(tree_a.nodes, i)
             b = load_node(tree_b.nodes, j)
             if hurry:
-                if load_fresh_word(colliding_out, meeting.copy) != 0:
+                if load_uncached_int32(colliding_out, meeting.copy) != 0:
                     held = 0
                     continue
             if is_leaf(a) and is_leaf(b):

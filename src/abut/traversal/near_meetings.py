@@ -5,8 +5,8 @@ Walks of two trees as in near_pairs, without what makes single queries faster.
 
 import warp as wp
 
-from abut.bounds.relative_frame import Relative
-from abut.bvh.batched import part_of, tree_of
+from abut.bounds.relative_frame import RelativeFrame
+from abut.bvh.batched import slice_of_item, tree_of
 from abut.bvh.layout import (
     escape_of,
     face_of,
@@ -55,7 +55,7 @@ def near_frame_kernel(
     distance: wp.float64,
     leaves: wp.int32,
     # out
-    frames_out: wp.array[Relative],
+    frames_out: wp.array[RelativeFrame],
     items_out: wp.array[wp.int32],
 ):
     """The frame of each meeting, and into how many items it is divided: none for boxes apart."""
@@ -83,7 +83,7 @@ def near_meet_kernel(
     # in
     span: wp.vec3i,
     crowd: Crowd,
-    frames: wp.array[Relative],
+    frames: wp.array[RelativeFrame],
     starts: wp.array[wp.int32],
     distance: wp.float64,
     leaves: wp.int32,
@@ -94,7 +94,7 @@ def near_meet_kernel(
     stack = wp.zeros(shape=(STACK,), dtype=wp.vec2i)
     total = wp.min(starts[starts.shape[0] - 1], span[1])
     for work in range(span[0] + wp.tid(), total, span[2]):
-        rank = part_of(starts, work)
+        rank = slice_of_item(starts, work)
         item = work - starts[rank]
         meeting = meeting_at(crowd, rank)
         search = search_of(crowd, meeting)

@@ -6,10 +6,10 @@ for batches of poses; listing what is near each leaf gives the most threads, for
 
 import warp as wp
 
-from abut.bounds.relative_frame import Relative
+from abut.bounds.relative_frame import RelativeFrame
 from abut.bvh.layout import (
+    BvhView,
     Node,
-    TreeView,
     escape_of,
     face_of,
     is_leaf,
@@ -19,8 +19,8 @@ from abut.bvh.layout import (
     root_of,
     subtree,
 )
-from abut.core.atomics import lower_to
-from abut.core.loads import load_fresh_integer
+from abut.core.atomics import atomic_min_int64
+from abut.core.loads import load_uncached_int64
 from abut.core.pair_queue import PairQueue, pack_pair, queue_stop, unpack_pair
 from abut.operands.contact_operands import Search
 from abut.operands.distance_operands import (
@@ -47,12 +47,12 @@ STACK = wp.constant(128)
 def push_near(
     stack: wp.array[wp.vec2i],
     held: wp.int32,
-    frame: Relative,
+    frame: RelativeFrame,
     limit: wp.float32,
-    tree_a: TreeView,
+    tree_a: BvhView,
     i: wp.int32,
     a: Node,
-    tree_b: TreeView,
+    tree_b: BvhView,
     j: wp.int32,
     b: Node,
 ):
@@ -71,9 +71,9 @@ def near_kernel(
     # in
     span: wp.vec3i,
     search: Search,
-    tree_a: TreeView,
-    tree_b: TreeView,
-    frames: wp.array[Relative],
+    tree_a: BvhView,
+    tree_b: BvhView,
+    frames: wp.array[RelativeFrame],
     depth: wp.int32,
     distance: wp.float64,
     slack: wp.float64,
@@ -106,9 +106,9 @@ def list_near_kernel(
     # in
     span: wp.vec3i,
     query: Approach,
-    tree_a: TreeView,
-    tree_b: TreeView,
-    frames: wp.array[Relative],
+    tree_a: BvhView,
+    tree_b: BvhView,
+    frames: wp.array[RelativeFrame],
     leaf_count: wp.int32,
     # out
     candidates_out: PairQueue,
@@ -140,8 +140,8 @@ def list_self_near_kernel(
     # in
     span: wp.vec3i,
     query: Approach,
-    tree: TreeView,
-    frames: wp.array[Relative],
+    tree: BvhView,
+    frames: wp.array[RelativeFrame],
     # out
     candidates_out: PairQueue,
 ):
@@ -170,8 +170,8 @@ def self_near_kernel(
     # in
     span: wp.vec3i,
     search: Search,
-    tree: TreeView,
-    frames: wp.array[Relative],
+    tree: BvhView,
+    frames: wp.array[RelativeFrame],
     distance: wp.float64,
     slack: wp.float64,
     # out
@@ -191,7 +191,7 @@ def self_near_kernel(
 
 
 @wp.func
-def apart_centres(frame: Relative, a: Node, b: Node):
+def apart_centres(frame: RelativeFrame, a: Node, b: Node):
     """Square of the distance of the centres of two boxes."""
     way = frame.rows * centre_of(b) + frame.shift - centre_of(a)
     return wp.dot(way, way)
@@ -202,9 +202,9 @@ def sample_kernel(
     # in
     span: wp.vec3i,
     query: Approach,
-    tree_a: TreeView,
-    tree_b: TreeView,
-    frames: wp.array[Relative],
+    tree_a: BvhView,
+    tree_b: BvhView,
+    frames: wp.array[RelativeFrame],
     sample_count: wp.int32,
 ):
     """Bound the distance by leaves of a and whatever leaf of b each comes to, always downwards."""
@@ -229,11 +229,11 @@ def sample_kernel(
             if gap_left <= gap_right:
                 node = left
         gap = apart(frame, leaf, node)
-        known = from_bits(load_fresh_integer(query.bound, pose))
+        known = from_bits(load_uncached_int64(query.bound, pose))
         if not (gap > box_limit(known, query.slack, frame.stretch)):
             corners_a = load_face(query.search.a, face_of(leaf), pose)
             near = gap_of(corners_a, load_face(query.search.b, face_of(node), pose))
-            lower_to(query.bound, pose, to_bits(near.distance))
+            atomic_min_int64(query.bound, pose, to_bits(near.distance))
 
 
 @wp.kernel
@@ -249,14 +249,14 @@ def compare_kernel(
         row = unpack_pair(candidates.keys[i], search.bits)
         a = load_face(search.a, row[1], row[0])
         b = load_face(search.b, row[2], row[0])
-        best = from_bits(load_fresh_integer(query.bound, row[0]))
+        best = from_bits(load_uncached_int64(query.bound, row[0]))
         if not clear_of(a, b, wp.vec3d(), best * FACE_MARGIN + query.slack):
             if meets(search, row[0], row[1], row[2], a, b):
-                lower_to(query.bound, row[0], wp.int64(0))
+                atomic_min_int64(query.bound, row[0], wp.int64(0))
             else:
                 near = gap_of(a, b)
                 if near.distance < best:
-                    lower_to(query.bound, row[0], to_bits(near.distance))
+                    atomic_min_int64(query.bound, row[0], to_bits(near.distance))
 
 
 @wp.kernel
@@ -278,4 +278,4 @@ def choose_kernel(
         if not clear_of(a, b, wp.vec3d(), from_bits(least) * FACE_MARGIN + query.slack):
             near = gap_of(a, b)
             if to_bits(near.distance) == least:
-                lower_to(key_out, row[0], pack_pair(0, row[1], row[2], search.bits))
+                atomic_min_int64(key_out, row[0], pack_pair(0, row[1], row[2], search.bits))

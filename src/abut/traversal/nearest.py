@@ -13,9 +13,9 @@ from functools import cache
 
 import warp as wp
 
-from abut.bounds.relative_frame import Relative
+from abut.bounds.relative_frame import RelativeFrame
 from abut.bvh.layout import (
-    TreeView,
+    BvhView,
     descendant,
     face_of,
     is_leaf,
@@ -23,10 +23,10 @@ from abut.bvh.layout import (
     root_of,
     subtree,
 )
-from abut.core.atomics import lower_to
-from abut.core.loads import load_fresh_integer
+from abut.core.atomics import atomic_min_int64
+from abut.core.loads import load_uncached_int64
 from abut.core.pair_queue import NO_KEY, pack_pair, push_pair
-from abut.geometry.common_corners import STRANGERS
+from abut.geometry.common_corners import SHARED_NONE
 from abut.geometry.intersect_tri_tri import HIT, MISS, classify_tri_tri
 from abut.operands.contact_operands import Search
 from abut.operands.distance_operands import (
@@ -64,7 +64,7 @@ def meets(
     b: wp.mat33d,
 ):
     """Do two faces meet for certain? Undecided pairs go to their queue."""
-    verdict = classify_tri_tri(a, b, STRANGERS, wp.vec3i(), wp.vec3i())
+    verdict = classify_tri_tri(a, b, SHARED_NONE, wp.vec3i(), wp.vec3i())
     if verdict != HIT and verdict != MISS:
         push_pair(search.undecided, pack_pair(pose, face_a, face_b, search.bits))
     return verdict == HIT
@@ -80,7 +80,7 @@ class Found:
 
 
 @wp.func
-def limit_of(query: Approach, frame: Relative, bits: wp.int64):
+def limit_of(query: Approach, frame: RelativeFrame, bits: wp.int64):
     """The largest squared bound of two nodes that may hold the answer."""
     wanted = wp.max(from_bits(bits) - query.tolerance, wp.float64(0.0))
     return box_limit(wanted, query.slack, frame.stretch)
@@ -136,12 +136,12 @@ def push_sorted(stack: wp.array[wp.vec3i], low: wp.int32, held: wp.int32, pair: 
 def push_below(
     stack: wp.array[wp.vec3i],
     held: wp.int32,
-    frame: Relative,
+    frame: RelativeFrame,
     slab: Slab,
     limit: wp.float32,
-    tree_a: TreeView,
+    tree_a: BvhView,
     i: wp.int32,
-    tree_b: TreeView,
+    tree_b: BvhView,
     j: wp.int32,
     in_a: wp.bool,
     levels: wp.int32,
@@ -178,9 +178,9 @@ def nearest_walk(levels: int) -> wp.Kernel:
         # in
         span: wp.vec3i,
         query: Approach,
-        tree_a: TreeView,
-        tree_b: TreeView,
-        frames: wp.array[Relative],
+        tree_a: BvhView,
+        tree_b: BvhView,
+        frames: wp.array[RelativeFrame],
         ways: wp.array[wp.vec3d],
         depth: wp.int32,
         # out
@@ -198,7 +198,7 @@ def nearest_walk(levels: int) -> wp.Kernel:
             frame = frames[pose]
             pad = pad_of(frame, tree_a, tree_b)
             found = Found()
-            found.bits = load_fresh_integer(query.bound, pose)
+            found.bits = load_uncached_int64(query.bound, pose)
             found.key = NO_KEY
             found.way = ways[pose]
             limit = limit_of(query, frame, found.bits)
@@ -211,7 +211,7 @@ def nearest_walk(levels: int) -> wp.Kernel:
                 i = stack[held][0]
                 j = stack[held][1]
                 gap = wp.cast(stack[held][2], wp.float32)
-                known = load_fresh_integer(query.bound, pose)
+                known = load_uncached_int64(query.bound, pose)
                 if known < found.bits:  # another thread has found nearer faces
                     found.bits = known
                     found.key = NO_KEY
@@ -229,7 +229,7 @@ def nearest_walk(levels: int) -> wp.Kernel:
                         query.search, pose, face_of(a), face_of(b), p, q, gap, found
                     )
                     if found.bits < known:
-                        lower_to(query.bound, pose, found.bits)
+                        atomic_min_int64(query.bound, pose, found.bits)
                         limit = limit_of(query, frame, found.bits)
                         slab = slab_along(frame, found.way, pose_of(query.search.a, pose), pad)
                 else:
@@ -261,4 +261,4 @@ def elect_kernel(
     for work in range(span[0] + wp.tid(), span[1], span[2]):
         pose = work / per_pose
         if keys[work] != NO_KEY and distances[work] == bound[pose]:
-            lower_to(key_out, pose, keys[work])
+            atomic_min_int64(key_out, pose, keys[work])

@@ -5,9 +5,9 @@ A walk of two trees as in nearest, without what makes single queries faster.
 
 import warp as wp
 
-from abut.bounds.relative_frame import Relative
+from abut.bounds.relative_frame import RelativeFrame
 from abut.bvh.batched import tree_of
-from abut.bvh.layout import Node, TreeView, face_of, is_leaf, load_node, root_of
+from abut.bvh.layout import BvhView, Node, face_of, is_leaf, load_node, root_of
 from abut.core.pair_queue import NO_KEY, queue_stop
 from abut.operands.distance_operands import FACE_MARGIN, box_limit, from_bits
 from abut.operands.posed_mesh import load_face
@@ -23,7 +23,7 @@ wp.set_module_options({"enable_backward": False, "fuse_fp": False})
 
 
 @wp.func
-def with_gap(frame: Relative, tree_a: TreeView, tree_b: TreeView, pair: wp.vec2i):
+def with_gap(frame: RelativeFrame, tree_a: BvhView, tree_b: BvhView, pair: wp.vec2i):
     """A pair of slots, and the bits of how far apart they are, squared; ordered as that is."""
     squared = apart(frame, load_node(tree_a.nodes, pair[0]), load_node(tree_b.nodes, pair[1]))
     return wp.vec3i(pair[0], pair[1], wp.cast(squared, wp.int32))
@@ -33,12 +33,12 @@ def with_gap(frame: Relative, tree_a: TreeView, tree_b: TreeView, pair: wp.vec2i
 def push_nearest(
     stack: wp.array[wp.vec3i],
     held: wp.int32,
-    frame: Relative,
+    frame: RelativeFrame,
     limit: wp.float32,
-    tree_a: TreeView,
+    tree_a: BvhView,
     i: wp.int32,
     a: Node,
-    tree_b: TreeView,
+    tree_b: BvhView,
     j: wp.int32,
     b: Node,
 ):
@@ -61,7 +61,7 @@ def nearest_meet_kernel(
     # in
     span: wp.vec3i,
     crowd: Crowd,
-    frames: wp.array[Relative],
+    frames: wp.array[RelativeFrame],
     # out
     bound_out: wp.array[wp.int64],
     key_out: wp.array[wp.int64],

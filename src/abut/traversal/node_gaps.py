@@ -2,13 +2,13 @@
 
 import warp as wp
 
-from abut.bounds.distance_across import squared_apart
+from abut.bounds.gap_boxes import gap_boxes
 from abut.bounds.obb import reach_along
-from abut.bounds.relative_frame import Relative, turn_of
+from abut.bounds.relative_frame import RelativeFrame, turn_of
 from abut.bounds.rows import padded, single_of, vector_of
 from abut.bounds.rss import LEAST, distance_rss, reach_rss
-from abut.bvh.layout import Node, TreeView, load_node, reach_of, root_of
-from abut.core.loads import load_wide
+from abut.bvh.layout import BvhView, Node, load_node, reach_of, root_of
+from abut.core.loads import load_vec4f
 from abut.traversal.node_pairs import load_obb, load_rss
 
 SLAB_ROUNDING = wp.constant(wp.float32(2.0**-18))
@@ -16,24 +16,24 @@ CLOSE = wp.constant(wp.float32(2.0))  # where the line between centres tells lit
 
 
 @wp.func
-def apart(frame: Relative, a: Node, b: Node):
+def apart(frame: RelativeFrame, a: Node, b: Node):
     """Square of a lower bound of the distance of two nodes."""
-    return squared_apart(frame, a.low, a.high, b.low, b.high)
+    return gap_boxes(frame, a.low, a.high, b.low, b.high)
 
 
 @wp.func
-def middle_of(tree: TreeView, slot: wp.int32, node: Node):
+def middle_of(tree: BvhView, slot: wp.int32, node: Node):
     """Centre of a slot's tightest volume."""
     middle = vector_of(node.low + node.high) * wp.float32(0.5)
     if tree.swept.shape[0] > 0:
-        middle = vector_of(load_wide(tree.swept, 3 * slot))
+        middle = vector_of(load_vec4f(tree.swept, 3 * slot))
     elif tree.obbs.shape[0] > 0:
-        middle = vector_of(load_wide(tree.obbs, 3 * slot))
+        middle = vector_of(load_vec4f(tree.obbs, 3 * slot))
     return middle
 
 
 @wp.func
-def reach_towards(tree: TreeView, slot: wp.int32, node: Node, way: wp.vec3f):
+def reach_towards(tree: BvhView, slot: wp.int32, node: Node, way: wp.vec3f):
     """How far a slot's tightest volume reaches from its centre along a direction of length 1."""
     if tree.swept.shape[0] > 0:
         return reach_rss(load_rss(tree, slot), way)
@@ -53,7 +53,7 @@ class Slab:
 
 
 @wp.func
-def pad_of(frame: Relative, tree_a: TreeView, tree_b: TreeView):
+def pad_of(frame: RelativeFrame, tree_a: BvhView, tree_b: BvhView):
     """What float32 roundings of positions along a direction can amount to."""
     reach = reach_of(load_node(tree_a.nodes, root_of(tree_a)))
     reach += reach_of(load_node(tree_b.nodes, root_of(tree_b)))
@@ -62,7 +62,7 @@ def pad_of(frame: Relative, tree_a: TreeView, tree_b: TreeView):
 
 
 @wp.func
-def slab_along(frame: Relative, way: wp.vec3d, pose_a: wp.mat44d, pad: wp.float32):
+def slab_along(frame: RelativeFrame, way: wp.vec3d, pose_a: wp.mat44d, pad: wp.float32):
     """The slab of a direction given in the world.
 
     How far apart two nodes are along any direction is a lower bound of their distance; along the
@@ -78,7 +78,7 @@ def slab_along(frame: Relative, way: wp.vec3d, pose_a: wp.mat44d, pad: wp.float3
 
 
 @wp.func
-def into_b(frame: Relative, way: wp.vec3f):
+def into_b(frame: RelativeFrame, way: wp.vec3f):
     """A direction of a's frame in b's."""
     return vector_of(frame.columns * padded(way))
 
@@ -91,12 +91,12 @@ def tightened(squared: wp.float32, gap: wp.float32):
 
 @wp.func
 def apart_within(
-    frame: Relative,
+    frame: RelativeFrame,
     slab: Slab,
     limit: wp.float32,
-    tree_a: TreeView,
+    tree_a: BvhView,
     i: wp.int32,
-    tree_b: TreeView,
+    tree_b: BvhView,
     j: wp.int32,
 ):
     """Square of a lower bound of the distance of two slots; the cheapest that exceeds ``limit``.

@@ -3,12 +3,12 @@
 import warp as wp
 
 from abut.bounds.obb import overlap_obb, unpack_obb
-from abut.bounds.relative_frame import Relative
+from abut.bounds.relative_frame import RelativeFrame
 from abut.bounds.rss import distance_rss, unpack_rss
-from abut.bounds.separation_across import overlap_across, separations_across
+from abut.bounds.separation_boxes import overlap_boxes_in_frame, separations_boxes
 from abut.bvh.layout import (
+    BvhView,
     Node,
-    TreeView,
     half_area,
     is_leaf,
     link_of,
@@ -16,7 +16,7 @@ from abut.bvh.layout import (
     root_of,
     subtree,
 )
-from abut.core.loads import load_wide
+from abut.core.loads import load_vec4f
 from abut.traversal.dop_overlap import DopFrames, overlap_dops
 
 STACK = wp.constant(192)  # a tree is at most 61 levels deep, and each leaves three pairs behind
@@ -26,33 +26,33 @@ APART = wp.constant(wp.float32(3.0e38))
 
 
 @wp.func
-def load_obb(tree: TreeView, slot: wp.int32):
+def load_obb(tree: BvhView, slot: wp.int32):
     """Read an oriented box, 48 bytes."""
     return unpack_obb(
-        load_wide(tree.obbs, 3 * slot),
-        load_wide(tree.obbs, 3 * slot + 1),
-        load_wide(tree.obbs, 3 * slot + 2),
+        load_vec4f(tree.obbs, 3 * slot),
+        load_vec4f(tree.obbs, 3 * slot + 1),
+        load_vec4f(tree.obbs, 3 * slot + 2),
     )
 
 
 @wp.func
-def load_rss(tree: TreeView, slot: wp.int32):
+def load_rss(tree: BvhView, slot: wp.int32):
     """Read a swept sphere, 48 bytes."""
     return unpack_rss(
-        load_wide(tree.swept, 3 * slot),
-        load_wide(tree.swept, 3 * slot + 1),
-        load_wide(tree.swept, 3 * slot + 2),
+        load_vec4f(tree.swept, 3 * slot),
+        load_vec4f(tree.swept, 3 * slot + 1),
+        load_vec4f(tree.swept, 3 * slot + 2),
     )
 
 
 @wp.func
 def finer_overlap(
-    frame: Relative,
+    frame: RelativeFrame,
     dops: DopFrames,
     pose: wp.int32,
-    tree_a: TreeView,
+    tree_a: BvhView,
     i: wp.int32,
-    tree_b: TreeView,
+    tree_b: BvhView,
     j: wp.int32,
 ):
     """May the tighter volumes of two slots overlap? True where the trees have boxes alone."""
@@ -65,9 +65,9 @@ def finer_overlap(
 
 
 @wp.func
-def overlap(frame: Relative, a: Node, b: Node):
+def overlap(frame: RelativeFrame, a: Node, b: Node):
     """1 when the boxes of two nodes may overlap, else 0."""
-    return wp.int32(overlap_across(frame, a.low, a.high, b.low, b.high))
+    return wp.int32(overlap_boxes_in_frame(frame, a.low, a.high, b.low, b.high))
 
 
 @wp.func
@@ -96,11 +96,11 @@ class Opened:
 
 @wp.func
 def open_pair(
-    frame: Relative,
-    tree_a: TreeView,
+    frame: RelativeFrame,
+    tree_a: BvhView,
     i: wp.int32,
     a: Node,
-    tree_b: TreeView,
+    tree_b: BvhView,
     j: wp.int32,
     b: Node,
 ):
@@ -116,7 +116,7 @@ def open_pair(
     a1 = load_node(tree_a.nodes, out.i + open_a)
     b0 = load_node(tree_b.nodes, out.j)
     b1 = load_node(tree_b.nodes, out.j + open_b)
-    gaps = separations_across(
+    gaps = separations_boxes(
         frame, a0.low, a0.high, a1.low, a1.high, b0.low, b0.high, b1.low, b1.high
     )
     out.gaps = wp.vec4f(
@@ -174,7 +174,9 @@ def push_by_overlap(stack: wp.array[wp.vec2i], held: wp.int32, pairs: Opened):
 
 
 @wp.func
-def start_of(frame: Relative, tree_a: TreeView, tree_b: TreeView, item: wp.int32, depth: wp.int32):
+def start_of(
+    frame: RelativeFrame, tree_a: BvhView, tree_b: BvhView, item: wp.int32, depth: wp.int32
+):
     """Slot of a's subtree ``item``; -1 where there is none or b is apart from it."""
     slot = subtree(tree_a, item, depth)
     if slot >= 0:

@@ -10,8 +10,8 @@ import warp as wp
 from abut.bounds.relative_frame import WORLD_ROUNDING, largest, shift_of
 from abut.bounds.rows import double_of
 from abut.bvh.layout import (
+    BvhView,
     Node,
-    TreeView,
     face_of,
     is_leaf,
     load_node,
@@ -19,8 +19,8 @@ from abut.bvh.layout import (
     root_of,
     subtree,
 )
-from abut.core.atomics import lower_to
-from abut.core.loads import load_fresh_integer
+from abut.core.atomics import atomic_min_int64
+from abut.core.loads import load_uncached_int64
 from abut.core.pair_queue import NO_KEY
 from abut.geometry.poses import move_point
 from abut.operands.contact_operands import Search
@@ -42,7 +42,7 @@ APART = wp.constant(wp.float32(1.0))  # boxes that are: no faces need be asked w
 
 
 @wp.func
-def centre_of(tree: TreeView, node: Node, pose: wp.mat44d):
+def centre_of(tree: BvhView, node: Node, pose: wp.mat44d):
     """Centre of a box in the world."""
     return move_point(pose, (double_of(node.low) + double_of(node.high)) * HALF + tree.origin)
 
@@ -59,7 +59,7 @@ def reach_along(node: Node, pose: wp.mat44d, way: wp.vec3d):
 
 
 @wp.func
-def blur_of(tree_a: TreeView, pose_a: wp.mat44d, tree_b: TreeView, pose_b: wp.mat44d):
+def blur_of(tree_a: BvhView, pose_a: wp.mat44d, tree_b: BvhView, pose_b: wp.mat44d):
     """What roundings of moved coordinates can amount to."""
     world = largest(tree_a.origin) + reach_of(load_node(tree_a.nodes, root_of(tree_a)))
     world += largest(tree_b.origin) + reach_of(load_node(tree_b.nodes, root_of(tree_b)))
@@ -70,10 +70,10 @@ def blur_of(tree_a: TreeView, pose_a: wp.mat44d, tree_b: TreeView, pose_b: wp.ma
 
 @wp.func
 def apart_remote(
-    tree_a: TreeView,
+    tree_a: BvhView,
     i: wp.int32,
     pose_a: wp.mat44d,
-    tree_b: TreeView,
+    tree_b: BvhView,
     j: wp.int32,
     pose_b: wp.mat44d,
 ):
@@ -93,11 +93,11 @@ def push_remote(
     gaps: wp.array[wp.float64],
     held: wp.int32,
     limit: wp.float64,
-    tree_a: TreeView,
+    tree_a: BvhView,
     i: wp.int32,
     a: Node,
     pose_a: wp.mat44d,
-    tree_b: TreeView,
+    tree_b: BvhView,
     j: wp.int32,
     b: Node,
     pose_b: wp.mat44d,
@@ -124,9 +124,9 @@ def walk_remote(
     search: Search,
     bound: wp.array[wp.int64],
     pose: wp.int32,
-    tree_a: TreeView,
+    tree_a: BvhView,
     start: wp.int32,
-    tree_b: TreeView,
+    tree_b: BvhView,
     slack: wp.float64,
     tolerance: wp.float64,
 ):
@@ -137,7 +137,7 @@ def walk_remote(
     pose_b = pose_of(search.b, pose)
     blur = slack + blur_of(tree_a, pose_a, tree_b, pose_b)
     found = Found()
-    found.bits = load_fresh_integer(bound, pose)
+    found.bits = load_uncached_int64(bound, pose)
     found.key = NO_KEY
     pairs[0] = wp.vec2i(start, root_of(tree_b))
     gaps[0] = wp.float64(0.0)
@@ -146,7 +146,7 @@ def walk_remote(
         held -= 1
         i = pairs[held][0]
         j = pairs[held][1]
-        known = load_fresh_integer(bound, pose)
+        known = load_uncached_int64(bound, pose)
         if known < found.bits:  # another thread has found nearer faces
             found.bits = known
             found.key = NO_KEY
@@ -161,7 +161,7 @@ def walk_remote(
             if not clear_along(p, q, found.way, from_bits(found.bits) * MARGIN + slack):
                 found = compare_faces(search, pose, face_of(a), face_of(b), p, q, APART, found)
                 if found.bits < known:
-                    lower_to(bound, pose, found.bits)
+                    atomic_min_int64(bound, pose, found.bits)
         else:
             held = push_remote(pairs, gaps, held, limit, tree_a, i, a, pose_a, tree_b, j, b, pose_b)
     return found
@@ -172,8 +172,8 @@ def remote_kernel(
     # in
     span: wp.vec3i,
     query: Approach,
-    tree_a: TreeView,
-    tree_b: TreeView,
+    tree_a: BvhView,
+    tree_b: BvhView,
     depth: wp.int32,
     crowded: wp.array[wp.int32],
     # out

@@ -14,35 +14,35 @@ import warp as wp
 
 from abut.bounds.aabb import overlap_aabb
 from abut.bvh.layout import (
+    BvhView,
     Node,
-    TreeView,
     escape_of,
     face_of,
     link_of,
     load_node,
 )
 from abut.bvh.leaf_clusters import (
-    TWIG,
+    CLUSTER_SIZE,
     begin_of,
+    cluster_code,
     code_of,
     end_of,
     first_after,
     first_of,
     size_of,
-    twig_code,
 )
 from abut.core.atomics import reserve
 from abut.core.pair_queue import (
     PairQueue,
     PairQueues,
     pack_pair,
+    push_all_pairs,
     push_pair,
-    push_pairs,
     queue_stop,
     store_pair,
     team_stop,
 )
-from abut.core.runtime import EVERYTHING
+from abut.core.runtime import UNKNOWN_COUNT
 
 wp.set_module_options({"enable_backward": False, "fuse_fp": False})
 
@@ -76,7 +76,7 @@ def list_found(
 
 @wp.func
 def list_walk(
-    tree: TreeView,
+    tree: BvhView,
     own: wp.int32,
     box: Node,
     start: wp.int32,
@@ -97,11 +97,11 @@ def list_walk(
         node = load_node(tree.nodes, slot)
         hit = overlap_boxes(box, node)
         size = end_of(tree, node) - first
-        opened = hit == 1 and size > TWIG
+        opened = hit == 1 and size > CLUSTER_SIZE
         slot = wp.where(opened, 2 * link_of(node), escape_of(node))
         visits += 1
-        if hit == 1 and size <= TWIG:
-            found[count] = twig_code(first, size)
+        if hit == 1 and size <= CLUSTER_SIZE:
+            found[count] = cluster_code(first, size)
             count += 1
             if count == LISTED:
                 list_found(own, found, count, queue)
@@ -114,7 +114,7 @@ def list_walk(
 
 @wp.func
 def leave_rest(
-    tree: TreeView,
+    tree: BvhView,
     twig: wp.int32,
     box: Node,
     start: wp.int32,
@@ -137,7 +137,7 @@ def leave_rest(
 def self_list_kernel(
     # in
     span: wp.vec3i,
-    tree: TreeView,
+    tree: BvhView,
     twigs: wp.array[wp.int32],
     most: wp.int32,
     # out
@@ -158,7 +158,7 @@ def self_list_kernel(
 def self_rest_kernel(
     # in
     span: wp.vec3i,
-    tree: TreeView,
+    tree: BvhView,
     twigs: wp.array[wp.int32],
     most: wp.int32,
     rest: PairQueue,
@@ -177,7 +177,7 @@ def self_rest_kernel(
         leave_rest(tree, twig, box, slot, stop, rest_out)
 
 
-def twig_walks(
+def cluster_stages(
     tree: Any, twigs: wp.array, queues: PairQueues
 ) -> Iterator[tuple[wp.Kernel, int, list[Any]]]:
     """Kernel, count and arguments of the launches that list pairs of twigs, long walks shared."""
@@ -185,13 +185,13 @@ def twig_walks(
     found, rest = queues["twigs"], [queues[name] for name in shares]
     yield self_list_kernel, twigs.shape[0], [tree, twigs, LONG_WALK, found, rest[0]]
     for here, there in pairwise(rest):
-        yield self_rest_kernel, EVERYTHING, [tree, twigs, LONG_WALK, here, found, there]
-    yield self_rest_kernel, EVERYTHING, [tree, twigs, EVERYTHING, rest[-1], found, rest[0]]
+        yield self_rest_kernel, UNKNOWN_COUNT, [tree, twigs, LONG_WALK, here, found, there]
+    yield self_rest_kernel, UNKNOWN_COUNT, [tree, twigs, UNKNOWN_COUNT, rest[-1], found, rest[0]]
 
 
 @wp.func
-def open_twigs(
-    tree: TreeView,
+def open_clusters(
+    tree: BvhView,
     pair: wp.int64,
     k: wp.int32,
     bits: wp.vec2i,
@@ -204,7 +204,7 @@ def open_twigs(
     other = wp.int32(pair & wp.int64(0x7FFFFFFF))
     if k < size_of(own):
         a = load_node(tree.nodes, tree.leaf_slots[first_of(own) + k])
-        for j in range(TWIG):
+        for j in range(CLUSTER_SIZE):
             if j < size_of(other) and (own != other or j > k):
                 b = load_node(tree.nodes, tree.leaf_slots[first_of(other) + j])
                 low = wp.min(face_of(a), face_of(b))
@@ -221,7 +221,7 @@ def open_twigs(
 def self_open_kernel(
     # in
     span: wp.vec3i,
-    tree: TreeView,
+    tree: BvhView,
     bits: wp.vec2i,
     by_leaf: wp.bool,
     pairs: PairQueue,
@@ -233,12 +233,12 @@ def self_open_kernel(
     Keys name faces, the lower one first; or, ``by_leaf``, places along the curve.
     """
     found = wp.zeros(shape=(TWIG_PAIRS,), dtype=wp.int64)
-    stop = team_stop(pairs, TWIG, span[1])
-    for start in range(span[0] + wp.tid(), stop, TWIG * span[2]):
+    stop = team_stop(pairs, CLUSTER_SIZE, span[1])
+    for start in range(span[0] + wp.tid(), stop, CLUSTER_SIZE * span[2]):
         count = wp.int32(0)
-        for step in range(TWIG):  # some at a time, since all ask one counter for room
+        for step in range(CLUSTER_SIZE):  # some at a time, since all ask one counter for room
             i = start + step * span[2]
             if i < stop:
-                pair = pairs.keys[i / TWIG]
-                count = open_twigs(tree, pair, i % TWIG, bits, by_leaf, found, count)
-        push_pairs(candidates_out, found, 0, count)
+                pair = pairs.keys[i / CLUSTER_SIZE]
+                count = open_clusters(tree, pair, i % CLUSTER_SIZE, bits, by_leaf, found, count)
+        push_all_pairs(candidates_out, found, 0, count)

@@ -9,9 +9,9 @@ from functools import cache
 
 import warp as wp
 
-from abut.bounds.relative_frame import Relative, boundless_frame, shifted_frame, turned_frame
+from abut.bounds.relative_frame import RelativeFrame, boundless_frame, shifted_frame, turned_frame
 from abut.bvh.layout import (
-    TreeView,
+    BvhView,
     face_of,
     is_leaf,
     load_node,
@@ -21,7 +21,7 @@ from abut.bvh.layout import (
 )
 from abut.core.pair_queue import NO_KEY, PairQueue
 from abut.operands.contact_operands import Search, test_faces
-from abut.operands.posed_mesh import Faces, pose_of
+from abut.operands.posed_mesh import PosedMesh, pose_of
 from abut.traversal.dop_overlap import DopFrames
 from abut.traversal.listing import LISTED, list_found, note_found
 from abut.traversal.node_pairs import (
@@ -41,12 +41,12 @@ wp.set_module_options({"enable_backward": False, "fuse_fp": False})
 def relative_kernel(
     # in
     span: wp.vec3i,
-    a: Faces,
-    b: Faces,
-    tree_a: TreeView,
-    tree_b: TreeView,
+    a: PosedMesh,
+    b: PosedMesh,
+    tree_a: BvhView,
+    tree_b: BvhView,
     # out
-    relative_out: wp.array[Relative],
+    relative_out: wp.array[RelativeFrame],
 ):
     """How b's frame sits in a's, for each pose."""
     for i in range(span[0] + wp.tid(), span[1], span[2]):
@@ -65,7 +65,7 @@ def boundless_kernel(
     # in
     span: wp.vec3i,
     # out
-    relative_out: wp.array[Relative],
+    relative_out: wp.array[RelativeFrame],
 ):
     """Frames in which boxes decide nothing."""
     for i in range(span[0] + wp.tid(), span[1], span[2]):
@@ -97,9 +97,9 @@ def descend_walk(finer: bool) -> wp.Kernel:
         # in
         span: wp.vec3i,
         search: Search,
-        tree_a: TreeView,
-        tree_b: TreeView,
-        frames: wp.array[Relative],
+        tree_a: BvhView,
+        tree_b: BvhView,
+        frames: wp.array[RelativeFrame],
         dops: DopFrames,
         depth: wp.int32,
     ):
@@ -138,9 +138,9 @@ def first_walk(finer: bool) -> wp.Kernel:
         # in
         span: wp.vec3i,
         search: Search,
-        tree_a: TreeView,
-        tree_b: TreeView,
-        frames: wp.array[Relative],
+        tree_a: BvhView,
+        tree_b: BvhView,
+        frames: wp.array[RelativeFrame],
         dops: DopFrames,
     ):
         """Walk both trees for each pose until two faces meet; what overlaps most goes first."""
@@ -177,9 +177,9 @@ def list_walk(finer: bool) -> wp.Kernel:
     def list_kernel(
         # in
         span: wp.vec3i,
-        tree_a: TreeView,
-        tree_b: TreeView,
-        frames: wp.array[Relative],
+        tree_a: BvhView,
+        tree_b: BvhView,
+        frames: wp.array[RelativeFrame],
         dops: DopFrames,
         leaf_count: wp.int32,
         bits: wp.vec2i,

@@ -9,10 +9,10 @@ import numpy as np
 import warp as wp
 
 from abut.core.pair_queue import PairQueue, pack_pair, push_pair
-from abut.geometry.common_corners import STRANGERS
+from abut.geometry.common_corners import SHARED_NONE
 from abut.geometry.intersect_tri_tri import MISS, classify_tri_tri
 from abut.geometry.topology import join_equal
-from abut.operands.posed_mesh import Faces, load_face
+from abut.operands.posed_mesh import PosedMesh, load_face
 from abut.operands.soup import Soup
 
 wp.set_module_options({"enable_backward": False, "fuse_fp": False})
@@ -24,10 +24,10 @@ CROWD = 64  # faces at a vertex beyond which it makes no neighbours
 def fold_kernel(
     # in
     span: wp.vec3i,
-    soup: Faces,
+    soup: PosedMesh,
     object_of: wp.array[wp.int32],
     pairs: wp.array[wp.vec2i],
-    relation: wp.int32,
+    sharing: wp.int32,
     bits: wp.vec2i,
     # out
     folded_out: wp.array[wp.int32],
@@ -37,9 +37,9 @@ def fold_kernel(
     for i in range(span[0] + wp.tid(), span[1], span[2]):
         a = pairs[i][0]
         b = pairs[i][1]
-        kin = wp.int32(relation)
+        kin = wp.int32(sharing)
         if object_of[a] != object_of[b]:
-            kin = STRANGERS
+            kin = SHARED_NONE
         corners_a = load_face(soup, a, 0)
         corners_b = load_face(soup, b, 0)
         if classify_tri_tri(corners_a, corners_b, kin, soup.faces[a], soup.faces[b]) != MISS:

@@ -15,7 +15,7 @@ from abut.options import Level
 from abut.visibility.screen import TALLY, FaceRoom, ListScreen
 from abut.visibility.settings import Settings, Step
 from abut.visibility.state import COLUMNS, conclude_kernel, spread_kernel
-from abut.visibility.survivors import Remains, primitives_of
+from abut.visibility.survivors import Survivors, primitives_of
 from abut.visibility.tile_screen import TileScreen
 
 
@@ -41,7 +41,7 @@ class Culler:
             self._marks = [wp.Event(self.device, enable_timing=True) for _ in self._marks]
         self.counters = np.zeros((len(self.steps), COLUMNS), dtype=np.int64)
         self.milliseconds = [0.0] * len(self.steps)
-        self.remains = Remains(soup, settings)
+        self.remains = Survivors(soup, settings)
         self.faces = FaceRoom(soup, settings)
         self.screens: dict[int, Any] = {}
         for pixels in {step.pixels for step in self.steps}:

@@ -5,7 +5,7 @@ Only pixels to which several come get any room: at the others nothing hides anyt
 
 import warp as wp
 
-from abut.core.atomics import add_one, claim, reserve, take_one
+from abut.core.atomics import atomic_decrement, atomic_increment, claim, reserve
 from abut.visibility.cover import AREA, BLOCK, centre_of, covers
 from abut.visibility.fragment import (
     FaceView,
@@ -46,7 +46,7 @@ def slot_of(canvas: Canvas, column: wp.int32, row: wp.int32):
 @wp.func
 def count_fragment(canvas: Canvas, pixel: wp.int32, face: wp.int32, owner: wp.int32):
     """A face comes to a pixel."""
-    add_one(canvas.counts, pixel)
+    atomic_increment(canvas.counts, pixel)
     who = owner
     if canvas.within:
         who = face
@@ -79,7 +79,7 @@ def room_kernel(
 @wp.func
 def place_fragment(canvas: Canvas, pixel: wp.int32, face: wp.int32, depths: wp.vec2f):
     """Put a fragment behind those that its pixel has already."""
-    slot = canvas.starts[pixel] + take_one(canvas.counts, pixel)
+    slot = canvas.starts[pixel] + atomic_decrement(canvas.counts, pixel)
     if slot >= 0 and slot < canvas.fragments.shape[0]:
         canvas.fragments[slot] = wp.vec4f(
             depths[0], depths[1], wp.cast(face, wp.float32), wp.cast(pixel, wp.float32)

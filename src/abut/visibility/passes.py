@@ -15,7 +15,7 @@ from abut.operands.soup import Soup
 from abut.options import Level
 from abut.visibility.settings import Settings, Step
 from abut.visibility.state import BOTH, COLUMNS, FIRST, SECOND
-from abut.visibility.survivors import Remains, primitives_of
+from abut.visibility.survivors import Survivors, primitives_of
 from abut.visibility.view import View
 
 
@@ -65,7 +65,7 @@ class HostCuller:
             raise OptionError("passes are drawn in some order; use order='drawn'.")
         self.soup, self.settings, self.see = soup, settings, see
         self.steps = settings.steps
-        self.remains = Remains(soup, settings)
+        self.remains = Survivors(soup, settings)
         self.counters = np.zeros((len(self.steps), COLUMNS), dtype=np.int64)
         self.milliseconds = [0.0] * len(self.steps)
         self.face_state = self.object_state = wp.zeros(0, dtype=wp.int32, device=soup.device)

@@ -9,7 +9,7 @@ import numpy as np
 import warp as wp
 
 from abut.core.pair_queue import PairQueue
-from abut.core.runtime import EVERYTHING, Task
+from abut.core.runtime import UNKNOWN_COUNT, Task
 from abut.errors import CapacityError
 from abut.operands.soup import Soup
 from abut.visibility.adjacency import neighbours_of
@@ -135,10 +135,10 @@ class ListScreen(Screen):
     def lacks_room(self, tally: np.ndarray) -> bool:
         """Make room where there was too little: (blocks, large faces, area, fragments, small)."""
         items, _, area, fragments, _ = (int(n) for n in tally.max(axis=0, initial=0))
-        too_many = area > EVERYTHING or fragments > MOST_FRAGMENTS[self.device.is_cuda]
+        too_many = area > UNKNOWN_COUNT or fragments > MOST_FRAGMENTS[self.device.is_cuda]
         if too_many and self.band_count < self.pixels:
             self.band_count = min(2 * self.band_count, self.pixels)
-        elif area > EVERYTHING:
+        elif area > UNKNOWN_COUNT:
             raise CapacityError(f"a row of pixels has {area} fragments; ask for fewer pixels.")
         elif items > self.item_room:
             self.item_room = int(GROWTH * items)
@@ -175,10 +175,10 @@ class ListScreen(Screen):
         return [
             Clear(canvas.owners),
             Task(setup_items_kernel, faces, args, device),
-            Task(list_large_kernel, EVERYTHING, [*view, canvas, lists.large, blocks], device),
-            Task(count_items_kernel, EVERYTHING, [*view, blocks, owners, canvas], device),
+            Task(list_large_kernel, UNKNOWN_COUNT, [*view, canvas, lists.large, blocks], device),
+            Task(count_items_kernel, UNKNOWN_COUNT, [*view, blocks, owners, canvas], device),
             room,
-            Task(fill_items_kernel, EVERYTHING, [*view, lists, canvas], device),
+            Task(fill_items_kernel, UNKNOWN_COUNT, [*view, lists, canvas], device),
         ]
 
     def look(
@@ -191,7 +191,7 @@ class ListScreen(Screen):
             return Task(look_sorted_kernel, count, args, self.device, grain=PIXELS_PER_SLICE)
         args = [canvas, self.rule_of(step), total, row, primitives, tally]
         if self.device.is_cuda:
-            return Task(look_fragments_kernel, EVERYTHING, args, self.device)
+            return Task(look_fragments_kernel, UNKNOWN_COUNT, args, self.device)
         return Task(look_pixels_kernel, count, args, self.device, grain=PIXELS_PER_SLICE)
 
     def _make_room(self) -> None:

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from abut.geometry.common_corners import WELDED
+from abut.geometry.common_corners import SHARED_BY_POSITION
 from abut.options import CullMethod, Level, Order
 from abut.visibility.state import BOTH, FIRST, SECOND
 from abut.visibility.view import View
@@ -52,7 +52,7 @@ class Settings:
     distance: float
     order: Order
     within: bool
-    relation: int = WELDED
+    sharing: int = SHARED_BY_POSITION
 
     @property
     def conservative(self) -> bool:

@@ -96,7 +96,7 @@ def box_kernel(
         boxes_out[i, 1] = with_integer(high, primitives.state[primitive_of(primitives, face)])
 
 
-class Remains:
+class Survivors:
     """Faces and objects that a culling leaves, and neighbours that may be folded over.
 
     Attributes:
@@ -200,7 +200,7 @@ class Remains:
         self._box = Task(box_kernel, count, args, device)
         if self.settings.within:
             pairs = neighbours_of(soup).pairs
-            args = [soup.view, soup.object_of, pairs, self.settings.relation, layout_of(soup).bits]
+            args = [soup.view, soup.object_of, pairs, self.settings.sharing, layout_of(soup).bits]
             args += [self._folded, self._folds["pairs"]]
             self._fold = Task(fold_kernel, pairs.shape[0], args, device, grain=512)
 

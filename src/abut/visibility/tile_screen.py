@@ -6,7 +6,7 @@ import numpy as np
 import warp as wp
 
 from abut.core.pair_queue import PairQueue
-from abut.core.runtime import EVERYTHING, Task
+from abut.core.runtime import UNKNOWN_COUNT, Task
 from abut.operands.soup import Soup
 from abut.visibility.cover import BLOCK
 from abut.visibility.look_tiles import look_tiles_kernel
@@ -87,7 +87,7 @@ class TileScreen(Screen):
         owners = self.soup.object_of
         teams, all_visits = TEAM * faces, self.room
         if device.is_cuda:
-            teams = all_visits = EVERYTHING
+            teams = all_visits = UNKNOWN_COUNT
         return [
             self.setup(tiles, primitives, row, step, tally, slot),
             Clear(self._comers),
@@ -104,7 +104,7 @@ class TileScreen(Screen):
         """Find out what is hidden."""
         args = [*self.view_of(step), tiles, self.rule_of(step), tally[slot + 3 : slot + 4]]
         args += [row, primitives, tally, tally[slot : slot + 1]]
-        count = EVERYTHING if self.device.is_cuda else self.room
+        count = UNKNOWN_COUNT if self.device.is_cuda else self.room
         return Task(look_tiles_kernel, count, args, self.device)
 
     def _make_room(self) -> None:

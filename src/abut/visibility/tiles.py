@@ -5,7 +5,7 @@ For views where tiles do not hold too many faces; see canvas for the others.
 
 import warp as wp
 
-from abut.core.atomics import add_one, claim, reserve, take_one
+from abut.core.atomics import atomic_decrement, atomic_increment, claim, reserve
 from abut.core.pair_queue import (
     PairQueue,
     pack_pair,
@@ -70,7 +70,7 @@ def visit_tile(
     f = load_view(tiles.shown.rows, face)
     if touches_block(f, column * BLOCK, row * BLOCK, view):
         tile = row * tiles.wide + column
-        add_one(tiles.counts, tile)
+        atomic_increment(tiles.counts, tile)
         claim(tiles.owners, tile, who + 1)
         push_pair(visits, pack_pair(0, tile, face, VISIT_BITS))
 
@@ -153,7 +153,7 @@ def patch_kernel(
         tile = visit[1]
         face = visit[2]
         if tiles_out.owners[tile] < 0:
-            slot = tiles_out.starts[tile] + take_one(tiles_out.counts, tile)
+            slot = tiles_out.starts[tile] + atomic_decrement(tiles_out.counts, tile)
             if slot >= 0 and slot < tiles_out.masks.shape[0]:
                 f = load_view(tiles_out.shown.rows, face)
                 column = (tile % tiles_out.wide) * BLOCK

@@ -9,7 +9,7 @@ comparison culls by.
 import warp as wp
 
 from abut.bounds.axis_gaps import shifted, turned
-from abut.bounds.relative_frame import Relative
+from abut.bounds.relative_frame import RelativeFrame
 
 SQUARED_CUDA = """
     float in_a = 0.0f, in_b = 0.0f;
@@ -33,7 +33,7 @@ SQUARED_CPU = """
 
 
 @wp.func_native(shifted(SQUARED_CUDA, SQUARED_CPU))
-def squared_apart_shifted(
+def gap_shifted_boxes(
     shift: wp.vec4f,
     widen: wp.vec4f,
     lower_a: wp.vec4f,
@@ -46,7 +46,7 @@ def squared_apart_shifted(
 
 
 @wp.func_native(turned(SQUARED_CUDA, SQUARED_CPU))
-def squared_apart_turned(
+def gap_turned_boxes(
     columns: wp.mat44f,
     rows: wp.mat44f,
     shift: wp.vec4f,
@@ -61,8 +61,8 @@ def squared_apart_turned(
 
 
 @wp.func
-def squared_apart(
-    relative: Relative,
+def gap_boxes(
+    relative: RelativeFrame,
     lower_a: wp.vec4f,
     upper_a: wp.vec4f,
     lower_b: wp.vec4f,
@@ -75,10 +75,8 @@ def squared_apart(
         bound is apart.
     """
     if relative.turned == 0:
-        return squared_apart_shifted(
-            relative.shift, relative.widen, lower_a, upper_a, lower_b, upper_b
-        )
-    return squared_apart_turned(
+        return gap_shifted_boxes(relative.shift, relative.widen, lower_a, upper_a, lower_b, upper_b)
+    return gap_turned_boxes(
         relative.columns,
         relative.rows,
         relative.shift,

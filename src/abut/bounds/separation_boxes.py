@@ -4,7 +4,7 @@ import warp as wp
 
 from abut.bounds.aabb import overlap_aabb
 from abut.bounds.axis_gaps import shifted, turned
-from abut.bounds.relative_frame import Relative
+from abut.bounds.relative_frame import RelativeFrame
 
 GREATEST_CUDA = """
     float apart = -3.0e38f;
@@ -20,7 +20,7 @@ GREATEST_CPU = """
 
 
 @wp.func_native(shifted(GREATEST_CUDA, GREATEST_CPU))
-def separation_shifted(
+def separation_shifted_boxes(
     shift: wp.vec4f,
     widen: wp.vec4f,
     lower_a: wp.vec4f,
@@ -33,7 +33,7 @@ def separation_shifted(
 
 
 @wp.func_native(turned(GREATEST_CUDA, GREATEST_CPU))
-def separation_turned(
+def separation_turned_boxes(
     columns: wp.mat44f,
     rows: wp.mat44f,
     shift: wp.vec4f,
@@ -141,7 +141,7 @@ def separation_turned(
     return wp::vec_t<4, wp::float32>(all[0], all[4], all[8], all[12]);
 #endif
 """)
-def separations_turned(
+def separations_turned_boxes(
     columns: wp.mat44f,
     rows: wp.mat44f,
     shift: wp.vec4f,
@@ -155,13 +155,13 @@ def separations_turned(
     lower_b1: wp.vec4f,
     upper_b1: wp.vec4f,
 ) -> wp.vec4f:
-    """``separation_turned`` of (a0, b0), (a0, b1), (a1, b0), (a1, b1), side by side."""
+    """``separation_turned_boxes`` of (a0, b0), (a0, b1), (a1, b0), (a1, b1), side by side."""
     ...
 
 
 @wp.func
-def separation_across(
-    relative: Relative,
+def separation_boxes(
+    relative: RelativeFrame,
     lower_a: wp.vec4f,
     upper_a: wp.vec4f,
     lower_b: wp.vec4f,
@@ -173,10 +173,10 @@ def separation_across(
         Conservative. Positive only when the boxes, and all they bound, are apart.
     """
     if relative.turned == 0:
-        return separation_shifted(
+        return separation_shifted_boxes(
             relative.shift, relative.widen, lower_a, upper_a, lower_b, upper_b
         )
-    return separation_turned(
+    return separation_turned_boxes(
         relative.columns,
         relative.rows,
         relative.shift,
@@ -189,8 +189,8 @@ def separation_across(
 
 
 @wp.func
-def separations_across(
-    relative: Relative,
+def separations_boxes(
+    relative: RelativeFrame,
     lower_a0: wp.vec4f,
     upper_a0: wp.vec4f,
     lower_a1: wp.vec4f,
@@ -200,17 +200,17 @@ def separations_across(
     lower_b1: wp.vec4f,
     upper_b1: wp.vec4f,
 ):
-    """``separation_across`` of (a0, b0), (a0, b1), (a1, b0), (a1, b1)."""
+    """``separation_boxes`` of (a0, b0), (a0, b1), (a1, b0), (a1, b1)."""
     shift = relative.shift
     widen = relative.widen
     if relative.turned == 0:
         return wp.vec4f(
-            separation_shifted(shift, widen, lower_a0, upper_a0, lower_b0, upper_b0),
-            separation_shifted(shift, widen, lower_a0, upper_a0, lower_b1, upper_b1),
-            separation_shifted(shift, widen, lower_a1, upper_a1, lower_b0, upper_b0),
-            separation_shifted(shift, widen, lower_a1, upper_a1, lower_b1, upper_b1),
+            separation_shifted_boxes(shift, widen, lower_a0, upper_a0, lower_b0, upper_b0),
+            separation_shifted_boxes(shift, widen, lower_a0, upper_a0, lower_b1, upper_b1),
+            separation_shifted_boxes(shift, widen, lower_a1, upper_a1, lower_b0, upper_b0),
+            separation_shifted_boxes(shift, widen, lower_a1, upper_a1, lower_b1, upper_b1),
         )
-    return separations_turned(
+    return separations_turned_boxes(
         relative.columns,
         relative.rows,
         shift,
@@ -227,8 +227,8 @@ def separations_across(
 
 
 @wp.func
-def overlap_across(
-    relative: Relative,
+def overlap_boxes_in_frame(
+    relative: RelativeFrame,
     lower_a: wp.vec4f,
     upper_a: wp.vec4f,
     lower_b: wp.vec4f,
@@ -246,4 +246,4 @@ def overlap_across(
             lower_b + relative.shift,
             upper_b + relative.shift,
         )
-    return not (separation_across(relative, lower_a, upper_a, lower_b, upper_b) > wp.float32(0.0))
+    return not (separation_boxes(relative, lower_a, upper_a, lower_b, upper_b) > wp.float32(0.0))
