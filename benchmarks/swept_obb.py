@@ -35,7 +35,7 @@ from abut.options import Bound
 from abut.query.sweep_buffers import corners_of
 from abut.query.sweep_listings import Listing
 from abut.query.sweep_plan import SweepPlan
-from abut.traversal.node_pairs import load_obb
+from abut.traversal.overlap.node_pairs import load_obb
 
 wp.set_module_options({"enable_backward": False, "fuse_fp": False, "max_unroll": 1})
 

@@ -12,9 +12,9 @@ from abut.core.runtime import Task, launch
 from abut.query import contact_plan, near_plan, nearest_plan
 from abut.query.ccd import plan_of
 from abut.query.contact_plan import ContactPlan
-from abut.traversal.groups import groups_kernel, groups_of
-from abut.traversal.leaf_pairs import list_leaves_kernel
-from abut.traversal.self_tree import SHARES
+from abut.traversal.overlap.leaf_packets import groups_kernel, packet_count_of
+from abut.traversal.overlap.leaf_pairs import list_leaves_kernel
+from abut.traversal.overlap.leaf_cluster_pairs import SHARES
 from abut.traversal.two_trees import relative_kernel
 from shapes import random_poses
 
@@ -111,7 +111,7 @@ def test_leaves_of_moving_meshes(swapped):
     views = [tree.view() for tree in (trees[::-1] if swapped else trees)]
     found = []
     ways = (
-        (groups_kernel, groups_of(trees[0].face_count), [tree.view() for tree in trees], []),
+        (groups_kernel, packet_count_of(trees[0].face_count), [tree.view() for tree in trees], []),
         (list_leaves_kernel, trees[int(swapped)].face_count, views, [swapped]),
     )
     for kernel, count, args, last in ways:

@@ -7,16 +7,17 @@ import warp as wp
 
 from abut.core.arrays import scalar_dtype, to_plain
 from abut.core.pair_queue import KeyLayout, PairQueues
+from abut.core.plan import QueueLaunch
 from abut.core.point_check import check_points
 from abut.core.runtime import launch, require_same_device, resolve_device
 from abut.errors import DeviceError, MeshError
-from abut.geometry.common_corners import SHARED_NONE
-from abut.narrow.exact import settle_kernel
-from abut.narrow.filter import classify_kernel
+from abut.narrow.exact import exact_kernel_for
+from abut.narrow.filter import filter_kernel_for
 from abut.narrow.impact_primitives import edge_edge_rows_kernel, vertex_face_rows_kernel
 from abut.narrow.pair_distance import measured
-from abut.operands.contact_operands import search_in
+from abut.operands.contact_queues import contact_queues
 from abut.operands.posed_mesh import make_posed_mesh
+from abut.operands.posed_pairs import MeshPairs, mesh_pairs
 from abut.options import LEAST_TOLERANCE, number_from
 
 
@@ -82,11 +83,11 @@ def _met(faces_a: Any, faces_b: Any, count: int, device: wp.Device) -> wp.array:
     row = np.arange(count, dtype=np.int64)
     queues["candidates"].keys.assign((row << layout.bits_b) | row)
     queues["candidates"].count.fill_(count)
-    search = search_in(queues, faces_a, faces_b, SHARED_NONE, layout)
-    launch(classify_kernel, count, [search, queues["candidates"]], device)
-    launch(settle_kernel, queues.read()["undecided"], [search], device, grain=64)
+    pairs, out = mesh_pairs(faces_a, faces_b), contact_queues(queues, layout)
+    launch(filter_kernel_for(MeshPairs), count, [pairs, queues["candidates"], out], device)
+    QueueLaunch(exact_kernel_for(MeshPairs), out.undecided, [pairs, out]).run()
     met = np.zeros(count, dtype=bool)
-    hits = search.hits.keys.numpy()[: queues.read()["hits"]]
+    hits = out.hits.keys.numpy()[: queues.read()["hits"]]
     met[layout.split(hits)[1]] = True
     return wp.array(met, dtype=wp.bool, device=device)
 

@@ -11,7 +11,7 @@ from abut.bounds.rss import distance_rss
 from abut.bvh.bvh_cache import bvh_of
 from abut.bvh.layout import BvhView
 from abut.operands.posed_mesh import make_posed_mesh
-from abut.traversal.node_pairs import load_rss
+from abut.traversal.overlap.node_pairs import load_rss
 from abut.traversal.two_trees import relative_kernel
 from shapes import moved, random_poses
 from trees import links_of

@@ -14,8 +14,8 @@ from abut.bvh.node_kdops import DopShape
 from abut.hardware import Machine, model
 from abut.hardware.program import program
 from abut.operands.posed_mesh import make_posed_mesh
-from abut.traversal.dop_frames import dop_frames
-from abut.traversal.dop_overlap import DopFrames, overlap_dops
+from abut.traversal.overlap.kdop_frames import dop_frames
+from abut.traversal.overlap.kdop_overlap import DopFrames, overlap_dops
 from shapes import random_poses
 
 wp.set_module_options({"enable_backward": False, "fuse_fp": False})

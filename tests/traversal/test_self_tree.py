@@ -11,7 +11,7 @@ from abut.bvh.leaf_clusters import CLUSTER_SIZE, leaf_clusters_of
 from abut.bvh.ploc import build_ploc
 from abut.core.pair_queue import PairQueues
 from abut.core.runtime import UNKNOWN_COUNT, launch
-from abut.traversal.self_tree import self_list_kernel, self_open_kernel, self_rest_kernel
+from abut.traversal.overlap.leaf_cluster_pairs import self_list_kernel, self_open_kernel, self_rest_kernel
 from trees import leaf_boxes, links_of
 
 BITS = wp.vec2i(20, 20)
@@ -47,14 +47,14 @@ def listed(tree, most):
     """Pairs of faces, when a thread gives up after ``most`` visits and others go on."""
     device = tree.nodes.device
     queues = PairQueues(device, twigs=ROOM, rest=ROOM, last=ROOM, candidates=ROOM)
-    view, twigs, found = tree.view(), leaf_clusters_of(tree), queues["twigs"]
+    view, twigs, found = tree.view(), leaf_clusters_of(tree), queues["clusters"]
     first, second = queues["rest"], queues["last"]
     launch(self_list_kernel, twigs.shape[0], [view, twigs, most, found, first], device)
     launch(self_rest_kernel, UNKNOWN_COUNT, [view, twigs, most, first, found, second], device)
     launch(
         self_rest_kernel, UNKNOWN_COUNT, [view, twigs, UNKNOWN_COUNT, second, found, first], device
     )
-    count = CLUSTER_SIZE * queues.read()["twigs"]
+    count = CLUSTER_SIZE * queues.read()["clusters"]
     args = [view, BITS, False, found, queues["candidates"]]
     launch(self_open_kernel, count, args, device, grain=7)
     count = queues.read()["candidates"]

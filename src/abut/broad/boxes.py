@@ -9,7 +9,7 @@ from abut.bounds.aabb import lower_bounds
 from abut.bounds.relative_frame import turn_of
 from abut.bounds.rows import double_of, padded
 from abut.bounds.sortable_float import to_sortable
-from abut.bvh.batched import BatchedBvh, tree_of
+from abut.bvh.batched import BatchedBvh, bvh_at
 from abut.bvh.layout import load_node, root_of
 from abut.core.atomics import atomic_max_int32
 from abut.core.pair_queue import PairQueue, find_key, pack_pair, push_pair
@@ -118,8 +118,8 @@ def box_of_posed(forest: BatchedBvh, body: wp.int32, pose: wp.mat44d, margin: wp
     Guarantee:
         Conservative. The box holds all posed points, and all that is no farther than the margin.
     """
-    held = forest.bodies[body]
-    tree = tree_of(forest, held)
+    held = forest.slices[body]
+    tree = bvh_at(forest, held)
     root = load_node(tree.nodes, root_of(tree))
     half = (double_of(root.high) - double_of(root.low)) * wp.float64(0.5)
     centre = held.origin + half + double_of(root.low)

@@ -54,7 +54,7 @@ def box_kernel(
         body = crowd.body[i]
         count = wp.int32(0)
         if body >= 0:
-            count = crowd.forest.bodies[body].face_count
+            count = crowd.forest.slices[body].face_count
             if not is_rigid(crowd.poses[at]):
                 push_pair(bad_out, wp.int64(at))
         if count == 0:

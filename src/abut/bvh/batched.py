@@ -26,7 +26,7 @@ CODE = wp.constant(wp.int64(2**30 - 1))
 
 
 @wp.struct
-class Body:
+class MeshSlice:
     """Where a mesh lies in the forest, and what its boxes are relative to."""
 
     first_face: wp.int32
@@ -46,11 +46,11 @@ class BatchedBvh:
     leaf_slots: wp.array[wp.int32]
     split_slots: wp.array[wp.int32]
     arrivals: wp.array[wp.int32]  # scratch of refits
-    bodies: wp.array[Body]
+    slices: wp.array[MeshSlice]
 
 
 @wp.func
-def tree_of(forest: BatchedBvh, body: Body):
+def bvh_at(forest: BatchedBvh, body: MeshSlice):
     """The tree of a body."""
     first = body.first_face
     stop = first + body.face_count
@@ -63,7 +63,7 @@ def tree_of(forest: BatchedBvh, body: Body):
 
 
 @wp.func
-def load_corners(forest: BatchedBvh, body: Body, face: wp.int32):
+def load_corners(forest: BatchedBvh, body: MeshSlice, face: wp.int32):
     """Corners of a face of a body in its own frame, one a row."""
     corners = forest.faces[body.first_face + face]
     return wp.matrix_from_rows(
@@ -102,7 +102,7 @@ def code_kernel(
     """Key of each face: its body, then the Morton code of its centre."""
     for i in range(span[0] + wp.tid(), span[1], span[2]):
         part = slice_of_item(starts, i)
-        body = forest.bodies[which[part]]
+        body = forest.slices[which[part]]
         face = forest.faces[body.first_face + i - starts[part]]
         p = forest.points[body.first_point + face[0]]
         q = forest.points[body.first_point + face[1]]
@@ -145,9 +145,9 @@ def build_batched_kernel(
     for i in range(span[0] + wp.tid(), span[1], span[2]):
         part = slice_of_item(starts, i)
         first = starts[part]
-        body = forest_out.bodies[which[part]]
+        body = forest_out.slices[which[part]]
         stop = first + body.face_count
-        tree = tree_of(forest_out, body)
+        tree = bvh_at(forest_out, body)
         corners = load_corners(forest_out, body, order[i])
         lower, upper = fit_aabb(corners[0], corners[1], corners[2], body.origin)
         join_siblings(
@@ -176,8 +176,8 @@ def escape_kernel(
     """Where a walk goes on after each slot."""
     for i in range(span[0] + wp.tid(), span[1], span[2]):
         part = slice_of_item(starts, i >> 1)
-        body = forest_out.bodies[which[part]]
-        tree = tree_of(forest_out, body)
+        body = forest_out.slices[which[part]]
+        tree = bvh_at(forest_out, body)
         slot = i - 2 * starts[part]
         if slot <= root_of(tree):
             high = tree.nodes[2 * slot + 1]
@@ -197,8 +197,8 @@ def refit_batched_kernel(
     """Fit the box of every leaf to where its face is now and climb, as in refit."""
     for i in range(span[0] + wp.tid(), span[1], span[2]):
         part = slice_of_item(starts, i)
-        body = forest_out.bodies[which[part]]
-        tree = tree_of(forest_out, body)
+        body = forest_out.slices[which[part]]
+        tree = bvh_at(forest_out, body)
         slot = tree.leaf_slots[i - starts[part]]
         corners = load_corners(forest_out, body, leaf_face(tree.nodes, slot))
         lower, upper = fit_aabb(corners[0], corners[1], corners[2], body.origin)
@@ -217,8 +217,8 @@ def grid_kernel(
 ):
     """Lower corner and cells per length of the box of each source."""
     for i in range(span[0] + wp.tid(), span[1], span[2]):
-        body = forest.bodies[sources[i]]
-        tree = tree_of(forest, body)
+        body = forest.slices[sources[i]]
+        tree = bvh_at(forest, body)
         box = load_node(tree.nodes, root_of(tree))
         size = box.high - box.low
         most = wp.float64(wp.max(wp.max(size[0], size[1]), size[2]))

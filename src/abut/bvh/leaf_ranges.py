@@ -2,7 +2,7 @@
 
 import warp as wp
 
-from abut.bvh.batched import BatchedBvh, Parts, slice_of_item, tree_of
+from abut.bvh.batched import BatchedBvh, Parts, bvh_at, slice_of_item
 from abut.bvh.layout import Bvh, link_at, root_of
 from abut.core.runtime import launch
 
@@ -52,8 +52,8 @@ def forest_range_kernel(
     """First and last leaf below each slot of some bodies."""
     for i in range(span[0] + wp.tid(), span[1], span[2]):
         part = slice_of_item(starts, i >> 1)
-        body = forest.bodies[which[part]]
-        tree = tree_of(forest, body)
+        body = forest.slices[which[part]]
+        tree = bvh_at(forest, body)
         slot = i - 2 * starts[part]
         if slot <= root_of(tree):
             ranges_out[2 * body.first_face + slot] = leaves_below(tree.nodes, slot)

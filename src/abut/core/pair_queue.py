@@ -158,6 +158,11 @@ class PairQueues:
                 grown = True
         return grown
 
+    def grow(self, counts: dict[str, int]) -> bool:
+        """Make room for counts that did not fit, and a quarter more; False when all fitted."""
+        short = {n: c for n, c in counts.items() if c > self.queues[n].keys.shape[0]}
+        return self.make_room({name: count + count // 4 for name, count in short.items()})
+
     def sorted_keys(self, name: str, count: int, width: int) -> Any:
         """The first ``count`` keys of a queue, of ``width`` bits, ascending.
 

@@ -305,6 +305,11 @@ def recording() -> Iterator[StageTimer]:
         _timer = outer
 
 
+def is_recording() -> bool:
+    """Whether stage times are being recorded: stages then run one by one."""
+    return _timer is not None
+
+
 def stage(name: str, device: wp.Device) -> AbstractContextManager[None]:
     """Attribute the time of the block to ``name`` while a recording is on."""
     return _NO_STAGE if _timer is None else _stage(name, device)

@@ -74,3 +74,15 @@ def move_point(pose: wp.mat44d, p: wp.vec3d):
         pose[1, 0] * p[0] + pose[1, 1] * p[1] + pose[1, 2] * p[2] + pose[1, 3],
         pose[2, 0] * p[0] + pose[2, 1] * p[1] + pose[2, 2] * p[2] + pose[2, 3],
     )
+
+
+@wp.func
+def is_identity(pose: wp.mat44d):
+    """Whether a pose leaves everything where it is."""
+    same = wp.bool(True)
+    for i in range(3):
+        for j in range(4):
+            unit = wp.where(i == j, wp.float64(1.0), wp.float64(0.0))
+            if pose[i, j] != unit:
+                same = False
+    return same

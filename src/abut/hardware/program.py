@@ -18,7 +18,7 @@ from abut.geometry.poses import checked_poses
 from abut.hardware.config import SIZE_BITS, SLOT_BITS, Machine
 from abut.mesh import Mesh
 from abut.operands.posed_mesh import make_posed_mesh
-from abut.traversal.dop_frames import dop_frames
+from abut.traversal.overlap.kdop_frames import dop_frames
 
 TRIANGLE_ONE = 1 << 14  # the larger mesh's extent, in units of corners
 TURN_ONE = 1 << 16

@@ -1,36 +1,69 @@
-"""Sort candidate pairs into hits, misses and the undecided few, by the floating-point filter."""
+"""Filter candidate pairs of faces into those that meet, those that do not, and the undecided."""
+
+from functools import cache
 
 import warp as wp
 
 from abut.core.pair_queue import PairQueue, queue_stop, unpack_pair
-from abut.operands.contact_operands import Search, first_other, test_faces
+from abut.operands.contact_queues import ContactQueues, first_other, test_faces
+from abut.operands.posed_pairs import WorkItems, item_stop, pair_at, row_and_item
 
 wp.set_module_options({"enable_backward": False, "fuse_fp": False})
 
 
-@wp.kernel
-def classify_kernel(
-    # in
-    span: wp.vec3i,
-    search: Search,
-    candidates: PairQueue,
-):
-    """Filter the pairs of a queue."""
-    for i in range(span[0] + wp.tid(), queue_stop(candidates, span[1]), span[2]):
-        row = unpack_pair(candidates.keys[i], search.bits)
-        test_faces(search, row[0], row[1], row[2])
+@cache
+def filter_kernel_for(pairs_type: type) -> wp.Kernel:
+    """The kernel that filters a queue of candidates, for a type of posed pairs."""
+
+    # At most 128 registers: two blocks of 256 threads at a time.
+    @wp.kernel(
+        module="unique",
+        module_options={"enable_backward": False, "fuse_fp": False},
+        cuda_max_registers=128,
+    )
+    def filter_kernel(
+        # in
+        span: wp.vec3i,
+        pairs: pairs_type,
+        candidates: PairQueue,
+        # out
+        queues_out: ContactQueues,
+    ):
+        """Filter the pairs of a queue; a row is read once for candidates of it in sequence."""
+        stop = queue_stop(candidates, span[1])
+        i = span[0] + wp.tid()
+        while i < stop:
+            key = unpack_pair(candidates.keys[i], queues_out.bits)
+            rank = key[0]
+            pair = pair_at(pairs, rank)
+            while key[0] == rank:
+                test_faces(pair, queues_out, rank, key[1], key[2])
+                i += span[2]
+                key = wp.vec3i(-1)
+                if i < stop:
+                    key = unpack_pair(candidates.keys[i], queues_out.bits)
+
+    return filter_kernel
 
 
-@wp.kernel
-def brute_kernel(
-    # in
-    span: wp.vec3i,
-    search: Search,
-):
-    """Filter every pair, for each (pose, face of a)."""
-    count_a = search.a.faces.shape[0]
-    for work in range(span[0] + wp.tid(), span[1], span[2]):
-        pose = work / count_a
-        face_a = work - pose * count_a
-        for face_b in range(first_other(search, face_a), search.b.faces.shape[0]):
-            test_faces(search, pose, face_a, face_b)
+@cache
+def brute_kernel_for(pairs_type: type) -> wp.Kernel:
+    """The kernel that filters every pair of faces, for a type of posed pairs."""
+
+    @wp.kernel(module="unique", module_options={"enable_backward": False, "fuse_fp": False})
+    def brute_kernel(
+        # in
+        span: wp.vec3i,
+        pairs: pairs_type,
+        items: WorkItems,
+        # out
+        queues_out: ContactQueues,
+    ):
+        """Filter every pair of faces, for each (row, face of a)."""
+        for work in range(span[0] + wp.tid(), item_stop(items, span[1]), span[2]):
+            at = row_and_item(items, work)
+            pair = pair_at(pairs, at[0])
+            for face_b in range(first_other(pair, at[1]), pair.b.faces.shape[0]):
+                test_faces(pair, queues_out, at[0], at[1], face_b)
+
+    return brute_kernel

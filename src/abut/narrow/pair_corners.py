@@ -31,8 +31,8 @@ def corner_kernel(
         if copy.shape[0] > 0:
             first = copy[i] * crowd.object_count
         own = objects[i, 0] == objects[i, 1]
-        body_a = crowd.forest.bodies[crowd.body[objects[i, 0]]]
-        body_b = crowd.forest.bodies[crowd.body[objects[i, 1]]]
+        body_a = crowd.forest.slices[crowd.body[objects[i, 0]]]
+        body_b = crowd.forest.slices[crowd.body[objects[i, 1]]]
         a = load_face(side_of(crowd, body_a, first + objects[i, 0], own), pairs[i, 0], 0)
         b = load_face(side_of(crowd, body_b, first + objects[i, 1], own), pairs[i, 1], 0)
         for k in range(3):

@@ -3,7 +3,7 @@
 import warp as wp
 
 from abut.core.pair_queue import queue_stop, unpack_pair
-from abut.narrow.exact import settle_pair
+from abut.narrow.settle_search import settle_pair
 from abut.operands.scene_pairs import Crowd, meeting_at, search_of
 
 wp.set_module_options({"enable_backward": False, "fuse_fp": False, "max_unroll": 0})

@@ -8,10 +8,11 @@ meshes has the number of the pose.
 import warp as wp
 
 from abut.bounds.relative_frame import shifted_frame, turned_frame
-from abut.bvh.batched import BatchedBvh, Body, tree_of
+from abut.bvh.batched import BatchedBvh, MeshSlice, bvh_at
 from abut.bvh.layout import load_node, reach_of, root_of
 from abut.core.pair_queue import PairQueue, unpack_pair
 from abut.geometry.common_corners import SHARED_NONE
+from abut.geometry.poses import is_identity
 from abut.operands.contact_operands import Search
 from abut.operands.posed_mesh import PosedMesh
 
@@ -39,8 +40,8 @@ class Meeting:
 
     copy: wp.int32
     own: wp.bool  # an object and itself, in its own frame
-    body_a: Body
-    body_b: Body
+    body_a: MeshSlice
+    body_b: MeshSlice
     at_a: wp.int32
     at_b: wp.int32
 
@@ -52,15 +53,15 @@ def meeting_at(crowd: Crowd, rank: wp.int32):
     out = Meeting()
     out.copy = row[0]
     out.own = row[1] == row[2]
-    out.body_a = crowd.forest.bodies[crowd.body[row[1]]]
-    out.body_b = crowd.forest.bodies[crowd.body[row[2]]]
+    out.body_a = crowd.forest.slices[crowd.body[row[1]]]
+    out.body_b = crowd.forest.slices[crowd.body[row[2]]]
     out.at_a = row[0] * crowd.object_count + row[1]
     out.at_b = row[0] * crowd.object_count + row[2]
     return out
 
 
 @wp.func
-def faces_of(forest: BatchedBvh, body: Body):
+def faces_of(forest: BatchedBvh, body: MeshSlice):
     """The faces of a body, not moved."""
     out = PosedMesh()
     out.points = forest.points[body.first_point : body.first_point + body.point_count]
@@ -69,7 +70,7 @@ def faces_of(forest: BatchedBvh, body: Body):
 
 
 @wp.func
-def side_of(crowd: Crowd, body: Body, at: wp.int32, own: wp.bool):
+def side_of(crowd: Crowd, body: MeshSlice, at: wp.int32, own: wp.bool):
     """The faces of one side of a meeting, at their pose."""
     out = faces_of(crowd.forest, body)
     if not own:
@@ -93,24 +94,12 @@ def search_of(crowd: Crowd, meeting: Meeting):
 
 
 @wp.func
-def is_identity(pose: wp.mat44d):
-    """Whether a pose leaves everything where it is."""
-    same = wp.bool(True)
-    for i in range(3):
-        for j in range(4):
-            unit = wp.where(i == j, wp.float64(1.0), wp.float64(0.0))
-            if pose[i, j] != unit:
-                same = False
-    return same
-
-
-@wp.func
 def frame_of(crowd: Crowd, meeting: Meeting):
     """How b's frame sits in a's."""
     body_a = meeting.body_a
     body_b = meeting.body_b
-    tree_a = tree_of(crowd.forest, body_a)
-    tree_b = tree_of(crowd.forest, body_b)
+    tree_a = bvh_at(crowd.forest, body_a)
+    tree_b = bvh_at(crowd.forest, body_b)
     reach_a = reach_of(load_node(tree_a.nodes, root_of(tree_a)))
     reach_b = reach_of(load_node(tree_b.nodes, root_of(tree_b)))
     pose_a = crowd.poses[meeting.at_a]

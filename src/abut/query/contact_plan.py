@@ -1,50 +1,92 @@
-"""ContactPlan: the stages of a contact query, prepared once for two operands and run many times."""
+"""ContactPlan: a contact query of two meshes, prepared once and run for many poses."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 import warp as wp
 
+from abut.bvh.layout import Bvh
+from abut.bvh.node_kdops import Dops
 from abut.core.pair_queue import (
     NO_KEY,
-    PairQueues,
+    KeyLayout,
     lowest_of_each_pose,
     to_rows,
     unpack_queue_kernel,
 )
 from abut.core.pair_sort import MOST_ROWS, FewOrder, RowOrder
+from abut.core.plan import Plan, Stage
 from abut.core.runtime import Task, stage
-from abut.narrow.exact import Settling
-from abut.operands.contact_operands import search_in
-from abut.query.contact_stages import ContactStages
-from abut.query.shared import shared_queues
-from abut.traversal.first_of_all import TOO_LONG
-from abut.traversal.two_trees import forget_kernel
+from abut.geometry.common_corners import SHARED_NONE
+from abut.operands.contact_queues import contact_queues
+from abut.operands.pair_rows import MeshRows
+from abut.operands.posed_pairs import mesh_pairs
+from abut.options import Bound
+from abut.query.contact_stages import ContactStages, Strategy
+from abut.query.shared import MOST_LISTED, Operands, shared_queues
+from abut.traversal.overlap.descend import clear_first_kernel
+from abut.traversal.overlap.first_path import TOO_LONG
+from abut.traversal.overlap.kdop_frames import dop_frames
+from abut.traversal.overlap.kdop_leaf_walk import kdop_leaf_walk
+from abut.traversal.overlap.kdop_overlap import NARROW_DOPS, DopFrames
 
 LEAST_EXPECTED = 256  # rows
 UNPACKING_THREADS = 1 << 16
+MOST_PICKED = 64  # rows for which listing all pairs and picking the first is faster, on CUDA
 
 
 @dataclass
-class ContactPlan(ContactStages):
-    """Operands of a contact query and the launches that answer it."""
+class ContactPlan(Operands):
+    """Operands of a contact query and the plan that answers it.
 
-    _generation: int = field(default=-1, init=False)
+    Attributes:
+        a, b: Posed meshes.
+        trees: Their hierarchies; one for a mesh against itself, none for brute force.
+        sharing: Vertices that the operands share (see common_corners).
+        first: Find one pair per pose only.
+        bound: Bounding volume of the trees to use.
+        dops: k-DOPs of the trees, or none.
+        axes: Axes along which k-DOPs are tested, see axis_choices.
+        boxless: k-DOPs alone decide, axis-aligned boxes do not.
+        strategy: How candidates are found; None chooses by cost.
+    """
+
+    device: wp.Device
+    a: Any
+    b: Any
+    trees: tuple[Bvh, ...]
+    sharing: int
+    layout: KeyLayout
+    pose_count: int
+    first: bool = False
+    bound: Bound = Bound.AABB
+    dops: tuple[Dops, ...] = ()
+    axes: np.ndarray | None = None
+    boxless: bool = False
+    strategy: Strategy | None = None
     _expected: int = field(default=0, init=False)  # rows, by the last answers
+    _rows: wp.array | None = field(default=None, init=False)  # made ahead of their count
+
+    def __post_init__(self) -> None:
+        """Choose a strategy and prepare the plan."""
+        super().__post_init__()
+        if self.strategy is None:
+            self.strategy = self._cheapest()
+        self.queues = shared_queues(self.device, self._room)
+        self._plan = Plan(self.queues, self._stages, clear=self._clear, accept=self._accept)
 
     def run(self) -> Any:
         """Sorted keys of the pairs that meet; with ``first``, of one pair per pose, on the host."""
-        counts = self._counts()
+        counts = self._plan.run()
         assert counts is not None
-        queues = shared_queues(self.device, self._room)
         with stage("sort", self.device):
             if self.first:
-                return self._one_each(queues, counts["hits"])
-            return self._sorted(queues, counts["hits"])
+                return self._one_each(counts["hits"])
+            return self._sorted(counts["hits"])
 
     def pairs(self, sound: Callable[[], bool] | None = None) -> wp.array | None:
         """(n, 2) sorted pairs that meet, of a query without poses.
@@ -53,113 +95,138 @@ class ContactPlan(ContactStages):
         answer is None. On CUDA rows are made before their number is known, as many as last time
         and some more, so that nothing is left to do then.
         """
-        rows = None
+        self._rows = None
         if self.device.is_cuda and self._expected:
-            rows = wp.empty((self._expected, 2), dtype=wp.int32, device=self.device)
-        counts = self._counts(rows, sound)
+            self._rows = wp.empty((self._expected, 2), dtype=wp.int32, device=self.device)
+        counts = self._plan.run(sound)
+        rows, self._rows = self._rows, None
         if counts is None:
             return None
         count = counts["hits"]
         self._expected = max(count + count // 4 + LEAST_EXPECTED, self._expected * 7 // 8)
         if rows is not None and self._in_order(count) and count <= rows.shape[0]:
             return rows[:count]
-        keys = self._sorted(shared_queues(self.device, self._room), count)
-        return to_rows(keys, self.layout, False, self.device)[0]
+        return to_rows(self._sorted(count), self.layout, False, self.device)[0]
 
-    def _counts(
-        self, rows: wp.array | None = None, sound: Callable[[], bool] | None = None
-    ) -> dict[str, int] | None:
-        """Search; what the queues hold then. None if it was not ``sound``."""
-        queues = shared_queues(self.device, self._room)
-        while True:
-            if self._generation != queues.generation:
-                self._record(queues)
-            self._forget(queues)
-            for name, task in self._tasks:
-                with stage(name, self.device):
-                    task.run()
-            if self._orders:
-                few, many = self._orders
-                self._order = few if rows is not None and rows.shape[0] < few.most else many
-                with stage("sort", self.device):
-                    self._order.run()
-            if self._picks:
-                wp.copy(self._best_host, self._best)
-            if rows is not None:
-                self._unpacking.give(2, rows)
-                self._unpacking.run()
-            if sound is not None and not sound():
-                return None
-            counts = queues.read()  # the one wait for the device
-            if queues.make_room(counts):
-                continue
-            if not (self._picks and (self._best_view == TOO_LONG).any()):
-                return counts
-            self._descends, self._generation = True, -1
+    def _cheapest(self) -> Strategy:
+        """The strategy that costs least, as measured (design/traversal.md)."""
+        if not self.trees:
+            return Strategy.BRUTE
+        if self.sharing != SHARED_NONE:
+            return Strategy.CLUSTERS if self.device.is_cuda else Strategy.DESCEND
+        leaves = self.pose_count * max(self.a.faces.shape[0], self.b.faces.shape[0])
+        lists = self.device.is_cuda and leaves <= MOST_LISTED
+        if self.first:
+            return Strategy.PICK if lists and self.pose_count <= MOST_PICKED else Strategy.FIRST
+        return Strategy.LEAF_WALK if lists else Strategy.DESCEND
 
-    @property
-    def _picks(self) -> bool:
-        return self.first and self.device.is_cuda
+    def _stages(self) -> Iterator[Stage]:
+        """All stages, for the queues as they are."""
+        out = contact_queues(self.queues, self.layout)
+        if self.first:
+            out.best = self._room_for_best()
+        trees = [tree.view(self.bound) for tree in self.trees]
+        view = mesh_pairs(self.a, self.b, self.sharing, self.pose_count, trees)
+        rows = MeshRows(view, self.device)
+        dops = DopFrames()
+        if self.dops:
+            dops, task = dop_frames(self.a, self.b, *self.dops, self.axes, self.pose_count)
+            yield "frames", task.run
+        stages = ContactStages(
+            rows,
+            self.queues,
+            out,
+            self.strategy,
+            self.trees,
+            finer=self.bound is not Bound.AABB,
+            own=self.sharing != SHARED_NONE,
+            boundless=self.boxless,
+            dops=dops,
+            lowest=self._lowest if self.first else None,
+        )
+        if self.strategy is Strategy.LEAF_WALK and self.boxless and dops.kind == NARROW_DOPS:
+            yield from kdop_leaf_walk(view, self.dops, self.axes, out.bits, self.queues)
+            yield stages.filter(self.queues["candidates"])
+            yield stages.exact()
+        else:
+            yield from stages
+        if self.first and self.device.is_cuda:
+            yield "sort", lambda: wp.copy(self._best_host, self._best)
+        yield from self._sort_stages(out)
 
-    def _sorted(self, queues: PairQueues, count: int) -> Any:
+    def _sort_stages(self, out: Any) -> Iterator[Stage]:
+        """On CUDA, sort the hits and make rows of them without waiting for their count."""
+        row_count = self.pose_count << self.layout.bits_a
+        self._orders: tuple[FewOrder, RowOrder] | None = None
+        if self.device.is_cpu or self.first or row_count > MOST_ROWS:
+            return
+        many = RowOrder(out.hits, self.layout.bits_b, row_count, self.device)
+        self._orders = FewOrder(out.hits, self.device), many
+        args = [out.hits, self.layout.bits, wp.empty((0, 2), wp.int32, self.device)]
+        self._unpacking = Task(unpack_queue_kernel, UNPACKING_THREADS, args, self.device)
+        yield "sort", self._sort_ahead
+
+    def _sort_ahead(self) -> None:
+        assert self._orders is not None
+        few, many = self._orders
+        expects_few = self._rows is not None and self._rows.shape[0] < few.most
+        self._order = few if expects_few else many
+        self._order.run()
+        if self._rows is not None:
+            self._unpacking.give(2, self._rows)
+            self._unpacking.run()
+
+    def _accept(self, counts: dict[str, int]) -> bool:
+        """Whether the strategy served; else another one is chosen."""
+        if self.strategy is Strategy.PICK and (self._best_view == TOO_LONG).any():
+            self.strategy = Strategy.FIRST
+        elif self.strategy is Strategy.LEAF_WALK and counts["skipped"]:
+            self.strategy = Strategy.DESCEND
+        else:
+            return True
+        self._plan.forget()
+        return False
+
+    def _sorted(self, count: int) -> Any:
         if self._in_order(count):
-            return queues["hits"].keys[:count]
+            return self.queues["hits"].keys[:count]
         width = self.layout.width + (self.pose_count - 1).bit_length()
-        return queues.sorted_keys("hits", count, width)
+        return self.queues.sorted_keys("hits", count, width)
 
     def _in_order(self, count: int) -> bool:
         """Whether so many hits were sorted where they are."""
-        return bool(self._orders) and count <= self._order.most
+        return self._orders is not None and count <= self._order.most
 
-    def _forget(self, queues: PairQueues) -> None:
+    def _clear(self) -> None:
         """Empty the queues, in one launch on CUDA and by hand on the CPU."""
         if self.first and self.device.is_cuda:
-            self._forgetting.run()
+            self._clearing.run()
             return
-        queues.clear()
+        self.queues.clear()
         if self.first:
             self._best_view[:] = NO_KEY
+            self._lowest.fill_(NO_KEY)
 
-    def _record(self, queues: PairQueues) -> None:
-        """Prepare the launches for the queues as they are now."""
-        search = search_in(queues, self.a, self.b, self.sharing, self.layout)
-        if self.first:
-            search.best = self._room_for_best(queues)
-        self._tasks = [*self._stages(search, queues), ("settle", Settling(search, self.device))]
-        if self.device.is_cuda:
-            args = [queues["hits"], self.layout.bits, wp.empty((0, 2), wp.int32, self.device)]
-            self._unpacking = Task(unpack_queue_kernel, UNPACKING_THREADS, args, self.device)
-        self._orders = self._sorting(queues)
-        self._generation = queues.generation
-
-    def _sorting(self, queues: PairQueues) -> tuple[FewOrder, RowOrder] | None:
-        """Ways to sort the hits without waiting for the device: where they are few, and many."""
-        row_count = self.pose_count << self.layout.bits_a
-        if self.device.is_cpu or self.first or row_count > MOST_ROWS:
-            return None
-        hits = queues["hits"]
-        many = RowOrder(hits, self.layout.bits_b, row_count, self.device)
-        return FewOrder(hits, self.device), many
-
-    def _room_for_best(self, queues: PairQueues) -> wp.array:
+    def _room_for_best(self) -> wp.array:
         """The best key of each pose, beside it the lowest path, and a copy for the host."""
         count = self.pose_count
         bests = wp.empty(2 * count, dtype=wp.int64, device=self.device)
         self._best, self._lowest = bests[:count], bests[count:]
-        self._forgetting = Task(forget_kernel, 2 * count, [queues.counts, bests], self.device)
+        args = [self.queues.counts, bests]
+        self._clearing = Task(clear_first_kernel, 2 * count, args, self.device)
         self._best_host = self._best
         if self.device.is_cuda:
             self._best_host = wp.empty_like(self._best, device="cpu", pinned=True)
         self._best_view = self._best_host.numpy()
         return self._best
 
-    def _one_each(self, queues: PairQueues, settled_count: int) -> Any:
-        """One key per pose: of the pairs the filter was sure of, else the lowest settled one."""
+    def _one_each(self, decided: int) -> Any:
+        """One key per pose: a pair the filter is sure of, else the lowest of the exact stage."""
         best = self._best_view
         width = self.layout.width
         keys = best[best != NO_KEY]
-        if settled_count and len(keys) < self.pose_count:
-            settled = lowest_of_each_pose(self._sorted(queues, settled_count), self.layout)
-            settled = settled[best[settled >> width] == NO_KEY]
-            keys = np.sort(np.concatenate([keys, settled]))
+        if decided and len(keys) < self.pose_count:
+            exact = lowest_of_each_pose(self._sorted(decided), self.layout)
+            exact = exact[best[exact >> width] == NO_KEY]
+            keys = np.sort(np.concatenate([keys, exact]))
         return keys

@@ -1,186 +1,232 @@
-"""ContactStages: how candidate pairs of a contact query are found, launch by launch."""
+"""The stages of a contact query: one list for two meshes, a batch of poses and a scene."""
 
-from __future__ import annotations
-
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
+from enum import Enum, auto
 from typing import Any
 
-import numpy as np
 import warp as wp
 
 from abut.bounds.relative_frame import RelativeFrame
 from abut.bvh.layout import Bvh
 from abut.bvh.leaf_clusters import leaf_clusters_of
 from abut.bvh.leaf_corners import corner_rows, corners_kernel
-from abut.bvh.node_kdops import Dops
-from abut.core.pair_queue import KeyLayout, PairQueues
+from abut.core.pair_queue import PairQueues
+from abut.core.plan import QueueLaunch, Stage
 from abut.core.runtime import UNKNOWN_COUNT, Task
-from abut.narrow.filter import brute_kernel, classify_kernel
+from abut.narrow.exact import EXACT_THREADS, exact_kernel_for
+from abut.narrow.filter import brute_kernel_for, filter_kernel_for
 from abut.narrow.plane_filter import plane_filter_kernel
-from abut.operands.contact_operands import Search
-from abut.options import Bound
-from abut.query.shared import LEAVES_PER_ITEM, MOST_LISTED, Operands
-from abut.traversal.dop_frames import dop_frames
-from abut.traversal.dop_list import listing_of
-from abut.traversal.dop_overlap import NARROW_DOPS, DopFrames
-from abut.traversal.first_of_all import path_kernel, pick_kernel
-from abut.traversal.groups import groups_of, self_test_kernel
-from abut.traversal.self_tree import cluster_stages, self_open_kernel
-from abut.traversal.two_trees import (
-    boundless_kernel,
-    descend_walk,
-    first_walk,
-    list_walk,
-    relative_kernel,
+from abut.operands.contact_queues import ContactQueues
+from abut.operands.pair_rows import MeshRows, SceneRows
+from abut.traversal.overlap.descend import (
+    FACES,
+    LEAF_BLOCK,
+    LEAF_BLOCKS,
+    MANY_ROWS,
+    SUBTREES,
+    descend_kernel_for,
+    first_kernel_for,
+    frames_kernel_for,
 )
+from abut.traversal.overlap.first_path import path_kernel, pick_kernel
+from abut.traversal.overlap.kdop_overlap import DopFrames
+from abut.traversal.overlap.leaf_cluster_pairs import cluster_walks, self_open_kernel
+from abut.traversal.overlap.leaf_packets import PACKET
+from abut.traversal.overlap.leaf_walk import leaf_walk_kernel_for
 
-POSES_PER_SLICE = 512  # where one pair is wanted
-MOST_PICKED = 64  # poses of which a first pair is picked from all pairs, on CUDA
+LEAVES_PER_ITEM = 256  # of a subtree that is an item of a descent on the CPU
+MOST_ITEMS = 256  # of all rows of a batch, or of one row of a scene, on the CPU
+MOST_CUDA_ITEMS = 1 << 16
+ROWS_PER_SLICE = {MeshRows: 512, SceneRows: 64}  # of a search for one pair a row, on the CPU
+ITEMS_PER_SLICE = 64  # of a scene
+LEAF_WALK_THREADS = 1 << 20  # a thread that strides over many walks gets several long ones
+
+
+class Strategy(Enum):
+    """How candidate pairs of faces are found. All strategies find the same contacts."""
+
+    DESCEND = auto()  # both trees at once, subtree by subtree; faces are tested on the way
+    FIRST = auto()  # both trees at once, until a row has a pair
+    LEAF_WALK = auto()  # one tree for each leaf of the other; faces are tested afterwards
+    PICK = auto()  # a leaf walk; then, of each row, the pair that FIRST would have found
+    CLUSTERS = auto()  # pairs of leaf clusters of one tree, then their leaves, then the faces
+    BRUTE = auto()  # every pair of faces
 
 
 @dataclass
-class ContactStages(Operands):
-    """Operands of a contact query and the ways to search them.
+class ContactStages:
+    """Makes the stages that find the pairs of faces that meet in rows of posed pairs.
 
     Attributes:
-        a, b: Posed faces.
-        trees: The operands' trees; one for a mesh against itself, none for brute force.
-        relation: What the operands share (see common_corners).
-        first: Look for one pair per pose only.
-        bound: Bounding volume of the trees to use.
-        dops: DOPs of the trees, or none.
-        axes: Axes along which DOPs are tested, see axis_choices.
-        boxless: DOPs alone decide, axis-aligned boxes do not.
+        rows: The posed pairs.
+        queues: With ``hits``, ``undecided`` and what the strategy lists.
+        out: ContactQueues that the stages fill.
+        strategy: How candidates are found.
+        trees: The hierarchies of the two meshes, for PICK and CLUSTERS.
+        finer: Trees have volumes beside their boxes.
+        own: Rows may pair a mesh with itself.
+        boundless: Boxes decide nothing; finer volumes alone do.
+        dops: k-DOPs of the rows, where the trees have some.
+        colliding: Flags of environments, for a search that stops at the first contact of each.
+        lowest: For PICK, the lowest path of each row.
     """
 
-    device: wp.Device
-    a: Any
-    b: Any
-    trees: tuple[Bvh, ...]
-    sharing: int
-    layout: KeyLayout
-    pose_count: int
-    first: bool = False
-    bound: Bound = Bound.AABB
-    dops: tuple[Dops, ...] = ()
-    axes: np.ndarray | None = None
-    boxless: bool = False
-    _descends: bool = field(default=False, init=False)  # paths were too long to pick by
-    _best: wp.array = field(init=False)  # the key of each pose, where one is wanted
-    _lowest: wp.array = field(init=False)  # the path to it, which the first has lowest
+    rows: MeshRows | SceneRows
+    queues: PairQueues
+    out: Any
+    strategy: Strategy
+    trees: tuple[Bvh, ...] = ()
+    finer: bool = False
+    own: bool = False
+    boundless: bool = False
+    dops: Any = field(default_factory=DopFrames)
+    colliding: wp.array | None = None
+    lowest: wp.array | None = None
 
-    def _stages(self, search: Any, queues: PairQueues) -> Iterable[tuple[str, Task]]:
-        """Names of stages and their launches, in order."""
-        self._finer = self.bound is not Bound.AABB
-        self._frames: dict[tuple[int, int], wp.array] = {}
-        self._dops: dict[tuple[int, int], Any] = {}
-        if not self.trees:
-            count = self.pose_count * self.a.faces.shape[0]
-            yield "search", Task(brute_kernel, count, [search], self.device, grain=1)
-        elif len(self.trees) == 1:
-            yield from self._self_stages(search, queues)
+    def __post_init__(self) -> None:
+        """Make what stages share."""
+        self.device = self.rows.device
+        self.frames = wp.empty(self.rows.capacity, dtype=RelativeFrame, device=self.device)
+        self._variant = (self.rows.kind, self.finer, self.own)
+
+    def __iter__(self) -> Iterator[Stage]:
+        """All stages, from frames to the exact test."""
+        yield from {
+            Strategy.DESCEND: self._descend,
+            Strategy.FIRST: self._first,
+            Strategy.LEAF_WALK: self._leaf_walk,
+            Strategy.PICK: self._pick,
+            Strategy.CLUSTERS: self._clusters,
+            Strategy.BRUTE: self._brute,
+        }[self.strategy]()
+        yield self.exact()
+
+    def exact(self) -> Stage:
+        """The stage that decides the undecided pairs."""
+        kernel, args = exact_kernel_for(self.rows.kind), [self.rows.view, self.out]
+        over = QueueLaunch(kernel, self.out.undecided, args, threads=EXACT_THREADS)
+        return "exact", over.run
+
+    def filter(self, candidates: Any, out: Any = None) -> Stage:
+        """The stage that filters a queue of candidates."""
+        args = [self.rows.view, candidates, self.out if out is None else out]
+        over = QueueLaunch(filter_kernel_for(self.rows.kind), candidates, args, grain=1024)
+        return "filter", over.run
+
+    def _descend(self) -> Iterable[Stage]:
+        view, grain = self.rows.view, ITEMS_PER_SLICE
+        if isinstance(self.rows, SceneRows):
+            items = self.rows.divide(0, LEAVES_PER_ITEM, MOST_ITEMS.bit_length() - 1)
         else:
-            yield from self._pair_stages(search, queues)
+            items = self._packets() if self.own else self._subtrees()
+            grain = 128 if self.own else max(self.rows.capacity * items.each // 16, 1)
+        yield from self._frames(SUBTREES, items)
+        yield (
+            "search",
+            self.rows.over_items(
+                descend_kernel_for(*self._variant),
+                items,
+                lambda w: [view, self.frames, w, self.dops, self.out],
+                grain,
+            ),
+        )
 
-    def _self_stages(self, search: Any, queues: PairQueues) -> Iterable[tuple[str, Task]]:
-        tree = self.trees[0].view()
-        count = self.a.faces.shape[0]
-        if self.device.is_cpu:
-            count = groups_of(count)
-            yield "search", Task(self_test_kernel, count, [search, tree], self.device, grain=128)
-            return
-        yield from self._twig_stages(search, queues)
+    def _packets(self) -> Any:
+        return self.rows.divide(-(-self.rows.view.a.faces.shape[0] // int(PACKET)))
 
-    def _twig_stages(self, search: Any, queues: PairQueues) -> Iterable[tuple[str, Task]]:
-        """List pairs of twigs, open them, and let most pairs of leaves fall through a sieve."""
-        tree = self.trees[0].view()
-        for kernel, count, args in cluster_stages(tree, leaf_clusters_of(self.trees[0]), queues):
-            yield "search", Task(kernel, count, args, self.device)
-        leaves, rows = queues["leaves"], corner_rows(self.trees[0])
-        args = [tree, search.bits, True, queues["twigs"], leaves]
-        yield "search", Task(self_open_kernel, UNKNOWN_COUNT, args, self.device)
-        args = [self.a.points, self.a.faces, tree.origin, tree.nodes, tree.leaf_slots, rows]
-        yield "sift", Task(corners_kernel, self.a.faces.shape[0], args, self.device)
-        args = [tree, rows, search.bits, leaves, queues["candidates"]]
-        yield "sift", Task(plane_filter_kernel, UNKNOWN_COUNT, args, self.device)
-        yield "classify", self._classify(search, queues)
+    def _subtrees(self) -> Any:
+        """Subtrees of a: enough for all threads, none too small to be worth an item."""
+        most, leaves = MOST_ITEMS, LEAVES_PER_ITEM
+        if self.device.is_cuda:
+            most, leaves = MOST_CUDA_ITEMS, 1
+        deepest = max(most // self.rows.capacity, 1).bit_length() - 1
+        face_count, depth = self.rows.view.a.faces.shape[0], 0
+        while depth < deepest and face_count >> (depth + 1) >= leaves:
+            depth += 1
+        return self.rows.divide(1 << depth, leaves, deepest)
 
-    def _pair_stages(self, search: Any, queues: PairQueues) -> Iterable[tuple[str, Task]]:
-        leaves = self.pose_count * max(self.a.faces.shape[0], self.b.faces.shape[0])
-        lists = self.device.is_cuda and leaves <= MOST_LISTED
-        if lists and not self.first:
-            yield from self._list_stages(search, queues)
-        elif lists and self.pose_count <= MOST_PICKED and not self._descends:
-            yield from self._pick_stages(search, queues)
-        else:
-            yield from self._descent_stages(search)
+    def _first(self) -> Iterable[Stage]:
+        flags = self.colliding
+        if flags is None:
+            flags = wp.empty(0, dtype=wp.int32, device=self.device)
+        yield from self._frames(SUBTREES, self.rows.divide(1), count=False)
+        args = [self.rows.view, self.frames, self.dops, self.out, flags]
+        yield (
+            "search",
+            self.rows.over_rows(
+                first_kernel_for(*self._variant), args, ROWS_PER_SLICE[type(self.rows)]
+            ),
+        )
 
-    def _views(self, a: int, b: int) -> list[Any]:
-        """Two of the trees, as kernels take them."""
-        return [self.trees[side].view(self.bound) for side in (a, b)]
+    def _leaf_walk(self, out: Any = None) -> Iterable[Stage]:
+        view, candidates = self.rows.view, self.queues["candidates"]
+        each = 0
+        if isinstance(self.rows, MeshRows):
+            counts = view.a.faces.shape[0], view.b.faces.shape[0]
+            walkers = max(counts) if self.rows.capacity < MANY_ROWS else min(counts)
+            each = -(-walkers // int(LEAF_BLOCK))
+        items = self.rows.divide(each)
+        yield from self._frames(LEAF_BLOCKS, items)
+        outputs = [self.out.bits, candidates, self.queues["skipped"]]
+        yield (
+            "search",
+            self.rows.over_items(
+                leaf_walk_kernel_for(*self._variant),
+                items,
+                lambda w: [view, self.frames, w, self.dops, *outputs],
+                1024,
+                int(LEAF_BLOCK),
+                min(self.rows.capacity << int(self.out.bits[0]), LEAF_WALK_THREADS),
+            ),
+        )
+        yield self.filter(candidates, out)
 
-    def _frame_stage(self, a: int, b: int) -> Iterable[tuple[str, Task]]:
-        """Find out how b's frame sits in a's, unless an earlier stage has."""
-        if (a, b) not in self._frames:
-            self._frames[a, b] = wp.empty(self.pose_count, dtype=RelativeFrame, device=self.device)
-            sides = (self.a, self.b)
-            kernel, args = relative_kernel, [sides[a], sides[b], *self._views(a, b)]
-            if self.boxless:
-                kernel, args = boundless_kernel, []
-            args = [*args, self._frames[a, b]]
-            yield "frames", Task(kernel, self.pose_count, args, self.device)
-            self._dops[a, b] = DopFrames()
-            if self.dops:
-                dops = self.dops[a], self.dops[b]
-                operands = (sides[a], sides[b], *dops, self.axes, self.pose_count)
-                self._dops[a, b], task = dop_frames(*operands)
-                yield "frames", task
-
-    def _descent_stages(self, search: Any) -> Iterable[tuple[str, Task]]:
-        yield from self._frame_stage(0, 1)
-        count, grain = self.pose_count, POSES_PER_SLICE
-        args = [search, *self._views(0, 1), self._frames[0, 1], self._dops[0, 1]]
-        kernel = first_walk(self._finer)
-        if not self.first:
-            leaves = count * self.a.faces.shape[0]
-            items = 1 << 16 if self.device.is_cuda else min(leaves // LEAVES_PER_ITEM, 256)
-            depth = max(items // count, 1).bit_length() - 1
-            kernel, count, grain = descend_walk(self._finer), count << depth, max(items // 16, 1)
-            args.append(depth)
-        yield "search", Task(kernel, count, args, self.device, grain=grain)
-
-    def _list_stages(self, search: Any, queues: PairQueues) -> Iterable[tuple[str, Task]]:
-        """List what overlaps, from the leaves of the larger mesh; then test."""
-        face_counts = self.a.faces.shape[0], self.b.faces.shape[0]
-        swapped = face_counts[1] > face_counts[0]
-        sides = (1, 0) if swapped else (0, 1)
-        yield from self._frame_stage(*sides)
-        leaves = max(face_counts)
-        kernel, frames = list_walk(self._finer), [self._frames[sides], self._dops[sides]]
-        if self.boxless and self._dops[sides].kind == NARROW_DOPS:
-            kernel, frames = listing_of(self.a, self.b, self._dops[sides])
-        args = [*self._views(*sides), *frames]
-        args += [leaves, search.bits, swapped, queues["candidates"]]
-        yield "search", Task(kernel, self.pose_count * leaves, args, self.device)
-        yield "classify", self._classify(search, queues)
-
-    def _pick_stages(self, search: Any, queues: PairQueues) -> Iterable[tuple[str, Task]]:
-        """List all pairs that meet for certain, and pick those that a descent finds first."""
-        certain = queues["certain"]
-        listing = Search()
-        for name in ("a", "b", "relation", "bits", "undecided"):
-            setattr(listing, name, getattr(search, name))
-        listing.hits = certain
-        yield from self._list_stages(listing, queues)
-        yield from self._frame_stage(0, 1)
+    def _pick(self) -> Iterable[Stage]:
+        """List all pairs that certainly meet; pick those that a descent would find first."""
+        certain, bits, listing = self.queues["certain"], self.out.bits, ContactQueues()
+        listing.bits, listing.hits, listing.undecided = bits, certain, self.out.undecided
+        yield from self._leaf_walk(listing)
+        view = self.rows.view
         positions = [tree.positions for tree in self.trees]
         paths = wp.empty(certain.keys.shape[0], dtype=wp.int64, device=self.device)
-        args = [*self._views(0, 1), *positions, self._frames[0, 1], search.bits]
-        args += [certain, paths, self._lowest]
-        yield "pick", Task(path_kernel, UNKNOWN_COUNT, args, self.device)
-        args = [search.bits, certain, paths, self._lowest, self._best]
-        yield "pick", Task(pick_kernel, UNKNOWN_COUNT, args, self.device)
+        args = [view.tree_a, view.tree_b, *positions, self.frames, bits]
+        args += [certain, paths, self.lowest]
+        yield "pick", QueueLaunch(path_kernel, certain, args, grain=1024).run
+        args = [bits, certain, paths, self.lowest, self.out.best]
+        yield "pick", QueueLaunch(pick_kernel, certain, args, grain=1024).run
 
-    def _classify(self, search: Any, queues: PairQueues) -> Task:
-        return Task(classify_kernel, UNKNOWN_COUNT, [search, queues["candidates"]], self.device)
+    def _clusters(self) -> Iterable[Stage]:
+        """List pairs of leaf clusters, then of leaves; most fall to the plane filter."""
+        tree, view, queues = self.trees[0], self.rows.view, self.queues
+        for kernel, count, args in cluster_walks(view.tree_a, leaf_clusters_of(tree), queues):
+            yield "search", Task(kernel, count, args, self.device).run
+        clusters, leaves, rows = queues["clusters"], queues["leaves"], corner_rows(tree)
+        args = [view.tree_a, self.out.bits, True, clusters, leaves]
+        yield "search", Task(self_open_kernel, UNKNOWN_COUNT, args, self.device).run
+        args = [view.a.points, view.a.faces, view.tree_a.origin, tree.nodes, tree.leaf_slots, rows]
+        yield "plane filter", Task(corners_kernel, tree.face_count, args, self.device).run
+        args = [view.tree_a, rows, self.out.bits, leaves, queues["candidates"]]
+        yield "plane filter", QueueLaunch(plane_filter_kernel, leaves, args).run
+        yield self.filter(queues["candidates"])
+
+    def _brute(self) -> Iterable[Stage]:
+        view, each = self.rows.view, 0
+        if isinstance(self.rows, MeshRows):
+            each = view.a.faces.shape[0]
+        items = self.rows.divide(each)
+        if isinstance(self.rows, SceneRows):
+            yield from self._frames(FACES, items)
+        kernel = brute_kernel_for(self.rows.kind)
+        yield "search", self.rows.over_items(kernel, items, lambda w: [view, w, self.out], 1)
+
+    def _frames(self, kind: int, items: Any, count: bool = True) -> Iterable[Stage]:
+        """Relative frames of all rows; where they differ in size, also their items of work."""
+        counts = wp.empty(0, dtype=wp.int32, device=self.device)
+        counted = count and isinstance(self.rows, SceneRows)
+        if counted:
+            counts = self.rows.item_counts
+        args = [self.rows.view, kind, items, self.boundless, self.frames, counts]
+        yield "frames", self.rows.over_rows(frames_kernel_for(self.rows.kind), args, 1024)
+        if counted:
+            yield self.rows.scan()

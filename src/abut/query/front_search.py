@@ -9,10 +9,11 @@ from abut.bvh.layout import Bvh
 from abut.core.pair_queue import KeyLayout, PairQueues
 from abut.core.runtime import UNKNOWN_COUNT, RecentCache, Task, launch, stage
 from abut.mesh import Mesh
-from abut.narrow.exact import settle_kernel
-from abut.narrow.filter import classify_kernel
-from abut.operands.contact_operands import search_in
+from abut.narrow.exact import exact_kernel_for
+from abut.narrow.filter import filter_kernel_for
+from abut.operands.contact_queues import contact_queues
 from abut.operands.posed_mesh import make_posed_mesh
+from abut.operands.posed_pairs import MeshPairs, mesh_pairs
 from abut.query import kept_front
 from abut.query.kept_front import GRAIN, LEAST_ROOM, STARTING_ROUNDS, KeptFront
 from abut.traversal.front import advance_kernel
@@ -103,7 +104,7 @@ class FrontSearch:
         args = self.front.arguments(most, self.layout.bits, found)
         yield "front", advance_kernel, self.front.names[0], args, GRAIN
         if most == UNKNOWN_COUNT:
-            ends = sides[0], sides[-1]
-            search = search_in(self.queues, *ends, self.sharing, self.layout)
-            yield "classify", classify_kernel, "candidates", [search, found], GRAIN
-            yield "settle", settle_kernel, "undecided", [search], 64
+            pairs = mesh_pairs(sides[0], sides[-1], self.sharing)
+            out = contact_queues(self.queues, self.layout)
+            yield "filter", filter_kernel_for(MeshPairs), "candidates", [pairs, found, out], GRAIN
+            yield "exact", exact_kernel_for(MeshPairs), "undecided", [pairs, out], 64

@@ -13,8 +13,8 @@ from abut.bounds.relative_frame import RelativeFrame
 from abut.bvh.layout import Bvh
 from abut.core.pair_queue import KeyLayout, PairQueues
 from abut.core.runtime import UNKNOWN_COUNT, Task, stage
-from abut.narrow.exact import Settling
 from abut.narrow.pair_distance import brute_near_kernel, test_near_kernel
+from abut.narrow.settle_search import Settling
 from abut.operands.contact_operands import search_in
 from abut.operands.distance_operands import Approach
 from abut.query.nearest_plan import ROUNDING

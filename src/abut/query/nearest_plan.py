@@ -14,8 +14,8 @@ from abut.bvh.layout import Bvh
 from abut.core.pair_queue import NO_KEY, KeyLayout, PairQueues
 from abut.core.runtime import UNKNOWN_COUNT, Task, stage
 from abut.geometry.common_corners import SHARED_NONE
-from abut.narrow.exact import Settling
 from abut.narrow.pair_distance import brute_nearest_kernel
+from abut.narrow.settle_search import Settling
 from abut.operands.contact_operands import search_in
 from abut.operands.distance_operands import Approach
 from abut.options import Bound

@@ -10,9 +10,10 @@ import warp as wp
 from abut.core.pair_queue import PairQueues
 from abut.core.runtime import RecentCache
 from abut.mesh import Mesh
-from abut.traversal.self_tree import SHARES
+from abut.traversal.overlap.leaf_cluster_pairs import SHARES
 
 LEAST_ROOM = 1 << 14
+LEAST_LISTED = 1 << 8  # on the CPU, where candidates are tested as they are found
 LEAVES_PER_ITEM = 256  # of subtrees of a, where every pair is wanted
 MOST_LISTED = 1 << 24  # leaves in all poses, on CUDA; beyond that walks from roots are fewer
 
@@ -23,10 +24,10 @@ def shared_queues(device: wp.Device, room: int) -> PairQueues:
     """The queues of this thread on a device; they only ever grow."""
     held = _shared.__dict__.setdefault("queues", {})
     if device.alias not in held:
-        sizes = {"hits": room, "undecided": room, "near": room}
-        if device.is_cuda:
-            sizes |= {"candidates": 8 * room, **dict.fromkeys(SHARES, room)}
-            sizes |= {"twigs": 4 * room, "leaves": 8 * room, "certain": room}
+        sizes = {"hits": room, "undecided": room, "near": room, "skipped": 1}
+        lists = room if device.is_cuda else LEAST_LISTED
+        sizes |= {"candidates": 8 * lists, "clusters": 4 * lists, "leaves": 8 * lists}
+        sizes |= {"certain": lists, **dict.fromkeys(SHARES, lists)}
         held[device.alias] = PairQueues(device, **sizes)
     held[device.alias].make_room({"hits": room, "undecided": room})
     return held[device.alias]

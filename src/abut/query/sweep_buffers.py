@@ -15,7 +15,7 @@ from abut.bvh.lbvh import frame_origin, in_frame
 from abut.bvh.swept_bvh import build_swept, refit_swept
 from abut.core.pair_queue import PairQueues
 from abut.mesh import Mesh
-from abut.traversal.self_tree import SHARES
+from abut.traversal.overlap.leaf_cluster_pairs import SHARES
 
 KINDS = 3  # of pairs, at most, in a query
 NO_TIME = 0x7FF0000000000000  # bits of infinity
@@ -34,7 +34,7 @@ class SweepBuffers:
         self.device = device
         self.most_candidates = MOST_CANDIDATES[kind]
         self.density: dict[tuple[int, bool], float] = {}  # candidates of an item, when last seen
-        names = ("candidates", "possible", "twigs", *SHARES, "impacts")
+        names = ("candidates", "possible", "clusters", *SHARES, "impacts")
         self.queues = PairQueues(device, **dict.fromkeys(names, LEAST_ROOM[kind]))
         self._noted = wp.empty((KINDS, len(names)), wp.int64, "cpu", pinned=device.is_cuda)
         self._notes = [self._noted[kind] for kind in range(KINDS)]

@@ -21,10 +21,10 @@ from abut.motion import MIX_ROUNDING, Piece, mixed_points
 from abut.operands.ccd_operands import EDGE_EDGE, FACE_VERTEX, VERTEX_FACE, moving
 from abut.query.sweep_buffers import corners_of, kept_origin, shared_buffers, swept_tree
 from abut.query.sweep_front import FrontRange, SweepFronts
-from abut.traversal.every_pair import every_pair_kernel
-from abut.traversal.groups import groups_kernel, groups_of, self_groups_kernel
-from abut.traversal.leaf_pairs import list_leaves_kernel
-from abut.traversal.self_tree import cluster_stages, self_open_kernel
+from abut.traversal.overlap.every_pair import every_pair_kernel
+from abut.traversal.overlap.leaf_cluster_pairs import cluster_walks, self_open_kernel
+from abut.traversal.overlap.leaf_packets import groups_kernel, packet_count_of, self_groups_kernel
+from abut.traversal.overlap.leaf_pairs import list_leaves_kernel
 
 
 @dataclass
@@ -90,7 +90,7 @@ class SweepListings:
         trees = [tree.view() for tree in held]
         if self.device.is_cpu:
             lister = self._lister(groups_kernel, [*trees, self.layout.bits])
-            return Listing(kind, groups_of(counts[0]), sides, lister)
+            return Listing(kind, packet_count_of(counts[0]), sides, lister)
         # From the leaves of the more numerous side: more walks, and shorter ones.
         swapped = counts[1] > counts[0]
         if swapped:
@@ -110,7 +110,7 @@ class SweepListings:
             return kept
         if self.device.is_cpu:
             lister = self._lister(self_groups_kernel, [tree.view(), self.layout.bits])
-            return Listing(EDGE_EDGE, groups_of(count), sides, lister)
+            return Listing(EDGE_EDGE, packet_count_of(count), sides, lister)
         count = leaf_clusters_of(tree).shape[0]
         return Listing(EDGE_EDGE, count, sides, partial(self._list_edges, tree))
 
@@ -133,12 +133,12 @@ class SweepListings:
 
     def _list_edges(self, tree: Bvh, start: int, stop: int, queues: PairQueues) -> None:
         """Each pair of edges once, on CUDA, where long walks are shared."""
-        walks_of_twigs = cluster_stages(tree.view(), leaf_clusters_of(tree), queues)
+        walks_of_twigs = cluster_walks(tree.view(), leaf_clusters_of(tree), queues)
         kernel, _, args = next(walks_of_twigs)
         launch(kernel, stop - start, args, self.device, start=start)
         for kernel, count, args in walks_of_twigs:
             launch(kernel, count, args, self.device)
-        args = [tree.view(), self.layout.bits, False, queues["twigs"], queues["candidates"]]
+        args = [tree.view(), self.layout.bits, False, queues["clusters"], queues["candidates"]]
         launch(self_open_kernel, UNKNOWN_COUNT, args, self.device)
 
     @cached_property

@@ -1,19 +1,21 @@
 """Contacts by visibility: cull, pair what is left, test exactly (FAR §4.2)."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
 
 from abut.core.pair_queue import KeyLayout, PairQueues
-from abut.core.runtime import launch, stage
+from abut.core.plan import Plan, Stage
+from abut.core.runtime import stage
 from abut.geometry.common_corners import SHARED_BY_POSITION, SHARED_NONE
 from abut.mesh import Mesh
-from abut.narrow.exact import settle_kernel
-from abut.narrow.filter import classify_kernel
-from abut.operands.contact_operands import search_in
+from abut.operands.contact_queues import contact_queues
+from abut.operands.pair_rows import MeshRows
+from abut.operands.posed_pairs import mesh_pairs
 from abut.operands.soup import Soup, soup_of
 from abut.options import CullMethod, Level, Order
+from abut.query.contact_stages import ContactStages, Strategy
 from abut.query.cull import culler_of
 from abut.visibility.candidates import Candidates
 from abut.visibility.settings import Settings
@@ -96,23 +98,15 @@ def _met(soup: Soup, settings: Settings, sharing: int) -> np.ndarray:
         candidates = Candidates(soup, culler)
     room = max(LEAST_ROOM, 4 * culler.remains.count + culler.remains.fold_count)
     queues = PairQueues(device, candidates=room, hits=room, undecided=room)
-    while True:
-        queues.clear()
-        with stage("pair", device):
-            candidates.list_into(queues, "candidates")
-        search = search_in(queues, soup.view, soup.view, sharing, layout)
-        with stage("classify", device):
-            _test(classify_kernel, queues, "candidates", [search, queues["candidates"]])
-        with stage("settle", device):
-            _test(settle_kernel, queues, "undecided", [search])
-        counts = queues.read()
-        if not queues.make_room(counts):
-            keys: Any = queues.sorted_keys("hits", counts["hits"], layout.width)
-            return keys if isinstance(keys, np.ndarray) else keys.numpy()
 
+    def stages() -> Iterator[Stage]:
+        yield "pair", lambda: candidates.list_into(queues, "candidates")
+        rows = MeshRows(mesh_pairs(soup.view, soup.view, sharing), device)
+        contacts = ContactStages(rows, queues, contact_queues(queues, layout), Strategy.BRUTE)
+        yield contacts.filter(queues["candidates"])
+        yield contacts.exact()
 
-def _test(kernel: Any, queues: PairQueues, name: str, args: list[Any]) -> None:
-    """Run a kernel over what a queue holds."""
-    count = min(queues.read()[name], queues[name].keys.shape[0])
-    if count:
-        launch(kernel, count, args, queues.device, grain=64)
+    counts = Plan(queues, stages).run()
+    assert counts is not None
+    keys: Any = queues.sorted_keys("hits", counts["hits"], layout.width)
+    return keys if isinstance(keys, np.ndarray) else keys.numpy()

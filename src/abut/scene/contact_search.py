@@ -1,6 +1,6 @@
 """ContactSearch: the stages of a contact query of a whole scene."""
 
-from collections.abc import Callable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -8,28 +8,17 @@ import numpy as np
 import warp as wp
 
 from abut.core.pair_queue import NO_KEY, KeyLayout, lowest_of_each_pose
-from abut.core.runtime import UNKNOWN_COUNT, Task, launch, stage
-from abut.narrow.settle_crowd import settle_crowd_kernel
+from abut.core.plan import Plan, Stage
+from abut.operands.contact_queues import contact_queues
 from abut.options import BroadMethod
+from abut.query.contact_stages import ContactStages, Strategy
 from abut.scene.objects import Objects
 from abut.scene.queues import SceneQueues
 from abut.scene.rows import LEAST_EXPECTED, RowsAhead
 from abut.scene.search import SceneSearch
 from abut.scene.shape_pool import Pool
-from abut.traversal.descents import brute_crowd_kernel, meet_kernel
-from abut.traversal.meetings import (
-    BRUTE,
-    DESCEND,
-    LIST,
-    first_meet_kernel,
-    frame_kernel,
-    list_meet_kernel,
-    test_meet_kernel,
-)
 
 EVERYWHERE = 1e30  # a margin at which all boxes overlap
-LISTING_THREADS = 1 << 20  # a thread that strides over many walks has several long ones
-Step = tuple[str, Callable[[], None]]
 
 
 @dataclass(frozen=True)
@@ -78,7 +67,7 @@ class Found:
 
 
 class ContactSearch(SceneSearch):
-    """Launches that answer one kind of contact query."""
+    """The plan that answers one kind of contact query of a scene."""
 
     def __init__(
         self,
@@ -100,31 +89,20 @@ class ContactSearch(SceneSearch):
             broad=BroadMethod.ALL_PAIRS if asked.brute else asked.broad,
         )
         self.asked = asked
+        self.out = contact_queues(queues, self.layout)
         self._stops = (asked.first or asked.hurry) and not asked.brute  # at the first pair
         if self._stops:
-            self.crowd.best = wp.empty(self.capacity, dtype=wp.int64, device=self.device)
+            self.best = wp.empty(self.capacity, dtype=wp.int64, device=self.device)
+            self.out.best = self.best
+        self.strategy = self._cheapest()
         self._ahead: RowsAhead | None = None  # on CUDA, once it is known how many rows to expect
-        self._lists = True  # on CUDA, for as long as leaves are not too many
-        self._cuda_steps = self._recorded() if self.device.is_cuda else []
+        self._rows: Any = None
+        self._then: wp.array | None = None
+        self._plan = Plan(queues, self._stages, clear=self._clear, accept=self._accept)
 
     def run(self) -> dict[str, int] | None:
-        """Search; returns the counts of the queues, or None where one had no room."""
-        if self.device.is_cpu:
-            self._run_here()
-        else:
-            for name, step in self._cuda_steps:
-                with stage(name, self.device):
-                    step()
-        self._rows, self._then = None, None
-        if self._ahead is not None:  # while the device is busy
-            self._rows, self._then = self._ahead.start(), wp.clone(self.crowd.poses)
-        counts = self.queues.read()  # the one wait for the device
-        self._require_rigid(counts)
-        if counts.pop("skipped", 0):
-            self._lists = False
-            self._cuda_steps = self._recorded()
-            return None
-        return None if self.queues.make_room(counts) else counts
+        """Search; the counts of the queues, or None where one grew: then a new search is due."""
+        return self._plan.run_once()
 
     def found(self, counts: dict[str, int]) -> Found:
         """What a run has found."""
@@ -159,69 +137,51 @@ class ContactSearch(SceneSearch):
             size = count + count // 4 + LEAST_EXPECTED
             self._ahead = RowsAhead(self.queues, self.objects, self.layout, size)
 
-    def _run_here(self) -> None:
-        """All stages, on the CPU, where counts are at hand."""
+    def _cheapest(self) -> Strategy:
+        """The strategy that costs least, as measured (design/scene.md)."""
+        if self.asked.brute:
+            return Strategy.BRUTE
+        if self._stops:
+            return Strategy.FIRST
+        return Strategy.LEAF_WALK if self.device.is_cuda else Strategy.DESCEND
+
+    def _stages(self) -> Iterator[Stage]:
+        yield from self.broad_stages()
+        yield from self._contact_stages()
+        if self._foresees:
+            yield "rows", self._make_rows
+
+    def _contact_stages(self) -> Iterable[Stage]:
+        return ContactStages(
+            self.rows,
+            self.queues,
+            self.out,
+            self.strategy,
+            own=self.asked.own,
+            colliding=self.flags if self.asked.hurry else None,
+        )
+
+    def _clear(self) -> None:
         self._forget.run()
-        count = self._list_meetings()
-        if count:
-            self._meet_here(count)
-            self._settle()
 
-    def _meet_here(self, count: int) -> None:
-        """Filter the faces of all meetings."""
-        with stage("frames", self.device):
-            args = [self.crowd, BRUTE if self.asked.brute else DESCEND, self._frames, self._items]
-            launch(frame_kernel, count, args, self.device, grain=1024)
-        with stage("search", self.device):
-            self._search_here(count)
+    def _make_rows(self) -> None:
+        """Make rows of what is found while the device is busy, as many as are expected."""
+        self._rows, self._then = None, None
+        if self._ahead is not None:
+            self._rows, self._then = self._ahead.start(), wp.clone(self.rows.view.poses)
 
-    def _search_here(self, count: int) -> None:
-        if self._stops:
-            args = [self.crowd, self._frames, self._items, self.asked.hurry, self.flags]
-            launch(first_meet_kernel, count, args, self.device, grain=64)
-            return
-        items, starts = self._begin_items(count), self._starts[: count + 1]
-        if self.asked.brute:
-            launch(brute_crowd_kernel, items, [self.crowd, starts], self.device, grain=1)
-        else:
-            launch(meet_kernel, items, [self.crowd, self._frames, starts], self.device, grain=64)
-
-    def _recorded(self) -> list[Step]:
-        """All stages, on CUDA, none of which waits."""
-        settle = Task(settle_crowd_kernel, UNKNOWN_COUNT, [self.crowd], self.device)
-        return [
-            ("boxes", self._forget.run),
-            ("boxes", self._box.run),
-            ("broad", self._broad.run),
-            ("sort", lambda: self.queues.sort_objects(self.width)),
-            *self._recorded_meet(),
-            ("settle", settle.run),
-        ]
-
-    def _recorded_meet(self) -> list[Step]:
-        queues, crowd, device = self.queues, self.crowd, self.device
-        kind = BRUTE if self.asked.brute else DESCEND if self._stops or not self._lists else LIST
-        args = [crowd, kind, self._frames, self._items]
-        steps = [("frames", Task(frame_kernel, self.capacity, args, device).run)]
-        if self._stops:
-            args = [crowd, self._frames, self._items, self.asked.hurry, self.flags]
-            return [*steps, ("search", Task(first_meet_kernel, self.capacity, args, device).run)]
-        steps.append(("scan", self._scan))
-        if self.asked.brute:
-            task = Task(brute_crowd_kernel, UNKNOWN_COUNT, [crowd, self._starts], device)
-            return [*steps, ("search", task.run)]
-        if not self._lists:
-            args = [crowd, self._frames, self._starts]
-            return [*steps, ("search", Task(meet_kernel, UNKNOWN_COUNT, args, device).run)]
-        args = [crowd, self._frames, self._starts, queues["candidates"], queues["skipped"]]
-        threads = min(self.capacity << self.layout.bits_a, LISTING_THREADS)
-        listing = Task(list_meet_kernel, UNKNOWN_COUNT, args, device, threads=threads)
-        testing = Task(test_meet_kernel, UNKNOWN_COUNT, [crowd, queues["candidates"]], device)
-        return [*steps, ("search", listing.run), ("classify", testing.run)]
+    def _accept(self, counts: dict[str, int]) -> bool:
+        """Refuse poses that are not rigid; descend where a leaf walk had too many leaves."""
+        self._require_rigid(counts)
+        if counts["skipped"]:
+            self.strategy = Strategy.DESCEND
+            self._plan.forget()
+            return False
+        return True
 
     def _one_each(self, keys: Any, count: int) -> np.ndarray:
         """One key a meeting: of a pair the filter was sure of, else the lowest settled one."""
-        best = self.crowd.best.numpy()[:count] if self._stops else np.full(count, NO_KEY)
+        best = self.best.numpy()[:count] if self.best is not None else np.full(count, NO_KEY)
         settled = lowest_of_each_pose(keys, self.layout)
         settled = settled[best[settled >> self.layout.width] == NO_KEY]
         return np.sort(np.concatenate([best[best != NO_KEY], settled]))

@@ -15,9 +15,7 @@ class SceneQueues(PairQueues):
     """Queues that a scene keeps; they only ever grow."""
 
     def __init__(self, device: wp.Device) -> None:
-        sizes = dict(ROOM)
-        if device.is_cuda:
-            sizes |= {"candidates": 1 << 17, "skipped": 1}
+        sizes = ROOM | {"candidates": 1 << 17 if device.is_cuda else 1 << 8, "skipped": 1}
         super().__init__(device, **sizes)
 
     def make_room(self, counts: dict[str, int]) -> bool:

@@ -5,11 +5,14 @@ from typing import Any
 
 import warp as wp
 
+from abut.core.plan import Stage
 from abut.core.runtime import UNKNOWN_COUNT, RecentCache, Task, launch, stage
+from abut.narrow.filter import filter_kernel_for
+from abut.operands.posed_pairs import ScenePairs
+from abut.query.contact_stages import ContactStages, Strategy
 from abut.scene import fronts
-from abut.scene.contact_search import ContactSearch, Step
+from abut.scene.contact_search import ContactSearch
 from abut.scene.fronts import LEFT, SceneFronts
-from abut.traversal.descents import test_listed_kernel
 from abut.traversal.front import WIDE, Moved
 from abut.traversal.meeting_fronts import (
     Fronts,
@@ -18,7 +21,6 @@ from abut.traversal.meeting_fronts import (
     begin_fronts_kernel,
     keep_rows_kernel,
 )
-from abut.traversal.meetings import test_meet_kernel
 
 THREADS, FEW_THREADS = 1 << 16, 1 << 14  # of fronts and of rounds, on CUDA: each clears a stack
 GRAIN = 1024
@@ -50,20 +52,25 @@ class FrontSearch(ContactSearch):
         if size > fronts.MOST_PAIRS:
             held.give_up()
             return None
-        short = {n: c + c // 4 for n, c in moved.items() if c > held.queues[n].keys.shape[0]}
-        if held.queues.make_room(short) or counts is None:
+        if held.queues.grow(moved) or counts is None:
             return None
-        held.turn(size, self.crowd.poses, self.queues["hits"].keys[: counts["hits"]])
+        held.turn(size, self.rows.view.poses, self.queues["hits"].keys[: counts["hits"]])
         return counts
 
-    def _run_here(self) -> None:
-        self._launch(*self._begin())
-        super()._run_here()
+    def _clear(self) -> None:
+        super()._clear()
+        if self.device.is_cpu:
+            self._launch(*self._begin())
 
-    def _meet_here(self, count: int) -> None:
-        for name, kernel, items, args in self._stages():
+    def _contact_stages(self) -> Iterator[Stage]:
+        yield "front", self._run_recorded if self.device.is_cuda else self._run_here
+        exact = ContactStages(self.rows, self.queues, self.out, Strategy.BRUTE)
+        yield exact.exact()
+
+    def _run_here(self) -> None:
+        for name, kernel, items, args in self._front_stages():
             with stage(name, self.device):
-                self._launch(kernel, items or count, args)
+                self._launch(kernel, items or self.rows.count, args)
 
     def _launch(self, kernel: wp.Kernel, items: str | int, args: list[Any]) -> None:
         """Over so many items, or over those of a queue."""
@@ -72,16 +79,13 @@ class FrontSearch(ContactSearch):
             items = min(queues.read()[items], queues[items].keys.shape[0])
         launch(kernel, items, args, self.device, grain=GRAIN)
 
-    def _recorded_meet(self) -> list[Step]:
-        return [("front", self._run_recorded)]
-
     def _run_recorded(self) -> None:
         held = self.fronts
         about = (held.steps % 2, int(held.climbs), held.queues, held.queues.generation)
         about = (*about, len(held.left), held.changes, held.ranges)
 
         def make() -> list[Task]:
-            stages = [self._begin(), *(about for _, *about in self._stages())]
+            stages = [self._begin(), *(about for _, *about in self._front_stages())]
             return [self._recorded_task(*about) for about in stages]
 
         for task in self._tasks.get(about, make):
@@ -100,7 +104,7 @@ class FrontSearch(ContactSearch):
         args = [fronts.QUEUES.index(held.names[0]), held.ranks, held.queues.counts]
         return begin_fronts_kernel, max(held.ranks.shape[0], len(fronts.QUEUES)), args
 
-    def _stages(self) -> Iterator[tuple[str, wp.Kernel, str | int, list[Any]]]:
+    def _front_stages(self) -> Iterator[tuple[str, wp.Kernel, str | int, list[Any]]]:
         """(name, kernel, the queue it runs over or 0 for all meetings, arguments) of launches."""
         held, queues, crowd = self.fronts, self.fronts.queues, self.crowd
         here, there = held.names
@@ -119,5 +123,5 @@ class FrontSearch(ContactSearch):
             most, climbs = UNKNOWN_COUNT if last else int(WIDE), held.climbs and k == 0
             args = [crowd, view, queues[source], k == 0, most, climbs, moved]
             yield "front", advance_meetings_kernel, source, args
-        test_kernel = test_meet_kernel if self.device.is_cuda else test_listed_kernel
-        yield "classify", test_kernel, "faces", [crowd, queues["faces"]]
+        args = [self.rows.view, queues["faces"], self.out]
+        yield "filter", filter_kernel_for(ScenePairs), "faces", args

@@ -1,5 +1,6 @@
 """SceneSearch: what every search of a whole scene begins with."""
 
+from collections.abc import Iterator
 from functools import cached_property
 from typing import Any
 
@@ -11,10 +12,13 @@ from abut.broad.boxes import empty_boxes, make_filters
 from abut.broad.phase import BroadPhase, object_layout
 from abut.broad.posed import box_kernel, forget_kernel
 from abut.core.pair_queue import KeyLayout
+from abut.core.plan import Stage
 from abut.core.runtime import UNKNOWN_COUNT, Task, launch, stage
 from abut.errors import CapacityError, PoseError
 from abut.geometry.common_corners import SHARED_BY_POSITION
 from abut.narrow.settle_crowd import settle_crowd_kernel
+from abut.operands.pair_rows import SceneRows
+from abut.operands.posed_pairs import ScenePairs
 from abut.operands.scene_pairs import Crowd
 from abut.options import BroadMethod
 from abut.scene.objects import Objects
@@ -49,6 +53,7 @@ class SceneSearch:
         broad: BroadMethod | None = None,
     ) -> None:
         self.device, self.queues, self.copies = pool.device, queues, copies
+        self.best: wp.array | None = None  # the pair found for each row, where one is wanted
         self.layout = KeyLayout.of(pool.most_faces, pool.most_faces)
         self.objects = object_layout(max(len(objects), 1), copies)
         self.width = self.objects.width + max(copies - 1, 0).bit_length()
@@ -57,6 +62,7 @@ class SceneSearch:
         if self.capacity >= 1 << (62 - self.layout.width):
             raise CapacityError("the scene has too many pairs of objects for meshes of this size.")
         self.crowd = self._make_crowd(pool, objects, poses)
+        self.rows = SceneRows(self._make_pairs(), queues)
         self.boxes = empty_boxes(len(objects), copies, self.device)
         about = (objects.static, objects.group, objects.mask, objects.ignored)
         self.filters = make_filters(*about, self.device)
@@ -92,11 +98,31 @@ class SceneSearch:
         crowd.hits, crowd.undecided = self.queues["hits"], self.queues["undecided"]
         return crowd
 
+    def _make_pairs(self) -> Any:
+        pairs = ScenePairs()
+        pairs.bvhs, pairs.mesh = self.crowd.forest, self.crowd.body
+        pairs.poses, pairs.object_count = self.crowd.poses, self.crowd.object_count
+        pairs.object_pairs, pairs.object_bits = self.crowd.meetings, self.crowd.object_bits
+        pairs.sharing = SHARED_BY_POSITION
+        return pairs
+
+    def broad_stages(self) -> Iterator[Stage]:
+        """Stages that list the pairs of objects whose boxes overlap, in order."""
+        yield "boxes", self._box.run
+        yield "broad", self._find_pairs
+        yield "sort", self._sort_pairs
+
+    def _sort_pairs(self) -> None:
+        count = None
+        if self.device.is_cpu:
+            count = min(self.queues.read()["objects"], self.capacity)
+        self.queues.sort_objects(self.width, count)
+
     @cached_property
     def _forget(self) -> Task:
         """Begins anew."""
         nothing = wp.empty(0, dtype=wp.int64, device=self.device)
-        best = self.crowd.best if self.crowd.best is not None else nothing
+        best = self.best if self.best is not None else nothing
         args = [wp.int64(1 << self.width), self.boxes, self.queues.counts]
         args += [self.queues["objects"].keys if self.device.is_cuda else nothing, best, self.flags]
         count = max(self.capacity if self.device.is_cuda else len(self.queues.queues), 6)

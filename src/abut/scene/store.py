@@ -5,7 +5,7 @@ import bisect
 import numpy as np
 import warp as wp
 
-from abut.bvh.batched import BatchedBvh, Body
+from abut.bvh.batched import BatchedBvh, MeshSlice
 
 LEAST_ROOM = 256
 
@@ -60,7 +60,7 @@ class Store:
 
     def __init__(self, device: wp.Device) -> None:
         self.device = device
-        self.table = np.zeros(0, dtype=Body.numpy_dtype())
+        self.table = np.zeros(0, dtype=MeshSlice.numpy_dtype())
         self.generation = 0
         self._table_changed = True
         self._bodies: wp.array | None = None
@@ -83,7 +83,7 @@ class Store:
         out = BatchedBvh()
         out.points, out.faces, out.nodes = self.points, self.faces, self.nodes
         out.leaf_slots, out.split_slots = self.leaf_slots, self.split_slots
-        out.arrivals, out.bodies = self.arrivals, self._bodies
+        out.arrivals, out.slices = self.arrivals, self._bodies
         self._view = (self.generation, out)
         return out
 
@@ -166,10 +166,10 @@ class Store:
             return
         if self._bodies is None or self._bodies.shape[0] < len(self.table):
             room = max(2 * len(self.table), LEAST_ROOM)
-            self._bodies = wp.zeros(room, dtype=Body, device=self.device)
+            self._bodies = wp.zeros(room, dtype=MeshSlice, device=self.device)
             self.generation += 1
         if len(self.table):
-            rows = wp.array(self.table, dtype=Body, device=self.device)
+            rows = wp.array(self.table, dtype=MeshSlice, device=self.device)
             wp.copy(self._bodies, rows, count=len(self.table))
         self._table_changed = False
 

@@ -9,7 +9,7 @@ from abut.core.pair_queue import NO_KEY, pack_pair
 from abut.operands.distance_operands import Approach, gap_of, to_bits
 from abut.operands.posed_mesh import load_face
 from abut.traversal.node_gaps import apart, centre_of
-from abut.traversal.node_pairs import pair_below
+from abut.traversal.overlap.node_pairs import pair_below
 
 wp.set_module_options({"enable_backward": False, "fuse_fp": False})
 

@@ -7,7 +7,7 @@ that meets itself, or a face of the first object.
 import warp as wp
 
 from abut.bounds.relative_frame import RelativeFrame
-from abut.bvh.batched import slice_of_item, tree_of
+from abut.bvh.batched import bvh_at, slice_of_item
 from abut.bvh.layout import face_of, is_leaf, load_node, root_of
 from abut.core.pair_queue import PairQueue, pack_pair, push_pair, queue_stop, unpack_pair
 from abut.geometry.common_corners import SHARED_NONE
@@ -15,10 +15,10 @@ from abut.geometry.intersect_tri_tri import HIT, MISS, classify_tri_tri
 from abut.geometry.poses import move_point
 from abut.operands.contact_operands import first_other, test_faces
 from abut.operands.scene_pairs import Crowd, faces_of, meeting_at, search_of
-from abut.traversal.groups import FOUND, test_own_group
-from abut.traversal.groups import STACK as GROUP_STACK
 from abut.traversal.meetings import depth_of
-from abut.traversal.node_pairs import STACK, open_pair, push_overlapping, start_of
+from abut.traversal.overlap.leaf_packets import FOUND, test_own_group
+from abut.traversal.overlap.leaf_packets import STACK as GROUP_STACK
+from abut.traversal.overlap.node_pairs import STACK, open_pair, push_overlapping, start_of
 
 wp.set_module_options({"enable_backward": False, "fuse_fp": False})
 
@@ -64,12 +64,12 @@ def meet_kernel(
         rank = slice_of_item(starts, work)
         item = work - starts[rank]
         meeting = meeting_at(crowd, rank)
-        tree_a = tree_of(crowd.forest, meeting.body_a)
+        tree_a = bvh_at(crowd.forest, meeting.body_a)
         if meeting.own:
             search = search_of(crowd, meeting)
             test_own_group(search, rank, tree_a, item, group_stack, found)
             continue
-        tree_b = tree_of(crowd.forest, meeting.body_b)
+        tree_b = bvh_at(crowd.forest, meeting.body_b)
         frame = frames[rank]
         faces_a = faces_of(crowd.forest, meeting.body_a)
         faces_b = faces_of(crowd.forest, meeting.body_b)

@@ -9,7 +9,7 @@ thread finds its meeting by where the items of each begin.
 import warp as wp
 
 from abut.bounds.relative_frame import RelativeFrame
-from abut.bvh.batched import slice_of_item, tree_of
+from abut.bvh.batched import bvh_at, slice_of_item
 from abut.bvh.layout import (
     escape_of,
     face_of,
@@ -22,9 +22,9 @@ from abut.core.loads import load_uncached_int32
 from abut.core.pair_queue import PairQueue, push_pair, queue_size, queue_stop, unpack_pair
 from abut.operands.contact_operands import test_faces
 from abut.operands.scene_pairs import Crowd, Meeting, frame_of, meeting_at, search_of
-from abut.traversal.groups import GROUP
-from abut.traversal.listing import LISTED, list_found, note_found
-from abut.traversal.node_pairs import STACK, open_pair, overlap, push_by_overlap
+from abut.traversal.overlap.found_faces import LISTED, list_found, note_found
+from abut.traversal.overlap.leaf_packets import PACKET
+from abut.traversal.overlap.node_pairs import STACK, open_pair, overlap, push_by_overlap
 
 wp.set_module_options({"enable_backward": False, "fuse_fp": False})
 
@@ -76,8 +76,8 @@ def frame_kernel(
             frame = frame_of(crowd, meeting)
             count_a = meeting.body_a.face_count
             count_b = meeting.body_b.face_count
-            tree_a = tree_of(crowd.forest, meeting.body_a)
-            tree_b = tree_of(crowd.forest, meeting.body_b)
+            tree_a = bvh_at(crowd.forest, meeting.body_a)
+            tree_b = bvh_at(crowd.forest, meeting.body_b)
             root_a = load_node(tree_a.nodes, root_of(tree_a))
             root_b = load_node(tree_b.nodes, root_of(tree_b))
             if kind == BRUTE:
@@ -89,7 +89,7 @@ def frame_kernel(
                     walkers = wp.where(lists_b(meeting, stop), count_b, count_a)
                     items = (walkers + BLOCK - 1) / BLOCK
                 elif meeting.own:
-                    items = (count_a + GROUP - 1) / GROUP
+                    items = (count_a + PACKET - 1) / PACKET
         items_out[rank] = items
 
 
@@ -117,11 +117,11 @@ def list_meet_kernel(
         rank = slice_of_item(starts, work / BLOCK)
         meeting = meeting_at(crowd, rank)
         swapped = lists_b(meeting, meeting_count)
-        tree_a = tree_of(crowd.forest, meeting.body_a)
-        tree_b = tree_of(crowd.forest, meeting.body_b)
+        tree_a = bvh_at(crowd.forest, meeting.body_a)
+        tree_b = bvh_at(crowd.forest, meeting.body_b)
         if swapped:
-            tree_a = tree_of(crowd.forest, meeting.body_b)
-            tree_b = tree_of(crowd.forest, meeting.body_a)
+            tree_a = bvh_at(crowd.forest, meeting.body_b)
+            tree_b = bvh_at(crowd.forest, meeting.body_a)
         k = work - starts[rank] * BLOCK
         if k < tree_a.leaf_slots.shape[0]:
             frame = frames[rank]
@@ -167,8 +167,8 @@ def first_meet_kernel(
         held = wp.int32(items[rank] > 0)
         meeting = meeting_at(crowd, rank)
         search = search_of(crowd, meeting)
-        tree_a = tree_of(crowd.forest, meeting.body_a)
-        tree_b = tree_of(crowd.forest, meeting.body_b)
+        tree_a = bvh_at(crowd.forest, meeting.body_a)
+        tree_b = bvh_at(crowd.forest, meeting.body_b)
         frame = frames[rank]
         stack[0] = wp.vec2i(root_of(tree_a), root_of(tree_b))
         while held > 0:

@@ -6,7 +6,7 @@ Walks of two trees as in near_pairs, without what makes single queries faster.
 import warp as wp
 
 from abut.bounds.relative_frame import RelativeFrame
-from abut.bvh.batched import slice_of_item, tree_of
+from abut.bvh.batched import bvh_at, slice_of_item
 from abut.bvh.layout import (
     escape_of,
     face_of,
@@ -41,8 +41,8 @@ def near_depth(face_count: wp.int32, leaves: wp.int32):
 @wp.func
 def slack_of(crowd: Crowd, meeting: Meeting):
     """What roundings can do to the distance of faces of two objects."""
-    tree_a = tree_of(crowd.forest, meeting.body_a)
-    tree_b = tree_of(crowd.forest, meeting.body_b)
+    tree_a = bvh_at(crowd.forest, meeting.body_a)
+    tree_b = bvh_at(crowd.forest, meeting.body_b)
     reach = reach_of(load_node(tree_a.nodes, root_of(tree_a)))
     return ROUNDING * (reach + reach_of(load_node(tree_b.nodes, root_of(tree_b))))
 
@@ -65,8 +65,8 @@ def near_frame_kernel(
         if rank < stop:
             meeting = meeting_at(crowd, rank)
             frame = frame_of(crowd, meeting)
-            tree_a = tree_of(crowd.forest, meeting.body_a)
-            tree_b = tree_of(crowd.forest, meeting.body_b)
+            tree_a = bvh_at(crowd.forest, meeting.body_a)
+            tree_b = bvh_at(crowd.forest, meeting.body_b)
             root_a = load_node(tree_a.nodes, root_of(tree_a))
             root_b = load_node(tree_b.nodes, root_of(tree_b))
             limit = box_limit(distance, slack_of(crowd, meeting), frame.stretch)
@@ -98,8 +98,8 @@ def near_meet_kernel(
         item = work - starts[rank]
         meeting = meeting_at(crowd, rank)
         search = search_of(crowd, meeting)
-        tree_a = tree_of(crowd.forest, meeting.body_a)
-        tree_b = tree_of(crowd.forest, meeting.body_b)
+        tree_a = bvh_at(crowd.forest, meeting.body_a)
+        tree_b = bvh_at(crowd.forest, meeting.body_b)
         frame = frames[rank]
         limit = box_limit(distance, slack_of(crowd, meeting), frame.stretch)
         if meeting.own:

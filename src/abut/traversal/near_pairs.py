@@ -33,10 +33,10 @@ from abut.operands.distance_operands import (
     to_bits,
 )
 from abut.operands.posed_mesh import load_face
-from abut.traversal.listing import LISTED, list_found, note_found
 from abut.traversal.nearest import clear_of, meets
 from abut.traversal.node_gaps import apart, centre_of
-from abut.traversal.node_pairs import pair_below
+from abut.traversal.overlap.found_faces import LISTED, list_found, note_found
+from abut.traversal.overlap.node_pairs import pair_below
 
 wp.set_module_options({"enable_backward": False, "fuse_fp": False})
 

@@ -41,7 +41,7 @@ from abut.operands.distance_operands import (
 )
 from abut.operands.posed_mesh import load_face, pose_of
 from abut.traversal.node_gaps import Slab, apart_within, pad_of, slab_along
-from abut.traversal.node_pairs import opens_first
+from abut.traversal.overlap.node_pairs import opens_first
 
 wp.set_module_options({"enable_backward": False, "fuse_fp": False})
 

@@ -6,7 +6,7 @@ A walk of two trees as in nearest, without what makes single queries faster.
 import warp as wp
 
 from abut.bounds.relative_frame import RelativeFrame
-from abut.bvh.batched import tree_of
+from abut.bvh.batched import bvh_at
 from abut.bvh.layout import BvhView, Node, face_of, is_leaf, load_node, root_of
 from abut.core.pair_queue import NO_KEY, queue_stop
 from abut.operands.distance_operands import FACE_MARGIN, box_limit, from_bits
@@ -16,7 +16,7 @@ from abut.traversal.near_meetings import slack_of
 from abut.traversal.near_pairs import STACK
 from abut.traversal.nearest import Found, clear_of, compare_faces
 from abut.traversal.node_gaps import apart
-from abut.traversal.node_pairs import pair_below
+from abut.traversal.overlap.node_pairs import pair_below
 from abut.traversal.remote_meetings import parting_of
 
 wp.set_module_options({"enable_backward": False, "fuse_fp": False})
@@ -77,8 +77,8 @@ def nearest_meet_kernel(
         search = search_of(crowd, meeting)
         if parting_of(crowd, meeting, search).remote:
             continue
-        tree_a = tree_of(crowd.forest, meeting.body_a)
-        tree_b = tree_of(crowd.forest, meeting.body_b)
+        tree_a = bvh_at(crowd.forest, meeting.body_a)
+        tree_b = bvh_at(crowd.forest, meeting.body_b)
         frame = frames[rank]
         slack = slack_of(crowd, meeting)
         found = Found()

@@ -9,7 +9,7 @@ from abut.bounds.rows import padded, single_of, vector_of
 from abut.bounds.rss import LEAST, distance_rss, reach_rss
 from abut.bvh.layout import BvhView, Node, load_node, reach_of, root_of
 from abut.core.loads import load_vec4f
-from abut.traversal.node_pairs import load_obb, load_rss
+from abut.traversal.overlap.node_pairs import load_obb, load_rss
 
 SLAB_ROUNDING = wp.constant(wp.float32(2.0**-18))
 CLOSE = wp.constant(wp.float32(2.0))  # where the line between centres tells little

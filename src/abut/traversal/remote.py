@@ -27,7 +27,7 @@ from abut.operands.contact_operands import Search
 from abut.operands.distance_operands import Approach, clear_along, from_bits
 from abut.operands.posed_mesh import load_face, pose_of
 from abut.traversal.nearest import Found, compare_faces
-from abut.traversal.node_pairs import pair_below
+from abut.traversal.overlap.node_pairs import pair_below
 
 wp.set_module_options({"enable_backward": False, "fuse_fp": False})
 

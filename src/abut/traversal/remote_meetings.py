@@ -4,7 +4,7 @@ import warp as wp
 
 from abut.bounds.relative_frame import largest
 from abut.bounds.rows import double_of
-from abut.bvh.batched import tree_of
+from abut.bvh.batched import bvh_at
 from abut.bvh.layout import Node, load_node, root_of
 from abut.core.pair_queue import queue_stop
 from abut.operands.contact_operands import Search
@@ -46,8 +46,8 @@ class Parting:
 @wp.func
 def parting_of(crowd: Crowd, meeting: Meeting, search: Search):
     """Whether two objects are far apart for their size, as ``query.remoteness`` says of meshes."""
-    tree_a = tree_of(crowd.forest, meeting.body_a)
-    tree_b = tree_of(crowd.forest, meeting.body_b)
+    tree_a = bvh_at(crowd.forest, meeting.body_a)
+    tree_b = bvh_at(crowd.forest, meeting.body_b)
     root_a = load_node(tree_a.nodes, root_of(tree_a))
     root_b = load_node(tree_b.nodes, root_of(tree_b))
     pose_a = pose_of(search.a, 0)
@@ -76,8 +76,8 @@ def remote_meet_kernel(
     for rank in range(span[0] + wp.tid(), queue_stop(crowd.meetings, span[1]), span[2]):
         meeting = meeting_at(crowd, rank)
         search = search_of(crowd, meeting)
-        tree_a = tree_of(crowd.forest, meeting.body_a)
-        tree_b = tree_of(crowd.forest, meeting.body_b)
+        tree_a = bvh_at(crowd.forest, meeting.body_a)
+        tree_b = bvh_at(crowd.forest, meeting.body_b)
         parting = parting_of(crowd, meeting, search)
         if parting.beyond:
             key_out[rank] = pair_beyond(

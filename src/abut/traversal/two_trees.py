@@ -22,9 +22,9 @@ from abut.bvh.layout import (
 from abut.core.pair_queue import NO_KEY, PairQueue
 from abut.operands.contact_operands import Search, test_faces
 from abut.operands.posed_mesh import PosedMesh, pose_of
-from abut.traversal.dop_overlap import DopFrames
-from abut.traversal.listing import LISTED, list_found, note_found
-from abut.traversal.node_pairs import (
+from abut.traversal.overlap.found_faces import LISTED, list_found, note_found
+from abut.traversal.overlap.kdop_overlap import DopFrames
+from abut.traversal.overlap.node_pairs import (
     STACK,
     finer_overlap,
     open_pair,

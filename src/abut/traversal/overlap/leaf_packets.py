@@ -12,13 +12,14 @@ import warp as wp
 
 from abut.bvh.layout import BvhView, Node, face_of, link_of, load_node, root_of
 from abut.core.pair_queue import PairQueue, pack_pair, push_all_pairs
-from abut.operands.contact_operands import Search, test_corners
+from abut.operands.contact_queues import ContactQueues, test_corners
 from abut.operands.posed_mesh import load_face
-from abut.traversal.self_tree import overlap_boxes
+from abut.operands.posed_pairs import PosedPair
+from abut.traversal.overlap.leaf_cluster_pairs import overlap_boxes
 
 wp.set_module_options({"enable_backward": False, "fuse_fp": False})
 
-GROUP = wp.constant(4)
+PACKET = wp.constant(4)
 STACK = wp.constant(64)  # a tree is at most 30 + 31 deep
 FOUND = wp.constant(64)
 FULL = wp.constant(62)  # a step finds two at most
@@ -124,16 +125,17 @@ def list_group(
 
 
 @wp.func
-def test_group(
-    search: Search,
-    pose: wp.int32,
-    tree: BvhView,
+def test_packet(
+    pair: PosedPair,
+    queues: ContactQueues,
+    rank: wp.int32,
     first: wp.int32,
     stop: wp.int32,
     found: wp.array[wp.int32],
     count: wp.int32,
 ):
-    """Test the faces of a group against the later ones found whose boxes overlap theirs."""
+    """Test the faces of a packet against the later ones found whose boxes overlap theirs."""
+    tree = pair.tree_a
     others = wp.zeros(shape=(FOUND,), dtype=wp.int32)
     for k in range(first, stop):
         leaf = load_node(tree.nodes, tree.leaf_slots[k])
@@ -144,9 +146,9 @@ def test_group(
             held += overlap_boxes(leaf, node) & is_later(found[i], k)
         if held > 0:
             face = face_of(leaf)
-            corners = load_face(search.a, face, pose)
+            corners = load_face(pair.a, face, pair.pose)
             for i in range(held):
-                test_corners(search, pose, face, corners, others[i])
+                test_corners(pair, queues, rank, face, corners, others[i])
 
 
 @wp.func
@@ -174,37 +176,24 @@ def find_later(
 
 
 @wp.func
-def test_own_group(
-    search: Search,
-    pose: wp.int32,
-    tree: BvhView,
-    g: wp.int32,
+def test_own_packet(
+    pair: PosedPair,
+    queues: ContactQueues,
+    rank: wp.int32,
+    packet: wp.int32,
     stack: wp.array[wp.int32],
     found: wp.array[wp.int32],
 ):
-    """Test the faces of group ``g`` against the later ones of their tree."""
-    first = g * GROUP
-    stop = wp.min(first + GROUP, tree.leaf_slots.shape[0])
+    """Test the faces of a packet against the later ones of the same mesh."""
+    tree = pair.tree_a
+    first = packet * PACKET
+    stop = wp.min(first + PACKET, tree.leaf_slots.shape[0])
     box = group_box(tree, first, stop)
     at = wp.vec3i(tree.leaf_slots[first], 0, 0)
     while at[0] != root_of(tree) or at[1] > 0:
         at = find_later(tree, box, at, stack, found)
-        test_group(search, pose, tree, first, stop, found, at[2])
+        test_packet(pair, queues, rank, first, stop, found, at[2])
         at = wp.vec3i(at[0], at[1], 0)
-
-
-@wp.kernel
-def self_test_kernel(
-    # in
-    span: wp.vec3i,
-    search: Search,
-    tree: BvhView,
-):
-    """Test the pairs of faces of one tree whose boxes overlap on the spot, for groups of leaves."""
-    stack = wp.zeros(shape=(STACK,), dtype=wp.int32)
-    found = wp.zeros(shape=(FOUND,), dtype=wp.int32)
-    for g in range(span[0] + wp.tid(), span[1], span[2]):
-        test_own_group(search, 0, tree, g, stack, found)
 
 
 @wp.kernel
@@ -222,8 +211,8 @@ def self_groups_kernel(
     stack = wp.zeros(shape=(STACK,), dtype=wp.int32)
     found = wp.zeros(shape=(FOUND,), dtype=wp.int32)
     for g in range(span[0] + wp.tid(), span[1], span[2]):
-        first = g * GROUP
-        stop = wp.min(first + GROUP, leaf_count)
+        first = g * PACKET
+        stop = wp.min(first + PACKET, leaf_count)
         box = group_box(tree, first, stop)
         at = wp.vec3i(tree.leaf_slots[first], 0, 0)
         while at[0] != root or at[1] > 0:
@@ -249,8 +238,8 @@ def groups_kernel(
     found = wp.zeros(shape=(FOUND,), dtype=wp.int32)
     top = load_node(tree_b.nodes, root)
     for g in range(span[0] + wp.tid(), span[1], span[2]):
-        first = g * GROUP
-        stop = wp.min(first + GROUP, leaf_count)
+        first = g * PACKET
+        stop = wp.min(first + PACKET, leaf_count)
         box = group_box(tree_a, first, stop)
         at = keep_slot(top, root, overlap_boxes(box, top), wp.vec2i(0, 0), stack, found)
         walking = at[0] + at[1] > 0
@@ -263,6 +252,6 @@ def groups_kernel(
                 at = wp.vec2i(at[0], 0)
 
 
-def groups_of(leaf_count: int) -> int:
+def packet_count_of(leaf_count: int) -> int:
     """How many groups there are."""
-    return -(-leaf_count // int(GROUP))
+    return -(-leaf_count // int(PACKET))

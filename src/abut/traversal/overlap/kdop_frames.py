@@ -16,7 +16,7 @@ from abut.bounds.relative_frame import largest, shift_of, turn_of
 from abut.bvh.node_kdops import Dops
 from abut.core.runtime import Task
 from abut.operands.posed_mesh import PosedMesh, pose_of
-from abut.traversal.dop_overlap import NARROW_DOPS, SINGLE_DOPS, WIDE_DOPS, DopFrames
+from abut.traversal.overlap.kdop_overlap import NARROW_DOPS, SINGLE_DOPS, WIDE_DOPS, DopFrames
 
 wp.set_module_options({"enable_backward": False, "fuse_fp": False})
 

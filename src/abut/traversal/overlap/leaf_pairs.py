@@ -7,8 +7,8 @@ import warp as wp
 
 from abut.bvh.layout import BvhView, face_of, is_leaf, load_node, next_slot, root_of
 from abut.core.pair_queue import PairQueue
-from abut.traversal.listing import LISTED, list_found, note_found
-from abut.traversal.self_tree import overlap_boxes
+from abut.traversal.overlap.found_faces import LISTED, list_found, note_found
+from abut.traversal.overlap.leaf_cluster_pairs import overlap_boxes
 
 wp.set_module_options({"enable_backward": False, "fuse_fp": False})
 

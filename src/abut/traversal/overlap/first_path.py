@@ -11,7 +11,7 @@ from abut.bounds.relative_frame import RelativeFrame
 from abut.bvh.layout import BvhView, is_leaf, link_of, load_node, root_of
 from abut.core.atomics import atomic_min_int64
 from abut.core.pair_queue import PairQueue, queue_stop, unpack_pair
-from abut.traversal.node_pairs import farthest_first, open_pair
+from abut.traversal.overlap.node_pairs import farthest_first, open_pair
 
 wp.set_module_options({"enable_backward": False, "fuse_fp": False})
 

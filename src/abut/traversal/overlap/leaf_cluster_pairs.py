@@ -49,9 +49,9 @@ wp.set_module_options({"enable_backward": False, "fuse_fp": False})
 LISTED = wp.constant(32)  # room for all twigs that a walk of 32 visits can find
 LONG_WALK = 32  # visits of one thread, before others share the rest
 SHARES = ("rest", "late", "last")  # queues of what long walks leave, one after the other
-MANY_TWIGS = 1 << 14  # more than this, and walks are shared in all of them
+MANY_CLUSTERS = 1 << 14  # more than this, and walks are shared in all of them
 CHAIN = wp.constant(64)  # room for what is left of a walk: a subtree a level
-TWIG_PAIRS = wp.constant(16)
+CLUSTER_PAIRS = wp.constant(16)
 
 
 @wp.func
@@ -177,16 +177,20 @@ def self_rest_kernel(
         leave_rest(tree, twig, box, slot, stop, rest_out)
 
 
-def cluster_stages(
-    tree: Any, twigs: wp.array, queues: PairQueues
+def cluster_walks(
+    tree: Any, clusters: wp.array, queues: PairQueues
 ) -> Iterator[tuple[wp.Kernel, int, list[Any]]]:
-    """Kernel, count and arguments of the launches that list pairs of twigs, long walks shared."""
-    shares = SHARES if twigs.shape[0] > MANY_TWIGS else SHARES[:-1]
-    found, rest = queues["twigs"], [queues[name] for name in shares]
-    yield self_list_kernel, twigs.shape[0], [tree, twigs, LONG_WALK, found, rest[0]]
+    """Kernel, count and arguments of the launches that list pairs of leaf clusters.
+
+    Threads share long walks.
+    """
+    shares = SHARES if clusters.shape[0] > MANY_CLUSTERS else SHARES[:-1]
+    found, rest = queues["clusters"], [queues[name] for name in shares]
+    yield self_list_kernel, clusters.shape[0], [tree, clusters, LONG_WALK, found, rest[0]]
     for here, there in pairwise(rest):
-        yield self_rest_kernel, UNKNOWN_COUNT, [tree, twigs, LONG_WALK, here, found, there]
-    yield self_rest_kernel, UNKNOWN_COUNT, [tree, twigs, UNKNOWN_COUNT, rest[-1], found, rest[0]]
+        yield self_rest_kernel, UNKNOWN_COUNT, [tree, clusters, LONG_WALK, here, found, there]
+    last = [tree, clusters, UNKNOWN_COUNT, rest[-1], found, rest[0]]
+    yield self_rest_kernel, UNKNOWN_COUNT, last
 
 
 @wp.func
@@ -232,7 +236,7 @@ def self_open_kernel(
 
     Keys name faces, the lower one first; or, ``by_leaf``, places along the curve.
     """
-    found = wp.zeros(shape=(TWIG_PAIRS,), dtype=wp.int64)
+    found = wp.zeros(shape=(CLUSTER_PAIRS,), dtype=wp.int64)
     stop = team_stop(pairs, CLUSTER_SIZE, span[1])
     for start in range(span[0] + wp.tid(), stop, CLUSTER_SIZE * span[2]):
         count = wp.int32(0)

@@ -17,7 +17,7 @@ from abut.bvh.layout import (
     subtree,
 )
 from abut.core.loads import load_vec4f
-from abut.traversal.dop_overlap import DopFrames, overlap_dops
+from abut.traversal.overlap.kdop_overlap import DopFrames, overlap_dops
 
 STACK = wp.constant(192)  # a tree is at most 61 levels deep, and each leaves three pairs behind
 SMALLEST = wp.constant(wp.float32(1.0e-38))  # a gap, whatever its lowest bits

@@ -5,17 +5,23 @@ node, and is summed once. Where neither mesh has a pose, the axes are the normal
 node's reaches are read in two pieces, side by side, and no axis waits for another's.
 """
 
+from collections.abc import Iterator
 from typing import Any
 
+import numpy as np
 import warp as wp
 
 from abut.bounds.fixed import NARROW_ROWS, constants_narrow, sums_narrow
 from abut.bounds.kdop import PICK_BITS, SIDES
 from abut.bvh.layout import BvhView, face_of, is_leaf, load_node, next_slot, root_of
+from abut.bvh.node_kdops import Dops
 from abut.core.loads import load_vec4i
-from abut.core.pair_queue import PairQueue
-from abut.traversal.dop_overlap import DopFrames, overlap_dops
-from abut.traversal.listing import LISTED, list_found, note_found
+from abut.core.pair_queue import PairQueue, PairQueues
+from abut.core.plan import Stage
+from abut.core.runtime import Task
+from abut.traversal.overlap.found_faces import LISTED, list_found, note_found
+from abut.traversal.overlap.kdop_frames import dop_frames
+from abut.traversal.overlap.kdop_overlap import DopFrames, overlap_dops
 
 wp.set_module_options({"enable_backward": False, "fuse_fp": False})
 
@@ -211,11 +217,26 @@ def list_straight_kernel(
         list_found(0, face, found, count, bits, swapped, candidates_out)
 
 
-def listing_of(a: Any, b: Any, dops: Any) -> tuple[wp.Kernel, list[Any]]:
-    """The kernel that lists for DOPs of few bits, and what it wants to know of them."""
-    if a.pose_count or b.pose_count or dops.half != STRAIGHT:
-        return list_dops_kernel, [dops]
-    return list_straight_kernel, [dops, _in_fours(dops.words_a), _in_fours(dops.words_b)]
+def kdop_leaf_walk(
+    view: Any, dops: tuple[Dops, ...], axes: np.ndarray, bits: wp.vec2i, queues: PairQueues
+) -> Iterator[Stage]:
+    """Stages that list what the k-DOPs of few bits of two posed meshes may meet.
+
+    Leaves of the larger mesh walk the tree of the other.
+    """
+    sides, trees = [view.a, view.b], [view.tree_a, view.tree_b]
+    swapped = view.b.faces.shape[0] > view.a.faces.shape[0]
+    if swapped:
+        sides, trees, dops = sides[::-1], trees[::-1], dops[::-1]
+    frames, task = dop_frames(*sides, *dops, axes, view.count)
+    yield "frames", task.run
+    kernel, given = list_dops_kernel, [frames]
+    if not (view.a.pose_count or view.b.pose_count) and frames.half == STRAIGHT:
+        kernel = list_straight_kernel
+        given = [frames, _in_fours(frames.words_a), _in_fours(frames.words_b)]
+    leaves = sides[0].faces.shape[0]
+    args = [*trees, *given, leaves, bits, swapped, queues["candidates"]]
+    yield "search", Task(kernel, view.count * leaves, args, queues.device).run
 
 
 def _in_fours(words: wp.array) -> wp.array:

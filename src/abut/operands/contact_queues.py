@@ -1,0 +1,101 @@
+"""Contact queues: where a contact query puts what it finds, and the filter that puts it there."""
+
+from typing import Any
+
+import warp as wp
+
+from abut.core.pair_queue import KeyLayout, PairQueue, PairQueues, pack_pair, push_pair
+from abut.geometry.common_corners import SHARED_NONE
+from abut.geometry.intersect_tri_tri import HIT, MISS, classify_tri_tri
+from abut.operands.posed_mesh import load_face
+from abut.operands.posed_pairs import PosedPair
+
+
+@wp.struct
+class ContactQueues:
+    """Keys (row, face of a, face of b) of pairs that meet, and of pairs for the exact stage."""
+
+    bits: wp.vec2i  # layout of keys
+    hits: PairQueue
+    undecided: PairQueue
+    best: wp.array[wp.int64]  # the one pair found for each row; empty: every pair is wanted
+
+
+@wp.func
+def contact_key(
+    pair: PosedPair, queues: ContactQueues, rank: wp.int32, face_a: wp.int32, face_b: wp.int32
+):
+    """Key of two faces; faces of one mesh in ascending order."""
+    if pair.sharing == SHARED_NONE:
+        return pack_pair(rank, face_a, face_b, queues.bits)
+    return pack_pair(rank, wp.min(face_a, face_b), wp.max(face_a, face_b), queues.bits)
+
+
+@wp.func
+def first_other(pair: PosedPair, face_a: wp.int32):
+    """The first face of b to test against a face of a; of one mesh, the one after it."""
+    return wp.where(pair.sharing == SHARED_NONE, 0, face_a + 1)
+
+
+@wp.func
+def note_verdict(queues: ContactQueues, rank: wp.int32, verdict: wp.int32, key: wp.int64):
+    """Put a pair where its verdict says. True when one pair was wanted and this is it."""
+    if verdict == MISS:
+        return False
+    if verdict != HIT:
+        push_pair(queues.undecided, key)
+        return False
+    if queues.best.shape[0] == 0:
+        push_pair(queues.hits, key)
+        return False
+    queues.best[rank] = key
+    return True
+
+
+@wp.func
+def test_corners(
+    pair: PosedPair,
+    queues: ContactQueues,
+    rank: wp.int32,
+    face_a: wp.int32,
+    corners_a: wp.mat33d,
+    face_b: wp.int32,
+):
+    """``test_faces`` for a face of a whose corners are loaded."""
+    corners_b = load_face(pair.b, face_b, pair.pose)
+    verdict = classify_tri_tri(
+        corners_a, corners_b, pair.sharing, pair.a.faces[face_a], pair.b.faces[face_b]
+    )
+    key = contact_key(pair, queues, rank, face_a, face_b)
+    return note_verdict(queues, rank, verdict, key)
+
+
+@wp.func
+def test_faces(
+    pair: PosedPair, queues: ContactQueues, rank: wp.int32, face_a: wp.int32, face_b: wp.int32
+):
+    """Filter two faces into the queues. True when one pair was wanted and this is it."""
+    corners_a = load_face(pair.a, face_a, pair.pose)
+    return test_corners(pair, queues, rank, face_a, corners_a, face_b)
+
+
+@wp.func
+def test_unshared(
+    pair: PosedPair,
+    queues: ContactQueues,
+    rank: wp.int32,
+    face_a: wp.int32,
+    corners_a: wp.mat33d,
+    face_b: wp.int32,
+):
+    """``test_corners`` for meshes that share no vertices, which is less to compile and to do."""
+    corners_b = load_face(pair.b, face_b, pair.pose)
+    verdict = classify_tri_tri(corners_a, corners_b, SHARED_NONE, wp.vec3i(), wp.vec3i())
+    return note_verdict(queues, rank, verdict, pack_pair(rank, face_a, face_b, queues.bits))
+
+
+def contact_queues(queues: PairQueues, layout: KeyLayout, hits: str = "hits") -> Any:
+    """ContactQueues of the queues ``hits`` and ``undecided``."""
+    out = ContactQueues()
+    out.bits, out.hits, out.undecided = layout.bits, queues[hits], queues["undecided"]
+    return out

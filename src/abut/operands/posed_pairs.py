@@ -1,0 +1,181 @@
+"""Posed pairs: the list that every question is asked of.
+
+A row of the list is two meshes with their hierarchies, each at a pose. Two meshes at a batch of
+poses are such a list (``MeshPairs``), and so are the object pairs that the broad phase of a scene
+has found (``ScenePairs``). Traversals read rows with ``pair_at`` and are one text for both: their
+kernels are made for either type.
+"""
+
+from collections.abc import Sequence
+from typing import Any
+
+import warp as wp
+
+from abut.bounds.relative_frame import shifted_frame, turned_frame
+from abut.bvh.batched import BatchedBvh, MeshSlice, bvh_at, slice_of_item
+from abut.bvh.layout import BvhView, load_node, reach_of, root_of
+from abut.core.pair_queue import PairQueue, queue_stop, unpack_pair
+from abut.geometry.common_corners import SHARED_NONE
+from abut.geometry.poses import is_identity
+from abut.operands.posed_mesh import PosedMesh, pose_of
+
+
+@wp.struct
+class PosedPair:
+    """One row: two posed meshes and their hierarchies."""
+
+    a: PosedMesh
+    b: PosedMesh
+    tree_a: BvhView
+    tree_b: BvhView
+    pose: wp.int32  # row of the poses of a and b
+    sharing: wp.int32  # vertices that faces of a and b may share, see common_corners
+    environment: wp.int32  # copy of the scene, or row of the batch
+
+
+@wp.struct
+class MeshPairs:
+    """Two meshes at ``count`` poses; a mesh against itself where ``sharing`` says so."""
+
+    a: PosedMesh
+    b: PosedMesh
+    tree_a: BvhView
+    tree_b: BvhView
+    sharing: wp.int32
+    count: wp.int32
+
+
+@wp.struct
+class ScenePairs:
+    """Pairs of objects of a scene, or of each of its environments (copies of the scene).
+
+    A row is known by its rank among the sorted keys of ``object_pairs``.
+    """
+
+    bvhs: BatchedBvh
+    mesh: wp.array[wp.int32]  # slice of each object in ``bvhs``, -1 where there is no object
+    poses: wp.array[wp.mat44d]  # of each object, environment after environment
+    object_count: wp.int32  # of one environment
+    object_pairs: PairQueue
+    object_bits: wp.vec2i  # layout of their keys
+    sharing: wp.int32  # of faces of one object
+
+
+@wp.func
+def pair_stop(pairs: MeshPairs, stop: wp.int32):
+    """End of the rows there are, at most ``stop``."""
+    return wp.min(pairs.count, stop)
+
+
+@wp.func
+def pair_stop(pairs: ScenePairs, stop: wp.int32):
+    """End of the rows there are, at most ``stop``."""
+    return queue_stop(pairs.object_pairs, stop)
+
+
+@wp.func
+def pair_at(pairs: MeshPairs, rank: wp.int32):
+    """Row ``rank``."""
+    out = PosedPair()
+    out.a = pairs.a
+    out.b = pairs.b
+    out.tree_a = pairs.tree_a
+    out.tree_b = pairs.tree_b
+    out.pose = rank
+    out.sharing = pairs.sharing
+    out.environment = rank
+    return out
+
+
+@wp.func
+def object_mesh(pairs: ScenePairs, part: MeshSlice, at: wp.int32, posed: wp.bool):
+    """The faces of an object, at its pose or in its own frame."""
+    out = PosedMesh()
+    out.points = pairs.bvhs.points[part.first_point : part.first_point + part.point_count]
+    out.faces = pairs.bvhs.faces[part.first_face : part.first_face + part.face_count]
+    if posed:
+        out.poses = pairs.poses[at : at + 1]
+        out.pose_count = 1
+    return out
+
+
+@wp.func
+def pair_at(pairs: ScenePairs, rank: wp.int32):
+    """Row ``rank``; an object against itself is taken in its own frame."""
+    row = unpack_pair(pairs.object_pairs.keys[rank], pairs.object_bits)
+    other = row[1] != row[2]
+    slice_a = pairs.bvhs.slices[pairs.mesh[row[1]]]
+    slice_b = pairs.bvhs.slices[pairs.mesh[row[2]]]
+    first = row[0] * pairs.object_count
+    out = PosedPair()
+    out.a = object_mesh(pairs, slice_a, first + row[1], other)
+    out.b = object_mesh(pairs, slice_b, first + row[2], other)
+    out.tree_a = bvh_at(pairs.bvhs, slice_a)
+    out.tree_b = bvh_at(pairs.bvhs, slice_b)
+    out.sharing = wp.where(other, SHARED_NONE, pairs.sharing)
+    out.environment = row[0]
+    return out
+
+
+@wp.func
+def frame_of(pair: PosedPair):
+    """How the boxes of b sit in the frame of a's."""
+    reach_a = reach_of(load_node(pair.tree_a.nodes, root_of(pair.tree_a)))
+    reach_b = reach_of(load_node(pair.tree_b.nodes, root_of(pair.tree_b)))
+    pose_a = pose_of(pair.a, pair.pose)
+    pose_b = pose_of(pair.b, pair.pose)
+    if is_identity(pose_a) and is_identity(pose_b):
+        return shifted_frame(pair.tree_a.origin, pair.tree_b.origin, reach_b)
+    return turned_frame(pose_a, pose_b, pair.tree_a.origin, pair.tree_b.origin, reach_a, reach_b)
+
+
+def mesh_pairs(
+    a: Any, b: Any, sharing: int = SHARED_NONE, count: int = 1, trees: Sequence[Any] = ()
+) -> Any:
+    """MeshPairs of two posed meshes; ``trees`` are the BvhView of each, where there are some."""
+    out = MeshPairs()
+    out.a, out.b, out.sharing, out.count = a, b, sharing, count
+    if trees:
+        out.tree_a, out.tree_b = trees[0], trees[-1]
+    return out
+
+
+@wp.struct
+class WorkItems:
+    """How rows are divided into items of work.
+
+    ``starts`` says where the items of each row begin, and after the last where all end. Where it
+    is empty, each row has ``each`` items.
+    """
+
+    starts: wp.array[wp.int32]
+    each: wp.int32
+    deepest: wp.int32  # levels down to the subtrees of a that are items of a descent, at most
+    leaves: wp.int32  # that such a subtree has, about, at least
+
+
+@wp.func
+def item_stop(items: WorkItems, stop: wp.int32):
+    """End of the items there are, at most ``stop``."""
+    out = stop
+    if items.starts.shape[0] > 0:
+        out = wp.min(items.starts[items.starts.shape[0] - 1], stop)
+    return out
+
+
+@wp.func
+def row_and_item(items: WorkItems, work: wp.int32):
+    """(row, item of that row)."""
+    if items.starts.shape[0] > 0:
+        row = slice_of_item(items.starts, work)
+        return wp.vec2i(row, work - items.starts[row])
+    return wp.vec2i(work / items.each, work % items.each)
+
+
+@wp.func
+def subtree_depth(items: WorkItems, face_count: wp.int32):
+    """How many levels below the root of a tree the subtrees lie that are items of a descent."""
+    depth = wp.int32(0)
+    while depth < items.deepest and (face_count >> (depth + 1)) >= items.leaves:
+        depth += 1
+    return depth

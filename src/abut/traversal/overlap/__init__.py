@@ -1,0 +1,1 @@
+"""Faces whose bounding volumes overlap, found by walking hierarchies."""
