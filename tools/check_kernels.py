@@ -29,6 +29,7 @@ DIFFERENTIATED = {"abut/field/tape.py": {"enable_backward": True, "fuse_fp": Fal
 WRITERS = {
     "add_to",
     "arrive",
+    "atomic_cas",
     "claim",
     "gain",
     "lower_to",
