@@ -15,12 +15,12 @@ FLOORS = [
     | {"arrays", "topology", "portable", "turns"},
     {"runtime", "mass"},
     {"geometry", "bounds"},
-    {"extent", "pairs", "poses"},
+    {"io", "extent", "pairs", "poses"},
     {"mesh", "results", "ordering"},
     {"faces", "sweep"},
     {"soup"},
     {"motion"},
-    {"io", "hierarchy", "search"},
+    {"hierarchy", "search"},
     {"point", "approach", "crowd"},
     {"traversal", "narrow", "visibility", "field"},
     {"broad"},
@@ -35,8 +35,6 @@ FLOORS = [
 ]
 FLOOR_OF = {room: floor for floor, rooms in enumerate(FLOORS) for room in rooms}
 LOBBY = {"__init__", "__main__"}  # public names, and the way in
-# Mesh.load reads files, which are read in terms of meshes: the import sits in the method.
-EXCEPTIONS = {("mesh", "io")}
 OPTIONAL = "amaranth moderngl meshlib coal fcl igl ipctk torch jax".split()
 OPTIONAL += ["mujoco", "yourdfpy", "imageio_ffmpeg"]
 HEAVY = "trimesh rich PIL".split()
@@ -65,7 +63,7 @@ def imports(tree):
 def upward(path):
     room = room_of(path)
     for line, other in imports(ast.parse(path.read_text())):
-        if other == room or (room, other) in EXCEPTIONS:
+        if other == room:
             continue
         if FLOOR_OF.get(other, len(FLOORS)) >= FLOOR_OF[room]:
             yield f"{path.relative_to(SOURCE)}:{line}: {room} imports {other or 'abut'}"

@@ -12,6 +12,7 @@ import warp as wp
 from abut.arrays import scalar_dtype, to_own_rows, to_plain
 from abut.errors import MeshError
 from abut.extent import Extent, ExtentRoom, not_finite, vertex_rows
+from abut.io import read_mesh
 from abut.portable import device_or_cpu
 from abut.runtime import Kept, resolve_device
 from abut.topology import Topology, directed_edges, topology_of
@@ -62,10 +63,19 @@ class Mesh:
 
     @classmethod
     def load(cls, path: Any, device: Any = None) -> "Mesh":
-        """Read a mesh file (whatever trimesh reads); several objects become ``parts``."""
-        from abut.io import load_mesh  # a floor above: files are read in terms of meshes
+        """Read a mesh file: OBJ, and whatever trimesh reads; several objects become ``parts``.
 
-        return load_mesh(path, device)
+        Raises:
+            FileError: There is no such file, it holds no triangle, or it is damaged.
+            MeshError: The mesh in it cannot be used.
+        """
+        vertices, faces, parts = read_mesh(path)
+        try:
+            mesh = cls(vertices, faces, device)
+        except MeshError as error:
+            raise MeshError(f"{path}: {error}") from None
+        mesh.parts = parts
+        return mesh
 
     @classmethod
     def from_trimesh(cls, mesh: Any, device: Any = None) -> "Mesh":
