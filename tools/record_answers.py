@@ -736,9 +736,9 @@ def data_cases(big: bool) -> Iterator[Case]:
     for name, (a, b) in pairs.items():
         batch = {"pose_b": poses(1, count if len(a.faces) < 10_000 else count // 10, 0.6)}
         for bound in ("aabb", "obb", "rss", "kdop"):
-            many = {"bound": bound, **batch}
-            yield case(f"data/collide/{name}/{bound}", abut.collide, a, b, bound=bound)
-            yield case(f"data/collide/{name}/{bound}/batch", abut.collide, a, b, **many)
+            many, mark = {"bound": bound, **batch}, f"data/collide/{name}/bound-{bound}"
+            yield case(mark, abut.collide, a, b, bound=bound)
+            yield case(f"{mark}/batch", abut.collide, a, b, **many)
             if bound != "kdop":
                 yield case(f"data/distance/{name}/{bound}", abut.distance, a, b, **many)
         for method in ("kdop", "far", "cullide", "quick_cullide"):
@@ -844,10 +844,12 @@ def record(out: Path, device: str, found: Iterator[Case], only: str) -> None:
     with out.open("w", newline="") as file:
         table = csv.writer(file, lineterminator="\n")
         table.writerow(COLUMNS)
-        begun, count, raised = time.perf_counter(), 0, 0
+        begun, names, raised = time.perf_counter(), set(), 0
         for name, run in found:
             if only not in name:
                 continue
+            assert name not in names, f"two cases are called {name}"
+            names.add(name)
             start, kept = time.perf_counter(), Record()
             try:
                 for result in run(device):
@@ -860,10 +862,9 @@ def record(out: Path, device: str, found: Iterator[Case], only: str) -> None:
                 print(f"  {name}: {kind}: {str(error)[:200]}", file=sys.stderr)
             table.writerow(line)
             file.flush()
-            count += 1
             print(f"{time.perf_counter() - start:8.3f} s  {name}: {line[1]}", file=sys.stderr)
     seconds = time.perf_counter() - begun
-    print(f"{count} cases, {raised} raised, {seconds:.0f} s, {abut.__file__}", file=sys.stderr)
+    print(f"{len(names)} cases, {raised} raised, {seconds:.0f} s, {abut.__file__}", file=sys.stderr)
 
 
 def compare(before: Path, after: Path, strict: bool) -> int:
@@ -881,8 +882,9 @@ def compare(before: Path, after: Path, strict: bool) -> int:
     added = [f"added: {name}" for name in new if name not in old]
     for line in (*missing, *added, *witnesses, *rows):
         print(line)
-    print(f"{len(old)} cases before, {len(new)} after; rows of {len(rows)} differ, witnesses alone")
-    print(f"of {len(witnesses)}; {len(missing)} missing, {len(added)} added")
+    counts = f"{len(rows)} differ in rows, {len(witnesses)} in witnesses alone"
+    counts += f", {len(missing)} are missing, {len(added)} added"
+    print(f"{len(old)} cases before, {len(new)} after: {counts}")
     return int(bool(rows) or (strict and bool(witnesses or missing or added)))
 
 
