@@ -94,9 +94,11 @@ def test_one_file_with_all_frames(frames, tmp_path, capsys):
     assert counts[0] == counts[1]
     np.savez(tmp_path / "one.npz", V=shapes[0], F=meshes[0].faces)
     np.savez(tmp_path / "bad.npz", V=shapes)
+    np.savez(tmp_path / "none.npz", V=shapes, F=meshes[0].faces[:0])
     for name, message in (
         ("one", "has 1 frames; a step takes two"),
         ("bad", "no array faces or F"),
+        ("none", "none.npz has no faces"),
     ):
         assert run("ccd", tmp_path / f"{name}.npz", "--follow", "--device", "cpu") == 2
         assert message in capsys.readouterr().err

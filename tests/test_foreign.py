@@ -1,4 +1,4 @@
-"""Arrays of other libraries: shared where promised, in the order of their streams, or refused."""
+"""Arrays of other libraries: read in the order of their streams, copied to be kept, or refused."""
 
 import subprocess
 import sys
@@ -85,16 +85,20 @@ def test_what_cannot_be_shared_is_refused(device):
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
-def test_meshes_share_memory(brought, dtype, device):
-    vertices, faces = brought(BALL.vertices.astype(dtype)), brought(BALL.faces.astype(np.int32))
+def test_meshes_copy(brought, dtype, device):
+    shape = BALL.vertices.astype(dtype)
+    vertices, faces = brought(shape), brought(BALL.faces.astype(np.int32))
     mesh = abut.Mesh(vertices, faces)
     assert mesh.device == wp.get_device(device)
-    assert mesh.vertices.ptr == pointer_of(vertices) and mesh.faces.ptr == pointer_of(faces)
     wide = brought(BALL.faces.astype(np.int64))
     np.testing.assert_array_equal(abut.Mesh(vertices, wide).faces.numpy(), BALL.faces)
-    end = vertices * 0.5
-    mesh.deform(end)
-    assert mesh.vertices.ptr == pointer_of(end)
+    vertices *= 0.5
+    faces *= 0
+    np.testing.assert_array_equal(mesh.vertices.numpy(), shape)
+    np.testing.assert_array_equal(mesh.faces.numpy(), BALL.faces)
+    mesh.deform(vertices)
+    vertices *= 0
+    np.testing.assert_array_equal(mesh.vertices.numpy(), BALL.vertices.astype(dtype) / 2)
 
 
 def test_strided_arrays_are_read_right(brought):
@@ -188,6 +192,37 @@ def test_points_may_be_overwritten_when_the_call_returns(torch, verb):
             points.fill_(9.0)
             np.testing.assert_array_equal(found.numpy(), truth)
             points.copy_(torch.tensor(given))
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("verb", ["Mesh", "deform", "Motion", "Tracker", "Scene.deform"])
+def test_vertices_may_be_overwritten_when_the_call_returns(torch, verb, dtype):
+    shape = cases.icosphere(1_310_720)
+    given, start = (shape.vertices * 1.5).astype(dtype), abut.Mesh(*shape, "cuda:0")
+    faces = torch.tensor(shape.faces, device="cuda:0")
+    scene, tracker = abut.Scene("cuda:0"), abut.Tracker((start, abut.Mesh(*BALL, "cuda:0")))
+    scene.add(abut.Mesh(*shape, "cuda:0"))
+    with torch.cuda.stream(torch.cuda.Stream()):
+        vertices = torch.tensor(given, device="cuda:0")
+        if verb == "Mesh":
+            keeps = abut.Mesh(vertices, faces)
+        elif verb == "deform":
+            start.deform(vertices)
+        elif verb == "Motion":
+            keeps = abut.Motion(start, vertices)
+        elif verb == "Tracker":
+            tracker.step(vertices)
+        else:
+            scene.deform(0, vertices)
+        vertices.fill_(9.0)
+        if verb == "Motion":
+            keeps.arrive()
+        elif verb == "Scene.deform":
+            start = scene.mesh(0)
+        elif verb == "Mesh":
+            start = keeps
+        np.testing.assert_array_equal(start.points.numpy(), given)
+        np.testing.assert_array_equal(start.faces.numpy(), shape.faces)
 
 
 def test_torch_waits_for_answers(torch):

@@ -21,22 +21,26 @@ FACES = np.array([[0, 2, 1], [0, 1, 3], [1, 2, 3], [2, 0, 3]])
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
-def test_arrays_are_shared(dtype):
+def test_arrays_are_copied(dtype, device):
     vertices, faces = VERTICES.astype(dtype), FACES.astype(np.int32)
-    mesh = abut.Mesh(vertices, faces, "cpu")
-    assert mesh.vertices.ptr == vertices.ctypes.data
-    assert mesh.faces.ptr == faces.ctypes.data
+    mesh = abut.Mesh(vertices, faces, device)
+    vertices *= 0
+    faces *= 0
     assert mesh.vertices.numpy().dtype == dtype
+    np.testing.assert_array_equal(mesh.vertices.numpy(), VERTICES)
+    np.testing.assert_array_equal(mesh.faces.numpy(), FACES)
 
 
 @pytest.mark.parametrize("dtype", [wp.vec3f, wp.vec3d, wp.float32, wp.float64])
-def test_warp_arrays_are_shared(dtype, device):
+def test_warp_arrays_are_copied(dtype, device):
     vertices = wp.array(VERTICES, dtype=dtype, device=device)
     faces = wp.array(FACES, dtype=wp.int32, device=device)
     mesh = abut.Mesh(vertices, faces)
     assert mesh.device == wp.get_device(device)
-    assert mesh.vertices.ptr == vertices.ptr and mesh.faces.ptr == faces.ptr
+    vertices.zero_()
+    faces.zero_()
     np.testing.assert_array_equal(mesh.vertices.numpy(), VERTICES)
+    np.testing.assert_array_equal(mesh.faces.numpy(), FACES)
 
 
 @pytest.mark.parametrize("dtype", [np.int8, np.uint16, np.int64, np.uint64])
@@ -64,12 +68,15 @@ def test_read_only_arrays_are_taken(device):
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
-def test_torch_tensors_are_shared(dtype):
+def test_torch_tensors_are_copied(dtype):
     torch = pytest.importorskip("torch")
     vertices = torch.tensor(VERTICES, dtype=getattr(torch, dtype), requires_grad=True)
     faces = torch.tensor(FACES, dtype=torch.int32)
     mesh = abut.Mesh(vertices, faces)
-    assert mesh.vertices.ptr == vertices.data_ptr() and mesh.faces.ptr == faces.data_ptr()
+    vertices.detach().zero_()
+    faces.zero_()
+    np.testing.assert_array_equal(mesh.vertices.numpy(), VERTICES)
+    np.testing.assert_array_equal(mesh.faces.numpy(), FACES)
 
 
 def test_jax_arrays_are_taken():

@@ -8,6 +8,7 @@ import trimesh
 
 import abut
 from abut.cases import box, icosphere
+from abut.cli import main
 
 ARM = """<robot name="arm">
   <link name="base"><collision><geometry><box size="1 1 1"/></geometry></collision></link>
@@ -217,3 +218,89 @@ def test_assembly(device, data):
         mine = rows[(rows[:, 0] == i) & (rows[:, 1] == j)][:, 2:]
         assert np.array_equal(mine, expected)
     assert len(met) > 40
+
+
+MESHES = """<robot name="r">
+  <link name="a"><collision><geometry><mesh filename="{file}"/></geometry></collision></link>
+</robot>
+"""
+MODEL = """<mujoco><asset><mesh name="m" file="{file}"/></asset>
+  <worldbody><body><geom type="mesh" mesh="m"/></body></worldbody></mujoco>
+"""
+
+
+@pytest.mark.parametrize("kind", ["urdf", "xml"])
+@pytest.mark.parametrize("file", ["ball.stl", "ball.obj", "ball.ply", "ball.off"])
+@pytest.mark.parametrize("damage", ["none", "empty", "garbage", "cut"])
+def test_damaged_meshes_of_robots(tmp_path, kind, file, damage, capsys):
+    """Such a mesh was a link without faces, which meets nothing."""
+    pytest.importorskip("yourdfpy" if kind == "urdf" else "mujoco")
+    if kind == "xml" and file[-3:] in ("ply", "off"):
+        pytest.skip("MuJoCo does not read this format")
+    mesh = tmp_path / file
+    ascii = {"encoding": "ascii"} if file.endswith("ply") else {}
+    trimesh.Trimesh(*icosphere(80), process=False).export(mesh, **ascii)
+    content = mesh.read_bytes()
+    size = content.index(b"\nf") + 40 if file.endswith("obj") else len(content) * 4 // 5
+    size = content.index(b"\n", size) - 3 if file.endswith("obj") else size
+    changed = {"none": content, "empty": b"", "garbage": b"words, not a mesh\n" * 9}
+    mesh.write_bytes(changed.get(damage, content[:size]))
+    path = tmp_path / f"robot.{kind}"
+    path.write_text({"urdf": MESHES, "xml": MODEL}[kind].format(file=file))
+    status = main(["scene", str(path), "--device", "cpu"])
+    told = capsys.readouterr().err
+    if damage == "none":
+        assert status == 0
+        return
+    assert status == 2 and len(told.splitlines()) == 1
+    assert path.name in told and file in told
+    with pytest.raises(abut.AbutError, match=f"{path.name}.*{file}"):
+        abut.Scene.load(path, "cpu")
+
+
+def test_a_mesh_of_a_robot_with_a_bad_vertex(tmp_path):
+    pytest.importorskip("yourdfpy")
+    (tmp_path / "bad.obj").write_text("v nan 0 0\nv 1 0 0\nv 0 1 0\nf 1 2 3\n")
+    (tmp_path / "robot.urdf").write_text(MESHES.format(file="bad.obj"))
+    with pytest.raises(abut.MeshError, match=r"robot\.urdf: .*bad\.obj: vertices\[0\]"):
+        abut.Scene.load(tmp_path / "robot.urdf", "cpu")
+
+
+FIXED = """<robot name="r">
+  <link name="a"><collision><geometry><box size="1 1 1"/></geometry></collision></link>
+  <link name="b"><collision><geometry><sphere radius="1"/></geometry></collision></link>
+  <joint name="j" type="fixed"><parent link="a"/><child link="b"/><origin xyz="3 0 0"/></joint>
+</robot>
+"""
+STILL = """<mujoco><worldbody><geom name="a" type="box" size="1 1 1"/>
+  <body pos="3 0 0"><geom name="b" type="sphere" size="1"/></body></worldbody></mujoco>
+"""
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "count"),
+    [
+        ("fixed.urdf", FIXED, 2),
+        ("single.urdf", FIXED.partition('<link name="b">')[0] + "</robot>", 1),
+        ("still.xml", STILL, 2),
+    ],
+)
+def test_robots_in_which_nothing_moves(device, tmp_path, name, text, count):
+    """Their poses were refused: no rows of no values can be told from one."""
+    pytest.importorskip("yourdfpy" if name.endswith("urdf") else "mujoco")
+    path = tmp_path / name
+    path.write_text(text)
+    scene = abut.Scene.load(path, device)
+    robot = scene.robot
+    assert (len(scene), robot.joints, robot.limits.shape) == (count, [], (0, 2))
+    poses = robot.poses([])
+    assert poses.shape == (count, 4, 4)
+    assert np.array_equal(poses[-1][:3, 3], [3.0 * (count - 1), 0, 0])
+    batch = robot.poses(np.zeros((5, 0)))
+    assert np.array_equal(batch, np.tile(poses, (5, 1, 1, 1)))
+    assert robot.poses(np.zeros((0, 0))).shape == (0, count, 4, 4)
+    assert scene.colliding(poses=batch).numpy().tolist() == [False] * 5
+    assert len(scene.collide(poses=batch)) == 0
+    assert main(["scene", str(path), "--device", device]) == 0
+    with pytest.raises(abut.SceneError, match="0 joints"):
+        robot.poses([1.0])

@@ -29,6 +29,7 @@ DIFFERENTIATED = {"abut/sdf/tape.py": {"enable_backward": True, "fuse_fp": False
 WRITERS = {
     "atomic_add_int64",
     "arrive",
+    "atomic_cas",
     "claim",
     "gain",
     "atomic_min_int64",

@@ -9,12 +9,13 @@ from typing import Any, TypeVar
 import numpy as np
 import warp as wp
 
-from abut.core.arrays import scalar_dtype, to_plain, to_rows
-from abut.core.pickling import device_or_cpu
-from abut.core.point_check import PointCheck, PointCheckBuffers, not_finite, vertex_rows
-from abut.core.runtime import RecentCache, resolve_device
+from abut.arrays import scalar_dtype, to_own_rows, to_plain
 from abut.errors import MeshError
-from abut.geometry.topology import Topology, directed_edges, topology_of
+from abut.extent import Extent, ExtentRoom, not_finite, vertex_rows
+from abut.io import read_mesh
+from abut.portable import device_or_cpu
+from abut.runtime import Kept, resolve_device
+from abut.topology import Topology, directed_edges, topology_of
 
 Made = TypeVar("Made")
 
@@ -25,8 +26,7 @@ class Mesh:
     """A triangle mesh on one device.
 
     Coordinates are kept as given (float32 or float64) and are what every exact answer is about.
-    Arrays are shared with the caller where dtype and device allow: after writing into them, call
-    ``deform`` so that hierarchies follow.
+    Arrays are copied: writing into them later changes nothing until they are given to ``deform``.
 
     Args:
         vertices: (n, 3) float32 or float64; finite.
@@ -34,11 +34,14 @@ class Mesh:
         device: Where to keep the mesh; None is the device of ``vertices`` if it is a device
             array, else the first CUDA device, else the CPU.
 
+    Attributes:
+        faces: (m,) vec3i, the mesh's own array: read it, do not write into it.
+
     Raises:
         MeshError: The first offending row is named.
     """
 
-    vertices: wp.array
+    points: wp.array  # vertices in float64, which is exact; overwritten when no lease lives
     faces: wp.array
     parts: np.ndarray | None = None  # first face of each part, and face_count; None: one part
 
@@ -56,14 +59,23 @@ class Mesh:
         self._extent_room = PointCheckBuffers(self.device)
         self._unchecked: tuple[Any, ...] | None = None
         self._buffers: list[tuple[wp.array, weakref.ref[Lease]]] = []
-        self._take(vertices)
+        self._keep(*self.checked_points(vertices, "vertices"))
 
     @classmethod
     def load(cls, path: Any, device: Any = None) -> "Mesh":
-        """Read a mesh file (whatever trimesh reads); several objects become ``parts``."""
-        from abut.io import load_mesh  # a floor above: files are read in terms of meshes
+        """Read a mesh file: OBJ, and whatever trimesh reads; several objects become ``parts``.
 
-        return load_mesh(path, device)
+        Raises:
+            FileError: There is no such file, it holds no triangle, or it is damaged.
+            MeshError: The mesh in it cannot be used.
+        """
+        vertices, faces, parts = read_mesh(path)
+        try:
+            mesh = cls(vertices, faces, device)
+        except MeshError as error:
+            raise MeshError(f"{path}: {error}") from None
+        mesh.parts = parts
+        return mesh
 
     @classmethod
     def from_trimesh(cls, mesh: Any, device: Any = None) -> "Mesh":
@@ -71,7 +83,11 @@ class Mesh:
         return cls(np.asarray(mesh.vertices), np.asarray(mesh.faces), device)
 
     def deform(self, vertices: Any) -> None:
-        """Move the vertices; faces stay. Hierarchies are refitted when next asked for."""
+        """Move the vertices; faces stay. Hierarchies are refitted when next asked for.
+
+        The vertices are copied. Answers that the mesh gave before are about those it had then,
+        whenever they are read.
+        """
         self.deform_ahead(vertices)
         self.settle()
 
@@ -88,21 +104,21 @@ class Mesh:
                 f"({self.vertex_count}, 3), not {tuple(vertices.shape)}."
             )
         self.settle()
-        rows, points = self._rows_and_points(vertices, "vertices")
-        extent = self._started(rows, points)
-        self._unchecked = (extent, self.vertices, self.points, self.lease)
-        self._keep(rows, points, self._bounds)
+        lease, source = self._copied(vertices, "vertices")
+        extent = self._started(lease, source)
+        self._unchecked = (extent, source, self.lease)
+        self._keep(lease, self._bounds)
         self.version += 1
 
     def settle(self) -> None:
         """Check what ``deform_ahead`` left unchecked; a bad shape leaves the one before it."""
         if self._unchecked is None:
             return
-        (extent, *before), self._unchecked = self._unchecked, None
+        (extent, _, before), self._unchecked = self._unchecked, None
         first_bad, bounds = extent.read()
         if first_bad >= 0:
             bad = self.vertices
-            self.vertices, self.points, self.lease = before
+            self._keep(before, self._bounds)
             self.version += 1
             raise not_finite("vertices", bad, first_bad)
         self._bounds = bounds
@@ -141,9 +157,14 @@ class Mesh:
         return moved
 
     @property
+    def vertices(self) -> wp.array:
+        """(n,) vec3f or vec3d as given, a copy at each access: write into it, then ``deform``."""
+        return self.lease.vertices()
+
+    @property
     def vertex_count(self) -> int:
         """Number of vertices."""
-        return self.vertices.shape[0]
+        return self.points.shape[0]
 
     @property
     def face_count(self) -> int:
@@ -206,68 +227,69 @@ class Mesh:
         """Counts and device."""
         return f"Mesh({self.vertex_count} vertices, {self.face_count} faces, {self.device})"
 
-    def checked_points(self, vertices: Any, name: str) -> tuple[wp.array, wp.array, np.ndarray]:
-        """Vertices of another shape of this mesh: as given, in float64, and their bounds."""
+    def checked_points(self, vertices: Any, name: str) -> tuple["Lease", np.ndarray]:
+        """A copy of vertices of another shape of this mesh, and their bounds."""
         self.settle()
-        rows, points = self._rows_and_points(self._as_rows(vertices), name)
         with self.lock:  # one room for all
-            first_bad, bounds = self._started(rows, points).read()
+            lease, source = self._copied(self._as_rows(vertices), name)
+            first_bad, bounds = self._started(lease, source).read()
         if first_bad >= 0:
-            raise not_finite(name, rows, first_bad)
-        return rows, points, bounds
+            raise not_finite(name, lease.vertices(), first_bad)
+        return lease, bounds
 
     def _as_rows(self, vertices: Any) -> Any:
         """A plain array; one of 3-vectors, if it lies ready as such."""
-        ready = isinstance(vertices, wp.array) and vertices.dtype in (wp.vec3f, wp.vec3d)
-        if ready and vertices.device == self.device and vertices.is_contiguous:
-            return vertices
-        return to_plain(vertices)
+        return vertices if self._is_ready(vertices) else to_plain(vertices)
 
-    def _rows_and_points(self, vertices: Any, name: str) -> tuple[wp.array, wp.array]:
-        """Vertices as given and in float64, unchecked."""
-        ready = isinstance(vertices, wp.array) and vertices.dtype in (wp.vec3f, wp.vec3d)
-        rows = vertices if ready else vertex_rows(vertices, self.device, name)
-        return rows, self._widened(rows) if rows.dtype is wp.vec3f else rows
+    def _is_ready(self, vertices: Any) -> bool:
+        if not isinstance(vertices, wp.array) or vertices.dtype not in (wp.vec3f, wp.vec3d):
+            return False
+        return vertices.device == self.device and vertices.is_contiguous
 
-    def _started(self, rows: wp.array, points: wp.array) -> PointCheck:
-        """What finds the bounds of points, under way; on CUDA it makes them of float32 rows."""
-        where = (points.ptr or 0, points.shape[0])  # an array may come as a new view each time
-        widens = self.device.is_cuda and rows is not points
-        source = rows if widens else None
-        extent = self._extents.get(
-            (*where, int(widens)), lambda: PointCheck(points, self._extent_room, source)
-        )
+    def _copied(self, vertices: Any, name: str) -> tuple["Lease", wp.array | None]:
+        """Vertices in float64, unchecked; and on CUDA, float32 rows yet to be copied."""
+        rows = vertices
+        if not self._is_ready(vertices):
+            rows = vertex_rows(vertices, self.device, name)
+        lease = self._leased(rows)
+        if self.device.is_cpu:
+            lease.points.numpy()[:] = rows.numpy()
+        elif rows.dtype is wp.vec3f:
+            return lease, rows
+        else:
+            wp.copy(lease.points, rows)
+        return lease, None
+
+    def _started(self, lease: "Lease", source: wp.array | None) -> Extent:
+        """What finds the bounds of points, under way; it fills them with float32 rows first."""
+        points = lease.points
+        about = (points.ptr or 0, points.shape[0], int(source is not None))
+        extent = self._extents.get(about, lambda: Extent(points, self._extent_room, source))
         extent.start(source)
         return extent
 
-    def lend(self, points: wp.array) -> "Lease":
-        """A lease on points this mesh made: while it lives they are not overwritten."""
-        lease = Lease()
-        others = [(p, held) for p, held in self._buffers if p is not points]
-        spare = [p for p, held in others if held() is None][:-SPARE_BUFFERS]
-        kept = [(p, held) for p, held in others if all(p is not s for s in spare)]
-        self._buffers = [*kept, (points, weakref.ref(lease))]
-        return lease
+    def _leased(self, rows: wp.array) -> "Lease":
+        """Room for points: a former buffer that no one reads any more, or a new one."""
+        with self.lock:
+            spare = [points for points, lease in self._buffers if lease() is None]
+            if spare:
+                points = spare.pop()  # the last used, for which launches are recorded
+            else:
+                points = wp.empty(rows.shape[0], dtype=wp.vec3d, device=self.device)
+            lease = Lease(points, rows.dtype)
+            gone = {id(old) for old in spare[:-SPARE_BUFFERS]} | {id(points)}
+            kept = [buffer for buffer in self._buffers if id(buffer[0]) not in gone]
+            self._buffers = [*kept, (points, weakref.ref(lease))]
+            return lease
 
-    def take(
-        self, rows: wp.array, points: wp.array, bounds: np.ndarray, lease: "Lease | None" = None
-    ) -> None:
-        """Be the shape that ``checked_points`` found to be good; ``lease`` if there is one."""
+    def take(self, lease: "Lease", bounds: np.ndarray) -> None:
+        """Be the shape that ``checked_points`` found to be good."""
         self.settle()
-        self._keep(rows, points, bounds, lease)
+        self._keep(lease, bounds)
         self.version += 1
 
-    def _take(self, vertices: Any) -> None:
-        """Check vertices and keep them, with their float64 view and bounds."""
-        self._keep(*self.checked_points(vertices, "vertices"))
-
-    def _keep(
-        self, rows: wp.array, points: wp.array, bounds: np.ndarray, lease: "Lease | None" = None
-    ) -> None:
-        self.vertices = rows
-        self.points = points
-        self._bounds = bounds
-        self.lease = lease or (Lease() if points is rows else self.lend(points))
+    def _keep(self, lease: "Lease", bounds: np.ndarray) -> None:
+        self.lease, self.points, self._bounds = lease, lease.points, bounds
 
     def _checked_faces(self, faces: Any, vertices: Any) -> wp.array:
         if len(faces.shape) == 1 and faces.shape[0] == 0:
@@ -286,20 +308,7 @@ class Mesh:
             )
         if scalar_dtype(faces) != np.int32:
             faces = host.astype(np.int32)
-        return to_rows(faces, wp.vec3i, self.device)
-
-    def _widened(self, vertices: wp.array) -> wp.array:
-        """Float32 coordinates as float64, which is exact; in a former buffer if no one reads it.
-
-        On CUDA they are filled in when their extent is looked at.
-        """
-        free = (points for points, lease in reversed(self._buffers) if lease() is None)
-        points = next(free, None)  # the last used, for which launches are recorded
-        if points is None:
-            points = wp.empty(vertices.shape[0], dtype=wp.vec3d, device=self.device)
-        if self.device.is_cpu:
-            points.numpy()[:] = vertices.numpy()
-        return points
+        return to_own_rows(faces, wp.vec3i, self.device)
 
 
 def require_meshes(**operands: Any) -> None:
@@ -315,4 +324,23 @@ def _require_rows(data: Any, name: str, count: str) -> None:
 
 
 class Lease:
-    """Held by whoever will read a mesh's points later; while it lives they are not overwritten."""
+    """Points that a mesh has copied. While it lives they are not overwritten.
+
+    Attributes:
+        points: (n,) vec3d.
+        dtype: Of the vertices as given, vec3f or vec3d.
+    """
+
+    def __init__(self, points: wp.array, dtype: Any) -> None:
+        self.points, self.dtype = points, dtype
+
+    def vertices(self) -> wp.array:
+        """A copy of the vertices as they were given."""
+        if self.dtype is wp.vec3d:
+            return wp.clone(self.points)
+        out = wp.empty(self.points.shape[0], dtype=wp.vec3f, device=self.points.device)
+        if out.device.is_cpu:
+            out.numpy()[:] = self.points.numpy()
+        elif out.shape[0]:
+            wp.utils.array_cast(self.points, out)
+        return out

@@ -51,8 +51,9 @@ class Motion:
 
     Args:
         mesh: The mesh; what it looks like now is kept, even if it deforms later.
-        end: (n, 3) float32 or float64, vertices at the end of the step; ``mesh.vertices`` itself
-            for a mesh that stands still, which then keeps its hierarchies from query to query.
+        end: (n, 3) float32 or float64, vertices at the end of the step, which are copied. Where
+            they are those of the mesh (``mesh.vertices``), it stands still, and keeps its
+            hierarchies from query to query.
         start_pose, end_pose: Rigid motions (4, 4); one that is missing is the identity. Equal
             ones are for a mesh that stands still, likewise.
 
@@ -78,7 +79,7 @@ class Motion:
             self._take_poses(_one_pose(start_pose, "start_pose"), _one_pose(end_pose, "end_pose"))
         else:
             self._take_end(end)
-            if end is mesh.vertices and same_points(self._points, self._end):
+            if self._stands_still():
                 self._place = mesh.version, b""
 
     def __getstate__(self) -> dict[str, Any]:
@@ -89,7 +90,7 @@ class Motion:
         if self._place is not None and self._place[1]:
             poses = (np.frombuffer(self._place[1]).reshape(4, 4),) * 2
         elif self._place is None and poses is None:
-            end = self._end_rows.numpy()
+            end = self._end_lease.vertices().numpy()
         return {"mesh": mesh, "poses": poses, "end": end}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
@@ -98,7 +99,7 @@ class Motion:
         if poses is not None:
             self.__init__(mesh, start_pose=poses[0], end_pose=poses[1])
         else:
-            self.__init__(mesh, mesh.vertices if end is None else end)
+            self.__init__(mesh, mesh.points if end is None else end)
 
     @cached_property
     def piece_count(self) -> int:
@@ -151,7 +152,7 @@ class Motion:
     def arrive(self) -> None:
         """Let the mesh be where its vertices end. Of a motion that was given ``end``."""
         assert self._poses is None
-        self.mesh.take(self._end_rows, self._end, self._end_bounds, self._end_lease)
+        self.mesh.take(self._end_lease, self._end_bounds)
 
     @cached_property
     def _reach(self) -> float:
@@ -166,17 +167,26 @@ class Motion:
             self._poses, self._place = None, (self.mesh.version, start.tobytes())
 
     def _take_end(self, end: Any) -> None:
-        end = to_plain(end)
-        shape = (self.mesh.vertex_count, 3)
-        if tuple(end.shape) != shape:
-            raise MeshError(
-                f"the mesh has {shape[0]} vertices, so end needs shape {shape}, "
-                f"not {tuple(end.shape)}."
-            )
-        self._end_rows, self._end, self._end_bounds = self.mesh.checked_points(end, "end")
-        made = self._end is not self._end_rows
-        self._end_lease = self.mesh.lend(self._end) if made else None
+        if end is self._points:  # the mesh's own, not to be copied
+            self._end_lease, self._end_bounds = self._lease, self._bounds
+        else:
+            end = to_plain(end)
+            shape = (self.mesh.vertex_count, 3)
+            if tuple(end.shape) != shape:
+                raise MeshError(
+                    f"the mesh has {shape[0]} vertices, so end needs shape {shape}, "
+                    f"not {tuple(end.shape)}."
+                )
+            self._end_lease, self._end_bounds = self.mesh.checked_points(end, "end")
+        self._end = self._end_lease.points
         self._both_bounds = _union(self._bounds, self._end_bounds)
+
+    def _stands_still(self) -> bool:
+        """Whether vertices end where they start. Points are compared where bounds are equal."""
+        if self._end is self._points:
+            return True
+        same_bounds = np.array_equal(self._bounds, self._end_bounds)
+        return same_bounds and same_points(self._points, self._end)
 
     @cached_property
     def _vector(self) -> np.ndarray:
@@ -283,8 +293,6 @@ def differ_kernel(
 
 def same_points(points: wp.array, others: wp.array) -> bool:
     """Whether two arrays hold the same points. Waits for the device."""
-    if points.ptr == others.ptr:
-        return True
     differ = wp.zeros(1, dtype=wp.int32, device=points.device)
     launch(differ_kernel, points.shape[0], [points, others, differ], points.device)
     return not differ.numpy()[0]

@@ -72,6 +72,8 @@ def _arrays(file: Path) -> tuple[np.ndarray, np.ndarray]:
             )
     except (OSError, ValueError, KeyError) as error:
         raise FileError(f"{file} cannot be read as frames: {error}") from None
+    if not len(faces):
+        raise FileError(f"{file} has no faces.")
     vertices = vertices[None] if vertices.ndim == 2 else vertices
     if vertices.ndim != 3:
         raise FileError(f"{file} has vertices of shape {vertices.shape}, not (frames, n, 3).")

@@ -1,4 +1,4 @@
-"""Arrays in: NumPy, Warp, Torch, JAX and lists, without a copy where dtype and device allow."""
+"""Arrays in: NumPy, Warp, Torch, JAX and lists; read where they are, copied where they are kept."""
 
 from typing import Any
 
@@ -45,10 +45,21 @@ def let_go(data: Any, device: wp.Device) -> None:
 
 
 def to_rows(data: Any, dtype: Any, device: wp.Device) -> wp.array:
-    """A checked (n, 3) array as a contiguous Warp array of 3-vectors on ``device``."""
+    """A checked (n, 3) array as a contiguous Warp array of 3-vectors on ``device``.
+
+    It may be the caller's memory: not to be kept when the call returns.
+    """
     if isinstance(data, np.ndarray):
         return wp.array(np.ascontiguousarray(data), dtype=dtype, device=device, copy=device.is_cuda)
     return data.contiguous().to(device).view(dtype)
+
+
+def to_own_rows(data: Any, dtype: Any, device: wp.Device) -> wp.array:
+    """``to_rows`` in memory that the caller does not have, to be kept."""
+    if isinstance(data, np.ndarray):
+        return wp.array(np.ascontiguousarray(data), dtype=dtype, device=device)
+    rows = to_rows(data, dtype, device)
+    return wp.clone(rows) if rows.ptr == data.ptr else rows
 
 
 def scalar_dtype(data: Any) -> np.dtype:

@@ -111,6 +111,23 @@ def arrive(slots: wp.array[wp.int32], i: wp.int32) -> wp.int32:
 
 @wp.func_native("""
 #if defined(__CUDA_ARCH__)
+    return atomicCAS(slots.data + i, expected, value);
+#else
+    int32_t seen = expected;
+    __atomic_compare_exchange_n(&slots.data[i], &seen, value, false,
+                                __ATOMIC_RELAXED, __ATOMIC_RELAXED);
+    return seen;
+#endif
+""")
+def atomic_cas(
+    slots: wp.array[wp.int32], i: wp.int32, expected: wp.int32, value: wp.int32
+) -> wp.int32:
+    """Put ``value`` into slot i if ``expected`` is there; returns what was there."""
+    ...
+
+
+@wp.func_native("""
+#if defined(__CUDA_ARCH__)
     return atomicAdd(slots.data + i, 1);
 #else
     return __atomic_fetch_add(&slots.data[i], 1, __ATOMIC_RELAXED);

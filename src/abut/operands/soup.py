@@ -68,6 +68,7 @@ class Soup:
         object_of: (m,) int32, the object of each face; ascending.
         first_face: (k + 1,) On the host, where each object's faces begin.
         bounds: (2, 3) A box around all points.
+        moves: How often points were put somewhere else.
     """
 
     device: wp.Device
@@ -76,6 +77,7 @@ class Soup:
     object_of: wp.array
     first_face: np.ndarray
     bounds: np.ndarray = field(default_factory=lambda: np.zeros((2, 3)))
+    moves: int = 0
 
     @property
     def object_count(self) -> int:
@@ -141,17 +143,19 @@ class Gathered(Soup):
 
     def take(self, meshes: Sequence[Mesh], poses: Any) -> None:
         """Follow the meshes' shapes, and put them where the poses say."""
-        still = self._follow(meshes) and self._known(poses)
-        if still:
+        known = self._known(poses)
+        placed = self.placed if known else _checked(poses, len(meshes))  # or refused, unchanged
+        if self._follow(meshes) and known:
             return
-        if not self._known(poses):
-            self.placed = _checked(poses, len(meshes))
+        if not known:
+            self.placed = placed
             self.given = None if poses is None else ()
             if isinstance(poses, np.ndarray):
                 self.given = poses.copy()
             self.poses.assign(self.placed[0])
             self.moved.assign(self.placed[1])
         assert self.placed is not None
+        self.moves += 1
         self.moving.run()
         filled = np.diff(self.first_point) > 0
         self.bounds = _bounds(*(x[filled] for x in (self.boxes, *self.placed)))

@@ -3,13 +3,6 @@
 from functools import partial
 from typing import Any
 
-import numpy as np
-import warp as wp
-
-from abut.bvh.bvh_cache import bvh_of
-from abut.core.arrays import scalar_dtype, to_plain
-from abut.core.pair_queue import KeyLayout, require_room, to_rows
-from abut.core.runtime import require_same_device
 from abut.errors import OptionError
 from abut.geometry.common_corners import SHARED_BY_INDEX, SHARED_BY_POSITION, SHARED_NONE
 from abut.mesh import Mesh, require_meshes
@@ -32,7 +25,7 @@ class Tracker:
 
     Args:
         operands: A mesh, or a pair of meshes on one device; they are deformed by ``step`` and
-            ``advance``. Arrays of vertices are copied: they may be written to afterwards.
+            ``advance``.
         method: ``bvh`` starts each search at the root, ``front`` where the last one stopped; all
             methods return the same rows.
         weld: Of one mesh, vertices at equal positions count as common (see self_collide and ccd).
@@ -57,9 +50,6 @@ class Tracker:
         self.weld = weld
         self.layout = KeyLayout.of(self.meshes[0].face_count, self.meshes[-1].face_count)
         require_room(self.layout, 1, self.meshes[0].face_count)
-        for mesh in self.meshes:
-            if mesh.points is mesh.vertices:
-                mesh.deform(wp.clone(mesh.vertices))
         self._search: FrontSearch | None = None
         self._fronts = SweepFronts()
 
@@ -108,7 +98,7 @@ class Tracker:
             The rows of ``ccd`` for the motions from the last frame to this one.
         """
         shapes = self._shapes(vertices)
-        ends = [m.vertices if v is None else v for m, v in zip(self.meshes, shapes, strict=True)]
+        ends = [m.points if v is None else v for m, v in zip(self.meshes, shapes, strict=True)]
         motions = tuple(Motion(mesh, end) for mesh, end in zip(self.meshes, ends, strict=True))
         impacts = impacts_of(
             motions,
@@ -129,8 +119,7 @@ class Tracker:
         """Vertices for each mesh, None where nothing is said."""
         if len(vertices) > len(self.meshes):
             raise OptionError(f"{len(vertices)} arrays of vertices for {len(self.meshes)} meshes.")
-        own = [None if moved is None else _unshared(moved) for moved in vertices]
-        return (*own, *[None] * (len(self.meshes) - len(vertices)))
+        return (*vertices, *[None] * (len(self.meshes) - len(vertices)))
 
     @property
     def _has_front(self) -> bool:
@@ -167,13 +156,3 @@ class Tracker:
         if keys is None:
             self._search = None
         return keys
-
-
-def _unshared(vertices: Any) -> Any:
-    """Vertices that a mesh will not share with the caller: it makes its own of all but float64."""
-    if isinstance(vertices, wp.array) and vertices.dtype is wp.vec3f:
-        return vertices
-    plain = to_plain(vertices)
-    if scalar_dtype(plain) != np.float64:
-        return plain
-    return wp.clone(plain) if isinstance(plain, wp.array) else np.array(plain)

@@ -20,7 +20,7 @@ from abut.scene.rows import object_rows
 class SceneContacts(Contacts):
     """Contacts of objects, sorted by objects, then faces; ``pose`` is the copy of the scene.
 
-    Ask for segments before the scene deforms: coordinates are not kept for answers.
+    Ask for segments before the scene deforms or loses objects: coordinates are not kept.
 
     Attributes:
         objects: (n, 2) int32, the objects of each pair, the lower first; twice the same one where
@@ -71,7 +71,7 @@ def scene_contacts(
 
     def meet() -> tuple[wp.array, wp.array]:
         if not same():
-            raise SceneError("the scene has deformed since; ask for segments before.")
+            raise SceneError("the scene has deformed or lost objects since; ask before.")
         sides = PairSides(crowd, objects, pairs, copy, held)
         return meeting_segments(sides.a, sides.b, sides.pairs, None)
 

@@ -8,9 +8,7 @@ from typing import Any, Concatenate, ParamSpec, TypeVar
 import numpy as np
 import warp as wp
 
-from abut.core.arrays import scalar_dtype, to_plain
-from abut.core.pickling import device_or_cpu
-from abut.core.runtime import resolve_device
+from abut.arrays import let_go, scalar_dtype, to_plain
 from abut.errors import DeviceError, SceneError
 from abut.mesh import Mesh, require_meshes
 from abut.scene.intake import Intake
@@ -191,6 +189,7 @@ class Contents:
         """
         bodies = self._to_deform(handles)
         self._pool.deform(bodies, self._shapes(bodies, vertices))
+        let_go(vertices, self.device)
 
     @alone
     def remove(self, handles: Any) -> None:
@@ -199,6 +198,7 @@ class Contents:
         bodies = self._objects.body[rows]
         self._objects.remove(rows)
         self._pool.release(bodies)
+        self._pool.shape_version += 1  # their indices and their room are used again
 
     @alone
     def split(self, handle: Any, labels: Any) -> np.ndarray:

@@ -1,11 +1,12 @@
-"""Scenes of files: GLB and whatever else trimesh reads, URDF and MJCF robots."""
+"""Scenes of files: GLB and every other mesh file, URDF and MJCF robots."""
 
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from abut.errors import FileError
+from abut.errors import FileError, MeshError
+from abut.io import existing, read_scene
 from abut.mesh import Mesh
 from abut.scene.robots import Part, read_mjcf, read_urdf
 from abut.scene.scene import Scene
@@ -13,9 +14,7 @@ from abut.scene.scene import Scene
 
 def load_scene(path: Any, device: Any = None, *, geometry: str = "collision") -> Scene:
     """A scene of what a file holds; see ``Scene.load``."""
-    path = Path(path)
-    if not path.is_file():
-        raise FileError(f"there is no file {path}.")
+    path = existing(path)
     if path.suffix.lower() == ".urdf":
         return _robot_scene(read_urdf(path, geometry), path, device)
     if path.suffix.lower() in (".xml", ".mjcf"):
@@ -25,32 +24,25 @@ def load_scene(path: Any, device: Any = None, *, geometry: str = "collision") ->
 
 def _mesh_scene(path: Path, device: Any) -> Scene:
     """An object for every node of a scene graph; nodes that share a geometry share a mesh."""
-    import trimesh
-
-    try:
-        loaded = trimesh.load(path, process=False)
-    except Exception as error:
-        raise FileError(f"{path} cannot be read as a scene: {error}") from error
-    if not isinstance(loaded, trimesh.Scene):
-        loaded = trimesh.Scene({path.stem: loaded})
     scene = Scene(device)
     made: dict[Any, Mesh] = {}
-    for node in sorted(loaded.graph.nodes_geometry):
-        matrix, name = loaded.graph[node]
-        shape = loaded.geometry[name]
-        if not isinstance(shape, trimesh.Trimesh):
-            continue
-        pose, stretch = _split_matrix(np.asarray(matrix, dtype=np.float64))
-        key = (name, stretch.tobytes())
+    for placed in read_scene(path):
+        pose, stretch = _split_matrix(placed.matrix)
+        key = (placed.geometry, stretch.tobytes())
         if key not in made:
-            vertices = np.asarray(shape.vertices) @ stretch.T
-            faces = np.asarray(shape.faces)
-            faces = faces[:, ::-1] if np.linalg.det(stretch) < 0 else faces
-            made[key] = Mesh(np.ascontiguousarray(vertices), faces, device=scene.device)
-        scene.add(made[key], pose, name=str(node))
-    if not made:
-        raise FileError(f"{path} holds no triangle mesh.")
+            vertices = placed.vertices @ stretch.T
+            faces = placed.faces[:, ::-1] if np.linalg.det(stretch) < 0 else placed.faces
+            made[key] = _made(vertices, faces, scene.device, f"{path}: {placed.name}")
+        scene.add(made[key], pose, name=placed.name)
     return scene
+
+
+def _made(vertices: np.ndarray, faces: np.ndarray, device: Any, name: str) -> Mesh:
+    """A mesh, named in the error where it cannot be used."""
+    try:
+        return Mesh(np.ascontiguousarray(vertices), np.ascontiguousarray(faces), device)
+    except MeshError as error:
+        raise MeshError(f"{name}: {error}") from None
 
 
 def _split_matrix(matrix: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -79,7 +71,8 @@ def _robot_scene(robot: tuple[Any, list[Part]], path: Path, device: Any) -> Scen
     meshes: dict[Any, Mesh] = {}
     for part, pose in zip(parts, poses, strict=True):
         if part.shape not in meshes:
-            meshes[part.shape] = Mesh(part.vertices, part.faces, device=scene.device)
+            name = f"{path}: {part.source or part.name}"
+            meshes[part.shape] = _made(part.vertices, part.faces, scene.device, name)
         scene.add(meshes[part.shape], pose, part.name, static=bool(still[part.link]))
     links = np.array([part.link for part in parts])
     shunned = near[links[:, None], links]

@@ -79,7 +79,7 @@ class Kinematics:
                 f"the robot has {len(self.joints)} joints that move, so values must have shape "
                 f"({len(self.joints)},) or (B, {len(self.joints)}), not {values.shape}."
             )
-        rows = values.reshape(-1, len(self.joints))
+        rows = values[None] if values.ndim == 1 else values
         links = np.empty((len(rows), len(self.links), 4, 4))
         for k, parent in enumerate(self.parents):
             above = np.eye(4) if parent < 0 else links[:, parent]

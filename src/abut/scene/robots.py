@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from abut.errors import FileError, OptionError, ToolError
+from abut.io import read_mesh
 from abut.scene.kinematics import Joint, Kinematics
 
 ROUND = 32  # sides of round primitives
@@ -32,6 +33,11 @@ class Part:
     vertices: np.ndarray
     faces: np.ndarray
     shunned: set[int] = field(default_factory=set)
+
+    @property
+    def source(self) -> str | None:
+        """The mesh file it was read from, where it was."""
+        return self.shape[0] if isinstance(self.shape[1], tuple) else None
 
 
 def read_urdf(path: Path, geometry: str) -> tuple[Kinematics, list[Part]]:
@@ -104,18 +110,16 @@ def _urdf_limits(joint: Any) -> tuple[float, float]:
 
 def _urdf_meshes(shape: Any, path: Path) -> Iterator[tuple[Any, np.ndarray, np.ndarray]]:
     """(what names the shape, vertices, faces) of a geometry."""
-    import trimesh
-
     if shape.mesh is not None:
         import yourdfpy
 
         file = Path(yourdfpy.filename_handler_magic(shape.mesh.filename, str(path.parent)))
         if not file.is_file():
             raise FileError(f"{path} names a mesh {shape.mesh.filename}, which is not there.")
-        mesh = trimesh.load(file, process=False, force="mesh")
+        vertices, faces = _read_mesh(file, path)
         scale = np.ones(3) if shape.mesh.scale is None else np.ones(3) * shape.mesh.scale
-        faces = mesh.faces[:, ::-1] if scale.prod() < 0 else mesh.faces
-        yield (str(file), tuple(scale)), mesh.vertices * scale, np.ascontiguousarray(faces)
+        faces = faces[:, ::-1] if scale.prod() < 0 else faces
+        yield (str(file), tuple(scale)), vertices * scale, np.ascontiguousarray(faces)
     elif shape.box is not None:
         yield _primitive("box", np.asarray(shape.box.size, dtype=float) / 2)
     elif shape.sphere is not None:
@@ -124,15 +128,28 @@ def _urdf_meshes(shape: Any, path: Path) -> Iterator[tuple[Any, np.ndarray, np.n
         yield _primitive("cylinder", [shape.cylinder.radius, shape.cylinder.length / 2])
 
 
+def _read_mesh(file: Path, path: Path) -> tuple[np.ndarray, np.ndarray]:
+    """Vertices and faces of a mesh file that a robot file names; errors name both files."""
+    try:
+        return read_mesh(file)[:2]
+    except FileError as error:
+        raise FileError(f"{path} names a mesh that cannot be used: {error}") from None
+
+
 def read_mjcf(path: Path, geometry: str) -> tuple[Kinematics, list[Part]]:
     """An MJCF file, through MuJoCo."""
     mujoco = _required("mujoco")
     if geometry not in GEOMETRIES:
         raise OptionError(f"geometry must be one of {GEOMETRIES}, not {geometry!r}.")
     try:
+        for file in _mjcf_files(mujoco, path):
+            _read_mesh(file, path)
         model = mujoco.MjModel.from_xml_path(str(path))
+    except FileError:
+        raise
     except Exception as error:
-        raise FileError(f"{path} cannot be read as MJCF: {error}") from error
+        why = " ".join(str(error).split())
+        raise FileError(f"{path} cannot be read as MJCF: {why}") from error
     collides = (model.geom_contype != 0) | (model.geom_conaffinity != 0)
     wanted = np.flatnonzero(collides == (geometry == "collision"))
     parts, geoms = [], []
@@ -145,6 +162,17 @@ def read_mjcf(path: Path, geometry: str) -> tuple[Kinematics, list[Part]]:
     if geometry == "collision":
         _shun(model, parts, geoms)
     return _mjcf_kinematics(mujoco, model), _renamed(parts)
+
+
+def _mjcf_files(mujoco: Any, path: Path) -> list[Path]:
+    """The mesh files that MuJoCo will read, and that abut reads too.
+
+    MuJoCo accepts an OBJ file that ends early.
+    """
+    spec = mujoco.MjSpec.from_file(str(path))
+    folder = path.parent / (spec.meshdir or "")
+    named = [folder / mesh.file for mesh in spec.meshes if mesh.file]
+    return [file for file in named if file.suffix.lower() in (".obj", ".stl") and file.is_file()]
 
 
 def _mjcf_kinematics(mujoco: Any, model: Any) -> Kinematics:

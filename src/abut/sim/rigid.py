@@ -80,7 +80,7 @@ class RigidBodies:
         device: Any = None,
     ) -> None:
         self.device = resolve_device(device)
-        self.gravity = np.asarray(gravity, dtype=np.float64)
+        self.gravity = np.array(gravity, dtype=np.float64)
         names = ("stiffness", "damping", "friction", "slip")
         numbers = (stiffness, damping, friction, slip)
         self.material = [number_from(x, n, 0.0) for n, x in zip(names, numbers, strict=True)]
@@ -125,7 +125,7 @@ class RigidBodies:
             raise MeshError("the mesh encloses no volume, so it has no mass; is it closed?")
         shape = self._shape_of(mesh, field, solid)
         poses = checked_poses(pose, "pose")
-        twist = np.zeros(6) if velocity is None else np.asarray(velocity, dtype=np.float64)
+        twist = np.zeros(6) if velocity is None else np.array(velocity, dtype=np.float64)
         if twist.shape != (6,):
             raise OptionError(f"velocity must have shape (6,), not {twist.shape}.")
         mass = number_from(density, "density", 0.0) * solid.volume
@@ -291,7 +291,7 @@ class RigidBodies:
         table.low = wp.array(low, dtype=wp.vec3d, device=device)
         table.high = wp.array(high, dtype=wp.vec3d, device=device)
         table.speed = wp.array(speeds, dtype=wp.float64, device=device)
-        self._held = grids, views
+        self._held = grids, views, [shape.mesh.lease for shape in self._shapes]
         return table
 
     def _floor_tasks(self) -> list[Callable[[], None]]:

@@ -169,7 +169,7 @@ def _impacts(mesh: Mesh, end: wp.array, obstacle: Mesh | None) -> list[Impacts]:
     move = Motion(mesh, end)
     hits = [ccd(move)]
     if obstacle is not None:
-        hits.append(ccd(move, Motion(obstacle, obstacle.vertices)))
+        hits.append(ccd(move, Motion(obstacle, obstacle.points)))
     return hits
 
 

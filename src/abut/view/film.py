@@ -40,7 +40,7 @@ class Film:
         quality: float = QUALITY,
         device: Any = None,
     ) -> None:
-        self.around, self.size = np.asarray(around, float), size
+        self.around, self.size = np.array(around, float), size
         self.quality, self.device = quality, device
         aspect = size[0] / size[1]
         view = {"azimuth": azimuth, "elevation": elevation, "aspect": aspect}

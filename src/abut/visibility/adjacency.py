@@ -4,6 +4,7 @@ They are few for each face and are looked at one by one, by the filter of the ex
 """
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import warp as wp
@@ -11,9 +12,9 @@ import warp as wp
 from abut.core.pair_queue import PairQueue, pack_pair, push_pair
 from abut.geometry.common_corners import SHARED_NONE
 from abut.geometry.intersect_tri_tri import MISS, classify_tri_tri
-from abut.geometry.topology import join_equal
-from abut.operands.posed_mesh import PosedMesh, load_face
-from abut.operands.soup import Soup
+from abut.pairs import PairQueue, pack_pair, push_pair
+from abut.soup import Soup
+from abut.visibility.coincidence import Coincidence
 
 wp.set_module_options({"enable_backward": False, "fuse_fp": False})
 
@@ -50,9 +51,9 @@ def fold_kernel(
 
 @dataclass(frozen=True)
 class Neighbours:
-    """Faces of a soup with a common corner, as they were when this was first asked for.
+    """Faces of a soup with a common corner, by index or by position.
 
-    They may have parted since: pairs in here are looked at one by one, all others by views.
+    These pairs are looked at one by one, all others by views.
 
     Attributes:
         corner_ids: (m,) Vertices of each face, those at one position as one.
@@ -64,16 +65,27 @@ class Neighbours:
 
 
 def neighbours_of(soup: Soup) -> Neighbours:
-    """The neighbours in a soup, kept with it."""
-    held = soup.__dict__.get("neighbours")
-    if held is None:
-        ids = join_equal(soup.points.numpy())[soup.faces.numpy().reshape(-1, 3)]
-        ids = without_crowds(ids)
-        held = soup.__dict__["neighbours"] = Neighbours(
-            wp.array(ids.astype(np.int32), dtype=wp.vec3i, device=soup.device),
-            wp.array(neighbour_pairs(ids), dtype=wp.vec2i, device=soup.device),
-        )
-    return held
+    """The neighbours in a soup where its points are now.
+
+    Kept with it: the same object until points part or come together.
+    """
+    held: dict[str, Any] = soup.__dict__
+    if "coincidence" not in held:
+        held["coincidence"] = Coincidence(soup)
+    elif held["coincidence"].update(soup):
+        held.pop("neighbours", None)
+    if "neighbours" not in held:
+        held["neighbours"] = _neighbours_by(soup, held["coincidence"].joined)
+    return held["neighbours"]
+
+
+def _neighbours_by(soup: Soup, joined: np.ndarray) -> Neighbours:
+    """The neighbours in a soup, given the first point at the position of each."""
+    ids = without_crowds(joined[soup.faces.numpy().reshape(-1, 3)])
+    return Neighbours(
+        wp.array(ids.astype(np.int32), dtype=wp.vec3i, device=soup.device),
+        wp.array(neighbour_pairs(ids), dtype=wp.vec2i, device=soup.device),
+    )
 
 
 def without_crowds(ids: np.ndarray) -> np.ndarray:
@@ -99,7 +111,8 @@ def neighbour_pairs(ids: np.ndarray) -> np.ndarray:
         if not len(same):
             break
         low, high = faces[same], faces[same + step]  # the sort is stable: low <= high
-        found.append(np.unique((low * len(ids) + high)[low < high]))
+        found.append((low * len(ids) + high)[low < high])
         step += 1
-    pairs = np.divmod(np.unique(np.concatenate(found)), max(len(ids), 1))
+    keys = np.sort(np.concatenate(found))
+    pairs = np.divmod(keys[np.diff(keys, prepend=-1) != 0], max(len(ids), 1))
     return np.stack(pairs, axis=1).astype(np.int32)

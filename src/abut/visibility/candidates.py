@@ -96,12 +96,22 @@ def append_kernel(
         push_pair(pairs_out, keys[i])
 
 
+def kin_of(soup: Soup, within: bool) -> Any:
+    """The struct for kernels."""
+    kin = Kin()
+    kin.object_of, kin.within = soup.object_of, within
+    if within:
+        kin.corner_ids = neighbours_of(soup).corner_ids
+    return kin
+
+
 class Candidates:
     """The pairs of faces that may meet, of what a culler leaves now; listed when asked for."""
 
     def __init__(self, soup: Soup, culler: Any) -> None:
         remains = culler.remains
-        self.soup, self.within, self.device = soup, culler.settings.within, soup.device
+        self.soup, self.device = soup, soup.device
+        self.kin = kin_of(soup, culler.settings.within)  # as it is now, not when pairs are listed
         self.boxes = remains.boxes
         self.folds = remains.fold_keys if remains.fold_count else None
         self.axis = int(np.argmax(soup.bounds[1] / 2 - soup.bounds[0] / 2))
@@ -110,7 +120,7 @@ class Candidates:
         """Append the keys of all candidate pairs, as many as there is room for."""
         count = self.boxes.shape[0]
         if count > 1:
-            args = [self.boxes, self._order(), self.axis, self._kin(), layout_of(self.soup).bits]
+            args = [self.boxes, self._order(), self.axis, self.kin, layout_of(self.soup).bits]
             launch(sweep_kernel, count, [*args, queues[name]], self.device, grain=256)
         if self.folds is not None:
             args = [self.folds, queues[name]]
@@ -125,13 +135,6 @@ class Candidates:
             found = queues.read()
             if not queues.make_room(found):
                 return queues.sorted_keys("pairs", found["pairs"], layout_of(self.soup).width)
-
-    def _kin(self) -> Any:
-        kin = Kin()
-        kin.object_of, kin.within = self.soup.object_of, self.within
-        if self.within:
-            kin.corner_ids = neighbours_of(self.soup).corner_ids
-        return kin
 
     def _order(self) -> wp.array:
         """Boxes by their lower ends along the axis."""

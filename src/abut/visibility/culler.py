@@ -12,6 +12,10 @@ import warp as wp
 from abut.core.runtime import Task, can_capture
 from abut.operands.soup import Soup
 from abut.options import Level
+from abut.runtime import Task, can_capture
+from abut.soup import Soup
+from abut.visibility.neighbours import neighbours_of
+from abut.visibility.remains import Remains, primitives_of
 from abut.visibility.screen import TALLY, FaceRoom, ListScreen
 from abut.visibility.settings import Settings, Step
 from abut.visibility.state import COLUMNS, conclude_kernel, spread_kernel
@@ -52,6 +56,7 @@ class Culler:
     def run(self) -> None:
         """Look at the soup as it is now."""
         self.faces.aim()
+        self._follow_neighbours()
         while True:
             self._launch()
             self.remains.copy_ahead()
@@ -60,6 +65,11 @@ class Culler:
                 break
             self._graph, self._warm = None, False
         self.milliseconds = self._elapsed()
+
+    def _follow_neighbours(self) -> None:
+        """Prepare the launches anew where other faces have a common corner than before."""
+        if self.settings.within and neighbours_of(self.soup) is not self._neighbours:
+            self._record()
 
     def _launch(self) -> None:
         """Launch everything: one by one at first, then, on CUDA, as one graph."""
@@ -110,7 +120,8 @@ class Culler:
         return lacking
 
     def _record(self) -> None:
-        """Prepare the launches for the screens as they are."""
+        """Prepare the launches for the screens and neighbours as they are."""
+        self._neighbours = neighbours_of(self.soup) if self.settings.within else None
         most = sum(len(self.screens[step.pixels].parts) for step in self.steps)
         size = self.counters.size + TALLY * most
         self._tally = self._tally_host = wp.zeros(size, dtype=wp.int64, device=self.device)

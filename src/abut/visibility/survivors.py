@@ -127,9 +127,10 @@ class Survivors:
 
     def start(self, primitives: Any) -> None:
         """Gather what is left by the states of primitives; does not wait for the device."""
-        about = (primitives.state, self._folds.generation)
+        pairs = neighbours_of(self.soup).pairs if self.settings.within else None
+        about = (primitives.state, self._folds.generation, pairs)
         if not self._recorded or not all(map(operator.is_, about, self._recorded)):
-            self._record(primitives)
+            self._record(primitives, pairs)
             self._recorded = about
         self._objects.zero_()
         if self.settings.within:
@@ -186,7 +187,7 @@ class Survivors:
         """Objects of these faces, ascending."""
         return np.flatnonzero(self._hosts[1].numpy()).astype(np.int32)
 
-    def _record(self, primitives: Any) -> None:
+    def _record(self, primitives: Any, neighbours: wp.array | None) -> None:
         soup, device = self.soup, self.device
         count = soup.face_count
         self._keep = Task(keep_kernel, count, [primitives, self._folded, self._kept], device)
@@ -198,11 +199,10 @@ class Survivors:
         args = [soup.points, soup.faces, primitives, self._gathered, self._count]
         args += [float(around) if self.settings.distance else 0.0, self._boxes]
         self._box = Task(box_kernel, count, args, device)
-        if self.settings.within:
-            pairs = neighbours_of(soup).pairs
-            args = [soup.view, soup.object_of, pairs, self.settings.sharing, layout_of(soup).bits]
-            args += [self._folded, self._folds["pairs"]]
-            self._fold = Task(fold_kernel, pairs.shape[0], args, device, grain=512)
+        if neighbours is not None:
+            args = [soup.view, soup.object_of, neighbours, self.settings.relation]
+            args += [layout_of(soup).bits, self._folded, self._folds["pairs"]]
+            self._fold = Task(fold_kernel, neighbours.shape[0], args, device, grain=512)
 
 
 def layout_of(soup: Soup) -> KeyLayout:

@@ -1,0 +1,5 @@
+"""Mesh files: one way in for every format."""
+
+from abut.io.read import PlacedMesh, existing, read_mesh, read_scene
+
+__all__ = ["PlacedMesh", "existing", "read_mesh", "read_scene"]
