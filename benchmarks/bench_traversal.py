@@ -23,8 +23,8 @@ from abut.bvh.layout import Bvh
 from abut.bvh.leaf_clusters import leaf_clusters_of
 from abut.core.pair_queue import KeyLayout, PairQueues
 from abut.core.runtime import UNKNOWN_COUNT, Task, recording
-from abut.traversal.overlap.leaf_packets import packet_count_of, self_groups_kernel
 from abut.traversal.overlap.leaf_cluster_pairs import SHARES, cluster_walks, self_open_kernel
+from abut.traversal.overlap.leaf_packets import packet_count_of, self_groups_kernel
 from benchmarks import cases, ours
 from benchmarks.cases import Case, Question
 from benchmarks.competition import QUIET
@@ -128,7 +128,9 @@ def _leaf_by_leaf(mesh: abut.Mesh, tree: Bvh, bits: Any, queues: PairQueues) -> 
     device, found = mesh.device, queues["candidates"]
     if device.is_cpu:
         args = [tree.view(), bits, found]
-        tasks = [Task(self_groups_kernel, packet_count_of(mesh.face_count), args, device, grain=128)]
+        tasks = [
+            Task(self_groups_kernel, packet_count_of(mesh.face_count), args, device, grain=128)
+        ]
     else:
         walks = cluster_walks(tree.view(), leaf_clusters_of(tree), queues)
         tasks = [Task(kernel, count, args, device) for kernel, count, args in walks]

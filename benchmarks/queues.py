@@ -2,7 +2,8 @@
 
 gProximity (§3.3) lets threads open pairs of nodes depth first and balances what is left between
 launches: ``Rounds``. Threads that live until all is done and take pairs from one queue in memory
-need no launches in between: ``Persistent``. Both list what ``abut.traversal.overlap.leaf_cluster_pairs`` lists.
+need no launches in between: ``Persistent``. Both list what
+``abut.traversal.overlap.leaf_cluster_pairs`` lists.
 """
 
 from typing import Any

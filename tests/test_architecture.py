@@ -10,20 +10,13 @@ import pytest
 SOURCE = Path(__file__).parents[1] / "src" / "abut"
 
 FLOORS = [
-    {"errors"},
-    {"options", "atomics", "loads", "lanes", "polylines"}
-    | {"arrays", "topology", "portable", "turns"},
-    {"runtime", "mass"},
-    {"geometry", "bounds"},
-    {"io", "extent", "pairs", "poses"},
-    {"mesh", "results", "ordering"},
-    {"faces", "sweep"},
-    {"soup"},
-    {"motion"},
-    {"hierarchy", "search"},
-    {"point", "approach", "crowd"},
-    {"traversal", "narrow", "visibility", "field"},
-    {"broad"},
+    {"core", "options"},
+    {"geometry", "io"},
+    {"bounds", "mesh", "results", "cases"},
+    {"bvh", "motion"},
+    {"operands"},
+    {"traversal", "narrow"},
+    {"broad", "point", "visibility"},
     {"query"},
     {"scene", "sdf", "primitives"},
     {"sim", "hardware"},

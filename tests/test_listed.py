@@ -12,9 +12,9 @@ from abut.core.runtime import Task, launch
 from abut.query import contact_plan, near_plan, nearest_plan
 from abut.query.ccd import plan_of
 from abut.query.contact_plan import ContactPlan
+from abut.traversal.overlap.leaf_cluster_pairs import SHARES
 from abut.traversal.overlap.leaf_packets import groups_kernel, packet_count_of
 from abut.traversal.overlap.leaf_pairs import list_leaves_kernel
-from abut.traversal.overlap.leaf_cluster_pairs import SHARES
 from abut.traversal.two_trees import relative_kernel
 from shapes import random_poses
 

@@ -9,13 +9,13 @@ from typing import Any, TypeVar
 import numpy as np
 import warp as wp
 
-from abut.arrays import scalar_dtype, to_own_rows, to_plain
+from abut.core.arrays import scalar_dtype, to_own_rows, to_plain
+from abut.core.pickling import device_or_cpu
+from abut.core.point_check import PointCheck, PointCheckBuffers, not_finite, vertex_rows
+from abut.core.runtime import RecentCache, resolve_device
 from abut.errors import MeshError
-from abut.extent import Extent, ExtentRoom, not_finite, vertex_rows
+from abut.geometry.topology import Topology, directed_edges, topology_of
 from abut.io import read_mesh
-from abut.portable import device_or_cpu
-from abut.runtime import Kept, resolve_device
-from abut.topology import Topology, directed_edges, topology_of
 
 Made = TypeVar("Made")
 
@@ -260,11 +260,11 @@ class Mesh:
             wp.copy(lease.points, rows)
         return lease, None
 
-    def _started(self, lease: "Lease", source: wp.array | None) -> Extent:
+    def _started(self, lease: "Lease", source: wp.array | None) -> PointCheck:
         """What finds the bounds of points, under way; it fills them with float32 rows first."""
         points = lease.points
         about = (points.ptr or 0, points.shape[0], int(source is not None))
-        extent = self._extents.get(about, lambda: Extent(points, self._extent_room, source))
+        extent = self._extents.get(about, lambda: PointCheck(points, self._extent_room, source))
         extent.start(source)
         return extent
 

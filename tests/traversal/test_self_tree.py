@@ -11,7 +11,11 @@ from abut.bvh.leaf_clusters import CLUSTER_SIZE, leaf_clusters_of
 from abut.bvh.ploc import build_ploc
 from abut.core.pair_queue import PairQueues
 from abut.core.runtime import UNKNOWN_COUNT, launch
-from abut.traversal.overlap.leaf_cluster_pairs import self_list_kernel, self_open_kernel, self_rest_kernel
+from abut.traversal.overlap.leaf_cluster_pairs import (
+    self_list_kernel,
+    self_open_kernel,
+    self_rest_kernel,
+)
 from trees import leaf_boxes, links_of
 
 BITS = wp.vec2i(20, 20)

@@ -12,9 +12,9 @@ from pathlib import Path
 
 import numpy as np
 
+from abut.core.runtime import thread_count
 from abut.errors import FileError
 from abut.io.decimals import parse_decimals, parse_float, parse_integers, word_edges
-from abut.runtime import thread_count
 
 CHUNK = 1 << 18  # bytes parsed at once: the arrays of a chunk fit the cache
 THREADS = 2  # NumPy holds the lock while it reads integers, so that more are slower

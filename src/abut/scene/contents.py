@@ -8,7 +8,9 @@ from typing import Any, Concatenate, ParamSpec, TypeVar
 import numpy as np
 import warp as wp
 
-from abut.arrays import let_go, scalar_dtype, to_plain
+from abut.core.arrays import let_go, scalar_dtype, to_plain
+from abut.core.pickling import device_or_cpu
+from abut.core.runtime import resolve_device
 from abut.errors import DeviceError, SceneError
 from abut.mesh import Mesh, require_meshes
 from abut.scene.intake import Intake

@@ -12,8 +12,8 @@ import warp as wp
 from abut.core.pair_queue import PairQueue, pack_pair, push_pair
 from abut.geometry.common_corners import SHARED_NONE
 from abut.geometry.intersect_tri_tri import MISS, classify_tri_tri
-from abut.pairs import PairQueue, pack_pair, push_pair
-from abut.soup import Soup
+from abut.operands.posed_mesh import PosedMesh, load_face
+from abut.operands.soup import Soup
 from abut.visibility.coincidence import Coincidence
 
 wp.set_module_options({"enable_backward": False, "fuse_fp": False})

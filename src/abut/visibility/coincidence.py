@@ -3,10 +3,10 @@
 import numpy as np
 import warp as wp
 
-from abut.atomics import atomic_cas
-from abut.runtime import Task
-from abut.soup import Soup
-from abut.topology import join_equal
+from abut.core.atomics import atomic_cas
+from abut.core.runtime import Task
+from abut.geometry.topology import join_equal
+from abut.operands.soup import Soup
 
 wp.set_module_options({"enable_backward": False, "fuse_fp": False})
 

@@ -12,10 +12,7 @@ import warp as wp
 from abut.core.runtime import Task, can_capture
 from abut.operands.soup import Soup
 from abut.options import Level
-from abut.runtime import Task, can_capture
-from abut.soup import Soup
-from abut.visibility.neighbours import neighbours_of
-from abut.visibility.remains import Remains, primitives_of
+from abut.visibility.adjacency import neighbours_of
 from abut.visibility.screen import TALLY, FaceRoom, ListScreen
 from abut.visibility.settings import Settings, Step
 from abut.visibility.state import COLUMNS, conclude_kernel, spread_kernel

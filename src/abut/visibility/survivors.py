@@ -200,7 +200,7 @@ class Survivors:
         args += [float(around) if self.settings.distance else 0.0, self._boxes]
         self._box = Task(box_kernel, count, args, device)
         if neighbours is not None:
-            args = [soup.view, soup.object_of, neighbours, self.settings.relation]
+            args = [soup.view, soup.object_of, neighbours, self.settings.sharing]
             args += [layout_of(soup).bits, self._folded, self._folds["pairs"]]
             self._fold = Task(fold_kernel, neighbours.shape[0], args, device, grain=512)
 
