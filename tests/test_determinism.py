@@ -7,8 +7,9 @@ import numpy as np
 import pytest
 
 import abut
-from abut import cases, runtime
+from abut import cases
 from abut.bvh.bvh_cache import bvh_of
+from abut.core import runtime
 from shapes import random_poses, soup, strips
 
 

@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 import abut
-from abut import cases, runtime
+from abut import cases
+from abut.core import runtime
 from shapes import random_poses
 
 SHAPE = cases.box()

@@ -12,7 +12,8 @@ import pytest
 import warp as wp
 
 import abut
-from abut import cases, portable
+from abut import cases
+from abut.core import pickling
 from shapes import random_poses, shift
 
 BALL, TORUS = cases.icosphere(80), cases.torus(10, 8)
@@ -193,7 +194,7 @@ def test_without_the_device_all_is_on_the_cpu(monkeypatch):
         "cpu"
     }
     assert len(scene.collide()) > 0
-    assert portable.device_or_cpu("tpu").is_cpu
+    assert pickling.device_or_cpu("tpu").is_cpu
 
 
 def test_a_pickle_is_the_first_thing_a_process_reads(tmp_path):

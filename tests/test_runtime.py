@@ -9,7 +9,8 @@ import pytest
 import warp as wp
 
 import abut
-from abut import cases, runtime
+from abut import cases
+from abut.core import runtime
 from abut.core.atomics import atomic_min_int64, reserve
 from abut.scene.rearrange import gather_kernel
 
