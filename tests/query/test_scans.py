@@ -15,7 +15,7 @@ FEW, MANY = range(6), range(100, 300)
 
 @pytest.fixture(scope="module")
 def models():
-    beside = Path(__file__).parents[2] / "shared" / "data"
+    beside = Path(__file__).parents[3] / "shared" / "data"
     folder = Path(os.environ.get("ABUT_DATA", beside))
     return models_of(folder if folder.is_dir() else None)
 

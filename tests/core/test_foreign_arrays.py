@@ -69,7 +69,7 @@ def test_the_first_array_of_a_process():
         "vertices = test_foreign.Foreign(np.eye(3))\n"
         "print(abut.Mesh(vertices, test_foreign.Foreign(np.arange(3, dtype=np.int32)[None])))"
     )
-    here = Path(__file__).parent
+    here = Path(__file__).parents[1]
     how = {"capture_output": True, "text": True, "cwd": here}
     done = subprocess.run([sys.executable, "-c", code], check=False, **how)
     assert "Mesh(3 vertices, 1 faces, cpu)" in done.stdout, done.stderr
