@@ -65,11 +65,11 @@ def same(got, want):
 def test_the_first_array_of_a_process():
     """Nothing of Warp has run yet."""
     code = (
-        "import numpy as np, test_foreign, abut\n"
-        "vertices = test_foreign.Foreign(np.eye(3))\n"
-        "print(abut.Mesh(vertices, test_foreign.Foreign(np.arange(3, dtype=np.int32)[None])))"
+        "import numpy as np, test_foreign_arrays, abut\n"
+        "vertices = test_foreign_arrays.Foreign(np.eye(3))\n"
+        "print(abut.Mesh(vertices, test_foreign_arrays.Foreign(np.arange(3, dtype=np.int32)[None])))"
     )
-    here = Path(__file__).parents[1]
+    here = Path(__file__).parent
     how = {"capture_output": True, "text": True, "cwd": here}
     done = subprocess.run([sys.executable, "-c", code], check=False, **how)
     assert "Mesh(3 vertices, 1 faces, cpu)" in done.stdout, done.stderr
