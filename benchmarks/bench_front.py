@@ -1,4 +1,4 @@
-"""Frames of a dancer against herself: ``python -m benchmarks.bench_front --device cpu``.
+"""Self-collision of a dancer's frames: ``python -m benchmarks.bench_front --device cpu``.
 
 25,472 faces: the contacts of each of 60 frames, and the impacts on the way to each of 16; there
 and back.
@@ -15,11 +15,10 @@ import numpy as np
 import warp as wp
 
 import abut
-from abut.core.runtime import recording
+from abut.core.timing import recording
 from benchmarks import cases
-from benchmarks.competition import QUIET, RESULTS
-from benchmarks.machine import machine_name
-from benchmarks.rows import Row, print_rows, write_csv
+from benchmarks.comparison import QUIET, RESULTS
+from benchmarks.rows import Row, machine_name, print_rows, write_csv
 from benchmarks.timing import Timed, measure
 
 METHODS = ("bvh", "front")
@@ -74,9 +73,9 @@ def _job(job: str, frames: list[wp.array], faces: np.ndarray, args: argparse.Nam
 
 
 def _follow(step: partial, frames: list[wp.array]) -> None:
-    """All frames; the answer to one is let go when the next is there, as a program would.
+    """Step through all frames and release each answer when the next arrives.
 
-    Who keeps the contacts of all frames keeps all shapes too, and launches are recorded anew.
+    A program that keeps all answers keeps all shapes, and launches are recorded again.
     """
     for vertices in frames:
         hits = step(vertices)

@@ -25,12 +25,11 @@ import warp as wp
 
 import abut
 from abut.cases import box, icosphere
-from abut.core.runtime import recording
+from abut.core.timing import recording
 from benchmarks import cases
-from benchmarks.competition import QUIET, RESULTS
-from benchmarks.machine import machine_name
+from benchmarks.comparison import QUIET, RESULTS
 from benchmarks.robot import load_panda
-from benchmarks.rows import Row, print_rows, set_ratios, write_csv
+from benchmarks.rows import Row, machine_name, print_rows, set_ratios, write_csv
 from benchmarks.timing import Timed, measure
 
 BOXES = 10_000
@@ -145,7 +144,7 @@ def boxes(args: argparse.Namespace) -> Iterator[Measured]:
         for poses in ready:
             wp.copy(scene.poses, poses)
             expected["trimesh"] += len(scene.collide(first=True)) / FRAMES
-        for name, call in fcl_manager.contestants(*shape, frames).items():
+        for name, call in fcl_manager.manager_calls(*shape, frames).items():
             calls[name] = Timed(call, "cpu", FRAMES)
             found = call()
             if found != expected[name]:

@@ -24,17 +24,16 @@ import warp as wp
 
 import abut
 from abut.cases import box, icosphere
-from abut.core.runtime import recording
+from abut.core.timing import recording
 from benchmarks import cases
 from benchmarks.bench_scene import BALLS, BOXES, random_poses
-from benchmarks.competition import QUIET, RESULTS
-from benchmarks.machine import machine_name
-from benchmarks.rows import Row, print_rows, write_csv
+from benchmarks.comparison import QUIET, RESULTS
+from benchmarks.rows import Row, machine_name, print_rows, write_csv
 from benchmarks.timing import Timed, measure
 
 METHODS = ("bvh", "front")
 FRAMES = 8
-Play = tuple[str, abut.Scene, list[Callable[[], None]], bool]  # variant, scene, frames, own
+Animation = tuple[str, abut.Scene, list[Callable[[], None]], bool]  # variant, scene, frames, own
 
 
 def main(argv: list[str] | None = None) -> int:
@@ -61,8 +60,8 @@ def main(argv: list[str] | None = None) -> int:
     return int(wrong)
 
 
-class Worked(Timed):
-    """A call and the processor time it takes; on CUDA the time that passes."""
+class ProcessorTimed(Timed):
+    """A call timed in processor time on the CPU, in wall time on CUDA."""
 
     def turn(self, repeats: int) -> tuple[float, Any]:
         """Seconds a call takes, on average, and its last result."""
@@ -83,7 +82,7 @@ def _timed(
             hits = scene.collide(method=method, self_collisions=own)
         return len(hits)
 
-    timed = {m: Worked(partial(play, m), args.device, len(frames)) for m in METHODS}
+    timed = {m: ProcessorTimed(partial(play, m), args.device, len(frames)) for m in METHODS}
     measure(list(timed.values()), args.rounds, args.budget)
     if args.stages:
         for method in METHODS:
@@ -119,7 +118,7 @@ def _bending(scene: abut.Scene, handles: Any, shapes: list) -> list[Callable[[],
     return [partial(scene.deform, handles, s) for s in ready]
 
 
-def boxes(device: str) -> Iterator[Play]:
+def boxes(device: str) -> Iterator[Animation]:
     """Boxes as in ``bench_scene``."""
     for variant, count in (("all", BOXES), ("hundred", 100), ("none", 0)):
         rng = np.random.default_rng(0)
@@ -133,7 +132,7 @@ def boxes(device: str) -> Iterator[Play]:
         yield variant, scene, _moving(scene, poses), False
 
 
-def balls(device: str) -> Iterator[Play]:
+def balls(device: str) -> Iterator[Animation]:
     """Balls that swell, shrink and drift."""
     rng, ball = np.random.default_rng(0), icosphere(500)
     centres = rng.uniform(0, 1.75 * BALLS ** (1 / 3), (BALLS, 1, 3))
@@ -145,7 +144,7 @@ def balls(device: str) -> Iterator[Play]:
     yield "refit_self", scene, _bending(scene, handles, shapes), True
 
 
-def dancers(device: str) -> Iterator[Play]:
+def dancers(device: str) -> Iterator[Animation]:
     """Three of them, each a few frames behind the one before."""
     folder = cases.data_folder()
     if folder is None:
@@ -159,7 +158,7 @@ def dancers(device: str) -> Iterator[Play]:
     yield "refit_self", scene, _bending(scene, np.array(handles), shapes), True
 
 
-def dragons(device: str) -> Iterator[Play]:
+def dragons(device: str) -> Iterator[Animation]:
     """All drift by a five hundredth of their size a frame."""
     folder = cases.data_folder()
     if folder is None:

@@ -16,11 +16,10 @@ import numpy as np
 import warp as wp
 
 from abut import cases, sim
-from abut.core.runtime import recording
+from abut.core.timing import recording
 from benchmarks import cases as data
-from benchmarks.competition import QUIET, RESULTS
-from benchmarks.machine import machine_name
-from benchmarks.rows import Row, print_rows, write_csv
+from benchmarks.comparison import QUIET, RESULTS
+from benchmarks.rows import Row, machine_name, print_rows, write_csv
 
 JOBS = {
     "cloth_table_20k": (sim.cloth_over_table, 20_000, 12),

@@ -1,4 +1,4 @@
-"""abut in the form of a peer."""
+"""abut with the interface of a peer."""
 
 import os
 import subprocess
@@ -15,7 +15,7 @@ from abut.bvh import lbvh
 from abut.bvh.bvh_cache import bvh_of
 from abut.bvh.node_rss import sweep
 from abut.bvh.refit import refit
-from abut.core import runtime
+from abut.core.device import thread_count
 from abut.query.distance import ask
 from benchmarks.answers import sorted_pairs, stacked
 from benchmarks.cases import Case, Question
@@ -25,7 +25,7 @@ NAME, PACKAGE = "abut", "abut"
 NOTE = ""
 COMPILES = True
 ONE_THREAD = "1_thread"
-MUCH = 10**6  # effort: trees are as good as those of meshes that are asked about often
+MANY_QUERIES = 10**6  # effort that makes bvh_of build the tree of an often queried mesh
 SUPPORTS = {
     Question.PAIRS: ("", ONE_THREAD),
     Question.FIRST: ("", ONE_THREAD),
@@ -51,7 +51,7 @@ FRAME_BY_FRAME = {
 
 def prepare(case: Case, choice: str = "") -> Prepared | None:
     """Meshes with their trees."""
-    if choice == ONE_THREAD and (case.device != "cpu" or runtime.thread_count() == 1):
+    if choice == ONE_THREAD and (case.device != "cpu" or thread_count() == 1):
         return None
     call = _call(case, choice)
     steps = len(case.frames) if case.question in FRAME_BY_FRAME else 1
@@ -93,7 +93,7 @@ def commit() -> str:
 
 def _call(case: Case, choice: str) -> Callable[[], Any]:
     mesh = abut.Mesh(case.vertices, case.faces, case.device)
-    bvh_of(mesh, effort=MUCH)
+    bvh_of(mesh, effort=MANY_QUERIES)
     if case.question is Question.BUILD:
         return lambda: lbvh.build(mesh.points, mesh.faces, mesh.bounds).face_count
     if case.question is Question.BUILD_RSS:
@@ -113,11 +113,11 @@ def _call(case: Case, choice: str) -> Callable[[], Any]:
     if case.other is not None:
         faces = case.faces if case.other_faces is None else case.other_faces
         other = abut.Mesh(case.other, faces, case.device)
-    bvh_of(other, effort=MUCH)
+    bvh_of(other, effort=MANY_QUERIES)
     bound = choice if choice in list(abut.Bound) else None
     if case.question is Question.DISTANCE:
-        ask(mesh, MUCH)
-        ask(other, MUCH)
+        ask(mesh, MANY_QUERIES)
+        ask(other, MANY_QUERIES)
         return lambda: abut.distance(mesh, other, pose_b=case.pose, bound=bound).value
     if case.question is Question.DISTANCES:
         return lambda: _plain(abut.distance(mesh, other, pose_b=case.pose, bound=bound).value)
@@ -199,7 +199,7 @@ def _alone(call: Callable[[], Any]) -> Callable[[], Any]:
 def _one_thread() -> Iterator[None]:
     before = os.environ.get("ABUT_THREADS")
     os.environ["ABUT_THREADS"] = "1"
-    runtime.thread_count.cache_clear()
+    thread_count.cache_clear()
     try:
         yield
     finally:
@@ -207,4 +207,4 @@ def _one_thread() -> Iterator[None]:
             del os.environ["ABUT_THREADS"]
         else:
             os.environ["ABUT_THREADS"] = before
-        runtime.thread_count.cache_clear()
+        thread_count.cache_clear()

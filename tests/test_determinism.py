@@ -9,7 +9,7 @@ import pytest
 import abut
 from abut import cases
 from abut.bvh.bvh_cache import bvh_of
-from abut.core import runtime
+from abut.core.device import thread_count
 from shapes import random_poses, soup, strips
 
 
@@ -19,12 +19,12 @@ def threads(monkeypatch):
 
     def set_threads(count):
         monkeypatch.setenv("ABUT_THREADS", str(count))
-        runtime.thread_count.cache_clear()
-        assert runtime.thread_count() == count
+        thread_count.cache_clear()
+        assert thread_count() == count
 
     yield set_threads
     monkeypatch.undo()
-    runtime.thread_count.cache_clear()
+    thread_count.cache_clear()
 
 
 def digest(*arrays):

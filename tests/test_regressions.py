@@ -9,7 +9,7 @@ import pytest
 
 import abut
 from abut import cases
-from abut.core import runtime
+from abut.core import launch
 from shapes import random_poses
 
 SHAPE = cases.box()
@@ -140,9 +140,9 @@ def test_after_an_interrupt_nothing_runs_on(monkeypatch):
             time.sleep(0.1)
             running.remove(self)
 
-    monkeypatch.setattr(runtime, "thread_count", lambda: 3)
+    monkeypatch.setattr(launch, "thread_count", lambda: 3)
     with pytest.raises(KeyboardInterrupt):
-        runtime._run_together([Slice() for _ in range(8)])
+        launch._run_parallel([Slice() for _ in range(8)])
     assert not running
 
 

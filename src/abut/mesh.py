@@ -10,9 +10,10 @@ import numpy as np
 import warp as wp
 
 from abut.core.arrays import scalar_dtype, to_own_rows, to_plain
+from abut.core.cache import RecentCache
+from abut.core.device import resolve_device
 from abut.core.pickling import device_or_cpu
 from abut.core.point_check import PointCheck, PointCheckBuffers, not_finite, vertex_rows
-from abut.core.runtime import RecentCache, resolve_device
 from abut.errors import MeshError
 from abut.geometry.topology import Topology, directed_edges, topology_of
 from abut.io import read_mesh

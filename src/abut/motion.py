@@ -10,7 +10,7 @@ import numpy as np
 import warp as wp
 
 from abut.core.arrays import to_plain
-from abut.core.runtime import launch
+from abut.core.launch import launch
 from abut.errors import MeshError, OptionError, PoseError
 from abut.geometry.poses import checked_poses, move_point
 from abut.geometry.rigid_path import Path

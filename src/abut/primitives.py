@@ -6,10 +6,11 @@ import numpy as np
 import warp as wp
 
 from abut.core.arrays import scalar_dtype, to_plain
+from abut.core.device import require_same_device, resolve_device
+from abut.core.launch import launch
 from abut.core.pair_queue import KeyLayout, PairQueues
 from abut.core.plan import QueueLaunch
 from abut.core.point_check import check_points
-from abut.core.runtime import launch, require_same_device, resolve_device
 from abut.errors import DeviceError, MeshError
 from abut.narrow.exact import exact_kernel_for
 from abut.narrow.filter import filter_kernel_for

@@ -8,7 +8,7 @@ import warp as wp
 
 import awkward
 import oracle
-from abut.core.runtime import launch
+from abut.core.launch import launch
 from abut.operands.posed_mesh import make_posed_mesh
 from abut.point.feet import feet_kernel
 

@@ -10,7 +10,7 @@ import warp as wp
 
 import abut
 import ccd_oracle
-from abut.core.runtime import launch
+from abut.core.launch import launch
 from abut.narrow.impact_primitives import edge_edge_rows_kernel, vertex_face_rows_kernel
 from hostile_motions import FAMILIES, grid, nudged
 

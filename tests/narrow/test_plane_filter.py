@@ -8,8 +8,8 @@ import abut
 from abut import cases
 from abut.bvh.lbvh import build
 from abut.bvh.leaf_corners import corner_rows, corners_kernel
+from abut.core.launch import launch
 from abut.core.pair_queue import KeyLayout, PairQueues
-from abut.core.runtime import launch
 from abut.narrow.plane_filter import plane_filter_kernel
 from shapes import soup
 

@@ -7,12 +7,10 @@ import warp as wp
 import abut
 from abut import cases
 from abut.bounds.relative_frame import RelativeFrame
+from abut.core.launch import Task, launch
 from abut.core.pair_queue import PairQueues
-from abut.core.runtime import Task, launch
-from abut.query import contact_plan, near_plan, nearest_plan
+from abut.query import near_plan, nearest_plan
 from abut.query.ccd import plan_of
-from abut.query.contact_plan import ContactPlan
-from abut.traversal.overlap.leaf_cluster_pairs import SHARES
 from abut.traversal.overlap.leaf_packets import groups_kernel, packet_count_of
 from abut.traversal.overlap.leaf_pairs import list_leaves_kernel
 from abut.traversal.two_trees import relative_kernel
@@ -66,40 +64,6 @@ def test_listing_finds_what_walking_finds(name, monkeypatch):
     for one, other in zip(answers(name), want, strict=True):
         for column, value in other.items():
             np.testing.assert_array_equal(one[column], value)
-
-
-SELF_QUEUES = ("hits", "undecided", "near", "candidates", "twigs", "leaves", *SHARES)
-
-
-@pytest.mark.parametrize("weld", [True, False])
-@pytest.mark.parametrize("name", ["thick_knot", "folded_cloth", "needles"])
-def test_twigs_and_the_sieve_find_what_groups_find(name, weld, monkeypatch):
-    shape = cases.single(name, 1500)
-    bent = shape.vertices + 0.05 * np.random.default_rng(0).normal(size=shape.vertices.shape)
-    want = abut.self_collide(abut.Mesh(bent, shape.faces, "cpu"), weld=weld).pairs.numpy()
-    queues = PairQueues(wp.get_device("cpu"), **dict.fromkeys(SELF_QUEUES, 4))
-    monkeypatch.setattr(contact_plan, "shared_queues", lambda device, room: queues)
-    monkeypatch.setattr(ContactPlan, "_self_stages", ContactPlan._twig_stages)
-    mesh = abut.Mesh(shape.vertices, shape.faces, "cpu")
-    for vertices in (shape.vertices, bent):
-        mesh.deform(vertices)
-        found = abut.self_collide(mesh, weld=weld).pairs.numpy()
-    assert len(want) > 0
-    np.testing.assert_array_equal(found, want)
-
-
-@pytest.mark.parametrize("width", [10, 18, 35])
-@pytest.mark.parametrize("name", SCENES)
-def test_leaves_and_their_dops_find_what_a_descent_finds(name, width, monkeypatch):
-    a, b = (abut.Mesh(*shape, "cpu") for shape in cases.pair(name, 500))
-    poses = random_poses(3, 1.0)
-    want = [abut.collide(a, b).pairs.numpy(), abut.collide(a, b, pose_a=poses).pairs.numpy()]
-    queues = PairQueues(wp.get_device("cpu"), hits=4, undecided=4, candidates=4)
-    monkeypatch.setattr(contact_plan, "shared_queues", lambda device, room: queues)
-    monkeypatch.setattr(ContactPlan, "_pair_stages", ContactPlan._list_stages)
-    for pose, rows in zip((None, poses), want, strict=True):
-        found = abut.collide(a, b, pose_a=pose, method="kdop", width=width).pairs.numpy()
-        np.testing.assert_array_equal(found, rows)
 
 
 @pytest.mark.parametrize("swapped", [False, True])

@@ -170,7 +170,7 @@ def test_the_same_with_any_number_of_threads(monkeypatch):
     mesh = abut.Mesh(*SHAPES["few holes"], device="cpu")
     many = abut.DistanceField(mesh, resolution=40)
     for threads in (1, 5):
-        monkeypatch.setattr("abut.core.runtime.thread_count", lambda threads=threads: threads)
+        monkeypatch.setattr("abut.core.launch.thread_count", lambda threads=threads: threads)
         field = abut.DistanceField(mesh, resolution=40)
         np.testing.assert_array_equal(field.distance.numpy(), many.distance.numpy())
         np.testing.assert_array_equal(field.grid.gradient.numpy(), many.grid.gradient.numpy())

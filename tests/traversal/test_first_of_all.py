@@ -8,8 +8,8 @@ import abut
 from abut import cases
 from abut.bounds.relative_frame import RelativeFrame
 from abut.bvh.bvh_cache import bvh_of
+from abut.core.launch import UNKNOWN_COUNT, launch
 from abut.core.pair_queue import NO_KEY, KeyLayout, PairQueues
-from abut.core.runtime import UNKNOWN_COUNT, launch
 from abut.operands.posed_mesh import make_posed_mesh
 from abut.traversal.overlap.first_path import path_kernel, pick_kernel
 from abut.traversal.two_trees import relative_kernel

@@ -9,8 +9,8 @@ from abut import cases
 from abut.bvh.lbvh import build
 from abut.bvh.leaf_clusters import CLUSTER_SIZE, leaf_clusters_of
 from abut.bvh.ploc import build_ploc
+from abut.core.launch import UNKNOWN_COUNT, launch
 from abut.core.pair_queue import PairQueues
-from abut.core.runtime import UNKNOWN_COUNT, launch
 from abut.traversal.overlap.leaf_cluster_pairs import (
     self_list_kernel,
     self_open_kernel,
@@ -50,13 +50,16 @@ def overlapping(tree):
 def listed(tree, most):
     """Pairs of faces, when a thread gives up after ``most`` visits and others go on."""
     device = tree.nodes.device
-    queues = PairQueues(device, twigs=ROOM, rest=ROOM, last=ROOM, candidates=ROOM)
-    view, twigs, found = tree.view(), leaf_clusters_of(tree), queues["clusters"]
+    queues = PairQueues(device, clusters=ROOM, rest=ROOM, last=ROOM, candidates=ROOM)
+    view, clusters, found = tree.view(), leaf_clusters_of(tree), queues["clusters"]
     first, second = queues["rest"], queues["last"]
-    launch(self_list_kernel, twigs.shape[0], [view, twigs, most, found, first], device)
-    launch(self_rest_kernel, UNKNOWN_COUNT, [view, twigs, most, first, found, second], device)
+    launch(self_list_kernel, clusters.shape[0], [view, clusters, most, found, first], device)
+    launch(self_rest_kernel, UNKNOWN_COUNT, [view, clusters, most, first, found, second], device)
     launch(
-        self_rest_kernel, UNKNOWN_COUNT, [view, twigs, UNKNOWN_COUNT, second, found, first], device
+        self_rest_kernel,
+        UNKNOWN_COUNT,
+        [view, clusters, UNKNOWN_COUNT, second, found, first],
+        device,
     )
     count = CLUSTER_SIZE * queues.read()["clusters"]
     args = [view, BITS, False, found, queues["candidates"]]

@@ -8,7 +8,7 @@ import warp as wp
 
 import abut
 from abut import cases
-from abut.core.runtime import UNKNOWN_COUNT
+from abut.core.launch import UNKNOWN_COUNT
 from abut.operands.soup import soup_of
 from abut.query.cull import _settings
 from abut.visibility import screen as screens

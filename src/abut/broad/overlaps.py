@@ -7,8 +7,8 @@ import warp as wp
 
 from abut.broad.boxes import Boxes, Filters, empty_boxes, store_box, store_nothing
 from abut.broad.phase import BroadPhase
+from abut.core.launch import launch
 from abut.core.pair_queue import PairQueues
-from abut.core.runtime import launch
 from abut.options import BroadMethod
 
 wp.set_module_options({"enable_backward": False, "fuse_fp": False})

@@ -18,8 +18,8 @@ from abut.broad.object_pairs import (
     tree_walk_kernel,
 )
 from abut.bvh.lbvh import empty_tree, escape_kernel
+from abut.core.launch import UNKNOWN_COUNT, Task
 from abut.core.pair_queue import KeyLayout, PairQueues
-from abut.core.runtime import UNKNOWN_COUNT, Task
 from abut.errors import CapacityError
 from abut.options import BroadMethod
 from abut.traversal.overlap.leaf_packets import packet_count_of, self_groups_kernel

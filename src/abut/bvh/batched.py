@@ -16,7 +16,7 @@ from abut.bvh.layout import BvhView, leaf_face, load_node, root_of, with_integer
 from abut.bvh.lbvh import NOBODY, join_siblings, slot_after
 from abut.bvh.morton import morton_code
 from abut.bvh.refit import fit_upwards
-from abut.core.runtime import Task, launch
+from abut.core.launch import Task, launch
 
 wp.set_module_options({"enable_backward": False, "fuse_fp": False})
 

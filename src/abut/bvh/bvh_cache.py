@@ -11,7 +11,7 @@ from abut.bvh.node_obbs import fit_obbs
 from abut.bvh.node_rss import sweep
 from abut.bvh.ploc import build_ploc
 from abut.bvh.refit import Cost, refit
-from abut.core.runtime import stage
+from abut.core.timing import stage
 from abut.mesh import Mesh
 from abut.options import Bound
 

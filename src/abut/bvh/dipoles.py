@@ -13,8 +13,8 @@ import warp as wp
 
 from abut.bounds.rows import vector_of
 from abut.bvh.layout import Bvh, leaf_face, parent_if_second
+from abut.core.launch import launch
 from abut.core.loads import load_uncached
-from abut.core.runtime import launch
 
 wp.set_module_options({"enable_backward": False, "fuse_fp": False})
 

@@ -16,8 +16,9 @@ import numpy as np
 import warp as wp
 
 from abut.core.atomics import arrive
+from abut.core.cache import RecentCache
+from abut.core.launch import launch
 from abut.core.loads import load_vec4f
-from abut.core.runtime import RecentCache, launch
 from abut.options import Bound
 
 wp.set_module_options({"enable_backward": False, "fuse_fp": False})

@@ -13,8 +13,8 @@ from abut.bounds.rows import vector_of
 from abut.bvh.layout import Bvh, with_integer
 from abut.bvh.morton import morton_order
 from abut.core.atomics import meet
+from abut.core.launch import launch
 from abut.core.loads import load_uncached
-from abut.core.runtime import launch
 
 wp.set_module_options({"enable_backward": False, "fuse_fp": False})
 

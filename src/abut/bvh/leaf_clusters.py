@@ -7,7 +7,7 @@ children, which begin after their parent's split, and the escape of a node tells
 import warp as wp
 
 from abut.bvh.layout import Bvh, BvhView, Node, escape_of, load_node, root_of
-from abut.core.runtime import launch
+from abut.core.launch import launch
 
 wp.set_module_options({"enable_backward": False, "fuse_fp": False})
 

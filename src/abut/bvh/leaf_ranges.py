@@ -4,7 +4,7 @@ import warp as wp
 
 from abut.bvh.batched import BatchedBvh, Parts, bvh_at, slice_of_item
 from abut.bvh.layout import Bvh, link_at, root_of
-from abut.core.runtime import launch
+from abut.core.launch import launch
 
 wp.set_module_options({"enable_backward": False, "fuse_fp": False})
 

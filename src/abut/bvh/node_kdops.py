@@ -9,8 +9,8 @@ from abut.bounds.aabb import round_down
 from abut.bounds.fixed import LOW_BITS, LOW_MASK, SINGLE, parts_of
 from abut.bounds.kdop import directions, reach_along
 from abut.bvh.layout import Bvh, leaf_face, parent_if_second
+from abut.core.launch import launch
 from abut.core.loads import load_uncached_pair
-from abut.core.runtime import launch
 from abut.mesh import Mesh
 
 wp.set_module_options({"enable_backward": False, "fuse_fp": False})

@@ -5,8 +5,8 @@ import warp as wp
 from abut.bounds.obb import Obb, fit_obb, merge_obb, orthonormal, unpack_obb
 from abut.bounds.rows import single_of, vector_of
 from abut.bvh.layout import Bvh, leaf_face, parent_if_second
+from abut.core.launch import launch
 from abut.core.loads import load_uncached, store_vec4f
-from abut.core.runtime import launch
 
 wp.set_module_options({"enable_backward": False, "fuse_fp": False, "max_unroll": 1})
 

@@ -24,8 +24,8 @@ from abut.bvh.node_obbs import (
 )
 from abut.core.atomics import atomic_max_int32
 from abut.core.lanes import WARP, lane_count, warp_max
+from abut.core.launch import Task
 from abut.core.loads import load_vec4f, load_vec4i, store_vec4f
-from abut.core.runtime import Task
 
 wp.set_module_options({"enable_backward": False, "fuse_fp": False, "max_unroll": 1})
 

@@ -16,7 +16,7 @@ from abut.bvh.layout import MOST_LEVELS, Bvh, with_integer
 from abut.bvh.lbvh import build, empty_tree, frame_origin
 from abut.bvh.morton import morton_order
 from abut.core.atomics import atomic_max_int32, reserve
-from abut.core.runtime import launch
+from abut.core.launch import launch
 
 wp.set_module_options({"enable_backward": False, "fuse_fp": False})
 

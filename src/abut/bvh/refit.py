@@ -14,8 +14,8 @@ from abut.bvh.layout import (
     with_integer,
 )
 from abut.core.lanes import WARP, lane_count, warp_sum
+from abut.core.launch import Task
 from abut.core.loads import load_uncached
-from abut.core.runtime import Task
 
 wp.set_module_options({"enable_backward": False, "fuse_fp": False})
 

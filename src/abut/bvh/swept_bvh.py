@@ -8,7 +8,7 @@ from abut.bvh.layout import Bvh, leaf_face
 from abut.bvh.lbvh import NOBODY, empty_tree, escape_kernel, join_siblings
 from abut.bvh.morton import cells_per_length, morton_code
 from abut.bvh.refit import fit_upwards
-from abut.core.runtime import Task, launch
+from abut.core.launch import Task, launch
 
 wp.set_module_options({"enable_backward": False, "fuse_fp": False})
 

@@ -14,7 +14,8 @@ import numpy as np
 import warp as wp
 
 from abut.bounds.aabb import fit_aabb
-from abut.core.runtime import launch, stage
+from abut.core.launch import launch
+from abut.core.timing import stage
 from abut.mesh import Mesh
 
 wp.set_module_options({"enable_backward": False, "fuse_fp": False})

@@ -15,8 +15,9 @@ import warp as wp
 
 from abut.bounds.rows import single_of
 from abut.bvh.layout import Bvh, face_of, is_leaf, link_of, load_node, reach_of
+from abut.core.launch import launch
 from abut.core.loads import load_vec4f
-from abut.core.runtime import launch, stage
+from abut.core.timing import stage
 from abut.mesh import Mesh
 
 wp.set_module_options({"enable_backward": False, "fuse_fp": False})

@@ -11,7 +11,7 @@ from abut.cli.frames import frame_count, frames_of
 from abut.cli.operands import add_report, load
 from abut.cli.report import ROWS_SHOWN, times_line
 from abut.cli.timing import Stages, timed
-from abut.core.runtime import recording
+from abut.core.timing import recording
 from abut.errors import FileError, MeshError
 from abut.mesh import Mesh
 from abut.motion import Motion

@@ -6,7 +6,7 @@ from typing import Any
 
 from abut.cli.checkout import data_folder
 from abut.cli.console import show_facts, show_json, version_of
-from abut.core.runtime import thread_count
+from abut.core.device import thread_count
 from abut.visibility.gl.driver import driver, unavailable
 
 

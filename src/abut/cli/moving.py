@@ -12,7 +12,8 @@ import numpy as np
 from abut import view
 from abut.cases.shape import Shape
 from abut.cli.console import progress, show_facts, show_json, show_rows, working
-from abut.core.runtime import recording, resolve_device
+from abut.core.device import resolve_device
+from abut.core.timing import recording
 from abut.errors import OptionError
 from abut.mesh import Mesh
 from abut.sim.dragons import falling_dragons

@@ -8,7 +8,7 @@ import numpy as np
 
 from abut.cases import box
 from abut.cli.console import working
-from abut.core.runtime import recording
+from abut.core.timing import recording
 from abut.mesh import Mesh
 
 Answer = TypeVar("Answer")

@@ -13,7 +13,7 @@ import warp as wp
 
 from abut.core.atomics import reserve, warp_reserve
 from abut.core.lanes import warp_count, warp_rank
-from abut.core.runtime import UNKNOWN_COUNT, launch
+from abut.core.launch import UNKNOWN_COUNT, launch
 from abut.errors import CapacityError
 
 wp.set_module_options({"enable_backward": False, "fuse_fp": False})

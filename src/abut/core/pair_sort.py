@@ -9,8 +9,8 @@ from typing import Any
 import warp as wp
 
 from abut.core.atomics import atomic_increment
+from abut.core.launch import UNKNOWN_COUNT, Task
 from abut.core.pair_queue import PairQueue, queue_stop
-from abut.core.runtime import UNKNOWN_COUNT, Task
 
 wp.set_module_options({"enable_backward": False, "fuse_fp": False})
 

@@ -10,8 +10,10 @@ from typing import Any
 
 import warp as wp
 
+from abut.core.device import can_capture
+from abut.core.launch import UNKNOWN_COUNT, Task, launch
 from abut.core.pair_queue import PairQueues
-from abut.core.runtime import UNKNOWN_COUNT, Task, can_capture, is_recording, launch, stage
+from abut.core.timing import is_recording, stage
 
 Stage = tuple[str, Callable[[], Any]]  # a name for timers, and what launches it
 

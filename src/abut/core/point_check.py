@@ -7,7 +7,7 @@ import warp as wp
 
 from abut.core.arrays import scalar_dtype, to_rows
 from abut.core.lanes import WARP, lane_count, warp_min
-from abut.core.runtime import Task
+from abut.core.launch import Task
 from abut.errors import MeshError
 
 wp.set_module_options({"enable_backward": False, "fuse_fp": False})
@@ -142,7 +142,7 @@ class PointCheck:
         """Begin to look at the points, made of these vertices if they are given."""
         if self.count:
             if vertices is not None:
-                self.task.give(0, vertices)
+                self.task.set_arg(0, vertices)
             self.task.run()
             if self.room.done is not None:
                 wp.copy(self.room.host, self.room.rows)

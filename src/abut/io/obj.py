@@ -12,7 +12,7 @@ from pathlib import Path
 
 import numpy as np
 
-from abut.core.runtime import thread_count
+from abut.core.device import thread_count
 from abut.errors import FileError
 from abut.io.decimals import parse_decimals, parse_float, parse_integers, word_edges
 

@@ -3,7 +3,7 @@
 import warp as wp
 
 from abut.bvh.layout import BvhView
-from abut.core.runtime import launch
+from abut.core.launch import launch
 from abut.geometry.poses import move_point
 from abut.narrow.crossings import cross_ray_tree
 from abut.operands.posed_mesh import PosedMesh, pose_of

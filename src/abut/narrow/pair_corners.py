@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import warp as wp
 
-from abut.core.runtime import launch
+from abut.core.launch import launch
 from abut.operands.posed_mesh import load_face, make_posed_mesh
 from abut.operands.scene_pairs import Crowd, side_of
 

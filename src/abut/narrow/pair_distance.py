@@ -7,6 +7,7 @@ import numpy as np
 import warp as wp
 
 from abut.core.atomics import atomic_min_int64
+from abut.core.launch import launch
 from abut.core.pair_queue import (
     NO_KEY,
     PairQueue,
@@ -16,7 +17,6 @@ from abut.core.pair_queue import (
     queue_stop,
     unpack_pair,
 )
-from abut.core.runtime import launch
 from abut.geometry.common_corners import SHARED_NONE
 from abut.geometry.distance_tri_tri import distance_tri_tri
 from abut.geometry.intersect_tri_tri import HIT, MISS, classify_tri_tri

@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 import warp as wp
 
-from abut.core.runtime import launch
+from abut.core.launch import launch
 from abut.geometry.meet_tri_tri import meet_tri_tri
 from abut.operands.posed_mesh import PosedMesh, load_face
 

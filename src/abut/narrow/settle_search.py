@@ -5,8 +5,8 @@ from typing import Any
 
 import warp as wp
 
+from abut.core.launch import UNKNOWN_COUNT, Task, launch
 from abut.core.pair_queue import push_pair, queue_stop, unpack_pair
-from abut.core.runtime import UNKNOWN_COUNT, Task, launch
 from abut.geometry.common_corners import common_corners
 from abut.geometry.intersect_tri_tri_exact import intersect_tri_tri_exact
 from abut.operands.contact_operands import Search

@@ -6,9 +6,9 @@ from typing import Any
 import numpy as np
 import warp as wp
 
+from abut.core.launch import UNKNOWN_COUNT, Task, launch
 from abut.core.pair_queue import PairQueues
 from abut.core.plan import Stage
-from abut.core.runtime import UNKNOWN_COUNT, Task, launch
 from abut.operands.posed_pairs import MeshPairs, ScenePairs, WorkItems
 
 Run = Callable[[], Any]

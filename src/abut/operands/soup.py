@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 import warp as wp
 
-from abut.core.runtime import Task, launch, require_same_device
+from abut.core.device import require_same_device
+from abut.core.launch import Task, launch
 from abut.errors import MeshError, PoseError
 from abut.geometry.poses import checked_poses, move_point
 from abut.mesh import Mesh

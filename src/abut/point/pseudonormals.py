@@ -8,7 +8,8 @@ normals and faces without area none. What is within that doubt is left undecided
 import numpy as np
 import warp as wp
 
-from abut.core.runtime import launch, stage
+from abut.core.launch import launch
+from abut.core.timing import stage
 from abut.geometry.topology import Topology
 from abut.mesh import Mesh
 from abut.operands.posed_mesh import PosedMesh, load_face

@@ -7,7 +7,7 @@ import warp as wp
 from abut.bvh.bvh_cache import bvh_of
 from abut.bvh.dipoles import fit_dipoles
 from abut.bvh.layout import BvhView
-from abut.core.runtime import stage
+from abut.core.timing import stage
 from abut.mesh import Mesh
 from abut.narrow.crossings import cross_ray_tree
 from abut.operands.posed_mesh import PosedMesh, make_posed_mesh

@@ -4,8 +4,8 @@ from typing import Any
 
 import warp as wp
 
+from abut.core.device import require_same_device
 from abut.core.pair_queue import KeyLayout
-from abut.core.runtime import require_same_device
 from abut.errors import MeshError
 from abut.geometry.common_corners import SHARED_BY_INDEX, SHARED_BY_POSITION, SHARED_NONE
 from abut.motion import Motion

@@ -11,8 +11,9 @@ from abut.bvh.morton import point_order
 from abut.bvh.triangle_frames import triangle_frames_of
 from abut.bvh.wide import wide_nodes_of
 from abut.core.arrays import let_go
+from abut.core.launch import UNKNOWN_COUNT, Task, launch
 from abut.core.pair_queue import PairQueue
-from abut.core.runtime import UNKNOWN_COUNT, Task, launch, stage
+from abut.core.timing import stage
 from abut.errors import CapacityError, MeshError
 from abut.geometry.poses import batch_size, checked_poses
 from abut.mesh import Mesh, require_meshes

@@ -10,8 +10,8 @@ from abut.bounds.fixed import checked_width
 from abut.bounds.kdop import axis_choices
 from abut.bvh.bvh_cache import bvh_of, kdops_of
 from abut.bvh.node_kdops import DopShape
+from abut.core.device import require_same_device
 from abut.core.pair_queue import KeyLayout, lowest_of_each_pose, require_room, to_rows
-from abut.core.runtime import require_same_device
 from abut.errors import MeshError
 from abut.geometry.common_corners import SHARED_NONE
 from abut.geometry.poses import batch_size, checked_poses

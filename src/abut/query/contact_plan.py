@@ -11,16 +11,18 @@ import warp as wp
 
 from abut.bvh.layout import Bvh
 from abut.bvh.node_kdops import Dops
+from abut.core.launch import Task
 from abut.core.pair_queue import (
     NO_KEY,
     KeyLayout,
+    PairQueues,
     lowest_of_each_pose,
     to_rows,
     unpack_queue_kernel,
 )
 from abut.core.pair_sort import MOST_ROWS, FewOrder, RowOrder
 from abut.core.plan import Plan, Stage
-from abut.core.runtime import Task, stage
+from abut.core.timing import stage
 from abut.geometry.common_corners import SHARED_NONE
 from abut.operands.contact_queues import contact_queues
 from abut.operands.pair_rows import MeshRows
@@ -53,6 +55,7 @@ class ContactPlan(Operands):
         axes: Axes along which k-DOPs are tested, see axis_choices.
         boxless: k-DOPs alone decide, axis-aligned boxes do not.
         strategy: How candidates are found; None chooses by cost.
+        queues: Queues to fill; None takes those of this thread.
     """
 
     device: wp.Device
@@ -68,6 +71,7 @@ class ContactPlan(Operands):
     axes: np.ndarray | None = None
     boxless: bool = False
     strategy: Strategy | None = None
+    queues: PairQueues | None = None
     _expected: int = field(default=0, init=False)  # rows, by the last answers
     _rows: wp.array | None = field(default=None, init=False)  # made ahead of their count
 
@@ -76,7 +80,8 @@ class ContactPlan(Operands):
         super().__post_init__()
         if self.strategy is None:
             self.strategy = self._cheapest()
-        self.queues = shared_queues(self.device, self._room)
+        if self.queues is None:
+            self.queues = shared_queues(self.device, self._room)
         self._plan = Plan(self.queues, self._stages, clear=self._clear, accept=self._accept)
 
     def run(self) -> Any:
@@ -173,7 +178,7 @@ class ContactPlan(Operands):
         self._order = few if expects_few else many
         self._order.run()
         if self._rows is not None:
-            self._unpacking.give(2, self._rows)
+            self._unpacking.set_arg(2, self._rows)
             self._unpacking.run()
 
     def _accept(self, counts: dict[str, int]) -> bool:

@@ -11,9 +11,9 @@ from abut.bounds.relative_frame import RelativeFrame
 from abut.bvh.layout import Bvh
 from abut.bvh.leaf_clusters import leaf_clusters_of
 from abut.bvh.leaf_corners import corner_rows, corners_kernel
+from abut.core.launch import UNKNOWN_COUNT, Task
 from abut.core.pair_queue import PairQueues
 from abut.core.plan import QueueLaunch, Stage
-from abut.core.runtime import UNKNOWN_COUNT, Task
 from abut.narrow.exact import EXACT_THREADS, exact_kernel_for
 from abut.narrow.filter import brute_kernel_for, filter_kernel_for
 from abut.narrow.plane_filter import plane_filter_kernel

@@ -8,8 +8,8 @@ import numpy as np
 import warp as wp
 
 from abut.bvh.bvh_cache import bvh_of
+from abut.core.device import require_same_device
 from abut.core.pair_queue import KeyLayout, require_room
-from abut.core.runtime import require_same_device
 from abut.errors import MeshError
 from abut.geometry.poses import batch_size, checked_poses
 from abut.mesh import Mesh, require_meshes

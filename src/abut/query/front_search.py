@@ -6,8 +6,10 @@ from typing import Any
 import warp as wp
 
 from abut.bvh.layout import Bvh
+from abut.core.cache import RecentCache
+from abut.core.launch import UNKNOWN_COUNT, Task, launch
 from abut.core.pair_queue import KeyLayout, PairQueues
-from abut.core.runtime import UNKNOWN_COUNT, RecentCache, Task, launch, stage
+from abut.core.timing import stage
 from abut.mesh import Mesh
 from abut.narrow.exact import exact_kernel_for
 from abut.narrow.filter import filter_kernel_for

@@ -7,8 +7,9 @@ import numpy as np
 import warp as wp
 
 from abut.core.atomics import atomic_min_int64
+from abut.core.launch import launch
 from abut.core.pair_queue import NO_KEY, KeyLayout, unpack_pair
-from abut.core.runtime import launch, stage
+from abut.core.timing import stage
 from abut.narrow.impact_rigid import refine_kernel
 from abut.query.sweep_buffers import SweepBuffers
 from abut.results import Impacts

@@ -7,8 +7,8 @@ import warp as wp
 from abut.bounds.relative_frame import RelativeFrame
 from abut.bvh.layout import Bvh
 from abut.bvh.leaf_ranges import leaf_ranges
+from abut.core.launch import launch
 from abut.core.pair_queue import PairQueues
-from abut.core.runtime import launch
 from abut.traversal.front import Front, Moved, advance_kernel
 
 MOST_PAIRS = 1 << 25  # of a front; beyond that frames are searched from the root

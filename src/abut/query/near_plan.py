@@ -11,8 +11,9 @@ import warp as wp
 
 from abut.bounds.relative_frame import RelativeFrame
 from abut.bvh.layout import Bvh
+from abut.core.launch import UNKNOWN_COUNT, Task
 from abut.core.pair_queue import KeyLayout, PairQueues
-from abut.core.runtime import UNKNOWN_COUNT, Task, stage
+from abut.core.timing import stage
 from abut.narrow.pair_distance import brute_near_kernel, test_near_kernel
 from abut.narrow.settle_search import Settling
 from abut.operands.contact_operands import search_in

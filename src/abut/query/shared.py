@@ -7,8 +7,8 @@ from weakref import WeakKeyDictionary
 import numpy as np
 import warp as wp
 
+from abut.core.cache import RecentCache
 from abut.core.pair_queue import PairQueues
-from abut.core.runtime import RecentCache
 from abut.mesh import Mesh
 from abut.traversal.overlap.leaf_cluster_pairs import SHARES
 

@@ -3,8 +3,9 @@
 import numpy as np
 import warp as wp
 
+from abut.core.launch import UNKNOWN_COUNT, launch
 from abut.core.pair_queue import PairQueue, PairQueues
-from abut.core.runtime import UNKNOWN_COUNT, launch, stage
+from abut.core.timing import stage
 from abut.errors import MeshError
 from abut.mesh import Mesh
 from abut.operands.posed_mesh import make_posed_mesh

@@ -5,8 +5,8 @@ from dataclasses import dataclass, field
 import warp as wp
 
 from abut.bvh.layout import Bvh
+from abut.core.launch import UNKNOWN_COUNT
 from abut.core.pair_queue import PairQueues
-from abut.core.runtime import UNKNOWN_COUNT
 from abut.query.kept_front import LEAST_ROOM, STARTING_ROUNDS, KeptFront
 
 

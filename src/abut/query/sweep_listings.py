@@ -14,8 +14,9 @@ import warp as wp
 
 from abut.bvh.layout import Bvh
 from abut.bvh.leaf_clusters import leaf_clusters_of
+from abut.core.launch import UNKNOWN_COUNT, launch
 from abut.core.pair_queue import KeyLayout, PairQueues
-from abut.core.runtime import UNKNOWN_COUNT, launch, stage
+from abut.core.timing import stage
 from abut.mesh import Mesh
 from abut.motion import MIX_ROUNDING, Piece, mixed_points
 from abut.operands.ccd_operands import EDGE_EDGE, FACE_VERTEX, VERTEX_FACE, moving

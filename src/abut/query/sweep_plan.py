@@ -16,8 +16,9 @@ from typing import Any
 import numpy as np
 import warp as wp
 
+from abut.core.launch import UNKNOWN_COUNT, launch
 from abut.core.pair_queue import KeyLayout
-from abut.core.runtime import UNKNOWN_COUNT, launch, stage
+from abut.core.timing import stage
 from abut.errors import CapacityError
 from abut.narrow.impact import (
     edge_edge_filter_kernel,

@@ -4,8 +4,8 @@ from functools import partial
 from typing import Any
 
 from abut.bvh.bvh_cache import bvh_of
+from abut.core.device import require_same_device
 from abut.core.pair_queue import KeyLayout, require_room, to_rows
-from abut.core.runtime import require_same_device
 from abut.errors import OptionError
 from abut.geometry.common_corners import SHARED_BY_INDEX, SHARED_BY_POSITION, SHARED_NONE
 from abut.mesh import Mesh, require_meshes

@@ -7,7 +7,7 @@ import numpy as np
 
 from abut.core.pair_queue import KeyLayout, PairQueues
 from abut.core.plan import Plan, Stage
-from abut.core.runtime import stage
+from abut.core.timing import stage
 from abut.geometry.common_corners import SHARED_BY_POSITION, SHARED_NONE
 from abut.mesh import Mesh
 from abut.operands.contact_queues import contact_queues

@@ -7,8 +7,8 @@ import numpy as np
 import warp as wp
 
 from abut.bvh.bvh_cache import bvh_of
+from abut.core.device import require_same_device
 from abut.core.pair_queue import KeyLayout, require_room, to_rows
-from abut.core.runtime import require_same_device
 from abut.errors import OptionError
 from abut.geometry.common_corners import SHARED_BY_POSITION, SHARED_NONE
 from abut.geometry.poses import batch_size, checked_poses

@@ -9,8 +9,8 @@ import numpy as np
 import warp as wp
 
 from abut.core.arrays import let_go, scalar_dtype, to_plain
+from abut.core.device import resolve_device
 from abut.core.pickling import device_or_cpu
-from abut.core.runtime import resolve_device
 from abut.errors import DeviceError, SceneError
 from abut.mesh import Mesh, require_meshes
 from abut.scene.intake import Intake

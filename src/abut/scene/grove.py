@@ -6,7 +6,8 @@ import numpy as np
 import warp as wp
 
 from abut.bvh.batched import Parts, build_batched, grids_of, refit_batched
-from abut.core.runtime import RecentCache, stage
+from abut.core.cache import RecentCache
+from abut.core.timing import stage
 from abut.scene.store import Store
 
 REBUILD_EVERY = 32  # refits

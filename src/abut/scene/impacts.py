@@ -8,8 +8,9 @@ import warp as wp
 
 from abut.broad.boxes import make_filters
 from abut.broad.overlaps import overlapping_boxes
+from abut.core.launch import launch
 from abut.core.pair_queue import KeyLayout
-from abut.core.runtime import launch, stage
+from abut.core.timing import stage
 from abut.geometry.common_corners import SHARED_BY_INDEX
 from abut.geometry.rigid_path import Path
 from abut.mesh import Mesh

@@ -4,8 +4,8 @@ from typing import Any
 
 import warp as wp
 
+from abut.core.cache import RecentCache
 from abut.core.point_check import PointCheck, not_finite, vertex_rows
-from abut.core.runtime import RecentCache
 
 
 class Intake:

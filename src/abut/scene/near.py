@@ -6,8 +6,9 @@ import numpy as np
 import warp as wp
 
 from abut.broad.neighbours import bound_kernel, neighbour_kernel
+from abut.core.launch import launch
 from abut.core.pair_queue import NO_KEY
-from abut.core.runtime import launch, stage
+from abut.core.timing import stage
 from abut.query.near_plan import with_settled
 from abut.scene.search import SceneSearch
 from abut.traversal.near_meetings import near_frame_kernel, near_meet_kernel

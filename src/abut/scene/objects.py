@@ -7,7 +7,7 @@ import numpy as np
 import warp as wp
 
 from abut.core.arrays import to_plain
-from abut.core.runtime import launch
+from abut.core.launch import launch
 from abut.errors import PoseError, SceneError
 from abut.geometry.poses import checked_poses
 

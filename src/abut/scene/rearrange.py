@@ -6,8 +6,8 @@ import numpy as np
 import warp as wp
 
 from abut.bvh.batched import slice_of_item
+from abut.core.launch import Task, launch
 from abut.core.pair_queue import PairQueue, PairQueues, push_pair
-from abut.core.runtime import Task, launch
 
 wp.set_module_options({"enable_backward": False, "fuse_fp": False})
 

@@ -5,8 +5,8 @@ from typing import Any
 import numpy as np
 import warp as wp
 
+from abut.core.launch import Task, launch
 from abut.core.pair_queue import KeyLayout, PairQueue, queue_stop, unpack_pair
-from abut.core.runtime import Task, launch
 from abut.scene.queues import SceneQueues
 
 wp.set_module_options({"enable_backward": False, "fuse_fp": False})
@@ -117,7 +117,7 @@ class RowsAhead:
         rows = empty_rows(self.size, self._device)
         self._copy.run()
         wp.utils.radix_sort_pairs(self._sorted.keys, self._along, self.size, 0, self._width + 1)
-        self._unpack.give(3, rows)
+        self._unpack.set_arg(3, rows)
         self._unpack.run()
         return rows.copies, rows.objects, rows.pairs
 

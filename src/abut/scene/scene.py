@@ -9,7 +9,7 @@ import numpy as np
 import warp as wp
 
 from abut.bounds.fixed import checked_width
-from abut.core.runtime import RecentCache
+from abut.core.cache import RecentCache
 from abut.errors import OptionError, PoseError
 from abut.geometry.poses import checked_poses
 from abut.narrow.pair_corners import PairSides

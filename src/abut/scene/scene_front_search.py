@@ -5,8 +5,10 @@ from typing import Any
 
 import warp as wp
 
+from abut.core.cache import RecentCache
+from abut.core.launch import UNKNOWN_COUNT, Task, launch
 from abut.core.plan import Stage
-from abut.core.runtime import UNKNOWN_COUNT, RecentCache, Task, launch, stage
+from abut.core.timing import stage
 from abut.narrow.filter import filter_kernel_for
 from abut.operands.posed_pairs import ScenePairs
 from abut.query.contact_stages import ContactStages, Strategy

@@ -11,9 +11,10 @@ from abut.bounds.relative_frame import RelativeFrame
 from abut.broad.boxes import empty_boxes, make_filters
 from abut.broad.phase import BroadPhase, object_layout
 from abut.broad.posed import box_kernel, forget_kernel
+from abut.core.launch import UNKNOWN_COUNT, Task, launch
 from abut.core.pair_queue import KeyLayout
 from abut.core.plan import Stage
-from abut.core.runtime import UNKNOWN_COUNT, Task, launch, stage
+from abut.core.timing import stage
 from abut.errors import CapacityError, PoseError
 from abut.geometry.common_corners import SHARED_BY_POSITION
 from abut.narrow.settle_crowd import settle_crowd_kernel

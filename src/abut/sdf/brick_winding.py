@@ -9,9 +9,9 @@ import warp as wp
 from abut.bounds.rows import double_of, single_of
 from abut.bvh.dipoles import DIPOLE_ROWS
 from abut.bvh.layout import escape_of, face_of, is_leaf, link_of, load_node, reach_of, root_of
+from abut.core.launch import UNKNOWN_COUNT, launch
 from abut.core.loads import load_vec4f
 from abut.core.pair_queue import PairQueue, PairQueues, push_pair, team_stop
-from abut.core.runtime import UNKNOWN_COUNT, launch
 from abut.geometry.solid_angle import solid_angle
 from abut.operands.posed_mesh import load_face
 from abut.point.surface import Surface

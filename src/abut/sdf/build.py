@@ -10,7 +10,8 @@ from abut.bvh.bvh_cache import bvh_of
 from abut.bvh.triangle_frames import TRIANGLE_FRAME_ERROR, triangle_frames_of
 from abut.bvh.wide import wide_nodes_of
 from abut.core.lanes import WARP
-from abut.core.runtime import launch, stage
+from abut.core.launch import launch
+from abut.core.timing import stage
 from abut.mesh import Mesh
 from abut.operands.posed_mesh import make_posed_mesh
 from abut.options import Bound, Method

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 import warp as wp
 
-from abut.core.runtime import launch
+from abut.core.launch import launch
 from abut.sdf.grid import FieldGrid
 
 wp.set_module_options({"enable_backward": False, "fuse_fp": False})

@@ -8,8 +8,8 @@ import numpy as np
 import warp as wp
 
 from abut.core.arrays import let_go
+from abut.core.device import resolve_device
 from abut.core.pickling import device_or_cpu
-from abut.core.runtime import resolve_device
 from abut.errors import MeshError, OptionError
 from abut.mesh import Mesh, require_meshes
 from abut.options import Method, Sign, chosen

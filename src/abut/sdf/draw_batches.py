@@ -18,8 +18,8 @@ from abut.core.lanes import (
     warp_rank,
     warp_scan,
 )
+from abut.core.launch import UNKNOWN_COUNT
 from abut.core.pair_queue import PairQueue, PairQueues, store_pair
-from abut.core.runtime import UNKNOWN_COUNT
 from abut.errors import CapacityError
 from abut.sdf.footprint_tiles import BLOCK
 from abut.sdf.orthographic_raster import Cover

@@ -11,9 +11,12 @@ from weakref import WeakKeyDictionary, ref
 import numpy as np
 import warp as wp
 
+from abut.core.cache import RecentCache
+from abut.core.device import can_capture
 from abut.core.lanes import WARP
+from abut.core.launch import Task
 from abut.core.pair_queue import PairQueues
-from abut.core.runtime import RecentCache, Task, can_capture, stage
+from abut.core.timing import stage
 from abut.mesh import Mesh
 from abut.sdf.draw_batches import QUEUES, patches_in, wanting
 from abut.sdf.grid import FieldGrid

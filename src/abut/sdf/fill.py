@@ -3,7 +3,7 @@
 import numpy as np
 import warp as wp
 
-from abut.core.runtime import launch
+from abut.core.launch import launch
 from abut.errors import OptionError
 from abut.mesh import Mesh
 from abut.operands.posed_mesh import make_posed_mesh

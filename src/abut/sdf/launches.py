@@ -3,8 +3,8 @@
 from collections.abc import Callable
 from typing import Any
 
+from abut.core.launch import UNKNOWN_COUNT, Task, launch
 from abut.core.pair_queue import PairQueues
-from abut.core.runtime import UNKNOWN_COUNT, Task, launch
 from abut.sdf.blocks import TEAM_SIZE
 from abut.sdf.footprint_tiles import BLOCK
 

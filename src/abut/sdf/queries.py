@@ -7,7 +7,7 @@ import numpy as np
 import warp as wp
 
 from abut.core.arrays import to_plain
-from abut.core.runtime import require_same_device
+from abut.core.device import require_same_device
 from abut.errors import CapacityError, MeshError, OptionError, PointError
 from abut.geometry.mass import centre_of
 from abut.geometry.poses import checked_poses

@@ -9,7 +9,7 @@ import warp as wp
 
 from abut.bounds.aabb import lower_bound
 from abut.bvh.layout import BvhView, escape_of, face_of, is_leaf, link_of, load_node, root_of
-from abut.core.runtime import launch
+from abut.core.launch import launch
 from abut.geometry.cross_ray_tri import cross_line_tri
 from abut.geometry.predicates import orient3d
 from abut.operands.posed_mesh import PosedMesh, load_face

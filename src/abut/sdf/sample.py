@@ -6,8 +6,9 @@ from typing import Any
 import numpy as np
 import warp as wp
 
+from abut.core.launch import launch
 from abut.core.pickling import Answer
-from abut.core.runtime import launch, stage
+from abut.core.timing import stage
 from abut.sdf.grid import FieldGrid, sample_field
 
 wp.set_module_options({"enable_backward": False, "fuse_fp": False})

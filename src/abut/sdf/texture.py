@@ -7,7 +7,8 @@ its diagonal, so that a distance is off by at most half of 7/256 of that: 0.024 
 
 import warp as wp
 
-from abut.core.runtime import launch, stage
+from abut.core.launch import launch
+from abut.core.timing import stage
 from abut.sdf.grid import FieldGrid, cells_from_lower, finished_sample
 
 wp.set_module_options({"enable_backward": False, "fuse_fp": False})

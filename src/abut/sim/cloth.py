@@ -8,7 +8,8 @@ import numpy as np
 import warp as wp
 
 from abut.cases.shape import Shape
-from abut.core.runtime import Task, launch, stage
+from abut.core.launch import Task, launch
+from abut.core.timing import stage
 from abut.errors import MeshError, OptionError
 from abut.mesh import Mesh
 from abut.query.collide import collide

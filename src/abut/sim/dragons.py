@@ -6,7 +6,8 @@ import numpy as np
 
 from abut.cases.shape import Shape
 from abut.cases.shapes import plane, torus_knot
-from abut.core.runtime import resolve_device, stage
+from abut.core.device import resolve_device
+from abut.core.timing import stage
 from abut.mesh import Mesh
 from abut.scene import Scene
 from abut.sdf.distance_field import DistanceField

@@ -8,7 +8,7 @@ from abut.cases.breaking import breaking
 from abut.cases.placed_shapes import Crowd
 from abut.cases.shape import Shape, joined
 from abut.cases.shapes import box
-from abut.core.runtime import stage
+from abut.core.timing import stage
 from abut.sim.impulse_solver import Surfaces, Tumble
 from abut.sim.simulation import Seen, box_around
 

@@ -7,7 +7,7 @@ import numpy as np
 
 from abut.cases.placed_shapes import turns_of
 from abut.cases.shape import Shape
-from abut.core.runtime import stage
+from abut.core.timing import stage
 from abut.mesh import Mesh
 from abut.operands.soup import soup_of
 from abut.query.self_collide import self_collide

@@ -4,7 +4,7 @@ import numpy as np
 import warp as wp
 
 from abut.core.atomics import atomic_add_int64
-from abut.core.runtime import launch
+from abut.core.launch import launch
 from abut.geometry.closest_point_tri import closest_point_tri
 from abut.mesh import Mesh
 from abut.query.within import within

@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 import warp as wp
 
-from abut.core.runtime import Task, launch, resolve_device
+from abut.core.device import resolve_device
+from abut.core.launch import Task, launch
 from abut.errors import MeshError, OptionError
 from abut.geometry.mass import Solid, solid_of
 from abut.geometry.poses import checked_poses

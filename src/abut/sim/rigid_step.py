@@ -5,9 +5,10 @@ from typing import Any
 
 import warp as wp
 
+from abut.core.device import can_capture
 from abut.core.lanes import WARP
+from abut.core.launch import UNKNOWN_COUNT, Task, launch
 from abut.core.pair_queue import PairQueues
-from abut.core.runtime import UNKNOWN_COUNT, Task, can_capture, launch
 from abut.sdf.blocks import block_kernel
 from abut.sdf.depth_images import Columns
 from abut.sdf.draw_batches import QUEUES, patches_in, wanting

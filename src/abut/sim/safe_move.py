@@ -6,7 +6,7 @@ import numpy as np
 import warp as wp
 
 from abut.core.atomics import atomic_min_int64, reserve
-from abut.core.runtime import launch
+from abut.core.launch import launch
 from abut.mesh import Mesh
 from abut.motion import Motion
 from abut.query.ccd import ccd

@@ -27,7 +27,7 @@ class Play(Protocol):
     """A scene that moves frame by frame.
 
     Attributes:
-        stages: Names of the stages that ``runtime.recording`` will have times of.
+        stages: Names of the stages that ``recording`` will have times of.
         around: (n, 3) points that hold the whole play.
         face_count: Faces of everything that takes part.
         other_method: What ``rows`` is best compared with ``bvh`` by.

@@ -10,7 +10,7 @@ import warp as wp
 from abut.cases.shape import Shape
 from abut.cases.shapes import plane
 from abut.cases.tube import tube
-from abut.core.runtime import resolve_device
+from abut.core.device import resolve_device
 from abut.view.body import GLOW, GOLD, INK, SHADOW, Body, Color
 from abut.view.camera import Camera
 from abut.view.rays import Lens, trace_picture

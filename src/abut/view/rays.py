@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 import warp as wp
 
-from abut.core.runtime import launch
+from abut.core.launch import launch
 from abut.view.body import GLOW
 from abut.view.shading import Stage, background, displayed, opacity_along, seen_surface
 

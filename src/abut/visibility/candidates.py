@@ -5,8 +5,8 @@ from typing import Any
 import numpy as np
 import warp as wp
 
+from abut.core.launch import launch
 from abut.core.pair_queue import PairQueue, PairQueues, pack_pair, push_pair
-from abut.core.runtime import launch
 from abut.operands.soup import Soup
 from abut.visibility.adjacency import neighbours_of
 from abut.visibility.occlusion import share_corner

@@ -4,7 +4,7 @@ import numpy as np
 import warp as wp
 
 from abut.core.atomics import atomic_cas
-from abut.core.runtime import Task
+from abut.core.launch import Task
 from abut.geometry.topology import join_equal
 from abut.operands.soup import Soup
 

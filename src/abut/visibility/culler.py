@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 import warp as wp
 
-from abut.core.runtime import Task, can_capture
+from abut.core.device import can_capture
+from abut.core.launch import Task
 from abut.operands.soup import Soup
 from abut.options import Level
 from abut.visibility.adjacency import neighbours_of

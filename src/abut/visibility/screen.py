@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 import warp as wp
 
+from abut.core.launch import UNKNOWN_COUNT, Task
 from abut.core.pair_queue import PairQueue
-from abut.core.runtime import UNKNOWN_COUNT, Task
 from abut.errors import CapacityError
 from abut.operands.soup import Soup
 from abut.visibility.adjacency import neighbours_of

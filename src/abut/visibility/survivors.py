@@ -8,8 +8,8 @@ import warp as wp
 
 from abut.bounds.aabb import fit_aabb
 from abut.bvh.layout import with_integer
+from abut.core.launch import Task
 from abut.core.pair_queue import KeyLayout, PairQueues
-from abut.core.runtime import Task
 from abut.operands.soup import Soup
 from abut.options import Level
 from abut.visibility.adjacency import fold_kernel, neighbours_of

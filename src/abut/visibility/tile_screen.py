@@ -5,8 +5,8 @@ from typing import Any
 import numpy as np
 import warp as wp
 
+from abut.core.launch import UNKNOWN_COUNT, Task
 from abut.core.pair_queue import PairQueue
-from abut.core.runtime import UNKNOWN_COUNT, Task
 from abut.operands.soup import Soup
 from abut.visibility.cover import BLOCK
 from abut.visibility.look_tiles import look_tiles_kernel

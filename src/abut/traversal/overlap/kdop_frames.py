@@ -14,7 +14,7 @@ from abut.bounds.fixed import NARROW, NARROW_ROWS, parts_of
 from abut.bounds.kdop import AXIS_COLUMNS, PICK_BITS, directions, facets
 from abut.bounds.relative_frame import largest, shift_of, turn_of
 from abut.bvh.node_kdops import Dops
-from abut.core.runtime import Task
+from abut.core.launch import Task
 from abut.operands.posed_mesh import PosedMesh, pose_of
 from abut.traversal.overlap.kdop_overlap import NARROW_DOPS, SINGLE_DOPS, WIDE_DOPS, DopFrames
 

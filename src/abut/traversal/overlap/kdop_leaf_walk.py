@@ -15,10 +15,10 @@ from abut.bounds.fixed import NARROW_ROWS, constants_narrow, sums_narrow
 from abut.bounds.kdop import PICK_BITS, SIDES
 from abut.bvh.layout import BvhView, face_of, is_leaf, load_node, next_slot, root_of
 from abut.bvh.node_kdops import Dops
+from abut.core.launch import Task
 from abut.core.loads import load_vec4i
 from abut.core.pair_queue import PairQueue, PairQueues
 from abut.core.plan import Stage
-from abut.core.runtime import Task
 from abut.traversal.overlap.found_faces import LISTED, list_found, note_found
 from abut.traversal.overlap.kdop_frames import dop_frames
 from abut.traversal.overlap.kdop_overlap import DopFrames, overlap_dops

@@ -32,6 +32,7 @@ from abut.bvh.leaf_clusters import (
     size_of,
 )
 from abut.core.atomics import reserve
+from abut.core.launch import UNKNOWN_COUNT
 from abut.core.pair_queue import (
     PairQueue,
     PairQueues,
@@ -42,7 +43,6 @@ from abut.core.pair_queue import (
     store_pair,
     team_stop,
 )
-from abut.core.runtime import UNKNOWN_COUNT
 
 wp.set_module_options({"enable_backward": False, "fuse_fp": False})
 

@@ -3,7 +3,7 @@
 import numpy as np
 import warp as wp
 
-from abut.core.runtime import launch
+from abut.core.launch import launch
 from abut.operands.soup import Soup
 
 wp.set_module_options({"enable_backward": False, "fuse_fp": False})

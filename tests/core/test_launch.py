@@ -10,7 +10,9 @@ import warp as wp
 
 import abut
 from abut import cases
-from abut.core import runtime
+from abut.core import device as devices
+from abut.core import launch as launching
+from abut.core import timing
 from abut.core.atomics import atomic_min_int64, reserve
 from abut.scene.rearrange import gather_kernel
 
@@ -47,17 +49,17 @@ def lower_kernel(
 def many_threads(monkeypatch):
     """More threads than there may be cores."""
     monkeypatch.setenv("ABUT_THREADS", "4")
-    runtime.thread_count.cache_clear()
+    devices.thread_count.cache_clear()
     yield
     monkeypatch.undo()
-    runtime.thread_count.cache_clear()
+    devices.thread_count.cache_clear()
 
 
 def reserved(count, device, grain):
     """The first slot of each item; checks that items lie one after the other without a gap."""
     counter = wp.zeros(1, dtype=wp.int64, device=device)
     slots = wp.full(count, -1, dtype=wp.int64, device=device)
-    runtime.launch(reserve_kernel, count, [counter, slots], wp.get_device(device), grain=grain)
+    launching.launch(reserve_kernel, count, [counter, slots], wp.get_device(device), grain=grain)
     slots, sizes = slots.numpy(), 1 + np.arange(count) % 3
     order = np.argsort(slots)
     np.testing.assert_array_equal(slots[order], np.cumsum(sizes[order]) - sizes[order])
@@ -80,33 +82,33 @@ def test_minima_lose_nothing(many_threads, device):
     falling = np.arange(count)[::-1].astype(np.int64) - count // 2
     values = wp.array(falling, device=device)
     least = wp.full(lanes, 2**62, dtype=wp.int64, device=device)
-    runtime.launch(lower_kernel, count, [values, least], wp.get_device(device), grain=1000)
+    launching.launch(lower_kernel, count, [values, least], wp.get_device(device), grain=1000)
     assert least.numpy().tolist() == [falling[lane::lanes].min() for lane in range(lanes)]
 
 
 @pytest.mark.parametrize("asked", ["0", "-1", "two", "1.5", ""])
 def test_bad_thread_counts_are_refused(asked, monkeypatch):
     monkeypatch.setenv("ABUT_THREADS", asked)
-    runtime.thread_count.cache_clear()
+    devices.thread_count.cache_clear()
     with pytest.raises(abut.OptionError, match="ABUT_THREADS must be a whole number"):
-        runtime.thread_count()
+        devices.thread_count()
     monkeypatch.undo()
-    assert runtime.thread_count() >= 1
+    assert devices.thread_count() >= 1
 
 
 def test_devices():
-    assert runtime.resolve_device("cpu").is_cpu
-    assert runtime.resolve_device(wp.get_device("cpu")).is_cpu
+    assert devices.resolve_device("cpu").is_cpu
+    assert devices.resolve_device(wp.get_device("cpu")).is_cpu
     with pytest.raises(abut.DeviceError, match="there is no device 'nowhere' here; there are: cpu"):
-        runtime.resolve_device("nowhere")
+        devices.resolve_device("nowhere")
 
 
 def test_stage_times(device):
     a, b = (abut.Mesh(*shape, device) for shape in cases.pair("spheres", 500))
-    with runtime.recording() as timer:
+    with timing.recording() as timer:
         abut.collide(a, b)
     first = dict(timer.milliseconds)
-    assert {"hierarchy", "search", "settle", "sort"} <= set(first)
+    assert {"hierarchy", "search", "exact", "sort"} <= set(first)
     assert all(spent > 0 for spent in first.values())
     abut.collide(a, b)
     assert timer.milliseconds == first, "times are taken inside the block only"
@@ -114,10 +116,10 @@ def test_stage_times(device):
 
 def test_stage_times_add_up_and_nest(device):
     a, b = (abut.Mesh(*shape, device) for shape in cases.pair("spheres", 500))
-    with runtime.recording() as outer:
+    with timing.recording() as outer:
         abut.collide(a, b)
         before = outer.milliseconds["search"]
-        with runtime.recording() as inner:
+        with timing.recording() as inner:
             abut.collide(a, b)
         assert outer.milliseconds["search"] == before
         abut.collide(a, b)
@@ -127,25 +129,25 @@ def test_stage_times_add_up_and_nest(device):
 
 def test_a_failed_query_ends_the_recording(device):
     a = abut.Mesh(*cases.box(), device)
-    with pytest.raises(abut.OptionError), runtime.recording() as timer:
+    with pytest.raises(abut.OptionError), timing.recording() as timer:
         abut.collide(a, a, method="none")
     abut.collide(a, a)
     assert timer.milliseconds == {}
 
 
-@pytest.mark.parametrize("known", [runtime.KNOWN_WARP, "none"])
+@pytest.mark.parametrize("known", [launching.KNOWN_WARP, "none"])
 @pytest.mark.parametrize("count", [10, 100_000])
 def test_a_task_takes_another_array(count, known, device, monkeypatch):
-    monkeypatch.setattr(runtime, "KNOWN_WARP", known)
+    monkeypatch.setattr(launching, "KNOWN_WARP", known)
     device = wp.get_device(device)
     arrays = [wp.zeros(count, dtype=wp.vec3i, device=device) for _ in range(2)]
     arrays[1].fill_(wp.vec3i(1, 2, 3))
     order = wp.array(np.arange(count, dtype=np.int32)[::-1].copy(), device=device)
     out = wp.zeros(count, dtype=wp.vec3i, device=device)
-    task = runtime.Task(gather_kernel, count, [arrays[0], order, 0, out], device)
+    task = launching.Task(gather_kernel, count, [arrays[0], order, 0, out], device)
     task.run()
     assert not out.numpy().any()
-    task.give(0, arrays[1])
+    task.set_arg(0, arrays[1])
     task.run()
     assert (out.numpy() == [1, 2, 3]).all()
 
@@ -170,12 +172,12 @@ def test_a_slow_load_is_told(monkeypatch):
         said.append(message % words)
         told.set()
 
-    monkeypatch.setattr(runtime, "NOTICE_AFTER_S", 0.0)
-    monkeypatch.setattr(runtime, "_loaded", set())
-    monkeypatch.setattr(runtime.log, "warning", hear)
+    monkeypatch.setattr(launching, "NOTICE_AFTER_S", 0.0)
+    monkeypatch.setattr(launching, "_loaded", set())
+    monkeypatch.setattr(launching.log, "warning", hear)
     monkeypatch.setattr(wp, "load_module", lambda module, device: told.wait(60))
-    runtime._load(reserve_kernel, wp.get_device("cpu"))
-    assert said == ["compiling kernels (test_runtime) for cpu, once; later runs load them"]
+    launching._load(reserve_kernel, wp.get_device("cpu"))
+    assert said == ["compiling kernels (test_launch) for cpu, once; later runs load them"]
 
 
 def test_where_nothing_can_be_captured(device):
@@ -190,5 +192,5 @@ def test_where_nothing_can_be_captured(device):
 
     usual = answers()
     with wp.ScopedStream(wp.get_device(device).null_stream if "cuda" in str(device) else None):
-        assert not runtime.can_capture(wp.get_device(device))
+        assert not devices.can_capture(wp.get_device(device))
         assert answers() == usual
