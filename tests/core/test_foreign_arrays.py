@@ -1,5 +1,6 @@
 """Arrays of other libraries: read in the order of their streams, copied to be kept, or refused."""
 
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -70,7 +71,8 @@ def test_the_first_array_of_a_process():
         "print(abut.Mesh(vertices, test_foreign_arrays.Foreign(np.arange(3, dtype=np.int32)[None])))"
     )
     here = Path(__file__).parent
-    how = {"capture_output": True, "text": True, "cwd": here}
+    paths = os.pathsep.join([str(here), str(here.parent)])
+    how = {"capture_output": True, "text": True, "env": {**os.environ, "PYTHONPATH": paths}}
     done = subprocess.run([sys.executable, "-c", code], check=False, **how)
     assert "Mesh(3 vertices, 1 faces, cpu)" in done.stdout, done.stderr
 
