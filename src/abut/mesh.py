@@ -52,8 +52,8 @@ class Mesh:
             device = vertices.device
         self.device = resolve_device(device)
         self.version = 0  # grows with every deform
-        self.held: dict[Any, Any] = {}  # hierarchies and the like, kept by those who make them
-        self.lock = threading.RLock()  # of those who change what is held
+        self.cache: dict[Any, Any] = {}  # BVHs and other derived data, by name
+        self.lock = threading.RLock()  # guards ``cache`` and the point buffers
         _require_rows(vertices, "vertices", "n")
         self.faces = self._checked_faces(faces, vertices)
         self._extents = RecentCache()
@@ -191,14 +191,16 @@ class Mesh:
     @property
     def topology(self) -> Topology:
         """How the faces hang together in the mesh's present shape."""
-        return self.kept("topology", lambda: topology_of(self.points.numpy(), self.faces.numpy()))
+        return self.per_shape(
+            "topology", lambda: topology_of(self.points.numpy(), self.faces.numpy())
+        )
 
-    def kept(self, name: str, make: Callable[[], Made], *about: Any) -> Made:
-        """What was made for the mesh's present shape, and of ``about``; made now if nothing was."""
-        held = self.held.get(name)
-        if held is None or held[0] != (self.version, *about):
-            held = self.held[name] = ((self.version, *about), make())
-        return held[1]
+    def per_shape(self, name: str, make: Callable[[], Made], *about: Any) -> Made:
+        """Return a value cached for the present shape and ``about``; ``make`` it on a miss."""
+        entry = self.cache.get(name)
+        if entry is None or entry[0] != (self.version, *about):
+            entry = self.cache[name] = ((self.version, *about), make())
+        return entry[1]
 
     @property
     def watertight(self) -> bool:

@@ -211,7 +211,7 @@ def test_answers_copied_ahead(device):
         for ours in (meshes, others):
             ours[1].deform(ball.vertices + np.array([aside, 0.0, 0.0]))
         found, expected = abut.cull(meshes), abut.cull(others)
-        for culler in meshes[0].held["soups"][0].__dict__["cullers"].values():
+        for culler in meshes[0].cache["soups"][0].__dict__["cullers"].values():
             culler.remains._ahead = True
         kept.append((found, expected))
     sizes = [len(expected) for _, expected in kept]

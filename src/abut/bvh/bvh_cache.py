@@ -33,18 +33,18 @@ def bvh_of(mesh: Mesh, bound: Bound = Bound.AABB, effort: int = 0, ahead: bool =
     if not ahead:
         mesh.settle()
     with mesh.lock:
-        held = mesh.held.get("tree")
+        held = mesh.cache.get("tree")
         if held is None or held[0] != mesh.version:
             with stage("hierarchy", mesh.device):
                 tree = _build(mesh) if held is None else _refitted(held[1], mesh)
-            held = mesh.held["tree"] = (mesh.version, tree)
+            held = mesh.cache["tree"] = (mesh.version, tree)
         tree = held[1]
         tree.served += effort
         worth_it = effort > 0 and tree.served > WORTH_IMPROVING and mesh.face_count > FEW_FACES
         if worth_it and not tree.improved:
             with stage("hierarchy", mesh.device):
                 tree = _build(mesh, improved=True)
-            mesh.held["tree"] = (mesh.version, tree)
+            mesh.cache["tree"] = (mesh.version, tree)
         fit = FITTED.get(bound)
         if fit is not None and tree.fitted.get(bound) != mesh.version:
             with stage("hierarchy", mesh.device):

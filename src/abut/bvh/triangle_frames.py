@@ -149,4 +149,4 @@ def triangle_frames_of(mesh: Mesh, origin: np.ndarray) -> wp.array:
             launch(triangle_frame_kernel, mesh.face_count, args, mesh.device)
         return rows
 
-    return mesh.kept("plates", make, tuple(origin))
+    return mesh.per_shape("plates", make, tuple(origin))

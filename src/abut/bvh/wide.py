@@ -128,7 +128,7 @@ def wide_reach(wide: wp.array[wp.vec4f]):
 def wide_nodes_of(mesh: Mesh, tree: Bvh) -> wp.array:
     """The rows of the wide nodes of a mesh's tree, which is up to date."""
     with mesh.lock:
-        held = mesh.held.get("wide")
+        held = mesh.cache.get("wide")
         if held is None or held[0] is not tree or held[1] != mesh.version:
             rows = held[2] if held is not None and held[0] is tree else None
             if rows is None:
@@ -137,5 +137,5 @@ def wide_nodes_of(mesh: Mesh, tree: Bvh) -> wp.array:
             with stage("hierarchy", mesh.device):
                 args = [tree.nodes, mesh.points, mesh.faces, wp.vec3d(*tree.origin), rows]
                 launch(widen_kernel, tree.face_count, args, mesh.device)
-            held = mesh.held["wide"] = (tree, mesh.version, rows)
+            held = mesh.cache["wide"] = (tree, mesh.version, rows)
         return held[2]

@@ -31,18 +31,14 @@ def _same(x: Any, y: Any) -> bool:
 class ThreadCache(threading.local):
     """Values that each thread keeps for itself, one per tuple of owners, while all owners live.
 
-    A value must not refer to its owners, or they would live for ever.
-
-    Args:
-        make: Makes a value that a thread does not have yet.
+    A value must not refer to an owner that should ever be freed.
     """
 
-    def __init__(self, make: Callable[[], Any]) -> None:
-        self._make = make
+    def __init__(self) -> None:
         self._values: WeakKeyDictionary[Any, Any] = WeakKeyDictionary()
 
-    def of(self, *owners: Any) -> Any:
-        """Return this thread's value for the owners, such as two meshes or a device."""
+    def get(self, owners: tuple[Any, ...], make: Callable[[], Any]) -> Any:
+        """Return this thread's value for the owners, as two meshes; ``make`` it on a miss."""
         values = self._values
         for owner in owners[:-1]:
             inner = values.get(owner)
@@ -51,5 +47,5 @@ class ThreadCache(threading.local):
             values = inner
         value = values.get(owners[-1])
         if value is None:
-            value = values[owners[-1]] = self._make()
+            value = values[owners[-1]] = make()
         return value

@@ -188,7 +188,7 @@ def soup_of(meshes: Sequence[Mesh], poses: Any = None) -> Soup:
         meshes: Meshes on one device, at least one.
         poses: A rigid motion or None for each; (n, 4, 4) moves all.
     """
-    held: list[Gathered] = meshes[0].held.setdefault("soups", [])
+    held: list[Gathered] = meshes[0].cache.setdefault("soups", [])
     soup = next((known for known in held if known.is_of(meshes)), None)
     if soup is None:
         soup = Gathered(meshes)

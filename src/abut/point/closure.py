@@ -13,7 +13,7 @@ from abut.mesh import Mesh
 
 def closure_of(mesh: Mesh) -> Mesh | None:
     """The cones that close a mesh in its present shape; None where nothing is open."""
-    return mesh.kept("closure", lambda: _closure(mesh, mesh.topology))
+    return mesh.per_shape("closure", lambda: _closure(mesh, mesh.topology))
 
 
 def _closure(mesh: Mesh, topology: Topology) -> Mesh | None:

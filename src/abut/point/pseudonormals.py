@@ -109,7 +109,7 @@ def pseudonormals_of(mesh: Mesh, side: PosedMesh) -> Pseudonormals:
         with stage("pseudonormals", mesh.device):
             return _pseudonormals(mesh.topology, mesh.faces.numpy(), side)
 
-    return mesh.kept("pseudonormals", make)
+    return mesh.per_shape("pseudonormals", make)
 
 
 def _pseudonormals(topology: Topology, faces: np.ndarray, side: PosedMesh) -> Pseudonormals:

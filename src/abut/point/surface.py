@@ -65,7 +65,7 @@ def surfaces_of(mesh: Mesh) -> tuple[Any, Any]:
         with stage("surfaces", mesh.device):
             return _surfaces(mesh)
 
-    return mesh.kept("surfaces", make)
+    return mesh.per_shape("surfaces", make)
 
 
 def _surfaces(mesh: Mesh) -> tuple[Any, Any]:

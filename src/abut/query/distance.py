@@ -98,9 +98,9 @@ def distance(
 
 def ask(mesh: Mesh, count: int) -> int:
     """Count poses of a mesh in its present shape that were asked about; returns how many by now."""
-    version, before = mesh.held.get("asked", (mesh.version, 0))
+    version, before = mesh.cache.get("asked", (mesh.version, 0))
     total = count + (before if version == mesh.version else 0)
-    mesh.held["asked"] = (mesh.version, total)
+    mesh.cache["asked"] = (mesh.version, total)
     return total
 
 

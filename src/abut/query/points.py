@@ -59,7 +59,7 @@ def in_unit(mesh: Mesh, unit: float) -> Mesh:
     def divided() -> Mesh:
         return Mesh(mesh.points.numpy() / unit, mesh.faces, mesh.device)
 
-    return mesh.kept("in_unit", divided, unit)
+    return mesh.per_shape("in_unit", divided, unit)
 
 
 def _widened(points: Any, device: wp.Device) -> wp.array:

@@ -52,7 +52,7 @@ def _extent(mesh: Mesh) -> tuple[float, float]:
             size = float((mesh.bounds[1] - mesh.bounds[0]).sum())
         return size, float(np.abs(mesh.bounds).max())
 
-    return mesh.kept("extent", make)
+    return mesh.per_shape("extent", make)
 
 
 def _largest_shift(poses: np.ndarray) -> float:

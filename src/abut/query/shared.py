@@ -1,13 +1,11 @@
 """Operands of plans, and the plans and queues that a thread keeps."""
 
-import threading
 from typing import Any
-from weakref import WeakKeyDictionary
 
 import numpy as np
 import warp as wp
 
-from abut.core.cache import RecentCache
+from abut.core.cache import RecentCache, ThreadCache
 from abut.core.pair_queue import PairQueues
 from abut.mesh import Mesh
 from abut.traversal.overlap.leaf_cluster_pairs import SHARES
@@ -17,34 +15,28 @@ LEAST_LISTED = 1 << 8  # on the CPU, where candidates are tested as they are fou
 LEAVES_PER_ITEM = 256  # of subtrees of a, where every pair is wanted
 MOST_LISTED = 1 << 24  # leaves in all poses, on CUDA; beyond that walks from roots are fewer
 
-_shared = threading.local()
+_plans = ThreadCache()
+_queues = ThreadCache()
 
 
 def shared_queues(device: wp.Device, room: int) -> PairQueues:
     """The queues of this thread on a device; they only ever grow."""
-    held = _shared.__dict__.setdefault("queues", {})
-    if device.alias not in held:
+
+    def make() -> PairQueues:
         sizes = {"hits": room, "undecided": room, "near": room, "skipped": 1}
         lists = room if device.is_cuda else LEAST_LISTED
         sizes |= {"candidates": 8 * lists, "clusters": 4 * lists, "leaves": 8 * lists}
         sizes |= {"certain": lists, **dict.fromkeys(SHARES, lists)}
-        held[device.alias] = PairQueues(device, **sizes)
-    held[device.alias].make_room({"hits": room, "undecided": room})
-    return held[device.alias]
+        return PairQueues(device, **sizes)
+
+    queues = _queues.get((device,), make)
+    queues.make_room({"hits": room, "undecided": room})
+    return queues
 
 
 def plans_of(a: Mesh, b: Mesh) -> RecentCache:
     """This thread's plans for two meshes, for as long as both live."""
-    by_a = _shared.__dict__.get("plans")
-    if by_a is None:
-        by_a = _shared.plans = WeakKeyDictionary()
-    by_b = by_a.get(a)
-    if by_b is None:
-        by_b = by_a[a] = WeakKeyDictionary()
-    plans = by_b.get(b)
-    if plans is None:
-        plans = by_b[b] = RecentCache()
-    return plans
+    return _plans.get((a, b), RecentCache)
 
 
 class Operands:

@@ -43,7 +43,7 @@ def _is_plain(mesh: Mesh) -> bool:
             and not self_collide(mesh)
         )
 
-    return mesh.kept("plain", found)
+    return mesh.per_shape("plain", found)
 
 
 def signed_volume(mesh: Mesh) -> float:
@@ -54,7 +54,7 @@ def signed_volume(mesh: Mesh) -> float:
         a, b, c = corners[:, 0], corners[:, 1], corners[:, 2]
         return float(np.einsum("ni,ni->", a, np.cross(b, c))) / 6.0
 
-    return mesh.kept("volume", volume)
+    return mesh.per_shape("volume", volume)
 
 
 def set_signs(

@@ -1,10 +1,8 @@
 """What continuous queries of a thread share: queues and trees, kept from one query to the next."""
 
-import threading
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
-from weakref import WeakKeyDictionary
 
 import numpy as np
 import warp as wp
@@ -13,6 +11,7 @@ from abut.bvh.bvh_cache import refit_or_rebuild, with_traversal_cost
 from abut.bvh.layout import Bvh
 from abut.bvh.lbvh import frame_origin, in_frame
 from abut.bvh.swept_bvh import build_swept, refit_swept
+from abut.core.cache import ThreadCache
 from abut.core.pair_queue import PairQueues
 from abut.mesh import Mesh
 from abut.traversal.overlap.leaf_cluster_pairs import SHARES
@@ -22,8 +21,8 @@ NO_TIME = 0x7FF0000000000000  # bits of infinity
 LEAST_ROOM = {"cpu": 1 << 14, "cuda": 1 << 20}
 MOST_CANDIDATES = {"cpu": 1 << 23, "cuda": 1 << 25}  # held at once
 
-
-_shared = threading.local()
+_buffers = ThreadCache()
+_trees = ThreadCache()
 
 
 class SweepBuffers:
@@ -102,10 +101,7 @@ class SweepBuffers:
 
 def shared_buffers(device: wp.Device) -> SweepBuffers:
     """The buffers of this thread on a device."""
-    held = _shared.__dict__.setdefault("buffers", {})
-    if device.alias not in held:
-        held[device.alias] = SweepBuffers(device)
-    return held[device.alias]
+    return _buffers.get((device,), lambda: SweepBuffers(device))
 
 
 def swept_tree(
@@ -166,7 +162,7 @@ def kept_origin(meshes: tuple[Mesh, ...], bounds: np.ndarray) -> np.ndarray:
 
 
 def _trees_of(mesh: Mesh) -> dict[tuple[str, int], SweptTree]:
-    return _shared.__dict__.setdefault("trees", WeakKeyDictionary()).setdefault(mesh, {})
+    return _trees.get((mesh,), dict)
 
 
 def corners_of(mesh: Mesh, feature: str) -> wp.array:
@@ -185,6 +181,6 @@ def corners_of(mesh: Mesh, feature: str) -> wp.array:
 
 def _held(mesh: Mesh, name: tuple[str, str], make: Callable[[], wp.array]) -> wp.array:
     with mesh.lock:
-        if name not in mesh.held:
-            mesh.held[name] = make()
-        return mesh.held[name]
+        if name not in mesh.cache:
+            mesh.cache[name] = make()
+        return mesh.cache[name]

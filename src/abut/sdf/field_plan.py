@@ -6,12 +6,12 @@ import threading
 from collections.abc import Callable, Iterable
 from operator import le
 from typing import Any
-from weakref import WeakKeyDictionary, ref
+from weakref import ref
 
 import numpy as np
 import warp as wp
 
-from abut.core.cache import RecentCache
+from abut.core.cache import RecentCache, ThreadCache
 from abut.core.device import can_capture
 from abut.core.lanes import WARP
 from abut.core.launch import Task
@@ -40,9 +40,7 @@ class Room:
     @staticmethod
     def of(device: wp.Device, listed: int) -> Room:
         """This thread's, where so many things can be listed at first, within reason."""
-        room = _shared.rooms.get(device.alias)
-        if room is None:
-            room = _shared.rooms[device.alias] = Room(device)
+        room = _rooms.get((device,), lambda: Room(device))
         room.grow(dict.fromkeys(QUEUES, min(max(listed, LEAST_ROOM), MOST_ROOM)))
         return room
 
@@ -52,16 +50,15 @@ class Room:
             self.patches = patches_in(self.queues)
 
 
-class _Shared(threading.local):
-    def __init__(self) -> None:
-        self.plans: WeakKeyDictionary[Any, WeakKeyDictionary[Mesh, RecentCache]] = (
-            WeakKeyDictionary()
-        )
-        self.last: tuple[Any, ...] | None = None  # field, mesh, about, plan, held by others
-        self.rooms: dict[str, Room] = {}  # of each device
+class _Last(threading.local):
+    """References to the field, mesh, key and plan of this thread's last call."""
+
+    entry: tuple[Any, ...] | None = None
 
 
-_shared = _Shared()
+_last = _Last()
+_plans = ThreadCache()
+_rooms = ThreadCache()
 
 
 @wp.kernel
@@ -98,14 +95,13 @@ def move_kernel(
 
 def plan_for(field: Any, mesh: Mesh, about: tuple[Any, ...], make: Callable[[], Any]) -> Any:
     """This thread's plan for a mesh in a field, for as long as both live."""
-    last = _shared.last
+    last = _last.entry
     if last is not None and last[0]() is field and last[1]() is mesh and last[2] == about:
         plan = last[3]()
         if plan is not None:
             return plan
-    by_mesh = _shared.plans.setdefault(field, WeakKeyDictionary())
-    plan = by_mesh.setdefault(mesh, RecentCache()).get(about, make)
-    _shared.last = ref(field), ref(mesh), about, ref(plan)
+    plan = _plans.get((field, mesh), RecentCache).get(about, make)
+    _last.entry = ref(field), ref(mesh), about, ref(plan)
     return plan
 
 
