@@ -18,9 +18,8 @@ import warp as wp
 import abut
 from abut.query.ccd import plan_of
 from benchmarks import cases
-from benchmarks.competition import QUIET, RESULTS
-from benchmarks.machine import machine_name
-from benchmarks.rows import Row, print_rows, set_ratios, write_csv
+from benchmarks.comparison import QUIET, RESULTS
+from benchmarks.rows import Row, machine_name, print_rows, set_ratios, write_csv
 from benchmarks.timing import Timed, measure
 
 STEPS = {

@@ -19,10 +19,9 @@ import warp as wp
 
 import abut
 from benchmarks.cases import _gem, _model
-from benchmarks.competition import QUIET, RESULTS
-from benchmarks.machine import machine_name
+from benchmarks.comparison import QUIET, RESULTS
 from benchmarks.ours import commit
-from benchmarks.rows import Row, print_rows, set_ratios, write_csv
+from benchmarks.rows import Row, machine_name, print_rows, set_ratios, write_csv
 from benchmarks.timing import Timed, measure
 
 wp.set_module_options({"enable_backward": False})

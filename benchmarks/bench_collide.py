@@ -5,10 +5,9 @@ import sys
 from types import ModuleType
 
 from benchmarks import cases
-from benchmarks.competition import Competition
-from benchmarks.memory import memory_rows
+from benchmarks.comparison import Comparison
+from benchmarks.overhead import memory_rows, start_up_rows
 from benchmarks.rows import Row
-from benchmarks.start_up import start_up_rows
 
 CASES = {
     "bunny_bunny_all": cases.bunny_bunny_all,
@@ -21,9 +20,9 @@ MOST_PROCESSES = 5  # of a library, in start_up
 
 
 def main(argv: list[str] | None = None) -> int:
-    """Run jobs, print a table for each, write the CSV. 1 if abut was contradicted."""
-    apart = {"start_up": _start_up, "memory": _memory}
-    return Competition("collide", CASES, apart=apart).main(argv)
+    """Run jobs, print a table for each, write the CSV. Returns 1 if an exact peer disagrees."""
+    other_jobs = {"start_up": _start_up, "memory": _memory}
+    return Comparison("collide", CASES, other_jobs=other_jobs).main(argv)
 
 
 def _start_up(modules: list[ModuleType], args: argparse.Namespace) -> list[Row]:

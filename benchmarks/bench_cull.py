@@ -18,9 +18,8 @@ import warp as wp
 import abut
 from abut.visibility.gl.driver import driver, unavailable
 from benchmarks import cull_scenes
-from benchmarks.competition import QUIET, RESULTS
-from benchmarks.machine import machine_name
-from benchmarks.rows import Row, print_rows, print_table, write_csv
+from benchmarks.comparison import QUIET, RESULTS
+from benchmarks.rows import Row, machine_name, print_rows, print_table, write_csv
 from benchmarks.timing import Timed, measure
 
 WAYS = {  # method, order, backend

@@ -3,7 +3,7 @@
 import sys
 
 from benchmarks import cases
-from benchmarks.competition import Competition
+from benchmarks.comparison import Comparison
 
 PEERS = ("meshlib", "coal", "fcl")
 CASES = {
@@ -16,8 +16,8 @@ CASES = {
 
 
 def main(argv: list[str] | None = None) -> int:
-    """Run jobs, print a table for each, write the CSV. 1 if abut was contradicted."""
-    return Competition("distance", CASES, PEERS).main(argv)
+    """Run jobs, print a table for each, write the CSV. Returns 1 if an exact peer disagrees."""
+    return Comparison("distance", CASES, PEERS).main(argv)
 
 
 if __name__ == "__main__":

@@ -19,9 +19,8 @@ import abut
 from abut.sdf.box import box_around
 from benchmarks.bench_closest_point import Job, _version, of_libigl, of_warp
 from benchmarks.cases import _gem, _model
-from benchmarks.competition import QUIET, RESULTS
-from benchmarks.machine import machine_name
-from benchmarks.rows import Row, print_rows, set_ratios, write_csv
+from benchmarks.comparison import QUIET, RESULTS
+from benchmarks.rows import Row, machine_name, print_rows, set_ratios, write_csv
 from benchmarks.timing import Timed, measure
 
 AGREED = {"libigl": 1e-6, "meshlib": 1e-4, "warp": 1e-4}  # of the model's size

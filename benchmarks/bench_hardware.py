@@ -17,10 +17,10 @@ import warp as wp
 
 import abut
 from abut.hardware import simulate
-from benchmarks import cases, machine, peers
-from benchmarks.competition import QUIET
+from benchmarks import cases, peers
+from benchmarks.comparison import QUIET
 from benchmarks.plots import line_plot
-from benchmarks.rows import print_table
+from benchmarks.rows import machine_name, print_table
 from benchmarks.timing import Timed, measure
 
 RESULTS = Path(__file__).parent / "results"
@@ -45,7 +45,7 @@ def main(argv: list[str] | None = None) -> int:
     makers = {3: _widths, 5: _axes, 6: _distances}
     for figure in args.figures:
         rows = makers[figure](mesh, args)
-        _write(RESULTS / machine.machine_name("cpu") / f"hardware_fig{figure}.csv", rows)
+        _write(RESULTS / machine_name("cpu") / f"hardware_fig{figure}.csv", rows)
         lines = [[str(value) for value in row.values()] for row in rows]
         print_table(f"figure {figure}", list(rows[0]), lines)
         if args.plots:

@@ -14,7 +14,7 @@ import warp as wp
 import abut
 from benchmarks import cases
 from benchmarks.bench_traversal import stages
-from benchmarks.competition import QUIET
+from benchmarks.comparison import QUIET
 from benchmarks.rows import print_table
 from benchmarks.timing import Timed, measure
 

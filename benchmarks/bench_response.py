@@ -1,4 +1,4 @@
-"""Two identical models, turned and brought together: ``python -m benchmarks.bench_response``.
+"""Two identical models at varying distances and rotations: ``python -m benchmarks.bench_response``.
 
 The protocol of Zachmann 1998 as in Morvan et al. 2008, section 5.1. Distance 1: shifted along x
 until the models just do not touch; 0: one upon the other; 2: a length of the model farther than 1.
@@ -21,12 +21,11 @@ import numpy as np
 import warp as wp
 
 import abut
-from benchmarks.competition import QUIET, RESULTS
-from benchmarks.machine import machine_name
+from benchmarks.comparison import QUIET, RESULTS
 from benchmarks.ours import commit
 from benchmarks.plots import line_plot
-from benchmarks.rows import Row, print_table, write_csv
-from benchmarks.twins import MODELS, OTHERS, Call, Setting
+from benchmarks.response_models import MODELS, PEERS, Call, TwinModels
+from benchmarks.rows import Row, machine_name, print_table, write_csv
 
 COLLISION = {  # without early out, with the paper's, with abut's own; other samples
     "nothing": {"early_out": "nothing"},
@@ -54,15 +53,15 @@ class Point:
     calls: int
 
 
-def ours(setting: Setting, kind: str, pixels: int, options: dict[str, str]) -> Call:
-    """``response`` or ``closest``, a pose a call."""
+def ours(models: TwinModels, kind: str, pixels: int, options: dict[str, str]) -> Call:
+    """Return the call of ``response`` or ``closest`` for one pose."""
     if kind == "collision":
-        return lambda pose: setting.near.response(setting.mesh, pose, pixels=pixels, **options)
-    return lambda pose: setting.wide.closest(setting.mesh, pose, pixels=pixels, **options)
+        return lambda pose: models.near.response(models.mesh, pose, pixels=pixels, **options)
+    return lambda pose: models.wide.closest(models.mesh, pose, pixels=pixels, **options)
 
 
 def average(call: Call, poses: np.ndarray, budget: float, device: str) -> tuple[float, int]:
-    """Milliseconds a call, and of how many: evenly spread ones where time is short."""
+    """Return mean milliseconds per call and the number of calls, evenly spread over the poses."""
     clock = time.process_time if device == "cpu" else time.perf_counter
     call(poses[0])
     start = clock()
@@ -76,30 +75,30 @@ def average(call: Call, poses: np.ndarray, budget: float, device: str) -> tuple[
     return (clock() - start) / count * 1e3, count
 
 
-def check(setting: Setting, orientations: int) -> float:
-    """The greatest error of ``closest`` beside ``abut.distance``, in cells of the field."""
+def check(models: TwinModels, orientations: int) -> float:
+    """Return the greatest error of ``closest`` against ``abut.distance``, in field cells."""
     worst = 0.0
     for distance in (1.05, 1.5, 2.0):
-        for pose in setting.poses(distance, orientations)[:: max(orientations // 8, 1)]:
-            true = abut.distance(setting.mesh, setting.mesh, pose_b=pose).value
+        for pose in models.poses(distance, orientations)[:: max(orientations // 8, 1)]:
+            true = abut.distance(models.mesh, models.mesh, pose_b=pose).value
             if true > 0:
-                found = setting.wide.closest(setting.mesh, pose).value
-                worst = max(worst, abs(found - true) / setting.wide.box.spacing)
+                found = models.wide.closest(models.mesh, pose).value
+                worst = max(worst, abs(found - true) / models.wide.box.spacing)
     return worst
 
 
 def methods_of(
-    setting: Setting, kind: str, args: argparse.Namespace
+    models: TwinModels, kind: str, args: argparse.Namespace
 ) -> list[tuple[str, str, int, Call]]:
-    """Library, variant, pixels and call of everybody."""
+    """List library, variant, pixels and call of every method."""
     methods = [
-        ("abut", variant, pixels, ours(setting, kind, pixels, options))
+        ("abut", variant, pixels, ours(models, kind, pixels, options))
         for pixels in args.pixels
         for variant, options in KINDS[kind].items()
     ]
     for peer in args.peers:
         try:
-            call = OTHERS[peer](setting, kind == "collision", PICTURED)
+            call = PEERS[peer](models, kind == "collision", PICTURED)
         except ImportError:
             print(f"{peer}: not installed, skipped")
             continue
@@ -108,43 +107,43 @@ def methods_of(
     return methods
 
 
-def measured(setting: Setting, model: str, args: argparse.Namespace) -> list[Point]:
-    """All distances and methods of a model."""
+def measured(models: TwinModels, model: str, args: argparse.Namespace) -> list[Point]:
+    """Time all methods of a model at all distances."""
     points = []
     for kind in KINDS:
         spread = np.linspace(0, 1, args.steps) + (kind == "proximity")
-        for library, variant, pixels, call in methods_of(setting, kind, args):
+        for library, variant, pixels, call in methods_of(models, kind, args):
             budget = args.budget if library == "abut" else args.peer_budget
             for distance in spread.tolist():
-                poses = setting.poses(distance, args.orientations)
+                poses = models.poses(distance, args.orientations)
                 spent = average(call, poses, budget, args.device)
                 points.append(Point(kind, model, library, variant, pixels, distance, *spent))
     return points
 
 
-def batched(setting: Setting, model: str, args: argparse.Namespace) -> list[Row]:
-    """All orientations of a distance in one call."""
+def batched(models: TwinModels, model: str, args: argparse.Namespace) -> list[Row]:
+    """Time all orientations of a distance in one batched call."""
     rows = []
     for kind in KINDS:
-        call = ours(setting, kind, PICTURED, {})
+        call = ours(models, kind, PICTURED, {})
         times = []
         for distance in np.linspace(0, 1, args.steps) + (kind == "proximity"):
-            poses = setting.poses(distance, args.orientations)
+            poses = models.poses(distance, args.orientations)
             call(poses)
             start = time.perf_counter()
             call(poses)
             times.append((time.perf_counter() - start) * 1e3 / len(poses))
-        row = Row(f"{kind}_{model}_batch", f"{setting.prefix}{PICTURED}", "abut", args.device)
+        row = Row(f"{kind}_{model}_batch", f"{models.prefix}{PICTURED}", "abut", args.device)
         row.ms_min, row.ms_median = min(times), float(np.mean(times))
         row.rounds, row.version = len(times) * args.orientations, commit()
         rows.append(row)
     return rows
 
 
-def row_of(points: list[Point], setting: Setting, device: str) -> Row:
-    """The mean of a method over distances, and its best distance."""
+def row_of(points: list[Point], models: TwinModels, device: str) -> Row:
+    """Make the row of a method: its mean over distances, and its best distance."""
     one, times = points[0], [point.ms for point in points]
-    name = f"{setting.prefix}{one.variant}_{one.pixels}"
+    name = f"{models.prefix}{one.variant}_{one.pixels}"
     row = Row(f"{one.kind}_{one.model}", name, one.library, device)
     row.ms_min, row.ms_median = min(times), float(np.mean(times))
     row.rounds = sum(point.calls for point in points)
@@ -153,7 +152,7 @@ def row_of(points: list[Point], setting: Setting, device: str) -> Row:
 
 
 def by_method(points: list[Point]) -> list[list[Point]]:
-    """Points in groups of one curve."""
+    """Group points by curve."""
     groups: dict[tuple, list[Point]] = {}
     for p in points:
         groups.setdefault((p.kind, p.model, p.library, p.variant, p.pixels), []).append(p)
@@ -161,7 +160,7 @@ def by_method(points: list[Point]) -> list[list[Point]]:
 
 
 def merged(path: Path, points: list[Point]) -> list[Point]:
-    """These points and older ones of other models, written together."""
+    """Write these points with the older points of other models; return all."""
     models, kept = {point.model for point in points}, []
     if path.is_file():
         with path.open(newline="") as file:
@@ -181,12 +180,12 @@ def _point(line: dict[str, str]) -> Point:
 
 
 def write_table(path: Path, points: list[Point], device: str) -> None:
-    """The paper's table 2: mean milliseconds of each way and size, a row a model."""
+    """Write the paper's table 2: mean milliseconds per method and size, one row per model."""
     own = [group for group in by_method(points) if group[0].library == "abut"]
     calls = sorted({point.calls for group in own for point in group})
-    turns = f"{calls[0]}" if len(calls) == 1 else f"{calls[0]} to {calls[-1]}"
+    counts = f"{calls[0]}" if len(calls) == 1 else f"{calls[0]} to {calls[-1]}"
     kind_of_time = "Processor milliseconds" if device == "cpu" else "Milliseconds"
-    lines = [f"{kind_of_time} a query, mean over distances; {turns} orientations each."]
+    lines = [f"{kind_of_time} a query, mean over distances; {counts} orientations each."]
     for kind, ways in KINDS.items():
         cell = {
             (g[0].model, g[0].variant, g[0].pixels): f"{np.mean([p.ms for p in g]):.3g}"
@@ -205,7 +204,7 @@ def write_table(path: Path, points: list[Point], device: str) -> None:
 
 
 def draw(out: Path, points: list[Point]) -> None:
-    """The paper's figures 8 and 9 (beside others), 10 and 11 (abut's ways)."""
+    """Draw the paper's figures 8 and 9 (against peers), 10 and 11 (abut's methods)."""
     shown = [group for group in by_method(points) if group[0].pixels == PICTURED]
     for kind, model in {(group[0].kind, group[0].model): None for group in shown}:
         ways, beside = {}, {}
@@ -219,7 +218,8 @@ def draw(out: Path, points: list[Point]) -> None:
             if one.library != "abut" or one.variant == BEST[kind]:
                 beside[one.library] = line
         title = f"{kind}, {model}, {PICTURED} pixels"
-        line_plot(out / f"{kind}_{model}_ways.svg", title, "distance", "ms a query", ways)
+        if ways:
+            line_plot(out / f"{kind}_{model}_ways.svg", title, "distance", "ms a query", ways)
         path = out / f"{kind}_{model}_beside.svg"
         line_plot(path, title, "distance", "ms a query", beside, decades=True)
 
@@ -233,7 +233,7 @@ def main(argv: list[str] | None = None) -> int:
     parser.add_argument("--orientations", type=int, default=720)
     parser.add_argument("--steps", type=int, default=6, help="distances from 0 to 1, and to 2")
     parser.add_argument("--resolution", type=int, default=256)
-    parser.add_argument("--peers", nargs="*", choices=list(OTHERS), default=list(OTHERS))
+    parser.add_argument("--peers", nargs="*", choices=list(PEERS), default=list(PEERS))
     parser.add_argument("--budget", type=float, default=1.0, help="seconds a distance and method")
     parser.add_argument("--peer-budget", type=float, default=1.0, help="the same for peers")
     parser.add_argument("--batch", action="store_true", help="also one call for a distance")
@@ -243,14 +243,14 @@ def main(argv: list[str] | None = None) -> int:
     out = args.out or RESULTS / machine_name(args.device)
     wrong, points, rows = False, [], []
     for model in args.models:
-        setting = Setting(model, args.device, args.resolution)
-        off = check(setting, args.orientations)
+        models = TwinModels(model, args.device, args.resolution)
+        off = check(models, args.orientations)
         print(f"{model}: closest is off by at most {off:.2f} of a cell beside abut.distance")
         wrong |= off > 1.0
-        found = measured(setting, model, args)
+        found = measured(models, model, args)
         points += found
-        rows += [row_of(group, setting, args.device) for group in by_method(found)]
-        rows += batched(setting, model, args) if args.batch else []
+        rows += [row_of(group, models, args.device) for group in by_method(found)]
+        rows += batched(models, model, args) if args.batch else []
         write_csv(out / "response.csv", rows)
         every = merged(out / "response_curves.csv", points)
         write_table(out / "response_table.md", every, args.device)

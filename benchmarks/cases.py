@@ -1,8 +1,8 @@
-"""What is measured: a mesh against itself moved, itself deformed, and the question asked.
+"""Benchmark cases: meshes, poses, frames, and the question asked about them.
 
-Models come from the folder ``ABUT_DATA``, else from ``../shared/data`` beside the checkout; shapes
-made on the spot stand in where there is no such folder, and their variants say ``procedural``.
-All coordinates are rounded to float32 first, so that every library is given the same numbers.
+Models come from the folder ``ABUT_DATA``, else from ``../shared/data`` beside the checkout. Without
+it procedural shapes replace them, and variants begin with ``procedural_``. All coordinates are
+rounded to float32 first, so every library gets the same numbers.
 """
 
 import os
@@ -19,14 +19,14 @@ POSE_COUNT = 10_000
 
 
 class Question(StrEnum):
-    """What a library is asked."""
+    """Questions that a library may answer."""
 
-    PAIRS = "pairs"  # every pair of faces of two meshes that meet
-    FIRST = "first"  # whether two meshes meet
+    PAIRS = "pairs"  # every pair of intersecting faces of two meshes
+    FIRST = "first"  # whether two meshes intersect
     POSES = "poses"  # the same for a batch of poses
-    SELF = "self"  # every pair of faces of one mesh that meet
+    SELF = "self"  # every pair of intersecting faces of one mesh
     SELF_REFIT = "self_refit"  # the same for each frame of a motion, hierarchy update included
-    SELF_ANY = "self_any"  # whether a mesh meets itself
+    SELF_ANY = "self_any"  # whether a mesh intersects itself
     BUILD = "build"  # a hierarchy from nothing
     REFIT = "refit"  # a hierarchy for moved vertices
     DISTANCE = "distance"  # how far apart two meshes are
@@ -150,7 +150,7 @@ def bunny_bunny_all(device: str) -> list[Case]:
 
 
 def bunny_bunny_first(device: str) -> list[Case]:
-    """Whether two bunnies meet."""
+    """Whether two bunnies intersect."""
     return _two_bunnies("bunny_bunny_first", Question.FIRST, device)
 
 
@@ -236,14 +236,14 @@ def _bunny_poses(vertices: np.ndarray) -> dict[str, np.ndarray]:
 
 
 def data_folder() -> Path | None:
-    """Where the models are, if anywhere."""
+    """Return the folder of models, or None."""
     folder = Path(os.environ.get("ABUT_DATA", ROOT.parent / "shared" / "data"))
     return folder if folder.is_dir() else None
 
 
 @cache
 def _model(name: str, stand_in: Callable) -> tuple[str, np.ndarray, np.ndarray]:
-    """Prefix of variants, vertices and faces of a model or of what stands in for it."""
+    """Return a variant prefix, vertices and faces of a model or its procedural substitute."""
     folder = data_folder()
     if folder is None:
         vertices, faces = stand_in()
@@ -253,7 +253,7 @@ def _model(name: str, stand_in: Callable) -> tuple[str, np.ndarray, np.ndarray]:
 
 @cache
 def _cloth() -> tuple[str, np.ndarray, tuple[np.ndarray, ...]]:
-    """Prefix of variants, faces, and the later and earlier frame."""
+    """Return a variant prefix, the faces, and the later and earlier frame."""
     folder = data_folder()
     if folder is None:
         from abut.cases import folded_cloth

@@ -7,7 +7,7 @@ from importlib import import_module
 
 
 def main(module_name: str, path: str, device: str) -> None:
-    """Import a library, build its trees, answer, and print what the parent wants to know."""
+    """Import a library, build its trees, answer, and print the result as JSON."""
     start = time.perf_counter()
     library = import_module(module_name)
     import_ms = (time.perf_counter() - start) * 1e3

@@ -1,4 +1,4 @@
-"""The table of the README, made of the results: ``python -m benchmarks.readme`` writes it anew."""
+"""The README's table, generated from the results: ``python -m benchmarks.readme`` rewrites it."""
 
 import csv
 from functools import cache
@@ -21,7 +21,7 @@ PEERS = {  # by how the names of their configurations begin
     "warp": "Warp",
     "trimesh": "trimesh",
 }
-BASELINE = "warp_bvh"  # written for scale, no peer
+BASELINE = "warp_bvh"  # a yardstick, not a peer
 MOST_PEERS = 4
 
 
@@ -44,7 +44,7 @@ collide lbvh_build_1m build: hierarchy of a million faces
 
 
 def table() -> str:
-    """The table as Markdown."""
+    """Return the table as Markdown."""
     return HEAD + "".join(_line(*job.split(": ", 1)) for job in JOBS.strip().splitlines())
 
 
@@ -63,7 +63,7 @@ def _line(job: str, words: str) -> str:
 
 
 def _measured(machine: str, job: str) -> dict[str, dict[str, str]]:
-    """The rows of a job, by library."""
+    """Return the rows of a job by library."""
     file, *which = job.split()
     rows = _rows(RESULTS / machine / f"{file}.csv")
     return {row["library"]: row for row in rows if [row["job"], row["variant"]] == which}
@@ -76,7 +76,7 @@ def _rows(path: Path) -> list[dict[str, str]]:
 
 
 def _shown(milliseconds: str | float | None) -> str:
-    """Two digits, or all before the point."""
+    """Format with two significant digits, or as a whole number from 10 on."""
     if milliseconds is None:
         return ""
     value = float(milliseconds)
@@ -84,7 +84,7 @@ def _shown(milliseconds: str | float | None) -> str:
 
 
 def rewritten(page: str) -> str:
-    """A page with its table made anew."""
+    """Return a page with its table replaced."""
     before, rest = page.split(HEAD)
     lines = rest.splitlines(keepends=True)
     length = next(i for i, line in enumerate(lines) if not line.startswith("|"))

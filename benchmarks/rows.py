@@ -1,6 +1,9 @@
-"""Rows of results: a CSV file for each machine, and a table to read."""
+"""Rows of results: the name of the machine, its CSV file, and a table to print."""
 
 import csv
+import os
+import platform
+import re
 import sys
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
@@ -8,7 +11,7 @@ from pathlib import Path
 
 @dataclass
 class Row:
-    """One measurement. Times in milliseconds; empty where there is nothing to say."""
+    """One measurement. Times in milliseconds; empty where not measured."""
 
     job: str
     variant: str
@@ -26,10 +29,41 @@ class Row:
 COLUMNS = [field.name for field in fields(Row)]
 
 
-def set_ratios(rows: list[Row], apart: set[str]) -> None:
-    """Best time over the best time of any peer, in rows of one case: below 1 is faster.
+def machine_name(device: str) -> str:
+    """Return the GPU's name, or the CPU's with the number of cores this process may use."""
+    if device.startswith("cuda"):
+        import warp as wp
 
-    ``apart``: libraries that are no peers, in all their configurations.
+        return slug(wp.get_device(device).name)
+    return f"{slug(_cpu_model())}-{core_count()}c"
+
+
+def core_count() -> int:
+    """Return the number of cores this process may run on."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
+def slug(name: str) -> str:
+    """Reduce a name to lower-case words joined by hyphens, without trademarks and clock rates."""
+    name = re.sub(r"\((r|tm)\)|@.*|\b(cpu|processor|\d+-core)\b", " ", name.lower())
+    return "-".join(re.findall(r"[a-z0-9]+", name)) or "unknown"
+
+
+def _cpu_model() -> str:
+    info = Path("/proc/cpuinfo")
+    if info.is_file():
+        for line in info.read_text().splitlines():
+            if line.startswith("model name"):
+                return line.split(":", 1)[1]
+    return platform.processor() or platform.machine()
+
+
+def set_ratios(rows: list[Row], apart: set[str]) -> None:
+    """Set each row's ratio to the best peer of its case: below 1 is faster.
+
+    ``apart``: libraries that do not count as peers, in all their configurations.
     """
     peers = [row.ms_min for row in rows if not row.library.startswith(tuple(apart))]
     for row in rows:
@@ -38,7 +72,7 @@ def set_ratios(rows: list[Row], apart: set[str]) -> None:
 
 
 def write_csv(path: Path, rows: list[Row]) -> None:
-    """Write rows, in place of older ones of the same jobs."""
+    """Write rows; they replace older rows of the same jobs."""
     done = {row.job for row in rows}
     kept = [old for old in _read(path) if old["job"] not in done]
     lines = kept + [{name: _text(value) for name, value in asdict(row).items()} for row in rows]
@@ -50,7 +84,7 @@ def write_csv(path: Path, rows: list[Row]) -> None:
 
 
 def print_rows(title: str, rows: list[Row]) -> None:
-    """One table for a job; the job is its title."""
+    """Print the rows of a job as a table."""
     lines = [[_text(value) for value in list(asdict(row).values())[1:]] for row in rows]
     print_table(title, [name.replace("_", " ") for name in COLUMNS[1:]], lines, ruled=True)
 
@@ -58,7 +92,7 @@ def print_rows(title: str, rows: list[Row]) -> None:
 def print_table(
     title: str, header: list[str], lines: list[list[str]], *, ruled: bool = False
 ) -> None:
-    """A table, plain text without rich; ``ruled`` wherever the first column changes."""
+    """Print a table; ``ruled`` draws a line wherever the first column changes."""
     try:
         from rich.console import Console
         from rich.table import Column, Table
@@ -87,7 +121,7 @@ def _is_number(text: str) -> bool:
 
 
 def _text(value: float | str) -> str:
-    """Four digits are more than the noise leaves."""
+    """Format a value with four significant digits."""
     if not isinstance(value, float):
         return str(value)
     return f"{value:.0f}" if abs(value) >= 1000 else f"{value:.4g}"

@@ -1,8 +1,7 @@
-"""Fair timing: one warm-up, then rounds in which everybody has a turn.
+"""Interleaved timing: one warm-up, then rounds in which every call is timed once.
 
-Each round begins with the next one, so that noise and heat fall on all alike. Calls shorter than
-``LEAST_S`` are repeated within a turn and averaged. Who has used up its time sits out the rounds
-that remain.
+Each round starts with the next call, so noise affects all calls alike. Calls shorter than
+``LEAST_S`` are repeated and averaged. A call that has used its budget skips the remaining rounds.
 """
 
 import statistics
@@ -17,7 +16,7 @@ MOST_REPEATS = 1000
 
 @dataclass
 class Timed:
-    """A call and its times. ``steps``: how often it does the work to be reported."""
+    """A call and its times. ``steps``: units of work in one call."""
 
     call: Callable[[], Any]
     device: str = "cpu"
@@ -26,13 +25,13 @@ class Timed:
     samples: list[float] = field(default_factory=list)  # ms for one step
 
     def first(self) -> Any:
-        """The first call, timed apart; its result is for checking."""
+        """Time the first call separately and return its result."""
         seconds, result = self.turn(1)
         self.first_ms = seconds / self.steps * 1e3
         return result
 
     def turn(self, repeats: int) -> tuple[float, Any]:
-        """Seconds a call takes, on average, and its last result; the device has finished."""
+        """Return mean seconds per call and the last result; waits for the device."""
         result = None
         _finish(self.device)
         start = time.perf_counter()
@@ -53,7 +52,7 @@ class Timed:
 
 
 def measure(timed: list[Timed], rounds: int, budget_s: float) -> None:
-    """Fill all samples; each call has about ``budget_s`` for all its turns, and at least one."""
+    """Sample every call at least once, within about ``budget_s`` seconds each."""
     repeats = [_repeats(one) for one in timed]
     spent = [0.0] * len(timed)
     for n in range(rounds):
@@ -66,7 +65,7 @@ def measure(timed: list[Timed], rounds: int, budget_s: float) -> None:
 
 
 def _repeats(one: Timed) -> int:
-    """Calls in a turn, after a warm-up."""
+    """Return the number of calls per sample, after a warm-up."""
     seconds, _ = one.turn(1)
     return min(max(1, int(LEAST_S / max(seconds, 1e-9))), MOST_REPEATS)
 

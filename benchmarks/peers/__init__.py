@@ -1,4 +1,4 @@
-"""Other libraries at the same cases.
+"""Other libraries, applied to the same cases.
 
 A peer is a module with:
 
@@ -8,10 +8,10 @@ A peer is a module with:
   where the choice does not apply to the case.
 - ``run(prepared)``: what is timed; returns the library's own result.
 - ``answer(result)``: sorted (n, 2) face pairs; or a bool, (B,) bools, or a count of leaves.
-- ``NOTE``: why its answers may differ from abut's. ``EXACT``: they must not, but for faces
-  without area. ``COMPILES``: its first call is worth a row. ``BASELINE``: no library, so that no
-  ratio refers to it.
-- ``tree_bytes(case)``, if it can tell: bytes of its hierarchies by name.
+- ``NOTE``: why its answers may differ from abut's. ``EXACT``: its answers must not differ, except
+  for faces without area. ``COMPILES``: its first call gets a row. ``BASELINE``: a yardstick, not a
+  library, which no ratio refers to.
+- ``tree_bytes(case)``, optional: bytes of its hierarchies by name.
 
 Importing a peer imports its package; a missing one is reported and skipped.
 """
@@ -25,7 +25,7 @@ NAMES = ("meshlib", "coal", "fcl", "igl_cgal", "ipctk", "warp_bvh")
 
 
 class Prepared(NamedTuple):
-    """A call ready to be timed. ``steps``: how often it does the work to be reported."""
+    """A call ready to be timed. ``steps``: units of work in one call."""
 
     call: Callable[[], Any]
     steps: float = 1.0

@@ -7,7 +7,7 @@ import numpy as np
 MOST_CONTACTS = 1000  # of a pair of boxes; there are 144 pairs of faces
 
 
-def contestants(
+def manager_calls(
     vertices: np.ndarray, faces: np.ndarray, frames: list[np.ndarray]
 ) -> dict[str, Callable[[], float]]:
     """Calls that move all objects and list all contacts, frame by frame; those installed here."""

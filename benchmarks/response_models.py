@@ -1,7 +1,7 @@
-"""A model and its twin: where they stand in the protocol of fields, and what others make of it.
+"""Two identical models posed by the protocol of bench_response, and the peers' calls.
 
-Others: the field at the vertices alone (the paper's "CPU distance fields"), MeshLib's signed
-distances of the vertices, and Warp's own ``mesh_query_point`` at abut's samples, without a field.
+Peers: the field sampled at the vertices alone (the paper's "CPU distance fields"), MeshLib's signed
+distances of the vertices, and Warp's ``mesh_query_point`` at abut's samples, without a field.
 """
 
 from collections.abc import Callable
@@ -25,8 +25,8 @@ MODELS = {
 Call = Callable[[np.ndarray], Any]
 
 
-class Setting:
-    """A model, its fields, and where its twin stands at each distance."""
+class TwinModels:
+    """A model, its fields, and the poses of its copy at each distance."""
 
     def __init__(self, name: str, device: str, resolution: int) -> None:
         self.prefix, self.vertices, self.faces = _model(f"models/{MODELS[name]}.ply", _gem)
@@ -39,19 +39,19 @@ class Setting:
         self.wide = abut.DistanceField(self.mesh, resolution=resolution, margin=around)
 
     def poses(self, distance: float, count: int) -> np.ndarray:
-        """(count, 4, 4): half of them about y, half about z."""
+        """Return (count, 4, 4) poses: half rotate about y, half about z."""
         half = count // 2
         angles = np.arange(half) * 2 * np.pi / half
-        turns = [_turn(axis, angle) for axis in (1, 2) for angle in angles]
+        rotations = [_rotation(axis, angle) for axis in (1, 2) for angle in angles]
         beyond = max(distance - 1, 0.0) * self.size[0]
         shift = np.array([min(distance, 1.0) * self.touch + beyond, 0, 0])
         poses = np.tile(np.eye(4), (2 * half, 1, 1))
-        poses[:, :3, :3] = turns
-        poses[:, :3, 3] = self.middle + shift - np.array(turns) @ self.middle
+        poses[:, :3, :3] = rotations
+        poses[:, :3, 3] = self.middle + shift - np.array(rotations) @ self.middle
         return poses
 
     def _touching(self) -> float:
-        """The least shift along x at which the models do not meet, to a thousandth."""
+        """Find the least shift along x without contact, to a thousandth of the extent."""
         low, high = 0.0, 1.01 * self.size[0]
         while high - low > 1e-3 * self.size[0]:
             pose = np.eye(4)
@@ -61,10 +61,10 @@ class Setting:
         return high
 
 
-def of_vertices(setting: Setting, collision: bool, pixels: int) -> Call:
-    """The field at the vertices: their depths added up, or the least distance."""
-    field = setting.near if collision else setting.wide
-    points = setting.vertices.astype(np.float64)
+def of_vertices(models: TwinModels, collision: bool, pixels: int) -> Call:
+    """Sample the field at the vertices: the sum of depths, or the least distance."""
+    field = models.near if collision else models.wide
+    points = models.vertices.astype(np.float64)
 
     def call(pose: np.ndarray) -> Any:
         found = field.sample(points @ pose[:3, :3].T + pose[:3, 3])
@@ -77,13 +77,13 @@ def of_vertices(setting: Setting, collision: bool, pixels: int) -> Call:
     return call
 
 
-def of_meshlib(setting: Setting, collision: bool, pixels: int) -> Call:
-    """``findSignedDistances`` of the vertices, against the mesh itself."""
+def of_meshlib(models: TwinModels, collision: bool, pixels: int) -> Call:
+    """Call ``findSignedDistances`` on the vertices."""
     from meshlib import mrmeshnumpy, mrmeshpy
 
-    mesh = mrmeshnumpy.meshFromFacesVerts(setting.faces, setting.vertices)
+    mesh = mrmeshnumpy.meshFromFacesVerts(models.faces, models.vertices)
     mesh.getAABBTree()
-    points = setting.vertices.astype(np.float64)
+    points = models.vertices.astype(np.float64)
 
     def call(pose: np.ndarray) -> Any:
         placed = (points @ pose[:3, :3].T + pose[:3, 3]).astype(np.float32)
@@ -103,7 +103,7 @@ def query_kernel(
     nearest_out: wp.array[wp.float32],
     force_out: wp.array[wp.vec3f],
 ):
-    """Warp's own signed search, at one sample."""
+    """Query Warp's signed closest point at one sample."""
     p = wp.transform_point(pose, points[wp.tid()])
     query = wp.mesh_query_point_sign_normal(mesh, p, limit)
     if query.result:
@@ -115,20 +115,20 @@ def query_kernel(
             wp.atomic_min(nearest_out, 0, distance)
 
 
-def of_warp(setting: Setting, collision: bool, pixels: int) -> Call:
-    """Samples as abut takes them from faces; a search of the mesh for each, no field."""
-    device = setting.mesh.device
-    field = setting.near if collision else setting.wide
+def of_warp(models: TwinModels, collision: bool, pixels: int) -> Call:
+    """Query Warp's mesh at the samples that abut takes from faces."""
+    device = models.mesh.device
+    field = models.near if collision else models.wide
     pixel = field.box.spacing * (max(field.box.shape) - 1) / pixels
-    samples, _ = parts_of(setting.vertices.astype(np.float64), setting.faces, pixel)
+    samples, _ = parts_of(models.vertices.astype(np.float64), models.faces, pixel)
     points = wp.array(samples, dtype=wp.vec3f, device=device)
     mesh = wp.Mesh(
-        wp.array(setting.vertices, dtype=wp.vec3f, device=device),
-        wp.array(setting.faces.reshape(-1), dtype=wp.int32, device=device),
+        wp.array(models.vertices, dtype=wp.vec3f, device=device),
+        wp.array(models.faces.reshape(-1), dtype=wp.int32, device=device),
     )
     nearest = wp.zeros(1, dtype=wp.float32, device=device)
     force = wp.zeros(1, dtype=wp.vec3f, device=device)
-    limit = float(setting.size.max()) * (0.5 if collision else 3.0)
+    limit = float(models.size.max()) * (0.5 if collision else 3.0)
 
     def call(pose: np.ndarray, _held: Any = mesh) -> Any:
         nearest.fill_(1e30)
@@ -140,13 +140,13 @@ def of_warp(setting: Setting, collision: bool, pixels: int) -> Call:
     return call
 
 
-OTHERS = {"vertices": of_vertices, "meshlib": of_meshlib, "warp": of_warp}
+PEERS = {"vertices": of_vertices, "meshlib": of_meshlib, "warp": of_warp}
 
 
-def _turn(axis: int, angle: float) -> np.ndarray:
-    turn = np.eye(3)
+def _rotation(axis: int, angle: float) -> np.ndarray:
+    rotation = np.eye(3)
     i, j = (axis + 1) % 3, (axis + 2) % 3
-    turn[i, i] = turn[j, j] = np.cos(angle)
-    turn[j, i] = np.sin(angle)
-    turn[i, j] = -turn[j, i]
-    return turn
+    rotation[i, i] = rotation[j, j] = np.cos(angle)
+    rotation[j, i] = np.sin(angle)
+    rotation[i, j] = -rotation[j, i]
+    return rotation

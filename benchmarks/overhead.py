@@ -1,4 +1,7 @@
-"""From the start of a process to its first answer, kernels already compiled by an earlier one."""
+"""Costs besides queries: the time from process start to the first answer, and bytes a face.
+
+An earlier process has compiled the kernels.
+"""
 
 import json
 import statistics
@@ -13,15 +16,13 @@ from typing import NamedTuple
 import numpy as np
 
 from benchmarks.cases import ROOT, Question, bunny_bunny_all
-from benchmarks.contest import no_peers
+from benchmarks.comparison import no_peers
 from benchmarks.peers import version_of
 from benchmarks.rows import Row, set_ratios
 
-JOB = "start_up"
-
 
 class Run(NamedTuple):
-    """One process: milliseconds to the answer, of which the import; pairs found."""
+    """Times of one process in milliseconds, and the number of pairs it found."""
 
     to_answer: float
     of_which_import: float
@@ -29,7 +30,7 @@ class Run(NamedTuple):
 
 
 def start_up_rows(modules: list[ModuleType], device: str, rounds: int) -> list[Row]:
-    """Two rows for each library: the whole, and the import within it."""
+    """Make two rows for each library: the whole time, and the import within it."""
     case = bunny_bunny_all(device)[0]
     modules = [m for m in modules if Question.PAIRS in m.SUPPORTS]
     with tempfile.TemporaryDirectory() as folder:
@@ -43,6 +44,20 @@ def start_up_rows(modules: list[ModuleType], device: str, rounds: int) -> list[R
         more = row.answer_size - whole[0].answer_size
         row.agrees = "reference" if row is whole[0] else f"{more:+}" if more else "yes"
     return whole + [_row(m, "of_which_import", device, found) for m, found in runs]
+
+
+def memory_rows(modules: list[ModuleType], device: str) -> list[Row]:
+    """Make a row for each hierarchy whose size a library reports; abut comes first."""
+    case = bunny_bunny_all(device)[0]
+    rows = []
+    for module in modules:
+        sizes = module.tree_bytes(case) if hasattr(module, "tree_bytes") else {}
+        for name, size in sizes.items():
+            where = device if module is modules[0] else "cpu"
+            row = Row("memory", f"{name}_bytes_per_face", module.NAME, where)
+            row.answer_size, row.version = size / len(case.faces), version_of(module)
+            rows.append(row)
+    return rows
 
 
 def _run(module: ModuleType, path: Path, device: str) -> Run:
@@ -62,6 +77,8 @@ def _run(module: ModuleType, path: Path, device: str) -> Run:
 def _row(module: ModuleType, variant: str, device: str, runs: tuple[Run, ...]) -> Row:
     times = [getattr(run, variant) for run in runs]
     where = device if getattr(module, "COMPILES", False) else "cpu"
-    row = Row(JOB, variant, module.NAME, where, min(times), statistics.median(times), len(times))
+    row = Row(
+        "start_up", variant, module.NAME, where, min(times), statistics.median(times), len(times)
+    )
     row.answer_size, row.version = runs[0].size, version_of(module)
     return row
