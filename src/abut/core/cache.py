@@ -5,6 +5,8 @@ from collections.abc import Callable
 from typing import Any
 from weakref import WeakKeyDictionary
 
+import warp as wp
+
 
 class RecentCache:
     """The last few values made for certain arrays, found again by the identity of the arrays."""
@@ -29,16 +31,24 @@ def _same(x: Any, y: Any) -> bool:
 
 
 class ThreadCache(threading.local):
-    """Values that each thread keeps for itself, one per tuple of owners, while all owners live.
+    """Values that each thread keeps for itself: one per device, one per tuple of owners.
 
-    A value must not refer to an owner that should ever be freed.
+    A value lives as long as all of its owners; it must not refer to them.
     """
 
     def __init__(self) -> None:
         self._values: WeakKeyDictionary[Any, Any] = WeakKeyDictionary()
+        self._by_device: dict[str, Any] = {}
+
+    def on(self, device: wp.Device, make: Callable[[], Any]) -> Any:
+        """Return this thread's value for a device; ``make`` it on a miss."""
+        value = self._by_device.get(device.alias)
+        if value is None:
+            value = self._by_device[device.alias] = make()
+        return value
 
     def get(self, owners: tuple[Any, ...], make: Callable[[], Any]) -> Any:
-        """Return this thread's value for the owners, as two meshes; ``make`` it on a miss."""
+        """Return this thread's value for the owners (meshes, a field); ``make`` it on a miss."""
         values = self._values
         for owner in owners[:-1]:
             inner = values.get(owner)

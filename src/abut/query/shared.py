@@ -29,7 +29,7 @@ def shared_queues(device: wp.Device, room: int) -> PairQueues:
         sizes |= {"certain": lists, **dict.fromkeys(SHARES, lists)}
         return PairQueues(device, **sizes)
 
-    queues = _queues.get((device,), make)
+    queues = _queues.on(device, make)
     queues.make_room({"hits": room, "undecided": room})
     return queues
 

@@ -101,7 +101,7 @@ class SweepBuffers:
 
 def shared_buffers(device: wp.Device) -> SweepBuffers:
     """The buffers of this thread on a device."""
-    return _buffers.get((device,), lambda: SweepBuffers(device))
+    return _buffers.on(device, lambda: SweepBuffers(device))
 
 
 def swept_tree(

@@ -40,7 +40,7 @@ class Room:
     @staticmethod
     def of(device: wp.Device, listed: int) -> Room:
         """This thread's, where so many things can be listed at first, within reason."""
-        room = _rooms.get((device,), lambda: Room(device))
+        room = _rooms.on(device, lambda: Room(device))
         room.grow(dict.fromkeys(QUEUES, min(max(listed, LEAST_ROOM), MOST_ROOM)))
         return room
 
