@@ -27,17 +27,17 @@ REQUIRED = {"enable_backward": False, "fuse_fp": False}
 DIFFERENTIATED = {"abut/sdf/tape.py": {"enable_backward": True, "fuse_fp": False}}
 # Device functions that write to their first argument.
 WRITERS = {
+    "atomic_add_aggregated",
     "atomic_add_int64",
-    "arrive",
+    "atomic_add_uniform",
     "atomic_cas",
-    "claim",
-    "gain",
-    "atomic_min_int64",
-    "meet",
-    "push_pair",
-    "atomic_max_int32",
-    "reserve",
     "atomic_decrement",
+    "atomic_exchange",
+    "atomic_increment_acq_rel",
+    "atomic_max_int32",
+    "atomic_min_int64",
+    "atomic_set_owner",
+    "push_pair",
 }
 # Structs that carry the queues they fill beside their operands.
 CARRIERS = {"Encounters", "Search", "CcdOperands", "Approach", "Crowd"}

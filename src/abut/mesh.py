@@ -9,11 +9,11 @@ from typing import Any, TypeVar
 import numpy as np
 import warp as wp
 
-from abut.core.arrays import scalar_dtype, to_own_rows, to_plain
+from abut.core.arrays import copy_vec3_array, scalar_dtype, to_plain
 from abut.core.cache import RecentCache
 from abut.core.device import resolve_device
 from abut.core.pickling import device_or_cpu
-from abut.core.point_check import PointCheck, PointCheckBuffers, not_finite, vertex_rows
+from abut.core.point_check import PointCheck, PointCheckBuffers, not_finite_error, vertex_rows
 from abut.errors import MeshError
 from abut.geometry.topology import Topology, directed_edges, topology_of
 from abut.io import read_mesh
@@ -121,7 +121,7 @@ class Mesh:
             bad = self.vertices
             self._keep(before, self._bounds)
             self.version += 1
-            raise not_finite("vertices", bad, first_bad)
+            raise not_finite_error("vertices", bad, first_bad)
         self._bounds = bounds
 
     @property
@@ -237,7 +237,7 @@ class Mesh:
             lease, source = self._copied(self._as_rows(vertices), name)
             first_bad, bounds = self._started(lease, source).read()
         if first_bad >= 0:
-            raise not_finite(name, lease.vertices(), first_bad)
+            raise not_finite_error(name, lease.vertices(), first_bad)
         return lease, bounds
 
     def _as_rows(self, vertices: Any) -> Any:
@@ -311,7 +311,7 @@ class Mesh:
             )
         if scalar_dtype(faces) != np.int32:
             faces = host.astype(np.int32)
-        return to_own_rows(faces, wp.vec3i, self.device)
+        return copy_vec3_array(faces, wp.vec3i, self.device)
 
 
 def require_meshes(**operands: Any) -> None:

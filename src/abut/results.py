@@ -9,12 +9,12 @@ from typing import Any
 import numpy as np
 import warp as wp
 
-from abut.core.pickling import Answer
+from abut.core.pickling import PicklableResult
 from abut.geometry.polylines import join_segments
 
 
 @dataclass(frozen=True, eq=False)
-class Contacts(Answer):
+class Contacts(PicklableResult):
     """Pairs of faces that meet, sorted.
 
     Attributes:
@@ -80,7 +80,7 @@ class Contacts(Answer):
 
 
 @dataclass(frozen=True, eq=False)
-class ClosestPoints(Answer):
+class ClosestPoints(PicklableResult):
     """The point of a mesh closest to each query point; with a batch of poses a leading axis.
 
     Attributes:
@@ -116,7 +116,7 @@ class ImpactKind(IntEnum):
 
 
 @dataclass(frozen=True, eq=False)
-class Impacts(Answer):
+class Impacts(PicklableResult):
     """Pairs of moving features that come to touch, sorted by kind and features.
 
     Attributes:
@@ -154,7 +154,7 @@ class Impacts(Answer):
 
 
 @dataclass(frozen=True, eq=False)
-class Distances(Answer):
+class Distances(PicklableResult):
     """How far apart two meshes are, for one pose or for each of a batch.
 
     Attributes:
@@ -194,7 +194,7 @@ class Distances(Answer):
 
 
 @dataclass(frozen=True, eq=False)
-class Gaps(Answer):
+class Gaps(PicklableResult):
     """Pairs of faces at most so far apart, sorted.
 
     Attributes:

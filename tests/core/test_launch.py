@@ -7,14 +7,14 @@ import threading
 import numpy as np
 import pytest
 import warp as wp
+from abut.scene.label_sort import reorder_faces_kernel
 
 import abut
 from abut import cases
 from abut.core import device as devices
 from abut.core import launch as launching
 from abut.core import timing
-from abut.core.atomics import atomic_min_int64, reserve
-from abut.scene.rearrange import gather_kernel
+from abut.core.atomics import atomic_add_aggregated, atomic_min_int64
 
 wp.set_module_options({"enable_backward": False, "fuse_fp": False})
 
@@ -29,7 +29,7 @@ def reserve_kernel(
 ):
     """Every item takes one to three slots of one counter."""
     for i in range(span[0] + wp.tid(), span[1], span[2]):
-        slots_out[i] = reserve(counter, 1 + i % 3)
+        slots_out[i] = atomic_add_aggregated(counter, 1 + i % 3)
 
 
 @wp.kernel
@@ -144,7 +144,7 @@ def test_a_task_takes_another_array(count, known, device, monkeypatch):
     arrays[1].fill_(wp.vec3i(1, 2, 3))
     order = wp.array(np.arange(count, dtype=np.int32)[::-1].copy(), device=device)
     out = wp.zeros(count, dtype=wp.vec3i, device=device)
-    task = launching.Task(gather_kernel, count, [arrays[0], order, 0, out], device)
+    task = launching.Task(reorder_faces_kernel, count, [arrays[0], order, 0, out], device)
     task.run()
     assert not out.numpy().any()
     task.set_arg(0, arrays[1])

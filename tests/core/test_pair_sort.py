@@ -5,7 +5,7 @@ import pytest
 import warp as wp
 
 from abut.core.pair_queue import PairQueues
-from abut.core.pair_sort import FEW_PAIRS, MOST_PAIRS, FewOrder, RowOrder
+from abut.core.pair_sort import FEW_PAIRS, MOST_PAIRS, RowSort, SmallQueueSort
 
 COLUMN_BITS = 20
 
@@ -19,7 +19,7 @@ def queue_of(keys, device):
 
 def ordered(keys, row_count, device):
     queue = queue_of(keys, device)
-    RowOrder(queue, COLUMN_BITS, row_count, wp.get_device(device)).run()
+    RowSort(queue, COLUMN_BITS, row_count, wp.get_device(device)).run()
     return queue.keys.numpy()[: len(keys)]
 
 
@@ -41,6 +41,6 @@ def test_too_many_stay_as_they_are(device):
 def test_few_come_out_sorted(count, device):
     keys = np.random.default_rng(count).permutation(1 << 20)[:count].astype(np.int64) << 30
     queue = queue_of(keys, device)
-    FewOrder(queue, wp.get_device(device)).run()
+    SmallQueueSort(queue, wp.get_device(device)).run()
     want = np.sort(keys) if count <= FEW_PAIRS else keys
     np.testing.assert_array_equal(queue.keys.numpy()[:count], want)

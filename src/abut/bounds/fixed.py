@@ -9,7 +9,7 @@ negative, which is the strict test by a sign alone. Proof in design/fixed-point-
 import warp as wp
 
 from abut.bounds.kdop import PICK_BITS, reaches_of
-from abut.core.loads import load_vec4i
+from abut.core.memory_access import load_readonly_vec4i
 from abut.errors import OptionError
 
 LEAST_WIDTH, MOST_WIDTH = 10, 35
@@ -84,9 +84,9 @@ def overlap_narrow(
     """
     for axis in range(first, stop):
         row = NARROW_ROWS * axis
-        on_a = sums_narrow(load_vec4i(rows, row), words_a, at_a, half)
-        on_b = sums_narrow(load_vec4i(rows, row + 1), words_b, at_b, half)
-        apart = constants_narrow(load_vec4i(rows, row + 2), width) + on_a
+        on_a = sums_narrow(load_readonly_vec4i(rows, row), words_a, at_a, half)
+        on_b = sums_narrow(load_readonly_vec4i(rows, row + 1), words_b, at_b, half)
+        apart = constants_narrow(load_readonly_vec4i(rows, row + 2), width) + on_a
         if apart[0] + on_b[1] >= wp.int64(0) or apart[1] + on_b[0] >= wp.int64(0):
             return False
     return True

@@ -14,7 +14,7 @@ import warp as wp
 from abut.bounds.rows import vector_of
 from abut.bvh.layout import Bvh, leaf_face, parent_if_second
 from abut.core.launch import launch
-from abut.core.loads import load_uncached
+from abut.core.memory_access import load_l2_vec4f
 
 wp.set_module_options({"enable_backward": False, "fuse_fp": False})
 
@@ -112,10 +112,10 @@ def store_dipole(rows: wp.array[wp.vec4f], slot: wp.int32, d: Dipole):
 def fresh_dipole(rows: wp.array[wp.vec4f], slot: wp.int32):
     """Read the rows that another thread wrote in this launch."""
     out = Dipole()
-    out.at = load_uncached(rows, DIPOLE_ROWS * slot)
-    out.vector = load_uncached(rows, DIPOLE_ROWS * slot + 1)
-    out.moments = load_uncached(rows, DIPOLE_ROWS * slot + 2)
-    out.more = load_uncached(rows, DIPOLE_ROWS * slot + 3)
+    out.at = load_l2_vec4f(rows, DIPOLE_ROWS * slot)
+    out.vector = load_l2_vec4f(rows, DIPOLE_ROWS * slot + 1)
+    out.moments = load_l2_vec4f(rows, DIPOLE_ROWS * slot + 2)
+    out.more = load_l2_vec4f(rows, DIPOLE_ROWS * slot + 3)
     return out
 
 

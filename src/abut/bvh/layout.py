@@ -15,10 +15,10 @@ from typing import Any
 import numpy as np
 import warp as wp
 
-from abut.core.atomics import arrive
+from abut.core.atomics import atomic_increment_acq_rel
 from abut.core.cache import RecentCache
 from abut.core.launch import launch
-from abut.core.loads import load_vec4f
+from abut.core.memory_access import load_readonly_vec4f
 from abut.options import Bound
 
 wp.set_module_options({"enable_backward": False, "fuse_fp": False})
@@ -50,8 +50,8 @@ class Node:
 def load_node(nodes: wp.array[wp.vec4f], slot: wp.int32):
     """Read a slot, 32 bytes."""
     out = Node()
-    out.low = load_vec4f(nodes, 2 * slot)
-    out.high = load_vec4f(nodes, 2 * slot + 1)
+    out.low = load_readonly_vec4f(nodes, 2 * slot)
+    out.high = load_readonly_vec4f(nodes, 2 * slot + 1)
     return out
 
 
@@ -101,7 +101,7 @@ def parent_if_second(
     """The parent's slot for the second of two siblings to come here, which climbs on; else -1."""
     parent = wp.int32(-1)
     if slot != root:
-        if arrive(arrivals, slot >> 1) % 2 == 1:
+        if atomic_increment_acq_rel(arrivals, slot >> 1) % 2 == 1:
             parent = split_slots[slot >> 1]
     return parent
 

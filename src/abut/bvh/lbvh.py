@@ -12,9 +12,9 @@ from abut.bounds.aabb import fit_aabb
 from abut.bounds.rows import vector_of
 from abut.bvh.layout import Bvh, with_integer
 from abut.bvh.morton import morton_order
-from abut.core.atomics import meet
+from abut.core.atomics import atomic_exchange
 from abut.core.launch import launch
-from abut.core.loads import load_uncached
+from abut.core.memory_access import load_l2_vec4f
 
 wp.set_module_options({"enable_backward": False, "fuse_fp": False})
 
@@ -75,11 +75,11 @@ def join_siblings(
             split_slots[link] = slot
         climbing = False
         if split >= 0:
-            far_end = meet(far_ends, split, wp.where(left, first, last))
+            far_end = atomic_exchange(far_ends, split, wp.where(left, first, last))
             if far_end >= 0:  # the sibling is there already
                 climbing = True
-                low = load_uncached(nodes, 2 * (slot ^ 1))
-                high = load_uncached(nodes, 2 * (slot ^ 1) + 1)
+                low = load_l2_vec4f(nodes, 2 * (slot ^ 1))
+                high = load_l2_vec4f(nodes, 2 * (slot ^ 1) + 1)
                 lower = wp.min(lower, vector_of(low))
                 upper = wp.max(upper, vector_of(high))
                 first = wp.where(left, first, far_end)

@@ -10,7 +10,7 @@ from abut.bounds.fixed import LOW_BITS, LOW_MASK, SINGLE, parts_of
 from abut.bounds.kdop import directions, reach_along
 from abut.bvh.layout import Bvh, leaf_face, parent_if_second
 from abut.core.launch import launch
-from abut.core.loads import load_uncached_pair
+from abut.core.memory_access import load_l2_vec2i
 from abut.mesh import Mesh
 
 wp.set_module_options({"enable_backward": False, "fuse_fp": False})
@@ -93,13 +93,13 @@ def merge_reaches(
     half: wp.int32,
 ):
     """Write the longer of reaches that other threads may have written in this launch."""
-    x = load_uncached_pair(words, at_x)
-    y = load_uncached_pair(words, at_y)
+    x = load_l2_vec2i(words, at_x)
+    y = load_l2_vec2i(words, at_y)
     low_x = wp.vec2i()
     low_y = wp.vec2i()
     if parts == 2:
-        low_x = load_uncached_pair(words, at_x + half)
-        low_y = load_uncached_pair(words, at_y + half)
+        low_x = load_l2_vec2i(words, at_x + half)
+        low_y = load_l2_vec2i(words, at_y + half)
     for i in range(2):
         if not is_longer(x[i], low_x[i], y[i], low_y[i], parts):
             x[i] = y[i]

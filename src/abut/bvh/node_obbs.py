@@ -6,7 +6,7 @@ from abut.bounds.obb import Obb, fit_obb, merge_obb, orthonormal, unpack_obb
 from abut.bounds.rows import single_of, vector_of
 from abut.bvh.layout import Bvh, leaf_face, parent_if_second
 from abut.core.launch import launch
-from abut.core.loads import load_uncached, store_vec4f
+from abut.core.memory_access import load_l2_vec4f, store_vec4f
 
 wp.set_module_options({"enable_backward": False, "fuse_fp": False, "max_unroll": 1})
 
@@ -84,9 +84,9 @@ def store_moments(rows: wp.array[wp.vec4f], slot: wp.int32, m: Moments):
 @wp.func
 def fresh_moments(rows: wp.array[wp.vec4f], slot: wp.int32):
     """Read the moments another thread wrote in this launch."""
-    r0 = load_uncached(rows, MOMENT_ROWS * slot)
-    r1 = load_uncached(rows, MOMENT_ROWS * slot + 1)
-    r2 = load_uncached(rows, MOMENT_ROWS * slot + 2)
+    r0 = load_l2_vec4f(rows, MOMENT_ROWS * slot)
+    r1 = load_l2_vec4f(rows, MOMENT_ROWS * slot + 1)
+    r2 = load_l2_vec4f(rows, MOMENT_ROWS * slot + 2)
     out = Moments()
     out.count = r0[3]
     out.sum = vector_of(r0)
@@ -99,7 +99,7 @@ def fresh_obb(rows: wp.array[wp.vec4f], slot: wp.int32):
     """Read the box another thread wrote in this launch."""
     at = OBB_ROWS * slot
     return unpack_obb(
-        load_uncached(rows, at), load_uncached(rows, at + 1), load_uncached(rows, at + 2)
+        load_l2_vec4f(rows, at), load_l2_vec4f(rows, at + 1), load_l2_vec4f(rows, at + 2)
     )
 
 

@@ -23,9 +23,9 @@ from abut.bvh.node_obbs import (
     store_moments,
 )
 from abut.core.atomics import atomic_max_int32
-from abut.core.lanes import WARP, lane_count, warp_max
+from abut.core.lanes import WARP_SIZE, lane_count, warp_max
 from abut.core.launch import Task
-from abut.core.loads import load_vec4f, load_vec4i, store_vec4f
+from abut.core.memory_access import load_readonly_vec4f, load_readonly_vec4i, store_vec4f
 
 wp.set_module_options({"enable_backward": False, "fuse_fp": False, "max_unroll": 1})
 
@@ -55,8 +55,8 @@ def axes_with(u: wp.vec3f, v: wp.vec3f):
 @wp.func
 def load_axes(rows: wp.array[wp.vec4f], slot: wp.int32):
     """All three axes of a volume."""
-    r1 = load_vec4f(rows, RSS_ROWS * slot + 1)
-    r2 = load_vec4f(rows, RSS_ROWS * slot + 2)
+    r1 = load_readonly_vec4f(rows, RSS_ROWS * slot + 1)
+    r2 = load_readonly_vec4f(rows, RSS_ROWS * slot + 2)
     return axes_with(vector_of(r1), vector_of(r2))
 
 
@@ -228,8 +228,8 @@ def sweep_kernel(
     """The volume of every inner slot from its axes and extents."""
     for slot in range(span[0] + wp.tid(), span[1], span[2]):
         if link_at(nodes, slot) >= 0:
-            e = load_vec4i(extents, 2 * slot)
-            f = load_vec4i(extents, 2 * slot + 1)
+            e = load_readonly_vec4i(extents, 2 * slot)
+            f = load_readonly_vec4i(extents, 2 * slot + 1)
             reach = Extents(e[0], e[1], e[2], e[3], f[0], f[1])
             store_rss(swept_out, slot, rss_of(load_axes(swept_out, slot), reach))
 
@@ -249,7 +249,7 @@ def sweep(tree: Bvh, points: wp.array, faces: wp.array) -> None:
         climb = [*place, tree.leaf_slots, tree.split_slots]
         sums = [*climb, tree.arrivals, moments, tree.swept]
         widths = [*climb, leaf_ranges(tree), tree.swept, extents]
-        items = -(-tree.face_count // WARP) * WARP if device.is_cuda else tree.face_count
+        items = -(-tree.face_count // WARP_SIZE) * WARP_SIZE if device.is_cuda else tree.face_count
         kernels = [
             Task(sum_moments_kernel, tree.face_count, sums, device, grain=512),
             Task(axes_kernel, slots, [tree.nodes, moments, tree.swept, extents], device),

@@ -15,7 +15,7 @@ from abut.bounds.rows import vector_of
 from abut.bvh.layout import MOST_LEVELS, Bvh, with_integer
 from abut.bvh.lbvh import build, empty_tree, frame_origin
 from abut.bvh.morton import morton_order
-from abut.core.atomics import atomic_max_int32, reserve
+from abut.core.atomics import atomic_add_aggregated, atomic_max_int32
 from abut.core.launch import launch
 
 wp.set_module_options({"enable_backward": False, "fuse_fp": False})
@@ -136,7 +136,7 @@ def join_kernel(
         if joined and i < j:
             left = active_out[i]
             right = active_out[j]
-            inner = wp.int32(reserve(clusters_out.made, 1))
+            inner = wp.int32(atomic_add_aggregated(clusters_out.made, 1))
             node = leaf_count + inner
             clusters_out.children[inner] = wp.vec2i(left, right)
             clusters_out.parents[left] = node

@@ -13,9 +13,9 @@ from abut.bvh.layout import (
     parent_if_second,
     with_integer,
 )
-from abut.core.lanes import WARP, lane_count, warp_sum
+from abut.core.lanes import WARP_SIZE, lane_count, warp_sum
 from abut.core.launch import Task
-from abut.core.loads import load_uncached
+from abut.core.memory_access import load_l2_vec4f
 
 wp.set_module_options({"enable_backward": False, "fuse_fp": False})
 
@@ -47,8 +47,8 @@ def fit_upwards(
         nodes[2 * slot + 1] = with_integer(upper, escape)
         parent = parent_if_second(slot, root, arrivals, split_slots)
         if parent >= 0:
-            low = load_uncached(nodes, 2 * (slot ^ 1))
-            high = load_uncached(nodes, 2 * (slot ^ 1) + 1)
+            low = load_l2_vec4f(nodes, 2 * (slot ^ 1))
+            high = load_l2_vec4f(nodes, 2 * (slot ^ 1) + 1)
             lower = wp.min(lower, vector_of(low))
             upper = wp.max(upper, vector_of(high))
             if slot % 2 == 0:  # a right child escapes to where its parent does
@@ -116,7 +116,7 @@ class Cost:
     def __init__(self, nodes: wp.array) -> None:
         device = nodes.device
         lanes = CUDA_LANES if device.is_cuda else 1
-        parts = lanes // WARP if device.is_cuda else lanes
+        parts = lanes // WARP_SIZE if device.is_cuda else lanes
         self.parts = wp.zeros(parts, dtype=wp.int64, device=device)
         self.host = wp.zeros_like(self.parts, device="cpu", pinned=True) if device.is_cuda else None
         self.task = Task(cost_kernel, lanes, [nodes, self.parts], device)

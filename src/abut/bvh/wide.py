@@ -16,7 +16,7 @@ import warp as wp
 from abut.bounds.rows import single_of
 from abut.bvh.layout import Bvh, face_of, is_leaf, link_of, load_node, reach_of
 from abut.core.launch import launch
-from abut.core.loads import load_vec4f
+from abut.core.memory_access import load_readonly_vec4f
 from abut.core.timing import stage
 from abut.mesh import Mesh
 
@@ -116,13 +116,13 @@ def widen_kernel(
 @wp.func
 def wide_root(wide: wp.array[wp.vec4f]):
     """The link to begin with."""
-    return wp.cast(load_vec4f(wide, wide.shape[0] - 1)[0], wp.int32)
+    return wp.cast(load_readonly_vec4f(wide, wide.shape[0] - 1)[0], wp.int32)
 
 
 @wp.func
 def wide_reach(wide: wp.array[wp.vec4f]):
     """The largest coordinate of any box."""
-    return wp.float64(load_vec4f(wide, wide.shape[0] - 1)[1])
+    return wp.float64(load_readonly_vec4f(wide, wide.shape[0] - 1)[1])
 
 
 def wide_nodes_of(mesh: Mesh, tree: Bvh) -> wp.array:

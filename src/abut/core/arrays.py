@@ -38,13 +38,13 @@ def _shared(data: Any) -> wp.array:
         raise DeviceError(f"this {kind} cannot be read where it lies: {error}.") from error
 
 
-def let_go(data: Any, device: wp.Device) -> None:
+def wait_for_readers(data: Any, device: wp.Device) -> None:
     """Wait for those who read an array of another library: it may be overwritten from now on."""
     if device.is_cuda and is_foreign(data):
         wp.synchronize_stream(device)
 
 
-def to_rows(data: Any, dtype: Any, device: wp.Device) -> wp.array:
+def as_vec3_array(data: Any, dtype: Any, device: wp.Device) -> wp.array:
     """A checked (n, 3) array as a contiguous Warp array of 3-vectors on ``device``.
 
     It may be the caller's memory: not to be kept when the call returns.
@@ -54,11 +54,11 @@ def to_rows(data: Any, dtype: Any, device: wp.Device) -> wp.array:
     return data.contiguous().to(device).view(dtype)
 
 
-def to_own_rows(data: Any, dtype: Any, device: wp.Device) -> wp.array:
-    """``to_rows`` in memory that the caller does not have, to be kept."""
+def copy_vec3_array(data: Any, dtype: Any, device: wp.Device) -> wp.array:
+    """``as_vec3_array`` in memory that the caller does not have, to be kept."""
     if isinstance(data, np.ndarray):
         return wp.array(np.ascontiguousarray(data), dtype=dtype, device=device)
-    rows = to_rows(data, dtype, device)
+    rows = as_vec3_array(data, dtype, device)
     return wp.clone(rows) if rows.ptr == data.ptr else rows
 
 

@@ -1,7 +1,8 @@
-"""Atomics that hold on both processors.
+"""Atomics for both processors.
 
-On the CPU Warp's own atomics are plain read-modify-write, which loses updates when slices of a
-launch run on several threads. These compile to the processor's atomic instructions on both.
+Warp's own atomics are plain read-modify-write on the CPU and lose updates when slices of a launch
+run on several threads. These compile to atomic instructions on both processors. *Aggregated* ones
+issue one atomic for all lanes of a warp that execute them together.
 """
 
 import warp as wp
@@ -29,8 +30,8 @@ import warp as wp
     return __atomic_fetch_add(counter.data, (int64_t)amount, __ATOMIC_RELAXED);
 #endif
 """)
-def reserve(counter: wp.array[wp.int64], amount: wp.int32) -> wp.int64:
-    """Add ``amount`` to ``counter[0]``; returns the value before."""
+def atomic_add_aggregated(counter: wp.array[wp.int64], amount: wp.int32) -> wp.int64:
+    """Add ``amount`` to ``counter[0]``, aggregated; returns the value before."""
     ...
 
 
@@ -44,8 +45,8 @@ def reserve(counter: wp.array[wp.int64], amount: wp.int32) -> wp.int64:
     return __atomic_fetch_add(counter.data, (int64_t)amount, __ATOMIC_RELAXED);
 #endif
 """)
-def warp_reserve(counter: wp.array[wp.int64], amount: wp.int32) -> wp.int64:
-    """``reserve`` an amount for all lanes of a warp together; they must all come with the same."""
+def warp_atomic_add(counter: wp.array[wp.int64], amount: wp.int32) -> wp.int64:
+    """Add ``amount`` to ``counter[0]`` once per warp; all lanes get the value before."""
     ...
 
 
@@ -70,8 +71,8 @@ def warp_reserve(counter: wp.array[wp.int64], amount: wp.int32) -> wp.int64:
     if (amount != 0) __atomic_fetch_add(&sums.data[i], amount, __ATOMIC_RELAXED);
 #endif
 """)
-def gain(sums: wp.array[wp.int64], i: wp.int32, amount: wp.int64):
-    """Add up to 2**46 to ``sums[i]``; i must be the same for all threads of a launch."""
+def atomic_add_uniform(sums: wp.array[wp.int64], i: wp.int32, amount: wp.int64):
+    """Add up to 2**46 to ``sums[i]``, aggregated; i must be the same for all threads."""
     ...
 
 
@@ -85,11 +86,11 @@ def gain(sums: wp.array[wp.int64], i: wp.int32, amount: wp.int64):
     return __atomic_exchange_n(&slots.data[i], value, __ATOMIC_ACQ_REL);
 #endif
 """)
-def meet(slots: wp.array[wp.int32], i: wp.int32, value: wp.int32) -> wp.int32:
-    """Put ``value`` into slot i; returns what was there.
+def atomic_exchange(slots: wp.array[wp.int32], i: wp.int32, value: wp.int32) -> wp.int32:
+    """Store ``value`` in slot i; returns the value before. Ordered by acquire and release.
 
-    Two threads meet in a slot: whoever finds the other's value may read all that the other wrote
-    before, through ``load_uncached``.
+    A thread that gets another thread's value may read all that the other wrote before it, through
+    ``load_l2_vec4f``.
     """
     ...
 
@@ -104,8 +105,8 @@ def meet(slots: wp.array[wp.int32], i: wp.int32, value: wp.int32) -> wp.int32:
     return __atomic_fetch_add(&slots.data[i], 1, __ATOMIC_ACQ_REL);
 #endif
 """)
-def arrive(slots: wp.array[wp.int32], i: wp.int32) -> wp.int32:
-    """Count an arrival in slot i; returns the arrivals before. Ordered like ``meet``."""
+def atomic_increment_acq_rel(slots: wp.array[wp.int32], i: wp.int32) -> wp.int32:
+    """Increment slot i; returns the value before. Ordered like ``atomic_exchange``."""
     ...
 
 
@@ -122,7 +123,7 @@ def arrive(slots: wp.array[wp.int32], i: wp.int32) -> wp.int32:
 def atomic_cas(
     slots: wp.array[wp.int32], i: wp.int32, expected: wp.int32, value: wp.int32
 ) -> wp.int32:
-    """Put ``value`` into slot i if ``expected`` is there; returns what was there."""
+    """Store ``value`` in slot i if it holds ``expected``; returns the value before."""
     ...
 
 
@@ -134,7 +135,7 @@ def atomic_cas(
 #endif
 """)
 def atomic_increment(slots: wp.array[wp.int32], i: wp.int32) -> wp.int32:
-    """Count one more in slot i; returns the count before."""
+    """Increment slot i; returns the value before."""
     ...
 
 
@@ -146,7 +147,7 @@ def atomic_increment(slots: wp.array[wp.int32], i: wp.int32) -> wp.int32:
 #endif
 """)
 def atomic_decrement(slots: wp.array[wp.int32], i: wp.int32) -> wp.int32:
-    """Count one less in slot i; returns the count after."""
+    """Decrement slot i; returns the value after."""
     ...
 
 
@@ -158,7 +159,7 @@ def atomic_decrement(slots: wp.array[wp.int32], i: wp.int32) -> wp.int32:
 #endif
 """)
 def atomic_add_int64(values: wp.array[wp.int64], i: wp.int32, amount: wp.int64):
-    """Add to ``values[i]``. Sums of integers do not depend on the order of their parts."""
+    """Add to ``values[i]``. Integer sums do not depend on the order of addition."""
     ...
 
 
@@ -208,7 +209,7 @@ def atomic_min_int64(values: wp.array[wp.int64], i: wp.int32, value: wp.int64) -
 #endif
 """)
 def warp_atomic_min_int64(values: wp.array[wp.int64], i: wp.int32, value: wp.int64):
-    """Set ``values[i]`` to the smaller of itself and ``value``, for many threads of equal i."""
+    """Set ``values[i]`` to the smaller of itself and ``value``, aggregated by equal i."""
     ...
 
 
@@ -242,6 +243,6 @@ def atomic_max_int32(values: wp.array[wp.int32], i: wp.int32, value: wp.int32):
     if (before != owner) __atomic_store_n(&owners.data[i], -1, __ATOMIC_RELAXED);
 #endif
 """)
-def claim(owners: wp.array[wp.int32], i: wp.int32, owner: wp.int32):
-    """Write down who came to slot i: 0 nobody, -1 several, else the one; ``owner`` is above 0."""
+def atomic_set_owner(owners: wp.array[wp.int32], i: wp.int32, owner: wp.int32):
+    """Record an owner > 0 in slot i: 0 means none so far, -1 several different ones."""
     ...

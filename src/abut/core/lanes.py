@@ -1,11 +1,11 @@
-"""Threads that act together: the lanes of a CUDA warp; on the CPU each thread is alone.
+"""Warp intrinsics: lanes are the 32 threads of a CUDA warp, or one CPU thread.
 
-All lanes must call these functions together.
+All lanes of a warp must call these functions together.
 """
 
 import warp as wp
 
-WARP = 32
+WARP_SIZE = 32
 
 
 @wp.func_native("""
@@ -16,7 +16,7 @@ WARP = 32
 #endif
 """)
 def lane_count() -> wp.int32:
-    """How many threads act together."""
+    """Return the lanes per warp: 32 on CUDA, 1 on the CPU."""
     ...
 
 
@@ -30,7 +30,7 @@ def lane_count() -> wp.int32:
     return value;
 """)
 def warp_min(value: wp.float64) -> wp.float64:
-    """The smallest value of all lanes."""
+    """Return the smallest value of all lanes."""
     ...
 
 
@@ -42,7 +42,7 @@ def warp_min(value: wp.float64) -> wp.float64:
     return value;
 """)
 def warp_sum(value: wp.int64) -> wp.int64:
-    """The sum of the values of all lanes."""
+    """Return the sum of the values of all lanes."""
     ...
 
 
@@ -58,7 +58,7 @@ def warp_sum(value: wp.int64) -> wp.int64:
     return value;
 """)
 def warp_max(value: wp.int32) -> wp.int32:
-    """The largest value of all lanes."""
+    """Return the largest value of all lanes."""
     ...
 
 
@@ -70,7 +70,7 @@ def warp_max(value: wp.int32) -> wp.int32:
 #endif
 """)
 def warp_all(condition: wp.bool) -> wp.bool:
-    """Whether a condition holds for all lanes."""
+    """Return whether a condition holds for all lanes."""
     ...
 
 
@@ -83,7 +83,7 @@ def warp_all(condition: wp.bool) -> wp.bool:
 #endif
 """)
 def warp_rank(condition: wp.bool) -> wp.int32:
-    """For how many lanes before this one a condition holds."""
+    """Count the lanes before this one for which a condition holds."""
     ...
 
 
@@ -95,7 +95,7 @@ def warp_rank(condition: wp.bool) -> wp.int32:
 #endif
 """)
 def warp_count(condition: wp.bool) -> wp.int32:
-    """For how many lanes a condition holds."""
+    """Count the lanes for which a condition holds."""
     ...
 
 
@@ -113,7 +113,7 @@ def warp_count(condition: wp.bool) -> wp.int32:
 #endif
 """)
 def warp_scan(value: wp.int32) -> wp.vec2i:
-    """The sum of the values of the lanes before this one, and of all lanes."""
+    """Return the exclusive prefix sum of this lane and the sum of all lanes."""
     ...
 
 
@@ -123,5 +123,5 @@ def warp_scan(value: wp.int32) -> wp.vec2i:
 #endif
 """)
 def warp_sync():
-    """Let all lanes see what each has written."""
+    """Make the writes of each lane visible to all lanes."""
     ...

@@ -11,14 +11,14 @@ from typing import Any
 import numpy as np
 import warp as wp
 
-from abut.core.atomics import reserve, warp_reserve
+from abut.core.atomics import atomic_add_aggregated, warp_atomic_add
 from abut.core.lanes import warp_count, warp_rank
 from abut.core.launch import UNKNOWN_COUNT, launch
 from abut.errors import CapacityError
 
 wp.set_module_options({"enable_backward": False, "fuse_fp": False})
 
-EVERY = wp.constant(UNKNOWN_COUNT)
+MAX_COUNT = wp.constant(UNKNOWN_COUNT)
 NO_KEY = wp.constant(wp.int64(2**63 - 1))  # above all keys
 
 
@@ -46,7 +46,7 @@ def store_pair(queue: PairQueue, slot: wp.int64, key: wp.int64):
 @wp.func
 def push_pair(queue: PairQueue, key: wp.int64):
     """Append a key. When full, only the count grows, so that the host can retry."""
-    store_pair(queue, reserve(queue.count, 1), key)
+    store_pair(queue, atomic_add_aggregated(queue.count, 1), key)
 
 
 @wp.func
@@ -61,7 +61,7 @@ def warp_push_pair(queue: PairQueue, wanted: wp.bool, key: wp.int64):
     count = warp_count(wanted)
     rank = warp_rank(wanted)
     if count > 0:
-        first = warp_reserve(queue.count, count)
+        first = warp_atomic_add(queue.count, count)
         if wanted:
             store_pair(queue, first + wp.int64(rank), key)
 
@@ -75,13 +75,13 @@ def queue_stop(queue: PairQueue, stop: wp.int32):
 @wp.func
 def team_stop(queue: PairQueue, team: wp.int32, stop: wp.int32):
     """End of the work on a queue whose keys take ``team`` threads each, at most ``stop``."""
-    return wp.min(queue_stop(queue, EVERY / team) * team, stop)
+    return wp.min(queue_stop(queue, MAX_COUNT / team) * team, stop)
 
 
 @wp.func
 def push_all_pairs(queue: PairQueue, keys: wp.array[wp.int64], first: wp.int32, stop: wp.int32):
     """Append keys that a thread has gathered, for which room is asked for once."""
-    place = reserve(queue.count, stop - first)
+    place = atomic_add_aggregated(queue.count, stop - first)
     for i in range(first, stop):
         store_pair(queue, place + wp.int64(i - first), keys[i])
 
@@ -118,6 +118,7 @@ class PairQueues:
         self.generation = 0  # grows when a queue has moved, so that recorded launches are renewed
         self.counts = wp.zeros(len(capacities), dtype=wp.int64, device=device)
         self.queues: dict[str, Any] = {}
+        self._capacities: dict[str, int] = {}
         self._unused: wp.array | None = None  # the sort moves values along with keys
         for slot, (name, capacity) in enumerate(capacities.items()):
             self.queues[name] = PairQueue()
@@ -153,15 +154,15 @@ class PairQueues:
         """Let queues grow to at least these counts; False when all had room already."""
         grown = False
         for name, count in counts.items():
-            if count > self.queues[name].keys.shape[0]:
+            if count > self._capacities[name]:
                 self._make_room(name, count)
                 grown = True
         return grown
 
     def grow(self, counts: dict[str, int]) -> bool:
         """Make room for counts that did not fit, and a quarter more; False when all fitted."""
-        short = {n: c for n, c in counts.items() if c > self.queues[n].keys.shape[0]}
-        return self.make_room({name: count + count // 4 for name, count in short.items()})
+        short = {n: c + c // 4 for n, c in counts.items() if c > self._capacities[n]}
+        return bool(short) and self.make_room(short)
 
     def sorted_keys(self, name: str, count: int, width: int) -> Any:
         """The first ``count`` keys of a queue, of ``width`` bits, ascending.
@@ -190,6 +191,7 @@ class PairQueues:
             size = 8 * capacity
             raise CapacityError(f"{capacity} pairs need {size} bytes on {self.device}.") from error
         self.queues[name].keys = keys
+        self._capacities[name] = capacity
         self.generation += 1
 
 
@@ -223,7 +225,7 @@ class KeyLayout:
         return (keys >> self.bits_b) & ((1 << self.bits_a) - 1), keys & ((1 << self.bits_b) - 1)
 
 
-def require_room(
+def require_key_bits(
     layout: KeyLayout, pose_count: int, faces_at_once: int, *, key_bits: int = 63
 ) -> None:
     """Refuse batches whose keys would not fit their bits or whose work items would not fit 31."""
@@ -286,7 +288,7 @@ def unpack_queue_kernel(
         pairs_out[i, 1] = row[2]
 
 
-def to_rows(
+def unpack_keys(
     keys: Any, layout: KeyLayout, posed: bool, device: wp.Device
 ) -> tuple[wp.array, wp.array | None]:
     """((n, 2) pairs, (n,) poses if ``posed``) int32 of keys, of NumPy or of the device."""

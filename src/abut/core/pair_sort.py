@@ -29,7 +29,7 @@ def few_stop(queue: PairQueue, stop: wp.int32):
 
 
 @wp.kernel
-def count_kernel(
+def count_rows_kernel(
     # in
     span: wp.vec3i,
     queue: PairQueue,
@@ -45,7 +45,7 @@ def count_kernel(
 
 
 @wp.kernel
-def gather_kernel(
+def gather_rows_kernel(
     # in
     span: wp.vec3i,
     queue: PairQueue,
@@ -62,7 +62,7 @@ def gather_kernel(
 
 
 @wp.kernel
-def rank_kernel(
+def rank_in_rows_kernel(
     # in
     span: wp.vec3i,
     keys: wp.array[wp.int64],
@@ -115,7 +115,7 @@ def rank_few_kernel(
             queue_out.keys[place] = keys[i]
 
 
-class FewOrder:
+class SmallQueueSort:
     """Sorts a queue of at most FEW_PAIRS pairs in place, in two launches; more stay as they are."""
 
     most = int(FEW_PAIRS)
@@ -133,7 +133,7 @@ class FewOrder:
             task.run()
 
 
-class RowOrder:
+class RowSort:
     """Sorts a queue of at most MOST_PAIRS pairs in place, without waiting for the device.
 
     More pairs stay as they are.
@@ -148,11 +148,11 @@ class RowOrder:
         ranks = wp.empty(capacity, dtype=wp.int32, device=device)
         gathered = wp.empty(capacity, dtype=wp.int64, device=device)
         args = [queue, column_bits, self.counts, ranks]
-        self.count = Task(count_kernel, UNKNOWN_COUNT, args, device)
+        self.count = Task(count_rows_kernel, UNKNOWN_COUNT, args, device)
         args = [queue, column_bits, self.starts, ranks, gathered]
-        self.gather = Task(gather_kernel, UNKNOWN_COUNT, args, device)
+        self.gather = Task(gather_rows_kernel, UNKNOWN_COUNT, args, device)
         args = [gathered, column_bits, self.counts, self.starts, queue]
-        self.rank = Task(rank_kernel, UNKNOWN_COUNT, args, device)
+        self.rank = Task(rank_in_rows_kernel, UNKNOWN_COUNT, args, device)
 
     def run(self) -> None:
         """Sort."""

@@ -59,7 +59,7 @@ def left_behind() -> Any:
     raise AbutError("the scene had deformed when this was pickled; ask for it before.")
 
 
-class Answer:
+class PicklableResult:
     """A frozen dataclass of rows. In a pickle it has all that it computes when first asked."""
 
     def __getstate__(self) -> dict[str, Any]:

@@ -5,8 +5,8 @@ from typing import Any
 import numpy as np
 import warp as wp
 
-from abut.core.arrays import scalar_dtype, to_rows
-from abut.core.lanes import WARP, lane_count, warp_min
+from abut.core.arrays import as_vec3_array, scalar_dtype
+from abut.core.lanes import WARP_SIZE, lane_count, warp_min
 from abut.core.launch import Task
 from abut.errors import MeshError
 
@@ -110,7 +110,7 @@ class PointCheckBuffers:
 
     def __init__(self, device: wp.Device) -> None:
         self.lanes = CUDA_LANES if device.is_cuda else CPU_LANES
-        row_count = self.lanes // WARP if device.is_cuda else self.lanes
+        row_count = self.lanes // WARP_SIZE if device.is_cuda else self.lanes
         self.rows = wp.empty((row_count, 7), dtype=wp.float64, device=device)
         self.host, self.done = self.rows, None
         if device.is_cuda:
@@ -174,10 +174,10 @@ def vertex_rows(vertices: Any, device: wp.Device, name: str = "vertices") -> wp.
     kind = scalar_dtype(vertices)
     if kind not in (np.float32, np.float64):
         raise MeshError(f"{name} must be float32 or float64, not {kind}.")
-    return to_rows(vertices, wp.vec3f if kind == np.float32 else wp.vec3d, device)
+    return as_vec3_array(vertices, wp.vec3f if kind == np.float32 else wp.vec3d, device)
 
 
-def not_finite(name: str, rows: wp.array, row: int) -> MeshError:
+def not_finite_error(name: str, rows: wp.array, row: int) -> MeshError:
     """What to raise about a row that is not finite."""
     value = rows[row : row + 1].numpy()[0]
     return MeshError(f"{name}[{row}] is {value}; coordinates must be finite.")

@@ -2,7 +2,7 @@
 
 import warp as wp
 
-from abut.core.atomics import atomic_min_int64, reserve
+from abut.core.atomics import atomic_add_aggregated, atomic_min_int64
 from abut.core.pair_queue import pack_pair, push_pair, queue_stop, store_pair, unpack_pair
 from abut.geometry.ccd_edge_edge import ccd_edge_edge, may_meet_edge_edge
 from abut.geometry.ccd_vertex_face import ccd_vertex_face, may_meet_vertex_face
@@ -87,7 +87,7 @@ def report(sweep: CcdOperands, pair: wp.vec3i, time: wp.float64, converged: wp.b
     key = pack_pair(sweep.kind, pair[1], pair[2], sweep.bits)
     if sweep.kind == FACE_VERTEX:
         key = pack_pair(sweep.kind, pair[2], pair[1], sweep.bits)
-    slot = reserve(sweep.impacts.count, 1)
+    slot = atomic_add_aggregated(sweep.impacts.count, 1)
     store_pair(sweep.impacts, slot, key)
     if slot < wp.int64(sweep.times.shape[0]):
         sweep.times[wp.int32(slot)] = time

@@ -4,7 +4,7 @@ import warp as wp
 
 from abut.bvh.layout import BvhView, face_of, load_node
 from abut.bvh.leaf_corners import CORNER_ROWS
-from abut.core.loads import load_vec4f
+from abut.core.memory_access import load_readonly_vec4f
 from abut.core.pair_queue import PairQueue, pack_pair, push_all_pairs, queue_stop, unpack_pair
 from abut.geometry.planes_apart import planes_apart
 
@@ -24,12 +24,12 @@ def leaves_apart(corners: wp.array[wp.vec4f], a: wp.int32, b: wp.int32):
     """``planes_apart`` for the faces of two leaves of one tree."""
     return planes_apart(
         True,
-        load_vec4f(corners, CORNER_ROWS * a),
-        load_vec4f(corners, CORNER_ROWS * a + 1),
-        load_vec4f(corners, CORNER_ROWS * a + 2),
-        load_vec4f(corners, CORNER_ROWS * b),
-        load_vec4f(corners, CORNER_ROWS * b + 1),
-        load_vec4f(corners, CORNER_ROWS * b + 2),
+        load_readonly_vec4f(corners, CORNER_ROWS * a),
+        load_readonly_vec4f(corners, CORNER_ROWS * a + 1),
+        load_readonly_vec4f(corners, CORNER_ROWS * a + 2),
+        load_readonly_vec4f(corners, CORNER_ROWS * b),
+        load_readonly_vec4f(corners, CORNER_ROWS * b + 1),
+        load_readonly_vec4f(corners, CORNER_ROWS * b + 2),
     )
 
 

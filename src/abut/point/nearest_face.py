@@ -7,7 +7,7 @@ import warp as wp
 
 from abut.bounds.probe import Probe, faces_within, limit, probe_moved, probe_still
 from abut.bvh.wide import BLOCK, BLOCK_LINKS, NOTHING, WIDE_ROWS, wide_reach, wide_root
-from abut.core.loads import load_vec4f
+from abut.core.memory_access import load_readonly_vec4f
 from abut.geometry.closest_point_tri import closest_point_tri, is_beyond
 from abut.operands.posed_mesh import PosedMesh, load_face
 from abut.point.descent import step_back, step_down
@@ -118,7 +118,7 @@ def nearest_face(
             todo = wp.int32(1)
             if link >= BLOCK:
                 first = WIDE_ROWS * (link - BLOCK)
-                names = load_vec4f(wide, first + BLOCK_LINKS)
+                names = load_readonly_vec4f(wide, first + BLOCK_LINKS)
                 todo = faces_within(middle, within, probe.blur, wide, first, NOTHING)
             while todo != 0:
                 face = -1 - wp.cast(picked(names, lowest_bit(todo)), wp.int32)

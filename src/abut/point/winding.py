@@ -21,7 +21,7 @@ from abut.bvh.layout import (
     reach_of,
     root_of,
 )
-from abut.core.loads import load_vec4f
+from abut.core.memory_access import load_readonly_vec4f
 from abut.geometry.solid_angle import solid_angle
 from abut.operands.posed_mesh import PosedMesh, load_face
 
@@ -55,9 +55,9 @@ def add_dipole(
     ``y`` leads to its centre, ``away`` is the length of that, ``gap`` what of it is beyond the
     node's radius, and ``blur`` how far from there the centre may be.
     """
-    vector = load_vec4f(dipoles, DIPOLE_ROWS * slot + 1)
-    m = load_vec4f(dipoles, DIPOLE_ROWS * slot + 2)
-    more = load_vec4f(dipoles, DIPOLE_ROWS * slot + 3)
+    vector = load_readonly_vec4f(dipoles, DIPOLE_ROWS * slot + 1)
+    m = load_readonly_vec4f(dipoles, DIPOLE_ROWS * slot + 2)
+    more = load_readonly_vec4f(dipoles, DIPOLE_ROWS * slot + 3)
     near = wp.float32(1.0) / away
     along = vector[0] * y[0] + vector[1] * y[1] + vector[2] * y[2]
     trace = m[0] + m[1] + m[2]
@@ -91,7 +91,7 @@ def winding_from(
     slot = root_of(tree)
     while slot >= 0:
         node = load_node(tree.nodes, slot)
-        place = load_vec4f(dipoles, DIPOLE_ROWS * slot)
+        place = load_readonly_vec4f(dipoles, DIPOLE_ROWS * slot)
         y = single_of(double_of(place) - at)
         away = wp.length(y)
         gap = away - place[3] - blur

@@ -10,7 +10,7 @@ from abut.bvh.layout import Bvh
 from abut.bvh.morton import point_order
 from abut.bvh.triangle_frames import triangle_frames_of
 from abut.bvh.wide import wide_nodes_of
-from abut.core.arrays import let_go
+from abut.core.arrays import wait_for_readers
 from abut.core.launch import UNKNOWN_COUNT, Task, launch
 from abut.core.pair_queue import PairQueue
 from abut.core.timing import stage
@@ -97,7 +97,7 @@ def closest_point(
         if sign is not None:
             answers = rows.face, rows.weights, rows.distance
             set_signs(mesh, queries, order, poses, sign, *answers)
-        let_go(points, mesh.device)
+        wait_for_readers(points, mesh.device)
     return rows.result(batch is None, sign, unit)
 
 

@@ -11,7 +11,7 @@ from abut.bounds.kdop import axis_choices
 from abut.bvh.bvh_cache import bvh_of, kdops_of
 from abut.bvh.node_kdops import DopShape
 from abut.core.device import require_same_device
-from abut.core.pair_queue import KeyLayout, lowest_of_each_pose, require_room, to_rows
+from abut.core.pair_queue import KeyLayout, lowest_of_each_pose, require_key_bits, unpack_keys
 from abut.errors import MeshError
 from abut.geometry.common_corners import SHARED_NONE
 from abut.geometry.poses import batch_size, checked_poses
@@ -78,7 +78,7 @@ def collide(
         _require_closed(a=a, b=b)
     layout = KeyLayout.of(a.face_count, b.face_count)
     count = 1 if batch is None else batch
-    require_room(layout, count, a.face_count)
+    require_key_bits(layout, count, a.face_count)
     keys = np.empty(0, dtype=np.int64)
     if a.face_count and b.face_count and count:
         if method.looks:
@@ -140,7 +140,7 @@ def _contacts(
     a: Mesh, b: Mesh, poses: Any, keys: Any, layout: KeyLayout, batch: int | None, solid: bool
 ) -> Contacts:
     """Wrap sorted keys."""
-    pairs, pose = to_rows(keys, layout, batch is not None, a.device)
+    pairs, pose = unpack_keys(keys, layout, batch is not None, a.device)
     sides = (defer_posed_mesh(mesh, p) for mesh, p in zip((a, b), poses, strict=True))
     segments = partial(meeting_segments, *sides, pairs, pose)
     if pose is None and not solid:  # sooner for one

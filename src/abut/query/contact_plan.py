@@ -17,10 +17,10 @@ from abut.core.pair_queue import (
     KeyLayout,
     PairQueues,
     lowest_of_each_pose,
-    to_rows,
+    unpack_keys,
     unpack_queue_kernel,
 )
-from abut.core.pair_sort import MOST_ROWS, FewOrder, RowOrder
+from abut.core.pair_sort import MOST_ROWS, RowSort, SmallQueueSort
 from abut.core.plan import Plan, Stage
 from abut.core.timing import stage
 from abut.geometry.common_corners import SHARED_NONE
@@ -111,7 +111,7 @@ class ContactPlan(Operands):
         self._expected = max(count + count // 4 + LEAST_EXPECTED, self._expected * 7 // 8)
         if rows is not None and self._in_order(count) and count <= rows.shape[0]:
             return rows[:count]
-        return to_rows(self._sorted(count), self.layout, False, self.device)[0]
+        return unpack_keys(self._sorted(count), self.layout, False, self.device)[0]
 
     def _cheapest(self) -> Strategy:
         """The strategy that costs least, as measured (design/traversal.md)."""
@@ -162,11 +162,11 @@ class ContactPlan(Operands):
     def _sort_stages(self, out: Any) -> Iterator[Stage]:
         """On CUDA, sort the hits and make rows of them without waiting for their count."""
         row_count = self.pose_count << self.layout.bits_a
-        self._orders: tuple[FewOrder, RowOrder] | None = None
+        self._orders: tuple[SmallQueueSort, RowSort] | None = None
         if self.device.is_cpu or self.first or row_count > MOST_ROWS:
             return
-        many = RowOrder(out.hits, self.layout.bits_b, row_count, self.device)
-        self._orders = FewOrder(out.hits, self.device), many
+        many = RowSort(out.hits, self.layout.bits_b, row_count, self.device)
+        self._orders = SmallQueueSort(out.hits, self.device), many
         args = [out.hits, self.layout.bits, wp.empty((0, 2), wp.int32, self.device)]
         self._unpacking = Task(unpack_queue_kernel, UNPACKING_THREADS, args, self.device)
         yield "sort", self._sort_ahead

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import warp as wp
 
-from abut.core.pair_queue import to_rows
+from abut.core.pair_queue import unpack_keys
 from abut.errors import OptionError
 from abut.mesh import Mesh, require_meshes
 from abut.operands.soup import Soup, soup_of
@@ -141,7 +141,7 @@ def _culled(soup: Soup, culler: Culler | HostCuller) -> Culled:
 
 def _pairs(soup: Soup, candidates: Candidates) -> tuple[wp.array, ...]:
     """(pairs of objects, objects of each pair of faces, pairs of faces)."""
-    found, _ = to_rows(candidates.sorted_keys(), layout_of(soup), False, soup.device)
+    found, _ = unpack_keys(candidates.sorted_keys(), layout_of(soup), False, soup.device)
     rows = [soup.rows(side) for side in found.numpy().T]
     owners = np.stack([side[:, 0] for side in rows], axis=1)
     pairs = np.stack([side[:, 1] for side in rows], axis=1)

@@ -9,7 +9,7 @@ import warp as wp
 
 from abut.bvh.bvh_cache import bvh_of
 from abut.core.device import require_same_device
-from abut.core.pair_queue import KeyLayout, require_room
+from abut.core.pair_queue import KeyLayout, require_key_bits
 from abut.errors import MeshError
 from abut.geometry.poses import batch_size, checked_poses
 from abut.mesh import Mesh, require_meshes
@@ -81,7 +81,7 @@ def distance(
     bound = chosen(Bound, bound, "bound", without=Bound.KDOP)
     if reach_of(a, b, poses) > SQUARED:
         bound = Bound.AABB
-    require_room(layout, count, a.face_count)
+    require_key_bits(layout, count, a.face_count)
     value = np.empty(0)
     faces = np.empty((0, 2), dtype=np.int32)
     if count:

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 import warp as wp
 
-from abut.core.arrays import scalar_dtype, to_plain, to_rows
+from abut.core.arrays import as_vec3_array, scalar_dtype, to_plain
 from abut.core.point_check import check_points
 from abut.errors import DeviceError, PointError
 from abut.mesh import Mesh
@@ -29,7 +29,9 @@ def checked_points(points: Any, device: wp.Device) -> tuple[wp.array, np.ndarray
     kind = scalar_dtype(points)
     if kind not in (np.float32, np.float64):
         raise PointError(f"points must be float32 or float64, not {kind}.")
-    rows = _widened(points, device) if kind == np.float32 else to_rows(points, wp.vec3d, device)
+    rows = (
+        _widened(points, device) if kind == np.float32 else as_vec3_array(points, wp.vec3d, device)
+    )
     first_bad, bounds = check_points(rows)
     if first_bad >= 0:
         value = rows[first_bad : first_bad + 1].numpy()[0]
@@ -64,8 +66,8 @@ def in_unit(mesh: Mesh, unit: float) -> Mesh:
 
 def _widened(points: Any, device: wp.Device) -> wp.array:
     if isinstance(points, np.ndarray) and device.is_cpu:
-        return to_rows(points.astype(np.float64), wp.vec3d, device)
-    rows = to_rows(points, wp.vec3f, device)
+        return as_vec3_array(points.astype(np.float64), wp.vec3d, device)
+    rows = as_vec3_array(points, wp.vec3f, device)
     wide = wp.empty(rows.shape[0], dtype=wp.vec3d, device=device)
     if device.is_cpu:
         wide.numpy()[:] = rows.numpy()

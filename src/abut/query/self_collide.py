@@ -7,7 +7,7 @@ import numpy as np
 
 from abut.bvh.bvh_cache import bvh_of
 from abut.bvh.lbvh import in_frame
-from abut.core.pair_queue import KeyLayout, require_room, to_rows
+from abut.core.pair_queue import KeyLayout, require_key_bits, unpack_keys
 from abut.geometry.common_corners import SHARED_BY_INDEX, SHARED_BY_POSITION
 from abut.mesh import Mesh, require_meshes
 from abut.narrow.segments import meeting_segments
@@ -46,7 +46,7 @@ def self_collide(
     require_meshes(mesh=mesh)
     method = chosen(ContactMethod, method, "method", without=ContactMethod.KDOP)
     layout = KeyLayout.of(mesh.face_count, mesh.face_count)
-    require_room(layout, 1, mesh.face_count)
+    require_key_bits(layout, 1, mesh.face_count)
     sharing = SHARED_BY_POSITION if weld else SHARED_BY_INDEX
     if mesh.face_count > 1 and not method.looks:
         pairs = _pairs(mesh, sharing, layout, method)
@@ -57,7 +57,7 @@ def self_collide(
             from abut.query.visible import visible_keys
 
             keys = visible_keys((mesh,), (None,), sharing, layout, CullMethod(method), pixels)
-        pairs, _ = to_rows(keys, layout, False, mesh.device)
+        pairs, _ = unpack_keys(keys, layout, False, mesh.device)
     side = defer_posed_mesh(mesh)
     segments = partial(meeting_segments, side, side, pairs, None)
     return Contacts(pairs, None, pairs.shape[0] > 0, None, segments)

@@ -5,7 +5,7 @@ from typing import Any
 
 from abut.bvh.bvh_cache import bvh_of
 from abut.core.device import require_same_device
-from abut.core.pair_queue import KeyLayout, require_room, to_rows
+from abut.core.pair_queue import KeyLayout, require_key_bits, unpack_keys
 from abut.errors import OptionError
 from abut.geometry.common_corners import SHARED_BY_INDEX, SHARED_BY_POSITION, SHARED_NONE
 from abut.mesh import Mesh, require_meshes
@@ -52,7 +52,7 @@ class Tracker:
         self.method = chosen(TrackerMethod, method, "method")
         self.weld = weld
         self.layout = KeyLayout.of(self.meshes[0].face_count, self.meshes[-1].face_count)
-        require_room(self.layout, 1, self.meshes[0].face_count)
+        require_key_bits(self.layout, 1, self.meshes[0].face_count)
         self._search: FrontSearch | None = None
         self._fronts = SweepFronts()
 
@@ -78,7 +78,7 @@ class Tracker:
         keys = self._from_front() if self._has_front else None
         if keys is None:
             return self._from_root()
-        pairs, _ = to_rows(keys, self.layout, False, self.device)
+        pairs, _ = unpack_keys(keys, self.layout, False, self.device)
         sides = defer_posed_mesh(self.meshes[0]), defer_posed_mesh(self.meshes[-1])
         segments = partial(meeting_segments, *sides, pairs, None)
         return Contacts(pairs, None, pairs.shape[0] > 0, None, segments)

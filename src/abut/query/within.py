@@ -8,7 +8,7 @@ import warp as wp
 
 from abut.bvh.bvh_cache import bvh_of
 from abut.core.device import require_same_device
-from abut.core.pair_queue import KeyLayout, require_room, to_rows
+from abut.core.pair_queue import KeyLayout, require_key_bits, unpack_keys
 from abut.errors import OptionError
 from abut.geometry.common_corners import SHARED_BY_POSITION, SHARED_NONE
 from abut.geometry.poses import batch_size, checked_poses
@@ -73,7 +73,7 @@ def within(
     poses = checked_poses(pose_a, "pose_a"), checked_poses(pose_b, "pose_b")
     layout = KeyLayout.of(a.face_count, other.face_count)
     count = 1 if batch is None else batch
-    require_room(layout, count, a.face_count, key_bits=62)
+    require_key_bits(layout, count, a.face_count, key_bits=62)
     plan = None
     if a.face_count and other.face_count and count:
         trees: tuple[Any, ...] = ()
@@ -119,7 +119,7 @@ def _gaps(
     keys = np.empty(0, dtype=np.int64) if plan is None else plan.run()
     host = keys if isinstance(keys, np.ndarray) else keys.numpy()
     met = (host & 1).astype(bool)
-    pairs, pose = to_rows(host >> 1, layout, posed, a.device)
+    pairs, pose = unpack_keys(host >> 1, layout, posed, a.device)
     sides = [defer_posed_mesh(mesh, p) for mesh, p in zip((a, b), poses, strict=True)]
     now = sides if plan is None else [lambda: plan.a, lambda: plan.b]  # which lie ready
     distance, _ = measured(*now, pairs, pose, met, points=False)

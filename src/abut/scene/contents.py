@@ -8,14 +8,14 @@ from typing import Any, Concatenate, ParamSpec, TypeVar
 import numpy as np
 import warp as wp
 
-from abut.core.arrays import let_go, scalar_dtype, to_plain
+from abut.core.arrays import scalar_dtype, to_plain, wait_for_readers
 from abut.core.device import resolve_device
 from abut.core.pickling import device_or_cpu
 from abut.errors import DeviceError, SceneError
 from abut.mesh import Mesh, require_meshes
 from abut.scene.intake import Intake
 from abut.scene.objects import EVERY_GROUP, NOBODY, Objects, given_poses, require_bits
-from abut.scene.shape_pool import Pool
+from abut.scene.shape_pool import ShapePool
 
 KNOWN = ("static", "group", "mask", "names", "ignored")  # of objects, beside mesh and pose
 
@@ -47,7 +47,7 @@ class Contents:
         self.device = resolve_device(device)
         self.lock = threading.RLock()
         self._objects = Objects(self.device)
-        self._pool = Pool(self.device)
+        self._pool = ShapePool(self.device)
         self._intake = Intake(self.device)
         self._deformed: tuple[int, np.ndarray | None, Any] = (-1, None, None)  # last, see below
         self._empty = Mesh(np.zeros((0, 3)), np.zeros((0, 3), np.int32), self.device)
@@ -191,7 +191,7 @@ class Contents:
         """
         bodies = self._to_deform(handles)
         self._pool.deform(bodies, self._shapes(bodies, vertices))
-        let_go(vertices, self.device)
+        wait_for_readers(vertices, self.device)
 
     @alone
     def remove(self, handles: Any) -> None:
@@ -200,7 +200,7 @@ class Contents:
         bodies = self._objects.body[rows]
         self._objects.remove(rows)
         self._pool.release(bodies)
-        self._pool.shape_version += 1  # their indices and their room are used again
+        self._pool.version += 1  # their indices and their room are used again
 
     @alone
     def split(self, handle: Any, labels: Any) -> np.ndarray:
@@ -220,7 +220,7 @@ class Contents:
         row = objects.one(handle)
         body = objects.body[row : row + 1].copy()
         labels = to_plain(labels)
-        count = int(self._pool.table["face_count"][body[0]])
+        count = int(self._pool.arrays.table["face_count"][body[0]])
         if tuple(labels.shape) != (count,) or scalar_dtype(labels).kind not in "iu" or not count:
             raise SceneError(
                 f"the object has {count} faces, so labels must be as many integers, "
@@ -268,7 +268,7 @@ class Contents:
     def _shapes(self, bodies: np.ndarray, vertices: Any) -> wp.array:
         """Checked vertices of some bodies, one after the other."""
         plain = to_plain(vertices)
-        count = int(self._pool.table["point_count"][bodies].sum())
+        count = int(self._pool.arrays.table["point_count"][bodies].sum())
         if tuple(plain.shape) != (count, 3):
             raise SceneError(
                 f"these objects have {count} vertices, so theirs must have shape ({count}, 3), "

@@ -8,13 +8,13 @@ from typing import Any
 import numpy as np
 import warp as wp
 
-from abut.core.pickling import Answer
+from abut.core.pickling import PicklableResult
 from abut.narrow.pair_corners import PairSides
 from abut.narrow.pair_distance import measured
 
 
 @dataclass(frozen=True, eq=False)
-class SceneGaps(Answer):
+class SceneGaps(PicklableResult):
     """Pairs of faces at most so far apart, sorted by objects and faces.
 
     Attributes:
@@ -44,7 +44,7 @@ class SceneGaps(Answer):
 
 
 @dataclass(frozen=True, eq=False)
-class SceneDistances(Answer):
+class SceneDistances(PicklableResult):
     """How far apart objects are, one row a pair of them, sorted.
 
     Attributes:

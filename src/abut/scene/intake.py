@@ -5,7 +5,7 @@ from typing import Any
 import warp as wp
 
 from abut.core.cache import RecentCache
-from abut.core.point_check import PointCheck, not_finite, vertex_rows
+from abut.core.point_check import PointCheck, not_finite_error, vertex_rows
 
 
 class Intake:
@@ -27,7 +27,7 @@ class Intake:
         extent.start(source)
         first_bad, _ = extent.read()
         if first_bad >= 0:
-            raise not_finite("vertices", rows, first_bad)
+            raise not_finite_error("vertices", rows, first_bad)
         return points
 
     def _room(self, count: int) -> wp.array:

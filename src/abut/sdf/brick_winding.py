@@ -10,13 +10,13 @@ from abut.bounds.rows import double_of, single_of
 from abut.bvh.dipoles import DIPOLE_ROWS
 from abut.bvh.layout import escape_of, face_of, is_leaf, link_of, load_node, reach_of, root_of
 from abut.core.launch import UNKNOWN_COUNT, launch
-from abut.core.loads import load_vec4f
+from abut.core.memory_access import load_readonly_vec4f
 from abut.core.pair_queue import PairQueue, PairQueues, push_pair, team_stop
 from abut.geometry.solid_angle import solid_angle
 from abut.operands.posed_mesh import load_face
 from abut.point.surface import Surface
 from abut.point.winding import LEAST_FAR, MISPLACED, PER_SPHERE, Winding, add_dipole, winding_around
-from abut.sdf.grid import FieldGrid, position_of
+from abut.sdf.grid import FieldGrid, sample_position
 
 wp.set_module_options({"enable_backward": False, "fuse_fp": False, "max_unroll": 0})
 
@@ -28,7 +28,7 @@ HOPELESS = wp.constant(wp.float32(1.0))  # so much doubt decides nothing
 
 
 @wp.func
-def variation(area: wp.float32, gap: wp.float32, radius: wp.float32):
+def winding_variation(area: wp.float32, gap: wp.float32, radius: wp.float32):
     """How much the number of faces of some area may change within a ball."""
     out = wp.float32(HOPELESS)
     nearest = gap - radius
@@ -39,7 +39,7 @@ def variation(area: wp.float32, gap: wp.float32, radius: wp.float32):
 
 
 @wp.func
-def winding_near(c: wp.vec3d, radius: wp.float32, surface: Surface):
+def winding_in_ball(c: wp.vec3d, radius: wp.float32, surface: Surface):
     """The winding number around a point, its doubt covering a ball about it."""
     tree = surface.tree
     at = c - tree.origin
@@ -49,18 +49,18 @@ def winding_near(c: wp.vec3d, radius: wp.float32, surface: Surface):
     slot = root
     while slot >= 0 and total.doubt < HOPELESS:
         node = load_node(tree.nodes, slot)
-        place = load_vec4f(surface.dipoles, DIPOLE_ROWS * slot)
+        place = load_readonly_vec4f(surface.dipoles, DIPOLE_ROWS * slot)
         y = single_of(double_of(place) - at)
         away = wp.length(y)
         gap = away - place[3] - blur
-        area = load_vec4f(surface.dipoles, DIPOLE_ROWS * slot + 1)[3]
+        area = load_readonly_vec4f(surface.dipoles, DIPOLE_ROWS * slot + 1)[3]
         following = escape_of(node)
         if away > LEAST_FAR * place[3] and gap > wp.float32(0.25) * away and gap > radius:
             total = add_dipole(total, surface.dipoles, slot, y, away, gap, blur)
-            total.doubt += variation(area, gap, radius)
+            total.doubt += winding_variation(area, gap, radius)
         elif is_leaf(node):
             total.number += solid_angle(c, load_face(surface.faces, face_of(node), 0))
-            total.doubt += variation(area, gap, radius)
+            total.doubt += winding_variation(area, gap, radius)
         else:
             following = 2 * link_of(node)
         slot = following
@@ -88,8 +88,8 @@ def winding_bricks_kernel(
         k = item - row * number_out.shape[2]
         i = row / number_out.shape[1]
         j = row - i * number_out.shape[1]
-        first = position_of(grid.lower, grid.spacing, BRICK * i, BRICK * j, BRICK * k)
-        found = winding_near(first + wp.vec3d(half, half, half), radius, surface)
+        first = sample_position(grid.lower, grid.spacing, BRICK * i, BRICK * j, BRICK * k)
+        found = winding_in_ball(first + wp.vec3d(half, half, half), radius, surface)
         number = wp.float32(found.number)
         number_out[i, j, k] = number
         rest = wp.abs(number - wp.floor(number) - wp.float32(0.5))
@@ -98,7 +98,7 @@ def winding_bricks_kernel(
 
 
 @wp.kernel
-def undecided_kernel(
+def undecided_bricks_kernel(
     # in
     span: wp.vec3i,
     undecided: PairQueue,
@@ -118,14 +118,14 @@ def undecided_kernel(
         i = BRICK * (row / shape[1]) + sample / (BRICK * BRICK)
         if i < grid_out.shape[0] and j < grid_out.shape[1] and k < grid_out.shape[2]:
             note = grid_out.gradient[i, j, k]
-            p = position_of(grid_out.lower, grid_out.spacing, i, j, k)
+            p = sample_position(grid_out.lower, grid_out.spacing, i, j, k)
             added = -wp.float64(note[0])
             number = winding_around(p, surface.faces, surface.tree, surface.dipoles, added)
             note[1] = wp.where(wp.abs(number) > wp.float64(0.5), wp.int16(1), wp.int16(-1))
             grid_out.gradient[i, j, k] = note
 
 
-def decide_sides(grid: FieldGrid, surface: Surface, device: wp.Device) -> wp.array:
+def brick_windings(grid: FieldGrid, surface: Surface, device: wp.Device) -> wp.array:
     """Numbers of bricks; samples of bricks that have none get a note."""
     shape = tuple(-(-n // BRICK) for n in grid.distance.shape)
     numbers = wp.empty(shape, dtype=wp.float32, device=device)
@@ -133,5 +133,11 @@ def decide_sides(grid: FieldGrid, surface: Surface, device: wp.Device) -> wp.arr
     args = [grid, surface, numbers, undecided]
     launch(winding_bricks_kernel, numbers.size, args, device, grain=64)
     left = UNKNOWN_COUNT if device.is_cuda else int(undecided.count.numpy()[0]) * BRICK_SAMPLES
-    launch(undecided_kernel, left, [undecided, wp.vec3i(*shape), surface, grid], device, grain=64)
+    launch(
+        undecided_bricks_kernel,
+        left,
+        [undecided, wp.vec3i(*shape), surface, grid],
+        device,
+        grain=64,
+    )
     return numbers

@@ -9,7 +9,7 @@ import warp as wp
 from abut.bvh.bvh_cache import bvh_of
 from abut.bvh.triangle_frames import TRIANGLE_FRAME_ERROR, triangle_frames_of
 from abut.bvh.wide import wide_nodes_of
-from abut.core.lanes import WARP
+from abut.core.lanes import WARP_SIZE
 from abut.core.launch import launch
 from abut.core.timing import stage
 from abut.mesh import Mesh
@@ -18,12 +18,17 @@ from abut.options import Bound, Method
 from abut.point.surface import surfaces_of
 from abut.sdf.box import Box
 from abut.sdf.brick import WIDE
-from abut.sdf.brick_winding import decide_sides
-from abut.sdf.finish import Ending, finish_kernel
+from abut.sdf.brick_winding import brick_windings
+from abut.sdf.finish import FinishOptions, finish_kernel
 from abut.sdf.grid import FieldGrid
-from abut.sdf.nearest_faces import TURNS, Bricks, brute_search, tree_search
+from abut.sdf.nearest_faces import (
+    BRICKS_PER_THREAD,
+    Bricks,
+    brute_search_kernel_for,
+    tree_search_kernel_for,
+)
 from abut.sdf.ray_rows import count_crossings
-from abut.sdf.sample_signs import each_side_kernel
+from abut.sdf.sample_signs import sample_signs_kernel
 
 SAMPLES_PER_EFFORT = 256  # so many searches from samples cost as much as one for a pair
 PARTS = 64  # of a search that tells how far it is
@@ -62,11 +67,11 @@ def fill_grid(
     with stage("sides", device):
         summed = next((s for s in surfaces if s.dipoles is not None and s.dipoles.size), None)
         if brute:
-            launch(each_side_kernel, grid.distance.size, [*surfaces, grid], device, grain=64)
+            launch(sample_signs_kernel, grid.distance.size, [*surfaces, grid], device, grain=64)
         elif summed is not None:
-            numbers = decide_sides(grid, summed, device)
+            numbers = brick_windings(grid, summed, device)
     _find_faces(mesh, box, grid.distance, band, brute, progress)
-    end = Ending()
+    end = FinishOptions()
     end.outwards = -1.0 if flipped else 1.0
     end.band, end.unit = band, unit
     with stage("finish", device):
@@ -79,17 +84,17 @@ def _find_faces(
 ) -> None:
     """Write the bits of the nearest faces."""
     device = mesh.device
-    lanes = WARP if device.is_cuda else 1
+    lanes = WARP_SIZE if device.is_cuda else 1
     bvh_of(mesh, effort=faces.size // SAMPLES_PER_EFFORT)
     tree = bvh_of(mesh, Bound.OBB)
     bricks = _bricks(mesh, box, tree.origin, band)
-    plates = triangle_frames_of(mesh, tree.origin)
-    kernel, args = brute_search(device.is_cuda), [bricks, plates, faces]
+    triangle_frames = triangle_frames_of(mesh, tree.origin)
+    kernel, args = brute_search_kernel_for(device.is_cuda), [bricks, triangle_frames, faces]
     if not brute:
         wide = wide_nodes_of(mesh, tree)
-        kernel = tree_search(device.is_cuda)
-        args = [bricks, wide, plates, tree.obbs, tree.split_slots, faces]
-    runs = -(-int(np.prod(list(bricks.counts))) // TURNS)
+        kernel = tree_search_kernel_for(device.is_cuda)
+        args = [bricks, wide, triangle_frames, tree.obbs, tree.split_slots, faces]
+    runs = -(-int(np.prod(list(bricks.counts))) // BRICKS_PER_THREAD)
     with stage("search", device):
         if progress is None:
             launch(kernel, runs * lanes, args, device, grain=4)

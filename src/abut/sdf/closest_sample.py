@@ -9,23 +9,23 @@ import numpy as np
 import warp as wp
 
 from abut.core.pair_queue import NO_KEY
-from abut.core.pickling import Answer
-from abut.sdf.blocks import block_kernel
-from abut.sdf.face_setup import cut_kernel
-from abut.sdf.field_plan import EncounterPlan
+from abut.core.pickling import PicklableResult
+from abut.sdf.blocks import list_blocks_kernel
+from abut.sdf.face_setup import setup_faces_kernel
+from abut.sdf.field_plan import FieldPlan
 from abut.sdf.footprint import NOTHING
 from abut.sdf.locate import closest_rows_kernel, locate_kernel
 from abut.sdf.nearest import (
     centroids_kernel,
-    draw_kernel,
-    near_samples_kernel,
-    promising_kernel,
-    promising_parts_kernel,
+    cull_far_faces_kernel,
+    draw_distances_kernel,
+    sample_large_faces_kernel,
+    setup_near_tiles_kernel,
 )
 
 
 @dataclass(frozen=True, eq=False)
-class Proximity(Answer):
+class Proximity(PicklableResult):
     """The sampled point of a mesh that is closest to a field's object, or deepest inside it.
 
     Attributes:
@@ -63,7 +63,7 @@ class Proximity(Answer):
         return wp.array(np.ascontiguousarray(rows), dtype=dtype, device=self._device)
 
 
-class ClosestPlan(EncounterPlan):
+class ClosestPlan(FieldPlan):
     """Look at all centroids; then at the fragments of the faces that can do better."""
 
     columns = 8
@@ -75,12 +75,12 @@ class ClosestPlan(EncounterPlan):
         best, place = (wp.full(self.pose_count, int(NO_KEY), wp.int64, device) for _ in range(2))
         self._buffers = least, best, place
         yield "centroids", self.over_items(centroids_kernel, least, best)
-        yield "faces", self.over_items(promising_kernel, least, best, faces)
-        yield "cut", self.over_listed("faces", cut_kernel, 0, faces, large, self.patches)
-        yield "near", self.over_listed("large", near_samples_kernel, large, best)
-        yield "blocks", self.over_large(block_kernel, 0, NOTHING, best, large, blocks)
-        yield "parts", self.over_parts(promising_parts_kernel, blocks, best, self.patches)
-        yield "draw", self.over_turns(draw_kernel, self.patches, best)
+        yield "faces", self.over_items(cull_far_faces_kernel, least, best, faces)
+        yield "cut", self.over_listed("faces", setup_faces_kernel, 0, faces, large, self.patches)
+        yield "near", self.over_listed("large", sample_large_faces_kernel, large, best)
+        yield "blocks", self.over_large(list_blocks_kernel, 0, NOTHING, best, large, blocks)
+        yield "parts", self.over_parts(setup_near_tiles_kernel, blocks, best, self.patches)
+        yield "draw", self.over_turns(draw_distances_kernel, self.patches, best)
         yield "locate", self.over_parts(locate_kernel, blocks, best, place)
         yield "rows", self.over_poses(closest_rows_kernel, 1, best, place)
 

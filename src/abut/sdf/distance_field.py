@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import warp as wp
 
-from abut.core.arrays import let_go
+from abut.core.arrays import wait_for_readers
 from abut.core.device import resolve_device
 from abut.core.pickling import device_or_cpu
 from abut.errors import MeshError, OptionError
@@ -21,7 +21,7 @@ from abut.sdf.fill import fill_field, sign_of
 from abut.sdf.grid import FieldGrid, make_grid
 from abut.sdf.mesh_queries import MeshQueries
 from abut.sdf.sample import FieldSamples, sample_kernel, sampled
-from abut.sdf.sign_jumps import tears_of
+from abut.sdf.sign_jumps import sign_jumps_of
 from abut.sdf.texture import sample_textures_kernel, textures_of
 
 
@@ -118,7 +118,7 @@ class DistanceField(MeshQueries):
             samples = sampled(sample_textures_kernel, [self.grid, self.textures], rows)
         else:
             samples = sampled(sample_kernel, [self.grid], rows)
-        let_go(points, self.device)
+        wait_for_readers(points, self.device)
         return samples
 
     @cached_property
@@ -188,7 +188,7 @@ class DistanceField(MeshQueries):
 
     def _find_tears(self) -> None:
         if self.sign == Sign.WINDING:  # else the surface is closed
-            self.grid.tears = tears_of(self.grid)
+            self.grid.sign_jumps = sign_jumps_of(self.grid)
 
     def __repr__(self) -> str:
         """Shape, spacing, sign and device."""

@@ -9,7 +9,7 @@ from typing import Any
 
 import warp as wp
 
-from abut.core.atomics import warp_reserve
+from abut.core.atomics import warp_atomic_add
 from abut.core.lanes import (
     lane_count,
     warp_all,
@@ -21,14 +21,14 @@ from abut.core.lanes import (
 from abut.core.launch import UNKNOWN_COUNT
 from abut.core.pair_queue import PairQueue, PairQueues, store_pair
 from abut.errors import CapacityError
-from abut.sdf.footprint_tiles import BLOCK
-from abut.sdf.orthographic_raster import Cover
-from abut.sdf.pixel_patch import Patch, load_patch, patch_pixels, piece_of, store_patch
+from abut.sdf.footprint_tiles import BLOCK_TILES
+from abut.sdf.orthographic_raster import Footprint
+from abut.sdf.pixel_patch import Patch, load_patch, patch_from, patch_pixel_count, store_patch
 
-FIRST_BITS = wp.constant(wp.int64(26))  # of a turn's key, after the meeting
+PATCH_BITS = wp.constant(wp.int64(26))  # of a turn's key, after the meeting
 SIZE_BITS = wp.constant(wp.int64(5))
-TURN_BITS = wp.constant(wp.int64(10))
-MOST_LISTED = UNKNOWN_COUNT // int(BLOCK)  # blocks whose parts can be counted; see FIRST_BITS
+START_BITS = wp.constant(wp.int64(10))
+MOST_LISTED = UNKNOWN_COUNT // int(BLOCK_TILES)  # blocks whose parts can be counted; see FIRST_BITS
 QUEUES = ("faces", "large", "blocks", "patches", "turns")  # of what is listed
 
 
@@ -38,32 +38,32 @@ class Patches:
 
     starts: PairQueue
     drawn: wp.array[Patch]
-    turns: PairQueue
+    batches: PairQueue
 
 
 @wp.struct
-class Turn:
+class DrawBatch:
     """32 pixels of a group: patches from ``first`` on, pixels from ``start`` on."""
 
-    meeting: wp.int32
+    pair: wp.int32
     first: wp.int32
     count: wp.int32
     start: wp.int32
 
 
 @wp.struct
-class Stroke:
+class LanePixels:
     """What a lane draws in a turn: so many pixels of a patch, from its ``first`` on."""
 
-    meeting: wp.int32
+    pair: wp.int32
     patch: Patch
     first: wp.int32
     steps: wp.int32  # the same for all lanes
-    is_there: wp.bool  # whether the patch has these pixels
+    is_valid: wp.bool  # whether the patch has these pixels
     is_last: wp.bool  # whether the next turn is of another meeting
 
 
-def wanting(counts: dict[str, int], room: dict[str, int]) -> dict[str, int]:
+def missing_room(counts: dict[str, int], room: dict[str, int]) -> dict[str, int]:
     """The room that what is listed will need, of that which has too little."""
     if max(counts.values()) > MOST_LISTED:
         raise CapacityError("there are too many pixels for a call; ask for fewer, or fewer poses.")
@@ -74,17 +74,17 @@ def wanting(counts: dict[str, int], room: dict[str, int]) -> dict[str, int]:
 def patches_in(queues: PairQueues) -> Any:
     """The list whose keys lie in these queues, with patches for all the room there is."""
     out = Patches()
-    out.starts, out.turns = queues["patches"], queues["turns"]
+    out.starts, out.batches = queues["patches"], queues["turns"]
     out.drawn = wp.empty(out.starts.keys.shape[0], dtype=Patch, device=queues.device)
     return out
 
 
 @wp.func
-def key_of_turn(turn: Turn):
+def batch_key(batch: DrawBatch):
     """A turn in one word."""
-    key = wp.int64(turn.meeting) << FIRST_BITS | wp.int64(turn.first)
-    key = key << SIZE_BITS | wp.int64(turn.count - 1)
-    return key << TURN_BITS | wp.int64(turn.start / lane_count())
+    key = wp.int64(batch.pair) << PATCH_BITS | wp.int64(batch.first)
+    key = key << SIZE_BITS | wp.int64(batch.count - 1)
+    return key << START_BITS | wp.int64(batch.start / lane_count())
 
 
 @wp.func
@@ -94,86 +94,86 @@ def low_bits(key: wp.int64, bits: wp.int64):
 
 
 @wp.func
-def turn_at(patches: Patches, i: wp.int32):
+def batch_at(patches: Patches, i: wp.int32):
     """A listed turn."""
-    key = patches.turns.keys[i]
-    out = Turn()
-    out.start = low_bits(key, TURN_BITS) * lane_count()
-    out.count = low_bits(key >> TURN_BITS, SIZE_BITS) + 1
-    out.first = low_bits(key >> (TURN_BITS + SIZE_BITS), FIRST_BITS)
-    out.meeting = wp.int32(key >> (TURN_BITS + SIZE_BITS + FIRST_BITS))
+    key = patches.batches.keys[i]
+    out = DrawBatch()
+    out.start = low_bits(key, START_BITS) * lane_count()
+    out.count = low_bits(key >> START_BITS, SIZE_BITS) + 1
+    out.first = low_bits(key >> (START_BITS + SIZE_BITS), PATCH_BITS)
+    out.pair = wp.int32(key >> (START_BITS + SIZE_BITS + PATCH_BITS))
     return out
 
 
 @wp.func
-def push_group(patches: Patches, meeting: wp.int32, patch: Patch, lane: wp.int32):
+def push_patch_group(patches: Patches, pair: wp.int32, patch: Patch, lane: wp.int32):
     """List the patches of all lanes that have one, of one meeting; all lanes must come.
 
     What finds no room is counted, so that the host retries.
     """
-    count = patch_pixels(patch)
+    count = patch_pixel_count(patch)
     before = warp_scan(count)
     if before[1] == 0:
         return
     lanes = lane_count()
-    turn = Turn()
-    turn.meeting = meeting
-    turn.count = warp_count(count > 0)
-    first = warp_reserve(patches.starts.count, turn.count)
-    turns = wp.where(lanes == 1, 1, (before[1] + lanes - 1) / lanes)
-    slot = warp_reserve(patches.turns.count, turns)
+    batch = DrawBatch()
+    batch.pair = pair
+    batch.count = warp_count(count > 0)
+    first = warp_atomic_add(patches.starts.count, batch.count)
+    batches = wp.where(lanes == 1, 1, (before[1] + lanes - 1) / lanes)
+    slot = warp_atomic_add(patches.batches.count, batches)
     rank = warp_rank(count > 0)
-    if first + wp.int64(turn.count) > wp.int64(patches.drawn.shape[0]):
+    if first + wp.int64(batch.count) > wp.int64(patches.drawn.shape[0]):
         return
-    turn.first = wp.int32(first)
+    batch.first = wp.int32(first)
     if count > 0:
-        patches.starts.keys[turn.first + rank] = wp.int64(before[0])
-        store_patch(patches.drawn, turn.first + rank, patch)
-    for k in range(lane, turns, lanes):
-        turn.start = k * lanes
-        store_pair(patches.turns, slot + wp.int64(k), key_of_turn(turn))
+        patches.starts.keys[batch.first + rank] = wp.int64(before[0])
+        store_patch(patches.drawn, batch.first + rank, patch)
+    for k in range(lane, batches, lanes):
+        batch.start = k * lanes
+        store_pair(patches.batches, slot + wp.int64(k), batch_key(batch))
 
 
 @wp.func
-def push_patches(patches: Patches, meeting: wp.int32, patch: Patch, lane: wp.int32):
+def push_patches(patches: Patches, pair: wp.int32, patch: Patch, lane: wp.int32):
     """List the patches of all lanes that have one, of any meetings; all lanes must come."""
-    waiting = wp.where(patch_pixels(patch) > 0, meeting, -1)
+    waiting = wp.where(patch_pixel_count(patch) > 0, pair, -1)
     now = warp_max(waiting)
     while now >= 0:
         ours = Patch()
         if waiting == now:
             ours = patch
             waiting = wp.int32(-1)
-        push_group(patches, now, ours, lane)
+        push_patch_group(patches, now, ours, lane)
         now = warp_max(waiting)
 
 
 @wp.func
-def push_cover(
+def push_footprint(
     patches: Patches,
-    meeting: wp.int32,
-    share: wp.float64,
+    pair: wp.int32,
+    cells_per_pixel: wp.float64,
     face: wp.int32,
-    cover: Cover,
+    footprint: Footprint,
     lane: wp.int32,
 ):
     """List the covers of all lanes piece by piece; all lanes must come."""
     at = wp.vec2i(0, 0)
-    while not warp_all(at[0] >= cover.size[0]):
+    while not warp_all(at[0] >= footprint.size[0]):
         patch = Patch()
-        if at[0] < cover.size[0]:
-            piece = piece_of(cover, at, face, share)
+        if at[0] < footprint.size[0]:
+            piece = patch_from(footprint, at, face, cells_per_pixel)
             patch = piece.patch
             at = piece.next
-        push_patches(patches, meeting, patch, lane)
+        push_patches(patches, pair, patch, lane)
 
 
 @wp.func
-def turns_of(patches: Patches, span: wp.vec3i, thread: wp.int32):
+def batch_range(patches: Patches, span: wp.vec3i, thread: wp.int32):
     """The turns from, to that a thread and its lanes have to draw: none where room was short."""
-    total = patches.turns.count[0]
+    total = patches.batches.count[0]
     short = patches.starts.count[0] > wp.int64(patches.drawn.shape[0])
-    if short or total > wp.int64(patches.turns.keys.shape[0]):
+    if short or total > wp.int64(patches.batches.keys.shape[0]):
         total = wp.int64(0)
     lanes = lane_count()
     if lanes == 1:
@@ -200,7 +200,7 @@ def turns_of(patches: Patches, span: wp.vec3i, thread: wp.int32):
     return 0;
 #endif
 """)
-def place_in_group(start: wp.int32, at: wp.int32) -> wp.int32:
+def patch_in_group(start: wp.int32, at: wp.int32) -> wp.int32:
     """The patch of a group that this lane's pixel, of those from ``at`` on, belongs to.
 
     ``start``: the first pixel of the patch whose number is the lane's; -1 where there is none.
@@ -209,20 +209,20 @@ def place_in_group(start: wp.int32, at: wp.int32) -> wp.int32:
 
 
 @wp.func
-def stroke_of(patches: Patches, i: wp.int32, stop: wp.int32, lane: wp.int32):
+def lane_pixels(patches: Patches, i: wp.int32, stop: wp.int32, lane: wp.int32):
     """What a lane draws in turn i of those up to ``stop``."""
-    turn = turn_at(patches, i)
+    batch = batch_at(patches, i)
     start = wp.int32(-1)
-    if lane < turn.count:
-        start = wp.int32(patches.starts.keys[turn.first + lane])
-    at = turn.first + place_in_group(start, turn.start)
-    out = Stroke()
-    out.meeting = turn.meeting
+    if lane < batch.count:
+        start = wp.int32(patches.starts.keys[batch.first + lane])
+    at = batch.first + patch_in_group(start, batch.start)
+    out = LanePixels()
+    out.pair = batch.pair
     out.patch = load_patch(patches.drawn, at)
-    out.first = turn.start + lane - wp.int32(patches.starts.keys[at])
-    out.steps = wp.where(lane_count() == 1, patch_pixels(out.patch), 1)
-    out.is_there = out.first < patch_pixels(out.patch)
+    out.first = batch.start + lane - wp.int32(patches.starts.keys[at])
+    out.steps = wp.where(lane_count() == 1, patch_pixel_count(out.patch), 1)
+    out.is_valid = out.first < patch_pixel_count(out.patch)
     out.is_last = i + 1 == stop
     if not out.is_last:
-        out.is_last = turn_at(patches, i + 1).meeting != turn.meeting
+        out.is_last = batch_at(patches, i + 1).pair != batch.pair
     return out

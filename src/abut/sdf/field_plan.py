@@ -13,16 +13,23 @@ import warp as wp
 
 from abut.core.cache import RecentCache, ThreadCache
 from abut.core.device import can_capture
-from abut.core.lanes import WARP
+from abut.core.lanes import WARP_SIZE
 from abut.core.launch import Task
 from abut.core.pair_queue import PairQueues
 from abut.core.timing import stage
 from abut.mesh import Mesh
-from abut.sdf.draw_batches import QUEUES, patches_in, wanting
+from abut.sdf.draw_batches import QUEUES, missing_room, patches_in
 from abut.sdf.grid import FieldGrid
 from abut.sdf.launches import over_large, over_listed, over_parts, over_turns
-from abut.sdf.orthographic_raster import Sampled
-from abut.sdf.posed_in_field import Asked, Encounters, Meeting, pixels_from, read_meeting, read_pose
+from abut.sdf.orthographic_raster import SampledMesh
+from abut.sdf.posed_in_field import (
+    FieldOperands,
+    FieldPair,
+    PairInput,
+    pixel_transform,
+    read_pair,
+    read_pose,
+)
 
 wp.set_module_options({"enable_backward": False, "fuse_fp": False})
 
@@ -62,35 +69,35 @@ _rooms = ThreadCache()
 
 
 @wp.kernel
-def meet_kernel(
+def read_pairs_kernel(
     # in
     span: wp.vec3i,
-    asked: wp.array[Asked],
+    inputs: wp.array[PairInput],
     fields: wp.array[FieldGrid],
     pixel: wp.float64,
     # out
-    meetings_out: wp.array[Meeting],
+    pairs_out: wp.array[FieldPair],
 ):
     """What was asked, as the other kernels take it."""
-    for m in range(span[0] + wp.tid(), span[1], span[2]):
-        meetings_out[m] = read_meeting(asked[m], fields[0], pixel)
+    for pair_index in range(span[0] + wp.tid(), span[1], span[2]):
+        pairs_out[pair_index] = read_pair(inputs[pair_index], fields[0], pixel)
 
 
 @wp.kernel
-def move_kernel(
+def read_poses_kernel(
     # in
     span: wp.vec3i,
-    asked: wp.array[Asked],
+    inputs: wp.array[PairInput],
     fields: wp.array[FieldGrid],
     pixel: wp.float64,
     # out
-    meetings_out: wp.array[Meeting],
+    pairs_out: wp.array[FieldPair],
 ):
     """The same where only poses are new, and nothing has a velocity."""
-    for m in range(span[0] + wp.tid(), span[1], span[2]):
-        pose = read_pose(asked[m])
-        meetings_out[m].pose = pose
-        meetings_out[m].to_pixels = pixels_from(pose, fields[0].lower, pixel)
+    for pair_index in range(span[0] + wp.tid(), span[1], span[2]):
+        pose = read_pose(inputs[pair_index])
+        pairs_out[pair_index].pose = pose
+        pairs_out[pair_index].to_pixels = pixel_transform(pose, fields[0].lower, pixel)
 
 
 def plan_for(field: Any, mesh: Mesh, about: tuple[Any, ...], make: Callable[[], Any]) -> Any:
@@ -105,7 +112,7 @@ def plan_for(field: Any, mesh: Mesh, about: tuple[Any, ...], make: Callable[[], 
     return plan
 
 
-class EncounterPlan:
+class FieldPlan:
     """Poses of one mesh in one field, and the launches that answer a question about them.
 
     On CUDA the launches are one graph, whose ends read and write numbers of the host. It is short
@@ -120,17 +127,20 @@ class EncounterPlan:
         self.device = mesh.device
         self.pose_count = pose_count
         self.pixel = pixel
-        self.items_a_pose = -(-mesh.face_count // WARP) * WARP  # see meeting.padded
+        self.items_a_pose = -(-mesh.face_count // WARP_SIZE) * WARP_SIZE  # see meeting.padded
         self.item_count = pose_count * self.items_a_pose
         self._held: Any = grid
         self._points: Any = None
         self._graphs: dict[tuple[bool, bool], Any] = {}
         shape = (pose_count, self.columns + len(QUEUES))
-        self._asked, self._rows = self._of_host(pose_count, Asked), self._of_host(shape, wp.float64)
-        self.asked, self.rows = self._asked.numpy(), self._rows.numpy()
+        self._asked, self._rows = (
+            self._of_host(pose_count, PairInput),
+            self._of_host(shape, wp.float64),
+        )
+        self.inputs, self.rows = self._asked.numpy(), self._rows.numpy()
         self._velocities = wp.zeros(mesh.vertex_count * moving, dtype=wp.vec3d, device=self.device)
-        self.encounters = self._encounters(grid, mesh, sampling)
-        self.poses = self.asked[:, :16]
+        self.operands = self._encounters(grid, mesh, sampling)
+        self.poses = self.inputs[:, :16]
         self.room = Room.of(self.device, self.item_count)
         self.queues = self.room.queues
         self._generation = -1  # of the queues that launches were recorded for
@@ -138,12 +148,12 @@ class EncounterPlan:
         self.settle(None)
 
     def settle(self, about: Any) -> None:
-        """Say what ``asked`` holds beside poses, from now on; None: something else every time."""
+        """Say what ``inputs`` holds beside poses, from now on; None: something else every time."""
         self.settled = about
         self._known = False
 
     def ask(self, mesh: Mesh, velocities: np.ndarray | None = None) -> np.ndarray:
-        """Rows of answers to ``asked``, which is filled in before. Waits for the device."""
+        """Rows of answers to ``inputs``, which is filled in before. Waits for the device."""
         self._follow(mesh)
         if velocities is not None:
             self._velocities.assign(velocities)
@@ -169,29 +179,29 @@ class EncounterPlan:
 
     def over_items(self, kernel: Any, *args: Any) -> Callable[[], None]:
         """A launch over all faces of all poses."""
-        given = [self.encounters, *args]
+        given = [self.operands, *args]
         return Task(kernel, self.item_count, given, self.device, grain=1024).run
 
     def over_listed(self, name: str, kernel: Any, *args: Any) -> Callable[[], None]:
         """A launch over what is listed in a queue by then."""
-        return over_listed(self.queues, name, kernel, [self.encounters, *args])
+        return over_listed(self.queues, name, kernel, [self.operands, *args])
 
     def over_large(self, kernel: Any, *args: Any) -> Callable[[], None]:
         """A launch over the large faces that are listed by then."""
-        return over_large(self.queues, kernel, [self.encounters, *args])
+        return over_large(self.queues, kernel, [self.operands, *args])
 
     def over_parts(self, kernel: Any, *args: Any) -> Callable[[], None]:
         """A launch over the parts of the blocks that are listed by then."""
-        return over_parts(self.queues, kernel, [self.encounters, *args])
+        return over_parts(self.queues, kernel, [self.operands, *args])
 
     def over_turns(self, kernel: Any, *args: Any) -> Callable[[], None]:
         """A launch over the turns that are listed by then."""
-        return over_turns(self.queues, kernel, [self.encounters, *args])
+        return over_turns(self.queues, kernel, [self.operands, *args])
 
     def over_poses(self, kernel: Any, times: int, *args: Any) -> Callable[[], None]:
         """A launch that makes the rows of answers: so many parts, for the lanes of a warp each."""
-        given = [self.encounters, *args, self.queues.counts, self._rows]
-        lanes = WARP if self.device.is_cuda else 1
+        given = [self.operands, *args, self.queues.counts, self._rows]
+        lanes = WARP_SIZE if self.device.is_cuda else 1
         return Task(kernel, self.pose_count * times * lanes, given, self.device).run
 
     def _of_host(self, shape: Any, dtype: Any) -> wp.array:
@@ -199,12 +209,12 @@ class EncounterPlan:
         return wp.zeros(shape, dtype=dtype, device="cpu", pinned=self.device.is_cuda)
 
     def _encounters(self, grid: Any, mesh: Mesh, sampling: int) -> Any:
-        out = Encounters()
+        out = FieldOperands()
         out.fields = wp.array([grid], dtype=FieldGrid, device=self.device)
-        out.meshes = wp.empty(1, dtype=Sampled, device=self.device)
-        out.meetings = wp.zeros(self.pose_count, dtype=Meeting, device=self.device)
-        firsts = np.arange(self.pose_count + 1, dtype=np.int32) * self.items_a_pose
-        out.firsts = wp.array(firsts, dtype=wp.int32, device=self.device)
+        out.meshes = wp.empty(1, dtype=SampledMesh, device=self.device)
+        out.pairs = wp.zeros(self.pose_count, dtype=FieldPair, device=self.device)
+        first_item = np.arange(self.pose_count + 1, dtype=np.int32) * self.items_a_pose
+        out.first_item = wp.array(first_item, dtype=wp.int32, device=self.device)
         out.sampling = sampling
         return out
 
@@ -212,9 +222,9 @@ class EncounterPlan:
         """Take the mesh's vertices as they are now."""
         if mesh.points is self._points:
             return
-        view = Sampled()
+        view = SampledMesh()
         view.points, view.faces, view.velocities = mesh.points, mesh.faces, self._velocities
-        wp.copy(self.encounters.meshes, wp.array([view], dtype=Sampled, device=self.device))
+        wp.copy(self.operands.meshes, wp.array([view], dtype=SampledMesh, device=self.device))
         self._points = mesh.points
 
     def _falls_short(self) -> bool:
@@ -224,7 +234,7 @@ class EncounterPlan:
             return False
         listed = dict(zip(QUEUES, map(int, counts), strict=True))
         self._large |= listed["large"] > 0
-        self.room.grow(wanting(listed, self.queues.room()))
+        self.room.grow(missing_room(listed, self.queues.room()))
         self._generation = -1
         return True
 
@@ -237,9 +247,9 @@ class EncounterPlan:
         self.patches = self.room.patches
         room = self.queues.room()
         self._most = [room[name] if self._large or name != "large" else 0 for name in QUEUES]
-        args = [self._asked, self.encounters.fields, wp.float64(self.pixel)]
-        args.append(self.encounters.meetings)
-        kernels = {"meet": meet_kernel, "move": move_kernel}
+        args = [self._asked, self.operands.fields, wp.float64(self.pixel)]
+        args.append(self.operands.pairs)
+        kernels = {"meet": read_pairs_kernel, "move": read_poses_kernel}
         begin = [(n, Task(k, self.pose_count, args, self.device).run) for n, k in kernels.items()]
         self._stages = [*begin, *self.stages()]
         self._graphs.clear()

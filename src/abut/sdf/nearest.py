@@ -9,46 +9,46 @@ import warp as wp
 
 from abut.core.atomics import warp_atomic_min_int64
 from abut.core.lanes import lane_count
-from abut.core.loads import load_uncached_int64
+from abut.core.memory_access import load_relaxed_int64
 from abut.core.pair_queue import PairQueue, no_key, queue_stop, team_stop, warp_push_pair
 from abut.geometry.closest_point_tri import closest_point_tri
 from abut.geometry.closest_point_tri import point_at as foot_point
-from abut.sdf.blocks import block_in, block_of
-from abut.sdf.draw_batches import Patches, push_cover, stroke_of, turns_of
+from abut.sdf.blocks import block_of_tile, decode_block
+from abut.sdf.draw_batches import Patches, batch_range, lane_pixels, push_footprint
 from abut.sdf.face_setup import face_key
 from abut.sdf.footprint import (
-    cover_within,
-    least_in_ball,
-    load_corners,
-    look_at_pixels,
-    middle_of,
-    radius_about,
+    centroid_of,
+    clipped_footprint,
+    corners_of,
+    lower_bound_in_ball,
+    probe_pixels,
+    radius_from,
 )
-from abut.sdf.footprint_tiles import BLOCK, SIDE, part_ball, slice_of_item
+from abut.sdf.footprint_tiles import BLOCK_TILES, TILE_SIDE, tile_ball, tile_of
 from abut.sdf.grid import FieldGrid
-from abut.sdf.keys import distance_in, key_of
-from abut.sdf.lookup import least_within, look
-from abut.sdf.orthographic_raster import HALF, PER_FACE, Cover, pixel_count, turned
+from abut.sdf.keys import distance_key, key_distance
+from abut.sdf.lookup import lower_bound_within, probe_field
+from abut.sdf.orthographic_raster import HALF, SUBDIVIDED, Footprint, pixel_count, to_raster
 from abut.sdf.pixel_patch import (
     Patch,
-    fragment,
-    piece_of,
-    pixel_of,
+    fragment_at,
+    patch_face,
+    patch_from,
+    patch_pixel,
 )
-from abut.sdf.pixel_patch import face_in as face_of_patch
-from abut.sdf.posed_in_field import Encounters, Meeting, meeting_of
-from abut.sdf.spans import pixel_at
+from abut.sdf.posed_in_field import FieldOperands, FieldPair, pair_of_item
+from abut.sdf.spans import covered_pixel_at
 
 wp.set_module_options({"enable_backward": False, "fuse_fp": False})
 
-FAR_OFF = wp.constant(wp.float32(3.0e38))
+FARTHEST = wp.constant(wp.float32(3.0e38))
 
 
 @wp.func
-def face_of(encounters: Encounters, m: wp.int32, item: wp.int32):
+def item_face(operands: FieldOperands, pair_index: wp.int32, item: wp.int32):
     """The face of an item, -1 where it has none."""
-    face = item - encounters.firsts[m]
-    count = encounters.meshes[encounters.meetings[m].mesh].faces.shape[0]
+    face = item - operands.first_item[pair_index]
+    count = operands.meshes[operands.pairs[pair_index].mesh].faces.shape[0]
     return wp.where(face < count, face, -1)
 
 
@@ -56,49 +56,49 @@ def face_of(encounters: Encounters, m: wp.int32, item: wp.int32):
 def centroids_kernel(
     # in
     span: wp.vec3i,
-    encounters: Encounters,
+    operands: FieldOperands,
     # out
     least_out: wp.array[wp.float32],
     best_out: wp.array[wp.int64],
 ):
     """Look at each face's centroid: no sample of the face is closer than ``least_out``."""
     for item in range(span[0] + wp.tid(), span[1], span[2]):
-        m = meeting_of(encounters, item)
-        meeting = encounters.meetings[m]
-        face = face_of(encounters, m, item)
-        least_out[item] = FAR_OFF
+        pair_index = pair_of_item(operands, item)
+        pair = operands.pairs[pair_index]
+        face = item_face(operands, pair_index, item)
+        least_out[item] = FARTHEST
         if face >= 0:
-            grid = encounters.fields[meeting.field]
-            corners = load_corners(encounters, meeting, face)
-            middle = middle_of(corners)
-            seen = look_at_pixels(grid, middle, meeting)
-            radius = radius_about(corners, middle, meeting)
-            least = least_within(grid, seen, radius, meeting.margin)
-            least_out[item] = wp.min(least, seen.distance)
-            warp_atomic_min_int64(best_out, m, key_of(seen.distance, face))
+            grid = operands.fields[pair.field]
+            corners = corners_of(operands, pair, face)
+            middle = centroid_of(corners)
+            probe = probe_pixels(grid, middle, pair)
+            radius = radius_from(corners, middle, pair)
+            least = lower_bound_within(grid, probe, radius, pair.margin)
+            least_out[item] = wp.min(least, probe.distance)
+            warp_atomic_min_int64(best_out, pair_index, distance_key(probe.distance, face))
 
 
 @wp.func
-def corner_key(grid: FieldGrid, meeting: Meeting, corners: wp.mat33d, face: wp.int32):
+def nearest_corner_key(grid: FieldGrid, pair: FieldPair, corners: wp.mat33d, face: wp.int32):
     """The key of the nearest corner."""
-    nearest = FAR_OFF
+    nearest = FARTHEST
     for k in range(3):
-        nearest = wp.min(nearest, look_at_pixels(grid, corners[k], meeting).distance)
-    return key_of(nearest, face)
+        nearest = wp.min(nearest, probe_pixels(grid, corners[k], pair).distance)
+    return distance_key(nearest, face)
 
 
 @wp.func
-def distance_of(grid: FieldGrid, meeting: Meeting, patch: Patch, pixel: wp.vec2i):
+def fragment_distance(grid: FieldGrid, pair: FieldPair, patch: Patch, pixel: wp.vec2i):
     """The distance of a fragment."""
-    c = fragment(patch, pixel, wp.float32(meeting.share))
-    return look(grid, c, meeting.margin).distance + wp.float32(0.0)  # -0 is 0
+    c = fragment_at(patch, pixel, wp.float32(pair.cells_per_pixel))
+    return probe_field(grid, c, pair.margin).distance + wp.float32(0.0)  # -0 is 0
 
 
 @wp.kernel
-def promising_kernel(
+def cull_far_faces_kernel(
     # in
     span: wp.vec3i,
-    encounters: Encounters,
+    operands: FieldOperands,
     least: wp.array[wp.float32],
     # out
     best_out: wp.array[wp.int64],
@@ -106,39 +106,41 @@ def promising_kernel(
 ):
     """Of the faces that can be closer than any centroid look at the corners, and list them."""
     for item in range(span[0] + wp.tid(), span[1], span[2]):
-        m = meeting_of(encounters, item)
-        face = face_of(encounters, m, item)
-        picked = face >= 0 and least[item] <= distance_in(load_uncached_int64(best_out, m))
+        pair_index = pair_of_item(operands, item)
+        face = item_face(operands, pair_index, item)
+        picked = face >= 0 and least[item] <= key_distance(load_relaxed_int64(best_out, pair_index))
         if picked:
-            meeting = encounters.meetings[m]
-            corners = load_corners(encounters, meeting, face)
-            grid = encounters.fields[meeting.field]
-            warp_atomic_min_int64(best_out, m, corner_key(grid, meeting, corners, face))
-        warp_push_pair(faces_out, picked, face_key(m, face))
+            pair = operands.pairs[pair_index]
+            corners = corners_of(operands, pair, face)
+            grid = operands.fields[pair.field]
+            warp_atomic_min_int64(
+                best_out, pair_index, nearest_corner_key(grid, pair, corners, face)
+            )
+        warp_push_pair(faces_out, picked, face_key(pair_index, face))
 
 
 @wp.func
-def cover_anywhere(encounters: Encounters, meeting: Meeting, face: wp.int32, axis: wp.int32):
+def unclipped_footprint(operands: FieldOperands, pair: FieldPair, face: wp.int32, axis: wp.int32):
     """How a face covers the pixels of the lattice."""
-    return cover_within(meeting, load_corners(encounters, meeting, face), axis, 0)
+    return clipped_footprint(pair, corners_of(operands, pair, face), axis, 0)
 
 
 @wp.func
-def sample_at(grid: FieldGrid, meeting: Meeting, cover: Cover, at: wp.vec2i):
+def pixel_distance(grid: FieldGrid, pair: FieldPair, footprint: Footprint, at: wp.vec2i):
     """The distance at a pixel of a large cover, as its part will have it."""
-    first = at / SIDE * SIDE
-    part = cover
-    part.low = cover.low + first
-    part.size = wp.min(cover.size - first, wp.vec2i(SIDE, SIDE))
-    piece = piece_of(part, wp.vec2i(0, 0), 0, meeting.share)
-    return distance_of(grid, meeting, piece.patch, at - first)
+    first = at / TILE_SIDE * TILE_SIDE
+    tile = footprint
+    tile.low = footprint.low + first
+    tile.size = wp.min(footprint.size - first, wp.vec2i(TILE_SIDE, TILE_SIDE))
+    piece = patch_from(tile, wp.vec2i(0, 0), 0, pair.cells_per_pixel)
+    return fragment_distance(grid, pair, piece.patch, at - first)
 
 
 @wp.kernel
-def near_samples_kernel(
+def sample_large_faces_kernel(
     # in
     span: wp.vec3i,
-    encounters: Encounters,
+    operands: FieldOperands,
     large: PairQueue,
     # out
     best_out: wp.array[wp.int64],
@@ -148,56 +150,56 @@ def near_samples_kernel(
     At the foot of that point, or beside it, towards the centroid; the rest can then be left out.
     """
     for i in range(span[0] + wp.tid(), queue_stop(large, span[1]), span[2]):
-        item = block_in(large.keys[i])
-        m = meeting_of(encounters, item[0])
-        meeting = encounters.meetings[m]
-        face = item[0] - encounters.firsts[m]
-        cover = cover_anywhere(encounters, meeting, face, item[2])
-        if cover.axis != PER_FACE:
-            foot = closest_point_tri(HALF * meeting.sides, cover.corners)
-            p = foot_point(cover.corners, foot.weights)
-            way = wp.normalize(middle_of(cover.corners) - p)
+        item = decode_block(large.keys[i])
+        pair_index = pair_of_item(operands, item[0])
+        pair = operands.pairs[pair_index]
+        face = item[0] - operands.first_item[pair_index]
+        footprint = unclipped_footprint(operands, pair, face, item[2])
+        if footprint.axis != SUBDIVIDED:
+            foot = closest_point_tri(HALF * pair.box_size, footprint.corners)
+            p = foot_point(footprint.corners, foot.weights)
+            way = wp.normalize(centroid_of(footprint.corners) - p)
             steps = wp.float64(0.0)
             while steps < wp.float64(3.0):
-                q = turned(p + steps * way, cover.axis)
-                at = pixel_at(cover, q[1], q[2])
+                q = to_raster(p + steps * way, footprint.axis)
+                at = covered_pixel_at(footprint, q[1], q[2])
                 if at[0] >= 0:
-                    grid = encounters.fields[meeting.field]
-                    found = sample_at(grid, meeting, cover, at)
-                    warp_atomic_min_int64(best_out, m, key_of(found, face))
+                    grid = operands.fields[pair.field]
+                    found = pixel_distance(grid, pair, footprint, at)
+                    warp_atomic_min_int64(best_out, pair_index, distance_key(found, face))
                 steps += wp.float64(1.0)
 
 
 @wp.kernel
-def promising_parts_kernel(
+def setup_near_tiles_kernel(
     # in
     span: wp.vec3i,
-    encounters: Encounters,
+    operands: FieldOperands,
     blocks: PairQueue,
     best: wp.array[wp.int64],
     # out
     patches_out: Patches,
 ):
     """List the parts of large faces that can be closer than what was found."""
-    for i in range(span[0] + wp.tid(), team_stop(blocks, BLOCK, span[1]), span[2]):
-        at = block_of(blocks, i)
-        m = meeting_of(encounters, at[0])
-        meeting = encounters.meetings[m]
-        face = at[0] - encounters.firsts[m]
-        part = slice_of_item(cover_anywhere(encounters, meeting, face, at[2]), at[1], i % BLOCK)
-        if pixel_count(part) > 0:
-            ball = part_ball(part)
-            least = least_in_ball(encounters.fields[meeting.field], meeting, ball)
-            if least > distance_in(best[m]):
-                part.size = wp.vec2i(0, 0)
-        push_cover(patches_out, m, meeting.share, face, part, i % lane_count())
+    for i in range(span[0] + wp.tid(), team_stop(blocks, BLOCK_TILES, span[1]), span[2]):
+        at = block_of_tile(blocks, i)
+        pair_index = pair_of_item(operands, at[0])
+        pair = operands.pairs[pair_index]
+        face = at[0] - operands.first_item[pair_index]
+        tile = tile_of(unclipped_footprint(operands, pair, face, at[2]), at[1], i % BLOCK_TILES)
+        if pixel_count(tile) > 0:
+            ball = tile_ball(tile)
+            least = lower_bound_in_ball(operands.fields[pair.field], pair, ball)
+            if least > key_distance(best[pair_index]):
+                tile.size = wp.vec2i(0, 0)
+        push_footprint(patches_out, pair_index, pair.cells_per_pixel, face, tile, i % lane_count())
 
 
 @wp.kernel(launch_bounds=(256, 2))  # at most 128 registers
-def draw_kernel(
+def draw_distances_kernel(
     # in
     span: wp.vec3i,
-    encounters: Encounters,
+    operands: FieldOperands,
     patches: Patches,
     # out
     best_out: wp.array[wp.int64],
@@ -206,18 +208,18 @@ def draw_kernel(
     thread = span[0] + wp.tid()
     lane = thread % lane_count()
     least = no_key()
-    mine = turns_of(patches, span, thread)
+    mine = batch_range(patches, span, thread)
     for i in range(mine[0], mine[1]):
-        stroke = stroke_of(patches, i, mine[1], lane)
-        meeting = encounters.meetings[stroke.meeting]
-        grid = encounters.fields[meeting.field]
+        work = lane_pixels(patches, i, mine[1], lane)
+        pair = operands.pairs[work.pair]
+        grid = operands.fields[pair.field]
         pixel = wp.vec2i(0, 0)
-        for k in range(stroke.steps):
-            if stroke.is_there:
-                pixel = pixel_of(stroke.patch, stroke.first + k, pixel)
-                found = distance_of(grid, meeting, stroke.patch, pixel)
-                least = wp.min(least, key_of(found, face_of_patch(stroke.patch)))
-        if stroke.is_last:
-            if least < load_uncached_int64(best_out, stroke.meeting):
-                warp_atomic_min_int64(best_out, stroke.meeting, least)
+        for k in range(work.steps):
+            if work.is_valid:
+                pixel = patch_pixel(work.patch, work.first + k, pixel)
+                found = fragment_distance(grid, pair, work.patch, pixel)
+                least = wp.min(least, distance_key(found, patch_face(work.patch)))
+        if work.is_last:
+            if least < load_relaxed_int64(best_out, work.pair):
+                warp_atomic_min_int64(best_out, work.pair, least)
             least = no_key()

@@ -8,7 +8,7 @@ from abut.bvh.node_obbs import OBB_ROWS
 from abut.bvh.triangle_frames import TRIANGLE_FRAME_ROWS
 from abut.bvh.wide import BLOCK, BLOCK_LINKS, NOTHING, WIDE_ROWS, wide_root
 from abut.core.lanes import lane_count
-from abut.core.loads import load_vec4f
+from abut.core.memory_access import load_readonly_vec4f
 from abut.point.descent import step_back, step_down
 from abut.point.nearest_face import picked
 from abut.sdf.brick import (
@@ -20,15 +20,15 @@ from abut.sdf.brick import (
     begin_brick,
     found_face,
     groups_within,
-    lane_of,
+    initial_best,
+    lane_index,
     limit_of,
-    nothing_yet,
-    scan_plate,
+    scan_triangle,
 )
 
 wp.set_module_options({"enable_backward": False, "fuse_fp": False})
 
-TURNS = wp.constant(8)  # bricks in a row that a thread takes
+BRICKS_PER_THREAD = wp.constant(8)  # bricks in a row that a thread takes
 STACK = wp.constant(96)  # a tree is at most 30 + 31 deep, half of that in wide nodes
 
 
@@ -60,7 +60,7 @@ class Brick:
 
 
 @wp.func
-def four_along(corner: wp.float64, spacing: wp.float64, first: wp.int32, count: wp.int32):
+def sample_coordinates(corner: wp.float64, spacing: wp.float64, first: wp.int32, count: wp.int32):
     """Coordinates of four samples in a row, the last one again beyond the grid."""
     out = wp.vec4f()
     for n in range(4):
@@ -77,9 +77,9 @@ def brick_at(bricks: Bricks, brick: wp.int32, lane: wp.int32):
     i = WIDE * layer
     j = WIDE * (row - layer * bricks.counts[1])
     k = WIDE * (brick - row * bricks.counts[2])
-    x = four_along(bricks.corner[0], bricks.spacing, i, bricks.shape[0])
-    y = four_along(bricks.corner[1], bricks.spacing, j, bricks.shape[1])
-    z = four_along(bricks.corner[2], bricks.spacing, k, bricks.shape[2])
+    x = sample_coordinates(bricks.corner[0], bricks.spacing, i, bricks.shape[0])
+    y = sample_coordinates(bricks.corner[1], bricks.spacing, j, bricks.shape[1])
+    z = sample_coordinates(bricks.corner[2], bricks.spacing, k, bricks.shape[2])
     out = Brick()
     out.first = wp.vec3i(i, j, k)
     out.x = x
@@ -97,7 +97,7 @@ def brick_at(bricks: Bricks, brick: wp.int32, lane: wp.int32):
 
 
 @wp.func
-def own_samples(brick: Brick):
+def lane_samples(brick: Brick):
     """X of the lane's two samples, y and z, as scan_plate wants them."""
     return wp.vec4f(brick.lower[0], brick.upper[0], brick.lower[1], brick.lower[2])
 
@@ -105,7 +105,7 @@ def own_samples(brick: Brick):
 @wp.func
 def scan_link(
     wide: wp.array[wp.vec4f],
-    plates: wp.array[wp.vec4f],
+    triangle_frames: wp.array[wp.vec4f],
     obbs: wp.array[wp.vec4f],
     slots: wp.array[wp.int32],
     link: wp.int32,
@@ -120,25 +120,25 @@ def scan_link(
         split = link - BLOCK
         groups = groups_within(obbs, OBB_ROWS * slots[split], p, error, best, store)
         if groups != 0:
-            names = load_vec4f(wide, WIDE_ROWS * split + BLOCK_LINKS)
+            names = load_readonly_vec4f(wide, WIDE_ROWS * split + BLOCK_LINKS)
             for k in range(4):
                 name = wp.cast(picked(names, k), wp.int32)
                 if name != NOTHING:
                     face = -1 - name
                     row = TRIANGLE_FRAME_ROWS * face
-                    out = scan_plate(plates, row, face, p, error, out, groups, store)
+                    out = scan_triangle(triangle_frames, row, face, p, error, out, groups, store)
     else:
         face = -1 - link
         row = TRIANGLE_FRAME_ROWS * face
-        out = scan_plate(plates, row, face, p, error, out, EVERY_GROUP, store)
+        out = scan_triangle(triangle_frames, row, face, p, error, out, EVERY_GROUP, store)
     return out
 
 
 @wp.func
-def hunt_down(
+def descend(
     root: wp.int32,
     wide: wp.array[wp.vec4f],
-    plates: wp.array[wp.vec4f],
+    triangle_frames: wp.array[wp.vec4f],
     obbs: wp.array[wp.vec4f],
     slots: wp.array[wp.int32],
     error: wp.float32,
@@ -153,7 +153,7 @@ def hunt_down(
     Guarantee:
         No face is left out whose plate is as near as the best found.
     """
-    p = own_samples(brick)
+    p = lane_samples(brick)
     best = start
     within = limit_of(best, error)
     link = root
@@ -161,7 +161,7 @@ def hunt_down(
     while depth >= 0:
         step = wp.vec2i()
         if link < 0 or link >= BLOCK:
-            best = scan_link(wide, plates, obbs, slots, link, p, error, best, store)
+            best = scan_link(wide, triangle_frames, obbs, slots, link, p, error, best, store)
             within = limit_of(best, error)
             step = step_back(within, links, gaps, depth, True)
         else:
@@ -193,21 +193,21 @@ def write_faces(
 
 
 @wp.func
-def turns_from(bricks: Bricks, first: wp.int32):
+def brick_count_from(bricks: Bricks, first: wp.int32):
     """How many bricks a thread takes from the first of its own on."""
     count = bricks.counts[0] * bricks.counts[1] * bricks.counts[2]
-    return wp.min(TURNS, count - first)
+    return wp.min(BRICKS_PER_THREAD, count - first)
 
 
 @wp.func
-def begin(bricks: Bricks, brick: Brick, store: wp.array[wp.float32]):
+def begin_search(bricks: Bricks, brick: Brick, store: wp.array[wp.float32]):
     """Nothing is found yet: fill the store; returns the ``best`` to begin with."""
     begin_brick(store, brick.x, brick.y, brick.z, bricks.start, NO_FACE, bricks.error)
-    return nothing_yet(bricks.start, NO_FACE, bricks.error)
+    return initial_best(bricks.start, NO_FACE, bricks.error)
 
 
 @cache
-def tree_search(cuda: bool) -> wp.Kernel:
+def tree_search_kernel_for(cuda: bool) -> wp.Kernel:
     """The search for a kind of device: only that of the CPU has a store.
 
     On CUDA 32 items are TURNS bricks, of which each lane of a warp takes two samples; on the CPU an
@@ -221,7 +221,7 @@ def tree_search(cuda: bool) -> wp.Kernel:
         span: wp.vec3i,
         bricks: Bricks,
         wide: wp.array[wp.vec4f],
-        plates: wp.array[wp.vec4f],
+        triangle_frames: wp.array[wp.vec4f],
         obbs: wp.array[wp.vec4f],
         slots: wp.array[wp.int32],
         # out
@@ -234,21 +234,23 @@ def tree_search(cuda: bool) -> wp.Kernel:
         store = wp.zeros(shape=(wp.static(held),), dtype=wp.float32)
         links = wp.zeros(shape=(STACK,), dtype=wp.int32)
         gaps = wp.zeros(shape=(STACK,), dtype=wp.float32)
-        lane = lane_of()
+        lane = lane_index()
         root = wide_root(wide)
         error = bricks.error
         for item in range(span[0] + wp.tid(), span[1], span[2]):
             last = wp.int32(NO_FACE)
-            first = (item / lane_count()) * TURNS
-            for turn in range(turns_from(bricks, first)):
+            first = (item / lane_count()) * BRICKS_PER_THREAD
+            for turn in range(brick_count_from(bricks, first)):
                 brick = brick_at(bricks, first + turn, lane)
-                best = begin(bricks, brick, store)
+                best = begin_search(bricks, brick, store)
                 if last != NO_FACE:
-                    p = own_samples(brick)
+                    p = lane_samples(brick)
                     row = TRIANGLE_FRAME_ROWS * last
-                    best = scan_plate(plates, row, last, p, error, best, EVERY_GROUP, store)
-                best = hunt_down(
-                    root, wide, plates, obbs, slots, error, brick, best, store, links, gaps
+                    best = scan_triangle(
+                        triangle_frames, row, last, p, error, best, EVERY_GROUP, store
+                    )
+                best = descend(
+                    root, wide, triangle_frames, obbs, slots, error, brick, best, store, links, gaps
                 )
                 last = found_face(best, store, 0)
                 write_faces(bricks, brick.first, lane, best, store, face_out)
@@ -257,7 +259,7 @@ def tree_search(cuda: bool) -> wp.Kernel:
 
 
 @cache
-def brute_search(cuda: bool) -> wp.Kernel:
+def brute_search_kernel_for(cuda: bool) -> wp.Kernel:
     """Likewise, by looking at every face."""
     held = 1 if cuda else int(STORE)
 
@@ -266,23 +268,25 @@ def brute_search(cuda: bool) -> wp.Kernel:
         # in
         span: wp.vec3i,
         bricks: Bricks,
-        plates: wp.array[wp.vec4f],
+        triangle_frames: wp.array[wp.vec4f],
         # out
         face_out: wp.array3d[wp.float32],
     ):
         """The bits of the nearest face of every sample."""
         store = wp.zeros(shape=(wp.static(held),), dtype=wp.float32)
-        lane = lane_of()
+        lane = lane_index()
         error = bricks.error
         for item in range(span[0] + wp.tid(), span[1], span[2]):
-            first = (item / lane_count()) * TURNS
-            for turn in range(turns_from(bricks, first)):
+            first = (item / lane_count()) * BRICKS_PER_THREAD
+            for turn in range(brick_count_from(bricks, first)):
                 brick = brick_at(bricks, first + turn, lane)
-                p = own_samples(brick)
-                best = begin(bricks, brick, store)
-                for face in range(plates.shape[0] / TRIANGLE_FRAME_ROWS):
+                p = lane_samples(brick)
+                best = begin_search(bricks, brick, store)
+                for face in range(triangle_frames.shape[0] / TRIANGLE_FRAME_ROWS):
                     row = TRIANGLE_FRAME_ROWS * face
-                    best = scan_plate(plates, row, face, p, error, best, EVERY_GROUP, store)
+                    best = scan_triangle(
+                        triangle_frames, row, face, p, error, best, EVERY_GROUP, store
+                    )
                 write_faces(bricks, brick.first, lane, best, store, face_out)
 
     return search_all_kernel

@@ -8,19 +8,19 @@ from typing import Any
 import numpy as np
 import warp as wp
 
-from abut.core.pickling import Answer
+from abut.core.pickling import PicklableResult
 from abut.mesh import Mesh
-from abut.sdf.blocks import block_kernel
-from abut.sdf.depth_images import Columns
-from abut.sdf.face_setup import cut_kernel, cut_parts_kernel, pick_kernel
-from abut.sdf.field_plan import EncounterPlan
+from abut.sdf.blocks import list_blocks_kernel
+from abut.sdf.depth_images import DepthImages
+from abut.sdf.face_setup import cull_faces_kernel, setup_faces_kernel, setup_tiles_kernel
+from abut.sdf.field_plan import FieldPlan
 from abut.sdf.penalty import SUMS, penalty_kernel_for, response_rows_kernel
 
 MOST_COPIES = 64  # of sums, so that threads do not queue up for one
 
 
 @dataclass(frozen=True, eq=False)
-class Wrench(Answer):
+class Wrench(PicklableResult):
     """A force and a torque, (3,) float64 each; (B, 3) for a batch."""
 
     force: wp.array
@@ -28,7 +28,7 @@ class Wrench(Answer):
 
 
 @dataclass(frozen=True, eq=False)
-class Response(Answer):
+class Response(PicklableResult):
     """What a mesh does to a field's object that it reaches into; in the field's frame.
 
     Force and torque are integrals over the area inside (Morvan et al. 2008, equations 11 and 12);
@@ -107,7 +107,7 @@ class Response(Answer):
         return wp.array(rows, dtype=wp.float64, device=self._device)
 
 
-class ResponsePlan(EncounterPlan):
+class ResponsePlan(FieldPlan):
     """Pick faces, cut them into patches, draw these, and add up the fragments inside."""
 
     columns = SUMS
@@ -126,7 +126,7 @@ class ResponsePlan(EncounterPlan):
     ) -> None:
         self.early = early
         self.kernel = penalty_kernel_for(moving, bending)
-        self.images = Columns() if columns is None else columns
+        self.images = DepthImages() if columns is None else columns
         super().__init__(grid, mesh, pose_count, pixel, sampling, bending)
 
     def stages(self) -> Iterable[tuple[str, Callable[[], None]]]:
@@ -136,9 +136,9 @@ class ResponsePlan(EncounterPlan):
         self._sums = sums
         self._no_best = wp.empty(0, dtype=wp.int64, device=self.device)
         early, (faces, large, blocks) = self.early, self.lists("faces", "large", "blocks")
-        yield "pick", self.over_items(pick_kernel, early, faces)
-        yield "cut", self.over_listed("faces", cut_kernel, 1, faces, large, self.patches)
-        yield "blocks", self.over_large(block_kernel, 1, early, self._no_best, large, blocks)
-        yield "parts", self.over_parts(cut_parts_kernel, early, blocks, self.patches)
+        yield "pick", self.over_items(cull_faces_kernel, early, faces)
+        yield "cut", self.over_listed("faces", setup_faces_kernel, 1, faces, large, self.patches)
+        yield "blocks", self.over_large(list_blocks_kernel, 1, early, self._no_best, large, blocks)
+        yield "parts", self.over_parts(setup_tiles_kernel, early, blocks, self.patches)
         yield "draw", self.over_turns(self.kernel, self.patches, self.images, early, copies, sums)
         yield "rows", self.over_poses(response_rows_kernel, SUMS, copies, sums)

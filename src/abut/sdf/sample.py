@@ -7,7 +7,7 @@ import numpy as np
 import warp as wp
 
 from abut.core.launch import launch
-from abut.core.pickling import Answer
+from abut.core.pickling import PicklableResult
 from abut.core.timing import stage
 from abut.sdf.grid import FieldGrid, sample_field
 
@@ -15,7 +15,7 @@ wp.set_module_options({"enable_backward": False, "fuse_fp": False})
 
 
 @dataclass(frozen=True, eq=False)
-class FieldSamples(Answer):
+class FieldSamples(PicklableResult):
     """A distance field at many points.
 
     Attributes:

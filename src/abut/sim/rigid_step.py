@@ -6,17 +6,17 @@ from typing import Any
 import warp as wp
 
 from abut.core.device import can_capture
-from abut.core.lanes import WARP
+from abut.core.lanes import WARP_SIZE
 from abut.core.launch import UNKNOWN_COUNT, Task, launch
 from abut.core.pair_queue import PairQueues
-from abut.sdf.blocks import block_kernel
-from abut.sdf.depth_images import Columns
-from abut.sdf.draw_batches import QUEUES, patches_in, wanting
-from abut.sdf.face_setup import cut_kernel, cut_parts_kernel, pick_kernel
+from abut.sdf.blocks import list_blocks_kernel
+from abut.sdf.depth_images import DepthImages
+from abut.sdf.draw_batches import QUEUES, missing_room, patches_in
+from abut.sdf.face_setup import cull_faces_kernel, setup_faces_kernel, setup_tiles_kernel
 from abut.sdf.footprint import BOUND
 from abut.sdf.launches import PER_SLICE, over_large, over_listed, over_parts, over_turns
 from abut.sdf.penalty import SUMS, penalty_kernel_for, response_rows_kernel
-from abut.sdf.posed_in_field import Encounters, Meeting
+from abut.sdf.posed_in_field import FieldOperands, FieldPair
 from abut.sim.bodies import gather_kernel, move_kernel
 from abut.sim.contacts import meetings_kernel, partners_kernel, peak_kernel, sides_kernel
 
@@ -67,7 +67,7 @@ class RigidStep:
     def make_room(self) -> bool:
         """Whether something found no room in the substeps so far; there is more now."""
         peak = dict(zip(self.room, self._peak.numpy().tolist(), strict=True))
-        short = wanting({name: int(n) for name, n in peak.items()}, self.room)
+        short = missing_room({name: int(n) for name, n in peak.items()}, self.room)
         self.room.update(short)
         if short:
             self._record()
@@ -107,9 +107,9 @@ class RigidStep:
         self._graph: Any = None
 
     def _encounters(self, pairs: int) -> Any:
-        met = Encounters()
+        met = FieldOperands()
         met.fields, met.meshes = self.shapes.fields, self.shapes.meshes
-        met.meetings = wp.zeros(pairs, dtype=Meeting, device=self.device)
+        met.pairs = wp.zeros(pairs, dtype=FieldPair, device=self.device)
         met.firsts = wp.zeros(pairs + 1, dtype=wp.int32, device=self.device)
         met.sampling = self.sampling
         return met
@@ -118,7 +118,7 @@ class RigidStep:
         """Pairs of bodies in order, and how they meet."""
         both, device = [self.bodies, self.shapes], self.device
         meet = [*both, self._sides, self._offsets, self.pixels, self.material]
-        meet += [self._met.meetings, self._faces]
+        meet += [self._met.pairs, self._faces]
         return [
             Task(partners_kernel, count, [*both, self._counts], device).run,
             lambda: wp.utils.array_scan(self._counts, self._offsets, inclusive=False),
@@ -132,17 +132,17 @@ class RigidStep:
         met, device = self._met, self.device
         rows = [met, COPIES, self._sums, self._queues.counts, self._answers]
         peak = [self._offsets, self._answers, self._peak]
-        lanes = WARP if device.is_cuda else 1
+        lanes = WARP_SIZE if device.is_cuda else 1
         queues, patches = self._queues, patches_in(self._queues)
         faces, large, blocks = queues["faces"], queues["large"], queues["blocks"]
         block = [met, 1, BOUND, wp.empty(0, dtype=wp.int64, device=device), large, blocks]
-        draw = [met, patches, Columns(), BOUND, COPIES, self._sums]
+        draw = [met, patches, DepthImages(), BOUND, COPIES, self._sums]
         kernel = penalty_kernel_for(self.drags, bool(self.floors))
         return [
-            self._over_faces(pick_kernel, [met, BOUND, faces]),
-            over_listed(queues, "faces", cut_kernel, [met, 1, faces, large, patches]),
-            over_large(queues, block_kernel, block),
-            over_parts(queues, cut_parts_kernel, [met, BOUND, blocks, patches]),
+            self._over_faces(cull_faces_kernel, [met, BOUND, faces]),
+            over_listed(queues, "faces", setup_faces_kernel, [met, 1, faces, large, patches]),
+            over_large(queues, list_blocks_kernel, block),
+            over_parts(queues, setup_tiles_kernel, [met, BOUND, blocks, patches]),
             over_turns(queues, kernel, draw),
             Task(response_rows_kernel, SUMS * pairs * lanes, rows, device).run,
             Task(peak_kernel, 1, peak, device).run,

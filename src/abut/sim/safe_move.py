@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 import warp as wp
 
-from abut.core.atomics import atomic_min_int64, reserve
+from abut.core.atomics import atomic_add_aggregated, atomic_min_int64
 from abut.core.launch import launch
 from abut.mesh import Mesh
 from abut.motion import Motion
@@ -98,7 +98,7 @@ def shorten_kernel(
                 if wp.max(wp.abs(end[corner] - start[corner])) > wp.float64(0.0):
                     moves = True
         if moves:
-            reserve(moving_out, 1)
+            atomic_add_aggregated(moving_out, 1)
             bits = wp.cast(time[i], wp.int64)  # of numbers from 0 up, bits sort like the numbers
             for k in range(4):
                 corner = corner_of(faces, edges, kind[i], pair, k, alone)

@@ -20,7 +20,7 @@ from abut.bvh.layout import (
     subtree,
 )
 from abut.core.atomics import atomic_min_int64
-from abut.core.loads import load_uncached_int64
+from abut.core.memory_access import load_relaxed_int64
 from abut.core.pair_queue import PairQueue, pack_pair, queue_stop, unpack_pair
 from abut.operands.contact_operands import Search
 from abut.operands.distance_operands import (
@@ -229,7 +229,7 @@ def sample_kernel(
             if gap_left <= gap_right:
                 node = left
         gap = apart(frame, leaf, node)
-        known = from_bits(load_uncached_int64(query.bound, pose))
+        known = from_bits(load_relaxed_int64(query.bound, pose))
         if not (gap > box_limit(known, query.slack, frame.stretch)):
             corners_a = load_face(query.search.a, face_of(leaf), pose)
             near = gap_of(corners_a, load_face(query.search.b, face_of(node), pose))
@@ -249,7 +249,7 @@ def compare_kernel(
         row = unpack_pair(candidates.keys[i], search.bits)
         a = load_face(search.a, row[1], row[0])
         b = load_face(search.b, row[2], row[0])
-        best = from_bits(load_uncached_int64(query.bound, row[0]))
+        best = from_bits(load_relaxed_int64(query.bound, row[0]))
         if not clear_of(a, b, wp.vec3d(), best * FACE_MARGIN + query.slack):
             if meets(search, row[0], row[1], row[2], a, b):
                 atomic_min_int64(query.bound, row[0], wp.int64(0))

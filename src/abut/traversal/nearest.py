@@ -24,7 +24,7 @@ from abut.bvh.layout import (
     subtree,
 )
 from abut.core.atomics import atomic_min_int64
-from abut.core.loads import load_uncached_int64
+from abut.core.memory_access import load_relaxed_int64
 from abut.core.pair_queue import NO_KEY, pack_pair, push_pair
 from abut.geometry.common_corners import SHARED_NONE
 from abut.geometry.intersect_tri_tri import HIT, MISS, classify_tri_tri
@@ -198,7 +198,7 @@ def nearest_walk(levels: int) -> wp.Kernel:
             frame = frames[pose]
             pad = pad_of(frame, tree_a, tree_b)
             found = Found()
-            found.bits = load_uncached_int64(query.bound, pose)
+            found.bits = load_relaxed_int64(query.bound, pose)
             found.key = NO_KEY
             found.way = ways[pose]
             limit = limit_of(query, frame, found.bits)
@@ -211,7 +211,7 @@ def nearest_walk(levels: int) -> wp.Kernel:
                 i = stack[held][0]
                 j = stack[held][1]
                 gap = wp.cast(stack[held][2], wp.float32)
-                known = load_uncached_int64(query.bound, pose)
+                known = load_relaxed_int64(query.bound, pose)
                 if known < found.bits:  # another thread has found nearer faces
                     found.bits = known
                     found.key = NO_KEY

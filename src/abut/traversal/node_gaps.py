@@ -8,7 +8,7 @@ from abut.bounds.relative_frame import RelativeFrame, turn_of
 from abut.bounds.rows import padded, single_of, vector_of
 from abut.bounds.rss import LEAST, distance_rss, reach_rss
 from abut.bvh.layout import BvhView, Node, load_node, reach_of, root_of
-from abut.core.loads import load_vec4f
+from abut.core.memory_access import load_readonly_vec4f
 from abut.traversal.overlap.node_pairs import load_obb, load_rss
 
 SLAB_ROUNDING = wp.constant(wp.float32(2.0**-18))
@@ -26,9 +26,9 @@ def middle_of(tree: BvhView, slot: wp.int32, node: Node):
     """Centre of a slot's tightest volume."""
     middle = vector_of(node.low + node.high) * wp.float32(0.5)
     if tree.swept.shape[0] > 0:
-        middle = vector_of(load_vec4f(tree.swept, 3 * slot))
+        middle = vector_of(load_readonly_vec4f(tree.swept, 3 * slot))
     elif tree.obbs.shape[0] > 0:
-        middle = vector_of(load_vec4f(tree.obbs, 3 * slot))
+        middle = vector_of(load_readonly_vec4f(tree.obbs, 3 * slot))
     return middle
 
 

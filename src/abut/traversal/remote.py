@@ -20,7 +20,7 @@ from abut.bvh.layout import (
     subtree,
 )
 from abut.core.atomics import atomic_min_int64
-from abut.core.loads import load_uncached_int64
+from abut.core.memory_access import load_relaxed_int64
 from abut.core.pair_queue import NO_KEY
 from abut.geometry.poses import move_point
 from abut.operands.contact_operands import Search
@@ -137,7 +137,7 @@ def walk_remote(
     pose_b = pose_of(search.b, pose)
     blur = slack + blur_of(tree_a, pose_a, tree_b, pose_b)
     found = Found()
-    found.bits = load_uncached_int64(bound, pose)
+    found.bits = load_relaxed_int64(bound, pose)
     found.key = NO_KEY
     pairs[0] = wp.vec2i(start, root_of(tree_b))
     gaps[0] = wp.float64(0.0)
@@ -146,7 +146,7 @@ def walk_remote(
         held -= 1
         i = pairs[held][0]
         j = pairs[held][1]
-        known = load_uncached_int64(bound, pose)
+        known = load_relaxed_int64(bound, pose)
         if known < found.bits:  # another thread has found nearer faces
             found.bits = known
             found.key = NO_KEY

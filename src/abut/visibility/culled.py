@@ -7,7 +7,7 @@ from functools import cached_property
 import numpy as np
 import warp as wp
 
-from abut.core.pickling import Answer
+from abut.core.pickling import PicklableResult
 from abut.options import Level
 
 
@@ -44,7 +44,7 @@ class PassStatistics:
 
 
 @dataclass(frozen=True, eq=False)
-class Culled(Answer):
+class Culled(PicklableResult):
     """The potentially colliding set of a scene.
 
     Attributes:

@@ -7,7 +7,7 @@ ends, of different objects, are at hand at any time: one of them is of another o
 
 import warp as wp
 
-from abut.core.atomics import gain
+from abut.core.atomics import atomic_add_uniform
 from abut.visibility.fragment_lists import Canvas
 from abut.visibility.occlusion import mark_hidden
 from abut.visibility.state import BOTH, COLUMNS, FRAGMENTS, Primitives, primitive_of
@@ -115,7 +115,7 @@ def look_sorted_kernel(
 ):
     """A thread for each pixel."""
     if span[0] + wp.tid() == 0:
-        gain(counters_out, row * COLUMNS + FRAGMENTS, total[0])
+        atomic_add_uniform(counters_out, row * COLUMNS + FRAGMENTS, total[0])
     for i in range(span[0] + wp.tid(), span[1], span[2]):
         start = canvas_out.starts[i]
         stop = canvas_out.stops[i]

@@ -7,7 +7,7 @@ Proofs are in design/visibility.md: reach and slack of a view cover all rounding
 
 import warp as wp
 
-from abut.core.loads import load_vec4f
+from abut.core.memory_access import load_readonly_vec4f
 from abut.visibility.edge import edge_of, edge_passes, fine_side, fine_sign, holds
 from abut.visibility.view import ViewMap
 
@@ -107,11 +107,11 @@ def face_view(a: wp.vec4f, b: wp.vec4f, c: wp.vec4f, d: wp.vec4f, e: wp.vec4f):
 def load_view(rows: wp.array[wp.vec4f], face: wp.int32):
     """Read the rows of a face, written by an earlier launch."""
     return face_view(
-        load_vec4f(rows, ROWS * face),
-        load_vec4f(rows, ROWS * face + 1),
-        load_vec4f(rows, ROWS * face + 2),
-        load_vec4f(rows, ROWS * face + 3),
-        load_vec4f(rows, ROWS * face + 4),
+        load_readonly_vec4f(rows, ROWS * face),
+        load_readonly_vec4f(rows, ROWS * face + 1),
+        load_readonly_vec4f(rows, ROWS * face + 2),
+        load_readonly_vec4f(rows, ROWS * face + 3),
+        load_readonly_vec4f(rows, ROWS * face + 4),
     )
 
 

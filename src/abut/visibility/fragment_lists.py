@@ -5,7 +5,12 @@ Only pixels to which several come get any room: at the others nothing hides anyt
 
 import warp as wp
 
-from abut.core.atomics import atomic_decrement, atomic_increment, claim, reserve
+from abut.core.atomics import (
+    atomic_add_aggregated,
+    atomic_decrement,
+    atomic_increment,
+    atomic_set_owner,
+)
 from abut.visibility.cover import AREA, BLOCK, centre_of, covers
 from abut.visibility.fragment import (
     FaceView,
@@ -27,7 +32,7 @@ class Canvas:
 
     shown: Shown
     counts: wp.array[wp.int32]  # fragments per pixel that have no place yet
-    owners: wp.array[wp.int32]  # who comes to each pixel, see ``claim``
+    owners: wp.array[wp.int32]  # who comes to each pixel, see ``atomic_set_owner``
     starts: wp.array[wp.int32]  # of each pixel's fragments
     stops: wp.array[wp.int32]
     fragments: wp.array[wp.vec4f]  # near, far, face, pixel
@@ -50,7 +55,7 @@ def count_fragment(canvas: Canvas, pixel: wp.int32, face: wp.int32, owner: wp.in
     who = owner
     if canvas.within:
         who = face
-    claim(canvas.owners, pixel, who + 1)
+    atomic_set_owner(canvas.owners, pixel, who + 1)
 
 
 @wp.kernel
@@ -68,7 +73,7 @@ def room_kernel(
         start = wp.int32(0)
         if count > 0:
             if canvas_out.owners[i] < 0:
-                start = wp.int32(wp.min(reserve(total_out, count), capacity))
+                start = wp.int32(wp.min(atomic_add_aggregated(total_out, count), capacity))
             else:
                 count = 0
                 canvas_out.counts[i] = 0

@@ -2,7 +2,7 @@
 
 import warp as wp
 
-from abut.core.atomics import gain
+from abut.core.atomics import atomic_add_uniform
 from abut.visibility.fragment_lists import Canvas
 from abut.visibility.occlusion import (
     NONE,
@@ -67,7 +67,7 @@ def look_pixels_kernel(
 ):
     """A thread for each pixel."""
     if span[0] + wp.tid() == 0:
-        gain(counters_out, row * COLUMNS + FRAGMENTS, total[0])
+        atomic_add_uniform(counters_out, row * COLUMNS + FRAGMENTS, total[0])
     for i in range(span[0] + wp.tid(), span[1], span[2]):
         start = canvas.starts[i]
         stop = canvas.stops[i]
@@ -90,7 +90,7 @@ def look_fragments_kernel(
 ):
     """A thread for each fragment."""
     if span[0] + wp.tid() == 0:
-        gain(counters_out, row * COLUMNS + FRAGMENTS, total[0])
+        atomic_add_uniform(counters_out, row * COLUMNS + FRAGMENTS, total[0])
     count = wp.int32(wp.min(total[0], wp.int64(canvas.fragments.shape[0])))
     for slot in range(span[0] + wp.tid(), count, span[2]):
         pixel = wp.cast(canvas.fragments[slot][3], wp.int32)

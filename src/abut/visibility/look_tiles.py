@@ -6,7 +6,7 @@ open, fragments are made at the pixels that two patches share; none is ever stor
 
 import warp as wp
 
-from abut.core.atomics import gain
+from abut.core.atomics import atomic_add_uniform
 from abut.visibility.cover import BLOCK
 from abut.visibility.fragment import load_view
 from abut.visibility.occlusion import (
@@ -111,5 +111,5 @@ def look_tiles_kernel(
         elif tiles.masks[slot] != EMPTY:
             seen += wp.int64(count_bits(tiles.masks[slot]))
             look_patch(tiles, view, rule, primitives_out, slot)
-    gain(counters_out, row * COLUMNS + FRAGMENTS, seen)
-    gain(crowds_out, 0, crowds)
+    atomic_add_uniform(counters_out, row * COLUMNS + FRAGMENTS, seen)
+    atomic_add_uniform(crowds_out, 0, crowds)

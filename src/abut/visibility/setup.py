@@ -2,7 +2,7 @@
 
 import warp as wp
 
-from abut.core.atomics import gain
+from abut.core.atomics import atomic_add_uniform
 from abut.visibility.fragment import map_point, store_face
 from abut.visibility.state import BOTH, COLUMNS, FACES, Primitives, primitive_of
 from abut.visibility.view import ViewMap
@@ -79,8 +79,8 @@ def count_shown(
 ):
     """Count the faces of a pass, once for all its bands, and the pixels of their boxes."""
     if shown.band[0] == 0:
-        gain(counters, row * COLUMNS + FACES, seen)
-    gain(areas, 0, area)
+        atomic_add_uniform(counters, row * COLUMNS + FACES, seen)
+    atomic_add_uniform(areas, 0, area)
 
 
 @wp.kernel

@@ -6,7 +6,7 @@ in both and so pruned.
 
 import warp as wp
 
-from abut.core.atomics import gain
+from abut.core.atomics import atomic_add_uniform
 
 wp.set_module_options({"enable_backward": False, "fuse_fp": False})
 
@@ -98,11 +98,11 @@ def conclude_kernel(
             primitives_out.state[i] = state
             primitives_out.hidden_first[i] = 0
             primitives_out.hidden_second[i] = 0
-    gain(counters_out, row * COLUMNS + QUERIES, queries)
-    gain(counters_out, row * COLUMNS + BFV, both)
-    gain(counters_out, row * COLUMNS + FFV, first)
-    gain(counters_out, row * COLUMNS + SFV, second)
-    gain(counters_out, row * COLUMNS + NFV, neither)
+    atomic_add_uniform(counters_out, row * COLUMNS + QUERIES, queries)
+    atomic_add_uniform(counters_out, row * COLUMNS + BFV, both)
+    atomic_add_uniform(counters_out, row * COLUMNS + FFV, first)
+    atomic_add_uniform(counters_out, row * COLUMNS + SFV, second)
+    atomic_add_uniform(counters_out, row * COLUMNS + NFV, neither)
 
 
 @wp.kernel

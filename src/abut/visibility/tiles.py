@@ -5,7 +5,12 @@ For views where tiles do not hold too many faces; see canvas for the others.
 
 import warp as wp
 
-from abut.core.atomics import atomic_decrement, atomic_increment, claim, reserve
+from abut.core.atomics import (
+    atomic_add_aggregated,
+    atomic_decrement,
+    atomic_increment,
+    atomic_set_owner,
+)
 from abut.core.pair_queue import (
     PairQueue,
     pack_pair,
@@ -34,7 +39,7 @@ class Tiles:
 
     shown: Shown
     counts: wp.array[wp.int32]  # patches that have no place yet
-    owners: wp.array[wp.int32]  # who comes to each tile, see ``claim``
+    owners: wp.array[wp.int32]  # who comes to each tile, see ``atomic_set_owner``
     starts: wp.array[wp.int32]
     masks: wp.array[wp.uint64]
     depths: wp.array[wp.vec2f]
@@ -71,7 +76,7 @@ def visit_tile(
     if touches_block(f, column * BLOCK, row * BLOCK, view):
         tile = row * tiles.wide + column
         atomic_increment(tiles.counts, tile)
-        claim(tiles.owners, tile, who + 1)
+        atomic_set_owner(tiles.owners, tile, who + 1)
         push_pair(visits, pack_pair(0, tile, face, VISIT_BITS))
 
 
@@ -93,7 +98,7 @@ def bin_kernel(
         around = tile_box(tiles_out.shown.boxes[i])
         count = around[2] * around[3]
         if count > FEW_TILES:
-            store_pair(large_out, reserve(large_out.count, 1), wp.int64(i))
+            store_pair(large_out, atomic_add_aggregated(large_out.count, 1), wp.int64(i))
         else:
             who = wp.where(tiles_out.within, i, object_of[i])
             for k in range(count):

@@ -9,7 +9,7 @@ import warp as wp
 
 from abut.bounds.relative_frame import RelativeFrame, boundless_frame
 from abut.bvh.layout import face_of, is_leaf, load_node, root_of
-from abut.core.loads import load_uncached_int32
+from abut.core.memory_access import load_l2_int32
 from abut.core.pair_queue import NO_KEY
 from abut.geometry.common_corners import SHARED_NONE
 from abut.operands.contact_queues import ContactQueues, test_faces, test_unshared
@@ -136,7 +136,16 @@ def descend_kernel_for(pairs_type: type, finer: bool, own: bool) -> wp.Kernel:
             pair = pair_at(pairs, rank)
             if wp.static(own):
                 if pair.sharing != SHARED_NONE:
-                    test_own_packet(pair, queues_out, rank, at[1], packet_stack, found)
+                    test_own_packet(
+                        pair.a,
+                        pair.tree_a,
+                        pair.sharing,
+                        queues_out,
+                        rank,
+                        at[1],
+                        packet_stack,
+                        found,
+                    )
                     continue
             frame = frames[rank]
             depth = subtree_depth(items, pair.a.faces.shape[0])
@@ -158,7 +167,9 @@ def descend_kernel_for(pairs_type: type, finer: bool, own: bool) -> wp.Kernel:
                     if loaded != i:
                         loaded = i
                         corners_a = load_face(pair.a, face_of(a), pair.pose)
-                    test_unshared(pair, queues_out, rank, face_of(a), corners_a, face_of(b))
+                    test_unshared(
+                        pair.b, pair.pose, queues_out, rank, face_of(a), corners_a, face_of(b)
+                    )
                 else:
                     opened = open_pair(frame, pair.tree_a, i, a, pair.tree_b, j, b)
                     held = push_overlapping(stack, held, opened)
@@ -199,7 +210,7 @@ def first_kernel_for(pairs_type: type, finer: bool, own: bool) -> wp.Kernel:
                 a = load_node(pair.tree_a.nodes, i)
                 b = load_node(pair.tree_b.nodes, j)
                 if colliding_out.shape[0] > 0:
-                    if load_uncached_int32(colliding_out, pair.environment) != 0:
+                    if load_l2_int32(colliding_out, pair.environment) != 0:
                         held = 0
                         continue
                 if wp.static(finer):

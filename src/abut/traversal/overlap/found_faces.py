@@ -2,7 +2,7 @@
 
 import warp as wp
 
-from abut.core.atomics import reserve
+from abut.core.atomics import atomic_add_aggregated
 from abut.core.pair_queue import PairQueue, pack_pair, store_pair
 
 LISTED = wp.constant(16)  # faces gathered before room is asked for
@@ -19,7 +19,7 @@ def list_found(
     queue: PairQueue,
 ):
     """Put the pairs of a face of one mesh and those found of the other into a queue."""
-    place = reserve(queue.count, count)
+    place = atomic_add_aggregated(queue.count, count)
     for i in range(count):
         key = pack_pair(pose, face, found[i], bits)
         if swapped:

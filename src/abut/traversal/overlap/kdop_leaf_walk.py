@@ -16,7 +16,7 @@ from abut.bounds.kdop import PICK_BITS, SIDES
 from abut.bvh.layout import BvhView, face_of, is_leaf, load_node, next_slot, root_of
 from abut.bvh.node_kdops import Dops
 from abut.core.launch import Task
-from abut.core.loads import load_vec4i
+from abut.core.memory_access import load_readonly_vec4i
 from abut.core.pair_queue import PairQueue, PairQueues
 from abut.core.plan import Stage
 from abut.traversal.overlap.found_faces import LISTED, list_found, note_found
@@ -42,9 +42,9 @@ def sum_leaf(dops: DopFrames, pose: wp.int32, slot: wp.int32, own: wp.array[wp.v
     for axis in range(dops.axis_count):
         row = NARROW_ROWS * (first + axis)
         on_a = sums_narrow(
-            load_vec4i(dops.narrow_axes, row), dops.words_a, dops.stride * slot, dops.half
+            load_readonly_vec4i(dops.narrow_axes, row), dops.words_a, dops.stride * slot, dops.half
         )
-        rest = load_vec4i(dops.narrow_axes, row + 2)
+        rest = load_readonly_vec4i(dops.narrow_axes, row + 2)
         own[axis] = constants_narrow(rest, dops.width) + on_a
 
 
@@ -55,7 +55,7 @@ def overlap_leaf(dops: DopFrames, pose: wp.int32, own: wp.array[wp.vec2l], slot:
     for axis in range(dops.axis_count):
         row = NARROW_ROWS * (first + axis) + 1
         on_b = sums_narrow(
-            load_vec4i(dops.narrow_axes, row), dops.words_b, dops.stride * slot, dops.half
+            load_readonly_vec4i(dops.narrow_axes, row), dops.words_b, dops.stride * slot, dops.half
         )
         apart = own[axis]
         if apart[0] + on_b[1] >= wp.int64(0) or apart[1] + on_b[0] >= wp.int64(0):
@@ -118,7 +118,7 @@ def weights_along(dops: DopFrames, side: wp.int32):
     """Weights of a side's reaches against each normal, where the axes are the normals."""
     out = Weights()
     for axis in range(STRAIGHT):
-        row = load_vec4i(dops.narrow_axes, NARROW_ROWS * axis + side)
+        row = load_readonly_vec4i(dops.narrow_axes, NARROW_ROWS * axis + side)
         out[axis] = straight_weight(row, axis + STRAIGHT)
     return out
 
@@ -137,10 +137,10 @@ def sum_straight(dops: DopFrames, words: wp.array[wp.vec4i], slot: wp.int32, wei
     """What a leaf of a and the constants add to the sums along the normals and against them."""
     out = Sums()
     for k in range(ALL_ROWS):
-        w = load_vec4i(words, ALL_ROWS * slot + k)
+        w = load_readonly_vec4i(words, ALL_ROWS * slot + k)
         for i in range(2):
             axis = 2 * k + i
-            rest = load_vec4i(dops.narrow_axes, NARROW_ROWS * axis + 2)
+            rest = load_readonly_vec4i(dops.narrow_axes, NARROW_ROWS * axis + 2)
             constants = constants_narrow(rest, dops.width)
             weight = wp.int64(weights[axis])
             out[2 * axis] = constants[0] + weight * wp.int64(w[2 * i + 1])
@@ -153,7 +153,7 @@ def parted(
     words: wp.array[wp.vec4i], slot: wp.int32, own: Sums, weights: Weights, row: wp.int32
 ):  # fmt: skip
     """Is a slot of b apart from the leaf along one of two normals?"""
-    w = load_vec4i(words, ALL_ROWS * slot + row)
+    w = load_readonly_vec4i(words, ALL_ROWS * slot + row)
     apart = wp.bool(False)
     for i in range(2):
         axis = 2 * row + i

@@ -31,7 +31,7 @@ from abut.bvh.leaf_clusters import (
     first_of,
     size_of,
 )
-from abut.core.atomics import reserve
+from abut.core.atomics import atomic_add_aggregated
 from abut.core.launch import UNKNOWN_COUNT
 from abut.core.pair_queue import (
     PairQueue,
@@ -68,7 +68,7 @@ def list_found(
     queue: PairQueue,
 ):
     """Put the pairs of a twig and those found into a queue."""
-    place = reserve(queue.count, count)
+    place = atomic_add_aggregated(queue.count, count)
     for i in range(count):
         key = (wp.int64(own) << wp.int64(32)) | wp.int64(found[i])
         store_pair(queue, place + wp.int64(i), key)

@@ -16,7 +16,7 @@ from abut.bvh.layout import (
     root_of,
     subtree,
 )
-from abut.core.loads import load_vec4f
+from abut.core.memory_access import load_readonly_vec4f
 from abut.traversal.overlap.kdop_overlap import DopFrames, overlap_dops
 
 STACK = wp.constant(192)  # a tree is at most 61 levels deep, and each leaves three pairs behind
@@ -29,9 +29,9 @@ APART = wp.constant(wp.float32(3.0e38))
 def load_obb(tree: BvhView, slot: wp.int32):
     """Read an oriented box, 48 bytes."""
     return unpack_obb(
-        load_vec4f(tree.obbs, 3 * slot),
-        load_vec4f(tree.obbs, 3 * slot + 1),
-        load_vec4f(tree.obbs, 3 * slot + 2),
+        load_readonly_vec4f(tree.obbs, 3 * slot),
+        load_readonly_vec4f(tree.obbs, 3 * slot + 1),
+        load_readonly_vec4f(tree.obbs, 3 * slot + 2),
     )
 
 
@@ -39,9 +39,9 @@ def load_obb(tree: BvhView, slot: wp.int32):
 def load_rss(tree: BvhView, slot: wp.int32):
     """Read a swept sphere, 48 bytes."""
     return unpack_rss(
-        load_vec4f(tree.swept, 3 * slot),
-        load_vec4f(tree.swept, 3 * slot + 1),
-        load_vec4f(tree.swept, 3 * slot + 2),
+        load_readonly_vec4f(tree.swept, 3 * slot),
+        load_readonly_vec4f(tree.swept, 3 * slot + 1),
+        load_readonly_vec4f(tree.swept, 3 * slot + 2),
     )
 
 

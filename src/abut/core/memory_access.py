@@ -1,7 +1,4 @@
-"""Reads and writes that CUDA is told more about: wide ones, and of what others have just written.
-
-On the CPU they are plain, except where another thread may write meanwhile.
-"""
+"""Memory accesses of a chosen width and cache level on CUDA; plain ones on the CPU."""
 
 import warp as wp
 
@@ -14,8 +11,8 @@ import warp as wp
     return values.data[i];
 #endif
 """)
-def load_vec4f(values: wp.array[wp.vec4f], i: wp.int32) -> wp.vec4f:
-    """Read 16 bytes at once; for arrays that the running launch does not write."""
+def load_readonly_vec4f(values: wp.array[wp.vec4f], i: wp.int32) -> wp.vec4f:
+    """Read 16 bytes through the read-only cache (``__ldg``); the launch must not write there."""
     ...
 
 
@@ -27,8 +24,8 @@ def load_vec4f(values: wp.array[wp.vec4f], i: wp.int32) -> wp.vec4f:
     return values.data[i];
 #endif
 """)
-def load_vec4i(values: wp.array[wp.vec4i], i: wp.int32) -> wp.vec4i:
-    """``load_vec4f`` for integers."""
+def load_readonly_vec4i(values: wp.array[wp.vec4i], i: wp.int32) -> wp.vec4i:
+    """Read 16 bytes through the read-only cache; see ``load_readonly_vec4f``."""
     ...
 
 
@@ -52,8 +49,8 @@ def store_vec4f(values: wp.array[wp.vec4f], i: wp.int32, value: wp.vec4f):
     return values.data[i];
 #endif
 """)
-def load_uncached(values: wp.array[wp.vec4f], i: wp.int32) -> wp.vec4f:
-    """Read past the first-level cache, which other threads' writes of this launch do not reach."""
+def load_l2_vec4f(values: wp.array[wp.vec4f], i: wp.int32) -> wp.vec4f:
+    """Read from the L2 cache (``__ldcg``): writes of other threads in this launch bypass L1."""
     ...
 
 
@@ -65,8 +62,8 @@ def load_uncached(values: wp.array[wp.vec4f], i: wp.int32) -> wp.vec4f:
     return values.data[i];
 #endif
 """)
-def load_uncached_pair(values: wp.array[wp.vec2i], i: wp.int32) -> wp.vec2i:
-    """``load_uncached`` for two integers."""
+def load_l2_vec2i(values: wp.array[wp.vec2i], i: wp.int32) -> wp.vec2i:
+    """Read two integers from the L2 cache; see ``load_l2_vec4f``."""
     ...
 
 
@@ -77,8 +74,8 @@ def load_uncached_pair(values: wp.array[wp.vec2i], i: wp.int32) -> wp.vec2i:
     return values.data[i];
 #endif
 """)
-def load_uncached_int32(values: wp.array[wp.int32], i: wp.int32) -> wp.int32:
-    """``load_uncached`` for integers."""
+def load_l2_int32(values: wp.array[wp.int32], i: wp.int32) -> wp.int32:
+    """Read an integer from the L2 cache; see ``load_l2_vec4f``."""
     ...
 
 
@@ -91,6 +88,6 @@ def load_uncached_int32(values: wp.array[wp.int32], i: wp.int32) -> wp.int32:
     return __atomic_load_n(&values.data[i], __ATOMIC_RELAXED);
 #endif
 """)
-def load_uncached_int64(values: wp.array[wp.int64], i: wp.int32) -> wp.int64:
-    """Read what other threads of this launch may have lowered; late news does no harm."""
+def load_relaxed_int64(values: wp.array[wp.int64], i: wp.int32) -> wp.int64:
+    """Read a value that other threads may be lowering (relaxed order): it may be out of date."""
     ...
