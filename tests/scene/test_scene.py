@@ -7,7 +7,7 @@ import warp as wp
 import abut
 from abut.cases import box, icosphere, torus
 from abut.errors import SceneError
-from abut.scene.rearrange import LabelRoom
+from abut.scene.label_sort import CudaLabelSort
 from shapes import random_poses
 
 
@@ -313,7 +313,7 @@ def test_labels_are_sorted_alike_on_every_device(kinds, device):
     labels = np.random.default_rng(0).integers(kinds, size=20_000).astype(np.int32)
     expected = np.argsort(labels, kind="stable")
     _, counts = np.unique(labels, return_counts=True)
-    room = LabelRoom(len(labels), wp.get_device(device))
+    room = CudaLabelSort(len(labels), wp.get_device(device))
     for _ in range(2):
         order, found = room.sort(wp.array(labels, device=device))
         np.testing.assert_array_equal(order.numpy(), expected)

@@ -121,7 +121,7 @@ def test_rows_do_not_depend_on_room(device):
 
 def held(scene):
     """How much a scene has room for."""
-    pool = scene._pool
+    pool = scene._pool.arrays
     arrays = (pool.points, pool.faces, pool.nodes, scene.poses)
     for queues in (scene._queues, scene._fronts.queues):
         arrays += tuple(queue.keys for queue in queues.queues.values())

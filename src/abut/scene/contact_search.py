@@ -16,7 +16,7 @@ from abut.scene.objects import Objects
 from abut.scene.queues import SceneQueues
 from abut.scene.rows import LEAST_EXPECTED, RowsAhead
 from abut.scene.search import SceneSearch
-from abut.scene.shape_pool import Pool
+from abut.scene.shape_pool import ShapePool
 
 EVERYWHERE = 1e30  # a margin at which all boxes overlap
 
@@ -71,7 +71,7 @@ class ContactSearch(SceneSearch):
 
     def __init__(
         self,
-        pool: Pool,
+        pool: ShapePool,
         objects: Objects,
         queues: SceneQueues,
         poses: wp.array,

@@ -8,7 +8,7 @@ from abut.bvh.leaf_ranges import write_forest_ranges
 from abut.core.pair_queue import KeyLayout, PairQueues
 from abut.query.kept_front import CLIMB_EVERY
 from abut.scene.objects import Objects
-from abut.scene.shape_pool import Pool
+from abut.scene.shape_pool import ShapePool
 from abut.traversal.meeting_fronts import BENT, OTHER, SAME
 
 MOST_PAIRS = 1 << 25  # of all fronts together; beyond that scenes are searched from the roots
@@ -69,14 +69,18 @@ class SceneFronts:
         """Whether pairs move up in this step."""
         return self.steps % CLIMB_EVERY == CLIMB_EVERY - 1
 
-    def follow(self, pool: Pool, objects: Objects) -> None:
+    def follow(self, pool: ShapePool, objects: Objects) -> None:
         """Take over which trees there are now."""
-        slots = 2 * pool.most_faces
+        slots = 2 * pool.arrays.most_faces
         layout = KeyLayout.of(slots, slots)
         if layout != self.layout:
             self.forget()
             self.layout = layout
-        seen = (int(pool.grown.sum()), int(pool.bent.sum()), objects.version)
+        seen = (
+            int(pool.trees.build_counts.sum()),
+            int(pool.trees.refit_counts.sum()),
+            objects.version,
+        )
         if seen != self._seen or self._any_changed:
             if seen[::2] != self._seen[::2]:
                 self._write_ranges(pool, np.unique(objects.body[objects.living]))
@@ -111,25 +115,30 @@ class SceneFronts:
         self.forget()
         self.resting = REST
 
-    def _write_ranges(self, pool: Pool, bodies: np.ndarray) -> None:
+    def _write_ranges(self, pool: ShapePool, bodies: np.ndarray) -> None:
         """For bodies whose trees have become others since."""
-        room = 2 * pool.faces.shape[0]
+        room = 2 * pool.arrays.faces.shape[0]
         if self.ranges.shape[0] < room:
             self.ranges = wp.empty(room, dtype=wp.vec2i, device=self.device)
             self._grown = np.empty(0, np.int64)
-        known = np.zeros(len(pool.grown), np.int64)
+        known = np.zeros(len(pool.trees.build_counts), np.int64)
         known[: len(self._grown)] = self._grown
-        new = bodies[(pool.grown != known)[bodies] & (pool.table["face_count"][bodies] > 0)]
+        new = bodies[
+            (pool.trees.build_counts != known)[bodies]
+            & (pool.arrays.table["face_count"][bodies] > 0)
+        ]
         if len(new):
-            parts = Parts.of(new, pool.table["face_count"][new], self.device)
-            write_forest_ranges(pool.forest, parts, self.ranges)
-        known[bodies] = pool.grown[bodies]
+            parts = Parts.of(new, pool.arrays.table["face_count"][new], self.device)
+            write_forest_ranges(pool.arrays.bvhs, parts, self.ranges)
+        known[bodies] = pool.trees.build_counts[bodies]
         self._grown = known
 
-    def _write_changes(self, pool: Pool, objects: Objects) -> None:
+    def _write_changes(self, pool: ShapePool, objects: Objects) -> None:
         """What has become of objects since fronts were moved last."""
         bodies = objects.body
-        now = np.stack([bodies, pool.grown[bodies], pool.bent[bodies]], axis=1).astype(np.int64)
+        now = np.stack(
+            [bodies, pool.trees.build_counts[bodies], pool.trees.refit_counts[bodies]], axis=1
+        ).astype(np.int64)
         before = np.full_like(now, -1)
         known = min(len(now), len(self._shapes))
         before[:known] = self._shapes[:known]

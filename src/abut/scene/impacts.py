@@ -22,7 +22,7 @@ from abut.query.impact_rows import Rows, sorted_rows
 from abut.query.sweep_plan import SweepPlan, require_memory
 from abut.results import ImpactKind, Impacts
 from abut.scene.objects import Objects
-from abut.scene.shape_pool import Pool
+from abut.scene.shape_pool import ShapePool
 from abut.scene.steps import Step
 
 
@@ -53,20 +53,20 @@ class Crossing:
 
     def __init__(
         self,
-        pool: Pool,
+        pool: ShapePool,
         objects: Objects,
         rows: np.ndarray,
         step: Step,
         ends: dict[int, np.ndarray],
     ) -> None:
         self.device, self.rows, self.step = pool.device, rows, step
-        table = pool.table[objects.body[rows]]
+        table = pool.arrays.table[objects.body[rows]]
         self.point_starts = np.concatenate([[0], np.cumsum(table["point_count"])])
         self.face_starts = np.concatenate([[0], np.cumsum(table["face_count"])])
         picked = _ranges(table["first_point"], table["point_count"])
-        local = pool.points.numpy()[picked]
+        local = pool.arrays.points.numpy()[picked]
         owner = np.repeat(np.arange(len(rows)), table["point_count"]).astype(np.int32)
-        faces = pool.faces.numpy()[_ranges(table["first_face"], table["face_count"])]
+        faces = pool.arrays.faces.numpy()[_ranges(table["first_face"], table["face_count"])]
         faces = faces + np.repeat(self.point_starts[:-1], table["face_count"])[:, None]
         later = local.copy()
         for k, row in enumerate(rows.tolist()):
@@ -182,7 +182,7 @@ class Crossing:
 
 
 def scene_impacts(
-    pool: Pool,
+    pool: ShapePool,
     objects: Objects,
     end_poses: np.ndarray,
     ends: dict[int, np.ndarray],
@@ -197,7 +197,7 @@ def scene_impacts(
     By brute force where ``every`` is given: all pairs of objects that are tested.
     """
     living = objects.living
-    living = living[pool.table["face_count"][objects.body[living]] > 0]
+    living = living[pool.arrays.table["face_count"][objects.body[living]] > 0]
     starts = objects.poses.numpy()
     filters = make_filters(
         objects.static, objects.group, objects.mask, objects.ignored, pool.device
@@ -256,7 +256,7 @@ def _wrapped(table: np.ndarray, first: bool, device: wp.Device) -> SceneImpacts:
 
 
 def _step(
-    pool: Pool,
+    pool: ShapePool,
     objects: Objects,
     living: np.ndarray,
     starts: np.ndarray,
@@ -270,7 +270,7 @@ def _step(
 
 
 def _may_touch(
-    pool: Pool,
+    pool: ShapePool,
     objects: Objects,
     living: np.ndarray,
     step: Step,

@@ -343,16 +343,16 @@ class Scene(Contents):
     def _state(self) -> tuple[Any, ...]:
         """What a search was prepared for: where arrays lie, and how many there are of what."""
         held, pool = self._objects, self._pool
-        bits = max(pool.most_faces - 1, 1).bit_length()
+        bits = max(pool.arrays.most_faces - 1, 1).bit_length()
         sizes = (len(held), len(held.ignored), bits)
-        return (pool.generation, self._queues.generation, held.poses, *sizes)
+        return (pool.arrays.generation, self._queues.generation, held.poses, *sizes)
 
     def _shape_check(self) -> Any:
         """Says whether the scene has kept its shape since now."""
-        pool, version = self._pool, self._pool.shape_version
+        pool, version = self._pool, self._pool.version
 
         def same() -> bool:
-            return pool.shape_version == version
+            return pool.version == version
 
         return same
 

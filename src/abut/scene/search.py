@@ -24,7 +24,7 @@ from abut.operands.scene_pairs import Crowd
 from abut.options import BroadMethod
 from abut.scene.objects import Objects
 from abut.scene.queues import SceneQueues
-from abut.scene.shape_pool import Pool
+from abut.scene.shape_pool import ShapePool
 
 LISTS = ("objects", "found", "large")
 
@@ -43,7 +43,7 @@ class SceneSearch:
 
     def __init__(
         self,
-        pool: Pool,
+        pool: ShapePool,
         objects: Objects,
         queues: SceneQueues,
         poses: wp.array,
@@ -55,7 +55,7 @@ class SceneSearch:
     ) -> None:
         self.device, self.queues, self.copies = pool.device, queues, copies
         self.best: wp.array | None = None  # the pair found for each row, where one is wanted
-        self.layout = KeyLayout.of(pool.most_faces, pool.most_faces)
+        self.layout = KeyLayout.of(pool.arrays.most_faces, pool.arrays.most_faces)
         self.objects = object_layout(max(len(objects), 1), copies)
         self.width = self.objects.width + max(copies - 1, 0).bit_length()
         self.total = len(objects) * copies
@@ -89,9 +89,9 @@ class SceneSearch:
                 wp.copy(self.filters.ignored, new.ignored)
             self.crowd.body.assign(objects.body)
 
-    def _make_crowd(self, pool: Pool, objects: Objects, poses: wp.array) -> Any:
+    def _make_crowd(self, pool: ShapePool, objects: Objects, poses: wp.array) -> Any:
         crowd = Crowd()
-        crowd.forest = pool.forest
+        crowd.forest = pool.arrays.bvhs
         crowd.body = wp.array(objects.body, dtype=wp.int32, device=self.device)
         crowd.poses, crowd.object_count = poses, len(objects)
         crowd.meetings, crowd.object_bits = self.queues["objects"], self.objects.bits

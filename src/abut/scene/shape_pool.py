@@ -1,4 +1,4 @@
-"""Pool: the shapes of a scene, each once however many objects share it."""
+"""ShapePool: the shapes of a scene, each stored once however many objects share it."""
 
 from typing import Any
 
@@ -8,206 +8,197 @@ import warp as wp
 from abut.bvh.lbvh import frame_origin
 from abut.bvh.morton import cells_per_length
 from abut.mesh import Mesh
-from abut.scene.grove import BatchedTrees
-from abut.scene.rearrange import LabelOrder, gather_faces, scatter_points
-from abut.scene.store import copy_rows
+from abut.scene.label_sort import LabelSort, reorder_faces
+from abut.scene.shape_arrays import ShapeArrays, copy_rows
+from abut.scene.shape_trees import ShapeTrees
 
 
-class Pool(BatchedTrees):
-    """Bodies: shapes that objects have, each once however many objects share it.
+class ShapePool:
+    """Shapes of objects, counted by the objects that use them.
 
     Attributes:
-        users: How many objects have each body; 0: the row is free.
-        meshes: Of each body as given or as made, while it has the body's shape.
-        shape_version: Grows when points change.
+        arrays: Where the shapes lie.
+        trees: Their hierarchies.
+        users: (n,) objects that use each shape; 0: the row is free.
+        meshes: The mesh of each shape, given or made, while it equals the shape.
+        version: Grows when points change.
     """
 
     def __init__(self, device: wp.Device) -> None:
-        super().__init__(device)
+        self.device = device
+        self.arrays = ShapeArrays(device)
+        self.trees = ShapeTrees(self.arrays)
         self.users = np.zeros(0, np.int64)
         self.meshes: list[Mesh | None] = []
-        self.shape_version = 0
-        self._body_of: dict[int, int] = {}
-        self._followed: dict[int, tuple[Mesh, int]] = {}  # meshes given, and their versions
-        self._pieces: set[int] = set()  # share the points of what they were broken from
-        self._broken: set[int] = set()  # their faces are those of their pieces now
-        self._label_order = LabelOrder(device)
-
-    def new_rows(self, count: int) -> np.ndarray:
-        """Rows of bodies that nobody has yet."""
-        rows = super().new_rows(count)
-        more = len(self.table) - len(self.users)
-        self.users = np.concatenate([self.users, np.zeros(more, np.int64)])
-        self.meshes += [None] * more
-        return rows
+        self.version = 0
+        self._shape_of: dict[int, int] = {}  # by the id of a mesh that was given
+        self._given: dict[int, tuple[Mesh, int]] = {}  # meshes that were given, their versions
+        self._pieces: set[int] = set()  # share the points of the shape they were split from
+        self._split: set[int] = set()  # their faces belong to their pieces now
+        self._label_sort = LabelSort(device)
 
     def add(self, mesh: Mesh) -> int:
-        """The body of a mesh; one that is there already is used again."""
-        known = self._body_of.get(id(mesh))
-        if known is not None and self._followed[known][1] == mesh.version:
-            return known
+        """The shape of a mesh, stored if it is not there yet."""
+        known = self._shape_of.get(id(mesh))
         if known is not None:
-            self.follow()
+            if self._given[known][1] != mesh.version:
+                self._follow_meshes()
             return known
-        body = int(self.new_rows(1)[0])
-        self.place(body, mesh.face_count, mesh.vertex_count, frame_origin(mesh.bounds))
-        row = self.table[body]
-        copy_rows(self.points, mesh.points, int(row["first_point"]))
-        copy_rows(self.faces, mesh.faces, int(row["first_face"]))
-        self.meshes[body] = mesh
-        self._body_of[id(mesh)] = body
-        self._followed[body] = (mesh, mesh.version)
+        shape = int(self._new_rows(1)[0])
+        counts = mesh.face_count, mesh.vertex_count
+        point, face = self.arrays.allocate(shape, *counts, frame_origin(mesh.bounds))
+        copy_rows(self.arrays.points, mesh.points, point)
+        copy_rows(self.arrays.faces, mesh.faces, face)
+        self.meshes[shape] = mesh
+        self._shape_of[id(mesh)] = shape
+        self._given[shape] = (mesh, mesh.version)
         if mesh.face_count:
-            self.to_build(body, [*mesh.bounds[0], cells_per_length(mesh.bounds)])
-        return body
+            self.trees.build_later(shape, [*mesh.bounds[0], cells_per_length(mesh.bounds)])
+        return shape
 
-    def are_pieces(self, bodies: np.ndarray) -> np.ndarray:
-        """Which bodies share the points of what they were broken from, used or not."""
-        return np.isin(bodies, list(self._pieces))
+    def are_pieces(self, shapes: np.ndarray) -> np.ndarray:
+        """Which shapes share the points of the shape they were split from."""
+        return np.isin(shapes, list(self._pieces))
 
-    def use(self, bodies: np.ndarray) -> None:
-        """Count objects that have these bodies."""
-        np.add.at(self.users, bodies, 1)
+    def use(self, shapes: np.ndarray) -> None:
+        """Count objects that use these shapes."""
+        np.add.at(self.users, shapes, 1)
 
-    def release(self, bodies: np.ndarray) -> None:
-        """Forget objects that had these bodies, and bodies that no object has any more."""
-        np.subtract.at(self.users, bodies, 1)
-        for body in np.unique(bodies[self.users[bodies] == 0]).tolist():
-            self._drop(body)
+    def release(self, shapes: np.ndarray) -> None:
+        """Forget objects that used these shapes, and free shapes that no object uses any more."""
+        np.subtract.at(self.users, shapes, 1)
+        for shape in np.unique(shapes[self.users[shapes] == 0]).tolist():
+            self._free(shape)
 
-    def mesh(self, body: int) -> Mesh:
-        """The mesh of a body."""
-        held = self.meshes[body]
+    def mesh(self, shape: int) -> Mesh:
+        """The mesh of a shape."""
+        held = self.meshes[shape]
         if held is None:
-            points, faces = self.arrays(body)
-            if body in self._pieces:
+            points, faces = self.arrays.points_and_faces(shape)
+            if shape in self._pieces:
                 used, corners = np.unique(faces.numpy(), return_inverse=True)
                 host = corners.reshape(-1, 3).astype(np.int32)
                 held = Mesh(points.numpy()[used], host, self.device)
             else:
                 held = Mesh(wp.clone(points), wp.clone(faces), self.device)
-            self.meshes[body] = held
+            self.meshes[shape] = held
         return held
 
-    def own(self, bodies: np.ndarray) -> np.ndarray:
-        """Bodies with the same shapes for one object each, whose points are theirs alone."""
-        shared = self.users[bodies] > 1
-        if self._pieces:  # which share their points with each other, and with what is not broken
+    def own(self, shapes: np.ndarray) -> np.ndarray:
+        """Shapes equal to these, each of one object alone and with points of its own."""
+        shared = self.users[shapes] > 1
+        if self._pieces:  # pieces share points with each other, and with shapes that are whole
             shared[:] = True
         if not shared.any():
-            return bodies
-        out = bodies.copy()
+            return shapes
+        out = shapes.copy()
         for k in np.flatnonzero(shared).tolist():
             if self.users[out[k]] > 1:
-                out[k] = self._cloned(int(out[k]))
+                out[k] = self._copy_for_one(int(out[k]))
             self._own_points(int(out[k]))
         return out
 
-    def deform(self, bodies: np.ndarray, points: wp.array) -> None:
-        """Write the points of bodies, all of their own, one body's after the other's."""
-        firsts, counts = (self.table[name][bodies] for name in ("first_point", "point_count"))
-        scatter_points(points, firsts, counts, self.points)
-        for body in bodies.tolist():
-            if self.meshes[body] is not None:
-                self._forget_mesh(body)
-        self.wear(bodies)
-        self.shape_version += 1
+    def deform(self, shapes: np.ndarray, points: wp.array) -> None:
+        """Write the points of shapes with points of their own, one shape's after the other's."""
+        self.arrays.write_points(shapes, points)
+        for shape in shapes.tolist():
+            if self.meshes[shape] is not None:
+                self._forget_mesh(shape)
+        self.trees.refit_later(shapes)
+        self.version += 1
 
-    def split(self, body: int, labels: Any) -> np.ndarray:
-        """New bodies, one for each label of the faces of a body, with users yet to come.
+    def split(self, shape: int, labels: Any) -> np.ndarray:
+        """New shapes, one for each label of the faces of a shape, which no object uses yet.
 
-        The faces of a body with one user are put in order where they are.
+        The faces of a shape with one user are reordered in place.
         """
         self.flush()
-        order, counts = self._label_order.sort(labels)
-        row = self.table[body].copy()
-        first = int(row["first_face"])
-        in_place = self.users[body] == 1
-        start = first if in_place else self.take_faces(int(row["face_count"]))
-        gather_faces(self.faces, order, first, start)
-        pieces = self.new_rows(len(counts))
-        self.table[pieces] = row
-        self.table["first_face"][pieces] = start + np.cumsum(counts) - counts
-        self.table["face_count"][pieces] = counts
-        self.share_points(body, len(counts))
+        arrays = self.arrays
+        order, counts = self._label_sort.sort(labels)
+        first, face_count = (int(arrays.table[n][shape]) for n in ("first_face", "face_count"))
+        in_place = self.users[shape] == 1
+        start = first if in_place else arrays.take_faces(face_count)
+        reorder_faces(arrays.faces, order, first, start)
+        pieces = self._new_rows(len(counts))
+        arrays.divide(shape, start, counts, pieces)
         self._pieces |= set(pieces.tolist())
-        self._table_changed = True
-        self.plant_within(pieces, body)
+        self.trees.build_pieces(pieces, shape)
         if in_place:
-            self.table["face_count"][body] = 0
-            self._broken.add(body)
-        self.shape_version += 1
+            arrays.table["face_count"][shape] = 0
+            self._split.add(shape)
+        self.version += 1
         return pieces
 
-    def bounds(self, bodies: np.ndarray) -> np.ndarray:
-        """(k, 2, 3) lower and upper corners of what bodies with faces hold, in their frames."""
+    def bounds(self, shapes: np.ndarray) -> np.ndarray:
+        """(k, 2, 3) lower and upper corners of shapes with faces, in their frames."""
         self.flush()
-        roots = 4 * (self.table["first_face"][bodies] + self.table["face_count"][bodies]) - 4
-        nodes = self.nodes.numpy()
-        rows = np.stack([nodes[roots, :3], nodes[roots + 1, :3]], axis=1).astype(np.float64)
-        return rows + self.table["origin"][bodies][:, None]
-
-    def follow(self) -> None:
-        """Take over what meshes that were given have become since."""
-        for body, (mesh, version) in list(self._followed.items()):
-            if mesh.version != version:
-                self._own_points(body)
-                copy_rows(self.points, mesh.points, int(self.table["first_point"][body]))
-                self._followed[body] = (mesh, mesh.version)
-                self.wear([body])
-                self.shape_version += 1
+        rows = self.arrays.table[shapes]
+        roots = 4 * (rows["first_face"] + rows["face_count"]) - 4
+        nodes = self.arrays.nodes.numpy()
+        boxes = np.stack([nodes[roots, :3], nodes[roots + 1, :3]], axis=1).astype(np.float64)
+        return boxes + rows["origin"][:, None]
 
     def flush(self) -> None:
-        """Let trees follow what has changed."""
-        self.follow()
-        self.grow()
+        """Bring points up to date with the meshes that were given, and trees with the points."""
+        self._follow_meshes()
+        self.trees.flush()
 
-    def _drop(self, body: int) -> None:
-        """Free what a body holds."""
-        if body not in self._broken:
-            self.give_faces(body)
-        self._broken.discard(body)
-        self.leave_points(body)
-        self._forget_mesh(body)
-        self._pieces.discard(body)
-        self.free_row(body)
+    def _new_rows(self, count: int) -> np.ndarray:
+        """Rows of shapes that no object uses yet."""
+        rows = self.arrays.new_rows(count)
+        self.trees.new_rows(rows)
+        more = len(self.arrays.table) - len(self.users)
+        self.users = np.concatenate([self.users, np.zeros(more, np.int64)])
+        self.meshes += [None] * more
+        return rows
 
-    def _forget_mesh(self, body: int) -> None:
-        """A body goes its own way: it is not the mesh that was given any more."""
-        mesh, self.meshes[body] = self.meshes[body], None
-        if body in self._followed:
-            del self._followed[body]
-            del self._body_of[id(mesh)]
+    def _follow_meshes(self) -> None:
+        """Copy the points of given meshes that have deformed since."""
+        for shape, (mesh, version) in list(self._given.items()):
+            if mesh.version != version:
+                self._own_points(shape)
+                first = int(self.arrays.table["first_point"][shape])
+                copy_rows(self.arrays.points, mesh.points, first)
+                self._given[shape] = (mesh, mesh.version)
+                self.trees.refit_later([shape])
+                self.version += 1
 
-    def _cloned(self, body: int) -> int:
-        """A copy of a body, tree and all, for one of its users."""
+    def _free(self, shape: int) -> None:
+        if shape not in self._split:
+            self.arrays.give_faces(shape)
+        self._split.discard(shape)
+        self.arrays.give_points(shape)
+        self._forget_mesh(shape)
+        self._pieces.discard(shape)
+        self.trees.free_row(shape)
+        self.arrays.free_row(shape)
+
+    def _forget_mesh(self, shape: int) -> None:
+        """Detach a shape from the mesh that was given for it."""
+        mesh, self.meshes[shape] = self.meshes[shape], None
+        if shape in self._given:
+            del self._given[shape]
+            del self._shape_of[id(mesh)]
+
+    def _copy_for_one(self, shape: int) -> int:
+        """Copy a shape, tree included, for one of its users."""
         self.flush()
-        row = self.table[body].copy()
-        fresh = int(self.new_rows(1)[0])
-        self.place(fresh, int(row["face_count"]), int(row["point_count"]), row["origin"])
-        new = self.table[fresh]
-        self.users[body] -= 1
+        fresh = int(self._new_rows(1)[0])
+        self.arrays.copy(shape, fresh)
+        self.users[shape] -= 1
         self.users[fresh] = 1
-        if body in self._pieces:
+        if shape in self._pieces:
             self._pieces.add(fresh)
-        scales = {"points": ("first_point", "point_count", 1)}
-        scales |= {"nodes": ("first_face", "face_count", 4)}
-        names = ("faces", "leaf_slots", "split_slots", "arrivals")
-        scales |= dict.fromkeys(names, ("first_face", "face_count", 1))
-        for name, (first, count, rows) in scales.items():
-            array, start = getattr(self, name), rows * int(row[first])
-            size = rows * int(row[count])
-            if size:
-                wp.copy(array, array, rows * int(new[first]), start, size)
         return fresh
 
-    def _own_points(self, body: int) -> None:
-        """Give a body points of its own; a piece those that it uses, in their order."""
-        if body not in self._pieces:
-            if self.shares_points(body):
-                self.move_points(body, wp.clone(self.arrays(body)[0]))
+    def _own_points(self, shape: int) -> None:
+        """Give a shape points of its own; a piece keeps the ones its faces use, in their order."""
+        if shape not in self._pieces:
+            if self.arrays.shares_points(shape):
+                points, _ = self.arrays.points_and_faces(shape)
+                self.arrays.replace_points(shape, wp.clone(points))
             return
-        mesh = self.mesh(body)
-        self.move_points(body, mesh.points)
-        copy_rows(self.faces, mesh.faces, int(self.table["first_face"][body]))
-        self._pieces.discard(body)
+        mesh = self.mesh(shape)
+        self.arrays.replace_points(shape, mesh.points)
+        copy_rows(self.arrays.faces, mesh.faces, int(self.arrays.table["first_face"][shape]))
+        self._pieces.discard(shape)

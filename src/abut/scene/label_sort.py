@@ -1,39 +1,22 @@
-"""Moving rows about in the arrays of a pool."""
+"""Stable sort of face labels, for the faces of an object that is split."""
 
 from typing import Any
 
 import numpy as np
 import warp as wp
 
-from abut.bvh.batched import slice_of_item
 from abut.core.launch import Task, launch
 from abut.core.pair_queue import PairQueue, PairQueues, push_pair
 
 wp.set_module_options({"enable_backward": False, "fuse_fp": False})
 
-FEW_LABELS = 1 << 16
-FEW_CHANGES = 1 << 12  # come to the host together with their number
+UINT16_RANGE = 1 << 16
+FEW_CHANGES = 1 << 12  # changes that are copied to the host together with their number
 MOST_KEPT = 1 << 20  # labels whose buffers are kept
 
 
 @wp.kernel
-def scatter_kernel(
-    # in
-    span: wp.vec3i,
-    rows: wp.array[wp.vec3d],
-    starts: wp.array[wp.int32],
-    firsts: wp.array[wp.int32],
-    # out
-    points_out: wp.array[wp.vec3d],
-):
-    """Write rows, part after part, to where each part begins."""
-    for i in range(span[0] + wp.tid(), span[1], span[2]):
-        part = slice_of_item(starts, i)
-        points_out[firsts[part] + i - starts[part]] = rows[i]
-
-
-@wp.kernel
-def gather_kernel(
+def reorder_faces_kernel(
     # in
     span: wp.vec3i,
     faces: wp.array[wp.vec3i],
@@ -42,90 +25,77 @@ def gather_kernel(
     # out
     faces_out: wp.array[wp.vec3i],
 ):
-    """Faces from ``first`` on, in another order."""
+    """Gather faces from ``first`` on by ``order``."""
     for i in range(span[0] + wp.tid(), span[1], span[2]):
         faces_out[i] = faces[first + order[i]]
 
 
-def scatter_points(
-    rows: wp.array, firsts: np.ndarray, counts: np.ndarray, points: wp.array
-) -> None:
-    """Write rows, ``counts`` at a time, into ``points`` from ``firsts`` on."""
-    device = points.device
-    if (firsts[:-1] + counts[:-1] == firsts[1:]).all():  # they lie side by side
-        wp.copy(points, rows, dest_offset=int(firsts[0]), count=rows.shape[0])
-        return
-    starts = np.concatenate([[0], np.cumsum(counts)]).astype(np.int32)
-    args = [rows, wp.array(starts, device=device), wp.array(firsts.astype(np.int32), device=device)]
-    launch(scatter_kernel, rows.shape[0], [*args, points], device)
-
-
-def gather_faces(faces: wp.array, order: wp.array, first: int, start: int) -> None:
-    """Write the faces from ``first`` on, in another order, from ``start`` on."""
+def reorder_faces(faces: wp.array, order: wp.array, first: int, start: int) -> None:
+    """Write the faces from ``first`` on, by ``order``, from ``start`` on."""
     count = order.shape[0]
     ordered = wp.empty(count, dtype=wp.vec3i, device=faces.device)
-    launch(gather_kernel, count, [faces, order, first, ordered], faces.device)
+    launch(reorder_faces_kernel, count, [faces, order, first, ordered], faces.device)
     wp.copy(faces, ordered, dest_offset=start, count=count)
 
 
 @wp.kernel
-def number_kernel(
+def index_kernel(
     # in
     span: wp.vec3i,
     # out
     order_out: wp.array[wp.int32],
 ):
-    """Count."""
+    """Number the rows."""
     for i in range(span[0] + wp.tid(), span[1], span[2]):
         order_out[i] = i
 
 
 @wp.kernel
-def change_kernel(
+def label_change_kernel(
     # in
     span: wp.vec3i,
     labels: wp.array[wp.int32],
     # out
     changes_out: PairQueue,
 ):
-    """Where sorted labels change."""
+    """List where sorted labels change."""
     for i in range(span[0] + wp.tid(), span[1], span[2]):
         if i > 0:
             if labels[i] != labels[i - 1]:
                 push_pair(changes_out, wp.int64(i))
 
 
-class LabelOrder:
-    """Brings equal labels together; on CUDA with buffers that serve again."""
+class LabelSort:
+    """Sorts labels; on CUDA the buffers of the last call are used again."""
 
     def __init__(self, device: wp.Device) -> None:
         self.device = device
-        self._room: LabelRoom | None = None
+        self._buffers: CudaLabelSort | None = None
 
     def sort(self, labels: Any) -> tuple[wp.array, np.ndarray]:
-        """The order that brings equal labels together, ascending, and how many of each."""
+        """The order that sorts labels, stable, and how many there are of each label."""
         if self.device.is_cpu:
-            return _sorted_here(np.asarray(labels))
+            return _sort_on_cpu(np.asarray(labels))
         count = labels.shape[0]
-        room = self._room
-        if room is None or room.count != count:
-            room = LabelRoom(count, self.device)
-            self._room = room if count <= MOST_KEPT else None
-        return room.sort(labels)
+        buffers = self._buffers
+        if buffers is None or buffers.count != count:
+            buffers = CudaLabelSort(count, self.device)
+            self._buffers = buffers if count <= MOST_KEPT else None
+        return buffers.sort(labels)
 
 
-def _sorted_here(labels: np.ndarray) -> tuple[wp.array, np.ndarray]:
+def _sort_on_cpu(labels: np.ndarray) -> tuple[wp.array, np.ndarray]:
     low, high = int(labels.min()), int(labels.max())
-    if high - low < FEW_LABELS:
-        labels = (labels - low).astype(np.uint16)  # which NumPy sorts by counting
+    if high - low < UINT16_RANGE:
+        labels = (labels - low).astype(np.uint16)  # NumPy sorts these by counting
     order = np.argsort(labels, kind="stable").astype(np.int32)
     changes = np.flatnonzero(np.diff(labels[order])) + 1
     counts = np.diff(np.concatenate([[0], changes, [len(labels)]]))
     return wp.array(order, device="cpu"), counts
 
 
-class LabelRoom:
-    """Buffers and launches that sort so many labels on CUDA; only changes come to the host."""
+class CudaLabelSort:
+    """Sorts ``count`` labels on the device; the host reads only where they change."""
 
     def __init__(self, count: int, device: wp.Device) -> None:
         self.count, self.device = count, device
@@ -135,18 +105,18 @@ class LabelRoom:
         self._changes = self._queues["changes"].keys
         few = min(count, FEW_CHANGES)
         self._few = wp.empty(few, dtype=wp.int64, device="cpu", pinned=device.is_cuda)
-        self._number = Task(number_kernel, count, [order], device)
-        self._compare = Task(change_kernel, count, [keys, self._queues["changes"]], device)
+        self._index = Task(index_kernel, count, [order], device)
+        self._compare = Task(label_change_kernel, count, [keys, self._queues["changes"]], device)
 
     def sort(self, labels: Any) -> tuple[wp.array, np.ndarray]:
-        """As LabelOrder.sort; the order is valid until the next one."""
+        """``LabelSort.sort``; the order is valid until the next call."""
         if isinstance(labels, wp.array) and labels.dtype == wp.int32:
             wp.copy(self._keys, labels, count=self.count)
         else:
             host = labels.numpy() if isinstance(labels, wp.array) else labels
-            _, numbers = np.unique(host, return_inverse=True)  # any integers
-            self._keys[: self.count].assign(numbers.reshape(-1).astype(np.int32))
-        self._number.run()
+            _, ranks = np.unique(host, return_inverse=True)  # any integers
+            self._keys[: self.count].assign(ranks.reshape(-1).astype(np.int32))
+        self._index.run()
         wp.utils.radix_sort_pairs(self._keys, self._order, self.count)
         self._queues.clear()
         self._compare.run()

@@ -1,0 +1,100 @@
+"""ShapeTrees: the hierarchies of a scene's shapes, built or refitted all at once before a query."""
+
+from typing import Any
+
+import numpy as np
+import warp as wp
+
+from abut.bvh.batched import Parts, build_batched, grids_of, refit_batched
+from abut.core.cache import RecentCache
+from abut.core.timing import stage
+from abut.scene.shape_arrays import ShapeArrays
+
+REFITS_PER_BUILD = 32
+
+
+class ShapeTrees:
+    """Keeps the trees of shapes up to date.
+
+    Attributes:
+        build_counts: (n,) how often each row of the table has got another tree.
+        refit_counts: (n,) how often the tree of each row was refitted.
+    """
+
+    def __init__(self, arrays: ShapeArrays) -> None:
+        self.arrays, self.device = arrays, arrays.device
+        self.build_counts = np.zeros(0, np.int64)
+        self.refit_counts = np.zeros(0, np.int64)
+        self._unbuilt: dict[int, list[float]] = {}  # grids of shapes without a tree
+        self._refit_pending = np.zeros(0, bool)
+        self._refits = 0
+        self._refit_tasks = RecentCache()
+        self._last_parts: tuple[np.ndarray, np.ndarray, Parts] | None = None
+
+    def new_rows(self, rows: np.ndarray) -> None:
+        """Take over rows of the table that were allocated for new shapes."""
+        more = np.zeros(len(self.arrays.table) - len(self.build_counts), np.int64)
+        self.build_counts = np.concatenate([self.build_counts, more])
+        self.refit_counts = np.concatenate([self.refit_counts, more])
+        self._refit_pending = np.concatenate([self._refit_pending, more != 0])
+        self.build_counts[rows] += 1
+
+    def free_row(self, shape: int) -> None:
+        """Forget what a shape was waiting for."""
+        self._refit_pending[shape] = False
+        self._unbuilt.pop(shape, None)
+
+    def build_later(self, shape: int, grid: list[float]) -> None:
+        """Build the tree of a shape at the next flush; ``grid`` as in ``build_batched``."""
+        self._unbuilt[shape] = grid
+
+    def refit_later(self, shapes: Any) -> None:
+        """Refit the trees of shapes whose points have moved, at the next flush."""
+        self._refit_pending[shapes] = True
+
+    def flush(self) -> None:
+        """Build and refit all trees that are due."""
+        self.arrays.upload_table()
+        with stage("hierarchy", self.device):
+            if self._unbuilt:
+                new, rows = np.array(list(self._unbuilt)), np.array(list(self._unbuilt.values()))
+                self._build(new, wp.array(rows, dtype=wp.vec4d, device=self.device))
+                self._refit_pending[new] = False
+                self._unbuilt = {}
+            moved = np.flatnonzero(self._refit_pending)
+            if len(moved):
+                self._refit_pending[moved] = False
+                self._refit(moved[self.arrays.table["face_count"][moved] > 0])
+
+    def build_pieces(self, pieces: np.ndarray, whole: int) -> None:
+        """Build the trees of the pieces of a shape now, with the grid of its tree."""
+        grids = grids_of(self.arrays.bvhs, np.full(len(pieces), whole), self.device)
+        self.arrays.upload_table()
+        self._build(pieces, grids)
+
+    def _build(self, shapes: np.ndarray, grids: wp.array) -> None:
+        build_batched(self.arrays.bvhs, self._parts(shapes), grids, self.device)
+        self.build_counts[shapes] += 1
+
+    def _refit(self, shapes: np.ndarray) -> None:
+        """Refit trees; rebuild periodically, because a refit keeps the tree of an older shape."""
+        if not len(shapes):
+            return
+        parts, bvhs = self._parts(shapes), self.arrays.bvhs
+        about = (self.arrays.generation, parts)
+        self._refit_tasks.get(about, lambda: refit_batched(bvhs, parts, self.device)).run()
+        self.refit_counts[shapes] += 1
+        self._refits += 1
+        if self._refits % REFITS_PER_BUILD == 0:
+            self._build(shapes, grids_of(bvhs, shapes, self.device))
+
+    def _parts(self, shapes: np.ndarray) -> Parts:
+        """Parts of shapes with faces; those of the last call where they are the same."""
+        counts = self.arrays.table["face_count"][shapes]
+        if self._last_parts is not None:
+            *held, parts = self._last_parts
+            if all(map(np.array_equal, held, (shapes, counts))):
+                return parts
+        parts = Parts.of(shapes, counts, self.device)
+        self._last_parts = (shapes, counts.copy(), parts)
+        return parts
