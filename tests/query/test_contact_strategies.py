@@ -10,7 +10,7 @@ import abut
 from abut import cases
 from abut.bounds.kdop import axis_choices
 from abut.bvh.bvh_cache import bvh_of, kdops_of
-from abut.bvh.node_kdops import DopShape
+from abut.bvh.node_kdops import KdopShape
 from abut.core.pair_queue import KeyLayout, PairQueues
 from abut.geometry.common_corners import SHARED_BY_INDEX, SHARED_BY_POSITION, SHARED_NONE
 from abut.operands.posed_mesh import make_posed_mesh
@@ -34,7 +34,7 @@ def plan_of(a, b, poses, strategy, bound=Bound.AABB, first=False, width=None):
     trees = bvh_of(a, bound), bvh_of(b, bound)
     dops, axes = (), None
     if width is not None:
-        shape = DopShape(width=width)
+        shape = KdopShape(width=width)
         dops = kdops_of(a, trees[0], shape), kdops_of(b, trees[1], shape)
         axes = axis_choices(shape.sides, shape.sides)
         if poses is None:
@@ -106,7 +106,7 @@ def test_picking_finds_the_pair_of_a_descent(name, bound, device):
 
 
 @pytest.mark.parametrize("sharing", [SHARED_BY_POSITION, SHARED_BY_INDEX])
-@pytest.mark.parametrize("strategy", [Strategy.DESCEND, Strategy.CLUSTERS, Strategy.LEAF_WALK])
+@pytest.mark.parametrize("strategy", [Strategy.PACKETS, Strategy.CLUSTERS, Strategy.LEAF_WALK])
 @pytest.mark.parametrize("name", ["thick_knot", "folded_cloth", "needles"])
 def test_self_collision(name, strategy, sharing, device):
     shape = cases.single(name, 1500)

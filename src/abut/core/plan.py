@@ -157,7 +157,10 @@ class Plan:
 
     def _launch(self) -> None:
         """Run every stage; on CUDA, where it is allowed, from the second time on as one graph."""
-        replays = self._captures and not is_recording()
+        if not self._captures:
+            self._launch_each()
+            return
+        replays = not is_recording()
         graph = self._graphs.get(self.skipped)
         if replays and self.skipped in self._graphs and graph is None and can_capture(self.device):
             with wp.ScopedCapture(self.device) as capture:
@@ -171,7 +174,12 @@ class Plan:
 
     def _launch_each(self) -> None:
         self._clear()
+        timed = is_recording()
         for name, run in self._stages:
-            if name not in self.skipped:
+            if name in self.skipped:
+                continue
+            if timed:
                 with stage(name, self.device):
                     run()
+            else:
+                run()

@@ -7,7 +7,7 @@ import warp as wp
 from abut.core.pair_queue import KeyLayout, PairQueue, PairQueues, pack_pair, push_pair
 from abut.geometry.common_corners import SHARED_NONE
 from abut.geometry.intersect_tri_tri import HIT, MISS, classify_tri_tri
-from abut.operands.posed_mesh import load_face
+from abut.operands.posed_mesh import PosedMesh, load_face
 from abut.operands.posed_pairs import PosedPair
 
 
@@ -80,8 +80,28 @@ def test_faces(
 
 
 @wp.func
+def test_own(
+    mesh: PosedMesh,
+    sharing: wp.int32,
+    queues: ContactQueues,
+    rank: wp.int32,
+    face_a: wp.int32,
+    corners_a: wp.mat33d,
+    face_b: wp.int32,
+):
+    """``test_corners`` for two faces of one mesh in its own frame."""
+    corners_b = load_face(mesh, face_b, 0)
+    index_a = mesh.faces[face_a]
+    verdict = classify_tri_tri(corners_a, corners_b, sharing, index_a, mesh.faces[face_b])
+    low = wp.min(face_a, face_b)
+    key = pack_pair(rank, low, wp.max(face_a, face_b), queues.bits)
+    return note_verdict(queues, rank, verdict, key)
+
+
+@wp.func
 def test_unshared(
-    pair: PosedPair,
+    b: PosedMesh,
+    pose: wp.int32,
     queues: ContactQueues,
     rank: wp.int32,
     face_a: wp.int32,
@@ -89,7 +109,7 @@ def test_unshared(
     face_b: wp.int32,
 ):
     """``test_corners`` for meshes that share no vertices, which is less to compile and to do."""
-    corners_b = load_face(pair.b, face_b, pair.pose)
+    corners_b = load_face(b, face_b, pose)
     verdict = classify_tri_tri(corners_a, corners_b, SHARED_NONE, wp.vec3i(), wp.vec3i())
     return note_verdict(queues, rank, verdict, pack_pair(rank, face_a, face_b, queues.bits))
 

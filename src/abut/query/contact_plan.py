@@ -10,7 +10,7 @@ import numpy as np
 import warp as wp
 
 from abut.bvh.layout import Bvh
-from abut.bvh.node_kdops import Dops
+from abut.bvh.node_kdops import NodeKdops
 from abut.core.launch import Task
 from abut.core.pair_queue import (
     NO_KEY,
@@ -67,7 +67,7 @@ class ContactPlan(Operands):
     pose_count: int
     first: bool = False
     bound: Bound = Bound.AABB
-    dops: tuple[Dops, ...] = ()
+    dops: tuple[NodeKdops, ...] = ()
     axes: np.ndarray | None = None
     boxless: bool = False
     strategy: Strategy | None = None
@@ -118,7 +118,7 @@ class ContactPlan(Operands):
         if not self.trees:
             return Strategy.BRUTE
         if self.sharing != SHARED_NONE:
-            return Strategy.CLUSTERS if self.device.is_cuda else Strategy.DESCEND
+            return Strategy.CLUSTERS if self.device.is_cuda else Strategy.PACKETS
         leaves = self.pose_count * max(self.a.faces.shape[0], self.b.faces.shape[0])
         lists = self.device.is_cuda and leaves <= MOST_LISTED
         if self.first:

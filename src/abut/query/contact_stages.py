@@ -10,7 +10,7 @@ import warp as wp
 from abut.bounds.relative_frame import RelativeFrame
 from abut.bvh.layout import Bvh
 from abut.bvh.leaf_clusters import leaf_clusters_of
-from abut.bvh.leaf_corners import corner_rows, corners_kernel
+from abut.bvh.leaf_corners import leaf_corner_rows, leaf_corners_kernel
 from abut.core.launch import UNKNOWN_COUNT, Task
 from abut.core.pair_queue import PairQueues
 from abut.core.plan import QueueLaunch, Stage
@@ -32,7 +32,7 @@ from abut.traversal.overlap.descend import (
 from abut.traversal.overlap.first_path import path_kernel, pick_kernel
 from abut.traversal.overlap.kdop_overlap import DopFrames
 from abut.traversal.overlap.leaf_cluster_pairs import cluster_walks, self_open_kernel
-from abut.traversal.overlap.leaf_packets import PACKET
+from abut.traversal.overlap.leaf_packets import packet_count_of, packet_kernel
 from abut.traversal.overlap.leaf_walk import leaf_walk_kernel_for
 
 LEAVES_PER_ITEM = 256  # of a subtree that is an item of a descent on the CPU
@@ -50,6 +50,7 @@ class Strategy(Enum):
     FIRST = auto()  # both trees at once, until a row has a pair
     LEAF_WALK = auto()  # one tree for each leaf of the other; faces are tested afterwards
     PICK = auto()  # a leaf walk; then, of each row, the pair that FIRST would have found
+    PACKETS = auto()  # packets of leaves of one tree against later leaves; tested on the way
     CLUSTERS = auto()  # pairs of leaf clusters of one tree, then their leaves, then the faces
     BRUTE = auto()  # every pair of faces
 
@@ -97,6 +98,7 @@ class ContactStages:
             Strategy.FIRST: self._first,
             Strategy.LEAF_WALK: self._leaf_walk,
             Strategy.PICK: self._pick,
+            Strategy.PACKETS: self._packets,
             Strategy.CLUSTERS: self._clusters,
             Strategy.BRUTE: self._brute,
         }[self.strategy]()
@@ -119,8 +121,8 @@ class ContactStages:
         if isinstance(self.rows, SceneRows):
             items = self.rows.divide(0, LEAVES_PER_ITEM, MOST_ITEMS.bit_length() - 1)
         else:
-            items = self._packets() if self.own else self._subtrees()
-            grain = 128 if self.own else max(self.rows.capacity * items.each // 16, 1)
+            items = self._subtrees()
+            grain = max(self.rows.capacity * items.each // 16, 1)
         yield from self._frames(SUBTREES, items)
         yield (
             "search",
@@ -132,8 +134,11 @@ class ContactStages:
             ),
         )
 
-    def _packets(self) -> Any:
-        return self.rows.divide(-(-self.rows.view.a.faces.shape[0] // int(PACKET)))
+    def _packets(self) -> Iterable[Stage]:
+        view = self.rows.view
+        count = packet_count_of(view.a.faces.shape[0])
+        args = [view.a, view.tree_a, view.sharing, self.out]
+        yield "search", Task(packet_kernel, count, args, self.device, grain=128).run
 
     def _subtrees(self) -> Any:
         """Subtrees of a: enough for all threads, none too small to be worth an item."""
@@ -201,11 +206,11 @@ class ContactStages:
         tree, view, queues = self.trees[0], self.rows.view, self.queues
         for kernel, count, args in cluster_walks(view.tree_a, leaf_clusters_of(tree), queues):
             yield "search", Task(kernel, count, args, self.device).run
-        clusters, leaves, rows = queues["clusters"], queues["leaves"], corner_rows(tree)
+        clusters, leaves, rows = queues["clusters"], queues["leaves"], leaf_corner_rows(tree)
         args = [view.tree_a, self.out.bits, True, clusters, leaves]
         yield "search", Task(self_open_kernel, UNKNOWN_COUNT, args, self.device).run
         args = [view.a.points, view.a.faces, view.tree_a.origin, tree.nodes, tree.leaf_slots, rows]
-        yield "plane filter", Task(corners_kernel, tree.face_count, args, self.device).run
+        yield "plane filter", Task(leaf_corners_kernel, tree.face_count, args, self.device).run
         args = [view.tree_a, rows, self.out.bits, leaves, queues["candidates"]]
         yield "plane filter", QueueLaunch(plane_filter_kernel, leaves, args).run
         yield self.filter(queues["candidates"])

@@ -43,3 +43,4 @@ class SceneQueues(PairQueues):
         self._objects: Any = self.queues[name].keys
         self._ranks = wp.zeros(2 * capacity, dtype=wp.int32, device=self.device)
         self.queues[name].keys = self._objects[:capacity]
+        self._capacities[name] = capacity

@@ -15,6 +15,7 @@ from abut.geometry.common_corners import SHARED_NONE
 from abut.operands.contact_queues import ContactQueues, test_faces, test_unshared
 from abut.operands.posed_mesh import load_face
 from abut.operands.posed_pairs import (
+    PosedPair,
     WorkItems,
     frame_of,
     item_stop,
@@ -130,10 +131,13 @@ def descend_kernel_for(pairs_type: type, finer: bool, own: bool) -> wp.Kernel:
         if wp.static(own):
             packet_stack = wp.zeros(shape=(PACKET_STACK,), dtype=wp.int32)
             found = wp.zeros(shape=(FOUND,), dtype=wp.int32)
+        pair = PosedPair()
+        rank = wp.int32(-1)
         for work in range(span[0] + wp.tid(), item_stop(items, span[1]), span[2]):
             at = row_and_item(items, work)
-            rank = at[0]
-            pair = pair_at(pairs, rank)
+            if at[0] != rank:  # a row is large: items of one row in sequence read it once
+                rank = at[0]
+                pair = pair_at(pairs, rank)
             if wp.static(own):
                 if pair.sharing != SHARED_NONE:
                     test_own_packet(

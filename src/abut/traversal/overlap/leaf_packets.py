@@ -12,9 +12,8 @@ import warp as wp
 
 from abut.bvh.layout import BvhView, Node, face_of, link_of, load_node, root_of
 from abut.core.pair_queue import PairQueue, pack_pair, push_all_pairs
-from abut.operands.contact_queues import ContactQueues, test_corners
-from abut.operands.posed_mesh import load_face
-from abut.operands.posed_pairs import PosedPair
+from abut.operands.contact_queues import ContactQueues, test_own
+from abut.operands.posed_mesh import PosedMesh, load_face
 from abut.traversal.overlap.leaf_cluster_pairs import overlap_boxes
 
 wp.set_module_options({"enable_backward": False, "fuse_fp": False})
@@ -126,7 +125,9 @@ def list_group(
 
 @wp.func
 def test_packet(
-    pair: PosedPair,
+    mesh: PosedMesh,
+    tree: BvhView,
+    sharing: wp.int32,
     queues: ContactQueues,
     rank: wp.int32,
     first: wp.int32,
@@ -135,7 +136,6 @@ def test_packet(
     count: wp.int32,
 ):
     """Test the faces of a packet against the later ones found whose boxes overlap theirs."""
-    tree = pair.tree_a
     others = wp.zeros(shape=(FOUND,), dtype=wp.int32)
     for k in range(first, stop):
         leaf = load_node(tree.nodes, tree.leaf_slots[k])
@@ -146,9 +146,9 @@ def test_packet(
             held += overlap_boxes(leaf, node) & is_later(found[i], k)
         if held > 0:
             face = face_of(leaf)
-            corners = load_face(pair.a, face, pair.pose)
+            corners = load_face(mesh, face, 0)
             for i in range(held):
-                test_corners(pair, queues, rank, face, corners, others[i])
+                test_own(mesh, sharing, queues, rank, face, corners, others[i])
 
 
 @wp.func
@@ -177,7 +177,9 @@ def find_later(
 
 @wp.func
 def test_own_packet(
-    pair: PosedPair,
+    mesh: PosedMesh,
+    tree: BvhView,
+    sharing: wp.int32,
     queues: ContactQueues,
     rank: wp.int32,
     packet: wp.int32,
@@ -185,15 +187,31 @@ def test_own_packet(
     found: wp.array[wp.int32],
 ):
     """Test the faces of a packet against the later ones of the same mesh."""
-    tree = pair.tree_a
     first = packet * PACKET
     stop = wp.min(first + PACKET, tree.leaf_slots.shape[0])
     box = group_box(tree, first, stop)
     at = wp.vec3i(tree.leaf_slots[first], 0, 0)
     while at[0] != root_of(tree) or at[1] > 0:
         at = find_later(tree, box, at, stack, found)
-        test_packet(pair, queues, rank, first, stop, found, at[2])
+        test_packet(mesh, tree, sharing, queues, rank, first, stop, found, at[2])
         at = wp.vec3i(at[0], at[1], 0)
+
+
+@wp.kernel
+def packet_kernel(
+    # in
+    span: wp.vec3i,
+    mesh: PosedMesh,
+    tree: BvhView,
+    sharing: wp.int32,
+    # out
+    queues_out: ContactQueues,
+):
+    """Test the faces of each packet of leaves against the later faces of the mesh."""
+    stack = wp.zeros(shape=(STACK,), dtype=wp.int32)
+    found = wp.zeros(shape=(FOUND,), dtype=wp.int32)
+    for packet in range(span[0] + wp.tid(), span[1], span[2]):
+        test_own_packet(mesh, tree, sharing, queues_out, 0, packet, stack, found)
 
 
 @wp.kernel
