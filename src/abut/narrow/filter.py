@@ -37,7 +37,9 @@ def filter_kernel_for(pairs_type: type) -> wp.Kernel:
             rank = key[0]
             pair = pair_at(pairs, rank)
             while key[0] == rank:
-                test_faces(pair, queues_out, rank, key[1], key[2])
+                test_faces(
+                    pair.a, pair.b, pair.pose, pair.sharing, queues_out, rank, key[1], key[2]
+                )
                 i += span[2]
                 key = wp.vec3i(-1)
                 if i < stop:
@@ -64,6 +66,8 @@ def brute_kernel_for(pairs_type: type) -> wp.Kernel:
             at = row_and_item(items, work)
             pair = pair_at(pairs, at[0])
             for face_b in range(first_other(pair, at[1]), pair.b.faces.shape[0]):
-                test_faces(pair, queues_out, at[0], at[1], face_b)
+                test_faces(
+                    pair.a, pair.b, pair.pose, pair.sharing, queues_out, at[0], at[1], face_b
+                )
 
     return brute_kernel

@@ -52,31 +52,31 @@ def note_verdict(queues: ContactQueues, rank: wp.int32, verdict: wp.int32, key: 
     return True
 
 
-@wp.func
-def test_corners(
-    pair: PosedPair,
-    queues: ContactQueues,
-    rank: wp.int32,
-    face_a: wp.int32,
-    corners_a: wp.mat33d,
-    face_b: wp.int32,
-):
-    """``test_faces`` for a face of a whose corners are loaded."""
-    corners_b = load_face(pair.b, face_b, pair.pose)
-    verdict = classify_tri_tri(
-        corners_a, corners_b, pair.sharing, pair.a.faces[face_a], pair.b.faces[face_b]
-    )
-    key = contact_key(pair, queues, rank, face_a, face_b)
-    return note_verdict(queues, rank, verdict, key)
+# Warp passes structs by value, and a PosedPair is a kilobyte: the tests, which run for every pair
+# of leaves, take the two meshes instead.
 
 
 @wp.func
 def test_faces(
-    pair: PosedPair, queues: ContactQueues, rank: wp.int32, face_a: wp.int32, face_b: wp.int32
+    a: PosedMesh,
+    b: PosedMesh,
+    pose: wp.int32,
+    sharing: wp.int32,
+    queues: ContactQueues,
+    rank: wp.int32,
+    face_a: wp.int32,
+    face_b: wp.int32,
 ):
     """Filter two faces into the queues. True when one pair was wanted and this is it."""
-    corners_a = load_face(pair.a, face_a, pair.pose)
-    return test_corners(pair, queues, rank, face_a, corners_a, face_b)
+    corners_a = load_face(a, face_a, pose)
+    corners_b = load_face(b, face_b, pose)
+    verdict = classify_tri_tri(corners_a, corners_b, sharing, a.faces[face_a], b.faces[face_b])
+    low = wp.int32(face_a)
+    high = wp.int32(face_b)
+    if sharing != SHARED_NONE:
+        low = wp.min(face_a, face_b)
+        high = wp.max(face_a, face_b)
+    return note_verdict(queues, rank, verdict, pack_pair(rank, low, high, queues.bits))
 
 
 @wp.func
@@ -89,7 +89,7 @@ def test_own(
     corners_a: wp.mat33d,
     face_b: wp.int32,
 ):
-    """``test_corners`` for two faces of one mesh in its own frame."""
+    """``test_faces`` for one mesh in its own frame, and a face whose corners are loaded."""
     corners_b = load_face(mesh, face_b, 0)
     index_a = mesh.faces[face_a]
     verdict = classify_tri_tri(corners_a, corners_b, sharing, index_a, mesh.faces[face_b])
@@ -108,7 +108,7 @@ def test_unshared(
     corners_a: wp.mat33d,
     face_b: wp.int32,
 ):
-    """``test_corners`` for meshes that share no vertices, which is less to compile and to do."""
+    """``test_faces`` for meshes without shared vertices, and a face whose corners are loaded."""
     corners_b = load_face(b, face_b, pose)
     verdict = classify_tri_tri(corners_a, corners_b, SHARED_NONE, wp.vec3i(), wp.vec3i())
     return note_verdict(queues, rank, verdict, pack_pair(rank, face_a, face_b, queues.bits))

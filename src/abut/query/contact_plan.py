@@ -209,8 +209,7 @@ class ContactPlan(Operands):
             return
         self.queues.clear()
         if self.first:
-            self._best_view[:] = NO_KEY
-            self._lowest.fill_(NO_KEY)
+            self._bests_view[:] = NO_KEY
 
     def _room_for_best(self) -> wp.array:
         """The best key of each pose, beside it the lowest path, and a copy for the host."""
@@ -223,6 +222,8 @@ class ContactPlan(Operands):
         if self.device.is_cuda:
             self._best_host = wp.empty_like(self._best, device="cpu", pinned=True)
         self._best_view = self._best_host.numpy()
+        if self.device.is_cpu:
+            self._bests_view = bests.numpy()
         return self._best
 
     def _one_each(self, decided: int) -> Any:

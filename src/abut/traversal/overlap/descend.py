@@ -226,7 +226,9 @@ def first_kernel_for(pairs_type: type, finer: bool, own: bool) -> wp.Kernel:
                     if wp.static(own):
                         if pair.sharing != SHARED_NONE and face_a >= face_b:
                             continue
-                    if test_faces(pair, queues_out, rank, face_a, face_b):
+                    if test_faces(
+                        pair.a, pair.b, pair.pose, pair.sharing, queues_out, rank, face_a, face_b
+                    ):
                         held = 0
                         if colliding_out.shape[0] > 0:
                             colliding_out[pair.environment] = 1
