@@ -63,7 +63,7 @@ CONTACT_METHODS = {
 }
 SCENE_METHODS = ("bvh", "brute", "front", "kdop", "far", "cullide", "quick_cullide")
 SHIFT = np.array([0.3, 0.1, -0.2])
-BROAD_METHODS = ("all_pairs", "sweep", "grid", "tree")
+BROAD_METHODS = ("all_pairs", "sweep", "tree")
 MODELS = "cow_5k hand_cgal bunny_69k armadillo_86k fertility_60k horse_97k dragon_202k".split()
 ROBOT = """<mujoco><worldbody>
   <geom name="floor" type="plane" size="5 5 0.1"/>

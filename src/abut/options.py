@@ -1,5 +1,6 @@
-"""The closed choices that calls take; the members are strings."""
+"""Enums of the choices that calls take; the members are strings."""
 
+from collections.abc import Iterable
 from enum import StrEnum
 from math import isfinite
 from typing import Any, TypeVar
@@ -8,32 +9,10 @@ from abut.errors import OptionError
 
 
 class Method(StrEnum):
-    """How candidate pairs are found. All methods return the same rows."""
+    """How candidate pairs are found. A verb takes some of them and returns the same rows by each.
 
-    BRUTE = "brute"
-    BVH = "bvh"
-
-
-class _Contacts(StrEnum):
-    @property
-    def looks(self) -> bool:
-        """Goes by visibility."""
-        return self in CULLING
-
-
-class ContactMethod(_Contacts):
-    """How candidate pairs of contacts are found; the last three go by what hides what."""
-
-    BRUTE = "brute"
-    BVH = "bvh"
-    KDOP = "kdop"
-    CULLIDE = "cullide"
-    QUICK_CULLIDE = "quick_cullide"
-    FAR = "far"
-
-
-class SceneMethod(_Contacts):
-    """How a Scene finds candidate pairs of contacts: also from where the last search stopped."""
+    ``cullide`` and ``quick_cullide`` alone are Approximate.
+    """
 
     BRUTE = "brute"
     BVH = "bvh"
@@ -44,44 +23,32 @@ class SceneMethod(_Contacts):
     FAR = "far"
 
 
-class CullMethod(StrEnum):
-    """How faces that cannot collide are told by what hides what."""
-
-    CULLIDE = "cullide"
-    QUICK_CULLIDE = "quick_cullide"
-    FAR = "far"
-
-
-CULLING = frozenset(CullMethod)
+TREE_METHODS = (Method.BRUTE, Method.BVH)  # distance, within, ccd, closest_point, DistanceField
+FRAME_METHODS = (*TREE_METHODS, Method.FRONT)  # Tracker
+CULL_METHODS = (Method.CULLIDE, Method.QUICK_CULLIDE, Method.FAR)  # by visibility
+SELF_METHODS = (*TREE_METHODS, *CULL_METHODS)  # self_collide
+CONTACT_METHODS = (*TREE_METHODS, Method.KDOP, *CULL_METHODS)  # collide; a Scene takes all
 
 
 class Level(StrEnum):
-    """What is culled: whole objects, or single faces."""
+    """Granularity of culling: whole objects, or single faces."""
 
     OBJECT = "object"
     FACE = "face"
 
 
 class Order(StrEnum):
-    """What hides a face: what is drawn before or after it, or anything at its depth."""
+    """Occluders of a face: faces drawn before or after it, or all faces at its depth."""
 
     DRAWN = "drawn"
     FREE = "free"
 
 
 class CullBackend(StrEnum):
-    """What draws: kernels, or the graphics pipeline."""
+    """Rasteriser of the culling methods: kernels, or the graphics pipeline."""
 
     WARP = "warp"
     GL = "gl"
-
-
-class TrackerMethod(StrEnum):
-    """How a Tracker searches a frame: like a query, or from where the last search stopped."""
-
-    BRUTE = "brute"
-    BVH = "bvh"
-    FRONT = "front"
 
 
 class Bound(StrEnum):
@@ -93,15 +60,18 @@ class Bound(StrEnum):
     KDOP = "kdop"
 
 
+DISTANCE_BOUNDS = (Bound.AABB, Bound.OBB, Bound.RSS)
+
+
 class Sign(StrEnum):
-    """How the inside of a mesh is told from the outside."""
+    """How points inside a mesh are distinguished from points outside."""
 
     PSEUDONORMAL = "pseudonormal"
     WINDING = "winding"
 
 
 class Sampling(StrEnum):
-    """Where a mesh is looked at in a distance field."""
+    """Sample points of a mesh in a distance field."""
 
     DOMINANT = "dominant"  # pixels, each face seen along the axis its normal leans to
     VIEWS = "views"  # pixels, each face seen along all three axes
@@ -109,7 +79,7 @@ class Sampling(StrEnum):
 
 
 class EarlyOut(StrEnum):
-    """How what is outside an object is left out early. The answers are the same."""
+    """How samples outside an object are rejected early. The answers are the same."""
 
     BOUND = "bound"  # faces, by the field at their centroid
     DEPTH = "depth"  # fragments, by six depth images
@@ -128,7 +98,6 @@ class BroadMethod(StrEnum):
 
     ALL_PAIRS = "all_pairs"
     SWEEP = "sweep"
-    GRID = "grid"
     TREE = "tree"
 
 
@@ -136,27 +105,26 @@ LEAST_TOLERANCE = 1e-12  # of times: float64 has no finer
 
 Choice = TypeVar("Choice", bound=StrEnum)
 
+HINTS = {"front": "; fronts are kept from frame to frame, by abut.Tracker and abut.Scene"}
 
-ELSEWHERE = {"front": "; fronts are kept from frame to frame, by abut.Tracker and abut.Scene"}
 
+def chosen(choices: Iterable[Choice], value: str, name: str) -> Choice:
+    """Return the choice that equals ``value``.
 
-def chosen(
-    choices: type[Choice], value: str, name: str, *, without: Choice | None = None
-) -> Choice:
-    """The member named ``value``, if it is not the one that this verb does ``without``."""
-    try:
-        choice = choices(value)
-    except ValueError:
-        choice = without
-    if choice is not None and choice is not without:
-        return choice
-    names = ", ".join(repr(str(offered)) for offered in choices if offered is not without)
-    hint = ELSEWHERE.get(str(value), "")
-    raise OptionError(f"{name} must be one of {names}, not {value!r}{hint}.")
+    Args:
+        choices: An enum, or the members that a verb takes.
+        value: A member or its string.
+        name: The option, for the error.
+    """
+    choices = tuple(choices)
+    if isinstance(value, str) and value in choices:
+        return choices[choices.index(value)]
+    names = ", ".join(repr(str(choice)) for choice in choices)
+    raise OptionError(f"{name} must be one of {names}, not {value!r}{HINTS.get(str(value), '')}.")
 
 
 def number_from(value: Any, name: str, least: float) -> float:
-    """``value`` as a finite number not below ``least``."""
+    """Return ``value`` as a finite number that is at least ``least``."""
     try:
         number = float(value)
     except (TypeError, ValueError, OverflowError):
@@ -167,7 +135,7 @@ def number_from(value: Any, name: str, least: float) -> float:
 
 
 def require_length(**lengths: float) -> None:
-    """Refuse negative lengths, NaN, and what is no number."""
+    """Refuse negative lengths, NaN, and values that are not numbers."""
     for name, length in lengths.items():
         try:
             fits = float(length) >= 0

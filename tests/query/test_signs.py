@@ -2,13 +2,13 @@
 
 import numpy as np
 import pytest
+from test_closest_point import GRID, around
 
 import abut
 from abut import cases
 from abut.operands.posed_mesh import make_posed_mesh
 from abut.point.pseudonormals import pseudonormals_of
 from shapes import flipped, octahedron, soup
-from test_closest_point import GRID, around
 
 BALL = cases.icosphere(320)
 

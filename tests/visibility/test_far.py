@@ -8,6 +8,7 @@ from hypothesis.extra.numpy import arrays
 
 import abut
 from abut import cases
+from abut.options import CULL_METHODS
 from abut.visibility import view as views_module
 from abut.visibility.tile_screen import TileScreen
 
@@ -163,7 +164,7 @@ def test_bands_see_what_the_whole_sees(pixels, device, monkeypatch):
     """A viewport too large for lists to be looked at at once is looked at in bands."""
     by_lists(monkeypatch)
     meshes = [abut.Mesh(*shape, device) for shape in cases.pair("tori", 300)]
-    whole = {m: abut.cull(meshes, method=m, pixels=pixels) for m in abut.CullMethod}
+    whole = {m: abut.cull(meshes, method=m, pixels=pixels) for m in CULL_METHODS}
     monkeypatch.setattr("abut.visibility.screen.MOST_PIXELS_AT_ONCE", 2 * pixels)
     again = [abut.Mesh(*shape, device) for shape in cases.pair("tori", 300)]
     for method, want in whole.items():
@@ -186,7 +187,7 @@ def test_more_fragments_than_there_is_room_for(device, monkeypatch):
     assert small == kept(abut.cull(again, pixels=64))
 
 
-@pytest.mark.parametrize("method", abut.CullMethod)
+@pytest.mark.parametrize("method", CULL_METHODS)
 @pytest.mark.parametrize("within", [False, True])
 @pytest.mark.parametrize("pixels", [5, 64, 301])
 def test_tiles_see_what_lists_see(pixels, within, method, device, monkeypatch):

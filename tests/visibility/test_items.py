@@ -10,6 +10,7 @@ import abut
 from abut import cases
 from abut.core.launch import UNKNOWN_COUNT
 from abut.operands.soup import soup_of
+from abut.options import CULL_METHODS
 from abut.query.cull import _settings
 from abut.visibility import screen as screens
 from abut.visibility.culler import Culler
@@ -52,7 +53,7 @@ def fragments(culler, on_cuda, monkeypatch):
     return rows[np.lexsort(rows.view(np.int32).T)].view(np.int32), area, (blocks, large, small)
 
 
-@pytest.mark.parametrize("method", abut.CullMethod)
+@pytest.mark.parametrize("method", CULL_METHODS)
 @pytest.mark.parametrize("faces", [20, 400, 4000])
 def test_both_ways_to_draw_make_the_same_fragments(faces, method, monkeypatch):
     meshes = [abut.Mesh(*shape, "cpu") for shape in cases.pair("tori", faces)]

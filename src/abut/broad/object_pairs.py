@@ -1,7 +1,6 @@
-"""Kernels that list the pairs of objects whose boxes overlap, by four methods.
+"""Kernels that list the pairs of objects whose boxes overlap, by three methods.
 
-All list the same pairs, each once and in no order: every pair against every pair; a sweep along an
-axis; a grid whose cells are as large as the largest of all objects but a few; a hierarchy.
+All list the same pairs, each once and in no order: all pairs; a sweep along an axis; a hierarchy.
 """
 
 import warp as wp
@@ -20,9 +19,7 @@ from abut.bvh.lbvh import join_siblings
 from abut.bvh.morton import morton_code
 from abut.core.pair_queue import (
     PairQueue,
-    lower_bound_index,
     push_pair,
-    queue_size,
     queue_stop,
     unpack_pair,
 )
@@ -32,7 +29,6 @@ wp.set_module_options({"enable_backward": False, "fuse_fp": False})
 CELLS = wp.constant(wp.float64(1024.0))
 HALF = wp.constant(wp.float64(0.5))
 LEAST = wp.constant(wp.float64(1.0e-30))
-MOST_CELLS = wp.constant(wp.float32(1023.0))  # of a grid, along each axis: see grid_cell
 
 
 @wp.kernel
@@ -105,67 +101,6 @@ def sweep_kernel(
 
 
 @wp.func
-def grid_cell(boxes: Boxes, low: wp.vec4f, side: wp.float32):
-    """The cell of a lower corner.
-
-    A side is at least the largest small box by 2**-10 and a 1024th of the extent. So the lower
-    corners of two small boxes that overlap lie in one cell or in neighbours, along each axis:
-    what the three roundings of up to 1024 cells amount to is less than 2**-12 cells.
-    """
-    zero = wp.float32(0.0)
-    return wp.vec3i(
-        wp.int32(wp.clamp((low[0] + from_sortable(boxes.extent[0])) / side, zero, MOST_CELLS)),
-        wp.int32(wp.clamp((low[1] + from_sortable(boxes.extent[1])) / side, zero, MOST_CELLS)),
-        wp.int32(wp.clamp((low[2] + from_sortable(boxes.extent[2])) / side, zero, MOST_CELLS)),
-    )
-
-
-@wp.func
-def cell_key(copy: wp.int32, x: wp.int32, y: wp.int32, z: wp.int32):
-    """Cells of all copies in lexicographic order."""
-    key = (wp.int64(copy) << wp.int64(10)) | wp.int64(x)
-    return (((key << wp.int64(10)) | wp.int64(y)) << wp.int64(10)) | wp.int64(z)
-
-
-@wp.func
-def is_large(lower: wp.vec4f, upper: wp.vec4f, most: wp.float32):
-    """Whether a box is larger than the small ones."""
-    size = upper - lower
-    return wp.max(wp.max(size[0], size[1]), size[2]) > most
-
-
-@wp.kernel
-def grid_key_kernel(
-    # in
-    span: wp.vec3i,
-    boxes: Boxes,
-    most: wp.float32,
-    side: wp.float32,
-    # out
-    keys_out: wp.array[wp.int64],
-    order_out: wp.array[wp.int32],
-    large_out: PairQueue,
-):
-    """The cell of each box; a list of those that are too large for cells."""
-    for i in range(span[0] + wp.tid(), span[1], span[2]):
-        lower = boxes.lower[i]
-        at = grid_cell(boxes, lower, side)
-        copy = i / boxes.object_count
-        keys_out[i] = cell_key(copy, at[0], at[1], at[2])
-        order_out[i] = i
-        if is_large(lower, boxes.upper[i], most):
-            push_pair(large_out, wp.int64(i))
-
-
-@wp.func
-def is_up_to(keys: wp.array[wp.int64], count: wp.int32, place: wp.int32, last: wp.int64):
-    """Whether there is a key at a place, and it is not above the last that is wanted."""
-    if place < count:
-        return keys[place] <= last
-    return False
-
-
-@wp.func
 def push_overlap(
     boxes: Boxes,
     filters: Filters,
@@ -181,53 +116,6 @@ def push_overlap(
         copy = i / boxes.object_count
         base = copy * boxes.object_count
         push_objects(filters, copy, i - base, j - base, bits, queue)
-
-
-@wp.kernel
-def grid_kernel(
-    # in
-    span: wp.vec3i,
-    boxes: Boxes,
-    filters: Filters,
-    bits: wp.vec2i,
-    most: wp.float32,
-    side: wp.float32,
-    keys: wp.array[wp.int64],
-    order: wp.array[wp.int32],
-    large: PairQueue,
-    # out
-    pairs_out: PairQueue,
-):
-    """Compare each box with the small ones of the cells around it, and with all large ones."""
-    total = boxes.lower.shape[0]
-    for k in range(span[0] + wp.tid(), span[1], span[2]):
-        i = order[k]
-        copy = i / boxes.object_count
-        lower = boxes.lower[i]
-        upper = boxes.upper[i]
-        small = not is_large(lower, upper, most)
-        for m in range(queue_size(large)):
-            j = wp.int32(large.keys[m])
-            if j / boxes.object_count == copy and (small or j < i):
-                push_overlap(boxes, filters, i, lower, upper, j, bits, pairs_out)
-        if not small:
-            continue
-        at = grid_cell(boxes, lower, side)
-        for near in range(9):
-            x = at[0] + near / 3 - 1
-            y = at[1] + near % 3 - 1
-            if x >= 0 and x < 1024 and y >= 0 and y < 1024:
-                m = lower_bound_index(keys, total, cell_key(copy, x, y, wp.max(at[2] - 1, 0)))
-                last = cell_key(copy, x, y, wp.min(at[2] + 1, 1023))
-                while is_up_to(keys, total, m, last):
-                    j = order[m]
-                    low = boxes.lower[j]
-                    high = boxes.upper[j]
-                    if j > i and overlap_aabb(lower, upper, low, high):
-                        if not is_large(low, high, most):
-                            base = copy * boxes.object_count
-                            push_objects(filters, copy, i - base, j - base, bits, pairs_out)
-                    m += 1
 
 
 @wp.kernel

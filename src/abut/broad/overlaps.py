@@ -56,7 +56,7 @@ def overlapping_boxes(
     ]
     boxes = empty_boxes(count, 1, device)
     launch(take_kernel, count, [*corners, boxes], device)
-    queues = PairQueues(device, objects=4 * count, found=4 * count, large=count)
+    queues = PairQueues(device, objects=4 * count, found=4 * count)
     while True:
         phase = BroadPhase(boxes, filters or Filters(), queues, 1, method)
         queues.clear()

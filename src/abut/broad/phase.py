@@ -8,8 +8,6 @@ import warp as wp
 from abut.broad.boxes import Boxes, Filters
 from abut.broad.object_pairs import (
     every_kernel,
-    grid_kernel,
-    grid_key_kernel,
     keep_kernel,
     sweep_kernel,
     sweep_key_kernel,
@@ -26,8 +24,6 @@ from abut.traversal.overlap.leaf_packets import packet_count_of, self_groups_ker
 
 FEW_OBJECTS = 256  # below, every pair is compared
 LOOK_EVERY = 64  # runs; then axis and cells are chosen anew
-SMALL = 4.0  # times the size of most: what is larger is compared with all
-WIDER = 1.0 + 2.0**-9
 
 
 def best_method(object_count: int, copies: int) -> BroadMethod:
@@ -44,7 +40,7 @@ class BroadPhase:
         boxes: The boxes, written anew before every run.
         filters: Who may meet whom.
         queues: Takes keys (copy, low, high) in the queue "objects", in any order; pairs that are
-            yet to be filtered in "found" and objects too large for a grid in "large".
+            yet to be filtered in "found".
         copies: Copies of the scene; objects of different ones never meet.
         method: None chooses.
     """
@@ -71,12 +67,10 @@ class BroadPhase:
         """List the pairs."""
         if self.boxes.object_count < 2 or not self.copies:
             return
-        looks = self.method in (BroadMethod.SWEEP, BroadMethod.GRID)
-        if self._runs == 0 or (looks and self._runs % LOOK_EVERY == 0):
+        if self._runs == 0 or (self.method is BroadMethod.SWEEP and self._runs % LOOK_EVERY == 0):
             self._steps = {
                 BroadMethod.ALL_PAIRS: self._every,
                 BroadMethod.SWEEP: self._sweep,
-                BroadMethod.GRID: self._grid,
                 BroadMethod.TREE: self._tree,
             }[self.method]()
         self._runs += 1
@@ -94,16 +88,6 @@ class BroadPhase:
         begin = Task(sweep_key_kernel, self.total, args, self.device)
         args = [self.boxes, self.filters, self.layout.bits, axis, order, self.queues["objects"]]
         return [begin.run, sort, Task(sweep_kernel, self.total, args, self.device, grain=256).run]
-
-    def _grid(self) -> list[Callable[[], None]]:
-        sizes = [wp.float32(x) for x in _cells(*_corners(self.boxes))]
-        keys, order, sort = self._sorting(wp.int64, 30)
-        large = self.queues["large"]
-        args = [self.boxes, *sizes, keys, order, large]
-        begin = Task(grid_key_kernel, self.total, args, self.device)
-        args = [self.boxes, self.filters, self.layout.bits, *sizes, keys, order, large]
-        args.append(self.queues["objects"])
-        return [begin.run, sort, Task(grid_kernel, self.total, args, self.device, grain=256).run]
 
     def _tree(self) -> list[Callable[[], None]]:
         count, bits = self.total, self.layout.bits
@@ -162,11 +146,3 @@ def _widest_axis(lower: np.ndarray, upper: np.ndarray) -> int:
     """The axis along which boxes lie farthest apart for their size."""
     spread = ((lower + upper) / 2).std(axis=0)
     return int(np.argmax(spread / np.maximum((upper - lower).mean(axis=0), 1e-300)))
-
-
-def _cells(lower: np.ndarray, upper: np.ndarray) -> tuple[float, float]:
-    """The size of the largest small box, and the side of a cell (see grid_cell)."""
-    sizes = (upper - lower).max(axis=1)
-    most = float(sizes[sizes <= SMALL * np.median(sizes)].max())
-    extent = float((upper.max(axis=0) - lower.min(axis=0)).max())
-    return most, max(most * WIDER, extent * WIDER / 1024, 1e-30)

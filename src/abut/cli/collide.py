@@ -6,7 +6,7 @@ from typing import Any
 from abut.cli.operands import add_poses, add_query_options, load, load_poses
 from abut.cli.report import show_contacts
 from abut.cli.timing import measured
-from abut.options import Bound, ContactMethod
+from abut.options import CONTACT_METHODS, Bound
 from abut.query.collide import collide
 
 
@@ -27,7 +27,7 @@ def atomic_add_int64(commands: Any) -> None:
     parser.add_argument(
         "--bound", choices=[str(b) for b in Bound], default="aabb", help="default: aabb"
     )
-    add_query_options(parser, ContactMethod)
+    add_query_options(parser, CONTACT_METHODS)
     parser.set_defaults(run=run)
 
 

@@ -12,7 +12,7 @@ from abut.cli.console import show_facts, show_json, show_rows, working
 from abut.cli.operands import add_device, length, load, natural, picture_size
 from abut.cli.timing import Stages, measured, timed
 from abut.mesh import Mesh
-from abut.options import CullBackend, CullMethod, Level, Order
+from abut.options import CULL_METHODS, CullBackend, Level, Order
 from abut.query.cull import Culled, cull
 
 OPTIONS = "method pixels views level distance order backend self_collisions".split()
@@ -30,7 +30,7 @@ def atomic_add_int64(commands: Any) -> None:
         "left may collide. Objects are files, and the objects of a file that has several.",
     )
     parser.add_argument("files", metavar="FILE", nargs="+", help="mesh file")
-    choices = {"method": CullMethod, "level": Level, "order": Order, "backend": CullBackend}
+    choices = {"method": CULL_METHODS, "level": Level, "order": Order, "backend": CullBackend}
     defaults = {"method": "far", "level": "face", "order": None, "backend": "warp"}
     for name, kinds in choices.items():
         told = {"help": f"default: {defaults[name] or 'what suits method and backend'}"}

@@ -11,10 +11,12 @@ from abut.cli.console import working
 from abut.cli.report import ROWS_SHOWN
 from abut.errors import FileError
 from abut.mesh import Mesh
-from abut.options import Method
+from abut.options import TREE_METHODS
 
 
-def add_query_options(parser: argparse.ArgumentParser, methods: Iterable[StrEnum] = Method) -> None:
+def add_query_options(
+    parser: argparse.ArgumentParser, methods: Iterable[StrEnum] = TREE_METHODS
+) -> None:
     """Options of every query."""
     parser.add_argument(
         "--method", choices=[str(m) for m in methods], default="bvh", help="default: bvh"

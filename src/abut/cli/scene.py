@@ -9,7 +9,7 @@ from abut.cli.console import show_facts, show_json, working
 from abut.cli.operands import add_query_options, length
 from abut.cli.report import ROWS_SHOWN, show_first, times_line
 from abut.cli.timing import measured
-from abut.options import ContactMethod
+from abut.options import CONTACT_METHODS
 from abut.scene import Scene
 
 
@@ -31,7 +31,7 @@ def atomic_add_int64(commands: Any) -> None:
         default="collision",
         help="which geometry of a robot (default: collision)",
     )
-    add_query_options(parser, ContactMethod)
+    add_query_options(parser, CONTACT_METHODS)
     parser.set_defaults(run=run)
 
 

@@ -6,7 +6,7 @@ from typing import Any
 from abut.cli.operands import add_query_options, load
 from abut.cli.report import show_contacts
 from abut.cli.timing import measured
-from abut.options import ContactMethod
+from abut.options import SELF_METHODS
 from abut.query.self_collide import self_collide
 
 
@@ -24,8 +24,7 @@ def atomic_add_int64(commands: Any) -> None:
         action="store_false",
         help="neighbours share vertices by index alone, not by position",
     )
-    methods = [method for method in ContactMethod if method is not ContactMethod.KDOP]
-    add_query_options(parser, methods)
+    add_query_options(parser, SELF_METHODS)
     parser.set_defaults(run=run)
 
 

@@ -11,7 +11,7 @@ from abut.geometry.common_corners import SHARED_BY_INDEX, SHARED_BY_POSITION, SH
 from abut.motion import Motion
 from abut.narrow.impact_rigid import Turning
 from abut.operands.ccd_operands import moving
-from abut.options import LEAST_TOLERANCE, Method, Solver, chosen, number_from
+from abut.options import LEAST_TOLERANCE, TREE_METHODS, Method, Solver, chosen, number_from
 from abut.query.impact_rows import (
     Rows,
     earliest_row,
@@ -71,7 +71,7 @@ def ccd(
         tolerance=tolerance,
         first=first,
         weld=weld,
-        method=chosen(Method, method, "method"),
+        method=chosen(TREE_METHODS, method, "method"),
         solver=solver,
     )
 

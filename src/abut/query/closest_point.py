@@ -18,7 +18,7 @@ from abut.errors import CapacityError, MeshError
 from abut.geometry.poses import batch_size, checked_poses
 from abut.mesh import Mesh, require_meshes
 from abut.operands.posed_mesh import make_posed_mesh
-from abut.options import Method, Sign, chosen, require_length
+from abut.options import TREE_METHODS, Method, Sign, chosen, require_length
 from abut.point.candidates import CANDIDATES, candidates_kernel, choose_kernel, rest_kernel
 from abut.point.feet import feet_kernel
 from abut.point.nearest_face import nearest_face_kernel, nearest_of_all_kernel
@@ -69,7 +69,7 @@ def closest_point(
         lowest. Signs are exact for closed meshes; see docs/closest_point.md for open ones.
     """
     require_meshes(mesh=mesh)
-    method = chosen(Method, method, "method")
+    method = chosen(TREE_METHODS, method, "method")
     if mesh.face_count == 0:
         raise MeshError("the mesh has no faces, so no point of it is closest.")
     require_length(upper_bound=upper_bound)

@@ -19,7 +19,7 @@ from abut.mesh import Mesh, require_meshes
 from abut.narrow.inside import mark_contained
 from abut.narrow.segments import meeting_segments
 from abut.operands.posed_mesh import defer_posed_mesh, make_posed_mesh
-from abut.options import Bound, ContactMethod, CullMethod, chosen
+from abut.options import CONTACT_METHODS, CULL_METHODS, Bound, Method, chosen
 from abut.query.contact_plan import ContactPlan
 from abut.query.shared import plans_of
 from abut.results import Contacts
@@ -70,7 +70,7 @@ def collide(
     """
     require_meshes(a=a, b=b)
     require_same_device(a, b)
-    method, bound = chosen(ContactMethod, method, "method"), chosen(Bound, bound, "bound")
+    method, bound = chosen(CONTACT_METHODS, method, "method"), chosen(Bound, bound, "bound")
     width = checked_width(width)
     batch = batch_size(pose_a, pose_b)
     poses = checked_poses(pose_a, "pose_a"), checked_poses(pose_b, "pose_b")
@@ -81,15 +81,14 @@ def collide(
     require_key_bits(layout, count, a.face_count)
     keys = np.empty(0, dtype=np.int64)
     if a.face_count and b.face_count and count:
-        if method.looks:
+        if method in CULL_METHODS:
             from abut.query.visible import visible_keys
 
-            how = CullMethod(method)
-            keys = visible_keys((a, b), poses, SHARED_NONE, layout, how, pixels)
+            keys = visible_keys((a, b), poses, SHARED_NONE, layout, method, pixels)
         else:
             plan = _plan(a, b, poses, layout, count, first, method, bound, width)
             keys = plan.run()
-        if first and (method.looks or method is ContactMethod.BRUTE):
+        if first and (method in CULL_METHODS or method is Method.BRUTE):
             keys = lowest_of_each_pose(keys, layout)
     return _contacts(a, b, poses, keys, layout, batch, solid)
 
@@ -101,18 +100,18 @@ def _plan(
     layout: KeyLayout,
     count: int,
     first: bool,
-    method: ContactMethod,
+    method: Method,
     bound: Bound,
     width: int,
 ) -> ContactPlan:
     """This thread's plan for two meshes, the same one as long as nothing but poses changes."""
     moved = tuple(0 if p is None else len(p) for p in poses)
-    boxless = method is ContactMethod.KDOP
+    boxless = method is Method.KDOP
     bound = Bound.KDOP if boxless else bound
     shape = DopShape(width=width) if boxless else DopShape()
     effort = count if first else ALL_PAIRS_EFFORT * count
     trees = ()
-    if method is not ContactMethod.BRUTE:
+    if method is not Method.BRUTE:
         trees = bvh_of(a, bound, effort), bvh_of(b, bound, effort)
     dops = ()
     if trees and bound is Bound.KDOP:

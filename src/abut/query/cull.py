@@ -11,7 +11,15 @@ from abut.core.pair_queue import unpack_keys
 from abut.errors import OptionError
 from abut.mesh import Mesh, require_meshes
 from abut.operands.soup import Soup, soup_of
-from abut.options import CullBackend, CullMethod, Level, Order, chosen, number_from
+from abut.options import (
+    CULL_METHODS,
+    CullBackend,
+    Level,
+    Method,
+    Order,
+    chosen,
+    number_from,
+)
 from abut.visibility.candidates import Candidates
 from abut.visibility.culled import Culled, PassStatistics
 from abut.visibility.culler import Culler
@@ -119,12 +127,12 @@ def _settings(
     order: str | None,
     within: bool,
 ) -> Settings:
-    method, level = chosen(CullMethod, method, "method"), chosen(Level, level, "level")
+    method, level = chosen(CULL_METHODS, method, "method"), chosen(Level, level, "level")
     if order is None:
-        order = Order.FREE if method is CullMethod.FAR else Order.DRAWN
+        order = Order.FREE if method is Method.FAR else Order.DRAWN
     order = chosen(Order, order, "order")
     distance = number_from(distance, "distance", 0.0)
-    if distance and method is not CullMethod.FAR:
+    if distance and method is not Method.FAR:
         raise OptionError(f"method '{method}' has no distance; use 'far'.")
     if within and level is Level.OBJECT:
         raise OptionError("self_collisions are found among faces; use level='face'.")

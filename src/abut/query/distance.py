@@ -15,7 +15,7 @@ from abut.geometry.poses import batch_size, checked_poses
 from abut.mesh import Mesh, require_meshes
 from abut.narrow.pair_distance import measured
 from abut.operands.posed_mesh import defer_posed_mesh, make_posed_mesh
-from abut.options import Bound, Method, chosen, require_length
+from abut.options import DISTANCE_BOUNDS, TREE_METHODS, Bound, Method, chosen, require_length
 from abut.query.collide import collide
 from abut.query.nearest_plan import NearestPlan
 from abut.query.remoteness import Remoteness, centre_of, reach_of, remoteness
@@ -69,7 +69,7 @@ def distance(
     require_meshes(a=a, b=b)
     require_same_device(a, b)
     require_faces(a=a, b=b)
-    method = chosen(Method, method, "method")
+    method = chosen(TREE_METHODS, method, "method")
     require_length(upper_bound=upper_bound, tolerance=tolerance)
     batch = batch_size(pose_a, pose_b)
     poses = checked_poses(pose_a, "pose_a"), checked_poses(pose_b, "pose_b")
@@ -78,7 +78,7 @@ def distance(
     asked = min(ask(mesh, count) for mesh in (a, b))
     if bound is None:
         bound = Bound.RSS if asked >= WORTH_FITTING else Bound.AABB
-    bound = chosen(Bound, bound, "bound", without=Bound.KDOP)
+    bound = chosen(DISTANCE_BOUNDS, bound, "bound")
     if reach_of(a, b, poses) > SQUARED:
         bound = Bound.AABB
     require_key_bits(layout, count, a.face_count)

@@ -12,7 +12,7 @@ from abut.geometry.common_corners import SHARED_BY_INDEX, SHARED_BY_POSITION
 from abut.mesh import Mesh, require_meshes
 from abut.narrow.segments import meeting_segments
 from abut.operands.posed_mesh import defer_posed_mesh, make_posed_mesh
-from abut.options import ContactMethod, CullMethod, chosen
+from abut.options import CULL_METHODS, SELF_METHODS, Method, chosen
 from abut.query.contact_plan import ContactPlan
 from abut.query.shared import plans_of
 from abut.results import Contacts
@@ -44,11 +44,11 @@ def self_collide(
         between the centres of pixels are lost.
     """
     require_meshes(mesh=mesh)
-    method = chosen(ContactMethod, method, "method", without=ContactMethod.KDOP)
+    method = chosen(SELF_METHODS, method, "method")
     layout = KeyLayout.of(mesh.face_count, mesh.face_count)
     require_key_bits(layout, 1, mesh.face_count)
     sharing = SHARED_BY_POSITION if weld else SHARED_BY_INDEX
-    if mesh.face_count > 1 and not method.looks:
+    if mesh.face_count > 1 and method not in CULL_METHODS:
         pairs = _pairs(mesh, sharing, layout, method)
     else:
         mesh.settle()
@@ -56,14 +56,14 @@ def self_collide(
         if mesh.face_count > 1:
             from abut.query.visible import visible_keys
 
-            keys = visible_keys((mesh,), (None,), sharing, layout, CullMethod(method), pixels)
+            keys = visible_keys((mesh,), (None,), sharing, layout, method, pixels)
         pairs, _ = unpack_keys(keys, layout, False, mesh.device)
     side = defer_posed_mesh(mesh)
     segments = partial(meeting_segments, side, side, pairs, None)
     return Contacts(pairs, None, pairs.shape[0] > 0, None, segments)
 
 
-def _pairs(mesh: Mesh, sharing: int, layout: KeyLayout, method: ContactMethod) -> Any:
+def _pairs(mesh: Mesh, sharing: int, layout: KeyLayout, method: Method) -> Any:
     """(n, 2) pairs that meet. Vertices that are unchecked are checked meanwhile."""
     plan = _plan(mesh, sharing, layout, method)
     pairs = plan.pairs(partial(_sound, mesh, plan) if mesh.unchecked else None)
@@ -79,9 +79,9 @@ def _sound(mesh: Mesh, plan: ContactPlan) -> bool:
     return all(in_frame(tree.origin, mesh.bounds) for tree in plan.trees)
 
 
-def _plan(mesh: Mesh, sharing: int, layout: KeyLayout, method: ContactMethod) -> ContactPlan:
+def _plan(mesh: Mesh, sharing: int, layout: KeyLayout, method: Method) -> ContactPlan:
     """The plan for a mesh against itself, kept while the mesh keeps its shape."""
-    trees = () if method is ContactMethod.BRUTE else (bvh_of(mesh, effort=SELF_EFFORT, ahead=True),)
+    trees = () if method is Method.BRUTE else (bvh_of(mesh, effort=SELF_EFFORT, ahead=True),)
 
     def make() -> ContactPlan:
         faces = make_posed_mesh(mesh.points, mesh.faces)

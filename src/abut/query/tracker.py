@@ -12,7 +12,7 @@ from abut.mesh import Mesh, require_meshes
 from abut.motion import Motion
 from abut.narrow.segments import meeting_segments
 from abut.operands.posed_mesh import defer_posed_mesh
-from abut.options import Method, TrackerMethod, chosen
+from abut.options import FRAME_METHODS, Method, chosen
 from abut.query.ccd import impacts_of
 from abut.query.collide import collide
 from abut.query.front_search import FrontSearch
@@ -49,7 +49,7 @@ class Tracker:
             raise OptionError(f"a tracker takes one mesh or two, not {len(self.meshes)}.")
         require_meshes(**dict(zip("ab", self.meshes, strict=False)))
         self.device = require_same_device(*self.meshes)
-        self.method = chosen(TrackerMethod, method, "method")
+        self.method = chosen(FRAME_METHODS, method, "method")
         self.weld = weld
         self.layout = KeyLayout.of(self.meshes[0].face_count, self.meshes[-1].face_count)
         require_key_bits(self.layout, 1, self.meshes[0].face_count)
@@ -111,7 +111,7 @@ class Tracker:
             weld=self.weld,
             method=self._method,
             solver=solver,
-            fronts=self._fronts if self.method is TrackerMethod.FRONT else None,
+            fronts=self._fronts if self.method is Method.FRONT else None,
         )
         for motion, moved in zip(motions, shapes, strict=True):
             if moved is not None:
@@ -126,17 +126,17 @@ class Tracker:
 
     @property
     def _has_front(self) -> bool:
-        return self.method is TrackerMethod.FRONT and min(m.face_count for m in self.meshes) > 1
+        return self.method is Method.FRONT and min(m.face_count for m in self.meshes) > 1
 
     @property
     def _checks_late(self) -> bool:
         """Whether the search may begin while vertices are being checked: one wait, not two."""
-        return len(self.meshes) == 1 and self.method is TrackerMethod.BVH
+        return len(self.meshes) == 1 and self.method is Method.BVH
 
     @property
     def _method(self) -> Method:
         """How a search from the root is made."""
-        return Method.BRUTE if self.method is TrackerMethod.BRUTE else Method.BVH
+        return Method.BRUTE if self.method is Method.BRUTE else Method.BVH
 
     def _from_root(self) -> Contacts:
         if len(self.meshes) == 1:

@@ -14,7 +14,7 @@ from abut.operands.contact_queues import contact_queues
 from abut.operands.pair_rows import MeshRows
 from abut.operands.posed_pairs import mesh_pairs
 from abut.operands.soup import Soup, soup_of
-from abut.options import CullMethod, Level, Order
+from abut.options import Level, Method, Order
 from abut.query.contact_stages import ContactStages, Strategy
 from abut.query.cull import culler_of
 from abut.visibility.candidates import Candidates
@@ -30,7 +30,7 @@ def visible_keys(
     poses: tuple[np.ndarray | None, ...],
     sharing: int,
     layout: KeyLayout,
-    method: CullMethod,
+    method: Method,
     pixels: int,
 ) -> np.ndarray:
     """Sorted keys (pose, face, face) of the pairs that meet: of two meshes, or within one.
@@ -59,7 +59,7 @@ def visible_keys(
 
 
 def visible_rows(
-    meshes: Sequence[Mesh], poses: np.ndarray, method: CullMethod, pixels: int
+    meshes: Sequence[Mesh], poses: np.ndarray, method: Method, pixels: int
 ) -> tuple[np.ndarray, np.ndarray]:
     """((n, 2) objects, (n, 2) faces) of faces of different objects that meet, in any order.
 
@@ -79,10 +79,10 @@ def visible_rows(
 
 
 def visible_settings(
-    method: CullMethod, pixels: int, within: bool, sharing: int = SHARED_BY_POSITION
+    method: Method, pixels: int, within: bool, sharing: int = SHARED_BY_POSITION
 ) -> Settings:
     """How contacts are looked for."""
-    order = Order.FREE if method is CullMethod.FAR else Order.DRAWN
+    order = Order.FREE if method is Method.FAR else Order.DRAWN
     pixels, views = checked_pixels(pixels), checked_views("xyz")
     shared = sharing if within else SHARED_BY_POSITION
     return Settings(method, pixels, views, Level.FACE, 0.0, order, within, shared)

@@ -15,7 +15,7 @@ from abut.geometry.poses import batch_size, checked_poses
 from abut.mesh import Mesh, require_meshes
 from abut.narrow.pair_distance import measured
 from abut.operands.posed_mesh import defer_posed_mesh, make_posed_mesh
-from abut.options import Method, chosen, require_length
+from abut.options import TREE_METHODS, Method, chosen, require_length
 from abut.query.distance import size_of
 from abut.query.near_plan import NearPlan
 from abut.query.shared import plans_of
@@ -57,7 +57,7 @@ def within(
         exactly and have distance 0.
     """
     require_meshes(a=a)
-    method = chosen(Method, method, "method")
+    method = chosen(TREE_METHODS, method, "method")
     require_length(distance=distance)
     distance = float(distance)
     if np.isinf(distance):

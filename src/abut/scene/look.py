@@ -6,7 +6,7 @@ import warp as wp
 from abut.broad.phase import object_layout
 from abut.core.pair_queue import KeyLayout
 from abut.mesh import Mesh
-from abut.options import CullMethod
+from abut.options import Method
 from abut.query.self_collide import self_collide
 from abut.query.visible import visible_rows
 from abut.scene.contact_search import Found
@@ -21,7 +21,7 @@ def look(
     *,
     own: bool,
     first: bool,
-    method: CullMethod,
+    method: Method,
     pixels: int,
 ) -> Found:
     """What cullers see in a scene, as it is now.
@@ -44,7 +44,7 @@ def look(
     return found_of(search, len(meshes), owners[wanted], faces[wanted], first)
 
 
-def own_rows(meshes: list[Mesh], method: CullMethod, pixels: int) -> tuple[np.ndarray, np.ndarray]:
+def own_rows(meshes: list[Mesh], method: Method, pixels: int) -> tuple[np.ndarray, np.ndarray]:
     """((n, 2) objects, (n, 2) faces) of faces of one object that meet, in its own frame.
 
     Where a pose has put them, coordinates are rounded, and other faces may touch.

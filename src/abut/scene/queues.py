@@ -6,7 +6,7 @@ import warp as wp
 
 from abut.core.pair_queue import PairQueues
 
-ROOM = {"found": 1024, "large": 1024, "objects": 1024, "bad": 1024}
+ROOM = {"found": 1024, "objects": 1024, "bad": 1024}
 ROOM |= {"hits": 1 << 14, "undecided": 1 << 14, "near": 1 << 12}
 MORE = 1.25
 

@@ -14,11 +14,11 @@ from abut.errors import OptionError, PoseError
 from abut.geometry.poses import checked_poses
 from abut.narrow.pair_corners import PairSides
 from abut.options import (
+    CULL_METHODS,
     LEAST_TOLERANCE,
+    TREE_METHODS,
     BroadMethod,
-    CullMethod,
     Method,
-    SceneMethod,
     chosen,
     number_from,
 )
@@ -113,7 +113,7 @@ class Scene(Contents):
                 polytopes in fixed point; or ``brute`` for the slow truth. ``cullide`` and
                 ``quick_cullide`` are Approximate. Batches of poses are for ``bvh`` and ``brute``;
                 ``kdop`` takes no self-collisions.
-            broad: How pairs of objects are found, ``all_pairs``, ``sweep``, ``grid`` or ``tree``;
+            broad: How pairs of objects are found, ``all_pairs``, ``sweep`` or ``tree``;
                 None chooses. All return the same rows.
             pixels: Width of the views of ``far``, ``cullide`` and ``quick_cullide``.
             width: Bits of the fixed-point numbers of ``kdop``, 10 to 35.
@@ -127,15 +127,14 @@ class Scene(Contents):
         Guarantee:
             Exact and complete. Faces are closed: touching and coplanar overlap count.
         """
-        how = chosen(SceneMethod, method, "method")
-        if poses is not None and how not in (SceneMethod.BVH, SceneMethod.BRUTE):
+        how = chosen(Method, method, "method")
+        if poses is not None and how not in TREE_METHODS:
             raise OptionError(f"method '{method}' takes no batches of poses; use 'bvh'.")
         held = self._objects
-        if how.looks:
-            cull = CullMethod(method)
+        if how in CULL_METHODS:
             about: dict[str, Any] = {"own": self_collisions, "first": first, "pixels": pixels}
-            return self._gathered(lambda s: look(s, held, self.meshes, method=cull, **about))
-        if how is SceneMethod.KDOP:
+            return self._gathered(lambda s: look(s, held, self.meshes, method=how, **about))
+        if how is Method.KDOP:
             if self_collisions:
                 raise OptionError("method 'kdop' takes no self_collisions; use 'bvh'.")
             bits = checked_width(width)
@@ -145,8 +144,8 @@ class Scene(Contents):
         asked = Asked(
             own=self_collisions,
             first=first,
-            brute=how is SceneMethod.BRUTE,
-            front=how is SceneMethod.FRONT and not first,
+            brute=how is Method.BRUTE,
+            front=how is Method.FRONT and not first,
             broad=None if broad is None else chosen(BroadMethod, broad, "broad"),
         )
         found, where = self._found(asked, poses)
@@ -190,7 +189,7 @@ class Scene(Contents):
             found exactly and have distance 0.
         """
         distance = number_from(distance, "distance", 0.0)
-        if chosen(Method, method, "method") is Method.BRUTE:
+        if chosen(TREE_METHODS, method, "method") is Method.BRUTE:
             owners, faces, met = near_rows(self._objects, self.meshes, distance, self_collisions)
             pair = [wp.array(part, dtype=wp.int32, device=self.device) for part in (owners, faces)]
             return scene_gaps(*pair, PairSides(self._prepared().crowd, *pair), met)
@@ -217,7 +216,7 @@ class Scene(Contents):
             The true minimum, rounded as in ``abut.distance``. 0 exactly where two objects meet.
         """
         bound = None if upper_bound is None else number_from(upper_bound, "upper_bound", 0.0)
-        how = chosen(Method, method, "method")
+        how = chosen(TREE_METHODS, method, "method")
 
         def make(*scene: Any) -> NearestSearch:
             return NearestSearch(*scene, bound=bound)
@@ -278,7 +277,7 @@ class Scene(Contents):
         later = dict(self._end_of(handle, v) for handle, v in (vertices or {}).items())
         how = (gap, tolerance, self_collisions, first)
         every = None
-        if chosen(Method, method, "method") is Method.BRUTE:
+        if chosen(TREE_METHODS, method, "method") is Method.BRUTE:
             every = tested_pairs(self._objects, self.meshes)
         return scene_impacts(self._pool, self._objects, ends, later, *how, every)
 

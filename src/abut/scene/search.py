@@ -26,7 +26,7 @@ from abut.scene.objects import Objects
 from abut.scene.queues import SceneQueues
 from abut.scene.shape_pool import ShapePool
 
-LISTS = ("objects", "found", "large")
+LISTS = ("objects", "found")
 
 
 class SceneSearch:

@@ -12,7 +12,7 @@ from abut.core.device import resolve_device
 from abut.core.pickling import device_or_cpu
 from abut.errors import MeshError, OptionError
 from abut.mesh import Mesh, require_meshes
-from abut.options import Method, Sign, chosen
+from abut.options import TREE_METHODS, Sign, chosen
 from abut.query.points import checked_points
 from abut.sdf.box import Box, box_around
 from abut.sdf.build import Progress
@@ -76,7 +76,7 @@ class DistanceField(MeshQueries):
             raise MeshError("the mesh has no faces, so nothing has a distance from it.")
         if band is not None and not band > 0:
             raise OptionError(f"band must be a distance above 0, not {band!r}.")
-        method = chosen(Method, method, "method")
+        method = chosen(TREE_METHODS, method, "method")
         self.device = mesh.device
         self.box = box_around(mesh.surface_bounds, resolution, spacing, margin)
         self.band = float("inf") if band is None else float(band)

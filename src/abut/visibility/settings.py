@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from abut.geometry.common_corners import SHARED_BY_POSITION
-from abut.options import CullMethod, Level, Order
+from abut.options import Level, Method, Order
 from abut.visibility.state import BOTH, FIRST, SECOND
 from abut.visibility.view import View
 
@@ -45,7 +45,7 @@ class Settings:
         relation: What faces of one object share, see common_corners.
     """
 
-    method: CullMethod
+    method: Method
     pixels: int
     views: tuple[View, ...]
     level: Level
@@ -57,7 +57,7 @@ class Settings:
     @property
     def conservative(self) -> bool:
         """Faces have a fragment at every pixel they touch; else where they hold its centre."""
-        return self.method is CullMethod.FAR
+        return self.method is Method.FAR
 
     @property
     def free(self) -> bool:
@@ -77,7 +77,7 @@ class Settings:
             levels = [Level.OBJECT]
         elif self.free or self.within:
             levels = [Level.FACE]
-        quick = self.method is CullMethod.QUICK_CULLIDE and not self.free
+        quick = self.method is Method.QUICK_CULLIDE and not self.free
         passes = (FIRST, SECOND) if quick else (BOTH,)
         shown = [(view, self.pixels) for view in self.views]
         if self.conservative and self.free and self.pixels >= COARSER * LEAST_PIXELS:
