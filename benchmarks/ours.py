@@ -13,7 +13,7 @@ import warp as wp
 import abut
 from abut.bvh import lbvh
 from abut.bvh.bvh_cache import bvh_of
-from abut.bvh.node_rss import sweep
+from abut.bvh.node_rss import fit_node_rss
 from abut.bvh.refit import refit
 from abut.core.device import thread_count
 from abut.query.distance import ask
@@ -148,7 +148,7 @@ def _moved_distance(mesh: abut.Mesh, frame: wp.array, other: abut.Mesh, bound: A
 
 def _built_rss(mesh: abut.Mesh) -> int:
     tree = lbvh.build(mesh.points, mesh.faces, mesh.bounds)
-    sweep(tree, mesh.points, mesh.faces)
+    fit_node_rss(tree, mesh.points, mesh.faces)
     return tree.face_count
 
 
@@ -162,7 +162,7 @@ def _refit_rss(mesh: abut.Mesh, frames: list[wp.array], choice: str) -> Callable
     def kernel() -> int:
         for points in shapes:
             refit(tree, points, mesh.faces)
-            sweep(tree, points, mesh.faces)
+            fit_node_rss(tree, points, mesh.faces)
         return tree.face_count
 
     shapes = [abut.Mesh(frame, mesh.faces, mesh.device).points for frame in frames]

@@ -88,7 +88,7 @@ def self_near(device):
 
 
 def swept_volumes(device):
-    return digest(bvh_of(abut.Mesh(*cases.icosphere(20000), device), abut.Bound.RSS).swept.numpy())
+    return digest(bvh_of(abut.Mesh(*cases.icosphere(20000), device), abut.Bound.RSS).rss.numpy())
 
 
 def flat_pairs(device):

@@ -55,7 +55,7 @@ def faces_below(tree):
 def check_holds(mesh):
     """Every corner is within the radius of the rectangle of every node above it."""
     tree = bvh_of(mesh, RSS)
-    rows = tree.swept.numpy().reshape(-1, 3, 4).astype(float)
+    rows = tree.rss.numpy().reshape(-1, 3, 4).astype(float)
     points, faces = mesh.points.numpy() - tree.origin, mesh.faces.numpy()
     for slot, below in faces_below(tree).items():
         centre, radius = rows[slot, 0, :3], rows[slot, 0, 3]
@@ -104,7 +104,7 @@ def test_thin_where_the_surface_is(device):
     """A turned flat sheet has volumes without thickness."""
     sheet = cases.plane(16, 16, 2.0)
     mesh = abut.Mesh(moved(sheet.vertices, random_poses(1, 0.5)[0]), sheet.faces, device)
-    radius = bvh_of(mesh, RSS).swept.numpy().reshape(-1, 3, 4)[:, 0, 3]
+    radius = bvh_of(mesh, RSS).rss.numpy().reshape(-1, 3, 4)[:, 0, 3]
     assert radius.max() < 1e-4
 
 

@@ -9,8 +9,8 @@ import abut
 import awkward
 from abut import cases
 from abut.bvh.bvh_cache import bvh_of
-from abut.bvh.layout import MOST_LEVELS
-from abut.bvh.lbvh import build
+from abut.bvh.layout import MAX_DEPTH
+from abut.bvh.lbvh import build_lbvh
 from abut.bvh.ploc import build_ploc
 from abut.bvh.refit import refit
 from shapes import soup, strips
@@ -54,7 +54,7 @@ def shape(request):
     return SHAPES[request.param]
 
 
-@pytest.fixture(params=[build, build_ploc])
+@pytest.fixture(params=[build_lbvh, build_ploc])
 def tree(request, shape, device):
     mesh = abut.Mesh(*shape, device)
     return request.param(mesh.points, mesh.faces, mesh.bounds)
@@ -131,13 +131,15 @@ def test_no_tree_is_deeper_than_walks_allow(tree):
             children = [2 * links[slot], 2 * links[slot] + 1]
             depth[children] = depth[slot] + 1
             stack += children
-    assert depth.max() <= MOST_LEVELS
+    assert depth.max() <= MAX_DEPTH
 
 
 @pytest.mark.parametrize("shape", [cases.icosphere(5120), cases.single("thick_knot", 5000)])
 def test_care_makes_better_trees(shape, device):
     mesh = abut.Mesh(*shape, device)
-    quick, careful = (make(mesh.points, mesh.faces, mesh.bounds) for make in (build, build_ploc))
+    quick, careful = (
+        make(mesh.points, mesh.faces, mesh.bounds) for make in (build_lbvh, build_ploc)
+    )
     assert cost_of(careful) < cost_of(quick)
 
 

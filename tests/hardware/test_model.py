@@ -10,7 +10,7 @@ import abut
 from abut import cases
 from abut.bounds.kdop import axis_choices, directions
 from abut.bvh.bvh_cache import bvh_of, kdops_of
-from abut.bvh.node_kdops import DopShape
+from abut.bvh.node_kdops import KdopShape
 from abut.hardware import Machine, model
 from abut.hardware.program import program
 from abut.operands.posed_mesh import make_posed_mesh
@@ -100,7 +100,7 @@ def test_model_where_sums_are_near_zero(width):
 def test_kernels_against_the_model(sides, width, device):
     a, b = (abut.Mesh(*shape, device) for shape in cases.pair("knot", faces=600))
     poses = random_poses(1, 0.2, seed=width)
-    shape, count = DopShape(sides, width), min(24, sides)
+    shape, count = KdopShape(sides, width), min(24, sides)
     dops = kdops_of(a, bvh_of(a), shape), kdops_of(b, bvh_of(b), shape)
     posed = make_posed_mesh(a.points, a.faces), make_posed_mesh(b.points, b.faces, poses)
     frames, task = dop_frames(*posed, *dops, axis_choices(sides, count), 1)
@@ -125,7 +125,7 @@ def test_reaches_hold_all_corners():
     """In rational arithmetic: every reach of a leaf is above its corners, by at most two units."""
     mesh = abut.Mesh(*cases.icosphere(80), "cpu")
     for width in (10, 18, 35):
-        dops = kdops_of(mesh, bvh_of(mesh), DopShape(24, width))
+        dops = kdops_of(mesh, bvh_of(mesh), KdopShape(24, width))
         question = program(mesh, mesh, None, None, Machine(width=width))
         normals = np.concatenate([directions(24), -directions(24)])
         centre = [Fraction(x) for x in dops.centre.tolist()]
@@ -166,7 +166,7 @@ def test_no_axis_separates_dops_with_a_common_point(width, seed):
     )
     poses = random_poses(2, 0.3, seed)
     question = program(a, b, poses[0], poses[1], Machine(width=width))
-    dops = [kdops_of(mesh, bvh_of(mesh), DopShape(24, width)) for mesh in (a, b)]
+    dops = [kdops_of(mesh, bvh_of(mesh), KdopShape(24, width)) for mesh in (a, b)]
     normals = np.concatenate([directions(24), -directions(24)])
     turns, shifts = poses[:, :3, :3], poses[:, :3, 3]
     most = (1 << (width - 1)) - 1

@@ -6,8 +6,8 @@ import warp as wp
 
 import abut
 from abut import cases
-from abut.bvh.lbvh import build
-from abut.bvh.leaf_corners import corner_rows, corners_kernel
+from abut.bvh.lbvh import build_lbvh
+from abut.bvh.leaf_corners import leaf_corner_rows, leaf_corners_kernel
 from abut.core.launch import launch
 from abut.core.pair_queue import KeyLayout, PairQueues
 from abut.narrow.plane_filter import plane_filter_kernel
@@ -16,16 +16,16 @@ from shapes import soup
 
 def sifted(mesh):
     """Pairs of faces, of all there are, that the sieve keeps."""
-    tree = build(mesh.points, mesh.faces, mesh.bounds)
+    tree = build_lbvh(mesh.points, mesh.faces, mesh.bounds)
     count, device = mesh.face_count, mesh.device
     layout = KeyLayout.of(count, count)
     i, j = np.triu_indices(count, 1)
     queues = PairQueues(device, leaves=max(len(i), 1), left=max(len(i), 1))
     queues["leaves"].keys.assign(i.astype(np.int64) << layout.bits_b | j)
     queues["leaves"].count.fill_(len(i))
-    view, rows = tree.view(), corner_rows(tree)
+    view, rows = tree.view(), leaf_corner_rows(tree)
     args = [mesh.points, mesh.faces, view.origin, view.nodes, view.leaf_slots, rows]
-    launch(corners_kernel, count, args, device)
+    launch(leaf_corners_kernel, count, args, device)
     args = [view, rows, layout.bits, queues["leaves"], queues["left"]]
     launch(plane_filter_kernel, len(i), args, device, grain=1000)
     keys = np.sort(queues["left"].keys.numpy()[: queues.read()["left"]])

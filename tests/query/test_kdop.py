@@ -8,7 +8,7 @@ import awkward
 from abut import cases
 from abut.bounds.kdop import SIDES, axis_choices, directions, facets
 from abut.bvh.bvh_cache import bvh_of, kdops_of
-from abut.bvh.node_kdops import DopShape
+from abut.bvh.node_kdops import KdopShape
 from shapes import random_poses, shift
 
 WAYS = [{"bound": "kdop"}, *({"method": "kdop", "width": w} for w in (10, 18, 30, 31, 35))]
@@ -162,7 +162,7 @@ def test_axis_choices():
 @pytest.mark.parametrize("width", [0, 12, 35])
 def test_inner_nodes_hold_their_children(width, device):
     mesh = abut.Mesh(*cases.pair("knot", 500)[0], device)
-    dops = kdops_of(mesh, bvh_of(mesh), DopShape(24, width))
+    dops = kdops_of(mesh, bvh_of(mesh), KdopShape(24, width))
     links = dops_tree_links(mesh)
     reaches = dops.reaches()
     assert reaches.shape == (2 * mesh.face_count - 1, 24)

@@ -50,7 +50,7 @@ def test_the_same_pair_as_a_descent(name, effort, device):
     a, b = (abut.Mesh(*shape, device) for shape in cases.pair(name, 3000))
     for mesh in (a, b):
         bvh_of(mesh, effort=effort)
-        bvh_of(mesh).served = -(10**9)  # stays as it is
+        bvh_of(mesh).search_effort = -(10**9)  # stays as it is
     poses = random_poses(20, 0.4)
     hits = abut.collide(a, b, pose_b=poses, first=True)
     want = np.column_stack([hits.pose.numpy(), hits.pairs.numpy()])

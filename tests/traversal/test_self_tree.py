@@ -6,7 +6,7 @@ import warp as wp
 
 import abut
 from abut import cases
-from abut.bvh.lbvh import build
+from abut.bvh.lbvh import build_lbvh
 from abut.bvh.leaf_clusters import CLUSTER_SIZE, leaf_clusters_of
 from abut.bvh.ploc import build_ploc
 from abut.core.launch import UNKNOWN_COUNT, launch
@@ -35,7 +35,7 @@ def mesh(request, device):
     return abut.Mesh(*SHAPES[request.param], device)
 
 
-@pytest.fixture(params=[build, build_ploc])
+@pytest.fixture(params=[build_lbvh, build_ploc])
 def tree(request, mesh):
     return request.param(mesh.points, mesh.faces, mesh.bounds)
 

@@ -15,7 +15,7 @@ from abut.broad.boxes import (
     push_objects,
 )
 from abut.bvh.layout import BvhView, escape_of, face_of, is_leaf, load_node, next_slot
-from abut.bvh.lbvh import join_siblings
+from abut.bvh.lbvh import merge_upwards
 from abut.bvh.morton import morton_code
 from abut.core.pair_queue import (
     PairQueue,
@@ -167,7 +167,7 @@ def tree_build_kernel(
     for k in range(span[0] + wp.tid(), span[1], span[2]):
         low = boxes.lower[order[k]]
         high = boxes.upper[order[k]]
-        join_siblings(
+        merge_upwards(
             k,
             order[k],
             vector_of(low),

@@ -15,7 +15,7 @@ from abut.broad.object_pairs import (
     tree_code_kernel,
     tree_walk_kernel,
 )
-from abut.bvh.lbvh import empty_tree, escape_kernel
+from abut.bvh.lbvh import allocate_bvh, escape_kernel
 from abut.core.launch import UNKNOWN_COUNT, Task
 from abut.core.pair_queue import KeyLayout, PairQueues
 from abut.errors import CapacityError
@@ -91,7 +91,7 @@ class BroadPhase:
 
     def _tree(self) -> list[Callable[[], None]]:
         count, bits = self.total, self.layout.bits
-        tree = empty_tree(count, np.zeros(3), self.device)
+        tree = allocate_bvh(count, np.zeros(3), self.device)
         codes, order, sort = self._sorting(wp.int32, 30)
         far_ends = wp.empty(count, dtype=wp.int32, device=self.device)
         begin = Task(tree_code_kernel, count, [self.boxes, codes, order, far_ends], self.device)

@@ -1,8 +1,8 @@
-"""Forest: the trees of many meshes side by side, built or refitted all at once.
+"""Batched BVHs: the BVHs of many meshes in one set of arrays, built or refitted in one launch.
 
-A body is a mesh in the forest. Its faces, leaves and splits begin at ``first_face`` of their arrays
-and its slots at twice that, so that one number places it. All that a body holds is relative to its
-own beginning, as in a tree of its own (see tree): slices of the arrays are such a tree.
+The faces, leaves and splits of a mesh slice begin at ``first_face`` of their arrays and its node
+slots at twice that. Indices inside a slice are relative to its beginning, as in a BVH of its own
+(see layout): a slice of the arrays is a BVH.
 """
 
 from dataclasses import dataclass
@@ -12,10 +12,10 @@ import warp as wp
 
 from abut.bounds.aabb import fit_aabb
 from abut.bounds.rows import vector_of
-from abut.bvh.layout import BvhView, leaf_face, load_node, root_of, with_integer
-from abut.bvh.lbvh import NOBODY, join_siblings, slot_after
+from abut.bvh.layout import BvhView, leaf_face, load_node, root_of, vec4_with_int
+from abut.bvh.lbvh import NO_SIBLING, find_escape, merge_upwards
 from abut.bvh.morton import morton_code
-from abut.bvh.refit import fit_upwards
+from abut.bvh.refit import refit_upwards
 from abut.core.launch import Task, launch
 
 wp.set_module_options({"enable_backward": False, "fuse_fp": False})
@@ -27,7 +27,7 @@ CODE = wp.constant(wp.int64(2**30 - 1))
 
 @wp.struct
 class MeshSlice:
-    """Where a mesh lies in the forest, and what its boxes are relative to."""
+    """The range of one mesh in the batched arrays, and the origin of its boxes."""
 
     first_face: wp.int32
     face_count: wp.int32
@@ -38,7 +38,7 @@ class MeshSlice:
 
 @wp.struct
 class BatchedBvh:
-    """Arrays of all bodies; faces name points of their own body."""
+    """Arrays of all mesh slices; faces index the points of their own slice."""
 
     points: wp.array[wp.vec3d]
     faces: wp.array[wp.vec3i]
@@ -50,32 +50,32 @@ class BatchedBvh:
 
 
 @wp.func
-def bvh_at(forest: BatchedBvh, body: MeshSlice):
-    """The tree of a body."""
-    first = body.first_face
-    stop = first + body.face_count
+def bvh_at(bvhs: BatchedBvh, mesh_slice: MeshSlice):
+    """Return the BVH of a mesh slice."""
+    first = mesh_slice.first_face
+    stop = first + mesh_slice.face_count
     out = BvhView()
-    out.nodes = forest.nodes[4 * first : 4 * stop - 2]
-    out.leaf_slots = forest.leaf_slots[first:stop]
-    out.split_slots = forest.split_slots[first:stop]
-    out.origin = body.origin
+    out.nodes = bvhs.nodes[4 * first : 4 * stop - 2]
+    out.leaf_slots = bvhs.leaf_slots[first:stop]
+    out.split_slots = bvhs.split_slots[first:stop]
+    out.origin = mesh_slice.origin
     return out
 
 
 @wp.func
-def load_corners(forest: BatchedBvh, body: MeshSlice, face: wp.int32):
-    """Corners of a face of a body in its own frame, one a row."""
-    corners = forest.faces[body.first_face + face]
+def load_corners(bvhs: BatchedBvh, mesh_slice: MeshSlice, face: wp.int32):
+    """Return the corners of a face of a slice in its own frame, one a row."""
+    corners = bvhs.faces[mesh_slice.first_face + face]
     return wp.matrix_from_rows(
-        forest.points[body.first_point + corners[0]],
-        forest.points[body.first_point + corners[1]],
-        forest.points[body.first_point + corners[2]],
+        bvhs.points[mesh_slice.first_point + corners[0]],
+        bvhs.points[mesh_slice.first_point + corners[1]],
+        bvhs.points[mesh_slice.first_point + corners[2]],
     )
 
 
 @wp.func
 def slice_of_item(starts: wp.array[wp.int32], item: wp.int32):
-    """Which part an item belongs to, of parts that begin at ``starts``; the last one is the end."""
+    """Find the range that holds ``item``; they begin at ``starts``, whose last entry is the end."""
     low = wp.int32(0)
     high = starts.shape[0] - 1
     while high - low > 1:
@@ -88,34 +88,34 @@ def slice_of_item(starts: wp.array[wp.int32], item: wp.int32):
 
 
 @wp.kernel
-def code_kernel(
+def batched_morton_kernel(
     # in
     span: wp.vec3i,
-    forest: BatchedBvh,
-    which: wp.array[wp.int32],
+    bvhs: BatchedBvh,
+    indices: wp.array[wp.int32],
     starts: wp.array[wp.int32],
     grids: wp.array[wp.vec4d],
     # out
     keys_out: wp.array[wp.int64],
     order_out: wp.array[wp.int32],
 ):
-    """Key of each face: its body, then the Morton code of its centre."""
+    """Compute the key of each face: its item, then the Morton code of its centroid."""
     for i in range(span[0] + wp.tid(), span[1], span[2]):
-        part = slice_of_item(starts, i)
-        body = forest.slices[which[part]]
-        face = forest.faces[body.first_face + i - starts[part]]
-        p = forest.points[body.first_point + face[0]]
-        q = forest.points[body.first_point + face[1]]
-        r = forest.points[body.first_point + face[2]]
-        grid = grids[part]
+        item = slice_of_item(starts, i)
+        mesh_slice = bvhs.slices[indices[item]]
+        face = bvhs.faces[mesh_slice.first_face + i - starts[item]]
+        p = bvhs.points[mesh_slice.first_point + face[0]]
+        q = bvhs.points[mesh_slice.first_point + face[1]]
+        r = bvhs.points[mesh_slice.first_point + face[2]]
+        grid = grids[item]
         centre = (p + q + r) / wp.float64(3.0)
         code = morton_code((centre - wp.vec3d(grid[0], grid[1], grid[2])) * grid[3])
-        keys_out[i] = (wp.int64(part) << wp.int64(30)) | wp.int64(code)
-        order_out[i] = i - starts[part]
+        keys_out[i] = (wp.int64(item) << wp.int64(30)) | wp.int64(code)
+        order_out[i] = i - starts[item]
 
 
 @wp.kernel
-def clear_kernel(
+def batched_codes_kernel(
     # in
     span: wp.vec3i,
     keys: wp.array[wp.int64],
@@ -123,34 +123,34 @@ def clear_kernel(
     codes_out: wp.array[wp.int32],
     far_ends_out: wp.array[wp.int32],
 ):
-    """Codes alone; nobody has arrived anywhere."""
+    """Extract the codes from sorted keys and clear ``far_ends``."""
     for i in range(span[0] + wp.tid(), span[1], span[2]):
         codes_out[i] = wp.int32(keys[i] & CODE)
-        far_ends_out[i] = NOBODY
+        far_ends_out[i] = NO_SIBLING
 
 
 @wp.kernel
 def build_batched_kernel(
     # in
     span: wp.vec3i,
-    which: wp.array[wp.int32],
+    indices: wp.array[wp.int32],
     starts: wp.array[wp.int32],
     codes: wp.array[wp.int32],
     order: wp.array[wp.int32],
     far_ends: wp.array[wp.int32],
     # out
-    forest_out: BatchedBvh,
+    bvhs_out: BatchedBvh,
 ):
-    """Fit the box of every leaf and climb, as in lbvh."""
+    """Fit the box of every leaf and merge upwards, as in lbvh."""
     for i in range(span[0] + wp.tid(), span[1], span[2]):
-        part = slice_of_item(starts, i)
-        first = starts[part]
-        body = forest_out.slices[which[part]]
-        stop = first + body.face_count
-        tree = bvh_at(forest_out, body)
-        corners = load_corners(forest_out, body, order[i])
-        lower, upper = fit_aabb(corners[0], corners[1], corners[2], body.origin)
-        join_siblings(
+        item = slice_of_item(starts, i)
+        first = starts[item]
+        mesh_slice = bvhs_out.slices[indices[item]]
+        stop = first + mesh_slice.face_count
+        tree = bvh_at(bvhs_out, mesh_slice)
+        corners = load_corners(bvhs_out, mesh_slice, order[i])
+        lower, upper = fit_aabb(corners[0], corners[1], corners[2], mesh_slice.origin)
+        merge_upwards(
             i - first,
             order[i],
             lower,
@@ -161,64 +161,66 @@ def build_batched_kernel(
             tree.leaf_slots,
             tree.split_slots,
         )
-        forest_out.arrivals[body.first_face + i - first] = 0
+        bvhs_out.arrivals[mesh_slice.first_face + i - first] = 0
 
 
 @wp.kernel
-def escape_kernel(
+def batched_escape_kernel(
     # in
     span: wp.vec3i,
-    which: wp.array[wp.int32],
+    indices: wp.array[wp.int32],
     starts: wp.array[wp.int32],
     # out
-    forest_out: BatchedBvh,
+    bvhs_out: BatchedBvh,
 ):
-    """Where a walk goes on after each slot."""
+    """Write the escape of each slot."""
     for i in range(span[0] + wp.tid(), span[1], span[2]):
-        part = slice_of_item(starts, i >> 1)
-        body = forest_out.slices[which[part]]
-        tree = bvh_at(forest_out, body)
-        slot = i - 2 * starts[part]
+        item = slice_of_item(starts, i >> 1)
+        mesh_slice = bvhs_out.slices[indices[item]]
+        tree = bvh_at(bvhs_out, mesh_slice)
+        slot = i - 2 * starts[item]
         if slot <= root_of(tree):
             high = tree.nodes[2 * slot + 1]
-            after = slot_after(slot, root_of(tree), tree.split_slots)
-            tree.nodes[2 * slot + 1] = with_integer(vector_of(high), after)
+            after = find_escape(slot, root_of(tree), tree.split_slots)
+            tree.nodes[2 * slot + 1] = vec4_with_int(vector_of(high), after)
 
 
 @wp.kernel
 def refit_batched_kernel(
     # in
     span: wp.vec3i,
-    which: wp.array[wp.int32],
+    indices: wp.array[wp.int32],
     starts: wp.array[wp.int32],
     # out
-    forest_out: BatchedBvh,
+    bvhs_out: BatchedBvh,
 ):
-    """Fit the box of every leaf to where its face is now and climb, as in refit."""
+    """Refit the box of every leaf and merge upwards, as in refit."""
     for i in range(span[0] + wp.tid(), span[1], span[2]):
-        part = slice_of_item(starts, i)
-        body = forest_out.slices[which[part]]
-        tree = bvh_at(forest_out, body)
-        slot = tree.leaf_slots[i - starts[part]]
-        corners = load_corners(forest_out, body, leaf_face(tree.nodes, slot))
-        lower, upper = fit_aabb(corners[0], corners[1], corners[2], body.origin)
-        arrivals = forest_out.arrivals[body.first_face : body.first_face + body.face_count]
-        fit_upwards(slot, lower, upper, tree.split_slots, arrivals, tree.nodes)
+        item = slice_of_item(starts, i)
+        mesh_slice = bvhs_out.slices[indices[item]]
+        tree = bvh_at(bvhs_out, mesh_slice)
+        slot = tree.leaf_slots[i - starts[item]]
+        corners = load_corners(bvhs_out, mesh_slice, leaf_face(tree.nodes, slot))
+        lower, upper = fit_aabb(corners[0], corners[1], corners[2], mesh_slice.origin)
+        arrivals = bvhs_out.arrivals[
+            mesh_slice.first_face : mesh_slice.first_face + mesh_slice.face_count
+        ]
+        refit_upwards(slot, lower, upper, tree.split_slots, arrivals, tree.nodes)
 
 
 @wp.kernel
-def grid_kernel(
+def morton_grid_kernel(
     # in
     span: wp.vec3i,
-    forest: BatchedBvh,
+    bvhs: BatchedBvh,
     sources: wp.array[wp.int32],
     # out
     grids_out: wp.array[wp.vec4d],
 ):
-    """Lower corner and cells per length of the box of each source."""
+    """Compute the lower corner and cells per length of the root box of each source."""
     for i in range(span[0] + wp.tid(), span[1], span[2]):
-        body = forest.slices[sources[i]]
-        tree = bvh_at(forest, body)
+        mesh_slice = bvhs.slices[sources[i]]
+        tree = bvh_at(bvhs, mesh_slice)
         box = load_node(tree.nodes, root_of(tree))
         size = box.high - box.low
         most = wp.float64(wp.max(wp.max(size[0], size[1]), size[2]))
@@ -227,53 +229,59 @@ def grid_kernel(
             scale = wp.float64(0.0)
         low = box.low
         grids_out[i] = wp.vec4d(
-            wp.float64(low[0]) + body.origin[0],
-            wp.float64(low[1]) + body.origin[1],
-            wp.float64(low[2]) + body.origin[2],
+            wp.float64(low[0]) + mesh_slice.origin[0],
+            wp.float64(low[1]) + mesh_slice.origin[1],
+            wp.float64(low[2]) + mesh_slice.origin[2],
             scale,
         )
 
 
 @dataclass
-class Parts:
-    """Bodies to be handled together: which, and where the leaves of each begin among all."""
+class SliceBatch:
+    """Mesh slices to be handled in one launch.
 
-    which: wp.array
+    Attributes:
+        indices: Slice of each item.
+        starts: First leaf of each item among the leaves of all, and the number of all leaves.
+        leaf_count: Leaves of all items.
+    """
+
+    indices: wp.array
     starts: wp.array
     leaf_count: int
 
     @staticmethod
-    def of(bodies: np.ndarray, face_counts: np.ndarray, device: wp.Device) -> "Parts":
-        """Parts of bodies with at least one face each."""
+    def of(slices: np.ndarray, face_counts: np.ndarray, device: wp.Device) -> "SliceBatch":
+        """Return the batch of some slices with at least one face each."""
         starts = np.concatenate([[0], np.cumsum(face_counts)]).astype(np.int32)
-        which = wp.array(np.asarray(bodies, np.int32), device=device)
-        return Parts(which, wp.array(starts, device=device), int(starts[-1]))
+        indices = wp.array(np.asarray(slices, np.int32), device=device)
+        return SliceBatch(indices, wp.array(starts, device=device), int(starts[-1]))
 
 
-def grids_of(forest: BatchedBvh, sources: np.ndarray, device: wp.Device) -> wp.array:
-    """Grids for Morton codes over the boxes that these bodies have now."""
-    grids = wp.empty(len(sources), dtype=wp.vec4d, device=device)
-    held = wp.array(np.asarray(sources, np.int32), device=device)
-    launch(grid_kernel, len(sources), [forest, held, grids], device)
+def morton_grids(bvhs: BatchedBvh, slices: np.ndarray, device: wp.Device) -> wp.array:
+    """Return Morton grids over the present root boxes of some slices."""
+    grids = wp.empty(len(slices), dtype=wp.vec4d, device=device)
+    indices = wp.array(np.asarray(slices, np.int32), device=device)
+    launch(morton_grid_kernel, len(slices), [bvhs, indices, grids], device)
     return grids
 
 
-def build_batched(forest: BatchedBvh, parts: Parts, grids: wp.array, device: wp.Device) -> None:
-    """Build the trees of bodies; ``grids`` are lower corners and cells per length."""
-    count = parts.leaf_count
+def build_batched(bvhs: BatchedBvh, batch: SliceBatch, grids: wp.array, device: wp.Device) -> None:
+    """Build the BVHs of some slices; ``grids`` are lower corners and cells per length."""
+    count = batch.leaf_count
     keys = wp.empty(2 * count, dtype=wp.int64, device=device)  # the sort needs room for two
     order = wp.empty(2 * count, dtype=wp.int32, device=device)
     codes, far_ends = (wp.empty(count, dtype=wp.int32, device=device) for _ in range(2))
-    about = [parts.which, parts.starts]
-    launch(code_kernel, count, [forest, *about, grids, keys, order], device)
-    bits = CODE_BITS + (parts.which.shape[0] - 1).bit_length()
+    items = [batch.indices, batch.starts]
+    launch(batched_morton_kernel, count, [bvhs, *items, grids, keys, order], device)
+    bits = CODE_BITS + (batch.indices.shape[0] - 1).bit_length()
     wp.utils.radix_sort_pairs(keys, order, count, 0, bits)
-    launch(clear_kernel, count, [keys, codes, far_ends], device)
-    launch(build_batched_kernel, count, [*about, codes, order, far_ends, forest], device)
-    launch(escape_kernel, 2 * count, [*about, forest], device)
+    launch(batched_codes_kernel, count, [keys, codes, far_ends], device)
+    launch(build_batched_kernel, count, [*items, codes, order, far_ends, bvhs], device)
+    launch(batched_escape_kernel, 2 * count, [*items, bvhs], device)
 
 
-def refit_batched(forest: BatchedBvh, parts: Parts, device: wp.Device) -> Task:
-    """Fits the boxes of bodies to where their points are, whenever it is run."""
-    args = [parts.which, parts.starts, forest]
-    return Task(refit_batched_kernel, parts.leaf_count, args, device)
+def refit_batched(bvhs: BatchedBvh, batch: SliceBatch, device: wp.Device) -> Task:
+    """Return a task that refits the boxes of some slices to their present points."""
+    args = [batch.indices, batch.starts, bvhs]
+    return Task(refit_batched_kernel, batch.leaf_count, args, device)

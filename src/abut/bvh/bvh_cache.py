@@ -1,76 +1,81 @@
-"""The hierarchy a mesh has now: built when first asked for, refitted after the mesh deformed."""
+"""The BVH cache of a mesh: build on first use, refit or rebuild after a deformation."""
 
 from collections.abc import Callable
 
 import numpy as np
 
 from abut.bvh.layout import Bvh
-from abut.bvh.lbvh import build, in_frame
-from abut.bvh.node_kdops import Dops, DopShape, fit_dops
-from abut.bvh.node_obbs import fit_obbs
-from abut.bvh.node_rss import sweep
+from abut.bvh.lbvh import build_lbvh, in_frame
+from abut.bvh.node_kdops import KdopShape, NodeKdops, fit_node_kdops
+from abut.bvh.node_obbs import fit_node_obbs
+from abut.bvh.node_rss import fit_node_rss
 from abut.bvh.ploc import build_ploc
-from abut.bvh.refit import Cost, refit
+from abut.bvh.refit import TraversalCost, refit
 from abut.core.timing import stage
 from abut.mesh import Mesh
 from abut.options import Bound
 
-FITTED = {Bound.OBB: fit_obbs, Bound.RSS: sweep}  # volumes beside the boxes that every tree has
-COST_EVERY = 2  # refits
-LONGEST_PATIENCE = 256  # refits
-WORN_OUT = 1.5  # rebuild when a random query would visit this many times more nodes than at first
-FEW_FACES = 64  # below, no tree is better than another
-WORTH_IMPROVING = 512  # of effort: searches of one pose for one pair
+NODE_VOLUMES = {Bound.OBB: fit_node_obbs, Bound.RSS: fit_node_rss}  # beside the boxes
+COST_INTERVAL = 2  # refits between two measurements of the cost
+MAX_REFITS = 256  # before a rebuild
+MAX_COST_RATIO = 1.5  # traversal cost over that of the BVH as built; beyond, rebuild
+FEW_FACES = 64  # below, PLOC gains nothing
+IMPROVE_EFFORT = 512  # searches of one pose for one pair; beyond, PLOC pays
 
 
 def bvh_of(mesh: Mesh, bound: Bound = Bound.AABB, effort: int = 0, ahead: bool = False) -> Bvh:
-    """The up-to-date tree of a mesh with at least one face, with the volumes asked for.
+    """Return the up-to-date BVH of a mesh with at least one face, with the volumes of ``bound``.
 
-    Built quickly at first; once it has served for enough ``effort``, built again with more care.
-    Without effort it is the one handed out last. ``ahead``: vertices may be unchecked still; the
-    caller will ask whether they are finite, and ``in_frame`` of the tree.
+    The first BVH is an LBVH; after enough search effort a PLOC BVH replaces it.
+
+    Args:
+        mesh: The mesh.
+        bound: Node volumes that the search needs.
+        effort: Searches about to be made; 0 never changes the kind of the BVH.
+        ahead: The vertices may be unchecked still; the caller checks that they are finite and
+            ``in_frame`` of the BVH.
     """
     if not ahead:
         mesh.settle()
     with mesh.lock:
-        held = mesh.cache.get("tree")
-        if held is None or held[0] != mesh.version:
+        entry = mesh.cache.get("tree")
+        if entry is None or entry[0] != mesh.version:
             with stage("hierarchy", mesh.device):
-                tree = _build(mesh) if held is None else _refitted(held[1], mesh)
-            held = mesh.cache["tree"] = (mesh.version, tree)
-        tree = held[1]
-        tree.served += effort
-        worth_it = effort > 0 and tree.served > WORTH_IMPROVING and mesh.face_count > FEW_FACES
-        if worth_it and not tree.improved:
+                tree = _build(mesh) if entry is None else _refit_or_rebuild(entry[1], mesh)
+            entry = mesh.cache["tree"] = (mesh.version, tree)
+        tree = entry[1]
+        tree.search_effort += effort
+        pays = effort > 0 and tree.search_effort > IMPROVE_EFFORT and mesh.face_count > FEW_FACES
+        if pays and not tree.improved:
             with stage("hierarchy", mesh.device):
                 tree = _build(mesh, improved=True)
             mesh.cache["tree"] = (mesh.version, tree)
-        fit = FITTED.get(bound)
-        if fit is not None and tree.fitted.get(bound) != mesh.version:
+        fit = NODE_VOLUMES.get(bound)
+        if fit is not None and tree.fitted_versions.get(bound) != mesh.version:
             with stage("hierarchy", mesh.device):
                 fit(tree, mesh.points, mesh.faces)
-            tree.fitted[bound] = mesh.version
+            tree.fitted_versions[bound] = mesh.version
         return tree
 
 
-def kdops_of(mesh: Mesh, tree: Bvh, shape: DopShape) -> Dops:
-    """The up-to-date DOPs of a tree of a mesh, which may have got a better one since."""
+def kdops_of(mesh: Mesh, tree: Bvh, shape: KdopShape) -> NodeKdops:
+    """Return the up-to-date k-DOPs of a BVH of a mesh, which may have another BVH by now."""
     with mesh.lock:
-        known = tree.dops.get(shape)
+        known = tree.kdops.get(shape)
         if known is None or known[0] != mesh.version:
             with stage("hierarchy", mesh.device):
-                fitted = fit_dops(tree, mesh, shape.sides, shape.width)
-            known = tree.dops[shape] = (mesh.version, fitted)
+                fitted = fit_node_kdops(tree, mesh, shape.sides, shape.width)
+            known = tree.kdops[shape] = (mesh.version, fitted)
         return known[1]
 
 
 def _build(mesh: Mesh, improved: bool = False) -> Bvh:
-    tree = (build_ploc if improved else build)(mesh.points, mesh.faces, mesh.bounds)
+    tree = (build_ploc if improved else build_lbvh)(mesh.points, mesh.faces, mesh.bounds)
     tree.improved = improved
-    return with_traversal_cost(tree)
+    return measure_built_cost(tree)
 
 
-def _refitted(tree: Bvh, mesh: Mesh) -> Bvh:
+def _refit_or_rebuild(tree: Bvh, mesh: Mesh) -> Bvh:
     return refit_or_rebuild(
         tree,
         mesh.recent_bounds,
@@ -79,36 +84,36 @@ def _refitted(tree: Bvh, mesh: Mesh) -> Bvh:
     )
 
 
-def with_traversal_cost(tree: Bvh) -> Bvh:
-    """A tree just built, with its traversal cost."""
-    tree.cost = Cost(tree.nodes)
+def measure_built_cost(tree: Bvh) -> Bvh:
+    """Set the traversal cost of a BVH just built; returns the BVH."""
+    tree.cost = TraversalCost(tree.nodes)
     tree.cost.start()
     tree.built_cost = tree.cost.read()
     return tree
 
 
 def refit_or_rebuild(
-    tree: Bvh, bounds: np.ndarray, build_anew: Callable[[], Bvh], fit: Callable[[], None]
+    tree: Bvh, bounds: np.ndarray, rebuild: Callable[[], Bvh], fit: Callable[[], None]
 ) -> Bvh:
-    """Refit; or build anew: out of frame, an earlier refit made a bad tree, or time is up.
+    """Refit a BVH; or rebuild it when out of frame, too costly or refitted too often.
 
-    An earlier one, because to wait for the cost of this one would stall the device. And time,
-    because a tree that was built for a mess is bad from the start and no refit tells.
+    The cost is that of an earlier refit, because waiting for this one would stall the device.
+    Refit cost cannot reveal a BVH that was poor when built, so rebuild periodically.
     """
     tree.refits += 1
     out_of_frame = not in_frame(tree.origin, bounds)
-    time_is_up = tree.refits > tree.patience
-    if out_of_frame or time_is_up or tree.refits % COST_EVERY == 0:
+    too_old = tree.refits > tree.max_refits
+    if out_of_frame or too_old or tree.refits % COST_INTERVAL == 0:
         cost = tree.cost.read()
-        if out_of_frame or time_is_up or cost > WORN_OUT * tree.built_cost:
-            fresh = build_anew()
-            if cost <= WORN_OUT * fresh.built_cost:  # it was as good as new
-                fresh.patience = min(2 * tree.patience, LONGEST_PATIENCE)
+        if out_of_frame or too_old or cost > MAX_COST_RATIO * tree.built_cost:
+            fresh = rebuild()
+            if cost <= MAX_COST_RATIO * fresh.built_cost:  # the rebuild was not needed
+                fresh.max_refits = min(2 * tree.max_refits, MAX_REFITS)
             if out_of_frame or cost >= fresh.built_cost:
                 return fresh
-            tree.patience, tree.refits = fresh.patience, 0
-            tree.built_cost = fresh.built_cost  # no better tree is to be had for these shapes
+            tree.max_refits, tree.refits = fresh.max_refits, 0
+            tree.built_cost = fresh.built_cost  # a rebuild is no better for these shapes
     fit()
-    if tree.refits % COST_EVERY == 1:
+    if tree.refits % COST_INTERVAL == 1:
         tree.cost.start()
     return tree

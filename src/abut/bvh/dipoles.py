@@ -61,7 +61,7 @@ def fit_dipole(p0: wp.vec3d, p1: wp.vec3d, p2: wp.vec3d, origin: wp.vec3d):
 
 
 @wp.func
-def moved_dipole(d: Dipole, centre: wp.vec3f):
+def recentre_dipole(d: Dipole, centre: wp.vec3f):
     """The same faces about another centre."""
     off = vector_of(d.at) - centre
     v = d.vector
@@ -89,8 +89,8 @@ def merge_dipoles(a: Dipole, b: Dipole):
     if area > wp.float32(0.0):
         share = b.vector[3] / area
     centre = vector_of(a.at) + share * (vector_of(b.at) - vector_of(a.at))
-    left = moved_dipole(a, centre)
-    right = moved_dipole(b, centre)
+    left = recentre_dipole(a, centre)
+    right = recentre_dipole(b, centre)
     out = Dipole()
     out.at = wp.vec4f(centre[0], centre[1], centre[2], wp.max(left.at[3], right.at[3]))
     out.vector = left.vector + right.vector
@@ -109,7 +109,7 @@ def store_dipole(rows: wp.array[wp.vec4f], slot: wp.int32, d: Dipole):
 
 
 @wp.func
-def fresh_dipole(rows: wp.array[wp.vec4f], slot: wp.int32):
+def load_dipole(rows: wp.array[wp.vec4f], slot: wp.int32):
     """Read the rows that another thread wrote in this launch."""
     out = Dipole()
     out.at = load_l2_vec4f(rows, DIPOLE_ROWS * slot)
@@ -120,7 +120,7 @@ def fresh_dipole(rows: wp.array[wp.vec4f], slot: wp.int32):
 
 
 @wp.kernel
-def dipole_kernel(
+def fit_dipoles_kernel(
     # in
     span: wp.vec3i,
     points: wp.array[wp.vec3d],
@@ -143,7 +143,7 @@ def dipole_kernel(
             store_dipole(rows_out, slot, dipole)
             parent = parent_if_second(slot, root, arrivals, split_slots)
             if parent >= 0:
-                other = fresh_dipole(rows_out, slot ^ 1)
+                other = load_dipole(rows_out, slot ^ 1)
                 if slot % 2 == 0:  # the same sum whoever comes second
                     dipole = merge_dipoles(dipole, other)
                 else:
@@ -157,5 +157,5 @@ def fit_dipoles(tree: Bvh, points: wp.array, faces: wp.array) -> wp.array:
     rows = wp.empty(DIPOLE_ROWS * (2 * tree.face_count - 1), dtype=wp.vec4f, device=device)
     links = [tree.nodes, tree.leaf_slots, tree.split_slots, tree.arrivals]
     args = [points, faces, wp.vec3d(*tree.origin), *links, rows]
-    launch(dipole_kernel, tree.face_count, args, device, grain=512)
+    launch(fit_dipoles_kernel, tree.face_count, args, device, grain=512)
     return rows

@@ -1,8 +1,8 @@
 """Build a linear bounding volume hierarchy in one bottom-up pass (Apetrei 2014).
 
-Each leaf climbs; of two siblings the second to arrive goes on with the parent, so that topology
-and boxes come out of one launch. The tree depends on the sorted codes alone, not on who was
-first: the same on every device and with any number of threads.
+One thread per leaf moves upwards; of two siblings the second to arrive continues with the parent,
+so that one launch makes topology and boxes. The BVH depends on the sorted codes alone, not on the
+order of arrival: it is the same on every device and with any number of threads.
 """
 
 import numpy as np
@@ -10,7 +10,7 @@ import warp as wp
 
 from abut.bounds.aabb import fit_aabb
 from abut.bounds.rows import vector_of
-from abut.bvh.layout import Bvh, with_integer
+from abut.bvh.layout import Bvh, vec4_with_int
 from abut.bvh.morton import morton_order
 from abut.core.atomics import atomic_exchange
 from abut.core.launch import launch
@@ -18,20 +18,20 @@ from abut.core.memory_access import load_l2_vec4f
 
 wp.set_module_options({"enable_backward": False, "fuse_fp": False})
 
-NOBODY = -1
+NO_SIBLING = -1
 FAR_FROM_ZERO = 16.0  # extents; nearer meshes keep the origin 0 and share a frame
 
 
 @wp.func
 def split_height(codes: wp.array[wp.int32], s: wp.int32):
-    """How early leaves s and s + 1 part: the greater, the nearer to the root."""
+    """Return the height of the split between leaves s and s + 1; greater is nearer to the root."""
     by_code = wp.uint64(wp.uint32(codes[s] ^ codes[s + 1]))
     return (by_code << wp.uint64(32)) | wp.uint64(wp.uint32(s ^ (s + 1)))
 
 
 @wp.func
 def is_left_child(codes: wp.array[wp.int32], first: wp.int32, last: wp.int32, count: wp.int32):
-    """Whether the node over leaves first..last is its parent's left child."""
+    """Return whether the node over leaves first..last is its parent's left child."""
     if first == 0:
         return True
     if last == count - 1:
@@ -40,7 +40,7 @@ def is_left_child(codes: wp.array[wp.int32], first: wp.int32, last: wp.int32, co
 
 
 @wp.func
-def join_siblings(
+def merge_upwards(
     k: wp.int32,
     face: wp.int32,
     box_lower: wp.vec3f,
@@ -51,15 +51,15 @@ def join_siblings(
     leaf_slots: wp.array[wp.int32],
     split_slots: wp.array[wp.int32],
 ):
-    """Climb from leaf k, joining siblings, for as long as the sibling was there before."""
+    """Merge siblings from leaf k upwards, for as long as the sibling arrived before."""
     count = leaf_slots.shape[0]
     lower = box_lower
     upper = box_upper
     link = -1 - face
     first = wp.int32(k)
     last = wp.int32(k)
-    climbing = wp.bool(True)
-    while climbing:
+    merging = wp.bool(True)
+    while merging:
         slot = 2 * count - 2
         split = wp.int32(-1)
         left = wp.bool(True)
@@ -67,17 +67,17 @@ def join_siblings(
             left = is_left_child(codes, first, last, count)
             split = wp.where(left, last, first - 1)
             slot = 2 * split + wp.where(left, 0, 1)
-        nodes[2 * slot] = with_integer(lower, link)
-        nodes[2 * slot + 1] = with_integer(upper, -1)
+        nodes[2 * slot] = vec4_with_int(lower, link)
+        nodes[2 * slot + 1] = vec4_with_int(upper, -1)
         if link < 0:
             leaf_slots[k] = slot
         else:
             split_slots[link] = slot
-        climbing = False
+        merging = False
         if split >= 0:
             far_end = atomic_exchange(far_ends, split, wp.where(left, first, last))
-            if far_end >= 0:  # the sibling is there already
-                climbing = True
+            if far_end >= 0:  # the sibling arrived before
+                merging = True
                 low = load_l2_vec4f(nodes, 2 * (slot ^ 1))
                 high = load_l2_vec4f(nodes, 2 * (slot ^ 1) + 1)
                 lower = wp.min(lower, vector_of(low))
@@ -88,7 +88,7 @@ def join_siblings(
 
 
 @wp.kernel
-def build_kernel(
+def build_lbvh_kernel(
     # in
     span: wp.vec3i,
     points: wp.array[wp.vec3d],
@@ -102,11 +102,11 @@ def build_kernel(
     leaf_slots_out: wp.array[wp.int32],
     split_slots_out: wp.array[wp.int32],
 ):
-    """Fit the box of every leaf and climb."""
+    """Fit the box of every leaf and merge upwards."""
     for k in range(span[0] + wp.tid(), span[1], span[2]):
         face = faces[order[k]]
         lower, upper = fit_aabb(points[face[0]], points[face[1]], points[face[2]], origin)
-        join_siblings(
+        merge_upwards(
             k,
             order[k],
             lower,
@@ -120,8 +120,8 @@ def build_kernel(
 
 
 @wp.func
-def slot_after(slot: wp.int32, root: wp.int32, split_slots: wp.array[wp.int32]):
-    """The slot after a subtree: climb to the first left child, whose sibling comes next; or -1."""
+def find_escape(slot: wp.int32, root: wp.int32, split_slots: wp.array[wp.int32]):
+    """Return the sibling of the first left child on the way to the root, or -1."""
     above = wp.int32(slot)
     while above != root and above % 2 == 1:
         above = split_slots[above >> 1]
@@ -136,16 +136,16 @@ def escape_kernel(
     # out
     nodes_out: wp.array[wp.vec4f],
 ):
-    """Where a walk goes on after each slot."""
+    """Write the escape of each slot."""
     root = nodes_out.shape[0] / 2 - 1
     for slot in range(span[0] + wp.tid(), span[1], span[2]):
         high = nodes_out[2 * slot + 1]
-        after = slot_after(slot, root, split_slots)
-        nodes_out[2 * slot + 1] = with_integer(vector_of(high), after)
+        after = find_escape(slot, root, split_slots)
+        nodes_out[2 * slot + 1] = vec4_with_int(vector_of(high), after)
 
 
 def frame_origin(bounds: np.ndarray) -> np.ndarray:
-    """Where float32 boxes are centred: zero, unless that is far away for the size of the mesh."""
+    """Return the origin of float32 boxes: zero, or the centre of a mesh that is far from zero."""
     with np.errstate(over="ignore"):
         centre = bounds.mean(axis=0)
     if not np.isfinite(centre).all() or in_frame(np.zeros(3), bounds):
@@ -154,13 +154,13 @@ def frame_origin(bounds: np.ndarray) -> np.ndarray:
 
 
 def in_frame(origin: np.ndarray, bounds: np.ndarray) -> bool:
-    """Whether float32 about ``origin`` is fine enough for the size of the mesh."""
+    """Return whether float32 relative to ``origin`` is fine enough for the size of the mesh."""
     with np.errstate(over="ignore"):
         return bool(np.abs(bounds - origin).max() <= FAR_FROM_ZERO * (bounds[1] - bounds[0]).max())
 
 
-def empty_tree(count: int, origin: np.ndarray, device: wp.Device) -> Bvh:
-    """A tree of ``count`` leaves, to be filled."""
+def allocate_bvh(count: int, origin: np.ndarray, device: wp.Device) -> Bvh:
+    """Allocate a BVH of ``count`` leaves."""
     inner = max(count - 1, 1)
     return Bvh(
         nodes=wp.empty(2 * (2 * count - 1), dtype=wp.vec4f, device=device),
@@ -172,14 +172,14 @@ def empty_tree(count: int, origin: np.ndarray, device: wp.Device) -> Bvh:
     )
 
 
-def build(points: wp.array, faces: wp.array, bounds: np.ndarray) -> Bvh:
-    """Build the hierarchy of faces whose vertices lie within ``bounds`` (2, 3)."""
+def build_lbvh(points: wp.array, faces: wp.array, bounds: np.ndarray) -> Bvh:
+    """Build the LBVH of faces whose vertices lie within ``bounds`` (2, 3)."""
     device, count = faces.device, faces.shape[0]
-    tree = empty_tree(count, frame_origin(bounds), device)
+    tree = allocate_bvh(count, frame_origin(bounds), device)
     codes, order = morton_order(points, faces, bounds)
-    far_ends = wp.full(max(count - 1, 1), NOBODY, dtype=wp.int32, device=device)
+    far_ends = wp.full(max(count - 1, 1), NO_SIBLING, dtype=wp.int32, device=device)
     inputs = [points, faces, wp.vec3d(*tree.origin), codes, order, far_ends]
     outputs = [tree.nodes, tree.leaf_slots, tree.split_slots]
-    launch(build_kernel, count, [*inputs, *outputs], device)
+    launch(build_lbvh_kernel, count, [*inputs, *outputs], device)
     launch(escape_kernel, 2 * count - 1, [tree.split_slots, tree.nodes], device)
     return tree

@@ -7,7 +7,7 @@ complement of the vertex where float32 does not hold the corner exactly.
 import warp as wp
 
 from abut.bounds.rows import single_of
-from abut.bvh.layout import Bvh, leaf_face, with_integer
+from abut.bvh.layout import Bvh, leaf_face, vec4_with_int
 
 wp.set_module_options({"enable_backward": False, "fuse_fp": False})
 
@@ -20,11 +20,11 @@ def corner_row(p: wp.vec3d, vertex: wp.int32, origin: wp.vec3d):
     away = p - origin
     single = single_of(away)
     exact = origin == wp.vec3d() and wp.vec3d(single) == p
-    return with_integer(single, wp.where(exact, vertex, -1 - vertex))
+    return vec4_with_int(single, wp.where(exact, vertex, -1 - vertex))
 
 
 @wp.kernel
-def corners_kernel(
+def leaf_corners_kernel(
     # in
     span: wp.vec3i,
     points: wp.array[wp.vec3d],
@@ -42,9 +42,9 @@ def corners_kernel(
             rows_out[CORNER_ROWS * k + i] = corner_row(points[face[i]], face[i], origin)
 
 
-def corner_rows(tree: Bvh) -> wp.array:
+def leaf_corner_rows(tree: Bvh) -> wp.array:
     """Room for the corners of a tree's leaves."""
-    if tree.corners is None:
+    if tree.leaf_corners is None:
         count = CORNER_ROWS * tree.face_count
-        tree.corners = wp.empty(count, dtype=wp.vec4f, device=tree.nodes.device)
-    return tree.corners
+        tree.leaf_corners = wp.empty(count, dtype=wp.vec4f, device=tree.nodes.device)
+    return tree.leaf_corners

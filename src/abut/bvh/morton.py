@@ -1,4 +1,4 @@
-"""Faces and points along a space-filling curve, by 30-bit Morton codes."""
+"""Sort faces and points along the Morton curve, by 30-bit codes."""
 
 import numpy as np
 import warp as wp
@@ -20,17 +20,17 @@ def spread_bits(x: wp.int32):
 
 
 @wp.func
-def cell(x: wp.float64):
-    """The cell of a scaled coordinate, held inside the grid."""
+def grid_cell(x: wp.float64):
+    """Return the cell of a scaled coordinate, clamped to the grid."""
     return wp.int32(wp.clamp(x, wp.float64(0.0), wp.float64(1023.0)))
 
 
 @wp.func
 def morton_code(at: wp.vec3d):
-    """The code of a scaled point."""
-    x = spread_bits(cell(at[0]))
-    y = spread_bits(cell(at[1]))
-    z = spread_bits(cell(at[2]))
+    """Return the code of a scaled point."""
+    x = spread_bits(grid_cell(at[0]))
+    y = spread_bits(grid_cell(at[1]))
+    z = spread_bits(grid_cell(at[2]))
     return (x << 2) | (y << 1) | z
 
 
@@ -46,7 +46,7 @@ def morton_kernel(
     codes_out: wp.array[wp.int32],
     order_out: wp.array[wp.int32],
 ):
-    """Code of each face's centre in a cubic grid."""
+    """Compute the code of each face's centroid in a cubic grid."""
     for i in range(span[0] + wp.tid(), span[1], span[2]):
         face = faces[i]
         centre = (points[face[0]] + points[face[1]] + points[face[2]]) / wp.float64(3.0)
@@ -65,14 +65,14 @@ def morton_points_kernel(
     codes_out: wp.array[wp.int32],
     order_out: wp.array[wp.int32],
 ):
-    """Code of each point in a cubic grid."""
+    """Compute the code of each point in a cubic grid."""
     for i in range(span[0] + wp.tid(), span[1], span[2]):
         codes_out[i] = morton_code((points[i] - lower) * scale)
         order_out[i] = i
 
 
 def cells_per_length(bounds: np.ndarray) -> float:
-    """Scale of the grid over ``bounds``; 0 where they have no extent."""
+    """Return the scale of the grid over ``bounds``; 0 if they have no extent."""
     with np.errstate(all="ignore"):
         scale = CELLS / (bounds[1] - bounds[0]).max()
     return float(scale) if np.isfinite(scale) else 0.0
@@ -81,12 +81,12 @@ def cells_per_length(bounds: np.ndarray) -> float:
 def morton_order(
     points: wp.array, faces: wp.array, bounds: np.ndarray
 ) -> tuple[wp.array, wp.array]:
-    """Sorted codes and the faces in their order; equal codes keep the order of the faces."""
+    """Return sorted codes and the faces in their order; equal codes keep the order of faces."""
     return _sorted(morton_kernel, faces.shape[0], [points, faces], bounds)
 
 
-def point_order(points: wp.array, bounds: np.ndarray) -> wp.array:
-    """Points in the order of their codes, the rest of the array of no meaning."""
+def morton_order_of_points(points: wp.array, bounds: np.ndarray) -> wp.array:
+    """Return the points in the order of their codes, in the first half of the array."""
     return _sorted(morton_points_kernel, points.shape[0], [points], bounds)[1]
 
 

@@ -22,7 +22,7 @@ LEAST_EXTENT, MOST_EXTENT = 1e-270, 1e270  # beyond, scaled coordinates might ov
 
 
 @dataclass(frozen=True)
-class DopShape:
+class KdopShape:
     """Which DOPs: number of sides, and bits of a reach (0: float32)."""
 
     sides: int = 24
@@ -30,7 +30,7 @@ class DopShape:
 
 
 @dataclass
-class Dops:
+class NodeKdops:
     """DOPs of all slots of a tree.
 
     Attributes:
@@ -59,7 +59,7 @@ class Dops:
 
 
 @wp.func
-def word_of(reach: wp.float64, parts: wp.int32):
+def pack_reach(reach: wp.float64, parts: wp.int32):
     """A reach rounded up: as float32, as an integer, or its high part."""
     if parts == 0:
         return wp.cast(-round_down(-(reach + SINGLE_GUARD)), wp.int32)
@@ -70,7 +70,7 @@ def word_of(reach: wp.float64, parts: wp.int32):
 
 
 @wp.func
-def low_word_of(reach: wp.float64):
+def pack_reach_low(reach: wp.float64):
     """The low part of a wide reach rounded up."""
     return wp.int32(wp.int64(wp.ceil(reach + UNIT_GUARD)) & wp.int64(LOW_MASK))
 
@@ -110,7 +110,7 @@ def merge_reaches(
 
 
 @wp.kernel
-def fit_dops_kernel(
+def fit_node_kdops_kernel(
     # in
     span: wp.vec3i,
     points: wp.array[wp.vec3d],
@@ -143,9 +143,9 @@ def fit_dops_kernel(
                 up = reach_along(normals[j], p0, p1, p2, centre, scale)
                 down = reach_along(-normals[j], p0, p1, p2, centre, scale)
             at = stride * slot + j
-            words_out[at] = wp.vec2i(word_of(up, parts), word_of(down, parts))
+            words_out[at] = wp.vec2i(pack_reach(up, parts), pack_reach(down, parts))
             if parts == 2:
-                words_out[at + half] = wp.vec2i(low_word_of(up), low_word_of(down))
+                words_out[at + half] = wp.vec2i(pack_reach_low(up), pack_reach_low(down))
         parent = parent_if_second(slot, root, arrivals, split_slots)
         while parent >= 0:
             own = stride * slot
@@ -157,7 +157,7 @@ def fit_dops_kernel(
             parent = parent_if_second(slot, root, arrivals, split_slots)
 
 
-def fit_dops(tree: Bvh, mesh: Mesh, sides: int, width: int) -> Dops:
+def fit_node_kdops(tree: Bvh, mesh: Mesh, sides: int, width: int) -> NodeKdops:
     """DOPs of all nodes of a tree that is up to date."""
     device = tree.nodes.device
     centre, extent = _measure(mesh.bounds)
@@ -169,8 +169,8 @@ def fit_dops(tree: Bvh, mesh: Mesh, sides: int, width: int) -> Dops:
     shape = [mesh.points, mesh.faces, normals, wp.vec3d(*centre), wp.float64(scale)]
     links = [tree.nodes, tree.leaf_slots, tree.split_slots, tree.arrivals]
     args = [*shape, parts_of(width), *links, words]
-    launch(fit_dops_kernel, tree.face_count, args, device, grain=1024)
-    return Dops(sides, width, centre, unit, words)
+    launch(fit_node_kdops_kernel, tree.face_count, args, device, grain=1024)
+    return NodeKdops(sides, width, centre, unit, words)
 
 
 def _measure(bounds: np.ndarray) -> tuple[np.ndarray, float]:

@@ -82,7 +82,7 @@ def store_moments(rows: wp.array[wp.vec4f], slot: wp.int32, m: Moments):
 
 
 @wp.func
-def fresh_moments(rows: wp.array[wp.vec4f], slot: wp.int32):
+def load_moments(rows: wp.array[wp.vec4f], slot: wp.int32):
     """Read the moments another thread wrote in this launch."""
     r0 = load_l2_vec4f(rows, MOMENT_ROWS * slot)
     r1 = load_l2_vec4f(rows, MOMENT_ROWS * slot + 1)
@@ -95,7 +95,7 @@ def fresh_moments(rows: wp.array[wp.vec4f], slot: wp.int32):
 
 
 @wp.func
-def fresh_obb(rows: wp.array[wp.vec4f], slot: wp.int32):
+def load_obb(rows: wp.array[wp.vec4f], slot: wp.int32):
     """Read the box another thread wrote in this launch."""
     at = OBB_ROWS * slot
     return unpack_obb(
@@ -104,7 +104,7 @@ def fresh_obb(rows: wp.array[wp.vec4f], slot: wp.int32):
 
 
 @wp.kernel
-def fit_obbs_kernel(
+def fit_node_obbs_kernel(
     # in
     span: wp.vec3i,
     points: wp.array[wp.vec3d],
@@ -133,13 +133,13 @@ def fit_obbs_kernel(
             store_moments(moments_out, slot, moments)
             parent = parent_if_second(slot, root, arrivals, split_slots)
             if parent >= 0:
-                moments = add_moments(moments, fresh_moments(moments_out, slot ^ 1))
+                moments = add_moments(moments, load_moments(moments_out, slot ^ 1))
                 axes = principal_axes(moments)
-                box = merge_obb(box, fresh_obb(obbs_out, slot ^ 1), axes)
+                box = merge_obb(box, load_obb(obbs_out, slot ^ 1), axes)
             slot = parent
 
 
-def fit_obbs(tree: Bvh, points: wp.array, faces: wp.array) -> None:
+def fit_node_obbs(tree: Bvh, points: wp.array, faces: wp.array) -> None:
     """Fit oriented boxes to all nodes of a tree whose other boxes are up to date."""
     device = tree.nodes.device
     slots = 2 * tree.face_count - 1
@@ -148,4 +148,4 @@ def fit_obbs(tree: Bvh, points: wp.array, faces: wp.array) -> None:
         tree.obbs = wp.empty(OBB_ROWS * slots, dtype=wp.vec4f, device=device)
     links = [tree.nodes, tree.leaf_slots, tree.split_slots, tree.arrivals]
     args = [points, faces, wp.vec3d(*tree.origin), *links, moments, tree.obbs]
-    launch(fit_obbs_kernel, tree.face_count, args, device, grain=512)
+    launch(fit_node_obbs_kernel, tree.face_count, args, device, grain=512)

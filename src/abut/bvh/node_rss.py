@@ -17,7 +17,7 @@ from abut.bvh.node_obbs import (
     MOMENT_ROWS,
     Moments,
     add_moments,
-    fresh_moments,
+    load_moments,
     moments_of,
     principal_axes,
     store_moments,
@@ -33,7 +33,7 @@ RSS_ROWS = wp.constant(3)
 EXTENTS = wp.constant(6)  # of a slot: how far up along each axis, how far down; two are unused
 STRIDE = wp.constant(8)
 FLOAT32_RANGE = wp.constant(wp.float32(1e36))  # beyond, products may overflow
-NOWHERE = wp.constant(wp.int32(-(2**31)))
+NO_EXTENT = wp.constant(wp.int32(-(2**31)))
 
 Extents = wp.types.vector(length=6, dtype=wp.int32)
 
@@ -72,7 +72,7 @@ def store_rss(rows: wp.array[wp.vec4f], slot: wp.int32, a: Rss):
 
 
 @wp.func
-def corners_of_leaf(
+def leaf_triangle(
     points: wp.array[wp.vec3d],
     faces: wp.array[wp.vec3i],
     origin: wp.vec3d,
@@ -106,7 +106,7 @@ def extents_along(axes: wp.mat33f, p: wp.mat33f):
 
 
 @wp.func
-def rss_of(axes: wp.mat33f, e: Extents):
+def rss_from_extents(axes: wp.mat33f, e: Extents):
     """The volume of what reaches so far along its axes."""
     high = wp.vec3f(from_sortable(e[0]), from_sortable(e[1]), from_sortable(e[2]))
     low = -wp.vec3f(from_sortable(e[3]), from_sortable(e[4]), from_sortable(e[5]))
@@ -126,16 +126,16 @@ def sum_moments_kernel(
     arrivals: wp.array[wp.int32],
     # out
     moments_out: wp.array[wp.vec4f],
-    swept_out: wp.array[wp.vec4f],
+    rss_out: wp.array[wp.vec4f],
 ):
     """Fit leaves and climb; the second of two siblings to arrive goes on with the parent."""
     root = nodes.shape[0] / 2 - 1
     for k in range(span[0] + wp.tid(), span[1], span[2]):
         slot = leaf_slots[k]
-        p = corners_of_leaf(points, faces, origin, nodes, slot)
+        p = leaf_triangle(points, faces, origin, nodes, slot)
         own = axes_of_tri(p[0], p[1], p[2])
         axes = axes_with(own[0], own[1])
-        store_rss(swept_out, slot, rss_of(axes, extents_along(axes, p)))
+        store_rss(rss_out, slot, rss_from_extents(axes, extents_along(axes, p)))
         moments = Moments()
         for i in range(3):
             moments = add_moments(moments, moments_of(p[i]))
@@ -143,30 +143,30 @@ def sum_moments_kernel(
             store_moments(moments_out, slot, moments)
             parent = parent_if_second(slot, root, arrivals, split_slots)
             if parent >= 0:
-                moments = add_moments(moments, fresh_moments(moments_out, slot ^ 1))
+                moments = add_moments(moments, load_moments(moments_out, slot ^ 1))
             slot = parent
 
 
 @wp.kernel
-def axes_kernel(
+def rss_axes_kernel(
     # in
     span: wp.vec3i,
     nodes: wp.array[wp.vec4f],
     moments: wp.array[wp.vec4f],
     # out
-    swept_out: wp.array[wp.vec4f],
+    rss_out: wp.array[wp.vec4f],
     extents_out: wp.array[wp.int32],
 ):
     """Axes of every inner slot from the moments of what is below it; it reaches nowhere yet."""
     for slot in range(span[0] + wp.tid(), span[1], span[2]):
         if link_at(nodes, slot) >= 0:
-            store_axes(swept_out, slot, principal_axes(fresh_moments(moments, slot)))
+            store_axes(rss_out, slot, principal_axes(load_moments(moments, slot)))
             for i in range(EXTENTS):
-                extents_out[STRIDE * slot + i] = NOWHERE
+                extents_out[STRIDE * slot + i] = NO_EXTENT
 
 
 @wp.func
-def above(slot: wp.int32, root: wp.int32, split_slots: wp.array[wp.int32]):
+def parent_slot(slot: wp.int32, root: wp.int32, split_slots: wp.array[wp.int32]):
     """The slot of the parent, -1 above the root."""
     parent = wp.int32(-1)
     if slot != root:
@@ -175,7 +175,7 @@ def above(slot: wp.int32, root: wp.int32, split_slots: wp.array[wp.int32]):
 
 
 @wp.kernel
-def extend_kernel(
+def widen_extents_kernel(
     # in
     span: wp.vec3i,
     points: wp.array[wp.vec3d],
@@ -185,7 +185,7 @@ def extend_kernel(
     leaf_slots: wp.array[wp.int32],
     split_slots: wp.array[wp.int32],
     ranges: wp.array[wp.vec2i],
-    swept: wp.array[wp.vec4f],
+    rss: wp.array[wp.vec4f],
     # out
     extents_out: wp.array[wp.int32],
 ):
@@ -200,30 +200,30 @@ def extend_kernel(
         first = item - lane
         last = wp.min(first + lane_count(), leaf_count) - 1
         slot = leaf_slots[wp.min(item, last)]
-        p = corners_of_leaf(points, faces, origin, nodes, slot)
-        slot = above(slot, root, split_slots)
+        p = leaf_triangle(points, faces, origin, nodes, slot)
+        slot = parent_slot(slot, root, split_slots)
         while slot >= 0 and (ranges[slot][0] > first or ranges[slot][1] < last):
-            mine = extents_along(load_axes(swept, slot), p)
+            mine = extents_along(load_axes(rss, slot), p)
             for i in range(EXTENTS):
                 atomic_max_int32(extents_out, STRIDE * slot + i, mine[i])
-            slot = above(slot, root, split_slots)
+            slot = parent_slot(slot, root, split_slots)
         while slot >= 0:
-            ours = extents_along(load_axes(swept, slot), p)
+            ours = extents_along(load_axes(rss, slot), p)
             for i in range(EXTENTS):
                 most = warp_max(ours[i])
                 if lane == i % lane_count():
                     atomic_max_int32(extents_out, STRIDE * slot + i, most)
-            slot = above(slot, root, split_slots)
+            slot = parent_slot(slot, root, split_slots)
 
 
 @wp.kernel
-def sweep_kernel(
+def store_rss_kernel(
     # in
     span: wp.vec3i,
     nodes: wp.array[wp.vec4f],
     extents: wp.array[wp.vec4i],
     # out
-    swept_out: wp.array[wp.vec4f],
+    rss_out: wp.array[wp.vec4f],
 ):
     """The volume of every inner slot from its axes and extents."""
     for slot in range(span[0] + wp.tid(), span[1], span[2]):
@@ -231,15 +231,15 @@ def sweep_kernel(
             e = load_readonly_vec4i(extents, 2 * slot)
             f = load_readonly_vec4i(extents, 2 * slot + 1)
             reach = Extents(e[0], e[1], e[2], e[3], f[0], f[1])
-            store_rss(swept_out, slot, rss_of(load_axes(swept_out, slot), reach))
+            store_rss(rss_out, slot, rss_from_extents(load_axes(rss_out, slot), reach))
 
 
-def sweep(tree: Bvh, points: wp.array, faces: wp.array) -> None:
+def fit_node_rss(tree: Bvh, points: wp.array, faces: wp.array) -> None:
     """Fit swept spheres to all nodes of a tree whose boxes are up to date."""
     slots = 2 * tree.face_count - 1
     device = tree.nodes.device
-    if tree.swept is None:
-        tree.swept = wp.empty(RSS_ROWS * slots, dtype=wp.vec4f, device=device)
+    if tree.rss is None:
+        tree.rss = wp.empty(RSS_ROWS * slots, dtype=wp.vec4f, device=device)
 
     def make() -> list[Task]:
         moments = wp.empty(MOMENT_ROWS * slots, dtype=wp.vec4f, device=device)
@@ -247,16 +247,16 @@ def sweep(tree: Bvh, points: wp.array, faces: wp.array) -> None:
         fours = wp.array(ptr=extents.ptr, shape=2 * slots, dtype=wp.vec4i, device=device)
         place = [points, faces, wp.vec3d(*tree.origin), tree.nodes]
         climb = [*place, tree.leaf_slots, tree.split_slots]
-        sums = [*climb, tree.arrivals, moments, tree.swept]
-        widths = [*climb, leaf_ranges(tree), tree.swept, extents]
+        sums = [*climb, tree.arrivals, moments, tree.rss]
+        widths = [*climb, leaf_ranges(tree), tree.rss, extents]
         items = -(-tree.face_count // WARP_SIZE) * WARP_SIZE if device.is_cuda else tree.face_count
         kernels = [
             Task(sum_moments_kernel, tree.face_count, sums, device, grain=512),
-            Task(axes_kernel, slots, [tree.nodes, moments, tree.swept, extents], device),
-            Task(extend_kernel, items, widths, device, grain=512),
-            Task(sweep_kernel, slots, [tree.nodes, fours, tree.swept], device),
+            Task(rss_axes_kernel, slots, [tree.nodes, moments, tree.rss, extents], device),
+            Task(widen_extents_kernel, items, widths, device, grain=512),
+            Task(store_rss_kernel, slots, [tree.nodes, fours, tree.rss], device),
         ]
         return kernels
 
-    for task in tree.sweeping.get((points,), make):
+    for task in tree.rss_tasks.get((points,), make):
         task.run()

@@ -12,8 +12,8 @@ import warp as wp
 
 from abut.bounds.aabb import fit_aabb
 from abut.bounds.rows import vector_of
-from abut.bvh.layout import MOST_LEVELS, Bvh, with_integer
-from abut.bvh.lbvh import build, empty_tree, frame_origin
+from abut.bvh.layout import MAX_DEPTH, Bvh, vec4_with_int
+from abut.bvh.lbvh import allocate_bvh, build_lbvh, frame_origin
 from abut.bvh.morton import morton_order
 from abut.core.atomics import atomic_add_aggregated, atomic_max_int32
 from abut.core.launch import launch
@@ -38,7 +38,7 @@ class Clusters:
 
 
 @wp.kernel
-def leaf_kernel(
+def ploc_leaf_kernel(
     # in
     span: wp.vec3i,
     points: wp.array[wp.vec3d],
@@ -53,8 +53,8 @@ def leaf_kernel(
     for k in range(span[0] + wp.tid(), span[1], span[2]):
         face = faces[order[k]]
         lower, upper = fit_aabb(points[face[0]], points[face[1]], points[face[2]], origin)
-        clusters_out.lower[k] = with_integer(lower, 0)
-        clusters_out.upper[k] = with_integer(upper, 0)
+        clusters_out.lower[k] = vec4_with_int(lower, 0)
+        clusters_out.upper[k] = vec4_with_int(upper, 0)
         clusters_out.sizes[k] = 1
         active_out[k] = k
 
@@ -84,7 +84,7 @@ def joint_half_area(
 
 
 @wp.kernel
-def choose_kernel(
+def nearest_neighbour_kernel(
     # in
     span: wp.vec3i,
     clusters: Clusters,
@@ -115,7 +115,7 @@ def choose_kernel(
 
 
 @wp.kernel
-def join_kernel(
+def merge_clusters_kernel(
     # in
     span: wp.vec3i,
     choice: wp.array[wp.int32],
@@ -148,7 +148,7 @@ def join_kernel(
 
 
 @wp.kernel
-def close_up_kernel(
+def compact_active_kernel(
     # in
     span: wp.vec3i,
     active: wp.array[wp.int32],
@@ -164,7 +164,7 @@ def close_up_kernel(
 
 
 @wp.kernel
-def hand_down_kernel(
+def place_children_kernel(
     # in
     span: wp.vec3i,
     start: wp.int32,
@@ -183,7 +183,7 @@ def hand_down_kernel(
 
 
 @wp.kernel
-def place_kernel(
+def write_nodes_kernel(
     # in
     span: wp.vec3i,
     clusters: Clusters,
@@ -215,32 +215,32 @@ def place_kernel(
         escape = wp.where(end == leaf_count, -1, 2 * end - 1)  # right of the split at the end
         low = clusters.lower[node]
         high = clusters.upper[node]
-        nodes_out[2 * slot] = with_integer(vector_of(low), link)
-        nodes_out[2 * slot + 1] = with_integer(vector_of(high), escape)
+        nodes_out[2 * slot] = vec4_with_int(vector_of(low), link)
+        nodes_out[2 * slot + 1] = vec4_with_int(vector_of(high), escape)
 
 
 def build_ploc(points: wp.array, faces: wp.array, bounds: np.ndarray) -> Bvh:
     """Build the hierarchy of faces whose vertices lie within ``bounds`` (2, 3)."""
     device, count = faces.device, faces.shape[0]
-    tree = empty_tree(count, frame_origin(bounds), device)
+    tree = allocate_bvh(count, frame_origin(bounds), device)
     _, order = morton_order(points, faces, bounds)
-    clusters = _room_for(count, device)
+    clusters = _allocate_clusters(count, device)
     active = wp.empty(count, dtype=wp.int32, device=device)
     args = [points, faces, wp.vec3d(*tree.origin), order, clusters, active]
-    launch(leaf_kernel, count, args, device)
-    made = _join_all(clusters, active)
+    launch(ploc_leaf_kernel, count, args, device)
+    made = _merge_all(clusters, active)
     clusters.places[2 * count - 2 :].zero_()  # the root
     for stop, start in pairwise(reversed(made)):
-        launch(hand_down_kernel, stop - start, [start, clusters], device, grain=ROUND_GRAIN)
+        launch(place_children_kernel, stop - start, [start, clusters], device, grain=ROUND_GRAIN)
     deepest = wp.zeros(1, dtype=wp.int32, device=device)
     outputs = [tree.nodes, tree.leaf_slots, tree.split_slots, deepest]
-    launch(place_kernel, 2 * count - 1, [clusters, order, *outputs], device)
-    if deepest.numpy()[0] > MOST_LEVELS:  # walks have room for no more
-        return build(points, faces, bounds)
+    launch(write_nodes_kernel, 2 * count - 1, [clusters, order, *outputs], device)
+    if deepest.numpy()[0] > MAX_DEPTH:  # walks have room for no more
+        return build_lbvh(points, faces, bounds)
     return tree
 
 
-def _room_for(leaf_count: int, device: wp.Device) -> Clusters:
+def _allocate_clusters(leaf_count: int, device: wp.Device) -> Clusters:
     clusters = Clusters()
     nodes, inner = 2 * leaf_count - 1, max(leaf_count - 1, 1)
     clusters.lower = wp.empty(nodes, dtype=wp.vec4f, device=device)
@@ -253,19 +253,19 @@ def _room_for(leaf_count: int, device: wp.Device) -> Clusters:
     return clusters
 
 
-def _join_all(clusters: Clusters, active: wp.array) -> list[int]:
+def _merge_all(clusters: Clusters, active: wp.array) -> list[int]:
     """Join until one is left; returns how many inner nodes there were after each round."""
     device, count = active.device, active.shape[0]
     leaf_count, made = count, [0]
     spare, choice, stays, places = (wp.empty_like(active) for _ in range(4))
     while count > 1:
         args = [clusters, active, count, choice]
-        launch(choose_kernel, count, args, device, grain=ROUND_GRAIN // 4)
+        launch(nearest_neighbour_kernel, count, args, device, grain=ROUND_GRAIN // 4)
         args = [choice, count, clusters, active, stays]
-        launch(join_kernel, count, args, device, grain=ROUND_GRAIN)
+        launch(merge_clusters_kernel, count, args, device, grain=ROUND_GRAIN)
         wp.utils.array_scan(stays[:count], places[:count], inclusive=True)
         args = [active, stays, places, spare]
-        launch(close_up_kernel, count, args, device, grain=ROUND_GRAIN)
+        launch(compact_active_kernel, count, args, device, grain=ROUND_GRAIN)
         active, spare = spare, active
         count = int(places[count - 1 : count].numpy()[0])
         made.append(leaf_count - count)

@@ -1,4 +1,4 @@
-"""Fit the boxes of a tree to moved vertices, and say how good the tree still is."""
+"""Refit the boxes of a BVH to moved vertices, and measure its traversal cost."""
 
 import warp as wp
 
@@ -11,7 +11,7 @@ from abut.bvh.layout import (
     link_at,
     load_node,
     parent_if_second,
-    with_integer,
+    vec4_with_int,
 )
 from abut.core.lanes import WARP_SIZE, lane_count, warp_sum
 from abut.core.launch import Task
@@ -27,7 +27,7 @@ COST_LIMIT = wp.constant(wp.float32(2.0**40))
 
 
 @wp.func
-def fit_upwards(
+def refit_upwards(
     leaf_slot: wp.int32,
     leaf_lower: wp.vec3f,
     leaf_upper: wp.vec3f,
@@ -35,7 +35,7 @@ def fit_upwards(
     arrivals: wp.array[wp.int32],
     nodes: wp.array[wp.vec4f],
 ):
-    """Give a leaf its box and climb; the second of two siblings to arrive goes on."""
+    """Store the box of a leaf and merge upwards; the second of two siblings to arrive continues."""
     root = nodes.shape[0] / 2 - 1
     slot = wp.int32(leaf_slot)
     lower = leaf_lower
@@ -43,15 +43,15 @@ def fit_upwards(
     link = link_at(nodes, slot)
     escape = wp.cast(nodes[2 * slot + 1][3], wp.int32)
     while slot >= 0:
-        nodes[2 * slot] = with_integer(lower, link)
-        nodes[2 * slot + 1] = with_integer(upper, escape)
+        nodes[2 * slot] = vec4_with_int(lower, link)
+        nodes[2 * slot + 1] = vec4_with_int(upper, escape)
         parent = parent_if_second(slot, root, arrivals, split_slots)
         if parent >= 0:
             low = load_l2_vec4f(nodes, 2 * (slot ^ 1))
             high = load_l2_vec4f(nodes, 2 * (slot ^ 1) + 1)
             lower = wp.min(lower, vector_of(low))
             upper = wp.max(upper, vector_of(high))
-            if slot % 2 == 0:  # a right child escapes to where its parent does
+            if slot % 2 == 0:  # a right child's escape is its parent's
                 escape = wp.cast(high[3], wp.int32)
             link = slot >> 1
         slot = parent
@@ -70,34 +70,34 @@ def refit_kernel(
     # out
     nodes_out: wp.array[wp.vec4f],
 ):
-    """Fit the box of every leaf and climb."""
+    """Refit the box of every leaf and merge upwards."""
     for k in range(span[0] + wp.tid(), span[1], span[2]):
         slot = leaf_slots[k]
         face = faces[leaf_face(nodes_out, slot)]
         lower, upper = fit_aabb(points[face[0]], points[face[1]], points[face[2]], origin)
-        fit_upwards(slot, lower, upper, split_slots, arrivals, nodes_out)
+        refit_upwards(slot, lower, upper, split_slots, arrivals, nodes_out)
 
 
 def refit(tree: Bvh, points: wp.array, faces: wp.array) -> None:
-    """Fit all boxes to ``points``, keeping the topology."""
+    """Refit all boxes to ``points``, keeping the topology."""
 
     def make() -> Task:
         slots = [tree.leaf_slots, tree.split_slots, tree.arrivals]
         args = [points, faces, wp.vec3d(*tree.origin), *slots, tree.nodes]
         return Task(refit_kernel, tree.face_count, args, tree.nodes.device)
 
-    tree.refitting.get((points,), make).run()
+    tree.refit_tasks.get((points,), make).run()
 
 
 @wp.kernel
-def cost_kernel(
+def traversal_cost_kernel(
     # in
     span: wp.vec3i,
     nodes: wp.array[wp.vec4f],
     # out
     cost_out: wp.array[wp.int64],
 ):
-    """Sums of areas of nodes over that of the root, in integers; a warp shares one."""
+    """Sum the areas of nodes over that of the root, in integers, one sum per warp."""
     node_count = nodes.shape[0] / 2
     whole = half_area(load_node(nodes, node_count - 1))
     unit = wp.float32(0.0)
@@ -110,8 +110,8 @@ def cost_kernel(
         cost_out[lane / lane_count()] = warp_sum(total)
 
 
-class Cost:
-    """The nodes a random query would visit: the area of all boxes over that of the root."""
+class TraversalCost:
+    """Expected nodes visited by a random query: the area of all boxes over that of the root."""
 
     def __init__(self, nodes: wp.array) -> None:
         device = nodes.device
@@ -119,18 +119,18 @@ class Cost:
         parts = lanes // WARP_SIZE if device.is_cuda else lanes
         self.parts = wp.zeros(parts, dtype=wp.int64, device=device)
         self.host = wp.zeros_like(self.parts, device="cpu", pinned=True) if device.is_cuda else None
-        self.task = Task(cost_kernel, lanes, [nodes, self.parts], device)
+        self.task = Task(traversal_cost_kernel, lanes, [nodes, self.parts], device)
         self.done = wp.Event(device) if device.is_cuda else None
 
     def start(self) -> None:
-        """Begin to sum."""
+        """Start to sum on the device."""
         self.task.run()
         if self.host is not None:
             wp.copy(self.host, self.parts)
             wp.record_event(self.done)
 
     def read(self) -> float:
-        """The last sum that was begun; 0 where areas are too small or too large to tell."""
+        """Return the sum last started; 0 where areas are outside the range of float32."""
         if self.host is None:
             return float(self.parts.numpy().sum()) / float(COST_UNIT)
         wp.synchronize_event(self.done)

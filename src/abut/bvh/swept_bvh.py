@@ -5,9 +5,9 @@ import warp as wp
 
 from abut.bounds.swept import fit_swept
 from abut.bvh.layout import Bvh, leaf_face
-from abut.bvh.lbvh import NOBODY, empty_tree, escape_kernel, join_siblings
+from abut.bvh.lbvh import NO_SIBLING, allocate_bvh, escape_kernel, merge_upwards
 from abut.bvh.morton import cells_per_length, morton_code
-from abut.bvh.refit import fit_upwards
+from abut.bvh.refit import refit_upwards
 from abut.core.launch import Task, launch
 
 wp.set_module_options({"enable_backward": False, "fuse_fp": False})
@@ -56,7 +56,7 @@ def swept_build_kernel(
     for k in range(span[0] + wp.tid(), span[1], span[2]):
         feature = order[k]
         lower, upper = fit_swept(points_t0, points_t1, corners[feature], origin, pad)
-        join_siblings(
+        merge_upwards(
             k,
             feature,
             lower,
@@ -90,8 +90,8 @@ def build_swept(
     count = corners.shape[0]
     codes = wp.empty(2 * count, dtype=wp.int32, device=device)  # the sort needs room for two
     order = wp.empty(2 * count, dtype=wp.int32, device=device)
-    far_ends = wp.full(max(count - 1, 1), NOBODY, dtype=wp.int32, device=device)
-    tree = empty_tree(count, origin, device)
+    far_ends = wp.full(max(count - 1, 1), NO_SIBLING, dtype=wp.int32, device=device)
+    tree = allocate_bvh(count, origin, device)
     moving = [points_t0, points_t1, corners]
     grid = [wp.vec3d(*bounds[0]), wp.float64(cells_per_length(bounds))]
     launch(swept_code_kernel, count, [*moving, *grid, codes, order], device)
@@ -128,7 +128,7 @@ def swept_refit_kernel(
         slot = leaf_slots[k]
         feature = leaf_face(nodes_out, slot)
         lower, upper = fit_swept(points_t0, points_t1, corners[feature], origin, pad)
-        fit_upwards(slot, lower, upper, split_slots, arrivals, nodes_out)
+        refit_upwards(slot, lower, upper, split_slots, arrivals, nodes_out)
 
 
 def refit_swept(
@@ -144,4 +144,4 @@ def refit_swept(
         return Task(swept_refit_kernel, tree.face_count, args, tree.nodes.device)
 
     bits = int(np.float32(wide.value).view(np.int32))
-    tree.refitting.get((points_t0.ptr, points_t1.ptr, corners.ptr, bits), make).run()
+    tree.refit_tasks.get((points_t0.ptr, points_t1.ptr, corners.ptr, bits), make).run()

@@ -23,7 +23,7 @@ wp.set_module_options({"enable_backward": False, "fuse_fp": False})
 TRIANGLE_FRAME_ROWS = wp.constant(6)
 TRIANGLE_FRAME_ERROR = 2.0**-16  # of the largest coordinate; see design/distance-field.md
 # Squared distance of (px, py, pz) and a plate; numbers may be floats or vectors of them.
-MEASURE = """
+SQUARED_DISTANCE_CODE = """
     const auto measured = [](const float* r, auto px, auto py, auto pz) {
         const auto qx = px - r[0], qy = py - r[1], qz = pz - r[2];
         const float length = r[3], cx = r[7], cy = r[11], per_ac = r[15], per_bc = r[19];
@@ -55,7 +55,7 @@ SMALLEST = wp.constant(wp.float64(1e-36))
 
 
 @wp.func
-def any_across(x: wp.vec3d):
+def any_perpendicular(x: wp.vec3d):
     """A unit vector across a unit vector."""
     least = wp.argmin(wp.vec3d(wp.abs(x[0]), wp.abs(x[1]), wp.abs(x[2])))
     axis = wp.vec3d(wp.float64(0.0))
@@ -64,7 +64,7 @@ def any_across(x: wp.vec3d):
 
 
 @wp.func
-def per_square(square: wp.float64):
+def reciprocal_or_zero(square: wp.float64):
     """1 / square, 0 where it is too small to matter."""
     out = wp.float32(0.0)
     if square > SMALLEST:
@@ -73,7 +73,7 @@ def per_square(square: wp.float64):
 
 
 @wp.func
-def with_fourth(v: wp.vec3d, w: wp.float64):
+def vec4_from(v: wp.vec3d, w: wp.float64):
     """A row."""
     return wp.vec4f(wp.float32(v[0]), wp.float32(v[1]), wp.float32(v[2]), wp.float32(w))
 
@@ -119,7 +119,7 @@ def triangle_frame_kernel(
         up = (c - a) - wp.dot(c - a, x) * x
         up = up - wp.dot(up, x) * x
         height = wp.length(up)
-        y = any_across(x)
+        y = any_perpendicular(x)
         if height > FLAT * length:
             y = up / height
         else:
@@ -128,12 +128,12 @@ def triangle_frame_kernel(
         rest = length - foot
         low, high = fit_aabb(t[0], t[1], t[2], origin)
         row = TRIANGLE_FRAME_ROWS * face
-        rows_out[row] = with_fourth(a - origin, length)
-        rows_out[row + 1] = with_fourth(x, foot)
-        rows_out[row + 2] = with_fourth(y, height)
+        rows_out[row] = vec4_from(a - origin, length)
+        rows_out[row + 1] = vec4_from(x, foot)
+        rows_out[row + 2] = vec4_from(y, height)
         z = wp.cross(x, y)
-        per_ac = per_square(foot * foot + height * height)
-        per_bc = per_square(rest * rest + height * height)
+        per_ac = reciprocal_or_zero(foot * foot + height * height)
+        per_bc = reciprocal_or_zero(rest * rest + height * height)
         rows_out[row + 3] = wp.vec4f(wp.float32(z[0]), wp.float32(z[1]), wp.float32(z[2]), per_ac)
         rows_out[row + 4] = wp.vec4f(low[0], low[1], low[2], per_bc)
         rows_out[row + 5] = wp.vec4f(high[0], high[1], high[2], wp.float32(0.0))

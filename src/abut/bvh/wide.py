@@ -14,7 +14,7 @@ coordinate of any box.
 import warp as wp
 
 from abut.bounds.rows import single_of
-from abut.bvh.layout import Bvh, face_of, is_leaf, link_of, load_node, reach_of
+from abut.bvh.layout import Bvh, face_of, is_leaf, link_of, load_node, max_abs_coordinate
 from abut.core.launch import launch
 from abut.core.memory_access import load_readonly_vec4f
 from abut.core.timing import stage
@@ -26,11 +26,11 @@ WIDE_ROWS = wp.constant(10)
 BOX_LINKS = wp.constant(6)  # row of a node's links
 BLOCK_LINKS = wp.constant(9)  # row of a block's links
 BLOCK = wp.constant(1 << 30)
-NOTHING = wp.constant(-2147483648)
+NO_CHILD = wp.constant(-2147483648)
 
 
 @wp.func
-def slot_below(nodes: wp.array[wp.vec4f], split: wp.int32, place: wp.int32):
+def grandchild_slot(nodes: wp.array[wp.vec4f], split: wp.int32, place: wp.int32):
     """The slot of a grandchild, 0 to 3, of a split; -1 for the second place of a leaf."""
     child = 2 * split + place / 2
     node = load_node(nodes, child)
@@ -45,7 +45,7 @@ def is_block(nodes: wp.array[wp.vec4f], split: wp.int32):
     """Are all grandchildren of a split faces?"""
     leaves = wp.bool(True)
     for place in range(4):
-        slot = slot_below(nodes, split, place)
+        slot = grandchild_slot(nodes, split, place)
         if slot >= 0:
             leaves = leaves and is_leaf(load_node(nodes, slot))
     return leaves
@@ -59,11 +59,11 @@ def root_row(nodes: wp.array[wp.vec4f], root: wp.int32):
     if link >= 0:
         if is_block(nodes, link):
             link += BLOCK
-    return wp.vec4f(wp.cast(link, wp.float32), wp.float32(reach_of(node)), 0.0, 0.0)
+    return wp.vec4f(wp.cast(link, wp.float32), wp.float32(max_abs_coordinate(node)), 0.0, 0.0)
 
 
 @wp.kernel
-def widen_kernel(
+def wide_nodes_kernel(
     # in
     span: wp.vec3i,
     nodes: wp.array[wp.vec4f],
@@ -79,13 +79,13 @@ def widen_kernel(
         if 2 * split == nodes.shape[0] / 2 - 1:
             rows_out[rows_out.shape[0] - 1] = root_row(nodes, 2 * split)
             continue
-        links = wp.vec4f(wp.cast(NOTHING, wp.float32))
+        links = wp.vec4f(wp.cast(NO_CHILD, wp.float32))
         lower = wp.matrix(wp.float32(wp.inf), shape=(3, 4), dtype=wp.float32)
         upper = wp.matrix(wp.float32(-wp.inf), shape=(3, 4), dtype=wp.float32)
         corners = wp.matrix(wp.float32(0.0), shape=(9, 4), dtype=wp.float32)
         block = is_block(nodes, split)
         for place in range(4):
-            slot = slot_below(nodes, split, place)
+            slot = grandchild_slot(nodes, split, place)
             if slot >= 0:
                 node = load_node(nodes, slot)
                 link = link_of(node)
@@ -136,6 +136,6 @@ def wide_nodes_of(mesh: Mesh, tree: Bvh) -> wp.array:
                 rows = wp.zeros(count, dtype=wp.vec4f, device=mesh.device)
             with stage("hierarchy", mesh.device):
                 args = [tree.nodes, mesh.points, mesh.faces, wp.vec3d(*tree.origin), rows]
-                launch(widen_kernel, tree.face_count, args, mesh.device)
+                launch(wide_nodes_kernel, tree.face_count, args, mesh.device)
             held = mesh.cache["wide"] = (tree, mesh.version, rows)
         return held[2]

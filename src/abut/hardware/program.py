@@ -12,7 +12,7 @@ import numpy as np
 
 from abut.bounds.kdop import axis_choices
 from abut.bvh.bvh_cache import bvh_of, kdops_of
-from abut.bvh.node_kdops import Dops, DopShape
+from abut.bvh.node_kdops import KdopShape, NodeKdops
 from abut.errors import CapacityError
 from abut.geometry.poses import checked_poses
 from abut.hardware.config import SIZE_BITS, SLOT_BITS, Machine
@@ -77,7 +77,7 @@ class Program:
 def program(a: Mesh, b: Mesh, pose_a: Any, pose_b: Any, machine: Machine) -> Program:
     """The question whether two posed meshes meet. Each has at least one face."""
     poses = checked_poses(pose_a, "pose_a"), checked_poses(pose_b, "pose_b")
-    shape = DopShape(machine.sides, machine.width)
+    shape = KdopShape(machine.sides, machine.width)
     trees = bvh_of(a), bvh_of(b)
     dops = kdops_of(a, trees[0], shape), kdops_of(b, trees[1], shape)
     posed = [make_posed_mesh(m.points, m.faces, p) for m, p in zip((a, b), poses, strict=True)]
@@ -93,7 +93,7 @@ def program(a: Mesh, b: Mesh, pose_a: Any, pose_b: Any, machine: Machine) -> Pro
     return Program(machine, *held, frames.axes.numpy(), turn, shift, slack)
 
 
-def _tree(mesh: Mesh, tree: Any, dops: Dops, unit: float) -> EncodedTree:
+def _tree(mesh: Mesh, tree: Any, dops: NodeKdops, unit: float) -> EncodedTree:
     """A mesh in the machine's memory."""
     reaches = dops.reaches()
     if len(reaches) > 1 << SLOT_BITS:
@@ -117,7 +117,7 @@ def _tree(mesh: Mesh, tree: Any, dops: Dops, unit: float) -> EncodedTree:
 
 
 def _triangle_frame(
-    motions: list[np.ndarray], dops: tuple[Dops, Dops], unit: float
+    motions: list[np.ndarray], dops: tuple[NodeKdops, NodeKdops], unit: float
 ) -> tuple[np.ndarray, np.ndarray, int]:
     """Turn and shift from a's corners to b's frame, and the slack of the test."""
     (turn_a, at_a), (turn_b, at_b) = ((m[:3, :3], m[:3, 3]) for m in motions)

@@ -4,7 +4,15 @@ import warp as wp
 
 from abut.bounds.relative_frame import shifted_frame, turned_frame
 from abut.bounds.separation_boxes import overlap_boxes_in_frame
-from abut.bvh.layout import BvhView, face_of, is_leaf, link_of, load_node, reach_of, root_of
+from abut.bvh.layout import (
+    BvhView,
+    face_of,
+    is_leaf,
+    link_of,
+    load_node,
+    max_abs_coordinate,
+    root_of,
+)
 from abut.geometry.cross_ray_tri import cross_ray_tri
 from abut.geometry.poses import move_point
 from abut.operands.posed_mesh import PosedMesh, load_face, pose_of
@@ -24,7 +32,7 @@ def cross_ray_tree(p: wp.vec3d, side: PosedMesh, pose: wp.int32, tree: BvhView):
     """
     # the ray as a thin box in a frame of its own, long enough to leave the mesh
     motion = pose_of(side, pose)
-    reach = reach_of(load_node(tree.nodes, root_of(tree)))
+    reach = max_abs_coordinate(load_node(tree.nodes, root_of(tree)))
     away = wp.max(wp.abs(move_point(motion, tree.origin) - p))
     length = wp.float32(wp.float64(2.0) * (away + wp.float64(2.0) * reach))
     frame = shifted_frame(tree.origin, p, wp.float64(length))

@@ -13,7 +13,7 @@ import warp as wp
 
 from abut.bounds.relative_frame import shifted_frame, turned_frame
 from abut.bvh.batched import BatchedBvh, MeshSlice, bvh_at, slice_of_item
-from abut.bvh.layout import BvhView, load_node, reach_of, root_of
+from abut.bvh.layout import BvhView, load_node, max_abs_coordinate, root_of
 from abut.core.pair_queue import PairQueue, queue_stop, unpack_pair
 from abut.geometry.common_corners import SHARED_NONE
 from abut.geometry.poses import is_identity
@@ -34,6 +34,15 @@ class PosedPair:
 
 
 @wp.struct
+class MeshExtent:
+    """Bounds of a mesh in its own frame."""
+
+    centre: wp.vec3d
+    size: wp.float64  # sum of their sides
+    reach: wp.float64  # largest coordinate
+
+
+@wp.struct
 class MeshPairs:
     """Two meshes at ``count`` poses; a mesh against itself where ``sharing`` says so."""
 
@@ -41,6 +50,8 @@ class MeshPairs:
     b: PosedMesh
     tree_a: BvhView
     tree_b: BvhView
+    extent_a: MeshExtent
+    extent_b: MeshExtent
     sharing: wp.int32
     count: wp.int32
 
@@ -120,8 +131,8 @@ def pair_at(pairs: ScenePairs, rank: wp.int32):
 @wp.func
 def frame_of(pair: PosedPair):
     """How the boxes of b sit in the frame of a's."""
-    reach_a = reach_of(load_node(pair.tree_a.nodes, root_of(pair.tree_a)))
-    reach_b = reach_of(load_node(pair.tree_b.nodes, root_of(pair.tree_b)))
+    reach_a = max_abs_coordinate(load_node(pair.tree_a.nodes, root_of(pair.tree_a)))
+    reach_b = max_abs_coordinate(load_node(pair.tree_b.nodes, root_of(pair.tree_b)))
     pose_a = pose_of(pair.a, pair.pose)
     pose_b = pose_of(pair.b, pair.pose)
     if is_identity(pose_a) and is_identity(pose_b):
@@ -130,13 +141,28 @@ def frame_of(pair: PosedPair):
 
 
 def mesh_pairs(
-    a: Any, b: Any, sharing: int = SHARED_NONE, count: int = 1, trees: Sequence[Any] = ()
+    a: Any,
+    b: Any,
+    sharing: int = SHARED_NONE,
+    count: int = 1,
+    trees: Sequence[Any] = (),
+    extents: Sequence[Any] = (),
 ) -> Any:
-    """MeshPairs of two posed meshes; ``trees`` are the BvhView of each, where there are some."""
+    """MeshPairs of two posed meshes.
+
+    Args:
+        a, b: PosedMesh of each.
+        sharing: Vertices that they share, see common_corners.
+        count: Poses.
+        trees: BvhView of each, or none.
+        extents: MeshExtent of each, for the far field of distances.
+    """
     out = MeshPairs()
     out.a, out.b, out.sharing, out.count = a, b, sharing, count
     if trees:
         out.tree_a, out.tree_b = trees[0], trees[-1]
+    if extents:
+        out.extent_a, out.extent_b = extents
     return out
 
 

@@ -9,7 +9,7 @@ import warp as wp
 
 from abut.bounds.relative_frame import shifted_frame, turned_frame
 from abut.bvh.batched import BatchedBvh, MeshSlice, bvh_at
-from abut.bvh.layout import load_node, reach_of, root_of
+from abut.bvh.layout import load_node, max_abs_coordinate, root_of
 from abut.core.pair_queue import PairQueue, unpack_pair
 from abut.geometry.common_corners import SHARED_NONE
 from abut.geometry.poses import is_identity
@@ -100,8 +100,8 @@ def frame_of(crowd: Crowd, meeting: Meeting):
     body_b = meeting.body_b
     tree_a = bvh_at(crowd.forest, body_a)
     tree_b = bvh_at(crowd.forest, body_b)
-    reach_a = reach_of(load_node(tree_a.nodes, root_of(tree_a)))
-    reach_b = reach_of(load_node(tree_b.nodes, root_of(tree_b)))
+    reach_a = max_abs_coordinate(load_node(tree_a.nodes, root_of(tree_a)))
+    reach_b = max_abs_coordinate(load_node(tree_b.nodes, root_of(tree_b)))
     pose_a = crowd.poses[meeting.at_a]
     pose_b = crowd.poses[meeting.at_b]
     if meeting.own or (is_identity(pose_a) and is_identity(pose_b)):

@@ -10,8 +10,8 @@ many candidates, such as the centre of a ball, is left to a thread that searches
 import warp as wp
 
 from abut.bounds.probe import limit
-from abut.bvh.triangle_frames import MEASURE, TRIANGLE_FRAME_ROWS
-from abut.bvh.wide import BLOCK, BLOCK_LINKS, NOTHING, wide_reach, wide_root
+from abut.bvh.triangle_frames import SQUARED_DISTANCE_CODE, TRIANGLE_FRAME_ROWS
+from abut.bvh.wide import BLOCK, BLOCK_LINKS, NO_CHILD, wide_reach, wide_root
 from abut.core.pair_queue import PairQueue, push_pair, queue_stop
 from abut.geometry.closest_point_tri import closest_point_tri
 from abut.operands.posed_mesh import PosedMesh, load_face
@@ -27,9 +27,9 @@ ROUND_UP = wp.constant(wp.float32(1.0 + 2.0**-18))
 _WALK = (
     "const bool together = true;"
     + DESCENT
-    + MEASURE
+    + SQUARED_DISTANCE_CODE
     + f"""
-    const int block = {BLOCK}, nothing = {NOTHING}, names_row = {BLOCK_LINKS};
+    const int block = {BLOCK}, nothing = {NO_CHILD}, names_row = {BLOCK_LINKS};
     const int plate_rows = {TRIANGLE_FRAME_ROWS}, room = {CANDIDATES + 8}, most_kept = {CANDIDATES};
     int links[{STACK}];
     float gaps[{STACK}];

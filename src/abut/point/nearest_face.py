@@ -6,7 +6,7 @@ Each thread searches alone; see candidates for the lanes of a CUDA warp.
 import warp as wp
 
 from abut.bounds.probe import Probe, faces_within, limit, probe_moved, probe_still
-from abut.bvh.wide import BLOCK, BLOCK_LINKS, NOTHING, WIDE_ROWS, wide_reach, wide_root
+from abut.bvh.wide import BLOCK, BLOCK_LINKS, NO_CHILD, WIDE_ROWS, wide_reach, wide_root
 from abut.core.memory_access import load_readonly_vec4f
 from abut.geometry.closest_point_tri import closest_point_tri, is_beyond
 from abut.operands.posed_mesh import PosedMesh, load_face
@@ -119,7 +119,7 @@ def nearest_face(
             if link >= BLOCK:
                 first = WIDE_ROWS * (link - BLOCK)
                 names = load_readonly_vec4f(wide, first + BLOCK_LINKS)
-                todo = faces_within(middle, within, probe.blur, wide, first, NOTHING)
+                todo = faces_within(middle, within, probe.blur, wide, first, NO_CHILD)
             while todo != 0:
                 face = -1 - wp.cast(picked(names, lowest_bit(todo)), wp.int32)
                 corners = load_face(side, face, pose)

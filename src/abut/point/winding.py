@@ -17,8 +17,8 @@ from abut.bvh.layout import (
     face_of,
     is_leaf,
     load_node,
+    max_abs_coordinate,
     next_slot,
-    reach_of,
     root_of,
 )
 from abut.core.memory_access import load_readonly_vec4f
@@ -85,7 +85,7 @@ def winding_from(
     """The winding number of an unmoved mesh around p; nodes beyond ``far`` radii are dipoles."""
     at = p - tree.origin
     blur = MISPLACED * wp.float32(
-        wp.max(wp.abs(at)) + reach_of(load_node(tree.nodes, root_of(tree)))
+        wp.max(wp.abs(at)) + max_abs_coordinate(load_node(tree.nodes, root_of(tree)))
     )
     total = Winding()
     slot = root_of(tree)

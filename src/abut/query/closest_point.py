@@ -7,7 +7,7 @@ import warp as wp
 
 from abut.bvh.bvh_cache import bvh_of
 from abut.bvh.layout import Bvh
-from abut.bvh.morton import point_order
+from abut.bvh.morton import morton_order_of_points
 from abut.bvh.triangle_frames import triangle_frames_of
 from abut.bvh.wide import wide_nodes_of
 from abut.core.arrays import wait_for_readers
@@ -92,7 +92,7 @@ def closest_point(
     if rows.face.size:
         order = empty_order(mesh.device)
         if method is not Method.BRUTE and queries.shape[0] > FEW_POINTS:
-            order = point_order(queries, bounds)
+            order = morton_order_of_points(queries, bounds)
         find_closest(mesh, queries, order, poses, upper_bound, method, rows)
         if sign is not None:
             answers = rows.face, rows.weights, rows.distance

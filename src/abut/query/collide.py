@@ -9,7 +9,7 @@ import warp as wp
 from abut.bounds.fixed import checked_width
 from abut.bounds.kdop import axis_choices
 from abut.bvh.bvh_cache import bvh_of, kdops_of
-from abut.bvh.node_kdops import DopShape
+from abut.bvh.node_kdops import KdopShape
 from abut.core.device import require_same_device
 from abut.core.pair_queue import KeyLayout, lowest_of_each_pose, require_key_bits, unpack_keys
 from abut.errors import MeshError
@@ -108,7 +108,7 @@ def _plan(
     moved = tuple(0 if p is None else len(p) for p in poses)
     boxless = method is Method.KDOP
     bound = Bound.KDOP if boxless else bound
-    shape = DopShape(width=width) if boxless else DopShape()
+    shape = KdopShape(width=width) if boxless else KdopShape()
     effort = count if first else ALL_PAIRS_EFFORT * count
     trees = ()
     if method is not Method.BRUTE:

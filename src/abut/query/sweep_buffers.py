@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import warp as wp
 
-from abut.bvh.bvh_cache import refit_or_rebuild, with_traversal_cost
+from abut.bvh.bvh_cache import measure_built_cost, refit_or_rebuild
 from abut.bvh.layout import Bvh
 from abut.bvh.lbvh import frame_origin, in_frame
 from abut.bvh.swept_bvh import build_swept, refit_swept
@@ -129,7 +129,7 @@ def swept_tree(
         return known.tree
 
     def build() -> Bvh:
-        return with_traversal_cost(build_swept(*points, corners, bounds, origin, pad))
+        return measure_built_cost(build_swept(*points, corners, bounds, origin, pad))
 
     def refit() -> None:
         refit_swept(tree, *points, corners, pad)

@@ -3,8 +3,8 @@
 import numpy as np
 import warp as wp
 
-from abut.bvh.batched import Parts
-from abut.bvh.leaf_ranges import write_forest_ranges
+from abut.bvh.batched import SliceBatch
+from abut.bvh.leaf_ranges import write_batched_leaf_ranges
 from abut.core.pair_queue import KeyLayout, PairQueues
 from abut.query.kept_front import CLIMB_EVERY
 from abut.scene.objects import Objects
@@ -128,8 +128,8 @@ class SceneFronts:
             & (pool.arrays.table["face_count"][bodies] > 0)
         ]
         if len(new):
-            parts = Parts.of(new, pool.arrays.table["face_count"][new], self.device)
-            write_forest_ranges(pool.arrays.bvhs, parts, self.ranges)
+            parts = SliceBatch.of(new, pool.arrays.table["face_count"][new], self.device)
+            write_batched_leaf_ranges(pool.arrays.bvhs, parts, self.ranges)
         known[bodies] = pool.trees.build_counts[bodies]
         self._grown = known
 

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 import warp as wp
 
-from abut.bvh.batched import Parts, build_batched, grids_of, refit_batched
+from abut.bvh.batched import SliceBatch, build_batched, morton_grids, refit_batched
 from abut.core.cache import RecentCache
 from abut.core.timing import stage
 from abut.scene.shape_arrays import ShapeArrays
@@ -29,7 +29,7 @@ class ShapeTrees:
         self._refit_pending = np.zeros(0, bool)
         self._refits = 0
         self._refit_tasks = RecentCache()
-        self._last_parts: tuple[np.ndarray, np.ndarray, Parts] | None = None
+        self._last_parts: tuple[np.ndarray, np.ndarray, SliceBatch] | None = None
 
     def new_rows(self, rows: np.ndarray) -> None:
         """Take over rows of the table that were allocated for new shapes."""
@@ -68,7 +68,7 @@ class ShapeTrees:
 
     def build_pieces(self, pieces: np.ndarray, whole: int) -> None:
         """Build the trees of the pieces of a shape now, with the grid of its tree."""
-        grids = grids_of(self.arrays.bvhs, np.full(len(pieces), whole), self.device)
+        grids = morton_grids(self.arrays.bvhs, np.full(len(pieces), whole), self.device)
         self.arrays.upload_table()
         self._build(pieces, grids)
 
@@ -86,15 +86,15 @@ class ShapeTrees:
         self.refit_counts[shapes] += 1
         self._refits += 1
         if self._refits % REFITS_PER_BUILD == 0:
-            self._build(shapes, grids_of(bvhs, shapes, self.device))
+            self._build(shapes, morton_grids(bvhs, shapes, self.device))
 
-    def _parts(self, shapes: np.ndarray) -> Parts:
+    def _parts(self, shapes: np.ndarray) -> SliceBatch:
         """Parts of shapes with faces; those of the last call where they are the same."""
         counts = self.arrays.table["face_count"][shapes]
         if self._last_parts is not None:
             *held, parts = self._last_parts
             if all(map(np.array_equal, held, (shapes, counts))):
                 return parts
-        parts = Parts.of(shapes, counts, self.device)
+        parts = SliceBatch.of(shapes, counts, self.device)
         self._last_parts = (shapes, counts.copy(), parts)
         return parts

@@ -11,7 +11,7 @@ along x, and keeps their best in registers. On the CPU a thread keeps those of a
 
 import warp as wp
 
-from abut.bvh.triangle_frames import MEASURE
+from abut.bvh.triangle_frames import SQUARED_DISTANCE_CODE
 
 WIDE = wp.constant(4)  # samples along each axis
 BRICK_SAMPLES = wp.constant(64)
@@ -42,7 +42,7 @@ _CPU_TYPES = """
     return 0;
 #endif
 """)
-def lane_of() -> wp.int32:
+def lane_index() -> wp.int32:
     """Which lane of its warp this thread is; on the CPU it is alone."""
     ...
 
@@ -94,14 +94,14 @@ def begin_brick(
 
 
 @wp.func_native(
-    MEASURE
+    SQUARED_DISTANCE_CODE
     + """
     wp::vec_t<4, wp::float32> out = best;
 #if defined(__CUDA_ARCH__)
     float r[20];
     #pragma unroll
     for (int i = 0; i < 5; ++i) {
-        const float4 row = __ldg((const float4*)plates.data + first + i);
+        const float4 row = __ldg((const float4*)triangle_frames.data + first + i);
         r[4 * i] = row.x, r[4 * i + 1] = row.y, r[4 * i + 2] = row.z, r[4 * i + 3] = row.w;
     }
     #pragma unroll
@@ -119,7 +119,7 @@ def begin_brick(
     + _CPU_TYPES
     + """
     float* s = store.data;
-    const float* r = (const float*)(plates.data + first);
+    const float* r = (const float*)(triangle_frames.data + first);
     const v8 none = {0, 0, 0, 0, 0, 0, 0, 0};
     v8 sum = none;
     for (int i = 0; i < 3; ++i) {
@@ -158,8 +158,8 @@ def begin_brick(
     return out;
 """
 )
-def scan_plate(
-    plates: wp.array[wp.vec4f],
+def scan_triangle(
+    triangle_frames: wp.array[wp.vec4f],
     first: wp.int32,
     face: wp.int32,
     p: wp.vec4f,
@@ -264,7 +264,7 @@ def limit_of(best: wp.vec4f, error: wp.float32) -> wp.float32:
     return best;
 """
 )
-def nothing_yet(start: wp.float32, nothing: wp.int32, error: wp.float32) -> wp.vec4f:
+def initial_best(start: wp.float32, nothing: wp.int32, error: wp.float32) -> wp.vec4f:
     """The ``best`` to begin with."""
     ...
 

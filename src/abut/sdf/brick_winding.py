@@ -8,7 +8,15 @@ import warp as wp
 
 from abut.bounds.rows import double_of, single_of
 from abut.bvh.dipoles import DIPOLE_ROWS
-from abut.bvh.layout import escape_of, face_of, is_leaf, link_of, load_node, reach_of, root_of
+from abut.bvh.layout import (
+    escape_of,
+    face_of,
+    is_leaf,
+    link_of,
+    load_node,
+    max_abs_coordinate,
+    root_of,
+)
 from abut.core.launch import UNKNOWN_COUNT, launch
 from abut.core.memory_access import load_readonly_vec4f
 from abut.core.pair_queue import PairQueue, PairQueues, push_pair, team_stop
@@ -44,7 +52,9 @@ def winding_in_ball(c: wp.vec3d, radius: wp.float32, surface: Surface):
     tree = surface.tree
     at = c - tree.origin
     root = root_of(tree)
-    blur = MISPLACED * wp.float32(wp.max(wp.abs(at)) + reach_of(load_node(tree.nodes, root)))
+    blur = MISPLACED * wp.float32(
+        wp.max(wp.abs(at)) + max_abs_coordinate(load_node(tree.nodes, root))
+    )
     total = Winding()
     slot = root
     while slot >= 0 and total.doubt < HOPELESS:

@@ -6,7 +6,7 @@ import warp as wp
 
 from abut.bvh.node_obbs import OBB_ROWS
 from abut.bvh.triangle_frames import TRIANGLE_FRAME_ROWS
-from abut.bvh.wide import BLOCK, BLOCK_LINKS, NOTHING, WIDE_ROWS, wide_root
+from abut.bvh.wide import BLOCK, BLOCK_LINKS, NO_CHILD, WIDE_ROWS, wide_root
 from abut.core.lanes import lane_count
 from abut.core.memory_access import load_readonly_vec4f
 from abut.point.descent import step_back, step_down
@@ -123,7 +123,7 @@ def scan_link(
             names = load_readonly_vec4f(wide, WIDE_ROWS * split + BLOCK_LINKS)
             for k in range(4):
                 name = wp.cast(picked(names, k), wp.int32)
-                if name != NOTHING:
+                if name != NO_CHILD:
                     face = -1 - name
                     row = TRIANGLE_FRAME_ROWS * face
                     out = scan_triangle(triangle_frames, row, face, p, error, out, groups, store)

@@ -12,10 +12,10 @@ from abut.bvh.layout import (
     face_of,
     is_leaf,
     load_node,
+    max_abs_coordinate,
     next_slot,
-    reach_of,
     root_of,
-    subtree,
+    subtree_slot,
 )
 from abut.core.pair_queue import PairQueue, queue_stop
 from abut.operands.distance_operands import box_limit, test_near
@@ -43,8 +43,8 @@ def slack_of(crowd: Crowd, meeting: Meeting):
     """What roundings can do to the distance of faces of two objects."""
     tree_a = bvh_at(crowd.forest, meeting.body_a)
     tree_b = bvh_at(crowd.forest, meeting.body_b)
-    reach = reach_of(load_node(tree_a.nodes, root_of(tree_a)))
-    return ROUNDING * (reach + reach_of(load_node(tree_b.nodes, root_of(tree_b))))
+    reach = max_abs_coordinate(load_node(tree_a.nodes, root_of(tree_a)))
+    return ROUNDING * (reach + max_abs_coordinate(load_node(tree_b.nodes, root_of(tree_b))))
 
 
 @wp.kernel
@@ -113,7 +113,7 @@ def near_meet_kernel(
                     test_near(search, rank, face_of(leaf), face_of(node), distance, near_out)
             continue
         depth = near_depth(meeting.body_a.face_count, leaves)
-        start = subtree(tree_a, item, depth)
+        start = subtree_slot(tree_a, item, depth)
         stack[0] = wp.vec2i(start, root_of(tree_b))
         held = wp.int32(start >= 0)
         while held > 0:

@@ -17,7 +17,7 @@ from abut.bvh.layout import (
     load_node,
     next_slot,
     root_of,
-    subtree,
+    subtree_slot,
 )
 from abut.core.atomics import atomic_min_int64
 from abut.core.memory_access import load_relaxed_int64
@@ -86,7 +86,7 @@ def near_kernel(
         pose = work >> depth
         frame = frames[pose]
         limit = box_limit(distance, slack, frame.stretch)
-        start = subtree(tree_a, work & ((1 << depth) - 1), depth)
+        start = subtree_slot(tree_a, work & ((1 << depth) - 1), depth)
         stack[0] = wp.vec2i(start, root_of(tree_b))
         held = wp.int32(start >= 0)
         while held > 0:

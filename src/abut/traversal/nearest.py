@@ -21,7 +21,7 @@ from abut.bvh.layout import (
     is_leaf,
     load_node,
     root_of,
-    subtree,
+    subtree_slot,
 )
 from abut.core.atomics import atomic_min_int64
 from abut.core.memory_access import load_relaxed_int64
@@ -203,7 +203,7 @@ def nearest_walk(levels: int) -> wp.Kernel:
             found.way = ways[pose]
             limit = limit_of(query, frame, found.bits)
             slab = slab_along(frame, found.way, pose_of(query.search.a, pose), pad)
-            start = subtree(tree_a, work & ((1 << depth) - 1), depth)
+            start = subtree_slot(tree_a, work & ((1 << depth) - 1), depth)
             stack[0] = wp.vec3i(start, root_of(tree_b), 0)
             held = wp.int32(start >= 0)
             while held > 0:

@@ -7,7 +7,7 @@ from abut.bounds.obb import reach_along
 from abut.bounds.relative_frame import RelativeFrame, turn_of
 from abut.bounds.rows import padded, single_of, vector_of
 from abut.bounds.rss import LEAST, distance_rss, reach_rss
-from abut.bvh.layout import BvhView, Node, load_node, reach_of, root_of
+from abut.bvh.layout import BvhView, Node, load_node, max_abs_coordinate, root_of
 from abut.core.memory_access import load_readonly_vec4f
 from abut.traversal.overlap.node_pairs import load_obb, load_rss
 
@@ -25,8 +25,8 @@ def apart(frame: RelativeFrame, a: Node, b: Node):
 def middle_of(tree: BvhView, slot: wp.int32, node: Node):
     """Centre of a slot's tightest volume."""
     middle = vector_of(node.low + node.high) * wp.float32(0.5)
-    if tree.swept.shape[0] > 0:
-        middle = vector_of(load_readonly_vec4f(tree.swept, 3 * slot))
+    if tree.rss.shape[0] > 0:
+        middle = vector_of(load_readonly_vec4f(tree.rss, 3 * slot))
     elif tree.obbs.shape[0] > 0:
         middle = vector_of(load_readonly_vec4f(tree.obbs, 3 * slot))
     return middle
@@ -35,7 +35,7 @@ def middle_of(tree: BvhView, slot: wp.int32, node: Node):
 @wp.func
 def reach_towards(tree: BvhView, slot: wp.int32, node: Node, way: wp.vec3f):
     """How far a slot's tightest volume reaches from its centre along a direction of length 1."""
-    if tree.swept.shape[0] > 0:
+    if tree.rss.shape[0] > 0:
         return reach_rss(load_rss(tree, slot), way)
     if tree.obbs.shape[0] > 0:
         return reach_along(load_obb(tree, slot), way)
@@ -55,8 +55,8 @@ class Slab:
 @wp.func
 def pad_of(frame: RelativeFrame, tree_a: BvhView, tree_b: BvhView):
     """What float32 roundings of positions along a direction can amount to."""
-    reach = reach_of(load_node(tree_a.nodes, root_of(tree_a)))
-    reach += reach_of(load_node(tree_b.nodes, root_of(tree_b)))
+    reach = max_abs_coordinate(load_node(tree_a.nodes, root_of(tree_a)))
+    reach += max_abs_coordinate(load_node(tree_b.nodes, root_of(tree_b)))
     near = wp.float32(reach) + wp.max(wp.abs(vector_of(frame.shift)))
     return SLAB_ROUNDING * near + wp.float32(2.0) * frame.widen[0] + LEAST
 
@@ -106,7 +106,7 @@ def apart_within(
     """
     a = load_node(tree_a.nodes, i)
     b = load_node(tree_b.nodes, j)
-    tight = tree_a.swept.shape[0] > 0 or tree_a.obbs.shape[0] > 0
+    tight = tree_a.rss.shape[0] > 0 or tree_a.obbs.shape[0] > 0
     squared = wp.float32(0.0)
     if not tight:
         squared = apart(frame, a, b)
@@ -124,7 +124,7 @@ def apart_within(
             squared = tightened(squared, gap - reach_towards(tree_b, j, b, into_b(frame, way)))
             if not (squared > limit):
                 squared = wp.max(squared, apart(frame, a, b))
-            if tree_a.swept.shape[0] > 0 and not (squared > limit):
+            if tree_a.rss.shape[0] > 0 and not (squared > limit):
                 from_a = load_rss(tree_a, i)
                 to_b = load_rss(tree_b, j)
                 if length < CLOSE * (from_a.half[0] + to_b.half[0]):

@@ -15,9 +15,9 @@ from abut.bvh.layout import (
     face_of,
     is_leaf,
     load_node,
-    reach_of,
+    max_abs_coordinate,
     root_of,
-    subtree,
+    subtree_slot,
 )
 from abut.core.atomics import atomic_min_int64
 from abut.core.memory_access import load_relaxed_int64
@@ -61,8 +61,8 @@ def reach_along(node: Node, pose: wp.mat44d, way: wp.vec3d):
 @wp.func
 def blur_of(tree_a: BvhView, pose_a: wp.mat44d, tree_b: BvhView, pose_b: wp.mat44d):
     """What roundings of moved coordinates can amount to."""
-    world = largest(tree_a.origin) + reach_of(load_node(tree_a.nodes, root_of(tree_a)))
-    world += largest(tree_b.origin) + reach_of(load_node(tree_b.nodes, root_of(tree_b)))
+    world = largest(tree_a.origin) + max_abs_coordinate(load_node(tree_a.nodes, root_of(tree_a)))
+    world += largest(tree_b.origin) + max_abs_coordinate(load_node(tree_b.nodes, root_of(tree_b)))
     world += largest(shift_of(pose_a))
     world += largest(shift_of(pose_b))
     return WORLD_ROUNDING * world
@@ -188,7 +188,7 @@ def remote_kernel(
         key_out[work] = NO_KEY
         if crowded[work >> depth] == 0:
             continue
-        start = subtree(tree_a, work & ((1 << depth) - 1), depth)
+        start = subtree_slot(tree_a, work & ((1 << depth) - 1), depth)
         found = walk_remote(
             query.search,
             query.bound,

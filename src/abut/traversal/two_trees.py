@@ -3,7 +3,7 @@
 import warp as wp
 
 from abut.bounds.relative_frame import RelativeFrame, shifted_frame, turned_frame
-from abut.bvh.layout import BvhView, load_node, reach_of, root_of
+from abut.bvh.layout import BvhView, load_node, max_abs_coordinate, root_of
 from abut.operands.posed_mesh import PosedMesh, pose_of
 
 wp.set_module_options({"enable_backward": False, "fuse_fp": False})
@@ -22,8 +22,8 @@ def relative_kernel(
 ):
     """How b's frame sits in a's, for each pose."""
     for i in range(span[0] + wp.tid(), span[1], span[2]):
-        reach_a = reach_of(load_node(tree_a.nodes, root_of(tree_a)))
-        reach_b = reach_of(load_node(tree_b.nodes, root_of(tree_b)))
+        reach_a = max_abs_coordinate(load_node(tree_a.nodes, root_of(tree_a)))
+        reach_b = max_abs_coordinate(load_node(tree_b.nodes, root_of(tree_b)))
         if a.pose_count == 0 and b.pose_count == 0:
             relative_out[i] = shifted_frame(tree_a.origin, tree_b.origin, reach_b)
         else:

@@ -13,7 +13,7 @@ import warp as wp
 from abut.bounds.fixed import NARROW, NARROW_ROWS, parts_of
 from abut.bounds.kdop import AXIS_COLUMNS, PICK_BITS, directions, facets
 from abut.bounds.relative_frame import largest, shift_of, turn_of
-from abut.bvh.node_kdops import Dops
+from abut.bvh.node_kdops import NodeKdops
 from abut.core.launch import Task
 from abut.operands.posed_mesh import PosedMesh, pose_of
 from abut.traversal.overlap.kdop_overlap import NARROW_DOPS, SINGLE_DOPS, WIDE_DOPS, DopFrames
@@ -213,7 +213,7 @@ def dop_axes_kernel(
 
 
 def dop_frames(
-    a: Any, b: Any, dops_a: Dops, dops_b: Dops, choices: np.ndarray, pose_count: int
+    a: Any, b: Any, dops_a: NodeKdops, dops_b: NodeKdops, choices: np.ndarray, pose_count: int
 ) -> tuple[Any, Task]:
     """The struct to pass to kernels, and the launch that fills its axes for the present poses."""
     device = a.points.device
@@ -241,7 +241,7 @@ def dop_frames(
     return out, Task(dop_axes_kernel, rows, args, device, grain=64)
 
 
-def _side(dops: Dops) -> Any:
+def _side(dops: NodeKdops) -> Any:
     side = DopSide()
     side.centre, side.unit = wp.vec3d(*dops.centre), wp.float64(dops.unit)
     return side

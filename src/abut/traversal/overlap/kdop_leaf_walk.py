@@ -14,7 +14,7 @@ import warp as wp
 from abut.bounds.fixed import NARROW_ROWS, constants_narrow, sums_narrow
 from abut.bounds.kdop import PICK_BITS, SIDES
 from abut.bvh.layout import BvhView, face_of, is_leaf, load_node, next_slot, root_of
-from abut.bvh.node_kdops import Dops
+from abut.bvh.node_kdops import NodeKdops
 from abut.core.launch import Task
 from abut.core.memory_access import load_readonly_vec4i
 from abut.core.pair_queue import PairQueue, PairQueues
@@ -218,7 +218,7 @@ def list_straight_kernel(
 
 
 def kdop_leaf_walk(
-    view: Any, dops: tuple[Dops, ...], axes: np.ndarray, bits: wp.vec2i, queues: PairQueues
+    view: Any, dops: tuple[NodeKdops, ...], axes: np.ndarray, bits: wp.vec2i, queues: PairQueues
 ) -> Iterator[Stage]:
     """Stages that list what the k-DOPs of few bits of two posed meshes may meet.
 

@@ -23,13 +23,13 @@ from abut.bvh.layout import (
 )
 from abut.bvh.leaf_clusters import (
     CLUSTER_SIZE,
-    begin_of,
     cluster_code,
-    code_of,
-    end_of,
-    first_after,
-    first_of,
-    size_of,
+    cluster_code_of,
+    cluster_first,
+    cluster_size,
+    first_leaf_of_right,
+    leaf_begin,
+    leaf_end,
 )
 from abut.core.atomics import atomic_add_aggregated
 from abut.core.launch import UNKNOWN_COUNT
@@ -92,11 +92,11 @@ def list_walk(
     count = wp.int32(0)
     visits = wp.int32(0)
     slot = wp.int32(start)
-    first = begin_of(tree, slot)
+    first = leaf_begin(tree, slot)
     while slot != stop and visits < most:
         node = load_node(tree.nodes, slot)
         hit = overlap_boxes(box, node)
-        size = end_of(tree, node) - first
+        size = leaf_end(tree, node) - first
         opened = hit == 1 and size > CLUSTER_SIZE
         slot = wp.where(opened, 2 * link_of(node), escape_of(node))
         visits += 1
@@ -107,7 +107,7 @@ def list_walk(
                 list_found(own, found, count, queue)
                 count = 0
         if not opened:
-            first = first_after(slot)
+            first = first_leaf_of_right(slot)
     list_found(own, found, count, queue)  # threads of a warp together
     return slot
 
@@ -148,7 +148,7 @@ def self_list_kernel(
     for twig in range(span[0] + wp.tid(), span[1], span[2]):
         slot = twigs[twig]
         box = load_node(tree.nodes, slot)
-        own = code_of(tree, slot, box)
+        own = cluster_code_of(tree, slot, box)
         push_pair(twigs_out, (wp.int64(own) << wp.int64(32)) | wp.int64(own))
         slot = list_walk(tree, own, box, escape_of(box), -1, most, twigs_out)
         leave_rest(tree, twig, box, slot, -1, rest_out)
@@ -171,7 +171,7 @@ def self_rest_kernel(
         twig = wp.int32(rest.keys[i] >> wp.int64(32))
         start = wp.int32(rest.keys[i] & wp.int64(0x7FFFFFFF))
         box = load_node(tree.nodes, twigs[twig])
-        own = code_of(tree, twigs[twig], box)
+        own = cluster_code_of(tree, twigs[twig], box)
         stop = escape_of(load_node(tree.nodes, start))
         slot = list_walk(tree, own, box, start, stop, most, twigs_out)
         leave_rest(tree, twig, box, slot, stop, rest_out)
@@ -206,16 +206,16 @@ def open_clusters(
     """Add to those found the pairs of leaf k of a twig with the leaves of another."""
     own = wp.int32(pair >> wp.int64(32))
     other = wp.int32(pair & wp.int64(0x7FFFFFFF))
-    if k < size_of(own):
-        a = load_node(tree.nodes, tree.leaf_slots[first_of(own) + k])
+    if k < cluster_size(own):
+        a = load_node(tree.nodes, tree.leaf_slots[cluster_first(own) + k])
         for j in range(CLUSTER_SIZE):
-            if j < size_of(other) and (own != other or j > k):
-                b = load_node(tree.nodes, tree.leaf_slots[first_of(other) + j])
+            if j < cluster_size(other) and (own != other or j > k):
+                b = load_node(tree.nodes, tree.leaf_slots[cluster_first(other) + j])
                 low = wp.min(face_of(a), face_of(b))
                 high = wp.max(face_of(a), face_of(b))
                 if by_leaf:
-                    low = first_of(own) + k
-                    high = first_of(other) + j
+                    low = cluster_first(own) + k
+                    high = cluster_first(other) + j
                 found[count] = pack_pair(0, low, high, bits)
                 count += overlap_boxes(a, b)
     return count

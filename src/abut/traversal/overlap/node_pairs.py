@@ -14,7 +14,7 @@ from abut.bvh.layout import (
     link_of,
     load_node,
     root_of,
-    subtree,
+    subtree_slot,
 )
 from abut.core.memory_access import load_readonly_vec4f
 from abut.traversal.overlap.kdop_overlap import DopFrames, overlap_dops
@@ -39,9 +39,9 @@ def load_obb(tree: BvhView, slot: wp.int32):
 def load_rss(tree: BvhView, slot: wp.int32):
     """Read a swept sphere, 48 bytes."""
     return unpack_rss(
-        load_readonly_vec4f(tree.swept, 3 * slot),
-        load_readonly_vec4f(tree.swept, 3 * slot + 1),
-        load_readonly_vec4f(tree.swept, 3 * slot + 2),
+        load_readonly_vec4f(tree.rss, 3 * slot),
+        load_readonly_vec4f(tree.rss, 3 * slot + 1),
+        load_readonly_vec4f(tree.rss, 3 * slot + 2),
     )
 
 
@@ -58,7 +58,7 @@ def finer_overlap(
     """May the tighter volumes of two slots overlap? True where the trees have boxes alone."""
     if tree_a.obbs.shape[0] > 0:
         return overlap_obb(frame, load_obb(tree_a, i), load_obb(tree_b, j))
-    if tree_a.swept.shape[0] > 0:
+    if tree_a.rss.shape[0] > 0:
         gap = distance_rss(frame, load_rss(tree_a, i), load_rss(tree_b, j))
         return not (gap > wp.float32(0.0))
     return overlap_dops(dops, pose, i, j)
@@ -178,7 +178,7 @@ def start_of(
     frame: RelativeFrame, tree_a: BvhView, tree_b: BvhView, item: wp.int32, depth: wp.int32
 ):
     """Slot of a's subtree ``item``; -1 where there is none or b is apart from it."""
-    slot = subtree(tree_a, item, depth)
+    slot = subtree_slot(tree_a, item, depth)
     if slot >= 0:
         root = load_node(tree_b.nodes, root_of(tree_b))
         if overlap(frame, load_node(tree_a.nodes, slot), root) == 0:

@@ -1,0 +1,148 @@
+"""Lower bounds of the distance of two nodes: of their boxes, or the cheapest one that will do."""
+
+import warp as wp
+
+from abut.bounds.gap_boxes import gap_boxes
+from abut.bounds.obb import reach_along
+from abut.bounds.relative_frame import RelativeFrame, turn_of
+from abut.bounds.rows import padded, single_of, vector_of
+from abut.bounds.rss import LEAST, distance_rss, reach_rss
+from abut.bvh.layout import BvhView, Node, load_node, max_abs_coordinate, root_of
+from abut.core.memory_access import load_readonly_vec4f
+from abut.operands.posed_mesh import pose_of
+from abut.operands.posed_pairs import PosedPair
+from abut.traversal.overlap.node_pairs import load_obb, load_rss
+
+SLAB_ROUNDING = wp.constant(wp.float32(2.0**-18))
+CLOSE = wp.constant(wp.float32(2.0))  # sizes apart, up to which the line between centres is poor
+
+
+@wp.func
+def gap_nodes(frame: RelativeFrame, a: Node, b: Node):
+    """Square of a lower bound of the distance of two boxes."""
+    return gap_boxes(frame, a.low, a.high, b.low, b.high)
+
+
+@wp.func
+def box_centre(node: Node):
+    """The centre of a box, and a zero."""
+    return padded(vector_of(node.low + node.high) * wp.float32(0.5))
+
+
+@wp.func
+def gap_centres(frame: RelativeFrame, a: Node, b: Node):
+    """Square of the distance of the centres of two boxes."""
+    between = frame.rows * box_centre(b) + frame.shift - box_centre(a)
+    return wp.dot(between, between)
+
+
+@wp.func
+def volume_centre(tree: BvhView, slot: wp.int32, node: Node):
+    """Centre of a slot's tightest volume."""
+    centre = vector_of(node.low + node.high) * wp.float32(0.5)
+    if tree.rss.shape[0] > 0:
+        centre = vector_of(load_readonly_vec4f(tree.rss, 3 * slot))
+    elif tree.obbs.shape[0] > 0:
+        centre = vector_of(load_readonly_vec4f(tree.obbs, 3 * slot))
+    return centre
+
+
+@wp.func
+def volume_reach(tree: BvhView, slot: wp.int32, node: Node, direction: wp.vec3f):
+    """How far a slot's tightest volume reaches from its centre along a direction of length 1."""
+    if tree.rss.shape[0] > 0:
+        return reach_rss(load_rss(tree, slot), direction)
+    if tree.obbs.shape[0] > 0:
+        return reach_along(load_obb(tree, slot), direction)
+    return wp.dot(vector_of(node.high - node.low), wp.abs(direction)) * wp.float32(0.5)
+
+
+@wp.struct
+class Slab:
+    """A direction from a to b, in both frames."""
+
+    in_a: wp.vec3f
+    in_b: wp.vec3f
+    shift: wp.float32  # of b's frame
+    padding: wp.float32  # bound of roundings along any direction
+
+
+@wp.func
+def slab_padding(frame: RelativeFrame, tree_a: BvhView, tree_b: BvhView):
+    """Bound of float32 roundings of positions along a direction."""
+    reach = max_abs_coordinate(load_node(tree_a.nodes, root_of(tree_a)))
+    reach += max_abs_coordinate(load_node(tree_b.nodes, root_of(tree_b)))
+    near = wp.float32(reach) + wp.max(wp.abs(vector_of(frame.shift)))
+    return SLAB_ROUNDING * near + wp.float32(2.0) * frame.widen[0] + LEAST
+
+
+@wp.func
+def slab_along(frame: RelativeFrame, pair: PosedPair, direction: wp.vec3d, padding: wp.float32):
+    """The slab of a direction given in the world.
+
+    The gap of two nodes along any direction is a lower bound of their distance; along the line
+    between the nearest faces it is a tight one for all that is near them.
+    """
+    out = Slab()
+    rotation = turn_of(pose_of(pair.a, pair.pose))
+    out.in_a = single_of(wp.normalize(wp.transpose(rotation) * direction))
+    out.in_b = direction_in_b(frame, out.in_a)
+    out.shift = wp.dot(vector_of(frame.shift), out.in_a)
+    out.padding = padding
+    return out
+
+
+@wp.func
+def direction_in_b(frame: RelativeFrame, direction: wp.vec3f):
+    """A direction of a's frame in b's."""
+    return vector_of(frame.columns * padded(direction))
+
+
+@wp.func
+def larger_gap(squared: wp.float32, gap: wp.float32):
+    """The larger of a squared lower bound and another that is not squared."""
+    return wp.where(gap > wp.float32(0.0), wp.max(squared, gap * gap), squared)
+
+
+@wp.func
+def gap_volumes(
+    frame: RelativeFrame,
+    slab: Slab,
+    limit: wp.float32,
+    tree_a: BvhView,
+    i: wp.int32,
+    tree_b: BvhView,
+    j: wp.int32,
+):
+    """Square of a lower bound of the distance of two slots; the cheapest that exceeds ``limit``.
+
+    Tight volumes along the slab, then along the line between their centres, then boxes. Without
+    tight volumes boxes come first; for boxes with parallel axes no other bound is tighter.
+    """
+    a = load_node(tree_a.nodes, i)
+    b = load_node(tree_b.nodes, j)
+    tight = tree_a.rss.shape[0] > 0 or tree_a.obbs.shape[0] > 0
+    squared = wp.float32(0.0)
+    if not tight:
+        squared = gap_nodes(frame, a, b)
+    if (tight or frame.turned != 0) and not (squared > limit):
+        centre_a = volume_centre(tree_a, i, a)
+        centre_b = volume_centre(tree_b, j, b)
+        gap = slab.shift + wp.dot(centre_b, slab.in_b) - wp.dot(centre_a, slab.in_a) - slab.padding
+        gap -= volume_reach(tree_a, i, a, slab.in_a) + volume_reach(tree_b, j, b, slab.in_b)
+        squared = larger_gap(squared, gap)
+        if tight and not (squared > limit):
+            between = vector_of(frame.rows * padded(centre_b) + frame.shift) - centre_a
+            length = wp.length(between)
+            unit = between * (wp.float32(1.0) / length)  # NaN where centres coincide: culls nothing
+            gap = length - slab.padding - volume_reach(tree_a, i, a, unit)
+            gap -= volume_reach(tree_b, j, b, direction_in_b(frame, unit))
+            squared = larger_gap(squared, gap)
+            if not (squared > limit):
+                squared = wp.max(squared, gap_nodes(frame, a, b))
+            if tree_a.rss.shape[0] > 0 and not (squared > limit):
+                rss_a = load_rss(tree_a, i)
+                rss_b = load_rss(tree_b, j)
+                if length < CLOSE * (rss_a.half[0] + rss_b.half[0]):
+                    squared = larger_gap(squared, distance_rss(frame, rss_a, rss_b))
+    return squared
