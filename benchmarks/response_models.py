@@ -11,7 +11,7 @@ import numpy as np
 import warp as wp
 
 import abut
-from abut.sdf.tape import parts_of
+from abut.sdf.tape import subdivided_samples
 from benchmarks.cases import _gem, _model
 
 wp.set_module_options({"enable_backward": False})
@@ -120,7 +120,7 @@ def of_warp(models: TwinModels, collision: bool, pixels: int) -> Call:
     device = models.mesh.device
     field = models.near if collision else models.wide
     pixel = field.box.spacing * (max(field.box.shape) - 1) / pixels
-    samples, _ = parts_of(models.vertices.astype(np.float64), models.faces, pixel)
+    samples, _ = subdivided_samples(models.vertices.astype(np.float64), models.faces, pixel)
     points = wp.array(samples, dtype=wp.vec3f, device=device)
     mesh = wp.Mesh(
         wp.array(models.vertices, dtype=wp.vec3f, device=device),

@@ -1,7 +1,5 @@
 """DistanceField.response: against equations 4 to 15 in NumPy, and against what is known."""
 
-from contextlib import nullcontext
-
 import numpy as np
 import pytest
 
@@ -46,11 +44,11 @@ def reference(field, vertices, faces, pixels, centre, v_p, v_q, material):
     """Equations 4 to 13: force, torque and area, fragment by fragment."""
     found = [fragments(field, vertices[face], pixels) for face in faces]
     p, area = (np.concatenate(part) for part in zip(*found, strict=True))
-    seen = field.sample(p).numpy()
-    inside = (seen["distance"] < 0) & (p >= field.box.lower).all(axis=1)
+    probe = field.sample(p).numpy()
+    inside = (probe["distance"] < 0) & (p >= field.box.lower).all(axis=1)
     inside &= (p <= field.box.upper).all(axis=1)
-    p, area, d = p[inside], area[inside], seen["distance"][inside].astype(float)[:, None]
-    q = p - d * seen["gradient"][inside]
+    p, area, d = p[inside], area[inside], probe["distance"][inside].astype(float)[:, None]
+    q = p - d * probe["gradient"][inside]
     way = (p - q) / np.linalg.norm(p - q, axis=1, keepdims=True)
     rel = v_p(p) - v_q(q)
     normal_part = (rel * way).sum(axis=1, keepdims=True) * way
@@ -184,12 +182,12 @@ def test_the_frame_does_not_matter(device):
     move = random_poses(1, 5.0, seed=8)[0]
     turn = move[:3, :3]
     pose, twist = shift(0.9, 0.1, 0.2), np.array([1.0, -2.0, 0.5, 0.3, 0.2, -0.4])
-    turned = np.concatenate([turn @ twist[:3], turn @ twist[3:]])
+    to_raster = np.concatenate([turn @ twist[:3], turn @ twist[3:]])
     placed = cases.Shape(moved(gem.vertices, move), gem.faces)
     options = {"pixels": 256, "sampling": "faces", **MATERIAL}
     other = abut.Mesh(*ring, device)
     here = field_of(gem, device, 64).response(other, pose, velocity=twist, **options)
-    there = field_of(placed, device, 64).response(other, move @ pose, velocity=turned, **options)
+    there = field_of(placed, device, 64).response(other, move @ pose, velocity=to_raster, **options)
     size = np.linalg.norm(here.force.numpy())
     np.testing.assert_allclose(there.force.numpy(), turn @ here.force.numpy(), atol=0.02 * size)
     np.testing.assert_allclose(there.torque.numpy(), turn @ here.torque.numpy(), atol=0.02 * size)
@@ -275,23 +273,23 @@ def test_large_faces_and_large_meshes(device):
     for pixels, tolerance in ((64, 0.05), (300, 0.02)):
         got = field.response(sheet, shift(0, 0, 0.45), pixels=pixels)
         np.testing.assert_allclose(got.area, 1.0, rtol=tolerance)
-    turned = np.eye(4)
-    turned[:3, :3] = [[0.8, 0, 0.6], [0, 1, 0], [-0.6, 0, 0.8]]
-    got = field.response(sheet, turned, pixels=700)
+    to_raster = np.eye(4)
+    to_raster[:3, :3] = [[0.8, 0, 0.6], [0, 1, 0], [-0.6, 0, 0.8]]
+    got = field.response(sheet, to_raster, pixels=700)
     np.testing.assert_allclose(got.area, 1.25, rtol=0.02)
 
 
 def test_no_room_is_no_loss(device, monkeypatch):
-    """Lists of blocks, patches and turns grow until all have room."""
+    """Queues of blocks, patches and draw batches grow until all keys have room."""
     from abut.sdf import field_plan
 
     field = field_of(cases.torus_knot(64, 10), device, 40)
     pose = shift(0.1, 0.2, 0.0)
     shapes = cases.torus_knot(64, 12), cases.box((3.0, 3.0, 0.1))
     want = [field.response(abut.Mesh(*s, device), pose, pixels=400).numpy() for s in shapes]
-    for name in ("LEAST_ROOM", "MOST_ROOM"):
+    for name in ("LEAST_KEYS", "MOST_KEYS_AT_FIRST"):
         monkeypatch.setattr(field_plan, name, 1)
-    monkeypatch.setattr(field_plan, "_shared", field_plan._Shared())
+    monkeypatch.setattr(field_plan, "_queues", field_plan.ThreadCache())
     got = [field.response(abut.Mesh(*s, device), pose, pixels=400).numpy() for s in shapes]
     for a, b in zip(want, got, strict=True):
         assert a["area"] > 0
@@ -299,39 +297,40 @@ def test_no_room_is_no_loss(device, monkeypatch):
             np.testing.assert_array_equal(a[name], b[name])
 
 
-def test_lists_that_cannot_be_counted_are_refused():
-    """Parts of blocks are numbered in 32 bits; none is left out without a word."""
-    from abut.sdf.draw_batches import MOST_LISTED, QUEUES, wanting
+def test_queues_that_cannot_be_counted_are_refused():
+    """Tiles of blocks are numbered in 32 bits; none is left out silently."""
+    from abut.sdf.draw_queues import MOST_KEYS, QUEUES, missing_room
 
-    counts = dict.fromkeys(QUEUES, 1) | {"blocks": MOST_LISTED}
-    assert wanting(counts, dict.fromkeys(QUEUES, 1)) == {"blocks": MOST_LISTED}
-    assert MOST_LISTED * 64 < 2**31
+    counts = dict.fromkeys(QUEUES, 1) | {"blocks": MOST_KEYS}
+    assert missing_room(counts, dict.fromkeys(QUEUES, 1)) == {"blocks": MOST_KEYS}
+    assert MOST_KEYS * 64 < 2**31
     with pytest.raises(abut.CapacityError, match="too many pixels"):
-        wanting(counts | {"blocks": MOST_LISTED + 1}, dict.fromkeys(QUEUES, 1))
+        missing_room(counts | {"blocks": MOST_KEYS + 1}, dict.fromkeys(QUEUES, 1))
 
 
 def test_an_interrupt_leaves_nothing_behind(device, monkeypatch):
-    from abut.sdf import field_plan
+    from abut.sdf.response import ResponsePlan
 
     field = field_of(cases.torus_knot(64, 10), device, 40)
     mesh = abut.Mesh(*cases.torus_knot(32, 8), device)
     want = field.response(mesh, shift(0.1, 0.2, 0.0), pixels=60).numpy()
+    stages = ResponsePlan.stages
+
+    def interrupt():
+        raise KeyboardInterrupt
+
+    def interrupted(plan):
+        """Ctrl-C before the last stage."""
+        return [(name, interrupt if name == "rows" else run) for name, run in stages(plan)]
+
     with monkeypatch.context() as patch:
-        patch.setattr(field_plan, "can_capture", lambda _: False)
-        patch.setattr(field_plan, "stage", _interrupted)
+        patch.setattr(ResponsePlan, "stages", interrupted)
         fresh = abut.Mesh(*cases.torus_knot(32, 8), device)
         with pytest.raises(KeyboardInterrupt):
             field.response(fresh, shift(0.1, 0.2, 0.0), pixels=60)
     got = field.response(fresh, shift(0.1, 0.2, 0.0), pixels=60).numpy()
     for name in want:
         np.testing.assert_array_equal(got[name], want[name])
-
-
-def _interrupted(name, device):
-    """Ctrl-C before the last stage."""
-    if name == "rows":
-        raise KeyboardInterrupt
-    return nullcontext()
 
 
 def test_nothing_inside(device):

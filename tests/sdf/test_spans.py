@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 import warp as wp
 
-from abut.sdf.orthographic_raster import cover_of
-from abut.sdf.pixel_patch import low_of, patch_pixels, piece_of, pixel_of
+from abut.sdf.orthographic_raster import footprint_of
+from abut.sdf.pixel_patch import patch_from, patch_origin, patch_pixel, patch_pixel_count
 
 wp.set_module_options({"enable_backward": False, "fuse_fp": False})
 
@@ -24,14 +24,14 @@ def own_kernel(
     """How many times a face has each pixel."""
     face = wp.tid()
     high = wp.vec3i(side - 1, side - 1, side - 1)
-    cover = cover_of(faces[face], axis, wp.vec3i(0, 0, 0), high)
+    footprint = footprint_of(faces[face], axis, wp.vec3i(0, 0, 0), high)
     at = wp.vec2i(0, 0)
-    while at[0] < cover.size[0]:
-        piece = piece_of(cover, at, face, wp.float64(1.0))
+    while at[0] < footprint.size[0]:
+        piece = patch_from(footprint, at, face, wp.float64(1.0))
         pixel = wp.vec2i(0, 0)
-        for index in range(patch_pixels(piece.patch)):
-            pixel = pixel_of(piece.patch, index, pixel)
-            p = low_of(piece.patch) + pixel
+        for index in range(patch_pixel_count(piece.patch)):
+            pixel = patch_pixel(piece.patch, index, pixel)
+            p = patch_origin(piece.patch) + pixel
             counts_out[face, p[0], p[1]] += 1
         at = piece.next
 
@@ -96,5 +96,5 @@ def test_every_pixel_has_one_owner(device):
 @pytest.mark.parametrize("axis", [1, 2])
 def test_axes_are_alike(axis, device):
     faces = faces_of("small", np.random.default_rng(5))
-    turned = np.roll(faces, axis, axis=2)
-    np.testing.assert_array_equal(drawn(faces, device), drawn(turned, device, axis))
+    to_raster = np.roll(faces, axis, axis=2)
+    np.testing.assert_array_equal(drawn(faces, device), drawn(to_raster, device, axis))

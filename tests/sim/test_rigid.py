@@ -82,7 +82,7 @@ def test_free_fall_and_spin(device):
     )
     start = before - np.cross([0, 0, 5], mass[0] * np.array([1.0, 0, 3]))
     np.testing.assert_allclose(own, start, atol=1e-9)  # it tumbles, its momentum does not
-    assert abs(np.linalg.norm(state["turn"][0]) - 1) < 1e-12
+    assert abs(np.linalg.norm(state["rotation"][0]) - 1) < 1e-12
     spinning = bodies.energy().kinetic - 0.5 * mass[0] * (state["velocity"][0] ** 2).sum()
     np.testing.assert_allclose(spinning, kinetic - 0.5 * mass[0] * 10.0, rtol=0.01)
 
@@ -151,7 +151,7 @@ def test_a_stack_stays_at_rest(seconds, friction, device):
         bodies.step(0.1, 50)
     state = bodies.state()
     assert np.abs(state["position"] - start["position"]).max() < 2e-3
-    tilt = 2 * np.linalg.norm(state["turn"][:, :3], axis=1)
+    tilt = 2 * np.linalg.norm(state["rotation"][:, :3], axis=1)
     assert tilt.max() < 2e-3
     if seconds > 5:
         assert np.abs(state["velocity"]).max() < 1e-5
@@ -209,7 +209,7 @@ def test_no_room_is_no_loss(device, monkeypatch):
 
     want = run()
     monkeypatch.setattr(rigid_step, "FIRST_PAIRS", 1)
-    monkeypatch.setattr(rigid_step, "FIRST_LISTED", 4)
+    monkeypatch.setattr(rigid_step, "FIRST_KEYS", 4)
     got = run()
     for name, value in want[0].items():
         np.testing.assert_array_equal(got[0][name], value)

@@ -3,20 +3,19 @@
 import warp as wp
 
 from abut.core.pair_queue import PairQueue, push_pair, team_stop
-from abut.sdf.footprint import BOUND, cover_within, least_in_ball, load_corners
+from abut.sdf.field_pairs import FieldOperands, FieldPair, pair_of_item
+from abut.sdf.footprint import BOUND, clipped_footprint, corners_of, lower_bound_in_ball
 from abut.sdf.footprint_tiles import (
-    BLOCK,
-    SIDE,
-    SIDES,
+    BLOCK_SIDE,
+    BLOCK_TILES,
+    TILE_SIDE,
     blocks_along,
-    runs_of_blocks,
     square_ball,
+    subdivided_block_count,
 )
 from abut.sdf.grid import FieldGrid
-from abut.sdf.keys import distance_in
-from abut.sdf.lookup import FAR_OFF
-from abut.sdf.orthographic_raster import PER_FACE, Cover, lines_of, misses_square
-from abut.sdf.posed_in_field import Encounters, Meeting, meeting_of
+from abut.sdf.orthographic_raster import SUBDIVIDED, Footprint, edge_functions, is_square_outside
+from abut.sdf.probe import FAR, key_distance
 
 wp.set_module_options({"enable_backward": False, "fuse_fp": False})
 
@@ -28,26 +27,26 @@ SLACK = wp.constant(wp.float32(0.01))  # of a cell
 
 
 @wp.func
-def key_of_block(item: wp.int32, block: wp.int32, axis: wp.int32):
+def block_key(item: wp.int32, block: wp.int32, axis: wp.int32):
     """A block of a face drawn along an axis; a large face is written as its block 0."""
     return (wp.int64(item) << BLOCK_BITS) | wp.int64(block * 4 + axis)
 
 
 @wp.func
-def block_in(key: wp.int64):
+def decode_block(key: wp.int64):
     """(item, block, axis) of a key."""
     low = wp.int32(key & ((wp.int64(1) << BLOCK_BITS) - wp.int64(1)))
     return wp.vec3i(wp.int32(key >> BLOCK_BITS), low / 4, low % 4)
 
 
 @wp.func
-def block_of(blocks: PairQueue, part: wp.int32):
+def block_of_tile(blocks: PairQueue, tile: wp.int32):
     """(item, block, axis) of a part of a listed block."""
-    return block_in(blocks.keys[part / BLOCK])
+    return decode_block(blocks.keys[tile / BLOCK_TILES])
 
 
 @wp.func
-def every_other_bit(code: wp.int32):
+def compact_bits(code: wp.int32):
     """The even bits of a number, close together."""
     x = code & 0x55555555
     x = (x | (x >> 1)) & 0x33333333
@@ -57,12 +56,12 @@ def every_other_bit(code: wp.int32):
 
 
 @wp.func
-def push_below(
+def push_blocks_below(
     blocks: PairQueue,
     item: wp.int32,
-    cover: Cover,
+    footprint: Footprint,
     grid: FieldGrid,
-    meeting: Meeting,
+    pair: FieldPair,
     limit: wp.float32,
     member: wp.int32,
 ):
@@ -71,40 +70,42 @@ def push_below(
     Squares of 2^level x 2^level blocks are numbered along a curve of Morton's: the next one after a
     square, or the first within it, needs no stack.
     """
-    lines = lines_of(cover)
+    lines = edge_functions(footprint)
     top = wp.int32(0)
-    while (1 << (top + TEAM_LEVELS)) < wp.max(blocks_along(cover, 0), blocks_along(cover, 1)):
+    while (1 << (top + TEAM_LEVELS)) < wp.max(
+        blocks_along(footprint, 0), blocks_along(footprint, 1)
+    ):
         top += 1
     level = top + 0
     code = member << (2 * top)
     stop = (member + 1) << (2 * top)
     while code < stop:
-        x = every_other_bit(code)
-        y = every_other_bit(code >> 1)
-        at = SIDE * SIDES * wp.vec2i(x, y)
-        side = (SIDE * SIDES) << level
-        skipped = at[0] >= cover.size[0] or at[1] >= cover.size[1]
+        x = compact_bits(code)
+        y = compact_bits(code >> 1)
+        at = TILE_SIDE * BLOCK_SIDE * wp.vec2i(x, y)
+        side = (TILE_SIDE * BLOCK_SIDE) << level
+        skipped = at[0] >= footprint.size[0] or at[1] >= footprint.size[1]
         if not skipped:
-            skipped = misses_square(lines, cover.low + at, side)
+            skipped = is_square_outside(lines, footprint.low + at, side)
         if not skipped:
-            ball = square_ball(cover, at, side)
-            skipped = least_in_ball(grid, meeting, ball) >= limit
+            ball = square_ball(footprint, at, side)
+            skipped = lower_bound_in_ball(grid, pair, ball) >= limit
         if level > 0 and not skipped:
             level -= 1
         else:
             if not skipped:
-                block = y * blocks_along(cover, 0) + x
-                push_pair(blocks, key_of_block(item, block, cover.axis))
+                block = y * blocks_along(footprint, 0) + x
+                push_pair(blocks, block_key(item, block, footprint.axis))
             code += 1 << (2 * level)
             while level < top and (code >> (2 * level)) & 3 == 0:
                 level += 1
 
 
 @wp.kernel
-def block_kernel(
+def list_blocks_kernel(
     # in
     span: wp.vec3i,
-    encounters: Encounters,
+    operands: FieldOperands,
     inside: wp.int32,
     early: wp.int32,
     best: wp.array[wp.int64],
@@ -114,17 +115,17 @@ def block_kernel(
 ):
     """List the blocks of large faces that may reach inside, or be as close as any."""
     for i in range(span[0] + wp.tid(), team_stop(large, TEAM, span[1]), span[2]):
-        at = block_in(large.keys[i / TEAM])
-        m = meeting_of(encounters, at[0])
-        meeting = encounters.meetings[m]
-        grid = encounters.fields[meeting.field]
-        corners = load_corners(encounters, meeting, at[0] - encounters.firsts[m])
-        cover = cover_within(meeting, corners, at[2], inside)
-        if cover.axis == PER_FACE:
-            for block in range(i % TEAM, runs_of_blocks(cover), TEAM):
-                push_pair(blocks_out, key_of_block(at[0], block, at[2]))
+        at = decode_block(large.keys[i / TEAM])
+        pair_index = pair_of_item(operands, at[0])
+        pair = operands.pairs[pair_index]
+        grid = operands.fields[pair.field]
+        corners = corners_of(operands, pair, at[0] - operands.first_item[pair_index])
+        footprint = clipped_footprint(pair, corners, at[2], inside)
+        if footprint.axis == SUBDIVIDED:
+            for block in range(i % TEAM, subdivided_block_count(footprint), TEAM):
+                push_pair(blocks_out, block_key(at[0], block, at[2]))
         else:
-            limit = wp.where(early == BOUND, wp.float32(0.0), FAR_OFF)
+            limit = wp.where(early == BOUND, wp.float32(0.0), FAR)
             if inside == 0:
-                limit = distance_in(best[m]) + SLACK * wp.float32(grid.spacing)
-            push_below(blocks_out, at[0], cover, grid, meeting, limit, i % TEAM)
+                limit = key_distance(best[pair_index]) + SLACK * wp.float32(grid.spacing)
+            push_blocks_below(blocks_out, at[0], footprint, grid, pair, limit, i % TEAM)

@@ -1,6 +1,6 @@
 """DistanceField.closest: the sampled point of a mesh that is closest, or deepest inside."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -10,10 +10,12 @@ import warp as wp
 
 from abut.core.pair_queue import NO_KEY
 from abut.core.pickling import PicklableResult
-from abut.sdf.blocks import list_blocks_kernel
+from abut.core.plan import Stage
+from abut.sdf.blocks import TEAM_SIZE, list_blocks_kernel
 from abut.sdf.face_setup import setup_faces_kernel
 from abut.sdf.field_plan import FieldPlan
 from abut.sdf.footprint import NOTHING
+from abut.sdf.footprint_tiles import BLOCK_TILES
 from abut.sdf.locate import closest_rows_kernel, locate_kernel
 from abut.sdf.nearest import (
     centroids_kernel,
@@ -64,25 +66,31 @@ class Proximity(PicklableResult):
 
 
 class ClosestPlan(FieldPlan):
-    """Look at all centroids; then at the fragments of the faces that can do better."""
+    """Sample all centroids; then draw the fragments of faces that may be closer."""
 
     columns = 8
 
-    def stages(self) -> Iterable[tuple[str, Callable[[], None]]]:
-        """See nearest and locate."""
-        device, (faces, large, blocks) = self.device, self.lists("faces", "large", "blocks")
-        least = wp.empty(self.item_count, dtype=wp.float32, device=device)
-        best, place = (wp.full(self.pose_count, int(NO_KEY), wp.int64, device) for _ in range(2))
-        self._buffers = least, best, place
-        yield "centroids", self.over_items(centroids_kernel, least, best)
-        yield "faces", self.over_items(cull_far_faces_kernel, least, best, faces)
-        yield "cut", self.over_listed("faces", setup_faces_kernel, 0, faces, large, self.patches)
-        yield "near", self.over_listed("large", sample_large_faces_kernel, large, best)
-        yield "blocks", self.over_large(list_blocks_kernel, 0, NOTHING, best, large, blocks)
-        yield "parts", self.over_parts(setup_near_tiles_kernel, blocks, best, self.patches)
-        yield "draw", self.over_turns(draw_distances_kernel, self.patches, best)
-        yield "locate", self.over_parts(locate_kernel, blocks, best, place)
-        yield "rows", self.over_poses(closest_rows_kernel, 1, best, place)
+    def stages(self) -> Iterable[Stage]:
+        """Yield the stages; see nearest and locate."""
+        faces, large, blocks = (self.queues[name] for name in ("faces", "large", "blocks"))
+        patches, tiles = self.queues.patches, int(BLOCK_TILES)
+        bound = wp.empty(self.item_count, dtype=wp.float32, device=self.device)
+        best, sample = (
+            wp.full(self.pose_count, int(NO_KEY), wp.int64, self.device) for _ in range(2)
+        )
+        self._buffers = bound, best, sample
+        setup = 0, faces, large, patches
+        list_blocks = 0, NOTHING, best, large, blocks
+        yield "centroids", self.over_items(centroids_kernel, bound, best)
+        yield "cull", self.over_items(cull_far_faces_kernel, bound, best, faces)
+        yield "setup", self.over("faces", setup_faces_kernel, *setup)
+        yield "sample large", self.over("large", sample_large_faces_kernel, large, best)
+        yield "blocks", self.over("large", list_blocks_kernel, *list_blocks, per_key=TEAM_SIZE)
+        tile_args = blocks, best, patches
+        yield "tiles", self.over("blocks", setup_near_tiles_kernel, *tile_args, per_key=tiles)
+        yield "draw", self.over("batches", draw_distances_kernel, patches, best)
+        yield "locate", self.over("blocks", locate_kernel, blocks, best, sample, per_key=tiles)
+        yield "rows", self.over_rows(closest_rows_kernel, 1, best, sample)
 
 
 def proximity_of(rows: np.ndarray, single: bool, device: wp.Device) -> Proximity:

@@ -17,7 +17,7 @@ NONE = wp.constant(wp.int32(1 << 30))
 
 
 @wp.struct
-class Columns:
+class DepthImages:
     """(first, last) cell along x, y and z; none where first exceeds last."""
 
     x: wp.array2d[wp.vec2i]  # over (y, z)
@@ -36,7 +36,7 @@ def sample_index(axis: wp.int32, depth: wp.int32, u: wp.int32, v: wp.int32):
 
 
 @wp.kernel
-def columns_kernel(
+def depth_image_kernel(
     # in
     span: wp.vec3i,
     grid: FieldGrid,
@@ -60,7 +60,7 @@ def columns_kernel(
 
 
 @wp.func
-def within_column(image: wp.array2d[wp.vec2i], u: wp.float32, v: wp.float32, depth: wp.float32):
+def is_within_column(image: wp.array2d[wp.vec2i], u: wp.float32, v: wp.float32, depth: wp.float32):
     """Whether a point in cells lies between the depths of its column."""
     i = wp.min(wp.int32(u), image.shape[0] - 1)
     j = wp.min(wp.int32(v), image.shape[1] - 1)
@@ -69,23 +69,23 @@ def within_column(image: wp.array2d[wp.vec2i], u: wp.float32, v: wp.float32, dep
 
 
 @wp.func
-def may_be_inside(columns: Columns, axis: wp.int32, at: wp.vec3f):
+def may_be_inside(columns: DepthImages, axis: wp.int32, at: wp.vec3f):
     """False where a point in cells is outside the object for certain, seen along an axis."""
     if axis == 1:
-        return within_column(columns.y, at[2], at[0], at[1])
+        return is_within_column(columns.y, at[2], at[0], at[1])
     if axis == 2:
-        return within_column(columns.z, at[0], at[1], at[2])
-    return within_column(columns.x, at[1], at[2], at[0])
+        return is_within_column(columns.z, at[0], at[1], at[2])
+    return is_within_column(columns.x, at[1], at[2], at[0])
 
 
-def columns_of(grid: Any) -> Any:
+def depth_images_of(grid: Any) -> Any:
     """The images of a field."""
-    out = Columns()
+    out = DepthImages()
     device = grid.distance.device
     nx, ny, nz = grid.distance.shape
     for axis, name, shape in ((0, "x", (ny, nz)), (1, "y", (nz, nx)), (2, "z", (nx, ny))):
         size = shape[0] - 1, shape[1] - 1
         image = wp.empty(size, dtype=wp.vec2i, device=device)
-        launch(columns_kernel, image.size, [grid, axis, image], device, grain=256)
+        launch(depth_image_kernel, image.size, [grid, axis, image], device, grain=256)
         setattr(out, name, image)
     return out

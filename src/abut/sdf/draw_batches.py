@@ -1,11 +1,9 @@
-"""Lists of patches, and the turns in which lanes draw them: a pixel a lane.
+"""Patches in groups, and the draw batches in which the lanes of a warp draw them, a pixel each.
 
-Most patches are small. So those of one meeting that lanes list together make a group, whose pixels
-are drawn one after the other, 32 a turn; and all warps take as many turns. On the CPU a thread is
-alone, and a turn is a patch.
+Most patches are small, so the patches of one pair that the lanes of a warp push together form a
+group, whose pixels are numbered through. A draw batch is 32 pixels of a group; all warps draw
+equally many batches. On the CPU a thread is alone, and a draw batch is a patch.
 """
-
-from typing import Any
 
 import warp as wp
 
@@ -18,65 +16,44 @@ from abut.core.lanes import (
     warp_rank,
     warp_scan,
 )
-from abut.core.launch import UNKNOWN_COUNT
-from abut.core.pair_queue import PairQueue, PairQueues, store_pair
-from abut.errors import CapacityError
-from abut.sdf.footprint_tiles import BLOCK_TILES
+from abut.core.pair_queue import PairQueue, store_pair
 from abut.sdf.orthographic_raster import Footprint
 from abut.sdf.pixel_patch import Patch, load_patch, patch_from, patch_pixel_count, store_patch
 
-PATCH_BITS = wp.constant(wp.int64(26))  # of a turn's key, after the meeting
+PATCH_BITS = wp.constant(wp.int64(26))  # of a batch's key, after the pair; see MOST_KEYS
 SIZE_BITS = wp.constant(wp.int64(5))
 START_BITS = wp.constant(wp.int64(10))
-MOST_LISTED = UNKNOWN_COUNT // int(BLOCK_TILES)  # blocks whose parts can be counted; see FIRST_BITS
-QUEUES = ("faces", "large", "blocks", "patches", "turns")  # of what is listed
 
 
 @wp.struct
 class Patches:
-    """Patches in groups. ``starts``: of each, the pixels of its group before it."""
+    """Patches in groups, and the draw batches of all groups."""
 
-    starts: PairQueue
+    starts: PairQueue  # for each patch the pixels of its group before it
     drawn: wp.array[Patch]
     batches: PairQueue
 
 
 @wp.struct
 class DrawBatch:
-    """32 pixels of a group: patches from ``first`` on, pixels from ``start`` on."""
+    """32 pixels of a group of patches."""
 
     pair: wp.int32
-    first: wp.int32
-    count: wp.int32
-    start: wp.int32
+    first: wp.int32  # patch of the group
+    count: wp.int32  # patches of the group
+    start: wp.int32  # pixel of the group
 
 
 @wp.struct
 class LanePixels:
-    """What a lane draws in a turn: so many pixels of a patch, from its ``first`` on."""
+    """Pixels of a patch that one lane draws in a draw batch."""
 
     pair: wp.int32
     patch: Patch
-    first: wp.int32
-    steps: wp.int32  # the same for all lanes
+    first: wp.int32  # pixel of the patch
+    steps: wp.int32  # pixels, equally many for all lanes
     is_valid: wp.bool  # whether the patch has these pixels
-    is_last: wp.bool  # whether the next turn is of another meeting
-
-
-def missing_room(counts: dict[str, int], room: dict[str, int]) -> dict[str, int]:
-    """The room that what is listed will need, of that which has too little."""
-    if max(counts.values()) > MOST_LISTED:
-        raise CapacityError("there are too many pixels for a call; ask for fewer, or fewer poses.")
-    short = {name: count for name, count in counts.items() if count > room[name]}
-    return {name: min(2 * count, MOST_LISTED) for name, count in short.items()}
-
-
-def patches_in(queues: PairQueues) -> Any:
-    """The list whose keys lie in these queues, with patches for all the room there is."""
-    out = Patches()
-    out.starts, out.batches = queues["patches"], queues["turns"]
-    out.drawn = wp.empty(out.starts.keys.shape[0], dtype=Patch, device=queues.device)
-    return out
+    is_last: wp.bool  # whether the next batch belongs to another pair
 
 
 @wp.func

@@ -8,74 +8,74 @@ import warp as wp
 
 from abut.core.lanes import lane_count
 from abut.core.pair_queue import PairQueue, push_pair, queue_stop, team_stop, warp_push_pair
-from abut.sdf.blocks import block_of, key_of_block
-from abut.sdf.draw_batches import Patches, push_cover
+from abut.sdf.blocks import block_key, block_of_tile
+from abut.sdf.draw_batches import Patches, push_footprint
+from abut.sdf.field_pairs import VIEWS, FieldOperands, FieldPair, pair_of_item
 from abut.sdf.footprint import (
     BOUND,
-    cover_within,
-    least_in_ball,
-    load_corners,
-    look_at_pixels,
-    middle_of,
-    misses_box,
-    radius_about,
+    centroid_of,
+    clipped_footprint,
+    corners_of,
+    is_outside_box,
+    lower_bound_in_ball,
+    probe_pixels,
+    radius_from,
     sampling_axis,
 )
-from abut.sdf.footprint_tiles import BLOCK, is_large, part_ball, slice_of_item
-from abut.sdf.lookup import least_within
-from abut.sdf.orthographic_raster import Cover, pixel_count
-from abut.sdf.posed_in_field import VIEWS, Encounters, Meeting, meeting_of
+from abut.sdf.footprint_tiles import BLOCK_TILES, is_large, tile_ball, tile_of
+from abut.sdf.orthographic_raster import Footprint, pixel_count
+from abut.sdf.probe import lower_bound_within
 
 wp.set_module_options({"enable_backward": False, "fuse_fp": False})
 
 
 @wp.func
-def may_reach_inside(encounters: Encounters, meeting: Meeting, face: wp.int32, early: wp.int32):
+def may_reach_inside(operands: FieldOperands, pair: FieldPair, face: wp.int32, early: wp.int32):
     """Whether a face may have a fragment inside the field's object."""
-    grid = encounters.fields[meeting.field]
-    corners = load_corners(encounters, meeting, face)
-    if misses_box(corners, meeting.sides):
+    grid = operands.fields[pair.field]
+    corners = corners_of(operands, pair, face)
+    if is_outside_box(corners, pair.box_size):
         return False
     if early != BOUND:
         return True
-    middle = middle_of(corners)
-    radius = radius_about(corners, middle, meeting)
-    seen = look_at_pixels(grid, middle, meeting)
-    return least_within(grid, seen, radius, meeting.margin) < wp.float32(0.0)
+    middle = centroid_of(corners)
+    radius = radius_from(corners, middle, pair)
+    probe = probe_pixels(grid, middle, pair)
+    return lower_bound_within(grid, probe, radius, pair.margin) < wp.float32(0.0)
 
 
 @wp.kernel
-def pick_kernel(
+def cull_faces_kernel(
     # in
     span: wp.vec3i,
-    encounters: Encounters,
+    operands: FieldOperands,
     early: wp.int32,
     # out
     faces_out: PairQueue,
 ):
     """List the faces that may reach inside."""
-    stop = wp.min(span[1], encounters.firsts[encounters.firsts.shape[0] - 1])
+    stop = wp.min(span[1], operands.first_item[operands.first_item.shape[0] - 1])
     for item in range(span[0] + wp.tid(), stop, span[2]):
-        m = meeting_of(encounters, item)
-        meeting = encounters.meetings[m]
-        face = item - encounters.firsts[m]
-        picked = face < encounters.meshes[meeting.mesh].faces.shape[0]
+        pair_index = pair_of_item(operands, item)
+        pair = operands.pairs[pair_index]
+        face = item - operands.first_item[pair_index]
+        picked = face < operands.meshes[pair.mesh].faces.shape[0]
         if picked:
-            picked = may_reach_inside(encounters, meeting, face, early)
-        warp_push_pair(faces_out, picked, face_key(m, face))
+            picked = may_reach_inside(operands, pair, face, early)
+        warp_push_pair(faces_out, picked, face_key(pair_index, face))
 
 
 @wp.func
-def face_key(meeting: wp.int32, face: wp.int32):
+def face_key(pair: wp.int32, face: wp.int32):
     """A face of a meeting in one word."""
-    return (wp.int64(meeting) << wp.int64(32)) | wp.int64(face)
+    return (wp.int64(pair) << wp.int64(32)) | wp.int64(face)
 
 
 @wp.kernel
-def cut_kernel(
+def setup_faces_kernel(
     # in
     span: wp.vec3i,
-    encounters: Encounters,
+    operands: FieldOperands,
     inside: wp.int32,
     faces: PairQueue,
     # out
@@ -85,44 +85,51 @@ def cut_kernel(
     """Make patches of the listed faces, ``inside`` the field's box or anywhere; list large ones."""
     lanes = lane_count()
     stop = queue_stop(faces, span[1])
-    views = wp.where(encounters.sampling == VIEWS and inside == 0, 3, 1)
+    views = wp.where(operands.sampling == VIEWS and inside == 0, 3, 1)
     for i in range(span[0] + wp.tid(), (stop + lanes - 1) / lanes * lanes, span[2]):
         key = faces.keys[wp.min(i, stop - 1)]
-        m = wp.int32(key >> wp.int64(32))
+        pair_index = wp.int32(key >> wp.int64(32))
         face = wp.int32(key)
-        meeting = encounters.meetings[m]
-        corners = load_corners(encounters, meeting, face)
-        axis = sampling_axis(encounters, corners)
+        pair = operands.pairs[pair_index]
+        corners = corners_of(operands, pair, face)
+        axis = sampling_axis(operands, corners)
         for view in range(views):
-            cover = Cover()
+            footprint = Footprint()
             if i < stop:
-                cover = cover_within(meeting, corners, wp.where(views == 3, view, axis), inside)
-                if is_large(cover):
-                    push_pair(large_out, key_of_block(encounters.firsts[m] + face, 0, cover.axis))
-                    cover.size = wp.vec2i(0, 0)
-            push_cover(patches_out, m, meeting.share, face, cover, i % lanes)
+                footprint = clipped_footprint(
+                    pair, corners, wp.where(views == 3, view, axis), inside
+                )
+                if is_large(footprint):
+                    push_pair(
+                        large_out,
+                        block_key(operands.first_item[pair_index] + face, 0, footprint.axis),
+                    )
+                    footprint.size = wp.vec2i(0, 0)
+            push_footprint(
+                patches_out, pair_index, pair.cells_per_pixel, face, footprint, i % lanes
+            )
 
 
 @wp.kernel
-def cut_parts_kernel(
+def setup_tiles_kernel(
     # in
     span: wp.vec3i,
-    encounters: Encounters,
+    operands: FieldOperands,
     early: wp.int32,
     blocks: PairQueue,
     # out
     patches_out: Patches,
 ):
     """Make patches of the parts of large faces that may reach inside."""
-    for i in range(span[0] + wp.tid(), team_stop(blocks, BLOCK, span[1]), span[2]):
-        at = block_of(blocks, i)
-        m = meeting_of(encounters, at[0])
-        meeting = encounters.meetings[m]
-        face = at[0] - encounters.firsts[m]
-        corners = load_corners(encounters, meeting, face)
-        part = slice_of_item(cover_within(meeting, corners, at[2], 1), at[1], i % BLOCK)
-        if early == BOUND and pixel_count(part) > 0:
-            grid = encounters.fields[meeting.field]
-            if least_in_ball(grid, meeting, part_ball(part)) >= wp.float32(0.0):
-                part.size = wp.vec2i(0, 0)
-        push_cover(patches_out, m, meeting.share, face, part, i % lane_count())
+    for i in range(span[0] + wp.tid(), team_stop(blocks, BLOCK_TILES, span[1]), span[2]):
+        at = block_of_tile(blocks, i)
+        pair_index = pair_of_item(operands, at[0])
+        pair = operands.pairs[pair_index]
+        face = at[0] - operands.first_item[pair_index]
+        corners = corners_of(operands, pair, face)
+        tile = tile_of(clipped_footprint(pair, corners, at[2], 1), at[1], i % BLOCK_TILES)
+        if early == BOUND and pixel_count(tile) > 0:
+            grid = operands.fields[pair.field]
+            if lower_bound_in_ball(grid, pair, tile_ball(tile)) >= wp.float32(0.0):
+                tile.size = wp.vec2i(0, 0)
+        push_footprint(patches_out, pair_index, pair.cells_per_pixel, face, tile, i % lane_count())

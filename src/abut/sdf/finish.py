@@ -6,7 +6,7 @@ from abut.geometry.closest_point_tri import closest_point_tri
 from abut.operands.posed_mesh import PosedMesh, load_face
 from abut.sdf.brick import NO_FACE
 from abut.sdf.brick_winding import BRICK
-from abut.sdf.grid import FieldGrid, in_steps, position_of, unit_normal
+from abut.sdf.grid import FieldGrid, quantized, sample_position, unit_normal
 
 wp.set_module_options({"enable_backward": False, "fuse_fp": False, "max_unroll": 0})
 
@@ -15,7 +15,7 @@ NEARLY_ON = wp.constant(wp.float64(2.0**-30))  # of a face's size: the way to th
 
 
 @wp.struct
-class Ending:
+class FinishOptions:
     """What is left to know: how to tell the inside, and where to cut off."""
 
     outwards: wp.float64  # -1 where the normals of a closed mesh point inwards
@@ -24,7 +24,7 @@ class Ending:
 
 
 @wp.func
-def is_within(
+def is_sample_inside(
     note: wp.vec3s, bricks: wp.array3d[wp.float32], i: wp.int32, j: wp.int32, k: wp.int32
 ):
     """Is a sample inside, by its crossings, the number of its brick, or as was decided already?"""
@@ -61,7 +61,7 @@ def finish_kernel(
     span: wp.vec3i,
     faces: PosedMesh,
     bricks: wp.array3d[wp.float32],
-    end: Ending,
+    end: FinishOptions,
     # out
     grid_out: FieldGrid,
 ):
@@ -72,11 +72,11 @@ def finish_kernel(
         j = (n - i * plane) / grid_out.shape[2]
         k = n - i * plane - j * grid_out.shape[2]
         face = wp.cast(grid_out.distance[i, j, k], wp.int32)
-        inside = is_within(grid_out.gradient[i, j, k], bricks, i, j, k)
+        inside = is_sample_inside(grid_out.gradient[i, j, k], bricks, i, j, k)
         distance = end.band
         g = wp.vec3d(wp.float64(0.0))
         if face != NO_FACE:
-            p = position_of(grid_out.lower, grid_out.spacing, i, j, k)
+            p = sample_position(grid_out.lower, grid_out.spacing, i, j, k)
             t = load_face(faces, face, 0)
             foot = closest_point_tri(p, t)
             away = wp.sqrt(foot.squared)
@@ -89,4 +89,4 @@ def finish_kernel(
         if inside and distance > wp.float64(0.0):
             distance = -distance
         grid_out.distance[i, j, k] = wp.float32(distance * end.unit)
-        grid_out.gradient[i, j, k] = in_steps(g)
+        grid_out.gradient[i, j, k] = quantized(g)

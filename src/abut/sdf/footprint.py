@@ -3,18 +3,18 @@
 import warp as wp
 
 from abut.bounds.rows import single_of
+from abut.sdf.field_pairs import FACES, FieldOperands, FieldPair
 from abut.sdf.grid import FieldGrid
-from abut.sdf.lookup import least_within, look
 from abut.sdf.orthographic_raster import (
-    PER_FACE,
+    SUBDIVIDED,
     THIRD,
     area_vector,
     corners_in_pixels,
-    cover_of,
     dominant_axis,
-    span_along,
+    extent_along,
+    footprint_of,
 )
-from abut.sdf.posed_in_field import FACES, Encounters, Meeting
+from abut.sdf.probe import lower_bound_within, probe_field
 
 BOUND, DEPTH, NOTHING = wp.constant(0), wp.constant(1), wp.constant(2)  # early out, see EarlyOut
 OFF = wp.constant(wp.float32(0.01))  # pixels; more than float32 is at the sides of a box
@@ -22,82 +22,82 @@ LATTICE = wp.constant(wp.int32(16384))  # pixels of the lattice along an axis wh
 
 
 @wp.func
-def look_at_pixels(grid: FieldGrid, p: wp.vec3d, meeting: Meeting):
+def probe_pixels(grid: FieldGrid, p: wp.vec3d, pair: FieldPair):
     """The field at a point in pixels."""
-    return look(grid, single_of(meeting.share * p), meeting.margin)
+    return probe_field(grid, single_of(pair.cells_per_pixel * p), pair.margin)
 
 
 @wp.func
-def middle_of(corners: wp.mat33d):
+def centroid_of(corners: wp.mat33d):
     """The centroid of a face."""
     return (corners[0] + corners[1] + corners[2]) * THIRD
 
 
 @wp.func
-def square_of(v: wp.vec3d):
+def length_squared(v: wp.vec3d):
     """The squared length, in float32."""
     w = single_of(v)
     return wp.dot(w, w)
 
 
 @wp.func
-def radius_about(corners: wp.mat33d, middle: wp.vec3d, meeting: Meeting):
+def radius_from(corners: wp.mat33d, middle: wp.vec3d, pair: FieldPair):
     """How far a face reaches from a point [length]."""
-    a = square_of(corners[0] - middle)
-    b = square_of(corners[1] - middle)
-    c = square_of(corners[2] - middle)
-    return wp.float32(meeting.pixel) * wp.sqrt(wp.max(a, wp.max(b, c)))
+    a = length_squared(corners[0] - middle)
+    b = length_squared(corners[1] - middle)
+    c = length_squared(corners[2] - middle)
+    return wp.float32(pair.pixel) * wp.sqrt(wp.max(a, wp.max(b, c)))
 
 
 @wp.func
-def box_pixels(sides: wp.vec3d):
+def last_box_pixel(box_size: wp.vec3d):
     """The last pixel of a box along each axis."""
-    x = wp.int32(wp.ceil(sides[0])) - 1
-    y = wp.int32(wp.ceil(sides[1])) - 1
-    z = wp.int32(wp.ceil(sides[2])) - 1
+    x = wp.int32(wp.ceil(box_size[0])) - 1
+    y = wp.int32(wp.ceil(box_size[1])) - 1
+    z = wp.int32(wp.ceil(box_size[2])) - 1
     return wp.max(wp.vec3i(x, y, z), wp.vec3i(0, 0, 0))
 
 
 @wp.func
-def around_box(last: wp.vec3i, side: wp.int32):
+def lattice_margin(last: wp.vec3i, side: wp.int32):
     """How many pixels a lattice of at least ``side`` goes on beyond the box along each axis."""
     return wp.max((wp.vec3i(side, side, side) - last) / 2, wp.vec3i(0, 0, 0))
 
 
 @wp.func
-def load_corners(encounters: Encounters, meeting: Meeting, face: wp.int32):
+def corners_of(operands: FieldOperands, pair: FieldPair, face: wp.int32):
     """Corners of a face in pixels of its meeting."""
-    return corners_in_pixels(encounters.meshes[meeting.mesh], face, meeting.to_pixels)
+    return corners_in_pixels(operands.meshes[pair.mesh], face, pair.to_pixels)
 
 
 @wp.func
-def cover_within(meeting: Meeting, corners: wp.mat33d, axis: wp.int32, inside: wp.int32):
+def clipped_footprint(pair: FieldPair, corners: wp.mat33d, axis: wp.int32, inside: wp.int32):
     """How a face covers the pixels ``inside`` the field's box, or of a lattice far beyond (0)."""
-    last = box_pixels(meeting.sides)
-    more = around_box(last, wp.where(inside == 1, 0, LATTICE))
-    return cover_of(corners, axis, -more, last + more)
+    last = last_box_pixel(pair.box_size)
+    more = lattice_margin(last, wp.where(inside == 1, 0, LATTICE))
+    return footprint_of(corners, axis, -more, last + more)
 
 
 @wp.func
-def misses_box(corners: wp.mat33d, sides: wp.vec3d):
+def is_outside_box(corners: wp.mat33d, box_size: wp.vec3d):
     """Whether a face's own box lies outside the field's, by more than float32 is off."""
     for x in range(3):
-        own = span_along(corners, x)
-        if own[1] < -OFF or own[0] > wp.float32(sides[x]) + OFF:
+        own = extent_along(corners, x)
+        if own[1] < -OFF or own[0] > wp.float32(box_size[x]) + OFF:
             return True
     return False
 
 
 @wp.func
-def least_in_ball(grid: FieldGrid, meeting: Meeting, ball: wp.vec4d):
+def lower_bound_in_ball(grid: FieldGrid, pair: FieldPair, ball: wp.vec4d):
     """A lower bound of the distances in a ball, in pixels."""
-    seen = look_at_pixels(grid, wp.vec3d(ball[0], ball[1], ball[2]), meeting)
-    return least_within(grid, seen, wp.float32(meeting.pixel * ball[3]), meeting.margin)
+    probe = probe_pixels(grid, wp.vec3d(ball[0], ball[1], ball[2]), pair)
+    return lower_bound_within(grid, probe, wp.float32(pair.pixel * ball[3]), pair.margin)
 
 
 @wp.func
-def sampling_axis(encounters: Encounters, corners: wp.mat33d):
+def sampling_axis(operands: FieldOperands, corners: wp.mat33d):
     """The axis that a face is drawn along, or PER_FACE."""
-    if encounters.sampling == FACES:
-        return PER_FACE
+    if operands.sampling == FACES:
+        return SUBDIVIDED
     return dominant_axis(area_vector(corners))

@@ -7,114 +7,114 @@ import warp as wp
 
 from abut.sdf.orthographic_raster import (
     HALF,
-    PER_FACE,
-    Cover,
-    part_middle,
+    SUBDIVIDED,
+    Footprint,
+    depth_plane,
+    longest_extent,
     pixel_count,
-    plane_of,
-    turned,
-    widest,
+    subtriangle_centroid,
+    to_raster,
 )
 
-SIDE = wp.constant(wp.int32(4))  # of a square
-SIDES = wp.constant(wp.int32(8))  # squares along the side of a block
-RUN = wp.constant(wp.int32(16))  # parts of a divided face
-BLOCK = wp.constant(wp.int32(64))  # parts of a block
-LARGE = wp.constant(wp.int32(1024))  # pixels; more make a cover large
-LONG = wp.constant(wp.float32(8192.0))  # pixels; see edge_of
-ROUND = wp.constant(wp.float64(1.415))  # a square's diagonal beside its side
+TILE_SIDE = wp.constant(wp.int32(4))  # of a square
+BLOCK_SIDE = wp.constant(wp.int32(8))  # squares along the side of a block
+TILE_RUN = wp.constant(wp.int32(16))  # parts of a divided face
+BLOCK_TILES = wp.constant(wp.int32(64))  # parts of a block
+LARGE_PIXELS = wp.constant(wp.int32(1024))  # pixels; more make a cover large
+LONG_EDGE = wp.constant(wp.float32(8192.0))  # pixels; see edge_of
+HALF_DIAGONAL = wp.constant(wp.float64(1.415))  # a square's diagonal beside its side
 
 
 @wp.func
-def is_large(cover: Cover):
+def is_large(footprint: Footprint):
     """Whether a cover is for more threads than those at hand, or its edges reach too far."""
-    return pixel_count(cover) > LARGE or widest(cover.corners) > LONG
+    return pixel_count(footprint) > LARGE_PIXELS or longest_extent(footprint.corners) > LONG_EDGE
 
 
 @wp.func
-def blocks_along(cover: Cover, k: wp.int32):
+def blocks_along(footprint: Footprint, k: wp.int32):
     """Blocks side by side, or one below the other."""
-    return (cover.size[k] + SIDE * SIDES - 1) / (SIDE * SIDES)
+    return (footprint.size[k] + TILE_SIDE * BLOCK_SIDE - 1) / (TILE_SIDE * BLOCK_SIDE)
 
 
 @wp.func
-def runs_of_blocks(cover: Cover):
+def subdivided_block_count(footprint: Footprint):
     """Blocks of a divided face."""
-    return (cover.size[0] + RUN * BLOCK - 1) / (RUN * BLOCK)
+    return (footprint.size[0] + TILE_RUN * BLOCK_TILES - 1) / (TILE_RUN * BLOCK_TILES)
 
 
 @wp.func
-def slice_of_item(cover: Cover, block: wp.int32, place: wp.int32):
+def tile_of(footprint: Footprint, block: wp.int32, place: wp.int32):
     """A part of a block; without pixels where it lies outside the rectangle."""
-    first = wp.vec2i((block * BLOCK + place) * RUN, 0)
-    size = wp.vec2i(RUN, 1)
-    if cover.axis != PER_FACE:
-        wide = blocks_along(cover, 0)
-        x = (block % wide) * SIDES + place % SIDES
-        y = (block / wide) * SIDES + place / SIDES
-        first = wp.vec2i(x * SIDE, y * SIDE)
-        size = wp.vec2i(SIDE, SIDE)
-    out = cover
-    out.low = cover.low + first
-    left = cover.size - first
+    first = wp.vec2i((block * BLOCK_TILES + place) * TILE_RUN, 0)
+    size = wp.vec2i(TILE_RUN, 1)
+    if footprint.axis != SUBDIVIDED:
+        wide = blocks_along(footprint, 0)
+        x = (block % wide) * BLOCK_SIDE + place % BLOCK_SIDE
+        y = (block / wide) * BLOCK_SIDE + place / BLOCK_SIDE
+        first = wp.vec2i(x * TILE_SIDE, y * TILE_SIDE)
+        size = wp.vec2i(TILE_SIDE, TILE_SIDE)
+    out = footprint
+    out.low = footprint.low + first
+    left = footprint.size - first
     out.size = wp.vec2i(wp.clamp(left[0], 0, size[0]), wp.clamp(left[1], 0, size[1]))
     return out
 
 
 @wp.func
-def point_above(cover: Cover, x: wp.float64, y: wp.float64):
+def point_above(footprint: Footprint, x: wp.float64, y: wp.float64):
     """The point of a face above a point of the picture."""
-    plane = plane_of(cover)
+    plane = depth_plane(footprint)
     depth = plane[0] + plane[1] * x + plane[2] * y
-    a = turned(cover.corners[0], cover.axis)[0]
-    b = turned(cover.corners[1], cover.axis)[0]
-    c = turned(cover.corners[2], cover.axis)[0]
+    a = to_raster(footprint.corners[0], footprint.axis)[0]
+    b = to_raster(footprint.corners[1], footprint.axis)[0]
+    c = to_raster(footprint.corners[2], footprint.axis)[0]
     depth = wp.clamp(depth, wp.min(a, wp.min(b, c)), wp.max(a, wp.max(b, c)))
     p = wp.vec3d(depth, x, y)
-    if cover.axis == 1:
+    if footprint.axis == 1:
         p = wp.vec3d(y, depth, x)
-    if cover.axis == 2:
+    if footprint.axis == 2:
         p = wp.vec3d(x, y, depth)
     return p
 
 
 @wp.func
-def row_of(index: wp.int32):
+def subtriangle_row(index: wp.int32):
     """The row that a part of a divided face lies in."""
     return wp.int32(wp.sqrt(wp.float64(index) + HALF))
 
 
 @wp.func
-def run_ball(part: Cover):
+def subtriangle_run_ball(tile: Footprint):
     """Middle and radius of a ball around a run of parts of a divided face."""
-    first = part.low[0]
-    last = first + wp.max(part.size[0], 1) - 1
-    p = part_middle(part, first)
-    q = part_middle(part, last)
-    down = part.corners[1] - part.corners[0]
-    aside = part.corners[2] - part.corners[1]
-    wide = (wp.length(down) + wp.length(aside)) / wp.float64(part.low[1])
+    first = tile.low[0]
+    last = first + wp.max(tile.size[0], 1) - 1
+    p = subtriangle_centroid(tile, first)
+    q = subtriangle_centroid(tile, last)
+    down = tile.corners[1] - tile.corners[0]
+    aside = tile.corners[2] - tile.corners[1]
+    wide = (wp.length(down) + wp.length(aside)) / wp.float64(tile.low[1])
     radius = wide + HALF * wp.length(q - p)
-    if row_of(first) != row_of(last):  # the run goes on in the next row
+    if subtriangle_row(first) != subtriangle_row(last):  # the run goes on in the next row
         radius = wide + wp.length(down) + wp.length(aside)
     middle = HALF * (p + q)
     return wp.vec4d(middle[0], middle[1], middle[2], radius)
 
 
 @wp.func
-def square_ball(cover: Cover, at: wp.vec2i, side: wp.int32):
+def square_ball(footprint: Footprint, at: wp.vec2i, side: wp.int32):
     """Middle and radius of a ball around the face above a square of its cover."""
     half = HALF * wp.float64(side)
-    x = wp.float64(cover.low[0] + at[0]) + half
-    p = point_above(cover, x, wp.float64(cover.low[1] + at[1]) + half)
-    plane = plane_of(cover)
+    x = wp.float64(footprint.low[0] + at[0]) + half
+    p = point_above(footprint, x, wp.float64(footprint.low[1] + at[1]) + half)
+    plane = depth_plane(footprint)
     slopes = wp.vec3d(wp.float64(1.0), plane[1], plane[2])
-    return wp.vec4d(p[0], p[1], p[2], ROUND * half * wp.length(slopes))
+    return wp.vec4d(p[0], p[1], p[2], HALF_DIAGONAL * half * wp.length(slopes))
 
 
 @wp.func
-def part_ball(part: Cover):
+def tile_ball(tile: Footprint):
     """Middle and radius of a ball around a part."""
-    if part.axis == PER_FACE:
-        return run_ball(part)
-    return square_ball(part, wp.vec2i(0, 0), SIDE)
+    if tile.axis == SUBDIVIDED:
+        return subtriangle_run_ball(tile)
+    return square_ball(tile, wp.vec2i(0, 0), TILE_SIDE)

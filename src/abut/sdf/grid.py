@@ -10,11 +10,13 @@ import warp as wp
 
 from abut.bounds.rows import single_of
 
-STEPS = 32767  # of a component of a gradient, from 0 to 1: an error of 1.6e-5 of the distance
-PER_STEP = wp.constant(wp.float32(1.0 / STEPS))
-STEP_COUNT = wp.constant(wp.float64(STEPS))
-TEAR_SIDE = wp.constant(8)  # samples along the side of a brick
-SHORTEST = wp.constant(wp.float32(1e-3))  # a blend of gradients below tells no way
+GRADIENT_STEPS = (
+    32767  # of a component of a gradient, from 0 to 1: an error of 1.6e-5 of the distance
+)
+PER_STEP = wp.constant(wp.float32(1.0 / GRADIENT_STEPS))
+STEP_COUNT = wp.constant(wp.float64(GRADIENT_STEPS))
+JUMP_BRICK_SIDE = wp.constant(8)  # samples along the side of a brick
+LEAST_GRADIENT = wp.constant(wp.float32(1e-3))  # a blend of gradients below tells no way
 
 
 @wp.struct
@@ -26,17 +28,17 @@ class FieldGrid:
     shape: wp.vec3i  # samples along each axis, at least 2
     distance: wp.array3d[wp.float32]  # negative inside
     gradient: wp.array3d[wp.vec3s]  # in STEPS; zero where the distance is cut off
-    tears: wp.array3d[wp.uint8]  # bricks near a jump, see tears; empty where there is none
+    sign_jumps: wp.array3d[wp.uint8]  # bricks near a jump, see tears; empty where there is none
 
 
 @wp.func
-def position_of(lower: wp.vec3d, spacing: wp.float64, i: wp.int32, j: wp.int32, k: wp.int32):
+def sample_position(lower: wp.vec3d, spacing: wp.float64, i: wp.int32, j: wp.int32, k: wp.int32):
     """Where a sample is."""
     return lower + spacing * wp.vec3d(wp.float64(i), wp.float64(j), wp.float64(k))
 
 
 @wp.func
-def in_steps(g: wp.vec3d):
+def quantized(g: wp.vec3d):
     """A unit vector in whole steps."""
     s = STEP_COUNT * g
     return wp.vec3s(wp.int16(wp.rint(s[0])), wp.int16(wp.rint(s[1])), wp.int16(wp.rint(s[2])))
@@ -54,7 +56,7 @@ def unit_normal(t: wp.mat33d):
 
 
 @wp.func
-def cells_from_lower(grid: FieldGrid, p: wp.vec3d):
+def to_cells(grid: FieldGrid, p: wp.vec3d):
     """A point in cells from the first sample."""
     return single_of((p - grid.lower) / grid.spacing)
 
@@ -67,7 +69,7 @@ def gradient_at(grid: FieldGrid, i: wp.int32, j: wp.int32, k: wp.int32):
 
 
 @wp.func
-def sample_inside(grid: FieldGrid, at: wp.vec3f):
+def interpolate_sample(grid: FieldGrid, at: wp.vec3f):
     """Distance and gradient, blended linearly, at a point in cells inside the grid's box."""
     x = wp.min(wp.int32(at[0]), grid.shape[0] - 2)
     y = wp.min(wp.int32(at[1]), grid.shape[1] - 2)
@@ -92,7 +94,7 @@ def sample_inside(grid: FieldGrid, at: wp.vec3f):
 
 
 @wp.func
-def finished_sample(blend: wp.vec4f, beyond: wp.vec3f):
+def extrapolated(blend: wp.vec4f, beyond: wp.vec3f):
     """A blend with its gradient of length 1; ``beyond`` leads from the box to the point.
 
     Outside the box the closest point is that of the nearest point of the box, so that what comes
@@ -102,14 +104,14 @@ def finished_sample(blend: wp.vec4f, beyond: wp.vec3f):
     distance = blend[0]
     g = wp.vec3f(blend[1], blend[2], blend[3])
     size = wp.length(g)
-    if size > SHORTEST:
+    if size > LEAST_GRADIENT:
         g = g / size
     else:
         g = wp.vec3f(0.0)
     away = wp.length(beyond)
     if away > wp.float32(0.0):
         way = beyond + distance * g
-        if size > SHORTEST and wp.length(way) > wp.float32(0.0):
+        if size > LEAST_GRADIENT and wp.length(way) > wp.float32(0.0):
             distance = wp.length(way)
             g = way / distance
         else:
@@ -119,7 +121,7 @@ def finished_sample(blend: wp.vec4f, beyond: wp.vec3f):
 
 
 @wp.func
-def sample_cells(grid: FieldGrid, at: wp.vec3f):
+def sample_at_cells(grid: FieldGrid, at: wp.vec3f):
     """(distance, gradient) at a point given in cells from the first sample, see sample_field."""
     most = wp.vec3f(
         wp.float32(grid.shape[0] - 1),
@@ -128,7 +130,7 @@ def sample_cells(grid: FieldGrid, at: wp.vec3f):
     )
     held = wp.min(wp.max(at, wp.vec3f(0.0)), most)
     beyond = wp.float32(grid.spacing) * (at - held)
-    return finished_sample(sample_inside(grid, held), beyond)
+    return extrapolated(interpolate_sample(grid, held), beyond)
 
 
 @wp.func
@@ -142,7 +144,7 @@ def sample_field(grid: FieldGrid, p: wp.vec3d):
     Guarantee:
         Approximate. Inside the box within a cell's diagonal of the true distance.
     """
-    return sample_cells(grid, cells_from_lower(grid, p))
+    return sample_at_cells(grid, to_cells(grid, p))
 
 
 def make_grid(
@@ -155,5 +157,5 @@ def make_grid(
     grid.shape = wp.vec3i(*distance.shape)
     grid.distance = distance
     grid.gradient = gradient
-    grid.tears = wp.empty((0, 0, 0), dtype=wp.uint8, device=distance.device)
+    grid.sign_jumps = wp.empty((0, 0, 0), dtype=wp.uint8, device=distance.device)
     return grid

@@ -16,6 +16,7 @@ from abut.geometry.closest_point_tri import point_at as foot_point
 from abut.sdf.blocks import block_of_tile, decode_block
 from abut.sdf.draw_batches import Patches, batch_range, lane_pixels, push_footprint
 from abut.sdf.face_setup import face_key
+from abut.sdf.field_pairs import FieldOperands, FieldPair, pair_of_item
 from abut.sdf.footprint import (
     centroid_of,
     clipped_footprint,
@@ -26,8 +27,6 @@ from abut.sdf.footprint import (
 )
 from abut.sdf.footprint_tiles import BLOCK_TILES, TILE_SIDE, tile_ball, tile_of
 from abut.sdf.grid import FieldGrid
-from abut.sdf.keys import distance_key, key_distance
-from abut.sdf.lookup import lower_bound_within, probe_field
 from abut.sdf.orthographic_raster import HALF, SUBDIVIDED, Footprint, pixel_count, to_raster
 from abut.sdf.pixel_patch import (
     Patch,
@@ -36,7 +35,7 @@ from abut.sdf.pixel_patch import (
     patch_from,
     patch_pixel,
 )
-from abut.sdf.posed_in_field import FieldOperands, FieldPair, pair_of_item
+from abut.sdf.probe import distance_key, key_distance, lower_bound_within, probe_field
 from abut.sdf.spans import covered_pixel_at
 
 wp.set_module_options({"enable_backward": False, "fuse_fp": False})

@@ -4,11 +4,11 @@ import warp as wp
 
 wp.set_module_options({"enable_backward": False, "fuse_fp": False})
 
-MOST_TURNS = wp.constant(32767)  # that 16 bits hold
+MOST_CROSSINGS = wp.constant(32767)  # that 16 bits hold
 
 
 @wp.kernel
-def sum_notes_kernel(
+def sum_crossings_kernel(
     # in
     span: wp.vec3i,
     # out
@@ -24,6 +24,6 @@ def sum_notes_kernel(
             i = count - 1 - n
             note = wp.int32(notes_out[i, j, k][0])
             total += note
-            held = wp.clamp(total, -MOST_TURNS, MOST_TURNS)
+            held = wp.clamp(total, -MOST_CROSSINGS, MOST_CROSSINGS)
             if held != note:  # most notes are zero and stay so
                 notes_out[i, j, k] = wp.vec3s(wp.int16(held), wp.int16(0), wp.int16(0))

@@ -16,13 +16,13 @@ HALF = wp.constant(wp.float64(0.5))
 ONE = wp.constant(wp.float64(1.0))
 ZERO = wp.constant(wp.float64(0.0))
 THIRD = wp.constant(wp.float64(1.0 / 3.0))
-MOST_SIDES = wp.constant(wp.float64(8192.0))  # parts along a side of a divided face
+MAX_SUBDIVISION = wp.constant(wp.float64(8192.0))  # parts along a side of a divided face
 HALF_PIXEL = wp.constant(wp.float64(128.0))  # in snapped steps
-PER_FACE = wp.constant(wp.int32(3))  # in place of an axis: a divided face; 0, 1, 2 are axes
+SUBDIVIDED = wp.constant(wp.int32(3))  # in place of an axis: a divided face; 0, 1, 2 are axes
 
 
 @wp.struct
-class Sampled:
+class SampledMesh:
     """A mesh to be sampled. ``velocities``: of its vertices in its own frame; may be empty."""
 
     points: wp.array[wp.vec3d]
@@ -31,7 +31,7 @@ class Sampled:
 
 
 @wp.struct
-class Cover:
+class Footprint:
     """Pixels of a picture along an axis that a face may cover, or parts of a divided face."""
 
     axis: wp.int32
@@ -41,7 +41,7 @@ class Cover:
 
 
 @wp.func
-def corners_in_pixels(mesh: Sampled, face: wp.int32, to_pixels: wp.mat44d):
+def corners_in_pixels(mesh: SampledMesh, face: wp.int32, to_pixels: wp.mat44d):
     """Corners of a face, one a row, from the lower corner of the field's box."""
     v = mesh.faces[face]
     p0 = move_point(to_pixels, mesh.points[v[0]])
@@ -66,7 +66,7 @@ def dominant_axis(normal: wp.vec3d):
 
 
 @wp.func
-def turned(p: wp.vec3d, axis: wp.int32):
+def to_raster(p: wp.vec3d, axis: wp.int32):
     """(depth, u, v) of a point in the picture along an axis."""
     if axis == 1:
         return wp.vec3d(p[1], p[2], p[0])
@@ -76,8 +76,8 @@ def turned(p: wp.vec3d, axis: wp.int32):
 
 
 @wp.func
-def turned_pixel(p: wp.vec3i, axis: wp.int32):
-    """``turned`` for whole numbers."""
+def to_raster_pixel(p: wp.vec3i, axis: wp.int32):
+    """``to_raster`` for whole numbers."""
     if axis == 1:
         return wp.vec3i(p[1], p[2], p[0])
     if axis == 2:
@@ -86,7 +86,7 @@ def turned_pixel(p: wp.vec3i, axis: wp.int32):
 
 
 @wp.func
-def across(p: wp.vec3d):
+def raster_uv(p: wp.vec3d):
     """The two coordinates of a turned point in the picture."""
     return wp.vec2d(p[1], p[2])
 
@@ -104,7 +104,7 @@ def cross2(a: wp.vec2d, b: wp.vec2d):
 
 
 @wp.func
-def line_through(a: wp.vec2d, b: wp.vec2d):
+def edge_function(a: wp.vec2d, b: wp.vec2d):
     """(c, x, y): c + x u + y v is positive left of the edge from a to b, in snapped steps.
 
     Of two faces at an edge one owns its points: there it is one half. All else is whole numbers.
@@ -117,18 +117,20 @@ def line_through(a: wp.vec2d, b: wp.vec2d):
 
 
 @wp.func
-def lines_of(cover: Cover):
+def edge_functions(footprint: Footprint):
     """The lines of a face's three edges, one a row."""
-    s0 = snapped(across(turned(cover.corners[0], cover.axis)))
-    s1 = snapped(across(turned(cover.corners[1], cover.axis)))
-    s2 = snapped(across(turned(cover.corners[2], cover.axis)))
+    s0 = snapped(raster_uv(to_raster(footprint.corners[0], footprint.axis)))
+    s1 = snapped(raster_uv(to_raster(footprint.corners[1], footprint.axis)))
+    s2 = snapped(raster_uv(to_raster(footprint.corners[2], footprint.axis)))
     if cross2(s1 - s0, s2 - s0) < ZERO:
-        return wp.matrix_from_rows(line_through(s0, s2), line_through(s2, s1), line_through(s1, s0))
-    return wp.matrix_from_rows(line_through(s0, s1), line_through(s1, s2), line_through(s2, s0))
+        return wp.matrix_from_rows(
+            edge_function(s0, s2), edge_function(s2, s1), edge_function(s1, s0)
+        )
+    return wp.matrix_from_rows(edge_function(s0, s1), edge_function(s1, s2), edge_function(s2, s0))
 
 
 @wp.func
-def misses_square(lines: wp.mat33d, low: wp.vec2i, side: wp.int32):
+def is_square_outside(lines: wp.mat33d, low: wp.vec2i, side: wp.int32):
     """Whether all pixels of a square are on the outer side of an edge."""
     u = SNAP * (wp.float64(low[0]) + HALF)
     v = SNAP * (wp.float64(low[1]) + HALF)
@@ -143,10 +145,10 @@ def misses_square(lines: wp.mat33d, low: wp.vec2i, side: wp.int32):
 
 
 @wp.func
-def plane_of(cover: Cover):
+def depth_plane(footprint: Footprint):
     """The depth of a face where both coordinates are 0, and its slopes."""
-    p = turned(cover.corners[0], cover.axis)
-    normal = turned(area_vector(cover.corners), cover.axis)
+    p = to_raster(footprint.corners[0], footprint.axis)
+    normal = to_raster(area_vector(footprint.corners), footprint.axis)
     steep = -ONE / normal[0]
     slope_u = steep * normal[1]
     slope_v = steep * normal[2]
@@ -154,7 +156,7 @@ def plane_of(cover: Cover):
 
 
 @wp.func
-def pixels_between(a: wp.float64, b: wp.float64, c: wp.float64, low: wp.int32, high: wp.int32):
+def covered_pixels(a: wp.float64, b: wp.float64, c: wp.float64, low: wp.int32, high: wp.int32):
     """The first pixel from ``low`` to ``high`` whose centre lies between snapped numbers; how many.
 
     In float32, which is exact where pixels are.
@@ -171,19 +173,19 @@ def pixels_between(a: wp.float64, b: wp.float64, c: wp.float64, low: wp.int32, h
 
 
 @wp.func
-def cover_along(corners: wp.mat33d, axis: wp.int32, low: wp.vec3i, high: wp.vec3i):
+def footprint_along(corners: wp.mat33d, axis: wp.int32, low: wp.vec3i, high: wp.vec3i):
     """How a face covers the pixels from ``low`` to ``high``, inclusive, along an axis."""
-    out = Cover()
-    s0 = snapped(across(turned(corners[0], axis)))
-    s1 = snapped(across(turned(corners[1], axis)))
-    s2 = snapped(across(turned(corners[2], axis)))
-    normal = turned(area_vector(corners), axis)
+    out = Footprint()
+    s0 = snapped(raster_uv(to_raster(corners[0], axis)))
+    s1 = snapped(raster_uv(to_raster(corners[1], axis)))
+    s2 = snapped(raster_uv(to_raster(corners[2], axis)))
+    normal = to_raster(area_vector(corners), axis)
     if cross2(s1 - s0, s2 - s0) == ZERO or normal[0] == ZERO:
         return out
-    first = turned_pixel(low, axis)
-    last = turned_pixel(high, axis)
-    u = pixels_between(s0[0], s1[0], s2[0], first[1], last[1])
-    v = pixels_between(s0[1], s1[1], s2[1], first[2], last[2])
+    first = to_raster_pixel(low, axis)
+    last = to_raster_pixel(high, axis)
+    u = covered_pixels(s0[0], s1[0], s2[0], first[1], last[1])
+    v = covered_pixels(s0[1], s1[1], s2[1], first[2], last[2])
     out.axis = axis
     out.corners = corners
     out.low = wp.vec2i(u[0], v[0])
@@ -192,28 +194,30 @@ def cover_along(corners: wp.mat33d, axis: wp.int32, low: wp.vec3i, high: wp.vec3
 
 
 @wp.func
-def divided(corners: wp.mat33d):
+def subdivided_footprint(corners: wp.mat33d):
     """A face in k x k equal parts of about a pixel's area, sampled at their middles."""
-    out = Cover()
-    out.axis = PER_FACE
+    out = Footprint()
+    out.axis = SUBDIVIDED
     out.corners = corners
     area = HALF * wp.length(area_vector(corners))
-    sides = wp.max(wp.int32(wp.clamp(wp.floor(wp.sqrt(area) + HALF), ZERO, MOST_SIDES)), 1)
-    out.low = wp.vec2i(0, sides)
-    out.size = wp.vec2i(sides * sides, 1)
+    subdivision = wp.max(
+        wp.int32(wp.clamp(wp.floor(wp.sqrt(area) + HALF), ZERO, MAX_SUBDIVISION)), 1
+    )
+    out.low = wp.vec2i(0, subdivision)
+    out.size = wp.vec2i(subdivision * subdivision, 1)
     return out
 
 
 @wp.func
-def cover_of(corners: wp.mat33d, axis: wp.int32, low: wp.vec3i, high: wp.vec3i):
-    """``cover_along`` an axis, or ``divided`` for PER_FACE."""
-    if axis == PER_FACE:
-        return divided(corners)
-    return cover_along(corners, axis, low, high)
+def footprint_of(corners: wp.mat33d, axis: wp.int32, low: wp.vec3i, high: wp.vec3i):
+    """``footprint_along`` an axis, or ``subdivided_footprint`` for PER_FACE."""
+    if axis == SUBDIVIDED:
+        return subdivided_footprint(corners)
+    return footprint_along(corners, axis, low, high)
 
 
 @wp.func
-def span_along(corners: wp.mat33d, x: wp.int32):
+def extent_along(corners: wp.mat33d, x: wp.int32):
     """Least and greatest of a face's corners along an axis, in float32."""
     a = wp.float32(corners[0, x])
     b = wp.float32(corners[1, x])
@@ -222,47 +226,47 @@ def span_along(corners: wp.mat33d, x: wp.int32):
 
 
 @wp.func
-def widest(corners: wp.mat33d):
+def longest_extent(corners: wp.mat33d):
     """The longest side of a face's box."""
     out = wp.float32(0.0)
     for x in range(3):
-        own = span_along(corners, x)
+        own = extent_along(corners, x)
         out = wp.max(out, own[1] - own[0])
     return out
 
 
 @wp.func
-def pixel_count(cover: Cover):
+def pixel_count(footprint: Footprint):
     """Pixels of the rectangle, or parts."""
-    return cover.size[0] * cover.size[1]
+    return footprint.size[0] * footprint.size[1]
 
 
 @wp.func
-def part_at(index: wp.int32, sides: wp.int32):
+def subtriangle_at(index: wp.int32, subdivision: wp.int32):
     """How far down and aside the middle of a part lies; row r of parts has 2 r + 1 of them."""
     row = wp.int32(wp.sqrt(wp.float64(index) + HALF))
     place = index - row * row
     share = wp.float64(1 + place % 2) * THIRD
-    down = (wp.float64(row) + ONE - share) / wp.float64(sides)
-    return wp.vec2d(down, (wp.float64(place / 2) + share) / wp.float64(sides))
+    down = (wp.float64(row) + ONE - share) / wp.float64(subdivision)
+    return wp.vec2d(down, (wp.float64(place / 2) + share) / wp.float64(subdivision))
 
 
 @wp.func
-def part_middle(cover: Cover, index: wp.int32):
+def subtriangle_centroid(footprint: Footprint, index: wp.int32):
     """The middle of a part of a divided face."""
-    at = part_at(index, cover.low[1])
-    c = cover.corners
+    at = subtriangle_at(index, footprint.low[1])
+    c = footprint.corners
     return c[0] + at[0] * (c[1] - c[0]) + at[1] * (c[2] - c[1])
 
 
 @wp.func
-def blend_of_corners(corners: wp.mat33d, p: wp.vec3d):
+def barycentric_weights(corners: wp.mat33d, p: wp.vec3d):
     """Barycentric weights of a point of a face, as seen along its dominant axis."""
     axis = dominant_axis(area_vector(corners))
-    at = across(turned(p, axis))
-    a = across(turned(corners[0], axis)) - at
-    b = across(turned(corners[1], axis)) - at
-    c = across(turned(corners[2], axis)) - at
+    at = raster_uv(to_raster(p, axis))
+    a = raster_uv(to_raster(corners[0], axis)) - at
+    b = raster_uv(to_raster(corners[1], axis)) - at
+    c = raster_uv(to_raster(corners[2], axis)) - at
     wa = cross2(b, c)
     wb = cross2(c, a)
     whole = wa + wb + cross2(a, b)

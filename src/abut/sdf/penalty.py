@@ -19,34 +19,33 @@ from abut.core.lanes import (
     warp_sum,
     warp_sync,
 )
-from abut.sdf.depth_images import Columns, may_be_inside
-from abut.sdf.draw_batches import Patches, stroke_of, turns_of
-from abut.sdf.footprint import DEPTH, load_corners
+from abut.sdf.depth_images import DepthImages, may_be_inside
+from abut.sdf.draw_batches import Patches, batch_range, lane_pixels
+from abut.sdf.field_pairs import FieldOperands, FieldPair
+from abut.sdf.footprint import DEPTH, corners_of
 from abut.sdf.grid import FieldGrid
-from abut.sdf.lookup import blend_distance, blend_gradient, in_box, last_cell
-from abut.sdf.orthographic_raster import blend_of_corners
+from abut.sdf.orthographic_raster import barycentric_weights
 from abut.sdf.pixel_patch import (
     WEIGHT,
     Patch,
-    axis_in,
-    face_in,
-    fragment,
-    number_in,
-    pixel_of,
+    fragment_at,
+    patch_axis,
+    patch_face,
+    patch_float,
+    patch_pixel,
 )
-from abut.sdf.posed_in_field import Encounters, Meeting
+from abut.sdf.probe import interpolate_distance, interpolate_gradient, is_in_box, last_cell
 
 wp.set_module_options({"enable_backward": False, "fuse_fp": False})
 
-SUMS = 9  # force, torque, area, energy, fragments
-SUM_COUNT = wp.constant(SUMS)
+SUM_COUNT = wp.constant(9)  # force, torque, area, energy, fragments
 ZERO = wp.constant(wp.float64(0.0))
 HALF = wp.constant(wp.float64(0.5))
 TO_WHOLE = wp.constant(wp.float64(1.5 * 2.0**52))
 AREA_BITS = wp.constant(wp.float64(2.0**36))  # of the area of a pixel
 MOST_FRAGMENTS = wp.constant(wp.float64(2.0**16))  # whose sums are exact, see Shares
-Held = wp.types.vector(length=6, dtype=wp.float32)  # position, distance, weight, face
-Shares = wp.types.vector(length=SUMS, dtype=wp.float64)  # whole numbers, below 2**53
+Fragment = wp.types.vector(length=6, dtype=wp.float32)  # position, distance, weight, face
+FragmentSums = wp.types.vector(length=SUM_COUNT, dtype=wp.float64)  # whole numbers, below 2**53
 
 
 @wp.func
@@ -73,38 +72,40 @@ def penalty_force(material: wp.vec4f, way: wp.vec3f, depth: wp.float32, approach
 
 
 @wp.func
-def own_velocity(encounters: Encounters, meeting: Meeting, face: wp.int32, p: wp.vec3d):
+def vertex_velocity_at(operands: FieldOperands, pair: FieldPair, face: wp.int32, p: wp.vec3d):
     """What a fragment's velocity has beyond that of a rigid mesh; p in pixels."""
-    mesh = encounters.meshes[meeting.mesh]
+    mesh = operands.meshes[pair.mesh]
     v = mesh.faces[face]
-    w = blend_of_corners(load_corners(encounters, meeting, face), p)
+    w = barycentric_weights(corners_of(operands, pair, face), p)
     own = w[0] * mesh.velocities[v[0]] + w[1] * mesh.velocities[v[1]]
-    return turn_of(meeting.pose) * (own + w[2] * mesh.velocities[v[2]])
+    return turn_of(pair.pose) * (own + w[2] * mesh.velocities[v[2]])
 
 
 @wp.func
-def whole(x: wp.float64):
+def round_to_integer(x: wp.float64):
     """The nearest whole number, of what is below 2**51."""
     return (x + TO_WHOLE) - TO_WHOLE
 
 
 @wp.func
-def weighted(meeting: Meeting, weight: wp.float32, push: wp.vec3f, torque: wp.vec3f, d: wp.float32):
+def fixed_point_sums(
+    pair: FieldPair, weight: wp.float32, push: wp.vec3f, torque: wp.vec3f, d: wp.float32
+):
     """What a fragment at distance d adds to the sums, in whole steps of theirs."""
-    area = wp.float64(weight) * (meeting.pixel * meeting.pixel * meeting.scale[0])
-    lever = area * meeting.scale[1]
-    out = Shares()
+    area = wp.float64(weight) * (pair.pixel * pair.pixel * pair.scale[0])
+    lever = area * pair.scale[1]
+    out = FragmentSums()
     for x in range(3):
-        out[x] = whole(area * wp.float64(push[x]))
-        out[3 + x] = whole(lever * wp.float64(torque[x]))
-    out[6] = whole(AREA_BITS * wp.float64(weight))
-    out[7] = whole(lever * (HALF * meeting.material[0] * wp.float64(d * d)))
+        out[x] = round_to_integer(area * wp.float64(push[x]))
+        out[3 + x] = round_to_integer(lever * wp.float64(torque[x]))
+    out[6] = round_to_integer(AREA_BITS * wp.float64(weight))
+    out[7] = round_to_integer(lever * (HALF * pair.material[0] * wp.float64(d * d)))
     out[8] = wp.float64(1.0)
     return out
 
 
 @wp.func
-def add_together(sums: wp.array[wp.int64], row: wp.int32, amount: Shares, lane: wp.int32):
+def warp_add_sums(sums: wp.array[wp.int64], row: wp.int32, amount: FragmentSums, lane: wp.int32):
     """Add what all lanes have for one row; all lanes must come."""
     if warp_all(amount[8] == ZERO):
         return
@@ -126,28 +127,28 @@ def add_together(sums: wp.array[wp.int64], row: wp.int32, amount: Shares, lane: 
     return mine;
 #endif
 """)
-def hold_back(mine: Held, to: wp.int32, of: wp.int32) -> Held:
+def exchange_fragment(mine: Fragment, to: wp.int32, of: wp.int32) -> Fragment:
     """Lay ``mine`` into slot ``to`` of 64 of the lanes, or take what is in ``of``; -1: neither."""
     ...
 
 
 @wp.func
-def held_of(
+def fragment_inside(
     grid: FieldGrid,
     patch: Patch,
     at: wp.vec2i,
-    share: wp.float32,
-    columns: Columns,
+    cells_per_pixel: wp.float32,
+    columns: DepthImages,
     early: wp.int32,
 ):
     """The fragment at a pixel, with a distance of 0 where it is not inside."""
-    c = fragment(patch, at, share)
+    c = fragment_at(patch, at, cells_per_pixel)
     distance = wp.float32(0.0)
-    if in_box(c, last_cell(grid)):
-        if early != DEPTH or may_be_inside(columns, axis_in(patch), c):
-            distance = wp.min(blend_distance(grid, c), distance)
-    face = wp.cast(face_in(patch), wp.float32)
-    return Held(c[0], c[1], c[2], distance, number_in(patch, WEIGHT), face)
+    if is_in_box(c, last_cell(grid)):
+        if early != DEPTH or may_be_inside(columns, patch_axis(patch), c):
+            distance = wp.min(interpolate_distance(grid, c), distance)
+    face = wp.cast(patch_face(patch), wp.float32)
+    return Fragment(c[0], c[1], c[2], distance, patch_float(patch, WEIGHT), face)
 
 
 @cache
@@ -158,24 +159,26 @@ def penalty_kernel_for(moving: bool, bending: bool) -> wp.Kernel:
     """
 
     @wp.func
-    def fragment_sums(encounters: Encounters, meeting: Meeting, grid: FieldGrid, held: Held):
+    def fragment_sums(operands: FieldOperands, pair: FieldPair, grid: FieldGrid, held: Fragment):
         """What a fragment inside adds to the sums."""
         at = wp.vec3f(held[0], held[1], held[2])
         depth = -held[3]
-        way = -blend_gradient(grid, at)
-        lever = single_of(grid.lower - meeting.centre) + wp.float32(grid.spacing) * at
+        way = -interpolate_gradient(grid, at)
+        lever = single_of(grid.lower - pair.centre) + wp.float32(grid.spacing) * at
         foot = lever - depth * way
-        push = (wp.float32(meeting.material[0]) * depth) * way
+        push = (wp.float32(pair.material[0]) * depth) * way
         if wp.static(moving):
-            v = single_of(meeting.other_velocity - meeting.velocity)
-            v += wp.cross(single_of(meeting.other_spin), lever)
-            v -= wp.cross(single_of(meeting.spin), foot)
+            v = single_of(pair.other_velocity - pair.velocity)
+            v += wp.cross(single_of(pair.other_spin), lever)
+            v -= wp.cross(single_of(pair.spin), foot)
             if wp.static(bending):
-                if encounters.meshes[meeting.mesh].velocities.shape[0] > 0:
-                    p = wp.vec3d(at) / meeting.share
-                    v += single_of(own_velocity(encounters, meeting, wp.cast(held[5], wp.int32), p))
-            push = penalty_force(single4(meeting.material), way, depth, v)
-        return weighted(meeting, held[4], push, wp.cross(foot, push), depth)
+                if operands.meshes[pair.mesh].velocities.shape[0] > 0:
+                    p = wp.vec3d(at) / pair.cells_per_pixel
+                    v += single_of(
+                        vertex_velocity_at(operands, pair, wp.cast(held[5], wp.int32), p)
+                    )
+            push = penalty_force(single4(pair.material), way, depth, v)
+        return fixed_point_sums(pair, held[4], push, wp.cross(foot, push), depth)
 
     @wp.kernel(
         module="unique",
@@ -185,9 +188,9 @@ def penalty_kernel_for(moving: bool, bending: bool) -> wp.Kernel:
     def penalty_kernel(
         # in
         span: wp.vec3i,
-        encounters: Encounters,
+        operands: FieldOperands,
         patches: Patches,
-        columns: Columns,
+        columns: DepthImages,
         early: wp.int32,
         copies: wp.int32,
         # out
@@ -202,46 +205,46 @@ def penalty_kernel_for(moving: bool, bending: bool) -> wp.Kernel:
         lane = thread % lanes
         copy = (thread / lanes) % copies
         waiting = wp.int32(0)
-        total = Shares()
-        mine = turns_of(patches, span, thread)
+        total = FragmentSums()
+        mine = batch_range(patches, span, thread)
         for i in range(mine[0], mine[1]):
-            stroke = stroke_of(patches, i, mine[1], lane)
-            meeting = encounters.meetings[stroke.meeting]
-            grid = encounters.fields[meeting.field]
+            work = lane_pixels(patches, i, mine[1], lane)
+            pair = operands.pairs[work.pair]
+            grid = operands.fields[pair.field]
             pixel = wp.vec2i(0, 0)
-            for k in range(stroke.steps):
-                pixel = pixel_of(stroke.patch, stroke.first + k, pixel)
-                share = wp.float32(meeting.share)
-                drawn = held_of(grid, stroke.patch, pixel, share, columns, early)
-                inside = stroke.is_there and drawn[3] < wp.float32(0.0)
+            for k in range(work.steps):
+                pixel = patch_pixel(work.patch, work.first + k, pixel)
+                cells_per_pixel = wp.float32(pair.cells_per_pixel)
+                drawn = fragment_inside(grid, work.patch, pixel, cells_per_pixel, columns, early)
+                inside = work.is_valid and drawn[3] < wp.float32(0.0)
                 rank = warp_rank(inside)
-                hold_back(drawn, wp.where(inside, waiting + rank, -1), -1)
+                exchange_fragment(drawn, wp.where(inside, waiting + rank, -1), -1)
                 waiting += warp_count(inside)
                 warp_sync()
-                while waiting >= lanes or (waiting > 0 and stroke.is_last):
+                while waiting >= lanes or (waiting > 0 and work.is_last):
                     few = wp.min(waiting, lanes)
                     waiting -= few
                     if lane < few:
-                        held = hold_back(drawn, -1, waiting + lane)
-                        total += fragment_sums(encounters, meeting, grid, held)
+                        held = exchange_fragment(drawn, -1, waiting + lane)
+                        total += fragment_sums(operands, pair, grid, held)
                     warp_sync()
-            if stroke.is_last or not warp_all(total[8] < MOST_FRAGMENTS):
-                add_together(sums_out, stroke.meeting * copies + copy, total, lane)
-                total = Shares()
+            if work.is_last or not warp_all(total[8] < MOST_FRAGMENTS):
+                warp_add_sums(sums_out, work.pair * copies + copy, total, lane)
+                total = FragmentSums()
 
     return penalty_kernel
 
 
 @wp.func
-def step_of_sum(meeting: Meeting, k: wp.int32):
+def sum_unit(pair: FieldPair, k: wp.int32):
     """What a whole number of a sum stands for."""
     step = wp.float64(1.0)
     if k < 8:
-        step = wp.where(meeting.scale[0] > ZERO, wp.float64(1.0) / meeting.scale[0], ZERO)
+        step = wp.where(pair.scale[0] > ZERO, wp.float64(1.0) / pair.scale[0], ZERO)
     if (k >= 3 and k < 6) or k == 7:
-        step = step / meeting.scale[1]
+        step = step / pair.scale[1]
     if k == 6:
-        step = meeting.pixel * meeting.pixel / AREA_BITS
+        step = pair.pixel * pair.pixel / AREA_BITS
     return step
 
 
@@ -249,7 +252,7 @@ def step_of_sum(meeting: Meeting, k: wp.int32):
 def response_rows_kernel(
     # in
     span: wp.vec3i,
-    encounters: Encounters,
+    operands: FieldOperands,
     copies: wp.int32,
     # out
     sums_out: wp.array[wp.int64],
@@ -263,16 +266,16 @@ def response_rows_kernel(
     lanes = lane_count()
     for i in range(span[0] + wp.tid(), span[1], span[2]):
         row = i / lanes
-        m = row / SUM_COUNT
+        pair_index = row / SUM_COUNT
         k = row % SUM_COUNT
         part = wp.int64(0)
         for copy in range(i % lanes, copies, lanes):
-            at = (m * copies + copy) * SUM_COUNT + k
+            at = (pair_index * copies + copy) * SUM_COUNT + k
             part += sums_out[at]
             sums_out[at] = wp.int64(0)
         total = warp_sum(part)
         if i % lanes == 0:
-            rows_out[m, k] = step_of_sum(encounters.meetings[m], k) * wp.float64(total)
+            rows_out[pair_index, k] = sum_unit(operands.pairs[pair_index], k) * wp.float64(total)
         if i < count_out.shape[0]:
             rows_out[0, SUM_COUNT + i] = wp.float64(count_out[i])
             count_out[i] = wp.int64(0)

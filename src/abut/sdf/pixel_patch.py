@@ -8,26 +8,31 @@ import warp as wp
 
 from abut.sdf.orthographic_raster import (
     HALF,
-    PER_FACE,
-    Cover,
+    SUBDIVIDED,
+    Footprint,
     area_vector,
-    part_at,
-    part_middle,
-    plane_of,
-    turned,
+    depth_plane,
+    subtriangle_at,
+    subtriangle_centroid,
+    to_raster,
 )
-from abut.sdf.spans import Spans, next_piece, owned_pixel, spans_of
+from abut.sdf.spans import RowSpans, next_patch_origin, row_spans, span_pixel
 
 Patch = wp.types.vector(length=16, dtype=wp.int32)
 FACE, WEIGHT = wp.constant(0), wp.constant(1)  # face * 4 + axis; area of a fragment
 # Along an axis: two coordinates of 16 bits; at the first pixel, its slopes, least and greatest.
 LOW, DEPTH, ENDS, SHIFTS = wp.constant(2), wp.constant(3), wp.constant(8), wp.constant(12)
 # Of a divided face: first part, parts along a side, parts; first sample and two ways on.
-PART, SIDES, PARTS, WAYS = wp.constant(2), wp.constant(3), wp.constant(4), wp.constant(5)
+FIRST_SUBTRIANGLE, SUBDIVISION, SUBTRIANGLE_COUNT, SUBTRIANGLE_EDGES = (
+    wp.constant(2),
+    wp.constant(3),
+    wp.constant(4),
+    wp.constant(5),
+)
 
 
 @wp.struct
-class Piece:
+class PatchStep:
     """A piece of a cover, and where the next one begins."""
 
     patch: Patch
@@ -71,33 +76,35 @@ def load_patch(patches: wp.array[Patch], i: wp.int32) -> Patch:
 
 
 @wp.func
-def number_in(patch: Patch, k: wp.int32):
+def patch_float(patch: Patch, k: wp.int32):
     """A word of a patch that is a float32."""
     return wp.cast(patch[k], wp.float32)
 
 
 @wp.func
-def word_of(x: wp.float64):
+def float_bits(x: wp.float64):
     """A number as a word of a patch."""
     return wp.cast(wp.float32(x), wp.int32)
 
 
 @wp.func
-def patch_of(cover: Cover, at: wp.vec2i, spans: Spans, face: wp.int32, share: wp.float64):
-    """The piece of a cover that begins ``at`` a pixel; ``share``: cells of a pixel."""
+def patch_of(
+    footprint: Footprint, at: wp.vec2i, spans: RowSpans, face: wp.int32, cells_per_pixel: wp.float64
+):
+    """The piece of a cover that begins ``at`` a pixel; ``cells_per_pixel``: cells of a pixel."""
     out = Patch()
-    out[FACE] = 4 * face + cover.axis
-    low = cover.low + at
+    out[FACE] = 4 * face + footprint.axis
+    low = footprint.low + at
     out[LOW] = (low[0] & 65535) | (low[1] << 16)
     x = wp.float64(low[0]) + HALF
     y = wp.float64(low[1]) + HALF
-    plane = plane_of(cover)
-    out[DEPTH] = word_of(share * (plane[0] + plane[1] * x + plane[2] * y))
-    out[DEPTH + 1] = word_of(share * plane[1])
-    out[DEPTH + 2] = word_of(share * plane[2])
-    a = wp.float32(share * turned(cover.corners[0], cover.axis)[0])
-    b = wp.float32(share * turned(cover.corners[1], cover.axis)[0])
-    c = wp.float32(share * turned(cover.corners[2], cover.axis)[0])
+    plane = depth_plane(footprint)
+    out[DEPTH] = float_bits(cells_per_pixel * (plane[0] + plane[1] * x + plane[2] * y))
+    out[DEPTH + 1] = float_bits(cells_per_pixel * plane[1])
+    out[DEPTH + 2] = float_bits(cells_per_pixel * plane[2])
+    a = wp.float32(cells_per_pixel * to_raster(footprint.corners[0], footprint.axis)[0])
+    b = wp.float32(cells_per_pixel * to_raster(footprint.corners[1], footprint.axis)[0])
+    c = wp.float32(cells_per_pixel * to_raster(footprint.corners[2], footprint.axis)[0])
     out[DEPTH + 3] = wp.cast(wp.min(a, wp.min(b, c)), wp.int32)
     out[DEPTH + 4] = wp.cast(wp.max(a, wp.max(b, c)), wp.int32)
     slopes = wp.vec3f(wp.float32(1.0), wp.float32(plane[1]), wp.float32(plane[2]))
@@ -111,101 +118,105 @@ def patch_of(cover: Cover, at: wp.vec2i, spans: Spans, face: wp.int32, share: wp
 
 
 @wp.func
-def divided_patch(cover: Cover, face: wp.int32, share: wp.float64):
+def subdivided_patch(footprint: Footprint, face: wp.int32, cells_per_pixel: wp.float64):
     """All parts of a divided face."""
     out = Patch()
-    out[FACE] = 4 * face + PER_FACE
-    parts = wp.float64(cover.low[1]) * wp.float64(cover.low[1])
-    out[WEIGHT] = word_of(HALF * wp.length(area_vector(cover.corners)) / parts)
-    out[PART] = cover.low[0]
-    out[SIDES] = cover.low[1]
-    out[PARTS] = cover.size[0]
-    first = part_middle(cover, cover.low[0])
-    down = cover.corners[1] - cover.corners[0]
-    aside = cover.corners[2] - cover.corners[1]
+    out[FACE] = 4 * face + SUBDIVIDED
+    parts = wp.float64(footprint.low[1]) * wp.float64(footprint.low[1])
+    out[WEIGHT] = float_bits(HALF * wp.length(area_vector(footprint.corners)) / parts)
+    out[FIRST_SUBTRIANGLE] = footprint.low[0]
+    out[SUBDIVISION] = footprint.low[1]
+    out[SUBTRIANGLE_COUNT] = footprint.size[0]
+    first = subtriangle_centroid(footprint, footprint.low[0])
+    down = footprint.corners[1] - footprint.corners[0]
+    aside = footprint.corners[2] - footprint.corners[1]
     for x in range(3):
-        out[WAYS + x] = word_of(share * first[x])
-        out[WAYS + 3 + x] = word_of(share * down[x])
-        out[WAYS + 6 + x] = word_of(share * aside[x])
+        out[SUBTRIANGLE_EDGES + x] = float_bits(cells_per_pixel * first[x])
+        out[SUBTRIANGLE_EDGES + 3 + x] = float_bits(cells_per_pixel * down[x])
+        out[SUBTRIANGLE_EDGES + 6 + x] = float_bits(cells_per_pixel * aside[x])
     return out
 
 
 @wp.func
-def piece_of(cover: Cover, at: wp.vec2i, face: wp.int32, share: wp.float64):
+def patch_from(footprint: Footprint, at: wp.vec2i, face: wp.int32, cells_per_pixel: wp.float64):
     """The piece of a cover that begins ``at`` a pixel; there is none beyond the last column."""
-    out = Piece()
-    if cover.axis == PER_FACE:
-        out.patch = divided_patch(cover, face, share)
-        out.next = cover.size
+    out = PatchStep()
+    if footprint.axis == SUBDIVIDED:
+        out.patch = subdivided_patch(footprint, face, cells_per_pixel)
+        out.next = footprint.size
     else:
-        spans = spans_of(cover, at)
-        out.patch = patch_of(cover, at, spans, face, share)
-        out.next = next_piece(cover, at, spans.rows)
+        spans = row_spans(footprint, at)
+        out.patch = patch_of(footprint, at, spans, face, cells_per_pixel)
+        out.next = next_patch_origin(footprint, at, spans.rows)
     return out
 
 
 @wp.func
-def axis_in(patch: Patch):
+def patch_axis(patch: Patch):
     """The axis a patch is drawn along, or PER_FACE."""
     return patch[FACE] & 3
 
 
 @wp.func
-def face_in(patch: Patch):
+def patch_face(patch: Patch):
     """The face a patch belongs to."""
     return patch[FACE] >> 2
 
 
 @wp.func
-def patch_pixels(patch: Patch):
+def patch_pixel_count(patch: Patch):
     """Fragments of a patch."""
-    return wp.where(axis_in(patch) == PER_FACE, patch[PARTS], patch[ENDS + 3] >> 24)
+    return wp.where(
+        patch_axis(patch) == SUBDIVIDED, patch[SUBTRIANGLE_COUNT], patch[ENDS + 3] >> 24
+    )
 
 
 @wp.func
-def pixel_of(patch: Patch, index: wp.int32, before: wp.vec2i):
+def patch_pixel(patch: Patch, index: wp.int32, before: wp.vec2i):
     """Column and row of a fragment; of a divided face its number. See owned_pixel."""
-    if axis_in(patch) == PER_FACE:
+    if patch_axis(patch) == SUBDIVIDED:
         return wp.vec2i(index, 0)
     ends = wp.vec4i(patch[ENDS], patch[ENDS + 1], patch[ENDS + 2], patch[ENDS + 3])
     shifts = wp.vec4i(patch[SHIFTS], patch[SHIFTS + 1], patch[SHIFTS + 2], patch[SHIFTS + 3])
-    return owned_pixel(ends, shifts, index, before[1])
+    return span_pixel(ends, shifts, index, before[1])
 
 
 @wp.func
-def sample_of_part(patch: Patch, index: wp.int32):
+def subtriangle_sample(patch: Patch, index: wp.int32):
     """The middle of a part of a divided face, counted from the patch's first."""
-    first = part_at(patch[PART], patch[SIDES])
-    at = part_at(patch[PART] + index, patch[SIDES])
+    first = subtriangle_at(patch[FIRST_SUBTRIANGLE], patch[SUBDIVISION])
+    at = subtriangle_at(patch[FIRST_SUBTRIANGLE] + index, patch[SUBDIVISION])
     down = wp.float32(at[0] - first[0])
     aside = wp.float32(at[1] - first[1])
     out = wp.vec3f()
     for x in range(3):
-        on = down * number_in(patch, WAYS + 3 + x) + aside * number_in(patch, WAYS + 6 + x)
-        out[x] = number_in(patch, WAYS + x) + on
+        on = down * patch_float(patch, SUBTRIANGLE_EDGES + 3 + x) + aside * patch_float(
+            patch, SUBTRIANGLE_EDGES + 6 + x
+        )
+        out[x] = patch_float(patch, SUBTRIANGLE_EDGES + x) + on
     return out
 
 
 @wp.func
-def low_of(patch: Patch):
+def patch_origin(patch: Patch):
     """The pixel that a patch begins at."""
     return wp.vec2i((patch[LOW] << 16) >> 16, patch[LOW] >> 16)
 
 
 @wp.func
-def fragment(patch: Patch, at: wp.vec2i, share: wp.float32):
+def fragment_at(patch: Patch, at: wp.vec2i, cells_per_pixel: wp.float32):
     """The fragment at a pixel of a patch."""
-    axis = axis_in(patch)
-    if axis == PER_FACE:
-        return sample_of_part(patch, at[0])
+    axis = patch_axis(patch)
+    if axis == SUBDIVIDED:
+        return subtriangle_sample(patch, at[0])
     x = wp.float32(at[0])
     y = wp.float32(at[1])
-    depth = number_in(patch, DEPTH) + number_in(patch, DEPTH + 1) * x
-    depth += number_in(patch, DEPTH + 2) * y
-    depth = wp.clamp(depth, number_in(patch, DEPTH + 3), number_in(patch, DEPTH + 4))
-    low = low_of(patch)
-    u = share * (wp.float32(low[0] + at[0]) + wp.float32(0.5))
-    v = share * (wp.float32(low[1] + at[1]) + wp.float32(0.5))
+    depth = patch_float(patch, DEPTH) + patch_float(patch, DEPTH + 1) * x
+    depth += patch_float(patch, DEPTH + 2) * y
+    depth = wp.clamp(depth, patch_float(patch, DEPTH + 3), patch_float(patch, DEPTH + 4))
+    low = patch_origin(patch)
+    u = cells_per_pixel * (wp.float32(low[0] + at[0]) + wp.float32(0.5))
+    v = cells_per_pixel * (wp.float32(low[1] + at[1]) + wp.float32(0.5))
     along_x = wp.where(axis == 0, depth, wp.where(axis == 1, v, u))
     along_y = wp.where(axis == 0, u, wp.where(axis == 1, depth, v))
     along_z = wp.where(axis == 0, v, wp.where(axis == 1, u, depth))

@@ -1,4 +1,4 @@
-"""What is asked of a field about a mesh: checked at the door, answered in rows of poses."""
+"""Questions to a field about a mesh: validate arguments, run plans, wrap the rows."""
 
 from collections.abc import Callable
 from typing import Any
@@ -14,43 +14,44 @@ from abut.geometry.poses import checked_poses
 from abut.mesh import Mesh, require_meshes
 from abut.options import EarlyOut, Sampling, chosen, number_from
 from abut.sdf.closest_sample import ClosestPlan, Proximity, proximity_of
+from abut.sdf.field_pairs import CENTRE, FIELD_VELOCITY, MARGIN, MATERIAL, SPEED, VELOCITY
 from abut.sdf.field_plan import plan_for
-from abut.sdf.posed_in_field import CENTRE, FIELD_VELOCITY, MARGIN, MATERIAL, SPEED, VELOCITY
 from abut.sdf.response import Response, ResponsePlan
-from abut.sdf.tape import Law, TapedResponse, parts_of, taped
+from abut.sdf.tape import ContactLaw, TapedResponse, record_response, subdivided_samples
 
 SAMPLINGS = {sampling: number for number, sampling in enumerate(Sampling)}
-EARLY = {out: number for number, out in enumerate(EarlyOut)}
+EARLY_OUTS = {out: number for number, out in enumerate(EarlyOut)}
 MOST_PIXELS = 8192
 MOST_FACES = 1 << 26
-FACES_AT_ONCE = 1 << 22  # in all poses: their patches take room
-REST = np.zeros(6)
-IN_PLACE = np.eye(4)[None]
+FACES_AT_ONCE = 1 << 22  # in all poses: their patches take memory
+AT_REST = np.zeros(6)
+IDENTITY = np.eye(4)[None]
+MATERIAL_NAMES = ("stiffness", "damping", "friction", "slip")
 
 
 def ask_closest(field: Any, other: Mesh, pose: Any, pixels: int, sampling: str) -> Proximity:
-    """See DistanceField.closest."""
-    poses, single, how = _checked(field, other, pose, sampling)
+    """Answer DistanceField.closest."""
+    poses, single, sampling_number = _checked(field, other, pose, sampling)
     pixel = _pixel(field, pixels)
 
-    def answered(part: slice) -> np.ndarray:
-        these = poses[part]
-        about = (ClosestPlan, len(these), int(pixels), how)
-        kind = (field.grid, other, len(these), pixel, how, False)
-        plan = plan_for(field, other, about, lambda: ClosestPlan(*kind))
-        if plan.settled != about:
-            plan.asked[:, MARGIN] = field.margin
-            plan.settle(about)
-        plan.poses[:] = these.reshape(-1, 16)
-        return plan.ask(other)
+    def fill(inputs: np.ndarray) -> None:
+        inputs[:, MARGIN] = field.margin
 
-    return proximity_of(_in_parts(len(poses), other, answered, 8), single, field.device)
+    def answered(chunk: slice) -> np.ndarray:
+        count = chunk.stop - chunk.start
+        key = (ClosestPlan, count, int(pixels), sampling_number)
+        args = (field.grid, other, count, pixel, sampling_number)
+        plan = plan_for(field, other, key, lambda: ClosestPlan(*args))
+        return plan.ask(other, poses[chunk], field.margin, fill)
+
+    return proximity_of(_in_chunks(len(poses), other, answered, 8), single, field.device)
 
 
 def ask_response(
     field: Any,
     other: Mesh,
     pose: Any,
+    *,
     pixels: int,
     sampling: str,
     early_out: str,
@@ -59,77 +60,85 @@ def ask_response(
     material: tuple[Any, Any, Any, Any],
     centre: Any,
 ) -> Response:
-    """See DistanceField.response."""
-    poses, single, how = _checked(field, other, pose, sampling)
-    early = EARLY[chosen(EarlyOut, early_out, "early_out")]
+    """Answer DistanceField.response."""
+    poses, single, sampling_number = _checked(field, other, pose, sampling)
+    early = EARLY_OUTS[chosen(EarlyOut, early_out, "early_out")]
     pixel = _pixel(field, pixels)
-    moving = _vertex_velocities(velocity, other)
-    plain = velocity is None and field_velocity is None and centre is None
-    settled = material if plain else None  # of a call like the last one, only poses are new
-    kind = (moving is not None, material[1] != 0 or material[2] != 0, early)
-    images = field.depth_images if EARLY[EarlyOut.DEPTH] == early else None
+    vertex_velocities = _vertex_velocities(velocity, other)
+    only_poses = velocity is None and field_velocity is None and centre is None
+    images = field.depth_images if EARLY_OUTS[EarlyOut.DEPTH] == early else None
     centre = field.centre if centre is None else _three(centre, "centre")
+    _, damping, friction, _ = material
+    kind = {
+        "vertex_velocities": vertex_velocities is not None,
+        "dissipative": damping != 0 or friction != 0,
+        "early_out": early,
+    }
 
-    def answered(part: slice) -> np.ndarray:
-        these = poses[part]
-        about = (ResponsePlan, len(these), int(pixels), how, *kind)
-        args = (field.grid, other, len(these), pixel, how, *kind, images)
-        plan = plan_for(field, other, about, lambda: ResponsePlan(*args))
-        if plan.settled is None or plan.settled != settled:
-            twist = REST if moving is not None else _twist(velocity, len(poses), "velocity")
+    def answered(chunk: slice) -> np.ndarray:
+        def fill(inputs: np.ndarray) -> None:
+            twist = AT_REST
+            if vertex_velocities is None:
+                twist = _twist(velocity, len(poses), "velocity")
             field_twist = _twist(field_velocity, len(poses), "field_velocity")
-            _settle(plan.asked, part, twist, field_twist, centre, material, moving)
-            plan.settle(settled)
-        plan.poses[:] = these.reshape(-1, 16)
-        return plan.ask(other, moving)
+            twists = [t if t.ndim == 1 else t[chunk] for t in (twist, field_twist)]
+            _fill_response(inputs, *twists, centre, material, vertex_velocities)
 
-    rows = _in_parts(len(poses), other, answered, 9)
+        count = chunk.stop - chunk.start
+        key = (ResponsePlan, count, int(pixels), sampling_number, *kind.values())
+        args = (field.grid, other, count, pixel, sampling_number)
+        plan = plan_for(field, other, key, lambda: ResponsePlan(*args, **kind, depth_images=images))
+        constants = material if only_poses else None
+        return plan.ask(other, poses[chunk], constants, fill, vertex_velocities)
+
+    rows = _in_chunks(len(poses), other, answered, 9)
     return Response(rows, single, field.device, _centre_later(other, poses), centre)
 
 
-def _settle(
-    asked: np.ndarray,
-    part: slice,
+def _fill_response(
+    inputs: np.ndarray,
     twist: np.ndarray,
     field_twist: np.ndarray,
     centre: np.ndarray,
     material: tuple[Any, ...],
-    moving: np.ndarray | None,
+    vertex_velocities: np.ndarray | None,
 ) -> None:
-    """Write down what is asked beside the poses; see read_meeting."""
-    numbers = [number_from(x, name, 0.0) for name, x in zip(_MATERIAL, material, strict=True)]
-    asked[:, VELOCITY : VELOCITY + 6] = twist if twist.ndim == 1 else twist[part]
-    asked[:, FIELD_VELOCITY : FIELD_VELOCITY + 6] = (
-        field_twist if field_twist.ndim == 1 else field_twist[part]
-    )
-    asked[:, CENTRE : CENTRE + 3] = centre
-    asked[:, MATERIAL : MATERIAL + 4] = numbers
-    fastest = 0.0 if moving is None else np.linalg.norm(moving, axis=1).max(initial=0.0)
-    asked[:, SPEED] = fastest
+    """Write the inputs beside the poses; see read_pair."""
+    numbers = _numbers(material)  # refused before anything is written
+    inputs[:, VELOCITY : VELOCITY + 6] = twist
+    inputs[:, FIELD_VELOCITY : FIELD_VELOCITY + 6] = field_twist
+    inputs[:, CENTRE : CENTRE + 3] = centre
+    inputs[:, MATERIAL : MATERIAL + 4] = numbers
+    inputs[:, SPEED] = 0.0
+    if vertex_velocities is not None:
+        inputs[:, SPEED] = np.linalg.norm(vertex_velocities, axis=1).max(initial=0.0)
 
 
 def ask_on_tape(
     field: Any,
     other: Mesh,
     poses: wp.array,
+    *,
     pixels: int,
     velocity: Any,
     field_velocity: Any,
     material: tuple[Any, Any, Any, Any],
     centre: Any,
 ) -> TapedResponse:
-    """See DistanceField.response_on_tape."""
+    """Answer DistanceField.response_on_tape."""
     _checked(field, other, None, Sampling.FACES)
-    law = Law()
+    law = ContactLaw()
     law.centre = wp.vec3d(*(field.centre if centre is None else _three(centre, "centre")))
-    theirs, ours = _twist(velocity, 1, "velocity"), _twist(field_velocity, 1, "field_velocity")
-    law.other_velocity, law.other_spin = wp.vec3d(*theirs.flat[:3]), wp.vec3d(*theirs.flat[3:])
-    law.velocity, law.spin = wp.vec3d(*ours.flat[:3]), wp.vec3d(*ours.flat[3:])
-    named = zip(_MATERIAL, material, strict=True)
-    law.material = wp.vec4d(*(number_from(x, name, 0.0) for name, x in named))
-    points, areas = parts_of(other.points.numpy(), other.faces.numpy(), _pixel(field, pixels))
+    twist = _twist(velocity, 1, "velocity").ravel()
+    field_twist = _twist(field_velocity, 1, "field_velocity").ravel()
+    law.other_velocity, law.other_spin = wp.vec3d(*twist[:3]), wp.vec3d(*twist[3:])
+    law.velocity, law.spin = wp.vec3d(*field_twist[:3]), wp.vec3d(*field_twist[3:])
+    law.material = wp.vec4d(*_numbers(material))
+    points, areas = subdivided_samples(
+        other.points.numpy(), other.faces.numpy(), _pixel(field, pixels)
+    )
     device = field.device
-    return taped(
+    return record_response(
         field.grid,
         wp.array(points, dtype=wp.vec3d, device=device),
         wp.array(areas, dtype=wp.float64, device=device),
@@ -138,44 +147,46 @@ def ask_on_tape(
     )
 
 
-_MATERIAL = ("stiffness", "damping", "friction", "slip")
-
-
 def _checked(field: Any, other: Mesh, pose: Any, sampling: str) -> tuple[np.ndarray, bool, int]:
-    """Poses (B, 4, 4), whether there is but one, and the sampling's number."""
+    """Return poses (B, 4, 4), whether a single one was given, and the sampling's number."""
     require_meshes(other=other)
     require_same_device(field, other)
     if other.face_count == 0:
         raise MeshError("other has no faces, so there is nothing to look at.")
-    how = SAMPLINGS[chosen(Sampling, sampling, "sampling")]
+    sampling_number = SAMPLINGS[chosen(Sampling, sampling, "sampling")]
     if pose is None:
-        return IN_PLACE, True, how
+        return IDENTITY, True, sampling_number
     pose = to_plain(pose)
-    return checked_poses(pose, "pose"), pose.ndim == 2, how
+    return checked_poses(pose, "pose"), pose.ndim == 2, sampling_number
 
 
 def _pixel(field: Any, pixels: Any) -> float:
-    """The side of a pixel, of so many along the longest side of the field's box."""
+    """Return the side of a pixel, ``pixels`` along the longest side of the field's box."""
     if not (isinstance(pixels, int | np.integer) and 1 <= pixels <= MOST_PIXELS):
         raise OptionError(f"pixels must be a whole number from 1 to {MOST_PIXELS}, not {pixels!r}.")
     return field.box.spacing * (max(field.box.shape) - 1) / int(pixels)
 
 
-def _in_parts(
+def _in_chunks(
     count: int, other: Mesh, answered: Callable[[slice], np.ndarray], columns: int
 ) -> np.ndarray:
-    """Rows of all poses, some at a time where they are many."""
+    """Return the rows of all poses, asked in chunks of one size where they are many."""
     if other.face_count > MOST_FACES:
         raise CapacityError(f"{other.face_count} faces are too many; {MOST_FACES} is the most.")
-    parts = min(-(-count * other.face_count // FACES_AT_ONCE), count)
-    if parts <= 1:
+    chunk_count = min(-(-count * other.face_count // FACES_AT_ONCE), count)
+    if chunk_count <= 1:
         return answered(slice(0, count))
-    step = -(-count // parts)
+    step = -(-count // chunk_count)
     rows = np.empty((count, columns))
     for start in range(0, count, step):
-        part = slice(min(start, count - step), min(start + step, count))  # all of one size
-        rows[part] = answered(part)
+        chunk = slice(min(start, count - step), min(start + step, count))
+        rows[chunk] = answered(chunk)
     return rows
+
+
+def _numbers(material: tuple[Any, ...]) -> list[float]:
+    named = zip(MATERIAL_NAMES, material, strict=True)
+    return [number_from(value, name, 0.0) for name, value in named]
 
 
 def _three(value: Any, name: str) -> np.ndarray:
@@ -186,9 +197,9 @@ def _three(value: Any, name: str) -> np.ndarray:
 
 
 def _twist(value: Any, count: int, name: str) -> np.ndarray:
-    """(6,) or (B, 6) velocities and spins."""
+    """Return velocity and spin, (6,) or (B, 6)."""
     if value is None:
-        return REST
+        return AT_REST
     data = to_plain(value)
     data = data if isinstance(data, np.ndarray) else data.numpy()
     if data.dtype.kind not in "fiu":
@@ -204,7 +215,7 @@ def _twist(value: Any, count: int, name: str) -> np.ndarray:
 
 
 def _vertex_velocities(velocity: Any, other: Mesh) -> np.ndarray | None:
-    """Velocities (n, 3) of all vertices, or None where ``velocity`` is none or a twist."""
+    """Return velocities (n, 3) of all vertices; None where ``velocity`` is None or a twist."""
     if velocity is None:
         return None
     data = to_plain(velocity)
@@ -217,7 +228,7 @@ def _vertex_velocities(velocity: Any, other: Mesh) -> np.ndarray | None:
 
 
 def _centre_later(other: Mesh, poses: np.ndarray) -> Callable[[], np.ndarray]:
-    """Make (B, 3) centres of the mesh as it is now, in the field's frame, when asked."""
+    """Return a function that computes the centres (B, 3) of the mesh in the field's frame."""
     points, faces = other.points, other.faces
 
     def make(_lease: Any = other.lease) -> np.ndarray:  # held: the points are not overwritten

@@ -14,14 +14,14 @@ from abut.geometry.cross_ray_tri import cross_line_tri
 from abut.geometry.predicates import orient3d
 from abut.operands.posed_mesh import PosedMesh, load_face
 from abut.point.surface import Surface
-from abut.sdf.grid import FieldGrid, position_of
-from abut.sdf.notes import sum_notes_kernel
+from abut.sdf.grid import FieldGrid, sample_position
+from abut.sdf.notes import sum_crossings_kernel
 
 wp.set_module_options({"enable_backward": False, "fuse_fp": False, "max_unroll": 0})
 
 
 @wp.func
-def along(p: wp.vec3d, spacing: wp.float64, i: wp.int32):
+def row_sample(p: wp.vec3d, spacing: wp.float64, i: wp.int32):
     """Sample i of the row that begins at p, to the bit as position_of has it."""
     return wp.vec3d(p[0] + spacing * wp.float64(i), p[1], p[2])
 
@@ -34,21 +34,21 @@ def samples_before(p: wp.vec3d, spacing: wp.float64, most: wp.int32, t: wp.mat33
     count = wp.int32(0)
     if ahead >= wp.float64(0.0):  # not for NaN
         count = wp.int32(wp.min(ahead, wp.float64(most - 1))) + 1
-    while count < most and orient3d(t[0], t[1], t[2], along(p, spacing, count)) == -way:
+    while count < most and orient3d(t[0], t[1], t[2], row_sample(p, spacing, count)) == -way:
         count += 1
     searching = wp.bool(count > 0)
     while searching:
         searching = False
-        if orient3d(t[0], t[1], t[2], along(p, spacing, count - 1)) != -way:
+        if orient3d(t[0], t[1], t[2], row_sample(p, spacing, count - 1)) != -way:
             count -= 1
             searching = count > 0
     return count
 
 
 @wp.func
-def note_crossings(grid: FieldGrid, j: wp.int32, k: wp.int32, side: PosedMesh, tree: BvhView):
+def add_crossings(grid: FieldGrid, j: wp.int32, k: wp.int32, side: PosedMesh, tree: BvhView):
     """Add the crossings of a row's line with a mesh to the notes of its samples."""
-    p = position_of(grid.lower, grid.spacing, 0, j, k)
+    p = sample_position(grid.lower, grid.spacing, 0, j, k)
     y = p[1] - tree.origin[1]
     z = p[2] - tree.origin[2]
     low_y = lower_bound(y)
@@ -79,7 +79,7 @@ def note_crossings(grid: FieldGrid, j: wp.int32, k: wp.int32, side: PosedMesh, t
 
 
 @wp.kernel
-def rows_kernel(
+def ray_rows_kernel(
     # in
     span: wp.vec3i,
     mesh: Surface,
@@ -92,14 +92,14 @@ def rows_kernel(
         j = row / grid_out.shape[2]
         k = row - j * grid_out.shape[2]
         if mesh.dipoles.shape[0] == 0:
-            note_crossings(grid_out, j, k, mesh.faces, mesh.tree)
+            add_crossings(grid_out, j, k, mesh.faces, mesh.tree)
         if closure.dipoles.shape[0] > 0:
-            note_crossings(grid_out, j, k, closure.faces, closure.tree)
+            add_crossings(grid_out, j, k, closure.faces, closure.tree)
 
 
 def count_crossings(grid: FieldGrid, surfaces: tuple[Surface, Surface], device: wp.Device) -> None:
     """Leave the crossings of each sample's ray in the first component of its gradient."""
     rows = grid.distance.shape[1] * grid.distance.shape[2]
     grid.gradient.zero_()
-    launch(rows_kernel, rows, [*surfaces, grid], device, grain=64)
-    launch(sum_notes_kernel, rows, [grid.gradient], device, grain=64)
+    launch(ray_rows_kernel, rows, [*surfaces, grid], device, grain=64)
+    launch(sum_crossings_kernel, rows, [grid.gradient], device, grain=64)

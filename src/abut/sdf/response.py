@@ -9,12 +9,14 @@ import numpy as np
 import warp as wp
 
 from abut.core.pickling import PicklableResult
-from abut.mesh import Mesh
-from abut.sdf.blocks import list_blocks_kernel
+from abut.core.plan import Stage
+from abut.sdf.blocks import TEAM_SIZE, list_blocks_kernel
 from abut.sdf.depth_images import DepthImages
+from abut.sdf.draw_queues import DrawQueues
 from abut.sdf.face_setup import cull_faces_kernel, setup_faces_kernel, setup_tiles_kernel
 from abut.sdf.field_plan import FieldPlan
-from abut.sdf.penalty import SUMS, penalty_kernel_for, response_rows_kernel
+from abut.sdf.footprint_tiles import BLOCK_TILES
+from abut.sdf.penalty import SUM_COUNT, penalty_kernel_for, response_rows_kernel
 
 MOST_COPIES = 64  # of sums, so that threads do not queue up for one
 
@@ -108,37 +110,69 @@ class Response(PicklableResult):
 
 
 class ResponsePlan(FieldPlan):
-    """Pick faces, cut them into patches, draw these, and add up the fragments inside."""
+    """Cull faces, set up their patches, draw these, and add up the fragments inside.
 
-    columns = SUMS
+    Args:
+        vertex_velocities: Whether calls pass velocities of the mesh's vertices.
+        dissipative: Whether there is damping or friction, so that velocities matter.
+        early_out: BOUND, DEPTH or NOTHING.
+        depth_images: The field's, for DEPTH.
+        args: As for FieldPlan.
+    """
+
+    columns = SUM_COUNT
 
     def __init__(
         self,
-        grid: Any,
-        mesh: Mesh,
-        pose_count: int,
-        pixel: float,
-        sampling: int,
-        bending: bool,
-        moving: bool,
-        early: int,
-        columns: Any,
+        *args: Any,
+        vertex_velocities: bool,
+        dissipative: bool,
+        early_out: int,
+        depth_images: Any = None,
     ) -> None:
-        self.early = early
-        self.kernel = penalty_kernel_for(moving, bending)
-        self.images = DepthImages() if columns is None else columns
-        super().__init__(grid, mesh, pose_count, pixel, sampling, bending)
+        self._early_out = early_out
+        self._penalty_kernel = penalty_kernel_for(dissipative, vertex_velocities)
+        self._depth_images = DepthImages() if depth_images is None else depth_images
+        super().__init__(*args, vertex_velocities=vertex_velocities)
 
-    def stages(self) -> Iterable[tuple[str, Callable[[], None]]]:
-        """See cutting and penalty."""
+    def stages(self) -> Iterable[Stage]:
+        """Yield the stages; see face_setup and penalty."""
         copies = max(1, MOST_COPIES // max(self.pose_count, 1))
-        sums = wp.zeros(self.pose_count * copies * SUMS, dtype=wp.int64, device=self.device)
+        sums = wp.zeros(self.pose_count * copies * SUM_COUNT, dtype=wp.int64, device=self.device)
         self._sums = sums
-        self._no_best = wp.empty(0, dtype=wp.int64, device=self.device)
-        early, (faces, large, blocks) = self.early, self.lists("faces", "large", "blocks")
-        yield "pick", self.over_items(cull_faces_kernel, early, faces)
-        yield "cut", self.over_listed("faces", setup_faces_kernel, 1, faces, large, self.patches)
-        yield "blocks", self.over_large(list_blocks_kernel, 1, early, self._no_best, large, blocks)
-        yield "parts", self.over_parts(setup_tiles_kernel, early, blocks, self.patches)
-        yield "draw", self.over_turns(self.kernel, self.patches, self.images, early, copies, sums)
-        yield "rows", self.over_poses(response_rows_kernel, SUMS, copies, sums)
+        early_out = self._early_out
+        draw = self._penalty_kernel, self._depth_images, early_out, copies, sums
+        yield "cull", self.over_items(cull_faces_kernel, early_out, self.queues["faces"])
+        yield from penalty_stages(self.operands, self.queues, *draw)
+        yield "rows", self.over_rows(response_rows_kernel, SUM_COUNT, copies, sums)
+
+
+def penalty_stages(
+    operands: Any,
+    queues: DrawQueues,
+    penalty_kernel: wp.Kernel,
+    depth_images: Any,
+    early_out: int,
+    copies: int,
+    sums: wp.array,
+) -> Iterable[Stage]:
+    """Yield the stages from faces that may reach inside to sums over fragments.
+
+    Args:
+        operands: FieldOperands; its pairs are read on the device.
+        queues: Whose faces have been listed.
+        penalty_kernel: From penalty_kernel_for.
+        depth_images, early_out: See ResponsePlan.
+        copies: Copies of the sums of each pair.
+        sums: Of all pairs, zero before.
+    """
+    faces, large, blocks = (queues[name] for name in ("faces", "large", "blocks"))
+    no_best = wp.empty(0, dtype=wp.int64, device=queues.device)
+    setup = [operands, 1, faces, large, queues.patches]
+    list_blocks = [operands, 1, early_out, no_best, large, blocks]
+    tiles = [operands, early_out, blocks, queues.patches]
+    draw = [operands, queues.patches, depth_images, early_out, copies, sums]
+    yield "setup", queues.over("faces", setup_faces_kernel, setup)
+    yield "blocks", queues.over("large", list_blocks_kernel, list_blocks, per_key=TEAM_SIZE)
+    yield "tiles", queues.over("blocks", setup_tiles_kernel, tiles, per_key=int(BLOCK_TILES))
+    yield "draw", queues.over("batches", penalty_kernel, draw)

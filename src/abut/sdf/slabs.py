@@ -3,7 +3,7 @@
 import warp as wp
 
 from abut.operands.posed_mesh import PosedMesh, load_face
-from abut.sdf.grid import FieldGrid, in_steps, position_of, unit_normal
+from abut.sdf.grid import FieldGrid, quantized, sample_position, unit_normal
 
 wp.set_module_options({"enable_backward": False, "fuse_fp": False})
 
@@ -24,7 +24,7 @@ def positions_kernel(
         i = n / plane
         j = (n - i * plane) / grid.shape[2]
         k = n - i * plane - j * grid.shape[2]
-        points_out[row] = position_of(grid.lower, grid.spacing, i, j, k)
+        points_out[row] = sample_position(grid.lower, grid.spacing, i, j, k)
 
 
 @wp.kernel
@@ -57,4 +57,4 @@ def store_kernel(
                 way = points[row] - wp.vec3d(foot[row, 0], foot[row, 1], foot[row, 2])
                 g = wp.normalize(way) * wp.sign(d)
         grid_out.distance[i, j, k] = wp.float32(wp.clamp(d, -band, band))
-        grid_out.gradient[i, j, k] = in_steps(g)
+        grid_out.gradient[i, j, k] = quantized(g)

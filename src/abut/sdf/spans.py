@@ -7,7 +7,7 @@ four to a word.
 
 import warp as wp
 
-from abut.sdf.orthographic_raster import HALF, ONE, SNAP, ZERO, Cover, lines_of
+from abut.sdf.orthographic_raster import HALF, ONE, SNAP, ZERO, Footprint, edge_functions
 
 MOST_REACH = wp.constant(wp.float64(2.0**28))  # of an edge over a piece
 ROWS = wp.constant(wp.int32(16))  # of a piece
@@ -18,18 +18,18 @@ EACH_BYTE = wp.constant(wp.uint64(0x0101010101010101))
 
 
 @wp.struct
-class Edges:
+class RowEdges:
     """Three edges over a row. Columns are counted from the side where an edge ends the face."""
 
     values: wp.vec3i  # at the first column
-    across: wp.vec3i  # the change with a column, above 0
-    down: wp.vec3i  # the change with a row
-    inverses: wp.vec3f  # of ``across``
+    slope_x: wp.vec3i  # the change with a column, above 0
+    slope_y: wp.vec3i  # the change with a row
+    inverses: wp.vec3f  # of ``slope_x``
     from_right: wp.vec3i  # 1 where columns are counted from the last
 
 
 @wp.struct
-class Bytes:
+class PackedBytes:
     """Sixteen of them."""
 
     low: wp.uint64
@@ -37,16 +37,16 @@ class Bytes:
 
 
 @wp.struct
-class Spans:
+class RowSpans:
     """The pixels of a piece that a face owns."""
 
-    ends: Bytes  # of each row, the pixels up to its end
-    shifts: Bytes  # of each row, its first column less the pixels before
+    ends: PackedBytes  # of each row, the pixels up to its end
+    shifts: PackedBytes  # of each row, its first column less the pixels before
     rows: wp.int32
 
 
 @wp.func
-def edge_of(line: wp.vec3d, low: wp.vec2i, size: wp.vec2i):
+def edge_in_pixels(line: wp.vec3d, low: wp.vec2i, size: wp.vec2i):
     """(e, x, y) of a line over a piece of so many columns and rows from pixel ``low`` on.
 
     Exact for edges of up to 8192 pixels; over squares of 4 x 4, which large covers have, of 131072.
@@ -71,37 +71,37 @@ def edge_of(line: wp.vec3d, low: wp.vec2i, size: wp.vec2i):
 
 
 @wp.func
-def edges_of(cover: Cover, at: wp.vec2i, size: wp.vec2i):
+def row_edges(footprint: Footprint, at: wp.vec2i, size: wp.vec2i):
     """The edges of a face over the first row of a piece."""
-    lines = lines_of(cover)
-    out = Edges()
+    lines = edge_functions(footprint)
+    out = RowEdges()
     for k in range(3):
-        edge = edge_of(lines[k], cover.low + at, size)
+        edge = edge_in_pixels(lines[k], footprint.low + at, size)
         out.values[k] = edge[0] + wp.min(edge[1], 0) * (size[0] - 1)
-        out.across[k] = wp.abs(edge[1])
-        out.down[k] = edge[2]
-        out.inverses[k] = wp.float32(1.0) / wp.float32(out.across[k])
+        out.slope_x[k] = wp.abs(edge[1])
+        out.slope_y[k] = edge[2]
+        out.inverses[k] = wp.float32(1.0) / wp.float32(out.slope_x[k])
         out.from_right[k] = wp.where(edge[1] < 0, 1, 0)
     return out
 
 
 @wp.func
-def first_owned(value: wp.int32, across: wp.int32, inverse: wp.float32, width: wp.int32):
+def first_covered(value: wp.int32, slope_x: wp.int32, inverse: wp.float32, width: wp.int32):
     """The least i of 0 to ``width`` with value + across i > 0, else ``width``."""
     guess = wp.float32(-value) * inverse  # off by much less than 1 where it matters
     i = wp.int32(wp.clamp(guess, wp.float32(0.0), wp.float32(width))) + 1
-    there = value + across * i
-    i += wp.where(there <= 0, 1, 0) - wp.where(there > across, 1, 0)
+    there = value + slope_x * i
+    i += wp.where(there <= 0, 1, 0) - wp.where(there > slope_x, 1, 0)
     return wp.min(i, width)
 
 
 @wp.func
-def owned_in_row(edges: Edges, width: wp.int32):
+def covered_in_row(edges: RowEdges, width: wp.int32):
     """The first column that a face owns in a row, and how many."""
     low = wp.int32(0)
     high = width
     for k in range(3):
-        i = first_owned(edges.values[k], edges.across[k], edges.inverses[k], width)
+        i = first_covered(edges.values[k], edges.slope_x[k], edges.inverses[k], width)
         if edges.from_right[k] == 1:
             high = wp.min(high, width - i)
         else:
@@ -110,7 +110,7 @@ def owned_in_row(edges: Edges, width: wp.int32):
 
 
 @wp.func
-def with_byte(bytes: Bytes, place: wp.int32, value: wp.int32):
+def set_byte(bytes: PackedBytes, place: wp.int32, value: wp.int32):
     """Bytes with one more at a place that is 0 so far."""
     added = wp.uint64(value & 255) << wp.uint64(8 * (place & 7))
     out = bytes
@@ -122,7 +122,7 @@ def with_byte(bytes: Bytes, place: wp.int32, value: wp.int32):
 
 
 @wp.func
-def filled(bytes: Bytes, place: wp.int32, value: wp.int32):
+def fill_bytes(bytes: PackedBytes, place: wp.int32, value: wp.int32):
     """Bytes with the same one from a place on, where they are 0 so far."""
     rest = EACH_BYTE * wp.uint64(value)
     out = bytes
@@ -135,45 +135,45 @@ def filled(bytes: Bytes, place: wp.int32, value: wp.int32):
 
 
 @wp.func
-def spans_of(cover: Cover, at: wp.vec2i):
+def row_spans(footprint: Footprint, at: wp.vec2i):
     """The rows of the piece of a cover that begins ``at`` a pixel: as many as fit."""
-    size = wp.min(cover.size - at, wp.vec2i(WIDEST, ROWS))
-    edges = edges_of(cover, at, size)
-    out = Spans()
+    size = wp.min(footprint.size - at, wp.vec2i(WIDEST, ROWS))
+    edges = row_edges(footprint, at, size)
+    out = RowSpans()
     total = wp.int32(0)
     while out.rows < size[1]:
-        owned = owned_in_row(edges, size[0])
+        owned = covered_in_row(edges, size[0])
         if total + owned[1] > MOST_PIXELS:
             break
-        out.shifts = with_byte(out.shifts, out.rows, owned[0] - total)
+        out.shifts = set_byte(out.shifts, out.rows, owned[0] - total)
         total += owned[1]
-        out.ends = with_byte(out.ends, out.rows, total)
+        out.ends = set_byte(out.ends, out.rows, total)
         out.rows += 1
-        edges.values += edges.down
-    out.ends = filled(out.ends, out.rows, total)
+        edges.values += edges.slope_y
+    out.ends = fill_bytes(out.ends, out.rows, total)
     return out
 
 
 @wp.func
-def pixel_at(cover: Cover, x: wp.float64, y: wp.float64):
+def covered_pixel_at(footprint: Footprint, x: wp.float64, y: wp.float64):
     """The pixel of a cover at a point of the picture, (-1, -1) where the face does not own it."""
     at = wp.vec2i(-1, -1)
-    u = wp.floor(x) - wp.float64(cover.low[0])
-    v = wp.floor(y) - wp.float64(cover.low[1])
+    u = wp.floor(x) - wp.float64(footprint.low[0])
+    v = wp.floor(y) - wp.float64(footprint.low[1])
     inside = u >= ZERO and v >= ZERO
-    if inside and u < wp.float64(cover.size[0]) and v < wp.float64(cover.size[1]):
+    if inside and u < wp.float64(footprint.size[0]) and v < wp.float64(footprint.size[1]):
         one = wp.vec2i(1, 1)
         there = wp.vec2i(wp.int32(u), wp.int32(v))
-        if owned_in_row(edges_of(cover, there, one), 1)[1] > 0:
+        if covered_in_row(row_edges(footprint, there, one), 1)[1] > 0:
             at = there
     return at
 
 
 @wp.func
-def next_piece(cover: Cover, at: wp.vec2i, rows: wp.int32):
+def next_patch_origin(footprint: Footprint, at: wp.vec2i, rows: wp.int32):
     """Where the next piece begins after one with so many rows; beyond the last column at last."""
     row = at[1] + rows
-    if row < cover.size[1]:
+    if row < footprint.size[1]:
         return wp.vec2i(at[0], row)
     return wp.vec2i(at[0] + WIDEST, 0)
 
@@ -193,7 +193,7 @@ def next_piece(cover: Cover, at: wp.vec2i, rows: wp.int32):
 #endif
     return wp::vec_t<2, wp::int32>(index + (signed char)(left >> 8 * (row & 3)), row);
 """)
-def owned_pixel(ends: wp.vec4i, shifts: wp.vec4i, index: wp.int32, before: wp.int32) -> wp.vec2i:
+def span_pixel(ends: wp.vec4i, shifts: wp.vec4i, index: wp.int32, before: wp.int32) -> wp.vec2i:
     """Column and row of a pixel that a face owns, by its number.
 
     A thread that is alone goes on from the row of the pixel ``before``, at first 0.

@@ -12,19 +12,19 @@ import numpy as np
 import warp as wp
 
 from abut.errors import DeviceError, OptionError
-from abut.sdf.grid import STEPS, FieldGrid
+from abut.sdf.grid import GRADIENT_STEPS, FieldGrid
 
 wp.set_module_options({"enable_backward": True, "fuse_fp": False})
 
 ZERO = wp.constant(wp.float64(0.0))
 ONE = wp.constant(wp.float64(1.0))
 HALF = wp.constant(wp.float64(0.5))
-PER_STEP = wp.constant(wp.float64(1.0 / STEPS))
+PER_STEP = wp.constant(wp.float64(1.0 / GRADIENT_STEPS))
 RUN = wp.constant(wp.int32(256))  # samples that a thread adds up
 
 
 @wp.struct
-class Law:
+class ContactLaw:
     """What a fragment's force depends on beside where it is."""
 
     centre: wp.vec3d
@@ -50,13 +50,13 @@ class TapedResponse:
 
 
 @wp.func
-def mixed(a: wp.vec4d, b: wp.vec4d, share: wp.float64):
+def lerp(a: wp.vec4d, b: wp.vec4d, share: wp.float64):
     """Between a and b."""
     return a + share * (b - a)
 
 
 @wp.func
-def sample_at(grid: FieldGrid, x: wp.int32, y: wp.int32, z: wp.int32):
+def grid_sample(grid: FieldGrid, x: wp.int32, y: wp.int32, z: wp.int32):
     """Distance and gradient of a sample."""
     g = grid.gradient[x, y, z]
     return wp.vec4d(
@@ -68,28 +68,28 @@ def sample_at(grid: FieldGrid, x: wp.int32, y: wp.int32, z: wp.int32):
 
 
 @wp.func
-def cell_of(at: wp.float64, count: wp.int32):
+def cell_index(at: wp.float64, count: wp.int32):
     """The cell that a coordinate lies in, of a row of samples."""
     return wp.clamp(wp.int32(at), 0, count - 2)
 
 
 @wp.func
-def blend(grid: FieldGrid, at: wp.vec3d):
+def interpolate(grid: FieldGrid, at: wp.vec3d):
     """Distance and gradient, linear between samples, at a point in cells."""
-    x = cell_of(at[0], grid.shape[0])
-    y = cell_of(at[1], grid.shape[1])
-    z = cell_of(at[2], grid.shape[2])
+    x = cell_index(at[0], grid.shape[0])
+    y = cell_index(at[1], grid.shape[1])
+    z = cell_index(at[2], grid.shape[2])
     w = at[2] - wp.float64(z)
     v = at[1] - wp.float64(y)
-    b00 = mixed(sample_at(grid, x, y, z), sample_at(grid, x, y, z + 1), w)
-    b01 = mixed(sample_at(grid, x, y + 1, z), sample_at(grid, x, y + 1, z + 1), w)
-    b10 = mixed(sample_at(grid, x + 1, y, z), sample_at(grid, x + 1, y, z + 1), w)
-    b11 = mixed(sample_at(grid, x + 1, y + 1, z), sample_at(grid, x + 1, y + 1, z + 1), w)
-    return mixed(mixed(b00, b01, v), mixed(b10, b11, v), at[0] - wp.float64(x))
+    b00 = lerp(grid_sample(grid, x, y, z), grid_sample(grid, x, y, z + 1), w)
+    b01 = lerp(grid_sample(grid, x, y + 1, z), grid_sample(grid, x, y + 1, z + 1), w)
+    b10 = lerp(grid_sample(grid, x + 1, y, z), grid_sample(grid, x + 1, y, z + 1), w)
+    b11 = lerp(grid_sample(grid, x + 1, y + 1, z), grid_sample(grid, x + 1, y + 1, z + 1), w)
+    return lerp(lerp(b00, b01, v), lerp(b10, b11, v), at[0] - wp.float64(x))
 
 
 @wp.func
-def in_box(grid: FieldGrid, at: wp.vec3d):
+def is_in_field(grid: FieldGrid, at: wp.vec3d):
     """Whether a point in cells lies in the field's box."""
     low = at[0] >= ZERO and at[1] >= ZERO and at[2] >= ZERO
     high = at[0] <= wp.float64(grid.shape[0] - 1) and at[1] <= wp.float64(grid.shape[1] - 1)
@@ -97,7 +97,7 @@ def in_box(grid: FieldGrid, at: wp.vec3d):
 
 
 @wp.func
-def friction_of(law: Law, push: wp.float64, aside: wp.vec3d):
+def friction_of(law: ContactLaw, push: wp.float64, aside: wp.vec3d):
     """Dynamic friction (equation 5); smooth at rest where ``slip`` is above 0."""
     speed = wp.length(aside)
     share = law.material[2] * wp.abs(push)
@@ -109,13 +109,13 @@ def friction_of(law: Law, push: wp.float64, aside: wp.vec3d):
 
 
 @wp.kernel
-def share_kernel(
+def fragment_forces_kernel(
     # in
     points: wp.array[wp.vec3d],
     areas: wp.array[wp.float64],
     poses: wp.array[wp.transformd],
     grid: FieldGrid,
-    law: Law,
+    law: ContactLaw,
     # out
     force_out: wp.array2d[wp.vec3d],
     torque_out: wp.array2d[wp.vec3d],
@@ -127,8 +127,8 @@ def share_kernel(
     pose = poses[b]
     p = wp.transform_point(pose, points[i])
     at = (p - grid.lower) / grid.spacing
-    if in_box(grid, at):
-        found = blend(grid, at)
+    if is_in_field(grid, at):
+        found = interpolate(grid, at)
         if found[0] < ZERO:
             g = wp.normalize(wp.vec3d(found[1], found[2], found[3]))
             q = p - found[0] * g
@@ -145,7 +145,7 @@ def share_kernel(
 
 
 @wp.kernel
-def run_kernel(
+def sum_runs_kernel(
     # in
     force: wp.array2d[wp.vec3d],
     torque: wp.array2d[wp.vec3d],
@@ -170,7 +170,9 @@ def run_kernel(
     energy_out[b, r] = total_energy
 
 
-def parts_of(points: np.ndarray, faces: np.ndarray, pixel: float) -> tuple[np.ndarray, np.ndarray]:
+def subdivided_samples(
+    points: np.ndarray, faces: np.ndarray, pixel: float
+) -> tuple[np.ndarray, np.ndarray]:
     """Middles and areas of the equal parts of all faces, as fragments.divided has them."""
     corners = points[faces]
     normals = np.cross(corners[:, 1] - corners[:, 0], corners[:, 2] - corners[:, 0])
@@ -188,7 +190,9 @@ def parts_of(points: np.ndarray, faces: np.ndarray, pixel: float) -> tuple[np.nd
     return a + down * (b - a) + aside * (c - b), (area / counts)[which]
 
 
-def taped(grid: Any, points: wp.array, areas: wp.array, poses: wp.array, law: Any) -> TapedResponse:
+def record_response(
+    grid: Any, points: wp.array, areas: wp.array, poses: wp.array, law: Any
+) -> TapedResponse:
     """Launch it all, where a tape can see."""
     if not (isinstance(poses, wp.array) and poses.dtype is wp.transformd):
         raise OptionError("poses must be a Warp array of wp.transformd, one for each pose.")
@@ -197,11 +201,11 @@ def taped(grid: Any, points: wp.array, areas: wp.array, poses: wp.array, law: An
         raise DeviceError(f"poses live on {poses.device}, the field on {device}.")
     arrays = _room(shape, device)
     inputs = [points, areas, poses, grid, law]
-    wp.launch(share_kernel, shape[0] * shape[1], inputs, list(arrays), device=device)
+    wp.launch(fragment_forces_kernel, shape[0] * shape[1], inputs, list(arrays), device=device)
     while arrays[0].shape[1] > 1:
         shape = (shape[0], -(-arrays[0].shape[1] // int(RUN)))
         sums = _room(shape, device)
-        wp.launch(run_kernel, shape[0] * shape[1], list(arrays), list(sums), device=device)
+        wp.launch(sum_runs_kernel, shape[0] * shape[1], list(arrays), list(sums), device=device)
         arrays = sums
     return TapedResponse(*(array.reshape((shape[0],)) for array in arrays))
 

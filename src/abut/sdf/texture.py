@@ -9,7 +9,7 @@ import warp as wp
 
 from abut.core.launch import launch
 from abut.core.timing import stage
-from abut.sdf.grid import FieldGrid, cells_from_lower, finished_sample
+from abut.sdf.grid import FieldGrid, extrapolated, to_cells
 
 wp.set_module_options({"enable_backward": False, "fuse_fp": False})
 
@@ -25,7 +25,7 @@ class FieldTextures:
 @wp.func
 def sample_textures(grid: FieldGrid, textures: FieldTextures, p: wp.vec3d):
     """``sample_field`` by texture units."""
-    at = cells_from_lower(grid, p)
+    at = to_cells(grid, p)
     most = wp.vec3f(
         wp.float32(grid.shape[0] - 1),
         wp.float32(grid.shape[1] - 1),
@@ -36,7 +36,7 @@ def sample_textures(grid: FieldGrid, textures: FieldTextures, p: wp.vec3d):
     distance = wp.texture_sample(textures.distance, texel, dtype=float)
     g = wp.texture_sample(textures.gradient, texel, dtype=wp.vec4f)
     blend = wp.vec4f(distance, g[0], g[1], g[2])
-    return finished_sample(blend, wp.float32(grid.spacing) * (at - held))
+    return extrapolated(blend, wp.float32(grid.spacing) * (at - held))
 
 
 @wp.kernel
@@ -77,13 +77,13 @@ def sample_textures_kernel(
 def textures_of(grid: FieldGrid, device: wp.Device) -> FieldTextures:
     """Copies of a grid's samples for texture units: 12 bytes a sample."""
     size = grid.distance.size
-    padded = wp.empty(size, dtype=wp.vec4s, device=device)
+    padded_item_count = wp.empty(size, dtype=wp.vec4s, device=device)
     with stage("textures", device):
-        launch(pad_kernel, size, [grid.gradient.flatten(), padded], device)
+        launch(pad_kernel, size, [grid.gradient.flatten(), padded_item_count], device)
         textures = FieldTextures()
         textures.distance = _texture(grid.distance, device)
         shape = (*grid.distance.shape, 4)
-        textures.gradient = _texture(padded.view(wp.int16).reshape(shape), device)
+        textures.gradient = _texture(padded_item_count.view(wp.int16).reshape(shape), device)
     return textures
 
 

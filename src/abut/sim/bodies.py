@@ -3,7 +3,7 @@
 import warp as wp
 
 from abut.sdf.grid import FieldGrid
-from abut.sdf.orthographic_raster import Sampled
+from abut.sdf.orthographic_raster import SampledMesh
 
 wp.set_module_options({"enable_backward": False, "fuse_fp": False})
 
@@ -18,7 +18,7 @@ class Shapes:
     """What bodies are made of; one shape may serve many bodies."""
 
     fields: wp.array[FieldGrid]  # spacing 0: the shape has none and can only be sampled
-    meshes: wp.array[Sampled]
+    meshes: wp.array[SampledMesh]
     centre: wp.array[wp.vec3d]  # of mass, in the mesh's frame
     low: wp.array[wp.vec3d]  # bounds of the mesh
     high: wp.array[wp.vec3d]
@@ -31,10 +31,10 @@ class Bodies:
 
     shape: wp.array[wp.int32]
     position: wp.array[wp.vec3d]
-    turn: wp.array[wp.quatd]
+    rotation: wp.array[wp.quatd]
     velocity: wp.array[wp.vec3d]
     spin: wp.array[wp.vec3d]
-    lightness: wp.array[wp.float64]  # 1 / mass; 0: never moved by forces
+    inverse_mass: wp.array[wp.float64]  # 1 / mass; 0: never moved by forces
     inertia: wp.array[wp.mat33d]  # about the centre, in the mesh's frame
     pose: wp.array[wp.mat44d]  # of the mesh in the world
     low: wp.array[wp.vec3d]  # bounds in the world
@@ -42,12 +42,12 @@ class Bodies:
 
 
 @wp.func
-def posed(turn: wp.mat33d, at: wp.vec3d):
+def pose_from(rotation: wp.mat33d, at: wp.vec3d):
     """A rotation and a shift as a pose."""
     return wp.mat44d(
-        turn[0, 0], turn[0, 1], turn[0, 2], at[0],
-        turn[1, 0], turn[1, 1], turn[1, 2], at[1],
-        turn[2, 0], turn[2, 1], turn[2, 2], at[2],
+        rotation[0, 0], rotation[0, 1], rotation[0, 2], at[0],
+        rotation[1, 0], rotation[1, 1], rotation[1, 2], at[1],
+        rotation[2, 0], rotation[2, 1], rotation[2, 2], at[2],
         ZERO, ZERO, ZERO, ONE,
     )  # fmt: skip
 
@@ -56,15 +56,15 @@ def posed(turn: wp.mat33d, at: wp.vec3d):
 def place(bodies: Bodies, shapes: Shapes, i: wp.int32):
     """Set the pose and the bounds of a body by its position and turn."""
     s = bodies.shape[i]
-    turn = wp.quat_to_matrix(bodies.turn[i])
-    at = bodies.position[i] - turn * shapes.centre[s]
-    middle = turn * (HALF * (shapes.low[s] + shapes.high[s])) + at
+    rotation = wp.quat_to_matrix(bodies.rotation[i])
+    at = bodies.position[i] - rotation * shapes.centre[s]
+    middle = rotation * (HALF * (shapes.low[s] + shapes.high[s])) + at
     half = HALF * (shapes.high[s] - shapes.low[s])
     reach = wp.vec3d()
     for x in range(3):
-        row = wp.abs(turn[x])
+        row = wp.abs(rotation[x])
         reach[x] = wp.dot(row, half)
-    bodies.pose[i] = posed(turn, at)
+    bodies.pose[i] = pose_from(rotation, at)
     bodies.low[i] = middle - reach
     bodies.high[i] = middle + reach
 
@@ -83,12 +83,12 @@ def place_kernel(
 
 
 @wp.func
-def turned_by(turn: wp.quatd, spin: wp.vec3d, seconds: wp.float64):
+def rotated_by(rotation: wp.quatd, spin: wp.vec3d, seconds: wp.float64):
     """A turn after spinning for some time."""
     angle = wp.length(spin) * seconds
     if angle == ZERO:
-        return turn
-    return wp.normalize(wp.quat_from_axis_angle(wp.normalize(spin), angle) * turn)
+        return rotation
+    return wp.normalize(wp.quat_from_axis_angle(wp.normalize(spin), angle) * rotation)
 
 
 @wp.func
@@ -99,30 +99,30 @@ def move(
     """A step of semi-implicit Euler. Without torque the angular momentum stays what it is."""
     velocity = bodies.velocity[i]
     spin = bodies.spin[i]
-    lightness = bodies.lightness[i]
-    frame = wp.quat_to_matrix(bodies.turn[i])
+    inverse_mass = bodies.inverse_mass[i]
+    frame = wp.quat_to_matrix(bodies.rotation[i])
     momentum = wp.vec3d()
-    if lightness > ZERO:
-        velocity += seconds * (lightness * force + gravity)
+    if inverse_mass > ZERO:
+        velocity += seconds * (inverse_mass * force + gravity)
         momentum = frame * (bodies.inertia[i] * (wp.transpose(frame) * spin)) + seconds * torque
         inverse = wp.inverse(bodies.inertia[i])
         spin = frame * (inverse * (wp.transpose(frame) * momentum))
     bodies.velocity[i] = velocity
     bodies.position[i] = bodies.position[i] + seconds * velocity
-    bodies.turn[i] = turned_by(bodies.turn[i], spin, seconds)
-    if lightness > ZERO:
-        frame = wp.quat_to_matrix(bodies.turn[i])
+    bodies.rotation[i] = rotated_by(bodies.rotation[i], spin, seconds)
+    if inverse_mass > ZERO:
+        frame = wp.quat_to_matrix(bodies.rotation[i])
         inverse = wp.inverse(bodies.inertia[i])
         spin = frame * (inverse * (wp.transpose(frame) * momentum))
     bodies.spin[i] = spin
 
 
 @wp.kernel
-def gather_kernel(
+def gather_forces_kernel(
     # in
     span: wp.vec3i,
     bodies: Bodies,
-    sides: wp.array[wp.vec2i],
+    body_pairs: wp.array[wp.vec2i],
     offsets: wp.array[wp.int32],
     rows: wp.array2d[wp.float64],
     # out
@@ -130,21 +130,21 @@ def gather_kernel(
     torque_out: wp.array[wp.vec3d],
 ):
     """Add up what acts on each body, pair by pair in their order. Rows: see response_rows."""
-    pair_count = wp.min(offsets[offsets.shape[0] - 1], sides.shape[0])
+    pair_count = wp.min(offsets[offsets.shape[0] - 1], body_pairs.shape[0])
     for i in range(span[0] + wp.tid(), span[1], span[2]):
         force = wp.vec3d()
         torque = wp.vec3d()
         for k in range(pair_count):
-            side = sides[k]
-            if side[0] == i or side[1] == i:
-                turn = wp.quat_to_matrix(bodies.turn[side[0]])
-                f = turn * wp.vec3d(rows[k, 0], rows[k, 1], rows[k, 2])
-                t = turn * wp.vec3d(rows[k, 3], rows[k, 4], rows[k, 5])
-                if side[0] == i:
+            body_pair = body_pairs[k]
+            if body_pair[0] == i or body_pair[1] == i:
+                rotation = wp.quat_to_matrix(bodies.rotation[body_pair[0]])
+                f = rotation * wp.vec3d(rows[k, 0], rows[k, 1], rows[k, 2])
+                t = rotation * wp.vec3d(rows[k, 3], rows[k, 4], rows[k, 5])
+                if body_pair[0] == i:
                     force += f
                     torque += t
                 else:
-                    lever = bodies.position[side[0]] - bodies.position[i]
+                    lever = bodies.position[body_pair[0]] - bodies.position[i]
                     force -= f
                     torque -= t + wp.cross(lever, f)
         force_out[i] = force

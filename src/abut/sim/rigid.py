@@ -17,14 +17,14 @@ from abut.geometry.poses import checked_poses
 from abut.mesh import Mesh, require_meshes
 from abut.options import Sampling, chosen, number_from
 from abut.sdf.distance_field import DistanceField
+from abut.sdf.field_pairs import DOMINANT, FACES
 from abut.sdf.grid import FieldGrid
-from abut.sdf.orthographic_raster import Sampled
-from abut.sdf.posed_in_field import DOMINANT, FACES
+from abut.sdf.orthographic_raster import SampledMesh
 from abut.sim.bodies import Bodies, Shapes, place_kernel
 from abut.sim.rigid_step import RigidStep
 from abut.sim.waves import WavingFloor, waves_kernel
 
-STATE = {"position": wp.vec3d, "turn": wp.quatd, "velocity": wp.vec3d, "spin": wp.vec3d}
+STATE = {"position": wp.vec3d, "rotation": wp.quatd, "velocity": wp.vec3d, "spin": wp.vec3d}
 
 
 @dataclass(frozen=True)
@@ -172,17 +172,13 @@ class RigidBodies:
         return shape.mesh
 
     def step(self, seconds: float, substeps: int = 1) -> None:
-        """Go on by some time, in equal substeps."""
+        """Advance by some time, in equal substeps."""
         number_from(seconds, "seconds", 0.0)
         self._prepare()
-        while True:
-            before = self._saved()
-            self._clock.assign([before["clock"][0], seconds / substeps])
-            for _ in range(substeps):
-                self._step.run()
-            if not self._step.make_room():
-                return
-            self._restore(before)
+        before = self.state()
+        clock = [self.time, seconds / substeps]
+        self._clock.assign(clock)
+        self._step.run(substeps, lambda: self._restore(before, clock))
 
     @property
     def pair_count(self) -> int:
@@ -194,7 +190,7 @@ class RigidBodies:
         """Kinetic, potential (0 at height 0 along gravity) and held in contacts."""
         self._prepare()
         state = self.state()
-        light = np.array([row["lightness"] for row in self._rows])
+        light = np.array([row["inverse_mass"] for row in self._rows])
         mass = np.divide(1.0, light, out=np.zeros_like(light), where=light > 0)
         moving = 0.5 * mass * (state["velocity"] ** 2).sum(axis=1)
         turns = self.poses[:, :3, :3]
@@ -215,18 +211,18 @@ class RigidBodies:
         return len(self._shapes) - 1
 
     def _append(
-        self, shape: int, pose: np.ndarray, solid: Solid, lightness: float, twist: np.ndarray
+        self, shape: int, pose: np.ndarray, solid: Solid, inverse_mass: float, twist: np.ndarray
     ) -> None:
-        mass = 1.0 / lightness if lightness > 0 else 1.0
+        mass = 1.0 / inverse_mass if inverse_mass > 0 else 1.0
         density = mass / solid.volume if solid.volume > 0 else 1.0
         self._rows.append(
             {
                 "shape": shape,
                 "position": pose[:3, :3] @ solid.centre + pose[:3, 3],
-                "turn": _quaternion(pose[:3, :3]),
+                "rotation": _quaternion(pose[:3, :3]),
                 "velocity": twist[:3],
                 "spin": twist[3:],
-                "lightness": lightness,
+                "inverse_mass": inverse_mass,
                 "inertia": solid.inertia * density,
             }
         )
@@ -245,7 +241,7 @@ class RigidBodies:
             return
         device, count = self.device, len(self._rows)
         bodies = Bodies()
-        columns = {"shape": wp.int32, "lightness": wp.float64, "inertia": wp.mat33d} | STATE
+        columns = {"shape": wp.int32, "inverse_mass": wp.float64, "inertia": wp.mat33d} | STATE
         for name, dtype in columns.items():
             values = np.array([row[name] for row in self._rows])
             values = values.astype(np.int32 if name == "shape" else np.float64)
@@ -272,7 +268,7 @@ class RigidBodies:
         self._floors: dict[int, tuple[wp.array, wp.array]] = {}
         grids, views, bounds, speeds = [], [], [], []
         for k, shape in enumerate(self._shapes):
-            view = Sampled()
+            view = SampledMesh()
             view.points, view.faces = shape.mesh.points, shape.mesh.faces
             bounds.append(shape.mesh.bounds)
             speeds.append(0.0)
@@ -285,7 +281,7 @@ class RigidBodies:
             grids.append(FieldGrid() if shape.field is None else shape.field.grid)
         table = Shapes()
         table.fields = wp.array(grids, dtype=FieldGrid, device=device)
-        table.meshes = wp.array(views, dtype=Sampled, device=device)
+        table.meshes = wp.array(views, dtype=SampledMesh, device=device)
         centres = np.array([shape.solid.centre for shape in self._shapes])
         table.centre = wp.array(centres, dtype=wp.vec3d, device=device)
         low, high = np.array(bounds).transpose(1, 0, 2).copy()
@@ -304,19 +300,16 @@ class RigidBodies:
             tasks.append(Task(waves_kernel, points.shape[0], args, self.device).run)
         return tasks
 
-    def _saved(self) -> dict[str, np.ndarray]:
-        return self.state() | {"clock": self._clock.numpy().copy()}
-
-    def _restore(self, saved: dict[str, np.ndarray]) -> None:
-        for name in STATE:
-            getattr(self._bodies, name).assign(saved[name])
-        self._clock.assign(saved["clock"])
+    def _restore(self, state: dict[str, np.ndarray], clock: list[float]) -> None:
+        for name, values in state.items():
+            getattr(self._bodies, name).assign(values)
+        self._clock.assign(clock)
         launch(place_kernel, len(self._rows), [self._table, self._bodies], self.device)
 
 
-def _quaternion(turn: np.ndarray) -> np.ndarray:
+def _quaternion(rotation: np.ndarray) -> np.ndarray:
     """(x, y, z, w) of a rotation matrix: an eigenvector (Bar-Itzhack 2000)."""
-    (a, b, c), (d, e, f), (g, h, i) = turn
+    (a, b, c), (d, e, f), (g, h, i) = rotation
     low = [[a - e - i, 0, 0, 0], [b + d, e - a - i, 0, 0], [c + g, f + h, i - a - e, 0]]
     values, vectors = np.linalg.eigh(np.array([*low, [h - f, c - g, d - b, a + e + i]]))
     return vectors[:, values.argmax()]

@@ -1,36 +1,47 @@
-"""RigidStep: the launches that carry rigid bodies over a substep."""
+"""RigidStep: the stages that carry rigid bodies over a substep."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import warp as wp
 
-from abut.core.device import can_capture
 from abut.core.lanes import WARP_SIZE
 from abut.core.launch import UNKNOWN_COUNT, Task, launch
-from abut.core.pair_queue import PairQueues
-from abut.sdf.blocks import list_blocks_kernel
+from abut.core.plan import Plan, Stage
 from abut.sdf.depth_images import DepthImages
-from abut.sdf.draw_batches import QUEUES, missing_room, patches_in
-from abut.sdf.face_setup import cull_faces_kernel, setup_faces_kernel, setup_tiles_kernel
+from abut.sdf.draw_queues import GRAIN, DrawQueues
+from abut.sdf.face_setup import cull_faces_kernel
+from abut.sdf.field_pairs import FieldOperands, FieldPair
 from abut.sdf.footprint import BOUND
-from abut.sdf.launches import PER_SLICE, over_large, over_listed, over_parts, over_turns
-from abut.sdf.penalty import SUMS, penalty_kernel_for, response_rows_kernel
-from abut.sdf.posed_in_field import FieldOperands, FieldPair
-from abut.sim.bodies import gather_kernel, move_kernel
-from abut.sim.contacts import meetings_kernel, partners_kernel, peak_kernel, sides_kernel
+from abut.sdf.penalty import SUM_COUNT, penalty_kernel_for, response_rows_kernel
+from abut.sdf.response import penalty_stages
+from abut.sim.bodies import gather_forces_kernel, move_kernel
+from abut.sim.body_pairs import (
+    count_partners_kernel,
+    field_pairs_kernel,
+    list_body_pairs_kernel,
+    peak_counts_kernel,
+)
 
-FIRST_PAIRS, FIRST_LISTED = 256, 1 << 16
-COPIES = 8  # of sums
-
-Runs = list[Callable[[], None]]
+FIRST_PAIRS, FIRST_KEYS = 256, 1 << 16  # room to begin with
+COPIES = 8  # of the sums of a pair
+ENERGY = 7  # column of a row
+MOTION_STAGES = frozenset({"gather", "move"})
 
 
 class RigidStep:
-    """Pairs that may touch, what acts between them, and the motion that follows.
+    """Pairs of bodies that may touch, the forces between them, and the motion that follows.
 
-    Everything stays on the device; on CUDA a substep is one graph from the second on. What finds no
-    room is counted: ask ``make_room`` afterwards, and if it made some, do the substeps again.
+    Everything stays on the device. Counts are read once for all substeps of a step.
+
+    Args:
+        bodies, shapes: Structs of abut.sim.bodies.
+        clock: (2,) time and duration of a substep.
+        floors: Launches that move the floors.
+        pixels: Along the longest side of a field's box.
+        sampling: DOMINANT or FACES.
+        material: Stiffness, damping, friction, slip.
+        gravity: Acceleration.
     """
 
     def __init__(
@@ -38,7 +49,7 @@ class RigidStep:
         bodies: Any,
         shapes: Any,
         clock: wp.array,
-        floors: Runs,
+        floors: list[Callable[[], None]],
         *,
         pixels: float,
         sampling: int,
@@ -46,123 +57,92 @@ class RigidStep:
         gravity: Any,
     ) -> None:
         self.bodies, self.shapes, self.clock, self.floors = bodies, shapes, clock, floors
-        self.device = clock.device
+        self.device, self.body_count = clock.device, bodies.shape.shape[0]
         self.pixels, self.sampling = wp.float64(pixels), sampling
         self.material, self.gravity = material, gravity
-        self.drags = material[1] != 0 or material[2] != 0
-        self.room = {"pairs": FIRST_PAIRS, **dict.fromkeys(QUEUES, FIRST_LISTED)}
-        self._record()
+        counts = self.body_count + 1
+        self._counts, self._offsets = (wp.zeros(counts, wp.int32, self.device) for _ in range(2))
+        self._wrench = [wp.zeros(self.body_count, wp.vec3d, self.device) for _ in range(2)]
+        self._queues = DrawQueues(self.device, FIRST_KEYS, pairs=FIRST_PAIRS)
+        options = {"read": self._read_peak, "graph": True}
+        self._plan = Plan(self._queues, self._record, clear=lambda: None, **options)
 
-    def run(self) -> None:
-        """One substep."""
-        if self._graph is not None:
-            wp.capture_launch(self._graph)
-            return
-        self._go()
-        if can_capture(self.device):
-            with wp.ScopedCapture(self.device) as capture:
-                self._go()
-            self._graph = capture.graph
-
-    def make_room(self) -> bool:
-        """Whether something found no room in the substeps so far; there is more now."""
-        peak = dict(zip(self.room, self._peak.numpy().tolist(), strict=True))
-        short = missing_room({name: int(n) for name, n in peak.items()}, self.room)
-        self.room.update(short)
-        if short:
-            self._record()
-        return bool(short)
+    def run(self, substeps: int, restore: Callable[[], None]) -> None:
+        """Make substeps; ``restore`` the state before they are made again with more room."""
+        self._plan.skipped = frozenset()
+        self._plan.run(times=substeps, undo=restore)
 
     @property
     def pair_count(self) -> int:
-        """Pairs that might touch, when last looked at."""
+        """Pairs of bodies that might touch in the last substep."""
         return int(self._offsets.numpy()[-1])
 
     def contact_energy(self) -> float:
-        """What the springs between bodies hold now."""
-        while True:
-            for run in self._meets:
-                run()
-            if not self.make_room():
-                return float(self._answers.numpy()[: self.pair_count, 7].sum())
+        """Return the energy of the springs between the bodies now."""
+        self._plan.skipped = MOTION_STAGES
+        self._plan.run()
+        return float(self._rows.numpy()[: self.pair_count, ENERGY].sum())
 
-    def _go(self) -> None:
-        for run in (*self._meets, *self._moves):
-            run()
-
-    def _record(self) -> None:
-        """Prepare the launches for the room there is."""
-        device, pairs, count = self.device, self.room["pairs"], self.bodies.shape.shape[0]
-        self._queues = PairQueues(device, **{name: self.room[name] for name in QUEUES})
-        self._met = self._encounters(pairs)
-        self._counts, self._offsets = (wp.zeros(count + 1, wp.int32, device) for _ in range(2))
-        self._faces = wp.zeros(pairs + 1, dtype=wp.int32, device=device)
-        self._sides = wp.zeros(pairs, dtype=wp.vec2i, device=device)
-        self._sums = wp.zeros(pairs * COPIES * SUMS, dtype=wp.int64, device=device)
-        self._answers = wp.zeros((pairs, SUMS + len(QUEUES)), dtype=wp.float64, device=device)
-        self._peak = wp.zeros(len(self.room), dtype=wp.float64, device=device)
-        self._wrench = [wp.zeros(count, dtype=wp.vec3d, device=device) for _ in range(2)]
-        self._meets = [*self.floors, *self._pairing(count, pairs), *self._touching(pairs)]
-        self._moves = self._moving(count)
-        self._graph: Any = None
-
-    def _encounters(self, pairs: int) -> Any:
-        met = FieldOperands()
-        met.fields, met.meshes = self.shapes.fields, self.shapes.meshes
-        met.pairs = wp.zeros(pairs, dtype=FieldPair, device=self.device)
-        met.firsts = wp.zeros(pairs + 1, dtype=wp.int32, device=self.device)
-        met.sampling = self.sampling
-        return met
-
-    def _pairing(self, count: int, pairs: int) -> Runs:
-        """Pairs of bodies in order, and how they meet."""
-        both, device = [self.bodies, self.shapes], self.device
-        meet = [*both, self._sides, self._offsets, self.pixels, self.material]
-        meet += [self._met.pairs, self._faces]
-        return [
-            Task(partners_kernel, count, [*both, self._counts], device).run,
-            lambda: wp.utils.array_scan(self._counts, self._offsets, inclusive=False),
-            Task(sides_kernel, count, [*both, self._offsets, self._sides], device).run,
-            Task(meetings_kernel, pairs, meet, device).run,
-            lambda: wp.utils.array_scan(self._faces, self._met.firsts, inclusive=False),
-        ]
-
-    def _touching(self, pairs: int) -> Runs:
-        """Force and torque of each pair."""
-        met, device = self._met, self.device
-        rows = [met, COPIES, self._sums, self._queues.counts, self._answers]
-        peak = [self._offsets, self._answers, self._peak]
-        lanes = WARP_SIZE if device.is_cuda else 1
-        queues, patches = self._queues, patches_in(self._queues)
-        faces, large, blocks = queues["faces"], queues["large"], queues["blocks"]
-        block = [met, 1, BOUND, wp.empty(0, dtype=wp.int64, device=device), large, blocks]
-        draw = [met, patches, DepthImages(), BOUND, COPIES, self._sums]
-        kernel = penalty_kernel_for(self.drags, bool(self.floors))
-        return [
-            self._over_faces(cull_faces_kernel, [met, BOUND, faces]),
-            over_listed(queues, "faces", setup_faces_kernel, [met, 1, faces, large, patches]),
-            over_large(queues, list_blocks_kernel, block),
-            over_parts(queues, setup_tiles_kernel, [met, BOUND, blocks, patches]),
-            over_turns(queues, kernel, draw),
-            Task(response_rows_kernel, SUMS * pairs * lanes, rows, device).run,
-            Task(peak_kernel, 1, peak, device).run,
-        ]
-
-    def _moving(self, count: int) -> Runs:
-        gather = [self.bodies, self._sides, self._offsets, self._answers, *self._wrench]
+    def _record(self) -> Iterable[Stage]:
+        device, pairs = self.device, self._queues.room()["pairs"]
+        self._operands = self._make_operands(pairs)
+        self._item_counts = wp.zeros(pairs + 1, dtype=wp.int32, device=device)
+        self._body_pairs = wp.zeros(pairs, dtype=wp.vec2i, device=device)
+        self._sums = wp.zeros(pairs * COPIES * SUM_COUNT, dtype=wp.int64, device=device)
+        columns = SUM_COUNT + len(self._queues.queues)
+        self._rows = wp.zeros((pairs, columns), dtype=wp.float64, device=device)
+        self._peak = wp.zeros(len(self._queues.queues), dtype=wp.float64, device=device)
+        yield from (("floor", run) for run in self.floors)
+        yield from self._pair_stages(pairs)
+        yield from self._force_stages(pairs)
+        gather = [self.bodies, self._body_pairs, self._offsets, self._rows, *self._wrench]
         move = [self.shapes, self.gravity, *self._wrench, self.clock, self.bodies]
-        return [
-            Task(gather_kernel, count, gather, self.device).run,
-            Task(move_kernel, count, move, self.device).run,
-        ]
+        yield "gather", Task(gather_forces_kernel, self.body_count, gather, device).run
+        yield "move", Task(move_kernel, self.body_count, move, device).run
 
-    def _over_faces(self, kernel: wp.Kernel, args: list[Any]) -> Callable[[], None]:
-        """A launch over as many faces as there are by then."""
+    def _make_operands(self, pairs: int) -> Any:
+        out = FieldOperands()
+        out.fields, out.meshes = self.shapes.fields, self.shapes.meshes
+        out.pairs = wp.zeros(pairs, dtype=FieldPair, device=self.device)
+        out.first_item = wp.zeros(pairs + 1, dtype=wp.int32, device=self.device)
+        out.sampling = self.sampling
+        return out
+
+    def _pair_stages(self, pairs: int) -> Iterable[Stage]:
+        """Yield the stages that list pairs of bodies in order, and make field pairs of them."""
+        both, device = [self.bodies, self.shapes], self.device
+        offsets, items = self._offsets, self._operands.first_item
+        counts, item_counts = self._counts, self._item_counts
+        listed = [*both, offsets, self._body_pairs]
+        made = [*both, self._body_pairs, offsets, self.pixels, self.material]
+        made += [self._operands.pairs, item_counts]
+        partners = Task(count_partners_kernel, self.body_count, [*both, counts], device)
+        yield "partners", partners.run
+        yield "partners", lambda: wp.utils.array_scan(counts, offsets, inclusive=False)
+        yield "body pairs", Task(list_body_pairs_kernel, self.body_count, listed, device).run
+        yield "field pairs", Task(field_pairs_kernel, pairs, made, device).run
+        yield "field pairs", lambda: wp.utils.array_scan(item_counts, items, inclusive=False)
+
+    def _force_stages(self, pairs: int) -> Iterable[Stage]:
+        """Yield the stages that add up force and torque of each pair."""
+        device, queues = self.device, self._queues
+        dissipative = self.material[1] != 0 or self.material[2] != 0
+        kernel = penalty_kernel_for(dissipative, bool(self.floors))
+        draw = kernel, DepthImages(), BOUND, COPIES, self._sums
+        rows = [self._operands, COPIES, self._sums, queues.counts, self._rows]
+        peak = [self._offsets, self._rows, self._peak]
+        lanes = WARP_SIZE if device.is_cuda else 1
+        yield "cull", self._over_items(cull_faces_kernel, BOUND, queues["faces"])
+        yield from penalty_stages(self._operands, queues, *draw)
+        yield "rows", Task(response_rows_kernel, SUM_COUNT * pairs * lanes, rows, device).run
+        yield "peak", Task(peak_counts_kernel, 1, peak, device).run
+
+    def _over_items(self, kernel: wp.Kernel, *args: Any) -> Callable[[], None]:
+        """Return a launch over as many items as there are by then."""
+        given, first_item = [self._operands, *args], self._operands.first_item
         if self.device.is_cuda:
-            return Task(kernel, UNKNOWN_COUNT, args, self.device).run
+            return Task(kernel, UNKNOWN_COUNT, given, self.device).run
+        return lambda: launch(kernel, int(first_item.numpy()[-1]), given, self.device, grain=GRAIN)
 
-        def run() -> None:
-            faces = int(self._met.firsts.numpy()[-1])
-            launch(kernel, faces, args, self.device, grain=PER_SLICE)
-
-        return run
+    def _read_peak(self) -> dict[str, int]:
+        return dict(zip(self._queues.queues, map(int, self._peak.numpy().tolist()), strict=True))

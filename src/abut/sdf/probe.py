@@ -14,25 +14,32 @@ it was from them; jumps below a cell are not among them.
 
 import warp as wp
 
-from abut.sdf.grid import SHORTEST, STEPS, TEAR_SIDE, FieldGrid, sample_cells
+from abut.bounds.sortable_float import from_sortable, to_sortable
+from abut.sdf.grid import (
+    GRADIENT_STEPS,
+    JUMP_BRICK_SIDE,
+    LEAST_GRADIENT,
+    FieldGrid,
+    sample_at_cells,
+)
 
 ROOT_2 = wp.constant(wp.float32(1.4143))
 ROOT_3 = wp.constant(wp.float32(1.7321))
-SHORTEST_STEPS = wp.constant(wp.float32(float(SHORTEST) * STEPS))
-FAR_OFF = wp.constant(wp.float32(1.0e30))
+SHORTEST_STEPS = wp.constant(wp.float32(float(LEAST_GRADIENT) * GRADIENT_STEPS))
+FAR = wp.constant(wp.float32(1.0e30))
 HALF_DIAGONAL = wp.constant(wp.float32(0.8661))
 SLACK = wp.constant(wp.float32(1.0001))  # rounding of float32, and more
 
 
 @wp.struct
-class Look:
+class Probe:
     """What was read at a point."""
 
     distance: wp.float32
     blend: wp.float32  # distance at the nearest point of the box
     beyond: wp.float32  # how far the point is outside the box
     room: wp.float32  # how far it is from the box's sides, inside
-    calm: wp.float32  # how far it is from tears at least
+    jump_gap: wp.float32  # how far it is from tears at least
 
 
 @wp.func
@@ -44,7 +51,7 @@ def last_cell(grid: FieldGrid):
 
 
 @wp.func
-def in_box(at: wp.vec3f, last: wp.vec3f):
+def is_in_box(at: wp.vec3f, last: wp.vec3f):
     """Whether a point in cells lies in the box up to its far corner."""
     zero = wp.float32(0.0)
     above = at[0] >= zero and at[1] >= zero and at[2] >= zero
@@ -71,7 +78,9 @@ def in_box(at: wp.vec3f, last: wp.vec3f):
     const float d0 = d[0][0] + v * (d[0][1] - d[0][0]);
     return d0 + u * (d[1][0] + v * (d[1][1] - d[1][0]) - d0);
 """)
-def blend_numbers(values: wp.array3d[wp.float32], cell: wp.vec3i, share: wp.vec3f) -> wp.float32:
+def interpolate_float(
+    values: wp.array3d[wp.float32], cell: wp.vec3i, share: wp.vec3f
+) -> wp.float32:
     """Linear along each axis between the eight corners of a cell; no index is checked."""
     ...
 
@@ -111,13 +120,13 @@ def blend_numbers(values: wp.array3d[wp.float32], cell: wp.vec3i, share: wp.vec3
 #endif
     return found;
 """)
-def blend_steps(values: wp.array3d[wp.vec3s], cell: wp.vec3i, share: wp.vec3f) -> wp.vec3f:
-    """``blend_numbers`` for three numbers in steps."""
+def interpolate_steps(values: wp.array3d[wp.vec3s], cell: wp.vec3i, share: wp.vec3f) -> wp.vec3f:
+    """``interpolate_float`` for three numbers in steps."""
     ...
 
 
 @wp.func
-def cell_of(grid: FieldGrid, at: wp.vec3f):
+def cell_at(grid: FieldGrid, at: wp.vec3f):
     """The cell that a point in cells inside the box lies in."""
     x = wp.min(wp.int32(at[0]), grid.shape[0] - 2)
     y = wp.min(wp.int32(at[1]), grid.shape[1] - 2)
@@ -125,26 +134,26 @@ def cell_of(grid: FieldGrid, at: wp.vec3f):
 
 
 @wp.func
-def share_of(at: wp.vec3f, cell: wp.vec3i):
+def cell_weights(at: wp.vec3f, cell: wp.vec3i):
     """How far a point is in its cell."""
     return at - wp.vec3f(wp.float32(cell[0]), wp.float32(cell[1]), wp.float32(cell[2]))
 
 
 @wp.func
-def blend_distance(grid: FieldGrid, at: wp.vec3f):
+def interpolate_distance(grid: FieldGrid, at: wp.vec3f):
     """The distance, linear between samples, at a point in cells inside the box."""
-    cell = cell_of(grid, at)
-    return blend_numbers(grid.distance, cell, share_of(at, cell))
+    cell = cell_at(grid, at)
+    return interpolate_float(grid.distance, cell, cell_weights(at, cell))
 
 
 @wp.func
-def blend_gradient(grid: FieldGrid, at: wp.vec3f):
+def interpolate_gradient(grid: FieldGrid, at: wp.vec3f):
     """The gradient, linear between samples and of length 1, at a point in cells inside the box.
 
     Zero where samples cancel; see sample_field.
     """
-    cell = cell_of(grid, at)
-    g = blend_steps(grid.gradient, cell, share_of(at, cell))
+    cell = cell_at(grid, at)
+    g = interpolate_steps(grid.gradient, cell, cell_weights(at, cell))
     size = wp.length(g)
     if size < SHORTEST_STEPS:
         return wp.vec3f(0.0)
@@ -152,61 +161,80 @@ def blend_gradient(grid: FieldGrid, at: wp.vec3f):
 
 
 @wp.func
-def calm_around(grid: FieldGrid, at: wp.vec3f):
+def gap_to_jumps(grid: FieldGrid, at: wp.vec3f):
     """How far a point in cells inside the box is from tears at least."""
-    calm = FAR_OFF
-    if grid.tears.shape[0] > 0:
-        brick = cell_of(grid, at) / TEAR_SIDE
-        calm = wp.float32(TEAR_SIDE) * wp.float32(grid.spacing)
-        if grid.tears[brick[0], brick[1], brick[2]] != wp.uint8(0):
-            calm = wp.float32(0.0)
-    return calm
+    jump_gap = FAR
+    if grid.sign_jumps.shape[0] > 0:
+        brick = cell_at(grid, at) / JUMP_BRICK_SIDE
+        jump_gap = wp.float32(JUMP_BRICK_SIDE) * wp.float32(grid.spacing)
+        if grid.sign_jumps[brick[0], brick[1], brick[2]] != wp.uint8(0):
+            jump_gap = wp.float32(0.0)
+    return jump_gap
 
 
 @wp.func
-def hypotenuse(grid: FieldGrid, seen: Look):
+def outside_bound(grid: FieldGrid, probe: Probe):
     """What the distance of a point outside the box is at least."""
-    away = wp.max(seen.blend - HALF_DIAGONAL * wp.float32(grid.spacing), wp.float32(0.0))
-    return wp.sqrt(seen.beyond * seen.beyond + away * away)
+    away = wp.max(probe.blend - HALF_DIAGONAL * wp.float32(grid.spacing), wp.float32(0.0))
+    return wp.sqrt(probe.beyond * probe.beyond + away * away)
 
 
 @wp.func
-def look(grid: FieldGrid, at: wp.vec3f, margin: wp.float32):
+def probe_field(grid: FieldGrid, at: wp.vec3f, margin: wp.float32):
     """The distance at a point in cells; outside the box never less than is sure there.
 
     ``margin``: how near the object comes to the sides of the box.
     """
     last = last_cell(grid)
     held = wp.min(wp.max(at, wp.vec3f(0.0)), last)
-    out = Look()
+    out = Probe()
     out.beyond = wp.float32(grid.spacing) * wp.length(at - held)
     out.room = wp.float32(grid.spacing) * wp.min(wp.min(held), wp.min(last - held))
-    out.blend = blend_distance(grid, held)
-    out.calm = calm_around(grid, held)
+    out.blend = interpolate_distance(grid, held)
+    out.jump_gap = gap_to_jumps(grid, held)
     out.distance = out.blend
     if out.beyond > wp.float32(0.0):
-        found = sample_cells(grid, at)
-        out.distance = wp.max(found[0], wp.max(out.beyond + margin, hypotenuse(grid, out)))
+        found = sample_at_cells(grid, at)
+        out.distance = wp.max(found[0], wp.max(out.beyond + margin, outside_bound(grid, out)))
     return out
 
 
 @wp.func
-def least_within(grid: FieldGrid, seen: Look, radius: wp.float32, margin: wp.float32):
+def lower_bound_within(grid: FieldGrid, probe: Probe, radius: wp.float32, margin: wp.float32):
     """No look within ``radius`` [length] of this one finds a distance below."""
-    if SLACK * radius > seen.calm:
-        return -FAR_OFF
+    if SLACK * radius > probe.jump_gap:
+        return -FAR
     cell = wp.float32(grid.spacing)
-    outside = seen.beyond - SLACK * radius
-    jump = wp.where(grid.tears.shape[0] > 0, cell, wp.float32(0.0))
-    afar = hypotenuse(grid, seen) / SLACK - SLACK * (radius + ROOT_3 * cell) - jump
+    outside = probe.beyond - SLACK * radius
+    jump = wp.where(grid.sign_jumps.shape[0] > 0, cell, wp.float32(0.0))
+    afar = outside_bound(grid, probe) / SLACK - SLACK * (radius + ROOT_3 * cell) - jump
     if outside > wp.float32(0.0):  # the box is out of reach
         return wp.max(outside + margin, afar)
     reach = wp.min(ROOT_3 * radius, radius + ROOT_3 * cell)
-    if seen.room < SLACK * radius:  # some of it may lie outside, where distances are bounds
+    if probe.room < SLACK * radius:  # some of it may lie outside, where distances are bounds
         reach = wp.min(wp.float32(2.0) * radius, ROOT_2 * radius + ROOT_3 * cell)
-    least = seen.blend - SLACK * reach - wp.float32(1e-3) * cell - jump
-    if seen.beyond > wp.float32(0.0):
+    least = probe.blend - SLACK * reach - wp.float32(1e-3) * cell - jump
+    if probe.beyond > wp.float32(0.0):
         least = wp.min(least, margin)
-    if seen.blend - HALF_DIAGONAL * cell > SLACK * radius:  # the object is out of reach
+    if probe.blend - HALF_DIAGONAL * cell > SLACK * radius:  # the object is out of reach
         least = wp.max(least, afar)
     return least
+
+
+@wp.func
+def distance_key(distance: wp.float32, face: wp.int32):
+    """Sorts by distance, then by face."""
+    bits = to_sortable(distance + wp.float32(0.0))  # -0 is 0
+    return (wp.int64(bits) << wp.int64(32)) | wp.int64(face)
+
+
+@wp.func
+def key_distance(key: wp.int64):
+    """The distance of a key."""
+    return from_sortable(wp.int32(key >> wp.int64(32)))
+
+
+@wp.func
+def key_face(key: wp.int64):
+    """The face of a key."""
+    return wp.int32(key & wp.int64(4294967295))
