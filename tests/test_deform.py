@@ -161,8 +161,8 @@ def test_buffers_that_are_no_longer_read_are_let_go(dtype, device):
 def test_no_tree_is_built_again_and_again_in_vain(device, monkeypatch):
     """A shape whose best tree is worse than that of the first one: tried once, then let be."""
     built = []
-    careful, quick = bvh_cache.build_ploc, bvh_cache.build
-    monkeypatch.setattr(bvh_cache, "build", lambda *args: built.append(1) or quick(*args))
+    careful, quick = bvh_cache.build_ploc, bvh_cache.build_lbvh
+    monkeypatch.setattr(bvh_cache, "build_lbvh", lambda *args: built.append(1) or quick(*args))
     monkeypatch.setattr(bvh_cache, "build_ploc", lambda *args: built.append(1) or careful(*args))
     calm = cases.icosphere(1280)
     noise = np.random.default_rng(0).normal(size=calm.vertices.shape)

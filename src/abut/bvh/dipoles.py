@@ -1,12 +1,12 @@
-"""What the faces below each node of a tree look like from afar: for winding numbers.
+"""Dipole expansions of the faces below each node of a BVH, for winding numbers.
 
-A node's faces act on a distant point like a dipole at their centre (the sum of their area vectors)
-and, more closely, with the first moments of those; Barill et al. 2018, §3. Four rows a slot:
+Seen from afar, the faces of a node act like a dipole at their centre (the sum of their area
+vectors) with first moments; Barill et al. 2018, §3. Four rows a slot:
 
     centre, radius | area vector, area | xx, yy, zz, 2 xy | 2 yz, 2 zx, spread, 0
 
-The moments are those of area vectors about the centre, symmetrised, for nothing else counts. The
-spread is the second moment of the area, which bounds what the expansion leaves out.
+The moments are those of area vectors about the centre; only their symmetric part matters. The
+spread is the second moment of the area, which bounds the truncation error.
 """
 
 import warp as wp
@@ -34,7 +34,7 @@ class Dipole:
 
 @wp.func
 def fit_dipole(p0: wp.vec3d, p1: wp.vec3d, p2: wp.vec3d, origin: wp.vec3d):
-    """The dipole of a face: at its centre it has no moments."""
+    """Return the dipole of a face about its centroid, where first moments vanish."""
     a = p0 - origin
     b = p1 - origin
     c = p2 - origin
@@ -62,7 +62,7 @@ def fit_dipole(p0: wp.vec3d, p1: wp.vec3d, p2: wp.vec3d, origin: wp.vec3d):
 
 @wp.func
 def recentre_dipole(d: Dipole, centre: wp.vec3f):
-    """The same faces about another centre."""
+    """Return the expansion of the same faces about another centre."""
     off = vector_of(d.at) - centre
     v = d.vector
     out = Dipole()
@@ -83,7 +83,7 @@ def recentre_dipole(d: Dipole, centre: wp.vec3f):
 
 @wp.func
 def merge_dipoles(a: Dipole, b: Dipole):
-    """The dipole of two sets of faces, about the centre of their areas."""
+    """Return the dipole of two sets of faces, about the centroid of their areas."""
     area = a.vector[3] + b.vector[3]
     share = wp.float32(0.5)
     if area > wp.float32(0.0):
@@ -133,7 +133,7 @@ def fit_dipoles_kernel(
     # out
     rows_out: wp.array[wp.vec4f],
 ):
-    """Climb from every leaf; the second of two siblings to arrive goes on with the parent."""
+    """Fit the leaves and merge upwards; the second of two siblings to arrive continues."""
     root = nodes.shape[0] / 2 - 1
     for k in range(span[0] + wp.tid(), span[1], span[2]):
         slot = leaf_slots[k]
@@ -144,7 +144,7 @@ def fit_dipoles_kernel(
             parent = parent_if_second(slot, root, arrivals, split_slots)
             if parent >= 0:
                 other = load_dipole(rows_out, slot ^ 1)
-                if slot % 2 == 0:  # the same sum whoever comes second
+                if slot % 2 == 0:  # the sum does not depend on the order of arrival
                     dipole = merge_dipoles(dipole, other)
                 else:
                     dipole = merge_dipoles(other, dipole)
@@ -152,7 +152,7 @@ def fit_dipoles_kernel(
 
 
 def fit_dipoles(tree: Bvh, points: wp.array, faces: wp.array) -> wp.array:
-    """Rows of dipoles for all slots of a tree."""
+    """Return the rows of dipoles for all slots of a BVH."""
     device = tree.nodes.device
     rows = wp.empty(DIPOLE_ROWS * (2 * tree.face_count - 1), dtype=wp.vec4f, device=device)
     links = [tree.nodes, tree.leaf_slots, tree.split_slots, tree.arrivals]

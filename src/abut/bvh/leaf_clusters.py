@@ -1,7 +1,7 @@
-"""Twigs: the largest subtrees of at most TWIG leaves, which walk and are met as one.
+"""Leaf clusters: maximal subtrees of at most CLUSTER_SIZE leaves, traversed and tested as a unit.
 
-A walk in depth-first order knows how many leaves lie below a node: escapes always lead to right
-children, which begin after their parent's split, and the escape of a node tells where it ends.
+The range of leaves below a node follows from its slot and its escape: escapes always lead to right
+children, which begin after their parent's split.
 """
 
 import warp as wp
@@ -16,20 +16,20 @@ CLUSTER_SIZE = wp.constant(4)
 
 @wp.func
 def first_leaf_of_right(slot: wp.int32):
-    """First leaf, along the curve, of a right child."""
+    """Return the first leaf of a right child."""
     return (slot >> 1) + 1
 
 
 @wp.func
 def leaf_end(tree: BvhView, node: Node):
-    """Where the leaves below a node end."""
+    """Return the end of the range of leaves below a node."""
     escape = escape_of(node)
     return wp.where(escape < 0, tree.leaf_slots.shape[0], (escape + 1) >> 1)
 
 
 @wp.func
 def leaf_begin(tree: BvhView, slot: wp.int32):
-    """First leaf of any node: that of the nearest right child above."""
+    """Return the first leaf of any node: that of the nearest right child above."""
     above = wp.int32(slot)
     while above != root_of(tree) and above % 2 == 0:
         above = tree.split_slots[above >> 1]
@@ -38,32 +38,32 @@ def leaf_begin(tree: BvhView, slot: wp.int32):
 
 @wp.func
 def cluster_code(first: wp.int32, size: wp.int32):
-    """First leaf and number of leaves of a twig in one integer."""
+    """Pack the first leaf and the number of leaves of a cluster into one integer."""
     return first * CLUSTER_SIZE + size - 1
 
 
 @wp.func
 def cluster_first(code: wp.int32):
-    """First leaf of a twig."""
+    """Return the first leaf of a cluster."""
     return code / CLUSTER_SIZE
 
 
 @wp.func
 def cluster_size(code: wp.int32):
-    """Number of leaves of a twig."""
+    """Return the number of leaves of a cluster."""
     return code % CLUSTER_SIZE + 1
 
 
 @wp.func
 def cluster_code_of(tree: BvhView, slot: wp.int32, node: Node):
-    """The code of a twig's node."""
+    """Return the code of the cluster in a slot."""
     first = leaf_begin(tree, slot)
     return cluster_code(first, leaf_end(tree, node) - first)
 
 
 @wp.func
 def leaf_count_below(tree: BvhView, slot: wp.int32):
-    """Number of leaves below a slot."""
+    """Return the number of leaves below a slot."""
     return leaf_end(tree, load_node(tree.nodes, slot)) - leaf_begin(tree, slot)
 
 
@@ -76,13 +76,13 @@ def mark_clusters_kernel(
     slot_out: wp.array[wp.int32],
     marks_out: wp.array[wp.int32],
 ):
-    """At its first leaf, mark every subtree that is a twig while its parent is none."""
+    """Mark every maximal subtree of at most CLUSTER_SIZE leaves at its first leaf."""
     for slot in range(span[0] + wp.tid(), span[1], span[2]):
         if leaf_count_below(tree, slot) <= CLUSTER_SIZE:
-            large = slot == root_of(tree)
-            if not large:
-                large = leaf_count_below(tree, tree.split_slots[slot >> 1]) > CLUSTER_SIZE
-            if large:
+            maximal = slot == root_of(tree)
+            if not maximal:
+                maximal = leaf_count_below(tree, tree.split_slots[slot >> 1]) > CLUSTER_SIZE
+            if maximal:
                 slot_out[leaf_begin(tree, slot)] = slot
                 marks_out[leaf_begin(tree, slot)] = 1
 
@@ -97,14 +97,14 @@ def compact_clusters_kernel(
     # out
     clusters_out: wp.array[wp.int32],
 ):
-    """Slots of twigs, along the curve."""
+    """Compact the marked slots, in leaf order."""
     for k in range(span[0] + wp.tid(), span[1], span[2]):
         if marks[k] == 1:
             clusters_out[places[k] - 1] = slots[k]
 
 
 def leaf_clusters_of(tree: Bvh) -> wp.array:
-    """Slots of all twigs, in the order of the curve. Refits leave them as they are."""
+    """Return the slots of all clusters, in leaf order. They survive refits."""
     if tree.leaf_clusters is None:
         device, count = tree.nodes.device, tree.face_count
         slots, places = (wp.empty(count, dtype=wp.int32, device=device) for _ in range(2))

@@ -1,7 +1,7 @@
-"""The corners of faces side by side, in the order of the leaves of a tree, for cheap tests.
+"""Corners of faces in leaf order, for the plane filter.
 
-Three rows a leaf, of four float32: a corner relative to the tree's origin, and its vertex; the
-complement of the vertex where float32 does not hold the corner exactly.
+Three rows of four float32 a leaf: a corner relative to the BVH's origin, and its vertex, or the
+complement of the vertex if float32 does not hold the corner exactly.
 """
 
 import warp as wp
@@ -16,7 +16,7 @@ CORNER_ROWS = wp.constant(3)
 
 @wp.func
 def corner_row(p: wp.vec3d, vertex: wp.int32, origin: wp.vec3d):
-    """A corner and its vertex in a row."""
+    """Pack a corner and its vertex into a row."""
     away = p - origin
     single = single_of(away)
     exact = origin == wp.vec3d() and wp.vec3d(single) == p
@@ -35,7 +35,7 @@ def leaf_corners_kernel(
     # out
     rows_out: wp.array[wp.vec4f],
 ):
-    """Gather the corners of each leaf."""
+    """Write the corners of each leaf."""
     for k in range(span[0] + wp.tid(), span[1], span[2]):
         face = faces[leaf_face(nodes, leaf_slots[k])]
         for i in range(3):
@@ -43,7 +43,7 @@ def leaf_corners_kernel(
 
 
 def leaf_corner_rows(tree: Bvh) -> wp.array:
-    """Room for the corners of a tree's leaves."""
+    """Return the array for the corners of a BVH's leaves."""
     if tree.leaf_corners is None:
         count = CORNER_ROWS * tree.face_count
         tree.leaf_corners = wp.empty(count, dtype=wp.vec4f, device=tree.nodes.device)

@@ -1,4 +1,4 @@
-"""k-DOPs for the nodes of a tree, in float32 or fixed point, merged bottom-up."""
+"""k-DOPs for the nodes of a BVH, in float32 or fixed point, merged bottom-up."""
 
 from dataclasses import dataclass
 
@@ -23,7 +23,7 @@ LEAST_EXTENT, MOST_EXTENT = 1e-270, 1e270  # beyond, scaled coordinates might ov
 
 @dataclass(frozen=True)
 class KdopShape:
-    """Which DOPs: number of sides, and bits of a reach (0: float32)."""
+    """A kind of k-DOP: number of sides, and bits of a reach (0: float32)."""
 
     sides: int = 24
     width: int = SINGLE
@@ -31,16 +31,15 @@ class KdopShape:
 
 @dataclass
 class NodeKdops:
-    """DOPs of all slots of a tree.
+    """k-DOPs of all slots of a BVH.
 
     Attributes:
-        sides: Faces of a DOP, k.
+        sides: Faces of a k-DOP, k.
         width: Bits of a reach; 0 for float32.
-        centre: What reaches are relative to.
-        unit: Length of one unit of a reach; infinite where coordinates are beyond all scales.
+        centre: Origin of the reaches.
+        unit: Length of one unit of a reach; infinite if coordinates are out of range.
         words: Reaches along a normal and against it, side by side, ``sides // 2`` pairs a slot:
-            bits of float32, integers, or the high parts of wide integers with their low parts
-            behind.
+            bits of float32, integers, or high parts of wide integers followed by low parts.
     """
 
     sides: int
@@ -50,7 +49,7 @@ class NodeKdops:
     words: wp.array
 
     def reaches(self) -> np.ndarray:
-        """(slots, sides): reaches along all normals, then against them; float32 or int64."""
+        """Return (slots, sides) reaches along all normals, then against them; float32 or int64."""
         words = self.words.numpy()
         numbers = words.view(np.float32) if self.width == SINGLE else words.astype(np.int64)
         parts = numbers.reshape(-1, max(parts_of(self.width), 1), self.sides // 2, 2)
@@ -60,7 +59,7 @@ class NodeKdops:
 
 @wp.func
 def pack_reach(reach: wp.float64, parts: wp.int32):
-    """A reach rounded up: as float32, as an integer, or its high part."""
+    """Return a reach rounded up: as float32, as an integer, or its high part."""
     if parts == 0:
         return wp.cast(-round_down(-(reach + SINGLE_GUARD)), wp.int32)
     up = wp.int64(wp.ceil(reach + UNIT_GUARD))
@@ -71,13 +70,13 @@ def pack_reach(reach: wp.float64, parts: wp.int32):
 
 @wp.func
 def pack_reach_low(reach: wp.float64):
-    """The low part of a wide reach rounded up."""
+    """Return the low part of a wide reach rounded up."""
     return wp.int32(wp.int64(wp.ceil(reach + UNIT_GUARD)) & wp.int64(LOW_MASK))
 
 
 @wp.func
 def is_longer(x: wp.int32, low_x: wp.int32, y: wp.int32, low_y: wp.int32, parts: wp.int32):
-    """Is the reach of some words at least another's?"""
+    """Return whether the first of two packed reaches is at least the second."""
     if parts == 0:
         return wp.cast(x, wp.float32) >= wp.cast(y, wp.float32)
     return x > y or (x == y and low_x >= low_y)
@@ -92,7 +91,7 @@ def merge_reaches(
     parts: wp.int32,
     half: wp.int32,
 ):
-    """Write the longer of reaches that other threads may have written in this launch."""
+    """Write the larger of two reaches that other threads may have written in this launch."""
     x = load_l2_vec2i(words, at_x)
     y = load_l2_vec2i(words, at_y)
     low_x = wp.vec2i()
@@ -126,7 +125,7 @@ def fit_node_kdops_kernel(
     # out
     words_out: wp.array[wp.vec2i],
 ):
-    """Climb from every leaf; reaches are rounded up once, at the leaves."""
+    """Fit the leaves, rounding reaches up once, and merge upwards."""
     root = nodes.shape[0] / 2 - 1
     half = normals.shape[0]
     stride = wp.max(parts, 1) * half
@@ -158,7 +157,7 @@ def fit_node_kdops_kernel(
 
 
 def fit_node_kdops(tree: Bvh, mesh: Mesh, sides: int, width: int) -> NodeKdops:
-    """DOPs of all nodes of a tree that is up to date."""
+    """Fit k-DOPs to all nodes of an up-to-date BVH."""
     device = tree.nodes.device
     centre, extent = _measure(mesh.bounds)
     unit = extent if width == SINGLE else extent / (2 ** (width - 1) - 2)
@@ -174,7 +173,7 @@ def fit_node_kdops(tree: Bvh, mesh: Mesh, sides: int, width: int) -> NodeKdops:
 
 
 def _measure(bounds: np.ndarray) -> tuple[np.ndarray, float]:
-    """Centre of a mesh and a bound on the distance of its vertices; infinite beyond all scales."""
+    """Return the centre of a mesh and a bound on the distance of its vertices, or infinity."""
     with np.errstate(over="ignore", invalid="ignore"):
         half = (bounds[1] - bounds[0]) / 2
         centre = bounds[0] + half

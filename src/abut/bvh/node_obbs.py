@@ -1,4 +1,4 @@
-"""Oriented boxes for the nodes of a tree: principal axes of what is below, merged bottom-up."""
+"""Oriented boxes for the nodes of a BVH: principal axes of the points below, merged bottom-up."""
 
 import warp as wp
 
@@ -16,7 +16,7 @@ MOMENT_ROWS = wp.constant(3)
 
 @wp.struct
 class Moments:
-    """Sums over points: their number, the points, their products with each other."""
+    """Sums over points: their number, the points, their outer products."""
 
     count: wp.float32
     sum: wp.vec3f
@@ -25,7 +25,7 @@ class Moments:
 
 @wp.func
 def moments_of(p: wp.vec3f):
-    """Moments of one point."""
+    """Return the moments of one point."""
     out = Moments()
     out.count = wp.float32(1.0)
     out.sum = p
@@ -35,7 +35,7 @@ def moments_of(p: wp.vec3f):
 
 @wp.func
 def add_moments(a: Moments, b: Moments):
-    """Moments of two sets together."""
+    """Return the moments of the union of two sets."""
     out = Moments()
     out.count = a.count + b.count
     out.sum = a.sum + b.sum
@@ -45,7 +45,7 @@ def add_moments(a: Moments, b: Moments):
 
 @wp.func
 def principal_axes(m: Moments):
-    """Axes of largest and second largest spread, and the third."""
+    """Return the axes of largest and second largest variance, and the third."""
     mean = m.sum / m.count
     spread = m.squares / m.count - wp.outer(mean, mean)
     vectors, values = wp.eig3(spread)
@@ -62,7 +62,7 @@ def principal_axes(m: Moments):
 
 @wp.func
 def store_obb(rows: wp.array[wp.vec4f], slot: wp.int32, box: Obb):
-    """Write a box into its three rows."""
+    """Write the three rows of a box."""
     at = OBB_ROWS * slot
     u = box.axes[0]
     v = box.axes[1]
@@ -73,7 +73,7 @@ def store_obb(rows: wp.array[wp.vec4f], slot: wp.int32, box: Obb):
 
 @wp.func
 def store_moments(rows: wp.array[wp.vec4f], slot: wp.int32, m: Moments):
-    """Write moments into their three rows; the products are symmetric."""
+    """Write the three rows of moments; the products are symmetric."""
     at = MOMENT_ROWS * slot
     s = m.squares
     store_vec4f(rows, at, wp.vec4f(m.sum[0], m.sum[1], m.sum[2], m.count))
@@ -118,7 +118,7 @@ def fit_node_obbs_kernel(
     moments_out: wp.array[wp.vec4f],
     obbs_out: wp.array[wp.vec4f],
 ):
-    """Climb from every leaf; the second of two siblings to arrive goes on with the parent."""
+    """Fit the leaves and merge upwards; the second of two siblings to arrive continues."""
     root = nodes.shape[0] / 2 - 1
     for k in range(span[0] + wp.tid(), span[1], span[2]):
         slot = leaf_slots[k]
@@ -140,7 +140,7 @@ def fit_node_obbs_kernel(
 
 
 def fit_node_obbs(tree: Bvh, points: wp.array, faces: wp.array) -> None:
-    """Fit oriented boxes to all nodes of a tree whose other boxes are up to date."""
+    """Fit oriented boxes to all nodes of an up-to-date BVH."""
     device = tree.nodes.device
     slots = 2 * tree.face_count - 1
     moments = wp.empty(MOMENT_ROWS * slots, dtype=wp.vec4f, device=device)

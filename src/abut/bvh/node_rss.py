@@ -1,8 +1,8 @@
-"""Rectangle swept spheres for the nodes of a tree, fitted to the points below them.
+"""Rectangle swept spheres for the nodes of a BVH, fitted to the points below them.
 
-Axes are principal: moments are summed on the way up. Then every face climbs to the root, with its
-neighbours along the curve as soon as their ways meet, and widens the extents of all nodes above it,
-along their axes. Volumes merged from those of the children would need no second climb, but are one
+A first pass upwards sums moments, which give principal axes. In a second pass every face widens
+the extents of all nodes above it along their axes; the lanes of a warp do so together above their
+common ancestor. Volumes merged from those of the children would need no second pass, but are one
 and a half times as thick (design/distance.md).
 """
 
@@ -30,8 +30,8 @@ from abut.core.memory_access import load_readonly_vec4f, load_readonly_vec4i, st
 wp.set_module_options({"enable_backward": False, "fuse_fp": False, "max_unroll": 1})
 
 RSS_ROWS = wp.constant(3)
-EXTENTS = wp.constant(6)  # of a slot: how far up along each axis, how far down; two are unused
-STRIDE = wp.constant(8)
+EXTENTS = wp.constant(6)  # of a slot: maxima along each axis, then negated minima
+STRIDE = wp.constant(8)  # two are unused
 FLOAT32_RANGE = wp.constant(wp.float32(1e36))  # beyond, products may overflow
 NO_EXTENT = wp.constant(wp.int32(-(2**31)))
 
@@ -48,13 +48,13 @@ def store_axes(rows: wp.array[wp.vec4f], slot: wp.int32, axes: wp.mat33f):
 
 @wp.func
 def axes_with(u: wp.vec3f, v: wp.vec3f):
-    """All three axes of a volume, as they are when it is read."""
+    """Return three axes from two, as a reader of the volume computes them."""
     return wp.matrix_from_rows(u, v, wp.cross(u, v))
 
 
 @wp.func
 def load_axes(rows: wp.array[wp.vec4f], slot: wp.int32):
-    """All three axes of a volume."""
+    """Read the three axes of a volume."""
     r1 = load_readonly_vec4f(rows, RSS_ROWS * slot + 1)
     r2 = load_readonly_vec4f(rows, RSS_ROWS * slot + 2)
     return axes_with(vector_of(r1), vector_of(r2))
@@ -62,7 +62,7 @@ def load_axes(rows: wp.array[wp.vec4f], slot: wp.int32):
 
 @wp.func
 def store_rss(rows: wp.array[wp.vec4f], slot: wp.int32, a: Rss):
-    """Write a volume into its three rows."""
+    """Write the three rows of a volume."""
     at = RSS_ROWS * slot
     u = a.axes[0]
     v = a.axes[1]
@@ -79,7 +79,7 @@ def leaf_triangle(
     nodes: wp.array[wp.vec4f],
     slot: wp.int32,
 ):
-    """Corners of a leaf's face in the frame of the tree, one a row."""
+    """Return the corners of a leaf's face in the frame of the BVH, one a row."""
     face = faces[leaf_face(nodes, slot)]
     return wp.matrix_from_rows(
         single_of(points[face[0]] - origin),
@@ -90,7 +90,7 @@ def leaf_triangle(
 
 @wp.func
 def extents_along(axes: wp.mat33f, p: wp.mat33f):
-    """How far three points, one a row, reach up and down along three axes; ordered integers."""
+    """Return the extents of three points, one a row, along three axes, as sortable integers."""
     at = axes * wp.transpose(p)  # one axis a row, one corner a column
     largest = wp.max(wp.abs(p[0])) + wp.max(wp.abs(p[1])) + wp.max(wp.abs(p[2]))
     out = Extents()
@@ -107,7 +107,7 @@ def extents_along(axes: wp.mat33f, p: wp.mat33f):
 
 @wp.func
 def rss_from_extents(axes: wp.mat33f, e: Extents):
-    """The volume of what reaches so far along its axes."""
+    """Return the volume with the given axes and extents."""
     high = wp.vec3f(from_sortable(e[0]), from_sortable(e[1]), from_sortable(e[2]))
     low = -wp.vec3f(from_sortable(e[3]), from_sortable(e[4]), from_sortable(e[5]))
     return fit_rss(axes, low, high)
@@ -128,7 +128,7 @@ def sum_moments_kernel(
     moments_out: wp.array[wp.vec4f],
     rss_out: wp.array[wp.vec4f],
 ):
-    """Fit leaves and climb; the second of two siblings to arrive goes on with the parent."""
+    """Fit the leaves and sum moments upwards; the second of two siblings to arrive continues."""
     root = nodes.shape[0] / 2 - 1
     for k in range(span[0] + wp.tid(), span[1], span[2]):
         slot = leaf_slots[k]
@@ -157,7 +157,7 @@ def rss_axes_kernel(
     rss_out: wp.array[wp.vec4f],
     extents_out: wp.array[wp.int32],
 ):
-    """Axes of every inner slot from the moments of what is below it; it reaches nowhere yet."""
+    """Write the principal axes of every inner slot and clear its extents."""
     for slot in range(span[0] + wp.tid(), span[1], span[2]):
         if link_at(nodes, slot) >= 0:
             store_axes(rss_out, slot, principal_axes(load_moments(moments, slot)))
@@ -167,7 +167,7 @@ def rss_axes_kernel(
 
 @wp.func
 def parent_slot(slot: wp.int32, root: wp.int32, split_slots: wp.array[wp.int32]):
-    """The slot of the parent, -1 above the root."""
+    """Return the slot of the parent, -1 above the root."""
     parent = wp.int32(-1)
     if slot != root:
         parent = split_slots[slot >> 1]
@@ -191,7 +191,7 @@ def widen_extents_kernel(
 ):
     """Widen the extents of all inner nodes above every leaf.
 
-    Lanes climb alone up to the lowest node above all of their leaves, from there together.
+    Lanes act alone below the lowest common ancestor of their leaves, from there on together.
     """
     leaf_count = leaf_slots.shape[0]
     root = 2 * leaf_count - 2
@@ -225,7 +225,7 @@ def store_rss_kernel(
     # out
     rss_out: wp.array[wp.vec4f],
 ):
-    """The volume of every inner slot from its axes and extents."""
+    """Write the volume of every inner slot from its axes and extents."""
     for slot in range(span[0] + wp.tid(), span[1], span[2]):
         if link_at(nodes, slot) >= 0:
             e = load_readonly_vec4i(extents, 2 * slot)
@@ -235,7 +235,7 @@ def store_rss_kernel(
 
 
 def fit_node_rss(tree: Bvh, points: wp.array, faces: wp.array) -> None:
-    """Fit swept spheres to all nodes of a tree whose boxes are up to date."""
+    """Fit rectangle swept spheres to all nodes of an up-to-date BVH."""
     slots = 2 * tree.face_count - 1
     device = tree.nodes.device
     if tree.rss is None:

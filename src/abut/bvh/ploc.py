@@ -1,8 +1,8 @@
-"""Build a hierarchy by joining neighbours along the curve, the closest first (PLOC).
+"""Build a BVH by parallel locally-ordered clustering (PLOC; Meister and Bittner 2018).
 
-Meister and Bittner 2018, parallel locally-ordered clustering: in each round every cluster looks
-for the one within ``RADIUS`` places along the curve with which it makes the smallest box, and
-those who chose each other are joined. Slower to build than an LBVH and faster to search.
+In each round every cluster finds its nearest neighbour: the cluster within ``RADIUS`` positions
+along the Morton curve with which it makes the smallest box. Mutual nearest neighbours are merged.
+Slower to build than an LBVH and faster to search.
 """
 
 from itertools import pairwise
@@ -20,13 +20,13 @@ from abut.core.launch import launch
 
 wp.set_module_options({"enable_backward": False, "fuse_fp": False})
 
-RADIUS = wp.constant(8)  # places looked at on either side; four times as many gain 4 %
+RADIUS = wp.constant(8)  # positions on either side; four times as many gain 4 %
 ROUND_GRAIN = 1 << 15  # rounds are many and short
 
 
 @wp.struct
 class Clusters:
-    """Nodes on their way to a tree: n leaves along the curve, then inner nodes as they are made."""
+    """Nodes under construction: n leaves in Morton order, then inner nodes in order of creation."""
 
     lower: wp.array[wp.vec4f]
     upper: wp.array[wp.vec4f]
@@ -34,7 +34,7 @@ class Clusters:
     parents: wp.array[wp.int32]
     sizes: wp.array[wp.int32]  # leaves below
     places: wp.array[wp.vec2i]  # leaves before, and levels above
-    made: wp.array[wp.int64]  # inner nodes so far
+    inner_count: wp.array[wp.int64]  # inner nodes so far
 
 
 @wp.kernel
@@ -49,7 +49,7 @@ def ploc_leaf_kernel(
     clusters_out: Clusters,
     active_out: wp.array[wp.int32],
 ):
-    """Every face is a cluster."""
+    """Make every face a cluster."""
     for k in range(span[0] + wp.tid(), span[1], span[2]):
         face = faces[order[k]]
         lower, upper = fit_aabb(points[face[0]], points[face[1]], points[face[2]], origin)
@@ -79,7 +79,7 @@ def ploc_leaf_kernel(
 def joint_half_area(
     lower_a: wp.vec4f, upper_a: wp.vec4f, lower_b: wp.vec4f, upper_b: wp.vec4f
 ) -> wp.float32:
-    """Half the surface of the box around two boxes; fourth components are ignored."""
+    """Return half the surface area of the box around two boxes; fourth components are ignored."""
     ...
 
 
@@ -93,10 +93,10 @@ def nearest_neighbour_kernel(
     # out
     choice_out: wp.array[wp.int32],
 ):
-    """The place with which each place makes the smallest box.
+    """Find the nearest neighbour of each position.
 
-    Of equals the one that differs least in its bits: both sides of a pair judge it alike, so the
-    best pair of all always joins, and a row of equals joins two by two.
+    Ties go to the position that differs least in its bits. That order is symmetric, so the best
+    pair always merges, and a run of equal boxes merges two by two.
     """
     for i in range(span[0] + wp.tid(), span[1], span[2]):
         node = active[i]
@@ -123,20 +123,20 @@ def merge_clusters_kernel(
     # out
     clusters_out: Clusters,
     active_out: wp.array[wp.int32],
-    stays_out: wp.array[wp.int32],
+    survives_out: wp.array[wp.int32],
 ):
-    """Join those who chose each other; the first of two places holds the new cluster."""
+    """Merge mutual nearest neighbours; the first of the two positions holds the new cluster."""
     leaf_count = (clusters_out.parents.shape[0] + 1) / 2
     for i in range(span[0] + wp.tid(), span[1], span[2]):
         j = choice[i]
         joined = j < count
         if joined:
             joined = choice[j] == i
-        stays_out[i] = wp.where(joined and j < i, 0, 1)
+        survives_out[i] = wp.where(joined and j < i, 0, 1)
         if joined and i < j:
             left = active_out[i]
             right = active_out[j]
-            inner = wp.int32(atomic_add_aggregated(clusters_out.made, 1))
+            inner = wp.int32(atomic_add_aggregated(clusters_out.inner_count, 1))
             node = leaf_count + inner
             clusters_out.children[inner] = wp.vec2i(left, right)
             clusters_out.parents[left] = node
@@ -152,14 +152,14 @@ def compact_active_kernel(
     # in
     span: wp.vec3i,
     active: wp.array[wp.int32],
-    stays: wp.array[wp.int32],
+    survives: wp.array[wp.int32],
     places: wp.array[wp.int32],
     # out
     active_out: wp.array[wp.int32],
 ):
-    """Close the gaps, keeping the order."""
+    """Compact the active clusters, keeping their order."""
     for i in range(span[0] + wp.tid(), span[1], span[2]):
-        if stays[i] == 1:
+        if survives[i] == 1:
             active_out[places[i] - 1] = active[i]
 
 
@@ -171,7 +171,7 @@ def place_children_kernel(
     # out
     clusters_out: Clusters,
 ):
-    """Tell the children of the inner nodes from ``start`` on where they are."""
+    """Write the places of the children of the inner nodes from ``start`` on."""
     leaf_count = (clusters_out.parents.shape[0] + 1) / 2
     for i in range(span[0] + wp.tid(), span[1], span[2]):
         inner = start + i
@@ -194,7 +194,7 @@ def write_nodes_kernel(
     split_slots_out: wp.array[wp.int32],
     deepest_out: wp.array[wp.int32],
 ):
-    """Put every node into its slot."""
+    """Write every node into its slot."""
     leaf_count = leaf_slots_out.shape[0]
     root = 2 * leaf_count - 2
     for node in range(span[0] + wp.tid(), span[1], span[2]):
@@ -220,7 +220,7 @@ def write_nodes_kernel(
 
 
 def build_ploc(points: wp.array, faces: wp.array, bounds: np.ndarray) -> Bvh:
-    """Build the hierarchy of faces whose vertices lie within ``bounds`` (2, 3)."""
+    """Build the PLOC BVH of faces whose vertices lie within ``bounds`` (2, 3)."""
     device, count = faces.device, faces.shape[0]
     tree = allocate_bvh(count, frame_origin(bounds), device)
     _, order = morton_order(points, faces, bounds)
@@ -228,14 +228,14 @@ def build_ploc(points: wp.array, faces: wp.array, bounds: np.ndarray) -> Bvh:
     active = wp.empty(count, dtype=wp.int32, device=device)
     args = [points, faces, wp.vec3d(*tree.origin), order, clusters, active]
     launch(ploc_leaf_kernel, count, args, device)
-    made = _merge_all(clusters, active)
+    inner_counts = _merge_all(clusters, active)
     clusters.places[2 * count - 2 :].zero_()  # the root
-    for stop, start in pairwise(reversed(made)):
+    for stop, start in pairwise(reversed(inner_counts)):
         launch(place_children_kernel, stop - start, [start, clusters], device, grain=ROUND_GRAIN)
     deepest = wp.zeros(1, dtype=wp.int32, device=device)
     outputs = [tree.nodes, tree.leaf_slots, tree.split_slots, deepest]
     launch(write_nodes_kernel, 2 * count - 1, [clusters, order, *outputs], device)
-    if deepest.numpy()[0] > MAX_DEPTH:  # walks have room for no more
+    if deepest.numpy()[0] > MAX_DEPTH:  # traversal stacks have room for no more
         return build_lbvh(points, faces, bounds)
     return tree
 
@@ -249,24 +249,24 @@ def _allocate_clusters(leaf_count: int, device: wp.Device) -> Clusters:
     clusters.parents = wp.empty(nodes, dtype=wp.int32, device=device)
     clusters.sizes = wp.empty(nodes, dtype=wp.int32, device=device)
     clusters.places = wp.empty(nodes, dtype=wp.vec2i, device=device)
-    clusters.made = wp.zeros(1, dtype=wp.int64, device=device)
+    clusters.inner_count = wp.zeros(1, dtype=wp.int64, device=device)
     return clusters
 
 
 def _merge_all(clusters: Clusters, active: wp.array) -> list[int]:
-    """Join until one is left; returns how many inner nodes there were after each round."""
+    """Merge until one cluster is left; returns the inner nodes after each round."""
     device, count = active.device, active.shape[0]
-    leaf_count, made = count, [0]
-    spare, choice, stays, places = (wp.empty_like(active) for _ in range(4))
+    leaf_count, inner_counts = count, [0]
+    spare, choice, survives, places = (wp.empty_like(active) for _ in range(4))
     while count > 1:
         args = [clusters, active, count, choice]
         launch(nearest_neighbour_kernel, count, args, device, grain=ROUND_GRAIN // 4)
-        args = [choice, count, clusters, active, stays]
+        args = [choice, count, clusters, active, survives]
         launch(merge_clusters_kernel, count, args, device, grain=ROUND_GRAIN)
-        wp.utils.array_scan(stays[:count], places[:count], inclusive=True)
-        args = [active, stays, places, spare]
+        wp.utils.array_scan(survives[:count], places[:count], inclusive=True)
+        args = [active, survives, places, spare]
         launch(compact_active_kernel, count, args, device, grain=ROUND_GRAIN)
         active, spare = spare, active
         count = int(places[count - 1 : count].numpy()[0])
-        made.append(leaf_count - count)
-    return made
+        inner_counts.append(leaf_count - count)
+    return inner_counts

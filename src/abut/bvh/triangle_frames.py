@@ -1,13 +1,14 @@
-"""Plates: faces in float32, each with a frame of its own, for distances from many points at once.
+"""Triangle frames: faces in local float32 frames, for distances from many points at once.
 
-A plate's frame has its first corner a at the longest edge, x along that edge, y towards the third
-corner c, z along the normal: in it the triangle is (0, 0), (length, 0), (cx, cy) with cx from 0 to
-the length and cy from 0 up, so that a face without area is its longest edge. The frame is computed
-in float64 and rounded once, which slivers survive. Six rows a face:
+A frame has its origin a at the start of the longest edge, x along that edge, y towards the third
+corner c, z along the normal. In it the triangle is (0, 0), (length, 0), (cx, cy) with 0 <= cx <=
+length and cy >= 0, so that a face without area is its longest edge. The frame is computed in
+float64 and rounded once, which is accurate for slivers too. Six rows a face:
 
     a, length | x, cx | y, cy | z, 1 / |c - a|^2 | lower corner, 1 / |c - b|^2 | upper corner, 0
 
-Coordinates are relative to the origin of the mesh's tree; the corners are those of the face's box.
+Coordinates are relative to the origin of the mesh's BVH; lower and upper corner are those of the
+face's box.
 """
 
 import numpy as np
@@ -22,12 +23,12 @@ wp.set_module_options({"enable_backward": False, "fuse_fp": False})
 
 TRIANGLE_FRAME_ROWS = wp.constant(6)
 TRIANGLE_FRAME_ERROR = 2.0**-16  # of the largest coordinate; see design/distance-field.md
-# Squared distance of (px, py, pz) and a plate; numbers may be floats or vectors of them.
+# Squared distance from (px, py, pz) to a triangle frame; numbers are floats or vectors of them.
 SQUARED_DISTANCE_CODE = """
     const auto measured = [](const float* r, auto px, auto py, auto pz) {
         const auto qx = px - r[0], qy = py - r[1], qz = pz - r[2];
         const float length = r[3], cx = r[7], cy = r[11], per_ac = r[15], per_bc = r[19];
-        const auto u = qx * r[4] + (qy * r[5] + qz * r[6]);  // the same y and z are summed once
+        const auto u = qx * r[4] + (qy * r[5] + qz * r[6]);  // terms in y and z are shared
         const auto v = qx * r[8] + (qy * r[9] + qz * r[10]);
         const auto h = qx * r[12] + (qy * r[13] + qz * r[14]);
         const auto none = decltype(u + u){};
@@ -50,13 +51,13 @@ SQUARED_DISTANCE_CODE = """
     };
 """
 
-FLAT = wp.constant(wp.float64(2.0**-45))  # of the length: as good as no area
+FLAT = wp.constant(wp.float64(2.0**-45))  # of the length; flatter triangles count as segments
 SMALLEST = wp.constant(wp.float64(1e-36))
 
 
 @wp.func
 def any_perpendicular(x: wp.vec3d):
-    """A unit vector across a unit vector."""
+    """Return a unit vector perpendicular to a unit vector."""
     least = wp.argmin(wp.vec3d(wp.abs(x[0]), wp.abs(x[1]), wp.abs(x[2])))
     axis = wp.vec3d(wp.float64(0.0))
     axis[wp.int32(least)] = wp.float64(1.0)
@@ -65,7 +66,7 @@ def any_perpendicular(x: wp.vec3d):
 
 @wp.func
 def reciprocal_or_zero(square: wp.float64):
-    """1 / square, 0 where it is too small to matter."""
+    """Return 1 / square, or 0 if it is too small to matter."""
     out = wp.float32(0.0)
     if square > SMALLEST:
         out = wp.float32(wp.float64(1.0) / square)
@@ -74,13 +75,13 @@ def reciprocal_or_zero(square: wp.float64):
 
 @wp.func
 def vec4_from(v: wp.vec3d, w: wp.float64):
-    """A row."""
+    """Round a vector and a fourth component to float32."""
     return wp.vec4f(wp.float32(v[0]), wp.float32(v[1]), wp.float32(v[2]), wp.float32(w))
 
 
 @wp.func
 def longest_edge(t: wp.mat33d):
-    """The corner at which the longest edge begins, the first of equals."""
+    """Return the corner at which the longest edge begins; the first of equal ones."""
     ab = t[1] - t[0]
     bc = t[2] - t[1]
     ca = t[0] - t[2]
@@ -104,7 +105,7 @@ def triangle_frame_kernel(
     # out
     rows_out: wp.array[wp.vec4f],
 ):
-    """The rows of each face."""
+    """Write the rows of each face."""
     for face in range(span[0] + wp.tid(), span[1], span[2]):
         corners = faces[face]
         t = wp.matrix_from_rows(points[corners[0]], points[corners[1]], points[corners[2]])
@@ -123,7 +124,7 @@ def triangle_frame_kernel(
         if height > FLAT * length:
             y = up / height
         else:
-            height = wp.float64(0.0)  # what there is may be a rounding, and point anywhere
+            height = wp.float64(0.0)  # a smaller one may be a rounding error
         foot = wp.clamp(wp.dot(c - a, x), wp.float64(0.0), length)
         rest = length - foot
         low, high = fit_aabb(t[0], t[1], t[2], origin)
@@ -140,13 +141,13 @@ def triangle_frame_kernel(
 
 
 def triangle_frames_of(mesh: Mesh, origin: np.ndarray) -> wp.array:
-    """The rows of all faces of a mesh in its present shape, relative to an origin."""
+    """Return the triangle frames of a mesh's present shape relative to an origin, cached."""
 
     def make() -> wp.array:
         rows = wp.empty(TRIANGLE_FRAME_ROWS * mesh.face_count, dtype=wp.vec4f, device=mesh.device)
-        with stage("plates", mesh.device):
+        with stage("triangle frames", mesh.device):
             args = [mesh.points, mesh.faces, wp.vec3d(*origin), rows]
             launch(triangle_frame_kernel, mesh.face_count, args, mesh.device)
         return rows
 
-    return mesh.per_shape("plates", make, tuple(origin))
+    return mesh.per_shape("triangle_frames", make, tuple(origin))

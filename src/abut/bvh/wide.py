@@ -1,14 +1,14 @@
 """Wide nodes: the four grandchildren of a binary node side by side, for searches from points.
 
-Ten rows a split, of four float32 each, one for each grandchild. A node has lower x, lower y, lower
-z, upper x, upper y, upper z, links. Where all grandchildren are faces it is a block, and has them
-instead of their boxes: x, y and z of the first corners, of the second, of the third, rounded to
-float32, and links. Links are as in a tree, plus BLOCK for the split of a block; a place without a
-grandchild (a child is a leaf already) has the link NOTHING and a box that nothing comes near.
+Ten rows of four float32 a split, one column for each grandchild. A node has lower x, lower y,
+lower z, upper x, upper y, upper z, links. If all grandchildren are faces the node is a block, and
+has their corners instead of boxes: x, y and z of the first corners, of the second, of the third,
+rounded to float32, and links. Links are as in the binary BVH, plus BLOCK for the split of a block.
+An empty column (a child is a leaf already) has the link NO_CHILD and an empty box.
 
-Every split has room, though a search from the root meets only those of every other level: half of
-it buys a layout without an index. The last row of all has the link to begin with, and the largest
-coordinate of any box.
+Every split has rows, though a search from the root visits only every other level: this wastes half
+of the memory and needs no index. The last row has the link of the root and the largest coordinate
+of any box.
 """
 
 import warp as wp
@@ -30,22 +30,22 @@ NO_CHILD = wp.constant(-2147483648)
 
 
 @wp.func
-def grandchild_slot(nodes: wp.array[wp.vec4f], split: wp.int32, place: wp.int32):
-    """The slot of a grandchild, 0 to 3, of a split; -1 for the second place of a leaf."""
-    child = 2 * split + place / 2
+def grandchild_slot(nodes: wp.array[wp.vec4f], split: wp.int32, column: wp.int32):
+    """Return the slot of grandchild 0 to 3 of a split; -1 for the second column of a leaf."""
+    child = 2 * split + column / 2
     node = load_node(nodes, child)
-    slot = 2 * link_of(node) + place % 2
+    slot = 2 * link_of(node) + column % 2
     if is_leaf(node):
-        slot = wp.where(place % 2 == 0, child, -1)
+        slot = wp.where(column % 2 == 0, child, -1)
     return slot
 
 
 @wp.func
 def is_block(nodes: wp.array[wp.vec4f], split: wp.int32):
-    """Are all grandchildren of a split faces?"""
+    """Return whether all grandchildren of a split are faces."""
     leaves = wp.bool(True)
-    for place in range(4):
-        slot = grandchild_slot(nodes, split, place)
+    for column in range(4):
+        slot = grandchild_slot(nodes, split, column)
         if slot >= 0:
             leaves = leaves and is_leaf(load_node(nodes, slot))
     return leaves
@@ -53,7 +53,7 @@ def is_block(nodes: wp.array[wp.vec4f], split: wp.int32):
 
 @wp.func
 def root_row(nodes: wp.array[wp.vec4f], root: wp.int32):
-    """The last row."""
+    """Return the last row."""
     node = load_node(nodes, root)
     link = link_of(node)
     if link >= 0:
@@ -73,7 +73,7 @@ def wide_nodes_kernel(
     # out
     rows_out: wp.array[wp.vec4f],
 ):
-    """Gather the grandchildren of each split; the item after the last one is the root."""
+    """Write the rows of each split; the item after the last split writes the last row."""
     for split in range(span[0] + wp.tid(), span[1], span[2]):
         first = WIDE_ROWS * split
         if 2 * split == nodes.shape[0] / 2 - 1:
@@ -84,24 +84,24 @@ def wide_nodes_kernel(
         upper = wp.matrix(wp.float32(-wp.inf), shape=(3, 4), dtype=wp.float32)
         corners = wp.matrix(wp.float32(0.0), shape=(9, 4), dtype=wp.float32)
         block = is_block(nodes, split)
-        for place in range(4):
-            slot = grandchild_slot(nodes, split, place)
+        for column in range(4):
+            slot = grandchild_slot(nodes, split, column)
             if slot >= 0:
                 node = load_node(nodes, slot)
                 link = link_of(node)
                 if link >= 0:
                     if is_block(nodes, link):
                         link += BLOCK
-                links[place] = wp.cast(link, wp.float32)
+                links[column] = wp.cast(link, wp.float32)
                 for x in range(3):
-                    lower[x, place] = node.low[x]
-                    upper[x, place] = node.high[x]
+                    lower[x, column] = node.low[x]
+                    upper[x, column] = node.high[x]
                 if block:
                     face = faces[face_of(node)]
                     for corner in range(3):
                         p = single_of(points[face[corner]] - origin)
                         for x in range(3):
-                            corners[3 * corner + x, place] = p[x]
+                            corners[3 * corner + x, column] = p[x]
         if block:
             for k in range(9):
                 rows_out[first + k] = corners[k]
@@ -115,27 +115,27 @@ def wide_nodes_kernel(
 
 @wp.func
 def wide_root(wide: wp.array[wp.vec4f]):
-    """The link to begin with."""
+    """Return the link of the root."""
     return wp.cast(load_readonly_vec4f(wide, wide.shape[0] - 1)[0], wp.int32)
 
 
 @wp.func
 def wide_reach(wide: wp.array[wp.vec4f]):
-    """The largest coordinate of any box."""
+    """Return the largest absolute coordinate of any box."""
     return wp.float64(load_readonly_vec4f(wide, wide.shape[0] - 1)[1])
 
 
 def wide_nodes_of(mesh: Mesh, tree: Bvh) -> wp.array:
-    """The rows of the wide nodes of a mesh's tree, which is up to date."""
+    """Return the wide nodes of an up-to-date BVH of a mesh, cached with the mesh."""
     with mesh.lock:
-        held = mesh.cache.get("wide")
-        if held is None or held[0] is not tree or held[1] != mesh.version:
-            rows = held[2] if held is not None and held[0] is tree else None
+        entry = mesh.cache.get("wide")
+        if entry is None or entry[0] is not tree or entry[1] != mesh.version:
+            rows = entry[2] if entry is not None and entry[0] is tree else None
             if rows is None:
                 count = WIDE_ROWS * (tree.face_count - 1) + 1
                 rows = wp.zeros(count, dtype=wp.vec4f, device=mesh.device)
             with stage("hierarchy", mesh.device):
                 args = [tree.nodes, mesh.points, mesh.faces, wp.vec3d(*tree.origin), rows]
                 launch(wide_nodes_kernel, tree.face_count, args, mesh.device)
-            held = mesh.cache["wide"] = (tree, mesh.version, rows)
-        return held[2]
+            entry = mesh.cache["wide"] = (tree, mesh.version, rows)
+        return entry[2]
