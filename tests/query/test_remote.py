@@ -2,12 +2,22 @@
 
 import numpy as np
 import pytest
+import warp as wp
 
 import abut
 import oracle
+from abut.bvh.bvh_cache import bvh_of
 from abut.cases import box, icosphere, torus
-from abut.query import remoteness
-from abut.query.remoteness import Remoteness
+from abut.core.launch import launch
+from abut.core.pair_queue import KeyLayout
+from abut.geometry.common_corners import SHARED_NONE
+from abut.operands.distance_queues import distance_queues
+from abut.operands.posed_mesh import make_posed_mesh
+from abut.operands.posed_pairs import MeshPairs, mesh_pairs
+from abut.query.distance import may_be_far, mesh_extent
+from abut.query.distance_plan import NearestPlan
+from abut.traversal.distance.extremal_faces import far_field_kernel_for
+from abut.traversal.distance.far_field import EXTREMAL_FIELD, FAR_FIELD, NEAR_FIELD
 from shapes import random_poses
 
 SIZES = [1e1, 1e2, 1e3, 1e5, 1e6, 1e7, 1e8, 1e9, 1e10, 1e12, 1e15, 1e20, 1e100, 1e200]
@@ -79,23 +89,39 @@ def posed(pose, points):
     return np.stack(rows, axis=1)
 
 
-def test_beyond_float64_faces_are_as_near_as_any(device, monkeypatch):
+def plan_of(a, b, poses, **options):
+    sides = make_posed_mesh(a.points, a.faces), make_posed_mesh(b.points, b.faces, poses)
+    layout = KeyLayout.of(a.face_count, b.face_count)
+    return NearestPlan(a.device, *sides, (), layout, len(poses), **options)
+
+
+def fields_of(a, b, poses):
+    """The field of each row, as the kernel decides."""
+    plan, device = plan_of(a, b, poses), a.device
+    trees = [bvh_of(mesh).view() for mesh in (a, b)]
+    extents = mesh_extent(a), mesh_extent(b)
+    view = mesh_pairs(plan.a, plan.b, SHARED_NONE, len(poses), trees, extents)
+    bounds, keys = (wp.full(len(poses), 1 << 62, dtype=wp.int64, device=device) for _ in "ab")
+    fields = wp.empty(len(poses), dtype=wp.int32, device=device)
+    out = distance_queues(plan.queues, plan.layout, bounds)
+    launch(far_field_kernel_for(MeshPairs, False), len(poses), [view, out, fields, keys], device)
+    return fields.numpy()
+
+
+def test_beyond_float64_faces_are_as_near_as_any(device):
     a, b = pair(device)
     poses = poses_at(1e9, 8, seed=4)
-    kinds = remoteness.remoteness(a, b, (None, poses))
-    assert (kinds == Remoteness.BEYOND).all()
+    assert (fields_of(a, b, poses) == EXTREMAL_FIELD).all()
     by_rule = abut.distance(a, b, pose_b=poses).value.numpy()
-    monkeypatch.setattr(remoteness, "BEYOND_SIZES", np.inf)
-    fresh = pair(device)
-    of_all = abut.distance(*fresh, pose_b=poses, method="brute").value.numpy()
+    of_all, _ = plan_of(a, b, poses).run(np.inf)
     np.testing.assert_allclose(by_rule, of_all, rtol=ROUNDINGS)
 
 
 def test_poses_near_and_far_in_one_batch(device):
     a, b = pair(device)
     poses = np.concatenate([poses_at(sizes, 2) for sizes in (0.1, 1e3, 1e12, 0.5, 1e6, 0.01)])
-    kinds = remoteness.remoteness(a, b, (None, poses))
-    assert set(kinds.tolist()) == set(Remoteness)
+    fields = fields_of(a, b, poses)
+    assert {*fields.tolist()} == {NEAR_FIELD, FAR_FIELD, EXTREMAL_FIELD}
     truth = abut.distance(a, b, pose_b=poses, method="brute")
     check_same(abut.distance(a, b, pose_b=poses), truth)
     assert 0 in truth.value.numpy()
@@ -174,5 +200,5 @@ def test_scenes(spread, device):
 
 def test_near_meshes_are_not_told_to_be_far():
     a, b = pair("cpu")
-    assert remoteness.remoteness(a, b, (None, None)) is None
-    assert remoteness.remoteness(a, b, (None, poses_at(0.5, 3))) is None
+    assert not may_be_far(a, b, (None, None))
+    assert not may_be_far(a, b, (None, poses_at(0.5, 3)))

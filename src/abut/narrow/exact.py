@@ -1,10 +1,12 @@
 """Decide the pairs that the filter left undecided, by exact arithmetic."""
 
 from functools import cache
+from typing import Any
 
 import warp as wp
 
 from abut.core.pair_queue import push_pair, queue_stop, unpack_pair
+from abut.core.plan import QueueLaunch, Stage
 from abut.geometry.common_corners import common_corners
 from abut.geometry.intersect_tri_tri_exact import intersect_tri_tri_exact
 from abut.operands.contact_queues import ContactQueues
@@ -46,3 +48,9 @@ def exact_kernel_for(pairs_type: type) -> wp.Kernel:
                 push_pair(queues_out.hits, key)
 
     return exact_kernel
+
+
+def exact_stage(rows: Any, queues: Any) -> Stage:
+    """The stage that decides the undecided pairs of ContactQueues, for MeshRows or SceneRows."""
+    kernel, args = exact_kernel_for(rows.kind), [rows.view, queues]
+    return "exact", QueueLaunch(kernel, queues.undecided, args, threads=EXACT_THREADS).run

@@ -29,9 +29,9 @@ class MeshRows:
         self.view, self.device = view, device
         self.capacity: int = view.count
 
-    def over_rows(self, kernel: wp.Kernel, args: Sequence[Any], grain: int) -> Run:
-        """A launch over all rows."""
-        return Task(kernel, self.capacity, args, self.device, grain=grain).run
+    def over_rows(self, kernel: wp.Kernel, args: Sequence[Any], grain: int, each: int = 1) -> Run:
+        """A launch over ``each`` items of all rows."""
+        return Task(kernel, self.capacity * each, args, self.device, grain=grain).run
 
     def divide(self, each: int, leaves: int = 1, deepest: int = 0) -> Any:
         """WorkItems of as many items a row; see there for ``leaves`` and ``deepest``."""
@@ -72,11 +72,11 @@ class SceneRows:
         """Rows there are, where the host knows: on the CPU."""
         return min(self.queues.read()["objects"], self.capacity)
 
-    def over_rows(self, kernel: wp.Kernel, args: Sequence[Any], grain: int) -> Run:
-        """A launch over all rows."""
+    def over_rows(self, kernel: wp.Kernel, args: Sequence[Any], grain: int, each: int = 1) -> Run:
+        """A launch over ``each`` items of all rows."""
         if self.device.is_cuda:
-            return Task(kernel, self.capacity, args, self.device).run
-        return lambda: launch(kernel, self.count, args, self.device, grain=grain)
+            return Task(kernel, self.capacity * each, args, self.device).run
+        return lambda: launch(kernel, self.count * each, args, self.device, grain=grain)
 
     def divide(self, each: int, leaves: int = 1, deepest: int = 0) -> Any:
         """WorkItems whose counts an earlier launch writes to ``item_counts``."""

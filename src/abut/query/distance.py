@@ -15,14 +15,16 @@ from abut.geometry.poses import batch_size, checked_poses
 from abut.mesh import Mesh, require_meshes
 from abut.narrow.pair_distance import measured
 from abut.operands.posed_mesh import defer_posed_mesh, make_posed_mesh
+from abut.operands.posed_pairs import MeshExtent
 from abut.options import DISTANCE_BOUNDS, TREE_METHODS, Bound, Method, chosen, require_length
 from abut.query.collide import collide
-from abut.query.nearest_plan import NearestPlan
-from abut.query.remoteness import Remoteness, centre_of, reach_of, remoteness
+from abut.query.distance_plan import NearestPlan
 from abut.query.shared import plans_of
 from abut.results import Distances
+from abut.traversal.distance import far_field
 
 DISTANCE_EFFORT = 4  # of a search, in searches for one pair that meets
+FAR_SIZES = float(far_field.FAR_SIZES)
 WORTH_FITTING = 256  # poses asked about
 SQUARED = 1e18  # beyond, squares are more than float32 holds, in which spheres and boxes are fitted
 
@@ -79,7 +81,7 @@ def distance(
     if bound is None:
         bound = Bound.RSS if asked >= WORTH_FITTING else Bound.AABB
     bound = chosen(DISTANCE_BOUNDS, bound, "bound")
-    if reach_of(a, b, poses) > SQUARED:
+    if largest_coordinate(a, b, poses) > SQUARED:
         bound = Bound.AABB
     require_key_bits(layout, count, a.face_count)
     value = np.empty(0)
@@ -89,8 +91,8 @@ def distance(
         if method is not Method.BRUTE:
             effort = DISTANCE_EFFORT * count
             trees = bvh_of(a, bound, effort), bvh_of(b, bound, effort)
-        search = partial(_searched, a, b, trees, layout, float(tolerance), bound, upper_bound)
-        value, keys = _each(remoteness(a, b, poses), poses, count, search)
+        about = trees, layout, float(tolerance), bound, upper_bound
+        value, keys = _searched(a, b, *about, poses, count)
         faces = _faces(value, keys, layout)
         _name_contacts(a, b, poses, value, faces)
     return _distances(a, b, poses, value, faces, batch)
@@ -102,19 +104,6 @@ def ask(mesh: Mesh, count: int) -> int:
     total = count + (before if version == mesh.version else 0)
     mesh.cache["asked"] = (mesh.version, total)
     return total
-
-
-def _each(
-    kinds: np.ndarray | None, poses: Any, count: int, search: Callable[..., Any]
-) -> tuple[np.ndarray, np.ndarray]:
-    """Distances and keys of all poses, each searched as its remoteness asks for."""
-    if kinds is None:
-        return search(Remoteness.NEAR, poses, count)
-    value, keys = np.empty(count), np.empty(count, np.int64)
-    for kind in np.unique(kinds):
-        rows = np.flatnonzero(kinds == kind)
-        value[rows], keys[rows] = search(Remoteness(kind), _picked(poses, rows), len(rows))
-    return value, keys
 
 
 def _picked(poses: Any, rows: np.ndarray) -> tuple[np.ndarray | None, ...]:
@@ -129,25 +118,57 @@ def _searched(
     tolerance: float,
     bound: Bound,
     upper_bound: float,
-    kind: Remoteness,
     poses: Any,
     count: int,
 ) -> tuple[np.ndarray, np.ndarray]:
     """Distances and keys by this thread's plan, the same one while nothing but poses changes."""
     moved = tuple(0 if p is None else len(p) for p in poses)
+    far = may_be_far(a, b, poses)
 
     def make() -> NearestPlan:
         sides = (
             make_posed_mesh(a.points, a.faces, poses[0]),
             make_posed_mesh(b.points, b.faces, poses[1]),
         )
-        about = layout, count, size_of(a, b), tolerance, bound, kind, (centre_of(a), centre_of(b))
-        return NearestPlan(a.device, *sides, trees, *about)
+        extents = (mesh_extent(a), mesh_extent(b)) if far else ()
+        return NearestPlan(a.device, *sides, trees, layout, count, tolerance, bound, extents)
 
-    about = (NearestPlan, bound, tolerance, kind, *moved, a.points, b.points, *trees)
+    about = (NearestPlan, bound, tolerance, far, *moved, a.points, b.points, *trees)
     plan = plans_of(a, b).get(about, make)
     plan.move(*poses)
     return plan.run(float(upper_bound))
+
+
+def may_be_far(a: Mesh, b: Mesh, poses: tuple[np.ndarray | None, ...]) -> bool:
+    """Whether meshes may be far apart for their size at some pose; kernels decide for each."""
+    size = mesh_extent(a).size + mesh_extent(b).size
+    return 2.0 * largest_coordinate(a, b, poses) > FAR_SIZES * size
+
+
+def largest_coordinate(a: Mesh, b: Mesh, poses: tuple[np.ndarray | None, ...]) -> float:
+    """Upper bound of the coordinates of both meshes at all poses."""
+    shifts = sum(_largest_shift(p) for p in poses if p is not None)
+    return mesh_extent(a).reach + mesh_extent(b).reach + shifts
+
+
+def mesh_extent(mesh: Mesh) -> Any:
+    """MeshExtent of a mesh; infinite where float64 cannot hold it."""
+
+    def make() -> Any:
+        extent = MeshExtent()
+        extent.centre = wp.vec3d(*(mesh.bounds[0] / 2.0 + mesh.bounds[1] / 2.0))
+        with np.errstate(over="ignore"):
+            extent.size = float((mesh.bounds[1] - mesh.bounds[0]).sum())
+        extent.reach = float(np.abs(mesh.bounds).max())
+        return extent
+
+    return mesh.per_shape("extent", make)
+
+
+def _largest_shift(poses: np.ndarray) -> float:
+    if len(poses) == 1:
+        return max(map(abs, poses[0, :3, 3].tolist()))  # plain numbers are faster
+    return float(np.abs(poses[:, :3, 3]).max(initial=0.0))
 
 
 def _faces(value: np.ndarray, keys: np.ndarray, layout: KeyLayout) -> np.ndarray:
@@ -196,12 +217,6 @@ def _points(
     pose = None if single else wp.array(np.arange(len(faces), dtype=np.int32), device=device)
     _, points = measured(*sides, pairs, pose, value == 0, points=True)
     return points[0] if single else points
-
-
-def size_of(*meshes: Mesh) -> float:
-    """Extent of all meshes together; infinite where float64 cannot hold it."""
-    with np.errstate(over="ignore"):
-        return float(sum((mesh.bounds[1] - mesh.bounds[0]).max() for mesh in meshes))
 
 
 def require_faces(**meshes: Mesh) -> None:

@@ -16,8 +16,7 @@ from abut.mesh import Mesh, require_meshes
 from abut.narrow.pair_distance import measured
 from abut.operands.posed_mesh import defer_posed_mesh, make_posed_mesh
 from abut.options import TREE_METHODS, Method, chosen, require_length
-from abut.query.distance import size_of
-from abut.query.near_plan import NearPlan
+from abut.query.distance_plan import NearPlan
 from abut.query.shared import plans_of
 from abut.results import Gaps
 
@@ -103,8 +102,7 @@ def _plan(
             make_posed_mesh(a.points, a.faces, poses[0]),
             make_posed_mesh(b.points, b.faces, poses[1]),
         )
-        size = size_of(a, b)
-        return NearPlan(a.device, *sides, trees, sharing, layout, count, size, distance)
+        return NearPlan(a.device, *sides, trees, sharing, layout, count, distance)
 
     about = (NearPlan, sharing, distance, *moved, a.points, b.points, *trees)
     plan = plans_of(a, b).get(about, make)

@@ -9,7 +9,7 @@ from abut.broad.neighbours import bound_kernel, neighbour_kernel
 from abut.core.launch import launch
 from abut.core.pair_queue import NO_KEY
 from abut.core.timing import stage
-from abut.query.near_plan import with_settled
+from abut.query.distance_plan import with_contacts
 from abut.scene.search import SceneSearch
 from abut.traversal.near_meetings import near_frame_kernel, near_meet_kernel
 from abut.traversal.nearest_meetings import nearest_meet_kernel
@@ -54,7 +54,7 @@ class NearSearch(SceneSearch):
             return None
         near = self.queues["near"].keys[: counts["near"]].numpy()
         settled = self.queues["hits"].keys[: counts["hits"]].numpy()
-        keys = with_settled(near, settled)
+        keys = with_contacts(near, settled)
         return keys >> 1, (keys & 1).astype(bool)
 
 

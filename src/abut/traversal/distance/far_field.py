@@ -9,8 +9,8 @@ from functools import cache
 
 import warp as wp
 
-from abut.bounds.relative_frame import WORLD_ROUNDING, largest, shift_of
-from abut.bounds.rows import double_of
+from abut.bounds.float32 import row_xyz_float64
+from abut.bounds.relative_frame import WORLD_ROUNDING, max_abs, translation_of
 from abut.bvh.layout import (
     BvhView,
     Node,
@@ -62,13 +62,13 @@ APART = wp.constant(wp.float32(1.0))  # a gap of boxes: their faces cannot meet
 @wp.func
 def world_centre(tree: BvhView, node: Node, pose: wp.mat44d):
     """Centre of a box in the world."""
-    return move_point(pose, (double_of(node.low) + double_of(node.high)) * HALF + tree.origin)
+    return move_point(pose, (row_xyz_float64(node.low) + row_xyz_float64(node.high)) * HALF + tree.origin)
 
 
 @wp.func
 def box_reach(node: Node, pose: wp.mat44d, direction: wp.vec3d):
     """How far a box reaches from its centre along a direction of the world."""
-    half = (double_of(node.high) - double_of(node.low)) * HALF
+    half = (row_xyz_float64(node.high) - row_xyz_float64(node.low)) * HALF
     reach = wp.float64(0.0)
     for j in range(3):
         along = pose[0, j] * direction[0] + pose[1, j] * direction[1] + pose[2, j] * direction[2]
@@ -81,10 +81,10 @@ def world_rounding(pair: PosedPair):
     """Bound of the roundings of moved coordinates."""
     tree_a = pair.tree_a
     tree_b = pair.tree_b
-    world = largest(tree_a.origin) + max_abs_coordinate(load_node(tree_a.nodes, root_of(tree_a)))
-    world += largest(tree_b.origin) + max_abs_coordinate(load_node(tree_b.nodes, root_of(tree_b)))
-    world += largest(shift_of(pose_of(pair.a, pair.pose)))
-    world += largest(shift_of(pose_of(pair.b, pair.pose)))
+    world = max_abs(tree_a.origin) + max_abs_coordinate(load_node(tree_a.nodes, root_of(tree_a)))
+    world += max_abs(tree_b.origin) + max_abs_coordinate(load_node(tree_b.nodes, root_of(tree_b)))
+    world += max_abs(translation_of(pose_of(pair.a, pair.pose)))
+    world += max_abs(translation_of(pose_of(pair.b, pair.pose)))
     return WORLD_ROUNDING * world
 
 
@@ -92,12 +92,12 @@ def world_rounding(pair: PosedPair):
 def root_extent(tree: BvhView):
     """Extent of the mesh of a tree, by its root box."""
     node = load_node(tree.nodes, root_of(tree))
-    low = double_of(node.low)
-    high = double_of(node.high)
+    low = row_xyz_float64(node.low)
+    high = row_xyz_float64(node.high)
     out = MeshExtent()
     out.centre = (low + high) * HALF + tree.origin
     out.size = (high[0] - low[0]) + (high[1] - low[1]) + (high[2] - low[2])
-    out.reach = largest(tree.origin) + max_abs_coordinate(node)
+    out.reach = max_abs(tree.origin) + max_abs_coordinate(node)
     return out
 
 
@@ -117,8 +117,8 @@ def extents_of(pairs: ScenePairs, pair: PosedPair):
 def field_of(a: MeshExtent, pose_a: wp.mat44d, b: MeshExtent, pose_b: wp.mat44d):
     """NEAR_FIELD, FAR_FIELD or EXTREMAL_FIELD, by the distance of the centres of two meshes."""
     size = a.size + b.size
-    apart = largest(move_point(pose_b, b.centre) - move_point(pose_a, a.centre))
-    reach = a.reach + b.reach + largest(shift_of(pose_a)) + largest(shift_of(pose_b))
+    apart = max_abs(move_point(pose_b, b.centre) - move_point(pose_a, a.centre))
+    reach = a.reach + b.reach + max_abs(translation_of(pose_a)) + max_abs(translation_of(pose_b))
     far = apart > FAR_SIZES * size and apart < wp.float64(wp.inf)
     extremal = apart > EXTREMAL_SIZES * size and apart > ROUNDED * reach
     return wp.where(far, wp.where(extremal, EXTREMAL_FIELD, FAR_FIELD), NEAR_FIELD)

@@ -2,11 +2,11 @@
 
 import warp as wp
 
+from abut.bounds.float32 import row_xyz, to_vec3f, to_vec4f
 from abut.bounds.gap_boxes import gap_boxes
-from abut.bounds.obb import reach_along
-from abut.bounds.relative_frame import RelativeFrame, turn_of
-from abut.bounds.rows import padded, single_of, vector_of
-from abut.bounds.rss import LEAST, distance_rss, reach_rss
+from abut.bounds.obb import half_extent_along
+from abut.bounds.relative_frame import RelativeFrame, rotation_of
+from abut.bounds.rss import UNDERFLOW_SLACK, gap_rss, support_rss
 from abut.bvh.layout import BvhView, Node, load_node, max_abs_coordinate, root_of
 from abut.core.memory_access import load_readonly_vec4f
 from abut.operands.posed_mesh import pose_of
@@ -26,7 +26,7 @@ def gap_nodes(frame: RelativeFrame, a: Node, b: Node):
 @wp.func
 def box_centre(node: Node):
     """The centre of a box, and a zero."""
-    return padded(vector_of(node.low + node.high) * wp.float32(0.5))
+    return to_vec4f(row_xyz(node.low + node.high) * wp.float32(0.5))
 
 
 @wp.func
@@ -39,11 +39,11 @@ def gap_centres(frame: RelativeFrame, a: Node, b: Node):
 @wp.func
 def volume_centre(tree: BvhView, slot: wp.int32, node: Node):
     """Centre of a slot's tightest volume."""
-    centre = vector_of(node.low + node.high) * wp.float32(0.5)
+    centre = row_xyz(node.low + node.high) * wp.float32(0.5)
     if tree.rss.shape[0] > 0:
-        centre = vector_of(load_readonly_vec4f(tree.rss, 3 * slot))
+        centre = row_xyz(load_readonly_vec4f(tree.rss, 3 * slot))
     elif tree.obbs.shape[0] > 0:
-        centre = vector_of(load_readonly_vec4f(tree.obbs, 3 * slot))
+        centre = row_xyz(load_readonly_vec4f(tree.obbs, 3 * slot))
     return centre
 
 
@@ -51,10 +51,10 @@ def volume_centre(tree: BvhView, slot: wp.int32, node: Node):
 def volume_reach(tree: BvhView, slot: wp.int32, node: Node, direction: wp.vec3f):
     """How far a slot's tightest volume reaches from its centre along a direction of length 1."""
     if tree.rss.shape[0] > 0:
-        return reach_rss(load_rss(tree, slot), direction)
+        return support_rss(load_rss(tree, slot), direction)
     if tree.obbs.shape[0] > 0:
-        return reach_along(load_obb(tree, slot), direction)
-    return wp.dot(vector_of(node.high - node.low), wp.abs(direction)) * wp.float32(0.5)
+        return half_extent_along(load_obb(tree, slot), direction)
+    return wp.dot(row_xyz(node.high - node.low), wp.abs(direction)) * wp.float32(0.5)
 
 
 @wp.struct
@@ -72,8 +72,8 @@ def slab_padding(frame: RelativeFrame, tree_a: BvhView, tree_b: BvhView):
     """Bound of float32 roundings of positions along a direction."""
     reach = max_abs_coordinate(load_node(tree_a.nodes, root_of(tree_a)))
     reach += max_abs_coordinate(load_node(tree_b.nodes, root_of(tree_b)))
-    near = wp.float32(reach) + wp.max(wp.abs(vector_of(frame.shift)))
-    return SLAB_ROUNDING * near + wp.float32(2.0) * frame.widen[0] + LEAST
+    near = wp.float32(reach) + wp.max(wp.abs(row_xyz(frame.shift)))
+    return SLAB_ROUNDING * near + wp.float32(2.0) * frame.widen[0] + UNDERFLOW_SLACK
 
 
 @wp.func
@@ -84,10 +84,10 @@ def slab_along(frame: RelativeFrame, pair: PosedPair, direction: wp.vec3d, paddi
     between the nearest faces it is a tight one for all that is near them.
     """
     out = Slab()
-    rotation = turn_of(pose_of(pair.a, pair.pose))
-    out.in_a = single_of(wp.normalize(wp.transpose(rotation) * direction))
+    rotation = rotation_of(pose_of(pair.a, pair.pose))
+    out.in_a = to_vec3f(wp.normalize(wp.transpose(rotation) * direction))
     out.in_b = direction_in_b(frame, out.in_a)
-    out.shift = wp.dot(vector_of(frame.shift), out.in_a)
+    out.shift = wp.dot(row_xyz(frame.shift), out.in_a)
     out.padding = padding
     return out
 
@@ -95,7 +95,7 @@ def slab_along(frame: RelativeFrame, pair: PosedPair, direction: wp.vec3d, paddi
 @wp.func
 def direction_in_b(frame: RelativeFrame, direction: wp.vec3f):
     """A direction of a's frame in b's."""
-    return vector_of(frame.columns * padded(direction))
+    return row_xyz(frame.columns * to_vec4f(direction))
 
 
 @wp.func
@@ -125,14 +125,14 @@ def gap_volumes(
     squared = wp.float32(0.0)
     if not tight:
         squared = gap_nodes(frame, a, b)
-    if (tight or frame.turned != 0) and not (squared > limit):
+    if (tight or frame.rotated != 0) and not (squared > limit):
         centre_a = volume_centre(tree_a, i, a)
         centre_b = volume_centre(tree_b, j, b)
         gap = slab.shift + wp.dot(centre_b, slab.in_b) - wp.dot(centre_a, slab.in_a) - slab.padding
         gap -= volume_reach(tree_a, i, a, slab.in_a) + volume_reach(tree_b, j, b, slab.in_b)
         squared = larger_gap(squared, gap)
         if tight and not (squared > limit):
-            between = vector_of(frame.rows * padded(centre_b) + frame.shift) - centre_a
+            between = row_xyz(frame.rows * to_vec4f(centre_b) + frame.shift) - centre_a
             length = wp.length(between)
             unit = between * (wp.float32(1.0) / length)  # NaN where centres coincide: culls nothing
             gap = length - slab.padding - volume_reach(tree_a, i, a, unit)
@@ -144,5 +144,5 @@ def gap_volumes(
                 rss_a = load_rss(tree_a, i)
                 rss_b = load_rss(tree_b, j)
                 if length < CLOSE * (rss_a.half[0] + rss_b.half[0]):
-                    squared = larger_gap(squared, distance_rss(frame, rss_a, rss_b))
+                    squared = larger_gap(squared, gap_rss(frame, rss_a, rss_b))
     return squared

@@ -1,0 +1,1 @@
+"""Traversals for distances: the nearest faces of posed pairs, and all faces within a distance."""
