@@ -212,7 +212,7 @@ def test_answers_copied_ahead(device):
             ours[1].deform(ball.vertices + np.array([aside, 0.0, 0.0]))
         found, expected = abut.cull(meshes), abut.cull(others)
         for culler in meshes[0].cache["soups"][0].__dict__["cullers"].values():
-            culler.remains._ahead = True
+            culler.survivors._ahead = True
         kept.append((found, expected))
     sizes = [len(expected) for _, expected in kept]
     assert sizes[2] > 2 * sizes[0] > sizes[5] == 0

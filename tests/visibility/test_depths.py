@@ -6,14 +6,9 @@ import numpy as np
 import pytest
 import warp as wp
 
-from abut.visibility.fragment import (
-    ROWS,
-    depths_over,
-    load_fresh_view,
-    map_point,
-    store_face,
-    touches,
-)
+from abut.visibility.coverage import touches
+from abut.visibility.depth_interval import depths_over
+from abut.visibility.face_setup import ROWS, load_own_screen_face, map_point, store_face
 from abut.visibility.view import View, ViewMap, map_of
 from hard_faces import needles
 
@@ -37,7 +32,7 @@ def depths_kernel(
     """Whether a face touches a pixel, and its depths there."""
     i = wp.tid()
     store_face(rows_out, i, corners[i, 0], corners[i, 1], corners[i, 2])
-    f = load_fresh_view(rows_out, i)
+    f = load_own_screen_face(rows_out, i)
     touched_out[i] = touches(f, centres[i], reach)
     depths_out[i] = depths_over(f, centres[i], reach, slack)
 

@@ -10,7 +10,7 @@ import abut
 from abut import cases
 from abut.options import CULL_METHODS
 from abut.visibility import view as views_module
-from abut.visibility.tile_screen import TileScreen
+from abut.visibility.tile_target import TileTarget
 
 FEW = settings(max_examples=60, suppress_health_check=[HealthCheck.too_slow])
 
@@ -115,8 +115,8 @@ def lost(device, pixels, seeds=range(12)):
 
 
 def by_lists(monkeypatch, yes=True):
-    """Let all screens list fragments; or none."""
-    monkeypatch.setattr(TileScreen, "suits", staticmethod(lambda *_: not yes))
+    """Let all raster targets use fragment lists, or none."""
+    monkeypatch.setattr(TileTarget, "suits", staticmethod(lambda *_: not yes))
 
 
 SIZES = ("level", "view", "pixels", "passes", "queries", "bfv", "ffv", "sfv", "nfv")
@@ -139,7 +139,7 @@ def test_a_raster_that_is_not_conservative_is_noticed(mutation, pixels, device, 
         reach = tuple(x + change.get("reach", 0.0) for x in out.reach)
         return out._replace(reach=reach, slack=out.slack + change.get("slack", 0.0))
 
-    monkeypatch.setattr("abut.visibility.screen.map_of", wrong)
+    monkeypatch.setattr("abut.visibility.raster_target.map_of", wrong)
     assert lost(device, pixels) > 0
 
 
@@ -165,7 +165,7 @@ def test_bands_see_what_the_whole_sees(pixels, device, monkeypatch):
     by_lists(monkeypatch)
     meshes = [abut.Mesh(*shape, device) for shape in cases.pair("tori", 300)]
     whole = {m: abut.cull(meshes, method=m, pixels=pixels) for m in CULL_METHODS}
-    monkeypatch.setattr("abut.visibility.screen.MOST_PIXELS_AT_ONCE", 2 * pixels)
+    monkeypatch.setattr("abut.visibility.raster_target.MOST_PIXELS_AT_ONCE", 2 * pixels)
     again = [abut.Mesh(*shape, device) for shape in cases.pair("tori", 300)]
     for method, want in whole.items():
         found = abut.cull(again, method=method, pixels=pixels)
@@ -178,7 +178,7 @@ def test_bands_see_what_the_whole_sees(pixels, device, monkeypatch):
 
 def test_more_fragments_than_there_is_room_for(device, monkeypatch):
     by_lists(monkeypatch)
-    monkeypatch.setattr("abut.visibility.screen.MOST_FRAGMENTS", {True: 500, False: 500})
+    monkeypatch.setattr("abut.visibility.raster_target.MOST_FRAGMENTS", {True: 500, False: 500})
     meshes = [abut.Mesh(*shape, device) for shape in cases.pair("tori", 300)]
     small = kept(abut.cull(meshes, pixels=64))
     monkeypatch.undo()
@@ -210,7 +210,7 @@ def test_tiles_see_what_lists_see(pixels, within, method, device, monkeypatch):
             ]
 
 
-def test_a_tile_with_too_many_faces_is_left_to_lists(device, monkeypatch):
+def test_overfull_tile_falls_back_to_fragment_lists(device, monkeypatch):
     """Here all faces but one lie in one tile."""
     by_lists(monkeypatch, False)
     shapes = [*cases.pair("tori", 4000), cases.box((1e-3,) * 3).moved((900, 900, 900))]
@@ -219,21 +219,21 @@ def test_a_tile_with_too_many_faces_is_left_to_lists(device, monkeypatch):
     assert meeting(*meshes[:2]) <= kept(culled)
 
 
-def test_more_patches_than_there_is_room_for(device, monkeypatch):
-    """Room grows; where that would be too much, fragments are listed."""
+def test_bins_grow(device, monkeypatch):
+    """Bins grow; beyond the limit a target of fragment lists replaces them."""
     by_lists(monkeypatch, False)
     shapes = cases.pair("tori", 300)
     want = abut.cull([abut.Mesh(*shape, device) for shape in shapes], pixels=400)
-    honest = TileScreen.__init__
+    honest = TileTarget.__init__
 
-    def narrow(screen, *args):
-        honest(screen, *args)
-        screen.room = 10
-        screen._make_room()
+    def narrow(target, *args):
+        honest(target, *args)
+        target.capacity = 10
+        target._allocate()
 
-    monkeypatch.setattr(TileScreen, "__init__", narrow)
+    monkeypatch.setattr(TileTarget, "__init__", narrow)
     for most in (1 << 26, 1000):
-        monkeypatch.setattr("abut.visibility.tile_screen.MOST_PATCHES", most)
+        monkeypatch.setattr("abut.visibility.tile_target.MOST_FRAGMENTS_BINNED", most)
         found = abut.cull([abut.Mesh(*shape, device) for shape in shapes], pixels=400)
         assert np.array_equal(found.faces.numpy(), want.faces.numpy())
         as_tiles = [row.fragments for row in want.statistics]

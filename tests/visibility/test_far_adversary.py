@@ -9,7 +9,7 @@ import pytest
 import abut
 from abut.visibility import view as views_module
 from abut.visibility.gl.driver import unavailable
-from abut.visibility.tile_screen import TileScreen
+from abut.visibility.tile_target import TileTarget
 from shapes import random_poses
 
 COUNT, PIXELS = 40, 16
@@ -111,10 +111,10 @@ def lost(meshes, met, **options):
     return len(sides(met) - kept) + len({tuple(row) for row in met.tolist()} - found)
 
 
-def both_screens(monkeypatch):
+def both_targets(monkeypatch):
     """Tiles, then lists."""
     for tiles in (True, False):
-        monkeypatch.setattr(TileScreen, "suits", staticmethod(lambda *_, tiles=tiles: tiles))
+        monkeypatch.setattr(TileTarget, "suits", staticmethod(lambda *_, tiles=tiles: tiles))
         yield
 
 
@@ -123,7 +123,7 @@ def both_screens(monkeypatch):
 def test_what_meets(family, place, device, monkeypatch):
     for seed in range(3):
         shapes = family(np.random.default_rng(seed))
-        for _ in both_screens(monkeypatch):
+        for _ in both_targets(monkeypatch):
             a, b = (mesh_of(shape, device, PLACES[place]) for shape in shapes)
             met = abut.collide(a, b, method="brute").pairs.numpy()
             assert len(met) >= (COUNT // 4 if place == "here" else 1)
@@ -153,7 +153,7 @@ def test_what_is_just_within_a_distance(family, order, device, monkeypatch):
     for seed, distance in enumerate((2.0**-30, 2.0**-9, 0.25, 4.0)):
         a, b = family(np.random.default_rng(seed))
         b = b + distance * np.eye(3)[seed % 3]
-        for _ in both_screens(monkeypatch):
+        for _ in both_targets(monkeypatch):
             meshes = [mesh_of(a, device), mesh_of(b, device)]
             near = abut.within(*meshes, distance, method="brute").pairs.numpy()
             assert len(near) >= COUNT // 4
@@ -164,7 +164,7 @@ def test_what_is_just_within_a_distance(family, order, device, monkeypatch):
 @pytest.mark.parametrize("family", FAMILIES)
 def test_within_one_mesh(family, device, monkeypatch):
     a, b = family(np.random.default_rng(3))
-    for _ in both_screens(monkeypatch):
+    for _ in both_targets(monkeypatch):
         mesh = mesh_of(np.concatenate([a, b]), device)
         want = abut.self_collide(mesh, method="brute").pairs.numpy()
         for pixels in (1, PIXELS, 129):
@@ -194,11 +194,11 @@ def test_a_millionth_of_a_pixel_is_noticed(short, device, monkeypatch):
         out = honest(*args, **options)
         return out._replace(reach=(0.5 - short,) * 2)
 
-    for _ in both_screens(monkeypatch):
+    for _ in both_targets(monkeypatch):
         meshes = [mesh_of(shape, device) for shape in borders(np.random.default_rng(1))]
         met = abut.collide(*meshes, method="brute").pairs.numpy()
         assert lost(meshes, met, pixels=PIXELS, order="drawn") == 0
         with monkeypatch.context() as patch:
-            patch.setattr("abut.visibility.screen.map_of", wrong)
+            patch.setattr("abut.visibility.raster_target.map_of", wrong)
             others = [mesh_of(shape, device) for shape in borders(np.random.default_rng(1))]
             assert lost(others, met, pixels=PIXELS, order="drawn") > 0

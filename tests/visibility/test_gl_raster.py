@@ -1,4 +1,4 @@
-"""Passes of the graphics pipeline: what is drawn, what is hidden, and that boxes lose nothing."""
+"""Passes of the graphics pipeline: what is drawn, what is occluded, and that boxes lose nothing."""
 
 import numpy as np
 import pytest
@@ -7,9 +7,10 @@ import abut
 from abut.errors import ToolError
 from abut.visibility.gl import driver as drivers
 from abut.visibility.gl import shaders
+from abut.visibility.gl.draw_batches import DrawingOrder
 from abut.visibility.gl.driver import Driver, driver, unavailable
-from abut.visibility.gl.order import DrawingOrder
-from abut.visibility.gl.raster import Raster, Sight
+from abut.visibility.gl.raster import Raster
+from abut.visibility.view import View
 
 WHY_NOT = unavailable()
 needs_gl = pytest.mark.skipif(WHY_NOT is not None, reason=str(WHY_NOT))
@@ -24,7 +25,7 @@ def current():
             yield
 
 
-SIGHTS = [Sight(axis, turned) for axis in range(3) for turned in (False, True)]
+VIEWS = [View(name) for name in "xXyYzZ"]
 RESOLUTIONS = (4, 16, 33, 200)
 
 
@@ -68,12 +69,12 @@ def sheets(*heights):
 
 
 def both_ways(raster, **options):
-    """Whether the second of two faces is hidden, in either order and by either kind of pass."""
+    """Whether the second of two faces is occluded, in either order and by either kind of pass."""
     every = np.ones(2, dtype=bool)
-    for turn in ([0, 1], [1, 0]):
-        order = DrawingOrder.of(np.array(turn), every, every)
-        yield raster.hidden_turns(order, **options)[1]
-        yield raster.hidden_faces(order, **options)[turn[1]]
+    for batch in ([0, 1], [1, 0]):
+        order = DrawingOrder.of(np.array(batch), every, every)
+        yield raster.occluded_batches(order, **options)[1]
+        yield raster.occluded_faces(order, **options)[batch[1]]
 
 
 def count_lost(fat, count=60, seed=0, of=None):
@@ -82,9 +83,9 @@ def count_lost(fat, count=60, seed=0, of=None):
     lost = 0
     for corners in meeting_pairs(count, seed):
         raster = Raster(of or driver(), corners, int(rng.choice(RESOLUTIONS)), fat)
-        for sight in SIGHTS:
-            raster.look(sight)
-            lost += sum(not hidden for hidden in both_ways(raster))
+        for view in VIEWS:
+            raster.set_view(view)
+            lost += sum(not occluded for occluded in both_ways(raster))
     return lost
 
 
@@ -131,21 +132,21 @@ def test_sheets_behind_one_another(fat):
     raster = Raster(driver(), corners, 64, fat)
     every = np.ones(3, dtype=bool)
     forwards = DrawingOrder.of(np.arange(3), every, every)
-    raster.look(Sight(2))
-    assert raster.hidden_faces(forwards).tolist() == [False, True, True]
-    raster.look(Sight(2, turned=True))
-    assert raster.hidden_faces(forwards).tolist() == [False, False, False]
+    raster.set_view(View("z"))
+    assert raster.occluded_faces(forwards).tolist() == [False, True, True]
+    raster.set_view(View("Z"))
+    assert raster.occluded_faces(forwards).tolist() == [False, False, False]
     first_not_drawn = DrawingOrder.of(np.arange(3), every, np.array([False, True, True]))
-    raster.look(Sight(2))
-    assert raster.hidden_faces(first_not_drawn).tolist() == [False, False, True]
-    assert raster.hidden_turns(first_not_drawn).tolist() == [False, False, True]
+    raster.set_view(View("z"))
+    assert raster.occluded_faces(first_not_drawn).tolist() == [False, False, True]
+    assert raster.occluded_batches(first_not_drawn).tolist() == [False, False, True]
 
 
 @needs_gl
 def test_touching_may_be_free():
     raster = Raster(driver(), sheets(0.5, 0.5), 64, fat=False)
     assert all(both_ways(raster))
-    assert not any(both_ways(raster, touching_is_free=True))
+    assert not any(both_ways(raster, strict=True))
 
 
 @needs_gl
@@ -153,41 +154,41 @@ def test_touching_may_be_free():
 def test_tiles_see_what_one_picture_sees(fat):
     rng = np.random.default_rng(5)
     corners = rng.uniform(size=(40, 1, 3)) * 0.8 + rng.uniform(size=(40, 3, 3)) * 0.2
-    turn = np.arange(40) // 4
+    batch = np.arange(40) // 4
     every = np.ones(40, dtype=bool)
-    order = DrawingOrder.of(turn, every, every)
+    order = DrawingOrder.of(batch, every, every)
     whole, tiled = (Driver(driver().context) for _ in range(2))
     tiled.__dict__["most_side"] = 64
     rasters = [Raster(d, corners.astype(np.float32), 200, fat) for d in (whole, tiled)]
     assert len(rasters[1]._tiles()) == 16
-    for sight in SIGHTS:
+    for view in VIEWS:
         seen = []
         for raster in rasters:
-            raster.look(sight)
-            seen.append((raster.hidden_faces(order), raster.hidden_turns(order)))
+            raster.set_view(view)
+            seen.append((raster.occluded_faces(order), raster.occluded_batches(order)))
         assert np.array_equal(seen[0][0], seen[1][0])
         assert np.array_equal(seen[0][1], seen[1][1])
         by_face = np.zeros(10, dtype=bool)
-        np.logical_or.at(by_face, turn, seen[0][0])
+        np.logical_or.at(by_face, batch, seen[0][0])
         assert np.array_equal(by_face, seen[0][1])  # two ways to ask the same
 
 
 @needs_gl
 @pytest.mark.parametrize("fat", [False, True])
-def test_order_kept_by_the_driver_and_by_turns(fat, monkeypatch):
-    monkeypatch.setattr("abut.visibility.gl.raster.MOST_TURNS", 1)
+def test_order_kept_by_the_driver_and_by_batches(fat, monkeypatch):
+    monkeypatch.setattr("abut.visibility.gl.raster.MOST_BATCHES", 1)
     if driver().interlock is None:
         pytest.skip("this driver does not keep fragments in order")
     rng = np.random.default_rng(6)
     corners = rng.uniform(size=(500, 1, 3)) * 0.9 + rng.uniform(size=(500, 3, 3)) * 0.1
     tested, drawn = rng.uniform(size=(2, 500)) < 0.7
     order = DrawingOrder.of(np.arange(500)[::-1], tested, drawn)
-    by_turns = Driver(driver().context, use_interlock=False)
-    rasters = [Raster(d, corners.astype(np.float32), 256, fat) for d in (driver(), by_turns)]
-    for sight in SIGHTS:
+    by_batches = Driver(driver().context, use_interlock=False)
+    rasters = [Raster(d, corners.astype(np.float32), 256, fat) for d in (driver(), by_batches)]
+    for view in VIEWS:
         for raster in rasters:
-            raster.look(sight)
-        assert np.array_equal(*(raster.hidden_faces(order) for raster in rasters))
+            raster.set_view(view)
+        assert np.array_equal(*(raster.occluded_faces(order) for raster in rasters))
 
 
 @needs_gl
@@ -195,7 +196,7 @@ def test_distance_around_faces():
     corners = sheets(0.6, 0.4)
     for reach, met in ((0.0, False), (0.09, False), (0.11, True), (50.0, True)):
         raster = Raster(driver(), corners, 64, True, reach=(reach,) * 3)
-        raster.look(Sight(2))
+        raster.set_view(View("z"))
         assert next(both_ways(raster)) == met
 
 
@@ -204,20 +205,20 @@ def test_order_of_a_pass():
     drawn = np.array([True, True, False, False])
     order = DrawingOrder.of(np.array([0, 1, 1, 3]), tested, drawn)
     assert order.codes.tolist() == [0 << 1 | 1, 1 << 1, 2 << 1, 1 << 1 | 1, 3 << 1]
-    assert order.turns.tolist() == [0, 1, 3]
+    assert order.batches.tolist() == [0, 1, 3]
     assert order.stops.tolist() == [[0, 0, 1], [1, 3, 4], [4, 5, 5]]
     back = DrawingOrder.of(np.array([3, 2, 2, 0]), tested, drawn)
     assert back.codes.tolist() == [3 << 1, 2 << 1, 1 << 1, 1 << 1 | 1, 0 << 1 | 1]
-    assert back.turns.tolist() == [0, 2, 3]
+    assert back.batches.tolist() == [0, 2, 3]
     assert back.stops.tolist() == [[0, 1, 1], [1, 3, 4], [4, 4, 5]]
     nothing = DrawingOrder.of(np.array([0, 1]), *np.zeros((2, 2), dtype=bool))
-    assert (len(nothing.codes), len(nothing.turns)) == (0, 0)
+    assert (len(nothing.codes), len(nothing.batches)) == (0, 0)
 
 
 def test_without_the_package(monkeypatch):
     monkeypatch.setitem(__import__("sys").modules, "moderngl", None)
     with pytest.raises(ToolError, match=r"pip install abut\[gl\].*apt install libegl1"):
-        drivers._made()
+        drivers._create()
 
 
 def test_without_a_driver(monkeypatch):
@@ -228,4 +229,4 @@ def test_without_a_driver(monkeypatch):
 
     monkeypatch.setattr(moderngl, "create_context", fail)
     with pytest.raises(ToolError, match=r"OpenGL 4\.3 .*eglInitialize.*apt install libegl1"):
-        drivers._made()
+        drivers._create()

@@ -1,4 +1,4 @@
-"""Pairs of boxes that overlap, for those who have boxes as arrays."""
+"""Overlapping pairs of boxes given as arrays."""
 
 from typing import Any
 
@@ -6,9 +6,10 @@ import numpy as np
 import warp as wp
 
 from abut.broad.boxes import Boxes, Filters, empty_boxes, store_box, store_nothing
-from abut.broad.phase import BroadPhase
+from abut.broad.phase import BroadPhase, object_layout
 from abut.core.launch import launch
 from abut.core.pair_queue import PairQueues
+from abut.core.plan import Plan, Stage
 from abut.options import BroadMethod
 
 wp.set_module_options({"enable_backward": False, "fuse_fp": False})
@@ -23,7 +24,7 @@ def take_kernel(
     # out
     boxes_out: Boxes,
 ):
-    """Boxes as the broad phase has them."""
+    """Store boxes in the layout of the broad phase."""
     for i in range(span[0] + wp.tid(), span[1], span[2]):
         if lower[i][0] <= upper[i][0]:
             store_box(boxes_out, i, lower[i], upper[i])
@@ -44,7 +45,7 @@ def overlapping_boxes(
         lower, upper: (n, 3) corners, float32 (rounded outwards by the caller) or wider, which are
             rounded outwards here; a box whose lower corner is above its upper one overlaps none.
         device: Where to search.
-        filters: Who may meet whom; None: everyone.
+        filters: Exclude pairs; None excludes none.
         method: None chooses.
     """
     count = len(lower)
@@ -57,19 +58,18 @@ def overlapping_boxes(
     boxes = empty_boxes(count, 1, device)
     launch(take_kernel, count, [*corners, boxes], device)
     queues = PairQueues(device, objects=4 * count, found=4 * count)
-    while True:
-        phase = BroadPhase(boxes, filters or Filters(), queues, 1, method)
-        queues.clear()
-        phase.run()
-        counts = queues.read()
-        if not queues.make_room(counts):
-            break
+
+    def record() -> list[Stage]:
+        return [("broad", BroadPhase(boxes, filters or Filters(), queues, 1, method).run)]
+
+    counts = Plan(queues, record).run()
+    assert counts is not None
     keys = np.sort(queues["objects"].keys[: counts["objects"]].numpy())
-    return np.stack(phase.layout.split(keys), axis=1)
+    return np.stack(object_layout(count, 1).split(keys), axis=1)
 
 
 def _rounded(values: Any, towards: float) -> np.ndarray:
-    """Float32 not on the wrong side of the values."""
+    """Round values to float32, towards minus or plus infinity."""
     values = np.asarray(values, dtype=np.float64)
     with np.errstate(over="ignore"):
         near = values.astype(np.float32)

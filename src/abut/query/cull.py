@@ -1,4 +1,4 @@
-"""abut.cull: the faces of a scene that may collide, told by what hides what."""
+"""abut.cull: the potentially colliding set of a scene, by visibility."""
 
 from collections.abc import Sequence
 from functools import partial
@@ -23,13 +23,13 @@ from abut.options import (
 from abut.visibility.candidates import Candidates
 from abut.visibility.culled import Culled, PassStatistics
 from abut.visibility.culler import Culler
-from abut.visibility.gl.see import Pipeline
-from abut.visibility.passes import HostCuller
+from abut.visibility.gl.gl_visibility import GlVisibility
+from abut.visibility.host_culler import HostCuller
 from abut.visibility.settings import Settings
 from abut.visibility.survivors import layout_of
 from abut.visibility.view import checked_pixels, checked_views
 
-CULLERS = 4  # kept with a soup
+CULLERS = 4  # cached with a soup
 PASSES = {1: "1", 2: "2", 3: "1+2"}
 
 
@@ -46,9 +46,9 @@ def cull(
     self_collisions: bool = False,
     backend: str = "warp",
 ) -> Culled:
-    """Find the objects and faces of a scene that may collide, by looking at it along axes.
+    """Find the objects and faces of a scene that may collide, by visibility along axes.
 
-    Nothing is built beforehand, so objects may deform and break from one call to the next.
+    No hierarchy is built, so objects may deform and break from one call to the next.
 
     Args:
         scene: Meshes on one device, or anything with ``meshes`` and ``poses``.
@@ -56,27 +56,27 @@ def cull(
         method: ``far``; or ``cullide`` or ``quick_cullide``, which sample faces at pixel centres.
         pixels: Width and height of the views.
         views: Letters: x, y, z look along the axes, X, Y, Z against them.
-        level: ``face``, or ``object`` to tell whole objects apart only.
-        distance: Keep everything that is at most so far apart, not only what meets; ``far`` only.
-        order: ``free``, the default of ``far``: faces are told apart by depth alone. ``drawn``, the
-            default of the others and of ``gl``: by what is drawn before and after, as in the
-            papers.
-        self_collisions: Look for collisions within objects too.
+        level: ``face``, or ``object`` to cull whole objects only.
+        distance: Keep faces at most this far apart, not only intersecting ones; ``far`` only.
+        order: ``free``, the default of ``far``: faces that overlap in depth occlude each other.
+            ``drawn``, the default of the others and of ``gl``: faces drawn before occlude, as in
+            the papers.
+        self_collisions: Test faces of one object against each other too.
         backend: ``warp``, kernels; or ``gl``, the graphics pipeline.
 
     Returns:
-        The potentially colliding set, candidate pairs, and what each pass did.
+        The potentially colliding set, candidate pairs, and statistics of each pass.
 
     Raises:
         DeviceError: The meshes live on different devices.
         PoseError: A pose is not a rigid motion, or their number is wrong.
-        OptionError: An option has a value that makes no sense.
+        OptionError: An option has an invalid value.
         ToolError: There is no OpenGL for ``gl``; the message says what to install.
 
     Guarantee:
-        ``far``: Conservative. At any resolution no face that meets another (or is within the
+        ``far``: Conservative. At any resolution no face that intersects another (or is within the
         distance of one) is left out. ``cullide`` and ``quick_cullide``: Approximate. Faces that
-        meet between the centres of pixels may be lost.
+        intersect between the centres of pixels may be lost.
     """
     meshes, poses = _operands(scene, poses)
     backend = chosen(CullBackend, backend, "backend")
@@ -85,10 +85,10 @@ def cull(
     settings = _settings(method, pixels, views, level, distance, order, self_collisions)
     if not any(mesh.face_count for mesh in meshes):
         return _nothing(meshes, settings)
-    with meshes[0].lock:  # of the soup, too
+    with meshes[0].lock:  # guards the soup, too
         soup = soup_of(meshes, poses)
         if backend is CullBackend.GL:
-            culler = HostCuller(soup, settings, Pipeline(soup, settings))
+            culler = HostCuller(soup, settings, GlVisibility(soup, settings))
         else:
             culler = culler_of(soup, settings)
         culler.run()
@@ -96,7 +96,7 @@ def cull(
 
 
 def culler_of(soup: Soup, settings: Settings) -> Culler:
-    """The culler of a soup with these settings, kept with it."""
+    """The culler of a soup with these settings, cached with the soup."""
     held: dict[Settings, Culler] = soup.__dict__.setdefault("cullers", {})
     if settings not in held:
         if len(held) >= CULLERS:
@@ -106,7 +106,7 @@ def culler_of(soup: Soup, settings: Settings) -> Culler:
 
 
 def _operands(scene: Any, poses: Any) -> tuple[list[Mesh], Any]:
-    """Meshes and poses of whatever was given."""
+    """Meshes and poses of a scene, or of meshes and their poses."""
     if hasattr(scene, "meshes"):
         if poses is not None:
             raise OptionError("a scene has poses of its own; move its objects instead.")
@@ -141,10 +141,9 @@ def _settings(
 
 
 def _culled(soup: Soup, culler: Culler | HostCuller) -> Culled:
-    """What a culler has left."""
-    remains, settings = culler.remains, culler.settings
+    survivors, level = culler.survivors, culler.settings.level
     pairs = partial(_pairs, soup, Candidates(soup, culler))
-    return Culled(remains.rows, settings.level, _statistics(culler), remains.objects, pairs)
+    return Culled(survivors.rows, level, _statistics(culler), survivors.objects, pairs)
 
 
 def _pairs(soup: Soup, candidates: Candidates) -> tuple[wp.array, ...]:
@@ -171,7 +170,7 @@ def _onto(rows: np.ndarray, device: wp.Device) -> wp.array:
 
 
 def _nothing(meshes: list[Mesh], settings: Settings) -> Culled:
-    """The answer where there are no faces."""
+    """The answer for a scene without faces."""
     device = meshes[0].device if meshes else wp.get_device("cpu")
     pairs = _onto(np.zeros((0, 2)), device)
     none = np.zeros(0, dtype=np.int32)

@@ -1,4 +1,4 @@
-"""Contacts by visibility: cull, pair what is left, test exactly (FAR §4.2)."""
+"""Contacts by visibility: cull, pair the survivors, test exactly (FAR §4.2)."""
 
 from collections.abc import Iterator, Sequence
 from typing import Any
@@ -7,7 +7,6 @@ import numpy as np
 
 from abut.core.pair_queue import KeyLayout, PairQueues
 from abut.core.plan import Plan, Stage
-from abut.core.timing import stage
 from abut.geometry.common_corners import SHARED_BY_POSITION, SHARED_NONE
 from abut.mesh import Mesh
 from abut.operands.contact_queues import contact_queues
@@ -22,7 +21,7 @@ from abut.visibility.settings import Settings
 from abut.visibility.survivors import layout_of
 from abut.visibility.view import checked_pixels, checked_views
 
-LEAST_ROOM = 1 << 12
+LEAST_CAPACITY = 1 << 12
 
 
 def visible_keys(
@@ -33,14 +32,14 @@ def visible_keys(
     method: Method,
     pixels: int,
 ) -> np.ndarray:
-    """Sorted keys (pose, face, face) of the pairs that meet: of two meshes, or within one.
+    """Sorted keys (pose, face, face) of the intersecting pairs of two meshes, or within one.
 
     Args:
         meshes: The operands.
         poses: (B, 4, 4) or None for each; one pose serves a whole batch.
-        relation: What the operands share, see common_corners.
-        layout: How the keys are to be packed.
-        method: How to cull.
+        sharing: Vertices that faces of the operands may share, see common_corners.
+        layout: Layout of the keys.
+        method: Culling method.
         pixels: Width of the views.
     """
     within = len(meshes) == 1
@@ -51,8 +50,8 @@ def visible_keys(
         at = [None if p is None else p[min(pose, len(p) - 1)] for p in poses]
         with meshes[0].lock:
             soup = soup_of(meshes, at)
-            rows = _met(soup, settings, sharing)
-        low, high = layout_of(soup).split(rows)
+            keys = _contact_keys(soup, settings, sharing)
+        low, high = layout_of(soup).split(keys)
         high = high - (0 if within else meshes[0].face_count)
         found.append((((pose << layout.bits_a) | low) << layout.bits_b) | high)
     return np.concatenate(found)
@@ -61,18 +60,18 @@ def visible_keys(
 def visible_rows(
     meshes: Sequence[Mesh], poses: np.ndarray, method: Method, pixels: int
 ) -> tuple[np.ndarray, np.ndarray]:
-    """((n, 2) objects, (n, 2) faces) of faces of different objects that meet, in any order.
+    """((n, 2) objects, (n, 2) faces) of intersecting faces of different objects, in any order.
 
     Args:
         meshes, poses: All objects.
-        method: How to cull.
+        method: Culling method.
         pixels: Width of the views.
     """
     if not any(mesh.face_count for mesh in meshes):
         return np.zeros((0, 2), dtype=np.int32), np.zeros((0, 2), dtype=np.int32)
     with meshes[0].lock:
         soup = soup_of(meshes, poses)
-        keys = _met(soup, visible_settings(method, pixels, False), SHARED_NONE)
+        keys = _contact_keys(soup, visible_settings(method, pixels, False), SHARED_NONE)
     sides = [soup.rows(side) for side in layout_of(soup).split(keys)]
     owners, faces = (np.stack([side[:, part] for side in sides], axis=1) for part in (0, 1))
     return owners, faces
@@ -81,26 +80,24 @@ def visible_rows(
 def visible_settings(
     method: Method, pixels: int, within: bool, sharing: int = SHARED_BY_POSITION
 ) -> Settings:
-    """How contacts are looked for."""
+    """Settings of the culling before the exact test."""
     order = Order.FREE if method is Method.FAR else Order.DRAWN
     pixels, views = checked_pixels(pixels), checked_views("xyz")
     shared = sharing if within else SHARED_BY_POSITION
     return Settings(method, pixels, views, Level.FACE, 0.0, order, within, shared)
 
 
-def _met(soup: Soup, settings: Settings, sharing: int) -> np.ndarray:
-    """Sorted keys of pairs of the soup's faces that meet."""
+def _contact_keys(soup: Soup, settings: Settings, sharing: int) -> np.ndarray:
+    """Sorted keys of intersecting pairs of the soup's faces."""
     device, layout = soup.device, layout_of(soup)
     culler = culler_of(soup, settings)
-    with stage("cull", device):
-        culler.run()
-    with stage("pair", device):
-        candidates = Candidates(soup, culler)
-    room = max(LEAST_ROOM, 4 * culler.remains.count + culler.remains.fold_count)
-    queues = PairQueues(device, candidates=room, hits=room, undecided=room)
+    culler.run()
+    candidates = Candidates(soup, culler)
+    capacity = max(LEAST_CAPACITY, 4 * culler.survivors.count + culler.survivors.fold_count)
+    queues = PairQueues(device, candidates=capacity, hits=capacity, undecided=capacity)
 
     def stages() -> Iterator[Stage]:
-        yield "pair", lambda: candidates.list_into(queues, "candidates")
+        yield from candidates.stages(queues["candidates"])
         rows = MeshRows(mesh_pairs(soup.view, soup.view, sharing), device)
         contacts = ContactStages(rows, queues, contact_queues(queues, layout), Strategy.BRUTE)
         yield contacts.filter(queues["candidates"])

@@ -1,6 +1,7 @@
-"""Faces with a common corner: always at one depth there, so that no view tells them apart.
+"""Adjacent faces: faces with a common corner, which no view can separate.
 
-They are few for each face and are looked at one by one, by the filter of the exact test.
+Their depths are equal at the corner. They are few per face and are tested pair by pair, by the
+filter of the exact test.
 """
 
 from dataclasses import dataclass
@@ -18,11 +19,11 @@ from abut.visibility.coincidence import Coincidence
 
 wp.set_module_options({"enable_backward": False, "fuse_fp": False})
 
-CROWD = 64  # faces at a vertex beyond which it makes no neighbours
+MOST_VALENCE = 64  # faces at a vertex; beyond, it makes no neighbours
 
 
 @wp.kernel
-def fold_kernel(
+def folded_neighbours_kernel(
     # in
     span: wp.vec3i,
     soup: PosedMesh,
@@ -34,16 +35,16 @@ def fold_kernel(
     folded_out: wp.array[wp.int32],
     pairs_out: PairQueue,
 ):
-    """Mark and list neighbours that may meet beyond what they share."""
+    """Mark and list neighbours that may intersect beyond the corners they share."""
     for i in range(span[0] + wp.tid(), span[1], span[2]):
         a = pairs[i][0]
         b = pairs[i][1]
-        kin = wp.int32(sharing)
+        shared = wp.int32(sharing)
         if object_of[a] != object_of[b]:
-            kin = SHARED_NONE
+            shared = SHARED_NONE
         corners_a = load_face(soup, a, 0)
         corners_b = load_face(soup, b, 0)
-        if classify_tri_tri(corners_a, corners_b, kin, soup.faces[a], soup.faces[b]) != MISS:
+        if classify_tri_tri(corners_a, corners_b, shared, soup.faces[a], soup.faces[b]) != MISS:
             folded_out[a] = 1
             folded_out[b] = 1
             push_pair(pairs_out, pack_pair(0, a, b, bits))
@@ -51,13 +52,11 @@ def fold_kernel(
 
 @dataclass(frozen=True)
 class Neighbours:
-    """Faces of a soup with a common corner, by index or by position.
-
-    These pairs are looked at one by one, all others by views.
+    """Pairs of faces of a soup that have a corner in common, by index or by position.
 
     Attributes:
-        corner_ids: (m,) Vertices of each face, those at one position as one.
-        pairs: (n,) Pairs (low, high) of faces that have one in common.
+        corner_ids: (m,) vertices of each face; vertices at one position have one id.
+        pairs: (n,) pairs (low, high) of faces that have an id in common.
     """
 
     corner_ids: wp.array
@@ -65,9 +64,9 @@ class Neighbours:
 
 
 def neighbours_of(soup: Soup) -> Neighbours:
-    """The neighbours in a soup where its points are now.
+    """The neighbours in a soup, cached with it.
 
-    Kept with it: the same object until points part or come together.
+    Returns the same object until points move apart or come together.
     """
     held: dict[str, Any] = soup.__dict__
     if "coincidence" not in held:
@@ -80,27 +79,27 @@ def neighbours_of(soup: Soup) -> Neighbours:
 
 
 def _neighbours_by(soup: Soup, joined: np.ndarray) -> Neighbours:
-    """The neighbours in a soup, given the first point at the position of each."""
-    ids = without_crowds(joined[soup.faces.numpy().reshape(-1, 3)])
+    """Find the neighbours, given the first point at the position of each point."""
+    ids = split_busy_vertices(joined[soup.faces.numpy().reshape(-1, 3)])
     return Neighbours(
         wp.array(ids.astype(np.int32), dtype=wp.vec3i, device=soup.device),
         wp.array(neighbour_pairs(ids), dtype=wp.vec2i, device=soup.device),
     )
 
 
-def without_crowds(ids: np.ndarray) -> np.ndarray:
-    """Vertices (m, 3) of faces, those of many faces replaced by one of its own for each face.
+def split_busy_vertices(ids: np.ndarray) -> np.ndarray:
+    """Replace vertices of many faces by one vertex per face, in ids (m, 3).
 
-    So that the number of neighbours stays in proportion to that of faces.
+    The number of neighbours stays proportional to the number of faces.
     """
     ids = ids.astype(np.int64)
     used = np.bincount(ids.ravel(), minlength=1)
-    crowded = used[ids] > CROWD
-    return np.where(crowded, ids.max(initial=0) + 1 + np.arange(ids.size).reshape(ids.shape), ids)
+    busy = used[ids] > MOST_VALENCE
+    return np.where(busy, ids.max(initial=0) + 1 + np.arange(ids.size).reshape(ids.shape), ids)
 
 
 def neighbour_pairs(ids: np.ndarray) -> np.ndarray:
-    """(n, 2) int32 Pairs (low, high) of faces that have a vertex of ``ids`` (m, 3) in common."""
+    """(n, 2) int32 pairs (low, high) of faces that have a vertex of ``ids`` (m, 3) in common."""
     corners = ids.ravel()
     order = np.argsort(corners, kind="stable")
     faces, corners = order // 3, corners[order]

@@ -1,11 +1,11 @@
-"""Points of a soup at equal positions, found anew when points have parted or come together."""
+"""Coincident points of a soup, kept up to date as points move apart or come together."""
 
 import numpy as np
 import warp as wp
 
 from abut.core.atomics import atomic_cas
 from abut.core.launch import Task
-from abut.geometry.topology import join_equal
+from abut.geometry.topology import weld_vertices
 from abut.operands.soup import Soup
 
 wp.set_module_options({"enable_backward": False, "fuse_fp": False})
@@ -15,16 +15,16 @@ HALF = wp.constant(wp.uint64(32))
 
 
 @wp.func
-def mixed(bits: wp.uint64, x: wp.float64):
-    """Hash of some bits and a number; -0 counts as 0."""
+def hash_coordinate(bits: wp.uint64, x: wp.float64):
+    """Mix a coordinate into a hash; -0 counts as 0."""
     both = (bits ^ wp.cast(x + wp.float64(0.0), wp.uint64)) * MIX
     return both ^ (both >> HALF)
 
 
 @wp.func
-def slot_of(p: wp.vec3d, slots: wp.int32):
-    """Where the search for a position begins, in a table of a power of two of slots."""
-    bits = mixed(mixed(mixed(wp.uint64(0), p[0]), p[1]), p[2])
+def hash_slot(p: wp.vec3d, slots: wp.int32):
+    """First slot to probe for a position; the number of slots is a power of two."""
+    bits = hash_coordinate(hash_coordinate(hash_coordinate(wp.uint64(0), p[0]), p[1]), p[2])
     return wp.int32(bits & wp.uint64(slots - 1))
 
 
@@ -38,9 +38,9 @@ def check_joined_kernel(
     table_out: wp.array[wp.int32],
     changed_out: wp.array[wp.int32],
 ):
-    """Mark a change where a point has left the one it was joined to, or two others have met.
+    """Set a flag where coincident points have moved apart, or other points now coincide.
 
-    The table is a hash table of the points that stand for a position, each plus one; 0 is free.
+    The hash table holds one point per position, its index plus one; 0 is a free slot.
     """
     slots = table_out.shape[0]
     for i in range(span[0] + wp.tid(), span[1], span[2]):
@@ -48,8 +48,8 @@ def check_joined_kernel(
         if joined[i] != i:
             if not points[joined[i]] == p:  # vectors have no !=
                 changed_out[0] = 1
-        elif not wp.isnan(p):  # which is equal to nothing
-            slot = slot_of(p, slots)
+        elif not wp.isnan(p):  # NaN equals nothing
+            slot = hash_slot(p, slots)
             other = atomic_cas(table_out, slot, 0, i + 1)
             while other != 0:
                 if points[other - 1] == p:
@@ -61,15 +61,15 @@ def check_joined_kernel(
 
 
 class Coincidence:
-    """Which points of a soup are at one position.
+    """Coincident points of a soup.
 
     Attributes:
-        joined: (n,) On the host, for each point the first one at its position.
+        joined: (n,) index of the first point at the position of each, on the host.
     """
 
     def __init__(self, soup: Soup) -> None:
         device, count = soup.device, soup.points.shape[0]
-        self.joined = join_equal(soup.points.numpy())
+        self.joined = weld_vertices(soup.points.numpy())
         self._moves = soup.moves
         self._joined = wp.array(self.joined, dtype=wp.int32, device=device)
         self._table = wp.empty(1 << min(count.bit_length() + 1, 30), dtype=wp.int32, device=device)
@@ -78,10 +78,7 @@ class Coincidence:
         self._check = Task(check_joined_kernel, count, args, device)
 
     def update(self, soup: Soup) -> bool:
-        """Follow the soup's points; True when others are at one position than before.
-
-        A call costs nothing while the points stay, and a look at each where they have moved.
-        """
+        """Update ``joined`` where points have moved; True when it has changed."""
         if soup.moves == self._moves:
             return False
         self._table.zero_()
@@ -89,7 +86,7 @@ class Coincidence:
         self._check.run()
         changed = bool(self._changed.numpy()[0])
         if changed:
-            self.joined = join_equal(soup.points.numpy())
+            self.joined = weld_vertices(soup.points.numpy())
             self._joined.assign(self.joined.astype(np.int32))
         self._moves = soup.moves
         return changed

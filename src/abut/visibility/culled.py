@@ -1,4 +1,4 @@
-"""Culled: what is left of a scene, and what each pass did."""
+"""Culled: the potentially colliding set of a scene, and statistics of each pass."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -13,20 +13,20 @@ from abut.options import Level
 
 @dataclass(frozen=True)
 class PassStatistics:
-    """One pass over one view, or two at once.
+    """Statistics of one pass over one view, or of two passes at once.
 
     Attributes:
-        level: What was culled, objects or faces.
+        level: Whether objects or faces were culled.
         view: The view's letter.
         pixels: Width and height of the viewport.
-        passes: ``"1"``, ``"2"``, or ``"1+2"`` where both orders were looked at together.
+        passes: ``"1"``, ``"2"``, or ``"1+2"`` where both orders were tested together.
         queries: Primitives tested for visibility.
         faces: Faces rasterised.
-        fragments: Fragments of these, where several objects (or faces) come to a pixel, or to a
-            tile of 8 by 8. 0 where the backend does not tell (``gl``).
+        fragments: Fragments of these, where several objects (or faces) cover a pixel, or touch a
+            tile of 8 by 8 pixels. 0 for the backend ``gl``, which does not count them.
         bfv, ffv, sfv, nfv: Primitives fully visible in both passes (pruned, now or before), in the
             first only, in the second only, in neither.
-        milliseconds: Time spent.
+        milliseconds: Time of the pass.
     """
 
     level: str
@@ -49,8 +49,8 @@ class Culled(PicklableResult):
 
     Attributes:
         faces: (n, 2) int32 rows (object, face) of faces that may collide, sorted. Where whole
-            objects were culled, all faces of those that are left.
-        level: What was culled.
+            objects were culled, all faces of those that may collide.
+        level: Whether objects or faces were culled.
         statistics: One row per pass and view.
     """
 

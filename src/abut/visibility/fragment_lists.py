@@ -1,6 +1,7 @@
-"""Fragments of all faces of a view, pixel by pixel: counted, given room, filled in.
+"""Fragment lists: the fragments of all faces of a view, listed per pixel.
 
-Only pixels to which several come get any room: at the others nothing hides anything.
+The fragments are counted, allocated and filled in. Pixels that only one object (or face) covers
+get no list: nothing is occluded there.
 """
 
 import warp as wp
@@ -11,125 +12,124 @@ from abut.core.atomics import (
     atomic_increment,
     atomic_set_owner,
 )
-from abut.visibility.cover import AREA, BLOCK, centre_of, covers
-from abut.visibility.fragment import (
-    FaceView,
-    depths_over,
-    load_fresh_view,
-    load_view,
-    sample,
-    touches,
+from abut.visibility.coverage import AREA, BLOCK, centre_of, contains, covers, touches
+from abut.visibility.depth_interval import depth_at, depths_over
+from abut.visibility.face_setup import (
+    ScreenFace,
+    ScreenFaces,
+    load_own_screen_face,
+    load_screen_face,
 )
-from abut.visibility.setup import Shown
 from abut.visibility.view import ViewMap
 
 wp.set_module_options({"enable_backward": False, "fuse_fp": False})
 
 
 @wp.struct
-class Canvas:
-    """Where fragments go."""
+class FragmentLists:
+    """Fragments of the pixels of a band."""
 
-    shown: Shown
-    counts: wp.array[wp.int32]  # fragments per pixel that have no place yet
-    owners: wp.array[wp.int32]  # who comes to each pixel, see ``atomic_set_owner``
-    starts: wp.array[wp.int32]  # of each pixel's fragments
+    screen: ScreenFaces
+    counts: wp.array[wp.int32]  # fragments per pixel that are not stored yet
+    owners: wp.array[wp.int32]  # object (or face) that covers each pixel, see ``atomic_set_owner``
+    starts: wp.array[wp.int32]  # first fragment of each pixel
     stops: wp.array[wp.int32]
     fragments: wp.array[wp.vec4f]  # near, far, face, pixel
-    tiles: wp.int32  # blocks of pixels in a row of them: pixels of a block lie together
-    within: wp.bool  # faces are told apart, not only objects
+    tiles: wp.int32  # blocks in a row of blocks; pixels of a block are contiguous
+    within: wp.bool  # faces are distinguished, not only objects
 
 
 @wp.func
-def slot_of(canvas: Canvas, column: wp.int32, row: wp.int32):
-    """Where a pixel of the band lies in memory."""
-    y = row - canvas.shown.band[0]
-    tile = (y / BLOCK) * canvas.tiles + column / BLOCK
+def pixel_slot(lists: FragmentLists, column: wp.int32, row: wp.int32):
+    """Index of a pixel of the band."""
+    y = row - lists.screen.band[0]
+    tile = (y / BLOCK) * lists.tiles + column / BLOCK
     return tile * AREA + (y % BLOCK) * BLOCK + column % BLOCK
 
 
 @wp.func
-def count_fragment(canvas: Canvas, pixel: wp.int32, face: wp.int32, owner: wp.int32):
-    """A face comes to a pixel."""
-    atomic_increment(canvas.counts, pixel)
-    who = owner
-    if canvas.within:
-        who = face
-    atomic_set_owner(canvas.owners, pixel, who + 1)
+def count_fragment(lists: FragmentLists, pixel: wp.int32, face: wp.int32, owner: wp.int32):
+    """Count a fragment of a face at a pixel."""
+    atomic_increment(lists.counts, pixel)
+    atomic_set_owner(lists.owners, pixel, wp.where(lists.within, face, owner) + 1)
 
 
 @wp.kernel
-def room_kernel(
+def allocate_fragments_kernel(
     # in
     span: wp.vec3i,
     # out
-    canvas_out: Canvas,
+    lists_out: FragmentLists,
     total_out: wp.array[wp.int64],
 ):
-    """Room for the fragments of pixels to which several come; none for the others."""
-    capacity = wp.int64(canvas_out.fragments.shape[0])
+    """Allocate the lists of pixels that several objects (or faces) cover."""
+    capacity = wp.int64(lists_out.fragments.shape[0])
     for i in range(span[0] + wp.tid(), span[1], span[2]):
-        count = canvas_out.counts[i]
+        count = lists_out.counts[i]
         start = wp.int32(0)
         if count > 0:
-            if canvas_out.owners[i] < 0:
+            if lists_out.owners[i] < 0:
                 start = wp.int32(wp.min(atomic_add_aggregated(total_out, count), capacity))
             else:
                 count = 0
-                canvas_out.counts[i] = 0
-        canvas_out.starts[i] = start
-        canvas_out.stops[i] = start + count
+                lists_out.counts[i] = 0
+        lists_out.starts[i] = start
+        lists_out.stops[i] = start + count
 
 
 @wp.func
-def place_fragment(canvas: Canvas, pixel: wp.int32, face: wp.int32, depths: wp.vec2f):
-    """Put a fragment behind those that its pixel has already."""
-    slot = canvas.starts[pixel] + atomic_decrement(canvas.counts, pixel)
-    if slot >= 0 and slot < canvas.fragments.shape[0]:
-        canvas.fragments[slot] = wp.vec4f(
+def store_fragment(lists: FragmentLists, pixel: wp.int32, face: wp.int32, depths: wp.vec2f):
+    """Append a fragment to the list of its pixel."""
+    slot = lists.starts[pixel] + atomic_decrement(lists.counts, pixel)
+    if slot >= 0 and slot < lists.fragments.shape[0]:
+        lists.fragments[slot] = wp.vec4f(
             depths[0], depths[1], wp.cast(face, wp.float32), wp.cast(pixel, wp.float32)
         )
 
 
 @wp.func
 def fill_pixel(
-    canvas: Canvas, view: ViewMap, f: FaceView, face: wp.int32, column: wp.int32, row: wp.int32
+    lists: FragmentLists,
+    view: ViewMap,
+    f: ScreenFace,
+    face: wp.int32,
+    column: wp.int32,
+    row: wp.int32,
 ):
-    """Make the fragment of a face at a pixel, if there is one and anything it may hide."""
-    pixel = slot_of(canvas, column, row)
-    if canvas.owners[pixel] < 0:
+    """Store the fragment of a face at a pixel, if it covers a pixel that has a list."""
+    pixel = pixel_slot(lists, column, row)
+    if lists.owners[pixel] < 0:
         centre = centre_of(column, row)
         if view.reach[0] > wp.float32(0.0):
             if touches(f, centre, view.reach):
                 depths = depths_over(f, centre, view.reach, view.slack)
-                place_fragment(canvas, pixel, face, depths)
-        else:
-            inside, depth = sample(f, centre)
-            if inside:
-                place_fragment(canvas, pixel, face, wp.vec2f(depth, depth))
+                store_fragment(lists, pixel, face, depths)
+        elif contains(f, centre):
+            depth = depth_at(f, centre)
+            store_fragment(lists, pixel, face, wp.vec2f(depth, depth))
 
 
 @wp.func
-def count_face(canvas: Canvas, view: ViewMap, face: wp.int32, owner: wp.int32):
+def count_face(lists: FragmentLists, view: ViewMap, face: wp.int32, owner: wp.int32):
     """Count the fragments of a face."""
-    box = canvas.shown.boxes[face]
+    box = lists.screen.boxes[face]
     if box[2] >= box[0] and box[3] >= box[1]:
-        f = load_fresh_view(canvas.shown.rows, face)
+        f = load_own_screen_face(lists.screen.rows, face)
         for row in range(box[1], box[3] + 1):
             for column in range(box[0], box[2] + 1):
                 if covers(f, centre_of(column, row), view):
-                    count_fragment(canvas, slot_of(canvas, column, row), face, owner)
+                    count_fragment(lists, pixel_slot(lists, column, row), face, owner)
 
 
 @wp.func
-def fill_face(canvas: Canvas, view: ViewMap, face: wp.int32):
-    """Make the fragments of a face."""
-    box = canvas.shown.boxes[face]
+def fill_face(lists: FragmentLists, view: ViewMap, face: wp.int32):
+    """Store the fragments of a face."""
+    box = lists.screen.boxes[face]
     if box[2] >= box[0] and box[3] >= box[1]:
-        f = load_view(canvas.shown.rows, face)
+        f = load_screen_face(lists.screen.rows, face)
         for row in range(box[1], box[3] + 1):
             for column in range(box[0], box[2] + 1):
-                fill_pixel(canvas, view, f, face, column, row)
+                fill_pixel(lists, view, f, face, column, row)
 
 
 @wp.kernel
@@ -137,15 +137,15 @@ def count_faces_kernel(
     # in
     span: wp.vec3i,
     views: wp.array[ViewMap],
-    shown: wp.int32,
+    view_index: wp.int32,
     object_of: wp.array[wp.int32],
     # out
-    canvas_out: Canvas,
+    lists_out: FragmentLists,
 ):
-    """Count fragments; a thread for each face."""
-    view = views[shown]
+    """Count fragments, one thread per face."""
+    view = views[view_index]
     for i in range(span[0] + wp.tid(), span[1], span[2]):
-        count_face(canvas_out, view, i, object_of[i])
+        count_face(lists_out, view, i, object_of[i])
 
 
 @wp.kernel
@@ -153,11 +153,11 @@ def fill_faces_kernel(
     # in
     span: wp.vec3i,
     views: wp.array[ViewMap],
-    shown: wp.int32,
+    view_index: wp.int32,
     # out
-    canvas_out: Canvas,
+    lists_out: FragmentLists,
 ):
-    """Make fragments; a thread for each face."""
-    view = views[shown]
+    """Store fragments, one thread per face."""
+    view = views[view_index]
     for i in range(span[0] + wp.tid(), span[1], span[2]):
-        fill_face(canvas_out, view, i)
+        fill_face(lists_out, view, i)

@@ -1,4 +1,4 @@
-"""Settings: what a culling is to do; Step: one pass of it."""
+"""Settings of a culling, and its Steps: passes over one view."""
 
 from dataclasses import dataclass
 
@@ -7,8 +7,8 @@ from abut.options import Level, Method, Order
 from abut.visibility.state import BOTH, FIRST, SECOND
 from abut.visibility.view import View
 
-COARSER = 8  # times, of a first look
-LEAST_PIXELS = 16  # of it
+COARSER = 8  # times, of the coarse first pass
+LEAST_PIXELS = 16  # of the coarse first pass
 
 
 @dataclass(frozen=True)
@@ -16,11 +16,11 @@ class Step:
     """Passes over one view. Pass 1 draws primitives in their order, pass 2 in the opposite one.
 
     Attributes:
-        level: What the primitives are.
-        view: Where they are looked at from.
+        level: Whether the primitives are objects or faces.
+        view: The view to draw.
         pixels: Width and height of the viewport.
         passes: FIRST, SECOND, or BOTH at once.
-        keep: What one pass shows counts in later steps; else only what both together show.
+        keep: Keep FFV and SFV for later steps; else only BFV counts.
     """
 
     level: Level
@@ -35,14 +35,14 @@ class Settings:
     """A culling.
 
     Attributes:
-        method: Which of the three.
+        method: FAR, CULLIDE or Quick-CULLIDE.
         pixels: Width and height of the viewport.
         views: Views, in order.
-        level: Down to what it goes.
-        distance: Faces at most so far apart are kept too.
-        order: What hides a face.
-        within: Faces of one object are kept apart as well, unless they share a corner.
-        relation: What faces of one object share, see common_corners.
+        level: Whether to cull objects only, or faces too.
+        distance: Faces at most this far apart survive too.
+        order: Whether a face is occluded by faces drawn before it, or by any that overlap in depth.
+        within: Faces of one object are tested against each other, unless they share a corner.
+        sharing: Vertices that faces of one object may share, see common_corners.
     """
 
     method: Method
@@ -56,21 +56,21 @@ class Settings:
 
     @property
     def conservative(self) -> bool:
-        """Faces have a fragment at every pixel they touch; else where they hold its centre."""
+        """Faces cover every pixel they touch, not only pixels whose centre they contain."""
         return self.method is Method.FAR
 
     @property
     def free(self) -> bool:
-        """The order of drawing does not matter."""
+        """Occlusion does not depend on the drawing order."""
         return self.order is Order.FREE
 
     @property
     def steps(self) -> list[Step]:
         """All passes, in order.
 
-        Faces alone are looked at where objects would tell nothing more: where order does not
-        matter, an object that is free has free faces; and within objects. Where nothing is lost at
-        any resolution and in any order, a coarse look along the first view comes before.
+        Without a drawing order, and within objects, passes over objects prune nothing that passes
+        over faces do not, and are left out. FAR without a drawing order begins with a coarse pass
+        along the first view: it loses nothing at any resolution.
         """
         levels = [Level.OBJECT, Level.FACE]
         if self.level is Level.OBJECT:

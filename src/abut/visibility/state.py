@@ -1,12 +1,17 @@
-"""What is known of each primitive (an object, or a face): in which passes it was fully visible.
+"""Visibility state of primitives (objects or faces): the passes in which each is fully visible.
 
 After Quick-CULLIDE §4.1: NFV in neither pass, FFV in the first only, SFV in the second only, BFV
 in both and so pruned.
 """
 
+from collections.abc import Sequence
+from typing import Any
+
 import warp as wp
 
 from abut.core.atomics import atomic_add_uniform
+from abut.operands.soup import Soup
+from abut.options import Level
 
 wp.set_module_options({"enable_backward": False, "fuse_fp": False})
 
@@ -15,25 +20,25 @@ FIRST = wp.constant(1)
 SECOND = wp.constant(2)
 BOTH = wp.constant(3)
 
-# Columns of a row of counters, one row a pass.
+# Columns of the counters; each pass has a row.
 QUERIES, FACES, FRAGMENTS, BFV, FFV, SFV, NFV = (wp.constant(i) for i in range(7))
 COLUMNS = wp.constant(7)
 
 
 @wp.struct
 class Primitives:
-    """States of primitives. ``hidden``: whether something was in front, in pass one and two."""
+    """States of primitives, and whether each was found occluded in pass one and two."""
 
     state: wp.array[wp.int32]
-    hidden_first: wp.array[wp.int32]
-    hidden_second: wp.array[wp.int32]
+    occluded_first: wp.array[wp.int32]
+    occluded_second: wp.array[wp.int32]
     object_of: wp.array[wp.int32]
     by_object: wp.bool
 
 
 @wp.func
 def primitive_of(primitives: Primitives, face: wp.int32):
-    """The primitive that a face is, or belongs to."""
+    """The primitive of a face: itself, or its object."""
     out = face
     if primitives.by_object:
         out = primitives.object_of[face]
@@ -42,7 +47,7 @@ def primitive_of(primitives: Primitives, face: wp.int32):
 
 @wp.func
 def tested_in(state: wp.int32, passes: wp.int32):
-    """The passes, of these, in which a primitive of this state is still to be tested."""
+    """Those of ``passes`` in which a primitive of this state is tested."""
     return passes & ~state
 
 
@@ -59,7 +64,7 @@ def drawn_in_second(state: wp.int32):
 
 
 @wp.kernel
-def conclude_kernel(
+def update_state_kernel(
     # in
     span: wp.vec3i,
     passes: wp.int32,
@@ -69,7 +74,7 @@ def conclude_kernel(
     primitives_out: Primitives,
     counters_out: wp.array[wp.int64],
 ):
-    """Take note of what the passes showed; without ``keep`` only of what both together did."""
+    """Update the states after a pass; without ``keep``, reset primitives that are not pruned."""
     queries = wp.int64(0)
     both = wp.int64(0)
     first = wp.int64(0)
@@ -80,15 +85,14 @@ def conclude_kernel(
         if state == BOTH:
             both += wp.int64(1)
         else:
-            asked = tested_in(state, passes)
-            if asked != 0:
+            visible = tested_in(state, passes)
+            if visible != 0:
                 queries += wp.int64(1)
-            seen = asked
-            if primitives_out.hidden_first[i] != 0:
-                seen = seen & ~FIRST
-            if primitives_out.hidden_second[i] != 0:
-                seen = seen & ~SECOND
-            state = state | seen
+            if primitives_out.occluded_first[i] != 0:
+                visible = visible & ~FIRST
+            if primitives_out.occluded_second[i] != 0:
+                visible = visible & ~SECOND
+            state = state | visible
             both += wp.int64(state == BOTH)
             first += wp.int64(state == FIRST)
             second += wp.int64(state == SECOND)
@@ -96,8 +100,8 @@ def conclude_kernel(
             if state != BOTH and not keep:
                 state = NEITHER
             primitives_out.state[i] = state
-            primitives_out.hidden_first[i] = 0
-            primitives_out.hidden_second[i] = 0
+            primitives_out.occluded_first[i] = 0
+            primitives_out.occluded_second[i] = 0
     atomic_add_uniform(counters_out, row * COLUMNS + QUERIES, queries)
     atomic_add_uniform(counters_out, row * COLUMNS + BFV, both)
     atomic_add_uniform(counters_out, row * COLUMNS + FFV, first)
@@ -106,7 +110,7 @@ def conclude_kernel(
 
 
 @wp.kernel
-def spread_kernel(
+def inherit_state_kernel(
     # in
     span: wp.vec3i,
     object_state: wp.array[wp.int32],
@@ -114,6 +118,16 @@ def spread_kernel(
     # out
     face_state_out: wp.array[wp.int32],
 ):
-    """Faces of pruned objects are pruned; of the others nothing is known."""
+    """Prune the faces of pruned objects; reset all others."""
     for i in range(span[0] + wp.tid(), span[1], span[2]):
         face_state_out[i] = wp.where(object_state[object_of[i]] == BOTH, BOTH, NEITHER)
+
+
+def make_primitives(soup: Soup, level: Level, states: Sequence[Any], occluded: Any) -> Any:
+    """The struct for kernels; ``states`` are those of objects and of faces."""
+    out = Primitives()
+    out.by_object = level is Level.OBJECT
+    out.state = states[0] if out.by_object else states[1]
+    out.occluded_first, out.occluded_second = occluded
+    out.object_of = soup.object_of
+    return out

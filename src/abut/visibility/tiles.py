@@ -1,6 +1,6 @@
-"""Faces binned to tiles of 8 by 8 pixels: a patch of each in every tile that it comes to.
+"""Tile bins: the tile fragments of all faces, listed per tile of 8 by 8 pixels.
 
-For views where tiles do not hold too many faces; see canvas for the others.
+For views whose tiles hold few faces; fragment_lists serves the others.
 """
 
 import warp as wp
@@ -20,32 +20,31 @@ from abut.core.pair_queue import (
     team_stop,
     unpack_pair,
 )
-from abut.visibility.cover import BLOCK, touches_block
-from abut.visibility.fragment import load_view
-from abut.visibility.patch import patch_depths, patch_mask
-from abut.visibility.setup import Shown
+from abut.visibility.coverage import BLOCK, touches_block
+from abut.visibility.face_setup import ScreenFaces, load_screen_face
+from abut.visibility.tile_fragment import tile_depths, tile_mask
 from abut.visibility.view import ViewMap
 
 wp.set_module_options({"enable_backward": False, "fuse_fp": False})
 
-FEW_TILES = wp.constant(8)  # of a face, that one thread bins
+FEW_TILES = wp.constant(8)  # tiles of a face that one thread bins
 TEAM = wp.constant(32)  # threads that bin a larger face
-VISIT_BITS = wp.constant(wp.vec2i(31, 31))
+ENTRY_BITS = wp.constant(wp.vec2i(31, 31))
 
 
 @wp.struct
-class Tiles:
-    """Patches of each tile. ``starts`` has one entry more than there are tiles."""
+class TileBins:
+    """Tile fragments of each tile. ``starts`` has one entry more than there are tiles."""
 
-    shown: Shown
-    counts: wp.array[wp.int32]  # patches that have no place yet
-    owners: wp.array[wp.int32]  # who comes to each tile, see ``atomic_set_owner``
+    screen: ScreenFaces
+    counts: wp.array[wp.int32]  # tile fragments that are not stored yet
+    owners: wp.array[wp.int32]  # object (or face) that touches each tile, see ``atomic_set_owner``
     starts: wp.array[wp.int32]
     masks: wp.array[wp.uint64]
     depths: wp.array[wp.vec2f]
     places: wp.array[wp.vec2i]  # face and tile
-    wide: wp.int32  # tiles in a row
-    within: wp.bool  # faces are told apart, not only objects
+    row_tiles: wp.int32
+    within: wp.bool  # faces are distinguished, not only objects
 
 
 @wp.func
@@ -60,24 +59,24 @@ def tile_box(box: wp.vec4i):
 
 
 @wp.func
-def visit_tile(
-    tiles: Tiles,
-    visits: PairQueue,
+def bin_to_tile(
+    tiles: TileBins,
+    entries: PairQueue,
     view: ViewMap,
     around: wp.vec4i,
     face: wp.int32,
     k: wp.int32,
-    who: wp.int32,
+    owner: wp.int32,
 ):
-    """Note that a face comes to the k-th tile of its box, if it does."""
+    """Add a face to the k-th tile of its box, if it touches it."""
     column = around[0] + k % around[2]
     row = around[1] + k / around[2]
-    f = load_view(tiles.shown.rows, face)
+    f = load_screen_face(tiles.screen.rows, face)
     if touches_block(f, column * BLOCK, row * BLOCK, view):
-        tile = row * tiles.wide + column
+        tile = row * tiles.row_tiles + column
         atomic_increment(tiles.counts, tile)
-        atomic_set_owner(tiles.owners, tile, who + 1)
-        push_pair(visits, pack_pair(0, tile, face, VISIT_BITS))
+        atomic_set_owner(tiles.owners, tile, owner + 1)
+        push_pair(entries, pack_pair(0, tile, face, ENTRY_BITS))
 
 
 @wp.kernel
@@ -85,24 +84,24 @@ def bin_kernel(
     # in
     span: wp.vec3i,
     views: wp.array[ViewMap],
-    shown: wp.int32,
+    view_index: wp.int32,
     object_of: wp.array[wp.int32],
     # out
-    tiles_out: Tiles,
-    visits_out: PairQueue,  # (tile, face)
+    tiles_out: TileBins,
+    entries_out: PairQueue,  # (tile, face)
     large_out: PairQueue,
 ):
-    """Bin faces of few tiles; note the others."""
-    view = views[shown]
+    """Bin faces of few tiles; queue the others."""
+    view = views[view_index]
     for i in range(span[0] + wp.tid(), span[1], span[2]):
-        around = tile_box(tiles_out.shown.boxes[i])
+        around = tile_box(tiles_out.screen.boxes[i])
         count = around[2] * around[3]
         if count > FEW_TILES:
             store_pair(large_out, atomic_add_aggregated(large_out.count, 1), wp.int64(i))
         else:
-            who = wp.where(tiles_out.within, i, object_of[i])
+            owner = wp.where(tiles_out.within, i, object_of[i])
             for k in range(count):
-                visit_tile(tiles_out, visits_out, view, around, i, k, who)
+                bin_to_tile(tiles_out, entries_out, view, around, i, k, owner)
 
 
 @wp.kernel
@@ -110,60 +109,60 @@ def bin_large_kernel(
     # in
     span: wp.vec3i,
     views: wp.array[ViewMap],
-    shown: wp.int32,
+    view_index: wp.int32,
     object_of: wp.array[wp.int32],
     large: PairQueue,
     # out
-    tiles_out: Tiles,
-    visits_out: PairQueue,
+    tiles_out: TileBins,
+    entries_out: PairQueue,
 ):
-    """Bin faces of many tiles, each by a team of threads."""
-    view = views[shown]
+    """Bin faces of many tiles, one team of threads per face."""
+    view = views[view_index]
     stop = team_stop(large, TEAM, span[1])
     for item in range(span[0] + wp.tid(), stop, span[2]):
         face = wp.int32(large.keys[item / TEAM])
-        around = tile_box(tiles_out.shown.boxes[face])
-        who = wp.where(tiles_out.within, face, object_of[face])
+        around = tile_box(tiles_out.screen.boxes[face])
+        owner = wp.where(tiles_out.within, face, object_of[face])
         for k in range(item % TEAM, around[2] * around[3], TEAM):
-            visit_tile(tiles_out, visits_out, view, around, face, k, who)
+            bin_to_tile(tiles_out, entries_out, view, around, face, k, owner)
 
 
 @wp.kernel
-def contested_kernel(
+def drop_uncontested_kernel(
     # in
     span: wp.vec3i,
     # out
-    tiles_out: Tiles,
+    tiles_out: TileBins,
 ):
-    """No room for tiles to which only one comes."""
+    """Set the count of tiles that only one object (or face) touches to zero."""
     for i in range(span[0] + wp.tid(), span[1], span[2]):
         if tiles_out.owners[i] >= 0:
             tiles_out.counts[i] = 0
 
 
 @wp.kernel
-def patch_kernel(
+def tile_fragments_kernel(
     # in
     span: wp.vec3i,
     views: wp.array[ViewMap],
-    shown: wp.int32,
-    visits: PairQueue,
+    view_index: wp.int32,
+    entries: PairQueue,
     # out
-    tiles_out: Tiles,
+    tiles_out: TileBins,
 ):
-    """Make the patches of tiles to which several come."""
-    view = views[shown]
-    for i in range(span[0] + wp.tid(), queue_stop(visits, span[1]), span[2]):
-        visit = unpack_pair(visits.keys[i], VISIT_BITS)
-        tile = visit[1]
-        face = visit[2]
+    """Store the tile fragments of tiles that several objects (or faces) touch."""
+    view = views[view_index]
+    for i in range(span[0] + wp.tid(), queue_stop(entries, span[1]), span[2]):
+        entry = unpack_pair(entries.keys[i], ENTRY_BITS)
+        tile = entry[1]
+        face = entry[2]
         if tiles_out.owners[tile] < 0:
             slot = tiles_out.starts[tile] + atomic_decrement(tiles_out.counts, tile)
             if slot >= 0 and slot < tiles_out.masks.shape[0]:
-                f = load_view(tiles_out.shown.rows, face)
-                column = (tile % tiles_out.wide) * BLOCK
-                row = (tile / tiles_out.wide) * BLOCK
-                box = tiles_out.shown.boxes[face]
-                tiles_out.masks[slot] = patch_mask(f, box, column, row, view)
-                tiles_out.depths[slot] = patch_depths(f, column, row, view)
+                f = load_screen_face(tiles_out.screen.rows, face)
+                column = (tile % tiles_out.row_tiles) * BLOCK
+                row = (tile / tiles_out.row_tiles) * BLOCK
+                box = tiles_out.screen.boxes[face]
+                tiles_out.masks[slot] = tile_mask(f, box, column, row, view)
+                tiles_out.depths[slot] = tile_depths(f, column, row, view)
                 tiles_out.places[slot] = wp.vec2i(face, tile)

@@ -1,4 +1,4 @@
-"""View: how space maps to pixels and depth along an axis, and how far that may be off."""
+"""View: the orthographic map along an axis to pixels and depth, and its error bounds."""
 
 import math
 from dataclasses import dataclass
@@ -10,9 +10,9 @@ import warp as wp
 from abut.errors import OptionError
 
 MOST_PIXELS = 1 << 14
-MARGIN = 2.0**-12  # of the scene's size, left around it
-PIXEL_ERROR = 2.0**-20  # of the viewport's width: what float32 may do, see design/visibility.md
-DEPTH_ERROR = 2.0**-20  # of the scene's depth, likewise
+MARGIN = 2.0**-12  # of the scene's size, around it
+PIXEL_ERROR = 2.0**-20  # of the viewport's width: float32 rounding, see design/visibility.md
+DEPTH_ERROR = 2.0**-20  # of the scene's depth: float32 rounding
 LEAST_SIZE = 2.0**-1000
 
 AXES = {"x": (1, 2, 0), "y": (2, 0, 1), "z": (0, 1, 2)}
@@ -20,10 +20,11 @@ AXES = {"x": (1, 2, 0), "y": (2, 0, 1), "z": (0, 1, 2)}
 
 @wp.struct
 class ViewMap:
-    """A point x maps to (x * shrink - base) * scale along each of ``axes``.
+    """Maps a point x to (x * shrink - base) * scale along each of ``axes``.
 
-    In pixels across, from 0 to 1 in depth. ``reach`` is half a pixel and what is added around it;
-    0 where faces are sampled at the centres of pixels. ``slack`` is added to depths.
+    The first two axes are in pixels, depth is from 0 to 1. ``reach`` is half the size of the
+    rectangle that a face must touch to cover a pixel; 0 where faces are sampled at pixel centres.
+    ``slack`` is added to both ends of depth intervals.
     """
 
     axes: wp.vec3i
@@ -49,23 +50,23 @@ class Mapping(NamedTuple):
 
 @dataclass(frozen=True)
 class View:
-    """An orthographic view along an axis: from below, or, ``flipped``, from above."""
+    """An orthographic view along an axis or, ``flipped``, against it."""
 
     name: str
 
     @property
     def flipped(self) -> bool:
-        """Looks down the axis."""
+        """Whether the view looks against the axis."""
         return self.name.isupper()
 
     @property
     def axes(self) -> tuple[int, int, int]:
-        """Axes to the right, up, and into depth."""
+        """Axes that point right, up, and into depth."""
         return AXES[self.name.lower()]
 
 
 def checked_views(views: Any) -> tuple[View, ...]:
-    """Views named by letters: x, y, z look along an axis, X, Y, Z against it."""
+    """Parse views from letters: x, y, z look along an axis, X, Y, Z against it."""
     known = isinstance(views, str) and views != "" and set(views) <= set("xyzXYZ")
     if not known or len(set(views)) < len(views):
         raise OptionError(
@@ -75,7 +76,7 @@ def checked_views(views: Any) -> tuple[View, ...]:
 
 
 def checked_pixels(pixels: Any) -> int:
-    """The width of the viewport."""
+    """Validate the width of the viewport."""
     if not isinstance(pixels, int | np.integer) or not 1 <= pixels <= MOST_PIXELS:
         raise OptionError(f"pixels must be a whole number from 1 to {MOST_PIXELS}, not {pixels!r}.")
     return int(pixels)
@@ -84,7 +85,7 @@ def checked_pixels(pixels: Any) -> int:
 def map_of(
     view: View, bounds: np.ndarray, pixels: int, *, conservative: bool, distance: float = 0.0
 ) -> Mapping:
-    """The map of a view upon a scene within ``bounds``."""
+    """Fit a view to a scene within ``bounds``."""
     spans = [_span(*bounds[:, axis].tolist()) for axis in view.axes]
     shrink, base, size = ([span[part] for span in spans] for part in range(3))
     scale = [pixels / size[0], pixels / size[1], 1 / size[2]]
@@ -100,7 +101,7 @@ def map_of(
 
 
 def _span(low: float, high: float) -> tuple[float, float, float]:
-    """(power of two that brings the span near 1, low end so shrunk, size so shrunk)."""
+    """(power of two that scales the span to about 1, scaled low end, scaled size)."""
     half = max(high / 2 - low / 2, (abs(low) / 2 + abs(high) / 2) * 2.0**-51, LEAST_SIZE)
     shrink = 2.0 ** -math.frexp(half)[1]
     low, high = low * shrink, high * shrink
@@ -109,5 +110,5 @@ def _span(low: float, high: float) -> tuple[float, float, float]:
 
 
 def _up(x: float) -> float:
-    """A float32 above x, for x from 2**-20 to 2**17."""
+    """Round x, from 2**-20 to 2**17, up to float32."""
     return float(np.float32(x)) + 2.0**-22 * x

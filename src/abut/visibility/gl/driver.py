@@ -1,4 +1,4 @@
-"""The graphics driver of this thread: a context without a window, and what it can do."""
+"""The graphics driver of this thread: an off-screen OpenGL context and its capabilities."""
 
 import ctypes
 import threading
@@ -21,40 +21,40 @@ INSTALL = (
 
 LIBRARIES = {"libegl": ("libEGL.so.1", "libEGL.so"), "libgl": ("libOpenGL.so.0", "libGL.so.1")}
 
-_of_thread = threading.local()
+_per_thread = threading.local()
 
 
 @dataclass
 class Driver:
-    """An OpenGL context and what its driver offers.
+    """An OpenGL context, its capabilities and its caches.
 
     Attributes:
         context: ModernGL's context.
-        use_interlock: Order whole passes in the shader where the driver can.
-        use_conservative: Rasterise conservatively where the driver can.
+        use_interlock: Order whole passes in the shader where the driver supports it.
+        use_conservative: Rasterise conservatively where the driver supports it.
     """
 
     context: Any
     use_interlock: bool = True
     use_conservative: bool = True
-    screens: dict[Any, Any] = field(default_factory=dict)
+    targets: dict[Any, Any] = field(default_factory=dict)
     programs: dict[Any, Any] = field(default_factory=dict)
     queries: list[Any] = field(default_factory=list)
 
     @contextmanager
     def current(self) -> Iterator[Any]:
-        """The context, made current for the block; whose was current before is so again after."""
+        """Make the context current for the block; restores the previous one afterwards."""
         before = _current()
         try:
             with self.context:
                 yield self.context
-                self.context.gc()  # what is no longer used, while it is ours to delete
+                self.context.gc()  # deletes unused objects; needs this context to be current
         finally:
             _restore(before)
 
     @cached_property
     def name(self) -> str:
-        """What the driver calls itself."""
+        """Name and version that the driver reports."""
         info = self.context.info
         return f"{info['GL_RENDERER']}, OpenGL {info['GL_VERSION']}"
 
@@ -70,14 +70,14 @@ class Driver:
 
     @property
     def interlock(self) -> str | None:
-        """The extension by which fragments of one pixel wait for each other, in drawing order."""
+        """The extension that orders the fragments of a pixel by drawing order; None without one."""
         names = ("GL_ARB_fragment_shader_interlock", "GL_NV_fragment_shader_interlock")
         found = (name for name in names if name in self.context.extensions)
         return next(found, None) if self.use_interlock else None
 
     @property
     def conservative(self) -> int | None:
-        """What to enable for a fragment in every pixel that a primitive touches."""
+        """Argument of glEnable for conservative rasterisation; None where it is not supported."""
         ways = {
             "GL_NV_conservative_raster": CONSERVATIVE_NV,
             "GL_INTEL_conservative_rasterization": CONSERVATIVE_INTEL,
@@ -87,19 +87,19 @@ class Driver:
 
 
 def driver() -> Driver:
-    """This thread's driver; made when first asked for.
+    """This thread's driver, created on first use.
 
     Raises:
         ToolError: There is no OpenGL here; the message says what to install.
     """
-    held = getattr(_of_thread, "driver", None)
+    held = getattr(_per_thread, "driver", None)
     if held is None:
-        held = _of_thread.driver = _made()
+        held = _per_thread.driver = _create()
     return held
 
 
 def unavailable() -> str | None:
-    """Why OpenGL cannot be used here; None where it can."""
+    """The reason why OpenGL cannot be used here; None where it can."""
     try:
         driver()
     except ToolError as error:
@@ -107,7 +107,7 @@ def unavailable() -> str | None:
     return None
 
 
-def _made() -> Driver:
+def _create() -> Driver:
     try:
         import moderngl
     except ImportError:
@@ -120,7 +120,7 @@ def _made() -> Driver:
 
 
 def _context(moderngl: Any) -> Any:
-    """A context without a window; it is current."""
+    """Create an off-screen context and make it current."""
     libraries = {kind: _loadable(names) for kind, names in LIBRARIES.items()}
     try:
         return moderngl.create_context(
@@ -134,7 +134,7 @@ def _context(moderngl: Any) -> Any:
 
 
 def _loadable(names: Sequence[str]) -> str:
-    """The first of these libraries that is there; the first one where none is."""
+    """The first library that can be loaded; the first name where none can."""
     for name in names:
         try:
             ctypes.CDLL(name)
@@ -146,7 +146,7 @@ def _loadable(names: Sequence[str]) -> str:
 
 @cache
 def _egl() -> Any:
-    """EGL's functions that tell and set what is current; None where there is no EGL."""
+    """The EGL library, for the current context; None where there is no EGL."""
     try:
         egl = ctypes.CDLL(_loadable(LIBRARIES["libegl"]))
     except OSError:
@@ -158,7 +158,7 @@ def _egl() -> Any:
 
 
 def _current() -> tuple[Any, ...]:
-    """Display, surfaces and context that are current on this thread; None where nothing is."""
+    """Current display, surfaces and context of this thread; None where there is none."""
     egl = _egl()
     if egl is None:
         return None, None, None, None

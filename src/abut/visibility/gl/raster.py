@@ -1,36 +1,65 @@
-"""Raster: faces of a scene seen along an axis, drawn and tested in order."""
+"""Raster: draws the faces of a scene along an axis and tests their visibility in order."""
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
+from abut.visibility.gl.draw_batches import DrawingOrder
 from abut.visibility.gl.driver import Driver
-from abut.visibility.gl.framebuffer import Screen, screen_of
-from abut.visibility.gl.order import DrawingOrder
-from abut.visibility.gl.programs import box_program, flag_program, query_program
+from abut.visibility.gl.shaders import box_program, flag_program, query_program
+from abut.visibility.view import View
 
 BOX_VERTICES, TRIANGLE_VERTICES = 6, 3
 BOX_BYTES = 144
-MOST_REACH = 64.0  # pictures; what is at stake lies in one
+MOST_REACH = 64.0  # viewports; the whole scene lies in one
 GROUP = 64  # threads of the compute shader
 IMAGE_ACCESS = 0x20  # GL_SHADER_IMAGE_ACCESS_BARRIER_BIT
-MOST_TURNS = 1024  # drawn one by one, where one draw could do: fragments in order take their time
+MOST_BATCHES = 1024  # drawn one by one; ordered fragments are slower for fewer
+R32UI = 0x8236
 
 
-@dataclass(frozen=True)
-class Sight:
-    """The direction of a view: along an axis, from its low end or (``turned``) its high end."""
+class DepthTarget:
+    """Off-screen depth buffers of one tile, for the fixed pipeline and for shaders."""
 
-    axis: int
-    turned: bool = False
+    def __init__(self, driver: Driver, side: int) -> None:
+        self.context, self.size = driver.context, (side, side)
+        self._depth: Any = None
+        self._nearest: Any = None
 
     @property
-    def axes(self) -> tuple[int, int, int]:
-        """The scene's axes that run right, up and away."""
-        return (self.axis + 1) % 3, (self.axis + 2) % 3, self.axis
+    def depth(self) -> Any:
+        """A framebuffer with nothing but depth."""
+        if self._depth is None:
+            self._depth = self.context.framebuffer(
+                depth_attachment=self.context.depth_renderbuffer(self.size)
+            )
+        return self._depth
+
+    def clear_depth(self) -> None:
+        """Clear the depth buffer."""
+        self.depth.depth_mask = True
+        self.depth.clear(depth=1.0)
+
+    def clear_nearest(self) -> None:
+        """Clear and bind the image in which shaders keep the nearest depth."""
+        if self._nearest is None:
+            image = self.context.texture(self.size, 1, dtype="f4")
+            target = self.context.framebuffer(color_attachments=[image])
+            self._nearest = image, target, self.context.empty_framebuffer(self.size)
+        image, target, nothing = self._nearest
+        target.clear(1.0)  # as bits, greater than any depth below 1
+        nothing.use()
+        image.bind_to_image(0, read=True, write=True, format=R32UI)
+
+
+def target_of(driver: Driver, side: int) -> DepthTarget:
+    """The driver's depth target of a size; the last one used is cached."""
+    if side not in driver.targets:
+        driver.targets.clear()
+        driver.targets[side] = DepthTarget(driver, side)
+    return driver.targets[side]
 
 
 class Raster:
@@ -39,8 +68,8 @@ class Raster:
     Args:
         driver: Whose context is current.
         corners: (n, 3, 3) or (n, 9) float32 in [0, 1].
-        pixels: Width and height of the picture.
-        fat: Draw boxes that bound all a face may touch in a pixel (FAR), not triangles.
+        pixels: Width and height of the viewport.
+        fat: Draw boxes that bound all points within half a pixel of a face (FAR), not triangles.
         reach: (3,) half axes of the ball around every point, in units of the corners.
     """
 
@@ -59,73 +88,77 @@ class Raster:
         self._corners = context.buffer(np.ascontiguousarray(corners, dtype=np.float32))
         self._boxes = context.buffer(reserve=BOX_BYTES * self.face_count if fat else 16)
         self._flags = context.buffer(reserve=4 * self.face_count)
-        self._sight = Sight(2)
+        self._view = View("z")
 
-    def look(self, sight: Sight) -> None:
-        """Take another view."""
-        self._sight = sight
+    def set_view(self, view: View) -> None:
+        """Choose the view to draw."""
+        self._view = view
         if not self.fat:
             return
         program = box_program(self.driver)
-        self._set_view(program)
+        self._set_uniforms(program)
         program["coverage"] = self._coverage
-        program["reach"] = tuple(self.reach[list(sight.axes)])
+        program["reach"] = tuple(self.reach[list(view.axes)])
         program["face_count"] = self.face_count
         self._corners.bind_to_storage_buffer(0)
         self._boxes.bind_to_storage_buffer(1)
         program.run(-(-self.face_count // GROUP))
         self.driver.context.memory_barrier()
 
-    def hidden_turns(self, order: DrawingOrder, *, touching_is_free: bool = False) -> np.ndarray:
-        """(k,) bool: turns that have a fragment behind what was drawn before them.
+    def occluded_batches(self, order: DrawingOrder, *, strict: bool = False) -> np.ndarray:
+        """(k,) bool: batches that have a fragment behind a batch drawn before them.
 
-        An occlusion query for each turn; results are read when all have been issued.
+        Issues an occlusion query per batch, then reads all results. ``strict``: equal depths do not
+        occlude.
         """
-        hidden = np.zeros(len(order.turns), dtype=bool)
+        occluded = np.zeros(len(order.batches), dtype=bool)
         program, vertices = query_program(self.driver, self.fat)
         self._prepare(program, order)
         for origin in self._tiles():
-            screen = self._screen()
-            screen.clear_depth()
+            target = self._target()
+            target.clear_depth()
             self._set_tile(program, origin)
-            tested = self._issue(vertices, order, screen, ">" if touching_is_free else ">=")
+            tested = self._issue(vertices, order, target, ">" if strict else ">=")
             asked = self.driver.queries[: len(tested)]
-            hidden[tested] |= np.array([query.samples > 0 for query in asked], dtype=bool)
-        return hidden
+            occluded[tested] |= np.array([query.samples > 0 for query in asked], dtype=bool)
+        return occluded
 
-    def hidden_faces(self, order: DrawingOrder, *, touching_is_free: bool = False) -> np.ndarray:
-        """(n,) bool: tested faces that have a fragment behind what was drawn before their turn.
+    def occluded_faces(self, order: DrawingOrder, *, strict: bool = False) -> np.ndarray:
+        """(n,) bool: tested faces that have a fragment behind a batch drawn before theirs.
 
-        Two draws a turn; one for all where turns are many and the driver keeps fragments in order.
+        Two draws per batch; or one for all, where there are many batches and the driver keeps
+        fragments in order.
         """
         program, vertices = flag_program(self.driver, self.fat, _in_order(self.driver, order))
         self._prepare(program, order)
-        program["touching_is_free"] = touching_is_free
+        program["strict"] = strict
         self._flags.write(bytes(self._flags.size))
         self._flags.bind_to_storage_buffer(3)
         for origin in self._tiles():
-            self._screen().clear_nearest()
+            self._target().clear_nearest()
             self._set_tile(program, origin)
             self._draw_flags(vertices, order)
-            self.driver.context.memory_barrier()  # before the next tile is cleared, or flags read
+            self.driver.context.memory_barrier()  # before the next clear or read
         return np.frombuffer(self._flags.read(), dtype=np.uint32) != 0
 
-    def _issue(self, vertices: Any, order: DrawingOrder, screen: Screen, test: str) -> np.ndarray:
-        """Draw and test turn by turn; the turns that were given a query, in order."""
+    def _issue(
+        self, vertices: Any, order: DrawingOrder, target: DepthTarget, test: str
+    ) -> np.ndarray:
+        """Draw and test batch by batch; returns the batches that have a query, in order."""
         context, corner_count = self.driver.context, self._corner_count
         stops = (order.stops * corner_count).tolist()
         asked = np.flatnonzero(order.stops[:, 1] > order.stops[:, 0])
         queries = self._queries(len(asked))
-        screen.depth.use()
+        target.depth.use()
         context.enable_only(context.DEPTH_TEST)
         with self._rasterised():
             for first, middle, last in stops:
                 if middle > first:
-                    context.depth_func, screen.depth.depth_mask = test, False
+                    context.depth_func, target.depth.depth_mask = test, False
                     with next(queries):
                         vertices.render(vertices=middle - first, first=first)
                 if last > middle:
-                    context.depth_func, screen.depth.depth_mask = "<=", True
+                    context.depth_func, target.depth.depth_mask = "<=", True
                     vertices.render(vertices=last - middle, first=middle)
         return asked
 
@@ -146,16 +179,16 @@ class Raster:
                     context.memory_barrier(IMAGE_ACCESS)
 
     def _prepare(self, program: Any, order: DrawingOrder) -> None:
-        self._set_view(program)
+        self._set_uniforms(program)
         self._codes = self.driver.context.buffer(np.append(order.codes, np.uint32(0)))
         self._corners.bind_to_storage_buffer(0)
         self._boxes.bind_to_storage_buffer(1)
         self._codes.bind_to_storage_buffer(2)
 
-    def _set_view(self, program: Any) -> None:
+    def _set_uniforms(self, program: Any) -> None:
         program["pixels"] = float(self.pixels)
-        _set(program, "axes", self._sight.axes)
-        _set(program, "turned", float(self._sight.turned))
+        _set(program, "axes", self._view.axes)
+        _set(program, "flipped", float(self._view.flipped))
 
     def _set_tile(self, program: Any, origin: tuple[int, int]) -> None:
         _set(program, "origin", origin)
@@ -167,24 +200,24 @@ class Raster:
 
     @property
     def _coverage(self) -> float:
-        """How far around a face to draw [pixels]: to the middle of every pixel that it touches.
+        """Margin to draw around a face [pixels], to reach the centre of every pixel it touches.
 
-        To that comes what snapping and float32 may take away. Where a primitive has a fragment in
-        every pixel that it touches, that alone.
+        The margin covers snapping and float32 rounding; without conservative rasterisation, also
+        half a pixel.
         """
-        lost = 2.0 ** (1 - self.driver.subpixel_bits)
-        lost += 2.0**-18 * (self.pixels + float(self.reach.max()))
-        return lost + (0.5 if self.driver.conservative is None else 0.0)
+        margin = 2.0 ** (1 - self.driver.subpixel_bits)
+        margin += 2.0**-18 * (self.pixels + float(self.reach.max()))
+        return margin + (0.5 if self.driver.conservative is None else 0.0)
 
     @property
     def _side(self) -> int:
         return min(self.pixels, self.driver.most_side)
 
-    def _screen(self) -> Screen:
-        return screen_of(self.driver, self._side)
+    def _target(self) -> DepthTarget:
+        return target_of(self.driver, self._side)
 
     def _tiles(self) -> list[tuple[int, int]]:
-        """Lower left corners of the tiles of the picture."""
+        """Lower left corners of the tiles of the viewport."""
         starts = range(0, self.pixels, self._side)
         return [(x, y) for y in starts for x in starts]
 
@@ -196,7 +229,7 @@ class Raster:
 
     @contextmanager
     def _rasterised(self) -> Iterator[None]:
-        """Conservatively, where boxes are drawn and the driver can."""
+        """Enable conservative rasterisation, where boxes are drawn and the driver supports it."""
         way = self.driver.conservative if self.fat else None
         if way is None:
             yield
@@ -209,11 +242,11 @@ class Raster:
 
 
 def _in_order(driver: Driver, order: DrawingOrder) -> bool:
-    """Whether the driver is to keep all fragments of a pass in order."""
-    return driver.interlock is not None and len(order.turns) > MOST_TURNS
+    """Whether one draw does a whole pass, with fragments kept in order by the driver."""
+    return driver.interlock is not None and len(order.batches) > MOST_BATCHES
 
 
 def _set(program: Any, name: str, value: Any) -> None:
-    """Set a uniform, unless the compiler found it to be of no use."""
+    """Set a uniform, unless the compiler has removed it."""
     if name in program:
         program[name] = value

@@ -1,28 +1,32 @@
-"""GLSL: fattened boxes, coverage, and depth that is rounded outwards.
+"""GLSL programs: fat boxes, coverage, and depths that are rounded outwards.
 
-Everything happens in the frame of a view: x and y in pixels of the whole picture, z in the same
-unit along the line of sight. design/visibility-gl.md proves what is kept.
+All coordinates are in the frame of a view: x and y in pixels of the whole viewport, z in the same
+unit along the line of sight. Proofs are in design/visibility-gl.md.
 """
+
+from typing import Any
+
+from abut.visibility.gl.driver import Driver
 
 BUFFERS = """
 layout(std430, binding = 0) readonly buffer Corners { float corners[]; };
 layout(std430, binding = 1) buffer Boxes { vec4 boxes[]; };  // nine to a face
 layout(std430, binding = 2) readonly buffer Codes { uint codes[]; };  // face << 1 | drawn
 uniform float pixels;
-uniform ivec3 axes;  // of the scene that are x, y and z here
-uniform float turned;  // 1: seen from the far side
+uniform ivec3 axes;  // axes of the scene that are x, y and z of the view
+uniform float flipped;  // 1: the view looks against its axis
 
 vec3 corner(uint face, uint k) {
     uint at = 9u * face + 3u * k;
     vec3 p = vec3(corners[at + axes.x], corners[at + axes.y], corners[at + axes.z]);
-    p.z = mix(p.z, 1.0 - p.z, turned);
+    p.z = mix(p.z, 1.0 - p.z, flipped);
     return p * (pixels * (1.0 - 2.0 * MARGIN)) + pixels * MARGIN;
 }
 """
 
-# The oriented box of a triangle and all that is within half a pixel, or ``reach``, of it: slabs
+# The oriented box of a triangle and of all points within half a pixel, or ``reach``, of it: slabs
 # |u . (p - c)| <= e for three directions u, and the range of z. Its silhouette lies in a rectangle
-# along the longest edge as seen, drawn ``coverage`` pixels around the triangle, and of that on this
+# along the longest projected edge, drawn ``coverage`` pixels around the triangle, and on the inner
 # side of three lines n . (p - c) <= d along the edges.
 BOXES = """
 layout(local_size_x = 64) in;
@@ -47,7 +51,7 @@ void frame(vec3 p[3], out vec3 u0, out vec3 u1) {
     vec3 rest = other - u0 * dot(u0, other);
     if (length(rest) > THIN * size && size > TINY * pixels) {
         rest = normalize(rest);
-        u1 = normalize(rest - u0 * dot(u0, rest));  // once more: the first may have cancelled
+        u1 = normalize(rest - u0 * dot(u0, rest));  // again: the first may have cancelled
     } else {
         u1 = across(u0);
     }
@@ -129,8 +133,8 @@ void main() {
 }
 """
 
-# The rectangle that holds the silhouette of a box. What of it is no silhouette has no depth, and
-# depth is found per fragment: no rasteriser's interpolation has to be trusted.
+# The rectangle that contains the silhouette of a box. Fragments outside the silhouette are
+# discarded, and depth is computed per fragment: nothing depends on the rasteriser's interpolation.
 BOX_VERTEX = """
 uniform vec2 origin;
 uniform float side;
@@ -147,7 +151,7 @@ void main() {
     code = codes[gl_VertexID / 6];
     uint at = 9u * (code >> 1);
     middle = boxes[at + 3u].xyz;
-    if (gl_VertexID % 3 == 2) {  // what a triangle passes on is its last vertex's
+    if (gl_VertexID % 3 == 2) {  // flat outputs come from the last vertex
         slab0 = boxes[at];
         slab1 = boxes[at + 1u];
         slab2 = boxes[at + 2u];
@@ -167,7 +171,7 @@ TRIANGLE_DEPTH = """
 vec2 depths() { return gl_FragCoord.zz; }
 """
 
-# Where the line of sight through the middle of the pixel enters and leaves the box.
+# Depths at which the line of sight through the centre of the pixel enters and leaves the box.
 BOX_DEPTH = """
 flat in vec4 slab0, slab1, slab2;
 flat in vec3 middle;
@@ -211,12 +215,12 @@ void main() {
 """,
 }
 
-# The nearest depth so far lies in an image, the outcome of each face in a buffer.
+# An image holds the nearest depth so far, a buffer the flag of each face.
 FLAG_FRAGMENT = """
 flat in uint code;
 layout(binding = 0, r32ui) uniform coherent uimage2D nearest;
 layout(std430, binding = 3) buffer Flags { uint flags[]; };
-uniform bool touching_is_free;
+uniform bool strict;
 
 void main() {
     ivec2 at = ivec2(gl_FragCoord.xy);
@@ -228,7 +232,7 @@ void main() {
         DRAW
     } else {
         uint before = imageLoad(nearest, at).x;
-        if (far > before || (far == before && !touching_is_free)) flags[code >> 1] = 1u;
+        if (far > before || (far == before && !strict)) flags[code >> 1] = 1u;
     }
     END
 }
@@ -238,3 +242,62 @@ ORDERED = {
     "DRAW": "imageStore(nearest, at, uvec4(min(near, imageLoad(nearest, at).x)));",
 }
 MOST = "const float MOST = 0.99999;\n"
+HEADER = "#version 430 core\n"
+
+
+def box_program(driver: Driver) -> Any:
+    """The compute program that fits boxes to faces, compiled once per driver."""
+
+    def make() -> Any:
+        source = HEADER + LIMITS + BUFFERS + BOXES
+        return driver.context.compute_shader(source)
+
+    return _cached(driver, "boxes", make)
+
+
+def query_program(driver: Driver, fat: bool) -> Any:
+    """Draws triangles or fat boxes for occlusion queries of the fixed pipeline."""
+    fragment = HEADER + _depths(fat) + QUERY_FRAGMENT[fat]
+    return _cached(driver, ("query", fat), lambda: _program(driver, fat, fragment))
+
+
+def flag_program(driver: Driver, fat: bool, in_order: bool) -> Any:
+    """Draws triangles or fat boxes and compares depths in the shader.
+
+    ``in_order``: one draw for all batches; the driver keeps the fragments of a pixel in order.
+    """
+
+    def make() -> Any:
+        header, parts = HEADER, ATOMIC
+        if in_order:
+            suffix = driver.interlock.split("_")[1]  # ARB or NV
+            header += f"#extension {driver.interlock} : require\n"
+            header += "layout(pixel_interlock_ordered) in;\n"
+            calls = {"BEGIN": "begin", "END": "end"}
+            waits = {key: f"{verb}InvocationInterlock{suffix}();" for key, verb in calls.items()}
+            parts = ORDERED | waits
+        source = FLAG_FRAGMENT
+        for name, code in parts.items():
+            source = source.replace(name, code)
+        return _program(driver, fat, header + _depths(fat) + source)
+
+    return _cached(driver, ("flag", fat, in_order), make)
+
+
+def _depths(fat: bool) -> str:
+    limits = LIMITS + MOST
+    return limits + (BOX_DEPTH if fat else TRIANGLE_DEPTH)
+
+
+def _program(driver: Driver, fat: bool, fragment: str) -> Any:
+    vertex = BOX_VERTEX if fat else TRIANGLE_VERTEX
+    program = driver.context.program(
+        vertex_shader=HEADER + LIMITS + BUFFERS + vertex, fragment_shader=fragment
+    )
+    return program, driver.context.vertex_array(program, [])
+
+
+def _cached(driver: Driver, name: Any, make: Any) -> Any:
+    if name not in driver.programs:
+        driver.programs[name] = make()
+    return driver.programs[name]

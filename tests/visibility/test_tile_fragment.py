@@ -1,19 +1,18 @@
-"""Patches: the mask and the depths of a face in a tile are those of its fragments, one by one."""
+"""The mask and depth interval of a tile fragment agree with its fragments, pixel by pixel."""
 
 import numpy as np
 import pytest
 import warp as wp
 
-from abut.visibility.cover import centre_of, covers
-from abut.visibility.fragment import ROWS, load_fresh_view, store_face
-from abut.visibility.patch import (
+from abut.visibility.coverage import centre_of, covers
+from abut.visibility.face_setup import ROWS, load_own_screen_face, pixel_box, store_face
+from abut.visibility.tile_fragment import (
     count_bits,
-    fragment_depths,
     lowest_bit,
-    patch_depths,
-    patch_mask,
+    pixel_depths,
+    tile_depths,
+    tile_mask,
 )
-from abut.visibility.setup import box_of
 from abut.visibility.view import View, ViewMap, map_of
 from hard_faces import FINE, needles, through_centres
 
@@ -23,7 +22,7 @@ SIDE, COUNT = 64, 2000  # pixels of the view, faces
 
 
 @wp.kernel
-def patch_kernel(
+def tile_fragment_kernel(
     # in
     corners: wp.array2d[wp.vec3f],
     views: wp.array[ViewMap],
@@ -33,26 +32,26 @@ def patch_kernel(
     masks_out: wp.array2d[wp.uint64],
     outside_out: wp.array2d[wp.int32],
 ):
-    """Pixels that a face covers, one by one and at once; fragments beyond the patch's depths."""
+    """Pixels that a face covers, one by one and at once; fragments outside the tile's depths."""
     face, tile = wp.tid()
     view = views[0]
     p = corners[face, 0]
     q = corners[face, 1]
     r = corners[face, 2]
     store_face(rows_out, face, p, q, r)
-    f = load_fresh_view(rows_out, face)
-    box = box_of(p, q, r, view, wp.vec2i(0, view.pixels))
+    f = load_own_screen_face(rows_out, face)
+    box = pixel_box(p, q, r, view, wp.vec2i(0, view.pixels))
     column = (tile % 8) * 8
     row = (tile / 8) * 8
-    masks_out[face, tile] = patch_mask(f, box, column, row, view)
-    bound = patch_depths(f, column, row, view)
+    masks_out[face, tile] = tile_mask(f, box, column, row, view)
+    bound = tile_depths(f, column, row, view)
     for k in range(64):
         x = column + k % 8
         y = row + k / 8
         if x >= box[0] and x <= box[2] and y >= box[1] and y <= box[3]:
             if covers(f, centre_of(x, y), view):
                 covered_out[face, tile] |= wp.uint64(1) << wp.uint64(k)
-                depths = fragment_depths(f, centre_of(x, y), view)
+                depths = pixel_depths(f, centre_of(x, y), view)
                 if depths[0] <= depths[1] and (depths[0] < bound[0] or depths[1] > bound[1]):
                     outside_out[face, tile] += 1
 
@@ -78,8 +77,8 @@ def faces_of(kind, rng):
     return (np.clip(out, 0.001, 0.999) * [SIDE, SIDE, 1]).astype(np.float32)
 
 
-def patches(corners, reach, device):
-    """Pixels covered, one by one and at once, and fragments outside the depths of patches."""
+def tile_fragments(corners, reach, device):
+    """Pixels covered, one by one and at once, and fragments outside the depths of tiles."""
     bounds = np.array([[0.0] * 3, [1.0] * 3])
     distance = 0.05 if reach == "near" else 0.0
     mapping = map_of(View("z"), bounds, SIDE, conservative=reach != "sampled", distance=distance)
@@ -89,7 +88,7 @@ def patches(corners, reach, device):
     covered, masks = (wp.zeros((COUNT, 64), dtype=wp.uint64, device=device) for _ in range(2))
     outside = wp.zeros((COUNT, 64), dtype=wp.int32, device=device)
     args = [wp.array(corners, dtype=wp.vec3f, device=device), wp.clone(host, device=device), rows]
-    wp.launch(patch_kernel, (COUNT, 64), [*args, covered, masks, outside], device=device)
+    wp.launch(tile_fragment_kernel, (COUNT, 64), [*args, covered, masks, outside], device=device)
     return covered.numpy(), masks.numpy(), outside.numpy()
 
 
@@ -98,9 +97,9 @@ KINDS = ["any", "small", "thin", "steep", "edge-on", "grid", "flat", "needles", 
 
 @pytest.mark.parametrize("reach", ["sampled", "conservative", "near"])
 @pytest.mark.parametrize("kind", KINDS)
-def test_patches_are_their_fragments(kind, reach, device):
+def test_tile_fragments_agree_with_pixels(kind, reach, device):
     corners = faces_of(kind, np.random.default_rng(1))
-    covered, masks, outside = patches(corners, reach, device)
+    covered, masks, outside = tile_fragments(corners, reach, device)
     assert np.array_equal(covered, masks)
     assert outside.sum() == 0
     few = reach == "sampled" and kind in ("thin", "edge-on", "needles")
@@ -125,11 +124,11 @@ def true_masks(corners):
     return (tiles.astype(np.uint64) << np.arange(64, dtype=np.uint64)).sum(axis=2, dtype=np.uint64)
 
 
-def test_a_centre_on_an_edge_is_known_to_be_there(device):
-    """The sign of a sum of rounded products is not to be trusted."""
+def test_centre_on_an_edge_is_exact(device):
+    """The sign of a sum of rounded products may be wrong."""
     corners = through_centres(np.random.default_rng(2), COUNT, SIDE)
     truth = true_masks(corners)
-    covered, masks, _ = patches(corners, "sampled", device)
+    covered, masks, _ = tile_fragments(corners, "sampled", device)
     assert np.array_equal(masks, truth) and np.array_equal(covered, truth)
 
 

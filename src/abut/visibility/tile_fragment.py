@@ -1,21 +1,30 @@
-"""Patch: what a face has in a tile of 8 by 8 pixels: a mask of pixels, and depths over all of them.
+"""Tile fragment: the coverage mask and depth interval of a face in a tile of 8 by 8 pixels.
 
 Bit 8 y + x is the pixel in column x and row y of the tile. Proofs are in design/visibility.md.
 """
 
 import warp as wp
 
-from abut.visibility.cover import BLOCK, HALF_BLOCK, centre_of, covers
-from abut.visibility.edge import SIDE_ERROR, Edge, edge_of, holds
-from abut.visibility.fragment import NEVER, FaceView, depth_at, depths_over
+from abut.visibility.coverage import (
+    BLOCK,
+    HALF_BLOCK,
+    SIDE_ERROR,
+    Edge,
+    centre_of,
+    covers,
+    edge_of,
+    holds,
+)
+from abut.visibility.depth_interval import NEVER, depth_at, depths_over
+from abut.visibility.face_setup import ScreenFace
 from abut.visibility.view import ViewMap
 
 EMPTY = wp.constant(wp.uint64(0))
 LOWEST = wp.constant(wp.uint64(1))
-FEW_PIXELS = wp.constant(12)  # that are looked at one by one
+FEW_PIXELS = wp.constant(12)  # up to so many are tested one by one
 HALF_TILE = wp.constant(wp.float32(4.0))
-CLEAR = wp.constant(wp.float32(2.0**-20))  # more than float32 loses of a product of differences
-PATCH_ROUNDING = wp.constant(wp.float32(2.0**-19))
+CLEAR = wp.constant(wp.float32(2.0**-20))  # above the relative error of edge functions
+TILE_ROUNDING = wp.constant(wp.float32(2.0**-19))
 
 
 @wp.func_native("""
@@ -26,7 +35,7 @@ PATCH_ROUNDING = wp.constant(wp.float32(2.0**-19))
 #endif
 """)
 def lowest_bit(bits: wp.uint64) -> wp.int32:
-    """Place of the lowest bit that is set, of bits that are not all zero."""
+    """Index of the lowest set bit; undefined for 0."""
     ...
 
 
@@ -38,7 +47,7 @@ def lowest_bit(bits: wp.uint64) -> wp.int32:
 #endif
 """)
 def count_bits(bits: wp.uint64) -> wp.int32:
-    """How many bits are set."""
+    """Number of set bits."""
     ...
 
 
@@ -69,7 +78,7 @@ def tile_middle(column: wp.int32, row: wp.int32):
 
 @wp.func
 def edge_clear(e: Edge, middle: wp.vec2f):
-    """Are all centres of a tile between an edge and the corner across, far from both?"""
+    """Whether all pixel centres of a tile lie strictly between an edge and its opposite corner."""
     du = e.to_u - e.u
     dv = e.to_v - e.v
     first = (middle[0] - e.u) * dv
@@ -87,7 +96,7 @@ def edge_clear(e: Edge, middle: wp.vec2f):
 
 @wp.func
 def strip_mask(e: Edge, column: wp.int32, row: wp.int32, reach: wp.vec2f):
-    """The pixels of a tile that pass an edge, all as ``edge_passes`` says."""
+    """Mask of the pixels of a tile for which ``edge_passes`` holds."""
     du = e.to_u - e.u
     dv = e.to_v - e.v
     corner = (e.across_u - e.u) * dv - (e.across_v - e.v) * du
@@ -108,8 +117,8 @@ def strip_mask(e: Edge, column: wp.int32, row: wp.int32, reach: wp.vec2f):
 
 
 @wp.func
-def side_masks(e: Edge, turn: wp.float32, column: wp.int32, row: wp.int32):
-    """(pixels of a tile whose centres an edge has inside, those of which float32 is not sure)."""
+def side_masks(e: Edge, orientation: wp.float32, column: wp.int32, row: wp.int32):
+    """(mask of pixels whose centres are inside an edge, mask of those float32 cannot decide)."""
     du = e.to_u - e.u
     dv = e.to_v - e.v
     start = centre_of(column, row)
@@ -122,7 +131,7 @@ def side_masks(e: Edge, turn: wp.float32, column: wp.int32, row: wp.int32):
         for x in range(8):
             second = dv * (start[0] + wp.float32(x) - e.u)
             side = first - second
-            if side * turn > wp.float32(0.0):
+            if side * orientation > wp.float32(0.0):
                 line = line | wp.uint32(1 << x)
             if wp.abs(side) <= SIDE_ERROR * (wp.abs(first) + wp.abs(second)):
                 doubt = doubt | wp.uint32(1 << x)
@@ -132,22 +141,24 @@ def side_masks(e: Edge, turn: wp.float32, column: wp.int32, row: wp.int32):
 
 
 @wp.func
-def sampled_mask(e: Edge, turn: wp.float32, column: wp.int32, row: wp.int32, wanted: wp.uint64):
-    """The pixels of a tile, of those wanted, whose centres an edge leaves to its face."""
-    inside, unsure = side_masks(e, turn, column, row)
+def sampled_mask(
+    e: Edge, orientation: wp.float32, column: wp.int32, row: wp.int32, wanted: wp.uint64
+):
+    """Mask of the wanted pixels of a tile for which ``holds`` is true."""
+    inside, unsure = side_masks(e, orientation, column, row)
     mask = inside & wanted & ~unsure
     left = unsure & wanted
     while left != EMPTY:
         k = lowest_bit(left)
         left = left & (left - LOWEST)
-        if holds(e, turn, pixel_centre(column, row, k)):
+        if holds(e, orientation, pixel_centre(column, row, k)):
             mask = mask | (LOWEST << wp.uint64(k))
     return mask
 
 
 @wp.func
-def crossing_edges(f: FaceView, middle: wp.vec2f):
-    """Bits of the edges that may cut something off a tile."""
+def crossing_edges(f: ScreenFace, middle: wp.vec2f):
+    """Bits of the edges that may cross a tile."""
     edges = wp.int32(0)
     for i in range(3):
         if not edge_clear(edge_of(f.u, f.v, i), middle):
@@ -156,8 +167,8 @@ def crossing_edges(f: FaceView, middle: wp.vec2f):
 
 
 @wp.func
-def covered_pixels(f: FaceView, mask: wp.uint64, column: wp.int32, row: wp.int32, view: ViewMap):
-    """The pixels of a mask that a face covers, one by one."""
+def covered_pixels(f: ScreenFace, mask: wp.uint64, column: wp.int32, row: wp.int32, view: ViewMap):
+    """The pixels of a mask that a face covers, tested one by one."""
     out = mask
     left = wp.uint64(mask)
     while left != EMPTY:
@@ -169,11 +180,11 @@ def covered_pixels(f: FaceView, mask: wp.uint64, column: wp.int32, row: wp.int32
 
 
 @wp.func
-def patch_mask(f: FaceView, box: wp.vec4i, column: wp.int32, row: wp.int32, view: ViewMap):
-    """The pixels of a tile that a face covers, the same ones as ``covers`` says one by one."""
+def tile_mask(f: ScreenFace, box: wp.vec4i, column: wp.int32, row: wp.int32, view: ViewMap):
+    """Mask of the pixels of a tile for which ``covers`` holds."""
     mask = box_mask(box, column, row)
     sampled = view.reach[0] == wp.float32(0.0)
-    if sampled and f.turn == wp.float32(0.0):
+    if sampled and f.orientation == wp.float32(0.0):
         mask = EMPTY
     if count_bits(mask) <= FEW_PIXELS:
         mask = covered_pixels(f, mask, column, row, view)
@@ -183,15 +194,15 @@ def patch_mask(f: FaceView, box: wp.vec4i, column: wp.int32, row: wp.int32, view
             e = edge_of(f.u, f.v, lowest_bit(wp.uint64(edges)))
             edges = edges & (edges - 1)
             if sampled:
-                mask = sampled_mask(e, f.turn, column, row, mask)
+                mask = sampled_mask(e, f.orientation, column, row, mask)
             else:
                 mask = mask & strip_mask(e, column, row, view.reach)
     return mask
 
 
 @wp.func
-def patch_depths(f: FaceView, column: wp.int32, row: wp.int32, view: ViewMap):
-    """An interval that holds the depths of all fragments of a face in a tile, as computed."""
+def tile_depths(f: ScreenFace, column: wp.int32, row: wp.int32, view: ViewMap):
+    """Interval that contains ``pixel_depths`` of a face at every pixel of a tile."""
     low = wp.float32(-NEVER)
     high = wp.float32(NEVER)
     if f.has_plane > wp.float32(0.0):
@@ -205,19 +216,19 @@ def patch_depths(f: FaceView, column: wp.int32, row: wp.int32, view: ViewMap):
         tall = HALF_TILE + view.reach[1]
         spread = across * wide + up * tall
         size = wp.float32(1.0) + across * (wp.abs(du) + wide) + up * (wp.abs(dv) + tall) + spread
-        spread = spread + view.slack + PATCH_ROUNDING * size
+        spread = spread + view.slack + TILE_ROUNDING * size
         low = at - spread
         high = at + spread
     if view.reach[0] > wp.float32(0.0):
-        around = view.slack + PATCH_ROUNDING
+        around = view.slack + TILE_ROUNDING
         low = wp.max(low, wp.min(wp.min(f.z[0], f.z[1]), f.z[2]) - around)
         high = wp.min(high, wp.max(wp.max(f.z[0], f.z[1]), f.z[2]) + around)
     return wp.vec2f(low, high)
 
 
 @wp.func
-def fragment_depths(f: FaceView, centre: wp.vec2f, view: ViewMap):
-    """Depths of a face at a pixel that it covers; near > far where it has none."""
+def pixel_depths(f: ScreenFace, centre: wp.vec2f, view: ViewMap):
+    """Depth interval of a face at a pixel that it covers; near > far where it is empty."""
     out = wp.vec2f(0.0, 0.0)
     if view.reach[0] > wp.float32(0.0):
         out = depths_over(f, centre, view.reach, view.slack)

@@ -1,0 +1,116 @@
+"""GlVisibility: visibility queries answered by the graphics pipeline."""
+
+import numpy as np
+import warp as wp
+
+from abut.core.launch import launch
+from abut.errors import OptionError
+from abut.operands.soup import Soup
+from abut.options import Level
+from abut.visibility.gl.draw_batches import DrawBatches, DrawingOrder
+from abut.visibility.gl.driver import driver
+from abut.visibility.gl.raster import Raster
+from abut.visibility.host_culler import Visibility, VisibilityQuery
+from abut.visibility.settings import Settings
+from abut.visibility.view import View
+
+wp.set_module_options({"enable_backward": False, "fuse_fp": False})
+
+ROUNDING = 1.001  # of distances: covers float32 and MOST_REACH of Raster
+
+
+@wp.kernel
+def unit_corners_kernel(
+    # in
+    span: wp.vec3i,
+    points: wp.array[wp.vec3d],
+    faces: wp.array[wp.vec3i],
+    low: wp.vec3d,
+    size: wp.vec3d,
+    # out
+    corners_out: wp.array2d[wp.float32],
+):
+    """Scale the corners of faces to the unit cube of the scene's box."""
+    for i in range(span[0] + wp.tid(), span[1], span[2]):
+        f = faces[i]
+        for k in range(3):
+            p = wp.cw_div(points[f[k]] * wp.float64(0.5) - low, size)
+            for axis in range(3):
+                x = wp.clamp(p[axis], wp.float64(0.0), wp.float64(1.0))
+                corners_out[i, 3 * k + axis] = wp.float32(x)
+
+
+def corners_of(soup: Soup) -> np.ndarray:
+    """(m, 9) float32 corners of each face, from 0 to 1 within the scene's box."""
+    corners = wp.empty((soup.face_count, 9), dtype=wp.float32, device=soup.device)
+    low, size = wp.vec3d(*(soup.bounds[0] / 2)), wp.vec3d(*half_size(soup))
+    args = [soup.points, soup.faces, low, size, corners]
+    launch(unit_corners_kernel, soup.face_count, args, soup.device)
+    return corners.numpy()
+
+
+def half_size(soup: Soup) -> np.ndarray:
+    """(3,) half the size of the scene; 1 where it is flat."""
+    half = soup.bounds[1] / 2 - soup.bounds[0] / 2
+    return np.where(half > 0, half, 1.0)
+
+
+class GlVisibility:
+    """Answers the visibility queries of one culling of a soup as it is now, on this thread.
+
+    FAR draws fat boxes, the other methods draw triangles. A batch is the faces of one object; or,
+    within objects, one face. Objects have an occlusion query each. The shader tests faces: batch by
+    batch, or in one draw where the driver keeps fragments in order; without that, within objects,
+    every face has an occlusion query.
+
+    Guarantee:
+        FAR: Conservative on every driver that conforms to OpenGL.
+    """
+
+    def __init__(self, soup: Soup, settings: Settings) -> None:
+        if settings.within and settings.conservative:
+            raise OptionError(
+                "backend 'gl' cannot exclude neighbours, and fat neighbours always "
+                "overlap; for 'far' within objects use backend='warp'."
+            )
+        self.driver = driver()
+        self.within, self.conservative = settings.within, settings.conservative
+        self.object_of = soup.object_of.numpy()
+        self.batch = np.arange(soup.face_count) if self.within else self.object_of
+        reach = 0.25 * settings.distance * ROUNDING / half_size(soup)
+        with self.driver.current():
+            self.raster = Raster(
+                self.driver, corners_of(soup), settings.pixels, settings.conservative, reach
+            )
+        self._view: View | None = None
+        self._batches: dict[bool, DrawBatches] = {}
+
+    def __call__(self, asked: VisibilityQuery) -> Visibility:
+        """Draw a pass."""
+        tested, drawn = asked.tested, asked.drawn
+        if asked.level is Level.OBJECT:
+            tested, drawn = tested[self.object_of], drawn[self.object_of]
+        order = self._batches_of(asked.forward).order(tested, drawn)
+        with self.driver.current():
+            if asked.view != self._view:
+                self.raster.set_view(asked.view)
+                self._view = asked.view
+            occluded = self._occluded(asked, order)
+        return Visibility(~occluded, faces=len(order.codes))
+
+    def _batches_of(self, forward: bool) -> DrawBatches:
+        """The batches of all faces, in drawing order."""
+        if forward not in self._batches:
+            batch = self.batch if forward else self.batch[-1] - self.batch
+            self._batches[forward] = DrawBatches.of(batch)
+        return self._batches[forward]
+
+    def _occluded(self, asked: VisibilityQuery, order: DrawingOrder) -> np.ndarray:
+        strict = self.within and not self.conservative
+        in_shader = self.driver.interlock is not None or not self.within
+        if asked.level is Level.FACE and in_shader:
+            return self.raster.occluded_faces(order, strict=strict)
+        occluded = np.zeros(len(asked.tested), dtype=bool)
+        batches = order.batches if asked.forward else self.batch[-1] - order.batches
+        occluded[batches] = self.raster.occluded_batches(order, strict=strict)
+        return occluded
