@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 import trimesh
+from test_cli import answer, logger_left_as_it_was, run  # noqa: F401
 
 import abut
 from abut.cases import icosphere, joined
-from test_cli import answer, logger_left_as_it_was, run  # noqa: F401
 
 
 @pytest.fixture(scope="module")

@@ -8,7 +8,7 @@ import pytest
 import trimesh
 
 from abut import cases
-from abut.cli import main, moving
+from abut.cli import demo, main
 from abut.sim import drape
 
 
@@ -37,7 +37,7 @@ def run(*args):
         return stop.code
 
 
-@pytest.mark.parametrize("name", moving.MOVING)
+@pytest.mark.parametrize("name", demo.ANIMATED)
 def test_each_demo(name, device, tmp_path, capsys):
     small = ["--faces", TINY[name], "--frames", 2, "--size", "60x40", "--device", device]
     status = run(name, *small, "--out", tmp_path, "--check", "--json")
@@ -94,7 +94,7 @@ def test_still_demos_have_no_frames(capsys):
 
 
 def test_parts_are_told_by_colour():
-    thing = moving.Seen(None, "piece", np.array([0, 1, 2]))
-    colors = moving._color(thing)
+    thing = demo.Seen(None, "piece", np.array([0, 1, 2]))
+    colors = demo._color(thing)
     assert len({tuple(c) for c in colors.round(3).tolist()}) == 3
     assert colors.min() >= 0 and colors.max() <= 1

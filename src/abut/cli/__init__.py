@@ -71,7 +71,7 @@ def _parser(asked: str) -> argparse.ArgumentParser:
     commands = parser.add_subparsers(title="commands", metavar="COMMAND")
     for name, about in COMMANDS.items():
         if name == asked:
-            import_module(f"abut.cli.{FILES.get(name, name)}").atomic_add_int64(commands)
+            import_module(f"abut.cli.{FILES.get(name, name)}").add_command(commands)
         else:
             commands.add_parser(name, help=about)
     return parser

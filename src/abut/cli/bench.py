@@ -6,11 +6,10 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from abut.cli.checkout import checkout
 from abut.errors import FileError
 
 
-def atomic_add_int64(commands: Any) -> None:
+def add_command(commands: Any) -> None:
     """Declare the command."""
     root = checkout()
     names = "only in a checkout" if root is None else ", ".join(_names(root))
@@ -47,3 +46,12 @@ def _script(name: str) -> Path:
 
 def _names(root: Path) -> list[str]:
     return sorted(p.stem.removeprefix("bench_") for p in (root / "benchmarks").glob("bench_*.py"))
+
+
+def checkout() -> Path | None:
+    """The checkout we are in, or the one this package is run from."""
+    here = Path.cwd()
+    for folder in (here, *here.parents, Path(__file__).resolve().parents[3]):
+        if (folder / "src" / "abut").is_dir() and (folder / "pyproject.toml").is_file():
+            return folder
+    return None

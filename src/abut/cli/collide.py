@@ -4,13 +4,12 @@ import argparse
 from typing import Any
 
 from abut.cli.operands import add_poses, add_query_options, load, load_poses
-from abut.cli.report import show_contacts
-from abut.cli.timing import measured
+from abut.cli.report import measured, show_contacts
 from abut.options import CONTACT_METHODS, Bound
 from abut.query.collide import collide
 
 
-def atomic_add_int64(commands: Any) -> None:
+def add_command(commands: Any) -> None:
     """Declare the command."""
     parser = commands.add_parser(
         "collide",

@@ -10,7 +10,7 @@ from abut import view
 from abut.cases.shape import Shape
 from abut.cli.console import show_facts, show_json, show_rows, working
 from abut.cli.operands import add_device, length, load, natural, picture_size
-from abut.cli.timing import Stages, measured, timed
+from abut.cli.report import Stages, measured, timed
 from abut.mesh import Mesh
 from abut.options import CULL_METHODS, CullBackend, Level, Order
 from abut.query.cull import Culled, cull
@@ -22,7 +22,7 @@ PASS_COLUMNS = (
 )
 
 
-def atomic_add_int64(commands: Any) -> None:
+def add_command(commands: Any) -> None:
     """Declare the command."""
     parser = commands.add_parser(
         "cull",

@@ -1,6 +1,8 @@
-"""``abut demo NAME``: the main job on meshes that abut makes itself, with a picture."""
+"""``abut demo NAME``: collide, move and draw meshes that abut makes itself."""
 
 import argparse
+import time
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -8,16 +10,23 @@ from typing import Any
 import numpy as np
 
 from abut import cases, view
-from abut.cli import moving
-from abut.cli.console import show_facts, show_json, working
-from abut.cli.moving import MOVING
+from abut.cases.shape import Shape
+from abut.cli.console import progress, show_facts, show_json, show_rows, working
 from abut.cli.operands import add_device, natural, picture_size
-from abut.cli.timing import measured, timed
+from abut.cli.report import measured, timed
+from abut.core.device import resolve_device
+from abut.core.timing import recording
 from abut.errors import OptionError
 from abut.mesh import Mesh
 from abut.query.collide import collide
 from abut.query.self_collide import self_collide
 from abut.results import Contacts
+from abut.sim.dragons import falling_dragons
+from abut.sim.drape import cloth_over_ball, cloth_over_table
+from abut.sim.fracture import breaking_object
+from abut.sim.leaves import falling_leaves
+from abut.sim.simulation import Play, Seen
+from abut.sim.swarm import swarm_of_balls
 
 SIZE = (1200, 800)
 
@@ -46,15 +55,53 @@ DEMOS = {
     "terrain": Demo("terrain", -60, 25, (view.SAND, view.TEAL)),
     "cloth": Demo("folded_cloth", -60, 28, (view.INDIGO,), faces=40_000),
 }
+FILM_SIZE = (640, 400)
+COLORS = {
+    "cloth": view.INDIGO,
+    "leaf": (0.45, 0.66, 0.30),
+    "wood": view.SAND,
+    "stone": view.TEAL,
+    "piece": view.CORAL,
+    "floor": (0.80, 0.82, 0.85),
+}
+COLUMNS = ("mean", "most", "first")
+SHADES = 7  # of parts told by colour
 
 
-def atomic_add_int64(commands: Any) -> None:
+@dataclass(frozen=True)
+class AnimatedDemo:
+    """A play, and how it is filmed."""
+
+    about: str
+    make: Callable[..., Play]  # of faces, device and, if given, meshes
+    faces: int
+    frames: int = 40
+    azimuth: float = -60.0
+    elevation: float = 25.0
+    meshes: int = 0  # that may be given instead of those made here
+
+
+ANIMATED = {
+    "cloth-table": AnimatedDemo("a cloth falls over a round table", cloth_over_table, 20_000),
+    "cloth-ball": AnimatedDemo("a cloth falls over a ball", cloth_over_ball, 20_000),
+    "leaves": AnimatedDemo("leaves fall from a tree", falling_leaves, 40_000, 70, elevation=12.0),
+    "balls": AnimatedDemo("balls draw each other together", swarm_of_balls, 145_920),
+    "dragons": AnimatedDemo(
+        "dragons fall onto a floor that waves", falling_dragons, 60_000, 60, meshes=1
+    ),
+    "fracture": AnimatedDemo(
+        "a falling object breaks another", breaking_object, 20_000, 50, meshes=2
+    ),
+}
+
+
+def add_command(commands: Any) -> None:
     """Declare the command."""
-    names = ", ".join([*DEMOS, *MOVING])
+    names = ", ".join([*DEMOS, *ANIMATED])
     about = "collide meshes made here, and draw where they meet, or film how they move"
-    described = "; ".join(f"{name}: {demo.about}" for name, demo in MOVING.items())
+    described = "; ".join(f"{name}: {demo.about}" for name, demo in ANIMATED.items())
     parser = commands.add_parser("demo", description=f"Demo: {about}. {described}.")
-    parser.add_argument("name", choices=[*DEMOS, *MOVING], metavar="NAME", help=names)
+    parser.add_argument("name", choices=[*DEMOS, *ANIMATED], metavar="NAME", help=names)
     parser.add_argument(
         "--out",
         default="out",
@@ -88,10 +135,10 @@ def atomic_add_int64(commands: Any) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Collide, report, draw; or run a moving demo."""
-    if args.name in MOVING:
-        return moving.run(args)
+    if args.name in ANIMATED:
+        return _run_animation(args)
     if args.frames or args.check or args.no_film or args.mesh:
-        raise OptionError(f"{args.name} does not move; frames are for: {', '.join(MOVING)}.")
+        raise OptionError(f"{args.name} does not move; frames are for: {', '.join(ANIMATED)}.")
     args.size = args.size or SIZE
     demo = DEMOS[args.name]
     shapes = demo.shapes(args.faces)
@@ -144,3 +191,136 @@ def _facts(report: dict[str, Any]) -> list[tuple[str, str]]:
 
 def _length(curve: np.ndarray) -> float:
     return np.linalg.norm(np.diff(curve, axis=0), axis=1).sum()
+
+
+def _run_animation(args: argparse.Namespace) -> int:
+    """Run, report, film; 1 when a check fails."""
+    demo = ANIMATED[args.name]
+    if args.mesh and len(args.mesh) != demo.meshes:
+        raise OptionError(f"{args.name} takes {demo.meshes or 'no'} meshes, not {len(args.mesh)}.")
+    device = resolve_device(args.device)
+    with working("setting up"):
+        options = {"meshes": [_shape(file) for file in args.mesh]} if args.mesh else {}
+        play = demo.make(args.faces or demo.faces, device, **options)
+    film = None
+    if not args.no_film:
+        look = {"azimuth": demo.azimuth, "elevation": demo.elevation, "device": device}
+        film = view.Film(play.around, size=args.size or FILM_SIZE, **look)
+        film.take(bodies(play.seen()))
+    method = play.other_method if args.check == "other" else args.check
+    log = FrameLog(play.stages)
+    for _ in progress(range(args.frames or demo.frames), args.name):
+        log.frame(play)
+        if method:
+            log.check(play, method)
+        if film is not None:
+            film.take(bodies(play.seen()))
+    files = [] if film is None else _written(film, args)
+    _show_frames(args, play, log, files, str(device), method)
+    return int(log.wrong > 0)
+
+
+class FrameLog:
+    """What is known of each frame."""
+
+    def __init__(self, stages: tuple[str, ...]) -> None:
+        self.stages = stages
+        self.spent: list[dict[str, float]] = []
+        self.counts: list[dict[str, int]] = []
+        self.checked = self.wrong = 0
+
+    def frame(self, play: Play) -> None:
+        """Make a frame and note its times."""
+        start = time.perf_counter()
+        with recording() as timer:
+            self.counts.append(play.advance())
+        whole = (time.perf_counter() - start) * 1e3
+        spent = {stage: timer.milliseconds.get(stage, 0.0) for stage in self.stages}
+        self.spent.append({**spent, "frame": whole})
+
+    def check(self, play: Play, method: str) -> None:
+        """Ask for the contacts of the frame by another method too."""
+        self.checked += 1
+        self.wrong += not np.array_equal(play.rows("bvh"), play.rows(method))
+
+    def times(self) -> dict[str, dict[str, float]]:
+        """Mean and longest time of each stage; the first frame, which loads kernels, is apart."""
+        steady = self.spent[1:] or self.spent
+        return {
+            stage: {
+                "mean": float(np.mean([frame[stage] for frame in steady])),
+                "most": float(np.max([frame[stage] for frame in steady])),
+                "first": self.spent[0][stage],
+            }
+            for stage in self.spent[0]
+        }
+
+    def seen(self) -> dict[str, dict[str, float]]:
+        """Mean, greatest and first count of each kind."""
+        kinds = {name: [count[name] for count in self.counts] for name in self.counts[0]}
+        return {
+            name: {"mean": float(np.mean(n)), "most": float(max(n)), "first": float(n[0])}
+            for name, n in kinds.items()
+        }
+
+
+def bodies(seen: list[Seen]) -> list[view.Body]:
+    """What a play shows, in colour."""
+    return [view.Body(thing.shape, _color(thing)) for thing in seen]
+
+
+def _shape(file: str) -> Shape:
+    mesh = Mesh.load(file, "cpu")
+    return Shape(mesh.points.numpy(), mesh.faces.numpy())
+
+
+def _color(thing: Seen) -> Any:
+    color = np.array(COLORS[thing.role])
+    if thing.part is None:
+        return color
+    shade = (thing.part * 5 % SHADES) / (SHADES - 1) - 0.5
+    return np.clip(color + shade[:, None] * [0.25, 0.35, 0.35], 0, 1)
+
+
+def _written(film: view.Film, args: argparse.Namespace) -> list[str]:
+    path = Path(args.out)
+    stem = path.with_suffix("") if path.suffix else path / args.name
+    kind = ".mp4" if path.suffix.lower() == ".mp4" else ".gif"
+    with working("writing"):
+        return [str(film.save_sheet(f"{stem}.png")), str(film.save(f"{stem}{kind}"))]
+
+
+def _show_frames(
+    args: argparse.Namespace,
+    play: Play,
+    log: FrameLog,
+    files: list[str],
+    device: str,
+    method: str | None,
+) -> None:
+    report = {
+        "demo": args.name,
+        "frames": len(log.counts),
+        "faces": play.face_count,
+        "counts": log.seen(),
+        "device": device,
+        "milliseconds": log.times(),
+        "checked": log.checked,
+        "method": method,
+        "wrong": log.wrong,
+        "files": files,
+    }
+    if args.json:
+        show_json(report)
+        return
+    facts = [("demo", f"{args.name}: {ANIMATED[args.name].about}")]
+    facts += [("frames", f"{report['frames']:,}"), ("faces", f"{play.face_count:,}")]
+    facts += [("device", device)]
+    if log.checked:
+        same = f"{log.checked - log.wrong:,} of {log.checked:,} frames as by {method}"
+        facts += [("check", same)]
+    show_facts([*facts, *(("file", file) for file in files)])
+    for name, rows, digits in (("ms a frame", log.times(), 2), ("in a frame", log.seen(), 0)):
+        print()
+        cells = [(kind, *(f"{row[k]:,.{digits}f}" for k in COLUMNS)) for kind, row in rows.items()]
+        show_rows([name, *COLUMNS], cells)

@@ -7,14 +7,13 @@ import numpy as np
 
 from abut.cli.console import show_json
 from abut.cli.operands import add_poses, add_query_options, length, load, load_poses
-from abut.cli.report import ROWS_SHOWN, Meshes, plain_operands, show_answer, show_first
-from abut.cli.timing import measured
+from abut.cli.report import ROWS_SHOWN, Meshes, measured, plain_operands, show_answer, show_first
 from abut.options import Bound
 from abut.query.distance import distance
 from abut.results import Distances
 
 
-def atomic_add_int64(commands: Any) -> None:
+def add_command(commands: Any) -> None:
     """Declare the command."""
     parser = commands.add_parser(
         "distance",

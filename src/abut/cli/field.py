@@ -15,7 +15,7 @@ from abut.sdf.distance_field import DistanceField
 from abut.sdf.field_files import require_known
 
 
-def atomic_add_int64(commands: Any) -> None:
+def add_command(commands: Any) -> None:
     """Declare the command."""
     parser = commands.add_parser(
         "field",

@@ -12,7 +12,7 @@ from abut.errors import FileError
 from abut.hardware import Engine, simulate, synthesize, verilog
 
 
-def atomic_add_int64(commands: Any) -> None:
+def add_command(commands: Any) -> None:
     """Declare the command and its own commands."""
     parser = commands.add_parser(
         "hardware",

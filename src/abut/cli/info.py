@@ -1,16 +1,18 @@
-"""``abut info``: versions, devices and folders, as a bug report needs them."""
+"""``abut info``: versions, devices and folders for a bug report."""
 
 import argparse
+import os
 import platform
+from pathlib import Path
 from typing import Any
 
-from abut.cli.checkout import data_folder
+from abut.cli.bench import checkout
 from abut.cli.console import show_facts, show_json, version_of
 from abut.core.device import thread_count
 from abut.visibility.gl.driver import driver, unavailable
 
 
-def atomic_add_int64(commands: Any) -> None:
+def add_command(commands: Any) -> None:
     """Declare the command."""
     parser = commands.add_parser(
         "info", description="Versions, devices, threads and folders, as a bug report needs them."
@@ -47,3 +49,11 @@ def _described(device: Any) -> str:
     if device.is_cpu:
         return f"{device.alias}: {platform.processor() or platform.machine()}"
     return f"{device.alias}: {device.name}, {device.total_memory / 2**30:.0f} GiB, sm_{device.arch}"
+
+
+def data_folder() -> Path | None:
+    """Models for tests and benchmarks: ``ABUT_DATA``, else ``../shared/data`` of the checkout."""
+    root = checkout()
+    beside = root.parent / "shared" / "data" if root else None
+    folder = Path(os.environ["ABUT_DATA"]) if "ABUT_DATA" in os.environ else beside
+    return folder if folder and folder.is_dir() else None

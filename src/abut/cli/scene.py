@@ -7,13 +7,12 @@ import numpy as np
 
 from abut.cli.console import show_facts, show_json, working
 from abut.cli.operands import add_query_options, length
-from abut.cli.report import ROWS_SHOWN, show_first, times_line
-from abut.cli.timing import measured
+from abut.cli.report import ROWS_SHOWN, measured, show_first, times_line
 from abut.options import CONTACT_METHODS
 from abut.scene import Scene
 
 
-def atomic_add_int64(commands: Any) -> None:
+def add_command(commands: Any) -> None:
     """Declare the command."""
     parser = commands.add_parser(
         "scene",

@@ -5,14 +5,20 @@ from typing import Any
 
 from abut.cli.console import show_json
 from abut.cli.operands import add_poses, add_query_options, length, load, load_poses
-from abut.cli.report import ROWS_SHOWN, pair_columns, plain_operands, show_answer, show_first
-from abut.cli.timing import measured
+from abut.cli.report import (
+    ROWS_SHOWN,
+    measured,
+    pair_columns,
+    plain_operands,
+    show_answer,
+    show_first,
+)
 from abut.mesh import Mesh
 from abut.query.within import within
 from abut.results import Gaps
 
 
-def atomic_add_int64(commands: Any) -> None:
+def add_command(commands: Any) -> None:
     """Declare the command."""
     parser = commands.add_parser(
         "within",
