@@ -19,7 +19,8 @@ from abut.errors import CapacityError
 wp.set_module_options({"enable_backward": False, "fuse_fp": False})
 
 MAX_COUNT = wp.constant(UNKNOWN_COUNT)
-NO_KEY = wp.constant(wp.int64(2**63 - 1))  # above all keys
+NO_KEY_INT = 2**63 - 1  # for NumPy, which compares a Warp scalar element by element in Python
+NO_KEY = wp.constant(wp.int64(NO_KEY_INT))  # above all keys
 
 
 @wp.struct

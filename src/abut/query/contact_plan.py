@@ -13,7 +13,7 @@ from abut.bvh.layout import Bvh
 from abut.bvh.node_kdops import NodeKdops
 from abut.core.launch import Task
 from abut.core.pair_queue import (
-    NO_KEY,
+    NO_KEY_INT,
     KeyLayout,
     PairQueues,
     lowest_of_each_pose,
@@ -209,7 +209,7 @@ class ContactPlan(Operands):
             return
         self.queues.clear()
         if self.first:
-            self._bests_view[:] = NO_KEY
+            self._bests_view[:] = NO_KEY_INT
 
     def _room_for_best(self) -> wp.array:
         """The best key of each pose, beside it the lowest path, and a copy for the host."""
@@ -230,9 +230,9 @@ class ContactPlan(Operands):
         """One key per pose: a pair the filter is sure of, else the lowest of the exact stage."""
         best = self._best_view
         width = self.layout.width
-        keys = best[best != NO_KEY]
+        keys = best[best != NO_KEY_INT]
         if decided and len(keys) < self.pose_count:
             exact = lowest_of_each_pose(self._sorted(decided), self.layout)
-            exact = exact[best[exact >> width] == NO_KEY]
+            exact = exact[best[exact >> width] == NO_KEY_INT]
             keys = np.sort(np.concatenate([keys, exact]))
         return keys

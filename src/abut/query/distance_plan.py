@@ -10,7 +10,7 @@ import numpy as np
 import warp as wp
 
 from abut.bvh.layout import Bvh
-from abut.core.pair_queue import NO_KEY, KeyLayout, PairQueues
+from abut.core.pair_queue import NO_KEY_INT, KeyLayout, PairQueues
 from abut.core.plan import Plan, Stage
 from abut.core.timing import stage
 from abut.geometry.common_corners import SHARED_NONE
@@ -103,7 +103,7 @@ class NearestPlan(Operands):
     def _clear(self) -> None:
         self.queues.clear()
         self._bounds_view[:] = max(self._upper_bound, LEAST_BOUND)
-        self._keys_view[:] = NO_KEY
+        self._keys_view[:] = NO_KEY_INT
         if self.device.is_cuda:
             wp.copy(self._known, self._known_host)
 

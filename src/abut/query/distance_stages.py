@@ -10,7 +10,7 @@ import warp as wp
 
 from abut.bounds.relative_frame import RelativeFrame
 from abut.core.launch import UNKNOWN_COUNT
-from abut.core.pair_queue import NO_KEY, PairQueues
+from abut.core.pair_queue import NO_KEY_INT, PairQueues
 from abut.core.plan import QueueLaunch, Stage
 from abut.narrow.candidate_distance import (
     brute_near_kernel_for,
@@ -267,8 +267,8 @@ def distances_of(
     if len(met):
         value[met] = 0.0
     if len(value) == 1:  # plain numbers are faster
-        if (keys[0] == NO_KEY and value[0] > 0) or value[0] > upper_bound:
+        if (keys[0] == NO_KEY_INT and value[0] > 0) or value[0] > upper_bound:
             value[0] = np.inf
         return value
-    value[((keys == NO_KEY) & (value > 0)) | (value > upper_bound)] = np.inf
+    value[((keys == NO_KEY_INT) & (value > 0)) | (value > upper_bound)] = np.inf
     return value

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import warp as wp
 
-from abut.core.pair_queue import NO_KEY, KeyLayout, lowest_of_each_pose
+from abut.core.pair_queue import NO_KEY_INT, KeyLayout, lowest_of_each_pose
 from abut.core.plan import Plan, Stage
 from abut.operands.contact_queues import contact_queues
 from abut.options import BroadMethod
@@ -61,7 +61,7 @@ class Found:
     layout: KeyLayout
     objects: KeyLayout
     colliding: np.ndarray | None = None
-    crowd: Any = field(default=None, repr=False)
+    pairs: Any = field(default=None, repr=False)
     rows: tuple[wp.array, wp.array, wp.array] | None = None
     poses: wp.array | None = None
 
@@ -109,7 +109,7 @@ class ContactSearch(SceneSearch):
         about = self.layout, self.objects
         if self._rows is not None and counts["hits"] <= self._ahead.size:
             rows = tuple(array[: counts["hits"]] for array in self._rows)
-            return Found(None, None, *about, None, self.crowd, rows, self._then)
+            return Found(None, None, *about, None, self.pairs, rows, self._then)
         meetings = self.queues["objects"].keys[: counts["objects"]]
         rank_bits = max(counts["objects"] - 1, 1).bit_length()
         keys = self.queues.sorted_keys("hits", counts["hits"], self.layout.width + rank_bits)
@@ -124,7 +124,7 @@ class ContactSearch(SceneSearch):
                 colliding[settled >> self.objects.width] = True
         else:
             self._expect(counts["hits"])
-        return Found(meetings, keys, *about, colliding, self.crowd)
+        return Found(meetings, keys, *about, colliding, self.pairs)
 
     @property
     def _foresees(self) -> bool:
@@ -161,9 +161,6 @@ class ContactSearch(SceneSearch):
             colliding=self.flags if self.asked.hurry else None,
         )
 
-    def _clear(self) -> None:
-        self._forget.run()
-
     def _make_rows(self) -> None:
         """Make rows of what is found while the device is busy, as many as are expected."""
         self._rows, self._then = None, None
@@ -181,7 +178,7 @@ class ContactSearch(SceneSearch):
 
     def _one_each(self, keys: Any, count: int) -> np.ndarray:
         """One key a meeting: of a pair the filter was sure of, else the lowest settled one."""
-        best = self.best.numpy()[:count] if self.best is not None else np.full(count, NO_KEY)
+        best = self.best.numpy()[:count] if self.best is not None else np.full(count, NO_KEY_INT)
         settled = lowest_of_each_pose(keys, self.layout)
-        settled = settled[best[settled >> self.layout.width] == NO_KEY]
-        return np.sort(np.concatenate([best[best != NO_KEY], settled]))
+        settled = settled[best[settled >> self.layout.width] == NO_KEY_INT]
+        return np.sort(np.concatenate([best[best != NO_KEY_INT], settled]))
