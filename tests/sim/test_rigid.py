@@ -5,7 +5,7 @@ import pytest
 
 import abut
 from abut import cases, sim
-from abut.geometry.mass import centre_of, solid_of
+from abut.geometry.mass import centre_of_mass, solid_of
 from abut.sim import rigid_step
 from shapes import moved, random_poses, shift
 
@@ -61,7 +61,7 @@ def test_solids_with_holes():
     assert solid_of(ball.vertices, ball.faces[:, ::-1]) is None
     sheet = cases.plane(5, 5)
     assert solid_of(sheet.vertices, sheet.faces) is None
-    np.testing.assert_allclose(centre_of(sheet.vertices, sheet.faces), 0, atol=1e-12)
+    np.testing.assert_allclose(centre_of_mass(sheet.vertices, sheet.faces), 0, atol=1e-12)
 
 
 def test_free_fall_and_spin(device):

@@ -1,10 +1,11 @@
-"""Blocks of large faces, listed where they matter: found from squares of many blocks on down."""
+"""List the blocks of large faces that may matter, from squares of many blocks down."""
 
 import warp as wp
 
 from abut.core.pair_queue import PairQueue, push_pair, team_stop
 from abut.sdf.field_pairs import FieldOperands, FieldPair, pair_of_item
-from abut.sdf.footprint import BOUND, clipped_footprint, corners_of, lower_bound_in_ball
+from abut.sdf.field_probe import FAR, key_distance
+from abut.sdf.footprint import BOUND, clipped_footprint, lower_bound_in_ball, pixel_corners
 from abut.sdf.footprint_tiles import (
     BLOCK_SIDE,
     BLOCK_TILES,
@@ -15,39 +16,38 @@ from abut.sdf.footprint_tiles import (
 )
 from abut.sdf.grid import FieldGrid
 from abut.sdf.orthographic_raster import SUBDIVIDED, Footprint, edge_functions, is_square_outside
-from abut.sdf.probe import FAR, key_distance
 
 wp.set_module_options({"enable_backward": False, "fuse_fp": False})
 
-TEAM_SIZE = 64  # threads of a large face
+TEAM_SIZE = 64  # threads per large face
 TEAM = wp.constant(wp.int32(TEAM_SIZE))
 TEAM_LEVELS = wp.constant(wp.int32(3))  # 4^3 squares
-BLOCK_BITS = wp.constant(wp.int64(24))  # of a key
-SLACK = wp.constant(wp.float32(0.01))  # of a cell
+BLOCK_BITS = wp.constant(wp.int64(24))  # block and axis in a key
+SLACK = wp.constant(wp.float32(0.01))  # cells
 
 
 @wp.func
 def block_key(item: wp.int32, block: wp.int32, axis: wp.int32):
-    """A block of a face drawn along an axis; a large face is written as its block 0."""
+    """Return the key of a block of a face drawn along an axis; block 0 stands for a large face."""
     return (wp.int64(item) << BLOCK_BITS) | wp.int64(block * 4 + axis)
 
 
 @wp.func
 def decode_block(key: wp.int64):
-    """(item, block, axis) of a key."""
+    """Return (item, block, axis) of a key."""
     low = wp.int32(key & ((wp.int64(1) << BLOCK_BITS) - wp.int64(1)))
     return wp.vec3i(wp.int32(key >> BLOCK_BITS), low / 4, low % 4)
 
 
 @wp.func
 def block_of_tile(blocks: PairQueue, tile: wp.int32):
-    """(item, block, axis) of a part of a listed block."""
+    """Return (item, block, axis) of a tile of the listed blocks."""
     return decode_block(blocks.keys[tile / BLOCK_TILES])
 
 
 @wp.func
 def compact_bits(code: wp.int32):
-    """The even bits of a number, close together."""
+    """Return the even bits of a Morton code, moved together."""
     x = code & 0x55555555
     x = (x | (x >> 1)) & 0x33333333
     x = (x | (x >> 2)) & 0x0F0F0F0F
@@ -65,10 +65,10 @@ def push_blocks_below(
     limit: wp.float32,
     member: wp.int32,
 ):
-    """List the blocks of a cover that may have distances below ``limit``, of one of TEAM squares.
+    """List the blocks that may have distances below ``limit``, in one of TEAM squares.
 
-    Squares of 2^level x 2^level blocks are numbered along a curve of Morton's: the next one after a
-    square, or the first within it, needs no stack.
+    Squares of 2^level x 2^level blocks are numbered in Morton order, so that the next square, or
+    the first one within a square, needs no stack.
     """
     lines = edge_functions(footprint)
     top = wp.int32(0)
@@ -113,13 +113,13 @@ def list_blocks_kernel(
     # out
     blocks_out: PairQueue,
 ):
-    """List the blocks of large faces that may reach inside, or be as close as any."""
+    """List the blocks of large faces that may reach inside, or be the closest."""
     for i in range(span[0] + wp.tid(), team_stop(large, TEAM, span[1]), span[2]):
         at = decode_block(large.keys[i / TEAM])
         pair_index = pair_of_item(operands, at[0])
         pair = operands.pairs[pair_index]
         grid = operands.fields[pair.field]
-        corners = corners_of(operands, pair, at[0] - operands.first_item[pair_index])
+        corners = pixel_corners(operands, pair, at[0] - operands.first_item[pair_index])
         footprint = clipped_footprint(pair, corners, at[2], inside)
         if footprint.axis == SUBDIVIDED:
             for block in range(i % TEAM, subdivided_block_count(footprint), TEAM):

@@ -1,4 +1,4 @@
-"""Where the samples of a field are."""
+"""Box: the positions of a field's samples."""
 
 from dataclasses import dataclass
 
@@ -11,7 +11,7 @@ USUAL = 256  # samples along the longest side
 MOST = 1024
 USUAL_MARGIN = 0.1  # of the longest side of the mesh
 
-SHORTEST, LONGEST = 1e-30, 1e30  # boxes whose distances float32 can hold
+SHORTEST, LONGEST = 1e-30, 1e30  # sides of boxes that float32 suits
 
 
 @dataclass(frozen=True)
@@ -24,14 +24,14 @@ class Box:
 
     @property
     def upper(self) -> np.ndarray:
-        """The last sample."""
+        """The position of the last sample."""
         return self.lower + self.spacing * (np.array(self.shape) - 1)
 
 
 def box_around(
     bounds: np.ndarray, resolution: int | None, spacing: float | None, margin: float | None
 ) -> Box:
-    """The grid over a mesh's bounds and a margin, its longest side in so many samples."""
+    """Return the grid over a mesh's bounds and a margin, by resolution or spacing."""
     if resolution is not None and spacing is not None:
         raise OptionError("give resolution or spacing, not both: one follows from the other.")
     with np.errstate(over="ignore"):

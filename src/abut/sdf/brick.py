@@ -1,11 +1,11 @@
-"""A brick of samples that search together: the lanes of a CUDA warp, or one thread on the CPU.
+"""A brick of 4 x 4 x 4 samples that search together: lanes of a CUDA warp, or one CPU thread.
 
-Both measure a face by the same float32 operations in the same order, so both find the same face:
-of all, the one with the least (squared distance, index). On CUDA a lane has two samples, neighbours
-along x, and keeps their best in registers. On the CPU a thread keeps those of all samples in a
-``store``, eight of them side by side in vector registers: four along z, two along y.
+Both measure a face by the same float32 operations in the same order, so both find the same face,
+that of the least (squared distance, index). On CUDA a lane has two samples, neighbours along x, and
+keeps their best in registers. On the CPU a thread keeps the best of all samples in a ``store``,
+eight samples in a vector register: four along z, two along y.
 
-    store: x, y, z, best squared distance, its face (64 each) | of the eight groups: lower corners,
+    store: x, y, z, best squared distance, its face (64 each) | per group of eight: lower corners,
     upper corners, middles (24 each), largest best, its limit, the limit from the middle, radius
 """
 
@@ -16,7 +16,7 @@ from abut.bvh.triangle_frames import SQUARED_DISTANCE_CODE
 WIDE = wp.constant(4)  # samples along each axis
 BRICK_SAMPLES = wp.constant(64)
 STORE = wp.constant(5 * 64 + 13 * 8)
-NO_FACE = wp.constant(2147483647)  # any face wins against it
+NO_FACE = wp.constant(2147483647)  # exceeds every face
 EVERY_GROUP = wp.constant(255)
 
 _LIMIT = """
@@ -43,7 +43,7 @@ _CPU_TYPES = """
 #endif
 """)
 def lane_index() -> wp.int32:
-    """Which lane of its warp this thread is; on the CPU it is alone."""
+    """Return this thread's lane of its warp; 0 on the CPU."""
     ...
 
 
@@ -89,7 +89,7 @@ def begin_brick(
     nothing: wp.int32,
     error: wp.float32,
 ):
-    """Fill the store of a CPU thread: coordinates of its samples, nothing found within start."""
+    """Fill the store of a CPU thread: coordinates of its samples, no face within ``start``."""
     ...
 
 
@@ -168,7 +168,7 @@ def scan_triangle(
     groups: wp.int32,
     store: wp.array[wp.float32],
 ) -> wp.vec4f:
-    """Look at the face whose rows begin at ``first``; on the CPU, for some groups of samples.
+    """Measure the face whose rows begin at ``first``; on the CPU, for some groups of samples.
 
     ``p`` is x of the lane's two samples, y and z. ``best`` is, for each of them, the least squared
     distance and, as bits, the face; on the CPU its first number is the largest limit of the store.
@@ -227,9 +227,9 @@ def groups_within(
     best: wp.vec4f,
     store: wp.array[wp.float32],
 ) -> wp.int32:
-    """Which groups of samples may have something as near as their best in an oriented box, by bits.
+    """Return the groups of samples, as bits, whose best may be improved in an oriented box.
 
-    On CUDA 1 where any lane may. The box's rows begin at ``first``, see bounds.obb.
+    On CUDA 1 where any lane's may. The box's rows begin at ``first``, see bounds.obb.
     """
     ...
 
@@ -244,8 +244,8 @@ def groups_within(
 #endif
 """
 )
-def limit_of(best: wp.vec4f, error: wp.float32) -> wp.float32:
-    """The largest gap, squared, of a box that may hold a face as near as the best."""
+def box_gap_limit(best: wp.vec4f, error: wp.float32) -> wp.float32:
+    """Return the largest squared gap of a box that may hold a face as near as the best."""
     ...
 
 
@@ -265,7 +265,7 @@ def limit_of(best: wp.vec4f, error: wp.float32) -> wp.float32:
 """
 )
 def initial_best(start: wp.float32, nothing: wp.int32, error: wp.float32) -> wp.vec4f:
-    """The ``best`` to begin with."""
+    """Return the ``best`` of a search that has found nothing."""
     ...
 
 
@@ -279,5 +279,5 @@ def initial_best(start: wp.float32, nothing: wp.int32, error: wp.float32) -> wp.
     return face;
 """)
 def found_face(best: wp.vec4f, store: wp.array[wp.float32], sample: wp.int32) -> wp.int32:
-    """The face nearest to a sample of the brick, on CUDA one of the lane's own."""
+    """Return the face nearest to a sample of the brick, on CUDA one of the lane's own."""
     ...

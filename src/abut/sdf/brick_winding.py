@@ -1,12 +1,12 @@
-"""What an open mesh's winding number can be within a brick of samples: most are decided together.
+"""Winding numbers of bricks of samples, for open meshes: most bricks are decided as a whole.
 
-The number of a surface changes by at most 2 A / (4 pi R^3) a unit of length, A being its area and
-R its distance. With the number at the middle of a brick this bounds it everywhere in the brick.
+The winding number of a surface changes by at most 2 A / (4 pi R^3) per unit of length, where A is
+its area and R its distance. With the number at the middle of a brick this bounds it in the brick.
 """
 
 import warp as wp
 
-from abut.bounds.rows import double_of, single_of
+from abut.bounds.float32 import row_xyz_float64, to_vec3f
 from abut.bvh.dipoles import DIPOLE_ROWS
 from abut.bvh.layout import (
     escape_of,
@@ -20,7 +20,7 @@ from abut.bvh.layout import (
 from abut.core.launch import UNKNOWN_COUNT, launch
 from abut.core.memory_access import load_readonly_vec4f
 from abut.core.pair_queue import PairQueue, PairQueues, push_pair, team_stop
-from abut.geometry.solid_angle import solid_angle
+from abut.geometry.winding_tri import solid_angle
 from abut.operands.posed_mesh import load_face
 from abut.point.surface import Surface
 from abut.point.winding import LEAST_FAR, MISPLACED, PER_SPHERE, Winding, add_dipole, winding_around
@@ -30,14 +30,14 @@ wp.set_module_options({"enable_backward": False, "fuse_fp": False, "max_unroll":
 
 BRICK = wp.constant(4)  # samples along each axis
 BRICK_SAMPLES = wp.constant(64)
-SURE = wp.constant(wp.float32(1e-5))  # roundings of the number itself
+SURE = wp.constant(wp.float32(1e-5))  # rounding of the number
 ROUND_UP = wp.constant(wp.float32(1.0 + 2.0**-18))
-HOPELESS = wp.constant(wp.float32(1.0))  # so much doubt decides nothing
+HOPELESS = wp.constant(wp.float32(1.0))  # doubt that leaves the sign open
 
 
 @wp.func
 def winding_variation(area: wp.float32, gap: wp.float32, radius: wp.float32):
-    """How much the number of faces of some area may change within a ball."""
+    """Return how much the winding number of faces of some area may change within a ball."""
     out = wp.float32(HOPELESS)
     nearest = gap - radius
     if nearest > wp.float32(0.0):
@@ -48,7 +48,7 @@ def winding_variation(area: wp.float32, gap: wp.float32, radius: wp.float32):
 
 @wp.func
 def winding_in_ball(c: wp.vec3d, radius: wp.float32, surface: Surface):
-    """The winding number around a point, its doubt covering a ball about it."""
+    """Return the winding number at a point; its doubt holds for a ball around it."""
     tree = surface.tree
     at = c - tree.origin
     root = root_of(tree)
@@ -60,7 +60,7 @@ def winding_in_ball(c: wp.vec3d, radius: wp.float32, surface: Surface):
     while slot >= 0 and total.doubt < HOPELESS:
         node = load_node(tree.nodes, slot)
         place = load_readonly_vec4f(surface.dipoles, DIPOLE_ROWS * slot)
-        y = single_of(double_of(place) - at)
+        y = to_vec3f(row_xyz_float64(place) - at)
         away = wp.length(y)
         gap = away - place[3] - blur
         area = load_readonly_vec4f(surface.dipoles, DIPOLE_ROWS * slot + 1)[3]
@@ -87,9 +87,9 @@ def winding_bricks_kernel(
     number_out: wp.array3d[wp.float32],
     undecided_out: PairQueue,
 ):
-    """The number of a surface for each brick of samples, or a place in the queue.
+    """Write the winding number of each brick of samples; queue undecided bricks.
 
-    Crossings make it another number by a whole one: what counts is how far it is from a half.
+    Ray crossings shift the number by an integer, so only its distance from one half matters.
     """
     half = wp.float64(0.5) * wp.float64(BRICK - 1) * grid.spacing
     radius = wp.float32(half * wp.float64(1.7321))
@@ -117,7 +117,7 @@ def undecided_bricks_kernel(
     # out
     grid_out: FieldGrid,
 ):
-    """Note 1 inside, -1 outside at every sample of the bricks in the queue."""
+    """Write 1 inside, -1 outside for every sample of the queued bricks."""
     stop = team_stop(undecided, BRICK_SAMPLES, span[1])
     for n in range(span[0] + wp.tid(), stop, span[2]):
         item = wp.int32(undecided.keys[n / BRICK_SAMPLES])
@@ -127,16 +127,16 @@ def undecided_bricks_kernel(
         j = BRICK * (row - (row / shape[1]) * shape[1]) + (sample / BRICK) % BRICK
         i = BRICK * (row / shape[1]) + sample / (BRICK * BRICK)
         if i < grid_out.shape[0] and j < grid_out.shape[1] and k < grid_out.shape[2]:
-            note = grid_out.gradient[i, j, k]
+            marks = grid_out.gradient[i, j, k]
             p = sample_position(grid_out.lower, grid_out.spacing, i, j, k)
-            added = -wp.float64(note[0])
+            added = -wp.float64(marks[0])
             number = winding_around(p, surface.faces, surface.tree, surface.dipoles, added)
-            note[1] = wp.where(wp.abs(number) > wp.float64(0.5), wp.int16(1), wp.int16(-1))
-            grid_out.gradient[i, j, k] = note
+            marks[1] = wp.where(wp.abs(number) > wp.float64(0.5), wp.int16(1), wp.int16(-1))
+            grid_out.gradient[i, j, k] = marks
 
 
 def brick_windings(grid: FieldGrid, surface: Surface, device: wp.Device) -> wp.array:
-    """Numbers of bricks; samples of bricks that have none get a note."""
+    """Return the winding numbers of bricks; samples of undecided bricks get a sign."""
     shape = tuple(-(-n // BRICK) for n in grid.distance.shape)
     numbers = wp.empty(shape, dtype=wp.float32, device=device)
     undecided = PairQueues(device, bricks=numbers.size)["bricks"]

@@ -1,4 +1,4 @@
-"""Fill a grid: crossings of rows, nearest faces of bricks, then distances and gradients."""
+"""Fill a grid: ray crossings of rows, nearest faces of bricks, then distances and gradients."""
 
 from collections.abc import Callable
 from typing import Any
@@ -12,32 +12,76 @@ from abut.bvh.wide import wide_nodes_of
 from abut.core.lanes import WARP_SIZE
 from abut.core.launch import launch
 from abut.core.timing import stage
+from abut.errors import OptionError
 from abut.mesh import Mesh
 from abut.operands.posed_mesh import make_posed_mesh
-from abut.options import Bound, Method
+from abut.options import Bound, Method, Sign
 from abut.point.surface import surfaces_of
+from abut.query.points import in_unit, unit_of
+from abut.query.signs import chosen_sign, signed_volume
 from abut.sdf.box import Box
 from abut.sdf.brick import WIDE
 from abut.sdf.brick_winding import brick_windings
 from abut.sdf.finish import FinishOptions, finish_kernel
-from abut.sdf.grid import FieldGrid
+from abut.sdf.grid import FieldGrid, make_grid
 from abut.sdf.nearest_faces import (
     BRICKS_PER_THREAD,
     Bricks,
     brute_search_kernel_for,
     tree_search_kernel_for,
 )
+from abut.sdf.per_sample import fill_by_pseudonormals, sample_signs_kernel
 from abut.sdf.ray_rows import count_crossings
-from abut.sdf.sample_signs import sample_signs_kernel
 
-SAMPLES_PER_EFFORT = 256  # so many searches from samples cost as much as one for a pair
-PARTS = 64  # of a search that tells how far it is
-NOTHING_NEAR = 3.0e38
+SAMPLES_PER_EFFORT = 256  # searches from samples that cost as much as one of a pair
+PROGRESS_CALLS = 64
+FARTHEST_SQUARED = 3.0e38
 
 Progress = Callable[[float], Any]
 
 
-def fill_grid(
+def sign_of(mesh: Mesh, sign: str) -> Sign:
+    """Return the sign rule of a mesh; ``auto`` chooses by the mesh."""
+    if sign not in ("auto", *Sign):
+        raise OptionError(f"sign must be one of 'auto', 'pseudonormal', 'winding', not {sign!r}.")
+    return chosen_sign(mesh, True if sign == "auto" else sign, "sign") or Sign.WINDING
+
+
+def fill_field(
+    mesh: Mesh,
+    box: Box,
+    grid: FieldGrid,
+    sign: Sign,
+    band: float,
+    method: Method,
+    progress: Progress | None,
+) -> None:
+    """Fill a grid with distances and gradients.
+
+    Where pseudonormals and winding numbers are sure to agree, ray crossings decide: they are
+    faster.
+    """
+    if sign is Sign.PSEUDONORMAL and chosen_sign(mesh, True) is not Sign.PSEUDONORMAL:
+        fill_by_pseudonormals(mesh, grid, band, method, progress)
+        return
+    unit = unit_of(mesh, np.array([box.lower, box.upper]), None)
+    if unit != 1.0:
+        mesh = in_unit(mesh, unit)
+        box = Box(box.lower / unit, box.spacing / unit, box.shape)
+        grid = make_grid(box.lower, box.spacing, grid.distance, grid.gradient)
+    _fill_grid(
+        mesh,
+        box,
+        grid,
+        band=band / unit,
+        unit=unit,
+        flipped=mesh.oriented and signed_volume(mesh) < 0,
+        method=method,
+        progress=progress,
+    )
+
+
+def _fill_grid(
     mesh: Mesh,
     box: Box,
     grid: FieldGrid,
@@ -48,11 +92,11 @@ def fill_grid(
     method: Method,
     progress: Progress | None,
 ) -> None:
-    """Distances and gradients of all samples of a grid.
+    """Fill a grid with signs by winding numbers.
 
     Args:
         mesh, box, grid: All in lengths of ``unit``; the distances written are not.
-        band: Distances are cut off there.
+        band: Distances are clamped there.
         unit: A power of two.
         flipped: The normals of a closed mesh point inwards.
         method: How nearest faces are found.
@@ -99,8 +143,8 @@ def _find_faces(
         if progress is None:
             launch(kernel, runs * lanes, args, device, grain=4)
             return
-        for part in range(PARTS):
-            first, stop = runs * part // PARTS, runs * (part + 1) // PARTS
+        for part in range(PROGRESS_CALLS):
+            first, stop = (runs * p // PROGRESS_CALLS for p in (part, part + 1))
             launch(kernel, (stop - first) * lanes, args, device, grain=4, start=first * lanes)
             wp.synchronize_device(device)
             progress(stop / runs)
@@ -115,5 +159,5 @@ def _bricks(mesh: Mesh, box: Box, origin: np.ndarray, band: float) -> Any:
     corners = np.concatenate([mesh.bounds, [box.lower, box.upper]]) - origin
     error = TRIANGLE_FRAME_ERROR * float(np.abs(corners).max())
     bricks.error = error
-    bricks.start = min((band + error) ** 2 * (1.0 + 2.0**-18), NOTHING_NEAR)
+    bricks.start = min((band + error) ** 2 * (1.0 + 2.0**-18), FARTHEST_SQUARED)
     return bricks

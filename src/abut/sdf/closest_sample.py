@@ -12,18 +12,18 @@ from abut.core.pair_queue import NO_KEY
 from abut.core.pickling import PicklableResult
 from abut.core.plan import Stage
 from abut.sdf.blocks import TEAM_SIZE, list_blocks_kernel
-from abut.sdf.face_setup import setup_faces_kernel
-from abut.sdf.field_plan import FieldPlan
-from abut.sdf.footprint import NOTHING
-from abut.sdf.footprint_tiles import BLOCK_TILES
-from abut.sdf.locate import closest_rows_kernel, locate_kernel
-from abut.sdf.nearest import (
+from abut.sdf.closest_fragments import (
     centroids_kernel,
     cull_far_faces_kernel,
     draw_distances_kernel,
     sample_large_faces_kernel,
     setup_near_tiles_kernel,
 )
+from abut.sdf.closest_rows import closest_rows_kernel, locate_kernel
+from abut.sdf.face_setup import setup_faces_kernel
+from abut.sdf.field_plan import FieldPlan
+from abut.sdf.footprint import NOTHING
+from abut.sdf.footprint_tiles import BLOCK_TILES
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,7 +43,7 @@ class Proximity(PicklableResult):
     def points(self) -> wp.array:
         """(2, 3) float64 in the field's frame, (B, 2, 3) for a batch: on the object, on the mesh.
 
-        The first follows the field's gradient; where that is zero, both are one.
+        The first follows the field's gradient; where that is zero, both are equal.
         """
         points = self._rows[:, 2:8].reshape(-1, 2, 3)
         return self._array(points, wp.float64)
@@ -71,7 +71,7 @@ class ClosestPlan(FieldPlan):
     columns = 8
 
     def stages(self) -> Iterable[Stage]:
-        """Yield the stages; see nearest and locate."""
+        """Yield the stages; see closest_fragments and closest_rows."""
         faces, large, blocks = (self.queues[name] for name in ("faces", "large", "blocks"))
         patches, tiles = self.queues.patches, int(BLOCK_TILES)
         bound = wp.empty(self.item_count, dtype=wp.float32, device=self.device)
@@ -94,6 +94,6 @@ class ClosestPlan(FieldPlan):
 
 
 def proximity_of(rows: np.ndarray, single: bool, device: wp.Device) -> Proximity:
-    """The answer in rows of a plan."""
+    """Wrap the rows of a plan."""
     value = float(rows[0, 0]) if single else wp.array(rows[:, 0], dtype=wp.float64, device=device)
     return Proximity(value, rows, single, device)

@@ -1,7 +1,7 @@
-"""Six depth images of an object, made from its field: between which depths it can be inside.
+"""Depth images of an object along each axis, made from its field.
 
-Morvan et al. 2008, section 4.1. Seen along each axis, a cell of the image holds the first and the
-last cell of its column that touches a negative sample; a fragment elsewhere is not inside.
+Morvan et al. 2008, section 4.1. A pixel of an image holds the first and the last cell of its column
+that touches a negative sample; a fragment at another depth is not inside.
 """
 
 from typing import Any
@@ -18,7 +18,7 @@ NONE = wp.constant(wp.int32(1 << 30))
 
 @wp.struct
 class DepthImages:
-    """(first, last) cell along x, y and z; none where first exceeds last."""
+    """(first, last) cell along x, y and z; empty where first exceeds last."""
 
     x: wp.array2d[wp.vec2i]  # over (y, z)
     y: wp.array2d[wp.vec2i]  # over (z, x)
@@ -26,8 +26,8 @@ class DepthImages:
 
 
 @wp.func
-def sample_index(axis: wp.int32, depth: wp.int32, u: wp.int32, v: wp.int32):
-    """The sample at (u, v) of the image along an axis, at a depth."""
+def column_sample(axis: wp.int32, depth: wp.int32, u: wp.int32, v: wp.int32):
+    """Return the sample at pixel (u, v) of the image along an axis, at a depth."""
     if axis == 0:
         return wp.vec3i(depth, u, v)
     if axis == 1:
@@ -44,7 +44,7 @@ def depth_image_kernel(
     # out
     image_out: wp.array2d[wp.vec2i],
 ):
-    """One image; a pixel is a column of cells."""
+    """Make the image along an axis; a pixel is a column of cells."""
     for i in range(span[0] + wp.tid(), span[1], span[2]):
         u = i / image_out.shape[1]
         v = i % image_out.shape[1]
@@ -52,7 +52,7 @@ def depth_image_kernel(
         last = wp.int32(-1)
         for depth in range(grid.shape[axis]):
             for corner in range(4):
-                s = sample_index(axis, depth, u + corner / 2, v + corner % 2)
+                s = column_sample(axis, depth, u + corner / 2, v + corner % 2)
                 if grid.distance[s[0], s[1], s[2]] < wp.float32(0.0):
                     first = wp.min(first, depth - 1)
                     last = depth
@@ -61,7 +61,7 @@ def depth_image_kernel(
 
 @wp.func
 def is_within_column(image: wp.array2d[wp.vec2i], u: wp.float32, v: wp.float32, depth: wp.float32):
-    """Whether a point in cells lies between the depths of its column."""
+    """Return whether a point in cells lies between the depths of its column."""
     i = wp.min(wp.int32(u), image.shape[0] - 1)
     j = wp.min(wp.int32(v), image.shape[1] - 1)
     ends = image[i, j]
@@ -70,7 +70,7 @@ def is_within_column(image: wp.array2d[wp.vec2i], u: wp.float32, v: wp.float32, 
 
 @wp.func
 def may_be_inside(columns: DepthImages, axis: wp.int32, at: wp.vec3f):
-    """False where a point in cells is outside the object for certain, seen along an axis."""
+    """Return False where a point in cells is certainly outside the object, seen along an axis."""
     if axis == 1:
         return is_within_column(columns.y, at[2], at[0], at[1])
     if axis == 2:
@@ -79,7 +79,7 @@ def may_be_inside(columns: DepthImages, axis: wp.int32, at: wp.vec3f):
 
 
 def depth_images_of(grid: Any) -> Any:
-    """The images of a field."""
+    """Return the depth images of a field."""
     out = DepthImages()
     device = grid.distance.device
     nx, ny, nz = grid.distance.shape

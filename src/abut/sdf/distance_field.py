@@ -1,4 +1,4 @@
-"""DistanceField: signed distance to a mesh and the way to its closest point, on a regular grid."""
+"""DistanceField: signed distance to a mesh and its gradient, on a regular grid."""
 
 from functools import cached_property
 from pathlib import Path
@@ -15,17 +15,15 @@ from abut.mesh import Mesh, require_meshes
 from abut.options import TREE_METHODS, Sign, chosen
 from abut.query.points import checked_points
 from abut.sdf.box import Box, box_around
-from abut.sdf.build import Progress
-from abut.sdf.centre_of_mass import centre_of_inside, margin_of
+from abut.sdf.build import Progress, fill_field, sign_of
 from abut.sdf.closest_sample import Proximity
 from abut.sdf.depth_images import depth_images_of
 from abut.sdf.field_files import load_archive, require_known, save_archive, save_nanovdb
-from abut.sdf.fill import fill_field, sign_of
 from abut.sdf.grid import FieldGrid, make_grid
+from abut.sdf.grid_properties import centre_of_inside, margin_of, sign_jumps_of
 from abut.sdf.queries import ask_closest, ask_on_tape, ask_response
 from abut.sdf.response import Response
-from abut.sdf.sample import FieldSamples, sample_kernel, sampled
-from abut.sdf.sign_jumps import sign_jumps_of
+from abut.sdf.sample import FieldSamples, sample_field_kernel, sampled
 from abut.sdf.tape import TapedResponse
 from abut.sdf.texture import sample_textures_kernel, textures_of
 
@@ -41,16 +39,16 @@ class DistanceField:
         spacing: Distance of neighbouring samples [mesh length unit], in place of ``resolution``.
         margin: What the box leaves free around the mesh [mesh length unit]; None is a tenth of
             the mesh's longest side.
-        sign: How the inside is told: ``pseudonormal`` (closed, oriented meshes only), ``winding``,
-            or ``auto``, which takes the first where it is sure to be right.
-        band: Distances beyond are cut off there and have no gradient, which saves time; None:
+        sign: Rule that decides the inside: ``pseudonormal`` (closed, oriented meshes only),
+            ``winding``, or ``auto``, which takes the first where it is sure to be right.
+        band: Distances are clamped there and have no gradient, which saves time; None:
             all are exact.
-        method: ``bvh``, or ``brute`` for the slow truth.
-        progress: Called now and then with the share done, from 0 to 1.
+        method: ``bvh``, or ``brute`` for the reference.
+        progress: Called repeatedly with the share done, from 0 to 1.
 
     Attributes:
-        grid: What kernels see, see abut.sdf.grid.
-        sign: How the inside was told.
+        grid: The struct for kernels, see abut.sdf.grid.
+        sign: The rule that decided the inside.
 
     Raises:
         MeshError: The mesh has no face, or a sign by pseudonormals is asked of an open mesh.
@@ -122,7 +120,7 @@ class DistanceField:
         if texture:
             samples = sampled(sample_textures_kernel, [self.grid, self.textures], rows)
         else:
-            samples = sampled(sample_kernel, [self.grid], rows)
+            samples = sampled(sample_field_kernel, [self.grid], rows)
         wait_for_readers(points, self.device)
         return samples
 
@@ -155,8 +153,8 @@ class DistanceField:
             other: A mesh on the field's device; it may deform from call to call.
             pose: Rigid motion (4, 4) of ``other`` in the field's frame, or a batch (B, 4, 4).
             pixels: Pixels along the longest side of the field's box, at most 8192.
-            sampling: Where the mesh is looked at: ``dominant``, ``views`` or ``faces``, see
-                abut.Sampling. The corners and centroids of faces are looked at in any case.
+            sampling: Where the mesh is sampled: ``dominant``, ``views`` or ``faces``, see
+                abut.Sampling. Corners and centroids of faces are sampled in any case.
 
         Returns:
             Its distance (negative inside), the points on the object and on the mesh, its face.
@@ -206,7 +204,7 @@ class DistanceField:
             slip: Sliding speed below which friction fades; 0 as in the paper.
             centre: (3,) The point that torques are about; None is the object's centre of mass.
             sampling: ``dominant`` or ``faces``, see abut.Sampling; ``views`` is ``dominant`` here.
-            early_out: How what is outside is left out; see abut.EarlyOut. The answer is the same.
+            early_out: How fragments outside are culled; see abut.EarlyOut. The answer is the same.
 
         Returns:
             Force and torque on the object and on ``other``, the area inside, the energy.
@@ -247,11 +245,11 @@ class DistanceField:
         slip: float = 0.0,
         centre: Any = None,
     ) -> TapedResponse:
-        """``response`` with ``sampling="faces"`` as a function of poses that can be differentiated.
+        """Compute ``response`` with ``sampling="faces"`` as a differentiable function of poses.
 
-        Call it inside ``with wp.Tape():``; ``tape.backward`` then carries derivatives of whatever
-        is made of force, torque and energy back to ``poses.grad``. It is slower than ``response``
-        and holds every sample in memory.
+        Call it inside ``with wp.Tape():``; ``tape.backward`` then propagates derivatives of
+        force, torque and energy to ``poses.grad``. It is slower than ``response`` and holds every
+        sample in memory.
 
         Args:
             other: A mesh on the field's device.
@@ -302,7 +300,7 @@ class DistanceField:
         return field
 
     def to(self, device: Any) -> "DistanceField":
-        """This field on another device (itself where it is there already)."""
+        """Return this field on another device; itself if it is there already."""
         device = resolve_device(device)
         if device == self.device:
             return self
@@ -311,7 +309,7 @@ class DistanceField:
         return field
 
     def __getstate__(self) -> dict[str, Any]:
-        """Samples as NumPy arrays, where they are, and the device's name."""
+        """Return samples as NumPy arrays, and the device's name."""
         return {
             "lower": self.box.lower,
             "spacing": self.box.spacing,
@@ -323,7 +321,7 @@ class DistanceField:
         }
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        """Go back to the device it was on, or to the CPU where that is missing."""
+        """Restore the field on its device, or on the CPU where that is missing."""
         self.device = device_or_cpu(state["device"])
         distance = wp.array(state["distance"], dtype=wp.float32, device=self.device)
         gradient = wp.array(state["gradient"], dtype=wp.vec3s, device=self.device)
@@ -345,7 +343,7 @@ class DistanceField:
 
 
 def empty_grid(box: Box, device: wp.Device) -> FieldGrid:
-    """A grid with room for its samples."""
+    """Return a grid with arrays for its samples."""
     distance = wp.empty(box.shape, dtype=wp.float32, device=device)
     gradient = wp.empty(box.shape, dtype=wp.vec3s, device=device)
     return make_grid(box.lower, box.spacing, distance, gradient)

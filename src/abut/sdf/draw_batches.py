@@ -58,7 +58,7 @@ class LanePixels:
 
 @wp.func
 def batch_key(batch: DrawBatch):
-    """A turn in one word."""
+    """Return the key of a draw batch."""
     key = wp.int64(batch.pair) << PATCH_BITS | wp.int64(batch.first)
     key = key << SIZE_BITS | wp.int64(batch.count - 1)
     return key << START_BITS | wp.int64(batch.start / lane_count())
@@ -66,13 +66,13 @@ def batch_key(batch: DrawBatch):
 
 @wp.func
 def low_bits(key: wp.int64, bits: wp.int64):
-    """The lowest bits of a key."""
+    """Return the lowest bits of a key."""
     return wp.int32(key & ((wp.int64(1) << bits) - wp.int64(1)))
 
 
 @wp.func
 def batch_at(patches: Patches, i: wp.int32):
-    """A listed turn."""
+    """Return a queued draw batch."""
     key = patches.batches.keys[i]
     out = DrawBatch()
     out.start = low_bits(key, START_BITS) * lane_count()
@@ -84,9 +84,9 @@ def batch_at(patches: Patches, i: wp.int32):
 
 @wp.func
 def push_patch_group(patches: Patches, pair: wp.int32, patch: Patch, lane: wp.int32):
-    """List the patches of all lanes that have one, of one meeting; all lanes must come.
+    """Push the patches of all lanes that have one, as a group of one pair; all lanes must call it.
 
-    What finds no room is counted, so that the host retries.
+    Patches without room are counted, so that the host retries.
     """
     count = patch_pixel_count(patch)
     before = warp_scan(count)
@@ -113,7 +113,7 @@ def push_patch_group(patches: Patches, pair: wp.int32, patch: Patch, lane: wp.in
 
 @wp.func
 def push_patches(patches: Patches, pair: wp.int32, patch: Patch, lane: wp.int32):
-    """List the patches of all lanes that have one, of any meetings; all lanes must come."""
+    """Push the patches of all lanes that have one, of any pairs; all lanes must call it."""
     waiting = wp.where(patch_pixel_count(patch) > 0, pair, -1)
     now = warp_max(waiting)
     while now >= 0:
@@ -134,7 +134,7 @@ def push_footprint(
     footprint: Footprint,
     lane: wp.int32,
 ):
-    """List the covers of all lanes piece by piece; all lanes must come."""
+    """Push the footprints of all lanes patch by patch; all lanes must call it."""
     at = wp.vec2i(0, 0)
     while not warp_all(at[0] >= footprint.size[0]):
         patch = Patch()
@@ -147,7 +147,7 @@ def push_footprint(
 
 @wp.func
 def batch_range(patches: Patches, span: wp.vec3i, thread: wp.int32):
-    """The turns from, to that a thread and its lanes have to draw: none where room was short."""
+    """Return the first and last draw batch of a thread and its lanes; none where room was short."""
     total = patches.batches.count[0]
     short = patches.starts.count[0] > wp.int64(patches.drawn.shape[0])
     if short or total > wp.int64(patches.batches.keys.shape[0]):
@@ -178,16 +178,16 @@ def batch_range(patches: Patches, span: wp.vec3i, thread: wp.int32):
 #endif
 """)
 def patch_in_group(start: wp.int32, at: wp.int32) -> wp.int32:
-    """The patch of a group that this lane's pixel, of those from ``at`` on, belongs to.
+    """Return the patch of a group to which this lane's pixel belongs; pixels begin at ``at``.
 
-    ``start``: the first pixel of the patch whose number is the lane's; -1 where there is none.
+    ``start``: the first pixel of the patch whose index is the lane's; -1 where there is none.
     """
     ...
 
 
 @wp.func
 def lane_pixels(patches: Patches, i: wp.int32, stop: wp.int32, lane: wp.int32):
-    """What a lane draws in turn i of those up to ``stop``."""
+    """Return the pixels that a lane draws in draw batch i of those up to ``stop``."""
     batch = batch_at(patches, i)
     start = wp.int32(-1)
     if lane < batch.count:

@@ -1,7 +1,6 @@
-"""Faces that matter, made into patches: picked first, then cut.
+"""Cull faces by the field, then set up patches of the footprints of the others.
 
-Most faces are left out early, by a look at the field; so those that are not stand close together
-when the work begins.
+Culling leaves few faces; listing them first lets all lanes of a warp set up a face.
 """
 
 import warp as wp
@@ -11,29 +10,29 @@ from abut.core.pair_queue import PairQueue, push_pair, queue_stop, team_stop, wa
 from abut.sdf.blocks import block_key, block_of_tile
 from abut.sdf.draw_batches import Patches, push_footprint
 from abut.sdf.field_pairs import VIEWS, FieldOperands, FieldPair, pair_of_item
+from abut.sdf.field_probe import lower_bound_within
 from abut.sdf.footprint import (
     BOUND,
     centroid_of,
     clipped_footprint,
-    corners_of,
     is_outside_box,
     lower_bound_in_ball,
+    pixel_corners,
     probe_pixels,
     radius_from,
     sampling_axis,
 )
 from abut.sdf.footprint_tiles import BLOCK_TILES, is_large, tile_ball, tile_of
 from abut.sdf.orthographic_raster import Footprint, pixel_count
-from abut.sdf.probe import lower_bound_within
 
 wp.set_module_options({"enable_backward": False, "fuse_fp": False})
 
 
 @wp.func
 def may_reach_inside(operands: FieldOperands, pair: FieldPair, face: wp.int32, early: wp.int32):
-    """Whether a face may have a fragment inside the field's object."""
+    """Return whether a face may have a fragment inside the field's object."""
     grid = operands.fields[pair.field]
-    corners = corners_of(operands, pair, face)
+    corners = pixel_corners(operands, pair, face)
     if is_outside_box(corners, pair.box_size):
         return False
     if early != BOUND:
@@ -67,7 +66,7 @@ def cull_faces_kernel(
 
 @wp.func
 def face_key(pair: wp.int32, face: wp.int32):
-    """A face of a meeting in one word."""
+    """Return the key of a face of a pair."""
     return (wp.int64(pair) << wp.int64(32)) | wp.int64(face)
 
 
@@ -82,7 +81,7 @@ def setup_faces_kernel(
     large_out: PairQueue,
     patches_out: Patches,
 ):
-    """Make patches of the listed faces, ``inside`` the field's box or anywhere; list large ones."""
+    """Make patches of the listed faces, ``inside`` the box or anywhere; list large faces."""
     lanes = lane_count()
     stop = queue_stop(faces, span[1])
     views = wp.where(operands.sampling == VIEWS and inside == 0, 3, 1)
@@ -91,7 +90,7 @@ def setup_faces_kernel(
         pair_index = wp.int32(key >> wp.int64(32))
         face = wp.int32(key)
         pair = operands.pairs[pair_index]
-        corners = corners_of(operands, pair, face)
+        corners = pixel_corners(operands, pair, face)
         axis = sampling_axis(operands, corners)
         for view in range(views):
             footprint = Footprint()
@@ -120,13 +119,13 @@ def setup_tiles_kernel(
     # out
     patches_out: Patches,
 ):
-    """Make patches of the parts of large faces that may reach inside."""
+    """Make patches of the tiles of large faces that may reach inside."""
     for i in range(span[0] + wp.tid(), team_stop(blocks, BLOCK_TILES, span[1]), span[2]):
         at = block_of_tile(blocks, i)
         pair_index = pair_of_item(operands, at[0])
         pair = operands.pairs[pair_index]
         face = at[0] - operands.first_item[pair_index]
-        corners = corners_of(operands, pair, face)
+        corners = pixel_corners(operands, pair, face)
         tile = tile_of(clipped_footprint(pair, corners, at[2], 1), at[1], i % BLOCK_TILES)
         if early == BOUND and pixel_count(tile) > 0:
             grid = operands.fields[pair.field]

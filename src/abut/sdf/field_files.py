@@ -1,4 +1,4 @@
-"""Fields in files: abut's own, a NumPy archive, and NanoVDB for others, which Warp writes."""
+"""Fields in files: abut's own NumPy archives, and NanoVDB, which Warp writes."""
 
 from pathlib import Path
 from typing import Any
@@ -13,13 +13,13 @@ SHAPES = {"lower": (3,), "spacing": (), "sign": (), "band": ()}
 
 
 def require_known(path: Path) -> None:
-    """Refuse names that end in nothing that can be written."""
+    """Refuse file names with an unknown suffix."""
     if path.suffix not in (".npz", ".nvdb"):
         raise FileError(f"{path} should end in .npz or .nvdb.")
 
 
 def save_archive(path: Path, state: dict[str, Any]) -> None:
-    """Write the state of a field as ``.npz``, to a name as given."""
+    """Write the state of a field as ``.npz``, to the name as given."""
     try:
         with path.open("wb") as file:
             np.savez(file, format=FORMAT, **state)
@@ -28,7 +28,7 @@ def save_archive(path: Path, state: dict[str, Any]) -> None:
 
 
 def load_archive(path: Path) -> dict[str, Any]:
-    """Read what save_archive wrote."""
+    """Read the state that save_archive wrote."""
     if not path.is_file():
         raise FileError(f"there is no file {path}.")
     try:
@@ -36,7 +36,7 @@ def load_archive(path: Path) -> dict[str, Any]:
             state = {name: archive[name] for name in archive.files}
     except OSError as error:
         raise FileError(f"{path} cannot be read: {error.strerror}.") from None
-    except Exception:  # NumPy and zipfile have many; all say that it is something else
+    except Exception:  # NumPy and zipfile raise many kinds for other files
         state = None
     if not isinstance(state, dict) or str(state.pop("format", "")) != FORMAT:
         raise FileError(f"{path} is no distance field of abut.")
@@ -46,7 +46,7 @@ def load_archive(path: Path) -> dict[str, Any]:
 
 
 def save_nanovdb(path: Path, distance: np.ndarray, lower: np.ndarray, spacing: float) -> None:
-    """Write the distances as ``.nvdb``, by Warp; beyond the grid the largest of them."""
+    """Write the distances as ``.nvdb``; the background is the largest of them."""
     volume = wp.Volume.load_from_numpy(
         distance,
         min_world=tuple(map(float, lower)),

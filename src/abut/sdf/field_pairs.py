@@ -1,4 +1,4 @@
-"""Meeting: how a mesh lies in the field of an object, and how both move."""
+"""FieldPair: a mesh posed in the frame of an object's field, and how both move."""
 
 import warp as wp
 
@@ -9,9 +9,9 @@ from abut.sdf.orthographic_raster import SampledMesh
 POSE, VELOCITY, FIELD_VELOCITY = wp.constant(0), wp.constant(16), wp.constant(22)
 CENTRE, MATERIAL, SPEED = wp.constant(28), wp.constant(31), wp.constant(35)
 MARGIN = wp.constant(36)
-PairInput = wp.types.vector(length=37, dtype=wp.float64)  # what describes a meeting
+PairInput = wp.types.vector(length=37, dtype=wp.float64)  # one pose of a call
 WARP_SIZE = wp.constant(WARP_SIZE)
-ROUND_BITS = wp.constant(wp.float64(2.0**36))  # of the greatest force of a fragment
+ROUND_BITS = wp.constant(wp.float64(2.0**36))  # the greatest force of a fragment in integer steps
 
 
 @wp.struct
@@ -22,27 +22,27 @@ class FieldPair:
     mesh: wp.int32
     pose: wp.mat44d
     pixel: wp.float64  # side of a pixel
-    cells_per_pixel: wp.float64  # cells of the field for a pixel
-    box_size: wp.vec3d  # of the field's box, in pixels
-    to_pixels: wp.mat44d  # from the mesh's frame, see pixels_from
-    margin: wp.float32  # how near the object comes to the sides of the field's box
+    cells_per_pixel: wp.float64  # of the field
+    box_size: wp.vec3d  # of the field [pixels]
+    to_pixels: wp.mat44d  # from the mesh's frame
+    margin: wp.float32  # lower bound of the gap between object and box sides
     centre: wp.vec3d  # torques are about this point
     velocity: wp.vec3d  # of the field's object
     spin: wp.vec3d
     other_velocity: wp.vec3d
     other_spin: wp.vec3d
     material: wp.vec4d  # stiffness, damping, friction, slip
-    scale: wp.vec2d  # to whole numbers: of forces, and of lengths
+    scale: wp.vec2d  # to integers: of forces, and of lengths
 
 
 @wp.struct
 class FieldOperands:
-    """Meshes that meet fields. Item i is face i - firsts[m] of meeting m, where there is one."""
+    """Pairs of fields and meshes. Item i is face i - first_item[p] of pair p, or padding."""
 
     fields: wp.array[FieldGrid]
     meshes: wp.array[SampledMesh]
     pairs: wp.array[FieldPair]
-    first_item: wp.array[wp.int32]  # of each meeting the first item, see padded; at last all items
+    first_item: wp.array[wp.int32]  # per pair, see padded_item_count; last: all items
     sampling: wp.int32  # DOMINANT, VIEWS or FACES
 
 
@@ -51,13 +51,13 @@ DOMINANT, VIEWS, FACES = wp.constant(0), wp.constant(1), wp.constant(2)
 
 @wp.func
 def padded_item_count(face_count: wp.int32):
-    """Items of a meeting: so many that lanes which act together are of one meeting."""
+    """Return the items of a pair: its faces, rounded up so that a warp has items of one pair."""
     return (face_count + WARP_SIZE - 1) / WARP_SIZE * WARP_SIZE
 
 
 @wp.func
 def pair_of_item(operands: FieldOperands, item: wp.int32):
-    """The meeting that an item belongs to."""
+    """Return the index of an item's pair."""
     low = wp.int32(0)
     high = operands.first_item.shape[0] - 1
     while high - low > 1:
@@ -71,7 +71,7 @@ def pair_of_item(operands: FieldOperands, item: wp.int32):
 
 @wp.func
 def pixel_transform(pose: wp.mat44d, lower: wp.vec3d, pixel: wp.float64):
-    """How points come to pixels from the lower corner of a box."""
+    """Return the matrix from the mesh's frame to pixels from the lower corner of a box."""
     out = wp.mat44d()
     per_pixel = wp.float64(1.0) / pixel
     for x in range(3):
@@ -83,7 +83,7 @@ def pixel_transform(pose: wp.mat44d, lower: wp.vec3d, pixel: wp.float64):
 
 @wp.func
 def with_raster_frame(pair: FieldPair, grid: FieldGrid):
-    """A meeting that has a pose and pixels, with what follows from them."""
+    """Return a pair that has a pose and a pixel size with its raster frame filled in."""
     out = pair
     out.cells_per_pixel = pair.pixel / grid.spacing
     for x in range(3):
@@ -94,10 +94,10 @@ def with_raster_frame(pair: FieldPair, grid: FieldGrid):
 
 @wp.func
 def fixed_point_scales(grid: FieldGrid, pair: FieldPair, speed: wp.float64):
-    """Factors that make whole numbers of forces and of lengths without overflow.
+    """Return the factors of forces and of lengths that make integers without overflow.
 
-    Sums of whole numbers do not depend on their order: they are the same bytes on every run.
-    ``speed``: the greatest of the mesh's vertices, beside that of a rigid mesh.
+    Sums of integers do not depend on their order, so every run gives the same bytes.
+    ``speed``: of the mesh's fastest vertex, beside its rigid motion.
     """
     box_size = pair.pixel * pair.box_size
     middle = grid.lower + wp.float64(0.5) * box_size
@@ -113,13 +113,13 @@ def fixed_point_scales(grid: FieldGrid, pair: FieldPair, speed: wp.float64):
 
 @wp.func
 def vec3_at(inputs: PairInput, k: wp.int32):
-    """Three numbers in a row."""
+    """Return three consecutive numbers."""
     return wp.vec3d(inputs[k], inputs[k + 1], inputs[k + 2])
 
 
 @wp.func
 def read_pose(inputs: PairInput):
-    """The pose that plain numbers describe."""
+    """Return the pose in the inputs."""
     out = wp.mat44d()
     for k in range(16):
         out[k / 4, k % 4] = inputs[POSE + k]
@@ -128,9 +128,9 @@ def read_pose(inputs: PairInput):
 
 @wp.func
 def read_pair(inputs: PairInput, grid: FieldGrid, pixel: wp.float64):
-    """The meeting that plain numbers describe: of mesh 0 and field 0.
+    """Return the pair of mesh 0 and field 0 that the inputs describe.
 
-    Its velocities are those of the frames' origins; they are taken to the centre.
+    The inputs hold velocities of the frames' origins, the pair those at the centre.
     """
     out = FieldPair()
     out.pose = read_pose(inputs)

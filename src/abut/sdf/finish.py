@@ -6,32 +6,35 @@ from abut.geometry.closest_point_tri import closest_point_tri
 from abut.operands.posed_mesh import PosedMesh, load_face
 from abut.sdf.brick import NO_FACE
 from abut.sdf.brick_winding import BRICK
-from abut.sdf.grid import FieldGrid, quantized, sample_position, unit_normal
+from abut.sdf.grid import FieldGrid, quantized, sample_indices, sample_position, unit_normal
 
 wp.set_module_options({"enable_backward": False, "fuse_fp": False, "max_unroll": 0})
 
-NOISE = wp.constant(wp.float64(2.0**-46))  # of a face's size: a point on the face
-NEARLY_ON = wp.constant(wp.float64(2.0**-30))  # of a face's size: the way to the foot is noise
+NOISE = wp.constant(wp.float64(2.0**-46))  # of a face's size: nearer points are on the face
+NEARLY_ON = wp.constant(wp.float64(2.0**-30))  # of a face's size: the vector to the foot is noise
 
 
 @wp.struct
 class FinishOptions:
-    """What is left to know: how to tell the inside, and where to cut off."""
+    """Parameters of the last pass."""
 
     outwards: wp.float64  # -1 where the normals of a closed mesh point inwards
     band: wp.float64
-    unit: wp.float64  # of the distances to be
+    unit: wp.float64  # of the distances written
 
 
 @wp.func
 def is_sample_inside(
-    note: wp.vec3s, bricks: wp.array3d[wp.float32], i: wp.int32, j: wp.int32, k: wp.int32
+    marks: wp.vec3s, bricks: wp.array3d[wp.float32], i: wp.int32, j: wp.int32, k: wp.int32
 ):
-    """Is a sample inside, by its crossings, the number of its brick, or as was decided already?"""
-    crossings = wp.int32(note[0])
+    """Return whether a sample is inside.
+
+    A sign decided before comes first, then crossings and the winding number of the brick.
+    """
+    crossings = wp.int32(marks[0])
     inside = crossings != 0
-    if note[1] != wp.int16(0):
-        inside = note[1] > wp.int16(0)
+    if marks[1] != wp.int16(0):
+        inside = marks[1] > wp.int16(0)
     elif bricks.shape[0] > 0:
         number = bricks[i / BRICK, j / BRICK, k / BRICK] - wp.float32(crossings)
         inside = wp.abs(number) > wp.float32(0.5)
@@ -40,13 +43,13 @@ def is_sample_inside(
 
 @wp.func
 def reach_from(p: wp.vec3d, t: wp.mat33d):
-    """How far coordinates differ when p meets a triangle."""
+    """Return the largest coordinate difference of p and a triangle, within a factor."""
     return wp.max(wp.abs(p - t[0])) + wp.max(wp.abs(t[1] - t[0])) + wp.max(wp.abs(t[2] - t[0]))
 
 
 @wp.func
 def gradient_from(p: wp.vec3d, t: wp.mat33d, weights: wp.vec3d, least: wp.float64, out: wp.float64):
-    """Unit vector from the foot of p to p; nearer than ``least`` the normal, by ``out``."""
+    """Return the unit vector from the foot of p to p; nearer than ``least`` the outward normal."""
     way = (p - t[0]) - weights[1] * (t[1] - t[0]) - weights[2] * (t[2] - t[0])
     away = wp.length(way)
     g = unit_normal(t) * out
@@ -65,12 +68,12 @@ def finish_kernel(
     # out
     grid_out: FieldGrid,
 ):
-    """Turn the bits of nearest faces into distances, and notes into gradients."""
-    plane = grid_out.shape[1] * grid_out.shape[2]
+    """Turn the bits of nearest faces into distances, crossings and signs into gradients."""
     for n in range(span[0] + wp.tid(), span[1], span[2]):
-        i = n / plane
-        j = (n - i * plane) / grid_out.shape[2]
-        k = n - i * plane - j * grid_out.shape[2]
+        s = sample_indices(grid_out.shape, n)
+        i = s[0]
+        j = s[1]
+        k = s[2]
         face = wp.cast(grid_out.distance[i, j, k], wp.int32)
         inside = is_sample_inside(grid_out.gradient[i, j, k], bricks, i, j, k)
         distance = end.band

@@ -1,6 +1,6 @@
-"""Large covers, cut up so that many threads share them: blocks of 64 parts, a part for a lane.
+"""Tiles: large footprints divided so that many threads share them.
 
-A part is a square of 4 x 4 pixels, or a run of 16 parts of a divided face: a cover itself.
+A tile is a footprint of 4 x 4 pixels, or of a run of 16 subtriangles. 64 tiles are a block.
 """
 
 import warp as wp
@@ -16,36 +16,36 @@ from abut.sdf.orthographic_raster import (
     to_raster,
 )
 
-TILE_SIDE = wp.constant(wp.int32(4))  # of a square
-BLOCK_SIDE = wp.constant(wp.int32(8))  # squares along the side of a block
-TILE_RUN = wp.constant(wp.int32(16))  # parts of a divided face
-BLOCK_TILES = wp.constant(wp.int32(64))  # parts of a block
-LARGE_PIXELS = wp.constant(wp.int32(1024))  # pixels; more make a cover large
-LONG_EDGE = wp.constant(wp.float32(8192.0))  # pixels; see edge_of
-HALF_DIAGONAL = wp.constant(wp.float64(1.415))  # a square's diagonal beside its side
+TILE_SIDE = wp.constant(wp.int32(4))  # pixels
+BLOCK_SIDE = wp.constant(wp.int32(8))  # tiles
+TILE_RUN = wp.constant(wp.int32(16))  # subtriangles
+BLOCK_TILES = wp.constant(wp.int32(64))
+LARGE_PIXELS = wp.constant(wp.int32(1024))  # of a footprint without tiles, at most
+LONG_EDGE = wp.constant(wp.float32(8192.0))  # pixels; see edge_in_pixels
+ROOT_2 = wp.constant(wp.float64(1.415))
 
 
 @wp.func
 def is_large(footprint: Footprint):
-    """Whether a cover is for more threads than those at hand, or its edges reach too far."""
+    """Return whether a footprint is divided into tiles: many pixels, or long edges."""
     return pixel_count(footprint) > LARGE_PIXELS or longest_extent(footprint.corners) > LONG_EDGE
 
 
 @wp.func
 def blocks_along(footprint: Footprint, k: wp.int32):
-    """Blocks side by side, or one below the other."""
+    """Return the blocks along an axis of the footprint's rectangle."""
     return (footprint.size[k] + TILE_SIDE * BLOCK_SIDE - 1) / (TILE_SIDE * BLOCK_SIDE)
 
 
 @wp.func
 def subdivided_block_count(footprint: Footprint):
-    """Blocks of a divided face."""
+    """Return the blocks of a subdivided face."""
     return (footprint.size[0] + TILE_RUN * BLOCK_TILES - 1) / (TILE_RUN * BLOCK_TILES)
 
 
 @wp.func
 def tile_of(footprint: Footprint, block: wp.int32, place: wp.int32):
-    """A part of a block; without pixels where it lies outside the rectangle."""
+    """Return a tile of a block; it has no pixels where it lies outside the rectangle."""
     first = wp.vec2i((block * BLOCK_TILES + place) * TILE_RUN, 0)
     size = wp.vec2i(TILE_RUN, 1)
     if footprint.axis != SUBDIVIDED:
@@ -63,7 +63,7 @@ def tile_of(footprint: Footprint, block: wp.int32, place: wp.int32):
 
 @wp.func
 def point_above(footprint: Footprint, x: wp.float64, y: wp.float64):
-    """The point of a face above a point of the picture."""
+    """Return the point of a face above a point of the raster."""
     plane = depth_plane(footprint)
     depth = plane[0] + plane[1] * x + plane[2] * y
     a = to_raster(footprint.corners[0], footprint.axis)[0]
@@ -80,13 +80,13 @@ def point_above(footprint: Footprint, x: wp.float64, y: wp.float64):
 
 @wp.func
 def subtriangle_row(index: wp.int32):
-    """The row that a part of a divided face lies in."""
+    """Return the row of a subtriangle."""
     return wp.int32(wp.sqrt(wp.float64(index) + HALF))
 
 
 @wp.func
 def subtriangle_run_ball(tile: Footprint):
-    """Middle and radius of a ball around a run of parts of a divided face."""
+    """Return a ball (centre, radius) around a run of subtriangles."""
     first = tile.low[0]
     last = first + wp.max(tile.size[0], 1) - 1
     p = subtriangle_centroid(tile, first)
@@ -103,18 +103,18 @@ def subtriangle_run_ball(tile: Footprint):
 
 @wp.func
 def square_ball(footprint: Footprint, at: wp.vec2i, side: wp.int32):
-    """Middle and radius of a ball around the face above a square of its cover."""
+    """Return a ball (centre, radius) around the part of a face above a square of pixels."""
     half = HALF * wp.float64(side)
     x = wp.float64(footprint.low[0] + at[0]) + half
     p = point_above(footprint, x, wp.float64(footprint.low[1] + at[1]) + half)
     plane = depth_plane(footprint)
     slopes = wp.vec3d(wp.float64(1.0), plane[1], plane[2])
-    return wp.vec4d(p[0], p[1], p[2], HALF_DIAGONAL * half * wp.length(slopes))
+    return wp.vec4d(p[0], p[1], p[2], ROOT_2 * half * wp.length(slopes))
 
 
 @wp.func
 def tile_ball(tile: Footprint):
-    """Middle and radius of a ball around a part."""
+    """Return a ball (centre, radius) around a tile."""
     if tile.axis == SUBDIVIDED:
         return subtriangle_run_ball(tile)
     return square_ball(tile, wp.vec2i(0, 0), TILE_SIDE)

@@ -1,22 +1,20 @@
-"""FieldGrid: a sampled distance field as kernels see it, and how they read it between samples.
+"""FieldGrid: a sampled distance field for kernels, and functions that interpolate it.
 
 Beside each distance stands its gradient, the unit vector away from the closest point (towards it
-inside): unlike the way to the closest point it does not flip at the surface, so that neighbours
-can be blended there. The closest point of p is p - distance * gradient.
+inside). Unlike the direction to the closest point it does not flip at the surface, so neighbours
+can be interpolated there. The closest point of p is p - distance * gradient.
 """
 
 import numpy as np
 import warp as wp
 
-from abut.bounds.rows import single_of
+from abut.bounds.float32 import to_vec3f
 
-GRADIENT_STEPS = (
-    32767  # of a component of a gradient, from 0 to 1: an error of 1.6e-5 of the distance
-)
+GRADIENT_STEPS = 32767  # of a gradient component: an error of 1.6e-5 of the distance
 PER_STEP = wp.constant(wp.float32(1.0 / GRADIENT_STEPS))
 STEP_COUNT = wp.constant(wp.float64(GRADIENT_STEPS))
-JUMP_BRICK_SIDE = wp.constant(8)  # samples along the side of a brick
-LEAST_GRADIENT = wp.constant(wp.float32(1e-3))  # a blend of gradients below tells no way
+JUMP_BRICK_SIDE = wp.constant(8)  # samples
+LEAST_GRADIENT = wp.constant(wp.float32(1e-3))  # a shorter mean gradient has no direction
 
 
 @wp.struct
@@ -27,26 +25,35 @@ class FieldGrid:
     spacing: wp.float64
     shape: wp.vec3i  # samples along each axis, at least 2
     distance: wp.array3d[wp.float32]  # negative inside
-    gradient: wp.array3d[wp.vec3s]  # in STEPS; zero where the distance is cut off
-    sign_jumps: wp.array3d[wp.uint8]  # bricks near a jump, see tears; empty where there is none
+    gradient: wp.array3d[wp.vec3s]  # in GRADIENT_STEPS; zero where the distance is clamped
+    sign_jumps: wp.array3d[wp.uint8]  # bricks near a sign jump; empty if there is none
 
 
 @wp.func
 def sample_position(lower: wp.vec3d, spacing: wp.float64, i: wp.int32, j: wp.int32, k: wp.int32):
-    """Where a sample is."""
+    """Return the position of a sample."""
     return lower + spacing * wp.vec3d(wp.float64(i), wp.float64(j), wp.float64(k))
 
 
 @wp.func
+def sample_indices(shape: wp.vec3i, n: wp.int32):
+    """Return (i, j, k) of sample n in memory order."""
+    plane = shape[1] * shape[2]
+    i = n / plane
+    j = (n - i * plane) / shape[2]
+    return wp.vec3i(i, j, n - i * plane - j * shape[2])
+
+
+@wp.func
 def quantized(g: wp.vec3d):
-    """A unit vector in whole steps."""
+    """Return a unit vector in integer steps."""
     s = STEP_COUNT * g
     return wp.vec3s(wp.int16(wp.rint(s[0])), wp.int16(wp.rint(s[1])), wp.int16(wp.rint(s[2])))
 
 
 @wp.func
 def unit_normal(t: wp.mat33d):
-    """The unit normal of a triangle, zero where it has none."""
+    """Return the unit normal of a triangle, zero where it has none."""
     normal = wp.cross(t[1] - t[0], t[2] - t[0])
     size = wp.length(normal)
     out = wp.vec3d(wp.float64(0.0))
@@ -57,20 +64,20 @@ def unit_normal(t: wp.mat33d):
 
 @wp.func
 def to_cells(grid: FieldGrid, p: wp.vec3d):
-    """A point in cells from the first sample."""
-    return single_of((p - grid.lower) / grid.spacing)
+    """Return a point in cells from the first sample."""
+    return to_vec3f((p - grid.lower) / grid.spacing)
 
 
 @wp.func
 def gradient_at(grid: FieldGrid, i: wp.int32, j: wp.int32, k: wp.int32):
-    """The gradient of a sample."""
+    """Return the gradient of a sample."""
     g = grid.gradient[i, j, k]
     return PER_STEP * wp.vec3f(wp.float32(g[0]), wp.float32(g[1]), wp.float32(g[2]))
 
 
 @wp.func
 def interpolate_sample(grid: FieldGrid, at: wp.vec3f):
-    """Distance and gradient, blended linearly, at a point in cells inside the grid's box."""
+    """Return distance and gradient, linear between samples, at a point in cells in the box."""
     x = wp.min(wp.int32(at[0]), grid.shape[0] - 2)
     y = wp.min(wp.int32(at[1]), grid.shape[1] - 2)
     z = wp.min(wp.int32(at[2]), grid.shape[2] - 2)
@@ -95,11 +102,11 @@ def interpolate_sample(grid: FieldGrid, at: wp.vec3f):
 
 @wp.func
 def extrapolated(blend: wp.vec4f, beyond: wp.vec3f):
-    """A blend with its gradient of length 1; ``beyond`` leads from the box to the point.
+    """Normalize the gradient of a sample; ``beyond`` leads from the box to the point.
 
-    Outside the box the closest point is that of the nearest point of the box, so that what comes
-    out is the distance of a point of the surface: never less than the true one. A gradient that
-    cancels (halfway between two sides of an object) is zero.
+    Outside the box the result is the distance from the closest surface point of the nearest point
+    of the box, so it is never below the true distance. A gradient that cancels (halfway between two
+    sides of an object) is zero.
     """
     distance = blend[0]
     g = wp.vec3f(blend[1], blend[2], blend[3])
@@ -122,7 +129,7 @@ def extrapolated(blend: wp.vec4f, beyond: wp.vec3f):
 
 @wp.func
 def sample_at_cells(grid: FieldGrid, at: wp.vec3f):
-    """(distance, gradient) at a point given in cells from the first sample, see sample_field."""
+    """Return (distance, gradient) at a point in cells from the first sample, see sample_field."""
     most = wp.vec3f(
         wp.float32(grid.shape[0] - 1),
         wp.float32(grid.shape[1] - 1),
@@ -135,11 +142,11 @@ def sample_at_cells(grid: FieldGrid, at: wp.vec3f):
 
 @wp.func
 def sample_field(grid: FieldGrid, p: wp.vec3d):
-    """(distance, gradient) at p, linear between samples.
+    """Return (distance, gradient) at p, linear between samples.
 
     The gradient is a unit vector, away from the closest point outside and towards it inside, or
-    zero where neighbouring samples disagree: p - distance * gradient is the closest point. Outside
-    the box the answer is the distance of the point closest to the nearest point of the box.
+    zero where neighbouring samples cancel: p - distance * gradient is the closest point. Outside
+    the box the closest point is that of the nearest point of the box.
 
     Guarantee:
         Approximate. Inside the box within a cell's diagonal of the true distance.
@@ -150,7 +157,7 @@ def sample_field(grid: FieldGrid, p: wp.vec3d):
 def make_grid(
     lower: np.ndarray, spacing: float, distance: wp.array, gradient: wp.array
 ) -> FieldGrid:
-    """The struct to pass to kernels."""
+    """Return the struct for kernels."""
     grid = FieldGrid()
     grid.lower = wp.vec3d(*lower)
     grid.spacing = spacing

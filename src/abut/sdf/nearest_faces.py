@@ -1,4 +1,4 @@
-"""The face nearest to every sample: bricks of samples search together, best first down the tree."""
+"""The face nearest to every sample: bricks of samples descend the tree together, best first."""
 
 from functools import cache
 
@@ -18,38 +18,38 @@ from abut.sdf.brick import (
     STORE,
     WIDE,
     begin_brick,
+    box_gap_limit,
     found_face,
     groups_within,
     initial_best,
     lane_index,
-    limit_of,
     scan_triangle,
 )
 
 wp.set_module_options({"enable_backward": False, "fuse_fp": False})
 
-BRICKS_PER_THREAD = wp.constant(8)  # bricks in a row that a thread takes
+BRICKS_PER_THREAD = wp.constant(8)
 STACK = wp.constant(96)  # a tree is at most 30 + 31 deep, half of that in wide nodes
 
 
 @wp.struct
 class Bricks:
-    """Where samples are, in the frame of a tree, and how far their searches go.
+    """Positions of the samples in the frame of a tree, and the radius of their searches.
 
-    No arrays: structs that hold some live in memory, not in registers.
+    It has no arrays: structs with arrays live in memory, not in registers.
     """
 
     corner: wp.vec3d  # the first sample
     spacing: wp.float64
     shape: wp.vec3i
     counts: wp.vec3i  # bricks along each axis
-    start: wp.float32  # nothing farther counts, squared
-    error: wp.float32  # of the distances of plates
+    start: wp.float32  # radius, squared
+    error: wp.float32  # of float32 distances
 
 
 @wp.struct
 class Brick:
-    """Where the samples of a brick are, and on CUDA the lane's own two."""
+    """Positions of the samples of a brick, and on CUDA of the lane's two."""
 
     first: wp.vec3i
     x: wp.vec4f
@@ -61,7 +61,7 @@ class Brick:
 
 @wp.func
 def sample_coordinates(corner: wp.float64, spacing: wp.float64, first: wp.int32, count: wp.int32):
-    """Coordinates of four samples in a row, the last one again beyond the grid."""
+    """Return coordinates of four consecutive samples; beyond the grid the last one repeats."""
     out = wp.vec4f()
     for n in range(4):
         i = wp.min(first + n, count - 1)
@@ -71,7 +71,7 @@ def sample_coordinates(corner: wp.float64, spacing: wp.float64, first: wp.int32,
 
 @wp.func
 def brick_at(bricks: Bricks, brick: wp.int32, lane: wp.int32):
-    """The samples of a brick."""
+    """Return a brick by its index."""
     row = brick / bricks.counts[2]
     layer = row / bricks.counts[1]
     i = WIDE * layer
@@ -98,7 +98,7 @@ def brick_at(bricks: Bricks, brick: wp.int32, lane: wp.int32):
 
 @wp.func
 def lane_samples(brick: Brick):
-    """X of the lane's two samples, y and z, as scan_plate wants them."""
+    """Return x of the lane's two samples, y and z, for scan_triangle."""
     return wp.vec4f(brick.lower[0], brick.upper[0], brick.lower[1], brick.lower[2])
 
 
@@ -114,7 +114,7 @@ def scan_link(
     best: wp.vec4f,
     store: wp.array[wp.float32],
 ):
-    """Look at the faces of a block if its box is near enough, or at a single face."""
+    """Measure the faces of a block if its box is near enough, or a single face."""
     out = best
     if link >= BLOCK:
         split = link - BLOCK
@@ -148,21 +148,21 @@ def descend(
     links: wp.array[wp.int32],
     gaps: wp.array[wp.float32],
 ):
-    """The best of the lane's sample, or of the store's, from the link ``root`` down.
+    """Return the best of the lane's samples, or of the store's, from the link ``root`` down.
 
     Guarantee:
-        No face is left out whose plate is as near as the best found.
+        No face is left out whose float32 distance is at most the best found.
     """
     p = lane_samples(brick)
     best = start
-    within = limit_of(best, error)
+    within = box_gap_limit(best, error)
     link = root
     depth = wp.int32(0)
     while depth >= 0:
         step = wp.vec2i()
         if link < 0 or link >= BLOCK:
             best = scan_link(wide, triangle_frames, obbs, slots, link, p, error, best, store)
-            within = limit_of(best, error)
+            within = box_gap_limit(best, error)
             step = step_back(within, links, gaps, depth, True)
         else:
             step = step_down(brick.lower, brick.upper, within, wide, link, links, gaps, depth, True)
@@ -180,7 +180,7 @@ def write_faces(
     store: wp.array[wp.float32],
     faces: wp.array3d[wp.float32],
 ):
-    """Write what was found for the lane's samples."""
+    """Write the faces found for the lane's samples."""
     for n in range(BRICK_SAMPLES / lane_count()):
         sample = n
         if lane_count() > 1:
@@ -194,24 +194,24 @@ def write_faces(
 
 @wp.func
 def brick_count_from(bricks: Bricks, first: wp.int32):
-    """How many bricks a thread takes from the first of its own on."""
+    """Return how many bricks a thread takes from ``first`` on."""
     count = bricks.counts[0] * bricks.counts[1] * bricks.counts[2]
     return wp.min(BRICKS_PER_THREAD, count - first)
 
 
 @wp.func
 def begin_search(bricks: Bricks, brick: Brick, store: wp.array[wp.float32]):
-    """Nothing is found yet: fill the store; returns the ``best`` to begin with."""
+    """Fill the store, and return the ``best`` of a search that has found nothing."""
     begin_brick(store, brick.x, brick.y, brick.z, bricks.start, NO_FACE, bricks.error)
     return initial_best(bricks.start, NO_FACE, bricks.error)
 
 
 @cache
 def tree_search_kernel_for(cuda: bool) -> wp.Kernel:
-    """The search for a kind of device: only that of the CPU has a store.
+    """Return the search kernel of a kind of device; only the CPU's has a store.
 
-    On CUDA 32 items are TURNS bricks, of which each lane of a warp takes two samples; on the CPU an
-    item is TURNS bricks.
+    On CUDA 32 items are BRICKS_PER_THREAD bricks, of which each lane of a warp takes two samples;
+    on the CPU an item is BRICKS_PER_THREAD bricks.
     """
     held = 1 if cuda else int(STORE)
 
@@ -227,9 +227,9 @@ def tree_search_kernel_for(cuda: bool) -> wp.Kernel:
         # out
         face_out: wp.array3d[wp.float32],
     ):
-        """The bits of the nearest face of every sample; NO_FACE where none is near enough.
+        """Write the bits of the nearest face of every sample; NO_FACE where none is near enough.
 
-        A thread takes a few bricks in a row, and looks first at what was nearest in the last one.
+        A thread takes consecutive bricks, and measures the nearest face of the last one first.
         """
         store = wp.zeros(shape=(wp.static(held),), dtype=wp.float32)
         links = wp.zeros(shape=(STACK,), dtype=wp.int32)
@@ -260,7 +260,7 @@ def tree_search_kernel_for(cuda: bool) -> wp.Kernel:
 
 @cache
 def brute_search_kernel_for(cuda: bool) -> wp.Kernel:
-    """Likewise, by looking at every face."""
+    """Return the kernel that measures every face, the reference of the tree search."""
     held = 1 if cuda else int(STORE)
 
     @wp.kernel(module="unique", module_options={"enable_backward": False, "fuse_fp": False})
@@ -272,7 +272,7 @@ def brute_search_kernel_for(cuda: bool) -> wp.Kernel:
         # out
         face_out: wp.array3d[wp.float32],
     ):
-        """The bits of the nearest face of every sample."""
+        """Write the bits of the nearest face of every sample."""
         store = wp.zeros(shape=(wp.static(held),), dtype=wp.float32)
         lane = lane_index()
         error = bricks.error

@@ -1,14 +1,14 @@
-"""A face of a posed mesh in an orthographic picture of the field's box: the pixels it covers.
+"""Orthographic raster of the field's box: the pixels that a face of a posed mesh covers.
 
-Morvan et al. 2008, sections 3.2 and 4.2. Pixels are squares of one lattice over the field's box; a
-face is drawn along the axis its normal leans to most, and its fragments are the pixels whose
-centres it covers. Corners are snapped to 1/256 of a pixel and edges are evaluated exactly, so that
-faces that share an edge share no fragment and leave none out. Lengths here are in pixels.
+Morvan et al. 2008, sections 3.2 and 4.2. Pixels are squares of one lattice over the field's box. A
+face is drawn along the dominant axis of its normal; its fragments are the pixels whose centres it
+covers. Corners are snapped to 1/256 of a pixel and edges are evaluated exactly, so that faces that
+share an edge share no fragment and leave none out. Lengths are in pixels.
 """
 
 import warp as wp
 
-from abut.bounds.rows import single_of
+from abut.bounds.float32 import to_vec3f
 from abut.geometry.poses import move_point
 
 SNAP = wp.constant(wp.float64(256.0))
@@ -16,14 +16,14 @@ HALF = wp.constant(wp.float64(0.5))
 ONE = wp.constant(wp.float64(1.0))
 ZERO = wp.constant(wp.float64(0.0))
 THIRD = wp.constant(wp.float64(1.0 / 3.0))
-MAX_SUBDIVISION = wp.constant(wp.float64(8192.0))  # parts along a side of a divided face
-HALF_PIXEL = wp.constant(wp.float64(128.0))  # in snapped steps
-SUBDIVIDED = wp.constant(wp.int32(3))  # in place of an axis: a divided face; 0, 1, 2 are axes
+MAX_SUBDIVISION = wp.constant(wp.float64(8192.0))  # subtriangles along a side
+HALF_PIXEL = wp.constant(wp.float64(128.0))  # in steps
+SUBDIVIDED = wp.constant(wp.int32(3))  # in place of an axis
 
 
 @wp.struct
 class SampledMesh:
-    """A mesh to be sampled. ``velocities``: of its vertices in its own frame; may be empty."""
+    """A mesh to be sampled; ``velocities`` of its vertices are in its own frame, or empty."""
 
     points: wp.array[wp.vec3d]
     faces: wp.array[wp.vec3i]
@@ -32,17 +32,17 @@ class SampledMesh:
 
 @wp.struct
 class Footprint:
-    """Pixels of a picture along an axis that a face may cover, or parts of a divided face."""
+    """A rectangle of pixels that a face may cover along an axis, or a run of its subtriangles."""
 
     axis: wp.int32
-    corners: wp.mat33d  # of the face, one a row
-    low: wp.vec2i  # first pixel of the rectangle; (first part, parts along a side)
-    size: wp.vec2i  # pixels of the rectangle; (parts, 1)
+    corners: wp.mat33d  # one a row
+    low: wp.vec2i  # first pixel; (first subtriangle, subtriangles along a side)
+    size: wp.vec2i  # pixels; (subtriangles, 1)
 
 
 @wp.func
 def corners_in_pixels(mesh: SampledMesh, face: wp.int32, to_pixels: wp.mat44d):
-    """Corners of a face, one a row, from the lower corner of the field's box."""
+    """Return the corners of a face, one a row, from the lower corner of the field's box."""
     v = mesh.faces[face]
     p0 = move_point(to_pixels, mesh.points[v[0]])
     p1 = move_point(to_pixels, mesh.points[v[1]])
@@ -52,14 +52,14 @@ def corners_in_pixels(mesh: SampledMesh, face: wp.int32, to_pixels: wp.mat44d):
 
 @wp.func
 def area_vector(corners: wp.mat33d):
-    """Normal of a face, twice its area long."""
+    """Return the normal of a face; its length is twice the area."""
     return wp.cross(corners[1] - corners[0], corners[2] - corners[0])
 
 
 @wp.func
 def dominant_axis(normal: wp.vec3d):
-    """The axis a normal leans to most; of equals the first."""
-    n = wp.abs(single_of(normal))
+    """Return the axis of a normal's largest component, the first of equals."""
+    n = wp.abs(to_vec3f(normal))
     if n[0] >= n[1] and n[0] >= n[2]:
         return wp.int32(0)
     return wp.where(n[1] >= n[2], 1, 2)
@@ -67,7 +67,7 @@ def dominant_axis(normal: wp.vec3d):
 
 @wp.func
 def to_raster(p: wp.vec3d, axis: wp.int32):
-    """(depth, u, v) of a point in the picture along an axis."""
+    """Return (depth, u, v) of a point in the raster along an axis."""
     if axis == 1:
         return wp.vec3d(p[1], p[2], p[0])
     if axis == 2:
@@ -77,7 +77,7 @@ def to_raster(p: wp.vec3d, axis: wp.int32):
 
 @wp.func
 def to_raster_pixel(p: wp.vec3i, axis: wp.int32):
-    """``to_raster`` for whole numbers."""
+    """Return (depth, u, v) of integer coordinates."""
     if axis == 1:
         return wp.vec3i(p[1], p[2], p[0])
     if axis == 2:
@@ -87,27 +87,28 @@ def to_raster_pixel(p: wp.vec3i, axis: wp.int32):
 
 @wp.func
 def raster_uv(p: wp.vec3d):
-    """The two coordinates of a turned point in the picture."""
+    """Return (u, v) of a point in the raster."""
     return wp.vec2d(p[1], p[2])
 
 
 @wp.func
 def snapped(p: wp.vec2d):
-    """In whole steps of 1/256 of a pixel."""
+    """Return a point in steps of 1/256 of a pixel, rounded."""
     return wp.vec2d(wp.floor(p[0] * SNAP + HALF), wp.floor(p[1] * SNAP + HALF))
 
 
 @wp.func
 def cross2(a: wp.vec2d, b: wp.vec2d):
-    """Twice the signed area between two vectors; exact for snapped ones near the box."""
+    """Return twice the signed area of two vectors; exact for snapped vectors near the box."""
     return a[0] * b[1] - a[1] * b[0]
 
 
 @wp.func
 def edge_function(a: wp.vec2d, b: wp.vec2d):
-    """(c, x, y): c + x u + y v is positive left of the edge from a to b, in snapped steps.
+    """Return (c, x, y): c + x u + y v is positive left of the edge from a to b, in steps.
 
-    Of two faces at an edge one owns its points: there it is one half. All else is whole numbers.
+    On the edge it is one half for one of the two faces that share it, so that one of them owns each
+    point. All other values are integers.
     """
     edge = b - a
     rest = edge[1] * a[0] - edge[0] * a[1]
@@ -118,7 +119,7 @@ def edge_function(a: wp.vec2d, b: wp.vec2d):
 
 @wp.func
 def edge_functions(footprint: Footprint):
-    """The lines of a face's three edges, one a row."""
+    """Return the edge functions of a face, one a row."""
     s0 = snapped(raster_uv(to_raster(footprint.corners[0], footprint.axis)))
     s1 = snapped(raster_uv(to_raster(footprint.corners[1], footprint.axis)))
     s2 = snapped(raster_uv(to_raster(footprint.corners[2], footprint.axis)))
@@ -131,7 +132,7 @@ def edge_functions(footprint: Footprint):
 
 @wp.func
 def is_square_outside(lines: wp.mat33d, low: wp.vec2i, side: wp.int32):
-    """Whether all pixels of a square are on the outer side of an edge."""
+    """Return whether all pixels of a square are on the outer side of an edge."""
     u = SNAP * (wp.float64(low[0]) + HALF)
     v = SNAP * (wp.float64(low[1]) + HALF)
     reach = SNAP * wp.float64(side - 1)
@@ -146,7 +147,7 @@ def is_square_outside(lines: wp.mat33d, low: wp.vec2i, side: wp.int32):
 
 @wp.func
 def depth_plane(footprint: Footprint):
-    """The depth of a face where both coordinates are 0, and its slopes."""
+    """Return the depth of a face at u = v = 0, and its slopes."""
     p = to_raster(footprint.corners[0], footprint.axis)
     normal = to_raster(area_vector(footprint.corners), footprint.axis)
     steep = -ONE / normal[0]
@@ -156,10 +157,10 @@ def depth_plane(footprint: Footprint):
 
 
 @wp.func
-def covered_pixels(a: wp.float64, b: wp.float64, c: wp.float64, low: wp.int32, high: wp.int32):
-    """The first pixel from ``low`` to ``high`` whose centre lies between snapped numbers; how many.
+def pixel_range(a: wp.float64, b: wp.float64, c: wp.float64, low: wp.int32, high: wp.int32):
+    """Return the first pixel in [low, high] with its centre between snapped numbers, and the count.
 
-    In float32, which is exact where pixels are.
+    Computed in float32, which is exact for pixels.
     """
     x = wp.float32(a)
     y = wp.float32(b)
@@ -174,7 +175,7 @@ def covered_pixels(a: wp.float64, b: wp.float64, c: wp.float64, low: wp.int32, h
 
 @wp.func
 def footprint_along(corners: wp.mat33d, axis: wp.int32, low: wp.vec3i, high: wp.vec3i):
-    """How a face covers the pixels from ``low`` to ``high``, inclusive, along an axis."""
+    """Return the footprint of a face on the pixels from ``low`` to ``high``, inclusive."""
     out = Footprint()
     s0 = snapped(raster_uv(to_raster(corners[0], axis)))
     s1 = snapped(raster_uv(to_raster(corners[1], axis)))
@@ -184,8 +185,8 @@ def footprint_along(corners: wp.mat33d, axis: wp.int32, low: wp.vec3i, high: wp.
         return out
     first = to_raster_pixel(low, axis)
     last = to_raster_pixel(high, axis)
-    u = covered_pixels(s0[0], s1[0], s2[0], first[1], last[1])
-    v = covered_pixels(s0[1], s1[1], s2[1], first[2], last[2])
+    u = pixel_range(s0[0], s1[0], s2[0], first[1], last[1])
+    v = pixel_range(s0[1], s1[1], s2[1], first[2], last[2])
     out.axis = axis
     out.corners = corners
     out.low = wp.vec2i(u[0], v[0])
@@ -195,7 +196,7 @@ def footprint_along(corners: wp.mat33d, axis: wp.int32, low: wp.vec3i, high: wp.
 
 @wp.func
 def subdivided_footprint(corners: wp.mat33d):
-    """A face in k x k equal parts of about a pixel's area, sampled at their middles."""
+    """Divide a face into k x k congruent subtriangles of about a pixel's area."""
     out = Footprint()
     out.axis = SUBDIVIDED
     out.corners = corners
@@ -210,7 +211,7 @@ def subdivided_footprint(corners: wp.mat33d):
 
 @wp.func
 def footprint_of(corners: wp.mat33d, axis: wp.int32, low: wp.vec3i, high: wp.vec3i):
-    """``footprint_along`` an axis, or ``subdivided_footprint`` for PER_FACE."""
+    """Return the footprint along an axis, or the subtriangles for SUBDIVIDED."""
     if axis == SUBDIVIDED:
         return subdivided_footprint(corners)
     return footprint_along(corners, axis, low, high)
@@ -218,7 +219,7 @@ def footprint_of(corners: wp.mat33d, axis: wp.int32, low: wp.vec3i, high: wp.vec
 
 @wp.func
 def extent_along(corners: wp.mat33d, x: wp.int32):
-    """Least and greatest of a face's corners along an axis, in float32."""
+    """Return the least and the greatest coordinate of a face along an axis, in float32."""
     a = wp.float32(corners[0, x])
     b = wp.float32(corners[1, x])
     c = wp.float32(corners[2, x])
@@ -227,7 +228,7 @@ def extent_along(corners: wp.mat33d, x: wp.int32):
 
 @wp.func
 def longest_extent(corners: wp.mat33d):
-    """The longest side of a face's box."""
+    """Return the longest side of a face's bounds."""
     out = wp.float32(0.0)
     for x in range(3):
         own = extent_along(corners, x)
@@ -237,13 +238,16 @@ def longest_extent(corners: wp.mat33d):
 
 @wp.func
 def pixel_count(footprint: Footprint):
-    """Pixels of the rectangle, or parts."""
+    """Return the pixels of a footprint's rectangle, or its subtriangles."""
     return footprint.size[0] * footprint.size[1]
 
 
 @wp.func
 def subtriangle_at(index: wp.int32, subdivision: wp.int32):
-    """How far down and aside the middle of a part lies; row r of parts has 2 r + 1 of them."""
+    """Return the centroid of a subtriangle along edges 01 and 12, as shares of them.
+
+    Row r has 2 r + 1 subtriangles.
+    """
     row = wp.int32(wp.sqrt(wp.float64(index) + HALF))
     place = index - row * row
     share = wp.float64(1 + place % 2) * THIRD
@@ -253,7 +257,7 @@ def subtriangle_at(index: wp.int32, subdivision: wp.int32):
 
 @wp.func
 def subtriangle_centroid(footprint: Footprint, index: wp.int32):
-    """The middle of a part of a divided face."""
+    """Return the centroid of a subtriangle."""
     at = subtriangle_at(index, footprint.low[1])
     c = footprint.corners
     return c[0] + at[0] * (c[1] - c[0]) + at[1] * (c[2] - c[1])
@@ -261,7 +265,7 @@ def subtriangle_centroid(footprint: Footprint, index: wp.int32):
 
 @wp.func
 def barycentric_weights(corners: wp.mat33d, p: wp.vec3d):
-    """Barycentric weights of a point of a face, as seen along its dominant axis."""
+    """Return the barycentric weights of a point of a face, seen along its dominant axis."""
     axis = dominant_axis(area_vector(corners))
     at = raster_uv(to_raster(p, axis))
     a = raster_uv(to_raster(corners[0], axis)) - at

@@ -1,15 +1,14 @@
-"""Penalty, damping and friction of all fragments inside an object, added up.
+"""Penalty, damping and friction, summed over the fragments inside an object.
 
-Morvan et al. 2008, section 3.4, equations 4 to 13. What a fragment adds is rounded to whole numbers
-of small steps: the order in which they are added does not matter.
+Morvan et al. 2008, section 3.4, equations 4 to 13. Each fragment's share is rounded to an integer
+number of steps, so that the sums do not depend on their order.
 """
 
 from functools import cache
 
 import warp as wp
 
-from abut.bounds.relative_frame import turn_of
-from abut.bounds.rows import single_of
+from abut.bounds.float32 import to_vec3f
 from abut.core.atomics import atomic_add_int64
 from abut.core.lanes import (
     lane_count,
@@ -19,10 +18,12 @@ from abut.core.lanes import (
     warp_sum,
     warp_sync,
 )
+from abut.geometry.poses import rotation_of
 from abut.sdf.depth_images import DepthImages, may_be_inside
 from abut.sdf.draw_batches import Patches, batch_range, lane_pixels
 from abut.sdf.field_pairs import FieldOperands, FieldPair
-from abut.sdf.footprint import DEPTH, corners_of
+from abut.sdf.field_probe import interpolate_distance, interpolate_gradient, is_in_box, last_cell
+from abut.sdf.footprint import DEPTH, pixel_corners
 from abut.sdf.grid import FieldGrid
 from abut.sdf.orthographic_raster import barycentric_weights
 from abut.sdf.pixel_patch import (
@@ -34,7 +35,6 @@ from abut.sdf.pixel_patch import (
     patch_float,
     patch_pixel,
 )
-from abut.sdf.probe import interpolate_distance, interpolate_gradient, is_in_box, last_cell
 
 wp.set_module_options({"enable_backward": False, "fuse_fp": False})
 
@@ -42,24 +42,24 @@ SUM_COUNT = wp.constant(9)  # force, torque, area, energy, fragments
 ZERO = wp.constant(wp.float64(0.0))
 HALF = wp.constant(wp.float64(0.5))
 TO_WHOLE = wp.constant(wp.float64(1.5 * 2.0**52))
-AREA_BITS = wp.constant(wp.float64(2.0**36))  # of the area of a pixel
-MOST_FRAGMENTS = wp.constant(wp.float64(2.0**16))  # whose sums are exact, see Shares
+AREA_BITS = wp.constant(wp.float64(2.0**36))  # a pixel's area in steps
+MOST_FRAGMENTS = wp.constant(wp.float64(2.0**16))  # of a lane's sums, so that they stay exact
 Fragment = wp.types.vector(length=6, dtype=wp.float32)  # position, distance, weight, face
-FragmentSums = wp.types.vector(length=SUM_COUNT, dtype=wp.float64)  # whole numbers, below 2**53
+FragmentSums = wp.types.vector(length=SUM_COUNT, dtype=wp.float64)  # integers below 2**53
 
 
 @wp.func
 def single4(v: wp.vec4d):
-    """``single_of`` for four numbers; forces need no more, and registers are few."""
+    """Return four numbers in float32; double precision would take more registers."""
     return wp.vec4f(wp.float32(v[0]), wp.float32(v[1]), wp.float32(v[2]), wp.float32(v[3]))
 
 
 @wp.func
 def penalty_force(material: wp.vec4f, way: wp.vec3f, depth: wp.float32, approach: wp.vec3f):
-    """The force on the object at q for a unit of area (equations 4 to 6).
+    """Return the force on the object at q per unit of area (equations 4 to 6).
 
     ``way``: unit vector of p - q, from the surface to the fragment. ``approach``: velocity of p
-    less that of q.
+    relative to q.
     """
     along = wp.dot(approach, way)
     push = material[0] * depth + material[1] * along
@@ -73,17 +73,17 @@ def penalty_force(material: wp.vec4f, way: wp.vec3f, depth: wp.float32, approach
 
 @wp.func
 def vertex_velocity_at(operands: FieldOperands, pair: FieldPair, face: wp.int32, p: wp.vec3d):
-    """What a fragment's velocity has beyond that of a rigid mesh; p in pixels."""
+    """Return a fragment's velocity beside the rigid motion; p in pixels."""
     mesh = operands.meshes[pair.mesh]
     v = mesh.faces[face]
-    w = barycentric_weights(corners_of(operands, pair, face), p)
+    w = barycentric_weights(pixel_corners(operands, pair, face), p)
     own = w[0] * mesh.velocities[v[0]] + w[1] * mesh.velocities[v[1]]
-    return turn_of(pair.pose) * (own + w[2] * mesh.velocities[v[2]])
+    return rotation_of(pair.pose) * (own + w[2] * mesh.velocities[v[2]])
 
 
 @wp.func
 def round_to_integer(x: wp.float64):
-    """The nearest whole number, of what is below 2**51."""
+    """Return the nearest integer of a number below 2**51."""
     return (x + TO_WHOLE) - TO_WHOLE
 
 
@@ -91,7 +91,7 @@ def round_to_integer(x: wp.float64):
 def fixed_point_sums(
     pair: FieldPair, weight: wp.float32, push: wp.vec3f, torque: wp.vec3f, d: wp.float32
 ):
-    """What a fragment at distance d adds to the sums, in whole steps of theirs."""
+    """Return a fragment's share of the sums at distance d, in integer steps."""
     area = wp.float64(weight) * (pair.pixel * pair.pixel * pair.scale[0])
     lever = area * pair.scale[1]
     out = FragmentSums()
@@ -106,7 +106,7 @@ def fixed_point_sums(
 
 @wp.func
 def warp_add_sums(sums: wp.array[wp.int64], row: wp.int32, amount: FragmentSums, lane: wp.int32):
-    """Add what all lanes have for one row; all lanes must come."""
+    """Add the amounts of all lanes to one row; all lanes must call it."""
     if warp_all(amount[8] == ZERO):
         return
     for k in range(SUM_COUNT):
@@ -128,7 +128,7 @@ def warp_add_sums(sums: wp.array[wp.int64], row: wp.int32, amount: FragmentSums,
 #endif
 """)
 def exchange_fragment(mine: Fragment, to: wp.int32, of: wp.int32) -> Fragment:
-    """Lay ``mine`` into slot ``to`` of 64 of the lanes, or take what is in ``of``; -1: neither."""
+    """Store ``mine`` in slot ``to`` of the warp's 64, and load slot ``of``; -1 does neither."""
     ...
 
 
@@ -141,7 +141,7 @@ def fragment_inside(
     columns: DepthImages,
     early: wp.int32,
 ):
-    """The fragment at a pixel, with a distance of 0 where it is not inside."""
+    """Return the fragment at a pixel; its distance is 0 where it is not inside."""
     c = fragment_at(patch, at, cells_per_pixel)
     distance = wp.float32(0.0)
     if is_in_box(c, last_cell(grid)):
@@ -153,30 +153,28 @@ def fragment_inside(
 
 @cache
 def penalty_kernel_for(moving: bool, bending: bool) -> wp.Kernel:
-    """The kernel for damping or friction, and for meshes whose vertices have velocities.
+    """Return the kernel with or without damping and friction, and vertex velocities.
 
-    Each of these takes registers, of which there are too few as it is.
+    Each of these takes registers, which limit the occupancy.
     """
 
     @wp.func
     def fragment_sums(operands: FieldOperands, pair: FieldPair, grid: FieldGrid, held: Fragment):
-        """What a fragment inside adds to the sums."""
+        """Return the share of a fragment inside in the sums."""
         at = wp.vec3f(held[0], held[1], held[2])
         depth = -held[3]
         way = -interpolate_gradient(grid, at)
-        lever = single_of(grid.lower - pair.centre) + wp.float32(grid.spacing) * at
+        lever = to_vec3f(grid.lower - pair.centre) + wp.float32(grid.spacing) * at
         foot = lever - depth * way
         push = (wp.float32(pair.material[0]) * depth) * way
         if wp.static(moving):
-            v = single_of(pair.other_velocity - pair.velocity)
-            v += wp.cross(single_of(pair.other_spin), lever)
-            v -= wp.cross(single_of(pair.spin), foot)
+            v = to_vec3f(pair.other_velocity - pair.velocity)
+            v += wp.cross(to_vec3f(pair.other_spin), lever)
+            v -= wp.cross(to_vec3f(pair.spin), foot)
             if wp.static(bending):
                 if operands.meshes[pair.mesh].velocities.shape[0] > 0:
                     p = wp.vec3d(at) / pair.cells_per_pixel
-                    v += single_of(
-                        vertex_velocity_at(operands, pair, wp.cast(held[5], wp.int32), p)
-                    )
+                    v += to_vec3f(vertex_velocity_at(operands, pair, wp.cast(held[5], wp.int32), p))
             push = penalty_force(single4(pair.material), way, depth, v)
         return fixed_point_sums(pair, held[4], push, wp.cross(foot, push), depth)
 
@@ -198,7 +196,7 @@ def penalty_kernel_for(moving: bool, bending: bool) -> wp.Kernel:
     ):
         """Draw the patches, and add up the fragments inside.
 
-        These are held back until there is one for each lane: they take the most work.
+        Fragments inside are collected until every lane has one: their gradients take the most work.
         """
         thread = span[0] + wp.tid()
         lanes = lane_count()
@@ -237,7 +235,7 @@ def penalty_kernel_for(moving: bool, bending: bool) -> wp.Kernel:
 
 @wp.func
 def sum_unit(pair: FieldPair, k: wp.int32):
-    """What a whole number of a sum stands for."""
+    """Return the amount that one integer step of a sum stands for."""
     step = wp.float64(1.0)
     if k < 8:
         step = wp.where(pair.scale[0] > ZERO, wp.float64(1.0) / pair.scale[0], ZERO)
@@ -259,7 +257,7 @@ def response_rows_kernel(
     count_out: wp.array[wp.int64],
     rows_out: wp.array2d[wp.float64],
 ):
-    """Force, torque, area, energy and fragments of each meeting; then forget, for the next run.
+    """Write the sums of each pair as a row; reset sums and counts for the next run.
 
     The lanes of a warp add up the copies of one sum.
     """

@@ -1,7 +1,7 @@
-"""Patches: pieces of covers, ready to be drawn, and the fragment at each of their pixels.
+"""Patches: rows of pixels of a footprint, packed into 16 words, and the fragment at each pixel.
 
-A patch is 16 words, which travel by fours. Nothing is stored of a fragment: whoever needs one
-computes it. Positions are in cells of the field, and in float32.
+Fragments are computed where they are needed; none is stored. Positions are in cells of the field,
+in float32.
 """
 
 import warp as wp
@@ -19,10 +19,10 @@ from abut.sdf.orthographic_raster import (
 from abut.sdf.spans import RowSpans, next_patch_origin, row_spans, span_pixel
 
 Patch = wp.types.vector(length=16, dtype=wp.int32)
-FACE, WEIGHT = wp.constant(0), wp.constant(1)  # face * 4 + axis; area of a fragment
-# Along an axis: two coordinates of 16 bits; at the first pixel, its slopes, least and greatest.
+FACE, WEIGHT = wp.constant(0), wp.constant(1)  # 4 * face + axis; fragment area [pixels]
+# Along an axis. LOW: u and v in 16 bits each. DEPTH: at the first pixel, two slopes, bounds.
 LOW, DEPTH, ENDS, SHIFTS = wp.constant(2), wp.constant(3), wp.constant(8), wp.constant(12)
-# Of a divided face: first part, parts along a side, parts; first sample and two ways on.
+# Subtriangles. EDGES: the first centroid, edges 01 and 12.
 FIRST_SUBTRIANGLE, SUBDIVISION, SUBTRIANGLE_COUNT, SUBTRIANGLE_EDGES = (
     wp.constant(2),
     wp.constant(3),
@@ -33,7 +33,7 @@ FIRST_SUBTRIANGLE, SUBDIVISION, SUBTRIANGLE_COUNT, SUBTRIANGLE_EDGES = (
 
 @wp.struct
 class PatchStep:
-    """A piece of a cover, and where the next one begins."""
+    """A patch of a footprint, and the pixel at which the next one begins."""
 
     patch: Patch
     next: wp.vec2i
@@ -50,7 +50,7 @@ class PatchStep:
 #endif
 """)
 def store_patch(patches: wp.array[Patch], i: wp.int32, patch: Patch):
-    """Write a patch."""
+    """Write a patch by vectors of four words."""
     ...
 
 
@@ -71,19 +71,19 @@ def store_patch(patches: wp.array[Patch], i: wp.int32, patch: Patch):
 #endif
 """)
 def load_patch(patches: wp.array[Patch], i: wp.int32) -> Patch:
-    """Read a patch."""
+    """Read a patch by vectors of four words."""
     ...
 
 
 @wp.func
 def patch_float(patch: Patch, k: wp.int32):
-    """A word of a patch that is a float32."""
+    """Return a word of a patch as float32."""
     return wp.cast(patch[k], wp.float32)
 
 
 @wp.func
 def float_bits(x: wp.float64):
-    """A number as a word of a patch."""
+    """Return a number as a word of a patch."""
     return wp.cast(wp.float32(x), wp.int32)
 
 
@@ -91,7 +91,7 @@ def float_bits(x: wp.float64):
 def patch_of(
     footprint: Footprint, at: wp.vec2i, spans: RowSpans, face: wp.int32, cells_per_pixel: wp.float64
 ):
-    """The piece of a cover that begins ``at`` a pixel; ``cells_per_pixel``: cells of a pixel."""
+    """Return the patch of a footprint that begins ``at`` a pixel."""
     out = Patch()
     out[FACE] = 4 * face + footprint.axis
     low = footprint.low + at
@@ -119,7 +119,7 @@ def patch_of(
 
 @wp.func
 def subdivided_patch(footprint: Footprint, face: wp.int32, cells_per_pixel: wp.float64):
-    """All parts of a divided face."""
+    """Return the patch of a run of subtriangles."""
     out = Patch()
     out[FACE] = 4 * face + SUBDIVIDED
     parts = wp.float64(footprint.low[1]) * wp.float64(footprint.low[1])
@@ -139,7 +139,7 @@ def subdivided_patch(footprint: Footprint, face: wp.int32, cells_per_pixel: wp.f
 
 @wp.func
 def patch_from(footprint: Footprint, at: wp.vec2i, face: wp.int32, cells_per_pixel: wp.float64):
-    """The piece of a cover that begins ``at`` a pixel; there is none beyond the last column."""
+    """Return the patch that begins ``at`` a pixel of a footprint, and where the next begins."""
     out = PatchStep()
     if footprint.axis == SUBDIVIDED:
         out.patch = subdivided_patch(footprint, face, cells_per_pixel)
@@ -153,19 +153,19 @@ def patch_from(footprint: Footprint, at: wp.vec2i, face: wp.int32, cells_per_pix
 
 @wp.func
 def patch_axis(patch: Patch):
-    """The axis a patch is drawn along, or PER_FACE."""
+    """Return the axis a patch is drawn along, or SUBDIVIDED."""
     return patch[FACE] & 3
 
 
 @wp.func
 def patch_face(patch: Patch):
-    """The face a patch belongs to."""
+    """Return the face of a patch."""
     return patch[FACE] >> 2
 
 
 @wp.func
 def patch_pixel_count(patch: Patch):
-    """Fragments of a patch."""
+    """Return the number of fragments of a patch."""
     return wp.where(
         patch_axis(patch) == SUBDIVIDED, patch[SUBTRIANGLE_COUNT], patch[ENDS + 3] >> 24
     )
@@ -173,7 +173,7 @@ def patch_pixel_count(patch: Patch):
 
 @wp.func
 def patch_pixel(patch: Patch, index: wp.int32, before: wp.vec2i):
-    """Column and row of a fragment; of a divided face its number. See owned_pixel."""
+    """Return column and row of a fragment by its index; a subtriangle's index. See span_pixel."""
     if patch_axis(patch) == SUBDIVIDED:
         return wp.vec2i(index, 0)
     ends = wp.vec4i(patch[ENDS], patch[ENDS + 1], patch[ENDS + 2], patch[ENDS + 3])
@@ -183,7 +183,7 @@ def patch_pixel(patch: Patch, index: wp.int32, before: wp.vec2i):
 
 @wp.func
 def subtriangle_sample(patch: Patch, index: wp.int32):
-    """The middle of a part of a divided face, counted from the patch's first."""
+    """Return the centroid of a subtriangle, counted from the patch's first."""
     first = subtriangle_at(patch[FIRST_SUBTRIANGLE], patch[SUBDIVISION])
     at = subtriangle_at(patch[FIRST_SUBTRIANGLE] + index, patch[SUBDIVISION])
     down = wp.float32(at[0] - first[0])
@@ -199,13 +199,13 @@ def subtriangle_sample(patch: Patch, index: wp.int32):
 
 @wp.func
 def patch_origin(patch: Patch):
-    """The pixel that a patch begins at."""
+    """Return the first pixel of a patch."""
     return wp.vec2i((patch[LOW] << 16) >> 16, patch[LOW] >> 16)
 
 
 @wp.func
 def fragment_at(patch: Patch, at: wp.vec2i, cells_per_pixel: wp.float32):
-    """The fragment at a pixel of a patch."""
+    """Return the fragment at a pixel of a patch."""
     axis = patch_axis(patch)
     if axis == SUBDIVIDED:
         return subtriangle_sample(patch, at[0])

@@ -9,7 +9,7 @@ import warp as wp
 from abut.core.arrays import to_plain
 from abut.core.device import require_same_device
 from abut.errors import CapacityError, MeshError, OptionError, PointError
-from abut.geometry.mass import centre_of
+from abut.geometry.mass import centre_of_mass
 from abut.geometry.poses import checked_poses
 from abut.mesh import Mesh, require_meshes
 from abut.options import EarlyOut, Sampling, chosen, number_from
@@ -232,7 +232,7 @@ def _centre_later(other: Mesh, poses: np.ndarray) -> Callable[[], np.ndarray]:
     points, faces = other.points, other.faces
 
     def make(_lease: Any = other.lease) -> np.ndarray:  # held: the points are not overwritten
-        centre = centre_of(points.numpy(), faces.numpy())
+        centre = centre_of_mass(points.numpy(), faces.numpy())
         return poses[:, :3, :3] @ centre + poses[:, :3, 3]
 
     return make

@@ -1,4 +1,4 @@
-"""DistanceField.response: force and torque of all that is inside an object."""
+"""DistanceField.response: force and torque between a mesh and an object."""
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
@@ -18,7 +18,7 @@ from abut.sdf.field_plan import FieldPlan
 from abut.sdf.footprint_tiles import BLOCK_TILES
 from abut.sdf.penalty import SUM_COUNT, penalty_kernel_for, response_rows_kernel
 
-MOST_COPIES = 64  # of sums, so that threads do not queue up for one
+MOST_COPIES = 64  # of a pair's sums: fewer threads contend for one
 
 
 @dataclass(frozen=True, eq=False)
@@ -31,10 +31,10 @@ class Wrench(PicklableResult):
 
 @dataclass(frozen=True, eq=False)
 class Response(PicklableResult):
-    """What a mesh does to a field's object that it reaches into; in the field's frame.
+    """Force and torque of a mesh on a field's object that it penetrates, in the field's frame.
 
     Force and torque are integrals over the area inside (Morvan et al. 2008, equations 11 and 12);
-    ``mean_force`` and ``mean_torque`` are those over the area (equations 14 and 15).
+    ``mean_force`` and ``mean_torque`` are divided by the area (equations 14 and 15).
     """
 
     _rows: np.ndarray = field(repr=False)
@@ -60,12 +60,12 @@ class Response(PicklableResult):
 
     @property
     def energy(self) -> Any:
-        """What the springs hold: half the stiffness times depth squared, over the area inside."""
+        """Energy of the springs: half the stiffness times depth squared, over the area inside."""
         return self._number(7)
 
     @property
     def fragment_count(self) -> Any:
-        """How many samples were inside; an int, or (B,) int64."""
+        """Number of samples inside; an int, or (B,) int64."""
         counts = self._rows[:, 8].astype(np.int64)
         return int(counts[0]) if self._single else wp.array(counts, device=self._device)
 
@@ -81,9 +81,9 @@ class Response(PicklableResult):
 
     @cached_property
     def on_other(self) -> Wrench:
-        """The equal and opposite force on the mesh, and its torque about the mesh's centre.
+        """Equal and opposite force on the mesh, and its torque about the mesh's centre.
 
-        That of mass for a solid, else of area.
+        The centre is that of mass for a solid, else of area.
         """
         force, torque = self._rows[:, :3], self._rows[:, 3:6]
         lever = self._centre - self._other_centre()

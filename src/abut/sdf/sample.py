@@ -1,4 +1,4 @@
-"""Samples of a field at many points."""
+"""FieldSamples: a field at many points."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -21,9 +21,8 @@ class FieldSamples(PicklableResult):
     Attributes:
         distance: (n,) float32, negative inside.
         direction: (n, 3) float32, the unit vector to the closest point; zero where samples around
-            the point disagree about it, and beyond the band of a field that has one.
-        gradient: (n, 3) float32, the same vector outside and its opposite inside turned around:
-            away from the inside everywhere, also on the surface.
+            the point cancel, and beyond the band of a field that has one.
+        gradient: (n, 3) float32, the direction of increasing distance, continuous at the surface.
     """
 
     distance: wp.array
@@ -41,7 +40,7 @@ class FieldSamples(PicklableResult):
 
 
 @wp.kernel
-def sample_kernel(
+def sample_field_kernel(
     # in
     span: wp.vec3i,
     grid: FieldGrid,
@@ -51,7 +50,7 @@ def sample_kernel(
     direction_out: wp.array[wp.vec3f],
     gradient_out: wp.array[wp.vec3f],
 ):
-    """The field at each point."""
+    """Sample the field at each point."""
     for i in range(span[0] + wp.tid(), span[1], span[2]):
         found = sample_field(grid, points[i])
         gradient = wp.vec3f(found[1], found[2], found[3])
@@ -61,7 +60,7 @@ def sample_kernel(
 
 
 def sampled(kernel: wp.Kernel, field: list[Any], points: wp.array) -> FieldSamples:
-    """The field at points of float64 on its device, by a kernel that takes it as ``field``."""
+    """Sample a field at float64 points on its device, by a kernel that takes it as ``field``."""
     device = points.device
     count = points.shape[0]
     distance = wp.empty(count, dtype=wp.float32, device=device)

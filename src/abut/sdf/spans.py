@@ -1,36 +1,35 @@
-"""Which pixels a face owns, row by row.
+"""Row spans: the pixels that a face covers, row by row.
 
-A face owns pixel (i, j) of a rectangle where e + x i + y j > 0 for each of its three edges, in
-whole numbers; in a row these are neighbours. Rows of one piece of a rectangle are written as bytes,
-four to a word.
+A face covers pixel (i, j) of a rectangle where e + x i + y j > 0 for each of its three edges, in
+integers; in a row these pixels are contiguous. The rows of a patch are packed as bytes.
 """
 
 import warp as wp
 
 from abut.sdf.orthographic_raster import HALF, ONE, SNAP, ZERO, Footprint, edge_functions
 
-MOST_REACH = wp.constant(wp.float64(2.0**28))  # of an edge over a piece
-ROWS = wp.constant(wp.int32(16))  # of a piece
-WIDEST = wp.constant(wp.int32(64))  # columns of a piece
-STEEP = wp.constant(wp.float64(128.0))  # twice the columns of a piece
-MOST_PIXELS = wp.constant(wp.int32(127))  # of a piece
+MOST_REACH = wp.constant(wp.float64(2.0**28))  # of an edge over a patch
+ROWS = wp.constant(wp.int32(16))  # of a patch
+WIDEST = wp.constant(wp.int32(64))  # columns of a patch
+STEEP = wp.constant(wp.float64(128.0))  # twice the columns of a patch
+MOST_PIXELS = wp.constant(wp.int32(127))  # of a patch
 EACH_BYTE = wp.constant(wp.uint64(0x0101010101010101))
 
 
 @wp.struct
 class RowEdges:
-    """Three edges over a row. Columns are counted from the side where an edge ends the face."""
+    """Three edges over a row; an edge on the right counts columns from the last one."""
 
     values: wp.vec3i  # at the first column
-    slope_x: wp.vec3i  # the change with a column, above 0
-    slope_y: wp.vec3i  # the change with a row
+    slope_x: wp.vec3i  # change per column, positive
+    slope_y: wp.vec3i  # change per row
     inverses: wp.vec3f  # of ``slope_x``
     from_right: wp.vec3i  # 1 where columns are counted from the last
 
 
 @wp.struct
 class PackedBytes:
-    """Sixteen of them."""
+    """Sixteen bytes."""
 
     low: wp.uint64
     high: wp.uint64
@@ -38,25 +37,25 @@ class PackedBytes:
 
 @wp.struct
 class RowSpans:
-    """The pixels of a piece that a face owns."""
+    """The pixels of a patch that a face covers."""
 
-    ends: PackedBytes  # of each row, the pixels up to its end
-    shifts: PackedBytes  # of each row, its first column less the pixels before
+    ends: PackedBytes  # per row the pixels up to its end
+    shifts: PackedBytes  # per row its first column less the pixels before
     rows: wp.int32
 
 
 @wp.func
 def edge_in_pixels(line: wp.vec3d, low: wp.vec2i, size: wp.vec2i):
-    """(e, x, y) of a line over a piece of so many columns and rows from pixel ``low`` on.
+    """Return (e, x, y) of an edge function over a patch of ``size`` from pixel ``low`` on.
 
-    Exact for edges of up to 8192 pixels; over squares of 4 x 4, which large covers have, of 131072.
+    Exact for edges of up to 8192 pixels; over tiles of 4 x 4 pixels for edges of up to 131072.
     """
     x = line[1]
     y = line[2]
     u = SNAP * (wp.float64(low[0]) + HALF)
     v = SNAP * (wp.float64(low[1]) + HALF)
     e = (line[0] + x * u + y * v) / SNAP
-    if x == ZERO:  # rows are owned or not; so they are by an edge that leans this little
+    if x == ZERO:  # a nearly horizontal edge decides whole rows alike
         e = STEEP * (wp.ceil(e / wp.abs(y)) - HALF)
         y = wp.where(y > ZERO, STEEP, -STEEP)
         x = ONE
@@ -72,7 +71,7 @@ def edge_in_pixels(line: wp.vec3d, low: wp.vec2i, size: wp.vec2i):
 
 @wp.func
 def row_edges(footprint: Footprint, at: wp.vec2i, size: wp.vec2i):
-    """The edges of a face over the first row of a piece."""
+    """Return the edges of a face over the first row of a patch."""
     lines = edge_functions(footprint)
     out = RowEdges()
     for k in range(3):
@@ -87,8 +86,8 @@ def row_edges(footprint: Footprint, at: wp.vec2i, size: wp.vec2i):
 
 @wp.func
 def first_covered(value: wp.int32, slope_x: wp.int32, inverse: wp.float32, width: wp.int32):
-    """The least i of 0 to ``width`` with value + across i > 0, else ``width``."""
-    guess = wp.float32(-value) * inverse  # off by much less than 1 where it matters
+    """Return the least i in [0, width] with value + slope_x i > 0, else ``width``."""
+    guess = wp.float32(-value) * inverse  # error far below 1 where it matters
     i = wp.int32(wp.clamp(guess, wp.float32(0.0), wp.float32(width))) + 1
     there = value + slope_x * i
     i += wp.where(there <= 0, 1, 0) - wp.where(there > slope_x, 1, 0)
@@ -97,7 +96,7 @@ def first_covered(value: wp.int32, slope_x: wp.int32, inverse: wp.float32, width
 
 @wp.func
 def covered_in_row(edges: RowEdges, width: wp.int32):
-    """The first column that a face owns in a row, and how many."""
+    """Return the first column that a face covers in a row, and the count."""
     low = wp.int32(0)
     high = width
     for k in range(3):
@@ -111,7 +110,7 @@ def covered_in_row(edges: RowEdges, width: wp.int32):
 
 @wp.func
 def set_byte(bytes: PackedBytes, place: wp.int32, value: wp.int32):
-    """Bytes with one more at a place that is 0 so far."""
+    """Return the bytes with a value at an index where they are 0."""
     added = wp.uint64(value & 255) << wp.uint64(8 * (place & 7))
     out = bytes
     if place < 8:
@@ -123,7 +122,7 @@ def set_byte(bytes: PackedBytes, place: wp.int32, value: wp.int32):
 
 @wp.func
 def fill_bytes(bytes: PackedBytes, place: wp.int32, value: wp.int32):
-    """Bytes with the same one from a place on, where they are 0 so far."""
+    """Return the bytes with a value from an index on, where they are 0."""
     rest = EACH_BYTE * wp.uint64(value)
     out = bytes
     if place < 8:
@@ -136,7 +135,7 @@ def fill_bytes(bytes: PackedBytes, place: wp.int32, value: wp.int32):
 
 @wp.func
 def row_spans(footprint: Footprint, at: wp.vec2i):
-    """The rows of the piece of a cover that begins ``at`` a pixel: as many as fit."""
+    """Return the spans of the patch that begins ``at`` a pixel: as many rows as fit."""
     size = wp.min(footprint.size - at, wp.vec2i(WIDEST, ROWS))
     edges = row_edges(footprint, at, size)
     out = RowSpans()
@@ -156,7 +155,7 @@ def row_spans(footprint: Footprint, at: wp.vec2i):
 
 @wp.func
 def covered_pixel_at(footprint: Footprint, x: wp.float64, y: wp.float64):
-    """The pixel of a cover at a point of the picture, (-1, -1) where the face does not own it."""
+    """Return the pixel of a footprint at a point of the raster; (-1, -1) if not covered."""
     at = wp.vec2i(-1, -1)
     u = wp.floor(x) - wp.float64(footprint.low[0])
     v = wp.floor(y) - wp.float64(footprint.low[1])
@@ -171,7 +170,7 @@ def covered_pixel_at(footprint: Footprint, x: wp.float64, y: wp.float64):
 
 @wp.func
 def next_patch_origin(footprint: Footprint, at: wp.vec2i, rows: wp.int32):
-    """Where the next piece begins after one with so many rows; beyond the last column at last."""
+    """Return where the next patch begins; its column exceeds the footprint after the last."""
     row = at[1] + rows
     if row < footprint.size[1]:
         return wp.vec2i(at[0], row)
@@ -194,8 +193,8 @@ def next_patch_origin(footprint: Footprint, at: wp.vec2i, rows: wp.int32):
     return wp::vec_t<2, wp::int32>(index + (signed char)(left >> 8 * (row & 3)), row);
 """)
 def span_pixel(ends: wp.vec4i, shifts: wp.vec4i, index: wp.int32, before: wp.int32) -> wp.vec2i:
-    """Column and row of a pixel that a face owns, by its number.
+    """Return column and row of a covered pixel by its index.
 
-    A thread that is alone goes on from the row of the pixel ``before``, at first 0.
+    A CPU thread continues from the row of the previous pixel, ``before``.
     """
     ...

@@ -1,8 +1,8 @@
-"""Force and torque as functions of a pose that Warp's tape can differentiate.
+"""Force and torque as functions of a pose that Warp's tape differentiates.
 
-The one module with backward code. Samples are fixed points of the mesh, the middles of equal parts
-of its faces (``sampling="faces"``): they move with the pose, so that sums over them have a
-derivative wherever the field has one. What is summed is that of ``response``, in float64.
+This is the one module with backward code. Samples are fixed points of the mesh, the centroids of
+subtriangles (``sampling="faces"``): they move with the pose, so that sums over them have a
+derivative wherever the field has one. The sums are those of ``response``, in float64.
 """
 
 from dataclasses import dataclass
@@ -20,12 +20,12 @@ ZERO = wp.constant(wp.float64(0.0))
 ONE = wp.constant(wp.float64(1.0))
 HALF = wp.constant(wp.float64(0.5))
 PER_STEP = wp.constant(wp.float64(1.0 / GRADIENT_STEPS))
-RUN = wp.constant(wp.int32(256))  # samples that a thread adds up
+RUN = wp.constant(wp.int32(256))  # samples per thread
 
 
 @wp.struct
 class ContactLaw:
-    """What a fragment's force depends on beside where it is."""
+    """The parameters of a sample's force beside its position."""
 
     centre: wp.vec3d
     velocity: wp.vec3d  # of the field's object, at the frame's origin
@@ -37,11 +37,11 @@ class ContactLaw:
 
 @dataclass(frozen=True, eq=False)
 class TapedResponse:
-    """What a mesh does to a field's object, recorded on the tape that is active.
+    """Force, torque and energy between a mesh and a field's object, recorded on the active tape.
 
     Attributes:
         force, torque: (B,) vec3d on the object, in the field's frame.
-        energy: (B,) float64 held by the springs.
+        energy: (B,) float64 of the springs.
     """
 
     force: wp.array
@@ -51,13 +51,13 @@ class TapedResponse:
 
 @wp.func
 def lerp(a: wp.vec4d, b: wp.vec4d, share: wp.float64):
-    """Between a and b."""
+    """Interpolate linearly between a and b."""
     return a + share * (b - a)
 
 
 @wp.func
 def grid_sample(grid: FieldGrid, x: wp.int32, y: wp.int32, z: wp.int32):
-    """Distance and gradient of a sample."""
+    """Return distance and gradient of a sample."""
     g = grid.gradient[x, y, z]
     return wp.vec4d(
         wp.float64(grid.distance[x, y, z]),
@@ -69,13 +69,13 @@ def grid_sample(grid: FieldGrid, x: wp.int32, y: wp.int32, z: wp.int32):
 
 @wp.func
 def cell_index(at: wp.float64, count: wp.int32):
-    """The cell that a coordinate lies in, of a row of samples."""
+    """Return the cell of a coordinate along an axis with ``count`` samples."""
     return wp.clamp(wp.int32(at), 0, count - 2)
 
 
 @wp.func
 def interpolate(grid: FieldGrid, at: wp.vec3d):
-    """Distance and gradient, linear between samples, at a point in cells."""
+    """Return distance and gradient, linear between samples, at a point in cells."""
     x = cell_index(at[0], grid.shape[0])
     y = cell_index(at[1], grid.shape[1])
     z = cell_index(at[2], grid.shape[2])
@@ -90,7 +90,7 @@ def interpolate(grid: FieldGrid, at: wp.vec3d):
 
 @wp.func
 def is_in_field(grid: FieldGrid, at: wp.vec3d):
-    """Whether a point in cells lies in the field's box."""
+    """Return whether a point in cells lies in the field's box."""
     low = at[0] >= ZERO and at[1] >= ZERO and at[2] >= ZERO
     high = at[0] <= wp.float64(grid.shape[0] - 1) and at[1] <= wp.float64(grid.shape[1] - 1)
     return low and high and at[2] <= wp.float64(grid.shape[2] - 1)
@@ -98,7 +98,7 @@ def is_in_field(grid: FieldGrid, at: wp.vec3d):
 
 @wp.func
 def friction_of(law: ContactLaw, push: wp.float64, aside: wp.vec3d):
-    """Dynamic friction (equation 5); smooth at rest where ``slip`` is above 0."""
+    """Return dynamic friction (equation 5); smooth at rest where ``slip`` is above 0."""
     speed = wp.length(aside)
     share = law.material[2] * wp.abs(push)
     if speed > law.material[3]:
@@ -121,7 +121,7 @@ def fragment_forces_kernel(
     torque_out: wp.array2d[wp.vec3d],
     energy_out: wp.array2d[wp.float64],
 ):
-    """What each sample adds, for each pose."""
+    """Write the force, torque and energy of each sample, for each pose."""
     b = wp.tid() / points.shape[0]
     i = wp.tid() % points.shape[0]
     pose = poses[b]
@@ -155,7 +155,7 @@ def sum_runs_kernel(
     torque_out: wp.array2d[wp.vec3d],
     energy_out: wp.array2d[wp.float64],
 ):
-    """Sums over runs, always in the same order."""
+    """Sum runs of samples, in a fixed order."""
     b = wp.tid() / force_out.shape[1]
     r = wp.tid() % force_out.shape[1]
     total_force = wp.vec3d()
@@ -173,7 +173,7 @@ def sum_runs_kernel(
 def subdivided_samples(
     points: np.ndarray, faces: np.ndarray, pixel: float
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Middles and areas of the equal parts of all faces, as fragments.divided has them."""
+    """Return centroids and areas of all subtriangles, as ``subdivided_footprint`` has them."""
     corners = points[faces]
     normals = np.cross(corners[:, 1] - corners[:, 0], corners[:, 2] - corners[:, 0])
     area = np.linalg.norm(normals, axis=1) / 2
@@ -193,7 +193,7 @@ def subdivided_samples(
 def record_response(
     grid: Any, points: wp.array, areas: wp.array, poses: wp.array, law: Any
 ) -> TapedResponse:
-    """Launch it all, where a tape can see."""
+    """Launch the kernels so that an active tape records them."""
     if not (isinstance(poses, wp.array) and poses.dtype is wp.transformd):
         raise OptionError("poses must be a Warp array of wp.transformd, one for each pose.")
     device, shape = points.device, (poses.shape[0], points.shape[0])

@@ -1,7 +1,7 @@
-"""A field in textures, so that the hardware blends samples; on the CPU Warp does it in software.
+"""A field in textures: texture units interpolate samples; on the CPU Warp does so in software.
 
-Texture units of CUDA devices blend with weights that are whole 256ths and add up to one; the eight
-of a cell together were seen to be off by up to 6.5/256 (H200). Samples of a cell differ by at most
+Texture units of CUDA devices interpolate with weights in 256ths that add up to one; the eight of a
+cell together were measured to be off by up to 6.5/256 (H200). Samples of a cell differ by at most
 its diagonal, so that a distance is off by at most half of 7/256 of that: 0.024 of a cell.
 """
 
@@ -16,7 +16,7 @@ wp.set_module_options({"enable_backward": False, "fuse_fp": False})
 
 @wp.struct
 class FieldTextures:
-    """Distances, and gradients beside a fourth channel of no meaning."""
+    """Distances, and gradients with an unused fourth channel."""
 
     distance: wp.Texture3D
     gradient: wp.Texture3D
@@ -24,7 +24,7 @@ class FieldTextures:
 
 @wp.func
 def sample_textures(grid: FieldGrid, textures: FieldTextures, p: wp.vec3d):
-    """``sample_field`` by texture units."""
+    """Return (distance, gradient) at p by texture units, see sample_field."""
     at = to_cells(grid, p)
     most = wp.vec3f(
         wp.float32(grid.shape[0] - 1),
@@ -47,7 +47,7 @@ def pad_kernel(
     # out
     padded_out: wp.array[wp.vec4s],
 ):
-    """Gradients with a fourth channel: textures have one, two or four."""
+    """Add a fourth channel to gradients: textures have one, two or four."""
     for n in range(span[0] + wp.tid(), span[1], span[2]):
         g = gradient[n]
         padded_out[n] = wp.vec4s(g[0], g[1], g[2], wp.int16(0))
@@ -65,7 +65,7 @@ def sample_textures_kernel(
     direction_out: wp.array[wp.vec3f],
     gradient_out: wp.array[wp.vec3f],
 ):
-    """The field at each point."""
+    """Sample the field at each point."""
     for i in range(span[0] + wp.tid(), span[1], span[2]):
         found = sample_textures(grid, textures, points[i])
         g = wp.vec3f(found[1], found[2], found[3])
@@ -75,7 +75,7 @@ def sample_textures_kernel(
 
 
 def textures_of(grid: FieldGrid, device: wp.Device) -> FieldTextures:
-    """Copies of a grid's samples for texture units: 12 bytes a sample."""
+    """Copy a grid's samples for texture units, 12 bytes a sample."""
     size = grid.distance.size
     padded_item_count = wp.empty(size, dtype=wp.vec4s, device=device)
     with stage("textures", device):

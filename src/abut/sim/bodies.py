@@ -70,7 +70,7 @@ def place(bodies: Bodies, shapes: Shapes, i: wp.int32):
 
 
 @wp.kernel
-def place_kernel(
+def place_bodies_kernel(
     # in
     span: wp.vec3i,
     shapes: Shapes,
@@ -83,7 +83,7 @@ def place_kernel(
 
 
 @wp.func
-def rotated_by(rotation: wp.quatd, spin: wp.vec3d, seconds: wp.float64):
+def integrated_rotation(rotation: wp.quatd, spin: wp.vec3d, seconds: wp.float64):
     """A turn after spinning for some time."""
     angle = wp.length(spin) * seconds
     if angle == ZERO:
@@ -109,7 +109,7 @@ def move(
         spin = frame * (inverse * (wp.transpose(frame) * momentum))
     bodies.velocity[i] = velocity
     bodies.position[i] = bodies.position[i] + seconds * velocity
-    bodies.rotation[i] = rotated_by(bodies.rotation[i], spin, seconds)
+    bodies.rotation[i] = integrated_rotation(bodies.rotation[i], spin, seconds)
     if inverse_mass > ZERO:
         frame = wp.quat_to_matrix(bodies.rotation[i])
         inverse = wp.inverse(bodies.inertia[i])
@@ -152,7 +152,7 @@ def gather_forces_kernel(
 
 
 @wp.kernel
-def move_kernel(
+def move_bodies_kernel(
     # in
     span: wp.vec3i,
     shapes: Shapes,

@@ -12,7 +12,7 @@ from abut.mesh import Mesh
 from abut.scene import Scene
 from abut.sdf.distance_field import DistanceField
 from abut.sim.rigid import RigidBodies
-from abut.sim.simulation import Seen, box_around
+from abut.sim.simulation import Seen, box_corners
 from abut.sim.waves import WavingFloor
 
 COUNT = 15
@@ -63,7 +63,7 @@ class Dragons:
         field = DistanceField(self.solid, resolution=resolution)
         self.bodies.add(self.solid, _piled(size / size.max(), count), field=field, density=300.0)
         self.face_count = count * self.solid.face_count + sheet.face_count
-        self.around = box_around((-1.5, -1.3, -0.1), (1.5, 1.3, 1.5))
+        self.around = box_corners((-1.5, -1.3, -0.1), (1.5, 1.3, 1.5))
         self._scene: Scene | None = None
 
     def advance(self) -> dict[str, int]:

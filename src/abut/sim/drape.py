@@ -10,7 +10,7 @@ from abut.query.cull import cull
 from abut.query.self_collide import self_collide
 from abut.query.within import within
 from abut.sim.cloth import Cloth, Fabric
-from abut.sim.simulation import Seen, box_around
+from abut.sim.simulation import Seen, box_corners
 
 STEPS, SECONDS = 3, 0.01  # of a frame
 
@@ -34,7 +34,7 @@ class Drape:
         reach = 0.55 * np.ptp(sheet.vertices[:, 0])
         top = self.solid.vertices[:, 2].max()
         low, high = (-reach, -reach, top - 0.8 * reach), (reach, reach, top + 0.1 * reach)
-        self.around = box_around(low, high)
+        self.around = box_corners(low, high)
 
     def advance(self) -> dict[str, int]:
         """Three steps of a hundredth of a second."""
@@ -47,7 +47,7 @@ class Drape:
 
     def rows(self, method: str) -> np.ndarray:
         """Near faces of the cloth (0, 0) and of cloth and solid (0, 1)."""
-        return near_rows(self.cloth, method)
+        return near_face_rows(self.cloth, method)
 
 
 def advanced(cloth: Cloth, steps: int, seconds: float) -> dict[str, int]:
@@ -64,7 +64,7 @@ def advanced(cloth: Cloth, steps: int, seconds: float) -> dict[str, int]:
     }
 
 
-def near_rows(cloth: Cloth, method: str) -> np.ndarray:
+def near_face_rows(cloth: Cloth, method: str) -> np.ndarray:
     """(n, 4) faces that a cloth keeps apart, of itself and from its obstacle.
 
     Args:

@@ -10,7 +10,7 @@ from abut.cases.shape import Shape, joined
 from abut.cases.shapes import box
 from abut.core.timing import stage
 from abut.sim.impulse_solver import Surfaces, Tumble
-from abut.sim.simulation import Seen, box_around
+from abut.sim.simulation import Seen, box_corners
 
 STEPS, SECONDS = 4, 0.006  # of a frame
 SPEED = 3.0  # of the falling object, in extents of the whole a second
@@ -54,7 +54,7 @@ class Fracture:
         self.broken = False
         top = high[2] + 0.5 * np.ptp(falling.vertices[:, 2])
         low, high = low - 0.2 * self.size, high + 0.2 * self.size
-        self.around = box_around((*low[:2], low[2] + 0.2 * self.size), (*high[:2], top))
+        self.around = box_corners((*low[:2], low[2] + 0.2 * self.size), (*high[:2], top))
 
     def advance(self) -> dict[str, int]:
         """Four steps; where the two first meet, the object breaks and its pieces are hit."""

@@ -9,7 +9,7 @@ from abut.mesh import Mesh
 from abut.query.collide import collide
 from abut.query.self_collide import self_collide
 from abut.sim.cloth import Cloth, Fabric
-from abut.sim.drape import advanced, near_rows
+from abut.sim.drape import advanced, near_face_rows
 from abut.sim.simulation import Seen
 
 STEPS, SECONDS = 3, 0.01  # of a frame
@@ -61,7 +61,7 @@ class FallingLeaves:
 
     def rows(self, method: str) -> np.ndarray:
         """Near faces of the leaves (0, 0), and of leaves and tree or ground (0, 1)."""
-        return near_rows(self.cloth, method)
+        return near_face_rows(self.cloth, method)
 
 
 def falling_leaves(faces: int = 40_000, device: object = None) -> FallingLeaves:

@@ -20,7 +20,7 @@ from abut.sdf.distance_field import DistanceField
 from abut.sdf.field_pairs import DOMINANT, FACES
 from abut.sdf.grid import FieldGrid
 from abut.sdf.orthographic_raster import SampledMesh
-from abut.sim.bodies import Bodies, Shapes, place_kernel
+from abut.sim.bodies import Bodies, Shapes, place_bodies_kernel
 from abut.sim.rigid_step import RigidStep
 from abut.sim.waves import WavingFloor, waves_kernel
 
@@ -250,7 +250,7 @@ class RigidBodies:
         bodies.low, bodies.high = (wp.zeros(count, dtype=wp.vec3d, device=device) for _ in "lh")
         self._bodies = bodies
         self._table = self._shape_table()
-        launch(place_kernel, count, [self._table, bodies], device)
+        launch(place_bodies_kernel, count, [self._table, bodies], device)
         self._step = RigidStep(
             bodies,
             self._table,
@@ -304,7 +304,7 @@ class RigidBodies:
         for name, values in state.items():
             getattr(self._bodies, name).assign(values)
         self._clock.assign(clock)
-        launch(place_kernel, len(self._rows), [self._table, self._bodies], self.device)
+        launch(place_bodies_kernel, len(self._rows), [self._table, self._bodies], self.device)
 
 
 def _quaternion(rotation: np.ndarray) -> np.ndarray:

@@ -15,7 +15,7 @@ from abut.sdf.field_pairs import FieldOperands, FieldPair
 from abut.sdf.footprint import BOUND
 from abut.sdf.penalty import SUM_COUNT, penalty_kernel_for, response_rows_kernel
 from abut.sdf.response import penalty_stages
-from abut.sim.bodies import gather_forces_kernel, move_kernel
+from abut.sim.bodies import gather_forces_kernel, move_bodies_kernel
 from abut.sim.body_pairs import (
     count_partners_kernel,
     field_pairs_kernel,
@@ -98,7 +98,7 @@ class RigidStep:
         gather = [self.bodies, self._body_pairs, self._offsets, self._rows, *self._wrench]
         move = [self.shapes, self.gravity, *self._wrench, self.clock, self.bodies]
         yield "gather", Task(gather_forces_kernel, self.body_count, gather, device).run
-        yield "move", Task(move_kernel, self.body_count, move, device).run
+        yield "move", Task(move_bodies_kernel, self.body_count, move, device).run
 
     def _make_operands(self, pairs: int) -> Any:
         out = FieldOperands()

@@ -51,7 +51,7 @@ class Play(Protocol):
         ...
 
 
-def box_around(low: tuple[float, ...], high: tuple[float, ...]) -> np.ndarray:
+def box_corners(low: tuple[float, ...], high: tuple[float, ...]) -> np.ndarray:
     """The (8, 3) corners of a box."""
     return np.stack(np.meshgrid(*zip(low, high, strict=True), indexing="ij"), axis=-1).reshape(
         -1, 3

@@ -6,19 +6,19 @@ samples at the same distance the least number wins.
 
 import warp as wp
 
-from abut.bounds.rows import single_of
+from abut.bounds.float32 import to_vec3f
 from abut.core.atomics import warp_atomic_min_int64
 from abut.core.lanes import lane_count, warp_min, warp_sync
 from abut.core.pair_queue import NO_KEY, PairQueue, team_stop
 from abut.sdf.blocks import block_of_tile
+from abut.sdf.closest_fragments import fragment_distance, unclipped_footprint
 from abut.sdf.field_pairs import VIEWS, FieldOperands, FieldPair, pair_of_item
-from abut.sdf.footprint import centroid_of, corners_of, probe_pixels, sampling_axis
+from abut.sdf.field_probe import key_distance, key_face
+from abut.sdf.footprint import centroid_of, pixel_corners, probe_pixels, sampling_axis
 from abut.sdf.footprint_tiles import BLOCK_TILES, is_large, point_above, tile_of
 from abut.sdf.grid import sample_at_cells
-from abut.sdf.nearest import fragment_distance, unclipped_footprint
 from abut.sdf.orthographic_raster import HALF, SUBDIVIDED, Footprint, subtriangle_centroid
 from abut.sdf.pixel_patch import patch_from, patch_pixel, patch_pixel_count
-from abut.sdf.probe import key_distance, key_face
 
 wp.set_module_options({"enable_backward": False, "fuse_fp": False})
 
@@ -100,7 +100,7 @@ def nearest_sample_index(
     grid = operands.fields[pair.field]
     face = key_face(best)
     wanted = key_distance(best)
-    corners = corners_of(operands, pair, face)
+    corners = pixel_corners(operands, pair, face)
     out = located
     for k in range(lane, 4, lane_count()):
         probe = probe_pixels(grid, centroid_or_corner(corners, k), pair)
@@ -122,7 +122,7 @@ def nearest_sample_index(
 def sample_point(operands: FieldOperands, pair: FieldPair, face: wp.int32, sample: wp.int64):
     """Return the position of a numbered sample of a face [pixels]."""
     if sample < wp.int64(0):
-        corners = corners_of(operands, pair, face)
+        corners = pixel_corners(operands, pair, face)
         return centroid_or_corner(corners, wp.int32(sample) + 4)
     footprint = unclipped_footprint(operands, pair, face, wp.int32(sample % wp.int64(4)))
     index = wp.int32(sample / wp.int64(4))
@@ -155,7 +155,7 @@ def closest_rows_kernel(
         sample = nearest_sample_index(operands, pair, best, sample_out[pair_index], lane)
         at = sample_point(operands, pair, key_face(best), sample)
         point = grid.lower + pair.pixel * at
-        found = sample_at_cells(grid, single_of(pair.cells_per_pixel * at))
+        found = sample_at_cells(grid, to_vec3f(pair.cells_per_pixel * at))
         warp_sync()  # all have read
         if lane == 0:
             rows_out[pair_index, 0] = wp.float64(key_distance(best))

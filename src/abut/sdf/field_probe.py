@@ -1,20 +1,20 @@
-"""The distance alone, read from a field, and how low it can be around a point where it was read.
+"""Probe a field: its distance at a point, and lower bounds of the distance around it.
 
-Between samples the blended distance changes at most sqrt(3) times as fast as the point moves, and
-lies within half a cell's diagonal of the true distance, which changes at most as fast. So one look
-at a face bounds all its fragments from below.
+Between samples the interpolated distance changes at most sqrt(3) times as fast as the point moves,
+and lies within half a cell's diagonal of the true distance, which changes at most as fast. So one
+probe of a face bounds all its fragments from below.
 
-Outside the box, at b from its nearest point, which is at D from the object: the object lies in the
-box, beyond a right angle there, so its distance is at least the hypotenuse of b and D. Together
-they change by no more than the point moves: projecting on a box is firmly nonexpansive.
+Let a point outside the box be at b from its nearest point of the box, which is at D from the
+object. The object lies in the box, so the point's distance is at least sqrt(b^2 + D^2). Both
+together change by no more than the point moves: projecting on a box is firmly nonexpansive.
 
-All this is so where distances do not jump. Of a field with tears (see there) a look says how far
-it was from them; jumps below a cell are not among them.
+Bounds hold where distances do not jump. In a field with sign jumps a probe knows its distance from
+the nearest one; jumps below a cell are not recorded.
 """
 
 import warp as wp
 
-from abut.bounds.sortable_float import from_sortable, to_sortable
+from abut.bounds.float32 import from_sortable, to_sortable
 from abut.sdf.grid import (
     GRADIENT_STEPS,
     JUMP_BRICK_SIDE,
@@ -28,23 +28,23 @@ ROOT_3 = wp.constant(wp.float32(1.7321))
 SHORTEST_STEPS = wp.constant(wp.float32(float(LEAST_GRADIENT) * GRADIENT_STEPS))
 FAR = wp.constant(wp.float32(1.0e30))
 HALF_DIAGONAL = wp.constant(wp.float32(0.8661))
-SLACK = wp.constant(wp.float32(1.0001))  # rounding of float32, and more
+SLACK = wp.constant(wp.float32(1.0001))  # exceeds the rounding of float32
 
 
 @wp.struct
-class Probe:
-    """What was read at a point."""
+class FieldProbe:
+    """The distance at a point, and what bounds it nearby."""
 
     distance: wp.float32
     blend: wp.float32  # distance at the nearest point of the box
-    beyond: wp.float32  # how far the point is outside the box
-    room: wp.float32  # how far it is from the box's sides, inside
-    jump_gap: wp.float32  # how far it is from tears at least
+    beyond: wp.float32  # distance from the box, 0 inside
+    border_gap: wp.float32  # distance from the box's sides, inside
+    jump_gap: wp.float32  # lower bound of the distance from sign jumps
 
 
 @wp.func
 def last_cell(grid: FieldGrid):
-    """The far corner of the box, in cells."""
+    """Return the far corner of the box, in cells."""
     return wp.vec3f(
         wp.float32(grid.shape[0] - 1), wp.float32(grid.shape[1] - 1), wp.float32(grid.shape[2] - 1)
     )
@@ -52,7 +52,7 @@ def last_cell(grid: FieldGrid):
 
 @wp.func
 def is_in_box(at: wp.vec3f, last: wp.vec3f):
-    """Whether a point in cells lies in the box up to its far corner."""
+    """Return whether a point in cells lies in the box up to its far corner."""
     zero = wp.float32(0.0)
     above = at[0] >= zero and at[1] >= zero and at[2] >= zero
     return above and at[0] <= last[0] and at[1] <= last[1] and at[2] <= last[2]
@@ -81,7 +81,7 @@ def is_in_box(at: wp.vec3f, last: wp.vec3f):
 def interpolate_float(
     values: wp.array3d[wp.float32], cell: wp.vec3i, share: wp.vec3f
 ) -> wp.float32:
-    """Linear along each axis between the eight corners of a cell; no index is checked."""
+    """Interpolate linearly between the eight corners of a cell; indices are not checked."""
     ...
 
 
@@ -121,13 +121,13 @@ def interpolate_float(
     return found;
 """)
 def interpolate_steps(values: wp.array3d[wp.vec3s], cell: wp.vec3i, share: wp.vec3f) -> wp.vec3f:
-    """``interpolate_float`` for three numbers in steps."""
+    """Interpolate quantized gradients linearly; indices are not checked."""
     ...
 
 
 @wp.func
 def cell_at(grid: FieldGrid, at: wp.vec3f):
-    """The cell that a point in cells inside the box lies in."""
+    """Return the cell of a point in cells inside the box."""
     x = wp.min(wp.int32(at[0]), grid.shape[0] - 2)
     y = wp.min(wp.int32(at[1]), grid.shape[1] - 2)
     return wp.vec3i(x, y, wp.min(wp.int32(at[2]), grid.shape[2] - 2))
@@ -135,22 +135,22 @@ def cell_at(grid: FieldGrid, at: wp.vec3f):
 
 @wp.func
 def cell_weights(at: wp.vec3f, cell: wp.vec3i):
-    """How far a point is in its cell."""
+    """Return the position of a point in its cell."""
     return at - wp.vec3f(wp.float32(cell[0]), wp.float32(cell[1]), wp.float32(cell[2]))
 
 
 @wp.func
 def interpolate_distance(grid: FieldGrid, at: wp.vec3f):
-    """The distance, linear between samples, at a point in cells inside the box."""
+    """Return the distance, linear between samples, at a point in cells inside the box."""
     cell = cell_at(grid, at)
     return interpolate_float(grid.distance, cell, cell_weights(at, cell))
 
 
 @wp.func
 def interpolate_gradient(grid: FieldGrid, at: wp.vec3f):
-    """The gradient, linear between samples and of length 1, at a point in cells inside the box.
+    """Return the unit gradient, linear between samples, at a point in cells inside the box.
 
-    Zero where samples cancel; see sample_field.
+    It is zero where samples cancel; see sample_field.
     """
     cell = cell_at(grid, at)
     g = interpolate_steps(grid.gradient, cell, cell_weights(at, cell))
@@ -162,7 +162,7 @@ def interpolate_gradient(grid: FieldGrid, at: wp.vec3f):
 
 @wp.func
 def gap_to_jumps(grid: FieldGrid, at: wp.vec3f):
-    """How far a point in cells inside the box is from tears at least."""
+    """Return a lower bound of the distance from sign jumps, for a point in cells in the box."""
     jump_gap = FAR
     if grid.sign_jumps.shape[0] > 0:
         brick = cell_at(grid, at) / JUMP_BRICK_SIDE
@@ -173,23 +173,23 @@ def gap_to_jumps(grid: FieldGrid, at: wp.vec3f):
 
 
 @wp.func
-def outside_bound(grid: FieldGrid, probe: Probe):
-    """What the distance of a point outside the box is at least."""
+def outside_bound(grid: FieldGrid, probe: FieldProbe):
+    """Return a lower bound of the distance of a point outside the box."""
     away = wp.max(probe.blend - HALF_DIAGONAL * wp.float32(grid.spacing), wp.float32(0.0))
     return wp.sqrt(probe.beyond * probe.beyond + away * away)
 
 
 @wp.func
 def probe_field(grid: FieldGrid, at: wp.vec3f, margin: wp.float32):
-    """The distance at a point in cells; outside the box never less than is sure there.
+    """Probe at a point in cells; outside the box the distance is at least its lower bound.
 
-    ``margin``: how near the object comes to the sides of the box.
+    ``margin``: lower bound of the gap between the object and the sides of the box.
     """
     last = last_cell(grid)
     held = wp.min(wp.max(at, wp.vec3f(0.0)), last)
-    out = Probe()
+    out = FieldProbe()
     out.beyond = wp.float32(grid.spacing) * wp.length(at - held)
-    out.room = wp.float32(grid.spacing) * wp.min(wp.min(held), wp.min(last - held))
+    out.border_gap = wp.float32(grid.spacing) * wp.min(wp.min(held), wp.min(last - held))
     out.blend = interpolate_distance(grid, held)
     out.jump_gap = gap_to_jumps(grid, held)
     out.distance = out.blend
@@ -200,8 +200,8 @@ def probe_field(grid: FieldGrid, at: wp.vec3f, margin: wp.float32):
 
 
 @wp.func
-def lower_bound_within(grid: FieldGrid, probe: Probe, radius: wp.float32, margin: wp.float32):
-    """No look within ``radius`` [length] of this one finds a distance below."""
+def lower_bound_within(grid: FieldGrid, probe: FieldProbe, radius: wp.float32, margin: wp.float32):
+    """Return a lower bound of all probes within ``radius`` [length] of this one."""
     if SLACK * radius > probe.jump_gap:
         return -FAR
     cell = wp.float32(grid.spacing)
@@ -211,7 +211,7 @@ def lower_bound_within(grid: FieldGrid, probe: Probe, radius: wp.float32, margin
     if outside > wp.float32(0.0):  # the box is out of reach
         return wp.max(outside + margin, afar)
     reach = wp.min(ROOT_3 * radius, radius + ROOT_3 * cell)
-    if probe.room < SLACK * radius:  # some of it may lie outside, where distances are bounds
+    if probe.border_gap < SLACK * radius:  # the ball may reach outside, where distances are bounds
         reach = wp.min(wp.float32(2.0) * radius, ROOT_2 * radius + ROOT_3 * cell)
     least = probe.blend - SLACK * reach - wp.float32(1e-3) * cell - jump
     if probe.beyond > wp.float32(0.0):
@@ -223,18 +223,18 @@ def lower_bound_within(grid: FieldGrid, probe: Probe, radius: wp.float32, margin
 
 @wp.func
 def distance_key(distance: wp.float32, face: wp.int32):
-    """Sorts by distance, then by face."""
-    bits = to_sortable(distance + wp.float32(0.0))  # -0 is 0
+    """Return a key that sorts by distance, then by face."""
+    bits = to_sortable(distance + wp.float32(0.0))  # no negative zero
     return (wp.int64(bits) << wp.int64(32)) | wp.int64(face)
 
 
 @wp.func
 def key_distance(key: wp.int64):
-    """The distance of a key."""
+    """Return the distance of a key."""
     return from_sortable(wp.int32(key >> wp.int64(32)))
 
 
 @wp.func
 def key_face(key: wp.int64):
-    """The face of a key."""
+    """Return the face of a key."""
     return wp.int32(key & wp.int64(4294967295))

@@ -1,8 +1,8 @@
-"""The sampled point of a mesh that is closest to an object, or deepest inside it.
+"""The least (distance, face) of the samples of a mesh in a field.
 
-A face is sampled at its centroid, its corners and its fragments, in this order. All centroids are
-looked at first; then only the faces that can do better. The order of distances, faces and samples
-decides, so that the answer does not depend on who comes first.
+A face is sampled at its centroid, its corners and its fragments. All centroids come first; then
+only faces with a lower bound at most the least distance so far. Keys order distances, then faces,
+so that the answer does not depend on the order of threads.
 """
 
 import warp as wp
@@ -17,11 +17,12 @@ from abut.sdf.blocks import block_of_tile, decode_block
 from abut.sdf.draw_batches import Patches, batch_range, lane_pixels, push_footprint
 from abut.sdf.face_setup import face_key
 from abut.sdf.field_pairs import FieldOperands, FieldPair, pair_of_item
+from abut.sdf.field_probe import distance_key, key_distance, lower_bound_within, probe_field
 from abut.sdf.footprint import (
     centroid_of,
     clipped_footprint,
-    corners_of,
     lower_bound_in_ball,
+    pixel_corners,
     probe_pixels,
     radius_from,
 )
@@ -35,7 +36,6 @@ from abut.sdf.pixel_patch import (
     patch_from,
     patch_pixel,
 )
-from abut.sdf.probe import distance_key, key_distance, lower_bound_within, probe_field
 from abut.sdf.spans import covered_pixel_at
 
 wp.set_module_options({"enable_backward": False, "fuse_fp": False})
@@ -45,7 +45,7 @@ FARTHEST = wp.constant(wp.float32(3.0e38))
 
 @wp.func
 def item_face(operands: FieldOperands, pair_index: wp.int32, item: wp.int32):
-    """The face of an item, -1 where it has none."""
+    """Return the face of an item, -1 for padding."""
     face = item - operands.first_item[pair_index]
     count = operands.meshes[operands.pairs[pair_index].mesh].faces.shape[0]
     return wp.where(face < count, face, -1)
@@ -57,29 +57,29 @@ def centroids_kernel(
     span: wp.vec3i,
     operands: FieldOperands,
     # out
-    least_out: wp.array[wp.float32],
+    bound_out: wp.array[wp.float32],
     best_out: wp.array[wp.int64],
 ):
-    """Look at each face's centroid: no sample of the face is closer than ``least_out``."""
+    """Probe each face's centroid; no sample of the face is below ``bound_out``."""
     for item in range(span[0] + wp.tid(), span[1], span[2]):
         pair_index = pair_of_item(operands, item)
         pair = operands.pairs[pair_index]
         face = item_face(operands, pair_index, item)
-        least_out[item] = FARTHEST
+        bound_out[item] = FARTHEST
         if face >= 0:
             grid = operands.fields[pair.field]
-            corners = corners_of(operands, pair, face)
+            corners = pixel_corners(operands, pair, face)
             middle = centroid_of(corners)
             probe = probe_pixels(grid, middle, pair)
             radius = radius_from(corners, middle, pair)
-            least = lower_bound_within(grid, probe, radius, pair.margin)
-            least_out[item] = wp.min(least, probe.distance)
+            bound = lower_bound_within(grid, probe, radius, pair.margin)
+            bound_out[item] = wp.min(bound, probe.distance)
             warp_atomic_min_int64(best_out, pair_index, distance_key(probe.distance, face))
 
 
 @wp.func
 def nearest_corner_key(grid: FieldGrid, pair: FieldPair, corners: wp.mat33d, face: wp.int32):
-    """The key of the nearest corner."""
+    """Return the key of the nearest corner."""
     nearest = FARTHEST
     for k in range(3):
         nearest = wp.min(nearest, probe_pixels(grid, corners[k], pair).distance)
@@ -88,9 +88,9 @@ def nearest_corner_key(grid: FieldGrid, pair: FieldPair, corners: wp.mat33d, fac
 
 @wp.func
 def fragment_distance(grid: FieldGrid, pair: FieldPair, patch: Patch, pixel: wp.vec2i):
-    """The distance of a fragment."""
+    """Return the distance of a fragment."""
     c = fragment_at(patch, pixel, wp.float32(pair.cells_per_pixel))
-    return probe_field(grid, c, pair.margin).distance + wp.float32(0.0)  # -0 is 0
+    return probe_field(grid, c, pair.margin).distance + wp.float32(0.0)  # no negative zero
 
 
 @wp.kernel
@@ -98,19 +98,19 @@ def cull_far_faces_kernel(
     # in
     span: wp.vec3i,
     operands: FieldOperands,
-    least: wp.array[wp.float32],
+    bound: wp.array[wp.float32],
     # out
     best_out: wp.array[wp.int64],
     faces_out: PairQueue,
 ):
-    """Of the faces that can be closer than any centroid look at the corners, and list them."""
+    """List the faces that may be closer than all centroids, and probe their corners."""
     for item in range(span[0] + wp.tid(), span[1], span[2]):
         pair_index = pair_of_item(operands, item)
         face = item_face(operands, pair_index, item)
-        picked = face >= 0 and least[item] <= key_distance(load_relaxed_int64(best_out, pair_index))
+        picked = face >= 0 and bound[item] <= key_distance(load_relaxed_int64(best_out, pair_index))
         if picked:
             pair = operands.pairs[pair_index]
-            corners = corners_of(operands, pair, face)
+            corners = pixel_corners(operands, pair, face)
             grid = operands.fields[pair.field]
             warp_atomic_min_int64(
                 best_out, pair_index, nearest_corner_key(grid, pair, corners, face)
@@ -120,13 +120,13 @@ def cull_far_faces_kernel(
 
 @wp.func
 def unclipped_footprint(operands: FieldOperands, pair: FieldPair, face: wp.int32, axis: wp.int32):
-    """How a face covers the pixels of the lattice."""
-    return clipped_footprint(pair, corners_of(operands, pair, face), axis, 0)
+    """Return the footprint of a face on the whole lattice."""
+    return clipped_footprint(pair, pixel_corners(operands, pair, face), axis, 0)
 
 
 @wp.func
 def pixel_distance(grid: FieldGrid, pair: FieldPair, footprint: Footprint, at: wp.vec2i):
-    """The distance at a pixel of a large cover, as its part will have it."""
+    """Return the distance at a pixel of a large footprint, to the bit as its tile has it."""
     first = at / TILE_SIDE * TILE_SIDE
     tile = footprint
     tile.low = footprint.low + first
@@ -144,9 +144,10 @@ def sample_large_faces_kernel(
     # out
     best_out: wp.array[wp.int64],
 ):
-    """Look at a pixel of each large face where it is near the middle of the field's box.
+    """Probe each large face at a pixel near the middle of the field's box.
 
-    At the foot of that point, or beside it, towards the centroid; the rest can then be left out.
+    The pixel is at the foot of the middle or up to two pixels towards the centroid. Its distance
+    culls most tiles.
     """
     for i in range(span[0] + wp.tid(), queue_stop(large, span[1]), span[2]):
         item = decode_block(large.keys[i])
@@ -179,7 +180,7 @@ def setup_near_tiles_kernel(
     # out
     patches_out: Patches,
 ):
-    """List the parts of large faces that can be closer than what was found."""
+    """Make patches of the tiles of large faces that may be closer than the best."""
     for i in range(span[0] + wp.tid(), team_stop(blocks, BLOCK_TILES, span[1]), span[2]):
         at = block_of_tile(blocks, i)
         pair_index = pair_of_item(operands, at[0])
@@ -188,8 +189,8 @@ def setup_near_tiles_kernel(
         tile = tile_of(unclipped_footprint(operands, pair, face, at[2]), at[1], i % BLOCK_TILES)
         if pixel_count(tile) > 0:
             ball = tile_ball(tile)
-            least = lower_bound_in_ball(operands.fields[pair.field], pair, ball)
-            if least > key_distance(best[pair_index]):
+            bound = lower_bound_in_ball(operands.fields[pair.field], pair, ball)
+            if bound > key_distance(best[pair_index]):
                 tile.size = wp.vec2i(0, 0)
         push_footprint(patches_out, pair_index, pair.cells_per_pixel, face, tile, i % lane_count())
 
@@ -203,7 +204,7 @@ def draw_distances_kernel(
     # out
     best_out: wp.array[wp.int64],
 ):
-    """Lower the best of each meeting to the least (distance, face) of its fragments."""
+    """Lower the best key of each pair to the least (distance, face) of its fragments."""
     thread = span[0] + wp.tid()
     lane = thread % lane_count()
     least = no_key()
