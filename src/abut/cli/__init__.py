@@ -1,4 +1,4 @@
-"""The ``abut`` command; each of its commands is a file of this folder."""
+"""The ``abut`` command line; every command is a file of this folder."""
 
 import argparse
 import os
@@ -10,18 +10,18 @@ from typing import NoReturn
 from abut.cli.console import quiet_warp, tell, version_of
 from abut.errors import AbutError
 
-COMMANDS = {  # each in the file of its name
-    "collide": "the pairs of faces of two meshes that meet",
-    "self": "the pairs of faces of one mesh that cut each other",
-    "ccd": "when a mesh that moves from one frame to the next first touches itself",
-    "distance": "how far apart two meshes are",
-    "within": "the pairs of faces at most so far apart",
-    "scene": "which objects of a scene or robot file meet",
-    "cull": "the objects and faces of a scene that may collide",
-    "field": "distance fields: build one, ask one",
-    "hardware": "the k-DOP machine: simulate, verilog, synth",
-    "demo": "meshes that abut makes, collides, moves and draws",
-    "info": "versions, devices and folders",
+COMMANDS = {  # name and help
+    "collide": "find the intersecting face pairs of two meshes",
+    "self": "find the self-intersections of a mesh",
+    "ccd": "find the first self-contact of a moving mesh",
+    "distance": "compute the distance between two meshes",
+    "within": "find the face pairs within a distance",
+    "scene": "find the colliding objects of a scene or robot file",
+    "cull": "find the potentially colliding set of a scene",
+    "field": "build or query a distance field",
+    "hardware": "simulate or synthesise the k-DOP machine",
+    "demo": "collide, move and draw meshes that abut makes",
+    "info": "print versions, devices and folders",
     "bench": "run a benchmark (in a checkout of abut)",
 }
 FILES = {"self": "self_collide"}
@@ -42,7 +42,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt:
         tell("abut: interrupted")
         return INTERRUPTED
-    except BrokenPipeError:  # the reader of our output has enough
+    except BrokenPipeError:  # the reader has closed our output
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return ERROR
     except AbutError as error:
@@ -57,15 +57,15 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 class _Parser(argparse.ArgumentParser):
-    """Errors on one line."""
+    """Prints errors on one line."""
 
     def error(self, message: str) -> NoReturn:
-        """End with status 2."""
+        """Exit with status 2."""
         self.exit(ERROR, f"{self.prog}: {message}; see {self.prog} --help\n")
 
 
 def _parser(asked: str) -> argparse.ArgumentParser:
-    """All commands, with the arguments of the one asked for: others need not be imported."""
+    """Make the parser. Only the chosen command is imported and declares its arguments."""
     parser = _Parser(prog="abut", description="Exact proximity queries between triangle meshes.")
     parser.add_argument("--version", action="version", version=f"abut {version_of('abut')}")
     commands = parser.add_subparsers(title="commands", metavar="COMMAND")

@@ -49,7 +49,7 @@ def _names(root: Path) -> list[str]:
 
 
 def checkout() -> Path | None:
-    """The checkout we are in, or the one this package is run from."""
+    """The checkout that contains the working directory, or else this package; None without one."""
     here = Path.cwd()
     for folder in (here, *here.parents, Path(__file__).resolve().parents[3]):
         if (folder / "src" / "abut").is_dir() and (folder / "pyproject.toml").is_file():

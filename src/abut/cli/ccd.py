@@ -49,8 +49,8 @@ def add_command(commands: Any) -> None:
         "--method",
         choices=["bvh", "front"],
         default="bvh",
-        help="with --follow, where each search starts: at the root (bvh, the default: it was "
-        "measured faster) or where the last one stopped",
+        help="with --follow, where each search starts: at the root (bvh, the default and faster) "
+        "or at the last BVTT front",
     )
     parser.add_argument(
         "--min-distance", type=float, default=0.0, metavar="D", help="gap to keep (default: 0)"
@@ -76,7 +76,7 @@ def add_command(commands: Any) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Answer; 1 when there is contact."""
+    """Run the query and print the answer; 1 when there is contact."""
     if args.follow:
         return _follow(args)
     if args.end is None:
@@ -92,7 +92,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _follow(args: argparse.Namespace) -> int:
-    """One line a step of an animation."""
+    """Query every step of an animation and print one line each."""
     count = frame_count(Path(args.start))
     frames = frames_of(Path(args.start))
     start, vertices, faces = next(frames)
@@ -124,7 +124,7 @@ def _options(args: argparse.Namespace) -> dict[str, Any]:
 
 
 def _load_kernels(mesh: Mesh, args: argparse.Namespace) -> Stages:
-    """Ask the same of a small box."""
+    """Load kernels by the same query on a small box."""
     stages: Stages = {}
     small = Mesh(*box(), device=mesh.device)
     with working("loading kernels"):
@@ -167,7 +167,7 @@ def _verdict(hits: Impacts) -> str:
 
 
 def frames_of(path: Path) -> Iterator[Frame]:
-    """Names, vertices and faces of all frames, in order; all faces are those of the first."""
+    """Yield the name, vertices and faces of all frames; refuses frames with other faces."""
     first = None
     for name, vertices, faces in _all_frames(path):
         first = faces if first is None else first
@@ -177,7 +177,7 @@ def frames_of(path: Path) -> Iterator[Frame]:
 
 
 def frame_count(path: Path) -> int:
-    """How many frames there are, at least two."""
+    """Number of frames; refuses fewer than two."""
     count = len(_files(path)) if path.is_dir() else len(_arrays(path)[0])
     if count < 2:
         what = "mesh files" if path.is_dir() else "frames"
@@ -203,7 +203,7 @@ def _all_frames(path: Path) -> Iterator[Frame]:
 
 
 def _files(folder: Path) -> list[Path]:
-    """The mesh files of a folder, numbers in their names in order."""
+    """Mesh files of a folder, sorted by the numbers in their names."""
     files = [p for p in folder.iterdir() if p.suffix.lower() in MESH_FILES]
     return sorted(files, key=lambda p: [(int(n or -1), s) for n, s in _words(p.name)])
 
@@ -213,7 +213,7 @@ def _words(name: str) -> Iterator[tuple[str, str]]:
 
 
 def _arrays(file: Path) -> tuple[np.ndarray, np.ndarray]:
-    """Vertices of all frames (k, n, 3) and faces (m, 3) of a file of arrays."""
+    """Load vertices of all frames (k, n, 3) and faces (m, 3) from an .npz file."""
     if file.suffix.lower() != ".npz":
         raise FileError(
             f"{file} is not a folder; --follow wants one with a file for each frame, or one .npz."

@@ -1,4 +1,4 @@
-"""``abut collide A B``: the pairs of faces of two meshes that meet."""
+"""``abut collide A B``: intersecting face pairs of two meshes."""
 
 import argparse
 from typing import Any
@@ -31,7 +31,7 @@ def add_command(commands: Any) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Answer; 1 when there is contact."""
+    """Run the query and print the answer; 1 when there is contact."""
     meshes = load(args.a, args.device), load(args.b, args.device)
     hits, stages = measured(
         collide,

@@ -1,4 +1,4 @@
-"""What commands print: results on standard output, everything else on standard error."""
+"""Output of commands: results on standard output, messages on standard error."""
 
 import json
 import logging
@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 
 Item = TypeVar("Item")
 
-PIPE_WIDTH = 200  # lines for programs are not folded to a screen
+PIPE_WIDTH = 200  # columns; output to a pipe is not wrapped
 NO_DRIVER = "Could not find or load the NVIDIA CUDA driver"
 
 
@@ -22,7 +22,7 @@ def _console(stderr: bool) -> Any:
 
     class Console(RichConsole):
         def on_broken_pipe(self) -> None:
-            raise BrokenPipeError  # rich would end with status 1, which says contact
+            raise BrokenPipeError  # rich would exit with status 1, which means contact
 
     stream = sys.stderr if stderr else sys.stdout
     width = None if stream.isatty() else PIPE_WIDTH
@@ -30,13 +30,13 @@ def _console(stderr: bool) -> Any:
 
 
 def tell(message: str) -> None:
-    """A line for people, on standard error."""
+    """Print a message on standard error."""
     print(message, file=sys.stderr)
 
 
 @contextmanager
 def working(what: str) -> Iterator[None]:
-    """Show on a terminal that something is being done."""
+    """Show a spinner on a terminal."""
     from rich.text import Text
 
     with _console(True).status(Text(f"{what} …")):
@@ -44,7 +44,7 @@ def working(what: str) -> Iterator[None]:
 
 
 def progress(items: Iterable[Item], what: str, total: int | None = None) -> Iterator[Item]:
-    """The items one by one, with a bar on a terminal; ``total`` where they have no length."""
+    """Yield the items with a progress bar; ``total`` is their number where they have no length."""
     from rich.progress import track
 
     console = _console(True)
@@ -54,7 +54,7 @@ def progress(items: Iterable[Item], what: str, total: int | None = None) -> Iter
 
 @contextmanager
 def bar(what: str) -> Iterator[Callable[[float], None]]:
-    """A function to call with the share done; shows a bar on a terminal."""
+    """Show a progress bar; yields a function that sets the share done."""
     from rich.progress import Progress
 
     console = _console(True)
@@ -64,13 +64,13 @@ def bar(what: str) -> Iterator[Callable[[float], None]]:
 
 
 def show_json(report: dict[str, Any]) -> None:
-    """One JSON object on standard output, a line for each member."""
+    """Print a JSON object, one line per member."""
     members = (f"  {json.dumps(k)}: {json.dumps(v, allow_nan=False)}" for k, v in report.items())
     print("{", ",\n".join(members), "}", sep="\n")
 
 
 def show_facts(facts: Iterable[tuple[str, str]]) -> None:
-    """A table of names and values."""
+    """Print a table of names and values."""
     from rich.table import Table
 
     table = Table(box=None, show_header=False, pad_edge=False, padding=(0, 2, 0, 0))
@@ -82,7 +82,7 @@ def show_facts(facts: Iterable[tuple[str, str]]) -> None:
 
 
 def show_rows(names: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
-    """A table of numbers under their names."""
+    """Print a table with column names."""
     from rich.table import Table
 
     table = Table(box=None, header_style="cyan", pad_edge=False, padding=(0, 2, 0, 0))
@@ -94,7 +94,7 @@ def show_rows(names: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
 
 
 def quiet_warp() -> None:
-    """Start Warp without its banner, and send abut's notices to standard error."""
+    """Initialise Warp without its banner, and send abut's log to standard error."""
     import warp as wp
 
     wp.config.log_level = wp.LOG_WARNING

@@ -1,4 +1,4 @@
-"""``abut cull FILES…``: what may collide in a scene, told by what hides what."""
+"""``abut cull FILES…``: the potentially colliding set of a scene."""
 
 import argparse
 from pathlib import Path
@@ -26,25 +26,27 @@ def add_command(commands: Any) -> None:
     """Declare the command."""
     parser = commands.add_parser(
         "cull",
-        description="Look at a scene along axes and leave out all that is fully visible: what is "
-        "left may collide. Objects are files, and the objects of a file that has several.",
+        description="Cull the objects and faces of a scene that are fully visible along axes: the "
+        "others may collide. Every file is an object, or several if it contains several.",
     )
     parser.add_argument("files", metavar="FILE", nargs="+", help="mesh file")
     choices = {"method": CULL_METHODS, "level": Level, "order": Order, "backend": CullBackend}
     defaults = {"method": "far", "level": "face", "order": None, "backend": "warp"}
     for name, kinds in choices.items():
-        told = {"help": f"default: {defaults[name] or 'what suits method and backend'}"}
+        about = f"default: {defaults[name] or 'by method and backend'}"
         names = [str(kind) for kind in kinds]
-        parser.add_argument(f"--{name}", choices=names, default=defaults[name], **told)
+        parser.add_argument(f"--{name}", choices=names, default=defaults[name], help=about)
     parser.add_argument("--pixels", type=natural, default=1024, metavar="N", help="default: 1024")
-    parser.add_argument("--views", default="xyz", help="axes; X, Y, Z look back (default: xyz)")
     parser.add_argument(
-        "--distance", type=length, default=0.0, metavar="D", help="keep what is at most D apart"
+        "--views", default="xyz", help="axes; X, Y, Z look against them (default: xyz)"
     )
     parser.add_argument(
-        "--self", dest="self_collisions", action="store_true", help="within objects too"
+        "--distance", type=length, default=0.0, metavar="D", help="keep faces at most D apart"
     )
-    parser.add_argument("--picture", metavar="FILE", help="draw the scene, what is left in red")
+    parser.add_argument(
+        "--self", dest="self_collisions", action="store_true", help="test faces of one object too"
+    )
+    parser.add_argument("--picture", metavar="FILE", help="draw the scene, survivors in red")
     parser.add_argument(
         "--size", type=picture_size, default=(1200, 800), metavar="WxH", help="default: 1200x800"
     )
@@ -54,7 +56,7 @@ def add_command(commands: Any) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Answer."""
+    """Run the query and print the answer."""
     named = [pair for path in args.files for pair in _objects(path, args.device)]
     meshes = tuple(mesh for _, mesh in named)
     options = {name: getattr(args, name) for name in OPTIONS}
@@ -78,7 +80,7 @@ def _cull(*meshes: Mesh, **options: Any) -> Culled:
 
 
 def _objects(path: str, device: str | None) -> list[tuple[str, Mesh]]:
-    """(name, mesh) of the objects of a file."""
+    """Load (name, mesh) of the objects of a file."""
     mesh = load(path, device)
     if mesh.parts is None:
         return [(path, mesh)]

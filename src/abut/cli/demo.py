@@ -33,7 +33,7 @@ SIZE = (1200, 800)
 
 @dataclass(frozen=True)
 class Demo:
-    """A scene of ``abut.cases`` and how it is seen."""
+    """A pair or a single mesh of ``abut.cases``, and its view."""
 
     scene: str
     azimuth: float
@@ -43,7 +43,7 @@ class Demo:
     faces: int = 20_000
 
     def shapes(self, faces: int | None) -> tuple[cases.Shape, ...]:
-        """One or two shapes."""
+        """Make one or two shapes."""
         faces = self.faces if faces is None else faces
         alone = len(self.colors) == 1
         return (cases.single(self.scene, faces),) if alone else cases.pair(self.scene, faces)
@@ -65,12 +65,12 @@ COLORS = {
     "floor": (0.80, 0.82, 0.85),
 }
 COLUMNS = ("mean", "most", "first")
-SHADES = 7  # of parts told by colour
+SHADES = 7  # of parts of one object
 
 
 @dataclass(frozen=True)
 class AnimatedDemo:
-    """A play, and how it is filmed."""
+    """A simulation, and its view."""
 
     about: str
     make: Callable[..., Play]  # of faces, device and, if given, meshes
@@ -134,7 +134,7 @@ def add_command(commands: Any) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Collide, report, draw; or run a moving demo."""
+    """Collide, print and draw meshes; or run an animated demo."""
     if args.name in ANIMATED:
         return _run_animation(args)
     if args.frames or args.check or args.no_film or args.mesh:
@@ -194,7 +194,7 @@ def _length(curve: np.ndarray) -> float:
 
 
 def _run_animation(args: argparse.Namespace) -> int:
-    """Run, report, film; 1 when a check fails."""
+    """Simulate, print and film; 1 when a check fails."""
     demo = ANIMATED[args.name]
     if args.mesh and len(args.mesh) != demo.meshes:
         raise OptionError(f"{args.name} takes {demo.meshes or 'no'} meshes, not {len(args.mesh)}.")
@@ -221,7 +221,7 @@ def _run_animation(args: argparse.Namespace) -> int:
 
 
 class FrameLog:
-    """What is known of each frame."""
+    """Times, counts and checks of all frames."""
 
     def __init__(self, stages: tuple[str, ...]) -> None:
         self.stages = stages
@@ -230,7 +230,7 @@ class FrameLog:
         self.checked = self.wrong = 0
 
     def frame(self, play: Play) -> None:
-        """Make a frame and note its times."""
+        """Advance by a frame and record its times and counts."""
         start = time.perf_counter()
         with recording() as timer:
             self.counts.append(play.advance())
@@ -239,12 +239,12 @@ class FrameLog:
         self.spent.append({**spent, "frame": whole})
 
     def check(self, play: Play, method: str) -> None:
-        """Ask for the contacts of the frame by another method too."""
+        """Compare the contacts of the frame with those of another method."""
         self.checked += 1
         self.wrong += not np.array_equal(play.rows("bvh"), play.rows(method))
 
     def times(self) -> dict[str, dict[str, float]]:
-        """Mean and longest time of each stage; the first frame, which loads kernels, is apart."""
+        """Mean and longest time of each stage, without the first frame, which loads kernels."""
         steady = self.spent[1:] or self.spent
         return {
             stage: {
@@ -255,8 +255,8 @@ class FrameLog:
             for stage in self.spent[0]
         }
 
-    def seen(self) -> dict[str, dict[str, float]]:
-        """Mean, greatest and first count of each kind."""
+    def count_summary(self) -> dict[str, dict[str, float]]:
+        """Mean, largest and first count of each kind."""
         kinds = {name: [count[name] for count in self.counts] for name in self.counts[0]}
         return {
             name: {"mean": float(np.mean(n)), "most": float(max(n)), "first": float(n[0])}
@@ -265,7 +265,7 @@ class FrameLog:
 
 
 def bodies(seen: list[Seen]) -> list[view.Body]:
-    """What a play shows, in colour."""
+    """Surfaces of a simulation, in colour."""
     return [view.Body(thing.shape, _color(thing)) for thing in seen]
 
 
@@ -302,7 +302,7 @@ def _show_frames(
         "demo": args.name,
         "frames": len(log.counts),
         "faces": play.face_count,
-        "counts": log.seen(),
+        "counts": log.count_summary(),
         "device": device,
         "milliseconds": log.times(),
         "checked": log.checked,
@@ -320,7 +320,7 @@ def _show_frames(
         same = f"{log.checked - log.wrong:,} of {log.checked:,} frames as by {method}"
         facts += [("check", same)]
     show_facts([*facts, *(("file", file) for file in files)])
-    for name, rows, digits in (("ms a frame", log.times(), 2), ("in a frame", log.seen(), 0)):
+    for name, rows, digits in (("ms a frame", log.times(), 2), ("in a frame", log.count_summary(), 0)):
         print()
         cells = [(kind, *(f"{row[k]:,.{digits}f}" for k in COLUMNS)) for kind, row in rows.items()]
         show_rows([name, *COLUMNS], cells)

@@ -1,4 +1,4 @@
-"""``abut distance A B``: how far apart two meshes are, and where they are nearest."""
+"""``abut distance A B``: distance and witness points of two meshes."""
 
 import argparse
 from typing import Any
@@ -27,7 +27,7 @@ def add_command(commands: Any) -> None:
         "--upper-bound", type=length, default=np.inf, metavar="D", help="look no farther than this"
     )
     parser.add_argument(
-        "--tolerance", type=length, default=0.0, metavar="D", help="so much more will do"
+        "--tolerance", type=length, default=0.0, metavar="D", help="error allowed in the distance"
     )
     parser.add_argument(
         "--bound",
@@ -39,7 +39,7 @@ def add_command(commands: Any) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Answer."""
+    """Run the query and print the answer."""
     meshes = load(args.a, args.device), load(args.b, args.device)
     near, stages = measured(
         distance,
@@ -85,7 +85,7 @@ def _show_batch(near: Distances, files: Meshes, stages: dict[str, float], limit:
 
 
 def _plain(near: Distances, limit: int | None) -> dict[str, Any]:
-    """Infinity and NaN, which JSON does not have, are null."""
+    """Rows for JSON, where infinity and NaN become null."""
     rows = near.numpy()
     if rows["value"].ndim:
         rows = {name: array[:limit] for name, array in rows.items()}

@@ -46,9 +46,13 @@ def _add_build(actions: Any) -> None:
     size.add_argument(
         "--resolution", type=natural, metavar="N", help="samples along the longest side (256)"
     )
-    size.add_argument("--spacing", type=length, metavar="D", help="distance of samples instead")
-    parser.add_argument("--margin", type=length, metavar="D", help="room around (a tenth)")
-    parser.add_argument("--band", type=length, metavar="D", help="cut distances off there")
+    size.add_argument(
+        "--spacing", type=length, metavar="D", help="distance between samples instead"
+    )
+    parser.add_argument(
+        "--margin", type=length, metavar="D", help="margin around the mesh (default: a tenth)"
+    )
+    parser.add_argument("--band", type=length, metavar="D", help="clamp distances to D")
     parser.add_argument(
         "--sign", choices=["auto", *map(str, Sign)], default="auto", help="default: auto"
     )
@@ -79,7 +83,7 @@ def _add_query(actions: Any) -> None:
 
 
 def build(args: argparse.Namespace) -> int:
-    """Build a field and write it."""
+    """Build a field and save it."""
     require_known(Path(args.out))
     mesh = load(args.mesh, args.device)
     options = {"margin": args.margin, "band": args.band, "sign": args.sign}
@@ -100,12 +104,12 @@ def build(args: argparse.Namespace) -> int:
     facts += _facts(field)
     facts.append(("distances", f"{values.min():.6g} to {values.max():.6g}"))
     facts.append(("file", f"{args.out}, {Path(args.out).stat().st_size:,} bytes"))
-    show_facts([*facts, ("time", f"{spent:.3f} s, kernels and all")])
+    show_facts([*facts, ("time", f"{spent:.3f} s, loading of kernels included")])
     return 0
 
 
 def query(args: argparse.Namespace) -> int:
-    """Answer."""
+    """Query a field and print the answer."""
     with working(f"reading {args.field}"):
         field = DistanceField.load(args.field, args.device)
     mesh = load(args.mesh, args.device)

@@ -1,4 +1,4 @@
-"""``abut hardware``: the k-DOP machine, simulated, as Verilog, synthesised."""
+"""``abut hardware``: simulate the k-DOP machine, print its Verilog, synthesise it."""
 
 import argparse
 import sys
@@ -13,7 +13,7 @@ from abut.hardware import Engine, simulate, synthesize, verilog
 
 
 def add_command(commands: Any) -> None:
-    """Declare the command and its own commands."""
+    """Declare the command and its subcommands."""
     parser = commands.add_parser(
         "hardware",
         description="The k-DOP collision machine: a query in simulation, its Verilog, its size.",
@@ -29,7 +29,7 @@ def _add_simulate(commands: Any) -> None:
     parser = commands.add_parser(
         "simulate",
         help="pairs, cycles and counters of a query",
-        description="Run a query on the machine. Its pairs include every pair that meets. "
+        description="Run a query on the machine. Its pairs include every intersecting pair. "
         "Exit status: 0 no pair, 1 pairs, 2 error.",
     )
     parser.add_argument("a", metavar="A", help="mesh file")

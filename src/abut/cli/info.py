@@ -22,7 +22,7 @@ def add_command(commands: Any) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Print what is here."""
+    """Print versions, devices and folders."""
     import warp as wp
 
     data = data_folder()
@@ -52,7 +52,7 @@ def _described(device: Any) -> str:
 
 
 def data_folder() -> Path | None:
-    """Models for tests and benchmarks: ``ABUT_DATA``, else ``../shared/data`` of the checkout."""
+    """Folder of test models: ``ABUT_DATA``, else ``../shared/data`` of the checkout."""
     root = checkout()
     beside = root.parent / "shared" / "data" if root else None
     folder = Path(os.environ["ABUT_DATA"]) if "ABUT_DATA" in os.environ else beside

@@ -1,4 +1,4 @@
-"""Meshes, poses and common options from the command line."""
+"""Operands and common options of commands."""
 
 import argparse
 from collections.abc import Iterable
@@ -17,7 +17,7 @@ from abut.options import TREE_METHODS
 def add_query_options(
     parser: argparse.ArgumentParser, methods: Iterable[StrEnum] = TREE_METHODS
 ) -> None:
-    """Options of every query."""
+    """Add the options of every query."""
     parser.add_argument(
         "--method", choices=[str(m) for m in methods], default="bvh", help="default: bvh"
     )
@@ -25,7 +25,7 @@ def add_query_options(
 
 
 def add_report(parser: argparse.ArgumentParser, rows: str) -> None:
-    """Where to search, and what to tell of the rows that are found."""
+    """Add --device, --json and --pairs."""
     add_device(parser)
     parser.add_argument("--json", action="store_true", help="print one JSON object")
     parser.add_argument(
@@ -37,7 +37,7 @@ def add_report(parser: argparse.ArgumentParser, rows: str) -> None:
 
 
 def add_poses(parser: argparse.ArgumentParser) -> None:
-    """The options that move the operands."""
+    """Add --pose-a and --pose-b."""
     for side in "ab":
         parser.add_argument(
             f"--pose-{side}",
@@ -47,7 +47,7 @@ def add_poses(parser: argparse.ArgumentParser) -> None:
 
 
 def length(text: str) -> float:
-    """A length from 0 up."""
+    """Parse a length from 0 up."""
     try:
         value = float(text)
     except ValueError:
@@ -58,19 +58,19 @@ def length(text: str) -> float:
 
 
 def add_device(parser: argparse.ArgumentParser) -> None:
-    """The --device option."""
+    """Add --device."""
     parser.add_argument("--device", help="cpu, cuda:0, … (default: the first GPU, else cpu)")
 
 
 def natural(text: str) -> int:
-    """A whole number from 0 up."""
+    """Parse a whole number from 0 up."""
     if not text.isdecimal():
         raise argparse.ArgumentTypeError(f"{text!r} is not a whole number from 0 up")
     return int(text)
 
 
 def picture_size(text: str) -> tuple[int, int]:
-    """Width and height of a picture."""
+    """Parse the width and height of a picture."""
     width, cross, height = text.partition("x")
     if not (cross and width.isdecimal() and height.isdecimal() and int(width) and int(height)):
         raise argparse.ArgumentTypeError(f"{text!r} is not like 1200x800")
@@ -78,13 +78,13 @@ def picture_size(text: str) -> tuple[int, int]:
 
 
 def load(path: str, device: str | None) -> Mesh:
-    """The mesh of a file."""
+    """Load a mesh file."""
     with working(f"reading {path}"):
         return Mesh.load(path, device)
 
 
 def load_poses(path: str | None) -> np.ndarray | None:
-    """Poses of a file: a .npy array, or text with 4 numbers a line, or 16 for one pose a line."""
+    """Load poses: a .npy array, or text with 4 numbers per line, or 16 for one pose per line."""
     if path is None:
         return None
     try:

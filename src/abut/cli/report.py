@@ -1,4 +1,4 @@
-"""Queries of the command line: run and timed, their answers for people and for programs."""
+"""Run and time queries, and print their answers as tables or as JSON."""
 
 import time
 from collections.abc import Callable
@@ -17,7 +17,7 @@ Stages = dict[str, float]  # milliseconds by name
 
 
 def timed(stages: Stages, name: str, work: Callable[[], Answer]) -> Answer:
-    """The result of ``work``, whose time is noted."""
+    """Run ``work`` and record its time."""
     start = time.perf_counter()
     answer = work()
     stages[name] = (time.perf_counter() - start) * 1e3
@@ -31,10 +31,10 @@ def measured(
     then: Callable[[Answer], Any] = bool,
     **options: Any,
 ) -> tuple[Answer, Stages]:
-    """The answer of a query and the times of its stages.
+    """Run a query; returns its answer and the times of its stages.
 
-    The same is asked of two small boxes before, so that kernels are loaded; ``then`` is what else
-    will be asked of the answer.
+    The query runs on small boxes first, to load kernels; ``then`` evaluates the lazy parts of that
+    answer which the caller needs.
     """
     stages: Stages = {}
     boxes = [Mesh(*box(), device=mesh.device) for mesh in meshes]
@@ -47,12 +47,12 @@ def measured(
 
 
 def _few(option: Any) -> Any:
-    """At most two of a batch of poses."""
+    """The first two of a batch of poses."""
     return option[:2] if isinstance(option, np.ndarray) and option.ndim == 3 else option
 
 
 ROWS_SHOWN = 10
-Meshes = dict[str, tuple[str, Mesh]]  # for each operand its file and mesh
+Meshes = dict[str, tuple[str, Mesh]]  # file and mesh of each operand
 
 
 def show_contacts(
@@ -63,14 +63,14 @@ def show_contacts(
     limit: int | None,
     as_json: bool,
 ) -> None:
-    """Print an answer.
+    """Print contacts.
 
     Args:
-        hits: The answer.
-        meshes: For each operand its file and mesh.
+        hits: The contacts.
+        meshes: File and mesh of each operand.
         stages: Milliseconds by stage.
-        limit: Pairs to list; None is a few in a table and all in JSON.
-        as_json: One JSON object instead of a table.
+        limit: Pairs to list; None lists a few in a table and all in JSON.
+        as_json: Print a JSON object instead of a table.
     """
     if as_json:
         show_json(_plain(hits, meshes, limit) | {"milliseconds": stages})
@@ -82,7 +82,7 @@ def show_contacts(
 
 
 def show_answer(meshes: Meshes, found: list[tuple[str, str]], stages: dict[str, float]) -> None:
-    """A table of the operands, what was found, and how long it took."""
+    """Print a table of operands, results and times."""
     operands = [
         (name, f"{path}: {mesh.vertex_count:,} vertices, {mesh.face_count:,} faces")
         for name, (path, mesh) in meshes.items()
@@ -92,7 +92,7 @@ def show_answer(meshes: Meshes, found: list[tuple[str, str]], stages: dict[str, 
 
 
 def plain_operands(meshes: Meshes) -> dict[str, Any]:
-    """What JSON says about the operands."""
+    """Operands and device, for JSON."""
     operands = {
         name: {"file": path, "vertices": mesh.vertex_count, "faces": mesh.face_count}
         for name, (path, mesh) in meshes.items()
@@ -102,14 +102,14 @@ def plain_operands(meshes: Meshes) -> dict[str, Any]:
 
 
 def pair_columns(rows: Any) -> dict[str, Any]:
-    """Columns of pairs, and of their poses where there is a batch."""
+    """Columns of face pairs; with their poses for a batch."""
     pairs = rows.pairs.numpy()
     columns = {"face a": pairs[:, 0], "face b": pairs[:, 1]}
     return columns if rows.pose is None else {"pose": rows.pose.numpy(), **columns}
 
 
 def show_first(columns: dict[str, Any], total: int, limit: int) -> None:
-    """The first rows of a table, and how many more there are."""
+    """Print the first rows of a table and the number of rows left out."""
     count = min(limit, total)
     if count == 0:
         return
@@ -133,7 +133,7 @@ def _verdict(hits: Contacts) -> str:
 
 
 def times_line(stages: dict[str, float]) -> str:
-    """Stage times on one line."""
+    """Format stage times on one line."""
     query = {name: spent for name, spent in stages.items() if name != "kernels"}
     parts = ", ".join(f"{name} {spent:.2f}" for name, spent in query.items())
     return f"{sum(query.values()):.2f} ms ({parts}); kernels loaded in {stages['kernels']:.0f} ms"

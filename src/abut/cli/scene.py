@@ -1,4 +1,4 @@
-"""``abut scene FILE``: which objects of a scene or robot file meet."""
+"""``abut scene FILE``: colliding objects of a scene or robot file."""
 
 import argparse
 from typing import Any
@@ -35,26 +35,26 @@ def add_command(commands: Any) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Answer; 1 when objects meet."""
+    """Run the query and print the answer; 1 when objects collide."""
     with working(f"reading {args.file}"):
         scene = Scene.load(args.file, args.device, geometry=args.geometry)
     hits, stages = measured(scene.collide, (), self_collisions=args.self, method=args.method)
     names = {row: name for name, row in scene.names.items()}
     pairs, counts = np.unique(hits.objects.numpy(), axis=0, return_counts=True)
-    met = [
+    colliding = [
         {"objects": [names[i] for i in pair], "face_pairs": count}
         for pair, count in zip(pairs.tolist(), counts.tolist(), strict=True)
     ]
     near = _near(scene, args.within, names)
     if args.json:
-        show_json(_plain(args.file, scene, met, near) | {"milliseconds": stages})
+        show_json(_plain(args.file, scene, colliding, near) | {"milliseconds": stages})
     else:
-        _show(args, scene, met, near, stages)
+        _show(args, scene, colliding, near, stages)
     return int(bool(hits))
 
 
 def _near(scene: Scene, bound: float | None, names: dict[int, str]) -> list[dict[str, Any]]:
-    """Pairs of objects under the bound that do not meet, the nearest first."""
+    """Pairs of disjoint objects within a distance, nearest first."""
     if bound is None:
         return []
     found = scene.distance(upper_bound=bound)
@@ -63,28 +63,28 @@ def _near(scene: Scene, bound: float | None, names: dict[int, str]) -> list[dict
     return [{"objects": pair, "distance": value} for value, pair in sorted(apart)]
 
 
-def _plain(path: str, scene: Scene, met: list[Any], near: list[Any]) -> dict[str, Any]:
+def _plain(path: str, scene: Scene, colliding: list[Any], near: list[Any]) -> dict[str, Any]:
     return {
         "file": path,
         "objects": len(scene),
         "faces": sum(mesh.face_count for mesh in scene.meshes),
         "device": str(scene.device),
-        "contacts": met,
+        "contacts": colliding,
         "near": near,
     }
 
 
 def _show(
-    args: argparse.Namespace, scene: Scene, met: list[Any], near: list[Any], stages: Any
+    args: argparse.Namespace, scene: Scene, colliding: list[Any], near: list[Any], stages: Any
 ) -> None:
     faces = sum(mesh.face_count for mesh in scene.meshes)
     facts = [("file", f"{args.file}: {len(scene):,} objects, {faces:,} faces")]
     if scene.robot is not None:
         facts.append(("robot", f"{len(scene.robot.joints)} joints"))
-    facts.append(("contact", f"{len(met):,} pairs of objects" if met else "no"))
+    facts.append(("contact", f"{len(colliding):,} pairs of objects" if colliding else "no"))
     show_facts([*facts, ("device", str(scene.device)), ("time", times_line(stages))])
     limit = ROWS_SHOWN if args.pairs is None else args.pairs
-    for rows, value in ((met, "face_pairs"), (near, "distance")):
+    for rows, value in ((colliding, "face_pairs"), (near, "distance")):
         columns = {
             "object": [row["objects"][0] for row in rows],
             "and": [row["objects"][1] for row in rows],

@@ -1,4 +1,4 @@
-"""``abut self A``: the pairs of faces of one mesh that meet beyond what they share."""
+"""``abut self A``: self-intersections of a mesh."""
 
 import argparse
 from typing import Any
@@ -28,7 +28,7 @@ def add_command(commands: Any) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Answer; 1 when there is contact."""
+    """Run the query and print the answer; 1 when there is contact."""
     mesh = load(args.a, args.device)
     hits, stages = measured(self_collide, (mesh,), weld=args.weld, method=args.method)
     show_contacts(hits, {"a": (args.a, mesh)}, stages, limit=args.pairs, as_json=args.json)

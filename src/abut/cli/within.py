@@ -1,4 +1,4 @@
-"""``abut within A [B] D``: the pairs of faces at most D apart."""
+"""``abut within A [B] D``: face pairs at most D apart."""
 
 import argparse
 from typing import Any
@@ -34,7 +34,7 @@ def add_command(commands: Any) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Answer."""
+    """Run the query and print the answer."""
     paths = {"a": args.a} if args.b is None else {"a": args.a, "b": args.b}
     meshes = tuple(load(path, args.device) for path in paths.values())
     near, stages = measured(
@@ -63,7 +63,7 @@ def _within(a: Mesh, b: Mesh | None = None, **options: Any) -> Gaps:
 
 
 def _show_pairs(near: Gaps, limit: int) -> None:
-    """The first pairs, in their order."""
+    """Print the first pairs."""
     columns = pair_columns(near)
     columns["distance"] = [f"{x:.9g}" for x in near.distance.numpy()[:limit]]
     show_first(columns, len(near), limit)

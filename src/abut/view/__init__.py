@@ -1,4 +1,4 @@
-"""Pictures of meshes and of where they meet."""
+"""Pictures of meshes and of their intersections."""
 
 from abut.view.body import CORAL, GOLD, INDIGO, INK, RED, SAND, TEAL, Body, Color
 from abut.view.camera import Camera

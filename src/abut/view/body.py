@@ -1,4 +1,4 @@
-"""Body: a surface in a picture, and the colours that go well together."""
+"""Body: a surface in a picture; and a palette of colours."""
 
 from dataclasses import dataclass, field
 from typing import Any
@@ -17,7 +17,7 @@ INDIGO: Color = (0.44, 0.42, 0.72)
 INK: Color = (0.16, 0.19, 0.30)
 RED: Color = (0.84, 0.07, 0.07)
 
-MATTE, GLOW, SHADOW = 0, 1, 2  # lit; shining by itself; seen only where it lies in shadow
+MATTE, GLOW, SHADOW = 0, 1, 2  # lit; emissive; visible only in shadow
 CREASE = np.cos(np.radians(40.0))  # edges sharper than this stay sharp
 
 
@@ -28,7 +28,7 @@ class Body:
     Attributes:
         shape: Vertices and faces.
         color: sRGB, each in [0, 1]; one for all faces, or (m, 3).
-        opacity: 1 hides what is behind.
+        opacity: 1 is opaque.
         marked: Faces (indices or a mask) drawn in the colour ``mark``, more opaque.
         finish: MATTE, GLOW or SHADOW.
     """
@@ -49,14 +49,14 @@ class Body:
         return paint
 
     def vertex_normals(self) -> np.ndarray:
-        """(n, 3) unit normals, by the area of the faces around."""
+        """(n, 3) unit vertex normals, weighted by the area of adjacent faces."""
         out = np.zeros_like(self.shape.vertices)
         for corner in self.shape.faces.T:
             np.add.at(out, corner, _area_vectors(self.shape))
         return _unit(out)
 
     def corner_normals(self) -> np.ndarray:
-        """(m, 3, 3): for each corner of each face the vertex normal, or at creases the face's."""
+        """(m, 3, 3) normals of face corners: the vertex normal or, at creases, the face normal."""
         flat = _unit(_area_vectors(self.shape))[:, None]
         smooth = self.vertex_normals()[self.shape.faces]
         return np.where((flat * smooth).sum(axis=2, keepdims=True) > CREASE, smooth, flat)
@@ -73,6 +73,6 @@ def _unit(vectors: np.ndarray) -> np.ndarray:
 
 
 def _linear(color: Any) -> np.ndarray:
-    """From sRGB to amounts of light."""
+    """Convert sRGB to linear colour."""
     srgb = np.asarray(color)
     return np.where(srgb < 0.04045, srgb / 12.92, ((srgb + 0.055) / 1.055) ** 2.4)

@@ -1,4 +1,4 @@
-"""Camera: where a picture is taken from."""
+"""Camera: a pinhole camera."""
 
 from dataclasses import dataclass
 
@@ -10,9 +10,9 @@ class Camera:
     """A pinhole camera with z up.
 
     Attributes:
-        eye: Where it stands.
+        eye: Position.
         right, up, ahead: Unit vectors of its frame.
-        tangent: Half the picture's height over its distance.
+        tangent: Tangent of half the vertical angle of view.
     """
 
     eye: np.ndarray
@@ -31,18 +31,18 @@ class Camera:
         aspect: float = 1.5,
         margin: float = 1.1,
     ) -> "Camera":
-        """The nearest camera in a direction that has all points (n, 3) in its picture.
+        """Place a camera as near as possible, in a direction, with all points (n, 3) in view.
 
         Args:
-            points: What must be seen.
-            azimuth, elevation: Where the camera stands, seen from the points [degrees].
-            view_angle: Height of the picture [degrees].
+            points: Points to keep in view.
+            azimuth, elevation: Direction from the points to the camera [degrees].
+            view_angle: Vertical angle of view [degrees].
             aspect: Width over height of the picture.
-            margin: Size of the picture over that of the points in it.
+            margin: Size of the picture over the size of the points in it.
         """
-        turn, rise = np.radians([azimuth, elevation])
-        ahead = -np.array([np.cos(rise) * np.cos(turn), np.cos(rise) * np.sin(turn), np.sin(rise)])
-        right = np.array([-np.sin(turn), np.cos(turn), 0.0])
+        a, e = np.radians([azimuth, elevation])
+        ahead = -np.array([np.cos(e) * np.cos(a), np.cos(e) * np.sin(a), np.sin(e)])
+        right = np.array([-np.sin(a), np.cos(a), 0.0])
         up = np.cross(right, ahead)
         frame = points @ np.stack([right, up, ahead], axis=1)
         centre = (frame.min(axis=0) + frame.max(axis=0)) / 2

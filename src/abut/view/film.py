@@ -11,23 +11,23 @@ from abut.view.body import Body
 from abut.view.camera import Camera
 from abut.view.picture import render, save_picture
 
-QUALITY = 0.25  # of a single picture's rays
+QUALITY = 0.25  # share of the rays of a single picture
 PAPER = 245  # grey between the pictures of a sheet
-COLORS = 96  # of an animation: few change little from frame to frame, so files stay small
+COLORS = 96  # of an animation; few colours keep files small
 
 
 class Film:
-    """Pictures of a moving scene, all seen by one camera.
+    """Pictures of a moving scene, all from one camera.
 
     Args:
-        around: Points (n, 3) that must be seen throughout; camera, ground and light go by them.
+        around: Points (n, 3) to keep in view; they determine camera, ground and light.
         size: Width and height [pixels].
-        azimuth, elevation: Where the camera stands, seen from the points [degrees].
+        azimuth, elevation: Direction from the points to the camera [degrees].
         quality: Share of the rays of a single picture, in (0, 1].
         device: None is the first CUDA device, else the CPU.
 
     Attributes:
-        pictures: What was taken so far, each (height, width, 3) uint8.
+        pictures: Pictures taken so far, each (height, width, 3) uint8.
     """
 
     def __init__(
@@ -49,8 +49,8 @@ class Film:
 
     def take(self, bodies: Sequence[Body], curves: Sequence[np.ndarray] = ()) -> np.ndarray:
         """Take a picture."""
-        look = {"camera": self.camera, "around": self.around, "size": self.size, "wire": 0.0}
-        picture = render(bodies, curves, quality=self.quality, device=self.device, **look)
+        options = {"camera": self.camera, "around": self.around, "size": self.size, "wire": 0.0}
+        picture = render(bodies, curves, quality=self.quality, device=self.device, **options)
         self.pictures.append(picture)
         return picture
 
@@ -59,12 +59,12 @@ class Film:
         return contact_sheet(_spread(self.pictures, count), columns, gap)
 
     def save(self, path: Any, *, seconds: float = 1 / 15, width: int | None = None) -> Path:
-        """Write the film as an animated GIF, or as an MP4 where the name ends so.
+        """Write the film as an animated GIF, or as an MP4 if the name ends in .mp4.
 
         Args:
-            path: Name of the file; folders are made.
+            path: Name of the file; folders are created.
             seconds: Duration of a frame.
-            width: Pixels across; None is that of the pictures.
+            width: Width in pixels; None keeps the size of the pictures.
 
         Raises:
             ToolError: MP4 needs imageio-ffmpeg: ``pip install abut[film]``.

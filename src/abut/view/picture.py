@@ -1,4 +1,4 @@
-"""Pictures of meshes and curves, without a screen: Warp casts the rays, Pillow writes the file."""
+"""Off-screen pictures of meshes and curves: Warp casts the rays, Pillow writes the file."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -14,11 +14,11 @@ from abut.core.device import resolve_device
 from abut.view.body import GLOW, GOLD, INK, SHADOW, Body, Color
 from abut.view.camera import Camera
 from abut.view.rays import Lens, trace_picture
-from abut.view.stage import lit_stage
+from abut.view.render_scene import light_scene
 
 GROUND_SIDE = 96
 TUBE_SIDES = 10
-FEW, MANY = 3, 12  # samples of a flat and of a busy pixel
+FEW, MANY = 3, 12  # samples of a uniform pixel, and of one whose samples differ
 
 
 def render(
@@ -39,13 +39,13 @@ def render(
     Args:
         bodies: Surfaces, at least one.
         curves: Polylines (k, 3); one that ends in its first point is closed.
-        camera: None looks at all bodies from the front right.
+        camera: None views all bodies from the front right.
         size: Width and height [pixels].
         curve_color: sRGB, each in [0, 1].
         curve_radius: Radius of the tubes over the extent of the bodies.
-        wire: How dark the edges of faces are drawn, in [0, 1].
-        around: Points (n, 3) that camera, ground and scale go by, so that films are steady; None
-            takes those of the bodies.
+        wire: Darkness of the edges of faces, in [0, 1].
+        around: Points (n, 3) that determine camera, ground and scale, for steady films; None
+            takes the vertices of the bodies.
         quality: Share of the rays taken, in (0, 1]; fewer is faster and coarser.
         device: None is the first CUDA device, else the CPU.
 
@@ -56,16 +56,16 @@ def render(
     extent = float(np.ptp(points, axis=0).max())
     camera = camera or Camera.around(points, aspect=size[0] / size[1])
     radius = curve_radius * extent
-    seen = [curve for curve in curves if _walked(curve)[-1] > 0.1 * radius]
-    tubes = [Body(_along(curve, radius), curve_color, finish=GLOW) for curve in seen]
+    curves = [curve for curve in curves if _arc_lengths(curve)[-1] > 0.1 * radius]
+    tubes = [Body(_along(curve, radius), curve_color, finish=GLOW) for curve in curves]
     ground = Body(_ground(points, extent), INK, finish=SHADOW)
-    look = (camera, extent, wire, quality, resolve_device(device))
-    stage = lit_stage(bodies, [*tubes, ground], *look)
-    return trace_picture(stage.view, _lens(camera, size, quality))
+    options = (camera, extent, wire, quality, resolve_device(device))
+    scene = light_scene(bodies, [*tubes, ground], *options)
+    return trace_picture(scene.view, _lens(camera, size, quality))
 
 
 def save_picture(path: Any, pixels: np.ndarray) -> Path:
-    """Write a picture as a file; the name says the format. Folders are made."""
+    """Write a picture, in the format of the file name; creates folders."""
     from PIL import Image
 
     path = Path(path)
@@ -85,7 +85,7 @@ def _lens(camera: Camera, size: tuple[int, int], quality: float) -> Any:
 
 
 def _ground(points: np.ndarray, extent: float) -> Shape:
-    """A sheet just below all points, wide enough for their shadow."""
+    """A plane just below all points, wide enough for their shadow."""
     low, high = points.min(axis=0), points.max(axis=0)
     middle = (low + high) / 2
     sheet = plane(GROUND_SIDE, GROUND_SIDE, 4.0 * extent)
@@ -93,15 +93,15 @@ def _ground(points: np.ndarray, extent: float) -> Shape:
 
 
 def _along(curve: np.ndarray, radius: float) -> Shape:
-    """A tube along a curve, which is thinned to steps that suit the radius."""
+    """A tube along a curve, resampled to steps of about the radius."""
     closed = len(curve) > 3 and bool((curve[0] == curve[-1]).all())
-    walked = _walked(curve)
-    steps = max(int(walked[-1] / (0.7 * radius)), 3)
-    at = np.linspace(0, walked[-1], steps + 1)
-    line = np.stack([np.interp(at, walked, axis) for axis in curve.T], axis=1)
+    lengths = _arc_lengths(curve)
+    steps = max(int(lengths[-1] / (0.7 * radius)), 3)
+    at = np.linspace(0, lengths[-1], steps + 1)
+    line = np.stack([np.interp(at, lengths, axis) for axis in curve.T], axis=1)
     return tube(line[:-1] if closed else line, radius, TUBE_SIDES, closed=closed)
 
 
-def _walked(curve: np.ndarray) -> np.ndarray:
-    """How far along the curve each of its points lies."""
+def _arc_lengths(curve: np.ndarray) -> np.ndarray:
+    """Arc length from the first point of the curve to each of its points."""
     return np.concatenate([[0.0], np.cumsum(np.linalg.norm(np.diff(curve, axis=0), axis=1))])

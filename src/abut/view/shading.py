@@ -1,4 +1,4 @@
-"""How surfaces look: soft studio light, glassy translucence, thin edges."""
+"""Shading: soft studio light, glassy translucence, thin edges."""
 
 import warp as wp
 
@@ -10,8 +10,8 @@ BOUNCE = wp.constant(wp.vec3f(0.16, 0.18, 0.23))
 
 
 @wp.struct
-class Stage:
-    """All that is in the picture. Light is (sky, key lamp) on the front, then on the back."""
+class RenderScene:
+    """Surfaces and lamps of a picture. Light is (sky, key lamp) on the front, then on the back."""
 
     mesh: wp.uint64
     points: wp.array[wp.vec3f]
@@ -23,26 +23,26 @@ class Stage:
     key: wp.vec3f  # directions to the lamps
     fill: wp.vec3f
     extent: wp.float32
-    wire: wp.float32  # how dark edges are drawn
+    wire: wp.float32  # darkness of edges, 0 to 1
 
 
 @wp.func
-def opacity_along(stage: Stage, p: wp.vec3f, way: wp.vec3f, reach: wp.float32):
-    """Opacity of the first surface met."""
-    hit = wp.mesh_query_ray(stage.mesh, p, way, reach)
+def opacity_along(scene: RenderScene, p: wp.vec3f, way: wp.vec3f, reach: wp.float32):
+    """Opacity of the first surface that a ray hits; 0 without one."""
+    hit = wp.mesh_query_ray(scene.mesh, p, way, reach)
     out = wp.float32(0.0)
     if hit.result:
-        out = stage.paint[hit.face][3]
+        out = scene.paint[hit.face][3]
     return out
 
 
 @wp.func
-def edge_share(stage: Stage, face: wp.int32, u: wp.float32, v: wp.float32, width: wp.float32):
-    """1 on an edge of the face, 0 from ``width`` off."""
-    corners = stage.faces[face]
-    a = stage.points[corners[0]]
-    b = stage.points[corners[1]]
-    c = stage.points[corners[2]]
+def edge_share(scene: RenderScene, face: wp.int32, u: wp.float32, v: wp.float32, width: wp.float32):
+    """1 on an edge of the face, falling to 0 at ``width`` from it."""
+    corners = scene.faces[face]
+    a = scene.points[corners[0]]
+    b = scene.points[corners[1]]
+    c = scene.points[corners[2]]
     area = wp.length(wp.cross(b - a, c - a))
     off = wp.min(u / wp.length(c - b), v / wp.length(a - c))
     off = wp.min(off, (1.0 - u - v) / wp.length(b - a)) * area
@@ -50,21 +50,21 @@ def edge_share(stage: Stage, face: wp.int32, u: wp.float32, v: wp.float32, width
 
 
 @wp.func
-def lit(stage: Stage, color: wp.vec3f, n: wp.vec3f, way: wp.vec3f, light: wp.vec2f):
+def lit(scene: RenderScene, color: wp.vec3f, n: wp.vec3f, way: wp.vec3f, light: wp.vec2f):
     """Colour of a matte surface with a faint gloss and a pale rim."""
-    key = light[1] * wp.max(wp.dot(n, stage.key), 0.0)
-    fill = light[0] * wp.max(wp.dot(n, stage.fill), 0.0)
+    key = light[1] * wp.max(wp.dot(n, scene.key), 0.0)
+    fill = light[0] * wp.max(wp.dot(n, scene.fill), 0.0)
     sky = light[0] * (0.65 + 0.35 * n[2])
     out = wp.cw_mul(color, SUN * key + SKY * sky + BOUNCE * fill)
-    half = wp.normalize(stage.key - way)
+    half = wp.normalize(scene.key - way)
     gloss = 0.30 * light[1] * wp.pow(wp.max(wp.dot(n, half), 0.0), 70.0)
     rim = 0.10 * light[0] * wp.pow(1.0 - wp.abs(wp.dot(n, way)), 4.0)
     return out + wp.vec3f(gloss + rim)
 
 
 @wp.func
-def seen_surface(
-    stage: Stage,
+def shade_surface(
+    scene: RenderScene,
     face: wp.int32,
     u: wp.float32,
     v: wp.float32,
@@ -74,25 +74,25 @@ def seen_surface(
 ):
     """Colour and opacity of a point of a face; ``pixel`` is the size of a pixel there."""
     w = 1.0 - u - v
-    corners = stage.faces[face]
-    n = stage.normals[face, 0] * u + stage.normals[face, 1] * v + stage.normals[face, 2] * w
+    corners = scene.faces[face]
+    n = scene.normals[face, 0] * u + scene.normals[face, 1] * v + scene.normals[face, 2] * w
     n = wp.normalize(n)
-    light = stage.light[corners[0]] * u + stage.light[corners[1]] * v + stage.light[corners[2]] * w
+    light = scene.light[corners[0]] * u + scene.light[corners[1]] * v + scene.light[corners[2]] * w
     side = wp.vec2f(light[0], light[1])
     facing = -wp.dot(flat, way)
     if facing < 0.0:
         n = -n
         side = wp.vec2f(light[2], light[3])
-    paint = stage.paint[face]
+    paint = scene.paint[face]
     color = wp.vec3f(paint[0], paint[1], paint[2])
     opacity = paint[3]
-    if stage.finish[face] == GLOW:
+    if scene.finish[face] == GLOW:
         color = color * (0.75 + 0.45 * wp.abs(facing))
-    elif stage.finish[face] == SHADOW:
+    elif scene.finish[face] == SHADOW:
         opacity *= 1.0 - 0.45 * side[0] - 0.55 * side[1]
     else:
-        color = lit(stage, color, n, way, side)
-        wire = stage.wire * edge_share(stage, face, u, v, pixel / wp.max(wp.abs(facing), 0.3))
+        color = lit(scene, color, n, way, side)
+        wire = scene.wire * edge_share(scene, face, u, v, pixel / wp.max(wp.abs(facing), 0.3))
         color = color * (1.0 - wire)
         if opacity < 1.0:
             graze = wp.pow(1.0 - wp.abs(wp.dot(n, way)), 3.0)
@@ -107,8 +107,8 @@ def background(height: wp.float32):
 
 
 @wp.func
-def shown(x: wp.float32):
-    """A linear value as a screen takes it: a soft shoulder, then sRGB."""
+def tone_map(x: wp.float32):
+    """Tone-map a linear value: a soft shoulder, then sRGB."""
     y = wp.max(x, 0.0)
     if y > 0.8:
         y = 1.0 - 0.2 * wp.exp((0.8 - y) * 5.0)
@@ -120,6 +120,6 @@ def shown(x: wp.float32):
 
 
 @wp.func
-def displayed(color: wp.vec3f):
-    """A linear colour as a screen takes it, in [0, 1]."""
-    return wp.vec3f(shown(color[0]), shown(color[1]), shown(color[2]))
+def to_display(color: wp.vec3f):
+    """Convert a linear colour to sRGB in [0, 1]."""
+    return wp.vec3f(tone_map(color[0]), tone_map(color[1]), tone_map(color[2]))

@@ -1,4 +1,4 @@
-"""The stage of a picture: all surfaces as one mesh, with the light that falls on its vertices."""
+"""Render scene: all surfaces of a picture as one mesh, with light baked into its vertices."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -11,21 +11,21 @@ from abut.cases.shape import joined
 from abut.view.body import Body
 from abut.view.camera import Camera
 from abut.view.rays import bake
-from abut.view.shading import Stage
+from abut.view.shading import RenderScene
 
-RAYS = 1_500_000  # for the light of all vertices together
+RAYS = 1_500_000  # to bake the light of all vertices
 SMOOTHINGS = 5
 
 
 @dataclass
-class LitStage:
-    """What kernels see, and the mesh that must outlive them."""
+class LitScene:
+    """The struct for kernels, and the Warp mesh that it refers to."""
 
     view: Any
     mesh: wp.Mesh
 
 
-def lit_stage(
+def light_scene(
     bodies: Sequence[Body],
     unshadowing: Sequence[Body],
     camera: Camera,
@@ -33,24 +33,24 @@ def lit_stage(
     wire: float,
     quality: float,
     device: wp.Device,
-) -> LitStage:
-    """Set up a stage; all but the ``unshadowing`` bodies cast shadows."""
-    casting = _stage(bodies, camera, extent, wire, device, shaded=False)
+) -> LitScene:
+    """Set up a scene; all but the ``unshadowing`` bodies cast shadows."""
+    casting = _make_scene(bodies, camera, extent, wire, device, shaded=False)
     everything = [*bodies, *unshadowing]
-    stage = _stage(everything, camera, extent, wire, device)
+    scene = _make_scene(everything, camera, extent, wire, device)
     normals = np.concatenate([body.vertex_normals() for body in everything])
     least = max(2, round(8 * quality))
     samples = int(np.clip(quality * RAYS / (4 * len(normals)), least, 64))
     sides = [
-        bake(casting.view, stage.view.points, _vectors(sign * normals, device), samples)
+        bake(casting.view, scene.view.points, _vectors(sign * normals, device), samples)
         for sign in (1.0, -1.0)
     ]
-    light = _smoothed(np.concatenate(sides, axis=1), stage.view.faces.numpy())
-    stage.view.light = wp.array(light, dtype=wp.vec4f, device=device)
-    return stage
+    light = _smoothed(np.concatenate(sides, axis=1), scene.view.faces.numpy())
+    scene.view.light = wp.array(light, dtype=wp.vec4f, device=device)
+    return scene
 
 
-def _stage(
+def _make_scene(
     bodies: Sequence[Body],
     camera: Camera,
     extent: float,
@@ -58,10 +58,10 @@ def _stage(
     device: wp.Device,
     *,
     shaded: bool = True,
-) -> LitStage:
-    """All but the light; without normals where nobody looks at it."""
+) -> LitScene:
+    """Make the scene without light; and without normals unless ``shaded``."""
     vertices, faces = joined(*(body.shape for body in bodies))
-    view = Stage()
+    view = RenderScene()
     view.points = _vectors(vertices, device)
     view.faces = wp.array(faces, dtype=wp.vec3i, device=device)
     if shaded:
@@ -76,7 +76,7 @@ def _stage(
     view.extent, view.wire = extent, wire
     mesh = wp.Mesh(view.points, wp.array(faces.ravel(), dtype=wp.int32, device=device))
     view.mesh = mesh.id
-    return LitStage(view, mesh)
+    return LitScene(view, mesh)
 
 
 def _vectors(rows: np.ndarray, device: wp.Device) -> wp.array:
@@ -92,7 +92,7 @@ def _lamp(camera: Camera, right: float, front: float, above: float) -> wp.vec3f:
 
 
 def _smoothed(light: np.ndarray, faces: np.ndarray) -> np.ndarray:
-    """Take the noise out: average each vertex with its neighbours."""
+    """Reduce noise: average each vertex with its neighbours."""
     corners = faces.ravel()
     use = np.bincount(corners, minlength=len(light))
     for _ in range(SMOOTHINGS):
