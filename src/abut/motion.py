@@ -12,9 +12,14 @@ import warp as wp
 from abut.core.arrays import to_plain
 from abut.core.launch import launch
 from abut.errors import MeshError, OptionError, PoseError
-from abut.geometry.poses import checked_poses, move_point
+from abut.geometry.poses import (
+    checked_poses,
+    move_point,
+    poses_between,
+    rotated_by,
+    rotation_vectors,
+)
 from abut.geometry.rigid_path import Path
-from abut.geometry.rotation import poses_between, rotation_vectors, turned
 from abut.mesh import Mesh, require_meshes
 
 wp.set_module_options({"enable_backward": False, "fuse_fp": False})
@@ -205,7 +210,7 @@ class Motion:
         """By how much the end pose is not the start pose turned: poses are rounded."""
         assert self._poses is not None
         start, end = self._poses
-        return float(np.linalg.norm(turned(start[None], self._vector[None])[0] - end[:3, :3]))
+        return float(np.linalg.norm(rotated_by(start[None], self._vector[None])[0] - end[:3, :3]))
 
     def _deviation(self, count: int) -> float:
         """An eighth of the angle squared times the reach, and what poses are rounded by."""

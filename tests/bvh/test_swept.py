@@ -7,12 +7,13 @@ import warp as wp
 import abut
 from abut import cases
 from abut.bounds.relative_frame import RelativeFrame
-from abut.bounds.rss import distance_rss
+from abut.bounds.rss import gap_rss
 from abut.bvh.bvh_cache import bvh_of
 from abut.bvh.layout import BvhView
 from abut.operands.posed_mesh import make_posed_mesh
+from abut.operands.posed_pairs import MeshPairs, mesh_pairs
+from abut.traversal.overlap.descend import frames_alone, frames_kernel_for
 from abut.traversal.overlap.node_pairs import load_rss
-from abut.traversal.two_trees import relative_kernel
 from shapes import moved, random_poses
 from trees import links_of
 
@@ -33,7 +34,7 @@ def root_distance_kernel(
 ):
     i = wp.tid()
     a = load_rss(tree_a, slots[i, 0])
-    distance_out[i] = distance_rss(frames[0], a, load_rss(tree_b, slots[i, 1]))
+    distance_out[i] = gap_rss(frames[0], a, load_rss(tree_b, slots[i, 1]))
 
 
 def faces_below(tree):
@@ -119,8 +120,8 @@ def test_distances_are_lower_bounds(seed, device):
     frames = wp.empty(1, dtype=RelativeFrame, device=device)
     sides = [make_posed_mesh(a.points, a.faces), make_posed_mesh(b.points, b.faces, pose)]
     views = [tree.view(RSS) for tree in trees]
-    args = [wp.vec3i(0, 1, 1), *sides, *views, frames]
-    wp.launch(relative_kernel, 1, args, device=device)
+    args = frames_alone(mesh_pairs(*sides, trees=views), frames)
+    wp.launch(frames_kernel_for(MeshPairs), 1, [wp.vec3i(0, 1, 1), *args], device=device)
     links = [links_of(tree) for tree in trees]
     leaves = [rng.choice(np.flatnonzero(link < 0), 400) for link in links]
     slots = wp.array(np.stack(leaves, axis=1).astype(np.int32), device=device)

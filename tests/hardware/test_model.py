@@ -8,7 +8,7 @@ import warp as wp
 
 import abut
 from abut import cases
-from abut.bounds.kdop import axis_choices, directions
+from abut.bounds.kdop import axis_choices, kdop_normals
 from abut.bvh.bvh_cache import bvh_of, kdops_of
 from abut.bvh.node_kdops import KdopShape
 from abut.hardware import Machine, model
@@ -127,7 +127,7 @@ def test_reaches_hold_all_corners():
     for width in (10, 18, 35):
         dops = kdops_of(mesh, bvh_of(mesh), KdopShape(24, width))
         question = program(mesh, mesh, None, None, Machine(width=width))
-        normals = np.concatenate([directions(24), -directions(24)])
+        normals = np.concatenate([kdop_normals(24), -kdop_normals(24)])
         centre = [Fraction(x) for x in dops.centre.tolist()]
         corners = mesh.points.numpy()[mesh.faces.numpy()]
         for slot in np.flatnonzero(question.a.leaves)[:12]:
@@ -167,7 +167,7 @@ def test_no_axis_separates_dops_with_a_common_point(width, seed):
     poses = random_poses(2, 0.3, seed)
     question = program(a, b, poses[0], poses[1], Machine(width=width))
     dops = [kdops_of(mesh, bvh_of(mesh), KdopShape(24, width)) for mesh in (a, b)]
-    normals = np.concatenate([directions(24), -directions(24)])
+    normals = np.concatenate([kdop_normals(24), -kdop_normals(24)])
     turns, shifts = poses[:, :3, :3], poses[:, :3, 3]
     most = (1 << (width - 1)) - 1
     for n, picks in enumerate(model.picks_of(question.axes)):

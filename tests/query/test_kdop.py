@@ -6,7 +6,7 @@ import pytest
 import abut
 import awkward
 from abut import cases
-from abut.bounds.kdop import SIDES, axis_choices, directions, facets
+from abut.bounds.kdop import SIDES, axis_choices, kdop_normals, normal_cones
 from abut.bvh.bvh_cache import bvh_of, kdops_of
 from abut.bvh.node_kdops import KdopShape
 from shapes import random_poses, shift
@@ -136,8 +136,8 @@ def test_verbs_without_polytopes_say_so():
 @pytest.mark.parametrize("sides", SIDES)
 def test_facets_cover_every_direction(sides):
     """With weights that fit: none negative, none above 1, and not much together."""
-    normals = np.concatenate([directions(sides), -directions(sides)])
-    triples, inverses = facets(sides)
+    normals = np.concatenate([kdop_normals(sides), -kdop_normals(sides)])
+    triples, inverses = normal_cones(sides)
     axes = np.random.default_rng(1).normal(size=(2000, 3))
     axes = np.concatenate([axes / np.linalg.norm(axes, axis=1, keepdims=True), normals])
     weights = np.einsum("fij,nj->nfi", inverses, axes)
@@ -156,7 +156,7 @@ def test_axis_choices():
         with pytest.raises(abut.OptionError, match="axes"):
             axis_choices(24, count)
     with pytest.raises(abut.OptionError, match="k must be"):
-        directions(8)
+        kdop_normals(8)
 
 
 @pytest.mark.parametrize("width", [0, 12, 35])

@@ -1,11 +1,11 @@
-"""Boxes of two frames: the gaps between them along the axes of both, for native functions.
+"""C++ code for the gaps between boxes of two frames along the axes of both.
 
-Each text leaves the gaps, less ``widen``, in ``out_a`` and ``out_b``: along the axes of a, and of
-b. On CUDA they are arrays of three, on the CPU vectors whose fourth part means nothing. Gaps are
-negative where boxes overlap; those of products that overflow may be infinite or NaN.
+The code leaves the gaps, less ``widen``, in ``out_a`` (along the axes of a) and ``out_b`` (along
+those of b): arrays of three on CUDA, vectors with an unused fourth component on the CPU. Gaps are
+negative where boxes overlap; products that overflow make them infinite or NaN.
 """
 
-LOADED = """
+LOAD_CPU = """
     typedef float v4 __attribute__((vector_size(16)));
     typedef int i4 __attribute__((vector_size(16)));
     v4 la, ua, lb, ub, s, w;
@@ -17,7 +17,7 @@ LOADED = """
     __builtin_memcpy(&w, &widen, 16);
 """
 
-SHIFTED_CUDA = """
+PARALLEL_CUDA = """
     float out_a[3];
     for (int i = 0; i < 3; ++i) {
         const float before = lower_a.c[i] - (upper_b.c[i] + shift.c[i]);
@@ -27,14 +27,14 @@ SHIFTED_CUDA = """
     const float* out_b = out_a;
 """
 
-SHIFTED_CPU = """
+PARALLEL_CPU = """
     const v4 before = la - (ub + s);
     const v4 behind = (lb + s) - ua;
     const v4 out_a = (before > behind ? before : behind) - w;
     const v4 out_b = out_a;
 """
 
-TURNED_CUDA = """
+ROTATED_CUDA = """
     float gap[3], ha[3], hb[3], cb[3], out_a[3], out_b[3];
     for (int i = 0; i < 3; ++i) {
         ha[i] = (upper_a.c[i] - lower_a.c[i]) * 0.5f;
@@ -58,7 +58,7 @@ TURNED_CUDA = """
     }
 """
 
-TURNED_CPU = """
+ROTATED_CPU = """
     const i4 no_sign = {0x7fffffff, 0x7fffffff, 0x7fffffff, 0x7fffffff};
     v4 c[3], r[3];
     for (int i = 0; i < 3; ++i) {
@@ -77,15 +77,15 @@ TURNED_CPU = """
 """
 
 
-def shifted(cuda: str, cpu: str) -> str:
-    """What to do with the gaps of boxes with parallel axes, on either processor."""
-    return _joined(SHIFTED_CUDA + cuda, SHIFTED_CPU + cpu)
+def parallel_axes_code(cuda: str, cpu: str) -> str:
+    """Return code for boxes with parallel axes, followed by code that uses the gaps."""
+    return _both_processors(PARALLEL_CUDA + cuda, PARALLEL_CPU + cpu)
 
 
-def turned(cuda: str, cpu: str) -> str:
-    """What to do with the gaps of boxes turned against each other, on either processor."""
-    return _joined(TURNED_CUDA + cuda, TURNED_CPU + cpu)
+def rotated_axes_code(cuda: str, cpu: str) -> str:
+    """Return code for boxes with rotated axes, followed by code that uses the gaps."""
+    return _both_processors(ROTATED_CUDA + cuda, ROTATED_CPU + cpu)
 
 
-def _joined(cuda: str, cpu: str) -> str:
-    return f"#if defined(__CUDA_ARCH__)\n{cuda}\n#else\n{LOADED}{cpu}\n#endif\n"
+def _both_processors(cuda: str, cpu: str) -> str:
+    return f"#if defined(__CUDA_ARCH__)\n{cuda}\n#else\n{LOAD_CPU}{cpu}\n#endif\n"

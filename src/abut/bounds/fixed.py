@@ -1,4 +1,4 @@
-"""k-DOPs in fixed point: the integers that the hardware model defines, on every device.
+"""k-DOPs in fixed point, with the integers that the hardware model defines.
 
 A reach is a signed integer of ``width`` bits, rounded up; a weight one of -2**(width - 1) to 0,
 rounded to the nearest; the constants of an axis have width + 2 bits and cover the rounding of its
@@ -8,30 +8,30 @@ negative, which is the strict test by a sign alone. Proof in design/fixed-point-
 
 import warp as wp
 
-from abut.bounds.kdop import PICK_BITS, reaches_of
+from abut.bounds.kdop import PICK_BITS, load_reaches
 from abut.core.memory_access import load_readonly_vec4i
 from abut.errors import OptionError
 
-LEAST_WIDTH, MOST_WIDTH = 10, 35
-SINGLE = 0  # in place of a width: float32
+MIN_WIDTH, MAX_WIDTH = 10, 35
+FLOAT32 = 0  # as a width
 NARROW = wp.constant(30)  # bits; sums of wider ones do not fit 64
 NARROW_ROWS = wp.constant(3)  # of an axis: picks and weights of a, of b, both constants
 LOW_BITS = wp.constant(17)  # of a wide reach, which is kept in two parts
 LOW_MASK = wp.constant((1 << 17) - 1)
 
 
-def checked_width(width: int) -> int:
-    """``width`` where it is one."""
+def validate_width(width: int) -> int:
+    """Return ``width`` if it is a valid number of bits."""
     if isinstance(width, bool) or not isinstance(width, int):
         raise OptionError(f"width must be a whole number of bits, not {width!r}.")
-    if not LEAST_WIDTH <= width <= MOST_WIDTH:
-        raise OptionError(f"width must be from {LEAST_WIDTH} to {MOST_WIDTH} bits, not {width}.")
+    if not MIN_WIDTH <= width <= MAX_WIDTH:
+        raise OptionError(f"width must be from {MIN_WIDTH} to {MAX_WIDTH} bits, not {width}.")
     return width
 
 
-def parts_of(width: int) -> int:
-    """How many 32-bit integers a reach takes; 0 for float32."""
-    return 0 if width == SINGLE else 1 if width <= NARROW else 2
+def word_count(width: int) -> int:
+    """Return the 32-bit integers per reach; 0 for float32."""
+    return 0 if width == FLOAT32 else 1 if width <= NARROW else 2
 
 
 @wp.func
@@ -40,9 +40,9 @@ def add_narrow(
     weight: wp.int32,
 ):  # fmt: skip
     """Add a weighted reach to the first sum and its opposite to the second."""
-    if weight == 0:  # along a normal of a DOP itself, two of three
+    if weight == 0:  # along a normal of the k-DOP itself, two of three
         return sums
-    both = reaches_of(words, at, pick, half)
+    both = load_reaches(words, at, pick, half)
     return sums + wp.int64(weight) * wp.vec2l(wp.int64(both[0]), wp.int64(both[1]))
 
 
@@ -50,7 +50,7 @@ def add_narrow(
 def sums_narrow(
     row: wp.vec4i, words: wp.array[wp.vec2i], at: wp.int32, half: wp.int32
 ):  # fmt: skip
-    """Weighted reaches of a DOP along an axis and against it; a row is picks and weights."""
+    """Sum weighted reaches of a k-DOP along an axis and against it; a row is picks and weights."""
     sums = wp.vec2l()
     for i in range(3):
         sums = add_narrow(sums, words, at, (row[0] >> (PICK_BITS * i)) & 31, half, row[1 + i])
@@ -59,14 +59,14 @@ def sums_narrow(
 
 @wp.func
 def constants_narrow(row: wp.vec4i, width: wp.int32):
-    """Both constants of an axis, with ones below."""
+    """Return both constants of an axis, with ones below."""
     shift = wp.int64(width - 1)
     ones = (wp.int64(1) << shift) - wp.int64(1)
     return wp.vec2l((wp.int64(row[0]) << shift) | ones, (wp.int64(row[1]) << shift) | ones)
 
 
 @wp.func
-def overlap_narrow(
+def overlap_kdop_narrow(
     rows: wp.array[wp.vec4i],
     first: wp.int32,
     stop: wp.int32,
@@ -77,10 +77,10 @@ def overlap_narrow(
     words_b: wp.array[wp.vec2i],
     at_b: wp.int32,
 ):
-    """May two DOPs of at most 30 bits overlap, by the axes ``first`` to ``stop``?
+    """Return whether two k-DOPs of at most 30 bits may overlap, by axes ``first`` to ``stop``.
 
     Guarantee:
-        Conservative. False only when the DOPs, and all they bound, are apart.
+        Conservative. False only when the k-DOPs, and all they bound, are apart.
     """
     for axis in range(first, stop):
         row = NARROW_ROWS * axis
@@ -94,7 +94,7 @@ def overlap_narrow(
 
 @wp.func
 def is_apart(high: wp.int64, low: wp.int64):
-    """Whether a high and a low part, with ones below, add up to no negative number."""
+    """Return whether a high and a low part, with ones below, have a sum that is not negative."""
     return high + ((low + wp.int64(LOW_MASK)) >> wp.int64(LOW_BITS)) >= wp.int64(0)
 
 
@@ -103,17 +103,17 @@ def add_wide(
     highs: wp.vec2l, lows: wp.vec2l, words: wp.array[wp.vec2i], at: wp.int32, pick: wp.int32,
     half: wp.int32, weight: wp.int64,
 ):  # fmt: skip
-    """``add_narrow`` for a weight of 36 bits, by the high 18 and by the low 17 bits of reaches."""
+    """Add reaches with a weight of 36 bits, by the high 18 and by the low 17 bits of reaches."""
     if weight != wp.int64(0):
-        high = reaches_of(words, at, pick, half)
-        low = reaches_of(words, at + half, pick, half)
+        high = load_reaches(words, at, pick, half)
+        low = load_reaches(words, at + half, pick, half)
         highs += weight * wp.vec2l(wp.int64(high[0]), wp.int64(high[1]))
         lows += weight * wp.vec2l(wp.int64(low[0]), wp.int64(low[1]))
     return highs, lows
 
 
 @wp.func
-def overlap_wide(
+def overlap_kdop_wide(
     axes: wp.array2d[wp.int64],
     first: wp.int32,
     stop: wp.int32,
@@ -124,7 +124,7 @@ def overlap_wide(
     words_b: wp.array[wp.vec2i],
     at_b: wp.int32,
 ):
-    """``overlap_narrow`` for more bits, whose sums take up to 72: in two parts of 64 each."""
+    """Test k-DOPs of more than 30 bits; sums take up to 72 bits, in two parts of 64 each."""
     shift = wp.int64(width - 1 - LOW_BITS)
     ones = (wp.int64(1) << shift) - wp.int64(1)
     for axis in range(first, stop):

@@ -1,14 +1,14 @@
-"""Boxes of two frames: a lower bound of the distance between what they bound.
+"""Lower bounds of the distance of boxes of two frames.
 
-Bounds are squared, in float32, and hold but for the ``stretch`` of the frame, which callers allow
-for when they compare (see approach): float32 arithmetic on gaps that were widened before, and
-poses that are rigid up to 1e-5 only. Products that overflow give infinity or NaN, which no
-comparison culls by.
+Bounds are squared float32 numbers. They hold up to the ``stretch`` of the frame, which callers
+allow for when they compare: it covers float32 arithmetic on gaps that were widened before, and
+poses that are rigid up to 1e-5 only. Products that overflow give infinity or NaN, by which no
+comparison culls.
 """
 
 import warp as wp
 
-from abut.bounds.axis_gaps import shifted, turned
+from abut.bounds.axis_gaps import parallel_axes_code, rotated_axes_code
 from abut.bounds.relative_frame import RelativeFrame
 
 SQUARED_CUDA = """
@@ -32,8 +32,8 @@ SQUARED_CPU = """
 """
 
 
-@wp.func_native(shifted(SQUARED_CUDA, SQUARED_CPU))
-def gap_shifted_boxes(
+@wp.func_native(parallel_axes_code(SQUARED_CUDA, SQUARED_CPU))
+def gap_parallel_boxes(
     shift: wp.vec4f,
     widen: wp.vec4f,
     lower_a: wp.vec4f,
@@ -41,12 +41,12 @@ def gap_shifted_boxes(
     lower_b: wp.vec4f,
     upper_b: wp.vec4f,
 ) -> wp.float32:
-    """Square of the distance of two boxes with parallel axes, each gap less ``widen``."""
+    """Return the squared distance of two boxes with parallel axes, each gap less ``widen``."""
     ...
 
 
-@wp.func_native(turned(SQUARED_CUDA, SQUARED_CPU))
-def gap_turned_boxes(
+@wp.func_native(rotated_axes_code(SQUARED_CUDA, SQUARED_CPU))
+def gap_rotated_boxes(
     columns: wp.mat44f,
     rows: wp.mat44f,
     shift: wp.vec4f,
@@ -56,7 +56,7 @@ def gap_turned_boxes(
     lower_b: wp.vec4f,
     upper_b: wp.vec4f,
 ) -> wp.float32:
-    """Square of the larger distance of one box and the box around the other in its frame."""
+    """Return the larger squared distance of one box and the box around the other in its frame."""
     ...
 
 
@@ -68,15 +68,17 @@ def gap_boxes(
     lower_b: wp.vec4f,
     upper_b: wp.vec4f,
 ):
-    """Square of a lower bound of the distance of boxes of two frames.
+    """Return the square of a lower bound of the distance of boxes of two frames.
 
     Guarantee:
-        Conservative, up to the relative error said above. Positive only when all that the boxes
+        Conservative, up to the stretch of the frame. Positive only when all that the boxes
         bound is apart.
     """
-    if relative.turned == 0:
-        return gap_shifted_boxes(relative.shift, relative.widen, lower_a, upper_a, lower_b, upper_b)
-    return gap_turned_boxes(
+    if relative.rotated == 0:
+        return gap_parallel_boxes(
+            relative.shift, relative.widen, lower_a, upper_a, lower_b, upper_b
+        )
+    return gap_rotated_boxes(
         relative.columns,
         relative.rows,
         relative.shift,

@@ -1,9 +1,9 @@
-"""k-DOPs: polytopes with k fixed face normals, each known by how far it reaches along them.
+"""k-DOPs: polytopes with k fixed face normals, given by their reach along each normal.
 
 Projections follow Raabe et al. 2006, section 3.2, as proved in design/fixed-point-kdop.md: where
-an axis -L is a sum of three normals with weights that are not negative, no point of the DOP lies
+an axis -L is a sum of three normals with weights that are not negative, no point of the k-DOP lies
 below minus the weighted sum of its three reaches along L. Reaches are relative to a centre and in
-units of a tree of its own; here they are float32, in ``fixed.py`` integers.
+units of its own BVH; here they are float32, in ``fixed.py`` integers.
 """
 
 from functools import cache
@@ -20,8 +20,8 @@ AXIS_COLUMNS = wp.constant(9)  # picks, three weights of a, three of b, two cons
 
 
 @cache
-def directions(k: int) -> np.ndarray:
-    """(k / 2, 3) float64: one normal of each slab; the others are opposite."""
+def kdop_normals(k: int) -> np.ndarray:
+    """Return (k / 2, 3) float64 normals, one of each slab; the others are opposite."""
     if k not in SIDES:
         raise OptionError(f"k must be one of {', '.join(map(str, SIDES))}, not {k}.")
     axes = [(1, 0, 0), (0, 1, 0), (0, 0, 1)]
@@ -39,8 +39,8 @@ def directions(k: int) -> np.ndarray:
 
 
 @cache
-def facets(k: int) -> tuple[np.ndarray, np.ndarray]:
-    """Triples of normals whose cones cover all directions, and what turns -L into their weights.
+def normal_cones(k: int) -> tuple[np.ndarray, np.ndarray]:
+    """Return triples of normals whose cones cover all directions, and maps from -L to weights.
 
     These are the facets of the convex hull of the normals: of all triples around a direction
     they give the tightest bound, and two normals of one are never more than 90 degrees apart, so
@@ -49,14 +49,14 @@ def facets(k: int) -> tuple[np.ndarray, np.ndarray]:
     Returns:
         (f, 3) int32 indices below k, and (f, 3, 3) float64 matrices.
     """
-    normals = np.concatenate([directions(k), -directions(k)])
+    normals = np.concatenate([kdop_normals(k), -kdop_normals(k)])
     triples, inverses = [], []
     for triple in combinations(range(k), 3):
         columns = normals[list(triple)].T
         if abs(np.linalg.det(columns)) < 1e-6 or (columns.T @ columns).min() < -1e-12:
             continue
         inverse = np.linalg.inv(columns)
-        if (normals @ inverse.sum(axis=0)).max() < 1 + 1e-9:  # nothing is above its plane
+        if (normals @ inverse.sum(axis=0)).max() < 1 + 1e-9:  # no normal is above its plane
             triples.append(triple)
             inverses.append(inverse)
     return np.array(triples, np.int32), np.array(inverses)
@@ -64,7 +64,7 @@ def facets(k: int) -> tuple[np.ndarray, np.ndarray]:
 
 @cache
 def axis_choices(k: int, count: int) -> np.ndarray:
-    """(count, 2) int32: normals of a and b that make each axis; -1 where one side has no part.
+    """Return (count, 2) int32 normals of a and b that make each axis; -1 for none of a side.
 
     First the coordinate axes of b, then those of a, the other normals in turn, then cross
     products. The first three bound where a leaf of a can be (see hardware).
@@ -79,7 +79,7 @@ def axis_choices(k: int, count: int) -> np.ndarray:
 
 
 @wp.func
-def reach_along(
+def max_projection(
     direction: wp.vec3d,
     p0: wp.vec3d,
     p1: wp.vec3d,
@@ -87,7 +87,7 @@ def reach_along(
     centre: wp.vec3d,
     scale: wp.float64,
 ):
-    """Largest scaled projection of three points relative to a centre; rounded, no bound yet."""
+    """Return the largest scaled projection of three points relative to a centre, rounded."""
     at0 = wp.dot(direction, p0 - centre)
     at1 = wp.dot(direction, p1 - centre)
     at2 = wp.dot(direction, p2 - centre)
@@ -95,8 +95,8 @@ def reach_along(
 
 
 @wp.func
-def reaches_of(words: wp.array[wp.vec2i], at: wp.int32, pick: wp.int32, half: wp.int32):
-    """Words of the reach along a normal and of that along the opposite one."""
+def load_reaches(words: wp.array[wp.vec2i], at: wp.int32, pick: wp.int32, half: wp.int32):
+    """Read the packed reaches along a normal and along the opposite one."""
     if pick < half:
         return words[at + pick]
     both = words[at + pick - half]
@@ -109,9 +109,9 @@ def add_single(
     weight: wp.float32,
 ):  # fmt: skip
     """Add a weighted reach to the first sum and its opposite to the second."""
-    if weight == wp.float32(0.0):  # along a normal of a DOP itself, two of three
+    if weight == wp.float32(0.0):  # along a normal of the k-DOP itself, two of three
         return sums
-    both = reaches_of(words, at, pick, half)
+    both = load_reaches(words, at, pick, half)
     return sums + weight * wp.vec2f(wp.cast(both[0], wp.float32), wp.cast(both[1], wp.float32))
 
 
@@ -126,10 +126,10 @@ def overlap_kdop(
     words_b: wp.array[wp.vec2i],
     at_b: wp.int32,
 ):
-    """May two DOPs with reaches in float32 overlap, by the axes ``first`` to ``stop``?
+    """Return whether two float32 k-DOPs may overlap, by axes ``first`` to ``stop``.
 
     Guarantee:
-        Conservative. False only when the DOPs, and all they bound, are apart: the constants of
+        Conservative. False only when the k-DOPs, and all they bound, are apart: the constants of
         an axis cover the rounding of this sum.
     """
     zero = wp.float32(0.0)

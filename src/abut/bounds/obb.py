@@ -1,13 +1,13 @@
 """Oriented boxes in float32: centre, two axes (the third is their cross product), half sides.
 
 A box is three rows of four: centre and first half side, first axis and second half side, second
-axis and third half side. Merging widens by what rounding can amount to.
+axis and third half side. Merging widens the box by a bound of its rounding errors.
 """
 
 import warp as wp
 
+from abut.bounds.float32 import row_xyz
 from abut.bounds.relative_frame import RelativeFrame
-from abut.bounds.rows import vector_of
 
 SLACK = wp.constant(wp.float32(2.0**-19))  # relative rounding of one merge, with room to spare
 AXIS_ERROR = wp.constant(wp.float32(2.0**-18))  # of a scalar product of two axes
@@ -24,26 +24,26 @@ class Obb:
 
 @wp.func
 def unpack_obb(r0: wp.vec4f, r1: wp.vec4f, r2: wp.vec4f):
-    """The box in three rows."""
+    """Return the box in three rows."""
     out = Obb()
-    u = vector_of(r1)
-    v = vector_of(r2)
-    out.centre = vector_of(r0)
+    u = row_xyz(r1)
+    v = row_xyz(r2)
+    out.centre = row_xyz(r0)
     out.axes = wp.matrix_from_rows(u, v, wp.cross(u, v))
     out.half = wp.vec3f(r0[3], r1[3], r2[3])
     return out
 
 
 @wp.func
-def reach_along(box: Obb, axis: wp.vec3f):
-    """Half the length of a box's shadow on an axis."""
+def half_extent_along(box: Obb, axis: wp.vec3f):
+    """Return half the length of a box's projection on an axis."""
     shares = box.axes * axis
     return wp.dot(wp.abs(shares), box.half)
 
 
 @wp.func
-def with_axes(a: Obb, b: Obb, axes: wp.mat33f):
-    """The smallest box with given axes around two boxes, widened for rounding."""
+def merge_along_axes(a: Obb, b: Obb, axes: wp.mat33f):
+    """Return the smallest box with given axes around two boxes, widened for rounding."""
     out = Obb()
     out.axes = axes
     middle = (a.centre + b.centre) * wp.float32(0.5)
@@ -51,8 +51,8 @@ def with_axes(a: Obb, b: Obb, axes: wp.mat33f):
     for i in range(3):
         at_a = wp.dot(axes[i], a.centre - middle)
         at_b = wp.dot(axes[i], b.centre - middle)
-        reach_a = reach_along(a, axes[i])
-        reach_b = reach_along(b, axes[i])
+        reach_a = half_extent_along(a, axes[i])
+        reach_b = half_extent_along(b, axes[i])
         low = wp.min(at_a - reach_a, at_b - reach_b)
         high = wp.max(at_a + reach_a, at_b + reach_b)
         offset[i] = (low + high) * wp.float32(0.5)
@@ -66,15 +66,15 @@ def with_axes(a: Obb, b: Obb, axes: wp.mat33f):
 
 
 @wp.func
-def area_of(box: Obb):
-    """An eighth of the surface of a box."""
+def obb_area(box: Obb):
+    """Return an eighth of the surface area of a box."""
     h = box.half
     return h[0] * h[1] + h[1] * h[2] + h[2] * h[0]
 
 
 @wp.func
 def least_axis(v: wp.vec3f):
-    """The coordinate axis that v is least along."""
+    """Return the coordinate axis along which v is smallest."""
     size = wp.abs(v)
     if size[0] <= size[1] and size[0] <= size[2]:
         return wp.vec3f(1.0, 0.0, 0.0)
@@ -84,11 +84,11 @@ def least_axis(v: wp.vec3f):
 
 
 @wp.func
-def orthonormal(u: wp.vec3f, v: wp.vec3f):
-    """Axes along u and, as far as it is across, v; others where these are no directions.
+def orthonormal_axes(u: wp.vec3f, v: wp.vec3f):
+    """Return axes along u and along the part of v across u; any axes if u or v is degenerate.
 
     Guarantee:
-        Orthonormal up to a few roundings for all input: boxes would not hold their faces else.
+        Orthonormal up to a few roundings for all input, as boxes need to hold their faces.
     """
     x = wp.normalize(u)
     if not (wp.length_sq(x) > wp.float32(0.5)):  # zero or NaN
@@ -97,23 +97,21 @@ def orthonormal(u: wp.vec3f, v: wp.vec3f):
     if not (wp.length_sq(z) > wp.float32(1.0e-6) * wp.length_sq(v)):  # along u, zero or NaN
         z = wp.cross(x, least_axis(x))
     z = wp.normalize(z)
-    z = wp.normalize(
-        z - x * wp.dot(x, z)
-    )  # once more: rounding weighs much where u and v are close
+    z = wp.normalize(z - x * wp.dot(x, z))  # again: errors are large where u and v are close
     return wp.matrix_from_rows(x, wp.cross(z, x), z)
 
 
 @wp.func
 def fit_obb(p0: wp.vec3f, p1: wp.vec3f, p2: wp.vec3f):
-    """The box of a triangle along its longest edge."""
+    """Fit a box to a triangle, along its longest edge."""
     e0 = p1 - p0
     e1 = p2 - p1
     e2 = p0 - p2
-    axes = orthonormal(e0, e1)
+    axes = orthonormal_axes(e0, e1)
     if wp.length_sq(e1) > wp.length_sq(e0) and wp.length_sq(e1) >= wp.length_sq(e2):
-        axes = orthonormal(e1, e2)
+        axes = orthonormal_axes(e1, e2)
     elif wp.length_sq(e2) > wp.length_sq(e0):
-        axes = orthonormal(e2, e0)
+        axes = orthonormal_axes(e2, e0)
     first = Obb()
     first.centre = p0
     first.axes = axes
@@ -121,45 +119,45 @@ def fit_obb(p0: wp.vec3f, p1: wp.vec3f, p2: wp.vec3f):
     second.centre = p1
     third = first
     third.centre = p2
-    return with_axes(with_axes(first, second, axes), third, axes)
+    return merge_along_axes(merge_along_axes(first, second, axes), third, axes)
 
 
 @wp.func
 def merge_obb(a: Obb, b: Obb, axes: wp.mat33f):
-    """A box around two: with ``axes``, or with the coordinate axes or one box's own if smaller."""
-    best = with_axes(a, b, axes)
+    """Merge two boxes: the smallest along ``axes``, the coordinate axes or those of a box."""
+    best = merge_along_axes(a, b, axes)
     for k in range(3):
-        other = with_axes(a, b, wp.identity(n=3, dtype=wp.float32))
+        other = merge_along_axes(a, b, wp.identity(n=3, dtype=wp.float32))
         if k == 1:
-            other = with_axes(a, b, a.axes)
+            other = merge_along_axes(a, b, a.axes)
         if k == 2:
-            other = with_axes(a, b, b.axes)
-        if area_of(other) < area_of(best):
+            other = merge_along_axes(a, b, b.axes)
+        if obb_area(other) < obb_area(best):
             best = other
     return best
 
 
 @wp.func
 def overlap_obb(relative: RelativeFrame, a: Obb, b: Obb):
-    """May two boxes of two frames overlap? All fifteen axes (Gottschalk et al. 1996).
+    """Return whether boxes of two frames may overlap, by fifteen axes (Gottschalk et al. 1996).
 
     Guarantee:
         Conservative. False only when the boxes, and all they bound, are apart.
     """
-    turn = wp.mat33f(
+    rotation = wp.mat33f(
         relative.rows[0, 0], relative.rows[0, 1], relative.rows[0, 2],
         relative.rows[1, 0], relative.rows[1, 1], relative.rows[1, 2],
         relative.rows[2, 0], relative.rows[2, 1], relative.rows[2, 2],
     )  # fmt: skip
-    shift = vector_of(relative.shift)
+    shift = row_xyz(relative.shift)
     slack = wp.float32(2.0) * relative.widen[0]
     if not wp.isfinite(slack):
         return True
     slack += AXIS_ERROR * (a.half[0] + a.half[1] + a.half[2] + b.half[0] + b.half[1] + b.half[2])
-    between = turn * b.centre + shift - a.centre
+    between = rotation * b.centre + shift - a.centre
     gap = a.axes * between
-    turned = turn * wp.transpose(b.axes)  # b's axes in a's frame, one a column
-    r = a.axes * turned
+    rotated = rotation * wp.transpose(b.axes)  # b's axes in a's frame, one a column
+    r = a.axes * rotated
     for i in range(3):
         reach = a.half[i] + wp.dot(wp.abs(r[i]), b.half)
         if wp.abs(gap[i]) > reach + slack:

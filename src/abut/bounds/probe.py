@@ -1,15 +1,15 @@
-"""Probe: a point in the frame of a tree, as an interval of float32 that holds it.
+"""Probe: a query point in the frame of a BVH, as a float32 interval that holds it.
 
-Box gaps are float32 and need not be exact: ``limit`` turns the best squared distance so far into
-one that every box with something as near is sure to pass. It covers the roundings of the gap, of
-the distances of faces, and what a pose that is rigid only up to rounding does to distances.
+Box gaps are rounded float32 numbers. ``probe_limit`` turns the best squared distance so far into a
+limit that no box with a face as near exceeds. It covers the rounding of gaps and of the distances
+of faces, and the change of distances by a pose that is rigid only up to rounding.
 """
 
 import warp as wp
 
-from abut.bounds.aabb import GUARD, lower_bounds
-from abut.bounds.relative_frame import largest, shift_of, turn_of
-from abut.bounds.rows import padded
+from abut.bounds.float32 import DIFFERENCE_ERROR, difference_lower_bounds, to_vec4f
+from abut.bounds.relative_frame import max_abs
+from abut.geometry.poses import rotation_of, translation_of
 
 RELATIVE_SLACK = wp.constant(wp.float64(2.0**-19))  # float32: eight roundings and a good margin
 FACE_SLACK = wp.constant(wp.float64(2.0**-34))  # of the coordinates; squared it is 2**-68
@@ -23,64 +23,64 @@ SMALLEST = wp.constant(wp.float64(1e-36))  # squares below are subnormal in floa
 
 @wp.struct
 class Probe:
-    """A point to search from."""
+    """A query point."""
 
     point: wp.vec3d  # as given
-    lower: wp.vec4f  # in the tree's frame
+    lower: wp.vec4f  # in the BVH's frame
     upper: wp.vec4f
-    stretch: wp.float64  # see ``limit``
+    stretch: wp.float64  # see ``probe_limit``
     slack: wp.float64
     blur: wp.float32  # squared error of float32 differences in the frame, with a margin
-    plate_error: wp.float32  # of the distance of a plate to the middle of the interval
+    frame_error: wp.float32  # of the distance from a triangle frame to the middle of the interval
 
 
 @wp.func
 def make_probe(p: wp.vec3d, at: wp.vec3d, error: wp.float64, skew: wp.float64, reach: wp.float64):
-    """A probe at p, in the tree's frame ``at`` up to ``error`` along each axis.
+    """Make a probe at p, in the BVH's frame ``at`` up to ``error`` along each axis.
 
-    ``skew`` is how far the pose's turn is from orthonormal, ``reach`` bounds box coordinates.
+    ``skew`` is the deviation of the rotation from orthonormality, ``reach`` bounds box coordinates.
     """
     out = Probe()
     off = wp.vec3d(error, error, error)
     out.point = p
-    out.lower = padded(lower_bounds(at - off))
-    out.upper = padded(-lower_bounds(-(at + off)))
+    out.lower = to_vec4f(difference_lower_bounds(at - off))
+    out.upper = to_vec4f(-difference_lower_bounds(-(at + off)))
     out.stretch = (wp.float64(1.0) + RELATIVE_SLACK) / (wp.float64(1.0) - wp.float64(3.0) * skew)
-    slack = FACE_SLACK * (reach + largest(at)) + wp.float64(1024.0) * error
+    slack = FACE_SLACK * (reach + max_abs(at)) + wp.float64(1024.0) * error
     out.slack = slack * slack + SMALLEST
-    blur = FLOAT32_BLUR * (reach + largest(at)) + wp.float64(512.0) * error
+    blur = FLOAT32_BLUR * (reach + max_abs(at)) + wp.float64(512.0) * error
     out.blur = wp.float32(blur * blur + SMALLEST)
-    plate = PROBE_ERROR * wp.max(reach, largest(at)) + wp.float64(16.0) * error
-    out.plate_error = wp.float32(plate * ROUND_UP)
+    frame = PROBE_ERROR * wp.max(reach, max_abs(at)) + wp.float64(16.0) * error
+    out.frame_error = wp.float32(frame * ROUND_UP)
     return out
 
 
 @wp.func
-def probe_still(p: wp.vec3d, origin: wp.vec3d, reach: wp.float64):
-    """A probe for a mesh that is not moved."""
+def probe_unposed(p: wp.vec3d, origin: wp.vec3d, reach: wp.float64):
+    """Make a probe for a mesh without a pose."""
     at = p - origin
-    return make_probe(p, at, GUARD * largest(at), wp.float64(0.0), reach)
+    return make_probe(p, at, DIFFERENCE_ERROR * max_abs(at), wp.float64(0.0), reach)
 
 
 @wp.func
-def probe_moved(p: wp.vec3d, pose: wp.mat44d, origin: wp.vec3d, reach: wp.float64):
-    """A probe for a mesh that ``pose`` moves."""
-    turn = turn_of(pose)
-    shift = shift_of(pose)
-    at = wp.inverse(turn) * (p - shift) - origin
-    gram = wp.transpose(turn) * turn
+def probe_posed(p: wp.vec3d, pose: wp.mat44d, origin: wp.vec3d, reach: wp.float64):
+    """Make a probe for a mesh at a pose."""
+    rotation = rotation_of(pose)
+    shift = translation_of(pose)
+    at = wp.inverse(rotation) * (p - shift) - origin
+    gram = wp.transpose(rotation) * rotation
     skew = wp.float64(0.0)
     for i in range(3):
         for j in range(3):
             unit = wp.where(i == j, wp.float64(1.0), wp.float64(0.0))
             skew = wp.max(skew, wp.abs(gram[i, j] - unit))
-    world = largest(p) + largest(shift) + largest(origin) + reach
+    world = max_abs(p) + max_abs(shift) + max_abs(origin) + reach
     return make_probe(p, at, WORLD_ERROR * world, skew, reach)
 
 
 @wp.func
-def limit(probe: Probe, squared: wp.float64):
-    """Largest gap, squared, of a box that may hold a face at most this far, squared."""
+def probe_limit(probe: Probe, squared: wp.float64):
+    """Return the largest squared gap of a box that may hold a face within a squared distance."""
     return wp.min(squared * probe.stretch + probe.slack, LARGEST)
 
 
@@ -144,9 +144,9 @@ def faces_within(
     first: wp.int32,
     nothing: wp.int32,
 ) -> wp.int32:
-    """Which of the four faces of a block may be within a distance, squared: a bit each.
+    """Return a bit for each of the four faces of a block that may be within a squared distance.
 
     Guarantee:
-        Conservative: no face within is left out, ``within`` being a ``limit``.
+        Conservative. No face within is left out; ``within`` is a ``probe_limit``.
     """
     ...

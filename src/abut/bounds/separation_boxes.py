@@ -1,9 +1,9 @@
-"""Boxes of two frames: how far apart they are along some axis, and whether they may overlap."""
+"""Separating axis tests for boxes of two frames."""
 
 import warp as wp
 
 from abut.bounds.aabb import overlap_aabb
-from abut.bounds.axis_gaps import shifted, turned
+from abut.bounds.axis_gaps import parallel_axes_code, rotated_axes_code
 from abut.bounds.relative_frame import RelativeFrame
 
 GREATEST_CUDA = """
@@ -19,8 +19,8 @@ GREATEST_CPU = """
 """
 
 
-@wp.func_native(shifted(GREATEST_CUDA, GREATEST_CPU))
-def separation_shifted_boxes(
+@wp.func_native(parallel_axes_code(GREATEST_CUDA, GREATEST_CPU))
+def separation_parallel_boxes(
     shift: wp.vec4f,
     widen: wp.vec4f,
     lower_a: wp.vec4f,
@@ -28,12 +28,12 @@ def separation_shifted_boxes(
     lower_b: wp.vec4f,
     upper_b: wp.vec4f,
 ) -> wp.float32:
-    """Largest gap between two boxes along the axes, less ``widen``; negative inside."""
+    """Return the largest gap of two boxes along the axes, less ``widen``; negative on overlap."""
     ...
 
 
-@wp.func_native(turned(GREATEST_CUDA, GREATEST_CPU))
-def separation_turned_boxes(
+@wp.func_native(rotated_axes_code(GREATEST_CUDA, GREATEST_CPU))
+def separation_rotated_boxes(
     columns: wp.mat44f,
     rows: wp.mat44f,
     shift: wp.vec4f,
@@ -43,7 +43,7 @@ def separation_turned_boxes(
     lower_b: wp.vec4f,
     upper_b: wp.vec4f,
 ) -> wp.float32:
-    """Largest gap along the six axes of two boxes turned against each other, less ``widen``."""
+    """Return the largest gap along the six axes of two rotated boxes, less ``widen``."""
     ...
 
 
@@ -141,7 +141,7 @@ def separation_turned_boxes(
     return wp::vec_t<4, wp::float32>(all[0], all[4], all[8], all[12]);
 #endif
 """)
-def separations_turned_boxes(
+def separations_rotated_boxes(
     columns: wp.mat44f,
     rows: wp.mat44f,
     shift: wp.vec4f,
@@ -155,7 +155,7 @@ def separations_turned_boxes(
     lower_b1: wp.vec4f,
     upper_b1: wp.vec4f,
 ) -> wp.vec4f:
-    """``separation_turned_boxes`` of (a0, b0), (a0, b1), (a1, b0), (a1, b1), side by side."""
+    """Return the separations of the pairs (a0, b0), (a0, b1), (a1, b0), (a1, b1) at once."""
     ...
 
 
@@ -167,16 +167,16 @@ def separation_boxes(
     lower_b: wp.vec4f,
     upper_b: wp.vec4f,
 ):
-    """How far apart boxes of two frames are along some axis; not above 0 where they may overlap.
+    """Return the largest gap of boxes of two frames along an axis; not above 0 if they may overlap.
 
     Guarantee:
         Conservative. Positive only when the boxes, and all they bound, are apart.
     """
-    if relative.turned == 0:
-        return separation_shifted_boxes(
+    if relative.rotated == 0:
+        return separation_parallel_boxes(
             relative.shift, relative.widen, lower_a, upper_a, lower_b, upper_b
         )
-    return separation_turned_boxes(
+    return separation_rotated_boxes(
         relative.columns,
         relative.rows,
         relative.shift,
@@ -200,17 +200,17 @@ def separations_boxes(
     lower_b1: wp.vec4f,
     upper_b1: wp.vec4f,
 ):
-    """``separation_boxes`` of (a0, b0), (a0, b1), (a1, b0), (a1, b1)."""
+    """Return the separations of the pairs (a0, b0), (a0, b1), (a1, b0), (a1, b1)."""
     shift = relative.shift
     widen = relative.widen
-    if relative.turned == 0:
+    if relative.rotated == 0:
         return wp.vec4f(
-            separation_shifted_boxes(shift, widen, lower_a0, upper_a0, lower_b0, upper_b0),
-            separation_shifted_boxes(shift, widen, lower_a0, upper_a0, lower_b1, upper_b1),
-            separation_shifted_boxes(shift, widen, lower_a1, upper_a1, lower_b0, upper_b0),
-            separation_shifted_boxes(shift, widen, lower_a1, upper_a1, lower_b1, upper_b1),
+            separation_parallel_boxes(shift, widen, lower_a0, upper_a0, lower_b0, upper_b0),
+            separation_parallel_boxes(shift, widen, lower_a0, upper_a0, lower_b1, upper_b1),
+            separation_parallel_boxes(shift, widen, lower_a1, upper_a1, lower_b0, upper_b0),
+            separation_parallel_boxes(shift, widen, lower_a1, upper_a1, lower_b1, upper_b1),
         )
-    return separations_turned_boxes(
+    return separations_rotated_boxes(
         relative.columns,
         relative.rows,
         shift,
@@ -227,19 +227,19 @@ def separations_boxes(
 
 
 @wp.func
-def overlap_boxes_in_frame(
+def overlap_boxes(
     relative: RelativeFrame,
     lower_a: wp.vec4f,
     upper_a: wp.vec4f,
     lower_b: wp.vec4f,
     upper_b: wp.vec4f,
 ):
-    """May boxes of two frames overlap?
+    """Return whether boxes of two frames may overlap.
 
     Guarantee:
         Conservative. False only when the boxes, and all they bound, are apart.
     """
-    if relative.turned == 0:
+    if relative.rotated == 0:
         return overlap_aabb(
             lower_a - relative.widen,
             upper_a + relative.widen,

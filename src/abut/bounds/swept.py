@@ -2,7 +2,8 @@
 
 import warp as wp
 
-from abut.bounds.aabb import fit_aabb, step_down
+from abut.bounds.aabb import fit_aabb
+from abut.bounds.float32 import step_down
 
 
 @wp.func

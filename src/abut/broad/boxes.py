@@ -5,10 +5,7 @@ from typing import Any
 import numpy as np
 import warp as wp
 
-from abut.bounds.aabb import lower_bounds
-from abut.bounds.relative_frame import turn_of
-from abut.bounds.rows import double_of, padded
-from abut.bounds.sortable_float import to_sortable
+from abut.bounds.float32 import difference_lower_bounds, row_xyz_float64, to_sortable, to_vec4f
 from abut.bvh.batched import BatchedBvh, bvh_at
 from abut.bvh.layout import load_node, root_of
 from abut.core.atomics import atomic_max_int32
@@ -18,7 +15,6 @@ ROUNDING = wp.constant(wp.float64(2.0**-48))  # of posed coordinates, 32 times o
 FAR = wp.constant(wp.float32(1.0e37))
 NEVER = wp.constant(wp.float32(3.0e38))
 NOTHING = wp.constant(-(2**31))  # below every ordered number
-RIGID_TOLERANCE = wp.constant(wp.float64(1e-5))  # as in poses
 
 
 @wp.struct
@@ -90,28 +86,6 @@ def note_extent(boxes: Boxes, lower: wp.vec3f, upper: wp.vec3f):
 
 
 @wp.func
-def is_rigid(pose: wp.mat44d):
-    """Whether a matrix is a rigid motion, as in poses."""
-    square = wp.bool(True)
-    for i in range(3):
-        for j in range(i, 3):
-            dot = pose[0, i] * pose[0, j] + pose[1, i] * pose[1, j] + pose[2, i] * pose[2, j]
-            unit = wp.where(i == j, wp.float64(1.0), wp.float64(0.0))
-            if not (wp.abs(dot - unit) <= RIGID_TOLERANCE):
-                square = False
-    zero = wp.float64(0.0)
-    last = pose[3, 0] == zero and pose[3, 1] == zero and pose[3, 2] == zero
-    at = wp.abs(pose[0, 3]) + wp.abs(pose[1, 3]) + wp.abs(pose[2, 3])
-    return (
-        square
-        and wp.determinant(turn_of(pose)) > zero
-        and last
-        and pose[3, 3] == wp.float64(1.0)
-        and (at - at == zero)
-    )
-
-
-@wp.func
 def box_of_posed(forest: BatchedBvh, body: wp.int32, pose: wp.mat44d, margin: wp.float64):
     """Lower and upper corner of the world's box around a body's box at a pose, and a margin.
 
@@ -121,8 +95,8 @@ def box_of_posed(forest: BatchedBvh, body: wp.int32, pose: wp.mat44d, margin: wp
     held = forest.slices[body]
     tree = bvh_at(forest, held)
     root = load_node(tree.nodes, root_of(tree))
-    half = (double_of(root.high) - double_of(root.low)) * wp.float64(0.5)
-    centre = held.origin + half + double_of(root.low)
+    half = (row_xyz_float64(root.high) - row_xyz_float64(root.low)) * wp.float64(0.5)
+    centre = held.origin + half + row_xyz_float64(root.low)
     lower = wp.vec3d()
     upper = wp.vec3d()
     for i in range(3):
@@ -136,14 +110,14 @@ def box_of_posed(forest: BatchedBvh, body: wp.int32, pose: wp.mat44d, margin: wp
         reach += ROUNDING * (size + margin) + margin
         lower[i] = at - reach
         upper[i] = at + reach
-    return lower_bounds(lower), -lower_bounds(-upper)
+    return difference_lower_bounds(lower), -difference_lower_bounds(-upper)
 
 
 @wp.func
 def store_box(boxes: Boxes, i: wp.int32, lower: wp.vec3f, upper: wp.vec3f):
     """Write a box and widen the extent."""
-    boxes.lower[i] = padded(lower)
-    boxes.upper[i] = padded(upper)
+    boxes.lower[i] = to_vec4f(lower)
+    boxes.upper[i] = to_vec4f(upper)
     note_extent(boxes, lower, upper)
 
 

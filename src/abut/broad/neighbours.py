@@ -2,9 +2,10 @@
 
 import warp as wp
 
-from abut.bounds.rows import vector_of
+from abut.bounds.float32 import row_xyz
 from abut.broad.boxes import Boxes, Filters, may_meet
-from abut.core.pair_queue import PairQueue, pack_pair, push_pair
+from abut.core.pair_queue import NO_KEY, PairQueue, pack_pair, push_pair
+from abut.operands.posed_pairs import ScenePairs, objects_at, pair_stop
 
 wp.set_module_options({"enable_backward": False, "fuse_fp": False})
 
@@ -21,7 +22,7 @@ def there(boxes: Boxes, i: wp.int32):
 @wp.func
 def size_of(way: wp.vec4f):
     """Length of the first three parts, by float64: their squares may be nothing, or too much."""
-    return wp.float32(wp.length(wp.vec3d(vector_of(way))))
+    return wp.float32(wp.length(wp.vec3d(row_xyz(way))))
 
 
 @wp.func
@@ -78,3 +79,27 @@ def neighbour_kernel(
                     near = at_least(boxes, i, j)
                     if near <= wp.max(bound[i], bound[j]) and may_meet(filters, i, j):
                         push_pair(pairs_out, pack_pair(0, i, j, bits))
+
+
+@wp.kernel
+def row_bounds_kernel(
+    # in
+    span: wp.vec3i,
+    pairs: ScenePairs,
+    object_bounds: wp.array[wp.float32],
+    most: wp.float64,
+    # out
+    bound_out: wp.array[wp.int64],
+    key_out: wp.array[wp.int64],
+):
+    """The bound of each row: ``most``, or the larger one of its two objects; and no key yet.
+
+    A bound is not 0, which is for objects that meet.
+    """
+    for rank in range(span[0] + wp.tid(), pair_stop(pairs, span[1]), span[2]):
+        bound = most
+        if object_bounds.shape[0] > 0:
+            row = objects_at(pairs, rank)
+            bound = wp.float64(wp.max(object_bounds[row[1]], object_bounds[row[2]]))
+        bound_out[rank] = wp.max(wp.cast(bound, wp.int64), wp.int64(1))
+        key_out[rank] = NO_KEY

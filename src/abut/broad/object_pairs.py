@@ -6,8 +6,7 @@ All list the same pairs, each once and in no order: all pairs; a sweep along an 
 import warp as wp
 
 from abut.bounds.aabb import overlap_aabb
-from abut.bounds.rows import vector_of
-from abut.bounds.sortable_float import from_sortable, to_sortable
+from abut.bounds.float32 import from_sortable, row_xyz, to_sortable
 from abut.broad.boxes import (
     Boxes,
     Filters,
@@ -170,8 +169,8 @@ def tree_build_kernel(
         merge_upwards(
             k,
             order[k],
-            vector_of(low),
-            vector_of(high),
+            row_xyz(low),
+            row_xyz(high),
             codes,
             far_ends,
             nodes_out,

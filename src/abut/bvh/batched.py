@@ -11,7 +11,7 @@ import numpy as np
 import warp as wp
 
 from abut.bounds.aabb import fit_aabb
-from abut.bounds.rows import vector_of
+from abut.bounds.float32 import row_xyz
 from abut.bvh.layout import BvhView, leaf_face, load_node, root_of, vec4_with_int
 from abut.bvh.lbvh import NO_SIBLING, find_escape, merge_upwards
 from abut.bvh.morton import morton_code
@@ -182,7 +182,7 @@ def batched_escape_kernel(
         if slot <= root_of(tree):
             high = tree.nodes[2 * slot + 1]
             after = find_escape(slot, root_of(tree), tree.split_slots)
-            tree.nodes[2 * slot + 1] = vec4_with_int(vector_of(high), after)
+            tree.nodes[2 * slot + 1] = vec4_with_int(row_xyz(high), after)
 
 
 @wp.kernel

@@ -11,7 +11,7 @@ spread is the second moment of the area, which bounds the truncation error.
 
 import warp as wp
 
-from abut.bounds.rows import vector_of
+from abut.bounds.float32 import row_xyz
 from abut.bvh.layout import Bvh, leaf_face, parent_if_second
 from abut.core.launch import launch
 from abut.core.memory_access import load_l2_vec4f
@@ -63,7 +63,7 @@ def fit_dipole(p0: wp.vec3d, p1: wp.vec3d, p2: wp.vec3d, origin: wp.vec3d):
 @wp.func
 def recentre_dipole(d: Dipole, centre: wp.vec3f):
     """Return the expansion of the same faces about another centre."""
-    off = vector_of(d.at) - centre
+    off = row_xyz(d.at) - centre
     v = d.vector
     out = Dipole()
     radius = (d.at[3] + wp.length(off)) * ROUND_UP
@@ -88,7 +88,7 @@ def merge_dipoles(a: Dipole, b: Dipole):
     share = wp.float32(0.5)
     if area > wp.float32(0.0):
         share = b.vector[3] / area
-    centre = vector_of(a.at) + share * (vector_of(b.at) - vector_of(a.at))
+    centre = row_xyz(a.at) + share * (row_xyz(b.at) - row_xyz(a.at))
     left = recentre_dipole(a, centre)
     right = recentre_dipole(b, centre)
     out = Dipole()

@@ -9,7 +9,7 @@ import numpy as np
 import warp as wp
 
 from abut.bounds.aabb import fit_aabb
-from abut.bounds.rows import vector_of
+from abut.bounds.float32 import row_xyz
 from abut.bvh.layout import Bvh, vec4_with_int
 from abut.bvh.morton import morton_order
 from abut.core.atomics import atomic_exchange
@@ -80,8 +80,8 @@ def merge_upwards(
                 merging = True
                 low = load_l2_vec4f(nodes, 2 * (slot ^ 1))
                 high = load_l2_vec4f(nodes, 2 * (slot ^ 1) + 1)
-                lower = wp.min(lower, vector_of(low))
-                upper = wp.max(upper, vector_of(high))
+                lower = wp.min(lower, row_xyz(low))
+                upper = wp.max(upper, row_xyz(high))
                 first = wp.where(left, first, far_end)
                 last = wp.where(left, far_end, last)
                 link = split
@@ -141,7 +141,7 @@ def escape_kernel(
     for slot in range(span[0] + wp.tid(), span[1], span[2]):
         high = nodes_out[2 * slot + 1]
         after = find_escape(slot, root, split_slots)
-        nodes_out[2 * slot + 1] = vec4_with_int(vector_of(high), after)
+        nodes_out[2 * slot + 1] = vec4_with_int(row_xyz(high), after)
 
 
 def frame_origin(bounds: np.ndarray) -> np.ndarray:

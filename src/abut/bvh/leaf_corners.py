@@ -6,7 +6,7 @@ complement of the vertex if float32 does not hold the corner exactly.
 
 import warp as wp
 
-from abut.bounds.rows import single_of
+from abut.bounds.float32 import to_vec3f
 from abut.bvh.layout import Bvh, leaf_face, vec4_with_int
 
 wp.set_module_options({"enable_backward": False, "fuse_fp": False})
@@ -18,7 +18,7 @@ CORNER_ROWS = wp.constant(3)
 def corner_row(p: wp.vec3d, vertex: wp.int32, origin: wp.vec3d):
     """Pack a corner and its vertex into a row."""
     away = p - origin
-    single = single_of(away)
+    single = to_vec3f(away)
     exact = origin == wp.vec3d() and wp.vec3d(single) == p
     return vec4_with_int(single, wp.where(exact, vertex, -1 - vertex))
 

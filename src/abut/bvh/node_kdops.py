@@ -5,9 +5,9 @@ from dataclasses import dataclass
 import numpy as np
 import warp as wp
 
-from abut.bounds.aabb import round_down
-from abut.bounds.fixed import LOW_BITS, LOW_MASK, SINGLE, parts_of
-from abut.bounds.kdop import directions, reach_along
+from abut.bounds.fixed import FLOAT32, LOW_BITS, LOW_MASK, word_count
+from abut.bounds.float32 import round_down
+from abut.bounds.kdop import kdop_normals, max_projection
 from abut.bvh.layout import Bvh, leaf_face, parent_if_second
 from abut.core.launch import launch
 from abut.core.memory_access import load_l2_vec2i
@@ -26,7 +26,7 @@ class KdopShape:
     """A kind of k-DOP: number of sides, and bits of a reach (0: float32)."""
 
     sides: int = 24
-    width: int = SINGLE
+    width: int = FLOAT32
 
 
 @dataclass
@@ -51,8 +51,8 @@ class NodeKdops:
     def reaches(self) -> np.ndarray:
         """Return (slots, sides) reaches along all normals, then against them; float32 or int64."""
         words = self.words.numpy()
-        numbers = words.view(np.float32) if self.width == SINGLE else words.astype(np.int64)
-        parts = numbers.reshape(-1, max(parts_of(self.width), 1), self.sides // 2, 2)
+        numbers = words.view(np.float32) if self.width == FLOAT32 else words.astype(np.int64)
+        parts = numbers.reshape(-1, max(word_count(self.width), 1), self.sides // 2, 2)
         parts = parts.transpose(1, 0, 3, 2).reshape(parts.shape[1], -1, self.sides)
         return parts[0] if len(parts) == 1 else (parts[0] << LOW_BITS) | parts[1]
 
@@ -139,8 +139,8 @@ def fit_node_kdops_kernel(
                 p0 = points[face[0]]
                 p1 = points[face[1]]
                 p2 = points[face[2]]
-                up = reach_along(normals[j], p0, p1, p2, centre, scale)
-                down = reach_along(-normals[j], p0, p1, p2, centre, scale)
+                up = max_projection(normals[j], p0, p1, p2, centre, scale)
+                down = max_projection(-normals[j], p0, p1, p2, centre, scale)
             at = stride * slot + j
             words_out[at] = wp.vec2i(pack_reach(up, parts), pack_reach(down, parts))
             if parts == 2:
@@ -160,14 +160,14 @@ def fit_node_kdops(tree: Bvh, mesh: Mesh, sides: int, width: int) -> NodeKdops:
     """Fit k-DOPs to all nodes of an up-to-date BVH."""
     device = tree.nodes.device
     centre, extent = _measure(mesh.bounds)
-    unit = extent if width == SINGLE else extent / (2 ** (width - 1) - 2)
+    unit = extent if width == FLOAT32 else extent / (2 ** (width - 1) - 2)
     scale = 0.0 if np.isinf(unit) else 1.0 / unit
-    normals = wp.array(directions(sides), dtype=wp.vec3d, device=device)
+    normals = wp.array(kdop_normals(sides), dtype=wp.vec3d, device=device)
     slots = 2 * tree.face_count - 1
-    words = wp.empty(slots * sides // 2 * max(parts_of(width), 1), dtype=wp.vec2i, device=device)
+    words = wp.empty(slots * sides // 2 * max(word_count(width), 1), dtype=wp.vec2i, device=device)
     shape = [mesh.points, mesh.faces, normals, wp.vec3d(*centre), wp.float64(scale)]
     links = [tree.nodes, tree.leaf_slots, tree.split_slots, tree.arrivals]
-    args = [*shape, parts_of(width), *links, words]
+    args = [*shape, word_count(width), *links, words]
     launch(fit_node_kdops_kernel, tree.face_count, args, device, grain=1024)
     return NodeKdops(sides, width, centre, unit, words)
 

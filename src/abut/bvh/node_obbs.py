@@ -2,8 +2,8 @@
 
 import warp as wp
 
-from abut.bounds.obb import Obb, fit_obb, merge_obb, orthonormal, unpack_obb
-from abut.bounds.rows import single_of, vector_of
+from abut.bounds.float32 import row_xyz, to_vec3f
+from abut.bounds.obb import Obb, fit_obb, merge_obb, orthonormal_axes, unpack_obb
 from abut.bvh.layout import Bvh, leaf_face, parent_if_second
 from abut.core.launch import launch
 from abut.core.memory_access import load_l2_vec4f, store_vec4f
@@ -57,7 +57,7 @@ def principal_axes(m: Moments):
         second = 1
     u = wp.vec3f(vectors[0, first], vectors[1, first], vectors[2, first])
     v = wp.vec3f(vectors[0, second], vectors[1, second], vectors[2, second])
-    return orthonormal(u, v)
+    return orthonormal_axes(u, v)
 
 
 @wp.func
@@ -89,7 +89,7 @@ def load_moments(rows: wp.array[wp.vec4f], slot: wp.int32):
     r2 = load_l2_vec4f(rows, MOMENT_ROWS * slot + 2)
     out = Moments()
     out.count = r0[3]
-    out.sum = vector_of(r0)
+    out.sum = row_xyz(r0)
     out.squares = wp.mat33f(r1[0], r1[1], r1[2], r1[1], r1[3], r2[0], r1[2], r2[0], r2[1])
     return out
 
@@ -123,9 +123,9 @@ def fit_node_obbs_kernel(
     for k in range(span[0] + wp.tid(), span[1], span[2]):
         slot = leaf_slots[k]
         face = faces[leaf_face(nodes, slot)]
-        p0 = single_of(points[face[0]] - origin)
-        p1 = single_of(points[face[1]] - origin)
-        p2 = single_of(points[face[2]] - origin)
+        p0 = to_vec3f(points[face[0]] - origin)
+        p1 = to_vec3f(points[face[1]] - origin)
+        p2 = to_vec3f(points[face[2]] - origin)
         box = fit_obb(p0, p1, p2)
         moments = add_moments(add_moments(moments_of(p0), moments_of(p1)), moments_of(p2))
         while slot >= 0:

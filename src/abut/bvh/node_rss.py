@@ -8,9 +8,8 @@ and a half times as thick (design/distance.md).
 
 import warp as wp
 
-from abut.bounds.rows import single_of, vector_of
+from abut.bounds.float32 import from_sortable, row_xyz, to_sortable, to_vec3f
 from abut.bounds.rss import Rss, axes_of_tri, fit_rss
-from abut.bounds.sortable_float import from_sortable, to_sortable
 from abut.bvh.layout import Bvh, leaf_face, link_at, parent_if_second
 from abut.bvh.leaf_ranges import leaf_ranges
 from abut.bvh.node_obbs import (
@@ -57,7 +56,7 @@ def load_axes(rows: wp.array[wp.vec4f], slot: wp.int32):
     """Read the three axes of a volume."""
     r1 = load_readonly_vec4f(rows, RSS_ROWS * slot + 1)
     r2 = load_readonly_vec4f(rows, RSS_ROWS * slot + 2)
-    return axes_with(vector_of(r1), vector_of(r2))
+    return axes_with(row_xyz(r1), row_xyz(r2))
 
 
 @wp.func
@@ -82,9 +81,9 @@ def leaf_triangle(
     """Return the corners of a leaf's face in the frame of the BVH, one a row."""
     face = faces[leaf_face(nodes, slot)]
     return wp.matrix_from_rows(
-        single_of(points[face[0]] - origin),
-        single_of(points[face[1]] - origin),
-        single_of(points[face[2]] - origin),
+        to_vec3f(points[face[0]] - origin),
+        to_vec3f(points[face[1]] - origin),
+        to_vec3f(points[face[2]] - origin),
     )
 
 

@@ -11,7 +11,7 @@ import numpy as np
 import warp as wp
 
 from abut.bounds.aabb import fit_aabb
-from abut.bounds.rows import vector_of
+from abut.bounds.float32 import row_xyz
 from abut.bvh.layout import MAX_DEPTH, Bvh, vec4_with_int
 from abut.bvh.lbvh import allocate_bvh, build_lbvh, frame_origin
 from abut.bvh.morton import morton_order
@@ -215,8 +215,8 @@ def write_nodes_kernel(
         escape = wp.where(end == leaf_count, -1, 2 * end - 1)  # right of the split at the end
         low = clusters.lower[node]
         high = clusters.upper[node]
-        nodes_out[2 * slot] = vec4_with_int(vector_of(low), link)
-        nodes_out[2 * slot + 1] = vec4_with_int(vector_of(high), escape)
+        nodes_out[2 * slot] = vec4_with_int(row_xyz(low), link)
+        nodes_out[2 * slot + 1] = vec4_with_int(row_xyz(high), escape)
 
 
 def build_ploc(points: wp.array, faces: wp.array, bounds: np.ndarray) -> Bvh:

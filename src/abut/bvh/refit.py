@@ -3,7 +3,7 @@
 import warp as wp
 
 from abut.bounds.aabb import fit_aabb
-from abut.bounds.rows import vector_of
+from abut.bounds.float32 import row_xyz
 from abut.bvh.layout import (
     Bvh,
     half_area,
@@ -49,8 +49,8 @@ def refit_upwards(
         if parent >= 0:
             low = load_l2_vec4f(nodes, 2 * (slot ^ 1))
             high = load_l2_vec4f(nodes, 2 * (slot ^ 1) + 1)
-            lower = wp.min(lower, vector_of(low))
-            upper = wp.max(upper, vector_of(high))
+            lower = wp.min(lower, row_xyz(low))
+            upper = wp.max(upper, row_xyz(high))
             if slot % 2 == 0:  # a right child's escape is its parent's
                 escape = wp.cast(high[3], wp.int32)
             link = slot >> 1

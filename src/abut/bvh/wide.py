@@ -13,7 +13,7 @@ of any box.
 
 import warp as wp
 
-from abut.bounds.rows import single_of
+from abut.bounds.float32 import to_vec3f
 from abut.bvh.layout import Bvh, face_of, is_leaf, link_of, load_node, max_abs_coordinate
 from abut.core.launch import launch
 from abut.core.memory_access import load_readonly_vec4f
@@ -99,7 +99,7 @@ def wide_nodes_kernel(
                 if block:
                     face = faces[face_of(node)]
                     for corner in range(3):
-                        p = single_of(points[face[corner]] - origin)
+                        p = to_vec3f(points[face[corner]] - origin)
                         for x in range(3):
                             corners[3 * corner + x, column] = p[x]
         if block:

@@ -6,7 +6,7 @@ import numpy as np
 
 from abut.cases.caps import triangulated
 from abut.cases.shape import Shape
-from abut.geometry.topology import directed_edges, join_equal
+from abut.geometry.topology import directed_edges, weld_vertices
 
 
 class Solid(NamedTuple):
@@ -27,7 +27,7 @@ class Solid(NamedTuple):
     @staticmethod
     def of(shape: Shape) -> "Solid":
         """A shape as a solid: equal positions are one vertex, holes are closed by fans."""
-        faces = join_equal(shape.vertices)[shape.faces]
+        faces = weld_vertices(shape.vertices)[shape.faces]
         faces = faces[(faces != np.roll(faces, 1, axis=1)).all(axis=1)]
         faces = np.concatenate([faces, _patches(faces, len(shape.vertices))])
         return Solid(shape.vertices, faces, np.zeros((0, 3), np.int64), np.zeros((0, 3))).compact()

@@ -17,14 +17,14 @@ IMPLICIT_ONE = wp.constant(wp.uint64(0x10000000000000))
 
 @wp.func
 def biased_exponent(x: wp.float64):
-    """Exponent e such that |x| = mantissa(x) * 2**(e - 1075); subnormal numbers share e = 1."""
+    """Return e such that |x| = mantissa(x) * 2**(e - 1075); 1 for subnormal numbers."""
     bits = wp.cast(x, wp.uint64)
     return wp.max(wp.int32((bits >> wp.uint64(52)) & wp.uint64(0x7FF)), 1)
 
 
 @wp.func
 def mantissa(x: wp.float64):
-    """The 53-bit integer of |x|."""
+    """Return the 53-bit integer of |x|."""
     bits = wp.cast(x, wp.uint64)
     fraction = bits & FRACTION
     if ((bits >> wp.uint64(52)) & wp.uint64(0x7FF)) != wp.uint64(0):
@@ -83,7 +83,7 @@ def add_product(limbs: wp.array[wp.int64], x: wp.float64, y: wp.float64, z: wp.f
 
 @wp.func
 def sum_sign(limbs: wp.array[wp.int64]):
-    """Sign (-1, 0, 1) of the sum held in ``limbs``."""
+    """Return the sign (-1, 0, 1) of the sum held in ``limbs``."""
     carry = wp.int64(0)
     rest = wp.int64(0)
     for i in range(LIMB_COUNT):

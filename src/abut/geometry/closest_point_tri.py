@@ -1,9 +1,9 @@
-"""The point of a triangle that is closest to a point, in float64.
+"""Closest point of a triangle to a point, in float64.
 
-Inside, the foot is found in a frame of an edge and the height upon it, made orthogonal twice, so
-that slivers cost no accuracy: what comes out is the foot on a triangle whose corners are off by a
-few roundings. A triangle without area has no such frame and is its edges. An edge is projected
-upon from its nearer end, which is the more accurate one and the same for both faces at the edge.
+A foot inside the triangle is found in the frame of an edge and its height, orthogonalised twice:
+it is the foot on a triangle whose corners are off by a few roundings, for slivers too. A triangle
+without area is the union of its edges. A projection on an edge starts from its nearer end, which
+is more accurate and the same for both faces at the edge.
 """
 
 import warp as wp
@@ -12,8 +12,8 @@ from abut.geometry.predicates import orient2d, orient3d
 
 ZERO = wp.constant(wp.float64(0.0))
 ONE = wp.constant(wp.float64(1.0))
-LEAST = wp.constant(wp.float64(1e-280))  # squares of areas below are not exact any more
-NEARLY_ON = wp.constant(wp.float64(2.0**-44))  # of what the coordinates measure
+LEAST = wp.constant(wp.float64(1e-280))  # smaller squares of areas lose accuracy
+NEARLY_ON = wp.constant(wp.float64(2.0**-44))  # of the largest coordinate difference
 
 
 @wp.struct
@@ -26,7 +26,7 @@ class Foot:
 
 @wp.func
 def foot_on_edge(from_a: wp.vec3d, from_b: wp.vec3d, edge: wp.vec3d):
-    """(share of b, squared distance) of the foot on the edge a, b = a + edge.
+    """Return (share of b, squared distance) of the foot on the edge a, b = a + edge.
 
     ``from_a`` and ``from_b`` lead from the ends to the point.
     """
@@ -42,10 +42,10 @@ def foot_on_edge(from_a: wp.vec3d, from_b: wp.vec3d, edge: wp.vec3d):
 
 
 @wp.func
-def foot_on_outline(
+def foot_on_edges(
     from_a: wp.vec3d, from_b: wp.vec3d, from_c: wp.vec3d, ab: wp.vec3d, bc: wp.vec3d, ca: wp.vec3d
 ):
-    """The foot on the three edges, the first of those equally near."""
+    """Return the nearest foot on the three edges, the first of equal ones."""
     on_ab = foot_on_edge(from_a, from_b, ab)
     on_bc = foot_on_edge(from_b, from_c, bc)
     on_ca = foot_on_edge(from_c, from_a, ca)
@@ -63,10 +63,10 @@ def foot_on_outline(
 
 @wp.func
 def is_beyond(p: wp.vec3d, t: wp.mat33d, squared: wp.float64):
-    """Is all of a triangle beyond a plane that is this far from p, squared?
+    """Return whether a triangle is beyond a plane at a squared distance from p.
 
-    The plane faces the middle of the triangle, which makes it a tight test from afar. Roundings
-    are not accounted for: allow for some of the coordinates' in ``squared``.
+    The plane faces the centroid of the triangle, which makes the test tight from afar. Rounding is
+    not accounted for: ``squared`` must include a margin.
     """
     a = t[0] - p
     b = t[1] - p
@@ -78,7 +78,7 @@ def is_beyond(p: wp.vec3d, t: wp.mat33d, squared: wp.float64):
 
 @wp.func
 def closest_point_tri(p: wp.vec3d, t: wp.mat33d):
-    """The foot of p on the triangle with the corners t, one a row.
+    """Return the foot of p on the triangle with the corners t, one a row.
 
     Guarantee:
         The foot is that of a triangle and a point moved by a few roundings of their differences.
@@ -106,19 +106,19 @@ def closest_point_tri(p: wp.vec3d, t: wp.mat33d):
         foot.squared = out * (out / wp.dot(normal, normal))
         foot.weights = wp.vec3d(share_a, share_b, share_c)
     else:
-        foot = foot_on_outline(from_a, p - t[1], p - t[2], ab, t[2] - t[1], -ac)
+        foot = foot_on_edges(from_a, p - t[1], p - t[2], ab, t[2] - t[1], -ac)
     return foot
 
 
 @wp.func
 def point_at(t: wp.mat33d, weights: wp.vec3d):
-    """The point of a triangle with given barycentric coordinates, a corner exactly."""
+    """Return the point with given barycentric coordinates; corners are exact."""
     return weights[0] * t[0] + weights[1] * t[1] + weights[2] * t[2]
 
 
 @wp.func
 def is_on_line(p: wp.vec3d, a: wp.vec3d, b: wp.vec3d):
-    """Is p on the line a, b? Exact."""
+    """Return whether p is on the line a, b. Exact."""
     on = wp.bool(True)
     for axis in range(3):
         if on:
@@ -128,7 +128,7 @@ def is_on_line(p: wp.vec3d, a: wp.vec3d, b: wp.vec3d):
 
 @wp.func
 def is_on_tri(p: wp.vec3d, t: wp.mat33d, foot: Foot):
-    """Is p, whose foot is given, a point of the triangle?
+    """Return whether p, whose foot is given, is a point of the triangle.
 
     Guarantee:
         Exact, but for points on or in the plane of the triangle and within a rounding of an edge.

@@ -1,12 +1,12 @@
-"""Which corners two faces have in common, by position or by vertex index.
+"""Common corners of two faces, by position or by vertex index.
 
-The answer is a 9-bit code: bit 3 i + j is set when corner i of ``a`` is corner j of ``b``. A face
+They are a 9-bit code: bit 3 i + j is set when corner i of ``a`` is corner j of ``b``. A face
 may name a corner twice; equality is transitive, so two rows of the code are equal or disjoint.
 """
 
 import warp as wp
 
-SHARED_NONE = wp.constant(0)  # faces of two meshes: they share nothing, any common point counts
+SHARED_NONE = wp.constant(0)  # faces of two meshes: any common point counts
 SHARED_BY_POSITION = wp.constant(1)  # of one mesh: corners at equal positions are shared
 SHARED_BY_INDEX = wp.constant(2)  # of one mesh: corners with equal vertex indices are shared
 
@@ -15,7 +15,7 @@ SHARED_BY_INDEX = wp.constant(2)  # of one mesh: corners with equal vertex indic
 def common_corners(
     sharing: wp.int32, a: wp.mat33d, b: wp.mat33d, index_a: wp.vec3i, index_b: wp.vec3i
 ):
-    """Code of the corners that two faces share."""
+    """Return the code of the corners that two faces share."""
     code = wp.int32(0)
     if sharing == SHARED_NONE:
         return code
@@ -31,7 +31,7 @@ def common_corners(
 
 @wp.func
 def has_corner(sharing: wp.int32, t: wp.mat33d, index_t: wp.vec3i, p: wp.vec3d, index: wp.int32):
-    """Is the corner p, vertex ``index``, also a corner of ``t``?"""
+    """Return whether the corner p, vertex ``index``, is also a corner of ``t``."""
     if sharing == SHARED_NONE:
         return False
     if sharing == SHARED_BY_INDEX:
@@ -41,7 +41,7 @@ def has_corner(sharing: wp.int32, t: wp.mat33d, index_t: wp.vec3i, p: wp.vec3d, 
 
 @wp.func
 def same_corners(code: wp.int32):
-    """True when the two faces have the same set of corners."""
+    """Return whether two faces have the same set of corners."""
     rows = (code & 7) != 0 and (code & 56) != 0 and (code & 448) != 0
     columns = (code & 73) != 0 and (code & 146) != 0 and (code & 292) != 0
     return rows and columns
@@ -49,7 +49,7 @@ def same_corners(code: wp.int32):
 
 @wp.func
 def lowest_bit(row: wp.int32):
-    """Index of the lowest set bit of a non-zero 3-bit row."""
+    """Return the index of the lowest set bit of a non-zero 3-bit row."""
     if row & 1 != 0:
         return 0
     if row & 2 != 0:
@@ -59,7 +59,7 @@ def lowest_bit(row: wp.int32):
 
 @wp.func
 def first_common(code: wp.int32):
-    """(corner of a, corner of b) of one common vertex; ``code`` must not be zero."""
+    """Return (corner of a, corner of b) of one common vertex; ``code`` must not be zero."""
     i = 0
     if code & 7 == 0:
         i = 1
@@ -69,8 +69,8 @@ def first_common(code: wp.int32):
 
 
 @wp.func
-def without(code: wp.int32, corner_b: wp.int32):
-    """The code left when the vertex at ``corner_b`` is taken out of both faces."""
+def remove_common(code: wp.int32, corner_b: wp.int32):
+    """Return the code without the common vertex at ``corner_b``."""
     rest = wp.int32(0)
     for i in range(3):
         row = (code >> (3 * i)) & 7
@@ -81,11 +81,11 @@ def without(code: wp.int32, corner_b: wp.int32):
 
 @wp.func
 def corner_first(t: wp.mat33d, corner: wp.int32):
-    """``t`` rotated so that ``corner`` comes first."""
+    """Return ``t`` rotated so that ``corner`` comes first."""
     return wp.matrix_from_rows(t[corner], t[(corner + 1) % 3], t[(corner + 2) % 3])
 
 
 @wp.func
 def edge_first(t: wp.mat33d, first: wp.int32, second: wp.int32):
-    """``t`` with two of its corners first, in this order."""
+    """Return ``t`` with two of its corners first, in this order."""
     return wp.matrix_from_rows(t[first], t[second], t[3 - first - second])

@@ -1,24 +1,24 @@
-"""How far apart are two triangles, and between which points?
+"""Distance and nearest points of two triangles that do not meet.
 
-Triangles that do not meet are nearest to each other at a corner of one and a point of the other,
-or inside two edges: six corners and nine pairs of edges. A candidate is always a pair of points,
-one of each triangle, so a badly conditioned feature (parallel edges, a sliver) costs nothing but
-the second order of its error: the distance is right to some roundings of the triangles' size.
-Whether triangles meet is not asked here (see intersect_tri_tri).
+The nearest points are a corner of one triangle and a point of the other, or inner points of two
+edges: six corners and nine pairs of edges. A candidate is always a pair of points, one of each
+triangle, so an ill-conditioned feature (parallel edges, a sliver) adds only the square of its
+error: the distance is right to some roundings of the triangles' size. Intersection is a separate
+test (see intersect_tri_tri).
 """
 
 import warp as wp
 
-LEAST_SIZE = wp.constant(wp.float64(2.0**-100))  # within, fourth powers are in range
-MOST_SIZE = wp.constant(wp.float64(2.0**100))
-FURTHEST = wp.constant(wp.float64(1.7976931348623157e308))
+MIN_SIZE = wp.constant(wp.float64(2.0**-100))  # within, fourth powers are in range
+MAX_SIZE = wp.constant(wp.float64(2.0**100))
+MAX_FLOAT64 = wp.constant(wp.float64(1.7976931348623157e308))
 HUGE = wp.constant(wp.float64(2.0**1000))
 ZERO = wp.constant(wp.float64(0.0))
 ONE = wp.constant(wp.float64(1.0))
 
 
 @wp.struct
-class Gap:
+class ClosestPair:
     """Two points, one of each triangle, and the square of their distance."""
 
     squared: wp.float64
@@ -27,8 +27,8 @@ class Gap:
 
 
 @wp.func
-def share_along(numerator: wp.float64, denominator: wp.float64):
-    """A quotient held between 0 and 1; 0 where there is nothing to divide by."""
+def clamped_ratio(numerator: wp.float64, denominator: wp.float64):
+    """Return a quotient clamped to [0, 1]; 0 if the denominator is not positive."""
     share = ZERO
     if denominator > ZERO:
         share = wp.clamp(numerator / denominator, ZERO, ONE)
@@ -36,11 +36,11 @@ def share_along(numerator: wp.float64, denominator: wp.float64):
 
 
 @wp.func
-def nearer_of(gap: Gap, p: wp.vec3d, q: wp.vec3d):
-    """``gap``, or that between two points if it is smaller."""
-    out = gap
+def nearer_of(pair: ClosestPair, p: wp.vec3d, q: wp.vec3d):
+    """Return the nearer of ``pair`` and two points."""
+    out = pair
     squared = wp.length_sq(p - q)
-    if squared < gap.squared:
+    if squared < pair.squared:
         out.squared = squared
         out.p = p
         out.q = q
@@ -48,30 +48,30 @@ def nearer_of(gap: Gap, p: wp.vec3d, q: wp.vec3d):
 
 
 @wp.func
-def nearer_at_edge(gap: Gap, p: wp.vec3d, start: wp.vec3d, edge: wp.vec3d):
-    """``gap``, or that between p and the nearest point of an edge if it is smaller."""
-    q = start + edge * share_along(wp.dot(p - start, edge), wp.length_sq(edge))
-    return nearer_of(gap, p, q)
+def nearer_at_edge(pair: ClosestPair, p: wp.vec3d, start: wp.vec3d, edge: wp.vec3d):
+    """Return the nearer of ``pair`` and p with its nearest point on an edge."""
+    q = start + edge * clamped_ratio(wp.dot(p - start, edge), wp.length_sq(edge))
+    return nearer_of(pair, p, q)
 
 
 @wp.func
-def nearer_inside_face(gap: Gap, p: wp.vec3d, start: wp.vec3d, u: wp.vec3d, v: wp.vec3d):
-    """``gap``, or that between p and its foot on a face if that is inside and nearer."""
-    out = gap
+def nearer_inside_face(pair: ClosestPair, p: wp.vec3d, start: wp.vec3d, u: wp.vec3d, v: wp.vec3d):
+    """Return the nearer of ``pair`` and p with its foot on a face, if the foot is inside."""
+    out = pair
     r = p - start
     n = wp.cross(u, v)
     size = wp.length_sq(n)
     along_u = wp.dot(wp.cross(r, v), n)
     along_v = wp.dot(wp.cross(u, r), n)
     if size > ZERO and along_u >= ZERO and along_v >= ZERO and along_u + along_v <= size:
-        out = nearer_of(gap, p, start + u * (along_u / size) + v * (along_v / size))
+        out = nearer_of(pair, p, start + u * (along_u / size) + v * (along_v / size))
     return out
 
 
 @wp.func
-def nearer_inside_edges(gap: Gap, p: wp.vec3d, u: wp.vec3d, q: wp.vec3d, v: wp.vec3d):
-    """``gap``, or that of two lines if it is between inner points of the edges and smaller."""
-    out = gap
+def nearer_inside_edges(pair: ClosestPair, p: wp.vec3d, u: wp.vec3d, q: wp.vec3d, v: wp.vec3d):
+    """Return the nearer of ``pair`` and the nearest points of two lines, if inside both edges."""
+    out = pair
     w = q - p
     n = wp.cross(u, v)
     size = wp.length_sq(n)
@@ -79,14 +79,14 @@ def nearer_inside_edges(gap: Gap, p: wp.vec3d, u: wp.vec3d, q: wp.vec3d, v: wp.v
     along_v = wp.dot(wp.cross(w, u), n)
     inside = along_u >= ZERO and along_u <= size and along_v >= ZERO and along_v <= size
     if size > ZERO and inside:
-        out = nearer_of(gap, p + u * (along_u / size), q + v * (along_v / size))
+        out = nearer_of(pair, p + u * (along_u / size), q + v * (along_v / size))
     return out
 
 
 @wp.func
-def nearer_at_corners(gap: Gap, a: wp.mat33d, b: wp.mat33d):
-    """``gap``, or the smallest between a corner of ``a`` and the triangle ``b``."""
-    out = gap
+def nearer_at_corners(pair: ClosestPair, a: wp.mat33d, b: wp.mat33d):
+    """Return the nearer of ``pair`` and the corners of ``a`` with the triangle ``b``."""
+    out = pair
     for i in range(3):
         for j in range(3):
             out = nearer_at_edge(out, a[i], b[j], b[(j + 1) % 3] - b[j])
@@ -95,44 +95,44 @@ def nearer_at_corners(gap: Gap, a: wp.mat33d, b: wp.mat33d):
 
 
 @wp.func
-def swapped(gap: Gap):
-    """The gap seen from the other side."""
-    out = gap
-    out.p = gap.q
-    out.q = gap.p
+def swap_sides(pair: ClosestPair):
+    """Return the pair with its points swapped."""
+    out = pair
+    out.p = pair.q
+    out.q = pair.p
     return out
 
 
 @wp.func
-def local_gap(a: wp.mat33d, b: wp.mat33d):
-    """The smallest gap of two triangles whose coordinates are neither huge nor tiny."""
-    gap = Gap()
-    gap.squared = wp.float64(wp.inf)
-    gap = nearer_at_corners(gap, a, b)
-    gap = swapped(nearer_at_corners(swapped(gap), b, a))
+def closest_pair(a: wp.mat33d, b: wp.mat33d):
+    """Return the closest pair of two triangles whose coordinates are neither huge nor tiny."""
+    pair = ClosestPair()
+    pair.squared = wp.float64(wp.inf)
+    pair = nearer_at_corners(pair, a, b)
+    pair = swap_sides(nearer_at_corners(swap_sides(pair), b, a))
     for i in range(3):
         for j in range(3):
             u = a[(i + 1) % 3] - a[i]
             v = b[(j + 1) % 3] - b[j]
-            gap = nearer_inside_edges(gap, a[i], u, b[j], v)
-    return gap
+            pair = nearer_inside_edges(pair, a[i], u, b[j], v)
+    return pair
 
 
 @wp.func
-def less(t: wp.mat33d, p: wp.vec3d):
-    """``t`` moved so that p is the origin."""
+def relative_to(t: wp.mat33d, p: wp.vec3d):
+    """Return ``t`` relative to p."""
     return wp.matrix_from_rows(t[0] - p, t[1] - p, t[2] - p)
 
 
 @wp.func
-def largest_of(t: wp.mat33d):
-    """Largest absolute coordinate."""
+def max_abs_component(t: wp.mat33d):
+    """Return the largest absolute coordinate."""
     return wp.max(wp.max(wp.abs(t[0])), wp.max(wp.max(wp.abs(t[1])), wp.max(wp.abs(t[2]))))
 
 
 @wp.struct
-class Nearness:
-    """The distance of two triangles and the points, one of each, that are so far apart."""
+class TriangleDistance:
+    """The distance of two triangles and the nearest points of each."""
 
     distance: wp.float64
     p: wp.vec3d
@@ -141,25 +141,25 @@ class Nearness:
 
 @wp.func
 def power_of_two(exponent: wp.int32):
-    """Two to a power between -1022 and 1023, exactly."""
+    """Return two to a power between -1022 and 1023, exactly."""
     return wp.cast(wp.int64(exponent + 1023) << wp.int64(52), wp.float64)
 
 
 @wp.func
 def exponent_of(x: wp.float64):
-    """Binary exponent of a positive number; -1023 where it is zero or subnormal."""
+    """Return the binary exponent of a positive number; -1023 if it is zero or subnormal."""
     return wp.int32(wp.cast(x, wp.int64) >> wp.int64(52)) - 1023
 
 
 @wp.func
 def scale_for(size: wp.float64):
-    """A power of two that brings ``size`` near 1."""
+    """Return a power of two that scales ``size`` to about 1."""
     return power_of_two(wp.clamp(-exponent_of(size), -1000, 1000))
 
 
 @wp.func
 def distance_tri_tri(a: wp.mat33d, b: wp.mat33d):
-    """Distance of two triangles that do not meet, and the nearest points of each.
+    """Return the distance and the nearest points of two triangles that do not meet.
 
     Args:
         a, b: Corners, one a row. Zero-area triangles are segments or points.
@@ -169,20 +169,23 @@ def distance_tri_tri(a: wp.mat33d, b: wp.mat33d):
         coordinates. Triangles that meet by crossing only, no edge near an edge and no corner near
         a face, get a positive distance.
     """
-    share = ONE  # of the coordinates that differences are taken of
+    share = ONE  # scale of coordinates before they are subtracted
     scale = ONE
-    size = wp.max(largest_of(less(a, a[0])), largest_of(less(b, a[0])))
-    if not (size > LEAST_SIZE and size < MOST_SIZE):
-        if not (wp.max(largest_of(a), largest_of(b)) < HUGE):
+    size = wp.max(max_abs_component(relative_to(a, a[0])), max_abs_component(relative_to(b, a[0])))
+    if not (size > MIN_SIZE and size < MAX_SIZE):
+        if not (wp.max(max_abs_component(a), max_abs_component(b)) < HUGE):
             share = wp.float64(0.125)
         size = wp.max(
-            largest_of(less(a * share, a[0] * share)), largest_of(less(b * share, a[0] * share))
+            max_abs_component(relative_to(a * share, a[0] * share)),
+            max_abs_component(relative_to(b * share, a[0] * share)),
         )
         scale = scale_for(size)
     start = a[0] * share
-    gap = local_gap(less(a * share, start) * scale, less(b * share, start) * scale)
-    out = Nearness()
-    out.p = (start + gap.p / scale) / share
-    out.q = (start + gap.q / scale) / share
-    out.distance = wp.min(wp.sqrt(gap.squared) / scale / share, FURTHEST)
+    pair = closest_pair(
+        relative_to(a * share, start) * scale, relative_to(b * share, start) * scale
+    )
+    out = TriangleDistance()
+    out.p = (start + pair.p / scale) / share
+    out.q = (start + pair.q / scale) / share
+    out.distance = wp.min(wp.sqrt(pair.squared) / scale / share, MAX_FLOAT64)
     return out

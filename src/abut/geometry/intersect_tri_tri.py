@@ -1,6 +1,6 @@
-"""Do two closed triangles share a point? The floating-point filter that settles almost all pairs.
+"""Floating-point filter of the intersection test of two closed triangles.
 
-Triangles are 3x3 matrices, one corner a row. ``classify_*`` answer MISS or HIT only when certain;
+Triangles are 3x3 matrices, one corner a row. ``classify_*`` return MISS or HIT only when certain;
 UNDECIDED pairs (touching, coplanar, degenerate, or too close to call) go to
 ``intersect_tri_tri_exact``. Signs after Guigue and Devillers 2003.
 """
@@ -14,8 +14,8 @@ from abut.geometry.common_corners import (
     edge_first,
     first_common,
     has_corner,
+    remove_common,
     same_corners,
-    without,
 )
 from abut.geometry.predicates import (
     ABSOLUTE_BOUND,
@@ -33,7 +33,7 @@ HIT = wp.constant(1)
 
 @wp.func
 def sides_of_plane(t: wp.mat33d, p0: wp.vec3d, p1: wp.vec3d, p2: wp.vec3d):
-    """Filtered sides of three points against the plane of triangle ``t``."""
+    """Return the filtered sides of three points of the plane of triangle ``t``."""
     u = t[1] - t[0]
     v = t[2] - t[0]
     normal = wp.cross(u, v)
@@ -47,13 +47,13 @@ def sides_of_plane(t: wp.mat33d, p0: wp.vec3d, p1: wp.vec3d, p2: wp.vec3d):
 
 @wp.func
 def any_undecided(sides: wp.vec3i):
-    """True when one of three sides is not decided."""
+    """Return whether one of three sides is not decided."""
     return sides[0] == UNDECIDED or sides[1] == UNDECIDED or sides[2] == UNDECIDED
 
 
 @wp.func
 def lone_corner(sides: wp.vec3i):
-    """The corner whose side (of two, all decided, not all equal) no other corner shares."""
+    """Return the corner alone on its side; sides are decided and not all equal."""
     lone = 0
     if sides[0] == sides[2]:
         lone = 1
@@ -63,8 +63,8 @@ def lone_corner(sides: wp.vec3i):
 
 
 @wp.func
-def one_sided(sides: wp.vec3i):
-    """True when some side is decided and no two decided ones differ."""
+def on_one_side(sides: wp.vec3i):
+    """Return whether some side is decided and no two decided ones differ."""
     up = wp.int32(sides[0] == 1) | wp.int32(sides[1] == 1) | wp.int32(sides[2] == 1)
     down = wp.int32(sides[0] == -1) | wp.int32(sides[1] == -1) | wp.int32(sides[2] == -1)
     return up != down
@@ -79,12 +79,12 @@ def touches_only_shared(
     other: wp.mat33d,
     index_other: wp.vec3i,
 ):
-    """True when ``t``, with these sides of the plane of ``other``, reaches it only where shared.
+    """Return whether ``t``, with these sides of ``other``'s plane, meets it in shared corners only.
 
-    A shared corner lies on that plane; with all other corners strictly on one side, ``t`` meets
+    A shared corner lies on that plane; if all other corners are strictly on one side, ``t`` meets
     the plane in a shared corner or edge and nowhere else.
     """
-    if not one_sided(sides):
+    if not on_one_side(sides):
         return False
     only = wp.bool(True)
     for i in range(3):
@@ -96,11 +96,11 @@ def touches_only_shared(
 
 @wp.func
 def classify_crossing(a: wp.mat33d, b: wp.mat33d, sides_a: wp.vec3i, sides_b: wp.vec3i):
-    """MISS, HIT or UNDECIDED for triangles that lie on both sides of each other's plane."""
+    """Return MISS, HIT or UNDECIDED for triangles on both sides of each other's plane."""
     if any_undecided(sides_a) or any_undecided(sides_b):
         return UNDECIDED
     # With p0, q0 the lone corners, the planes' common line meets the triangles in the intervals
-    # (p0p1, p0p2) and (q0q1, q0q2); two signs tell whether they overlap.
+    # (p0p1, p0p2) and (q0q1, q0q2); two signs decide whether they overlap.
     i = lone_corner(sides_a)
     j = lone_corner(sides_b)
     p0 = a[i]
@@ -128,14 +128,14 @@ def classify_crossing(a: wp.mat33d, b: wp.mat33d, sides_a: wp.vec3i, sides_b: wp
 
 @wp.func
 def across_plane(t: wp.mat33d, p: wp.vec3d, q: wp.vec3d):
-    """True when p and q lie, for certain, on different sides of the plane of ``t``."""
+    """Return whether p and q are certainly on different sides of the plane of ``t``."""
     sides = sides_of_plane(t, p, q, q)
     return sides[0] * sides[1] == -1
 
 
 @wp.func
 def classify_segment_tri(p: wp.vec3d, q: wp.vec3d, t: wp.mat33d):
-    """MISS, HIT or UNDECIDED for a segment whose ends lie on different sides of ``t``'s plane."""
+    """Return MISS, HIT or UNDECIDED for a segment with ends on both sides of ``t``'s plane."""
     s0 = orient3d_filtered(p, q, t[0], t[1])
     s1 = orient3d_filtered(p, q, t[1], t[2])
     s2 = orient3d_filtered(p, q, t[2], t[0])
@@ -149,11 +149,11 @@ def classify_segment_tri(p: wp.vec3d, q: wp.vec3d, t: wp.mat33d):
 
 
 @wp.func
-def turn_filtered(e: wp.vec3d, f: wp.vec3d, p: wp.vec3d):
-    """1 when, about the axis e, the half-planes towards f and p are less than a right angle apart.
+def half_plane_sign_filtered(e: wp.vec3d, f: wp.vec3d, p: wp.vec3d):
+    """Return 1 if the half-planes from the axis e towards f and p make less than a right angle.
 
-    -1 when they are more than that apart, else UNDECIDED. e, f, p are differences of points. The
-    products of two cross products meet 12 roundings; the filter allows 16.
+    Return -1 if they make more, else UNDECIDED. e, f, p are differences of points. Products of two
+    cross products have 12 roundings; the filter allows 16.
     """
     spread = wp.dot(cross_spread(e, f), cross_spread(e, p))
     value = wp.dot(wp.cross(e, f), wp.cross(e, p))
@@ -161,44 +161,44 @@ def turn_filtered(e: wp.vec3d, f: wp.vec3d, p: wp.vec3d):
 
 
 @wp.func
-def parted_at_edge(e: wp.vec3d, f: wp.vec3d, p: wp.vec3d, q: wp.vec3d):
-    """True when p and q lie behind the plane through e that faces f."""
-    return turn_filtered(e, f, p) == -1 and turn_filtered(e, f, q) == -1
+def separated_by_edge_plane(e: wp.vec3d, f: wp.vec3d, p: wp.vec3d, q: wp.vec3d):
+    """Return whether p and q lie behind the plane through e that faces f."""
+    return half_plane_sign_filtered(e, f, p) == -1 and half_plane_sign_filtered(e, f, q) == -1
 
 
 @wp.func
-def parted_at_an_edge(a: wp.mat33d, b: wp.mat33d):
-    """True when all of ``b`` lies behind an edge of ``a``."""
-    parted = wp.bool(False)
+def separated_by_any_edge(a: wp.mat33d, b: wp.mat33d):
+    """Return whether all of ``b`` lies behind an edge of ``a``."""
+    separated = wp.bool(False)
     i = wp.int32(0)
-    while i < 3 and not parted:  # a loop that stays one: this is rare
+    while i < 3 and not separated:  # not unrolled: this is rare
         start = a[i]
         e = a[(i + 1) % 3] - start
         f = a[(i + 2) % 3] - start
-        behind = parted_at_edge(e, f, b[0] - start, b[1] - start)
-        parted = behind and turn_filtered(e, f, b[2] - start) == -1
+        behind = separated_by_edge_plane(e, f, b[0] - start, b[1] - start)
+        separated = behind and half_plane_sign_filtered(e, f, b[2] - start) == -1
         i += 1
-    return parted
+    return separated
 
 
 @wp.func
 def classify_shared_edge(a: wp.mat33d, b: wp.mat33d):
-    """MISS or UNDECIDED for coplanar triangles with a[0] a[1] = b[0] b[1]: folded over?"""
-    if turn_filtered(a[1] - a[0], a[2] - a[0], b[2] - a[0]) == -1:
+    """Return MISS or UNDECIDED for coplanar triangles with common edge a[0] a[1] = b[0] b[1]."""
+    if half_plane_sign_filtered(a[1] - a[0], a[2] - a[0], b[2] - a[0]) == -1:
         return MISS
     return UNDECIDED
 
 
 @wp.func
 def classify_shared_corner(a: wp.mat33d, b: wp.mat33d):
-    """MISS, HIT or UNDECIDED for triangles with the corner a[0] = b[0]: do they meet beyond it?"""
+    """Return MISS, HIT or UNDECIDED for triangles with the common corner a[0] = b[0], beyond it."""
     p = a[1] - a[0]
     q = a[2] - a[0]
     r = b[1] - a[0]
     s = b[2] - a[0]
-    if parted_at_edge(p, q, r, s) or parted_at_edge(q, p, r, s):
+    if separated_by_edge_plane(p, q, r, s) or separated_by_edge_plane(q, p, r, s):
         return MISS
-    if parted_at_edge(r, s, p, q) or parted_at_edge(s, r, p, q):
+    if separated_by_edge_plane(r, s, p, q) or separated_by_edge_plane(s, r, p, q):
         return MISS
     if not (across_plane(b, a[1], a[2]) and across_plane(a, b[1], b[2])):
         return UNDECIDED
@@ -217,12 +217,12 @@ def classify_shared_corner(a: wp.mat33d, b: wp.mat33d):
 def classify_tri_tri(
     a: wp.mat33d, b: wp.mat33d, sharing: wp.int32, index_a: wp.vec3i, index_b: wp.vec3i
 ):
-    """MISS, HIT or UNDECIDED: do two triangles meet beyond the corners they share?
+    """Return MISS, HIT or UNDECIDED for two triangles, beyond the corners they share.
 
     Args:
         a, b: Corners, one a row.
-        relation: What counts as shared (see common_corners).
-        index_a, index_b: Vertices of the corners; used where the relation goes by index.
+        sharing: Rule for shared corners (see common_corners).
+        index_a, index_b: Vertices of the corners; used by SHARED_BY_INDEX.
 
     Guarantee:
         MISS and HIT are exact.
@@ -239,13 +239,13 @@ def classify_tri_tri(
         if verdict == UNDECIDED:
             if common_corners(SHARED_BY_POSITION, a, b, index_a, index_b) != 0:
                 verdict = HIT  # they touch in a corner of both
-            elif parted_at_an_edge(a, b) or parted_at_an_edge(b, a):
+            elif separated_by_any_edge(a, b) or separated_by_any_edge(b, a):
                 verdict = MISS  # side by side in one plane
         return verdict
     if same_corners(common):
         return HIT
     u = first_common(common)
-    rest = without(common, u[1])
+    rest = remove_common(common, u[1])
     if rest == 0:
         return classify_shared_corner(corner_first(a, u[0]), corner_first(b, u[1]))
     v = first_common(rest)

@@ -1,27 +1,33 @@
-"""Do two closed triangles share a point? Exact for every finite input, whatever its shape.
+"""Exact intersection test of two closed triangles, for every finite input.
 
 Two triangles meet exactly when an edge of one meets the other; a triangle of zero area is the
-union of its edges. So all comes down to a segment against a triangle, decided by the signs in an
-orientation table. Rare: only pairs that ``intersect_tri_tri`` left undecided come here.
+union of its edges. So the test reduces to a segment against a triangle, decided by the signs in an
+orientation table. It is rare: only pairs that ``intersect_tri_tri`` leaves undecided reach it.
 
 Corners are numbered: 0, 1, 2 of the first triangle, 3, 4, 5 of the second.
 """
 
 import warp as wp
 
-from abut.geometry.common_corners import first_common, same_corners, without
-from abut.geometry.orientation_table import TABLE_SIZE, axis_across, fill_table, side, turn
+from abut.geometry.common_corners import first_common, remove_common, same_corners
+from abut.geometry.orientation_table import (
+    TABLE_SIZE,
+    fill_orientation_table,
+    orient2d_at,
+    orient3d_at,
+    projection_axis,
+)
 
 
 @wp.func
 def same_point(points: wp.array[wp.vec3d], i: wp.int32, j: wp.int32):
-    """Are two corners at one position?"""
+    """Return whether two corners have the same position."""
     return points[i] == points[j]
 
 
 @wp.func
 def between(points: wp.array[wp.vec3d], i: wp.int32, j: wp.int32, k: wp.int32):
-    """Is k in the box of i and j? For k on their line: is it on the segment?"""
+    """Return whether k is in the box of i and j; if on their line, it is on the segment."""
     p = points[i]
     q = points[j]
     r = points[k]
@@ -31,7 +37,7 @@ def between(points: wp.array[wp.vec3d], i: wp.int32, j: wp.int32, k: wp.int32):
 
 
 @wp.func
-def segments_meet(
+def segments_intersect(
     points: wp.array[wp.vec3d],
     table: wp.array[wp.int32],
     i: wp.int32,
@@ -39,18 +45,18 @@ def segments_meet(
     k: wp.int32,
     m: wp.int32,
 ):
-    """Do the closed segments i j and k m share a point?"""
-    if side(table, i, j, k, m) != 0:
+    """Return whether the closed segments i j and k m share a point."""
+    if orient3d_at(table, i, j, k, m) != 0:
         return False
-    axis = wp.max(axis_across(table, i, j, k), axis_across(table, i, j, m))
-    axis = wp.max(axis, axis_across(table, k, m, i))
-    axis = wp.max(axis, axis_across(table, k, m, j))
+    axis = wp.max(projection_axis(table, i, j, k), projection_axis(table, i, j, m))
+    axis = wp.max(axis, projection_axis(table, k, m, i))
+    axis = wp.max(axis, projection_axis(table, k, m, j))
     if axis < 0:  # all on one line
         return between(points, i, j, k) or between(points, i, j, m) or between(points, k, m, i)
-    k_side = turn(table, axis, i, j, k)
-    m_side = turn(table, axis, i, j, m)
-    i_side = turn(table, axis, k, m, i)
-    j_side = turn(table, axis, k, m, j)
+    k_side = orient2d_at(table, axis, i, j, k)
+    m_side = orient2d_at(table, axis, i, j, m)
+    i_side = orient2d_at(table, axis, k, m, i)
+    j_side = orient2d_at(table, axis, k, m, j)
     if k_side * m_side < 0 and i_side * j_side < 0:
         return True
     if (k_side == 0 and between(points, i, j, k)) or (m_side == 0 and between(points, i, j, m)):
@@ -59,66 +65,66 @@ def segments_meet(
 
 
 @wp.func
-def segment_meets_edges(
+def segment_intersects_edges(
     points: wp.array[wp.vec3d], table: wp.array[wp.int32], i: wp.int32, j: wp.int32, t: wp.int32
 ):
-    """Does the segment i j meet an edge of the triangle t, t + 1, t + 2?"""
+    """Return whether the segment i j meets an edge of the triangle t, t + 1, t + 2."""
     meets = wp.bool(False)
     for k in range(3):
         if not meets:
-            meets = segments_meet(points, table, i, j, t + k, t + (k + 1) % 3)
+            meets = segments_intersect(points, table, i, j, t + k, t + (k + 1) % 3)
     return meets
 
 
 @wp.func
-def all_one_way(s0: wp.int32, s1: wp.int32, s2: wp.int32):
-    """No two of three signs are opposite."""
+def no_opposite_signs(s0: wp.int32, s1: wp.int32, s2: wp.int32):
+    """Return whether no two of three signs are opposite."""
     return wp.min(wp.min(s0, s1), s2) >= 0 or wp.max(wp.max(s0, s1), s2) <= 0
 
 
 @wp.func
 def point_in_tri(points: wp.array[wp.vec3d], table: wp.array[wp.int32], i: wp.int32, t: wp.int32):
-    """Is corner i in the closed triangle t, t + 1, t + 2?"""
-    axis = axis_across(table, t, t + 1, t + 2)
+    """Return whether corner i is in the closed triangle t, t + 1, t + 2."""
+    axis = projection_axis(table, t, t + 1, t + 2)
     if axis < 0:
-        return segment_meets_edges(points, table, i, i, t)
-    if side(table, t, t + 1, t + 2, i) != 0:
+        return segment_intersects_edges(points, table, i, i, t)
+    if orient3d_at(table, t, t + 1, t + 2, i) != 0:
         return False
-    return all_one_way(
-        turn(table, axis, t, t + 1, i),
-        turn(table, axis, t + 1, t + 2, i),
-        turn(table, axis, t + 2, t, i),
+    return no_opposite_signs(
+        orient2d_at(table, axis, t, t + 1, i),
+        orient2d_at(table, axis, t + 1, t + 2, i),
+        orient2d_at(table, axis, t + 2, t, i),
     )
 
 
 @wp.func
-def segment_meets_tri(
+def segment_intersects_tri(
     points: wp.array[wp.vec3d], table: wp.array[wp.int32], i: wp.int32, j: wp.int32, t: wp.int32
 ):
-    """Does the closed segment i j meet the closed triangle t, t + 1, t + 2?"""
-    i_side = side(table, t, t + 1, t + 2, i)
-    j_side = side(table, t, t + 1, t + 2, j)
+    """Return whether the closed segment i j meets the closed triangle t, t + 1, t + 2."""
+    i_side = orient3d_at(table, t, t + 1, t + 2, i)
+    j_side = orient3d_at(table, t, t + 1, t + 2, j)
     if i_side * j_side > 0:
         return False
     if i_side * j_side < 0:
-        return all_one_way(
-            side(table, i, j, t, t + 1),
-            side(table, i, j, t + 1, t + 2),
-            side(table, i, j, t + 2, t),
+        return no_opposite_signs(
+            orient3d_at(table, i, j, t, t + 1),
+            orient3d_at(table, i, j, t + 1, t + 2),
+            orient3d_at(table, i, j, t + 2, t),
         )
     if point_in_tri(points, table, i, t) or point_in_tri(points, table, j, t):
         return True
-    return i_side == 0 and j_side == 0 and segment_meets_edges(points, table, i, j, t)
+    return i_side == 0 and j_side == 0 and segment_intersects_edges(points, table, i, j, t)
 
 
 @wp.func
-def triangles_meet(points: wp.array[wp.vec3d], table: wp.array[wp.int32]):
-    """Do the two triangles share a point?"""
+def triangles_intersect(points: wp.array[wp.vec3d], table: wp.array[wp.int32]):
+    """Return whether the two triangles share a point."""
     meets = wp.bool(False)
     for k in range(6):
         if not meets:
             t = wp.where(k < 3, 0, 3)
-            meets = segment_meets_tri(points, table, k, t + (k + 1) % 3, 3 - t)
+            meets = segment_intersects_tri(points, table, k, t + (k + 1) % 3, 3 - t)
     return meets
 
 
@@ -130,7 +136,7 @@ def rays_overlap(
     i: wp.int32,
     j: wp.int32,
 ):
-    """Do the segments from ``origin`` to i and to j share more than ``origin``?"""
+    """Return whether the segments from ``origin`` to i and to j share more than ``origin``."""
     p = points[i] - points[origin]
     q = points[j] - points[origin]
     overlap = wp.bool(False)
@@ -139,11 +145,11 @@ def rays_overlap(
             p[x] < wp.float64(0.0) and q[x] < wp.float64(0.0)
         ):
             overlap = True
-    return overlap and axis_across(table, origin, i, j) < 0
+    return overlap and projection_axis(table, origin, i, j) < 0
 
 
 @wp.func
-def ray_meets_tri_beyond(
+def segment_intersects_tri_beyond(
     points: wp.array[wp.vec3d],
     table: wp.array[wp.int32],
     origin: wp.int32,
@@ -151,7 +157,7 @@ def ray_meets_tri_beyond(
     t: wp.int32,
     u: wp.int32,
 ):
-    """Does the segment from ``origin`` to i meet the other triangle outside ``origin``?
+    """Return whether the segment from ``origin`` to i meets the other triangle outside ``origin``.
 
     The triangle is t, t + 1, t + 2; its corner u is at ``origin``.
     """
@@ -159,18 +165,18 @@ def ray_meets_tri_beyond(
         return False
     v = t + (u - t + 1) % 3
     w = t + (u - t + 2) % 3
-    if axis_across(table, t, t + 1, t + 2) < 0:
+    if projection_axis(table, t, t + 1, t + 2) < 0:
         return rays_overlap(points, table, origin, i, v) or rays_overlap(
             points, table, origin, i, w
         )
-    return point_in_tri(points, table, i, t) or segments_meet(points, table, origin, i, v, w)
+    return point_in_tri(points, table, i, t) or segments_intersect(points, table, origin, i, v, w)
 
 
 @wp.func
-def meet_beyond_corner(
+def intersect_beyond_corner(
     points: wp.array[wp.vec3d], table: wp.array[wp.int32], u: wp.int32, v: wp.int32
 ):
-    """Do triangles whose corners u (of 0, 1, 2) and v (of 3, 4, 5) coincide meet elsewhere?"""
+    """Return whether triangles with coincident corners u (0 to 2) and v (3 to 5) meet elsewhere."""
     meets = wp.bool(False)
     for k in range(2):
         mine = wp.where(k == 0, u, v)
@@ -178,16 +184,16 @@ def meet_beyond_corner(
         t = 3 * k
         p = t + (mine - t + 1) % 3
         q = t + (mine - t + 2) % 3
-        if axis_across(table, t, t + 1, t + 2) >= 0:
-            meets = meets or segment_meets_tri(points, table, p, q, 3 - t)
+        if projection_axis(table, t, t + 1, t + 2) >= 0:
+            meets = meets or segment_intersects_tri(points, table, p, q, 3 - t)
         elif not meets:
-            meets = ray_meets_tri_beyond(points, table, mine, p, 3 - t, theirs)
-            meets = meets or ray_meets_tri_beyond(points, table, mine, q, 3 - t, theirs)
+            meets = segment_intersects_tri_beyond(points, table, mine, p, 3 - t, theirs)
+            meets = meets or segment_intersects_tri_beyond(points, table, mine, q, 3 - t, theirs)
     return meets
 
 
 @wp.func
-def meet_beyond_edge(
+def intersect_beyond_edge(
     points: wp.array[wp.vec3d],
     table: wp.array[wp.int32],
     i: wp.int32,
@@ -195,15 +201,15 @@ def meet_beyond_edge(
     p: wp.int32,
     q: wp.int32,
 ):
-    """Do triangles with the common edge i j and third corners p and q meet outside that edge?"""
+    """Return whether triangles with common edge i j, third corners p and q, meet outside it."""
     if same_point(points, i, j):
         return rays_overlap(points, table, i, p, q)
-    if side(table, i, j, p, q) != 0:
+    if orient3d_at(table, i, j, p, q) != 0:
         return False
-    axis_p = axis_across(table, i, j, p)
-    axis_q = axis_across(table, i, j, q)
+    axis_p = projection_axis(table, i, j, p)
+    axis_q = projection_axis(table, i, j, q)
     if axis_p >= 0 and axis_q >= 0:
-        return turn(table, axis_p, i, j, p) == turn(table, axis_p, i, j, q)
+        return orient2d_at(table, axis_p, i, j, p) == orient2d_at(table, axis_p, i, j, q)
     if axis_p >= 0 or axis_q >= 0:
         return False
     # four points of one line: are both third corners beyond the same end of the edge?
@@ -212,7 +218,7 @@ def meet_beyond_edge(
 
 @wp.func
 def intersect_tri_tri_exact(a: wp.mat33d, b: wp.mat33d, common: wp.int32):
-    """Do two triangles meet anywhere beyond the corners they share?
+    """Return whether two triangles meet beyond the corners they share.
 
     Args:
         a, b: Corners, one a row.
@@ -229,12 +235,12 @@ def intersect_tri_tri_exact(a: wp.mat33d, b: wp.mat33d, common: wp.int32):
     for i in range(3):
         points[i] = a[i]
         points[3 + i] = b[i]
-    fill_table(points, table)
+    fill_orientation_table(points, table)
     if common == 0:
-        return triangles_meet(points, table)
+        return triangles_intersect(points, table)
     u = first_common(common)
-    rest = without(common, u[1])
+    rest = remove_common(common, u[1])
     if rest == 0:
-        return meet_beyond_corner(points, table, u[0], 3 + u[1])
+        return intersect_beyond_corner(points, table, u[0], 3 + u[1])
     v = first_common(rest)
-    return meet_beyond_edge(points, table, u[0], v[0], 3 - u[0] - v[0], 6 - u[1] - v[1])
+    return intersect_beyond_edge(points, table, u[0], v[0], 3 - u[0] - v[0], 6 - u[1] - v[1])

@@ -1,4 +1,4 @@
-"""Volume, centre of mass and inertia of solids given by their surface."""
+"""Volume, centre of mass and inertia of the solid inside a surface."""
 
 from dataclasses import dataclass
 
@@ -6,7 +6,7 @@ import numpy as np
 
 from abut.geometry.topology import components, topology_of
 
-MOSTLY_CLOSED = 0.05  # area that is missing, over all area, of a solid with holes
+MOSTLY_CLOSED = 0.05  # largest missing area over all area
 
 
 @dataclass(frozen=True)
@@ -25,13 +25,13 @@ class Solid:
 
 
 def solid_of(points: np.ndarray, faces: np.ndarray) -> Solid | None:
-    """The solid inside a surface, or None where it encloses none.
+    """Return the solid inside a surface, or None if there is none.
 
-    Each hole is closed by a fan around its middle. None: more than a hole or two is missing, or
-    the faces look inwards.
+    A fan around its middle closes each hole. None if too much area is missing or the faces are
+    oriented inwards.
     """
     middle = points[faces].mean(axis=(0, 1))
-    corners = _closed(points - middle, faces)
+    corners = _with_caps(points - middle, faces)
     normals = np.cross(corners[:, 1] - corners[:, 0], corners[:, 2] - corners[:, 0])
     own = normals[: len(faces)]
     area = np.linalg.norm(own, axis=1).sum()
@@ -42,8 +42,8 @@ def solid_of(points: np.ndarray, faces: np.ndarray) -> Solid | None:
     return _integrated(corners, normals, volume, middle)
 
 
-def centre_of(points: np.ndarray, faces: np.ndarray) -> np.ndarray:
-    """Centre of mass of the solid inside a surface; of the surface where there is none."""
+def centre_of_mass(points: np.ndarray, faces: np.ndarray) -> np.ndarray:
+    """Return the centre of mass of the solid inside a surface, or of the surface itself."""
     solid = solid_of(points, faces)
     if solid is not None:
         return solid.centre
@@ -55,23 +55,25 @@ def centre_of(points: np.ndarray, faces: np.ndarray) -> np.ndarray:
     return np.average(corners.mean(axis=1), axis=0, weights=weights)
 
 
-def _closed(points: np.ndarray, faces: np.ndarray) -> np.ndarray:
-    """(k, 3, 3) corners of all faces, and of fans over the holes."""
-    rim = topology_of(points, faces).rim
-    if len(rim) == 0:
+def _with_caps(points: np.ndarray, faces: np.ndarray) -> np.ndarray:
+    """Return (k, 3, 3) corners of all faces, and of fans over the holes."""
+    boundary = topology_of(points, faces).boundary
+    if len(boundary) == 0:
         return points[faces]
-    label = components(rim, len(points))[rim[:, 0]]
+    label = components(boundary, len(points))[boundary[:, 0]]
     _, hole = np.unique(label, return_inverse=True)
     counts = np.bincount(hole)[:, None]
-    middles = np.stack([np.bincount(hole, points[rim[:, 0], x]) for x in range(3)], axis=1) / counts
-    fans = np.stack([points[rim[:, 1]], points[rim[:, 0]], middles[hole]], axis=1)
+    middles = (
+        np.stack([np.bincount(hole, points[boundary[:, 0], x]) for x in range(3)], axis=1) / counts
+    )
+    fans = np.stack([points[boundary[:, 1]], points[boundary[:, 0]], middles[hole]], axis=1)
     return np.concatenate([points[faces], fans])
 
 
 def _integrated(
     corners: np.ndarray, normals: np.ndarray, volume: float, middle: np.ndarray
 ) -> Solid:
-    """Moments of the solid under signed tetrahedra from the origin."""
+    """Integrate signed tetrahedra from the origin."""
     a, b, c = corners[:, 0], corners[:, 1], corners[:, 2]
     shares = np.einsum("ij,ij->i", a, normals) / 6
     total = a + b + c

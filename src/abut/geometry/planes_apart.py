@@ -1,9 +1,9 @@
-"""Faces that a plane of either keeps apart, in float32: the cheapest proof, and it serves for most.
+"""Plane filter: faces that the plane of either separates, in float32.
 
-A corner is a row of four float32: its place relative to some origin, and the bits of its vertex, or
-of the complement of its vertex where the place is not exact. If all corners of one face that are
-not vertices of the other too lie strictly on one side of the other's plane, the faces meet in what
-they share and nowhere else.
+A corner is a row of four float32: its position relative to some origin, and the bits of its
+vertex, or of the complement of its vertex if the position is not exact. If all corners of one face
+that are not vertices of the other lie strictly on one side of the other's plane, the faces meet
+only in shared vertices.
 
 Error: let w = 2**-24, U, V, X the largest components of two sides of a face and of the differences
 between corners and it. Differences are within w U of those of the given numbers. Their determinant
@@ -84,9 +84,9 @@ def planes_apart(
     b1: wp.vec4f,
     b2: wp.vec4f,
 ) -> wp.bool:
-    """Does the plane of either face keep it from the other, but for vertices they share?
+    """Return whether the plane of either face separates it from the other, but for shared vertices.
 
-    ``related``: the faces are of one mesh. Corners at equal places are not taken for shared.
+    ``related``: the faces belong to one mesh. Corners at equal positions do not count as shared.
 
     Guarantee:
         True only when the faces do not meet beyond common vertices.

@@ -4,10 +4,10 @@ import numpy as np
 
 
 def join_segments(segments: np.ndarray) -> list[np.ndarray]:
-    """Polylines (k, 3) that run through all segments (n, 2, 3) once.
+    """Return polylines (k, 3) that contain every segment (n, 2, 3) once.
 
-    Ends join where their coordinates are equal. Curves stop at ends that one segment or more
-    than two share; what remains are closed curves, whose last point repeats the first.
+    Segments join at ends with equal coordinates. Open polylines stop at ends of one segment or of
+    more than two; the others are closed and repeat their first point.
     """
     segments = segments[(segments[:, 0] != segments[:, 1]).any(axis=1)]
     if len(segments) == 0:

@@ -1,4 +1,4 @@
-"""Poses: rigid motions of operands, one or a batch."""
+"""Poses: rigid motions of operands, one or a batch, and rotations between them."""
 
 from typing import Any
 
@@ -6,13 +6,17 @@ import numpy as np
 import warp as wp
 
 from abut.core.arrays import to_plain
+from abut.core.launch import launch
 from abut.errors import PoseError
 
+wp.set_module_options({"enable_backward": False, "fuse_fp": False})
+
 RIGID_TOLERANCE = 1e-5  # float32 matrices pass; a scale or shear does not
+TOLERANCE = wp.constant(wp.float64(RIGID_TOLERANCE))
 
 
 def checked_poses(pose: Any, name: str) -> np.ndarray | None:
-    """``pose`` as (B, 4, 4) float64, or None; refuses what is not a rigid motion."""
+    """Return ``pose`` as (B, 4, 4) float64, or None; refuse what is not a rigid motion."""
     if pose is None:
         return None
     pose = to_plain(pose)
@@ -34,9 +38,11 @@ def checked_poses(pose: Any, name: str) -> np.ndarray | None:
 
 
 def _are_rigid(poses: np.ndarray) -> np.ndarray:
-    """(B,) bool: finite, last row as it should be, columns orthonormal and right-handed."""
-    with np.errstate(all="ignore"):
-        return _rigid(*poses.reshape(-1, 16).T.copy())
+    """Return (B,) bool: finite, last row 0 0 0 1, columns orthonormal and right-handed."""
+    rows = wp.array(poses, dtype=wp.mat44d, device="cpu", copy=False)
+    rigid = wp.empty(len(poses), dtype=wp.bool, device="cpu")
+    launch(rigid_kernel, len(poses), [rows, rigid], rows.device)
+    return rigid.numpy()
 
 
 def _rigid(
@@ -45,7 +51,7 @@ def _rigid(
     g: Any, h: Any, i: Any, z: Any,
     *last: Any,
 ) -> Any:  # fmt: skip
-    """The same for the entries of a pose, row by row: plain numbers, or arrays of poses."""
+    """``is_rigid`` for the entries of one pose, row by row, as Python numbers."""
     t = RIGID_TOLERANCE
     unit = abs(a * a + d * d + g * g - 1) <= t
     unit &= (abs(b * b + e * e + h * h - 1) <= t) & (abs(c * c + f * f + i * i - 1) <= t)
@@ -58,7 +64,7 @@ def _rigid(
 
 
 def batch_size(pose_a: Any, pose_b: Any) -> int | None:
-    """B when one of the poses is a batch, None when neither is."""
+    """Return B if one of the poses is a batch, None if neither is."""
     shapes = [to_plain(pose).shape for pose in (pose_a, pose_b) if pose is not None]
     sizes = {shape[0] for shape in shapes if len(shape) == 3}
     if len(sizes) > 1:
@@ -66,9 +72,56 @@ def batch_size(pose_a: Any, pose_b: Any) -> int | None:
     return sizes.pop() if sizes else None
 
 
+def poses_between(start: np.ndarray, end: np.ndarray, vectors: np.ndarray, t: float) -> np.ndarray:
+    """Return (k, 4, 4) interpolated poses that rotate by ``vectors``; exact at t = 0 and 1."""
+    if t in (0.0, 1.0):
+        return end if t else start
+    poses = start.copy()
+    poses[:, :3, 3] = (1.0 - t) * start[:, :3, 3] + t * end[:, :3, 3]
+    poses[:, :3, :3] = rotated_by(start, t * vectors)
+    return poses
+
+
+def rotation_vectors(start: np.ndarray, end: np.ndarray) -> np.ndarray:
+    """Return (k, 3) rotation vectors (axis times angle) between poses, the shorter way round."""
+    rotation = end[:, :3, :3] @ start[:, :3, :3].swapaxes(1, 2)
+    sines = np.stack(
+        [
+            rotation[:, 2, 1] - rotation[:, 1, 2],
+            rotation[:, 0, 2] - rotation[:, 2, 0],
+            rotation[:, 1, 0] - rotation[:, 0, 1],
+        ],
+        axis=1,
+    )
+    size = np.linalg.norm(sines, axis=1)
+    angle = np.arctan2(size, np.trace(rotation, axis1=1, axis2=2) - 1.0)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        out = np.where(size[:, None] > 0, sines * (angle / size)[:, None], 0.0)
+    for k in np.flatnonzero(angle >= 3.0):  # near pi the axis is in the symmetric part
+        outer = (rotation[k] + rotation[k].T) / 2.0 - np.cos(angle[k]) * np.eye(3)
+        column = outer[:, np.argmax(np.diag(outer))]
+        axis = column / np.linalg.norm(column)
+        out[k] = angle[k] * (axis if axis @ sines[k] >= 0.0 else -axis)
+    same = (start[:, :3, :3] == end[:, :3, :3]).all(axis=(1, 2))
+    out[same] = 0.0
+    return out
+
+
+def rotated_by(poses: np.ndarray, vectors: np.ndarray) -> np.ndarray:
+    """Return (k, 3, 3) rotations of poses followed by rotation vectors (Rodrigues)."""
+    angle = np.linalg.norm(vectors, axis=1)[:, None]
+    axis = np.divide(vectors, angle, out=np.zeros_like(vectors), where=angle > 0)
+    cross = np.zeros((len(poses), 3, 3))
+    cross[:, 0, 1], cross[:, 0, 2], cross[:, 1, 2] = -axis[:, 2], axis[:, 1], -axis[:, 0]
+    cross -= cross.swapaxes(1, 2)
+    angle = angle[:, None]
+    rotation = np.eye(3) + np.sin(angle) * cross + (1.0 - np.cos(angle)) * (cross @ cross)
+    return rotation @ poses[:, :3, :3]
+
+
 @wp.func
 def move_point(pose: wp.mat44d, p: wp.vec3d):
-    """A moved point. Each operation rounds once, in this order, on every device."""
+    """Return the moved point. Each operation rounds once, in this order, on every device."""
     return wp.vec3d(
         pose[0, 0] * p[0] + pose[0, 1] * p[1] + pose[0, 2] * p[2] + pose[0, 3],
         pose[1, 0] * p[0] + pose[1, 1] * p[1] + pose[1, 2] * p[2] + pose[1, 3],
@@ -78,7 +131,7 @@ def move_point(pose: wp.mat44d, p: wp.vec3d):
 
 @wp.func
 def is_identity(pose: wp.mat44d):
-    """Whether a pose leaves everything where it is."""
+    """Return whether a pose is the identity."""
     same = wp.bool(True)
     for i in range(3):
         for j in range(4):
@@ -86,3 +139,54 @@ def is_identity(pose: wp.mat44d):
             if pose[i, j] != unit:
                 same = False
     return same
+
+
+@wp.func
+def rotation_of(pose: wp.mat44d):
+    """The rotation of a pose."""
+    return wp.mat33d(
+        pose[0, 0], pose[0, 1], pose[0, 2],
+        pose[1, 0], pose[1, 1], pose[1, 2],
+        pose[2, 0], pose[2, 1], pose[2, 2],
+    )  # fmt: skip
+
+
+@wp.func
+def translation_of(pose: wp.mat44d):
+    """Where a pose puts the origin."""
+    return wp.vec3d(pose[0, 3], pose[1, 3], pose[2, 3])
+
+
+@wp.func
+def is_rigid(pose: wp.mat44d):
+    """Whether a pose is finite, its columns orthonormal and right-handed, its last row 0 0 0 1."""
+    square = wp.bool(True)
+    for i in range(3):
+        for j in range(i, 3):
+            dot = pose[0, i] * pose[0, j] + pose[1, i] * pose[1, j] + pose[2, i] * pose[2, j]
+            unit = wp.where(i == j, wp.float64(1.0), wp.float64(0.0))
+            if not (wp.abs(dot - unit) <= TOLERANCE):
+                square = False
+    zero = wp.float64(0.0)
+    last = pose[3, 0] == zero and pose[3, 1] == zero and pose[3, 2] == zero
+    at = wp.abs(pose[0, 3]) + wp.abs(pose[1, 3]) + wp.abs(pose[2, 3])
+    return (
+        square
+        and wp.determinant(rotation_of(pose)) > zero
+        and last
+        and pose[3, 3] == wp.float64(1.0)
+        and (at - at == zero)
+    )
+
+
+@wp.kernel
+def rigid_kernel(
+    # in
+    span: wp.vec3i,
+    poses: wp.array[wp.mat44d],
+    # out
+    rigid_out: wp.array[wp.bool],
+):
+    """Check every pose."""
+    for i in range(span[0] + wp.tid(), span[1], span[2]):
+        rigid_out[i] = is_rigid(poses[i])

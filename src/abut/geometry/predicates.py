@@ -20,7 +20,7 @@ SMALLEST_SPREAD = wp.constant(wp.float64(2.0**-1020))
 @wp.func
 def filtered_sign(value: wp.float64, bound: wp.float64):
     """Sign of ``value`` when it is certain within ``bound``, else UNDECIDED (also for NaN)."""
-    up = wp.int32(value > bound)  # without branches: signs are as good as random
+    up = wp.int32(value > bound)  # without branches: signs are unpredictable
     down = wp.int32(-value > bound)
     return up - down + UNDECIDED * (1 - up - down)
 
@@ -48,7 +48,7 @@ def side_filtered(normal: wp.vec3d, spread: wp.vec3d, offset: wp.vec3d):
 
 @wp.func
 def orient3d_filtered(a: wp.vec3d, b: wp.vec3d, c: wp.vec3d, d: wp.vec3d):
-    """Side of the plane a, b, c on which d lies: 1 where the normal points, -1, or UNDECIDED."""
+    """Return the side of the plane a, b, c that d is on: 1 along the normal, -1, or UNDECIDED."""
     u = b - a
     v = c - a
     return side_filtered(wp.cross(u, v), cross_spread(u, v), d - a)
@@ -58,7 +58,7 @@ def orient3d_filtered(a: wp.vec3d, b: wp.vec3d, c: wp.vec3d, d: wp.vec3d):
 def orient2d_filtered(
     ax: wp.float64, ay: wp.float64, bx: wp.float64, by: wp.float64, cx: wp.float64, cy: wp.float64
 ):
-    """Turn a, b, c in the plane: 1 counter-clockwise, -1 clockwise, or UNDECIDED."""
+    """Return the orientation of a, b, c: 1 counter-clockwise, -1 clockwise, or UNDECIDED."""
     left = (bx - ax) * (cy - ay)
     right = (by - ay) * (cx - ax)
     bound = RELATIVE_BOUND * (wp.abs(left) + wp.abs(right)) + ABSOLUTE_BOUND
@@ -77,7 +77,7 @@ def add_det3(limbs: wp.array[wp.int64], a: wp.vec3d, b: wp.vec3d, c: wp.vec3d, s
 
 @wp.func
 def difference_is_exact(a: wp.float64, b: wp.float64):
-    """True only when ``a - b`` is free of rounding (TwoDiff's tail is zero; Knuth)."""
+    """Return True only if ``a - b`` is free of rounding (TwoDiff's tail is zero; Knuth)."""
     x = a - b
     b_virtual = a - x
     a_virtual = x + b_virtual
@@ -87,7 +87,7 @@ def difference_is_exact(a: wp.float64, b: wp.float64):
 
 @wp.func
 def differences_are_exact(a: wp.vec3d, b: wp.vec3d):
-    """True only when all three components of ``a - b`` are free of rounding."""
+    """Return True only if all three components of ``a - b`` are free of rounding."""
     return (
         difference_is_exact(a[0], b[0])
         and difference_is_exact(a[1], b[1])
@@ -97,7 +97,7 @@ def differences_are_exact(a: wp.vec3d, b: wp.vec3d):
 
 @wp.func
 def orient3d_accumulated(a: wp.vec3d, b: wp.vec3d, c: wp.vec3d, d: wp.vec3d):
-    """``orient3d`` by exact summation alone: one determinant of differences, or four of points."""
+    """Return ``orient3d`` by exact summation: one determinant of differences, or four of points."""
     limbs = wp.zeros(shape=(LIMB_COUNT,), dtype=wp.int64)
     exact = (
         differences_are_exact(b, a) and differences_are_exact(c, a) and differences_are_exact(d, a)
@@ -122,7 +122,7 @@ def orient3d_accumulated(a: wp.vec3d, b: wp.vec3d, c: wp.vec3d, d: wp.vec3d):
 
 @wp.func
 def orient3d(a: wp.vec3d, b: wp.vec3d, c: wp.vec3d, d: wp.vec3d):
-    """Side of the plane a, b, c on which d lies: 1 where the normal points, -1, or 0 on it.
+    """Return the side of the plane a, b, c that d is on: 1 along the normal, -1, or 0 on it.
 
     Guarantee:
         Exact for all finite float64 coordinates.
@@ -130,7 +130,7 @@ def orient3d(a: wp.vec3d, b: wp.vec3d, c: wp.vec3d, d: wp.vec3d):
     sign = orient3d_filtered(a, b, c, d)
     if sign != UNDECIDED:
         return sign
-    for i in range(3):  # all four in one axis-aligned plane, the common case of man-made shapes
+    for i in range(3):  # an axis-aligned plane, common in man-made shapes
         if a[i] == b[i] and a[i] == c[i] and a[i] == d[i]:
             return 0
     return orient3d_accumulated(a, b, c, d)
@@ -140,7 +140,7 @@ def orient3d(a: wp.vec3d, b: wp.vec3d, c: wp.vec3d, d: wp.vec3d):
 def orient2d_accumulated(
     ax: wp.float64, ay: wp.float64, bx: wp.float64, by: wp.float64, cx: wp.float64, cy: wp.float64
 ):
-    """``orient2d`` by exact summation alone."""
+    """Return ``orient2d`` by exact summation."""
     limbs = wp.zeros(shape=(LIMB_COUNT,), dtype=wp.int64)
     one = wp.float64(1.0)
     add_det3(limbs, wp.vec3d(ax, ay, one), wp.vec3d(bx, by, one), wp.vec3d(cx, cy, one), one)
@@ -149,7 +149,7 @@ def orient2d_accumulated(
 
 @wp.func
 def orient2d(a: wp.vec3d, b: wp.vec3d, c: wp.vec3d, axis: wp.int32):
-    """Turn a, b, c seen along ``axis``: 1 counter-clockwise, -1 clockwise, 0 on a line.
+    """Return the orientation of a, b, c seen along ``axis``: 1 counter-clockwise, -1, 0 on a line.
 
     Guarantee:
         Exact for all finite float64 coordinates.

@@ -2,8 +2,8 @@
 
 from dataclasses import dataclass
 
-from abut.bounds.fixed import checked_width
-from abut.bounds.kdop import axis_choices, directions
+from abut.bounds.fixed import validate_width
+from abut.bounds.kdop import axis_choices, kdop_normals
 from abut.errors import OptionError
 
 SLOT_BITS = 24  # of a slot of a tree, or of a face
@@ -40,8 +40,8 @@ class Machine:
 
     def __post_init__(self) -> None:
         """Refuse what cannot be built."""
-        checked_width(self.width)
-        directions(self.sides)
+        validate_width(self.width)
+        kdop_normals(self.sides)
         axis_choices(self.sides, self.axis_count)
         if not 1 <= self.pipelines <= self.axis_count:
             raise OptionError(

@@ -2,8 +2,8 @@
 
 import warp as wp
 
-from abut.bounds.relative_frame import shifted_frame, turned_frame
-from abut.bounds.separation_boxes import overlap_boxes_in_frame
+from abut.bounds.relative_frame import rotated_frame, translated_frame
+from abut.bounds.separation_boxes import overlap_boxes
 from abut.bvh.layout import (
     BvhView,
     face_of,
@@ -13,8 +13,8 @@ from abut.bvh.layout import (
     max_abs_coordinate,
     root_of,
 )
-from abut.geometry.cross_ray_tri import cross_ray_tri
 from abut.geometry.poses import move_point
+from abut.geometry.winding_tri import cross_ray_tri
 from abut.operands.posed_mesh import PosedMesh, load_face, pose_of
 
 STACK = wp.constant(64)  # a tree is at most 30 + 31 deep
@@ -35,10 +35,10 @@ def cross_ray_tree(p: wp.vec3d, side: PosedMesh, pose: wp.int32, tree: BvhView):
     reach = max_abs_coordinate(load_node(tree.nodes, root_of(tree)))
     away = wp.max(wp.abs(move_point(motion, tree.origin) - p))
     length = wp.float32(wp.float64(2.0) * (away + wp.float64(2.0) * reach))
-    frame = shifted_frame(tree.origin, p, wp.float64(length))
+    frame = translated_frame(tree.origin, p, wp.float64(length))
     if side.pose_count > 0:
         still = wp.identity(n=4, dtype=wp.float64)
-        frame = turned_frame(motion, still, tree.origin, p, reach, wp.float64(length))
+        frame = rotated_frame(motion, still, tree.origin, p, reach, wp.float64(length))
     start = wp.vec4f(0.0)
     stop = wp.vec4f(length, 0.0, 0.0, 0.0)
 
@@ -50,7 +50,7 @@ def cross_ray_tree(p: wp.vec3d, side: PosedMesh, pose: wp.int32, tree: BvhView):
     while depth > 0:
         depth -= 1
         node = load_node(tree.nodes, stack[depth])
-        if overlap_boxes_in_frame(frame, node.low, node.high, start, stop):
+        if overlap_boxes(frame, node.low, node.high, start, stop):
             if is_leaf(node):
                 way = cross_ray_tri(p, load_face(side, face_of(node), pose))
                 winding += way

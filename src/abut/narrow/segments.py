@@ -5,7 +5,7 @@ from collections.abc import Callable
 import warp as wp
 
 from abut.core.launch import launch
-from abut.geometry.meet_tri_tri import meet_tri_tri
+from abut.geometry.segment_tri_tri import segment_tri_tri
 from abut.operands.posed_mesh import PosedMesh, load_face
 
 wp.set_module_options({"enable_backward": False, "fuse_fp": False, "max_unroll": 0})
@@ -25,7 +25,7 @@ def meet_kernel(
 ):
     """The segment of each pair."""
     for i in range(span[0] + wp.tid(), span[1], span[2]):
-        meeting = meet_tri_tri(
+        meeting = segment_tri_tri(
             load_face(a, pairs[i, 0], pose[i]), load_face(b, pairs[i, 1], pose[i])
         )
         segments_out[i, 0] = meeting.p

@@ -11,7 +11,7 @@ from typing import Any
 
 import warp as wp
 
-from abut.bounds.relative_frame import shifted_frame, turned_frame
+from abut.bounds.relative_frame import rotated_frame, translated_frame
 from abut.bvh.batched import BatchedBvh, MeshSlice, bvh_at, slice_of_item
 from abut.bvh.layout import BvhView, load_node, max_abs_coordinate, root_of
 from abut.core.pair_queue import PairQueue, queue_stop, unpack_pair
@@ -111,9 +111,15 @@ def object_mesh(pairs: ScenePairs, part: MeshSlice, at: wp.int32, posed: wp.bool
 
 
 @wp.func
+def objects_at(pairs: ScenePairs, rank: wp.int32):
+    """(environment, object a, object b) of row ``rank``."""
+    return unpack_pair(pairs.object_pairs.keys[rank], pairs.object_bits)
+
+
+@wp.func
 def pair_at(pairs: ScenePairs, rank: wp.int32):
     """Row ``rank``; an object against itself is taken in its own frame."""
-    row = unpack_pair(pairs.object_pairs.keys[rank], pairs.object_bits)
+    row = objects_at(pairs, rank)
     other = row[1] != row[2]
     slice_a = pairs.bvhs.slices[pairs.mesh[row[1]]]
     slice_b = pairs.bvhs.slices[pairs.mesh[row[2]]]
@@ -136,8 +142,8 @@ def frame_of(pair: PosedPair):
     pose_a = pose_of(pair.a, pair.pose)
     pose_b = pose_of(pair.b, pair.pose)
     if is_identity(pose_a) and is_identity(pose_b):
-        return shifted_frame(pair.tree_a.origin, pair.tree_b.origin, reach_b)
-    return turned_frame(pose_a, pose_b, pair.tree_a.origin, pair.tree_b.origin, reach_a, reach_b)
+        return translated_frame(pair.tree_a.origin, pair.tree_b.origin, reach_b)
+    return rotated_frame(pose_a, pose_b, pair.tree_a.origin, pair.tree_b.origin, reach_a, reach_b)
 
 
 def mesh_pairs(

@@ -5,8 +5,8 @@ A posed mesh is asked about the point as its own frame sees it.
 
 import warp as wp
 
-from abut.bounds.relative_frame import shift_of, turn_of
 from abut.core.pair_queue import PairQueue, push_pair, queue_stop
+from abut.geometry.poses import rotation_of, translation_of
 from abut.operands.posed_mesh import PosedMesh, pose_of
 from abut.point.pseudonormals import Pseudonormals, side_seen_from
 from abut.point.surface import Surface, is_inside
@@ -20,8 +20,8 @@ def seen_from_mesh(p: wp.vec3d, side: PosedMesh, pose: wp.int32):
     out = p
     if side.pose_count > 0:
         motion = pose_of(side, pose)
-        shift = shift_of(motion)
-        out = wp.inverse(turn_of(motion)) * (p - shift)
+        shift = translation_of(motion)
+        out = wp.inverse(rotation_of(motion)) * (p - shift)
     return out
 
 

@@ -9,7 +9,7 @@ many candidates, such as the centre of a ball, is left to a thread that searches
 
 import warp as wp
 
-from abut.bounds.probe import limit
+from abut.bounds.probe import probe_limit
 from abut.bvh.triangle_frames import SQUARED_DISTANCE_CODE, TRIANGLE_FRAME_ROWS
 from abut.bvh.wide import BLOCK, BLOCK_LINKS, NO_CHILD, wide_reach, wide_root
 from abut.core.pair_queue import PairQueue, push_pair, queue_stop
@@ -166,8 +166,8 @@ def candidates_kernel(
         count = find_candidates(
             probe.lower,
             probe.upper,
-            wp.float32(limit(probe, bound)),
-            probe.plate_error,
+            wp.float32(probe_limit(probe, bound)),
+            probe.frame_error,
             wp.float32(probe.stretch * probe.stretch) * ROUND_UP,
             wp.float32(wp.float64(2.0) * probe.slack) * ROUND_UP,
             wide,

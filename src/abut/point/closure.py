@@ -17,9 +17,9 @@ def closure_of(mesh: Mesh) -> Mesh | None:
 
 
 def _closure(mesh: Mesh, topology: Topology) -> Mesh | None:
-    if not len(topology.rim):
+    if not len(topology.boundary):
         return None
-    corners, rim = np.unique(topology.rim, return_inverse=True)
+    corners, rim = np.unique(topology.boundary, return_inverse=True)
     rim = rim.reshape(-1, 2)
     points = mesh.points.numpy()[corners]
     _, part = np.unique(components(rim, len(corners)), return_inverse=True)

@@ -5,7 +5,7 @@ Each thread searches alone; see candidates for the lanes of a CUDA warp.
 
 import warp as wp
 
-from abut.bounds.probe import Probe, faces_within, limit, probe_moved, probe_still
+from abut.bounds.probe import Probe, faces_within, probe_limit, probe_posed, probe_unposed
 from abut.bvh.wide import BLOCK, BLOCK_LINKS, NO_CHILD, WIDE_ROWS, wide_reach, wide_root
 from abut.core.memory_access import load_readonly_vec4f
 from abut.geometry.closest_point_tri import closest_point_tri, is_beyond
@@ -59,9 +59,9 @@ def probe_at(
     """A probe at p for a mesh in a pose, whose boxes are relative to ``origin``."""
     probe = Probe()
     if poses.shape[0] > 0:
-        probe = probe_moved(p, poses[wp.min(pose, poses.shape[0] - 1)], origin, reach)
+        probe = probe_posed(p, poses[wp.min(pose, poses.shape[0] - 1)], origin, reach)
     else:
-        probe = probe_still(p, origin, reach)
+        probe = probe_unposed(p, origin, reach)
     return probe
 
 
@@ -107,7 +107,7 @@ def nearest_face(
     best = Nearest()
     best.squared = start.squared
     best.face = start.face
-    within = wp.float32(limit(probe, best.squared))
+    within = wp.float32(probe_limit(probe, best.squared))
     middle = wp.float32(0.5) * (probe.lower + probe.upper)
     link = wide_root(wide)
     depth = wp.int32(0)
@@ -123,11 +123,11 @@ def nearest_face(
             while todo != 0:
                 face = -1 - wp.cast(picked(names, lowest_bit(todo)), wp.int32)
                 corners = load_face(side, face, pose)
-                if not is_beyond(probe.point, corners, limit(probe, best.squared)):
+                if not is_beyond(probe.point, corners, probe_limit(probe, best.squared)):
                     foot = closest_point_tri(probe.point, corners)
                     best = nearer(best, foot.squared, face)
                 todo = todo & (todo - 1)
-            within = wp.float32(limit(probe, best.squared))
+            within = wp.float32(probe_limit(probe, best.squared))
             step = step_back(within, links, gaps, depth, False)
         else:
             step = step_down(

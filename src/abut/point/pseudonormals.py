@@ -113,9 +113,9 @@ def pseudonormals_of(mesh: Mesh, side: PosedMesh) -> Pseudonormals:
 
 
 def _pseudonormals(topology: Topology, faces: np.ndarray, side: PosedMesh) -> Pseudonormals:
-    corners = topology.joined[faces]
+    corners = topology.welded[faces]
     ends = np.stack([corners, np.roll(corners, -1, axis=1)], axis=2)
-    keys = np.sort(ends, axis=2) @ [len(topology.joined), 1]
+    keys = np.sort(ends, axis=2) @ [len(topology.welded), 1]
     out = Pseudonormals()
     out.vertices, out.vertex_of = _summed(side, corners, by_angle=True)
     out.edges, out.edge_of = _summed(side, keys, by_angle=False)

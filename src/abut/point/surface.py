@@ -69,7 +69,7 @@ def surfaces_of(mesh: Mesh) -> tuple[Any, Any]:
 
 
 def _surfaces(mesh: Mesh) -> tuple[Any, Any]:
-    rim_length = len(mesh.topology.rim)
+    rim_length = len(mesh.topology.boundary)
     if rim_length > LONG_RIM * mesh.face_count:
         return _surface(mesh, summed=True), Surface()
     closure = closure_of(mesh)

@@ -10,7 +10,7 @@ summed again with fewer nodes taken from afar, at last with none.
 
 import warp as wp
 
-from abut.bounds.rows import double_of, single_of
+from abut.bounds.float32 import row_xyz_float64, to_vec3f
 from abut.bvh.dipoles import DIPOLE_ROWS
 from abut.bvh.layout import (
     BvhView,
@@ -22,7 +22,7 @@ from abut.bvh.layout import (
     root_of,
 )
 from abut.core.memory_access import load_readonly_vec4f
-from abut.geometry.solid_angle import solid_angle
+from abut.geometry.winding_tri import solid_angle
 from abut.operands.posed_mesh import PosedMesh, load_face
 
 PER_SPHERE = wp.constant(wp.float32(0.07957747154594767))  # 1 / (4 pi)
@@ -92,7 +92,7 @@ def winding_from(
     while slot >= 0:
         node = load_node(tree.nodes, slot)
         place = load_readonly_vec4f(dipoles, DIPOLE_ROWS * slot)
-        y = single_of(double_of(place) - at)
+        y = to_vec3f(row_xyz_float64(place) - at)
         away = wp.length(y)
         gap = away - place[3] - blur
         is_far = away > far * place[3] and gap > wp.float32(0.25) * away

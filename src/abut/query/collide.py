@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import warp as wp
 
-from abut.bounds.fixed import checked_width
+from abut.bounds.fixed import validate_width
 from abut.bounds.kdop import axis_choices
 from abut.bvh.bvh_cache import bvh_of, kdops_of
 from abut.bvh.node_kdops import KdopShape
@@ -71,7 +71,7 @@ def collide(
     require_meshes(a=a, b=b)
     require_same_device(a, b)
     method, bound = chosen(CONTACT_METHODS, method, "method"), chosen(Bound, bound, "bound")
-    width = checked_width(width)
+    width = validate_width(width)
     batch = batch_size(pose_a, pose_b)
     poses = checked_poses(pose_a, "pose_a"), checked_poses(pose_b, "pose_b")
     if solid:

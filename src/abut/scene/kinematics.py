@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from abut.errors import SceneError
-from abut.geometry.rotation import turned
+from abut.geometry.poses import rotated_by
 
 
 @dataclass
@@ -35,7 +35,7 @@ class Joint:
         if not self.turns:
             out[:, :3, 3] = amount[:, None] * self.axis
             return out
-        out[:, :3, :3] = turned(out, amount[:, None] * self.axis)
+        out[:, :3, :3] = rotated_by(out, amount[:, None] * self.axis)
         out[:, :3, 3] = self.anchor - out[:, :3, :3] @ self.anchor
         return out
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import warp as wp
 
-from abut.bounds.fixed import checked_width
+from abut.bounds.fixed import validate_width
 from abut.core.cache import RecentCache
 from abut.errors import OptionError, PoseError
 from abut.geometry.poses import checked_poses
@@ -137,7 +137,7 @@ class Scene(Contents):
         if how is Method.KDOP:
             if self_collisions:
                 raise OptionError("method 'kdop' takes no self_collisions; use 'bvh'.")
-            bits = checked_width(width)
+            bits = validate_width(width)
             return self._gathered(
                 lambda s: found_of(s, len(held), *polytope_rows(held, self.meshes, bits), first)
             )
@@ -192,15 +192,15 @@ class Scene(Contents):
         if chosen(TREE_METHODS, method, "method") is Method.BRUTE:
             owners, faces, met = near_rows(self._objects, self.meshes, distance, self_collisions)
             pair = [wp.array(part, dtype=wp.int32, device=self.device) for part in (owners, faces)]
-            return scene_gaps(*pair, PairSides(self._prepared().crowd, *pair), met)
+            return scene_gaps(*pair, PairSides(self._prepared().pairs, *pair), met)
 
         def make(*scene: Any) -> NearSearch:
             return NearSearch(*scene, distance=distance, own=self_collisions)
 
         search, (keys, met) = self._searched((NearSearch, *_bits(distance), self_collisions), make)
-        meetings = search.crowd.meetings.keys
+        meetings = search.pairs.object_pairs.keys
         rows = object_rows(meetings, keys, search.objects, search.layout, self.device)
-        return scene_gaps(rows[1], rows[2], PairSides(search.crowd, *rows[1:]), met)
+        return scene_gaps(rows[1], rows[2], PairSides(search.pairs, *rows[1:]), met)
 
     @alone
     def distance(self, *, upper_bound: float | None = None, method: str = "bvh") -> SceneDistances:

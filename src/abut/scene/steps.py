@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from abut.geometry.rotation import poses_between, rotation_vectors, turned
+from abut.geometry.poses import poses_between, rotated_by, rotation_vectors
 from abut.motion import MIX_ROUNDING, PIECE_DEVIATION, POSE_ROUNDING
 
 
@@ -29,7 +29,7 @@ class Step:
         self.vector[self.bends] = 0.0
         self.angle = np.linalg.norm(self.vector, axis=1)
         self.turns = self.angle > 0.0
-        last = turned(self.start, self.vector) - self.end[:, :3, :3]
+        last = rotated_by(self.start, self.vector) - self.end[:, :3, :3]
         self.skew = np.where(self.turns, np.linalg.norm(last, axis=(1, 2)), 0.0)
 
     @property

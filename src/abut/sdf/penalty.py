@@ -10,14 +10,7 @@ import warp as wp
 
 from abut.bounds.float32 import to_vec3f
 from abut.core.atomics import atomic_add_int64
-from abut.core.lanes import (
-    lane_count,
-    warp_all,
-    warp_count,
-    warp_rank,
-    warp_sum,
-    warp_sync,
-)
+from abut.core.lanes import lane_count, warp_all, warp_count, warp_rank, warp_sum, warp_sync
 from abut.geometry.poses import rotation_of
 from abut.sdf.depth_images import DepthImages, may_be_inside
 from abut.sdf.draw_batches import Patches, batch_range, lane_pixels

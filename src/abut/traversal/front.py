@@ -17,7 +17,7 @@ amount to, and looks for it beyond those that are apart by less.
 import warp as wp
 
 from abut.bounds.relative_frame import RelativeFrame
-from abut.bounds.separation_boxes import overlap_boxes_in_frame, separation_boxes
+from abut.bounds.separation_boxes import overlap_boxes, separation_boxes
 from abut.bvh.layout import face_of, link_of, load_node
 from abut.core.pair_queue import PairQueue, pack_pair, push_all_pairs, queue_stop, unpack_pair
 
@@ -95,8 +95,8 @@ def gap_between(front: Front, x: wp.int32, y: wp.int32):
     a = load_node(front.nodes_a, x)
     b = load_node(front.nodes_b, y)
     frame = front.frames[0]
-    if frame.turned == 0:
-        hit = overlap_boxes_in_frame(frame, a.low, a.high, b.low, b.high)
+    if frame.rotated == 0:
+        hit = overlap_boxes(frame, a.low, a.high, b.low, b.high)
         return wp.where(hit, OVERLAPPING, APART)
     return separation_boxes(frame, a.low, a.high, b.low, b.high)
 

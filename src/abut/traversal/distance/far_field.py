@@ -10,7 +10,7 @@ from functools import cache
 import warp as wp
 
 from abut.bounds.float32 import row_xyz_float64
-from abut.bounds.relative_frame import WORLD_ROUNDING, max_abs, translation_of
+from abut.bounds.relative_frame import WORLD_ROUNDING, max_abs
 from abut.bvh.layout import (
     BvhView,
     Node,
@@ -24,7 +24,7 @@ from abut.bvh.layout import (
 from abut.core.atomics import atomic_min_int64
 from abut.core.memory_access import load_relaxed_int64
 from abut.core.pair_queue import MAX_COUNT, NO_KEY
-from abut.geometry.poses import move_point
+from abut.geometry.poses import move_point, translation_of
 from abut.operands.distance_queues import DistanceQueues, clear_along, from_bits, slack_of
 from abut.operands.posed_mesh import load_face, pose_of
 from abut.operands.posed_pairs import (
@@ -62,7 +62,9 @@ APART = wp.constant(wp.float32(1.0))  # a gap of boxes: their faces cannot meet
 @wp.func
 def world_centre(tree: BvhView, node: Node, pose: wp.mat44d):
     """Centre of a box in the world."""
-    return move_point(pose, (row_xyz_float64(node.low) + row_xyz_float64(node.high)) * HALF + tree.origin)
+    return move_point(
+        pose, (row_xyz_float64(node.low) + row_xyz_float64(node.high)) * HALF + tree.origin
+    )
 
 
 @wp.func

@@ -5,10 +5,11 @@ import warp as wp
 from abut.bounds.float32 import row_xyz, to_vec3f, to_vec4f
 from abut.bounds.gap_boxes import gap_boxes
 from abut.bounds.obb import half_extent_along
-from abut.bounds.relative_frame import RelativeFrame, rotation_of
+from abut.bounds.relative_frame import RelativeFrame
 from abut.bounds.rss import UNDERFLOW_SLACK, gap_rss, support_rss
 from abut.bvh.layout import BvhView, Node, load_node, max_abs_coordinate, root_of
 from abut.core.memory_access import load_readonly_vec4f
+from abut.geometry.poses import rotation_of
 from abut.operands.posed_mesh import pose_of
 from abut.operands.posed_pairs import PosedPair
 from abut.traversal.overlap.node_pairs import load_obb, load_rss

@@ -4,10 +4,11 @@ The least work of all strategies: for the CPU, for batches of poses and for many
 """
 
 from functools import cache
+from typing import Any
 
 import warp as wp
 
-from abut.bounds.relative_frame import RelativeFrame, boundless_frame
+from abut.bounds.relative_frame import RelativeFrame, unbounded_frame
 from abut.bvh.layout import face_of, is_leaf, load_node, root_of
 from abut.core.memory_access import load_l2_int32
 from abut.core.pair_queue import NO_KEY
@@ -82,7 +83,7 @@ def frames_kernel_for(pairs_type: type) -> wp.Kernel:
                 pair = pair_at(pairs, rank)
                 frame = frame_of(pair)
                 if boundless:
-                    frame = boundless_frame()
+                    frame = unbounded_frame()
                 frames_out[rank] = frame
                 if items_out.shape[0] > 0:
                     count_a = pair.a.faces.shape[0]
@@ -103,6 +104,12 @@ def frames_kernel_for(pairs_type: type) -> wp.Kernel:
                 items_out[rank] = count
 
     return frames_kernel
+
+
+def frames_alone(pairs: Any, frames: wp.array) -> list[Any]:
+    """Arguments of a frames kernel that counts no items of work."""
+    nothing = wp.empty(0, dtype=wp.int32, device=frames.device)
+    return [pairs, SUBTREES, WorkItems(), False, frames, nothing]
 
 
 @cache

@@ -10,11 +10,12 @@ from typing import Any
 import numpy as np
 import warp as wp
 
-from abut.bounds.fixed import NARROW, NARROW_ROWS, parts_of
-from abut.bounds.kdop import AXIS_COLUMNS, PICK_BITS, directions, facets
-from abut.bounds.relative_frame import largest, shift_of, turn_of
+from abut.bounds.fixed import NARROW, NARROW_ROWS, word_count
+from abut.bounds.kdop import AXIS_COLUMNS, PICK_BITS, kdop_normals, normal_cones
+from abut.bounds.relative_frame import max_abs
 from abut.bvh.node_kdops import NodeKdops
 from abut.core.launch import Task
+from abut.geometry.poses import rotation_of, translation_of
 from abut.operands.posed_mesh import PosedMesh, pose_of
 from abut.traversal.overlap.kdop_overlap import NARROW_DOPS, SINGLE_DOPS, WIDE_DOPS, DopFrames
 
@@ -187,15 +188,15 @@ def dop_axes_kernel(
     for row in range(span[0] + wp.tid(), span[1], span[2]):
         pose_a = pose_of(a, row / count)
         pose_b = pose_of(b, row / count)
-        turn_a = turn_of(pose_a)
-        turn_b = turn_of(pose_b)
-        at_a = shift_of(pose_a)
-        at_b = shift_of(pose_b)
+        turn_a = rotation_of(pose_a)
+        turn_b = rotation_of(pose_b)
+        at_a = translation_of(pose_a)
+        at_b = translation_of(pose_b)
         axis = axis_of(turn_a, turn_b, choices[row - row / count * count], normals)
         near_a = project(wp.transpose(turn_a) * axis, triples, inverses)
         near_b = project(wp.transpose(turn_b) * axis, triples, inverses)
         between = (turn_a * side_a.centre + at_a) - (turn_b * side_b.centre + at_b)
-        world = largest(at_a) + largest(at_b) + largest(side_a.centre) + largest(side_b.centre)
+        world = max_abs(at_a) + max_abs(at_b) + max_abs(side_a.centre) + max_abs(side_b.centre)
         reach = wp.float64(wp.int64(1) << wp.int64(wp.max(width - 1, 0))) * (
             side_a.unit + side_b.unit
         )
@@ -222,17 +223,17 @@ def dop_frames(
     out = DopFrames()
     out.kind = SINGLE_DOPS if not width else NARROW_DOPS if width <= NARROW else WIDE_DOPS
     out.width, out.half, out.axis_count = width, sides // 2, axis_count
-    out.stride = sides // 2 * max(parts_of(width), 1)
+    out.stride = sides // 2 * max(word_count(width), 1)
     out.words_a, out.words_b = dops_a.words, dops_b.words
     fixed_rows, single_rows = (rows, 0) if width else (0, rows)
     narrow_rows = NARROW_ROWS * rows if out.kind == NARROW_DOPS else 0
     out.narrow_axes = wp.empty(narrow_rows, dtype=wp.vec4i, device=device)
     out.axes = wp.empty((fixed_rows, AXIS_COLUMNS), dtype=wp.int64, device=device)
     out.single_axes = wp.empty((single_rows, AXIS_COLUMNS), dtype=wp.float32, device=device)
-    triples, inverses = facets(sides)
+    triples, inverses = normal_cones(sides)
     tables = [
         wp.array(choices, dtype=wp.vec2i, device=device),
-        wp.array(directions(sides), dtype=wp.vec3d, device=device),
+        wp.array(kdop_normals(sides), dtype=wp.vec3d, device=device),
         wp.array(triples, dtype=wp.vec3i, device=device),
         wp.array(inverses, dtype=wp.mat33d, device=device),
     ]

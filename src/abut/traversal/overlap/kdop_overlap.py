@@ -2,7 +2,7 @@
 
 import warp as wp
 
-from abut.bounds.fixed import overlap_narrow, overlap_wide
+from abut.bounds.fixed import overlap_kdop_narrow, overlap_kdop_wide
 from abut.bounds.kdop import overlap_kdop
 
 SINGLE_DOPS = wp.constant(1)
@@ -35,11 +35,11 @@ def overlap_dops(dops: DopFrames, pose: wp.int32, i: wp.int32, j: wp.int32):
     at_b = dops.stride * j
     if dops.kind == NARROW_DOPS:
         rows = dops.narrow_axes
-        return overlap_narrow(
+        return overlap_kdop_narrow(
             rows, first, stop, dops.half, dops.width, dops.words_a, at_a, dops.words_b, at_b
         )
     if dops.kind == WIDE_DOPS:
-        return overlap_wide(
+        return overlap_kdop_wide(
             dops.axes, first, stop, dops.half, dops.width, dops.words_a, at_a, dops.words_b, at_b
         )
     if dops.kind == SINGLE_DOPS:

@@ -4,8 +4,8 @@ import warp as wp
 
 from abut.bounds.obb import overlap_obb, unpack_obb
 from abut.bounds.relative_frame import RelativeFrame
-from abut.bounds.rss import distance_rss, unpack_rss
-from abut.bounds.separation_boxes import overlap_boxes_in_frame, separations_boxes
+from abut.bounds.rss import gap_rss, unpack_rss
+from abut.bounds.separation_boxes import overlap_boxes, separations_boxes
 from abut.bvh.layout import (
     BvhView,
     Node,
@@ -59,7 +59,7 @@ def finer_overlap(
     if tree_a.obbs.shape[0] > 0:
         return overlap_obb(frame, load_obb(tree_a, i), load_obb(tree_b, j))
     if tree_a.rss.shape[0] > 0:
-        gap = distance_rss(frame, load_rss(tree_a, i), load_rss(tree_b, j))
+        gap = gap_rss(frame, load_rss(tree_a, i), load_rss(tree_b, j))
         return not (gap > wp.float32(0.0))
     return overlap_dops(dops, pose, i, j)
 
@@ -67,7 +67,7 @@ def finer_overlap(
 @wp.func
 def overlap(frame: RelativeFrame, a: Node, b: Node):
     """1 when the boxes of two nodes may overlap, else 0."""
-    return wp.int32(overlap_boxes_in_frame(frame, a.low, a.high, b.low, b.high))
+    return wp.int32(overlap_boxes(frame, a.low, a.high, b.low, b.high))
 
 
 @wp.func

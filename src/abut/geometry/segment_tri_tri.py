@@ -1,25 +1,30 @@
-"""Where two triangles meet: the segment between two points of their intersection.
+"""The segment in which two triangles intersect.
 
-Which features meet is decided exactly; the points themselves are rounded float64. A crossing of
-an edge with a face is computed from the edge's ends in a fixed order, so that the two faces at
-an edge give the same point to the last bit and curves can be joined there.
+The features that meet are found exactly; the points are rounded float64. A crossing of an edge
+with a face is computed from the edge's ends in a fixed order, so that the two faces at an edge
+give the same point to the last bit and segments can be joined there.
 """
 
 import warp as wp
 
 from abut.geometry.intersect_tri_tri_exact import (
     point_in_tri,
-    segment_meets_tri,
-    segments_meet,
+    segment_intersects_tri,
+    segments_intersect,
 )
-from abut.geometry.orientation_table import TABLE_SIZE, axis_across, fill_table, side
+from abut.geometry.orientation_table import (
+    TABLE_SIZE,
+    fill_orientation_table,
+    orient3d_at,
+    projection_axis,
+)
 
 SMALL = wp.constant(wp.float64(2.0**-100))
 LARGE = wp.constant(wp.float64(2.0**100))
 
 
 @wp.struct
-class Meeting:
+class IntersectionSegment:
     """Up to two points of an intersection, the farthest apart of those added."""
 
     p: wp.vec3d
@@ -29,27 +34,27 @@ class Meeting:
 
 
 @wp.func
-def with_point(meeting: Meeting, r: wp.vec3d):
-    """``meeting`` with one more point."""
-    out = meeting
-    if meeting.count == 0:
+def extend_segment(segment: IntersectionSegment, r: wp.vec3d):
+    """Return ``segment`` extended by one more point."""
+    out = segment
+    if segment.count == 0:
         out.p = r
         out.q = r
     else:
-        span = wp.length_sq(meeting.q - meeting.p)
-        to_p = wp.length_sq(r - meeting.p)
-        to_q = wp.length_sq(r - meeting.q)
+        span = wp.length_sq(segment.q - segment.p)
+        to_p = wp.length_sq(r - segment.p)
+        to_q = wp.length_sq(r - segment.q)
         if to_p >= to_q and to_p > span:
             out.q = r
         elif to_q > span:
             out.p = r
-    out.count = meeting.count + 1
+    out.count = segment.count + 1
     return out
 
 
 @wp.func
-def comes_before(p: wp.vec3d, q: wp.vec3d):
-    """Lexicographic order of points."""
+def lexicographic_less(p: wp.vec3d, q: wp.vec3d):
+    """Return whether p precedes q in lexicographic order."""
     if p[0] != q[0]:
         return p[0] < q[0]
     if p[1] != q[1]:
@@ -59,10 +64,10 @@ def comes_before(p: wp.vec3d, q: wp.vec3d):
 
 @wp.func
 def crossing_point(points: wp.array[wp.vec3d], i: wp.int32, j: wp.int32, t: wp.int32):
-    """Where the segment i j crosses the plane of the triangle at t; its ends lie on both sides."""
+    """Return the point where the segment i j, with ends on both sides, crosses the plane at t."""
     low = points[i]
     high = points[j]
-    if comes_before(high, low):
+    if lexicographic_less(high, low):
         low = points[j]
         high = points[i]
     corner = points[t]
@@ -77,7 +82,7 @@ def crossing_point(points: wp.array[wp.vec3d], i: wp.int32, j: wp.int32, t: wp.i
 
 @wp.func
 def closest_on_segment(p: wp.vec3d, q: wp.vec3d, r: wp.vec3d, s: wp.vec3d):
-    """The point of segment pq nearest to the line rs."""
+    """Return the point of segment pq nearest to the line rs."""
     u = q - p
     v = s - r
     normal = wp.cross(u, v)
@@ -90,40 +95,40 @@ def closest_on_segment(p: wp.vec3d, q: wp.vec3d, r: wp.vec3d, s: wp.vec3d):
 
 
 @wp.func
-def with_edge(
-    meeting: Meeting,
+def extend_by_edge(
+    segment: IntersectionSegment,
     points: wp.array[wp.vec3d],
     table: wp.array[wp.int32],
     i: wp.int32,
     j: wp.int32,
     t: wp.int32,
 ):
-    """``meeting`` with the points where the segment i j meets the triangle at t."""
-    out = meeting
-    if not segment_meets_tri(points, table, i, j, t):
+    """Return ``segment`` extended by the points where the edge i j meets the triangle at t."""
+    out = segment
+    if not segment_intersects_tri(points, table, i, j, t):
         return out
-    i_side = side(table, t, t + 1, t + 2, i)
-    j_side = side(table, t, t + 1, t + 2, j)
+    i_side = orient3d_at(table, t, t + 1, t + 2, i)
+    j_side = orient3d_at(table, t, t + 1, t + 2, j)
     if i_side * j_side < 0:
-        return with_point(out, crossing_point(points, i, j, t))
+        return extend_segment(out, crossing_point(points, i, j, t))
     for end in range(2):
         corner = wp.where(end == 0, i, j)
         if point_in_tri(points, table, corner, t):
-            out = with_point(out, points[corner])
+            out = extend_segment(out, points[corner])
     if i_side == 0 and j_side == 0:
         for k in range(3):
             m = t + k
             n = t + (k + 1) % 3
-            across = wp.max(axis_across(table, i, j, m), axis_across(table, i, j, n)) >= 0
-            if across and segments_meet(points, table, i, j, m, n):
+            across = wp.max(projection_axis(table, i, j, m), projection_axis(table, i, j, n)) >= 0
+            if across and segments_intersect(points, table, i, j, m, n):
                 point = closest_on_segment(points[i], points[j], points[m], points[n])
-                out = with_point(out, point)
+                out = extend_segment(out, point)
     return out
 
 
 @wp.func
 def halved_exponent(a: wp.mat33d, b: wp.mat33d):
-    """Half the binary exponent of the largest coordinate, 0 where products are in range anyway."""
+    """Return half the binary exponent of the largest coordinate, 0 if products are in range."""
     size = wp.float64(0.0)
     for i in range(3):
         size = wp.max(size, wp.max(wp.max(wp.abs(a[i])), wp.max(wp.abs(b[i]))))
@@ -133,13 +138,13 @@ def halved_exponent(a: wp.mat33d, b: wp.mat33d):
 
 
 @wp.func
-def meet_tri_tri(a: wp.mat33d, b: wp.mat33d):
-    """Two points of the intersection of triangles that meet, and whether all lies in one plane.
+def segment_tri_tri(a: wp.mat33d, b: wp.mat33d):
+    """Return two points of the intersection of triangles that meet, and whether they are coplanar.
 
     Guarantee:
-        Approximate. Points are rounded; which features meet is exact.
+        Approximate. Points are rounded; the features that meet are exact.
     """
-    # a power of two, in two steps: either alone is in range
+    # scale by a power of two, in two steps that are each in range
     half = halved_exponent(a, b)
     down = wp.pow(wp.float64(2.0), -half)
     up = wp.pow(wp.float64(2.0), half)
@@ -148,15 +153,15 @@ def meet_tri_tri(a: wp.mat33d, b: wp.mat33d):
     for i in range(3):
         points[i] = a[i]
         points[3 + i] = b[i]
-    fill_table(points, table)
+    fill_orientation_table(points, table)
     for i in range(6):
         points[i] = points[i] * down * down
-    out = Meeting()
+    out = IntersectionSegment()
     out.coplanar = True
     for k in range(6):
         t = wp.where(k < 3, 0, 3)
-        out = with_edge(out, points, table, k, t + (k + 1) % 3, 3 - t)
-        if side(table, 3 - t, 4 - t, 5 - t, k) != 0:
+        out = extend_by_edge(out, points, table, k, t + (k + 1) % 3, 3 - t)
+        if orient3d_at(table, 3 - t, 4 - t, 5 - t, k) != 0:
             out.coplanar = False
     out.p = out.p * up * up
     out.q = out.q * up * up
