@@ -11,8 +11,10 @@ import warp as wp
 
 import abut
 from abut.cases import box, icosphere, pair, plane, torus
-from abut.query import sweep_buffers, sweep_plan
-from abut.query.ccd import plan_of
+from abut.query.ccd import impacts_of, plan_of
+from abut.query.ccd_candidates import CcdStrategy
+from abut.query.ccd_plan import CcdExecution
+from abut.query.ccd_queues import CcdQueues
 from abut.results import ImpactKind
 from shapes import moved, random_poses, shift, soup
 
@@ -101,29 +103,32 @@ def test_first_is_the_earliest_row(device):
         assert first.numpy()["features"].tolist() == [hits.numpy()["features"][row].tolist()]
 
 
-def test_first_by_a_sample(device, monkeypatch):
-    monkeypatch.setattr(sweep_plan, "SMALL", 0)
+SAMPLED = CcdExecution(least_sampled=0)
+
+
+def test_first_by_a_sample(device):
     for seed in range(3):
         move = shaken(icosphere(1280), device, amount=0.04 * (seed + 1), seed=seed)
-        hits, first = abut.ccd(move), abut.ccd(move, first=True)
+        hits, first = abut.ccd(move), impacts_of((move,), first=True, execution=SAMPLED)
         row = int(np.argmin(hits.time.numpy()))
         assert first.first == hits.first < 1.0
         assert first.numpy()["features"].tolist() == [hits.numpy()["features"][row].tolist()]
-    apart = abut.ccd(shaken(icosphere(1280), device, amount=0.001), first=True)
+    move = shaken(icosphere(1280), device, amount=0.001)
+    apart = impacts_of((move,), first=True, execution=SAMPLED)
     assert len(apart) == 0 and apart.safe_step == 1.0
 
 
 @pytest.mark.parametrize("gap, tolerance", [(0.0, 1e-6), (0.05, 1e-6), (0.05, 0.1)])
-def test_first_of_a_flat_contact(gap, tolerance, device, monkeypatch):
+def test_first_of_a_flat_contact(gap, tolerance, device):
     """Boxes that were fitted to the time found in a sample lost the contact at that very time."""
-    monkeypatch.setattr(sweep_plan, "SMALL", 0)
     below, above = plane(24, 24, size=4.0), box().moved((0, 0, 3))
     floor, block = (abut.Mesh(*shape, device=device) for shape in (below, above))
     for aside in (0.0, 0.03):
         falls = abut.Motion(block, above.vertices - [aside, 0.0, 4.0])
         options = {"min_distance": gap, "tolerance": tolerance}
-        hits = abut.ccd(falls, abut.Motion(floor, floor.vertices), **options)
-        first = abut.ccd(falls, abut.Motion(floor, floor.vertices), **options, first=True)
+        moves = falls, abut.Motion(floor, floor.vertices)
+        hits = abut.ccd(*moves, **options)
+        first = impacts_of(moves, **options, first=True, execution=SAMPLED)
         assert len(hits) > 10 and first.first == hits.first < 1.0
 
 
@@ -264,17 +269,24 @@ def test_cubic_solver_finds_plain_impacts(device):
     assert np.median([abs(fast[row] - sure[row]) for row in both]) < 1e-9
 
 
-def test_small_buffers_give_the_same_rows(device, monkeypatch):
+@pytest.mark.parametrize("strategy", [CcdStrategy.PACKETS, CcdStrategy.LEAF_WALK])
+def test_small_queues_give_the_same_rows(strategy, device):
     move = shaken(icosphere(320), device)
     whole = abut.ccd(move).numpy()
-    monkeypatch.setattr(sweep_buffers, "_shared", type(sweep_buffers._shared)())
-    for kind in ("cpu", "cuda"):
-        monkeypatch.setitem(sweep_buffers.LEAST_ROOM, kind, 16)
-        monkeypatch.setitem(sweep_buffers.MOST_CANDIDATES, kind, 1000)
-    parts = abut.ccd(move).numpy()
+    queues = CcdQueues(wp.get_device(device), 16, 1000)
+    parts = impacts_of((move,), execution=CcdExecution(strategy, queues=queues)).numpy()
     assert all((whole[name] == parts[name]).all() for name in whole)
-    room = sweep_buffers.shared_buffers(wp.get_device(device)).queues["candidates"].keys.shape[0]
-    assert room < 5000
+    assert queues["candidates"].keys.shape[0] < 5000
+
+
+@pytest.mark.parametrize("first", [False, True])
+@pytest.mark.parametrize("strategy", [CcdStrategy.PACKETS, CcdStrategy.LEAF_WALK])
+def test_every_strategy_finds_the_rows_of_brute_force(strategy, first, device):
+    one, two = (shaken(shape, device) for shape in (icosphere(320), torus(16, 8)))
+    for moves in ((one,), (one, two), (two, one)):
+        ways = (strategy, CcdStrategy.BRUTE)
+        found = [impacts_of(moves, first=first, execution=CcdExecution(way)) for way in ways]
+        assert len(found[0]) > 0 and rows_of(found[0]) == rows_of(found[1])
 
 
 def test_rows_do_not_depend_on_threads(tmp_path):
@@ -424,27 +436,24 @@ def test_misses_by_a_hair_with_and_without_boxes(gap, device):
 
 
 @pytest.mark.parametrize("first", [False, True])
-def test_all_kinds_without_a_wait_in_between(first, monkeypatch, device):
+@pytest.mark.parametrize("strategy", [CcdStrategy.PACKETS, CcdStrategy.LEAF_WALK])
+def test_all_kinds_without_a_wait_in_between(strategy, first, device):
     """As on CUDA: what is expected to fit is searched at once, and again where it does not."""
     shapes = pair("tori", 500)
     steps = []
-    for kind in ("cpu", "cuda"):
-        monkeypatch.setitem(sweep_buffers.LEAST_ROOM, kind, 64)
 
-    def ask(reach):
+    def ask(reach, how):
         moves = [abut.Motion(m, m.points.numpy() + reach * k) for k, m in enumerate(meshes)]
-        rows = [abut.ccd(*moves, first=first).numpy(), abut.ccd(moves[1], first=first).numpy()]
-        return [*rows, plan_of(*moves).candidate_count()]
+        some = (tuple(moves), (moves[1],))
+        rows = [impacts_of(each, first=first, execution=how).numpy() for each in some]
+        return [*rows, plan_of(*moves, execution=how).candidate_count()]
 
     reaches = (0.01, 0.01, 0.4, 0.4, 1.5, 1.5, 0.01)
     for at_once in (False, True):
-        monkeypatch.setattr(
-            sweep_plan.SweepPlan, "_expects", property(lambda plan, how=at_once: how)
-        )
-        sweep_buffers._shared.__dict__.clear()
+        queues = CcdQueues(wp.get_device(device), 64)
+        how = CcdExecution(strategy, at_once=at_once, queues=queues)
         meshes = [abut.Mesh(*shape, device) for shape in shapes]
-        steps.append([ask(reach) for reach in reaches])
-    sweep_buffers._shared.__dict__.clear()
+        steps.append([ask(reach, how) for reach in reaches])
     for (*rows, count), (*others, other_count) in zip(*steps, strict=True):
         assert count == other_count
         for one, other in zip(rows, others, strict=True):

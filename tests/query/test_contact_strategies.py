@@ -17,11 +17,11 @@ from abut.operands.posed_mesh import make_posed_mesh
 from abut.options import Bound
 from abut.query.contact_plan import ContactPlan
 from abut.query.contact_stages import Strategy
-from abut.traversal.overlap.leaf_cluster_pairs import SHARES
+from abut.traversal.overlap.leaf_cluster_pairs import REST_QUEUES
 from shapes import random_poses
 
 PAIRS = ["apart", "nested", "tori", "stacked_boxes"]
-QUEUES = ("hits", "undecided", "candidates", "certain", "clusters", "leaves", *SHARES)
+QUEUES = ("hits", "undecided", "candidates", "certain", "clusters", "leaves", *REST_QUEUES)
 
 
 def small_queues(device):

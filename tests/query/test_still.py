@@ -5,8 +5,8 @@ import pytest
 import warp as wp
 
 import abut
+from abut.bvh import swept_cache
 from abut.cases import icosphere, plane
-from abut.query import sweep_buffers
 from shapes import shift
 
 
@@ -15,14 +15,14 @@ def refits(monkeypatch):
     """Numbers of features of the trees that are fitted, in order."""
     counts = []
     for name in ("build_swept", "refit_swept"):
-        real = getattr(sweep_buffers, name)
+        real = getattr(swept_cache, name)
 
         def counted(*args, real=real, name=name):
             tree = real(*args)
             counts.append(args[2 if name == "build_swept" else 3].shape[0])
             return tree
 
-        monkeypatch.setattr(sweep_buffers, name, counted)
+        monkeypatch.setattr(swept_cache, name, counted)
     return counts
 
 

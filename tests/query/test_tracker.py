@@ -6,7 +6,11 @@ import warp as wp
 
 import abut
 from abut.cases import icosphere, torus
-from abut.query import kept_front, sweep_buffers
+from abut.query.bvtt_front import CLIMB_EVERY
+from abut.query.ccd import impacts_of
+from abut.query.ccd_candidates import CcdFronts
+from abut.query.ccd_plan import CcdExecution
+from abut.query.ccd_queues import CcdQueues
 from shapes import random_poses
 
 
@@ -72,17 +76,17 @@ def test_a_front_moves_up_again(device):
     rng = np.random.default_rng(0)
     follow.step(shape.vertices + 0.2 * rng.normal(size=shape.vertices.shape))
     wild = follow.front_size
-    for _ in range(2 * kept_front.CLIMB_EVERY):
+    for _ in range(2 * CLIMB_EVERY):
         hits = follow.step(shape.vertices)
     assert calm <= follow.front_size < wild
     assert follow.front_size < 1.2 * calm
     assert len(hits) == 0
 
 
-def test_a_front_that_grows_too_long_is_given_up(device, monkeypatch):
-    monkeypatch.setattr(kept_front, "MOST_PAIRS", 1000)
+def test_a_front_that_grows_too_long_is_given_up(device):
     shape = torus(48, 24)
     follow = abut.Tracker(abut.Mesh(*shape, device=device), method="front")
+    follow._most_pairs = 1000
     for frame in waves(shape, 3):
         hits = follow.step(frame)
         fresh = abut.self_collide(abut.Mesh(frame, shape.faces, device=device))
@@ -163,27 +167,26 @@ def test_impacts_of_two_meshes(device):
     assert len(follow.advance(None, None)) == len(follow.advance()) == 0
 
 
-def test_ranges_of_a_front_give_the_same_impacts(device, monkeypatch):
+def test_ranges_of_a_front_give_the_same_impacts(device):
     """Candidates beyond what is held at once: the front is moved a part at a time."""
     shape = torus(24, 12)
     frames = list(waves(shape, 5, height=0.2))
     whole = abut.Tracker(abut.Mesh(*shape, device=device), method="front")
     want = [impacts(whole.advance(frame)) for frame in frames]
-    monkeypatch.setattr(sweep_buffers, "_shared", type(sweep_buffers._shared)())
-    monkeypatch.setattr("abut.query.sweep_front.LEAST_ROOM", 4)
-    for kind in ("cpu", "cuda"):
-        monkeypatch.setitem(sweep_buffers.LEAST_ROOM, kind, 16)
-        monkeypatch.setitem(sweep_buffers.MOST_CANDIDATES, kind, 1000)
-    parts = abut.Tracker(abut.Mesh(*shape, device=device), method="front")
-    assert [impacts(parts.advance(frame)) for frame in frames] == want
+    mesh, fronts = abut.Mesh(*shape, device=device), CcdFronts(room=4)
+    how = CcdExecution(fronts=fronts, queues=CcdQueues(mesh.device, 16, 1000))
+    for frame, rows in zip(frames, want, strict=True):
+        motion = abut.Motion(mesh, frame)
+        assert impacts(impacts_of((motion,), execution=how)) == rows
+        motion.arrive()
     for kind, front in whole._fronts.kept.items():
-        other = parts._fronts.kept[kind]
+        other = fronts.kept[kind]
         pairs = [f.queues[f.names[0]].keys.numpy()[: f.size] for f in (front, other)]
         assert np.array_equal(*map(np.sort, pairs))
 
 
 @pytest.mark.parametrize("most", [10, 4000])
-def test_a_continuous_front_that_grows_too_long_is_given_up(most, device, monkeypatch):
+def test_a_continuous_front_that_grows_too_long_is_given_up(most, device):
     """At once, or in the middle of a step, whose impacts are complete nevertheless."""
     shape = torus(24, 12)
     frames = list(waves(shape, 6, height=0.2))
@@ -192,7 +195,7 @@ def test_a_continuous_front_that_grows_too_long_is_given_up(most, device, monkey
     if most > 10:
         want, found = (tracker.advance(frames[0]) for tracker in (plain, follow))
         assert impacts(found) == impacts(want) and follow.front_size > most
-    monkeypatch.setattr(kept_front, "MOST_PAIRS", most)
+    follow._fronts.most_pairs = most
     for frame in frames[1:]:
         assert impacts(follow.advance(frame)) == impacts(plain.advance(frame))
         assert len(follow._fronts.given_up) > 0

@@ -6,7 +6,8 @@ import pytest
 import abut
 from abut.cases import box, icosphere, torus
 from abut.errors import OptionError
-from abut.scene import fronts
+from abut.query.bvtt_front import CLIMB_EVERY, MOST_PAIRS
+from abut.scene.fronts import PAUSE
 from shapes import random_poses
 
 
@@ -19,7 +20,7 @@ def front_of(scene):
     held = scene._fronts
     queues, name = held.queues, held.names[0]
     counts = queues.read()
-    met = queues[f"{name}_met"].keys.numpy()[: counts[f"{name}_met"]]
+    met = queues[f"{name}_objects"].keys.numpy()[: counts[f"{name}_objects"]]
     assert counts[name] == held.size
     return queues[name].keys.numpy()[: held.size], met
 
@@ -59,7 +60,7 @@ def drift(scene, rng, size=0.05):
 def test_objects_that_drift(device, own):
     scene, rng = heap(device), np.random.default_rng(0)
     met = 0
-    for _ in range(2 * fronts.CLIMB_EVERY + 2):
+    for _ in range(2 * CLIMB_EVERY + 2):
         drift(scene, rng)
         met += len(agree(scene, own))
     assert met > 1000
@@ -137,7 +138,7 @@ def test_a_front_moves_up_again(device):
     scene.collide(method="front")
     wild = scene._fronts.size
     scene.move([0, 1], apart)
-    for _ in range(fronts.CLIMB_EVERY + 1):
+    for _ in range(CLIMB_EVERY + 1):
         agree(scene, own=False)
     assert scene._fronts.size < 1.2 * calm < wild
 
@@ -151,7 +152,7 @@ def test_what_rests_is_not_searched_again(device):
     scene, rng = heap(device), np.random.default_rng(5)
     agree(scene)
     whole = faces_tested(scene)
-    for k in range(3 * fronts.CLIMB_EVERY):
+    for k in range(3 * CLIMB_EVERY):
         agree(scene)
         assert faces_tested(scene) == 0
         one = int(rng.choice(scene.indices))  # alone moves or bends
@@ -165,16 +166,16 @@ def test_what_rests_is_not_searched_again(device):
         agree(scene, own)
 
 
-def test_fronts_that_grow_too_long_are_given_up(device, monkeypatch):
+def test_fronts_that_grow_too_long_are_given_up(device):
     scene = heap(device)
     agree(scene)
-    monkeypatch.setattr(fronts, "MOST_PAIRS", 500)
+    scene._fronts.most_pairs = 500
     for _ in range(3):
         rows = rows_of(scene.collide(method="front"))
         assert np.array_equal(rows, rows_of(scene.collide()))
         assert scene._fronts.size == 0
-    monkeypatch.undo()
-    for _ in range(fronts.REST):
+    scene._fronts.most_pairs = MOST_PAIRS
+    for _ in range(PAUSE):
         scene.collide(method="front")
     assert scene._fronts.size > 0
     agree(scene)
@@ -187,7 +188,7 @@ def test_memory_of_a_steady_scene_does_not_grow(device):
     def play():
         rng = np.random.default_rng(4)
         scene.move(scene.indices, start)
-        for _ in range(5 * fronts.CLIMB_EVERY):
+        for _ in range(5 * CLIMB_EVERY):
             drift(scene, rng, 0.02)
             scene.collide(method="front")
         return {name: queue.keys.shape[0] for name, queue in scene._fronts.queues.queues.items()}

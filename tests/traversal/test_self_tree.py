@@ -12,9 +12,9 @@ from abut.bvh.ploc import build_ploc
 from abut.core.launch import UNKNOWN_COUNT, launch
 from abut.core.pair_queue import PairQueues
 from abut.traversal.overlap.leaf_cluster_pairs import (
-    self_list_kernel,
-    self_open_kernel,
-    self_rest_kernel,
+    list_clusters_kernel,
+    open_clusters_kernel,
+    resume_walks_kernel,
 )
 from trees import leaf_boxes, links_of
 
@@ -53,17 +53,17 @@ def listed(tree, most):
     queues = PairQueues(device, clusters=ROOM, rest=ROOM, last=ROOM, candidates=ROOM)
     view, clusters, found = tree.view(), leaf_clusters_of(tree), queues["clusters"]
     first, second = queues["rest"], queues["last"]
-    launch(self_list_kernel, clusters.shape[0], [view, clusters, most, found, first], device)
-    launch(self_rest_kernel, UNKNOWN_COUNT, [view, clusters, most, first, found, second], device)
+    launch(list_clusters_kernel, clusters.shape[0], [view, clusters, most, found, first], device)
+    launch(resume_walks_kernel, UNKNOWN_COUNT, [view, clusters, most, first, found, second], device)
     launch(
-        self_rest_kernel,
+        resume_walks_kernel,
         UNKNOWN_COUNT,
         [view, clusters, UNKNOWN_COUNT, second, found, first],
         device,
     )
     count = CLUSTER_SIZE * queues.read()["clusters"]
     args = [view, BITS, False, found, queues["candidates"]]
-    launch(self_open_kernel, count, args, device, grain=7)
+    launch(open_clusters_kernel, count, args, device, grain=7)
     count = queues.read()["candidates"]
     keys = np.sort(queues["candidates"].keys.numpy()[:count])
     return np.stack([keys >> 20, keys & ((1 << 20) - 1)], axis=1)

@@ -20,7 +20,7 @@ from abut.core.launch import UNKNOWN_COUNT, Task
 from abut.core.pair_queue import KeyLayout, PairQueues
 from abut.errors import CapacityError
 from abut.options import BroadMethod
-from abut.traversal.overlap.leaf_packets import packet_count_of, self_groups_kernel
+from abut.traversal.overlap.leaf_packets import packet_count_of, self_packet_pairs_kernel
 
 FEW_OBJECTS = 256  # below, every pair is compared
 LOOK_EVERY = 64  # runs; then axis and cells are chosen anew
@@ -100,7 +100,8 @@ class BroadPhase:
         found, objects = self.queues["found"], self.queues["objects"]
         if self.device.is_cpu:
             args = [tree.view(), bits, found]
-            walk = Task(self_groups_kernel, packet_count_of(count), args, self.device, grain=256)
+            packets = packet_count_of(count)
+            walk = Task(self_packet_pairs_kernel, packets, args, self.device, grain=256)
             args = [found, self.filters, bits, objects]
             last = Task(keep_kernel, UNKNOWN_COUNT, args, self.device, grain=UNKNOWN_COUNT)
         else:

@@ -120,6 +120,7 @@ class PairQueues:
         self.counts = wp.zeros(len(capacities), dtype=wp.int64, device=device)
         self.queues: dict[str, Any] = {}
         self._capacities: dict[str, int] = {}
+        self._kept: dict[str, int] = {}
         self._unused: wp.array | None = None  # the sort moves values along with keys
         for slot, (name, capacity) in enumerate(capacities.items()):
             self.queues[name] = PairQueue()
@@ -128,23 +129,45 @@ class PairQueues:
         pinned = device.is_cuda
         self._host = wp.zeros_like(self.counts, device="cpu", pinned=pinned) if pinned else None
         self._view = (self._host if self._host is not None else self.counts).numpy()
+        self._cleared = wp.zeros_like(self.counts, device="cpu", pinned=pinned)
+        self._cleared_view = self._cleared.numpy()
 
     def __getitem__(self, name: str) -> Any:
         """The queue to pass to kernels."""
         return self.queues[name]
 
+    def keep(self, name: str, count: int) -> None:
+        """Let the first ``count`` keys of a queue survive ``clear`` and ``grow``."""
+        self._kept[name] = count
+        self._cleared_view[list(self.queues).index(name)] = count
+
+    def kept(self, name: str) -> int:
+        """How many keys of a queue survive ``clear``."""
+        return self._kept.get(name, 0)
+
     def clear(self) -> None:
-        """Forget all keys."""
+        """Forget all keys but those kept."""
         if self._host is None:
-            self._view[:] = 0
+            self._view[:] = self._cleared_view
+        elif any(self._kept.values()):
+            wp.copy(self.counts, self._cleared)
         else:
             self.counts.zero_()
 
     def read(self) -> dict[str, int]:
         """Keys pushed to each queue, those that found no room included. Waits for the device."""
+        self.start_read()
+        if self._host is not None:
+            wp.synchronize_stream(self.device)
+        return self.last_read()
+
+    def start_read(self) -> None:
+        """Begin to copy the counts to the host."""
         if self._host is not None:
             wp.copy(self._host, self.counts)
-            wp.synchronize_stream(self.device)
+
+    def last_read(self) -> dict[str, int]:
+        """The counts that the host has."""
         return dict(zip(self.queues, self._view.tolist(), strict=True))
 
     def room(self) -> dict[str, int]:
@@ -191,9 +214,44 @@ class PairQueues:
         except Exception as error:
             size = 8 * capacity
             raise CapacityError(f"{capacity} pairs need {size} bytes on {self.device}.") from error
+        if self.kept(name):
+            wp.copy(keys, self.queues[name].keys, count=self.kept(name))
         self.queues[name].keys = keys
         self._capacities[name] = capacity
         self.generation += 1
+
+
+class JoinedQueues:
+    """Several PairQueues that one plan fills, read with one wait. Names must differ."""
+
+    def __init__(self, *parts: PairQueues) -> None:
+        self.parts, self.device = parts, parts[0].device
+
+    @property
+    def generation(self) -> int:
+        """Grows when any queue has moved."""
+        return sum(part.generation for part in self.parts)
+
+    def clear(self) -> None:
+        """Forget all keys but those kept."""
+        for part in self.parts:
+            part.clear()
+
+    def read(self) -> dict[str, int]:
+        """Keys pushed to each queue, those that found no room included. Waits for the device."""
+        for part in self.parts:
+            part.start_read()
+        if self.device.is_cuda:
+            wp.synchronize_stream(self.device)
+        return {name: n for part in self.parts for name, n in part.last_read().items()}
+
+    def grow(self, counts: dict[str, int]) -> bool:
+        """Make room for counts that did not fit; False when all fitted."""
+        grown = [
+            part.grow({name: n for name, n in counts.items() if name in part.queues})
+            for part in self.parts
+        ]
+        return any(grown)
 
 
 @dataclass(frozen=True)

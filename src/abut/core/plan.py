@@ -12,10 +12,11 @@ import warp as wp
 
 from abut.core.device import can_capture
 from abut.core.launch import UNKNOWN_COUNT, Task, launch
-from abut.core.pair_queue import PairQueues
+from abut.core.pair_queue import JoinedQueues, PairQueues
 from abut.core.timing import is_recording, stage
 
 Stage = tuple[str, Callable[[], Any]]  # a name for timers, and what launches it
+Counts = dict[str, int]  # keys pushed to each queue
 
 ONE_THREAD = 256  # keys: one CPU thread handles them before a second one has begun
 
@@ -70,6 +71,51 @@ class QueueLaunch:
             self._task.run()
 
 
+class Ranges:
+    """Consecutive ranges of items, each as long as a bounded queue has room for its keys.
+
+    Args:
+        item_count: Items in all.
+        queue: Name of the bounded queue.
+        most: Keys it may hold, unless one item alone has more.
+        density: Keys of an item, as expected.
+    """
+
+    FILL = 0.8  # share of the room that a range is planned to fill
+    FASTEST = 8.0  # times as long as the last range
+
+    def __init__(self, item_count: int, queue: str, most: int, density: float) -> None:
+        self.item_count, self.queue, self.most, self.density = item_count, queue, most, density
+        self.start = 0
+        self._length = max(1, int(self.FILL * most / density))
+
+    @property
+    def size(self) -> int:
+        """Items of the range, from ``start``; 0 when there are no more."""
+        return min(self._length, self.item_count - self.start)
+
+    @property
+    def stop(self) -> int:
+        """End of the range."""
+        return self.start + self.size
+
+    def divide(self, counts: Counts) -> bool:
+        """Shorten a range whose keys are too many; False where they are not."""
+        share = counts[self.queue] / self.most
+        if share <= 1.0 or self.size == 1:
+            return False
+        self._length = max(1, int(self.size * self.FILL / share))
+        return True
+
+    def advance(self, counts: Counts) -> None:
+        """Go on to the next range, whose length follows from the keys of this one."""
+        share = counts[self.queue] / self.most
+        self.density = max(counts[self.queue] / self.size, 1.0)
+        self.start = self.stop
+        growth = min(self.FILL / max(share, 1e-6), self.FASTEST)
+        self._length = max(1, int(self._length * growth))
+
+
 class Plan:
     """The stages of a query, recorded once and run many times.
 
@@ -78,6 +124,8 @@ class Plan:
         record: Makes the stages for the queues as they are now. Called again when a queue has
             moved because it grew, or after ``forget``.
         clear: Resets what stages accumulate; None empties all queues.
+        needs: Takes the counts of a run and returns those that must fit their queues, or None to
+            abandon the run. None: all must fit.
         accept: Takes the counts of a run that had room; False runs everything again, after the
             caller has changed what it did not like. None accepts.
         read: Waits for the device and returns the counts, where a stage has sent them to the
@@ -91,17 +139,18 @@ class Plan:
 
     def __init__(
         self,
-        queues: PairQueues,
+        queues: PairQueues | JoinedQueues,
         record: Callable[[], Iterable[Stage]],
         *,
         clear: Callable[[], Any] | None = None,
+        needs: Callable[[Counts], Counts | None] | None = None,
         accept: Callable[[dict[str, int]], bool] | None = None,
         read: Callable[[], dict[str, int]] | None = None,
         graph: bool = False,
     ) -> None:
         self.queues, self.device = queues, queues.device
         self._record, self._clear, self._accept = record, clear or queues.clear, accept
-        self._read = read or queues.read
+        self._needs, self._read = needs, read or queues.read
         self._captures = graph and self.device.is_cuda
         self.skipped: frozenset[str] = frozenset()
         self.forget()
@@ -129,9 +178,8 @@ class Plan:
         """
         while True:
             counts = self._run(meanwhile, times)
-            if counts is None or not self.queues.grow(counts):
-                if counts is None or self._accept is None or self._accept(counts):
-                    return counts
+            if counts is None or (not self.queues.grow(self._needed) and self._accepts(counts)):
+                return counts
             if undo is not None:
                 undo()
 
@@ -139,10 +187,31 @@ class Plan:
         """``run``, but None where a queue had to grow and what was recorded is of no more use."""
         while True:
             counts = self._run(None, 1)
-            if counts is None or self.queues.grow(counts):
+            if counts is None or self.queues.grow(self._needed):
                 return None
-            if self._accept is None or self._accept(counts):
+            if self._accepts(counts):
                 return counts
+
+    def run_ranges(self, ranges: Ranges) -> list[Counts] | None:
+        """Run the stages for range after range of items; the counts of each, None if abandoned.
+
+        Stages find the items to handle in ``ranges``. ``accept`` keeps what is to survive the next
+        range (``PairQueues.keep``).
+        """
+        done: list[Counts] = []
+        while ranges.size:
+            counts = self._run(None, 1)
+            if counts is None:
+                return None
+            if ranges.divide(counts) or self.queues.grow(self._needed):
+                continue
+            if self._accepts(counts):
+                ranges.advance(counts)
+                done.append(counts)
+        return done
+
+    def _accepts(self, counts: Counts) -> bool:
+        return self._accept is None or self._accept(counts)
 
     def _run(self, meanwhile: Callable[[], bool] | None, times: int) -> dict[str, int] | None:
         if self._generation != self.queues.generation:
@@ -153,7 +222,9 @@ class Plan:
             self._launch()
         if meanwhile is not None and not meanwhile():
             return None
-        return self._read()  # the one wait for the device
+        counts = self._read()  # the one wait for the device
+        self._needed = counts if self._needs is None else self._needs(counts)
+        return None if self._needed is None else counts
 
     def _launch(self) -> None:
         """Run every stage; on CUDA, where it is allowed, from the second time on as one graph."""

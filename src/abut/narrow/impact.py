@@ -1,4 +1,4 @@
-"""Candidate pairs of moving features to impacts: a cheap proof of no contact, then the search."""
+"""Impacts of candidate pairs of moving features: a cheap filter, then the search for a time."""
 
 import warp as wp
 
@@ -11,7 +11,7 @@ from abut.operands.ccd_operands import (
     CcdOperands,
     edge_edge_at,
     edges_join,
-    edges_touch_ends,
+    edges_touch,
     in_no_face,
     vertex_at_face,
     vertex_face_at,
@@ -22,109 +22,109 @@ wp.set_module_options({"enable_backward": False, "fuse_fp": False, "max_unroll":
 
 
 @wp.func
-def limit_of(sweep: CcdOperands):
-    """The time beyond which impacts are of no interest."""
+def limit_of(operands: CcdOperands):
+    """Time beyond which impacts are of no interest."""
     limit = wp.float64(1.0)
-    if sweep.first:
-        limit = wp.min(limit, wp.cast(sweep.best[0], wp.float64))
+    if operands.first:
+        limit = wp.min(limit, wp.cast(operands.best[0], wp.float64))
     return limit
 
 
 @wp.func
-def contact_limit(sweep: CcdOperands):
-    """The time beyond which contacts are of no interest: they may be reported a little earlier."""
-    return wp.min(limit_of(sweep) + sweep.tolerance, wp.float64(1.0))
+def contact_limit(operands: CcdOperands):
+    """Time beyond which contacts are of no interest; reported times may be earlier."""
+    return wp.min(limit_of(operands) + operands.tolerance, wp.float64(1.0))
 
 
 @wp.kernel
 def vertex_face_filter_kernel(
     # in
     span: wp.vec3i,
-    sweep: CcdOperands,
+    operands: CcdOperands,
 ):
-    """Keep the pairs of a vertex and a face that two cheap proofs leave open."""
-    for i in range(span[0] + wp.tid(), queue_stop(sweep.candidates, span[1]), span[2]):
-        pair = unpack_pair(sweep.candidates.keys[i], sweep.bits)
+    """Keep the pairs of a vertex and a face that two cheap proofs do not separate."""
+    for i in range(span[0] + wp.tid(), queue_stop(operands.candidates, span[1]), span[2]):
+        pair = unpack_pair(operands.candidates.keys[i], operands.bits)
         v = pair[1]
         face = pair[2]
-        f = sweep.b.faces[face]
-        if vertex_of_face(sweep.sharing, v, f) or in_no_face(sweep.a, v):
+        f = operands.b.faces[face]
+        if vertex_of_face(operands.sharing, v, f) or in_no_face(operands.a, v):
             continue
-        p = vertex_face_at(sweep.a.points_t0, sweep.b.points_t0, v, f)
-        q = vertex_face_at(sweep.a.points_t1, sweep.b.points_t1, v, f)
-        if may_meet_vertex_face(p, q, sweep.min_distance, contact_limit(sweep)):
-            if not vertex_at_face(sweep.sharing, p, q):
-                push_pair(sweep.possible, pack_pair(0, v, face, sweep.bits))
+        p = vertex_face_at(operands.a.points_t0, operands.b.points_t0, v, f)
+        q = vertex_face_at(operands.a.points_t1, operands.b.points_t1, v, f)
+        if may_meet_vertex_face(p, q, operands.min_distance, contact_limit(operands)):
+            if not vertex_at_face(operands.sharing, p, q):
+                push_pair(operands.possible, pack_pair(0, v, face, operands.bits))
 
 
 @wp.kernel
 def edge_edge_filter_kernel(
     # in
     span: wp.vec3i,
-    sweep: CcdOperands,
+    operands: CcdOperands,
 ):
-    """Keep the pairs of edges that two cheap proofs leave open."""
-    for i in range(span[0] + wp.tid(), queue_stop(sweep.candidates, span[1]), span[2]):
-        key = sweep.candidates.keys[i]
-        pair = unpack_pair(key, sweep.bits)
-        e = sweep.a.edges[pair[1]]
-        f = sweep.b.edges[pair[2]]
-        if edges_join(sweep.sharing, e, f):
+    """Keep the pairs of edges that two cheap proofs do not separate."""
+    for i in range(span[0] + wp.tid(), queue_stop(operands.candidates, span[1]), span[2]):
+        key = operands.candidates.keys[i]
+        pair = unpack_pair(key, operands.bits)
+        e = operands.a.edges[pair[1]]
+        f = operands.b.edges[pair[2]]
+        if edges_join(operands.sharing, e, f):
             continue
-        p = edge_edge_at(sweep.a.points_t0, sweep.b.points_t0, e, f)
-        q = edge_edge_at(sweep.a.points_t1, sweep.b.points_t1, e, f)
-        if may_meet_edge_edge(p, q, sweep.min_distance, contact_limit(sweep)):
-            if not edges_touch_ends(sweep.sharing, p, q):
-                push_pair(sweep.possible, key)
+        p = edge_edge_at(operands.a.points_t0, operands.b.points_t0, e, f)
+        q = edge_edge_at(operands.a.points_t1, operands.b.points_t1, e, f)
+        if may_meet_edge_edge(p, q, operands.min_distance, contact_limit(operands)):
+            if not edges_touch(operands.sharing, p, q):
+                push_pair(operands.possible, key)
 
 
 @wp.func
-def report(sweep: CcdOperands, pair: wp.vec3i, time: wp.float64, converged: wp.bool):
-    """Append an impact, unless an earlier one is known and only the first is wanted."""
-    before = atomic_min_int64(sweep.best, 0, wp.cast(time, wp.int64))
-    if sweep.first and wp.cast(before, wp.float64) < time:
+def push_impact(operands: CcdOperands, pair: wp.vec3i, time: wp.float64, converged: wp.bool):
+    """Push an impact, unless an earlier one is known and only the first is wanted."""
+    before = atomic_min_int64(operands.best, 0, wp.cast(time, wp.int64))
+    if operands.first and wp.cast(before, wp.float64) < time:
         return
-    key = pack_pair(sweep.kind, pair[1], pair[2], sweep.bits)
-    if sweep.kind == FACE_VERTEX:
-        key = pack_pair(sweep.kind, pair[2], pair[1], sweep.bits)
-    slot = atomic_add_aggregated(sweep.impacts.count, 1)
-    store_pair(sweep.impacts, slot, key)
-    if slot < wp.int64(sweep.times.shape[0]):
-        sweep.times[wp.int32(slot)] = time
-        sweep.converged[wp.int32(slot)] = converged
+    key = pack_pair(operands.kind, pair[1], pair[2], operands.bits)
+    if operands.kind == FACE_VERTEX:
+        key = pack_pair(operands.kind, pair[2], pair[1], operands.bits)
+    slot = atomic_add_aggregated(operands.impacts.count, 1)
+    store_pair(operands.impacts, slot, key)
+    if slot < wp.int64(operands.times.shape[0]):
+        operands.times[wp.int32(slot)] = time
+        operands.converged[wp.int32(slot)] = converged
 
 
 @wp.kernel
 def vertex_face_impact_kernel(
     # in
     span: wp.vec3i,
-    sweep: CcdOperands,
+    operands: CcdOperands,
 ):
     """Find when the remaining vertices and faces meet."""
-    for i in range(span[0] + wp.tid(), queue_stop(sweep.possible, span[1]), span[2]):
-        pair = unpack_pair(sweep.possible.keys[i], sweep.bits)
+    for i in range(span[0] + wp.tid(), queue_stop(operands.possible, span[1]), span[2]):
+        pair = unpack_pair(operands.possible.keys[i], operands.bits)
         v = pair[1]
-        f = sweep.b.faces[pair[2]]
-        p = vertex_face_at(sweep.a.points_t0, sweep.b.points_t0, v, f)
-        q = vertex_face_at(sweep.a.points_t1, sweep.b.points_t1, v, f)
-        hit = ccd_vertex_face(p, q, sweep.min_distance, sweep.tolerance, limit_of(sweep))
+        f = operands.b.faces[pair[2]]
+        p = vertex_face_at(operands.a.points_t0, operands.b.points_t0, v, f)
+        q = vertex_face_at(operands.a.points_t1, operands.b.points_t1, v, f)
+        hit = ccd_vertex_face(p, q, operands.min_distance, operands.tolerance, limit_of(operands))
         if hit.time <= wp.float64(1.0):
-            report(sweep, pair, hit.time, hit.converged)
+            push_impact(operands, pair, hit.time, hit.converged)
 
 
 @wp.kernel
 def edge_edge_impact_kernel(
     # in
     span: wp.vec3i,
-    sweep: CcdOperands,
+    operands: CcdOperands,
 ):
     """Find when the remaining edges meet."""
-    for i in range(span[0] + wp.tid(), queue_stop(sweep.possible, span[1]), span[2]):
-        pair = unpack_pair(sweep.possible.keys[i], sweep.bits)
-        e = sweep.a.edges[pair[1]]
-        f = sweep.b.edges[pair[2]]
-        p = edge_edge_at(sweep.a.points_t0, sweep.b.points_t0, e, f)
-        q = edge_edge_at(sweep.a.points_t1, sweep.b.points_t1, e, f)
-        hit = ccd_edge_edge(p, q, sweep.min_distance, sweep.tolerance, limit_of(sweep))
+    for i in range(span[0] + wp.tid(), queue_stop(operands.possible, span[1]), span[2]):
+        pair = unpack_pair(operands.possible.keys[i], operands.bits)
+        e = operands.a.edges[pair[1]]
+        f = operands.b.edges[pair[2]]
+        p = edge_edge_at(operands.a.points_t0, operands.b.points_t0, e, f)
+        q = edge_edge_at(operands.a.points_t1, operands.b.points_t1, e, f)
+        hit = ccd_edge_edge(p, q, operands.min_distance, operands.tolerance, limit_of(operands))
         if hit.time <= wp.float64(1.0):
-            report(sweep, pair, hit.time, hit.converged)
+            push_impact(operands, pair, hit.time, hit.converged)

@@ -1,4 +1,4 @@
-"""First contacts of plain rows of primitives, four moving points each."""
+"""First contacts of rows of four moving points each, for abut.primitives."""
 
 import warp as wp
 
@@ -11,7 +11,7 @@ wp.set_module_options({"enable_backward": False, "fuse_fp": False, "max_unroll":
 
 @wp.func
 def row_of(points: wp.array[wp.vec3d], row: wp.int32):
-    """Four points."""
+    """The four points of a row."""
     at = 4 * row
     return wp.matrix_from_rows(points[at], points[at + 1], points[at + 2], points[at + 3])
 
@@ -20,7 +20,7 @@ def row_of(points: wp.array[wp.vec3d], row: wp.int32):
 def write_hit(
     hit: Passage, row: wp.int32, time: wp.array[wp.float64], converged: wp.array[wp.bool]
 ):
-    """Write when a row meets; that it never does is certain."""
+    """Write the time of a row, infinity for none, which is certain."""
     never = hit.time > wp.float64(1.0)
     time[row] = wp.where(never, wp.float64(wp.inf), hit.time)
     converged[row] = never or hit.converged
@@ -38,7 +38,7 @@ def vertex_face_rows_kernel(
     time_out: wp.array[wp.float64],
     converged_out: wp.array[wp.bool],
 ):
-    """First contact of each vertex and face; infinity for none."""
+    """Write the first contact of each vertex and face; infinity for none."""
     for i in range(span[0] + wp.tid(), span[1], span[2]):
         p = row_of(points_t0, i)
         q = row_of(points_t1, i)
@@ -58,7 +58,7 @@ def edge_edge_rows_kernel(
     time_out: wp.array[wp.float64],
     converged_out: wp.array[wp.bool],
 ):
-    """First contact of each two edges; infinity for none."""
+    """Write the first contact of each two edges; infinity for none."""
     for i in range(span[0] + wp.tid(), span[1], span[2]):
         p = row_of(points_t0, i)
         q = row_of(points_t1, i)

@@ -9,11 +9,14 @@ from abut.core.pair_queue import KeyLayout
 from abut.errors import MeshError
 from abut.geometry.common_corners import SHARED_BY_INDEX, SHARED_BY_POSITION, SHARED_NONE
 from abut.motion import Motion
-from abut.narrow.impact_rigid import Turning
-from abut.operands.ccd_operands import moving
+from abut.narrow.impact_paths import TruePaths
+from abut.operands.ccd_operands import moving_mesh
 from abut.options import LEAST_TOLERANCE, TREE_METHODS, Method, Solver, chosen, number_from
+from abut.query.ccd_candidates import CcdStrategy
+from abut.query.ccd_plan import CcdExecution, CcdPlan
+from abut.query.ccd_queues import require_feature_bits
 from abut.query.impact_rows import (
-    Rows,
+    ImpactRows,
     earliest_row,
     empty_rows,
     first_of,
@@ -22,8 +25,6 @@ from abut.query.impact_rows import (
     sorted_rows,
     to_impacts,
 )
-from abut.query.sweep_front import SweepFronts
-from abut.query.sweep_plan import SweepPlan, require_memory
 from abut.results import Impacts
 
 
@@ -51,7 +52,7 @@ def ccd(
         first: Only the earliest impact, one row: the cheapest way to know a safe step.
         weld: Vertices at equal positions at both ends of the step count as common. False goes by
             vertex index alone.
-        method: ``bvh``, or ``brute`` for the slow truth. All methods return the same rows.
+        method: ``bvh``, or ``brute``, the reference. All methods return the same rows.
         solver: ``conservative``; or ``cubic``, the root finder of Provot, which is Approximate.
 
     Returns:
@@ -65,51 +66,51 @@ def ccd(
         Conservative. No impact is missed; no time is later than the true one. Starting in contact
         gives time 0. All of this holds for the true paths of turning meshes.
     """
+    brute = chosen(TREE_METHODS, method, "method") is Method.BRUTE
     return impacts_of(
         _motions(a, b),
         min_distance=min_distance,
         tolerance=tolerance,
         first=first,
         weld=weld,
-        method=chosen(TREE_METHODS, method, "method"),
         solver=solver,
+        execution=CcdExecution(CcdStrategy.BRUTE if brute else None),
     )
 
 
 def impacts_of(
     motions: tuple[Motion, ...],
     *,
-    min_distance: float,
-    tolerance: float,
-    first: bool,
-    weld: bool,
-    method: Method,
-    solver: str,
-    fronts: SweepFronts | None = None,
+    min_distance: float = 0.0,
+    tolerance: float = 1e-6,
+    first: bool = False,
+    weld: bool = True,
+    solver: str = "conservative",
+    execution: CcdExecution | None = None,
 ) -> Impacts:
-    """``ccd`` of one motion or two; ``fronts`` to go on where the last step stopped."""
+    """``ccd`` of one motion or two, executed in a given way."""
     device = require_same_device(*motions)
     solver = chosen(Solver, solver, "solver")
     gap = number_from(min_distance, "min_distance", 0.0)
     tolerance = number_from(tolerance, "tolerance", LEAST_TOLERANCE)
     sharing = SHARED_NONE if len(motions) == 2 else SHARED_BY_POSITION if weld else SHARED_BY_INDEX
     layout = _layout(motions)
-    require_memory(layout)
+    require_feature_bits(layout)
     count = max(motion.piece_count for motion in motions)
     found = [empty_rows(device)]
     if all(motion.mesh.face_count for motion in motions):
         meshes = tuple(motion.mesh for motion in motions)
-        turning = _turning(motions, layout, gap, tolerance) if _refines(motions, solver) else None
+        paths = _true_paths(motions, layout, gap, tolerance) if _refines(motions, solver) else None
+        earliest = first and paths is None
         pieces = zip(*(motion.pieces(count) for motion in motions), strict=True)
         for number, parts in enumerate(pieces):
             # features of one mesh that turns as a whole keep their distance: no need of it twice
-            stray = sum(part.deviation for part in parts)
-            plan = SweepPlan(device, meshes, parts, sharing, layout, gap + stray, tolerance)
-            plan.solver, plan.brute, plan.fronts = solver, method is Method.BRUTE, fronts
-            plan.first = first and turning is None
+            near = gap + sum(part.deviation for part in parts)
+            common = (meshes, parts, sharing, layout, near, tolerance)
+            plan = CcdPlan(*common, solver, earliest, execution)
             rows = _rows(plan).placed(number, count)
-            if turning is not None:
-                rows = refined(rows, turning, (number + 1) / count)
+            if paths is not None:
+                rows = refined(rows, paths, (number + 1) / count)
             found.append(rows)
             if first and len(rows):
                 break
@@ -121,36 +122,37 @@ def _refines(motions: tuple[Motion, ...], solver: Solver) -> bool:
     return solver is Solver.CONSERVATIVE and any(motion.turns for motion in motions)
 
 
-def _turning(motions: tuple[Motion, ...], layout: KeyLayout, gap: float, tolerance: float) -> Any:
+def _true_paths(
+    motions: tuple[Motion, ...], layout: KeyLayout, gap: float, tolerance: float
+) -> Any:
     """The struct of true paths."""
-    turning = Turning()
+    out = TruePaths()
     sides = [motion.true_path() for motion in (motions[0], motions[-1])]
-    views = [
-        moving(motion.mesh, start, end)
+    out.a, out.b = (
+        moving_mesh(motion.mesh, start, end)
         for motion, (start, end, _) in zip((motions[0], motions[-1]), sides, strict=True)
-    ]
-    turning.a, turning.b = views
-    turning.path_a, turning.path_b = sides[0][2], sides[1][2]
-    turning.bits = layout.bits
-    turning.min_distance, turning.tolerance = wp.float64(gap), wp.float64(tolerance)
-    return turning
+    )
+    out.path_a, out.path_b = sides[0][2], sides[1][2]
+    out.bits = layout.bits
+    out.min_distance, out.tolerance = wp.float64(gap), wp.float64(tolerance)
+    return out
 
 
-def plan_of(a: Motion, b: Motion | None = None) -> SweepPlan:
-    """The plan of the first piece of a query with default options, for those who measure."""
+def plan_of(a: Motion, b: Motion | None = None, execution: CcdExecution | None = None) -> CcdPlan:
+    """The plan of the first piece of a query with default options, for measurements."""
     motions = _motions(a, b)
     count = max(motion.piece_count for motion in motions)
     parts = tuple(next(iter(motion.pieces(count))) for motion in motions)
     sharing = SHARED_NONE if b is not None else SHARED_BY_POSITION
     meshes = tuple(motion.mesh for motion in motions)
-    return SweepPlan(a.device, meshes, parts, sharing, _layout(motions), 0.0, 1e-6)
+    return CcdPlan(meshes, parts, sharing, _layout(motions), 0.0, 1e-6, execution=execution)
 
 
-def _rows(plan: SweepPlan) -> Rows:
-    count, buffers = plan.run()
+def _rows(plan: CcdPlan) -> ImpactRows:
+    count = plan.run()
     if plan.first:
-        return earliest_row(buffers, count)
-    return sorted_rows(buffers, count, plan.layout)
+        return earliest_row(plan.queues, count)
+    return sorted_rows(plan.queues, count, plan.layout)
 
 
 def _motions(a: Any, b: Any) -> tuple[Motion, ...]:
@@ -162,6 +164,6 @@ def _motions(a: Any, b: Any) -> tuple[Motion, ...]:
 
 
 def _layout(motions: tuple[Motion, ...]) -> KeyLayout:
-    """Room for the most numerous feature on either side: operands may change places."""
+    """Bits for the most numerous feature on either side: operands may change places."""
     most = max(max(m.mesh.vertex_count, m.mesh.edges.shape[0], m.mesh.face_count) for m in motions)
     return KeyLayout.of(most, most)

@@ -31,7 +31,7 @@ from abut.traversal.overlap.descend import (
 )
 from abut.traversal.overlap.first_path import path_kernel, pick_kernel
 from abut.traversal.overlap.kdop_overlap import DopFrames
-from abut.traversal.overlap.leaf_cluster_pairs import cluster_walks, self_open_kernel
+from abut.traversal.overlap.leaf_cluster_pairs import cluster_walks, open_clusters_kernel
 from abut.traversal.overlap.leaf_packets import packet_count_of, packet_kernel
 from abut.traversal.overlap.leaf_walk import leaf_walk_kernel_for
 
@@ -208,7 +208,7 @@ class ContactStages:
             yield "search", Task(kernel, count, args, self.device).run
         clusters, leaves, rows = queues["clusters"], queues["leaves"], leaf_corner_rows(tree)
         args = [view.tree_a, self.out.bits, True, clusters, leaves]
-        yield "search", Task(self_open_kernel, UNKNOWN_COUNT, args, self.device).run
+        yield "search", Task(open_clusters_kernel, UNKNOWN_COUNT, args, self.device).run
         args = [view.a.points, view.a.faces, view.tree_a.origin, tree.nodes, tree.leaf_slots, rows]
         yield "plane filter", Task(leaf_corners_kernel, tree.face_count, args, self.device).run
         args = [view.tree_a, rows, self.out.bits, leaves, queues["candidates"]]

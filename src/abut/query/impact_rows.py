@@ -10,8 +10,8 @@ from abut.core.atomics import atomic_min_int64
 from abut.core.launch import launch
 from abut.core.pair_queue import NO_KEY, KeyLayout, unpack_pair
 from abut.core.timing import stage
-from abut.narrow.impact_rigid import refine_kernel
-from abut.query.sweep_buffers import SweepBuffers
+from abut.narrow.impact_paths import refine_kernel
+from abut.query.ccd_queues import CcdQueues
 from abut.results import Impacts
 
 wp.set_module_options({"enable_backward": False, "fuse_fp": False})
@@ -20,7 +20,7 @@ JUST_BELOW = 1.0 - 2.0**-50  # covers the rounding of a time in a piece to a tim
 
 
 @dataclass(frozen=True)
-class Rows:
+class ImpactRows:
     """Sorted keys (kind, a, b), times and convergence, on the device; and the earliest time."""
 
     keys: wp.array
@@ -32,7 +32,7 @@ class Rows:
         """Number of rows."""
         return self.keys.shape[0]
 
-    def placed(self, piece: int, count: int) -> "Rows":
+    def placed(self, piece: int, count: int) -> "ImpactRows":
         """The rows of one of ``count`` pieces, with times in the whole step."""
         if count == 1:
             return self
@@ -41,10 +41,10 @@ class Rows:
         return replace(self, times=wp.array(times, device=self.times.device), first=first)
 
 
-def empty_rows(device: wp.Device) -> Rows:
+def empty_rows(device: wp.Device) -> ImpactRows:
     """No impacts."""
     arrays = (wp.empty(0, dtype=t, device=device) for t in (wp.int64, wp.float64, wp.bool))
-    return Rows(*arrays, float("inf"))
+    return ImpactRows(*arrays, float("inf"))
 
 
 @wp.kernel
@@ -76,21 +76,21 @@ def gather_kernel(
         converged_out[i] = converged[order[i]]
 
 
-def sorted_rows(buffers: SweepBuffers, count: int, layout: KeyLayout) -> Rows:
+def sorted_rows(queues: CcdQueues, count: int, layout: KeyLayout) -> ImpactRows:
     """All impacts, by key."""
-    device = buffers.device
+    device = queues.device
     if count == 0:
         return empty_rows(device)
     with stage("sort", device):
-        first = buffers.earliest()
+        first = queues.earliest()
         keys = wp.empty(2 * count, dtype=wp.int64, device=device)  # the sort needs room for two
         if device.is_cpu:
-            host = buffers.queues["impacts"].keys.numpy()[:count]
+            host = queues["impacts"].keys.numpy()[:count]
             by_key = np.argsort(host)
             keys.numpy()[:count] = host[by_key]
             order = wp.array(by_key.astype(np.int32), device=device)
         else:
-            wp.copy(keys, buffers.queues["impacts"].keys, count=count)
+            wp.copy(keys, queues["impacts"].keys, count=count)
             order = wp.empty(2 * count, dtype=wp.int32, device=device)
             launch(count_kernel, count, [order], device)
             wp.utils.radix_sort_pairs(keys, order, count, 0, layout.width + 2)
@@ -99,10 +99,10 @@ def sorted_rows(buffers: SweepBuffers, count: int, layout: KeyLayout) -> Rows:
         launch(
             gather_kernel,
             count,
-            [order, buffers.times, buffers.converged, times, converged],
+            [order, queues.times, queues.converged, times, converged],
             device,
         )
-    return Rows(keys[:count], times, converged, first)
+    return ImpactRows(keys[:count], times, converged, first)
 
 
 @wp.kernel
@@ -124,17 +124,17 @@ def earliest_kernel(
                 atomic_min_int64(found_out, 1, keys[i])
 
 
-def earliest_row(buffers: SweepBuffers, count: int) -> Rows:
+def earliest_row(queues: CcdQueues, count: int) -> ImpactRows:
     """The one impact of the earliest time, of several the one with the lowest key."""
-    device = buffers.device
+    device = queues.device
     if count == 0:
         return empty_rows(device)
     found = wp.full(2, int(NO_KEY), dtype=wp.int64, device=device)
-    arrays = [buffers.queues["impacts"].keys, buffers.times, buffers.converged, buffers.best]
+    arrays = [queues["impacts"].keys, queues.times, queues.converged, queues.best]
     launch(earliest_kernel, count, [*arrays, found], device)
     key, settled = found.numpy().tolist()
-    first = buffers.earliest()
-    return Rows(
+    first = queues.earliest()
+    return ImpactRows(
         wp.array([key], dtype=wp.int64, device=device),
         wp.array([first], dtype=wp.float64, device=device),
         wp.array([key == settled], dtype=wp.bool, device=device),
@@ -142,8 +142,8 @@ def earliest_row(buffers: SweepBuffers, count: int) -> Rows:
     )
 
 
-def refined(rows: Rows, turning: Any, stop: float) -> Rows:
-    """Rows whose features meet on their true paths until a time, with the times of that."""
+def refined(rows: ImpactRows, turning: Any, stop: float) -> ImpactRows:
+    """ImpactRows whose features meet on their true paths until a time, with the times of that."""
     device = rows.keys.device
     count = len(rows)
     times = wp.empty(count, dtype=wp.float64, device=device)
@@ -154,7 +154,7 @@ def refined(rows: Rows, turning: Any, stop: float) -> Rows:
     return _chosen(rows.keys.numpy(), times.numpy(), converged.numpy(), device)
 
 
-def first_of(rows: Rows) -> Rows:
+def first_of(rows: ImpactRows) -> ImpactRows:
     """The earliest row, of several the one with the lowest key."""
     if not len(rows):
         return rows
@@ -163,10 +163,12 @@ def first_of(rows: Rows) -> Rows:
     return _chosen(keys[at], times[at], converged[at], rows.keys.device)
 
 
-def _chosen(keys: np.ndarray, times: np.ndarray, converged: np.ndarray, device: wp.Device) -> Rows:
+def _chosen(
+    keys: np.ndarray, times: np.ndarray, converged: np.ndarray, device: wp.Device
+) -> ImpactRows:
     """The rows with finite times."""
     met = np.isfinite(times)
-    return Rows(
+    return ImpactRows(
         wp.array(keys[met], dtype=wp.int64, device=device),
         wp.array(times[met], dtype=wp.float64, device=device),
         wp.array(converged[met], dtype=wp.bool, device=device),
@@ -174,7 +176,7 @@ def _chosen(keys: np.ndarray, times: np.ndarray, converged: np.ndarray, device: 
     )
 
 
-def join_pieces(found: list[Rows]) -> Rows:
+def join_pieces(found: list[ImpactRows]) -> ImpactRows:
     """The earliest row of each key, of the rows of consecutive pieces."""
     device = found[0].keys.device
     keys, times, converged = (
@@ -203,8 +205,8 @@ def unpack_impacts_kernel(
         features_out[i, 1] = row[2]
 
 
-def to_impacts(rows: Rows, layout: KeyLayout) -> Impacts:
-    """Rows as the user gets them."""
+def to_impacts(rows: ImpactRows, layout: KeyLayout) -> Impacts:
+    """ImpactRows as the user gets them."""
     device = rows.keys.device
     count = len(rows)
     kind = wp.empty(count, dtype=wp.int32, device=device)

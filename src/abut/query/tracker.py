@@ -13,11 +13,13 @@ from abut.motion import Motion
 from abut.narrow.segments import meeting_segments
 from abut.operands.posed_mesh import defer_posed_mesh
 from abut.options import FRAME_METHODS, Method, chosen
+from abut.query.bvtt_front import MOST_PAIRS
 from abut.query.ccd import impacts_of
+from abut.query.ccd_candidates import CcdFronts, CcdStrategy
+from abut.query.ccd_plan import CcdExecution
 from abut.query.collide import collide
-from abut.query.front_search import FrontSearch
+from abut.query.front_contacts import FrontContacts
 from abut.query.self_collide import self_collide
-from abut.query.sweep_front import SweepFronts
 from abut.results import Contacts, Impacts
 
 
@@ -53,8 +55,9 @@ class Tracker:
         self.weld = weld
         self.layout = KeyLayout.of(self.meshes[0].face_count, self.meshes[-1].face_count)
         require_key_bits(self.layout, 1, self.meshes[0].face_count)
-        self._search: FrontSearch | None = None
-        self._fronts = SweepFronts()
+        self._search: FrontContacts | None = None
+        self._fronts = CcdFronts()
+        self._most_pairs = MOST_PAIRS  # of a front
 
     def __getstate__(self) -> dict[str, Any]:
         """What it was made of; fronts are made anew."""
@@ -101,17 +104,18 @@ class Tracker:
             The rows of ``ccd`` for the motions from the last frame to this one.
         """
         shapes = self._shapes(vertices)
-        ends = [m.points if v is None else v for m, v in zip(self.meshes, shapes, strict=True)]
-        motions = tuple(Motion(mesh, end) for mesh, end in zip(self.meshes, ends, strict=True))
+        motions = tuple(
+            Motion(mesh, mesh.points if end is None else end)
+            for mesh, end in zip(self.meshes, shapes, strict=True)
+        )
         impacts = impacts_of(
             motions,
             min_distance=min_distance,
             tolerance=tolerance,
             first=first,
             weld=self.weld,
-            method=self._method,
             solver=solver,
-            fronts=self._fronts if self.method is Method.FRONT else None,
+            execution=self._execution(),
         )
         for motion, moved in zip(motions, shapes, strict=True):
             if moved is not None:
@@ -132,6 +136,12 @@ class Tracker:
     def _checks_late(self) -> bool:
         """Whether the search may begin while vertices are being checked: one wait, not two."""
         return len(self.meshes) == 1 and self.method is Method.BVH
+
+    def _execution(self) -> CcdExecution:
+        if self.method is Method.FRONT:
+            return CcdExecution(fronts=self._fronts)
+        brute = self.method is Method.BRUTE
+        return CcdExecution(CcdStrategy.BRUTE if brute else None)
 
     @property
     def _method(self) -> Method:
@@ -154,7 +164,7 @@ class Tracker:
                 if self.weld
                 else SHARED_BY_INDEX
             )
-            self._search = FrontSearch(self.meshes, trees, sharing, self.layout)
+            self._search = FrontContacts(self.meshes, trees, sharing, self.layout, self._most_pairs)
         keys = self._search.run()
         if keys is None:
             self._search = None

@@ -1,76 +1,81 @@
-"""SceneFronts: the fronts of a scene's meetings, kept from query to query."""
+"""BVTT fronts of a scene's object pairs, kept from query to query, and the search from them."""
+
+from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 import warp as wp
 
+from abut.bounds.relative_frame import RelativeFrame
 from abut.bvh.batched import SliceBatch
 from abut.bvh.leaf_ranges import write_batched_leaf_ranges
-from abut.core.pair_queue import KeyLayout, PairQueues
-from abut.query.kept_front import CLIMB_EVERY
+from abut.core.cache import RecentCache
+from abut.core.launch import UNKNOWN_COUNT
+from abut.core.pair_queue import JoinedQueues, KeyLayout
+from abut.core.plan import Counts, Plan, QueueLaunch, Stage
+from abut.operands.posed_pairs import ScenePairs
+from abut.query.bvtt_front import GRAIN, MOST_PAIRS, BvttFront
+from abut.query.contact_stages import ContactStages, Strategy
+from abut.scene.contact_search import ContactSearch
 from abut.scene.objects import Objects
 from abut.scene.shape_pool import ShapePool
-from abut.traversal.meeting_fronts import BENT, OTHER, SAME
+from abut.traversal.front.advance import WIDE, advance_kernel_for
+from abut.traversal.front.matching import (
+    REBUILT,
+    REFITTED,
+    UNCHANGED,
+    keep_contacts_kernel,
+    match_rows_kernel,
+)
+from abut.traversal.front.traversal_tree import FrontRows
 
-MOST_PAIRS = 1 << 25  # of all fronts together; beyond that scenes are searched from the roots
 LEAST_ROOM = 1 << 14
-ROUNDS, FEW_ROUNDS = 8, 3  # in which fronts are opened, so that all threads have work
-REST = 64  # queries, once fronts have grown too long
-LEFT = tuple(f"left_{k}" for k in range(ROUNDS))
-QUEUES = ("rows", "even", "even_met", "odd", "odd_met", *LEFT, "faces")
+PAUSE = 64  # queries without fronts, once they have grown too long
+ROUNDS, FEW_ROUNDS = 8, 3  # launches that open the pairs of new fronts, so that threads share them
+UNOPENED = tuple(f"unopened_{k}" for k in range(ROUNDS))
+QUEUES = ("even_objects", "odd_objects", "contacts", *UNOPENED, "faces")
 KEY_BITS = 62
+THREADS, FEW_THREADS = 1 << 16, 1 << 14  # of the front and of rounds, on CUDA
 
 
-class SceneFronts:
-    """Pairs of nodes where the last search of each meeting stopped, and which meetings these were.
+class SceneFronts(BvttFront):
+    """The fronts of all object pairs, side by side.
 
-    They lie in one of two queues, ``even`` and ``odd``, and so do the pairs of objects; a search
-    moves them to the other one, and ``turn`` makes it hold. Keys are (rank of the meeting, slots).
-    ``rows`` are the keys of faces that were found.
+    A pair keeps its front while both objects are listed and their hierarchies keep their topology;
+    other pairs start at the roots. Beside the front lie the object pairs it belongs to, in the
+    order of their ranks, and the contacts of the last query.
 
     Attributes:
-        size: Pairs of nodes there are.
-        poses: Of objects when fronts were moved last.
-        changes: (n,) int32, on the device: what has become of the tree of each object since.
-        ranges: Leaves below the slots of all bodies, on the device.
+        pause: Queries to come without fronts.
+        poses: Of objects in the last query.
+        changes: (n,) int32, on the device: how the hierarchy of each object has changed since.
+        ranges: First and last leaf below the slots of all hierarchies, on the device.
     """
 
-    def __init__(self, device: wp.Device) -> None:
-        self.device = device
-        self.resting = 0  # for so many queries there are no fronts
+    def __init__(self, device: wp.Device, most_pairs: int = MOST_PAIRS) -> None:
+        self.device, self.most_pairs, self.pause = device, most_pairs, 0
         self.forget()
 
     def forget(self) -> None:
-        """Begin at the roots."""
-        self.queues = PairQueues(self.device, **dict.fromkeys(QUEUES, LEAST_ROOM))
-        self.layout = KeyLayout(0, 0)
-        self.steps = self.size = 0
+        """Start at the roots."""
+        super().__init__(self.device, KeyLayout(0, 0), LEAST_ROOM, self.most_pairs, QUEUES)
         self.changes = wp.zeros(0, dtype=wp.int32, device=self.device)
         self.poses = wp.zeros(0, dtype=wp.mat44d, device=self.device)
         self.ranges = wp.zeros(0, dtype=wp.vec2i, device=self.device)
         self._ranks = wp.empty(0, dtype=wp.int32, device=self.device)
-        self._shapes = np.empty((0, 3), np.int64)  # of objects, as their fronts know them
+        self._shapes = np.empty((0, 3), np.int64)  # of objects in the last query
         self._shapes_now = self._shapes
-        self._grown = np.empty(0, np.int64)  # of bodies, as their ranges know them
+        self._build_counts = np.empty(0, np.int64)  # of meshes when their ranges were written
         self._seen = (-1, -1, -1)
-        self._any_changed = self._any_new = True
+        self._any_changed = self._any_rebuilt = True
 
-    @property
-    def names(self) -> tuple[str, str]:
-        """The queue where the fronts are, and the one where they go next."""
-        return ("odd", "even") if self.steps % 2 else ("even", "odd")
-
-    @property
-    def left(self) -> tuple[str, ...]:
-        """Queues of what is yet to be opened, round by round: more where trees are new."""
-        return LEFT if self._any_new else LEFT[:FEW_ROUNDS]
-
-    @property
-    def climbs(self) -> bool:
-        """Whether pairs move up in this step."""
-        return self.steps % CLIMB_EVERY == CLIMB_EVERY - 1
+    def give_up(self) -> None:
+        """Have no fronts for some queries."""
+        self.forget()
+        self.pause = PAUSE
 
     def follow(self, pool: ShapePool, objects: Objects) -> None:
-        """Take over which trees there are now."""
+        """Take over which hierarchies there are now."""
         slots = 2 * pool.arrays.most_faces
         layout = KeyLayout.of(slots, slots)
         if layout != self.layout:
@@ -87,54 +92,63 @@ class SceneFronts:
             self._write_changes(pool, objects)
             self._seen = seen
 
-    def room_for(self, meetings: int) -> bool:
-        """Whether keys can tell so many meetings apart."""
-        return meetings < 1 << (KEY_BITS - self.layout.width)
+    def has_bits_for(self, row_count: int) -> bool:
+        """Whether keys can tell so many rows apart."""
+        return row_count < 1 << (KEY_BITS - self.layout.width)
+
+    @property
+    def unopened(self) -> tuple[str, ...]:
+        """Queues of the pairs that each round leaves: more where hierarchies are new."""
+        return UNOPENED if self._any_rebuilt else UNOPENED[:FEW_ROUNDS]
 
     @property
     def ranks(self) -> wp.array:
-        """(n,) int32, on the device: of the meetings there were, their ranks of now."""
-        room = self.queues[f"{self.names[0]}_met"].keys.shape[0]
+        """(n,) int32, on the device: rank of each row of the last query in this one."""
+        room = self.queues[f"{self.names[0]}_objects"].keys.shape[0]
         if self._ranks.shape[0] < room:
             self._ranks = wp.empty(room, dtype=wp.int32, device=self.device)
         return self._ranks
 
-    def turn(self, size: int, poses: wp.array, rows: wp.array) -> None:
-        """What a search has moved is where fronts are now; ``rows`` are what it has found."""
+    def clear(self) -> None:
+        """Empty the queues that the next query fills; no row is matched yet."""
+        self.queues.clear()
+        self.ranks.fill_(-1)
+
+    def commit(self, counts: Counts, poses: wp.array, contacts: wp.array) -> None:
+        """Take over what a query has written, where objects were, and the contacts it found."""
+        here, there = self.names
+        self.queues.keep(f"{here}_objects", 0)
+        self.queues.keep(f"{there}_objects", counts[f"{there}_objects"])
+        self.turn(counts[there])
         self.steps += 1
-        self.size = size
         self._shapes = self._shapes_now
         wp.copy(self.poses, poses)
-        self.queues.make_room({"rows": rows.shape[0]})
-        self.queues["rows"].count.fill_(rows.shape[0])
-        if rows.shape[0]:
-            wp.copy(self.queues["rows"].keys, rows, count=rows.shape[0])
-
-    def give_up(self) -> None:
-        """Have no fronts for some time."""
-        self.forget()
-        self.resting = REST
+        self.queues.keep("contacts", 0)
+        self.queues.make_room({"contacts": contacts.shape[0]})
+        self.queues.keep("contacts", contacts.shape[0])
+        if contacts.shape[0]:
+            wp.copy(self.queues["contacts"].keys, contacts, count=contacts.shape[0])
 
     def _write_ranges(self, pool: ShapePool, bodies: np.ndarray) -> None:
-        """For bodies whose trees have become others since."""
+        """Write the leaf ranges of meshes whose hierarchies are new."""
         room = 2 * pool.arrays.faces.shape[0]
         if self.ranges.shape[0] < room:
             self.ranges = wp.empty(room, dtype=wp.vec2i, device=self.device)
-            self._grown = np.empty(0, np.int64)
+            self._build_counts = np.empty(0, np.int64)
         known = np.zeros(len(pool.trees.build_counts), np.int64)
-        known[: len(self._grown)] = self._grown
+        known[: len(self._build_counts)] = self._build_counts
         new = bodies[
             (pool.trees.build_counts != known)[bodies]
             & (pool.arrays.table["face_count"][bodies] > 0)
         ]
         if len(new):
-            parts = SliceBatch.of(new, pool.arrays.table["face_count"][new], self.device)
-            write_batched_leaf_ranges(pool.arrays.bvhs, parts, self.ranges)
+            batch = SliceBatch.of(new, pool.arrays.table["face_count"][new], self.device)
+            write_batched_leaf_ranges(pool.arrays.bvhs, batch, self.ranges)
         known[bodies] = pool.trees.build_counts[bodies]
-        self._grown = known
+        self._build_counts = known
 
     def _write_changes(self, pool: ShapePool, objects: Objects) -> None:
-        """What has become of objects since fronts were moved last."""
+        """Write how the hierarchies of objects have changed since the last query."""
         bodies = objects.body
         now = np.stack(
             [bodies, pool.trees.build_counts[bodies], pool.trees.refit_counts[bodies]], axis=1
@@ -142,14 +156,87 @@ class SceneFronts:
         before = np.full_like(now, -1)
         known = min(len(now), len(self._shapes))
         before[:known] = self._shapes[:known]
-        other, bent = (now[:, :2] != before[:, :2]).any(axis=1), now[:, 2] != before[:, 2]
-        changes = np.where(other, OTHER, np.where(bent, BENT, SAME)).astype(np.int32)
+        rebuilt, refitted = (now[:, :2] != before[:, :2]).any(axis=1), now[:, 2] != before[:, 2]
+        changes = np.where(rebuilt, REBUILT, np.where(refitted, REFITTED, UNCHANGED))
         self._shapes_now, self._any_changed = now, bool(changes.any())
-        self._any_new = bool((changes == int(OTHER)).any())
+        self._any_rebuilt = bool(rebuilt.any())
         if self.changes.shape[0] != len(now):
             self.changes = wp.empty(len(now), dtype=wp.int32, device=self.device)
             poses = wp.zeros(len(now), dtype=wp.mat44d, device=self.device)
             if known:
                 wp.copy(poses, self.poses, count=known)
             self.poses = poses
-        self.changes.assign(changes)
+        self.changes.assign(changes.astype(np.int32))
+
+
+class SceneFrontSearch(ContactSearch):
+    """A contact search that advances fronts in place of descending from the roots.
+
+    Args:
+        scene: Arguments of ContactSearch.
+        fronts: The fronts; a run that finds room for everything commits to them.
+    """
+
+    def __init__(self, *scene: Any, fronts: SceneFronts) -> None:
+        self.fronts = fronts
+        super().__init__(*scene)
+        self._resting = wp.zeros(self.capacity, dtype=wp.int32, device=self.device)
+        self._row_frames = wp.empty(self.capacity, dtype=RelativeFrame, device=self.device)
+        self._plans = RecentCache()
+
+    def run(self) -> Counts | None:
+        """Search; None where a queue grew, or where the fronts were given up."""
+        fronts = self.fronts
+        if not fronts.has_bits_for(self.capacity):
+            fronts.give_up()
+            return None
+        key = (fronts.is_odd, fronts.climbs, len(fronts.unopened), fronts.queues)
+        key = (*key, fronts.changes, fronts.ranges, fronts.ranks)
+        self._plan = self._plans.get(key, self._front_plan)
+        counts = self._plan.run_once()
+        if counts is not None:
+            contacts = self.queues["hits"].keys[: counts["hits"]]
+            fronts.commit(counts, self.rows.view.poses, contacts)
+        return counts
+
+    def _front_plan(self) -> Plan:
+        queues = JoinedQueues(self.queues, self.fronts.queues)
+        return Plan(queues, self._stages, clear=self._clear, needs=self._needs, accept=self._accept)
+
+    def _clear(self) -> None:
+        super()._clear()
+        self.fronts.clear()
+
+    def _needs(self, counts: Counts) -> Counts | None:
+        needed = self.fronts.needs(counts)
+        if needed is None:
+            self.fronts.give_up()
+        return needed
+
+    def _contact_stages(self) -> Iterator[Stage]:
+        fronts, pairs, rows = self.fronts, self.rows.view, self._front_rows()
+        queues, (here, there) = fronts.queues, fronts.names
+        unopened, found = fronts.unopened, queues["faces"]
+        args = [pairs, queues[f"{here}_objects"], fronts.changes, fronts.poses, rows]
+        args += [queues[f"{there}_objects"], queues[unopened[0]]]
+        yield "match", self.rows.over_rows(match_rows_kernel, args, GRAIN)
+        contacts = queues["contacts"]
+        args = [rows, contacts, self.queues["hits"]]
+        yield "match", QueueLaunch(keep_contacts_kernel, contacts, args, grain=GRAIN).run
+        for source, rest in zip(("", *unopened), (*unopened, ""), strict=True):
+            most = int(WIDE) if rest else UNKNOWN_COUNT
+            args = fronts.arguments(pairs, rows, found, most, source, rest)
+            over = queues[source or here]
+            threads = FEW_THREADS if source else THREADS
+            kernel = advance_kernel_for(ScenePairs)
+            yield "front", QueueLaunch(kernel, over, args, grain=GRAIN, threads=threads).run
+        stages = ContactStages(self.rows, self.queues, self.out, Strategy.BRUTE)
+        yield stages.filter(found)
+        yield stages.exact()
+
+    def _front_rows(self) -> Any:
+        rows = FrontRows()
+        rows.frames, rows.resting = self._row_frames, self._resting
+        rows.leaf_ranges, rows.ranks = self.fronts.ranges, self.fronts.ranks
+        rows.slot_bits, rows.bits = self.fronts.layout.bits, self.layout.bits
+        return rows

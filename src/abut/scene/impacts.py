@@ -15,11 +15,12 @@ from abut.geometry.common_corners import SHARED_BY_INDEX
 from abut.geometry.rigid_path import Path
 from abut.mesh import Mesh
 from abut.motion import MIX_ROUNDING, Piece, mixed_points
-from abut.narrow.impact_rigid import Turning
-from abut.narrow.impact_scene import place_kernel, refine_crowd_kernel
-from abut.operands.ccd_operands import moving
-from abut.query.impact_rows import Rows, sorted_rows
-from abut.query.sweep_plan import SweepPlan, require_memory
+from abut.narrow.impact_paths import TruePaths, place_kernel, refine_objects_kernel
+from abut.operands.ccd_operands import moving_mesh
+from abut.query.ccd_candidates import CcdStrategy
+from abut.query.ccd_plan import CcdExecution, CcdPlan
+from abut.query.ccd_queues import require_feature_bits
+from abut.query.impact_rows import ImpactRows, sorted_rows
 from abut.results import ImpactKind, Impacts
 from abut.scene.objects import Objects
 from abut.scene.shape_pool import ShapePool
@@ -83,28 +84,26 @@ class Crossing:
         self.edge_starts = np.searchsorted(edges[:, 0], self.point_starts)
         most = max(len(local), len(edges), len(faces))
         self.layout = KeyLayout.of(most, most)
-        require_memory(self.layout)
+        require_feature_bits(self.layout)
         self.far = float(max(np.abs(p.numpy()).max() for p in (self.start, self.end)))
 
-    def rows_of(self, gap: float, tolerance: float, brute: bool) -> list[Rows]:
-        """Rows of all impacts, piece by piece of the step."""
+    def rows_of(self, gap: float, tolerance: float, brute: bool) -> list[ImpactRows]:
+        """ImpactRows of all impacts, piece by piece of the step."""
         count = self.step.piece_count
         refines = bool(self.step.turns.any())
         turning = self._turning(gap, tolerance) if refines else None
         deviation = self.step.deviation(count, self.far)
         found, before = [], self.start
+        execution = CcdExecution(CcdStrategy.BRUTE if brute else None)
         for number in range(count):
             after = self._at((number + 1) / count)
             bounds = np.concatenate([before.numpy(), after.numpy()])
             box = np.array([bounds.min(axis=0), bounds.max(axis=0)])
             piece = Piece(before, after, box, deviation)
             near = gap + 2.0 * deviation
-            plan = SweepPlan(
-                self.device, (self.mesh,), (piece,), SHARED_BY_INDEX, self.layout, near, tolerance
-            )
-            plan.brute = brute
-            impacts, buffers = plan.run()
-            rows = sorted_rows(buffers, impacts, self.layout).placed(number, count)
+            common = ((self.mesh,), (piece,), SHARED_BY_INDEX, self.layout, near, tolerance)
+            plan = CcdPlan(*common, execution=execution)
+            rows = sorted_rows(plan.queues, plan.run(), self.layout).placed(number, count)
             if turning is not None and len(rows):
                 rows = self._refined(rows, turning, (number + 1) / count)
             found.append(rows)
@@ -150,12 +149,12 @@ class Crossing:
 
     def _turning(self, gap: float, tolerance: float) -> Any:
         """The struct of true paths; those of the objects come beside it."""
-        step, turning = self.step, Turning()
+        step, turning = self.step, TruePaths()
         turns = self.turns[:, None]
         local = self._local.numpy()
         firsts, lasts = (np.where(turns, local, p.numpy()) for p in (self.start, self.end))
         sides = [wp.array(p, dtype=wp.vec3d, device=self.device) for p in (firsts, lasts)]
-        turning.a = turning.b = moving(self.mesh, *sides)
+        turning.a = turning.b = moving_mesh(self.mesh, *sides)
         turning.bits = self.layout.bits
         turning.min_distance, turning.tolerance = wp.float64(gap), wp.float64(tolerance)
         paths = np.zeros(len(self.rows), dtype=Path.numpy_dtype())
@@ -171,14 +170,14 @@ class Crossing:
         self._paths = wp.array(paths, dtype=Path, device=self.device)
         return turning
 
-    def _refined(self, rows: Rows, turning: Any, stop: float) -> Rows:
+    def _refined(self, rows: ImpactRows, turning: Any, stop: float) -> ImpactRows:
         count, device = len(rows), self.device
         times = wp.empty(count, dtype=wp.float64, device=device)
         converged = wp.empty(count, dtype=wp.bool, device=device)
         args = [turning, self.owner, self._paths, rows.keys, rows.times, wp.float64(stop)]
         with stage("refine", device):
-            launch(refine_crowd_kernel, count, [*args, times, converged], device, grain=16)
-        return Rows(rows.keys, times, converged, 0.0)
+            launch(refine_objects_kernel, count, [*args, times, converged], device, grain=16)
+        return ImpactRows(rows.keys, times, converged, 0.0)
 
 
 def scene_impacts(
@@ -217,7 +216,7 @@ def scene_impacts(
     return _wrapped(np.concatenate(found), first, pool.device)
 
 
-def _table(crossing: Crossing, rows: Rows, pairs: np.ndarray, own: bool) -> np.ndarray:
+def _table(crossing: Crossing, rows: ImpactRows, pairs: np.ndarray, own: bool) -> np.ndarray:
     """(n, 7): objects, kind, features, time, converged of rows of pairs that are tested."""
     keys, layout = rows.keys.numpy(), crossing.layout
     kind = (keys >> layout.width).astype(np.int64)

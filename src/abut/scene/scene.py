@@ -26,7 +26,7 @@ from abut.scene.by_pairs import near_rows, nearest_rows, tested_pairs
 from abut.scene.contact_search import Asked, ContactSearch, Found
 from abut.scene.contacts import SceneContacts, scene_contacts
 from abut.scene.contents import Contents, alone
-from abut.scene.fronts import SceneFronts
+from abut.scene.fronts import SceneFronts, SceneFrontSearch
 from abut.scene.gaps import SceneDistances, SceneGaps, scene_distances, scene_gaps
 from abut.scene.impacts import SceneImpacts, scene_impacts
 from abut.scene.kinematics import Kinematics
@@ -36,7 +36,6 @@ from abut.scene.objects import Batch
 from abut.scene.polytopes import polytope_rows
 from abut.scene.queues import SceneQueues
 from abut.scene.rows import object_rows
-from abut.scene.scene_front_search import FrontSearch
 from abut.scene.search import SceneSearch
 
 
@@ -318,16 +317,18 @@ class Scene(Contents):
         if poses is not None:
             where, copies = self._batch.take(poses, len(held))
         if asked.front:
-            self._fronts.resting = max(self._fronts.resting - 1, 0)
+            self._fronts.pause = max(self._fronts.pause - 1, 0)
             self._fronts.follow(self._pool, held)
         while True:
-            if asked.front and self._fronts.resting:
+            if asked.front and self._fronts.pause:
                 asked = replace(asked, front=False)
             about = (*self._state(), where, copies, *asked.key)
             scene = (self._pool, held, self._queues, where, copies, asked)
 
             def make(scene: Any = scene, front: bool = asked.front) -> ContactSearch:
-                return FrontSearch(*scene, fronts=self._fronts) if front else ContactSearch(*scene)
+                if front:
+                    return SceneFrontSearch(*scene, fronts=self._fronts)
+                return ContactSearch(*scene)
 
             search = self._searches.get(about, make)
             search.follow(held)

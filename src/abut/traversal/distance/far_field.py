@@ -62,9 +62,7 @@ APART = wp.constant(wp.float32(1.0))  # a gap of boxes: their faces cannot meet
 @wp.func
 def world_centre(tree: BvhView, node: Node, pose: wp.mat44d):
     """Centre of a box in the world."""
-    return move_point(
-        pose, (row_xyz_float64(node.low) + row_xyz_float64(node.high)) * HALF + tree.origin
-    )
+    return move_point(pose, (row_xyz_float64(node.low) + row_xyz_float64(node.high)) * HALF + tree.origin)
 
 
 @wp.func

@@ -1,9 +1,9 @@
-"""Pairs of faces of one mesh whose boxes overlap, each once: for CUDA.
+"""Pairs of leaves of one tree whose boxes overlap, each once, by leaf clusters: for CUDA.
 
-Each leaf looks at what follows it in the tree alone: every pair is found by its first leaf, and
-no walk starts at the root (the half traversal of ArborX). A walk follows escapes, without a stack,
-which would live in slow memory, and small subtrees (twigs) walk for all their leaves. Long walks
-are shared. For the CPU see groups. Measured in design/traversal.md.
+A leaf cluster walks the part of the tree that follows it, so that every pair is found by its first
+leaf and no walk starts at the root (the half traversal of ArborX). Walks follow escapes, since a
+stack would live in slow memory. Threads share long walks. ``leaf_packets`` is the counterpart for
+the CPU. Measured in design/traversal.md.
 """
 
 from collections.abc import Iterator
@@ -46,28 +46,28 @@ from abut.core.pair_queue import (
 
 wp.set_module_options({"enable_backward": False, "fuse_fp": False})
 
-LISTED = wp.constant(32)  # room for all twigs that a walk of 32 visits can find
-LONG_WALK = 32  # visits of one thread, before others share the rest
-SHARES = ("rest", "late", "last")  # queues of what long walks leave, one after the other
-MANY_CLUSTERS = 1 << 14  # more than this, and walks are shared in all of them
-CHAIN = wp.constant(64)  # room for what is left of a walk: a subtree a level
+LISTED = wp.constant(32)  # clusters that a walk of LONG_WALK visits can find
+LONG_WALK = 32  # visits of one thread before others share the rest
+REST_QUEUES = ("rest", "late", "last")  # queues of unfinished walks, one after the other
+MANY_CLUSTERS = 1 << 14  # from here on walks are shared three times
+CHAIN = wp.constant(64)  # subtrees that are left of a walk: one a level
 CLUSTER_PAIRS = wp.constant(16)
 
 
 @wp.func
-def overlap_boxes(a: Node, b: Node):
-    """1 when two nodes of one tree overlap, else 0."""
+def overlap_nodes(a: Node, b: Node):
+    """1 when the boxes of two nodes in one frame overlap, else 0."""
     return wp.int32(overlap_aabb(a.low, a.high, b.low, b.high))
 
 
 @wp.func
-def list_found(
+def push_clusters(
     own: wp.int32,
     found: wp.array[wp.int32],
     count: wp.int32,
     queue: PairQueue,
 ):
-    """Put the pairs of a twig and those found into a queue."""
+    """Push the pairs of a cluster and those found."""
     place = atomic_add_aggregated(queue.count, count)
     for i in range(count):
         key = (wp.int64(own) << wp.int64(32)) | wp.int64(found[i])
@@ -75,7 +75,7 @@ def list_found(
 
 
 @wp.func
-def list_walk(
+def walk_clusters(
     tree: BvhView,
     own: wp.int32,
     box: Node,
@@ -84,9 +84,9 @@ def list_walk(
     most: wp.int32,
     queue: PairQueue,
 ):
-    """List the twigs from ``start`` to ``stop`` that overlap a box, without a stack.
+    """List the clusters from slot ``start`` to ``stop`` that overlap a box.
 
-    Returns the slot to go on from: ``stop``, or another after ``most`` visits.
+    Returns the slot where the walk ended: ``stop``, or another after ``most`` visits.
     """
     found = wp.zeros(shape=(LISTED,), dtype=wp.int32)
     count = wp.int32(0)
@@ -95,7 +95,7 @@ def list_walk(
     first = leaf_begin(tree, slot)
     while slot != stop and visits < most:
         node = load_node(tree.nodes, slot)
-        hit = overlap_boxes(box, node)
+        hit = overlap_nodes(box, node)
         size = leaf_end(tree, node) - first
         opened = hit == 1 and size > CLUSTER_SIZE
         slot = wp.where(opened, 2 * link_of(node), escape_of(node))
@@ -104,77 +104,77 @@ def list_walk(
             found[count] = cluster_code(first, size)
             count += 1
             if count == LISTED:
-                list_found(own, found, count, queue)
+                push_clusters(own, found, count, queue)
                 count = 0
         if not opened:
             first = first_leaf_of_right(slot)
-    list_found(own, found, count, queue)  # threads of a warp together
+    push_clusters(own, found, count, queue)  # threads of a warp together
     return slot
 
 
 @wp.func
-def leave_rest(
+def push_rest(
     tree: BvhView,
-    twig: wp.int32,
+    cluster: wp.int32,
     box: Node,
     start: wp.int32,
     stop: wp.int32,
     queue: PairQueue,
 ):
-    """Put what is left of a walk into a queue: a chain of subtrees, which many can walk at once."""
+    """Push the rest of a walk: a chain of subtrees, which many threads can walk at once."""
     found = wp.zeros(shape=(CHAIN,), dtype=wp.int32)
     count = wp.int32(0)
     slot = wp.int32(start)
     while slot != stop:
         node = load_node(tree.nodes, slot)
         found[count] = slot
-        count += overlap_boxes(box, node)
+        count += overlap_nodes(box, node)
         slot = escape_of(node)
-    list_found(twig, found, count, queue)
+    push_clusters(cluster, found, count, queue)
 
 
 @wp.kernel
-def self_list_kernel(
+def list_clusters_kernel(
     # in
     span: wp.vec3i,
     tree: BvhView,
-    twigs: wp.array[wp.int32],
+    clusters: wp.array[wp.int32],
     most: wp.int32,
     # out
-    twigs_out: PairQueue,
+    clusters_out: PairQueue,
     rest_out: PairQueue,
 ):
-    """List the pairs of overlapping twigs; what is left after ``most`` visits goes to a queue."""
-    for twig in range(span[0] + wp.tid(), span[1], span[2]):
-        slot = twigs[twig]
+    """List the pairs of overlapping clusters; a walk pushes what is left after ``most`` visits."""
+    for cluster in range(span[0] + wp.tid(), span[1], span[2]):
+        slot = clusters[cluster]
         box = load_node(tree.nodes, slot)
         own = cluster_code_of(tree, slot, box)
-        push_pair(twigs_out, (wp.int64(own) << wp.int64(32)) | wp.int64(own))
-        slot = list_walk(tree, own, box, escape_of(box), -1, most, twigs_out)
-        leave_rest(tree, twig, box, slot, -1, rest_out)
+        push_pair(clusters_out, (wp.int64(own) << wp.int64(32)) | wp.int64(own))
+        slot = walk_clusters(tree, own, box, escape_of(box), -1, most, clusters_out)
+        push_rest(tree, cluster, box, slot, -1, rest_out)
 
 
 @wp.kernel
-def self_rest_kernel(
+def resume_walks_kernel(
     # in
     span: wp.vec3i,
     tree: BvhView,
-    twigs: wp.array[wp.int32],
+    clusters: wp.array[wp.int32],
     most: wp.int32,
     rest: PairQueue,
     # out
-    twigs_out: PairQueue,
+    clusters_out: PairQueue,
     rest_out: PairQueue,
 ):
-    """List the pairs of the subtrees that longer walks left."""
+    """List the pairs of clusters in the subtrees that are left of longer walks."""
     for i in range(span[0] + wp.tid(), queue_stop(rest, span[1]), span[2]):
-        twig = wp.int32(rest.keys[i] >> wp.int64(32))
+        cluster = wp.int32(rest.keys[i] >> wp.int64(32))
         start = wp.int32(rest.keys[i] & wp.int64(0x7FFFFFFF))
-        box = load_node(tree.nodes, twigs[twig])
-        own = cluster_code_of(tree, twigs[twig], box)
+        box = load_node(tree.nodes, clusters[cluster])
+        own = cluster_code_of(tree, clusters[cluster], box)
         stop = escape_of(load_node(tree.nodes, start))
-        slot = list_walk(tree, own, box, start, stop, most, twigs_out)
-        leave_rest(tree, twig, box, slot, stop, rest_out)
+        slot = walk_clusters(tree, own, box, start, stop, most, clusters_out)
+        push_rest(tree, cluster, box, slot, stop, rest_out)
 
 
 def cluster_walks(
@@ -184,13 +184,13 @@ def cluster_walks(
 
     Threads share long walks.
     """
-    shares = SHARES if clusters.shape[0] > MANY_CLUSTERS else SHARES[:-1]
+    shares = REST_QUEUES if clusters.shape[0] > MANY_CLUSTERS else REST_QUEUES[:-1]
     found, rest = queues["clusters"], [queues[name] for name in shares]
-    yield self_list_kernel, clusters.shape[0], [tree, clusters, LONG_WALK, found, rest[0]]
+    yield list_clusters_kernel, clusters.shape[0], [tree, clusters, LONG_WALK, found, rest[0]]
     for here, there in pairwise(rest):
-        yield self_rest_kernel, UNKNOWN_COUNT, [tree, clusters, LONG_WALK, here, found, there]
+        yield resume_walks_kernel, UNKNOWN_COUNT, [tree, clusters, LONG_WALK, here, found, there]
     last = [tree, clusters, UNKNOWN_COUNT, rest[-1], found, rest[0]]
-    yield self_rest_kernel, UNKNOWN_COUNT, last
+    yield resume_walks_kernel, UNKNOWN_COUNT, last
 
 
 @wp.func
@@ -203,7 +203,7 @@ def open_clusters(
     found: wp.array[wp.int64],
     count: wp.int32,
 ):
-    """Add to those found the pairs of leaf k of a twig with the leaves of another."""
+    """Add the pairs of leaf k of a cluster with the leaves of another to those found."""
     own = wp.int32(pair >> wp.int64(32))
     other = wp.int32(pair & wp.int64(0x7FFFFFFF))
     if k < cluster_size(own):
@@ -217,12 +217,12 @@ def open_clusters(
                     low = cluster_first(own) + k
                     high = cluster_first(other) + j
                 found[count] = pack_pair(0, low, high, bits)
-                count += overlap_boxes(a, b)
+                count += overlap_nodes(a, b)
     return count
 
 
 @wp.kernel
-def self_open_kernel(
+def open_clusters_kernel(
     # in
     span: wp.vec3i,
     tree: BvhView,
@@ -232,15 +232,15 @@ def self_open_kernel(
     # out
     candidates_out: PairQueue,
 ):
-    """List the pairs of overlapping leaves of pairs of twigs, a thread for each of the first's.
+    """List the pairs of overlapping leaves in pairs of clusters, a thread per leaf of the first.
 
-    Keys name faces, the lower one first; or, ``by_leaf``, places along the curve.
+    Keys name faces, the lower one first, or with ``by_leaf`` the positions of the leaves.
     """
     found = wp.zeros(shape=(CLUSTER_PAIRS,), dtype=wp.int64)
     stop = team_stop(pairs, CLUSTER_SIZE, span[1])
     for start in range(span[0] + wp.tid(), stop, CLUSTER_SIZE * span[2]):
         count = wp.int32(0)
-        for step in range(CLUSTER_SIZE):  # some at a time, since all ask one counter for room
+        for step in range(CLUSTER_SIZE):  # some at a time, since all threads share one counter
             i = start + step * span[2]
             if i < stop:
                 pair = pairs.keys[i / CLUSTER_SIZE]

@@ -1,10 +1,10 @@
-"""Pairs of leaves whose boxes overlap, found for a few neighbours at a time: for the CPU.
+"""Pairs of leaves whose boxes overlap, by packets of neighbouring leaves: for the CPU.
 
-Neighbours along the curve find much the same. One walk with the box around four of them takes a
-third of the steps of four walks; what it finds is then compared with each of the four, straight
-through a short list. Within one tree the four climb to the root and descend wherever they come up
-from the left, so that every pair is found once, by its first leaf. Walks read two children at a
-time and never branch on whether boxes overlap, which no processor can predict. Measured in
+Neighbours along the Morton curve overlap much the same nodes. One walk with the box around four of
+them takes a third of the steps of four walks; each of the four is then compared with the short list
+of leaves found. Within one tree a packet climbs to the root and descends wherever it comes up from
+the left, so that every pair is found once, by its first leaf. Walks read two children at a time and
+do not branch on whether boxes overlap, which no processor can predict. Measured in
 design/traversal.md.
 """
 
@@ -14,7 +14,7 @@ from abut.bvh.layout import BvhView, Node, face_of, link_of, load_node, root_of
 from abut.core.pair_queue import PairQueue, pack_pair, push_all_pairs
 from abut.operands.contact_queues import ContactQueues, test_own
 from abut.operands.posed_mesh import PosedMesh, load_face
-from abut.traversal.overlap.leaf_cluster_pairs import overlap_boxes
+from abut.traversal.overlap.leaf_cluster_pairs import overlap_nodes
 
 wp.set_module_options({"enable_backward": False, "fuse_fp": False})
 
@@ -33,7 +33,7 @@ def keep_slot(
     stack: wp.array[wp.int32],
     found: wp.array[wp.int32],
 ):
-    """Put an overlapping node on the stack, or a leaf's slot among those found."""
+    """Put an overlapping inner node on the stack, or the slot of a leaf among those found."""
     link = link_of(node)
     leaf = wp.int32(link < 0)
     stack[at[0]] = link
@@ -42,7 +42,7 @@ def keep_slot(
 
 
 @wp.func
-def open_last(
+def open_top(
     tree: BvhView,
     box: Node,
     at: wp.vec2i,
@@ -53,8 +53,8 @@ def open_last(
     child = 2 * stack[at[0] - 1]
     left = load_node(tree.nodes, child)
     right = load_node(tree.nodes, child + 1)
-    at = keep_slot(left, child, overlap_boxes(box, left), wp.vec2i(at[0] - 1, at[1]), stack, found)
-    return keep_slot(right, child + 1, overlap_boxes(box, right), at, stack, found)
+    at = keep_slot(left, child, overlap_nodes(box, left), wp.vec2i(at[0] - 1, at[1]), stack, found)
+    return keep_slot(right, child + 1, overlap_nodes(box, right), at, stack, found)
 
 
 @wp.func
@@ -68,7 +68,7 @@ def climb(
 ):
     """Keep the right sibling of a slot if ``box`` overlaps it."""
     sibling = load_node(tree.nodes, slot | 1)
-    overlap = (1 - (slot & 1)) & overlap_boxes(box, sibling)
+    overlap = (1 - (slot & 1)) & overlap_nodes(box, sibling)
     return keep_slot(sibling, slot | 1, overlap, at, stack, found)
 
 
@@ -79,8 +79,8 @@ def is_later(slot: wp.int32, k: wp.int32):
 
 
 @wp.func
-def group_box(tree: BvhView, first: wp.int32, stop: wp.int32):
-    """The box around some leaves."""
+def packet_box(tree: BvhView, first: wp.int32, stop: wp.int32):
+    """The box around the leaves of a packet."""
     out = load_node(tree.nodes, tree.leaf_slots[first])
     for k in range(first + 1, stop):
         leaf = load_node(tree.nodes, tree.leaf_slots[k])
@@ -90,7 +90,7 @@ def group_box(tree: BvhView, first: wp.int32, stop: wp.int32):
 
 
 @wp.func
-def list_group(
+def list_packet(
     tree_a: BvhView,
     tree_b: BvhView,
     first: wp.int32,
@@ -101,7 +101,7 @@ def list_group(
     bits: wp.vec2i,
     queue: PairQueue,
 ):
-    """List the pairs of a group's leaves and those found; of one tree, with later leaves alone."""
+    """List pairs of a packet's leaves and the leaves found; within one tree only later ones."""
     keys = wp.zeros(shape=(FOUND,), dtype=wp.int64)
     for k in range(first, stop):
         leaf = load_node(tree_a.nodes, tree_a.leaf_slots[k])
@@ -113,7 +113,7 @@ def list_group(
             other = face_of(node)
             low = wp.int32(face)
             high = wp.int32(other)
-            hit = overlap_boxes(leaf, node)
+            hit = overlap_nodes(leaf, node)
             if within:
                 low = wp.min(face, other)
                 high = wp.max(face, other)
@@ -143,7 +143,7 @@ def test_packet(
         for i in range(count):
             node = load_node(tree.nodes, found[i])
             others[held] = face_of(node)
-            held += overlap_boxes(leaf, node) & is_later(found[i], k)
+            held += overlap_nodes(leaf, node) & is_later(found[i], k)
         if held > 0:
             face = face_of(leaf)
             corners = load_face(mesh, face, 0)
@@ -159,16 +159,16 @@ def find_later(
     stack: wp.array[wp.int32],
     found: wp.array[wp.int32],
 ):
-    """Look for leaves after a slot that overlap a box, until many are found or there is no more.
+    """Find leaves after a slot that overlap a box, until FULL are found or there are no more.
 
-    ``at`` is the slot that the walk has climbed to, how many are on the stack, how many are found.
+    ``at`` is the slot that the walk has climbed to, the size of the stack, and the number found.
     """
     root = root_of(tree)
     slot = at[0]
     held = wp.vec2i(at[1], at[2])
     while held[1] < FULL and (slot != root or held[0] > 0):
         if held[0] > 0:
-            held = open_last(tree, box, held, stack, found)
+            held = open_top(tree, box, held, stack, found)
         else:
             held = climb(tree, slot, box, held, stack, found)
             slot = tree.split_slots[slot >> 1]
@@ -189,7 +189,7 @@ def test_own_packet(
     """Test the faces of a packet against the later ones of the same mesh."""
     first = packet * PACKET
     stop = wp.min(first + PACKET, tree.leaf_slots.shape[0])
-    box = group_box(tree, first, stop)
+    box = packet_box(tree, first, stop)
     at = wp.vec3i(tree.leaf_slots[first], 0, 0)
     while at[0] != root_of(tree) or at[1] > 0:
         at = find_later(tree, box, at, stack, found)
@@ -215,7 +215,7 @@ def packet_kernel(
 
 
 @wp.kernel
-def self_groups_kernel(
+def self_packet_pairs_kernel(
     # in
     span: wp.vec3i,
     tree: BvhView,
@@ -223,24 +223,24 @@ def self_groups_kernel(
     # out
     candidates_out: PairQueue,
 ):
-    """List the pairs of overlapping leaves of one tree, each once, for groups of leaves."""
+    """List the pairs of overlapping leaves of one tree, each once, packet by packet."""
     root = root_of(tree)
     leaf_count = tree.leaf_slots.shape[0]
     stack = wp.zeros(shape=(STACK,), dtype=wp.int32)
     found = wp.zeros(shape=(FOUND,), dtype=wp.int32)
-    for g in range(span[0] + wp.tid(), span[1], span[2]):
-        first = g * PACKET
+    for packet in range(span[0] + wp.tid(), span[1], span[2]):
+        first = packet * PACKET
         stop = wp.min(first + PACKET, leaf_count)
-        box = group_box(tree, first, stop)
+        box = packet_box(tree, first, stop)
         at = wp.vec3i(tree.leaf_slots[first], 0, 0)
         while at[0] != root or at[1] > 0:
             at = find_later(tree, box, at, stack, found)
-            list_group(tree, tree, first, stop, True, found, at[2], bits, candidates_out)
+            list_packet(tree, tree, first, stop, True, found, at[2], bits, candidates_out)
             at = wp.vec3i(at[0], at[1], 0)
 
 
 @wp.kernel
-def groups_kernel(
+def packet_pairs_kernel(
     # in
     span: wp.vec3i,
     tree_a: BvhView,
@@ -249,27 +249,27 @@ def groups_kernel(
     # out
     candidates_out: PairQueue,
 ):
-    """List the pairs of overlapping leaves of two trees of one frame, for groups of a's leaves."""
+    """List the pairs of overlapping leaves of two trees in one frame, by packets of a's leaves."""
     root = root_of(tree_b)
     leaf_count = tree_a.leaf_slots.shape[0]
     stack = wp.zeros(shape=(STACK,), dtype=wp.int32)
     found = wp.zeros(shape=(FOUND,), dtype=wp.int32)
     top = load_node(tree_b.nodes, root)
-    for g in range(span[0] + wp.tid(), span[1], span[2]):
-        first = g * PACKET
+    for packet in range(span[0] + wp.tid(), span[1], span[2]):
+        first = packet * PACKET
         stop = wp.min(first + PACKET, leaf_count)
-        box = group_box(tree_a, first, stop)
-        at = keep_slot(top, root, overlap_boxes(box, top), wp.vec2i(0, 0), stack, found)
+        box = packet_box(tree_a, first, stop)
+        at = keep_slot(top, root, overlap_nodes(box, top), wp.vec2i(0, 0), stack, found)
         walking = at[0] + at[1] > 0
         while walking:
             if at[0] > 0:
-                at = open_last(tree_b, box, at, stack, found)
+                at = open_top(tree_b, box, at, stack, found)
             walking = at[0] > 0
             if at[1] >= FULL or not walking:
-                list_group(tree_a, tree_b, first, stop, False, found, at[1], bits, candidates_out)
+                list_packet(tree_a, tree_b, first, stop, False, found, at[1], bits, candidates_out)
                 at = wp.vec2i(at[0], 0)
 
 
 def packet_count_of(leaf_count: int) -> int:
-    """How many groups there are."""
+    """Number of packets of so many leaves."""
     return -(-leaf_count // int(PACKET))

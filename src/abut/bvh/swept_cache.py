@@ -1,0 +1,112 @@
+"""Swept hierarchies that each thread keeps for the features of a mesh, from query to query."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import warp as wp
+
+from abut.bvh.bvh_cache import measure_built_cost, refit_or_rebuild
+from abut.bvh.layout import Bvh
+from abut.bvh.lbvh import frame_origin, in_frame
+from abut.bvh.swept_bvh import build_swept, refit_swept
+from abut.core.cache import ThreadCache
+from abut.mesh import Mesh
+
+_entries = ThreadCache()
+
+
+@dataclass(frozen=True)
+class SweptEntry:
+    """A hierarchy, the motion it was last fitted to, and by how much its boxes were widened."""
+
+    tree: Bvh
+    motion: Any
+    pad: float
+
+
+@dataclass(frozen=True)
+class SweptPoints:
+    """Vertices over a step.
+
+    Attributes:
+        points_t0, points_t1: Where vertices are at the start and at the end.
+        bounds: (2, 3), of both.
+        motion: Tells this motion from others; a hierarchy that was fitted to it is kept as it is.
+    """
+
+    points_t0: wp.array
+    points_t1: wp.array
+    bounds: np.ndarray
+    motion: Any
+
+
+def swept_bvh_of(
+    mesh: Mesh,
+    feature: str,
+    points: SweptPoints,
+    origin: np.ndarray,
+    whole: np.ndarray,
+    pad: float,
+    side: int = 0,
+) -> Bvh:
+    """The hierarchy of moving vertices, edges or faces, refitted where this thread has one.
+
+    Args:
+        mesh: The mesh, the owner of the hierarchy.
+        feature: ``vertex``, ``edge`` or ``face``.
+        points: The motion of the vertices.
+        origin: What boxes are relative to.
+        whole: (2, 3), bounds of everything that moves in the query.
+        pad: By how much to widen boxes.
+        side: Tells two motions of one mesh in a query apart.
+    """
+    corners = corners_of(mesh, feature)
+    entries = _entries_of(mesh)
+    ends = points.points_t0, points.points_t1
+    known = entries.get((feature, side))
+    if known is not None and not np.array_equal(known.tree.origin, origin):
+        known = None
+    if known is not None and (known.motion, known.pad) == (points.motion, pad):
+        return known.tree
+
+    def build() -> Bvh:
+        return measure_built_cost(build_swept(*ends, corners, points.bounds, origin, pad))
+
+    def refit() -> None:
+        refit_swept(tree, *ends, corners, pad)
+
+    if known is None:
+        tree = build()
+    else:
+        tree = known.tree
+        tree = refit_or_rebuild(tree, whole, build, refit)
+    entries[feature, side] = SweptEntry(tree, points.motion, pad)
+    return tree
+
+
+def swept_origin(meshes: tuple[Mesh, ...], bounds: np.ndarray) -> np.ndarray:
+    """The origin of boxes: that of hierarchies which this thread has, unless it is far away."""
+    for mesh in meshes:
+        for known in _entries_of(mesh).values():
+            if in_frame(known.tree.origin, bounds):
+                return known.tree.origin
+    return frame_origin(bounds)
+
+
+def _entries_of(mesh: Mesh) -> dict[tuple[str, int], SweptEntry]:
+    return _entries.get((mesh,), dict)
+
+
+def corners_of(mesh: Mesh, feature: str) -> wp.array:
+    """Vertices of all vertices, edges or faces of a mesh, three a row, some of them repeated."""
+    if feature == "face":
+        return mesh.faces
+    name = ("corners", feature)
+    with mesh.lock:
+        if name not in mesh.cache:
+            rows = np.arange(mesh.vertex_count, dtype=np.int32)[:, None]
+            rows = rows if feature == "vertex" else mesh.edges.numpy()
+            rows = np.ascontiguousarray(rows[:, [0, -1, -1]])
+            mesh.cache[name] = wp.array(rows, dtype=wp.vec3i, device=mesh.device)
+        return mesh.cache[name]
