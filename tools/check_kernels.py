@@ -40,7 +40,7 @@ WRITERS = {
     "push_pair",
 }
 # Structs that carry the queues they fill beside their operands.
-CARRIERS = {"Encounters", "Search", "CcdOperands", "Approach", "Crowd"}
+CARRIERS = {"Encounters", "CcdOperands"}
 
 Finding = tuple[int, str]
 

@@ -11,8 +11,9 @@ from abut.bvh.bvh_cache import bvh_of
 from abut.core.launch import UNKNOWN_COUNT, launch
 from abut.core.pair_queue import NO_KEY, KeyLayout, PairQueues
 from abut.operands.posed_mesh import make_posed_mesh
+from abut.operands.posed_pairs import MeshPairs, mesh_pairs
+from abut.traversal.overlap.descend import frames_alone, frames_kernel_for
 from abut.traversal.overlap.first_path import path_kernel, pick_kernel
-from abut.traversal.two_trees import relative_kernel
 from shapes import random_poses
 
 
@@ -30,7 +31,8 @@ def picked(a, b, poses):
     views, positions = [tree.view() for tree in trees], [tree.positions for tree in trees]
     sides = make_posed_mesh(a.points, a.faces), make_posed_mesh(b.points, b.faces, poses)
     frames = wp.empty(len(poses), dtype=RelativeFrame, device=device)
-    launch(relative_kernel, len(poses), [*sides, *views, frames], device)
+    pairs = mesh_pairs(*sides, count=len(poses), trees=views)
+    launch(frames_kernel_for(MeshPairs), len(poses), frames_alone(pairs, frames), device)
     paths = wp.empty(len(rows), dtype=wp.int64, device=device)
     lowest, best = (wp.full(len(poses), int(NO_KEY), dtype=wp.int64, device=device) for _ in "ab")
     args = [*views, *positions, frames, layout.bits, queues["certain"], paths, lowest]

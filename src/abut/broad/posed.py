@@ -2,9 +2,10 @@
 
 import warp as wp
 
-from abut.broad.boxes import NOTHING, Boxes, box_of_posed, is_rigid, store_box, store_nothing
+from abut.broad.boxes import NOTHING, Boxes, box_of_posed, store_box, store_nothing
 from abut.core.pair_queue import NO_KEY, PairQueue, pack_pair, push_pair
-from abut.operands.scene_pairs import Crowd
+from abut.geometry.poses import is_rigid
+from abut.operands.posed_pairs import ScenePairs
 
 wp.set_module_options({"enable_backward": False, "fuse_fp": False})
 
@@ -39,7 +40,7 @@ def forget_kernel(
 def box_kernel(
     # in
     span: wp.vec3i,
-    crowd: Crowd,
+    pairs: ScenePairs,
     margin: wp.float64,
     own: wp.bool,
     # out
@@ -49,18 +50,18 @@ def box_kernel(
 ):
     """The box of each object; those whose pose is not rigid; with ``own``, it and itself."""
     for at in range(span[0] + wp.tid(), span[1], span[2]):
-        copy = at / crowd.object_count
-        i = at - copy * crowd.object_count
-        body = crowd.body[i]
+        copy = at / pairs.object_count
+        i = at - copy * pairs.object_count
+        mesh = pairs.mesh[i]
         count = wp.int32(0)
-        if body >= 0:
-            count = crowd.forest.slices[body].face_count
-            if not is_rigid(crowd.poses[at]):
+        if mesh >= 0:
+            count = pairs.bvhs.slices[mesh].face_count
+            if not is_rigid(pairs.poses[at]):
                 push_pair(bad_out, wp.int64(at))
         if count == 0:
             store_nothing(boxes_out, at)
         else:
-            lower, upper = box_of_posed(crowd.forest, body, crowd.poses[at], margin)
+            lower, upper = box_of_posed(pairs.bvhs, mesh, pairs.poses[at], margin)
             store_box(boxes_out, at, lower, upper)
         if own and count > 1:
-            push_pair(objects_out, pack_pair(copy, i, i, crowd.object_bits))
+            push_pair(objects_out, pack_pair(copy, i, i, pairs.object_bits))

@@ -1,6 +1,6 @@
-"""The corners of pairs of faces of many objects, each pair as two meshes of one face."""
+"""Corners of pairs of faces of a scene."""
 
-from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -8,7 +8,7 @@ import warp as wp
 
 from abut.core.launch import launch
 from abut.operands.posed_mesh import load_face, make_posed_mesh
-from abut.operands.scene_pairs import Crowd, side_of
+from abut.operands.posed_pairs import ScenePairs, object_mesh
 
 wp.set_module_options({"enable_backward": False, "fuse_fp": False})
 
@@ -17,67 +17,61 @@ wp.set_module_options({"enable_backward": False, "fuse_fp": False})
 def corner_kernel(
     # in
     span: wp.vec3i,
-    crowd: Crowd,
-    copy: wp.array[wp.int32],
+    pairs: ScenePairs,
+    environment: wp.array[wp.int32],
     objects: wp.array2d[wp.int32],
-    pairs: wp.array2d[wp.int32],
+    faces: wp.array2d[wp.int32],
     # out
     a_out: wp.array[wp.vec3d],
     b_out: wp.array[wp.vec3d],
 ):
-    """Corners where poses have put them; those of one object in its own frame."""
+    """Corners of pairs of faces at their poses; of faces of one object, in its own frame."""
     for i in range(span[0] + wp.tid(), span[1], span[2]):
         first = wp.int32(0)
-        if copy.shape[0] > 0:
-            first = copy[i] * crowd.object_count
-        own = objects[i, 0] == objects[i, 1]
-        body_a = crowd.forest.slices[crowd.body[objects[i, 0]]]
-        body_b = crowd.forest.slices[crowd.body[objects[i, 1]]]
-        a = load_face(side_of(crowd, body_a, first + objects[i, 0], own), pairs[i, 0], 0)
-        b = load_face(side_of(crowd, body_b, first + objects[i, 1], own), pairs[i, 1], 0)
+        if environment.shape[0] > 0:
+            first = environment[i] * pairs.object_count
+        posed = objects[i, 0] != objects[i, 1]
+        slice_a = pairs.bvhs.slices[pairs.mesh[objects[i, 0]]]
+        slice_b = pairs.bvhs.slices[pairs.mesh[objects[i, 1]]]
+        a = load_face(object_mesh(pairs, slice_a, first + objects[i, 0], posed), faces[i, 0], 0)
+        b = load_face(object_mesh(pairs, slice_b, first + objects[i, 1], posed), faces[i, 1], 0)
         for k in range(3):
             a_out[3 * i + k] = a[k]
             b_out[3 * i + k] = b[k]
 
 
 class PairSides:
-    """Pairs of faces where they are, for those who measure pairs of two meshes.
+    """Pairs of faces of a scene as two meshes whose faces correspond, at the poses of the time.
 
     Args:
-        crowd: The crowd.
-        objects, pairs: (n, 2), objects and faces of each pair.
-        copy: (n,), the copy of the scene; None: there is one.
-        poses: Poses at the time; None: those of the crowd.
+        view: ScenePairs.
+        objects, faces: (n, 2), objects and faces of each pair.
+        environment: (n,), environment of each pair; None where there is one.
+        poses: Poses of all objects; None takes those of the view.
 
     Attributes:
-        a, b: Make the faces of the two sides; pair k is face k of each.
+        a, b: Make the PosedMesh of each side; pair k is face k of both.
         pairs: (n, 2), k and k.
     """
 
     def __init__(
         self,
-        crowd: Any,
+        view: Any,
         objects: wp.array,
-        pairs: wp.array,
-        copy: wp.array | None = None,
+        faces: wp.array,
+        environment: wp.array | None = None,
         poses: wp.array | None = None,
     ) -> None:
-        device, count = pairs.device, pairs.shape[0]
+        device, count = faces.device, faces.shape[0]
         corners = [wp.empty(3 * count, dtype=wp.vec3d, device=device) for _ in range(2)]
         if count:
-            if copy is None:
-                copy = wp.empty(0, dtype=wp.int32, device=device)
-            held = crowd.poses
-            crowd.poses = held if poses is None else poses
-            launch(corner_kernel, count, [crowd, copy, objects, pairs, *corners], device)
-            crowd.poses = held
-        numbers = np.arange(count, dtype=np.int32)
-        faces = wp.array(
-            np.arange(3 * count, dtype=np.int32).reshape(-1, 3), dtype=wp.vec3i, device=device
-        )
-        self.pairs = wp.array(np.stack([numbers, numbers], axis=1), device=device)
-        self.a, self.b = (_later(points, faces) for points in corners)
-
-
-def _later(points: wp.array, faces: wp.array) -> Callable[[], Any]:
-    return lambda: make_posed_mesh(points, faces)
+            if environment is None:
+                environment = wp.empty(0, dtype=wp.int32, device=device)
+            held = view.poses
+            view.poses = held if poses is None else poses
+            launch(corner_kernel, count, [view, environment, objects, faces, *corners], device)
+            view.poses = held
+        rows = np.arange(3 * count, dtype=np.int32)
+        indices = wp.array(rows.reshape(-1, 3), dtype=wp.vec3i, device=device)
+        self.pairs = wp.array(np.stack([rows[:count], rows[:count]], axis=1), device=device)
+        self.a, self.b = (partial(make_posed_mesh, points, indices) for points in corners)

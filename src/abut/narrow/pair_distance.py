@@ -1,4 +1,4 @@
-"""How far apart pairs of faces are, and between which points; the slow truth about all pairs."""
+"""Distances and nearest points of given pairs of faces."""
 
 from collections.abc import Callable
 from functools import cache
@@ -6,23 +6,10 @@ from functools import cache
 import numpy as np
 import warp as wp
 
-from abut.core.atomics import atomic_min_int64
 from abut.core.launch import launch
-from abut.core.pair_queue import (
-    NO_KEY,
-    PairQueue,
-    no_key,
-    pack_pair,
-    push_pair,
-    queue_stop,
-    unpack_pair,
-)
-from abut.geometry.common_corners import SHARED_NONE
 from abut.geometry.distance_tri_tri import distance_tri_tri
-from abut.geometry.intersect_tri_tri import HIT, MISS, classify_tri_tri
 from abut.narrow.segments import meeting_segments
-from abut.operands.contact_operands import Search, first_other
-from abut.operands.distance_operands import Approach, from_bits, gap_of, test_near, to_bits
+from abut.operands.distance_queues import gap_of
 from abut.operands.posed_mesh import PosedMesh, load_face
 
 wp.set_module_options({"enable_backward": False, "fuse_fp": False})
@@ -169,71 +156,3 @@ def _add_common_points(
     where = wp.array(rows.astype(np.int32), device=device)
     args = [a(), b(), some, some_pose, segments.view(wp.vec3d), where, points]
     launch(common_point_kernel, len(rows), args, device, grain=256)
-
-
-@wp.kernel
-def test_near_kernel(
-    # in
-    span: wp.vec3i,
-    search: Search,
-    candidates: PairQueue,
-    distance: wp.float64,
-    # out
-    near_out: PairQueue,
-):
-    """Test the pairs of a queue for nearness."""
-    for i in range(span[0] + wp.tid(), queue_stop(candidates, span[1]), span[2]):
-        row = unpack_pair(candidates.keys[i], search.bits)
-        test_near(search, row[0], row[1], row[2], distance, near_out)
-
-
-@wp.kernel
-def brute_near_kernel(
-    # in
-    span: wp.vec3i,
-    search: Search,
-    distance: wp.float64,
-    # out
-    near_out: PairQueue,
-):
-    """Test every pair for nearness, for each (pose, face of a)."""
-    count_a = search.a.faces.shape[0]
-    for work in range(span[0] + wp.tid(), span[1], span[2]):
-        pose = work / count_a
-        face_a = work - pose * count_a
-        for face_b in range(first_other(search, face_a), search.b.faces.shape[0]):
-            test_near(search, pose, face_a, face_b, distance, near_out)
-
-
-@wp.kernel
-def brute_nearest_kernel(
-    # in
-    span: wp.vec3i,
-    query: Approach,
-    # out
-    distance_out: wp.array[wp.int64],
-    key_out: wp.array[wp.int64],
-):
-    """The nearest face of b for each (pose, face of a), of all."""
-    search = query.search
-    count_a = search.a.faces.shape[0]
-    for work in range(span[0] + wp.tid(), span[1], span[2]):
-        pose = work / count_a
-        face_a = work - pose * count_a
-        a = load_face(search.a, face_a, pose)
-        best = from_bits(query.bound[pose])
-        key = no_key()
-        for face_b in range(search.b.faces.shape[0]):
-            b = load_face(search.b, face_b, pose)
-            verdict = classify_tri_tri(a, b, SHARED_NONE, wp.vec3i(), wp.vec3i())
-            if verdict != HIT and verdict != MISS:
-                push_pair(search.undecided, pack_pair(pose, face_a, face_b, search.bits))
-            near = gap_of(a, b)
-            if verdict == HIT:
-                near.distance = wp.float64(0.0)
-            if near.distance < best or (near.distance == best and key == NO_KEY):
-                best = near.distance
-                key = pack_pair(0, face_a, face_b, search.bits)
-        distance_out[work] = to_bits(best)
-        key_out[work] = key
-        atomic_min_int64(query.bound, pose, to_bits(best))

@@ -32,7 +32,7 @@ from abut.traversal.distance.near_pairs import (
 )
 from abut.traversal.distance.nearest import choose_kernel, nearest_kernel_for
 from abut.traversal.distance.seed import beam_kernel_for, sample_kernel_for
-from abut.traversal.overlap.descend import SUBTREES, frames_kernel_for
+from abut.traversal.overlap.descend import frames_alone, frames_kernel_for
 
 FEW_ROWS = 8  # of two meshes: listed leaf by leaf on CUDA, and divided into walks on the CPU
 WALKS_OF_FEW = 16  # a row
@@ -225,8 +225,7 @@ class DistanceStages:
             yield self.rows.scan()
 
     def _make_frames(self) -> Stage:
-        nothing = wp.empty(0, dtype=wp.int32, device=self.device)
-        args = [self.rows.view, SUBTREES, WorkItems(), False, self._frames, nothing]
+        args = frames_alone(self.rows.view, self._frames)
         return "frames", self.rows.over_rows(frames_kernel_for(self._kind), args, 1024)
 
     def _note_fields(self, run: Run) -> None:

@@ -64,15 +64,15 @@ def scene_contacts(
     )
     colliding: Any = len(pairs) > 0
     if posed:
-        flags = np.zeros(poses.shape[0] // max(found.crowd.object_count, 1), bool)
+        flags = np.zeros(poses.shape[0] // max(found.pairs.object_count, 1), bool)
         flags[copy.numpy()] = True
         colliding = wp.array(flags, dtype=wp.bool, device=device)
-    crowd, held = found.crowd, wp.clone(poses) if found.poses is None else found.poses
+    view, held = found.pairs, wp.clone(poses) if found.poses is None else found.poses
 
     def meet() -> tuple[wp.array, wp.array]:
         if not same():
             raise SceneError("the scene has deformed or lost objects since; ask before.")
-        sides = PairSides(crowd, objects, pairs, copy, held)
+        sides = PairSides(view, objects, pairs, copy, held)
         return meeting_segments(sides.a, sides.b, sides.pairs, None)
 
     return SceneContacts(pairs, copy if posed else None, colliding, None, meet, objects=objects)

@@ -133,7 +133,7 @@ def scene_distances(
     ends = np.stack([low[ranks], high[ranks]], axis=1)
     corners = np.stack(layout.split(faces[ranks]), axis=1)
     rows = [wp.array(x.astype(np.int32), device=device) for x in (ends, corners)]
-    sides = PairSides(search.crowd, *rows)
+    sides = PairSides(search.pairs, *rows)
     for both in (ends, corners):
         both[swapped] = both[swapped][:, ::-1]
     rows = [wp.array(x.astype(np.int32), device=device) for x in (ends, corners)]

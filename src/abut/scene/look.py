@@ -71,7 +71,7 @@ def found_of(
     if first:
         keys = keys[np.flatnonzero(np.diff(keys >> layout.width, prepend=-1))]
     held = wp.array(meetings, dtype=wp.int64, device=search.device)
-    return Found(held, keys, layout, pairs, crowd=search.crowd)
+    return Found(held, keys, layout, pairs, pairs=search.pairs)
 
 
 def tested(objects: Objects, owners: np.ndarray) -> np.ndarray:

@@ -4,29 +4,23 @@ from collections.abc import Iterator
 from functools import cached_property
 from typing import Any
 
-import numpy as np
 import warp as wp
 
 from abut.bounds.relative_frame import RelativeFrame
 from abut.broad.boxes import empty_boxes, make_filters
 from abut.broad.phase import BroadPhase, object_layout
 from abut.broad.posed import box_kernel, forget_kernel
-from abut.core.launch import UNKNOWN_COUNT, Task, launch
+from abut.core.launch import Task
 from abut.core.pair_queue import KeyLayout
 from abut.core.plan import Stage
-from abut.core.timing import stage
 from abut.errors import CapacityError, PoseError
 from abut.geometry.common_corners import SHARED_BY_POSITION
-from abut.narrow.settle_crowd import settle_crowd_kernel
 from abut.operands.pair_rows import SceneRows
 from abut.operands.posed_pairs import ScenePairs
-from abut.operands.scene_pairs import Crowd
 from abut.options import BroadMethod
 from abut.scene.objects import Objects
 from abut.scene.queues import SceneQueues
 from abut.scene.shape_pool import ShapePool
-
-LISTS = ("objects", "found")
 
 
 class SceneSearch:
@@ -62,19 +56,17 @@ class SceneSearch:
         self.capacity = queues["objects"].keys.shape[0]
         if self.capacity >= 1 << (62 - self.layout.width):
             raise CapacityError("the scene has too many pairs of objects for meshes of this size.")
-        self.crowd = self._make_crowd(pool, objects, poses)
-        self.rows = SceneRows(self._make_pairs(), queues)
+        self.pairs = self._make_pairs(pool, objects, poses)
+        self.rows = SceneRows(self.pairs, queues)
         self.boxes = empty_boxes(len(objects), copies, self.device)
         about = (objects.static, objects.group, objects.mask, objects.ignored)
         self.filters = make_filters(*about, self.device)
         self._version = objects.version
-        args = [self.crowd, wp.float64(margin), own, self.boxes, queues["bad"], queues["objects"]]
+        args = [self.pairs, wp.float64(margin), own, self.boxes, queues["bad"], queues["objects"]]
         self._box = Task(box_kernel, self.total, args, self.device, grain=1024)
         self._broad = BroadPhase(self.boxes, self.filters, queues, copies, broad)
         self.flags = wp.zeros(copies, dtype=wp.int32, device=self.device)
         self._frames = wp.empty(self.capacity, dtype=RelativeFrame, device=self.device)
-        self._items = wp.zeros(self.capacity + 1, dtype=wp.int32, device=self.device)
-        self._starts = wp.zeros_like(self._items)
 
     def follow(self, objects: Objects) -> None:
         """Take over who the objects are now: as many as before, with as many ignored pairs."""
@@ -87,23 +79,14 @@ class SceneSearch:
             wp.copy(self.filters.about, new.about)
             if new.ignored.shape[0]:
                 wp.copy(self.filters.ignored, new.ignored)
-            self.crowd.body.assign(objects.body)
+            self.pairs.mesh.assign(objects.body)
 
-    def _make_crowd(self, pool: ShapePool, objects: Objects, poses: wp.array) -> Any:
-        crowd = Crowd()
-        crowd.forest = pool.arrays.bvhs
-        crowd.body = wp.array(objects.body, dtype=wp.int32, device=self.device)
-        crowd.poses, crowd.object_count = poses, len(objects)
-        crowd.meetings, crowd.object_bits = self.queues["objects"], self.objects.bits
-        crowd.sharing, crowd.bits = SHARED_BY_POSITION, self.layout.bits
-        crowd.hits, crowd.undecided = self.queues["hits"], self.queues["undecided"]
-        return crowd
-
-    def _make_pairs(self) -> Any:
+    def _make_pairs(self, pool: ShapePool, objects: Objects, poses: wp.array) -> Any:
         pairs = ScenePairs()
-        pairs.bvhs, pairs.mesh = self.crowd.forest, self.crowd.body
-        pairs.poses, pairs.object_count = self.crowd.poses, self.crowd.object_count
-        pairs.object_pairs, pairs.object_bits = self.crowd.meetings, self.crowd.object_bits
+        pairs.bvhs = pool.arrays.bvhs
+        pairs.mesh = wp.array(objects.body, dtype=wp.int32, device=self.device)
+        pairs.poses, pairs.object_count = poses, len(objects)
+        pairs.object_pairs, pairs.object_bits = self.queues["objects"], self.objects.bits
         pairs.sharing = SHARED_BY_POSITION
         return pairs
 
@@ -130,45 +113,21 @@ class SceneSearch:
         count = max(count, best.shape[0], self.flags.shape[0])
         return Task(forget_kernel, count, args, self.device, grain=1 << 16)
 
-    def _list_meetings(self) -> int | None:
-        """List and sort the pairs of objects; how many, or None where they found no room."""
-        with stage("boxes", self.device):
-            self._box.run()
-        with stage("broad", self.device):
-            self._find_pairs()
-            counts = self.queues.read()
-            if max(counts[name] - self.queues[name].keys.shape[0] for name in LISTS) > 0:
-                return None
-            self.queues.sort_objects(self.width, counts["objects"])
-        return counts["objects"]
-
     def _find_pairs(self) -> None:
         self._broad.run()
 
-    def _settle(self) -> None:
-        """Decide the undecided pairs exactly, if there are any."""
-        with stage("settle", self.device):
-            count = self.queues.read()["undecided"]
-            count = min(count, self.queues["undecided"].keys.shape[0])
-            if count:
-                launch(settle_crowd_kernel, count, [self.crowd], self.device, grain=64)
+    def _clear(self) -> None:
+        self._forget.run()
 
-    def _begin_items(self, count: int) -> int:
-        """Where the items of each meeting begin; how many there are in all."""
-        if self.device.is_cpu:
-            np.cumsum(self._items.numpy()[:count], out=self._starts.numpy()[1 : count + 1])
-            return int(self._starts.numpy()[count])
-        self._scan()
-        return UNKNOWN_COUNT
-
-    def _scan(self) -> None:
-        wp.utils.array_scan(self._items, self._starts, inclusive=False)
+    def _accept(self, counts: dict[str, int]) -> bool:
+        self._require_rigid(counts)
+        return True
 
     def _require_rigid(self, counts: dict[str, int]) -> None:
         """Refuse poses that are no rigid motions; the lowest is named where all found room."""
         if counts["bad"]:
             held = min(counts["bad"], self.queues["bad"].keys.shape[0])
             bad = int(self.queues["bad"].keys[:held].numpy().min())
-            copy, row = divmod(bad, max(self.crowd.object_count, 1))
+            copy, row = divmod(bad, max(self.pairs.object_count, 1))
             where = f" in copy {copy}" if self.copies > 1 else ""
             raise PoseError(f"the pose of object {row}{where} is not a rigid motion.")
