@@ -226,12 +226,12 @@ def scene_of(crowd: Any, device: str) -> abut.Scene:
     return scene
 
 
-def assembly(name: str, most: int) -> cases.Crowd:
+def assembly(name: str, most: int) -> cases.PlacedShapes:
     """The first parts of a file of parts."""
     file = archive(name)
     keys = sorted(key[:-3] for key in file if key.endswith("__V"))[:most]
     parts = [cases.Shape(file[key + "__V"], file[key + "__F"]) for key in keys]
-    return cases.Crowd(parts, np.tile(np.eye(4), (len(parts), 1, 1)))
+    return cases.PlacedShapes(parts, np.tile(np.eye(4), (len(parts), 1, 1)))
 
 
 # ---- What is asked

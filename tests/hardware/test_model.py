@@ -14,8 +14,7 @@ from abut.bvh.node_kdops import KdopShape
 from abut.hardware import Machine, model
 from abut.hardware.program import program
 from abut.operands.posed_mesh import make_posed_mesh
-from abut.traversal.overlap.kdop_frames import dop_frames
-from abut.traversal.overlap.kdop_overlap import DopFrames, overlap_dops
+from abut.traversal.overlap.kdop_frames import KdopFrames, kdop_frames, overlap_kdops
 from shapes import random_poses
 
 wp.set_module_options({"enable_backward": False, "fuse_fp": False})
@@ -26,13 +25,13 @@ SHAPES = [(24, w) for w in (10, 17, 18, 19, 30, 31, 35)] + [(6, 18), (14, 12), (
 @wp.kernel
 def overlaps_kernel(
     # in
-    dops: DopFrames,
+    dops: KdopFrames,
     slots: wp.array[wp.vec2i],
     # out
     overlap_out: wp.array[wp.bool],
 ):
     i = wp.tid()
-    overlap_out[i] = overlap_dops(dops, 0, slots[i][0], slots[i][1])
+    overlap_out[i] = overlap_kdops(dops, 0, slots[i][0], slots[i][1])
 
 
 def plain_separations(axes, width, reaches_a, reaches_b):
@@ -103,7 +102,7 @@ def test_kernels_against_the_model(sides, width, device):
     shape, count = KdopShape(sides, width), min(24, sides)
     dops = kdops_of(a, bvh_of(a), shape), kdops_of(b, bvh_of(b), shape)
     posed = make_posed_mesh(a.points, a.faces), make_posed_mesh(b.points, b.faces, poses)
-    frames, task = dop_frames(*posed, *dops, axis_choices(sides, count), 1)
+    frames, task = kdop_frames(*posed, *dops, axis_choices(sides, count), 1)
     task.run()
     rng = np.random.default_rng(2)
     counts = 2 * a.face_count - 1, 2 * b.face_count - 1

@@ -39,7 +39,7 @@ def test_leaves_bend_while_they_hang(device):
 
 def test_leaves_that_meet_something_are_left_out(device):
     tree, *leaves = cases.leaves(12, 600).placed()
-    doubled = cases.Crowd([tree, *leaves, *leaves], np.tile(np.eye(4), (25, 1, 1)))
+    doubled = cases.PlacedShapes([tree, *leaves, *leaves], np.tile(np.eye(4), (25, 1, 1)))
     play = sim.FallingLeaves(doubled, 24, device=device)
     assert 0 < play.count <= 12
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from abut import cases, sim
-from abut.cases.placed_shapes import turns_of
+from abut.cases.placed_shapes import rotations_of_quaternions
 from abut.sim.impulses import leaning
 from abut.sim.rigid_state import quaternions_of
 
@@ -20,7 +20,7 @@ def at(*places):
 def momentum(bodies):
     """Linear, and angular about the origin; of bodies that move."""
     mass = 1 / bodies.lightness[:, None]
-    turns = turns_of(bodies.turn)
+    turns = rotations_of_quaternions(bodies.turn)
     inertia = np.linalg.inv(np.einsum("nij,njk,nlk->nil", turns, bodies.looseness, turns))
     own = np.einsum("nij,nj->ni", inertia, bodies.spin)
     around = np.cross(bodies.position, mass * bodies.velocity) + own
@@ -45,7 +45,7 @@ def test_quaternions_come_back():
     q = np.random.default_rng(0).normal(size=(500, 4))
     q = np.concatenate([q, np.eye(4), np.eye(4) + 1e-9])
     q /= np.linalg.norm(q, axis=1, keepdims=True)
-    assert np.abs((quaternions_of(turns_of(q)) * q).sum(axis=1)) == pytest.approx(np.ones(508))
+    assert np.abs((quaternions_of(rotations_of_quaternions(q)) * q).sum(axis=1)) == pytest.approx(np.ones(508))
 
 
 def test_bodies_turn_as_their_spin_says():
@@ -89,7 +89,7 @@ def test_a_box_comes_to_rest_on_the_floor(device):
     assert tumble.bodies.position[0] == pytest.approx([0, 0, 0.5], abs=0.05)
     assert np.abs(tumble.bodies.velocity[0]).max() < 0.3
     assert np.array_equal(tumble.bodies.position[1], [0, 0, -0.5])
-    assert turns_of(tumble.bodies.turn)[0] == pytest.approx(np.eye(3), abs=0.1)
+    assert rotations_of_quaternions(tumble.bodies.turn)[0] == pytest.approx(np.eye(3), abs=0.1)
 
 
 def test_friction_stops_what_slides(device):

@@ -2,7 +2,7 @@
 
 from abut.cases.breaking import breaking, broken_sites, cell_labels, shattered
 from abut.cases.drape import drape_ball, drape_table, round_table, sheet
-from abut.cases.placed_shapes import Crowd, balls, boxes
+from abut.cases.placed_shapes import PlacedShapes, balls, boxes
 from abut.cases.scenes import PAIRS, SINGLES, pair, single
 from abut.cases.shape import Shape, joined
 from abut.cases.shapes import (
@@ -14,15 +14,15 @@ from abut.cases.shapes import (
     plane,
     torus,
     torus_knot,
+    tube,
     uv_sphere,
 )
 from abut.cases.tree import leaf, leaves
-from abut.cases.tube import tube
 
 __all__ = [
     "PAIRS",
     "SINGLES",
-    "Crowd",
+    "PlacedShapes",
     "Shape",
     "balls",
     "box",

@@ -3,7 +3,7 @@
 import numpy as np
 
 from abut.cases.clip import Solid
-from abut.cases.placed_shapes import Crowd
+from abut.cases.placed_shapes import PlacedShapes
 from abut.cases.shape import Shape
 from abut.cases.shapes import box, gem, torus_knot
 from abut.geometry.topology import components
@@ -16,14 +16,14 @@ def breaking(
     whole: Shape | None = None,
     falling: Shape | None = None,
     seed: int = 0,
-) -> Crowd:
-    """An object broken into closed pieces under another one, which comes last.
+) -> PlacedShapes:
+    """An object broken into closed pieces, below a falling one, which comes last.
 
     Args:
-        faces: Roughly how many faces the objects made here have; those given have their own.
+        faces: Approximate number of faces of the objects made here.
         pieces: Cells of the Voronoi diagram; some give no piece and some give several.
         whole, falling: The objects, in one unit of length; None makes a knot and a bumpy ball.
-        seed: Of the cells.
+        seed: Seed of the cells.
     """
     whole = _knot(faces * 3 // 4) if whole is None else whole
     falling = gem(faces // 4, 0.5) if falling is None else falling
@@ -34,7 +34,7 @@ def breaking(
     middle = (falling.vertices.min(axis=0) + falling.vertices.max(axis=0)) / 2
     poses[-1, :3, 3] = top - middle
     poses[-1, 2, 3] = high[2] - falling.vertices[:, 2].min() + 0.02 * (high - low)[2]
-    return Crowd([*shapes, falling], poses)
+    return PlacedShapes([*shapes, falling], poses)
 
 
 def broken_sites(solid: Shape, count: int, impact: np.ndarray, seed: int = 0) -> np.ndarray:
@@ -51,7 +51,7 @@ def broken_sites(solid: Shape, count: int, impact: np.ndarray, seed: int = 0) ->
 
 
 def cell_labels(shape: Shape, sites: np.ndarray) -> np.ndarray:
-    """(m,) For each face the site nearest its middle: a surface that breaks along its edges."""
+    """(m,) index of the site nearest to the centre of each face."""
     middles = shape.vertices[shape.faces].mean(axis=1)
     labels = np.empty(len(middles), np.int32)
     for some in np.array_split(np.arange(len(middles)), max(1, len(middles) * len(sites) // 10**7)):
@@ -64,16 +64,16 @@ def shattered(solid: Shape, sites: np.ndarray, gap: float = 0.0) -> list[Shape]:
     """The closed pieces of a solid in the Voronoi cells of sites (n, 3).
 
     Cells are cut ``gap`` apart, so that pieces do not touch. Holes of the surface are closed
-    before; parts of a cell that do not hang together are pieces of their own.
+    first; connected components of a cell are separate pieces.
     """
-    body = Solid.of(solid)
-    low, high = body.vertices.min(axis=0), body.vertices.max(axis=0)
-    room = Solid.of(Shape(box().vertices * (high - low) * 1.1 + (low + high) / 2, box().faces))
-    planes, boxes = zip(*(_cell(room, sites, k, gap) for k in range(len(sites))), strict=True)
+    whole = Solid.of(solid)
+    low, high = whole.vertices.min(axis=0), whole.vertices.max(axis=0)
+    bounds = Solid.of(Shape(box().vertices * (high - low) * 1.1 + (low + high) / 2, box().faces))
+    planes, boxes = zip(*(_cell(bounds, sites, k, gap) for k in range(len(sites))), strict=True)
     boxes = np.stack(boxes)
     out: list[Shape] = []
-    groups = [(body, np.arange(len(sites)))]
-    while groups:  # halves of halves: each cut is made in as little of the solid as possible
+    groups = [(whole, np.arange(len(sites)))]
+    while groups:  # bisect the cells, so that each plane cuts as little as possible
         part, cells = groups.pop()
         part = _cropped(part, boxes[cells, 0].min(axis=0), boxes[cells, 1].max(axis=0))
         if part.empty:
@@ -89,11 +89,11 @@ def shattered(solid: Shape, sites: np.ndarray, gap: float = 0.0) -> list[Shape]:
     return out
 
 
-def _cell(room: Solid, sites: np.ndarray, k: int, gap: float) -> tuple[list, np.ndarray]:
+def _cell(bounds: Solid, sites: np.ndarray, k: int, gap: float) -> tuple[list, np.ndarray]:
     """The planes that bound a Voronoi cell, and its box."""
     ways = sites - sites[k]
     far = np.linalg.norm(ways, axis=1)
-    cell, planes = room, []
+    cell, planes = bounds, []
     for other in np.argsort(far, kind="stable"):
         if far[other] == 0 or cell.empty:
             continue
@@ -110,7 +110,7 @@ def _cell(room: Solid, sites: np.ndarray, k: int, gap: float) -> tuple[list, np.
 
 
 def _cropped(part: Solid, low: np.ndarray, high: np.ndarray) -> Solid:
-    """The part of a solid in a box made a little larger."""
+    """The part of a solid in a slightly enlarged box."""
     slack = 1e-3 * (high - low).max()
     for axis, normal in enumerate(np.eye(3)):
         part = part.clipped(normal, high[axis] + slack)
@@ -119,14 +119,14 @@ def _cropped(part: Solid, low: np.ndarray, high: np.ndarray) -> Solid:
 
 
 def _parts(piece: Shape) -> list[Shape]:
-    """The connected parts of a piece that have a volume."""
+    """Connected components of a piece that have a positive volume."""
     label = components(piece.faces, len(piece.vertices))[piece.faces[:, 0]]
     parts = [_used(Shape(piece.vertices, piece.faces[label == k])) for k in np.unique(label)]
     return [part for part in parts if _volume(part) > 0]
 
 
 def _used(shape: Shape) -> Shape:
-    """The shape without vertices that no face uses."""
+    """The shape without unused vertices."""
     used, faces = np.unique(shape.faces, return_inverse=True)
     return Shape(shape.vertices[used], faces.reshape(-1, 3).astype(np.int32))
 
@@ -137,6 +137,6 @@ def _volume(shape: Shape) -> float:
 
 
 def _knot(faces: int) -> Shape:
-    """A ring of a knot, standing."""
+    """An upright torus knot."""
     columns = max(8, round((faces / 2 / 12) ** 0.5))
     return torus_knot(12 * columns, columns, q=5, thick=0.24).turned("x", 90)

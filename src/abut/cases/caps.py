@@ -1,16 +1,16 @@
-"""Flat regions within loops, as triangles."""
+"""Triangulation of planar regions bounded by loops."""
 
 import numpy as np
 
-NEAREST = 24  # places tried for a bridge to a hole
-FLAT = 1e-12  # corners that turn less, over the extent squared, are taken last
+NEAREST = 24  # vertices tried for a bridge to a hole
+FLAT = 1e-12  # corners of a smaller cross product, over the extent squared, come last
 
 
 def triangulated(points: np.ndarray, loops: list[np.ndarray]) -> np.ndarray:
-    """Triangles (m, 3) over the region that loops of ``points`` (n, 2) run around.
+    """Triangles (m, 3) of the region bounded by loops of ``points`` (n, 2).
 
     Outer loops run counter-clockwise, holes clockwise. Each edge of a loop is an edge of one
-    triangle and every other edge is shared by two, whatever the points are: a closed surface
+    triangle and every other edge is shared by two, for any points: a closed surface
     stays closed. Where loops do not cross, triangles do not overlap.
     """
     loops = [loop for loop in loops if len(loop) > 2]
@@ -29,9 +29,9 @@ def triangulated(points: np.ndarray, loops: list[np.ndarray]) -> np.ndarray:
 
 
 def _filled(points: np.ndarray, loop: np.ndarray) -> np.ndarray:
-    """Triangles of one loop: every other corner is cut off, and again, so that few are long.
+    """Triangulate one loop: cut off every other corner, repeatedly, to avoid long triangles.
 
-    A fan would do, but its long faces have large boxes: pieces of a broken solid lie face to face.
+    The long triangles of a fan would have large boxes.
     """
     xy = points[loop]
     after, before = np.roll(xy, -1, axis=0), np.roll(xy, 1, axis=0)
@@ -50,7 +50,7 @@ def _filled(points: np.ndarray, loop: np.ndarray) -> np.ndarray:
 
 
 def _ears(points: np.ndarray, loop: np.ndarray) -> np.ndarray:
-    """Cut corners that hold no other corner, flat ones last."""
+    """Clip ears: corners that contain no other corner, flat ones last."""
     left, ears, at, idle = loop.tolist(), [], 0, 0
     xy = points[loop]
     flat = FLAT * np.ptp(xy, axis=0).max() ** 2
@@ -61,7 +61,7 @@ def _ears(points: np.ndarray, loop: np.ndarray) -> np.ndarray:
             ears.append((left[i], left[j], left[k]))
             del left[j]
             xy = np.delete(xy, j, axis=0)
-            at, idle = j + 1, 0  # skip a corner, so that ears do not all meet in one point
+            at, idle = j + 1, 0  # skip a corner, so that ears do not all share one vertex
         else:
             at, idle = at + 1, idle + 1
     return np.array([*ears, left], np.int64)
@@ -85,7 +85,7 @@ def _is_ear(xy: np.ndarray, i: int, j: int, k: int, least: float) -> bool:
 
 
 def _bridged(points: np.ndarray, outer: np.ndarray, hole: np.ndarray) -> np.ndarray:
-    """One loop that runs around the outer one and, by a bridge there and back, the hole."""
+    """Join a hole to the outer loop by a bridge, traversed in both directions."""
     start = int(np.argmax(points[hole, 0]))
     p = points[hole[start]]
     near = np.argsort(((points[outer] - p) ** 2).sum(axis=1), kind="stable")

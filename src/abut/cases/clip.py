@@ -1,4 +1,4 @@
-"""Solids cut by planes."""
+"""Solids clipped by planes."""
 
 from typing import NamedTuple
 
@@ -10,13 +10,14 @@ from abut.geometry.topology import directed_edges, weld_vertices
 
 
 class Solid(NamedTuple):
-    """A closed surface, part of it triangles and part of it flat regions known by their edges.
+    """A closed surface of triangles, and of planar regions given by their boundary edges.
 
     Attributes:
-        vertices: (n, 3); some may be out of use.
+        vertices: (n, 3); some may be unused.
         faces: (m, 3) triangles of the surface.
-        rims: (k, 3) directed edges of the flat regions, and the plane of each.
-        normals: (p, 3) of the planes; regions lie to the left of their edges, seen from its tip.
+        rims: (k, 3) directed edges of the planar regions, and the plane of each.
+        normals: (p, 3) normals of planes; regions lie to the left of their edges, seen against
+            the normal.
     """
 
     vertices: np.ndarray
@@ -26,19 +27,19 @@ class Solid(NamedTuple):
 
     @staticmethod
     def of(shape: Shape) -> "Solid":
-        """A shape as a solid: equal positions are one vertex, holes are closed by fans."""
+        """Make a solid of a shape: weld equal positions, close holes by fans."""
         faces = weld_vertices(shape.vertices)[shape.faces]
         faces = faces[(faces != np.roll(faces, 1, axis=1)).all(axis=1)]
-        faces = np.concatenate([faces, _patches(faces, len(shape.vertices))])
+        faces = np.concatenate([faces, _hole_fans(faces, len(shape.vertices))])
         return Solid(shape.vertices, faces, np.zeros((0, 3), np.int64), np.zeros((0, 3))).compact()
 
     @property
     def empty(self) -> bool:
-        """Whether nothing is left."""
+        """Whether the solid has no surface."""
         return len(self.faces) + len(self.rims) == 0
 
     def compact(self) -> "Solid":
-        """The solid without vertices out of use."""
+        """The solid without unused vertices."""
         corners = np.concatenate([self.faces.ravel(), self.rims[:, :2].ravel()])
         used, renamed = np.unique(corners, return_inverse=True)
         faces, ends = np.split(renamed, [self.faces.size])
@@ -46,7 +47,7 @@ class Solid(NamedTuple):
         return Solid(self.vertices[used], faces.reshape(-1, 3), rims, self.normals)
 
     def shape(self) -> Shape:
-        """All of the surface as triangles."""
+        """The whole surface as triangles."""
         faces = [self.faces]
         for plane in np.unique(self.rims[:, 2]):
             starts, ends, _ = self.rims[self.rims[:, 2] == plane].T
@@ -57,8 +58,8 @@ class Solid(NamedTuple):
     def clipped(self, normal: np.ndarray, offset: float) -> "Solid":
         """The part where ``normal @ x <= offset``.
 
-        Whether a vertex lies inside is decided once, and a cut edge has one new vertex for all that
-        use it: however coordinates are rounded, a closed surface stays closed.
+        Each vertex is classified once and each cut edge has one new vertex, so a closed surface
+        stays closed for any rounding of coordinates.
         """
         height = self.vertices @ normal - offset
         inside = height <= 0
@@ -84,7 +85,7 @@ class Solid(NamedTuple):
 
 
 def _alone_first(crossing: np.ndarray, inside: np.ndarray) -> np.ndarray:
-    """Faces turned so that the corner alone on its side comes first."""
+    """Rotate the corners of faces so that the corner alone on its side comes first."""
     sides = inside[crossing]
     alone = sides == (sides.sum(axis=1) == 1)[:, None]
     return np.take_along_axis(crossing, (np.argmax(alone, axis=1)[:, None] + [0, 1, 2]) % 3, 1)
@@ -93,7 +94,7 @@ def _alone_first(crossing: np.ndarray, inside: np.ndarray) -> np.ndarray:
 def _cut_faces(
     a: np.ndarray, b: np.ndarray, c: np.ndarray, ab: np.ndarray, ac: np.ndarray, inside: np.ndarray
 ) -> tuple[list[np.ndarray], np.ndarray]:
-    """What is left of cut faces, and the edges that a region in the plane has along them."""
+    """Remaining triangles of cut faces, and the edges of the cut in the plane."""
     corner, rest = inside[a], ~inside[a]
     faces = [
         np.stack([a, ab, ac], axis=1)[corner],
@@ -106,11 +107,11 @@ def _cut_faces(
 def _cut_rims(
     cut: np.ndarray, at: np.ndarray, inside: np.ndarray, vertices: np.ndarray, lines: np.ndarray
 ) -> tuple[list[np.ndarray], np.ndarray]:
-    """What is left of cut edges, and the edges across their regions where the plane cuts them."""
+    """Remaining parts of cut edges, and the edges of the cut across their regions."""
     leaves = inside[cut[:, 0]]
     exits = np.column_stack([cut[:, 0], at, cut[:, 2]])[leaves]
     entries = np.column_stack([at, cut[:, 1], cut[:, 2]])[~leaves]
-    # along the line of two planes exits and entries take turns, and all runs one way
+    # along the line of two planes exits and entries alternate, in one direction
     ahead = [
         np.einsum("ij,ij->i", vertices[points], lines[planes])
         for points, planes in ((exits[:, 1], exits[:, 2]), (entries[:, 0], entries[:, 2]))
@@ -123,7 +124,7 @@ def _cut_rims(
 def _cut_edges(
     vertices: np.ndarray, height: np.ndarray, pairs: list[tuple[np.ndarray, np.ndarray]]
 ) -> tuple[np.ndarray, list[np.ndarray]]:
-    """All vertices with those of the cut, and the new one of each edge, list by list."""
+    """All vertices with those of the cut, and the new vertex of each edge, per list of edges."""
     ends = np.sort(np.concatenate([np.stack(pair, axis=1) for pair in pairs]), axis=1)
     keys, which = np.unique(ends.astype(np.int64) @ [len(vertices), 1], return_inverse=True)
     low, high = np.divmod(keys, len(vertices))
@@ -133,7 +134,7 @@ def _cut_edges(
     return np.concatenate([vertices, new]), np.split(which + len(vertices), sizes)
 
 
-def _patches(faces: np.ndarray, count: int) -> np.ndarray:
+def _hole_fans(faces: np.ndarray, count: int) -> np.ndarray:
     """Fans over the holes of a surface."""
     edges = directed_edges(faces.astype(np.int64))
     both = np.concatenate([edges @ [count, 1], edges @ [1, count]])
@@ -149,7 +150,7 @@ def _patches(faces: np.ndarray, count: int) -> np.ndarray:
 
 
 def _loops(starts: np.ndarray, ends: np.ndarray) -> list[np.ndarray]:
-    """Directed edges, as many from each vertex as to it, joined to closed loops of vertices."""
+    """Join directed edges, balanced at each vertex, to closed loops of vertices."""
     after = np.empty(len(starts), np.int64)
     after[np.argsort(ends, kind="stable")] = np.argsort(starts, kind="stable")
     loops, follow, seen = [], after.tolist(), [False] * len(starts)
@@ -165,7 +166,7 @@ def _loops(starts: np.ndarray, ends: np.ndarray) -> list[np.ndarray]:
 
 
 def _axes(normal: np.ndarray) -> np.ndarray:
-    """(2, 3): x and y axes of a plane, counter-clockwise seen from the tip of its normal."""
+    """(2, 3) x and y axes of a plane, counter-clockwise seen against its normal."""
     x = np.cross(normal, np.eye(3)[np.argmin(np.abs(normal))])
     x /= np.linalg.norm(x)
     return np.stack([x, np.cross(normal, x) / np.linalg.norm(normal)])

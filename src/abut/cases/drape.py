@@ -1,20 +1,20 @@
-"""A sheet above something round: where cloth simulations begin."""
+"""Initial states of cloth simulations: a sheet above a round obstacle."""
 
 import numpy as np
 
-from abut.cases.placed_shapes import Crowd
+from abut.cases.placed_shapes import PlacedShapes
 from abut.cases.shape import Shape, grid_faces
 from abut.cases.shapes import icosphere
 
 ROUNDING = 4  # rows of the table's rounded rim
 
 
-def drape_table(faces: int = 20_000, size: float = 2.0, radius: float = 0.6) -> Crowd:
+def drape_table(faces: int = 20_000, size: float = 2.0, radius: float = 0.6) -> PlacedShapes:
     """A square sheet of about ``faces`` faces just above a round table top: sheet, table."""
     return _above(sheet(faces, size), round_table(radius))
 
 
-def drape_ball(faces: int = 20_000, size: float = 2.0, radius: float = 0.5) -> Crowd:
+def drape_ball(faces: int = 20_000, size: float = 2.0, radius: float = 0.5) -> PlacedShapes:
     """A square sheet of about ``faces`` faces just above a ball: sheet, ball."""
     return _above(sheet(faces, size), icosphere(1280, radius))
 
@@ -55,9 +55,9 @@ def round_table(radius: float = 0.6, thick: float = 0.08, sides: int = 64) -> Sh
     return Shape(vertices, faces.astype(np.int32))
 
 
-def _above(cloth: Shape, obstacle: Shape) -> Crowd:
-    """The sheet a hundredth of its size over the obstacle's highest point."""
+def _above(cloth: Shape, obstacle: Shape) -> PlacedShapes:
+    """Place the sheet above the obstacle, at a hundredth of its size."""
     poses = np.tile(np.eye(4), (2, 1, 1))
     gap = 0.01 * np.ptp(cloth.vertices[:, 0])
     poses[0, 2, 3] = obstacle.vertices[:, 2].max() + gap
-    return Crowd([cloth, obstacle], poses)
+    return PlacedShapes([cloth, obstacle], poses)

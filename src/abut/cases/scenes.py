@@ -10,17 +10,17 @@ Pair = tuple[Shape, Shape]
 
 
 def pair(name: str, faces: int = 5000) -> Pair:
-    """Two shapes.
+    """Make two shapes.
 
     Args:
         name: One of ``PAIRS``.
-        faces: Roughly how many faces each should have; small scenes have the few they need.
+        faces: Approximate number of faces of each; ignored by small scenes.
     """
     return _named(PAIRS, name)(faces)
 
 
 def single(name: str, faces: int = 5000) -> Shape:
-    """One shape; ``name`` is one of ``SINGLES``."""
+    """Make one shape; ``name`` is one of ``SINGLES``."""
     return _named(SINGLES, name)(faces)
 
 
@@ -37,13 +37,13 @@ def _knot(faces: int) -> Pair:
 
 
 def _tori(faces: int) -> Pair:
-    """Two rings, linked and too thick for that."""
+    """Two linked tori that intersect."""
     ring = shapes.torus(*_split(faces, along=2.0), thick=0.45)
     return ring, ring.turned("x", 80).moved((0.9, 0.2, 0.1))
 
 
 def _spheres(faces: int) -> Pair:
-    """Two spheres that overlap."""
+    """Two intersecting spheres."""
     sphere = shapes.icosphere(faces)
     return sphere, sphere.moved((0.9, 0.4, 0.2))
 
@@ -55,7 +55,7 @@ def _apart(faces: int) -> Pair:
 
 
 def _nested(faces: int) -> Pair:
-    """A bumpy ball inside a sphere: no faces meet."""
+    """A bumpy ball inside a sphere: no faces intersect."""
     return shapes.gem(faces, 0.5), shapes.icosphere(faces, 1.0)
 
 
@@ -65,13 +65,13 @@ def _stacked_boxes(faces: int) -> Pair:
 
 
 def _twins(faces: int) -> Pair:
-    """A sphere and itself: every face meets its double and all neighbours of that."""
+    """A sphere and a copy at the same place: every face touches its copy and its neighbours."""
     sphere = shapes.icosphere(faces)
     return sphere, sphere
 
 
 def _needles(faces: int) -> Pair:
-    """Needles through a sphere: the worst for boxes."""
+    """Needles through a sphere: the worst case for boxes."""
     return shapes.needles(max(faces // 4, 1)), shapes.icosphere(faces, 0.8)
 
 
@@ -81,7 +81,7 @@ def _terrain(faces: int) -> Pair:
 
 
 def _folded_cloth(faces: int) -> Shape:
-    """A sheet in waves that fold over and cut themselves."""
+    """A wavy sheet that folds over and intersects itself."""
     return shapes.folded_cloth(*_split(faces, along=2.0))
 
 

@@ -1,4 +1,4 @@
-"""Shape: the plain arrays of a mesh, and the grids most shapes are drawn on."""
+"""Shape: the plain arrays of a mesh; faces of vertex grids."""
 
 from typing import NamedTuple
 
@@ -6,7 +6,7 @@ import numpy as np
 
 
 class Shape(NamedTuple):
-    """Vertices (n, 3) float64 and faces (m, 3) int32; ``abut.Mesh(*shape)`` takes it."""
+    """Vertices (n, 3) float64 and faces (m, 3) int32; ``abut.Mesh(*shape)`` makes a mesh."""
 
     vertices: np.ndarray
     faces: np.ndarray
@@ -16,7 +16,7 @@ class Shape(NamedTuple):
         return Shape(self.vertices + np.asarray(by), self.faces)
 
     def turned(self, axis: str, degrees: float) -> "Shape":
-        """The shape turned about a coordinate axis, counter-clockwise seen from its tip."""
+        """The shape rotated about a coordinate axis, by the right-hand rule."""
         i, j = {"x": (1, 2), "y": (2, 0), "z": (0, 1)}[axis]
         c, s = np.cos(np.radians(degrees)), np.sin(np.radians(degrees))
         vertices = self.vertices.copy()
@@ -26,7 +26,7 @@ class Shape(NamedTuple):
 
 
 def joined(*shapes: Shape) -> Shape:
-    """Several shapes as one."""
+    """Concatenate shapes to one."""
     firsts = np.cumsum([0] + [len(shape.vertices) for shape in shapes]).astype(np.int32)
     return Shape(
         np.concatenate([shape.vertices for shape in shapes]),
@@ -37,7 +37,7 @@ def joined(*shapes: Shape) -> Shape:
 def grid_faces(rows: int, columns: int, *, wrap: tuple[bool, bool]) -> np.ndarray:
     """Two triangles for each cell of a grid of vertices; ``wrap`` joins its far sides.
 
-    Seen with rows going up and columns going right, faces run counter-clockwise.
+    Faces are counter-clockwise when rows go up and columns go right.
     """
     i, j = np.meshgrid(
         np.arange(rows if wrap[0] else rows - 1),

@@ -5,7 +5,6 @@ from itertools import combinations
 import numpy as np
 
 from abut.cases.shape import Shape, grid_faces, joined
-from abut.cases.tube import tube
 
 
 def box(size: tuple[float, float, float] = (1.0, 1.0, 1.0)) -> Shape:
@@ -88,7 +87,7 @@ def plane(rows: int = 32, columns: int = 32, size: float = 2.0, wave: float = 0.
 
 
 def folded_cloth(rows: int = 128, columns: int = 64, waves: int = 3) -> Shape:
-    """An open sheet in waves that break: in the middle each folds over and cuts itself."""
+    """An open sheet in breaking waves, each of which folds over and intersects itself."""
     u, v = np.meshgrid(np.linspace(-1, 1, rows), np.linspace(-1, 1, columns), indexing="ij")
     swell = np.cos(np.pi * v / 2) ** 2
     phase = np.pi * waves * (u + 1)
@@ -105,11 +104,65 @@ def needles(count: int = 64, length: float = 2.0, width: float = 1e-3, seed: int
     spike = np.array([[0, 0, 1], [1, 0, 0], [-0.5, 0.8, 0], [-0.5, -0.8, 0]], float)
     spike *= [width, width, length]
     faces = np.array([[0, 1, 2], [0, 2, 3], [0, 3, 1], [1, 3, 2]], np.int32)
-    turns, _ = np.linalg.qr(rng.normal(size=(count, 3, 3)))
-    turns[np.linalg.det(turns) < 0] *= -1
+    rotations, _ = np.linalg.qr(rng.normal(size=(count, 3, 3)))
+    rotations[np.linalg.det(rotations) < 0] *= -1
     centres = rng.uniform(-0.5, 0.5, size=(count, 1, 3))
-    spikes = np.einsum("nij,kj->nki", turns, spike - [0, 0, length / 2]) + centres
+    spikes = np.einsum("nij,kj->nki", rotations, spike - [0, 0, length / 2]) + centres
     return joined(*(Shape(vertices, faces) for vertices in spikes))
+
+
+def tube(line: np.ndarray, radius: float, sides: int, *, closed: bool) -> Shape:
+    """A round tube along ``line`` (n, 3); watertight, oriented outwards.
+
+    Args:
+        line: Points with distinct neighbours; n >= 2, or 3 when closed.
+        radius: Distance from the line [mesh length unit].
+        sides: Vertices of each ring.
+        closed: Join the last point to the first; otherwise both ends are capped.
+    """
+    ahead, across = _frames(line, closed)
+    over = np.cross(ahead, across)
+    angle = np.linspace(0, 2 * np.pi, sides, endpoint=False)[:, None]
+    ring = np.cos(angle) * across[:, None] + np.sin(angle) * over[:, None]
+    vertices = (line[:, None] + radius * ring).reshape(-1, 3)
+    faces = grid_faces(len(line), sides, wrap=(closed, True))
+    if closed:
+        return Shape(vertices, faces)
+    start, end = len(vertices), len(vertices) + 1
+    here, east = np.arange(sides), np.roll(np.arange(sides), -1)
+    last = (len(line) - 1) * sides
+    caps = [
+        np.stack([np.full(sides, start), east, here], axis=1),
+        np.stack([here + last, east + last, np.full(sides, end)], axis=1),
+    ]
+    faces = np.concatenate([faces, *caps]).astype(np.int32)
+    return Shape(np.concatenate([vertices, line[[0, -1]]]), faces)
+
+
+def _frames(line: np.ndarray, closed: bool) -> tuple[np.ndarray, np.ndarray]:
+    """Unit tangents, and unit normals of minimal rotation from point to point."""
+    steps = np.diff(line, axis=0, append=line[:1] if closed else 2 * line[-1:] - line[-2:-1])
+    steps /= np.linalg.norm(steps, axis=1, keepdims=True)
+    before = np.roll(steps, 1, axis=0) if closed else np.concatenate([steps[:1], steps[:-1]])
+    ahead = steps + before
+    lengths = np.linalg.norm(ahead, axis=1, keepdims=True)
+    ahead = np.where(lengths > 1e-9, ahead / np.maximum(lengths, 1e-9), steps)
+    across = np.empty_like(ahead)
+    normal = np.eye(3)[np.argmin(np.abs(ahead[0]))]
+    for k, tangent in enumerate(ahead):
+        normal = normal - tangent * (tangent @ normal)
+        normal = normal / np.linalg.norm(normal)
+        across[k] = normal
+    return (ahead, _untwisted(ahead, across)) if closed else (ahead, across)
+
+
+def _untwisted(ahead: np.ndarray, across: np.ndarray) -> np.ndarray:
+    """Distribute the angle between the last and the first normal over the closed line."""
+    arrived = across[-1] - ahead[0] * (ahead[0] @ across[-1])
+    over = np.cross(ahead[0], across[0])
+    miss = np.arctan2(arrived @ over, arrived @ across[0])
+    angle = -miss * np.arange(len(ahead))[:, None] / len(ahead)
+    return np.cos(angle) * across + np.sin(angle) * np.cross(ahead, across)
 
 
 def _icosahedron() -> Shape:

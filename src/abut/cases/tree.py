@@ -2,51 +2,51 @@
 
 import numpy as np
 
-from abut.cases.placed_shapes import Crowd
+from abut.cases.placed_shapes import PlacedShapes
 from abut.cases.shape import Shape, grid_faces, joined
-from abut.cases.tube import tube
+from abut.cases.shapes import tube
 
 LEAF_CELLS = 13, 6  # 156 faces
-SIDES, RINGS = 8, 7  # of a branch: 8 (2 * 6 + 2) = 112 faces
+SIDES, RINGS = 8, 7  # of a branch, which has 8 (2 * 6 + 2) = 112 faces
 FORKS = 3
 UP = np.array([0.0, 0.0, 1.0])
 
 
 def leaves(
     count: int = 150, tree_faces: int = 16_600, *, bend: float = 0.8, seed: int = 0
-) -> Crowd:
-    """A tree and ``count`` leaves of 156 faces at its twigs; the tree comes first.
+) -> PlacedShapes:
+    """A tree and ``count`` leaves of 156 faces at its outer branches; the tree comes first.
 
-    As it is there are 40K faces in all. Leaves are open sheets, each bent in its own way. Some
-    touch the tree or one another, as leaves do.
+    The default has 40K faces. Leaves are open sheets, bent at random. Some touch the tree or each
+    other.
 
     Args:
-        count: How many leaves.
-        tree_faces: Roughly how many faces the tree should have.
-        bend: How far leaves bend along their length [radians].
-        seed: Of branches and leaves.
+        count: Number of leaves.
+        tree_faces: Approximate number of faces of the tree.
+        bend: Largest bend of a leaf along its length [radians].
+        seed: Seed of branches and leaves.
     """
     rng = np.random.default_rng(seed)
     lines, radii = _branches(max(1, tree_faces // (SIDES * 2 * RINGS)), rng)
     wood = [tube(line, r, SIDES, closed=False) for line, r in zip(lines, radii, strict=True)]
-    twigs = lines[len(lines) // 2 :]
+    outer = lines[len(lines) // 2 :]
     shapes, poses = [joined(*wood)], np.tile(np.eye(4), (count + 1, 1, 1))
     for k in range(count):
-        line = twigs[rng.integers(len(twigs))]
+        line = outer[rng.integers(len(outer))]
         at, way = _along(line, rng.uniform(0.3, 1.0)), rng.normal(size=3) - 0.3 * UP
         shapes.append(leaf(bend * rng.uniform(0.3, 1.0), 0.5 * rng.uniform(-1, 1)))
         poses[k + 1, :3, :3] = _frame(way, rng.normal(size=3))
         poses[k + 1, :3, 3] = at + 0.03 * poses[k + 1, :3, 0]
-    return Crowd(shapes, poses)
+    return PlacedShapes(shapes, poses)
 
 
 def leaf(bend: float = 0.0, curl: float = 0.0, length: float = 0.22) -> Shape:
     """A leaf of 156 faces from the origin along x, facing up.
 
     Args:
-        bend: Angle by which its tip turns down [radians].
-        curl: Angle by which its sides turn up [radians].
-        length: From stalk to tip [mesh length unit].
+        bend: Downward angle of its tip [radians].
+        curl: Upward angle of its sides [radians].
+        length: Length from stalk to tip [mesh length unit].
     """
     rows, columns = LEAF_CELLS[0] + 1, LEAF_CELLS[1] + 1
     along, across = np.linspace(0, 1, rows)[:, None], np.linspace(-1, 1, columns)[None]

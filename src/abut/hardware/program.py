@@ -18,7 +18,7 @@ from abut.geometry.poses import checked_poses
 from abut.hardware.config import SIZE_BITS, SLOT_BITS, Machine
 from abut.mesh import Mesh
 from abut.operands.posed_mesh import make_posed_mesh
-from abut.traversal.overlap.kdop_frames import dop_frames
+from abut.traversal.overlap.kdop_frames import kdop_frames
 
 TRIANGLE_ONE = 1 << 14  # the larger mesh's extent, in units of corners
 TURN_ONE = 1 << 16
@@ -82,7 +82,7 @@ def program(a: Mesh, b: Mesh, pose_a: Any, pose_b: Any, machine: Machine) -> Pro
     dops = kdops_of(a, trees[0], shape), kdops_of(b, trees[1], shape)
     posed = [make_posed_mesh(m.points, m.faces, p) for m, p in zip((a, b), poses, strict=True)]
     choices = axis_choices(machine.sides, machine.axis_count)
-    frames, task = dop_frames(*posed, *dops, choices, 1)
+    frames, task = kdop_frames(*posed, *dops, choices, 1)
     task.run()
     motions = [np.eye(4) if p is None else p[0] for p in poses]
     one = 2.0 ** (machine.width - 1)

@@ -32,9 +32,8 @@ from abut.query.contact_stages import ContactStages, Strategy
 from abut.query.shared import MOST_LISTED, Operands, shared_queues
 from abut.traversal.overlap.descend import clear_first_kernel
 from abut.traversal.overlap.first_path import TOO_LONG
-from abut.traversal.overlap.kdop_frames import dop_frames
+from abut.traversal.overlap.kdop_frames import NARROW_KDOPS, KdopFrames, kdop_frames
 from abut.traversal.overlap.kdop_leaf_walk import kdop_leaf_walk
-from abut.traversal.overlap.kdop_overlap import NARROW_DOPS, DopFrames
 
 LEAST_EXPECTED = 256  # rows
 UNPACKING_THREADS = 1 << 16
@@ -133,9 +132,9 @@ class ContactPlan(Operands):
         trees = [tree.view(self.bound) for tree in self.trees]
         view = mesh_pairs(self.a, self.b, self.sharing, self.pose_count, trees)
         rows = MeshRows(view, self.device)
-        dops = DopFrames()
+        dops = KdopFrames()
         if self.dops:
-            dops, task = dop_frames(self.a, self.b, *self.dops, self.axes, self.pose_count)
+            dops, task = kdop_frames(self.a, self.b, *self.dops, self.axes, self.pose_count)
             yield "frames", task.run
         stages = ContactStages(
             rows,
@@ -149,7 +148,7 @@ class ContactPlan(Operands):
             dops=dops,
             lowest=self._lowest if self.first else None,
         )
-        if self.strategy is Strategy.LEAF_WALK and self.boxless and dops.kind == NARROW_DOPS:
+        if self.strategy is Strategy.LEAF_WALK and self.boxless and dops.kind == NARROW_KDOPS:
             yield from kdop_leaf_walk(view, self.dops, self.axes, out.bits, self.queues)
             yield stages.filter(self.queues["candidates"])
             yield stages.exact()

@@ -30,7 +30,7 @@ from abut.traversal.overlap.descend import (
     frames_kernel_for,
 )
 from abut.traversal.overlap.first_path import path_kernel, pick_kernel
-from abut.traversal.overlap.kdop_overlap import DopFrames
+from abut.traversal.overlap.kdop_frames import KdopFrames
 from abut.traversal.overlap.leaf_cluster_pairs import cluster_walks, open_clusters_kernel
 from abut.traversal.overlap.leaf_packets import packet_count_of, packet_kernel
 from abut.traversal.overlap.leaf_walk import leaf_walk_kernel_for
@@ -81,7 +81,7 @@ class ContactStages:
     finer: bool = False
     own: bool = False
     boundless: bool = False
-    dops: Any = field(default_factory=DopFrames)
+    dops: Any = field(default_factory=KdopFrames)
     colliding: wp.array | None = None
     lowest: wp.array | None = None
 

@@ -3,7 +3,7 @@
 import numpy as np
 
 from abut.cases.drape import drape_ball, drape_table
-from abut.cases.placed_shapes import Crowd
+from abut.cases.placed_shapes import PlacedShapes
 from abut.cases.shape import Shape
 from abut.query.collide import collide
 from abut.query.cull import cull
@@ -27,7 +27,7 @@ class Drape:
     stages = ("near", "motion", "safe way")
     other_method = "far"
 
-    def __init__(self, crowd: Crowd, fabric: Fabric | None = None, device: object = None) -> None:
+    def __init__(self, crowd: PlacedShapes, fabric: Fabric | None = None, device: object = None) -> None:
         self.face_count = crowd.face_count
         sheet, self.solid = crowd.placed()
         self.cloth = Cloth(sheet, self.solid, fabric=fabric, device=device)

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from abut.cases.breaking import breaking
-from abut.cases.placed_shapes import Crowd
+from abut.cases.placed_shapes import PlacedShapes
 from abut.cases.shape import Shape, joined
 from abut.cases.shapes import box
 from abut.core.timing import stage
@@ -32,7 +32,7 @@ class Fracture:
     stages = ("motion", "collide", "split", "impulses")
     other_method = "joined"
 
-    def __init__(self, crowd: Crowd, device: object = None) -> None:
+    def __init__(self, crowd: PlacedShapes, device: object = None) -> None:
         *pieces, falling = crowd.shapes
         whole = joined(*pieces)
         self.labels = np.repeat(np.arange(len(pieces)), [len(piece.faces) for piece in pieces])

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from abut.cases.placed_shapes import turns_of
+from abut.cases.placed_shapes import rotations_of_quaternions
 from abut.cases.shape import Shape
 from abut.core.timing import stage
 from abut.mesh import Mesh
@@ -164,7 +164,7 @@ class Tumble:
         body = np.full(int(self.objects.max()) + 1, -1)
         body[self.objects] = np.arange(len(self.objects))
         ids = body[objects]
-        turns = turns_of(self.bodies.turn)
+        turns = rotations_of_quaternions(self.bodies.turn)
         normals = np.einsum("nkij,nkj->nki", turns[ids], self._normals[self._first[ids] + pairs])
         segments = hits.segments.numpy()
         return leaning(ids, segments, normals[:, 0] - normals[:, 1])

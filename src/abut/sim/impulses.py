@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from abut.cases.placed_shapes import turns_of
+from abut.cases.placed_shapes import rotations_of_quaternions
 from abut.sim.rigid_state import Lumps
 
 ITERATIONS = 20
@@ -70,7 +70,7 @@ def push_apart(
         parting: Least speed at which bodies that meet leave each other.
     """
     a, b, n = found.a, found.b, found.normal
-    turns = turns_of(bodies.turn)
+    turns = rotations_of_quaternions(bodies.turn)
     loose = np.einsum("nij,njk,nlk->nil", turns, bodies.looseness, turns)
     arms = found.point - bodies.position[a], found.point - bodies.position[b]
     share = np.bincount(np.concatenate([a, b]), minlength=len(bodies.lightness))

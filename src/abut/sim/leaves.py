@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from abut.cases.placed_shapes import Crowd
+from abut.cases.placed_shapes import PlacedShapes
 from abut.cases.shape import Shape, joined
 from abut.cases.tree import leaves
 from abut.mesh import Mesh
@@ -32,7 +32,7 @@ class FallingLeaves:
     stages = ("near", "motion", "safe way")
     other_method = "far"
 
-    def __init__(self, crowd: Crowd, count: int, *, seed: int = 0, device: object = None) -> None:
+    def __init__(self, crowd: PlacedShapes, count: int, *, seed: int = 0, device: object = None) -> None:
         self.tree, *found = crowd.placed()
         low, high = self.tree.vertices.min(axis=0), self.tree.vertices.max(axis=0)
         found = _apart(found, self.tree, device)[:count]

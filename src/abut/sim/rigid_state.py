@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from abut.cases.placed_shapes import turns_of
+from abut.cases.placed_shapes import rotations_of_quaternions
 from abut.cases.shape import Shape
 from abut.geometry.mass import solid_of
 
@@ -63,7 +63,7 @@ class Lumps:
     def poses(self) -> np.ndarray:
         """(n, 4, 4) poses of the meshes."""
         poses = np.tile(np.eye(4), (len(self.turn), 1, 1))
-        poses[:, :3, :3] = turns_of(self.turn)
+        poses[:, :3, :3] = rotations_of_quaternions(self.turn)
         poses[:, :3, 3] = self.position - np.einsum("nij,nj->ni", poses[:, :3, :3], self.centre)
         return poses
 
@@ -79,7 +79,7 @@ class Lumps:
     def energy(self) -> float:
         """Kinetic energy."""
         moving = self.lightness > 0
-        turns = turns_of(self.turn[moving])
+        turns = rotations_of_quaternions(self.turn[moving])
         local = np.einsum("nji,nj->ni", turns, self.spin[moving])
         inertia = np.linalg.inv(self.looseness[moving])
         turning = np.einsum("ni,nij,nj->", local, inertia, local)

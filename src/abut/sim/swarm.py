@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from abut.cases.placed_shapes import Crowd, balls
+from abut.cases.placed_shapes import PlacedShapes, balls
 from abut.sim.impulse_solver import Surfaces, Tumble
 from abut.sim.simulation import Seen
 
@@ -24,7 +24,7 @@ class Swarm:
     other_method = "joined"
 
     def __init__(
-        self, crowd: Crowd, *, pull: float = 1.5, seed: int = 0, device: object = None
+        self, crowd: PlacedShapes, *, pull: float = 1.5, seed: int = 0, device: object = None
     ) -> None:
         self.face_count, self.pull = crowd.face_count, pull
         look = Surfaces(bounce=0.6, friction=0.3)

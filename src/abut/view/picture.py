@@ -8,8 +8,7 @@ import numpy as np
 import warp as wp
 
 from abut.cases.shape import Shape
-from abut.cases.shapes import plane
-from abut.cases.tube import tube
+from abut.cases.shapes import plane, tube
 from abut.core.device import resolve_device
 from abut.view.body import GLOW, GOLD, INK, SHADOW, Body, Color
 from abut.view.camera import Camera

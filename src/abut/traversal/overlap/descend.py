@@ -25,7 +25,7 @@ from abut.operands.posed_pairs import (
     row_and_item,
     subtree_depth,
 )
-from abut.traversal.overlap.kdop_overlap import DopFrames
+from abut.traversal.overlap.kdop_frames import KdopFrames
 from abut.traversal.overlap.leaf_packets import FOUND, PACKET, test_own_packet
 from abut.traversal.overlap.leaf_packets import STACK as PACKET_STACK
 from abut.traversal.overlap.node_pairs import (
@@ -129,7 +129,7 @@ def descend_kernel_for(pairs_type: type, finer: bool, own: bool) -> wp.Kernel:
         pairs: pairs_type,
         frames: wp.array[RelativeFrame],
         items: WorkItems,
-        dops: DopFrames,
+        dops: KdopFrames,
         # out
         queues_out: ContactQueues,
     ):
@@ -198,7 +198,7 @@ def first_kernel_for(pairs_type: type, finer: bool, own: bool) -> wp.Kernel:
         span: wp.vec3i,
         pairs: pairs_type,
         frames: wp.array[RelativeFrame],
-        dops: DopFrames,
+        dops: KdopFrames,
         # out
         queues_out: ContactQueues,
         colliding_out: wp.array[wp.int32],

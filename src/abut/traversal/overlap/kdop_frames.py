@@ -10,17 +10,25 @@ from typing import Any
 import numpy as np
 import warp as wp
 
-from abut.bounds.fixed import NARROW, NARROW_ROWS, word_count
-from abut.bounds.kdop import AXIS_COLUMNS, PICK_BITS, kdop_normals, normal_cones
+from abut.bounds.fixed import (
+    NARROW,
+    NARROW_ROWS,
+    overlap_kdop_narrow,
+    overlap_kdop_wide,
+    word_count,
+)
+from abut.bounds.kdop import AXIS_COLUMNS, PICK_BITS, kdop_normals, normal_cones, overlap_kdop
 from abut.bounds.relative_frame import max_abs
 from abut.bvh.node_kdops import NodeKdops
 from abut.core.launch import Task
 from abut.geometry.poses import rotation_of, translation_of
 from abut.operands.posed_mesh import PosedMesh, pose_of
-from abut.traversal.overlap.kdop_overlap import NARROW_DOPS, SINGLE_DOPS, WIDE_DOPS, DopFrames
 
 wp.set_module_options({"enable_backward": False, "fuse_fp": False})
 
+FLOAT32_KDOPS = wp.constant(1)
+NARROW_KDOPS = wp.constant(2)
+WIDE_KDOPS = wp.constant(3)
 PICKS_OF_A = wp.constant((1 << 15) - 1)
 
 PARALLEL = wp.constant(wp.float64(1e-3))  # sine below which two normals make no axis
@@ -32,7 +40,46 @@ STEP_DOWN = wp.constant(wp.float64(2.0**-22))  # covers the rounding to float32
 
 
 @wp.struct
-class DopSide:
+class KdopFrames:
+    """DOPs of two trees and the axes of every pose; ``kind`` says which arrays are used."""
+
+    kind: wp.int32
+    width: wp.int32
+    half: wp.int32  # normals, k / 2
+    stride: wp.int32  # pairs of words of a slot
+    axis_count: wp.int32
+    words_a: wp.array[wp.vec2i]
+    words_b: wp.array[wp.vec2i]
+    axes: wp.array2d[wp.int64]
+    narrow_axes: wp.array[wp.vec4i]  # the same, for numbers that fit
+    single_axes: wp.array2d[wp.float32]
+
+
+@wp.func
+def overlap_kdops(dops: KdopFrames, pose: wp.int32, i: wp.int32, j: wp.int32):
+    """May the DOPs of slot i of a and slot j of b overlap? True where there are none."""
+    first = pose * dops.axis_count
+    stop = first + dops.axis_count
+    at_a = dops.stride * i
+    at_b = dops.stride * j
+    if dops.kind == NARROW_KDOPS:
+        rows = dops.narrow_axes
+        return overlap_kdop_narrow(
+            rows, first, stop, dops.half, dops.width, dops.words_a, at_a, dops.words_b, at_b
+        )
+    if dops.kind == WIDE_KDOPS:
+        return overlap_kdop_wide(
+            dops.axes, first, stop, dops.half, dops.width, dops.words_a, at_a, dops.words_b, at_b
+        )
+    if dops.kind == FLOAT32_KDOPS:
+        return overlap_kdop(
+            dops.single_axes, first, stop, dops.half, dops.words_a, at_a, dops.words_b, at_b
+        )
+    return True
+
+
+@wp.struct
+class KdopUnit:
     """Centre and unit of one operand's DOPs."""
 
     centre: wp.vec3d
@@ -165,13 +212,13 @@ def store_narrow(axes: wp.array2d[wp.int64], row: wp.int32, rows: wp.array[wp.ve
 
 
 @wp.kernel
-def dop_axes_kernel(
+def kdop_axes_kernel(
     # in
     span: wp.vec3i,
     a: PosedMesh,
     b: PosedMesh,
-    side_a: DopSide,
-    side_b: DopSide,
+    side_a: KdopUnit,
+    side_b: KdopUnit,
     width: wp.int32,
     choices: wp.array[wp.vec2i],
     normals: wp.array[wp.vec3d],
@@ -213,20 +260,20 @@ def dop_axes_kernel(
             store_single(single_axes_out, row, picks, on_a, on_b, shift, slack)
 
 
-def dop_frames(
+def kdop_frames(
     a: Any, b: Any, dops_a: NodeKdops, dops_b: NodeKdops, choices: np.ndarray, pose_count: int
 ) -> tuple[Any, Task]:
     """The struct to pass to kernels, and the launch that fills its axes for the present poses."""
     device = a.points.device
     sides, width, axis_count = dops_a.sides, dops_a.width, len(choices)
     rows = pose_count * axis_count
-    out = DopFrames()
-    out.kind = SINGLE_DOPS if not width else NARROW_DOPS if width <= NARROW else WIDE_DOPS
+    out = KdopFrames()
+    out.kind = FLOAT32_KDOPS if not width else NARROW_KDOPS if width <= NARROW else WIDE_KDOPS
     out.width, out.half, out.axis_count = width, sides // 2, axis_count
     out.stride = sides // 2 * max(word_count(width), 1)
     out.words_a, out.words_b = dops_a.words, dops_b.words
     fixed_rows, single_rows = (rows, 0) if width else (0, rows)
-    narrow_rows = NARROW_ROWS * rows if out.kind == NARROW_DOPS else 0
+    narrow_rows = NARROW_ROWS * rows if out.kind == NARROW_KDOPS else 0
     out.narrow_axes = wp.empty(narrow_rows, dtype=wp.vec4i, device=device)
     out.axes = wp.empty((fixed_rows, AXIS_COLUMNS), dtype=wp.int64, device=device)
     out.single_axes = wp.empty((single_rows, AXIS_COLUMNS), dtype=wp.float32, device=device)
@@ -239,10 +286,10 @@ def dop_frames(
     ]
     outputs = [out.axes, out.narrow_axes, out.single_axes]
     args = [a, b, _side(dops_a), _side(dops_b), width, *tables, *outputs]
-    return out, Task(dop_axes_kernel, rows, args, device, grain=64)
+    return out, Task(kdop_axes_kernel, rows, args, device, grain=64)
 
 
 def _side(dops: NodeKdops) -> Any:
-    side = DopSide()
+    side = KdopUnit()
     side.centre, side.unit = wp.vec3d(*dops.centre), wp.float64(dops.unit)
     return side

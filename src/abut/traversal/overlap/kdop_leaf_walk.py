@@ -20,8 +20,7 @@ from abut.core.memory_access import load_readonly_vec4i
 from abut.core.pair_queue import PairQueue, PairQueues
 from abut.core.plan import Stage
 from abut.traversal.overlap.found_faces import LISTED, list_found, note_found
-from abut.traversal.overlap.kdop_frames import dop_frames
-from abut.traversal.overlap.kdop_overlap import DopFrames, overlap_dops
+from abut.traversal.overlap.kdop_frames import KdopFrames, kdop_frames, overlap_kdops
 
 wp.set_module_options({"enable_backward": False, "fuse_fp": False})
 
@@ -36,7 +35,7 @@ Sums = wp.types.vector(length=24, dtype=wp.int64)
 
 
 @wp.func
-def sum_leaf(dops: DopFrames, pose: wp.int32, slot: wp.int32, own: wp.array[wp.vec2l]):
+def sum_leaf(dops: KdopFrames, pose: wp.int32, slot: wp.int32, own: wp.array[wp.vec2l]):
     """What a leaf of a and the constants add to the sums along every axis."""
     first = pose * dops.axis_count
     for axis in range(dops.axis_count):
@@ -49,7 +48,7 @@ def sum_leaf(dops: DopFrames, pose: wp.int32, slot: wp.int32, own: wp.array[wp.v
 
 
 @wp.func
-def overlap_leaf(dops: DopFrames, pose: wp.int32, own: wp.array[wp.vec2l], slot: wp.int32):
+def overlap_leaf(dops: KdopFrames, pose: wp.int32, own: wp.array[wp.vec2l], slot: wp.int32):
     """``overlap_narrow`` for the leaf summed before and a slot of b."""
     first = pose * dops.axis_count
     for axis in range(dops.axis_count):
@@ -64,12 +63,12 @@ def overlap_leaf(dops: DopFrames, pose: wp.int32, own: wp.array[wp.vec2l], slot:
 
 
 @wp.kernel
-def list_dops_kernel(
+def list_kdop_pairs_kernel(
     # in
     span: wp.vec3i,
     tree_a: BvhView,
     tree_b: BvhView,
-    dops: DopFrames,
+    dops: KdopFrames,
     leaf_count: wp.int32,
     bits: wp.vec2i,
     swapped: wp.bool,
@@ -85,7 +84,7 @@ def list_dops_kernel(
         face = face_of(load_node(tree_a.nodes, leaf_slot))
         count = wp.int32(0)
         slot = root_of(tree_b)
-        if overlap_dops(dops, pose, leaf_slot, slot):  # most leaves are done here
+        if overlap_kdops(dops, pose, leaf_slot, slot):  # most leaves are done here
             sum_leaf(dops, pose, leaf_slot, own)
         else:
             slot = -1
@@ -114,7 +113,7 @@ def straight_weight(row: wp.vec4i, pick: wp.int32):
 
 
 @wp.func
-def weights_along(dops: DopFrames, side: wp.int32):
+def weights_along(dops: KdopFrames, side: wp.int32):
     """Weights of a side's reaches against each normal, where the axes are the normals."""
     out = Weights()
     for axis in range(STRAIGHT):
@@ -124,7 +123,7 @@ def weights_along(dops: DopFrames, side: wp.int32):
 
 
 @wp.func
-def are_straight(dops: DopFrames, on_a: Weights, on_b: Weights):
+def are_straight(dops: KdopFrames, on_a: Weights, on_b: Weights):
     """Do all axes have one normal of either side?"""
     straight = dops.half == STRAIGHT and dops.axis_count == STRAIGHT
     for axis in range(STRAIGHT):
@@ -133,7 +132,7 @@ def are_straight(dops: DopFrames, on_a: Weights, on_b: Weights):
 
 
 @wp.func
-def sum_straight(dops: DopFrames, words: wp.array[wp.vec4i], slot: wp.int32, weights: Weights):
+def sum_straight(dops: KdopFrames, words: wp.array[wp.vec4i], slot: wp.int32, weights: Weights):
     """What a leaf of a and the constants add to the sums along the normals and against them."""
     out = Sums()
     for k in range(ALL_ROWS):
@@ -177,12 +176,12 @@ def overlap_straight(words: wp.array[wp.vec4i], slot: wp.int32, own: Sums, weigh
 
 
 @wp.kernel
-def list_straight_kernel(
+def list_normal_axis_pairs_kernel(
     # in
     span: wp.vec3i,
     tree_a: BvhView,
     tree_b: BvhView,
-    dops: DopFrames,
+    dops: KdopFrames,
     fours_a: wp.array[wp.vec4i],
     fours_b: wp.array[wp.vec4i],
     leaf_count: wp.int32,
@@ -191,7 +190,7 @@ def list_straight_kernel(
     # out
     candidates_out: PairQueue,
 ):
-    """``list_dops_kernel`` for meshes without poses; ``fours`` are the words of ``dops``."""
+    """``list_kdop_pairs_kernel`` for meshes without poses; ``fours`` are the words of ``dops``."""
     found = wp.zeros(shape=(LISTED,), dtype=wp.int32)
     on_a = weights_along(dops, 0)
     on_b = weights_along(dops, 1)
@@ -208,7 +207,7 @@ def list_straight_kernel(
             if straight:
                 hit = overlap_straight(fours_b, slot, own, on_b)
             else:
-                hit = overlap_dops(dops, 0, leaf_slot, slot)
+                hit = overlap_kdops(dops, 0, leaf_slot, slot)
             slot = next_slot(node, hit)
             if hit and is_leaf(node):
                 count = note_found(
@@ -228,11 +227,11 @@ def kdop_leaf_walk(
     swapped = view.b.faces.shape[0] > view.a.faces.shape[0]
     if swapped:
         sides, trees, dops = sides[::-1], trees[::-1], dops[::-1]
-    frames, task = dop_frames(*sides, *dops, axes, view.count)
+    frames, task = kdop_frames(*sides, *dops, axes, view.count)
     yield "frames", task.run
-    kernel, given = list_dops_kernel, [frames]
+    kernel, given = list_kdop_pairs_kernel, [frames]
     if not (view.a.pose_count or view.b.pose_count) and frames.half == STRAIGHT:
-        kernel = list_straight_kernel
+        kernel = list_normal_axis_pairs_kernel
         given = [frames, _in_fours(frames.words_a), _in_fours(frames.words_b)]
     leaves = sides[0].faces.shape[0]
     args = [*trees, *given, leaves, bits, swapped, queues["candidates"]]

@@ -14,7 +14,7 @@ from abut.geometry.common_corners import SHARED_NONE
 from abut.operands.posed_pairs import WorkItems, item_stop, pair_at, pair_stop, row_and_item
 from abut.traversal.overlap.descend import LEAF_BLOCK, walks_from_b
 from abut.traversal.overlap.found_faces import LISTED, list_found, note_found
-from abut.traversal.overlap.kdop_overlap import DopFrames
+from abut.traversal.overlap.kdop_frames import KdopFrames
 from abut.traversal.overlap.node_pairs import finer_overlap, overlap
 
 wp.set_module_options({"enable_backward": False, "fuse_fp": False})
@@ -33,7 +33,7 @@ def leaf_walk_kernel_for(pairs_type: type, finer: bool, own: bool) -> wp.Kernel:
         pairs: pairs_type,
         frames: wp.array[RelativeFrame],
         items: WorkItems,
-        dops: DopFrames,
+        dops: KdopFrames,
         bits: wp.vec2i,
         # out
         candidates_out: PairQueue,

@@ -17,7 +17,7 @@ from abut.bvh.layout import (
     subtree_slot,
 )
 from abut.core.memory_access import load_readonly_vec4f
-from abut.traversal.overlap.kdop_overlap import DopFrames, overlap_dops
+from abut.traversal.overlap.kdop_frames import KdopFrames, overlap_kdops
 
 STACK = wp.constant(192)  # a tree is at most 61 levels deep, and each leaves three pairs behind
 SMALLEST = wp.constant(wp.float32(1.0e-38))  # a gap, whatever its lowest bits
@@ -48,7 +48,7 @@ def load_rss(tree: BvhView, slot: wp.int32):
 @wp.func
 def finer_overlap(
     frame: RelativeFrame,
-    dops: DopFrames,
+    dops: KdopFrames,
     pose: wp.int32,
     tree_a: BvhView,
     i: wp.int32,
@@ -61,7 +61,7 @@ def finer_overlap(
     if tree_a.rss.shape[0] > 0:
         gap = gap_rss(frame, load_rss(tree_a, i), load_rss(tree_b, j))
         return not (gap > wp.float32(0.0))
-    return overlap_dops(dops, pose, i, j)
+    return overlap_kdops(dops, pose, i, j)
 
 
 @wp.func
