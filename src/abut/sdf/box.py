@@ -36,7 +36,9 @@ def box_around(
         raise OptionError("give resolution or spacing, not both: one follows from the other.")
     with np.errstate(over="ignore"):
         extent = bounds[1] - bounds[0]
-    wide = USUAL_MARGIN * float(extent.max()) if margin is None else _length(margin, "margin")
+    wide = USUAL_MARGIN * float(extent.max())
+    if margin is not None:
+        wide = number_from(margin, "margin", 0.0)
     sides = extent + 2.0 * wide
     longest = float(sides.max())
     if longest == 0.0:
@@ -60,10 +62,6 @@ def box_around(
     centre = 0.5 * (bounds[0] + bounds[1])
     shape = tuple(int(n) + 1 for n in counts)
     return Box(centre - 0.5 * spacing * counts, spacing, shape)
-
-
-def _length(value: float, name: str) -> float:
-    return number_from(value, name, 0.0)
 
 
 def _checked(resolution: int | None) -> int:

@@ -13,7 +13,7 @@ import warp as wp
 
 from abut.bvh.triangle_frames import SQUARED_DISTANCE_CODE
 
-WIDE = wp.constant(4)  # samples along each axis
+BRICK_SIDE = wp.constant(4)  # samples
 BRICK_SAMPLES = wp.constant(64)
 STORE = wp.constant(5 * 64 + 13 * 8)
 NO_FACE = wp.constant(2147483647)  # exceeds every face
@@ -101,7 +101,7 @@ def begin_brick(
     float r[20];
     #pragma unroll
     for (int i = 0; i < 5; ++i) {
-        const float4 row = __ldg((const float4*)triangle_frames.data + first + i);
+        const float4 row = __ldg((const float4*)frames.data + first + i);
         r[4 * i] = row.x, r[4 * i + 1] = row.y, r[4 * i + 2] = row.z, r[4 * i + 3] = row.w;
     }
     #pragma unroll
@@ -119,7 +119,7 @@ def begin_brick(
     + _CPU_TYPES
     + """
     float* s = store.data;
-    const float* r = (const float*)(triangle_frames.data + first);
+    const float* r = (const float*)(frames.data + first);
     const v8 none = {0, 0, 0, 0, 0, 0, 0, 0};
     v8 sum = none;
     for (int i = 0; i < 3; ++i) {
@@ -159,7 +159,7 @@ def begin_brick(
 """
 )
 def scan_triangle(
-    triangle_frames: wp.array[wp.vec4f],
+    frames: wp.array[wp.vec4f],
     first: wp.int32,
     face: wp.int32,
     p: wp.vec4f,

@@ -24,12 +24,11 @@ from abut.geometry.winding_tri import solid_angle
 from abut.operands.posed_mesh import load_face
 from abut.point.surface import Surface
 from abut.point.winding import LEAST_FAR, MISPLACED, PER_SPHERE, Winding, add_dipole, winding_around
-from abut.sdf.grid import FieldGrid, sample_position
+from abut.sdf.brick import BRICK_SAMPLES, BRICK_SIDE
+from abut.sdf.grid import FieldGrid, sample_indices, sample_position
 
 wp.set_module_options({"enable_backward": False, "fuse_fp": False, "max_unroll": 0})
 
-BRICK = wp.constant(4)  # samples along each axis
-BRICK_SAMPLES = wp.constant(64)
 SURE = wp.constant(wp.float32(1e-5))  # rounding of the number
 ROUND_UP = wp.constant(wp.float32(1.0 + 2.0**-18))
 HOPELESS = wp.constant(wp.float32(1.0))  # doubt that leaves the sign open
@@ -91,17 +90,16 @@ def winding_bricks_kernel(
 
     Ray crossings shift the number by an integer, so only its distance from one half matters.
     """
-    half = wp.float64(0.5) * wp.float64(BRICK - 1) * grid.spacing
+    shape = wp.vec3i(number_out.shape[0], number_out.shape[1], number_out.shape[2])
+    half = wp.float64(0.5) * wp.float64(BRICK_SIDE - 1) * grid.spacing
     radius = wp.float32(half * wp.float64(1.7321))
     for item in range(span[0] + wp.tid(), span[1], span[2]):
-        row = item / number_out.shape[2]
-        k = item - row * number_out.shape[2]
-        i = row / number_out.shape[1]
-        j = row - i * number_out.shape[1]
-        first = sample_position(grid.lower, grid.spacing, BRICK * i, BRICK * j, BRICK * k)
+        b = sample_indices(shape, item)
+        s = BRICK_SIDE * b
+        first = sample_position(grid.lower, grid.spacing, s[0], s[1], s[2])
         found = winding_in_ball(first + wp.vec3d(half, half, half), radius, surface)
         number = wp.float32(found.number)
-        number_out[i, j, k] = number
+        number_out[b[0], b[1], b[2]] = number
         rest = wp.abs(number - wp.floor(number) - wp.float32(0.5))
         if not rest > found.doubt * ROUND_UP + SURE:
             push_pair(undecided_out, wp.int64(item))
@@ -121,11 +119,11 @@ def undecided_bricks_kernel(
     stop = team_stop(undecided, BRICK_SAMPLES, span[1])
     for n in range(span[0] + wp.tid(), stop, span[2]):
         item = wp.int32(undecided.keys[n / BRICK_SAMPLES])
-        row = item / shape[2]
-        sample = n % BRICK_SAMPLES
-        k = BRICK * (item - row * shape[2]) + sample % BRICK
-        j = BRICK * (row - (row / shape[1]) * shape[1]) + (sample / BRICK) % BRICK
-        i = BRICK * (row / shape[1]) + sample / (BRICK * BRICK)
+        within = sample_indices(wp.vec3i(BRICK_SIDE, BRICK_SIDE, BRICK_SIDE), n % BRICK_SAMPLES)
+        s = BRICK_SIDE * sample_indices(shape, item) + within
+        i = s[0]
+        j = s[1]
+        k = s[2]
         if i < grid_out.shape[0] and j < grid_out.shape[1] and k < grid_out.shape[2]:
             marks = grid_out.gradient[i, j, k]
             p = sample_position(grid_out.lower, grid_out.spacing, i, j, k)
@@ -137,7 +135,7 @@ def undecided_bricks_kernel(
 
 def brick_windings(grid: FieldGrid, surface: Surface, device: wp.Device) -> wp.array:
     """Return the winding numbers of bricks; samples of undecided bricks get a sign."""
-    shape = tuple(-(-n // BRICK) for n in grid.distance.shape)
+    shape = tuple(-(-n // BRICK_SIDE) for n in grid.distance.shape)
     numbers = wp.empty(shape, dtype=wp.float32, device=device)
     undecided = PairQueues(device, bricks=numbers.size)["bricks"]
     args = [grid, surface, numbers, undecided]

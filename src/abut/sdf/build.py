@@ -20,16 +20,11 @@ from abut.point.surface import surfaces_of
 from abut.query.points import in_unit, unit_of
 from abut.query.signs import chosen_sign, signed_volume
 from abut.sdf.box import Box
-from abut.sdf.brick import WIDE
+from abut.sdf.brick import BRICK_SIDE
 from abut.sdf.brick_winding import brick_windings
 from abut.sdf.finish import FinishOptions, finish_kernel
 from abut.sdf.grid import FieldGrid, make_grid
-from abut.sdf.nearest_faces import (
-    BRICKS_PER_THREAD,
-    Bricks,
-    brute_search_kernel_for,
-    tree_search_kernel_for,
-)
+from abut.sdf.nearest_faces import BRICKS_PER_THREAD, Bricks, search_kernel_for
 from abut.sdf.per_sample import fill_by_pseudonormals, sample_signs_kernel
 from abut.sdf.ray_rows import count_crossings
 
@@ -132,12 +127,9 @@ def _find_faces(
     bvh_of(mesh, effort=faces.size // SAMPLES_PER_EFFORT)
     tree = bvh_of(mesh, Bound.OBB)
     bricks = _bricks(mesh, box, tree.origin, band)
-    triangle_frames = triangle_frames_of(mesh, tree.origin)
-    kernel, args = brute_search_kernel_for(device.is_cuda), [bricks, triangle_frames, faces]
-    if not brute:
-        wide = wide_nodes_of(mesh, tree)
-        kernel = tree_search_kernel_for(device.is_cuda)
-        args = [bricks, wide, triangle_frames, tree.obbs, tree.split_slots, faces]
+    frames, wide = triangle_frames_of(mesh, tree.origin), wide_nodes_of(mesh, tree)
+    kernel = search_kernel_for(device.is_cuda, brute)
+    args = [bricks, wide, frames, tree.obbs, tree.split_slots, faces]
     runs = -(-int(np.prod(list(bricks.counts))) // BRICKS_PER_THREAD)
     with stage("search", device):
         if progress is None:
@@ -155,7 +147,7 @@ def _bricks(mesh: Mesh, box: Box, origin: np.ndarray, band: float) -> Any:
     bricks.corner = wp.vec3d(*(box.lower - origin))
     bricks.spacing = box.spacing
     bricks.shape = wp.vec3i(*box.shape)
-    bricks.counts = wp.vec3i(*(-(-n // WIDE) for n in box.shape))
+    bricks.counts = wp.vec3i(*(-(-n // BRICK_SIDE) for n in box.shape))
     corners = np.concatenate([mesh.bounds, [box.lower, box.upper]]) - origin
     error = TRIANGLE_FRAME_ERROR * float(np.abs(corners).max())
     bricks.error = error

@@ -29,13 +29,7 @@ from abut.sdf.footprint import (
 from abut.sdf.footprint_tiles import BLOCK_TILES, TILE_SIDE, tile_ball, tile_of
 from abut.sdf.grid import FieldGrid
 from abut.sdf.orthographic_raster import HALF, SUBDIVIDED, Footprint, pixel_count, to_raster
-from abut.sdf.pixel_patch import (
-    Patch,
-    fragment_at,
-    patch_face,
-    patch_from,
-    patch_pixel,
-)
+from abut.sdf.pixel_patch import Patch, fragment_at, patch_face, patch_from, patch_pixel
 from abut.sdf.spans import covered_pixel_at
 
 wp.set_module_options({"enable_backward": False, "fuse_fp": False})

@@ -8,14 +8,7 @@ equally many batches. On the CPU a thread is alone, and a draw batch is a patch.
 import warp as wp
 
 from abut.core.atomics import warp_atomic_add
-from abut.core.lanes import (
-    lane_count,
-    warp_all,
-    warp_count,
-    warp_max,
-    warp_rank,
-    warp_scan,
-)
+from abut.core.lanes import lane_count, warp_all, warp_count, warp_max, warp_rank, warp_scan
 from abut.core.pair_queue import PairQueue, store_pair
 from abut.sdf.orthographic_raster import Footprint
 from abut.sdf.pixel_patch import Patch, load_patch, patch_from, patch_pixel_count, store_patch

@@ -45,7 +45,7 @@ class DrawQueues(PairQueues):
 
     def grow(self, counts: dict[str, int]) -> bool:
         """Double the room for counts that did not fit; False when all fitted."""
-        return self.make_room(missing_room(counts, self.room()))
+        return self.make_room(missing_room(counts, self.capacities()))
 
     def over(
         self, name: str, kernel: wp.Kernel, args: list[Any], *, per_key: int = 1

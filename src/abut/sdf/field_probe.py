@@ -20,6 +20,7 @@ from abut.sdf.grid import (
     JUMP_BRICK_SIDE,
     LEAST_GRADIENT,
     FieldGrid,
+    last_cell,
     sample_at_cells,
 )
 
@@ -40,14 +41,6 @@ class FieldProbe:
     beyond: wp.float32  # distance from the box, 0 inside
     border_gap: wp.float32  # distance from the box's sides, inside
     jump_gap: wp.float32  # lower bound of the distance from sign jumps
-
-
-@wp.func
-def last_cell(grid: FieldGrid):
-    """Return the far corner of the box, in cells."""
-    return wp.vec3f(
-        wp.float32(grid.shape[0] - 1), wp.float32(grid.shape[1] - 1), wp.float32(grid.shape[2] - 1)
-    )
 
 
 @wp.func

@@ -4,8 +4,7 @@ import warp as wp
 
 from abut.geometry.closest_point_tri import closest_point_tri
 from abut.operands.posed_mesh import PosedMesh, load_face
-from abut.sdf.brick import NO_FACE
-from abut.sdf.brick_winding import BRICK
+from abut.sdf.brick import BRICK_SIDE, NO_FACE
 from abut.sdf.grid import FieldGrid, quantized, sample_indices, sample_position, unit_normal
 
 wp.set_module_options({"enable_backward": False, "fuse_fp": False, "max_unroll": 0})
@@ -36,7 +35,7 @@ def is_sample_inside(
     if marks[1] != wp.int16(0):
         inside = marks[1] > wp.int16(0)
     elif bricks.shape[0] > 0:
-        number = bricks[i / BRICK, j / BRICK, k / BRICK] - wp.float32(crossings)
+        number = bricks[i / BRICK_SIDE, j / BRICK_SIDE, k / BRICK_SIDE] - wp.float32(crossings)
         inside = wp.abs(number) > wp.float32(0.5)
     return inside
 

@@ -128,12 +128,17 @@ def extrapolated(blend: wp.vec4f, beyond: wp.vec3f):
 
 
 @wp.func
-def sample_at_cells(grid: FieldGrid, at: wp.vec3f):
-    """Return (distance, gradient) at a point in cells from the first sample, see sample_field."""
-    most = wp.vec3f(
+def last_cell(grid: FieldGrid):
+    """Return the far corner of the box, in cells."""
+    return wp.vec3f(
         wp.float32(grid.shape[0] - 1), wp.float32(grid.shape[1] - 1), wp.float32(grid.shape[2] - 1)
     )
-    held = wp.min(wp.max(at, wp.vec3f(0.0)), most)
+
+
+@wp.func
+def sample_at_cells(grid: FieldGrid, at: wp.vec3f):
+    """Return (distance, gradient) at a point in cells from the first sample, see sample_field."""
+    held = wp.min(wp.max(at, wp.vec3f(0.0)), last_cell(grid))
     beyond = wp.float32(grid.spacing) * (at - held)
     return extrapolated(interpolate_sample(grid, held), beyond)
 

@@ -6,7 +6,7 @@ import numpy as np
 import warp as wp
 
 from abut.core.launch import launch
-from abut.sdf.grid import JUMP_BRICK_SIDE, FieldGrid
+from abut.sdf.grid import JUMP_BRICK_SIDE, FieldGrid, sample_indices
 
 wp.set_module_options({"enable_backward": False, "fuse_fp": False})
 
@@ -81,20 +81,20 @@ def find_jumps_kernel(
     jumps_out: wp.array3d[wp.uint8],
 ):
     """Mark the bricks of samples that have a jump."""
+    shape = wp.vec3i(jumps_out.shape[0], jumps_out.shape[1], jumps_out.shape[2])
+    side = wp.vec3i(JUMP_BRICK_SIDE, JUMP_BRICK_SIDE, JUMP_BRICK_SIDE)
     for n in range(span[0] + wp.tid(), span[1], span[2]):
-        bx = n / (jumps_out.shape[1] * jumps_out.shape[2])
-        by = n / jumps_out.shape[2] - bx * jumps_out.shape[1]
-        bz = n % jumps_out.shape[2]
+        b = sample_indices(shape, n)
+        low = JUMP_BRICK_SIDE * b
+        high = wp.min(low + side, grid.shape)
         found = wp.int32(0)
-        for x in range(bx * JUMP_BRICK_SIDE, wp.min((bx + 1) * JUMP_BRICK_SIDE, grid.shape[0])):
-            for y in range(by * JUMP_BRICK_SIDE, wp.min((by + 1) * JUMP_BRICK_SIDE, grid.shape[1])):
-                for z in range(
-                    bz * JUMP_BRICK_SIDE, wp.min((bz + 1) * JUMP_BRICK_SIDE, grid.shape[2])
-                ):
+        for x in range(low[0], high[0]):
+            for y in range(low[1], high[1]):
+                for z in range(low[2], high[2]):
                     a = wp.vec3i(x, y, z)
                     if is_jump(grid, a, 0) or is_jump(grid, a, 1) or is_jump(grid, a, 2):
                         found = 1
-        jumps_out[bx, by, bz] = wp.uint8(found)
+        jumps_out[b[0], b[1], b[2]] = wp.uint8(found)
 
 
 def sign_jumps_of(grid: Any) -> wp.array:

@@ -13,10 +13,10 @@ from abut.point.descent import step_back, step_down
 from abut.point.nearest_face import picked
 from abut.sdf.brick import (
     BRICK_SAMPLES,
+    BRICK_SIDE,
     EVERY_GROUP,
     NO_FACE,
     STORE,
-    WIDE,
     begin_brick,
     box_gap_limit,
     found_face,
@@ -25,6 +25,7 @@ from abut.sdf.brick import (
     lane_index,
     scan_triangle,
 )
+from abut.sdf.grid import sample_indices
 
 wp.set_module_options({"enable_backward": False, "fuse_fp": False})
 
@@ -72,16 +73,12 @@ def sample_coordinates(corner: wp.float64, spacing: wp.float64, first: wp.int32,
 @wp.func
 def brick_at(bricks: Bricks, brick: wp.int32, lane: wp.int32):
     """Return a brick by its index."""
-    row = brick / bricks.counts[2]
-    layer = row / bricks.counts[1]
-    i = WIDE * layer
-    j = WIDE * (row - layer * bricks.counts[1])
-    k = WIDE * (brick - row * bricks.counts[2])
-    x = sample_coordinates(bricks.corner[0], bricks.spacing, i, bricks.shape[0])
-    y = sample_coordinates(bricks.corner[1], bricks.spacing, j, bricks.shape[1])
-    z = sample_coordinates(bricks.corner[2], bricks.spacing, k, bricks.shape[2])
+    place = BRICK_SIDE * sample_indices(bricks.counts, brick)
+    x = sample_coordinates(bricks.corner[0], bricks.spacing, place[0], bricks.shape[0])
+    y = sample_coordinates(bricks.corner[1], bricks.spacing, place[1], bricks.shape[1])
+    z = sample_coordinates(bricks.corner[2], bricks.spacing, place[2], bricks.shape[2])
     out = Brick()
-    out.first = wp.vec3i(i, j, k)
+    out.first = place
     out.x = x
     out.y = y
     out.z = z
@@ -105,7 +102,7 @@ def lane_samples(brick: Brick):
 @wp.func
 def scan_link(
     wide: wp.array[wp.vec4f],
-    triangle_frames: wp.array[wp.vec4f],
+    frames: wp.array[wp.vec4f],
     obbs: wp.array[wp.vec4f],
     slots: wp.array[wp.int32],
     link: wp.int32,
@@ -126,11 +123,11 @@ def scan_link(
                 if name != NO_CHILD:
                     face = -1 - name
                     row = TRIANGLE_FRAME_ROWS * face
-                    out = scan_triangle(triangle_frames, row, face, p, error, out, groups, store)
+                    out = scan_triangle(frames, row, face, p, error, out, groups, store)
     else:
         face = -1 - link
         row = TRIANGLE_FRAME_ROWS * face
-        out = scan_triangle(triangle_frames, row, face, p, error, out, EVERY_GROUP, store)
+        out = scan_triangle(frames, row, face, p, error, out, EVERY_GROUP, store)
     return out
 
 
@@ -138,7 +135,7 @@ def scan_link(
 def descend(
     root: wp.int32,
     wide: wp.array[wp.vec4f],
-    triangle_frames: wp.array[wp.vec4f],
+    frames: wp.array[wp.vec4f],
     obbs: wp.array[wp.vec4f],
     slots: wp.array[wp.int32],
     error: wp.float32,
@@ -161,7 +158,7 @@ def descend(
     while depth >= 0:
         step = wp.vec2i()
         if link < 0 or link >= BLOCK:
-            best = scan_link(wide, triangle_frames, obbs, slots, link, p, error, best, store)
+            best = scan_link(wide, frames, obbs, slots, link, p, error, best, store)
             within = box_gap_limit(best, error)
             step = step_back(within, links, gaps, depth, True)
         else:
@@ -207,11 +204,11 @@ def begin_search(bricks: Bricks, brick: Brick, store: wp.array[wp.float32]):
 
 
 @cache
-def tree_search_kernel_for(cuda: bool) -> wp.Kernel:
+def search_kernel_for(cuda: bool, brute: bool) -> wp.Kernel:
     """Return the search kernel of a kind of device; only the CPU's has a store.
 
     On CUDA 32 items are BRICKS_PER_THREAD bricks, of which each lane of a warp takes two samples;
-    on the CPU an item is BRICKS_PER_THREAD bricks.
+    on the CPU an item is BRICKS_PER_THREAD bricks. ``brute`` measures every face, for reference.
     """
     held = 1 if cuda else int(STORE)
 
@@ -221,7 +218,7 @@ def tree_search_kernel_for(cuda: bool) -> wp.Kernel:
         span: wp.vec3i,
         bricks: Bricks,
         wide: wp.array[wp.vec4f],
-        triangle_frames: wp.array[wp.vec4f],
+        frames: wp.array[wp.vec4f],
         obbs: wp.array[wp.vec4f],
         slots: wp.array[wp.int32],
         # out
@@ -240,53 +237,22 @@ def tree_search_kernel_for(cuda: bool) -> wp.Kernel:
         for item in range(span[0] + wp.tid(), span[1], span[2]):
             last = wp.int32(NO_FACE)
             first = (item / lane_count()) * BRICKS_PER_THREAD
-            for turn in range(brick_count_from(bricks, first)):
-                brick = brick_at(bricks, first + turn, lane)
+            for n in range(brick_count_from(bricks, first)):
+                brick = brick_at(bricks, first + n, lane)
+                p = lane_samples(brick)
                 best = begin_search(bricks, brick, store)
-                if last != NO_FACE:
-                    p = lane_samples(brick)
-                    row = TRIANGLE_FRAME_ROWS * last
-                    best = scan_triangle(
-                        triangle_frames, row, last, p, error, best, EVERY_GROUP, store
+                if wp.static(brute):
+                    for face in range(frames.shape[0] / TRIANGLE_FRAME_ROWS):
+                        row = TRIANGLE_FRAME_ROWS * face
+                        best = scan_triangle(frames, row, face, p, error, best, EVERY_GROUP, store)
+                else:
+                    if last != NO_FACE:
+                        row = TRIANGLE_FRAME_ROWS * last
+                        best = scan_triangle(frames, row, last, p, error, best, EVERY_GROUP, store)
+                    best = descend(
+                        root, wide, frames, obbs, slots, error, brick, best, store, links, gaps
                     )
-                best = descend(
-                    root, wide, triangle_frames, obbs, slots, error, brick, best, store, links, gaps
-                )
-                last = found_face(best, store, 0)
+                    last = found_face(best, store, 0)
                 write_faces(bricks, brick.first, lane, best, store, face_out)
 
     return search_kernel
-
-
-@cache
-def brute_search_kernel_for(cuda: bool) -> wp.Kernel:
-    """Return the kernel that measures every face, the reference of the tree search."""
-    held = 1 if cuda else int(STORE)
-
-    @wp.kernel(module="unique", module_options={"enable_backward": False, "fuse_fp": False})
-    def search_all_kernel(
-        # in
-        span: wp.vec3i,
-        bricks: Bricks,
-        triangle_frames: wp.array[wp.vec4f],
-        # out
-        face_out: wp.array3d[wp.float32],
-    ):
-        """Write the bits of the nearest face of every sample."""
-        store = wp.zeros(shape=(wp.static(held),), dtype=wp.float32)
-        lane = lane_index()
-        error = bricks.error
-        for item in range(span[0] + wp.tid(), span[1], span[2]):
-            first = (item / lane_count()) * BRICKS_PER_THREAD
-            for turn in range(brick_count_from(bricks, first)):
-                brick = brick_at(bricks, first + turn, lane)
-                p = lane_samples(brick)
-                best = begin_search(bricks, brick, store)
-                for face in range(triangle_frames.shape[0] / TRIANGLE_FRAME_ROWS):
-                    row = TRIANGLE_FRAME_ROWS * face
-                    best = scan_triangle(
-                        triangle_frames, row, face, p, error, best, EVERY_GROUP, store
-                    )
-                write_faces(bricks, brick.first, lane, best, store, face_out)
-
-    return search_all_kernel

@@ -15,9 +15,9 @@ from abut.geometry.poses import rotation_of
 from abut.sdf.depth_images import DepthImages, may_be_inside
 from abut.sdf.draw_batches import Patches, batch_range, lane_pixels
 from abut.sdf.field_pairs import FieldOperands, FieldPair
-from abut.sdf.field_probe import interpolate_distance, interpolate_gradient, is_in_box, last_cell
+from abut.sdf.field_probe import interpolate_distance, interpolate_gradient, is_in_box
 from abut.sdf.footprint import DEPTH, pixel_corners
-from abut.sdf.grid import FieldGrid
+from abut.sdf.grid import FieldGrid, last_cell
 from abut.sdf.orthographic_raster import barycentric_weights
 from abut.sdf.pixel_patch import (
     WEIGHT,

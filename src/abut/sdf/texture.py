@@ -9,7 +9,7 @@ import warp as wp
 
 from abut.core.launch import launch
 from abut.core.timing import stage
-from abut.sdf.grid import FieldGrid, extrapolated, to_cells
+from abut.sdf.grid import FieldGrid, extrapolated, last_cell, to_cells
 
 wp.set_module_options({"enable_backward": False, "fuse_fp": False})
 
@@ -26,12 +26,7 @@ class FieldTextures:
 def sample_textures(grid: FieldGrid, textures: FieldTextures, p: wp.vec3d):
     """Return (distance, gradient) at p by texture units, see sample_field."""
     at = to_cells(grid, p)
-    most = wp.vec3f(
-        wp.float32(grid.shape[0] - 1),
-        wp.float32(grid.shape[1] - 1),
-        wp.float32(grid.shape[2] - 1),
-    )
-    held = wp.min(wp.max(at, wp.vec3f(0.0)), most)
+    held = wp.min(wp.max(at, wp.vec3f(0.0)), last_cell(grid))
     texel = wp.vec3f(held[2], held[1], held[0]) + wp.vec3f(0.5)  # the last index is the width
     distance = wp.texture_sample(textures.distance, texel, dtype=float)
     g = wp.texture_sample(textures.gradient, texel, dtype=wp.vec4f)

@@ -2,12 +2,7 @@
 
 import warp as wp
 
-from abut.sdf.field_pairs import (
-    FieldPair,
-    fixed_point_scales,
-    padded_item_count,
-    with_raster_frame,
-)
+from abut.sdf.field_pairs import FieldPair, fixed_point_scales, padded_item_count, with_raster_frame
 from abut.sim.bodies import Bodies, Shapes, pose_from
 
 wp.set_module_options({"enable_backward": False, "fuse_fp": False})

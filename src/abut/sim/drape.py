@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from abut.cases.drape import drape_ball, drape_table
+from abut.cases.draped_sheets import drape_ball, drape_table
 from abut.cases.placed_shapes import PlacedShapes
 from abut.cases.shape import Shape
 from abut.query.collide import collide

@@ -189,12 +189,7 @@ class Cushion:
     """
 
     def __init__(
-        self,
-        sheet: Mesh,
-        obstacle: Mesh | None,
-        free: wp.array,
-        thickness: float,
-        friction: float,
+        self, sheet: Mesh, obstacle: Mesh | None, free: wp.array, thickness: float, friction: float
     ) -> None:
         self.sheet, self.obstacle, self.free = sheet, obstacle, free
         self.thickness, self.friction = thickness, friction

@@ -84,7 +84,7 @@ class RigidStep:
         return float(self._rows.numpy()[: self.pair_count, ENERGY].sum())
 
     def _record(self) -> Iterable[Stage]:
-        device, pairs = self.device, self._queues.room()["pairs"]
+        device, pairs = self.device, self._queues.capacities()["pairs"]
         self._operands = self._make_operands(pairs)
         self._item_counts = wp.zeros(pairs + 1, dtype=wp.int32, device=device)
         self._body_pairs = wp.zeros(pairs, dtype=wp.vec2i, device=device)
