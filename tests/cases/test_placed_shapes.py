@@ -6,7 +6,7 @@ import pytest
 import abut
 from abut import cases
 from abut.cases.caps import triangulated
-from abut.cases.clip import Solid
+from abut.cases.clip import ClippedSolid
 
 
 def volume(shape):
@@ -118,7 +118,7 @@ def test_holes_are_closed_before_breaking():
 
 def test_cuts_through_vertices():
     """Planes through the corners of a box, and along its sides."""
-    solid = Solid.of(cases.box())
+    solid = ClippedSolid.of(cases.box())
     half = solid.clipped(np.array([1.0, 1.0, 0.0]), 0.0).compact().shape()
     assert mesh(half).oriented
     assert volume(half) == pytest.approx(0.5)
@@ -131,9 +131,9 @@ def test_a_cut_through_a_hollow():
     """The region in the plane has a hole."""
     outer, inner = cases.icosphere(320), cases.icosphere(80, 0.5)
     hollow = cases.joined(outer, cases.Shape(inner.vertices, inner.faces[:, ::-1]))
-    half = Solid.of(hollow).clipped(np.array([0.3, 0.2, 1.0]), 0.05).compact().shape()
-    solid = Solid.of(outer).clipped(np.array([0.3, 0.2, 1.0]), 0.05).compact().shape()
-    core = Solid.of(inner).clipped(np.array([0.3, 0.2, 1.0]), 0.05).compact().shape()
+    half = ClippedSolid.of(hollow).clipped(np.array([0.3, 0.2, 1.0]), 0.05).compact().shape()
+    solid = ClippedSolid.of(outer).clipped(np.array([0.3, 0.2, 1.0]), 0.05).compact().shape()
+    core = ClippedSolid.of(inner).clipped(np.array([0.3, 0.2, 1.0]), 0.05).compact().shape()
     assert mesh(half).oriented
     assert not abut.self_collide(mesh(half))
     assert volume(half) == pytest.approx(volume(solid) - volume(core))

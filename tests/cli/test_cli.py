@@ -275,12 +275,12 @@ def test_bench_runs_a_script_of_the_checkout(tmp_path, monkeypatch, capsys):
     (tmp_path / "src" / "abut").mkdir(parents=True)
     (tmp_path / "pyproject.toml").touch()
     (tmp_path / "benchmarks").mkdir()
-    script = "def main(argv):\n    print('measured', argv)\n    return 7\n"
+    script = "def main(argv):\n    print('run_timed', argv)\n    return 7\n"
     (tmp_path / "benchmarks" / "bench_speed.py").write_text(script)
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(sys, "path", list(sys.path))
     assert run("bench", "speed", "--fast", "3") == 7
-    assert capsys.readouterr().out == "measured ['--fast', '3']\n"
+    assert capsys.readouterr().out == "run_timed ['--fast', '3']\n"
     assert run("bench", "size") == 2
     assert capsys.readouterr().err.endswith("there are: speed.\n")
 

@@ -8,7 +8,7 @@ import warp as wp
 
 from abut.visibility.coverage import touches
 from abut.visibility.depth_interval import depths_over
-from abut.visibility.face_setup import ROWS, load_own_screen_face, map_point, store_face
+from abut.visibility.screen_faces import ROWS, load_own_screen_face, map_point, store_face
 from abut.visibility.view import View, ViewMap, map_of
 from hard_faces import needles
 

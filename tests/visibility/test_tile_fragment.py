@@ -5,10 +5,10 @@ import pytest
 import warp as wp
 
 from abut.visibility.coverage import centre_of, covers
-from abut.visibility.face_setup import ROWS, load_own_screen_face, pixel_box, store_face
+from abut.visibility.screen_faces import ROWS, load_own_screen_face, pixel_box, store_face
 from abut.visibility.tile_fragment import (
     count_bits,
-    lowest_bit,
+    lowest_bit_index,
     pixel_depths,
     tile_depths,
     tile_mask,
@@ -141,7 +141,7 @@ def bits_kernel(
 ):
     """Lowest bit and number of bits of each word."""
     i = wp.tid()
-    found_out[i] = wp.vec2i(lowest_bit(words[i]), count_bits(words[i]))
+    found_out[i] = wp.vec2i(lowest_bit_index(words[i]), count_bits(words[i]))
 
 
 def test_bits(device):

@@ -1,7 +1,7 @@
 """Named inputs for tests, benchmarks, examples and demos, made in pure NumPy."""
 
 from abut.cases.breaking import breaking, broken_sites, cell_labels, shattered
-from abut.cases.drape import drape_ball, drape_table, round_table, sheet
+from abut.cases.draped_sheets import drape_ball, drape_table, round_table, sheet
 from abut.cases.placed_shapes import PlacedShapes, balls, boxes
 from abut.cases.scenes import PAIRS, SINGLES, pair, single
 from abut.cases.shape import Shape, joined

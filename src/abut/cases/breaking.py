@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from abut.cases.clip import Solid
+from abut.cases.clip import ClippedSolid
 from abut.cases.placed_shapes import PlacedShapes
 from abut.cases.shape import Shape
 from abut.cases.shapes import box, gem, torus_knot
@@ -66,9 +66,11 @@ def shattered(solid: Shape, sites: np.ndarray, gap: float = 0.0) -> list[Shape]:
     Cells are cut ``gap`` apart, so that pieces do not touch. Holes of the surface are closed
     first; connected components of a cell are separate pieces.
     """
-    whole = Solid.of(solid)
+    whole = ClippedSolid.of(solid)
     low, high = whole.vertices.min(axis=0), whole.vertices.max(axis=0)
-    bounds = Solid.of(Shape(box().vertices * (high - low) * 1.1 + (low + high) / 2, box().faces))
+    bounds = ClippedSolid.of(
+        Shape(box().vertices * (high - low) * 1.1 + (low + high) / 2, box().faces)
+    )
     planes, boxes = zip(*(_cell(bounds, sites, k, gap) for k in range(len(sites))), strict=True)
     boxes = np.stack(boxes)
     out: list[Shape] = []
@@ -89,7 +91,7 @@ def shattered(solid: Shape, sites: np.ndarray, gap: float = 0.0) -> list[Shape]:
     return out
 
 
-def _cell(bounds: Solid, sites: np.ndarray, k: int, gap: float) -> tuple[list, np.ndarray]:
+def _cell(bounds: ClippedSolid, sites: np.ndarray, k: int, gap: float) -> tuple[list, np.ndarray]:
     """The planes that bound a Voronoi cell, and its box."""
     ways = sites - sites[k]
     far = np.linalg.norm(ways, axis=1)
@@ -109,7 +111,7 @@ def _cell(bounds: Solid, sites: np.ndarray, k: int, gap: float) -> tuple[list, n
     return planes, np.stack([corners.min(axis=0), corners.max(axis=0)])
 
 
-def _cropped(part: Solid, low: np.ndarray, high: np.ndarray) -> Solid:
+def _cropped(part: ClippedSolid, low: np.ndarray, high: np.ndarray) -> ClippedSolid:
     """The part of a solid in a slightly enlarged box."""
     slack = 1e-3 * (high - low).max()
     for axis, normal in enumerate(np.eye(3)):

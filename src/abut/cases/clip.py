@@ -9,7 +9,7 @@ from abut.cases.shape import Shape
 from abut.geometry.topology import directed_edges, weld_vertices
 
 
-class Solid(NamedTuple):
+class ClippedSolid(NamedTuple):
     """A closed surface of triangles, and of planar regions given by their boundary edges.
 
     Attributes:
@@ -26,25 +26,27 @@ class Solid(NamedTuple):
     normals: np.ndarray
 
     @staticmethod
-    def of(shape: Shape) -> "Solid":
+    def of(shape: Shape) -> "ClippedSolid":
         """Make a solid of a shape: weld equal positions, close holes by fans."""
         faces = weld_vertices(shape.vertices)[shape.faces]
         faces = faces[(faces != np.roll(faces, 1, axis=1)).all(axis=1)]
         faces = np.concatenate([faces, _hole_fans(faces, len(shape.vertices))])
-        return Solid(shape.vertices, faces, np.zeros((0, 3), np.int64), np.zeros((0, 3))).compact()
+        return ClippedSolid(
+            shape.vertices, faces, np.zeros((0, 3), np.int64), np.zeros((0, 3))
+        ).compact()
 
     @property
     def empty(self) -> bool:
         """Whether the solid has no surface."""
         return len(self.faces) + len(self.rims) == 0
 
-    def compact(self) -> "Solid":
+    def compact(self) -> "ClippedSolid":
         """The solid without unused vertices."""
         corners = np.concatenate([self.faces.ravel(), self.rims[:, :2].ravel()])
         used, renamed = np.unique(corners, return_inverse=True)
         faces, ends = np.split(renamed, [self.faces.size])
         rims = np.column_stack([ends.reshape(-1, 2), self.rims[:, 2]])
-        return Solid(self.vertices[used], faces.reshape(-1, 3), rims, self.normals)
+        return ClippedSolid(self.vertices[used], faces.reshape(-1, 3), rims, self.normals)
 
     def shape(self) -> Shape:
         """The whole surface as triangles."""
@@ -55,7 +57,7 @@ class Solid(NamedTuple):
             faces.append(triangulated(flat, _loops(starts, ends)))
         return Shape(self.vertices, np.concatenate(faces).astype(np.int32))
 
-    def clipped(self, normal: np.ndarray, offset: float) -> "Solid":
+    def clipped(self, normal: np.ndarray, offset: float) -> "ClippedSolid":
         """The part where ``normal @ x <= offset``.
 
         Each vertex is classified once and each cut edge has one new vertex, so a closed surface
@@ -76,7 +78,7 @@ class Solid(NamedTuple):
         ends, across = _cut_rims(cut, at, inside, vertices, np.cross(self.normals, normal))
         seams = np.concatenate([seams, across[:, 1::-1]])
         seams = np.column_stack([seams, np.full(len(seams), len(self.normals))])
-        return Solid(
+        return ClippedSolid(
             vertices,
             np.concatenate([whole, *faces]),
             np.concatenate([kept, *ends, across, seams]),

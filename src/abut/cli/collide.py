@@ -4,7 +4,7 @@ import argparse
 from typing import Any
 
 from abut.cli.operands import add_poses, add_query_options, load, load_poses
-from abut.cli.report import measured, show_contacts
+from abut.cli.report import run_timed, show_contacts
 from abut.options import CONTACT_METHODS, Bound
 from abut.query.collide import collide
 
@@ -33,7 +33,7 @@ def add_command(commands: Any) -> None:
 def run(args: argparse.Namespace) -> int:
     """Run the query and print the answer; 1 when there is contact."""
     meshes = load(args.a, args.device), load(args.b, args.device)
-    hits, stages = measured(
+    hits, stages = run_timed(
         collide,
         meshes,
         pose_a=load_poses(args.pose_a),

@@ -10,7 +10,7 @@ from abut import view
 from abut.cases.shape import Shape
 from abut.cli.console import show_facts, show_json, show_rows, working
 from abut.cli.operands import add_device, length, load, natural, picture_size
-from abut.cli.report import Stages, measured, timed
+from abut.cli.report import Stages, run_timed, timed
 from abut.mesh import Mesh
 from abut.options import CULL_METHODS, CullBackend, Level, Order
 from abut.query.cull import Culled, cull
@@ -60,7 +60,7 @@ def run(args: argparse.Namespace) -> int:
     named = [pair for path in args.files for pair in _objects(path, args.device)]
     meshes = tuple(mesh for _, mesh in named)
     options = {name: getattr(args, name) for name in OPTIONS}
-    culled, stages = measured(_cull, meshes, then=lambda answer: answer.pairs, **options)
+    culled, stages = run_timed(_cull, meshes, then=lambda answer: answer.pairs, **options)
     with working("pairing"):
         timed(stages, "pairs", lambda: culled.pairs)
     for row in culled.statistics:

@@ -13,7 +13,7 @@ from abut import cases, view
 from abut.cases.shape import Shape
 from abut.cli.console import progress, show_facts, show_json, show_rows, working
 from abut.cli.operands import add_device, natural, picture_size
-from abut.cli.report import measured, timed
+from abut.cli.report import run_timed, timed
 from abut.core.device import resolve_device
 from abut.core.timing import recording
 from abut.errors import OptionError
@@ -25,7 +25,7 @@ from abut.sim.dragons import falling_dragons
 from abut.sim.drape import cloth_over_ball, cloth_over_table
 from abut.sim.fracture import breaking_object
 from abut.sim.leaves import falling_leaves
-from abut.sim.simulation import Play, Seen
+from abut.sim.simulation import Simulation, Seen
 from abut.sim.swarm import swarm_of_balls
 
 SIZE = (1200, 800)
@@ -73,7 +73,7 @@ class AnimatedDemo:
     """A simulation, and its view."""
 
     about: str
-    make: Callable[..., Play]  # of faces, device and, if given, meshes
+    make: Callable[..., Simulation]  # of faces, device and, if given, meshes
     faces: int
     frames: int = 40
     azimuth: float = -60.0
@@ -144,7 +144,7 @@ def run(args: argparse.Namespace) -> int:
     shapes = demo.shapes(args.faces)
     meshes = tuple(Mesh(*shape, device=args.device) for shape in shapes)
     query = collide if len(meshes) == 2 else self_collide
-    hits, stages = measured(query, meshes, then=Contacts.curves)
+    hits, stages = run_timed(query, meshes, then=Contacts.curves)
     with working("joining curves"):
         curves = timed(stages, "curves", hits.curves)
     with working("drawing"):
@@ -229,7 +229,7 @@ class FrameLog:
         self.counts: list[dict[str, int]] = []
         self.checked = self.wrong = 0
 
-    def frame(self, play: Play) -> None:
+    def frame(self, play: Simulation) -> None:
         """Advance by a frame and record its times and counts."""
         start = time.perf_counter()
         with recording() as timer:
@@ -238,7 +238,7 @@ class FrameLog:
         spent = {stage: timer.milliseconds.get(stage, 0.0) for stage in self.stages}
         self.spent.append({**spent, "frame": whole})
 
-    def check(self, play: Play, method: str) -> None:
+    def check(self, play: Simulation, method: str) -> None:
         """Compare the contacts of the frame with those of another method."""
         self.checked += 1
         self.wrong += not np.array_equal(play.rows("bvh"), play.rows(method))
@@ -292,7 +292,7 @@ def _written(film: view.Film, args: argparse.Namespace) -> list[str]:
 
 def _show_frames(
     args: argparse.Namespace,
-    play: Play,
+    play: Simulation,
     log: FrameLog,
     files: list[str],
     device: str,
@@ -320,7 +320,10 @@ def _show_frames(
         same = f"{log.checked - log.wrong:,} of {log.checked:,} frames as by {method}"
         facts += [("check", same)]
     show_facts([*facts, *(("file", file) for file in files)])
-    for name, rows, digits in (("ms a frame", log.times(), 2), ("in a frame", log.count_summary(), 0)):
+    for name, rows, digits in (
+        ("ms a frame", log.times(), 2),
+        ("in a frame", log.count_summary(), 0),
+    ):
         print()
         cells = [(kind, *(f"{row[k]:,.{digits}f}" for k in COLUMNS)) for kind, row in rows.items()]
         show_rows([name, *COLUMNS], cells)

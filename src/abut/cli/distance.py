@@ -7,7 +7,7 @@ import numpy as np
 
 from abut.cli.console import show_json
 from abut.cli.operands import add_poses, add_query_options, length, load, load_poses
-from abut.cli.report import ROWS_SHOWN, Meshes, measured, plain_operands, show_answer, show_first
+from abut.cli.report import ROWS_SHOWN, Meshes, plain_operands, run_timed, show_answer, show_first
 from abut.options import Bound
 from abut.query.distance import distance
 from abut.results import Distances
@@ -41,7 +41,7 @@ def add_command(commands: Any) -> None:
 def run(args: argparse.Namespace) -> int:
     """Run the query and print the answer."""
     meshes = load(args.a, args.device), load(args.b, args.device)
-    near, stages = measured(
+    near, stages = run_timed(
         distance,
         meshes,
         then=lambda answer: answer.points,

@@ -24,7 +24,7 @@ def timed(stages: Stages, name: str, work: Callable[[], Answer]) -> Answer:
     return answer
 
 
-def measured(
+def run_timed(
     query: Callable[..., Answer],
     meshes: tuple[Mesh, ...],
     *,

@@ -7,7 +7,7 @@ import numpy as np
 
 from abut.cli.console import show_facts, show_json, working
 from abut.cli.operands import add_query_options, length
-from abut.cli.report import ROWS_SHOWN, measured, show_first, times_line
+from abut.cli.report import ROWS_SHOWN, run_timed, show_first, times_line
 from abut.options import CONTACT_METHODS
 from abut.scene import Scene
 
@@ -38,7 +38,7 @@ def run(args: argparse.Namespace) -> int:
     """Run the query and print the answer; 1 when objects collide."""
     with working(f"reading {args.file}"):
         scene = Scene.load(args.file, args.device, geometry=args.geometry)
-    hits, stages = measured(scene.collide, (), self_collisions=args.self, method=args.method)
+    hits, stages = run_timed(scene.collide, (), self_collisions=args.self, method=args.method)
     names = {row: name for name, row in scene.names.items()}
     pairs, counts = np.unique(hits.objects.numpy(), axis=0, return_counts=True)
     colliding = [

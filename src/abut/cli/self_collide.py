@@ -4,7 +4,7 @@ import argparse
 from typing import Any
 
 from abut.cli.operands import add_query_options, load
-from abut.cli.report import measured, show_contacts
+from abut.cli.report import run_timed, show_contacts
 from abut.options import SELF_METHODS
 from abut.query.self_collide import self_collide
 
@@ -30,6 +30,6 @@ def add_command(commands: Any) -> None:
 def run(args: argparse.Namespace) -> int:
     """Run the query and print the answer; 1 when there is contact."""
     mesh = load(args.a, args.device)
-    hits, stages = measured(self_collide, (mesh,), weld=args.weld, method=args.method)
+    hits, stages = run_timed(self_collide, (mesh,), weld=args.weld, method=args.method)
     show_contacts(hits, {"a": (args.a, mesh)}, stages, limit=args.pairs, as_json=args.json)
     return int(bool(hits))

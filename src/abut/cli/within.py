@@ -7,9 +7,9 @@ from abut.cli.console import show_json
 from abut.cli.operands import add_poses, add_query_options, length, load, load_poses
 from abut.cli.report import (
     ROWS_SHOWN,
-    measured,
     pair_columns,
     plain_operands,
+    run_timed,
     show_answer,
     show_first,
 )
@@ -37,7 +37,7 @@ def run(args: argparse.Namespace) -> int:
     """Run the query and print the answer."""
     paths = {"a": args.a} if args.b is None else {"a": args.a, "b": args.b}
     meshes = tuple(load(path, args.device) for path in paths.values())
-    near, stages = measured(
+    near, stages = run_timed(
         _within,
         meshes,
         then=lambda answer: answer.points,

@@ -20,7 +20,7 @@ from abut.options import (
     chosen,
     number_from,
 )
-from abut.visibility.candidates import Candidates
+from abut.visibility.candidate_pairs import Candidates
 from abut.visibility.culled import Culled, PassStatistics
 from abut.visibility.culler import Culler
 from abut.visibility.gl.gl_visibility import GlVisibility

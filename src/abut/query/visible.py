@@ -16,7 +16,7 @@ from abut.operands.soup import Soup, soup_of
 from abut.options import Level, Method, Order
 from abut.query.contact_stages import ContactStages, Strategy
 from abut.query.cull import culler_of
-from abut.visibility.candidates import Candidates
+from abut.visibility.candidate_pairs import Candidates
 from abut.visibility.settings import Settings
 from abut.visibility.survivors import layout_of
 from abut.visibility.view import checked_pixels, checked_views

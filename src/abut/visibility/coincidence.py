@@ -40,7 +40,7 @@ def check_joined_kernel(
 ):
     """Set a flag where coincident points have moved apart, or other points now coincide.
 
-    The hash table holds one point per position, its index plus one; 0 is a free slot.
+    The hash table inside_edge one point per position, its index plus one; 0 is a free slot.
     """
     slots = table_out.shape[0]
     for i in range(span[0] + wp.tid(), span[1], span[2]):

@@ -2,7 +2,7 @@
 
 import warp as wp
 
-from abut.visibility.face_setup import ScreenFace, edge_side_f64, sign_f64
+from abut.visibility.screen_faces import ScreenFace, edge_side_f64, sign_f64
 from abut.visibility.view import ViewMap
 
 SIDE_ERROR = wp.constant(wp.float32(2.0**-21))  # relative error of products of float32 differences
@@ -83,7 +83,7 @@ def owns_edge(e: Edge, clockwise: wp.bool):
 
 
 @wp.func
-def holds(e: Edge, orientation: wp.float32, centre: wp.vec2f):
+def inside_edge(e: Edge, orientation: wp.float32, centre: wp.vec2f):
     """Whether a point is inside an edge, or on an edge that belongs to this face."""
     side = edge_side(e, orientation, centre[0], centre[1])
     zero = wp.float32(0.0)
@@ -107,9 +107,9 @@ def touches(f: ScreenFace, centre: wp.vec2f, reach: wp.vec2f):
 def contains(f: ScreenFace, centre: wp.vec2f):
     """Whether a face contains the centre of a pixel."""
     inside = f.orientation != wp.float32(0.0)
-    inside = inside and holds(edge_of(f.u, f.v, 0), f.orientation, centre)
-    inside = inside and holds(edge_of(f.u, f.v, 1), f.orientation, centre)
-    inside = inside and holds(edge_of(f.u, f.v, 2), f.orientation, centre)
+    inside = inside and inside_edge(edge_of(f.u, f.v, 0), f.orientation, centre)
+    inside = inside and inside_edge(edge_of(f.u, f.v, 1), f.orientation, centre)
+    inside = inside and inside_edge(edge_of(f.u, f.v, 2), f.orientation, centre)
     return inside
 
 

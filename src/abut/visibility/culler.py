@@ -16,7 +16,7 @@ from abut.operands.soup import Soup
 from abut.options import Level
 from abut.visibility.adjacency import neighbours_of
 from abut.visibility.raster_target import DRAW_COUNTS, Draw, FragmentTarget, SetupBuffers
-from abut.visibility.settings import Settings, Step
+from abut.visibility.settings import CullStep, Settings
 from abut.visibility.state import (
     COLUMNS,
     inherit_state_kernel,
@@ -111,13 +111,13 @@ class Culler:
             yield target.test_occlusion(draw)
         yield self._update_states(row, step)
 
-    def _draw(self, part: Any, row: int, step: Step) -> Draw:
+    def _draw(self, part: Any, row: int, step: CullStep) -> Draw:
         """The newest draw, as a step sees it."""
         first = self.counters.size + DRAW_COUNTS * (len(self._drawn_on) - 1)
         counts = self._counts[first : first + DRAW_COUNTS]
         return Draw(part, self.primitives(step.level), row, step, self._counts, counts)
 
-    def _update_states(self, row: int, step: Step) -> Callable[[], Any]:
+    def _update_states(self, row: int, step: CullStep) -> Callable[[], Any]:
         args = [step.passes, step.keep, row, self.primitives(step.level), self._counts]
         faces = step.level is Level.FACE
         count = self.soup.face_count if faces else self.soup.object_count

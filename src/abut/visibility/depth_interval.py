@@ -2,7 +2,7 @@
 
 import warp as wp
 
-from abut.visibility.face_setup import ScreenFace, edge_side_f64
+from abut.visibility.screen_faces import ScreenFace, edge_side_f64
 
 NEVER = wp.constant(wp.float32(1.0e30))
 

@@ -14,7 +14,7 @@ from abut.core.atomics import (
 )
 from abut.visibility.coverage import AREA, BLOCK, centre_of, contains, covers, touches
 from abut.visibility.depth_interval import depth_at, depths_over
-from abut.visibility.face_setup import (
+from abut.visibility.screen_faces import (
     ScreenFace,
     ScreenFaces,
     load_own_screen_face,

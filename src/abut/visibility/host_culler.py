@@ -14,7 +14,7 @@ from abut.core.plan import Plan
 from abut.errors import OptionError
 from abut.operands.soup import Soup
 from abut.options import Level
-from abut.visibility.settings import Settings, Step
+from abut.visibility.settings import CullStep, Settings
 from abut.visibility.state import BOTH, COLUMNS, FIRST, SECOND, make_primitives
 from abut.visibility.survivors import Survivors
 from abut.visibility.view import View
@@ -91,7 +91,7 @@ class HostCuller:
             read=self.survivors.read,
         ).run()
 
-    def _step(self, step: Step, state: np.ndarray) -> list[int]:
+    def _step(self, step: CullStep, state: np.ndarray) -> list[int]:
         """Passes of one step; updates the states and returns a row of counters."""
         before = state.copy()
         queried = np.zeros(len(state), dtype=bool)

@@ -14,14 +14,6 @@ from abut.core.pair_queue import (
     unpack_pair,
 )
 from abut.visibility.coverage import AREA, BLOCK, centre_of, covers, touches_block
-from abut.visibility.face_setup import (
-    ScreenFace,
-    add_face_counts,
-    box_area,
-    load_own_screen_face,
-    load_screen_face,
-    set_up_face,
-)
 from abut.visibility.fragment_lists import (
     FragmentLists,
     count_face,
@@ -29,6 +21,14 @@ from abut.visibility.fragment_lists import (
     fill_face,
     fill_pixel,
     pixel_slot,
+)
+from abut.visibility.screen_faces import (
+    ScreenFace,
+    add_face_counts,
+    box_area,
+    load_own_screen_face,
+    load_screen_face,
+    set_up_face,
 )
 from abut.visibility.state import BOTH, Primitives, primitive_of
 from abut.visibility.view import ViewMap

@@ -13,7 +13,6 @@ from abut.errors import CapacityError
 from abut.operands.soup import Soup
 from abut.visibility.adjacency import neighbours_of
 from abut.visibility.coverage import BLOCK
-from abut.visibility.face_setup import ROWS, ScreenFaces, setup_kernel
 from abut.visibility.fragment_lists import (
     FragmentLists,
     allocate_fragments_kernel,
@@ -33,7 +32,8 @@ from abut.visibility.raster_queues import (
     list_large_kernel,
     setup_queues_kernel,
 )
-from abut.visibility.settings import Settings, Step
+from abut.visibility.screen_faces import ROWS, ScreenFaces, setup_kernel
+from abut.visibility.settings import CullStep, Settings
 from abut.visibility.view import ViewMap, map_of
 
 MOST_PIXELS_AT_ONCE = 1 << 24
@@ -98,7 +98,7 @@ class Draw:
     part: Any
     primitives: Any
     row: int
-    step: Step
+    step: CullStep
     counters: wp.array
     counts: wp.array
 
@@ -128,7 +128,7 @@ class RasterTarget:
         self.pixels, self._setup = pixels, setup
         self.parts: list[Any] = []
 
-    def view_args(self, step: Step) -> list[Any]:
+    def view_args(self, step: CullStep) -> list[Any]:
         """The maps, and the index of a step's map: arguments of kernels."""
         return [self._setup.maps, self._setup.keys.index((step.view, step.pixels))]
 
@@ -146,7 +146,7 @@ class RasterTarget:
         count = self.soup.face_count
         return Task(setup_kernel, count, args, self.device, grain=FACES_PER_SLICE).run
 
-    def occlusion_test(self, step: Step) -> Any:
+    def occlusion_test(self, step: CullStep) -> Any:
         """The struct for kernels."""
         test = OcclusionTest()
         test.passes, test.free, test.within = step.passes, self.settings.free, self.settings.within

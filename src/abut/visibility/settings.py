@@ -12,7 +12,7 @@ LEAST_PIXELS = 16  # of the coarse first pass
 
 
 @dataclass(frozen=True)
-class Step:
+class CullStep:
     """Passes over one view. Pass 1 draws primitives in their order, pass 2 in the opposite one.
 
     Attributes:
@@ -65,7 +65,7 @@ class Settings:
         return self.order is Order.FREE
 
     @property
-    def steps(self) -> list[Step]:
+    def steps(self) -> list[CullStep]:
         """All passes, in order.
 
         Without a drawing order, and within objects, passes over objects prune nothing that passes
@@ -83,7 +83,7 @@ class Settings:
         if self.conservative and self.free and self.pixels >= COARSER * LEAST_PIXELS:
             shown.insert(0, (self.views[0], self.pixels // COARSER))
         return [
-            Step(level, view, pixels, number, quick)
+            CullStep(level, view, pixels, number, quick)
             for level in levels
             for view, pixels in shown
             for number in passes

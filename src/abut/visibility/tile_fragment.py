@@ -13,10 +13,10 @@ from abut.visibility.coverage import (
     centre_of,
     covers,
     edge_of,
-    holds,
+    inside_edge,
 )
 from abut.visibility.depth_interval import NEVER, depth_at, depths_over
-from abut.visibility.face_setup import ScreenFace
+from abut.visibility.screen_faces import ScreenFace
 from abut.visibility.view import ViewMap
 
 EMPTY = wp.constant(wp.uint64(0))
@@ -34,7 +34,7 @@ TILE_ROUNDING = wp.constant(wp.float32(2.0**-19))
     return __builtin_ctzll(bits);
 #endif
 """)
-def lowest_bit(bits: wp.uint64) -> wp.int32:
+def lowest_bit_index(bits: wp.uint64) -> wp.int32:
     """Index of the lowest set bit; undefined for 0."""
     ...
 
@@ -96,7 +96,7 @@ def edge_clear(e: Edge, middle: wp.vec2f):
 
 @wp.func
 def strip_mask(e: Edge, column: wp.int32, row: wp.int32, reach: wp.vec2f):
-    """Mask of the pixels of a tile for which ``edge_passes`` holds."""
+    """Mask of the pixels of a tile for which ``edge_passes`` inside_edge."""
     du = e.to_u - e.u
     dv = e.to_v - e.v
     corner = (e.across_u - e.u) * dv - (e.across_v - e.v) * du
@@ -144,14 +144,14 @@ def side_masks(e: Edge, orientation: wp.float32, column: wp.int32, row: wp.int32
 def sampled_mask(
     e: Edge, orientation: wp.float32, column: wp.int32, row: wp.int32, wanted: wp.uint64
 ):
-    """Mask of the wanted pixels of a tile for which ``holds`` is true."""
+    """Mask of the wanted pixels of a tile for which ``inside_edge`` is true."""
     inside, unsure = side_masks(e, orientation, column, row)
     mask = inside & wanted & ~unsure
     left = unsure & wanted
     while left != EMPTY:
-        k = lowest_bit(left)
+        k = lowest_bit_index(left)
         left = left & (left - LOWEST)
-        if holds(e, orientation, pixel_centre(column, row, k)):
+        if inside_edge(e, orientation, pixel_centre(column, row, k)):
             mask = mask | (LOWEST << wp.uint64(k))
     return mask
 
@@ -172,7 +172,7 @@ def covered_pixels(f: ScreenFace, mask: wp.uint64, column: wp.int32, row: wp.int
     out = mask
     left = wp.uint64(mask)
     while left != EMPTY:
-        k = lowest_bit(left)
+        k = lowest_bit_index(left)
         left = left & (left - LOWEST)
         if not covers(f, pixel_centre(column, row, k), view):
             out = out & ~(LOWEST << wp.uint64(k))
@@ -181,7 +181,7 @@ def covered_pixels(f: ScreenFace, mask: wp.uint64, column: wp.int32, row: wp.int
 
 @wp.func
 def tile_mask(f: ScreenFace, box: wp.vec4i, column: wp.int32, row: wp.int32, view: ViewMap):
-    """Mask of the pixels of a tile for which ``covers`` holds."""
+    """Mask of the pixels of a tile for which ``covers`` inside_edge."""
     mask = box_mask(box, column, row)
     sampled = view.reach[0] == wp.float32(0.0)
     if sampled and f.orientation == wp.float32(0.0):
@@ -191,7 +191,7 @@ def tile_mask(f: ScreenFace, box: wp.vec4i, column: wp.int32, row: wp.int32, vie
     else:
         edges = crossing_edges(f, tile_middle(column, row))
         while mask != EMPTY and edges != 0:
-            e = edge_of(f.u, f.v, lowest_bit(wp.uint64(edges)))
+            e = edge_of(f.u, f.v, lowest_bit_index(wp.uint64(edges)))
             edges = edges & (edges - 1)
             if sampled:
                 mask = sampled_mask(e, f.orientation, column, row, mask)

@@ -8,7 +8,6 @@ import warp as wp
 
 from abut.core.atomics import atomic_add_uniform
 from abut.visibility.coverage import BLOCK
-from abut.visibility.face_setup import load_screen_face
 from abut.visibility.occlusion import (
     NONE,
     OcclusionTest,
@@ -18,12 +17,13 @@ from abut.visibility.occlusion import (
     occluding_passes,
     open_passes,
 )
+from abut.visibility.screen_faces import load_screen_face
 from abut.visibility.state import COLUMNS, FRAGMENTS, Primitives, primitive_of
 from abut.visibility.tile_fragment import (
     EMPTY,
     LOWEST,
     count_bits,
-    lowest_bit,
+    lowest_bit_index,
     pixel_centre,
     pixel_depths,
 )
@@ -52,7 +52,7 @@ def fragments_occlude(
     found = wp.bool(False)
     left = wp.uint64(shared)
     while left != EMPTY and not found:
-        centre = pixel_centre(column, row, lowest_bit(left))
+        centre = pixel_centre(column, row, lowest_bit_index(left))
         left = left & (left - LOWEST)
         mine = pixel_depths(f, centre, view)
         if mine[0] <= mine[1]:

@@ -21,7 +21,7 @@ from abut.core.pair_queue import (
     unpack_pair,
 )
 from abut.visibility.coverage import BLOCK, touches_block
-from abut.visibility.face_setup import ScreenFaces, load_screen_face
+from abut.visibility.screen_faces import ScreenFaces, load_screen_face
 from abut.visibility.tile_fragment import tile_depths, tile_mask
 from abut.visibility.view import ViewMap
 

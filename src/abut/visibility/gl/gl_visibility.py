@@ -7,7 +7,7 @@ from abut.core.launch import launch
 from abut.errors import OptionError
 from abut.operands.soup import Soup
 from abut.options import Level
-from abut.visibility.gl.draw_batches import DrawBatches, DrawingOrder
+from abut.visibility.gl.drawing_order import DrawBatches, DrawingOrder
 from abut.visibility.gl.driver import driver
 from abut.visibility.gl.raster import Raster
 from abut.visibility.host_culler import Visibility, VisibilityQuery
@@ -40,7 +40,7 @@ def unit_corners_kernel(
                 corners_out[i, 3 * k + axis] = wp.float32(x)
 
 
-def corners_of(soup: Soup) -> np.ndarray:
+def unit_corners_of(soup: Soup) -> np.ndarray:
     """(m, 9) float32 corners of each face, from 0 to 1 within the scene's box."""
     corners = wp.empty((soup.face_count, 9), dtype=wp.float32, device=soup.device)
     low, size = wp.vec3d(*(soup.bounds[0] / 2)), wp.vec3d(*half_size(soup))
@@ -80,7 +80,7 @@ class GlVisibility:
         reach = 0.25 * settings.distance * ROUNDING / half_size(soup)
         with self.driver.current():
             self.raster = Raster(
-                self.driver, corners_of(soup), settings.pixels, settings.conservative, reach
+                self.driver, unit_corners_of(soup), settings.pixels, settings.conservative, reach
             )
         self._view: View | None = None
         self._batches: dict[bool, DrawBatches] = {}

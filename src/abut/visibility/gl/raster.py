@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from abut.visibility.gl.draw_batches import DrawingOrder
+from abut.visibility.gl.drawing_order import DrawingOrder
 from abut.visibility.gl.driver import Driver
 from abut.visibility.gl.shaders import box_program, flag_program, query_program
 from abut.visibility.view import View

@@ -1,4 +1,4 @@
-"""Face setup: faces in screen space, their edges' inverse sizes, slopes and boxes of pixels.
+"""Screen faces: faces in screen space, their edges' inverse sizes, slopes and boxes of pixels.
 
 A face in screen space is five rows of four float32: its corners in pixels and depth with the
 inverse widths of its edges; inverse heights; the slope of its plane, and whether it has one.
