@@ -20,31 +20,31 @@ from abut.io import read_mesh
 
 Made = TypeVar("Made")
 
-SPARE_BUFFERS = 2  # of points, kept for the next shapes
+SPARE_BUFFERS = 2  # of points, for the next shapes
 
 
 class Mesh:
     """A triangle mesh on one device.
 
-    Coordinates are kept as given (float32 or float64) and are what every exact answer is about.
-    Arrays are copied: writing into them later changes nothing until they are given to ``deform``.
+    Coordinates are kept as given (float32 or float64); exact answers refer to them. Arrays are
+    copied: writing into them later has no effect until they are passed to ``deform``.
 
     Args:
         vertices: (n, 3) float32 or float64; finite.
         faces: (m, 3) integers, indices into ``vertices``.
-        device: Where to keep the mesh; None is the device of ``vertices`` if it is a device
-            array, else the first CUDA device, else the CPU.
+        device: Device of the mesh; None means that of ``vertices`` if it is a device array, else
+            the first CUDA device, else the CPU.
 
     Attributes:
-        faces: (m,) vec3i, the mesh's own array: read it, do not write into it.
+        faces: (m,) vec3i, the mesh's own array; read-only.
 
     Raises:
-        MeshError: The first offending row is named.
+        MeshError: Names the first offending row.
     """
 
-    points: wp.array  # vertices in float64, which is exact; overwritten when no lease lives
+    points: wp.array  # vertices in float64 (exact); reused once no lease refers to them
     faces: wp.array
-    parts: np.ndarray | None = None  # first face of each part, and face_count; None: one part
+    parts: np.ndarray | None = None  # first face of each part, then face_count; None: one part
 
     def __init__(self, vertices: Any, faces: Any, device: Any = None) -> None:
         vertices, faces = to_plain(vertices), to_plain(faces)
@@ -56,15 +56,15 @@ class Mesh:
         self.lock = threading.RLock()  # guards ``cache`` and the point buffers
         _require_rows(vertices, "vertices", "n")
         self.faces = self._checked_faces(faces, vertices)
-        self._extents = RecentCache()
-        self._extent_room = PointCheckBuffers(self.device)
+        self._point_checks = RecentCache()
+        self._check_buffers = PointCheckBuffers(self.device)
         self._unchecked: tuple[Any, ...] | None = None
         self._buffers: list[tuple[wp.array, weakref.ref[Lease]]] = []
-        self._keep(*self.checked_points(vertices, "vertices"))
+        self._set_points(*self.checked_points(vertices, "vertices"))
 
     @classmethod
     def load(cls, path: Any, device: Any = None) -> "Mesh":
-        """Read a mesh file: OBJ, and whatever trimesh reads; several objects become ``parts``.
+        """Read a mesh file: OBJ, and all formats of trimesh; several objects become ``parts``.
 
         Raises:
             FileError: There is no such file, it holds no triangle, or it is damaged.
@@ -80,23 +80,22 @@ class Mesh:
 
     @classmethod
     def from_trimesh(cls, mesh: Any, device: Any = None) -> "Mesh":
-        """The mesh of a ``trimesh.Trimesh``."""
+        """Make the mesh of a ``trimesh.Trimesh``."""
         return cls(np.asarray(mesh.vertices), np.asarray(mesh.faces), device)
 
     def deform(self, vertices: Any) -> None:
-        """Move the vertices; faces stay. Hierarchies are refitted when next asked for.
+        """Move the vertices; faces stay. BVHs are refitted at their next use.
 
-        The vertices are copied. Answers that the mesh gave before are about those it had then,
-        whenever they are read.
+        The vertices are copied. Earlier results refer to the vertices of their time, whenever
+        they are read.
         """
-        self.deform_ahead(vertices)
-        self.settle()
+        self.start_deform(vertices)
+        self.finish_deform()
 
-    def deform_ahead(self, vertices: Any) -> None:
-        """``deform``, but leave it to ``settle`` to wait for the device and to refuse the vertices.
+    def start_deform(self, vertices: Any) -> None:
+        """Copy new vertices and start their check; ``finish_deform`` waits and may refuse them.
 
-        For those who have more to ask of the device first. Until then the mesh is not to be used
-        by others.
+        In between only the caller may use the mesh, with work that overlaps the check.
         """
         vertices = self._as_rows(vertices)
         if vertices.shape != (self.vertex_count, 3) and vertices.shape != (self.vertex_count,):
@@ -104,40 +103,40 @@ class Mesh:
                 f"the mesh has {self.vertex_count} vertices, so deform needs shape "
                 f"({self.vertex_count}, 3), not {tuple(vertices.shape)}."
             )
-        self.settle()
-        lease, source = self._copied(vertices, "vertices")
-        extent = self._started(lease, source)
-        self._unchecked = (extent, source, self.lease)
-        self._keep(lease, self._bounds)
+        self.finish_deform()
+        lease, source = self._copy_points(vertices, "vertices")
+        check = self._start_check(lease, source)
+        self._unchecked = (check, source, self.lease)
+        self._set_points(lease, self._bounds)
         self.version += 1
 
-    def settle(self) -> None:
-        """Check what ``deform_ahead`` left unchecked; a bad shape leaves the one before it."""
+    def finish_deform(self) -> None:
+        """Wait for the check that ``start_deform`` started; a bad shape restores the one before."""
         if self._unchecked is None:
             return
-        (extent, _, before), self._unchecked = self._unchecked, None
-        first_bad, bounds = extent.read()
+        (check, _, before), self._unchecked = self._unchecked, None
+        first_bad, bounds = check.read()
         if first_bad >= 0:
             bad = self.vertices
-            self._keep(before, self._bounds)
+            self._set_points(before, self._bounds)
             self.version += 1
             raise not_finite_error("vertices", bad, first_bad)
         self._bounds = bounds
 
     @property
-    def unchecked(self) -> bool:
-        """Whether ``settle`` has something to do."""
+    def deform_pending(self) -> bool:
+        """Whether a check that ``start_deform`` started is not finished."""
         return self._unchecked is not None
 
     @property
     def bounds(self) -> np.ndarray:
-        """(2, 3), of the vertices."""
-        self.settle()
+        """(2, 3) bounds of the vertices."""
+        self.finish_deform()
         return self._bounds
 
     @property
     def surface_bounds(self) -> np.ndarray:
-        """(2, 3), of the vertices that faces have."""
+        """(2, 3) bounds of the vertices that faces use."""
         if not self.used.shape[0] or not self.face_count:
             return self.bounds
         points = self.points.numpy()[self.used.numpy()]
@@ -145,11 +144,11 @@ class Mesh:
 
     @property
     def recent_bounds(self) -> np.ndarray:
-        """Bounds, or where vertices are unchecked those of the shape before."""
+        """Bounds, or those of the shape before if the vertices are unchecked."""
         return self._bounds
 
     def to(self, device: Any) -> "Mesh":
-        """This mesh on another device (itself where it is there already)."""
+        """Return this mesh on another device; itself if it is there already."""
         device = resolve_device(device)
         if device == self.device:
             return self
@@ -183,14 +182,14 @@ class Mesh:
 
     @cached_property
     def used(self) -> wp.array:
-        """(n,) bool, whether a face has the vertex; empty where all have one."""
+        """(n,) bool, whether a face uses the vertex; empty if all are used."""
         used = np.zeros(self.vertex_count, bool)
         used[self.faces.numpy().ravel()] = True
         return wp.array(used[:0] if used.all() else used, dtype=wp.bool, device=self.device)
 
     @property
     def topology(self) -> Topology:
-        """How the faces hang together in the mesh's present shape."""
+        """Topology of the present shape."""
         return self.per_shape(
             "topology", lambda: topology_of(self.points.numpy(), self.faces.numpy())
         )
@@ -209,11 +208,11 @@ class Mesh:
 
     @property
     def oriented(self) -> bool:
-        """Watertight, and each edge is run through as often one way as the other."""
+        """Watertight, and each edge has as many faces in one direction as in the other."""
         return self.topology.oriented
 
     def __getstate__(self) -> dict[str, Any]:
-        """Vertices, faces, parts and the device's name; hierarchies are made anew."""
+        """Return vertices, faces, parts and the device's alias, without BVHs."""
         return {
             "vertices": self.vertices.numpy(),
             "faces": self.faces.numpy(),
@@ -222,7 +221,7 @@ class Mesh:
         }
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        """Go back to the device it was on, or to the CPU where that is missing."""
+        """Restore the mesh on its device, or on the CPU if it is missing."""
         self.__init__(state["vertices"], state["faces"], device_or_cpu(state["device"]))
         self.parts = state["parts"]
 
@@ -231,17 +230,17 @@ class Mesh:
         return f"Mesh({self.vertex_count} vertices, {self.face_count} faces, {self.device})"
 
     def checked_points(self, vertices: Any, name: str) -> tuple["Lease", np.ndarray]:
-        """A copy of vertices of another shape of this mesh, and their bounds."""
-        self.settle()
-        with self.lock:  # one room for all
-            lease, source = self._copied(self._as_rows(vertices), name)
-            first_bad, bounds = self._started(lease, source).read()
+        """Return a copy of the vertices of another shape of this mesh, and their bounds."""
+        self.finish_deform()
+        with self.lock:  # checks share buffers
+            lease, source = self._copy_points(self._as_rows(vertices), name)
+            first_bad, bounds = self._start_check(lease, source).read()
         if first_bad >= 0:
             raise not_finite_error(name, lease.vertices(), first_bad)
         return lease, bounds
 
     def _as_rows(self, vertices: Any) -> Any:
-        """A plain array; one of 3-vectors, if it lies ready as such."""
+        """Return a plain array, or ``vertices`` if they are 3-vectors on the device."""
         return vertices if self._is_ready(vertices) else to_plain(vertices)
 
     def _is_ready(self, vertices: Any) -> bool:
@@ -249,12 +248,12 @@ class Mesh:
             return False
         return vertices.device == self.device and vertices.is_contiguous
 
-    def _copied(self, vertices: Any, name: str) -> tuple["Lease", wp.array | None]:
-        """Vertices in float64, unchecked; and on CUDA, float32 rows yet to be copied."""
+    def _copy_points(self, vertices: Any, name: str) -> tuple["Lease", wp.array | None]:
+        """Copy vertices to float64; on CUDA, return float32 rows for the check to convert."""
         rows = vertices
         if not self._is_ready(vertices):
             rows = vertex_rows(vertices, self.device, name)
-        lease = self._leased(rows)
+        lease = self._lease_buffer(rows)
         if self.device.is_cpu:
             lease.points.numpy()[:] = rows.numpy()
         elif rows.dtype is wp.vec3f:
@@ -263,20 +262,20 @@ class Mesh:
             wp.copy(lease.points, rows)
         return lease, None
 
-    def _started(self, lease: "Lease", source: wp.array | None) -> PointCheck:
-        """What finds the bounds of points, under way; it fills them with float32 rows first."""
+    def _start_check(self, lease: "Lease", source: wp.array | None) -> PointCheck:
+        """Start the check of leased points, which converts float32 rows first."""
         points = lease.points
-        about = (points.ptr or 0, points.shape[0], int(source is not None))
-        extent = self._extents.get(about, lambda: PointCheck(points, self._extent_room, source))
-        extent.start(source)
-        return extent
+        key = (points.ptr or 0, points.shape[0], int(source is not None))
+        check = self._point_checks.get(key, lambda: PointCheck(points, self._check_buffers, source))
+        check.start(source)
+        return check
 
-    def _leased(self, rows: wp.array) -> "Lease":
-        """Room for points: a former buffer that no one reads any more, or a new one."""
+    def _lease_buffer(self, rows: wp.array) -> "Lease":
+        """Lease a buffer for points: an earlier one without a lease, or a new one."""
         with self.lock:
             spare = [points for points, lease in self._buffers if lease() is None]
             if spare:
-                points = spare.pop()  # the last used, for which launches are recorded
+                points = spare.pop()  # the last used, which has recorded launches
             else:
                 points = wp.empty(rows.shape[0], dtype=wp.vec3d, device=self.device)
             lease = Lease(points, rows.dtype)
@@ -285,13 +284,13 @@ class Mesh:
             self._buffers = [*kept, (points, weakref.ref(lease))]
             return lease
 
-    def take(self, lease: "Lease", bounds: np.ndarray) -> None:
-        """Be the shape that ``checked_points`` found to be good."""
-        self.settle()
-        self._keep(lease, bounds)
+    def set_shape(self, lease: "Lease", bounds: np.ndarray) -> None:
+        """Take the shape that ``checked_points`` returned."""
+        self.finish_deform()
+        self._set_points(lease, bounds)
         self.version += 1
 
-    def _keep(self, lease: "Lease", bounds: np.ndarray) -> None:
+    def _set_points(self, lease: "Lease", bounds: np.ndarray) -> None:
         self.lease, self.points, self._bounds = lease, lease.points, bounds
 
     def _checked_faces(self, faces: Any, vertices: Any) -> wp.array:
@@ -327,18 +326,18 @@ def _require_rows(data: Any, name: str, count: str) -> None:
 
 
 class Lease:
-    """Points that a mesh has copied. While it lives they are not overwritten.
+    """A reference to a mesh's copy of points, which is not overwritten while it lives.
 
     Attributes:
         points: (n,) vec3d.
-        dtype: Of the vertices as given, vec3f or vec3d.
+        dtype: Type of the vertices as given, vec3f or vec3d.
     """
 
     def __init__(self, points: wp.array, dtype: Any) -> None:
         self.points, self.dtype = points, dtype
 
     def vertices(self) -> wp.array:
-        """A copy of the vertices as they were given."""
+        """Return a copy of the vertices as given."""
         if self.dtype is wp.vec3d:
             return wp.clone(self.points)
         out = wp.empty(self.points.shape[0], dtype=wp.vec3f, device=self.points.device)

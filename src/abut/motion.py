@@ -157,7 +157,7 @@ class Motion:
     def arrive(self) -> None:
         """Let the mesh be where its vertices end. Of a motion that was given ``end``."""
         assert self._poses is None
-        self.mesh.take(self._end_lease, self._end_bounds)
+        self.mesh.set_shape(self._end_lease, self._end_bounds)
 
     @cached_property
     def _reach(self) -> float:

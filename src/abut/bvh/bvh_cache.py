@@ -36,7 +36,7 @@ def bvh_of(mesh: Mesh, bound: Bound = Bound.AABB, effort: int = 0, ahead: bool =
             ``in_frame`` of the BVH.
     """
     if not ahead:
-        mesh.settle()
+        mesh.finish_deform()
     with mesh.lock:
         entry = mesh.cache.get("tree")
         if entry is None or entry[0] != mesh.version:

@@ -1,4 +1,4 @@
-"""Arrays in: NumPy, Warp, Torch, JAX and lists; read where they are, copied where they are kept."""
+"""Array inputs: NumPy, Warp, Torch, JAX and lists."""
 
 from typing import Any
 
@@ -9,7 +9,7 @@ from abut.errors import DeviceError
 
 
 def to_plain(data: Any) -> Any:
-    """``data`` as a NumPy array or as a Warp array of scalars, sharing memory where possible."""
+    """Return ``data`` as a NumPy array or a Warp array of scalars, sharing memory if possible."""
     if isinstance(data, np.ndarray):
         return data if data.dtype.isnative else data.astype(data.dtype.newbyteorder("="))
     if is_foreign(data):
@@ -19,18 +19,18 @@ def to_plain(data: Any) -> Any:
         return data if scalar is data.dtype else data.contiguous().view(scalar)
     try:
         return np.asarray(data)
-    except ValueError:  # rows of different lengths: their common shape will be refused
+    except ValueError:  # rows of different lengths; the shape will be refused
         return np.asarray(data, dtype=object)
 
 
 def is_foreign(data: Any) -> bool:
-    """Whether it is an array of another library, which may lie on a device."""
+    """Return whether ``data`` is an array of another library, possibly on a device."""
     return not isinstance(data, np.ndarray | wp.array) and hasattr(data, "__dlpack__")
 
 
 def _shared(data: Any) -> wp.array:
-    """The same memory as a Warp array; what its library has yet to write comes first."""
-    wp.init()  # the first array of a process may be such a one
+    """Return a Warp array of the same memory, ordered after pending writes of its library."""
+    wp.init()  # in case this is the first array of the process
     try:
         return wp.from_dlpack(data.detach() if getattr(data, "requires_grad", False) else data)
     except Exception as error:
@@ -39,15 +39,15 @@ def _shared(data: Any) -> wp.array:
 
 
 def wait_for_readers(data: Any, device: wp.Device) -> None:
-    """Wait for those who read an array of another library: it may be overwritten from now on."""
+    """Wait for launches that read an array of another library, which may overwrite it next."""
     if device.is_cuda and is_foreign(data):
         wp.synchronize_stream(device)
 
 
 def as_vec3_array(data: Any, dtype: Any, device: wp.Device) -> wp.array:
-    """A checked (n, 3) array as a contiguous Warp array of 3-vectors on ``device``.
+    """Return a checked (n, 3) array as a contiguous Warp array of 3-vectors on ``device``.
 
-    It may be the caller's memory: not to be kept when the call returns.
+    It may share the caller's memory, so it must not outlive the call.
     """
     if isinstance(data, np.ndarray):
         return wp.array(np.ascontiguousarray(data), dtype=dtype, device=device, copy=device.is_cuda)
@@ -55,7 +55,7 @@ def as_vec3_array(data: Any, dtype: Any, device: wp.Device) -> wp.array:
 
 
 def copy_vec3_array(data: Any, dtype: Any, device: wp.Device) -> wp.array:
-    """``as_vec3_array`` in memory that the caller does not have, to be kept."""
+    """Return a checked (n, 3) array as 3-vectors in memory of its own."""
     if isinstance(data, np.ndarray):
         return wp.array(np.ascontiguousarray(data), dtype=dtype, device=device)
     rows = as_vec3_array(data, dtype, device)
@@ -63,5 +63,5 @@ def copy_vec3_array(data: Any, dtype: Any, device: wp.Device) -> wp.array:
 
 
 def scalar_dtype(data: Any) -> np.dtype:
-    """The NumPy dtype of the scalars of a plain array."""
+    """Return the NumPy dtype of the scalars of a plain array."""
     return data.dtype if isinstance(data, np.ndarray) else np.dtype(wp.dtype_to_numpy(data.dtype))

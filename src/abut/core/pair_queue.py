@@ -1,7 +1,7 @@
-"""PairQueue: the one wire between stages.
+"""PairQueue: the queue of keys between stages.
 
 A pair is one 64-bit key, ``pose | face a | face b`` from high bits to low, so that sorting keys
-sorts rows and one word travels.
+sorts rows.
 """
 
 from dataclasses import dataclass
@@ -33,13 +33,13 @@ class PairQueue:
 
 @wp.func
 def no_key():
-    """NO_KEY as a variable, which a constant in Warp is not, not even where it is converted."""
+    """Return NO_KEY as a variable; Warp treats constants as immutable."""
     return NO_KEY
 
 
 @wp.func
 def store_pair(queue: PairQueue, slot: wp.int64, key: wp.int64):
-    """Write a key into a reserved slot, if there is one; else the host will retry with more."""
+    """Write a key into a reserved slot, unless it is beyond the capacity."""
     if slot < wp.int64(queue.keys.shape[0]):
         queue.keys[wp.int32(slot)] = key
 
@@ -52,13 +52,13 @@ def push_pair(queue: PairQueue, key: wp.int64):
 
 @wp.func
 def queue_size(queue: PairQueue):
-    """How many keys a queue holds."""
+    """Return the number of keys in a queue."""
     return wp.int32(wp.min(queue.count[0], wp.int64(queue.keys.shape[0])))
 
 
 @wp.func
 def warp_push_pair(queue: PairQueue, wanted: wp.bool, key: wp.int64):
-    """Append the keys of all lanes that want it; all lanes must come."""
+    """Append the keys of all lanes with ``wanted``; all lanes must call it."""
     count = warp_count(wanted)
     rank = warp_rank(wanted)
     if count > 0:
@@ -69,19 +69,19 @@ def warp_push_pair(queue: PairQueue, wanted: wp.bool, key: wp.int64):
 
 @wp.func
 def queue_stop(queue: PairQueue, stop: wp.int32):
-    """End of the part of the queue that is filled, at most ``stop``."""
+    """Return the end of the filled part of a queue, at most ``stop``."""
     return wp.min(queue_size(queue), stop)
 
 
 @wp.func
 def team_stop(queue: PairQueue, team: wp.int32, stop: wp.int32):
-    """End of the work on a queue whose keys take ``team`` threads each, at most ``stop``."""
+    """Return the end of the items of a queue with ``team`` items per key, at most ``stop``."""
     return wp.min(queue_stop(queue, MAX_COUNT / team) * team, stop)
 
 
 @wp.func
 def push_all_pairs(queue: PairQueue, keys: wp.array[wp.int64], first: wp.int32, stop: wp.int32):
-    """Append keys that a thread has gathered, for which room is asked for once."""
+    """Append the keys from ``first`` to ``stop`` with one reservation."""
     place = atomic_add_aggregated(queue.count, stop - first)
     for i in range(first, stop):
         store_pair(queue, place + wp.int64(i - first), keys[i])
@@ -89,7 +89,7 @@ def push_all_pairs(queue: PairQueue, keys: wp.array[wp.int64], first: wp.int32, 
 
 @wp.func
 def lower_bound_index(keys: wp.array[wp.int64], count: wp.int32, key: wp.int64):
-    """The first of ascending keys that is not less than one."""
+    """Return the index of the first of ascending keys that is not less than ``key``."""
     low = wp.int32(0)
     high = wp.int32(count)
     while low < high:
@@ -103,7 +103,7 @@ def lower_bound_index(keys: wp.array[wp.int64], count: wp.int32, key: wp.int64):
 
 @wp.func
 def find_key(keys: wp.array[wp.int64], count: wp.int32, key: wp.int64):
-    """Where a key is among ascending keys, -1 where it is not."""
+    """Return the index of a key among ascending keys, or -1."""
     place = lower_bound_index(keys, count, key)
     if place < count:
         if keys[place] == key:
@@ -112,20 +112,20 @@ def find_key(keys: wp.array[wp.int64], count: wp.int32, key: wp.int64):
 
 
 class PairQueues:
-    """The host's side of several queues, whose counts lie together and are read at once."""
+    """Several queues, whose counts lie together and are read at once."""
 
     def __init__(self, device: wp.Device, **capacities: int) -> None:
         self.device = device
-        self.generation = 0  # grows when a queue has moved, so that recorded launches are renewed
+        self.generation = 0  # grows when a queue is reallocated, which outdates recorded launches
         self.counts = wp.zeros(len(capacities), dtype=wp.int64, device=device)
         self.queues: dict[str, Any] = {}
         self._capacities: dict[str, int] = {}
         self._kept: dict[str, int] = {}
-        self._unused: wp.array | None = None  # the sort moves values along with keys
+        self._unused: wp.array | None = None  # values that the radix sort moves along with keys
         for slot, (name, capacity) in enumerate(capacities.items()):
             self.queues[name] = PairQueue()
             self.queues[name].count = self.counts[slot : slot + 1]
-            self._make_room(name, capacity)
+            self._allocate(name, capacity)
         pinned = device.is_cuda
         self._host = wp.zeros_like(self.counts, device="cpu", pinned=pinned) if pinned else None
         self._view = (self._host if self._host is not None else self.counts).numpy()
@@ -133,7 +133,7 @@ class PairQueues:
         self._cleared_view = self._cleared.numpy()
 
     def __getitem__(self, name: str) -> Any:
-        """The queue to pass to kernels."""
+        """Return the queue to pass to kernels."""
         return self.queues[name]
 
     def keep(self, name: str, count: int) -> None:
@@ -155,7 +155,7 @@ class PairQueues:
             self.counts.zero_()
 
     def read(self) -> dict[str, int]:
-        """Keys pushed to each queue, those that found no room included. Waits for the device."""
+        """Return the keys pushed to each queue, beyond its capacity too. Waits for the device."""
         self.start_read()
         if self._host is not None:
             wp.synchronize_stream(self.device)
@@ -170,43 +170,43 @@ class PairQueues:
         """The counts that the host has."""
         return dict(zip(self.queues, self._view.tolist(), strict=True))
 
-    def room(self) -> dict[str, int]:
-        """How many keys each queue can hold."""
+    def capacities(self) -> dict[str, int]:
+        """Return the capacity of each queue."""
         return {name: queue.keys.shape[0] for name, queue in self.queues.items()}
 
     def make_room(self, counts: dict[str, int]) -> bool:
-        """Let queues grow to at least these counts; False when all had room already."""
+        """Grow queues to at least these counts; returns whether any grew."""
         grown = False
         for name, count in counts.items():
             if count > self._capacities[name]:
-                self._make_room(name, count)
+                self._allocate(name, count)
                 grown = True
         return grown
 
     def grow(self, counts: dict[str, int]) -> bool:
-        """Make room for counts that did not fit, and a quarter more; False when all fitted."""
+        """Grow queues for counts that did not fit, and a quarter more; returns whether any grew."""
         short = {n: c + c // 4 for n, c in counts.items() if c > self._capacities[n]}
         return bool(short) and self.make_room(short)
 
     def sorted_keys(self, name: str, count: int, width: int) -> Any:
-        """The first ``count`` keys of a queue, of ``width`` bits, ascending.
+        """Return the first ``count`` keys of a queue, of ``width`` bits, ascending.
 
-        A NumPy array on the CPU; on CUDA a part of the queue, valid until it is used again.
+        They are a NumPy array on the CPU; on CUDA a slice of the queue, valid until its next use.
         """
         keys = self.queues[name].keys
         if self.device.is_cpu:
             return np.sort(keys.numpy()[:count])
         if count > 0:
             if keys.shape[0] < 2 * count:
-                room = wp.empty(2 * count, dtype=wp.int64, device=self.device)
-                wp.copy(room, keys, count=count)
-                keys = room
+                larger = wp.empty(2 * count, dtype=wp.int64, device=self.device)
+                wp.copy(larger, keys, count=count)
+                keys = larger
             if self._unused is None or self._unused.shape[0] < 2 * count:
                 self._unused = wp.empty(3 * count, dtype=wp.int32, device=self.device)
             wp.utils.radix_sort_pairs(keys, self._unused, count, 0, width)
         return keys[:count]
 
-    def _make_room(self, name: str, capacity: int) -> None:
+    def _allocate(self, name: str, capacity: int) -> None:
         if capacity > UNKNOWN_COUNT:
             raise CapacityError(f"{capacity} pairs are more than one query can hold.")
         try:
@@ -238,7 +238,7 @@ class JoinedQueues:
             part.clear()
 
     def read(self) -> dict[str, int]:
-        """Keys pushed to each queue, those that found no room included. Waits for the device."""
+        """Return the keys pushed to each queue, beyond its capacity too. Waits for the device."""
         for part in self.parts:
             part.start_read()
         if self.device.is_cuda:
@@ -256,7 +256,7 @@ class JoinedQueues:
 
 @dataclass(frozen=True)
 class KeyLayout:
-    """How many bits of a key the two face indices take."""
+    """The bits of a key that hold the two face indices."""
 
     bits_a: int
     bits_b: int
@@ -264,7 +264,7 @@ class KeyLayout:
     @staticmethod
     @cache
     def of(face_count_a: int, face_count_b: int) -> "KeyLayout":
-        """The narrowest layout for two face counts."""
+        """Return the narrowest layout for two face counts."""
         return KeyLayout(
             max(face_count_a - 1, 1).bit_length(), max(face_count_b - 1, 1).bit_length()
         )
@@ -276,18 +276,18 @@ class KeyLayout:
 
     @property
     def bits(self) -> wp.vec2i:
-        """The layout as kernels take it."""
+        """The layout as kernels receive it."""
         return wp.vec2i(self.bits_a, self.bits_b)
 
     def split(self, keys: Any) -> tuple[Any, Any]:
-        """The two indices of a key, or of an array of keys."""
+        """Return the two indices of a key, or of an array of keys."""
         return (keys >> self.bits_b) & ((1 << self.bits_a) - 1), keys & ((1 << self.bits_b) - 1)
 
 
 def require_key_bits(
     layout: KeyLayout, pose_count: int, faces_at_once: int, *, key_bits: int = 63
 ) -> None:
-    """Refuse batches whose keys would not fit their bits or whose work items would not fit 31."""
+    """Refuse batches whose keys exceed ``key_bits`` or whose items exceed 31 bits."""
     room = min(1 << max(key_bits - layout.width, 0), UNKNOWN_COUNT // max(faces_at_once, 256))
     if pose_count > room:
         raise CapacityError(
@@ -297,14 +297,14 @@ def require_key_bits(
 
 @wp.func
 def pack_pair(pose: wp.int32, a: wp.int32, b: wp.int32, bits: wp.vec2i):
-    """The key of (pose, a, b); ``bits`` as in KeyLayout."""
+    """Return the key of (pose, a, b); ``bits`` as in KeyLayout."""
     high = (wp.int64(pose) << wp.int64(bits[0])) | wp.int64(a)
     return (high << wp.int64(bits[1])) | wp.int64(b)
 
 
 @wp.func
 def unpack_pair(key: wp.int64, bits: wp.vec2i):
-    """(pose, a, b) of a key."""
+    """Return (pose, a, b) of a key."""
     b = key & ((wp.int64(1) << wp.int64(bits[1])) - wp.int64(1))
     high = key >> wp.int64(bits[1])
     a = high & ((wp.int64(1) << wp.int64(bits[0])) - wp.int64(1))
@@ -321,7 +321,7 @@ def unpack_kernel(
     pose_out: wp.array[wp.int32],
     pairs_out: wp.array2d[wp.int32],
 ):
-    """Keys to rows; poses only where there is room for them."""
+    """Unpack keys into rows; poses only if ``pose_out`` is not empty."""
     for i in range(span[0] + wp.tid(), span[1], span[2]):
         row = unpack_pair(keys[i], bits)
         pairs_out[i, 0] = row[1]
@@ -339,7 +339,7 @@ def unpack_queue_kernel(
     # out
     pairs_out: wp.array2d[wp.int32],
 ):
-    """Keys of a queue, as far as it is filled, to rows, as far as there is room."""
+    """Unpack the keys of a queue into rows, up to the capacity of the rows."""
     stop = queue_stop(queue, pairs_out.shape[0])
     for i in range(span[0] + wp.tid(), stop, span[2]):
         row = unpack_pair(queue.keys[i], bits)
@@ -350,7 +350,7 @@ def unpack_queue_kernel(
 def unpack_keys(
     keys: Any, layout: KeyLayout, posed: bool, device: wp.Device
 ) -> tuple[wp.array, wp.array | None]:
-    """((n, 2) pairs, (n,) poses if ``posed``) int32 of keys, of NumPy or of the device."""
+    """Return ((n, 2) pairs, (n,) poses if ``posed``) int32 of a NumPy or Warp array of keys."""
     if isinstance(keys, np.ndarray):
         pairs = np.empty((len(keys), 2), dtype=np.int32)
         pairs[:, 0], pairs[:, 1] = layout.split(keys)
@@ -364,6 +364,6 @@ def unpack_keys(
 
 
 def lowest_of_each_pose(keys: Any, layout: KeyLayout) -> np.ndarray:
-    """The first key of every pose, of sorted keys."""
+    """Return the first key of every pose, of sorted keys."""
     host = keys if isinstance(keys, np.ndarray) else keys.numpy()
     return host[np.flatnonzero(np.diff(host >> layout.width, prepend=-1))]

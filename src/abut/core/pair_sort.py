@@ -1,7 +1,7 @@
-"""Sorting the pairs of a queue on CUDA by counting how many lie in each row.
+"""Counting sort of the pairs of a queue on CUDA.
 
-A row is a pose and a face of a. Rows are many and short, so that to find a pair's place within its
-row by comparing it with the others costs less than the passes of a radix sort.
+A row is a pose and a face of a. Rows are many and short, so finding the rank of a pair in its row
+by comparison costs less than the passes of a radix sort.
 """
 
 from typing import Any
@@ -15,13 +15,13 @@ from abut.core.pair_queue import PairQueue, queue_stop
 wp.set_module_options({"enable_backward": False, "fuse_fp": False})
 
 MOST_ROWS = 1 << 22
-FEW_PAIRS = wp.constant(1024)  # so many are compared with each other sooner than counted by row
-MOST_PAIRS = wp.constant(1 << 17)  # beyond, should they lie in one row, a radix sort is faster
+FEW_PAIRS = wp.constant(1024)  # fewer are compared with each other
+MOST_PAIRS = wp.constant(1 << 17)  # of more in one row, a radix sort is faster
 
 
 @wp.func
 def few_stop(queue: PairQueue, stop: wp.int32):
-    """End of the queue, 0 where it holds too many pairs."""
+    """Return the end of the queue, 0 if it holds too many pairs."""
     end = queue_stop(queue, stop)
     if end > MOST_PAIRS:
         end = 0
@@ -38,7 +38,7 @@ def count_rows_kernel(
     counts_out: wp.array[wp.int32],
     ranks_out: wp.array[wp.int32],
 ):
-    """How many pairs each row has; each pair draws a number within its row."""
+    """Count the pairs of each row; each pair gets a number within its row."""
     for i in range(span[0] + wp.tid(), few_stop(queue, span[1]), span[2]):
         row = wp.int32(queue.keys[i] >> wp.int64(column_bits))
         ranks_out[i] = atomic_increment(counts_out, row)
@@ -55,7 +55,7 @@ def gather_rows_kernel(
     # out
     keys_out: wp.array[wp.int64],
 ):
-    """Bring the pairs of a row together, in the order of their numbers."""
+    """Gather the pairs of each row, in the order of their numbers."""
     for i in range(span[0] + wp.tid(), few_stop(queue, span[1]), span[2]):
         row = wp.int32(queue.keys[i] >> wp.int64(column_bits))
         keys_out[starts[row] + ranks[i]] = queue.keys[i]
@@ -72,7 +72,7 @@ def rank_in_rows_kernel(
     # out
     queue_out: PairQueue,
 ):
-    """Put each pair behind the lower ones of its row."""
+    """Write each pair after the lower ones of its row."""
     for i in range(span[0] + wp.tid(), few_stop(queue_out, span[1]), span[2]):
         key = keys[i]
         row = wp.int32(key >> wp.int64(column_bits))
@@ -105,7 +105,7 @@ def rank_few_kernel(
     # out
     queue_out: PairQueue,
 ):
-    """Put each of few keys behind all lower ones."""
+    """Write each of few keys after all lower ones."""
     if queue_out.count[0] <= wp.int64(FEW_PAIRS):
         stop = queue_stop(queue_out, span[1])
         for i in range(span[0] + wp.tid(), stop, span[2]):
@@ -116,7 +116,7 @@ def rank_few_kernel(
 
 
 class SmallQueueSort:
-    """Sorts a queue of at most FEW_PAIRS pairs in place, in two launches; more stay as they are."""
+    """Sorts a queue of at most FEW_PAIRS pairs in place, in two launches; skips larger queues."""
 
     most = int(FEW_PAIRS)
 
@@ -134,10 +134,7 @@ class SmallQueueSort:
 
 
 class RowSort:
-    """Sorts a queue of at most MOST_PAIRS pairs in place, without waiting for the device.
-
-    More pairs stay as they are.
-    """
+    """Sorts a queue of at most MOST_PAIRS pairs in place, without waiting; skips larger queues."""
 
     most = int(MOST_PAIRS)
 

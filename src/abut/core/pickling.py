@@ -1,4 +1,4 @@
-"""Pickles: answers as plain arrays, and back on their device, or on the CPU where it is missing."""
+"""Pickling of results: plain arrays, restored on their device, or on the CPU if it is missing."""
 
 from dataclasses import dataclass
 from functools import cached_property
@@ -11,13 +11,13 @@ from abut.errors import AbutError, SceneError
 
 
 def device_or_cpu(alias: str) -> wp.Device:
-    """A device by its name; the CPU on a machine that has none of that name."""
+    """Return a device by its alias; the CPU if there is none of that alias."""
     known = alias in [device.alias for device in wp.get_devices()]
     return wp.get_device(alias if known else "cpu")
 
 
 @dataclass(frozen=True)
-class _Rows:
+class _PickledArray:
     """A Warp array in a pickle."""
 
     numbers: np.ndarray
@@ -26,55 +26,55 @@ class _Rows:
 
 
 @dataclass(frozen=True)
-class _Place:
+class _PickledDevice:
     """A device in a pickle."""
 
     alias: str
 
 
-def packed(value: Any) -> Any:
-    """A value for a pickle."""
+def _packed(value: Any) -> Any:
+    """Return a value that can be pickled."""
     if isinstance(value, wp.array):
-        return _Rows(value.numpy(), value.dtype, value.device.alias)
+        return _PickledArray(value.numpy(), value.dtype, value.device.alias)
     if isinstance(value, wp.Device):
-        return _Place(value.alias)
+        return _PickledDevice(value.alias)
     if isinstance(value, tuple) and type(value) is tuple:
-        return tuple(packed(part) for part in value)
-    return left_behind if callable(value) else value
+        return tuple(_packed(part) for part in value)
+    return _not_pickled if callable(value) else value
 
 
-def unpacked(value: Any) -> Any:
-    """What was packed."""
-    if isinstance(value, _Rows):
+def _unpacked(value: Any) -> Any:
+    """Return the value that was packed."""
+    if isinstance(value, _PickledArray):
         return wp.array(value.numbers, dtype=value.dtype, device=device_or_cpu(value.device))
-    if isinstance(value, _Place):
+    if isinstance(value, _PickledDevice):
         return device_or_cpu(value.alias)
     if isinstance(value, tuple) and type(value) is tuple:
-        return tuple(unpacked(part) for part in value)
+        return tuple(_unpacked(part) for part in value)
     return value
 
 
-def left_behind() -> Any:
-    """In place of what computes the rest of an answer, where it had nothing to compute it from."""
+def _not_pickled() -> Any:
+    """Raise; it replaces a function that computes a field on demand and cannot be pickled."""
     raise AbutError("the scene had deformed when this was pickled; ask for it before.")
 
 
 class PicklableResult:
-    """A frozen dataclass of rows. In a pickle it has all that it computes when first asked."""
+    """A frozen dataclass of rows. Pickling computes its cached properties first."""
 
     def __getstate__(self) -> dict[str, Any]:
-        """Rows as plain arrays, and the names of their devices."""
-        later = {n for c in type(self).__mro__ for n, v in vars(c).items() if _is_cached(v)}
-        for name in sorted(later):
+        """Return the rows as plain arrays, with the aliases of their devices."""
+        lazy = {n for c in type(self).__mro__ for n, v in vars(c).items() if _is_cached(v)}
+        for name in sorted(lazy):
             try:
                 getattr(self, name)
-            except SceneError:  # it says so to those who ask
+            except SceneError:  # raised again when the property is read
                 pass
-        return {name: packed(value) for name, value in vars(self).items()}
+        return {name: _packed(value) for name, value in vars(self).items()}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        """Go back to the device they were on, or to the CPU where that is missing."""
-        vars(self).update({name: unpacked(value) for name, value in state.items()})
+        """Restore the rows on their device, or on the CPU if it is missing."""
+        vars(self).update({name: _unpacked(value) for name, value in state.items()})
 
 
 def _is_cached(member: Any) -> bool:

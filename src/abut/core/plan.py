@@ -1,7 +1,7 @@
-"""The executor: runs the stages of a query until everything it found had room.
+"""The executor: runs the stages of a query until all queues have room.
 
-A query is a list of stages. Stages only ever append to queues whose counts go on growing when they
-are full, so one run says how much room is needed and the next one has it.
+A query is a list of stages. Stages only append to queues, whose counts keep growing when they are
+full, so that one run measures the capacity that the next one needs.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -15,24 +15,24 @@ from abut.core.launch import UNKNOWN_COUNT, Task, launch
 from abut.core.pair_queue import JoinedQueues, PairQueues
 from abut.core.timing import is_recording, stage
 
-Stage = tuple[str, Callable[[], Any]]  # a name for timers, and what launches it
+Stage = tuple[str, Callable[[], Any]]  # name for timers, function that launches it
 Counts = dict[str, int]  # keys pushed to each queue
 
-ONE_THREAD = 256  # keys: one CPU thread handles them before a second one has begun
+ONE_THREAD = 256  # items that one CPU thread finishes before a second one starts
 
 
 class QueueLaunch:
-    """A kernel over the keys that a queue holds when its turn comes.
+    """A kernel over the keys that a queue holds when the launch runs.
 
     The kernel bounds its loop by the queue (``queue_stop``). On CUDA a fixed number of threads
-    strides over the queue, so the host need not know the count. On the CPU the count is at hand:
-    an empty queue launches nothing, and does not even load the kernel.
+    strides over the queue, so the host need not know the count. On the CPU the host reads it: an
+    empty queue launches nothing and does not load the kernel.
 
     Args:
         kernel: Its first parameter is a span, see Task.
         queue: The PairQueue to run over.
         args: Arguments after the span.
-        grain: Items that are worth a CPU thread of their own.
+        grain: Smallest number of items per CPU slice.
         per_key: Items of each key; the kernel bounds its loop by ``team_stop`` then.
         threads: CUDA threads; None takes the default of Task.
     """
@@ -60,7 +60,7 @@ class QueueLaunch:
         return Task(self._kernel, UNKNOWN_COUNT, self._args, self._device, **options)
 
     def run(self) -> None:
-        """Launch it, unless the host sees that there is nothing to do."""
+        """Launch the kernel, unless the host knows that the queue is empty."""
         if self._count is None:
             self._task.run()
             return
@@ -120,14 +120,14 @@ class Plan:
     """The stages of a query, recorded once and run many times.
 
     Args:
-        queues: What the stages fill.
-        record: Makes the stages for the queues as they are now. Called again when a queue has
-            moved because it grew, or after ``forget``.
+        queues: The queues that the stages fill.
+        record: Makes the stages for the present queues. Called again after a queue was
+            reallocated or after ``forget``.
         clear: Resets what stages accumulate; None empties all queues.
         needs: Takes the counts of a run and returns those that must fit their queues, or None to
             abandon the run. None: all must fit.
-        accept: Takes the counts of a run that had room; False runs everything again, after the
-            caller has changed what it did not like. None accepts.
+        accept: Receives the counts of a run that had room; if it returns False the stages run
+            again. None accepts.
         read: Waits for the device and returns the counts, where a stage has sent them to the
             host; None reads them from the queues.
         graph: On CUDA, replay the stages as one graph once they ran unchanged. Every stage must

@@ -1,4 +1,4 @@
-"""What is asked of points that come in: their bounds, the first that is not finite; as float64."""
+"""Validate points: bounds, first non-finite index, float64 copy."""
 
 from typing import Any
 
@@ -27,8 +27,8 @@ class Bounds:
 
 
 @wp.func
-def bounds_from(p: wp.vec3d):
-    """Bounds of no points yet; ``p`` is one that will come, somewhere."""
+def empty_bounds(p: wp.vec3d):
+    """Return bounds without any point; ``p`` is any point that will be added."""
     out = Bounds()
     out.lower = p
     out.upper = p
@@ -37,8 +37,8 @@ def bounds_from(p: wp.vec3d):
 
 
 @wp.func
-def with_point(bounds: Bounds, p: wp.vec3d, i: wp.int32):
-    """Bounds of one more point."""
+def add_point(bounds: Bounds, p: wp.vec3d, i: wp.int32):
+    """Return the bounds extended by a point."""
     out = bounds
     if not wp.isfinite(p):
         out.first_bad = wp.min(out.first_bad, wp.float64(i))
@@ -48,8 +48,8 @@ def with_point(bounds: Bounds, p: wp.vec3d, i: wp.int32):
 
 
 @wp.func
-def range_of(lane: wp.int32, lanes: wp.int32, count: wp.int32):
-    """First point, end and step of a lane: neighbours on CUDA read neighbours, else runs."""
+def lane_range(lane: wp.int32, lanes: wp.int32, count: wp.int32):
+    """Return first point, end and step of a lane: strided on CUDA, contiguous on the CPU."""
     out = wp.vec3i(lane, count, lanes)
     if lane_count() == 1:
         first = wp.int32(wp.int64(lane) * wp.int64(count) / wp.int64(lanes))
@@ -59,7 +59,7 @@ def range_of(lane: wp.int32, lanes: wp.int32, count: wp.int32):
 
 @wp.func
 def store_bounds(bounds: Bounds, row: wp.int32, rows: wp.array2d[wp.float64]):
-    """Write what the lanes of a warp have found together."""
+    """Write the union of the bounds of all lanes of a warp."""
     for x in range(3):
         rows[row, x] = warp_min(bounds.lower[x])
         rows[row, 3 + x] = -warp_min(-bounds.upper[x])
@@ -74,13 +74,13 @@ def check_points_kernel(
     # out
     rows_out: wp.array2d[wp.float64],
 ):
-    """Bounds of some of the points, and the first of them that is not finite; a row a warp."""
+    """Find the bounds and the first non-finite point, one row per warp."""
     lanes = rows_out.shape[0] * lane_count()
     for lane in range(span[0] + wp.tid(), span[1], span[2]):
-        bounds = bounds_from(points[0])
-        part = range_of(lane, lanes, points.shape[0])
+        bounds = empty_bounds(points[0])
+        part = lane_range(lane, lanes, points.shape[0])
         for i in range(part[0], part[1], part[2]):
-            bounds = with_point(bounds, points[i], i)
+            bounds = add_point(bounds, points[i], i)
         store_bounds(bounds, lane / lane_count(), rows_out)
 
 
@@ -96,17 +96,17 @@ def check_float32_points_kernel(
     """Check float32 points and write them as float64, which is exact."""
     lanes = rows_out.shape[0] * lane_count()
     for lane in range(span[0] + wp.tid(), span[1], span[2]):
-        bounds = bounds_from(wp.vec3d(vertices[0]))
-        part = range_of(lane, lanes, vertices.shape[0])
+        bounds = empty_bounds(wp.vec3d(vertices[0]))
+        part = lane_range(lane, lanes, vertices.shape[0])
         for i in range(part[0], part[1], part[2]):
             p = wp.vec3d(vertices[i])
             points_out[i] = p
-            bounds = with_point(bounds, p, i)
+            bounds = add_point(bounds, p, i)
         store_bounds(bounds, lane / lane_count(), rows_out)
 
 
 class PointCheckBuffers:
-    """Where bounds are summed up, on the device and for the host; extents take turns in it."""
+    """Buffers of the bounds, on the device and the host; checks of one mesh share them."""
 
     def __init__(self, device: wp.Device) -> None:
         self.lanes = CUDA_LANES if device.is_cuda else CPU_LANES
@@ -119,56 +119,56 @@ class PointCheckBuffers:
 
 
 class PointCheck:
-    """Bounds of an array of points whatever it holds, prepared once.
+    """The check of one array of points, prepared once and run many times.
 
-    With ``vertices`` of float32, these are written to the points first.
+    With float32 ``vertices``, it also converts them into the points.
     """
 
     def __init__(
         self,
         points: wp.array,
-        room: PointCheckBuffers | None = None,
+        buffers: PointCheckBuffers | None = None,
         vertices: wp.array | None = None,
     ) -> None:
         self.count = points.shape[0]
-        self.room = room or PointCheckBuffers(points.device)
-        kernel, args = check_points_kernel, [points, self.room.rows]
+        self.buffers = buffers or PointCheckBuffers(points.device)
+        kernel, args = check_points_kernel, [points, self.buffers.rows]
         if vertices is not None:
             kernel, args = check_float32_points_kernel, [vertices, *args]
-        grain = 1 if self.count > 50000 else self.room.lanes
-        self.task = Task(kernel, self.room.lanes, args, points.device, grain=grain)
+        grain = 1 if self.count > 50000 else self.buffers.lanes
+        self.task = Task(kernel, self.buffers.lanes, args, points.device, grain=grain)
 
     def start(self, vertices: wp.array | None = None) -> None:
-        """Begin to look at the points, made of these vertices if they are given."""
+        """Start the check, of points converted from ``vertices`` if they are given."""
         if self.count:
             if vertices is not None:
                 self.task.set_arg(0, vertices)
             self.task.run()
-            if self.room.done is not None:
-                wp.copy(self.room.host, self.room.rows)
-                wp.record_event(self.room.done)
+            if self.buffers.done is not None:
+                wp.copy(self.buffers.host, self.buffers.rows)
+                wp.record_event(self.buffers.done)
 
     def read(self) -> tuple[int, np.ndarray]:
-        """(first index with a NaN or infinite coordinate, or -1; bounds (2, 3)), once started."""
+        """Wait; return the first index with a non-finite coordinate, or -1, and bounds (2, 3)."""
         if self.count == 0:
             return -1, np.zeros((2, 3))
-        if self.room.done is not None:
-            wp.synchronize_event(self.room.done)
-        rows = self.room.host.numpy()
+        if self.buffers.done is not None:
+            wp.synchronize_event(self.buffers.done)
+        rows = self.buffers.host.numpy()
         first_bad = rows[:, 6].min()
         bounds = np.array([rows[:, :3].min(axis=0), rows[:, 3:6].max(axis=0)])
         return (int(first_bad) if first_bad < self.count else -1), bounds
 
 
 def check_points(points: wp.array) -> tuple[int, np.ndarray]:
-    """``PointCheck.read`` of points that are asked about once."""
-    extent = PointCheck(points)
-    extent.start()
-    return extent.read()
+    """Check points once; see ``PointCheck.read``."""
+    check = PointCheck(points)
+    check.start()
+    return check.read()
 
 
 def vertex_rows(vertices: Any, device: wp.Device, name: str = "vertices") -> wp.array:
-    """Vertices (n, 3) of a plain array as 3-vectors on the device, float32 or float64 as given."""
+    """Return vertices (n, 3) as 3-vectors on the device, float32 or float64 as given."""
     if isinstance(vertices, np.ndarray) and vertices.dtype.kind in "iu":
         vertices = vertices.astype(np.float64)
     kind = scalar_dtype(vertices)
@@ -178,6 +178,6 @@ def vertex_rows(vertices: Any, device: wp.Device, name: str = "vertices") -> wp.
 
 
 def not_finite_error(name: str, rows: wp.array, row: int) -> MeshError:
-    """What to raise about a row that is not finite."""
+    """Return the error about a row that is not finite."""
     value = rows[row : row + 1].numpy()[0]
     return MeshError(f"{name}[{row}] is {value}; coordinates must be finite.")

@@ -72,8 +72,8 @@ class CcdQueues(PairQueues):
             wp.synchronize_stream(self.device)
         return [dict(zip(NAMES, row, strict=True)) for row in self._saved.numpy()[:kinds].tolist()]
 
-    def _make_room(self, name: str, capacity: int) -> None:
-        super()._make_room(name, capacity)
+    def _allocate(self, name: str, capacity: int) -> None:
+        super()._allocate(name, capacity)
         if name == "impacts":
             old = self.times, self.converged
             self.times = wp.empty(capacity, dtype=wp.float64, device=self.device)

@@ -51,7 +51,7 @@ def self_collide(
     if mesh.face_count > 1 and method not in CULL_METHODS:
         pairs = _pairs(mesh, sharing, layout, method)
     else:
-        mesh.settle()
+        mesh.finish_deform()
         keys = np.empty(0, dtype=np.int64)
         if mesh.face_count > 1:
             from abut.query.visible import visible_keys
@@ -66,7 +66,7 @@ def self_collide(
 def _pairs(mesh: Mesh, sharing: int, layout: KeyLayout, method: Method) -> Any:
     """(n, 2) pairs that meet. Vertices that are unchecked are checked meanwhile."""
     plan = _plan(mesh, sharing, layout, method)
-    pairs = plan.pairs(partial(_sound, mesh, plan) if mesh.unchecked else None)
+    pairs = plan.pairs(partial(_sound, mesh, plan) if mesh.deform_pending else None)
     if pairs is None:  # boxes were too coarse for where the mesh is now
         mesh.version += 1
         pairs = _plan(mesh, sharing, layout, method).pairs()
@@ -75,7 +75,7 @@ def _pairs(mesh: Mesh, sharing: int, layout: KeyLayout, method: Method) -> Any:
 
 def _sound(mesh: Mesh, plan: ContactPlan) -> bool:
     """Whether the tree was good for the vertices; refuses vertices that are not finite."""
-    mesh.settle()
+    mesh.finish_deform()
     return all(in_frame(tree.origin, mesh.bounds) for tree in plan.trees)
 
 

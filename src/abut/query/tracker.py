@@ -77,7 +77,7 @@ class Tracker:
         """Move the vertices of the operands (None leaves one as it is); the frame's contacts."""
         for mesh, moved in zip(self.meshes, self._shapes(vertices), strict=True):
             if moved is not None:
-                (mesh.deform_ahead if self._checks_late else mesh.deform)(moved)
+                (mesh.start_deform if self._checks_late else mesh.deform)(moved)
         keys = self._from_front() if self._has_front else None
         if keys is None:
             return self._from_root()

@@ -35,11 +35,11 @@ class SceneQueues(PairQueues):
             room = self.queues["objects"].keys.shape[0] if count is None else count
             wp.utils.radix_sort_pairs(self._objects, self._ranks, room, 0, width + 1)
 
-    def _make_room(self, name: str, capacity: int) -> None:
+    def _allocate(self, name: str, capacity: int) -> None:
         if name != "objects" or self.device.is_cpu:
-            super()._make_room(name, capacity)
+            super()._allocate(name, capacity)
             return
-        super()._make_room(name, 2 * capacity)  # the sort needs room for two
+        super()._allocate(name, 2 * capacity)  # the sort needs room for two
         self._objects: Any = self.queues[name].keys
         self._ranks = wp.zeros(2 * capacity, dtype=wp.int32, device=self.device)
         self.queues[name].keys = self._objects[:capacity]
