@@ -123,7 +123,7 @@ def held(scene):
     """How much a scene has room for."""
     pool = scene._pool.arrays
     arrays = (pool.points, pool.faces, pool.nodes, scene.poses)
-    for queues in (scene._queues, scene._fronts.queues):
+    for queues in (scene._searches.queues, scene._searches.fronts.queues):
         arrays += tuple(queue.keys for queue in queues.queues.values())
     return [a.shape[0] for a in arrays], len(pool.table), len(pool._point_users)
 

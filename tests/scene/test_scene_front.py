@@ -17,7 +17,7 @@ def rows_of(hits):
 
 def front_of(scene):
     """Keys of all fronts, and the pairs of objects they are of."""
-    held = scene._fronts
+    held = scene._searches.fronts
     queues, name = held.queues, held.names[0]
     counts = queues.read()
     met = queues[f"{name}_objects"].keys.numpy()[: counts[f"{name}_objects"]]
@@ -31,7 +31,9 @@ def agree(scene, own=True):
     assert np.array_equal(rows, rows_of(scene.collide(self_collisions=own)))
     keys, met = front_of(scene)
     assert len(np.unique(keys)) == len(keys)
-    assert np.array_equal(np.unique(keys >> scene._fronts.layout.width), np.arange(len(met)))
+    assert np.array_equal(
+        np.unique(keys >> scene._searches.fronts.layout.width), np.arange(len(met))
+    )
     assert (np.diff(met) > 0).all()
     return rows
 
@@ -133,19 +135,19 @@ def test_a_front_moves_up_again(device):
     apart[1, 0, 3] += 1.99
     scene.move([0, 1], apart)
     scene.collide(method="front")
-    calm = scene._fronts.size
+    calm = scene._searches.fronts.size
     scene.move([0, 1], together)
     scene.collide(method="front")
-    wild = scene._fronts.size
+    wild = scene._searches.fronts.size
     scene.move([0, 1], apart)
     for _ in range(CLIMB_EVERY + 1):
         agree(scene, own=False)
-    assert scene._fronts.size < 1.2 * calm < wild
+    assert scene._searches.fronts.size < 1.2 * calm < wild
 
 
 def faces_tested(scene):
     """Pairs of faces that the last search by fronts has tested."""
-    return scene._fronts.queues.read()["faces"]
+    return scene._searches.fronts.queues.read()["faces"]
 
 
 def test_what_rests_is_not_searched_again(device):
@@ -169,15 +171,15 @@ def test_what_rests_is_not_searched_again(device):
 def test_fronts_that_grow_too_long_are_given_up(device):
     scene = heap(device)
     agree(scene)
-    scene._fronts.most_pairs = 500
+    scene._searches.fronts.most_pairs = 500
     for _ in range(3):
         rows = rows_of(scene.collide(method="front"))
         assert np.array_equal(rows, rows_of(scene.collide()))
-        assert scene._fronts.size == 0
-    scene._fronts.most_pairs = MOST_PAIRS
+        assert scene._searches.fronts.size == 0
+    scene._searches.fronts.most_pairs = MOST_PAIRS
     for _ in range(PAUSE):
         scene.collide(method="front")
-    assert scene._fronts.size > 0
+    assert scene._searches.fronts.size > 0
     agree(scene)
 
 
@@ -191,7 +193,10 @@ def test_memory_of_a_steady_scene_does_not_grow(device):
         for _ in range(5 * CLIMB_EVERY):
             drift(scene, rng, 0.02)
             scene.collide(method="front")
-        return {name: queue.keys.shape[0] for name, queue in scene._fronts.queues.queues.items()}
+        return {
+            name: queue.keys.shape[0]
+            for name, queue in scene._searches.fronts.queues.queues.items()
+        }
 
     play()
     room = play()

@@ -203,5 +203,5 @@ def test_rows_made_ahead(least, monkeypatch, device):
             np.testing.assert_array_equal(found.numpy()[name], rows)
         np.testing.assert_array_equal(found.segments.numpy(), expected.segments.numpy())
     assert len(kept[3][0]) > len(kept[2][0]) > len(kept[7][0]) == 0
-    made = [s for _, s in scene._searches._entries if s._ahead is not None]
+    made = [s for _, s in scene._searches._recent._entries if s._ahead is not None]
     assert made

@@ -1,4 +1,4 @@
-"""Boxes of objects in the world, and who may meet whom."""
+"""World boxes of objects, and the filters that say which pairs are tested."""
 
 from typing import Any
 
@@ -10,38 +10,42 @@ from abut.bvh.batched import BatchedBvh, bvh_at
 from abut.bvh.layout import load_node, root_of
 from abut.core.atomics import atomic_max_int32
 from abut.core.pair_queue import PairQueue, find_key, pack_pair, push_pair
+from abut.geometry.poses import is_rigid
+from abut.operands.posed_pairs import ScenePairs
+
+wp.set_module_options({"enable_backward": False, "fuse_fp": False})
 
 ROUNDING = wp.constant(wp.float64(2.0**-48))  # of posed coordinates, 32 times over
-FAR = wp.constant(wp.float32(1.0e37))
-NEVER = wp.constant(wp.float32(3.0e38))
-NOTHING = wp.constant(-(2**31))  # below every ordered number
+LIMIT = wp.constant(wp.float32(1.0e37))
+BEYOND_ALL = wp.constant(wp.float32(3.0e38))
+EMPTY_EXTENT = wp.constant(-(2**31))  # below every sortable float
 
 
 @wp.struct
 class Boxes:
-    """Boxes of ``object_count`` objects in each of several copies of a scene.
+    """Boxes of ``object_count`` objects in each of several environments.
 
-    Fourth components are of no meaning. The box of an object that is not there overlaps none.
+    Fourth components have no meaning. The box of a removed object overlaps none.
     """
 
     lower: wp.array[wp.vec4f]
     upper: wp.array[wp.vec4f]
     object_count: wp.int32
-    extent: wp.array[wp.int32]  # of all: ordered numbers, those of lower corners negated
+    extent: wp.array[wp.int32]  # of all boxes: sortable floats, lower corners negated
 
 
 @wp.struct
 class Filters:
-    """Who may meet whom. Empty arrays: everyone meets everyone."""
+    """Which pairs of objects are tested; all pairs where arrays are empty."""
 
-    about: wp.array[wp.vec4i]  # of each object: is it static, its groups, those it may meet
-    ignored: wp.array[wp.int64]  # pairs (low, high) in two halves of a number, ascending
+    about: wp.array[wp.vec4i]  # of each object: is static, group, mask
+    ignored: wp.array[wp.int64]  # pairs, low << 32 | high, ascending
 
 
 def make_filters(
     static: np.ndarray, group: np.ndarray, mask: np.ndarray, ignored: Any, device: wp.Device
 ) -> Filters:
-    """The struct to pass to kernels; ``ignored`` are pairs (low, high)."""
+    """Make the struct for kernels; ``ignored`` are pairs (low, high)."""
     filters = Filters()
     about = np.stack([static, group, mask, np.zeros_like(mask)], axis=1).astype(np.int32)
     filters.about = wp.array(about, dtype=wp.vec4i, device=device)
@@ -52,14 +56,14 @@ def make_filters(
 
 @wp.func
 def is_ignored(ignored: wp.array[wp.int64], i: wp.int32, j: wp.int32):
-    """Whether a pair is in the list."""
+    """Whether a pair is in the list of ignored ones."""
     key = (wp.int64(wp.min(i, j)) << wp.int64(32)) | wp.int64(wp.max(i, j))
     return find_key(ignored, ignored.shape[0], key) >= 0
 
 
 @wp.func
-def may_meet(filters: Filters, i: wp.int32, j: wp.int32):
-    """Whether two objects are to be tested against each other."""
+def passes_filters(filters: Filters, i: wp.int32, j: wp.int32):
+    """Whether the filters leave a pair of objects."""
     if filters.about.shape[0] > 0:
         a = filters.about[i]
         b = filters.about[j]
@@ -70,33 +74,38 @@ def may_meet(filters: Filters, i: wp.int32, j: wp.int32):
 
 @wp.func
 def push_objects(
-    filters: Filters, copy: wp.int32, i: wp.int32, j: wp.int32, bits: wp.vec2i, queue: PairQueue
+    filters: Filters,
+    environment: wp.int32,
+    i: wp.int32,
+    j: wp.int32,
+    bits: wp.vec2i,
+    queue: PairQueue,
 ):
-    """Append a pair whose boxes overlap, if the two may meet."""
-    if may_meet(filters, i, j):
-        push_pair(queue, pack_pair(copy, wp.min(i, j), wp.max(i, j), bits))
+    """Append a pair of objects, if the filters leave it."""
+    if passes_filters(filters, i, j):
+        push_pair(queue, pack_pair(environment, wp.min(i, j), wp.max(i, j), bits))
 
 
 @wp.func
-def note_extent(boxes: Boxes, lower: wp.vec3f, upper: wp.vec3f):
-    """Widen the extent of all boxes by one."""
+def widen_extent(boxes: Boxes, lower: wp.vec3f, upper: wp.vec3f):
+    """Extend the extent of all boxes by a box."""
     for x in range(3):
-        atomic_max_int32(boxes.extent, x, to_sortable(-wp.clamp(lower[x], -FAR, FAR)))
-        atomic_max_int32(boxes.extent, 3 + x, to_sortable(wp.clamp(upper[x], -FAR, FAR)))
+        atomic_max_int32(boxes.extent, x, to_sortable(-wp.clamp(lower[x], -LIMIT, LIMIT)))
+        atomic_max_int32(boxes.extent, 3 + x, to_sortable(wp.clamp(upper[x], -LIMIT, LIMIT)))
 
 
 @wp.func
-def box_of_posed(forest: BatchedBvh, body: wp.int32, pose: wp.mat44d, margin: wp.float64):
-    """Lower and upper corner of the world's box around a body's box at a pose, and a margin.
+def box_of_posed(bvhs: BatchedBvh, shape: wp.int32, pose: wp.mat44d, margin: wp.float64):
+    """Lower and upper corner of the world box of a posed shape, padded by a margin.
 
     Guarantee:
-        Conservative. The box holds all posed points, and all that is no farther than the margin.
+        Conservative. The box contains all points within the margin of a posed point.
     """
-    held = forest.slices[body]
-    tree = bvh_at(forest, held)
+    part = bvhs.slices[shape]
+    tree = bvh_at(bvhs, part)
     root = load_node(tree.nodes, root_of(tree))
     half = (row_xyz_float64(root.high) - row_xyz_float64(root.low)) * wp.float64(0.5)
-    centre = held.origin + half + row_xyz_float64(root.low)
+    centre = part.origin + half + row_xyz_float64(root.low)
     lower = wp.vec3d()
     upper = wp.vec3d()
     for i in range(3):
@@ -115,25 +124,56 @@ def box_of_posed(forest: BatchedBvh, body: wp.int32, pose: wp.mat44d, margin: wp
 
 @wp.func
 def store_box(boxes: Boxes, i: wp.int32, lower: wp.vec3f, upper: wp.vec3f):
-    """Write a box and widen the extent."""
+    """Write a box and extend the extent."""
     boxes.lower[i] = to_vec4f(lower)
     boxes.upper[i] = to_vec4f(upper)
-    note_extent(boxes, lower, upper)
+    widen_extent(boxes, lower, upper)
 
 
 @wp.func
-def store_nothing(boxes: Boxes, i: wp.int32):
+def store_empty(boxes: Boxes, i: wp.int32):
     """Write a box that overlaps none."""
-    boxes.lower[i] = wp.vec4f(NEVER)
-    boxes.upper[i] = wp.vec4f(-NEVER)
+    boxes.lower[i] = wp.vec4f(BEYOND_ALL)
+    boxes.upper[i] = wp.vec4f(-BEYOND_ALL)
 
 
-def empty_boxes(object_count: int, copies: int, device: wp.Device) -> Boxes:
-    """Room for boxes."""
+@wp.kernel
+def object_box_kernel(
+    # in
+    span: wp.vec3i,
+    pairs: ScenePairs,
+    margin: wp.float64,
+    own: wp.bool,
+    # out
+    boxes_out: Boxes,
+    bad_out: PairQueue,
+    objects_out: PairQueue,
+):
+    """Write the box of each object; list poses that are not rigid and, if ``own``, self pairs."""
+    for at in range(span[0] + wp.tid(), span[1], span[2]):
+        environment = at / pairs.object_count
+        i = at - environment * pairs.object_count
+        shape = pairs.mesh[i]
+        count = wp.int32(0)
+        if shape >= 0:
+            count = pairs.bvhs.slices[shape].face_count
+            if not is_rigid(pairs.poses[at]):
+                push_pair(bad_out, wp.int64(at))
+        if count == 0:
+            store_empty(boxes_out, at)
+        else:
+            lower, upper = box_of_posed(pairs.bvhs, shape, pairs.poses[at], margin)
+            store_box(boxes_out, at, lower, upper)
+        if own and count > 1:
+            push_pair(objects_out, pack_pair(environment, i, i, pairs.object_bits))
+
+
+def empty_boxes(object_count: int, environments: int, device: wp.Device) -> Boxes:
+    """Allocate boxes."""
     boxes = Boxes()
-    total = object_count * copies
+    total = object_count * environments
     boxes.lower = wp.empty(total, dtype=wp.vec4f, device=device)
     boxes.upper = wp.empty(total, dtype=wp.vec4f, device=device)
     boxes.object_count = object_count
-    boxes.extent = wp.full(6, NOTHING, dtype=wp.int32, device=device)
+    boxes.extent = wp.full(6, EMPTY_EXTENT, dtype=wp.int32, device=device)
     return boxes

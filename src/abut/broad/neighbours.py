@@ -1,46 +1,46 @@
-"""Which objects may be nearest to each other, where no bound of the distance is known."""
+"""Pairs of objects of which one may be the nearest of the other, by bounds of box distances."""
 
 import warp as wp
 
 from abut.bounds.float32 import row_xyz
-from abut.broad.boxes import Boxes, Filters, may_meet
+from abut.broad.boxes import Boxes, Filters, passes_filters
 from abut.core.pair_queue import NO_KEY, PairQueue, pack_pair, push_pair
 from abut.operands.posed_pairs import ScenePairs, objects_at, pair_stop
 
 wp.set_module_options({"enable_backward": False, "fuse_fp": False})
 
-MORE = wp.constant(wp.float32(1.0 + 2.0**-16))  # float32 roundings and a good margin
-LESS = wp.constant(wp.float32(1.0 - 2.0**-16))
+ABOVE = wp.constant(wp.float32(1.0 + 2.0**-16))  # covers float32 rounding amply
+BELOW = wp.constant(wp.float32(1.0 - 2.0**-16))
 
 
 @wp.func
-def there(boxes: Boxes, i: wp.int32):
-    """Whether an object has a box."""
+def has_box(boxes: Boxes, i: wp.int32):
+    """Whether the box of an object is not empty."""
     return boxes.lower[i][0] <= boxes.upper[i][0]
 
 
 @wp.func
-def size_of(way: wp.vec4f):
-    """Length of the first three parts, by float64: their squares may be nothing, or too much."""
-    return wp.float32(wp.length(wp.vec3d(row_xyz(way))))
+def length_xyz(gap: wp.vec4f):
+    """Length of the first three components, in float64: float32 squares may under- or overflow."""
+    return wp.float32(wp.length(wp.vec3d(row_xyz(gap))))
 
 
 @wp.func
-def at_most(boxes: Boxes, i: wp.int32, j: wp.int32):
-    """How far apart two objects are at most: from corner to farthest corner of their boxes."""
+def distance_upper_bound(boxes: Boxes, i: wp.int32, j: wp.int32):
+    """Upper bound of the distance of two objects: between the farthest corners of their boxes."""
     reach = wp.max(boxes.upper[i] - boxes.lower[j], boxes.upper[j] - boxes.lower[i])
-    return size_of(reach) * MORE
+    return length_xyz(reach) * ABOVE
 
 
 @wp.func
-def at_least(boxes: Boxes, i: wp.int32, j: wp.int32):
-    """How far apart two objects are at least."""
+def distance_lower_bound(boxes: Boxes, i: wp.int32, j: wp.int32):
+    """Lower bound of the distance of two objects: between their boxes."""
     gap = wp.max(boxes.lower[i] - boxes.upper[j], boxes.lower[j] - boxes.upper[i])
-    return size_of(wp.max(gap, wp.vec4f())) * LESS
+    return length_xyz(wp.max(gap, wp.vec4f())) * BELOW
 
 
 @wp.kernel
-def bound_kernel(
+def nearest_bound_kernel(
     # in
     span: wp.vec3i,
     boxes: Boxes,
@@ -48,14 +48,14 @@ def bound_kernel(
     # out
     bound_out: wp.array[wp.float32],
 ):
-    """How far each object is at most from the nearest other."""
+    """Upper bound of the distance of each object to its nearest."""
     for i in range(span[0] + wp.tid(), span[1], span[2]):
         bound = wp.float32(wp.inf)
-        if there(boxes, i):
+        if has_box(boxes, i):
             for j in range(boxes.object_count):
-                if j != i and there(boxes, j):
-                    far = at_most(boxes, i, j)
-                    if far < bound and may_meet(filters, i, j):
+                if j != i and has_box(boxes, j):
+                    far = distance_upper_bound(boxes, i, j)
+                    if far < bound and passes_filters(filters, i, j):
                         bound = far
         bound_out[i] = bound
 
@@ -71,13 +71,13 @@ def neighbour_kernel(
     # out
     pairs_out: PairQueue,
 ):
-    """List the pairs of which one may be the other's nearest."""
+    """List the pairs of which one may be the nearest of the other."""
     for i in range(span[0] + wp.tid(), span[1], span[2]):
-        if there(boxes, i):
+        if has_box(boxes, i):
             for j in range(i + 1, boxes.object_count):
-                if there(boxes, j):
-                    near = at_least(boxes, i, j)
-                    if near <= wp.max(bound[i], bound[j]) and may_meet(filters, i, j):
+                if has_box(boxes, j):
+                    near = distance_lower_bound(boxes, i, j)
+                    if near <= wp.max(bound[i], bound[j]) and passes_filters(filters, i, j):
                         push_pair(pairs_out, pack_pair(0, i, j, bits))
 
 

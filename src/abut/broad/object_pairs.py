@@ -10,7 +10,7 @@ from abut.bounds.float32 import from_sortable, row_xyz, to_sortable
 from abut.broad.boxes import (
     Boxes,
     Filters,
-    may_meet,
+    passes_filters,
     push_objects,
 )
 from abut.bvh.layout import BvhView, escape_of, face_of, is_leaf, load_node, next_slot
@@ -31,7 +31,7 @@ LEAST = wp.constant(wp.float64(1.0e-30))
 
 
 @wp.kernel
-def every_kernel(
+def all_pairs_kernel(
     # in
     span: wp.vec3i,
     boxes: Boxes,
@@ -40,17 +40,17 @@ def every_kernel(
     # out
     pairs_out: PairQueue,
 ):
-    """Compare each object with all later ones of its copy of the scene."""
+    """Compare each object with all later ones of its environment."""
     count = boxes.object_count
     for work in range(span[0] + wp.tid(), span[1], span[2]):
-        copy = work / count
-        i = work - copy * count
+        environment = work / count
+        i = work - environment * count
         lower = boxes.lower[work]
         upper = boxes.upper[work]
         for j in range(i + 1, count):
-            other = copy * count + j
+            other = environment * count + j
             if overlap_aabb(lower, upper, boxes.lower[other], boxes.upper[other]):
-                push_objects(filters, copy, i, j, bits, pairs_out)
+                push_objects(filters, environment, i, j, bits, pairs_out)
 
 
 @wp.kernel
@@ -63,7 +63,7 @@ def sweep_key_kernel(
     keys_out: wp.array[wp.int64],
     order_out: wp.array[wp.int32],
 ):
-    """Where each box begins along the axis, after those of earlier copies."""
+    """Sort keys: the environment, then the lower end of each box along the axis."""
     for i in range(span[0] + wp.tid(), span[1], span[2]):
         begin = wp.int64(to_sortable(boxes.lower[i][axis])) + wp.int64(2147483648)
         keys_out[i] = (wp.int64(i / boxes.object_count) << wp.int64(32)) | begin
@@ -86,13 +86,13 @@ def sweep_kernel(
     total = boxes.lower.shape[0]
     for k in range(span[0] + wp.tid(), span[1], span[2]):
         i = order[k]
-        copy = i / boxes.object_count
+        environment = i / boxes.object_count
         lower = boxes.lower[i]
         upper = boxes.upper[i]
         at = k + 1
         while at < total:
             j = order[at]
-            if j / boxes.object_count != copy or boxes.lower[j][axis] > upper[axis]:
+            if j / boxes.object_count != environment or boxes.lower[j][axis] > upper[axis]:
                 at = total
             else:
                 push_overlap(boxes, filters, i, lower, upper, j, bits, pairs_out)
@@ -110,11 +110,11 @@ def push_overlap(
     bits: wp.vec2i,
     queue: PairQueue,
 ):
-    """Append a pair of one copy of the scene, the first's box at hand, if the two overlap."""
+    """Append a pair of one environment if its boxes overlap; the first box is loaded."""
     if overlap_aabb(lower, upper, boxes.lower[j], boxes.upper[j]):
-        copy = i / boxes.object_count
-        base = copy * boxes.object_count
-        push_objects(filters, copy, i - base, j - base, bits, queue)
+        environment = i / boxes.object_count
+        base = environment * boxes.object_count
+        push_objects(filters, environment, i - base, j - base, bits, queue)
 
 
 @wp.kernel
@@ -162,7 +162,7 @@ def tree_build_kernel(
     leaf_slots_out: wp.array[wp.int32],
     split_slots_out: wp.array[wp.int32],
 ):
-    """Give every leaf the box of its object and climb."""
+    """Write every leaf and merge boxes upwards."""
     for k in range(span[0] + wp.tid(), span[1], span[2]):
         low = boxes.lower[order[k]]
         high = boxes.upper[order[k]]
@@ -189,7 +189,7 @@ def tree_walk_kernel(
     # out
     pairs_out: PairQueue,
 ):
-    """List what overlaps each leaf among those after it, without a stack."""
+    """List the leaves after each leaf that overlap it, without a stack."""
     for k in range(span[0] + wp.tid(), span[1], span[2]):
         leaf = load_node(tree.nodes, tree.leaf_slots[k])
         slot = escape_of(leaf)
@@ -202,7 +202,7 @@ def tree_walk_kernel(
 
 
 @wp.kernel
-def keep_kernel(
+def filter_pairs_kernel(
     # in
     span: wp.vec3i,
     found: PairQueue,
@@ -211,8 +211,8 @@ def keep_kernel(
     # out
     pairs_out: PairQueue,
 ):
-    """Keep the pairs of those that may meet."""
+    """Copy the pairs that the filters leave."""
     for i in range(span[0] + wp.tid(), queue_stop(found, span[1]), span[2]):
         row = unpack_pair(found.keys[i], bits)
-        if may_meet(filters, row[1], row[2]):
+        if passes_filters(filters, row[1], row[2]):
             push_pair(pairs_out, found.keys[i])

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 import warp as wp
 
-from abut.broad.boxes import Boxes, Filters, empty_boxes, store_box, store_nothing
+from abut.broad.boxes import Boxes, Filters, empty_boxes, store_box, store_empty
 from abut.broad.phase import BroadPhase, object_layout
 from abut.core.launch import launch
 from abut.core.pair_queue import PairQueues
@@ -29,7 +29,7 @@ def take_kernel(
         if lower[i][0] <= upper[i][0]:
             store_box(boxes_out, i, lower[i], upper[i])
         else:
-            store_nothing(boxes_out, i)
+            store_empty(boxes_out, i)
 
 
 def overlapping_boxes(

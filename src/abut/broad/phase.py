@@ -1,4 +1,4 @@
-"""BroadPhase: which objects may meet, by the method that suits them."""
+"""BroadPhase: pairs of objects whose boxes overlap, by the method that suits their number."""
 
 from collections.abc import Callable
 
@@ -7,8 +7,8 @@ import warp as wp
 
 from abut.broad.boxes import Boxes, Filters
 from abut.broad.object_pairs import (
-    every_kernel,
-    keep_kernel,
+    all_pairs_kernel,
+    filter_pairs_kernel,
     sweep_kernel,
     sweep_key_kernel,
     tree_build_kernel,
@@ -23,26 +23,26 @@ from abut.options import BroadMethod
 from abut.traversal.overlap.leaf_packets import packet_count_of, self_packet_pairs_kernel
 
 FEW_OBJECTS = 256  # below, every pair is compared
-LOOK_EVERY = 64  # runs; then axis and cells are chosen anew
+RUNS_PER_AXIS = 64  # then the axis of a sweep is chosen anew
 
 
-def best_method(object_count: int, copies: int) -> BroadMethod:
-    """The fastest method for so many objects, as measured (design/scene.md)."""
+def best_method(object_count: int, environments: int) -> BroadMethod:
+    """The fastest method for a number of objects, as measured (design/scene.md)."""
     if object_count <= FEW_OBJECTS:
         return BroadMethod.ALL_PAIRS
-    return BroadMethod.TREE if copies == 1 else BroadMethod.SWEEP
+    return BroadMethod.TREE if environments == 1 else BroadMethod.SWEEP
 
 
 class BroadPhase:
-    """Lists the pairs of objects whose boxes overlap and who may meet, prepared once.
+    """Lists the pairs of objects whose boxes overlap and that the filters leave.
 
     Args:
-        boxes: The boxes, written anew before every run.
-        filters: Who may meet whom.
-        queues: Takes keys (copy, low, high) in the queue "objects", in any order; pairs that are
-            yet to be filtered in "found".
-        copies: Copies of the scene; objects of different ones never meet.
-        method: None chooses.
+        boxes: The boxes, which may change between runs.
+        filters: The filters.
+        queues: Receives keys (environment, low, high) in the queue "objects", in any order; the
+            queue "found" holds pairs before they are filtered.
+        environments: Copies of the scene; objects of different ones are never listed.
+        method: None chooses one.
     """
 
     def __init__(
@@ -50,26 +50,29 @@ class BroadPhase:
         boxes: Boxes,
         filters: Filters,
         queues: PairQueues,
-        copies: int = 1,
+        environments: int = 1,
         method: BroadMethod | None = None,
     ) -> None:
-        self.boxes, self.filters, self.queues, self.copies = boxes, filters, queues, copies
+        self.boxes, self.filters, self.queues = boxes, filters, queues
+        self.environments = environments
         self.device = queues.device
-        self.total = boxes.object_count * copies
-        self.layout = object_layout(boxes.object_count, copies)
-        self.method = method or best_method(boxes.object_count, copies)
-        if self.method is BroadMethod.TREE and copies > 1:
+        self.total = boxes.object_count * environments
+        self.layout = object_layout(boxes.object_count, environments)
+        self.method = method or best_method(boxes.object_count, environments)
+        if self.method is BroadMethod.TREE and environments > 1:
             raise CapacityError("the broad phase 'tree' is for one copy of a scene.")
         self._runs = 0
         self._steps: list[Callable[[], None]] = []
 
     def run(self) -> None:
         """List the pairs."""
-        if self.boxes.object_count < 2 or not self.copies:
+        if self.boxes.object_count < 2 or not self.environments:
             return
-        if self._runs == 0 or (self.method is BroadMethod.SWEEP and self._runs % LOOK_EVERY == 0):
+        if self._runs == 0 or (
+            self.method is BroadMethod.SWEEP and self._runs % RUNS_PER_AXIS == 0
+        ):
             self._steps = {
-                BroadMethod.ALL_PAIRS: self._every,
+                BroadMethod.ALL_PAIRS: self._all_pairs,
                 BroadMethod.SWEEP: self._sweep,
                 BroadMethod.TREE: self._tree,
             }[self.method]()
@@ -77,9 +80,9 @@ class BroadPhase:
         for step in self._steps:
             step()
 
-    def _every(self) -> list[Callable[[], None]]:
+    def _all_pairs(self) -> list[Callable[[], None]]:
         args = [self.boxes, self.filters, self.layout.bits, self.queues["objects"]]
-        return [Task(every_kernel, self.total, args, self.device, grain=256).run]
+        return [Task(all_pairs_kernel, self.total, args, self.device, grain=256).run]
 
     def _sweep(self) -> list[Callable[[], None]]:
         axis = _widest_axis(*_corners(self.boxes))
@@ -103,7 +106,7 @@ class BroadPhase:
             packets = packet_count_of(count)
             walk = Task(self_packet_pairs_kernel, packets, args, self.device, grain=256)
             args = [found, self.filters, bits, objects]
-            last = Task(keep_kernel, UNKNOWN_COUNT, args, self.device, grain=UNKNOWN_COUNT)
+            last = Task(filter_pairs_kernel, UNKNOWN_COUNT, args, self.device, grain=UNKNOWN_COUNT)
         else:
             args = [tree.split_slots, tree.nodes]
             walk = Task(escape_kernel, 2 * count - 1, args, self.device)
@@ -112,10 +115,10 @@ class BroadPhase:
         return [begin.run, sort, build.run, walk.run, last.run]
 
     def _sorting(self, kind: type, bits: int) -> tuple[wp.array, wp.array, Callable[[], None]]:
-        """Keys, their order, and what sorts both."""
+        """Keys, their order, and the function that sorts both."""
         keys = wp.empty(2 * self.total, dtype=kind, device=self.device)  # room for two
         order = wp.empty(2 * self.total, dtype=wp.int32, device=self.device)
-        bits += (self.copies - 1).bit_length()
+        bits += (self.environments - 1).bit_length()
 
         def sort() -> None:
             wp.utils.radix_sort_pairs(keys, order, self.total, 0, bits)
@@ -123,27 +126,29 @@ class BroadPhase:
         return keys, order, sort
 
 
-def object_layout(object_count: int, copies: int) -> KeyLayout:
-    """How keys of pairs of objects are laid out."""
+def object_layout(object_count: int, environments: int) -> KeyLayout:
+    """Layout of the keys of object pairs."""
     layout = KeyLayout.of(object_count, object_count)
     if (
-        layout.width + max(copies - 1, 1).bit_length() > 61
-        or object_count * copies >= UNKNOWN_COUNT
+        layout.width + max(environments - 1, 1).bit_length() > 61
+        or object_count * environments >= UNKNOWN_COUNT
     ):
-        raise CapacityError(f"{copies} copies of {object_count} objects are too many at once.")
+        raise CapacityError(
+            f"{environments} copies of {object_count} objects are too many at once."
+        )
     return layout
 
 
 def _corners(boxes: Boxes) -> tuple[np.ndarray, np.ndarray]:
-    """Lower and upper corners of the boxes that are there, within reason."""
+    """Lower and upper corners of the boxes that are not empty, clipped to finite numbers."""
     lower, upper = boxes.lower.numpy()[:, :3], boxes.upper.numpy()[:, :3]
-    there = (lower <= upper).all(axis=1)
-    if not there.any():
+    used = (lower <= upper).all(axis=1)
+    if not used.any():
         return np.zeros((1, 3)), np.ones((1, 3))
-    return tuple(np.clip(x[there], -1e37, 1e37).astype(np.float64) for x in (lower, upper))
+    return tuple(np.clip(x[used], -1e37, 1e37).astype(np.float64) for x in (lower, upper))
 
 
 def _widest_axis(lower: np.ndarray, upper: np.ndarray) -> int:
-    """The axis along which boxes lie farthest apart for their size."""
+    """The axis with the largest spread of boxes for their size."""
     spread = ((lower + upper) / 2).std(axis=0)
     return int(np.argmax(spread / np.maximum((upper - lower).mean(axis=0), 1e-300)))

@@ -158,3 +158,50 @@ class RowSort:
         wp.utils.array_scan(self.counts, self.starts, inclusive=False)
         self.gather.run()
         self.rank.run()
+
+
+@wp.kernel
+def copy_padded_kernel(
+    # in
+    span: wp.vec3i,
+    queue: PairQueue,
+    padding: wp.int64,
+    # out
+    keys_out: wp.array[wp.int64],
+):
+    """Copy the first keys of a queue, and write the padding where there are none."""
+    stop = queue_stop(queue, span[1])
+    for i in range(span[0] + wp.tid(), span[1], span[2]):
+        key = padding
+        if i < stop:
+            key = queue.keys[i]
+        keys_out[i] = key
+
+
+class PaddedSort:
+    """Sorts a copy of the first keys of a queue on CUDA, without waiting for their number.
+
+    The radix sort needs a second half, where the queue may hold more keys than were expected.
+
+    Args:
+        queue: The queue.
+        size: Keys to copy.
+        width: Bits of a key.
+
+    Attributes:
+        queue: The sorted copy, with the count of the queue.
+    """
+
+    def __init__(self, queue: Any, size: int, width: int) -> None:
+        device = queue.keys.device
+        self.queue, self._size, self._width = PairQueue(), size, width
+        self.queue.keys = wp.empty(2 * size, dtype=wp.int64, device=device)
+        self.queue.count = queue.count
+        self._values = wp.empty(2 * size, dtype=wp.int32, device=device)
+        args = [queue, wp.int64(1 << width), self.queue.keys]
+        self._copy = Task(copy_padded_kernel, size, args, device)
+
+    def run(self) -> None:
+        """Copy and sort."""
+        self._copy.run()
+        wp.utils.radix_sort_pairs(self.queue.keys, self._values, self._size, 0, self._width + 1)

@@ -183,15 +183,6 @@ class Plan:
             if undo is not None:
                 undo()
 
-    def run_once(self) -> dict[str, int] | None:
-        """``run``, but None where a queue had to grow and what was recorded is of no more use."""
-        while True:
-            counts = self._run(None, 1)
-            if counts is None or self.queues.grow(self._needed):
-                return None
-            if self._accepts(counts):
-                return counts
-
     def run_ranges(self, ranges: Ranges) -> list[Counts] | None:
         """Run the stages for range after range of items; the counts of each, None if abandoned.
 
@@ -223,8 +214,11 @@ class Plan:
         if meanwhile is not None and not meanwhile():
             return None
         counts = self._read()  # the one wait for the device
-        self._needed = counts if self._needs is None else self._needs(counts)
-        return None if self._needed is None else counts
+        needed = counts if self._needs is None else self._needs(counts)
+        if needed is None:
+            return None
+        self._needed = needed
+        return counts
 
     def _launch(self) -> None:
         """Run every stage; on CUDA, where it is allowed, from the second time on as one graph."""

@@ -1,4 +1,4 @@
-"""What Scene.collide returns."""
+"""SceneContacts: the result of Scene.collide."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -12,7 +12,7 @@ from abut.errors import SceneError
 from abut.narrow.pair_corners import PairSides
 from abut.narrow.segments import meeting_segments
 from abut.results import Contacts
-from abut.scene.contact_search import Found
+from abut.scene.contact_search import FoundContacts
 from abut.scene.rows import object_rows
 
 
@@ -48,31 +48,32 @@ class SceneContacts(Contacts):
 
 
 def scene_contacts(
-    found: Found, device: wp.Device, poses: wp.array, posed: bool, same: Callable[[], bool]
+    found: FoundContacts, device: wp.Device, poses: wp.array, posed: bool, same: Callable[[], bool]
 ) -> SceneContacts:
-    """Wrap sorted keys.
+    """Make the result of a search.
 
     Args:
-        found: What a search has found.
-        device: Where the scene lives.
-        poses: Poses of its objects, of all copies.
-        posed: There was a batch of poses.
-        same: Says whether the scene has kept its shape since.
+        found: Contacts of the search.
+        device: Device of the scene.
+        poses: Poses of the objects of all environments.
+        posed: The query had a batch of poses.
+        same: Whether no shape has changed since the search.
     """
-    copy, objects, pairs = found.rows or object_rows(
-        found.meetings, found.keys, found.objects, found.layout, device
+    environments, objects, pairs = found.rows or object_rows(
+        found.object_pairs, found.keys, found.objects, found.layout, device
     )
     colliding: Any = len(pairs) > 0
     if posed:
         flags = np.zeros(poses.shape[0] // max(found.pairs.object_count, 1), bool)
-        flags[copy.numpy()] = True
+        flags[environments.numpy()] = True
         colliding = wp.array(flags, dtype=wp.bool, device=device)
-    view, held = found.pairs, wp.clone(poses) if found.poses is None else found.poses
+    held = wp.clone(poses) if found.poses is None else found.poses
 
-    def meet() -> tuple[wp.array, wp.array]:
+    def segments() -> tuple[wp.array, wp.array]:
         if not same():
             raise SceneError("the scene has deformed or lost objects since; ask before.")
-        sides = PairSides(view, objects, pairs, copy, held)
+        sides = PairSides(found.pairs, objects, pairs, environments, held)
         return meeting_segments(sides.a, sides.b, sides.pairs, None)
 
-    return SceneContacts(pairs, copy if posed else None, colliding, None, meet, objects=objects)
+    pose = environments if posed else None
+    return SceneContacts(pairs, pose, colliding, None, segments, objects=objects)

@@ -1,4 +1,4 @@
-"""Scenes of files: GLB and every other mesh file, URDF and MJCF robots."""
+"""Load scenes from files: GLB and every other mesh file, URDF and MJCF robots."""
 
 from pathlib import Path
 from typing import Any
@@ -13,7 +13,7 @@ from abut.scene.scene import Scene
 
 
 def load_scene(path: Any, device: Any = None, *, geometry: str = "collision") -> Scene:
-    """A scene of what a file holds; see ``Scene.load``."""
+    """Load a scene from a mesh, URDF or MJCF file, as ``Scene.load`` does."""
     path = existing(path)
     if path.suffix.lower() == ".urdf":
         return _robot_scene(read_urdf(path, geometry), path, device)
@@ -32,13 +32,13 @@ def _mesh_scene(path: Path, device: Any) -> Scene:
         if key not in made:
             vertices = placed.vertices @ stretch.T
             faces = placed.faces[:, ::-1] if np.linalg.det(stretch) < 0 else placed.faces
-            made[key] = _made(vertices, faces, scene.device, f"{path}: {placed.name}")
+            made[key] = _make_mesh(vertices, faces, scene.device, f"{path}: {placed.name}")
         scene.add(made[key], pose, name=placed.name)
     return scene
 
 
-def _made(vertices: np.ndarray, faces: np.ndarray, device: Any, name: str) -> Mesh:
-    """A mesh, named in the error where it cannot be used."""
+def _make_mesh(vertices: np.ndarray, faces: np.ndarray, device: Any, name: str) -> Mesh:
+    """Make a mesh; an error names it."""
     try:
         return Mesh(np.ascontiguousarray(vertices), np.ascontiguousarray(faces), device)
     except MeshError as error:
@@ -46,39 +46,40 @@ def _made(vertices: np.ndarray, faces: np.ndarray, device: Any, name: str) -> Me
 
 
 def _split_matrix(matrix: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """A rigid motion, and what to do to the vertices before: nothing, or scale and shear."""
+    """A rigid motion, and the (3, 3) scale and shear to apply to vertices before it."""
     u, sizes, v = np.linalg.svd(matrix[:3, :3])
-    turn = u @ v
+    rotation = u @ v
     pose = np.eye(4)
     pose[:3, 3] = matrix[:3, 3]
-    if np.allclose(sizes, 1.0, rtol=0, atol=1e-6) and np.linalg.det(turn) > 0:
-        pose[:3, :3] = turn
+    if np.allclose(sizes, 1.0, rtol=0, atol=1e-6) and np.linalg.det(rotation) > 0:
+        pose[:3, :3] = rotation
         return pose, np.eye(3)
-    if np.linalg.det(turn) < 0:
-        turn = -turn
-    pose[:3, :3] = turn
-    return pose, turn.T @ matrix[:3, :3]
+    if np.linalg.det(rotation) < 0:
+        rotation = -rotation
+    pose[:3, :3] = rotation
+    return pose, rotation.T @ matrix[:3, :3]
 
 
 def _robot_scene(robot: tuple[Any, list[Part]], path: Path, device: Any) -> Scene:
+    """A scene with an object for each part of a robot."""
     kinematics, parts = robot
     if not parts:
         raise FileError(f"{path} has no geometry of this kind.")
     scene = Scene(device)
-    still, near = kinematics.static, kinematics.neighbours()
-    kinematics.parts = [(part.link, part.place) for part in parts]
+    static, near = kinematics.static, kinematics.neighbours()
+    kinematics.parts = [(part.link, part.pose) for part in parts]
     poses = kinematics.poses(np.zeros(len(kinematics.joints)))
     meshes: dict[Any, Mesh] = {}
     for part, pose in zip(parts, poses, strict=True):
         if part.shape not in meshes:
             name = f"{path}: {part.source or part.name}"
-            meshes[part.shape] = _made(part.vertices, part.faces, scene.device, name)
-        scene.add(meshes[part.shape], pose, part.name, static=bool(still[part.link]))
+            meshes[part.shape] = _make_mesh(part.vertices, part.faces, scene.device, name)
+        scene.add(meshes[part.shape], pose, part.name, static=bool(static[part.link]))
     links = np.array([part.link for part in parts])
-    shunned = near[links[:, None], links]
+    ignored = near[links[:, None], links]
     for k, part in enumerate(parts):
-        shunned[k, [other in part.shunned for other in range(len(parts))]] = True
-    low, high = np.nonzero(np.triu(shunned | shunned.T, 1))
+        ignored[k, list(part.ignored)] = True
+    low, high = np.nonzero(np.triu(ignored | ignored.T, 1))
     scene.ignore(low, high)
     scene.robot = kinematics
     return scene

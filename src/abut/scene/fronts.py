@@ -16,8 +16,8 @@ from abut.core.plan import Counts, Plan, QueueLaunch, Stage
 from abut.operands.posed_pairs import ScenePairs
 from abut.query.bvtt_front import GRAIN, MOST_PAIRS, BvttFront
 from abut.query.contact_stages import ContactStages, Strategy
-from abut.scene.contact_search import ContactSearch
-from abut.scene.objects import Objects
+from abut.scene.contact_search import ContactSearch, FoundContacts
+from abut.scene.objects import ObjectTable
 from abut.scene.shape_pool import ShapePool
 from abut.traversal.front.advance import WIDE, advance_kernel_for
 from abut.traversal.front.matching import (
@@ -65,7 +65,7 @@ class SceneFronts(BvttFront):
         self._ranks = wp.empty(0, dtype=wp.int32, device=self.device)
         self._shapes = np.empty((0, 3), np.int64)  # of objects in the last query
         self._shapes_now = self._shapes
-        self._build_counts = np.empty(0, np.int64)  # of meshes when their ranges were written
+        self._build_counts = np.empty(0, np.int64)  # of shapes when their ranges were written
         self._seen = (-1, -1, -1)
         self._any_changed = self._any_rebuilt = True
 
@@ -74,7 +74,7 @@ class SceneFronts(BvttFront):
         self.forget()
         self.pause = PAUSE
 
-    def follow(self, pool: ShapePool, objects: Objects) -> None:
+    def follow(self, pool: ShapePool, objects: ObjectTable) -> None:
         """Take over which hierarchies there are now."""
         slots = 2 * pool.arrays.most_faces
         layout = KeyLayout.of(slots, slots)
@@ -88,7 +88,7 @@ class SceneFronts(BvttFront):
         )
         if seen != self._seen or self._any_changed:
             if seen[::2] != self._seen[::2]:
-                self._write_ranges(pool, np.unique(objects.body[objects.living]))
+                self._write_ranges(pool, np.unique(objects.shapes[objects.living]))
             self._write_changes(pool, objects)
             self._seen = seen
 
@@ -129,30 +129,28 @@ class SceneFronts(BvttFront):
         if contacts.shape[0]:
             wp.copy(self.queues["contacts"].keys, contacts, count=contacts.shape[0])
 
-    def _write_ranges(self, pool: ShapePool, bodies: np.ndarray) -> None:
-        """Write the leaf ranges of meshes whose hierarchies are new."""
+    def _write_ranges(self, pool: ShapePool, shapes: np.ndarray) -> None:
+        """Write the leaf ranges of shapes whose hierarchies are new."""
         room = 2 * pool.arrays.faces.shape[0]
         if self.ranges.shape[0] < room:
             self.ranges = wp.empty(room, dtype=wp.vec2i, device=self.device)
             self._build_counts = np.empty(0, np.int64)
-        known = np.zeros(len(pool.trees.build_counts), np.int64)
+        builds = pool.trees.build_counts
+        known = np.zeros(len(builds), np.int64)
         known[: len(self._build_counts)] = self._build_counts
-        new = bodies[
-            (pool.trees.build_counts != known)[bodies]
-            & (pool.arrays.table["face_count"][bodies] > 0)
-        ]
+        face_counts = pool.arrays.table["face_count"]
+        new = shapes[(builds != known)[shapes] & (face_counts[shapes] > 0)]
         if len(new):
-            batch = SliceBatch.of(new, pool.arrays.table["face_count"][new], self.device)
+            batch = SliceBatch.of(new, face_counts[new], self.device)
             write_batched_leaf_ranges(pool.arrays.bvhs, batch, self.ranges)
-        known[bodies] = pool.trees.build_counts[bodies]
+        known[shapes] = builds[shapes]
         self._build_counts = known
 
-    def _write_changes(self, pool: ShapePool, objects: Objects) -> None:
+    def _write_changes(self, pool: ShapePool, objects: ObjectTable) -> None:
         """Write how the hierarchies of objects have changed since the last query."""
-        bodies = objects.body
-        now = np.stack(
-            [bodies, pool.trees.build_counts[bodies], pool.trees.refit_counts[bodies]], axis=1
-        ).astype(np.int64)
+        shapes, trees = objects.shapes, pool.trees
+        now = [shapes, trees.build_counts[shapes], trees.refit_counts[shapes]]
+        now = np.stack(now, axis=1).astype(np.int64)
         before = np.full_like(now, -1)
         known = min(len(now), len(self._shapes))
         before[:known] = self._shapes[:known]
@@ -180,24 +178,25 @@ class SceneFrontSearch(ContactSearch):
     def __init__(self, *scene: Any, fronts: SceneFronts) -> None:
         self.fronts = fronts
         super().__init__(*scene)
-        self._resting = wp.zeros(self.capacity, dtype=wp.int32, device=self.device)
-        self._row_frames = wp.empty(self.capacity, dtype=RelativeFrame, device=self.device)
+        self._resting = wp.zeros(0, dtype=wp.int32, device=self.device)
+        self._row_frames = wp.empty(0, dtype=RelativeFrame, device=self.device)
         self._plans = RecentCache()
 
-    def run(self) -> Counts | None:
-        """Search; None where a queue grew, or where the fronts were given up."""
+    def run(self) -> FoundContacts | None:
+        """Search; None where the fronts were given up."""
         fronts = self.fronts
-        if not fronts.has_bits_for(self.capacity):
+        if not fronts.has_bits_for(self.broad.capacity):
             fronts.give_up()
             return None
         key = (fronts.is_odd, fronts.climbs, len(fronts.unopened), fronts.queues)
         key = (*key, fronts.changes, fronts.ranges, fronts.ranks)
         self._plan = self._plans.get(key, self._front_plan)
-        counts = self._plan.run_once()
-        if counts is not None:
-            contacts = self.queues["hits"].keys[: counts["hits"]]
-            fronts.commit(counts, self.rows.view.poses, contacts)
-        return counts
+        counts = self._plan.run()
+        if counts is None:
+            return None
+        contacts = self.queues["hits"].keys[: counts["hits"]]
+        fronts.commit(counts, self.broad.rows.view.poses, contacts)
+        return self._found(counts)
 
     def _front_plan(self) -> Plan:
         queues = JoinedQueues(self.queues, self.fronts.queues)
@@ -209,17 +208,18 @@ class SceneFrontSearch(ContactSearch):
 
     def _needs(self, counts: Counts) -> Counts | None:
         needed = self.fronts.needs(counts)
-        if needed is None:
+        if needed is None or not self.fronts.has_bits_for(2 * counts["objects"]):
             self.fronts.give_up()
+            return None
         return needed
 
     def _contact_stages(self) -> Iterator[Stage]:
-        fronts, pairs, rows = self.fronts, self.rows.view, self._front_rows()
+        fronts, pairs, rows = self.fronts, self.broad.rows.view, self._front_rows()
         queues, (here, there) = fronts.queues, fronts.names
         unopened, found = fronts.unopened, queues["faces"]
         args = [pairs, queues[f"{here}_objects"], fronts.changes, fronts.poses, rows]
         args += [queues[f"{there}_objects"], queues[unopened[0]]]
-        yield "match", self.rows.over_rows(match_rows_kernel, args, GRAIN)
+        yield "match", self.broad.rows.over_rows(match_rows_kernel, args, GRAIN)
         contacts = queues["contacts"]
         args = [rows, contacts, self.queues["hits"]]
         yield "match", QueueLaunch(keep_contacts_kernel, contacts, args, grain=GRAIN).run
@@ -230,11 +230,15 @@ class SceneFrontSearch(ContactSearch):
             threads = FEW_THREADS if source else THREADS
             kernel = advance_kernel_for(ScenePairs)
             yield "front", QueueLaunch(kernel, over, args, grain=GRAIN, threads=threads).run
-        stages = ContactStages(self.rows, self.queues, self.out, Strategy.BRUTE)
+        stages = ContactStages(self.broad.rows, self.queues, self.out, Strategy.BRUTE)
         yield stages.filter(found)
         yield stages.exact()
 
     def _front_rows(self) -> Any:
+        capacity = self.broad.capacity
+        if self._resting.shape[0] != capacity:
+            self._resting = wp.zeros(capacity, dtype=wp.int32, device=self.device)
+            self._row_frames = wp.empty(capacity, dtype=RelativeFrame, device=self.device)
         rows = FrontRows()
         rows.frames, rows.resting = self._row_frames, self._resting
         rows.leaf_ranges, rows.ranks = self.fronts.ranges, self.fronts.ranks

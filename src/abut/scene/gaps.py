@@ -11,6 +11,7 @@ import warp as wp
 from abut.core.pickling import PicklableResult
 from abut.narrow.pair_corners import PairSides
 from abut.narrow.pair_distance import measured
+from abut.scene.broad_stages import BroadStages
 
 
 @dataclass(frozen=True, eq=False)
@@ -98,22 +99,22 @@ def scene_gaps(objects: wp.array, pairs: wp.array, sides: PairSides, met: np.nda
 
 
 def scene_distances(
-    search: Any,
+    scene: BroadStages,
     pairs: np.ndarray,
     value: np.ndarray,
     faces: np.ndarray,
     first: Any,
     nearest: bool,
 ) -> SceneDistances:
-    """Wrap what a NearestSearch has found.
+    """Make the result of a NearestSearch.
 
     Args:
-        search: The search.
-        pairs, value, faces: Its keys of pairs of objects, distances and keys of faces.
+        scene: The rows of the search and their layouts.
+        pairs, value, faces: Keys of object pairs, distances and keys of faces that it returned.
         first: One contact of each pair of objects that meets, where there are any.
         nearest: One row an object, its nearest; else one row a pair of objects.
     """
-    layout, objects, device = search.layout, search.objects, search.device
+    layout, objects, device = scene.layout, scene.object_layout, scene.device
     ranks = np.flatnonzero(np.isfinite(value))
     low, high = objects.split(pairs)
     if first is not None:  # those that meet have no faces yet
@@ -133,7 +134,7 @@ def scene_distances(
     ends = np.stack([low[ranks], high[ranks]], axis=1)
     corners = np.stack(layout.split(faces[ranks]), axis=1)
     rows = [wp.array(x.astype(np.int32), device=device) for x in (ends, corners)]
-    sides = PairSides(search.pairs, *rows)
+    sides = PairSides(scene.rows.view, *rows)
     for both in (ends, corners):
         both[swapped] = both[swapped][:, ::-1]
     rows = [wp.array(x.astype(np.int32), device=device) for x in (ends, corners)]

@@ -22,7 +22,7 @@ from abut.query.ccd_plan import CcdExecution, CcdPlan
 from abut.query.ccd_queues import require_feature_bits
 from abut.query.impact_rows import ImpactRows, sorted_rows
 from abut.results import ImpactKind, Impacts
-from abut.scene.objects import Objects
+from abut.scene.objects import ObjectTable
 from abut.scene.shape_pool import ShapePool
 from abut.scene.steps import Step
 
@@ -55,13 +55,13 @@ class Crossing:
     def __init__(
         self,
         pool: ShapePool,
-        objects: Objects,
+        objects: ObjectTable,
         rows: np.ndarray,
         step: Step,
         ends: dict[int, np.ndarray],
     ) -> None:
         self.device, self.rows, self.step = pool.device, rows, step
-        table = pool.arrays.table[objects.body[rows]]
+        table = pool.arrays.table[objects.shapes[rows]]
         self.point_starts = np.concatenate([[0], np.cumsum(table["point_count"])])
         self.face_starts = np.concatenate([[0], np.cumsum(table["face_count"])])
         picked = _ranges(table["first_point"], table["point_count"])
@@ -79,7 +79,7 @@ class Crossing:
         self.start, self.end = self._placed(self._local, 0.0), self._placed(self._later, 1.0)
         self.mesh = Mesh(self.start, faces.astype(np.int32), self.device)
         self.turns = step.turns[owner]
-        self._numbers = self._vertex_numbers(pool.are_pieces(objects.body[rows]), owner)
+        self._numbers = self._vertex_numbers(pool.are_pieces(objects.shapes[rows]), owner)
         edges = self.mesh.edges.numpy()
         self.edge_starts = np.searchsorted(edges[:, 0], self.point_starts)
         most = max(len(local), len(edges), len(faces))
@@ -157,7 +157,7 @@ class Crossing:
         turning.a = turning.b = moving_mesh(self.mesh, *sides)
         turning.bits = self.layout.bits
         turning.min_distance, turning.tolerance = wp.float64(gap), wp.float64(tolerance)
-        paths = np.zeros(len(self.rows), dtype=Path.numpy_dtype())
+        paths = np.zeros(len(self.rows), dtype=np.dtype(Path.numpy_dtype()))
         paths["rigid"] = step.turns
         paths["turn"] = step.start[:, :3, :3]
         angle = step.angle[:, None]
@@ -182,7 +182,7 @@ class Crossing:
 
 def scene_impacts(
     pool: ShapePool,
-    objects: Objects,
+    objects: ObjectTable,
     end_poses: np.ndarray,
     ends: dict[int, np.ndarray],
     gap: float,
@@ -196,7 +196,7 @@ def scene_impacts(
     By brute force where ``every`` is given: all pairs of objects that are tested.
     """
     living = objects.living
-    living = living[pool.arrays.table["face_count"][objects.body[living]] > 0]
+    living = living[pool.arrays.table["face_count"][objects.shapes[living]] > 0]
     starts = objects.poses.numpy()
     filters = make_filters(
         objects.static, objects.group, objects.mask, objects.ignored, pool.device
@@ -256,21 +256,21 @@ def _wrapped(table: np.ndarray, first: bool, device: wp.Device) -> SceneImpacts:
 
 def _step(
     pool: ShapePool,
-    objects: Objects,
+    objects: ObjectTable,
     living: np.ndarray,
     starts: np.ndarray,
     end_poses: np.ndarray,
     ends: dict[int, np.ndarray],
 ) -> Step:
     bends = np.isin(living, list(ends))
-    corners = pool.bounds(objects.body[living])
+    corners = pool.bounds(objects.shapes[living])
     reach = np.hypot.reduce(np.abs(corners).max(axis=1), axis=1)
     return Step(starts[living], end_poses[living], bends, reach)
 
 
 def _may_touch(
     pool: ShapePool,
-    objects: Objects,
+    objects: ObjectTable,
     living: np.ndarray,
     step: Step,
     ends: dict[int, np.ndarray],
@@ -279,7 +279,7 @@ def _may_touch(
 ) -> np.ndarray:
     """(m, 2) pairs of objects whose boxes over the whole step overlap, the gap between them."""
     lower, upper = np.full((len(objects), 3), np.inf), np.full((len(objects), 3), -np.inf)
-    corners = pool.bounds(objects.body[living])
+    corners = pool.bounds(objects.shapes[living])
     boxes = [_box_at(corners, step.start), _box_at(corners, step.end)]
     for k in np.flatnonzero(step.bends).tolist():
         vertices = ends[int(living[k])]

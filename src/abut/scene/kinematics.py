@@ -1,4 +1,4 @@
-"""Kinematics: how the links of a robot hang together, and where they are for given joints."""
+"""Kinematics: the links and joints of a robot, and poses for joint values."""
 
 from dataclasses import dataclass, field
 from typing import Any
@@ -11,18 +11,18 @@ from abut.geometry.poses import rotated_by
 
 @dataclass
 class Joint:
-    """How a link moves in the frame that its parent gives it.
+    """A hinge or a slide of a link, in the link's frame.
 
     Attributes:
-        axis: (3,) of length 1, in the link's frame.
-        turns: It turns about the axis; else it slides along it.
+        axis: (3,) of length 1.
+        hinge: The link rotates about the axis; else it slides along it.
         anchor: (3,) a point of the axis.
-        column: Which of the values that are asked for moves it.
-        scale, shift: By how much: value * scale + shift.
+        column: Index of the joint value that moves it.
+        scale, shift: The joint moves by value * scale + shift.
     """
 
     axis: np.ndarray
-    turns: bool
+    hinge: bool
     anchor: np.ndarray
     column: int
     scale: float = 1.0
@@ -32,7 +32,7 @@ class Joint:
         """(B, 4, 4) for (B, k) values of all joints."""
         amount = values[:, self.column] * self.scale + self.shift
         out = np.tile(np.eye(4), (len(values), 1, 1))
-        if not self.turns:
+        if not self.hinge:
             out[:, :3, 3] = amount[:, None] * self.axis
             return out
         out[:, :3, :3] = rotated_by(out, amount[:, None] * self.axis)
@@ -47,12 +47,12 @@ class Kinematics:
     Attributes:
         joints: Names of the joints that move, in the order of their values.
         links: Names of the links.
-        parents: The link each hangs on, -1 for the world.
-        frames: (n, 4, 4), where each is in the frame of its parent when no joint has moved.
-        moves: The joints of each link, one after the other.
-        parts: (link, place in its frame) of each object of the scene that the robot came as.
+        parents: The parent link of each, -1 for the world.
+        frames: (n, 4, 4), pose of each in the frame of its parent when all joints are at rest.
+        moves: The joints of each link, in order.
+        parts: (link, pose in its frame) of each object of the robot's scene.
         limits: (k, 2), the range of each joint; infinite where there is none.
-        has_world: The first link is the world, where other things stand too.
+        has_world: The first link is the world, which may hold other objects too.
     """
 
     joints: list[str]
@@ -87,26 +87,26 @@ class Kinematics:
             for joint in self.moves[k]:
                 links[:, k] = links[:, k] @ joint.motions(rows)
         poses = links[:, [link for link, _ in self.parts]]
-        poses = poses @ np.array([place for _, place in self.parts]).reshape(-1, 4, 4)
+        poses = poses @ np.array([pose for _, pose in self.parts]).reshape(-1, 4, 4)
         return poses[0] if values.ndim == 1 else poses
 
     @property
     def static(self) -> np.ndarray:
         """(n,) bool: links that no joint moves."""
-        still = np.empty(len(self.links), bool)
+        static = np.empty(len(self.links), bool)
         for k, parent in enumerate(self.parents):
-            still[k] = not self.moves[k] and (parent < 0 or still[parent])
-        return still
+            static[k] = not self.moves[k] and (parent < 0 or static[parent])
+        return static
 
     def neighbours(self) -> np.ndarray:
         """(n, n) bool: links that are fixed to each other or joined by one joint.
 
-        What is fixed to or joined to the world is not a neighbour of all else in the world.
+        Links that are fixed or joined to the world are not neighbours of other objects there.
         """
         groups = np.empty(len(self.links), int)
         for k, parent in enumerate(self.parents):
-            alone = bool(self.moves[k]) or parent < 0 or (self.has_world and parent == 0)
-            groups[k] = k if alone else groups[parent]
+            free = bool(self.moves[k]) or parent < 0 or (self.has_world and parent == 0)
+            groups[k] = k if free else groups[parent]
         near = groups[:, None] == groups
         for k, parent in enumerate(self.parents):
             if self.moves[k] and parent >= 0 and not (self.has_world and parent == 0):

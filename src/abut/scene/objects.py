@@ -1,4 +1,4 @@
-"""The objects of a scene: a row each for its shape, its pose and whom it may meet."""
+"""ObjectTable: the objects of a scene, a row each for shape, pose, groups and ignored pairs."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -8,18 +8,19 @@ import warp as wp
 
 from abut.core.arrays import to_plain
 from abut.core.launch import launch
-from abut.errors import PoseError, SceneError
-from abut.geometry.poses import checked_poses
+from abut.errors import SceneError
+from abut.scene.inputs import VertexCheck
+from abut.scene.shape_pool import ShapePool
 
 wp.set_module_options({"enable_backward": False, "fuse_fp": False})
 
-NOBODY = -1
-EVERY_GROUP = -1  # all bits
+NO_SHAPE = -1
+ALL_GROUPS = -1  # all bits
 MOST_OBJECTS = 1 << 26
 
 
 @wp.kernel
-def spread_kernel(
+def copy_pose_kernel(
     # in
     span: wp.vec3i,
     source: wp.int32,
@@ -27,50 +28,56 @@ def spread_kernel(
     # out
     poses_out: wp.array[wp.mat44d],
 ):
-    """Let rows have the pose of one of them, or of another."""
+    """Copy the pose of one row to others."""
     for i in range(span[0] + wp.tid(), span[1], span[2]):
         poses_out[rows[i]] = poses_out[source]
 
 
-class Objects:
-    """Rows of objects; those of removed ones are given to new ones, the lowest first.
+class ObjectTable:
+    """Rows of objects; new objects take the rows of removed ones, the lowest first.
 
     Attributes:
-        body: (n,) int32, the shape of each; NOBODY where an object was removed.
-        static, group, mask: (n,) whether it never moves, the groups it is in and those it meets.
+        pool: The shapes of the objects.
+        shapes: (n,) int32, rows of the pool; NO_SHAPE where an object was removed.
+        static, group, mask: (n,) filters, as ``Scene.add`` takes them.
+        names: Rows of objects that have a name.
+        ignored: Pairs of rows (low, high) that are never tested.
         poses: (n,) matrices on the device.
         version: Grows with every change other than of poses.
     """
 
-    def __init__(self, device: wp.Device) -> None:
-        self.device = device
-        self.body = np.empty(0, np.int32)
+    def __init__(self, pool: ShapePool) -> None:
+        self.pool, self.device = pool, pool.device
+        self.shapes = np.empty(0, np.int32)
         self.static = np.empty(0, np.int32)
         self.group = np.empty(0, np.int32)
         self.mask = np.empty(0, np.int32)
         self.names: dict[str, int] = {}
-        self.name_of: dict[int, str] = {}
         self.ignored: set[tuple[int, int]] = set()
         self.version = 0
+        self._name_of: dict[int, str] = {}
         self._free: list[int] = []
-        self._store = wp.empty(0, dtype=wp.mat44d, device=device)
-        self.poses = self._store
+        self._vertex_check = VertexCheck(self.device)
+        self._deformed: tuple[int, np.ndarray | None, Any] = (-1, None, None)  # of the last call
+        self._pose_buffer = wp.empty(0, dtype=wp.mat44d, device=self.device)
+        self.poses = self._pose_buffer
 
     def __len__(self) -> int:
         """Rows, removed ones included."""
-        return len(self.body)
+        return len(self.shapes)
 
     @property
     def living(self) -> np.ndarray:
-        """Indices of the objects there are."""
-        return np.flatnonzero(self.body != NOBODY)
+        """Rows of objects that were not removed."""
+        return np.flatnonzero(self.shapes != NO_SHAPE)
 
     def add(
-        self, bodies: np.ndarray, poses: np.ndarray, static: Any, group: Any, mask: Any
+        self, shapes: np.ndarray, poses: np.ndarray, static: Any, group: Any, mask: Any
     ) -> np.ndarray:
-        """Rows of new objects; the same for all, or a value for each."""
-        rows = self._new_rows(len(bodies))
-        self.body[rows] = bodies
+        """Add objects and return their rows; filters are one value for all, or one for each."""
+        self.pool.use(shapes)
+        rows = self._new_rows(len(shapes))
+        self.shapes[rows] = shapes
         self.static[rows] = static
         self.group[rows] = group
         self.mask[rows] = mask
@@ -78,38 +85,89 @@ class Objects:
         self.version += 1
         return rows
 
-    def replace(self, row: int, bodies: np.ndarray) -> np.ndarray:
-        """Rows of objects in the place of one that is no more, at its pose and in its groups."""
-        self.remove(np.array([row]))
-        rows = self._new_rows(len(bodies))
-        self.body[rows] = bodies
-        for about in (self.static, self.group, self.mask):
-            about[rows] = about[row]
+    def remove(self, rows: np.ndarray) -> None:
+        """Remove objects, their names and their ignored pairs."""
+        shapes = self.shapes[rows]
+        self._forget(rows)
+        self.pool.release(shapes)
+        self.pool.version += 1  # rows and ranges of arrays are used again
+
+    def split(self, row: int, labels: Any) -> np.ndarray:
+        """Replace an object by its pieces, one for each label of its faces.
+
+        Pieces inherit pose, filters and ignored pairs.
+        """
+        whole = self.shapes[row : row + 1].copy()
+        pieces = self.pool.split(int(whole[0]), labels).astype(np.int32)
+        ignored = [low + high - row for low, high in self.ignored if row in (low, high)]
+        self._forget(np.array([row]))
+        rows = self._new_rows(len(pieces))
+        self.shapes[rows] = pieces
+        for values in (self.static, self.group, self.mask):
+            values[rows] = values[row]
         if self.device.is_cpu:
             poses = self.poses.numpy()
             poses[rows] = poses[row].copy()
         else:
-            where = wp.array(rows.astype(np.int32), device=self.device)
-            launch(spread_kernel, len(rows), [row, where, self.poses], self.device)
+            targets = wp.array(rows.astype(np.int32), device=self.device)
+            launch(copy_pose_kernel, len(rows), [row, targets, self.poses], self.device)
         self.version += 1
+        self.pool.use(pieces)
+        self.pool.release(whole)
+        for other in ignored:
+            self.ignore(rows, np.array(other))
         return rows
 
-    def remove(self, rows: np.ndarray) -> None:
-        """Forget objects, their names and their ignored pairs."""
-        self.body[rows] = NOBODY
-        gone = set(rows.tolist())
-        for row in gone & self.name_of.keys():
-            del self.names[self.name_of.pop(row)]
-        self.ignored = {p for p in self.ignored if p[0] not in gone and p[1] not in gone}
-        self._free = sorted([*self._free, *gone])
-        self.version += 1
+    def deform(self, handles: Any, vertices: Any) -> None:
+        """Move the vertices of objects, one object's after the other's."""
+        shapes = self._shapes_to_deform(handles)
+        self.pool.deform(shapes, self._points(shapes, vertices))
 
-    def named(self, row: int, name: str) -> None:
-        """Give an object a name, which no other may have."""
+    def end_points(self, handle: Any, vertices: Any) -> tuple[int, np.ndarray]:
+        """Row of an object and its points at the end of a step; the shape becomes its own."""
+        row = self.row(handle)
+        points = self._points(self._own_shapes(np.array([row])), vertices).numpy().copy()
+        self.pool.flush()
+        return row, points
+
+    def _shapes_to_deform(self, handles: Any) -> np.ndarray:
+        """Shapes of objects, each its own; those of the last call for an equal array of rows."""
+        version, known, shapes = self._deformed
+        if isinstance(handles, np.ndarray) and version == self.version:
+            if np.array_equal(handles, known):
+                return shapes
+        rows = self.rows(handles)
+        if len(np.unique(rows)) < len(rows):
+            raise SceneError("an object was named twice; deform each once.")
+        shapes = self._own_shapes(rows)
+        self._deformed = (self.version, rows, shapes)
+        return shapes
+
+    def _points(self, shapes: np.ndarray, vertices: Any) -> wp.array:
+        """Checked points of shapes."""
+        plain = to_plain(vertices)
+        count = int(self.pool.arrays.table["point_count"][shapes].sum())
+        if tuple(plain.shape) != (count, 3):
+            raise SceneError(
+                f"these objects have {count} vertices, so theirs must have shape ({count}, 3), "
+                f"not {tuple(plain.shape)}."
+            )
+        return self._vertex_check.points(plain)
+
+    def _own_shapes(self, rows: np.ndarray) -> np.ndarray:
+        """Give every object a shape that no other object uses, and return these shapes."""
+        owned = self.pool.own(self.shapes[rows])
+        if (owned != self.shapes[rows]).any():
+            self.shapes[rows] = owned
+            self.version += 1
+        return owned
+
+    def set_name(self, row: int, name: str) -> None:
+        """Name an object; refuses a name that another one has."""
         if name in self.names:
             raise SceneError(f"there is an object {name!r} already, number {self.names[name]}.")
         self.names[name] = row
-        self.name_of[row] = name
+        self._name_of[row] = name
 
     def rows(self, handles: Any) -> np.ndarray:
         """Rows of living objects, given by index or name, one or several."""
@@ -118,27 +176,27 @@ class Objects:
         if isinstance(handles, wp.array):
             handles = handles.numpy()
         if isinstance(handles, Sequence):
-            handles = [self._index(h) if isinstance(h, str) else h for h in handles]
+            handles = [self._named(h) if isinstance(h, str) else h for h in handles]
         rows = np.asarray(handles)
         if rows.size == 0:
             return np.empty(0, np.int64)
         if rows.ndim != 1 or rows.dtype.kind not in "iu":
             raise SceneError("objects are given by their indices or names.")
         bad = (rows < 0) | (rows >= len(self))
-        bad[~bad] = self.body[rows[~bad]] == NOBODY
+        bad[~bad] = self.shapes[rows[~bad]] == NO_SHAPE
         if bad.any():
             raise SceneError(f"there is no object {rows[np.argmax(bad)]} in the scene.")
         return rows.astype(np.int64)
 
-    def one(self, handle: Any) -> int:
-        """The row of one living object."""
+    def row(self, handle: Any) -> int:
+        """Row of one living object."""
         rows = self.rows(handle)
         if len(rows) != 1:
             raise SceneError(f"one object was expected, not {len(rows)}.")
         return int(rows[0])
 
     def write_poses(self, rows: np.ndarray, poses: np.ndarray) -> None:
-        """Give objects poses that are known to be rigid."""
+        """Write poses that are known to be rigid."""
         if self.device.is_cpu:
             self.poses.numpy()[rows] = poses
             return
@@ -155,13 +213,32 @@ class Objects:
         self.ignored |= set(map(tuple, pairs.tolist()))
         self.version += 1
 
-    def _index(self, name: str) -> int:
+    def tested(self, pairs: np.ndarray) -> np.ndarray:
+        """(n,) which pairs (n, 2) of rows the filters leave; an object and itself always."""
+        a, b = pairs.T
+        out = (self.static[a] == 0) | (self.static[b] == 0)
+        out &= (self.group[a] & self.mask[b] != 0) & (self.group[b] & self.mask[a] != 0)
+        if self.ignored:
+            low, high = np.array(sorted(self.ignored), dtype=np.int64).T
+            out &= ~np.isin((a.astype(np.int64) << 32) | b, (low << 32) | high)
+        return out | (a == b)
+
+    def _forget(self, rows: np.ndarray) -> None:
+        self.shapes[rows] = NO_SHAPE
+        gone = set(rows.tolist())
+        for row in gone & self._name_of.keys():
+            del self.names[self._name_of.pop(row)]
+        self.ignored = {p for p in self.ignored if p[0] not in gone and p[1] not in gone}
+        self._free = sorted([*self._free, *gone])
+        self.version += 1
+
+    def _named(self, name: str) -> int:
         if name not in self.names:
             raise SceneError(f"there is no object named {name!r} in the scene.")
         return self.names[name]
 
     def _new_rows(self, count: int) -> np.ndarray:
-        """Rows of no object: those of removed ones, then more."""
+        """Allocate rows, free ones first."""
         reused, self._free = self._free[:count], self._free[count:]
         first = len(self)
         fresh = count - len(reused)
@@ -174,59 +251,13 @@ class Objects:
         more = count - len(self)
         if more <= 0:
             return
-        for name in ("body", "static", "group", "mask"):
+        for name in ("shapes", "static", "group", "mask"):
             held = getattr(self, name)
             setattr(self, name, np.concatenate([held, np.zeros(more, held.dtype)]))
-        if count > self._store.shape[0]:
-            store = wp.empty(
-                max(count, 2 * self._store.shape[0]), dtype=wp.mat44d, device=self.device
-            )
+        if count > self._pose_buffer.shape[0]:
+            capacity = max(count, 2 * self._pose_buffer.shape[0])
+            buffer = wp.empty(capacity, dtype=wp.mat44d, device=self.device)
             if self.poses.shape[0]:
-                wp.copy(store, self.poses, count=self.poses.shape[0])
-            self._store = store
-        self.poses = self._store[:count]
-
-
-def given_poses(pose: Any, count: int | None, name: str = "pose") -> np.ndarray:
-    """Poses (k, 4, 4), one for each of ``count`` objects; None gives identities."""
-    if pose is None:
-        return np.broadcast_to(np.eye(4), (count or 1, 4, 4))
-    poses = checked_poses(pose, name)
-    assert poses is not None
-    if count is not None and len(poses) != count:
-        raise SceneError(f"{len(poses)} poses were given for {count} objects.")
-    return poses
-
-
-class Batch:
-    """Poses of all objects of several copies of a scene, in one array as long as it fits."""
-
-    def __init__(self, device: wp.Device) -> None:
-        self.device = device
-        self.poses = wp.empty(0, dtype=wp.mat44d, device=device)
-
-    def take(self, poses: Any, count: int) -> tuple[wp.array, int]:
-        """Poses (B, n, 4, 4) on the device, and B. Whether they are rigid is seen later."""
-        plain = to_plain(poses)
-        if len(plain.shape) != 4 or tuple(plain.shape[1:]) != (count, 4, 4):
-            raise PoseError(
-                f"poses must have shape (B, {count}, 4, 4), one for each object, "
-                f"not {tuple(plain.shape)}."
-            )
-        copies = plain.shape[0]
-        if self.poses.shape[0] != copies * count:
-            self.poses = wp.empty(copies * count, dtype=wp.mat44d, device=self.device)
-        if isinstance(plain, np.ndarray) or plain.dtype != wp.float64:
-            host = plain if isinstance(plain, np.ndarray) else plain.numpy()
-            rows = np.ascontiguousarray(host, dtype=np.float64).reshape(-1, 4, 4)
-            self.poses.assign(rows)
-        elif copies * count:
-            wp.copy(self.poses, plain.contiguous().reshape((-1, 4, 4)).view(wp.mat44d))
-        return self.poses, copies
-
-
-def require_bits(**groups: Any) -> None:
-    """Refuse groups that are not 32 bits of a whole number."""
-    for name, bits in groups.items():
-        if not isinstance(bits, int | np.integer) or not -(2**31) <= bits < 2**31:
-            raise SceneError(f"{name} must be a whole number of 32 bits, not {bits!r}.")
+                wp.copy(buffer, self.poses, count=self.poses.shape[0])
+            self._pose_buffer = buffer
+        self.poses = self._pose_buffer[:count]

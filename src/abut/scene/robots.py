@@ -1,4 +1,4 @@
-"""URDF and MJCF files as links, joints and meshes."""
+"""Read URDF and MJCF files as links, joints and meshes."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -11,8 +11,8 @@ from abut.errors import FileError, OptionError, ToolError
 from abut.io import read_mesh
 from abut.scene.kinematics import Joint, Kinematics
 
-ROUND = 32  # sides of round primitives
-ENDLESS = 1000.0  # half the length of a plane without end
+SIDES = 32  # of round primitives
+INFINITE = 1000.0  # half the length of an infinite plane
 GEOMETRIES = ("collision", "visual")
 
 
@@ -21,27 +21,27 @@ class Part:
     """A mesh on a link.
 
     Attributes:
-        shape: What parts with equal meshes have in common.
-        place: (4, 4), in the frame of the link.
-        shunned: Other parts that the file says are not to be tested against it.
+        pose: (4, 4), in the frame of the link.
+        shape: Key of the mesh, equal for parts with equal meshes.
+        ignored: Other parts that the file excludes from tests against it.
     """
 
     name: str
     link: int
-    place: np.ndarray
+    pose: np.ndarray
     shape: Any
     vertices: np.ndarray
     faces: np.ndarray
-    shunned: set[int] = field(default_factory=set)
+    ignored: set[int] = field(default_factory=set)
 
     @property
     def source(self) -> str | None:
-        """The mesh file it was read from, where it was."""
+        """The mesh file it was read from, if any."""
         return self.shape[0] if isinstance(self.shape[1], tuple) else None
 
 
 def read_urdf(path: Path, geometry: str) -> tuple[Kinematics, list[Part]]:
-    """A URDF file, through yourdfpy."""
+    """Read a URDF file with yourdfpy."""
     yourdfpy = _required("yourdfpy")
     try:
         model = yourdfpy.URDF.load(str(path), build_scene_graph=False, load_meshes=False).robot
@@ -54,7 +54,7 @@ def read_urdf(path: Path, geometry: str) -> tuple[Kinematics, list[Part]]:
         done = {link.name for link in ordered}
         ready = [x for x in waiting if x.name not in above or above[x.name].parent in done]
         if not ready:
-            raise FileError(f"{path}: the links of the robot hang on each other in a ring.")
+            raise FileError(f"{path}: the links of the robot form a cycle.")
         ordered += ready
         waiting = [x for x in waiting if x not in ready]
     index = {link.name: k for k, link in enumerate(ordered)}
@@ -65,7 +65,7 @@ def read_urdf(path: Path, geometry: str) -> tuple[Kinematics, list[Part]]:
         for k, shape in enumerate(_urdf_shapes(link, geometry))
         for mesh in _urdf_meshes(shape.geometry, path)
     ]
-    return kinematics, _renamed(parts)
+    return kinematics, _with_unique_names(parts)
 
 
 def _urdf_shapes(link: Any, geometry: str) -> list[Any]:
@@ -93,9 +93,9 @@ def _urdf_kinematics(model: Any, links: list[Any], index: dict, above: dict) -> 
                 scale, shift, name = joint.mimic.multiplier, joint.mimic.offset, joint.mimic.joint
             axis = np.array([1.0, 0, 0] if joint.axis is None else joint.axis, dtype=float)
             axis /= np.linalg.norm(axis)
-            turns = joint.type != "prismatic"
+            hinge = joint.type != "prismatic"
             about = (column[name], 1.0 if scale is None else scale, shift or 0.0)
-            moves[k] = [Joint(axis, turns, np.zeros(3), *about)]
+            moves[k] = [Joint(axis, hinge, np.zeros(3), *about)]
     limits = np.array([_urdf_limits(joint) for joint in free]).reshape(-1, 2)
     names = [link.name for link in links]
     return Kinematics([j.name for j in free], names, parents, frames, moves, [], limits)
@@ -109,7 +109,7 @@ def _urdf_limits(joint: Any) -> tuple[float, float]:
 
 
 def _urdf_meshes(shape: Any, path: Path) -> Iterator[tuple[Any, np.ndarray, np.ndarray]]:
-    """(what names the shape, vertices, faces) of a geometry."""
+    """(shape, vertices, faces) of a geometry."""
     if shape.mesh is not None:
         import yourdfpy
 
@@ -137,7 +137,7 @@ def _read_mesh(file: Path, path: Path) -> tuple[np.ndarray, np.ndarray]:
 
 
 def read_mjcf(path: Path, geometry: str) -> tuple[Kinematics, list[Part]]:
-    """An MJCF file, through MuJoCo."""
+    """Read an MJCF file with MuJoCo."""
     mujoco = _required("mujoco")
     if geometry not in GEOMETRIES:
         raise OptionError(f"geometry must be one of {GEOMETRIES}, not {geometry!r}.")
@@ -156,19 +156,16 @@ def read_mjcf(path: Path, geometry: str) -> tuple[Kinematics, list[Part]]:
     for geom in wanted.tolist():
         for mesh in _mjcf_mesh(mujoco, model, geom):
             name = model.geom(geom).name or f"{model.body(model.geom_bodyid[geom]).name}/{geom}"
-            place = _placed(model.geom_pos[geom], model.geom_quat[geom])
-            parts.append(Part(name, int(model.geom_bodyid[geom]), place, *mesh))
+            pose = _pose_of(model.geom_pos[geom], model.geom_quat[geom])
+            parts.append(Part(name, int(model.geom_bodyid[geom]), pose, *mesh))
             geoms.append(geom)
     if geometry == "collision":
-        _shun(model, parts, geoms)
-    return _mjcf_kinematics(mujoco, model), _renamed(parts)
+        _exclude(model, parts, geoms)
+    return _mjcf_kinematics(mujoco, model), _with_unique_names(parts)
 
 
 def _mjcf_files(mujoco: Any, path: Path) -> list[Path]:
-    """The mesh files that MuJoCo will read, and that abut reads too.
-
-    MuJoCo accepts an OBJ file that ends early.
-    """
+    """The mesh files of a model that abut can check; MuJoCo accepts truncated OBJ files."""
     spec = mujoco.MjSpec.from_file(str(path))
     folder = path.parent / (spec.meshdir or "")
     named = [folder / mesh.file for mesh in spec.meshes if mesh.file]
@@ -187,7 +184,9 @@ def _mjcf_kinematics(mujoco: Any, model: Any) -> Kinematics:
         rest = float(model.qpos0[model.jnt_qposadr[k]])
         moves[model.jnt_bodyid[k]].append(Joint(*about, k, 1.0, -rest))
         names.append(name)
-    frames = np.stack([_placed(p, q) for p, q in zip(model.body_pos, model.body_quat, strict=True)])
+    frames = np.stack(
+        [_pose_of(p, q) for p, q in zip(model.body_pos, model.body_quat, strict=True)]
+    )
     parents = [-1, *model.body_parentid[1:].tolist()]
     limits = np.where(model.jnt_limited[:, None].astype(bool), model.jnt_range, [-np.inf, np.inf])
     links = [model.body(k).name for k in range(model.nbody)]
@@ -206,7 +205,7 @@ def _mjcf_mesh(mujoco: Any, model: Any, geom: int) -> Iterator[tuple[Any, np.nda
     elif kind == int(types.mjGEOM_BOX):
         yield _primitive("box", size)
     elif kind == int(types.mjGEOM_PLANE):
-        yield _plane(*(float(x) or ENDLESS for x in size[:2]))
+        yield _plane(*(float(x) or INFINITE for x in size[:2]))
     elif kind == int(types.mjGEOM_SPHERE):
         yield _primitive("sphere", size[:1])
     elif kind == int(types.mjGEOM_CYLINDER):
@@ -219,8 +218,8 @@ def _mjcf_mesh(mujoco: Any, model: Any, geom: int) -> Iterator[tuple[Any, np.nda
         raise FileError(f"geom {model.geom(geom).name or geom} is of a kind that has no faces.")
 
 
-def _shun(model: Any, parts: list[Part], geoms: list[int]) -> None:
-    """Pairs that MuJoCo does not test: by bits, and by what the file excludes."""
+def _exclude(model: Any, parts: list[Part], geoms: list[int]) -> None:
+    """Mark pairs that MuJoCo does not test: by their bits, or excluded by the file."""
     kind, other = model.geom_contype[geoms], model.geom_conaffinity[geoms]
     meets = (kind[:, None] & other) != 0
     bodies = model.geom_bodyid[geoms].astype(np.int64)
@@ -228,20 +227,20 @@ def _shun(model: Any, parts: list[Part], geoms: list[int]) -> None:
     signature = (np.minimum(bodies[:, None], bodies) << 16) + np.maximum(bodies[:, None], bodies)
     barred = ~(meets | meets.T) | np.isin(signature, list(excluded))
     for k, part in enumerate(parts):
-        part.shunned = set(np.flatnonzero(barred[k]).tolist())
+        part.ignored = set(np.flatnonzero(barred[k]).tolist())
 
 
 def _primitive(kind: str, size: Any) -> tuple[Any, np.ndarray, np.ndarray]:
-    """A box, or a polyhedron inside a round shape; sizes are radii and half lengths."""
+    """A box, or a polyhedron inscribed in a round shape; sizes are radii and half lengths."""
     import trimesh
 
     make, size = trimesh.creation, [float(x) for x in size]
     if kind == "box":
         mesh = make.box(extents=2 * np.array(size))
     elif kind == "cylinder":
-        mesh = make.cylinder(radius=size[0], height=2 * size[1], sections=ROUND)
+        mesh = make.cylinder(radius=size[0], height=2 * size[1], sections=SIDES)
     elif kind == "capsule":
-        mesh = make.capsule(radius=size[0], height=2 * size[1], count=[ROUND, ROUND])
+        mesh = make.capsule(radius=size[0], height=2 * size[1], count=[SIDES, SIDES])
         mesh.vertices -= mesh.bounds.mean(axis=0)
     else:
         mesh = make.icosphere(subdivisions=3)
@@ -255,8 +254,8 @@ def _plane(x: float, y: float) -> tuple[Any, np.ndarray, np.ndarray]:
     return ("plane", x, y), corners, np.array([[0, 1, 2], [0, 2, 3]])
 
 
-def _renamed(parts: list[Part]) -> list[Part]:
-    """Names that no two parts share."""
+def _with_unique_names(parts: list[Part]) -> list[Part]:
+    """Rename parts whose name an earlier part has."""
     seen: set[str] = set()
     for part in parts:
         name, k = part.name, 1
@@ -270,7 +269,7 @@ def _matrix(origin: Any) -> np.ndarray:
     return np.eye(4) if origin is None else np.array(origin, dtype=np.float64)
 
 
-def _placed(position: np.ndarray, quaternion: np.ndarray) -> np.ndarray:
+def _pose_of(position: np.ndarray, quaternion: np.ndarray) -> np.ndarray:
     w, x, y, z = quaternion / np.linalg.norm(quaternion)
     out = np.eye(4)
     out[:3, :3] = [

@@ -1,17 +1,20 @@
-"""Scene: many objects that move, deform and break, and the questions asked of them all."""
+"""Scene: many objects that move, deform and break, and the queries about all of them."""
 
+import threading
 from collections.abc import Callable
-from dataclasses import replace
-from functools import cached_property
-from typing import Any
+from functools import wraps
+from typing import Any, Concatenate, ParamSpec, TypeVar
 
 import numpy as np
 import warp as wp
 
 from abut.bounds.fixed import validate_width
-from abut.core.cache import RecentCache
-from abut.errors import OptionError, PoseError
+from abut.core.arrays import scalar_dtype, to_plain, wait_for_readers
+from abut.core.device import resolve_device
+from abut.core.pickling import device_or_cpu
+from abut.errors import DeviceError, OptionError, PoseError, SceneError
 from abut.geometry.poses import checked_poses
+from abut.mesh import Mesh, require_meshes
 from abut.narrow.pair_corners import PairSides
 from abut.options import (
     CULL_METHODS,
@@ -22,24 +25,40 @@ from abut.options import (
     chosen,
     number_from,
 )
-from abut.scene.by_pairs import near_rows, nearest_rows, tested_pairs
-from abut.scene.contact_search import Asked, ContactSearch, Found
+from abut.scene.contact_search import ContactQuery, found_from_rows
 from abut.scene.contacts import SceneContacts, scene_contacts
-from abut.scene.contents import Contents, alone
-from abut.scene.fronts import SceneFronts, SceneFrontSearch
 from abut.scene.gaps import SceneDistances, SceneGaps, scene_distances, scene_gaps
 from abut.scene.impacts import SceneImpacts, scene_impacts
+from abut.scene.inputs import given_poses, require_bits
 from abut.scene.kinematics import Kinematics
-from abut.scene.look import found_of, look
 from abut.scene.near import NearestSearch, NearSearch
-from abut.scene.objects import Batch
-from abut.scene.polytopes import polytope_rows
-from abut.scene.queues import SceneQueues
+from abut.scene.objects import ALL_GROUPS, NO_SHAPE, ObjectTable
+from abut.scene.pairwise import brute_distance_rows, brute_within_rows, kdop_rows, tested_pairs
 from abut.scene.rows import object_rows
-from abut.scene.search import SceneSearch
+from abut.scene.search_cache import SearchCache
+from abut.scene.shape_pool import ShapePool
+from abut.scene.visibility_search import visibility_rows
+
+FILTERS = ("static", "group", "mask")
+
+Options = ParamSpec("Options")
+Answer = TypeVar("Answer")
 
 
-class Scene(Contents):
+def locked(
+    method: Callable[Concatenate[Any, Options], Answer],
+) -> Callable[Concatenate[Any, Options], Answer]:
+    """A method of a scene that one thread at a time runs: calls share buffers."""
+
+    @wraps(method)
+    def run(scene: Any, *args: Options.args, **options: Options.kwargs) -> Answer:
+        with scene.lock:
+            return method(scene, *args, **options)
+
+    return run
+
+
+class Scene:
     """Objects on one device: meshes, each at its pose, several of which may share a mesh.
 
     An object is known by its index, which ``add`` returns, or by its name. Every pair of objects
@@ -47,23 +66,19 @@ class Scene(Contents):
 
     Args:
         device: Where the scene lives; None is the first CUDA device, else the CPU.
+
+    Attributes:
+        robot: The kinematics of a scene that was loaded from a robot's file.
     """
 
     def __init__(self, device: Any = None) -> None:
-        super().__init__(device)
-        self.robot: Kinematics | None = None  # of a scene that was loaded from a robot's file
-        self._queues = SceneQueues(self.device)
-        self._batch = Batch(self.device)
-        self._searches = RecentCache()
-
-    def __getstate__(self) -> dict[str, Any]:
-        """Also the robot."""
-        return super().__getstate__() | {"robot": self.robot}
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        """Also the robot."""
-        super().__setstate__(state)
-        self.robot = state["robot"]
+        self.device = resolve_device(device)
+        self.lock = threading.RLock()
+        self.robot: Kinematics | None = None
+        self._pool = ShapePool(self.device)
+        self._objects = ObjectTable(self._pool)
+        self._searches = SearchCache(self._objects)
+        self._empty = Mesh(np.zeros((0, 3)), np.zeros((0, 3), np.int32), self.device)
 
     @classmethod
     def load(cls, path: Any, device: Any = None, *, geometry: str = "collision") -> "Scene":
@@ -83,11 +98,188 @@ class Scene(Contents):
             FileError: The file is not there, or holds no mesh.
             ToolError: Robots need yourdfpy or MuJoCo: ``pip install abut[robots]``.
         """
-        from abut.scene.files import load_scene  # which makes scenes
+        from abut.scene.files import load_scene  # it imports this module
 
         return load_scene(path, device, geometry=geometry)
 
-    @alone
+    def __len__(self) -> int:
+        """Number of objects."""
+        return len(self._objects.living)
+
+    def __repr__(self) -> str:
+        """Counts and device."""
+        return f"{type(self).__name__}({len(self)} objects, {self.device})"
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Meshes, each once, and the table of objects; hierarchies are built anew."""
+        with self.lock:
+            table, meshes = self._objects, self.meshes
+            unique = {id(mesh): mesh for mesh in meshes}
+            place = {key: k for k, key in enumerate(unique)}
+            state = {name: getattr(table, name) for name in (*FILTERS, "names", "ignored")}
+            return state | {
+                "meshes": list(unique.values()),
+                "mesh_of": np.array([place[id(mesh)] for mesh in meshes], np.int64),
+                "poses": table.poses.numpy(),
+                "gone": np.flatnonzero(table.shapes == NO_SHAPE),
+                "device": self.device.alias,
+                "robot": self.robot,
+            }
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        """Restore the scene on its device, or on the CPU where that is missing."""
+        self.__init__(device_or_cpu(state["device"]))
+        shapes = np.array([self._pool.add(mesh) for mesh in state["meshes"]], np.int32)
+        shapes = shapes[state["mesh_of"]]
+        self._objects.add(shapes, state["poses"], *(state[name] for name in FILTERS))
+        self._objects.remove(state["gone"])
+        for name, row in state["names"].items():
+            self._objects.set_name(row, name)
+        self._objects.ignored = set(state["ignored"])
+        self.robot = state["robot"]
+
+    @property
+    def indices(self) -> np.ndarray:
+        """Indices of the objects there are, ascending."""
+        return self._objects.living
+
+    @property
+    def names(self) -> dict[str, int]:
+        """The objects that have a name, and their indices."""
+        return dict(self._objects.names)
+
+    @property
+    def poses(self) -> wp.array:
+        """(n,) matrices on the device, by index. Write into them to move objects in place.
+
+        A matrix that is not a rigid motion is refused by the next query. The array is another one
+        after objects were added.
+        """
+        return self._objects.poses
+
+    @property
+    def meshes(self) -> list[Mesh]:
+        """The mesh of each object, by index; one without faces for an index that is not used."""
+        shapes = self._objects.shapes.tolist()
+        return [self._empty if shape == NO_SHAPE else self._pool.mesh(shape) for shape in shapes]
+
+    def mesh(self, handle: Any) -> Mesh:
+        """The mesh of an object, in its own frame."""
+        return self._pool.mesh(int(self._objects.shapes[self._objects.row(handle)]))
+
+    @locked
+    def add(
+        self,
+        mesh: Mesh,
+        pose: Any = None,
+        name: str | None = None,
+        *,
+        static: bool = False,
+        group: int = 1,
+        mask: int = ALL_GROUPS,
+    ) -> Any:
+        """Add an object; with a batch of poses (k, 4, 4), k objects that share the mesh.
+
+        Args:
+            mesh: The mesh, on the scene's device.
+            pose: Where it is; None leaves it in place.
+            name: How to call the object, beside its index.
+            static: The object does not move: it is not tested against other static ones.
+            group: Bits of the groups the object is in.
+            mask: Bits of the groups it may meet. Two objects are tested when each is in a group
+                that the other may meet.
+
+        Returns:
+            The index of the object; for a batch a (k,) array.
+
+        Raises:
+            SceneError: The name is taken or not a string, or a batch has one; groups that are not
+                32 bits.
+            DeviceError: The mesh lives on another device.
+        """
+        require_meshes(mesh=mesh)
+        if mesh.device != self.device:
+            raise DeviceError(
+                f"the mesh lives on {mesh.device} and the scene on {self.device}; "
+                "bring it there with .to(device)."
+            )
+        poses = given_poses(pose, None)
+        single = pose is None or len(np.shape(to_plain(pose))) == 2
+        if name is not None and not single:
+            raise SceneError("a name is for one object, not for a batch.")
+        if name is not None and not isinstance(name, str):
+            raise SceneError(f"a name is a string, not {name!r}.")
+        require_bits(group=group, mask=mask)
+        if name is not None and name in self._objects.names:
+            raise SceneError(f"there is an object named {name!r} already.")
+        shapes = np.full(len(poses), self._pool.add(mesh), np.int32)
+        rows = self._objects.add(shapes, poses, static, group, mask)
+        if name is not None:
+            self._objects.set_name(int(rows[0]), name)
+        return int(rows[0]) if single else rows
+
+    @locked
+    def move(self, handles: Any, pose: Any) -> None:
+        """Give an object a pose, or many objects one each.
+
+        Args:
+            handles: An index or a name; or several.
+            pose: (4, 4), or (k, 4, 4) for k objects.
+        """
+        rows = self._objects.rows(handles)
+        self._objects.write_poses(rows, given_poses(pose, len(rows)))
+
+    @locked
+    def deform(self, handles: Any, vertices: Any) -> None:
+        """Move the vertices of an object, or of many.
+
+        Objects that share its mesh keep their shape.
+
+        Args:
+            handles: An index or a name; or several.
+            vertices: (n, 3) in the object's frame; of several objects one after the other.
+        """
+        self._objects.deform(handles, vertices)
+        wait_for_readers(vertices, self.device)
+
+    @locked
+    def remove(self, handles: Any) -> None:
+        """Take objects out of the scene. Their indices will be those of objects added later."""
+        self._objects.remove(np.unique(self._objects.rows(handles)))
+
+    @locked
+    def split(self, handle: Any, labels: Any) -> np.ndarray:
+        """Break an object: faces with the same label become an object of their own, in its place.
+
+        Pieces keep pose, groups and ignored pairs of the object, which is removed.
+
+        Args:
+            handle: The index or name of the object.
+            labels: (m,) integers, one for each face.
+
+        Returns:
+            Indices of the pieces, in ascending order of their labels. Faces of a piece keep their
+            order, and so do the vertices that they use.
+        """
+        row = self._objects.row(handle)
+        labels = to_plain(labels)
+        count = int(self._pool.arrays.table["face_count"][self._objects.shapes[row]])
+        if tuple(labels.shape) != (count,) or scalar_dtype(labels).kind not in "iu" or not count:
+            raise SceneError(
+                f"the object has {count} faces, so labels must be as many integers, "
+                f"not {scalar_dtype(labels)} of shape {tuple(labels.shape)}."
+            )
+        return self._objects.split(row, labels)
+
+    @locked
+    def ignore(self, handles: Any, others: Any) -> None:
+        """Never test pairs of objects: each of ``handles`` with its partner in ``others``.
+
+        One against many is all of these pairs.
+        """
+        self._objects.ignore(self._objects.rows(handles), self._objects.rows(others))
+
+    @locked
     def collide(
         self,
         *,
@@ -109,7 +301,7 @@ class Scene(Contents):
                 the objects where they are. Copies do not meet each other.
             method: ``bvh``; ``front``, which begins where the last query by fronts stopped (with
                 ``first`` it is ``bvh``); ``far``, by visibility, without hierarchies; ``kdop``,
-                polytopes in fixed point; or ``brute`` for the slow truth. ``cullide`` and
+                polytopes in fixed point; or ``brute``, the reference. ``cullide`` and
                 ``quick_cullide`` are Approximate. Batches of poses are for ``bvh`` and ``brute``;
                 ``kdop`` takes no self-collisions.
             broad: How pairs of objects are found, ``all_pairs``, ``sweep`` or ``tree``;
@@ -129,28 +321,28 @@ class Scene(Contents):
         how = chosen(Method, method, "method")
         if poses is not None and how not in TREE_METHODS:
             raise OptionError(f"method '{method}' takes no batches of poses; use 'bvh'.")
-        held = self._objects
-        if how in CULL_METHODS:
-            about: dict[str, Any] = {"own": self_collisions, "first": first, "pixels": pixels}
-            return self._gathered(lambda s: look(s, held, self.meshes, method=how, **about))
-        if how is Method.KDOP:
-            if self_collisions:
-                raise OptionError("method 'kdop' takes no self_collisions; use 'bvh'.")
-            bits = validate_width(width)
-            return self._gathered(
-                lambda s: found_of(s, len(held), *polytope_rows(held, self.meshes, bits), first)
+        if how is Method.KDOP and self_collisions:
+            raise OptionError("method 'kdop' takes no self_collisions; use 'bvh'.")
+        if how is Method.KDOP or how in CULL_METHODS:
+            if how is Method.KDOP:
+                rows = kdop_rows(self._objects, self.meshes, validate_width(width))
+            else:
+                rows = visibility_rows(self._objects, self.meshes, self_collisions, how, pixels)
+            found, where = found_from_rows(self._searches.layout(), *rows, first), self.poses
+        else:
+            query = ContactQuery(
+                own=self_collisions,
+                first=first,
+                brute=how is Method.BRUTE,
+                front=how is Method.FRONT and not first,
+                broad=None if broad is None else chosen(BroadMethod, broad, "broad"),
             )
-        asked = Asked(
-            own=self_collisions,
-            first=first,
-            brute=how is Method.BRUTE,
-            front=how is Method.FRONT and not first,
-            broad=None if broad is None else chosen(BroadMethod, broad, "broad"),
-        )
-        found, where = self._found(asked, poses)
-        return scene_contacts(found, self.device, where, poses is not None, self._shape_check())
+            found, where = self._searches.contacts(query, poses)
+        pool, version = self._pool, self._pool.version
+        batched = poses is not None
+        return scene_contacts(found, self.device, where, batched, lambda: pool.version == version)
 
-    @alone
+    @locked
     def colliding(self, *, self_collisions: bool = False, poses: Any = None) -> Any:
         """Whether any two objects meet: a bool, or a (B,) array of them for a batch of poses.
 
@@ -163,13 +355,14 @@ class Scene(Contents):
         Guarantee:
             Exact.
         """
-        found, _ = self._found(Asked(own=self_collisions, hurry=True), poses)
-        assert found.colliding is not None
+        query = ContactQuery(own=self_collisions, any_contact=True)
+        colliding = self._searches.contacts(query, poses)[0].colliding
+        assert colliding is not None
         if poses is None:
-            return bool(found.colliding[0])
-        return wp.array(found.colliding, dtype=wp.bool, device=self.device)
+            return bool(colliding[0])
+        return wp.array(colliding, dtype=wp.bool, device=self.device)
 
-    @alone
+    @locked
     def within(
         self, distance: float, *, self_collisions: bool = False, method: str = "bvh"
     ) -> SceneGaps:
@@ -178,7 +371,7 @@ class Scene(Contents):
         Args:
             distance: How far apart faces may be [length unit of the scene].
             self_collisions: Also faces of one object, as in ``abut.within`` of one mesh.
-            method: ``bvh``, or ``brute`` for the slow truth.
+            method: ``bvh``, or ``brute``, the reference.
 
         Returns:
             Sorted rows with their distances and, when asked for, their nearest points.
@@ -189,19 +382,22 @@ class Scene(Contents):
         """
         distance = number_from(distance, "distance", 0.0)
         if chosen(TREE_METHODS, method, "method") is Method.BRUTE:
-            owners, faces, met = near_rows(self._objects, self.meshes, distance, self_collisions)
-            pair = [wp.array(part, dtype=wp.int32, device=self.device) for part in (owners, faces)]
-            return scene_gaps(*pair, PairSides(self._prepared().pairs, *pair), met)
+            rows = brute_within_rows(self._objects, self.meshes, distance, self_collisions)
+            owners, faces = (wp.array(x, dtype=wp.int32, device=self.device) for x in rows[:2])
+            scene, met = self._searches.layout(), rows[2]
+        else:
 
-        def make(*scene: Any) -> NearSearch:
-            return NearSearch(*scene, distance=distance, own=self_collisions)
+            def make(*scene: Any) -> NearSearch:
+                return NearSearch(*scene, distance=distance, own=self_collisions)
 
-        search, (keys, met) = self._searched((NearSearch, *_bits(distance), self_collisions), make)
-        meetings = search.pairs.object_pairs.keys
-        rows = object_rows(meetings, keys, search.objects, search.layout, self.device)
-        return scene_gaps(rows[1], rows[2], PairSides(search.pairs, *rows[1:]), met)
+            about = (NearSearch, distance, self_collisions)
+            scene, (keys, met) = self._searches.run(about, make)
+            pairs = scene.rows.view.object_pairs.keys
+            layouts = (scene.object_layout, scene.layout)
+            _, owners, faces = object_rows(pairs, keys, *layouts, self.device)
+        return scene_gaps(owners, faces, PairSides(scene.rows.view, owners, faces), met)
 
-    @alone
+    @locked
     def distance(self, *, upper_bound: float | None = None, method: str = "bvh") -> SceneDistances:
         """How far each object is from the one nearest to it; or all pairs of objects under a bound.
 
@@ -209,7 +405,7 @@ class Scene(Contents):
             upper_bound: Where given, every pair of objects that may meet and is no farther apart is
                 a row. Without it there is a row for every object that may meet another: of those
                 at the same distance, the lowest is its nearest.
-            method: ``bvh``, or ``brute`` for the slow truth.
+            method: ``bvh``, or ``brute``, the reference.
 
         Guarantee:
             The true minimum, rounded as in ``abut.distance``. 0 exactly where two objects meet.
@@ -221,16 +417,15 @@ class Scene(Contents):
             return NearestSearch(*scene, bound=bound)
 
         if how is Method.BRUTE:
-            search, most = self._prepared(), np.inf if bound is None else bound
-            layouts = (search.objects, search.layout)
-            pairs, value, faces = nearest_rows(self._objects, self.meshes, most, *layouts)
+            scene, most = self._searches.layout(), np.inf if bound is None else bound
+            layouts = (scene.object_layout, scene.layout)
+            pairs, value, faces = brute_distance_rows(self._objects, self.meshes, most, *layouts)
         else:
-            about = (NearestSearch, *((0, 0) if bound is None else _bits(bound)))
-            search, (pairs, value, faces) = self._searched((*about, bound is None), make)
+            scene, (pairs, value, faces) = self._searches.run((NearestSearch, bound), make)
         first = self.collide(first=True, method=how) if (value == 0).any() else None
-        return scene_distances(search, pairs, value, faces, first, bound is None)
+        return scene_distances(scene, pairs, value, faces, first, bound is None)
 
-    @alone
+    @locked
     def ccd(
         self,
         poses: Any = None,
@@ -256,7 +451,7 @@ class Scene(Contents):
             first: Only the earliest impact, one row.
             self_collisions: Also features of one object, which share nothing but vertices of the
                 same index.
-            method: ``bvh``, or ``brute`` for the slow truth.
+            method: ``bvh``, or ``brute``, the reference.
 
         Returns:
             One row for each vertex-face or edge-edge impact; ``safe_step`` is free of contact.
@@ -273,90 +468,9 @@ class Scene(Contents):
             if checked is None or len(checked) != len(self._objects):
                 raise PoseError(f"poses must have shape ({len(self._objects)}, 4, 4).")
             ends = checked
-        later = dict(self._end_of(handle, v) for handle, v in (vertices or {}).items())
-        how = (gap, tolerance, self_collisions, first)
+        later = dict(self._objects.end_points(*item) for item in (vertices or {}).items())
+        options = (gap, tolerance, self_collisions, first)
         every = None
         if chosen(TREE_METHODS, method, "method") is Method.BRUTE:
             every = tested_pairs(self._objects, self.meshes)
-        return scene_impacts(self._pool, self._objects, ends, later, *how, every)
-
-    def _end_of(self, handle: Any, vertices: Any) -> tuple[int, np.ndarray]:
-        """An object and its checked vertices at the end of a step, as those of its body."""
-        rows = self._objects.rows([self._objects.one(handle)])
-        points = self._shapes(self._own_bodies(rows), vertices).numpy().copy()
-        self._pool.flush()
-        return int(rows[0]), points
-
-    def _searched(self, about: tuple[Any, ...], make: Callable[..., Any]) -> tuple[Any, Any]:
-        """A search and its answer, with buffers that grow until all is found."""
-        self._pool.flush()
-        while True:
-            held = self._objects
-            scene = (self._pool, held, self._queues, held.poses)
-            search = self._searches.get((*about, *self._state()), lambda scene=scene: make(*scene))
-            search.follow(held)
-            answer = search.run()
-            if answer is not None:
-                return search, answer
-
-    def _prepared(self) -> SceneSearch:
-        """A search that is not run: it knows the scene's layout."""
-        self._pool.flush()
-        return SceneSearch(self._pool, self._objects, self._queues, self._objects.poses)
-
-    def _gathered(self, find: Callable[[SceneSearch], Found]) -> SceneContacts:
-        """Contacts of the scene as it is now, found by other means than its own search."""
-        found, where = find(self._prepared()), self._objects.poses
-        return scene_contacts(found, self.device, where, False, self._shape_check())
-
-    def _found(self, asked: Asked, poses: Any) -> tuple[Found, wp.array]:
-        """Search with buffers that grow until all is found."""
-        self._pool.flush()
-        held, copies = self._objects, 1
-        where = held.poses
-        if poses is not None:
-            where, copies = self._batch.take(poses, len(held))
-        if asked.front:
-            self._fronts.pause = max(self._fronts.pause - 1, 0)
-            self._fronts.follow(self._pool, held)
-        while True:
-            if asked.front and self._fronts.pause:
-                asked = replace(asked, front=False)
-            about = (*self._state(), where, copies, *asked.key)
-            scene = (self._pool, held, self._queues, where, copies, asked)
-
-            def make(scene: Any = scene, front: bool = asked.front) -> ContactSearch:
-                if front:
-                    return SceneFrontSearch(*scene, fronts=self._fronts)
-                return ContactSearch(*scene)
-
-            search = self._searches.get(about, make)
-            search.follow(held)
-            counts = search.run()
-            if counts is not None:
-                return search.found(counts), where
-
-    @cached_property
-    def _fronts(self) -> SceneFronts:
-        return SceneFronts(self.device)
-
-    def _state(self) -> tuple[Any, ...]:
-        """What a search was prepared for: where arrays lie, and how many there are of what."""
-        held, pool = self._objects, self._pool
-        bits = max(pool.arrays.most_faces - 1, 1).bit_length()
-        sizes = (len(held), len(held.ignored), bits)
-        return (pool.arrays.generation, self._queues.generation, held.poses, *sizes)
-
-    def _shape_check(self) -> Any:
-        """Says whether the scene has kept its shape since now."""
-        pool, version = self._pool, self._pool.version
-
-        def same() -> bool:
-            return pool.version == version
-
-        return same
-
-
-def _bits(number: float) -> tuple[int, int]:
-    """A number as two integers, which are compared by value."""
-    return divmod(int(np.float64(number).view(np.int64)), 1 << 32)
+        return scene_impacts(self._pool, self._objects, ends, later, *options, every)

@@ -1,0 +1,105 @@
+"""Searches that ask about two meshes at a time: k-DOPs in fixed point, and brute force."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from abut.broad.overlaps import overlapping_boxes
+from abut.core.pair_queue import KeyLayout
+from abut.mesh import Mesh
+from abut.query.collide import collide
+from abut.query.distance import distance
+from abut.query.within import within
+from abut.scene.objects import ObjectTable
+
+MARGIN = 2.0**-44  # of coordinates: more than the rounding of poses and boxes
+
+
+def kdop_rows(
+    objects: ObjectTable, meshes: list[Mesh], width: int
+) -> tuple[np.ndarray, np.ndarray]:
+    """(n, 2) objects, the lower first, and (n, 2) faces that meet, by k-DOPs of ``width`` bits.
+
+    Pairs of objects with the same two meshes are one query with a batch of poses.
+    """
+    poses = objects.poses.numpy().reshape(-1, 4, 4)
+    pairs = overlapping_boxes(*_world_boxes(meshes, poses), objects.device)
+    pairs = pairs[objects.tested(pairs)]
+    index = {id(mesh): k for k, mesh in enumerate(meshes)}
+    mesh_of = np.array([index[id(mesh)] for mesh in meshes], dtype=np.int64)
+    owners, faces = [np.empty((0, 2), np.int32)], [np.empty((0, 2), np.int32)]
+    for both in np.unique(mesh_of[pairs], axis=0):
+        batch = pairs[(mesh_of[pairs] == both).all(axis=1)]
+        a, b = (meshes[k] for k in both)
+        pose_a, pose_b = poses[batch[:, 0]], poses[batch[:, 1]]
+        hits = collide(a, b, pose_a=pose_a, pose_b=pose_b, method="kdop", width=width)
+        assert hits.pose is not None  # the poses are a batch
+        owners.append(batch[hits.pose.numpy()])
+        faces.append(hits.pairs.numpy())
+    return np.concatenate(owners), np.concatenate(faces)
+
+
+def _world_boxes(meshes: list[Mesh], poses: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Lower and upper corners of objects; an object without faces has an empty box."""
+    bounds = np.array([mesh.bounds for mesh in meshes]).reshape(-1, 2, 3)
+    centre, half = bounds.mean(axis=1), (bounds[:, 1] - bounds[:, 0]) / 2
+    rotation, shift = poses[:, :3, :3], poses[:, :3, 3]
+    middle = np.einsum("nij,nj->ni", rotation, centre) + shift
+    reach = np.einsum("nij,nj->ni", np.abs(rotation), half)
+    far = np.abs(shift) + np.einsum("nij,nj->ni", np.abs(rotation), np.abs(bounds).max(axis=1))
+    reach += MARGIN * far.max(axis=1, keepdims=True) + np.finfo(np.float64).tiny
+    lower, upper = middle - reach, middle + reach
+    empty = np.array([mesh.face_count == 0 for mesh in meshes], dtype=bool)
+    lower[empty], upper[empty] = 1.0, 0.0
+    return lower, upper
+
+
+def tested_pairs(objects: ObjectTable, meshes: list[Mesh]) -> np.ndarray:
+    """(m, 2) all pairs of objects with faces that the filters leave, the lower first, sorted."""
+    rows = np.array([i for i, mesh in enumerate(meshes) if mesh.face_count], dtype=np.int64)
+    low, high = np.triu_indices(len(rows), 1)
+    pairs = np.stack([rows[low], rows[high]], axis=1)
+    return pairs[objects.tested(pairs)]
+
+
+def brute_within_rows(
+    objects: ObjectTable, meshes: list[Mesh], far: float, own: bool
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """((n, 2) objects, (n, 2) faces, whether they meet) of faces at most ``far`` apart, sorted."""
+    found = [
+        (i, j, within(meshes[i], meshes[j], far, **options))
+        for i, j, options in _posed_pairs(objects, meshes)
+    ]
+    if own:
+        found += [(i, i, within(mesh, None, far, method="brute")) for i, mesh in enumerate(meshes)]
+    found.sort(key=lambda row: row[:2])
+    owners = [np.full((len(gaps), 2), (i, j), np.int32) for i, j, gaps in found]
+    faces = [gaps.pairs.numpy() for *_, gaps in found]
+    met = [gaps.distance.numpy() == 0 for *_, gaps in found]
+    none = np.empty((0, 2), np.int32)
+    parts = ([none, *owners], [none, *faces], [np.empty(0, bool), *met])
+    owners, faces, met = (np.concatenate(part) for part in parts)
+    return owners, faces, met
+
+
+def brute_distance_rows(
+    objects: ObjectTable, meshes: list[Mesh], bound: float, pairs: KeyLayout, layout: KeyLayout
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """(keys of object pairs, distances, keys of faces), as ``NearestSearch`` returns them."""
+    rows = []
+    for i, j, options in _posed_pairs(objects, meshes):
+        near = distance(meshes[i], meshes[j], upper_bound=bound, **options)
+        a, b = near.faces.numpy().tolist()
+        rows.append((i << pairs.bits_b | j, near.value, a << layout.bits_b | b))
+    keys, values, faces = zip(*rows, strict=True) if rows else ((), (), ())
+    return np.array(keys, np.int64), np.array(values, float), np.array(faces, np.int64)
+
+
+def _posed_pairs(
+    objects: ObjectTable, meshes: list[Mesh]
+) -> Iterator[tuple[int, int, dict[str, Any]]]:
+    """Tested pairs and the options of a query about them."""
+    poses = objects.poses.numpy().reshape(-1, 4, 4)
+    for i, j in tested_pairs(objects, meshes).tolist():
+        yield i, j, {"pose_a": poses[i], "pose_b": poses[j], "method": "brute"}
