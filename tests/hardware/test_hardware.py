@@ -8,8 +8,8 @@ import pytest
 import abut
 from abut import cases, hardware
 from abut.hardware import Machine
+from abut.hardware.cycle_model import CycleModel
 from abut.hardware.program import program
-from abut.hardware.walk import Walk
 from shapes import random_poses
 
 AMARANTH = pytest.mark.skipif(
@@ -123,12 +123,12 @@ def test_a_whole_query_in_verilator(machine):
     """Pairs, order, counters and cycles of two models of some thousand faces."""
     from abut.hardware import verilate
 
-    why = verilate.available()
+    why = verilate.verilator_missing()
     if why:
         pytest.skip(why)
     a, b = meshes("knot", 4000)
     asked = program(a, b, None, random_poses(1, 0.1)[0], machine)
-    ran, truth = verilate.simulate(asked), Walk(asked).run()
+    ran, truth = verilate.simulate_verilator(asked), CycleModel(asked).run()
     assert np.array_equal(ran.pairs, truth.pairs) and len(ran.pairs) > 100
     assert ran.counters() == truth.counters()
 
@@ -164,12 +164,12 @@ def test_placed_multipliers_in_verilator(target):
     """The RTL with the multipliers of an FPGA, by their data sheets, is the same machine."""
     from abut.hardware import verilate
 
-    why = verilate.available()
+    why = verilate.verilator_missing()
     if why:
         pytest.skip(why)
     a, b = meshes("knot", 1000)
     asked = program(a, b, None, random_poses(1, 0.1)[0], Machine(width=35))
-    ran, truth = verilate.simulate(asked, target, BLOCKS[target]), Walk(asked).run()
+    ran, truth = verilate.simulate_verilator(asked, target, BLOCKS[target]), CycleModel(asked).run()
     assert np.array_equal(ran.pairs, truth.pairs) and len(ran.pairs) > 50
     assert ran.counters() == truth.counters()
 

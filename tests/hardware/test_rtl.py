@@ -10,7 +10,8 @@ from amaranth.sim import Simulator
 import abut
 from abut import cases, hardware
 from abut.hardware import Machine, model, pysim
-from abut.hardware.image import (
+from abut.hardware.cycle_model import CycleModel
+from abut.hardware.memory_image import (
     packed,
     record_beats,
     register_words,
@@ -24,7 +25,6 @@ from abut.hardware.rtl.lane import Lane
 from abut.hardware.rtl.multiply import LATENCY, Multiplier
 from abut.hardware.rtl.stack import Stack
 from abut.hardware.rtl.triangle import TriangleUnit
-from abut.hardware.walk import Walk
 from shapes import random_poses
 
 pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning")
@@ -299,7 +299,7 @@ def test_machine(machine):
     pose = random_poses(1, 0.0)[0]
     pose[0, 3] = 1.2
     asked = program(a, b, None, pose, machine)
-    ran, truth = pysim.simulate(asked), Walk(asked).run()
+    ran, truth = pysim.simulate_pysim(asked), CycleModel(asked).run()
     assert np.array_equal(ran.pairs, truth.pairs)
     assert ran.counters() == truth.counters()
     assert len(truth.pairs) > 0 and truth.dop_tests > 50

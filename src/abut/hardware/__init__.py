@@ -1,6 +1,6 @@
-"""abut.hardware: the k-DOP machine as a model, in simulators, as Verilog, synthesised.
+"""abut.hardware: the k-DOP collision machine: models, RTL simulation, Verilog, synthesis.
 
-``simulate(engine="model")`` needs nothing more than abut; the rest needs ``abut[hardware]``.
+``simulate(engine="model")`` needs abut alone; the rest needs ``abut[hardware]``.
 """
 
 from __future__ import annotations
@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 from abut.errors import MeshError, ToolError
 from abut.hardware.config import Machine
+from abut.hardware.cycle_model import CycleModel, Run
 from abut.hardware.program import program
-from abut.hardware.walk import Run, Walk
 from abut.mesh import Mesh, require_meshes
 from abut.options import chosen
 
@@ -22,7 +22,7 @@ __all__ = ["Engine", "Machine", "Run", "simulate", "synthesize", "verilog"]
 
 
 class Engine(StrEnum):
-    """What runs a query. All give the same pairs, order and counters."""
+    """Simulators of a query. All give the same pairs, in the same order, and counters."""
 
     MODEL = "model"
     PYSIM = "pysim"
@@ -38,69 +38,71 @@ def simulate(
     engine: str = "model",
     **parameters: int,
 ) -> Run:
-    """Let the machine find the pairs of faces of two meshes that may meet.
+    """Find the face pairs of two meshes that may intersect, on the simulated machine.
 
     Args:
         a, b: Meshes with at least one face each.
         pose_a, pose_b: Rigid motions (4, 4); None leaves a mesh in place.
         engine: ``model`` (integers and cycles in Python), ``pysim`` (the RTL in Amaranth's
             simulator) or ``verilator`` (the RTL, compiled).
-        parameters: Of the ``Machine``: ``width``, ``sides``, ``axis_count``, ``pipelines``,
-            ``latency``, …
+        parameters: Parameters of ``Machine``: ``width``, ``sides``, ``axis_count``,
+            ``pipelines``, ``latency``, …
 
     Returns:
         Pairs in the order found, cycles and counters.
 
     Guarantee:
-        Conservative. Every pair that ``abut.collide`` finds is among them.
+        Conservative. The pairs include every pair that ``abut.collide`` finds.
     """
     require_meshes(a=a, b=b)
     for name, mesh in (("a", a), ("b", b)):
         if mesh.face_count == 0:
             raise MeshError(f"{name} has no faces; the machine needs some.")
-    question = program(a.to("cpu"), b.to("cpu"), pose_a, pose_b, Machine(**parameters))
+    query = program(a.to("cpu"), b.to("cpu"), pose_a, pose_b, Machine(**parameters))
     match chosen(Engine, engine, "engine"):
         case Engine.MODEL:
-            return Walk(question).run()
+            return CycleModel(query).run()
         case Engine.PYSIM:
             _require_amaranth()
             from abut.hardware import pysim
 
-            return pysim.simulate(question)
+            return pysim.simulate_pysim(query)
         case Engine.VERILATOR:
             _require_amaranth()
             from abut.hardware import verilate
 
-            return verilate.simulate(question)
+            return verilate.simulate_verilator(query)
 
 
 def verilog(*, part: str = "machine", target: str | None = None, **parameters: int) -> str:
-    """The machine (module ``top``), or one ``pipeline`` of it, as Verilog."""
+    """Verilog of the machine (module ``top``), or of one ``pipeline``."""
     _require_amaranth()
-    from abut.hardware.rtl.verilog import verilog as convert
+    from abut.hardware.rtl.verilog import to_verilog
 
-    return convert(Machine(**parameters), part=part, target=target)
+    return to_verilog(Machine(**parameters), part=part, target=target)
 
 
 def synthesize(
     *, target: str = "ecp5", part: str = "machine", route: bool = True, goal_mhz: float = 160,
     seed: int = 1, **parameters: int,
 ) -> Synthesis:  # fmt: skip
-    """Cells of the machine or of one ``pipeline``, and its routed clock on ECP5.
+    """Synthesise the machine or one ``pipeline``: cells, and on ECP5 the routed clock.
 
     Args:
         target: ``xc2v``, ``xc7`` or ``ecp5``.
         part: ``machine`` or ``pipeline``.
-        route: Place and route too (ECP5); minutes.
-        goal_mhz: The clock that placer and router strive for.
-        seed: Of the placer.
-        parameters: Of the ``Machine``.
+        route: Place and route too (ECP5 only); takes minutes.
+        goal_mhz: Target clock of place and route.
+        seed: Seed of the placer.
+        parameters: Parameters of ``Machine``.
     """
     _require_amaranth()
     from abut.hardware import synth
 
     machine = Machine(**parameters)
-    return synth.synthesize(machine, target, part=part, route=route, goal_mhz=goal_mhz, seed=seed)
+    return synth.run_synthesis(
+        machine, target, part=part, route=route, goal_mhz=goal_mhz, seed=seed
+    )
 
 
 def _require_amaranth() -> None:

@@ -1,4 +1,4 @@
-"""Machine: the parameters of one piece of hardware, and what follows from them."""
+"""Machine: parameters of the hardware, and sizes derived from them."""
 
 from dataclasses import dataclass
 
@@ -6,12 +6,12 @@ from abut.bounds.fixed import validate_width
 from abut.bounds.kdop import axis_choices, kdop_normals
 from abut.errors import OptionError
 
-SLOT_BITS = 24  # of a slot of a tree, or of a face
-SIZE_BITS = 15  # of the size of a node, on a logarithmic scale
+SLOT_BITS = 24  # index of a node or of a face
+SIZE_BITS = 15  # size of a node, on a logarithmic scale
 HEAD_BITS = SLOT_BITS + 1 + SIZE_BITS  # link, leaf, size
-TAG_BITS = 4  # of pairs in flight
+TAG_BITS = 4  # tag of a pair in flight
 BURST_BITS = 512
-RECORD_HEAD_BITS = 64  # as stored; the machine looks at HEAD_BITS of them
+RECORD_HEAD_BITS = 64  # as stored; the machine reads HEAD_BITS of them
 
 
 @dataclass(frozen=True)
@@ -26,7 +26,7 @@ class Machine:
         latency: Cycles from a memory request to its first beat.
         gap: Cycles between the bursts of one record.
         stack: Entries of the stack of pairs.
-        leaf_queue: Leaf pairs that wait for the triangle unit.
+        leaf_queue: Capacity of the queue of leaf pairs before the triangle unit.
     """
 
     width: int = 18
@@ -39,7 +39,7 @@ class Machine:
     leaf_queue: int = 64
 
     def __post_init__(self) -> None:
-        """Refuse what cannot be built."""
+        """Refuse invalid parameters."""
         validate_width(self.width)
         kdop_normals(self.sides)
         axis_choices(self.sides, self.axis_count)
@@ -55,7 +55,7 @@ class Machine:
 
     @property
     def steps(self) -> int:
-        """Cycles that the tests of a pair take to issue."""
+        """Cycles to issue the tests of a pair."""
         return -(-self.axis_count // self.pipelines)
 
     @property
@@ -110,5 +110,5 @@ class Machine:
 
     @property
     def leaf_room(self) -> int:
-        """Leaf pairs in the queue up to which new pairs may start: the rest may be in flight."""
+        """Most queued leaf pairs at which new pairs may start; the rest may be in flight."""
         return self.leaf_queue - self.depth - 7

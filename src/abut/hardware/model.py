@@ -1,16 +1,16 @@
-"""The integer model: what the machine computes, in NumPy. The RTL and the Warp kernels match it.
+"""Integer model of the machine in NumPy; the RTL and the Warp kernels match it bit for bit.
 
-Python and NumPy integers of 64 bits; sums of wide numbers take two of them.
+Integers have 64 bits; sums of wide numbers take two of them.
 """
 
 import numpy as np
 
 from abut.bounds.fixed import LOW_BITS, LOW_MASK
 from abut.hardware.config import Machine
-from abut.hardware.program import TURN_ONE, Program
+from abut.hardware.program import ROTATION_ONE, Program
 
 AXIS_BITS = 17  # magnitude of an axis of the triangle unit
-TURN_BITS = TURN_ONE.bit_length() - 1
+ROTATION_BITS = ROTATION_ONE.bit_length() - 1
 TRIANGLE_AXES = 11  # the normals of a and b, then each edge of a with each of b
 
 
@@ -36,7 +36,7 @@ class AxisTable:
         self.weights = axes[:, 1:7]
 
     def separations(self, reaches_a: np.ndarray, reaches_b: np.ndarray) -> np.ndarray:
-        """Which axes separate which DOPs: (p, n) bool for reaches (p, k), (n,) for (k,)."""
+        """Whether axes separate pairs of DOPs: (p, n) bool for reaches (p, k), (n,) for (k,)."""
         apart = [
             _positive(
                 np.concatenate([reaches_a[..., of_a], reaches_b[..., of_b]], axis=-1),
@@ -52,7 +52,7 @@ class AxisTable:
 def _positive(
     reaches: np.ndarray, weights: np.ndarray, constants: np.ndarray, width: int
 ) -> np.ndarray:
-    """Whether products and constant, with ones below it, add up to no negative number."""
+    """Whether the sum of products and constant, with ones below it, is not negative."""
     high = (weights * (reaches >> LOW_BITS)).sum(axis=-1)
     low = (weights * (reaches & LOW_MASK)).sum(axis=-1)
     below = width - 1 - LOW_BITS  # bits below the constant, above the 17 low ones
@@ -63,9 +63,9 @@ def _positive(
     return high + ((low + LOW_MASK) >> LOW_BITS) >= 0
 
 
-def turned_corners(program: Program, face_a: int) -> np.ndarray:
+def rotated_corners(program: Program, face_a: int) -> np.ndarray:
     """(3, 3) corners of a face of a in b's frame."""
-    return (program.a.triangles[face_a] @ program.turn.T + program.shift) >> TURN_BITS
+    return (program.a.triangles[face_a] @ program.rotation.T + program.shift) >> ROTATION_BITS
 
 
 def triangle_axes(a: np.ndarray, b: np.ndarray) -> np.ndarray:
@@ -81,7 +81,7 @@ def triangle_axes(a: np.ndarray, b: np.ndarray) -> np.ndarray:
 
 def triangle_apart(program: Program, face_a: int, face_b: int) -> int:
     """The first of the eleven axes that separates two faces, else 11."""
-    a, b = turned_corners(program, face_a), program.b.triangles[face_b]
+    a, b = rotated_corners(program, face_a), program.b.triangles[face_b]
     axes = triangle_axes(a, b)
     on_a, on_b = axes @ a.T, axes @ b.T
     slack = np.abs(axes).sum(axis=1) << program.slack

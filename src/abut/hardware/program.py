@@ -1,8 +1,8 @@
-"""What the host sends to the machine: trees and triangles as integers, and the axes of a pose.
+"""Program: the input of a query: trees and triangles as integers, and the axes of a pose.
 
-The integers are the ones that ``abut.collide(method="kdop")`` works with. Triangles have 18 bits
-at any width: those of a are turned into b's frame by the machine, and everything is rounded to
-the nearest, with a slack that covers it (design/fixed-point-kdop.md).
+The integers are those of ``abut.collide(method="kdop")``. Triangles have 18 bits at any width: the
+machine rotates those of a into b's frame. Numbers are rounded to the nearest, with a slack that
+covers it (design/fixed-point-kdop.md).
 """
 
 from dataclasses import dataclass
@@ -21,11 +21,11 @@ from abut.operands.posed_mesh import make_posed_mesh
 from abut.traversal.overlap.kdop_frames import kdop_frames
 
 TRIANGLE_ONE = 1 << 14  # the larger mesh's extent, in units of corners
-TURN_ONE = 1 << 16
-FARTHEST = 6 * TRIANGLE_ONE  # of a's centre from b's; meshes farther apart meet nowhere
-LEAST_SLACK = 2.25  # units: corners and turns rounded to the nearest, their product once more
-MOST_SLACK = 14  # as a power of two; more than the coordinates themselves: decides nothing
-SIZE_STEPS = 4  # of a node's size, per doubling
+ROTATION_ONE = 1 << 16
+FARTHEST = 6 * TRIANGLE_ONE  # distance of the centres; meshes farther apart are disjoint
+LEAST_SLACK = 2.25  # units: rounding of corners, of rotations, and of their products
+MOST_SLACK = 14  # as a power of two; exceeds all coordinates, so no axis separates
+SIZE_STEPS = 4  # steps of a node's size per doubling
 
 
 @dataclass(frozen=True)
@@ -48,53 +48,54 @@ class EncodedTree:
 
     @property
     def root(self) -> int:
-        """The last slot."""
+        """Slot of the root, the last one."""
         return len(self.links) - 1
 
 
 @dataclass(frozen=True)
 class Program:
-    """One question to the machine.
+    """One query.
 
     Attributes:
-        machine: What it is made for.
+        machine: Parameters of the machine.
         a, b: The trees.
         axes: (n, 9) int64, as in dop_frames: picks, weights, constants.
-        turn: (3, 3) int64, a's frame in b's; 2**16 is one.
+        rotation: (3, 3) int64, from a's frame to b's; 2**16 is one.
         shift: (3,) int64, in 2**-16 of a unit, half a unit included.
-        slack: How far corners may be off, as a power of two.
+        slack: Error bound of corners, as a power of two.
     """
 
     machine: Machine
     a: EncodedTree
     b: EncodedTree
     axes: np.ndarray
-    turn: np.ndarray
+    rotation: np.ndarray
     shift: np.ndarray
     slack: int
 
 
 def program(a: Mesh, b: Mesh, pose_a: Any, pose_b: Any, machine: Machine) -> Program:
-    """The question whether two posed meshes meet. Each has at least one face."""
+    """Encode a query of two posed meshes, each with at least one face."""
     poses = checked_poses(pose_a, "pose_a"), checked_poses(pose_b, "pose_b")
     shape = KdopShape(machine.sides, machine.width)
     trees = bvh_of(a), bvh_of(b)
     dops = kdops_of(a, trees[0], shape), kdops_of(b, trees[1], shape)
-    posed = [make_posed_mesh(m.points, m.faces, p) for m, p in zip((a, b), poses, strict=True)]
+    posed_a = make_posed_mesh(a.points, a.faces, poses[0])
+    posed_b = make_posed_mesh(b.points, b.faces, poses[1])
     choices = axis_choices(machine.sides, machine.axis_count)
-    frames, task = kdop_frames(*posed, *dops, choices, 1)
+    frames, task = kdop_frames(posed_a, posed_b, *dops, choices, 1)
     task.run()
     motions = [np.eye(4) if p is None else p[0] for p in poses]
     one = 2.0 ** (machine.width - 1)
     extent = max(d.unit * one for d in dops)
     unit = extent / TRIANGLE_ONE
-    turn, shift, slack = _triangle_frame(motions, dops, unit)
-    held = [_tree(*of, unit) for of in zip((a, b), trees, dops, strict=True)]
-    return Program(machine, *held, frames.axes.numpy(), turn, shift, slack)
+    pose = _triangle_frame(motions, dops, unit)
+    tree_a, tree_b = (_encode(*of, unit) for of in zip((a, b), trees, dops, strict=True))
+    return Program(machine, tree_a, tree_b, frames.axes.numpy(), *pose)
 
 
-def _tree(mesh: Mesh, tree: Any, dops: NodeKdops, unit: float) -> EncodedTree:
-    """A mesh in the machine's memory."""
+def _encode(mesh: Mesh, tree: Any, dops: NodeKdops, unit: float) -> EncodedTree:
+    """Encode the tree and triangles of a mesh."""
     reaches = dops.reaches()
     if len(reaches) > 1 << SLOT_BITS:
         raise CapacityError(f"the machine's memory holds {1 << SLOT_BITS} nodes a tree.")
@@ -119,18 +120,18 @@ def _tree(mesh: Mesh, tree: Any, dops: NodeKdops, unit: float) -> EncodedTree:
 def _triangle_frame(
     motions: list[np.ndarray], dops: tuple[NodeKdops, NodeKdops], unit: float
 ) -> tuple[np.ndarray, np.ndarray, int]:
-    """Turn and shift from a's corners to b's frame, and the slack of the test."""
-    (turn_a, at_a), (turn_b, at_b) = ((m[:3, :3], m[:3, 3]) for m in motions)
-    back = np.linalg.inv(turn_b)
+    """Rotation and shift from a's corners to b's frame, and the slack of the test."""
+    (rotation_a, at_a), (rotation_b, at_b) = ((m[:3, :3], m[:3, 3]) for m in motions)
+    back = np.linalg.inv(rotation_b)
     centres = [
-        turn @ d.centre + at
-        for turn, d, at in zip((turn_a, turn_b), dops, (at_a, at_b), strict=True)
+        rotation @ d.centre + at
+        for rotation, d, at in zip((rotation_a, rotation_b), dops, (at_a, at_b), strict=True)
     ]
     world = sum(np.abs(x).max() for x in (at_a, at_b, dops[0].centre, dops[1].centre))
     if not np.isfinite(unit):
         return np.zeros((3, 3), np.int64), np.zeros(3, np.int64), MOST_SLACK
-    turn = np.rint(back @ turn_a * TURN_ONE).astype(np.int64)
+    rotation = np.rint(back @ rotation_a * ROTATION_ONE).astype(np.int64)
     shift = np.clip(back @ (centres[0] - centres[1]) / unit, -FARTHEST, FARTHEST)
     slack = LEAST_SLACK + 2.0**-44 * (world / unit + 16 * TRIANGLE_ONE)
     exponent = min(int(np.ceil(np.log2(slack))), MOST_SLACK)
-    return turn, np.rint(shift * TURN_ONE).astype(np.int64) + TURN_ONE // 2, exponent
+    return rotation, np.rint(shift * ROTATION_ONE).astype(np.int64) + ROTATION_ONE // 2, exponent

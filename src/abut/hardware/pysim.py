@@ -1,4 +1,4 @@
-"""The machine in Amaranth's simulator: some hundred cycles a second."""
+"""RTL simulation in Amaranth's simulator: some hundred cycles per second."""
 
 from collections import deque
 from typing import Any
@@ -7,13 +7,13 @@ import numpy as np
 from amaranth.sim import Simulator
 
 from abut.errors import CapacityError
-from abut.hardware.image import record_beats, register_words, table_words, triangle_word
+from abut.hardware.cycle_model import BurstMemory, Run
+from abut.hardware.memory_image import record_beats, register_words, table_words, triangle_word
 from abut.hardware.program import Program
 from abut.hardware.rtl.machine import CollisionMachine
-from abut.hardware.walk import BurstMemory, Run
 
 
-def simulate(program: Program, most_cycles: int = 1_000_000) -> Run:
+def simulate_pysim(program: Program, most_cycles: int = 1_000_000) -> Run:
     """Run a query on the RTL."""
     top = CollisionMachine(program.machine)
     bench = _Bench(program, top, most_cycles)
@@ -25,7 +25,7 @@ def simulate(program: Program, most_cycles: int = 1_000_000) -> Run:
 
 
 class _Bench:
-    """Host and memories around the machine."""
+    """Test bench: host and memories around the machine."""
 
     def __init__(self, program: Program, top: CollisionMachine, most_cycles: int) -> None:
         self.program, self.top, self.most_cycles = program, top, most_cycles
@@ -35,7 +35,7 @@ class _Bench:
         self.found: list[tuple[int, int]] = []
 
     async def run(self, ctx: Any) -> None:
-        """Fill the table, ask, serve the machine until it has finished."""
+        """Write the axis table, start a query, serve the machine until it has finished."""
         top = self.top
         for name, word in register_words(self.program).items():
             ctx.set(getattr(top, name), word)
@@ -69,7 +69,7 @@ class _Bench:
         )
 
     def _serve(self, ctx: Any, cycle: int) -> None:
-        """What memories and host do in one cycle."""
+        """Drive memories and host for one cycle."""
         top, program = self.top, self.program
         valid = self.memory.valid(cycle)
         ctx.set(top.ask_ready, self.memory.ready())

@@ -1,4 +1,4 @@
-"""Synthesis by Yosys, place and route by nextpnr: cells and, where it was routed, the clock."""
+"""Synthesis with Yosys, place and route with nextpnr: cells and, if routed, the clock."""
 
 import json
 import re
@@ -11,14 +11,14 @@ from pathlib import Path
 
 from abut.errors import OptionError, ToolError
 from abut.hardware.config import Machine
-from abut.hardware.rtl.verilog import verilog
+from abut.hardware.rtl.verilog import to_verilog
 
 FAMILIES = {
     "xc2v": "synth_xilinx -family xc2v -flatten -top top",
     "xc7": "synth_xilinx -family xc7 -flatten -top top",
     "ecp5": "synth_ecp5 -top top -json top.json",
 }
-# LUTs that hold one cell of memory, by family; a logic LUT counts one
+# LUTs of one cell of memory, by family; a logic LUT counts one
 MEMORY_LUTS = {
     "xc2v": {"RAM16X1D": 2, "RAM32X1D": 4, "RAM64X1D": 8, "SRL16": 1, "SRL16E": 1},
     "xc7": {"RAM32X1D": 2, "RAM64X1D": 2, "RAM32M": 4, "RAM64M": 4, "SRL16E": 1, "SRLC32E": 1},
@@ -32,15 +32,15 @@ ROUTE = ("--85k", "--router", "router2", "--lpf-allow-unconstrained", "--textcfg
 
 @dataclass(frozen=True)
 class Synthesis:
-    """What a design takes.
+    """Resources of a design.
 
     Attributes:
-        target, part, width, pipelines: What was made.
-        luts, registers, multipliers: Of the design alone.
-        slices: At least this many: max(LUTs, registers) over what a slice has; None for ECP5.
-        clock_mhz: After routing, on an ECP5-85k of the default speed; None where none was made.
-        cells: All cells by type.
-        commands: The commands that made it.
+        target, part, width, pipelines: The design.
+        luts, registers, multipliers: Cells of the design alone.
+        slices: Lower bound: max(LUTs, registers) over the capacity of a slice; None for ECP5.
+        clock_mhz: Routed clock on an ECP5-85k of the default speed; None without routing.
+        cells: Number of cells by type.
+        commands: The commands that were run.
     """
 
     target: str
@@ -56,7 +56,7 @@ class Synthesis:
     commands: tuple[str, ...]
 
 
-def synthesize(
+def run_synthesis(
     machine: Machine,
     target: str,
     *,
@@ -72,20 +72,20 @@ def synthesize(
         target: ``xc2v`` (Virtex-II), ``xc7`` or ``ecp5``.
         part: ``machine``, or ``pipeline`` for one pipeline with its axis table.
         route: Place and route as well (ECP5 alone; minutes, more than ten for wide numbers).
-        goal_mhz: The clock that placer and router strive for.
-        seed: Of the placer; the clock differs by a tenth or two between seeds.
+        goal_mhz: Target clock of place and route.
+        seed: Seed of the placer; the clock varies by 10 to 20 % between seeds.
     """
     if target not in FAMILIES:
         raise OptionError(f"target must be one of {', '.join(FAMILIES)}, not {target!r}.")
     if part not in ("machine", "pipeline"):
         raise OptionError(f"part must be machine or pipeline, not {part!r}.")
     with tempfile.TemporaryDirectory() as folder:
-        bench = _Bench(Path(folder))
-        cells = bench.cells(verilog(machine, part=part, target=target), target)
+        tools = _Workspace(Path(folder))
+        cells = tools.cells(to_verilog(machine, part=part, target=target), target)
         clock = None
         if target == "ecp5" and route:
-            bench.cells(verilog(machine, part=part, target=target, pins=True), target)
-            clock = bench.clock(goal_mhz, seed)
+            tools.cells(to_verilog(machine, part=part, target=target, pins=True), target)
+            clock = tools.clock(goal_mhz, seed)
     luts = _luts(cells, target)
     registers = sum(cells.get(name, 0) for name in REGISTERS)
     slices = None
@@ -94,7 +94,7 @@ def synthesize(
         slices = max(-(-luts // per_slice[0]), -(-registers // per_slice[1]))
     multipliers = sum(cells.get(name, 0) for name in MULTIPLIERS)
     made = (machine.width, machine.pipelines, luts, registers, multipliers, slices, clock)
-    return Synthesis(target, part, *made, cells, tuple(bench.commands))
+    return Synthesis(target, part, *made, cells, tuple(tools.commands))
 
 
 def _luts(cells: dict[str, int], target: str) -> int:
@@ -103,8 +103,8 @@ def _luts(cells: dict[str, int], target: str) -> int:
     return logic + sum(n * cells.get(name, 0) for name, n in MEMORY_LUTS[target].items())
 
 
-class _Bench:
-    """A folder in which tools run."""
+class _Workspace:
+    """A folder in which the tools run."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -121,17 +121,17 @@ class _Bench:
         return {name: int(n) for name, n in sorted(counts.items()) if not name.startswith("$")}
 
     def clock(self, goal_mhz: float, seed: int) -> float:
-        """The routed clock in MHz: the last that nextpnr tells, never the estimate before."""
+        """The routed clock in MHz: the last one printed, not the estimate before routing."""
         options = (*ROUTE, "--freq", f"{goal_mhz:g}", "--seed", str(seed), "--json", "top.json")
         log = self._run("nextpnr-ecp5", *options, "--timing-allow-fail")
         routed = log[log.rindex("Router2 time") :] if "Router2 time" in log else ""
         found = re.findall(r"Max frequency for clock[^:]*: ([\d.]+) MHz", routed)
         if not found:
-            raise ToolError("nextpnr-ecp5 told no clock after routing.")
+            raise ToolError("nextpnr-ecp5 printed no clock after routing.")
         return float(found[-1])
 
     def _run(self, tool: str, *arguments: str) -> str:
-        command = [_found(tool), *arguments]
+        command = [_find(tool), *arguments]
         self.commands.append(" ".join([tool, *(f'"{a}"' if " " in a else a for a in arguments)]))
         done = subprocess.run(command, cwd=self.folder, capture_output=True, text=True, check=False)
         if done.returncode:
@@ -140,8 +140,8 @@ class _Bench:
         return done.stderr + done.stdout
 
 
-def _found(tool: str) -> str:
-    """The tool itself, or its build for WebAssembly (package yowasp-…)."""
+def _find(tool: str) -> str:
+    """Path of a tool, or of its WebAssembly build (package yowasp-…)."""
     for name in (tool, f"yowasp-{tool}"):
         for folder in (None, sysconfig.get_path("scripts")):
             path = shutil.which(name, path=folder)

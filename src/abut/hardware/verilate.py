@@ -1,4 +1,4 @@
-"""The machine through Verilator: some hundred thousand cycles a second."""
+"""RTL simulation with Verilator: some hundred thousand cycles per second."""
 
 import hashlib
 import os
@@ -11,24 +11,24 @@ import numpy as np
 
 from abut.errors import CapacityError, ToolError
 from abut.hardware.config import Machine
-from abut.hardware.image import record_beats, register_words, table_words, triangle_word
+from abut.hardware.cycle_model import Run
+from abut.hardware.memory_image import record_beats, register_words, table_words, triangle_word
 from abut.hardware.program import EncodedTree, Program
-from abut.hardware.rtl.verilog import verilog
-from abut.hardware.walk import Run
+from abut.hardware.rtl.verilog import to_verilog
 
 BENCH = Path(__file__).with_name("bench.cpp")
 TRIANGLE_WORDS = 6
 
 
-def available() -> str | None:
-    """Why Verilator cannot be used here; None where it can."""
+def verilator_missing() -> str | None:
+    """The reason why Verilator cannot be used here; None where it can."""
     missing = [tool for tool in ("verilator", "make", "g++") if shutil.which(tool) is None]
     return f"{' and '.join(missing)} not found; install Verilator 5" if missing else None
 
 
-def simulate(program: Program, target: str | None = None, blocks: str = "") -> Run:
+def simulate_verilator(program: Program, target: str | None = None, blocks: str = "") -> Run:
     """Run a query on the RTL; with ``target`` and Verilog of its ``blocks``, as synthesised."""
-    model = build(program.machine, target, blocks)
+    model = build_simulator(program.machine, target, blocks)
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "program"
         np.array(program_words(program), dtype="<u4").tofile(path)
@@ -43,12 +43,12 @@ def simulate(program: Program, target: str | None = None, blocks: str = "") -> R
     return Run(np.array(rows, dtype=np.int32).reshape(-1, 2), bursts=bursts, **counts)
 
 
-def build(machine: Machine, target: str | None = None, blocks: str = "") -> Path:
-    """The simulator of a machine, made once and kept on disk."""
-    why = available()
+def build_simulator(machine: Machine, target: str | None = None, blocks: str = "") -> Path:
+    """Build the simulator of a machine, cached on disk."""
+    why = verilator_missing()
     if why:
         raise ToolError(f"the engine 'verilator' is not there: {why}.")
-    source = verilog(machine, target=target) + blocks
+    source = to_verilog(machine, target=target) + blocks
     name = hashlib.sha256(source.encode() + BENCH.read_bytes()).hexdigest()[:20]
     home = Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache")) / "abut" / "verilator"
     folder = home / name
@@ -69,7 +69,7 @@ def build(machine: Machine, target: str | None = None, blocks: str = "") -> Path
 
 
 def program_words(program: Program) -> list[int]:
-    """A program as words of 32 bits, in the order in which bench.cpp reads them."""
+    """A program as 32-bit words, in the order in which bench.cpp reads them."""
     machine = program.machine
     beat_words, row_words = -(-machine.beat_bits // 32), -(-machine.axis_bits // 32)
     table, registers = table_words(program), register_words(program)

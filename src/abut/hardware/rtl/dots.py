@@ -1,4 +1,4 @@
-"""Arithmetic of the triangle unit: dot products, axes scaled to 18 bits, gaps between shadows."""
+"""Arithmetic of the triangle unit: dot products, axes scaled to 18 bits, gaps of projections."""
 
 from amaranth.hdl import Const, Module, Mux, Signal, Value, signed
 from amaranth.lib import wiring
@@ -14,9 +14,9 @@ SHADOW = signed(39)
 
 
 class Dots(wiring.Component):
-    """Three dot products of three numbers each, and an addend: four cycles later.
+    """Three dot products of three numbers each, plus an addend; the latency is four cycles.
 
-    The addend is taken two cycles after the numbers.
+    The addend is sampled two cycles after the numbers.
     """
 
     x: In(NUMBER).array(3, 3)
@@ -47,14 +47,14 @@ class Dots(wiring.Component):
 
 
 class Scale(wiring.Component):
-    """Shifts a vector right until it fits 18 bits, three cycles later; its norm two more later."""
+    """Shifts a vector right until it fits 18 bits, in three cycles; its norm takes two more."""
 
     vector: In(DOT).array(3)
     axis: Out(NUMBER).array(3)
     norm: Out(NORM_BITS)
 
     def elaborate(self, platform: object) -> Module:
-        """Which bits are used; how many are too many; the shift; absolute values; their sum."""
+        """Stages: used bits, excess bits, shift, absolute values, their sum."""
         m = Module()
         spread, excess = Signal(DOT.width - 1), Signal(range(DOT.width))
         held = [[Signal(DOT, name=f"held{n}_{i}") for i in range(2)] for n in range(3)]
@@ -77,10 +77,10 @@ class Scale(wiring.Component):
 
 
 class Gap(wiring.Component):
-    """Whether the shadows of two triangles are apart.
+    """Tests whether the projections of two triangles are apart.
 
-    Shadows come in turn, a first. ``slack`` is taken five cycles after b's shadow came, and
-    ``apart`` is valid one cycle after that.
+    Projections arrive alternately, a first. ``slack`` is sampled five cycles after the projection
+    of b, and ``apart`` is valid one cycle after that.
     """
 
     shadow: In(DOT).array(3)
@@ -88,7 +88,7 @@ class Gap(wiring.Component):
     apart: Out(1)
 
     def elaborate(self, platform: object) -> Module:
-        """Least and greatest of three, both gaps, their comparison; a choice follows its reason."""
+        """Stages: minimum and maximum of three, both gaps, their comparison."""
         m = Module()
         least, most = self._ends(m)
         names = ("least_a", "most_a", "over", "under")
@@ -106,7 +106,7 @@ class Gap(wiring.Component):
         return m
 
     def _ends(self, m: Module) -> tuple[Signal, Signal]:
-        """Least and greatest of three, four cycles later."""
+        """Minimum and maximum of three, four cycles later."""
         names = ("first", "second", "third", "low", "high", "rest", "lower", "higher", "last")
         first, second, third, low, high, rest, lower, higher, last = (
             Signal(SHADOW, name=name) for name in names
@@ -130,7 +130,7 @@ class Gap(wiring.Component):
 
 
 def _highest(bits: list[Value]) -> tuple[Value, Value]:
-    """Whether any bit is set, and the index of the highest; in halves, so that it is not deep."""
+    """Whether any bit is set, and the index of the highest; bisection keeps the logic shallow."""
     if len(bits) == 1:
         return bits[0], Const(0, 1)
     half = 1 << ((len(bits) - 1).bit_length() - 1)

@@ -1,9 +1,9 @@
-"""GetData: brings the DOPs of the next pairs while one is tested.
+"""Fetch unit: loads the DOPs of the next pairs while one is tested.
 
-Two pairs are under way: one that is wanted, whose records are being asked for, and one that is
-loading. A record that a bank still holds is not asked for again. Each tree has
-two banks; a pair's new records go into the bank that the pair before it does not use, so
-nothing is overwritten while it is read.
+Two pairs are under way: a wanted one, whose records are being requested, and a loading one. A
+record that a bank still holds is not requested again. Each tree has two banks; the new records of
+a pair go into the bank that the pair before it does not use, so no record is overwritten while it
+is read.
 """
 
 from amaranth.hdl import Module, Mux, Signal, Value, signed
@@ -21,13 +21,13 @@ class Fetch(wiring.Component):
     """Fetch unit.
 
     Ports:
-        pair, take: A pair to bring, and whether it is taken in this cycle (``room``: it may be).
-        ask, ask_b, ask_slot, ask_ready: Asks the memory for a record of a or b.
-        beat, data, beat_ready: The memory's answer, in the order asked.
-        load_a, load_b, load_row: Where the pipelines are to put four reaches of ``data``.
-        ready, start: A pair can be tested; the test starts in this cycle.
-        node_a, node_b, bank_a, bank_b: That pair.
-        idle: Nothing is under way.
+        pair, take: A pair to fetch, and whether it is taken in this cycle (``room``: it may be).
+        ask, ask_b, ask_slot, ask_ready: Requests a record of a or b from the memory.
+        beat, data, beat_ready: The response of the memory, in the order of requests.
+        load_a, load_b, load_row: Address at which the pipelines store four reaches of ``data``.
+        ready, start: A pair is loaded; its test starts in this cycle.
+        node_a, node_b, bank_a, bank_b: The loaded pair.
+        idle: No pair is under way.
     """
 
     def __init__(self, machine: Machine) -> None:
@@ -59,7 +59,7 @@ class Fetch(wiring.Component):
         )
 
     def elaborate(self, platform: object) -> Module:
-        """Wanted pair, asking, loading pair."""
+        """State of the wanted pair, requests, state of the loading pair."""
         m = Module()
         sides = [_Side(name) for name in "ab"]
         wanted, looking, loading = Signal(), Signal(), Signal()
@@ -107,7 +107,7 @@ class Fetch(wiring.Component):
         return m
 
     def _receive(self, m: Module, sides: list["_Side"], count: Signal) -> None:
-        """The head first, then reaches, four a beat."""
+        """Receive the head, then reaches, four per beat."""
         a, b = sides
         taken = self.beat & self.beat_ready
         reaches = taken & (count != 0)
@@ -129,14 +129,14 @@ class Fetch(wiring.Component):
 
 
 class _Side:
-    """What the unit knows of one tree: what its banks hold, the wanted bank, the loading one."""
+    """State for one tree: records in its banks, the wanted bank, the loading bank."""
 
     def __init__(self, name: str) -> None:
         self.next = Signal(SLOT_BITS, name=f"next_{name}")  # slot to look for
         self.known = [Signal(name=f"known_{name}{bank}") for bank in range(2)]
         self.slots = [Signal(SLOT_BITS, name=f"slot_{name}{bank}") for bank in range(2)]
         self.bank = Signal(name=f"bank_{name}")
-        self.fresh = Signal(name=f"fresh_{name}")  # the wanted record has to be brought
+        self.fresh = Signal(name=f"fresh_{name}")  # the wanted record is not in a bank
         self.ask = Signal(name=f"ask_{name}")
         self.wait = Signal(name=f"wait_{name}")
         self.load_bank = Signal(name=f"load_bank_{name}")
@@ -148,7 +148,7 @@ class _Side:
         return Mux(self.bank, self.slots[1], self.slots[0])
 
     def look(self, m: Module) -> None:
-        """Look for a record; nothing is asked for if a bank holds it."""
+        """Look up a record; it is requested unless a bank holds it."""
         slot = self.next
         held = [known & (slot == at) for known, at in zip(self.known, self.slots, strict=True)]
         fresh = ~held[0] & ~held[1]
@@ -159,5 +159,5 @@ class _Side:
                 m.d.sync += [self.known[n].eq(1), self.slots[n].eq(slot)]
 
     def load(self, m: Module) -> None:
-        """Let the wanted record be the one that loads."""
+        """Make the wanted record the loading one."""
         m.d.sync += [self.load_bank.eq(self.bank), self.wait.eq(self.fresh)]

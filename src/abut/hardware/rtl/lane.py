@@ -1,11 +1,11 @@
-"""A pipeline: tests one axis a cycle.
+"""Lane: a pipeline that tests one axis per cycle.
 
 step -> table -> rows -> selection -> operands -> products -> three levels of sums (five) -> sign
 
-The axis table and the reaches lie in LUT RAM, one copy for each read port. Reaches come two by
-two opposite ones, so that a row gives both that an axis needs; two banks let the next pair
-load while this one is tested. Constants already hold the correction for rounded weights and the
-strict test, so that all that is left is to multiply, add and look at signs.
+The axis table and the reaches are in LUT RAM, one copy per read port. A row holds a reach and its
+opposite, both of which an axis needs; two banks let the next pair load while one is tested.
+Constants include the correction for rounded weights and the strict test: the pipeline multiplies,
+adds and tests signs.
 """
 
 from amaranth.hdl import Cat, Const, Module, Mux, Shape, Signal, Value, signed
@@ -24,7 +24,7 @@ class Lane(wiring.Component):
 
     Ports:
         table_*: Writes a row of the axis table.
-        load_*: Writes four reaches of a or b: two neighbouring slabs, each with its opposite.
+        load_*: Writes four reaches of a or b: two adjacent slabs, each with its opposite.
         step: The test to start in the next cycle.
         bank_a, bank_b: Banks of the test that starts in this cycle.
         apart: Whether the test started ``machine.depth`` cycles ago separates its DOPs.
@@ -51,7 +51,7 @@ class Lane(wiring.Component):
         )
 
     def elaborate(self, platform: object) -> Module:
-        """Stages from top to bottom."""
+        """The stages in order."""
         m = Module()
         width, bits = self.machine.width, self.machine.constant_bits
         axis = self._axis(m)
@@ -60,7 +60,7 @@ class Lane(wiring.Component):
         base = 30 + 6 * width
         constants = [axis[base + bits * i : base + bits * (i + 1)].as_signed() for i in range(2)]
         banks = [_later(m, bank, 2) for bank in (self.bank_a, self.bank_b)]
-        loads = [_later(m, load, 1) for load in (self.load_a, self.load_b)]  # far away, or wide
+        loads = [_later(m, load, 1) for load in (self.load_a, self.load_b)]  # long wires, or wide
         rows, words = _copies(m, [self.load_row], "load_row"), _later(m, self.load_data, 1)
         pairs = [
             self._select(m, i, picks[i], banks[i // 3], loads[i // 3], rows[i // 3], words)
@@ -80,8 +80,8 @@ class Lane(wiring.Component):
     def _axis(self, m: Module) -> Value:
         """The row of the axis table for this step, one cycle later.
 
-        The table lies in four parts, each with a copy of the step beside it: one register that
-        drove all of them would be the slowest part of the machine.
+        The table has four parts, each with its own copy of the step: one register that drives all
+        of them would be the critical path.
         """
         bits, depth = self.machine.axis_bits, self.machine.table_depth
         put, row, word = (
@@ -117,7 +117,7 @@ class Lane(wiring.Component):
         load_row: Value,
         load_data: Value,
     ) -> tuple[Value, Value]:
-        """A reach and its opposite, two cycles later: rows of both memories, then one of them."""
+        """A reach and its opposite, two cycles later: read both memories, then select."""
         width = self.machine.width
         row, odd, swapped = pick[:3], pick[3], pick[4]
         halves = []
@@ -148,7 +148,7 @@ class Lane(wiring.Component):
         if not self.machine.split:
             terms = [self._multiply(m, w, r) for w, r in zip(weights, reaches, strict=True)]
             return self._tree(m, [*terms, constant])[-1]
-        # four products each; their sums are kept apart until the end, so that carries are short
+        # four products each; separate sums keep carry chains short
         lows, middles, highs = [constant[: 2 * LOW]], [], [constant[2 * LOW :].as_signed()]
         for weight, reach in zip(weights, reaches, strict=True):
             w_low, w_high = _halves(weight)
@@ -174,7 +174,7 @@ class Lane(wiring.Component):
         return multiplier.product
 
     def _tree(self, m: Module, terms: list[Value]) -> Value:
-        """Sum by twos, one level a cycle."""
+        """Sum pairwise, one level per cycle."""
         most = self.machine.sum_bits
         while len(terms) > 1:
             sums = []
@@ -194,7 +194,7 @@ def _halves(x: Value) -> tuple[Value, Value]:
 
 
 def _copies(m: Module, signals: list[Signal], name: str) -> list[Signal]:
-    """Two registers behind each signal; they differ in what they hold at first, so both stay."""
+    """Two registers per signal; different initial values keep synthesis from merging them."""
     copies = []
     for n, signal in enumerate(signals):
         for init in (0, 2 ** len(signal) - 1):
@@ -205,7 +205,7 @@ def _copies(m: Module, signals: list[Signal], name: str) -> list[Signal]:
 
 
 def _later(m: Module, x: Value, cycles: int) -> Value:
-    """``x`` some cycles later."""
+    """``x`` delayed by some cycles."""
     for _ in range(cycles):
         held = Signal.like(x, name="later")
         m.d.sync += held.eq(x)

@@ -18,13 +18,13 @@ NODES = data.StructLayout({"a": NODE, "b": NODE, "both": 1, "open_a": 1})
 
 
 class CollisionMachine(wiring.Component):
-    """Finds the pairs of faces of two trees that may meet.
+    """Finds the pairs of faces of two trees that may intersect.
 
     Ports:
         table_*: The host writes the axis table, one row of one pipeline at a time.
-        root_a, root_b, turn, shift, slack: The question; constant while ``running``.
-        go, running: Starts a query; until it is answered.
-        overflow: The stack was too small: the answer is not complete.
+        root_a, root_b, turn, shift, slack: The query; constant while ``running``.
+        go, running: Starts a query; high until it is answered.
+        overflow: The stack was too small: the answer is incomplete.
         ask, ask_b, ask_slot, ask_ready, beat, beat_data, beat_ready: Memory of DOPs.
         face_ask, face_ask_b, face, triangle_valid, triangle: Memory of triangles.
         result_valid, result, result_ready: Pairs of faces found.
@@ -66,7 +66,7 @@ class CollisionMachine(wiring.Component):
         super().__init__(ports | {name: Out(32) for name in COUNTERS})
 
     def elaborate(self, platform: object) -> Module:
-        """Blocks and what joins them."""
+        """The blocks and their connections."""
         m = Module()
         m.submodules.stack = stack = Stack(self.machine.stack)
         m.submodules.fetch = fetch = Fetch(self.machine)
@@ -103,7 +103,7 @@ class CollisionMachine(wiring.Component):
     def _issue(
         self, m: Module, fetch: Fetch, lanes: list[Lane]
     ) -> tuple[Signal, Signal, Signal, Signal]:
-        """Start one test after the other; what is in the pipelines travels beside them."""
+        """Issue tests; their tags travel beside the pipelines."""
         steps = self.machine.steps
         self.issuing = issuing = Signal()
         self.step = step = Signal(range(self.machine.table_depth))
@@ -159,7 +159,7 @@ class CollisionMachine(wiring.Component):
         tag: Signal,
         decided: Signal,
     ) -> Signal:
-        """The first axis that separates decides a pair, else the last; then children are pushed."""
+        """Decide a pair at its first separating axis, or at its last; then push children."""
         m.submodules.nodes = nodes = memory.Memory(
             shape=NODES, depth=1 << TAG_BITS, init=[], attrs=LUT_RAM
         )
@@ -167,7 +167,7 @@ class CollisionMachine(wiring.Component):
         apart = Cat(*(lane.apart for lane in lanes)).any()
         head_a, head_b = fetch.node_a.head, fetch.node_b.head
         tested, started = Signal(NODES), Signal()
-        m.d.sync += [  # in the first cycle of a test, long before its verdict
+        m.d.sync += [  # in the first cycle of a test, long before its result
             started.eq(fetch.start),
             tested.a.eq(fetch.node_a),
             tested.b.eq(fetch.node_b),

@@ -1,4 +1,4 @@
-"""Registered multipliers: one of 18 by 18 bits, as the DSP blocks of FPGAs have them."""
+"""Multiplier: 18 by 18 bits, registered, like the DSP blocks of FPGAs."""
 
 from amaranth.hdl import ClockSignal, Const, Instance, Module, Signal, signed
 from amaranth.lib import wiring
@@ -11,8 +11,8 @@ class Multiplier(wiring.Component):
     """``product = x * y``, two cycles later.
 
     Args:
-        target: ``ecp5`` and ``xc2v`` place the block with its own registers, which Yosys does not
-            infer there; anything else is left to the synthesiser.
+        target: ``ecp5`` and ``xc2v`` instantiate the block with its own registers, which Yosys
+            does not infer there; other values leave it to synthesis.
     """
 
     x: In(signed(18))
@@ -24,7 +24,7 @@ class Multiplier(wiring.Component):
         self.target = target
 
     def elaborate(self, platform: object) -> Module:
-        """The block or its behaviour."""
+        """Instantiate the block, or describe its behaviour."""
         m = Module()
         if self.target == "ecp5":
             m.submodules.block = self._ecp5()

@@ -1,7 +1,7 @@
-"""A design behind two pins, so that it can be placed and routed alone whatever its ports.
+"""Pins: a wrapper with two pins, to place and route a design alone, whatever its ports.
 
-Inputs come out of one long shift register; outputs are folded into another. Both are registers
-right at the ports, as a neighbouring block would have them.
+Inputs come from one long shift register; outputs are folded into another. Both are registers at
+the ports, like those of a neighbouring block.
 """
 
 from amaranth.hdl import Cat, Module, Signal
@@ -10,7 +10,7 @@ from amaranth.lib.wiring import In, Out
 
 
 class Pins(wiring.Component):
-    """Shifts bits into a design and what it answers out."""
+    """Shifts inputs into a design and folds its outputs."""
 
     shift_in: In(1)
     shift_out: Out(1)

@@ -1,7 +1,7 @@
-"""The stack of pairs that are still to be tested.
+"""Stack of pairs to be tested.
 
-An entry stands for one pair of slots, or for two: the children of an opened node, which lie side
-by side, each with the same slot of the other tree. The odd child is taken first.
+An entry is one pair of slots, or two: the children of an opened node, which are adjacent, each with
+the same slot of the other tree. The odd child is taken first.
 """
 
 from amaranth.hdl import Cat, Module, Mux, Signal, Value
@@ -16,12 +16,12 @@ ENTRY = data.StructLayout({"a": SLOT_BITS, "b": SLOT_BITS, "opened_a": 1, "opene
 
 
 class Stack(wiring.Component):
-    """Last in, first out. A push takes precedence: nothing may be popped in its cycle.
+    """Last in, first out. A push takes precedence: no pop is allowed in its cycle.
 
     Ports:
         push, entry: Adds an entry.
-        pop: Takes ``pair``, which must be there.
-        pair, filled: What comes next, if there is anything.
+        pop: Takes ``pair``, which must be valid.
+        pair, filled: The next pair, and whether it is valid.
         overflow: An entry was lost since the last clear.
         deepest: Most entries held since the last clear.
     """
@@ -43,9 +43,9 @@ class Stack(wiring.Component):
         )
 
     def elaborate(self, platform: object) -> Module:
-        """The top lies in a register as well; once taken it is read anew, in two more cycles.
+        """Keep the top in a register too; after a pop the new top takes two more cycles to read.
 
-        One write a cycle: the new entry, or the top with only its even child left.
+        One write per cycle: the new entry, or the top with only its even child left.
         """
         m = Module()
         held = Signal(range(self.depth + 1))
@@ -91,7 +91,7 @@ class Stack(wiring.Component):
     ) -> Value:
         """The entry at ``following``, two cycles later.
 
-        The memory lies in parts of sixteen entries, each with its own copy of the address.
+        The memory has parts of sixteen entries, each with its own copy of the address.
         """
         puts, places, held = Signal(), Signal(range(self.depth)), Signal(ENTRY)
         m.d.sync += [puts.eq(put), places.eq(place), held.eq(entry)]  # written one cycle later

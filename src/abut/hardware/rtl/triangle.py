@@ -1,12 +1,12 @@
-"""The triangle unit: separates two triangles along eleven axes, or lets them pass.
+"""Triangle unit: tests two triangles along eleven axes.
 
-Corners of a are turned into b's frame; then the axes are made (two normals, nine cross products of
-edges), each scaled to 18 bits by a shift, and all six corners are projected onto each. Any axis
-is right, so that only projections need care: triangles are apart where the gap between their
-shadows is more than the slack of corners times the sum of the axis' components.
+Corners of a are rotated into b's frame; then the axes are computed (two normals, nine cross
+products of edges), each scaled to 18 bits by a shift, and all six corners are projected onto each.
+Any axis is sound, so that only projections need error bounds: triangles are apart where the gap
+between their projections is more than the slack of corners times the sum of the axis' components.
 
-Three dot products a cycle, in cycles counted from the first turn: turns in 0 to 2, cross products
-in 9 to 19, projections in 20 to 41; the verdict on axis n comes in cycle 32 + 2 n.
+Three dot products per cycle, counted from the first rotation: rotations in cycles 0 to 2, cross
+products in 9 to 19, projections in 20 to 41; the result for axis n comes in cycle 32 + 2 n.
 """
 
 from amaranth.hdl import Cat, Module, Mux, Signal, Value
@@ -31,11 +31,11 @@ class TriangleUnit(wiring.Component):
 
     Ports:
         faces_valid, face_a, face_b, faces_taken: Pairs to test.
-        ask, ask_b, ask_face: Asks the memory for a triangle.
-        answer, triangle: The memory's answer, in order: nine coordinates.
+        ask, ask_b, ask_face: Requests a triangle from the memory.
+        answer, triangle: The response of the memory, in order: nine coordinates.
         turn, shift, slack: The pose, constant during a query.
-        done, meet, done_a, done_b: A pair has been tested; whether it may meet, and its faces.
-        idle: Nothing is under way.
+        done, meet, done_a, done_b: A test is done; whether the faces may intersect; the faces.
+        idle: No test is under way.
     """
 
     faces_valid: In(1)
@@ -61,7 +61,7 @@ class TriangleUnit(wiring.Component):
         self.target = target
 
     def elaborate(self, platform: object) -> Module:
-        """Bring two triangles, run the schedule, end with a verdict."""
+        """Fetch two triangles, run the schedule, end with a result."""
         m = Module()
         m.submodules.dots = dots = Dots(self.target)
         m.submodules.scale = scale = Scale()
@@ -79,7 +79,7 @@ class TriangleUnit(wiring.Component):
     def _sequence(
         self, m: Module, cycle: Signal, following: Signal, gap: Gap, a: list, b: list
     ) -> None:
-        """From pair to verdict."""
+        """The sequence of states, from a pair to its result."""
         apart, testing, judging, last = Signal(), Signal(), Signal(), Signal()
         m.d.comb += [
             apart.eq(gap.apart & judging),
@@ -118,7 +118,7 @@ class TriangleUnit(wiring.Component):
                     m.d.comb += testing.eq(1)
 
     def _keep_turned(self, m: Module, following: Signal, dots: Dots, a: list) -> None:
-        """Put turned corners in place of those that came."""
+        """Replace the corners of a by the rotated ones."""
         for i in range(3):
             keep = Signal(name=f"keep{i}")
             m.d.sync += keep.eq(following == TURN_DONE + i)
@@ -128,7 +128,7 @@ class TriangleUnit(wiring.Component):
                 ]
 
     def _axes(self, m: Module, following: Signal, scale: Scale, gap: Gap) -> list:
-        """Keep scaled axes and their norms; the axis to project on, the slack to compare with."""
+        """Store scaled axes and their norms; returns the axis to project on, and sets the slack."""
         m.submodules.axes = axes = memory.Memory(shape=54, depth=16, init=[], attrs=LUT_RAM)
         m.submodules.norms = norms = memory.Memory(
             shape=NORM_BITS, depth=16, init=[], attrs=LUT_RAM
@@ -158,9 +158,9 @@ class TriangleUnit(wiring.Component):
     def _operate(
         self, m: Module, following: Signal, dots: Dots, axis: list, a: list, b: list
     ) -> None:
-        """Operands of every cycle: a turn, a cross product or a projection.
+        """Select the operands of every cycle: a rotation, a cross product or a projection.
 
-        What is chosen in a cycle is worked out in the cycle before.
+        The choice is computed in the cycle before.
         """
         edges_a, edges_b = (_edges(m, corners, n) for corners, n in ((a, "a"), (b, "b")))
         pairs = [(edges_a[0], edges_a[1]), (edges_b[0], edges_b[1])]
@@ -211,7 +211,7 @@ def _set(vector: list, value: list) -> list:
 def _chosen(
     m: Module, following: Signal, choices: dict[int, list], name: str, otherwise: list | None = None
 ) -> list[Signal]:
-    """A vector chosen by the cycle, one cycle later; by a wire for each vector, not by decoding."""
+    """Select a vector by the cycle, one cycle later; one wire per vector replaces a decoder."""
     vectors, cycles = [], []
     for cycle, vector in choices.items():
         known = next((n for n, other in enumerate(vectors) if other is vector), None)
@@ -234,7 +234,7 @@ def _chosen(
 
 
 def _any(parts: list[Value]) -> Value:
-    """Bitwise or, in halves."""
+    """Bitwise or, as a balanced tree."""
     if len(parts) == 1:
         return parts[0]
     half = len(parts) // 2

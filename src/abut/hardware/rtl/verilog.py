@@ -1,4 +1,4 @@
-"""The machine as Verilog."""
+"""Conversion of the machine to Verilog."""
 
 import warnings
 
@@ -10,7 +10,7 @@ from abut.hardware.rtl.machine import CollisionMachine
 from abut.hardware.rtl.pins import Pins
 
 
-def verilog(
+def to_verilog(
     machine: Machine, *, part: str = "machine", target: str | None = None, pins: bool = False
 ) -> str:
     """Verilog of the machine (module ``top``), or of one pipeline.
@@ -18,8 +18,8 @@ def verilog(
     Args:
         machine: Parameters.
         part: ``machine`` or ``pipeline``.
-        target: FPGA family whose multipliers are to be placed; None leaves that to synthesis.
-        pins: Put shift registers around it, so that it needs two pins beside its clock.
+        target: FPGA family whose multipliers to instantiate; None leaves that to synthesis.
+        pins: Wrap the design in shift registers, so that it needs two pins beside its clock.
     """
     design = (Lane if part == "pipeline" else CollisionMachine)(machine, target)
     with warnings.catch_warnings():

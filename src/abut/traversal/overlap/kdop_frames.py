@@ -1,6 +1,6 @@
-"""The axes along which the DOPs of two trees are tested, for each pose and ready for kernels.
+"""Overlap of the k-DOPs of two posed trees, along axes computed once per pose.
 
-All that does not depend on a node is worked out once for a pose (Raabe et al. 2006, section
+Everything that does not depend on a node is computed once per pose (Raabe et al. 2006, section
 3.2.2): axes, the three normals that bound a DOP along each, their weights, and one constant for
 either side, which covers every rounding made here (design/fixed-point-kdop.md).
 """
@@ -31,17 +31,17 @@ NARROW_KDOPS = wp.constant(2)
 WIDE_KDOPS = wp.constant(3)
 PICKS_OF_A = wp.constant((1 << 15) - 1)
 
-PARALLEL = wp.constant(wp.float64(1e-3))  # sine below which two normals make no axis
+PARALLEL = wp.constant(wp.float64(1e-3))  # least sine of the angle of two normals that make an axis
 WORLD_ROUNDING = wp.constant(wp.float64(2.0**-46))  # 128 roundings of world coordinates
 WEIGHT_GUARD = wp.constant(wp.float64(2.0**-12))  # units; covers the rounding of a weight and more
-SINGLE_ROUNDING = wp.constant(wp.float64(2.0**-20))  # 16 float32 roundings of a sum
-SINGLE_GUARD = wp.constant(wp.float64(2.0**-40))
+FLOAT32_ROUNDING = wp.constant(wp.float64(2.0**-20))  # 16 float32 roundings of a sum
+FLOAT32_GUARD = wp.constant(wp.float64(2.0**-40))
 STEP_DOWN = wp.constant(wp.float64(2.0**-22))  # covers the rounding to float32
 
 
 @wp.struct
 class KdopFrames:
-    """DOPs of two trees and the axes of every pose; ``kind`` says which arrays are used."""
+    """DOPs of two trees and the axes of every pose; ``kind`` selects the arrays."""
 
     kind: wp.int32
     width: wp.int32
@@ -51,13 +51,13 @@ class KdopFrames:
     words_a: wp.array[wp.vec2i]
     words_b: wp.array[wp.vec2i]
     axes: wp.array2d[wp.int64]
-    narrow_axes: wp.array[wp.vec4i]  # the same, for numbers that fit
-    single_axes: wp.array2d[wp.float32]
+    narrow_axes: wp.array[wp.vec4i]  # ``axes`` in 32 bits, where they fit
+    float32_axes: wp.array2d[wp.float32]
 
 
 @wp.func
 def overlap_kdops(dops: KdopFrames, pose: wp.int32, i: wp.int32, j: wp.int32):
-    """May the DOPs of slot i of a and slot j of b overlap? True where there are none."""
+    """Whether the DOPs of slot i of a and slot j of b may overlap; True without DOPs."""
     first = pose * dops.axis_count
     stop = first + dops.axis_count
     at_a = dops.stride * i
@@ -73,14 +73,14 @@ def overlap_kdops(dops: KdopFrames, pose: wp.int32, i: wp.int32, j: wp.int32):
         )
     if dops.kind == FLOAT32_KDOPS:
         return overlap_kdop(
-            dops.single_axes, first, stop, dops.half, dops.words_a, at_a, dops.words_b, at_b
+            dops.float32_axes, first, stop, dops.half, dops.words_a, at_a, dops.words_b, at_b
         )
     return True
 
 
 @wp.struct
 class KdopUnit:
-    """Centre and unit of one operand's DOPs."""
+    """Centre and unit of the DOPs of one operand."""
 
     centre: wp.vec3d
     unit: wp.float64
@@ -88,7 +88,7 @@ class KdopUnit:
 
 @wp.struct
 class Projection:
-    """How a DOP is bounded along an axis: three normals and their weights."""
+    """Bound of a DOP along an axis: three normals and their weights."""
 
     picks: wp.int32
     weights: wp.vec3d
@@ -96,7 +96,7 @@ class Projection:
 
 @wp.func
 def project(axis: wp.vec3d, triples: wp.array[wp.vec3i], inverses: wp.array[wp.mat33d]):
-    """The triple of normals around -axis, and its weights."""
+    """Find the triple of normals around -axis, and its weights."""
     best = wp.float64(-1e30)
     out = Projection()
     for f in range(triples.shape[0]):
@@ -113,7 +113,7 @@ def project(axis: wp.vec3d, triples: wp.array[wp.vec3i], inverses: wp.array[wp.m
 
 @wp.func
 def axis_of(turn_a: wp.mat33d, turn_b: wp.mat33d, choice: wp.vec2i, normals: wp.array[wp.vec3d]):
-    """An axis in world coordinates, of length 1 but for rounding; any axis is right."""
+    """An axis in world coordinates, of length 1 but for rounding; any axis is sound."""
     if choice[0] < 0:
         return turn_b * normals[choice[1]]
     along = turn_a * normals[choice[0]]
@@ -128,9 +128,9 @@ def axis_of(turn_a: wp.mat33d, turn_b: wp.mat33d, choice: wp.vec2i, normals: wp.
 
 @wp.func
 def fixed_constant(x: wp.float64, width: wp.int32):
-    """The integer below x, less one for the strict test, kept within width + 2 bits.
+    """The integer below x, less one for the strict test, clamped to width + 2 bits.
 
-    What is cut off decides nothing: beyond the limit all sums have one sign.
+    Clamping changes no decision: beyond the limit all sums have one sign.
     """
     limit = wp.float64(wp.int64(1) << wp.int64(width + 1))
     if not (x > -limit):  # NaN too
@@ -140,8 +140,8 @@ def fixed_constant(x: wp.float64, width: wp.int32):
 
 
 @wp.func
-def single_constant(x: wp.float64):
-    """A float32 below x; minus infinity where x is no number."""
+def float32_constant(x: wp.float64):
+    """A float32 below x; minus infinity for NaN."""
     if not (x > wp.float64(-1e30)):
         return wp.float32(-wp.inf)
     near = wp.min(x, wp.float64(1e30))
@@ -159,14 +159,16 @@ def store_fixed(
     slack: wp.float64,
     width: wp.int32,
 ):
-    """Write an axis in fixed point; what rounding takes from its weights is added to the slack."""
+    """Write an axis in fixed point; the rounding errors of its weights are added to the slack."""
     one = wp.float64(wp.int64(1) << wp.int64(width - 1))
     lost = slack
     axes[row, 0] = wp.int64(picks)
     for i in range(6):
         share = wp.where(i < 3, on_a[i % 3], on_b[i % 3]) * one
         whole = wp.min(wp.floor(share + wp.float64(0.5)), one)
-        if not (whole > wp.float64(0.0)):  # NaN, beyond all scales: the constants decide
+        if not (
+            whole > wp.float64(0.0)
+        ):  # NaN for coordinates beyond all scales: the constants decide
             whole = wp.float64(0.0)
         lost += wp.abs(share - whole) + WEIGHT_GUARD
         axes[row, 1 + i] = -wp.int64(whole)
@@ -175,7 +177,7 @@ def store_fixed(
 
 
 @wp.func
-def store_single(
+def store_float32(
     axes: wp.array2d[wp.float32],
     row: wp.int32,
     picks: wp.int32,
@@ -184,22 +186,22 @@ def store_single(
     shift: wp.float64,
     slack: wp.float64,
 ):
-    """Likewise in float32."""
+    """Write an axis in float32; the rounding errors of its weights are added to the slack."""
     lost = slack
     axes[row, 0] = wp.cast(picks, wp.float32)
     for i in range(6):
         share = wp.where(i < 3, on_a[i % 3], on_b[i % 3])
         weight = -wp.float32(share)
-        lost += wp.abs(share + wp.float64(weight)) + SINGLE_GUARD
+        lost += wp.abs(share + wp.float64(weight)) + FLOAT32_GUARD
         axes[row, 1 + i] = weight
-    lost += SINGLE_ROUNDING * (wp.float64(4.0) + wp.abs(shift))
-    axes[row, 7] = single_constant(shift - lost)
-    axes[row, 8] = single_constant(-shift - lost)
+    lost += FLOAT32_ROUNDING * (wp.float64(4.0) + wp.abs(shift))
+    axes[row, 7] = float32_constant(shift - lost)
+    axes[row, 8] = float32_constant(-shift - lost)
 
 
 @wp.func
 def store_narrow(axes: wp.array2d[wp.int64], row: wp.int32, rows: wp.array[wp.vec4i]):
-    """Write an axis once more, in 32 bits: what concerns a, what concerns b, the constants."""
+    """Write an axis in 32 bits too: picks and weights of a, those of b, the constants."""
     picks = wp.int32(axes[row, 0])
     on_a = wp.vec4i(picks & PICKS_OF_A, 0, 0, 0)
     on_b = wp.vec4i(picks >> (3 * PICK_BITS), 0, 0, 0)
@@ -227,9 +229,9 @@ def kdop_axes_kernel(
     # out
     axes_out: wp.array2d[wp.int64],
     narrow_axes_out: wp.array[wp.vec4i],
-    single_axes_out: wp.array2d[wp.float32],
+    float32_axes_out: wp.array2d[wp.float32],
 ):
-    """Work out every axis of every pose."""
+    """Compute every axis of every pose."""
     count = choices.shape[0]
     unit = wp.max(side_a.unit, side_b.unit)
     for row in range(span[0] + wp.tid(), span[1], span[2]):
@@ -257,13 +259,13 @@ def kdop_axes_kernel(
             if narrow_axes_out.shape[0] > 0:
                 store_narrow(axes_out, row, narrow_axes_out)
         else:
-            store_single(single_axes_out, row, picks, on_a, on_b, shift, slack)
+            store_float32(float32_axes_out, row, picks, on_a, on_b, shift, slack)
 
 
 def kdop_frames(
     a: Any, b: Any, dops_a: NodeKdops, dops_b: NodeKdops, choices: np.ndarray, pose_count: int
 ) -> tuple[Any, Task]:
-    """The struct to pass to kernels, and the launch that fills its axes for the present poses."""
+    """Make the struct for kernels, and the launch that fills in its axes for the current poses."""
     device = a.points.device
     sides, width, axis_count = dops_a.sides, dops_a.width, len(choices)
     rows = pose_count * axis_count
@@ -272,11 +274,11 @@ def kdop_frames(
     out.width, out.half, out.axis_count = width, sides // 2, axis_count
     out.stride = sides // 2 * max(word_count(width), 1)
     out.words_a, out.words_b = dops_a.words, dops_b.words
-    fixed_rows, single_rows = (rows, 0) if width else (0, rows)
+    fixed_rows, float32_rows = (rows, 0) if width else (0, rows)
     narrow_rows = NARROW_ROWS * rows if out.kind == NARROW_KDOPS else 0
     out.narrow_axes = wp.empty(narrow_rows, dtype=wp.vec4i, device=device)
     out.axes = wp.empty((fixed_rows, AXIS_COLUMNS), dtype=wp.int64, device=device)
-    out.single_axes = wp.empty((single_rows, AXIS_COLUMNS), dtype=wp.float32, device=device)
+    out.float32_axes = wp.empty((float32_rows, AXIS_COLUMNS), dtype=wp.float32, device=device)
     triples, inverses = normal_cones(sides)
     tables = [
         wp.array(choices, dtype=wp.vec2i, device=device),
@@ -284,7 +286,7 @@ def kdop_frames(
         wp.array(triples, dtype=wp.vec3i, device=device),
         wp.array(inverses, dtype=wp.mat33d, device=device),
     ]
-    outputs = [out.axes, out.narrow_axes, out.single_axes]
+    outputs = [out.axes, out.narrow_axes, out.float32_axes]
     args = [a, b, _side(dops_a), _side(dops_b), width, *tables, *outputs]
     return out, Task(kdop_axes_kernel, rows, args, device, grain=64)
 

@@ -1,8 +1,8 @@
-"""Leaves of one tree and what their DOPs of few bits may meet in another, for one query on CUDA.
+"""Leaf walk with k-DOPs of few bits: candidate pairs of one query on CUDA.
 
-As ``list_kernel`` of two_trees; but what a leaf's own DOP adds along each axis is the same at every
-node, and is summed once. Where neither mesh has a pose, the axes are the normals of both: then a
-node's reaches are read in two pieces, side by side, and no axis waits for another's.
+Every leaf of one tree walks the other. The contribution of the leaf's own DOP along each axis is
+the same at every node and is summed once. Where neither mesh has a pose, the axes are the normals
+of both: then the reaches of a node are read in two pieces, without waiting for rows of axes.
 """
 
 from collections.abc import Iterator
@@ -25,10 +25,10 @@ from abut.traversal.overlap.kdop_frames import KdopFrames, kdop_frames, overlap_
 wp.set_module_options({"enable_backward": False, "fuse_fp": False})
 
 MOST_AXES = wp.constant(max(SIDES))
-STRAIGHT = wp.constant(12)  # normals of 24 sides
-FIRST_ROWS = wp.constant(2)  # of four words, two normals: those that part most nodes
+NORMALS = wp.constant(12)  # normals of 24 sides
+FIRST_ROWS = wp.constant(2)  # of four words, two normals: they separate most nodes
 ALL_ROWS = wp.constant(6)
-CROOKED = wp.constant(1)  # in place of a weight, which is never positive
+NO_NORMAL = wp.constant(1)  # in place of a weight, which is never positive
 
 Weights = wp.types.vector(length=12, dtype=wp.int32)
 Sums = wp.types.vector(length=24, dtype=wp.int64)
@@ -36,7 +36,7 @@ Sums = wp.types.vector(length=24, dtype=wp.int64)
 
 @wp.func
 def sum_leaf(dops: KdopFrames, pose: wp.int32, slot: wp.int32, own: wp.array[wp.vec2l]):
-    """What a leaf of a and the constants add to the sums along every axis."""
+    """Sum the contributions of a leaf of a and of the constants along every axis."""
     first = pose * dops.axis_count
     for axis in range(dops.axis_count):
         row = NARROW_ROWS * (first + axis)
@@ -75,7 +75,7 @@ def list_kdop_pairs_kernel(
     # out
     candidates_out: PairQueue,
 ):
-    """Walk b's tree, without a stack, for each (pose, leaf of a); ``swapped``: keys (b, a)."""
+    """Walk b's tree, stackless, for each (pose, leaf of a); ``swapped``: keys (b, a)."""
     own = wp.zeros(shape=(MOST_AXES,), dtype=wp.vec2l)
     found = wp.zeros(shape=(LISTED,), dtype=wp.int32)
     for work in range(span[0] + wp.tid(), span[1], span[2]):
@@ -84,7 +84,7 @@ def list_kdop_pairs_kernel(
         face = face_of(load_node(tree_a.nodes, leaf_slot))
         count = wp.int32(0)
         slot = root_of(tree_b)
-        if overlap_kdops(dops, pose, leaf_slot, slot):  # most leaves are done here
+        if overlap_kdops(dops, pose, leaf_slot, slot):  # most leaves end here
             sum_leaf(dops, pose, leaf_slot, own)
         else:
             slot = -1
@@ -100,40 +100,40 @@ def list_kdop_pairs_kernel(
 
 
 @wp.func
-def straight_weight(row: wp.vec4i, pick: wp.int32):
-    """The weight of one normal along an axis; CROOKED where others have weight too."""
+def normal_weight(row: wp.vec4i, pick: wp.int32):
+    """The weight of one normal along an axis; NO_NORMAL where others have a weight too."""
     weight = wp.int32(0)
     for i in range(3):
         if row[1 + i] != 0:
             if ((row[0] >> (PICK_BITS * i)) & 31) == pick:
                 weight += row[1 + i]
             else:
-                return CROOKED
+                return NO_NORMAL
     return weight
 
 
 @wp.func
 def weights_along(dops: KdopFrames, side: wp.int32):
-    """Weights of a side's reaches against each normal, where the axes are the normals."""
+    """Weights of a side's reaches along each normal, where the axes are the normals."""
     out = Weights()
-    for axis in range(STRAIGHT):
+    for axis in range(NORMALS):
         row = load_readonly_vec4i(dops.narrow_axes, NARROW_ROWS * axis + side)
-        out[axis] = straight_weight(row, axis + STRAIGHT)
+        out[axis] = normal_weight(row, axis + NORMALS)
     return out
 
 
 @wp.func
-def are_straight(dops: KdopFrames, on_a: Weights, on_b: Weights):
-    """Do all axes have one normal of either side?"""
-    straight = dops.half == STRAIGHT and dops.axis_count == STRAIGHT
-    for axis in range(STRAIGHT):
-        straight = straight and on_a[axis] <= 0 and on_b[axis] <= 0
-    return straight
+def axes_are_normals(dops: KdopFrames, on_a: Weights, on_b: Weights):
+    """Whether every axis has one normal of either side."""
+    aligned = dops.half == NORMALS and dops.axis_count == NORMALS
+    for axis in range(NORMALS):
+        aligned = aligned and on_a[axis] <= 0 and on_b[axis] <= 0
+    return aligned
 
 
 @wp.func
-def sum_straight(dops: KdopFrames, words: wp.array[wp.vec4i], slot: wp.int32, weights: Weights):
-    """What a leaf of a and the constants add to the sums along the normals and against them."""
+def sum_leaf_normals(dops: KdopFrames, words: wp.array[wp.vec4i], slot: wp.int32, weights: Weights):
+    """Sum the contributions of a leaf of a and of the constants along and against the normals."""
     out = Sums()
     for k in range(ALL_ROWS):
         w = load_readonly_vec4i(words, ALL_ROWS * slot + k)
@@ -148,10 +148,10 @@ def sum_straight(dops: KdopFrames, words: wp.array[wp.vec4i], slot: wp.int32, we
 
 
 @wp.func
-def parted(
+def separated(
     words: wp.array[wp.vec4i], slot: wp.int32, own: Sums, weights: Weights, row: wp.int32
 ):  # fmt: skip
-    """Is a slot of b apart from the leaf along one of two normals?"""
+    """Whether one of two normals separates a slot of b from the leaf."""
     w = load_readonly_vec4i(words, ALL_ROWS * slot + row)
     apart = wp.bool(False)
     for i in range(2):
@@ -164,14 +164,14 @@ def parted(
 
 
 @wp.func
-def overlap_straight(words: wp.array[wp.vec4i], slot: wp.int32, own: Sums, weights: Weights):
+def overlap_leaf_normals(words: wp.array[wp.vec4i], slot: wp.int32, own: Sums, weights: Weights):
     """``overlap_leaf`` for axes that are the normals."""
     apart = wp.bool(False)
     for row in range(FIRST_ROWS):
-        apart = parted(words, slot, own, weights, row) or apart
+        apart = separated(words, slot, own, weights, row) or apart
     if not apart:
         for row in range(FIRST_ROWS, ALL_ROWS):
-            apart = parted(words, slot, own, weights, row) or apart
+            apart = separated(words, slot, own, weights, row) or apart
     return not apart
 
 
@@ -194,18 +194,18 @@ def list_normal_axis_pairs_kernel(
     found = wp.zeros(shape=(LISTED,), dtype=wp.int32)
     on_a = weights_along(dops, 0)
     on_b = weights_along(dops, 1)
-    straight = are_straight(dops, on_a, on_b)
+    aligned = axes_are_normals(dops, on_a, on_b)
     for work in range(span[0] + wp.tid(), span[1], span[2]):
         leaf_slot = tree_a.leaf_slots[work]
         face = face_of(load_node(tree_a.nodes, leaf_slot))
-        own = sum_straight(dops, fours_a, leaf_slot, on_a)
+        own = sum_leaf_normals(dops, fours_a, leaf_slot, on_a)
         count = wp.int32(0)
         slot = root_of(tree_b)
         while slot >= 0:
             node = load_node(tree_b.nodes, slot)
             hit = wp.bool(False)
-            if straight:
-                hit = overlap_straight(fours_b, slot, own, on_b)
+            if aligned:
+                hit = overlap_leaf_normals(fours_b, slot, own, on_b)
             else:
                 hit = overlap_kdops(dops, 0, leaf_slot, slot)
             slot = next_slot(node, hit)
@@ -219,7 +219,7 @@ def list_normal_axis_pairs_kernel(
 def kdop_leaf_walk(
     view: Any, dops: tuple[NodeKdops, ...], axes: np.ndarray, bits: wp.vec2i, queues: PairQueues
 ) -> Iterator[Stage]:
-    """Stages that list what the k-DOPs of few bits of two posed meshes may meet.
+    """Stages that list the leaf pairs of two posed meshes whose k-DOPs of few bits overlap.
 
     Leaves of the larger mesh walk the tree of the other.
     """
@@ -230,7 +230,7 @@ def kdop_leaf_walk(
     frames, task = kdop_frames(*sides, *dops, axes, view.count)
     yield "frames", task.run
     kernel, given = list_kdop_pairs_kernel, [frames]
-    if not (view.a.pose_count or view.b.pose_count) and frames.half == STRAIGHT:
+    if not (view.a.pose_count or view.b.pose_count) and frames.half == NORMALS:
         kernel = list_normal_axis_pairs_kernel
         given = [frames, _in_fours(frames.words_a), _in_fours(frames.words_b)]
     leaves = sides[0].faces.shape[0]
@@ -239,7 +239,7 @@ def kdop_leaf_walk(
 
 
 def _in_fours(words: wp.array) -> wp.array:
-    """The same words, four to a row."""
+    """View the words, four to a row."""
     return wp.array(
         ptr=words.ptr, shape=words.shape[0] // 2, dtype=wp.vec4i, device=words.device
-    )  # the memory is that of the DOPs, which outlive the launches of their plan
+    )  # shares the memory of the DOPs, which outlive their plan

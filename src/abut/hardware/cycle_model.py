@@ -1,7 +1,6 @@
-"""The machine cycle by cycle, without its arithmetic: the order of tests, counters, cycles.
+"""Cycle model: the control of the machine, cycle by cycle; ``model`` has its arithmetic.
 
-Mirrors the registers of ``rtl``: the same pairs are found in the same order, and counters and
-cycles are equal (tests/hardware). Whether an axis separates comes from ``model``.
+Mirrors the registers of ``rtl``: pairs, their order, counters and cycles are equal.
 """
 
 from collections import deque
@@ -14,20 +13,20 @@ from abut.hardware.config import Machine
 from abut.hardware.model import TRIANGLE_AXES, AxisTable, triangle_apart
 from abut.hardware.program import Program
 
-MEMORY_QUEUE = 2  # records asked for at once
-STALE = 2  # cycles in which an entry of the stack becomes its top, see rtl/stack.py
+MEMORY_QUEUE = 2  # outstanding requests for records
+STALE = 2  # cycles to read the new top of the stack, see rtl/stack.py
 TRIANGLE_START, TRIANGLE_VERDICT = 3, 32  # see rtl/triangle.py
 
 
 @dataclass(frozen=True)
 class Run:
-    """What the machine did.
+    """Result of a query on the machine.
 
     Attributes:
-        pairs: (n, 2) int32 faces that may meet, in the order found.
-        cycles: From start to end.
-        dop_tests, axis_tests: Pairs of DOPs, and axes tested for them.
-        leaf_pairs: Pairs given to the triangle unit.
+        pairs: (n, 2) int32 faces that may intersect, in the order found.
+        cycles: Cycles from start to end.
+        dop_tests, axis_tests: Pairs of DOPs tested, and axes tested for them.
+        leaf_pairs: Pairs tested by the triangle unit.
         bursts: Memory bursts for DOPs.
     """
 
@@ -39,25 +38,25 @@ class Run:
     bursts: int
 
     def counters(self) -> dict[str, int]:
-        """All but the pairs."""
+        """The counters by name."""
         return {name: value for name, value in vars(self).items() if name != "pairs"}
 
 
 class BurstMemory:
-    """Records of DOPs, asked for in turn and answered in bursts."""
+    """Memory of DOP records: requests are answered in order, in bursts."""
 
     def __init__(self, machine: Machine) -> None:
         self.machine = machine
-        self.times: deque[int] = deque()  # when each record asked for may begin
+        self.times: deque[int] = deque()  # earliest cycle of each requested record
         self.beat = 0
         self.next_beat = 0
 
     def ready(self) -> bool:
-        """Whether a record may be asked for in this cycle."""
+        """Whether a request is accepted in this cycle."""
         return len(self.times) < MEMORY_QUEUE
 
     def ask(self, cycle: int) -> None:
-        """Ask for a record."""
+        """Request a record."""
         self.times.append(cycle + self.machine.latency)
 
     def valid(self, cycle: int) -> bool:
@@ -65,7 +64,7 @@ class BurstMemory:
         return bool(self.times) and cycle >= self.times[0] and cycle >= self.next_beat
 
     def take(self, cycle: int) -> bool:
-        """Take the beat; True where it was the last of its record."""
+        """Take the beat; True for the last beat of a record."""
         self.beat += 1
         self.next_beat = cycle + 1
         if self.beat == self.machine.beats:
@@ -79,7 +78,7 @@ class BurstMemory:
 
 @dataclass
 class _Side:
-    """The fetch unit's view of one tree."""
+    """State of the fetch unit for one tree."""
 
     slots: list[int] = field(default_factory=lambda: [-1, -1])
     bank: int = 0
@@ -89,7 +88,7 @@ class _Side:
     loading: int = -1
 
     def look(self, slot: int) -> None:
-        """Look for a record; nothing is asked for if a bank holds it."""
+        """Look up a record; it is requested unless a bank holds it."""
         self.fresh = self.ask = slot not in self.slots
         self.bank = 1 - self.bank if self.fresh else self.slots.index(slot)
         self.slots[self.bank] = slot
@@ -99,8 +98,8 @@ _Entry = tuple[int, int, bool, bool]
 _Opened = tuple[_Entry | None, tuple[int, int] | None]  # for the stack, for the triangle unit
 
 
-class Walk:
-    """One query. ``run`` to the end."""
+class CycleModel:
+    """State of the machine during one query."""
 
     def __init__(self, program: Program) -> None:
         self.program = program
@@ -112,26 +111,26 @@ class Walk:
         self.wanted = self.loading = False
         self.looking: tuple[int, int] | None = None  # slots of a pair just taken off the stack
         self.stale = 0  # cycles until the top of the stack has been read
-        self.issuing: tuple[int, np.ndarray] | None = None  # tag and verdict of every step
+        self.issuing: tuple[int, np.ndarray] | None = None  # tag, and result of every step
         self.step = self.tag = self.decided = 0
         self.nodes: dict[int, tuple[int, int]] = {}
-        self.passing: deque[tuple[int, int, bool, bool]] = deque()  # out at, tag, apart, last
+        self.passing: deque[tuple[int, int, bool, bool]] = deque()  # cycle out, tag, apart, last
         self.overlapping: tuple[int, int] | None = None
         self.opened: _Opened = (None, None)
         self.leaves: deque[tuple[int, int]] = deque()
-        self.roomy = True  # the queue of leaf pairs had room in the cycle before
+        self.roomy = True  # the queue of leaf pairs was below leaf_room in the cycle before
         self.triangle_free = 0  # cycle in which the triangle unit is idle again
         self.results_out = 0  # and in which the queue of results is empty
         self.found: list[tuple[int, int]] = []
         self.counts = dict.fromkeys(("dop_tests", "axis_tests", "leaf_pairs", "records"), 0)
 
     def run(self) -> Run:
-        """All pairs, in order, and the counters."""
+        """Run the query to its end."""
         root, cycle = self.stack.pop(), 0
         self._push(*root)
         while True:
             cycle += 1
-            if self._settled(cycle):
+            if self._finished(cycle):
                 break
             self._cycle(cycle)
         counts = self.counts
@@ -139,14 +138,14 @@ class Walk:
         pairs = np.array(self.found, dtype=np.int32).reshape(-1, 2)
         return Run(pairs, cycle + 1, bursts=bursts, **counts)
 
-    def _settled(self, cycle: int) -> bool:
+    def _finished(self, cycle: int) -> bool:
         quiet = not (self.stack or self.wanted or self.loading or self.issuing)
         done = self.tag == self.decided and not self.leaves
         done = done and self.overlapping is None and self.opened == (None, None)
         return quiet and done and cycle >= self.results_out
 
     def _cycle(self, cycle: int) -> None:
-        """One cycle: decisions by what registers held at its beginning, then their changes."""
+        """Simulate one cycle: decide by the registers at its beginning, then update them."""
         a, b = self.sides
         push, leaf = self.opened
         self.opened = (None, None)
@@ -193,7 +192,7 @@ class Walk:
             self.counts["leaf_pairs"] += 1
 
     def _take(self) -> None:
-        """The next pair off the stack, the odd child of an opened node first."""
+        """Pop the next pair, the odd child of an opened node first."""
         slot_a, slot_b, opened_a, opened_b = self.stack.pop()
         if opened_a or opened_b:
             self.stack.append((slot_a, slot_b, False, False))
@@ -209,7 +208,7 @@ class Walk:
         self.stale = 0
 
     def _start(self, a: _Side, b: _Side) -> None:
-        """Begin to test the pair that is loaded."""
+        """Start the test of the loaded pair."""
         self.loading = False
         self.tag = (self.tag + 1) % 16
         self.step = 0
@@ -223,7 +222,7 @@ class Walk:
         reaches = program.a.reaches[slot_a], program.b.reaches[slot_b]
         apart = np.zeros(machine.steps * machine.pipelines, dtype=bool)
         apart[: machine.axis_count] = self.table.separations(*reaches)
-        return apart.reshape(machine.steps, machine.pipelines).any(axis=1)
+        return np.any(apart.reshape(machine.steps, machine.pipelines), axis=1)
 
     def _issue(self, cycle: int, stop: bool) -> None:
         """Send one step into the pipelines."""
@@ -240,7 +239,7 @@ class Walk:
             self.issuing = None
 
     def _decide(self, cycle: int) -> bool:
-        """Look at what leaves the pipelines; True where the pair being issued is decided."""
+        """Evaluate the result that leaves the pipelines; True when it decides the issuing pair."""
         if not self.passing or self.passing[0][0] != cycle:
             return False
         _, tag, apart, last = self.passing.popleft()
@@ -252,7 +251,7 @@ class Walk:
         return apart and tag == self.tag
 
     def _opened(self, i: int, j: int) -> _Opened:
-        """What follows from an overlap: an entry for the stack, or a pair of faces."""
+        """Expand an overlapping pair to an entry for the stack or to a pair of faces."""
         a, b = self.program.a, self.program.b
         if a.leaves[i] and b.leaves[j]:
             return None, (int(a.links[i]), int(b.links[j]))
@@ -261,7 +260,7 @@ class Walk:
         return (i, int(b.links[j]), False, True), None
 
     def _test_faces(self, cycle: int, face_a: int, face_b: int) -> None:
-        """Occupy the triangle unit; the host takes a result in the cycle after."""
+        """Test two faces in the triangle unit; the host takes a result in the cycle after."""
         axis = triangle_apart(self.program, face_a, face_b)
         last = min(axis, TRIANGLE_AXES - 1)
         done = cycle + TRIANGLE_START + self.machine.latency + TRIANGLE_VERDICT + 2 * last

@@ -1,4 +1,4 @@
-"""The machine's memory and registers as words, for simulators and boards."""
+"""Memory image: memory and registers of the machine as words, for simulators and boards."""
 
 import numpy as np
 
@@ -25,7 +25,7 @@ def record_beats(program: Program, tree: EncodedTree, slot: int) -> list[int]:
 
 
 def packed(numbers: np.ndarray, bits: int) -> int:
-    """Numbers side by side, the first lowest."""
+    """Concatenate numbers of ``bits`` bits, the first lowest."""
     mask, word = (1 << bits) - 1, 0
     for place, number in enumerate(np.asarray(numbers).ravel().tolist()):
         word |= (int(number) & mask) << (bits * place)
@@ -33,12 +33,12 @@ def packed(numbers: np.ndarray, bits: int) -> int:
 
 
 def triangle_word(tree: EncodedTree, face: int) -> int:
-    """Nine coordinates of 18 bits."""
+    """Nine coordinates of 18 bits of a face."""
     return packed(tree.triangles[face], 18)
 
 
 def table_words(program: Program) -> list[tuple[int, int, int]]:
-    """(pipeline, row, word) of the axis table; pipelines take axes in turn."""
+    """(pipeline, row, word) of the axis table; axes are dealt to pipelines round robin."""
     machine = program.machine
     rows = axis_rows(program)
     rows += [idle_row(machine)] * (machine.steps * machine.pipelines - len(rows))
@@ -46,11 +46,11 @@ def table_words(program: Program) -> list[tuple[int, int, int]]:
 
 
 def register_words(program: Program) -> dict[str, int]:
-    """What stays constant during a query."""
+    """Registers that stay constant during a query."""
     return {
         "root_a": program.a.root,
         "root_b": program.b.root,
-        "turn": packed(program.turn, 18),
+        "turn": packed(program.rotation, 18),
         "shift": packed(program.shift, 36),
         "slack": program.slack,
     }
