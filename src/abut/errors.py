@@ -1,4 +1,4 @@
-"""Every exception abut raises. All derive from ``AbutError``."""
+"""The exceptions of abut. All derive from ``AbutError``."""
 
 
 class AbutError(Exception):
@@ -6,31 +6,31 @@ class AbutError(Exception):
 
 
 class MeshError(AbutError, ValueError):
-    """A mesh that cannot be used: bad shape, index or coordinate, or open where it must not be."""
+    """A mesh is invalid: bad shape, index or coordinate, or open where it must be closed."""
 
 
 class PointError(AbutError, ValueError):
-    """Points that cannot be used: bad shape or coordinate."""
+    """Points are invalid: bad shape or coordinate."""
 
 
 class PoseError(AbutError, ValueError):
-    """A pose that is not a rigid motion, or poses of different number."""
+    """A pose is not a rigid motion, or numbers of poses differ."""
 
 
 class OptionError(AbutError, ValueError):
-    """An option with a value that is not among the choices."""
+    """The value of an option is not among the choices."""
 
 
 class DeviceError(AbutError, ValueError):
-    """Operands on different devices, or a device that is not there."""
+    """Operands are on different devices, or a device does not exist."""
 
 
 class SceneError(AbutError, ValueError):
-    """An object that is not in the scene, or that cannot be what it was asked to become."""
+    """An object is not in the scene, or does not allow the requested change."""
 
 
 class FileError(AbutError, OSError):
-    """A file that cannot be read as a mesh."""
+    """A file cannot be read as a mesh."""
 
 
 class CapacityError(AbutError, MemoryError):
@@ -38,4 +38,4 @@ class CapacityError(AbutError, MemoryError):
 
 
 class ToolError(AbutError, RuntimeError):
-    """A program that abut calls is missing or has failed."""
+    """A program that abut runs is missing or has failed."""

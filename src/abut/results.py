@@ -1,4 +1,4 @@
-"""What queries return: frozen rows of Warp arrays."""
+"""Results of queries: frozen dataclasses of Warp arrays, one row per answer."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -19,7 +19,7 @@ class Contacts(PicklableResult):
 
     Attributes:
         pairs: (n, 2) int32; faces of a and b, or the lower and higher face of one mesh.
-        pose: (n,) int32, the pose of each pair; None where no batch of poses was given.
+        pose: (n,) int32, the pose of each pair; None without a batch of poses.
         colliding: Whether there is contact; for a batch of B poses a (B,) array.
         contained: With ``solid=True``, whether no faces meet yet one mesh lies inside the other;
             like ``colliding``. None otherwise.
@@ -29,7 +29,7 @@ class Contacts(PicklableResult):
     pose: wp.array | None
     colliding: Any
     contained: Any = None
-    _meet: Callable[[], tuple[wp.array, wp.array]] | None = field(default=None, repr=False)
+    _make_segments: Callable[[], tuple[wp.array, wp.array]] | None = field(default=None, repr=False)
 
     def __len__(self) -> int:
         """Number of pairs."""
@@ -43,10 +43,10 @@ class Contacts(PicklableResult):
 
     @property
     def segments(self) -> wp.array:
-        """(n, 2, 3) float64: the segment in which each pair meets, computed when first asked.
+        """(n, 2, 3) float64: the segment in which each pair meets, computed at first access.
 
         A point of contact is a segment of length zero. Faces that overlap in a plane meet in an
-        area; theirs is a segment across it.
+        area; their segment lies across it.
         """
         return self._segments[0]
 
@@ -57,20 +57,20 @@ class Contacts(PicklableResult):
 
     @cached_property
     def _segments(self) -> tuple[wp.array, wp.array]:
-        assert self._meet is not None
-        return self._meet()
+        assert self._make_segments is not None
+        return self._make_segments()
 
     def curves(self) -> list[np.ndarray]:
-        """The intersection as polylines, each (k, 3): segments joined where faces share an edge.
+        """Return the intersection as polylines (k, 3): segments joined where faces share an edge.
 
-        Closed curves end with their first point. Coplanar pairs have no curve and are left out.
+        Closed curves repeat their first point. Coplanar pairs have no curve and are left out.
         For a batch, call it on the result of a single pose.
         """
         segments, coplanar = (array.numpy() for array in self._segments)
         return join_segments(segments[~coplanar])
 
     def numpy(self) -> dict[str, np.ndarray]:
-        """The rows as plain NumPy arrays."""
+        """Return the rows as NumPy arrays."""
         out = {"pairs": self.pairs.numpy(), "colliding": _plain(self.colliding)}
         if self.pose is not None:
             out["pose"] = self.pose.numpy()
@@ -84,11 +84,11 @@ class ClosestPoints(PicklableResult):
     """The point of a mesh closest to each query point; with a batch of poses a leading axis.
 
     Attributes:
-        distance: (n,) float64, negative inside where a sign was asked for; inf beyond the bound.
+        distance: (n,) float64, negative inside if signs were requested; inf beyond the bound.
         point: (n, 3) float64, on the mesh; NaN beyond the bound.
         face: (n,) int32, the lowest of the nearest faces; -1 beyond the bound.
         barycentric: (n, 3) float64, of the point in its face; exactly 0 or 1 on edges and corners.
-        sign: How the inside was told, ``"pseudonormal"`` or ``"winding"``; None without signs.
+        sign: Method of the signs, ``"pseudonormal"`` or ``"winding"``; None without signs.
     """
 
     distance: wp.array
@@ -98,17 +98,17 @@ class ClosestPoints(PicklableResult):
     sign: str | None = None
 
     def __len__(self) -> int:
-        """Number of rows; of poses, for a batch."""
+        """Number of rows; number of poses for a batch."""
         return self.distance.shape[0]
 
     def numpy(self) -> dict[str, np.ndarray]:
-        """The rows as plain NumPy arrays."""
+        """Return the rows as NumPy arrays."""
         names = ("distance", "point", "face", "barycentric")
         return {name: getattr(self, name).numpy() for name in names}
 
 
 class ImpactKind(IntEnum):
-    """What meets: ``features`` holds the two, in this order."""
+    """The kinds of the two ``features``, in this order."""
 
     VERTEX_FACE = 0  # a vertex of a, a face of b
     EDGE_EDGE = 1  # an edge of a, an edge of b: rows of ``Mesh.edges``
@@ -122,10 +122,10 @@ class Impacts(PicklableResult):
     Attributes:
         time: (n,) float64 in [0, 1], when each pair first touches; never later.
         kind: (n,) int32, see ImpactKind.
-        features: (n, 2) int32, vertices, edges or faces as the kind says.
-        converged: (n,) bool. False: the search gave up, and the contact, if there is one, may be
-            later than ``time`` by more than the tolerance.
-        first: The earliest time; infinity where there is no impact.
+        features: (n, 2) int32, vertices, edges or faces according to the kind.
+        converged: (n,) bool. False: the search stopped early, and the contact, if any, may be later
+            than ``time`` by more than the tolerance.
+        first: The earliest time; infinity without an impact.
     """
 
     time: wp.array
@@ -144,22 +144,22 @@ class Impacts(PicklableResult):
 
     @property
     def safe_step(self) -> float:
-        """The share of the step that is free of contact, 1 where there is none."""
+        """The share of the step that is free of contact, at most 1."""
         return min(self.first, 1.0)
 
     def numpy(self) -> dict[str, np.ndarray]:
-        """The rows as plain NumPy arrays."""
+        """Return the rows as NumPy arrays."""
         names = ("time", "kind", "features", "converged")
         return {name: getattr(self, name).numpy() for name in names}
 
 
 @dataclass(frozen=True, eq=False)
 class Distances(PicklableResult):
-    """How far apart two meshes are, for one pose or for each of a batch.
+    """The distance of two meshes, for one pose or for each of a batch.
 
     Attributes:
-        value: The smallest distance, a float; (B,) float64 for a batch. 0 exactly where the meshes
-            meet, infinity where nothing is within the ``upper_bound`` given.
+        value: The smallest distance, a float; (B,) float64 for a batch. 0 exactly if the meshes
+            meet, infinity if no faces are within ``upper_bound``.
     """
 
     value: Any
@@ -171,21 +171,21 @@ class Distances(PicklableResult):
     def faces(self) -> wp.array:
         """(2,) int32, the nearest faces of a and b; (B, 2) for a batch.
 
-        -1 where nothing is within the bound. Of pairs at the same distance the lowest; of pairs
-        that meet, one.
+        -1 if no faces are within the bound. Of pairs at the same distance the lowest; of pairs
+        that meet, any.
         """
         return wp.array(self._faces, dtype=wp.int32, device=self._device)
 
     @cached_property
     def points(self) -> wp.array:
-        """(2, 3) or (B, 2, 3) float64: the nearest point of each mesh, computed when first asked.
+        """(2, 3) or (B, 2, 3) float64: the nearest point of each mesh, computed at first access.
 
-        Where the meshes meet both are one common point; NaN where nothing is within the bound.
+        If the meshes meet both are one common point; NaN if no faces are within the bound.
         """
         return self._measure()
 
     def numpy(self) -> dict[str, np.ndarray]:
-        """The answer as plain NumPy arrays."""
+        """Return the answer as NumPy arrays."""
         return {
             "value": _plain(self.value),
             "faces": self._faces,
@@ -195,12 +195,12 @@ class Distances(PicklableResult):
 
 @dataclass(frozen=True, eq=False)
 class Gaps(PicklableResult):
-    """Pairs of faces at most so far apart, sorted.
+    """Pairs of faces within a distance of each other, sorted.
 
     Attributes:
         pairs: (n, 2) int32; faces of a and b, or the lower and higher face of one mesh.
-        pose: (n,) int32, the pose of each pair; None where no batch of poses was given.
-        distance: (n,) float64; 0 exactly where a pair meets.
+        pose: (n,) int32, the pose of each pair; None without a batch of poses.
+        distance: (n,) float64; 0 exactly if a pair meets.
     """
 
     pairs: wp.array
@@ -214,14 +214,14 @@ class Gaps(PicklableResult):
 
     @cached_property
     def points(self) -> wp.array:
-        """(n, 2, 3) float64: the nearest points of each pair, computed when first asked.
+        """(n, 2, 3) float64: the nearest points of each pair, computed at first access.
 
-        Where a pair meets both are one common point.
+        If a pair meets both are one common point.
         """
         return self._measure()
 
     def numpy(self) -> dict[str, np.ndarray]:
-        """The rows as plain NumPy arrays."""
+        """Return the rows as NumPy arrays."""
         out = {"pairs": self.pairs.numpy(), "distance": self.distance.numpy()}
         if self.pose is not None:
             out["pose"] = self.pose.numpy()

@@ -1,4 +1,4 @@
-"""Mesh files: one way in for every format."""
+"""Mesh files: reading and checking."""
 
 from abut.io.read import PlacedMesh, existing, read_mesh, read_scene
 

@@ -1,9 +1,9 @@
-"""Decimal numbers in text as float64, correctly rounded, many at once.
+"""Parse decimal numbers as float64, correctly rounded, many at once.
 
 A number is read as an integer without its point and divided by a power of ten. Where both are
 float64 numbers, the quotient is rounded only once (Clinger, "How to read floating point numbers
 accurately", 1990). Longer numbers are divided in extended precision. Numbers with an exponent, and
-those whose extended quotient is a tie, are given to ``float``.
+those whose extended quotient is a tie, are parsed by ``float``.
 """
 
 import numpy as np
@@ -11,13 +11,13 @@ import numpy as np
 DOT, MINUS, PLUS, SPACE, ZERO, NINE = b".-+ 09"
 EXACT = 2**53  # integers up to here are float64 numbers
 POWERS = 10.0 ** np.arange(23)  # the powers of ten that are float64 numbers
-LONG_EXACT = 2**63 - 1  # what a longer integer is read as
+LONG_EXACT = 2**63 - 1  # longer integers are read as this
 LONG_POWERS = np.cumprod(np.array([1] + 27 * [10], dtype=np.longdouble))
 HAS_LONG = np.finfo(np.longdouble).nmant in (63, 112)  # x87 or IEEE quadruple
 
 
 def word_edges(blank: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """First byte of each word and the byte after it, of a text that begins and ends blank."""
+    """Return the first byte of each word and the byte after it; the text begins and ends blank."""
     edges = np.flatnonzero(blank[1:] != blank[:-1]) + 1
     return edges[0::2], edges[1::2]
 
@@ -30,7 +30,7 @@ def parse_integers(text: bytes, count: int) -> np.ndarray:
     """
     data = np.frombuffer(text, np.uint8)
     if (data[_signs(data, text) + 1] <= SPACE).any():
-        raise ValueError("a sign without digits")  # which NumPy reads as 0
+        raise ValueError("a sign without digits")  # NumPy reads it as 0
     numbers = np.fromstring(text, dtype=np.int64, sep=" ")
     if len(numbers) != count:
         raise ValueError("not all words are integers")
@@ -79,20 +79,20 @@ def parse_decimals(text: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 
 def parse_float(word: bytes) -> float:
-    """``float``, but without underscores."""
+    """Parse a float; refuse underscores."""
     if b"_" in word:
         raise ValueError(f"{word!r} is not a number")
     return float(word)
 
 
 def _signs(data: np.ndarray, text: bytes) -> np.ndarray:
-    """Places of signs; ``data`` and ``text`` are the same bytes."""
+    """Return the positions of signs; ``data`` and ``text`` are the same bytes."""
     signs = [np.flatnonzero(data == sign) for sign in (MINUS, PLUS) if sign in text]
     return np.concatenate([np.empty(0, np.int64), *signs])
 
 
 def _decimals(dots: np.ndarray, starts: np.ndarray, ends: np.ndarray) -> np.ndarray:
-    """Number of digits after the point of each word."""
+    """Return the number of digits after the point of each word."""
     if len(dots) == len(starts) and ((dots >= starts) & (dots < ends)).all():
         return ends - dots - 1
     word = np.searchsorted(starts, dots, "right") - 1
@@ -104,7 +104,7 @@ def _decimals(dots: np.ndarray, starts: np.ndarray, ends: np.ndarray) -> np.ndar
 
 
 def _divide_long(whole: np.ndarray, decimals: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Quotients by powers of ten, and whether each may be rounded to the wrong side of a tie.
+    """Return quotients by powers of ten, and whether each may be a wrongly rounded tie.
 
     The first rounding, to extended precision, does not change the second unless its result lies
     midway between two float64 numbers.

@@ -87,7 +87,7 @@ def _ply_triangles(text: bytes) -> int:
 
 
 def _ply_header(header: str) -> tuple[str, list[Element]]:
-    """The byte order, empty for ASCII, and the elements."""
+    """Return the byte order, empty for ASCII, and the elements."""
     order, elements = "", []
     for words in map(str.split, header.splitlines()):
         if words[:1] == ["format"]:
@@ -101,7 +101,7 @@ def _ply_header(header: str) -> tuple[str, list[Element]]:
 
 
 def _index_list(element: Element) -> str | None:
-    """Name of the property that holds the corners of faces."""
+    """Return the name of the property that holds the corners of faces."""
     lists = [name for name, types in element.properties if len(types) == 2]
     return next((name for name in lists if name in INDEX_LISTS), lists[0] if lists else None)
 
@@ -109,7 +109,7 @@ def _index_list(element: Element) -> str | None:
 def _binary_triangles(
     text: bytes, start: int, before: Iterable[Element], element: Element, order: str
 ) -> int:
-    """Triangles of faces that all have as many corners as the first."""
+    """Count the triangles of binary faces, which must all have as many corners as the first."""
     for other in before:
         if any(len(types) == 2 for _, types in other.properties):
             raise ValueError("lists before its faces cannot be read.")
@@ -135,7 +135,7 @@ def _binary_triangles(
 
 
 def _row_triangles(lines: list[bytes], count: int, element: Element | None = None) -> int:
-    """Triangles of faces that stand in a line each: a number of corners, then their indices."""
+    """Count the triangles of faces in text, one a line: a number of corners, then indices."""
     if len(lines) < count:
         raise ValueError(f"it declares {count} faces, but holds {len(lines)}.")
     properties = [("", ["int", "int"])] if element is None else element.properties

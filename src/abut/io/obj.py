@@ -17,13 +17,13 @@ from abut.errors import FileError
 from abut.io.decimals import parse_decimals, parse_float, parse_integers, word_edges
 
 CHUNK = 1 << 18  # bytes parsed at once: the arrays of a chunk fit the cache
-THREADS = 2  # NumPy holds the lock while it reads integers, so that more are slower
+THREADS = 2  # more are slower: NumPy holds the lock while it reads integers
 VERTEX_SIZES = (3, 4, 6, 7)  # coordinates; then a weight, a colour, or both
 LARGEST = np.iinfo(np.int32).max
 SPACE, NEWLINE, SLASH, LETTER_V, LETTER_F = b" \n/vf"
 COMMENT, CONTINUED = re.compile(rb"#[^\n]*"), re.compile(rb"\\\r?\n")
-JOINT = b" \v"  # instead of a continued line's end: a vertical tab counts as a line
-# All blanks but newlines as spaces; control characters, which are no blanks, as part of a word.
+JOINT = b" \v"  # replaces the end of a continued line; the vertical tab counts as a line
+# Map blanks except newlines to spaces, and other control characters to a letter.
 BLANKS = bytes.maketrans(b"\t\r\v\f", b"    ")
 BLANKS = bytes(ord("?") if c < SPACE and c != NEWLINE else c for c in BLANKS)
 SPLIT = bytes.maketrans(b"/", b" ")
@@ -35,7 +35,7 @@ class Statements:
 
     Attributes:
         vertices: (n, 3) float64.
-        corners: Indices of all faces in a row, as the file has them: from 1 up, or negative.
+        corners: Indices of all faces one after another, as in the file: from 1 up, or negative.
         sizes: (m,) number of corners of each face.
         above: (m,) number of the chunk's vertices above each face.
     """
@@ -69,10 +69,10 @@ def read_obj(path: Path) -> tuple[np.ndarray, np.ndarray]:
 
 @dataclass
 class Span:
-    """A part of the file that ends where a statement ends.
+    """A part of the file that ends at the end of a statement.
 
     Attributes:
-        slice: Its bytes.
+        slice: Range of its bytes.
         line: Number of its first line.
     """
 
@@ -96,7 +96,7 @@ def _spans(text: bytes) -> Iterator[Span]:
 def _join(
     text: bytes, spans: list[Span], parsed: Iterable[Statements | None], path: Path
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Vertices and triangles of all spans; what could not be parsed at once is parsed by line."""
+    """Join vertices and triangles of all spans; parse by line what could not be parsed at once."""
     vertices, faces = [np.empty((0, 3))], [np.empty((0, 3), np.int32)]
     count, counts, highest = 0, [], []
     for span, attempt in zip(spans, parsed, strict=True):
@@ -104,6 +104,7 @@ def _join(
         if found is None or corners is None:
             found = _parse_lines(text[span.slice], span.line, count, path)
             corners = _resolve(found, count)
+            assert corners is not None  # lines are parsed strictly
         counts.append(count)
         highest.append(int(corners.max(initial=-1)))
         faces.append(_fan(np.minimum(corners, LARGEST).astype(np.int32), found.sizes))
@@ -116,7 +117,7 @@ def _join(
 
 
 def _statements(chunk: bytes) -> bytes:
-    """A statement a line, each line ended, without comments."""
+    """Return the chunk with one statement a line, each line ended, without comments."""
     if b"#" in chunk:
         chunk = COMMENT.sub(b"", chunk)
     if b"\\" in chunk:
@@ -151,7 +152,7 @@ def _parse(chunk: bytes) -> Statements:
 def _select(
     data: np.ndarray, starts: np.ndarray, ends: np.ndarray, chosen: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
-    """The chosen lines without their first letter, and where each begins."""
+    """Return the chosen lines without their first letter, and the start of each."""
     if chosen.all():
         data = data.copy()
     else:
@@ -174,7 +175,7 @@ def _parse_vertices(data: np.ndarray, lines: np.ndarray) -> np.ndarray:
 
 
 def _parse_faces(data: np.ndarray, lines: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Indices of vertices of all corners, and the number of corners of each face."""
+    """Return the vertices of all corners, and the number of corners of each face."""
     blank, slash = data <= SPACE, data == SLASH
     slashes = np.flatnonzero(slash)
     words, _ = word_edges(blank | slash)
@@ -193,7 +194,7 @@ def _parse_faces(data: np.ndarray, lines: np.ndarray) -> tuple[np.ndarray, np.nd
 
 
 def _resolve(found: Statements, count: int) -> np.ndarray | None:
-    """Indices from 0 up, ``count`` vertices standing above the chunk; None if one is below 0."""
+    """Return indices from 0 up, ``count`` vertices being above the chunk; None if one is < 0."""
     corners = found.corners - (found.corners > 0)
     relative = np.flatnonzero(found.corners < 0)
     if len(relative):
@@ -204,7 +205,7 @@ def _resolve(found: Statements, count: int) -> np.ndarray | None:
 
 
 def _fan(corners: np.ndarray, sizes: np.ndarray) -> np.ndarray:
-    """Triangles (m, 3) about the first corner of each polygon."""
+    """Return triangles (m, 3) of fans about the first corner of each polygon."""
     if (sizes == 3).all():
         return corners.reshape(-1, 3)
     counts = sizes - 2
@@ -219,7 +220,7 @@ def _fan(corners: np.ndarray, sizes: np.ndarray) -> np.ndarray:
 def _parse_lines(
     chunk: bytes, line: int, count: int, path: Path, total: int = LARGEST
 ) -> Statements:
-    """Parse a chunk line by line; ``count`` vertices stand above it, ``total`` are in the file."""
+    """Parse a chunk by line; ``count`` vertices are above it, ``total`` in the file."""
     vertices: list[list[float]] = []
     corners: list[list[int]] = []
     above: list[int] = []
@@ -250,7 +251,7 @@ def _vertex(words: list[bytes]) -> list[float]:
 
 
 def _corners(words: list[bytes], count: int, total: int) -> list[int]:
-    """Indices of vertices of a face below ``count`` vertices of ``total``."""
+    """Return the vertices of a face below ``count`` vertices of ``total``."""
     if len(words) < 3:
         raise ValueError(f"a face has 3 corners or more, not {len(words)}.")
     corners = []

@@ -1,4 +1,4 @@
-"""The one way in for mesh files: read, check, and name the file in every error."""
+"""Read and check mesh files; every error names the file."""
 
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -14,8 +14,8 @@ class PlacedMesh(NamedTuple):
     """A mesh of a scene file.
 
     Attributes:
-        name: Of the node.
-        geometry: Name of the mesh; several nodes may show one.
+        name: Name of the node.
+        geometry: Name of the mesh; several nodes may share one.
         matrix: (4, 4), affine.
     """
 
@@ -27,7 +27,7 @@ class PlacedMesh(NamedTuple):
 
 
 def read_mesh(path: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray | None]:
-    """Read the triangles of a file; those of a file with several objects, one after the other.
+    """Read the triangles of a file, object after object.
 
     Vertices are kept as the file has them.
 
@@ -51,7 +51,7 @@ def read_mesh(path: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray | None]:
 
 
 def read_scene(path: Any) -> list[PlacedMesh]:
-    """Read the meshes of a file, each in its place, sorted by name.
+    """Read the meshes of a file with their transforms, sorted by name.
 
     Raises:
         FileError: There is no such file, it holds no triangle, or it is damaged.
@@ -74,7 +74,7 @@ def read_scene(path: Any) -> list[PlacedMesh]:
 
 
 def existing(path: Any) -> Path:
-    """The path of a file; refuses one that is not there."""
+    """Return the path of a file; refuse one that does not exist."""
     path = Path(path)
     if not path.is_file():
         raise FileError(f"there is no file {path}.")
@@ -93,7 +93,7 @@ def _one_obj(path: Path) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _load(path: Path) -> Any:
-    """The mesh or scene that trimesh reads, with the faces that the header declares."""
+    """Load a mesh or scene with trimesh, and check its faces against the header."""
     import trimesh
 
     try:
@@ -101,7 +101,9 @@ def _load(path: Path) -> Any:
     except Exception as error:
         why = " ".join(str(error).split())
         raise FileError(f"{path} cannot be read as a mesh: {why}") from error
-    shapes = loaded.geometry if isinstance(loaded, trimesh.Scene) else {"": loaded}
+    shapes: dict[str, Any] = {"": loaded}
+    if isinstance(loaded, trimesh.Scene):
+        shapes = dict(loaded.geometry)
     counts = {name: len(shape.faces) for name, shape in shapes.items() if _has_faces(shape)}
     if any(counts.values()) or path.suffix.lower() == ".stl":
         check_declared(path, sum(counts.values()))
@@ -114,7 +116,7 @@ def _load(path: Path) -> Any:
 
 
 def _has_faces(shape: Any) -> bool:
-    """Whether it is a mesh, not points or paths."""
+    """Return whether a shape is a mesh, not points or paths."""
     import trimesh
 
     return isinstance(shape, trimesh.Trimesh)

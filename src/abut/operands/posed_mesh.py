@@ -1,4 +1,4 @@
-"""What kernels see of a posed mesh, and how they read a face of it."""
+"""PosedMesh: the vertices, faces and poses of an operand in kernels."""
 
 from collections.abc import Callable
 from typing import Any
@@ -12,7 +12,7 @@ from abut.mesh import Lease, Mesh
 
 @wp.struct
 class PosedMesh:
-    """Vertices, faces and poses of one operand. ``pose_count`` 0: not moved; 1: one for all."""
+    """Vertices, faces and poses of one operand. ``pose_count`` 0: no pose; 1: one for all."""
 
     points: wp.array[wp.vec3d]
     faces: wp.array[wp.vec3i]
@@ -22,7 +22,7 @@ class PosedMesh:
 
 @wp.func
 def pose_of(side: PosedMesh, pose: wp.int32):
-    """A pose of an operand, the identity where it is not moved."""
+    """Return a pose of an operand, the identity if it has none."""
     out = wp.identity(n=4, dtype=wp.float64)
     if side.pose_count > 0:
         out = side.poses[wp.min(pose, side.pose_count - 1)]
@@ -31,7 +31,7 @@ def pose_of(side: PosedMesh, pose: wp.int32):
 
 @wp.func
 def load_face(side: PosedMesh, face: wp.int32, pose: wp.int32):
-    """The corners of a face, one a row, as moved by a pose."""
+    """Return the corners of a posed face, one a row."""
     corners = side.faces[face]
     p0 = side.points[corners[0]]
     p1 = side.points[corners[1]]
@@ -45,7 +45,7 @@ def load_face(side: PosedMesh, face: wp.int32, pose: wp.int32):
 
 
 def make_posed_mesh(points: wp.array, faces: wp.array, poses: np.ndarray | None = None) -> Any:
-    """The struct to pass to kernels; ``poses`` is (B, 4, 4) float64 or None."""
+    """Make the struct to pass to kernels; ``poses`` is (B, 4, 4) float64 or None."""
     view = PosedMesh()
     view.points = points
     view.faces = faces
@@ -56,10 +56,10 @@ def make_posed_mesh(points: wp.array, faces: wp.array, poses: np.ndarray | None 
 
 
 def defer_posed_mesh(mesh: Mesh, poses: np.ndarray | None = None) -> Callable[[], Any]:
-    """Make ``make_posed_mesh`` of a mesh as it is now when asked, even after it deformed."""
+    """Return a function that makes the posed mesh of the present shape, even after a ``deform``."""
     points, faces = mesh.points, mesh.faces
 
-    def make(_lease: Lease = mesh.lease) -> Any:  # held: the points are not overwritten
+    def make(_lease: Lease = mesh.lease) -> Any:  # keeps the points from being overwritten
         return make_posed_mesh(points, faces, poses)
 
     return make

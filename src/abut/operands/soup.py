@@ -1,8 +1,7 @@
-"""Soup: the posed faces of many meshes side by side on one device."""
+"""Soup: the posed faces of many meshes in one set of arrays."""
 
 import weakref
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
@@ -18,11 +17,11 @@ from abut.operands.posed_mesh import make_posed_mesh
 
 wp.set_module_options({"enable_backward": False, "fuse_fp": False})
 
-ROUNDING = 2.0**-50  # of a moved point, relative to the numbers it is the sum of
+ROUNDING = 2.0**-50  # of a posed point, relative to the summands
 
 
 @wp.kernel
-def shift_kernel(
+def gather_faces_kernel(
     # in
     span: wp.vec3i,
     faces: wp.array[wp.vec3i],
@@ -32,7 +31,7 @@ def shift_kernel(
     faces_out: wp.array[wp.vec3i],
     object_out: wp.array[wp.int32],
 ):
-    """Faces of one mesh as faces of the soup."""
+    """Write the faces of one mesh as faces of the soup."""
     for i in range(span[0] + wp.tid(), span[1], span[2]):
         f = faces[i]
         faces_out[i] = wp.vec3i(f[0] + first_point, f[1] + first_point, f[2] + first_point)
@@ -40,45 +39,64 @@ def shift_kernel(
 
 
 @wp.kernel
-def move_kernel(
+def pose_points_kernel(
     # in
     span: wp.vec3i,
-    locals: wp.array[wp.vec3d],
+    local_points: wp.array[wp.vec3d],
     owners: wp.array[wp.int32],
-    moved: wp.array[wp.bool],
+    posed: wp.array[wp.bool],
     poses: wp.array[wp.mat44d],
     # out
     points_out: wp.array[wp.vec3d],
 ):
-    """Points where their object's pose puts them."""
+    """Apply the pose of its object to each point."""
     for i in range(span[0] + wp.tid(), span[1], span[2]):
-        p = locals[i]
+        p = local_points[i]
         owner = owners[i]
-        if moved[owner]:
+        if posed[owner]:
             p = move_point(poses[owner], p)
         points_out[i] = p
 
 
-@dataclass
 class Soup:
-    """Faces of many objects in one frame. Face ``first_face[i] + f`` is face f of object i.
+    """Faces of many meshes in one frame. Face ``first_face[i] + f`` is face f of object i.
+
+    It follows its meshes: one launch moves all points, and a mesh that deformed is copied again.
 
     Attributes:
         points: (n,) Corners as posed, float64.
         faces: (m,) Indices into ``points``.
         object_of: (m,) int32, the object of each face; ascending.
-        first_face: (k + 1,) On the host, where each object's faces begin.
+        first_face: (k + 1,) First face of each object, on the host.
         bounds: (2, 3) A box around all points.
-        moves: How often points were put somewhere else.
+        moves: Number of times that the points were rewritten.
     """
 
-    device: wp.Device
-    points: wp.array
-    faces: wp.array
-    object_of: wp.array
-    first_face: np.ndarray
-    bounds: np.ndarray = field(default_factory=lambda: np.zeros((2, 3)))
-    moves: int = 0
+    def __init__(self, meshes: Sequence[Mesh]) -> None:
+        self.device = device = require_same_device(*meshes)
+        self._meshes = [weakref.ref(mesh) for mesh in meshes]
+        self._versions = [-1] * len(meshes)
+        self._first_point = np.cumsum([0, *(m.vertex_count for m in meshes)])
+        self.first_face = np.cumsum([0, *(m.face_count for m in meshes)])
+        point_count, face_count = int(self._first_point[-1]), int(self.first_face[-1])
+        if max(point_count, face_count) >= 2**30:
+            raise MeshError(f"{face_count} faces are too many to look at together.")
+        self.points = wp.empty(point_count, dtype=wp.vec3d, device=device)
+        self.faces = wp.empty(face_count, dtype=wp.vec3i, device=device)
+        self.object_of = wp.empty(face_count, dtype=wp.int32, device=device)
+        self._gather_faces(meshes)
+        self.bounds = np.zeros((2, 3))
+        self.moves = 0
+        self._local_points = wp.empty(point_count, dtype=wp.vec3d, device=device)
+        self._local_bounds = np.zeros((len(meshes), 2, 3))
+        owners = np.repeat(np.arange(len(meshes), dtype=np.int32), np.diff(self._first_point))
+        owners = wp.array(owners, dtype=wp.int32, device=device)
+        self._poses = wp.zeros(len(meshes), dtype=wp.mat44d, device=device)
+        self._posed = wp.zeros(len(meshes), dtype=wp.bool, device=device)
+        self._last_poses: Any = ()  # as passed to the last call
+        self._placement: tuple[np.ndarray, np.ndarray] | None = None
+        args = [self._local_points, owners, self._posed, self._poses, self.points]
+        self._pose_task = Task(pose_points_kernel, point_count, args, device)
 
     @property
     def object_count(self) -> int:
@@ -92,113 +110,83 @@ class Soup:
 
     @cached_property
     def view(self) -> Any:
-        """What kernels see: faces that are not moved any more."""
+        """The faces as kernels receive them, already posed."""
         return make_posed_mesh(self.points, self.faces)
 
     def rows(self, faces: np.ndarray) -> np.ndarray:
-        """(n, 2) int32 rows (object, face of it) of faces of the soup."""
+        """Return (n, 2) int32 rows (object, face of it) of faces of the soup."""
         owners = np.searchsorted(self.first_face, faces, side="right") - 1
         return np.stack([owners, faces - self.first_face[owners]], axis=1).astype(np.int32)
 
-
-class Gathered(Soup):
-    """A soup that follows its meshes: moved by one launch, copied anew where a mesh deformed."""
-
-    def __init__(self, meshes: Sequence[Mesh]) -> None:
-        device = require_same_device(*meshes)
-        self.known = [weakref.ref(mesh) for mesh in meshes]
-        self.versions = [-1] * len(meshes)
-        first_point = np.cumsum([0, *(m.vertex_count for m in meshes)])
-        first_face = np.cumsum([0, *(m.face_count for m in meshes)])
-        counts = int(first_point[-1]), int(first_face[-1])
-        if max(counts) >= 2**30:
-            raise MeshError(f"{counts[1]} faces are too many to look at together.")
-        self.first_point = first_point
-        self.locals = wp.empty(counts[0], dtype=wp.vec3d, device=device)
-        owners = np.repeat(np.arange(len(meshes), dtype=np.int32), np.diff(first_point))
-        self.owners = wp.array(owners, dtype=wp.int32, device=device)
-        super().__init__(
-            device,
-            wp.empty(counts[0], dtype=wp.vec3d, device=device),
-            wp.empty(counts[1], dtype=wp.vec3i, device=device),
-            wp.empty(counts[1], dtype=wp.int32, device=device),
-            first_face,
-        )
-        for i, mesh in enumerate(meshes):
-            part = slice(*first_face[i : i + 2].tolist())
-            if mesh.face_count:
-                out = [self.faces[part], self.object_of[part]]
-                args = [mesh.faces, int(first_point[i]), i, *out]
-                launch(shift_kernel, mesh.face_count, args, device)
-        self.moved = wp.zeros(len(meshes), dtype=wp.bool, device=device)
-        self.poses = wp.zeros(len(meshes), dtype=wp.mat44d, device=device)
-        self.given: Any = ()  # poses as they came last
-        self.placed: tuple[np.ndarray, np.ndarray] | None = None
-        self.boxes = np.zeros((len(meshes), 2, 3))
-        args = [self.locals, self.owners, self.moved, self.poses, self.points]
-        self.moving = Task(move_kernel, counts[0], args, device)
-
     def is_of(self, meshes: Sequence[Mesh]) -> bool:
-        """Whether these are its meshes."""
-        return [known() for known in self.known] == [*meshes]  # equal meshes are the same
+        """Return whether these are its meshes."""
+        return [known() for known in self._meshes] == [*meshes]  # meshes compare by identity
 
-    def take(self, meshes: Sequence[Mesh], poses: Any) -> None:
-        """Follow the meshes' shapes, and put them where the poses say."""
-        known = self._known(poses)
-        placed = self.placed if known else _checked(poses, len(meshes))  # or refused, unchanged
-        if self._follow(meshes) and known:
+    def update(self, meshes: Sequence[Mesh], poses: Any) -> None:
+        """Take the present shapes of the meshes, and pose them."""
+        known = self._at_poses(poses)
+        placement = self._placement if known else _checked(poses, len(meshes))
+        if self._copy_deformed(meshes) and known:
             return
         if not known:
-            self.placed = placed
-            self.given = None if poses is None else ()
+            self._placement = placement
+            self._last_poses = None if poses is None else ()
             if isinstance(poses, np.ndarray):
-                self.given = poses.copy()
-            self.poses.assign(self.placed[0])
-            self.moved.assign(self.placed[1])
-        assert self.placed is not None
+                self._last_poses = poses.copy()
+            self._poses.assign(placement[0])
+            self._posed.assign(placement[1])
+        assert self._placement is not None
         self.moves += 1
-        self.moving.run()
-        filled = np.diff(self.first_point) > 0
-        self.bounds = _bounds(*(x[filled] for x in (self.boxes, *self.placed)))
+        self._pose_task.run()
+        filled = np.diff(self._first_point) > 0
+        self.bounds = _bounds(*(x[filled] for x in (self._local_bounds, *self._placement)))
 
-    def _known(self, poses: Any) -> bool:
-        """Whether the objects are at these poses already."""
-        if isinstance(poses, np.ndarray) and isinstance(self.given, np.ndarray):
-            return np.array_equal(poses, self.given)
-        return poses is None and self.given is None
+    def _gather_faces(self, meshes: Sequence[Mesh]) -> None:
+        for i, mesh in enumerate(meshes):
+            faces = slice(*self.first_face[i : i + 2].tolist())
+            if mesh.face_count:
+                out = [self.faces[faces], self.object_of[faces]]
+                args = [mesh.faces, int(self._first_point[i]), i, *out]
+                launch(gather_faces_kernel, mesh.face_count, args, self.device)
 
-    def _follow(self, meshes: Sequence[Mesh]) -> bool:
-        """Copy the points of meshes that have deformed; True when none has."""
-        if self.versions == [mesh.version for mesh in meshes]:
+    def _at_poses(self, poses: Any) -> bool:
+        """Return whether the objects are at these poses already."""
+        if isinstance(poses, np.ndarray) and isinstance(self._last_poses, np.ndarray):
+            return np.array_equal(poses, self._last_poses)
+        return poses is None and self._last_poses is None
+
+    def _copy_deformed(self, meshes: Sequence[Mesh]) -> bool:
+        """Copy the points of meshes that have deformed; return whether none has."""
+        if self._versions == [mesh.version for mesh in meshes]:
             return True
         for i, mesh in enumerate(meshes):
-            if self.versions[i] != mesh.version:
-                part = slice(*self.first_point[i : i + 2].tolist())
+            if self._versions[i] != mesh.version:
+                points = slice(*self._first_point[i : i + 2].tolist())
                 if mesh.vertex_count:
-                    wp.copy(self.locals[part], mesh.points)
-                self.boxes[i] = mesh.bounds
-                self.versions[i] = mesh.version
+                    wp.copy(self._local_points[points], mesh.points)
+                self._local_bounds[i] = mesh.bounds
+                self._versions[i] = mesh.version
         return False
 
 
 def soup_of(meshes: Sequence[Mesh], poses: Any = None) -> Soup:
-    """The posed faces of meshes; kept with the first of them, so that asking again is cheap.
+    """Return the posed faces of meshes, cached with the first mesh.
 
     Args:
         meshes: Meshes on one device, at least one.
         poses: A rigid motion or None for each; (n, 4, 4) moves all.
     """
-    held: list[Gathered] = meshes[0].cache.setdefault("soups", [])
-    soup = next((known for known in held if known.is_of(meshes)), None)
+    cached: list[Soup] = meshes[0].cache.setdefault("soups", [])
+    soup = next((known for known in cached if known.is_of(meshes)), None)
     if soup is None:
-        soup = Gathered(meshes)
-        held[:] = [soup, *held[:1]]
-    soup.take(meshes, poses)
+        soup = Soup(meshes)
+        cached[:] = [soup, *cached[:1]]
+    soup.update(meshes, poses)
     return soup
 
 
 def _checked(poses: Any, count: int) -> tuple[np.ndarray, np.ndarray]:
-    """((n, 4, 4) poses, (n,) whether each moves its object)."""
+    """Return ((n, 4, 4) poses, (n,) whether each object has one)."""
     motions = np.tile(np.eye(4), (count, 1, 1))
     moved = np.zeros(count, dtype=bool)
     if poses is None:
@@ -216,7 +204,7 @@ def _checked(poses: Any, count: int) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _bounds(boxes: np.ndarray, poses: np.ndarray, moved: np.ndarray) -> np.ndarray:
-    """A box around boxes as moved, rounding of moved points included."""
+    """Return a box around posed boxes, including the rounding of posed points."""
     if not len(boxes):
         return np.zeros((2, 3))
     with np.errstate(over="ignore", invalid="ignore"):
