@@ -91,7 +91,7 @@ def _upright(path: Path) -> cases.Shape:
     return shape.turned("x", 90)
 
 
-def _frame(play: sim.Play) -> dict[str, float]:
+def _frame(play: sim.Simulation) -> dict[str, float]:
     wp.synchronize()
     start = time.perf_counter()
     with recording() as timer:
@@ -101,12 +101,12 @@ def _frame(play: sim.Play) -> dict[str, float]:
     return {**{s: timer.milliseconds.get(s, 0.0) for s in play.stages}, "frame": whole}
 
 
-def _agrees(play: sim.Play) -> str:
+def _agrees(play: sim.Simulation) -> str:
     return "yes" if np.array_equal(play.rows("bvh"), play.rows(play.other_method)) else "no"
 
 
 def _row(
-    job: str, variant: str, args: argparse.Namespace, spent: list, stage: str, play: sim.Play
+    job: str, variant: str, args: argparse.Namespace, spent: list, stage: str, play: sim.Simulation
 ) -> Row:
     times = [frame[stage] for frame in spent]
     middle = statistics.median(times)

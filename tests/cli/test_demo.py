@@ -61,8 +61,8 @@ def test_table_for_people(capsys):
 
 
 def test_a_wrong_frame_is_told(monkeypatch, capsys):
-    right = drape.near_rows
-    monkeypatch.setattr(drape, "near_rows", lambda c, m: right(c, m)[: 7 if m == "far" else 8])
+    right = drape.near_face_rows
+    monkeypatch.setattr(drape, "near_face_rows", lambda c, m: right(c, m)[: 7 if m == "far" else 8])
     args = ["--faces", 200, "--frames", 2, "--no-film", "--check", "--json", "--device", "cpu"]
     assert run("cloth-table", *args) == 1
     assert json.loads(capsys.readouterr().out)["wrong"] == 2

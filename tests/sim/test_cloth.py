@@ -7,7 +7,7 @@ import warp as wp
 import abut
 from abut import cases, sim
 from abut.sim import cloth as cloth_module
-from abut.sim import safe_move
+from abut.sim import safe_paths
 from abut.sim.springs import bend_springs, brace_springs, edge_springs
 
 THIN = sim.Fabric(thickness=0.02, substeps=4)  # too thin for steps as long as those below
@@ -34,14 +34,14 @@ def test_nothing_is_cut_in_any_frame(device, make, fabric):
     assert fabric is not THIN or impacts > 100
 
 
-def test_without_safe_ways_something_is_cut(device, monkeypatch):
+def test_without_safe_paths_faces_intersect(device, monkeypatch):
     """The test above can fail."""
 
     def careless(mesh, wanted, obstacle):
         share = wp.full(mesh.vertex_count, 1.0, dtype=wp.float64, device=mesh.device)
-        return safe_move.Way(wanted, share, 0, 0)
+        return safe_paths.SafePaths(wanted, share, 0, 0)
 
-    monkeypatch.setattr(cloth_module, "safe_way", careless)
+    monkeypatch.setattr(cloth_module, "safe_paths", careless)
     cloth = draped(device, fabric=THIN)
     assert any(cloth.step(0.02) and meets(cloth) for _ in range(40))
 
@@ -166,7 +166,7 @@ def through(mesh):
 
 def test_only_ways_that_cross_something_are_shortened(device):
     mesh = stacked(device)
-    way = safe_move.safe_way(mesh, through(mesh))
+    way = safe_paths.safe_paths(mesh, through(mesh))
     share = way.share.numpy()
     assert way.impacts > 0 and way.rounds > 0
     assert (share[6:] == 1).all()
@@ -180,18 +180,18 @@ def test_what_stays_does_not_hold_up_the_rest(device):
     mesh = stacked(device, height=1e-15)
     wanted = mesh.points.numpy().copy()
     wanted[6:, 2] -= 2.0
-    way = safe_move.safe_way(mesh, wp.array(wanted, dtype=wp.vec3d, device=mesh.device))
+    way = safe_paths.safe_paths(mesh, wp.array(wanted, dtype=wp.vec3d, device=mesh.device))
     assert np.array_equal(way.points.numpy(), wanted)
 
 
 def test_the_last_resort_stops_everything(device, monkeypatch):
-    monkeypatch.setattr(safe_move, "ROUNDS", 0)
+    monkeypatch.setattr(safe_paths, "ROUNDS", 0)
     mesh = stacked(device)
-    way = safe_move.safe_way(mesh, through(mesh))
+    way = safe_paths.safe_paths(mesh, through(mesh))
     assert way.share.numpy() == pytest.approx(np.full(9, 0.25), abs=1e-5)
     assert way.points.numpy()[6:, 2] == pytest.approx(-0.5, abs=1e-5)
-    monkeypatch.setattr(safe_move, "self_collide", lambda mesh: True)
-    way = safe_move.safe_way(mesh, through(mesh))
+    monkeypatch.setattr(safe_paths, "self_collide", lambda mesh: True)
+    way = safe_paths.safe_paths(mesh, through(mesh))
     assert np.array_equal(way.points.numpy(), mesh.points.numpy())
 
 

@@ -25,8 +25,8 @@ def ground(bodies, device):
 def momenta(bodies, mass, inertia):
     """Linear and angular momentum (about the origin) of all bodies."""
     state = bodies.state()
-    turns = bodies.poses[:, :3, :3]
-    world_inertia = turns @ inertia @ turns.transpose(0, 2, 1)
+    rotations = bodies.poses[:, :3, :3]
+    world_inertia = rotations @ inertia @ rotations.transpose(0, 2, 1)
     own = np.einsum("nij,nj->ni", world_inertia, state["spin"])
     linear = mass[:, None] * state["velocity"]
     return linear.sum(axis=0), (own + np.cross(state["position"], linear)).sum(axis=0)
@@ -36,11 +36,11 @@ def test_solids():
     box = cases.box((1.0, 2.0, 3.0))
     pose = random_poses(1, 5.0, seed=1)[0]
     solid = solid_of(moved(box.vertices, pose), box.faces)
-    turn = pose[:3, :3]
+    rotation = pose[:3, :3]
     want = 6.0 / 12 * np.diag([4 + 9, 1 + 9, 1 + 4])
     np.testing.assert_allclose(solid.volume, 6.0)
     np.testing.assert_allclose(solid.centre, pose[:3, 3], atol=1e-12)
-    np.testing.assert_allclose(solid.inertia, turn @ want @ turn.T, atol=1e-11)
+    np.testing.assert_allclose(solid.inertia, rotation @ want @ rotation.T, atol=1e-11)
     ball = cases.icosphere(20000, radius=2.0)
     solid = solid_of(ball.vertices + 7.0, ball.faces)
     np.testing.assert_allclose(solid.volume, 4 / 3 * np.pi * 8, rtol=1e-3)

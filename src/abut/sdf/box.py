@@ -60,8 +60,8 @@ def box_around(
     counts = np.ceil(sides / spacing * (1.0 - 2.0**-40)).astype(np.int64)  # of cells
     counts = np.maximum(counts, 1)
     centre = 0.5 * (bounds[0] + bounds[1])
-    shape = tuple(int(n) + 1 for n in counts)
-    return Box(centre - 0.5 * spacing * counts, spacing, shape)
+    nx, ny, nz = (int(n) + 1 for n in counts)
+    return Box(centre - 0.5 * spacing * counts, spacing, (nx, ny, nz))
 
 
 def _checked(resolution: int | None) -> int:

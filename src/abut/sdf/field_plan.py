@@ -185,9 +185,9 @@ class FieldPlan:
 
     def over_rows(self, kernel: wp.Kernel, warps: int, *args: Any) -> Callable[[], None]:
         """Return a launch that makes the rows of answers, ``warps`` of them a row."""
-        args = [self.operands, *args, self.queues.counts, self._rows]
+        every = [self.operands, *args, self.queues.counts, self._rows]
         lanes = WARP_SIZE if self.device.is_cuda else 1
-        return Task(kernel, self.pose_count * warps * lanes, args, self.device).run
+        return Task(kernel, self.pose_count * warps * lanes, every, self.device).run
 
     def _host_array(self, shape: Any, dtype: Any) -> wp.array:
         return wp.zeros(shape, dtype=dtype, device="cpu", pinned=self.device.is_cuda)

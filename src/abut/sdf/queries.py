@@ -81,8 +81,8 @@ def ask_response(
             if vertex_velocities is None:
                 twist = _twist(velocity, len(poses), "velocity")
             field_twist = _twist(field_velocity, len(poses), "field_velocity")
-            twists = [t if t.ndim == 1 else t[chunk] for t in (twist, field_twist)]
-            _fill_response(inputs, *twists, centre, material, vertex_velocities)
+            twist, field_twist = (t if t.ndim == 1 else t[chunk] for t in (twist, field_twist))
+            _fill_response(inputs, twist, field_twist, centre, material, vertex_velocities)
 
         count = chunk.stop - chunk.start
         key = (ResponsePlan, count, int(pixels), sampling_number, *kind.values())
@@ -157,7 +157,9 @@ def _checked(field: Any, other: Mesh, pose: Any, sampling: str) -> tuple[np.ndar
     if pose is None:
         return IDENTITY, True, sampling_number
     pose = to_plain(pose)
-    return checked_poses(pose, "pose"), pose.ndim == 2, sampling_number
+    poses = checked_poses(pose, "pose")
+    assert poses is not None
+    return poses, pose.ndim == 2, sampling_number
 
 
 def _pixel(field: Any, pixels: Any) -> float:

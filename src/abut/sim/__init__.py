@@ -4,11 +4,11 @@ from abut.sim.cloth import Cloth, Fabric, StepReport
 from abut.sim.dragons import Dragons, falling_dragons
 from abut.sim.drape import Drape, cloth_over_ball, cloth_over_table
 from abut.sim.fracture import Fracture, breaking_object
-from abut.sim.impulse_solver import Surfaces, Tumble
+from abut.sim.impulse_solver import ImpulseSolver, Surfaces
 from abut.sim.leaves import FallingLeaves, falling_leaves
 from abut.sim.rigid import Energy, RigidBodies
-from abut.sim.rigid_state import Lumps
-from abut.sim.simulation import Play, Seen
+from abut.sim.rigid_state import RigidState
+from abut.sim.simulation import Seen, Simulation
 from abut.sim.swarm import Swarm, swarm_of_balls
 from abut.sim.waves import WavingFloor
 
@@ -20,14 +20,14 @@ __all__ = [
     "Fabric",
     "FallingLeaves",
     "Fracture",
-    "Lumps",
-    "Play",
+    "ImpulseSolver",
     "RigidBodies",
+    "RigidState",
     "Seen",
+    "Simulation",
     "StepReport",
     "Surfaces",
     "Swarm",
-    "Tumble",
     "WavingFloor",
     "breaking_object",
     "cloth_over_ball",

@@ -1,4 +1,4 @@
-"""Rigid bodies on the device: where they are, how they move, and a step of both."""
+"""Rigid bodies on the device: structs of their state, and a step of time."""
 
 import warp as wp
 
@@ -15,9 +15,9 @@ TIME, STEP = wp.constant(0), wp.constant(1)  # of the clock
 
 @wp.struct
 class Shapes:
-    """What bodies are made of; one shape may serve many bodies."""
+    """The shapes of bodies; many bodies may share one."""
 
-    fields: wp.array[FieldGrid]  # spacing 0: the shape has none and can only be sampled
+    fields: wp.array[FieldGrid]  # spacing 0 without a field
     meshes: wp.array[SampledMesh]
     centre: wp.array[wp.vec3d]  # of mass, in the mesh's frame
     low: wp.array[wp.vec3d]  # bounds of the mesh
@@ -27,14 +27,14 @@ class Shapes:
 
 @wp.struct
 class Bodies:
-    """Bodies in the world. Positions are those of centres of mass."""
+    """The state of all bodies in the world. Positions are those of centres of mass."""
 
     shape: wp.array[wp.int32]
     position: wp.array[wp.vec3d]
     rotation: wp.array[wp.quatd]
     velocity: wp.array[wp.vec3d]
     spin: wp.array[wp.vec3d]
-    inverse_mass: wp.array[wp.float64]  # 1 / mass; 0: never moved by forces
+    inverse_mass: wp.array[wp.float64]  # 0 for a static body
     inertia: wp.array[wp.mat33d]  # about the centre, in the mesh's frame
     pose: wp.array[wp.mat44d]  # of the mesh in the world
     low: wp.array[wp.vec3d]  # bounds in the world
@@ -43,7 +43,7 @@ class Bodies:
 
 @wp.func
 def pose_from(rotation: wp.mat33d, at: wp.vec3d):
-    """A rotation and a shift as a pose."""
+    """Return the pose of a rotation and a translation."""
     return wp.mat44d(
         rotation[0, 0], rotation[0, 1], rotation[0, 2], at[0],
         rotation[1, 0], rotation[1, 1], rotation[1, 2], at[1],
@@ -54,7 +54,7 @@ def pose_from(rotation: wp.mat33d, at: wp.vec3d):
 
 @wp.func
 def place(bodies: Bodies, shapes: Shapes, i: wp.int32):
-    """Set the pose and the bounds of a body by its position and turn."""
+    """Compute the pose and the bounds of a body from its position and rotation."""
     s = bodies.shape[i]
     rotation = wp.quat_to_matrix(bodies.rotation[i])
     at = bodies.position[i] - rotation * shapes.centre[s]
@@ -77,14 +77,14 @@ def place_bodies_kernel(
     # out
     bodies_out: Bodies,
 ):
-    """Poses and bounds of all bodies."""
+    """Compute poses and bounds of all bodies."""
     for i in range(span[0] + wp.tid(), span[1], span[2]):
         place(bodies_out, shapes, i)
 
 
 @wp.func
 def integrated_rotation(rotation: wp.quatd, spin: wp.vec3d, seconds: wp.float64):
-    """A turn after spinning for some time."""
+    """Return a rotation after spinning for some time."""
     angle = wp.length(spin) * seconds
     if angle == ZERO:
         return rotation
@@ -96,7 +96,7 @@ def move(
     bodies: Bodies, i: wp.int32, force: wp.vec3d, torque: wp.vec3d, gravity: wp.vec3d,
     seconds: wp.float64,
 ):  # fmt: skip
-    """A step of semi-implicit Euler. Without torque the angular momentum stays what it is."""
+    """Make a step of semi-implicit Euler. Without torque the angular momentum is conserved."""
     velocity = bodies.velocity[i]
     spin = bodies.spin[i]
     inverse_mass = bodies.inverse_mass[i]
@@ -129,7 +129,7 @@ def gather_forces_kernel(
     force_out: wp.array[wp.vec3d],
     torque_out: wp.array[wp.vec3d],
 ):
-    """Add up what acts on each body, pair by pair in their order. Rows: see response_rows."""
+    """Sum forces and torques on each body, pair by pair in order."""
     pair_count = wp.min(offsets[offsets.shape[0] - 1], body_pairs.shape[0])
     for i in range(span[0] + wp.tid(), span[1], span[2]):
         force = wp.vec3d()

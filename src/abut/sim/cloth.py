@@ -1,4 +1,4 @@
-"""Cloth: sheets that fall, fold and drape, and never cut themselves or anything else."""
+"""Cloth: sheets that fall, fold and drape without intersections."""
 
 from dataclasses import dataclass
 from itertools import pairwise
@@ -15,31 +15,31 @@ from abut.mesh import Mesh
 from abut.query.collide import collide
 from abut.query.self_collide import self_collide
 from abut.sim.particles import (
-    Weather,
-    brake_kernel,
+    ExternalForces,
     normal_kernel,
     predict_kernel,
+    scale_velocity_kernel,
     spring_kernel,
     velocity_kernel,
 )
-from abut.sim.repulsion import Cushion
-from abut.sim.safe_move import safe_way
+from abut.sim.repulsion import Repulsion
+from abut.sim.safe_paths import safe_paths
 from abut.sim.springs import Springs, bend_springs, brace_springs, edge_springs
 
-REACH = 2.0  # thicknesses within which faces are watched
+REACH = 2.0  # thicknesses within which faces repel
 
 
 @dataclass(frozen=True)
 class Fabric:
-    """What a sheet is made of.
+    """The material of a sheet.
 
     Attributes:
-        stretch, bend: How readily edges lengthen and faces fold [s²: 1 over stiffness over mass].
+        stretch, bend: Compliance of edges and folds [s²: 1 over stiffness over mass].
         braces: Springs from each vertex to others of its sheet, which keep its form, as that of a
             leaf; none for cloth.
-        form: How readily those give [s²].
-        friction: Slip taken away, over the depth by which the thickness is missed.
-        drag: How fast air stops motion across the sheet, and along it [1 / s].
+        form: Compliance of the braces [s²].
+        friction: Slip removed, over the depth by which the thickness is missed.
+        drag: Rate at which air stops motion across the sheet, and along it [1 / s].
         thickness: Distance kept between faces over the length of short edges; at most 0.4.
         substeps: Of a step.
     """
@@ -56,7 +56,7 @@ class Fabric:
 
 @dataclass(frozen=True)
 class StepReport:
-    """What happened in a step: near pairs of faces, impacts on the way, rounds of shortening."""
+    """Statistics of a step: near pairs of faces, impacts on full paths, rounds of shortening."""
 
     near: int
     impacts: int
@@ -66,13 +66,13 @@ class StepReport:
 class Cloth:
     """Sheets under gravity, by position-based dynamics (XPBD) in small steps.
 
-    Collisions are abut's own queries. Faces that come near (``within``) are pushed apart, and the
-    way of each step is shortened wherever it would cross anything (``ccd``).
+    Faces that come near (``within``) repel each other, and the paths of each step are shortened
+    where they would cross anything (``ccd``).
 
     Args:
-        sheet: One sheet or several; faces must not meet.
-        obstacle: What they fall on; it does not move.
-        fabric: What the sheets are made of.
+        sheet: One sheet or several; faces must not intersect.
+        obstacle: A mesh at rest.
+        fabric: The material of the sheets.
         pinned: Vertices that do not move.
         gravity, wind: Acceleration, and velocity of the air.
         device: None is the first CUDA device, else the CPU.
@@ -82,10 +82,10 @@ class Cloth:
         seconds: Time since the start.
 
     Raises:
-        MeshError: The sheets meet themselves or the obstacle to begin with.
+        MeshError: The sheets intersect themselves or the obstacle to begin with.
 
     Guarantee:
-        After every step no two faces of the sheets meet, and none meets the obstacle.
+        After every step no two faces of the sheets intersect, and none intersects the obstacle.
     """
 
     def __init__(
@@ -116,7 +116,7 @@ class Cloth:
         self.thickness = self.fabric.thickness * float(np.quantile(edges.rest, 0.1))
         self.reach = REACH * self.thickness
         args = (self.mesh, self.obstacle, self.free, self.thickness, self.fabric.friction)
-        self._cushion = Cushion(*args)
+        self._repulsion = Repulsion(*args)
         self._around = _faces_around(sheet, self.device)
         self._before, self._now = (wp.empty_like(self.mesh.points) for _ in range(2))
         self._springs = [
@@ -130,10 +130,10 @@ class Cloth:
         self._substep: tuple[float, list[Task]] = (0.0, [])
 
     def step(self, seconds: float = 0.01) -> StepReport:
-        """Let time pass."""
+        """Advance by some time."""
         count, device = len(self.free), self.device
         with stage("near", device):
-            near = self._cushion.find(self.reach)
+            near = self._repulsion.find(self.reach)
         with stage("motion", device):
             args = [self.mesh.points, self.mesh.faces, *self._around, self._normal]
             launch(normal_kernel, count, args, device)
@@ -141,35 +141,35 @@ class Cloth:
             for _ in range(self.fabric.substeps):
                 self._move(seconds / self.fabric.substeps)
         with stage("safe way", device):
-            way = safe_way(self.mesh, wp.clone(self._now), self.obstacle)
-            launch(brake_kernel, count, [way.share, self.velocity], device)
+            way = safe_paths(self.mesh, wp.clone(self._now), self.obstacle)
+            launch(scale_velocity_kernel, count, [way.share, self.velocity], device)
             self.mesh.deform(way.points)
         self.seconds += seconds
         return StepReport(near, way.impacts, way.rounds)
 
     def release(self, vertices: Any) -> None:
-        """Let pinned vertices go."""
+        """Release pinned vertices."""
         free = self.free.numpy().copy()
         free[np.asarray(vertices, dtype=np.int64)] = 1.0
         self.free.assign(free)
 
     def _move(self, seconds: float) -> None:
-        """One substep: fall, draw springs together, keep apart."""
+        """Make one substep: external forces, springs, repulsion."""
         count, device = len(self.free), self.device
         wp.copy(self._before, self._now)
-        weather = Weather()
-        weather.gravity, weather.wind = wp.vec3d(*self.gravity), wp.vec3d(*self.wind)
-        weather.drag, weather.seconds = wp.vec2d(*self.fabric.drag), wp.float64(seconds)
-        args = [weather, self.free, self._normal, self._before, self.velocity, self._now]
+        external = ExternalForces()
+        external.gravity, external.wind = wp.vec3d(*self.gravity), wp.vec3d(*self.wind)
+        external.drag, external.seconds = wp.vec2d(*self.fabric.drag), wp.float64(seconds)
+        args = [external, self.free, self._normal, self._before, self.velocity, self._now]
         launch(predict_kernel, count, args, device)
         for pull in self._pulls(seconds):
             pull.run()
-        self._cushion.keep(self._before, self._now, seconds)
+        self._repulsion.apply(self._before, self._now, seconds)
         args = [self._before, self._now, wp.float64(seconds), self.velocity]
         launch(velocity_kernel, count, args, device)
 
     def _pulls(self, seconds: float) -> list[Task]:
-        """The launches that draw springs together, recorded for this duration of a substep."""
+        """Return the spring launches, recorded for this duration of a substep."""
         if self._substep[0] != seconds:
             pulls = []
             for springs, softness, ends, rest in self._springs:
@@ -195,7 +195,7 @@ def _require_apart(mesh: Mesh, obstacle: Mesh | None) -> None:
 
 
 def _faces_around(shape: Shape, device: wp.Device) -> tuple[wp.array, wp.array]:
-    """For each vertex where its faces start in a list, and the list."""
+    """Return the faces around each vertex in CSR form: starts and faces."""
     order = np.argsort(shape.faces.ravel(), kind="stable")
     use = np.bincount(shape.faces.ravel(), minlength=len(shape.vertices))
     starts = np.concatenate([[0], np.cumsum(use)]).astype(np.int32)

@@ -1,4 +1,4 @@
-"""Dragons fall onto a floor that waves (Morvan et al. 2008, section 5.4)."""
+"""Dragons fall onto a waving floor (Morvan et al. 2008, section 5.4)."""
 
 from typing import Any
 
@@ -22,11 +22,11 @@ FLOOR = 5.0  # side, in lengths of a dragon
 
 
 class Dragons:
-    """Fifteen solids fall onto a floor that waves, and onto each other.
+    """Fifteen solids fall onto a waving floor, and onto each other.
 
     Args:
-        solid: What falls, z up; scaled to length 1.
-        count: How many of them.
+        solid: The falling shape, z up; scaled to length 1.
+        count: Number of solids.
         resolution: Samples along the longest side of its distance field.
         pixels: Pixels along the longest side of the field's box.
         device: None is the first CUDA device, else the CPU.
@@ -67,13 +67,13 @@ class Dragons:
         self._scene: Scene | None = None
 
     def advance(self) -> dict[str, int]:
-        """A thirtieth of a second."""
+        """Advance by a thirtieth of a second."""
         with stage("physics", self.device):
             self.bodies.step(SECONDS, SUBSTEPS)
         return {"pairs": self.bodies.pair_count}
 
     def seen(self) -> list[Seen]:
-        """The dragons, and the floor as it is."""
+        """Return the dragons, and the floor as it is."""
         points, faces = self.solid.points.numpy(), self.solid.faces.numpy()
         poses = self.bodies.poses[1:]
         placed = np.einsum("nij,vj->nvi", poses[:, :3, :3], points) + poses[:, None, :3, 3]
@@ -86,7 +86,7 @@ class Dragons:
         return [Seen(dragons, "piece", part), Seen(ground, "floor")]
 
     def rows(self, method: str) -> np.ndarray:
-        """Faces of dragons that meet: contact is where they overlap a little."""
+        """Return faces of dragons that intersect: in contact they overlap a little."""
         poses = self.bodies.poses[1:]
         if self._scene is None:
             self._scene = Scene(self.device)
@@ -99,7 +99,7 @@ class Dragons:
 def falling_dragons(
     faces: int = 60_000, device: Any = None, meshes: list[Shape] | None = None
 ) -> Dragons:
-    """Fifteen of a mesh, or of a knot with ``faces`` in all."""
+    """Return fifteen solids of a mesh, or knots with ``faces`` in all."""
     if meshes:
         return Dragons(meshes[0], device=device)
     columns = max(6, round((faces / COUNT / 16) ** 0.5))
@@ -107,7 +107,7 @@ def falling_dragons(
 
 
 def _piled(size: np.ndarray, count: int) -> np.ndarray:
-    """Poses in layers above the floor, each turned its own way about z."""
+    """Return poses in layers above the floor, each rotated at random about z."""
     rng = np.random.default_rng(4)
     poses = np.tile(np.eye(4), (count, 1, 1))
     reach = float(np.hypot(size[0], size[1])) * 0.8

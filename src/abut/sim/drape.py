@@ -19,17 +19,19 @@ class Drape:
     """A square of cloth falls over something round (Quick-CULLIDE §6, gProximity §6).
 
     Args:
-        crowd: The sheet and what it falls on.
-        fabric: What the sheet is made of.
+        placed: The sheet and the obstacle.
+        fabric: The material of the sheet.
         device: None is the first CUDA device, else the CPU.
     """
 
     stages = ("near", "motion", "safe way")
     other_method = "far"
 
-    def __init__(self, crowd: PlacedShapes, fabric: Fabric | None = None, device: object = None) -> None:
-        self.face_count = crowd.face_count
-        sheet, self.solid = crowd.placed()
+    def __init__(
+        self, placed: PlacedShapes, fabric: Fabric | None = None, device: object = None
+    ) -> None:
+        self.face_count = placed.face_count
+        sheet, self.solid = placed.placed()
         self.cloth = Cloth(sheet, self.solid, fabric=fabric, device=device)
         reach = 0.55 * np.ptp(sheet.vertices[:, 0])
         top = self.solid.vertices[:, 2].max()
@@ -37,21 +39,21 @@ class Drape:
         self.around = box_corners(low, high)
 
     def advance(self) -> dict[str, int]:
-        """Three steps of a hundredth of a second."""
+        """Make three steps of a hundredth of a second."""
         return advanced(self.cloth, STEPS, SECONDS)
 
     def seen(self) -> list[Seen]:
-        """The cloth, and what it falls on."""
+        """Return the cloth and the obstacle."""
         points, faces = self.cloth.mesh.points.numpy(), self.cloth.mesh.faces.numpy()
         return [Seen(Shape(points, faces), "cloth"), Seen(self.solid, "wood")]
 
     def rows(self, method: str) -> np.ndarray:
-        """Near faces of the cloth (0, 0) and of cloth and solid (0, 1)."""
+        """Return near faces of the cloth (0, 0), and of cloth and obstacle (0, 1)."""
         return near_face_rows(self.cloth, method)
 
 
 def advanced(cloth: Cloth, steps: int, seconds: float) -> dict[str, int]:
-    """Make steps; what happened in all of them, and what meets afterwards (nothing)."""
+    """Make steps; returns their statistics and the number of intersections afterwards (0)."""
     reports = [cloth.step(seconds) for _ in range(steps)]
     meeting = len(self_collide(cloth.mesh))
     if cloth.obstacle is not None:
@@ -65,12 +67,12 @@ def advanced(cloth: Cloth, steps: int, seconds: float) -> dict[str, int]:
 
 
 def near_face_rows(cloth: Cloth, method: str) -> np.ndarray:
-    """(n, 4) faces that a cloth keeps apart, of itself and from its obstacle.
+    """Return (n, 4) near faces of a cloth with itself and with its obstacle.
 
     Args:
         cloth: In its present shape.
-        method: One of ``abut.within``; or ``far``: those rows of ``bvh`` whose faces are kept by
-            culling at that distance, which should be all.
+        method: One of ``abut.within``; or ``far``: the rows of ``bvh`` whose faces culling at that
+            distance keeps, which should be all.
     """
     by = "bvh" if method == "far" else method
     meshes = [mesh for mesh in (cloth.mesh, cloth.obstacle) if mesh is not None]
@@ -88,10 +90,10 @@ def near_face_rows(cloth: Cloth, method: str) -> np.ndarray:
 
 
 def cloth_over_table(faces: int = 20_000, device: object = None) -> Drape:
-    """A cloth of ``faces`` faces falls over a round table."""
+    """Drop a cloth of ``faces`` faces over a round table."""
     return Drape(drape_table(faces), device=device)
 
 
 def cloth_over_ball(faces: int = 20_000, device: object = None) -> Drape:
-    """A cloth of ``faces`` faces falls over a ball."""
+    """Drop a cloth of ``faces`` faces over a ball."""
     return Drape(drape_ball(faces), device=device)

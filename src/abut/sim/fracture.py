@@ -1,4 +1,4 @@
-"""Something falls on something else and breaks it."""
+"""An object falls on another and breaks it."""
 
 from collections.abc import Sequence
 
@@ -9,7 +9,7 @@ from abut.cases.placed_shapes import PlacedShapes
 from abut.cases.shape import Shape, joined
 from abut.cases.shapes import box
 from abut.core.timing import stage
-from abut.sim.impulse_solver import Surfaces, Tumble
+from abut.sim.impulse_solver import ImpulseSolver, Surfaces
 from abut.sim.simulation import Seen, box_corners
 
 STEPS, SECONDS = 4, 0.006  # of a frame
@@ -22,34 +22,34 @@ class Fracture:
     """An object falls on another, which breaks along Voronoi cells (FAR §5, Quick-CULLIDE §6).
 
     Args:
-        crowd: The pieces of what breaks, in place, and what falls, as ``cases.breaking`` has it.
+        placed: The pieces of the breaking object, then the falling one, see ``cases.breaking``.
         device: None is the first CUDA device, else the CPU.
 
     Attributes:
-        broken: Whether it has happened.
+        broken: Whether the object has broken.
     """
 
     stages = ("motion", "collide", "split", "impulses")
     other_method = "joined"
 
-    def __init__(self, crowd: PlacedShapes, device: object = None) -> None:
-        *pieces, falling = crowd.shapes
+    def __init__(self, placed: PlacedShapes, device: object = None) -> None:
+        *pieces, falling = placed.shapes
         whole = joined(*pieces)
         self.labels = np.repeat(np.arange(len(pieces)), [len(piece.faces) for piece in pieces])
         low, high = whole.vertices.min(axis=0), whole.vertices.max(axis=0)
         self.size = float((high - low).max())
         floor = Shape(box().vertices * self.size * [6, 6, 0.2], box().faces)
         poses = np.tile(np.eye(4), (3, 1, 1))
-        poses[FALLING] = crowd.poses[-1]
+        poses[FALLING] = placed.poses[-1]
         poses[FLOOR, :3, 3] = (low + high) / 2
         poses[FLOOR, 2, 3] = low[2] - 0.101 * self.size
         fixed = np.array([True, False, True])  # the whole stands until it is hit
         look = Surfaces(bounce=0.15, friction=0.5, parting=0.01 * self.size)
         shapes = [whole, falling, floor]
-        self.tumble = Tumble(shapes, poses, fixed=fixed, surfaces=look, device=device)
-        self.tumble.bodies.velocity[FALLING, 2] = -SPEED * self.size
-        self.tumble.bodies.lightness[FALLING] /= 3.0  # heavy stuff
-        self.tumble.bodies.looseness[FALLING] /= 3.0
+        self.solver = ImpulseSolver(shapes, poses, fixed=fixed, surfaces=look, device=device)
+        self.solver.bodies.velocity[FALLING, 2] = -SPEED * self.size
+        self.solver.bodies.inverse_mass[FALLING] /= 3.0  # heavy stuff
+        self.solver.bodies.inverse_inertia[FALLING] /= 3.0
         self.face_count = len(whole.faces) + len(falling.faces) + len(floor.faces)
         self.broken = False
         top = high[2] + 0.5 * np.ptp(falling.vertices[:, 2])
@@ -57,24 +57,26 @@ class Fracture:
         self.around = box_corners((*low[:2], low[2] + 0.2 * self.size), (*high[:2], top))
 
     def advance(self) -> dict[str, int]:
-        """Four steps; where the two first meet, the object breaks and its pieces are hit."""
-        tumble = self.tumble
+        """Make four steps; at first contact the object breaks, and its pieces are hit."""
+        solver = self.solver
         pull = np.array([0.0, 0.0, -GRAVITY * self.size])
+        hits = None
         for _ in range(STEPS):
-            tumble.move(SECONDS, pull)
-            hits = tumble.collide()
+            solver.move(SECONDS, pull)
+            hits = solver.collide()
             if not self.broken and [WHOLE, FALLING] in hits.object_pairs.tolist():
-                with stage("split", tumble.scene.device):
-                    tumble.split(WHOLE, self.labels)
+                with stage("split", solver.scene.device):
+                    solver.split(WHOLE, self.labels)
                 self.broken = True
-                hits = tumble.collide()
-            tumble.respond(hits)
-        count = len(tumble.shapes)
+                hits = solver.collide()
+            solver.respond(hits)
+        assert hits is not None
+        count = len(solver.shapes)
         return {"bodies": count, "objects": len(hits.object_pairs), "pairs": len(hits)}
 
     def seen(self) -> list[Seen]:
-        """What falls, and what is or was whole."""
-        shape, body = self.tumble.placed()
+        """Return the falling object, and the whole or its pieces."""
+        shape, body = self.solver.placed()
         still, falling = (1, 0) if self.broken else (2, 1)
         pieces = (body != still) & (body != falling)
         part = body[pieces] if self.broken else self.labels
@@ -84,19 +86,19 @@ class Fracture:
         ]
 
     def rows(self, method: str) -> np.ndarray:
-        """Faces that meet."""
-        return self.tumble.rows(method)
+        """Return faces that intersect."""
+        return self.solver.rows(method)
 
 
 def breaking_object(
     faces: int = 20_000, device: object = None, meshes: Sequence[Shape] = ()
 ) -> Fracture:
-    """A knot of stone breaks into hundreds of pieces, or the first of ``meshes`` under the second.
+    """Return a knot that breaks into hundreds of pieces, or two meshes of the caller's.
 
     Args:
-        faces: Roughly how many faces there are before the cut.
+        faces: Approximate number of faces before the cut.
         device: None is the first CUDA device, else the CPU.
-        meshes: What breaks and what falls, in one unit of length; z is up.
+        meshes: The breaking and the falling object, in one unit of length; z is up.
     """
     pieces = max(8, min(300, faces // 100))
     whole, falling = meshes if meshes else (None, None)

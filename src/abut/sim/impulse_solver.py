@@ -1,4 +1,4 @@
-"""Tumble: rigid bodies that fall, hit each other and pile up; contacts are those of a Scene."""
+"""ImpulseSolver: rigid bodies that fall, collide and pile up; contacts come from a Scene."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -13,18 +13,19 @@ from abut.operands.soup import soup_of
 from abut.query.self_collide import self_collide
 from abut.scene.contacts import SceneContacts
 from abut.scene.scene import Scene
-from abut.sim.impulses import leaning, push_apart
-from abut.sim.rigid_state import Lumps
+from abut.sim.rigid_state import RigidState
+
+ITERATIONS = 20
 
 
 @dataclass(frozen=True)
 class Surfaces:
-    """How bodies hit and rub.
+    """Restitution and friction of all bodies.
 
     Attributes:
-        bounce: Share of the speed of approach that comes back, in [0, 1].
-        friction: Coefficient of Coulomb.
-        parting: Least speed at which bodies that meet leave each other.
+        bounce: Coefficient of restitution, in [0, 1].
+        friction: Coulomb friction coefficient.
+        parting: Least speed at which bodies in contact separate.
     """
 
     bounce: float = 0.2
@@ -32,24 +33,23 @@ class Surfaces:
     parting: float = 0.05
 
 
-class Tumble:
+class ImpulseSolver:
     """Rigid bodies in a scene.
 
-    A small solver for demos: bodies that meet in a step are pushed apart by impulses in the next
-    ones. They may sink into each other for some steps; ``abut.sim.Cloth`` is the one that never
-    does.
+    A small solver for demos: bodies that intersect after a step are separated by impulses in the
+    next ones. They may penetrate each other for some steps, unlike ``abut.sim.Cloth``.
 
     Args:
         shapes: One for each body; bodies may share one.
-        poses: (n, 4, 4) where they are.
-        fixed: (n,) bool, those that do not move; None: all move.
+        poses: (n, 4, 4) of the bodies.
+        fixed: (n,) bool, bodies that do not move; None: all move.
         density: Mass over volume.
-        surfaces: How bodies hit and rub.
+        surfaces: Restitution and friction.
         device: None is the first CUDA device, else the CPU.
 
     Attributes:
         scene: The objects, one for each body.
-        bodies: Where they are and how they move.
+        bodies: Their positions and velocities.
         objects: (n,) the object of each body.
     """
 
@@ -66,7 +66,7 @@ class Tumble:
         self.scene = Scene(device)
         self.surfaces = surfaces or Surfaces()
         self.shapes: list[Shape] = []
-        self.bodies = Lumps.of(shapes, poses, density)
+        self.bodies = RigidState.of(shapes, poses, density)
         self.objects = np.zeros(0, np.int64)
         fixed = np.zeros(len(shapes), bool) if fixed is None else fixed
         self.bodies.fixed(fixed)
@@ -75,43 +75,36 @@ class Tumble:
         for shape, pose in zip(shapes, poses, strict=True):
             mesh = meshes.setdefault(id(shape), Mesh(*shape, device=self.scene.device))
             objects.append(self.scene.add(mesh, pose))
-        self._take(shapes, np.array(objects))
+        self._set_shapes(shapes, np.array(objects))
 
     def step(self, seconds: float, pull: np.ndarray) -> SceneContacts:
-        """Let time pass.
-
-        Args:
-            seconds: How much.
-            pull: (3,) or (n, 3) acceleration of the bodies.
-        """
+        """Advance by ``seconds``; ``pull`` is the acceleration, (3,) or (n, 3)."""
         self.move(seconds, pull)
         hits = self.collide()
         self.respond(hits)
         return hits
 
     def move(self, seconds: float, pull: np.ndarray) -> None:
-        """The first part of a step: go on as if nothing were in the way."""
+        """Advance the bodies without regard to contacts, the first part of a step."""
         with stage("motion", self.scene.device):
             bodies = self.bodies
-            moving = bodies.lightness > 0
+            moving = bodies.inverse_mass > 0
             bodies.velocity[moving] += (
                 seconds * np.broadcast_to(pull, bodies.velocity.shape)[moving]
             )
-            bodies.drift(seconds)
+            bodies.integrate(seconds)
             self.scene.move(self.objects[moving], bodies.poses()[moving])
 
     def collide(self) -> SceneContacts:
-        """The second part: find what meets."""
+        """Find all contacts, the second part of a step."""
         with stage("collide", self.scene.device):
             return self.scene.collide()
 
     def respond(self, hits: SceneContacts) -> None:
-        """The last part: push apart what meets."""
+        """Apply impulses at the contacts, the last part of a step."""
         with stage("impulses", self.scene.device):
             if len(hits):
-                look = self.surfaces
-                options = {"bounce": look.bounce, "friction": look.friction}
-                push_apart(self.bodies, self._leaning(hits), parting=look.parting, **options)
+                solve_impulses(self.bodies, self._contact_points(hits), self.surfaces)
 
     def split(self, body: int, labels: np.ndarray) -> np.ndarray:
         """Break a body: its faces with one label become a body of their own.
@@ -126,26 +119,26 @@ class Tumble:
         for some in np.split(order, np.flatnonzero(np.diff(labels[order])) + 1):
             used, faces = np.unique(shape.faces[some], return_inverse=True)
             pieces.append(Shape(shape.vertices[used], faces.reshape(-1, 3).astype(np.int32)))
-        new = Lumps.of(pieces, np.broadcast_to(pose, (len(pieces), 4, 4)))
+        new = RigidState.of(pieces, np.broadcast_to(pose, (len(pieces), 4, 4)))
         kept = np.delete(np.arange(len(self.shapes)), body)
-        old = Lumps(*(values[kept] for values in vars(self.bodies).values()))
+        old = RigidState(*(values[kept] for values in vars(self.bodies).values()))
         self.bodies = old.joined(new)
         shapes = [*(self.shapes[k] for k in kept), *pieces]
-        self._take(shapes, np.concatenate([self.objects[kept], objects]))
+        self._set_shapes(shapes, np.concatenate([self.objects[kept], objects]))
         return np.arange(len(kept), len(shapes))
 
     def placed(self) -> tuple[Shape, np.ndarray]:
-        """All bodies as one shape, and the body of each of its faces."""
+        """Return all bodies as one shape, and the body of each of its faces."""
         poses = self.bodies.poses()
         turned = np.einsum("nij,nj->ni", poses[self._owner_v, :3, :3], self._all.vertices)
         return Shape(turned + poses[self._owner_v, :3, 3], self._all.faces), self._owner_f
 
     def rows(self, method: str) -> np.ndarray:
-        """(n, 4) contacts as they are now: objects, then faces.
+        """Return (n, 4) contacts of the present state: objects, then faces.
 
         Args:
-            method: One of ``Scene.collide``; ``joined`` or ``far`` take all faces as one mesh and
-                look where it meets itself, by its own hierarchy or by visibility.
+            method: One of ``Scene.collide``; ``joined`` or ``far`` find the self-collisions of all
+                faces as one mesh, by its BVH or by visibility.
         """
         if method not in ("joined", "far"):
             hits = self.scene.collide(method=method)
@@ -155,21 +148,23 @@ class Tumble:
         by = "bvh" if method == "joined" else "far"
         pairs = self_collide(whole, weld=False, method=by).pairs.numpy()
         owner = soup.object_of.numpy()[pairs]
-        told = owner[:, 0] != owner[:, 1]
-        rows = np.column_stack([owner, pairs - np.asarray(soup.first_face)[owner]])[told]
+        apart = owner[:, 0] != owner[:, 1]
+        rows = np.column_stack([owner, pairs - np.asarray(soup.first_face)[owner]])[apart]
         return rows[np.lexsort(rows.T[::-1])]
 
-    def _leaning(self, hits: SceneContacts) -> Any:
+    def _contact_points(self, hits: SceneContacts) -> Any:
         objects, pairs = hits.objects.numpy(), hits.pairs.numpy()
         body = np.full(int(self.objects.max()) + 1, -1)
         body[self.objects] = np.arange(len(self.objects))
         ids = body[objects]
-        turns = rotations_of_quaternions(self.bodies.turn)
-        normals = np.einsum("nkij,nkj->nki", turns[ids], self._normals[self._first[ids] + pairs])
+        rotations = rotations_of_quaternions(self.bodies.rotation)
+        normals = np.einsum(
+            "nkij,nkj->nki", rotations[ids], self._normals[self._first[ids] + pairs]
+        )
         segments = hits.segments.numpy()
-        return leaning(ids, segments, normals[:, 0] - normals[:, 1])
+        return contact_points(ids, segments, normals[:, 0] - normals[:, 1])
 
-    def _take(self, shapes: list[Shape], objects: np.ndarray) -> None:
+    def _set_shapes(self, shapes: list[Shape], objects: np.ndarray) -> None:
         self.shapes, self.objects = shapes, objects
         sizes = np.array([[len(shape.vertices), len(shape.faces)] for shape in shapes])
         firsts = np.cumsum(sizes, axis=0) - sizes
@@ -181,3 +176,99 @@ class Tumble:
         a, b, c = (vertices[corner] for corner in self._all.faces.T)
         area = np.cross(b - a, c - a)
         self._normals = area / np.maximum(np.linalg.norm(area, axis=1, keepdims=True), 1e-300)
+
+
+@dataclass(frozen=True)
+class ContactPoints:
+    """Contact points of pairs of bodies.
+
+    Attributes:
+        a, b: (k,) bodies.
+        point: (k, 3) positions.
+        normal: (k, 3) unit vector from a to b.
+    """
+
+    a: np.ndarray
+    b: np.ndarray
+    point: np.ndarray
+    normal: np.ndarray
+
+
+def contact_points(
+    objects: np.ndarray, segments: np.ndarray, out_of_a: np.ndarray
+) -> ContactPoints:
+    """Return four contact points for each pair of objects that intersect.
+
+    Args:
+        objects: (n, 2) of each pair of faces that intersect, sorted.
+        segments: (n, 2, 3) of their intersections.
+        out_of_a: (n, 3) from a towards b, by the faces' normals.
+    """
+    new = np.ones(len(objects), bool)
+    new[1:] = (objects[1:] != objects[:-1]).any(axis=1)
+    starts, group = np.flatnonzero(new), np.cumsum(new) - 1
+    weight = np.linalg.norm(segments[:, 1] - segments[:, 0], axis=1)
+    weight += 1e-12 + 1e-3 * weight.mean()
+    normal = np.add.reduceat(weight[:, None] * out_of_a, starts, axis=0)
+    normal /= np.maximum(np.linalg.norm(normal, axis=1, keepdims=True), 1e-12)
+    across = np.cross(normal, np.eye(3)[np.argmin(np.abs(normal), axis=1)])
+    across /= np.maximum(np.linalg.norm(across, axis=1, keepdims=True), 1e-12)
+    over = np.cross(normal, across)
+    middle = segments.mean(axis=1)
+    picked = []
+    for way in (across, -across, over, -over):
+        order = np.lexsort((np.einsum("ij,ij->i", middle, way[group]), group))
+        picked.append(order[starts])  # the point of each group farthest along -way
+    rows = np.concatenate(picked)
+    first, second = objects[rows].T
+    return ContactPoints(first, second, middle[rows], normal[group[rows]])
+
+
+def solve_impulses(bodies: RigidState, found: ContactPoints, surfaces: Surfaces) -> None:
+    """Change velocities so that bodies no longer approach at their contact points.
+
+    Every body splits its mass among its contact points, so that each iteration solves all points
+    at once (Tonge, Benevolenski and Voroshilov 2012).
+    """
+    a, b, n = found.a, found.b, found.normal
+    rotations = rotations_of_quaternions(bodies.rotation)
+    loose = np.einsum("nij,njk,nlk->nil", rotations, bodies.inverse_inertia, rotations)
+    arms = found.point - bodies.position[a], found.point - bodies.position[b]
+    share = np.bincount(np.concatenate([a, b]), minlength=len(bodies.inverse_mass))
+    give = np.zeros(len(a))
+    slack = np.zeros(len(a))
+    for body, arm in zip((a, b), arms, strict=True):
+        turned = np.cross(arm, n)
+        give += share[body] * np.einsum("ki,kij,kj->k", turned, loose[body], turned)
+        spread = np.trace(loose[body], axis1=1, axis2=2) * (arm**2).sum(axis=1)
+        give += share[body] * bodies.inverse_mass[body]
+        slack += share[body] * (bodies.inverse_mass[body] + spread)
+    give, slack = np.maximum(give, 1e-12), np.maximum(slack, 1e-12)
+    approach = np.einsum("ij,ij->i", _closing(bodies, a, b, arms), n)
+    wanted = np.maximum(surfaces.parting, -surfaces.bounce * approach)
+    total, rubbed = np.zeros(len(a)), np.zeros_like(n)
+    for _ in range(ITERATIONS):
+        speed = _closing(bodies, a, b, arms)
+        along = np.einsum("ij,ij->i", speed, n)
+        before, total = total, np.maximum(total + (wanted - along) / give, 0.0)
+        rub = rubbed - (speed - along[:, None] * n) / slack[:, None]
+        size = np.linalg.norm(rub, axis=1)
+        rub *= np.minimum(1.0, surfaces.friction * total / np.maximum(size, 1e-12))[:, None]
+        impulse = (total - before)[:, None] * n + rub - rubbed
+        rubbed = rub
+        for body, arm, sign in ((a, arms[0], -1.0), (b, arms[1], 1.0)):
+            push = sign * impulse
+            np.add.at(bodies.velocity, body, bodies.inverse_mass[body, None] * push)
+            spin = np.einsum("kij,kj->ki", loose[body], np.cross(arm, push))
+            np.add.at(bodies.spin, body, spin)
+
+
+def _closing(
+    bodies: RigidState, a: np.ndarray, b: np.ndarray, arms: tuple[np.ndarray, np.ndarray]
+) -> np.ndarray:
+    """Return the velocity of b relative to a at each point."""
+    speeds = [
+        bodies.velocity[body] + np.cross(bodies.spin[body], arm)
+        for body, arm in zip((a, b), arms, strict=True)
+    ]
+    return speeds[1] - speeds[0]

@@ -13,27 +13,29 @@ from abut.sim.drape import advanced, near_face_rows
 from abut.sim.simulation import Seen
 
 STEPS, SECONDS = 3, 0.01  # of a frame
-LAST_FALL = 1.2  # seconds after which all leaves are loose
+LAST_FALL = 1.2  # seconds after which all leaves have detached
 LEAF = Fabric(stretch=0.0, bend=1e-7, braces=3, form=4e-7, drag=(6.0, 0.4), friction=0.6)
 LEAF_FACES = 156
 STALK = 7  # vertices, the first of each leaf
 
 
 class FallingLeaves:
-    """Leaves that bend in the wind, come loose one after another and fall through a tree (FAR §5).
+    """Leaves that bend in the wind, detach one by one and fall through a tree (FAR §5).
 
     Args:
-        crowd: The tree, then leaves; those that meet something are left out.
-        count: How many leaves to keep.
-        seed: Of when each comes loose.
+        placed: The tree, then leaves; leaves that intersect anything are left out.
+        count: Leaves to keep.
+        seed: Seed of the times at which leaves detach.
         device: None is the first CUDA device, else the CPU.
     """
 
     stages = ("near", "motion", "safe way")
     other_method = "far"
 
-    def __init__(self, crowd: PlacedShapes, count: int, *, seed: int = 0, device: object = None) -> None:
-        self.tree, *found = crowd.placed()
+    def __init__(
+        self, placed: PlacedShapes, count: int, *, seed: int = 0, device: object = None
+    ) -> None:
+        self.tree, *found = placed.placed()
         low, high = self.tree.vertices.min(axis=0), self.tree.vertices.max(axis=0)
         found = _apart(found, self.tree, device)[:count]
         ground = _ground((low + high) / 2, 2.0 * float((high - low).max()))
@@ -46,7 +48,7 @@ class FallingLeaves:
         self.around = np.concatenate([self.tree.vertices, joined(*found).vertices])
 
     def advance(self) -> dict[str, int]:
-        """Three steps of a hundredth of a second."""
+        """Make three steps of a hundredth of a second."""
         now = self.cloth.seconds
         due = (self.loose_at >= now) & (self.loose_at < now + STEPS * SECONDS)
         self.cloth.release(self.stalks[due].ravel())
@@ -54,24 +56,24 @@ class FallingLeaves:
         return {"loose": loose, **advanced(self.cloth, STEPS, SECONDS)}
 
     def seen(self) -> list[Seen]:
-        """The tree and its leaves."""
+        """Return the tree and its leaves."""
         points, faces = self.cloth.mesh.points.numpy(), self.cloth.mesh.faces.numpy()
         part = np.repeat(np.arange(self.count), len(faces) // self.count)
         return [Seen(self.tree, "wood"), Seen(Shape(points, faces), "leaf", part)]
 
     def rows(self, method: str) -> np.ndarray:
-        """Near faces of the leaves (0, 0), and of leaves and tree or ground (0, 1)."""
+        """Return near faces of the leaves (0, 0), and of leaves and tree or ground (0, 1)."""
         return near_face_rows(self.cloth, method)
 
 
 def falling_leaves(faces: int = 40_000, device: object = None) -> FallingLeaves:
-    """A tree with leaves of 156 faces, ``faces`` in all; 150 of them in 40K, as in the paper."""
+    """Return a tree with leaves of 156 faces, ``faces`` in all; 150 of 40K, as in the paper."""
     count = max(1, round(150 * faces / 40_000))
     return FallingLeaves(leaves(3 * count, faces - LEAF_FACES * count), count, device=device)
 
 
 def _apart(found: list[Shape], tree: Shape, device: object) -> list[Shape]:
-    """Leaves of which none meets the tree, the ground or one before it."""
+    """Return the leaves that intersect neither the tree, the ground nor an earlier leaf."""
     mesh = Mesh(*joined(*found), device=device)
     owner = np.repeat(np.arange(len(found)), [len(leaf.faces) for leaf in found])
     kept = np.array([leaf.vertices[:, 2].min() > 0.01 for leaf in found])

@@ -9,13 +9,13 @@ TINY = wp.constant(wp.float64(1.0e-30))
 
 
 @wp.struct
-class Weather:
-    """What acts on all vertices alike.
+class ExternalForces:
+    """Parameters of the forces on all vertices.
 
     Attributes:
         gravity: Acceleration.
         wind: Velocity of the air.
-        drag: How fast air stops motion across the sheet, and along it [1 / s].
+        drag: Rate at which air stops motion across the sheet, and along it [1 / s].
         seconds: Duration of a substep.
     """
 
@@ -36,7 +36,7 @@ def normal_kernel(
     # out
     normal_out: wp.array[wp.vec3d],
 ):
-    """Unit normal at each vertex, from the faces around it."""
+    """Compute the unit normal at each vertex from the faces around it."""
     for i in range(span[0] + wp.tid(), span[1], span[2]):
         total = wp.vec3d()
         for k in range(starts[i], starts[i + 1]):
@@ -50,7 +50,7 @@ def normal_kernel(
 def predict_kernel(
     # in
     span: wp.vec3i,
-    weather: Weather,
+    external: ExternalForces,
     free: wp.array[wp.float64],
     normal: wp.array[wp.vec3d],
     points: wp.array[wp.vec3d],
@@ -58,17 +58,17 @@ def predict_kernel(
     # out
     points_out: wp.array[wp.vec3d],
 ):
-    """Where vertices would be at the end of a substep if there were no springs."""
+    """Move vertices by velocity, gravity and drag over a substep."""
     for i in range(span[0] + wp.tid(), span[1], span[2]):
         p = points[i]
         if free[i] > wp.float64(0.0):
-            v = velocity[i] + weather.gravity * weather.seconds
-            past = v - weather.wind
+            v = velocity[i] + external.gravity * external.seconds
+            past = v - external.wind
             across = wp.dot(past, normal[i]) * normal[i]
-            lost = weather.drag * weather.seconds
+            lost = external.drag * external.seconds
             v = v - across * (lost[0] / (ONE + lost[0]))
             v = v - (past - across) * (lost[1] / (ONE + lost[1]))
-            p += v * weather.seconds
+            p += v * external.seconds
         points_out[i] = p
 
 
@@ -83,7 +83,7 @@ def spring_kernel(
     # out
     points_out: wp.array[wp.vec3d],
 ):
-    """Draw the ends of springs together or apart; no two of a launch share a vertex (XPBD)."""
+    """Project spring constraints (XPBD); no two springs of a launch share a vertex."""
     for s in range(span[0] + wp.tid(), span[1], span[2]):
         i = ends[s, 0]
         j = ends[s, 1]
@@ -106,19 +106,19 @@ def velocity_kernel(
     # out
     velocity_out: wp.array[wp.vec3d],
 ):
-    """Velocity over a substep."""
+    """Compute velocities over a substep."""
     for i in range(span[0] + wp.tid(), span[1], span[2]):
         velocity_out[i] = (points[i] - before[i]) / seconds
 
 
 @wp.kernel
-def brake_kernel(
+def scale_velocity_kernel(
     # in
     span: wp.vec3i,
     share: wp.array[wp.float64],
     # out
     velocity_out: wp.array[wp.vec3d],
 ):
-    """Vertices that made a share of their way have that share of their velocity."""
+    """Scale velocities by the share of the path that each vertex has travelled."""
     for i in range(span[0] + wp.tid(), span[1], span[2]):
         velocity_out[i] = velocity_out[i] * share[i]

@@ -1,4 +1,4 @@
-"""Cushion: near faces of sheets are kept a thickness apart while a step is made."""
+"""Repulsion: keep near faces of sheets a thickness apart during a step."""
 
 import numpy as np
 import warp as wp
@@ -12,19 +12,19 @@ from abut.query.within import within
 wp.set_module_options({"enable_backward": False, "fuse_fp": False})
 
 ZERO = wp.constant(wp.float64(0.0))
-SWELLING = 10.0  # thicknesses a second by which faces that are too near part
+SWELLING = 10.0  # thicknesses per second at which near faces separate
 QUANTUM = 2.0**-44  # of the sheet's extent: corrections are summed as integers of this unit
 
 
 @wp.struct
-class Touch:
-    """A point of one face near a point of another; the second may be of an obstacle.
+class NearContact:
+    """Nearest points of two near faces; the second face may belong to an obstacle.
 
     Attributes:
-        a, b: Corners; those of obstacles are -1.
+        a, b: Corners; -1 for obstacles.
         weight_a, weight_b: Barycentric coordinates.
         normal: Unit vector from b to a.
-        still: Along ``normal``, where the obstacle's point is; 0 without one.
+        still: Position of the obstacle's point along ``normal``; 0 without an obstacle.
     """
 
     a: wp.vec3i
@@ -36,15 +36,15 @@ class Touch:
 
 
 @wp.func
-def weights_at(points: wp.array[wp.vec3d], corners: wp.vec3i, p: wp.vec3d):
-    """Barycentric coordinates of a point of a face."""
+def barycentric_at(points: wp.array[wp.vec3d], corners: wp.vec3i, p: wp.vec3d):
+    """Return the barycentric coordinates of a point of a face."""
     tri = wp.matrix_from_rows(points[corners[0]], points[corners[1]], points[corners[2]])
     foot = closest_point_tri(p, tri)
     return foot.weights
 
 
 @wp.kernel
-def touch_kernel(
+def near_contacts_kernel(
     # in
     span: wp.vec3i,
     points: wp.array[wp.vec3d],
@@ -53,28 +53,28 @@ def touch_kernel(
     near: wp.array2d[wp.vec3d],
     obstacle: wp.bool,
     # out
-    touch_out: wp.array[Touch],
+    contact_out: wp.array[NearContact],
 ):
-    """What two near faces must keep."""
+    """Make the contacts of near faces."""
     for i in range(span[0] + wp.tid(), span[1], span[2]):
-        touch = Touch()
+        contact = NearContact()
         p = near[i, 0]
         q = near[i, 1]
-        touch.normal = wp.normalize(p - q)
-        touch.a = faces[pairs[i, 0]]
-        touch.weight_a = weights_at(points, touch.a, p)
+        contact.normal = wp.normalize(p - q)
+        contact.a = faces[pairs[i, 0]]
+        contact.weight_a = barycentric_at(points, contact.a, p)
         if obstacle:
-            touch.b = wp.vec3i(-1)
-            touch.still = wp.dot(touch.normal, q)
+            contact.b = wp.vec3i(-1)
+            contact.still = wp.dot(contact.normal, q)
         else:
-            touch.b = faces[pairs[i, 1]]
-            touch.weight_b = weights_at(points, touch.b, q)
-        touch_out[i] = touch
+            contact.b = faces[pairs[i, 1]]
+            contact.weight_b = barycentric_at(points, contact.b, q)
+        contact_out[i] = contact
 
 
 @wp.func
-def mixed(points: wp.array[wp.vec3d], corners: wp.vec3i, weight: wp.vec3d):
-    """A point of a face."""
+def point_of_face(points: wp.array[wp.vec3d], corners: wp.vec3i, weight: wp.vec3d):
+    """Return the point of a face by its barycentric coordinates."""
     return (
         points[corners[0]] * weight[0]
         + points[corners[1]] * weight[1]
@@ -83,8 +83,8 @@ def mixed(points: wp.array[wp.vec3d], corners: wp.vec3i, weight: wp.vec3d):
 
 
 @wp.func
-def give_of(free: wp.array[wp.float64], corners: wp.vec3i, weight: wp.vec3d):
-    """How readily a point of a face moves."""
+def inverse_mass_at(free: wp.array[wp.float64], corners: wp.vec3i, weight: wp.vec3d):
+    """Return the effective inverse mass of a point of a face."""
     out = wp.float64(0.0)
     for k in range(3):
         out += free[corners[k]] * weight[k] * weight[k]
@@ -99,7 +99,10 @@ def push(
     move: wp.vec3d,
     sums: wp.array[wp.int64],
 ):
-    """Note that a point of a face should move, in units of the sums; a fourth counts the pushes."""
+    """Add a displacement of a point of a face to the sums of its corners, in integer units.
+
+    The fourth sum of a vertex counts its displacements.
+    """
     for k in range(3):
         i = corners[k]
         share = free[i] * weight[k]
@@ -110,10 +113,10 @@ def push(
 
 
 @wp.kernel
-def keep_apart_kernel(
+def repel_kernel(
     # in
     span: wp.vec3i,
-    touches: wp.array[Touch],
+    contacts: wp.array[NearContact],
     before: wp.array[wp.vec3d],
     points: wp.array[wp.vec3d],
     free: wp.array[wp.float64],
@@ -124,40 +127,40 @@ def keep_apart_kernel(
     # out
     sums_out: wp.array[wp.int64],
 ):
-    """How far faces that are too near must move, and what friction takes from their slip.
+    """Sum the displacements that separate faces which are too near, and friction.
 
-    They may not come nearer, and part no faster than by ``swell``, so that they are not shot away.
+    Such faces may not approach. They separate by at most ``swell``, so that they keep little speed.
     """
     for i in range(span[0] + wp.tid(), span[1], span[2]):
-        touch = touches[i]
-        p = mixed(points, touch.a, touch.weight_a)
-        p_before = mixed(before, touch.a, touch.weight_a)
+        contact = contacts[i]
+        p = point_of_face(points, contact.a, contact.weight_a)
+        p_before = point_of_face(before, contact.a, contact.weight_a)
         slip = p - p_before
-        gap_before = wp.dot(touch.normal, p_before) - touch.still
-        give = give_of(free, touch.a, touch.weight_a)
-        gap = wp.dot(touch.normal, p) - touch.still
-        if touch.b[0] >= 0:
-            q = mixed(points, touch.b, touch.weight_b)
-            q_before = mixed(before, touch.b, touch.weight_b)
+        gap_before = wp.dot(contact.normal, p_before) - contact.still
+        give = inverse_mass_at(free, contact.a, contact.weight_a)
+        gap = wp.dot(contact.normal, p) - contact.still
+        if contact.b[0] >= 0:
+            q = point_of_face(points, contact.b, contact.weight_b)
+            q_before = point_of_face(before, contact.b, contact.weight_b)
             slip = slip - (q - q_before)
-            gap_before -= wp.dot(touch.normal, q_before)
-            give += give_of(free, touch.b, touch.weight_b)
-            gap -= wp.dot(touch.normal, q)
+            gap_before -= wp.dot(contact.normal, q_before)
+            give += inverse_mass_at(free, contact.b, contact.weight_b)
+            gap -= wp.dot(contact.normal, q)
         lack = wp.min(thickness, gap_before + swell) - gap
         if lack > ZERO and give > ZERO:
-            slip = slip - wp.dot(slip, touch.normal) * touch.normal
+            slip = slip - wp.dot(slip, contact.normal) * contact.normal
             rub = wp.min(wp.length(slip), friction * lack)
-            move = touch.normal * lack
+            move = contact.normal * lack
             if rub > ZERO:
                 move = move - wp.normalize(slip) * rub
             move = move / (give * unit)
-            push(free, touch.a, touch.weight_a, move, sums_out)
-            if touch.b[0] >= 0:
-                push(free, touch.b, touch.weight_b, -move, sums_out)
+            push(free, contact.a, contact.weight_a, move, sums_out)
+            if contact.b[0] >= 0:
+                push(free, contact.b, contact.weight_b, -move, sums_out)
 
 
 @wp.kernel
-def apply_kernel(
+def apply_pushes_kernel(
     # in
     span: wp.vec3i,
     unit: wp.float64,
@@ -165,7 +168,7 @@ def apply_kernel(
     sums_out: wp.array[wp.int64],
     points_out: wp.array[wp.vec3d],
 ):
-    """Move each vertex by the mean of its pushes, and forget them."""
+    """Move each vertex by the mean of its displacements, and reset the sums."""
     for i in range(span[0] + wp.tid(), span[1], span[2]):
         count = sums_out[4 * i + 3]
         if count > wp.int64(0):
@@ -178,14 +181,14 @@ def apply_kernel(
             points_out[i] = points_out[i] + move
 
 
-class Cushion:
-    """The near faces of a sheet, and what it has to keep them apart.
+class Repulsion:
+    """The near faces of a sheet, kept apart.
 
     Args:
         sheet, obstacle: Meshes on one device; there may be no obstacle.
         free: (n,) 1 for vertices that may move and 0 for others.
         thickness: Distance to keep [mesh length unit].
-        friction: Slip taken away, over the depth by which the thickness is missed.
+        friction: Slip removed, over the depth by which the thickness is missed.
     """
 
     def __init__(
@@ -195,17 +198,17 @@ class Cushion:
         self.thickness, self.friction = thickness, friction
         self.unit = QUANTUM * float(np.ptp(sheet.bounds, axis=0).max())
         self.sums = wp.zeros(4 * sheet.vertex_count, dtype=wp.int64, device=sheet.device)
-        self.touches: list[wp.array] = []
-        self.close = self._keys(within(sheet, None, thickness).pairs)  # by nature, as in a tip
+        self.contacts: list[wp.array] = []
+        self.close = self._keys(within(sheet, None, thickness).pairs)  # at rest, as in a tip
 
     def find(self, reach: float) -> int:
-        """Look for faces within ``reach`` of each other in the sheet's present shape.
+        """Find faces within ``reach`` of each other in the present shape; returns the count.
 
-        Faces of the sheet that were nearer than the thickness to begin with are left alone.
+        Faces of the sheet that were nearer than the thickness to begin with are ignored.
         """
         others = [None] if self.obstacle is None else [None, self.obstacle]
-        self.touches = [self._found(other, reach) for other in others]
-        return sum(touch.shape[0] for touch in self.touches)
+        self.contacts = [self._found(other, reach) for other in others]
+        return sum(contact.shape[0] for contact in self.contacts)
 
     def _found(self, other: Mesh | None, reach: float) -> wp.array:
         sheet, rows = self.sheet, within(self.sheet, other, reach)
@@ -214,24 +217,24 @@ class Cushion:
             apart = np.flatnonzero(~np.isin(self._keys(pairs), self.close)).astype(np.int32)
             chosen = wp.array(apart, device=sheet.device)
             pairs, near = pairs[chosen].contiguous(), near[chosen].contiguous()
-        touches = wp.empty(pairs.shape[0], dtype=Touch, device=sheet.device)
+        contacts = wp.empty(pairs.shape[0], dtype=NearContact, device=sheet.device)
         if pairs.shape[0]:
-            args = [sheet.points, sheet.faces, pairs, near, other is not None, touches]
-            launch(touch_kernel, pairs.shape[0], args, sheet.device, grain=512)
-        return touches
+            args = [sheet.points, sheet.faces, pairs, near, other is not None, contacts]
+            launch(near_contacts_kernel, pairs.shape[0], args, sheet.device, grain=512)
+        return contacts
 
     def _keys(self, pairs: wp.array) -> np.ndarray:
         return pairs.numpy().astype(np.int64) @ [self.sheet.face_count, 1]
 
-    def keep(self, before: wp.array, points: wp.array, seconds: float) -> None:
-        """Move points, which were elsewhere ``seconds`` before, out of each other's way."""
+    def apply(self, before: wp.array, points: wp.array, seconds: float) -> None:
+        """Separate points that were at ``before`` when the substep of ``seconds`` began."""
         device = points.device
         swell = SWELLING * self.thickness * seconds
-        for touches in self.touches:
-            if touches.shape[0]:
+        for contacts in self.contacts:
+            if contacts.shape[0]:
                 lengths = [wp.float64(x) for x in (self.thickness, swell, self.friction, self.unit)]
-                args = [touches, before, points, self.free, *lengths, self.sums]
-                launch(keep_apart_kernel, touches.shape[0], args, device, grain=1024)
-        if any(touches.shape[0] for touches in self.touches):
+                args = [contacts, before, points, self.free, *lengths, self.sums]
+                launch(repel_kernel, contacts.shape[0], args, device, grain=1024)
+        if any(contacts.shape[0] for contacts in self.contacts):
             args = [wp.float64(self.unit), self.sums, points]
-            launch(apply_kernel, points.shape[0], args, device)
+            launch(apply_pushes_kernel, points.shape[0], args, device)

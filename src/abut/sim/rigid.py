@@ -1,4 +1,4 @@
-"""RigidBodies: many solids that fall, touch and rest, all on the device."""
+"""RigidBodies: solids that fall, touch and rest, on the device."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ STATE = {"position": wp.vec3d, "rotation": wp.quatd, "velocity": wp.vec3d, "spin
 
 @dataclass(frozen=True)
 class Energy:
-    """Of all bodies together."""
+    """The energy of all bodies together."""
 
     kinetic: float
     potential: float
@@ -50,12 +50,11 @@ class _Shape:
 
 
 class RigidBodies:
-    """Solids under gravity that push each other away by penalty forces.
+    """Solids under gravity that repel each other by penalty forces.
 
-    Small and readable: a demonstration of ``DistanceField.response``, not an engine. Forces are
-    integrals over the area inside (Morvan et al. 2008, section 3.4), taken for all pairs of bodies
-    at once; steps are semi-implicit Euler with quaternions. On CUDA a step is one graph, and
-    nothing is read back but what is asked for.
+    A small demonstration of ``DistanceField.response``. Forces are integrals over the area inside
+    (Morvan et al. 2008, section 3.4), for all pairs of bodies at once; steps are semi-implicit
+    Euler with quaternions. On CUDA a substep is one graph.
 
     Args:
         gravity: Acceleration.
@@ -63,9 +62,9 @@ class RigidBodies:
             sqrt(mass / (stiffness * area of contact)).
         damping: Force for a unit of closing speed and area.
         friction, slip: Dynamic friction coefficient, and the speed below which it fades.
-        pixels: Of the samples, along the longest side of a field's box.
-        sampling: See abut.Sampling; ``faces`` does not depend on how bodies are turned.
-        device: Where everything is kept.
+        pixels: Samples along the longest side of a field's box.
+        sampling: See abut.Sampling; ``faces`` does not depend on the rotation of bodies.
+        device: None is the first CUDA device, else the CPU.
     """
 
     def __init__(
@@ -138,9 +137,9 @@ class RigidBodies:
         return np.arange(first, len(self._rows))
 
     def add_floor(self, floor: Mesh | WavingFloor) -> int:
-        """Add a sheet that bodies fall onto, at rest or waving; it has no field and no mass."""
+        """Add a sheet without field and mass, at rest or waving."""
         waving = floor if isinstance(floor, WavingFloor) else None
-        mesh = waving.mesh if waving else floor
+        mesh = floor.mesh if isinstance(floor, WavingFloor) else floor
         solid = Solid(0.0, np.zeros(3), np.eye(3))
         self._shapes.append(_Shape(mesh, None, solid, waving))
         self._append(len(self._shapes) - 1, np.eye(4), solid, 0.0, np.zeros(6))
@@ -153,17 +152,17 @@ class RigidBodies:
 
     @property
     def poses(self) -> np.ndarray:
-        """(n, 4, 4) of the meshes in the world."""
+        """(n, 4, 4) poses of the meshes in the world."""
         self._prepare()
         return self._bodies.pose.numpy()
 
     def state(self) -> dict[str, np.ndarray]:
-        """Position of the centre of mass, turn (x, y, z, w), velocity and spin of each body."""
+        """Return centre of mass, rotation (x, y, z, w), velocity and spin of each body, by name."""
         self._prepare()
         return {name: getattr(self._bodies, name).numpy().copy() for name in STATE}
 
     def mesh(self, i: int) -> Mesh:
-        """The mesh of a body; a floor's is as it is now."""
+        """Return the mesh of a body; a floor's as it is now."""
         self._prepare()
         shape = self._shapes[self._rows[i]["shape"]]
         if shape.floor is not None:
@@ -187,7 +186,7 @@ class RigidBodies:
         return self._step.pair_count
 
     def energy(self) -> Energy:
-        """Kinetic, potential (0 at height 0 along gravity) and held in contacts."""
+        """Return kinetic, potential (0 at height 0 along gravity) and contact energy."""
         self._prepare()
         state = self.state()
         light = np.array([row["inverse_mass"] for row in self._rows])
@@ -229,7 +228,7 @@ class RigidBodies:
         self._forget()
 
     def _forget(self) -> None:
-        """Bodies have come: what is on the device is made anew, states as they are."""
+        """Take the states from the device, whose arrays are made anew."""
         if self._ready:
             for name, values in self.state().items():
                 for row, value in zip(self._rows, values, strict=False):
@@ -308,7 +307,7 @@ class RigidBodies:
 
 
 def _quaternion(rotation: np.ndarray) -> np.ndarray:
-    """(x, y, z, w) of a rotation matrix: an eigenvector (Bar-Itzhack 2000)."""
+    """Return (x, y, z, w) of a rotation matrix: an eigenvector (Bar-Itzhack 2000)."""
     (a, b, c), (d, e, f), (g, h, i) = rotation
     low = [[a - e - i, 0, 0, 0], [b + d, e - a - i, 0, 0], [c + g, f + h, i - a - e, 0]]
     values, vectors = np.linalg.eigh(np.array([*low, [h - f, c - g, d - b, a + e + i]]))

@@ -1,4 +1,4 @@
-"""Play: a scene that moves by itself, as demos, benchmarks and tests run it."""
+"""Simulation: a moving scene, as demos, benchmarks and tests run it."""
 
 from dataclasses import dataclass
 from typing import Protocol
@@ -10,12 +10,12 @@ from abut.cases.shape import Shape
 
 @dataclass(frozen=True)
 class Seen:
-    """Something to look at.
+    """A shape to draw.
 
     Attributes:
-        shape: Where it is now.
-        role: What it is: ``cloth``, ``leaf``, ``wood``, ``stone``, ``piece`` or ``floor``.
-        part: (m,) which part of it each face belongs to, to tell parts by colour; None is one part.
+        shape: Its present geometry.
+        role: One of ``cloth``, ``leaf``, ``wood``, ``stone``, ``piece`` and ``floor``.
+        part: (m,) part of each face, for colours; None is one part.
     """
 
     shape: Shape
@@ -23,36 +23,43 @@ class Seen:
     part: np.ndarray | None = None
 
 
-class Play(Protocol):
+class Simulation(Protocol):
     """A scene that moves frame by frame.
 
     Attributes:
-        stages: Names of the stages that ``recording`` will have times of.
-        around: (n, 3) points that hold the whole play.
-        face_count: Faces of everything that takes part.
-        other_method: What ``rows`` is best compared with ``bvh`` by.
+        stages: Names of the stages that ``core.timing.recording`` has times of.
+        around: (n, 3) points that bound the whole simulation.
+        face_count: Faces of all objects.
+        other_method: The method of ``rows`` to compare with ``bvh``.
     """
 
-    stages: tuple[str, ...]
-    around: np.ndarray
-    face_count: int
-    other_method: str
+    @property
+    def stages(self) -> tuple[str, ...]: ...  # noqa: D102
+
+    @property
+    def around(self) -> np.ndarray: ...  # noqa: D102
+
+    @property
+    def face_count(self) -> int: ...  # noqa: D102
+
+    @property
+    def other_method(self) -> str: ...  # noqa: D102
 
     def advance(self) -> dict[str, int]:
-        """Go on to the next frame; returns counts of what happened."""
+        """Compute the next frame; returns counts of events."""
         ...
 
     def seen(self) -> list[Seen]:
-        """What there is to look at now."""
+        """Return the shapes to draw now."""
         ...
 
     def rows(self, method: str) -> np.ndarray:
-        """(n, 4) contacts of the present frame, found by a method: objects, then faces."""
+        """Return the contacts (n, 4) of the present frame by a method: objects, then faces."""
         ...
 
 
 def box_corners(low: tuple[float, ...], high: tuple[float, ...]) -> np.ndarray:
-    """The (8, 3) corners of a box."""
+    """Return the (8, 3) corners of a box."""
     return np.stack(np.meshgrid(*zip(low, high, strict=True), indexing="ij"), axis=-1).reshape(
         -1, 3
     )

@@ -1,4 +1,4 @@
-"""Springs of a sheet: what keeps lengths, and what resists bending."""
+"""Springs of a sheet, which keep lengths and resist bending."""
 
 from dataclasses import dataclass
 
@@ -10,11 +10,11 @@ from abut.geometry.topology import components, directed_edges
 
 @dataclass(frozen=True)
 class Springs:
-    """Springs in groups, none of which has two springs at one vertex.
+    """Springs in groups without a common vertex.
 
     Attributes:
         ends: (n, 2) int32 vertices, group after group.
-        rest: (n,) lengths at rest.
+        rest: (n,) rest lengths.
         starts: First spring of each group, and n.
     """
 
@@ -24,12 +24,12 @@ class Springs:
 
 
 def edge_springs(shape: Shape) -> Springs:
-    """One along each edge."""
+    """Return one spring along each edge."""
     return _grouped(np.unique(np.sort(directed_edges(shape.faces), axis=1), axis=0), shape.vertices)
 
 
 def bend_springs(shape: Shape) -> Springs:
-    """One across each inner edge, between the corners opposite to it."""
+    """Return one spring across each inner edge, between the corners opposite to it."""
     edges = np.sort(directed_edges(shape.faces), axis=1).astype(np.int64)
     opposite = shape.faces[:, [2, 0, 1]].T.ravel()
     keys = edges @ [len(shape.vertices), 1]
@@ -41,7 +41,7 @@ def bend_springs(shape: Shape) -> Springs:
 
 
 def brace_springs(shape: Shape, count: int, seed: int = 0) -> Springs:
-    """``count`` from each vertex to any others of its sheet: they keep its form."""
+    """Return ``count`` springs from each vertex to random others of its sheet."""
     sheet = components(shape.faces, len(shape.vertices))
     order = np.argsort(sheet, kind="stable")
     first, size = (np.zeros(len(sheet), np.int64) for _ in range(2))
@@ -55,7 +55,7 @@ def brace_springs(shape: Shape, count: int, seed: int = 0) -> Springs:
 
 
 def _grouped(ends: np.ndarray, vertices: np.ndarray) -> Springs:
-    """Each spring in the first group that has none at its vertices yet."""
+    """Put each spring into the first group without a spring at its vertices (greedy colouring)."""
     taken = [0] * len(vertices)
     group = np.empty(len(ends), np.int64)
     for spring, (i, j) in enumerate(ends.tolist()):

@@ -1,4 +1,4 @@
-"""A floor that heaves: a sheet whose height is a sum of running waves, moved on the device."""
+"""WavingFloor: a sheet whose height is a sum of running waves, moved on the device."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -31,16 +31,16 @@ def waves_kernel(
     points_out: wp.array[wp.vec3d],
     velocity_out: wp.array[wp.vec3d],
 ):
-    """Where the floor is now, and how fast it moves."""
+    """Compute position and velocity of the floor's vertices now."""
     for i in range(span[0] + wp.tid(), span[1], span[2]):
         p = rest[i]
         speed = wp.float64(0.0)
         height = p[2]
         for k in range(2):
-            turn = wp.float64(wp.TAU)
-            at = turn * (p[k] / waves.length[k] - clock[0] / waves.period[k])
+            tau = wp.float64(wp.TAU)
+            at = tau * (p[k] / waves.length[k] - clock[0] / waves.period[k])
             height += waves.height[k] * wp.sin(at)
-            speed -= waves.height[k] * turn / waves.period[k] * wp.cos(at)
+            speed -= waves.height[k] * tau / waves.period[k] * wp.cos(at)
         points_out[i] = wp.vec3d(p[0], p[1], height)
         velocity_out[i] = wp.vec3d(wp.float64(0.0), wp.float64(0.0), speed)
 
@@ -50,7 +50,7 @@ class WavingFloor:
     """A sheet and the waves that run through it.
 
     Attributes:
-        mesh: The sheet at rest; its vertices are moved.
+        mesh: The sheet at rest.
         height, length, period: Of the waves along x and along y.
     """
 
@@ -61,7 +61,7 @@ class WavingFloor:
 
     @property
     def fastest(self) -> float:
-        """No vertex moves faster."""
+        """Upper bound of the speed of all vertices."""
         return float(2 * np.pi * (np.abs(self.height) / np.abs(self.period)).sum())
 
     @property
@@ -71,7 +71,7 @@ class WavingFloor:
         return self.mesh.bounds + np.array([[0, 0, -reach], [0, 0, reach]])
 
     def waves(self) -> Any:
-        """The waves as kernels take them."""
+        """Return the waves as a struct for kernels."""
         out = Waves()
         out.height, out.length = wp.vec2d(*self.height), wp.vec2d(*self.length)
         out.period = wp.vec2d(*self.period)

@@ -1,4 +1,4 @@
-"""Ways that are shortened until nothing is crossed."""
+"""Shorten the paths of vertices until none crosses anything."""
 
 from dataclasses import dataclass
 
@@ -19,19 +19,19 @@ wp.set_module_options({"enable_backward": False, "fuse_fp": False})
 ONE = wp.constant(wp.float64(1.0))
 VERTEX_FACE = wp.constant(int(ImpactKind.VERTEX_FACE))
 EDGE_EDGE = wp.constant(int(ImpactKind.EDGE_EDGE))
-KEPT = 0.5  # of the way to an impact
-PATIENT_ROUNDS, ROUNDS = 3, 24  # after the first few, whatever still meets something stays
+KEPT = 0.5  # share of the path up to an impact
+PATIENT_ROUNDS, ROUNDS = 3, 24  # after the first few, vertices with impacts stay
 
 
 @dataclass(frozen=True)
-class Way:
-    """Where a step ended, and how.
+class SafePaths:
+    """The end of a step without collisions.
 
     Attributes:
-        points: Where vertices are now; nothing meets.
-        share: (n,) float64, how much of its way each vertex made.
-        impacts: How many impacts the full way had.
-        rounds: How often ways were shortened.
+        points: Positions of the vertices; no faces intersect.
+        share: (n,) float64, share of its path that each vertex has travelled.
+        impacts: Number of impacts on the full paths.
+        rounds: How often paths were shortened.
     """
 
     points: wp.array
@@ -41,7 +41,7 @@ class Way:
 
 
 @wp.func
-def corner_of(
+def impact_vertex(
     faces: wp.array[wp.vec3i],
     edges: wp.array[wp.vec2i],
     kind: wp.int32,
@@ -49,9 +49,9 @@ def corner_of(
     k: wp.int32,
     alone: wp.bool,
 ):
-    """The k-th of four vertices of an impact, the first feature first; -1: not of the mesh.
+    """Return the k-th of four vertices of an impact; -1 for a vertex of another mesh.
 
-    ``alone``: both features are of one mesh; otherwise the second is of another.
+    The vertices of the first feature come first. ``alone``: both features belong to one mesh.
     """
     corner = wp.int32(-1)
     if kind == EDGE_EDGE:
@@ -70,7 +70,7 @@ def corner_of(
 
 
 @wp.kernel
-def shorten_kernel(
+def first_impacts_kernel(
     # in
     span: wp.vec3i,
     start: wp.array[wp.vec3d],
@@ -85,29 +85,29 @@ def shorten_kernel(
     first_out: wp.array[wp.int64],
     moving_out: wp.array[wp.int64],
 ):
-    """The earliest impact of each vertex, and how many impacts have a vertex that moves.
+    """Lower the first impact of each vertex, and count impacts with a moving vertex.
 
-    Where none moves there is no contact, however near: there was none to begin with.
+    Features at rest do not collide, however near: they were apart to begin with.
     """
     for i in range(span[0] + wp.tid(), span[1], span[2]):
         pair = wp.vec2i(features[i, 0], features[i, 1])
         moves = wp.bool(False)
         for k in range(4):
-            corner = corner_of(faces, edges, kind[i], pair, k, alone)
+            corner = impact_vertex(faces, edges, kind[i], pair, k, alone)
             if corner >= 0:
                 if wp.max(wp.abs(end[corner] - start[corner])) > wp.float64(0.0):
                     moves = True
         if moves:
             atomic_add_aggregated(moving_out, 1)
-            bits = wp.cast(time[i], wp.int64)  # of numbers from 0 up, bits sort like the numbers
+            bits = wp.cast(time[i], wp.int64)  # bits of non-negative floats sort like the floats
             for k in range(4):
-                corner = corner_of(faces, edges, kind[i], pair, k, alone)
+                corner = impact_vertex(faces, edges, kind[i], pair, k, alone)
                 if corner >= 0:
                     atomic_min_int64(first_out, corner, bits)
 
 
 @wp.kernel
-def pull_back_kernel(
+def shorten_paths_kernel(
     # in
     span: wp.vec3i,
     start: wp.array[wp.vec3d],
@@ -118,7 +118,7 @@ def pull_back_kernel(
     share_out: wp.array[wp.float64],
     end_out: wp.array[wp.vec3d],
 ):
-    """End ways a little before their first impact."""
+    """End paths at the share ``kept`` of the way to their first impact."""
     for i in range(span[0] + wp.tid(), span[1], span[2]):
         time = wp.cast(first_out[i], wp.float64)
         if time <= ONE:
@@ -127,15 +127,15 @@ def pull_back_kernel(
         end_out[i] = start[i] + share_out[i] * (wanted[i] - start[i])
 
 
-def safe_way(mesh: Mesh, wanted: wp.array, obstacle: Mesh | None = None) -> Way:
-    """Move a mesh that meets neither itself nor the obstacle; afterwards that is still so.
+def safe_paths(mesh: Mesh, wanted: wp.array, obstacle: Mesh | None = None) -> SafePaths:
+    """Move a mesh free of collisions with itself and the obstacle, and keep it free.
 
-    Vertices go straight from where the mesh has them to where they are ``wanted``. Those that would
-    cross something on the way end before it, alone; if that does not help, all of them do.
+    Vertices move straight from the mesh's to the ``wanted`` positions. Paths with impacts are
+    shortened, first one by one, then all together.
 
     Guarantee:
-        No feature that moved has an impact on its way (``abut.ccd``); or the mesh was found free of
-        contact at its end by exact tests; or nothing has moved.
+        No feature that moved has an impact on its path (``abut.ccd``); or exact tests found no
+        intersection at the end; or nothing has moved.
     """
     device, count = mesh.device, mesh.vertex_count
     start, end = mesh.points, wanted
@@ -143,25 +143,25 @@ def safe_way(mesh: Mesh, wanted: wp.array, obstacle: Mesh | None = None) -> Way:
     first = wp.full(count, _bits(2.0), dtype=wp.int64, device=device)
     impacts = 0
     for round_number in range(ROUNDS):
-        found = _lowered(first, mesh, end, obstacle)
+        found = _lower_first_impacts(first, mesh, end, obstacle)
         if not found:
-            return Way(end, share, impacts, round_number)
+            return SafePaths(end, share, impacts, round_number)
         impacts = impacts or found
         end = wp.empty_like(start) if end is wanted else end
         kept = wp.float64(KEPT if round_number < PATIENT_ROUNDS else 0.0)
-        launch(pull_back_kernel, count, [start, wanted, kept, first, share, end], device)
+        launch(shorten_paths_kernel, count, [start, wanted, kept, first, share, end], device)
     time = min(rows.first for rows in _impacts(mesh, end, obstacle))
-    return _all_together(mesh, end, obstacle, share, impacts, min(time, 1.0))
+    return _stop_together(mesh, end, obstacle, share, impacts, min(time, 1.0))
 
 
-def _lowered(first: wp.array, mesh: Mesh, end: wp.array, obstacle: Mesh | None) -> int:
-    """Note the first impact of each vertex on its way; returns how many matter."""
+def _lower_first_impacts(first: wp.array, mesh: Mesh, end: wp.array, obstacle: Mesh | None) -> int:
+    """Lower the first impact of each vertex on its path; returns how many matter."""
     moving = wp.zeros(1, dtype=wp.int64, device=mesh.device)
     hits = _impacts(mesh, end, obstacle)
     for rows, alone in zip(hits, (True, False), strict=False):
         about = [rows.time, rows.kind, rows.features, mesh.faces, mesh.edges, alone]
         args = [mesh.points, end, *about, first, moving]
-        launch(shorten_kernel, len(rows), args, mesh.device, grain=1024)
+        launch(first_impacts_kernel, len(rows), args, mesh.device, grain=1024)
     return int(moving.numpy()[0]) if any(hits) else 0
 
 
@@ -173,20 +173,20 @@ def _impacts(mesh: Mesh, end: wp.array, obstacle: Mesh | None) -> list[Impacts]:
     return hits
 
 
-def _all_together(
+def _stop_together(
     mesh: Mesh, end: wp.array, obstacle: Mesh | None, share: wp.array, impacts: int, time: float
-) -> Way:
-    """The last resort: all vertices stop before the first impact, or stay where they are."""
+) -> SafePaths:
+    """Stop all vertices before the first impact, or where they are."""
     start = mesh.points
     part, part_end = wp.full_like(share, KEPT * time), wp.empty_like(end)
     first = wp.full(len(share), _bits(2.0), dtype=wp.int64, device=mesh.device)
     args = [start, end, wp.float64(1.0), first, part, part_end]
-    launch(pull_back_kernel, len(share), args, mesh.device)
+    launch(shorten_paths_kernel, len(share), args, mesh.device)
     moved = Mesh(part_end, mesh.faces, mesh.device)
     if self_collide(moved) or (obstacle is not None and collide(moved, obstacle, first=True)):
-        return Way(start, wp.zeros_like(share), impacts, ROUNDS)
+        return SafePaths(start, wp.zeros_like(share), impacts, ROUNDS)
     wp.copy(share, wp.array(share.numpy() * part.numpy(), device=mesh.device))
-    return Way(part_end, share, impacts, ROUNDS)
+    return SafePaths(part_end, share, impacts, ROUNDS)
 
 
 def _bits(number: float) -> int:
