@@ -1,4 +1,4 @@
-"""Motion: a mesh on its way from one shape or place to another, over one step."""
+"""Motion: a mesh that moves from one shape or pose to another over one step."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -19,25 +19,25 @@ from abut.geometry.poses import (
     rotated_by,
     rotation_vectors,
 )
-from abut.geometry.rigid_path import Path
+from abut.geometry.rigid_path import MotionPath
 from abut.mesh import Mesh, require_meshes
 
 wp.set_module_options({"enable_backward": False, "fuse_fp": False})
 
-PIECE_DEVIATION = 2.0**-9  # of the reach of a turning mesh; impacts are then refined
-POSE_ROUNDING = 2.0**-46  # of the largest coordinate met
+PIECE_DEVIATION = 2.0**-9  # share of the reach of a rotating mesh; impacts are then refined
+POSE_ROUNDING = 2.0**-46  # share of the largest coordinate
 MIX_ROUNDING = 2.0**-50
 
 
 @dataclass(frozen=True)
 class Piece:
-    """A part of a motion in which all vertices go straight.
+    """A part of a motion in which all vertices move in straight lines.
 
     Attributes:
-        points_t0, points_t1: Where vertices are at its start and at its end.
+        points_t0, points_t1: Vertices at its start and at its end.
         bounds: (2, 3), of both.
-        deviation: How far the true path strays from the straight one.
-        place: Tells where a mesh is that stands still; None for one that moves.
+        deviation: Largest distance of the true path from the straight one.
+        place: Identifies the position of a mesh at rest; None for one that moves.
     """
 
     points_t0: wp.array
@@ -50,17 +50,17 @@ class Piece:
 class Motion:
     """A mesh that moves over one step, from time 0 to time 1.
 
-    Without poses, vertices go straight from where the mesh has them now to ``end``. With poses the
-    mesh is rigid: its frame goes from ``start_pose`` to ``end_pose`` with constant linear velocity
-    of the origin and constant angular velocity, the shorter way round.
+    Without poses, vertices move in straight lines from their present positions to ``end``. With
+    poses the mesh is rigid: its frame moves from ``start_pose`` to ``end_pose`` with constant
+    linear velocity of the origin and constant angular velocity, by the smaller rotation.
 
     Args:
-        mesh: The mesh; what it looks like now is kept, even if it deforms later.
-        end: (n, 3) float32 or float64, vertices at the end of the step, which are copied. Where
-            they are those of the mesh (``mesh.vertices``), it stands still, and keeps its
-            hierarchies from query to query.
-        start_pose, end_pose: Rigid motions (4, 4); one that is missing is the identity. Equal
-            ones are for a mesh that stands still, likewise.
+        mesh: The mesh; its present shape is kept, even if it deforms later.
+        end: (n, 3) float32 or float64, vertices at the end of the step, which are copied. With
+            those of the mesh (``mesh.vertices``) it is at rest, and keeps its hierarchies from
+            query to query.
+        start_pose, end_pose: Rigid motions (4, 4); a missing one is the identity. With equal ones
+            the mesh is at rest too.
 
     Raises:
         MeshError: ``end`` does not fit the mesh or is not finite.
@@ -84,11 +84,11 @@ class Motion:
             self._take_poses(_one_pose(start_pose, "start_pose"), _one_pose(end_pose, "end_pose"))
         else:
             self._take_end(end)
-            if self._stands_still():
+            if self._is_at_rest():
                 self._place = mesh.version, b""
 
     def __getstate__(self) -> dict[str, Any]:
-        """The mesh as it was, and where it goes."""
+        """The mesh at the start, and its end."""
         mesh, poses, end = self.mesh, self._poses, None
         if self._start is not mesh.points:
             mesh = Mesh(self._start.numpy(), mesh.faces.numpy(), self.device)
@@ -99,7 +99,7 @@ class Motion:
         return {"mesh": mesh, "poses": poses, "end": end}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        """Move on the device that the mesh is on now."""
+        """Restore the motion on the device of the mesh."""
         mesh, poses, end = state["mesh"], state["poses"], state["end"]
         if poses is not None:
             self.__init__(mesh, start_pose=poses[0], end_pose=poses[1])
@@ -108,7 +108,7 @@ class Motion:
 
     @cached_property
     def piece_count(self) -> int:
-        """Straight pieces needed so that none strays far from the true path."""
+        """Number of straight pieces that keep the deviation from the true path small."""
         if self._poses is None or self._angle == 0.0:
             return 1
         return max(1, int(np.ceil(self._angle / np.sqrt(8.0 * PIECE_DEVIATION))))
@@ -134,34 +134,34 @@ class Motion:
             points, bounds = points_next, bounds_next
 
     @property
-    def turns(self) -> bool:
-        """Whether vertices leave straight lines."""
+    def rotates(self) -> bool:
+        """Whether the mesh rotates, so that vertices leave straight lines."""
         return self._poses is not None and self._angle > 0.0
 
     def true_path(self) -> tuple[wp.array, wp.array, Any]:
-        """Points at start and end (of a rigid mesh twice in its own frame), and their path."""
-        path = Path()
+        """Points at start and end (of a rigid mesh both in its own frame), and their MotionPath."""
+        path = MotionPath()
         if self._poses is None:
             path.rounding = wp.float64(MIX_ROUNDING * float(np.abs(self._both_bounds).max()))
             return self._points, self._end, path
         start, end = self._poses
         path.rigid = True
-        path.turn = wp.mat33d(*start[:3, :3].flatten())
+        path.rotation = wp.mat33d(*start[:3, :3].flatten())
         path.angle = wp.float64(self._angle)
         path.axis = wp.vec3d(*(self._vector / (self._angle or 1.0)))
         path.shift_t0, path.shift_t1 = wp.vec3d(*start[:3, 3]), wp.vec3d(*end[:3, 3])
-        path.stray = wp.float64(self._reach * self._angle**2 / 8.0)
+        path.deviation = wp.float64(self._reach * self._angle**2 / 8.0)
         path.rounding = wp.float64(POSE_ROUNDING * self._far + self._reach * self._skew)
         return self._points, self._points, path
 
     def arrive(self) -> None:
-        """Let the mesh be where its vertices end. Of a motion that was given ``end``."""
+        """Deform the mesh to ``end``, which the motion must have been given."""
         assert self._poses is None
         self.mesh.set_shape(self._end_lease, self._end_bounds)
 
     @cached_property
     def _reach(self) -> float:
-        """Distance of the farthest vertex from the frame's origin, at most."""
+        """Upper bound of the distance of vertices from the origin of the frame."""
         return float(np.hypot.reduce(np.abs(self._bounds).max(axis=0)))
 
     def _take_poses(self, start: np.ndarray, end: np.ndarray) -> None:
@@ -172,7 +172,7 @@ class Motion:
             self._poses, self._place = None, (self.mesh.version, start.tobytes())
 
     def _take_end(self, end: Any) -> None:
-        if end is self._points:  # the mesh's own, not to be copied
+        if end is self._points:  # points of the mesh itself are not copied
             self._end_lease, self._end_bounds = self._lease, self._bounds
         else:
             end = to_plain(end)
@@ -186,8 +186,8 @@ class Motion:
         self._end = self._end_lease.points
         self._both_bounds = _union(self._bounds, self._end_bounds)
 
-    def _stands_still(self) -> bool:
-        """Whether vertices end where they start. Points are compared where bounds are equal."""
+    def _is_at_rest(self) -> bool:
+        """Whether vertices end where they start. Compares points only where bounds are equal."""
         if self._end is self._points:
             return True
         same_bounds = np.array_equal(self._bounds, self._end_bounds)
@@ -195,25 +195,25 @@ class Motion:
 
     @cached_property
     def _vector(self) -> np.ndarray:
-        """Axis times angle of the turn."""
+        """Rotation vector: axis times angle."""
         assert self._poses is not None
         start, end = self._poses
         return rotation_vectors(start[None], end[None])[0]
 
     @cached_property
     def _angle(self) -> float:
-        """Angle of the turn, in [0, pi]."""
+        """Angle of the rotation, in [0, pi]."""
         return float(np.linalg.norm(self._vector))
 
     @cached_property
     def _skew(self) -> float:
-        """By how much the end pose is not the start pose turned: poses are rounded."""
+        """Difference of the end pose from the rotated start pose, due to rounding."""
         assert self._poses is not None
         start, end = self._poses
         return float(np.linalg.norm(rotated_by(start[None], self._vector[None])[0] - end[:3, :3]))
 
     def _deviation(self, count: int) -> float:
-        """An eighth of the angle squared times the reach, and what poses are rounded by."""
+        """Deviation of a piece: the reach times an eighth of its angle squared, and rounding."""
         if self._poses is None:
             return MIX_ROUNDING * float(np.abs(self._both_bounds).max()) if count > 1 else 0.0
         if self._angle == 0.0 and count == 1:
@@ -223,7 +223,7 @@ class Motion:
 
     @cached_property
     def _far(self) -> float:
-        """Largest coordinate on the way, at most."""
+        """Upper bound of coordinates during the motion."""
         assert self._poses is not None
         return self._reach + float(np.abs(np.stack(self._poses)[:, :3, 3]).max())
 
@@ -268,13 +268,13 @@ def mix_kernel(
     # out
     points_out: wp.array[wp.vec3d],
 ):
-    """Points on their way, rounded; not beyond what either end rounds to."""
+    """Interpolate points, rounded; not beyond either end."""
     for i in range(span[0] + wp.tid(), span[1], span[2]):
         points_out[i] = (wp.float64(1.0) - t) * points_t0[i] + t * points_t1[i]
 
 
 def mixed_points(points_t0: wp.array, points_t1: wp.array, t: float) -> wp.array:
-    """Where points that go straight are at a time."""
+    """Positions at a time of points that move in straight lines."""
     points = wp.empty_like(points_t0)
     args = [points_t0, points_t1, wp.float64(t), points]
     launch(mix_kernel, points.shape[0], args, points.device)
@@ -290,7 +290,7 @@ def differ_kernel(
     # out
     differ_out: wp.array[wp.int32],
 ):
-    """Tell if any two points differ."""
+    """Set a flag where any two points differ."""
     for i in range(span[0] + wp.tid(), span[1], span[2]):
         if not (points[i] == others[i]):
             differ_out[0] = 1

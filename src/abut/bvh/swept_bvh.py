@@ -1,4 +1,4 @@
-"""Hierarchies over moving vertices, edges or faces, whose boxes hold them for a whole step."""
+"""BVHs over moving vertices, edges or faces, whose boxes hold them for a whole step."""
 
 import numpy as np
 import warp as wp
@@ -26,7 +26,7 @@ def swept_code_kernel(
     codes_out: wp.array[wp.int32],
     order_out: wp.array[wp.int32],
 ):
-    """Code of the centre of each feature, at the middle of the step."""
+    """Write the Morton code of the centre of each feature at the middle of the step."""
     for i in range(span[0] + wp.tid(), span[1], span[2]):
         c = corners[i]
         start = points_t0[c[0]] + points_t0[c[1]] + points_t0[c[2]]
@@ -52,7 +52,7 @@ def swept_build_kernel(
     leaf_slots_out: wp.array[wp.int32],
     split_slots_out: wp.array[wp.int32],
 ):
-    """Fit the box of every leaf and climb."""
+    """Fit the box of every leaf and merge upwards."""
     for k in range(span[0] + wp.tid(), span[1], span[2]):
         feature = order[k]
         lower, upper = fit_swept(points_t0, points_t1, corners[feature], origin, pad)
@@ -77,14 +77,14 @@ def build_swept(
     origin: np.ndarray,
     pad: float,
 ) -> Bvh:
-    """Build the hierarchy of features given by up to three vertices each.
+    """Build the BVH of features given by up to three vertices each.
 
     Args:
         points_t0, points_t1: Where vertices are at the start and at the end of the step.
-        corners: Vertices of each feature; one that has fewer than three names one again.
+        corners: Vertices of each feature, repeated where it has fewer than three.
         bounds: (2, 3), of all vertices at both times.
-        origin: What boxes are relative to.
-        pad: By how much to widen boxes, rounded up.
+        origin: Origin of box coordinates.
+        pad: Margin of boxes, rounded up.
     """
     device = corners.device
     count = corners.shape[0]
@@ -123,7 +123,7 @@ def swept_refit_kernel(
     # out
     nodes_out: wp.array[wp.vec4f],
 ):
-    """Fit the box of every leaf and climb."""
+    """Fit the box of every leaf and merge upwards."""
     for k in range(span[0] + wp.tid(), span[1], span[2]):
         slot = leaf_slots[k]
         feature = leaf_face(nodes_out, slot)
@@ -134,7 +134,7 @@ def swept_refit_kernel(
 def refit_swept(
     tree: Bvh, points_t0: wp.array, points_t1: wp.array, corners: wp.array, pad: float
 ) -> None:
-    """Fit all boxes to another motion of the same features, keeping the topology."""
+    """Fit all boxes to another motion of the same features; the topology stays."""
     wide = _rounded_up(pad)
 
     def make() -> Task:

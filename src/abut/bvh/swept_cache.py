@@ -1,4 +1,4 @@
-"""Swept hierarchies that each thread keeps for the features of a mesh, from query to query."""
+"""Swept BVHs that each thread keeps for the features of a mesh, from query to query."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -18,7 +18,7 @@ _entries = ThreadCache()
 
 @dataclass(frozen=True)
 class SweptEntry:
-    """A hierarchy, the motion it was last fitted to, and by how much its boxes were widened."""
+    """A BVH, the motion it was last fitted to, and the margin of its boxes."""
 
     tree: Bvh
     motion: Any
@@ -32,7 +32,7 @@ class SweptPoints:
     Attributes:
         points_t0, points_t1: Where vertices are at the start and at the end.
         bounds: (2, 3), of both.
-        motion: Tells this motion from others; a hierarchy that was fitted to it is kept as it is.
+        motion: Tells this motion from others; a BVH that was fitted to it is kept as it is.
     """
 
     points_t0: wp.array
@@ -50,20 +50,20 @@ def swept_bvh_of(
     pad: float,
     side: int = 0,
 ) -> Bvh:
-    """The hierarchy of moving vertices, edges or faces, refitted where this thread has one.
+    """The BVH of moving vertices, edges or faces, refitted where this thread has one.
 
     Args:
-        mesh: The mesh, the owner of the hierarchy.
+        mesh: The mesh, the owner of the BVH.
         feature: ``vertex``, ``edge`` or ``face``.
         points: The motion of the vertices.
-        origin: What boxes are relative to.
+        origin: Origin of box coordinates.
         whole: (2, 3), bounds of everything that moves in the query.
-        pad: By how much to widen boxes.
+        pad: Margin of boxes.
         side: Tells two motions of one mesh in a query apart.
     """
     corners = corners_of(mesh, feature)
     entries = _entries_of(mesh)
-    ends = points.points_t0, points.points_t1
+    both = points.points_t0, points.points_t1
     known = entries.get((feature, side))
     if known is not None and not np.array_equal(known.tree.origin, origin):
         known = None
@@ -71,10 +71,10 @@ def swept_bvh_of(
         return known.tree
 
     def build() -> Bvh:
-        return measure_built_cost(build_swept(*ends, corners, points.bounds, origin, pad))
+        return measure_built_cost(build_swept(*both, corners, points.bounds, origin, pad))
 
     def refit() -> None:
-        refit_swept(tree, *ends, corners, pad)
+        refit_swept(tree, *both, corners, pad)
 
     if known is None:
         tree = build()
@@ -86,7 +86,7 @@ def swept_bvh_of(
 
 
 def swept_origin(meshes: tuple[Mesh, ...], bounds: np.ndarray) -> np.ndarray:
-    """The origin of boxes: that of hierarchies which this thread has, unless it is far away."""
+    """The origin of boxes: that of BVHs which this thread has, unless it is far away."""
     for mesh in meshes:
         for known in _entries_of(mesh).values():
             if in_frame(known.tree.origin, bounds):

@@ -1,10 +1,10 @@
-"""Two features in motion as one polygon of differences: they touch when it contains the origin.
+"""Two moving features as one polygon of differences, which contains the origin when they touch.
 
 A vertex p meets a face a b c when the triangle p - a, p - b, p - c contains 0; an edge a0 a1 meets
-an edge b0 b1 when the parallelogram of the differences of their ends does. Corners go straight from
-where they are at the start of a step to where they are at its end, so both questions have one form:
-a polygon of four corners (the triangle repeats its first) whose corners are linear in time. Their
-distance is that of the polygon from 0.
+an edge b0 b1 when the parallelogram of the differences of their endpoints does. Vertices move in
+straight lines over a step, so both cases have one form: a polygon of four corners (the triangle
+repeats its first) that are linear in time. The distance of the features is that of the polygon from
+the origin.
 
 Corners are rounded differences, each within a relative 2**-53 of the exact one.
 """
@@ -33,13 +33,13 @@ def largest_in(p: mat43d):
 
 @wp.func
 def is_usual(size: wp.float64):
-    """Whether products of coordinates of such a size neither overflow nor vanish."""
+    """True when products of coordinates of this size neither overflow nor vanish."""
     return size > SMALL and size < LARGE
 
 
 @wp.func
 def usual_scale(p: mat43d, q: mat43d):
-    """A power of two that brings coordinates to a usual size; 1 where they have it."""
+    """Power of two that brings coordinates to a usual size; 1 where they have it."""
     size = wp.max(largest_in(p), largest_in(q))
     scale = wp.float64(1.0)
     if not is_usual(size):
@@ -76,7 +76,7 @@ def nearest_on_segment(p: wp.vec3d, q: wp.vec3d):
     nearest = p
     if from_q <= wp.float64(0.0):
         nearest = q
-    elif from_p > wp.float64(0.0):  # from the nearer end, where less is lost
+    elif from_p > wp.float64(0.0):  # from the nearer endpoint, which rounds less
         nearest = p + (from_p / length) * along
         if from_q < from_p:
             nearest = q - (from_q / length) * along

@@ -1,4 +1,4 @@
-"""The zeros of the coplanarity cubic, and whether features meet there (Provot 1997)."""
+"""First contact at a zero of the coplanarity cubic (Provot 1997)."""
 
 import warp as wp
 
@@ -7,12 +7,12 @@ from abut.geometry.coplanarity import Cubic, cubic_at
 from abut.geometry.separation import NEVER, nearest_at, polygon_size
 
 NEAR_ENOUGH = wp.constant(wp.float64(1e-9))  # of the size of the features
-HALVINGS = wp.constant(48)
+BISECTIONS = wp.constant(48)
 
 
 @wp.func
-def turning_points(f: Cubic):
-    """The two times at which the slope of f vanishes, in order; 1 where there is none in (0, 1)."""
+def extrema_of(f: Cubic):
+    """The two extrema of f in (0, 1), in order; 1 where there is none."""
     zero = wp.float64(0.0)
     one = wp.float64(1.0)
     a = f.k[1] - f.k[0]
@@ -39,11 +39,11 @@ def turning_points(f: Cubic):
 
 @wp.func
 def zero_between(f: Cubic, low: wp.float64, high: wp.float64):
-    """A zero of f between two times with different signs, by halving."""
+    """A zero of f between two times with different signs, by bisection."""
     left = wp.float64(low)
     right = wp.float64(high)
     falls = cubic_at(f, left) > wp.float64(0.0)
-    for _ in range(HALVINGS):
+    for _ in range(BISECTIONS):
         middle = wp.float64(0.5) * (left + right)
         if (cubic_at(f, middle) > wp.float64(0.0)) == falls:
             left = middle
@@ -53,14 +53,14 @@ def zero_between(f: Cubic, low: wp.float64, high: wp.float64):
 
 
 @wp.func
-def first_meeting(f: Cubic, approach: Approach, min_distance: wp.float64):
+def first_contact_cubic(f: Cubic, approach: Approach, min_distance: wp.float64):
     """First zero of f at which the features are near each other; NEVER if there is none.
 
     Guarantee:
-        Approximate. Zeros without a change of sign, motion in one plane and contacts at the very
+        Approximate. Zeros without a change of sign, motion in one plane and contacts at the
         border of features may be missed.
     """
-    turns = turning_points(f)
+    extrema = extrema_of(f)
     near = wp.max(min_distance, NEAR_ENOUGH * polygon_size(approach))
     found = wp.float64(NEVER)
     if wp.length(nearest_at(approach, wp.float64(0.0))) <= near:
@@ -69,7 +69,7 @@ def first_meeting(f: Cubic, approach: Approach, min_distance: wp.float64):
     for piece in range(3):
         high = wp.float64(1.0)
         if piece < 2:
-            high = turns[piece]
+            high = extrema[piece]
         if found > wp.float64(1.0) and low < high:
             at_low = cubic_at(f, low)
             at_high = cubic_at(f, high)

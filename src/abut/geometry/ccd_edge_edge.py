@@ -1,4 +1,4 @@
-"""When do two moving edges first touch?"""
+"""First contact of two moving edges."""
 
 import warp as wp
 
@@ -10,7 +10,7 @@ from abut.geometry.separation import apart_throughout
 
 @wp.func
 def edge_edge_approach(p: mat43d, q: mat43d):
-    """An edge (rows 0 and 1) and another on their way."""
+    """Approach of an edge (rows 0 and 1) and another."""
     approach = Approach()
     approach.start = edge_edge_polygon(p)
     approach.end = edge_edge_polygon(q)
@@ -19,7 +19,7 @@ def edge_edge_approach(p: mat43d, q: mat43d):
 
 @wp.func
 def may_meet_edge_edge(p: mat43d, q: mat43d, min_distance: wp.float64, until: wp.float64):
-    """False only when two edges do not meet until a time, by the two cheapest proofs."""
+    """False only when two edges provably do not meet until a time."""
     if apart_throughout(edge_edge_approach(p, q), min_distance, until):
         return False
     return may_vanish(edge_edge_cubic(p, q, min_distance), until)
@@ -32,7 +32,7 @@ def ccd_edge_edge(
     """First time in [0, 1] at which two edges are within ``min_distance``; NEVER if none.
 
     Args:
-        p, q: Ends of the first edge and of the second, one a row, at the start and at the end.
+        p, q: Endpoints of both edges, one a row, at the start and at the end of the step.
         min_distance: Gap to keep.
         tolerance: How much earlier than the contact a converged time may be.
         limit: Contacts after this time need not be found.

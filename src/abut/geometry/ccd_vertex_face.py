@@ -1,4 +1,4 @@
-"""When does a moving vertex first touch a moving face?"""
+"""First contact of a moving vertex and a moving face."""
 
 import warp as wp
 
@@ -10,7 +10,7 @@ from abut.geometry.separation import apart_throughout
 
 @wp.func
 def vertex_face_approach(p: mat43d, q: mat43d):
-    """A vertex (row 0) and a face on their way."""
+    """Approach of a vertex (row 0) and a face."""
     approach = Approach()
     approach.start = vertex_face_polygon(p)
     approach.end = vertex_face_polygon(q)
@@ -19,7 +19,7 @@ def vertex_face_approach(p: mat43d, q: mat43d):
 
 @wp.func
 def may_meet_vertex_face(p: mat43d, q: mat43d, min_distance: wp.float64, until: wp.float64):
-    """False only when a vertex and a face do not meet until a time, by the two cheapest proofs."""
+    """False only when a vertex and a face provably do not meet until a time."""
     if apart_throughout(vertex_face_approach(p, q), min_distance, until):
         return False
     return may_vanish(vertex_face_cubic(p, q, min_distance), until)
@@ -32,7 +32,7 @@ def ccd_vertex_face(
     """First time in [0, 1] at which vertex and face are within ``min_distance``; NEVER if none.
 
     Args:
-        p, q: Vertex and the face's corners, one a row, at the start and at the end.
+        p, q: The vertex and the corners of the face, one a row, at the start and at the end.
         min_distance: Gap to keep.
         tolerance: How much earlier than the contact a converged time may be.
         limit: Contacts after this time need not be found.

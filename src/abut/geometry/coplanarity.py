@@ -1,17 +1,17 @@
-"""The cubic that vanishes when two approaching features are in one plane, with its error bound.
+"""Coplanarity cubic: vanishes when two approaching features lie in one plane; with error bound.
 
 With u and v two sides of the polygon of an approach and x its first corner, all linear in time,
 f(t) = det(u(t), v(t), x(t)). Where features touch, f = 0; where they are within d of each other,
 |f| <= d |u x v|. The converse does not hold, so f excludes times and never proves a contact.
 
-Error: let w = 2**-53 and U, V, X what is largest of each component of u, v, x at both ends, and P
-the permanent of these: the sum of the six products that a determinant is made of, all positive. A
+Error: let w = 2**-53, let U, V, X hold the largest absolute components of u, v, x over the step,
+and let P be their permanent: the sum of the six products of a determinant, all positive. A
 Bernstein coefficient is a mean of determinants of rounded differences: products that sum to P at
 most, each with at most 13 roundings, so it is within 14 w P of the exact one. Evaluation by
-de Casteljau's scheme combines them at most 9 roundings deep: 9 w P. A slope is off by 84 w P at
+de Casteljau's algorithm combines them at most 9 roundings deep: 9 w P. A slope is off by 84 w P at
 most, being three times the difference of two coefficients. ``margin`` is 2**-46 P = 128 w P, more
 than all of these together. Underflow of the product of two factors is magnified by the third, which
-is what the smallest margin is for; overflow gives margins that exclude nothing.
+the smallest margin covers; overflow gives margins that exclude nothing.
 """
 
 import warp as wp
@@ -36,13 +36,13 @@ class Cubic:
 
 @wp.func
 def largest_of(p: wp.vec3d, q: wp.vec3d):
-    """Of each component the larger absolute value of two vectors."""
+    """Componentwise maximum of the absolute values of two vectors."""
     return wp.max(wp.abs(p), wp.abs(q))
 
 
 @wp.func
 def permanent(u: wp.vec3d, v: wp.vec3d, x: wp.vec3d):
-    """The determinant with plus signs alone."""
+    """Permanent: the determinant with plus signs only."""
     return (
         (u[1] * v[2] + u[2] * v[1]) * x[0]
         + (u[2] * v[0] + u[0] * v[2]) * x[1]
@@ -102,13 +102,13 @@ def edge_edge_cubic(p: mat43d, q: mat43d, min_distance: wp.float64):
 
 @wp.func
 def mix(a: wp.float64, b: wp.float64, t: wp.float64):
-    """From a at t = 0 to b at t = 1."""
+    """Linear interpolation from a at t = 0 to b at t = 1."""
     return (wp.float64(1.0) - t) * a + t * b
 
 
 @wp.func
 def may_vanish(f: Cubic, until: wp.float64):
-    """False only when f has no zero in [0, until], for certain: coefficients on one side."""
+    """False only when f provably has no zero in [0, until]: its coefficients have one sign."""
     k = f.k
     if until < wp.float64(1.0):
         a = mix(k[0], k[1], until)
@@ -121,7 +121,7 @@ def may_vanish(f: Cubic, until: wp.float64):
 
 @wp.func
 def cubic_at(f: Cubic, t: wp.float64):
-    """Value at a time, by de Casteljau's scheme."""
+    """Value at a time, by de Casteljau's algorithm."""
     a = mix(f.k[0], f.k[1], t)
     b = mix(f.k[1], f.k[2], t)
     c = mix(f.k[2], f.k[3], t)
@@ -132,7 +132,7 @@ def cubic_at(f: Cubic, t: wp.float64):
 def steepest_towards_zero(f: Cubic, side: wp.float64, t: wp.float64, u: wp.float64):
     """An upper bound, over [t, u], of how fast ``side * f`` falls.
 
-    The derivative over an interval lies between the Bernstein coefficients it has there.
+    The derivative over an interval lies between its Bernstein coefficients there.
     """
     three = wp.float64(3.0)
     a = three * side * (f.k[0] - f.k[1])

@@ -1,10 +1,10 @@
-"""The first time two approaching features touch: no later than it is, and hardly earlier.
+"""Conservative first contact of two approaching features.
 
-Two proofs that there is no contact in an interval of time, and nothing else, let the search go on:
-the coplanarity cubic does not vanish there (``skip_to_zero``), or a direction keeps the features
-apart (``pass_by``). The cubic brings the search to within rounding of its zeros in a few steps; the
-directions settle in such a short interval whether the features really meet, and take over where
-the cubic says nothing: motion in one plane, features without extent, a distance to be kept.
+The search advances over an interval of time only with a proof that it is free of contact: the
+coplanarity cubic does not vanish there (``skip_to_zero``), or a direction keeps the features apart
+(``pass_by``). The cubic brings the search to within rounding of its zeros in a few steps.
+Directions decide in that short interval whether the features meet, and take over where the cubic
+decides nothing: motion in one plane, degenerate features, a gap to keep.
 """
 
 import warp as wp
@@ -17,16 +17,16 @@ from abut.geometry.separation import NEVER, SHORTEN, apart_along_axes, nearest_a
 NARROW = wp.constant(wp.float64(2.0**-47))  # interval around a zero
 MOST_ZERO_STEPS = wp.constant(48)
 MOST_INTERVALS = wp.constant(24)
-ALIVE = wp.constant(wp.float64(2.0**10))  # margins that f is worth, to say anything about times
+ALIVE = wp.constant(wp.float64(2.0**10))  # margins that f must exceed to tell a time
 WIDER = wp.constant(wp.float64(8.0))
 
 
 @wp.func
 def skip_to_zero(f: Cubic, start: wp.float64, limit: wp.float64):
-    """A time until which, from ``start`` on, f is not 0; NEVER if it is not to the end.
+    """Time until which f has no zero from ``start`` on; NEVER if it has none to the end.
 
-    Newton's method with the steepest slope of an interval ahead never oversteps a zero; the
-    interval shrinks with the steps, so that near a zero the slope is its own.
+    Newton's method with the steepest slope over an interval ahead never oversteps a zero. The
+    interval shrinks with the steps, so that the slope converges to that at the zero.
     """
     one = wp.float64(1.0)
     t = wp.float64(start)
@@ -60,7 +60,7 @@ def skip_to_zero(f: Cubic, start: wp.float64, limit: wp.float64):
 
 @wp.func
 def width_of_zero(f: Cubic, t: wp.float64):
-    """How long f stays below its margin near a zero, roughly."""
+    """Approximate duration for which f stays below its margin near a zero."""
     slope = wp.abs(steepest_towards_zero(f, wp.float64(1.0), t, t))
     width = wp.float64(1.0)
     if slope > f.margin:
@@ -70,9 +70,9 @@ def width_of_zero(f: Cubic, t: wp.float64):
 
 @wp.func
 def lingers(f: Cubic, approach: Approach, t: wp.float64, tolerance: wp.float64):
-    """Does f stay near 0 for longer than the tolerance, so that no one can tell when it vanishes?
+    """True when f stays near 0 for longer than the tolerance, so that its zero has no exact time.
 
-    As where it touches 0 to the third order. An f that is nothing but rounding is left to others.
+    Such as a zero of the third order. False for an f that consists of rounding errors only.
     """
     soon = t + tolerance
     if soon >= wp.float64(1.0) or not (wp.max(wp.abs(f.k)) > ALIVE * f.margin):
@@ -92,7 +92,7 @@ def first_contact(
     tolerance: wp.float64,
     limit: wp.float64,
 ):
-    """When two features come within ``min_distance``; NEVER if they do not, or after ``limit``.
+    """First time at which two features are within ``min_distance``; NEVER if none until ``limit``.
 
     Guarantee:
         Conservative. Not later than the first contact. The search ends after a bounded number of

@@ -1,34 +1,34 @@
-"""Where a point of a turning mesh is at a time."""
+"""Position of a point of a moving mesh at a time."""
 
 import warp as wp
 
 
 @wp.struct
-class Path:
-    """Constant linear velocity of the origin and constant angular velocity; or straight ways.
+class MotionPath:
+    """Rigid motion with constant linear and angular velocity, or straight lines.
 
-    Points that go straight have two positions, those of a rigid mesh one (in its own frame).
+    Points on straight lines have two positions, points of a rigid mesh one (in its own frame).
     """
 
     rigid: wp.bool
-    turn: wp.mat33d  # at the start
+    rotation: wp.mat33d  # at the start
     axis: wp.vec3d
     angle: wp.float64
     shift_t0: wp.vec3d
     shift_t1: wp.vec3d
-    stray: wp.float64  # from a straight way, over the whole step; of a part, times its square
+    deviation: wp.float64  # from a straight line over the step; over a part, times its square
     rounding: wp.float64  # of positions
 
 
 @wp.func
-def place_on(path: Path, p: wp.vec3d, q: wp.vec3d, t: wp.float64):
-    """Position at a time, rounded; p and q at the start and at the end of a straight way."""
+def position_on(path: MotionPath, p: wp.vec3d, q: wp.vec3d, t: wp.float64):
+    """Position at a time, rounded; p and q are the start and the end of a straight line."""
     s = wp.float64(1.0) - t
     if not path.rigid:
         return s * p + t * q
-    arm = path.turn * p
+    arm = path.rotation * p
     sine = wp.sin(t * path.angle)
     half = wp.sin(wp.float64(0.5) * t * path.angle)
     lifted = wp.cross(path.axis, arm)
-    turned = arm + sine * lifted + wp.float64(2.0) * half * half * wp.cross(path.axis, lifted)
-    return turned + s * path.shift_t0 + t * path.shift_t1
+    rotated = arm + sine * lifted + wp.float64(2.0) * half * half * wp.cross(path.axis, lifted)
+    return rotated + s * path.shift_t0 + t * path.shift_t1

@@ -1,12 +1,12 @@
-"""Directions that keep two approaching features apart, and until when.
+"""Separating directions of two approaching features, and the times until which they hold.
 
 Features stay more than d apart for as long as there is a direction along which every corner of the
-polygon of their approach lies beyond d. Corners are linear in time, so for a given direction the
-time until which it serves is one division a corner. Any direction will do: how it was found, and
-how well, matters for speed and tightness alone.
+polygon of their approach lies beyond d. Corners are linear in time, so the time until which a given
+direction separates takes one division a corner. Any direction is valid; a better one only makes
+the search faster and tighter.
 
-Error: with w = 2**-53, a rounded inner product of a direction and a corner, mixed between the ends
-of the step, is within 9 w of the sum of its absolute products; ``DIRECTION_MARGIN`` is 32 w. It
+Error: with w = 2**-53, a rounded inner product of a direction and a corner, interpolated over the
+step, is within 9 w of the sum of its absolute products; ``DIRECTION_MARGIN`` is 32 w. It
 leaves room for the rounding of times.
 """
 
@@ -35,9 +35,9 @@ def polygon_size(approach: Approach):
 
 @wp.func
 def apart_until(approach: Approach, direction: wp.vec3d, t: wp.float64, min_distance: wp.float64):
-    """Time until which, from t on, the direction keeps the features apart; -1 if not even at t.
+    """Time until which, from t on, the direction separates the features; -1 if not even at t.
 
-    NEVER, when it does so to the end of the step.
+    NEVER where it separates to the end of the step.
     """
     zero = wp.float64(0.0)
     one = wp.float64(1.0)
@@ -69,7 +69,7 @@ def nearest_at(approach: Approach, t: wp.float64):
 def apart_along(
     approach: Approach, w: wp.vec3d, min_distance: wp.float64, until: wp.float64, size: wp.float64
 ):
-    """True only when a direction keeps the features apart until a time; ``size``: polygon_size."""
+    """True only when a direction separates the features until a time; ``size`` is polygon_size."""
     spread = wp.float64(3.0) * wp.max(wp.abs(w)) * size
     need = DIRECTION_MARGIN * spread + min_distance * wp.length(w) * ROUND_UP + LEAST_LENGTH
     apart = wp.bool(True)
@@ -83,10 +83,9 @@ def apart_along(
 
 @wp.func
 def apart_along_axes(approach: Approach, min_distance: wp.float64):
-    """True only when a coordinate axis keeps the features apart, all the step long.
+    """True only when a coordinate axis separates the features during the whole step.
 
-    Signs of differences are not rounded: near misses that boxes would tell from contacts, however
-    near, are told from them here too.
+    Signs of differences are exact, so near misses that boxes separate are separated here too.
     """
     low = wp.min(approach.start[0], approach.end[0])
     high = wp.max(approach.start[0], approach.end[0])
@@ -99,12 +98,11 @@ def apart_along_axes(approach: Approach, min_distance: wp.float64):
 
 @wp.func
 def apart_throughout(approach: Approach, min_distance: wp.float64, until: wp.float64):
-    """True only when one of two directions keeps the features apart until a time.
+    """True only when one of two directions separates the features until a time.
 
-    Of features of an unusual size nothing is said: their products may vanish.
-
-    That to the polygon's middle is the cheapest of all proofs, and the one that settles most pairs;
-    what of it is across the way the middle takes settles those that pass each other by.
+    False for features of an unusual size, whose products may vanish. The direction to the centre of
+    the polygon is the cheapest proof and separates most pairs. Its component across the motion of
+    the centre separates features that pass each other.
     """
     half = wp.float64(0.5) * until
     p = approach.start
@@ -124,7 +122,7 @@ def apart_throughout(approach: Approach, min_distance: wp.float64, until: wp.flo
 
 @wp.func
 def next_zero(a: wp.float64, b: wp.float64, c: wp.float64, t: wp.float64):
-    """First zero after t of a quadratic, by its Bernstein coefficients; 1 if none before."""
+    """First zero after t of a quadratic in Bernstein form; 1 if there is none before."""
     square = a - b - b + c
     half = b - a
     found = wp.float64(1.0)
@@ -144,11 +142,11 @@ def next_zero(a: wp.float64, b: wp.float64, c: wp.float64, t: wp.float64):
 def apart_across_sides(
     approach: Approach, t: wp.float64, min_distance: wp.float64, ahead: wp.float64
 ):
-    """The best of ``apart_until`` across the polygon's plane, and in it across its sides.
+    """Latest ``apart_until`` across the polygon's plane, and in the plane across its sides.
 
-    A polygon that moves in its own plane reaches the origin with a side: the direction across that
-    side, as it lies when it comes to pass through the origin, serves until then; unless the side
-    turns towards it. So sides are taken as they lie a share ``ahead`` of the way there.
+    A polygon that moves in its own plane reaches the origin with a side. The direction across that
+    side, as it lies when it passes through the origin, separates until then, unless the side
+    rotates towards the origin. So sides are taken as they lie a share ``ahead`` of the way there.
     """
     x = polygon_at(approach, t)
     normal = wp.cross(x[1] - x[0], x[2] - x[1])
@@ -156,7 +154,7 @@ def apart_across_sides(
     end = approach.end
     until = wp.float64(-1.0)
     k = wp.int32(0)
-    while k < 5:  # one side after the other comes first: rows are not indexed by k, on CUDA slow
+    while k < 5:  # rows are rotated, not indexed by k, which is slow on CUDA
         mixed = wp.dot(wp.cross(start[0], end[1]) + wp.cross(end[0], start[1]), normal)
         then = next_zero(
             wp.dot(wp.cross(start[0], start[1]), normal),

@@ -3,7 +3,7 @@
 import warp as wp
 
 from abut.core.pair_queue import queue_stop, unpack_pair
-from abut.geometry.ccd_cubic import first_meeting
+from abut.geometry.ccd_cubic import first_contact_cubic
 from abut.geometry.ccd_edge_edge import edge_edge_approach
 from abut.geometry.ccd_vertex_face import vertex_face_approach
 from abut.geometry.coplanarity import edge_edge_cubic, vertex_face_cubic
@@ -27,7 +27,7 @@ def vertex_face_cubic_kernel(
         q = vertex_face_at(operands.a.points_t1, operands.b.points_t1, pair[1], f)
         approach = vertex_face_approach(p, q)
         cubic = vertex_face_cubic(p, q, wp.float64(0.0))
-        time = first_meeting(cubic, approach, operands.min_distance)
+        time = first_contact_cubic(cubic, approach, operands.min_distance)
         if time <= wp.float64(1.0):
             push_impact(operands, pair, time, True)
 
@@ -47,6 +47,6 @@ def edge_edge_cubic_kernel(
         q = edge_edge_at(operands.a.points_t1, operands.b.points_t1, e, f)
         approach = edge_edge_approach(p, q)
         cubic = edge_edge_cubic(p, q, wp.float64(0.0))
-        time = first_meeting(cubic, approach, operands.min_distance)
+        time = first_contact_cubic(cubic, approach, operands.min_distance)
         if time <= wp.float64(1.0):
             push_impact(operands, pair, time, True)

@@ -8,7 +8,7 @@ from abut.geometry.ccd_edge_edge import ccd_edge_edge
 from abut.geometry.ccd_vertex_face import ccd_vertex_face
 from abut.geometry.passage import Passage
 from abut.geometry.poses import move_point
-from abut.geometry.rigid_path import Path, place_on
+from abut.geometry.rigid_path import MotionPath, position_on
 from abut.geometry.separation import NEVER
 from abut.operands.ccd_operands import (
     EDGE_EDGE,
@@ -30,8 +30,8 @@ class TruePaths:
 
     a: MovingMesh
     b: MovingMesh
-    path_a: Path
-    path_b: Path
+    path_a: MotionPath
+    path_b: MotionPath
     bits: wp.vec2i
     min_distance: wp.float64
     tolerance: wp.float64
@@ -45,14 +45,14 @@ def placed_at(paths: TruePaths, p: mat43d, q: mat43d, kind: wp.int32, t: wp.floa
     if kind == FACE_VERTEX:
         one = paths.path_b
         other = paths.path_a
-    second = place_on(other, p[1], q[1], t)
+    second = position_on(other, p[1], q[1], t)
     if kind == EDGE_EDGE:
-        second = place_on(one, p[1], q[1], t)
+        second = position_on(one, p[1], q[1], t)
     return wp.matrix_from_rows(
-        place_on(one, p[0], q[0], t),
+        position_on(one, p[0], q[0], t),
         second,
-        place_on(other, p[2], q[2], t),
-        place_on(other, p[3], q[3], t),
+        position_on(other, p[2], q[2], t),
+        position_on(other, p[3], q[3], t),
     )
 
 
@@ -76,7 +76,7 @@ def meet_on_paths(paths: TruePaths, row: wp.vec3i, start: wp.float64, stop: wp.f
     """First contact in [start, stop] on the true paths, by ever shorter straight parts."""
     p = points_of(paths, row, False)
     q = points_of(paths, row, True)
-    stray = paths.path_a.stray + paths.path_b.stray
+    deviation = paths.path_a.deviation + paths.path_b.deviation
     gap = paths.min_distance + paths.path_a.rounding + paths.path_b.rounding
     out = Passage()
     out.time = NEVER
@@ -90,7 +90,7 @@ def meet_on_paths(paths: TruePaths, row: wp.vec3i, start: wp.float64, stop: wp.f
         end = wp.min(t + part, stop)
         span = end - t
         there = placed_at(paths, p, q, row[0], end)
-        near = gap + stray * span * span
+        near = gap + deviation * span * span
         hit = Passage()
         if row[0] == EDGE_EDGE:
             hit = ccd_edge_edge(here, there, near, paths.tolerance, wp.float64(1.0))
@@ -154,7 +154,7 @@ def refine_objects_kernel(
     span: wp.vec3i,
     paths: TruePaths,
     owner: wp.array[wp.int32],
-    object_paths: wp.array[Path],
+    object_paths: wp.array[MotionPath],
     keys: wp.array[wp.int64],
     start: wp.array[wp.float64],
     stop: wp.float64,

@@ -127,14 +127,14 @@ class MeshFront(BvttFront):
         self.size = 1
 
     def fits(self, trees: tuple[Bvh, ...]) -> bool:
-        """Whether the front is one of these very hierarchies, refitted as they may be."""
+        """Whether the front belongs to these hierarchies; they may have been refitted."""
         same = len(trees) == len(self.trees)
         return same and all(mine is given for mine, given in zip(self.trees, trees, strict=True))
 
     def start(self, found: Any) -> bool:
         """Open the pair of the roots round by round; False where the front grows too long.
 
-        ``found`` is a queue whose keys nobody reads.
+        Keys that go to the queue ``found`` are not read.
         """
         unused = wp.vec2i(31, 31)
         for _ in range(START_ROUNDS):

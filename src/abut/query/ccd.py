@@ -1,4 +1,4 @@
-"""abut.ccd: when moving meshes first touch."""
+"""abut.ccd: the times at which moving meshes first touch."""
 
 from typing import Any
 
@@ -41,17 +41,17 @@ def ccd(
 ) -> Impacts:
     """Find when moving faces first come within a gap of each other.
 
-    Faces of straight-moving vertices touch first where a vertex meets a face or an edge meets an
-    edge; each such pair is one row. Without ``b``, faces of ``a`` meet each other; a vertex and a
-    face, or two edges, with a vertex in common give no row.
+    Faces whose vertices move in straight lines touch first where a vertex meets a face or an edge
+    meets an edge; each such pair is one row. Without ``b``, faces of ``a`` meet each other; a
+    vertex and a face, or two edges, with a vertex in common give no row.
 
     Args:
         a, b: Motions over one step, on the same device.
         min_distance: Gap to keep [mesh length unit]; features touch when they are no farther.
         tolerance: How much earlier than the first contact a time may be [share of the step].
-        first: Only the earliest impact, one row: the cheapest way to know a safe step.
-        weld: Vertices at equal positions at both ends of the step count as common. False goes by
-            vertex index alone.
+        first: Only the earliest impact, one row: the cheapest way to find a safe step.
+        weld: Vertices at equal positions at the start and at the end of the step count as common.
+            False compares vertex indices only.
         method: ``bvh``, or ``brute``, the reference. All methods return the same rows.
         solver: ``conservative``; or ``cubic``, the root finder of Provot, which is Approximate.
 
@@ -64,7 +64,7 @@ def ccd(
 
     Guarantee:
         Conservative. No impact is missed; no time is later than the true one. Starting in contact
-        gives time 0. All of this holds for the true paths of turning meshes.
+        gives time 0. All of this holds for the true paths of rotating meshes.
     """
     brute = chosen(TREE_METHODS, method, "method") is Method.BRUTE
     return impacts_of(
@@ -104,7 +104,7 @@ def impacts_of(
         earliest = first and paths is None
         pieces = zip(*(motion.pieces(count) for motion in motions), strict=True)
         for number, parts in enumerate(pieces):
-            # features of one mesh that turns as a whole keep their distance: no need of it twice
+            # features of one rigid mesh keep their distance: its deviation counts once
             near = gap + sum(part.deviation for part in parts)
             common = (meshes, parts, sharing, layout, near, tolerance)
             plan = CcdPlan(*common, solver, earliest, execution)
@@ -119,7 +119,7 @@ def impacts_of(
 
 
 def _refines(motions: tuple[Motion, ...], solver: Solver) -> bool:
-    return solver is Solver.CONSERVATIVE and any(motion.turns for motion in motions)
+    return solver is Solver.CONSERVATIVE and any(motion.rotates for motion in motions)
 
 
 def _true_paths(

@@ -30,7 +30,7 @@ from abut.traversal.overlap.leaf_pairs import every_pair_kernel, leaf_pairs_kern
 
 
 class CcdStrategy(Enum):
-    """How candidates are found. All strategies find the same impacts."""
+    """Ways to find candidates. All strategies find the same impacts."""
 
     PACKETS = auto()  # one tree for each packet of leaves of the other
     LEAF_WALK = auto()  # one tree for each leaf of the other; within a tree, by leaf clusters
@@ -62,7 +62,7 @@ class CcdFronts:
     def front_of(self, kind: int, trees: tuple[Bvh, ...], unused: Any) -> MeshFront | None:
         """The front of hierarchies; None where there is to be none.
 
-        A new front fills the queue ``unused``, whose keys nobody reads.
+        Keys that a new front pushes to ``unused`` are not read.
         """
         if min(tree.face_count for tree in trees) < 2 or self._has_given_up(kind, trees):
             return None
@@ -77,7 +77,7 @@ class CcdFronts:
         return front
 
     def give_up(self, kind: int, trees: tuple[Bvh, ...]) -> None:
-        """Have no front of a kind for these hierarchies."""
+        """Delete the front of a kind, and make none for these hierarchies."""
         self.given_up[kind] = trees
         self.kept.pop(kind, None)
 
@@ -113,14 +113,14 @@ class FeaturePairs:
 
 @dataclass
 class CcdCandidates:
-    """What lists the candidates of a continuous query over one piece of motion.
+    """The candidates of a continuous query over one piece of motion.
 
     Attributes:
         meshes, pieces: One for a mesh against itself, or two.
         layout: Of keys of features.
-        gap: Distance at which features touch, what the pieces deviate included.
-        strategy: How candidates are found.
-        queues: Where they go.
+        gap: Distance at which features touch, the deviation of pieces included.
+        strategy: The way to find them.
+        queues: Queues that they are pushed to.
         fronts: For the strategy FRONT.
         token: Tells the motions of this query from others.
     """
@@ -239,7 +239,7 @@ class CcdCandidates:
         return [moving_mesh(mesh, piece.points_t0, piece.points_t1) for mesh, piece in both]
 
     def _points_at(self, side: int, t: float) -> wp.array:
-        """Where the vertices of a mesh are at a time, computed once."""
+        """Vertices of a mesh at a time, computed once."""
         if (side, t) not in self._mixed:
             piece = self.pieces[side]
             self._mixed[side, t] = mixed_points(piece.points_t0, piece.points_t1, t)

@@ -46,14 +46,14 @@ WORTHWHILE = 0.75  # boxes shrink to motions shorter than this
 
 @dataclass
 class CcdExecution:
-    """How a continuous query is executed, which changes no answer; None is chosen by rule.
+    """Execution of a continuous query, which changes no answer. None is chosen by rule.
 
     Attributes:
-        strategy: How candidates are found.
-        fronts: Where earlier steps of the same meshes stopped, for the strategy FRONT.
-        at_once: All kinds of pairs without a wait in between, where they are expected to fit.
-        least_sampled: Vertices and edges from which on the first impact is looked for in a sample.
-        queues: Where pairs go; None are those of the thread.
+        strategy: The way to find candidates.
+        fronts: Fronts of earlier steps of the same meshes, for the strategy FRONT.
+        at_once: Run all kinds of pairs without a wait in between, where they are expected to fit.
+        least_sampled: Vertices and edges from which on a sample is searched before the rest.
+        queues: Queues of pairs; None takes those of the thread.
     """
 
     strategy: CcdStrategy | None = None
@@ -70,11 +70,11 @@ class CcdPlan:
         meshes, pieces: One for a mesh against itself, or two.
         sharing: Vertices that the operands share (see common_corners).
         layout: Of keys of features.
-        gap: Distance at which features touch, what the pieces deviate included.
+        gap: Distance at which features touch, the deviation of pieces included.
         tolerance: How much earlier than the contact a time may be.
-        solver: Which solver finds the times.
+        solver: Solver of the times.
         first: Look for the earliest impact only.
-        execution: How to do it.
+        execution: Strategy, queues and other choices that change no answer.
     """
 
     def __init__(
@@ -104,7 +104,7 @@ class CcdPlan:
         self.samples = sampled and self._feature_count > how.least_sampled
 
     def run(self) -> int:
-        """Find impacts; returns how many there are in the queues."""
+        """Find the impacts; returns their number."""
         self.queues.begin()
         if self.at_once and self._run_at_once(True):
             return self.queues.kept("impacts")
@@ -115,7 +115,7 @@ class CcdPlan:
         return self.queues.kept("impacts")
 
     def candidate_count(self) -> int:
-        """List all candidates, and do nothing with them."""
+        """Number of candidates."""
         counts = self._run_at_once(False) if self.at_once else []
         if not counts:
             for kind in self.candidates.kinds:
@@ -159,11 +159,10 @@ class CcdPlan:
         return saved
 
     def _sample(self) -> float:
-        """Keep the impacts of a sample; returns a time after which nothing is of interest.
+        """Find the impacts of a sample; returns a time after which no impact is the earliest.
 
-        Pairs that meet at that very time, or come near without meeting, may not be found again.
-        The time is 1 where few candidates are to be expected: to fit boxes to a shorter motion
-        does not pay then.
+        The impacts are kept, since pairs that meet at that very time may not be found again. The
+        time is 1 where few candidates are expected, since to refit boxes does not pay then.
         """
         expected = 0.0
         for kind in self.candidates.kinds:
@@ -177,7 +176,7 @@ class CcdPlan:
         return until if until < WORTHWHILE and expected > self._feature_count else 1.0
 
     def _run_sample(self, pairs: FeaturePairs, starts: list[int], size: int) -> Counts:
-        """Run some runs of items. Candidates that find no room are left out of the sample."""
+        """Run some ranges of items. Candidates without room are left out of the sample."""
 
         def stages() -> Iterator[Stage]:
             for start in starts:

@@ -1,4 +1,4 @@
-"""Impacts as they leave the queues: sorted, one or all, of one piece of motion or of several."""
+"""ImpactRows: the impacts of a query, sorted, refined and joined over pieces of motion."""
 
 from dataclasses import dataclass, replace
 from typing import Any
@@ -16,7 +16,7 @@ from abut.results import Impacts
 
 wp.set_module_options({"enable_backward": False, "fuse_fp": False})
 
-JUST_BELOW = 1.0 - 2.0**-50  # covers the rounding of a time in a piece to a time in the step
+JUST_BELOW = 1.0 - 2.0**-50  # covers the rounding of times when pieces are joined
 
 
 @dataclass(frozen=True)
@@ -48,19 +48,19 @@ def empty_rows(device: wp.Device) -> ImpactRows:
 
 
 @wp.kernel
-def count_kernel(
+def index_kernel(
     # in
     span: wp.vec3i,
     # out
     order_out: wp.array[wp.int32],
 ):
-    """Number the rows."""
+    """Write the index of each row."""
     for i in range(span[0] + wp.tid(), span[1], span[2]):
         order_out[i] = i
 
 
 @wp.kernel
-def gather_kernel(
+def gather_impacts_kernel(
     # in
     span: wp.vec3i,
     order: wp.array[wp.int32],
@@ -70,14 +70,14 @@ def gather_kernel(
     times_out: wp.array[wp.float64],
     converged_out: wp.array[wp.bool],
 ):
-    """Bring rows into an order."""
+    """Gather rows in an order."""
     for i in range(span[0] + wp.tid(), span[1], span[2]):
         times_out[i] = times[order[i]]
         converged_out[i] = converged[order[i]]
 
 
 def sorted_rows(queues: CcdQueues, count: int, layout: KeyLayout) -> ImpactRows:
-    """All impacts, by key."""
+    """All impacts, sorted by key."""
     device = queues.device
     if count == 0:
         return empty_rows(device)
@@ -92,12 +92,12 @@ def sorted_rows(queues: CcdQueues, count: int, layout: KeyLayout) -> ImpactRows:
         else:
             wp.copy(keys, queues["impacts"].keys, count=count)
             order = wp.empty(2 * count, dtype=wp.int32, device=device)
-            launch(count_kernel, count, [order], device)
+            launch(index_kernel, count, [order], device)
             wp.utils.radix_sort_pairs(keys, order, count, 0, layout.width + 2)
         times = wp.empty(count, dtype=wp.float64, device=device)
         converged = wp.empty(count, dtype=wp.bool, device=device)
         launch(
-            gather_kernel,
+            gather_impacts_kernel,
             count,
             [order, queues.times, queues.converged, times, converged],
             device,
@@ -106,7 +106,7 @@ def sorted_rows(queues: CcdQueues, count: int, layout: KeyLayout) -> ImpactRows:
 
 
 @wp.kernel
-def earliest_kernel(
+def earliest_impact_kernel(
     # in
     span: wp.vec3i,
     keys: wp.array[wp.int64],
@@ -116,7 +116,7 @@ def earliest_kernel(
     # out
     found_out: wp.array[wp.int64],
 ):
-    """The lowest key of the earliest time, and the lowest that has converged."""
+    """Find the lowest key of the earliest time, and the lowest one that has converged."""
     for i in range(span[0] + wp.tid(), span[1], span[2]):
         if wp.cast(times[i], wp.int64) == best[0]:
             atomic_min_int64(found_out, 0, keys[i])
@@ -125,45 +125,45 @@ def earliest_kernel(
 
 
 def earliest_row(queues: CcdQueues, count: int) -> ImpactRows:
-    """The one impact of the earliest time, of several the one with the lowest key."""
+    """The earliest impact; of several the one with the lowest key."""
     device = queues.device
     if count == 0:
         return empty_rows(device)
     found = wp.full(2, int(NO_KEY), dtype=wp.int64, device=device)
     arrays = [queues["impacts"].keys, queues.times, queues.converged, queues.best]
-    launch(earliest_kernel, count, [*arrays, found], device)
-    key, settled = found.numpy().tolist()
+    launch(earliest_impact_kernel, count, [*arrays, found], device)
+    key, converged = found.numpy().tolist()
     first = queues.earliest()
     return ImpactRows(
         wp.array([key], dtype=wp.int64, device=device),
         wp.array([first], dtype=wp.float64, device=device),
-        wp.array([key == settled], dtype=wp.bool, device=device),
+        wp.array([key == converged], dtype=wp.bool, device=device),
         first,
     )
 
 
-def refined(rows: ImpactRows, turning: Any, stop: float) -> ImpactRows:
-    """ImpactRows whose features meet on their true paths until a time, with the times of that."""
+def refined(rows: ImpactRows, paths: Any, stop: float) -> ImpactRows:
+    """Rows whose features meet on their true paths until ``stop``, with their times there."""
     device = rows.keys.device
     count = len(rows)
     times = wp.empty(count, dtype=wp.float64, device=device)
     converged = wp.empty(count, dtype=wp.bool, device=device)
-    args = [turning, rows.keys, rows.times, wp.float64(stop), times, converged]
+    args = [paths, rows.keys, rows.times, wp.float64(stop), times, converged]
     with stage("refine", device):
         launch(refine_kernel, count, args, device, grain=16)
-    return _chosen(rows.keys.numpy(), times.numpy(), converged.numpy(), device)
+    return _finite_rows(rows.keys.numpy(), times.numpy(), converged.numpy(), device)
 
 
 def first_of(rows: ImpactRows) -> ImpactRows:
-    """The earliest row, of several the one with the lowest key."""
+    """The earliest row; of several the one with the lowest key."""
     if not len(rows):
         return rows
     keys, times, converged = (a.numpy() for a in (rows.keys, rows.times, rows.converged))
     at = [int(np.argmin(times))]
-    return _chosen(keys[at], times[at], converged[at], rows.keys.device)
+    return _finite_rows(keys[at], times[at], converged[at], rows.keys.device)
 
 
-def _chosen(
+def _finite_rows(
     keys: np.ndarray, times: np.ndarray, converged: np.ndarray, device: wp.Device
 ) -> ImpactRows:
     """The rows with finite times."""
@@ -177,14 +177,14 @@ def _chosen(
 
 
 def join_pieces(found: list[ImpactRows]) -> ImpactRows:
-    """The earliest row of each key, of the rows of consecutive pieces."""
+    """The earliest row of each key over consecutive pieces."""
     device = found[0].keys.device
     keys, times, converged = (
         np.concatenate([getattr(rows, name).numpy() for rows in found])
         for name in ("keys", "times", "converged")
     )
     keys, at = np.unique(keys, return_index=True)  # the first of each
-    return _chosen(keys, times[at], converged[at], device)
+    return _finite_rows(keys, times[at], converged[at], device)
 
 
 @wp.kernel
@@ -197,7 +197,7 @@ def unpack_impacts_kernel(
     kind_out: wp.array[wp.int32],
     features_out: wp.array2d[wp.int32],
 ):
-    """Keys to kinds and features."""
+    """Unpack keys to kinds and features."""
     for i in range(span[0] + wp.tid(), span[1], span[2]):
         row = unpack_pair(keys[i], bits)
         kind_out[i] = row[0]
@@ -206,7 +206,7 @@ def unpack_impacts_kernel(
 
 
 def to_impacts(rows: ImpactRows, layout: KeyLayout) -> Impacts:
-    """ImpactRows as the user gets them."""
+    """Impacts of rows."""
     device = rows.keys.device
     count = len(rows)
     kind = wp.empty(count, dtype=wp.int32, device=device)

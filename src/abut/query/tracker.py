@@ -26,14 +26,14 @@ from abut.results import Contacts, Impacts
 class Tracker:
     """One mesh and itself, or two meshes, frame after frame.
 
-    ``step`` tells of the contacts in a frame, ``advance`` of the impacts on the way to it.
+    ``step`` returns the contacts of a frame, ``advance`` the impacts of the motion to it.
 
     Args:
         operands: A mesh, or a pair of meshes on one device; they are deformed by ``step`` and
             ``advance``.
         method: ``bvh`` starts each search at the root, ``front`` where the last one stopped; all
             methods return the same rows.
-        weld: Of one mesh, vertices at equal positions count as common (see self_collide and ccd).
+        weld: For one mesh, vertices at equal positions count as common (see self_collide and ccd).
 
     Raises:
         DeviceError: The meshes live on different devices.
@@ -60,21 +60,21 @@ class Tracker:
         self._most_pairs = MOST_PAIRS  # of a front
 
     def __getstate__(self) -> dict[str, Any]:
-        """What it was made of; fronts are made anew."""
+        """The arguments it was made of; fronts are not pickled."""
         return {"meshes": self.meshes, "method": str(self.method), "weld": self.weld}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        """Begin with the next frame."""
+        """Start at the next frame."""
         self.__init__(state["meshes"], method=state["method"], weld=state["weld"])
 
     @property
     def front_size(self) -> int:
-        """Pairs of nodes in the fronts; 0 where there is none."""
+        """Node pairs in the fronts; 0 where there is none."""
         contacts = 0 if self._search is None else self._search.front.size
         return contacts + self._fronts.size
 
     def step(self, *vertices: Any) -> Contacts:
-        """Move the vertices of the operands (None leaves one as it is); the frame's contacts."""
+        """Deform the operands to these vertices (None keeps one) and find the contacts."""
         for mesh, moved in zip(self.meshes, self._shapes(vertices), strict=True):
             if moved is not None:
                 (mesh.start_deform if self._checks_late else mesh.deform)(moved)
@@ -94,10 +94,10 @@ class Tracker:
         first: bool = False,
         solver: str = "conservative",
     ) -> Impacts:
-        """Let the vertices go straight to where they are given; the impacts on the way.
+        """Move the vertices in straight lines to these positions and find the impacts.
 
         Args:
-            vertices: (n, 3) for each of the operands; None leaves one as it is.
+            vertices: (n, 3) for each of the operands; None keeps one.
             min_distance, tolerance, first, solver: As in ``ccd``.
 
         Returns:
@@ -123,7 +123,7 @@ class Tracker:
         return impacts
 
     def _shapes(self, vertices: tuple[Any, ...]) -> tuple[Any, ...]:
-        """Vertices for each mesh, None where nothing is said."""
+        """Vertices for each mesh, None for those not given."""
         if len(vertices) > len(self.meshes):
             raise OptionError(f"{len(vertices)} arrays of vertices for {len(self.meshes)} meshes.")
         return (*vertices, *[None] * (len(self.meshes) - len(vertices)))
@@ -134,7 +134,7 @@ class Tracker:
 
     @property
     def _checks_late(self) -> bool:
-        """Whether the search may begin while vertices are being checked: one wait, not two."""
+        """Whether the search may begin while vertices are being checked, which saves a wait."""
         return len(self.meshes) == 1 and self.method is Method.BVH
 
     def _execution(self) -> CcdExecution:
@@ -145,7 +145,7 @@ class Tracker:
 
     @property
     def _method(self) -> Method:
-        """How a search from the root is made."""
+        """Method of a search from the root."""
         return Method.BRUTE if self.method is Method.BRUTE else Method.BVH
 
     def _from_root(self) -> Contacts:

@@ -70,7 +70,7 @@ class SceneFronts(BvttFront):
         self._any_changed = self._any_rebuilt = True
 
     def give_up(self) -> None:
-        """Have no fronts for some queries."""
+        """Delete the fronts, and make none for some queries."""
         self.forget()
         self.pause = PAUSE
 

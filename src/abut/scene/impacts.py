@@ -1,4 +1,4 @@
-"""Scene.ccd: all objects that may touch in a step, as one mesh in motion."""
+"""Scene.ccd: the impacts of all objects of a scene, joined to one mesh in motion."""
 
 from dataclasses import dataclass, field
 from typing import Any
@@ -12,7 +12,7 @@ from abut.core.launch import launch
 from abut.core.pair_queue import KeyLayout
 from abut.core.timing import stage
 from abut.geometry.common_corners import SHARED_BY_INDEX
-from abut.geometry.rigid_path import Path
+from abut.geometry.rigid_path import MotionPath
 from abut.mesh import Mesh
 from abut.motion import MIX_ROUNDING, Piece, mixed_points
 from abut.narrow.impact_paths import TruePaths, place_kernel, refine_objects_kernel
@@ -22,9 +22,9 @@ from abut.query.ccd_plan import CcdExecution, CcdPlan
 from abut.query.ccd_queues import require_feature_bits
 from abut.query.impact_rows import ImpactRows, sorted_rows
 from abut.results import ImpactKind, Impacts
+from abut.scene.object_motions import ObjectMotions
 from abut.scene.objects import ObjectTable
 from abut.scene.shape_pool import ShapePool
-from abut.scene.steps import Step
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,14 +42,14 @@ class SceneImpacts(Impacts):
         return {"objects": self.objects.numpy(), **super().numpy()}
 
 
-class Crossing:
-    """Objects that may touch in a step, side by side in one mesh.
+class JoinedMotion:
+    """The objects that may touch in a step, joined to one mesh.
 
     Args:
         pool, objects: The scene.
-        rows: The objects.
-        step: Their motions.
-        ends: Vertices at the end, in the frame of their object, for each of ``rows`` that bends.
+        rows: Indices of the objects.
+        motions: Their motions.
+        vertices_t1: Vertices at the end, in the frame of their object, of each that deforms.
     """
 
     def __init__(
@@ -57,10 +57,10 @@ class Crossing:
         pool: ShapePool,
         objects: ObjectTable,
         rows: np.ndarray,
-        step: Step,
-        ends: dict[int, np.ndarray],
+        motions: ObjectMotions,
+        vertices_t1: dict[int, np.ndarray],
     ) -> None:
-        self.device, self.rows, self.step = pool.device, rows, step
+        self.device, self.rows, self.motions = pool.device, rows, motions
         table = pool.arrays.table[objects.shapes[rows]]
         self.point_starts = np.concatenate([[0], np.cumsum(table["point_count"])])
         self.face_starts = np.concatenate([[0], np.cumsum(table["face_count"])])
@@ -69,16 +69,16 @@ class Crossing:
         owner = np.repeat(np.arange(len(rows)), table["point_count"]).astype(np.int32)
         faces = pool.arrays.faces.numpy()[_ranges(table["first_face"], table["face_count"])]
         faces = faces + np.repeat(self.point_starts[:-1], table["face_count"])[:, None]
-        later = local.copy()
+        local_t1 = local.copy()
         for k, row in enumerate(rows.tolist()):
-            if row in ends:
-                later[self.point_starts[k] : self.point_starts[k + 1]] = ends[row]
+            if row in vertices_t1:
+                local_t1[self.point_starts[k] : self.point_starts[k + 1]] = vertices_t1[row]
         make = {"dtype": wp.vec3d, "device": self.device}
-        self._local, self._later = wp.array(local, **make), wp.array(later, **make)
+        self._local, self._local_t1 = wp.array(local, **make), wp.array(local_t1, **make)
         self.owner = wp.array(owner, device=self.device)
-        self.start, self.end = self._placed(self._local, 0.0), self._placed(self._later, 1.0)
+        self.start, self.end = self._placed(self._local, 0.0), self._placed(self._local_t1, 1.0)
         self.mesh = Mesh(self.start, faces.astype(np.int32), self.device)
-        self.turns = step.turns[owner]
+        self.rotates = motions.rotates[owner]
         self._numbers = self._vertex_numbers(pool.are_pieces(objects.shapes[rows]), owner)
         edges = self.mesh.edges.numpy()
         self.edge_starts = np.searchsorted(edges[:, 0], self.point_starts)
@@ -88,11 +88,11 @@ class Crossing:
         self.far = float(max(np.abs(p.numpy()).max() for p in (self.start, self.end)))
 
     def rows_of(self, gap: float, tolerance: float, brute: bool) -> list[ImpactRows]:
-        """ImpactRows of all impacts, piece by piece of the step."""
-        count = self.step.piece_count
-        refines = bool(self.step.turns.any())
-        turning = self._turning(gap, tolerance) if refines else None
-        deviation = self.step.deviation(count, self.far)
+        """Rows of all impacts, for each piece of the step."""
+        count = self.motions.piece_count
+        refines = bool(self.motions.rotates.any())
+        true_paths = self._true_paths(gap, tolerance) if refines else None
+        deviation = self.motions.deviation(count, self.far)
         found, before = [], self.start
         execution = CcdExecution(CcdStrategy.BRUTE if brute else None)
         for number in range(count):
@@ -104,14 +104,14 @@ class Crossing:
             common = ((self.mesh,), (piece,), SHARED_BY_INDEX, self.layout, near, tolerance)
             plan = CcdPlan(*common, execution=execution)
             rows = sorted_rows(plan.queues, plan.run(), self.layout).placed(number, count)
-            if turning is not None and len(rows):
-                rows = self._refined(rows, turning, (number + 1) / count)
+            if true_paths is not None and len(rows):
+                rows = self._refined(rows, true_paths, (number + 1) / count)
             found.append(rows)
             before = after
         return found
 
     def objects_of(self, kind: np.ndarray, features: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """((n, 2) objects, (n, 2) features of their own) of rows of the common mesh."""
+        """((n, 2) objects, (n, 2) features in their meshes) of rows of the joined mesh."""
         owners, own = np.empty_like(features), np.empty_like(features)
         edges = kind == ImpactKind.EDGE_EDGE
         for side, starts in ((0, self.point_starts), (1, self.face_starts)):
@@ -125,56 +125,56 @@ class Crossing:
         return self.rows[owners], own
 
     def _vertex_numbers(self, pieces: np.ndarray, owner: np.ndarray) -> np.ndarray:
-        """What each vertex is called in the mesh of its object: pieces have those they use."""
-        called = np.arange(len(owner)) - self.point_starts[owner]
+        """Index of each vertex in the mesh of its object; fragments count the vertices they use."""
+        numbers = np.arange(len(owner)) - self.point_starts[owner]
         if self.mesh.used.shape[0] and pieces.any():
             used = np.cumsum(self.mesh.used.numpy())
             before = np.concatenate([[0], used])[self.point_starts[owner]]
-            called = np.where(pieces[owner], used - 1 - before, called)
-        return called
+            numbers = np.where(pieces[owner], used - 1 - before, numbers)
+        return numbers
 
     def _at(self, t: float) -> wp.array:
         if t == 1.0:
             return self.end
         placed = self._placed(self._local, t).numpy()
         straight = mixed_points(self.start, self.end, t).numpy()
-        points = np.where(self.turns[:, None], placed, straight)
+        points = np.where(self.rotates[:, None], placed, straight)
         return wp.array(points, dtype=wp.vec3d, device=self.device)
 
     def _placed(self, points: wp.array, t: float) -> wp.array:
         out = wp.empty_like(points)
-        poses = wp.array(self.step.poses(t), dtype=wp.mat44d, device=self.device)
+        poses = wp.array(self.motions.poses(t), dtype=wp.mat44d, device=self.device)
         launch(place_kernel, points.shape[0], [points, self.owner, poses, out], self.device)
         return out
 
-    def _turning(self, gap: float, tolerance: float) -> Any:
-        """The struct of true paths; those of the objects come beside it."""
-        step, turning = self.step, TruePaths()
-        turns = self.turns[:, None]
+    def _true_paths(self, gap: float, tolerance: float) -> Any:
+        """TruePaths of the joined mesh; kernels take the paths of the objects beside it."""
+        motions, true_paths = self.motions, TruePaths()
+        rotates = self.rotates[:, None]
         local = self._local.numpy()
-        firsts, lasts = (np.where(turns, local, p.numpy()) for p in (self.start, self.end))
+        firsts, lasts = (np.where(rotates, local, p.numpy()) for p in (self.start, self.end))
         sides = [wp.array(p, dtype=wp.vec3d, device=self.device) for p in (firsts, lasts)]
-        turning.a = turning.b = moving_mesh(self.mesh, *sides)
-        turning.bits = self.layout.bits
-        turning.min_distance, turning.tolerance = wp.float64(gap), wp.float64(tolerance)
-        paths = np.zeros(len(self.rows), dtype=np.dtype(Path.numpy_dtype()))
-        paths["rigid"] = step.turns
-        paths["turn"] = step.start[:, :3, :3]
-        angle = step.angle[:, None]
+        true_paths.a = true_paths.b = moving_mesh(self.mesh, *sides)
+        true_paths.bits = self.layout.bits
+        true_paths.min_distance, true_paths.tolerance = wp.float64(gap), wp.float64(tolerance)
+        paths = np.zeros(len(self.rows), dtype=np.dtype(MotionPath.numpy_dtype()))
+        paths["rigid"] = motions.rotates
+        paths["rotation"] = motions.start[:, :3, :3]
+        angle = motions.angle[:, None]
         safe = np.where(angle > 0, angle, 1.0)
-        paths["axis"] = step.vector / safe
-        paths["angle"] = step.angle
-        paths["shift_t0"], paths["shift_t1"] = step.start[:, :3, 3], step.end[:, :3, 3]
-        paths["stray"] = step.reach * step.angle**2 / 8.0
-        paths["rounding"] = step.rounding(self.far)
-        self._paths = wp.array(paths, dtype=Path, device=self.device)
-        return turning
+        paths["axis"] = motions.vector / safe
+        paths["angle"] = motions.angle
+        paths["shift_t0"], paths["shift_t1"] = motions.start[:, :3, 3], motions.end[:, :3, 3]
+        paths["deviation"] = motions.reach * motions.angle**2 / 8.0
+        paths["rounding"] = motions.rounding(self.far)
+        self._paths = wp.array(paths, dtype=MotionPath, device=self.device)
+        return true_paths
 
-    def _refined(self, rows: ImpactRows, turning: Any, stop: float) -> ImpactRows:
+    def _refined(self, rows: ImpactRows, true_paths: Any, stop: float) -> ImpactRows:
         count, device = len(rows), self.device
         times = wp.empty(count, dtype=wp.float64, device=device)
         converged = wp.empty(count, dtype=wp.bool, device=device)
-        args = [turning, self.owner, self._paths, rows.keys, rows.times, wp.float64(stop)]
+        args = [true_paths, self.owner, self._paths, rows.keys, rows.times, wp.float64(stop)]
         with stage("refine", device):
             launch(refine_objects_kernel, count, [*args, times, converged], device, grain=16)
         return ImpactRows(rows.keys, times, converged, 0.0)
@@ -184,16 +184,16 @@ def scene_impacts(
     pool: ShapePool,
     objects: ObjectTable,
     end_poses: np.ndarray,
-    ends: dict[int, np.ndarray],
+    vertices_t1: dict[int, np.ndarray],
     gap: float,
     tolerance: float,
     own: bool,
     first: bool,
     every: np.ndarray | None = None,
 ) -> SceneImpacts:
-    """Impacts of all objects on their way to ``end_poses``, and to vertices of their own.
+    """Impacts of all objects that move to ``end_poses``, or to given vertices.
 
-    By brute force where ``every`` is given: all pairs of objects that are tested.
+    With ``every``, all object pairs that are tested, by brute force.
     """
     living = objects.living
     living = living[pool.arrays.table["face_count"][objects.shapes[living]] > 0]
@@ -201,26 +201,26 @@ def scene_impacts(
     filters = make_filters(
         objects.static, objects.group, objects.mask, objects.ignored, pool.device
     )
-    step = _step(pool, objects, living, starts, end_poses, ends)
+    motions = _motions_of(pool, objects, living, starts, end_poses, vertices_t1)
     pairs = every
     if pairs is None:
-        pairs = _may_touch(pool, objects, living, step, ends, gap, filters)
+        pairs = _object_pairs(pool, objects, living, motions, vertices_t1, gap, filters)
     taking_part = living if own else np.unique(pairs)
     found: list[np.ndarray] = [np.empty((0, 7))]
     if len(taking_part):
         some = np.isin(living, taking_part)
-        part = Step(step.start[some], step.end[some], step.bends[some], step.reach[some])
-        crossing = Crossing(pool, objects, living[some], part, ends)
-        pieces = crossing.rows_of(gap, tolerance, every is not None)
-        found += [_table(crossing, rows, pairs, own) for rows in pieces]
-    return _wrapped(np.concatenate(found), first, pool.device)
+        part = motions.subset(some)
+        joined = JoinedMotion(pool, objects, living[some], part, vertices_t1)
+        pieces = joined.rows_of(gap, tolerance, every is not None)
+        found += [_table(joined, rows, pairs, own) for rows in pieces]
+    return _scene_impacts(np.concatenate(found), first, pool.device)
 
 
-def _table(crossing: Crossing, rows: ImpactRows, pairs: np.ndarray, own: bool) -> np.ndarray:
-    """(n, 7): objects, kind, features, time, converged of rows of pairs that are tested."""
-    keys, layout = rows.keys.numpy(), crossing.layout
+def _table(joined: JoinedMotion, rows: ImpactRows, pairs: np.ndarray, own: bool) -> np.ndarray:
+    """(n, 7): objects, kind, features, time, converged of rows of object pairs that are tested."""
+    keys, layout = rows.keys.numpy(), joined.layout
     kind = (keys >> layout.width).astype(np.int64)
-    owners, features = crossing.objects_of(kind, np.stack(layout.split(keys), axis=1))
+    owners, features = joined.objects_of(kind, np.stack(layout.split(keys), axis=1))
     swapped = owners[:, 0] > owners[:, 1]
     kind[swapped & (kind == ImpactKind.VERTEX_FACE)] = ImpactKind.FACE_VERTEX
     for both in (owners, features):
@@ -234,8 +234,8 @@ def _table(crossing: Crossing, rows: ImpactRows, pairs: np.ndarray, own: bool) -
     return np.concatenate(columns, axis=1)[kept]
 
 
-def _wrapped(table: np.ndarray, first: bool, device: wp.Device) -> SceneImpacts:
-    """Sorted rows, of each pair of features the earliest."""
+def _scene_impacts(table: np.ndarray, first: bool, device: wp.Device) -> SceneImpacts:
+    """Sorted rows, the earliest of each feature pair."""
     order = np.lexsort((table[:, 5], *table[:, 4::-1].T))
     table = table[order]
     new = np.ones(len(table), bool)
@@ -254,47 +254,47 @@ def _wrapped(table: np.ndarray, first: bool, device: wp.Device) -> SceneImpacts:
     )
 
 
-def _step(
+def _motions_of(
     pool: ShapePool,
     objects: ObjectTable,
     living: np.ndarray,
     starts: np.ndarray,
     end_poses: np.ndarray,
-    ends: dict[int, np.ndarray],
-) -> Step:
-    bends = np.isin(living, list(ends))
+    vertices_t1: dict[int, np.ndarray],
+) -> ObjectMotions:
+    deforms = np.isin(living, list(vertices_t1))
     corners = pool.bounds(objects.shapes[living])
     reach = np.hypot.reduce(np.abs(corners).max(axis=1), axis=1)
-    return Step(starts[living], end_poses[living], bends, reach)
+    return ObjectMotions(starts[living], end_poses[living], deforms, reach)
 
 
-def _may_touch(
+def _object_pairs(
     pool: ShapePool,
     objects: ObjectTable,
     living: np.ndarray,
-    step: Step,
-    ends: dict[int, np.ndarray],
+    motions: ObjectMotions,
+    vertices_t1: dict[int, np.ndarray],
     gap: float,
     filters: Any,
 ) -> np.ndarray:
-    """(m, 2) pairs of objects whose boxes over the whole step overlap, the gap between them."""
+    """(m, 2) object pairs whose boxes over the whole step, widened by the gap, overlap."""
     lower, upper = np.full((len(objects), 3), np.inf), np.full((len(objects), 3), -np.inf)
     corners = pool.bounds(objects.shapes[living])
-    boxes = [_box_at(corners, step.start), _box_at(corners, step.end)]
-    for k in np.flatnonzero(step.bends).tolist():
-        vertices = ends[int(living[k])]
+    boxes = [_box_at(corners, motions.start), _box_at(corners, motions.end)]
+    for k in np.flatnonzero(motions.deforms).tolist():
+        vertices = vertices_t1[int(living[k])]
         own = np.array([[vertices.min(axis=0), vertices.max(axis=0)]])
-        boxes[1][k] = _box_at(own, step.end[k : k + 1])[0]
+        boxes[1][k] = _box_at(own, motions.end[k : k + 1])[0]
     both = np.stack(boxes)
     far = np.abs(both).max(initial=0.0)
-    pad = (step.stray() + gap / 2 + MIX_ROUNDING * 64 * far)[:, None]
+    pad = (motions.deviations() + gap / 2 + MIX_ROUNDING * 64 * far)[:, None]
     lower[living] = both[:, :, 0].min(axis=0) - pad
     upper[living] = both[:, :, 1].max(axis=0) + pad
     return overlapping_boxes(lower, upper, pool.device, filters)
 
 
 def _box_at(corners: np.ndarray, poses: np.ndarray) -> np.ndarray:
-    """(k, 2, 3) world boxes of boxes at poses, rounding left out."""
+    """(k, 2, 3) world boxes of boxes at poses, without rounding."""
     middle, half = corners.mean(axis=1), (corners[:, 1] - corners[:, 0]) / 2
     centre = np.einsum("kij,kj->ki", poses[:, :3, :3], middle) + poses[:, :3, 3]
     reach = np.einsum("kij,kj->ki", np.abs(poses[:, :3, :3]), half)
@@ -302,6 +302,6 @@ def _box_at(corners: np.ndarray, poses: np.ndarray) -> np.ndarray:
 
 
 def _ranges(firsts: np.ndarray, counts: np.ndarray) -> np.ndarray:
-    """All indices of several ranges, one after the other."""
+    """Concatenated indices of several ranges."""
     starts = np.cumsum(counts) - counts
     return np.arange(int(counts.sum())) + np.repeat(firsts - starts, counts)

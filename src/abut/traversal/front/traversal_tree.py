@@ -62,14 +62,14 @@ class TraversalTree:
 
 @wp.func
 def first_slots(pairs: MeshPairs, rank: wp.int32):
-    """Where the slots of a and of b begin in ``FrontRows.leaf_ranges``: one after the other."""
+    """First slots of a and b in ``FrontRows.leaf_ranges``, which holds a and then b."""
     start_b = wp.where(pairs.sharing == SHARED_NONE, 2 * pairs.tree_a.leaf_slots.shape[0], 0)
     return wp.vec2i(0, start_b)
 
 
 @wp.func
 def first_slots(pairs: ScenePairs, rank: wp.int32):
-    """Where the slots of a and of b begin in ``FrontRows.leaf_ranges``: at twice their faces."""
+    """First slots of a and b in ``FrontRows.leaf_ranges``: twice their first faces."""
     row = unpack_pair(pairs.object_pairs.keys[rank], pairs.object_bits)
     face_a = pairs.bvhs.slices[pairs.mesh[row[1]]].first_face
     face_b = pairs.bvhs.slices[pairs.mesh[row[2]]].first_face
