@@ -9,7 +9,7 @@ from abut.errors import OptionError
 
 
 class Method(StrEnum):
-    """How candidate pairs are found. A verb takes some of them and returns the same rows by each.
+    """Methods that find candidate pairs. A verb takes some and returns the same rows by each.
 
     ``cullide`` and ``quick_cullide`` alone are Approximate.
     """
@@ -64,7 +64,7 @@ DISTANCE_BOUNDS = (Bound.AABB, Bound.OBB, Bound.RSS)
 
 
 class Sign(StrEnum):
-    """How points inside a mesh are distinguished from points outside."""
+    """Rules that distinguish points inside a mesh from points outside."""
 
     PSEUDONORMAL = "pseudonormal"
     WINDING = "winding"
@@ -79,7 +79,7 @@ class Sampling(StrEnum):
 
 
 class EarlyOut(StrEnum):
-    """How samples outside an object are rejected early. The answers are the same."""
+    """Early rejection of samples outside an object. The answers are the same."""
 
     BOUND = "bound"  # faces, by the field at their centroid
     DEPTH = "depth"  # fragments, by six depth images
@@ -87,14 +87,14 @@ class EarlyOut(StrEnum):
 
 
 class Solver(StrEnum):
-    """How the time of an impact is found."""
+    """Root finders for the time of an impact."""
 
     CONSERVATIVE = "conservative"
     CUBIC = "cubic"
 
 
 class BroadMethod(StrEnum):
-    """How pairs of objects whose boxes overlap are found. All methods find the same pairs."""
+    """Broad phases: methods that list objects whose boxes overlap. All list the same pairs."""
 
     ALL_PAIRS = "all_pairs"
     SWEEP = "sweep"

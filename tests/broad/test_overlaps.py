@@ -50,7 +50,7 @@ def test_sizes_of_all_kinds(device, method):
 
 @pytest.mark.parametrize("method", METHODS)
 def test_boxes_that_only_touch(device, method):
-    """A lattice of cubes: each touches its 26 neighbours, on a grid of cells and off it."""
+    """A lattice of cubes: each touches its 26 neighbours, at integer coordinates and at others."""
     at = np.stack(np.meshgrid(*[np.arange(6)] * 3, indexing="ij"), axis=-1).reshape(-1, 3)
     for scale, shift in ((1.0, 0.0), (0.125, 1000.0), (1.0 / 3.0, -7.1)):
         lower = (at * scale + shift).astype(np.float32)
@@ -62,7 +62,7 @@ def test_boxes_that_only_touch(device, method):
 @pytest.mark.parametrize("axis", range(3))
 @pytest.mark.parametrize("method", METHODS)
 def test_a_long_row_of_boxes_that_only_touch(device, method, axis):
-    """Cells that were a hundredth too small would part some of them."""
+    """Boxes share a face each; rounding must not separate any."""
     count = 1000  # of at most 1024 cells
     lower, upper = np.zeros((count, 3), np.float32), np.ones((count, 3), np.float32)
     lower[:, axis], upper[:, axis] = np.arange(count), np.arange(count) + 1
@@ -70,7 +70,7 @@ def test_a_long_row_of_boxes_that_only_touch(device, method, axis):
 
 
 @pytest.mark.parametrize("method", METHODS)
-def test_boxes_without_size_and_without_place(device, method):
+def test_degenerate_and_empty_boxes(device, method):
     lower = np.zeros((60, 3), np.float32)
     upper = np.zeros((60, 3), np.float32)
     lower[:5], upper[:5] = 1, -1  # not there
@@ -115,7 +115,7 @@ def test_wide_numbers_are_rounded_outwards(device):
     assert pairs.tolist() == [[0, 1], [1, 2]]
 
 
-def test_the_choice():
+def test_best_method():
     assert phase.best_method(10, 1) is BroadMethod.ALL_PAIRS
     assert phase.best_method(5000, 1) is BroadMethod.TREE
     assert phase.best_method(5000, 3) is BroadMethod.SWEEP

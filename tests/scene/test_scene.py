@@ -39,7 +39,7 @@ def agree(scene, own=False, **about):
     return rows
 
 
-def crowd(device, count=12, spread=1.4, seed=0):
+def random_scene(device, count=12, spread=1.4, seed=0):
     """A scene of balls, rings and boxes in a heap."""
     scene = abut.Scene(device)
     shapes = [abut.Mesh(*s, device=device) for s in (icosphere(80), torus(12, 8), box())]
@@ -48,8 +48,8 @@ def crowd(device, count=12, spread=1.4, seed=0):
     return scene
 
 
-def test_rows_are_those_of_all_pairs(device):
-    scene = crowd(device)
+def test_rows_equal_those_of_all_pairs(device):
+    scene = random_scene(device)
     rows = agree(scene)
     assert len(rows) > 100
     hits = scene.collide()
@@ -59,7 +59,7 @@ def test_rows_are_those_of_all_pairs(device):
 
 
 def test_objects_move(device):
-    scene = crowd(device)
+    scene = random_scene(device)
     for pose in random_poses(3, 1.0, 1):
         scene.move(4, pose)
         agree(scene)
@@ -89,7 +89,7 @@ def test_names(device):
     assert len(scene) == 1
 
 
-def test_objects_deform_alone(device):
+def test_deform_leaves_other_instances(device):
     scene = abut.Scene(device)
     ball = icosphere(320)
     mesh = abut.Mesh(*ball, device=device)
@@ -108,8 +108,8 @@ def test_objects_deform_alone(device):
     agree(scene)
 
 
-def test_trees_are_built_anew_now_and_then(device):
-    """Shapes that drift far from where they began, through refits and what follows them."""
+def test_trees_are_rebuilt_periodically(device):
+    """Shapes that deform far from their start, through refits and rebuilds."""
     scene = abut.Scene(device)
     ring = torus(12, 8)
     for k in range(4):
@@ -126,7 +126,7 @@ def test_trees_are_built_anew_now_and_then(device):
     assert met > 10_000
 
 
-def test_objects_change_before_they_are_asked_for(device):
+def test_changes_before_a_query(device):
     scene = abut.Scene(device)
     ball = icosphere(80)
     meshes = [abut.Mesh(*ball, device=device) for _ in range(3)]
@@ -146,7 +146,7 @@ def test_objects_change_before_they_are_asked_for(device):
     agree(scene)
 
 
-def test_an_object_breaks(device):
+def test_split(device):
     scene = abut.Scene(device)
     ball = icosphere(320)
     shift = np.eye(4)
@@ -177,7 +177,7 @@ def test_an_object_breaks(device):
     agree(scene)
 
 
-def test_what_is_not_broken_deforms_alone(device):
+def test_deform_of_an_unsplit_instance(device):
     """Pieces of one instance share points with the other instances, until one of these changes."""
     for act in ("scene", "mesh"):
         scene = abut.Scene(device)
@@ -199,7 +199,7 @@ def test_what_is_not_broken_deforms_alone(device):
 
 
 def test_filters(device):
-    scene = crowd(device, count=8, spread=0.8)
+    scene = random_scene(device, count=8, spread=0.8)
     everything = agree(scene)
     pairs = sorted(set(map(tuple, everything[:, :2].tolist())))
     scene.ignore(*pairs[0])
@@ -226,8 +226,8 @@ def test_objects_against_themselves(device):
     assert {(0, 0), (1, 1)} <= set(map(tuple, rows[:, :2].tolist()))
 
 
-def test_indices_are_used_again(device):
-    scene = crowd(device, count=6)
+def test_indices_are_reused(device):
+    scene = random_scene(device, count=6)
     scene.remove([4, 1])
     assert scene.indices.tolist() == [0, 2, 3, 5]
     assert [m.face_count > 0 for m in scene.meshes] == [True, False, True, True, False, True]
@@ -282,7 +282,7 @@ def test_bad_coordinates_are_refused(device):
         scene.collide(method="magic")
 
 
-def test_the_same_objects_deform_again_and_again(device):
+def test_repeated_deform_of_the_same_objects(device):
     scene = abut.Scene(device)
     ball = abut.Mesh(*icosphere(80), device=device)
     rows = scene.add(ball, random_poses(3, 1.5))
@@ -308,8 +308,8 @@ def test_the_same_objects_deform_again_and_again(device):
 
 
 @pytest.mark.parametrize("kinds", [1, 7, 9000])
-def test_labels_are_sorted_alike_on_every_device(kinds, device):
-    """The way of CUDA, which brings changes alone to the host."""
+def test_label_sort_on_every_device(kinds, device):
+    """CudaLabelSort, of which only the changes of labels reach the host."""
     labels = np.random.default_rng(0).integers(kinds, size=20_000).astype(np.int32)
     expected = np.argsort(labels, kind="stable")
     _, counts = np.unique(labels, return_counts=True)

@@ -1,4 +1,4 @@
-"""Copies of a scene, steady scenes, far-away scenes."""
+"""Batches of environments, steady scenes, large offsets and tiny scales."""
 
 import gc
 import tracemalloc
@@ -12,7 +12,7 @@ from abut.cases import box, icosphere, torus
 from shapes import random_poses
 
 
-def crowd(device, count=8, spread=1.4):
+def random_scene(device, count=8, spread=1.4):
     scene = abut.Scene(device)
     shapes = [abut.Mesh(*s, device=device) for s in (icosphere(80), torus(12, 8), box())]
     for k, pose in enumerate(random_poses(count, spread)):
@@ -25,8 +25,8 @@ def rows_of(hits):
 
 
 @pytest.mark.parametrize("own", [False, True])
-def test_a_batch_is_many_scenes(device, own):
-    scene = crowd(device)
+def test_a_batch_equals_single_scenes(device, own):
+    scene = random_scene(device)
     scene.ignore(0, 1)
     poses = random_poses(40, 2.5, seed=7).reshape(5, 8, 4, 4)
     hits = scene.collide(poses=poses, self_collisions=own)
@@ -46,7 +46,7 @@ def test_a_batch_is_many_scenes(device, own):
 
 
 def test_one_pair_of_faces_for_each_pair_of_objects(device):
-    scene = crowd(device)
+    scene = random_scene(device)
     every = {tuple(row) for row in rows_of(scene.collide()).tolist()}
     first = rows_of(scene.collide(first=True))
     assert {tuple(row) for row in first.tolist()} <= every
@@ -56,8 +56,8 @@ def test_one_pair_of_faces_for_each_pair_of_objects(device):
     assert np.array_equal(lowest[:, :2], first[:, :2])
 
 
-def test_poses_of_the_device_and_bad_ones(device):
-    scene = crowd(device)
+def test_device_poses_and_bad_poses(device):
+    scene = random_scene(device)
     poses = random_poses(24, 2.5).reshape(3, 8, 4, 4)
     there = wp.array(poses, dtype=wp.float64, device=device)
     assert np.array_equal(rows_of(scene.collide(poses=there)), rows_of(scene.collide(poses=poses)))
@@ -89,8 +89,8 @@ def test_far_and_tiny_scenes(device, scale, shift):
     assert len(rows) > 0
 
 
-def test_segments_are_those_of_two_meshes(device):
-    scene = crowd(device)
+def test_segments_equal_those_of_two_meshes(device):
+    scene = random_scene(device)
     hits = scene.collide()
     poses = scene.poses.numpy().copy()
     scene.move(0, np.eye(4))  # answers keep the poses they were found at
@@ -106,8 +106,8 @@ def test_segments_are_those_of_two_meshes(device):
         other.segments.numpy()
 
 
-def test_rows_do_not_depend_on_room(device):
-    """Queues that are too small grow until all is found."""
+def test_rows_do_not_depend_on_capacity(device):
+    """Queues that are too small grow until all rows fit."""
     scene = abut.Scene(device)
     ball = abut.Mesh(*icosphere(320), device=device)
     poses = np.tile(np.eye(4), (60, 1, 1))
@@ -120,7 +120,7 @@ def test_rows_do_not_depend_on_room(device):
 
 
 def held(scene):
-    """How much a scene has room for."""
+    """Capacities of the buffers of a scene."""
     pool = scene._pool.arrays
     arrays = (pool.points, pool.faces, pool.nodes, scene.poses)
     for queues in (scene._searches.queues, scene._searches.fronts.queues):
@@ -156,7 +156,7 @@ def test_a_steady_scene_does_not_grow(device, method):
     assert after < size + 80_000  # 100 bytes a frame: names that Warp and NumPy remember
 
 
-def test_a_scene_of_comers_and_goers_does_not_grow(device):
+def test_adding_and_removing_does_not_grow_a_scene(device):
     scene = abut.Scene(device)
     scene.add(abut.Mesh(*icosphere(20), device=device), random_poses(12, 1.5))
     other = abut.Mesh(*icosphere(20, 0.5), device=device)

@@ -1,4 +1,4 @@
-"""Every query of a scene has its slow truth, and the fast way returns the same rows."""
+"""Every query of a scene returns the rows of brute force."""
 
 import numpy as np
 import pytest
@@ -8,8 +8,8 @@ from abut.cases import box, icosphere, torus
 from shapes import random_poses
 
 
-def crowd(device, spread, seed=0):
-    """Objects that share meshes, or bend, or broke; some that do not meet, and one that is gone."""
+def random_scene(device, spread, seed=0):
+    """Objects that share meshes, deform or were split; filters, and a removed object."""
     scene = abut.Scene(device)
     shapes = [abut.Mesh(*s, device=device) for s in (icosphere(80), torus(8, 6), box())]
     for k, pose in enumerate(random_poses(10, spread, seed)):
@@ -35,7 +35,7 @@ def same(got, want):
 @pytest.mark.parametrize("own", [False, True])
 @pytest.mark.parametrize("distance", [0.0, 0.1, 1.0])
 def test_within(distance, own, device):
-    scene = crowd(device, 1.5)
+    scene = random_scene(device, 1.5)
     truth = scene.within(distance, self_collisions=own, method="brute")
     assert len(truth) > 0
     same(scene.within(distance, self_collisions=own), truth)
@@ -44,7 +44,7 @@ def test_within(distance, own, device):
 @pytest.mark.parametrize("spread", [1.2, 4.0])
 @pytest.mark.parametrize("bound", [None, 0.0, 0.5, 100.0])
 def test_distance(bound, spread, device):
-    scene = crowd(device, spread)
+    scene = random_scene(device, spread)
     truth = scene.distance(upper_bound=bound, method="brute")
     assert len(truth) > 0 or (bound == 0.0 and spread > 2)
     got = scene.distance(upper_bound=bound)
@@ -58,7 +58,7 @@ def test_distance(bound, spread, device):
 @pytest.mark.parametrize("own", [False, True])
 @pytest.mark.parametrize("gap", [0.0, 0.05])
 def test_ccd(gap, own, device):
-    scene = crowd(device, 3.0)
+    scene = random_scene(device, 3.0)
     ends = scene.poses.numpy().copy()
     ends[:, :3, 3] *= 0.4
     ends[::2] = ends[::2] @ random_poses(1, 0.0, 3)[0]

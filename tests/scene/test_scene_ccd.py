@@ -43,7 +43,7 @@ def ours(hits):
     }
 
 
-def crowd(device, count=6, spread=3.0):
+def random_scene(device, count=6, spread=3.0):
     scene = abut.Scene(device)
     shapes = [abut.Mesh(*s, device=device) for s in (icosphere(20), torus(6, 5), box())]
     for k, pose in enumerate(random_poses(count, spread)):
@@ -52,8 +52,8 @@ def crowd(device, count=6, spread=3.0):
 
 
 @pytest.mark.parametrize("gap", [0.0, 0.1])
-def test_shifts(device, gap):
-    scene = crowd(device)
+def test_translations(device, gap):
+    scene = random_scene(device)
     ends = scene.poses.numpy().copy()
     ends[:, :3, 3] *= 0.4
     hits = scene.ccd(ends, min_distance=gap)
@@ -69,8 +69,8 @@ def test_shifts(device, gap):
     assert one.first == hits.first == one.safe_step
 
 
-def test_turns(device):
-    scene = crowd(device)
+def test_rotations(device):
+    scene = random_scene(device)
     ends = random_poses(6, 1.2, seed=5)
     hits = scene.ccd(ends, tolerance=1e-4)
     truth = expected(scene, ends, tolerance=1e-4)
@@ -84,7 +84,7 @@ def test_turns(device):
 
 
 def test_a_safe_step_is_safe(device):
-    scene = crowd(device)
+    scene = random_scene(device)
     starts, ends = scene.poses.numpy().copy(), scene.poses.numpy().copy()
     ends[:, :3, 3] *= 0.4
     part = scene.ccd(ends).safe_step
@@ -95,7 +95,7 @@ def test_a_safe_step_is_safe(device):
     assert not scene.colliding()
 
 
-def test_vertices_go_their_own_ways(device):
+def test_deforming_objects(device):
     scene = abut.Scene(device)
     ball = icosphere(80)
     mesh = abut.Mesh(*ball, device=device)
@@ -119,7 +119,7 @@ def test_vertices_go_their_own_ways(device):
 
 
 def test_filters_and_self(device):
-    scene = crowd(device, count=4, spread=0.6)
+    scene = random_scene(device, count=4, spread=0.6)
     ends = scene.poses.numpy().copy()
     scene.ignore(0, 1)
     truth = expected(scene, ends, skip={(0, 1)})
@@ -133,7 +133,7 @@ def test_filters_and_self(device):
     assert len(rows) == pytest.approx(len(abut.ccd(motion, weld=False)), rel=0.02)
 
 
-def test_nothing_moves(device):
+def test_static_scene(device):
     scene = abut.Scene(device)
     assert not scene.ccd()
     scene.add(abut.Mesh(*icosphere(20), device=device))

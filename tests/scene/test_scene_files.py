@@ -1,4 +1,4 @@
-"""Scenes of files: objects where the file puts them, and neighbours left alone."""
+"""Scenes of files: objects at the poses of the file, neighbouring links ignored."""
 
 import pickle
 
@@ -85,7 +85,7 @@ def test_a_glb_scene(device, tmp_path):
     assert np.allclose(size, [3, 1, 1])
 
 
-def test_a_single_mesh_is_a_scene_too(device, tmp_path):
+def test_single_mesh_file(device, tmp_path):
     path = tmp_path / "ball.stl"
     trimesh.Trimesh(*icosphere(80)).export(path)
     scene = abut.Scene.load(path, device)
@@ -175,7 +175,7 @@ def test_bad_files(tmp_path, name, text, message):
 
 
 def test_panda(device, data, tmp_path):
-    """A real arm: at rest its links do not meet, folded up they do."""
+    """A real arm: no contacts at rest, some when folded."""
     pytest.importorskip("mujoco")
     if not (data / "robots" / "panda.npz").is_file():
         pytest.skip("there are no robots in the data folder")
@@ -233,7 +233,7 @@ MODEL = """<mujoco><asset><mesh name="m" file="{file}"/></asset>
 @pytest.mark.parametrize("file", ["ball.stl", "ball.obj", "ball.ply", "ball.off"])
 @pytest.mark.parametrize("damage", ["none", "empty", "garbage", "cut"])
 def test_damaged_meshes_of_robots(tmp_path, kind, file, damage, capsys):
-    """Such a mesh was a link without faces, which meets nothing."""
+    """Regression: a damaged mesh became a link without faces."""
     pytest.importorskip("yourdfpy" if kind == "urdf" else "mujoco")
     if kind == "xml" and file[-3:] in ("ply", "off"):
         pytest.skip("MuJoCo does not read this format")
@@ -285,8 +285,8 @@ STILL = """<mujoco><worldbody><geom name="a" type="box" size="1 1 1"/>
         ("still.xml", STILL, 2),
     ],
 )
-def test_robots_in_which_nothing_moves(device, tmp_path, name, text, count):
-    """Their poses were refused: no rows of no values can be told from one."""
+def test_robots_without_joints(device, tmp_path, name, text, count):
+    """Regression: poses of a robot with no joints were refused."""
     pytest.importorskip("yourdfpy" if name.endswith("urdf") else "mujoco")
     path = tmp_path / name
     path.write_text(text)

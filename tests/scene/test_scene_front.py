@@ -16,7 +16,7 @@ def rows_of(hits):
 
 
 def front_of(scene):
-    """Keys of all fronts, and the pairs of objects they are of."""
+    """Keys of all fronts, and keys of their object pairs."""
     held = scene._searches.fronts
     queues, name = held.queues, held.names[0]
     counts = queues.read()
@@ -26,7 +26,7 @@ def front_of(scene):
 
 
 def agree(scene, own=True):
-    """Rows by fronts are those of a fresh search; every meeting has a front, no pair twice."""
+    """Rows by fronts equal those of a fresh search; each object pair has one front."""
     rows = rows_of(scene.collide(method="front", self_collisions=own))
     assert np.array_equal(rows, rows_of(scene.collide(self_collisions=own)))
     keys, met = front_of(scene)
@@ -48,7 +48,7 @@ def heap(device, count=14, spread=1.3, faces=80):
 
 
 def drift(scene, rng, size=0.05):
-    """Turn and shift all objects a little."""
+    """Rotate and translate all objects a little."""
     poses = scene.poses.numpy().copy()
     turns = random_poses(len(poses), 0.0, int(rng.integers(2**31)))[:, :3, :3]
     small = np.eye(3) + size * (turns - np.eye(3))
@@ -69,14 +69,14 @@ def test_objects_that_drift(device, own):
 
 
 def test_objects_that_leap(device):
-    """Meetings appear and vanish in every frame."""
+    """Object pairs appear and vanish in every frame."""
     scene = heap(device)
     for seed in range(12):
         scene.move(scene.indices, random_poses(len(scene), 1.8, seed))
         agree(scene)
 
 
-def test_nobody_meets_and_all_meet_again(device):
+def test_contacts_vanish_and_return(device):
     scene = heap(device, 6)
     near, far = random_poses(6, 0.5, 0), random_poses(6, 0.5, 0)
     far[:, 0, 3] += 100.0 * np.arange(6)
@@ -87,7 +87,7 @@ def test_nobody_meets_and_all_meet_again(device):
     assert len(empty.collide(method="front")) == 0
 
 
-def test_shapes_that_bend(device):
+def test_deforming_objects(device):
     scene, rng = heap(device, 6, 0.8, faces=320), np.random.default_rng(1)
     handles = scene.indices
     shapes = [scene.mesh(int(i)).vertices.numpy().astype(np.float64) for i in handles]
@@ -97,7 +97,7 @@ def test_shapes_that_bend(device):
         agree(scene)
 
 
-def test_objects_come_break_and_go(device):
+def test_add_split_and_remove(device):
     scene, rng = heap(device), np.random.default_rng(2)
     agree(scene)
     pieces = scene.split(0, np.arange(scene.mesh(0).face_count) % 3)
@@ -114,8 +114,8 @@ def test_objects_come_break_and_go(device):
         agree(scene, own=bool(rng.integers(2)))
 
 
-def test_a_tree_that_takes_the_place_of_another(device):
-    """Objects are removed, and others with other trees get their indices and their room."""
+def test_replaced_tree(device):
+    """New objects with other trees take the indices and ranges of removed ones."""
     scene = abut.Scene(device)
     ball = abut.Mesh(*icosphere(80), device=device)
     ring = abut.Mesh(*torus(10, 4), device=device)  # as many faces
@@ -150,7 +150,7 @@ def faces_tested(scene):
     return scene._searches.fronts.queues.read()["faces"]
 
 
-def test_what_rests_is_not_searched_again(device):
+def test_unchanged_pairs_are_not_searched(device):
     scene, rng = heap(device), np.random.default_rng(5)
     agree(scene)
     whole = faces_tested(scene)
@@ -204,7 +204,7 @@ def test_memory_of_a_steady_scene_does_not_grow(device):
         assert play() == room
 
 
-def test_what_fronts_do_not_take(device):
+def test_refusals(device):
     scene = heap(device, 4)
     with pytest.raises(OptionError, match="batches"):
         scene.collide(method="front", poses=scene.poses.numpy()[None])

@@ -8,7 +8,7 @@ from abut import cases
 from shapes import random_poses
 
 
-def crowd(device, count=14, reach=1.6):
+def random_scene(device, count=14, reach=1.6):
     scene = abut.Scene(device)
     for k, shape in enumerate((cases.torus(16, 8), cases.box(), cases.gem(200))):
         scene.add(abut.Mesh(*shape, device), random_poses(count, reach, seed=k))
@@ -24,8 +24,8 @@ def check_same(scene, **options):
 
 
 @pytest.mark.parametrize("width", [10, 18, 35])
-def test_rows_are_those_of_boxes(width, device):
-    scene = crowd(device)
+def test_rows_equal_those_of_aabbs(width, device):
+    scene = random_scene(device)
     assert len(check_same(scene, width=width)) > 100
     first = scene.collide(method="kdop", width=width, first=True)
     np.testing.assert_array_equal(first.object_pairs, scene.collide().object_pairs)
@@ -33,7 +33,7 @@ def test_rows_are_those_of_boxes(width, device):
 
 
 def test_filters_splits_and_deforms(device):
-    scene = crowd(device, 8, 1.0)
+    scene = random_scene(device, 8, 1.0)
     scene.ignore(0, [9, 12, 17])
     scene.remove([3, 10])
     pieces = scene.split(1, np.arange(scene.mesh(1).face_count) % 3)
@@ -51,8 +51,8 @@ def test_far_away_and_touching(device):
     assert not abut.Scene(device).collide(method="kdop")
 
 
-def test_what_it_does_not_take(device):
-    scene = crowd(device, 2)
+def test_refusals(device):
+    scene = random_scene(device, 2)
     with pytest.raises(abut.OptionError, match="no batches"):
         scene.collide(method="kdop", poses=np.tile(np.eye(4), (2, 7, 1, 1)))
     with pytest.raises(abut.OptionError, match="no self_collisions"):

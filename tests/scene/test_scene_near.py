@@ -8,7 +8,7 @@ from abut.cases import box, icosphere, torus
 from shapes import random_poses
 
 
-def crowd(device, count=9, spread=2.2, seed=0):
+def random_scene(device, count=9, spread=2.2, seed=0):
     scene = abut.Scene(device)
     shapes = [abut.Mesh(*s, device=device) for s in (icosphere(80), torus(12, 8), box())]
     for k, pose in enumerate(random_poses(count, spread, seed)):
@@ -23,7 +23,7 @@ def sides(scene, i, j):
 
 @pytest.mark.parametrize("distance", [0.0, 0.05, 0.7])
 def test_within(device, distance):
-    scene = crowd(device)
+    scene = random_scene(device)
     gaps = scene.within(distance, self_collisions=True)
     rows, values, points = [], [], []
     for i in range(9):
@@ -48,7 +48,7 @@ def test_within(device, distance):
 
 @pytest.mark.parametrize(("spread", "bound"), [(2.2, 0.9), (6.0, 4.0), (0.8, 0.0)])
 def test_pairs_under_a_bound(device, spread, bound):
-    scene = crowd(device, spread=spread)
+    scene = random_scene(device, spread=spread)
     near = scene.distance(upper_bound=bound)
     expected = {}
     for i in range(9):
@@ -73,7 +73,7 @@ def test_pairs_under_a_bound(device, spread, bound):
 
 @pytest.mark.parametrize("spread", [1.0, 3.0, 20.0])
 def test_the_nearest_of_each(device, spread):
-    scene = crowd(device, spread=spread)
+    scene = random_scene(device, spread=spread)
     scene.remove(4)
     near = scene.distance()
     values = np.full((9, 9), np.inf)
@@ -95,7 +95,7 @@ def test_the_nearest_of_each(device, spread):
         assert abut.closest_point(face, there[None]).distance.numpy()[0] < 1e-9
 
 
-def test_who_may_not_meet_is_not_near(device):
+def test_filtered_pairs_are_not_near(device):
     scene = abut.Scene(device)
     ball = abut.Mesh(*icosphere(80), device=device)
     poses = np.tile(np.eye(4), (3, 1, 1))

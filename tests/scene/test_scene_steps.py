@@ -1,4 +1,4 @@
-"""Random lives of scenes: after every step the rows are those of brute force."""
+"""Random histories of scenes: after every step the rows equal those of brute force."""
 
 import numpy as np
 import pytest
@@ -15,8 +15,8 @@ SHAPES = [icosphere(20), box((1.5, 0.7, 0.4)), torus(5, 4), icosphere(80, 0.6)]
 MOST = 9
 
 
-class Life:
-    """A scene, and what it ought to be: shapes and poses in plain lists."""
+class History:
+    """A scene and its reference: shapes and poses in plain lists."""
 
     def __init__(self, device, seed):
         self.rng = np.random.default_rng(seed)
@@ -136,50 +136,50 @@ class Life:
 
 @settings(max_examples=12)
 @given(st.integers(0, 2**32))
-def test_lives(device, seed):
-    life = Life(device, seed)
+def test_random_histories(device, seed):
+    history = History(device, seed)
     for _ in range(12):
-        life.step()
-        life.check()
-        life.check(method="front")
+        history.step()
+        history.check()
+        history.check(method="front")
     for broad in ("all_pairs", "sweep", "tree"):
-        life.check(broad=broad)
-    life.check(method="brute")
+        history.check(broad=broad)
+    history.check(method="brute")
 
 
-def test_nothing_is_decided_once_and_for_all(device):
-    """Steps without a query between them do not lose what happened."""
-    life = Life(device, 3)
+def test_changes_without_queries_between(device):
+    """Several changes between two queries are all applied."""
+    history = History(device, 3)
     met = 0
     for k in range(60):
-        life.step()
+        history.step()
         if k % 7 == 0:
-            met += life.check()
-            life.check(method="front")
+            met += history.check()
+            history.check(method="front")
     assert met > 0
 
 
 @pytest.mark.slow
 def test_ten_thousand_steps(device):
-    """All methods agree at every step; with what the scene ought to be, at a tenth of them."""
+    """All methods agree at every step, and with the reference at a tenth of them."""
     met = 0
     for seed in range(100):
-        life = Life(device, seed)
+        history = History(device, seed)
         looked_at = {99, *np.random.default_rng(seed).choice(99, 9, replace=False).tolist()}
         for step in range(100):
-            life.step()
-            rows = life.rows(method="brute")
+            history.step()
+            rows = history.rows(method="brute")
             for method in ("bvh", "front"):
-                assert np.array_equal(life.rows(method=method), rows), (seed, step, method)
+                assert np.array_equal(history.rows(method=method), rows), (seed, step, method)
             if step in looked_at:
-                assert np.array_equal(rows, life.truth()), (seed, step)
+                assert np.array_equal(rows, history.truth()), (seed, step)
             met += len(rows)
     assert met > 100_000
 
 
 @pytest.mark.parametrize("least", [0, 1024])
 def test_rows_made_ahead(least, monkeypatch, device):
-    """Rows made before their number is known, as on CUDA, are the rows: when more, when fewer."""
+    """Rows made before their number is known, as on CUDA, whether there are more or fewer."""
     kept = []
     monkeypatch.setattr(contact_search, "LEAST_EXPECTED", least)
     monkeypatch.setattr(ContactSearch, "_foresees", property(lambda search: True))

@@ -36,7 +36,7 @@ class Boxes:
 
 @wp.struct
 class Filters:
-    """Which pairs of objects are tested; all pairs where arrays are empty."""
+    """Filters of object pairs; empty arrays leave all pairs."""
 
     about: wp.array[wp.vec4i]  # of each object: is static, group, mask
     ignored: wp.array[wp.int64]  # pairs, low << 32 | high, ascending

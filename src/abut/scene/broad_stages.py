@@ -23,6 +23,7 @@ from abut.operands.pair_rows import SceneRows
 from abut.operands.posed_pairs import ScenePairs
 from abut.options import BroadMethod
 from abut.scene.objects import ObjectTable
+from abut.scene.rows import object_rows
 
 wp.set_module_options({"enable_backward": False, "fuse_fp": False})
 
@@ -160,6 +161,11 @@ class BroadStages:
         yield "boxes", self._box.run
         yield "broad", self._find or self._broad.run
         yield "sort", self._sort_pairs
+
+    def rows_of(self, keys: Any) -> tuple[wp.array, wp.array, wp.array]:
+        """((n,) environments, (n, 2) objects, (n, 2) faces) of keys of faces."""
+        pairs = self.rows.view.object_pairs.keys
+        return object_rows(pairs, keys, self.object_layout, self.layout, self.device)
 
     def clear(self) -> None:
         """Reset everything that stages accumulate."""

@@ -118,7 +118,8 @@ class ContactSearch:
 
     def _found(self, counts: dict[str, int]) -> FoundContacts:
         out = FoundContacts(self.broad.rows.view, self.broad.object_layout, self.layout)
-        if self._rows is not None and counts["hits"] <= self._ahead.size:
+        ahead = self._ahead
+        if self._rows is not None and ahead is not None and counts["hits"] <= ahead.size:
             out.rows = tuple(array[: counts["hits"]] for array in self._rows)
             out.poses = self._poses_then
             return out

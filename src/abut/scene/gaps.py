@@ -1,4 +1,4 @@
-"""What Scene.within and Scene.distance return."""
+"""SceneGaps and SceneDistances: the results of Scene.within and Scene.distance."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -46,7 +46,7 @@ class SceneGaps(PicklableResult):
 
 @dataclass(frozen=True, eq=False)
 class SceneDistances(PicklableResult):
-    """How far apart objects are, one row a pair of them, sorted.
+    """Distances of pairs of objects, one row each, sorted.
 
     Attributes:
         objects: (n, 2) int32. Pairs under a bound: the lower first. Nearest of each: the object,
@@ -92,8 +92,11 @@ def _points_turned(sides: PairSides, met: np.ndarray, swapped: np.ndarray) -> wp
     return wp.array(rows, dtype=wp.float64, device=points.device)
 
 
-def scene_gaps(objects: wp.array, pairs: wp.array, sides: PairSides, met: np.ndarray) -> SceneGaps:
-    """Wrap pairs of faces, of which ``met`` meet."""
+def scene_gaps(
+    scene: BroadStages, objects: wp.array, pairs: wp.array, met: np.ndarray
+) -> SceneGaps:
+    """Measure pairs of faces, of which ``met`` meet."""
+    sides = PairSides(scene.rows.view, objects, pairs)
     distance = _measured(sides, met, False)[0]
     return SceneGaps(objects, pairs, distance, partial(_points, sides, met))
 

@@ -1,5 +1,6 @@
 """Checks of what callers give a scene: poses, vertices, bits of groups."""
 
+from collections.abc import Container
 from typing import Any
 
 import numpy as np
@@ -28,6 +29,18 @@ def require_bits(**groups: Any) -> None:
     for name, bits in groups.items():
         if not isinstance(bits, int | np.integer) or not -(2**31) <= bits < 2**31:
             raise SceneError(f"{name} must be a whole number of 32 bits, not {bits!r}.")
+
+
+def require_name(name: Any, single: bool, taken: Container[str]) -> None:
+    """Refuse a name of a batch, one that is not a string, and one that is taken."""
+    if name is None:
+        return
+    if not single:
+        raise SceneError("a name is for one object, not for a batch.")
+    if not isinstance(name, str):
+        raise SceneError(f"a name is a string, not {name!r}.")
+    if name in taken:
+        raise SceneError(f"there is an object named {name!r} already.")
 
 
 class EnvironmentPoses:

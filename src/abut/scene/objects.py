@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import warp as wp
 
-from abut.core.arrays import to_plain
+from abut.core.arrays import scalar_dtype, to_plain
 from abut.core.launch import launch
 from abut.errors import SceneError
 from abut.scene.inputs import VertexCheck
@@ -98,6 +98,13 @@ class ObjectTable:
         Pieces inherit pose, filters and ignored pairs.
         """
         whole = self.shapes[row : row + 1].copy()
+        labels = to_plain(labels)
+        count = int(self.pool.arrays.table["face_count"][whole[0]])
+        if tuple(labels.shape) != (count,) or scalar_dtype(labels).kind not in "iu" or not count:
+            raise SceneError(
+                f"the object has {count} faces, so labels must be as many integers, "
+                f"not {scalar_dtype(labels)} of shape {tuple(labels.shape)}."
+            )
         pieces = self.pool.split(int(whole[0]), labels).astype(np.int32)
         ignored = [low + high - row for low, high in self.ignored if row in (low, high)]
         self._forget(np.array([row]))
@@ -134,7 +141,7 @@ class ObjectTable:
         """Shapes of objects, each its own; those of the last call for an equal array of rows."""
         version, known, shapes = self._deformed
         if isinstance(handles, np.ndarray) and version == self.version:
-            if np.array_equal(handles, known):
+            if known is not None and np.array_equal(handles, known):
                 return shapes
         rows = self.rows(handles)
         if len(np.unique(rows)) < len(rows):

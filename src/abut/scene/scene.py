@@ -9,13 +9,12 @@ import numpy as np
 import warp as wp
 
 from abut.bounds.fixed import validate_width
-from abut.core.arrays import scalar_dtype, to_plain, wait_for_readers
+from abut.core.arrays import to_plain, wait_for_readers
 from abut.core.device import resolve_device
 from abut.core.pickling import device_or_cpu
-from abut.errors import DeviceError, OptionError, PoseError, SceneError
+from abut.errors import DeviceError, OptionError, PoseError
 from abut.geometry.poses import checked_poses
 from abut.mesh import Mesh, require_meshes
-from abut.narrow.pair_corners import PairSides
 from abut.options import (
     CULL_METHODS,
     LEAST_TOLERANCE,
@@ -29,15 +28,19 @@ from abut.scene.contact_search import ContactQuery, found_from_rows
 from abut.scene.contacts import SceneContacts, scene_contacts
 from abut.scene.gaps import SceneDistances, SceneGaps, scene_distances, scene_gaps
 from abut.scene.impacts import SceneImpacts, scene_impacts
-from abut.scene.inputs import given_poses, require_bits
+from abut.scene.inputs import given_poses, require_bits, require_name
 from abut.scene.kinematics import Kinematics
+from abut.scene.mesh_methods import (
+    brute_distance_rows,
+    brute_within_rows,
+    kdop_rows,
+    tested_pairs,
+    visibility_rows,
+)
 from abut.scene.near import NearestSearch, NearSearch
 from abut.scene.objects import ALL_GROUPS, NO_SHAPE, ObjectTable
-from abut.scene.pairwise import brute_distance_rows, brute_within_rows, kdop_rows, tested_pairs
-from abut.scene.rows import object_rows
 from abut.scene.search_cache import SearchCache
 from abut.scene.shape_pool import ShapePool
-from abut.scene.visibility_search import visibility_rows
 
 FILTERS = ("static", "group", "mask")
 
@@ -205,13 +208,8 @@ class Scene:
             )
         poses = given_poses(pose, None)
         single = pose is None or len(np.shape(to_plain(pose))) == 2
-        if name is not None and not single:
-            raise SceneError("a name is for one object, not for a batch.")
-        if name is not None and not isinstance(name, str):
-            raise SceneError(f"a name is a string, not {name!r}.")
+        require_name(name, single, self._objects.names)
         require_bits(group=group, mask=mask)
-        if name is not None and name in self._objects.names:
-            raise SceneError(f"there is an object named {name!r} already.")
         shapes = np.full(len(poses), self._pool.add(mesh), np.int32)
         rows = self._objects.add(shapes, poses, static, group, mask)
         if name is not None:
@@ -261,15 +259,7 @@ class Scene:
             Indices of the pieces, in ascending order of their labels. Faces of a piece keep their
             order, and so do the vertices that they use.
         """
-        row = self._objects.row(handle)
-        labels = to_plain(labels)
-        count = int(self._pool.arrays.table["face_count"][self._objects.shapes[row]])
-        if tuple(labels.shape) != (count,) or scalar_dtype(labels).kind not in "iu" or not count:
-            raise SceneError(
-                f"the object has {count} faces, so labels must be as many integers, "
-                f"not {scalar_dtype(labels)} of shape {tuple(labels.shape)}."
-            )
-        return self._objects.split(row, labels)
+        return self._objects.split(self._objects.row(handle), labels)
 
     @locked
     def ignore(self, handles: Any, others: Any) -> None:
@@ -383,23 +373,14 @@ class Scene:
         distance = number_from(distance, "distance", 0.0)
         if chosen(TREE_METHODS, method, "method") is Method.BRUTE:
             rows = brute_within_rows(self._objects, self.meshes, distance, self_collisions)
-            owners, faces = (wp.array(x, dtype=wp.int32, device=self.device) for x in rows[:2])
-            scene, met = self._searches.layout(), rows[2]
-        else:
-
-            def make(*scene: Any) -> NearSearch:
-                return NearSearch(*scene, distance=distance, own=self_collisions)
-
-            about = (NearSearch, distance, self_collisions)
-            scene, (keys, met) = self._searches.run(about, make)
-            pairs = scene.rows.view.object_pairs.keys
-            layouts = (scene.object_layout, scene.layout)
-            _, owners, faces = object_rows(pairs, keys, *layouts, self.device)
-        return scene_gaps(owners, faces, PairSides(scene.rows.view, owners, faces), met)
+            return scene_gaps(self._searches.layout(), *rows)
+        options = {"distance": distance, "own": self_collisions}
+        scene, (keys, met) = self._searches.run(NearSearch, **options)
+        return scene_gaps(scene, *scene.rows_of(keys)[1:], met)
 
     @locked
     def distance(self, *, upper_bound: float | None = None, method: str = "bvh") -> SceneDistances:
-        """How far each object is from the one nearest to it; or all pairs of objects under a bound.
+        """Distance of each object to its nearest one, or of all pairs of objects under a bound.
 
         Args:
             upper_bound: Where given, every pair of objects that may meet and is no farther apart is
@@ -413,15 +394,12 @@ class Scene:
         bound = None if upper_bound is None else number_from(upper_bound, "upper_bound", 0.0)
         how = chosen(TREE_METHODS, method, "method")
 
-        def make(*scene: Any) -> NearestSearch:
-            return NearestSearch(*scene, bound=bound)
-
         if how is Method.BRUTE:
-            scene, most = self._searches.layout(), np.inf if bound is None else bound
+            scene = self._searches.layout()
             layouts = (scene.object_layout, scene.layout)
-            pairs, value, faces = brute_distance_rows(self._objects, self.meshes, most, *layouts)
+            pairs, value, faces = brute_distance_rows(self._objects, self.meshes, bound, *layouts)
         else:
-            scene, (pairs, value, faces) = self._searches.run((NearestSearch, bound), make)
+            scene, (pairs, value, faces) = self._searches.run(NearestSearch, bound=bound)
         first = self.collide(first=True, method=how) if (value == 0).any() else None
         return scene_distances(scene, pairs, value, faces, first, bound is None)
 

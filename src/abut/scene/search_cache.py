@@ -57,15 +57,16 @@ class SearchCache:
             query = replace(query, front=False)
         return self._get((*about, *query.key), lambda: ContactSearch(*scene, query)).run(), where
 
-    def run(self, about: tuple[Any, ...], make: Callable[..., Any]) -> tuple[Any, Any]:
+    def run(self, kind: type, **options: Any) -> tuple[BroadStages, Any]:
         """Layouts and rows of a search for the objects where they are, and its answer.
 
         Args:
-            about: Identifies the search.
-            make: Makes the search; takes the first arguments of BroadStages.
+            kind: NearSearch or NearestSearch.
+            options: Arguments after those of BroadStages.
         """
         self.objects.pool.flush()
-        search = self._get(about, lambda: make(self.objects, self.queues, self.objects.poses))
+        scene = (self.objects, self.queues, self.objects.poses)
+        search = self._get((kind, *options.values()), lambda: kind(*scene, **options))
         return search.broad, search.run()
 
     def layout(self) -> BroadStages:

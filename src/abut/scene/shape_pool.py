@@ -57,7 +57,7 @@ class ShapePool:
         return shape
 
     def are_pieces(self, shapes: np.ndarray) -> np.ndarray:
-        """Which shapes share the points of the shape they were split from."""
+        """(n,) bool: shapes that share the points of the shape they were split from."""
         return np.isin(shapes, list(self._pieces))
 
     def use(self, shapes: np.ndarray) -> None:

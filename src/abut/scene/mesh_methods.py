@@ -1,19 +1,58 @@
-"""Searches that ask about two meshes at a time: k-DOPs in fixed point, and brute force."""
+"""Rows of a scene by queries of its meshes: visibility, k-DOPs in fixed point, brute force."""
 
 from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
+import warp as wp
 
 from abut.broad.overlaps import overlapping_boxes
 from abut.core.pair_queue import KeyLayout
 from abut.mesh import Mesh
+from abut.options import Method
 from abut.query.collide import collide
 from abut.query.distance import distance
+from abut.query.self_collide import self_collide
+from abut.query.visible import visible_rows
 from abut.query.within import within
 from abut.scene.objects import ObjectTable
 
 MARGIN = 2.0**-44  # of coordinates: more than the rounding of poses and boxes
+
+
+def visibility_rows(
+    objects: ObjectTable, meshes: list[Mesh], own: bool, method: Method, pixels: int
+) -> tuple[np.ndarray, np.ndarray]:
+    """(n, 2) objects and (n, 2) faces that meet, in any order.
+
+    Args:
+        objects: The objects and their filters.
+        meshes: Meshes of all objects, by index.
+        own: Also faces of one object.
+        method: Culling method.
+        pixels: Width of the views.
+    """
+    poses = objects.poses.numpy().reshape(-1, 4, 4)
+    owners, faces = visible_rows(meshes, poses, method, pixels)
+    if own:
+        inside = _own_rows(meshes, method, pixels)
+        owners, faces = (np.concatenate(both) for both in zip((owners, faces), inside, strict=True))
+    wanted = objects.tested(owners)
+    return owners[wanted], faces[wanted]
+
+
+def _own_rows(meshes: list[Mesh], method: Method, pixels: int) -> tuple[np.ndarray, np.ndarray]:
+    """((n, 2) objects, (n, 2) faces) of faces of one object that meet, in its own frame.
+
+    Posed coordinates are rounded, so that other faces might touch there.
+    """
+    pairs = {
+        key: self_collide(mesh, method=method, pixels=pixels).pairs.numpy()
+        for key, mesh in {id(mesh): mesh for mesh in meshes}.items()
+    }
+    found = [np.empty((0, 2), np.int32), *(pairs[id(mesh)] for mesh in meshes)]
+    owners = [np.full_like(rows, i - 1) for i, rows in enumerate(found)]
+    return np.concatenate(owners), np.concatenate(found)
 
 
 def kdop_rows(
@@ -65,7 +104,7 @@ def tested_pairs(objects: ObjectTable, meshes: list[Mesh]) -> np.ndarray:
 
 def brute_within_rows(
     objects: ObjectTable, meshes: list[Mesh], far: float, own: bool
-) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+) -> tuple[wp.array, wp.array, np.ndarray]:
     """((n, 2) objects, (n, 2) faces, whether they meet) of faces at most ``far`` apart, sorted."""
     found = [
         (i, j, within(meshes[i], meshes[j], far, **options))
@@ -80,16 +119,21 @@ def brute_within_rows(
     none = np.empty((0, 2), np.int32)
     parts = ([none, *owners], [none, *faces], [np.empty(0, bool), *met])
     owners, faces, met = (np.concatenate(part) for part in parts)
-    return owners, faces, met
+    rows = (wp.array(part, dtype=wp.int32, device=objects.device) for part in (owners, faces))
+    return *rows, met
 
 
 def brute_distance_rows(
-    objects: ObjectTable, meshes: list[Mesh], bound: float, pairs: KeyLayout, layout: KeyLayout
+    objects: ObjectTable,
+    meshes: list[Mesh],
+    bound: float | None,
+    pairs: KeyLayout,
+    layout: KeyLayout,
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """(keys of object pairs, distances, keys of faces), as ``NearestSearch`` returns them."""
-    rows = []
+    rows, most = [], np.inf if bound is None else bound
     for i, j, options in _posed_pairs(objects, meshes):
-        near = distance(meshes[i], meshes[j], upper_bound=bound, **options)
+        near = distance(meshes[i], meshes[j], upper_bound=most, **options)
         a, b = near.faces.numpy().tolist()
         rows.append((i << pairs.bits_b | j, near.value, a << layout.bits_b | b))
     keys, values, faces = zip(*rows, strict=True) if rows else ((), (), ())
