@@ -59,7 +59,7 @@ def distance_tri_tri(a: Any, b: Any) -> tuple[wp.array, wp.array]:
     met = _met(*sides, count, device).numpy()
     row = np.arange(count, dtype=np.int32)
     pairs = wp.array(np.stack([row, row], axis=1), dtype=wp.int32, device=device)
-    return measured(*(lambda side=side: side for side in sides), pairs, None, met, points=True)
+    return measured(lambda: sides[0], lambda: sides[1], pairs, None, met, points=True)
 
 
 def _two_rows(a: Any, b: Any) -> tuple[wp.array, wp.array]:

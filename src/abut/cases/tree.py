@@ -68,7 +68,8 @@ def _branches(count: int, rng: np.random.Generator) -> tuple[list[np.ndarray], l
         for fork in range(FORKS):
             if len(lines) == count:
                 break
-            line, size = lines[parent], 0.7 * np.linalg.norm(lines[parent][-1] - lines[parent][0])
+            line = lines[parent]
+            size = 0.7 * float(np.linalg.norm(line[-1] - line[0]))
             start = _along(line, 1.0 if fork == 0 else rng.uniform(0.6, 0.95))
             ahead = line[-1] - line[-2]
             way = ahead / np.linalg.norm(ahead) + 0.7 * rng.normal(size=3) + 0.3 * UP

@@ -95,7 +95,9 @@ def _plain(near: Distances, limit: int | None) -> dict[str, Any]:
 def _finite(values: np.ndarray) -> Any:
     if values.dtype.kind != "f" or np.isfinite(values).all():
         return values.tolist()
-    return np.where(np.isfinite(values), values.astype(object), None).tolist()
+    finite = values.astype(object)
+    finite[~np.isfinite(values)] = None
+    return finite.tolist()
 
 
 def _point(point: np.ndarray) -> str:

@@ -96,9 +96,9 @@ def _parameters(args: argparse.Namespace) -> dict[str, int]:
 
 def _simulate(args: argparse.Namespace) -> int:
     a, b = load(args.a, "cpu"), load(args.b, "cpu")
-    poses = {"pose_a": load_poses(args.pose_a), "pose_b": load_poses(args.pose_b)}
+    pose_a, pose_b = load_poses(args.pose_a), load_poses(args.pose_b)
     with working("simulating"):
-        run = simulate(a, b, **poses, engine=args.engine, **_parameters(args))
+        run = simulate(a, b, pose_a=pose_a, pose_b=pose_b, engine=args.engine, **_parameters(args))
     counters = run.counters()
     if args.clock:
         counters["microseconds"] = round(counters["cycles"] / args.clock, 1)

@@ -94,7 +94,7 @@ class FeaturePairs:
         kind: VERTEX_FACE, EDGE_EDGE or FACE_VERTEX.
         a, b: The moving meshes that keys refer to.
         item_count: Items of work.
-        list_items: Launches that list the candidates of items from a start to a stop.
+        lister: Launches that list the candidates of items from a start to a stop.
         front: Where items are node pairs of a front.
     """
 
@@ -102,8 +102,13 @@ class FeaturePairs:
     a: Any
     b: Any
     item_count: int
-    list_items: Callable[[int, int], None] | None = None
+    lister: Callable[[int, int], None] | None = None
     front: MeshFront | None = None
+
+    def list_items(self, start: int, stop: int) -> None:
+        """List the candidates of items from a start to a stop."""
+        assert self.lister is not None
+        self.lister(start, stop)
 
     @property
     def key(self) -> tuple[Any, ...]:
@@ -172,7 +177,7 @@ class CcdCandidates:
         if self.strategy is CcdStrategy.BRUTE:
             args = [counts[1], False, self.layout.bits]
             return FeaturePairs(kind, *sides, counts[0], self._lister(every_pair_kernel, args))
-        trees = tuple(self.tree(*which, until) for which in (one, other))
+        trees = tuple(self.tree(side, feature, until) for side, feature in (one, other))
         front = self._front_of(kind, trees)
         if front is not None:
             return FeaturePairs(kind, *sides, front.size, front=front)

@@ -213,7 +213,9 @@ class CcdPlan:
         counts = Plan(filled, stages, needs=needs, accept=accept).run_ranges(ranges)
         if counts is None:  # the front has grown too long
             queues.keep("impacts", impact_count)
-            self.candidates.fronts.give_up(pairs.kind, front.trees)
+            fronts = self.candidates.fronts
+            assert front is not None and fronts is not None
+            fronts.give_up(pairs.kind, front.trees)
             return self._run_ranges(self.candidates.pairs_of(pairs.kind, until), until, decide)
         queues.density[pairs.key] = ranges.density
         if front is not None:

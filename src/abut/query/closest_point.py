@@ -120,8 +120,11 @@ class Rows:
                     wp.array(a.numpy() * unit, dtype=wp.float64, device=a.device)
                     for a in (distance, point)
                 )
-        arrays = distance, point, self.face, self.weights.view(wp.float64)
-        return ClosestPoints(*(a.reshape(a.shape[1:]) if single else a for a in arrays), sign)
+        arrays = [distance, point, self.face, self.weights.view(wp.float64)]
+        if single:
+            arrays = [array.reshape(array.shape[1:]) for array in arrays]
+        distance, point, face, weights = arrays
+        return ClosestPoints(distance, point, face, weights, sign)
 
 
 def _search_together(

@@ -77,11 +77,11 @@ class ContactPlan(Operands):
     def __post_init__(self) -> None:
         """Choose a strategy and prepare the plan."""
         super().__post_init__()
-        if self.strategy is None:
-            self.strategy = self._cheapest()
+        self._strategy = self._cheapest() if self.strategy is None else self.strategy
         if self.queues is None:
             self.queues = shared_queues(self.device, self._room)
-        self._plan = Plan(self.queues, self._stages, clear=self._clear, accept=self._accept)
+        self._queues: PairQueues = self.queues
+        self._plan = Plan(self._queues, self._stages, clear=self._clear, accept=self._accept)
 
     def run(self) -> Any:
         """Sorted keys of the pairs that meet; with ``first``, of one pair per pose, on the host."""
@@ -126,21 +126,23 @@ class ContactPlan(Operands):
 
     def _stages(self) -> Iterator[Stage]:
         """All stages, for the queues as they are."""
-        out = contact_queues(self.queues, self.layout)
+        out = contact_queues(self._queues, self.layout)
         if self.first:
             out.best = self._room_for_best()
         trees = [tree.view(self.bound) for tree in self.trees]
         view = mesh_pairs(self.a, self.b, self.sharing, self.pose_count, trees)
         rows = MeshRows(view, self.device)
-        dops = KdopFrames()
+        dops, axes = KdopFrames(), self.axes
         if self.dops:
-            dops, task = kdop_frames(self.a, self.b, *self.dops, self.axes, self.pose_count)
+            assert axes is not None
+            dops_a, dops_b = self.dops
+            dops, task = kdop_frames(self.a, self.b, dops_a, dops_b, axes, self.pose_count)
             yield "frames", task.run
         stages = ContactStages(
             rows,
-            self.queues,
+            self._queues,
             out,
-            self.strategy,
+            self._strategy,
             self.trees,
             finer=self.bound is not Bound.AABB,
             own=self.sharing != SHARED_NONE,
@@ -148,9 +150,10 @@ class ContactPlan(Operands):
             dops=dops,
             lowest=self._lowest if self.first else None,
         )
-        if self.strategy is Strategy.LEAF_WALK and self.boxless and dops.kind == NARROW_KDOPS:
-            yield from kdop_leaf_walk(view, self.dops, self.axes, out.bits, self.queues)
-            yield stages.filter(self.queues["candidates"])
+        narrow = self._strategy is Strategy.LEAF_WALK and self.boxless
+        if narrow and dops.kind == NARROW_KDOPS and axes is not None:
+            yield from kdop_leaf_walk(view, self.dops, axes, out.bits, self._queues)
+            yield stages.filter(self._queues["candidates"])
             yield stages.exact()
         else:
             yield from stages
@@ -182,10 +185,10 @@ class ContactPlan(Operands):
 
     def _accept(self, counts: dict[str, int]) -> bool:
         """Whether the strategy served; else another one is chosen."""
-        if self.strategy is Strategy.PICK and (self._best_view == TOO_LONG).any():
-            self.strategy = Strategy.FIRST
-        elif self.strategy is Strategy.LEAF_WALK and counts["skipped"]:
-            self.strategy = Strategy.DESCEND
+        if self._strategy is Strategy.PICK and (self._best_view == TOO_LONG).any():
+            self._strategy = Strategy.FIRST
+        elif self._strategy is Strategy.LEAF_WALK and counts["skipped"]:
+            self._strategy = Strategy.DESCEND
         else:
             return True
         self._plan.forget()
@@ -193,9 +196,9 @@ class ContactPlan(Operands):
 
     def _sorted(self, count: int) -> Any:
         if self._in_order(count):
-            return self.queues["hits"].keys[:count]
+            return self._queues["hits"].keys[:count]
         width = self.layout.width + (self.pose_count - 1).bit_length()
-        return self.queues.sorted_keys("hits", count, width)
+        return self._queues.sorted_keys("hits", count, width)
 
     def _in_order(self, count: int) -> bool:
         """Whether so many hits were sorted where they are."""
@@ -206,7 +209,7 @@ class ContactPlan(Operands):
         if self.first and self.device.is_cuda:
             self._clearing.run()
             return
-        self.queues.clear()
+        self._queues.clear()
         if self.first:
             self._bests_view[:] = NO_KEY_INT
 
@@ -215,7 +218,7 @@ class ContactPlan(Operands):
         count = self.pose_count
         bests = wp.empty(2 * count, dtype=wp.int64, device=self.device)
         self._best, self._lowest = bests[:count], bests[count:]
-        args = [self.queues.counts, bests]
+        args = [self._queues.counts, bests]
         self._clearing = Task(clear_first_kernel, 2 * count, args, self.device)
         self._best_host = self._best
         if self.device.is_cuda:

@@ -228,10 +228,10 @@ class ContactStages:
     def _frames(self, kind: int, items: Any, count: bool = True) -> Iterable[Stage]:
         """Relative frames of all rows; where they differ in size, also their items of work."""
         counts = wp.empty(0, dtype=wp.int32, device=self.device)
-        counted = count and isinstance(self.rows, SceneRows)
-        if counted:
-            counts = self.rows.item_counts
-        args = [self.rows.view, kind, items, self.boundless, self.frames, counts]
+        rows = self.rows
+        if count and isinstance(rows, SceneRows):
+            counts = rows.item_counts
+        args = [rows.view, kind, items, self.boundless, self.frames, counts]
         yield "frames", self.rows.over_rows(frames_kernel_for(self.rows.kind), args, 1024)
-        if counted:
-            yield self.rows.scan()
+        if count and isinstance(rows, SceneRows):
+            yield rows.scan()

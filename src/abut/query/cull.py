@@ -159,7 +159,12 @@ def _statistics(culler: Culler | HostCuller) -> tuple[PassStatistics, ...]:
     numbers = zip(culler.steps, culler.counters.tolist(), culler.milliseconds, strict=True)
     return tuple(
         PassStatistics(
-            str(step.level), step.view.name, step.pixels, PASSES[step.passes], *row, spent
+            str(step.level),
+            step.view.name,
+            step.pixels,
+            PASSES[step.passes],
+            *row,
+            milliseconds=spent,
         )
         for step, row, spent in numbers
     )

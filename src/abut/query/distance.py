@@ -187,6 +187,7 @@ def _name_contacts(a: Mesh, b: Mesh, poses: Any, value: np.ndarray, faces: np.nd
         pose_a, pose_b = _picked(poses, met)
         still = np.eye(4)[None] if pose_a is None and pose_b is None else pose_a
         hits = collide(a, b, pose_a=_batch(still, met), pose_b=_batch(pose_b, met), first=True)
+        assert hits.pose is not None  # the poses are a batch
         faces[met[hits.pose.numpy()]] = hits.pairs.numpy()
 
 
@@ -197,7 +198,7 @@ def _batch(poses: np.ndarray | None, met: np.ndarray) -> np.ndarray | None:
 def _distances(
     a: Mesh, b: Mesh, poses: Any, value: np.ndarray, faces: np.ndarray, batch: int | None
 ) -> Distances:
-    sides = [defer_posed_mesh(mesh, p) for mesh, p in zip((a, b), poses, strict=True)]
+    sides = defer_posed_mesh(a, poses[0]), defer_posed_mesh(b, poses[1])
     points = partial(_points, sides, value, faces, batch is None, a.device)
     if batch is None:
         return Distances(float(value[0]), faces[0], a.device, points)
@@ -206,7 +207,7 @@ def _distances(
 
 
 def _points(
-    sides: list[Callable[[], Any]],
+    sides: tuple[Callable[[], Any], Callable[[], Any]],
     value: np.ndarray,
     faces: np.ndarray,
     single: bool,

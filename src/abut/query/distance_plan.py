@@ -54,11 +54,11 @@ class NearestPlan(Operands):
     def __post_init__(self) -> None:
         """Choose a strategy and prepare the plan."""
         super().__post_init__()
-        if self.strategy is None:
-            self.strategy = self._cheapest()
+        self._strategy = self._cheapest() if self.strategy is None else self.strategy
         if self.queues is None:
             self.queues = shared_queues(self.device, self._room)
-        self._plan = Plan(self.queues, self._stages, clear=self._clear)
+        self._queues: PairQueues = self.queues
+        self._plan = Plan(self._queues, self._stages, clear=self._clear)
         self._upper_bound = np.inf
         count = self.pose_count
         self._known = wp.empty(2 * count, dtype=wp.int64, device=self.device)
@@ -78,7 +78,7 @@ class NearestPlan(Operands):
         assert counts is not None
         met = np.empty(0, np.int64)
         if counts["hits"]:
-            met = self.queues["hits"].keys[: counts["hits"]].numpy() >> self.layout.width
+            met = self._queues["hits"].keys[: counts["hits"]].numpy() >> self.layout.width
         keys = self._keys_view.copy()
         return distances_of(self._bounds_view, keys, met, upper_bound), keys
 
@@ -94,14 +94,14 @@ class NearestPlan(Operands):
         about = SHARED_NONE, self.pose_count, trees, self.extents
         rows = MeshRows(mesh_pairs(self.a, self.b, *about), self.device)
         bounds, keys = self._known[: self.pose_count], self._known[self.pose_count :]
-        out = distance_queues(self.queues, self.layout, bounds, self.tolerance)
-        stages = DistanceStages(rows, self.queues, out, self.strategy, far=bool(self.extents))
+        out = distance_queues(self._queues, self.layout, bounds, self.tolerance)
+        stages = DistanceStages(rows, self._queues, out, self._strategy, far=bool(self.extents))
         yield from stages.nearest(keys)
         if self.device.is_cuda:
             yield "read", lambda: wp.copy(self._known_host, self._known)
 
     def _clear(self) -> None:
-        self.queues.clear()
+        self._queues.clear()
         self._bounds_view[:] = max(self._upper_bound, LEAST_BOUND)
         self._keys_view[:] = NO_KEY_INT
         if self.device.is_cuda:
@@ -135,11 +135,11 @@ class NearPlan(Operands):
     def __post_init__(self) -> None:
         """Choose a strategy and prepare the plan."""
         super().__post_init__()
-        if self.strategy is None:
-            self.strategy = self._cheapest()
+        self._strategy = self._cheapest() if self.strategy is None else self.strategy
         if self.queues is None:
             self.queues = shared_queues(self.device, self._room)
-        self._plan = Plan(self.queues, self._stages)
+        self._queues: PairQueues = self.queues
+        self._plan = Plan(self._queues, self._stages)
 
     def run(self) -> Any:
         """Sorted keys, each 2 key + 1 where the pair meets and 2 key where it is near.
@@ -150,10 +150,10 @@ class NearPlan(Operands):
         assert counts is not None
         with stage("sort", self.device):
             width = self.layout.width + (self.pose_count - 1).bit_length() + 1
-            keys = self.queues.sorted_keys("near", counts["near"], width)
+            keys = self._queues.sorted_keys("near", counts["near"], width)
             if not counts["hits"]:
                 return keys
-            exact = self.queues["hits"].keys[: counts["hits"]].numpy()
+            exact = self._queues["hits"].keys[: counts["hits"]].numpy()
             return with_contacts(keys if isinstance(keys, np.ndarray) else keys.numpy(), exact)
 
     def _cheapest(self) -> Strategy:
@@ -168,13 +168,15 @@ class NearPlan(Operands):
         view = mesh_pairs(self.a, self.b, self.sharing, self.pose_count, trees)
         bits = int(np.float64(self.distance).view(np.int64))
         bounds = wp.full(self.pose_count, bits, dtype=wp.int64, device=self.device)
-        out = distance_queues(self.queues, self.layout, bounds)
+        out = distance_queues(self._queues, self.layout, bounds)
         own = self.sharing != SHARED_NONE
-        stages = DistanceStages(MeshRows(view, self.device), self.queues, out, self.strategy, own)
+        stages = DistanceStages(MeshRows(view, self.device), self._queues, out, self._strategy, own)
         yield from stages.within()
 
 
 def with_contacts(keys: np.ndarray, exact: np.ndarray) -> np.ndarray:
     """Sorted keys of near pairs; ``exact`` are keys of pairs that the exact stage found to meet."""
-    keys = np.setdiff1d(keys, 2 * exact, assume_unique=True)
-    return np.sort(np.concatenate([keys, 2 * exact + 1]))
+    if len(exact):
+        keys = np.setdiff1d(keys, 2 * exact, assume_unique=True)
+        keys = np.concatenate([keys, 2 * exact + 1])
+    return np.sort(keys)

@@ -118,12 +118,14 @@ def _gaps(
     host = keys if isinstance(keys, np.ndarray) else keys.numpy()
     met = (host & 1).astype(bool)
     pairs, pose = unpack_keys(host >> 1, layout, posed, a.device)
-    sides = [defer_posed_mesh(mesh, p) for mesh, p in zip((a, b), poses, strict=True)]
-    now = sides if plan is None else [lambda: plan.a, lambda: plan.b]  # which lie ready
+    sides = defer_posed_mesh(a, poses[0]), defer_posed_mesh(b, poses[1])
+    now = sides if plan is None else (lambda: plan.a, lambda: plan.b)  # which lie ready
     distance, _ = measured(*now, pairs, pose, met, points=False)
     points = partial(_points, sides, pairs, pose, met)
     return Gaps(pairs, pose, distance, points)
 
 
-def _points(sides: list[Any], pairs: wp.array, pose: wp.array | None, met: np.ndarray) -> wp.array:
+def _points(
+    sides: tuple[Any, Any], pairs: wp.array, pose: wp.array | None, met: np.ndarray
+) -> wp.array:
     return measured(*sides, pairs, pose, met, points=True)[1]

@@ -74,7 +74,7 @@ class ShapeArrays:
 
     def __init__(self, device: wp.Device) -> None:
         self.device = device
-        self.table = np.zeros(0, dtype=MeshSlice.numpy_dtype())
+        self.table = np.zeros(0, dtype=np.dtype(MeshSlice.numpy_dtype()))
         self.generation = 0
         self._table_changed = True
         self._slices: wp.array | None = None  # the table, on the device

@@ -82,8 +82,9 @@ class Film:
         middle = frames[len(frames) // 2].quantize(COLORS)
         frames = [f.quantize(palette=middle, dither=Image.Dither.NONE) for f in frames]
         first, *rest = frames
-        timing = {"duration": max(20, round(1e3 * seconds)), "loop": 0}
-        first.save(path, save_all=True, append_images=rest, optimize=False, **timing)
+        duration = max(20, round(1e3 * seconds))
+        options = {"save_all": True, "append_images": rest, "optimize": False, "loop": 0}
+        first.save(path, None, duration=duration, **options)
         return path
 
     def save_sheet(self, path: Any, count: int = 6, columns: int = 3) -> Path:
@@ -117,7 +118,8 @@ def _save_mp4(path: Path, frames: Sequence[Any], seconds: float) -> Path:
     except ModuleNotFoundError:
         raise ToolError("MP4 needs imageio-ffmpeg; pip install 'abut[film]' brings it.") from None
     size = frames[0].size
-    writer = imageio_ffmpeg.write_frames(str(path), size, fps=1 / seconds, macro_block_size=2)
+    options: dict[str, Any] = {"fps": 1 / seconds, "macro_block_size": 2}
+    writer = imageio_ffmpeg.write_frames(str(path), size, **options)
     writer.send(None)
     for frame in frames:
         writer.send(frame.tobytes())

@@ -71,7 +71,7 @@ class SetupBuffers:
 
     def update_views(self) -> None:
         """Fit the maps to the bounds of the soup, if these have changed."""
-        if np.array_equal(self.soup.bounds, self._bounds):
+        if self._bounds is not None and np.array_equal(self.soup.bounds, self._bounds):
             return
         self._bounds = self.soup.bounds
         s, host = self.settings, self._maps_host.numpy()

@@ -270,6 +270,7 @@ def flag_program(driver: Driver, fat: bool, in_order: bool) -> Any:
     def make() -> Any:
         header, parts = HEADER, ATOMIC
         if in_order:
+            assert driver.interlock is not None
             suffix = driver.interlock.split("_")[1]  # ARB or NV
             header += f"#extension {driver.interlock} : require\n"
             header += "layout(pixel_interlock_ordered) in;\n"
