@@ -1,7 +1,7 @@
 """Check ``design/renames.csv``, the mapping from names of 0.1.0 to present ones.
 
-Rows are ``kind,old,new``. A row of kind ``module`` names modules below ``abut``: the new one exists,
-the old one does not. A row of kind ``name`` names identifiers: the new one occurs in the source.
+Rows are ``kind,old,new``. A ``module`` row names modules below ``abut``: the new one exists, the
+old one does not. A ``name`` row names identifiers: the new one occurs in the source.
 An empty ``new`` marks a module or name that was deleted.
 """
 
