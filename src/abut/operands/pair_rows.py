@@ -66,6 +66,8 @@ class SceneRows:
         self.capacity: int = view.object_pairs.keys.shape[0]
         self.item_counts = wp.zeros(self.capacity + 1, dtype=wp.int32, device=self.device)
         self._starts = wp.zeros_like(self.item_counts)
+        if self.device.is_cpu:
+            self._counts_view, self._starts_view = self.item_counts.numpy(), self._starts.numpy()
 
     @property
     def count(self) -> int:
@@ -73,10 +75,23 @@ class SceneRows:
         return min(self.queues.read()["objects"], self.capacity)
 
     def over_rows(self, kernel: wp.Kernel, args: Sequence[Any], grain: int, each: int = 1) -> Run:
-        """A launch over ``each`` items of all rows."""
+        """A launch over ``each`` items of all rows.
+
+        On the CPU, few rows are one recorded launch whose span ends at MAX_COUNT: kernels stop at
+        the rows there are.
+        """
         if self.device.is_cuda:
             return Task(kernel, self.capacity * each, args, self.device).run
-        return lambda: launch(kernel, self.count * each, args, self.device, grain=grain)
+        few = Task(kernel, UNKNOWN_COUNT, args, self.device, grain=UNKNOWN_COUNT)
+
+        def run() -> None:
+            count = self.count * each
+            if count >= 2 * grain:
+                launch(kernel, count, args, self.device, grain=grain)
+            elif count:
+                few.run()
+
+        return run
 
     def divide(self, each: int, leaves: int = 1, deepest: int = 0) -> Any:
         """WorkItems whose counts an earlier launch writes to ``item_counts``."""
@@ -102,15 +117,17 @@ class SceneRows:
             return Task(kernel, UNKNOWN_COUNT, args(items), self.device, threads=threads).run
 
         def run() -> None:
-            items.starts = self._starts[: self.count + 1]
-            total = int(items.starts.numpy()[-1]) * threads_each
-            launch(kernel, total, args(items), self.device, grain=grain)
+            count = self.count
+            total = int(self._starts_view[count]) * threads_each
+            if total:
+                items.starts = self._starts[: count + 1]
+                launch(kernel, total, args(items), self.device, grain=grain)
 
         return run
 
     def _scan_here(self) -> None:
         count = self.count
-        np.cumsum(self.item_counts.numpy()[:count], out=self._starts.numpy()[1 : count + 1])
+        np.cumsum(self._counts_view[:count], out=self._starts_view[1 : count + 1])
 
     def _scan_there(self) -> None:
         wp.utils.array_scan(self.item_counts, self._starts, inclusive=False)

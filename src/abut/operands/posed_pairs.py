@@ -14,7 +14,7 @@ import warp as wp
 from abut.bounds.relative_frame import rotated_frame, translated_frame
 from abut.bvh.batched import BatchedBvh, MeshSlice, bvh_at, slice_of_item
 from abut.bvh.layout import BvhView, load_node, max_abs_coordinate, root_of
-from abut.core.pair_queue import PairQueue, queue_stop, unpack_pair
+from abut.core.pair_queue import MAX_COUNT, PairQueue, queue_stop, unpack_pair
 from abut.geometry.common_corners import SHARED_NONE
 from abut.geometry.poses import is_identity
 from abut.operands.posed_mesh import PosedMesh, pose_of
@@ -82,6 +82,12 @@ def pair_stop(pairs: MeshPairs, stop: wp.int32):
 def pair_stop(pairs: ScenePairs, stop: wp.int32):
     """End of the rows there are, at most ``stop``."""
     return queue_stop(pairs.object_pairs, stop)
+
+
+@wp.func
+def row_end(stop: wp.int32, span_stop: wp.int32):
+    """End of the rows to write: of all in a span, or of ``stop`` where the host knew no count."""
+    return wp.where(span_stop == MAX_COUNT, stop, span_stop)
 
 
 @wp.func

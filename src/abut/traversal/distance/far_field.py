@@ -62,7 +62,9 @@ APART = wp.constant(wp.float32(1.0))  # a gap of boxes: their faces cannot meet
 @wp.func
 def world_centre(tree: BvhView, node: Node, pose: wp.mat44d):
     """Centre of a box in the world."""
-    return move_point(pose, (row_xyz_float64(node.low) + row_xyz_float64(node.high)) * HALF + tree.origin)
+    return move_point(
+        pose, (row_xyz_float64(node.low) + row_xyz_float64(node.high)) * HALF + tree.origin
+    )
 
 
 @wp.func
@@ -226,12 +228,10 @@ def far_walk_kernel_for(pairs_type: type) -> wp.Kernel:
         key_out: wp.array[wp.int64],
     ):
         """Find the nearest faces of each (row, subtree of a), as ``nearest_kernel`` does."""
-        stop = pair_stop(pairs, MAX_COUNT)
-        for work in range(span[0] + wp.tid(), span[1], span[2]):
+        stop = wp.min(pair_stop(pairs, MAX_COUNT / items.each) * items.each, span[1])
+        for work in range(span[0] + wp.tid(), stop, span[2]):
             at = row_and_item(items, work)
             rank = at[0]
-            if rank >= stop:
-                continue
             if fields[rank] != CROWDED_FIELD:
                 if items.each > 1:
                     key_out[work] = NO_KEY

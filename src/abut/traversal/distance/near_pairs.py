@@ -31,6 +31,7 @@ from abut.operands.posed_pairs import (
     pair_at,
     pair_stop,
     row_and_item,
+    row_end,
     subtree_depth,
 )
 from abut.traversal.distance.node_gaps import gap_nodes
@@ -89,7 +90,7 @@ def near_items_kernel(
     A mesh against itself has its leaves as items. Rows of the far field have none.
     """
     stop = pair_stop(pairs, span[1])
-    for rank in range(span[0] + wp.tid(), span[1], span[2]):
+    for rank in range(span[0] + wp.tid(), row_end(stop, span[1]), span[2]):
         count = wp.int32(0)
         far = wp.bool(False)
         if rank < stop and fields.shape[0] > 0:

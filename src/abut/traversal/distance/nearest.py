@@ -163,12 +163,10 @@ def nearest_kernel_for(pairs_type: type, levels: int) -> wp.Kernel:
         are left out.
         """
         stack = wp.zeros(shape=(STACK,), dtype=wp.vec3i)
-        stop = pair_stop(pairs, MAX_COUNT)
-        for work in range(span[0] + wp.tid(), span[1], span[2]):
+        stop = wp.min(pair_stop(pairs, MAX_COUNT / items.each) * items.each, span[1])
+        for work in range(span[0] + wp.tid(), stop, span[2]):
             at = row_and_item(items, work)
             rank = at[0]
-            if rank >= stop:
-                continue
             if fields.shape[0] > 0:
                 if fields[rank] != 0:
                     if items.each > 1:
@@ -247,7 +245,7 @@ def choose_kernel(
     key_out: wp.array[wp.int64],
 ):
     """The lowest key of each row among those at its bound, of ``each`` walks a row."""
-    for work in range(span[0] + wp.tid(), span[1], span[2]):
+    for work in range(span[0] + wp.tid(), wp.min(span[1], keys.shape[0]), span[2]):
         row = work / each
         if keys[work] != NO_KEY and distances[work] == bound[row]:
             atomic_min_int64(key_out, row, keys[work])

@@ -24,6 +24,8 @@ from abut.traversal.overlap.node_pairs import pair_below
 
 wp.set_module_options({"enable_backward": False, "fuse_fp": False})
 
+
+LEAST_FACES = wp.constant(1 << 12)  # of both meshes; smaller ones are faster without a seed
 BEAM = wp.constant(8)  # pairs kept a level; design/distance.md
 CENTRES = wp.constant(wp.float32(0.125))  # weight of the distance of centres beside that of boxes
 
@@ -79,6 +81,8 @@ def beam_kernel_for(pairs_type: type) -> wp.Kernel:
                 if fields[rank] != 0:
                     continue
             pair = pair_at(pairs, rank)
+            if pair.a.faces.shape[0] + pair.b.faces.shape[0] < LEAST_FACES:
+                continue
             frame = frames[rank]
             best = wp.float64(wp.inf)
             beam[0] = wp.vec3i(root_of(pair.tree_a), root_of(pair.tree_b), 0)
@@ -136,11 +140,9 @@ def sample_kernel_for(pairs_type: type) -> wp.Kernel:
 
         A descent takes the nearer child and never returns.
         """
-        stop = pair_stop(pairs, MAX_COUNT)
-        for work in range(span[0] + wp.tid(), span[1], span[2]):
+        stop = wp.min(pair_stop(pairs, MAX_COUNT / sample_count) * sample_count, span[1])
+        for work in range(span[0] + wp.tid(), stop, span[2]):
             rank = work / sample_count
-            if rank >= stop:
-                continue
             if fields.shape[0] > 0:
                 if fields[rank] != 0:
                     continue

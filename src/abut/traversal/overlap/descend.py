@@ -23,6 +23,7 @@ from abut.operands.posed_pairs import (
     pair_at,
     pair_stop,
     row_and_item,
+    row_end,
     subtree_depth,
 )
 from abut.traversal.overlap.kdop_frames import KdopFrames
@@ -77,7 +78,7 @@ def frames_kernel_for(pairs_type: type) -> wp.Kernel:
     ):
         """The relative frame of each row, and its items of work: none for boxes apart."""
         stop = pair_stop(pairs, span[1])
-        for rank in range(span[0] + wp.tid(), span[1], span[2]):
+        for rank in range(span[0] + wp.tid(), row_end(stop, span[1]), span[2]):
             count = wp.int32(0)
             if rank < stop:
                 pair = pair_at(pairs, rank)
