@@ -1,4 +1,4 @@
-"""Where do two meshes meet?"""
+"""Intersect two meshes."""
 
 import numpy as np
 
@@ -11,13 +11,13 @@ print(knot, "and", ball)
 hits = abut.collide(knot, ball)
 print(f"{len(hits)} pairs of faces meet; the first: {hits.pairs.numpy()[0].tolist()}")
 
-# Each pair meets in a segment; joined, the segments are the curves of intersection.
+# Each pair intersects in a segment; joined, the segments are the curves of intersection.
 for number, curve in enumerate(hits.curves()):
     length = np.linalg.norm(np.diff(curve, axis=0), axis=1).sum()
     closed = "closed" if (curve[0] == curve[-1]).all() else "open"
     print(f"curve {number}: {closed}, {len(curve)} points, {length:.3f} long")
 
-# Is there contact at all? One pair is enough to tell.
+# One pair decides whether there is contact.
 print("contact:", bool(abut.collide(knot, ball, first=True)))
 
 # A mesh inside another has no faces in contact, but as solids they collide.

@@ -1,4 +1,4 @@
-"""Which of many poses are free of contact? One call answers for all of them."""
+"""Find the poses of a batch that are free of contact, in one call."""
 
 import time
 
@@ -11,7 +11,7 @@ POSES = 500
 
 ring, other = (abut.Mesh(*shape) for shape in cases.pair("tori", faces=2000))
 
-# The second ring slides past the first while it turns about its own z axis.
+# The second ring slides past the first while it rotates about its own z axis.
 turn = np.linspace(0, 2 * np.pi, POSES)
 poses = np.tile(np.eye(4), (POSES, 1, 1))
 poses[:, 0, 0], poses[:, 0, 1] = np.cos(turn), -np.sin(turn)

@@ -1,4 +1,4 @@
-"""Where does a mesh cut itself?"""
+"""Find the self-intersections of a mesh."""
 
 import numpy as np
 

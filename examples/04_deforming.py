@@ -1,4 +1,4 @@
-"""A mesh that deforms in every frame: its hierarchy is refitted, not built anew."""
+"""Deform a mesh in every frame: its hierarchy is refitted, not rebuilt."""
 
 import time
 

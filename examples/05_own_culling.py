@@ -1,4 +1,4 @@
-"""Bring your own candidates: the exact test for plain arrays of triangles."""
+"""Test arrays of triangles exactly, with culling of your own."""
 
 import numpy as np
 
@@ -9,7 +9,7 @@ a, b = cases.pair("spheres", faces=500)
 triangles_a = a.vertices[a.faces]  # (n, 3, 3)
 triangles_b = b.vertices[b.faces]
 
-# A simple culling of one's own: boxes that overlap along all three axes.
+# A simple culling: boxes that overlap along all three axes.
 low_a, high_a = triangles_a.min(axis=1), triangles_a.max(axis=1)
 low_b, high_b = triangles_b.min(axis=1), triangles_b.max(axis=1)
 overlap = (low_a[:, None] <= high_b) & (low_b <= high_a[:, None])

@@ -1,4 +1,4 @@
-"""How much room is there along a path? One call measures all its steps, then a plot shows them."""
+"""Measure the clearance along a path in one call, and plot it."""
 
 from pathlib import Path
 
@@ -9,7 +9,7 @@ import abut
 from abut import cases
 
 STEPS = 2000
-SAFE = 0.25  # clearance that we would like to keep
+SAFE = 0.25  # required clearance
 
 
 def plot(path, values, line):
@@ -30,7 +30,7 @@ def plot(path, values, line):
 gate = abut.Mesh(*cases.torus(72, 36))  # in the xy plane, about z
 ball = abut.Mesh(*cases.icosphere(5000))
 
-# A small ball flies through the ring, on a path that sways.
+# A small ball flies through the ring on a wavy path.
 small = abut.Mesh(ball.vertices.numpy() * 0.25, ball.faces)
 t = np.linspace(-1, 1, STEPS)
 poses = np.tile(np.eye(4), (STEPS, 1, 1))
@@ -45,7 +45,7 @@ p, q = near.points.numpy()[tightest]
 print(f"between {p.round(3).tolist()} of the ring and {q.round(3).tolist()} of the ball")
 print(f"{(clearance < SAFE).mean():.0%} of the path is nearer than {SAFE}")
 
-# Where exactly is it too near? Only faces within the limit are listed.
+# List the faces that are nearer than the limit.
 rows = abut.within(gate, small, SAFE, pose_b=poses[tightest])
 print(f"there, {len(np.unique(rows.pairs.numpy()[:, 0]))} faces of the ring are too near")
 

@@ -1,4 +1,4 @@
-"""A robot arm beside an obstacle: the clearance of 10,000 configurations, link by link."""
+"""Measure the clearance of 10,000 configurations of a robot arm, link by link."""
 
 import os
 import time
@@ -11,8 +11,8 @@ import abut
 from abut import cases
 
 CONFIGURATIONS = 10_000
-ENOUGH = 0.1  # clearance that nobody asks more of [m]
-# From each link of a Franka Panda to the next: position, and a quarter turn about x.
+ENOUGH = 0.1  # clearance beyond which none is measured [m]
+# From each link of a Franka Panda to the next: position, and a rotation by 90 degrees about x.
 OFFSETS = [(0, 0, 0.333), (0, 0, 0), (0, -0.316, 0), (0.0825, 0, 0)]
 OFFSETS += [(-0.0825, 0.384, 0), (0, 0, 0), (0.088, 0, 0)]
 QUARTERS = [0, -1, 1, 1, -1, 1, 1]
@@ -39,7 +39,7 @@ def link_poses(joints):
 
 
 def links():
-    """The links that have a mesh: the robot's own where there is a data folder, else cylinders."""
+    """Meshes of the links: from the data folder where there is one, else cylinders."""
     folder = Path(os.environ.get("ABUT_DATA", "../shared/data"))
     if (folder / "robots" / "panda_collision.npz").is_file():
         data = np.load(folder / "robots" / "panda_collision.npz")
@@ -56,7 +56,7 @@ poses = link_poses(joints)
 abut.distance(next(iter(arm.values())), ring, pose_a=poses[0][:300])  # load kernels
 
 start = time.perf_counter()
-by_link = {  # more than ENOUGH is as good as infinite, and need not be measured
+by_link = {  # distances beyond ENOUGH are infinite
     k: abut.distance(mesh, ring, pose_a=poses[k - 1], upper_bound=ENOUGH).value.numpy()
     for k, mesh in arm.items()
 }
@@ -68,7 +68,7 @@ print(f"{free.mean():.1%} are free, {np.mean(clearance == ENOUGH):.1%} by {ENOUG
 for k, value in by_link.items():
     print(f"link {k}: in contact in {np.mean(value == 0):6.2%}")
 
-# A plot: configurations from the tightest to the most roomy.
+# Plot the configurations, sorted by clearance.
 image = Image.new("RGB", (900, 300), "white")
 x, y = np.linspace(20, 880, 861), np.sort(clearance)[np.linspace(0, len(free) - 1, 861).astype(int)]
 ImageDraw.Draw(image).line(list(zip(x, 280 - 260 * y / y.max(), strict=True)), "teal", 2)

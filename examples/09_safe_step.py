@@ -1,4 +1,4 @@
-"""A cloth that is about to fold through itself: how far may it go, and what meets first?"""
+"""Find the safe step and the first contact of a cloth that folds through itself."""
 
 import numpy as np
 
@@ -28,6 +28,6 @@ hits = abut.ccd(move, min_distance=GAP)
 times = hits.time.numpy()
 print(f"impacts: {len(hits)}, half of them by {np.median(times):.3f} of the step")
 
-# up to there nothing touches
+# up to the safe step nothing touches
 mesh.deform((1 - step.safe_step) * start + step.safe_step * end)
 print(f"pairs of faces that meet then: {len(abut.self_collide(mesh))}")

@@ -1,4 +1,4 @@
-"""How long would a chip take? The collision machine's cycles, and what more pipelines bring."""
+"""Simulate the collision machine: cycles by width and number of pipelines."""
 
 import numpy as np
 
@@ -10,11 +10,11 @@ CLOCK_MHZ = 150
 ring, other = (abut.Mesh(*shape, "cpu") for shape in cases.pair("tori", faces=600))
 exact = {tuple(pair) for pair in abut.collide(ring, other).pairs.numpy().tolist()}
 
-# Wider numbers see finer gaps: fewer false alarms, but more memory to read.
+# Wider numbers resolve finer gaps: fewer false positives, but more memory to read.
 for width in (10, 14, 18, 35):
     run = hardware.simulate(ring, other, width=width)
     found = {tuple(pair) for pair in run.pairs.tolist()}
-    assert exact <= found  # no collision is ever lost
+    assert exact <= found  # no collision is lost
     print(
         f"{width} bits: {run.dop_tests} DOP tests, {run.bursts} bursts, "
         f"{len(found - exact)} near misses among {len(found)} pairs"

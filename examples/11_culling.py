@@ -1,4 +1,4 @@
-"""Leaves around a tree: which of them may touch anything, without building a thing?"""
+"""Cull leaves around a tree, without a hierarchy."""
 
 import numpy as np
 
@@ -16,7 +16,7 @@ for pixels in (32, 128, 512):
         f"{len(left):5} of {faces} faces, {len(left.object_pairs):3} pairs of objects"
     )
 
-# at any resolution nothing that touches is lost
+# at any resolution no touching face is lost
 kept = {tuple(row) for row in left.object_pairs.numpy().tolist()}
 lost = 0
 for i, j in np.argwhere(np.triu(np.ones((len(meshes),) * 2), 1)).tolist():

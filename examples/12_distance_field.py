@@ -1,4 +1,4 @@
-"""A distance field: built once, asked millions of times."""
+"""Build a distance field once and query it millions of times."""
 
 import time
 
@@ -17,7 +17,7 @@ points = np.random.default_rng(0).uniform(field.box.lower, field.box.upper, size
 
 
 def timed(what, ask):
-    """Ask twice, for kernels are compiled the first time."""
+    """Run twice: the first run compiles kernels."""
     ask()
     start = time.perf_counter()
     answer = ask()
@@ -26,23 +26,23 @@ def timed(what, ask):
 
 
 def exact():
-    """The truth."""
+    """Exact distances."""
     return abut.closest_point(mesh, points, signed=True).numpy()["distance"]
 
 
 def sampled():
-    """What the field says."""
+    """Sampled distances."""
     return field.sample(points).numpy()
 
 
 true = timed("closest_point", exact)
 found = timed("sample", sampled)
 
-# Between samples the field is linear: off where the distance has a crease, halfway between sides.
+# Between samples the field is linear: less accurate at creases of the distance.
 error = np.abs(found["distance"] - true) / cell
 print(f"off by {np.median(error):.4f} of a cell, at most {error.max():.2f}")
 
-# Points inside are put on the surface, along the way that the field knows.
+# Move points inside to the surface, along the direction of the field.
 inside = found["distance"] < 0
 way = -found["distance"][inside, None] * found["direction"][inside]
 left = abut.closest_point(mesh, points[inside] + way).distance.numpy() / cell

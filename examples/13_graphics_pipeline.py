@@ -1,4 +1,4 @@
-"""The same culling by kernels and by the graphics pipeline, and a picture of what is left."""
+"""Cull by kernels and by the graphics pipeline, and draw the survivors."""
 
 import abut
 from abut import cases, view
@@ -15,7 +15,7 @@ for backend in ("warp", "gl"):
         continue
     print(f"{len(left):4} of {faces} faces may collide, {backend}: {left.milliseconds:.1f} ms")
 
-# whichever drew last, all that meet are among the red ones
+# with either backend all intersecting faces are among the red ones
 rows = left.faces.numpy()
 for side, column in enumerate(abut.collide(*meshes).pairs.numpy().T):
     assert set(column) <= set(rows[rows[:, 0] == side, 1])

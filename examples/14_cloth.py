@@ -1,4 +1,4 @@
-"""A cloth falls over a ball; no frame has a contact. A film of it is written."""
+"""Simulate a cloth that falls over a ball without contact, and film it."""
 
 import numpy as np
 

@@ -1,4 +1,4 @@
-"""A ring is broken into closed pieces; which of them touch when one is pushed?"""
+"""Break a ring into closed pieces, push one, and find the pieces that touch."""
 
 import numpy as np
 

@@ -1,4 +1,4 @@
-"""Two solids overlap. How strong is the push, and which way out is it? Forces, then derivatives."""
+"""Compute penalty forces of two overlapping solids, and their derivatives."""
 
 import numpy as np
 import warp as wp
@@ -10,7 +10,7 @@ gem = abut.Mesh(*cases.gem(2000))
 ring = abut.Mesh(*cases.torus(48, 24, thick=0.25))
 field = abut.DistanceField(gem, resolution=64, margin=0.5)
 
-# The ring comes nearer along x, turning. One call answers all its poses.
+# The ring approaches along x and rotates. One call answers all its poses.
 shifts = np.linspace(2.4, 1.0, 8)
 poses = np.tile(np.eye(4), (8, 1, 1))
 poses[:, 0, 3] = shifts
@@ -22,7 +22,7 @@ push = field.response(
     stiffness=100.0,
     damping=2.0,
     friction=0.3,
-    velocity=[-1.0, 0, 0, 0, 0.5, 0],  # of the ring: towards the gem, turning about y
+    velocity=[-1.0, 0, 0, 0, 0.5, 0],  # of the ring: towards the gem, rotating about y
 )
 print("shift   distance   area inside   force on the gem")
 for x, d, area, force in zip(
@@ -32,7 +32,7 @@ for x, d, area, force in zip(
 back = push.on_other.force.numpy() + push.force.numpy()
 print("action and reaction add up to", float(np.abs(back).max()))
 
-# Let the ring slide out: follow minus the derivative of the energy with respect to its pose.
+# Slide the ring out: descend the gradient of the energy with respect to its pose.
 at = wp.array(
     [wp.transformd(wp.vec3d(1.0, 0.2, 0.1), wp.quatd(0.0, 0.0, 0.0, 1.0))],
     dtype=wp.transformd,

@@ -1,4 +1,4 @@
-"""Bricks fall onto a floor that waves: rigid bodies pushed apart by their distance fields."""
+"""Simulate bricks on a waving floor: rigid bodies with contact by distance fields."""
 
 import numpy as np
 
@@ -24,7 +24,7 @@ film = view.Film(np.array([[-1, -1, 0], [1, 1, 2.2]]), size=(240, 180))
 
 
 def look():
-    """Everything as it is now."""
+    """Surfaces of the current frame."""
     sheet = bodies.mesh(0)
     solids = [view.Body(cases.Shape(sheet.points.numpy(), sheet.faces.numpy()), view.SAND)]
     points, faces = brick.points.numpy(), brick.faces.numpy()

@@ -1,4 +1,4 @@
-"""A thousand boxes drift about: all contacts, frame after frame, in one call each."""
+"""Find all contacts of a thousand drifting boxes, in one call per frame."""
 
 import time
 
@@ -37,7 +37,7 @@ halves = scene.split(busiest, np.arange(12) // 6)
 after = scene.collide().object_pairs
 print(f"box {busiest} becomes {halves.tolist()}: {len(after)} pairs of objects meet now")
 
-# How near is the nearest for those that are alone?
+# Distance to the nearest neighbour, for boxes without contact.
 near = scene.distance()
 alone = near.value.numpy() > 0
 print(f"{alone.sum()} boxes touch none; the loneliest is {near.value.numpy().max():.2f} away")

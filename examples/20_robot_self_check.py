@@ -1,4 +1,4 @@
-"""A robot from a file: which of ten thousand configurations fold it into itself?
+"""Find the self-collisions of ten thousand configurations of a robot from a file.
 
 Needs ``pip install abut[robots]``.
 """
@@ -45,14 +45,14 @@ values = rng.uniform(*robot.limits.T, (10_000, len(robot.joints)))
 free = ~scene.colliding(poses=robot.poses(values)).numpy()
 print(f"{free.sum()} of {len(values)} configurations are free of self-collisions and of the table")
 
-# Who meets whom, most often?
+# Pairs of links that collide most often.
 names = {row: name for name, row in scene.names.items()}
 hits = scene.collide(poses=robot.poses(values[:2000]), first=True)
 pairs, counts = np.unique(hits.object_pairs[:, 1:], axis=0, return_counts=True)
 for (i, j), count in sorted(zip(pairs.tolist(), counts, strict=True), key=lambda x: -x[1]):
     print(f"{names[i]} and {names[j]}: in {count} of 2000")
 
-# A way from one free configuration to another, in small steps: is it free?
+# Check a straight path between two free configurations, in small steps.
 start, goal = values[free][:2]
 path = start + np.linspace(0, 1, 500)[:, None] * (goal - start)
 blocked = scene.colliding(poses=robot.poses(path)).numpy()

@@ -1,4 +1,4 @@
-"""A part is dragged through a heap of others: only what it touches is searched again."""
+"""Drag a part through a heap of others: only its contacts are searched again."""
 
 import time
 
@@ -17,7 +17,7 @@ poses[:, :3, :3] = turns
 poses[:, :3, 3] = rng.uniform(0, 12, (COUNT, 3))
 
 scene = abut.Scene()
-scene.add(abut.Mesh(*cases.torus(32, 16)), poses)  # rings, all of which may be moved
+scene.add(abut.Mesh(*cases.torus(32, 16)), poses)  # rings, all of which may move
 part = scene.add(abut.Mesh(*cases.icosphere(1280, 1.5)), name="part")
 
 spent = {"bvh": 0.0, "front": 0.0}
@@ -27,10 +27,10 @@ for k in range(FRAMES):
     pose[:3, 3] = 12 * k / FRAMES
     scene.move("part", pose)
     rows = {}
-    for method in spent:  # all contacts of the scene, those of rings with each other too
+    for method in spent:  # all contacts of the scene, also of rings with each other
         start = time.perf_counter()
         hits = scene.collide(method=method)
-        if k > 1:  # kernels are loaded, queues have grown, and there is a frame before this one
+        if k > 1:  # kernels are loaded, queues have grown, and there is a previous frame
             spent[method] += (time.perf_counter() - start) * 1e3 / (FRAMES - 2)
         rows[method] = np.concatenate([hits.objects.numpy(), hits.pairs.numpy()], axis=1)
     same = same and np.array_equal(*rows.values())
