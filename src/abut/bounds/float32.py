@@ -6,7 +6,7 @@ DIFFERENCE_ERROR = wp.constant(wp.float64(2.0**-52))  # covers the rounding of `
 
 
 @wp.func
-def step_down(x: wp.float32):
+def next_float32_below(x: wp.float32):
     """Return the next float32 below x."""
     bits = wp.cast(x, wp.int32)
     if x > wp.float32(0.0):
@@ -23,7 +23,7 @@ def round_down(x: wp.float64):
     """Return the largest float32 not above x."""
     nearest = wp.float32(x)
     if wp.float64(nearest) > x:
-        nearest = step_down(nearest)
+        nearest = next_float32_below(nearest)
     return nearest
 
 

@@ -3,7 +3,7 @@
 import warp as wp
 
 from abut.bounds.aabb import fit_aabb
-from abut.bounds.float32 import step_down
+from abut.bounds.float32 import next_float32_below
 
 
 @wp.func
@@ -11,7 +11,7 @@ def widened_down(x: wp.float32, pad: wp.float32):
     """A float32 not above x - pad."""
     y = x - pad
     if wp.isfinite(y):
-        y = step_down(y)
+        y = next_float32_below(y)
     return y
 
 

@@ -48,7 +48,7 @@ def same_corners(code: wp.int32):
 
 
 @wp.func
-def lowest_bit(row: wp.int32):
+def lowest_row_bit(row: wp.int32):
     """Return the index of the lowest set bit of a non-zero 3-bit row."""
     if row & 1 != 0:
         return 0
@@ -65,7 +65,7 @@ def first_common(code: wp.int32):
         i = 1
         if code & 56 == 0:
             i = 2
-    return wp.vec2i(i, lowest_bit((code >> (3 * i)) & 7))
+    return wp.vec2i(i, lowest_row_bit((code >> (3 * i)) & 7))
 
 
 @wp.func

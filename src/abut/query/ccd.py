@@ -18,7 +18,7 @@ from abut.query.ccd_queues import require_feature_bits
 from abut.query.impact_rows import (
     ImpactRows,
     earliest_row,
-    empty_rows,
+    empty_impact_rows,
     first_of,
     join_pieces,
     refined,
@@ -97,7 +97,7 @@ def impacts_of(
     layout = _layout(motions)
     require_feature_bits(layout)
     count = max(motion.piece_count for motion in motions)
-    found = [empty_rows(device)]
+    found = [empty_impact_rows(device)]
     if all(motion.mesh.face_count for motion in motions):
         meshes = tuple(motion.mesh for motion in motions)
         paths = _true_paths(motions, layout, gap, tolerance) if _refines(motions, solver) else None

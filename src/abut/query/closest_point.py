@@ -88,7 +88,7 @@ def closest_point(
         raise CapacityError(
             f"{pose_count} poses of {queries.shape[0]} points are too many at once."
         )
-    rows = Rows(pose_count, queries.shape[0], mesh.device)
+    rows = ClosestPointRows(pose_count, queries.shape[0], mesh.device)
     if rows.face.size:
         order = empty_order(mesh.device)
         if method is not Method.BRUTE and queries.shape[0] > FEW_POINTS:
@@ -101,7 +101,7 @@ def closest_point(
     return rows.result(batch is None, sign, unit)
 
 
-class Rows:
+class ClosestPointRows:
     """Room for the answers of ``pose_count`` times ``point_count`` queries."""
 
     def __init__(self, pose_count: int, point_count: int, device: wp.Device) -> None:
@@ -171,7 +171,7 @@ def find_closest(
     poses: np.ndarray | None,
     upper_bound: float,
     method: Method,
-    rows: Rows,
+    rows: ClosestPointRows,
 ) -> None:
     """Fill all rows, distances without signs."""
     device = mesh.device

@@ -41,7 +41,7 @@ class ImpactRows:
         return replace(self, times=wp.array(times, device=self.times.device), first=first)
 
 
-def empty_rows(device: wp.Device) -> ImpactRows:
+def empty_impact_rows(device: wp.Device) -> ImpactRows:
     """No impacts."""
     arrays = (wp.empty(0, dtype=t, device=device) for t in (wp.int64, wp.float64, wp.bool))
     return ImpactRows(*arrays, float("inf"))
@@ -80,7 +80,7 @@ def sorted_rows(queues: CcdQueues, count: int, layout: KeyLayout) -> ImpactRows:
     """All impacts, sorted by key."""
     device = queues.device
     if count == 0:
-        return empty_rows(device)
+        return empty_impact_rows(device)
     with stage("sort", device):
         first = queues.earliest()
         keys = wp.empty(2 * count, dtype=wp.int64, device=device)  # the sort needs room for two
@@ -128,7 +128,7 @@ def earliest_row(queues: CcdQueues, count: int) -> ImpactRows:
     """The earliest impact; of several the one with the lowest key."""
     device = queues.device
     if count == 0:
-        return empty_rows(device)
+        return empty_impact_rows(device)
     found = wp.full(2, int(NO_KEY), dtype=wp.int64, device=device)
     arrays = [queues["impacts"].keys, queues.times, queues.converged, queues.best]
     launch(earliest_impact_kernel, count, [*arrays, found], device)
