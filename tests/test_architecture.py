@@ -1,8 +1,10 @@
 """Rooms import down the floors, never up or sideways."""
 
 import ast
+import re
 import subprocess
 import sys
+from collections import defaultdict
 from pathlib import Path
 
 import pytest
@@ -31,6 +33,9 @@ LOBBY = {"__init__", "__main__"}  # public names, and the way in
 OPTIONAL = "amaranth moderngl meshlib coal fcl igl ipctk torch jax".split()
 OPTIONAL += ["mujoco", "yourdfpy", "imageio_ffmpeg"]
 HEAVY = "trimesh rich PIL".split()
+QUESTION_WORD = re.compile(r"(what|how|who|whom|those|likewise)\b", re.I)
+# Verbs for arrays of primitives that have the names of the device functions they launch.
+SHARED_NAMES = {"ccd_edge_edge", "ccd_vertex_face", "distance_tri_tri"}
 
 
 def room_of(path):
@@ -78,13 +83,54 @@ def test_imports_go_down():
     assert [finding for path in files() for finding in upward(path)] == []
 
 
+def test_module_basenames_are_unique():
+    """A basename names one module; commands share the names of their verbs."""
+    found = defaultdict(list)
+    for path in files():
+        if room_of(path) != "cli" and path.stem != "__init__":
+            found[path.stem].append(str(path.relative_to(SOURCE)))
+    assert [paths for paths in found.values() if len(paths) > 1] == []
+
+
+def test_public_names_have_one_meaning():
+    """No public class or function of a module is defined twice; overloads in one file are one."""
+    found = defaultdict(set)
+    for path in files():
+        where = path.relative_to(SOURCE)
+        if where.parts[0] == "cli" or where.parts[:2] == ("hardware", "rtl"):
+            continue
+        for node in ast.parse(path.read_text()).body:
+            if isinstance(node, ast.FunctionDef | ast.ClassDef) and is_public(node.name):
+                found[node.name].add(str(where))
+    twice = {name for name, paths in found.items() if len(paths) > 1}
+    assert {name: sorted(found[name]) for name in twice - SHARED_NAMES} == {}
+    assert SHARED_NAMES - twice == set(), "take these off the list"
+
+
+def is_public(name):
+    return not name.startswith("_") and not name.endswith("_kernel")
+
+
+def test_docstrings_open_with_a_term():
+    """A docstring says what a thing is or returns; it does not open with a question word."""
+    findings = []
+    for path in sorted(SOURCE.rglob("*.py")):
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef):
+                text = ast.get_docstring(node) or ""
+                if QUESTION_WORD.match(text):
+                    where = f"{path.relative_to(SOURCE)}:{getattr(node, 'lineno', 1)}"
+                    findings.append(f"{where}: {text.splitlines()[0]}")
+    assert findings == []
+
+
 @pytest.mark.parametrize(
     ("room", "line", "allowed"),
     [
         ("mesh", "from abut.core.point_check import check_points", True),
         ("mesh", "def f():\n    from abut.query.collide import collide", False),
         ("narrow", "from abut.traversal.descend import descend", False),
-        ("narrow", "from abut.narrow.segments import meeting_segments", True),
+        ("narrow", "from abut.narrow.segments import contact_segments", True),
         ("mesh", "import abut", False),
         ("cli", "from abut import cases", True),
         ("cases", "from abut import collide", False),

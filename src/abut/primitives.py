@@ -40,7 +40,7 @@ def intersect_tri_tri(a: Any, b: Any) -> wp.array:
 
 
 def distance_tri_tri(a: Any, b: Any) -> tuple[wp.array, wp.array]:
-    """How far is triangle a[i] from triangle b[i], and between which points?
+    """Return the distance between triangles a[i] and b[i], and their nearest points.
 
     Args:
         a, b: (n, 3, 3) float32 or float64 arrays, corners along the second axis.

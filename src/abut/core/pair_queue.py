@@ -142,7 +142,7 @@ class PairQueues:
         self._cleared_view[list(self.queues).index(name)] = count
 
     def kept(self, name: str) -> int:
-        """How many keys of a queue survive ``clear``."""
+        """Return the number of keys of a queue that survive ``clear``."""
         return self._kept.get(name, 0)
 
     def clear(self) -> None:

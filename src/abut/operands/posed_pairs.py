@@ -142,7 +142,7 @@ def pair_at(pairs: ScenePairs, rank: wp.int32):
 
 @wp.func
 def frame_of(pair: PosedPair):
-    """How the boxes of b sit in the frame of a's."""
+    """Return the relative frame of the boxes of b in that of the boxes of a."""
     reach_a = max_abs_coordinate(load_node(pair.tree_a.nodes, root_of(pair.tree_a)))
     reach_b = max_abs_coordinate(load_node(pair.tree_b.nodes, root_of(pair.tree_b)))
     pose_a = pose_of(pair.a, pair.pose)
@@ -180,7 +180,7 @@ def mesh_pairs(
 
 @wp.struct
 class WorkItems:
-    """How rows are divided into items of work.
+    """Division of rows into work items.
 
     ``starts`` says where the items of each row begin, and after the last where all end. Where it
     is empty, each row has ``each`` items.
@@ -212,7 +212,7 @@ def row_and_item(items: WorkItems, work: wp.int32):
 
 @wp.func
 def subtree_depth(items: WorkItems, face_count: wp.int32):
-    """How many levels below the root of a tree the subtrees lie that are items of a descent."""
+    """Return the depth below the root of the subtrees that are work items of a descent."""
     depth = wp.int32(0)
     while depth < items.deepest and (face_count >> (depth + 1)) >= items.leaves:
         depth += 1

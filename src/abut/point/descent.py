@@ -152,5 +152,5 @@ def step_back(
     depth: wp.int32,
     together: wp.bool,
 ) -> wp.vec2i:
-    """What was put aside last and is still near enough: its link and the depth, -1 for nothing."""
+    """Pop the last stacked node within the limit: its link and the stack depth, -1 for none."""
     ...

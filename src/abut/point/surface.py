@@ -1,20 +1,26 @@
-"""Surface: a mesh as those who ask about its inside see it."""
+"""Surfaces with an inside: a mesh, and the cones that close it where it is open.
+
+A mesh and its closure together wind around a point a whole number of times, which a ray counts
+exactly. The winding number of the closure is a sum over its faces, which are few where the boundary
+is short. The difference is the generalised winding number of the mesh.
+"""
 
 from typing import Any
 
+import numpy as np
 import warp as wp
 
 from abut.bvh.bvh_cache import bvh_of
 from abut.bvh.dipoles import fit_dipoles
 from abut.bvh.layout import BvhView
 from abut.core.timing import stage
+from abut.geometry.topology import Topology, components
 from abut.mesh import Mesh
-from abut.narrow.crossings import cross_ray_tree
+from abut.narrow.inside import cross_ray_tree
 from abut.operands.posed_mesh import PosedMesh, make_posed_mesh
-from abut.point.closure import closure_of
 from abut.point.winding import winding_around
 
-LONG_RIM = 0.02  # edges for each face: from there on the mesh itself is summed, not its closure
+LONG_BOUNDARY = 0.02  # edges a face, from which the mesh is summed and not its closure
 
 
 @wp.struct
@@ -28,7 +34,7 @@ class Surface:
 
 @wp.func
 def winding_number(p: wp.vec3d, mesh: Surface, closure: Surface):
-    """How often a mesh winds around p, exactly, or on the right side of 1/2 (see surfaces_of).
+    """Winding number of a mesh about p, exact or on the correct side of 1/2 (see surfaces_of).
 
     Guarantee:
         Exact for a mesh without a rim. Otherwise within the error of ``winding_around``.
@@ -55,10 +61,10 @@ def is_inside(p: wp.vec3d, mesh: Surface, closure: Surface):
 
 
 def surfaces_of(mesh: Mesh) -> tuple[Any, Any]:
-    """(mesh, closure) as ``winding_number`` wants them.
+    """(mesh, closure) for ``winding_number``.
 
-    A mesh without a rim has no closure: a ray tells all. One with a short rim has the cones that
-    close it, with dipoles. One that is mostly rim (a soup of faces) has dipoles itself.
+    A mesh without a boundary needs no closure. One with a short boundary has the cones that close
+    it, with dipoles. One that is mostly boundary (a soup of faces) has dipoles itself.
     """
 
     def make() -> tuple[Any, Any]:
@@ -69,10 +75,10 @@ def surfaces_of(mesh: Mesh) -> tuple[Any, Any]:
 
 
 def _surfaces(mesh: Mesh) -> tuple[Any, Any]:
-    rim_length = len(mesh.topology.boundary)
-    if rim_length > LONG_RIM * mesh.face_count:
+    boundary_length = len(mesh.topology.boundary)
+    if boundary_length > LONG_BOUNDARY * mesh.face_count:
         return _surface(mesh, summed=True), Surface()
-    closure = closure_of(mesh)
+    closure = _closure(mesh, mesh.topology)
     if closure is None:
         return _surface(mesh, summed=False), Surface()
     return _surface(mesh, summed=False), _surface(closure, summed=True)
@@ -86,3 +92,17 @@ def _surface(mesh: Mesh, summed: bool) -> Any:
     if summed:
         out.dipoles = fit_dipoles(tree, mesh.points, mesh.faces)
     return out
+
+
+def _closure(mesh: Mesh, topology: Topology) -> Mesh | None:
+    """A cone over each component of the boundary of a mesh; None where there is no boundary."""
+    if not len(topology.boundary):
+        return None
+    corners, edges = np.unique(topology.boundary, return_inverse=True)
+    edges = edges.reshape(-1, 2)
+    points = mesh.points.numpy()[corners]
+    _, part = np.unique(components(edges, len(corners)), return_inverse=True)
+    share = 1.0 / np.bincount(part)
+    tips = np.stack([np.bincount(part, weights=x * share[part]) for x in points.T], axis=1)
+    faces = np.column_stack([edges[:, 1], edges[:, 0], len(corners) + part[edges[:, 0]]])
+    return Mesh(np.concatenate([points, tips]), faces.astype(np.int32), mesh.device)

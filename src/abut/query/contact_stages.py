@@ -44,7 +44,7 @@ LEAF_WALK_THREADS = 1 << 20  # a thread that strides over many walks gets severa
 
 
 class Strategy(Enum):
-    """How candidate pairs of faces are found. All strategies find the same contacts."""
+    """Strategies that find candidate pairs of faces. All find the same contacts."""
 
     DESCEND = auto()  # both trees at once, subtree by subtree; faces are tested on the way
     FIRST = auto()  # both trees at once, until a row has a pair

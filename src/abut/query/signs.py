@@ -1,4 +1,4 @@
-"""How queries tell the inside of a mesh: which way to take, and taking it."""
+"""Signs of distances: the choice of a method, and its application."""
 
 import numpy as np
 import warp as wp
@@ -17,7 +17,7 @@ from abut.query.self_collide import self_collide
 
 
 def chosen_sign(mesh: Mesh, signed: bool | str, name: str = "signed") -> Sign | None:
-    """How to tell the inside of a mesh; None where no sign is wanted. ``name``: of the option."""
+    """Return the sign method of a mesh, None for unsigned. ``name``: of the option."""
     if isinstance(signed, bool):
         if not signed:
             return None

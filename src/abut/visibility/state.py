@@ -47,7 +47,7 @@ def primitive_of(primitives: Primitives, face: wp.int32):
 
 @wp.func
 def tested_in(state: wp.int32, passes: wp.int32):
-    """Those of ``passes`` in which a primitive of this state is tested."""
+    """Return the subset of ``passes`` in which a primitive of this state is tested."""
     return passes & ~state
 
 

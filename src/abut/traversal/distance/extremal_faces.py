@@ -57,7 +57,7 @@ CROWDED = wp.constant(wp.int64(-2))  # in place of a key: there are more
 def face_reach(
     side: PosedMesh, face: wp.int32, pose: wp.int32, start: wp.vec3d, direction: wp.vec3d
 ):
-    """How far a face reaches from a point along a direction."""
+    """Return the largest extent of a face from a point along a direction."""
     p = load_face(side, face, pose)
     far = wp.max(wp.dot(p[0] - start, direction), wp.dot(p[1] - start, direction))
     return wp.max(far, wp.dot(p[2] - start, direction))
@@ -67,7 +67,7 @@ def face_reach(
 def slot_reach(
     tree: BvhView, slot: wp.int32, motion: wp.mat44d, start: wp.vec3d, direction: wp.vec3d
 ):
-    """How far a box reaches from a point along a direction; infinitely where it overflows."""
+    """Return the largest extent of a box from a point along a direction; infinite on overflow."""
     node = load_node(tree.nodes, slot)
     far = wp.dot(world_centre(tree, node, motion) - start, direction)
     far += box_reach(node, motion, direction)

@@ -69,7 +69,7 @@ def world_centre(tree: BvhView, node: Node, pose: wp.mat44d):
 
 @wp.func
 def box_reach(node: Node, pose: wp.mat44d, direction: wp.vec3d):
-    """How far a box reaches from its centre along a direction of the world."""
+    """Return the extent of a box from its centre along a world direction."""
     half = (row_xyz_float64(node.high) - row_xyz_float64(node.low)) * HALF
     reach = wp.float64(0.0)
     for j in range(3):

@@ -50,7 +50,7 @@ def volume_centre(tree: BvhView, slot: wp.int32, node: Node):
 
 @wp.func
 def volume_reach(tree: BvhView, slot: wp.int32, node: Node, direction: wp.vec3f):
-    """How far a slot's tightest volume reaches from its centre along a direction of length 1."""
+    """Return the extent of a slot's tightest volume from its centre along a unit direction."""
     if tree.rss.shape[0] > 0:
         return support_rss(load_rss(tree, slot), direction)
     if tree.obbs.shape[0] > 0:

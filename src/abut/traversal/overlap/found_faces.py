@@ -1,4 +1,4 @@
-"""What a walk finds, gathered by its thread and put into a queue some at a time."""
+"""Faces that a traversal finds, collected per thread and pushed to a queue in groups."""
 
 import warp as wp
 
