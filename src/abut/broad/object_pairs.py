@@ -158,25 +158,13 @@ def tree_build_kernel(
     order: wp.array[wp.int32],
     far_ends: wp.array[wp.int32],
     # out
-    nodes_out: wp.array[wp.vec4f],
-    leaf_slots_out: wp.array[wp.int32],
-    split_slots_out: wp.array[wp.int32],
+    tree_out: BvhView,
 ):
     """Write every leaf and merge boxes upwards."""
     for k in range(span[0] + wp.tid(), span[1], span[2]):
         low = boxes.lower[order[k]]
         high = boxes.upper[order[k]]
-        merge_upwards(
-            k,
-            order[k],
-            row_xyz(low),
-            row_xyz(high),
-            codes,
-            far_ends,
-            nodes_out,
-            leaf_slots_out,
-            split_slots_out,
-        )
+        merge_upwards(k, order[k], row_xyz(low), row_xyz(high), codes, far_ends, tree_out)
 
 
 @wp.kernel

@@ -98,7 +98,7 @@ class BroadPhase:
         codes, order, sort = self._sorting(wp.int32, 30)
         far_ends = wp.empty(count, dtype=wp.int32, device=self.device)
         begin = Task(tree_code_kernel, count, [self.boxes, codes, order, far_ends], self.device)
-        args = [self.boxes, codes, order, far_ends, tree.nodes, tree.leaf_slots, tree.split_slots]
+        args = [self.boxes, codes, order, far_ends, tree.view()]
         build = Task(tree_build_kernel, count, args, self.device)
         found, objects = self.queues["found"], self.queues["objects"]
         if self.device.is_cpu:
@@ -108,8 +108,7 @@ class BroadPhase:
             args = [found, self.filters, bits, objects]
             last = Task(filter_pairs_kernel, UNKNOWN_COUNT, args, self.device, grain=UNKNOWN_COUNT)
         else:
-            args = [tree.split_slots, tree.nodes]
-            walk = Task(escape_kernel, 2 * count - 1, args, self.device)
+            walk = Task(escape_kernel, 2 * count - 1, [tree.view()], self.device)
             args = [tree.view(), self.filters, bits, objects]
             last = Task(tree_walk_kernel, count, args, self.device)
         return [begin.run, sort, build.run, walk.run, last.run]

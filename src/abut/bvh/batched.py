@@ -151,15 +151,7 @@ def build_batched_kernel(
         corners = load_corners(bvhs_out, mesh_slice, order[i])
         lower, upper = fit_aabb(corners[0], corners[1], corners[2], mesh_slice.origin)
         merge_upwards(
-            i - first,
-            order[i],
-            lower,
-            upper,
-            codes[first:stop],
-            far_ends[first:stop],
-            tree.nodes,
-            tree.leaf_slots,
-            tree.split_slots,
+            i - first, order[i], lower, upper, codes[first:stop], far_ends[first:stop], tree
         )
         bvhs_out.arrivals[mesh_slice.first_face + i - first] = 0
 
@@ -181,8 +173,7 @@ def batched_escape_kernel(
         slot = i - 2 * starts[item]
         if slot <= root_of(tree):
             high = tree.nodes[2 * slot + 1]
-            after = find_escape(slot, root_of(tree), tree.split_slots)
-            tree.nodes[2 * slot + 1] = vec4_with_int(row_xyz(high), after)
+            tree.nodes[2 * slot + 1] = vec4_with_int(row_xyz(high), find_escape(tree, slot))
 
 
 @wp.kernel
@@ -205,7 +196,7 @@ def refit_batched_kernel(
         arrivals = bvhs_out.arrivals[
             mesh_slice.first_face : mesh_slice.first_face + mesh_slice.face_count
         ]
-        refit_upwards(slot, lower, upper, tree.split_slots, arrivals, tree.nodes)
+        refit_upwards(slot, lower, upper, arrivals, tree)
 
 
 @wp.kernel

@@ -12,7 +12,7 @@ spread is the second moment of the area, which bounds the truncation error.
 import warp as wp
 
 from abut.bounds.float32 import row_xyz
-from abut.bvh.layout import Bvh, leaf_face, parent_if_second
+from abut.bvh.layout import Bvh, BvhView, leaf_face, parent_if_second
 from abut.core.launch import launch
 from abut.core.memory_access import load_l2_vec4f
 
@@ -125,23 +125,19 @@ def fit_dipoles_kernel(
     span: wp.vec3i,
     points: wp.array[wp.vec3d],
     faces: wp.array[wp.vec3i],
-    origin: wp.vec3d,
-    nodes: wp.array[wp.vec4f],
-    leaf_slots: wp.array[wp.int32],
-    split_slots: wp.array[wp.int32],
+    tree: BvhView,
     arrivals: wp.array[wp.int32],
     # out
     rows_out: wp.array[wp.vec4f],
 ):
     """Fit the leaves and merge upwards; the second of two siblings to arrive continues."""
-    root = nodes.shape[0] / 2 - 1
     for k in range(span[0] + wp.tid(), span[1], span[2]):
-        slot = leaf_slots[k]
-        face = faces[leaf_face(nodes, slot)]
-        dipole = fit_dipole(points[face[0]], points[face[1]], points[face[2]], origin)
+        slot = tree.leaf_slots[k]
+        face = faces[leaf_face(tree.nodes, slot)]
+        dipole = fit_dipole(points[face[0]], points[face[1]], points[face[2]], tree.origin)
         while slot >= 0:
             store_dipole(rows_out, slot, dipole)
-            parent = parent_if_second(slot, root, arrivals, split_slots)
+            parent = parent_if_second(tree, slot, arrivals)
             if parent >= 0:
                 other = load_dipole(rows_out, slot ^ 1)
                 if slot % 2 == 0:  # the sum does not depend on the order of arrival
@@ -155,7 +151,6 @@ def fit_dipoles(tree: Bvh, points: wp.array, faces: wp.array) -> wp.array:
     """Return the rows of dipoles for all slots of a BVH."""
     device = tree.nodes.device
     rows = wp.empty(DIPOLE_ROWS * (2 * tree.face_count - 1), dtype=wp.vec4f, device=device)
-    links = [tree.nodes, tree.leaf_slots, tree.split_slots, tree.arrivals]
-    args = [points, faces, wp.vec3d(*tree.origin), *links, rows]
+    args = [points, faces, tree.view(), tree.arrivals, rows]
     launch(fit_dipoles_kernel, tree.face_count, args, device, grain=512)
     return rows

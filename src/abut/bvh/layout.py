@@ -93,17 +93,12 @@ def leaf_face(nodes: wp.array[wp.vec4f], slot: wp.int32):
 
 
 @wp.func
-def parent_if_second(
-    slot: wp.int32,
-    root: wp.int32,
-    arrivals: wp.array[wp.int32],
-    split_slots: wp.array[wp.int32],
-):
+def parent_if_second(tree: BvhView, slot: wp.int32, arrivals: wp.array[wp.int32]):
     """Return the parent's slot to the second of two siblings that call this, -1 to the first."""
     parent = wp.int32(-1)
-    if slot != root:
+    if slot != root_of(tree):
         if atomic_increment_acq_rel(arrivals, slot >> 1) % 2 == 1:
-            parent = split_slots[slot >> 1]
+            parent = tree.split_slots[slot >> 1]
     return parent
 
 

@@ -10,7 +10,7 @@ import warp as wp
 
 from abut.bounds.aabb import fit_aabb
 from abut.bounds.float32 import row_xyz
-from abut.bvh.layout import Bvh, vec4_with_int
+from abut.bvh.layout import Bvh, BvhView, root_of, vec4_with_int
 from abut.bvh.morton import morton_order
 from abut.core.atomics import atomic_exchange
 from abut.core.launch import launch
@@ -47,12 +47,10 @@ def merge_upwards(
     box_upper: wp.vec3f,
     codes: wp.array[wp.int32],
     far_ends: wp.array[wp.int32],
-    nodes: wp.array[wp.vec4f],
-    leaf_slots: wp.array[wp.int32],
-    split_slots: wp.array[wp.int32],
+    tree: BvhView,
 ):
     """Merge siblings from leaf k upwards, for as long as the sibling arrived before."""
-    count = leaf_slots.shape[0]
+    count = tree.leaf_slots.shape[0]
     lower = box_lower
     upper = box_upper
     link = -1 - face
@@ -67,19 +65,19 @@ def merge_upwards(
             left = is_left_child(codes, first, last, count)
             split = wp.where(left, last, first - 1)
             slot = 2 * split + wp.where(left, 0, 1)
-        nodes[2 * slot] = vec4_with_int(lower, link)
-        nodes[2 * slot + 1] = vec4_with_int(upper, -1)
+        tree.nodes[2 * slot] = vec4_with_int(lower, link)
+        tree.nodes[2 * slot + 1] = vec4_with_int(upper, -1)
         if link < 0:
-            leaf_slots[k] = slot
+            tree.leaf_slots[k] = slot
         else:
-            split_slots[link] = slot
+            tree.split_slots[link] = slot
         merging = False
         if split >= 0:
             far_end = atomic_exchange(far_ends, split, wp.where(left, first, last))
             if far_end >= 0:  # the sibling arrived before
                 merging = True
-                low = load_l2_vec4f(nodes, 2 * (slot ^ 1))
-                high = load_l2_vec4f(nodes, 2 * (slot ^ 1) + 1)
+                low = load_l2_vec4f(tree.nodes, 2 * (slot ^ 1))
+                high = load_l2_vec4f(tree.nodes, 2 * (slot ^ 1) + 1)
                 lower = wp.min(lower, row_xyz(low))
                 upper = wp.max(upper, row_xyz(high))
                 first = wp.where(left, first, far_end)
@@ -93,38 +91,26 @@ def build_lbvh_kernel(
     span: wp.vec3i,
     points: wp.array[wp.vec3d],
     faces: wp.array[wp.vec3i],
-    origin: wp.vec3d,
     codes: wp.array[wp.int32],
     order: wp.array[wp.int32],
     far_ends: wp.array[wp.int32],
     # out
-    nodes_out: wp.array[wp.vec4f],
-    leaf_slots_out: wp.array[wp.int32],
-    split_slots_out: wp.array[wp.int32],
+    tree_out: BvhView,
 ):
     """Fit the box of every leaf and merge upwards."""
     for k in range(span[0] + wp.tid(), span[1], span[2]):
         face = faces[order[k]]
-        lower, upper = fit_aabb(points[face[0]], points[face[1]], points[face[2]], origin)
-        merge_upwards(
-            k,
-            order[k],
-            lower,
-            upper,
-            codes,
-            far_ends,
-            nodes_out,
-            leaf_slots_out,
-            split_slots_out,
-        )
+        lower, upper = fit_aabb(points[face[0]], points[face[1]], points[face[2]], tree_out.origin)
+        merge_upwards(k, order[k], lower, upper, codes, far_ends, tree_out)
 
 
 @wp.func
-def find_escape(slot: wp.int32, root: wp.int32, split_slots: wp.array[wp.int32]):
+def find_escape(tree: BvhView, slot: wp.int32):
     """Return the sibling of the first left child on the way to the root, or -1."""
+    root = root_of(tree)
     above = wp.int32(slot)
     while above != root and above % 2 == 1:
-        above = split_slots[above >> 1]
+        above = tree.split_slots[above >> 1]
     return wp.where(above == root, -1, above + 1)
 
 
@@ -132,16 +118,14 @@ def find_escape(slot: wp.int32, root: wp.int32, split_slots: wp.array[wp.int32])
 def escape_kernel(
     # in
     span: wp.vec3i,
-    split_slots: wp.array[wp.int32],
     # out
-    nodes_out: wp.array[wp.vec4f],
+    tree_out: BvhView,
 ):
     """Write the escape of each slot."""
-    root = nodes_out.shape[0] / 2 - 1
     for slot in range(span[0] + wp.tid(), span[1], span[2]):
-        high = nodes_out[2 * slot + 1]
-        after = find_escape(slot, root, split_slots)
-        nodes_out[2 * slot + 1] = vec4_with_int(row_xyz(high), after)
+        high = tree_out.nodes[2 * slot + 1]
+        escape = find_escape(tree_out, slot)
+        tree_out.nodes[2 * slot + 1] = vec4_with_int(row_xyz(high), escape)
 
 
 def frame_origin(bounds: np.ndarray) -> np.ndarray:
@@ -178,8 +162,7 @@ def build_lbvh(points: wp.array, faces: wp.array, bounds: np.ndarray) -> Bvh:
     tree = allocate_bvh(count, frame_origin(bounds), device)
     codes, order = morton_order(points, faces, bounds)
     far_ends = wp.full(max(count - 1, 1), NO_SIBLING, dtype=wp.int32, device=device)
-    inputs = [points, faces, wp.vec3d(*tree.origin), codes, order, far_ends]
-    outputs = [tree.nodes, tree.leaf_slots, tree.split_slots]
-    launch(build_lbvh_kernel, count, [*inputs, *outputs], device)
-    launch(escape_kernel, 2 * count - 1, [tree.split_slots, tree.nodes], device)
+    args = [points, faces, codes, order, far_ends, tree.view()]
+    launch(build_lbvh_kernel, count, args, device)
+    launch(escape_kernel, 2 * count - 1, [tree.view()], device)
     return tree

@@ -8,7 +8,7 @@ import warp as wp
 from abut.bounds.fixed import FLOAT32, LOW_BITS, LOW_MASK, word_count
 from abut.bounds.float32 import round_down
 from abut.bounds.kdop import kdop_normals, max_projection
-from abut.bvh.layout import Bvh, leaf_face, parent_if_second
+from abut.bvh.layout import Bvh, BvhView, leaf_face, parent_if_second
 from abut.core.launch import launch
 from abut.core.memory_access import load_l2_vec2i
 from abut.mesh import Mesh
@@ -118,20 +118,17 @@ def fit_node_kdops_kernel(
     centre: wp.vec3d,
     scale: wp.float64,
     parts: wp.int32,
-    nodes: wp.array[wp.vec4f],
-    leaf_slots: wp.array[wp.int32],
-    split_slots: wp.array[wp.int32],
+    tree: BvhView,
     arrivals: wp.array[wp.int32],
     # out
     words_out: wp.array[wp.vec2i],
 ):
     """Fit the leaves, rounding reaches up once, and merge upwards."""
-    root = nodes.shape[0] / 2 - 1
     half = normals.shape[0]
     stride = wp.max(parts, 1) * half
     for k in range(span[0] + wp.tid(), span[1], span[2]):
-        slot = leaf_slots[k]
-        face = faces[leaf_face(nodes, slot)]
+        slot = tree.leaf_slots[k]
+        face = faces[leaf_face(tree.nodes, slot)]
         for j in range(half):
             up = wp.float64(0.0)
             down = wp.float64(0.0)
@@ -145,7 +142,7 @@ def fit_node_kdops_kernel(
             words_out[at] = wp.vec2i(pack_reach(up, parts), pack_reach(down, parts))
             if parts == 2:
                 words_out[at + half] = wp.vec2i(pack_reach_low(up), pack_reach_low(down))
-        parent = parent_if_second(slot, root, arrivals, split_slots)
+        parent = parent_if_second(tree, slot, arrivals)
         while parent >= 0:
             own = stride * slot
             other = stride * (slot ^ 1)
@@ -153,7 +150,7 @@ def fit_node_kdops_kernel(
             for j in range(half):
                 above = stride * slot + j
                 merge_reaches(words_out, above, own + j, other + j, parts, half)
-            parent = parent_if_second(slot, root, arrivals, split_slots)
+            parent = parent_if_second(tree, slot, arrivals)
 
 
 def fit_node_kdops(tree: Bvh, mesh: Mesh, sides: int, width: int) -> NodeKdops:
@@ -166,8 +163,7 @@ def fit_node_kdops(tree: Bvh, mesh: Mesh, sides: int, width: int) -> NodeKdops:
     slots = 2 * tree.face_count - 1
     words = wp.empty(slots * sides // 2 * max(word_count(width), 1), dtype=wp.vec2i, device=device)
     shape = [mesh.points, mesh.faces, normals, wp.vec3d(*centre), wp.float64(scale)]
-    links = [tree.nodes, tree.leaf_slots, tree.split_slots, tree.arrivals]
-    args = [*shape, word_count(width), *links, words]
+    args = [*shape, word_count(width), tree.view(), tree.arrivals, words]
     launch(fit_node_kdops_kernel, tree.face_count, args, device, grain=1024)
     return NodeKdops(sides, width, centre, unit, words)
 

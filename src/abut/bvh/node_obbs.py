@@ -4,7 +4,7 @@ import warp as wp
 
 from abut.bounds.float32 import row_xyz, to_vec3f
 from abut.bounds.obb import Obb, fit_obb, merge_obb, orthonormal_axes, unpack_obb
-from abut.bvh.layout import Bvh, leaf_face, parent_if_second
+from abut.bvh.layout import Bvh, BvhView, leaf_face, parent_if_second
 from abut.core.launch import launch
 from abut.core.memory_access import load_l2_vec4f, store_vec4f
 
@@ -95,7 +95,7 @@ def load_moments(rows: wp.array[wp.vec4f], slot: wp.int32):
 
 
 @wp.func
-def load_obb(rows: wp.array[wp.vec4f], slot: wp.int32):
+def load_l2_obb(rows: wp.array[wp.vec4f], slot: wp.int32):
     """Read the box another thread wrote in this launch."""
     at = OBB_ROWS * slot
     return unpack_obb(
@@ -109,33 +109,29 @@ def fit_node_obbs_kernel(
     span: wp.vec3i,
     points: wp.array[wp.vec3d],
     faces: wp.array[wp.vec3i],
-    origin: wp.vec3d,
-    nodes: wp.array[wp.vec4f],
-    leaf_slots: wp.array[wp.int32],
-    split_slots: wp.array[wp.int32],
+    tree: BvhView,
     arrivals: wp.array[wp.int32],
     # out
     moments_out: wp.array[wp.vec4f],
     obbs_out: wp.array[wp.vec4f],
 ):
     """Fit the leaves and merge upwards; the second of two siblings to arrive continues."""
-    root = nodes.shape[0] / 2 - 1
     for k in range(span[0] + wp.tid(), span[1], span[2]):
-        slot = leaf_slots[k]
-        face = faces[leaf_face(nodes, slot)]
-        p0 = to_vec3f(points[face[0]] - origin)
-        p1 = to_vec3f(points[face[1]] - origin)
-        p2 = to_vec3f(points[face[2]] - origin)
+        slot = tree.leaf_slots[k]
+        face = faces[leaf_face(tree.nodes, slot)]
+        p0 = to_vec3f(points[face[0]] - tree.origin)
+        p1 = to_vec3f(points[face[1]] - tree.origin)
+        p2 = to_vec3f(points[face[2]] - tree.origin)
         box = fit_obb(p0, p1, p2)
         moments = add_moments(add_moments(moments_of(p0), moments_of(p1)), moments_of(p2))
         while slot >= 0:
             store_obb(obbs_out, slot, box)
             store_moments(moments_out, slot, moments)
-            parent = parent_if_second(slot, root, arrivals, split_slots)
+            parent = parent_if_second(tree, slot, arrivals)
             if parent >= 0:
                 moments = add_moments(moments, load_moments(moments_out, slot ^ 1))
                 axes = principal_axes(moments)
-                box = merge_obb(box, load_obb(obbs_out, slot ^ 1), axes)
+                box = merge_obb(box, load_l2_obb(obbs_out, slot ^ 1), axes)
             slot = parent
 
 
@@ -146,6 +142,5 @@ def fit_node_obbs(tree: Bvh, points: wp.array, faces: wp.array) -> None:
     moments = wp.empty(MOMENT_ROWS * slots, dtype=wp.vec4f, device=device)
     if tree.obbs is None:
         tree.obbs = wp.empty(OBB_ROWS * slots, dtype=wp.vec4f, device=device)
-    links = [tree.nodes, tree.leaf_slots, tree.split_slots, tree.arrivals]
-    args = [points, faces, wp.vec3d(*tree.origin), *links, moments, tree.obbs]
+    args = [points, faces, tree.view(), tree.arrivals, moments, tree.obbs]
     launch(fit_node_obbs_kernel, tree.face_count, args, device, grain=512)

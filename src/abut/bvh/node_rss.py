@@ -10,7 +10,7 @@ import warp as wp
 
 from abut.bounds.float32 import from_sortable, row_xyz, to_sortable, to_vec3f
 from abut.bounds.rss import Rss, axes_of_tri, fit_rss
-from abut.bvh.layout import Bvh, leaf_face, link_at, parent_if_second
+from abut.bvh.layout import Bvh, BvhView, leaf_face, link_at, parent_if_second, root_of
 from abut.bvh.leaf_ranges import leaf_ranges
 from abut.bvh.node_obbs import (
     MOMENT_ROWS,
@@ -72,18 +72,14 @@ def store_rss(rows: wp.array[wp.vec4f], slot: wp.int32, a: Rss):
 
 @wp.func
 def leaf_triangle(
-    points: wp.array[wp.vec3d],
-    faces: wp.array[wp.vec3i],
-    origin: wp.vec3d,
-    nodes: wp.array[wp.vec4f],
-    slot: wp.int32,
+    points: wp.array[wp.vec3d], faces: wp.array[wp.vec3i], tree: BvhView, slot: wp.int32
 ):
     """Return the corners of a leaf's face in the frame of the BVH, one a row."""
-    face = faces[leaf_face(nodes, slot)]
+    face = faces[leaf_face(tree.nodes, slot)]
     return wp.matrix_from_rows(
-        to_vec3f(points[face[0]] - origin),
-        to_vec3f(points[face[1]] - origin),
-        to_vec3f(points[face[2]] - origin),
+        to_vec3f(points[face[0]] - tree.origin),
+        to_vec3f(points[face[1]] - tree.origin),
+        to_vec3f(points[face[2]] - tree.origin),
     )
 
 
@@ -118,20 +114,16 @@ def sum_moments_kernel(
     span: wp.vec3i,
     points: wp.array[wp.vec3d],
     faces: wp.array[wp.vec3i],
-    origin: wp.vec3d,
-    nodes: wp.array[wp.vec4f],
-    leaf_slots: wp.array[wp.int32],
-    split_slots: wp.array[wp.int32],
+    tree: BvhView,
     arrivals: wp.array[wp.int32],
     # out
     moments_out: wp.array[wp.vec4f],
     rss_out: wp.array[wp.vec4f],
 ):
     """Fit the leaves and sum moments upwards; the second of two siblings to arrive continues."""
-    root = nodes.shape[0] / 2 - 1
     for k in range(span[0] + wp.tid(), span[1], span[2]):
-        slot = leaf_slots[k]
-        p = leaf_triangle(points, faces, origin, nodes, slot)
+        slot = tree.leaf_slots[k]
+        p = leaf_triangle(points, faces, tree, slot)
         own = axes_of_tri(p[0], p[1], p[2])
         axes = axes_with(own[0], own[1])
         store_rss(rss_out, slot, rss_from_extents(axes, extents_along(axes, p)))
@@ -140,7 +132,7 @@ def sum_moments_kernel(
             moments = add_moments(moments, moments_of(p[i]))
         while slot >= 0:
             store_moments(moments_out, slot, moments)
-            parent = parent_if_second(slot, root, arrivals, split_slots)
+            parent = parent_if_second(tree, slot, arrivals)
             if parent >= 0:
                 moments = add_moments(moments, load_moments(moments_out, slot ^ 1))
             slot = parent
@@ -165,11 +157,11 @@ def rss_axes_kernel(
 
 
 @wp.func
-def parent_slot(slot: wp.int32, root: wp.int32, split_slots: wp.array[wp.int32]):
+def parent_slot(tree: BvhView, slot: wp.int32):
     """Return the slot of the parent, -1 above the root."""
     parent = wp.int32(-1)
-    if slot != root:
-        parent = split_slots[slot >> 1]
+    if slot != root_of(tree):
+        parent = tree.split_slots[slot >> 1]
     return parent
 
 
@@ -179,10 +171,7 @@ def widen_extents_kernel(
     span: wp.vec3i,
     points: wp.array[wp.vec3d],
     faces: wp.array[wp.vec3i],
-    origin: wp.vec3d,
-    nodes: wp.array[wp.vec4f],
-    leaf_slots: wp.array[wp.int32],
-    split_slots: wp.array[wp.int32],
+    tree: BvhView,
     ranges: wp.array[wp.vec2i],
     rss: wp.array[wp.vec4f],
     # out
@@ -192,27 +181,26 @@ def widen_extents_kernel(
 
     Lanes act alone below the lowest common ancestor of their leaves, from there on together.
     """
-    leaf_count = leaf_slots.shape[0]
-    root = 2 * leaf_count - 2
+    leaf_count = tree.leaf_slots.shape[0]
     for item in range(span[0] + wp.tid(), span[1], span[2]):
         lane = item % lane_count()
         first = item - lane
         last = wp.min(first + lane_count(), leaf_count) - 1
-        slot = leaf_slots[wp.min(item, last)]
-        p = leaf_triangle(points, faces, origin, nodes, slot)
-        slot = parent_slot(slot, root, split_slots)
+        slot = tree.leaf_slots[wp.min(item, last)]
+        p = leaf_triangle(points, faces, tree, slot)
+        slot = parent_slot(tree, slot)
         while slot >= 0 and (ranges[slot][0] > first or ranges[slot][1] < last):
             mine = extents_along(load_axes(rss, slot), p)
             for i in range(EXTENTS):
                 atomic_max_int32(extents_out, STRIDE * slot + i, mine[i])
-            slot = parent_slot(slot, root, split_slots)
+            slot = parent_slot(tree, slot)
         while slot >= 0:
             ours = extents_along(load_axes(rss, slot), p)
             for i in range(EXTENTS):
                 most = warp_max(ours[i])
                 if lane == i % lane_count():
                     atomic_max_int32(extents_out, STRIDE * slot + i, most)
-            slot = parent_slot(slot, root, split_slots)
+            slot = parent_slot(tree, slot)
 
 
 @wp.kernel
@@ -244,18 +232,16 @@ def fit_node_rss(tree: Bvh, points: wp.array, faces: wp.array) -> None:
         moments = wp.empty(MOMENT_ROWS * slots, dtype=wp.vec4f, device=device)
         extents = wp.empty(STRIDE * slots, dtype=wp.int32, device=device)
         fours = wp.array(ptr=extents.ptr, shape=2 * slots, dtype=wp.vec4i, device=device)
-        place = [points, faces, wp.vec3d(*tree.origin), tree.nodes]
-        climb = [*place, tree.leaf_slots, tree.split_slots]
-        sums = [*climb, tree.arrivals, moments, tree.rss]
-        widths = [*climb, leaf_ranges(tree), tree.rss, extents]
+        operands = [points, faces, tree.view()]
+        sums = [*operands, tree.arrivals, moments, tree.rss]
+        widths = [*operands, leaf_ranges(tree), tree.rss, extents]
         items = -(-tree.face_count // WARP_SIZE) * WARP_SIZE if device.is_cuda else tree.face_count
-        kernels = [
+        return [
             Task(sum_moments_kernel, tree.face_count, sums, device, grain=512),
             Task(rss_axes_kernel, slots, [tree.nodes, moments, tree.rss, extents], device),
             Task(widen_extents_kernel, items, widths, device, grain=512),
             Task(store_rss_kernel, slots, [tree.nodes, fours, tree.rss], device),
         ]
-        return kernels
 
     for task in tree.rss_tasks.get((points,), make):
         task.run()

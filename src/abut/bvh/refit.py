@@ -6,6 +6,7 @@ from abut.bounds.aabb import fit_aabb
 from abut.bounds.float32 import row_xyz
 from abut.bvh.layout import (
     Bvh,
+    BvhView,
     half_area,
     leaf_face,
     link_at,
@@ -31,24 +32,22 @@ def refit_upwards(
     leaf_slot: wp.int32,
     leaf_lower: wp.vec3f,
     leaf_upper: wp.vec3f,
-    split_slots: wp.array[wp.int32],
     arrivals: wp.array[wp.int32],
-    nodes: wp.array[wp.vec4f],
+    tree: BvhView,
 ):
     """Store the box of a leaf and merge upwards; the second of two siblings to arrive continues."""
-    root = nodes.shape[0] / 2 - 1
     slot = wp.int32(leaf_slot)
     lower = leaf_lower
     upper = leaf_upper
-    link = link_at(nodes, slot)
-    escape = wp.cast(nodes[2 * slot + 1][3], wp.int32)
+    link = link_at(tree.nodes, slot)
+    escape = wp.cast(tree.nodes[2 * slot + 1][3], wp.int32)
     while slot >= 0:
-        nodes[2 * slot] = vec4_with_int(lower, link)
-        nodes[2 * slot + 1] = vec4_with_int(upper, escape)
-        parent = parent_if_second(slot, root, arrivals, split_slots)
+        tree.nodes[2 * slot] = vec4_with_int(lower, link)
+        tree.nodes[2 * slot + 1] = vec4_with_int(upper, escape)
+        parent = parent_if_second(tree, slot, arrivals)
         if parent >= 0:
-            low = load_l2_vec4f(nodes, 2 * (slot ^ 1))
-            high = load_l2_vec4f(nodes, 2 * (slot ^ 1) + 1)
+            low = load_l2_vec4f(tree.nodes, 2 * (slot ^ 1))
+            high = load_l2_vec4f(tree.nodes, 2 * (slot ^ 1) + 1)
             lower = wp.min(lower, row_xyz(low))
             upper = wp.max(upper, row_xyz(high))
             if slot % 2 == 0:  # a right child's escape is its parent's
@@ -63,27 +62,23 @@ def refit_kernel(
     span: wp.vec3i,
     points: wp.array[wp.vec3d],
     faces: wp.array[wp.vec3i],
-    origin: wp.vec3d,
-    leaf_slots: wp.array[wp.int32],
-    split_slots: wp.array[wp.int32],
     arrivals: wp.array[wp.int32],
     # out
-    nodes_out: wp.array[wp.vec4f],
+    tree_out: BvhView,
 ):
     """Refit the box of every leaf and merge upwards."""
     for k in range(span[0] + wp.tid(), span[1], span[2]):
-        slot = leaf_slots[k]
-        face = faces[leaf_face(nodes_out, slot)]
-        lower, upper = fit_aabb(points[face[0]], points[face[1]], points[face[2]], origin)
-        refit_upwards(slot, lower, upper, split_slots, arrivals, nodes_out)
+        slot = tree_out.leaf_slots[k]
+        face = faces[leaf_face(tree_out.nodes, slot)]
+        lower, upper = fit_aabb(points[face[0]], points[face[1]], points[face[2]], tree_out.origin)
+        refit_upwards(slot, lower, upper, arrivals, tree_out)
 
 
 def refit(tree: Bvh, points: wp.array, faces: wp.array) -> None:
     """Refit all boxes to ``points``, keeping the topology."""
 
     def make() -> Task:
-        slots = [tree.leaf_slots, tree.split_slots, tree.arrivals]
-        args = [points, faces, wp.vec3d(*tree.origin), *slots, tree.nodes]
+        args = [points, faces, tree.arrivals, tree.view()]
         return Task(refit_kernel, tree.face_count, args, tree.nodes.device)
 
     tree.refit_tasks.get((points,), make).run()

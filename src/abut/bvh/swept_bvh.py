@@ -4,7 +4,7 @@ import numpy as np
 import warp as wp
 
 from abut.bounds.swept import fit_swept
-from abut.bvh.layout import Bvh, leaf_face
+from abut.bvh.layout import Bvh, BvhView, leaf_face
 from abut.bvh.lbvh import NO_SIBLING, allocate_bvh, escape_kernel, merge_upwards
 from abut.bvh.morton import cells_per_length, morton_code
 from abut.bvh.refit import refit_upwards
@@ -42,31 +42,18 @@ def swept_build_kernel(
     points_t0: wp.array[wp.vec3d],
     points_t1: wp.array[wp.vec3d],
     corners: wp.array[wp.vec3i],
-    origin: wp.vec3d,
     pad: wp.float32,
     codes: wp.array[wp.int32],
     order: wp.array[wp.int32],
     far_ends: wp.array[wp.int32],
     # out
-    nodes_out: wp.array[wp.vec4f],
-    leaf_slots_out: wp.array[wp.int32],
-    split_slots_out: wp.array[wp.int32],
+    tree_out: BvhView,
 ):
     """Fit the box of every leaf and merge upwards."""
     for k in range(span[0] + wp.tid(), span[1], span[2]):
         feature = order[k]
-        lower, upper = fit_swept(points_t0, points_t1, corners[feature], origin, pad)
-        merge_upwards(
-            k,
-            feature,
-            lower,
-            upper,
-            codes,
-            far_ends,
-            nodes_out,
-            leaf_slots_out,
-            split_slots_out,
-        )
+        lower, upper = fit_swept(points_t0, points_t1, corners[feature], tree_out.origin, pad)
+        merge_upwards(k, feature, lower, upper, codes, far_ends, tree_out)
 
 
 def build_swept(
@@ -96,10 +83,9 @@ def build_swept(
     grid = [wp.vec3d(*bounds[0]), wp.float64(cells_per_length(bounds))]
     launch(swept_code_kernel, count, [*moving, *grid, codes, order], device)
     wp.utils.radix_sort_pairs(codes, order, count, 0, 30)
-    inputs = [*moving, wp.vec3d(*tree.origin), _rounded_up(pad), codes, order, far_ends]
-    outputs = [tree.nodes, tree.leaf_slots, tree.split_slots]
-    launch(swept_build_kernel, count, [*inputs, *outputs], device)
-    launch(escape_kernel, 2 * count - 1, [tree.split_slots, tree.nodes], device)
+    args = [*moving, _rounded_up(pad), codes, order, far_ends, tree.view()]
+    launch(swept_build_kernel, count, args, device)
+    launch(escape_kernel, 2 * count - 1, [tree.view()], device)
     return tree
 
 
@@ -115,20 +101,17 @@ def swept_refit_kernel(
     points_t0: wp.array[wp.vec3d],
     points_t1: wp.array[wp.vec3d],
     corners: wp.array[wp.vec3i],
-    origin: wp.vec3d,
     pad: wp.float32,
-    leaf_slots: wp.array[wp.int32],
-    split_slots: wp.array[wp.int32],
     arrivals: wp.array[wp.int32],
     # out
-    nodes_out: wp.array[wp.vec4f],
+    tree_out: BvhView,
 ):
     """Fit the box of every leaf and merge upwards."""
     for k in range(span[0] + wp.tid(), span[1], span[2]):
-        slot = leaf_slots[k]
-        feature = leaf_face(nodes_out, slot)
-        lower, upper = fit_swept(points_t0, points_t1, corners[feature], origin, pad)
-        refit_upwards(slot, lower, upper, split_slots, arrivals, nodes_out)
+        slot = tree_out.leaf_slots[k]
+        feature = leaf_face(tree_out.nodes, slot)
+        lower, upper = fit_swept(points_t0, points_t1, corners[feature], tree_out.origin, pad)
+        refit_upwards(slot, lower, upper, arrivals, tree_out)
 
 
 def refit_swept(
@@ -138,9 +121,7 @@ def refit_swept(
     wide = _rounded_up(pad)
 
     def make() -> Task:
-        moving = [points_t0, points_t1, corners, wp.vec3d(*tree.origin), wide]
-        slots = [tree.leaf_slots, tree.split_slots, tree.arrivals]
-        args = [*moving, *slots, tree.nodes]
+        args = [points_t0, points_t1, corners, wide, tree.arrivals, tree.view()]
         return Task(swept_refit_kernel, tree.face_count, args, tree.nodes.device)
 
     bits = int(np.float32(wide.value).view(np.int32))
