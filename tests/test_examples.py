@@ -122,6 +122,19 @@ def test_files_that_pages_speak_of_are_there():
             assert Path(path).name in there, f"{page.name}: {path}"
 
 
+def test_paths_of_the_architecture_page_exist():
+    page = (ROOT / "docs" / "architecture.md").read_text()
+    paths = re.findall(r"`([\w/]+\.py)`", page)
+    assert len(paths) > 50
+    source = ROOT / "src" / "abut"
+    assert [p for p in paths if not ((source / p).exists() or (ROOT / p).exists())] == []
+
+
+def test_renames_hold():
+    checks = runpy.run_path(str(ROOT / "tools" / "check_renames.py"))
+    assert checks["findings"]() == []
+
+
 def test_every_benchmark_and_page_is_listed():
     listed = (ROOT / "benchmarks" / "README.md").read_text()
     assert [p.stem for p in (ROOT / "benchmarks").glob("bench_*.py") if p.stem not in listed] == []
