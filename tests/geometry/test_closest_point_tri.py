@@ -10,7 +10,7 @@ import awkward
 import oracle
 from abut.core.launch import launch
 from abut.operands.posed_mesh import make_posed_mesh
-from abut.point.feet import feet_kernel
+from abut.point.signed_distance import closest_points_kernel
 
 TAME = [
     awkward.random,
@@ -50,7 +50,7 @@ def feet(p, triangles, device):
     face = wp.array(np.arange(count, dtype=np.int32)[None], device=device)
     outs = [wp.empty((1, count), dtype=t, device=device) for t in (wp.float64, wp.vec3d, wp.vec3d)]
     inf = wp.float64(np.inf)
-    launch(feet_kernel, count, [points, side, inf, face, *outs], wp.get_device(device))
+    launch(closest_points_kernel, count, [points, side, inf, face, *outs], wp.get_device(device))
     return [out.numpy()[0] for out in outs]
 
 

@@ -8,7 +8,7 @@ import warp as wp
 
 from abut.core.launch import launch
 from abut.geometry.distance_tri_tri import distance_tri_tri
-from abut.narrow.segments import meeting_segments
+from abut.narrow.segments import contact_segments
 from abut.operands.distance_queues import gap_of
 from abut.operands.posed_mesh import PosedMesh, load_face
 
@@ -152,7 +152,7 @@ def _add_common_points(
     device = pairs.device
     some = wp.array(pairs.numpy()[rows], dtype=wp.int32, device=device)
     some_pose = wp.array(pose.numpy()[rows], dtype=wp.int32, device=device)
-    segments, _ = meeting_segments(a, b, some, some_pose)
+    segments, _ = contact_segments(a, b, some, some_pose)
     where = wp.array(rows.astype(np.int32), device=device)
     args = [a(), b(), some, some_pose, segments.view(wp.vec3d), where, points]
     launch(common_point_kernel, len(rows), args, device, grain=256)

@@ -1,4 +1,4 @@
-"""Where pairs of faces meet."""
+"""Segments in which pairs of faces meet."""
 
 from collections.abc import Callable
 
@@ -12,7 +12,7 @@ wp.set_module_options({"enable_backward": False, "fuse_fp": False, "max_unroll":
 
 
 @wp.kernel
-def meet_kernel(
+def segments_kernel(
     # in
     span: wp.vec3i,
     a: PosedMesh,
@@ -23,17 +23,17 @@ def meet_kernel(
     segments_out: wp.array2d[wp.vec3d],
     coplanar_out: wp.array[wp.bool],
 ):
-    """The segment of each pair."""
+    """The segment in which each pair meets, and whether its faces are coplanar."""
     for i in range(span[0] + wp.tid(), span[1], span[2]):
-        meeting = segment_tri_tri(
+        segment = segment_tri_tri(
             load_face(a, pairs[i, 0], pose[i]), load_face(b, pairs[i, 1], pose[i])
         )
-        segments_out[i, 0] = meeting.p
-        segments_out[i, 1] = meeting.q
-        coplanar_out[i] = meeting.coplanar
+        segments_out[i, 0] = segment.p
+        segments_out[i, 1] = segment.q
+        coplanar_out[i] = segment.coplanar
 
 
-def meeting_segments(
+def contact_segments(
     a: Callable[[], PosedMesh], b: Callable[[], PosedMesh], pairs: wp.array, pose: wp.array | None
 ) -> tuple[wp.array, wp.array]:
     """((n, 2, 3) float64 segments, (n,) bool coplanar) of pairs that meet.
@@ -50,5 +50,5 @@ def meeting_segments(
     coplanar = wp.zeros(count, dtype=wp.bool, device=device)
     if count:
         args = [a(), b(), pairs, pose, segments, coplanar]
-        launch(meet_kernel, count, args, device, grain=256)
+        launch(segments_kernel, count, args, device, grain=256)
     return segments.view(wp.float64), coplanar

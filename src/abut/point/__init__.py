@@ -1,1 +1,1 @@
-"""Questions asked from a point: which face is nearest, and is the point inside?"""
+"""Queries from points: the nearest face, and the side of the surface."""

@@ -1,10 +1,10 @@
 """Faces that may be nearest to a point, for the lanes of a CUDA warp whose points are neighbours.
 
-Lanes search together (see descent) and measure faces in float32 (see plates), with an error that is
-allowed for: what is left are a handful of faces for each point, among them every face that may be
-as near as the nearest. The nearest of them is chosen in float64 afterwards, in a kernel of its own,
-so that searching needs few registers and no lane waits for the float64 of another. A point with too
-many candidates, such as the centre of a ball, is left to a thread that searches alone.
+Lanes search together (see descent) and measure faces in float32 by triangle frames, with an error
+bound: a handful of faces remain for each point, among them every face that may be the nearest. A
+second kernel chooses the nearest of them in float64, so that the search needs few registers and no
+lane waits for the float64 of another. A point with too many candidates, such as the centre of a
+ball, is left to a thread that searches alone.
 """
 
 import warp as wp
@@ -16,7 +16,13 @@ from abut.core.pair_queue import PairQueue, push_pair, queue_stop
 from abut.geometry.closest_point_tri import closest_point_tri
 from abut.operands.posed_mesh import PosedMesh, load_face
 from abut.point.descent import DESCENT
-from abut.point.nearest_face import STACK, nearer, nearest_from, nothing_within, probe_at
+from abut.point.nearest_face import (
+    STACK,
+    nearer_face,
+    no_face_within,
+    probe_at,
+    search_nearest_face,
+)
 
 wp.set_module_options({"enable_backward": False, "fuse_fp": False})
 
@@ -30,14 +36,14 @@ _WALK = (
     + SQUARED_DISTANCE_CODE
     + f"""
     const int block = {BLOCK}, nothing = {NO_CHILD}, names_row = {BLOCK_LINKS};
-    const int plate_rows = {TRIANGLE_FRAME_ROWS}, room = {CANDIDATES + 8}, most_kept = {CANDIDATES};
+    const int frame_rows = {TRIANGLE_FRAME_ROWS}, room = {CANDIDATES + 8}, most_kept = {CANDIDATES};
     int links[{STACK}];
     float gaps[{STACK}];
 """
     + """
     const float largest = 3e38f, up = 1.0f + 0x1p-18f;
     const auto smaller = [](float a, float b) { return a < b ? a : b; };
-    // The limit for boxes that a plate sets; the largest distance of a plate within a limit.
+    // The limit for boxes that a face sets; the largest distance of a face within a limit.
     const auto limit_from = [&](float squared) {
         const float far = sqrtf(squared) + error;
         return smaller((far * far * stretch + slack) * up, largest);
@@ -46,14 +52,14 @@ _WALK = (
         const float far = sqrtf(limit) + error;
         return smaller(far * far * up, largest);
     };
-    const auto plate = [&](int face) {
+    const auto measure_face = [&](int face) {
         alignas(16) float r[20];
         #pragma unroll
         for (int i = 0; i < 5; ++i) {
 #if defined(__CUDA_ARCH__)
-            *(float4*)(r + 4 * i) = __ldg((const float4*)plates.data + plate_rows * face + i);
+            *(float4*)(r + 4 * i) = __ldg((const float4*)frames.data + frame_rows * face + i);
 #else
-            memcpy(r + 4 * i, &plates.data[plate_rows * face + i], 16);
+            memcpy(r + 4 * i, &frames.data[frame_rows * face + i], 16);
 #endif
         }
         return measured(r, 0.5f * (lower.c[0] + upper.c[0]), 0.5f * (lower.c[1] + upper.c[1]),
@@ -76,7 +82,7 @@ _WALK = (
         float near[4];
         #pragma unroll
         for (int k = 0; k < 4; ++k)
-            near[k] = names[k] == nothing ? 3.4e38f : plate(-1 - names[k]);
+            near[k] = names[k] == nothing ? 3.4e38f : measure_face(-1 - names[k]);
         const float least = smaller(smaller(near[0], near[1]), smaller(near[2], near[3]));
         if (!(least <= most))
             return;
@@ -129,7 +135,7 @@ def find_candidates(
     stretch: wp.float32,
     slack: wp.float32,
     wide: wp.array[wp.vec4f],
-    plates: wp.array[wp.vec4f],
+    frames: wp.array[wp.vec4f],
     link: wp.int32,
     column: wp.int32,
     too_many: wp.int32,
@@ -137,7 +143,7 @@ def find_candidates(
 ) -> wp.int32:
     """Write all faces that may be nearest into a column; returns how many, or TOO_MANY.
 
-    Nothing beyond ``within``, a limit, is looked at. See ``Probe`` for what is allowed for.
+    Boxes beyond ``within`` are skipped. ``Probe`` documents the error bounds.
     """
     ...
 
@@ -151,12 +157,12 @@ def candidates_kernel(
     poses: wp.array[wp.mat44d],
     origin: wp.vec3d,
     wide: wp.array[wp.vec4f],
-    plates: wp.array[wp.vec4f],
+    frames: wp.array[wp.vec4f],
     bound: wp.float64,
     # out
     count_out: wp.array[wp.int32],
     face_out: wp.array2d[wp.int32],
-    rest_out: PairQueue,
+    crowded_out: PairQueue,
 ):
     """Candidates of every (pose, point of the order), one a column from the span's first on."""
     for work in range(span[0] + wp.tid(), span[1], span[2]):
@@ -171,7 +177,7 @@ def candidates_kernel(
             wp.float32(probe.stretch * probe.stretch) * ROUND_UP,
             wp.float32(wp.float64(2.0) * probe.slack) * ROUND_UP,
             wide,
-            plates,
+            frames,
             wide_root(wide),
             work - span[0],
             TOO_MANY,
@@ -179,11 +185,11 @@ def candidates_kernel(
         )
         count_out[work - span[0]] = count
         if count == TOO_MANY:
-            push_pair(rest_out, wp.int64(work))
+            push_pair(crowded_out, wp.int64(work))
 
 
 @wp.kernel
-def choose_kernel(
+def nearest_candidate_kernel(
     # in
     span: wp.vec3i,
     points: wp.array[wp.vec3d],
@@ -200,16 +206,16 @@ def choose_kernel(
         pose = work / points.shape[0]
         i = order[work - pose * points.shape[0]]
         column = work - span[0]
-        best = nothing_within(bound)
+        best = no_face_within(bound)
         for k in range(counts[column]):
             face = candidates[k, column]
             foot = closest_point_tri(points[i], load_face(side, face, pose))
-            best = nearer(best, foot.squared, face)
+            best = nearer_face(best, foot.squared, face)
         face_out[pose, i] = best.face
 
 
 @wp.kernel(cuda_max_registers=128)
-def rest_kernel(
+def crowded_points_kernel(
     # in
     span: wp.vec3i,
     points: wp.array[wp.vec3d],
@@ -218,7 +224,7 @@ def rest_kernel(
     origin: wp.vec3d,
     wide: wp.array[wp.vec4f],
     bound: wp.float64,
-    rest: PairQueue,
+    crowded: PairQueue,
     candidates: wp.array2d[wp.int32],
     first: wp.int32,
     # out
@@ -227,10 +233,10 @@ def rest_kernel(
     """The nearest face where there are too many candidates, beginning with one of them."""
     links = wp.zeros(shape=(STACK,), dtype=wp.int32)
     gaps = wp.zeros(shape=(STACK,), dtype=wp.float32)
-    for item in range(span[0] + wp.tid(), queue_stop(rest, span[1]), span[2]):
-        work = wp.int32(rest.keys[item])
+    for item in range(span[0] + wp.tid(), queue_stop(crowded, span[1]), span[2]):
+        work = wp.int32(crowded.keys[item])
         pose = work / points.shape[0]
         i = order[work - pose * points.shape[0]]
         known = candidates[0, work - first]
-        face = nearest_from(points[i], known, side, pose, origin, wide, bound, links, gaps)
+        face = search_nearest_face(points[i], known, side, pose, origin, wide, bound, links, gaps)
         face_out[pose, i] = face

@@ -1,9 +1,9 @@
-"""The step down a wide node, and back up to what was left aside: one place for all searches.
+"""Steps of a best-first search through wide nodes: down a node, and back to the stack.
 
-``DESCENT`` is the native text, for functions that keep the stack in registers and local memory of
-their own; ``step_down`` and ``step_back`` are the same for stacks in arrays. Where lanes of a CUDA
-warp search ``together``, they open a node when one of them needs it, in the order of their least
-gaps, so that control flow is the same for all.
+``DESCENT`` is C++ code for functions that keep the stack in registers and local memory of their
+own; ``step_down`` and ``step_back`` take stacks in arrays. Lanes of a CUDA warp that search
+``together`` open a node when one of them needs it, in the order of their least gaps, so that
+control flow is the same for all.
 """
 
 import warp as wp
@@ -130,9 +130,9 @@ def step_down(
     depth: wp.int32,
     together: wp.bool,
 ) -> wp.vec2i:
-    """Open a wide node: the next link and the depth of the stack, -1 where nothing is left.
+    """Open a wide node; returns the next link and the depth of the stack, -1 for an empty one.
 
-    The nearest child comes next; others with gaps of at most ``within``, squared, are put aside.
+    The nearest child comes next; others with gaps of at most ``within``, squared, are pushed.
     """
     ...
 

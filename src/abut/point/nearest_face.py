@@ -19,8 +19,8 @@ NO_FACE = wp.constant(2147483647)  # any face wins against it
 
 
 @wp.struct
-class Nearest:
-    """The best face so far. Of equally near faces the lowest counts."""
+class NearestFace:
+    """The nearest face so far, of ties the lowest."""
 
     squared: wp.float64
     face: wp.int32
@@ -31,8 +31,8 @@ class Nearest:
     const float high = which & 1 ? values.c[3] : values.c[2];
     return which & 2 ? high : low;
 """)
-def picked(values: wp.vec4f, which: wp.int32) -> wp.float32:
-    """One of four, without going through memory."""
+def select_component(values: wp.vec4f, which: wp.int32) -> wp.float32:
+    """Component ``which`` of four, without going through memory."""
     ...
 
 
@@ -44,7 +44,7 @@ def picked(values: wp.vec4f, which: wp.int32) -> wp.float32:
 #endif
 """)
 def lowest_bit(bits: wp.int32) -> wp.int32:
-    """Place of the lowest bit that is set."""
+    """Index of the lowest bit that is set."""
     ...
 
 
@@ -66,18 +66,18 @@ def probe_at(
 
 
 @wp.func
-def nothing_within(bound: wp.float64):
-    """No face yet; one that is farther than ``bound``, squared, will not do."""
-    out = Nearest()
+def no_face_within(bound: wp.float64):
+    """A search that has found no face yet and takes none farther than ``bound``, squared."""
+    out = NearestFace()
     out.squared = bound
     out.face = NO_FACE
     return out
 
 
 @wp.func
-def nearer(best: Nearest, squared: wp.float64, face: wp.int32):
-    """The better of the best so far and a face at some distance, squared."""
-    out = Nearest()
+def nearer_face(best: NearestFace, squared: wp.float64, face: wp.int32):
+    """The nearer of the best face so far and a face at a squared distance; of ties the lower."""
+    out = NearestFace()
     out.squared = best.squared
     out.face = best.face
     if squared < best.squared or (squared == best.squared and face < best.face):
@@ -92,11 +92,11 @@ def nearest_face(
     side: PosedMesh,
     pose: wp.int32,
     wide: wp.array[wp.vec4f],
-    start: Nearest,
+    start: NearestFace,
     links: wp.array[wp.int32],
     gaps: wp.array[wp.float32],
 ):
-    """The nearest face, if one is as near as ``start``, which may be any face's or a bound's.
+    """The nearest face, if one is as near as ``start``, which is a face or a bound alone.
 
     ``links`` and ``gaps`` are room for STACK entries.
 
@@ -104,7 +104,7 @@ def nearest_face(
         Of all faces, the one with the least (squared distance, index) as ``closest_point_tri``
         gives it.
     """
-    best = Nearest()
+    best = NearestFace()
     best.squared = start.squared
     best.face = start.face
     within = wp.float32(probe_limit(probe, best.squared))
@@ -121,11 +121,11 @@ def nearest_face(
                 names = load_readonly_vec4f(wide, first + BLOCK_LINKS)
                 todo = faces_within(middle, within, probe.blur, wide, first, NO_CHILD)
             while todo != 0:
-                face = -1 - wp.cast(picked(names, lowest_bit(todo)), wp.int32)
+                face = -1 - wp.cast(select_component(names, lowest_bit(todo)), wp.int32)
                 corners = load_face(side, face, pose)
                 if not is_beyond(probe.point, corners, probe_limit(probe, best.squared)):
                     foot = closest_point_tri(probe.point, corners)
-                    best = nearer(best, foot.squared, face)
+                    best = nearer_face(best, foot.squared, face)
                 todo = todo & (todo - 1)
             within = wp.float32(probe_limit(probe, best.squared))
             step = step_back(within, links, gaps, depth, False)
@@ -139,7 +139,7 @@ def nearest_face(
 
 
 @wp.func
-def nearest_from(
+def search_nearest_face(
     p: wp.vec3d,
     guess: wp.int32,
     side: PosedMesh,
@@ -150,15 +150,15 @@ def nearest_from(
     links: wp.array[wp.int32],
     gaps: wp.array[wp.float32],
 ):
-    """The face nearest to p within a bound, squared, or NO_FACE; looks at ``guess`` first, if any.
+    """The face nearest to p within a bound, squared, or NO_FACE; ``guess`` is tested first, if any.
 
     ``links`` and ``gaps`` are room for STACK entries.
     """
     probe = probe_at(p, side.poses, pose, origin, wide_reach(wide))
-    start = nothing_within(bound)
+    start = no_face_within(bound)
     if guess != NO_FACE:
         foot = closest_point_tri(probe.point, load_face(side, guess, pose))
-        start = nearer(start, foot.squared, guess)
+        start = nearer_face(start, foot.squared, guess)
     return nearest_face(probe, side, pose, wide, start, links, gaps).face
 
 
@@ -189,12 +189,12 @@ def nearest_face_kernel(
         i = work - pose * count
         if order.shape[0] > 0:
             i = order[i]
-        last = nearest_from(points[i], last, side, pose, origin, wide, bound, links, gaps)
+        last = search_nearest_face(points[i], last, side, pose, origin, wide, bound, links, gaps)
         face_out[pose, i] = last
 
 
 @wp.kernel
-def nearest_of_all_kernel(
+def brute_nearest_face_kernel(
     # in
     span: wp.vec3i,
     points: wp.array[wp.vec3d],
@@ -203,13 +203,13 @@ def nearest_of_all_kernel(
     # out
     face_out: wp.array2d[wp.int32],
 ):
-    """The same by looking at every face."""
+    """The nearest face of every (pose, point), by testing every face."""
     count = points.shape[0]
     for work in range(span[0] + wp.tid(), span[1], span[2]):
         pose = work / count
         i = work - pose * count
-        best = nothing_within(bound)
+        best = no_face_within(bound)
         for face in range(side.faces.shape[0]):
             squared = closest_point_tri(points[i], load_face(side, face, pose)).squared
-            best = nearer(best, squared, face)
+            best = nearer_face(best, squared, face)
         face_out[pose, i] = best.face

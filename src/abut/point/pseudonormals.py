@@ -1,8 +1,8 @@
-"""Pseudonormals: on which side of an oriented surface is a point, seen from its closest point?
+"""Pseudonormals: the side of an oriented surface that a point is on, from its closest point.
 
 At an edge the normals of its faces are added, at a vertex they are weighted by the faces' angles
-there (Bærentzen and Aanæs 2005). Beside each sum stands how wrong it may be: slivers have poor
-normals and faces without area none. What is within that doubt is left undecided.
+there (Bærentzen and Aanæs 2005). Each sum has an error bound: slivers have poor normals and faces
+without area none. A side within the error bound is undecided.
 """
 
 import numpy as np
@@ -22,7 +22,7 @@ ZERO = wp.constant(wp.float64(0.0))
 
 @wp.struct
 class Pseudonormals:
-    """Normals of edges and vertices, (x, y, z, doubt), and which of them a face has.
+    """Normals of edges and vertices, (x, y, z, error), and their indices by face.
 
     Edge k of a face leads from its corner k to the next.
     """
@@ -35,7 +35,7 @@ class Pseudonormals:
 
 @wp.func
 def add_normal(total: wp.vec4d, t: wp.mat33d, corner: wp.int32, by_angle: wp.bool):
-    """Add the unit normal of a triangle, by its angle at a corner if asked for."""
+    """Add the unit normal of a triangle, weighted by its angle at a corner if ``by_angle``."""
     u = t[(corner + 1) % 3] - t[corner]
     v = t[(corner + 2) % 3] - t[corner]
     normal = wp.cross(u, v)
@@ -43,9 +43,9 @@ def add_normal(total: wp.vec4d, t: wp.mat33d, corner: wp.int32, by_angle: wp.boo
     weight = wp.float64(1.0)
     if by_angle:
         weight = wp.atan2(size, wp.dot(u, v))
-    doubt = ROUNDING * (weight + wp.length(u) * wp.length(v) / size)  # not finite without area
+    error = ROUNDING * (weight + wp.length(u) * wp.length(v) / size)  # not finite without area
     return total + wp.vec4d(
-        weight * normal[0] / size, weight * normal[1] / size, weight * normal[2] / size, doubt
+        weight * normal[0] / size, weight * normal[1] / size, weight * normal[2] / size, error
     )
 
 
@@ -70,7 +70,7 @@ def sum_normals_kernel(
 
 
 @wp.func
-def side_seen_from(
+def pseudonormal_side(
     normals: Pseudonormals, side: PosedMesh, face: wp.int32, p: wp.vec3d, weights: wp.vec3d
 ):
     """1 where p is in front of the surface, -1 behind, 0 undecided; unmoved meshes only.
@@ -90,16 +90,16 @@ def side_seen_from(
         normal = add_normal(normal, t, 0, False)
     out = (p - t[0]) - weights[1] * (t[1] - t[0]) - weights[2] * (t[2] - t[0])
     size = wp.max(wp.abs(p - t[0])) + wp.max(wp.abs(p - t[1])) + wp.max(wp.abs(p - t[2]))
-    return beside(normal, out, size)
+    return sign_of_product(normal, out, size)
 
 
 @wp.func
-def beside(normal: wp.vec4d, out: wp.vec3d, size: wp.float64):
-    """Sign of the product of a pseudonormal and the way out, or 0 within the doubt of both."""
+def sign_of_product(normal: wp.vec4d, out: wp.vec3d, size: wp.float64):
+    """Sign of the product of a pseudonormal and a vector, or 0 within the error of both."""
     n = wp.vec3d(normal[0], normal[1], normal[2])
     product = wp.dot(n, out)
-    doubt = normal[3] * wp.length(out) + ROUNDING * size * (wp.length(n) + normal[3])
-    return wp.where(product > doubt, 1, wp.where(-product > doubt, -1, 0))
+    error = normal[3] * wp.length(out) + ROUNDING * size * (wp.length(n) + normal[3])
+    return wp.where(product > error, 1, wp.where(-product > error, -1, 0))
 
 
 def pseudonormals_of(mesh: Mesh, side: PosedMesh) -> Pseudonormals:
@@ -123,7 +123,7 @@ def _pseudonormals(topology: Topology, faces: np.ndarray, side: PosedMesh) -> Ps
 
 
 def _summed(side: PosedMesh, keys: np.ndarray, by_angle: bool) -> tuple[wp.array, wp.array]:
-    """Normals summed over corners with equal keys (m, 3), and which corner has which."""
+    """Normals summed over corners with equal keys (m, 3), and the index of each corner's normal."""
     device = side.points.device
     unique, which = np.unique(keys.reshape(-1), return_inverse=True)
     order = np.argsort(which, kind="stable").astype(np.int32)

@@ -37,7 +37,7 @@ def winding_number(p: wp.vec3d, mesh: Surface, closure: Surface):
     """Winding number of a mesh about p, exact or on the correct side of 1/2 (see surfaces_of).
 
     Guarantee:
-        Exact for a mesh without a rim. Otherwise within the error of ``winding_around``.
+        Exact for a mesh without a boundary. Otherwise within the error of ``winding_around``.
     """
     number = wp.float64(0.0)
     if mesh.dipoles.shape[0] > 0:
@@ -56,7 +56,7 @@ def winding_number(p: wp.vec3d, mesh: Surface, closure: Surface):
 
 @wp.func
 def is_inside(p: wp.vec3d, mesh: Surface, closure: Surface):
-    """Does a mesh wind around p more than half a time, either way?"""
+    """Does a mesh wind around p by more than half a turn, in either direction?"""
     return winding_number(p, mesh, closure) > wp.float64(0.5)
 
 

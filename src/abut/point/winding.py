@@ -4,8 +4,8 @@ Far nodes of the tree are taken as dipoles with first moments (Barill et al. 201
 their solid angles. For faces of total area A about a centre, seen from a distance R beyond their
 radius r, what is left out is at most 3 S / (4 pi (R - r)^4), S being the second moment of the
 area: third derivatives of 1/R are at most 6/R^4, and a remainder has half of them. The sum of
-these bounds tells whether the number is certain to be above or below one half. If not, it is
-summed again with fewer nodes taken from afar, at last with none.
+these bounds decides whether the number is certain to be above or below one half. If not, it is
+summed again with fewer nodes as dipoles, at last with none.
 """
 
 import warp as wp
@@ -34,10 +34,10 @@ MISPLACED = wp.constant(wp.float32(2.0**-20))  # of a float32 centre, in shares 
 
 @wp.struct
 class Winding:
-    """A winding number and how wrong it may be."""
+    """A winding number and a bound of its error."""
 
     number: wp.float64
-    doubt: wp.float32
+    error: wp.float32
 
 
 @wp.func
@@ -50,10 +50,10 @@ def add_dipole(
     gap: wp.float32,
     blur: wp.float32,
 ):
-    """Add a node as seen from afar.
+    """Add a node as a dipole.
 
-    ``y`` leads to its centre, ``away`` is the length of that, ``gap`` what of it is beyond the
-    node's radius, and ``blur`` how far from there the centre may be.
+    ``y`` leads to its centre, ``away`` is the length of ``y``, ``gap`` the part of it beyond the
+    node's radius, and ``blur`` bounds the error of the centre.
     """
     vector = load_readonly_vec4f(dipoles, DIPOLE_ROWS * slot + 1)
     m = load_readonly_vec4f(dipoles, DIPOLE_ROWS * slot + 2)
@@ -74,7 +74,7 @@ def add_dipole(
     rounded = vector[3] * near * near * (ROUNDING + wp.float32(4.0) * blur * near)
     out = Winding()
     out.number = total.number + wp.float64(PER_SPHERE * value)
-    out.doubt = total.doubt + PER_SPHERE * (left_out + rounded)
+    out.error = total.error + PER_SPHERE * (left_out + rounded)
     return out
 
 
@@ -116,7 +116,7 @@ def winding_around(
     far = wp.float32(LEAST_FAR)
     found = winding_from(p, side, tree, dipoles, far)
     while (
-        wp.abs(wp.abs(found.number + added) - wp.float64(0.5)) <= wp.float64(found.doubt)
+        wp.abs(wp.abs(found.number + added) - wp.float64(0.5)) <= wp.float64(found.error)
         and far < MOST_FAR
     ):
         far = far * wp.float32(2.0)

@@ -19,9 +19,14 @@ from abut.geometry.poses import batch_size, checked_poses
 from abut.mesh import Mesh, require_meshes
 from abut.operands.posed_mesh import make_posed_mesh
 from abut.options import TREE_METHODS, Method, Sign, chosen, require_length
-from abut.point.candidates import CANDIDATES, candidates_kernel, choose_kernel, rest_kernel
-from abut.point.feet import feet_kernel
-from abut.point.nearest_face import nearest_face_kernel, nearest_of_all_kernel
+from abut.point.candidates import (
+    CANDIDATES,
+    candidates_kernel,
+    crowded_points_kernel,
+    nearest_candidate_kernel,
+)
+from abut.point.nearest_face import brute_nearest_face_kernel, nearest_face_kernel
+from abut.point.signed_distance import closest_points_kernel
 from abut.query.points import checked_points, in_unit, unit_of
 from abut.query.signs import chosen_sign, set_signs
 from abut.results import ClosestPoints
@@ -52,7 +57,7 @@ def closest_point(
             right and winding numbers elsewhere; ``"pseudonormal"`` or ``"winding"`` takes those.
         pose: Rigid motion (4, 4) of the mesh, or a batch (B, 4, 4); None leaves it in place.
         upper_bound: Points farther away are answered by infinity and face -1.
-        method: ``bvh``, or ``brute`` for the slow truth. All methods return the same rows.
+        method: ``bvh``, or ``brute`` for brute force. All methods return the same rows.
 
     Returns:
         Distance, point, face and barycentric coordinates of each point; with a batch of poses a
@@ -136,31 +141,31 @@ def _search_together(
     bound: Any,
     faces: wp.array,
 ) -> None:
-    """Lanes of a warp search together, from so many points that they are near each other."""
+    """Search with all lanes of a warp together, for points dense enough to be near each other."""
     device = mesh.device
-    wide, plates = wide_nodes_of(mesh, tree), triangle_frames_of(mesh, tree.origin)
+    wide, frames = wide_nodes_of(mesh, tree), triangle_frames_of(mesh, tree.origin)
     origin, poses = wp.vec3d(*tree.origin), side.poses
     if side.pose_count == 0:
         poses = wp.empty(0, dtype=wp.mat44d, device=device)
     room = min(faces.size, AT_ONCE)
     counts = wp.empty(room, dtype=wp.int32, device=device)
     found = wp.empty((CANDIDATES, room), dtype=wp.int32, device=device)
-    rest = PairQueue()
-    rest.keys = wp.empty(room, dtype=wp.int64, device=device)
-    rest.count = wp.zeros(1, dtype=wp.int64, device=device)
+    crowded = PairQueue()
+    crowded.keys = wp.empty(room, dtype=wp.int64, device=device)
+    crowded.count = wp.zeros(1, dtype=wp.int64, device=device)
     for first in range(0, faces.size, room):
         count = min(room, faces.size - first)
-        rest.count.zero_()
-        args = [points, order, poses, origin, wide, plates, bound, counts, found, rest]
+        crowded.count.zero_()
+        args = [points, order, poses, origin, wide, frames, bound, counts, found, crowded]
         launch(candidates_kernel, count, args, device, start=first)
         args = [points, order, side, bound, counts, found, faces]
-        launch(choose_kernel, count, args, device, start=first)
-        args = [points, order, side, origin, wide, bound, rest, found, first, faces]
-        Task(rest_kernel, UNKNOWN_COUNT, args, device, threads=FEW_THREADS).run()
+        launch(nearest_candidate_kernel, count, args, device, start=first)
+        args = [points, order, side, origin, wide, bound, crowded, found, first, faces]
+        Task(crowded_points_kernel, UNKNOWN_COUNT, args, device, threads=FEW_THREADS).run()
 
 
 def empty_order(device: wp.Device) -> wp.array:
-    """Points as they come."""
+    """The order of points as given."""
     return wp.empty(0, dtype=wp.int32, device=device)
 
 
@@ -173,16 +178,18 @@ def find_closest(
     method: Method,
     rows: ClosestPointRows,
 ) -> None:
-    """Fill all rows, distances without signs."""
+    """Fill all rows, with unsigned distances."""
     device = mesh.device
     count = rows.face.size
     side = make_posed_mesh(mesh.points, mesh.faces, poses)
     size = float((mesh.bounds[1] - mesh.bounds[0]).max())
-    farthest = upper_bound + ON_SURFACE * size  # looked at again below
+    farthest = upper_bound + ON_SURFACE * size  # the last stage applies the bound itself
     bound = wp.float64(farthest * farthest * (1.0 + 2.0**-50))
     if method is Method.BRUTE:
         with stage("search", device):
-            launch(nearest_of_all_kernel, count, [points, side, bound, rows.face], device, grain=1)
+            launch(
+                brute_nearest_face_kernel, count, [points, side, bound, rows.face], device, grain=1
+            )
     else:
         tree = bvh_of(mesh, effort=points.shape[0] // POINTS_PER_EFFORT)
         wide = wide_nodes_of(mesh, tree)
@@ -192,6 +199,8 @@ def find_closest(
             else:
                 args = [points, order, side, wp.vec3d(*tree.origin), wide, bound, rows.face]
                 launch(nearest_face_kernel, count, args, device, grain=256)
-    with stage("feet", device):
+    with stage("closest points", device):
         outputs = [rows.face, rows.distance, rows.point, rows.weights]
-        launch(feet_kernel, count, [points, side, wp.float64(upper_bound), *outputs], device)
+        launch(
+            closest_points_kernel, count, [points, side, wp.float64(upper_bound), *outputs], device
+        )

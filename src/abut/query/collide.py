@@ -17,7 +17,7 @@ from abut.geometry.common_corners import SHARED_NONE
 from abut.geometry.poses import batch_size, checked_poses
 from abut.mesh import Mesh, require_meshes
 from abut.narrow.inside import mark_contained
-from abut.narrow.segments import meeting_segments
+from abut.narrow.segments import contact_segments
 from abut.operands.posed_mesh import defer_posed_mesh, make_posed_mesh
 from abut.options import CONTACT_METHODS, CULL_METHODS, Bound, Method, chosen
 from abut.query.contact_plan import ContactPlan
@@ -141,7 +141,7 @@ def _contacts(
     """Wrap sorted keys."""
     pairs, pose = unpack_keys(keys, layout, batch is not None, a.device)
     sides = (defer_posed_mesh(mesh, p) for mesh, p in zip((a, b), poses, strict=True))
-    segments = partial(meeting_segments, *sides, pairs, pose)
+    segments = partial(contact_segments, *sides, pairs, pose)
     if pose is None and not solid:  # sooner for one
         return Contacts(pairs, None, pairs.shape[0] > 0, None, segments)
     colliding = np.zeros(1 if batch is None else batch, dtype=bool)

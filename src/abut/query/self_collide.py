@@ -10,7 +10,7 @@ from abut.bvh.lbvh import in_frame
 from abut.core.pair_queue import KeyLayout, require_key_bits, unpack_keys
 from abut.geometry.common_corners import SHARED_BY_INDEX, SHARED_BY_POSITION
 from abut.mesh import Mesh, require_meshes
-from abut.narrow.segments import meeting_segments
+from abut.narrow.segments import contact_segments
 from abut.operands.posed_mesh import defer_posed_mesh, make_posed_mesh
 from abut.options import CULL_METHODS, SELF_METHODS, Method, chosen
 from abut.query.contact_plan import ContactPlan
@@ -59,7 +59,7 @@ def self_collide(
             keys = visible_keys((mesh,), (None,), sharing, layout, method, pixels)
         pairs, _ = unpack_keys(keys, layout, False, mesh.device)
     side = defer_posed_mesh(mesh)
-    segments = partial(meeting_segments, side, side, pairs, None)
+    segments = partial(contact_segments, side, side, pairs, None)
     return Contacts(pairs, None, pairs.shape[0] > 0, None, segments)
 
 

@@ -10,8 +10,8 @@ from abut.errors import MeshError
 from abut.mesh import Mesh
 from abut.operands.posed_mesh import make_posed_mesh
 from abut.options import Sign, chosen
-from abut.point.apply_sign import normals_kernel, winding_kernel
 from abut.point.pseudonormals import pseudonormals_of
+from abut.point.signed_distance import pseudonormal_sign_kernel, winding_sign_kernel
 from abut.point.surface import surfaces_of
 from abut.query.self_collide import self_collide
 
@@ -70,9 +70,9 @@ def set_signs(
     """Turn distances (B, n) negative inside.
 
     Args:
-        mesh, points, poses: As the query was asked.
-        order: In which points are taken; may be empty.
-        sign: How to tell.
+        mesh, points, poses: Those of the query.
+        order: Order in which points are taken; may be empty.
+        sign: Sign method.
         face, weights: Of each closest point.
         distance: Updated; zeros and infinities are left alone.
     """
@@ -83,14 +83,14 @@ def set_signs(
     if sign is Sign.WINDING:
         with stage("sign", device):
             args = [points, order, side, *surfaces, False, PairQueue(), distance]
-            launch(winding_kernel, count, args, device, grain=256)
+            launch(winding_sign_kernel, count, args, device, grain=256)
         return
     normals = pseudonormals_of(mesh, surfaces[0].faces)
     with stage("sign", device):
         undecided = PairQueues(device, points=count)["points"]
         args = [points, side, surfaces[0].faces, normals, face, weights]
-        launch(normals_kernel, count, [*args, distance, undecided], device)
+        launch(pseudonormal_sign_kernel, count, [*args, distance, undecided], device)
         left = UNKNOWN_COUNT if device.is_cuda else int(undecided.count.numpy()[0])
         flipped = signed_volume(mesh) < 0
         args = [points, order, side, *surfaces, flipped, undecided, distance]
-        launch(winding_kernel, left, args, device, grain=64)
+        launch(winding_sign_kernel, left, args, device, grain=64)

@@ -10,7 +10,7 @@ from abut.errors import OptionError
 from abut.geometry.common_corners import SHARED_BY_INDEX, SHARED_BY_POSITION, SHARED_NONE
 from abut.mesh import Mesh, require_meshes
 from abut.motion import Motion
-from abut.narrow.segments import meeting_segments
+from abut.narrow.segments import contact_segments
 from abut.operands.posed_mesh import defer_posed_mesh
 from abut.options import FRAME_METHODS, Method, chosen
 from abut.query.bvtt_front import MOST_PAIRS
@@ -83,7 +83,7 @@ class Tracker:
             return self._from_root()
         pairs, _ = unpack_keys(keys, self.layout, False, self.device)
         sides = defer_posed_mesh(self.meshes[0]), defer_posed_mesh(self.meshes[-1])
-        segments = partial(meeting_segments, *sides, pairs, None)
+        segments = partial(contact_segments, *sides, pairs, None)
         return Contacts(pairs, None, pairs.shape[0] > 0, None, segments)
 
     def advance(

@@ -10,7 +10,7 @@ import warp as wp
 
 from abut.errors import SceneError
 from abut.narrow.pair_corners import PairSides
-from abut.narrow.segments import meeting_segments
+from abut.narrow.segments import contact_segments
 from abut.results import Contacts
 from abut.scene.contact_search import FoundContacts
 from abut.scene.rows import object_rows
@@ -73,7 +73,7 @@ def scene_contacts(
         if not same():
             raise SceneError("the scene has deformed or lost objects since; ask before.")
         sides = PairSides(found.pairs, objects, pairs, environments, held)
-        return meeting_segments(sides.a, sides.b, sides.pairs, None)
+        return contact_segments(sides.a, sides.b, sides.pairs, None)
 
     pose = environments if posed else None
     return SceneContacts(pairs, pose, colliding, None, segments, objects=objects)

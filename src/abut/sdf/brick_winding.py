@@ -31,7 +31,7 @@ wp.set_module_options({"enable_backward": False, "fuse_fp": False, "max_unroll":
 
 SURE = wp.constant(wp.float32(1e-5))  # rounding of the number
 ROUND_UP = wp.constant(wp.float32(1.0 + 2.0**-18))
-HOPELESS = wp.constant(wp.float32(1.0))  # doubt that leaves the sign open
+HOPELESS = wp.constant(wp.float32(1.0))  # error that leaves the sign open
 
 
 @wp.func
@@ -47,7 +47,7 @@ def winding_variation(area: wp.float32, gap: wp.float32, radius: wp.float32):
 
 @wp.func
 def winding_in_ball(c: wp.vec3d, radius: wp.float32, surface: Surface):
-    """Return the winding number at a point; its doubt holds for a ball around it."""
+    """Return the winding number at a point; its error holds for a ball around it."""
     tree = surface.tree
     at = c - tree.origin
     root = root_of(tree)
@@ -56,7 +56,7 @@ def winding_in_ball(c: wp.vec3d, radius: wp.float32, surface: Surface):
     )
     total = Winding()
     slot = root
-    while slot >= 0 and total.doubt < HOPELESS:
+    while slot >= 0 and total.error < HOPELESS:
         node = load_node(tree.nodes, slot)
         place = load_readonly_vec4f(surface.dipoles, DIPOLE_ROWS * slot)
         y = to_vec3f(row_xyz_float64(place) - at)
@@ -66,10 +66,10 @@ def winding_in_ball(c: wp.vec3d, radius: wp.float32, surface: Surface):
         following = escape_of(node)
         if away > LEAST_FAR * place[3] and gap > wp.float32(0.25) * away and gap > radius:
             total = add_dipole(total, surface.dipoles, slot, y, away, gap, blur)
-            total.doubt += winding_variation(area, gap, radius)
+            total.error += winding_variation(area, gap, radius)
         elif is_leaf(node):
             total.number += solid_angle(c, load_face(surface.faces, face_of(node), 0))
-            total.doubt += winding_variation(area, gap, radius)
+            total.error += winding_variation(area, gap, radius)
         else:
             following = 2 * link_of(node)
         slot = following
@@ -101,7 +101,7 @@ def winding_bricks_kernel(
         number = wp.float32(found.number)
         number_out[b[0], b[1], b[2]] = number
         rest = wp.abs(number - wp.floor(number) - wp.float32(0.5))
-        if not rest > found.doubt * ROUND_UP + SURE:
+        if not rest > found.error * ROUND_UP + SURE:
             push_pair(undecided_out, wp.int64(item))
 
 

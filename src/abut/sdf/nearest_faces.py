@@ -10,7 +10,7 @@ from abut.bvh.wide import BLOCK, BLOCK_LINKS, NO_CHILD, WIDE_ROWS, wide_root
 from abut.core.lanes import lane_count
 from abut.core.memory_access import load_readonly_vec4f
 from abut.point.descent import step_back, step_down
-from abut.point.nearest_face import picked
+from abut.point.nearest_face import select_component
 from abut.sdf.brick import (
     BRICK_SAMPLES,
     BRICK_SIDE,
@@ -86,10 +86,10 @@ def brick_at(bricks: Bricks, brick: wp.int32, lane: wp.int32):
     out.upper = wp.vec4f(x[3], y[3], z[3], 0.0)
     if lane_count() > 1:
         layer_x = 2 * (lane / 16)
-        own_y = picked(y, (lane / 4) % 4)
-        own_z = picked(z, lane % 4)
-        out.lower = wp.vec4f(picked(x, layer_x), own_y, own_z, 0.0)
-        out.upper = wp.vec4f(picked(x, layer_x + 1), own_y, own_z, 0.0)
+        own_y = select_component(y, (lane / 4) % 4)
+        own_z = select_component(z, lane % 4)
+        out.lower = wp.vec4f(select_component(x, layer_x), own_y, own_z, 0.0)
+        out.upper = wp.vec4f(select_component(x, layer_x + 1), own_y, own_z, 0.0)
     return out
 
 
@@ -119,7 +119,7 @@ def scan_link(
         if groups != 0:
             names = load_readonly_vec4f(wide, WIDE_ROWS * split + BLOCK_LINKS)
             for k in range(4):
-                name = wp.cast(picked(names, k), wp.int32)
+                name = wp.cast(select_component(names, k), wp.int32)
                 if name != NO_CHILD:
                     face = -1 - name
                     row = TRIANGLE_FRAME_ROWS * face
