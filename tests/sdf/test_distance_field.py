@@ -14,7 +14,7 @@ MODELS = "armadillo_86k cow_5k dragon_202k fertility_60k hand_cgal horse_97k".sp
 
 
 def positions(field):
-    """Where the samples are, (nx, ny, nz, 3)."""
+    """Positions of the samples, (nx, ny, nz, 3)."""
     box = field.box
     axes = [box.lower[x] + box.spacing * np.arange(box.shape[x]) for x in range(3)]
     return np.stack(np.meshgrid(*axes, indexing="ij"), axis=-1)
@@ -90,7 +90,7 @@ def test_samples_are_closest_points(name, device):
 
 
 @pytest.mark.parametrize("name", SHAPES)
-def test_the_same_as_brute_force(name, device):
+def test_tree_equals_brute_force(name, device):
     mesh = abut.Mesh(*SHAPES[name], device=device)
     fast, slow = (abut.DistanceField(mesh, resolution=17, method=m) for m in ("bvh", "brute"))
     np.testing.assert_array_equal(fast.distance.numpy(), slow.distance.numpy())
@@ -110,7 +110,7 @@ def test_gradients_lead_to_closest_points(name, device):
 
 
 @pytest.mark.parametrize("name", MODELS)
-def test_models_beside_libigl(name, device, data):
+def test_models_against_libigl(name, device, data):
     igl = pytest.importorskip("igl")
     mesh = abut.Mesh.load(data / "models" / f"{name}.ply", device)
     field = abut.DistanceField(mesh, resolution=48, margin=0.05 * np.ptp(mesh.bounds, axis=0).max())
@@ -127,7 +127,7 @@ def test_models_beside_libigl(name, device, data):
     np.testing.assert_array_equal((found < 0)[sure], (np.abs(number) > 0.5)[sure])
 
 
-def test_a_band_cuts_off(device):
+def test_a_band_clamps_distances(device):
     mesh = abut.Mesh(*cases.gem(320), device=device)
     whole = abut.DistanceField(mesh, resolution=21)
     band = 2.5 * whole.box.spacing
@@ -143,7 +143,7 @@ def test_a_band_cuts_off(device):
 
 
 @pytest.mark.parametrize("name", ["ball", "flipped", "twice", "crossing"])
-def test_pseudonormals_as_they_see_it(name, device):
+def test_pseudonormals_of_nested_and_flipped_meshes(name, device):
     mesh = abut.Mesh(*SHAPES[name], device=device)
     field = abut.DistanceField(mesh, resolution=15, sign="pseudonormal")
     points = positions(field).reshape(-1, 3)
@@ -166,7 +166,7 @@ def test_signs_are_chosen_by_the_mesh(device):
         abut.DistanceField(holes, resolution=5, sign="pseudonormal")
 
 
-def test_the_same_with_any_number_of_threads(monkeypatch):
+def test_any_number_of_threads_gives_the_same_bytes(monkeypatch):
     mesh = abut.Mesh(*SHAPES["few holes"], device="cpu")
     many = abut.DistanceField(mesh, resolution=40)
     for threads in (1, 5):
@@ -176,7 +176,7 @@ def test_the_same_with_any_number_of_threads(monkeypatch):
         np.testing.assert_array_equal(field.grid.gradient.numpy(), many.grid.gradient.numpy())
 
 
-def test_progress_is_told(device):
+def test_progress_is_reported(device):
     shares = []
     mesh = abut.Mesh(*SHAPES["ball"], device=device)
     slow = abut.DistanceField(mesh, resolution=20, progress=shares.append)

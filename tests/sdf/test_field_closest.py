@@ -13,7 +13,7 @@ def field_of(shape, device, resolution=48, **options):
 
 
 @pytest.mark.parametrize("sampling", abut.Sampling)
-def test_beside_the_true_distance(sampling, device):
+def test_closest_against_the_true_distance(sampling, device):
     """Apart: within a cell and a pixel of it; inside: as deep as the deepest of many points."""
     gem, ring = cases.gem(800), cases.torus(40, 20, thick=0.2)
     mesh, other = abut.Mesh(*gem, device), abut.Mesh(*ring, device)
@@ -34,7 +34,7 @@ def test_beside_the_true_distance(sampling, device):
 
 
 def _dense(shape, parts=6):
-    """Points all over a shape."""
+    """Return random points of a shape."""
     weights = np.array(
         [[i, j, parts - i - j] for i in range(parts + 1) for j in range(parts + 1 - i)]
     )
@@ -71,7 +71,7 @@ def test_a_tie_goes_to_the_first_sample_of_the_lowest_face(device):
         np.testing.assert_allclose(got.points.numpy()[1], middle, atol=1e-12)
 
 
-def test_of_one_face_the_first_pixel(device):
+def test_ties_on_one_face_go_to_the_first_pixel(device):
     """One large face, nearest along a line of pixels; the answer is the first of them."""
     field = field_of(cases.box(), device, 33, margin=0.5)
     tent = abut.Mesh([[-4, -4, 0], [4, -4, 0], [0, 4, 0]], [[0, 1, 2]], device)
@@ -81,7 +81,7 @@ def test_of_one_face_the_first_pixel(device):
         np.testing.assert_array_equal(row.points.numpy(), rows[0].points.numpy())
 
 
-def test_a_batch_is_its_single_poses(device):
+def test_a_batch_equals_its_single_poses(device):
     field = field_of(cases.gem(500), device)
     other = abut.Mesh(*cases.torus(24, 12), device)
     poses = random_poses(15, 3.0)
@@ -94,8 +94,8 @@ def test_a_batch_is_its_single_poses(device):
 
 @pytest.mark.parametrize("shape", [cases.gem(500), bowl()], ids=["closed", "open"])
 @pytest.mark.parametrize("sampling", abut.Sampling)
-def test_it_is_the_least_of_all_samples(sampling, shape, device, monkeypatch):
-    """Nothing that is left out early would have been closer; near, straddling and far."""
+def test_culling_keeps_the_closest_sample(sampling, shape, device, monkeypatch):
+    """No culled face would have been closer; near, straddling and far."""
     from abut.sdf import closest_sample
 
     field = field_of(shape, device, 40)
@@ -122,7 +122,7 @@ def test_it_is_the_least_of_all_samples(sampling, shape, device, monkeypatch):
 
 @pytest.mark.parametrize("sampling", ["dominant", "views"])
 def test_a_tiny_object_beside_huge_faces(sampling, device):
-    """Faces of thousands of pixels are looked at where the object is, and nowhere else."""
+    """Faces of thousands of pixels are sampled near the object only."""
     from abut.sdf import field_plan
 
     field = field_of(cases.icosphere(320, 1e-3), device, 16)

@@ -1,4 +1,4 @@
-"""DistanceField.response: against equations 4 to 15 in NumPy, and against what is known."""
+"""DistanceField.response: against equations 4 to 15 in NumPy, and against closed forms."""
 
 import numpy as np
 import pytest
@@ -16,7 +16,7 @@ def field_of(shape, device, resolution=32, **options):
 
 
 def fragments(field, corners, pixels):
-    """Centres of the pixels a triangle covers along its dominant axis, and the area of each."""
+    """Return centres and areas of the pixels that a triangle covers along its dominant axis."""
     pixel = field.box.spacing * (max(field.box.shape) - 1) / pixels
     c = (corners - field.box.lower) / pixel
     normal = np.cross(c[1] - c[0], c[2] - c[0])
@@ -99,7 +99,7 @@ def test_against_the_equations(seed, device):
 
 
 def test_two_spheres(device):
-    """The force is along the axis and there is no torque; both settle as pixels double."""
+    """The force is along the axis and there is no torque; both converge as pixels double."""
     ball = cases.icosphere(8000)
     field, other = field_of(ball, device, 64), abut.Mesh(*ball, device)
     way = np.array([2.0, 1.0, -0.5]) / np.linalg.norm([2.0, 1.0, -0.5])
@@ -208,7 +208,7 @@ def test_large_faces_in_many_slices(device):
 
 @pytest.mark.parametrize("shape", [cases.gem(2000), bowl()], ids=["closed", "open"])
 @pytest.mark.parametrize("sampling", ["dominant", "faces"])
-def test_the_same_bytes_whatever_is_left_out(sampling, shape, device):
+def test_early_outs_give_the_same_bytes(sampling, shape, device):
     """Also where the field of an open mesh jumps from outside to inside, in its hole."""
     field = field_of(shape, device, 48)
     other = abut.Mesh(*cases.torus_knot(96, 12), device)
@@ -224,7 +224,7 @@ def test_the_same_bytes_whatever_is_left_out(sampling, shape, device):
     assert (rows[0].area.numpy() > 0).sum() >= 3
 
 
-def test_a_batch_is_its_single_poses(device):
+def test_a_batch_equals_its_single_poses(device):
     field = field_of(cases.gem(500), device)
     other = abut.Mesh(*cases.torus(24, 12), device)
     poses, twists = random_poses(12, 1.0), np.random.default_rng(0).normal(size=(12, 6))
@@ -267,7 +267,7 @@ def test_a_deforming_mesh(device):
 
 
 def test_large_faces_and_large_meshes(device):
-    """Two faces many times the box: only what is in the box counts."""
+    """Two faces many times the box: only the part in the box counts."""
     field = field_of(cases.box(), device, 33)
     sheet = abut.Mesh(*cases.plane(2, 2, size=500.0), device)
     for pixels, tolerance in ((64, 0.05), (300, 0.02)):
@@ -279,7 +279,7 @@ def test_large_faces_and_large_meshes(device):
     np.testing.assert_allclose(got.area, 1.25, rtol=0.02)
 
 
-def test_no_room_is_no_loss(device, monkeypatch):
+def test_queues_grow_without_loss(device, monkeypatch):
     """Queues of blocks, patches and draw batches grow until all keys have room."""
     from abut.sdf import field_plan
 

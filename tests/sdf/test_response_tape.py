@@ -46,7 +46,7 @@ def scene(device):
 
 
 @pytest.mark.parametrize("law", [PENALTY, MOVING])
-def test_the_same_as_response(law, device):
+def test_tape_equals_response(law, device):
     field, other = scene(device)
     rows = transforms(1, 3)
     poses = wp.array(rows, dtype=wp.transformd, device=device)
@@ -109,7 +109,7 @@ def test_the_same_bytes_on_every_run(device):
     np.testing.assert_array_equal(one.force.numpy(), two.force.numpy())
 
 
-def test_only_what_can_be_differentiated_is_on_the_tape(device):
+def test_only_differentiable_kernels_are_on_the_tape(device):
     """The centre of mass is found when first asked for: by a kernel without backward code."""
     field = abut.DistanceField(abut.Mesh(*cases.box(), device), resolution=8)
     other = abut.Mesh(*cases.box(), device)

@@ -39,14 +39,14 @@ def by_hand(field, points):
 
 
 def spread_of(field, points):
-    """How much the samples of each point's cell differ."""
+    """Return the spread of the samples of each point's cell."""
     at = (points - field.box.lower) / field.box.spacing
     first = np.minimum(at.astype(int), np.array(field.box.shape) - 2)
     corners = [field.distance.numpy()[tuple((first + c).T)] for c in np.ndindex(2, 2, 2)]
     return np.ptp(corners, axis=0)
 
 
-def test_samples_are_blended_linearly(ball):
+def test_samples_are_interpolated_linearly(ball):
     points = inside_of(ball)
     found, wanted = ball.sample(points).numpy(), by_hand(ball, points)
     np.testing.assert_allclose(found["distance"], wanted[:, 0], rtol=0, atol=1e-6)
@@ -59,7 +59,7 @@ def test_samples_are_blended_linearly(ball):
     np.testing.assert_array_equal(found["direction"], side * found["gradient"])
 
 
-def test_samples_are_met_exactly(ball):
+def test_samples_are_reproduced_exactly(ball):
     at = np.stack(np.unravel_index(np.arange(0, ball.distance.size, 97), ball.box.shape), axis=1)
     points = ball.box.lower + ball.box.spacing * at
     found = ball.sample(points).distance.numpy()
@@ -133,7 +133,7 @@ def test_outside_the_box_of_a_band(device):
     np.testing.assert_allclose(found["direction"], [[-1, 0, 0]], atol=1e-6)
 
 
-def test_textures_blend_the_same(ball):
+def test_textures_interpolate_alike(ball):
     points = np.concatenate([inside_of(ball), 3.0 * inside_of(ball, 500)])
     plain, hardware = ball.sample(points).numpy(), ball.sample(points, texture=True).numpy()
     weights = 7 / 256 if ball.device.is_cuda else 1e-5  # all eight together, see texture.py
@@ -190,7 +190,7 @@ def push_out_kernel(grid: FieldGrid, points: wp.array[wp.vec3d]):
         points[i] = points[i] - wp.float64(found[0]) * out
 
 
-def test_kernels_of_others_can_sample(ball):
+def test_user_kernels_can_sample(ball):
     points = inside_of(ball)
     points = points[np.linalg.norm(points, axis=1) > 0.4]
     cloud = wp.array(points, dtype=wp.vec3d, device=ball.device)
@@ -202,7 +202,7 @@ def test_kernels_of_others_can_sample(ball):
 
 
 @wp.kernel
-def look_up_kernel(volume: wp.uint64, points: wp.array[wp.vec3f], out: wp.array[wp.float32]):
+def lookup_kernel(volume: wp.uint64, points: wp.array[wp.vec3f], out: wp.array[wp.float32]):
     i = wp.tid()
     at = wp.volume_world_to_index(volume, points[i])
     out[i] = wp.volume_sample_f(volume, at, wp.Volume.LINEAR)
@@ -215,6 +215,6 @@ def test_nanovdb_holds_the_same_distances(ball, tmp_path):
     points = inside_of(ball, 1000)
     out = wp.empty(1000, dtype=wp.float32, device="cpu")
     at = wp.array(points, dtype=wp.vec3f, device="cpu")
-    wp.launch(look_up_kernel, 1000, [volume.id, at, out], device="cpu")
+    wp.launch(lookup_kernel, 1000, [volume.id, at, out], device="cpu")
     found = ball.sample(points).distance.numpy()
     np.testing.assert_allclose(out.numpy(), found, rtol=0, atol=1e-3 * ball.box.spacing)

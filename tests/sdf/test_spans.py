@@ -1,4 +1,4 @@
-"""The pixels that a face owns, beside the same in whole numbers of any size."""
+"""Row spans of a face, against Python integers of any size."""
 
 import numpy as np
 import pytest
@@ -9,11 +9,11 @@ from abut.sdf.pixel_patch import patch_from, patch_origin, patch_pixel, patch_pi
 
 wp.set_module_options({"enable_backward": False, "fuse_fp": False})
 
-SIDE = 300  # pixels of the picture
+SIDE = 300  # pixels of the raster
 
 
 @wp.kernel
-def own_kernel(
+def count_pixels_kernel(
     # in
     faces: wp.array[wp.mat33d],
     axis: wp.int32,
@@ -21,7 +21,7 @@ def own_kernel(
     # out
     counts_out: wp.array3d[wp.int32],
 ):
-    """How many times a face has each pixel."""
+    """Count how many faces cover each pixel."""
     face = wp.tid()
     high = wp.vec3i(side - 1, side - 1, side - 1)
     footprint = footprint_of(faces[face], axis, wp.vec3i(0, 0, 0), high)
@@ -36,8 +36,8 @@ def own_kernel(
         at = piece.next
 
 
-def owned(corners):
-    """The pixels of a face in the picture along x, in Python's whole numbers."""
+def covered_by_integers(corners):
+    """Return the pixels of a face in the raster along x, by Python integers."""
     a, b, c = ([int(np.floor(x * 256 + 0.5)) for x in corner[1:]] for corner in corners)
     if (b[0] - a[0]) * (c[1] - a[1]) - (b[1] - a[1]) * (c[0] - a[0]) < 0:
         b, c = c, b
@@ -53,7 +53,7 @@ def owned(corners):
 def drawn(faces, device, axis=0):
     counts = wp.zeros((len(faces), SIDE, SIDE), dtype=wp.int32, device=device)
     given = wp.array(np.asarray(faces, dtype=np.float64), dtype=wp.mat33d, device=device)
-    wp.launch(own_kernel, len(faces), [given, axis, SIDE, counts], device=device)
+    wp.launch(count_pixels_kernel, len(faces), [given, axis, SIDE, counts], device=device)
     return counts.numpy()
 
 
@@ -73,16 +73,16 @@ def faces_of(kind, rng, count=12):
 
 
 @pytest.mark.parametrize("kind", ["small", "any", "slivers", "on pixels", "far"])
-def test_beside_whole_numbers(kind, device):
+def test_spans_against_python_integers(kind, device):
     faces = faces_of(kind, np.random.default_rng(len(kind)))
-    faces[..., 0] *= 1e-3  # not upright in the picture
+    faces[..., 0] *= 1e-3  # not perpendicular to the raster
     counts = drawn(faces, device)
     assert counts.sum() > 0
     for face, found in zip(faces, counts, strict=True):
-        np.testing.assert_array_equal(found, owned(face).astype(int))
+        np.testing.assert_array_equal(found, covered_by_integers(face).astype(int))
 
 
-def test_every_pixel_has_one_owner(device):
+def test_every_pixel_is_covered_by_one_face(device):
     """A fan of faces around a point, corners on and off pixels."""
     rng = np.random.default_rng(3)
     angles = np.sort(rng.uniform(0, 2 * np.pi, 30))

@@ -24,7 +24,7 @@ def meets(cloth):
 
 @pytest.mark.parametrize("make", [cases.drape_table, cases.drape_ball])
 @pytest.mark.parametrize("fabric", [sim.Fabric(), THIN], ids=["thick", "thin"])
-def test_nothing_is_cut_in_any_frame(device, make, fabric):
+def test_no_frame_has_intersections(device, make, fabric):
     cloth = draped(device, make, fabric=fabric)
     impacts = 0
     for _ in range(40):
@@ -109,7 +109,7 @@ def test_braces_keep_the_form_of_a_leaf(device):
     assert stiff < 0.022  # a tenth of its length
 
 
-def test_sheets_that_meet_are_refused(device):
+def test_intersecting_sheets_are_refused(device):
     crossed = cases.joined(cases.sheet(8), cases.sheet(8).turned("x", 90).moved((0.1, 0.1, 0)))
     with pytest.raises(abut.MeshError, match="of the sheet meet"):
         sim.Cloth(crossed, device=device)
@@ -164,7 +164,7 @@ def through(mesh):
     return wp.array(wanted, dtype=wp.vec3d, device=mesh.device)
 
 
-def test_only_ways_that_cross_something_are_shortened(device):
+def test_only_crossing_paths_are_shortened(device):
     mesh = stacked(device)
     way = safe_paths.safe_paths(mesh, through(mesh))
     share = way.share.numpy()
@@ -175,8 +175,8 @@ def test_only_ways_that_cross_something_are_shortened(device):
     assert not abut.self_collide(mesh)
 
 
-def test_what_stays_does_not_hold_up_the_rest(device):
-    """Two triangles so near that nothing can be told about them do not move; a third one may."""
+def test_fixed_vertices_do_not_stop_others(device):
+    """Two triangles too near for ccd to decide do not move; a third one does."""
     mesh = stacked(device, height=1e-15)
     wanted = mesh.points.numpy().copy()
     wanted[6:, 2] -= 2.0

@@ -18,7 +18,7 @@ def at(*places):
 
 
 def momentum(bodies):
-    """Linear, and angular about the origin; of bodies that move."""
+    """Linear momentum, and angular momentum about the origin, of bodies that move."""
     mass = 1 / bodies.inverse_mass[:, None]
     rotations = rotations_of_quaternions(bodies.rotation)
     inertia = np.linalg.inv(
@@ -30,7 +30,7 @@ def momentum(bodies):
 
 
 def kinetic_energy(bodies):
-    """Of bodies that all move."""
+    """Kinetic energy of bodies that all move."""
     rotations = rotations_of_quaternions(bodies.rotation)
     local = np.einsum("nji,nj->ni", rotations, bodies.spin)
     rotating = np.einsum("ni,nij,nj->", local, np.linalg.inv(bodies.inverse_inertia), local)
@@ -60,7 +60,7 @@ def test_quaternions_come_back():
     )
 
 
-def test_bodies_turn_as_their_spin_says():
+def test_bodies_rotate_by_their_spin():
     bodies = sim.RigidState.of([cases.box()], at((0, 0, 0)))
     bodies.spin[0] = [0, 0, np.pi / 2]
     for _ in range(1000):
@@ -82,7 +82,7 @@ def test_a_hit_keeps_momentum_and_loses_energy(device):
     assert kinetic_energy(solver.bodies) < energy
 
 
-def test_balls_that_meet_head_on_change_places(device):
+def test_balls_exchange_velocities_head_on(device):
     ball = cases.icosphere(1280)
     look = sim.Surfaces(bounce=1.0, friction=0.0)
     solver = sim.ImpulseSolver(
@@ -106,7 +106,7 @@ def test_a_box_comes_to_rest_on_the_floor(device):
     assert rotations_of_quaternions(solver.bodies.rotation)[0] == pytest.approx(np.eye(3), abs=0.1)
 
 
-def test_friction_stops_what_slides(device):
+def test_friction_stops_a_sliding_box(device):
     def slid(friction):
         look = sim.Surfaces(bounce=0.0, friction=friction)
         options = {"fixed": np.array([False, True]), "surfaces": look, "device": device}
@@ -121,8 +121,8 @@ def test_friction_stops_what_slides(device):
     assert abs(slid(0.8)) < 0.3
 
 
-def test_points_to_lean_on():
-    """Of a grid of places the outermost, with the mean normal."""
+def test_contact_points_are_the_outermost():
+    """The outermost points of a grid are chosen, with the mean normal."""
     x, y = (c.ravel() for c in np.meshgrid(np.arange(5.0), np.arange(3.0)))
     places = np.stack([x, y, 0 * x], axis=1)
     segments = np.stack([places, places + 1e-3], axis=1)

@@ -37,7 +37,7 @@ def test_leaves_bend_while_they_hang(device):
     assert np.abs(spans[1] / spans[0] - 1).max() < 0.5  # nor limp
 
 
-def test_leaves_that_meet_something_are_left_out(device):
+def test_intersecting_leaves_are_left_out(device):
     tree, *leaves = cases.leaves(12, 600).placed()
     doubled = cases.PlacedShapes([tree, *leaves, *leaves], np.tile(np.eye(4), (25, 1, 1)))
     play = sim.FallingLeaves(doubled, 24, device=device)

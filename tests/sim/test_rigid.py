@@ -1,4 +1,4 @@
-"""abut.sim.RigidBodies: motions that are known, what is conserved, and rest."""
+"""abut.sim.RigidBodies: known motions, conserved quantities, and rest."""
 
 import numpy as np
 import pytest
@@ -201,7 +201,7 @@ def test_the_same_bytes_on_every_run(device):
         np.testing.assert_array_equal(two[name], value)
 
 
-def test_no_room_is_no_loss(device, monkeypatch):
+def test_queues_grow_without_loss(device, monkeypatch):
     def run():
         bodies = stack(device)
         bodies.step(0.1, 20)
