@@ -83,7 +83,7 @@ def test_good_sources(source):
         ("@wp.func\ndef f(g: wp.int32):\n    return g\n\ndef g():\n    pass", "hides another g"),
         (
             "@wp.func\ndef f():\n    return wp.float64(1.0 / 3.0)",
-            "1.0 / 3.0 is worked out in float32",
+            "1.0 / 3.0 is computed in float32",
         ),
         (CHANGING, "the constant MOST changes with x"),
         (CHANGING.replace("wp.int64(MOST)", "MOST"), "the constant MOST changes with x"),

@@ -67,7 +67,7 @@ def test_a_slow_drift_keeps_boxes_tight(device):
 
 
 def test_a_shuffled_mess_is_rebuilt(device):
-    """Faces change places at random: a refitted tree is useless, and not kept for long."""
+    """Faces are shuffled: a refitted BVH is useless, and soon rebuilt."""
     loose = soup(BALL)
     mesh = abut.Mesh(*loose, device)
     shuffled = np.random.default_rng(0).permutation(loose.vertices.reshape(-1, 9)).reshape(-1, 3)
@@ -87,7 +87,7 @@ def test_a_careful_tree_stays_while_it_is_good(device):
 
 
 def test_a_tree_made_for_a_mess_does_not_stay(device):
-    """From disorder to order: the tree must become about as good as a new one."""
+    """A shuffled mesh is restored: the BVH must become about as good as a new one."""
     scattered = np.random.default_rng(0).permutation(BALL.vertices)
     mesh = abut.Mesh(scattered, BALL.faces, device)
     for step in range(4):
@@ -142,7 +142,7 @@ def test_a_refused_deformation_changes_nothing(device):
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_buffers_that_are_no_longer_read_are_let_go(dtype, device):
-    """Whoever kept many results for a while finds the mesh with few buffers afterwards."""
+    """A mesh frees the buffers of results that were kept for a while."""
     shape = cases.icosphere(80)
     mesh = abut.Mesh(shape.vertices.astype(dtype), shape.faces, device)
 
@@ -158,8 +158,8 @@ def test_buffers_that_are_no_longer_read_are_let_go(dtype, device):
     assert len({id(points) for points, _ in follow(20)}) <= 3
 
 
-def test_no_tree_is_built_again_and_again_in_vain(device, monkeypatch):
-    """A shape whose best tree is worse than that of the first one: tried once, then let be."""
+def test_useless_rebuilds_are_not_repeated(device, monkeypatch):
+    """A rebuild that does not improve the BVH is not repeated."""
     built = []
     careful, quick = bvh_cache.build_ploc, bvh_cache.build_lbvh
     monkeypatch.setattr(bvh_cache, "build_lbvh", lambda *args: built.append(1) or quick(*args))

@@ -103,7 +103,7 @@ def shapes_of(dtype):
 
 @pytest.mark.parametrize("verb", LAZY)
 def test_answers_read_after_the_array_was_written(verb, kind, dtype, device):
-    """One array, changed in place and given again; answers are read at the end."""
+    """An array is changed in place and passed again; results are read at the end."""
     ask, shapes = LAZY[verb], shapes_of(dtype)
     other = abut.Mesh(*TORUS, device)
     given = Given(shapes[0], kind, device)

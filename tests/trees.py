@@ -14,7 +14,7 @@ def escapes_of(tree):
 
 
 def boxes_of(tree):
-    """(slots, 2, 3) lower and upper corners, relative to the origin of the tree."""
+    """Return (slots, 2, 3) lower and upper corners, relative to the origin of the BVH."""
     return tree.nodes.numpy().reshape(-1, 2, 4)[:, :, :3]
 
 

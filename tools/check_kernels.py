@@ -1,16 +1,16 @@
-"""Check what a linter cannot know about Warp code.
+"""Check Warp code for rules that linters do not know.
 
-In kernels and device functions, no variable has the name of something else in the file: Warp's
-hash of such code changes once it was built, and it is compiled a second time in the next run.
-Nor does a variable that changes in a loop begin as a constant that is used elsewhere: both are one
-variable to Warp, even where the constant is converted (to any type but the int32 of plain numbers).
-Nor are plain numbers reckoned with inside ``wp.float64``: that is done in float32.
+In kernels and device functions:
+- no variable has the name of another object in the file: Warp's hash of such code changes after the
+  first build, and the next run compiles it again;
+- a variable that changes in a loop does not start as a constant that is used elsewhere: Warp makes
+  both one variable, even if the constant is converted (to any type but the int32 of plain numbers);
+- plain numbers are not combined inside ``wp.float64``: Warp does so in float32.
 
 In every file that holds a kernel:
 - module options are set by a direct call with a literal dict (a wrapper would configure its own
-  module), with backward code and fused arithmetic off; kernels of a module of their own
-  (``module="unique"``) name them in ``module_options``; the one file that is differentiated has
-  backward code on;
+  module), with backward code and fused arithmetic off; kernels with ``module="unique"`` have them
+  in ``module_options``; the one differentiable file has backward code on;
 - kernels end in ``_kernel``;
 - arguments run ``# in``, then ``# out``, and exactly those after ``# out`` end in ``_out``;
 - a kernel writes only to arguments that end in ``_out``, or to structs that carry their queues.
@@ -46,7 +46,7 @@ Finding = tuple[int, str]
 
 
 def main(paths: list[str]) -> int:
-    """Print findings; 1 when there are any."""
+    """Print findings; return 1 if there are any."""
     findings = [
         f"{path}:{line}: {message}"
         for path in _python_files(paths or ["src/abut"])
@@ -57,7 +57,7 @@ def main(paths: list[str]) -> int:
 
 
 def check(source: str, required: dict[str, bool] | None = None) -> list[Finding]:
-    """Findings in the source of one file, by line; ``required`` module options."""
+    """Return findings in the source of one file, by line; ``required`` are module options."""
     required = required or REQUIRED
     tree = ast.parse(source)
     lines = source.splitlines()
@@ -68,7 +68,7 @@ def check(source: str, required: dict[str, bool] | None = None) -> list[Finding]
         if _decorators(function, "wp.kernel", "wp.func"):
             findings += _check_shadows(function, _names_of(tree))
             findings += _check_constants(function)
-            findings += _check_reckoning(function)
+            findings += _check_float64_literals(function)
     for kernel, decorator in kernels:
         findings += _check_options(tree, kernel, decorator, required)
         findings += _check_names(kernel, lines)
@@ -86,13 +86,13 @@ def _python_files(paths: Iterable[str]) -> Iterator[Path]:
 
 
 def _decorators(function: ast.FunctionDef, *names: str) -> list[ast.expr]:
-    """Decorators with one of these names, called (``@wp.kernel(...)``) or not."""
+    """Return decorators with one of these names, called (``@wp.kernel(...)``) or not."""
     plain = [(d.func if isinstance(d, ast.Call) else d, d) for d in function.decorator_list]
     return [decorator for name, decorator in plain if _dotted(name) in names]
 
 
 def _names_of(tree: ast.Module) -> set[str]:
-    """Names that a file defines or imports."""
+    """Return the names that a file defines or imports."""
     names: set[str] = set()
     for node in tree.body:
         if isinstance(node, ast.Import | ast.ImportFrom):
@@ -116,20 +116,20 @@ def _check_constants(function: ast.FunctionDef) -> Iterator[Finding]:
     used = [node.id for node in ast.walk(function) if isinstance(node, ast.Name)]
     for block in _blocks(function):
         for place, statement in enumerate(block):
-            name, constant = _begun_as(statement)
+            name, constant = _initial_constant(statement)
             changes = any(name in _stored(later) for later in block[place + 1 :])
             if changes and used.count(constant) > 1:
                 message = f"{function.name}: the constant {constant} changes with {name}"
                 yield statement.lineno, message
 
 
-def _check_reckoning(function: ast.FunctionDef) -> Iterator[Finding]:
+def _check_float64_literals(function: ast.FunctionDef) -> Iterator[Finding]:
     for node in ast.walk(function):
         if isinstance(node, ast.Call) and _dotted(node.func) == "wp.float64" and node.args:
             value = node.args[0]
             plain = not any(isinstance(part, ast.Name) for part in ast.walk(value))
             if isinstance(value, ast.BinOp) and plain:
-                yield node.lineno, f"{function.name}: {ast.unparse(value)} is worked out in float32"
+                yield node.lineno, f"{function.name}: {ast.unparse(value)} is computed in float32"
 
 
 def _blocks(function: ast.FunctionDef) -> Iterator[list[ast.stmt]]:
@@ -137,8 +137,8 @@ def _blocks(function: ast.FunctionDef) -> Iterator[list[ast.stmt]]:
         yield from (getattr(node, name, []) for name in ("body", "orelse"))
 
 
-def _begun_as(statement: ast.stmt) -> tuple[str, str]:
-    """(variable, constant) where a statement sets one to the other, perhaps converted."""
+def _initial_constant(statement: ast.stmt) -> tuple[str, str]:
+    """Return (variable, constant) of a statement that sets one to the other, perhaps converted."""
     if not (isinstance(statement, ast.Assign) and isinstance(statement.targets[0], ast.Name)):
         return "", ""
     value = statement.value
@@ -149,7 +149,7 @@ def _begun_as(statement: ast.stmt) -> tuple[str, str]:
 
 
 def _stored(statement: ast.stmt) -> set[str]:
-    """Variables that a loop sets."""
+    """Return the variables that a loop sets."""
     nodes = ast.walk(statement) if isinstance(statement, ast.For | ast.While) else ()
     return {n.id for n in nodes if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}
 
@@ -215,7 +215,7 @@ def _check_writes(kernel: ast.FunctionDef) -> Iterator[Finding]:
 
 
 def _written(node: ast.AST) -> list[ast.expr]:
-    """Expressions that a statement or call writes to, other than plain names."""
+    """Yield expressions that a statement or call writes to, other than plain names."""
     targets: list[ast.expr] = []
     if isinstance(node, ast.Assign):
         targets = node.targets
@@ -229,7 +229,7 @@ def _written(node: ast.AST) -> list[ast.expr]:
 
 
 def _root(node: ast.expr) -> str:
-    """The name that an expression like ``queue.keys[i]`` starts with."""
+    """Return the name that an expression like ``queue.keys[i]`` starts with."""
     while isinstance(node, ast.Subscript | ast.Attribute):
         node = node.value
     return node.id if isinstance(node, ast.Name) else ""

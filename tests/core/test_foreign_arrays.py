@@ -20,7 +20,7 @@ LONG = 200_000_000  # clock ticks: about a tenth of a second
 
 
 class Foreign:
-    """What all that speak DLPack have in common."""
+    """A minimal array with the DLPack protocol."""
 
     def __init__(self, array):
         self.array = array

@@ -7,7 +7,6 @@ import threading
 import numpy as np
 import pytest
 import warp as wp
-from abut.scene.label_sort import reorder_faces_kernel
 
 import abut
 from abut import cases
@@ -15,19 +14,20 @@ from abut.core import device as devices
 from abut.core import launch as launching
 from abut.core import timing
 from abut.core.atomics import atomic_add_aggregated, atomic_min_int64
+from abut.scene.label_sort import reorder_faces_kernel
 
 wp.set_module_options({"enable_backward": False, "fuse_fp": False})
 
 
 @wp.kernel
-def reserve_kernel(
+def add_kernel(
     # in
     span: wp.vec3i,
     counter: wp.array[wp.int64],
     # out
     slots_out: wp.array[wp.int64],
 ):
-    """Every item takes one to three slots of one counter."""
+    """Add one to three to one counter per item."""
     for i in range(span[0] + wp.tid(), span[1], span[2]):
         slots_out[i] = atomic_add_aggregated(counter, 1 + i % 3)
 
@@ -40,14 +40,14 @@ def lower_kernel(
     # out
     least_out: wp.array[wp.int64],
 ):
-    """Every item lowers one of few values."""
+    """Lower one of few values per item."""
     for i in range(span[0] + wp.tid(), span[1], span[2]):
         atomic_min_int64(least_out, i % least_out.shape[0], values[i])
 
 
 @pytest.fixture
 def many_threads(monkeypatch):
-    """More threads than there may be cores."""
+    """Use more threads than there may be cores."""
     monkeypatch.setenv("ABUT_THREADS", "4")
     devices.thread_count.cache_clear()
     yield
@@ -55,11 +55,11 @@ def many_threads(monkeypatch):
     devices.thread_count.cache_clear()
 
 
-def reserved(count, device, grain):
-    """The first slot of each item; checks that items lie one after the other without a gap."""
+def first_slots(count, device, grain):
+    """Return the first slot of each item; check that the slots of all items leave no gap."""
     counter = wp.zeros(1, dtype=wp.int64, device=device)
     slots = wp.full(count, -1, dtype=wp.int64, device=device)
-    launching.launch(reserve_kernel, count, [counter, slots], wp.get_device(device), grain=grain)
+    launching.launch(add_kernel, count, [counter, slots], wp.get_device(device), grain=grain)
     slots, sizes = slots.numpy(), 1 + np.arange(count) % 3
     order = np.argsort(slots)
     np.testing.assert_array_equal(slots[order], np.cumsum(sizes[order]) - sizes[order])
@@ -67,17 +67,17 @@ def reserved(count, device, grain):
 
 
 def test_counters_lose_nothing(many_threads, device):
-    """A million takers on several threads."""
-    reserved(1_000_000, device, grain=1000)
+    """A million additions from several threads are all counted."""
+    first_slots(1_000_000, device, grain=1000)
 
 
 @pytest.mark.parametrize("count", [0, 1, 2, 7, 4096, 100_003])
 def test_a_launch_covers_every_item_once(count, many_threads, device):
-    reserved(count, device, grain=10)
+    first_slots(count, device, grain=10)
 
 
 def test_minima_lose_nothing(many_threads, device):
-    """Values that fall all the while, so that every one of them is the least for a moment."""
+    """Decreasing values: every one of them is the minimum for a moment."""
     count, lanes = 1_000_000, 3
     falling = np.arange(count)[::-1].astype(np.int64) - count // 2
     values = wp.array(falling, device=device)
@@ -153,7 +153,7 @@ def test_a_task_takes_another_array(count, known, device, monkeypatch):
 
 
 def test_first_use_in_a_program_is_quiet():
-    """Standard output belongs to the program; Warp's greeting is all that it finds there."""
+    """abut writes nothing to standard output; only Warp's greeting is there."""
     script = (
         "import abut; from abut import cases; a = abut.Mesh(*cases.box(), 'cpu');"
         "print('so much:', len(abut.collide(a, a)));"
@@ -164,24 +164,24 @@ def test_first_use_in_a_program_is_quiet():
     assert "Module" not in greeting and int(said) > 0
 
 
-def test_a_slow_load_is_told(monkeypatch):
-    """Which kernels are being compiled, by the room they are in."""
-    told, said = threading.Event(), []
+def test_a_slow_compilation_is_logged(monkeypatch):
+    """The notice names the module whose kernels are compiled."""
+    logged, said = threading.Event(), []
 
-    def hear(message, *words):
+    def record(message, *words):
         said.append(message % words)
-        told.set()
+        logged.set()
 
     monkeypatch.setattr(launching, "NOTICE_AFTER_S", 0.0)
     monkeypatch.setattr(launching, "_loaded", set())
-    monkeypatch.setattr(launching.log, "warning", hear)
-    monkeypatch.setattr(wp, "load_module", lambda module, device: told.wait(60))
-    launching._load(reserve_kernel, wp.get_device("cpu"))
+    monkeypatch.setattr(launching.log, "warning", record)
+    monkeypatch.setattr(wp, "load_module", lambda module, device: logged.wait(60))
+    launching._load(add_kernel, wp.get_device("cpu"))
     assert said == ["compiling kernels (test_launch) for cpu, once; later runs load them"]
 
 
-def test_where_nothing_can_be_captured(device):
-    """CUDA's default stream; Warp leaves it current where threads read arrays at once."""
+def test_queries_without_graph_capture(device):
+    """CUDA's default stream cannot be captured; threads that read arrays at once stay on it."""
     shapes = cases.pair("knot", faces=400)
 
     def answers():

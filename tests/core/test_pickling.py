@@ -1,4 +1,4 @@
-"""Whatever a caller holds goes through a pickle, and answers there as it does here."""
+"""Results and operands survive pickling and give the same answers afterwards."""
 
 import copy
 import pickle

@@ -62,7 +62,7 @@ def test_pairs(family, device):
 
 @pytest.mark.parametrize("family", awkward.FAMILIES, ids=awkward.name)
 def test_order_hardly_matters(family, device):
-    """Which triangle comes first and how corners are listed changes roundings alone."""
+    """The order of triangles and of corners changes rounding only."""
     a, b = triangle_pairs(family, 40, seed=1)
     want, _ = answers(a, b, device)
     with np.errstate(over="ignore"):

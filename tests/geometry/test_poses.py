@@ -48,7 +48,7 @@ def test_batch_of_poses(name, bound, device):
 @pytest.mark.parametrize("bound", list(abut.Bound))
 @pytest.mark.parametrize("depth", [1e-3, 1e-9, 1e-13, 0.0])
 def test_barely_touching_poses_are_not_lost(depth, bound, device):
-    """Corner upon face after any turn, give or take rounding: boxes must not be too tight."""
+    """A corner touches a face after any rotation, up to rounding: boxes must not be too tight."""
     poses = random_poses(200, 0.0, seed=2)
     tip = np.array([[0.0, 0, 0], [0.3, 0.1, -1], [-0.2, 0.2, -1]])
     floor = np.array([[-1.0, -1, 0], [1, -1, 0], [0, 1, 0]])
@@ -62,7 +62,7 @@ def test_barely_touching_poses_are_not_lost(depth, bound, device):
 
 
 def test_coordinates_are_rounded_once_for_each_operation(device):
-    """Boxes that rest on each other, both turned: rounding decides, and as documented."""
+    """Rotated boxes rest on each other: rounding decides, as documented."""
     a, b = cases.pair("stacked_boxes")
     some = random_poses(100, 3.0, seed=4)
     check_batch(a, b, device, pose_a=some, pose_b=some)

@@ -30,7 +30,7 @@ def orient3d_kernel(
     # out
     signs_out: wp.array2d[wp.int32],
 ):
-    """All three ways to tell the side of a plane."""
+    """Compute the side of a plane in all three ways."""
     i = wp.tid()
     a = points[i, 0]
     b = points[i, 1]
@@ -49,7 +49,7 @@ def orient2d_kernel(
     # out
     signs_out: wp.array2d[wp.int32],
 ):
-    """All three ways to tell a turn seen along an axis."""
+    """Compute the orientation seen along an axis in all three ways."""
     i = wp.tid()
     a = points[i, 0]
     b = points[i, 1]
@@ -62,7 +62,7 @@ def orient2d_kernel(
 
 
 def signs_of(kernel, points, device, *args):
-    """(n, 3): filtered, accumulated and exact signs."""
+    """Return (n, 3) filtered, accumulated and exact signs."""
     signs = wp.zeros((len(points), 3), dtype=wp.int32, device=device)
     given_points = wp.array(np.ascontiguousarray(points), dtype=wp.vec3d, device=device)
     wp.launch(kernel, len(points), [given_points, *args, signs], device=device)

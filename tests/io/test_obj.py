@@ -214,7 +214,7 @@ def test_many_faces(tmp_path):
 
 
 def test_real_files_read_as_by_trimesh(data):
-    """The same triangles; trimesh splits vertices by normals and files by materials."""
+    """Both readers give the same triangles; trimesh splits vertices by normals and materials."""
     files = sorted(data.rglob("*.obj"))
     if not files:
         pytest.skip("there are no OBJ files in the data folder")

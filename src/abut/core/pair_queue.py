@@ -146,7 +146,7 @@ class PairQueues:
         return self._kept.get(name, 0)
 
     def clear(self) -> None:
-        """Forget all keys but those kept."""
+        """Empty all queues except for the kept keys."""
         if self._host is None:
             self._view[:] = self._cleared_view
         elif any(self._kept.values()):
@@ -233,7 +233,7 @@ class JoinedQueues:
         return sum(part.generation for part in self.parts)
 
     def clear(self) -> None:
-        """Forget all keys but those kept."""
+        """Empty all queues except for the kept keys."""
         for part in self.parts:
             part.clear()
 

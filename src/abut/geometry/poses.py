@@ -143,7 +143,7 @@ def is_identity(pose: wp.mat44d):
 
 @wp.func
 def rotation_of(pose: wp.mat44d):
-    """The rotation of a pose."""
+    """Return the rotation of a pose."""
     return wp.mat33d(
         pose[0, 0], pose[0, 1], pose[0, 2],
         pose[1, 0], pose[1, 1], pose[1, 2],
@@ -153,13 +153,13 @@ def rotation_of(pose: wp.mat44d):
 
 @wp.func
 def translation_of(pose: wp.mat44d):
-    """Where a pose puts the origin."""
+    """Return the translation of a pose."""
     return wp.vec3d(pose[0, 3], pose[1, 3], pose[2, 3])
 
 
 @wp.func
 def is_rigid(pose: wp.mat44d):
-    """Whether a pose is finite, its columns orthonormal and right-handed, its last row 0 0 0 1."""
+    """Return whether a pose is finite, orthonormal and right-handed with last row 0 0 0 1."""
     square = wp.bool(True)
     for i in range(3):
         for j in range(i, 3):

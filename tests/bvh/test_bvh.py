@@ -1,4 +1,4 @@
-"""The hierarchy: its structure, its boxes, refits, size and reproducibility."""
+"""BVHs: structure, boxes, refits, size and reproducibility."""
 
 from fractions import Fraction
 
@@ -61,7 +61,7 @@ def tree(request, shape, device):
 
 
 def leaves_below(tree):
-    """Faces in the order of a walk from the root, left before right; checks links on the way."""
+    """Return the faces in depth-first order, left before right; check links on the way."""
     links = links_of(tree)
     stack, faces, seen = [len(links) - 1], [], set()
     while stack:
@@ -89,7 +89,7 @@ def test_leaves_and_splits_know_their_slots(tree, shape):
     np.testing.assert_array_equal(links[tree.split_slots.numpy()[: len(splits)]], splits)
 
 
-def test_boxes_hold_what_is_below(tree):
+def test_boxes_contain_their_subtrees(tree):
     links, boxes = links_of(tree), boxes_of(tree)
     assert not np.isnan(boxes).any()
     for slot in np.flatnonzero(links >= 0):
@@ -98,8 +98,8 @@ def test_boxes_hold_what_is_below(tree):
         np.testing.assert_array_equal(boxes[slot, 1], children[:, 1].max(axis=0))
 
 
-def test_leaf_boxes_hold_their_faces_exactly(tree, shape):
-    """Rounded outwards: compared as fractions, with the origin."""
+def test_leaf_boxes_contain_their_faces_exactly(tree, shape):
+    """Boxes are rounded outwards; compare them as fractions, with the origin."""
     links, boxes = links_of(tree), boxes_of(tree)
     origin = [Fraction(x) for x in tree.origin.tolist()]
     for slot in np.flatnonzero(links < 0)[:300]:
@@ -111,8 +111,8 @@ def test_leaf_boxes_hold_their_faces_exactly(tree, shape):
             assert high == np.inf or Fraction(high) >= Fraction(float(most)) - origin[axis]
 
 
-def test_escapes_lead_past_what_is_below(tree):
-    """Without opening any node, escapes run along the right-hand side of the tree."""
+def test_escapes_skip_subtrees(tree):
+    """Escapes of unopened nodes visit the right spine of the BVH."""
     links, escapes = links_of(tree), escapes_of(tree)
     for slot in np.flatnonzero(links >= 0):
         left, right = 2 * links[slot], 2 * links[slot] + 1
@@ -121,7 +121,7 @@ def test_escapes_lead_past_what_is_below(tree):
     assert escapes[-1] == -1
 
 
-def test_no_tree_is_deeper_than_walks_allow(tree):
+def test_no_bvh_is_deeper_than_stacks_allow(tree):
     links = links_of(tree)
     depth = np.zeros(len(links), dtype=int)
     stack = [len(links) - 1]
@@ -135,7 +135,7 @@ def test_no_tree_is_deeper_than_walks_allow(tree):
 
 
 @pytest.mark.parametrize("shape", [cases.icosphere(5120), cases.single("thick_knot", 5000)])
-def test_care_makes_better_trees(shape, device):
+def test_ploc_is_cheaper_to_traverse(shape, device):
     mesh = abut.Mesh(*shape, device)
     quick, careful = (
         make(mesh.points, mesh.faces, mesh.bounds) for make in (build_lbvh, build_ploc)
@@ -143,7 +143,7 @@ def test_care_makes_better_trees(shape, device):
     assert cost_of(careful) < cost_of(quick)
 
 
-def test_a_tree_that_serves_is_improved(device):
+def test_search_effort_leads_to_ploc(device):
     mesh = abut.Mesh(*cases.icosphere(320), device)
     quick = bvh_of(mesh)
     assert not quick.improved
@@ -153,13 +153,13 @@ def test_a_tree_that_serves_is_improved(device):
 
 @pytest.mark.parametrize("offset", [0.0, 1e4, 1e9])
 def test_boxes_are_tight(offset, device):
-    """Far away too: nothing is gained by a hierarchy whose boxes are all alike."""
+    """Boxes of distant meshes are tight too, relative to their origin."""
     ball = cases.icosphere(1280).moved((offset, offset, offset))
     tree = bvh_of(abut.Mesh(*ball, device))
     assert np.ptp(leaf_boxes(tree), axis=1).max() < 0.2
 
 
-def test_refit_gives_the_boxes_of_a_new_tree(device):
+def test_refit_gives_the_boxes_of_a_rebuild(device):
     ball = cases.icosphere(1280)
     mesh = abut.Mesh(*ball, device)
     tree = bvh_of(mesh)
@@ -181,7 +181,7 @@ def test_memory(shape, device):
     assert tree.nbytes <= 200 * len(shape.faces)
 
 
-def test_the_tree_is_kept_until_the_mesh_moves(device):
+def test_the_bvh_is_cached_until_the_mesh_deforms(device):
     mesh = abut.Mesh(*cases.icosphere(320), device)
     tree = bvh_of(mesh)
     assert bvh_of(mesh) is tree

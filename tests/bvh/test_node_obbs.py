@@ -1,4 +1,4 @@
-"""Oriented boxes hold what is below them, whatever its shape."""
+"""Oriented boxes of nodes contain the faces below them."""
 
 import numpy as np
 import pytest
@@ -9,7 +9,7 @@ from abut.bvh.bvh_cache import bvh_of
 
 
 def on_a_grid(shape, cells):
-    """A shape whose vertices are rounded to a coarse grid: many faces lose their area."""
+    """Round the vertices of a shape to a coarse grid, so that many faces have no area."""
     vertices = np.asarray(shape.vertices, dtype=np.float64)
     step = np.ptp(vertices, axis=0).max() / cells
     return np.round(vertices / step) * step, shape.faces
@@ -39,7 +39,7 @@ def mesh_of(name, device):
 
 
 @pytest.mark.parametrize("name", SHAPES)
-def test_boxes_hold_their_faces(name, device):
+def test_boxes_contain_their_faces(name, device):
     mesh = mesh_of(name, device)
     tree = bvh_of(mesh, abut.Bound.OBB)
     links = tree.nodes.numpy()[0::2, 3].view(np.int32)

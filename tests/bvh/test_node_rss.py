@@ -1,4 +1,4 @@
-"""Rectangle swept spheres: they hold what is below them, and their distances are lower bounds."""
+"""Rectangle swept spheres of nodes contain their faces; their gaps are lower bounds."""
 
 import numpy as np
 import pytest
@@ -38,7 +38,7 @@ def root_distance_kernel(
 
 
 def faces_below(tree):
-    """For every slot the faces below it, and the slots from the leaves up."""
+    """Return the faces below every slot, and the slots from the leaves up."""
     links = links_of(tree)
     order, stack = [], [len(links) - 1]
     while stack:
@@ -54,7 +54,7 @@ def faces_below(tree):
 
 
 def check_holds(mesh):
-    """Every corner is within the radius of the rectangle of every node above it."""
+    """Check that every corner is within the radius of the rectangle of every node above it."""
     tree = bvh_of(mesh, RSS)
     rows = tree.rss.numpy().reshape(-1, 3, 4).astype(float)
     points, faces = mesh.points.numpy() - tree.origin, mesh.faces.numpy()
@@ -79,7 +79,7 @@ SHAPES = {
 @pytest.mark.parametrize("scale", [1.0, 1e-6, 1e6])
 @pytest.mark.parametrize("offset", [0.0, 3.0, 1e6])
 @pytest.mark.parametrize("name", SHAPES)
-def test_volumes_hold_their_faces(name, offset, scale, device):
+def test_volumes_contain_their_faces(name, offset, scale, device):
     shape = SHAPES[name]
     turned = moved(shape.vertices, random_poses(1, 1.0)[0])
     check_holds(abut.Mesh((turned + offset) * scale, shape.faces, device))
@@ -101,8 +101,8 @@ def test_after_a_deformation(device):
         check_holds(mesh)
 
 
-def test_thin_where_the_surface_is(device):
-    """A turned flat sheet has volumes without thickness."""
+def test_flat_surfaces_have_thin_volumes(device):
+    """The volumes of a rotated flat sheet have no thickness."""
     sheet = cases.plane(16, 16, 2.0)
     mesh = abut.Mesh(moved(sheet.vertices, random_poses(1, 0.5)[0]), sheet.faces, device)
     radius = bvh_of(mesh, RSS).rss.numpy().reshape(-1, 3, 4)[:, 0, 3]
@@ -110,8 +110,8 @@ def test_thin_where_the_surface_is(device):
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_distances_are_lower_bounds(seed, device):
-    """Of single leaves: close to the true distance of their faces, and never above."""
+def test_gaps_are_lower_bounds(seed, device):
+    """The gap of two leaves is close to the distance of their faces, and never above it."""
     rng = np.random.default_rng(seed)
     a, b = (abut.Mesh(rng.normal(size=(300, 3)) * 0.2, np.arange(300).reshape(-1, 3), device)
             for _ in range(2))  # fmt: skip
@@ -139,7 +139,7 @@ def test_distances_are_lower_bounds(seed, device):
 
 @pytest.mark.parametrize("scale", [1e308, 3e38, 1e-40, 5e-324])
 def test_beyond_single_precision(scale, device):
-    """Corners that float32 cannot hold: no pair is lost."""
+    """No pair is lost when float32 cannot represent the corners."""
     rng = np.random.default_rng(0)
     corners = rng.integers(-1, 2, size=(60, 3)) * scale
     faces = np.arange(60).reshape(-1, 3)
