@@ -11,8 +11,8 @@ import numpy as np
 import warp as wp
 
 import abut
-from abut.bvh import lbvh
 from abut.bvh.bvh_cache import bvh_of
+from abut.bvh.lbvh import build_lbvh
 from abut.bvh.node_rss import fit_node_rss
 from abut.bvh.refit import refit
 from abut.core.device import thread_count
@@ -95,7 +95,7 @@ def _call(case: Case, choice: str) -> Callable[[], Any]:
     mesh = abut.Mesh(case.vertices, case.faces, case.device)
     bvh_of(mesh, effort=MANY_QUERIES)
     if case.question is Question.BUILD:
-        return lambda: lbvh.build(mesh.points, mesh.faces, mesh.bounds).face_count
+        return lambda: build_lbvh(mesh.points, mesh.faces, mesh.bounds).face_count
     if case.question is Question.BUILD_RSS:
         return lambda: _built_rss(mesh)
     frames = [wp.array(frame, dtype=wp.vec3, device=case.device) for frame in case.frames]
@@ -147,7 +147,7 @@ def _moved_distance(mesh: abut.Mesh, frame: wp.array, other: abut.Mesh, bound: A
 
 
 def _built_rss(mesh: abut.Mesh) -> int:
-    tree = lbvh.build(mesh.points, mesh.faces, mesh.bounds)
+    tree = build_lbvh(mesh.points, mesh.faces, mesh.bounds)
     fit_node_rss(tree, mesh.points, mesh.faces)
     return tree.face_count
 
