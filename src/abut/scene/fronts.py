@@ -182,7 +182,7 @@ class SceneFrontSearch(ContactSearch):
         self._row_frames = wp.empty(0, dtype=RelativeFrame, device=self.device)
         self._plans = RecentCache()
 
-    def run(self) -> FoundContacts | None:
+    def try_run(self) -> FoundContacts | None:
         """Search; None where the fronts were given up."""
         fronts = self.fronts
         if not fronts.has_bits_for(self.broad.capacity):

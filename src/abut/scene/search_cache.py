@@ -51,7 +51,7 @@ class SearchCache:
             search = self._get(
                 (*about, *query.key), lambda: SceneFrontSearch(*scene, query, fronts=self.fronts)
             )
-            found = search.run()
+            found = search.try_run()
             if found is not None:
                 return found, where
             query = replace(query, front=False)
