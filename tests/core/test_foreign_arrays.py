@@ -66,9 +66,9 @@ def same(got, want):
 def test_the_first_array_of_a_process():
     """Nothing of Warp has run yet."""
     code = (
-        "import numpy as np, test_foreign_arrays, abut\n"
-        "vertices = test_foreign_arrays.Foreign(np.eye(3))\n"
-        "print(abut.Mesh(vertices, test_foreign_arrays.Foreign(np.arange(3, dtype=np.int32)[None])))"
+        "import numpy as np, abut; from test_foreign_arrays import Foreign\n"
+        "faces = np.arange(3, dtype=np.int32)[None]\n"
+        "print(abut.Mesh(Foreign(np.eye(3)), Foreign(faces)))"
     )
     here = Path(__file__).parent
     paths = os.pathsep.join([str(here), str(here.parent)])
