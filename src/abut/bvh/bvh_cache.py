@@ -77,10 +77,7 @@ def _build(mesh: Mesh, improved: bool = False) -> Bvh:
 
 def _refit_or_rebuild(tree: Bvh, mesh: Mesh) -> Bvh:
     return refit_or_rebuild(
-        tree,
-        mesh.recent_bounds,
-        lambda: _build(mesh),
-        lambda: refit(tree, mesh.points, mesh.faces),
+        tree, mesh.recent_bounds, lambda: _build(mesh), lambda: refit(tree, mesh.points, mesh.faces)
     )
 
 
