@@ -1,4 +1,4 @@
-"""Named inputs are what their names and docstrings say."""
+"""Shapes and named scenes: closed, oriented, of the expected size."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Crowds of shapes are what their names and docstrings say."""
+"""Placed shapes: deterministic, disjoint where promised, of the expected size."""
 
 import numpy as np
 import pytest
@@ -34,7 +34,7 @@ def pieces_of(shape, count=12, seed=3, gap=1e-6):
         lambda: cases.breaking(1200, 8),
     ],
 )
-def test_crowds_are_the_same_every_time(make):
+def test_placed_shapes_are_deterministic(make):
     first, again = make(), make()
     assert first.poses.shape == (len(first.shapes), 4, 4)
     assert np.array_equal(first.poses, again.poses)

@@ -219,7 +219,7 @@ def test_errors_are_one_line(files, capsys, args, message):
     assert said.err.count("\n") == 1
 
 
-def test_surprises_are_one_line_too(files, capsys, monkeypatch):
+def test_unexpected_errors_are_one_line(files, capsys, monkeypatch):
     def fail(*_args, **_options):
         raise ZeroDivisionError("first line\nsecond line")
 
@@ -300,7 +300,7 @@ def test_help(capsys):
 
 
 def test_streams_of_a_real_process(files):
-    """Nothing of Warp's on either stream, and JSON alone on the first."""
+    """Warp prints on neither stream; standard output has JSON alone."""
     command = [sys.executable, "-m", "abut", "collide", "--json", "--device", "cpu"]
     paths = [files / "spheres_a.ply", files / "spheres_b.ply"]
     done = subprocess.run([*command, *paths], capture_output=True, text=True, check=False)
@@ -331,7 +331,7 @@ def test_hardware_errors_are_one_line(files, capsys):
     assert run("hardware") == 0
 
 
-def test_a_reader_who_has_enough(files):
+def test_closed_output_pipe(files):
     """Leaving early is an error, not a contact."""
     pair = files / "apart_a.ply", files / "apart_b.ply"
     command = [sys.executable, "-m", "abut", "collide", *map(str, pair), "--device", "cpu"]
@@ -343,6 +343,6 @@ def test_a_reader_who_has_enough(files):
 
 
 @pytest.mark.parametrize("name", ["info", "bench"])
-def test_help_says_what_a_command_does(name, capsys):
+def test_help_describes_commands(name, capsys):
     assert run(name, "--help") == 0
     assert len(capsys.readouterr().out.split("\n\n")[1].split()) > 5

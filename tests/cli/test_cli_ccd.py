@@ -51,7 +51,7 @@ def test_a_table(frames, capsys):
     assert "vertex-face" in said and "more (--pairs N)" in said
 
 
-def test_a_folder_is_followed(frames, capsys):
+def test_folder_of_frames(frames, capsys):
     assert run("ccd", frames, "--follow", "--device", "cpu") == 1
     lines = capsys.readouterr().out.splitlines()
     assert [line.split(":")[0] for line in lines] == ["f10.ply", "f11.ply"]  # 9, 10, 11

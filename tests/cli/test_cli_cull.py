@@ -1,4 +1,4 @@
-"""``abut cull``: what the library says, and a picture of it."""
+"""``abut cull``: the answers of the library, and a picture."""
 
 import json
 import logging
@@ -46,7 +46,7 @@ def answer(capsys, *args):
     return status, json.loads(capsys.readouterr().out)
 
 
-def test_what_the_library_says(files, capsys):
+def test_matches_the_library(files, capsys):
     names = ("knot", "ball", "far")
     paths = [files / f"{name}.ply" for name in names]
     status, said = answer(capsys, *paths, "--pixels", 200, "--views", "xZ")

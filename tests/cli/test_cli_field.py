@@ -42,7 +42,7 @@ def run(*args):
         return stop.code
 
 
-def test_build_says_what_it_did(folder, capsys):
+def test_build_report(folder, capsys):
     options = ["--resolution", 20, "--margin", 0.5, "--band", 0.4, "--json"]
     assert run("build", folder / "ball.ply", "-o", folder / "band.npz", *options) == 0
     said = json.loads(capsys.readouterr().out)

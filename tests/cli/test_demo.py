@@ -60,7 +60,7 @@ def test_table_for_people(capsys):
         assert word in said
 
 
-def test_a_wrong_frame_is_told(monkeypatch, capsys):
+def test_check_reports_wrong_frames(monkeypatch, capsys):
     right = drape.near_face_rows
     monkeypatch.setattr(drape, "near_face_rows", lambda c, m: right(c, m)[: 7 if m == "far" else 8])
     args = ["--faces", 200, "--frames", 2, "--no-film", "--check", "--json", "--device", "cpu"]
@@ -75,7 +75,7 @@ def test_brute_force_finds_the_same(name, capsys):
     assert json.loads(capsys.readouterr().out)["checked"] == 4
 
 
-def test_meshes_of_ones_own(tmp_path, capsys):
+def test_given_meshes(tmp_path, capsys):
     files = []
     for name, shape in {"whole": cases.torus(24, 12), "falling": cases.icosphere(80, 0.3)}.items():
         files += ["--mesh", tmp_path / f"{name}.ply"]
@@ -93,7 +93,7 @@ def test_still_demos_have_no_frames(capsys):
     assert "does not move" in capsys.readouterr().err
 
 
-def test_parts_are_told_by_colour():
+def test_parts_have_distinct_colours():
     thing = demo.Seen(None, "piece", np.array([0, 1, 2]))
     colors = demo._color(thing)
     assert len({tuple(c) for c in colors.round(3).tolist()}) == 3

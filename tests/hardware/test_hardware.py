@@ -73,7 +73,7 @@ def test_more_axes_mean_fewer_pairs():
 
 
 def test_memory_bursts():
-    """As the paper says: a second burst beyond 18 bits, a third beyond 40."""
+    """The paper has a second burst beyond 18 bits and a third beyond 40."""
     assert [Machine(width=w).bursts for w in (10, 18, 19, 35)] == [1, 1, 2, 2]
 
 

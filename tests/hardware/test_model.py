@@ -120,7 +120,7 @@ def test_kernels_against_the_model(sides, width, device):
     assert 0 < found.sum() < len(slots)
 
 
-def test_reaches_hold_all_corners():
+def test_reaches_bound_all_corners():
     """In rational arithmetic: every reach of a leaf is above its corners, by at most two units."""
     mesh = abut.Mesh(*cases.icosphere(80), "cpu")
     for width in (10, 18, 35):
@@ -142,7 +142,7 @@ def test_reaches_hold_all_corners():
 
 
 def test_triangle_unit_is_conservative():
-    """Faces that meet are never found apart by the integer test."""
+    """The integer test never separates intersecting faces."""
     a, b = (abut.Mesh(*shape, "cpu") for shape in cases.pair("knot", faces=3000))
     question = program(a, b, None, None, Machine())
     pairs = abut.collide(a, b).pairs.numpy()

@@ -70,7 +70,7 @@ def test_pipeline(width, sides):
     slots = rng.integers(0, len(asked.a.links), size=(2, 2))
     a, b = asked.a.reaches[slots[0]], asked.b.reaches[slots[1]]
     one = 1 << (width - 1)
-    for n in range(sides):  # constants for which sums come out around zero, for the first banks
+    for n in range(sides):  # constants that bring sums near zero, for the first banks
         axes[n, 7:] = 0
         for side in (7, 8):
             low, high = -4 * one, 4 * one - 1
@@ -173,7 +173,7 @@ def test_stack(depth):
     simulate(stack, bench)
 
 
-def test_fetch_does_not_ask_twice_for_what_it_has():
+def test_fetch_reuses_loaded_records():
     machine = Machine()
     fetch, asked = Fetch(machine), []
     pairs = [(4, 6), (4, 7), (5, 7), (4, 7), (4, 6)]
@@ -244,7 +244,7 @@ def test_gap():
 
 
 def test_triangle_unit():
-    """Verdicts, and the cycle in which they come."""
+    """Results, and the cycles in which they are valid."""
     asked = question(Machine(), 60, seed=1)
     rng = np.random.default_rng(6)
     faces = [

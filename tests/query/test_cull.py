@@ -23,14 +23,14 @@ def touched(a, b, **poses):
 @pytest.mark.parametrize("order", ["free", "drawn"])
 @pytest.mark.parametrize("pixels", [1, 16, 100])
 @pytest.mark.parametrize("name", cases.PAIRS)
-def test_far_loses_nothing(name, pixels, order, device):
+def test_far_is_conservative(name, pixels, order, device):
     a, b = (abut.Mesh(*shape, device) for shape in cases.pair(name, 300))
     culled = abut.cull([a, b], pixels=pixels, order=order)
     assert touched(a, b) <= left_over(culled)
     assert set(culled.objects.numpy()) == {side for side, _ in left_over(culled)}
 
 
-def test_far_culls_what_is_apart(device):
+def test_far_culls_distant_objects(device):
     a, b = (abut.Mesh(*shape, device) for shape in cases.pair("apart", 1000))
     assert len(abut.cull([a, b], pixels=512)) == 0
     assert abut.cull([a, b], pixels=512, level="object").objects.shape == (0,)
@@ -47,7 +47,7 @@ def test_posed(seed, device):
 
 
 @pytest.mark.parametrize("method", ["cullide", "quick_cullide", "far"])
-def test_candidate_pairs_hold_those_that_meet(method, device):
+def test_candidate_pairs_include_contacts(method, device):
     a, b = (abut.Mesh(*shape, device) for shape in cases.pair("knot", 2000))
     culled = abut.cull([a, b], method=method, pixels=1024)
     found = {tuple(row) for row in culled.pairs.numpy().tolist()}
@@ -132,7 +132,7 @@ def test_scenes_take_no_batches_by_visibility(device):
         abut.cull(scene, poses=np.tile(np.eye(4), (27, 1, 1)))
 
 
-def test_it_follows_what_moves_and_deforms(device):
+def test_follows_motion_and_deformation(device):
     a, b = (abut.Mesh(*shape, device) for shape in cases.pair("spheres", 500))
     start, away = left_over(abut.cull([a, b], pixels=64)), b.vertices.numpy() + 5.0
     assert start
@@ -141,7 +141,7 @@ def test_it_follows_what_moves_and_deforms(device):
     assert left_over(abut.cull([a, b], poses=[None, shift(-5, -5, -5)], pixels=64)) == start
 
 
-def test_answers_stay_as_they_were(device):
+def test_answers_are_copies(device):
     a, b = (abut.Mesh(*shape, device) for shape in cases.pair("spheres", 500))
     first = abut.cull([a, b], pixels=64)
     faces = first.faces.numpy().copy()
@@ -163,7 +163,7 @@ def test_batches_and_first(device):
     assert np.array_equal(one.pose.numpy(), np.unique(want.pose.numpy()))
 
 
-def test_fans_and_crowded_vertices(device):
+def test_high_valence_vertices(device):
     """A vertex of many faces makes no neighbours, and nothing is lost by that."""
     count = 200
     turn = np.linspace(0, 2 * np.pi, count, endpoint=False)
@@ -177,14 +177,14 @@ def test_fans_and_crowded_vertices(device):
         assert np.array_equal(found, want)
 
 
-def test_both_passes_over_a_view_see_the_same_fragments(device):
+def test_second_pass_reuses_fragments(device):
     meshes = [abut.Mesh(*shape, device) for shape in cases.pair("tori", 400)]
     rows = abut.cull(meshes, method="quick_cullide", pixels=100, level="object").statistics
     assert [row.fragments for row in rows[::2]] == [row.fragments for row in rows[1::2]]
     assert rows[0].fragments > 1000
 
 
-def test_what_is_shared_is_asked_anew(device):
+def test_adjacency_is_updated(device):
     """Unmerged faces meet their neighbours by index, not by position; in whatever order asked."""
     mesh = abut.Mesh(*soup(cases.icosphere(80)), device)
     for _ in range(3):

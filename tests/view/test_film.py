@@ -24,7 +24,7 @@ def redness(picture):
     return picture[..., 0].astype(float) - picture[..., 2]
 
 
-def test_the_camera_stands_still():
+def test_camera_is_fixed():
     pictures = film().pictures
     middles = [redness(p)[:, :].sum(axis=0).argmax() for p in pictures]
     assert middles[0] < middles[1] < middles[2]
@@ -76,7 +76,7 @@ def test_mp4_without_its_library(tmp_path, monkeypatch):
         film(1).save(tmp_path / "film.mp4")
 
 
-def test_quality_changes_grain_not_the_picture():
+def test_quality_changes_noise_alone():
     body = [view.Body(cases.icosphere(320), (1.0, 0.1, 0.1))]
     fine, coarse = (
         view.render(body, size=(48, 32), device="cpu", quality=q).astype(float) for q in (1.0, 0.2)

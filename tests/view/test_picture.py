@@ -1,4 +1,4 @@
-"""Pictures show what they should."""
+"""Rendered pictures: colours, occlusion, curves and camera."""
 
 import numpy as np
 import pytest
@@ -29,7 +29,7 @@ def test_bodies_have_their_colour():
     assert red > 2 * blue
 
 
-def test_nearer_bodies_hide_others_unless_they_are_glass():
+def test_opaque_bodies_occlude():
     inner = view.Body(cases.icosphere(320, 0.5), (1.0, 0.1, 0.1))
     opaque = middle(draw([inner, view.Body(BALL, (0.1, 0.1, 1.0))]))
     glass = middle(draw([inner, view.Body(BALL, (0.1, 0.1, 1.0), 0.2)]))

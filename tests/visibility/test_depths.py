@@ -1,4 +1,4 @@
-"""Depths of faces over pixels hold the true ones, by rational arithmetic; slivers above all."""
+"""Depth intervals of faces over pixels contain exact depths, by rational arithmetic."""
 
 from fractions import Fraction
 
@@ -62,7 +62,7 @@ def true_depths(corners, centre):
 
 
 def slivers(rng, thickness):
-    """(n, 3, 3) corners on a line but for so many pixels, at any depth."""
+    """(n, 3, 3) corners of slivers, ``thickness`` pixels off a line, at any depth."""
     ends = rng.uniform([1, 1, 0.01], [SIDE - 1, SIDE - 1, 0.99], (COUNT, 2, 3))
     ends[::2, 1, :2] = ends[::2, 0, :2] + rng.uniform(0.3, 3, (len(ends[::2]), 2))  # short ones
     along = rng.random((COUNT, 1))
@@ -86,7 +86,7 @@ def computed_depths(corners, centres, mapping, device):
 
 
 def check(corners, truly, mapping, device, seed=1):
-    """Depths at a pixel of each face hold those of ``truly``, the corners before rounding."""
+    """Check that intervals at a pixel of each face contain the depths of the exact corners."""
     inside = np.random.default_rng(seed).dirichlet([1, 1, 1], len(corners))
     centres = np.floor(np.einsum("nc,ncx->nx", inside, corners)[:, :2]) + 0.5
     touched, depths = computed_depths(corners, centres, mapping, device)
@@ -105,7 +105,7 @@ def unit_map(pixels):
 
 
 @pytest.mark.parametrize("thickness", [1e3, 1.0, 1e-2, 1e-3, 1e-4, 1e-6])
-def test_depths_hold_the_true_ones(thickness, device):
+def test_intervals_contain_exact_depths(thickness, device):
     corners = slivers(np.random.default_rng(1), thickness)
     corners = np.clip(corners, 0.01, [SIDE - 0.01, SIDE - 0.01, 0.99]).astype(np.float32)
     check(corners, corners, unit_map(SIDE), device)
@@ -113,7 +113,7 @@ def test_depths_hold_the_true_ones(thickness, device):
 
 @pytest.mark.parametrize("side", [16, 64, 1024])
 def test_depths_of_needles(side, device):
-    """The slope across is off by what products in float64 are rounded by, divided by an area."""
+    """Needles amplify the rounding of float64 products in the slope by a small area."""
     corners = needles(np.random.default_rng(2), 60, side)
     check(corners, corners, unit_map(side), device)
 

@@ -54,7 +54,7 @@ orders = st.sampled_from(["free", "drawn"])
 
 @given(soups(), soups(), pixel_counts, view_names, orders)
 @FEW
-def test_nothing_is_lost(device, first, second, pixels, views, order):
+def test_far_is_conservative(device, first, second, pixels, views, order):
     a, b = mesh_of(first, device), mesh_of(second, device)
     culled = abut.cull([a, b], pixels=pixels, views=views, order=order)
     assert meeting(a, b) <= kept(culled)
@@ -62,7 +62,7 @@ def test_nothing_is_lost(device, first, second, pixels, views, order):
 
 @given(soups(), soups(), pixel_counts)
 @FEW
-def test_contacts_are_those_of_brute_force(device, first, second, pixels):
+def test_contacts_match_brute_force(device, first, second, pixels):
     a, b = mesh_of(first, device), mesh_of(second, device)
     want = abut.collide(a, b, method="brute").pairs.numpy()
     assert np.array_equal(abut.collide(a, b, method="far", pixels=pixels).pairs.numpy(), want)
@@ -70,7 +70,7 @@ def test_contacts_are_those_of_brute_force(device, first, second, pixels):
 
 @given(soups(), pixel_counts, st.booleans())
 @FEW
-def test_contacts_within_a_mesh_are_those_of_brute_force(device, corners, pixels, weld):
+def test_self_contacts_match_brute_force(device, corners, pixels, weld):
     mesh = mesh_of(corners, device)
     want = abut.self_collide(mesh, method="brute", weld=weld).pairs.numpy()
     found = abut.self_collide(mesh, method="far", pixels=pixels, weld=weld).pairs.numpy()
@@ -82,7 +82,7 @@ def test_contacts_within_a_mesh_are_those_of_brute_force(device, corners, pixels
 
 @given(soups(most=8), soups(most=8), pixel_counts, st.floats(0, 2), orders)
 @FEW
-def test_nothing_near_is_lost(device, first, second, pixels, share, order):
+def test_distance_is_conservative(device, first, second, pixels, share, order):
     a, b = mesh_of(first, device), mesh_of(second, device)
     distance = share * float(np.ptp(first, axis=(0, 1)).max())
     culled = abut.cull([a, b], pixels=pixels, distance=distance, order=order)
@@ -106,7 +106,7 @@ def crossing_pairs(seed, count=40):
 
 
 def lost(device, pixels, seeds=range(12)):
-    """Faces that meet another yet are not kept, over some scenes."""
+    """Number of intersecting faces that are culled, over some scenes."""
     total = 0
     for seed in seeds:
         a, b = (mesh_of(corners, device) for corners in crossing_pairs(seed))
@@ -129,7 +129,7 @@ MUTATIONS = {
 
 @pytest.mark.parametrize("mutation", MUTATIONS)
 @pytest.mark.parametrize("pixels", [16, 100, 200])
-def test_a_raster_that_is_not_conservative_is_noticed(mutation, pixels, device, monkeypatch):
+def test_detects_unconservative_raster(mutation, pixels, device, monkeypatch):
     assert lost(device, pixels) == 0
     honest = views_module.map_of
     change = MUTATIONS[mutation]
@@ -144,7 +144,7 @@ def test_a_raster_that_is_not_conservative_is_noticed(mutation, pixels, device, 
 
 
 @pytest.mark.parametrize("exponent", [-1000, -300, 300, 1000])
-def test_scale_changes_nothing(exponent, device):
+def test_scale_invariance(exponent, device):
     for seed in range(3):
         plain = [mesh_of(c, device) for c in crossing_pairs(seed)]
         scaled = [mesh_of(np.ldexp(c, exponent), device) for c in crossing_pairs(seed)]
@@ -160,8 +160,8 @@ def test_far_from_the_origin(device):
 
 
 @pytest.mark.parametrize("pixels", [3, 40])
-def test_bands_see_what_the_whole_sees(pixels, device, monkeypatch):
-    """A viewport too large for lists to be looked at at once is looked at in bands."""
+def test_bands_match_whole_viewport(pixels, device, monkeypatch):
+    """A viewport that exceeds the limit of fragment lists is drawn in bands."""
     by_lists(monkeypatch)
     meshes = [abut.Mesh(*shape, device) for shape in cases.pair("tori", 300)]
     whole = {m: abut.cull(meshes, method=m, pixels=pixels) for m in CULL_METHODS}
@@ -176,7 +176,7 @@ def test_bands_see_what_the_whole_sees(pixels, device, monkeypatch):
             ]
 
 
-def test_more_fragments_than_there_is_room_for(device, monkeypatch):
+def test_fragment_lists_grow(device, monkeypatch):
     by_lists(monkeypatch)
     monkeypatch.setattr("abut.visibility.raster_target.MOST_FRAGMENTS", {True: 500, False: 500})
     meshes = [abut.Mesh(*shape, device) for shape in cases.pair("tori", 300)]
@@ -190,8 +190,8 @@ def test_more_fragments_than_there_is_room_for(device, monkeypatch):
 @pytest.mark.parametrize("method", CULL_METHODS)
 @pytest.mark.parametrize("within", [False, True])
 @pytest.mark.parametrize("pixels", [5, 64, 301])
-def test_tiles_see_what_lists_see(pixels, within, method, device, monkeypatch):
-    """The two kinds of screens, for scenes that are not too dense and for others."""
+def test_tiles_match_fragment_lists(pixels, within, method, device, monkeypatch):
+    """Both kinds of raster targets, for sparse and for dense scenes."""
     a, b = cases.pair("needles", 100)
     shapes = [a, b, *cases.pair("tori", 400), cases.single("folded_cloth", 300)]
     found = []

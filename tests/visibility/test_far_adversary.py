@@ -1,4 +1,4 @@
-"""FAR at 16 by 16 pixels against those who know how it works: nothing that meets is lost.
+"""FAR at 16 by 16 pixels against adversarial faces: no intersecting face is lost.
 
 A family makes two lists of faces, the k-th of one in the awkward relation to the k-th of the other.
 """
@@ -41,7 +41,7 @@ def edges(rng):
 
 
 def coplanar(rng):
-    """All of a place in one plane across an axis: seen edge-on from two sides."""
+    """Faces in one plane across an axis: edge-on in two views."""
     at, a, b = spread(rng), small(rng), small(rng)
     flat = rng.integers(0, 3, size=COUNT)
     for side in (a, b):
@@ -104,7 +104,7 @@ def sides(pairs):
 
 
 def lost(meshes, met, **options):
-    """How many faces that meet are not kept, and pairs that are no candidates."""
+    """Numbers of culled intersecting faces, and of intersecting pairs that are no candidates."""
     culled = abut.cull(meshes, **options)
     kept = {tuple(row) for row in culled.faces.numpy().tolist()}
     found = {tuple(row) for row in culled.pairs.numpy().tolist()}
@@ -120,7 +120,7 @@ def both_targets(monkeypatch):
 
 @pytest.mark.parametrize("place", PLACES)
 @pytest.mark.parametrize("family", FAMILIES)
-def test_what_meets(family, place, device, monkeypatch):
+def test_intersecting_faces_survive(family, place, device, monkeypatch):
     for seed in range(3):
         shapes = family(np.random.default_rng(seed))
         for _ in both_targets(monkeypatch):
@@ -135,8 +135,8 @@ def test_what_meets(family, place, device, monkeypatch):
 
 
 @pytest.mark.parametrize("family", FAMILIES)
-def test_turned_and_mirrored(family, device):
-    """Poses that turn by half a circle, or anyhow; and shapes in the mirror."""
+def test_rotated_and_mirrored(family, device):
+    """Rotations by 180 degrees or at random; and mirrored shapes."""
     half_turns = [np.diag([*signs, 1.0]) for signs in ((-1, -1, 1), (1, -1, -1), (-1, 1, -1))]
     shapes = family(np.random.default_rng(7))
     for pose in [*half_turns, *random_poses(3, 0.0)]:
@@ -148,8 +148,8 @@ def test_turned_and_mirrored(family, device):
 
 @pytest.mark.parametrize("order", abut.Order)
 @pytest.mark.parametrize("family", FAMILIES)
-def test_what_is_just_within_a_distance(family, order, device, monkeypatch):
-    """Faces that met, one of them moved along an axis by the distance asked for."""
+def test_faces_just_within_distance_survive(family, order, device, monkeypatch):
+    """Touching faces, one of them moved along an axis by the distance."""
     for seed, distance in enumerate((2.0**-30, 2.0**-9, 0.25, 4.0)):
         a, b = family(np.random.default_rng(seed))
         b = b + distance * np.eye(3)[seed % 3]
@@ -175,7 +175,7 @@ def test_within_one_mesh(family, device, monkeypatch):
 @pytest.mark.skipif(WHY_NO_GL is not None, reason=str(WHY_NO_GL))
 @pytest.mark.parametrize("place", PLACES)
 @pytest.mark.parametrize("family", FAMILIES)
-def test_the_graphics_pipeline(family, place, device):
+def test_graphics_pipeline(family, place, device):
     for seed, distance in enumerate((0.0, 2.0**-30, 2.0**-9, 0.25)):
         a, b = family(np.random.default_rng(seed))
         meshes = [mesh_of(a, device, PLACES[place])]
@@ -186,7 +186,7 @@ def test_the_graphics_pipeline(family, place, device):
 
 
 @pytest.mark.parametrize("short", [1e-6, 1e-3])
-def test_a_millionth_of_a_pixel_is_noticed(short, device, monkeypatch):
+def test_detects_footprint_short_by_a_millionth(short, device, monkeypatch):
     """Pixels that reach no further than to their border, and not quite."""
     honest = views_module.map_of
 

@@ -1,4 +1,4 @@
-"""abut.cull through the graphics pipeline: the same answers, within what resolution allows."""
+"""abut.cull through the graphics pipeline: conservative, and close to the kernels."""
 
 import threading
 
@@ -26,7 +26,7 @@ def left_over(culled):
 
 
 def touched(a, b, **options):
-    """Faces (object, face) of two meshes that meet."""
+    """Intersecting faces (object, face) of two meshes."""
     pairs = abut.collide(a, b, method="brute", **options).pairs.numpy()
     return {(side, face) for side in (0, 1) for face in pairs[:, side].tolist()}
 
@@ -37,7 +37,7 @@ def seen(meshes, **options):
 
 @pytest.mark.parametrize("pixels", [1, 16, 100])
 @pytest.mark.parametrize("name", cases.PAIRS)
-def test_far_loses_nothing(name, pixels, device):
+def test_far_is_conservative(name, pixels, device):
     meshes = meshes_of(name, 300, device)
     culled = seen(meshes, pixels=pixels)
     assert touched(*meshes) <= left_over(culled)
@@ -50,7 +50,7 @@ soups = st.lists(st.tuples(corner, corner, corner), min_size=1, max_size=6)
 
 @settings(max_examples=60)
 @given(a=soups, b=soups, pixels=st.integers(1, 40), turned=st.integers(0, 9), far=st.booleans())
-def test_far_loses_no_face_of_any_soup(a, b, pixels, turned, far):
+def test_far_is_conservative_for_any_soup(a, b, pixels, turned, far):
     """Corners on a small grid: flat, doubled, touching and empty faces in plenty."""
     scale, offset = (1e-9, 0.0) if far else (1.0, 1e6)
     pose = random_poses(1, 0.5, turned)[0] if turned else np.eye(4)
@@ -73,11 +73,11 @@ def test_posed(seed, device):
 
 @pytest.mark.parametrize("method", METHODS)
 @pytest.mark.parametrize("views", ["xyz", "XYZ", "zX"])
-def test_as_much_as_kernels(method, views, device):
+def test_prunes_like_kernels(method, views, device):
     meshes = meshes_of("knot", 1500, device)
     ours = abut.cull(meshes, method=method, pixels=200, views=views, order="drawn")
     theirs = seen(meshes, method=method, pixels=200, views=views)
-    slack = {"far": 1.25}.get(method, 1.1)  # boxes are larger than what a pixel sees of a face
+    slack = {"far": 1.25}.get(method, 1.1)  # boxes are larger than the part of a face in a pixel
     assert len(ours) / slack <= len(theirs) <= len(ours) * slack
     if method == "far":
         assert touched(*meshes) <= left_over(theirs)
@@ -174,7 +174,7 @@ def test_another_context_stays_current(device):
         assert context.error == "GL_NO_ERROR"
 
 
-def test_threads_have_their_own(device):
+def test_threads_have_their_own_context(device):
     found = []
 
     def work():

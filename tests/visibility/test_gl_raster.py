@@ -1,4 +1,4 @@
-"""Passes of the graphics pipeline: what is drawn, what is occluded, and that boxes lose nothing."""
+"""Passes of the graphics pipeline: drawing order, occlusion, conservative boxes."""
 
 import numpy as np
 import pytest
@@ -7,7 +7,7 @@ import abut
 from abut.errors import ToolError
 from abut.visibility.gl import driver as drivers
 from abut.visibility.gl import shaders
-from abut.visibility.gl.drawing_order import DrawingOrder
+from abut.visibility.gl.drawing_order import DrawBatches
 from abut.visibility.gl.driver import Driver, driver, unavailable
 from abut.visibility.gl.raster import Raster
 from abut.visibility.view import View
@@ -54,7 +54,7 @@ def awkward_pair(rng):
 
 
 def meeting_pairs(count, seed):
-    """Corners (2, 3, 3) in the unit cube, of faces that meet in it."""
+    """Corners (2, 3, 3) of intersecting faces in the unit cube."""
     rng = np.random.default_rng(seed)
     pairs = np.array([awkward_pair(rng) for _ in range(4 * count)])
     meet = abut.primitives.intersect_tri_tri(pairs[:, 0], pairs[:, 1]).numpy().astype(bool)
@@ -72,13 +72,13 @@ def both_ways(raster, **options):
     """Whether the second of two faces is occluded, in either order and by either kind of pass."""
     every = np.ones(2, dtype=bool)
     for batch in ([0, 1], [1, 0]):
-        order = DrawingOrder.of(np.array(batch), every, every)
+        order = DrawBatches.of(np.array(batch)).order(every, every)
         yield raster.occluded_batches(order, **options)[1]
         yield raster.occluded_faces(order, **options)[batch[1]]
 
 
 def count_lost(fat, count=60, seed=0, of=None):
-    """Faces that meet and yet are visible, over all views and resolutions."""
+    """Number of intersecting faces that are fully visible, over all views and resolutions."""
     rng = np.random.default_rng(seed)
     lost = 0
     for corners in meeting_pairs(count, seed):
@@ -91,14 +91,14 @@ def count_lost(fat, count=60, seed=0, of=None):
 
 @needs_gl
 @pytest.mark.parametrize("seed", range(3))
-def test_boxes_lose_nothing(seed):
+def test_boxes_are_conservative(seed):
     assert count_lost(True, seed=seed) == 0
 
 
 @needs_gl
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", range(100, 110))
-def test_boxes_lose_nothing_in_many_cases(seed):
+def test_boxes_are_conservative_in_many_cases(seed):
     assert count_lost(True, 500, seed) == 0
 
 
@@ -117,7 +117,7 @@ def test_triangles_lose_some():
         ("BOX_DEPTH", "vec2(-1, 1) * ULP", "vec2(1, -1) * 1.0e4 * ULP"),  # rounded inwards
     ],
 )
-def test_boxes_that_are_too_small_are_found_out(monkeypatch, name, right, wrong):
+def test_detects_boxes_too_small(monkeypatch, name, right, wrong):
     source = getattr(shaders, name)
     assert right in source
     monkeypatch.setattr(shaders, name, source.replace(right, wrong))
@@ -131,19 +131,19 @@ def test_sheets_behind_one_another(fat):
     corners = sheets(0.2, 0.5, 0.8)
     raster = Raster(driver(), corners, 64, fat)
     every = np.ones(3, dtype=bool)
-    forwards = DrawingOrder.of(np.arange(3), every, every)
+    forwards = DrawBatches.of(np.arange(3)).order(every, every)
     raster.set_view(View("z"))
     assert raster.occluded_faces(forwards).tolist() == [False, True, True]
     raster.set_view(View("Z"))
     assert raster.occluded_faces(forwards).tolist() == [False, False, False]
-    first_not_drawn = DrawingOrder.of(np.arange(3), every, np.array([False, True, True]))
+    first_not_drawn = DrawBatches.of(np.arange(3)).order(every, np.array([False, True, True]))
     raster.set_view(View("z"))
     assert raster.occluded_faces(first_not_drawn).tolist() == [False, False, True]
     assert raster.occluded_batches(first_not_drawn).tolist() == [False, False, True]
 
 
 @needs_gl
-def test_touching_may_be_free():
+def test_strict_depth_test():
     raster = Raster(driver(), sheets(0.5, 0.5), 64, fat=False)
     assert all(both_ways(raster))
     assert not any(both_ways(raster, strict=True))
@@ -151,12 +151,12 @@ def test_touching_may_be_free():
 
 @needs_gl
 @pytest.mark.parametrize("fat", [False, True])
-def test_tiles_see_what_one_picture_sees(fat):
+def test_tiles_match_one_framebuffer(fat):
     rng = np.random.default_rng(5)
     corners = rng.uniform(size=(40, 1, 3)) * 0.8 + rng.uniform(size=(40, 3, 3)) * 0.2
     batch = np.arange(40) // 4
     every = np.ones(40, dtype=bool)
-    order = DrawingOrder.of(batch, every, every)
+    order = DrawBatches.of(batch).order(every, every)
     whole, tiled = (Driver(driver().context) for _ in range(2))
     tiled.__dict__["most_side"] = 64
     rasters = [Raster(d, corners.astype(np.float32), 200, fat) for d in (whole, tiled)]
@@ -182,7 +182,7 @@ def test_order_kept_by_the_driver_and_by_batches(fat, monkeypatch):
     rng = np.random.default_rng(6)
     corners = rng.uniform(size=(500, 1, 3)) * 0.9 + rng.uniform(size=(500, 3, 3)) * 0.1
     tested, drawn = rng.uniform(size=(2, 500)) < 0.7
-    order = DrawingOrder.of(np.arange(500)[::-1], tested, drawn)
+    order = DrawBatches.of(np.arange(500)[::-1]).order(tested, drawn)
     by_batches = Driver(driver().context, use_interlock=False)
     rasters = [Raster(d, corners.astype(np.float32), 256, fat) for d in (driver(), by_batches)]
     for view in VIEWS:
@@ -203,15 +203,15 @@ def test_distance_around_faces():
 def test_order_of_a_pass():
     tested = np.array([False, True, True, True])
     drawn = np.array([True, True, False, False])
-    order = DrawingOrder.of(np.array([0, 1, 1, 3]), tested, drawn)
+    order = DrawBatches.of(np.array([0, 1, 1, 3])).order(tested, drawn)
     assert order.codes.tolist() == [0 << 1 | 1, 1 << 1, 2 << 1, 1 << 1 | 1, 3 << 1]
     assert order.batches.tolist() == [0, 1, 3]
     assert order.stops.tolist() == [[0, 0, 1], [1, 3, 4], [4, 5, 5]]
-    back = DrawingOrder.of(np.array([3, 2, 2, 0]), tested, drawn)
+    back = DrawBatches.of(np.array([3, 2, 2, 0])).order(tested, drawn)
     assert back.codes.tolist() == [3 << 1, 2 << 1, 1 << 1, 1 << 1 | 1, 0 << 1 | 1]
     assert back.batches.tolist() == [0, 2, 3]
     assert back.stops.tolist() == [[0, 1, 1], [1, 3, 4], [4, 4, 5]]
-    nothing = DrawingOrder.of(np.array([0, 1]), *np.zeros((2, 2), dtype=bool))
+    nothing = DrawBatches.of(np.array([0, 1])).order(*np.zeros((2, 2), dtype=bool))
     assert (len(nothing.codes), len(nothing.batches)) == (0, 0)
 
 

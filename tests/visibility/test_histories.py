@@ -1,4 +1,4 @@
-"""An answer of cull depends on where things are, never on where they were when asked before."""
+"""Answers of cull depend on current positions alone, not on earlier calls."""
 
 from types import SimpleNamespace
 
@@ -45,7 +45,7 @@ def near(meshes, **options):
 
 
 @pytest.mark.parametrize("order", abut.Order)
-def test_faces_that_coincided_and_parted(order, device):
+def test_faces_that_separate(order, device):
     """By less than the distance: by a deformation, by a pose, within one mesh."""
     a, b = one_face(device), one_face(device)
     assert len(near([a, b], order=order)) == 2
@@ -73,8 +73,8 @@ def test_faces_that_come_together(device):
         assert len(near([mesh])) == 2
 
 
-def test_answers_have_the_pairs_of_their_time(device):
-    """Pairs are listed when first asked for, with the neighbours that were."""
+def test_candidate_pairs_are_of_their_call(device):
+    """Candidate pairs are listed lazily, with the adjacency of their call."""
     a, b = one_face(device), one_face(device, 0.02)
     apart = near([a, b])
     b.deform(TRIANGLE)
@@ -93,10 +93,10 @@ def test_refused_poses_change_nothing(device):
     assert len(near([a, b])) == 0
 
 
-class Past:
-    """Three meshes of three faces, with much in common, as meshes or as a scene; and their past.
+class History:
+    """Three meshes of three faces, many of them coincident, as meshes or as a scene.
 
-    All numbers are short and poses turn by half a circle or not: moved points are exact.
+    Coordinates have few bits and poses rotate by 0 or 180 degrees: moved points are exact.
     """
 
     def __init__(self, device, seed, as_scene):
@@ -112,7 +112,7 @@ class Past:
         self.kept = self.fresh()
 
     def fresh(self):
-        """What there is now, as if it had always been so."""
+        """Fresh meshes at the current positions."""
         pairs = zip(self.vertices, self.faces, strict=True)
         meshes = [abut.Mesh(v, f, self.device) for v, f in pairs]
         if not self.as_scene:
@@ -147,7 +147,7 @@ class Past:
             )
 
     def asked(self, what, options):
-        """An answer about what was kept, or about fresh meshes."""
+        """The answer for the kept meshes, or for fresh ones."""
         poses = {} if self.as_scene else {"poses": self.poses}
         return abut.cull(what, **poses, **options)
 
@@ -194,14 +194,14 @@ def check(past, history, options, complete=True):
 @given(st.integers(0, 999), st.booleans(), histories, questions)
 @settings(max_examples=60)
 def test_far_after_any_history(device, seed, as_scene, history, options):
-    check(Past(device, seed, as_scene), history, options)
+    check(History(device, seed, as_scene), history, options)
 
 
 @given(st.integers(0, 999), histories, st.lists(questions, min_size=2, max_size=4))
 @settings(max_examples=40)
-def test_many_questions_about_one_history(device, seed, history, asked):
+def test_many_queries_after_one_history(device, seed, history, asked):
     """Each keeps buffers of its own with the same meshes."""
-    past = Past(device, seed, False)
+    past = History(device, seed, False)
     for change in [*history, ("stay", 0, 0)]:
         past.change(*change)
         for options in asked:
@@ -213,24 +213,24 @@ def test_many_questions_about_one_history(device, seed, history, asked):
 @settings(max_examples=30)
 def test_sampled_after_any_history(device, seed, history, method, within):
     options = {"method": method, "pixels": 64, "self_collisions": within}
-    check(Past(device, seed, False), history, options, complete=False)
+    check(History(device, seed, False), history, options, complete=False)
 
 
 @pytest.mark.skipif(WHY_NO_GL is not None, reason=str(WHY_NO_GL))
 @given(st.integers(0, 999), st.booleans(), histories, st.sampled_from(DISTANCES))
 @settings(max_examples=20)
-def test_the_graphics_pipeline_after_any_history(device, seed, as_scene, history, distance):
+def test_graphics_pipeline_after_any_history(device, seed, as_scene, history, distance):
     """``far`` between objects; within them ``gl`` has the sampled methods alone."""
     options = {"pixels": 16, "distance": distance, "self_collisions": False, "backend": "gl"}
-    check(Past(device, seed, as_scene), history[:3], options)
+    check(History(device, seed, as_scene), history[:3], options)
     options = {"pixels": 16, "method": "cullide", "self_collisions": True, "backend": "gl"}
-    check(Past(device, seed, as_scene), history[:3], options, complete=False)
+    check(History(device, seed, as_scene), history[:3], options, complete=False)
 
 
 @given(st.integers(0, 999), histories, st.booleans())
 @settings(max_examples=40)
 def test_contacts_after_any_history(device, seed, history, weld):
-    past = Past(device, seed, False)
+    past = History(device, seed, False)
     for change in [*history, ("stay", 0, 0)]:
         past.change(*change)
         for mesh in past.kept:
@@ -239,7 +239,7 @@ def test_contacts_after_any_history(device, seed, history, weld):
             assert np.array_equal(found, want)
 
 
-def test_coincidence_of_many_points(device):
+def test_many_coincident_points(device):
     """Parted, joined, exchanged, and zeros of either sign; many more points than one slice has."""
     rng = np.random.default_rng(5)
     count = 50_000

@@ -32,7 +32,7 @@ def tile_fragment_kernel(
     masks_out: wp.array2d[wp.uint64],
     outside_out: wp.array2d[wp.int32],
 ):
-    """Pixels that a face covers, one by one and at once; fragments outside the tile's depths."""
+    """Covered pixels, one by one and as a mask; fragments outside the interval of the tile."""
     face, tile = wp.tid()
     view = views[0]
     p = corners[face, 0]
@@ -78,7 +78,7 @@ def faces_of(kind, rng):
 
 
 def tile_fragments(corners, reach, device):
-    """Pixels covered, one by one and at once, and fragments outside the depths of tiles."""
+    """Covered pixels, one by one and as a mask; fragments outside the intervals of tiles."""
     bounds = np.array([[0.0] * 3, [1.0] * 3])
     distance = 0.05 if reach == "near" else 0.0
     mapping = map_of(View("z"), bounds, SIDE, conservative=reach != "sampled", distance=distance)

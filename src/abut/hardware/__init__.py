@@ -89,11 +89,11 @@ def synthesize(
     """Synthesise the machine or one ``pipeline``: cells, and on ECP5 the routed clock.
 
     Args:
-        target: ``xc2v``, ``xc7`` or ``ecp5``.
+        target: ``xc2v`` (Virtex-II), ``xc7`` or ``ecp5``.
         part: ``machine`` or ``pipeline``.
-        route: Place and route too (ECP5 only); takes minutes.
+        route: Place and route too (ECP5 only; minutes, more than ten for wide numbers).
         goal_mhz: Target clock of place and route.
-        seed: Seed of the placer.
+        seed: Seed of the placer; the clock varies by 10 to 20 % between seeds.
         parameters: Parameters of ``Machine``.
     """
     _require_amaranth()

@@ -65,16 +65,7 @@ def run_synthesis(
     goal_mhz: float = 160,
     seed: int = 1,
 ) -> Synthesis:
-    """Synthesise a machine or one of its pipelines.
-
-    Args:
-        machine: Parameters.
-        target: ``xc2v`` (Virtex-II), ``xc7`` or ``ecp5``.
-        part: ``machine``, or ``pipeline`` for one pipeline with its axis table.
-        route: Place and route as well (ECP5 alone; minutes, more than ten for wide numbers).
-        goal_mhz: Target clock of place and route.
-        seed: Seed of the placer; the clock varies by 10 to 20 % between seeds.
-    """
+    """Synthesise a machine, or one pipeline with its axis table."""
     if target not in FAMILIES:
         raise OptionError(f"target must be one of {', '.join(FAMILIES)}, not {target!r}.")
     if part not in ("machine", "pipeline"):

@@ -28,8 +28,6 @@ class VisibilityQuery:
     drawn by itself.
 
     Attributes:
-        soup: The scene; its objects and faces are in drawing order.
-        settings: The whole culling: pixels, distance, ``conservative``, ``within``.
         level: Whether the primitives are objects or faces.
         view: The view to draw.
         forward: In ascending order, else in descending order.
@@ -37,8 +35,6 @@ class VisibilityQuery:
         drawn: (primitives,) bool, primitives to draw.
     """
 
-    soup: Soup
-    settings: Settings
     level: Level
     view: View
     forward: bool
@@ -46,20 +42,16 @@ class VisibilityQuery:
     drawn: np.ndarray
 
 
-@dataclass(frozen=True)
-class Visibility:
-    """Answer to a visibility query: (primitives,) bool, and the number of faces rasterised."""
-
-    visible: np.ndarray
-    faces: int = 0
+Backend = Callable[[VisibilityQuery], tuple[np.ndarray, int]]
 
 
 class HostCuller:
-    """Culls like Culler, with passes answered by ``backend``."""
+    """Culls like Culler, with passes answered by ``backend``.
 
-    def __init__(
-        self, soup: Soup, settings: Settings, backend: Callable[[VisibilityQuery], Visibility]
-    ) -> None:
+    The backend returns (primitives,) bool, fully visible, and the number of faces rasterised.
+    """
+
+    def __init__(self, soup: Soup, settings: Settings, backend: Backend) -> None:
         if settings.free:
             raise OptionError("passes are drawn in some order; use order='drawn'.")
         self.soup, self.settings, self.backend = soup, settings, backend
@@ -104,10 +96,10 @@ class HostCuller:
             drawn = (before & occluding == 0) & (before != BOTH)
             if self.settings.conservative and step.passes == BOTH and number == SECOND:
                 tested &= state == FIRST  # FAR §4.2.1: all others stay, whatever this pass shows
-            about = self.soup, self.settings, step.level, step.view
-            found = self.backend(VisibilityQuery(*about, number == FIRST, tested, drawn))
-            state[tested & found.visible] |= number
-            face_count += found.faces
+            query = VisibilityQuery(step.level, step.view, number == FIRST, tested, drawn)
+            visible, drawn_count = self.backend(query)
+            state[tested & visible] |= number
+            face_count += drawn_count
             queried |= tested
         sizes = [int((state == s).sum()) for s in (BOTH, FIRST, SECOND, 0)]
         if not step.keep:

@@ -19,11 +19,6 @@ class DrawingOrder:
     batches: np.ndarray
     stops: np.ndarray
 
-    @staticmethod
-    def of(batch: np.ndarray, tested: np.ndarray, drawn: np.ndarray) -> "DrawingOrder":
-        """The order of faces by their ``batch``; (n,) masks select tested and drawn faces."""
-        return DrawBatches.of(batch).order(tested, drawn)
-
 
 @dataclass(frozen=True)
 class DrawBatches:

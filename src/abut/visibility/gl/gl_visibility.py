@@ -10,7 +10,7 @@ from abut.options import Level
 from abut.visibility.gl.drawing_order import DrawBatches, DrawingOrder
 from abut.visibility.gl.driver import driver
 from abut.visibility.gl.raster import Raster
-from abut.visibility.host_culler import Visibility, VisibilityQuery
+from abut.visibility.host_culler import VisibilityQuery
 from abut.visibility.settings import Settings
 from abut.visibility.view import View
 
@@ -85,8 +85,8 @@ class GlVisibility:
         self._view: View | None = None
         self._batches: dict[bool, DrawBatches] = {}
 
-    def __call__(self, asked: VisibilityQuery) -> Visibility:
-        """Draw a pass."""
+    def __call__(self, asked: VisibilityQuery) -> tuple[np.ndarray, int]:
+        """(Fully visible primitives, number of faces drawn) of a pass."""
         tested, drawn = asked.tested, asked.drawn
         if asked.level is Level.OBJECT:
             tested, drawn = tested[self.object_of], drawn[self.object_of]
@@ -96,7 +96,7 @@ class GlVisibility:
                 self.raster.set_view(asked.view)
                 self._view = asked.view
             occluded = self._occluded(asked, order)
-        return Visibility(~occluded, faces=len(order.codes))
+        return ~occluded, len(order.codes)
 
     def _batches_of(self, forward: bool) -> DrawBatches:
         """The batches of all faces, in drawing order."""
