@@ -14,7 +14,7 @@ from abut.core.point_check import check_points
 from abut.errors import DeviceError, MeshError
 from abut.narrow.exact import exact_kernel_for
 from abut.narrow.filter import filter_kernel_for
-from abut.narrow.impact_primitives import edge_edge_rows_kernel, vertex_face_rows_kernel
+from abut.narrow.impact_primitives import first_contacts_kernel_for
 from abut.narrow.pair_distance import measured
 from abut.operands.contact_queues import contact_queues
 from abut.operands.posed_mesh import make_posed_mesh
@@ -110,7 +110,7 @@ def ccd_vertex_face(
     Guarantee:
         Conservative. No contact is missed; no time is later than the true one.
     """
-    return _first_contacts(vertex_face_rows_kernel, t0, t1, min_distance, tolerance)
+    return _first_contacts(first_contacts_kernel_for(False), t0, t1, min_distance, tolerance)
 
 
 def ccd_edge_edge(
@@ -130,7 +130,7 @@ def ccd_edge_edge(
     Guarantee:
         Conservative. No contact is missed; no time is later than the true one.
     """
-    return _first_contacts(edge_edge_rows_kernel, t0, t1, min_distance, tolerance)
+    return _first_contacts(first_contacts_kernel_for(True), t0, t1, min_distance, tolerance)
 
 
 def _first_contacts(

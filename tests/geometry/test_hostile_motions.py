@@ -11,10 +11,10 @@ import warp as wp
 import abut
 import ccd_oracle
 from abut.core.launch import launch
-from abut.narrow.impact_primitives import edge_edge_rows_kernel, vertex_face_rows_kernel
+from abut.narrow.impact_primitives import first_contacts_kernel_for
 from hostile_motions import FAMILIES, grid, nudged
 
-KERNELS = {"vertex_face": vertex_face_rows_kernel, "edge_edge": edge_edge_rows_kernel}
+KERNELS = {"vertex_face": first_contacts_kernel_for(False), "edge_edge": first_contacts_kernel_for(True)}
 RESOLVED = 2.0**-44  # of the size of the polygon of differences
 
 

@@ -1,11 +1,19 @@
 """Impacts of candidate pairs of moving features: a cheap filter, then the search for a time."""
 
+from functools import cache
+
 import warp as wp
 
 from abut.core.atomics import atomic_add_aggregated, atomic_min_int64
 from abut.core.pair_queue import pack_pair, push_pair, queue_stop, store_pair, unpack_pair
-from abut.geometry.ccd_edge_edge import ccd_edge_edge, may_meet_edge_edge
-from abut.geometry.ccd_vertex_face import ccd_vertex_face, may_meet_vertex_face
+from abut.geometry.ccd_cubic import first_contact_cubic
+from abut.geometry.ccd_edge_edge import ccd_edge_edge, edge_edge_approach, may_meet_edge_edge
+from abut.geometry.ccd_vertex_face import (
+    ccd_vertex_face,
+    may_meet_vertex_face,
+    vertex_face_approach,
+)
+from abut.geometry.coplanarity import edge_edge_cubic, vertex_face_cubic
 from abut.operands.ccd_operands import (
     FACE_VERTEX,
     CcdOperands,
@@ -36,48 +44,6 @@ def contact_limit(operands: CcdOperands):
     return wp.min(limit_of(operands) + operands.tolerance, wp.float64(1.0))
 
 
-@wp.kernel
-def vertex_face_filter_kernel(
-    # in
-    span: wp.vec3i,
-    operands: CcdOperands,
-):
-    """Keep the pairs of a vertex and a face that two cheap proofs do not separate."""
-    for i in range(span[0] + wp.tid(), queue_stop(operands.candidates, span[1]), span[2]):
-        pair = unpack_pair(operands.candidates.keys[i], operands.bits)
-        v = pair[1]
-        face = pair[2]
-        f = operands.b.faces[face]
-        if vertex_of_face(operands.sharing, v, f) or in_no_face(operands.a, v):
-            continue
-        p = vertex_face_at(operands.a.points_t0, operands.b.points_t0, v, f)
-        q = vertex_face_at(operands.a.points_t1, operands.b.points_t1, v, f)
-        if may_meet_vertex_face(p, q, operands.min_distance, contact_limit(operands)):
-            if not vertex_at_face(operands.sharing, p, q):
-                push_pair(operands.possible, pack_pair(0, v, face, operands.bits))
-
-
-@wp.kernel
-def edge_edge_filter_kernel(
-    # in
-    span: wp.vec3i,
-    operands: CcdOperands,
-):
-    """Keep the pairs of edges that two cheap proofs do not separate."""
-    for i in range(span[0] + wp.tid(), queue_stop(operands.candidates, span[1]), span[2]):
-        key = operands.candidates.keys[i]
-        pair = unpack_pair(key, operands.bits)
-        e = operands.a.edges[pair[1]]
-        f = operands.b.edges[pair[2]]
-        if edges_join(operands.sharing, e, f):
-            continue
-        p = edge_edge_at(operands.a.points_t0, operands.b.points_t0, e, f)
-        q = edge_edge_at(operands.a.points_t1, operands.b.points_t1, e, f)
-        if may_meet_edge_edge(p, q, operands.min_distance, contact_limit(operands)):
-            if not edges_touch(operands.sharing, p, q):
-                push_pair(operands.possible, key)
-
-
 @wp.func
 def push_impact(operands: CcdOperands, pair: wp.vec3i, time: wp.float64, converged: wp.bool):
     """Push an impact, unless an earlier one is known and only the first is wanted."""
@@ -94,37 +60,87 @@ def push_impact(operands: CcdOperands, pair: wp.vec3i, time: wp.float64, converg
         operands.converged[wp.int32(slot)] = converged
 
 
-@wp.kernel
-def vertex_face_impact_kernel(
-    # in
-    span: wp.vec3i,
-    operands: CcdOperands,
-):
-    """Find when the remaining vertices and faces meet."""
-    for i in range(span[0] + wp.tid(), queue_stop(operands.possible, span[1]), span[2]):
-        pair = unpack_pair(operands.possible.keys[i], operands.bits)
-        v = pair[1]
-        f = operands.b.faces[pair[2]]
-        p = vertex_face_at(operands.a.points_t0, operands.b.points_t0, v, f)
-        q = vertex_face_at(operands.a.points_t1, operands.b.points_t1, v, f)
-        hit = ccd_vertex_face(p, q, operands.min_distance, operands.tolerance, limit_of(operands))
-        if hit.time <= wp.float64(1.0):
-            push_impact(operands, pair, hit.time, hit.converged)
+@cache
+def candidate_kernel_for(edges: bool) -> wp.Kernel:
+    """The kernel that filters candidates, for pairs of edges or of a vertex and a face."""
+    may_meet = may_meet_edge_edge if edges else may_meet_vertex_face
+    share_path = edges_touch if edges else vertex_at_face
+
+    @wp.kernel(
+        module="unique",
+        module_options={"enable_backward": False, "fuse_fp": False, "max_unroll": 4},
+    )
+    def candidate_kernel(
+        # in
+        span: wp.vec3i,
+        operands: CcdOperands,
+    ):
+        """Keep the pairs that two cheap proofs do not separate."""
+        for i in range(span[0] + wp.tid(), queue_stop(operands.candidates, span[1]), span[2]):
+            key = operands.candidates.keys[i]
+            pair = unpack_pair(key, operands.bits)
+            if wp.static(edges):
+                e = operands.a.edges[pair[1]]
+                f = operands.b.edges[pair[2]]
+                if edges_join(operands.sharing, e, f):
+                    continue
+                p = edge_edge_at(operands.a.points_t0, operands.b.points_t0, e, f)
+                q = edge_edge_at(operands.a.points_t1, operands.b.points_t1, e, f)
+            else:
+                v = pair[1]
+                face = operands.b.faces[pair[2]]
+                if vertex_of_face(operands.sharing, v, face) or in_no_face(operands.a, v):
+                    continue
+                p = vertex_face_at(operands.a.points_t0, operands.b.points_t0, v, face)
+                q = vertex_face_at(operands.a.points_t1, operands.b.points_t1, v, face)
+            if may_meet(p, q, operands.min_distance, contact_limit(operands)):
+                if not share_path(operands.sharing, p, q):
+                    push_pair(operands.possible, key)
+
+    return candidate_kernel
 
 
-@wp.kernel
-def edge_edge_impact_kernel(
-    # in
-    span: wp.vec3i,
-    operands: CcdOperands,
-):
-    """Find when the remaining edges meet."""
-    for i in range(span[0] + wp.tid(), queue_stop(operands.possible, span[1]), span[2]):
-        pair = unpack_pair(operands.possible.keys[i], operands.bits)
-        e = operands.a.edges[pair[1]]
-        f = operands.b.edges[pair[2]]
-        p = edge_edge_at(operands.a.points_t0, operands.b.points_t0, e, f)
-        q = edge_edge_at(operands.a.points_t1, operands.b.points_t1, e, f)
-        hit = ccd_edge_edge(p, q, operands.min_distance, operands.tolerance, limit_of(operands))
-        if hit.time <= wp.float64(1.0):
-            push_impact(operands, pair, hit.time, hit.converged)
+@cache
+def impact_kernel_for(edges: bool, cubic: bool) -> wp.Kernel:
+    """The kernel that finds impacts, for pairs of edges or of a vertex and a face.
+
+    Args:
+        edges: Pairs of edges.
+        cubic: By the zeros of the coplanarity cubic, as in gProximity: fast and Approximate.
+    """
+    solve = ccd_edge_edge if edges else ccd_vertex_face
+    coplanarity = edge_edge_cubic if edges else vertex_face_cubic
+    approach_of = edge_edge_approach if edges else vertex_face_approach
+
+    @wp.kernel(
+        module="unique",
+        module_options={"enable_backward": False, "fuse_fp": False, "max_unroll": 4},
+    )
+    def impact_kernel(
+        # in
+        span: wp.vec3i,
+        operands: CcdOperands,
+    ):
+        """Find when the remaining pairs meet."""
+        for i in range(span[0] + wp.tid(), queue_stop(operands.possible, span[1]), span[2]):
+            pair = unpack_pair(operands.possible.keys[i], operands.bits)
+            if wp.static(edges):
+                e = operands.a.edges[pair[1]]
+                f = operands.b.edges[pair[2]]
+                p = edge_edge_at(operands.a.points_t0, operands.b.points_t0, e, f)
+                q = edge_edge_at(operands.a.points_t1, operands.b.points_t1, e, f)
+            else:
+                face = operands.b.faces[pair[2]]
+                p = vertex_face_at(operands.a.points_t0, operands.b.points_t0, pair[1], face)
+                q = vertex_face_at(operands.a.points_t1, operands.b.points_t1, pair[1], face)
+            if wp.static(cubic):
+                f3 = coplanarity(p, q, wp.float64(0.0))
+                time = first_contact_cubic(f3, approach_of(p, q), operands.min_distance)
+                if time <= wp.float64(1.0):
+                    push_impact(operands, pair, time, True)
+            else:
+                hit = solve(p, q, operands.min_distance, operands.tolerance, limit_of(operands))
+                if hit.time <= wp.float64(1.0):
+                    push_impact(operands, pair, hit.time, hit.converged)
+
+    return impact_kernel

@@ -26,12 +26,17 @@ EARLIER = wp.constant(wp.float64(1.0 - 2.0**-50))
 
 @wp.struct
 class TruePaths:
-    """Two moving meshes and their paths; the points of a rigid one are in its own frame."""
+    """Two moving meshes and their paths; the points of a rigid one are in its own frame.
+
+    Each may be joined of the meshes of several objects, whose paths are taken then.
+    """
 
     a: MovingMesh
     b: MovingMesh
     path_a: MotionPath
     path_b: MotionPath
+    object_paths: wp.array[MotionPath]  # of each object, where there are several
+    owner: wp.array[wp.int32]  # object of each vertex
     bits: wp.vec2i
     min_distance: wp.float64
     tolerance: wp.float64
@@ -128,7 +133,15 @@ def refine_kernel(
     """Write the first contact of each row on its true path, until ``stop``; infinity for none."""
     for i in range(span[0] + wp.tid(), span[1], span[2]):
         row = unpack_pair(keys[i], paths.bits)
-        hit = meet_on_paths(paths, row, start[i], stop)
+        here = paths
+        if paths.owner.shape[0] > 0:
+            if row[0] == EDGE_EDGE:
+                here.path_a = paths.object_paths[paths.owner[paths.a.edges[row[1]][0]]]
+                here.path_b = paths.object_paths[paths.owner[paths.b.edges[row[2]][0]]]
+            else:
+                here.path_a = paths.object_paths[paths.owner[row[1]]]
+                here.path_b = paths.object_paths[paths.owner[paths.b.faces[row[2]][0]]]
+        hit = meet_on_paths(here, row, start[i], stop)
         time_out[i] = wp.where(hit.time > wp.float64(1.0), wp.float64(wp.inf), hit.time)
         converged_out[i] = hit.converged
 
@@ -146,32 +159,3 @@ def place_kernel(
     """Move each point by the pose of its object."""
     for i in range(span[0] + wp.tid(), span[1], span[2]):
         points_out[i] = move_point(poses[owner[i]], points[i])
-
-
-@wp.kernel
-def refine_objects_kernel(
-    # in
-    span: wp.vec3i,
-    paths: TruePaths,
-    owner: wp.array[wp.int32],
-    object_paths: wp.array[MotionPath],
-    keys: wp.array[wp.int64],
-    start: wp.array[wp.float64],
-    stop: wp.float64,
-    # out
-    time_out: wp.array[wp.float64],
-    converged_out: wp.array[wp.bool],
-):
-    """Write the first contact of each row on the paths of its two objects, until ``stop``."""
-    for i in range(span[0] + wp.tid(), span[1], span[2]):
-        row = unpack_pair(keys[i], paths.bits)
-        here = paths
-        if row[0] == EDGE_EDGE:
-            here.path_a = object_paths[owner[paths.a.edges[row[1]][0]]]
-            here.path_b = object_paths[owner[paths.b.edges[row[2]][0]]]
-        else:
-            here.path_a = object_paths[owner[row[1]]]
-            here.path_b = object_paths[owner[paths.b.faces[row[2]][0]]]
-        hit = meet_on_paths(here, row, start[i], stop)
-        time_out[i] = wp.where(hit.time > wp.float64(1.0), wp.float64(wp.inf), hit.time)
-        converged_out[i] = hit.converged

@@ -20,13 +20,7 @@ from abut.core.pair_queue import JoinedQueues, KeyLayout
 from abut.core.plan import Counts, Plan, QueueLaunch, Ranges, Stage
 from abut.mesh import Mesh
 from abut.motion import Piece
-from abut.narrow.impact import (
-    edge_edge_filter_kernel,
-    edge_edge_impact_kernel,
-    vertex_face_filter_kernel,
-    vertex_face_impact_kernel,
-)
-from abut.narrow.impact_cubic import edge_edge_cubic_kernel, vertex_face_cubic_kernel
+from abut.narrow.impact import candidate_kernel_for, impact_kernel_for
 from abut.operands.ccd_operands import EDGE_EDGE, CcdOperands
 from abut.options import Solver
 from abut.query.ccd_candidates import (
@@ -225,13 +219,11 @@ class CcdPlan:
 
     def _decide(self, pairs: FeaturePairs) -> Iterator[Stage]:
         """Stages that filter the candidates and find the impacts of those that remain."""
-        operands, edges = self._operands(pairs), pairs.kind == EDGE_EDGE
-        kernel = edge_edge_filter_kernel if edges else vertex_face_filter_kernel
+        operands, edges = self._operands(pairs), pairs.kind == int(EDGE_EDGE)
+        kernel = candidate_kernel_for(edges)
         candidates, possible = self.queues["candidates"], self.queues["possible"]
         yield "filter", QueueLaunch(kernel, candidates, [operands], grain=4096).run
-        kernel = edge_edge_impact_kernel if edges else vertex_face_impact_kernel
-        if self.solver is Solver.CUBIC:
-            kernel = edge_edge_cubic_kernel if edges else vertex_face_cubic_kernel
+        kernel = impact_kernel_for(edges, self.solver is Solver.CUBIC)
         threads = possible.keys.shape[0]  # pairs differ much in cost: on CUDA a thread for each
         yield "impacts", QueueLaunch(kernel, possible, [operands], grain=256, threads=threads).run
 

@@ -10,17 +10,16 @@ from abut.broad.boxes import make_filters
 from abut.broad.overlaps import overlapping_boxes
 from abut.core.launch import launch
 from abut.core.pair_queue import KeyLayout
-from abut.core.timing import stage
 from abut.geometry.common_corners import SHARED_BY_INDEX
 from abut.geometry.rigid_path import MotionPath
 from abut.mesh import Mesh
 from abut.motion import MIX_ROUNDING, Piece, mixed_points
-from abut.narrow.impact_paths import TruePaths, place_kernel, refine_objects_kernel
+from abut.narrow.impact_paths import TruePaths, place_kernel
 from abut.operands.ccd_operands import moving_mesh
 from abut.query.ccd_candidates import CcdStrategy
 from abut.query.ccd_plan import CcdExecution, CcdPlan
 from abut.query.ccd_queues import require_feature_bits
-from abut.query.impact_rows import ImpactRows, sorted_rows
+from abut.query.impact_rows import ImpactRows, refined, sorted_rows
 from abut.results import ImpactKind, Impacts
 from abut.scene.object_motions import ObjectMotions
 from abut.scene.objects import ObjectTable
@@ -105,7 +104,7 @@ class JoinedMotion:
             plan = CcdPlan(*common, execution=execution)
             rows = sorted_rows(plan.queues, plan.run(), self.layout).placed(number, count)
             if true_paths is not None and len(rows):
-                rows = self._refined(rows, true_paths, (number + 1) / count)
+                rows = refined(rows, true_paths, (number + 1) / count)
             found.append(rows)
             before = after
         return found
@@ -148,7 +147,7 @@ class JoinedMotion:
         return out
 
     def _true_paths(self, gap: float, tolerance: float) -> Any:
-        """TruePaths of the joined mesh; kernels take the paths of the objects beside it."""
+        """TruePaths of the joined mesh."""
         motions, true_paths = self.motions, TruePaths()
         rotates = self.rotates[:, None]
         local = self._local.numpy()
@@ -167,17 +166,9 @@ class JoinedMotion:
         paths["shift_t0"], paths["shift_t1"] = motions.start[:, :3, 3], motions.end[:, :3, 3]
         paths["deviation"] = motions.reach * motions.angle**2 / 8.0
         paths["rounding"] = motions.rounding(self.far)
-        self._paths = wp.array(paths, dtype=MotionPath, device=self.device)
+        true_paths.object_paths = wp.array(paths, dtype=MotionPath, device=self.device)
+        true_paths.owner = self.owner
         return true_paths
-
-    def _refined(self, rows: ImpactRows, true_paths: Any, stop: float) -> ImpactRows:
-        count, device = len(rows), self.device
-        times = wp.empty(count, dtype=wp.float64, device=device)
-        converged = wp.empty(count, dtype=wp.bool, device=device)
-        args = [true_paths, self.owner, self._paths, rows.keys, rows.times, wp.float64(stop)]
-        with stage("refine", device):
-            launch(refine_objects_kernel, count, [*args, times, converged], device, grain=16)
-        return ImpactRows(rows.keys, times, converged, 0.0)
 
 
 def scene_impacts(
