@@ -76,7 +76,7 @@ ROBOT = """<mujoco><worldbody>
 
 
 class Loose:
-    """A result of which abut fixes whether there is one, but not which."""
+    """A result whose existence is fixed, but not its identity."""
 
     def __init__(self, result: Any) -> None:
         self.result = result
@@ -217,11 +217,11 @@ def mesh_of(shape: Any, device: str) -> abut.Mesh:
     return abut.Mesh(shape.vertices.copy(), shape.faces.copy(), device=device)
 
 
-def scene_of(crowd: Any, device: str) -> abut.Scene:
+def scene_of(placed: Any, device: str) -> abut.Scene:
     """A scene of shapes at their poses; equal shapes share a mesh."""
     scene = abut.Scene(device)
-    meshes = {id(shape): mesh_of(shape, device) for shape in crowd.shapes}
-    for shape, pose in zip(crowd.shapes, crowd.poses, strict=True):
+    meshes = {id(shape): mesh_of(shape, device) for shape in placed.shapes}
+    for shape, pose in zip(placed.shapes, placed.poses, strict=True):
         scene.add(meshes[id(shape)], pose)
     return scene
 
@@ -243,7 +243,7 @@ def given(operands: Any, device: str) -> list[Any]:
 
 
 def ask(verb: Callable[..., Any], *operands: Any, device: str, **options: Any) -> Iterator[Any]:
-    """A verb about new meshes; operands that are no shapes are given as they are."""
+    """Call a verb with new meshes; other operands are passed on."""
     result = verb(*given(operands, device), **options)
     yield Loose(result) if options.get("first") or options.get("tolerance", 0) > 0 else result
 
@@ -253,13 +253,15 @@ def case(name: str, verb: Callable[..., Any], *operands: Any, **options: Any) ->
     return name, lambda device: ask(verb, *operands, device=device, **options)
 
 
-def told(name: str, story: Callable[..., Iterator[Any]], *about: Any, **options: Any) -> Case:
-    """A case that is a function of its own, which yields results."""
-    return name, partial(story, *about, **options)
+def custom_case(
+    name: str, steps: Callable[..., Iterator[Any]], *about: Any, **options: Any
+) -> Case:
+    """Return a case from a function that yields results."""
+    return name, partial(steps, *about, **options)
 
 
 def deforming(verb: Callable[..., Any], shapes: Any, options: Any, device: str) -> Iterator[Any]:
-    """The same question while the first mesh deforms, a little and then much."""
+    """Repeat a query while the first mesh deforms, first a little and then much."""
     meshes = [mesh_of(shape, device) for shape in shapes]
     for frame in range(4):
         meshes[0].deform(noisy(shapes[0], frame, 0.01 * 3**frame))
@@ -267,13 +269,13 @@ def deforming(verb: Callable[..., Any], shapes: Any, options: Any, device: str) 
 
 
 def properties(mesh: abut.Mesh) -> dict[str, Any]:
-    """What a mesh says of itself."""
+    """Return the attributes of a mesh."""
     names = ("faces", "vertices", "edges", "watertight", "oriented")
     return {name: getattr(mesh, name) for name in names}
 
 
 def repeated(verb: Callable[..., Any], shapes: Any, options: Any, device: str) -> Iterator[Any]:
-    """The same meshes asked again and again, so that their hierarchies improve."""
+    """Repeat a query, so the hierarchies of its meshes improve."""
     meshes = [mesh_of(shape, device) for shape in shapes]
     for seed in range(4):
         result = verb(*meshes, pose_b=poses(seed, 150), **options)
@@ -312,8 +314,8 @@ def asked(make: Callable[[str], Any], name: str, options: dict, device: str) -> 
     yield Loose(result) if about.get("first") else result
 
 
-def scene_story(method: str, device: str) -> Iterator[Any]:
-    """Objects come, move, deform, break and go; the contacts after each."""
+def scene_sequence(method: str, device: str) -> Iterator[Any]:
+    """Yield the contacts after objects are added, moved, deformed, split and removed."""
     scene = abut.Scene(device)
     ball, ring = mesh_of(cases.icosphere(80), device), mesh_of(cases.torus(12, 8), device)
     places = poses(1, 12, 2.0)
@@ -342,7 +344,7 @@ def scene_story(method: str, device: str) -> Iterator[Any]:
 
 
 def loaded(path: Any, text: Any, count: int, device: str) -> Iterator[Any]:
-    """A scene from a file, or from what is to be written to one; a robot in many positions."""
+    """Load a scene from a file or from text; pose a robot in many positions."""
     with tempfile.TemporaryDirectory() as folder:
         if text is not None:
             path = Path(folder) / path
@@ -383,11 +385,11 @@ def differentiated(field: Callable[[str], Any], shape: Any, device: str) -> Iter
     yield {"energy": held.energy, "gradient": at.grad}
 
 
-def culled(crowd: Any, options: dict, device: str) -> Iterator[Any]:
+def culled(placed: Any, options: dict, device: str) -> Iterator[Any]:
     """The potentially colliding set of meshes at poses, and of a scene of them."""
-    meshes = [mesh_of(shape, device) for shape in crowd.shapes]
-    yield abut.cull(meshes, poses=crowd.poses, **options)
-    yield abut.cull(scene_of(crowd, device), **options)
+    meshes = [mesh_of(shape, device) for shape in placed.shapes]
+    yield abut.cull(meshes, poses=placed.poses, **options)
+    yield abut.cull(scene_of(placed, device), **options)
 
 
 def rows_asked(name: str, arrays: Any, options: dict, device: str) -> Iterator[Any]:
@@ -402,7 +404,7 @@ def rows_asked(name: str, arrays: Any, options: dict, device: str) -> Iterator[A
 
 
 def cloth_steps(device: str) -> Iterator[Any]:
-    """A sheet falls upon a table for some steps."""
+    """Yield steps of a sheet that falls on a table."""
     cloth = sim.Cloth(*cases.drape_table(faces=200).placed(), device=device)
     for _ in range(6):
         cloth.step(0.01)
@@ -413,7 +415,7 @@ def cloth_steps(device: str) -> Iterator[Any]:
 
 
 def collide_cases(big: bool) -> Iterator[Case]:
-    """Two meshes: methods, bounds, poses, dtypes, solids; shapes that are hard."""
+    """Cases of two meshes: methods, bounds, poses, dtypes, solids, degenerate shapes."""
     both = {"pose_a": poses(1, 6, 0.3), "pose_b": poses(2, 6, 0.6)}
     asks = CONTACT_METHODS | {
         "first": {"first": True},
@@ -436,18 +438,18 @@ def collide_cases(big: bool) -> Iterator[Case]:
         yield case(f"collide/knot/first/{how}", abut.collide, a, b, first=True, **options)
         single = [changed(x, dtype=np.float32) for x in (a, b)]
         yield case(f"collide/knot/float32/{how}", abut.collide, *single, **options)
-        yield told(f"collide/knot/deform/{how}", deforming, abut.collide, (a, b), options)
+        yield custom_case(f"collide/knot/deform/{how}", deforming, abut.collide, (a, b), options)
     mixed = changed(a, dtype=np.float32), b
     yield case("collide/knot/mixed", abut.collide, *mixed)
-    yield told("collide/knot/again", repeated, abut.collide, (a, b), {})
-    yield told("collide/knot/again-first", repeated, abut.collide, (a, b), {"first": True})
+    yield custom_case("collide/knot/again", repeated, abut.collide, (a, b), {})
+    yield custom_case("collide/knot/again-first", repeated, abut.collide, (a, b), {"first": True})
     for size, shift in ((1e-9, 0.0), (1.0, 1e6), (1e9, 0.0), (1e-150, 0.0), (1e150, 0.0)):
         hard = [changed(x, size, shift) for x in cases.pair("knot", 100)]
         yield case(f"collide/knot/scale {size:g} shift {shift:g}", abut.collide, *hard)
 
 
 def self_cases(big: bool) -> Iterator[Case]:
-    """One mesh against itself."""
+    """Cases of one mesh against itself."""
     shapes = {name: cases.single(name, 1500) for name in cases.SINGLES}
     shapes |= {"lattice": lattice(3, 300, 6), "tree": cases.leaves(1, 2000).shapes[0]}
     for name, shape in shapes.items():
@@ -459,7 +461,7 @@ def self_cases(big: bool) -> Iterator[Case]:
                 about = {"method": method, "weld": weld, "pixels": 200}
                 yield case(f"self/{name}/{mark}/{method}", abut.self_collide, shape, **about)
             yield case(f"self/{name}/soup/{mark}", abut.self_collide, soup, weld=weld)
-        yield told(f"self/{name}/deform", deforming, abut.self_collide, (shape,), {})
+        yield custom_case(f"self/{name}/deform", deforming, abut.self_collide, (shape,), {})
         single = changed(shape, dtype=np.float32)
         yield case(f"self/{name}/float32", abut.self_collide, single)
 
@@ -487,7 +489,7 @@ def ccd_cases(big: bool) -> Iterator[Case]:
         }
         for way, end in ends.items():
             for how, options in asks.items():
-                yield told(f"ccd/{name}/{way}/{how}", impacts, (a, b), end, options)
+                yield custom_case(f"ccd/{name}/{way}/{how}", impacts, (a, b), end, options)
     for name, shape in {
         "folded_cloth": cases.single("folded_cloth", 800),
         "thick_knot": cases.single("thick_knot", 600),
@@ -495,14 +497,14 @@ def ccd_cases(big: bool) -> Iterator[Case]:
     }.items():
         for how, options in asks.items():
             end = noisy(shape, 5, 0.04)
-            yield told(f"ccd/{name}/self/{how}", impacts, (shape,), (end,), options)
+            yield custom_case(f"ccd/{name}/self/{how}", impacts, (shape,), (end,), options)
         single = changed(shape, dtype=np.float32)
         end = noisy(shape, 6, 0.04).astype(np.float32)
-        yield told(f"ccd/{name}/self/float32", impacts, (single,), (end,), {})
+        yield custom_case(f"ccd/{name}/self/float32", impacts, (single,), (end,), {})
 
 
 def distance_cases(big: bool) -> Iterator[Case]:
-    """How far apart, and which faces are near."""
+    """Distances, and faces within a distance."""
     asks = {"plain": {}, "brute": {"method": "brute"}}
     asks |= {bound: {"bound": bound} for bound in ("aabb", "obb", "rss")}
     more = {"tolerance": {"tolerance": 0.05}, "bound": {"upper_bound": 0.3}}
@@ -527,8 +529,8 @@ def distance_cases(big: bool) -> Iterator[Case]:
     for how, options in asks.items():
         about = {"pose_b": poses(6, 40, 3.0), **options}
         yield case(f"distance/apart/batch/{how}", abut.distance, *shapes, **about)
-        yield told(f"distance/apart/deform/{how}", deforming, abut.distance, shapes, options)
-        yield told(f"distance/apart/again/{how}", repeated, abut.distance, shapes, options)
+        yield custom_case(f"distance/apart/deform/{how}", deforming, abut.distance, shapes, options)
+        yield custom_case(f"distance/apart/again/{how}", repeated, abut.distance, shapes, options)
     for size, shift in ((1e-9, 0.0), (1.0, 1e6), (1e-150, 0.0), (1e150, 0.0)):
         hard = [changed(x, size, shift) for x in cases.pair("apart", 100)]
         yield case(f"distance/apart/scale {size:g} shift {shift:g}", abut.distance, *hard)
@@ -578,22 +580,22 @@ def field_cases(big: bool) -> Iterator[Case]:
             yield field(device)
 
         yield f"field/{name}", grid
-        yield told(f"field/{name}/sample", asked, field, "sample", {"of": (points,)})
+        yield custom_case(f"field/{name}/sample", asked, field, "sample", {"of": (points,)})
         for pose, mark in ((poses(4, 0, 0.3), "one"), (poses(5, 5, 0.6), "batch")):
             for sampling in ("dominant", "views", "faces"):
                 about = {"of": (ring, pose), "pixels": 96, "sampling": sampling}
                 end = f"closest/{mark}/{sampling}"
-                yield told(f"field/{name}/{end}", asked, field, "closest", about)
+                yield custom_case(f"field/{name}/{end}", asked, field, "closest", about)
             for early in ("bound", "depth", "nothing"):
                 about = {"of": (ring, pose), "pixels": 96, "early_out": early}
                 about |= {"stiffness": 50.0, "damping": 1.0, "friction": 0.3, "slip": 0.1}
                 about |= {"velocity": spin, "field_velocity": spin[::-1].copy()}
                 end = f"response/{mark}/{early}"
-                yield told(f"field/{name}/{end}", asked, field, "response", about)
+                yield custom_case(f"field/{name}/{end}", asked, field, "response", about)
         about = {"of": (ring, poses(4, 0, 0.3)), "pixels": 64, "sampling": "faces"}
-        yield told(f"field/{name}/response/faces", asked, field, "response", about)
+        yield custom_case(f"field/{name}/response/faces", asked, field, "response", about)
     field = partial(make, knot, {"resolution": 32})
-    yield told("field/knot/tape", differentiated, field, ring)
+    yield custom_case("field/knot/tape", differentiated, field, ring)
 
 
 def scene_cases(big: bool) -> Iterator[Case]:
@@ -604,10 +606,10 @@ def scene_cases(big: bool) -> Iterator[Case]:
         "leaves": cases.leaves(10, 600),
         "pieces": cases.breaking(1200, 12),
     }
-    for name, crowd in crowds.items():
-        scene, count = partial(scene_of, crowd), len(crowd.poses)
-        batch = crowd.poses @ shifts(1, 6 * count, 0.2).reshape(6, count, 4, 4)
-        ends = crowd.poses @ poses(2, count, 0.3)
+    for name, placed in crowds.items():
+        scene, count = partial(scene_of, placed), len(placed.poses)
+        batch = placed.poses @ shifts(1, 6 * count, 0.2).reshape(6, count, 4, 4)
+        ends = placed.poses @ poses(2, count, 0.3)
         asks = {f"collide/{m}": ("collide", {"method": m, "pixels": 128}) for m in SCENE_METHODS}
         asks |= {
             f"collide/{m}/own": ("collide", {"method": m, "pixels": 128, "self_collisions": True})
@@ -637,12 +639,12 @@ def scene_cases(big: bool) -> Iterator[Case]:
         asks["ccd/own"] = ("ccd", {"of": (ends,), "self_collisions": True})
         asks["ccd/first"] = ("ccd", {"of": (ends,), "first": True})
         for how, (verb, options) in asks.items():
-            yield told(f"scene/{name}/{how}", asked, scene, verb, options)
+            yield custom_case(f"scene/{name}/{how}", asked, scene, verb, options)
     for method in SCENE_METHODS:
-        yield told(f"scene/story/{method}", scene_story, method)
-    yield told("scene/glb", loaded, "parts.glb", glb, 0)
-    yield told("scene/mjcf", loaded, "robot.xml", ROBOT.encode, 30)
-    yield told("sim/cloth", cloth_steps)
+        yield custom_case(f"scene/story/{method}", scene_sequence, method)
+    yield custom_case("scene/glb", loaded, "parts.glb", glb, 0)
+    yield custom_case("scene/mjcf", loaded, "robot.xml", ROBOT.encode, 30)
+    yield custom_case("sim/cloth", cloth_steps)
 
 
 def cull_cases(big: bool, backends: tuple[str, ...] = ("warp",)) -> Iterator[Case]:
@@ -654,11 +656,13 @@ def cull_cases(big: bool, backends: tuple[str, ...] = ("warp",)) -> Iterator[Cas
     asks |= {"object": {"level": "object"}, "near": {"distance": 0.05}}
     asks["own"] = {"self_collisions": True}
     for backend in backends:
-        for name, crowd in crowds.items():
+        for name, placed in crowds.items():
             for method in ("far", "cullide", "quick_cullide"):
                 for how, options in asks.items():
                     about = {"pixels": 128, "method": method, "backend": backend} | options
-                    yield told(f"cull/{backend}/{name}/{method}/{how}", culled, crowd, about)
+                    yield custom_case(
+                        f"cull/{backend}/{name}/{method}/{how}", culled, placed, about
+                    )
 
 
 def tracker_cases(big: bool) -> Iterator[Case]:
@@ -668,8 +672,8 @@ def tracker_cases(big: bool) -> Iterator[Case]:
     both = [(noisy(a, k, 0.02), noisy(b, k + 9, 0.05) if k % 2 else None) for k in range(5)]
     for method in ("bvh", "front", "brute"):
         about = {"min_distance": 0.005, "tolerance": 1e-5}
-        yield told(f"tracker/cloth/{method}", tracked, (cloth,), alone, method, **about)
-        yield told(f"tracker/tori/{method}", tracked, (a, b), both, method)
+        yield custom_case(f"tracker/cloth/{method}", tracked, (cloth,), alone, method, **about)
+        yield custom_case(f"tracker/tori/{method}", tracked, (a, b), both, method)
 
 
 def other_cases(big: bool) -> Iterator[Case]:
@@ -686,11 +690,11 @@ def other_cases(big: bool) -> Iterator[Case]:
             tri, quad = ([x.astype(dtype) for x in rows] for rows in arrays)
             end = f"{mark}/{dtype.__name__}"
             for name in ("intersect_tri_tri", "distance_tri_tri"):
-                yield told(f"primitives/{name}/{end}", rows_asked, name, tri, {})
+                yield custom_case(f"primitives/{name}/{end}", rows_asked, name, tri, {})
             for name in ("ccd_vertex_face", "ccd_edge_edge"):
-                yield told(f"primitives/{name}/{end}", rows_asked, name, quad, {})
+                yield custom_case(f"primitives/{name}/{end}", rows_asked, name, quad, {})
                 gap = {"min_distance": 0.1, "tolerance": 1e-4}
-                yield told(f"primitives/{name}/{end}/gap", rows_asked, name, quad, gap)
+                yield custom_case(f"primitives/{name}/{end}/gap", rows_asked, name, quad, gap)
     knot = cases.pair("knot", 250)
     machines = {"width": (11, 18, 35), "pipelines": (4,), "sides": (14,), "axis_count": (9,)}
     for key, value in ((key, value) for key, values in machines.items() for value in values):
@@ -749,8 +753,8 @@ def data_cases(big: bool) -> Iterator[Case]:
         turn = (poses(2, 0, 0.3), poses(3, 0, 0.3))
         end = ((np.eye(4), turn[1]), (turn[0], turn[0]))
         if len(a.faces) < 10_000:
-            yield told(f"data/ccd/{name}/turn", impacts, (a, b), end, {})
-        yield told(f"data/ccd/{name}/first", impacts, (a, b), end, {"first": True})
+            yield custom_case(f"data/ccd/{name}/turn", impacts, (a, b), end, {})
+        yield custom_case(f"data/ccd/{name}/first", impacts, (a, b), end, {"first": True})
         for signed in (False, True):
             mark = f"data/closest_point/{name}/{signed}"
             yield case(mark, abut.closest_point, a, cloud, signed=signed)
@@ -767,7 +771,7 @@ def motion_data_cases(big: bool) -> Iterator[Case]:
         end = frames[1].vertices.numpy()
         for how in ({}, {"first": True}, {"min_distance": 1e-4}, {"solver": "cubic"}):
             mark = " ".join(f"{key} {value}" for key, value in how.items())
-            yield told(f"data/ccd/{name}/{mark or 'plain'}", impacts, (start,), (end,), how)
+            yield custom_case(f"data/ccd/{name}/{mark or 'plain'}", impacts, (start,), (end,), how)
         yield case(f"data/self/{name}", abut.self_collide, start)
         yield case(f"data/cull/{name}", lambda m: abut.cull([m], self_collisions=True), start)
     horse = archive("anim/horse_poses_17k_01-03.npz")
@@ -778,7 +782,7 @@ def motion_data_cases(big: bool) -> Iterator[Case]:
         shape = cases.Shape(file["V"][0], file["F"])
         frames = [(vertices,) for vertices in file["V"][1 : 20 if big else 4]]
         for method in ("bvh", "front"):
-            yield told(f"data/tracker/{name}/{method}", tracked, (shape,), frames, method)
+            yield custom_case(f"data/tracker/{name}/{method}", tracked, (shape,), frames, method)
     for kind in ("vertex-face", "edge-edge"):
         for path in sorted(DATA.glob(f"ccd_queries/*/{kind}/*.csv.gz")):
             lines = [line.split(",") for line in gzip.open(path, "rt")]
@@ -786,29 +790,31 @@ def motion_data_cases(big: bool) -> Iterator[Case]:
             rows = np.array(exact, dtype=np.float64).reshape(-1, 8, 3)
             rows = rows[:, :4].copy(), rows[:, 4:].copy()
             verb, mark = "ccd_" + kind.replace("-", "_"), f"{path.parts[-3]}/{kind}"
-            yield told(f"data/queries/{mark}", rows_asked, verb, rows, {})
-            yield told(f"data/queries/{mark}/gap", rows_asked, verb, rows, {"min_distance": 1e-3})
+            yield custom_case(f"data/queries/{mark}", rows_asked, verb, rows, {})
+            yield custom_case(
+                f"data/queries/{mark}/gap", rows_asked, verb, rows, {"min_distance": 1e-3}
+            )
 
 
 def scene_data_cases(big: bool) -> Iterator[Case]:
     """Assemblies and robots."""
     for name, most in (("Ifc4_SampleHouse", 58), ("2CylinderEngine", 115 if big else 25)):
-        crowd = assembly(f"assemblies/{name}.npz", most)
-        scene = partial(scene_of, crowd)
-        batch = shifts(1, 3 * len(crowd.poses), 0.01).reshape(3, -1, 4, 4)
+        placed = assembly(f"assemblies/{name}.npz", most)
+        scene = partial(scene_of, placed)
+        batch = shifts(1, 3 * len(placed.poses), 0.01).reshape(3, -1, 4, 4)
         for method in SCENE_METHODS[:1] + SCENE_METHODS[2:]:
             about = {"method": method, "pixels": 128}
-            yield told(f"data/scene/{name}/{method}", asked, scene, "collide", about)
+            yield custom_case(f"data/scene/{name}/{method}", asked, scene, "collide", about)
         asks = {"own": ("collide", {"self_collisions": True})}
         asks |= {"first": ("collide", {"first": True}), "batch": ("collide", {"poses": batch})}
         asks |= {"distance": ("distance", {}), "bound": ("distance", {"upper_bound": 0.05})}
         asks["within"] = ("within", {"of": (1e-3,)})
         for how, (verb, options) in asks.items():
-            yield told(f"data/scene/{name}/{how}", asked, scene, verb, options)
-        yield told(f"data/cull/{name}", culled, crowd, {"pixels": 256})
+            yield custom_case(f"data/scene/{name}/{how}", asked, scene, verb, options)
+        yield custom_case(f"data/cull/{name}", culled, placed, {"pixels": 256})
     for name in ("mbm_panda", "rtcd_shelf"):
         path = DATA / "robots" / name / "panda.urdf"
-        yield told(f"data/robot/{name}", loaded, path, None, 500 if big else 50)
+        yield custom_case(f"data/robot/{name}", loaded, path, None, 500 if big else 50)
 
 
 GROUPS = (collide_cases, self_cases, ccd_cases, distance_cases, point_cases, field_cases,
