@@ -1,1 +1,1 @@
-"""Signed distance on a regular grid: built, sampled."""
+"""Signed distance fields on regular grids: build, sample, closest point and penalty forces."""
