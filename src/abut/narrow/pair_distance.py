@@ -28,7 +28,7 @@ def measure_kernel(
     distance_out: wp.array[wp.float64],
     points_out: wp.array2d[wp.vec3d],
 ):
-    """Distance and nearest points of each pair; 0 for those that meet, infinity for no pair.
+    """Distance and nearest points of each pair; 0 for a pair that meets, infinity for no pair.
 
     Without ``pose`` there is one, without ``met`` no pair meets.
     """

@@ -1,4 +1,4 @@
-"""Posed pairs: the list that every question is asked of.
+"""Posed pairs: the operands of every query.
 
 A row of the list is two meshes with their hierarchies, each at a pose. Two meshes at a batch of
 poses are such a list (``MeshPairs``), and so are the object pairs that the broad phase of a scene

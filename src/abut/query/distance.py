@@ -25,7 +25,7 @@ from abut.traversal.distance import far_field
 
 DISTANCE_EFFORT = 4  # of a search, in searches for one pair that meets
 FAR_SIZES = float(far_field.FAR_SIZES)
-WORTH_FITTING = 256  # poses asked about
+WORTH_FITTING = 256  # poses of one shape, from which swept spheres repay their fitting
 SQUARED = 1e18  # beyond, squares are more than float32 holds, in which spheres and boxes are fitted
 
 
@@ -45,18 +45,18 @@ def distance(
     Args:
         a, b: Meshes on one device, with at least one face each.
         pose_a, pose_b: Rigid motions (4, 4), or batches (B, 4, 4); None leaves a mesh in place.
-            The moved coordinates, rounded to float64, are what the answer is about.
+            The answer is that for the moved coordinates, rounded to float64.
         upper_bound: Distances above this are of no interest: the value is then infinite, and the
             search the shorter the lower the bound [mesh length unit].
         tolerance: How much more than the smallest distance will do [mesh length unit]. Which pair
             is found may then depend on the device.
-        method: ``bvh``, or ``brute`` for the slow truth. Both return the same.
+        method: ``bvh``, or ``brute`` for brute force. Both return the same.
         bound: Bounding volume of the hierarchies, ``aabb``, ``obb`` or ``rss``. None is ``aabb``,
-            and ``rss`` once the meshes have been asked about so many poses in their present shape
-            that it is worth the time to fit them. All return the same.
+            and ``rss`` once queries of the present shapes have had enough poses to repay the
+            fitting. All return the same.
 
     Returns:
-        The distance, the nearest faces and, when asked for, the nearest points; for each pose.
+        The distance, the nearest faces and, on request, the nearest points; for each pose.
 
     Raises:
         DeviceError: The meshes live on different devices.
@@ -77,7 +77,7 @@ def distance(
     poses = checked_poses(pose_a, "pose_a"), checked_poses(pose_b, "pose_b")
     layout = KeyLayout.of(a.face_count, b.face_count)
     count = 1 if batch is None else batch
-    asked = min(ask(mesh, count) for mesh in (a, b))
+    asked = min(count_poses(mesh, count) for mesh in (a, b))
     if bound is None:
         bound = Bound.RSS if asked >= WORTH_FITTING else Bound.AABB
     bound = chosen(DISTANCE_BOUNDS, bound, "bound")
@@ -98,8 +98,8 @@ def distance(
     return _distances(a, b, poses, value, faces, batch)
 
 
-def ask(mesh: Mesh, count: int) -> int:
-    """Count poses of a mesh in its present shape that were asked about; returns how many by now."""
+def count_poses(mesh: Mesh, count: int) -> int:
+    """Add to the number of poses that queries of a mesh in its present shape had; returns it."""
     version, before = mesh.cache.get("asked", (mesh.version, 0))
     total = count + (before if version == mesh.version else 0)
     mesh.cache["asked"] = (mesh.version, total)
@@ -181,7 +181,7 @@ def _faces(value: np.ndarray, keys: np.ndarray, layout: KeyLayout) -> np.ndarray
 
 
 def _name_contacts(a: Mesh, b: Mesh, poses: Any, value: np.ndarray, faces: np.ndarray) -> None:
-    """Where meshes meet, name faces that do: the same on every device."""
+    """Fill in the faces of rows at distance 0: two that meet, the same on every device."""
     if (value[0] if len(value) == 1 else value.min()) == 0:
         met = np.flatnonzero(value == 0)
         pose_a, pose_b = _picked(poses, met)
@@ -221,7 +221,7 @@ def _points(
 
 
 def require_faces(**meshes: Mesh) -> None:
-    """Refuse meshes that no distance can be measured to."""
+    """Raise MeshError for meshes without faces."""
     for name, mesh in meshes.items():
         if mesh.face_count == 0:
             raise MeshError(f"{name} has no faces, so nothing is any distance from it.")

@@ -40,10 +40,10 @@ def within(
             meet beyond what they share, as in ``self_collide``.
         distance: How far apart faces may be [mesh length unit]. 0 gives the pairs that meet.
         pose_a, pose_b: Rigid motions (4, 4), or batches (B, 4, 4); None leaves a mesh in place.
-        method: ``bvh``, or ``brute`` for the slow truth. Both return the same rows.
+        method: ``bvh``, or ``brute`` for brute force. Both return the same rows.
 
     Returns:
-        Sorted pairs with their distances and, when asked for, their nearest points; with a batch
+        Sorted pairs with their distances and, on request, their nearest points; with a batch
         also their poses.
 
     Raises:
@@ -119,7 +119,7 @@ def _gaps(
     met = (host & 1).astype(bool)
     pairs, pose = unpack_keys(host >> 1, layout, posed, a.device)
     sides = defer_posed_mesh(a, poses[0]), defer_posed_mesh(b, poses[1])
-    now = sides if plan is None else (lambda: plan.a, lambda: plan.b)  # which lie ready
+    now = sides if plan is None else (lambda: plan.a, lambda: plan.b)  # held by the plan
     distance, _ = measured(*now, pairs, pose, met, points=False)
     points = partial(_points, sides, pairs, pose, met)
     return Gaps(pairs, pose, distance, points)

@@ -120,7 +120,7 @@ def scene_distances(
     layout, objects, device = scene.layout, scene.object_layout, scene.device
     ranks = np.flatnonzero(np.isfinite(value))
     low, high = objects.split(pairs)
-    if first is not None:  # those that meet have no faces yet
+    if first is not None:  # objects that meet have no faces yet
         met = first.objects.numpy().astype(np.int64)
         place = np.searchsorted(pairs, met[:, 0] << objects.bits_b | met[:, 1])
         rows = first.pairs.numpy().astype(np.int64)

@@ -7,8 +7,8 @@ question. Each mesh is searched by itself, without a walk of both trees. A few f
 left, unless flat sides face each other: then pairs of nodes are compared (see far_field).
 
 A segment of length L that goes sideways by s is longer by s * s / 2 L, which from 2**26 s on is
-less than float64 resolves of L. There the answer is one face of each mesh, the lowest of those that
-reach farthest along the line between the meshes.
+less than float64 resolves of L. There the answer is one face of each mesh: the lowest of its faces
+that reach farthest along the line between the meshes.
 """
 
 from functools import cache

@@ -1,4 +1,4 @@
-"""Pairs that are far apart for their size: which field a row is in, and walks in float64.
+"""Pairs that are far apart for their size: fields of rows, and walks in float64.
 
 Gaps of boxes in float32 are resolved to a millionth of the distance, which far away is more than
 the meshes. Here nodes are compared in float64, along the line between their centres, in the world:

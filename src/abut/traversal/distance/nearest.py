@@ -66,7 +66,7 @@ def compare_faces(
     gap: wp.float32,
     found: NearestPair,
 ):
-    """The nearer of those found and two faces whose boxes are ``gap`` apart, squared.
+    """The nearer of the pair found and two faces whose boxes are ``gap`` apart, squared.
 
     Faces that meet have bits of 0 and no key.
     """
@@ -244,7 +244,7 @@ def choose_kernel(
     # out
     key_out: wp.array[wp.int64],
 ):
-    """The lowest key of each row among those at its bound, of ``each`` walks a row."""
+    """The lowest key of each row among the pairs at its bound, of ``each`` walks a row."""
     for work in range(span[0] + wp.tid(), wp.min(span[1], keys.shape[0]), span[2]):
         row = work / each
         if keys[work] != NO_KEY and distances[work] == bound[row]:
