@@ -30,7 +30,7 @@ def front_of(tracker):
     return front.queues[front.names[0]].keys.numpy()[: front.size]
 
 
-def test_one_mesh(device):
+def test_contacts_of_one_mesh(device):
     shape = torus(48, 24)
     mesh, other = (abut.Mesh(*shape, device=device) for _ in range(2))
     follow = abut.Tracker(mesh, method="front")
@@ -47,7 +47,7 @@ def test_one_mesh(device):
     assert met > 0
 
 
-def test_two_meshes(device):
+def test_contacts_of_two_meshes(device):
     a, b = torus(40, 20), icosphere(1280)
     follow = abut.Tracker(
         (abut.Mesh(*a, device=device), abut.Mesh(*b, device=device)), method="front"
@@ -67,8 +67,8 @@ def test_two_meshes(device):
     assert np.array_equal(follow.step(None, ball).pairs.numpy(), hits.pairs.numpy())
 
 
-def test_a_front_moves_up_again(device):
-    """After a mess, a front shrinks to what a new one has, give or take."""
+def test_front_moves_up_again(device):
+    """After a disordered frame a front shrinks to about the size of a new one."""
     shape = icosphere(1280)
     follow = abut.Tracker(abut.Mesh(*shape, device=device), method="front")
     follow.step(shape.vertices)
@@ -83,7 +83,7 @@ def test_a_front_moves_up_again(device):
     assert len(hits) == 0
 
 
-def test_a_front_that_grows_too_long_is_given_up(device):
+def test_front_that_grows_too_long_is_given_up(device):
     shape = torus(48, 24)
     follow = abut.Tracker(abut.Mesh(*shape, device=device), method="front")
     follow._most_pairs = 1000
@@ -125,7 +125,7 @@ def impacts(hits):
 
 
 def fresh_impacts(shapes, ends, device, **options):
-    """What ``ccd`` says of meshes that know nothing of earlier steps."""
+    """Impacts by ``ccd`` of meshes without earlier steps."""
     meshes = [abut.Mesh(*shape, device=device) for shape in shapes]
     return abut.ccd(*(abut.Motion(m, end) for m, end in zip(meshes, ends, strict=True)), **options)
 
@@ -186,7 +186,7 @@ def test_ranges_of_a_front_give_the_same_impacts(device):
 
 
 @pytest.mark.parametrize("most", [10, 4000])
-def test_a_continuous_front_that_grows_too_long_is_given_up(most, device):
+def test_ccd_front_that_grows_too_long_is_given_up(most, device):
     """At once, or in the middle of a step, whose impacts are complete nevertheless."""
     shape = torus(24, 12)
     frames = list(waves(shape, 6, height=0.2))
@@ -255,7 +255,7 @@ def test_bad_vertices_leave_the_mesh_where_it_was(method, kind, device):
         assert np.array_equal(follow.step(frame).pairs.numpy(), fresh.pairs.numpy())
 
 
-def test_a_mesh_that_leaps_far_away(device):
+def test_mesh_that_moves_far_away(device):
     """Boxes of a hierarchy made for somewhere else would all overlap."""
     shape = torus(48, 24)
     for kind in (np.float32, np.float64):
@@ -285,7 +285,7 @@ def test_bad_input_is_refused(device):
         abut.Tracker(one).step(np.eye(3) * np.nan)
 
 
-def test_a_dance(data, device):
+def test_dancer_contacts_equal_those_from_the_root(data, device):
     frames = np.load(data / "anim" / "rumba_dancing_25k_f0-59.npz")
     follow = abut.Tracker(abut.Mesh(frames["V"][0], frames["F"], device=device), method="front")
     fresh = abut.Tracker(abut.Mesh(frames["V"][0], frames["F"], device=device))

@@ -1,4 +1,4 @@
-"""What the listing of twigs finds, on every device: the pairs of leaves whose boxes overlap."""
+"""Leaf clusters list the pairs of leaves whose boxes overlap, on every device."""
 
 import numpy as np
 import pytest
@@ -48,7 +48,7 @@ def overlapping(tree):
 
 
 def listed(tree, most):
-    """Pairs of faces, when a thread gives up after ``most`` visits and others go on."""
+    """Pairs of faces, when other threads resume walks after ``most`` visits."""
     device = tree.nodes.device
     queues = PairQueues(device, clusters=ROOM, rest=ROOM, last=ROOM, candidates=ROOM)
     view, clusters, found = tree.view(), leaf_clusters_of(tree), queues["clusters"]
@@ -74,7 +74,7 @@ def test_every_pair_of_overlapping_leaves_once(most, tree):
     np.testing.assert_array_equal(listed(tree, most), overlapping(tree))
 
 
-def test_twigs_cover_the_leaves(tree):
+def test_clusters_cover_the_leaves(tree):
     links, slots = links_of(tree), leaf_clusters_of(tree).numpy()
     sizes = []
     for slot in slots:

@@ -1,4 +1,4 @@
-"""Meshes that stand still in ccd keep their hierarchies, and are never mistaken for moving ones."""
+"""Meshes at rest keep their swept hierarchies in ccd, and are never mistaken for moving ones."""
 
 import numpy as np
 import pytest
@@ -65,7 +65,7 @@ def test_trees_are_kept(dtype, posed, device, refits):
     assert same_rows(again, fresh)
 
 
-def test_a_deformed_obstacle_is_seen(device):
+def test_deformed_obstacle_is_refitted(device):
     (ball, end), floor = falling(device), ground(device)
     for height in (0.0, 0.3, -0.2, 0.3):
         floor.deform(ground(device, height=height).vertices)
@@ -75,7 +75,7 @@ def test_a_deformed_obstacle_is_seen(device):
         assert same_rows(hits, fresh)
 
 
-def test_other_places_and_gaps_are_seen(device):
+def test_other_poses_and_gaps_refit(device):
     (ball, end), floor = falling(device), ground(device)
     for height, gap in ((0.0, 0.0), (0.4, 0.0), (0.4, 0.2), (0.4, 0.1), (0.0, 0.0)):
         pose = shift(0, 0, height)
@@ -99,7 +99,7 @@ def test_a_motion_made_before_a_deform(device):
     assert same_rows(abut.ccd(abut.Motion(ball, end), low), before)
 
 
-def test_a_turning_mesh_over_a_still_one(device, refits):
+def test_rotating_mesh_over_one_at_rest(device, refits):
     (ball, _), floor = falling(device), ground(device)
     turn = shift(0, 0, -2) @ np.diag([1.0, -1.0, -1.0, 1.0])
     turning = abut.Motion(ball, end_pose=turn)
@@ -125,7 +125,7 @@ def test_vertices_written_in_place_move(dtype, device):
     assert counts[:2] == [0, 0] and counts[2] > 0
 
 
-def test_an_obstacle_against_two_that_move(device):
+def test_obstacle_against_two_moving_meshes(device):
     floor = ground(device)
     for height in (2.0, 3.0, 1e6):
         ball, end = falling(device, height, down=height + 1.0)
