@@ -66,6 +66,7 @@ class Slab:
     in_b: wp.vec3f
     shift: wp.float32  # of b's frame
     padding: wp.float32  # bound of roundings along any direction
+    known: wp.bool  # there is a direction
 
 
 @wp.func
@@ -90,6 +91,7 @@ def slab_along(frame: RelativeFrame, pair: PosedPair, direction: wp.vec3d, paddi
     out.in_b = direction_in_b(frame, out.in_a)
     out.shift = wp.dot(row_xyz(frame.shift), out.in_a)
     out.padding = padding
+    out.known = wp.length_sq(direction) > wp.float64(0.0)
     return out
 
 
@@ -126,7 +128,7 @@ def gap_volumes(
     squared = wp.float32(0.0)
     if not tight:
         squared = gap_nodes(frame, a, b)
-    if (tight or frame.rotated != 0) and not (squared > limit):
+    if (tight or (frame.rotated != 0 and slab.known)) and not (squared > limit):
         centre_a = volume_centre(tree_a, i, a)
         centre_b = volume_centre(tree_b, j, b)
         gap = slab.shift + wp.dot(centre_b, slab.in_b) - wp.dot(centre_a, slab.in_a) - slab.padding
