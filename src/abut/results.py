@@ -186,11 +186,7 @@ class Distances(PicklableResult):
 
     def numpy(self) -> dict[str, np.ndarray]:
         """Return the answer as NumPy arrays."""
-        return {
-            "value": _plain(self.value),
-            "faces": self._faces,
-            "points": self.points.numpy(),
-        }
+        return {"value": _plain(self.value), "faces": self._faces, "points": self.points.numpy()}
 
 
 @dataclass(frozen=True, eq=False)

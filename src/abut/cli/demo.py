@@ -25,7 +25,7 @@ from abut.sim.dragons import falling_dragons
 from abut.sim.drape import cloth_over_ball, cloth_over_table
 from abut.sim.fracture import breaking_object
 from abut.sim.leaves import falling_leaves
-from abut.sim.simulation import Simulation, Seen
+from abut.sim.simulation import Seen, Simulation
 from abut.sim.swarm import swarm_of_balls
 
 SIZE = (1200, 800)
