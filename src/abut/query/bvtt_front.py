@@ -120,7 +120,6 @@ class MeshFront(BvttFront):
         self._ranges = wp.empty(sum(slots), dtype=wp.vec2i, device=self.device)
         for k, tree in enumerate(trees):
             wp.copy(self._ranges, leaf_ranges(tree), dest_offset=k * slots[0])
-        self._zero = wp.zeros(1, dtype=wp.int32, device=self.device)
         key = ((slots[0] - 2) << self.layout.bits_b) | (slots[1] - 2)
         self.queues["even"].keys.fill_(key)
         self.queues.keep("even", 1)
@@ -175,6 +174,5 @@ class MeshFront(BvttFront):
     def _view(self, bits: wp.vec2i) -> Any:
         view = FrontRows()
         view.frames, view.leaf_ranges = self._frames, self._ranges
-        view.ranks = view.resting = self._zero
         view.slot_bits, view.bits = self.layout.bits, bits
         return view

@@ -7,7 +7,7 @@ import warp as wp
 from abut.bvh.layout import face_of, link_of, load_node
 from abut.core.pair_queue import PairQueue, pack_pair, push_all_pairs, queue_stop, unpack_pair
 from abut.geometry.common_corners import SHARED_NONE
-from abut.operands.posed_pairs import pair_at
+from abut.operands.posed_pairs import MeshPairs, pair_at
 from abut.traversal.front.traversal_tree import (
     FrontRows,
     TraversalTree,
@@ -162,7 +162,11 @@ def resting_pair(tree: TraversalTree, pair: wp.vec2i):
 
 @cache
 def advance_kernel_for(pairs_type: type) -> wp.Kernel:
-    """The kernel that advances fronts, for a type of posed pairs."""
+    """The kernel that advances fronts, for a type of posed pairs.
+
+    Two meshes are one row, which is always there and never at rest.
+    """
+    many = pairs_type is not MeshPairs
 
     @wp.kernel(module="unique", module_options={"enable_backward": False, "fuse_fp": False})
     def advance_kernel(
@@ -191,13 +195,15 @@ def advance_kernel_for(pairs_type: type) -> wp.Kernel:
         tree.bits = rows.bits
         for i in range(span[0] + wp.tid(), queue_stop(last, span[1]), span[2]):
             row = unpack_pair(last.keys[i], rows.slot_bits)
-            rank = row[0]
-            if renumber:
-                rank = rows.ranks[rank]
-            if rank < 0:
-                continue
             start = wp.vec2i(row[1], row[2])
-            resting = rows.resting[rank] == 1
+            rank = row[0]
+            resting = wp.bool(False)
+            if wp.static(many):
+                if renumber:
+                    rank = rows.ranks[rank]
+                if rank < 0:
+                    continue
+                resting = rows.resting[rank] == 1
             if rank != tree.rank and (climb or not resting):  # filled in place: copies are slow
                 pair = pair_at(pairs, rank)
                 slots = first_slots(pairs, rank)
