@@ -30,8 +30,10 @@ def findings(table: Path = TABLE, source: Path = SOURCE) -> list[str]:
             found.append(f"{where}: unknown kind {kind}")
         elif kind == "module" and new and not is_module(source, new):
             found.append(f"{where}: abut.{new} does not exist")
-        elif kind == "module" and is_module(source, old) and not any(
-            target == old or target.startswith(f"{old}.") for target in targets
+        elif (
+            kind == "module"
+            and is_module(source, old)
+            and not any(target == old or target.startswith(f"{old}.") for target in targets)
         ):
             found.append(f"{where}: abut.{old} still exists")
         elif kind == "name" and new and new not in known:

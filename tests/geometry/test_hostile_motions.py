@@ -14,7 +14,10 @@ from abut.core.launch import launch
 from abut.narrow.impact_primitives import first_contacts_kernel_for
 from hostile_motions import FAMILIES, grid, nudged
 
-KERNELS = {"vertex_face": first_contacts_kernel_for(False), "edge_edge": first_contacts_kernel_for(True)}
+KERNELS = {
+    "vertex_face": first_contacts_kernel_for(False),
+    "edge_edge": first_contacts_kernel_for(True),
+}
 RESOLVED = 2.0**-44  # of the size of the polygon of differences
 
 
