@@ -85,7 +85,8 @@ def _met(faces_a: Any, faces_b: Any, count: int, device: wp.Device) -> wp.array:
     queues["candidates"].keys.assign((row << layout.bits_b) | row)
     queues["candidates"].count.fill_(count)
     pairs, out = mesh_pairs(faces_a, faces_b), contact_queues(queues, layout)
-    launch(filter_kernel_for(MeshPairs), count, [pairs, queues["candidates"], out], device)
+    kernel = filter_kernel_for(MeshPairs, device.is_cpu)
+    launch(kernel, count, [pairs, queues["candidates"], out], device)
     QueueLaunch(exact_kernel_for(MeshPairs), out.undecided, [pairs, out]).run()
     met = np.zeros(count, dtype=bool)
     hits = out.hits.keys.numpy()[: queues.read()["hits"]]

@@ -113,7 +113,8 @@ class ContactStages:
     def filter(self, candidates: Any, out: Any = None) -> Stage:
         """The stage that filters a queue of candidates."""
         args = [self.rows.view, candidates, self.out if out is None else out]
-        over = QueueLaunch(filter_kernel_for(self.rows.kind), candidates, args, grain=1024)
+        kernel = filter_kernel_for(self.rows.kind, self.device.is_cpu)
+        over = QueueLaunch(kernel, candidates, args, grain=1024)
         return "filter", over.run
 
     def _descend(self) -> Iterable[Stage]:

@@ -85,8 +85,9 @@ def frames_kernel_for(pairs_type: type) -> wp.Kernel:
                 frame = frame_of(pair)
                 if boundless:
                     frame = unbounded_frame()
-                frames_out[rank] = frame
-                if items_out.shape[0] > 0:
+                if items_out.shape[0] == 0:
+                    frames_out[rank] = frame
+                else:
                     count_a = pair.a.faces.shape[0]
                     root_a = load_node(pair.tree_a.nodes, root_of(pair.tree_a))
                     root_b = load_node(pair.tree_b.nodes, root_of(pair.tree_b))
@@ -101,6 +102,7 @@ def frames_kernel_for(pairs_type: type) -> wp.Kernel:
                             count = (leaves + LEAF_BLOCK - 1) / LEAF_BLOCK
                         elif pair.sharing != SHARED_NONE:
                             count = (count_a + PACKET - 1) / PACKET
+                        frames_out[rank] = frame  # of rows that are apart nothing reads it
             if items_out.shape[0] > 0:
                 items_out[rank] = count
 
