@@ -1,4 +1,4 @@
-"""The pair that ``first_kernel`` would come upon first, picked from the list of all that meet.
+"""Pick, from all pairs that meet, the pair that ``first_kernel`` would find first.
 
 One thread that descends is slow on CUDA, and to list everything is fast. The path from the roots
 to a pair, written as the order in which each step visits its children, sorts pairs as a descent
@@ -21,7 +21,7 @@ TOO_LONG = wp.constant(wp.int64(-1))
 
 @wp.func
 def side_of(split: wp.int32, position: wp.int32):
-    """Which child of an inner node holds a position on the curve."""
+    """Index (0 or 1) of the child of an inner node that holds a position on the curve."""
     return wp.int32(position > split)
 
 
@@ -33,7 +33,7 @@ def path_of(
     tree_b: BvhView,
     position_b: wp.int32,
 ):
-    """The path of a pair of leaves, left-aligned; TOO_LONG where there is no room."""
+    """Path of a pair of leaves from the roots, left-aligned; TOO_LONG beyond LONGEST_PATH."""
     i = root_of(tree_a)
     a = load_node(tree_a.nodes, i)
     j = root_of(tree_b)
@@ -75,7 +75,7 @@ def path_kernel(
     paths_out: wp.array[wp.int64],
     lowest_out: wp.array[wp.int64],
 ):
-    """The path of every pair, and the lowest of each pose; below zero where one is too long."""
+    """Write the path of every pair and the lowest of each row, TOO_LONG if any is."""
     for n in range(span[0] + wp.tid(), queue_stop(certain, span[1]), span[2]):
         row = unpack_pair(certain.keys[n], bits)
         position_a = positions_a[row[1]]
@@ -96,7 +96,7 @@ def pick_kernel(
     # out
     best_out: wp.array[wp.int64],
 ):
-    """The pair that has the lowest path of its pose; a mark where a path was too long."""
+    """Write the pair with the lowest path of each row; TOO_LONG where a path was."""
     for n in range(span[0] + wp.tid(), queue_stop(certain, span[1]), span[2]):
         key = certain.keys[n]
         pose = unpack_pair(key, bits)[0]

@@ -18,7 +18,7 @@ def list_found(
     swapped: wp.bool,
     queue: PairQueue,
 ):
-    """Put the pairs of a face of one mesh and those found of the other into a queue."""
+    """Push the pairs of a face and ``count`` faces found of the other mesh."""
     place = atomic_add_aggregated(queue.count, count)
     for i in range(count):
         key = pack_pair(pose, face, found[i], bits)
@@ -38,7 +38,7 @@ def note_found(
     swapped: wp.bool,
     queue: PairQueue,
 ):
-    """Gather one more; returns how many are gathered then, none if all had to be listed."""
+    """Collect one more face; a full buffer is pushed. Returns the number of faces it holds."""
     found[count] = other
     held = count + 1
     if held == LISTED:

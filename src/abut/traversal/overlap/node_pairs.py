@@ -1,4 +1,4 @@
-"""Two nodes of two trees: whether their volumes overlap, which to open, and what comes of it."""
+"""Pairs of nodes of two trees: overlap of their volumes, and the pairs of their children."""
 
 import warp as wp
 
@@ -55,7 +55,7 @@ def finer_overlap(
     tree_b: BvhView,
     j: wp.int32,
 ):
-    """May the tighter volumes of two slots overlap? True where the trees have boxes alone."""
+    """True when the volumes beside the boxes of two slots may overlap, or when there are none."""
     if tree_a.obbs.shape[0] > 0:
         return overlap_obb(frame, load_obb(tree_a, i), load_obb(tree_b, j))
     if tree_a.rss.shape[0] > 0:
@@ -72,13 +72,13 @@ def overlap(frame: RelativeFrame, a: Node, b: Node):
 
 @wp.func
 def opens_first(a: Node, b: Node):
-    """Whether of two nodes, not both leaves, the first is to be opened: the larger inner one."""
+    """True when a is the one to open of two nodes, not both leaves: the larger inner node."""
     return is_leaf(b) or (not is_leaf(a) and half_area(a) > half_area(b))
 
 
 @wp.func
 def pair_below(i: wp.int32, a: Node, j: wp.int32, b: Node, side: wp.int32):
-    """Slots of a pair, not both leaves, once the larger is opened; ``side``: child 0 or 1."""
+    """Slots of a pair of nodes, not both leaves, with the larger replaced by its child ``side``."""
     out = wp.vec2i(i, 2 * link_of(b) + side)
     if opens_first(a, b):
         out = wp.vec2i(2 * link_of(a) + side, j)
@@ -87,7 +87,7 @@ def pair_below(i: wp.int32, a: Node, j: wp.int32, b: Node, side: wp.int32):
 
 @wp.struct
 class Opened:
-    """Four pairs (i, j), (i, j + 1), (i + 1, j), (i + 1, j + 1) of nodes, and how far apart."""
+    """Four pairs of slots (i, j), (i, j + 1), (i + 1, j), (i + 1, j + 1), and their gaps."""
 
     i: wp.int32
     j: wp.int32
@@ -104,7 +104,7 @@ def open_pair(
     j: wp.int32,
     b: Node,
 ):
-    """Open two nodes, not both leaves: the much larger one, or both; also if sizes are NaN."""
+    """Open the much larger of two nodes, not both leaves; else, also for NaN sizes, both."""
     size_a = half_area(a)
     size_b = half_area(b)
     open_a = wp.int32(not is_leaf(a) and (is_leaf(b) or not (LARGER * size_a < size_b)))
@@ -147,13 +147,13 @@ def open_pair(
     return wp::vec_t<4, wp::float32>(key[0], key[1], key[2], key[3]);
 """)
 def farthest_first(gaps: wp.vec4f) -> wp.vec4f:
-    """Gaps in descending order, each with its place in its two lowest bits."""
+    """Gaps in descending order; the two lowest bits of each hold its index."""
     ...
 
 
 @wp.func
 def push_overlapping(stack: wp.array[wp.vec2i], held: wp.int32, pairs: Opened):
-    """Put the pairs that overlap on the stack; returns how many it holds then."""
+    """Push the pairs that overlap; returns the size of the stack."""
     top = held
     for k in range(4):  # all go on the stack, and stay if they overlap
         stack[top] = wp.vec2i(pairs.i + (k >> 1), pairs.j + (k & 1))
@@ -163,7 +163,7 @@ def push_overlapping(stack: wp.array[wp.vec2i], held: wp.int32, pairs: Opened):
 
 @wp.func
 def push_by_overlap(stack: wp.array[wp.vec2i], held: wp.int32, pairs: Opened):
-    """The same, with the pair that overlaps most on top."""
+    """Push the pairs that overlap, the deepest overlap on top; returns the size of the stack."""
     top = held
     gaps = farthest_first(pairs.gaps)
     for k in range(4):
@@ -177,7 +177,7 @@ def push_by_overlap(stack: wp.array[wp.vec2i], held: wp.int32, pairs: Opened):
 def start_of(
     frame: RelativeFrame, tree_a: BvhView, tree_b: BvhView, item: wp.int32, depth: wp.int32
 ):
-    """Slot of a's subtree ``item``; -1 where there is none or b is apart from it."""
+    """Slot of a's subtree ``item``; -1 when there is none, or when its box and b's are apart."""
     slot = subtree_slot(tree_a, item, depth)
     if slot >= 0:
         root = load_node(tree_b.nodes, root_of(tree_b))
