@@ -22,16 +22,6 @@ class ContactQueues:
 
 
 @wp.func
-def contact_key(
-    pair: PosedPair, queues: ContactQueues, rank: wp.int32, face_a: wp.int32, face_b: wp.int32
-):
-    """Key of two faces; faces of one mesh in ascending order."""
-    if pair.sharing == SHARED_NONE:
-        return pack_pair(rank, face_a, face_b, queues.bits)
-    return pack_pair(rank, wp.min(face_a, face_b), wp.max(face_a, face_b), queues.bits)
-
-
-@wp.func
 def first_other(pair: PosedPair, face_a: wp.int32):
     """The first face of b to test against a face of a; of one mesh, the one after it."""
     return wp.where(pair.sharing == SHARED_NONE, 0, face_a + 1)

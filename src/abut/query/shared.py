@@ -12,7 +12,6 @@ from abut.traversal.overlap.leaf_cluster_pairs import REST_QUEUES
 
 LEAST_ROOM = 1 << 14
 LEAST_LISTED = 1 << 8  # on the CPU, where candidates are tested as they are found
-LEAVES_PER_ITEM = 256  # of subtrees of a, where every pair is wanted
 MOST_LISTED = 1 << 24  # leaves in all poses, on CUDA; beyond that walks from roots are fewer
 
 _plans = ThreadCache()
