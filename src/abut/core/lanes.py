@@ -22,6 +22,18 @@ def lane_count() -> wp.int32:
 
 @wp.func_native("""
 #if defined(__CUDA_ARCH__)
+    return threadIdx.x & 31;
+#else
+    return 0;
+#endif
+""")
+def lane_index() -> wp.int32:
+    """Return the index of this lane in its warp."""
+    ...
+
+
+@wp.func_native("""
+#if defined(__CUDA_ARCH__)
     for (int step = 16; step > 0; step /= 2) {
         const double other = __shfl_xor_sync(0xffffffffu, value, step);
         value = other < value ? other : value;

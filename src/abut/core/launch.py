@@ -22,7 +22,7 @@ CUDA_THREADS = 1 << 17  # enough to fill any current GPU
 UNKNOWN_COUNT = 2**31 - 1
 KNOWN_WARP = "1.19."  # see _slice_call
 
-_loaded: set[tuple[int, str]] = set()
+_loaded: set[tuple[int, str, int | None]] = set()
 
 
 @cache
@@ -35,8 +35,8 @@ class Task:
 
     The kernel's first parameter is a span (first, stop, step): thread t handles first + t,
     first + t + step, … below stop. On CUDA one launch covers all items; where the host does not
-    know the count (``UNKNOWN_COUNT``), a fixed number of ``threads`` strides over them. On the
-    CPU, where Warp runs a launch on one thread, slices of at least ``grain`` items share the work.
+    know the count (``UNKNOWN_COUNT``), a fixed number of ``threads`` strides over them, in blocks
+    of ``block``. On the CPU, where Warp runs a launch on one thread, slices of at least ``grain`` items share the work.
     """
 
     def __init__(
@@ -49,13 +49,12 @@ class Task:
         grain: int = 4096,
         start: int = 0,
         threads: int | None = None,
+        block: int | None = None,
     ) -> None:
         dim, spans = _slice_spans(count, grain, device, start, threads)
-        _load(kernel, device)
-        self.slices = [
-            wp.launch(kernel, dim, [wp.vec3i(*s), *args], device=device, record_cmd=True)
-            for s in spans
-        ]
+        _load(kernel, device, block)
+        record = partial(wp.launch, kernel, dim, device=device, record_cmd=True, block_dim=block)
+        self.slices = [record(inputs=[wp.vec3i(*s), *args]) for s in spans]
         self._calls = [_slice_call(command) for command in self.slices]
 
     def set_arg(self, index: int, value: Any) -> None:
@@ -159,9 +158,9 @@ def launch(
         wp.launch(kernel, dim, inputs, device=device, record_tape=False)
 
 
-def _load(kernel: wp.Kernel, device: wp.Device) -> None:
+def _load(kernel: wp.Kernel, device: wp.Device, block: int | None = None) -> None:
     """Compile and load a kernel's module; log a notice when it takes long."""
-    key = (id(kernel.module), device.alias)
+    key = (id(kernel.module), device.alias, block)
     if key in _loaded:
         return
     name = kernel.func.__module__.split(".")[-1]  # Warp's own module name may be longer
@@ -175,7 +174,7 @@ def _load(kernel: wp.Kernel, device: wp.Device) -> None:
     notice.start()
     try:
         with _without_load_messages():
-            wp.load_module(kernel.module, device=device)
+            wp.load_module(kernel.module, device=device, block_dim=block)
     finally:
         notice.cancel()
     _loaded.add(key)

@@ -1,0 +1,74 @@
+"""Teams: a work item for each warp on CUDA, and for each thread on the CPU, in one text.
+
+A team takes the next item from a counter and keeps pairs of integers on a stack: in shared memory
+on CUDA, in a local array on the CPU. All lanes of a team must call these functions together,
+except for ``load_entry`` and ``store_entry``.
+"""
+
+import warp as wp
+
+TEAMS_PER_BLOCK = 8
+TEAM_THREADS = 32 * TEAMS_PER_BLOCK  # of a block
+TEAM_STACK = wp.constant(512)  # entries in shared memory
+
+
+@wp.func_native("""
+#if defined(__CUDA_ARCH__)
+    int item = 0;
+    if ((threadIdx.x & 31) == 0) item = atomicAdd(counter.data, 1);
+    return __shfl_sync(0xffffffffu, item, 0);
+#else
+    return before + 1;
+#endif
+""")
+def next_item(counter: wp.array[wp.int32], before: wp.int32) -> wp.int32:
+    """Return the next item of a team: from a cleared counter on CUDA, else the one after."""
+    ...
+
+
+@wp.func_native(f"""
+#if defined(__CUDA_ARCH__)
+    __shared__ int2 stacks[{TEAMS_PER_BLOCK}][{int(TEAM_STACK)}];
+    return (uint64_t)__cvta_generic_to_shared(stacks[threadIdx.x >> 5]);
+#else
+    return 0;
+#endif
+""")
+def shared_stack() -> wp.uint64:
+    """Return the stack of this team in shared memory; CUDA only."""
+    ...
+
+
+@wp.func_native("return (uint64_t)entries.data;")
+def local_stack(entries: wp.array[wp.vec2i]) -> wp.uint64:
+    """Return a local array as a stack; CPU only."""
+    ...
+
+
+@wp.func_native("""
+#if defined(__CUDA_ARCH__)
+    int x, y;
+    const unsigned at = (unsigned)stack + 8u * (unsigned)slot;
+    asm volatile("ld.shared.v2.s32 {%0, %1}, [%2];" : "=r"(x), "=r"(y) : "r"(at) : "memory");
+    return wp::vec_t<2, wp::int32>(x, y);
+#else
+    return ((const wp::vec_t<2, wp::int32>*)stack)[slot];
+#endif
+""")
+def load_entry(stack: wp.uint64, slot: wp.int32) -> wp.vec2i:
+    """Read an entry of a stack."""
+    ...
+
+
+@wp.func_native("""
+#if defined(__CUDA_ARCH__)
+    const unsigned at = (unsigned)stack + 8u * (unsigned)slot;
+    asm volatile("st.shared.v2.s32 [%0], {%1, %2};"
+                 :: "r"(at), "r"(value.c[0]), "r"(value.c[1]) : "memory");
+#else
+    ((wp::vec_t<2, wp::int32>*)stack)[slot] = value;
+#endif
+""")
+def store_entry(stack: wp.uint64, slot: wp.int32, value: wp.vec2i):
+    """Write an entry of a stack."""
+    ...
