@@ -36,7 +36,8 @@ class Task:
     The kernel's first parameter is a span (first, stop, step): thread t handles first + t,
     first + t + step, … below stop. On CUDA one launch covers all items; where the host does not
     know the count (``UNKNOWN_COUNT``), a fixed number of ``threads`` strides over them, in blocks
-    of ``block``. On the CPU, where Warp runs a launch on one thread, slices of at least ``grain`` items share the work.
+    of ``block``. On the CPU, where Warp runs a launch on one thread, slices of at least ``grain``
+    items share the work.
     """
 
     def __init__(
