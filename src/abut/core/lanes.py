@@ -88,6 +88,31 @@ def warp_all(condition: wp.bool) -> wp.bool:
 
 @wp.func_native("""
 #if defined(__CUDA_ARCH__)
+    const unsigned lanes = __ballot_sync(0xffffffffu, condition);
+    return lanes ? __ffs(lanes) - 1 : 32;
+#else
+    return condition ? 0 : 1;
+#endif
+""")
+def warp_first(condition: wp.bool) -> wp.int32:
+    """Return the first lane for which a condition holds; ``lane_count()`` if there is none."""
+    ...
+
+
+@wp.func_native("""
+#if defined(__CUDA_ARCH__)
+    return __shfl_sync(0xffffffffu, value, lane);
+#else
+    return value;
+#endif
+""")
+def warp_broadcast(value: wp.int64, lane: wp.int32) -> wp.int64:
+    """Return the value of a lane."""
+    ...
+
+
+@wp.func_native("""
+#if defined(__CUDA_ARCH__)
     const unsigned before = (1u << (threadIdx.x & 31u)) - 1u;
     return __popc(__ballot_sync(0xffffffffu, condition) & before);
 #else

@@ -7,8 +7,8 @@ except for ``load_entry`` and ``store_entry``.
 
 import warp as wp
 
-TEAMS_PER_BLOCK = 8
-TEAM_THREADS = 32 * TEAMS_PER_BLOCK  # of a block
+TEAMS_PER_BLOCK = 8  # of 256 threads, the default of Warp
+TEAM_GRID = 1 << 18  # CUDA threads, enough to fill any current GPU with teams
 TEAM_STACK = wp.constant(512)  # entries in shared memory
 
 

@@ -6,9 +6,11 @@ from typing import Any
 import numpy as np
 import warp as wp
 
+from abut.core.lanes import WARP_SIZE
 from abut.core.launch import UNKNOWN_COUNT, Task, launch
 from abut.core.pair_queue import PairQueues
 from abut.core.plan import Stage
+from abut.core.team import TEAM_GRID
 from abut.operands.posed_pairs import MeshPairs, ScenePairs, WorkItems
 
 Run = Callable[[], Any]
@@ -51,6 +53,14 @@ class MeshRows:
         """A launch over all items; ``args`` makes the arguments for the WorkItems."""
         count = self.capacity * items.each * threads_each
         return Task(kernel, count, args(items), self.device, grain=grain).run
+
+    def over_teams(self, kernel: wp.Kernel, items: Any, args: Sequence[Any], grain: int) -> Run:
+        """A launch of teams over all items, see core/team.py."""
+        count = self.capacity * items.each
+        if self.device.is_cpu:
+            return Task(kernel, count, args, self.device, grain=grain).run
+        threads = min(TEAM_GRID, WARP_SIZE * count)
+        return Task(kernel, UNKNOWN_COUNT, args, self.device, threads=threads).run
 
 
 class SceneRows:
@@ -124,6 +134,12 @@ class SceneRows:
                 launch(kernel, total, args(items), self.device, grain=grain)
 
         return run
+
+    def over_teams(self, kernel: wp.Kernel, items: Any, args: Sequence[Any], grain: int) -> Run:
+        """A launch of teams over the rows there are, see core/team.py."""
+        if self.device.is_cuda:
+            return Task(kernel, UNKNOWN_COUNT, args, self.device, threads=TEAM_GRID).run
+        return self.over_rows(kernel, args, grain, items.each)
 
     def _scan_here(self) -> None:
         count = self.count

@@ -19,6 +19,7 @@ from abut.narrow.filter import brute_kernel_for, filter_kernel_for
 from abut.narrow.plane_filter import plane_filter_kernel
 from abut.operands.contact_queues import ContactQueues
 from abut.operands.pair_rows import MeshRows, SceneRows
+from abut.operands.posed_pairs import WorkItems
 from abut.traversal.overlap.descend import (
     FACES,
     LEAF_BLOCK,
@@ -26,7 +27,6 @@ from abut.traversal.overlap.descend import (
     MANY_ROWS,
     SUBTREES,
     descend_kernel_for,
-    first_kernel_for,
     frames_kernel_for,
 )
 from abut.traversal.overlap.first_path import path_kernel, pick_kernel
@@ -34,6 +34,7 @@ from abut.traversal.overlap.kdop_frames import KdopFrames
 from abut.traversal.overlap.leaf_cluster_pairs import cluster_walks, open_clusters_kernel
 from abut.traversal.overlap.leaf_packets import packet_count_of, packet_kernel
 from abut.traversal.overlap.leaf_walk import leaf_walk_kernel_for
+from abut.traversal.overlap.team_descend import team_descend_kernel_for
 
 LEAVES_PER_ITEM = 256  # of a subtree that is an item of a descent on the CPU
 MOST_ITEMS = 256  # of all rows of a batch, or of one row of a scene, on the CPU
@@ -47,7 +48,8 @@ class Strategy(Enum):
     """Strategies that find candidate pairs of faces. All find the same contacts."""
 
     DESCEND = auto()  # both trees at once, subtree by subtree; faces are tested on the way
-    FIRST = auto()  # both trees at once, until a row has a pair
+    TEAM = auto()  # both trees at once, a team of threads for each row
+    FIRST = auto()  # like TEAM, until a row has a pair
     LEAF_WALK = auto()  # one tree for each leaf of the other; faces are tested afterwards
     PICK = auto()  # a leaf walk; then, of each row, the pair that FIRST would have found
     PACKETS = auto()  # packets of leaves of one tree against later leaves; tested on the way
@@ -95,7 +97,8 @@ class ContactStages:
         """All stages, from frames to the exact test."""
         yield from {
             Strategy.DESCEND: self._descend,
-            Strategy.FIRST: self._first,
+            Strategy.TEAM: self._team,
+            Strategy.FIRST: self._team,
             Strategy.LEAF_WALK: self._leaf_walk,
             Strategy.PICK: self._pick,
             Strategy.PACKETS: self._packets,
@@ -152,18 +155,19 @@ class ContactStages:
             depth += 1
         return self.rows.divide(1 << depth, leaves, deepest)
 
-    def _first(self) -> Iterable[Stage]:
-        flags = self.colliding
+    def _team(self) -> Iterable[Stage]:
+        first = self.strategy is Strategy.FIRST
+        flags, items = self.colliding, WorkItems()
         if flags is None:
             flags = wp.empty(0, dtype=wp.int32, device=self.device)
-        yield from self._frames(SUBTREES, self.rows.divide(1), count=False)
-        args = [self.rows.view, self.frames, self.dops, self.out, flags]
-        yield (
-            "search",
-            self.rows.over_rows(
-                first_kernel_for(*self._variant), args, ROWS_PER_SLICE[type(self.rows)]
-            ),
-        )
+        items.each, items.leaves = 1, 1
+        counter = wp.zeros(1, dtype=wp.int32, device=self.device)
+        if self.device.is_cuda:
+            yield "search", counter.zero_
+        args = [self.rows.view, items, self.boundless, self.dops, counter, self.out, flags]
+        kernel = team_descend_kernel_for(*self._variant, first, self.device.is_cuda)
+        grain = ROWS_PER_SLICE[type(self.rows)]
+        yield "search", self.rows.over_teams(kernel, items, args, grain)
 
     def _leaf_walk(self, out: Any = None) -> Iterable[Stage]:
         view, candidates = self.rows.view, self.queues["candidates"]

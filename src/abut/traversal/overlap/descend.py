@@ -10,10 +10,9 @@ import warp as wp
 
 from abut.bounds.relative_frame import RelativeFrame, unbounded_frame
 from abut.bvh.layout import face_of, is_leaf, load_node, root_of
-from abut.core.memory_access import load_l2_int32
 from abut.core.pair_queue import NO_KEY
 from abut.geometry.common_corners import SHARED_NONE
-from abut.operands.contact_queues import ContactQueues, test_faces, test_unshared
+from abut.operands.contact_queues import ContactQueues, test_unshared
 from abut.operands.posed_mesh import load_face
 from abut.operands.posed_pairs import (
     PosedPair,
@@ -34,7 +33,6 @@ from abut.traversal.overlap.node_pairs import (
     finer_overlap,
     open_pair,
     overlap,
-    push_by_overlap,
     push_overlapping,
     start_of,
 )
@@ -189,64 +187,6 @@ def descend_kernel_for(pairs_type: type, finer: bool, own: bool) -> wp.Kernel:
                     held = push_overlapping(stack, held, opened)
 
     return descend_kernel
-
-
-@cache
-def first_kernel_for(pairs_type: type, finer: bool, own: bool) -> wp.Kernel:
-    """The kernel that finds one pair of each row, for a type of posed pairs."""
-
-    @wp.kernel(module="unique", module_options={"enable_backward": False, "fuse_fp": False})
-    def first_kernel(
-        # in
-        span: wp.vec3i,
-        pairs: pairs_type,
-        frames: wp.array[RelativeFrame],
-        dops: KdopFrames,
-        # out
-        queues_out: ContactQueues,
-        colliding_out: wp.array[wp.int32],
-    ):
-        """Walk both trees of each row until two faces meet; what overlaps most goes first.
-
-        Where ``colliding_out`` is given, a row stops as soon as any row of its environment met.
-        """
-        stack = wp.zeros(shape=(STACK,), dtype=wp.vec2i)
-        for rank in range(span[0] + wp.tid(), pair_stop(pairs, span[1]), span[2]):
-            pair = pair_at(pairs, rank)
-            frame = frames[rank]
-            start = start_of(frame, pair.tree_a, pair.tree_b, 0, 0)
-            stack[0] = wp.vec2i(start, root_of(pair.tree_b))
-            held = wp.int32(start >= 0)
-            while held > 0:
-                held -= 1
-                i = stack[held][0]
-                j = stack[held][1]
-                a = load_node(pair.tree_a.nodes, i)
-                b = load_node(pair.tree_b.nodes, j)
-                if colliding_out.shape[0] > 0:
-                    if load_l2_int32(colliding_out, pair.environment) != 0:
-                        held = 0
-                        continue
-                if wp.static(finer):
-                    if not finer_overlap(frame, dops, rank, pair.tree_a, i, pair.tree_b, j):
-                        continue
-                if is_leaf(a) and is_leaf(b):
-                    face_a = face_of(a)
-                    face_b = face_of(b)
-                    if wp.static(own):
-                        if pair.sharing != SHARED_NONE and face_a >= face_b:
-                            continue
-                    if test_faces(
-                        pair.a, pair.b, pair.pose, pair.sharing, queues_out, rank, face_a, face_b
-                    ):
-                        held = 0
-                        if colliding_out.shape[0] > 0:
-                            colliding_out[pair.environment] = 1
-                else:
-                    opened = open_pair(frame, pair.tree_a, i, a, pair.tree_b, j, b)
-                    held = push_by_overlap(stack, held, opened)
-
-    return first_kernel
 
 
 @wp.kernel

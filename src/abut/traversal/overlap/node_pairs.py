@@ -20,7 +20,6 @@ from abut.core.memory_access import load_readonly_vec4f
 from abut.traversal.overlap.kdop_frames import KdopFrames, overlap_kdops
 
 STACK = wp.constant(192)  # a tree is at most 61 levels deep, and each leaves three pairs behind
-SMALLEST = wp.constant(wp.float32(1.0e-38))  # a gap, whatever its lowest bits
 LARGER = wp.constant(wp.float32(4.0))  # times the surface, for one node to be opened alone
 APART = wp.constant(wp.float32(3.0e38))
 
@@ -158,18 +157,6 @@ def push_overlapping(stack: wp.array[wp.vec2i], held: wp.int32, pairs: Opened):
     for k in range(4):  # all go on the stack, and stay if they overlap
         stack[top] = wp.vec2i(pairs.i + (k >> 1), pairs.j + (k & 1))
         top += wp.int32(not (pairs.gaps[k] > wp.float32(0.0)))
-    return top
-
-
-@wp.func
-def push_by_overlap(stack: wp.array[wp.vec2i], held: wp.int32, pairs: Opened):
-    """Push the pairs that overlap, the deepest overlap on top; returns the size of the stack."""
-    top = held
-    gaps = farthest_first(pairs.gaps)
-    for k in range(4):
-        place = wp.cast(gaps[k], wp.int32) & 3
-        stack[top] = wp.vec2i(pairs.i + (place >> 1), pairs.j + (place & 1))
-        top += wp.int32(not (gaps[k] > SMALLEST))
     return top
 
 

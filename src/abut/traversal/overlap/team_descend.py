@@ -1,0 +1,206 @@
+"""Descend both hierarchies of each posed pair as a team, and test faces on the way.
+
+Each lane takes a pair of nodes from the top of the team's stack, opens it and pushes the pairs of
+children that overlap. A CPU thread is a team of one lane: the text is then a plain depth-first
+descent. The stack always holds pairs in depth-first order, the next one on top.
+"""
+
+from functools import cache
+
+import warp as wp
+
+from abut.bounds.relative_frame import unbounded_frame
+from abut.bvh.layout import face_of, is_leaf, load_node, root_of
+from abut.core.lanes import (
+    lane_count,
+    lane_index,
+    warp_broadcast,
+    warp_first,
+    warp_scan,
+    warp_sync,
+)
+from abut.core.memory_access import load_l2_int32
+from abut.core.pair_queue import MAX_COUNT, no_key, pack_pair, push_pair
+from abut.core.team import (
+    TEAM_STACK,
+    load_entry,
+    local_stack,
+    next_item,
+    shared_stack,
+    store_entry,
+)
+from abut.geometry.common_corners import SHARED_NONE
+from abut.geometry.intersect_tri_tri import HIT, MISS, classify_tri_tri
+from abut.operands.contact_queues import ContactQueues
+from abut.operands.posed_mesh import load_face
+from abut.operands.posed_pairs import (
+    WorkItems,
+    frame_of,
+    item_stop,
+    pair_at,
+    pair_stop,
+    row_and_item,
+    subtree_depth,
+)
+from abut.traversal.overlap.kdop_frames import KdopFrames
+from abut.traversal.overlap.node_pairs import (
+    STACK,
+    Opened,
+    farthest_first,
+    finer_overlap,
+    open_pair,
+    start_of,
+)
+
+wp.set_module_options({"enable_backward": False, "fuse_fp": False})
+
+# One lane alone needs STACK entries. While fewer than that are free, only one lane takes a pair.
+SHARED_ROOM = wp.constant(int(TEAM_STACK) - int(STACK))
+SMALLEST = wp.constant(wp.float32(1.0e-38))  # a gap, whatever its lowest bits
+
+
+@wp.func
+def lanes_with_room(held: wp.int32):
+    """Return how many lanes may take a pair from a stack: each may leave three more behind."""
+    return wp.min(wp.min(held, lane_count()), wp.max(1, (SHARED_ROOM - held) / 3))
+
+
+@wp.func
+def push_team(stack: wp.uint64, held: wp.int32, pairs: Opened, wanted: wp.bool):
+    """Push the overlapping pairs of all lanes with ``wanted``; returns the size of the stack.
+
+    The pairs of the first lane come to lie on top, and of each lane the deepest overlap.
+    """
+    gaps = farthest_first(pairs.gaps)
+    count = wp.int32(0)
+    if wanted:
+        for k in range(4):
+            count += wp.int32(not (gaps[k] > SMALLEST))
+    places = warp_scan(count)
+    place = held + places[1] - places[0] - count
+    if wanted:
+        for k in range(4):
+            if not (gaps[k] > SMALLEST):
+                at = wp.cast(gaps[k], wp.int32) & 3
+                store_entry(stack, place, wp.vec2i(pairs.i + (at >> 1), pairs.j + (at & 1)))
+                place += 1
+    warp_sync()
+    return held + places[1]
+
+
+@cache
+def team_descend_kernel_for(
+    pairs_type: type, finer: bool, own: bool, first: bool, cuda: bool
+) -> wp.Kernel:
+    """The descent of a type of posed pairs.
+
+    Args:
+        pairs_type: MeshPairs or ScenePairs.
+        finer: Trees have volumes beside their boxes.
+        own: Rows may pair a mesh with itself.
+        first: Find one pair per row, the first that a depth-first descent comes to.
+        cuda: A team is a warp.
+    """
+
+    @wp.kernel(module="unique", module_options={"enable_backward": False, "fuse_fp": False})
+    def team_descend_kernel(
+        # in
+        span: wp.vec3i,
+        pairs: pairs_type,
+        items: WorkItems,
+        boundless: wp.bool,
+        dops: KdopFrames,
+        counter: wp.array[wp.int32],
+        # out
+        queues_out: ContactQueues,
+        colliding_out: wp.array[wp.int32],
+    ):
+        """Test faces whose volumes overlap, an item of work for each team.
+
+        Where ``colliding_out`` is given, a row stops as soon as any row of its environment met.
+        """
+        if wp.static(cuda):
+            stack = shared_stack()
+        else:
+            entries = wp.zeros(shape=(STACK,), dtype=wp.vec2i)
+            stack = local_stack(entries)
+        lane = lane_index()
+        stop = item_stop(items, span[1])
+        if items.starts.shape[0] == 0:
+            stop = wp.min(pair_stop(pairs, MAX_COUNT / items.each) * items.each, stop)
+        work = next_item(counter, span[0] - 1)
+        while work < stop:
+            row = row_and_item(items, work)
+            rank = row[0]
+            pair = pair_at(pairs, rank)
+            frame = frame_of(pair)
+            if boundless:
+                frame = unbounded_frame()
+            depth = subtree_depth(items, pair.a.faces.shape[0])
+            start = start_of(frame, pair.tree_a, pair.tree_b, row[1], depth)
+            if lane == 0:
+                store_entry(stack, 0, wp.vec2i(start, root_of(pair.tree_b)))
+            warp_sync()
+            held = wp.int32(start >= 0)
+            found = no_key()
+            while held > 0:
+                if wp.static(first):
+                    if colliding_out.shape[0] > 0:
+                        if load_l2_int32(colliding_out, pair.environment) != 0:
+                            break
+                taken = lanes_with_room(held)
+                held -= taken
+                key = no_key()
+                hit = wp.bool(False)
+                opens = wp.bool(False)
+                opened = Opened()
+                if lane < taken:
+                    at = load_entry(stack, held + taken - 1 - lane)
+                    a = load_node(pair.tree_a.nodes, at[0])
+                    b = load_node(pair.tree_b.nodes, at[1])
+                    near = wp.bool(True)
+                    if wp.static(finer):
+                        near = finer_overlap(
+                            frame, dops, rank, pair.tree_a, at[0], pair.tree_b, at[1]
+                        )
+                    if near and not (is_leaf(a) and is_leaf(b)):
+                        opens = True
+                        opened = open_pair(frame, pair.tree_a, at[0], a, pair.tree_b, at[1], b)
+                    elif near:
+                        face_a = face_of(a)
+                        face_b = face_of(b)
+                        wanted = wp.bool(True)
+                        if wp.static(own):
+                            wanted = pair.sharing == SHARED_NONE or face_a < face_b
+                        if wanted:
+                            verdict = classify_tri_tri(
+                                load_face(pair.a, face_a, pair.pose),
+                                load_face(pair.b, face_b, pair.pose),
+                                wp.where(wp.static(own), pair.sharing, SHARED_NONE),
+                                pair.a.faces[face_a],
+                                pair.b.faces[face_b],
+                            )
+                            key = pack_pair(rank, face_a, face_b, queues_out.bits)
+                            hit = verdict == HIT
+                            if verdict != HIT and verdict != MISS:
+                                push_pair(queues_out.undecided, key)
+                            if wp.static(not first):
+                                if hit:
+                                    push_pair(queues_out.hits, key)
+                warp_sync()  # all have read what others will overwrite
+                if wp.static(first):
+                    winner = warp_first(hit)
+                    if winner < lane_count():  # whatever a descent comes to later is of no interest
+                        found = warp_broadcast(key, winner)
+                        held = 0
+                        opens = opens and lane < winner and colliding_out.shape[0] == 0
+                held = push_team(stack, held, opened, opens)
+            if wp.static(first):
+                if lane == 0 and found != no_key():
+                    queues_out.best[rank] = found
+                    if colliding_out.shape[0] > 0:
+                        colliding_out[pair.environment] = 1
+            warp_sync()
+            work = next_item(counter, work)
+
+    return team_descend_kernel
