@@ -7,6 +7,8 @@ import hypothesis
 import pytest
 import warp as wp
 
+from abut.core.device import thread_count
+
 wp.config.log_level = wp.LOG_WARNING
 
 hypothesis.settings.register_profile("abut", deadline=None, derandomize=True, max_examples=100)
@@ -43,3 +45,17 @@ def data():
     if not folder.is_dir():
         pytest.skip(f"there is no test data at {folder}; set ABUT_DATA")
     return folder
+
+
+@pytest.fixture
+def threads(monkeypatch):
+    """A function that sets the number of CPU threads."""
+
+    def set_threads(count):
+        monkeypatch.setenv("ABUT_THREADS", str(count))
+        thread_count.cache_clear()
+        assert thread_count() == count
+
+    yield set_threads
+    monkeypatch.undo()
+    thread_count.cache_clear()

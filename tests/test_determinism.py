@@ -9,22 +9,7 @@ import pytest
 import abut
 from abut import cases
 from abut.bvh.bvh_cache import bvh_of
-from abut.core.device import thread_count
 from shapes import random_poses, soup, strips
-
-
-@pytest.fixture
-def threads(monkeypatch):
-    """Set the number of threads."""
-
-    def set_threads(count):
-        monkeypatch.setenv("ABUT_THREADS", str(count))
-        thread_count.cache_clear()
-        assert thread_count() == count
-
-    yield set_threads
-    monkeypatch.undo()
-    thread_count.cache_clear()
 
 
 def digest(*arrays):
