@@ -175,7 +175,7 @@ def test_a_slow_compilation_is_logged(monkeypatch):
     monkeypatch.setattr(launching, "NOTICE_AFTER_S", 0.0)
     monkeypatch.setattr(launching, "_loaded", set())
     monkeypatch.setattr(launching.log, "warning", record)
-    monkeypatch.setattr(wp, "load_module", lambda module, device: logged.wait(60))
+    monkeypatch.setattr(wp, "load_module", lambda module, **_: logged.wait(60))
     launching._load(add_kernel, wp.get_device("cpu"))
     assert said == ["compiling kernels (test_launch) for cpu, once; later runs load them"]
 

@@ -320,14 +320,17 @@ def unpack_kernel(
     # out
     pose_out: wp.array[wp.int32],
     pairs_out: wp.array2d[wp.int32],
+    colliding_out: wp.array[wp.bool],
 ):
-    """Unpack keys into rows; poses only if ``pose_out`` is not empty."""
+    """Unpack keys into rows; poses and their flags only where those arrays are not empty."""
     for i in range(span[0] + wp.tid(), span[1], span[2]):
         row = unpack_pair(keys[i], bits)
         pairs_out[i, 0] = row[1]
         pairs_out[i, 1] = row[2]
         if pose_out.shape[0] > 0:
             pose_out[i] = row[0]
+        if colliding_out.shape[0] > 0:
+            colliding_out[row[0]] = True
 
 
 @wp.kernel
@@ -356,11 +359,25 @@ def unpack_keys(
         pairs[:, 0], pairs[:, 1] = layout.split(keys)
         pose = wp.array((keys >> layout.width).astype(np.int32), device=device) if posed else None
         return wp.array(pairs, device=device, copy=device.is_cuda), pose
-    count = keys.shape[0]
-    pairs = wp.empty((count, 2), dtype=wp.int32, device=keys.device)
-    pose = wp.empty(count if posed else 0, dtype=wp.int32, device=keys.device)
-    launch(unpack_kernel, count, [keys, layout.bits, pose, pairs], keys.device)
+    count, colliding = keys.shape[0], wp.empty(0, dtype=wp.bool, device=device)
+    pairs = wp.empty((count, 2), dtype=wp.int32, device=device)
+    pose = wp.empty(count if posed else 0, dtype=wp.int32, device=device)
+    launch(unpack_kernel, count, [keys, layout.bits, pose, pairs, colliding], device)
     return pairs, pose if posed else None
+
+
+def unpack_rows(
+    keys: Any, layout: KeyLayout, pose_count: int, device: wp.Device
+) -> tuple[wp.array, wp.array, wp.array]:
+    """Return (pairs, poses, (B,) whether each pose has a pair) of an array of keys."""
+    if isinstance(keys, np.ndarray):
+        keys = wp.array(keys, dtype=wp.int64, device=device)
+    colliding = wp.zeros(pose_count, dtype=wp.bool, device=device)
+    pairs = wp.empty((keys.shape[0], 2), dtype=wp.int32, device=device)
+    pose = wp.empty(keys.shape[0], dtype=wp.int32, device=device)
+    args = [keys, layout.bits, pose, pairs, colliding]
+    launch(unpack_kernel, keys.shape[0], args, device)
+    return pairs, pose, colliding
 
 
 def lowest_of_each_pose(keys: Any, layout: KeyLayout) -> np.ndarray:

@@ -19,6 +19,7 @@ from abut.core.pair_queue import (
     lowest_of_each_pose,
     unpack_keys,
     unpack_queue_kernel,
+    unpack_rows,
 )
 from abut.core.pair_sort import MOST_ROWS, RowSort, SmallQueueSort
 from abut.core.plan import Plan, Stage
@@ -29,15 +30,14 @@ from abut.operands.pair_rows import MeshRows
 from abut.operands.posed_pairs import mesh_pairs
 from abut.options import Bound
 from abut.query.contact_stages import ContactStages, Strategy
+from abut.query.first_rows import FirstRows
 from abut.query.shared import MOST_LISTED, Operands, shared_queues
 from abut.traversal.overlap.descend import clear_first_kernel
-from abut.traversal.overlap.first_path import TOO_LONG
 from abut.traversal.overlap.kdop_frames import NARROW_KDOPS, KdopFrames, kdop_frames
 from abut.traversal.overlap.kdop_leaf_walk import kdop_leaf_walk
 
 LEAST_EXPECTED = 256  # rows
 UNPACKING_THREADS = 1 << 16
-MOST_PICKED = 64  # rows for which listing all pairs and picking the first is faster, on CUDA
 
 
 @dataclass
@@ -87,10 +87,19 @@ class ContactPlan(Operands):
         """Sorted keys of the pairs that meet; with ``first``, of one pair per pose, on the host."""
         counts = self._plan.run()
         assert counts is not None
+        return self._keys(counts["hits"])
+
+    def rows(self) -> tuple[wp.array, wp.array, wp.array]:
+        """(n, 2) sorted pairs that meet, their (n,) poses, and (B,) whether each pose has any."""
+        counts = self._plan.run()
+        assert counts is not None
+        if self.first and self.device.is_cuda and not counts["hits"]:
+            return self._first_rows.take()
+        return unpack_rows(self._keys(counts["hits"]), self.layout, self.pose_count, self.device)
+
+    def _keys(self, decided: int) -> Any:
         with stage("sort", self.device):
-            if self.first:
-                return self._one_each(counts["hits"])
-            return self._sorted(counts["hits"])
+            return self._one_each(decided) if self.first else self._sorted(decided)
 
     def pairs(self, sound: Callable[[], bool] | None = None) -> wp.array | None:
         """(n, 2) sorted pairs that meet, of a query without poses.
@@ -119,10 +128,11 @@ class ContactPlan(Operands):
         if self.sharing != SHARED_NONE:
             return Strategy.CLUSTERS if self.device.is_cuda else Strategy.PACKETS
         leaves = self.pose_count * max(self.a.faces.shape[0], self.b.faces.shape[0])
-        lists = self.device.is_cuda and leaves <= MOST_LISTED
         if self.first:
-            return Strategy.PICK if lists and self.pose_count <= MOST_PICKED else Strategy.FIRST
-        return Strategy.LEAF_WALK if lists else Strategy.DESCEND
+            return Strategy.FIRST
+        if self.device.is_cuda and leaves <= MOST_LISTED:
+            return Strategy.LEAF_WALK
+        return Strategy.TEAM
 
     def _stages(self) -> Iterator[Stage]:
         """All stages, for the queues as they are."""
@@ -148,7 +158,6 @@ class ContactPlan(Operands):
             own=self.sharing != SHARED_NONE,
             boundless=self.boxless,
             dops=dops,
-            lowest=self._lowest if self.first else None,
         )
         narrow = self._strategy is Strategy.LEAF_WALK and self.boxless
         if narrow and dops.kind == NARROW_KDOPS and axes is not None:
@@ -158,7 +167,8 @@ class ContactPlan(Operands):
         else:
             yield from stages
         if self.first and self.device.is_cuda:
-            yield "sort", lambda: wp.copy(self._best_host, self._best)
+            self._first_rows = FirstRows(self._best, self.layout)
+            yield from self._first_rows.stages()
         yield from self._sort_stages(out)
 
     def _sort_stages(self, out: Any) -> Iterator[Stage]:
@@ -185,12 +195,9 @@ class ContactPlan(Operands):
 
     def _accept(self, counts: dict[str, int]) -> bool:
         """Whether the strategy served; else another one is chosen."""
-        if self._strategy is Strategy.PICK and (self._best_view == TOO_LONG).any():
-            self._strategy = Strategy.FIRST
-        elif self._strategy is Strategy.LEAF_WALK and counts["skipped"]:
-            self._strategy = Strategy.DESCEND
-        else:
+        if self._strategy is not Strategy.LEAF_WALK or not counts["skipped"]:
             return True
+        self._strategy = Strategy.TEAM
         self._plan.forget()
         return False
 
@@ -211,26 +218,20 @@ class ContactPlan(Operands):
             return
         self._queues.clear()
         if self.first:
-            self._bests_view[:] = NO_KEY_INT
+            self._best_view[:] = NO_KEY_INT
 
     def _room_for_best(self) -> wp.array:
-        """The best key of each pose, beside it the lowest path, and a copy for the host."""
-        count = self.pose_count
-        bests = wp.empty(2 * count, dtype=wp.int64, device=self.device)
-        self._best, self._lowest = bests[:count], bests[count:]
-        args = [self._queues.counts, bests]
-        self._clearing = Task(clear_first_kernel, 2 * count, args, self.device)
-        self._best_host = self._best
-        if self.device.is_cuda:
-            self._best_host = wp.empty_like(self._best, device="cpu", pinned=True)
-        self._best_view = self._best_host.numpy()
+        """The best key of each pose."""
+        self._best = wp.empty(self.pose_count, dtype=wp.int64, device=self.device)
+        args = [self._queues.counts, self._best]
+        self._clearing = Task(clear_first_kernel, self.pose_count, args, self.device)
         if self.device.is_cpu:
-            self._bests_view = bests.numpy()
+            self._best_view = self._best.numpy()
         return self._best
 
     def _one_each(self, decided: int) -> Any:
         """One key per pose: a pair the filter is sure of, else the lowest of the exact stage."""
-        best = self._best_view
+        best = self._best.numpy()
         width = self.layout.width
         keys = best[best != NO_KEY_INT]
         if decided and len(keys) < self.pose_count:

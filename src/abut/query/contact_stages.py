@@ -17,7 +17,6 @@ from abut.core.plan import QueueLaunch, Stage
 from abut.narrow.exact import EXACT_THREADS, exact_kernel_for
 from abut.narrow.filter import brute_kernel_for, filter_kernel_for
 from abut.narrow.plane_filter import plane_filter_kernel
-from abut.operands.contact_queues import ContactQueues
 from abut.operands.pair_rows import MeshRows, SceneRows
 from abut.operands.posed_pairs import WorkItems
 from abut.traversal.overlap.descend import (
@@ -29,7 +28,6 @@ from abut.traversal.overlap.descend import (
     descend_kernel_for,
     frames_kernel_for,
 )
-from abut.traversal.overlap.first_path import path_kernel, pick_kernel
 from abut.traversal.overlap.kdop_frames import KdopFrames
 from abut.traversal.overlap.leaf_cluster_pairs import cluster_walks, open_clusters_kernel
 from abut.traversal.overlap.leaf_packets import packet_count_of, packet_kernel
@@ -38,7 +36,8 @@ from abut.traversal.overlap.team_descend import team_descend_kernel_for
 
 LEAVES_PER_ITEM = 256  # of a subtree that is an item of a descent on the CPU
 MOST_ITEMS = 256  # of all rows of a batch, or of one row of a scene, on the CPU
-MOST_CUDA_ITEMS = 1 << 16
+LEAVES_PER_TEAM = 64  # the same on CUDA
+MOST_CUDA_ITEMS = 1 << 19
 ROWS_PER_SLICE = {MeshRows: 512, SceneRows: 64}  # of a search for one pair a row, on the CPU
 ITEMS_PER_SLICE = 64  # of a scene
 LEAF_WALK_THREADS = 1 << 20  # a thread that strides over many walks gets several long ones
@@ -51,7 +50,6 @@ class Strategy(Enum):
     TEAM = auto()  # both trees at once, a team of threads for each row
     FIRST = auto()  # like TEAM, until a row has a pair
     LEAF_WALK = auto()  # one tree for each leaf of the other; faces are tested afterwards
-    PICK = auto()  # a leaf walk; then, of each row, the pair that FIRST would have found
     PACKETS = auto()  # packets of leaves of one tree against later leaves; tested on the way
     CLUSTERS = auto()  # pairs of leaf clusters of one tree, then their leaves, then the faces
     BRUTE = auto()  # every pair of faces
@@ -66,13 +64,12 @@ class ContactStages:
         queues: With ``hits``, ``undecided`` and what the strategy lists.
         out: ContactQueues that the stages fill.
         strategy: How candidates are found.
-        trees: The hierarchies of the two meshes, for PICK and CLUSTERS.
+        trees: The hierarchies of the two meshes, for CLUSTERS.
         finer: Trees have volumes beside their boxes.
         own: Rows may pair a mesh with itself.
         boundless: Boxes decide nothing; finer volumes alone do.
         dops: k-DOPs of the rows, where the trees have some.
         colliding: Flags of environments, for a search that stops at the first contact of each.
-        lowest: For PICK, the lowest path of each row.
     """
 
     rows: MeshRows | SceneRows
@@ -85,7 +82,6 @@ class ContactStages:
     boundless: bool = False
     dops: Any = field(default_factory=KdopFrames)
     colliding: wp.array | None = None
-    lowest: wp.array | None = None
 
     def __post_init__(self) -> None:
         """Make what stages share."""
@@ -100,7 +96,6 @@ class ContactStages:
             Strategy.TEAM: self._team,
             Strategy.FIRST: self._team,
             Strategy.LEAF_WALK: self._leaf_walk,
-            Strategy.PICK: self._pick,
             Strategy.PACKETS: self._packets,
             Strategy.CLUSTERS: self._clusters,
             Strategy.BRUTE: self._brute,
@@ -113,9 +108,9 @@ class ContactStages:
         over = QueueLaunch(kernel, self.out.undecided, args, threads=EXACT_THREADS)
         return "exact", over.run
 
-    def filter(self, candidates: Any, out: Any = None) -> Stage:
+    def filter(self, candidates: Any) -> Stage:
         """The stage that filters a queue of candidates."""
-        args = [self.rows.view, candidates, self.out if out is None else out]
+        args = [self.rows.view, candidates, self.out]
         kernel = filter_kernel_for(self.rows.kind, self.device.is_cpu)
         over = QueueLaunch(kernel, candidates, args, grain=1024)
         return "filter", over.run
@@ -148,7 +143,7 @@ class ContactStages:
         """Subtrees of a: enough for all threads, none too small to be worth an item."""
         most, leaves = MOST_ITEMS, LEAVES_PER_ITEM
         if self.device.is_cuda:
-            most, leaves = MOST_CUDA_ITEMS, 1
+            most, leaves = MOST_CUDA_ITEMS, LEAVES_PER_TEAM
         deepest = max(most // self.rows.capacity, 1).bit_length() - 1
         face_count, depth = self.rows.view.a.faces.shape[0], 0
         while depth < deepest and face_count >> (depth + 1) >= leaves:
@@ -161,15 +156,18 @@ class ContactStages:
         if flags is None:
             flags = wp.empty(0, dtype=wp.int32, device=self.device)
         items.each, items.leaves = 1, 1
+        grain = ROWS_PER_SLICE[type(self.rows)]
+        if not first and isinstance(self.rows, MeshRows):
+            items = self._subtrees()
+            grain = max(self.rows.capacity * items.each // 16, 1)
         counter = wp.zeros(1, dtype=wp.int32, device=self.device)
         if self.device.is_cuda:
             yield "search", counter.zero_
         args = [self.rows.view, items, self.boundless, self.dops, counter, self.out, flags]
         kernel = team_descend_kernel_for(*self._variant, first, self.device.is_cuda)
-        grain = ROWS_PER_SLICE[type(self.rows)]
         yield "search", self.rows.over_teams(kernel, items, args, grain)
 
-    def _leaf_walk(self, out: Any = None) -> Iterable[Stage]:
+    def _leaf_walk(self) -> Iterable[Stage]:
         view, candidates = self.rows.view, self.queues["candidates"]
         each = 0
         if isinstance(self.rows, MeshRows):
@@ -190,21 +188,7 @@ class ContactStages:
                 min(self.rows.capacity << int(self.out.bits[0]), LEAF_WALK_THREADS),
             ),
         )
-        yield self.filter(candidates, out)
-
-    def _pick(self) -> Iterable[Stage]:
-        """List all pairs that certainly meet; pick those that a descent would find first."""
-        certain, bits, listing = self.queues["certain"], self.out.bits, ContactQueues()
-        listing.bits, listing.hits, listing.undecided = bits, certain, self.out.undecided
-        yield from self._leaf_walk(listing)
-        view = self.rows.view
-        positions = [tree.positions for tree in self.trees]
-        paths = wp.empty(certain.keys.shape[0], dtype=wp.int64, device=self.device)
-        args = [view.tree_a, view.tree_b, *positions, self.frames, bits]
-        args += [certain, paths, self.lowest]
-        yield "pick", QueueLaunch(path_kernel, certain, args, grain=1024).run
-        args = [bits, certain, paths, self.lowest, self.out.best]
-        yield "pick", QueueLaunch(pick_kernel, certain, args, grain=1024).run
+        yield self.filter(candidates)
 
     def _clusters(self) -> Iterable[Stage]:
         """List pairs of leaf clusters, then of leaves; most fall to the plane filter."""

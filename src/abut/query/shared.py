@@ -25,7 +25,7 @@ def shared_queues(device: wp.Device, room: int) -> PairQueues:
         sizes = {"hits": room, "undecided": room, "near": room, "skipped": 1}
         lists = room if device.is_cuda else LEAST_LISTED
         sizes |= {"candidates": 8 * lists, "clusters": 4 * lists, "leaves": 8 * lists}
-        sizes |= {"certain": lists, **dict.fromkeys(REST_QUEUES, lists)}
+        sizes |= dict.fromkeys(REST_QUEUES, lists)
         return PairQueues(device, **sizes)
 
     queues = _queues.on(device, make)
