@@ -142,7 +142,7 @@ def test_after_an_interrupt_nothing_runs_on(monkeypatch):
 
     monkeypatch.setattr(launch, "thread_count", lambda: 3)
     with pytest.raises(KeyboardInterrupt):
-        launch._run_parallel([Slice() for _ in range(8)])
+        launch.run_parallel([Slice() for _ in range(8)])
     assert not running
 
 

@@ -69,7 +69,7 @@ class Task:
         if len(self._calls) == 1:
             self._calls[0]()
         elif self._calls:
-            _run_parallel(self._calls)
+            run_parallel(self._calls)
 
 
 def _slice_call(command: wp.Launch) -> Callable[[], None]:
@@ -107,7 +107,7 @@ def _slice_spans(
     return 1, [(low, high, 1) for low, high in pairwise(edges)]
 
 
-def _run_parallel(calls: Sequence[Callable[[], None]]) -> None:
+def run_parallel(calls: Sequence[Callable[[], None]]) -> None:
     """Make the calls on this thread and on the pool's threads that are free in time."""
     queue = iter(calls)  # taking the next one is atomic
 

@@ -44,18 +44,26 @@ def load_face(side: PosedMesh, face: wp.int32, pose: wp.int32):
     return wp.matrix_from_rows(p0, p1, p2)
 
 
-def make_posed_mesh(points: wp.array, faces: wp.array, poses: np.ndarray | None = None) -> Any:
-    """Make the struct to pass to kernels; ``poses`` is (B, 4, 4) float64 or None."""
+def make_posed_mesh(points: wp.array, faces: wp.array, poses: Any = None) -> Any:
+    """Make the struct to pass to kernels, with a copy of the poses.
+
+    Args:
+        points, faces: Arrays of the mesh.
+        poses: (B, 4, 4) float64 on the host, (B,) mat44d on the device, or None.
+    """
     view = PosedMesh()
     view.points = points
     view.faces = faces
     if poses is not None:
-        view.poses = wp.array(poses, dtype=wp.mat44d, device=points.device)
+        if isinstance(poses, np.ndarray):
+            view.poses = wp.array(poses, dtype=wp.mat44d, device=points.device)
+        else:
+            view.poses = wp.clone(poses)
         view.pose_count = len(poses)
     return view
 
 
-def defer_posed_mesh(mesh: Mesh, poses: np.ndarray | None = None) -> Callable[[], Any]:
+def defer_posed_mesh(mesh: Mesh, poses: Any = None) -> Callable[[], Any]:
     """Return a function that makes the posed mesh of the present shape, even after a ``deform``."""
     points, faces = mesh.points, mesh.faces
 

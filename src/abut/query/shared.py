@@ -52,12 +52,14 @@ class Operands:
             p.numpy() if p is not None and p.device.is_cpu else None for p in self._poses
         ]
 
-    def move(self, *poses: np.ndarray | None) -> None:
-        """Take other poses of a and b, as many as before."""
+    def move(self, *poses: Any) -> None:
+        """Take other poses of a and b, as many as before; see ``make_posed_mesh``."""
         for new, held, view in zip(poses, self._poses, self._pose_views, strict=True):
             if new is None:
                 continue
-            if view is None:
+            if view is not None:
+                view[:] = new
+            elif isinstance(new, np.ndarray):
                 held.assign(new)
             else:
-                view[:] = new
+                wp.copy(held, new)
