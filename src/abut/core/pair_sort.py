@@ -1,7 +1,8 @@
-"""Counting sort of the pairs of a queue on CUDA.
+"""Sorts of keys on CUDA: by counting, by comparison, by Warp's radix sort.
 
-A row is a pose and a face of a. Rows are many and short, so finding the rank of a pair in its row
-by comparison costs less than the passes of a radix sort.
+The counting sort is for the pairs of a queue. A row is a pose and a face of a. Rows are many and
+short, so finding the rank of a pair in its row by comparison costs less than the passes of a radix
+sort.
 """
 
 from typing import Any
@@ -9,7 +10,7 @@ from typing import Any
 import warp as wp
 
 from abut.core.atomics import atomic_increment
-from abut.core.launch import UNKNOWN_COUNT, Task
+from abut.core.launch import UNKNOWN_COUNT, Task, launch
 from abut.core.pair_queue import PairQueue, queue_stop
 
 wp.set_module_options({"enable_backward": False, "fuse_fp": False})
@@ -205,3 +206,26 @@ class PaddedSort:
         """Copy and sort."""
         self._copy.run()
         wp.utils.radix_sort_pairs(self.queue.keys, self._values, self._size, 0, self._width + 1)
+
+
+@wp.kernel
+def index_kernel(
+    # in
+    span: wp.vec3i,
+    # out
+    order_out: wp.array[wp.int32],
+):
+    """Write the index of each row."""
+    for i in range(span[0] + wp.tid(), span[1], span[2]):
+        order_out[i] = i
+
+
+def sort_with_order(keys: wp.array, count: int, bits: int | None = None) -> wp.array:
+    """Sort the first ``count`` keys by their lowest ``bits``; return the order, which is stable.
+
+    The radix sort uses the second half of ``keys``, which must have room for twice as many.
+    """
+    order = wp.empty(2 * count, dtype=wp.int32, device=keys.device)
+    launch(index_kernel, count, [order], keys.device)
+    wp.utils.radix_sort_pairs(keys, order, count, 0, bits)
+    return order[:count]

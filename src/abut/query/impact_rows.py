@@ -9,6 +9,7 @@ import warp as wp
 from abut.core.atomics import atomic_min_int64
 from abut.core.launch import launch
 from abut.core.pair_queue import NO_KEY, KeyLayout, unpack_pair
+from abut.core.pair_sort import sort_with_order
 from abut.core.timing import stage
 from abut.narrow.impact_paths import refine_kernel
 from abut.query.ccd_queues import CcdQueues
@@ -48,18 +49,6 @@ def empty_impact_rows(device: wp.Device) -> ImpactRows:
 
 
 @wp.kernel
-def index_kernel(
-    # in
-    span: wp.vec3i,
-    # out
-    order_out: wp.array[wp.int32],
-):
-    """Write the index of each row."""
-    for i in range(span[0] + wp.tid(), span[1], span[2]):
-        order_out[i] = i
-
-
-@wp.kernel
 def gather_impacts_kernel(
     # in
     span: wp.vec3i,
@@ -91,17 +80,11 @@ def sorted_rows(queues: CcdQueues, count: int, layout: KeyLayout) -> ImpactRows:
             order = wp.array(by_key.astype(np.int32), device=device)
         else:
             wp.copy(keys, queues["impacts"].keys, count=count)
-            order = wp.empty(2 * count, dtype=wp.int32, device=device)
-            launch(index_kernel, count, [order], device)
-            wp.utils.radix_sort_pairs(keys, order, count, 0, layout.width + 2)
+            order = sort_with_order(keys, count, layout.width + 2)
         times = wp.empty(count, dtype=wp.float64, device=device)
         converged = wp.empty(count, dtype=wp.bool, device=device)
-        launch(
-            gather_impacts_kernel,
-            count,
-            [order, queues.times, queues.converged, times, converged],
-            device,
-        )
+        args = [order, queues.times, queues.converged, times, converged]
+        launch(gather_impacts_kernel, count, args, device)
     return ImpactRows(keys[:count], times, converged, first)
 
 

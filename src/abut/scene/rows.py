@@ -6,7 +6,7 @@ import numpy as np
 import warp as wp
 
 from abut.core.launch import Task, launch
-from abut.core.pair_queue import KeyLayout, PairQueue, PairQueues, queue_stop, unpack_pair
+from abut.core.pair_queue import KeyLayout, PairQueues, unpack_pair
 from abut.core.pair_sort import PaddedSort
 
 wp.set_module_options({"enable_backward": False, "fuse_fp": False})
@@ -21,48 +21,32 @@ class Rows:
     pairs: wp.array2d[wp.int32]
 
 
-@wp.func
-def write_row(
-    rows: Rows, i: wp.int32, object_pairs: wp.array[wp.int64], key: wp.int64, layouts: wp.vec4i
-):
-    """Unpack a key (rank of an object pair, faces); ``layouts`` as in ``layouts_of``."""
-    row = unpack_pair(key, wp.vec2i(layouts[2], layouts[3]))
-    pair = unpack_pair(object_pairs[row[0]], wp.vec2i(layouts[0], layouts[1]))
-    rows.environments[i] = pair[0]
-    rows.objects[i, 0] = pair[1]
-    rows.objects[i, 1] = pair[2]
-    rows.pairs[i, 0] = row[1]
-    rows.pairs[i, 1] = row[2]
-
-
 @wp.kernel
 def row_kernel(
     # in
     span: wp.vec3i,
     object_pairs: wp.array[wp.int64],
     keys: wp.array[wp.int64],
+    count: wp.array[wp.int64],
     layouts: wp.vec4i,
     # out
     rows_out: Rows,
 ):
-    """Unpack keys."""
-    for i in range(span[0] + wp.tid(), span[1], span[2]):
-        write_row(rows_out, i, object_pairs, keys[i], layouts)
+    """Unpack keys (rank of an object pair, faces), ``count`` of them where it is given.
 
-
-@wp.kernel
-def queue_row_kernel(
-    # in
-    span: wp.vec3i,
-    object_pairs: wp.array[wp.int64],
-    queue: PairQueue,
-    layouts: wp.vec4i,
-    # out
-    rows_out: Rows,
-):
-    """Unpack the keys of a queue, as far as it is filled and there is room."""
-    for i in range(span[0] + wp.tid(), queue_stop(queue, span[1]), span[2]):
-        write_row(rows_out, i, object_pairs, queue.keys[i], layouts)
+    ``layouts`` as in ``layouts_of``.
+    """
+    stop = span[1]
+    if count.shape[0] > 0:
+        stop = wp.int32(wp.min(count[0], wp.int64(stop)))
+    for i in range(span[0] + wp.tid(), stop, span[2]):
+        row = unpack_pair(keys[i], wp.vec2i(layouts[2], layouts[3]))
+        pair = unpack_pair(object_pairs[row[0]], wp.vec2i(layouts[0], layouts[1]))
+        rows_out.environments[i] = pair[0]
+        rows_out.objects[i, 0] = pair[1]
+        rows_out.objects[i, 1] = pair[2]
+        rows_out.pairs[i, 0] = row[1]
+        rows_out.pairs[i, 1] = row[2]
 
 
 class RowsAhead:
@@ -81,15 +65,15 @@ class RowsAhead:
         object_pairs = queues["objects"].keys
         width = layout.width + max(object_pairs.shape[0] - 1, 1).bit_length()
         self._sort = PaddedSort(queues["hits"], size, width)
-        args = [object_pairs, self._sort.queue, layouts_of(objects, layout)]
-        args.append(empty_rows(0, self._device))
-        self._unpack = Task(queue_row_kernel, size, args, self._device)
+        sorted_hits = self._sort.queue
+        args = [object_pairs, sorted_hits.keys, sorted_hits.count, layouts_of(objects, layout)]
+        self._unpack = Task(row_kernel, size, [*args, empty_rows(0, self._device)], self._device)
 
     def start(self) -> tuple[wp.array, wp.array, wp.array]:
         """(environments, objects, faces) of the rows, once the device has finished."""
         rows = empty_rows(self.size, self._device)
         self._sort.run()
-        self._unpack.set_arg(3, rows)
+        self._unpack.set_arg(4, rows)
         self._unpack.run()
         return rows.environments, rows.objects, rows.pairs
 
@@ -117,6 +101,7 @@ def object_rows(
     if isinstance(keys, np.ndarray):
         keys = wp.array(keys, dtype=wp.int64, device=device)
     rows = empty_rows(count, device)
-    args = [object_pairs, keys, layouts_of(objects, layout), rows]
+    all_of_them = wp.empty(0, dtype=wp.int64, device=device)
+    args = [object_pairs, keys, all_of_them, layouts_of(objects, layout), rows]
     launch(row_kernel, count, args, device, grain=1 << 15)
     return rows.environments, rows.objects, rows.pairs

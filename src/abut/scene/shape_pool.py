@@ -8,7 +8,7 @@ import warp as wp
 from abut.bvh.lbvh import frame_origin
 from abut.bvh.morton import cells_per_length
 from abut.mesh import Mesh
-from abut.scene.label_sort import LabelSort, reorder_faces
+from abut.scene.label_sort import reorder_faces, sort_labels
 from abut.scene.shape_arrays import ShapeArrays, copy_rows
 from abut.scene.shape_trees import ShapeTrees
 
@@ -35,7 +35,6 @@ class ShapePool:
         self._given: dict[int, tuple[Mesh, int]] = {}  # meshes that were given, their versions
         self._pieces: set[int] = set()  # share the points of the shape they were split from
         self._split: set[int] = set()  # their faces belong to their pieces now
-        self._label_sort = LabelSort(device)
 
     def add(self, mesh: Mesh) -> int:
         """The shape of a mesh, stored if it is not there yet."""
@@ -114,7 +113,7 @@ class ShapePool:
         """
         self.flush()
         arrays = self.arrays
-        order, counts = self._label_sort.sort(labels)
+        order, counts = sort_labels(labels, self.device)
         first, face_count = (int(arrays.table[n][shape]) for n in ("first_face", "face_count"))
         in_place = self.users[shape] == 1
         start = first if in_place else arrays.take_faces(face_count)
