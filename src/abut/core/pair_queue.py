@@ -284,11 +284,16 @@ class KeyLayout:
         return (keys >> self.bits_b) & ((1 << self.bits_a) - 1), keys & ((1 << self.bits_b) - 1)
 
 
+def pose_room(layout: KeyLayout, items: int, *, key_bits: int = 63) -> int:
+    """Return how many poses one query can have: keys have ``key_bits``, all work items 31 bits."""
+    return min(1 << max(key_bits - layout.width, 0), UNKNOWN_COUNT // max(items, 256))
+
+
 def require_key_bits(
     layout: KeyLayout, pose_count: int, faces_at_once: int, *, key_bits: int = 63
 ) -> None:
     """Refuse batches whose keys exceed ``key_bits`` or whose items exceed 31 bits."""
-    room = min(1 << max(key_bits - layout.width, 0), UNKNOWN_COUNT // max(faces_at_once, 256))
+    room = pose_room(layout, faces_at_once, key_bits=key_bits)
     if pose_count > room:
         raise CapacityError(
             f"{pose_count} poses of these meshes at once are too many; pass at most {room} a call."

@@ -1,5 +1,6 @@
 """Batches of poses for a CUDA device: copied there and checked there."""
 
+from collections.abc import Sequence
 from functools import partial
 from itertools import pairwise
 from typing import Any
@@ -86,6 +87,11 @@ def upload_poses(pose: Any, name: str, device: wp.Device) -> Any:
     else:
         sent = _copied(plain, device)
     return sent if staging.all_rigid(sent) else checked_poses(pose, name)
+
+
+def on_host(poses: Sequence[Any]) -> tuple[np.ndarray | None, ...]:
+    """Return the poses of operands as (B, 4, 4) float64."""
+    return tuple(p.numpy() if isinstance(p, wp.array) else p for p in poses)
 
 
 def _copied(poses: wp.array, device: wp.Device) -> wp.array:

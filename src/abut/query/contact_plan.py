@@ -93,13 +93,21 @@ class ContactPlan(Operands):
         """(n, 2) sorted pairs that meet, their (n,) poses, and (B,) whether each pose has any."""
         counts = self._plan.run()
         assert counts is not None
-        if self.first and self.device.is_cuda and not counts["hits"]:
+        if self._stops and self.device.is_cuda and not counts["hits"]:
             return self._first_rows.take()
         return unpack_rows(self._keys(counts["hits"]), self.layout, self.pose_count, self.device)
 
     def _keys(self, decided: int) -> Any:
         with stage("sort", self.device):
-            return self._one_each(decided) if self.first else self._sorted(decided)
+            if self._stops:
+                return self._one_each(decided)
+            keys = self._sorted(decided)
+            return lowest_of_each_pose(keys, self.layout) if self.first else keys
+
+    @property
+    def _stops(self) -> bool:
+        """Whether the search stops at one pair per pose; brute force never does."""
+        return self.first and self._strategy is not Strategy.BRUTE
 
     def pairs(self, sound: Callable[[], bool] | None = None) -> wp.array | None:
         """(n, 2) sorted pairs that meet, of a query without poses.
@@ -137,7 +145,7 @@ class ContactPlan(Operands):
     def _stages(self) -> Iterator[Stage]:
         """All stages, for the queues as they are."""
         out = contact_queues(self._queues, self.layout)
-        if self.first:
+        if self._stops:
             out.best = self._room_for_best()
         trees = [tree.view(self.bound) for tree in self.trees]
         view = mesh_pairs(self.a, self.b, self.sharing, self.pose_count, trees)
@@ -166,7 +174,7 @@ class ContactPlan(Operands):
             yield stages.exact()
         else:
             yield from stages
-        if self.first and self.device.is_cuda:
+        if self._stops and self.device.is_cuda:
             self._first_rows = FirstRows(self._best, self.layout)
             yield from self._first_rows.stages()
         yield from self._sort_stages(out)
@@ -213,11 +221,11 @@ class ContactPlan(Operands):
 
     def _clear(self) -> None:
         """Empty the queues, in one launch on CUDA and by hand on the CPU."""
-        if self.first and self.device.is_cuda:
+        if self._stops and self.device.is_cuda:
             self._clearing.run()
             return
         self._queues.clear()
-        if self.first:
+        if self._stops:
             self._best_view[:] = NO_KEY_INT
 
     def _room_for_best(self) -> wp.array:

@@ -1,5 +1,6 @@
 """Operands of plans, and the plans and queues that a thread keeps."""
 
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -36,6 +37,35 @@ def shared_queues(device: wp.Device, room: int) -> PairQueues:
 def plans_of(a: Mesh, b: Mesh) -> RecentCache:
     """This thread's plans for two meshes, for as long as both live."""
     return _plans.get((a, b), RecentCache)
+
+
+def in_chunks(
+    ask: Callable[[Any, int], tuple[wp.array, ...]], poses: Sequence[Any], count: int, room: int
+) -> tuple[wp.array, ...]:
+    """Ask about ``room`` poses at a time.
+
+    Args:
+        ask: Takes the poses of both operands and their number; returns rows, their poses, and
+            any arrays with a value per pose.
+        poses: The poses of both operands.
+        count: Number of poses.
+        room: The most poses that ``ask`` takes.
+
+    Returns:
+        The arrays of all chunks, joined.
+    """
+    if count <= room:
+        return ask(poses, count)
+    parts, device = [], None
+    for start in range(0, count, room):
+        stop = min(start + room, count)
+        chunk = tuple(p if p is None or len(p) == 1 else p[start:stop] for p in poses)
+        answer = ask(chunk, stop - start)
+        arrays, device = [array.numpy() for array in answer], answer[0].device
+        arrays[1] = arrays[1] + np.int32(start)
+        parts.append(arrays)
+    joined = map(np.concatenate, zip(*parts, strict=True))
+    return tuple(wp.array(array, device=device) for array in joined)
 
 
 class Operands:
