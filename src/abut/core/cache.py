@@ -2,6 +2,7 @@
 
 import threading
 from collections.abc import Callable
+from operator import is_
 from typing import Any
 from weakref import WeakKeyDictionary
 
@@ -19,7 +20,9 @@ class RecentCache:
     def get(self, key: tuple[Any, ...], make: Callable[[], Any]) -> Any:
         """Return the value for these arrays and numbers; ``make`` it on a miss."""
         for known, value in self._entries:
-            if len(known) == len(key) and all(map(_same, known, key)):
+            if len(known) == len(key) and (
+                all(map(is_, known, key)) or all(map(_same, known, key))  # the former is faster
+            ):
                 return value
         value = make()
         self._entries = [(key, value), *self._entries[: self.SIZE - 1]]

@@ -19,13 +19,16 @@ from abut.operands.posed_pairs import MeshExtent
 from abut.options import DISTANCE_BOUNDS, TREE_METHODS, Bound, Method, chosen, require_length
 from abut.query.collide import collide
 from abut.query.distance_plan import NearestPlan
-from abut.query.shared import plans_of
+from abut.query.distance_stages import FACES_FOR_THREADS
+from abut.query.one_distance import OneDistance
+from abut.query.shared import plans_of, shared_queues
 from abut.results import Distances
 from abut.traversal.distance import far_field
 
 DISTANCE_EFFORT = 4  # of a search, in searches for one pair that meets
 FAR_SIZES = float(far_field.FAR_SIZES)
 WORTH_FITTING = 256  # poses of one shape, from which swept spheres repay their fitting
+POSE_TYPES = (np.dtype(np.float64), np.dtype(np.float32))
 SQUARED = 1e18  # beyond, squares are more than float32 holds, in which spheres and boxes are fitted
 
 
@@ -68,6 +71,10 @@ def distance(
         The true minimum, rounded: right to some units in the last place of the size of the faces
         involved. 0 exactly when the meshes intersect.
     """
+    if method == "bvh" and bound is None and tolerance == 0.0:
+        near = _at_one_pose(a, b, pose_a, pose_b, upper_bound)
+        if near is not None:
+            return near
     require_meshes(a=a, b=b)
     require_same_device(a, b)
     require_faces(a=a, b=b)
@@ -96,6 +103,39 @@ def distance(
         faces = _faces(value, keys, layout)
         _name_contacts(a, b, poses, value, faces)
     return _distances(a, b, poses, value, faces, batch)
+
+
+def _at_one_pose(a: Any, b: Any, pose_a: Any, pose_b: Any, upper_bound: Any) -> Distances | None:
+    """The usual question, of one pose in NumPy; None for others, and for what is to be refused."""
+    poses = [pose for pose in (pose_a, pose_b) if pose is not None]
+    if not (isinstance(a, Mesh) and isinstance(b, Mesh) and a.device is b.device):
+        return None
+    if not all(
+        isinstance(p, np.ndarray) and p.shape == (4, 4) and p.dtype in POSE_TYPES for p in poses
+    ):
+        return None
+    face_count = a.face_count + b.face_count
+    if not (a.face_count and b.face_count and face_count <= FACES_FOR_THREADS):
+        return None
+    if not (isinstance(upper_bound, float) and upper_bound >= 0.0):
+        return None
+    asked = min(count_poses(mesh, 1) for mesh in (a, b))
+    bound = Bound.RSS if asked >= WORTH_FITTING else Bound.AABB
+    trees = bvh_of(a, bound, DISTANCE_EFFORT), bvh_of(b, bound, DISTANCE_EFFORT)
+    queues = shared_queues(a.device, face_count)
+    posed = pose_a is not None, pose_b is not None
+
+    def make() -> OneDistance:
+        views, extents = [tree.view(bound) for tree in trees], (mesh_extent(a), mesh_extent(b))
+        return OneDistance(a, b, views, extents, posed, queues)
+
+    about = (OneDistance, bound, queues.generation, *posed, a.points, b.points, *trees)
+    near = plans_of(a, b).get(about, make).ask(poses, upper_bound)
+    if near is None or near.value > 0.0:
+        return near
+    hits = collide(a, b, pose_a=pose_a, pose_b=pose_b, first=True)
+    checked = checked_poses(pose_a, "pose_a"), checked_poses(pose_b, "pose_b")
+    return _distances(a, b, checked, np.zeros(1), hits.pairs.numpy(), None)
 
 
 def count_poses(mesh: Mesh, count: int) -> int:

@@ -1,0 +1,134 @@
+"""OneDistance: two meshes prepared for questions about their distance at one pose of each."""
+
+from collections.abc import Sequence
+from functools import partial
+from typing import Any
+
+import numpy as np
+import warp as wp
+
+from abut.bounds.relative_frame import RelativeFrame
+from abut.core.call import Call
+from abut.core.launch import UNKNOWN_COUNT, Task
+from abut.core.pair_queue import KeyLayout, PairQueues
+from abut.geometry.common_corners import SHARED_NONE
+from abut.mesh import Mesh
+from abut.narrow.candidate_distance import lower_bounds_kernel_for, pick_nearest_kernel_for
+from abut.operands.distance_queues import distance_queues
+from abut.operands.posed_mesh import make_posed_mesh
+from abut.operands.posed_pairs import MeshPairs, WorkItems, mesh_pairs
+from abut.query.contact_stages import Strategy
+from abut.query.distance_stages import CPU_LEVELS, MOST_SAMPLES, WALKS_OF_FEW
+from abut.results import Distances
+from abut.traversal.distance.near_pairs import near_leaves_kernel_for
+from abut.traversal.distance.nearest import nearest_kernel_for
+from abut.traversal.distance.one_nearest import ANSWERED, answer_one_kernel, begin_one_kernel
+from abut.traversal.distance.seed import LEAST_FACES, beam_kernel_for, sample_kernel_for
+
+ANSWERED_INT, LEAST_FACES_INT = int(ANSWERED), int(LEAST_FACES)
+
+
+class OneDistance:
+    """Two meshes prepared for questions about their distance at one pose of each.
+
+    Args:
+        a, b: The meshes, in their present shapes.
+        trees: BvhView of each.
+        extents: MeshExtent of each.
+        posed: Which of them have a pose.
+        queues: With ``undecided`` and ``candidates``; good until one of them is reallocated.
+        strategy: DESCEND or LEAF_WALK; None chooses by the processor.
+    """
+
+    def __init__(
+        self,
+        a: Mesh,
+        b: Mesh,
+        trees: Sequence[Any],
+        extents: Sequence[Any],
+        posed: tuple[bool, bool],
+        queues: PairQueues,
+        strategy: Strategy | None = None,
+    ) -> None:
+        self._device, self._queues = a.device, queues
+        sides = [make_posed_mesh(mesh.points, mesh.faces) for mesh in (a, b)]
+        moving = [side for side, moves in zip(sides, posed, strict=True) if moves]
+        poses = [self._one(wp.mat44d) for _ in moving]
+        for side, pose in zip(moving, poses, strict=True):
+            side.poses, side.pose_count = pose, 1
+        self._view = mesh_pairs(sides[0], sides[1], SHARED_NONE, 1, trees, extents)
+        layout = KeyLayout.of(a.face_count, b.face_count)
+        self._out = distance_queues(queues, layout, self._one(wp.int64))
+        self._frame, self._field = self._one(RelativeFrame), self._one(wp.int32)
+        upper_bound, faces = self._one(wp.float64), self._one(wp.vec3i)
+        numbers = wp.empty((1, 7), dtype=wp.float64, device=a.device)
+        if strategy is None:
+            strategy = Strategy.LEAF_WALK if a.device.is_cuda else Strategy.DESCEND
+        search, found = self._walks() if strategy is Strategy.DESCEND else self._listing()
+        about = self._view, upper_bound, self._out, queues["candidates"]
+        begin = [*about, self._frame, self._field, found[1]]
+        answer = [*about, self._field, *found, faces, numbers]
+        tasks = [self._task(begin_one_kernel, 1, begin), *search]
+        tasks.append(self._task(answer_one_kernel, 1, answer))
+        self._call = Call(tasks, [upper_bound, *poses], [faces, numbers])
+        self._bound_view, *self._pose_views = self._call.inputs
+        self._faces_view, self._numbers_view = (array[0] for array in self._call.outputs)
+
+    def ask(self, poses: Sequence[np.ndarray], upper_bound: float) -> Distances | None:
+        """Return the answer for the poses of the meshes that have one; None where a plan must.
+
+        Faces that meet are not named: they are -1 for a distance of 0.
+        """
+        for view, pose in zip(self._pose_views, poses, strict=True):
+            view[0] = pose
+        self._bound_view[0] = upper_bound
+        self._call.run()
+        outcome, *faces = self._faces_view.tolist()
+        if outcome != ANSWERED_INT:
+            return None
+        distance, *points = self._numbers_view.tolist()
+        witnesses = partial(_witnesses, points, self._device)
+        return Distances(distance, np.array(faces, np.int32), self._device, witnesses)
+
+    def _walks(self) -> tuple[list[Task], list[wp.array]]:
+        """A few walks of one thread, and the distances and keys that they find.
+
+        Small meshes have no seed, without which one walk is faster than several.
+        """
+        view, items, directions = self._view, WorkItems(), self._one(wp.vec3d)
+        small = view.a.faces.shape[0] + view.b.faces.shape[0] < LEAST_FACES_INT
+        items.each, items.leaves = 1 if small else WALKS_OF_FEW, 1
+        items.deepest = items.each.bit_length() - 1
+        seed = [view, self._frame, self._field, self._out, directions]
+        seed += [self._one(wp.int64) for _ in range(2)]
+        found = [self._one(wp.int64, items.each) for _ in range(2)]
+        walk = [view, self._frame, items, directions, self._field, self._out, *found]
+        kernel = nearest_kernel_for(MeshPairs, CPU_LEVELS)
+        tasks = [self._task(beam_kernel_for(MeshPairs), 1, seed)]
+        return [*tasks, self._task(kernel, items.each, walk)], found
+
+    def _listing(self) -> tuple[list[Task], list[wp.array]]:
+        """A first bound, then all faces nearer than that by many threads; as ``_walks``."""
+        view, items, candidates = self._view, WorkItems(), self._queues["candidates"]
+        items.each = view.a.faces.shape[0]
+        samples, key = min(items.each, MOST_SAMPLES), self._one(wp.int64)
+        seed = [view, self._frame, self._field, samples, self._out]
+        leaves = [view, self._frame, items, self._field, self._out, candidates]
+        measure = [view, candidates, self._out]
+        pick = [view, self._out, candidates, key]
+        return [
+            self._task(sample_kernel_for(MeshPairs), samples, seed),
+            self._task(near_leaves_kernel_for(MeshPairs), items.each, leaves),
+            self._task(lower_bounds_kernel_for(MeshPairs), UNKNOWN_COUNT, measure),
+            self._task(pick_nearest_kernel_for(MeshPairs), UNKNOWN_COUNT, pick),
+        ], [self._out.bound, key]
+
+    def _task(self, kernel: wp.Kernel, count: int, args: Sequence[Any]) -> Task:
+        return Task(kernel, count, args, self._device, grain=UNKNOWN_COUNT)
+
+    def _one(self, dtype: Any, count: int = 1) -> wp.array:
+        return wp.zeros(count, dtype=dtype, device=self._device)
+
+
+def _witnesses(points: Sequence[float], device: wp.Device) -> wp.array:
+    return wp.array(np.reshape(points, (2, 3)), dtype=wp.float64, device=device)
