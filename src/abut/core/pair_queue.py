@@ -374,9 +374,12 @@ def unpack_keys(
 def unpack_rows(
     keys: Any, layout: KeyLayout, pose_count: int, device: wp.Device
 ) -> tuple[wp.array, wp.array, wp.array]:
-    """Return (pairs, poses, (B,) whether each pose has a pair) of an array of keys."""
+    """Return (pairs, poses, (B,) whether each pose has a pair) of a NumPy or Warp array of keys."""
     if isinstance(keys, np.ndarray):
-        keys = wp.array(keys, dtype=wp.int64, device=device)
+        pairs, pose = unpack_keys(keys, layout, True, device)
+        met = np.zeros(pose_count, dtype=bool)
+        met[keys >> layout.width] = True
+        return pairs, pose, wp.array(met, device=device, copy=device.is_cuda)
     colliding = wp.zeros(pose_count, dtype=wp.bool, device=device)
     pairs = wp.empty((keys.shape[0], 2), dtype=wp.int32, device=device)
     pose = wp.empty(keys.shape[0], dtype=wp.int32, device=device)

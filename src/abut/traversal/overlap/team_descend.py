@@ -2,7 +2,8 @@
 
 Each lane takes a pair of nodes from the top of the team's stack, opens it and pushes the pairs of
 children that overlap. A CPU thread is a team of one lane: the text is then a plain depth-first
-descent. The stack always holds pairs in depth-first order, the next one on top.
+descent. The stack always holds pairs in depth-first order, the next one on top. Where all pairs of
+faces are wanted, pairs of leaves wait until there is one for each lane.
 """
 
 from functools import cache
@@ -12,6 +13,7 @@ import warp as wp
 from abut.bounds.relative_frame import unbounded_frame
 from abut.bvh.layout import face_of, is_leaf, load_node, root_of
 from abut.core.lanes import (
+    WARP_SIZE,
     lane_count,
     lane_index,
     warp_broadcast,
@@ -32,7 +34,7 @@ from abut.core.team import (
 from abut.geometry.common_corners import SHARED_NONE
 from abut.geometry.intersect_tri_tri import HIT, MISS, classify_tri_tri
 from abut.operands.contact_queues import ContactQueues
-from abut.operands.posed_mesh import load_face
+from abut.operands.posed_mesh import PosedMesh, load_face
 from abut.operands.posed_pairs import (
     WorkItems,
     frame_of,
@@ -55,7 +57,8 @@ from abut.traversal.overlap.node_pairs import (
 wp.set_module_options({"enable_backward": False, "fuse_fp": False})
 
 # One lane alone needs STACK entries. While fewer than that are free, only one lane takes a pair.
-SHARED_ROOM = wp.constant(int(TEAM_STACK) - int(STACK))
+LEAVES_AT = wp.constant(int(TEAM_STACK) - 2 * WARP_SIZE)  # above: pairs of leaves that wait
+SHARED_ROOM = wp.constant(int(LEAVES_AT) - int(STACK))
 SMALLEST = wp.constant(wp.float32(1.0e-38))  # a gap, whatever its lowest bits
 
 
@@ -86,6 +89,44 @@ def push_team(stack: wp.uint64, held: wp.int32, pairs: Opened, wanted: wp.bool):
                 place += 1
     warp_sync()
     return held + places[1]
+
+
+@wp.func
+def push_leaves(stack: wp.uint64, leaves_at: wp.int32, at: wp.vec2i, wanted: wp.bool):
+    """Append the pairs of all lanes with ``wanted`` above ``leaves_at``; returns where they end."""
+    places = warp_scan(wp.int32(wanted))
+    if wanted:
+        store_entry(stack, leaves_at + places[0], at)
+    warp_sync()
+    return leaves_at + places[1]
+
+
+@wp.func
+def test_leaves(
+    a: PosedMesh,
+    b: PosedMesh,
+    pose: wp.int32,
+    sharing: wp.int32,
+    queues: ContactQueues,
+    rank: wp.int32,
+    face_a: wp.int32,
+    face_b: wp.int32,
+):
+    """Return the key of two faces that certainly meet, else NO_KEY; undecided pairs are pushed.
+
+    Of one mesh each pair of faces counts once.
+    """
+    out = no_key()
+    if sharing == SHARED_NONE or face_a < face_b:
+        corners_a = load_face(a, face_a, pose)
+        corners_b = load_face(b, face_b, pose)
+        verdict = classify_tri_tri(corners_a, corners_b, sharing, a.faces[face_a], b.faces[face_b])
+        key = pack_pair(rank, face_a, face_b, queues.bits)
+        if verdict == HIT:
+            out = key
+        elif verdict != MISS:
+            push_pair(queues.undecided, key)
+    return out
 
 
 @cache
@@ -122,7 +163,7 @@ def team_descend_kernel_for(
         if wp.static(cuda):
             stack = shared_stack()
         else:
-            entries = wp.zeros(shape=(STACK,), dtype=wp.vec2i)
+            entries = wp.zeros(shape=(TEAM_STACK,), dtype=wp.vec2i)
             stack = local_stack(entries)
         lane = lane_index()
         stop = item_stop(items, span[1])
@@ -142,59 +183,64 @@ def team_descend_kernel_for(
                 store_entry(stack, 0, wp.vec2i(start, root_of(pair.tree_b)))
             warp_sync()
             held = wp.int32(start >= 0)
+            leaves = wp.int32(LEAVES_AT)  # end of the waiting pairs of leaves
             found = no_key()
-            while held > 0:
+            sharing = wp.where(wp.static(own), pair.sharing, SHARED_NONE)
+            while held > 0 or leaves > LEAVES_AT:
                 if wp.static(first):
                     if colliding_out.shape[0] > 0:
-                        if load_l2_int32(colliding_out, pair.environment) != 0:
+                        met = load_l2_int32(colliding_out, pair.environment) != 0
+                        if warp_first(met) < lane_count():  # all lanes leave together
                             break
-                taken = lanes_with_room(held)
-                held -= taken
-                key = no_key()
-                hit = wp.bool(False)
+                at = wp.vec2i()
                 opens = wp.bool(False)
+                tests = wp.bool(False)
                 opened = Opened()
-                if lane < taken:
-                    at = load_entry(stack, held + taken - 1 - lane)
-                    a = load_node(pair.tree_a.nodes, at[0])
-                    b = load_node(pair.tree_b.nodes, at[1])
-                    near = wp.bool(True)
-                    if wp.static(finer):
-                        near = finer_overlap(
-                            frame, dops, rank, pair.tree_a, at[0], pair.tree_b, at[1]
-                        )
-                    if near and not (is_leaf(a) and is_leaf(b)):
-                        opens = True
-                        opened = open_pair(frame, pair.tree_a, at[0], a, pair.tree_b, at[1], b)
-                    elif near:
-                        face_a = face_of(a)
-                        face_b = face_of(b)
-                        wanted = wp.bool(True)
-                        if wp.static(own):
-                            wanted = pair.sharing == SHARED_NONE or face_a < face_b
-                        if wanted:
-                            verdict = classify_tri_tri(
-                                load_face(pair.a, face_a, pair.pose),
-                                load_face(pair.b, face_b, pair.pose),
-                                wp.where(wp.static(own), pair.sharing, SHARED_NONE),
-                                pair.a.faces[face_a],
-                                pair.b.faces[face_b],
+                opening = held > 0 and leaves - LEAVES_AT < lane_count()
+                if opening:
+                    taken = lanes_with_room(held)
+                    held -= taken
+                    if lane < taken:
+                        at = load_entry(stack, held + taken - 1 - lane)
+                        a = load_node(pair.tree_a.nodes, at[0])
+                        b = load_node(pair.tree_b.nodes, at[1])
+                        near = wp.bool(True)
+                        if wp.static(finer):
+                            near = finer_overlap(
+                                frame, dops, rank, pair.tree_a, at[0], pair.tree_b, at[1]
                             )
-                            key = pack_pair(rank, face_a, face_b, queues_out.bits)
-                            hit = verdict == HIT
-                            if verdict != HIT and verdict != MISS:
-                                push_pair(queues_out.undecided, key)
-                            if wp.static(not first):
-                                if hit:
-                                    push_pair(queues_out.hits, key)
-                warp_sync()  # all have read what others will overwrite
+                        if is_leaf(a) and is_leaf(b):
+                            tests = near
+                            at = wp.vec2i(face_of(a), face_of(b))
+                        elif near:
+                            opens = True
+                            opened = open_pair(frame, pair.tree_a, at[0], a, pair.tree_b, at[1], b)
+                    warp_sync()  # all have read what others will overwrite
+                    if wp.static(not first):
+                        leaves = push_leaves(stack, leaves, at, tests)
+                        tests = wp.bool(False)
+                else:
+                    taken = wp.min(leaves - LEAVES_AT, lane_count())
+                    leaves -= taken
+                    tests = lane < taken
+                    if tests:
+                        at = load_entry(stack, leaves + lane)
+                    warp_sync()
+                key = no_key()
+                if tests:
+                    key = test_leaves(
+                        pair.a, pair.b, pair.pose, sharing, queues_out, rank, at[0], at[1]
+                    )
                 if wp.static(first):
-                    winner = warp_first(hit)
-                    if winner < lane_count():  # whatever a descent comes to later is of no interest
+                    winner = warp_first(key != no_key())
+                    if winner < lane_count():  # a descent comes to all that is left later
                         found = warp_broadcast(key, winner)
                         held = 0
                         opens = opens and lane < winner and colliding_out.shape[0] == 0
-                held = push_team(stack, held, opened, opens)
+                elif key != no_key():
+                    push_pair(queues_out.hits, key)
+                if opening:
+                    held = push_team(stack, held, opened, opens)
             if wp.static(first):
                 if lane == 0 and found != no_key():
                     queues_out.best[rank] = found
