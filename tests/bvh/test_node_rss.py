@@ -12,8 +12,8 @@ from abut.bvh.bvh_cache import bvh_of
 from abut.bvh.layout import BvhView
 from abut.operands.posed_mesh import make_posed_mesh
 from abut.operands.posed_pairs import MeshPairs, mesh_pairs
-from abut.traversal.overlap.descend import frames_alone, frames_kernel_for
 from abut.traversal.overlap.node_pairs import load_rss
+from abut.traversal.overlap.row_frames import frames_alone, frames_kernel_for
 from shapes import moved, random_poses
 from trees import links_of
 

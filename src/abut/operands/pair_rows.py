@@ -54,13 +54,15 @@ class MeshRows:
         count = self.capacity * items.each * threads_each
         return Task(kernel, count, args(items), self.device, grain=grain).run
 
-    def over_teams(self, kernel: wp.Kernel, items: Any, args: Sequence[Any], grain: int) -> Run:
+    def over_teams(
+        self, kernel: wp.Kernel, items: Any, args: Callable[[Any], Sequence[Any]], grain: int
+    ) -> Run:
         """A launch of teams over all items, see core/team.py."""
         count = self.capacity * items.each
         if self.device.is_cpu:
-            return Task(kernel, count, args, self.device, grain=grain).run
+            return Task(kernel, count, args(items), self.device, grain=grain).run
         threads = min(TEAM_GRID, WARP_SIZE * count)
-        return Task(kernel, UNKNOWN_COUNT, args, self.device, threads=threads).run
+        return Task(kernel, UNKNOWN_COUNT, args(items), self.device, threads=threads).run
 
 
 class SceneRows:
@@ -135,11 +137,13 @@ class SceneRows:
 
         return run
 
-    def over_teams(self, kernel: wp.Kernel, items: Any, args: Sequence[Any], grain: int) -> Run:
-        """A launch of teams over the rows there are, see core/team.py."""
-        if self.device.is_cuda:
-            return Task(kernel, UNKNOWN_COUNT, args, self.device, threads=TEAM_GRID).run
-        return self.over_rows(kernel, args, grain, items.each)
+    def over_teams(
+        self, kernel: wp.Kernel, items: Any, args: Callable[[Any], Sequence[Any]], grain: int
+    ) -> Run:
+        """A launch of teams over all items, see core/team.py."""
+        if self.device.is_cuda or items.starts is not None:
+            return self.over_items(kernel, items, args, grain, threads=TEAM_GRID)
+        return self.over_rows(kernel, args(items), grain, items.each)
 
     def _scan_here(self) -> None:
         count = self.count

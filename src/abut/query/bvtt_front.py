@@ -17,7 +17,7 @@ from abut.operands.posed_mesh import PosedMesh
 from abut.operands.posed_pairs import MeshPairs, mesh_pairs
 from abut.traversal.front.advance import FrontQueues, advance_kernel_for
 from abut.traversal.front.traversal_tree import FrontRows
-from abut.traversal.overlap.descend import SUBTREES, frames_kernel_for
+from abut.traversal.overlap.row_frames import SUBTREES, frames_kernel_for
 
 MOST_PAIRS = 1 << 25  # of a front; longer ones are given up, and queries start at the roots
 LEAST_ROOM = 1 << 16

@@ -32,9 +32,9 @@ from abut.options import Bound
 from abut.query.contact_stages import ContactStages, Strategy
 from abut.query.first_rows import FirstRows
 from abut.query.shared import MOST_LISTED, Operands, shared_queues
-from abut.traversal.overlap.descend import clear_first_kernel
 from abut.traversal.overlap.kdop_frames import NARROW_KDOPS, KdopFrames, kdop_frames
 from abut.traversal.overlap.kdop_leaf_walk import kdop_leaf_walk
+from abut.traversal.overlap.row_frames import clear_first_kernel
 
 LEAST_EXPECTED = 256  # rows
 UNPACKING_THREADS = 1 << 16
@@ -140,7 +140,7 @@ class ContactPlan(Operands):
             return Strategy.FIRST
         if self.device.is_cuda and leaves <= MOST_LISTED:
             return Strategy.LEAF_WALK
-        return Strategy.TEAM
+        return Strategy.DESCEND
 
     def _stages(self) -> Iterator[Stage]:
         """All stages, for the queues as they are."""
@@ -205,7 +205,7 @@ class ContactPlan(Operands):
         """Whether the strategy served; else another one is chosen."""
         if self._strategy is not Strategy.LEAF_WALK or not counts["skipped"]:
             return True
-        self._strategy = Strategy.TEAM
+        self._strategy = Strategy.DESCEND
         self._plan.forget()
         return False
 

@@ -19,36 +19,34 @@ from abut.narrow.filter import brute_kernel_for, filter_kernel_for
 from abut.narrow.plane_filter import plane_filter_kernel
 from abut.operands.pair_rows import MeshRows, SceneRows
 from abut.operands.posed_pairs import WorkItems
-from abut.traversal.overlap.descend import (
+from abut.traversal.overlap.descend import descend_kernel_for
+from abut.traversal.overlap.kdop_frames import KdopFrames
+from abut.traversal.overlap.leaf_cluster_pairs import cluster_walks, open_clusters_kernel
+from abut.traversal.overlap.leaf_packets import packet_count_of, packet_kernel
+from abut.traversal.overlap.leaf_walk import leaf_walk_kernel_for
+from abut.traversal.overlap.row_frames import (
     FACES,
     LEAF_BLOCK,
     LEAF_BLOCKS,
     MANY_ROWS,
     SUBTREES,
-    descend_kernel_for,
     frames_kernel_for,
 )
-from abut.traversal.overlap.kdop_frames import KdopFrames
-from abut.traversal.overlap.leaf_cluster_pairs import cluster_walks, open_clusters_kernel
-from abut.traversal.overlap.leaf_packets import packet_count_of, packet_kernel
-from abut.traversal.overlap.leaf_walk import leaf_walk_kernel_for
-from abut.traversal.overlap.team_descend import team_descend_kernel_for
 
 LEAVES_PER_ITEM = 256  # of a subtree that is an item of a descent on the CPU
 MOST_ITEMS = 256  # of all rows of a batch, or of one row of a scene, on the CPU
 LEAVES_PER_TEAM = 64  # the same on CUDA
 MOST_CUDA_ITEMS = 1 << 19
 ROWS_PER_SLICE = {MeshRows: 512, SceneRows: 64}  # of a search for one pair a row, on the CPU
-ITEMS_PER_SLICE = 64  # of a scene
+DEEPEST = MOST_ITEMS.bit_length() - 1  # levels down to subtrees of an object of a scene
 LEAF_WALK_THREADS = 1 << 20  # a thread that strides over many walks gets several long ones
 
 
 class Strategy(Enum):
     """Strategies that find candidate pairs of faces. All find the same contacts."""
 
-    DESCEND = auto()  # both trees at once, subtree by subtree; faces are tested on the way
-    TEAM = auto()  # both trees at once, a team of threads for each row
-    FIRST = auto()  # like TEAM, until a row has a pair
+    DESCEND = auto()  # both trees at once, a team for each subtree; faces are tested on the way
+    FIRST = auto()  # both trees at once, a team for each row, until it has a pair
     LEAF_WALK = auto()  # one tree for each leaf of the other; faces are tested afterwards
     PACKETS = auto()  # packets of leaves of one tree against later leaves; tested on the way
     CLUSTERS = auto()  # pairs of leaf clusters of one tree, then their leaves, then the faces
@@ -93,8 +91,7 @@ class ContactStages:
         """All stages, from frames to the exact test."""
         yield from {
             Strategy.DESCEND: self._descend,
-            Strategy.TEAM: self._team,
-            Strategy.FIRST: self._team,
+            Strategy.FIRST: self._descend,
             Strategy.LEAF_WALK: self._leaf_walk,
             Strategy.PACKETS: self._packets,
             Strategy.CLUSTERS: self._clusters,
@@ -116,22 +113,30 @@ class ContactStages:
         return "filter", over.run
 
     def _descend(self) -> Iterable[Stage]:
-        view, grain = self.rows.view, ITEMS_PER_SLICE
-        if isinstance(self.rows, SceneRows):
-            items = self.rows.divide(0, LEAVES_PER_ITEM, MOST_ITEMS.bit_length() - 1)
-        else:
+        first, device = self.strategy is Strategy.FIRST, self.device
+        frames, flags = wp.empty(0, RelativeFrame, device), wp.empty(0, wp.int32, device)
+        if self.colliding is not None:
+            flags = self.colliding
+        grain = ROWS_PER_SLICE[type(self.rows)]
+        if first:
+            items = WorkItems()
+            items.each, items.leaves = 1, 1
+        elif isinstance(self.rows, MeshRows):
             items = self._subtrees()
             grain = max(self.rows.capacity * items.each // 16, 1)
-        yield from self._frames(SUBTREES, items)
-        yield (
-            "search",
-            self.rows.over_items(
-                descend_kernel_for(*self._variant),
-                items,
-                lambda w: [view, self.frames, w, self.dops, self.out],
-                grain,
-            ),
-        )
+        else:
+            items, frames = self.rows.divide(0, LEAVES_PER_ITEM, DEEPEST), self.frames
+            yield from self._frames(SUBTREES, items)
+        counter = wp.zeros(1, dtype=wp.int32, device=device)
+        if device.is_cuda:
+            yield "search", counter.zero_
+
+        def args(items: Any) -> list[Any]:
+            search = [self.boundless, self.dops, counter]
+            return [self.rows.view, frames, items, *search, self.out, flags]
+
+        kernel = descend_kernel_for(*self._variant, first, device.is_cuda)
+        yield "search", self.rows.over_teams(kernel, items, args, grain)
 
     def _packets(self) -> Iterable[Stage]:
         view = self.rows.view
@@ -149,23 +154,6 @@ class ContactStages:
         while depth < deepest and face_count >> (depth + 1) >= leaves:
             depth += 1
         return self.rows.divide(1 << depth, leaves, deepest)
-
-    def _team(self) -> Iterable[Stage]:
-        first = self.strategy is Strategy.FIRST
-        flags, items = self.colliding, WorkItems()
-        if flags is None:
-            flags = wp.empty(0, dtype=wp.int32, device=self.device)
-        items.each, items.leaves = 1, 1
-        grain = ROWS_PER_SLICE[type(self.rows)]
-        if not first and isinstance(self.rows, MeshRows):
-            items = self._subtrees()
-            grain = max(self.rows.capacity * items.each // 16, 1)
-        counter = wp.zeros(1, dtype=wp.int32, device=self.device)
-        if self.device.is_cuda:
-            yield "search", counter.zero_
-        args = [self.rows.view, items, self.boundless, self.dops, counter, self.out, flags]
-        kernel = team_descend_kernel_for(*self._variant, first, self.device.is_cuda)
-        yield "search", self.rows.over_teams(kernel, items, args, grain)
 
     def _leaf_walk(self) -> Iterable[Stage]:
         view, candidates = self.rows.view, self.queues["candidates"]

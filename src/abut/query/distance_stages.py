@@ -32,7 +32,7 @@ from abut.traversal.distance.near_pairs import (
 )
 from abut.traversal.distance.nearest import choose_kernel, nearest_kernel_for
 from abut.traversal.distance.seed import beam_kernel_for, sample_kernel_for
-from abut.traversal.overlap.descend import frames_alone, frames_kernel_for
+from abut.traversal.overlap.row_frames import frames_alone, frames_kernel_for
 
 FEW_ROWS = 8  # of two meshes: listed leaf by leaf on CUDA, and divided into walks on the CPU
 WALKS_OF_FEW = 16  # a row

@@ -1,127 +1,150 @@
-"""Walk both hierarchies of each posed pair at once and test faces where they overlap.
+"""Descend both hierarchies of each posed pair as a team, and test faces on the way.
 
-The least work of all strategies: for the CPU, for batches of poses and for many object pairs.
+Each lane takes a pair of nodes from the top of the team's stack, opens it and pushes the pairs of
+children that overlap. A CPU thread is a team of one lane: the text is then a plain depth-first
+descent. The stack always holds pairs in depth-first order, the next one on top. Where all pairs of
+faces are wanted, pairs of leaves wait until there is one for each lane.
 """
 
 from functools import cache
-from typing import Any
 
 import warp as wp
 
 from abut.bounds.relative_frame import RelativeFrame, unbounded_frame
 from abut.bvh.layout import face_of, is_leaf, load_node, root_of
-from abut.core.pair_queue import NO_KEY
+from abut.core.lanes import (
+    WARP_SIZE,
+    lane_count,
+    lane_index,
+    warp_broadcast,
+    warp_first,
+    warp_scan,
+    warp_sync,
+)
+from abut.core.memory_access import load_l2_int32
+from abut.core.pair_queue import MAX_COUNT, no_key, pack_pair, push_pair
+from abut.core.team import (
+    TEAM_STACK,
+    load_entry,
+    local_stack,
+    next_item,
+    shared_stack,
+    store_entry,
+)
 from abut.geometry.common_corners import SHARED_NONE
-from abut.operands.contact_queues import ContactQueues, test_unshared
-from abut.operands.posed_mesh import load_face
+from abut.geometry.intersect_tri_tri import HIT, MISS, classify_tri_tri
+from abut.operands.contact_queues import ContactQueues
+from abut.operands.posed_mesh import PosedMesh, load_face
 from abut.operands.posed_pairs import (
-    PosedPair,
     WorkItems,
     frame_of,
     item_stop,
     pair_at,
     pair_stop,
     row_and_item,
-    row_end,
     subtree_depth,
 )
 from abut.traversal.overlap.kdop_frames import KdopFrames
-from abut.traversal.overlap.leaf_packets import FOUND, PACKET, test_own_packet
+from abut.traversal.overlap.leaf_packets import FOUND, test_own_packet
 from abut.traversal.overlap.leaf_packets import STACK as PACKET_STACK
 from abut.traversal.overlap.node_pairs import (
     STACK,
+    Opened,
+    farthest_first,
     finer_overlap,
     open_pair,
-    overlap,
-    push_overlapping,
     start_of,
 )
 
 wp.set_module_options({"enable_backward": False, "fuse_fp": False})
 
-
-# What an item of work is, for rows whose boxes overlap.
-SUBTREES = wp.constant(0)  # a subtree of a; of a mesh against itself, a packet of leaves
-LEAF_BLOCKS = wp.constant(1)  # a block of leaves of one mesh
-FACES = wp.constant(2)  # a face of a, whether boxes overlap or not
-LEAF_BLOCK = wp.constant(16)  # leaves whose walks neighbouring CUDA threads make
-MANY_ROWS = wp.constant(64)  # that occupy a device by themselves
+# One lane alone needs STACK entries. While fewer than that are free, only one lane takes a pair.
+LEAVES_AT = wp.constant(int(TEAM_STACK) - 2 * WARP_SIZE)  # above: pairs of leaves that wait
+SHARED_ROOM = wp.constant(int(LEAVES_AT) - int(STACK))
+SMALLEST = wp.constant(wp.float32(1.0e-38))  # a gap, whatever its lowest bits
 
 
 @wp.func
-def walks_from_b(face_count_a: wp.int32, face_count_b: wp.int32, row_count: wp.int32):
-    """Whether the leaves of b walk the tree of a, rather than the other way round.
+def lanes_with_room(held: wp.int32):
+    """Return how many lanes may take a pair from a stack: each may leave three more behind."""
+    return wp.min(wp.min(held, lane_count()), wp.max(1, (SHARED_ROOM - held) / 3))
 
-    The leaves of the smaller mesh do, which is less work; unless rows are so few that it takes
-    the more numerous leaves to occupy the device.
+
+@wp.func
+def push_team(stack: wp.uint64, held: wp.int32, pairs: Opened, wanted: wp.bool):
+    """Push the overlapping pairs of all lanes with ``wanted``; returns the size of the stack.
+
+    The pairs of the first lane come to lie on top, and of each lane the deepest overlap.
     """
-    return (face_count_b < face_count_a) == (row_count >= MANY_ROWS)
+    gaps = farthest_first(pairs.gaps)
+    count = wp.int32(0)
+    if wanted:
+        for k in range(4):
+            count += wp.int32(not (gaps[k] > SMALLEST))
+    places = warp_scan(count)
+    place = held + places[1] - places[0] - count
+    if wanted:
+        for k in range(4):
+            if not (gaps[k] > SMALLEST):
+                at = wp.cast(gaps[k], wp.int32) & 3
+                store_entry(stack, place, wp.vec2i(pairs.i + (at >> 1), pairs.j + (at & 1)))
+                place += 1
+    warp_sync()
+    return held + places[1]
+
+
+@wp.func
+def push_leaves(stack: wp.uint64, leaves_at: wp.int32, at: wp.vec2i, wanted: wp.bool):
+    """Append the pairs of all lanes with ``wanted`` above ``leaves_at``; returns where they end."""
+    places = warp_scan(wp.int32(wanted))
+    if wanted:
+        store_entry(stack, leaves_at + places[0], at)
+    warp_sync()
+    return leaves_at + places[1]
+
+
+@wp.func
+def test_leaves(
+    a: PosedMesh,
+    b: PosedMesh,
+    pose: wp.int32,
+    sharing: wp.int32,
+    queues: ContactQueues,
+    rank: wp.int32,
+    face_a: wp.int32,
+    face_b: wp.int32,
+):
+    """Return the key of two faces that certainly meet, else NO_KEY; undecided pairs are pushed.
+
+    Of one mesh each pair of faces counts once.
+    """
+    out = no_key()
+    if sharing == SHARED_NONE or face_a < face_b:
+        corners_a = load_face(a, face_a, pose)
+        corners_b = load_face(b, face_b, pose)
+        verdict = classify_tri_tri(corners_a, corners_b, sharing, a.faces[face_a], b.faces[face_b])
+        key = pack_pair(rank, face_a, face_b, queues.bits)
+        if verdict == HIT:
+            out = key
+        elif verdict != MISS:
+            push_pair(queues.undecided, key)
+    return out
 
 
 @cache
-def frames_kernel_for(pairs_type: type) -> wp.Kernel:
-    """The kernel that prepares rows, for a type of posed pairs."""
-
-    @wp.kernel(module="unique", module_options={"enable_backward": False, "fuse_fp": False})
-    def frames_kernel(
-        # in
-        span: wp.vec3i,
-        pairs: pairs_type,
-        kind: wp.int32,
-        items: WorkItems,
-        boundless: wp.bool,
-        # out
-        frames_out: wp.array[RelativeFrame],
-        items_out: wp.array[wp.int32],
-    ):
-        """The relative frame of each row, and its items of work: none for boxes apart."""
-        stop = pair_stop(pairs, span[1])
-        for rank in range(span[0] + wp.tid(), row_end(stop, span[1]), span[2]):
-            count = wp.int32(0)
-            if rank < stop:
-                pair = pair_at(pairs, rank)
-                frame = frame_of(pair)
-                if boundless:
-                    frame = unbounded_frame()
-                if items_out.shape[0] == 0:
-                    frames_out[rank] = frame
-                else:
-                    count_a = pair.a.faces.shape[0]
-                    root_a = load_node(pair.tree_a.nodes, root_of(pair.tree_a))
-                    root_b = load_node(pair.tree_b.nodes, root_of(pair.tree_b))
-                    if kind == FACES:
-                        count = count_a
-                    elif overlap(frame, root_a, root_b) == 1:
-                        count = 1 << subtree_depth(items, count_a)
-                        if kind == LEAF_BLOCKS:
-                            count_b = pair.b.faces.shape[0]
-                            from_b = walks_from_b(count_a, count_b, stop)
-                            leaves = wp.where(from_b, count_b, count_a)
-                            count = (leaves + LEAF_BLOCK - 1) / LEAF_BLOCK
-                        elif pair.sharing != SHARED_NONE:
-                            count = (count_a + PACKET - 1) / PACKET
-                        frames_out[rank] = frame  # of rows that are apart nothing reads it
-            if items_out.shape[0] > 0:
-                items_out[rank] = count
-
-    return frames_kernel
-
-
-def frames_alone(pairs: Any, frames: wp.array) -> list[Any]:
-    """Arguments of a frames kernel that counts no items of work."""
-    nothing = wp.empty(0, dtype=wp.int32, device=frames.device)
-    return [pairs, SUBTREES, WorkItems(), False, frames, nothing]
-
-
-@cache
-def descend_kernel_for(pairs_type: type, finer: bool, own: bool) -> wp.Kernel:
-    """The kernel that finds all pairs of a type of posed pairs.
+def descend_kernel_for(
+    pairs_type: type, finer: bool, own: bool, first: bool, cuda: bool
+) -> wp.Kernel:
+    """The descent of a type of posed pairs.
 
     Args:
         pairs_type: MeshPairs or ScenePairs.
         finer: Trees have volumes beside their boxes.
         own: Rows may pair a mesh with itself.
+        first: Find one pair per row, the first that a depth-first descent comes to.
+        cuda: A team is a warp.
     """
+    packets = own and not first and not cuda  # of one mesh against itself
 
     @wp.kernel(module="unique", module_options={"enable_backward": False, "fuse_fp": False})
     def descend_kernel(
@@ -130,23 +153,36 @@ def descend_kernel_for(pairs_type: type, finer: bool, own: bool) -> wp.Kernel:
         pairs: pairs_type,
         frames: wp.array[RelativeFrame],
         items: WorkItems,
+        boundless: wp.bool,
         dops: KdopFrames,
+        counter: wp.array[wp.int32],
         # out
         queues_out: ContactQueues,
+        colliding_out: wp.array[wp.int32],
     ):
-        """Test all faces whose volumes overlap, for each item of work."""
-        stack = wp.zeros(shape=(STACK,), dtype=wp.vec2i)
-        if wp.static(own):
+        """Test faces whose volumes overlap, an item of work for each team.
+
+        Without ``frames`` a team computes that of its row. Where ``colliding_out`` is given, a row
+        stops as soon as any row of its environment met.
+        """
+        if wp.static(cuda):
+            stack = shared_stack()
+        else:
+            entries = wp.zeros(shape=(TEAM_STACK,), dtype=wp.vec2i)
+            stack = local_stack(entries)
+        if wp.static(packets):
             packet_stack = wp.zeros(shape=(PACKET_STACK,), dtype=wp.int32)
-            found = wp.zeros(shape=(FOUND,), dtype=wp.int32)
-        pair = PosedPair()
-        rank = wp.int32(-1)
-        for work in range(span[0] + wp.tid(), item_stop(items, span[1]), span[2]):
-            at = row_and_item(items, work)
-            if at[0] != rank:  # a row is large: items of one row in sequence read it once
-                rank = at[0]
-                pair = pair_at(pairs, rank)
-            if wp.static(own):
+            packet_found = wp.zeros(shape=(FOUND,), dtype=wp.int32)
+        lane = lane_index()
+        stop = item_stop(items, span[1])
+        if items.starts.shape[0] == 0:
+            stop = wp.min(pair_stop(pairs, MAX_COUNT / items.each) * items.each, stop)
+        work = next_item(counter, span[0] - 1)
+        while work < stop:
+            row = row_and_item(items, work)
+            rank = row[0]
+            pair = pair_at(pairs, rank)
+            if wp.static(packets):
                 if pair.sharing != SHARED_NONE:
                     test_own_packet(
                         pair.a,
@@ -154,52 +190,87 @@ def descend_kernel_for(pairs_type: type, finer: bool, own: bool) -> wp.Kernel:
                         pair.sharing,
                         queues_out,
                         rank,
-                        at[1],
+                        row[1],
                         packet_stack,
-                        found,
+                        packet_found,
                     )
+                    work = next_item(counter, work)
                     continue
-            frame = frames[rank]
+            frame = unbounded_frame()
+            if frames.shape[0] > 0:
+                frame = frames[rank]
+            elif not boundless:
+                frame = frame_of(pair)
             depth = subtree_depth(items, pair.a.faces.shape[0])
-            start = start_of(frame, pair.tree_a, pair.tree_b, at[1], depth)
-            stack[0] = wp.vec2i(start, root_of(pair.tree_b))
+            start = start_of(frame, pair.tree_a, pair.tree_b, row[1], depth)
+            if lane == 0:
+                store_entry(stack, 0, wp.vec2i(start, root_of(pair.tree_b)))
+            warp_sync()
             held = wp.int32(start >= 0)
-            loaded = wp.int32(-1)
-            corners_a = wp.mat33d()
-            while held > 0:
-                held -= 1
-                i = stack[held][0]
-                j = stack[held][1]
-                a = load_node(pair.tree_a.nodes, i)
-                b = load_node(pair.tree_b.nodes, j)
-                if wp.static(finer):
-                    if not finer_overlap(frame, dops, rank, pair.tree_a, i, pair.tree_b, j):
-                        continue
-                if is_leaf(a) and is_leaf(b):
-                    if loaded != i:
-                        loaded = i
-                        corners_a = load_face(pair.a, face_of(a), pair.pose)
-                    test_unshared(
-                        pair.b, pair.pose, queues_out, rank, face_of(a), corners_a, face_of(b)
-                    )
+            leaves = wp.int32(LEAVES_AT)  # end of the waiting pairs of leaves
+            found = no_key()
+            sharing = wp.where(wp.static(own), pair.sharing, SHARED_NONE)
+            while held > 0 or leaves > LEAVES_AT:
+                if wp.static(first):
+                    if colliding_out.shape[0] > 0:
+                        met = load_l2_int32(colliding_out, pair.environment) != 0
+                        if warp_first(met) < lane_count():  # all lanes leave together
+                            break
+                at = wp.vec2i()
+                opens = wp.bool(False)
+                tests = wp.bool(False)
+                opened = Opened()
+                opening = held > 0 and leaves - LEAVES_AT < lane_count()
+                if opening:
+                    taken = lanes_with_room(held)
+                    held -= taken
+                    if lane < taken:
+                        at = load_entry(stack, held + taken - 1 - lane)
+                        a = load_node(pair.tree_a.nodes, at[0])
+                        b = load_node(pair.tree_b.nodes, at[1])
+                        near = wp.bool(True)
+                        if wp.static(finer):
+                            near = finer_overlap(
+                                frame, dops, rank, pair.tree_a, at[0], pair.tree_b, at[1]
+                            )
+                        if is_leaf(a) and is_leaf(b):
+                            tests = near
+                            at = wp.vec2i(face_of(a), face_of(b))
+                        elif near:
+                            opens = True
+                            opened = open_pair(frame, pair.tree_a, at[0], a, pair.tree_b, at[1], b)
+                    warp_sync()  # all have read what others will overwrite
+                    if wp.static(not first):
+                        leaves = push_leaves(stack, leaves, at, tests)
+                        tests = wp.bool(False)
                 else:
-                    opened = open_pair(frame, pair.tree_a, i, a, pair.tree_b, j, b)
-                    held = push_overlapping(stack, held, opened)
+                    taken = wp.min(leaves - LEAVES_AT, lane_count())
+                    leaves -= taken
+                    tests = lane < taken
+                    if tests:
+                        at = load_entry(stack, leaves + lane)
+                    warp_sync()
+                key = no_key()
+                if tests:
+                    key = test_leaves(
+                        pair.a, pair.b, pair.pose, sharing, queues_out, rank, at[0], at[1]
+                    )
+                if wp.static(first):
+                    winner = warp_first(key != no_key())
+                    if winner < lane_count():  # a descent comes to all that is left later
+                        found = warp_broadcast(key, winner)
+                        held = 0
+                        opens = opens and lane < winner and colliding_out.shape[0] == 0
+                elif key != no_key():
+                    push_pair(queues_out.hits, key)
+                if opening:
+                    held = push_team(stack, held, opened, opens)
+            if wp.static(first):
+                if lane == 0 and found != no_key():
+                    queues_out.best[rank] = found
+                    if colliding_out.shape[0] > 0:
+                        colliding_out[pair.environment] = 1
+            warp_sync()
+            work = next_item(counter, work)
 
     return descend_kernel
-
-
-@wp.kernel
-def clear_first_kernel(
-    # in
-    span: wp.vec3i,
-    # out
-    counts_out: wp.array[wp.int64],
-    best_out: wp.array[wp.int64],
-):
-    """Empty the queues of a search for one pair of each row, and the pairs found."""
-    for i in range(span[0] + wp.tid(), span[1], span[2]):
-        best_out[i] = NO_KEY
-        if i == 0:
-            for k in range(counts_out.shape[0]):
-                counts_out[k] = wp.int64(0)

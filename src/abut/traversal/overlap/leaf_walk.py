@@ -12,10 +12,10 @@ from abut.bvh.layout import escape_of, face_of, is_leaf, load_node, next_slot, r
 from abut.core.pair_queue import PairQueue, push_pair
 from abut.geometry.common_corners import SHARED_NONE
 from abut.operands.posed_pairs import WorkItems, item_stop, pair_at, pair_stop, row_and_item
-from abut.traversal.overlap.descend import LEAF_BLOCK, walks_from_b
 from abut.traversal.overlap.found_faces import LISTED, list_found, note_found
 from abut.traversal.overlap.kdop_frames import KdopFrames
 from abut.traversal.overlap.node_pairs import finer_overlap, overlap
+from abut.traversal.overlap.row_frames import LEAF_BLOCK, walks_from_b
 
 wp.set_module_options({"enable_backward": False, "fuse_fp": False})
 
