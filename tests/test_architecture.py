@@ -35,7 +35,7 @@ OPTIONAL += ["mujoco", "yourdfpy", "imageio_ffmpeg"]
 HEAVY = "trimesh rich PIL".split()
 QUESTION_WORD = re.compile(r"(what|how|who|whom|those|likewise)\b", re.I)
 # Verbs for arrays of primitives that have the names of the device functions they launch.
-SHARED_NAMES = {"ccd_edge_edge", "ccd_vertex_face", "distance_tri_tri"}
+SHARED_NAMES = {"distance_tri_tri"}
 
 
 def room_of(path):

@@ -14,7 +14,7 @@ from abut.core.point_check import check_points
 from abut.errors import DeviceError, MeshError
 from abut.narrow.exact import exact_kernel_for
 from abut.narrow.filter import filter_kernel_for
-from abut.narrow.impact_primitives import first_contacts_kernel_for
+from abut.narrow.impact import first_contacts_kernel_for
 from abut.narrow.pair_distance import measured
 from abut.operands.contact_queues import contact_queues
 from abut.operands.posed_mesh import make_posed_mesh

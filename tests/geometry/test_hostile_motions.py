@@ -11,7 +11,7 @@ import warp as wp
 import abut
 import ccd_oracle
 from abut.core.launch import launch
-from abut.narrow.impact_primitives import first_contacts_kernel_for
+from abut.narrow.impact import first_contacts_kernel_for
 from hostile_motions import FAMILIES, grid, nudged
 
 KERNELS = {

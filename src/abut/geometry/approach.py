@@ -49,15 +49,20 @@ def usual_scale(p: mat43d, q: mat43d):
 
 
 @wp.func
-def vertex_face_polygon(p: mat43d):
-    """Polygon of a vertex (row 0) and the corners of a face."""
+def polygon_of(p: mat43d, edges: wp.bool):
+    """Polygon of a vertex (row 0) and a face, or of two edges (rows 0 and 1, rows 2 and 3)."""
+    if edges:
+        return wp.matrix_from_rows(p[0] - p[2], p[1] - p[2], p[1] - p[3], p[0] - p[3])
     return wp.matrix_from_rows(p[0] - p[1], p[0] - p[2], p[0] - p[3], p[0] - p[1])
 
 
 @wp.func
-def edge_edge_polygon(p: mat43d):
-    """Polygon of an edge (rows 0 and 1) and another (rows 2 and 3)."""
-    return wp.matrix_from_rows(p[0] - p[2], p[1] - p[2], p[1] - p[3], p[0] - p[3])
+def approach_of(p: mat43d, q: mat43d, edges: wp.bool):
+    """Approach of a vertex and a face, or of two edges; p at the start, q at the end."""
+    approach = Approach()
+    approach.start = polygon_of(p, edges)
+    approach.end = polygon_of(q, edges)
+    return approach
 
 
 @wp.func

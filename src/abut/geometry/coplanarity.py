@@ -51,16 +51,14 @@ def permanent(u: wp.vec3d, v: wp.vec3d, x: wp.vec3d):
 
 
 @wp.func
-def cubic_of(
-    u0: wp.vec3d,
-    u1: wp.vec3d,
-    v0: wp.vec3d,
-    v1: wp.vec3d,
-    x0: wp.vec3d,
-    x1: wp.vec3d,
-    min_distance: wp.float64,
-):
-    """The cubic of sides u, v and corner x, at the start (0) and at the end (1) of the step."""
+def coplanarity_cubic(p: mat43d, q: mat43d, edges: wp.bool, min_distance: wp.float64):
+    """The cubic of a vertex (row 0) and a face, or of two edges; p at the start, q at the end."""
+    u0 = p[1] - wp.where(edges, p[0], p[2])
+    u1 = q[1] - wp.where(edges, q[0], q[2])
+    v0 = p[2] - p[3]
+    v1 = q[2] - q[3]
+    x0 = p[0] - wp.where(edges, p[2], p[1])
+    x1 = q[0] - wp.where(edges, q[2], q[1])
     n0 = wp.cross(u0, v0)
     n1 = wp.cross(u1, v1)
     m = wp.cross(u0, v1) + wp.cross(u1, v0)
@@ -82,22 +80,6 @@ def cubic_of(
         spread = MARGIN * wp.max(u) * wp.max(v)
         out.margin = out.margin + min_distance * (across * ROUND_UP + spread)
     return out
-
-
-@wp.func
-def vertex_face_cubic(p: mat43d, q: mat43d, min_distance: wp.float64):
-    """The cubic of a vertex (row 0) and a face; p at the start, q at the end."""
-    return cubic_of(
-        p[1] - p[2], q[1] - q[2], p[2] - p[3], q[2] - q[3], p[0] - p[1], q[0] - q[1], min_distance
-    )
-
-
-@wp.func
-def edge_edge_cubic(p: mat43d, q: mat43d, min_distance: wp.float64):
-    """The cubic of an edge (rows 0 and 1) and another; p at the start, q at the end."""
-    return cubic_of(
-        p[1] - p[0], q[1] - q[0], p[2] - p[3], q[2] - q[3], p[0] - p[2], q[0] - q[2], min_distance
-    )
 
 
 @wp.func

@@ -9,10 +9,22 @@ decides nothing: motion in one plane, degenerate features, a gap to keep.
 
 import warp as wp
 
-from abut.geometry.approach import Approach
-from abut.geometry.coplanarity import Cubic, cubic_at, steepest_towards_zero
+from abut.geometry.approach import Approach, approach_of, mat43d, usual_scale
+from abut.geometry.coplanarity import (
+    Cubic,
+    coplanarity_cubic,
+    cubic_at,
+    may_vanish,
+    steepest_towards_zero,
+)
 from abut.geometry.passage import Passage, pass_by
-from abut.geometry.separation import NEVER, SHORTEN, apart_along_axes, nearest_at
+from abut.geometry.separation import (
+    NEVER,
+    SHORTEN,
+    apart_along_axes,
+    apart_throughout,
+    nearest_at,
+)
 
 NARROW = wp.constant(wp.float64(2.0**-47))  # interval around a zero
 MOST_ZERO_STEPS = wp.constant(48)
@@ -123,3 +135,41 @@ def first_contact(
     out.time = t
     out.converged = False
     return out
+
+
+@wp.func
+def may_meet(p: mat43d, q: mat43d, edges: wp.bool, min_distance: wp.float64, until: wp.float64):
+    """False only when a vertex and a face, or two edges, provably do not meet until a time."""
+    if apart_throughout(approach_of(p, q, edges), min_distance, until):
+        return False
+    return may_vanish(coplanarity_cubic(p, q, edges, min_distance), until)
+
+
+@wp.func
+def ccd_features(
+    p: mat43d,
+    q: mat43d,
+    edges: wp.bool,
+    min_distance: wp.float64,
+    tolerance: wp.float64,
+    limit: wp.float64,
+):
+    """First time in [0, 1] at which two features are within ``min_distance``; NEVER if none.
+
+    Args:
+        p, q: A vertex and the corners of a face, or the endpoints of two edges, one a row, at the
+            start and at the end of the step.
+        edges: The features are edges.
+        min_distance: Gap to keep.
+        tolerance: How much earlier than the contact a converged time may be.
+        limit: Contacts after this time need not be found.
+
+    Guarantee:
+        Conservative, see first_contact.
+    """
+    scale = usual_scale(p, q)
+    start = scale * p
+    end = scale * q
+    gap = scale * min_distance
+    f = coplanarity_cubic(start, end, edges, gap)
+    return first_contact(f, approach_of(start, end, edges), gap, tolerance, limit)

@@ -6,14 +6,10 @@ import warp as wp
 
 from abut.core.atomics import atomic_add_aggregated, atomic_min_int64
 from abut.core.pair_queue import pack_pair, push_pair, queue_stop, store_pair, unpack_pair
+from abut.geometry.approach import approach_of
 from abut.geometry.ccd_cubic import first_contact_cubic
-from abut.geometry.ccd_edge_edge import ccd_edge_edge, edge_edge_approach, may_meet_edge_edge
-from abut.geometry.ccd_vertex_face import (
-    ccd_vertex_face,
-    may_meet_vertex_face,
-    vertex_face_approach,
-)
-from abut.geometry.coplanarity import edge_edge_cubic, vertex_face_cubic
+from abut.geometry.coplanarity import coplanarity_cubic
+from abut.geometry.first_contact import ccd_features, may_meet
 from abut.operands.ccd_operands import (
     FACE_VERTEX,
     CcdOperands,
@@ -63,7 +59,6 @@ def push_impact(operands: CcdOperands, pair: wp.vec3i, time: wp.float64, converg
 @cache
 def candidate_kernel_for(edges: bool) -> wp.Kernel:
     """The kernel that filters candidates, for pairs of edges or of a vertex and a face."""
-    may_meet = may_meet_edge_edge if edges else may_meet_vertex_face
     share_path = edges_touch if edges else vertex_at_face
 
     @wp.kernel(
@@ -93,7 +88,7 @@ def candidate_kernel_for(edges: bool) -> wp.Kernel:
                     continue
                 p = vertex_face_at(operands.a.points_t0, operands.b.points_t0, v, face)
                 q = vertex_face_at(operands.a.points_t1, operands.b.points_t1, v, face)
-            if may_meet(p, q, operands.min_distance, contact_limit(operands)):
+            if may_meet(p, q, edges, operands.min_distance, contact_limit(operands)):
                 if not share_path(operands.sharing, p, q):
                     push_pair(operands.possible, key)
 
@@ -108,9 +103,6 @@ def impact_kernel_for(edges: bool, cubic: bool) -> wp.Kernel:
         edges: Pairs of edges.
         cubic: By the zeros of the coplanarity cubic, as in gProximity: fast and Approximate.
     """
-    solve = ccd_edge_edge if edges else ccd_vertex_face
-    coplanarity = edge_edge_cubic if edges else vertex_face_cubic
-    approach_of = edge_edge_approach if edges else vertex_face_approach
 
     @wp.kernel(
         module="unique",
@@ -134,13 +126,52 @@ def impact_kernel_for(edges: bool, cubic: bool) -> wp.Kernel:
                 p = vertex_face_at(operands.a.points_t0, operands.b.points_t0, pair[1], face)
                 q = vertex_face_at(operands.a.points_t1, operands.b.points_t1, pair[1], face)
             if wp.static(cubic):
-                f3 = coplanarity(p, q, wp.float64(0.0))
-                time = first_contact_cubic(f3, approach_of(p, q), operands.min_distance)
+                f3 = coplanarity_cubic(p, q, edges, wp.float64(0.0))
+                time = first_contact_cubic(f3, approach_of(p, q, edges), operands.min_distance)
                 if time <= wp.float64(1.0):
                     push_impact(operands, pair, time, True)
             else:
-                hit = solve(p, q, operands.min_distance, operands.tolerance, limit_of(operands))
+                gap = operands.min_distance
+                hit = ccd_features(p, q, edges, gap, operands.tolerance, limit_of(operands))
                 if hit.time <= wp.float64(1.0):
                     push_impact(operands, pair, hit.time, hit.converged)
 
     return impact_kernel
+
+
+@wp.func
+def row_of(points: wp.array[wp.vec3d], row: wp.int32):
+    """The four points of a row."""
+    at = 4 * row
+    return wp.matrix_from_rows(points[at], points[at + 1], points[at + 2], points[at + 3])
+
+
+@cache
+def first_contacts_kernel_for(edges: bool) -> wp.Kernel:
+    """The kernel for rows of two edges, or of a vertex and a face."""
+
+    @wp.kernel(
+        module="unique",
+        module_options={"enable_backward": False, "fuse_fp": False, "max_unroll": 4},
+    )
+    def first_contacts_kernel(
+        # in
+        span: wp.vec3i,
+        points_t0: wp.array[wp.vec3d],
+        points_t1: wp.array[wp.vec3d],
+        min_distance: wp.float64,
+        tolerance: wp.float64,
+        # out
+        time_out: wp.array[wp.float64],
+        converged_out: wp.array[wp.bool],
+    ):
+        """Write the first contact of each row; infinity for none, which is certain."""
+        for i in range(span[0] + wp.tid(), span[1], span[2]):
+            p = row_of(points_t0, i)
+            q = row_of(points_t1, i)
+            hit = ccd_features(p, q, edges, min_distance, tolerance, wp.float64(1.0))
+            never = hit.time > wp.float64(1.0)
+            time_out[i] = wp.where(never, wp.float64(wp.inf), hit.time)
+            converged_out[i] = never or hit.converged
+
+    return first_contacts_kernel

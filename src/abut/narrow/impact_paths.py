@@ -4,8 +4,7 @@ import warp as wp
 
 from abut.core.pair_queue import unpack_pair
 from abut.geometry.approach import mat43d
-from abut.geometry.ccd_edge_edge import ccd_edge_edge
-from abut.geometry.ccd_vertex_face import ccd_vertex_face
+from abut.geometry.first_contact import ccd_features
 from abut.geometry.passage import Passage
 from abut.geometry.poses import move_point
 from abut.geometry.rigid_path import MotionPath, position_on
@@ -96,11 +95,8 @@ def meet_on_paths(paths: TruePaths, row: wp.vec3i, start: wp.float64, stop: wp.f
         span = end - t
         there = placed_at(paths, p, q, row[0], end)
         near = gap + deviation * span * span
-        hit = Passage()
-        if row[0] == EDGE_EDGE:
-            hit = ccd_edge_edge(here, there, near, paths.tolerance, wp.float64(1.0))
-        else:
-            hit = ccd_vertex_face(here, there, near, paths.tolerance, wp.float64(1.0))
+        edges = row[0] == EDGE_EDGE
+        hit = ccd_features(here, there, edges, near, paths.tolerance, wp.float64(1.0))
         count += 1
         if hit.time > wp.float64(1.0):
             t = end
