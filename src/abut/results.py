@@ -12,28 +12,37 @@ import warp as wp
 from abut.core.pickling import PicklableResult
 from abut.geometry.polylines import join_segments
 
+Rows = wp.array | tuple[Any, ...]  # on a device; or few numbers, of which no array is made yet
+
 
 @dataclass(frozen=True, eq=False)
 class Contacts(PicklableResult):
     """Pairs of faces that meet, sorted.
 
     Attributes:
-        pairs: (n, 2) int32; faces of a and b, or the lower and higher face of one mesh.
         pose: (n,) int32, the pose of each pair; None without a batch of poses.
         colliding: Whether there is contact; for a batch of B poses a (B,) array.
         contained: With ``solid=True``, whether no faces meet yet one mesh lies inside the other;
             like ``colliding``. None otherwise.
     """
 
-    pairs: wp.array
+    _pairs: Rows = field(repr=False)
     pose: wp.array | None
     colliding: Any
     contained: Any = None
-    _make_segments: Callable[[], tuple[wp.array, wp.array]] | None = field(default=None, repr=False)
+    _make_segments: Callable[[wp.array, wp.array | None], tuple[wp.array, wp.array]] | None = field(
+        default=None, repr=False
+    )
+    _device: wp.Device | None = field(default=None, repr=False)
 
     def __len__(self) -> int:
         """Number of pairs."""
-        return self.pairs.shape[0]
+        return len(self._pairs)
+
+    @property
+    def pairs(self) -> wp.array:
+        """(n, 2) int32; faces of a and b, or the lower and higher face of one mesh."""
+        return _array(self, "_pairs", (-1, 2), wp.int32)
 
     def __bool__(self) -> bool:
         """Whether there is any contact."""
@@ -58,7 +67,7 @@ class Contacts(PicklableResult):
     @cached_property
     def _segments(self) -> tuple[wp.array, wp.array]:
         assert self._make_segments is not None
-        return self._make_segments()
+        return self._make_segments(self.pairs, self.pose)
 
     def curves(self) -> list[np.ndarray]:
         """Return the intersection as polylines (k, 3): segments joined where faces share an edge.
@@ -84,22 +93,39 @@ class ClosestPoints(PicklableResult):
     """The point of a mesh closest to each query point; with a batch of poses a leading axis.
 
     Attributes:
-        distance: (n,) float64, negative inside if signs were requested; inf beyond the bound.
-        point: (n, 3) float64, on the mesh; NaN beyond the bound.
-        face: (n,) int32, the lowest of the nearest faces; -1 beyond the bound.
-        barycentric: (n, 3) float64, of the point in its face; exactly 0 or 1 on edges and corners.
         sign: Method of the signs, ``"pseudonormal"`` or ``"winding"``; None without signs.
     """
 
-    distance: wp.array
-    point: wp.array
-    face: wp.array
-    barycentric: wp.array
+    _distance: Rows = field(repr=False)
+    _point: Rows = field(repr=False)
+    _face: Rows = field(repr=False)
+    _barycentric: Rows = field(repr=False)
     sign: str | None = None
+    _device: wp.Device | None = field(default=None, repr=False)
 
     def __len__(self) -> int:
         """Number of rows; number of poses for a batch."""
-        return self.distance.shape[0]
+        return len(self._distance)
+
+    @property
+    def distance(self) -> wp.array:
+        """(n,) float64, negative inside if signs were requested; inf beyond the bound."""
+        return _array(self, "_distance", (-1,), wp.float64)
+
+    @property
+    def point(self) -> wp.array:
+        """(n, 3) float64, on the mesh; NaN beyond the bound."""
+        return _array(self, "_point", (-1, 3), wp.float64)
+
+    @property
+    def face(self) -> wp.array:
+        """(n,) int32, the lowest of the nearest faces; -1 beyond the bound."""
+        return _array(self, "_face", (-1,), wp.int32)
+
+    @property
+    def barycentric(self) -> wp.array:
+        """(n, 3) float64, of the point in its face; exactly 0 or 1 on edges and corners."""
+        return _array(self, "_barycentric", (-1, 3), wp.float64)
 
     def numpy(self) -> dict[str, np.ndarray]:
         """Return the rows as NumPy arrays."""
@@ -174,7 +200,7 @@ class Distances(PicklableResult):
         -1 if no faces are within the bound. Of pairs at the same distance the lowest; of pairs
         that meet, any.
         """
-        return wp.array(self._faces, dtype=wp.int32, device=self._device)
+        return _on_device(self._faces, wp.int32, self._device)
 
     @cached_property
     def points(self) -> wp.array:
@@ -194,19 +220,28 @@ class Gaps(PicklableResult):
     """Pairs of faces within a distance of each other, sorted.
 
     Attributes:
-        pairs: (n, 2) int32; faces of a and b, or the lower and higher face of one mesh.
         pose: (n,) int32, the pose of each pair; None without a batch of poses.
-        distance: (n,) float64; 0 exactly if a pair meets.
     """
 
-    pairs: wp.array
+    _pairs: Rows = field(repr=False)
     pose: wp.array | None
-    distance: wp.array
+    _distance: Rows = field(repr=False)
     _measure: Callable[[], wp.array] = field(repr=False)
+    _device: wp.Device | None = field(default=None, repr=False)
 
     def __len__(self) -> int:
         """Number of pairs."""
-        return self.pairs.shape[0]
+        return len(self._pairs)
+
+    @property
+    def pairs(self) -> wp.array:
+        """(n, 2) int32; faces of a and b, or the lower and higher face of one mesh."""
+        return _array(self, "_pairs", (-1, 2), wp.int32)
+
+    @property
+    def distance(self) -> wp.array:
+        """(n,) float64; 0 exactly if a pair meets."""
+        return _array(self, "_distance", (-1,), wp.float64)
 
     @cached_property
     def points(self) -> wp.array:
@@ -226,3 +261,17 @@ class Gaps(PicklableResult):
 
 def _plain(value: Any) -> np.ndarray:
     return value.numpy() if isinstance(value, wp.array) else np.asarray(value)
+
+
+def _array(result: Any, name: str, shape: tuple[int, ...], dtype: Any) -> wp.array:
+    """Return the rows of a field; numbers become an array on the device of the result."""
+    rows = getattr(result, name)
+    if not isinstance(rows, wp.array):
+        numbers = np.array(rows, dtype=wp.dtype_to_numpy(dtype)).reshape(shape)
+        rows = vars(result)[name] = _on_device(numbers, dtype, result._device)
+    return rows
+
+
+def _on_device(numbers: np.ndarray, dtype: Any, device: wp.Device) -> wp.array:
+    """Return an array of numbers; on the CPU it shares their memory, which is faster."""
+    return wp.array(numbers, dtype=dtype, device=device, copy=device.is_cuda)

@@ -54,7 +54,7 @@ def _unpacked(value: Any) -> Any:
     return value
 
 
-def _not_pickled() -> Any:
+def _not_pickled(*_: Any) -> Any:
     """Raise; it replaces a function that computes a field on demand and cannot be pickled."""
     raise AbutError("the scene had deformed when this was pickled; ask for it before.")
 

@@ -12,6 +12,7 @@ from abut.errors import PoseError
 wp.set_module_options({"enable_backward": False, "fuse_fp": False})
 
 RIGID_TOLERANCE = 1e-5  # float32 matrices pass; a scale or shear does not
+FLOATS = (np.dtype(np.float64), np.dtype(np.float32))
 TOLERANCE = wp.constant(wp.float64(RIGID_TOLERANCE))
 
 
@@ -35,6 +36,13 @@ def checked_poses(pose: Any, name: str) -> np.ndarray | None:
     if not np.isfinite(poses[first]).all():
         raise PoseError(f"{name}[{first}] is not finite.")
     raise PoseError(f"{name}[{first}] is not a rigid motion; scale and mirror the mesh instead.")
+
+
+def is_plain_pose(pose: Any) -> bool:
+    """Return whether a pose is None or one (4, 4) NumPy array of floats, rigid or not."""
+    if pose is None:
+        return True
+    return type(pose) is np.ndarray and pose.shape == (4, 4) and pose.dtype in FLOATS
 
 
 def _are_rigid(poses: np.ndarray) -> np.ndarray:

@@ -11,19 +11,28 @@ from abut.bounds.kdop import axis_choices
 from abut.bvh.bvh_cache import bvh_of, kdops_of
 from abut.bvh.node_kdops import KdopShape
 from abut.core.device import require_same_device
-from abut.core.pair_queue import KeyLayout, lowest_of_each_pose, require_key_bits, unpack_keys
+from abut.core.pair_queue import (
+    KeyLayout,
+    lowest_of_each_pose,
+    pose_room,
+    unpack_keys,
+    unpack_rows,
+)
 from abut.errors import MeshError
 from abut.geometry.common_corners import SHARED_NONE
-from abut.geometry.poses import batch_size, checked_poses
+from abut.geometry.poses import batch_size
 from abut.mesh import Mesh, require_meshes
 from abut.narrow.inside import mark_contained
 from abut.narrow.segments import contact_segments
+from abut.operands.pose_upload import on_host, upload_poses
 from abut.operands.posed_mesh import defer_posed_mesh, make_posed_mesh
 from abut.options import CONTACT_METHODS, CULL_METHODS, Bound, Method, chosen
 from abut.query.contact_plan import ContactPlan
-from abut.query.shared import plans_of
+from abut.query.one_pose import contacts_at_pose
+from abut.query.shared import in_chunks, plans_of
 from abut.results import Contacts
 
+DEFAULT_WIDTH = 18  # bits
 ALL_PAIRS_EFFORT = 16  # of a search for all pairs, in searches for one
 
 
@@ -37,7 +46,7 @@ def collide(
     solid: bool = False,
     method: str = "bvh",
     bound: str = "aabb",
-    width: int = 18,
+    width: int = DEFAULT_WIDTH,
     pixels: int = 512,
 ) -> Contacts:
     """Find every pair of faces, one of each mesh, that share a point.
@@ -68,29 +77,62 @@ def collide(
         Exact and complete. Faces are closed: touching and coplanar overlap count. With ``cullide``
         and ``quick_cullide`` Approximate: pairs that meet between the centres of pixels are lost.
     """
+    if method == "bvh" and bound == "aabb" and width == DEFAULT_WIDTH and not solid:
+        found = contacts_at_pose(a, b, pose_a, pose_b, first)
+        if found is not None:
+            return found
     require_meshes(a=a, b=b)
     require_same_device(a, b)
     method, bound = chosen(CONTACT_METHODS, method, "method"), chosen(Bound, bound, "bound")
     width = validate_width(width)
     batch = batch_size(pose_a, pose_b)
-    poses = checked_poses(pose_a, "pose_a"), checked_poses(pose_b, "pose_b")
+    poses = upload_poses(pose_a, "pose_a", a.device), upload_poses(pose_b, "pose_b", a.device)
     if solid:
         _require_closed(a=a, b=b)
     layout = KeyLayout.of(a.face_count, b.face_count)
-    count = 1 if batch is None else batch
-    require_key_bits(layout, count, a.face_count)
-    keys = np.empty(0, dtype=np.int64)
-    if a.face_count and b.face_count and count:
-        if method in CULL_METHODS:
-            from abut.query.visible import visible_keys
+    about = layout, first, method, bound, width, pixels
+    if batch is None:
+        keys = np.empty(0, dtype=np.int64)
+        if a.face_count and b.face_count:
+            keys = _keys(a, b, *about, poses, 1)
+        pairs, _ = unpack_keys(keys, layout, False, a.device)
+        return _contacts(a, b, poses, pairs, None, pairs.shape[0] > 0, solid)
+    rows = unpack_rows(np.empty(0, dtype=np.int64), layout, batch, a.device)
+    if a.face_count and b.face_count and batch:
+        room = pose_room(layout, a.face_count if method is Method.BRUTE else 1)
+        rows = in_chunks(partial(_rows, a, b, *about), poses, batch, room)
+    pairs, pose, colliding = rows
+    return _contacts(a, b, poses, pairs, pose, colliding, solid)
 
-            keys = visible_keys((a, b), poses, SHARED_NONE, layout, method, pixels)
-        else:
-            plan = _plan(a, b, poses, layout, count, first, method, bound, width)
-            keys = plan.run()
-        if first and (method in CULL_METHODS or method is Method.BRUTE):
-            keys = lowest_of_each_pose(keys, layout)
-    return _contacts(a, b, poses, keys, layout, batch, solid)
+
+def _keys(
+    a: Mesh,
+    b: Mesh,
+    layout: KeyLayout,
+    first: bool,
+    method: Method,
+    bound: Bound,
+    width: int,
+    pixels: int,
+    poses: Any,
+    count: int,
+) -> Any:
+    """Sorted keys of the pairs that meet; with ``first``, of one pair per pose."""
+    if method in CULL_METHODS:
+        from abut.query.visible import visible_keys
+
+        keys = visible_keys((a, b), on_host(poses), SHARED_NONE, layout, method, pixels)
+        return lowest_of_each_pose(keys, layout) if first else keys
+    return _plan(a, b, poses, layout, count, first, method, bound, width).run()
+
+
+def _rows(a: Mesh, b: Mesh, layout: KeyLayout, first: bool, method: Method, *about: Any) -> Any:
+    """(pairs, poses, flags of poses) on the device, see ``_keys``."""
+    bound, width, _, poses, count = about
+    if method in CULL_METHODS:
+        keys = _keys(a, b, layout, first, method, *about)
+        return unpack_rows(keys, layout, count, a.device)
+    return _plan(a, b, poses, layout, count, first, method, bound, width).rows()
 
 
 def _plan(
@@ -116,7 +158,6 @@ def _plan(
     dops = ()
     if trees and bound is Bound.KDOP:
         dops = kdops_of(a, trees[0], shape), kdops_of(b, trees[1], shape)
-    first = first and bool(trees)
 
     def make() -> ContactPlan:
         axes = axis_choices(shape.sides, shape.sides)
@@ -136,27 +177,26 @@ def _plan(
 
 
 def _contacts(
-    a: Mesh, b: Mesh, poses: Any, keys: Any, layout: KeyLayout, batch: int | None, solid: bool
+    a: Mesh,
+    b: Mesh,
+    poses: Any,
+    pairs: wp.array,
+    pose: wp.array | None,
+    colliding: Any,
+    solid: bool,
 ) -> Contacts:
-    """Wrap sorted keys."""
-    pairs, pose = unpack_keys(keys, layout, batch is not None, a.device)
+    """Wrap rows; ``colliding`` is one flag, or for a batch an array."""
     sides = (defer_posed_mesh(mesh, p) for mesh, p in zip((a, b), poses, strict=True))
-    segments = partial(contact_segments, *sides, pairs, pose)
-    if pose is None and not solid:  # sooner for one
-        return Contacts(pairs, None, pairs.shape[0] > 0, None, segments)
-    colliding = np.zeros(1 if batch is None else batch, dtype=bool)
+    segments = partial(contact_segments, *sides)
+    if not solid:
+        return Contacts(pairs, pose, colliding, None, segments)
+    met = np.array([colliding]) if pose is None else colliding.numpy().astype(bool)
+    inside = _contained(a, b, poses, met)
     if pose is None:
-        colliding[0] = pairs.shape[0] > 0
-    else:
-        colliding[pose.numpy()] = True
-    contained = _contained(a, b, poses, colliding) if solid else None
-    return Contacts(
-        pairs,
-        pose,
-        _shaped(colliding | contained if solid else colliding, batch, a.device),
-        _shaped(contained, batch, a.device) if solid else None,
-        segments,
-    )
+        return Contacts(pairs, None, bool(met[0] or inside[0]), bool(inside[0]), segments)
+    colliding = wp.array(met | inside, dtype=wp.bool, device=a.device)
+    contained = wp.array(inside, dtype=wp.bool, device=a.device)
+    return Contacts(pairs, pose, colliding, contained, segments)
 
 
 def _contained(a: Mesh, b: Mesh, poses: Any, colliding: np.ndarray) -> np.ndarray:
@@ -175,8 +215,3 @@ def _require_closed(**meshes: Mesh) -> None:
     for name, mesh in meshes.items():
         if not mesh.watertight:
             raise MeshError(f"solid=True needs closed meshes, but {name} is open; repair it.")
-
-
-def _shaped(values: Any, batch: int | None, device: wp.Device) -> Any:
-    """One bool, or a device array for a batch."""
-    return bool(values[0]) if batch is None else wp.array(values, dtype=wp.bool, device=device)

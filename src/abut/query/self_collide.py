@@ -59,7 +59,7 @@ def self_collide(
             keys = visible_keys((mesh,), (None,), sharing, layout, method, pixels)
         pairs, _ = unpack_keys(keys, layout, False, mesh.device)
     side = defer_posed_mesh(mesh)
-    segments = partial(contact_segments, side, side, pairs, None)
+    segments = partial(contact_segments, side, side)
     return Contacts(pairs, None, pairs.shape[0] > 0, None, segments)
 
 

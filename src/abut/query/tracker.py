@@ -83,7 +83,7 @@ class Tracker:
             return self._from_root()
         pairs, _ = unpack_keys(keys, self.layout, False, self.device)
         sides = defer_posed_mesh(self.meshes[0]), defer_posed_mesh(self.meshes[-1])
-        segments = partial(contact_segments, *sides, pairs, None)
+        segments = partial(contact_segments, *sides)
         return Contacts(pairs, None, pairs.shape[0] > 0, None, segments)
 
     def advance(

@@ -17,6 +17,7 @@ from abut.narrow.pair_distance import measured
 from abut.operands.posed_mesh import defer_posed_mesh, make_posed_mesh
 from abut.options import TREE_METHODS, Method, chosen, require_length
 from abut.query.distance_plan import NearPlan
+from abut.query.one_pose import gaps_at_pose
 from abut.query.shared import plans_of
 from abut.results import Gaps
 
@@ -55,6 +56,10 @@ def within(
         Complete. Distances are rounded float64, compared as computed; pairs that meet are found
         exactly and have distance 0.
     """
+    if method == "bvh" and b is not None:
+        found = gaps_at_pose(a, b, distance, pose_a, pose_b)
+        if found is not None:
+            return found
     require_meshes(a=a)
     method = chosen(TREE_METHODS, method, "method")
     require_length(distance=distance)

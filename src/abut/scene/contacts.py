@@ -69,7 +69,7 @@ def scene_contacts(
         colliding = wp.array(flags, dtype=wp.bool, device=device)
     held = wp.clone(poses) if found.poses is None else found.poses
 
-    def segments() -> tuple[wp.array, wp.array]:
+    def segments(pairs: wp.array, _pose: wp.array | None) -> tuple[wp.array, wp.array]:
         if not same():
             raise SceneError("the scene has deformed or lost objects since; ask before.")
         sides = PairSides(found.pairs, objects, pairs, environments, held)

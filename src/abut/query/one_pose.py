@@ -1,0 +1,248 @@
+"""OnePose: two meshes prepared for questions about one pose of each, a few microseconds a call."""
+
+from functools import cached_property, partial
+from math import inf
+from typing import Any
+
+import numpy as np
+import warp as wp
+
+from abut.bounds.gap_boxes import gap_boxes
+from abut.bounds.relative_frame import RelativeFrame
+from abut.bvh.bvh_cache import bvh_of
+from abut.bvh.layout import Bvh, load_node, root_of
+from abut.core.cache import ThreadCache
+from abut.core.call import Call
+from abut.core.lanes import WARP_SIZE
+from abut.core.launch import UNKNOWN_COUNT, Task
+from abut.core.pair_queue import NO_KEY, NO_KEY_INT, KeyLayout, PairQueue
+from abut.core.timing import is_recording
+from abut.geometry.poses import is_plain_pose, is_rigid
+from abut.mesh import Mesh
+from abut.narrow.exact import exact_kernel_for
+from abut.narrow.segments import contact_segments
+from abut.operands.contact_queues import ContactQueues
+from abut.operands.distance_queues import box_limit, slack_of
+from abut.operands.posed_mesh import PosedMesh, defer_posed_mesh, make_posed_mesh, pose_of
+from abut.operands.posed_pairs import MeshPairs, WorkItems, frame_of, mesh_pairs, pair_at
+from abut.query.shared import plans_of
+from abut.results import Contacts, Gaps
+from abut.traversal.overlap.descend import descend_kernel_for
+from abut.traversal.overlap.kdop_frames import KdopFrames
+
+wp.set_module_options({"enable_backward": False, "fuse_fp": False})
+
+# Verdicts on two posed meshes.
+REFUSED = wp.constant(wp.int64(0))  # a pose is not a rigid motion
+APART = wp.constant(wp.int64(1))  # the boxes of the meshes are farther apart than asked for
+NEAR = wp.constant(wp.int64(2))
+REFUSED_INT, APART_INT, NEAR_INT = int(REFUSED), int(APART), int(NEAR)
+
+
+MOST_UNDECIDED = 64  # pairs for the exact stage; a plan takes more of them
+NO_SEGMENTS = partial(contact_segments, PosedMesh, PosedMesh)
+
+_prepared = ThreadCache()
+
+
+@wp.kernel
+def root_test_kernel(
+    # in
+    span: wp.vec3i,
+    pairs: MeshPairs,
+    distance: wp.array[wp.float64],
+    # out
+    frame_out: wp.array[RelativeFrame],
+    counter_out: wp.array[wp.int32],
+    answer_out: wp.array[wp.int64],
+):
+    """Check the poses, compare the boxes of the meshes and clear the answer of a search.
+
+    The answer is a verdict, the key of a pair that meets, and the number of undecided pairs and of
+    those that the exact stage finds to meet. Unless the meshes are near, the counter of work items
+    says that there is none.
+    """
+    for rank in range(span[0] + wp.tid(), span[1], span[2]):
+        pair = pair_at(pairs, rank)
+        verdict = wp.int64(REFUSED)
+        if is_rigid(pose_of(pair.a, rank)) and is_rigid(pose_of(pair.b, rank)):
+            frame = frame_of(pair)
+            a = load_node(pair.tree_a.nodes, root_of(pair.tree_a))
+            b = load_node(pair.tree_b.nodes, root_of(pair.tree_b))
+            gap = gap_boxes(frame, a.low, a.high, b.low, b.high)
+            far = gap > box_limit(distance[0], slack_of(pair), frame.stretch)
+            verdict = wp.where(far, APART, NEAR)
+            frame_out[0] = frame
+        counter_out[0] = wp.where(verdict == NEAR, 0, 1)
+        answer_out[0] = verdict
+        answer_out[1] = NO_KEY
+        answer_out[2] = wp.int64(0)
+        answer_out[3] = wp.int64(0)
+
+
+class OnePose:
+    """Two meshes with trees, prepared for questions about one pose of each.
+
+    Args:
+        a, b: The meshes.
+        trees: Their hierarchies.
+        posed: Which of them have a pose.
+
+    Attributes:
+        layout: Layout of keys.
+        trees: The hierarchies.
+        versions: Versions of the meshes for which it was prepared.
+    """
+
+    versions: tuple[int, int] | None = None
+
+    def __init__(self, a: Mesh, b: Mesh, trees: tuple[Bvh, Bvh], posed: tuple[bool, bool]) -> None:
+        self.layout, self.trees = KeyLayout.of(a.face_count, b.face_count), trees
+        self._device = device = a.device
+        poses = wp.empty(2, dtype=wp.mat44d, device=device)
+        sides = [make_posed_mesh(mesh.points, mesh.faces) for mesh in (a, b)]
+        for k in (0, 1):
+            if posed[k]:
+                sides[k].poses, sides[k].pose_count = poses[k : k + 1], 1
+        self._view = mesh_pairs(*sides, trees=[tree.view() for tree in trees])
+        self._inputs = poses, wp.zeros(1, dtype=wp.float64, device=device)
+        self._counter = wp.zeros(1, dtype=wp.int32, device=device)
+        self._answer = wp.zeros(4, dtype=wp.int64, device=device)
+        self._frame = wp.empty(1, dtype=RelativeFrame, device=device)
+        args = [self._view, self._inputs[1], self._frame, self._counter, self._answer]
+        self._test = Task(root_test_kernel, 1, args, device)
+        self._roots = Call([self._test], self._inputs, [self._answer])
+
+    def apart(self, pose_a: Any, pose_b: Any, distance: float = 0.0) -> bool:
+        """Whether the boxes of the meshes are farther apart; False if a pose is not rigid."""
+        return self._ask(self._roots, pose_a, pose_b, distance)[0] == APART_INT
+
+    def first(self, pose_a: Any, pose_b: Any) -> tuple[bool, int | None]:
+        """Return whether the trees were searched, and the key of the first pair, or NO_KEY.
+
+        The key is None if a pose is not rigid, or if too many pairs need the exact stage.
+        """
+        call, search = self._first
+        verdict, key, undecided, _ = self._ask(call, pose_a, pose_b, 0.0)
+        if search is not None and verdict == NEAR_INT:
+            search.run()
+            _, key, undecided, _ = call.outputs[0].tolist()
+        if verdict == REFUSED_INT or (key == NO_KEY_INT and undecided > MOST_UNDECIDED):
+            return False, None
+        if key == NO_KEY_INT and undecided:
+            key = self._lowest_exact()
+        return verdict == NEAR_INT, key
+
+    def count_search(self, a: Mesh, b: Mesh) -> None:
+        """Count a search of the trees; where that makes a better tree, it serves from now on."""
+        if bvh_of(a, effort=1) is not self.trees[0] or bvh_of(b, effort=1) is not self.trees[1]:
+            self.versions = None
+
+    def _ask(self, call: Call, pose_a: Any, pose_b: Any, distance: float) -> list[int]:
+        poses, limit = call.inputs
+        if pose_a is not None:
+            poses[0] = pose_a
+        if pose_b is not None:
+            poses[1] = pose_b
+        limit[0] = distance
+        call.run()
+        return call.outputs[0].tolist()
+
+    def _lowest_exact(self) -> int:
+        """The lowest of the undecided pairs that meet, or NO_KEY."""
+        self._exact.run()
+        answer, keys = self._exact.outputs
+        return min(keys[: answer[3]].tolist(), default=NO_KEY_INT)
+
+    @cached_property
+    def _queues(self) -> Any:
+        """ContactQueues whose best key and counts are parts of the answer."""
+        keys = wp.empty((2, MOST_UNDECIDED), dtype=wp.int64, device=self._device)
+        out = ContactQueues()
+        out.bits, out.best = self.layout.bits, self._answer[1:2]
+        out.undecided, out.hits = PairQueue(), PairQueue()
+        out.undecided.keys, out.undecided.count = keys[0], self._answer[2:3]
+        out.hits.keys, out.hits.count = keys[1], self._answer[3:4]
+        return out
+
+    @cached_property
+    def _first(self) -> tuple[Call, Task | None]:
+        """The root test and the search: two calls on the CPU, one graph on CUDA."""
+        device, items = self._device, WorkItems()
+        items.each, items.leaves = 1, 1
+        nothing = wp.empty(0, dtype=wp.int32, device=device)
+        args = [self._view, self._frame, items, False, KdopFrames(), self._counter]
+        args += [self._queues, nothing]
+        kernel = descend_kernel_for(MeshPairs, False, False, True, device.is_cuda)
+        if device.is_cpu:
+            return self._roots, Task(kernel, 1, args, device)
+        search = Task(kernel, UNKNOWN_COUNT, args, device, threads=WARP_SIZE)
+        return Call([self._test, search], self._inputs, [self._answer]), None
+
+    @cached_property
+    def _exact(self) -> Call:
+        """The exact stage of the undecided pairs."""
+        queues, kernel = self._queues, exact_kernel_for(MeshPairs)
+        stage = Task(kernel, MOST_UNDECIDED, [self._view, queues], self._device)
+        return Call([stage], [], [self._answer, queues.hits.keys])
+
+
+def contacts_at_pose(a: Any, b: Any, pose_a: Any, pose_b: Any, first: bool) -> Contacts | None:
+    """The answer of ``collide`` about one pose, None where it takes a plan to know."""
+    known = one_pose(a, b, pose_a, pose_b)
+    if known is None:
+        return None
+    if not first:
+        return _no_contacts(a) if known.apart(pose_a, pose_b) else None
+    searched, key = known.first(pose_a, pose_b)
+    if key is None:
+        return None
+    if searched:
+        known.count_search(a, b)
+    if key == NO_KEY_INT:
+        return _no_contacts(a)
+    sides = (defer_posed_mesh(mesh, _copied(pose)) for mesh, pose in ((a, pose_a), (b, pose_b)))
+    segments = partial(contact_segments, *sides)
+    return Contacts((known.layout.split(key),), None, True, None, segments, a.device)
+
+
+def gaps_at_pose(a: Any, b: Any, distance: Any, pose_a: Any, pose_b: Any) -> Gaps | None:
+    """The answer of ``within`` about one pose if boxes tell that it is empty, else None."""
+    if not (isinstance(distance, int | float) and 0 <= distance < inf):
+        return None
+    known = one_pose(a, b, pose_a, pose_b)
+    if known is None or not known.apart(pose_a, pose_b, distance):
+        return None
+    return Gaps((), None, (), partial(wp.empty, (0, 2, 3), wp.float64, a.device), a.device)
+
+
+def _no_contacts(a: Mesh) -> Contacts:
+    return Contacts((), None, False, None, NO_SEGMENTS, a.device)
+
+
+def _copied(pose: np.ndarray | None) -> np.ndarray | None:
+    return None if pose is None else np.array(pose, dtype=np.float64).reshape(1, 4, 4)
+
+
+def one_pose(a: Any, b: Any, pose_a: Any, pose_b: Any) -> OnePose | None:
+    """This thread's OnePose of two meshes as they are now, None for unusual operands.
+
+    Usual are two meshes with faces on one device, and poses that are None or NumPy arrays (4, 4).
+    Nor is there one while stages are timed.
+    """
+    if not (isinstance(a, Mesh) and isinstance(b, Mesh)) or is_recording():
+        return None
+    if not (is_plain_pose(pose_a) and is_plain_pose(pose_b)):
+        return None
+    posed = pose_a is not None, pose_b is not None
+    known = _prepared.get((a, b), dict)
+    found = known.get(posed)
+    if found is None or found.versions != (a.version, b.version):
+        if a.device != b.device or not a.face_count or not b.face_count:
+            return None
+        trees = bvh_of(a), bvh_of(b)
+        about = (OnePose, *posed, a.points, b.points, *trees)
+        found = plans_of(a, b).get(about, lambda: OnePose(a, b, trees, posed))
+        found.versions = a.version, b.version
+        known[posed] = found
+    return found
