@@ -299,7 +299,7 @@ def test_queues_grow_without_loss(device, monkeypatch):
 
 def test_queues_that_cannot_be_counted_are_refused():
     """Tiles of blocks are numbered in 32 bits; none is left out silently."""
-    from abut.sdf.draw_queues import MOST_KEYS, QUEUES, missing_room
+    from abut.sdf.draw_batches import MOST_KEYS, QUEUES, missing_room
 
     counts = dict.fromkeys(QUEUES, 1) | {"blocks": MOST_KEYS}
     assert missing_room(counts, dict.fromkeys(QUEUES, 1)) == {"blocks": MOST_KEYS}

@@ -136,7 +136,7 @@ def test_outside_the_box_of_a_band(device):
 def test_textures_interpolate_alike(ball):
     points = np.concatenate([inside_of(ball), 3.0 * inside_of(ball, 500)])
     plain, hardware = ball.sample(points).numpy(), ball.sample(points, texture=True).numpy()
-    weights = 7 / 256 if ball.device.is_cuda else 1e-5  # all eight together, see texture.py
+    weights = 7 / 256 if ball.device.is_cuda else 1e-5  # all eight together, see sample.py
     off = np.abs(plain["distance"] - hardware["distance"])
     assert (off[:4000] <= weights / 2 * spread_of(ball, points[:4000]) + 1e-6).all()
     error = weights / 2 * np.sqrt(3)

@@ -5,14 +5,17 @@ import warp as wp
 from abut.core.pair_queue import PairQueue, push_pair, team_stop
 from abut.sdf.field_pairs import FieldOperands, FieldPair, pair_of_item
 from abut.sdf.field_probe import FAR, key_distance
-from abut.sdf.footprint import BOUND, clipped_footprint, lower_bound_in_ball, pixel_corners
-from abut.sdf.footprint_tiles import (
+from abut.sdf.footprint import (
     BLOCK_SIDE,
     BLOCK_TILES,
+    BOUND,
+    TILE_RUN,
     TILE_SIDE,
     blocks_along,
+    clipped_footprint,
+    lower_bound_in_ball,
+    pixel_corners,
     square_ball,
-    subdivided_block_count,
 )
 from abut.sdf.grid import FieldGrid
 from abut.sdf.orthographic_raster import SUBDIVIDED, Footprint, edge_functions, is_square_outside
@@ -122,7 +125,8 @@ def list_blocks_kernel(
         corners = pixel_corners(operands, pair, at[0] - operands.first_item[pair_index])
         footprint = clipped_footprint(pair, corners, at[2], inside)
         if footprint.axis == SUBDIVIDED:
-            for block in range(i % TEAM, subdivided_block_count(footprint), TEAM):
+            run = TILE_RUN * BLOCK_TILES
+            for block in range(i % TEAM, (footprint.size[0] + run - 1) / run, TEAM):
                 push_pair(blocks_out, block_key(at[0], block, at[2]))
         else:
             limit = wp.where(early == BOUND, wp.float32(0.0), FAR)

@@ -33,20 +33,6 @@ _CPU_TYPES = """
 """
 
 
-@wp.func_native("""
-#if defined(__CUDA_ARCH__)
-    int lane;
-    asm volatile("mov.u32 %0, %%laneid;" : "=r"(lane));
-    return lane;
-#else
-    return 0;
-#endif
-""")
-def lane_index() -> wp.int32:
-    """Return this thread's lane of its warp; 0 on the CPU."""
-    ...
-
-
 @wp.func_native(
     """
 #if !defined(__CUDA_ARCH__)

@@ -1,4 +1,4 @@
-"""Winding numbers of bricks of samples, for open meshes: most bricks are decided as a whole.
+"""Winding numbers of samples of open meshes: most bricks are decided as a whole.
 
 The winding number of a surface changes by at most 2 A / (4 pi R^3) per unit of length, where A is
 its area and R its distance. With the number at the middle of a brick this bounds it in the brick.
@@ -9,12 +9,11 @@ import warp as wp
 from abut.bounds.float32 import row_xyz_float64, to_vec3f
 from abut.bvh.dipoles import DIPOLE_ROWS
 from abut.bvh.layout import (
-    escape_of,
     face_of,
     is_leaf,
-    link_of,
     load_node,
     max_abs_coordinate,
+    next_slot,
     root_of,
 )
 from abut.core.launch import UNKNOWN_COUNT, launch
@@ -22,7 +21,7 @@ from abut.core.memory_access import load_readonly_vec4f
 from abut.core.pair_queue import PairQueue, PairQueues, push_pair, team_stop
 from abut.geometry.winding_tri import solid_angle
 from abut.operands.posed_mesh import load_face
-from abut.point.surface import Surface
+from abut.point.surface import Surface, is_inside
 from abut.point.winding import LEAST_FAR, MISPLACED, PER_SPHERE, Winding, add_dipole, winding_around
 from abut.sdf.brick import BRICK_SAMPLES, BRICK_SIDE
 from abut.sdf.grid import FieldGrid, sample_indices, sample_position
@@ -63,16 +62,14 @@ def winding_in_ball(c: wp.vec3d, radius: wp.float32, surface: Surface):
         away = wp.length(y)
         gap = away - place[3] - blur
         area = load_readonly_vec4f(surface.dipoles, DIPOLE_ROWS * slot + 1)[3]
-        following = escape_of(node)
-        if away > LEAST_FAR * place[3] and gap > wp.float32(0.25) * away and gap > radius:
+        is_far = away > LEAST_FAR * place[3] and gap > wp.float32(0.25) * away and gap > radius
+        if is_far:
             total = add_dipole(total, surface.dipoles, slot, y, away, gap, blur)
             total.error += winding_variation(area, gap, radius)
         elif is_leaf(node):
             total.number += solid_angle(c, load_face(surface.faces, face_of(node), 0))
             total.error += winding_variation(area, gap, radius)
-        else:
-            following = 2 * link_of(node)
-        slot = following
+        slot = next_slot(node, not is_far)
     return total
 
 
@@ -131,6 +128,26 @@ def undecided_bricks_kernel(
             number = winding_around(p, surface.faces, surface.tree, surface.dipoles, added)
             marks[1] = wp.where(wp.abs(number) > wp.float64(0.5), wp.int16(1), wp.int16(-1))
             grid_out.gradient[i, j, k] = marks
+
+
+@wp.kernel(
+    module="unique",
+    module_options={"enable_backward": False, "fuse_fp": False, "max_unroll": 0},
+)
+def sample_signs_kernel(
+    # in
+    span: wp.vec3i,
+    mesh: Surface,
+    closure: Surface,
+    # out
+    grid_out: FieldGrid,
+):
+    """Decide every sample by itself: 1 inside, -1 outside in the second gradient component."""
+    for n in range(span[0] + wp.tid(), span[1], span[2]):
+        s = sample_indices(grid_out.shape, n)
+        p = sample_position(grid_out.lower, grid_out.spacing, s[0], s[1], s[2])
+        sign = wp.where(is_inside(p, mesh, closure), wp.int16(1), wp.int16(-1))
+        grid_out.gradient[s[0], s[1], s[2]] = wp.vec3s(wp.int16(0), sign, wp.int16(0))
 
 
 def brick_windings(grid: FieldGrid, surface: Surface, device: wp.Device) -> wp.array:

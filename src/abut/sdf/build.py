@@ -1,6 +1,5 @@
 """Fill a grid: ray crossings of rows, nearest faces of bricks, then distances and gradients."""
 
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -21,18 +20,15 @@ from abut.query.points import in_unit, unit_of
 from abut.query.signs import chosen_sign, signed_volume
 from abut.sdf.box import Box
 from abut.sdf.brick import BRICK_SIDE
-from abut.sdf.brick_winding import brick_windings
-from abut.sdf.finish import FinishOptions, finish_kernel
+from abut.sdf.brick_winding import brick_windings, sample_signs_kernel
+from abut.sdf.finish import FinishOptions, Progress, fill_by_pseudonormals, finish_kernel
 from abut.sdf.grid import FieldGrid, make_grid
 from abut.sdf.nearest_faces import BRICKS_PER_THREAD, Bricks, search_kernel_for
-from abut.sdf.per_sample import fill_by_pseudonormals, sample_signs_kernel
 from abut.sdf.ray_rows import count_crossings
 
 SAMPLES_PER_EFFORT = 256  # searches from samples that cost as much as one of a pair
 PROGRESS_CALLS = 64
 FARTHEST_SQUARED = 3.0e38
-
-Progress = Callable[[float], Any]
 
 
 def sign_of(mesh: Mesh, sign: str) -> Sign:
@@ -51,7 +47,7 @@ def fill_field(
     method: Method,
     progress: Progress | None,
 ) -> None:
-    """Fill a grid with distances and gradients.
+    """Fill a grid with distances, clamped at ``band``, and gradients.
 
     Where pseudonormals and winding numbers are sure to agree, ray crossings decide: they are
     faster.
@@ -59,46 +55,16 @@ def fill_field(
     if sign is Sign.PSEUDONORMAL and chosen_sign(mesh, True) is not Sign.PSEUDONORMAL:
         fill_by_pseudonormals(mesh, grid, band, method, progress)
         return
-    unit = unit_of(mesh, np.array([box.lower, box.upper]), None)
+    end = FinishOptions()
+    end.unit = unit = unit_of(mesh, np.array([box.lower, box.upper]), None)  # a power of two
+    end.band = band = band / unit
     if unit != 1.0:
         mesh = in_unit(mesh, unit)
         box = Box(box.lower / unit, box.spacing / unit, box.shape)
-        grid = make_grid(box.lower, box.spacing, grid.distance, grid.gradient)
-    _fill_grid(
-        mesh,
-        box,
-        grid,
-        band=band / unit,
-        unit=unit,
-        flipped=mesh.oriented and signed_volume(mesh) < 0,
-        method=method,
-        progress=progress,
-    )
-
-
-def _fill_grid(
-    mesh: Mesh,
-    box: Box,
-    grid: FieldGrid,
-    *,
-    band: float,
-    unit: float,
-    flipped: bool,
-    method: Method,
-    progress: Progress | None,
-) -> None:
-    """Fill a grid with signs by winding numbers.
-
-    Args:
-        mesh, box, grid: All in lengths of ``unit``; the distances written are not.
-        band: Distances are clamped there.
-        unit: A power of two.
-        flipped: The normals of a closed mesh point inwards.
-        method: How nearest faces are found.
-        progress: Called with the share done.
-    """
-    device = mesh.device
-    brute = method is Method.BRUTE
+        grid = make_grid(box, grid.distance, grid.gradient)
+    flipped = mesh.oriented and signed_volume(mesh) < 0  # normals of a closed mesh point inwards
+    end.outwards = -1.0 if flipped else 1.0
+    device, brute = mesh.device, method is Method.BRUTE
     surfaces = surfaces_of(mesh)
     with stage("rows", device):
         count_crossings(grid, surfaces, device)
@@ -110,9 +76,6 @@ def _fill_grid(
         elif summed is not None:
             numbers = brick_windings(grid, summed, device)
     _find_faces(mesh, box, grid.distance, band, brute, progress)
-    end = FinishOptions()
-    end.outwards = -1.0 if flipped else 1.0
-    end.band, end.unit = band, unit
     with stage("finish", device):
         args = [make_posed_mesh(mesh.points, mesh.faces), numbers, end, grid]
         launch(finish_kernel, grid.distance.size, args, device)

@@ -10,25 +10,24 @@ import warp as wp
 from abut.core.atomics import warp_atomic_min_int64
 from abut.core.lanes import lane_count
 from abut.core.memory_access import load_relaxed_int64
-from abut.core.pair_queue import PairQueue, no_key, queue_stop, team_stop, warp_push_pair
+from abut.core.pair_queue import PairQueue, no_key, queue_stop, warp_push_pair
 from abut.geometry.closest_point_tri import closest_point_tri
 from abut.geometry.closest_point_tri import point_at as foot_point
-from abut.sdf.blocks import block_of_tile, decode_block
-from abut.sdf.draw_batches import Patches, batch_range, lane_pixels, push_footprint
+from abut.sdf.blocks import decode_block
+from abut.sdf.draw_batches import Patches, batch_range, lane_pixels
 from abut.sdf.face_setup import face_key
 from abut.sdf.field_pairs import FieldOperands, FieldPair, pair_of_item
 from abut.sdf.field_probe import distance_key, key_distance, lower_bound_within, probe_field
 from abut.sdf.footprint import (
+    TILE_SIDE,
     centroid_of,
     clipped_footprint,
-    lower_bound_in_ball,
     pixel_corners,
     probe_pixels,
     radius_from,
 )
-from abut.sdf.footprint_tiles import BLOCK_TILES, TILE_SIDE, tile_ball, tile_of
 from abut.sdf.grid import FieldGrid
-from abut.sdf.orthographic_raster import HALF, SUBDIVIDED, Footprint, pixel_count, to_raster
+from abut.sdf.orthographic_raster import HALF, SUBDIVIDED, Footprint, to_raster
 from abut.sdf.pixel_patch import Patch, fragment_at, patch_face, patch_from, patch_pixel
 from abut.sdf.spans import covered_pixel_at
 
@@ -162,31 +161,6 @@ def sample_large_faces_kernel(
                     found = pixel_distance(grid, pair, footprint, at)
                     warp_atomic_min_int64(best_out, pair_index, distance_key(found, face))
                 steps += wp.float64(1.0)
-
-
-@wp.kernel
-def setup_near_tiles_kernel(
-    # in
-    span: wp.vec3i,
-    operands: FieldOperands,
-    blocks: PairQueue,
-    best: wp.array[wp.int64],
-    # out
-    patches_out: Patches,
-):
-    """Make patches of the tiles of large faces that may be closer than the best."""
-    for i in range(span[0] + wp.tid(), team_stop(blocks, BLOCK_TILES, span[1]), span[2]):
-        at = block_of_tile(blocks, i)
-        pair_index = pair_of_item(operands, at[0])
-        pair = operands.pairs[pair_index]
-        face = at[0] - operands.first_item[pair_index]
-        tile = tile_of(unclipped_footprint(operands, pair, face, at[2]), at[1], i % BLOCK_TILES)
-        if pixel_count(tile) > 0:
-            ball = tile_ball(tile)
-            bound = lower_bound_in_ball(operands.fields[pair.field], pair, ball)
-            if bound > key_distance(best[pair_index]):
-                tile.size = wp.vec2i(0, 0)
-        push_footprint(patches_out, pair_index, pair.cells_per_pixel, face, tile, i % lane_count())
 
 
 @wp.kernel(launch_bounds=(256, 2))  # at most 128 registers

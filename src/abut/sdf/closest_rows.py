@@ -14,20 +14,21 @@ from abut.sdf.blocks import block_of_tile
 from abut.sdf.closest_fragments import fragment_distance, unclipped_footprint
 from abut.sdf.field_pairs import VIEWS, FieldOperands, FieldPair, pair_of_item
 from abut.sdf.field_probe import key_distance, key_face
-from abut.sdf.footprint import centroid_of, pixel_corners, probe_pixels, sampling_axis
-from abut.sdf.footprint_tiles import BLOCK_TILES, is_large, point_above, tile_of
+from abut.sdf.footprint import (
+    BLOCK_TILES,
+    centroid_of,
+    is_large,
+    pixel_corners,
+    point_above,
+    probe_pixels,
+    sampling_axis,
+    tile_of,
+)
 from abut.sdf.grid import sample_at_cells
 from abut.sdf.orthographic_raster import HALF, SUBDIVIDED, Footprint, subtriangle_centroid
 from abut.sdf.pixel_patch import patch_from, patch_pixel, patch_pixel_count
 
 wp.set_module_options({"enable_backward": False, "fuse_fp": False})
-
-
-@wp.func
-def sample_index(footprint: Footprint, at: wp.vec2i):
-    """Return the number of the sample at a pixel of a footprint."""
-    number = at[1] * footprint.size[0] + at[0]
-    return wp.int64(number) * wp.int64(4) + wp.int64(footprint.axis)
 
 
 @wp.func
@@ -50,7 +51,9 @@ def first_index_at(
         for index in range(first, patch_pixel_count(piece.patch), step):
             pixel = patch_pixel(piece.patch, index, pixel)
             if fragment_distance(grid, pair, piece.patch, pixel) == wanted:
-                out = wp.min(out, sample_index(footprint, tile.low - footprint.low + at + pixel))
+                there = tile.low - footprint.low + at + pixel
+                number = wp.int64(there[1] * footprint.size[0] + there[0])
+                out = wp.min(out, number * wp.int64(4) + wp.int64(footprint.axis))
         at = piece.next
     return out
 

@@ -1,7 +1,7 @@
 """DistanceField.closest: the sampled point of a mesh that is closest, or deepest inside."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
@@ -9,35 +9,32 @@ import numpy as np
 import warp as wp
 
 from abut.core.pair_queue import NO_KEY
-from abut.core.pickling import PicklableResult
 from abut.core.plan import Stage
-from abut.sdf.blocks import TEAM_SIZE, list_blocks_kernel
 from abut.sdf.closest_fragments import (
     centroids_kernel,
     cull_far_faces_kernel,
     draw_distances_kernel,
     sample_large_faces_kernel,
-    setup_near_tiles_kernel,
 )
 from abut.sdf.closest_rows import closest_rows_kernel, locate_kernel
-from abut.sdf.face_setup import setup_faces_kernel
-from abut.sdf.field_plan import FieldPlan
-from abut.sdf.footprint import NOTHING
-from abut.sdf.footprint_tiles import BLOCK_TILES
+from abut.sdf.face_setup import setup_faces_kernel, tile_stages
+from abut.sdf.field_plan import FieldPlan, PlanRows
+from abut.sdf.footprint import BLOCK_TILES, NOTHING
 
 
 @dataclass(frozen=True, eq=False)
-class Proximity(PicklableResult):
-    """The sampled point of a mesh that is closest to a field's object, or deepest inside it.
+class Proximity(PlanRows):
+    """The sampled point of a mesh that is closest to a field's object, or deepest inside it."""
 
-    Attributes:
-        value: Its distance, a float, negative inside the object; (B,) float64 for a batch.
-    """
+    @cached_property
+    def value(self) -> Any:
+        """Its distance, a float, negative inside the object; (B,) float64 for a batch."""
+        return self._number(0)
 
-    value: Any
-    _rows: np.ndarray = field(repr=False)
-    _single: bool = field(repr=False)
-    _device: wp.Device = field(repr=False)
+    @cached_property
+    def face(self) -> Any:
+        """The face of the mesh the point lies on, an int; (B,) int32 for a batch."""
+        return self._number(1, np.int32)
 
     @cached_property
     def points(self) -> wp.array:
@@ -45,14 +42,7 @@ class Proximity(PicklableResult):
 
         The first follows the field's gradient; where that is zero, both are equal.
         """
-        points = self._rows[:, 2:8].reshape(-1, 2, 3)
-        return self._array(points, wp.float64)
-
-    @cached_property
-    def face(self) -> Any:
-        """The face of the mesh the point lies on, an int; (B,) int32 for a batch."""
-        faces = self._rows[:, 1].astype(np.int32)
-        return int(faces[0]) if self._single else self._array(faces, wp.int32)
+        return self._array(self._rows[:, 2:8].reshape(-1, 2, 3))
 
     def numpy(self) -> dict[str, np.ndarray]:
         """The answer as plain NumPy arrays."""
@@ -60,9 +50,9 @@ class Proximity(PicklableResult):
         plain = {name: np.array(c[0] if self._single else c) for name, c in columns.items()}
         return plain | {"points": self.points.numpy()}
 
-    def _array(self, rows: np.ndarray, dtype: Any) -> wp.array:
-        rows = rows[0] if self._single else rows
-        return wp.array(np.ascontiguousarray(rows), dtype=dtype, device=self._device)
+    def __repr__(self) -> str:
+        """The distance."""
+        return f"Proximity(value={self.value!r})"
 
 
 class ClosestPlan(FieldPlan):
@@ -79,21 +69,11 @@ class ClosestPlan(FieldPlan):
             wp.full(self.pose_count, int(NO_KEY), wp.int64, self.device) for _ in range(2)
         )
         self._buffers = bound, best, sample
-        setup = 0, faces, large, patches
-        list_blocks = 0, NOTHING, best, large, blocks
         yield "centroids", self.over_items(centroids_kernel, bound, best)
         yield "cull", self.over_items(cull_far_faces_kernel, bound, best, faces)
-        yield "setup", self.over("faces", setup_faces_kernel, *setup)
+        yield "setup", self.over("faces", setup_faces_kernel, 0, faces, large, patches)
         yield "sample large", self.over("large", sample_large_faces_kernel, large, best)
-        yield "blocks", self.over("large", list_blocks_kernel, *list_blocks, per_key=TEAM_SIZE)
-        tile_args = blocks, best, patches
-        yield "tiles", self.over("blocks", setup_near_tiles_kernel, *tile_args, per_key=tiles)
+        yield from tile_stages(self.operands, self.queues, 0, int(NOTHING), best)
         yield "draw", self.over("batches", draw_distances_kernel, patches, best)
         yield "locate", self.over("blocks", locate_kernel, blocks, best, sample, per_key=tiles)
         yield "rows", self.over_rows(closest_rows_kernel, 1, best, sample)
-
-
-def proximity_of(rows: np.ndarray, single: bool, device: wp.Device) -> Proximity:
-    """Wrap the rows of a plan."""
-    value = float(rows[0, 0]) if single else wp.array(rows[:, 0], dtype=wp.float64, device=device)
-    return Proximity(value, rows, single, device)

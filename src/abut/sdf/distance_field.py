@@ -12,20 +12,29 @@ from abut.core.device import resolve_device
 from abut.core.pickling import device_or_cpu
 from abut.errors import MeshError, OptionError
 from abut.mesh import Mesh, require_meshes
-from abut.options import TREE_METHODS, Sign, chosen
+from abut.options import TREE_METHODS, EarlyOut, Sampling, Sign, chosen
 from abut.query.points import checked_points
 from abut.sdf.box import Box, box_around
 from abut.sdf.build import Progress, fill_field, sign_of
-from abut.sdf.closest_sample import Proximity
-from abut.sdf.depth_images import depth_images_of
+from abut.sdf.closest_sample import ClosestPlan, Proximity
+from abut.sdf.field_arguments import (
+    batch_of,
+    centre_later,
+    checked_centre,
+    checked_material,
+    checked_twist,
+    pixel_of,
+    require_sampled,
+    vertex_velocities_of,
+)
 from abut.sdf.field_files import load_archive, require_known, save_archive, save_nanovdb
+from abut.sdf.field_pairs import MARGIN
+from abut.sdf.field_plan import answer_rows
 from abut.sdf.grid import FieldGrid, make_grid
-from abut.sdf.grid_properties import centre_of_inside, margin_of, sign_jumps_of
-from abut.sdf.queries import ask_closest, ask_on_tape, ask_response
-from abut.sdf.response import Response
-from abut.sdf.sample import FieldSamples, sample_field_kernel, sampled
-from abut.sdf.tape import TapedResponse
-from abut.sdf.texture import sample_textures_kernel, textures_of
+from abut.sdf.grid_properties import centre_of_inside, depth_images_of, margin_of, sign_jumps_of
+from abut.sdf.response import Response, ResponsePlan, fill_inputs
+from abut.sdf.sample import FieldSamples, FieldTextures, sampled, textures_of
+from abut.sdf.tape import ContactLaw, TapedResponse, record_response, subdivided_samples
 
 
 class DistanceField:
@@ -84,7 +93,9 @@ class DistanceField:
         self.box = box_around(mesh.surface_bounds, resolution, spacing, margin)
         self.band = float("inf") if band is None else float(band)
         self.sign = sign_of(mesh, sign)
-        self.grid = empty_grid(self.box, self.device)
+        distance = wp.empty(self.box.shape, dtype=wp.float32, device=self.device)
+        gradient = wp.empty(self.box.shape, dtype=wp.vec3s, device=self.device)
+        self.grid = make_grid(self.box, distance, gradient)
         fill_field(mesh, self.box, self.grid, self.sign, self.band, method, progress)
         self._find_sign_jumps()
 
@@ -117,16 +128,14 @@ class DistanceField:
             below it, up to that, outside. With ``texture`` 0.024 of a cell more on CUDA.
         """
         rows, _ = checked_points(points, self.device)
-        if texture:
-            samples = sampled(sample_textures_kernel, [self.grid, self.textures], rows)
-        else:
-            samples = sampled(sample_field_kernel, [self.grid], rows)
+        field = (self.textures, FieldTextures) if texture else (self.grid, FieldGrid)
+        samples = sampled(*field, rows)
         wait_for_readers(points, self.device)
         return samples
 
     @cached_property
     def textures(self) -> Any:
-        """The field in textures, 12 bytes a sample, for kernels: see abut.sdf.texture."""
+        """The field in textures, 12 bytes a sample, for kernels: see abut.sdf.sample."""
         return textures_of(self.grid, self.device)
 
     @cached_property
@@ -141,7 +150,7 @@ class DistanceField:
 
     @cached_property
     def depth_images(self) -> Any:
-        """The object's depth images along each axis, see abut.sdf.depth_images."""
+        """The object's depth images along each axis, see abut.sdf.grid_properties."""
         return depth_images_of(self.grid)
 
     def closest(
@@ -169,7 +178,16 @@ class DistanceField:
             diagonal and a pixel's of the true one. Of samples at the same distance the one of the
             lowest face, then the first of it: deterministic.
         """
-        return ask_closest(self, other, pose, pixels, sampling)
+        require_sampled(self, other)
+        options = {"sampling": chosen(Sampling, sampling, "sampling")}
+        poses, single = batch_of(pose)
+
+        def fill(inputs: np.ndarray, _chunk: slice) -> None:
+            inputs[:, MARGIN] = self.margin
+
+        asked = self, other, poses, pixels, options
+        rows = answer_rows(ClosestPlan, *asked, constants=self.margin, fill=fill)
+        return Proximity(rows, single, self.device)
 
     def response(
         self,
@@ -218,18 +236,33 @@ class DistanceField:
         Guarantee:
             Approximate: a sum over samples. Deterministic: the same bytes on every run.
         """
-        return ask_response(
-            self,
-            other,
-            pose,
-            pixels=pixels,
-            sampling=sampling,
-            early_out=early_out,
-            velocity=velocity,
-            field_velocity=field_velocity,
-            material=(stiffness, damping, friction, slip),
-            centre=centre,
-        )
+        require_sampled(self, other)
+        sampling = chosen(Sampling, sampling, "sampling")
+        poses, single = batch_of(pose)
+        early_out = chosen(EarlyOut, early_out, "early_out")
+        own = vertex_velocities_of(velocity, other)
+        only_poses = velocity is None and field_velocity is None and centre is None
+        about = checked_centre(self, centre)
+        material = stiffness, damping, friction, slip
+
+        def fill(inputs: np.ndarray, chunk: slice) -> None:
+            rigid = None if own is not None else velocity
+            twists = (
+                checked_twist(rigid, len(poses), "velocity"),
+                checked_twist(field_velocity, len(poses), "field_velocity"),
+            )
+            fill_inputs(inputs, chunk, twists, about, checked_material(material), own)
+
+        options = {
+            "sampling": sampling,
+            "vertex_velocities": own is not None,
+            "dissipative": damping != 0 or friction != 0,
+            "early_out": early_out,
+        }
+        asked = self, other, poses, pixels, options
+        constants = material if only_poses else None
+        rows = answer_rows(ResponsePlan, *asked, constants=constants, fill=fill, velocities=own)
+        return Response(rows, single, self.device, centre_later(other, poses), about)
 
     def response_on_tape(
         self,
@@ -261,16 +294,17 @@ class DistanceField:
             Approximate, as the field is. Derivatives are those of the sum over samples, one-sided
             where a sample enters the object and where it crosses from cell to cell.
         """
-        return ask_on_tape(
-            self,
-            other,
-            poses,
-            pixels=pixels,
-            velocity=velocity,
-            field_velocity=field_velocity,
-            material=(stiffness, damping, friction, slip),
-            centre=centre,
-        )
+        require_sampled(self, other)
+        law = ContactLaw()
+        law.centre = wp.vec3d(*checked_centre(self, centre))
+        twist = checked_twist(velocity, 1, "velocity").ravel()
+        law.other_velocity, law.other_spin = wp.vec3d(*twist[:3]), wp.vec3d(*twist[3:])
+        twist = checked_twist(field_velocity, 1, "field_velocity").ravel()
+        law.velocity, law.spin = wp.vec3d(*twist[:3]), wp.vec3d(*twist[3:])
+        law.material = wp.vec4d(*checked_material((stiffness, damping, friction, slip)))
+        mesh = other.points.numpy(), other.faces.numpy()
+        points, areas = subdivided_samples(*mesh, pixel_of(self, pixels))
+        return record_response(self.grid, points, areas, poses, law)
 
     def save(self, path: Any) -> None:
         """Write a file: ``.npz`` for ``load``, or ``.nvdb`` (NanoVDB, distances alone) for others.
@@ -329,7 +363,7 @@ class DistanceField:
         self.box = Box(lower, spacing, distance.shape)
         self.band = float(state["band"])
         self.sign = Sign(str(state["sign"]))
-        self.grid = make_grid(lower, spacing, distance, gradient)
+        self.grid = make_grid(self.box, distance, gradient)
         self._find_sign_jumps()
 
     def _find_sign_jumps(self) -> None:
@@ -340,10 +374,3 @@ class DistanceField:
         """Shape, spacing, sign and device."""
         shape = " x ".join(map(str, self.box.shape))
         return f"DistanceField({shape}, spacing {self.box.spacing:.6g}, {self.sign}, {self.device})"
-
-
-def empty_grid(box: Box, device: wp.Device) -> FieldGrid:
-    """Return a grid with arrays for its samples."""
-    distance = wp.empty(box.shape, dtype=wp.float32, device=device)
-    gradient = wp.empty(box.shape, dtype=wp.vec3s, device=device)
-    return make_grid(box.lower, box.spacing, distance, gradient)

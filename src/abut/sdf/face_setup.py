@@ -3,26 +3,33 @@
 Culling leaves few faces; listing them first lets all lanes of a warp set up a face.
 """
 
+from collections.abc import Iterable
+from typing import Any
+
 import warp as wp
 
 from abut.core.lanes import lane_count
 from abut.core.pair_queue import PairQueue, push_pair, queue_stop, team_stop, warp_push_pair
-from abut.sdf.blocks import block_key, block_of_tile
-from abut.sdf.draw_batches import Patches, push_footprint
+from abut.core.plan import Stage
+from abut.sdf.blocks import TEAM_SIZE, block_key, block_of_tile, list_blocks_kernel
+from abut.sdf.draw_batches import DrawQueues, Patches, push_footprint
 from abut.sdf.field_pairs import VIEWS, FieldOperands, FieldPair, pair_of_item
-from abut.sdf.field_probe import lower_bound_within
+from abut.sdf.field_probe import key_distance, lower_bound_within
 from abut.sdf.footprint import (
+    BLOCK_TILES,
     BOUND,
     centroid_of,
     clipped_footprint,
+    is_large,
     is_outside_box,
     lower_bound_in_ball,
     pixel_corners,
     probe_pixels,
     radius_from,
     sampling_axis,
+    tile_ball,
+    tile_of,
 )
-from abut.sdf.footprint_tiles import BLOCK_TILES, is_large, tile_ball, tile_of
 from abut.sdf.orthographic_raster import Footprint, pixel_count
 
 wp.set_module_options({"enable_backward": False, "fuse_fp": False})
@@ -114,21 +121,45 @@ def setup_tiles_kernel(
     # in
     span: wp.vec3i,
     operands: FieldOperands,
+    inside: wp.int32,
     early: wp.int32,
+    best: wp.array[wp.int64],
     blocks: PairQueue,
     # out
     patches_out: Patches,
 ):
-    """Make patches of the tiles of large faces that may reach inside."""
+    """Make patches of the tiles of large faces that may reach inside, or be the closest."""
     for i in range(span[0] + wp.tid(), team_stop(blocks, BLOCK_TILES, span[1]), span[2]):
         at = block_of_tile(blocks, i)
         pair_index = pair_of_item(operands, at[0])
         pair = operands.pairs[pair_index]
         face = at[0] - operands.first_item[pair_index]
         corners = pixel_corners(operands, pair, face)
-        tile = tile_of(clipped_footprint(pair, corners, at[2], 1), at[1], i % BLOCK_TILES)
-        if early == BOUND and pixel_count(tile) > 0:
-            grid = operands.fields[pair.field]
-            if lower_bound_in_ball(grid, pair, tile_ball(tile)) >= wp.float32(0.0):
+        tile = tile_of(clipped_footprint(pair, corners, at[2], inside), at[1], i % BLOCK_TILES)
+        if pixel_count(tile) > 0 and (inside == 0 or early == BOUND):
+            bound = lower_bound_in_ball(operands.fields[pair.field], pair, tile_ball(tile))
+            skipped = bound >= wp.float32(0.0)
+            if inside == 0:
+                skipped = bound > key_distance(best[pair_index])
+            if skipped:
                 tile.size = wp.vec2i(0, 0)
         push_footprint(patches_out, pair_index, pair.cells_per_pixel, face, tile, i % lane_count())
+
+
+def tile_stages(
+    operands: Any, queues: DrawQueues, inside: int, early: int, best: wp.array
+) -> Iterable[Stage]:
+    """Yield the stages from large faces to patches of their tiles.
+
+    Args:
+        operands: FieldOperands.
+        queues: Whose large faces have been listed.
+        inside: 1 for faces in the box that may reach inside, 0 for faces that may be the closest.
+        early: BOUND, DEPTH or NOTHING.
+        best: Keys of the least distances so far, for faces that may be the closest.
+    """
+    large, blocks, tiles = queues["large"], queues["blocks"], int(BLOCK_TILES)
+    rule = [operands, inside, early, best]
+    listed, made = [*rule, large, blocks], [*rule, blocks, queues.patches]
+    yield "blocks", queues.over("large", list_blocks_kernel, listed, per_key=TEAM_SIZE)
+    yield "tiles", queues.over("blocks", setup_tiles_kernel, made, per_key=tiles)

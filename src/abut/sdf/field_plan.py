@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
 from typing import Any
 from weakref import ref
 
@@ -13,9 +14,13 @@ import warp as wp
 from abut.core.cache import RecentCache, ThreadCache
 from abut.core.lanes import WARP_SIZE
 from abut.core.launch import Task
+from abut.core.pickling import PicklableResult
 from abut.core.plan import Plan, Stage
+from abut.errors import CapacityError
 from abut.mesh import Mesh
-from abut.sdf.draw_queues import QUEUES, DrawQueues
+from abut.options import Sampling
+from abut.sdf.draw_batches import QUEUES, DrawQueues
+from abut.sdf.field_arguments import pixel_of
 from abut.sdf.field_pairs import (
     FieldOperands,
     FieldPair,
@@ -29,7 +34,10 @@ from abut.sdf.orthographic_raster import SampledMesh
 
 wp.set_module_options({"enable_backward": False, "fuse_fp": False})
 
+SAMPLINGS = tuple(Sampling)  # their numbers in kernels
 LEAST_KEYS, MOST_KEYS_AT_FIRST = 1 << 12, 1 << 20  # of each queue
+MOST_FACES = 1 << 26
+FACES_AT_ONCE = 1 << 22  # in all poses: their patches take memory
 LARGE_STAGES = frozenset({"sample large", "blocks", "tiles", "locate"})  # only for large faces
 
 
@@ -51,29 +59,75 @@ def read_pairs_kernel(
     inputs: wp.array[PairInput],
     fields: wp.array[FieldGrid],
     pixel: wp.float64,
+    poses_only: wp.bool,
     # out
     pairs_out: wp.array[FieldPair],
 ):
-    """Unpack the inputs of all pairs."""
-    for pair_index in range(span[0] + wp.tid(), span[1], span[2]):
-        pairs_out[pair_index] = read_pair(inputs[pair_index], fields[0], pixel)
+    """Unpack the inputs of all pairs, or the poses where nothing else differs from the last run.
+
+    Pairs are not in motion then.
+    """
+    for i in range(span[0] + wp.tid(), span[1], span[2]):
+        if poses_only:
+            pose = read_pose(inputs[i])
+            pairs_out[i].pose = pose
+            pairs_out[i].to_pixels = pixel_transform(pose, fields[0].lower, pixel)
+        else:
+            pairs_out[i] = read_pair(inputs[i], fields[0], pixel)
 
 
-@wp.kernel
-def read_poses_kernel(
-    # in
-    span: wp.vec3i,
-    inputs: wp.array[PairInput],
-    fields: wp.array[FieldGrid],
-    pixel: wp.float64,
-    # out
-    pairs_out: wp.array[FieldPair],
-):
-    """Unpack only the poses; the rest is as in the last run, and nothing has a velocity."""
-    for pair_index in range(span[0] + wp.tid(), span[1], span[2]):
-        pose = read_pose(inputs[pair_index])
-        pairs_out[pair_index].pose = pose
-        pairs_out[pair_index].to_pixels = pixel_transform(pose, fields[0].lower, pixel)
+@dataclass(frozen=True, eq=False)
+class PlanRows(PicklableResult):
+    """Rows of answers of a FieldPlan, one per pose."""
+
+    _rows: np.ndarray = field(repr=False)
+    _single: bool = field(repr=False)
+    _device: wp.Device = field(repr=False)
+
+    def _array(self, rows: np.ndarray, dtype: Any = wp.float64) -> wp.array:
+        """Return rows on the device; for a single pose without their first axis."""
+        rows = np.ascontiguousarray(rows[0] if self._single else rows)
+        return wp.array(rows, dtype=dtype, device=self._device)
+
+    def _number(self, column: int, dtype: Any = float) -> Any:
+        """Return a number per pose; a plain one for a single pose."""
+        numbers = self._rows[:, column].astype(dtype)
+        return numbers[0].item() if self._single else wp.array(numbers, device=self._device)
+
+
+def answer_rows(
+    plan_type: type[FieldPlan],
+    field: Any,
+    mesh: Mesh,
+    poses: np.ndarray,
+    pixels: int,
+    options: dict[str, Any],
+    *,
+    constants: Any,
+    fill: Callable[[np.ndarray, slice], None],
+    velocities: np.ndarray | None = None,
+) -> np.ndarray:
+    """Return the rows of answers for poses (B, 4, 4), in equal chunks where faces are many.
+
+    Args:
+        plan_type: The kind of plan to ask.
+        field, mesh, poses, pixels: See DistanceField.closest.
+        options: Of the plan.
+        constants, velocities: See FieldPlan.ask.
+        fill: Writes the inputs of a chunk beside the poses.
+    """
+    pixel, count = pixel_of(field, pixels), len(poses)
+    if mesh.face_count > MOST_FACES:
+        raise CapacityError(f"{mesh.face_count} faces are too many; {MOST_FACES} is the most.")
+    chunk_count = min(-(-count * mesh.face_count // FACES_AT_ONCE), count)
+    step = -(-count // max(chunk_count, 1))
+    key = plan_type, step, int(pixels), *options.values()
+    plan = plan_for(field, mesh, key, lambda: plan_type(field, mesh, step, pixel, **options))
+    rows = np.empty((count, plan_type.columns))
+    for start in range(0, count, max(step, 1)):
+        chunk = slice(min(start, count - step), min(start + step, count))
+        rows[chunk] = plan.ask(mesh, poses, chunk, constants, fill, velocities)
+    return rows
 
 
 def plan_for(field: Any, mesh: Mesh, key: tuple[Any, ...], make: Callable[[], Any]) -> Any:
@@ -104,11 +158,11 @@ class FieldPlan:
     one.
 
     Args:
-        grid: The field's grid.
+        field: The DistanceField; only its arrays are held.
         mesh: The mesh; its vertices are taken anew at every call.
         pose_count: Poses of a call.
         pixel: Side of a pixel [length].
-        sampling: DOMINANT, VIEWS or FACES.
+        sampling: Samples of the mesh.
         vertex_velocities: Whether calls pass velocities of the mesh's vertices.
     """
 
@@ -116,24 +170,24 @@ class FieldPlan:
 
     def __init__(
         self,
-        grid: Any,
+        field: Any,
         mesh: Mesh,
         pose_count: int,
         pixel: float,
-        sampling: int,
+        sampling: Sampling,
         vertex_velocities: bool = False,
     ) -> None:
         self.device, self.pose_count, self.pixel = mesh.device, pose_count, pixel
         self.items_per_pose = -(-mesh.face_count // WARP_SIZE) * WARP_SIZE  # padded_item_count
         self.item_count = pose_count * self.items_per_pose
-        self._grid = grid  # holds the arrays
+        self._grid = field.grid  # holds the arrays
         self._points: Any = None
         self._inputs = self._host_array(pose_count, PairInput)
         self._rows = self._host_array((pose_count, self.columns + len(QUEUES)), wp.float64)
         self._input_view, self._row_view = self._inputs.numpy(), self._rows.numpy()
         velocity_count = mesh.vertex_count if vertex_velocities else 0
         self._velocities = wp.zeros(velocity_count, dtype=wp.vec3d, device=self.device)
-        self.operands = self._make_operands(grid, sampling)
+        self.operands = self._make_operands(SAMPLINGS.index(sampling))
         self.queues = _queues_for(self.device, self.item_count)
         self._constants: Any = None  # of the last call
         self._poses_only = False  # whether pairs on the device are up to date but for the poses
@@ -145,15 +199,19 @@ class FieldPlan:
         self,
         mesh: Mesh,
         poses: np.ndarray,
+        chunk: slice,
         constants: Any,
-        fill: Callable[[np.ndarray], None],
+        fill: Callable[[np.ndarray, slice], None],
         velocities: np.ndarray | None = None,
     ) -> np.ndarray:
-        """Return the rows of answers for poses (B, 4, 4). Waits for the device.
+        """Return the rows of answers for a chunk of poses, valid until the next call.
+
+        Waits for the device.
 
         Args:
             mesh: The plan's mesh as it is now.
-            poses: As many as the plan is for.
+            poses: (B, 4, 4), all of them.
+            chunk: As many as the plan is for.
             constants: Whatever inputs depend on beside poses; None always differs.
             fill: Writes those inputs, called when ``constants`` differ from the last call's.
             velocities: (n, 3) of the vertices.
@@ -162,12 +220,12 @@ class FieldPlan:
         if velocities is not None:
             self._velocities.assign(velocities)
         if constants is None or constants != self._constants:
-            fill(self._input_view)
+            fill(self._input_view, chunk)
             self._constants, self._poses_only = constants, False
-        self._input_view[:, :16] = poses.reshape(-1, 16)
+        self._input_view[:, :16] = poses[chunk].reshape(-1, 16)
         if self.pose_count:
             self._run()
-        return self._row_view[:, : self.columns].copy()
+        return self._row_view[:, : self.columns]
 
     def stages(self) -> Iterable[Stage]:
         """Yield the stages after the pairs are read; the last one makes the rows."""
@@ -192,9 +250,9 @@ class FieldPlan:
     def _host_array(self, shape: Any, dtype: Any) -> wp.array:
         return wp.zeros(shape, dtype=dtype, device="cpu", pinned=self.device.is_cuda)
 
-    def _make_operands(self, grid: Any, sampling: int) -> Any:
+    def _make_operands(self, sampling: int) -> Any:
         out = FieldOperands()
-        out.fields = wp.array([grid], dtype=FieldGrid, device=self.device)
+        out.fields = wp.array([self._grid], dtype=FieldGrid, device=self.device)
         out.meshes = wp.empty(1, dtype=SampledMesh, device=self.device)
         out.pairs = wp.zeros(self.pose_count, dtype=FieldPair, device=self.device)
         first_item = np.arange(self.pose_count + 1, dtype=np.int32) * self.items_per_pose
@@ -222,9 +280,10 @@ class FieldPlan:
         self._poses_only = self._constants is not None
 
     def _record(self) -> Iterable[Stage]:
-        args = [self._inputs, self.operands.fields, wp.float64(self.pixel), self.operands.pairs]
-        yield "pairs", Task(read_pairs_kernel, self.pose_count, args, self.device).run
-        yield "poses", Task(read_poses_kernel, self.pose_count, args, self.device).run
+        args = [self._inputs, self.operands.fields, wp.float64(self.pixel)]
+        for name, poses_only in (("pairs", False), ("poses", True)):
+            every = [*args, poses_only, self.operands.pairs]
+            yield name, Task(read_pairs_kernel, self.pose_count, every, self.device).run
         yield from self.stages()
 
     def _read_counts(self) -> dict[str, int]:

@@ -127,16 +127,10 @@ def cell_at(grid: FieldGrid, at: wp.vec3f):
 
 
 @wp.func
-def cell_weights(at: wp.vec3f, cell: wp.vec3i):
-    """Return the position of a point in its cell."""
-    return at - wp.vec3f(wp.float32(cell[0]), wp.float32(cell[1]), wp.float32(cell[2]))
-
-
-@wp.func
 def interpolate_distance(grid: FieldGrid, at: wp.vec3f):
     """Return the distance, linear between samples, at a point in cells inside the box."""
     cell = cell_at(grid, at)
-    return interpolate_float(grid.distance, cell, cell_weights(at, cell))
+    return interpolate_float(grid.distance, cell, at - wp.vec3f(cell))
 
 
 @wp.func
@@ -146,7 +140,7 @@ def interpolate_gradient(grid: FieldGrid, at: wp.vec3f):
     It is zero where samples cancel; see sample_field.
     """
     cell = cell_at(grid, at)
-    g = interpolate_steps(grid.gradient, cell, cell_weights(at, cell))
+    g = interpolate_steps(grid.gradient, cell, at - wp.vec3f(cell))
     size = wp.length(g)
     if size < SHORTEST_STEPS:
         return wp.vec3f(0.0)

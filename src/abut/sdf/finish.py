@@ -1,16 +1,27 @@
-"""Distances and gradients of samples whose nearest faces are known."""
+"""Distances and gradients of samples, from their nearest faces or from ``closest_point``."""
 
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
 import warp as wp
 
+from abut.core.launch import launch
 from abut.geometry.closest_point_tri import closest_point_tri
-from abut.operands.posed_mesh import PosedMesh, load_face
+from abut.mesh import Mesh
+from abut.operands.posed_mesh import PosedMesh, load_face, make_posed_mesh
+from abut.options import Method, Sign
+from abut.query.closest_point import closest_point
 from abut.sdf.brick import BRICK_SIDE, NO_FACE
 from abut.sdf.grid import FieldGrid, quantized, sample_indices, sample_position, unit_normal
 
 wp.set_module_options({"enable_backward": False, "fuse_fp": False, "max_unroll": 0})
 
+CHUNK = 1 << 21  # samples at a time
 NOISE = wp.constant(wp.float64(2.0**-46))  # of a face's size: nearer points are on the face
 NEARLY_ON = wp.constant(wp.float64(2.0**-30))  # of a face's size: the vector to the foot is noise
+
+Progress = Callable[[float], Any]
 
 
 @wp.struct
@@ -92,3 +103,58 @@ def finish_kernel(
             distance = -distance
         grid_out.distance[i, j, k] = wp.float32(distance * end.unit)
         grid_out.gradient[i, j, k] = quantized(g)
+
+
+@wp.kernel
+def store_samples_kernel(
+    # in
+    span: wp.vec3i,
+    mesh: PosedMesh,
+    points: wp.array[wp.vec3d],
+    distance: wp.array[wp.float64],
+    foot: wp.array2d[wp.float64],
+    face: wp.array[wp.int32],
+    band: wp.float64,
+    first: wp.int32,
+    # out
+    grid_out: FieldGrid,
+):
+    """Write distances, clamped to the band, and gradients of samples from ``first`` on."""
+    for row in range(span[0] + wp.tid(), span[1], span[2]):
+        s = sample_indices(grid_out.shape, first + row)
+        d = distance[row]
+        g = wp.vec3d(wp.float64(0.0))
+        if wp.abs(d) <= band and face[row] >= 0:
+            if d == wp.float64(0.0):
+                g = unit_normal(load_face(mesh, face[row], 0))
+            else:
+                way = points[row] - wp.vec3d(foot[row, 0], foot[row, 1], foot[row, 2])
+                g = wp.normalize(way) * wp.sign(d)
+        grid_out.distance[s[0], s[1], s[2]] = wp.float32(wp.clamp(d, -band, band))
+        grid_out.gradient[s[0], s[1], s[2]] = quantized(g)
+
+
+def fill_by_pseudonormals(
+    mesh: Mesh,
+    grid: FieldGrid,
+    band: float,
+    method: Method,
+    progress: Progress | None,
+) -> None:
+    """Fill a grid by ``closest_point`` with signs by pseudonormals.
+
+    Nested, crossing and flipped meshes get the signs that their normals give.
+    """
+    device, count = mesh.device, grid.distance.size
+    posed = make_posed_mesh(mesh.points, mesh.faces)
+    for start in range(0, count, CHUNK):
+        size = min(CHUNK, count - start)
+        places = np.unravel_index(np.arange(start, start + size), grid.distance.shape)
+        points = np.array(grid.lower) + grid.spacing * np.stack(places, axis=1)
+        points = wp.array(points, dtype=wp.vec3d, device=device)
+        near = closest_point(mesh, points, signed=Sign.PSEUDONORMAL, method=method)
+        found = [near.distance, near.point, near.face]
+        args = [posed, points, *found, wp.float64(band), start, grid]
+        launch(store_samples_kernel, size, args, device)
+        if progress is not None:
+            progress((start + size) / count)

@@ -1,4 +1,8 @@
-"""Faces of a pair: corners in pixels, footprints, and lower bounds of the distance on them."""
+"""Footprints of the faces of a pair, their tiles, and lower bounds of the distance on them.
+
+Large footprints are divided into tiles, so that many threads share them. A tile is a footprint of
+4 x 4 pixels, or of a run of 16 subtriangles. 64 tiles are a block.
+"""
 
 import warp as wp
 
@@ -7,18 +11,33 @@ from abut.sdf.field_pairs import FACES, FieldOperands, FieldPair
 from abut.sdf.field_probe import lower_bound_within, probe_field
 from abut.sdf.grid import FieldGrid
 from abut.sdf.orthographic_raster import (
+    HALF,
     SUBDIVIDED,
     THIRD,
+    Footprint,
     area_vector,
     corners_in_pixels,
+    depth_plane,
     dominant_axis,
     extent_along,
     footprint_of,
+    from_raster,
+    pixel_count,
+    subtriangle_centroid,
+    subtriangle_row,
+    to_raster,
 )
 
 BOUND, DEPTH, NOTHING = wp.constant(0), wp.constant(1), wp.constant(2)  # EarlyOut
 OFF = wp.constant(wp.float32(0.01))  # pixels; exceeds the rounding of float32
 LATTICE = wp.constant(wp.int32(16384))  # pixels along an axis
+TILE_SIDE = wp.constant(wp.int32(4))  # pixels
+BLOCK_SIDE = wp.constant(wp.int32(8))  # tiles
+TILE_RUN = wp.constant(wp.int32(16))  # subtriangles
+BLOCK_TILES = wp.constant(wp.int32(64))
+LARGE_PIXELS = wp.constant(wp.int32(1024))  # of a footprint without tiles, at most
+LONG_EDGE = wp.constant(wp.float32(8192.0))  # pixels; see edge_in_pixels
+ROOT_2 = wp.constant(wp.float64(1.415))
 
 
 @wp.func
@@ -34,34 +53,13 @@ def centroid_of(corners: wp.mat33d):
 
 
 @wp.func
-def length_squared(v: wp.vec3d):
-    """Return the squared length in float32."""
-    w = to_vec3f(v)
-    return wp.dot(w, w)
-
-
-@wp.func
 def radius_from(corners: wp.mat33d, middle: wp.vec3d, pair: FieldPair):
     """Return the radius of a face about a point [length]."""
-    a = length_squared(corners[0] - middle)
-    b = length_squared(corners[1] - middle)
-    c = length_squared(corners[2] - middle)
-    return wp.float32(pair.pixel) * wp.sqrt(wp.max(a, wp.max(b, c)))
-
-
-@wp.func
-def last_box_pixel(box_size: wp.vec3d):
-    """Return the last pixel of a box along each axis."""
-    x = wp.int32(wp.ceil(box_size[0])) - 1
-    y = wp.int32(wp.ceil(box_size[1])) - 1
-    z = wp.int32(wp.ceil(box_size[2])) - 1
-    return wp.max(wp.vec3i(x, y, z), wp.vec3i(0, 0, 0))
-
-
-@wp.func
-def lattice_margin(last: wp.vec3i, side: wp.int32):
-    """Return the pixels that a lattice of at least ``side`` extends beyond the box, per axis."""
-    return wp.max((wp.vec3i(side, side, side) - last) / 2, wp.vec3i(0, 0, 0))
+    most = wp.float32(0.0)
+    for k in range(3):
+        way = to_vec3f(corners[k] - middle)
+        most = wp.max(most, wp.dot(way, way))
+    return wp.float32(pair.pixel) * wp.sqrt(most)
 
 
 @wp.func
@@ -73,8 +71,12 @@ def pixel_corners(operands: FieldOperands, pair: FieldPair, face: wp.int32):
 @wp.func
 def clipped_footprint(pair: FieldPair, corners: wp.mat33d, axis: wp.int32, inside: wp.int32):
     """Return a face's footprint ``inside`` the field's box (1), or on a far larger lattice (0)."""
-    last = last_box_pixel(pair.box_size)
-    more = lattice_margin(last, wp.where(inside == 1, 0, LATTICE))
+    last = wp.vec3i()
+    more = wp.vec3i()
+    for x in range(3):
+        last[x] = wp.max(wp.int32(wp.ceil(pair.box_size[x])) - 1, 0)
+        if inside == 0:
+            more[x] = wp.max((LATTICE - last[x]) / 2, 0)
     return footprint_of(corners, axis, -more, last + more)
 
 
@@ -101,3 +103,85 @@ def sampling_axis(operands: FieldOperands, corners: wp.mat33d):
     if operands.sampling == FACES:
         return SUBDIVIDED
     return dominant_axis(area_vector(corners))
+
+
+@wp.func
+def is_large(footprint: Footprint):
+    """Return whether a footprint is divided into tiles: many pixels, or long edges."""
+    large = pixel_count(footprint) > LARGE_PIXELS
+    for x in range(3):
+        own = extent_along(footprint.corners, x)
+        large = large or own[1] - own[0] > LONG_EDGE
+    return large
+
+
+@wp.func
+def blocks_along(footprint: Footprint, k: wp.int32):
+    """Return the blocks along an axis of the footprint's rectangle."""
+    return (footprint.size[k] + TILE_SIDE * BLOCK_SIDE - 1) / (TILE_SIDE * BLOCK_SIDE)
+
+
+@wp.func
+def tile_of(footprint: Footprint, block: wp.int32, place: wp.int32):
+    """Return a tile of a block; it has no pixels where it lies outside the rectangle."""
+    first = wp.vec2i((block * BLOCK_TILES + place) * TILE_RUN, 0)
+    size = wp.vec2i(TILE_RUN, 1)
+    if footprint.axis != SUBDIVIDED:
+        wide = blocks_along(footprint, 0)
+        x = (block % wide) * BLOCK_SIDE + place % BLOCK_SIDE
+        y = (block / wide) * BLOCK_SIDE + place / BLOCK_SIDE
+        first = wp.vec2i(x * TILE_SIDE, y * TILE_SIDE)
+        size = wp.vec2i(TILE_SIDE, TILE_SIDE)
+    out = footprint
+    out.low = footprint.low + first
+    left = footprint.size - first
+    out.size = wp.vec2i(wp.clamp(left[0], 0, size[0]), wp.clamp(left[1], 0, size[1]))
+    return out
+
+
+@wp.func
+def point_above(footprint: Footprint, x: wp.float64, y: wp.float64):
+    """Return the point of a face above a point of the raster."""
+    plane = depth_plane(footprint)
+    depth = plane[0] + plane[1] * x + plane[2] * y
+    a = to_raster(footprint.corners[0], footprint.axis)[0]
+    b = to_raster(footprint.corners[1], footprint.axis)[0]
+    c = to_raster(footprint.corners[2], footprint.axis)[0]
+    depth = wp.clamp(depth, wp.min(a, wp.min(b, c)), wp.max(a, wp.max(b, c)))
+    return from_raster(wp.vec3d(depth, x, y), footprint.axis)
+
+
+@wp.func
+def subtriangle_run_ball(tile: Footprint):
+    """Return a ball (centre, radius) around a run of subtriangles."""
+    first = tile.low[0]
+    last = first + wp.max(tile.size[0], 1) - 1
+    p = subtriangle_centroid(tile, first)
+    q = subtriangle_centroid(tile, last)
+    down = tile.corners[1] - tile.corners[0]
+    aside = tile.corners[2] - tile.corners[1]
+    wide = (wp.length(down) + wp.length(aside)) / wp.float64(tile.low[1])
+    radius = wide + HALF * wp.length(q - p)
+    if subtriangle_row(first) != subtriangle_row(last):  # the run goes on in the next row
+        radius = wide + wp.length(down) + wp.length(aside)
+    middle = HALF * (p + q)
+    return wp.vec4d(middle[0], middle[1], middle[2], radius)
+
+
+@wp.func
+def square_ball(footprint: Footprint, at: wp.vec2i, side: wp.int32):
+    """Return a ball (centre, radius) around the part of a face above a square of pixels."""
+    half = HALF * wp.float64(side)
+    x = wp.float64(footprint.low[0] + at[0]) + half
+    p = point_above(footprint, x, wp.float64(footprint.low[1] + at[1]) + half)
+    plane = depth_plane(footprint)
+    slopes = wp.vec3d(wp.float64(1.0), plane[1], plane[2])
+    return wp.vec4d(p[0], p[1], p[2], ROOT_2 * half * wp.length(slopes))
+
+
+@wp.func
+def tile_ball(tile: Footprint):
+    """Return a ball (centre, radius) around a tile."""
+    if tile.axis == SUBDIVIDED:
+        return subtriangle_run_ball(tile)
+    return square_ball(tile, wp.vec2i(0, 0), TILE_SIDE)

@@ -5,10 +5,10 @@ inside). Unlike the direction to the closest point it does not flip at the surfa
 can be interpolated there. The closest point of p is p - distance * gradient.
 """
 
-import numpy as np
 import warp as wp
 
 from abut.bounds.float32 import to_vec3f
+from abut.sdf.box import Box
 
 GRADIENT_STEPS = 32767  # of a gradient component: an error of 1.6e-5 of the distance
 PER_STEP = wp.constant(wp.float32(1.0 / GRADIENT_STEPS))
@@ -69,13 +69,6 @@ def to_cells(grid: FieldGrid, p: wp.vec3d):
 
 
 @wp.func
-def gradient_at(grid: FieldGrid, i: wp.int32, j: wp.int32, k: wp.int32):
-    """Return the gradient of a sample."""
-    g = grid.gradient[i, j, k]
-    return PER_STEP * wp.vec3f(wp.float32(g[0]), wp.float32(g[1]), wp.float32(g[2]))
-
-
-@wp.func
 def interpolate_sample(grid: FieldGrid, at: wp.vec3f):
     """Return distance and gradient, linear between samples, at a point in cells in the box."""
     x = wp.min(wp.int32(at[0]), grid.shape[0] - 2)
@@ -94,7 +87,7 @@ def interpolate_sample(grid: FieldGrid, at: wp.vec3f):
             * wp.where(b == 1, v, wp.float32(1.0) - v)
             * wp.where(c == 1, w, wp.float32(1.0) - w)
         )
-        g = gradient_at(grid, x + a, y + b, z + c)
+        g = PER_STEP * wp.vec3f(grid.gradient[x + a, y + b, z + c])
         d = grid.distance[x + a, y + b, z + c]
         total += share * wp.vec4f(d, g[0], g[1], g[2])
     return total
@@ -130,9 +123,7 @@ def extrapolated(blend: wp.vec4f, beyond: wp.vec3f):
 @wp.func
 def last_cell(grid: FieldGrid):
     """Return the far corner of the box, in cells."""
-    return wp.vec3f(
-        wp.float32(grid.shape[0] - 1), wp.float32(grid.shape[1] - 1), wp.float32(grid.shape[2] - 1)
-    )
+    return wp.vec3f(grid.shape - wp.vec3i(1))
 
 
 @wp.func
@@ -157,14 +148,12 @@ def sample_field(grid: FieldGrid, p: wp.vec3d):
     return sample_at_cells(grid, to_cells(grid, p))
 
 
-def make_grid(
-    lower: np.ndarray, spacing: float, distance: wp.array, gradient: wp.array
-) -> FieldGrid:
+def make_grid(box: Box, distance: wp.array, gradient: wp.array) -> FieldGrid:
     """Return the struct for kernels."""
     grid = FieldGrid()
-    grid.lower = wp.vec3d(*lower)
-    grid.spacing = spacing
-    grid.shape = wp.vec3i(*distance.shape)
+    grid.lower = wp.vec3d(*box.lower)
+    grid.spacing = box.spacing
+    grid.shape = wp.vec3i(*box.shape)
     grid.distance = distance
     grid.gradient = gradient
     grid.sign_jumps = wp.empty((0, 0, 0), dtype=wp.uint8, device=distance.device)

@@ -1,4 +1,4 @@
-"""Properties of a filled grid: centre of mass, margin and sign jumps."""
+"""Properties of a filled grid: centre of mass, margin, sign jumps and depth images."""
 
 from typing import Any
 
@@ -7,9 +7,11 @@ import warp as wp
 
 from abut.core.launch import launch
 from abut.sdf.grid import JUMP_BRICK_SIDE, FieldGrid, sample_indices
+from abut.sdf.orthographic_raster import from_raster, to_raster
 
 wp.set_module_options({"enable_backward": False, "fuse_fp": False})
 
+NONE = wp.constant(wp.int32(1 << 30))
 STEEP = wp.constant(wp.float64(1.0001))  # cells; without a jump neighbours differ by at most 1
 
 
@@ -112,3 +114,71 @@ def sign_jumps_of(grid: Any) -> wp.array:
         np.moveaxis(after, axis, 0)[-1] = 0
         flags = flags | before | after
     return wp.array(flags, dtype=wp.uint8, device=device)
+
+
+@wp.struct
+class DepthImages:
+    """Depth images of the object along each axis (Morvan et al. 2008, section 4.1).
+
+    A pixel holds the first and the last cell of its column that touches a negative sample; a
+    fragment at another depth is not inside. The first exceeds the last where there is none.
+    """
+
+    x: wp.array2d[wp.vec2i]  # over (y, z)
+    y: wp.array2d[wp.vec2i]  # over (z, x)
+    z: wp.array2d[wp.vec2i]  # over (x, y)
+
+
+@wp.kernel
+def depth_image_kernel(
+    # in
+    span: wp.vec3i,
+    grid: FieldGrid,
+    axis: wp.int32,
+    # out
+    image_out: wp.array2d[wp.vec2i],
+):
+    """Make the image along an axis; a pixel is a column of cells."""
+    for i in range(span[0] + wp.tid(), span[1], span[2]):
+        u = i / image_out.shape[1]
+        v = i % image_out.shape[1]
+        first = wp.int32(NONE)
+        last = wp.int32(-1)
+        for depth in range(grid.shape[axis]):
+            for corner in range(4):
+                s = from_raster(wp.vec3i(depth, u + corner / 2, v + corner % 2), axis)
+                if grid.distance[s[0], s[1], s[2]] < wp.float32(0.0):
+                    first = wp.min(first, depth - 1)
+                    last = depth
+        image_out[u, v] = wp.vec2i(first, last)
+
+
+@wp.func
+def is_within_column(image: wp.array2d[wp.vec2i], at: wp.vec3f):
+    """Return whether a point (depth, u, v) in cells lies between the depths of its column."""
+    i = wp.min(wp.int32(at[1]), image.shape[0] - 1)
+    j = wp.min(wp.int32(at[2]), image.shape[1] - 1)
+    ends = image[i, j]
+    return at[0] >= wp.float32(ends[0]) and at[0] <= wp.float32(ends[1] + 1)
+
+
+@wp.func
+def may_be_inside(columns: DepthImages, axis: wp.int32, at: wp.vec3f):
+    """Return False where a point in cells is certainly outside the object, seen along an axis."""
+    if axis == 1:
+        return is_within_column(columns.y, to_raster(at, 1))
+    if axis == 2:
+        return is_within_column(columns.z, to_raster(at, 2))
+    return is_within_column(columns.x, at)
+
+
+def depth_images_of(grid: Any) -> Any:
+    """Return the depth images of a field."""
+    out = DepthImages()
+    device = grid.distance.device
+    nx, ny, nz = grid.distance.shape
+    for axis, shape in enumerate(((ny, nz), (nz, nx), (nx, ny))):
+        image = wp.empty((shape[0] - 1, shape[1] - 1), dtype=wp.vec2i, device=device)
+        launch(depth_image_kernel, image.size, [grid, axis, image], device, grain=256)
+        setattr(out, "xyz"[axis], image)
+    return out

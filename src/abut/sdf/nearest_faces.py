@@ -7,7 +7,7 @@ import warp as wp
 from abut.bvh.node_obbs import OBB_ROWS
 from abut.bvh.triangle_frames import TRIANGLE_FRAME_ROWS
 from abut.bvh.wide import BLOCK, BLOCK_LINKS, NO_CHILD, WIDE_ROWS, wide_root
-from abut.core.lanes import lane_count
+from abut.core.lanes import lane_count, lane_index
 from abut.core.memory_access import load_readonly_vec4f
 from abut.point.descent import step_back, step_down
 from abut.point.nearest_face import select_component
@@ -22,7 +22,6 @@ from abut.sdf.brick import (
     found_face,
     groups_within,
     initial_best,
-    lane_index,
     scan_triangle,
 )
 from abut.sdf.grid import sample_indices
@@ -189,20 +188,6 @@ def write_faces(
             faces[i, j, k] = wp.cast(found_face(best, store, sample), wp.float32)
 
 
-@wp.func
-def brick_count_from(bricks: Bricks, first: wp.int32):
-    """Return how many bricks a thread takes from ``first`` on."""
-    count = bricks.counts[0] * bricks.counts[1] * bricks.counts[2]
-    return wp.min(BRICKS_PER_THREAD, count - first)
-
-
-@wp.func
-def begin_search(bricks: Bricks, brick: Brick, store: wp.array[wp.float32]):
-    """Fill the store, and return the ``best`` of a search that has found nothing."""
-    begin_brick(store, brick.x, brick.y, brick.z, bricks.start, NO_FACE, bricks.error)
-    return initial_best(bricks.start, NO_FACE, bricks.error)
-
-
 @cache
 def search_kernel_for(cuda: bool, brute: bool) -> wp.Kernel:
     """Return the search kernel of a kind of device; only the CPU's has a store.
@@ -234,13 +219,15 @@ def search_kernel_for(cuda: bool, brute: bool) -> wp.Kernel:
         lane = lane_index()
         root = wide_root(wide)
         error = bricks.error
+        count = bricks.counts[0] * bricks.counts[1] * bricks.counts[2]
         for item in range(span[0] + wp.tid(), span[1], span[2]):
             last = wp.int32(NO_FACE)
             first = (item / lane_count()) * BRICKS_PER_THREAD
-            for n in range(brick_count_from(bricks, first)):
+            for n in range(wp.min(BRICKS_PER_THREAD, count - first)):
                 brick = brick_at(bricks, first + n, lane)
                 p = lane_samples(brick)
-                best = begin_search(bricks, brick, store)
+                begin_brick(store, brick.x, brick.y, brick.z, bricks.start, NO_FACE, error)
+                best = initial_best(bricks.start, NO_FACE, error)
                 if wp.static(brute):
                     for face in range(frames.shape[0] / TRIANGLE_FRAME_ROWS):
                         row = TRIANGLE_FRAME_ROWS * face

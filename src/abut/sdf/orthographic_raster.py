@@ -6,6 +6,8 @@ covers. Corners are snapped to 1/256 of a pixel and edges are evaluated exactly,
 share an edge share no fragment and leave none out. Lengths are in pixels.
 """
 
+from typing import Any
+
 import warp as wp
 
 from abut.bounds.float32 import to_vec3f
@@ -66,35 +68,33 @@ def dominant_axis(normal: wp.vec3d):
 
 
 @wp.func
-def to_raster(p: wp.vec3d, axis: wp.int32):
-    """Return (depth, u, v) of a point in the raster along an axis."""
+def to_raster(p: Any, axis: wp.int32):
+    """Return (depth, u, v) of a point or pixel (x, y, z) in the raster along an axis."""
     if axis == 1:
-        return wp.vec3d(p[1], p[2], p[0])
+        return type(p)(p[1], p[2], p[0])
     if axis == 2:
-        return wp.vec3d(p[2], p[0], p[1])
+        return type(p)(p[2], p[0], p[1])
     return p
 
 
 @wp.func
-def to_raster_pixel(p: wp.vec3i, axis: wp.int32):
-    """Return (depth, u, v) of integer coordinates."""
-    if axis == 1:
-        return wp.vec3i(p[1], p[2], p[0])
-    if axis == 2:
-        return wp.vec3i(p[2], p[0], p[1])
-    return p
+def from_raster(q: Any, axis: wp.int32):
+    """Return (x, y, z) of a point or pixel (depth, u, v) of the raster along an axis."""
+    return to_raster(q, (3 - axis) % 3)  # both shift the coordinates cyclically
 
 
 @wp.func
-def raster_uv(p: wp.vec3d):
-    """Return (u, v) of a point in the raster."""
-    return wp.vec2d(p[1], p[2])
+def raster_uv(p: wp.vec3d, axis: wp.int32):
+    """Return (u, v) of a point in the raster along an axis."""
+    q = to_raster(p, axis)
+    return wp.vec2d(q[1], q[2])
 
 
 @wp.func
-def snapped(p: wp.vec2d):
-    """Return a point in steps of 1/256 of a pixel, rounded."""
-    return wp.vec2d(wp.floor(p[0] * SNAP + HALF), wp.floor(p[1] * SNAP + HALF))
+def snapped(p: wp.vec3d, axis: wp.int32):
+    """Return (u, v) of a point in the raster, in steps of 1/256 of a pixel, rounded."""
+    at = raster_uv(p, axis)
+    return wp.vec2d(wp.floor(at[0] * SNAP + HALF), wp.floor(at[1] * SNAP + HALF))
 
 
 @wp.func
@@ -120,9 +120,9 @@ def edge_function(a: wp.vec2d, b: wp.vec2d):
 @wp.func
 def edge_functions(footprint: Footprint):
     """Return the edge functions of a face, one a row."""
-    s0 = snapped(raster_uv(to_raster(footprint.corners[0], footprint.axis)))
-    s1 = snapped(raster_uv(to_raster(footprint.corners[1], footprint.axis)))
-    s2 = snapped(raster_uv(to_raster(footprint.corners[2], footprint.axis)))
+    s0 = snapped(footprint.corners[0], footprint.axis)
+    s1 = snapped(footprint.corners[1], footprint.axis)
+    s2 = snapped(footprint.corners[2], footprint.axis)
     if cross2(s1 - s0, s2 - s0) < ZERO:
         return wp.matrix_from_rows(
             edge_function(s0, s2), edge_function(s2, s1), edge_function(s1, s0)
@@ -177,14 +177,14 @@ def pixel_range(a: wp.float64, b: wp.float64, c: wp.float64, low: wp.int32, high
 def footprint_along(corners: wp.mat33d, axis: wp.int32, low: wp.vec3i, high: wp.vec3i):
     """Return the footprint of a face on the pixels from ``low`` to ``high``, inclusive."""
     out = Footprint()
-    s0 = snapped(raster_uv(to_raster(corners[0], axis)))
-    s1 = snapped(raster_uv(to_raster(corners[1], axis)))
-    s2 = snapped(raster_uv(to_raster(corners[2], axis)))
+    s0 = snapped(corners[0], axis)
+    s1 = snapped(corners[1], axis)
+    s2 = snapped(corners[2], axis)
     normal = to_raster(area_vector(corners), axis)
     if cross2(s1 - s0, s2 - s0) == ZERO or normal[0] == ZERO:
         return out
-    first = to_raster_pixel(low, axis)
-    last = to_raster_pixel(high, axis)
+    first = to_raster(low, axis)
+    last = to_raster(high, axis)
     u = pixel_range(s0[0], s1[0], s2[0], first[1], last[1])
     v = pixel_range(s0[1], s1[1], s2[1], first[2], last[2])
     out.axis = axis
@@ -227,28 +227,21 @@ def extent_along(corners: wp.mat33d, x: wp.int32):
 
 
 @wp.func
-def longest_extent(corners: wp.mat33d):
-    """Return the longest side of a face's bounds."""
-    out = wp.float32(0.0)
-    for x in range(3):
-        own = extent_along(corners, x)
-        out = wp.max(out, own[1] - own[0])
-    return out
-
-
-@wp.func
 def pixel_count(footprint: Footprint):
     """Return the pixels of a footprint's rectangle, or its subtriangles."""
     return footprint.size[0] * footprint.size[1]
 
 
 @wp.func
-def subtriangle_at(index: wp.int32, subdivision: wp.int32):
-    """Return the centroid of a subtriangle along edges 01 and 12, as shares of them.
+def subtriangle_row(index: wp.int32):
+    """Return the row of a subtriangle; row r has 2 r + 1."""
+    return wp.int32(wp.sqrt(wp.float64(index) + HALF))
 
-    Row r has 2 r + 1 subtriangles.
-    """
-    row = wp.int32(wp.sqrt(wp.float64(index) + HALF))
+
+@wp.func
+def subtriangle_at(index: wp.int32, subdivision: wp.int32):
+    """Return the centroid of a subtriangle along edges 01 and 12, as shares of them."""
+    row = subtriangle_row(index)
     place = index - row * row
     share = wp.float64(1 + place % 2) * THIRD
     down = (wp.float64(row) + ONE - share) / wp.float64(subdivision)
@@ -267,10 +260,10 @@ def subtriangle_centroid(footprint: Footprint, index: wp.int32):
 def barycentric_weights(corners: wp.mat33d, p: wp.vec3d):
     """Return the barycentric weights of a point of a face, seen along its dominant axis."""
     axis = dominant_axis(area_vector(corners))
-    at = raster_uv(to_raster(p, axis))
-    a = raster_uv(to_raster(corners[0], axis)) - at
-    b = raster_uv(to_raster(corners[1], axis)) - at
-    c = raster_uv(to_raster(corners[2], axis)) - at
+    at = raster_uv(p, axis)
+    a = raster_uv(corners[0], axis) - at
+    b = raster_uv(corners[1], axis) - at
+    c = raster_uv(corners[2], axis) - at
     wa = cross2(b, c)
     wb = cross2(c, a)
     whole = wa + wb + cross2(a, b)

@@ -12,12 +12,12 @@ from abut.bounds.float32 import to_vec3f
 from abut.core.atomics import atomic_add_int64
 from abut.core.lanes import lane_count, warp_all, warp_count, warp_rank, warp_sum, warp_sync
 from abut.geometry.poses import rotation_of
-from abut.sdf.depth_images import DepthImages, may_be_inside
 from abut.sdf.draw_batches import Patches, batch_range, lane_pixels
 from abut.sdf.field_pairs import FieldOperands, FieldPair
 from abut.sdf.field_probe import interpolate_distance, interpolate_gradient, is_in_box
 from abut.sdf.footprint import DEPTH, pixel_corners
 from abut.sdf.grid import FieldGrid, last_cell
+from abut.sdf.grid_properties import DepthImages, may_be_inside
 from abut.sdf.orthographic_raster import barycentric_weights
 from abut.sdf.pixel_patch import (
     WEIGHT,
@@ -39,12 +39,6 @@ AREA_BITS = wp.constant(wp.float64(2.0**36))  # a pixel's area in steps
 MOST_FRAGMENTS = wp.constant(wp.float64(2.0**16))  # of a lane's sums, so that they stay exact
 Fragment = wp.types.vector(length=6, dtype=wp.float32)  # position, distance, weight, face
 FragmentSums = wp.types.vector(length=SUM_COUNT, dtype=wp.float64)  # integers below 2**53
-
-
-@wp.func
-def single4(v: wp.vec4d):
-    """Return four numbers in float32; double precision would take more registers."""
-    return wp.vec4f(wp.float32(v[0]), wp.float32(v[1]), wp.float32(v[2]), wp.float32(v[3]))
 
 
 @wp.func
@@ -168,7 +162,7 @@ def penalty_kernel_for(moving: bool, bending: bool) -> wp.Kernel:
                 if operands.meshes[pair.mesh].velocities.shape[0] > 0:
                     p = wp.vec3d(at) / pair.cells_per_pixel
                     v += to_vec3f(vertex_velocity_at(operands, pair, wp.cast(held[5], wp.int32), p))
-            push = penalty_force(single4(pair.material), way, depth, v)
+            push = penalty_force(wp.vec4f(pair.material), way, depth, v)
         return fixed_point_sums(pair, held[4], push, wp.cross(foot, push), depth)
 
     @wp.kernel(

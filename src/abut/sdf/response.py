@@ -10,14 +10,15 @@ import warp as wp
 
 from abut.core.pickling import PicklableResult
 from abut.core.plan import Stage
-from abut.sdf.blocks import TEAM_SIZE, list_blocks_kernel
-from abut.sdf.depth_images import DepthImages
-from abut.sdf.draw_queues import DrawQueues
-from abut.sdf.face_setup import cull_faces_kernel, setup_faces_kernel, setup_tiles_kernel
-from abut.sdf.field_plan import FieldPlan
-from abut.sdf.footprint_tiles import BLOCK_TILES
+from abut.options import EarlyOut
+from abut.sdf.draw_batches import DrawQueues
+from abut.sdf.face_setup import cull_faces_kernel, setup_faces_kernel, tile_stages
+from abut.sdf.field_pairs import CENTRE, FIELD_VELOCITY, MATERIAL, SPEED, VELOCITY
+from abut.sdf.field_plan import FieldPlan, PlanRows
+from abut.sdf.grid_properties import DepthImages
 from abut.sdf.penalty import SUM_COUNT, penalty_kernel_for, response_rows_kernel
 
+EARLY_OUTS = tuple(EarlyOut)  # their numbers in kernels
 MOST_COPIES = 64  # of a pair's sums: fewer threads contend for one
 
 
@@ -30,16 +31,13 @@ class Wrench(PicklableResult):
 
 
 @dataclass(frozen=True, eq=False)
-class Response(PicklableResult):
+class Response(PlanRows):
     """Force and torque of a mesh on a field's object that it penetrates, in the field's frame.
 
     Force and torque are integrals over the area inside (Morvan et al. 2008, equations 11 and 12);
     ``mean_force`` and ``mean_torque`` are divided by the area (equations 14 and 15).
     """
 
-    _rows: np.ndarray = field(repr=False)
-    _single: bool = field(repr=False)
-    _device: wp.Device = field(repr=False)
     _other_centre: Callable[[], np.ndarray] = field(repr=False)
     _centre: np.ndarray = field(repr=False)
 
@@ -66,8 +64,7 @@ class Response(PicklableResult):
     @property
     def fragment_count(self) -> Any:
         """Number of samples inside; an int, or (B,) int64."""
-        counts = self._rows[:, 8].astype(np.int64)
-        return int(counts[0]) if self._single else wp.array(counts, device=self._device)
+        return self._number(8, np.int64)
 
     @property
     def mean_force(self) -> wp.array:
@@ -99,15 +96,6 @@ class Response(PicklableResult):
         area = self._rows[:, 6:7]
         return np.divide(1.0, area, out=np.zeros_like(area), where=area > 0)
 
-    def _number(self, column: int) -> Any:
-        if self._single:
-            return float(self._rows[0, column])
-        return self._array(self._rows[:, column])
-
-    def _array(self, rows: np.ndarray) -> wp.array:
-        rows = np.ascontiguousarray(rows[0] if self._single else rows)
-        return wp.array(rows, dtype=wp.float64, device=self._device)
-
 
 class ResponsePlan(FieldPlan):
     """Cull faces, set up their patches, draw these, and add up the fragments inside.
@@ -115,8 +103,7 @@ class ResponsePlan(FieldPlan):
     Args:
         vertex_velocities: Whether calls pass velocities of the mesh's vertices.
         dissipative: Whether there is damping or friction, so that velocities matter.
-        early_out: BOUND, DEPTH or NOTHING.
-        depth_images: The field's, for DEPTH.
+        early_out: Early rejection of samples outside.
         args: As for FieldPlan.
     """
 
@@ -124,16 +111,18 @@ class ResponsePlan(FieldPlan):
 
     def __init__(
         self,
+        field: Any,
         *args: Any,
         vertex_velocities: bool,
         dissipative: bool,
-        early_out: int,
-        depth_images: Any = None,
+        early_out: EarlyOut,
+        **options: Any,
     ) -> None:
-        self._early_out = early_out
+        self._early_out = EARLY_OUTS.index(early_out)
         self._penalty_kernel = penalty_kernel_for(dissipative, vertex_velocities)
-        self._depth_images = DepthImages() if depth_images is None else depth_images
-        super().__init__(*args, vertex_velocities=vertex_velocities)
+        deep = early_out is EarlyOut.DEPTH
+        self._depth_images = field.depth_images if deep else DepthImages()
+        super().__init__(field, *args, vertex_velocities=vertex_velocities, **options)
 
     def stages(self) -> Iterable[Stage]:
         """Yield the stages; see face_setup and penalty."""
@@ -145,6 +134,26 @@ class ResponsePlan(FieldPlan):
         yield "cull", self.over_items(cull_faces_kernel, early_out, self.queues["faces"])
         yield from penalty_stages(self.operands, self.queues, *draw)
         yield "rows", self.over_rows(response_rows_kernel, SUM_COUNT, copies, sums)
+
+
+def fill_inputs(
+    inputs: np.ndarray,
+    chunk: slice,
+    twists: tuple[np.ndarray, np.ndarray],
+    centre: np.ndarray,
+    material: list[float],
+    velocities: np.ndarray | None,
+) -> None:
+    """Write the inputs of a chunk of poses beside the poses; see read_pair.
+
+    ``twists``: of the mesh and of the field's object, (6,) or (B, 6) for all poses.
+    """
+    for at, twist in zip((VELOCITY, FIELD_VELOCITY), twists, strict=True):
+        inputs[:, at : at + 6] = twist if twist.ndim == 1 else twist[chunk]
+    inputs[:, CENTRE : CENTRE + 3] = centre
+    inputs[:, MATERIAL : MATERIAL + 4] = material
+    speeds = [] if velocities is None else np.linalg.norm(velocities, axis=1)
+    inputs[:, SPEED] = np.max(speeds, initial=0.0)
 
 
 def penalty_stages(
@@ -166,13 +175,9 @@ def penalty_stages(
         copies: Copies of the sums of each pair.
         sums: Of all pairs, zero before.
     """
-    faces, large, blocks = (queues[name] for name in ("faces", "large", "blocks"))
     no_best = wp.empty(0, dtype=wp.int64, device=queues.device)
-    setup = [operands, 1, faces, large, queues.patches]
-    list_blocks = [operands, 1, early_out, no_best, large, blocks]
-    tiles = [operands, early_out, blocks, queues.patches]
+    setup = [operands, 1, queues["faces"], queues["large"], queues.patches]
     draw = [operands, queues.patches, depth_images, early_out, copies, sums]
     yield "setup", queues.over("faces", setup_faces_kernel, setup)
-    yield "blocks", queues.over("large", list_blocks_kernel, list_blocks, per_key=TEAM_SIZE)
-    yield "tiles", queues.over("blocks", setup_tiles_kernel, tiles, per_key=int(BLOCK_TILES))
+    yield from tile_stages(operands, queues, 1, early_out, no_best)
     yield "draw", queues.over("batches", penalty_kernel, draw)

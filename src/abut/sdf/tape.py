@@ -68,17 +68,11 @@ def grid_sample(grid: FieldGrid, x: wp.int32, y: wp.int32, z: wp.int32):
 
 
 @wp.func
-def cell_index(at: wp.float64, count: wp.int32):
-    """Return the cell of a coordinate along an axis with ``count`` samples."""
-    return wp.clamp(wp.int32(at), 0, count - 2)
-
-
-@wp.func
 def interpolate(grid: FieldGrid, at: wp.vec3d):
     """Return distance and gradient, linear between samples, at a point in cells."""
-    x = cell_index(at[0], grid.shape[0])
-    y = cell_index(at[1], grid.shape[1])
-    z = cell_index(at[2], grid.shape[2])
+    x = wp.clamp(wp.int32(at[0]), 0, grid.shape[0] - 2)
+    y = wp.clamp(wp.int32(at[1]), 0, grid.shape[1] - 2)
+    z = wp.clamp(wp.int32(at[2]), 0, grid.shape[2] - 2)
     w = at[2] - wp.float64(z)
     v = at[1] - wp.float64(y)
     b00 = lerp(grid_sample(grid, x, y, z), grid_sample(grid, x, y, z + 1), w)
@@ -191,16 +185,17 @@ def subdivided_samples(
 
 
 def record_response(
-    grid: Any, points: wp.array, areas: wp.array, poses: wp.array, law: Any
+    grid: Any, points: np.ndarray, areas: np.ndarray, poses: wp.array, law: Any
 ) -> TapedResponse:
     """Launch the kernels so that an active tape records them."""
     if not (isinstance(poses, wp.array) and poses.dtype is wp.transformd):
         raise OptionError("poses must be a Warp array of wp.transformd, one for each pose.")
-    device, shape = points.device, (poses.shape[0], points.shape[0])
+    device, shape = grid.distance.device, (poses.shape[0], len(points))
     if poses.device != device:
         raise DeviceError(f"poses live on {poses.device}, the field on {device}.")
     arrays = _room(shape, device)
-    inputs = [points, areas, poses, grid, law]
+    samples = [wp.array(x, t, device=device) for x, t in ((points, wp.vec3d), (areas, wp.float64))]
+    inputs = [*samples, poses, grid, law]
     wp.launch(fragment_forces_kernel, shape[0] * shape[1], inputs, list(arrays), device=device)
     while arrays[0].shape[1] > 1:
         shape = (shape[0], -(-arrays[0].shape[1] // int(RUN)))

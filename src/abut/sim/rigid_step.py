@@ -8,11 +8,11 @@ import warp as wp
 from abut.core.lanes import WARP_SIZE
 from abut.core.launch import UNKNOWN_COUNT, Task, launch
 from abut.core.plan import Plan, Stage
-from abut.sdf.depth_images import DepthImages
-from abut.sdf.draw_queues import GRAIN, DrawQueues
+from abut.sdf.draw_batches import GRAIN, DrawQueues
 from abut.sdf.face_setup import cull_faces_kernel
 from abut.sdf.field_pairs import FieldOperands, FieldPair
 from abut.sdf.footprint import BOUND
+from abut.sdf.grid_properties import DepthImages
 from abut.sdf.penalty import SUM_COUNT, penalty_kernel_for, response_rows_kernel
 from abut.sdf.response import penalty_stages
 from abut.sim.bodies import gather_forces_kernel, move_bodies_kernel
