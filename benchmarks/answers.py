@@ -25,6 +25,11 @@ def stacked(frames: list[np.ndarray]) -> np.ndarray:
     return np.concatenate([pairs + (k << FRAME_BITS) for k, pairs in enumerate(frames)])
 
 
+def posed_pairs(pairs: np.ndarray, pose: np.ndarray) -> np.ndarray:
+    """The pairs of a batch as one answer, each with its pose above the bits of both faces."""
+    return sorted_pairs(pairs.astype(np.int64) + (pose.astype(np.int64) << FRAME_BITS)[:, None])
+
+
 def size_of(answer: Any) -> float:
     """Number of pairs, of poses with contact, or of leaves; a yes counts one.
 
@@ -35,22 +40,36 @@ def size_of(answer: Any) -> float:
     return len(answer) if np.ndim(answer) == 2 else int(np.sum(answer))
 
 
-def difference(ours: Any, theirs: Any) -> tuple[np.ndarray, np.ndarray]:
+def difference(
+    ours: Any, theirs: Any, tolerance: float | None = None, part: int | None = None
+) -> tuple[np.ndarray, np.ndarray]:
     """Rows that only they have, and rows that only we have.
 
-    For yes and no the rows are poses; where they answered fewer poses, those are compared.
+    For yes and no and for distances the rows are poses; where they answered fewer, those are
+    compared. ``tolerance``: of distances in float32, in shares of the largest; None for float64.
+    ``part``: how many poses they answered with pairs, where not all.
     """
     if np.asarray(theirs).dtype.kind == "f":
         theirs = np.atleast_1d(theirs)
         ours = np.atleast_1d(ours)[: len(theirs)]
-        off = np.abs(theirs - ours) > SAME_DISTANCE * ours + LEAST_DISTANCE
+        size = np.abs(ours)
+        allowed = SAME_DISTANCE * size if tolerance is None else tolerance * size.max()
+        off = np.abs(theirs - ours) > allowed + LEAST_DISTANCE
         return np.flatnonzero(off & (theirs > ours)), np.flatnonzero(off & (theirs < ours))
     if np.ndim(theirs) < 2:
         theirs = np.atleast_1d(theirs)
         ours = np.atleast_1d(ours)[: len(theirs)]
         return np.flatnonzero(theirs > ours), np.flatnonzero(theirs < ours)
-    ours, theirs = ({tuple(row) for row in pairs.tolist()} for pairs in (ours, theirs))
-    return sorted_pairs(list(theirs - ours)), sorted_pairs(list(ours - theirs))
+    if part is not None:
+        ours = ours[(ours[:, 0] >> FRAME_BITS) < part]
+    return _only(theirs, ours), _only(ours, theirs)
+
+
+def _only(rows: np.ndarray, others: np.ndarray) -> np.ndarray:
+    """Sorted rows that are not among others."""
+    as_one = np.dtype([("a", np.int64), ("b", np.int64)])
+    first, second = (np.ascontiguousarray(x, np.int64).view(as_one).ravel() for x in (rows, others))
+    return np.setdiff1d(first, second).view(np.int64).reshape(-1, 2)
 
 
 def without_excuse(case: Case, pairs: np.ndarray) -> np.ndarray:

@@ -21,10 +21,9 @@ import abut
 from benchmarks.cases import _gem, _model
 from benchmarks.comparison import QUIET, RESULTS
 from benchmarks.ours import commit
+from benchmarks.peers.warp_mesh import query_kernel
 from benchmarks.rows import Row, machine_name, print_rows, set_ratios, write_csv
 from benchmarks.timing import Timed, measure
-
-wp.set_module_options({"enable_backward": False})
 
 CUDA_GRID, CPU_GRID = 256, 96
 AGREED = {"libigl": 1e-9, "meshlib": 1e-4, "warp": 1e-4}  # of the model's size
@@ -46,30 +45,6 @@ class Job:
     @property
     def size(self) -> float:
         return float(np.ptp(self.vertices, axis=0).max())
-
-
-@wp.kernel
-def query_kernel(
-    mesh: wp.uint64,
-    points: wp.array[wp.vec3f],
-    sign: wp.int32,
-    distance_out: wp.array[wp.float32],
-):
-    """Warp's own search; ``sign``: 0 none, 1 by normals, 2 by winding numbers."""
-    i = wp.tid()
-    p = points[i]
-    if sign == 0:
-        query = wp.mesh_query_point_no_sign(mesh, p, 1e30)
-        at = wp.mesh_eval_position(mesh, query.face, query.u, query.v)
-        distance_out[i] = wp.length(p - at)
-    elif sign == 1:
-        query = wp.mesh_query_point_sign_normal(mesh, p, 1e30)
-        at = wp.mesh_eval_position(mesh, query.face, query.u, query.v)
-        distance_out[i] = query.sign * wp.length(p - at)
-    else:
-        query = wp.mesh_query_point_sign_winding_number(mesh, p, 1e30)
-        at = wp.mesh_eval_position(mesh, query.face, query.u, query.v)
-        distance_out[i] = query.sign * wp.length(p - at)
 
 
 def of_abut(job: Job) -> tuple[Callable[[], Any], int]:

@@ -24,6 +24,8 @@ class Question(StrEnum):
     PAIRS = "pairs"  # every pair of intersecting faces of two meshes
     FIRST = "first"  # whether two meshes intersect
     POSES = "poses"  # the same for a batch of poses
+    POSE_PAIRS = "pose_pairs"  # every pair at each of a batch of poses
+    WITHIN = "within"  # every pair of faces at most so far apart
     SELF = "self"  # every pair of intersecting faces of one mesh
     SELF_REFIT = "self_refit"  # the same for each frame of a motion, hierarchy update included
     SELF_ANY = "self_any"  # whether a mesh intersects itself
@@ -31,6 +33,8 @@ class Question(StrEnum):
     REFIT = "refit"  # a hierarchy for moved vertices
     DISTANCE = "distance"  # how far apart two meshes are
     DISTANCES = "distances"  # the same for a batch of poses
+    POINTS = "points"  # how far a mesh is from points
+    SIGNED_POINTS = "signed_points"  # the same, negative inside
     DISTANCE_REFIT = "distance_refit"  # for each frame of a motion, hierarchy update included
     BUILD_RSS = "build_rss"  # a hierarchy of rectangle swept spheres from nothing
     REFIT_RSS = "refit_rss"  # the same for moved vertices
@@ -50,9 +54,11 @@ class Case:
     vertices: np.ndarray
     faces: np.ndarray
     other: np.ndarray | None = None
-    pose: np.ndarray | None = None  # of the second mesh: (4, 4), or (B, 4, 4) for POSES
+    pose: np.ndarray | None = None  # of the second mesh: (4, 4), or (B, 4, 4) for a batch
     frames: tuple[np.ndarray, ...] = ()
     other_faces: np.ndarray | None = None
+    distance: float = 0.0  # for WITHIN
+    points: np.ndarray | None = None  # (n, 3) float64, for POINTS and SIGNED_POINTS
 
     @property
     def placed(self) -> np.ndarray:

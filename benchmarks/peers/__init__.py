@@ -7,10 +7,12 @@ A peer is a module with:
 - ``prepare(case, choice="")``: everything that is not to be timed, hierarchies included; None
   where the choice does not apply to the case.
 - ``run(prepared)``: what is timed; returns the library's own result.
-- ``answer(result)``: sorted (n, 2) face pairs; or a bool, (B,) bools, or a count of leaves.
-- ``NOTE``: why its answers may differ from abut's. ``EXACT``: its answers must not differ, except
-  for faces without area. ``COMPILES``: its first call gets a row. ``BASELINE``: a yardstick, not a
-  library, which no ratio refers to.
+- ``answer(result)``: sorted (n, 2) face pairs; or a bool, (B,) bools, distances, or a count of
+  leaves.
+- ``NOTE``: why its answers may differ from abut's. ``TOLERANCE``: of distances in float32, in
+  shares of the largest one. ``EXACT``: its answers must not differ, except for faces without area.
+  ``COMPILES``: its first call gets a row. ``BASELINE``: a yardstick, not a library, which no ratio
+  refers to.
 - ``tree_bytes(case)``, optional: bytes of its hierarchies by name.
 
 Importing a peer imports its package; a missing one is reported and skipped.
@@ -31,6 +33,7 @@ class Prepared(NamedTuple):
     steps: float = 1.0
     device: str = "cpu"
     held: Any = None  # objects that must live as long as the call
+    part: int | None = None  # poses answered with pairs, where not all of them
 
 
 def installed(names: tuple[str, ...] = NAMES) -> tuple[list[ModuleType], list[str]]:

@@ -7,17 +7,20 @@ import meshlib.mrmeshnumpy as mn
 import meshlib.mrmeshpy as mm
 import numpy as np
 
-from benchmarks.answers import sorted_pairs, stacked
+from benchmarks.answers import posed_pairs, sorted_pairs, stacked
 from benchmarks.cases import Case, Question
 from benchmarks.peers import Prepared
 
 NAME, PACKAGE = "meshlib", "meshlib"
 NOTE = "MeshLib leaves out faces that only touch or lie in one plane, and moves points in float32."
+TOLERANCE = 1e-5
 UPDATES = ("refit", "rebuild")  # updateCaches refits the tree; invalidateCaches drops it
 SUPPORTS = {
     Question.PAIRS: ("",),
     Question.FIRST: ("",),
     Question.POSES: ("",),
+    Question.POSE_PAIRS: ("",),
+    Question.POINTS: ("",),
     Question.SELF: ("",),
     Question.SELF_ANY: ("",),
     Question.SELF_REFIT: UPDATES,
@@ -27,19 +30,22 @@ SUPPORTS = {
     Question.DISTANCES: ("",),
     Question.DISTANCE_REFIT: UPDATES,
 }
-POSES_TRIED = 500  # of the batch: each takes some 0.4 ms
+POSES_TRIED = 500  # of a batch: with cows each takes some 0.4 ms
+FACES_TRIED = 10**7  # of a batch: faces of both meshes, times poses
 
 
-def prepare(case: Case, choice: str = "") -> Prepared:
+def prepare(case: Case, choice: str = "") -> Prepared | None:
     """Meshes with their trees; results stay in MeshLib's containers."""
+    if case.question is Question.POINTS:
+        return _point(case) if len(case.points) == 1 else None
     mesh = _mesh(case.vertices, case.faces)
     part = mm.MeshPart(mesh)
     if case.question in (Question.DISTANCE, Question.DISTANCES, Question.DISTANCE_REFIT):
         return _distances(case, mesh, part, choice)
     if case.question in (Question.PAIRS, Question.FIRST):
         return _two_meshes(case, mesh, part)
-    if case.question is Question.POSES:
-        return _poses(case, part)
+    if case.question in (Question.POSES, Question.POSE_PAIRS):
+        return _poses(case, mesh, part)
     if case.question is Question.SELF:
         return Prepared(lambda: [mm.findSelfCollidingTriangles(part)])
     if case.question is Question.SELF_ANY:
@@ -55,7 +61,11 @@ def run(prepared: Prepared) -> Any:
 
 
 def answer(result: Any) -> Any:
-    """Pairs, one list for all frames; yes and no; or a count."""
+    """Pairs, one list for all frames or poses; yes and no; or a count."""
+    if isinstance(result, tuple):
+        pairs = [_pairs(one) for one in result]
+        pose = np.repeat(np.arange(len(pairs)), [len(one) for one in pairs])
+        return posed_pairs(np.concatenate(pairs), pose)
     if isinstance(result, list):
         return stacked([sorted_pairs(_pairs(pairs), unordered=True) for pairs in result])
     return sorted_pairs(_pairs(result)) if isinstance(result, mm.std_vector_FaceFace) else result
@@ -72,21 +82,42 @@ def _mesh(vertices: np.ndarray, faces: np.ndarray) -> mm.Mesh:
     return mesh
 
 
+def _tried(case: Case) -> int:
+    faces = case.faces if case.other_faces is None else case.other_faces
+    return min(POSES_TRIED, FACES_TRIED // (len(case.faces) + len(faces)))
+
+
+def _other(case: Case, mesh: mm.Mesh) -> mm.MeshPart:
+    faces = case.faces if case.other_faces is None else case.other_faces
+    return mm.MeshPart(mesh if case.other is None else _mesh(case.other, faces))
+
+
 def _two_meshes(case: Case, mesh: mm.Mesh, part: mm.MeshPart) -> Prepared:
-    other = mesh if case.other is None else _mesh(case.other, case.faces)
-    part_b, pose = mm.MeshPart(other), None if case.pose is None else _pose(case.pose)
+    part_b, pose = _other(case, mesh), None if case.pose is None else _pose(case.pose)
     if case.question is Question.PAIRS:
         return Prepared(lambda: mm.findCollidingTriangles(part, part_b, pose))
     return Prepared(lambda: len(mm.findCollidingTriangles(part, part_b, pose, True)) > 0)
 
 
-def _poses(case: Case, part: mm.MeshPart) -> Prepared:
-    poses = [_pose(pose) for pose in case.pose[:POSES_TRIED]]
+def _poses(case: Case, mesh: mm.Mesh, part: mm.MeshPart) -> Prepared:
+    every, part_b = case.question is Question.POSE_PAIRS, _other(case, mesh)
+    poses = [_pose(pose) for pose in case.pose[: _tried(case)]]
 
     def loop() -> np.ndarray:
-        return np.array([len(mm.findCollidingTriangles(part, part, p, True)) > 0 for p in poses])
+        return np.array([len(mm.findCollidingTriangles(part, part_b, p, True)) > 0 for p in poses])
 
-    return Prepared(loop, steps=len(poses) / len(case.pose))
+    def all_pairs() -> tuple:
+        return tuple(mm.findCollidingTriangles(part, part_b, p) for p in poses)
+
+    steps = len(poses) / len(case.pose)
+    if every:
+        return Prepared(all_pairs, steps, part=len(poses))
+    return Prepared(loop, steps)
+
+
+def _point(case: Case) -> Prepared:
+    part, at = mm.MeshPart(_mesh(case.vertices, case.faces)), mm.Vector3f(*case.points[0].tolist())
+    return Prepared(lambda: np.array([np.sqrt(mm.findProjection(at, part).distSq)]))
 
 
 def _moving(case: Case, mesh: mm.Mesh, part: mm.MeshPart, choice: str) -> Prepared:
@@ -111,9 +142,7 @@ def _moving(case: Case, mesh: mm.Mesh, part: mm.MeshPart, choice: str) -> Prepar
 
 def _distances(case: Case, mesh: mm.Mesh, part: mm.MeshPart, choice: str) -> Prepared:
     """One distance, a loop over poses, or one distance a frame."""
-    faces = case.faces if case.other_faces is None else case.other_faces
-    other = mesh if case.other is None else _mesh(case.other, faces)
-    part_b = mm.MeshPart(other)
+    part_b = _other(case, mesh)
 
     def measured(pose: Any = None) -> float:
         return float(np.sqrt(mm.findDistance(part, part_b, pose).distSq))
@@ -122,7 +151,7 @@ def _distances(case: Case, mesh: mm.Mesh, part: mm.MeshPart, choice: str) -> Pre
         pose = None if case.pose is None else _pose(case.pose)
         return Prepared(lambda: measured(pose))
     if case.question is Question.DISTANCES:
-        poses = [_pose(pose) for pose in case.pose[:POSES_TRIED]]
+        poses = [_pose(pose) for pose in case.pose[: _tried(case)]]
         steps = len(poses) / len(case.pose)
         return Prepared(lambda: np.array([measured(pose) for pose in poses]), steps)
     everywhere = mesh.topology.getValidVerts()

@@ -1,7 +1,7 @@
 """What a Warp user would write: wp.Bvh, a box query for each face, wp.intersect_tri_tri.
 
 A baseline rather than a library: float32 throughout, pairs in no order, room for a fixed number of
-them, and in self-collision no pairs with a common vertex. It is the one peer that runs on CUDA.
+them, and in self-collision no pairs with a common vertex.
 Warp's triangle test has an absolute tolerance of 1e-6, so meshes are enlarged, by a power of two.
 """
 
@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import warp as wp
 
-from benchmarks.answers import sorted_pairs, stacked
+from benchmarks.answers import posed_pairs, sorted_pairs, stacked
 from benchmarks.cases import Case, Question
 from benchmarks.peers import Prepared
 
@@ -20,10 +20,17 @@ NAME, PACKAGE = "warp_bvh", "warp-lang"
 NOTE = "The Warp baseline decides in float32 and leaves out self-contacts of neighbours."
 COMPILES = True
 BASELINE = True
-SUPPORTS = dict.fromkeys((q for q in Question if q is not Question.SELF_ANY), ("",))
+ON_DEVICE = "device_poses"  # poses that are on the GPU already
+SUPPORTS = dict.fromkeys(
+    (Question.PAIRS, Question.FIRST, Question.SELF, Question.SELF_REFIT), ("",)
+)
+SUPPORTS |= dict.fromkeys((Question.BUILD, Question.REFIT), ("",))
+SUPPORTS |= dict.fromkeys((Question.POSES, Question.POSE_PAIRS), ("", ON_DEVICE))
 ROOM = 1 << 20
+POSED_ROOM = 1 << 23
 EXTENT = 4096.0
 CPU_POSES_TRIED = 100
+FACES_TRIED, CPU_FACES_TRIED = 10**9, 10**6  # of a batch: faces of b, times poses
 
 
 @wp.kernel
@@ -57,7 +64,8 @@ def pairs_kernel(
     bvh: wp.uint64,
     points_a: wp.array[wp.vec3],
     points_b: wp.array[wp.vec3],
-    faces: wp.array[wp.vec3i],
+    faces_a: wp.array[wp.vec3i],
+    faces_b: wp.array[wp.vec3i],
     pose: wp.mat44,
     one_mesh: wp.bool,
     # out
@@ -66,14 +74,14 @@ def pairs_kernel(
 ):
     """All pairs of one face of b."""
     j = wp.tid()
-    g = faces[j]
+    g = faces_b[j]
     p = wp.transform_point(pose, points_b[g[0]])
     q = wp.transform_point(pose, points_b[g[1]])
     r = wp.transform_point(pose, points_b[g[2]])
     query = wp.bvh_query_aabb(bvh, wp.min(p, wp.min(q, r)), wp.max(p, wp.max(q, r)))
     i = wp.int32(0)
     while wp.bvh_query_next(query, i):
-        f = faces[i]
+        f = faces_a[i]
         if one_mesh and (i >= j or share_vertex(f, g)):
             continue
         if wp.intersect_tri_tri(points_a[f[0]], points_a[f[1]], points_a[f[2]], p, q, r) > 0:
@@ -88,7 +96,8 @@ def any_kernel(
     bvh: wp.uint64,
     points_a: wp.array[wp.vec3],
     points_b: wp.array[wp.vec3],
-    faces: wp.array[wp.vec3i],
+    faces_a: wp.array[wp.vec3i],
+    faces_b: wp.array[wp.vec3i],
     poses: wp.array[wp.mat44],
     # out
     found_out: wp.array[wp.int32],
@@ -97,17 +106,46 @@ def any_kernel(
     pose, j = wp.tid()
     if found_out[pose] > 0:
         return
-    g = faces[j]
+    g = faces_b[j]
     p = wp.transform_point(poses[pose], points_b[g[0]])
     q = wp.transform_point(poses[pose], points_b[g[1]])
     r = wp.transform_point(poses[pose], points_b[g[2]])
     query = wp.bvh_query_aabb(bvh, wp.min(p, wp.min(q, r)), wp.max(p, wp.max(q, r)))
     i = wp.int32(0)
     while wp.bvh_query_next(query, i):
-        f = faces[i]
+        f = faces_a[i]
         if wp.intersect_tri_tri(points_a[f[0]], points_a[f[1]], points_a[f[2]], p, q, r) > 0:
             found_out[pose] = 1
             return
+
+
+@wp.kernel
+def posed_pairs_kernel(
+    # in
+    bvh: wp.uint64,
+    points_a: wp.array[wp.vec3],
+    points_b: wp.array[wp.vec3],
+    faces_a: wp.array[wp.vec3i],
+    faces_b: wp.array[wp.vec3i],
+    poses: wp.array[wp.mat44],
+    # out
+    rows_out: wp.array[wp.vec3i],
+    count_out: wp.array[wp.int32],
+):
+    """All pairs of one face of b in one pose."""
+    pose, j = wp.tid()
+    g = faces_b[j]
+    p = wp.transform_point(poses[pose], points_b[g[0]])
+    q = wp.transform_point(poses[pose], points_b[g[1]])
+    r = wp.transform_point(poses[pose], points_b[g[2]])
+    query = wp.bvh_query_aabb(bvh, wp.min(p, wp.min(q, r)), wp.max(p, wp.max(q, r)))
+    i = wp.int32(0)
+    while wp.bvh_query_next(query, i):
+        f = faces_a[i]
+        if wp.intersect_tri_tri(points_a[f[0]], points_a[f[1]], points_a[f[2]], p, q, r) > 0:
+            slot = wp.atomic_add(count_out, 0, 1)
+            if slot < rows_out.shape[0]:
+                rows_out[slot] = wp.vec3i(pose, i, j)
 
 
 class Mesh:
@@ -139,8 +177,10 @@ class Mesh:
         return len(self.faces)
 
 
-def prepare(case: Case, choice: str = "") -> Prepared:
+def prepare(case: Case, choice: str = "") -> Prepared | None:
     """Trees and room for pairs."""
+    if choice == ON_DEVICE and case.device == "cpu":
+        return None
     scale = 2.0 ** round(np.log2(EXTENT / np.ptp(case.vertices, axis=0).max()))
     a = Mesh(case.vertices, case.faces, case.device, scale)
     steps = len(case.frames)
@@ -153,15 +193,29 @@ def prepare(case: Case, choice: str = "") -> Prepared:
         return Prepared(lambda: [_pairs(a, a, None)], device=case.device)
     if case.question is Question.SELF_REFIT:
         return Prepared(lambda: [_moved_pairs(a, f) for f in frames], steps, case.device)
-    b = a if case.other is None else Mesh(case.other, case.faces, case.device, scale)
+    faces = case.faces if case.other_faces is None else case.other_faces
+    b = a if case.other is None else Mesh(case.other, faces, case.device, scale)
     pose = np.eye(4) if case.pose is None else case.pose.copy()
     pose[..., :3, 3] *= scale
     if case.question is Question.PAIRS:
         return Prepared(lambda: _pairs(a, b, pose), device=case.device)
-    tried = pose.reshape(-1, 4, 4)
-    tried = tried[: CPU_POSES_TRIED if case.device == "cpu" else None]
-    share = len(tried) / pose.reshape(-1, 4, 4).shape[0]
-    return Prepared(lambda: _any(a, b, tried, case.question), share, case.device)
+    return _batch(case, choice, a, b, pose.reshape(-1, 4, 4))
+
+
+def _batch(case: Case, choice: str, a: Mesh, b: Mesh, poses: np.ndarray) -> Prepared:
+    """As many poses as do not take too long."""
+    most = FACES_TRIED // len(b.faces)
+    if case.device == "cpu":
+        most = min(CPU_POSES_TRIED, CPU_FACES_TRIED // len(b.faces))
+    tried = poses[:most]
+    if choice == ON_DEVICE:
+        tried = wp.array(tried, dtype=wp.mat44, device=case.device)
+    steps = len(tried) / len(poses)
+    if case.question is Question.POSE_PAIRS:
+        rows = wp.empty(POSED_ROOM, dtype=wp.vec3i, device=case.device)
+        part = len(tried) if steps < 1.0 else None
+        return Prepared(lambda: _posed_pairs(a, b, tried, rows), steps, case.device, part=part)
+    return Prepared(lambda: _any(a, b, tried, case.question), steps, case.device)
 
 
 def run(prepared: Prepared) -> Any:
@@ -173,6 +227,9 @@ def answer(result: Any) -> Any:
     """Pairs, one list for all frames; yes and no; or a count."""
     if isinstance(result, list):
         return stacked([sorted_pairs(pairs.numpy(), unordered=True) for pairs in result])
+    if isinstance(result, wp.array) and result.dtype is wp.vec3i:
+        rows = result.numpy()
+        return posed_pairs(rows[:, 1:], rows[:, 0])
     return sorted_pairs(result.numpy()) if isinstance(result, wp.array) else result
 
 
@@ -182,8 +239,8 @@ def _pairs(a: Mesh, b: Mesh, pose: np.ndarray | None) -> wp.array:
     pairs = wp.empty(ROOM, dtype=wp.vec2i, device=device)
     count = wp.zeros(1, dtype=wp.int32, device=device)
     motion = wp.mat44(np.eye(4) if pose is None else pose)
-    inputs = [a.tree.id, a.points, b.points, a.faces, motion, pose is None]
-    wp.launch(pairs_kernel, len(a.faces), inputs, [pairs, count], device=device)
+    inputs = [a.tree.id, a.points, b.points, a.faces, b.faces, motion, pose is None]
+    wp.launch(pairs_kernel, len(b.faces), inputs, [pairs, count], device=device)
     return pairs[: int(count.numpy()[0])]
 
 
@@ -192,11 +249,28 @@ def _moved_pairs(mesh: Mesh, vertices: wp.array) -> wp.array:
     return _pairs(mesh, mesh, None)
 
 
-def _any(a: Mesh, b: Mesh, poses: np.ndarray, question: Question) -> Any:
+def _any(a: Mesh, b: Mesh, poses: np.ndarray | wp.array, question: Question) -> Any:
     device = a.points.device
     found = wp.zeros(len(poses), dtype=wp.int32, device=device)
-    motions = wp.array(poses, dtype=wp.mat44, device=device)
-    inputs = [a.tree.id, a.points, b.points, a.faces, motions]
-    wp.launch(any_kernel, (len(poses), len(a.faces)), inputs, [found], device=device)
+    inputs = [a.tree.id, a.points, b.points, a.faces, b.faces, _motions(poses, device)]
+    wp.launch(any_kernel, (len(poses), len(b.faces)), inputs, [found], device=device)
     colliding = found.numpy() > 0
     return colliding if question is Question.POSES else bool(colliding[0])
+
+
+def _posed_pairs(a: Mesh, b: Mesh, poses: np.ndarray | wp.array, rows: wp.array) -> wp.array:
+    device = a.points.device
+    count = wp.zeros(1, dtype=wp.int32, device=device)
+    inputs = [a.tree.id, a.points, b.points, a.faces, b.faces, _motions(poses, device)]
+    shape = (len(poses), len(b.faces))
+    wp.launch(posed_pairs_kernel, shape, inputs, [rows, count], device=device)
+    found = int(count.numpy()[0])
+    if found > len(rows):
+        raise RuntimeError(f"room for {len(rows)} pairs, found {found}")
+    return rows[:found]
+
+
+def _motions(poses: np.ndarray | wp.array, device: Any) -> wp.array:
+    if isinstance(poses, wp.array):
+        return poses
+    return wp.array(poses, dtype=wp.mat44, device=device)

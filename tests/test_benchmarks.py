@@ -1,0 +1,132 @@
+"""The parts of the benchmarks that tables rest on: answers compared, anchors run, rows written."""
+
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+ROOT = Path(__file__).parents[1]
+
+ANCHOR = """\
+#!{python}
+import sys
+import numpy as np
+
+with open(sys.argv[1], "rb") as file:
+    sizes = np.fromfile(file, np.int32, 5)
+    for vertices, faces in sizes[:4].reshape(2, 2):
+        points = np.fromfile(file, np.float32, 3 * vertices)
+        assert len(points) == 3 * vertices and np.abs(points).max() < 10
+        assert np.fromfile(file, np.int32, 3 * faces).max() == vertices - 1
+    poses = np.fromfile(file, np.float32, 12 * sizes[4]).reshape(-1, 12)
+    truth = np.fromfile(file, np.{kind}, sizes[4])
+    assert len(truth) == sizes[4] and not file.read()
+assert all(np.allclose(np.abs(np.linalg.det(p[:9].reshape(3, 3))), 1, atol=1e-4) for p in poses)
+about = (sys.argv[1], sizes[1], sizes[3])
+for n in (1, 10, 100, 1000):
+    if n <= sizes[4]:
+        {line}
+"""
+FIRST = (
+    'print("%s: %d and %d faces, %d poses: %.3f ms with copies, kernel %.3f ms, '
+    '%d answers differ" % (*about, n, 0.25, 0.125, truth[:n].sum()))'
+)
+NEAREST = (
+    'print("%s: %d and %d faces, %d poses: kernel %.3f ms; %.0f bounds and %.1f triangle pairs a '
+    "pose; largest difference %.2g, contact differs in %d (%d blocks an SM)"
+    '" % (*about, n, 4.7, 8000, 180.0, 1.2e-7, int((truth[:n] == 0).sum()), 5))'
+)
+
+
+@pytest.fixture
+def benchmarks(monkeypatch):
+    """Make the folder of benchmarks importable."""
+    monkeypatch.syspath_prepend(ROOT)
+
+
+def program(path, line, kind):
+    path.write_text(ANCHOR.format(python=sys.executable, line=line, kind=kind))
+    path.chmod(0o755)
+    return path
+
+
+def batch(question, count):
+    from benchmarks.cases import Case, random_poses
+
+    from abut.cases import box, torus
+
+    vertices, faces = torus(8, 5)
+    other, other_faces = box()
+    case = Case("job", "variant", question, "cpu", vertices.astype(np.float32), faces)
+    poses = random_poses(vertices, count, 1.0)
+    values = {"other": other.astype(np.float32), "other_faces": other_faces, "pose": poses}
+    return Case(**(vars(case) | values))
+
+
+def test_an_anchor_gets_the_case_and_its_line_is_read(benchmarks, tmp_path):
+    from benchmarks.anchors import anchor_rows
+    from benchmarks.cases import Question
+
+    anchors = {
+        "first": program(tmp_path / "first", FIRST, "int32"),
+        "nearest": program(tmp_path / "nearest", NEAREST, "float32"),
+    }
+    rows = anchor_rows(batch(Question.POSES, 100), np.arange(100) < 3, anchors)
+    assert [(row.library, row.ms_min, row.agrees) for row in rows] == [
+        ("anchor_first", 0.25, "3 of 100 differ"),
+        ("anchor_first_kernel", 0.125, "3 of 100 differ"),
+    ]
+    rows = anchor_rows(batch(Question.DISTANCES, 10), np.linspace(1.0, 2.0, 10), anchors)
+    found = [(row.library, row.ms_min, row.agrees) for row in rows]
+    assert found == [("anchor_nearest_kernel", 4.7, "yes within 1.2e-07")]
+    assert anchor_rows(batch(Question.POSE_PAIRS, 10), np.zeros((0, 2)), anchors) == []
+
+
+def test_an_anchor_that_fails_is_an_error(benchmarks, tmp_path):
+    from benchmarks.anchors import anchor_rows
+    from benchmarks.cases import Question
+
+    broken = program(tmp_path / "first", 'sys.exit("no device")', "int32")
+    with pytest.raises(RuntimeError, match="no device"):
+        anchor_rows(batch(Question.POSES, 10), np.zeros(10, bool), {"first": broken})
+
+
+def test_differences_of_answers(benchmarks):
+    from benchmarks.answers import difference, posed_pairs
+
+    def sizes(*args):
+        return tuple(map(len, difference(*args)))
+
+    assert sizes(np.array([True, False, True]), np.array([True, True])) == (1, 0)
+    assert sizes(np.array([1.0, 2.0]), np.array([1.0, 2.1])) == (1, 0)
+    assert sizes(np.array([1.0, 2.0]), np.array([1.0, 1.9]), 0.2) == (0, 0)
+    assert sizes(np.array([-1.0, 2.0]), np.array([1.0, 2.0]), 0.2) == (1, 0)
+    ours = posed_pairs(np.array([[0, 1], [2, 3], [2, 3]]), np.array([0, 0, 1]))
+    theirs = posed_pairs(np.array([[2, 3], [0, 2]]), np.array([0, 0]))
+    assert sizes(ours, theirs) == (1, 2)
+    assert sizes(ours, theirs, None, 1) == (1, 1)
+    assert sizes(ours, ours[::-1]) == (0, 0)
+
+
+def test_device_poses_give_the_answers_of_host_poses(benchmarks):
+    """On the CPU this choice is not timed, so that CUDA is not needed to try it."""
+    from benchmarks import ours
+    from benchmarks.cases import Question
+    from benchmarks.peers import warp_bvh
+
+    for question in (Question.POSES, Question.POSE_PAIRS, Question.DISTANCES):
+        case = batch(question, 20)
+        found = [ours.answer(ours._call(case, choice)()) for choice in ("", ours.ON_DEVICE)]
+        np.testing.assert_array_equal(*found)
+    case = batch(Question.POSE_PAIRS, 20)
+    a = warp_bvh.Mesh(case.vertices, case.faces, "cpu", 1024.0)
+    b = warp_bvh.Mesh(case.other, case.other_faces, "cpu", 1024.0)
+    poses = case.pose.copy()
+    poses[:, :3, 3] *= 1024.0
+    answers = [
+        warp_bvh.answer(warp_bvh._batch(case, choice, a, b, poses).call())
+        for choice in warp_bvh.SUPPORTS[Question.POSE_PAIRS]
+    ]
+    np.testing.assert_array_equal(*answers)
+    assert len(answers[0]) > 20
