@@ -15,7 +15,7 @@ from abut.broad.object_pairs import (
     tree_code_kernel,
     tree_walk_kernel,
 )
-from abut.bvh.lbvh import allocate_bvh, escape_kernel
+from abut.bvh.lbvh import allocate_bvh
 from abut.core.launch import UNKNOWN_COUNT, Task
 from abut.core.pair_queue import KeyLayout, PairQueues
 from abut.errors import CapacityError
@@ -107,11 +107,10 @@ class BroadPhase:
             walk = Task(self_packet_pairs_kernel, packets, args, self.device, grain=256)
             args = [found, self.filters, bits, objects]
             last = Task(filter_pairs_kernel, UNKNOWN_COUNT, args, self.device, grain=UNKNOWN_COUNT)
-        else:
-            walk = Task(escape_kernel, 2 * count - 1, [tree.view()], self.device)
-            args = [tree.view(), self.filters, bits, objects]
-            last = Task(tree_walk_kernel, count, args, self.device)
-        return [begin.run, sort, build.run, walk.run, last.run]
+            return [begin.run, sort, build.run, walk.run, last.run]
+        args = [tree.view(), self.filters, bits, objects]
+        walk = Task(tree_walk_kernel, count, args, self.device)
+        return [begin.run, sort, build.run, walk.run]
 
     def _sorting(self, kind: type, bits: int) -> tuple[wp.array, wp.array, Callable[[], None]]:
         """Keys, their order, and the function that sorts both."""

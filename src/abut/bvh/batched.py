@@ -11,9 +11,8 @@ import numpy as np
 import warp as wp
 
 from abut.bounds.aabb import fit_aabb
-from abut.bounds.float32 import row_xyz
-from abut.bvh.layout import BvhView, leaf_face, load_node, root_of, vec4_with_int
-from abut.bvh.lbvh import NO_SIBLING, find_escape, merge_upwards
+from abut.bvh.layout import BvhView, leaf_face, load_node, root_of
+from abut.bvh.lbvh import NO_SIBLING, merge_upwards
 from abut.bvh.morton import morton_code
 from abut.bvh.refit import refit_upwards
 from abut.core.launch import Task, launch
@@ -157,26 +156,6 @@ def build_batched_kernel(
 
 
 @wp.kernel
-def batched_escape_kernel(
-    # in
-    span: wp.vec3i,
-    indices: wp.array[wp.int32],
-    starts: wp.array[wp.int32],
-    # out
-    bvhs_out: BatchedBvh,
-):
-    """Write the escape of each slot."""
-    for i in range(span[0] + wp.tid(), span[1], span[2]):
-        item = slice_of_item(starts, i >> 1)
-        mesh_slice = bvhs_out.slices[indices[item]]
-        tree = bvh_at(bvhs_out, mesh_slice)
-        slot = i - 2 * starts[item]
-        if slot <= root_of(tree):
-            high = tree.nodes[2 * slot + 1]
-            tree.nodes[2 * slot + 1] = vec4_with_int(row_xyz(high), find_escape(tree, slot))
-
-
-@wp.kernel
 def refit_batched_kernel(
     # in
     span: wp.vec3i,
@@ -269,7 +248,6 @@ def build_batched(bvhs: BatchedBvh, batch: SliceBatch, grids: wp.array, device: 
     wp.utils.radix_sort_pairs(keys, order, count, 0, bits)
     launch(batched_codes_kernel, count, [keys, codes, far_ends], device)
     launch(build_batched_kernel, count, [*items, codes, order, far_ends, bvhs], device)
-    launch(batched_escape_kernel, 2 * count, [*items, bvhs], device)
 
 
 def refit_batched(bvhs: BatchedBvh, batch: SliceBatch, device: wp.Device) -> Task:

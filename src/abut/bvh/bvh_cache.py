@@ -72,7 +72,7 @@ def kdops_of(mesh: Mesh, tree: Bvh, shape: KdopShape) -> NodeKdops:
 def _build(mesh: Mesh, improved: bool = False) -> Bvh:
     tree = (build_ploc if improved else build_lbvh)(mesh.points, mesh.faces, mesh.bounds)
     tree.improved = improved
-    return measure_built_cost(tree)
+    return tree
 
 
 def _refit_or_rebuild(tree: Bvh, mesh: Mesh) -> Bvh:
@@ -81,8 +81,8 @@ def _refit_or_rebuild(tree: Bvh, mesh: Mesh) -> Bvh:
     )
 
 
-def measure_built_cost(tree: Bvh) -> Bvh:
-    """Set the traversal cost of a BVH just built; returns the BVH."""
+def _measure_built_cost(tree: Bvh) -> Bvh:
+    """Set the traversal cost of a BVH that was never refitted; returns the BVH."""
     tree.cost = TraversalCost(tree.nodes)
     tree.cost.start()
     tree.built_cost = tree.cost.read()
@@ -97,13 +97,15 @@ def refit_or_rebuild(
     The cost is that of an earlier refit, because waiting for this one would stall the device.
     Refit cost cannot reveal a BVH that was poor when built, so rebuild periodically.
     """
+    if tree.cost is None:
+        _measure_built_cost(tree)
     tree.refits += 1
     out_of_frame = not in_frame(tree.origin, bounds)
     too_old = tree.refits > tree.max_refits
     if out_of_frame or too_old or tree.refits % COST_INTERVAL == 0:
         cost = tree.cost.read()
         if out_of_frame or too_old or cost > MAX_COST_RATIO * tree.built_cost:
-            fresh = rebuild()
+            fresh = _measure_built_cost(rebuild())
             if cost <= MAX_COST_RATIO * fresh.built_cost:  # the rebuild was not needed
                 fresh.max_refits = min(2 * tree.max_refits, MAX_REFITS)
             if out_of_frame or cost >= fresh.built_cost:

@@ -182,7 +182,7 @@ class Bvh:
         arrivals: Scratch of refits, by split.
         origin: Origin of the boxes.
         face_count: Number of leaves.
-        built_cost: Traversal cost when the BVH was built.
+        built_cost: Traversal cost when the BVH was built; measured before the first refit.
         refits: Number of refits since.
         max_refits: Number of refits after which the BVH is rebuilt.
         search_effort: Searches so far (see bvh_cache).
@@ -195,7 +195,7 @@ class Bvh:
         leaf_clusters: Slots of the leaf clusters, if used (see leaf_clusters).
         leaf_corners: Corners of the faces in leaf order, if used (see leaf_corners).
         kdops: k-DOPs of each shape used, with the version of the mesh (see bvh_cache).
-        cost: Sums the present traversal cost on the device (see refit).
+        cost: Sums the present traversal cost on the device (see refit); None before a refit.
         views: Structs for kernels, each with the volumes that it holds.
     """
 

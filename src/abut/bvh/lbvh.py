@@ -8,9 +8,8 @@ order of arrival: it is the same on every device and with any number of threads.
 import numpy as np
 import warp as wp
 
-from abut.bounds.aabb import fit_aabb
 from abut.bounds.float32 import row_xyz
-from abut.bvh.layout import Bvh, BvhView, root_of, vec4_with_int
+from abut.bvh.layout import Bvh, BvhView, vec4_with_int
 from abut.bvh.morton import morton_order
 from abut.core.atomics import atomic_exchange
 from abut.core.launch import launch
@@ -65,8 +64,9 @@ def merge_upwards(
             left = is_left_child(codes, first, last, count)
             split = wp.where(left, last, first - 1)
             slot = 2 * split + wp.where(left, 0, 1)
+        escape = wp.where(last < count - 1, 2 * last + 1, -1)  # right of the split at the end
         tree.nodes[2 * slot] = vec4_with_int(lower, link)
-        tree.nodes[2 * slot + 1] = vec4_with_int(upper, -1)
+        tree.nodes[2 * slot + 1] = vec4_with_int(upper, escape)
         if link < 0:
             tree.leaf_slots[k] = slot
         else:
@@ -89,43 +89,19 @@ def merge_upwards(
 def build_lbvh_kernel(
     # in
     span: wp.vec3i,
-    points: wp.array[wp.vec3d],
-    faces: wp.array[wp.vec3i],
+    boxes: wp.array[wp.vec4f],
     codes: wp.array[wp.int32],
     order: wp.array[wp.int32],
     far_ends: wp.array[wp.int32],
     # out
     tree_out: BvhView,
 ):
-    """Fit the box of every leaf and merge upwards."""
+    """Merge the boxes of faces upwards from every leaf."""
     for k in range(span[0] + wp.tid(), span[1], span[2]):
-        face = faces[order[k]]
-        lower, upper = fit_aabb(points[face[0]], points[face[1]], points[face[2]], tree_out.origin)
-        merge_upwards(k, order[k], lower, upper, codes, far_ends, tree_out)
-
-
-@wp.func
-def find_escape(tree: BvhView, slot: wp.int32):
-    """Return the sibling of the first left child on the way to the root, or -1."""
-    root = root_of(tree)
-    above = wp.int32(slot)
-    while above != root and above % 2 == 1:
-        above = tree.split_slots[above >> 1]
-    return wp.where(above == root, -1, above + 1)
-
-
-@wp.kernel
-def escape_kernel(
-    # in
-    span: wp.vec3i,
-    # out
-    tree_out: BvhView,
-):
-    """Write the escape of each slot."""
-    for slot in range(span[0] + wp.tid(), span[1], span[2]):
-        high = tree_out.nodes[2 * slot + 1]
-        escape = find_escape(tree_out, slot)
-        tree_out.nodes[2 * slot + 1] = vec4_with_int(row_xyz(high), escape)
+        face = order[k]
+        lower = row_xyz(boxes[2 * face])
+        upper = row_xyz(boxes[2 * face + 1])
+        merge_upwards(k, face, lower, upper, codes, far_ends, tree_out)
 
 
 def frame_origin(bounds: np.ndarray) -> np.ndarray:
@@ -160,9 +136,7 @@ def build_lbvh(points: wp.array, faces: wp.array, bounds: np.ndarray) -> Bvh:
     """Build the LBVH of faces whose vertices lie within ``bounds`` (2, 3)."""
     device, count = faces.device, faces.shape[0]
     tree = allocate_bvh(count, frame_origin(bounds), device)
-    codes, order = morton_order(points, faces, bounds)
+    codes, order, boxes = morton_order(points, faces, bounds, tree.origin)
     far_ends = wp.full(max(count - 1, 1), NO_SIBLING, dtype=wp.int32, device=device)
-    args = [points, faces, codes, order, far_ends, tree.view()]
-    launch(build_lbvh_kernel, count, args, device)
-    launch(escape_kernel, 2 * count - 1, [tree.view()], device)
+    launch(build_lbvh_kernel, count, [boxes, codes, order, far_ends, tree.view()], device)
     return tree

@@ -1,8 +1,12 @@
 """Sort faces and points along the Morton curve, by 30-bit codes."""
 
+from typing import Any
+
 import numpy as np
 import warp as wp
 
+from abut.bounds.aabb import fit_aabb
+from abut.bounds.float32 import to_vec4f
 from abut.core.launch import launch
 
 wp.set_module_options({"enable_backward": False, "fuse_fp": False})
@@ -40,17 +44,24 @@ def morton_kernel(
     span: wp.vec3i,
     points: wp.array[wp.vec3d],
     faces: wp.array[wp.vec3i],
+    origin: wp.vec3d,
     lower: wp.vec3d,
     scale: wp.float64,
     # out
+    boxes_out: wp.array[wp.vec4f],
     codes_out: wp.array[wp.int32],
     order_out: wp.array[wp.int32],
 ):
-    """Compute the code of each face's centroid in a cubic grid."""
+    """Fit the box of each face, and compute the code of its centroid in a cubic grid."""
     for i in range(span[0] + wp.tid(), span[1], span[2]):
         face = faces[i]
-        centre = (points[face[0]] + points[face[1]] + points[face[2]]) / wp.float64(3.0)
-        codes_out[i] = morton_code((centre - lower) * scale)
+        p0 = points[face[0]]
+        p1 = points[face[1]]
+        p2 = points[face[2]]
+        low, high = fit_aabb(p0, p1, p2, origin)
+        boxes_out[2 * i] = to_vec4f(low)
+        boxes_out[2 * i + 1] = to_vec4f(high)
+        codes_out[i] = morton_code(((p0 + p1 + p2) / wp.float64(3.0) - lower) * scale)
         order_out[i] = i
 
 
@@ -79,24 +90,32 @@ def cells_per_length(bounds: np.ndarray) -> float:
 
 
 def morton_order(
-    points: wp.array, faces: wp.array, bounds: np.ndarray
-) -> tuple[wp.array, wp.array]:
-    """Return sorted codes and the faces in their order; equal codes keep the order of faces."""
-    return _sorted(morton_kernel, faces.shape[0], [points, faces], bounds)
+    points: wp.array, faces: wp.array, bounds: np.ndarray, origin: np.ndarray
+) -> tuple[wp.array, wp.array, wp.array]:
+    """Sort faces by their codes; equal codes keep the order of faces.
+
+    Returns:
+        The sorted codes, the faces in their order, and the box of each face about ``origin``, two
+        rows each, in the order of faces.
+    """
+    count = faces.shape[0]
+    boxes = wp.empty(2 * count, dtype=wp.vec4f, device=faces.device)
+    operands = [points, faces, wp.vec3d(*origin)]
+    return *_sorted(morton_kernel, count, operands, bounds, [boxes]), boxes
 
 
 def morton_order_of_points(points: wp.array, bounds: np.ndarray) -> wp.array:
     """Return the points in the order of their codes, in the first half of the array."""
-    return _sorted(morton_points_kernel, points.shape[0], [points], bounds)[1]
+    return _sorted(morton_points_kernel, points.shape[0], [points], bounds, [])[1]
 
 
 def _sorted(
-    kernel: wp.Kernel, count: int, operands: list[wp.array], bounds: np.ndarray
+    kernel: wp.Kernel, count: int, operands: list[Any], bounds: np.ndarray, outputs: list[wp.array]
 ) -> tuple[wp.array, wp.array]:
     device = operands[0].device
     codes = wp.empty(2 * count, dtype=wp.int32, device=device)  # the sort needs room for two
     order = wp.empty(2 * count, dtype=wp.int32, device=device)
-    scale = wp.float64(cells_per_length(bounds))
-    launch(kernel, count, [*operands, wp.vec3d(*bounds[0]), scale, codes, order], device)
+    grid = [wp.vec3d(*bounds[0]), wp.float64(cells_per_length(bounds))]
+    launch(kernel, count, [*operands, *grid, *outputs, codes, order], device)
     wp.utils.radix_sort_pairs(codes, order, count, 0, 30)
     return codes, order

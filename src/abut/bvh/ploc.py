@@ -10,7 +10,6 @@ from itertools import pairwise
 import numpy as np
 import warp as wp
 
-from abut.bounds.aabb import fit_aabb
 from abut.bounds.float32 import row_xyz
 from abut.bvh.layout import MAX_DEPTH, Bvh, vec4_with_int
 from abut.bvh.lbvh import allocate_bvh, build_lbvh, frame_origin
@@ -41,9 +40,7 @@ class Clusters:
 def ploc_leaf_kernel(
     # in
     span: wp.vec3i,
-    points: wp.array[wp.vec3d],
-    faces: wp.array[wp.vec3i],
-    origin: wp.vec3d,
+    boxes: wp.array[wp.vec4f],
     order: wp.array[wp.int32],
     # out
     clusters_out: Clusters,
@@ -51,10 +48,8 @@ def ploc_leaf_kernel(
 ):
     """Make every face a cluster."""
     for k in range(span[0] + wp.tid(), span[1], span[2]):
-        face = faces[order[k]]
-        lower, upper = fit_aabb(points[face[0]], points[face[1]], points[face[2]], origin)
-        clusters_out.lower[k] = vec4_with_int(lower, 0)
-        clusters_out.upper[k] = vec4_with_int(upper, 0)
+        clusters_out.lower[k] = boxes[2 * order[k]]
+        clusters_out.upper[k] = boxes[2 * order[k] + 1]
         clusters_out.sizes[k] = 1
         active_out[k] = k
 
@@ -223,11 +218,10 @@ def build_ploc(points: wp.array, faces: wp.array, bounds: np.ndarray) -> Bvh:
     """Build the PLOC BVH of faces whose vertices lie within ``bounds`` (2, 3)."""
     device, count = faces.device, faces.shape[0]
     tree = allocate_bvh(count, frame_origin(bounds), device)
-    _, order = morton_order(points, faces, bounds)
+    _, order, boxes = morton_order(points, faces, bounds, tree.origin)
     clusters = _allocate_clusters(count, device)
     active = wp.empty(count, dtype=wp.int32, device=device)
-    args = [points, faces, wp.vec3d(*tree.origin), order, clusters, active]
-    launch(ploc_leaf_kernel, count, args, device)
+    launch(ploc_leaf_kernel, count, [boxes, order, clusters, active], device)
     inner_counts = _merge_all(clusters, active)
     clusters.places[2 * count - 2 :].zero_()  # the root
     for stop, start in pairwise(reversed(inner_counts)):

@@ -5,7 +5,7 @@ import warp as wp
 
 from abut.bounds.swept import fit_swept
 from abut.bvh.layout import Bvh, BvhView, leaf_face
-from abut.bvh.lbvh import NO_SIBLING, allocate_bvh, escape_kernel, merge_upwards
+from abut.bvh.lbvh import NO_SIBLING, allocate_bvh, merge_upwards
 from abut.bvh.morton import cells_per_length, morton_code
 from abut.bvh.refit import refit_upwards
 from abut.core.launch import Task, launch
@@ -85,7 +85,6 @@ def build_swept(
     wp.utils.radix_sort_pairs(codes, order, count, 0, 30)
     args = [*moving, _rounded_up(pad), codes, order, far_ends, tree.view()]
     launch(swept_build_kernel, count, args, device)
-    launch(escape_kernel, 2 * count - 1, [tree.view()], device)
     return tree
 
 

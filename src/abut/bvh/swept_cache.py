@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import warp as wp
 
-from abut.bvh.bvh_cache import measure_built_cost, refit_or_rebuild
+from abut.bvh.bvh_cache import refit_or_rebuild
 from abut.bvh.layout import Bvh
 from abut.bvh.lbvh import frame_origin, in_frame
 from abut.bvh.swept_bvh import build_swept, refit_swept
@@ -71,7 +71,7 @@ def swept_bvh_of(
         return known.tree
 
     def build() -> Bvh:
-        return measure_built_cost(build_swept(*both, corners, points.bounds, origin, pad))
+        return build_swept(*both, corners, points.bounds, origin, pad)
 
     def refit() -> None:
         refit_swept(tree, *both, corners, pad)
