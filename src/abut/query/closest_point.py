@@ -15,7 +15,7 @@ from abut.core.launch import UNKNOWN_COUNT, Task, launch
 from abut.core.pair_queue import PairQueue
 from abut.core.timing import stage
 from abut.errors import CapacityError, MeshError
-from abut.geometry.poses import batch_size, checked_poses
+from abut.geometry.poses import FLOATS, batch_size, checked_poses, is_plain_pose
 from abut.mesh import Mesh, require_meshes
 from abut.operands.posed_mesh import make_posed_mesh
 from abut.options import TREE_METHODS, Method, Sign, chosen, require_length
@@ -27,7 +27,16 @@ from abut.point.candidates import (
 )
 from abut.point.nearest_face import brute_nearest_face_kernel, nearest_face_kernel
 from abut.point.signed_distance import closest_points_kernel
-from abut.query.points import checked_points, in_unit, unit_of
+from abut.query.one_point import OnePoint
+from abut.query.points import (
+    checked_points,
+    empty_order,
+    in_unit,
+    is_usual,
+    search_bound,
+    unit_of,
+)
+from abut.query.shared import plans_of
 from abut.query.signs import chosen_sign, set_signs
 from abut.results import ClosestPoints
 
@@ -36,7 +45,6 @@ POINTS_PER_EFFORT = 256  # so many searches from points cost as much as one for 
 MANY_POINTS = 1 << 16  # so many are dense enough for lanes of a warp to search together
 AT_ONCE = 1 << 21  # so many search together at once, with 96 bytes each for their candidates
 FEW_THREADS = 1 << 13  # for points with more
-ON_SURFACE = 2.0**-43  # of the mesh's size: so far off the computed foot of a point on it may be
 
 
 def closest_point(
@@ -73,6 +81,10 @@ def closest_point(
         The true minimum in float64, exactly zero on the surface; of faces equally near, the
         lowest. Signs are exact for closed meshes; see docs/closest_point.md for open ones.
     """
+    if method == "bvh":
+        near = _of_one_point(mesh, points, signed, pose, upper_bound)
+        if near is not None:
+            return near
     require_meshes(mesh=mesh)
     method = chosen(TREE_METHODS, method, "method")
     if mesh.face_count == 0:
@@ -104,6 +116,30 @@ def closest_point(
             set_signs(mesh, queries, order, poses, sign, *answers)
         wait_for_readers(points, mesh.device)
     return rows.result(batch is None, sign, unit)
+
+
+def _of_one_point(
+    mesh: Any, points: Any, signed: bool | str, pose: Any, upper_bound: Any
+) -> ClosestPoints | None:
+    """The usual question, of one point in NumPy; None for others, and for what is to be refused."""
+    if type(points) is not np.ndarray or points.shape != (1, 3) or points.dtype not in FLOATS:
+        return None
+    if not (isinstance(mesh, Mesh) and mesh.face_count and is_plain_pose(pose)):
+        return None
+    if not (isinstance(upper_bound, float) and upper_bound >= 0.0):
+        return None
+    tree = bvh_of(mesh)
+    wide, sign = wide_nodes_of(mesh, tree), chosen_sign(mesh, signed)
+    shape = mesh.points if sign is None else mesh.version
+
+    def make() -> OnePoint | None:
+        if not mesh.per_shape("usual", lambda: is_usual(mesh)):
+            return None
+        return OnePoint(mesh, tree, wide, pose is not None, upper_bound, sign)
+
+    about = (OnePoint, pose is not None, upper_bound, sign, shape, tree, wide)
+    one = plans_of(mesh, mesh).get(about, make)
+    return None if one is None else one.ask(points[0], pose)
 
 
 class ClosestPointRows:
@@ -164,11 +200,6 @@ def _search_together(
         Task(crowded_points_kernel, UNKNOWN_COUNT, args, device, threads=FEW_THREADS).run()
 
 
-def empty_order(device: wp.Device) -> wp.array:
-    """The order of points as given."""
-    return wp.empty(0, dtype=wp.int32, device=device)
-
-
 def find_closest(
     mesh: Mesh,
     points: wp.array,
@@ -182,9 +213,7 @@ def find_closest(
     device = mesh.device
     count = rows.face.size
     side = make_posed_mesh(mesh.points, mesh.faces, poses)
-    size = float((mesh.bounds[1] - mesh.bounds[0]).max())
-    farthest = upper_bound + ON_SURFACE * size  # the last stage applies the bound itself
-    bound = wp.float64(farthest * farthest * (1.0 + 2.0**-50))
+    bound = search_bound(mesh, upper_bound)
     if method is Method.BRUTE:
         with stage("search", device):
             launch(

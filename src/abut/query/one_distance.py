@@ -131,4 +131,5 @@ class OneDistance:
 
 
 def _witnesses(points: Sequence[float], device: wp.Device) -> wp.array:
-    return wp.array(np.reshape(points, (2, 3)), dtype=wp.float64, device=device)
+    numbers = np.reshape(points, (2, 3))
+    return wp.array(numbers, dtype=wp.float64, device=device, copy=device.is_cuda)

@@ -11,6 +11,7 @@ from abut.errors import DeviceError, PointError
 from abut.mesh import Mesh
 
 HIGH, LOW = 2.0**40, 2.0**-30  # float32 boxes and their squares are at home in between
+ON_SURFACE = 2.0**-43  # of the mesh's size: so far off the computed foot of a point on it may be
 
 
 def checked_points(points: Any, device: wp.Device) -> tuple[wp.array, np.ndarray]:
@@ -53,6 +54,25 @@ def unit_of(mesh: Mesh, bounds: np.ndarray, poses: np.ndarray | None) -> float:
         return 1.0
     least = np.floor(np.log2(reach)) - 39.0  # reach is at most HIGH units
     return float(2.0 ** max(np.floor(np.log2(extent)) if extent > 0.0 else least, least))
+
+
+def is_usual(mesh: Mesh) -> bool:
+    """Whether lengths of a mesh need no unit, for points and poses that are not huge either."""
+    with np.errstate(over="ignore"):
+        extent = float((mesh.bounds[1] - mesh.bounds[0]).max())
+    return float(np.abs(mesh.bounds).max()) <= HIGH and (extent == 0.0 or extent >= 2.0 * LOW)
+
+
+def search_bound(mesh: Mesh, upper_bound: float) -> Any:
+    """The square of the distance up to which faces are found; feet are compared with the bound."""
+    size = float((mesh.bounds[1] - mesh.bounds[0]).max())
+    farthest = upper_bound + ON_SURFACE * size
+    return wp.float64(farthest * farthest * (1.0 + 2.0**-50))
+
+
+def empty_order(device: wp.Device) -> wp.array:
+    """The order of points as given."""
+    return wp.empty(0, dtype=wp.int32, device=device)
 
 
 def in_unit(mesh: Mesh, unit: float) -> Mesh:

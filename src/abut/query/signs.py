@@ -1,10 +1,13 @@
 """Signs of distances: the choice of a method, and its application."""
 
+from collections.abc import Iterator
+from typing import Any
+
 import numpy as np
 import warp as wp
 
 from abut.core.launch import UNKNOWN_COUNT, launch
-from abut.core.pair_queue import PairQueue, PairQueues
+from abut.core.pair_queue import PairQueues
 from abut.core.timing import stage
 from abut.errors import MeshError
 from abut.mesh import Mesh
@@ -77,20 +80,38 @@ def set_signs(
         distance: Updated; zeros and infinities are left alone.
     """
     device = mesh.device
-    count = distance.size
     side = make_posed_mesh(mesh.points, mesh.faces, poses)
-    surfaces = surfaces_of(mesh)
-    if sign is Sign.WINDING:
-        with stage("sign", device):
-            args = [points, order, side, *surfaces, False, PairQueue(), distance]
-            launch(winding_sign_kernel, count, args, device, grain=256)
-        return
-    normals = pseudonormals_of(mesh, surfaces[0].faces)
+    undecided = PairQueues(device, points=distance.size if sign is Sign.PSEUDONORMAL else 0)
+    launches = sign_launches(
+        mesh, points, order, side, sign, face, weights, distance, undecided["points"]
+    )
     with stage("sign", device):
-        undecided = PairQueues(device, points=count)["points"]
-        args = [points, side, surfaces[0].faces, normals, face, weights]
-        launch(pseudonormal_sign_kernel, count, [*args, distance, undecided], device)
-        left = UNKNOWN_COUNT if device.is_cuda else int(undecided.count.numpy()[0])
+        for kernel, count, args in launches:
+            launch(kernel, count, args, device, grain=256)
+
+
+def sign_launches(
+    mesh: Mesh,
+    points: wp.array,
+    order: wp.array,
+    side: Any,
+    sign: Sign,
+    face: wp.array,
+    weights: wp.array,
+    distance: wp.array,
+    undecided: Any,
+) -> Iterator[tuple[wp.Kernel, int, list[Any]]]:
+    """Kernels, counts and arguments of the launches that ``set_signs`` makes, one after another.
+
+    ``side`` is the posed mesh; ``undecided`` an empty queue for points that pseudonormals leave to
+    rays, which has no room where there are none.
+    """
+    surfaces, count = surfaces_of(mesh), distance.size
+    flipped = False
+    if sign is Sign.PSEUDONORMAL:
+        normals = pseudonormals_of(mesh, surfaces[0].faces)
+        args = [points, side, surfaces[0].faces, normals, face, weights, distance, undecided]
+        yield pseudonormal_sign_kernel, count, args
         flipped = signed_volume(mesh) < 0
-        args = [points, order, side, *surfaces, flipped, undecided, distance]
-        launch(winding_sign_kernel, left, args, device, grain=64)
+        count = UNKNOWN_COUNT if mesh.device.is_cuda else int(undecided.count.numpy()[0])
+    yield winding_sign_kernel, count, [points, order, side, *surfaces, flipped, undecided, distance]
