@@ -32,7 +32,7 @@ from abut.query.points import (
     checked_points,
     empty_order,
     in_unit,
-    is_usual,
+    needs_no_unit,
     search_bound,
     unit_of,
 )
@@ -133,7 +133,7 @@ def _of_one_point(
     shape = mesh.points if sign is None else mesh.version
 
     def make() -> OnePoint | None:
-        if not mesh.per_shape("usual", lambda: is_usual(mesh)):
+        if not mesh.per_shape("needs_no_unit", lambda: needs_no_unit(mesh)):
             return None
         return OnePoint(mesh, tree, wide, pose is not None, upper_bound, sign)
 

@@ -11,7 +11,7 @@ from abut.bvh.bvh_cache import bvh_of
 from abut.core.device import require_same_device
 from abut.core.pair_queue import KeyLayout, require_key_bits
 from abut.errors import MeshError
-from abut.geometry.poses import batch_size, checked_poses
+from abut.geometry.poses import batch_size, checked_poses, is_plain_pose
 from abut.mesh import Mesh, require_meshes
 from abut.narrow.pair_distance import measured
 from abut.operands.posed_mesh import defer_posed_mesh, make_posed_mesh
@@ -28,7 +28,6 @@ from abut.traversal.distance import far_field
 DISTANCE_EFFORT = 4  # of a search, in searches for one pair that meets
 FAR_SIZES = float(far_field.FAR_SIZES)
 WORTH_FITTING = 256  # poses of one shape, from which swept spheres repay their fitting
-POSE_TYPES = (np.dtype(np.float64), np.dtype(np.float32))
 SQUARED = 1e18  # beyond, squares are more than float32 holds, in which spheres and boxes are fitted
 
 
@@ -107,12 +106,9 @@ def distance(
 
 def _at_one_pose(a: Any, b: Any, pose_a: Any, pose_b: Any, upper_bound: Any) -> Distances | None:
     """The usual question, of one pose in NumPy; None for others, and for what is to be refused."""
-    poses = [pose for pose in (pose_a, pose_b) if pose is not None]
     if not (isinstance(a, Mesh) and isinstance(b, Mesh) and a.device is b.device):
         return None
-    if not all(
-        isinstance(p, np.ndarray) and p.shape == (4, 4) and p.dtype in POSE_TYPES for p in poses
-    ):
+    if not (is_plain_pose(pose_a) and is_plain_pose(pose_b)):
         return None
     face_count = a.face_count + b.face_count
     if not (a.face_count and b.face_count and face_count <= FACES_FOR_THREADS):
@@ -124,6 +120,7 @@ def _at_one_pose(a: Any, b: Any, pose_a: Any, pose_b: Any, upper_bound: Any) -> 
     trees = bvh_of(a, bound, DISTANCE_EFFORT), bvh_of(b, bound, DISTANCE_EFFORT)
     queues = shared_queues(a.device, face_count)
     posed = pose_a is not None, pose_b is not None
+    poses = [pose for pose in (pose_a, pose_b) if pose is not None]
 
     def make() -> OneDistance:
         views, extents = [tree.view(bound) for tree in trees], (mesh_extent(a), mesh_extent(b))

@@ -61,7 +61,7 @@ class OnePoint:
     """A mesh prepared for questions about its closest point to one point.
 
     Args:
-        mesh: The mesh, in its present shape, ``is_usual``.
+        mesh: The mesh, in its present shape, ``needs_no_unit``.
         tree: Its hierarchy.
         wide: The wide nodes of the hierarchy.
         posed: Whether the mesh has a pose.

@@ -56,7 +56,7 @@ def unit_of(mesh: Mesh, bounds: np.ndarray, poses: np.ndarray | None) -> float:
     return float(2.0 ** max(np.floor(np.log2(extent)) if extent > 0.0 else least, least))
 
 
-def is_usual(mesh: Mesh) -> bool:
+def needs_no_unit(mesh: Mesh) -> bool:
     """Whether lengths of a mesh need no unit, for points and poses that are not huge either."""
     with np.errstate(over="ignore"):
         extent = float((mesh.bounds[1] - mesh.bounds[0]).max())
