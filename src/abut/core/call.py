@@ -1,20 +1,27 @@
 """Call: launches that answer one small question, with its numbers in host memory."""
 
+import ctypes
+import threading
 from collections.abc import Callable, Sequence
 from functools import partial
+from typing import Any
 
 import numpy as np
 import warp as wp
 
-from abut.core.launch import Task
+from abut.core.launch import KNOWN_WARP, Task
+
+Copies = Sequence[tuple[wp.array, wp.array]]  # (to, from)
+
+_capture_lock = threading.Lock()
 
 
 class Call:
     """Launches that answer one small question, prepared once and run any number of times.
 
     Write ``inputs``, ``run`` and read ``outputs``. On the CPU these are views of the arrays that
-    kernels use, and a run is one native call for each launch. On CUDA they are pinned, and a run
-    replays one graph (copies in, launches, copies out) and waits for it.
+    kernels use, and a run is one native call for each launch. On CUDA they are pinned, and from the
+    second time on a run replays one graph (copies in, launches, copies out) and waits for it.
 
     Args:
         tasks: The launches, in order.
@@ -33,20 +40,17 @@ class Call:
     def __init__(
         self, tasks: Sequence[Task], inputs: Sequence[wp.array], outputs: Sequence[wp.array]
     ) -> None:
-        device = outputs[0].device
-        self._kept = tasks, inputs, outputs  # kernels and graphs hold addresses only
-        if device.is_cpu:
+        self._kept = tasks, inputs, outputs  # packed arguments hold addresses only
+        if outputs[0].device.is_cpu:
             runs = [task.run for task in tasks]
             self.run = runs[0] if len(runs) == 1 else partial(_run_each, runs)
-            hosts_in, hosts_out = inputs, outputs
+            hosts = inputs, outputs
         else:
-            hosts_in = [wp.empty_like(a, device="cpu", pinned=True) for a in inputs]
-            hosts_out = [wp.empty_like(a, device="cpu", pinned=True) for a in outputs]
-            copies_in = list(zip(inputs, hosts_in, strict=True))
-            copies_out = list(zip(hosts_out, outputs, strict=True))
-            self.run = partial(_replay, _captured(device, copies_in, tasks, copies_out))
-        self.inputs = [a.numpy() for a in hosts_in]
-        self.outputs = [a.numpy() for a in hosts_out]
+            hosts = _pinned(inputs), _pinned(outputs)
+            copies_in = list(zip(inputs, hosts[0], strict=True))
+            copies_out = list(zip(hosts[1], outputs, strict=True))
+            self.run = _Replay(outputs[0].device, copies_in, tasks, copies_out).run
+        self.inputs, self.outputs = ([array.numpy() for array in arrays] for arrays in hosts)
 
 
 def _run_each(runs: Sequence[Callable[[], object]]) -> None:
@@ -54,27 +58,65 @@ def _run_each(runs: Sequence[Callable[[], object]]) -> None:
         run()
 
 
-Copies = Sequence[tuple[wp.array, wp.array]]  # (to, from)
+def _pinned(arrays: Sequence[wp.array]) -> list[wp.array]:
+    return [wp.empty_like(array, device="cpu", pinned=True) for array in arrays]
 
 
-def _captured(
-    device: wp.Device, copies_in: Copies, tasks: Sequence[Task], copies_out: Copies
-) -> wp.Graph:
-    """Return a graph, captured on a stream of its own: other threads may launch meanwhile."""
+class _Replay:
+    """Copies and launches on a CUDA device; a graph from the second time on."""
+
+    def __init__(
+        self, device: wp.Device, copies_in: Copies, tasks: Sequence[Task], copies_out: Copies
+    ) -> None:
+        self._device, self._copies_in, self._copies_out = device, copies_in, copies_out
+        self._commands = [command for task in tasks for command in task.slices]
+        self._ran, self._graph = False, None
+
+    def run(self) -> None:
+        """Run on the current stream, after what is pending there, and wait."""
+        stream = self._device.stream
+        if self._graph is None and self._ran:
+            self._graph = _captured(self._device, self._launch)
+        if self._graph is None:
+            self._launch(stream)
+            self._ran = True
+        else:
+            wp.capture_launch(self._graph, stream)
+        wp.synchronize_stream(stream)
+
+    def _launch(self, stream: wp.Stream) -> None:
+        for to, source in self._copies_in:
+            wp.copy(to, source, stream=stream)
+        for command in self._commands:
+            command.launch(stream)
+        for to, source in self._copies_out:
+            wp.copy(to, source, stream=stream)
+
+
+def _captured(device: wp.Device, launch: Callable[[wp.Stream], None]) -> Any:
+    """Return the graph of launches, captured on a stream of its own.
+
+    While Warp knows of a capture, no thread may wait for the device. So it is not told: its own
+    functions are called, except on untested versions.
+    """
     stream = wp.Stream(device)
-    with wp.ScopedCapture(stream=stream, force_module_load=False) as capture:
-        for to, source in copies_in:
-            wp.copy(to, source, stream=stream)
-        for task in tasks:
-            for command in task.slices:
-                command.launch(stream)
-        for to, source in copies_out:
-            wp.copy(to, source, stream=stream)
-    return capture.graph
-
-
-def _replay(graph: wp.Graph) -> None:
-    """Launch a graph on the current stream, after what is pending there, and wait."""
-    stream = graph.device.stream
-    wp.capture_launch(graph, stream)
-    wp.synchronize_stream(stream)
+    if not wp.config.version.startswith(KNOWN_WARP):
+        with wp.ScopedCapture(stream=stream, force_module_load=False) as capture:
+            launch(stream)
+        return capture.graph
+    runtime, context = wp._src.context.runtime, device.context
+    handle = ctypes.c_void_p()
+    with _capture_lock:
+        mode = int(wp.CaptureMode.THREAD_LOCAL)
+        begun = runtime.core.wp_cuda_graph_begin_capture(context, stream.cuda_stream, 0, mode)
+        try:
+            launch(stream)
+        finally:
+            ended = runtime.core.wp_cuda_graph_end_capture(
+                context, stream.cuda_stream, ctypes.byref(handle)
+            )
+    if not (begun and ended):
+        raise RuntimeError(runtime.get_error_string())
+    graph = wp.Graph(device)
+    graph.graph = handle
+    return graph
