@@ -25,7 +25,7 @@ QUEUES = ("hits", "undecided", "candidates", "clusters", "leaves", *REST_QUEUES)
 
 
 def small_queues(device):
-    return PairQueues(device, skipped=1, **dict.fromkeys(QUEUES, 4))
+    return PairQueues(device, skipped=1, unfit=1, **dict.fromkeys(QUEUES, 4))
 
 
 def plan_of(a, b, poses, strategy, bound=Bound.AABB, first=False, width=None):

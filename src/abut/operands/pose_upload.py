@@ -1,4 +1,4 @@
-"""Batches of poses for a CUDA device: copied there and checked there."""
+"""Poses of operands: checked on the CPU; on CUDA sent to the device, where plans check them."""
 
 from collections.abc import Sequence
 from functools import partial
@@ -10,83 +10,77 @@ import warp as wp
 
 from abut.core.arrays import scalar_dtype, to_plain
 from abut.core.cache import ThreadCache
-from abut.core.launch import launch, run_parallel
+from abut.core.launch import run_parallel
+from abut.core.pair_queue import PairQueue
 from abut.geometry.poses import checked_poses, is_rigid
 
 wp.set_module_options({"enable_backward": False, "fuse_fp": False})
 
-LEAST_UPLOAD = 32  # poses; fewer are checked on the host sooner
 ROWS_PER_COPY = 1 << 13  # poses that one thread copies at least
 
 _staging = ThreadCache()
 
 
 @wp.kernel
-def count_unfit_kernel(
+def take_poses_kernel(
     # in
     span: wp.vec3i,
     poses: wp.array[wp.mat44d],
     # out
-    unfit_out: wp.array[wp.int32],
+    poses_out: wp.array[wp.mat44d],
+    unfit_out: PairQueue,
 ):
-    """Count the poses that are not rigid motions."""
+    """Copy poses; count those that are not rigid motions and replace them by the identity."""
     for i in range(span[0] + wp.tid(), span[1], span[2]):
-        if not is_rigid(poses[i]):
-            wp.atomic_add(unfit_out, 0, 1)
+        pose = poses[i]
+        if not is_rigid(pose):
+            pose = wp.identity(n=4, dtype=wp.float64)
+            wp.atomic_add(unfit_out.count, 0, wp.int64(1))
+        poses_out[i] = pose
 
 
 class PoseStaging:
-    """Pinned memory through which a thread sends poses to a device, and the answer of their check.
+    """Pinned memory through which a thread sends poses to a device.
 
-    Every upload waits for the device, so that the memory is free again for the next one.
+    The next poses may overwrite it: every query waits for the device before it returns.
     """
 
     def __init__(self, device: wp.Device) -> None:
         self.device = device
-        self._pinned = np.empty((0, 4, 4))
-        self._unfit = wp.zeros(1, dtype=wp.int32, device=device)
-        self._count = wp.zeros(1, dtype=wp.int32, device="cpu", pinned=True)
-        self._count_view = self._count.numpy()
+        self._buffer = wp.empty(1, dtype=wp.mat44d, device="cpu", pinned=True)
+        self._view = self._buffer.numpy()
 
     def send(self, poses: np.ndarray) -> wp.array:
         """Return a copy of (B, 4, 4) numbers on the device."""
         count = len(poses)
-        if len(self._pinned) < count:
+        if len(self._view) < count:
+            wp.synchronize_stream(self.device)  # the old buffer goes
             self._buffer = wp.empty(count, dtype=wp.mat44d, device="cpu", pinned=True)
-            self._pinned = self._buffer.numpy()
+            self._view = self._buffer.numpy()
         parts = max(1, count // ROWS_PER_COPY)
         edges = [count * k // parts for k in range(parts + 1)]
         spans = [slice(*span) for span in pairwise(edges)]
-        run_parallel([partial(np.copyto, self._pinned[span], poses[span]) for span in spans])
+        run_parallel([partial(np.copyto, self._view[span], poses[span]) for span in spans])
         out = wp.empty(count, dtype=wp.mat44d, device=self.device)
         wp.copy(out, self._buffer, count=count)
         return out
 
-    def all_rigid(self, poses: wp.array) -> bool:
-        """Whether all poses on the device are rigid motions. Waits for the device."""
-        self._unfit.zero_()
-        launch(count_unfit_kernel, poses.shape[0], [poses, self._unfit], self.device)
-        wp.copy(self._count, self._unfit)
-        wp.synchronize_stream(self.device)
-        return self._count_view[0] == 0
-
 
 def upload_poses(pose: Any, name: str, device: wp.Device) -> Any:
-    """Return checked poses: on CUDA a larger batch as (B,) mat44d, else as ``checked_poses`` does.
+    """Return poses in memory of their own, or None.
 
-    Either is in memory of its own.
+    On the CPU they are (B, 4, 4) float64 and checked, on CUDA (B,) mat44d and unchecked.
     """
-    plain = None if pose is None else to_plain(pose)
-    if device.is_cpu or plain is None or plain.ndim != 3 or len(plain) < LEAST_UPLOAD:
+    if pose is None:
+        return None
+    plain = to_plain(pose)
+    shaped = plain.shape[-2:] == (4, 4) and plain.ndim in (2, 3)
+    if device.is_cpu or not shaped or scalar_dtype(plain).kind not in "fiub":
         return checked_poses(pose, name)
-    if plain.shape[1:] != (4, 4) or scalar_dtype(plain).kind not in "fiub":
-        return checked_poses(pose, name)  # which says what is wrong
-    staging = _staging.on(device, lambda: PoseStaging(device))
+    plain = plain.reshape((-1, 4, 4))
     if isinstance(plain, np.ndarray):
-        sent = staging.send(plain)
-    else:
-        sent = _copied(plain, device)
-    return sent if staging.all_rigid(sent) else checked_poses(pose, name)
+        return _staging.on(device, lambda: PoseStaging(device)).send(plain)
+    return _copied(plain, device)
 
 
 def on_host(poses: Sequence[Any]) -> tuple[np.ndarray | None, ...]:

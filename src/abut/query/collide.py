@@ -20,11 +20,11 @@ from abut.core.pair_queue import (
 )
 from abut.errors import MeshError
 from abut.geometry.common_corners import SHARED_NONE
-from abut.geometry.poses import batch_size
+from abut.geometry.poses import batch_size, checked_poses
 from abut.mesh import Mesh, require_meshes
 from abut.narrow.inside import mark_contained
 from abut.narrow.segments import contact_segments
-from abut.operands.pose_upload import on_host, upload_poses
+from abut.operands.pose_upload import upload_poses
 from abut.operands.posed_mesh import defer_posed_mesh, make_posed_mesh
 from abut.options import CONTACT_METHODS, CULL_METHODS, Bound, Method, chosen
 from abut.query.contact_plan import ContactPlan
@@ -33,6 +33,7 @@ from abut.query.shared import in_chunks, plans_of
 from abut.results import Contacts
 
 DEFAULT_WIDTH = 18  # bits
+NO_KEYS = np.empty(0, dtype=np.int64)
 ALL_PAIRS_EFFORT = 16  # of a search for all pairs, in searches for one
 
 
@@ -86,19 +87,21 @@ def collide(
     method, bound = chosen(CONTACT_METHODS, method, "method"), chosen(Bound, bound, "bound")
     width = validate_width(width)
     batch = batch_size(pose_a, pose_b)
-    poses = upload_poses(pose_a, "pose_a", a.device), upload_poses(pose_b, "pose_b", a.device)
+    empty = not (a.face_count and b.face_count) or batch == 0
+    planned = not empty and method not in CULL_METHODS  # plans check poses
+    take = partial(upload_poses, device=a.device) if planned else checked_poses
+    poses = take(pose_a, "pose_a"), take(pose_b, "pose_b")
     if solid:
         _require_closed(a=a, b=b)
     layout = KeyLayout.of(a.face_count, b.face_count)
     about = layout, first, method, bound, width, pixels
     if batch is None:
-        keys = np.empty(0, dtype=np.int64)
-        if a.face_count and b.face_count:
-            keys = _keys(a, b, *about, poses, 1)
+        keys = NO_KEYS if empty else _keys(a, b, *about, poses, 1)
         pairs, _ = unpack_keys(keys, layout, False, a.device)
         return _contacts(a, b, poses, pairs, None, pairs.shape[0] > 0, solid)
-    rows = unpack_rows(np.empty(0, dtype=np.int64), layout, batch, a.device)
-    if a.face_count and b.face_count and batch:
+    if empty:
+        rows = unpack_rows(NO_KEYS, layout, batch, a.device)
+    else:
         room = pose_room(layout, a.face_count if method is Method.BRUTE else 1)
         rows = in_chunks(partial(_rows, a, b, *about), poses, batch, room)
     pairs, pose, colliding = rows
@@ -121,7 +124,7 @@ def _keys(
     if method in CULL_METHODS:
         from abut.query.visible import visible_keys
 
-        keys = visible_keys((a, b), on_host(poses), SHARED_NONE, layout, method, pixels)
+        keys = visible_keys((a, b), poses, SHARED_NONE, layout, method, pixels)
         return lowest_of_each_pose(keys, layout) if first else keys
     return _plan(a, b, poses, layout, count, first, method, bound, width).run()
 

@@ -36,7 +36,7 @@ from abut.traversal.overlap.row_frames import (
 LEAVES_PER_ITEM = 256  # of a subtree that is an item of a descent on the CPU
 MOST_ITEMS = 256  # of all rows of a batch, or of one row of a scene, on the CPU
 LEAVES_PER_TEAM = 64  # the same on CUDA
-MOST_CUDA_ITEMS = 1 << 19
+MOST_CUDA_ITEMS = 1 << 17
 ROWS_PER_SLICE = {MeshRows: 512, SceneRows: 64}  # of a search for one pair a row, on the CPU
 DEEPEST = MOST_ITEMS.bit_length() - 1  # levels down to subtrees of an object of a scene
 LEAF_WALK_THREADS = 1 << 20  # a thread that strides over many walks gets several long ones

@@ -23,7 +23,7 @@ def shared_queues(device: wp.Device, room: int) -> PairQueues:
     """The queues of this thread on a device; they only ever grow."""
 
     def make() -> PairQueues:
-        sizes = {"hits": room, "undecided": room, "near": room, "skipped": 1}
+        sizes = {"hits": room, "undecided": room, "near": room, "skipped": 1, "unfit": 1}
         lists = room if device.is_cuda else LEAST_LISTED
         sizes |= {"candidates": 8 * lists, "clusters": 4 * lists, "leaves": 8 * lists}
         sizes |= dict.fromkeys(REST_QUEUES, lists)

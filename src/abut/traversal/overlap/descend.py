@@ -220,7 +220,9 @@ def descend_kernel_for(
                 opens = wp.bool(False)
                 tests = wp.bool(False)
                 opened = Opened()
-                opening = held > 0 and leaves - LEAVES_AT < lane_count()
+                opening = wp.bool(True)
+                if wp.static(not first):
+                    opening = held > 0 and leaves - LEAVES_AT < lane_count()
                 if opening:
                     taken = lanes_with_room(held)
                     held -= taken
@@ -243,7 +245,7 @@ def descend_kernel_for(
                     if wp.static(not first):
                         leaves = push_leaves(stack, leaves, at, tests)
                         tests = wp.bool(False)
-                else:
+                elif wp.static(not first):
                     taken = wp.min(leaves - LEAVES_AT, lane_count())
                     leaves -= taken
                     tests = lane < taken
