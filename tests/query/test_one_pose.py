@@ -52,6 +52,7 @@ def check_contacts(got, want):
 def check_at(a, b, pose):
     """All three questions about one pose; returns whether there is contact."""
     listed, truth = pose.tolist(), abut.collide(a, b, pose_b=pose, method="brute")
+    one_pose(a, b, None, pose)
     check_contacts(ask(a, b, pose), ask(a, b, listed))
     assert ask(a, b, pose).colliding == truth.colliding
     check_contacts(abut.collide(a, b, pose_b=pose), truth)
@@ -68,6 +69,7 @@ def test_answers_are_those_of_plans_and_of_brute_force(pair):
 def test_either_mesh_may_have_a_pose(which, first, pair):
     for k in range(4):
         poses = dict(zip(which, random_poses(len(which), 1.5, seed=k), strict=True))
+        one_pose(*pair, poses.get("pose_a"), poses.get("pose_b"))
         listed = {name: pose.tolist() for name, pose in poses.items()}
         if not which:
             listed["pose_b"] = np.eye(4).tolist()
@@ -87,6 +89,7 @@ def test_small_meshes_anywhere(seed, reach, scale, device):
     pose = random_poses(1, reach * scale, seed=seed)[0]
     check_at(a, b, pose)
     distance = rng.uniform(0.0, 2.0) * scale
+    abut.within(a, b, distance, pose_b=pose)
     check_gaps(abut.within(a, b, distance, pose_b=pose), a, b, distance, pose)
 
 
@@ -104,6 +107,7 @@ def test_distances_about_the_gap_of_boxes(gap, device):
     box = cases.box()
     a, b = abut.Mesh(*box, device), abut.Mesh(*box, device)
     pose = shift(np.ptp(np.asarray(box.vertices, float), axis=0)[0] + gap, 0.0, 0.0)
+    one_pose(a, b, pose, pose)
     for turn in (np.eye(4), random_poses(1, 3.0)[0]):
         for distance in gap * np.array([0.0, 0.5, 1 - 1e-9, 1.0, 1 + 1e-9, 2.0]):
             near = abut.within(a, b, distance, pose_a=turn, pose_b=turn @ pose)
@@ -134,7 +138,7 @@ def test_poses_that_are_not_rigid_are_refused(how, verb, name, spheres):
             return abut.within(*spheres, 0.1, **{name: pose})
         return abut.collide(*spheres, first=verb == "first", **{name: pose})
 
-    asked(FAR)
+    asked(FAR), asked(FAR)
     with pytest.raises(abut.PoseError) as expected:
         asked(spoiled(how).tolist())
     with pytest.raises(abut.PoseError) as raised:
@@ -145,7 +149,7 @@ def test_poses_that_are_not_rigid_are_refused(how, verb, name, spheres):
 
 @pytest.mark.parametrize("distance", [-1.0, np.inf, np.nan, "far", None])
 def test_bad_distances_are_refused(distance, spheres):
-    abut.within(*spheres, 0.1, pose_b=FAR)
+    one_pose(*spheres, None, FAR)
     with pytest.raises(abut.OptionError):
         abut.within(*spheres, distance, pose_b=FAR)
 
@@ -299,6 +303,15 @@ def test_stages_are_timed_by_a_plan(spheres):
     with recording() as timer:
         assert ask(*spheres, np.eye(4))
     assert "search" in timer.milliseconds
+
+
+def test_other_questions_are_prepared_at_the_second_call(spheres):
+    """The first one may need a plan anyway."""
+    made = []
+    for _ in range(3):
+        assert not abut.collide(*spheres, pose_b=FAR)
+        made.append(rooms._prepared.get(tuple(spheres), dict)[False, True] is not None)
+    assert made == [False, True, True]
 
 
 @pytest.mark.parametrize("pose", [np.eye(4), FAR], ids=["near", "far"])

@@ -189,7 +189,7 @@ class OnePose:
 
 def contacts_at_pose(a: Any, b: Any, pose_a: Any, pose_b: Any, first: bool) -> Contacts | None:
     """The answer of ``collide`` about one pose, None where it takes a plan to know."""
-    known = one_pose(a, b, pose_a, pose_b)
+    known = one_pose(a, b, pose_a, pose_b, at_once=first)
     if known is None:
         return None
     if not first:
@@ -210,7 +210,7 @@ def gaps_at_pose(a: Any, b: Any, distance: Any, pose_a: Any, pose_b: Any) -> Gap
     """The answer of ``within`` about one pose if boxes tell that it is empty, else None."""
     if not (isinstance(distance, int | float) and 0 <= distance < inf):
         return None
-    known = one_pose(a, b, pose_a, pose_b)
+    known = one_pose(a, b, pose_a, pose_b, at_once=False)
     if known is None or not known.apart(pose_a, pose_b, distance):
         return None
     return Gaps((), None, (), partial(wp.empty, (0, 2, 3), wp.float64, a.device), a.device)
@@ -224,11 +224,11 @@ def _copied(pose: np.ndarray | None) -> np.ndarray | None:
     return None if pose is None else np.array(pose, dtype=np.float64).reshape(1, 4, 4)
 
 
-def one_pose(a: Any, b: Any, pose_a: Any, pose_b: Any) -> OnePose | None:
+def one_pose(a: Any, b: Any, pose_a: Any, pose_b: Any, at_once: bool = True) -> OnePose | None:
     """This thread's OnePose of two meshes as they are now, None for unusual operands.
 
     Usual are two meshes with faces on one device, and poses that are None or NumPy arrays (4, 4).
-    Nor is there one while stages are timed.
+    Nor is there one while stages are timed. Unless ``at_once``, one is made at the second call.
     """
     if not (isinstance(a, Mesh) and isinstance(b, Mesh)) or is_recording():
         return None
@@ -237,6 +237,9 @@ def one_pose(a: Any, b: Any, pose_a: Any, pose_b: Any) -> OnePose | None:
     posed = pose_a is not None, pose_b is not None
     known = _prepared.get((a, b), dict)
     found = known.get(posed)
+    if found is None and not at_once and posed not in known:
+        known[posed] = None
+        return None
     if found is None or found.versions != (a.version, b.version):
         if a.device != b.device or not a.face_count or not b.face_count:
             return None
