@@ -235,9 +235,8 @@ class Motion:
     def _posed(self, t: float) -> tuple[wp.array, np.ndarray]:
         assert self._poses is not None
         start, end = self._poses
-        pose = poses_between(start[None], end[None], self._vector[None], t)[0]
-        points = wp.empty_like(self._points)
-        launch(move_kernel, points.shape[0], [self._points, wp.mat44d(pose), points], self.device)
+        poses = poses_between(start[None], end[None], self._vector[None], t)
+        points, pose = placed_points(self._points, poses), poses[0]
         corners = np.stack(np.meshgrid(*self._bounds.T, indexing="ij"), axis=-1).reshape(-1, 3)
         moved = corners @ pose[:3, :3].T + pose[:3, 3]
         slack = 2.0**-40 * np.abs(self._bounds).max() + 2.0**-40 * np.abs(moved).max()
@@ -245,17 +244,31 @@ class Motion:
 
 
 @wp.kernel
-def move_kernel(
+def place_kernel(
     # in
     span: wp.vec3i,
     points: wp.array[wp.vec3d],
-    pose: wp.mat44d,
+    owners: wp.array[wp.int32],
+    poses: wp.array[wp.mat44d],
     # out
     points_out: wp.array[wp.vec3d],
 ):
-    """Move points by a pose."""
+    """Move each point by the pose of its owner, or all by the first pose where none is named."""
     for i in range(span[0] + wp.tid(), span[1], span[2]):
-        points_out[i] = move_point(pose, points[i])
+        owner = wp.int32(0)
+        if owners.shape[0] > 0:
+            owner = owners[i]
+        points_out[i] = move_point(poses[owner], points[i])
+
+
+def placed_points(points: wp.array, poses: np.ndarray, owners: wp.array | None = None) -> wp.array:
+    """Points moved by poses (k, 4, 4): each by the one of its owner, or all by the only one."""
+    device, out = points.device, wp.empty_like(points)
+    if owners is None:
+        owners = wp.empty(0, dtype=wp.int32, device=device)
+    motions = wp.array(poses, dtype=wp.mat44d, device=device)
+    launch(place_kernel, points.shape[0], [points, owners, motions, out], device)
+    return out
 
 
 @wp.kernel

@@ -19,6 +19,7 @@ ROUNDING = wp.constant(wp.float64(2.0**-48))  # of posed coordinates, 32 times o
 LIMIT = wp.constant(wp.float32(1.0e37))
 BEYOND_ALL = wp.constant(wp.float32(3.0e38))
 EMPTY_EXTENT = wp.constant(-(2**31))  # below every sortable float
+EVERYWHERE = 1e30  # a padding with which all boxes overlap
 
 
 @wp.struct

@@ -68,6 +68,14 @@ def overlapping_boxes(
     return np.stack(object_layout(count, 1).split(keys), axis=1)
 
 
+def posed_boxes(boxes: np.ndarray, poses: np.ndarray) -> np.ndarray:
+    """(n, 2, 3) lower and upper corners around boxes (n, 2, 3) at poses, without rounding."""
+    middle, half = boxes.mean(axis=1), (boxes[:, 1] - boxes[:, 0]) / 2
+    centre = np.einsum("nij,nj->ni", poses[:, :3, :3], middle) + poses[:, :3, 3]
+    reach = np.einsum("nij,nj->ni", np.abs(poses[:, :3, :3]), half)
+    return np.stack([centre - reach, centre + reach], axis=1)
+
+
 def _rounded(values: Any, towards: float) -> np.ndarray:
     """Round values to float32, towards minus or plus infinity."""
     values = np.asarray(values, dtype=np.float64)

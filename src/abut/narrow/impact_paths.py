@@ -6,7 +6,6 @@ from abut.core.pair_queue import unpack_pair
 from abut.geometry.approach import mat43d
 from abut.geometry.first_contact import ccd_features
 from abut.geometry.passage import Passage
-from abut.geometry.poses import move_point
 from abut.geometry.rigid_path import MotionPath, position_on
 from abut.geometry.separation import NEVER
 from abut.operands.ccd_operands import (
@@ -140,18 +139,3 @@ def refine_kernel(
         hit = meet_on_paths(here, row, start[i], stop)
         time_out[i] = wp.where(hit.time > wp.float64(1.0), wp.float64(wp.inf), hit.time)
         converged_out[i] = hit.converged
-
-
-@wp.kernel
-def place_kernel(
-    # in
-    span: wp.vec3i,
-    points: wp.array[wp.vec3d],
-    owner: wp.array[wp.int32],
-    poses: wp.array[wp.mat44d],
-    # out
-    points_out: wp.array[wp.vec3d],
-):
-    """Move each point by the pose of its object."""
-    for i in range(span[0] + wp.tid(), span[1], span[2]):
-        points_out[i] = move_point(poses[owner[i]], points[i])

@@ -11,8 +11,9 @@ import warp as wp
 from abut.core.device import require_same_device
 from abut.core.launch import Task, launch
 from abut.errors import MeshError, PoseError
-from abut.geometry.poses import checked_poses, move_point
+from abut.geometry.poses import checked_poses
 from abut.mesh import Mesh
+from abut.motion import place_kernel
 from abut.operands.posed_mesh import make_posed_mesh
 
 wp.set_module_options({"enable_backward": False, "fuse_fp": False})
@@ -36,26 +37,6 @@ def gather_faces_kernel(
         f = faces[i]
         faces_out[i] = wp.vec3i(f[0] + first_point, f[1] + first_point, f[2] + first_point)
         object_out[i] = owner
-
-
-@wp.kernel
-def pose_points_kernel(
-    # in
-    span: wp.vec3i,
-    local_points: wp.array[wp.vec3d],
-    owners: wp.array[wp.int32],
-    posed: wp.array[wp.bool],
-    poses: wp.array[wp.mat44d],
-    # out
-    points_out: wp.array[wp.vec3d],
-):
-    """Apply the pose of its object to each point."""
-    for i in range(span[0] + wp.tid(), span[1], span[2]):
-        p = local_points[i]
-        owner = owners[i]
-        if posed[owner]:
-            p = move_point(poses[owner], p)
-        points_out[i] = p
 
 
 class Soup:
@@ -92,11 +73,10 @@ class Soup:
         owners = np.repeat(np.arange(len(meshes), dtype=np.int32), np.diff(self._first_point))
         owners = wp.array(owners, dtype=wp.int32, device=device)
         self._poses = wp.zeros(len(meshes), dtype=wp.mat44d, device=device)
-        self._posed = wp.zeros(len(meshes), dtype=wp.bool, device=device)
         self._last_poses: Any = ()  # as passed to the last call
         self._placement: tuple[np.ndarray, np.ndarray] | None = None
-        args = [self._local_points, owners, self._posed, self._poses, self.points]
-        self._pose_task = Task(pose_points_kernel, point_count, args, device)
+        args = [self._local_points, owners, self._poses, self.points]
+        self._pose_task = Task(place_kernel, point_count, args, device)
 
     @property
     def object_count(self) -> int:
@@ -134,7 +114,6 @@ class Soup:
             if isinstance(poses, np.ndarray):
                 self._last_poses = poses.copy()
             self._poses.assign(placement[0])
-            self._posed.assign(placement[1])
         assert self._placement is not None
         self.moves += 1
         self._pose_task.run()

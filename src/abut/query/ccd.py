@@ -1,5 +1,6 @@
 """abut.ccd: the times at which moving meshes first touch."""
 
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import warp as wp
@@ -8,7 +9,8 @@ from abut.core.device import require_same_device
 from abut.core.pair_queue import KeyLayout
 from abut.errors import MeshError
 from abut.geometry.common_corners import SHARED_BY_INDEX, SHARED_BY_POSITION, SHARED_NONE
-from abut.motion import Motion
+from abut.mesh import Mesh
+from abut.motion import Motion, Piece
 from abut.narrow.impact_paths import TruePaths
 from abut.operands.ccd_operands import moving_mesh
 from abut.options import LEAST_TOLERANCE, TREE_METHODS, Method, Solver, chosen, number_from
@@ -101,21 +103,43 @@ def impacts_of(
     if all(motion.mesh.face_count for motion in motions):
         meshes = tuple(motion.mesh for motion in motions)
         paths = _true_paths(motions, layout, gap, tolerance) if _refines(motions, solver) else None
-        earliest = first and paths is None
         pieces = zip(*(motion.pieces(count) for motion in motions), strict=True)
-        for number, parts in enumerate(pieces):
-            # features of one rigid mesh keep their distance: its deviation counts once
-            near = gap + sum(part.deviation for part in parts)
-            common = (meshes, parts, sharing, layout, near, tolerance)
-            plan = CcdPlan(*common, solver, earliest, execution)
-            rows = _rows(plan).placed(number, count)
-            if paths is not None:
-                rows = refined(rows, paths, (number + 1) / count)
+        options = (sharing, layout, gap, tolerance, solver, first, execution)
+        for rows in rows_of_pieces(meshes, pieces, count, paths, *options):
             found.append(rows)
             if first and len(rows):
                 break
     rows = found[-1] if count == 1 or first else join_pieces(found)
     return to_impacts(first_of(rows) if first else rows, layout)
+
+
+def rows_of_pieces(
+    meshes: tuple[Mesh, ...],
+    pieces: Iterable[tuple[Piece, ...]],
+    count: int,
+    paths: Any,
+    sharing: int,
+    layout: KeyLayout,
+    gap: float,
+    tolerance: float,
+    solver: Solver = Solver.CONSERVATIVE,
+    first: bool = False,
+    execution: CcdExecution | None = None,
+) -> Iterator[ImpactRows]:
+    """Yield the impacts of each of ``count`` pieces of a step, with times in the whole step.
+
+    Args:
+        meshes, pieces: One mesh, or two; for each piece as many straight motions.
+        count: Number of pieces.
+        paths: TruePaths on which times are refined; None where pieces are the motion itself.
+        sharing, layout, gap, tolerance, solver, first, execution: As in CcdPlan.
+    """
+    for number, parts in enumerate(pieces):
+        # features of one rigid mesh keep their distance: its deviation counts once
+        near = gap + sum(part.deviation for part in parts)
+        about = (meshes, parts, sharing, layout, near, tolerance, solver)
+        rows = _rows(CcdPlan(*about, first and paths is None, execution)).placed(number, count)
+        yield rows if paths is None else refined(rows, paths, (number + 1) / count)
 
 
 def _refines(motions: tuple[Motion, ...], solver: Solver) -> bool:

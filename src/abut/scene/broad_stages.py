@@ -5,14 +5,7 @@ from typing import Any
 
 import warp as wp
 
-from abut.broad.boxes import (
-    EMPTY_EXTENT,
-    Boxes,
-    Filters,
-    empty_boxes,
-    make_filters,
-    object_box_kernel,
-)
+from abut.broad.boxes import EMPTY_EXTENT, Boxes, empty_boxes, object_box_kernel
 from abut.broad.phase import BroadPhase, object_layout
 from abut.core.launch import Task
 from abut.core.pair_queue import NO_KEY, KeyLayout, PairQueues
@@ -136,7 +129,7 @@ class BroadStages:
         self.flags = wp.zeros(environments, dtype=wp.int32, device=self.device)
         self._bvhs, self._poses, self._object_count = pool.arrays.bvhs, poses, len(objects)
         self._shapes = wp.array(objects.shapes, dtype=wp.int32, device=self.device)
-        self.filters = _filters_of(objects)
+        self.filters = objects.filters()
         self._own, self._margin, self._first = own, wp.float64(margin), first
         self._method, self._find = method, find
         self._version = objects.version
@@ -149,7 +142,7 @@ class BroadStages:
             return
         self._version = objects.version
         if len(objects):
-            new = _filters_of(objects)
+            new = objects.filters()
             wp.copy(self.filters.about, new.about)
             if new.ignored.shape[0]:
                 wp.copy(self.filters.ignored, new.ignored)
@@ -226,8 +219,3 @@ class BroadStages:
         if self.device.is_cpu:
             count = min(self.queues.read()["objects"], self.capacity)
         self.queues.sort_objects(self.width, count)
-
-
-def _filters_of(objects: ObjectTable) -> Filters:
-    filters = (objects.static, objects.group, objects.mask, objects.ignored)
-    return make_filters(*filters, objects.device)

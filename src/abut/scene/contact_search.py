@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import warp as wp
 
+from abut.broad.boxes import EVERYWHERE
 from abut.core.pair_queue import NO_KEY, KeyLayout, lowest_of_each_pose
 from abut.core.plan import Plan, Stage
 from abut.operands.contact_queues import contact_queues
@@ -16,7 +17,6 @@ from abut.scene.broad_stages import BroadStages, SceneQueues
 from abut.scene.objects import ObjectTable
 from abut.scene.rows import RowsAhead
 
-EVERYWHERE = 1e30  # a margin at which all boxes overlap
 LEAST_EXPECTED = 1024  # rows
 
 

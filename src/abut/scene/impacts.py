@@ -1,29 +1,29 @@
 """Scene.ccd: the impacts of all objects of a scene, joined to one mesh in motion."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 import warp as wp
 
-from abut.broad.boxes import make_filters
-from abut.broad.overlaps import overlapping_boxes
-from abut.core.launch import launch
+from abut.broad.boxes import EVERYWHERE
+from abut.broad.overlaps import overlapping_boxes, posed_boxes
 from abut.core.pair_queue import KeyLayout
 from abut.geometry.common_corners import SHARED_BY_INDEX
 from abut.geometry.rigid_path import MotionPath
 from abut.mesh import Mesh
-from abut.motion import MIX_ROUNDING, Piece, mixed_points
-from abut.narrow.impact_paths import TruePaths, place_kernel
+from abut.motion import MIX_ROUNDING, Piece, mixed_points, placed_points
+from abut.narrow.impact_paths import TruePaths
 from abut.operands.ccd_operands import moving_mesh
+from abut.query.ccd import rows_of_pieces
 from abut.query.ccd_candidates import CcdStrategy
-from abut.query.ccd_plan import CcdExecution, CcdPlan
+from abut.query.ccd_plan import CcdExecution
 from abut.query.ccd_queues import require_feature_bits
-from abut.query.impact_rows import ImpactRows, refined, sorted_rows
+from abut.query.impact_rows import ImpactRows
 from abut.results import ImpactKind, Impacts
 from abut.scene.object_motions import ObjectMotions
 from abut.scene.objects import ObjectTable
-from abut.scene.shape_pool import ShapePool
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,26 +45,25 @@ class JoinedMotion:
     """The objects that may touch in a step, joined to one mesh.
 
     Args:
-        pool, objects: The scene.
-        rows: Indices of the objects.
+        objects: The objects of the scene.
+        rows: Indices of the objects that take part.
         motions: Their motions.
         vertices_t1: Vertices at the end, in the frame of their object, of each that deforms.
     """
 
     def __init__(
         self,
-        pool: ShapePool,
         objects: ObjectTable,
         rows: np.ndarray,
         motions: ObjectMotions,
         vertices_t1: dict[int, np.ndarray],
     ) -> None:
-        self.device, self.rows, self.motions = pool.device, rows, motions
+        self.device, self.rows, self.motions = objects.device, rows, motions
+        pool = objects.pool
         table = pool.arrays.table[objects.shapes[rows]]
         self.point_starts = np.concatenate([[0], np.cumsum(table["point_count"])])
         self.face_starts = np.concatenate([[0], np.cumsum(table["face_count"])])
-        picked = _ranges(table["first_point"], table["point_count"])
-        local = pool.arrays.points.numpy()[picked]
+        local = pool.arrays.points.numpy()[_ranges(table["first_point"], table["point_count"])]
         owner = np.repeat(np.arange(len(rows)), table["point_count"]).astype(np.int32)
         faces = pool.arrays.faces.numpy()[_ranges(table["first_face"], table["face_count"])]
         faces = faces + np.repeat(self.point_starts[:-1], table["face_count"])[:, None]
@@ -72,10 +71,12 @@ class JoinedMotion:
         for k, row in enumerate(rows.tolist()):
             if row in vertices_t1:
                 local_t1[self.point_starts[k] : self.point_starts[k + 1]] = vertices_t1[row]
-        make = {"dtype": wp.vec3d, "device": self.device}
-        self._local, self._local_t1 = wp.array(local, **make), wp.array(local_t1, **make)
         self.owner = wp.array(owner, device=self.device)
-        self.start, self.end = self._placed(self._local, 0.0), self._placed(self._local_t1, 1.0)
+        self._local = self._points(local)
+        self.start, self.end = (
+            self._placed(self._local, 0.0),
+            self._placed(self._points(local_t1), 1.0),
+        )
         self.mesh = Mesh(self.start, faces.astype(np.int32), self.device)
         self.rotates = motions.rotates[owner]
         self._numbers = self._vertex_numbers(pool.are_pieces(objects.shapes[rows]), owner)
@@ -86,28 +87,25 @@ class JoinedMotion:
         require_feature_bits(self.layout)
         self.far = float(max(np.abs(p.numpy()).max() for p in (self.start, self.end)))
 
-    def rows_of(self, gap: float, tolerance: float, brute: bool) -> list[ImpactRows]:
+    def rows_of(self, gap: float, tolerance: float, brute: bool) -> Iterator[ImpactRows]:
         """Rows of all impacts, for each piece of the step."""
         count = self.motions.piece_count
-        refines = bool(self.motions.rotates.any())
-        true_paths = self._true_paths(gap, tolerance) if refines else None
-        deviation = self.motions.deviation(count, self.far)
-        found, before = [], self.start
+        paths = self._true_paths(gap, tolerance) if self.rotates.any() else None
+        options = (SHARED_BY_INDEX, self.layout, gap, tolerance)
         execution = CcdExecution(CcdStrategy.BRUTE if brute else None)
+        yield from rows_of_pieces(
+            (self.mesh,), self._pieces(count), count, paths, *options, execution=execution
+        )
+
+    def _pieces(self, count: int) -> Iterator[tuple[Piece]]:
+        """The step in straight pieces; two objects deviate, each from its own path."""
+        deviation, before = 2.0 * self.motions.deviation(count, self.far), self.start
         for number in range(count):
             after = self._at((number + 1) / count)
-            bounds = np.concatenate([before.numpy(), after.numpy()])
-            box = np.array([bounds.min(axis=0), bounds.max(axis=0)])
-            piece = Piece(before, after, box, deviation)
-            near = gap + 2.0 * deviation
-            common = ((self.mesh,), (piece,), SHARED_BY_INDEX, self.layout, near, tolerance)
-            plan = CcdPlan(*common, execution=execution)
-            rows = sorted_rows(plan.queues, plan.run(), self.layout).placed(number, count)
-            if true_paths is not None and len(rows):
-                rows = refined(rows, true_paths, (number + 1) / count)
-            found.append(rows)
+            points = np.concatenate([before.numpy(), after.numpy()])
+            box = np.array([points.min(axis=0), points.max(axis=0)])
+            yield (Piece(before, after, box, deviation),)
             before = after
-        return found
 
     def objects_of(self, kind: np.ndarray, features: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """((n, 2) objects, (n, 2) features in their meshes) of rows of the joined mesh."""
@@ -137,31 +135,26 @@ class JoinedMotion:
             return self.end
         placed = self._placed(self._local, t).numpy()
         straight = mixed_points(self.start, self.end, t).numpy()
-        points = np.where(self.rotates[:, None], placed, straight)
-        return wp.array(points, dtype=wp.vec3d, device=self.device)
+        return self._points(np.where(self.rotates[:, None], placed, straight))
 
     def _placed(self, points: wp.array, t: float) -> wp.array:
-        out = wp.empty_like(points)
-        poses = wp.array(self.motions.poses(t), dtype=wp.mat44d, device=self.device)
-        launch(place_kernel, points.shape[0], [points, self.owner, poses, out], self.device)
-        return out
+        return placed_points(points, self.motions.poses(t), self.owner)
+
+    def _points(self, rows: np.ndarray) -> wp.array:
+        return wp.array(rows, dtype=wp.vec3d, device=self.device)
 
     def _true_paths(self, gap: float, tolerance: float) -> Any:
         """TruePaths of the joined mesh."""
         motions, true_paths = self.motions, TruePaths()
-        rotates = self.rotates[:, None]
-        local = self._local.numpy()
-        firsts, lasts = (np.where(rotates, local, p.numpy()) for p in (self.start, self.end))
-        sides = [wp.array(p, dtype=wp.vec3d, device=self.device) for p in (firsts, lasts)]
-        true_paths.a = true_paths.b = moving_mesh(self.mesh, *sides)
+        rotates, local = self.rotates[:, None], self._local.numpy()
+        sides = [np.where(rotates, local, p.numpy()) for p in (self.start, self.end)]
+        true_paths.a = true_paths.b = moving_mesh(self.mesh, *map(self._points, sides))
         true_paths.bits = self.layout.bits
         true_paths.min_distance, true_paths.tolerance = wp.float64(gap), wp.float64(tolerance)
         paths = np.zeros(len(self.rows), dtype=np.dtype(MotionPath.numpy_dtype()))
         paths["rigid"] = motions.rotates
         paths["rotation"] = motions.start[:, :3, :3]
-        angle = motions.angle[:, None]
-        safe = np.where(angle > 0, angle, 1.0)
-        paths["axis"] = motions.vector / safe
+        paths["axis"] = motions.vector / np.where(motions.rotates, motions.angle, 1.0)[:, None]
         paths["angle"] = motions.angle
         paths["shift_t0"], paths["shift_t1"] = motions.start[:, :3, 3], motions.end[:, :3, 3]
         paths["deviation"] = motions.reach * motions.angle**2 / 8.0
@@ -172,39 +165,36 @@ class JoinedMotion:
 
 
 def scene_impacts(
-    pool: ShapePool,
     objects: ObjectTable,
     end_poses: np.ndarray,
     vertices_t1: dict[int, np.ndarray],
     gap: float,
     tolerance: float,
+    *,
     own: bool,
     first: bool,
-    every: np.ndarray | None = None,
+    brute: bool,
 ) -> SceneImpacts:
     """Impacts of all objects that move to ``end_poses``, or to given vertices.
 
-    With ``every``, all object pairs that are tested, by brute force.
+    By brute force, all object pairs that the filters leave take part.
     """
     living = objects.living
-    living = living[pool.arrays.table["face_count"][objects.shapes[living]] > 0]
-    starts = objects.poses.numpy()
-    filters = make_filters(
-        objects.static, objects.group, objects.mask, objects.ignored, pool.device
-    )
-    motions = _motions_of(pool, objects, living, starts, end_poses, vertices_t1)
-    pairs = every
-    if pairs is None:
-        pairs = _object_pairs(pool, objects, living, motions, vertices_t1, gap, filters)
-    taking_part = living if own else np.unique(pairs)
+    living = living[objects.pool.arrays.table["face_count"][objects.shapes[living]] > 0]
+    corners = objects.pool.bounds(objects.shapes[living])
+    reach = np.hypot.reduce(np.abs(corners).max(axis=1), axis=1)
+    deforms = np.isin(living, list(vertices_t1))
+    motions = ObjectMotions(objects.poses.numpy()[living], end_poses[living], deforms, reach)
+    pad = EVERYWHERE if brute else gap / 2
+    pairs = _object_pairs(objects, living, corners, motions, vertices_t1, pad)
+    taking_part = np.isin(living, living if own else pairs)
     found: list[np.ndarray] = [np.empty((0, 7))]
-    if len(taking_part):
-        some = np.isin(living, taking_part)
-        part = motions.subset(some)
-        joined = JoinedMotion(pool, objects, living[some], part, vertices_t1)
-        pieces = joined.rows_of(gap, tolerance, every is not None)
+    if taking_part.any():
+        part = motions.subset(taking_part)
+        joined = JoinedMotion(objects, living[taking_part], part, vertices_t1)
+        pieces = joined.rows_of(gap, tolerance, brute)
         found += [_table(joined, rows, pairs, own) for rows in pieces]
-    return _scene_impacts(np.concatenate(found), first, pool.device)
+    return _scene_impacts(np.concatenate(found), first, objects.device)
 
 
 def _table(joined: JoinedMotion, rows: ImpactRows, pairs: np.ndarray, own: bool) -> np.ndarray:
@@ -245,51 +235,27 @@ def _scene_impacts(table: np.ndarray, first: bool, device: wp.Device) -> SceneIm
     )
 
 
-def _motions_of(
-    pool: ShapePool,
-    objects: ObjectTable,
-    living: np.ndarray,
-    starts: np.ndarray,
-    end_poses: np.ndarray,
-    vertices_t1: dict[int, np.ndarray],
-) -> ObjectMotions:
-    deforms = np.isin(living, list(vertices_t1))
-    corners = pool.bounds(objects.shapes[living])
-    reach = np.hypot.reduce(np.abs(corners).max(axis=1), axis=1)
-    return ObjectMotions(starts[living], end_poses[living], deforms, reach)
-
-
 def _object_pairs(
-    pool: ShapePool,
     objects: ObjectTable,
     living: np.ndarray,
+    corners: np.ndarray,
     motions: ObjectMotions,
     vertices_t1: dict[int, np.ndarray],
-    gap: float,
-    filters: Any,
+    pad: float,
 ) -> np.ndarray:
-    """(m, 2) object pairs whose boxes over the whole step, widened by the gap, overlap."""
+    """(m, 2) object pairs whose boxes over the whole step, padded, overlap."""
     lower, upper = np.full((len(objects), 3), np.inf), np.full((len(objects), 3), -np.inf)
-    corners = pool.bounds(objects.shapes[living])
-    boxes = [_box_at(corners, motions.start), _box_at(corners, motions.end)]
+    boxes = [posed_boxes(corners, motions.start), posed_boxes(corners, motions.end)]
     for k in np.flatnonzero(motions.deforms).tolist():
         vertices = vertices_t1[int(living[k])]
         own = np.array([[vertices.min(axis=0), vertices.max(axis=0)]])
-        boxes[1][k] = _box_at(own, motions.end[k : k + 1])[0]
+        boxes[1][k] = posed_boxes(own, motions.end[k : k + 1])[0]
     both = np.stack(boxes)
     far = np.abs(both).max(initial=0.0)
-    pad = (motions.deviations() + gap / 2 + MIX_ROUNDING * 64 * far)[:, None]
-    lower[living] = both[:, :, 0].min(axis=0) - pad
-    upper[living] = both[:, :, 1].max(axis=0) + pad
-    return overlapping_boxes(lower, upper, pool.device, filters)
-
-
-def _box_at(corners: np.ndarray, poses: np.ndarray) -> np.ndarray:
-    """(k, 2, 3) world boxes of boxes at poses, without rounding."""
-    middle, half = corners.mean(axis=1), (corners[:, 1] - corners[:, 0]) / 2
-    centre = np.einsum("kij,kj->ki", poses[:, :3, :3], middle) + poses[:, :3, 3]
-    reach = np.einsum("kij,kj->ki", np.abs(poses[:, :3, :3]), half)
-    return np.stack([centre - reach, centre + reach], axis=1)
+    pads = (motions.deviations() + pad + MIX_ROUNDING * 64 * far)[:, None]
+    lower[living] = both[:, :, 0].min(axis=0) - pads
+    upper[living] = both[:, :, 1].max(axis=0) + pads
+    return overlapping_boxes(lower, upper, objects.device, objects.filters())
 
 
 def _ranges(firsts: np.ndarray, counts: np.ndarray) -> np.ndarray:

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import warp as wp
 
-from abut.broad.overlaps import overlapping_boxes
+from abut.broad.overlaps import overlapping_boxes, posed_boxes
 from abut.core.pair_queue import KeyLayout
 from abut.mesh import Mesh
 from abut.options import Method
@@ -17,7 +17,7 @@ from abut.query.visible import visible_rows
 from abut.query.within import within
 from abut.scene.objects import ObjectTable
 
-MARGIN = 2.0**-44  # of coordinates: more than the rounding of poses and boxes
+MARGIN = 2.0**-42  # of coordinates: more than the rounding of poses and boxes
 
 
 def visibility_rows(
@@ -63,8 +63,7 @@ def kdop_rows(
     Pairs of objects with the same two meshes are one query with a batch of poses.
     """
     poses = objects.poses.numpy().reshape(-1, 4, 4)
-    pairs = overlapping_boxes(*_world_boxes(meshes, poses), objects.device)
-    pairs = pairs[objects.tested(pairs)]
+    pairs = overlapping_boxes(*_world_boxes(meshes, poses), objects.device, objects.filters())
     index = {id(mesh): k for k, mesh in enumerate(meshes)}
     mesh_of = np.array([index[id(mesh)] for mesh in meshes], dtype=np.int64)
     owners, faces = [np.empty((0, 2), np.int32)], [np.empty((0, 2), np.int32)]
@@ -82,16 +81,11 @@ def kdop_rows(
 def _world_boxes(meshes: list[Mesh], poses: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Lower and upper corners of objects; an object without faces has an empty box."""
     bounds = np.array([mesh.bounds for mesh in meshes]).reshape(-1, 2, 3)
-    centre, half = bounds.mean(axis=1), (bounds[:, 1] - bounds[:, 0]) / 2
-    rotation, shift = poses[:, :3, :3], poses[:, :3, 3]
-    middle = np.einsum("nij,nj->ni", rotation, centre) + shift
-    reach = np.einsum("nij,nj->ni", np.abs(rotation), half)
-    far = np.abs(shift) + np.einsum("nij,nj->ni", np.abs(rotation), np.abs(bounds).max(axis=1))
-    reach += MARGIN * far.max(axis=1, keepdims=True) + np.finfo(np.float64).tiny
-    lower, upper = middle - reach, middle + reach
-    empty = np.array([mesh.face_count == 0 for mesh in meshes], dtype=bool)
-    lower[empty], upper[empty] = 1.0, 0.0
-    return lower, upper
+    lower, upper = posed_boxes(bounds, poses).swapaxes(0, 1)
+    size = np.abs(bounds).max(axis=(1, 2)) + np.abs(poses[:, :3, 3]).max(axis=1)
+    pad = (MARGIN * size + np.finfo(np.float64).tiny)[:, None]
+    empty = np.array([mesh.face_count == 0 for mesh in meshes], dtype=bool)[:, None]
+    return np.where(empty, 1.0, lower - pad), np.where(empty, 0.0, upper + pad)
 
 
 def tested_pairs(objects: ObjectTable, meshes: list[Mesh]) -> np.ndarray:

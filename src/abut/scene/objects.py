@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 import warp as wp
 
+from abut.broad.boxes import Filters, make_filters
 from abut.core.arrays import scalar_dtype, to_plain
 from abut.core.launch import launch
 from abut.errors import SceneError
@@ -219,6 +220,10 @@ class ObjectTable:
         pairs = np.sort(np.stack(np.broadcast_arrays(rows, others), axis=1), axis=1)
         self.ignored |= set(map(tuple, pairs.tolist()))
         self.version += 1
+
+    def filters(self) -> Filters:
+        """The filters of object pairs, as kernels receive them."""
+        return make_filters(self.static, self.group, self.mask, self.ignored, self.device)
 
     def tested(self, pairs: np.ndarray) -> np.ndarray:
         """(n,) which pairs (n, 2) of rows the filters leave; an object and itself always."""

@@ -34,7 +34,6 @@ from abut.scene.mesh_methods import (
     brute_distance_rows,
     brute_within_rows,
     kdop_rows,
-    tested_pairs,
     visibility_rows,
 )
 from abut.scene.near import NearestSearch, NearSearch
@@ -447,8 +446,6 @@ class Scene:
                 raise PoseError(f"poses must have shape ({len(self._objects)}, 4, 4).")
             ends = checked
         later = dict(self._objects.end_points(*item) for item in (vertices or {}).items())
-        options = (gap, tolerance, self_collisions, first)
-        every = None
-        if chosen(TREE_METHODS, method, "method") is Method.BRUTE:
-            every = tested_pairs(self._objects, self.meshes)
-        return scene_impacts(self._pool, self._objects, ends, later, *options, every)
+        brute = chosen(TREE_METHODS, method, "method") is Method.BRUTE
+        options = {"own": self_collisions, "first": first, "brute": brute}
+        return scene_impacts(self._objects, ends, later, gap, tolerance, **options)
