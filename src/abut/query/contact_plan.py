@@ -40,6 +40,7 @@ from abut.traversal.overlap.row_frames import clear_first_kernel
 
 LEAST_EXPECTED = 256  # rows
 UNPACKING_THREADS = 1 << 16
+FEW_POSES = 8  # too few to occupy a CUDA device with teams
 
 
 @dataclass
@@ -150,10 +151,10 @@ class ContactPlan(Operands):
             return Strategy.BRUTE
         if self.sharing != SHARED_NONE:
             return Strategy.CLUSTERS if self.device.is_cuda else Strategy.PACKETS
-        leaves = self.pose_count * max(self.a.faces.shape[0], self.b.faces.shape[0])
         if self.first:
             return Strategy.FIRST
-        if self.device.is_cuda and leaves <= MOST_LISTED:
+        leaves = self.pose_count * max(self.a.faces.shape[0], self.b.faces.shape[0])
+        if self.device.is_cuda and self.pose_count < FEW_POSES and leaves <= MOST_LISTED:
             return Strategy.LEAF_WALK
         return Strategy.DESCEND
 
