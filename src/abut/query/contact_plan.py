@@ -154,7 +154,8 @@ class ContactPlan(Operands):
         if self.first:
             return Strategy.FIRST
         leaves = self.pose_count * max(self.a.faces.shape[0], self.b.faces.shape[0])
-        if self.device.is_cuda and self.pose_count < FEW_POSES and leaves <= MOST_LISTED:
+        few = self.boxless or self.pose_count < FEW_POSES
+        if self.device.is_cuda and few and leaves <= MOST_LISTED:
             return Strategy.LEAF_WALK
         return Strategy.DESCEND
 
