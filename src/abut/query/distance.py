@@ -111,7 +111,9 @@ def _at_one_pose(a: Any, b: Any, pose_a: Any, pose_b: Any, upper_bound: Any) -> 
     if not (is_plain_pose(pose_a) and is_plain_pose(pose_b)):
         return None
     face_count = a.face_count + b.face_count
-    if not (a.face_count and b.face_count and face_count <= FACES_FOR_THREADS):
+    if not (a.face_count and b.face_count):
+        return None
+    if a.device.is_cpu and face_count > FACES_FOR_THREADS:
         return None
     if not (isinstance(upper_bound, float) and upper_bound >= 0.0):
         return None
