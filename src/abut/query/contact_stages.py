@@ -118,7 +118,7 @@ class ContactStages:
         if self.colliding is not None:
             flags = self.colliding
         grain = ROWS_PER_SLICE[type(self.rows)]
-        if first:
+        if first or self._small:
             items = WorkItems()
             items.each, items.leaves = 1, 1
         elif isinstance(self.rows, MeshRows):
@@ -137,6 +137,11 @@ class ContactStages:
 
         kernel = descend_kernel_for(*self._variant, first, device.is_cuda)
         yield "search", self.rows.over_teams(kernel, items, args, grain)
+
+    @property
+    def _small(self) -> bool:
+        """Whether every row is too little work to be divided. A mesh against itself always is."""
+        return not self.own and int(self.out.bits[0]) < LEAVES_PER_TEAM.bit_length()
 
     def _packets(self) -> Iterable[Stage]:
         view = self.rows.view
