@@ -16,7 +16,6 @@ from abut.core.pickling import device_or_cpu
 from abut.core.point_check import PointCheck, PointCheckBuffers, not_finite_error, vertex_rows
 from abut.errors import MeshError
 from abut.geometry.topology import Topology, directed_edges, topology_of
-from abut.io import read_mesh
 
 Made = TypeVar("Made")
 
@@ -70,6 +69,8 @@ class Mesh:
             FileError: There is no such file, it holds no triangle, or it is damaged.
             MeshError: The mesh in it cannot be used.
         """
+        from abut.io import read_mesh
+
         vertices, faces, parts = read_mesh(path)
         try:
             mesh = cls(vertices, faces, device)

@@ -10,7 +10,6 @@ import numpy as np
 import warp as wp
 
 from abut.core.pickling import PicklableResult
-from abut.geometry.polylines import join_segments
 
 Rows = wp.array | tuple[Any, ...]  # on a device; or few numbers, of which no array is made yet
 
@@ -75,6 +74,8 @@ class Contacts(PicklableResult):
         Closed curves repeat their first point. Coplanar pairs have no curve and are left out.
         For a batch, call it on the result of a single pose.
         """
+        from abut.geometry.polylines import join_segments
+
         segments, coplanar = (array.numpy() for array in self._segments)
         return join_segments(segments[~coplanar])
 

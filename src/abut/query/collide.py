@@ -1,15 +1,13 @@
 """abut.collide: the pairs of faces of two meshes that meet."""
 
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import warp as wp
 
 from abut.bounds.fixed import validate_width
-from abut.bounds.kdop import axis_choices
-from abut.bvh.bvh_cache import bvh_of, kdops_of
-from abut.bvh.node_kdops import KdopShape
+from abut.bvh.bvh_cache import bvh_of
 from abut.core.device import require_same_device
 from abut.core.pair_queue import (
     KeyLayout,
@@ -22,15 +20,17 @@ from abut.errors import MeshError
 from abut.geometry.common_corners import SHARED_NONE
 from abut.geometry.poses import batch_size, checked_poses
 from abut.mesh import Mesh, require_meshes
-from abut.narrow.inside import mark_contained
-from abut.narrow.segments import contact_segments
 from abut.operands.pose_upload import upload_poses
 from abut.operands.posed_mesh import defer_posed_mesh, make_posed_mesh
 from abut.options import CONTACT_METHODS, CULL_METHODS, Bound, Method, chosen
-from abut.query.contact_plan import ContactPlan
-from abut.query.one_pose import contacts_at_pose
+from abut.query.one_pose import contacts_at_pose, segments_between
 from abut.query.shared import in_chunks, plans_of
 from abut.results import Contacts
+
+if TYPE_CHECKING:
+    from abut.query.contact_plan import ContactPlan
+
+# Most programs ask about one pose at a time: what other questions need is imported when they come.
 
 DEFAULT_WIDTH = 18  # bits
 NO_KEYS = np.empty(0, dtype=np.int64)
@@ -148,24 +148,22 @@ def _plan(
     method: Method,
     bound: Bound,
     width: int,
-) -> ContactPlan:
+) -> "ContactPlan":
     """This thread's plan for two meshes, the same one as long as nothing but poses changes."""
     moved = tuple(0 if p is None else len(p) for p in poses)
     boxless = method is Method.KDOP
     bound = Bound.KDOP if boxless else bound
-    shape = KdopShape(width=width) if boxless else KdopShape()
     effort = count if first else ALL_PAIRS_EFFORT * count
     trees = ()
     if method is not Method.BRUTE:
         trees = bvh_of(a, bound, effort), bvh_of(b, bound, effort)
-    dops = ()
+    dops, axes = (), None
     if trees and bound is Bound.KDOP:
-        dops = kdops_of(a, trees[0], shape), kdops_of(b, trees[1], shape)
+        dops, axes = _kdops(a, b, trees, width if boxless else None, any(moved))
 
-    def make() -> ContactPlan:
-        axes = axis_choices(shape.sides, shape.sides)
-        if not any(moved):
-            axes = axes[axes[:, 0] < 0]  # the normals of one are those of the other
+    def make() -> "ContactPlan":
+        from abut.query.contact_plan import ContactPlan
+
         sides = (
             make_posed_mesh(a.points, a.faces, poses[0]),
             make_posed_mesh(b.points, b.faces, poses[1]),
@@ -179,6 +177,19 @@ def _plan(
     return plan
 
 
+def _kdops(a: Mesh, b: Mesh, trees: Any, width: int | None, moved: bool) -> Any:
+    """k-DOPs of two trees, in fixed point if they have a width, and the axes to test."""
+    from abut.bounds.kdop import axis_choices
+    from abut.bvh.bvh_cache import kdops_of
+    from abut.bvh.node_kdops import KdopShape
+
+    shape = KdopShape() if width is None else KdopShape(width=width)
+    axes = axis_choices(shape.sides, shape.sides)
+    if not moved:
+        axes = axes[axes[:, 0] < 0]  # the normals of one are those of the other
+    return (kdops_of(a, trees[0], shape), kdops_of(b, trees[1], shape)), axes
+
+
 def _contacts(
     a: Mesh,
     b: Mesh,
@@ -190,7 +201,7 @@ def _contacts(
 ) -> Contacts:
     """Wrap rows; ``colliding`` is one flag, or for a batch an array."""
     sides = (defer_posed_mesh(mesh, p) for mesh, p in zip((a, b), poses, strict=True))
-    segments = partial(contact_segments, *sides)
+    segments = partial(segments_between, *sides)
     if not solid:
         return Contacts(pairs, pose, colliding, None, segments)
     met = np.array([colliding]) if pose is None else colliding.numpy().astype(bool)
@@ -204,6 +215,8 @@ def _contacts(
 
 def _contained(a: Mesh, b: Mesh, poses: Any, colliding: np.ndarray) -> np.ndarray:
     """Poses without contact in which a component of one mesh lies inside the other."""
+    from abut.narrow.inside import mark_contained
+
     contained = wp.zeros(len(colliding), dtype=wp.int32, device=a.device)
     wanted = wp.array(np.flatnonzero(~colliding).astype(np.int32), device=a.device)
     posed = [(m, make_posed_mesh(m.points, m.faces, p)) for m, p in zip((a, b), poses, strict=True)]

@@ -1,5 +1,6 @@
 """OnePose: two meshes prepared for questions about one pose of each, a few microseconds a call."""
 
+from collections.abc import Callable
 from functools import cached_property, partial
 from math import inf
 from typing import Any
@@ -19,8 +20,6 @@ from abut.core.pair_queue import NO_KEY, NO_KEY_INT, KeyLayout, PairQueue
 from abut.core.timing import is_recording
 from abut.geometry.poses import is_plain_pose, is_rigid
 from abut.mesh import Mesh
-from abut.narrow.exact import exact_kernel_for
-from abut.narrow.segments import contact_segments
 from abut.operands.contact_queues import ContactQueues
 from abut.operands.distance_queues import box_limit, slack_of
 from abut.operands.posed_mesh import PosedMesh, defer_posed_mesh, make_posed_mesh, pose_of
@@ -40,7 +39,6 @@ REFUSED_INT, APART_INT, NEAR_INT = int(REFUSED), int(APART), int(NEAR)
 
 
 MOST_UNDECIDED = 64  # pairs for the exact stage; a plan takes more of them
-NO_SEGMENTS = partial(contact_segments, PosedMesh, PosedMesh)
 
 _prepared = ThreadCache()
 
@@ -182,6 +180,8 @@ class OnePose:
     @cached_property
     def _exact(self) -> Call:
         """The exact stage of the undecided pairs."""
+        from abut.narrow.exact import exact_kernel_for
+
         queues, kernel = self._queues, exact_kernel_for(MeshPairs)
         stage = Task(kernel, MOST_UNDECIDED, [self._view, queues], self._device)
         return Call([stage], [], [self._answer, queues.hits.keys])
@@ -202,7 +202,7 @@ def contacts_at_pose(a: Any, b: Any, pose_a: Any, pose_b: Any, first: bool) -> C
     if key == NO_KEY_INT:
         return _no_contacts(a)
     sides = (defer_posed_mesh(mesh, _copied(pose)) for mesh, pose in ((a, pose_a), (b, pose_b)))
-    segments = partial(contact_segments, *sides)
+    segments = partial(segments_between, *sides)
     return Contacts((known.layout.split(key),), None, True, None, segments, a.device)
 
 
@@ -214,6 +214,18 @@ def gaps_at_pose(a: Any, b: Any, distance: Any, pose_a: Any, pose_b: Any) -> Gap
     if known is None or not known.apart(pose_a, pose_b, distance):
         return None
     return Gaps((), None, (), partial(wp.empty, (0, 2, 3), wp.float64, a.device), a.device)
+
+
+def segments_between(
+    a: Callable[[], PosedMesh], b: Callable[[], PosedMesh], pairs: wp.array, pose: wp.array | None
+) -> tuple[wp.array, wp.array]:
+    """See ``contact_segments``, which is imported when it is needed."""
+    from abut.narrow.segments import contact_segments
+
+    return contact_segments(a, b, pairs, pose)
+
+
+NO_SEGMENTS = partial(segments_between, PosedMesh, PosedMesh)
 
 
 def _no_contacts(a: Mesh) -> Contacts:

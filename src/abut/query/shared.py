@@ -9,7 +9,6 @@ import warp as wp
 from abut.core.cache import RecentCache, ThreadCache
 from abut.core.pair_queue import PairQueues
 from abut.mesh import Mesh
-from abut.traversal.overlap.leaf_cluster_pairs import REST_QUEUES
 
 LEAST_ROOM = 1 << 14
 LEAST_LISTED = 1 << 8  # on the CPU, where candidates are tested as they are found
@@ -23,6 +22,8 @@ def shared_queues(device: wp.Device, room: int) -> PairQueues:
     """The queues of this thread on a device; they only ever grow."""
 
     def make() -> PairQueues:
+        from abut.traversal.overlap.leaf_cluster_pairs import REST_QUEUES
+
         sizes = {"hits": room, "undecided": room, "near": room, "skipped": 1, "unfit": 1}
         lists = room if device.is_cuda else LEAST_LISTED
         sizes |= {"candidates": 8 * lists, "clusters": 4 * lists, "leaves": 8 * lists}
