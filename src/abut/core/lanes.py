@@ -48,6 +48,32 @@ def warp_min(value: wp.float64) -> wp.float64:
 
 @wp.func_native("""
 #if defined(__CUDA_ARCH__)
+    for (int step = 16; step > 0; step /= 2) {
+        const long long other = __shfl_xor_sync(0xffffffffu, (long long)value, step);
+        value = other < value ? other : value;
+    }
+#endif
+    return value;
+""")
+def warp_min_int64(value: wp.int64) -> wp.int64:
+    """Return the smallest value of all lanes."""
+    ...
+
+
+@wp.func_native("""
+#if defined(__CUDA_ARCH__)
+    for (int step = 16; step > 0; step /= 2)
+        value = fminf(value, __shfl_xor_sync(0xffffffffu, value, step));
+#endif
+    return value;
+""")
+def warp_min_float32(value: wp.float32) -> wp.float32:
+    """Return the smallest value of all lanes."""
+    ...
+
+
+@wp.func_native("""
+#if defined(__CUDA_ARCH__)
     for (int step = 16; step > 0; step /= 2)
         value += __shfl_xor_sync(0xffffffffu, value, step);
 #endif
@@ -108,6 +134,18 @@ def warp_first(condition: wp.bool) -> wp.int32:
 """)
 def warp_broadcast(value: wp.int64, lane: wp.int32) -> wp.int64:
     """Return the value of a lane."""
+    ...
+
+
+@wp.func_native("""
+#if defined(__CUDA_ARCH__)
+    for (int k = 0; k < 3; ++k)
+        value.c[k] = __shfl_sync(0xffffffffu, value.c[k], lane);
+#endif
+    return value;
+""")
+def warp_broadcast_vec3d(value: wp.vec3d, lane: wp.int32) -> wp.vec3d:
+    """Return the vector of a lane."""
     ...
 
 

@@ -72,3 +72,60 @@ def load_entry(stack: wp.uint64, slot: wp.int32) -> wp.vec2i:
 def store_entry(stack: wp.uint64, slot: wp.int32, value: wp.vec2i):
     """Write an entry of a stack."""
     ...
+
+
+# Three words an entry, for searches that keep a bound beside each pair.
+TRIPLE_TEAMS = 4  # of a block
+TRIPLE_BLOCK = 32 * TRIPLE_TEAMS  # threads
+TRIPLES = wp.constant(816)  # entries of a team
+
+
+@wp.func_native(f"""
+#if defined(__CUDA_ARCH__)
+    __shared__ int triples[{TRIPLE_TEAMS}][3 * {int(TRIPLES)}];
+    return (uint64_t)__cvta_generic_to_shared(triples[threadIdx.x >> 5]);
+#else
+    return 0;
+#endif
+""")
+def shared_triples() -> wp.uint64:
+    """Return the triples of this team in shared memory; CUDA only."""
+    ...
+
+
+@wp.func_native("return (uint64_t)entries.data;")
+def local_triples(entries: wp.array[wp.vec3i]) -> wp.uint64:
+    """Return a local array of TRIPLES entries; CPU only."""
+    ...
+
+
+@wp.func_native("""
+#if defined(__CUDA_ARCH__)
+    int x, y, z;
+    const unsigned at = (unsigned)triples + 12u * (unsigned)slot;
+    asm volatile("ld.shared.s32 %0, [%1];" : "=r"(x) : "r"(at) : "memory");
+    asm volatile("ld.shared.s32 %0, [%1 + 4];" : "=r"(y) : "r"(at) : "memory");
+    asm volatile("ld.shared.s32 %0, [%1 + 8];" : "=r"(z) : "r"(at) : "memory");
+    return wp::vec_t<3, wp::int32>(x, y, z);
+#else
+    return ((const wp::vec_t<3, wp::int32>*)triples)[slot];
+#endif
+""")
+def load_triple(triples: wp.uint64, slot: wp.int32) -> wp.vec3i:
+    """Read an entry."""
+    ...
+
+
+@wp.func_native("""
+#if defined(__CUDA_ARCH__)
+    const unsigned at = (unsigned)triples + 12u * (unsigned)slot;
+    asm volatile("st.shared.s32 [%0], %1;" :: "r"(at), "r"(value.c[0]) : "memory");
+    asm volatile("st.shared.s32 [%0 + 4], %1;" :: "r"(at), "r"(value.c[1]) : "memory");
+    asm volatile("st.shared.s32 [%0 + 8], %1;" :: "r"(at), "r"(value.c[2]) : "memory");
+#else
+    ((wp::vec_t<3, wp::int32>*)triples)[slot] = value;
+#endif
+""")
+def store_triple(triples: wp.uint64, slot: wp.int32, value: wp.vec3i):
+    """Write an entry."""
+    ...

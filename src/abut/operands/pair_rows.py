@@ -55,14 +55,21 @@ class MeshRows:
         return Task(kernel, count, args(items), self.device, grain=grain).run
 
     def over_teams(
-        self, kernel: wp.Kernel, items: Any, args: Callable[[Any], Sequence[Any]], grain: int
+        self,
+        kernel: wp.Kernel,
+        items: Any,
+        args: Callable[[Any], Sequence[Any]],
+        grain: int,
+        block: int | None = None,
     ) -> Run:
         """A launch of teams over all items, see core/team.py."""
         count = self.capacity * items.each
         if self.device.is_cpu:
             return Task(kernel, count, args(items), self.device, grain=grain).run
         threads = min(TEAM_GRID, WARP_SIZE * count)
-        return Task(kernel, UNKNOWN_COUNT, args(items), self.device, threads=threads).run
+        return Task(
+            kernel, UNKNOWN_COUNT, args(items), self.device, threads=threads, block=block
+        ).run
 
 
 class SceneRows:
@@ -138,11 +145,19 @@ class SceneRows:
         return run
 
     def over_teams(
-        self, kernel: wp.Kernel, items: Any, args: Callable[[Any], Sequence[Any]], grain: int
+        self,
+        kernel: wp.Kernel,
+        items: Any,
+        args: Callable[[Any], Sequence[Any]],
+        grain: int,
+        block: int | None = None,
     ) -> Run:
         """A launch of teams over all items, see core/team.py."""
-        if self.device.is_cuda or items.starts is not None:
-            return self.over_items(kernel, items, args, grain, threads=TEAM_GRID)
+        if self.device.is_cuda:
+            options = {"threads": TEAM_GRID, "block": block}
+            return Task(kernel, UNKNOWN_COUNT, args(items), self.device, **options).run
+        if items.starts is not None:
+            return self.over_items(kernel, items, args, grain)
         return self.over_rows(kernel, args(items), grain, items.each)
 
     def _scan_here(self) -> None:

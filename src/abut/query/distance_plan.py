@@ -95,7 +95,8 @@ class NearestPlan(Operands):
         rows = MeshRows(mesh_pairs(self.a, self.b, *about), self.device)
         bounds, keys = self._known[: self.pose_count], self._known[self.pose_count :]
         out = distance_queues(self._queues, self.layout, bounds, self.tolerance)
-        stages = DistanceStages(rows, self._queues, out, self._strategy, far=bool(self.extents))
+        far = bool(self.extents)
+        stages = DistanceStages(rows, self._queues, out, self._strategy, far=far, bound=self.bound)
         yield from stages.nearest(keys)
         if self.device.is_cuda:
             yield "read", lambda: wp.copy(self._known_host, self._known)

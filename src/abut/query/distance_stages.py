@@ -12,6 +12,7 @@ from abut.bounds.relative_frame import RelativeFrame
 from abut.core.launch import UNKNOWN_COUNT
 from abut.core.pair_queue import NO_KEY_INT, PairQueues
 from abut.core.plan import QueueLaunch, Stage
+from abut.core.team import TRIPLE_BLOCK
 from abut.narrow.candidate_distance import (
     brute_near_kernel_for,
     brute_nearest_kernel_for,
@@ -22,6 +23,7 @@ from abut.narrow.candidate_distance import (
 from abut.narrow.exact import exact_stage
 from abut.operands.pair_rows import MeshRows, Run, SceneRows
 from abut.operands.posed_pairs import WorkItems
+from abut.options import Bound
 from abut.query.contact_stages import Strategy
 from abut.traversal.distance.extremal_faces import far_field_kernel_for
 from abut.traversal.distance.far_field import CROWDED_FIELD, NEAR_FIELD, far_walk_kernel_for
@@ -30,14 +32,16 @@ from abut.traversal.distance.near_pairs import (
     near_kernel_for,
     near_leaves_kernel_for,
 )
-from abut.traversal.distance.nearest import choose_kernel, nearest_kernel_for
-from abut.traversal.distance.seed import beam_kernel_for, sample_kernel_for
+from abut.traversal.distance.nearest import choose_kernel
+from abut.traversal.distance.seed import sample_kernel_for
+from abut.traversal.distance.team_nearest import team_nearest_kernel_for
 from abut.traversal.overlap.row_frames import frames_alone, frames_kernel_for
 
 FEW_ROWS = 8  # of two meshes: listed leaf by leaf on CUDA, and divided into walks on the CPU
 WALKS_OF_FEW = 16  # a row
 FACES_FOR_THREADS = 1 << 19  # smaller meshes are done before a second thread has begun
 MOST_SAMPLES = 1 << 14  # leaves of a that look for a first bound, on CUDA; more cost more
+CUDA_TEAMS = 1 << 12  # of all rows together
 CUDA_WALKS = 1 << 17  # of all rows together
 ROWS_PER_SLICE = {MeshRows: 4, SceneRows: 16}  # of a search for the nearest faces, on the CPU
 CPU_LEVELS = 2  # of a tree that a walk opens at once: four children; design/distance.md
@@ -60,6 +64,7 @@ class DistanceStages:
         strategy: DESCEND, LEAF_WALK or BRUTE.
         own: Rows may pair a mesh with itself.
         far: Rows may be far apart for their size.
+        bound: Volumes of the trees.
     """
 
     rows: MeshRows | SceneRows
@@ -68,6 +73,7 @@ class DistanceStages:
     strategy: Strategy
     own: bool = False
     far: bool = False
+    bound: Bound = Bound.AABB
 
     def __post_init__(self) -> None:
         """Make the arrays that stages share."""
@@ -129,11 +135,11 @@ class DistanceStages:
             args = [view, items, self._fields, self.out]
             yield from self._chosen(brute_nearest_kernel_for(self._kind), args, items.each, 1, keys)
             return
-        yield self._make_frames()
         if self.strategy is Strategy.LEAF_WALK:
+            yield self._make_frames()
             yield from self._nearest_by_leaves(keys)
         else:
-            yield from self._nearest_by_walks(keys)
+            yield from self._nearest_by_teams(keys)
 
     def _nearest_by_leaves(self, keys: wp.array) -> Iterable[Stage]:
         """Many threads a row: a first bound, then all faces nearer than that."""
@@ -149,20 +155,35 @@ class DistanceStages:
         kernel, args = pick_nearest_kernel_for(self._kind), [view, self.out, candidates, keys]
         yield "choose", QueueLaunch(kernel, candidates, args).run
 
-    def _nearest_by_walks(self, keys: wp.array) -> Iterable[Stage]:
-        """One thread a row, or a few."""
-        view, directions = self.rows.view, self._each_row(wp.vec3d)
-        seeds = [self._each_row(wp.int64) for _ in range(2)]
-        args = [view, self._frames, self._fields, self.out, directions, *seeds]
-        yield "seed", self.rows.over_rows(beam_kernel_for(self._kind), args, self._grain)
-        items, grain = self._walks()
-        levels = CUDA_LEVELS if self.device.is_cuda else CPU_LEVELS
-        args = [view, self._frames, items, directions, self._fields, self.out]
-        kernel = nearest_kernel_for(self._kind, levels)
-        yield from self._chosen(kernel, args, items.each, grain, keys)
-        if self.out.tolerance > 0:
-            args = [self.out.bound, *seeds, 1, keys]
-            yield "choose", self.rows.over_rows(choose_kernel, args, 4096)
+    def _nearest_by_teams(self, keys: wp.array) -> Iterable[Stage]:
+        """A team a row, or several where rows are few."""
+        items, cuda = self._team_items(), self.device.is_cuda
+        counter = wp.zeros(1, dtype=wp.int32, device=self.device)
+        if cuda:
+            yield "search", counter.zero_
+        count = self.rows.capacity * items.each
+        distances = wp.empty(count, dtype=wp.int64, device=self.device)
+        found = [distances, keys if items.each == 1 else wp.empty_like(distances)]
+        kernel = team_nearest_kernel_for(self._kind, self.bound, cuda)
+        args = lambda w: [self.rows.view, w, self._fields, counter, self.out, *found]  # noqa: E731
+        grain = self._grain if items.each == 1 else max(items.each // 4, 1)
+        yield "search", self.rows.over_teams(kernel, items, args, grain, TRIPLE_BLOCK)
+        if items.each > 1:
+            args = [self.out.bound, *found, items.each, keys]
+            yield "choose", self.rows.over_rows(choose_kernel, args, 4096, items.each)
+
+    def _team_items(self) -> Any:
+        """WorkItems of a row: pairs of subtrees, where rows are too few for all teams."""
+        items, teams = WorkItems(), 1
+        if self.device.is_cuda:
+            teams = CUDA_TEAMS // self.rows.capacity
+        elif isinstance(self.rows, MeshRows) and self.rows.capacity <= FEW_ROWS:
+            view = self.rows.view
+            if view.a.faces.shape[0] + view.b.faces.shape[0] > FACES_FOR_THREADS:
+                teams = WALKS_OF_FEW
+        items.deepest = max(teams, 1).bit_length() - 1
+        items.each = 1 << items.deepest
+        return items
 
     def _chosen(
         self, kernel: wp.Kernel, args: list[Any], each: int, grain: int, keys: wp.array

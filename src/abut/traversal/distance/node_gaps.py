@@ -1,20 +1,34 @@
 """Lower bounds of the distance of two nodes: of their boxes, or the cheapest one that will do."""
 
+from functools import cache
+
 import warp as wp
 
 from abut.bounds.float32 import row_xyz, to_vec3f, to_vec4f
 from abut.bounds.gap_boxes import gap_boxes
+from abut.bounds.gaps_boxes import gaps_aabb, gaps_obb, gaps_rss
 from abut.bounds.obb import half_extent_along
 from abut.bounds.relative_frame import RelativeFrame
 from abut.bounds.rss import UNDERFLOW_SLACK, gap_rss, support_rss
-from abut.bvh.layout import BvhView, Node, load_node, max_abs_coordinate, root_of
+from abut.bvh.layout import (
+    BvhView,
+    Node,
+    half_area,
+    is_leaf,
+    link_of,
+    load_node,
+    max_abs_coordinate,
+    root_of,
+)
 from abut.core.memory_access import load_readonly_vec4f
 from abut.geometry.poses import rotation_of
 from abut.operands.posed_mesh import pose_of
 from abut.operands.posed_pairs import PosedPair
-from abut.traversal.overlap.node_pairs import load_obb, load_rss
+from abut.options import Bound
+from abut.traversal.overlap.node_pairs import LARGER, Opened, load_obb, load_rss
 
 SLAB_ROUNDING = wp.constant(wp.float32(2.0**-18))
+NOT_THERE = wp.constant(wp.float32(-1.0))
 CLOSE = wp.constant(wp.float32(2.0))  # sizes apart, up to which the line between centres is poor
 
 
@@ -149,3 +163,67 @@ def gap_volumes(
                 if length < CLOSE * (rss_a.half[0] + rss_b.half[0]):
                     squared = larger_gap(squared, gap_rss(frame, rss_a, rss_b))
     return squared
+
+
+@cache
+def open_near_for(bound: Bound) -> wp.Function:
+    """The function that opens a pair of nodes of trees with some kind of volume."""
+    gaps_volumes = {Bound.AABB: gaps_aabb, Bound.OBB: gaps_obb, Bound.RSS: gaps_rss}[bound]
+
+    @wp.func
+    def open_near(
+        frame: RelativeFrame,
+        slab: Slab,
+        tree_a: BvhView,
+        i: wp.int32,
+        a: Node,
+        tree_b: BvhView,
+        j: wp.int32,
+        b: Node,
+    ):
+        """Open the much larger of two nodes, not both leaves, or else both of them.
+
+        Gaps are squares of lower bounds; -1 for pairs that are not there.
+        """
+        size_a = half_area(a)
+        size_b = half_area(b)
+        next_a = wp.int32(not is_leaf(a) and (is_leaf(b) or not (LARGER * size_a < size_b)))
+        next_b = wp.int32(not is_leaf(b) and (is_leaf(a) or not (LARGER * size_b < size_a)))
+        out = Opened()
+        out.i = wp.where(next_a == 1, 2 * link_of(a), i)
+        out.j = wp.where(next_b == 1, 2 * link_of(b), j)
+        volumes_a = tree_a.nodes
+        volumes_b = tree_b.nodes
+        widen = frame.widen[0]
+        if wp.static(bound is Bound.OBB):
+            volumes_a = tree_a.obbs
+            volumes_b = tree_b.obbs
+            widen = slab.padding
+        if wp.static(bound is Bound.RSS):
+            volumes_a = tree_a.rss
+            volumes_b = tree_b.rss
+            widen = slab.padding
+        gaps = gaps_volumes(
+            volumes_a,
+            out.i,
+            next_a,
+            volumes_b,
+            out.j,
+            next_b,
+            frame.rows,
+            frame.shift,
+            widen,
+            slab.in_a,
+            slab.in_b,
+            slab.shift,
+            slab.padding,
+        )
+        out.gaps = wp.vec4f(
+            gaps[0],
+            wp.where(next_b == 1, gaps[1], NOT_THERE),
+            wp.where(next_a == 1, gaps[2], NOT_THERE),
+            wp.where(next_a + next_b == 2, gaps[3], NOT_THERE),
+        )
+        return out
+
+    return open_near

@@ -1,0 +1,142 @@
+"""NodePool: the pairs of nodes that a team has yet to open, nearest ones first.
+
+An entry is a pair of slots and the square of a lower bound of their distance. Pairs within
+``reach`` lie on a stack, the next one on top; farther ones wait in a list. When the stack is empty,
+the reach grows by a share of what separates the nearest waiting pair from the limit. So pairs are
+opened almost in the order of their bounds, without a priority queue. Both parts share the entries
+of the team: the stack grows upwards, the list downwards. Pairs of faces wait in a queue of their
+own, until there is one for many lanes.
+"""
+
+import warp as wp
+
+from abut.core.lanes import (
+    lane_count,
+    lane_index,
+    warp_count,
+    warp_min_float32,
+    warp_rank,
+    warp_scan,
+    warp_sync,
+)
+from abut.core.team import TRIPLES, load_triple, store_triple
+from abut.traversal.overlap.node_pairs import STACK, Opened, farthest_first
+
+FACE_PAIRS = 16  # that lanes measure together, at least
+POOL = wp.constant(int(TRIPLES) - FACE_PAIRS - 32)  # entries of node pairs; pairs of faces follow
+# While fewer than STACK entries are free, one lane alone opens pairs, depth first.
+POOL_ROOM = wp.constant(int(POOL) - int(STACK))
+SHARE = wp.constant(wp.float32(0.125))
+HIGHEST = wp.constant(wp.float32(3.0e38))
+INDEX_BITS = wp.constant(3)  # of a gap that ``farthest_first`` has sorted
+
+
+@wp.struct
+class NodePool:
+    """Counts of a team's pairs; the entries are in the memory of the team."""
+
+    near: wp.int32  # on the stack
+    far: wp.int32  # in the list
+    faces: wp.int32  # pairs of faces
+    reach: wp.float32  # squared gap up to which pairs go on the stack
+
+
+@wp.func
+def start_pool(triples: wp.uint64, i: wp.int32, j: wp.int32, reach: wp.float32):
+    """Return a pool that holds one pair of slots; none where one of them is negative."""
+    pool = NodePool()
+    pool.near = wp.int32(i >= 0 and j >= 0)
+    pool.reach = reach
+    if lane_index() == 0:
+        store_triple(triples, 0, wp.vec3i(i, j, 0))
+    warp_sync()
+    return pool
+
+
+@wp.func
+def lanes_with_room(pool: NodePool):
+    """Return how many lanes may take a pair: each may leave three more behind."""
+    room = POOL_ROOM - pool.near - pool.far
+    return wp.min(wp.min(pool.near, lane_count()), wp.max(1, room / 3))
+
+
+@wp.func
+def push_opened(
+    triples: wp.uint64, pool: NodePool, taken: wp.int32, opened: Opened, limit: wp.float32
+):
+    """Add the pairs of ``taken`` lanes that are within a limit; negative gaps are no pairs.
+
+    On the stack the pairs of the first lane come to lie on top, and of each lane the nearest.
+    """
+    out = pool
+    crowded = pool.near + pool.far + 4 * taken > POOL_ROOM
+    gaps = farthest_first(opened.gaps)
+    counts = wp.int32(0)  # of far pairs in the high half
+    for k in range(4):
+        gap = wp.cast(wp.cast(gaps[k], wp.int32) & ~INDEX_BITS, wp.float32)
+        if gap >= wp.float32(0.0) and not (gap > limit):
+            counts += wp.where(crowded or not (gap > pool.reach), 1, 1 << 16)
+    sums = warp_scan(counts)
+    near = pool.near + (sums[1] & 0xFFFF) - (sums[0] & 0xFFFF) - (counts & 0xFFFF)
+    far = POOL - 1 - pool.far - (sums[0] >> 16)
+    for k in range(4):
+        bits = wp.cast(gaps[k], wp.int32) & ~INDEX_BITS
+        gap = wp.cast(bits, wp.float32)
+        if gap >= wp.float32(0.0) and not (gap > limit):
+            at = wp.cast(gaps[k], wp.int32) & INDEX_BITS
+            entry = wp.vec3i(opened.i + (at >> 1), opened.j + (at & 1), bits)
+            if crowded or not (gap > pool.reach):
+                store_triple(triples, near, entry)
+                near += 1
+            else:
+                store_triple(triples, far, entry)
+                far -= 1
+    warp_sync()
+    out.near += sums[1] & 0xFFFF
+    out.far += sums[1] >> 16
+    return out
+
+
+@wp.func
+def push_faces(triples: wp.uint64, pool: NodePool, wanted: wp.bool, entry: wp.vec3i):
+    """Add the pairs of faces of all lanes with ``wanted``."""
+    out = pool
+    place = POOL + pool.faces + warp_rank(wanted)
+    if wanted:
+        store_triple(triples, place, entry)
+    out.faces += warp_count(wanted)
+    warp_sync()
+    return out
+
+
+@wp.func
+def extend_reach(triples: wp.uint64, pool: NodePool, limit: wp.float32):
+    """Let the reach of a pool with an empty stack grow; pairs beyond the limit are dropped."""
+    out = pool
+    lane = lane_index()
+    low = wp.float32(HIGHEST)
+    for k in range(lane, pool.far, lane_count()):
+        low = wp.min(low, wp.cast(load_triple(triples, POOL - 1 - k)[2], wp.float32))
+    low = warp_min_float32(low)
+    out.reach = low + (limit - low) * SHARE
+    out.far = 0
+    first = wp.int32(0)
+    while first < pool.far:
+        entry = wp.vec3i()
+        gap = wp.float32(wp.inf)
+        if first + lane < pool.far:
+            entry = load_triple(triples, POOL - 1 - first - lane)
+            gap = wp.cast(entry[2], wp.float32)
+        within = first + lane < pool.far and not (gap > limit)
+        # the stack must not grow over entries that are still to be read
+        near = within and not (gap > out.reach) and out.near + lane_count() <= POOL - pool.far
+        far = within and not near
+        place = wp.where(near, out.near + warp_rank(near), POOL - 1 - out.far - warp_rank(far))
+        warp_sync()
+        if within:
+            store_triple(triples, place, entry)
+        out.near += warp_count(near)
+        out.far += warp_count(far)
+        warp_sync()
+        first += lane_count()
+    return out
