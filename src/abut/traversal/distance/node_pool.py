@@ -54,7 +54,7 @@ def start_pool(triples: wp.uint64, i: wp.int32, j: wp.int32, reach: wp.float32):
 
 
 @wp.func
-def lanes_with_room(pool: NodePool):
+def opening_lanes(pool: NodePool):
     """Return how many lanes may take a pair: each may leave three more behind."""
     room = POOL_ROOM - pool.near - pool.far
     return wp.min(wp.min(pool.near, lane_count()), wp.max(1, room / 3))

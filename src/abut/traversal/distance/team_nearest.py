@@ -50,7 +50,7 @@ from abut.traversal.distance.node_pool import (
     POOL,
     NodePool,
     extend_reach,
-    lanes_with_room,
+    opening_lanes,
     push_faces,
     push_opened,
     start_pool,
@@ -190,7 +190,7 @@ def nearest_in_row_for(bound: Bound, cuda: bool) -> wp.Function:
             elif pool.near == 0:
                 pool = extend_reach(triples, pool, limit)
             else:
-                taken = lanes_with_room(pool)
+                taken = opening_lanes(pool)
                 pool.near -= taken
                 opened = Opened()
                 opened.gaps = wp.vec4f(wp.float32(-1.0))
