@@ -7,7 +7,13 @@ exactly once. Solid angles after Van Oosterom and Strackee 1983.
 
 import warp as wp
 
-from abut.geometry.predicates import orient2d, orient3d
+from abut.geometry.predicates import (
+    UNDECIDED,
+    orient2d,
+    orient2d_filtered,
+    orient3d,
+    orient3d_filtered,
+)
 
 NEARLY_FLAT = wp.constant(wp.float64(2.0**-40))  # beyond, the rounded sign is right
 TWO_PI = wp.constant(wp.float64(6.283185307179586))
@@ -55,6 +61,29 @@ def cross_ray_tri(p: wp.vec3d, t: wp.mat33d):
         if orient3d(t[0], t[1], t[2], p) != -sign:
             sign = 0
     return sign
+
+
+@wp.func
+def cross_ray_tri_filtered(p: wp.vec3d, t: wp.mat33d):
+    """Return ``cross_ray_tri`` where a filter decides it, else UNDECIDED."""
+    low = wp.int32(1)
+    high = wp.int32(-1)
+    decided = wp.bool(True)
+    for i in range(3):
+        u = t[i]
+        v = t[(i + 1) % 3]
+        sign = orient2d_filtered(u[1], u[2], v[1], v[2], p[1], p[2])
+        if sign == UNDECIDED:
+            decided = False
+        else:
+            low = wp.min(low, sign)
+            high = wp.max(high, sign)
+    if low < high:  # on different sides of two edges
+        return 0
+    side = orient3d_filtered(t[0], t[1], t[2], p)
+    if not decided or side == UNDECIDED:
+        return UNDECIDED
+    return wp.where(side == -low, low, 0)
 
 
 @wp.func

@@ -6,9 +6,9 @@ from abut.core.pair_queue import PairQueue, push_pair, queue_stop
 from abut.geometry.closest_point_tri import closest_point_tri, is_on_tri, point_at
 from abut.geometry.poses import rotation_of, translation_of
 from abut.operands.posed_mesh import PosedMesh, load_face, pose_of
+from abut.point.enclosure import Enclosure, estimate_enclosed, is_enclosed
 from abut.point.nearest_face import NO_FACE
 from abut.point.pseudonormals import Pseudonormals, pseudonormal_side
-from abut.point.surface import Surface, is_inside
 
 wp.set_module_options({"enable_backward": False, "fuse_fp": False, "max_unroll": 0})
 
@@ -97,6 +97,43 @@ def pseudonormal_sign_kernel(
                 push_pair(undecided_out, wp.int64(work))
 
 
+@wp.func
+def takes_sign(distance: wp.float64):
+    """Whether a distance is neither zero nor infinite."""
+    return distance > wp.float64(0.0) and distance < wp.float64(wp.inf)
+
+
+@wp.kernel
+def boundary_sign_kernel(
+    # in
+    span: wp.vec3i,
+    points: wp.array[wp.vec3d],
+    order: wp.array[wp.int32],
+    side: PosedMesh,
+    enclosure: Enclosure,
+    # out
+    distance_out: wp.array2d[wp.float64],
+    undecided_out: PairQueue,
+):
+    """Negate distances inside an open mesh where float32 tells; push other points to a queue.
+
+    Points are taken in ``order`` if there is one.
+    """
+    count = points.shape[0]
+    for work in range(span[0] + wp.tid(), span[1], span[2]):
+        pose = work / count
+        i = work - pose * count
+        if order.shape[0] > 0:
+            i = order[i]
+        distance = distance_out[pose, i]
+        if takes_sign(distance):
+            found = estimate_enclosed(to_mesh_frame(points[i], side, pose), enclosure)
+            if found < 0:
+                push_pair(undecided_out, wp.int64(pose * count + i))
+            elif found > 0:
+                distance_out[pose, i] = -distance
+
+
 @wp.kernel
 def winding_sign_kernel(
     # in
@@ -104,8 +141,7 @@ def winding_sign_kernel(
     points: wp.array[wp.vec3d],
     order: wp.array[wp.int32],
     side: PosedMesh,
-    mesh: Surface,
-    closure: Surface,
+    enclosure: Enclosure,
     flipped: wp.bool,
     only: PairQueue,
     # out
@@ -129,6 +165,6 @@ def winding_sign_kernel(
         if not queued and order.shape[0] > 0:
             i = order[i]
         distance = distance_out[pose, i]
-        if distance > wp.float64(0.0) and distance < wp.float64(wp.inf):
-            if is_inside(to_mesh_frame(points[i], side, pose), mesh, closure) != flipped:
+        if takes_sign(distance):
+            if is_enclosed(to_mesh_frame(points[i], side, pose), enclosure) != flipped:
                 distance_out[pose, i] = -distance

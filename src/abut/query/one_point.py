@@ -102,9 +102,8 @@ class OnePoint:
         feet = [points, side, wp.float64(upper_bound), face, distance, point, weights]
         launches.append((closest_points_kernel, 1, feet))
         if sign is not None:
-            queue = undecided if sign is Sign.PSEUDONORMAL else PairQueue()
             found = face, weights, distance
-            signing = sign_launches(mesh, points, order, side, sign, *found, queue)
+            signing = sign_launches(mesh, points, order, side, sign, *found, undecided)
             launches += [(kernel, 1, args) for kernel, _, args in signing]
         tasks = [Task(k, n, args, self._device, grain=UNKNOWN_COUNT) for k, n, args in launches]
         self._call = Call(tasks, [given, given_poses] if posed else [given], [answer])

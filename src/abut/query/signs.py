@@ -7,15 +7,19 @@ import numpy as np
 import warp as wp
 
 from abut.core.launch import UNKNOWN_COUNT, launch
-from abut.core.pair_queue import PairQueues
+from abut.core.pair_queue import PairQueue, PairQueues
 from abut.core.timing import stage
 from abut.errors import MeshError
 from abut.mesh import Mesh
 from abut.operands.posed_mesh import make_posed_mesh
 from abut.options import Sign, chosen
+from abut.point.enclosure import enclosure_of
 from abut.point.pseudonormals import pseudonormals_of
-from abut.point.signed_distance import pseudonormal_sign_kernel, winding_sign_kernel
-from abut.point.surface import surfaces_of
+from abut.point.signed_distance import (
+    boundary_sign_kernel,
+    pseudonormal_sign_kernel,
+    winding_sign_kernel,
+)
 from abut.query.self_collide import self_collide
 
 
@@ -81,12 +85,12 @@ def set_signs(
     """
     device = mesh.device
     side = make_posed_mesh(mesh.points, mesh.faces, poses)
-    undecided = PairQueues(device, points=distance.size if sign is Sign.PSEUDONORMAL else 0)
-    launches = sign_launches(
-        mesh, points, order, side, sign, face, weights, distance, undecided["points"]
-    )
+    undecided = PairQueues(device, points=distance.size)["points"]
+    found = face, weights, distance
     with stage("sign", device):
-        for kernel, count, args in launches:
+        for kernel, count, args in sign_launches(
+            mesh, points, order, side, sign, *found, undecided
+        ):
             launch(kernel, count, args, device, grain=256)
 
 
@@ -103,15 +107,19 @@ def sign_launches(
 ) -> Iterator[tuple[wp.Kernel, int, list[Any]]]:
     """Kernels, counts and arguments of the launches that ``set_signs`` makes, one after another.
 
-    ``side`` is the posed mesh; ``undecided`` an empty queue for points that pseudonormals leave to
-    rays, which has no room where there are none.
+    ``side`` is the posed mesh, ``undecided`` an empty queue with room for all points.
     """
-    surfaces, count = surfaces_of(mesh), distance.size
-    flipped = False
+    enclosure, count, flipped = enclosure_of(mesh), distance.size, False
     if sign is Sign.PSEUDONORMAL:
-        normals = pseudonormals_of(mesh, surfaces[0].faces)
-        args = [points, side, surfaces[0].faces, normals, face, weights, distance, undecided]
+        normals = pseudonormals_of(mesh, enclosure.faces)
+        args = [points, side, enclosure.faces, normals, face, weights, distance, undecided]
         yield pseudonormal_sign_kernel, count, args
         flipped = signed_volume(mesh) < 0
-        count = UNKNOWN_COUNT if mesh.device.is_cuda else int(undecided.count.numpy()[0])
-    yield winding_sign_kernel, count, [points, order, side, *surfaces, flipped, undecided, distance]
+    elif enclosure.boundary.corners is not None and enclosure.boundary.corners.shape[0]:
+        yield boundary_sign_kernel, count, [points, order, side, enclosure, distance, undecided]
+    else:
+        args = [points, order, side, enclosure, False, PairQueue(), distance]
+        yield winding_sign_kernel, count, args
+        return
+    left = UNKNOWN_COUNT if mesh.device.is_cuda else int(undecided.count.numpy()[0])
+    yield winding_sign_kernel, left, [points, order, side, enclosure, flipped, undecided, distance]
