@@ -7,6 +7,7 @@ first=PROGRAM nearest=PROGRAM`` adds the CUDA programs of ``anchors.py``.
 
 import argparse
 import statistics
+import subprocess
 import sys
 from collections.abc import Callable
 from dataclasses import replace
@@ -59,7 +60,7 @@ def main(argv: list[str] | None = None) -> int:
         PEERS,
         {"first_distances": first_distance_rows},
         _add_options,
-        lambda case, answer, args: anchor_rows(case, answer, dict(args.anchor)),
+        _anchor_rows,
         cold=not quick,
     )
     return comparison.main(argv)
@@ -106,6 +107,14 @@ def _first_distances(case: Case, peers: list[ModuleType]) -> dict[str, list[Row]
             rows.append(_row(case, suffix, module, other, agreed))
         found[suffix] = rows
     return found
+
+
+def _anchor_rows(case: Case, answer: Any, args: argparse.Namespace) -> list[Row]:
+    try:
+        return anchor_rows(case, answer, dict(args.anchor))
+    except (RuntimeError, subprocess.TimeoutExpired) as error:
+        print(f"{case.job} {case.variant}: an anchor failed: {error}")
+        return []
 
 
 def _new_meshes(case: Case, built: bool = False) -> Callable[[], list[float]]:

@@ -22,7 +22,7 @@ RESULTS = cases.ROOT / "benchmarks" / "results"
 QUIET = 30  # warnings, but not each module that Warp loads
 WARM_UP_S = 0.3  # of calls before the clock runs: hierarchies improve with use
 COLD_ROUNDS, COLD_BUDGET_S = 3, 0.5
-COLD = {Question.FIRST, Question.PAIRS, Question.WITHIN, Question.DISTANCE, Question.POINTS}
+COLD = {Question.FIRST, Question.PAIRS, Question.WITHIN, Question.DISTANCE}
 
 Job = Callable[[list[ModuleType], argparse.Namespace], list[Row]]
 
@@ -38,7 +38,7 @@ class Comparison:
         other_jobs: Jobs without cases, which make their rows themselves.
         add_options: Adds options to the parser.
         more_rows: Makes more rows of a case from abut's answer to it.
-        cold: Whether to time single questions about new meshes too (``COLD``).
+        cold: Whether to time single questions about new meshes too.
     """
 
     name: str
@@ -56,14 +56,15 @@ class Comparison:
         modules = [ours, *_peers(args.peers)]
         if cases.data_folder() is None:
             print("no data folder (ABUT_DATA): procedural meshes stand in for the models")
-        rows, contradicted = [], False
+        out, contradicted = (
+            args.out or RESULTS / machine_name(args.device) / f"{self.name}.csv",
+            False,
+        )
         for job in args.jobs:
             found, wrong = self._job(job, modules, args)
             print_rows(job, found)
-            rows += found
+            write_csv(out, found)
             contradicted |= wrong
-        out = args.out or RESULTS / machine_name(args.device) / f"{self.name}.csv"
-        write_csv(out, rows)
         print(f"written to {out}")
         return 1 if contradicted else 0
 
@@ -137,8 +138,8 @@ def compare(
     case: Case, modules: list[ModuleType], rounds: int, budget_s: float, cold: bool = False
 ) -> Outcome:
     """Check and time a case; abut is the first of the modules."""
-    entries = _enter(case, modules)
     outcome = Outcome()
+    entries = _enter(case, modules, outcome)
     try:
         entries[0].answer = entries[0].module.answer(entries[0].timed.first())
     except abut.AbutError as error:
@@ -148,15 +149,21 @@ def compare(
         return outcome
     outcome.answer = entries[0].answer
     for entry in entries[1:]:
-        entry.answer = entry.module.answer(entry.timed.first())
+        try:
+            entry.answer = entry.module.answer(entry.timed.first())
+        except Exception as error:
+            outcome.notes.append(_failure(case, entry.library, error))
+            continue
         _judge(case, entries[0], entry, outcome)
+    entries = [entry for entry in entries if entry.answer is not None]
     for entry in entries:
         if getattr(entry.module, "COMPILES", False):
             _warm_up(entry.timed)
     measure([entry.timed for entry in entries], rounds, budget_s)
     outcome.rows = [_row(case, entry) for entry in entries]
     set_ratios(outcome.rows, no_peers(modules))
-    if cold and case.question in COLD:
+    one_point = case.points is not None and len(case.points) == 1
+    if cold and (one_point or case.question in COLD):
         outcome.rows += _cold_rows(case, entries, no_peers(modules))
     outcome.first_calls = [_first_call(case, e) for e in entries if _compiles(e)]
     return outcome
@@ -190,12 +197,18 @@ def no_peers(modules: list[ModuleType]) -> set[str]:
     return {modules[0].NAME} | {m.NAME for m in modules if getattr(m, "BASELINE", False)}
 
 
-def _enter(case: Case, modules: list[ModuleType]) -> list[Entry]:
+def _enter(case: Case, modules: list[ModuleType], outcome: Outcome) -> list[Entry]:
     """Prepare every library that supports the question, in all its configurations."""
     entries = []
     for module in modules:
         for choice in module.SUPPORTS.get(case.question, ()):
-            prepared = module.prepare(case, choice)
+            try:
+                prepared = module.prepare(case, choice)
+            except Exception as error:
+                if module is modules[0]:
+                    raise
+                outcome.notes.append(_failure(case, module.NAME, error))
+                continue
             if prepared is not None:
                 timed = Timed(lambda m=module, p=prepared: m.run(p), prepared.device)
                 timed.steps = prepared.steps
@@ -204,6 +217,10 @@ def _enter(case: Case, modules: list[ModuleType]) -> list[Entry]:
                 entries.append(entry)
     entries[0].agrees = "reference"
     return entries
+
+
+def _failure(case: Case, library: str, error: Exception) -> str:
+    return f"{case.job} {case.variant}: {library} failed and is left out: {error}"
 
 
 def _judge(case: Case, ours: Entry, entry: Entry, outcome: Outcome) -> None:

@@ -130,3 +130,11 @@ def test_device_poses_give_the_answers_of_host_poses(benchmarks):
     ]
     np.testing.assert_array_equal(*answers)
     assert len(answers[0]) > 20
+
+
+def test_pages_show_what_was_measured(benchmarks):
+    from benchmarks.readme import everyday_table, rewritten, table
+
+    for path, made in (("README.md", table()), ("docs/benchmarks.md", everyday_table())):
+        page = (ROOT / path).read_text()
+        assert rewritten(page, made) == page, "run python -m benchmarks.readme"
