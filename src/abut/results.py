@@ -11,7 +11,7 @@ import warp as wp
 
 from abut.core.pickling import PicklableResult
 
-Rows = wp.array | tuple[Any, ...]  # on a device; or few numbers, of which no array is made yet
+Rows = wp.array | np.ndarray | tuple[Any, ...]  # numbers become a Warp array when they are read
 
 
 @dataclass(frozen=True, eq=False)

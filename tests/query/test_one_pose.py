@@ -21,7 +21,7 @@ from abut.core.pair_queue import NO_KEY_INT
 from abut.core.timing import recording
 from abut.query import one_pose as rooms
 from abut.query.one_pose import MOST_UNDECIDED, one_pose
-from shapes import random_poses, shift, strips
+from shapes import random_poses, shift, strips, walls
 
 FAR = shift(50.0, 3.0, -2.0)
 
@@ -246,6 +246,31 @@ def test_meshes_in_a_plane_take_the_exact_stage(device):
         check_contacts(ask(a, b, np.eye(4)), ask(a, b, np.eye(4).tolist()))
         _, key = one_pose(a, b, None, FAR).first(None, shift(0.0, 0.0, 1e-9))
         assert key == NO_KEY_INT
+
+
+@pytest.mark.parametrize("count", [20, 60])
+def test_more_pairs_than_there_is_room_for(count, device):
+    a, b = abut.Mesh(*strips(count), device), abut.Mesh(*walls(count), device)
+    known = one_pose(a, b, None, np.eye(4))
+    searched, keys = known.every(None, np.eye(4))
+    if device == "cpu":
+        assert searched == (keys is not None) == (count**2 <= rooms.MOST_PAIRS)
+    for _ in range(3):
+        check_at(a, b, np.eye(4))
+    assert len(abut.collide(a, b, pose_b=np.eye(4))) == count**2
+
+
+def test_long_searches_are_left_to_plans_for_a_while(spheres, monkeypatch):
+    pose = shift(0.3, 0.0, 0.0)
+    want = abut.collide(*spheres, pose_b=pose, method="brute")
+    known = one_pose(*spheres, None, pose)
+    monkeypatch.setattr(rooms, "LONG_S", 0.0)
+    answered = []
+    for _ in range(2 * rooms.PLANS_IN_TURN + 2):
+        check_contacts(abut.collide(*spheres, pose_b=pose), want)
+        answered.append(known._plans_due == rooms.PLANS_IN_TURN)
+        assert not abut.collide(*spheres, pose_b=FAR)
+    assert sum(answered) == (2 if spheres[0].device.is_cpu else 0)
 
 
 def test_touching_boxes(device):

@@ -23,7 +23,7 @@ from abut.mesh import Mesh, require_meshes
 from abut.operands.pose_upload import upload_poses
 from abut.operands.posed_mesh import defer_posed_mesh, make_posed_mesh
 from abut.options import CONTACT_METHODS, CULL_METHODS, Bound, Method, chosen
-from abut.query.one_pose import contacts_at_pose, segments_between
+from abut.query.at_pose import ALL_PAIRS_EFFORT, contacts_at_pose, segments_between
 from abut.query.shared import in_chunks, plans_of
 from abut.results import Contacts
 
@@ -34,7 +34,6 @@ if TYPE_CHECKING:
 
 DEFAULT_WIDTH = 18  # bits
 NO_KEYS = np.empty(0, dtype=np.int64)
-ALL_PAIRS_EFFORT = 16  # of a search for all pairs, in searches for one
 
 
 def collide(

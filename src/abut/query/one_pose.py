@@ -1,8 +1,7 @@
 """OnePose: two meshes prepared for questions about one pose of each, a few microseconds a call."""
 
-from collections.abc import Callable
-from functools import cached_property, partial
-from math import inf
+from functools import cached_property
+from time import perf_counter
 from typing import Any
 
 import numpy as np
@@ -22,10 +21,9 @@ from abut.geometry.poses import is_plain_pose, is_rigid
 from abut.mesh import Mesh
 from abut.operands.contact_queues import ContactQueues
 from abut.operands.distance_queues import box_limit, slack_of
-from abut.operands.posed_mesh import PosedMesh, defer_posed_mesh, make_posed_mesh, pose_of
+from abut.operands.posed_mesh import make_posed_mesh, pose_of
 from abut.operands.posed_pairs import MeshPairs, WorkItems, frame_of, mesh_pairs, pair_at
 from abut.query.shared import plans_of
-from abut.results import Contacts, Gaps
 from abut.traversal.overlap.descend import descend_kernel_for
 from abut.traversal.overlap.kdop_frames import KdopFrames
 
@@ -37,8 +35,11 @@ APART = wp.constant(wp.int64(1))  # the boxes of the meshes are farther apart th
 NEAR = wp.constant(wp.int64(2))
 REFUSED_INT, APART_INT, NEAR_INT = int(REFUSED), int(APART), int(NEAR)
 
-
-MOST_UNDECIDED = 64  # pairs for the exact stage; a plan takes more of them
+MOST_UNDECIDED = 64  # pairs for the exact stage; plans take more of them
+MOST_PAIRS = 1024  # of an answer
+LONG_S = 3e-4  # of a search, from which a second thread pays
+PLANS_IN_TURN = 16
+NO_KEYS = np.empty(0, dtype=np.int64)
 
 _prepared = ThreadCache()
 
@@ -110,6 +111,7 @@ class OnePose:
         args = [self._view, self._inputs[1], self._frame, self._counter, self._answer]
         self._test = Task(root_test_kernel, 1, args, device)
         self._roots = Call([self._test], self._inputs, [self._answer])
+        self._plans_due = 0
 
     def apart(self, pose_a: Any, pose_b: Any, distance: float = 0.0) -> bool:
         """Whether the boxes of the meshes are farther apart; False if a pose is not rigid."""
@@ -120,20 +122,42 @@ class OnePose:
 
         The key is None if a pose is not rigid, or if too many pairs need the exact stage.
         """
-        call, search = self._first
+        call = self._first
         verdict, key, undecided, _ = self._ask(call, pose_a, pose_b, 0.0)
-        if search is not None and verdict == NEAR_INT:
-            search.run()
+        if verdict == NEAR_INT and self._device.is_cpu:
+            self._first_search.run()
             _, key, undecided, _ = call.outputs[0].tolist()
         if verdict == REFUSED_INT or (key == NO_KEY_INT and undecided > MOST_UNDECIDED):
             return False, None
         if key == NO_KEY_INT and undecided:
-            key = self._lowest_exact()
+            key = min(self._exact_keys().tolist(), default=NO_KEY_INT)
         return verdict == NEAR_INT, key
 
-    def count_search(self, a: Mesh, b: Mesh) -> None:
+    def every(self, pose_a: Any, pose_b: Any) -> tuple[bool, np.ndarray | None]:
+        """Return whether the trees were searched, and the keys of all pairs that meet.
+
+        The keys are None if a pose is not rigid, and where a plan is the better choice: on CUDA,
+        for many pairs, and for a while after a search that was long enough for several threads.
+        """
+        verdict = self._ask(self._roots, pose_a, pose_b, 0.0)[0]
+        if verdict == APART_INT:
+            return False, NO_KEYS
+        if verdict == REFUSED_INT or self._device.is_cuda or self._plans_due:
+            self._plans_due = max(self._plans_due - 1, 0)
+            return False, None
+        start = perf_counter()
+        self._every_search.run()
+        _, _, undecided, count = self._roots.outputs[0].tolist()
+        few = undecided <= MOST_UNDECIDED and count + undecided <= MOST_PAIRS
+        keys = (self._exact_keys() if undecided else self._hits[:count]) if few else None
+        if keys is None or perf_counter() - start > LONG_S:
+            self._plans_due = PLANS_IN_TURN
+        return few, keys
+
+    def count_search(self, a: Mesh, b: Mesh, effort: int) -> None:
         """Count a search of the trees; where that makes a better tree, it serves from now on."""
-        if bvh_of(a, effort=1) is not self.trees[0] or bvh_of(b, effort=1) is not self.trees[1]:
+        trees = bvh_of(a, effort=effort), bvh_of(b, effort=effort)
+        if trees[0] is not self.trees[0] or trees[1] is not self.trees[1]:
             self.versions = None
 
     def _ask(self, call: Call, pose_a: Any, pose_b: Any, distance: float) -> list[int]:
@@ -146,36 +170,53 @@ class OnePose:
         call.run()
         return call.outputs[0].tolist()
 
-    def _lowest_exact(self) -> int:
-        """The lowest of the undecided pairs that meet, or NO_KEY."""
+    def _exact_keys(self) -> np.ndarray:
+        """The hits, after the exact stage has added those of the undecided pairs that meet."""
         self._exact.run()
         answer, keys = self._exact.outputs
-        return min(keys[: answer[3]].tolist(), default=NO_KEY_INT)
+        return keys[: answer[3]]
 
     @cached_property
     def _queues(self) -> Any:
         """ContactQueues whose best key and counts are parts of the answer."""
-        keys = wp.empty((2, MOST_UNDECIDED), dtype=wp.int64, device=self._device)
         out = ContactQueues()
         out.bits, out.best = self.layout.bits, self._answer[1:2]
         out.undecided, out.hits = PairQueue(), PairQueue()
-        out.undecided.keys, out.undecided.count = keys[0], self._answer[2:3]
-        out.hits.keys, out.hits.count = keys[1], self._answer[3:4]
+        out.undecided.keys = wp.empty(MOST_UNDECIDED, dtype=wp.int64, device=self._device)
+        out.hits.keys = wp.empty(MOST_PAIRS, dtype=wp.int64, device=self._device)
+        out.undecided.count, out.hits.count = self._answer[2:3], self._answer[3:4]
         return out
 
-    @cached_property
-    def _first(self) -> tuple[Call, Task | None]:
-        """The root test and the search: two calls on the CPU, one graph on CUDA."""
+    def _search(self, first: bool) -> Task:
+        """The descent of both trees."""
         device, items = self._device, WorkItems()
         items.each, items.leaves = 1, 1
         nothing = wp.empty(0, dtype=wp.int32, device=device)
         args = [self._view, self._frame, items, False, KdopFrames(), self._counter]
         args += [self._queues, nothing]
-        kernel = descend_kernel_for(MeshPairs, False, False, True, device.is_cuda)
+        kernel = descend_kernel_for(MeshPairs, False, False, first, device.is_cuda)
         if device.is_cpu:
-            return self._roots, Task(kernel, 1, args, device)
-        search = Task(kernel, UNKNOWN_COUNT, args, device, threads=WARP_SIZE)
-        return Call([self._test, search], self._inputs, [self._answer]), None
+            return Task(kernel, 1, args, device)
+        return Task(kernel, UNKNOWN_COUNT, args, device, threads=WARP_SIZE)
+
+    @cached_property
+    def _first_search(self) -> Task:
+        return self._search(first=True)
+
+    @cached_property
+    def _every_search(self) -> Task:
+        return self._search(first=False)
+
+    @cached_property
+    def _hits(self) -> np.ndarray:
+        return self._queues.hits.keys.numpy()
+
+    @cached_property
+    def _first(self) -> Call:
+        """The root test; on CUDA also the search, in one graph."""
+        if self._device.is_cpu:
+            return self._roots
+        return Call([self._test, self._first_search], self._inputs, [self._answer])
 
     @cached_property
     def _exact(self) -> Call:
@@ -185,55 +226,6 @@ class OnePose:
         queues, kernel = self._queues, exact_kernel_for(MeshPairs)
         stage = Task(kernel, MOST_UNDECIDED, [self._view, queues], self._device)
         return Call([stage], [], [self._answer, queues.hits.keys])
-
-
-def contacts_at_pose(a: Any, b: Any, pose_a: Any, pose_b: Any, first: bool) -> Contacts | None:
-    """The answer of ``collide`` about one pose, None where it takes a plan to know."""
-    known = one_pose(a, b, pose_a, pose_b, at_once=first)
-    if known is None:
-        return None
-    if not first:
-        return _no_contacts(a) if known.apart(pose_a, pose_b) else None
-    searched, key = known.first(pose_a, pose_b)
-    if key is None:
-        return None
-    if searched:
-        known.count_search(a, b)
-    if key == NO_KEY_INT:
-        return _no_contacts(a)
-    sides = (defer_posed_mesh(mesh, _copied(pose)) for mesh, pose in ((a, pose_a), (b, pose_b)))
-    segments = partial(segments_between, *sides)
-    return Contacts((known.layout.split(key),), None, True, None, segments, a.device)
-
-
-def gaps_at_pose(a: Any, b: Any, distance: Any, pose_a: Any, pose_b: Any) -> Gaps | None:
-    """The answer of ``within`` about one pose if boxes tell that it is empty, else None."""
-    if not (isinstance(distance, int | float) and 0 <= distance < inf):
-        return None
-    known = one_pose(a, b, pose_a, pose_b, at_once=False)
-    if known is None or not known.apart(pose_a, pose_b, distance):
-        return None
-    return Gaps((), None, (), partial(wp.empty, (0, 2, 3), wp.float64, a.device), a.device)
-
-
-def segments_between(
-    a: Callable[[], PosedMesh], b: Callable[[], PosedMesh], pairs: wp.array, pose: wp.array | None
-) -> tuple[wp.array, wp.array]:
-    """See ``contact_segments``, which is imported when it is needed."""
-    from abut.narrow.segments import contact_segments
-
-    return contact_segments(a, b, pairs, pose)
-
-
-NO_SEGMENTS = partial(segments_between, PosedMesh, PosedMesh)
-
-
-def _no_contacts(a: Mesh) -> Contacts:
-    return Contacts((), None, False, None, NO_SEGMENTS, a.device)
-
-
-def _copied(pose: np.ndarray | None) -> np.ndarray | None:
-    return None if pose is None else np.array(pose, dtype=np.float64).reshape(1, 4, 4)
 
 
 def one_pose(a: Any, b: Any, pose_a: Any, pose_b: Any, at_once: bool = True) -> OnePose | None:

@@ -16,8 +16,8 @@ from abut.mesh import Mesh, require_meshes
 from abut.narrow.pair_distance import measured
 from abut.operands.posed_mesh import defer_posed_mesh, make_posed_mesh
 from abut.options import TREE_METHODS, Method, chosen, require_length
+from abut.query.at_pose import gaps_at_pose
 from abut.query.distance_plan import NearPlan
-from abut.query.one_pose import gaps_at_pose
 from abut.query.shared import plans_of
 from abut.results import Gaps
 
