@@ -48,20 +48,6 @@ def warp_min(value: wp.float64) -> wp.float64:
 
 @wp.func_native("""
 #if defined(__CUDA_ARCH__)
-    for (int step = 16; step > 0; step /= 2) {
-        const long long other = __shfl_xor_sync(0xffffffffu, (long long)value, step);
-        value = other < value ? other : value;
-    }
-#endif
-    return value;
-""")
-def warp_min_int64(value: wp.int64) -> wp.int64:
-    """Return the smallest value of all lanes."""
-    ...
-
-
-@wp.func_native("""
-#if defined(__CUDA_ARCH__)
     for (int step = 16; step > 0; step /= 2)
         value = fminf(value, __shfl_xor_sync(0xffffffffu, value, step));
 #endif
@@ -97,6 +83,18 @@ def warp_sum(value: wp.int64) -> wp.int64:
 """)
 def warp_max(value: wp.int32) -> wp.int32:
     """Return the largest value of all lanes."""
+    ...
+
+
+@wp.func_native("""
+#if defined(__CUDA_ARCH__)
+    for (int step = 16; step > 0; step /= 2)
+        value |= __shfl_xor_sync(0xffffffffu, value, step);
+#endif
+    return value;
+""")
+def warp_or(value: wp.int32) -> wp.int32:
+    """Return the bits that are set in any lane."""
     ...
 
 
@@ -144,7 +142,7 @@ def warp_broadcast(value: wp.int64, lane: wp.int32) -> wp.int64:
 #endif
     return value;
 """)
-def warp_broadcast_vec3d(value: wp.vec3d, lane: wp.int32) -> wp.vec3d:
+def warp_broadcast_vec3f(value: wp.vec3f, lane: wp.int32) -> wp.vec3f:
     """Return the vector of a lane."""
     ...
 

@@ -10,13 +10,7 @@ Corners are numbered: 0, 1, 2 of the first triangle, 3, 4, 5 of the second.
 import warp as wp
 
 from abut.geometry.common_corners import first_common, remove_common, same_corners
-from abut.geometry.orientation_table import (
-    TABLE_SIZE,
-    fill_orientation_table,
-    orient2d_at,
-    orient3d_at,
-    projection_axis,
-)
+from abut.geometry.orientation_table import orient2d_at, orient3d_at, projection_axis
 
 
 @wp.func
@@ -217,11 +211,14 @@ def intersect_beyond_edge(
 
 
 @wp.func
-def intersect_tri_tri_exact(a: wp.mat33d, b: wp.mat33d, common: wp.int32):
+def intersect_tri_tri_exact(
+    points: wp.array[wp.vec3d], table: wp.array[wp.int32], common: wp.int32
+):
     """Return whether two triangles meet beyond the corners they share.
 
     Args:
-        a, b: Corners, one a row.
+        points: Corners of both.
+        table: Their orientation table; not read if all corners are common.
         common: Code of the shared corners (see common_corners); 0 when none are.
 
     Guarantee:
@@ -230,12 +227,6 @@ def intersect_tri_tri_exact(a: wp.mat33d, b: wp.mat33d, common: wp.int32):
     """
     if same_corners(common):
         return True
-    points = wp.zeros(shape=(6,), dtype=wp.vec3d)
-    table = wp.zeros(shape=(TABLE_SIZE,), dtype=wp.int32)
-    for i in range(3):
-        points[i] = a[i]
-        points[3 + i] = b[i]
-    fill_orientation_table(points, table)
     if common == 0:
         return triangles_intersect(points, table)
     u = first_common(common)

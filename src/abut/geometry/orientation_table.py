@@ -3,14 +3,16 @@
 Tests between two triangles need orient3d of four corners (15 signs) and orient2d of three corners
 along an axis (60 signs). Filling a table in one place keeps the code small where compilers inline
 everything; the filter decides most signs cheaply. Points are numbered 0 to 5 and a set of points
-is a mask of six bits.
+is a mask of six bits. An entry of the table is one bit for positive and one for negative.
 """
 
 import warp as wp
 
 from abut.geometry.predicates import orient2d, orient3d
 
-TABLE_SIZE = wp.constant(256)  # 64 masks for orient3d, then 64 for orient2d along each axis
+ENTRIES = wp.constant(256)  # 64 masks for orient3d, then 64 for orient2d along each axis
+NEGATIVE = wp.constant(8)  # words of bits for positive signs, before those for negative ones
+TABLE_SIZE = wp.constant(16)  # words
 
 
 @wp.func
@@ -32,21 +34,42 @@ def point_count(mask: wp.int32):
 
 
 @wp.func
-def fill_orientation_table(points: wp.array[wp.vec3d], table: wp.array[wp.int32]):
-    """Compute the signs of all masks of three and four points, taken in ascending order."""
-    for mask in range(64):
-        count = point_count(mask)
-        if count == 3 or count == 4:
-            i = next_point(mask, -1)
-            j = next_point(mask, i)
-            k = next_point(mask, j)
-            if count == 4:
-                m = next_point(mask, k)
-                table[mask] = orient3d(points[i], points[j], points[k], points[m])
-            else:
-                for axis in range(3):
-                    sign = orient2d(points[i], points[j], points[k], axis)
-                    table[64 * (axis + 1) + mask] = sign
+def orientation_of(points: wp.array[wp.vec3d], mask: wp.int32, kind: wp.int32):
+    """Return orient3d (kind 0) of a mask of four points, or orient2d along axis ``kind - 1``."""
+    i = next_point(mask, -1)
+    j = next_point(mask, i)
+    k = next_point(mask, j)
+    if kind == 0:
+        return orient3d(points[i], points[j], points[k], points[next_point(mask, k)])
+    return orient2d(points[i], points[j], points[k], kind - 1)
+
+
+@wp.func
+def fill_orientation_table(
+    points: wp.array[wp.vec3d], table: wp.array[wp.int32], lane: wp.int32, lanes: wp.int32
+):
+    """Set the bits of every ``lanes``-th entry from ``lane`` on; all lanes together set all.
+
+    Points are taken in ascending order.
+    """
+    for entry in range(lane, ENTRIES, lanes):
+        mask = entry & 63
+        kind = entry >> 6
+        if point_count(mask) == wp.where(kind == 0, 4, 3):
+            sign = orientation_of(points, mask, kind)
+            bit = 1 << (entry & 31)
+            if sign > 0:
+                table[entry >> 5] = table[entry >> 5] | bit
+            if sign < 0:
+                table[NEGATIVE + (entry >> 5)] = table[NEGATIVE + (entry >> 5)] | bit
+
+
+@wp.func
+def sign_at(table: wp.array[wp.int32], entry: wp.int32):
+    """Return the sign of an entry; 0 where none was computed."""
+    word = entry >> 5
+    bit = entry & 31
+    return ((table[word] >> bit) & 1) - ((table[NEGATIVE + word] >> bit) & 1)
 
 
 @wp.func
@@ -54,7 +77,7 @@ def orient3d_at(table: wp.array[wp.int32], i: wp.int32, j: wp.int32, k: wp.int32
     """Return the side of the plane i, j, k on which m lies; 0 if two points are the same."""
     swaps = wp.int32(i > j) + wp.int32(i > k) + wp.int32(i > m)
     swaps += wp.int32(j > k) + wp.int32(j > m) + wp.int32(k > m)
-    sign = table[(1 << i) | (1 << j) | (1 << k) | (1 << m)]
+    sign = sign_at(table, (1 << i) | (1 << j) | (1 << k) | (1 << m))
     return wp.where(swaps % 2 == 0, sign, -sign)
 
 
@@ -62,7 +85,7 @@ def orient3d_at(table: wp.array[wp.int32], i: wp.int32, j: wp.int32, k: wp.int32
 def orient2d_at(table: wp.array[wp.int32], axis: wp.int32, i: wp.int32, j: wp.int32, k: wp.int32):
     """Return the orientation of i, j, k seen along ``axis``; 0 if two points are the same."""
     swaps = wp.int32(i > j) + wp.int32(i > k) + wp.int32(j > k)
-    sign = table[64 * (axis + 1) + ((1 << i) | (1 << j) | (1 << k))]
+    sign = sign_at(table, 64 * (axis + 1) + ((1 << i) | (1 << j) | (1 << k)))
     return wp.where(swaps % 2 == 0, sign, -sign)
 
 

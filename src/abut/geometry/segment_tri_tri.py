@@ -153,7 +153,7 @@ def segment_tri_tri(a: wp.mat33d, b: wp.mat33d):
     for i in range(3):
         points[i] = a[i]
         points[3 + i] = b[i]
-    fill_orientation_table(points, table)
+    fill_orientation_table(points, table, 0, 1)
     for i in range(6):
         points[i] = points[i] * down * down
     out = IntersectionSegment()
