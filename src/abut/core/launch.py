@@ -66,9 +66,7 @@ class Task:
 
     def run(self) -> None:
         """Launch all slices and, on the CPU, wait for them."""
-        if len(self._calls) == 1:
-            self._calls[0]()
-        elif self._calls:
+        if self._calls:
             run_parallel(self._calls)
 
 
@@ -109,6 +107,9 @@ def _slice_spans(
 
 def run_parallel(calls: Sequence[Callable[[], None]]) -> None:
     """Make the calls on this thread and on the pool's threads that are free in time."""
+    if len(calls) == 1:
+        calls[0]()
+        return
     queue = iter(calls)  # taking the next one is atomic
 
     def work() -> None:
@@ -117,7 +118,7 @@ def run_parallel(calls: Sequence[Callable[[], None]]) -> None:
 
     helpers = []
     try:
-        for _ in range(thread_count() - 1):
+        for _ in range(min(thread_count(), len(calls)) - 1):
             helpers.append(_pool(thread_count()).submit(work))
         work()
     finally:

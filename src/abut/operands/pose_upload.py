@@ -16,7 +16,7 @@ from abut.geometry.poses import checked_poses, is_rigid
 
 wp.set_module_options({"enable_backward": False, "fuse_fp": False})
 
-ROWS_PER_COPY = 1 << 13  # poses that one thread copies at least
+ROWS_PER_COPY = 1 << 12  # poses that one thread copies at least
 
 _staging = ThreadCache()
 

@@ -135,7 +135,7 @@ class ContactStages:
             search = [self.boundless, self.dops, counter]
             return [self.rows.view, frames, items, *search, self.out, flags]
 
-        kernel = descend_kernel_for(*self._variant, first, device.is_cuda)
+        kernel = descend_kernel_for(*self._variant, first, device.is_cuda, len(frames) > 0)
         yield "search", self.rows.over_teams(kernel, items, args, grain)
 
     @property

@@ -133,7 +133,7 @@ def test_leaves(
 
 @cache
 def descend_kernel_for(
-    pairs_type: type, finer: bool, own: bool, first: bool, cuda: bool
+    pairs_type: type, finer: bool, own: bool, first: bool, cuda: bool, framed: bool = False
 ) -> wp.Kernel:
     """The descent of a type of posed pairs.
 
@@ -143,6 +143,7 @@ def descend_kernel_for(
         own: Rows may pair a mesh with itself.
         first: Find one pair per row, the first that a depth-first descent comes to.
         cuda: A team is a warp.
+        framed: Frames of the rows are given; else each team computes its own.
     """
     packets = own and not first and not cuda  # of one mesh against itself
 
@@ -162,8 +163,7 @@ def descend_kernel_for(
     ):
         """Test faces whose volumes overlap, an item of work for each team.
 
-        Without ``frames`` a team computes that of its row. Where ``colliding_out`` is given, a row
-        stops as soon as any row of its environment met.
+        Where ``colliding_out`` is given, a row stops as soon as any row of its environment met.
         """
         if wp.static(cuda):
             stack = shared_stack()
@@ -196,11 +196,12 @@ def descend_kernel_for(
                     )
                     work = next_item(counter, work)
                     continue
-            frame = unbounded_frame()
-            if frames.shape[0] > 0:
+            if wp.static(framed):
                 frame = frames[rank]
-            elif not boundless:
+            else:
                 frame = frame_of(pair)
+                if boundless:
+                    frame = unbounded_frame()
             depth = subtree_depth(items, pair.a.faces.shape[0])
             start = start_of(frame, pair.tree_a, pair.tree_b, row[1], depth)
             if lane == 0:
