@@ -8,7 +8,7 @@ import numpy as np
 import warp as wp
 
 from abut.broad.boxes import EVERYWHERE
-from abut.core.pair_queue import NO_KEY, KeyLayout, lowest_of_each_pose
+from abut.core.pair_queue import NO_KEY, lowest_of_each_pose
 from abut.core.plan import Plan, Stage
 from abut.operands.contact_queues import contact_queues
 from abut.options import BroadMethod
@@ -20,56 +20,19 @@ from abut.scene.rows import RowsAhead
 LEAST_EXPECTED = 1024  # rows
 
 
-@dataclass(frozen=True)
-class ContactQuery:
-    """Options of a contact query.
-
-    Attributes:
-        own: Also faces of one object.
-        first: One pair of faces for each pair of objects.
-        any_contact: Only which environments have a contact.
-        brute: Every pair of faces of every pair of objects that the filters leave.
-        front: Continue where the last search stopped.
-        broad: Broad phase; None chooses one.
-    """
-
-    own: bool = False
-    first: bool = False
-    any_contact: bool = False
-    brute: bool = False
-    front: bool = False
-    broad: BroadMethod | None = None
-
-    @property
-    def key(self) -> tuple[int, int]:
-        """Numbers that differ between queries."""
-        flags = (self.own, self.first, self.any_contact, self.brute, self.front)
-        broad = 0 if self.broad is None else 1 + list(BroadMethod).index(self.broad)
-        return sum(flag << k for k, flag in enumerate(flags)), broad
-
-
 @dataclass
 class FoundContacts:
-    """Contacts of a search: sorted keys, or rows made of them.
+    """Contacts of a search.
 
     Attributes:
-        pairs: ScenePairs of the search.
-        object_pairs: Keys of the object pairs.
-        keys: Keys (rank of the object pair, face, face).
-        objects, layout: Bits of keys that objects take, and faces.
-        colliding: (environments,) bool, of a query for any contact.
-        rows: (environments, objects, faces), where they were made ahead.
-        poses: Copy of the poses, where rows were made ahead.
+        view: ScenePairs of the search.
+        rows: (n,) environments, (n, 2) objects and (n, 2) faces, sorted.
+        poses: Poses of all objects of all environments, a copy.
     """
 
-    pairs: Any = field(repr=False)
-    objects: KeyLayout
-    layout: KeyLayout
-    object_pairs: Any = None
-    keys: Any = None
-    colliding: np.ndarray | None = None
-    rows: tuple[wp.array, wp.array, wp.array] | None = None
-    poses: wp.array | None = None
+    view: Any = field(repr=False)
+    rows: tuple[wp.array, wp.array, wp.array]
+    poses: wp.array
 
 
 class ContactSearch:
@@ -80,7 +43,11 @@ class ContactSearch:
         queues: Queues of the scene.
         poses: Poses of all objects, environment after environment.
         environments: Copies of the scene, whose objects do not meet.
-        query: Options of the query.
+        own: Also faces of one object.
+        first: One pair of faces for each pair of objects.
+        any_contact: Only which environments have a contact, for ``colliding``.
+        brute: Every pair of faces of every pair of objects that the filters leave.
+        broad: Broad phase; None chooses one.
     """
 
     def __init__(
@@ -89,18 +56,24 @@ class ContactSearch:
         queues: SceneQueues,
         poses: wp.array,
         environments: int,
-        query: ContactQuery,
+        *,
+        own: bool = False,
+        first: bool = False,
+        any_contact: bool = False,
+        brute: bool = False,
+        broad: BroadMethod | None = None,
     ) -> None:
-        self.device, self.queues, self.query = queues.device, queues, query
-        self._stops = (query.first or query.any_contact) and not query.brute  # at the first pair
+        self.device, self.queues = queues.device, queues
+        self.own, self.first, self.any_contact, self.brute = own, first, any_contact, brute
+        self._stops = (first or any_contact) and not brute  # at the first pair
         self.broad = BroadStages(
             objects,
             queues,
             poses,
             environments,
-            own=query.own,
-            margin=EVERYWHERE if query.brute else 0.0,
-            method=BroadMethod.ALL_PAIRS if query.brute else query.broad,
+            own=own,
+            margin=EVERYWHERE if brute else 0.0,
+            method=BroadMethod.ALL_PAIRS if brute else broad,
             first=self._stops,
         )
         self.layout = self.broad.layout
@@ -116,36 +89,33 @@ class ContactSearch:
         assert counts is not None
         return self._found(counts)
 
-    def _found(self, counts: dict[str, int]) -> FoundContacts:
-        out = FoundContacts(self.broad.rows.view, self.broad.object_layout, self.layout)
-        ahead = self._ahead
-        if self._rows is not None and ahead is not None and counts["hits"] <= ahead.size:
-            out.rows = tuple(array[: counts["hits"]] for array in self._rows)
-            out.poses = self._poses_then
-            return out
-        out.object_pairs = self.queues["objects"].keys[: counts["objects"]]
-        rank_bits = max(counts["objects"] - 1, 1).bit_length()
-        keys = self.queues.sorted_keys("hits", counts["hits"], self.layout.width + rank_bits)
-        out.keys = self._one_each(keys, counts["objects"]) if self.query.first else keys
-        if self.query.any_contact:
-            out.colliding = self._colliding(out)
-        else:
-            self._expect(counts["hits"])
-        return out
-
-    def _colliding(self, found: FoundContacts) -> np.ndarray:
-        """Environments that the search has flagged, or for which the exact stage found a pair."""
+    def colliding(self) -> np.ndarray:
+        """(environments,) bool: flagged by the search, or of a pair that the exact stage found."""
+        counts = self._plan.run()
+        assert counts is not None
         colliding = self.broad.flags.numpy().astype(bool)
-        if len(found.keys):
-            host = found.keys if isinstance(found.keys, np.ndarray) else found.keys.numpy()
-            exact = found.object_pairs.numpy()[host >> self.layout.width]
-            colliding[exact >> self.broad.object_layout.width] = True
+        if counts["hits"]:
+            ranks = self.queues["hits"].keys[: counts["hits"]].numpy() >> self.layout.width
+            pairs = self.queues["objects"].keys[: counts["objects"]].numpy()[ranks]
+            colliding[pairs >> self.broad.object_layout.width] = True
         return colliding
+
+    def _found(self, counts: dict[str, int]) -> FoundContacts:
+        view, ahead, count = self.broad.rows.view, self._ahead, counts["hits"]
+        if self._poses_then is not None and ahead is not None and count <= ahead.size:
+            rows = tuple(array[:count] for array in self._rows)
+            return FoundContacts(view, rows, self._poses_then)
+        rank_bits = max(counts["objects"] - 1, 1).bit_length()
+        keys = self.queues.sorted_keys("hits", count, self.layout.width + rank_bits)
+        if self.first:
+            keys = self._one_each(keys, counts["objects"])
+        self._expect(count)
+        return FoundContacts(view, self.broad.rows_of(keys), wp.clone(view.poses))
 
     @property
     def _foresees(self) -> bool:
         """Whether rows are made before the host knows how many."""
-        return self.device.is_cuda and not self.query.first
+        return self.device.is_cuda and not self.first
 
     def _expect(self, count: int) -> None:
         """Make rows ahead from now on, a quarter more than there were."""
@@ -155,7 +125,7 @@ class ContactSearch:
 
     def _cheapest(self) -> Strategy:
         """The strategy that costs least, as measured (design/scene.md)."""
-        if self.query.brute:
+        if self.brute:
             return Strategy.BRUTE
         if self._stops:
             return Strategy.FIRST
@@ -176,8 +146,8 @@ class ContactSearch:
             self.queues,
             self.out,
             self.strategy,
-            own=self.query.own,
-            colliding=self.broad.flags if self.query.any_contact else None,
+            own=self.own,
+            colliding=self.broad.flags if self.any_contact else None,
         )
 
     def _clear(self) -> None:
@@ -211,11 +181,10 @@ def found_from_rows(
 ) -> FoundContacts:
     """Contacts of rows (n, 2) of objects and faces in any order, as a search finds them."""
     order = np.lexsort((*faces.T[::-1], *objects.T[::-1]))
-    objects, faces = objects[order].astype(np.int64), faces[order].astype(np.int64)
-    layout, pairs = scene.layout, scene.object_layout
-    ranked, rank = np.unique((objects[:, 0] << pairs.bits_b) | objects[:, 1], return_inverse=True)
-    keys = (((rank.ravel() << layout.bits_a) | faces[:, 0]) << layout.bits_b) | faces[:, 1]
+    objects, faces = objects[order], faces[order]
     if first:
-        keys = lowest_of_each_pose(keys, layout)
-    held = wp.array(ranked, dtype=wp.int64, device=scene.device)
-    return FoundContacts(scene.rows.view, pairs, layout, held, keys)
+        new = np.diff(objects, axis=0, prepend=-1).any(axis=1)
+        objects, faces = objects[new], faces[new]
+    columns = (np.zeros(len(objects)), objects, faces)
+    rows = tuple(wp.array(x.astype(np.int32), device=scene.device) for x in columns)
+    return FoundContacts(scene.rows.view, rows, wp.clone(scene.rows.view.poses))

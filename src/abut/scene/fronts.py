@@ -74,8 +74,10 @@ class SceneFronts(BvttFront):
         self.forget()
         self.pause = PAUSE
 
-    def follow(self, pool: ShapePool, objects: ObjectTable) -> None:
-        """Take over which hierarchies there are now."""
+    def follow(self, objects: ObjectTable) -> bool:
+        """Take over which hierarchies there are now; False while queries go without fronts."""
+        pool = objects.pool
+        self.pause = max(self.pause - 1, 0)
         slots = 2 * pool.arrays.most_faces
         layout = KeyLayout.of(slots, slots)
         if layout != self.layout:
@@ -89,8 +91,9 @@ class SceneFronts(BvttFront):
         if seen != self._seen or self._any_changed:
             if seen[::2] != self._seen[::2]:
                 self._write_ranges(pool, np.unique(objects.shapes[objects.living]))
-            self._write_changes(pool, objects)
+            self._write_changes(objects)
             self._seen = seen
+        return not self.pause
 
     def has_bits_for(self, row_count: int) -> bool:
         """Whether keys can tell so many rows apart."""
@@ -146,9 +149,9 @@ class SceneFronts(BvttFront):
         known[shapes] = builds[shapes]
         self._build_counts = known
 
-    def _write_changes(self, pool: ShapePool, objects: ObjectTable) -> None:
+    def _write_changes(self, objects: ObjectTable) -> None:
         """Write how the hierarchies of objects have changed since the last query."""
-        shapes, trees = objects.shapes, pool.trees
+        shapes, trees = objects.shapes, objects.pool.trees
         now = [shapes, trees.build_counts[shapes], trees.refit_counts[shapes]]
         now = np.stack(now, axis=1).astype(np.int64)
         before = np.full_like(now, -1)
@@ -171,13 +174,13 @@ class SceneFrontSearch(ContactSearch):
     """A contact search that advances fronts in place of descending from the roots.
 
     Args:
-        scene: Arguments of ContactSearch.
+        scene, options: Arguments of ContactSearch.
         fronts: The fronts; a run that finds room for everything commits to them.
     """
 
-    def __init__(self, *scene: Any, fronts: SceneFronts) -> None:
+    def __init__(self, *scene: Any, fronts: SceneFronts, **options: Any) -> None:
         self.fronts = fronts
-        super().__init__(*scene)
+        super().__init__(*scene, **options)
         self._resting = wp.zeros(0, dtype=wp.int32, device=self.device)
         self._row_frames = wp.empty(0, dtype=RelativeFrame, device=self.device)
         self._plans = RecentCache()

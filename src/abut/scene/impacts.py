@@ -10,7 +10,9 @@ import warp as wp
 from abut.broad.boxes import EVERYWHERE
 from abut.broad.overlaps import overlapping_boxes, posed_boxes
 from abut.core.pair_queue import KeyLayout
+from abut.errors import PoseError
 from abut.geometry.common_corners import SHARED_BY_INDEX
+from abut.geometry.poses import checked_poses
 from abut.geometry.rigid_path import MotionPath
 from abut.mesh import Mesh
 from abut.motion import MIX_ROUNDING, Piece, mixed_points, placed_points
@@ -166,8 +168,8 @@ class JoinedMotion:
 
 def scene_impacts(
     objects: ObjectTable,
-    end_poses: np.ndarray,
-    vertices_t1: dict[int, np.ndarray],
+    poses: Any,
+    vertices: dict[Any, Any],
     gap: float,
     tolerance: float,
     *,
@@ -175,10 +177,13 @@ def scene_impacts(
     first: bool,
     brute: bool,
 ) -> SceneImpacts:
-    """Impacts of all objects that move to ``end_poses``, or to given vertices.
+    """Impacts of all objects that move to ``poses``, or by index or name to ``vertices``.
 
     By brute force, all object pairs that the filters leave take part.
     """
+    objects.pool.flush()
+    end_poses = _end_poses(objects, poses)
+    vertices_t1 = dict(objects.end_points(*item) for item in vertices.items())
     living = objects.living
     living = living[objects.pool.arrays.table["face_count"][objects.shapes[living]] > 0]
     corners = objects.pool.bounds(objects.shapes[living])
@@ -195,6 +200,16 @@ def scene_impacts(
         pieces = joined.rows_of(gap, tolerance, brute)
         found += [_table(joined, rows, pairs, own) for rows in pieces]
     return _scene_impacts(np.concatenate(found), first, objects.device)
+
+
+def _end_poses(objects: ObjectTable, poses: Any) -> np.ndarray:
+    """(n, 4, 4) poses at the end of the step; None leaves all objects in place."""
+    if poses is None:
+        return objects.poses.numpy()
+    checked = checked_poses(poses, "poses")
+    if checked is None or len(checked) != len(objects):
+        raise PoseError(f"poses must have shape ({len(objects)}, 4, 4).")
+    return checked
 
 
 def _table(joined: JoinedMotion, rows: ImpactRows, pairs: np.ndarray, own: bool) -> np.ndarray:

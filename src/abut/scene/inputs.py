@@ -13,7 +13,7 @@ from abut.errors import PoseError, SceneError
 from abut.geometry.poses import checked_poses
 
 
-def given_poses(pose: Any, count: int | None) -> np.ndarray:
+def given_poses(pose: Any, count: int | None = None) -> np.ndarray:
     """Poses (k, 4, 4), one for each of ``count`` objects; None gives identities."""
     if pose is None:
         return np.broadcast_to(np.eye(4), (count or 1, 4, 4))
@@ -22,6 +22,11 @@ def given_poses(pose: Any, count: int | None) -> np.ndarray:
     if count is not None and len(poses) != count:
         raise SceneError(f"{len(poses)} poses were given for {count} objects.")
     return poses
+
+
+def is_one_pose(pose: Any) -> bool:
+    """Whether a pose is one (4, 4) or None, not a batch."""
+    return pose is None or len(np.shape(to_plain(pose))) == 2
 
 
 def require_bits(**groups: Any) -> None:

@@ -7,7 +7,6 @@ import numpy as np
 import warp as wp
 
 from abut.broad.overlaps import overlapping_boxes, posed_boxes
-from abut.core.pair_queue import KeyLayout
 from abut.mesh import Mesh
 from abut.options import Method
 from abut.query.collide import collide
@@ -15,6 +14,7 @@ from abut.query.distance import distance
 from abut.query.self_collide import self_collide
 from abut.query.visible import visible_rows
 from abut.query.within import within
+from abut.scene.broad_stages import BroadStages
 from abut.scene.objects import ObjectTable
 
 MARGIN = 2.0**-42  # of coordinates: more than the rounding of poses and boxes
@@ -88,14 +88,6 @@ def _world_boxes(meshes: list[Mesh], poses: np.ndarray) -> tuple[np.ndarray, np.
     return np.where(empty, 1.0, lower - pad), np.where(empty, 0.0, upper + pad)
 
 
-def tested_pairs(objects: ObjectTable, meshes: list[Mesh]) -> np.ndarray:
-    """(m, 2) all pairs of objects with faces that the filters leave, the lower first, sorted."""
-    rows = np.array([i for i, mesh in enumerate(meshes) if mesh.face_count], dtype=np.int64)
-    low, high = np.triu_indices(len(rows), 1)
-    pairs = np.stack([rows[low], rows[high]], axis=1)
-    return pairs[objects.tested(pairs)]
-
-
 def brute_within_rows(
     objects: ObjectTable, meshes: list[Mesh], far: float, own: bool
 ) -> tuple[wp.array, wp.array, np.ndarray]:
@@ -118,18 +110,15 @@ def brute_within_rows(
 
 
 def brute_distance_rows(
-    objects: ObjectTable,
-    meshes: list[Mesh],
-    bound: float | None,
-    pairs: KeyLayout,
-    layout: KeyLayout,
+    objects: ObjectTable, meshes: list[Mesh], bound: float | None, scene: BroadStages
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """(keys of object pairs, distances, keys of faces), as ``NearestSearch`` returns them."""
     rows, most = [], np.inf if bound is None else bound
     for i, j, options in _posed_pairs(objects, meshes):
         near = distance(meshes[i], meshes[j], upper_bound=most, **options)
         a, b = near.faces.numpy().tolist()
-        rows.append((i << pairs.bits_b | j, near.value, a << layout.bits_b | b))
+        pair = i << scene.object_layout.bits_b | j
+        rows.append((pair, near.value, a << scene.layout.bits_b | b))
     keys, values, faces = zip(*rows, strict=True) if rows else ((), (), ())
     return np.array(keys, np.int64), np.array(values, float), np.array(faces, np.int64)
 
@@ -137,7 +126,9 @@ def brute_distance_rows(
 def _posed_pairs(
     objects: ObjectTable, meshes: list[Mesh]
 ) -> Iterator[tuple[int, int, dict[str, Any]]]:
-    """Tested pairs and the options of a query about them."""
+    """All pairs of objects with faces that the filters leave, and the options of a query."""
     poses = objects.poses.numpy().reshape(-1, 4, 4)
-    for i, j in tested_pairs(objects, meshes).tolist():
+    rows = np.array([i for i, mesh in enumerate(meshes) if mesh.face_count], dtype=np.int64)
+    pairs = np.stack([rows[side] for side in np.triu_indices(len(rows), 1)], axis=1)
+    for i, j in pairs[objects.tested(pairs)].tolist():
         yield i, j, {"pose_a": poses[i], "pose_b": poses[j], "method": "brute"}

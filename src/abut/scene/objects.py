@@ -7,17 +7,17 @@ import numpy as np
 import warp as wp
 
 from abut.broad.boxes import Filters, make_filters
-from abut.core.arrays import scalar_dtype, to_plain
+from abut.core.arrays import scalar_dtype, to_plain, wait_for_readers
 from abut.core.launch import launch
 from abut.errors import SceneError
 from abut.scene.inputs import VertexCheck
-from abut.scene.shape_pool import ShapePool
+from abut.scene.shape_pool import NO_SHAPE, ShapePool
 
 wp.set_module_options({"enable_backward": False, "fuse_fp": False})
 
-NO_SHAPE = -1
 ALL_GROUPS = -1  # all bits
 MOST_OBJECTS = 1 << 26
+FILTERS = ("static", "group", "mask")  # columns
 
 
 @wp.kernel
@@ -49,10 +49,7 @@ class ObjectTable:
 
     def __init__(self, pool: ShapePool) -> None:
         self.pool, self.device = pool, pool.device
-        self.shapes = np.empty(0, np.int32)
-        self.static = np.empty(0, np.int32)
-        self.group = np.empty(0, np.int32)
-        self.mask = np.empty(0, np.int32)
+        self.shapes, self.static, self.group, self.mask = (np.empty(0, np.int32) for _ in range(4))
         self.names: dict[str, int] = {}
         self.ignored: set[tuple[int, int]] = set()
         self.version = 0
@@ -86,6 +83,28 @@ class ObjectTable:
         self.version += 1
         return rows
 
+    def state(self) -> dict[str, Any]:
+        """Everything but the shapes, to pickle."""
+        state = {name: getattr(self, name) for name in (*FILTERS, "names", "ignored")}
+        gone = np.flatnonzero(self.shapes == NO_SHAPE)
+        return {**state, "poses": self.poses.numpy(), "gone": gone}
+
+    def restore(
+        self,
+        shapes: np.ndarray,
+        poses: np.ndarray,
+        gone: np.ndarray,
+        names: dict[str, int],
+        ignored: set[tuple[int, int]],
+        **filters: np.ndarray,
+    ) -> None:
+        """Fill an empty table with the state that was pickled; removed rows have any shape."""
+        self.add(shapes, poses, **filters)
+        self.remove(gone)
+        for name, row in names.items():
+            self.set_name(row, name)
+        self.ignored = set(ignored)
+
     def remove(self, rows: np.ndarray) -> None:
         """Remove objects, their names and their ignored pairs."""
         shapes = self.shapes[rows]
@@ -111,8 +130,8 @@ class ObjectTable:
         self._forget(np.array([row]))
         rows = self._new_rows(len(pieces))
         self.shapes[rows] = pieces
-        for values in (self.static, self.group, self.mask):
-            values[rows] = values[row]
+        for name in FILTERS:
+            getattr(self, name)[rows] = getattr(self, name)[row]
         if self.device.is_cpu:
             poses = self.poses.numpy()
             poses[rows] = poses[row].copy()
@@ -130,6 +149,7 @@ class ObjectTable:
         """Move the vertices of objects, one object's after the other's."""
         shapes = self._shapes_to_deform(handles)
         self.pool.deform(shapes, self._points(shapes, vertices))
+        wait_for_readers(vertices, self.device)
 
     def end_points(self, handle: Any, vertices: Any) -> tuple[int, np.ndarray]:
         """Row of an object and its points at the end of a step; the shape becomes its own."""
@@ -263,7 +283,7 @@ class ObjectTable:
         more = count - len(self)
         if more <= 0:
             return
-        for name in ("shapes", "static", "group", "mask"):
+        for name in ("shapes", *FILTERS):
             held = getattr(self, name)
             setattr(self, name, np.concatenate([held, np.zeros(more, held.dtype)]))
         if count > self._pose_buffer.shape[0]:

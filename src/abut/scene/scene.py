@@ -1,19 +1,15 @@
 """Scene: many objects that move, deform and break, and the queries about all of them."""
 
 import threading
-from collections.abc import Callable
-from functools import wraps
-from typing import Any, Concatenate, ParamSpec, TypeVar
+from typing import Any
 
 import numpy as np
 import warp as wp
 
 from abut.bounds.fixed import validate_width
-from abut.core.arrays import to_plain, wait_for_readers
-from abut.core.device import resolve_device
+from abut.core.device import require_same_device, resolve_device
 from abut.core.pickling import device_or_cpu
-from abut.errors import DeviceError, OptionError, PoseError
-from abut.geometry.poses import checked_poses
+from abut.errors import OptionError
 from abut.mesh import Mesh, require_meshes
 from abut.options import (
     CULL_METHODS,
@@ -24,11 +20,9 @@ from abut.options import (
     chosen,
     number_from,
 )
-from abut.scene.contact_search import ContactQuery, found_from_rows
-from abut.scene.contacts import SceneContacts, scene_contacts
-from abut.scene.gaps import SceneDistances, SceneGaps, scene_distances, scene_gaps
+from abut.scene.contact_search import found_from_rows
 from abut.scene.impacts import SceneImpacts, scene_impacts
-from abut.scene.inputs import given_poses, require_bits, require_name
+from abut.scene.inputs import given_poses, is_one_pose, require_bits, require_name
 from abut.scene.kinematics import Kinematics
 from abut.scene.mesh_methods import (
     brute_distance_rows,
@@ -37,27 +31,17 @@ from abut.scene.mesh_methods import (
     visibility_rows,
 )
 from abut.scene.near import NearestSearch, NearSearch
-from abut.scene.objects import ALL_GROUPS, NO_SHAPE, ObjectTable
+from abut.scene.objects import ALL_GROUPS, ObjectTable
+from abut.scene.scene_results import (
+    SceneContacts,
+    SceneDistances,
+    SceneGaps,
+    scene_contacts,
+    scene_distances,
+    scene_gaps,
+)
 from abut.scene.search_cache import SearchCache
 from abut.scene.shape_pool import ShapePool
-
-FILTERS = ("static", "group", "mask")
-
-Options = ParamSpec("Options")
-Answer = TypeVar("Answer")
-
-
-def locked(
-    method: Callable[Concatenate[Any, Options], Answer],
-) -> Callable[Concatenate[Any, Options], Answer]:
-    """A method of a scene that one thread at a time runs: calls share buffers."""
-
-    @wraps(method)
-    def run(scene: Any, *args: Options.args, **options: Options.kwargs) -> Answer:
-        with scene.lock:
-            return method(scene, *args, **options)
-
-    return run
 
 
 class Scene:
@@ -80,7 +64,6 @@ class Scene:
         self._pool = ShapePool(self.device)
         self._objects = ObjectTable(self._pool)
         self._searches = SearchCache(self._objects)
-        self._empty = Mesh(np.zeros((0, 3)), np.zeros((0, 3), np.int32), self.device)
 
     @classmethod
     def load(cls, path: Any, device: Any = None, *, geometry: str = "collision") -> "Scene":
@@ -113,32 +96,17 @@ class Scene:
         return f"{type(self).__name__}({len(self)} objects, {self.device})"
 
     def __getstate__(self) -> dict[str, Any]:
-        """Meshes, each once, and the table of objects; hierarchies are built anew."""
+        """Meshes and the table of objects; hierarchies are built anew."""
         with self.lock:
-            table, meshes = self._objects, self.meshes
-            unique = {id(mesh): mesh for mesh in meshes}
-            place = {key: k for k, key in enumerate(unique)}
-            state = {name: getattr(table, name) for name in (*FILTERS, "names", "ignored")}
-            return state | {
-                "meshes": list(unique.values()),
-                "mesh_of": np.array([place[id(mesh)] for mesh in meshes], np.int64),
-                "poses": table.poses.numpy(),
-                "gone": np.flatnonzero(table.shapes == NO_SHAPE),
-                "device": self.device.alias,
-                "robot": self.robot,
-            }
+            meshes, state = self.meshes, self._objects.state()
+            return {"meshes": meshes, "robot": self.robot, "device": self.device.alias, **state}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         """Restore the scene on its device, or on the CPU where that is missing."""
-        self.__init__(device_or_cpu(state["device"]))
-        shapes = np.array([self._pool.add(mesh) for mesh in state["meshes"]], np.int32)
-        shapes = shapes[state["mesh_of"]]
-        self._objects.add(shapes, state["poses"], *(state[name] for name in FILTERS))
-        self._objects.remove(state["gone"])
-        for name, row in state["names"].items():
-            self._objects.set_name(row, name)
-        self._objects.ignored = set(state["ignored"])
-        self.robot = state["robot"]
+        self.__init__(device_or_cpu(state.pop("device")))
+        self.robot, meshes = state.pop("robot"), state.pop("meshes")
+        shapes = np.array([self._pool.add(mesh) for mesh in meshes], np.int32)
+        self._objects.restore(shapes, **state)
 
     @property
     def indices(self) -> np.ndarray:
@@ -162,14 +130,12 @@ class Scene:
     @property
     def meshes(self) -> list[Mesh]:
         """The mesh of each object, by index; one without faces for an index that is not used."""
-        shapes = self._objects.shapes.tolist()
-        return [self._empty if shape == NO_SHAPE else self._pool.mesh(shape) for shape in shapes]
+        return [self._pool.mesh(shape) for shape in self._objects.shapes.tolist()]
 
     def mesh(self, handle: Any) -> Mesh:
         """The mesh of an object, in its own frame."""
         return self._pool.mesh(int(self._objects.shapes[self._objects.row(handle)]))
 
-    @locked
     def add(
         self,
         mesh: Mesh,
@@ -199,23 +165,18 @@ class Scene:
                 32 bits.
             DeviceError: The mesh lives on another device.
         """
-        require_meshes(mesh=mesh)
-        if mesh.device != self.device:
-            raise DeviceError(
-                f"the mesh lives on {mesh.device} and the scene on {self.device}; "
-                "bring it there with .to(device)."
-            )
-        poses = given_poses(pose, None)
-        single = pose is None or len(np.shape(to_plain(pose))) == 2
-        require_name(name, single, self._objects.names)
-        require_bits(group=group, mask=mask)
-        shapes = np.full(len(poses), self._pool.add(mesh), np.int32)
-        rows = self._objects.add(shapes, poses, static, group, mask)
-        if name is not None:
-            self._objects.set_name(int(rows[0]), name)
-        return int(rows[0]) if single else rows
+        with self.lock:
+            require_meshes(mesh=mesh)
+            require_same_device(self, mesh)
+            poses, single = given_poses(pose), is_one_pose(pose)
+            require_name(name, single, self._objects.names)
+            require_bits(group=group, mask=mask)
+            shapes = np.full(len(poses), self._pool.add(mesh), np.int32)
+            rows = self._objects.add(shapes, poses, static, group, mask)
+            if name is not None:
+                self._objects.set_name(int(rows[0]), name)
+            return int(rows[0]) if single else rows
 
-    @locked
     def move(self, handles: Any, pose: Any) -> None:
         """Give an object a pose, or many objects one each.
 
@@ -223,10 +184,10 @@ class Scene:
             handles: An index or a name; or several.
             pose: (4, 4), or (k, 4, 4) for k objects.
         """
-        rows = self._objects.rows(handles)
-        self._objects.write_poses(rows, given_poses(pose, len(rows)))
+        with self.lock:
+            rows = self._objects.rows(handles)
+            self._objects.write_poses(rows, given_poses(pose, len(rows)))
 
-    @locked
     def deform(self, handles: Any, vertices: Any) -> None:
         """Move the vertices of an object, or of many.
 
@@ -236,15 +197,14 @@ class Scene:
             handles: An index or a name; or several.
             vertices: (n, 3) in the object's frame; of several objects one after the other.
         """
-        self._objects.deform(handles, vertices)
-        wait_for_readers(vertices, self.device)
+        with self.lock:
+            self._objects.deform(handles, vertices)
 
-    @locked
     def remove(self, handles: Any) -> None:
         """Take objects out of the scene. Their indices will be those of objects added later."""
-        self._objects.remove(np.unique(self._objects.rows(handles)))
+        with self.lock:
+            self._objects.remove(np.unique(self._objects.rows(handles)))
 
-    @locked
     def split(self, handle: Any, labels: Any) -> np.ndarray:
         """Break an object: faces with the same label become an object of their own, in its place.
 
@@ -258,17 +218,17 @@ class Scene:
             Indices of the pieces, in ascending order of their labels. Faces of a piece keep their
             order, and so do the vertices that they use.
         """
-        return self._objects.split(self._objects.row(handle), labels)
+        with self.lock:
+            return self._objects.split(self._objects.row(handle), labels)
 
-    @locked
     def ignore(self, handles: Any, others: Any) -> None:
         """Never test pairs of objects: each of ``handles`` with its partner in ``others``.
 
         One against many is all of these pairs.
         """
-        self._objects.ignore(self._objects.rows(handles), self._objects.rows(others))
+        with self.lock:
+            self._objects.ignore(self._objects.rows(handles), self._objects.rows(others))
 
-    @locked
     def collide(
         self,
         *,
@@ -307,31 +267,30 @@ class Scene:
         Guarantee:
             Exact and complete. Faces are closed: touching and coplanar overlap count.
         """
-        how = chosen(Method, method, "method")
-        if poses is not None and how not in TREE_METHODS:
-            raise OptionError(f"method '{method}' takes no batches of poses; use 'bvh'.")
-        if how is Method.KDOP and self_collisions:
-            raise OptionError("method 'kdop' takes no self_collisions; use 'bvh'.")
-        if how is Method.KDOP or how in CULL_METHODS:
+        with self.lock:
+            how = chosen(Method, method, "method")
+            if poses is not None and how not in TREE_METHODS:
+                raise OptionError(f"method '{method}' takes no batches of poses; use 'bvh'.")
+            if how is Method.KDOP and self_collisions:
+                raise OptionError("method 'kdop' takes no self_collisions; use 'bvh'.")
             if how is Method.KDOP:
                 rows = kdop_rows(self._objects, self.meshes, validate_width(width))
-            else:
+                found = found_from_rows(self._searches.layout(), *rows, first)
+            elif how in CULL_METHODS:
                 rows = visibility_rows(self._objects, self.meshes, self_collisions, how, pixels)
-            found, where = found_from_rows(self._searches.layout(), *rows, first), self.poses
-        else:
-            query = ContactQuery(
-                own=self_collisions,
-                first=first,
-                brute=how is Method.BRUTE,
-                front=how is Method.FRONT and not first,
-                broad=None if broad is None else chosen(BroadMethod, broad, "broad"),
-            )
-            found, where = self._searches.contacts(query, poses)
-        pool, version = self._pool, self._pool.version
-        batched = poses is not None
-        return scene_contacts(found, self.device, where, batched, lambda: pool.version == version)
+                found = found_from_rows(self._searches.layout(), *rows, first)
+            else:
+                found = self._searches.contacts(
+                    poses,
+                    how is Method.FRONT and not first,
+                    own=self_collisions,
+                    first=first,
+                    brute=how is Method.BRUTE,
+                    broad=None if broad is None else chosen(BroadMethod, broad, "broad"),
+                )
+            pool, version = self._pool, self._pool.version
+            return scene_contacts(found, poses is not None, lambda: pool.version == version)
 
-    @locked
     def colliding(self, *, self_collisions: bool = False, poses: Any = None) -> Any:
         """Whether any two objects meet: a bool, or a (B,) array of them for a batch of poses.
 
@@ -344,14 +303,12 @@ class Scene:
         Guarantee:
             Exact.
         """
-        query = ContactQuery(own=self_collisions, any_contact=True)
-        colliding = self._searches.contacts(query, poses)[0].colliding
-        assert colliding is not None
-        if poses is None:
-            return bool(colliding[0])
-        return wp.array(colliding, dtype=wp.bool, device=self.device)
+        with self.lock:
+            colliding = self._searches.colliding(poses, self_collisions)
+            if poses is None:
+                return bool(colliding[0])
+            return wp.array(colliding, dtype=wp.bool, device=self.device)
 
-    @locked
     def within(
         self, distance: float, *, self_collisions: bool = False, method: str = "bvh"
     ) -> SceneGaps:
@@ -369,15 +326,14 @@ class Scene:
             Complete. Distances are rounded float64, compared as computed; pairs that meet are
             found exactly and have distance 0.
         """
-        distance = number_from(distance, "distance", 0.0)
-        if chosen(TREE_METHODS, method, "method") is Method.BRUTE:
-            rows = brute_within_rows(self._objects, self.meshes, distance, self_collisions)
-            return scene_gaps(self._searches.layout(), *rows)
-        options = {"distance": distance, "own": self_collisions}
-        scene, (keys, met) = self._searches.run(NearSearch, **options)
-        return scene_gaps(scene, *scene.rows_of(keys)[1:], met)
+        with self.lock:
+            distance = number_from(distance, "distance", 0.0)
+            if chosen(TREE_METHODS, method, "method") is Method.BRUTE:
+                rows = brute_within_rows(self._objects, self.meshes, distance, self_collisions)
+                return scene_gaps(self._searches.layout(), *rows)
+            search = self._searches.near(NearSearch, distance=distance, own=self_collisions)
+            return scene_gaps(search.broad, *search.run())
 
-    @locked
     def distance(self, *, upper_bound: float | None = None, method: str = "bvh") -> SceneDistances:
         """Distance of each object to its nearest one, or of all pairs of objects under a bound.
 
@@ -390,19 +346,18 @@ class Scene:
         Guarantee:
             The true minimum, rounded as in ``abut.distance``. 0 exactly where two objects meet.
         """
-        bound = None if upper_bound is None else number_from(upper_bound, "upper_bound", 0.0)
-        how = chosen(TREE_METHODS, method, "method")
+        with self.lock:
+            bound = None if upper_bound is None else number_from(upper_bound, "upper_bound", 0.0)
+            how = chosen(TREE_METHODS, method, "method")
+            if how is Method.BRUTE:
+                scene = self._searches.layout()
+                rows = brute_distance_rows(self._objects, self.meshes, bound, scene)
+            else:
+                search = self._searches.near(NearestSearch, bound=bound)
+                scene, rows = search.broad, search.run()
+            met = self.collide(first=True, method=how) if (rows[1] == 0).any() else None
+            return scene_distances(scene, rows, met, bound is None)
 
-        if how is Method.BRUTE:
-            scene = self._searches.layout()
-            layouts = (scene.object_layout, scene.layout)
-            pairs, value, faces = brute_distance_rows(self._objects, self.meshes, bound, *layouts)
-        else:
-            scene, (pairs, value, faces) = self._searches.run(NearestSearch, bound=bound)
-        first = self.collide(first=True, method=how) if (value == 0).any() else None
-        return scene_distances(scene, pairs, value, faces, first, bound is None)
-
-    @locked
     def ccd(
         self,
         poses: Any = None,
@@ -436,16 +391,9 @@ class Scene:
         Guarantee:
             Conservative. No impact is missed; no time is later than the true one.
         """
-        gap = number_from(min_distance, "min_distance", 0.0)
-        tolerance = number_from(tolerance, "tolerance", LEAST_TOLERANCE)
-        self._pool.flush()
-        ends = self._objects.poses.numpy()
-        if poses is not None:
-            checked = checked_poses(poses, "poses")
-            if checked is None or len(checked) != len(self._objects):
-                raise PoseError(f"poses must have shape ({len(self._objects)}, 4, 4).")
-            ends = checked
-        later = dict(self._objects.end_points(*item) for item in (vertices or {}).items())
-        brute = chosen(TREE_METHODS, method, "method") is Method.BRUTE
-        options = {"own": self_collisions, "first": first, "brute": brute}
-        return scene_impacts(self._objects, ends, later, gap, tolerance, **options)
+        with self.lock:
+            gap = number_from(min_distance, "min_distance", 0.0)
+            tolerance = number_from(tolerance, "tolerance", LEAST_TOLERANCE)
+            brute = chosen(TREE_METHODS, method, "method") is Method.BRUTE
+            options = {"own": self_collisions, "first": first, "brute": brute}
+            return scene_impacts(self._objects, poses, vertices or {}, gap, tolerance, **options)

@@ -1,15 +1,14 @@
 """SearchCache: the searches of a scene, prepared once and kept while its arrays stay."""
 
-from collections.abc import Callable
-from dataclasses import replace
 from functools import cached_property
 from typing import Any
 
+import numpy as np
 import warp as wp
 
 from abut.core.cache import RecentCache
 from abut.scene.broad_stages import BroadStages, SceneQueues
-from abut.scene.contact_search import ContactQuery, ContactSearch, FoundContacts
+from abut.scene.contact_search import ContactSearch, FoundContacts
 from abut.scene.fronts import SceneFronts, SceneFrontSearch
 from abut.scene.inputs import EnvironmentPoses
 from abut.scene.objects import ObjectTable
@@ -34,52 +33,51 @@ class SearchCache:
         """Made when they are first used."""
         return SceneFronts(self.objects.device)
 
-    def contacts(self, query: ContactQuery, poses: Any) -> tuple[FoundContacts, wp.array]:
-        """Contacts, and the poses of all objects of all environments."""
-        objects = self.objects
-        objects.pool.flush()
-        where, environments = objects.poses, 1
-        if poses is not None:
-            where, environments = self._batch.take(poses, len(objects))
-        if query.front:
-            self.fronts.pause = max(self.fronts.pause - 1, 0)
-            self.fronts.follow(objects.pool, objects)
-            query = replace(query, front=not self.fronts.pause)
-        scene = (objects, self.queues, where, environments)
-        about = (where, environments)
-        if query.front:
-            search = self._get(
-                (*about, *query.key), lambda: SceneFrontSearch(*scene, query, fronts=self.fronts)
-            )
-            found = search.try_run()
-            if found is not None:
-                return found, where
-            query = replace(query, front=False)
-        return self._get((*about, *query.key), lambda: ContactSearch(*scene, query)).run(), where
-
-    def run(self, kind: type, **options: Any) -> tuple[BroadStages, Any]:
-        """Layouts and rows of a search for the objects where they are, and its answer.
+    def contacts(self, poses: Any, front: bool, **options: Any) -> FoundContacts:
+        """Contacts of the objects, or of copies of the scene at ``poses`` (B, n, 4, 4).
 
         Args:
-            kind: NearSearch or NearestSearch.
-            options: Arguments after those of BroadStages.
+            poses: Of all objects in each copy; None takes the objects where they are.
+            front: Continue where the last search by fronts stopped.
+            options: Keywords of ContactSearch.
         """
-        self.objects.pool.flush()
-        scene = (self.objects, self.queues, self.objects.poses)
-        search = self._get((kind, *options.values()), lambda: kind(*scene, **options))
-        return search.broad, search.run()
+        where = self._environments(poses)
+        if front and self.fronts.follow(self.objects):
+            search = self._search(SceneFrontSearch, where, **options, fronts=self.fronts)
+            found = search.try_run()
+            if found is not None:
+                return found
+        return self._search(ContactSearch, where, **options).run()
+
+    def colliding(self, poses: Any, own: bool) -> np.ndarray:
+        """(B,) bool: copies of the scene with a contact."""
+        where = self._environments(poses)
+        return self._search(ContactSearch, where, own=own, any_contact=True).colliding()
+
+    def near(self, kind: type, **options: Any) -> Any:
+        """The NearSearch or NearestSearch with these options, for the objects where they are."""
+        return self._search(kind, self._environments(None), **options)
 
     def layout(self) -> BroadStages:
         """Layouts and rows of a search, for answers that were found without one."""
         self.objects.pool.flush()
         return BroadStages(self.objects, self.queues, self.objects.poses)
 
-    def _get(self, about: tuple[Any, ...], make: Callable[[], Any]) -> Any:
-        """The search for the arrays as they are; its number of objects and key bits stay."""
-        objects = self.objects
-        arrays = objects.pool.arrays
+    def _environments(self, poses: Any) -> tuple[wp.array, int]:
+        """Bring shapes up to date; return the poses of all environments, and their number."""
+        self.objects.pool.flush()
+        if poses is None:
+            return self.objects.poses, 1
+        return self._batch.take(poses, len(self.objects))
+
+    def _search(self, kind: type, where: tuple[wp.array, int], **options: Any) -> Any:
+        """The search of a kind with these options, for the arrays as they are."""
+        objects, arrays = self.objects, self.objects.pool.arrays
         bits = max(arrays.most_faces - 1, 1).bit_length()
-        sizes = (len(objects), len(objects.ignored), bits)
-        search = self._recent.get((*about, arrays.generation, objects.poses, *sizes), make)
+        sizes = (arrays.generation, len(objects), len(objects.ignored), bits)
+        search = self._recent.get(
+            (kind, *where, objects.poses, *sizes, *options, *options.values()),
+            lambda: kind(objects, self.queues, *where, **options),
+        )
         search.broad.follow(objects)
         return search

@@ -12,6 +12,8 @@ from abut.scene.label_sort import reorder_faces, sort_labels
 from abut.scene.shape_arrays import ShapeArrays, copy_rows
 from abut.scene.shape_trees import ShapeTrees
 
+NO_SHAPE = -1  # of a removed object
+
 
 class ShapePool:
     """Shapes of objects, counted by the objects that use them.
@@ -34,6 +36,7 @@ class ShapePool:
         self._shape_of: dict[int, int] = {}  # by the id of a mesh that was given
         self._given: dict[int, tuple[Mesh, int]] = {}  # meshes that were given, their versions
         self._pieces: set[int] = set()  # share the points of the shape they were split from
+        self._empty = Mesh(np.zeros((0, 3)), np.zeros((0, 3), np.int32), device)
         self._split: set[int] = set()  # their faces belong to their pieces now
 
     def add(self, mesh: Mesh) -> int:
@@ -70,7 +73,9 @@ class ShapePool:
             self._free(shape)
 
     def mesh(self, shape: int) -> Mesh:
-        """The mesh of a shape."""
+        """The mesh of a shape; one without faces for NO_SHAPE."""
+        if shape == NO_SHAPE:
+            return self._empty
         held = self.meshes[shape]
         if held is None:
             points, faces = self.arrays.points_and_faces(shape)

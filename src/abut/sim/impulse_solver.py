@@ -11,8 +11,8 @@ from abut.core.timing import stage
 from abut.mesh import Mesh
 from abut.operands.soup import soup_of
 from abut.query.self_collide import self_collide
-from abut.scene.contacts import SceneContacts
 from abut.scene.scene import Scene
+from abut.scene.scene_results import SceneContacts
 from abut.sim.rigid_state import RigidState
 
 ITERATIONS = 20

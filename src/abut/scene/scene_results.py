@@ -1,0 +1,176 @@
+"""SceneContacts, SceneGaps and SceneDistances: the results of scene queries."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import cached_property, partial
+from typing import Any
+
+import numpy as np
+import warp as wp
+
+from abut.errors import SceneError
+from abut.narrow.pair_corners import PairSides
+from abut.narrow.pair_distance import measured
+from abut.narrow.segments import contact_segments
+from abut.results import Contacts, Distances, Gaps
+from abut.scene.broad_stages import BroadStages
+from abut.scene.contact_search import FoundContacts
+
+
+@dataclass(frozen=True, eq=False)
+class SceneContacts(Contacts):
+    """Contacts of objects, sorted by objects, then faces; ``pose`` is the copy of the scene.
+
+    Ask for segments before the scene deforms or loses objects: coordinates are not kept.
+
+    Attributes:
+        objects: (n, 2) int32, the objects of each pair, the lower first; twice the same one where
+            an object meets itself.
+    """
+
+    objects: wp.array = field(kw_only=True)
+
+    @cached_property
+    def object_pairs(self) -> np.ndarray:
+        """(k, 2) int32: the pairs of objects that meet, each once, sorted.
+
+        For a batch (k, 3): the copy of the scene comes first.
+        """
+        rows = self.objects.numpy()
+        if self.pose is not None:
+            rows = np.concatenate([self.pose.numpy()[:, None], rows], axis=1)
+        new = np.ones(len(rows), bool)
+        new[1:] = (rows[1:] != rows[:-1]).any(axis=1)
+        return rows[new]
+
+    def numpy(self) -> dict[str, np.ndarray]:
+        """The rows as plain NumPy arrays."""
+        return {"objects": self.objects.numpy(), **super().numpy()}
+
+
+@dataclass(frozen=True, eq=False)
+class SceneGaps(Gaps):
+    """Pairs of faces at most so far apart, sorted by objects and faces.
+
+    Attributes:
+        objects: (n, 2) int32, the objects of each pair, the lower first.
+    """
+
+    objects: wp.array = field(kw_only=True)
+
+    def numpy(self) -> dict[str, np.ndarray]:
+        """The rows as plain NumPy arrays."""
+        return {"objects": self.objects.numpy(), **super().numpy()}
+
+
+@dataclass(frozen=True, eq=False)
+class SceneDistances(Distances):
+    """Distances of pairs of objects, one row each, sorted; points and faces as for one pair.
+
+    Attributes:
+        objects: (n, 2) int32. Pairs under a bound: the lower first. Nearest of each: the object,
+            and the one nearest to it.
+        value: (n,) float64, the smallest distance; 0 exactly where two objects meet.
+    """
+
+    objects: wp.array = field(kw_only=True)
+
+    def __len__(self) -> int:
+        """Number of pairs of objects."""
+        return self.objects.shape[0]
+
+    def numpy(self) -> dict[str, np.ndarray]:
+        """The rows as plain NumPy arrays."""
+        return {"objects": self.objects.numpy(), **super().numpy()}
+
+
+def scene_contacts(found: FoundContacts, batched: bool, same: Callable[[], bool]) -> SceneContacts:
+    """Make the result of a contact search.
+
+    Args:
+        found: Contacts of the search.
+        batched: The query had a batch of poses.
+        same: Whether no shape has changed since the search.
+    """
+    environments, objects, pairs = found.rows
+    colliding: Any = len(pairs) > 0
+    if batched:
+        flags = np.zeros(found.poses.shape[0] // max(found.view.object_count, 1), bool)
+        flags[environments.numpy()] = True
+        colliding = wp.array(flags, dtype=wp.bool, device=pairs.device)
+
+    def segments(pairs: wp.array, _pose: wp.array | None) -> tuple[wp.array, wp.array]:
+        if not same():
+            raise SceneError("the scene has deformed or lost objects since; ask before.")
+        sides = PairSides(found.view, objects, pairs, environments, found.poses)
+        return contact_segments(sides.a, sides.b, sides.pairs, None)
+
+    pose = environments if batched else None
+    return SceneContacts(pairs, pose, colliding, None, segments, objects=objects)
+
+
+def scene_gaps(
+    scene: BroadStages, objects: wp.array, pairs: wp.array, met: np.ndarray
+) -> SceneGaps:
+    """Measure pairs of faces, of which ``met`` meet."""
+    sides = PairSides(scene.rows.view, objects, pairs)
+    distance = _measured(sides, met, False)[0]
+    points = partial(_points, sides, met, np.zeros(len(met), bool))
+    return SceneGaps(pairs, None, distance, points, objects=objects)
+
+
+def scene_distances(
+    scene: BroadStages,
+    found: tuple[np.ndarray, np.ndarray, np.ndarray],
+    first: SceneContacts | None,
+    nearest: bool,
+) -> SceneDistances:
+    """Make the result of a NearestSearch.
+
+    Args:
+        scene: The rows of the search and their layouts.
+        found: Keys of object pairs, distances and keys of faces that it returned.
+        first: One contact of each pair of objects that meets, where there are any.
+        nearest: One row an object, its nearest; else one row a pair of objects.
+    """
+    layout, objects, device = scene.layout, scene.object_layout, scene.device
+    pairs, value, faces = found
+    ranks = np.flatnonzero(np.isfinite(value))
+    low, high = objects.split(pairs)
+    if first is not None:  # objects that meet have no faces yet
+        met = first.objects.numpy().astype(np.int64)
+        place = np.searchsorted(pairs, met[:, 0] << objects.bits_b | met[:, 1])
+        rows = first.pairs.numpy().astype(np.int64)
+        faces[place] = rows[:, 0] << layout.bits_b | rows[:, 1]
+    swapped = np.zeros(len(ranks), bool)
+    if nearest:
+        mine = np.concatenate([low[ranks], high[ranks]])
+        other = np.concatenate([high[ranks], low[ranks]])
+        both = np.concatenate([ranks, ranks])
+        order = np.lexsort((other, value[both], mine))
+        order = order[np.diff(mine[order], prepend=-1) != 0]
+        swapped = order >= len(ranks)
+        ranks = both[order]
+    ends = np.stack([low[ranks], high[ranks]], axis=1).astype(np.int32)
+    corners = np.stack(layout.split(faces[ranks]), axis=1).astype(np.int32)
+    sides = PairSides(scene.rows.view, *(wp.array(x, device=device) for x in (ends, corners)))
+    for both in (ends, corners):
+        both[swapped] = both[swapped][:, ::-1]
+    values = wp.array(value[ranks], dtype=wp.float64, device=device)
+    points = partial(_points, sides, value[ranks] == 0, swapped)
+    named = wp.array(ends, dtype=wp.int32, device=device)
+    return SceneDistances(values, corners, device, points, objects=named)
+
+
+def _measured(sides: PairSides, met: np.ndarray, points: bool) -> tuple[wp.array, wp.array]:
+    return measured(sides.a, sides.b, sides.pairs, None, met, points=points)
+
+
+def _points(sides: PairSides, met: np.ndarray, swapped: np.ndarray) -> wp.array:
+    """Nearest points of pairs, of which some are swapped."""
+    points = _measured(sides, met, True)[1]
+    if not swapped.any():
+        return points
+    rows = points.numpy().copy()
+    rows[swapped] = rows[swapped][:, ::-1]
+    return wp.array(rows, dtype=wp.float64, device=points.device)
