@@ -62,6 +62,7 @@ wp.set_module_options({"enable_backward": False, "fuse_fp": False})
 LEAVES_AT = wp.constant(int(TEAM_STACK) - 2 * WARP_SIZE)  # above: pairs of leaves that wait
 SHARED_ROOM = wp.constant(int(LEAVES_AT) - int(STACK))
 SMALLEST = wp.constant(wp.float32(1.0e-38))  # a gap, whatever its lowest bits
+REGISTERS = 96  # of a CUDA thread: more would leave too few teams at once
 
 
 @wp.func
@@ -147,7 +148,11 @@ def descend_kernel_for(
     """
     packets = own and not first and not cuda  # of one mesh against itself
 
-    @wp.kernel(module="unique", module_options={"enable_backward": False, "fuse_fp": False})
+    @wp.kernel(
+        module="unique",
+        module_options={"enable_backward": False, "fuse_fp": False},
+        cuda_max_registers=REGISTERS,
+    )
     def descend_kernel(
         # in
         span: wp.vec3i,
