@@ -194,15 +194,12 @@ def open_near_for(bound: Bound) -> wp.Function:
         out.j = wp.where(next_b == 1, 2 * link_of(b), j)
         volumes_a = tree_a.nodes
         volumes_b = tree_b.nodes
-        widen = frame.widen[0]
         if wp.static(bound is Bound.OBB):
             volumes_a = tree_a.obbs
             volumes_b = tree_b.obbs
-            widen = slab.padding
         if wp.static(bound is Bound.RSS):
             volumes_a = tree_a.rss
             volumes_b = tree_b.rss
-            widen = slab.padding
         gaps = gaps_volumes(
             volumes_a,
             out.i,
@@ -212,7 +209,7 @@ def open_near_for(bound: Bound) -> wp.Function:
             next_b,
             frame.rows,
             frame.shift,
-            widen,
+            slab.padding,  # centres and halves are rounded too, also where the frame is exact
             slab.in_a,
             slab.in_b,
             slab.shift,
