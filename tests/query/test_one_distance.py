@@ -29,8 +29,8 @@ def check_same(near, truth):
 def prepared(a, b, *, posed=(False, True), strategy=None, room=1 << 14):
     """The call for two meshes, with queues of its own."""
     queues = PairQueues(a.device, hits=room, undecided=room, candidates=room)
-    views = [bvh_of(mesh).view() for mesh in (a, b)]
-    return OneDistance(a, b, views, (mesh_extent(a), mesh_extent(b)), posed, queues, strategy)
+    trees, extents = ([make(mesh) for mesh in (a, b)] for make in (bvh_of, mesh_extent))
+    return OneDistance(a, b, trees, abut.Bound.AABB, extents, posed, queues, strategy)
 
 
 @pytest.fixture(scope="module", params=["tori", "apart", "stacked_boxes"])

@@ -125,8 +125,8 @@ def _at_one_pose(a: Any, b: Any, pose_a: Any, pose_b: Any, upper_bound: Any) -> 
     poses = [pose for pose in (pose_a, pose_b) if pose is not None]
 
     def make() -> OneDistance:
-        views, extents = [tree.view(bound) for tree in trees], (mesh_extent(a), mesh_extent(b))
-        return OneDistance(a, b, views, extents, posed, queues)
+        extents = mesh_extent(a), mesh_extent(b)
+        return OneDistance(a, b, trees, bound, extents, posed, queues)
 
     about = (OneDistance, bound, queues.generation, *posed, a.points, b.points, *trees)
     near = plans_of(a, b).get(about, make).ask(poses, upper_bound)

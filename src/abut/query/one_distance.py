@@ -8,24 +8,28 @@ import numpy as np
 import warp as wp
 
 from abut.bounds.relative_frame import RelativeFrame
+from abut.bvh.layout import Bvh
 from abut.core.call import Call
+from abut.core.lanes import WARP_SIZE
 from abut.core.launch import UNKNOWN_COUNT, Task
 from abut.core.pair_queue import KeyLayout, PairQueues
+from abut.core.team import TEAM_GRID, TRIPLE_BLOCK
 from abut.geometry.common_corners import SHARED_NONE
 from abut.mesh import Mesh
 from abut.narrow.candidate_distance import lower_bounds_kernel_for, pick_nearest_kernel_for
 from abut.operands.distance_queues import distance_queues
 from abut.operands.posed_mesh import make_posed_mesh
 from abut.operands.posed_pairs import MeshPairs, WorkItems, mesh_pairs
+from abut.options import Bound
 from abut.query.contact_stages import Strategy
-from abut.query.distance_stages import CPU_LEVELS, MOST_SAMPLES, WALKS_OF_FEW
+from abut.query.distance_stages import CUDA_TEAMS, MOST_SAMPLES
 from abut.results import Distances
 from abut.traversal.distance.near_pairs import near_leaves_kernel_for
-from abut.traversal.distance.nearest import nearest_kernel_for
 from abut.traversal.distance.one_nearest import ANSWERED, answer_one_kernel, begin_one_kernel
-from abut.traversal.distance.seed import LEAST_FACES, beam_kernel_for, sample_kernel_for
+from abut.traversal.distance.seed import sample_kernel_for
+from abut.traversal.distance.team_nearest import team_nearest_kernel_for
 
-ANSWERED_INT, LEAST_FACES_INT = int(ANSWERED), int(LEAST_FACES)
+ANSWERED_INT = int(ANSWERED)
 
 
 class OneDistance:
@@ -33,7 +37,8 @@ class OneDistance:
 
     Args:
         a, b: The meshes, in their present shapes.
-        trees: BvhView of each.
+        trees: Their hierarchies.
+        bound: Bounding volume of the trees to use.
         extents: MeshExtent of each.
         posed: Which of them have a pose.
         queues: With ``undecided`` and ``candidates``; good until one of them is reallocated.
@@ -44,29 +49,32 @@ class OneDistance:
         self,
         a: Mesh,
         b: Mesh,
-        trees: Sequence[Any],
+        trees: Sequence[Bvh],
+        bound: Bound,
         extents: Sequence[Any],
         posed: tuple[bool, bool],
         queues: PairQueues,
         strategy: Strategy | None = None,
     ) -> None:
-        self._device, self._queues = a.device, queues
+        self._device, self._queues, self._bound = a.device, queues, bound
         sides = [make_posed_mesh(mesh.points, mesh.faces) for mesh in (a, b)]
         moving = [side for side, moves in zip(sides, posed, strict=True) if moves]
         poses = [self._one(wp.mat44d) for _ in moving]
         for side, pose in zip(moving, poses, strict=True):
             side.poses, side.pose_count = pose, 1
-        self._view = mesh_pairs(sides[0], sides[1], SHARED_NONE, 1, trees, extents)
+        views = [tree.view(bound) for tree in trees]
+        self._view = mesh_pairs(sides[0], sides[1], SHARED_NONE, 1, views, extents)
         layout = KeyLayout.of(a.face_count, b.face_count)
         self._out = distance_queues(queues, layout, self._one(wp.int64))
         self._frame, self._field = self._one(RelativeFrame), self._one(wp.int32)
+        self._counter = self._one(wp.int32)
         upper_bound, faces = self._one(wp.float64), self._one(wp.vec3i)
         numbers = wp.empty((1, 7), dtype=wp.float64, device=a.device)
         if strategy is None:
             strategy = Strategy.LEAF_WALK if a.device.is_cuda else Strategy.DESCEND
-        search, found = self._walks() if strategy is Strategy.DESCEND else self._listing()
+        search, found = self._teams() if strategy is Strategy.DESCEND else self._listing()
         about = self._view, upper_bound, self._out, queues["candidates"]
-        begin = [*about, self._frame, self._field, found[1]]
+        begin = [*about, self._frame, self._field, self._counter, found[1]]
         answer = [*about, self._field, *found, faces, numbers]
         tasks = [self._task(begin_one_kernel, 1, begin), *search]
         tasks.append(self._task(answer_one_kernel, 1, answer))
@@ -90,22 +98,19 @@ class OneDistance:
         witnesses = partial(_witnesses, points, self._device)
         return Distances(distance, np.array(faces, np.int32), self._device, witnesses)
 
-    def _walks(self) -> tuple[list[Task], list[wp.array]]:
-        """A few walks of one thread, and the distances and keys that they find.
-
-        Small meshes have no seed, without which one walk is faster than several.
-        """
-        view, items, directions = self._view, WorkItems(), self._one(wp.vec3d)
-        small = view.a.faces.shape[0] + view.b.faces.shape[0] < LEAST_FACES_INT
-        items.each, items.leaves = 1 if small else WALKS_OF_FEW, 1
-        items.deepest = items.each.bit_length() - 1
-        seed = [view, self._frame, self._field, self._out, directions]
-        seed += [self._one(wp.int64) for _ in range(2)]
+    def _teams(self) -> tuple[list[Task], list[wp.array]]:
+        """A team, or many on CUDA, and the distances and keys that they find."""
+        items, cuda = WorkItems(), self._device.is_cuda
+        items.deepest = (CUDA_TEAMS if cuda else 1).bit_length() - 1
+        items.each = 1 << items.deepest
         found = [self._one(wp.int64, items.each) for _ in range(2)]
-        walk = [view, self._frame, items, directions, self._field, self._out, *found]
-        kernel = nearest_kernel_for(MeshPairs, CPU_LEVELS)
-        tasks = [self._task(beam_kernel_for(MeshPairs), 1, seed)]
-        return [*tasks, self._task(kernel, items.each, walk)], found
+        args = [self._view, items, self._field, self._counter, self._out, *found]
+        kernel = team_nearest_kernel_for(MeshPairs, self._bound, cuda)
+        if not cuda:
+            return [self._task(kernel, 1, args)], found
+        threads = min(TEAM_GRID, WARP_SIZE * items.each)
+        options = {"threads": threads, "block": TRIPLE_BLOCK}
+        return [Task(kernel, UNKNOWN_COUNT, args, self._device, **options)], found
 
     def _listing(self) -> tuple[list[Task], list[wp.array]]:
         """A first bound, then all faces nearer than that by many threads; as ``_walks``."""

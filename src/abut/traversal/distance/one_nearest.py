@@ -36,6 +36,7 @@ def begin_one_kernel(
     candidates_out: PairQueue,
     frames_out: wp.array[RelativeFrame],
     fields_out: wp.array[wp.int32],
+    counter_out: wp.array[wp.int32],
     key_out: wp.array[wp.int64],
 ):
     """Check the poses of a row and set its field, frame and bound.
@@ -55,6 +56,7 @@ def begin_one_kernel(
         queues_out.bound[rank] = to_bits(wp.max(upper_bound[rank], LEAST_BOUND))
         queues_out.contacts.undecided.count[0] = wp.int64(0)
         candidates_out.count[0] = wp.int64(0)
+        counter_out[0] = 0
         key_out[rank] = NO_KEY
 
 
@@ -75,7 +77,7 @@ def answer_one_kernel(
 ):
     """Of a row (outcome, face of a, face of b) and (distance, nearest points).
 
-    Its walks have left ``distances`` and ``keys``: the lowest key at its bound is the answer.
+    Its searches have left ``distances`` and ``keys``: the lowest key at its bound is the answer.
     """
     for rank in range(span[0] + wp.tid(), span[1], span[2]):
         bits = queues.bound[rank]
