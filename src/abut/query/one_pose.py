@@ -51,7 +51,6 @@ def root_test_kernel(
     pairs: MeshPairs,
     distance: wp.array[wp.float64],
     # out
-    frame_out: wp.array[RelativeFrame],
     counter_out: wp.array[wp.int32],
     answer_out: wp.array[wp.int64],
 ):
@@ -71,7 +70,6 @@ def root_test_kernel(
             gap = gap_boxes(frame, a.low, a.high, b.low, b.high)
             far = gap > box_limit(distance[0], slack_of(pair), frame.stretch)
             verdict = wp.where(far, APART, NEAR)
-            frame_out[0] = frame
         counter_out[0] = wp.where(verdict == NEAR, 0, 1)
         answer_out[0] = verdict
         answer_out[1] = NO_KEY
@@ -107,8 +105,7 @@ class OnePose:
         self._inputs = poses, wp.zeros(1, dtype=wp.float64, device=device)
         self._counter = wp.zeros(1, dtype=wp.int32, device=device)
         self._answer = wp.zeros(4, dtype=wp.int64, device=device)
-        self._frame = wp.empty(1, dtype=RelativeFrame, device=device)
-        args = [self._view, self._inputs[1], self._frame, self._counter, self._answer]
+        args = [self._view, self._inputs[1], self._counter, self._answer]
         self._test = Task(root_test_kernel, 1, args, device)
         self._roots = Call([self._test], self._inputs, [self._answer])
         self._plans_due = 0
@@ -191,9 +188,9 @@ class OnePose:
         """The descent of both trees."""
         device, items = self._device, WorkItems()
         items.each, items.leaves = 1, 1
-        nothing = wp.empty(0, dtype=wp.int32, device=device)
-        args = [self._view, self._frame, items, False, KdopFrames(), self._counter]
-        args += [self._queues, nothing]
+        no_frames, no_flags = wp.empty(0, RelativeFrame, device), wp.empty(0, wp.int32, device)
+        args = [self._view, no_frames, items, False, KdopFrames(), self._counter]
+        args += [self._queues, no_flags]
         kernel = descend_kernel_for(MeshPairs, False, False, first, device.is_cuda)
         if device.is_cpu:
             return Task(kernel, 1, args, device)
