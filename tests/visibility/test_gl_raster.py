@@ -7,9 +7,8 @@ import abut
 from abut.errors import ToolError
 from abut.visibility.gl import driver as drivers
 from abut.visibility.gl import shaders
-from abut.visibility.gl.drawing_order import DrawBatches
 from abut.visibility.gl.driver import Driver, driver, unavailable
-from abut.visibility.gl.raster import Raster
+from abut.visibility.gl.raster import DrawBatches, Raster
 from abut.visibility.view import View
 
 WHY_NOT = unavailable()

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import abut
-from abut.visibility.coincidence import Coincidence
+from abut.visibility.adjacency import Coincidence
 from abut.visibility.gl.driver import unavailable
 from shapes import shift
 

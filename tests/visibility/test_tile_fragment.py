@@ -5,14 +5,9 @@ import pytest
 import warp as wp
 
 from abut.visibility.coverage import centre_of, covers
+from abut.visibility.depth_interval import pixel_depths
 from abut.visibility.screen_faces import ROWS, load_own_screen_face, pixel_box, store_face
-from abut.visibility.tile_fragment import (
-    count_bits,
-    lowest_bit_index,
-    pixel_depths,
-    tile_depths,
-    tile_mask,
-)
+from abut.visibility.tile_fragment import count_bits, lowest_bit_index, tile_depths, tile_mask
 from abut.visibility.view import View, ViewMap, map_of
 from hard_faces import FINE, needles, through_centres
 

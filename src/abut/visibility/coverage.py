@@ -58,36 +58,23 @@ def edge_passes(e: Edge, centre: wp.vec2f, reach: wp.vec2f):
 
 
 @wp.func
-def edge_side(e: Edge, orientation: wp.float32, u: wp.float32, v: wp.float32):
-    """Side of an edge that a point is on, positive inside; float64 decides uncertain cases."""
+def inside_edge(e: Edge, orientation: wp.float32, centre: wp.vec2f):
+    """Whether a point is inside an edge, or on an edge that belongs to this face.
+
+    float64 decides uncertain cases. An edge belongs to the face that it bounds on the left or below
+    (fill rule).
+    """
     du = e.to_u - e.u
     dv = e.to_v - e.v
-    first = du * (v - e.v)
-    second = dv * (u - e.u)
+    first = du * (centre[1] - e.v)
+    second = dv * (centre[0] - e.u)
     side = first - second
     if wp.abs(side) <= SIDE_ERROR * (wp.abs(first) + wp.abs(second)):
-        side = sign_f64(edge_side_f64(e.u, e.v, e.to_u, e.to_v, u, v))
-    return side * orientation
-
-
-@wp.func
-def owns_edge(e: Edge, clockwise: wp.bool):
-    """Fill rule: an edge belongs to the face that it bounds on the left or below."""
-    du = e.to_u - e.u
-    dv = e.to_v - e.v
-    if clockwise:
-        du = -du
-        dv = -dv
+        side = sign_f64(edge_side_f64(e.u, e.v, e.to_u, e.to_v, centre[0], centre[1]))
+    side = side * orientation
     zero = wp.float32(0.0)
-    return dv < zero or (dv == zero and du > zero)
-
-
-@wp.func
-def inside_edge(e: Edge, orientation: wp.float32, centre: wp.vec2f):
-    """Whether a point is inside an edge, or on an edge that belongs to this face."""
-    side = edge_side(e, orientation, centre[0], centre[1])
-    zero = wp.float32(0.0)
-    return side > zero or (side == zero and owns_edge(e, orientation < zero))
+    owned = dv * orientation < zero or (dv == zero and du * orientation > zero)
+    return side > zero or (side == zero and owned)
 
 
 @wp.func

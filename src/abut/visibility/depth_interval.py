@@ -3,6 +3,7 @@
 import warp as wp
 
 from abut.visibility.screen_faces import ScreenFace, edge_side_f64
+from abut.visibility.view import ViewMap
 
 NEVER = wp.constant(wp.float32(1.0e30))
 
@@ -82,3 +83,15 @@ def depth_at(f: ScreenFace, centre: wp.vec2f):
     else:
         depth = depth_between(f, centre)
     return depth
+
+
+@wp.func
+def pixel_depths(f: ScreenFace, centre: wp.vec2f, view: ViewMap):
+    """Depth interval of a face at a pixel that it covers; near > far where it is empty."""
+    out = wp.vec2f(0.0, 0.0)
+    if view.reach[0] > wp.float32(0.0):
+        out = depths_over(f, centre, view.reach, view.slack)
+    else:
+        depth = depth_at(f, centre)
+        out = wp.vec2f(depth, depth)
+    return out

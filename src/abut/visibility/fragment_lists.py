@@ -12,8 +12,8 @@ from abut.core.atomics import (
     atomic_increment,
     atomic_set_owner,
 )
-from abut.visibility.coverage import AREA, BLOCK, centre_of, contains, covers, touches
-from abut.visibility.depth_interval import depth_at, depths_over
+from abut.visibility.coverage import AREA, BLOCK, centre_of, covers
+from abut.visibility.depth_interval import pixel_depths
 from abut.visibility.screen_faces import (
     ScreenFace,
     ScreenFaces,
@@ -100,13 +100,8 @@ def fill_pixel(
     pixel = pixel_slot(lists, column, row)
     if lists.owners[pixel] < 0:
         centre = centre_of(column, row)
-        if view.reach[0] > wp.float32(0.0):
-            if touches(f, centre, view.reach):
-                depths = depths_over(f, centre, view.reach, view.slack)
-                store_fragment(lists, pixel, face, depths)
-        elif contains(f, centre):
-            depth = depth_at(f, centre)
-            store_fragment(lists, pixel, face, wp.vec2f(depth, depth))
+        if covers(f, centre, view):
+            store_fragment(lists, pixel, face, pixel_depths(f, centre, view))
 
 
 @wp.func

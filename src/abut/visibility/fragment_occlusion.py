@@ -7,6 +7,8 @@ later one when it reaches the smallest near depth of these. Two such depths, of 
 are kept at any time: one of them is of another object.
 """
 
+from functools import cache
+
 import warp as wp
 
 from abut.core.atomics import atomic_add_uniform
@@ -64,36 +66,13 @@ def test_fragment(
 
 
 @wp.kernel
-def test_pixels_kernel(
-    # in
-    span: wp.vec3i,
-    lists: FragmentLists,
-    test: OcclusionTest,
-    total: wp.array[wp.int64],
-    row: wp.int32,
-    # out
-    primitives_out: Primitives,
-    counters_out: wp.array[wp.int64],
-):
-    """Test every fragment against its pixel's list, one thread per pixel."""
-    if span[0] + wp.tid() == 0:
-        atomic_add_uniform(counters_out, row * COLUMNS + FRAGMENTS, total[0])
-    for i in range(span[0] + wp.tid(), span[1], span[2]):
-        start = lists.starts[i]
-        stop = lists.stops[i]
-        if stop - start > 1 and stop <= lists.fragments.shape[0]:
-            for slot in range(start, stop):
-                test_fragment(lists, test, primitives_out, slot, start, stop)
-
-
-@wp.kernel
 def test_fragments_kernel(
     # in
     span: wp.vec3i,
-    lists: FragmentLists,
     test: OcclusionTest,
     total: wp.array[wp.int64],
     row: wp.int32,
+    lists: FragmentLists,
     # out
     primitives_out: Primitives,
     counters_out: wp.array[wp.int64],
@@ -140,16 +119,6 @@ def insert_depth(depths: NearestDepths, depth: wp.float32, owner: wp.int32):
 
 
 @wp.func
-def no_depths():
-    """NearestDepths of no fragments."""
-    out = NearestDepths()
-    out.first = NO_DEPTH
-    out.second = NO_DEPTH
-    out.owner = NO_OBJECT
-    return out
-
-
-@wp.func
 def sort_fragments(fragments: wp.array[wp.vec4f], start: wp.int32, stop: wp.int32):
     """Sort by near depth, in place (Shell sort)."""
     gap = wp.int32(1)
@@ -167,55 +136,60 @@ def sort_fragments(fragments: wp.array[wp.vec4f], start: wp.int32, stop: wp.int3
 
 
 @wp.func
-def test_front_to_back(
-    lists: FragmentLists, primitives: Primitives, start: wp.int32, stop: wp.int32
+def test_in_order(
+    lists: FragmentLists,
+    primitives: Primitives,
+    start: wp.int32,
+    stop: wp.int32,
+    step: wp.int32,
 ):
-    """Mark fragments that an earlier fragment of another object reaches."""
-    depths = no_depths()
-    for k in range(start, stop):
-        fragment = lists.fragments[k]
+    """Mark fragments that overlap one of another object before them.
+
+    ``step``: 1 from front to back, -1 from back to front. Depths are negated from front to back, so
+    that the smallest depth of the fragments before is the one to compare with.
+    """
+    depths = NearestDepths(NO_DEPTH, NO_DEPTH, NO_OBJECT)
+    for i in range(stop - start):
+        fragment = lists.fragments[wp.where(step > 0, start + i, stop - 1 - i)]
         face = wp.cast(fragment[2], wp.int32)
         owner = primitives.object_of[face]
-        if -depth_of_others(depths, owner) >= fragment[0] and fragment[0] <= fragment[1]:
-            mark_occluded(primitives, primitive_of(primitives, face), BOTH)
         if fragment[0] <= fragment[1]:
-            depths = insert_depth(depths, -fragment[1], owner)
+            near = wp.where(step > 0, -fragment[1], fragment[0])
+            far = wp.where(step > 0, -fragment[0], fragment[1])
+            if depth_of_others(depths, owner) <= far:
+                mark_occluded(primitives, primitive_of(primitives, face), BOTH)
+            depths = insert_depth(depths, near, owner)
 
 
-@wp.func
-def test_back_to_front(
-    lists: FragmentLists, primitives: Primitives, start: wp.int32, stop: wp.int32
-):
-    """Mark fragments that reach a later fragment of another object."""
-    depths = no_depths()
-    for back in range(stop - start):
-        fragment = lists.fragments[stop - 1 - back]
-        face = wp.cast(fragment[2], wp.int32)
-        owner = primitives.object_of[face]
-        if depth_of_others(depths, owner) <= fragment[1] and fragment[0] <= fragment[1]:
-            mark_occluded(primitives, primitive_of(primitives, face), BOTH)
-        if fragment[0] <= fragment[1]:
-            depths = insert_depth(depths, fragment[0], owner)
+@cache
+def test_pixels_kernel_for(sorts: bool) -> wp.Kernel:
+    """Return the kernel with a thread per pixel; it ``sorts`` fragments, or compares all pairs."""
 
+    @wp.kernel(module="unique", module_options={"enable_backward": False, "fuse_fp": False})
+    def test_pixels_kernel(
+        # in
+        span: wp.vec3i,
+        test: OcclusionTest,
+        total: wp.array[wp.int64],
+        row: wp.int32,
+        # out
+        lists_out: FragmentLists,
+        primitives_out: Primitives,
+        counters_out: wp.array[wp.int64],
+    ):
+        """Test every fragment against its pixel's list."""
+        if span[0] + wp.tid() == 0:
+            atomic_add_uniform(counters_out, row * COLUMNS + FRAGMENTS, total[0])
+        for i in range(span[0] + wp.tid(), span[1], span[2]):
+            start = lists_out.starts[i]
+            stop = lists_out.stops[i]
+            if stop - start > 1 and stop <= lists_out.fragments.shape[0]:
+                if wp.static(sorts):
+                    sort_fragments(lists_out.fragments, start, stop)
+                    test_in_order(lists_out, primitives_out, start, stop, 1)
+                    test_in_order(lists_out, primitives_out, start, stop, -1)
+                else:
+                    for slot in range(start, stop):
+                        test_fragment(lists_out, test, primitives_out, slot, start, stop)
 
-@wp.kernel
-def test_sorted_kernel(
-    # in
-    span: wp.vec3i,
-    total: wp.array[wp.int64],
-    row: wp.int32,
-    # out
-    lists_out: FragmentLists,
-    primitives_out: Primitives,
-    counters_out: wp.array[wp.int64],
-):
-    """Sort and test the fragments of each pixel, one thread per pixel."""
-    if span[0] + wp.tid() == 0:
-        atomic_add_uniform(counters_out, row * COLUMNS + FRAGMENTS, total[0])
-    for i in range(span[0] + wp.tid(), span[1], span[2]):
-        start = lists_out.starts[i]
-        stop = lists_out.stops[i]
-        if stop - start > 1 and stop <= lists_out.fragments.shape[0]:
-            sort_fragments(lists_out.fragments, start, stop)
-            test_front_to_back(lists_out, primitives_out, start, stop)
-            test_back_to_front(lists_out, primitives_out, start, stop)
+    return test_pixels_kernel

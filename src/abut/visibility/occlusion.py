@@ -2,15 +2,7 @@
 
 import warp as wp
 
-from abut.visibility.state import (
-    FIRST,
-    SECOND,
-    Primitives,
-    drawn_in_first,
-    drawn_in_second,
-    primitive_of,
-    tested_in,
-)
+from abut.visibility.state import FIRST, SECOND, Primitives, primitive_of
 
 NONE = wp.constant(0)
 
@@ -62,21 +54,24 @@ def depths_occlude(test: OcclusionTest, mine: wp.vec2f, other: wp.vec2f):
 
 @wp.func
 def occluding_passes(test: OcclusionTest, primitives: Primitives, mine: wp.int32, other: wp.int32):
-    """The passes in which face ``other`` is drawn before ``mine`` and can occlude it."""
+    """The passes in which face ``other`` is drawn before ``mine`` and can occlude it.
+
+    FFV and NFV are drawn in the first pass, SFV and NFV in the second.
+    """
     passes = test.passes
     if not test.free:
         state = primitives.state[primitive_of(primitives, other)]
         if other < mine:
-            passes = wp.where(drawn_in_first(state), test.passes & FIRST, NONE)
+            passes = wp.where(state & SECOND == 0, test.passes & FIRST, NONE)
         else:
-            passes = wp.where(drawn_in_second(state), test.passes & SECOND, NONE)
+            passes = wp.where(state & FIRST == 0, test.passes & SECOND, NONE)
     return passes
 
 
 @wp.func
 def open_passes(test: OcclusionTest, primitives: Primitives, primitive: wp.int32):
     """The passes in which a primitive is tested and not yet known to be occluded."""
-    left = tested_in(primitives.state[primitive], test.passes)
+    left = test.passes & ~primitives.state[primitive]
     if primitives.occluded_first[primitive] != 0:
         left = left & ~FIRST
     if primitives.occluded_second[primitive] != 0:

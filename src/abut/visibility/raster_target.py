@@ -19,11 +19,7 @@ from abut.visibility.fragment_lists import (
     count_faces_kernel,
     fill_faces_kernel,
 )
-from abut.visibility.fragment_occlusion import (
-    test_fragments_kernel,
-    test_pixels_kernel,
-    test_sorted_kernel,
-)
+from abut.visibility.fragment_occlusion import test_fragments_kernel, test_pixels_kernel_for
 from abut.visibility.occlusion import OcclusionTest
 from abut.visibility.raster_queues import (
     RasterQueues,
@@ -213,16 +209,13 @@ class FragmentTarget(RasterTarget):
 
     def test_occlusion(self, draw: Draw) -> Run:
         """The launch that marks occluded primitives."""
-        lists, total, device = draw.part, draw.count(STORED), self.device
-        count, grain = lists.starts.shape[0], PIXELS_PER_SLICE
-        if device.is_cpu and self.settings.free and not self.settings.within:
-            args = [total, draw.row, lists, draw.primitives, draw.counters]
-            return Task(test_sorted_kernel, count, args, device, grain=grain).run
-        args = [lists, self.occlusion_test(draw.step), total, draw.row]
-        args += [draw.primitives, draw.counters]
-        if device.is_cuda:
-            return Task(test_fragments_kernel, UNKNOWN_COUNT, args, device).run
-        return Task(test_pixels_kernel, count, args, device, grain=grain).run
+        args = [self.occlusion_test(draw.step), draw.count(STORED), draw.row]
+        args += [draw.part, draw.primitives, draw.counters]
+        if self.device.is_cuda:
+            return Task(test_fragments_kernel, UNKNOWN_COUNT, args, self.device).run
+        kernel = test_pixels_kernel_for(self.settings.free and not self.settings.within)
+        count = draw.part.starts.shape[0]
+        return Task(kernel, count, args, self.device, grain=PIXELS_PER_SLICE).run
 
     def allocate(self) -> None:
         """Allocate all buffers for the capacities and the number of bands."""

@@ -45,24 +45,6 @@ def primitive_of(primitives: Primitives, face: wp.int32):
     return out
 
 
-@wp.func
-def tested_in(state: wp.int32, passes: wp.int32):
-    """Return the subset of ``passes`` in which a primitive of this state is tested."""
-    return passes & ~state
-
-
-@wp.func
-def drawn_in_first(state: wp.int32):
-    """FFV and NFV are drawn in the first pass."""
-    return state & SECOND == 0
-
-
-@wp.func
-def drawn_in_second(state: wp.int32):
-    """SFV and NFV are drawn in the second pass."""
-    return state & FIRST == 0
-
-
 @wp.kernel
 def update_state_kernel(
     # in
@@ -85,7 +67,7 @@ def update_state_kernel(
         if state == BOTH:
             both += wp.int64(1)
         else:
-            visible = tested_in(state, passes)
+            visible = passes & ~state  # tested in these passes
             if visible != 0:
                 queries += wp.int64(1)
             if primitives_out.occluded_first[i] != 0:

@@ -15,7 +15,7 @@ from abut.visibility.coverage import (
     edge_of,
     inside_edge,
 )
-from abut.visibility.depth_interval import NEVER, depth_at, depths_over
+from abut.visibility.depth_interval import NEVER
 from abut.visibility.screen_faces import ScreenFace
 from abut.visibility.view import ViewMap
 
@@ -96,7 +96,7 @@ def edge_clear(e: Edge, middle: wp.vec2f):
 
 @wp.func
 def strip_mask(e: Edge, column: wp.int32, row: wp.int32, reach: wp.vec2f):
-    """Mask of the pixels of a tile for which ``edge_passes`` inside_edge."""
+    """Mask of the pixels of a tile for which ``edge_passes`` is true."""
     du = e.to_u - e.u
     dv = e.to_v - e.v
     corner = (e.across_u - e.u) * dv - (e.across_v - e.v) * du
@@ -181,7 +181,7 @@ def covered_pixels(f: ScreenFace, mask: wp.uint64, column: wp.int32, row: wp.int
 
 @wp.func
 def tile_mask(f: ScreenFace, box: wp.vec4i, column: wp.int32, row: wp.int32, view: ViewMap):
-    """Mask of the pixels of a tile for which ``covers`` inside_edge."""
+    """Mask of the pixels of a tile for which ``covers`` is true."""
     mask = box_mask(box, column, row)
     sampled = view.reach[0] == wp.float32(0.0)
     if sampled and f.orientation == wp.float32(0.0):
@@ -224,15 +224,3 @@ def tile_depths(f: ScreenFace, column: wp.int32, row: wp.int32, view: ViewMap):
         low = wp.max(low, wp.min(wp.min(f.z[0], f.z[1]), f.z[2]) - around)
         high = wp.min(high, wp.max(wp.max(f.z[0], f.z[1]), f.z[2]) + around)
     return wp.vec2f(low, high)
-
-
-@wp.func
-def pixel_depths(f: ScreenFace, centre: wp.vec2f, view: ViewMap):
-    """Depth interval of a face at a pixel that it covers; near > far where it is empty."""
-    out = wp.vec2f(0.0, 0.0)
-    if view.reach[0] > wp.float32(0.0):
-        out = depths_over(f, centre, view.reach, view.slack)
-    else:
-        depth = depth_at(f, centre)
-        out = wp.vec2f(depth, depth)
-    return out

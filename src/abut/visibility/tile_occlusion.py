@@ -8,6 +8,7 @@ import warp as wp
 
 from abut.core.atomics import atomic_add_uniform
 from abut.visibility.coverage import BLOCK
+from abut.visibility.depth_interval import pixel_depths
 from abut.visibility.occlusion import (
     NONE,
     OcclusionTest,
@@ -25,7 +26,6 @@ from abut.visibility.tile_fragment import (
     count_bits,
     lowest_bit_index,
     pixel_centre,
-    pixel_depths,
 )
 from abut.visibility.tiles import TileBins
 from abut.visibility.view import ViewMap

@@ -1,8 +1,9 @@
 """View: the orthographic map along an axis to pixels and depth, and its error bounds."""
 
 import math
+from collections import namedtuple
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import warp as wp
@@ -15,6 +16,7 @@ PIXEL_ERROR = 2.0**-20  # of the viewport's width: float32 rounding, see design/
 DEPTH_ERROR = 2.0**-20  # of the scene's depth: float32 rounding
 LEAST_SIZE = 2.0**-1000
 
+Mapping = namedtuple("Mapping", "axes shrink base scale pixels reach slack")  # of a ViewMap
 AXES = {"x": (1, 2, 0), "y": (2, 0, 1), "z": (0, 1, 2)}
 
 
@@ -34,18 +36,6 @@ class ViewMap:
     pixels: wp.int32
     reach: wp.vec2f
     slack: wp.float32
-
-
-class Mapping(NamedTuple):
-    """The values of a ViewMap, on the host."""
-
-    axes: tuple[int, int, int]
-    shrink: tuple[float, float, float]
-    base: tuple[float, float, float]
-    scale: tuple[float, float, float]
-    pixels: int
-    reach: tuple[float, float]
-    slack: float
 
 
 @dataclass(frozen=True)

@@ -7,9 +7,8 @@ from abut.core.launch import launch
 from abut.errors import OptionError
 from abut.operands.soup import Soup
 from abut.options import Level
-from abut.visibility.gl.drawing_order import DrawBatches, DrawingOrder
 from abut.visibility.gl.driver import driver
-from abut.visibility.gl.raster import Raster
+from abut.visibility.gl.raster import DrawBatches, DrawingOrder, Raster
 from abut.visibility.host_culler import VisibilityQuery
 from abut.visibility.settings import Settings
 from abut.visibility.view import View

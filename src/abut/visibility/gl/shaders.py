@@ -215,7 +215,7 @@ void main() {
 """,
 }
 
-# An image inside_edge the nearest depth so far, a buffer the flag of each face.
+# An image holds the nearest depth so far, a buffer the flag of each face.
 FLAG_FRAGMENT = """
 flat in uint code;
 layout(binding = 0, r32ui) uniform coherent uimage2D nearest;
