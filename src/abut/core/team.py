@@ -7,9 +7,10 @@ except for ``load_entry`` and ``store_entry``.
 
 import warp as wp
 
-TEAMS_PER_BLOCK = 8  # of 256 threads, the default of Warp
+TEAMS_PER_BLOCK = 4
+TEAM_BLOCK = 32 * TEAMS_PER_BLOCK  # threads
 TEAM_GRID = 1 << 18  # CUDA threads, enough to fill any current GPU with teams
-TEAM_STACK = wp.constant(512)  # entries in shared memory
+TEAM_STACK = wp.constant(1024)  # entries in shared memory
 
 
 @wp.func_native("""
@@ -77,7 +78,7 @@ def store_entry(stack: wp.uint64, slot: wp.int32, value: wp.vec2i):
 # Three words an entry, for searches that keep a bound beside each pair.
 TRIPLE_TEAMS = 4  # of a block
 TRIPLE_BLOCK = 32 * TRIPLE_TEAMS  # threads
-TRIPLES = wp.constant(816)  # entries of a team
+TRIPLES = wp.constant(848)  # entries of a team
 
 
 @wp.func_native(f"""

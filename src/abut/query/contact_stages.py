@@ -14,6 +14,7 @@ from abut.bvh.leaf_corners import leaf_corner_rows, leaf_corners_kernel
 from abut.core.launch import UNKNOWN_COUNT, Task
 from abut.core.pair_queue import PairQueues
 from abut.core.plan import QueueLaunch, Stage
+from abut.core.team import TEAM_BLOCK
 from abut.narrow.exact import EXACT_THREADS, exact_kernel_for
 from abut.narrow.filter import brute_kernel_for, filter_kernel_for
 from abut.narrow.plane_filter import plane_filter_kernel
@@ -136,7 +137,7 @@ class ContactStages:
             return [self.rows.view, frames, items, *search, self.out, flags]
 
         kernel = descend_kernel_for(*self._variant, first, device.is_cuda, len(frames) > 0)
-        yield "search", self.rows.over_teams(kernel, items, args, grain)
+        yield "search", self.rows.over_teams(kernel, items, args, grain, TEAM_BLOCK)
 
     @property
     def _small(self) -> bool:

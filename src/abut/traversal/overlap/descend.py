@@ -58,17 +58,18 @@ from abut.traversal.overlap.node_pairs import (
 
 wp.set_module_options({"enable_backward": False, "fuse_fp": False})
 
-# One lane alone needs STACK entries. While fewer than that are free, only one lane takes a pair.
-LEAVES_AT = wp.constant(int(TEAM_STACK) - 2 * WARP_SIZE)  # above: pairs of leaves that wait
-SHARED_ROOM = wp.constant(int(LEAVES_AT) - int(STACK))
+LEAVES_WAITING = 2 * WARP_SIZE  # pairs of leaves that wait for a test, at most
 SMALLEST = wp.constant(wp.float32(1.0e-38))  # a gap, whatever its lowest bits
-REGISTERS = 96  # of a CUDA thread: more would leave too few teams at once
 
 
 @wp.func
-def lanes_with_room(held: wp.int32):
-    """Return how many lanes may take a pair from a stack: each may leave three more behind."""
-    return wp.min(wp.min(held, lane_count()), wp.max(1, (SHARED_ROOM - held) / 3))
+def lanes_with_room(held: wp.int32, capacity: wp.int32):
+    """Return how many lanes may take a pair from a stack.
+
+    Each may leave three more behind. One lane alone needs STACK entries, so while fewer than that
+    are free, only one takes a pair.
+    """
+    return wp.min(wp.min(held, lane_count()), wp.max(1, (capacity - STACK - held) / 3))
 
 
 @wp.func
@@ -147,12 +148,10 @@ def descend_kernel_for(
         framed: Frames of the rows are given; else each team computes its own.
     """
     packets = own and not first and not cuda  # of one mesh against itself
+    size = int(TEAM_STACK) if cuda else int(STACK) + LEAVES_WAITING
+    leaves_at = size if first else size - LEAVES_WAITING  # end of the stack
 
-    @wp.kernel(
-        module="unique",
-        module_options={"enable_backward": False, "fuse_fp": False},
-        cuda_max_registers=REGISTERS,
-    )
+    @wp.kernel(module="unique", module_options={"enable_backward": False, "fuse_fp": False})
     def descend_kernel(
         # in
         span: wp.vec3i,
@@ -173,7 +172,7 @@ def descend_kernel_for(
         if wp.static(cuda):
             stack = shared_stack()
         else:
-            entries = wp.zeros(shape=(TEAM_STACK,), dtype=wp.vec2i)
+            entries = wp.zeros(shape=(wp.static(size),), dtype=wp.vec2i)
             stack = local_stack(entries)
         if wp.static(packets):
             packet_stack = wp.zeros(shape=(PACKET_STACK,), dtype=wp.int32)
@@ -213,10 +212,10 @@ def descend_kernel_for(
                 store_entry(stack, 0, wp.vec2i(start, root_of(pair.tree_b)))
             warp_sync()
             held = wp.int32(start >= 0)
-            leaves = wp.int32(LEAVES_AT)  # end of the waiting pairs of leaves
+            leaves = wp.int32(wp.static(leaves_at))  # end of the waiting pairs of leaves
             found = no_key()
             sharing = wp.where(wp.static(own), pair.sharing, SHARED_NONE)
-            while held > 0 or leaves > LEAVES_AT:
+            while held > 0 or leaves > wp.static(leaves_at):
                 if wp.static(first):
                     if colliding_out.shape[0] > 0:
                         met = load_l2_int32(colliding_out, pair.environment) != 0
@@ -228,9 +227,9 @@ def descend_kernel_for(
                 opened = Opened()
                 opening = wp.bool(True)
                 if wp.static(not first):
-                    opening = held > 0 and leaves - LEAVES_AT < lane_count()
+                    opening = held > 0 and leaves - wp.static(leaves_at) < lane_count()
                 if opening:
-                    taken = lanes_with_room(held)
+                    taken = lanes_with_room(held, wp.static(leaves_at))
                     held -= taken
                     if lane < taken:
                         at = load_entry(stack, held + taken - 1 - lane)
@@ -252,7 +251,7 @@ def descend_kernel_for(
                         leaves = push_leaves(stack, leaves, at, tests)
                         tests = wp.bool(False)
                 elif wp.static(not first):
-                    taken = wp.min(leaves - LEAVES_AT, lane_count())
+                    taken = wp.min(leaves - wp.static(leaves_at), lane_count())
                     leaves -= taken
                     tests = lane < taken
                     if tests:
