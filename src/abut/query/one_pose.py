@@ -16,6 +16,7 @@ from abut.core.call import Call
 from abut.core.lanes import WARP_SIZE
 from abut.core.launch import UNKNOWN_COUNT, Task
 from abut.core.pair_queue import NO_KEY, NO_KEY_INT, KeyLayout, PairQueue
+from abut.core.team import TEAM_BLOCK
 from abut.core.timing import is_recording
 from abut.geometry.poses import is_plain_pose, is_rigid
 from abut.mesh import Mesh
@@ -194,7 +195,7 @@ class OnePose:
         kernel = descend_kernel_for(MeshPairs, False, False, first, device.is_cuda)
         if device.is_cpu:
             return Task(kernel, 1, args, device)
-        return Task(kernel, UNKNOWN_COUNT, args, device, threads=WARP_SIZE)
+        return Task(kernel, UNKNOWN_COUNT, args, device, threads=WARP_SIZE, block=TEAM_BLOCK)
 
     @cached_property
     def _first_search(self) -> Task:
