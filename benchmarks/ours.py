@@ -13,7 +13,7 @@ import warp as wp
 import abut
 from abut.bvh.bvh_cache import bvh_of
 from abut.bvh.lbvh import build_lbvh
-from abut.bvh.node_rss import fit_node_rss
+from abut.bvh.node_obbs import fit_node_rss
 from abut.bvh.refit import refit
 from abut.core.device import thread_count
 from benchmarks.answers import posed_pairs, sorted_pairs, stacked

@@ -6,6 +6,9 @@ import pytest
 import abut
 from abut import cases
 from abut.bvh.bvh_cache import bvh_of
+from abut.bvh.leaf_ranges import leaf_ranges
+from abut.bvh.node_obbs import EXACT
+from shapes import moved, random_poses
 
 
 def on_a_grid(shape, cells):
@@ -75,3 +78,33 @@ def test_same_rows_as_with_axis_aligned_boxes(name, device):
         truth = abut.collide(mesh, mesh, pose_b=pose, method="brute").pairs.numpy()
         assert np.array_equal(rows["aabb"], truth)
         assert np.array_equal(rows["obb"], truth)
+
+
+@pytest.mark.parametrize("bound", [abut.Bound.OBB, abut.Bound.RSS])
+def test_small_nodes_are_fitted_to_their_corners(bound, device):
+    shape = cases.single("thick_knot", 3000)
+    mesh = abut.Mesh(*shape, device)
+    tree = bvh_of(mesh, bound)
+    rows = (tree.obbs if bound is abut.Bound.OBB else tree.rss).numpy().reshape(-1, 3, 4)
+    ranges = leaf_ranges(tree).numpy()
+    order = -1 - tree.nodes.numpy()[0::2, 3].view(np.int32)[tree.leaf_slots.numpy()]
+    corners = mesh.points.numpy()[mesh.faces.numpy()[order]]
+    small = np.flatnonzero(np.ptp(ranges, axis=1) < int(EXACT))
+    assert len(small) > 5000
+    for slot in small[::7]:
+        first, last = ranges[slot]
+        u, v = rows[slot, 1:, :3].astype(float)
+        extents = corners[first : last + 1].reshape(-1, 3) @ np.stack([u, v, np.cross(u, v)]).T
+        half = rows[slot, :, 3] if bound is abut.Bound.OBB else rows[slot, [1, 2, 0], 3]
+        np.testing.assert_allclose(half, np.ptp(extents, axis=0) / 2, atol=1e-4)
+
+
+def test_nodes_of_a_folded_sheet_are_thin(device):
+    """Both sides of a thin plate in one node: area vectors cancel, and scatter gives the axes."""
+    sheet = cases.plane(16, 16, 2.0)
+    both = cases.joined(sheet, sheet.moved((0.0, 0.0, 1e-3)))
+    flipped = np.where(np.arange(len(both.faces))[:, None] < len(sheet.faces), 1, 0)
+    faces = np.where(flipped, both.faces[:, ::-1], both.faces)
+    turned = moved(both.vertices, random_poses(1, 0.5)[0])
+    tree = bvh_of(abut.Mesh(turned, faces, device), abut.Bound.OBB)
+    assert tree.obbs.numpy().reshape(-1, 3, 4)[-1, 2, 3] < 1e-3

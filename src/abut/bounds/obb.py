@@ -10,6 +10,9 @@ from abut.bounds.float32 import row_xyz
 from abut.bounds.relative_frame import RelativeFrame
 
 SLACK = wp.constant(wp.float32(2.0**-19))  # relative rounding of one merge, with room to spare
+UNDERFLOW_SLACK = wp.constant(wp.float32(1e-36))  # covers the rounding of subnormal numbers
+WELL_CONDITIONED = wp.constant(wp.float32(0.0625))  # square of a sine
+SMALLEST = wp.constant(wp.float32(1e-30))  # of squares whose root is exact
 AXIS_ERROR = wp.constant(wp.float32(2.0**-18))  # of a scalar product of two axes
 
 
@@ -90,6 +93,12 @@ def orthonormal_axes(u: wp.vec3f, v: wp.vec3f):
     Guarantee:
         Orthonormal up to a few roundings for all input, as boxes need to hold their faces.
     """
+    z = wp.cross(u, v)
+    across = wp.length_sq(z)
+    if across > wp.length_sq(u) * wp.length_sq(v) * WELL_CONDITIONED and across > SMALLEST:
+        x = wp.normalize(u)
+        z = wp.normalize(z)
+        return wp.matrix_from_rows(x, wp.cross(z, x), z)
     x = wp.normalize(u)
     if not (wp.length_sq(x) > wp.float32(0.5)):  # zero or NaN
         x = wp.vec3f(1.0, 0.0, 0.0)
@@ -102,24 +111,39 @@ def orthonormal_axes(u: wp.vec3f, v: wp.vec3f):
 
 
 @wp.func
-def fit_obb(p0: wp.vec3f, p1: wp.vec3f, p2: wp.vec3f):
-    """Fit a box to a triangle, along its longest edge."""
-    e0 = p1 - p0
-    e1 = p2 - p1
-    e2 = p0 - p2
-    axes = orthonormal_axes(e0, e1)
-    if wp.length_sq(e1) > wp.length_sq(e0) and wp.length_sq(e1) >= wp.length_sq(e2):
-        axes = orthonormal_axes(e1, e2)
-    elif wp.length_sq(e2) > wp.length_sq(e0):
-        axes = orthonormal_axes(e2, e0)
-    first = Obb()
-    first.centre = p0
-    first.axes = axes
-    second = first
-    second.centre = p1
-    third = first
-    third.centre = p2
-    return merge_along_axes(merge_along_axes(first, second, axes), third, axes)
+def axes_of_tri(p0: wp.vec3f, p1: wp.vec3f, p2: wp.vec3f):
+    """Return axes along the longest edge of a triangle, across it in its plane, and normal."""
+    u = p1 - p0
+    v = p2 - p1
+    w = p0 - p2
+    longest = u
+    other = v
+    if wp.length_sq(v) > wp.length_sq(u) and wp.length_sq(v) >= wp.length_sq(w):
+        longest = v
+        other = w
+    elif wp.length_sq(w) > wp.length_sq(u):
+        longest = w
+        other = u
+    return orthonormal_axes(longest, other)
+
+
+@wp.func
+def fit_obb(axes: wp.mat33f, low: wp.vec3f, high: wp.vec3f):
+    """Fit a box to points between ``low`` and ``high`` along axes, widened for rounding.
+
+    Guarantee:
+        Conservative, where the extents were computed in float32 from the points.
+    """
+    out = Obb()
+    out.axes = axes
+    out.centre = (low + high) * wp.float32(0.5) * axes
+    out.half = (high - low) * wp.float32(0.5)
+    size = wp.max(wp.abs(out.centre)) + out.half[0] + out.half[1] + out.half[2]
+    out.half += wp.vec3f(SLACK * size + UNDERFLOW_SLACK)
+    if not wp.isfinite(size):
+        out.centre = wp.vec3f()
+        out.half = wp.vec3f(wp.inf)  # beyond float32: everything overlaps
+    return out
 
 
 @wp.func

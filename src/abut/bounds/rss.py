@@ -7,11 +7,10 @@ and half the second side. The third axis, across the rectangle, is their cross p
 import warp as wp
 
 from abut.bounds.float32 import row_xyz
-from abut.bounds.obb import SLACK, orthonormal_axes
+from abut.bounds.obb import UNDERFLOW_SLACK
 from abut.bounds.relative_frame import RelativeFrame
 
 PROJECTIONS = wp.constant(2)  # back and forth; see gap_rss
-UNDERFLOW_SLACK = wp.constant(wp.float32(1e-36))  # covers the rounding of subnormal numbers
 ROUNDING = wp.constant(wp.float32(2.0**-18))
 
 
@@ -35,42 +34,6 @@ def unpack_rss(r0: wp.vec4f, r1: wp.vec4f, r2: wp.vec4f):
     out.axes = wp.matrix_from_rows(u, v, wp.cross(u, v))
     out.half = wp.vec2f(r1[3], r2[3])
     out.radius = r0[3]
-    return out
-
-
-@wp.func
-def axes_of_tri(p0: wp.vec3f, p1: wp.vec3f, p2: wp.vec3f):
-    """Return axes along the longest edge of a triangle, across it in its plane, and normal."""
-    e0 = p1 - p0
-    e1 = p2 - p1
-    e2 = p0 - p2
-    axes = orthonormal_axes(e0, e1)
-    if wp.length_sq(e1) > wp.length_sq(e0) and wp.length_sq(e1) >= wp.length_sq(e2):
-        axes = orthonormal_axes(e1, e2)
-    elif wp.length_sq(e2) > wp.length_sq(e0):
-        axes = orthonormal_axes(e2, e0)
-    return axes
-
-
-@wp.func
-def fit_rss(axes: wp.mat33f, low: wp.vec3f, high: wp.vec3f):
-    """Fit a volume to points between ``low`` and ``high`` along axes, widened for rounding.
-
-    Guarantee:
-        Conservative, where the extents were computed in float32 from the points.
-    """
-    out = Rss()
-    out.axes = axes
-    out.centre = (low + high) * wp.float32(0.5) * axes
-    half = (high - low) * wp.float32(0.5)
-    size = wp.max(wp.abs(out.centre)) + half[0] + half[1] + half[2]
-    slack = wp.vec2f(SLACK * size + UNDERFLOW_SLACK)
-    out.half = wp.vec2f(half[0], half[1]) + slack
-    out.radius = half[2] + slack[0]
-    if not wp.isfinite(size):
-        out.centre = wp.vec3f()
-        out.half = wp.vec2f()
-        out.radius = wp.float32(wp.inf)  # beyond float32: overlaps everything
     return out
 
 

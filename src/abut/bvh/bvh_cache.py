@@ -7,8 +7,7 @@ import numpy as np
 from abut.bvh.layout import Bvh
 from abut.bvh.lbvh import build_lbvh, in_frame
 from abut.bvh.node_kdops import KdopShape, NodeKdops, fit_node_kdops
-from abut.bvh.node_obbs import fit_node_obbs
-from abut.bvh.node_rss import fit_node_rss
+from abut.bvh.node_obbs import fit_node_obbs, fit_node_rss
 from abut.bvh.ploc import build_ploc
 from abut.bvh.refit import TraversalCost, refit
 from abut.core.timing import stage

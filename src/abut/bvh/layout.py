@@ -188,9 +188,9 @@ class Bvh:
         search_effort: Searches so far (see bvh_cache).
         improved: Whether PLOC built it.
         refit_tasks: Launches of refits, for the last few arrays of points.
-        rss_tasks: Launches that fit rectangle swept spheres, for the last few arrays of points.
+        volume_tasks: Launches that fit ``obbs`` and ``rss``, for the last few arrays of points.
         obbs: Oriented boxes, three rows a slot, if used (see node_obbs).
-        rss: Rectangle swept spheres, three rows a slot, if used (see node_rss).
+        rss: Rectangle swept spheres, three rows a slot, if used (see node_obbs).
         fitted_versions: Version of the mesh that ``obbs`` and ``rss`` were last fitted to.
         leaf_clusters: Slots of the leaf clusters, if used (see leaf_clusters).
         leaf_corners: Corners of the faces in leaf order, if used (see leaf_corners).
@@ -211,7 +211,7 @@ class Bvh:
     search_effort: int = 0
     improved: bool = False
     refit_tasks: RecentCache = field(default_factory=RecentCache)
-    rss_tasks: RecentCache = field(default_factory=RecentCache)
+    volume_tasks: RecentCache = field(default_factory=RecentCache)
     obbs: wp.array | None = None
     rss: wp.array | None = None
     fitted_versions: dict[Bound, int] = field(default_factory=dict)
