@@ -8,6 +8,8 @@ import warp as wp
 
 from abut.bounds.float32 import to_vec3f
 from abut.bvh.layout import Bvh, leaf_face, vec4_with_int
+from abut.core.memory_access import load_readonly_vec4f
+from abut.geometry.planes_apart import planes_apart
 
 wp.set_module_options({"enable_backward": False, "fuse_fp": False})
 
@@ -48,3 +50,17 @@ def leaf_corner_rows(tree: Bvh) -> wp.array:
         count = CORNER_ROWS * tree.face_count
         tree.leaf_corners = wp.empty(count, dtype=wp.vec4f, device=tree.nodes.device)
     return tree.leaf_corners
+
+
+@wp.func
+def leaves_apart(corners: wp.array[wp.vec4f], a: wp.int32, b: wp.int32):
+    """``planes_apart`` for the faces of two leaves of one tree."""
+    return planes_apart(
+        True,
+        load_readonly_vec4f(corners, CORNER_ROWS * a),
+        load_readonly_vec4f(corners, CORNER_ROWS * a + 1),
+        load_readonly_vec4f(corners, CORNER_ROWS * a + 2),
+        load_readonly_vec4f(corners, CORNER_ROWS * b),
+        load_readonly_vec4f(corners, CORNER_ROWS * b + 1),
+        load_readonly_vec4f(corners, CORNER_ROWS * b + 2),
+    )

@@ -18,7 +18,7 @@ from abut.operands.posed_pairs import pair_at
 # Loops stay loops: this code is rarely run but always compiled.
 wp.set_module_options({"enable_backward": False, "fuse_fp": False, "max_unroll": 0})
 
-EXACT_THREADS = 1 << 16  # on CUDA; they take so much memory that no more run at once
+EXACT_THREADS = 1 << 15  # on CUDA; they take so much memory that no more run at once
 
 
 @cache

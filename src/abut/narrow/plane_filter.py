@@ -3,10 +3,8 @@
 import warp as wp
 
 from abut.bvh.layout import BvhView, face_of, load_node
-from abut.bvh.leaf_corners import CORNER_ROWS
-from abut.core.memory_access import load_readonly_vec4f
+from abut.bvh.leaf_corners import leaves_apart
 from abut.core.pair_queue import PairQueue, pack_pair, push_all_pairs, queue_stop, unpack_pair
-from abut.geometry.planes_apart import planes_apart
 
 wp.set_module_options({"enable_backward": False, "fuse_fp": False})
 
@@ -17,20 +15,6 @@ PAIRS_PER_THREAD = wp.constant(4)  # pairs of a thread before room is asked for
 def face_at(tree: BvhView, leaf: wp.int32):
     """Face of a leaf."""
     return face_of(load_node(tree.nodes, tree.leaf_slots[leaf]))
-
-
-@wp.func
-def leaves_apart(corners: wp.array[wp.vec4f], a: wp.int32, b: wp.int32):
-    """``planes_apart`` for the faces of two leaves of one tree."""
-    return planes_apart(
-        True,
-        load_readonly_vec4f(corners, CORNER_ROWS * a),
-        load_readonly_vec4f(corners, CORNER_ROWS * a + 1),
-        load_readonly_vec4f(corners, CORNER_ROWS * a + 2),
-        load_readonly_vec4f(corners, CORNER_ROWS * b),
-        load_readonly_vec4f(corners, CORNER_ROWS * b + 1),
-        load_readonly_vec4f(corners, CORNER_ROWS * b + 2),
-    )
 
 
 @wp.kernel
