@@ -223,7 +223,7 @@ def test_unexpected_errors_are_one_line(files, capsys, monkeypatch):
     def fail(*_args, **_options):
         raise ZeroDivisionError("first line\nsecond line")
 
-    monkeypatch.setattr("abut.cli.self_collide.load", fail)
+    monkeypatch.setattr("abut.cli.operands.load", fail)
     assert run("self", files / "cloth.stl") == 2
     said = capsys.readouterr().err
     assert said.startswith("abut: ZeroDivisionError: first line second line")
@@ -237,7 +237,7 @@ def test_interruption(files, capsys, monkeypatch):
     def interrupt(*_args, **_options):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("abut.cli.self_collide.load", interrupt)
+    monkeypatch.setattr("abut.cli.operands.load", interrupt)
     assert run("self", files / "cloth.stl") == 130
 
 

@@ -9,11 +9,10 @@ from typing import Any
 
 import numpy as np
 
-from abut.cases import box
-from abut.cli.console import progress, show_facts, show_json, show_rows, working
-from abut.cli.operands import add_report, load
-from abut.cli.report import ROWS_SHOWN, Stages, timed, times_line
-from abut.core.timing import recording
+from abut.cli.console import progress, show_facts, show_json
+from abut.cli.operands import add_choice, add_length, add_report, load_operands
+from abut.cli.report import Stages, run_timed, show_first, sizes_of, times_line
+from abut.cli.self_collide import NO_WELD
 from abut.errors import FileError, MeshError
 from abut.mesh import Mesh
 from abut.motion import Motion
@@ -52,25 +51,12 @@ def add_command(commands: Any) -> None:
         help="with --follow, where each search starts: at the root (bvh, the default and faster) "
         "or at the last BVTT front",
     )
-    parser.add_argument(
-        "--min-distance", type=float, default=0.0, metavar="D", help="gap to keep (default: 0)"
-    )
-    parser.add_argument(
-        "--tolerance", type=float, default=1e-6, metavar="T", help="of times (default: 1e-6)"
-    )
+    add_length(parser, "--min-distance", "gap to keep (default: 0)", 0.0)
+    about = "of times (default: 1e-6)"
+    parser.add_argument("--tolerance", type=float, default=1e-6, metavar="T", help=about)
     parser.add_argument("--first", action="store_true", help="only the earliest impact")
-    parser.add_argument(
-        "--solver",
-        choices=[str(s) for s in Solver],
-        default="conservative",
-        help="default: conservative; cubic may miss contacts",
-    )
-    parser.add_argument(
-        "--no-weld",
-        dest="weld",
-        action="store_false",
-        help="neighbours share vertices by index alone, not by position",
-    )
+    add_choice(parser, "--solver", Solver, "conservative", "cubic may miss contacts")
+    parser.add_argument("--no-weld", **NO_WELD)
     add_report(parser, "impacts")
     parser.set_defaults(run=run)
 
@@ -81,14 +67,17 @@ def run(args: argparse.Namespace) -> int:
         return _follow(args)
     if args.end is None:
         raise FileError("abut ccd takes two frames, or one folder with --follow.")
-    start, end = load(args.start, args.device), load(args.end, args.device)
-    _require_same_faces(start, end, args.end)
-    move = Motion(start, end.vertices)
-    stages = _load_kernels(start, args)
-    with working("colliding"), recording() as timer:
-        hits = ccd(move, **_options(args))
-    _show(hits, move, args, stages | timer.milliseconds)
+    operands = load_operands(args, ("start", "end"))
+    start, end = (mesh for _, mesh in operands.values())
+    if not np.array_equal(start.faces.numpy(), end.faces.numpy()):
+        raise MeshError(f"{args.end} does not have the faces of the frame before it.")
+    hits, stages = run_timed(_ccd, operands, **_options(args))
+    _show(hits, start, args, stages)
     return int(bool(hits))
+
+
+def _ccd(start: Mesh, end: Mesh, **options: Any) -> Impacts:
+    return ccd(Motion(start, end.vertices), **options)
 
 
 def _follow(args: argparse.Namespace) -> int:
@@ -97,25 +86,18 @@ def _follow(args: argparse.Namespace) -> int:
     frames = frames_of(Path(args.start))
     start, vertices, faces = next(frames)
     mesh = Mesh(vertices, faces, args.device)
-    _load_kernels(mesh, args)
     options = _options(args)
     tracker = Tracker(mesh, method=args.method, weld=options.pop("weld"))
-    lines = []
+    steps = []
     for name, vertices, _ in progress(frames, "steps", count - 1):
         hits = tracker.advance(vertices, **options)
-        lines.append({"frame": name, "impact_count": len(hits), **_times(hits)})
+        steps.append({"frame": name, "impact_count": len(hits), **_times(hits)})
         if not args.json:
             print(f"{name}: {_verdict(hits)}", flush=True)
     if args.json:
-        show_json(
-            {"start": str(Path(args.start, start)), "device": str(mesh.device), "steps": lines}
-        )
-    return int(any(line["impact_count"] for line in lines))
-
-
-def _require_same_faces(start: Mesh, end: Mesh, name: str) -> None:
-    if start.faces.shape != end.faces.shape or (start.faces.numpy() != end.faces.numpy()).any():
-        raise MeshError(f"{name} does not have the faces of the frame before it.")
+        first = str(Path(args.start, start))
+        show_json({"start": first, "device": str(mesh.device), "steps": steps})
+    return int(any(step["impact_count"] for step in steps))
 
 
 def _options(args: argparse.Namespace) -> dict[str, Any]:
@@ -123,37 +105,21 @@ def _options(args: argparse.Namespace) -> dict[str, Any]:
     return {name: getattr(args, name) for name in names}
 
 
-def _load_kernels(mesh: Mesh, args: argparse.Namespace) -> Stages:
-    """Load kernels by the same query on a small box."""
-    stages: Stages = {}
-    small = Mesh(*box(), device=mesh.device)
-    with working("loading kernels"):
-        timed(stages, "kernels", lambda: ccd(Motion(small, small.vertices), **_options(args)))
-    return stages
-
-
-def _show(hits: Impacts, move: Motion, args: argparse.Namespace, stages: Stages) -> None:
-    rows = {name: array.tolist() for name, array in hits.numpy().items()}
-    limit = len(hits) if args.pairs is None and args.json else args.pairs
-    limit = ROWS_SHOWN if limit is None else limit
-    rows = {name: values[:limit] for name, values in rows.items()}
-    mesh = move.mesh
+def _show(hits: Impacts, mesh: Mesh, args: argparse.Namespace, stages: Stages) -> None:
+    rows = hits.numpy()
     if args.json:
         size = {"vertices": mesh.vertex_count, "faces": mesh.face_count}
         about = {"start": args.start, "end": args.end, **size, "device": str(mesh.device)}
-        found = {"impact_count": len(hits), **_times(hits), **rows}
+        plain = {name: array[: args.pairs].tolist() for name, array in rows.items()}
+        found = {"impact_count": len(hits), **_times(hits), **plain}
         show_json({**about, **found, "milliseconds": stages})
         return
-    frames = f"{mesh.vertex_count:,} vertices, {mesh.face_count:,} faces"
-    facts = [("frames", f"{args.start}, {args.end}: {frames}"), ("contact", _verdict(hits))]
-    show_facts([*facts, ("device", str(mesh.device)), ("time", times_line(stages))])
-    if rows["time"]:
-        print()
-        kinds = [NAMES[ImpactKind(kind)] for kind in rows["kind"]]
-        lines = zip(kinds, *zip(*rows["features"], strict=True), rows["time"], strict=True)
-        show_rows(["kind", "of a", "of b", "time"], lines)
-    if len(hits) > limit:
-        print(f"… and {len(hits) - limit:,} more (--pairs N)")
+    frames = f"{args.start}, {args.end}: {sizes_of(mesh)}"
+    facts = [("frames", frames), ("contact", _verdict(hits)), ("device", str(mesh.device))]
+    show_facts([*facts, ("time", times_line(stages))])
+    kinds = [NAMES[ImpactKind(kind)] for kind in rows["kind"]]
+    features = {"of a": rows["features"][:, 0], "of b": rows["features"][:, 1]}
+    show_first({"kind": kinds, **features, "time": rows["time"]}, len(hits), args.pairs)
 
 
 def _times(hits: Impacts) -> dict[str, float | None]:

@@ -9,7 +9,14 @@ import numpy as np
 from abut import view
 from abut.cases.shape import Shape
 from abut.cli.console import show_facts, show_json, show_rows, working
-from abut.cli.operands import add_device, length, load, natural, picture_size
+from abut.cli.operands import (
+    add_choice,
+    add_length,
+    add_output,
+    load,
+    natural,
+    picture_size,
+)
 from abut.cli.report import Stages, run_timed, timed
 from abut.mesh import Mesh
 from abut.options import CULL_METHODS, CullBackend, Level, Order
@@ -33,34 +40,27 @@ def add_command(commands: Any) -> None:
     choices = {"method": CULL_METHODS, "level": Level, "order": Order, "backend": CullBackend}
     defaults = {"method": "far", "level": "face", "order": None, "backend": "warp"}
     for name, kinds in choices.items():
-        about = f"default: {defaults[name] or 'by method and backend'}"
-        names = [str(kind) for kind in kinds]
-        parser.add_argument(f"--{name}", choices=names, default=defaults[name], help=about)
+        add_choice(parser, f"--{name}", kinds, defaults[name])
     parser.add_argument("--pixels", type=natural, default=1024, metavar="N", help="default: 1024")
-    parser.add_argument(
-        "--views", default="xyz", help="axes; X, Y, Z look against them (default: xyz)"
-    )
-    parser.add_argument(
-        "--distance", type=length, default=0.0, metavar="D", help="keep faces at most D apart"
-    )
-    parser.add_argument(
-        "--self", dest="self_collisions", action="store_true", help="test faces of one object too"
-    )
+    about = "axes; X, Y, Z look against them (default: xyz)"
+    parser.add_argument("--views", default="xyz", help=about)
+    add_length(parser, "--distance", "keep faces at most D apart", 0.0)
+    about = "test faces of one object too"
+    parser.add_argument("--self", dest="self_collisions", action="store_true", help=about)
     parser.add_argument("--picture", metavar="FILE", help="draw the scene, survivors in red")
-    parser.add_argument(
-        "--size", type=picture_size, default=(1200, 800), metavar="WxH", help="default: 1200x800"
-    )
-    add_device(parser)
-    parser.add_argument("--json", action="store_true", help="print one JSON object")
+    size = {"type": picture_size, "default": (1200, 800), "metavar": "WxH"}
+    parser.add_argument("--size", **size, help="default: 1200x800")
+    add_output(parser)
     parser.set_defaults(run=run)
 
 
 def run(args: argparse.Namespace) -> int:
     """Run the query and print the answer."""
     named = [pair for path in args.files for pair in _objects(path, args.device)]
-    meshes = tuple(mesh for _, mesh in named)
+    operands = {str(k): pair for k, pair in enumerate(named)}
+    meshes = [mesh for _, mesh in named]
     options = {name: getattr(args, name) for name in OPTIONS}
-    culled, stages = run_timed(_cull, meshes, then=lambda answer: answer.pairs, **options)
+    culled, stages = run_timed(_cull, operands, then=lambda answer: answer.pairs, **options)
     with working("pairing"):
         timed(stages, "pairs", lambda: culled.pairs)
     for row in culled.statistics:
@@ -93,7 +93,7 @@ def _objects(path: str, device: str | None) -> list[tuple[str, Mesh]]:
     return out
 
 
-def _draw(args: argparse.Namespace, meshes: tuple[Mesh, ...], culled: Culled) -> Path:
+def _draw(args: argparse.Namespace, meshes: list[Mesh], culled: Culled) -> Path:
     rows = culled.faces.numpy()
     bodies = [
         view.Body(
@@ -109,7 +109,7 @@ def _draw(args: argparse.Namespace, meshes: tuple[Mesh, ...], culled: Culled) ->
     return view.save_picture(args.picture, pixels)
 
 
-def _show(meshes: tuple[Mesh, ...], culled: Culled, stages: Stages, picture: str | None) -> None:
+def _show(meshes: list[Mesh], culled: Culled, stages: Stages, picture: str | None) -> None:
     face_count = sum(mesh.face_count for mesh in meshes)
     facts = [
         ("objects", f"{culled.objects.shape[0]:,} of {len(meshes):,} may collide"),

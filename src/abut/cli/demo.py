@@ -12,7 +12,7 @@ import numpy as np
 from abut import cases, view
 from abut.cases.shape import Shape
 from abut.cli.console import progress, show_facts, show_json, show_rows, working
-from abut.cli.operands import add_device, natural, picture_size
+from abut.cli.operands import add_output, natural, picture_size
 from abut.cli.report import run_timed, timed
 from abut.core.device import resolve_device
 from abut.core.timing import recording
@@ -97,39 +97,24 @@ ANIMATED = {
 
 def add_command(commands: Any) -> None:
     """Declare the command."""
-    names = ", ".join([*DEMOS, *ANIMATED])
     about = "collide meshes made here, and draw where they meet, or film how they move"
     described = "; ".join(f"{name}: {demo.about}" for name, demo in ANIMATED.items())
     parser = commands.add_parser("demo", description=f"Demo: {about}. {described}.")
-    parser.add_argument("name", choices=[*DEMOS, *ANIMATED], metavar="NAME", help=names)
-    parser.add_argument(
-        "--out",
-        default="out",
-        metavar="PATH",
-        help="picture file, or a folder (default: out); films as MP4 where it ends in .mp4",
-    )
+    names = [*DEMOS, *ANIMATED]
+    parser.add_argument("name", choices=names, metavar="NAME", help=", ".join(names))
+    about = "picture file, or a folder (default: out); films as MP4 where it ends in .mp4"
+    parser.add_argument("--out", default="out", metavar="PATH", help=about)
     parser.add_argument("--faces", type=natural, metavar="N", help="faces, roughly")
-    parser.add_argument(
-        "--size", type=picture_size, metavar="WxH", help="default: 1200x800; 640x400 for films"
-    )
+    about = "default: 1200x800; 640x400 for films"
+    parser.add_argument("--size", type=picture_size, metavar="WxH", help=about)
     parser.add_argument("--frames", type=natural, metavar="N", help="frames of a moving demo")
-    parser.add_argument(
-        "--check",
-        nargs="?",
-        const="other",
-        metavar="METHOD",
-        help="compare the contacts of each frame with those of another method; "
-        "exit status 1 when they differ",
-    )
-    parser.add_argument(
-        "--mesh",
-        action="append",
-        metavar="FILE",
-        help="z up; with fracture, given twice: what breaks and what falls; with dragons once",
-    )
+    about = "compare the contacts of each frame with those of another method; "
+    about += "exit status 1 when they differ"
+    parser.add_argument("--check", nargs="?", const="other", metavar="METHOD", help=about)
+    about = "z up; with fracture, given twice: what breaks and what falls; with dragons once"
+    parser.add_argument("--mesh", action="append", metavar="FILE", help=about)
     parser.add_argument("--no-film", action="store_true", help="only run and time a moving demo")
-    add_device(parser)
-    parser.add_argument("--json", action="store_true", help="print one JSON object")
+    add_output(parser)
     parser.set_defaults(run=run)
 
 
@@ -142,9 +127,10 @@ def run(args: argparse.Namespace) -> int:
     args.size = args.size or SIZE
     demo = DEMOS[args.name]
     shapes = demo.shapes(args.faces)
-    meshes = tuple(Mesh(*shape, device=args.device) for shape in shapes)
-    query = collide if len(meshes) == 2 else self_collide
-    hits, stages = run_timed(query, meshes, then=Contacts.curves)
+    query = collide if len(shapes) == 2 else self_collide
+    meshes = [Mesh(*shape, device=args.device) for shape in shapes]
+    operands = {str(k): (args.name, mesh) for k, mesh in enumerate(meshes)}
+    hits, stages = run_timed(query, operands, then=Contacts.curves)
     with working("joining curves"):
         curves = timed(stages, "curves", hits.curves)
     with working("drawing"):
@@ -244,24 +230,22 @@ class FrameLog:
         self.wrong += not np.array_equal(play.rows("bvh"), play.rows(method))
 
     def times(self) -> dict[str, dict[str, float]]:
-        """Mean and longest time of each stage, without the first frame, which loads kernels."""
-        steady = self.spent[1:] or self.spent
-        return {
-            stage: {
-                "mean": float(np.mean([frame[stage] for frame in steady])),
-                "most": float(np.max([frame[stage] for frame in steady])),
-                "first": self.spent[0][stage],
-            }
-            for stage in self.spent[0]
-        }
+        """Times of each stage; mean and most without the first frame, which loads kernels."""
+        return _summary(self.spent, self.spent[1:])
 
     def count_summary(self) -> dict[str, dict[str, float]]:
-        """Mean, largest and first count of each kind."""
-        kinds = {name: [count[name] for count in self.counts] for name in self.counts[0]}
-        return {
-            name: {"mean": float(np.mean(n)), "most": float(max(n)), "first": float(n[0])}
-            for name, n in kinds.items()
-        }
+        """Counts of each kind."""
+        return _summary(self.counts, self.counts)
+
+
+def _summary(frames: list[Any], steady: list[Any]) -> dict[str, dict[str, float]]:
+    """Mean and largest of each number in steady frames, and the number in the first frame."""
+    out = {}
+    for name in frames[0]:
+        values = [frame[name] for frame in steady or frames]
+        numbers = {"mean": np.mean(values), "most": np.max(values), "first": frames[0][name]}
+        out[name] = {kind: float(number) for kind, number in numbers.items()}
+    return out
 
 
 def bodies(seen: list[Seen]) -> list[view.Body]:
@@ -320,10 +304,8 @@ def _show_frames(
         same = f"{log.checked - log.wrong:,} of {log.checked:,} frames as by {method}"
         facts += [("check", same)]
     show_facts([*facts, *(("file", file) for file in files)])
-    for name, rows, digits in (
-        ("ms a frame", log.times(), 2),
-        ("in a frame", log.count_summary(), 0),
-    ):
+    tables = {"ms a frame": (report["milliseconds"], 2), "in a frame": (report["counts"], 0)}
+    for name, (rows, digits) in tables.items():
         print()
         cells = [(kind, *(f"{row[k]:,.{digits}f}" for k in COLUMNS)) for kind, row in rows.items()]
         show_rows([name, *COLUMNS], cells)

@@ -5,10 +5,24 @@ from typing import Any
 
 import numpy as np
 
-from abut.cli.console import show_json
-from abut.cli.operands import add_poses, add_query_options, length, load, load_poses
-from abut.cli.report import ROWS_SHOWN, Meshes, plain_operands, run_timed, show_answer, show_first
-from abut.options import Bound
+from abut.cli.operands import (
+    add_choice,
+    add_length,
+    add_meshes,
+    add_poses,
+    add_query_options,
+    load_operands,
+    load_poses,
+)
+from abut.cli.report import (
+    Facts,
+    point_text,
+    run_timed,
+    show_answer,
+    show_first,
+    show_json_answer,
+)
+from abut.options import DISTANCE_BOUNDS
 from abut.query.distance import distance
 from abut.results import Distances
 
@@ -20,68 +34,51 @@ def add_command(commands: Any) -> None:
         description="Find the smallest distance between two meshes, the faces and the points that "
         "are so far apart. 0 exactly when the meshes meet.",
     )
-    parser.add_argument("a", metavar="A", help="mesh file")
-    parser.add_argument("b", metavar="B", help="mesh file")
+    add_meshes(parser)
     add_poses(parser)
-    parser.add_argument(
-        "--upper-bound", type=length, default=np.inf, metavar="D", help="look no farther than this"
-    )
-    parser.add_argument(
-        "--tolerance", type=length, default=0.0, metavar="D", help="error allowed in the distance"
-    )
-    parser.add_argument(
-        "--bound",
-        choices=[str(bound) for bound in Bound if bound is not Bound.KDOP],
-        help="default: by the number of poses",
-    )
+    add_length(parser, "--upper-bound", "look no farther than this", np.inf)
+    add_length(parser, "--tolerance", "error allowed in the distance", 0.0)
+    add_choice(parser, "--bound", DISTANCE_BOUNDS, None)
     add_query_options(parser)
     parser.set_defaults(run=run)
 
 
 def run(args: argparse.Namespace) -> int:
     """Run the query and print the answer."""
-    meshes = load(args.a, args.device), load(args.b, args.device)
-    near, stages = run_timed(
-        distance,
-        meshes,
-        then=lambda answer: answer.points,
-        pose_a=load_poses(args.pose_a),
-        pose_b=load_poses(args.pose_b),
-        upper_bound=args.upper_bound,
-        tolerance=args.tolerance,
-        method=args.method,
-        bound=args.bound,
-    )
-    files = {"a": (args.a, meshes[0]), "b": (args.b, meshes[1])}
+    operands = load_operands(args)
+    names = ("upper_bound", "tolerance", "method", "bound")
+    options = {name: getattr(args, name) for name in names} | load_poses(args)
+    near, stages = run_timed(distance, operands, then=lambda answer: answer.points, **options)
     if args.json:
-        show_json(plain_operands(files) | _plain(near, args.pairs) | {"milliseconds": stages})
+        show_json_answer(operands, _plain(near, args.pairs), stages)
     elif isinstance(near.value, float):
-        show_answer(files, _found(near), stages)
+        show_answer(operands, _found(near), stages)
     else:
-        _show_batch(near, files, stages, ROWS_SHOWN if args.pairs is None else args.pairs)
+        value, faces = near.value.numpy(), near.faces.numpy()
+        show_answer(operands, _found_in_batch(value), stages)
+        columns = {"pose": range(len(value)), "distance": [f"{x:.9g}" for x in value]}
+        columns |= {"face a": faces[:, 0], "face b": faces[:, 1]}
+        show_first(columns, len(value), args.pairs)
     return 0
 
 
-def _found(near: Distances) -> list[tuple[str, str]]:
+def _found(near: Distances) -> Facts:
     if np.isinf(near.value):
         return [("distance", "above the upper bound")]
     faces, points = near.faces.numpy(), near.points.numpy()
     where = [
-        (f"nearest {side}", f"face {face} at {_point(point)}")
+        (f"nearest {side}", f"face {face} at {point_text(point)}")
         for side, face, point in zip("ab", faces, points, strict=True)
     ]
     return [("distance", f"{near.value:.17g}"), *where]
 
 
-def _show_batch(near: Distances, files: Meshes, stages: dict[str, float], limit: int) -> None:
-    value, faces = near.value.numpy(), near.faces.numpy()
+def _found_in_batch(value: np.ndarray) -> Facts:
     found = [("poses", f"{len(value):,}, {np.sum(value == 0):,} of them in contact")]
     if len(value):
         nearest = int(np.argmin(value))
         found.append(("least distance", f"{value[nearest]:.17g} in pose {nearest}"))
-    show_answer(files, found, stages)
-    columns = {"pose": range(len(value)), "distance": [f"{x:.9g}" for x in value]}
-    show_first(columns | {"face a": faces[:, 0], "face b": faces[:, 1]}, len(value), limit)
+    return found
 
 
 def _plain(near: Distances, limit: int | None) -> dict[str, Any]:
@@ -98,7 +95,3 @@ def _finite(values: np.ndarray) -> Any:
     finite = values.astype(object)
     finite[~np.isfinite(values)] = None
     return finite.tolist()
-
-
-def _point(point: np.ndarray) -> str:
-    return "(" + ", ".join(f"{x:.9g}" for x in point) + ")"

@@ -8,8 +8,16 @@ from typing import Any
 import numpy as np
 
 from abut.cli.console import bar, show_facts, show_json, working
-from abut.cli.operands import add_device, length, load, load_poses, natural
-from abut.cli.report import ROWS_SHOWN, show_first
+from abut.cli.operands import (
+    add_choice,
+    add_length,
+    add_output,
+    add_report,
+    load,
+    natural,
+    read_poses,
+)
+from abut.cli.report import Facts, point_text, show_first, sizes_of
 from abut.options import Sign
 from abut.sdf.distance_field import DistanceField
 from abut.sdf.field_files import require_known
@@ -21,15 +29,10 @@ def add_command(commands: Any) -> None:
         "field",
         description="Distance fields: the signed distance to a mesh on a regular grid.",
     )
-    parser.set_defaults(run=lambda args: _help(parser))
+    parser.set_defaults(run=lambda args: parser.print_help() or 0)
     actions = parser.add_subparsers(title="actions", metavar="ACTION")
     _add_build(actions)
     _add_query(actions)
-
-
-def _help(parser: argparse.ArgumentParser) -> int:
-    parser.print_help()
-    return 0
 
 
 def _add_build(actions: Any) -> None:
@@ -39,25 +42,16 @@ def _add_build(actions: Any) -> None:
         description="Sample the signed distance to a mesh on a regular grid.",
     )
     parser.add_argument("mesh", metavar="MESH", help="mesh file")
-    parser.add_argument(
-        "-o", "--out", required=True, metavar="FILE", help="F.npz, or F.nvdb for NanoVDB"
-    )
+    out = {"required": True, "metavar": "FILE", "help": "F.npz, or F.nvdb for NanoVDB"}
+    parser.add_argument("-o", "--out", **out)
     size = parser.add_mutually_exclusive_group()
-    size.add_argument(
-        "--resolution", type=natural, metavar="N", help="samples along the longest side (256)"
-    )
-    size.add_argument(
-        "--spacing", type=length, metavar="D", help="distance between samples instead"
-    )
-    parser.add_argument(
-        "--margin", type=length, metavar="D", help="margin around the mesh (default: a tenth)"
-    )
-    parser.add_argument("--band", type=length, metavar="D", help="clamp distances to D")
-    parser.add_argument(
-        "--sign", choices=["auto", *map(str, Sign)], default="auto", help="default: auto"
-    )
-    add_device(parser)
-    parser.add_argument("--json", action="store_true", help="print one JSON object")
+    about = "samples along the longest side (256)"
+    size.add_argument("--resolution", type=natural, metavar="N", help=about)
+    add_length(size, "--spacing", "distance between samples instead")
+    add_length(parser, "--margin", "margin around the mesh (default: a tenth)")
+    add_length(parser, "--band", "clamp distances to D")
+    add_choice(parser, "--sign", ["auto", *Sign], "auto")
+    add_output(parser)
     parser.set_defaults(run=build)
 
 
@@ -70,15 +64,11 @@ def _add_query(actions: Any) -> None:
     )
     parser.add_argument("field", metavar="F.npz", help="a field that was built")
     parser.add_argument("mesh", metavar="MESH", help="mesh file")
-    parser.add_argument(
-        "--pose", metavar="FILE", help="rigid motion of MESH: 4x4, or a batch Bx4x4 (.npy or text)"
-    )
-    parser.add_argument(
-        "--pixels", type=natural, default=1024, metavar="N", help="along the longest side (1024)"
-    )
-    parser.add_argument("--pairs", type=natural, metavar="N", help="poses to list")
-    add_device(parser)
-    parser.add_argument("--json", action="store_true", help="print one JSON object")
+    about = "rigid motion of MESH: 4x4, or a batch Bx4x4 (.npy or text)"
+    parser.add_argument("--pose", metavar="FILE", help=about)
+    about = "along the longest side (1024)"
+    parser.add_argument("--pixels", type=natural, default=1024, metavar="N", help=about)
+    add_report(parser, "poses")
     parser.set_defaults(run=query)
 
 
@@ -100,8 +90,7 @@ def build(args: argparse.Namespace) -> int:
         report = _plain(field) | {"file": args.out, "seconds": spent}
         show_json(report | {"least": float(values.min()), "most": float(values.max())})
         return 0
-    facts = [("mesh", f"{args.mesh}: {mesh.vertex_count:,} vertices, {mesh.face_count:,} faces")]
-    facts += _facts(field)
+    facts = [("mesh", f"{args.mesh}: {sizes_of(mesh)}"), *_facts(field)]
     facts.append(("distances", f"{values.min():.6g} to {values.max():.6g}"))
     facts.append(("file", f"{args.out}, {Path(args.out).stat().st_size:,} bytes"))
     show_facts([*facts, ("time", f"{spent:.3f} s, loading of kernels included")])
@@ -113,7 +102,7 @@ def query(args: argparse.Namespace) -> int:
     with working(f"reading {args.field}"):
         field = DistanceField.load(args.field, args.device)
     mesh = load(args.mesh, args.device)
-    poses = load_poses(args.pose)
+    poses = read_poses(args.pose)
     with working("sampling"):
         near = field.closest(mesh, poses, pixels=args.pixels)
         rows = near.numpy()
@@ -121,17 +110,15 @@ def query(args: argparse.Namespace) -> int:
         plain = {name: array.tolist() for name, array in rows.items()}
         show_json({"field": _plain(field), "mesh": args.mesh, "pixels": args.pixels} | plain)
         return 0
-    files = [("mesh", f"{args.mesh}: {mesh.vertex_count:,} vertices, {mesh.face_count:,} faces")]
-    show_facts([*_facts(field), *files, *_found(rows)])
+    show_facts([*_facts(field), ("mesh", f"{args.mesh}: {sizes_of(mesh)}"), *_found(rows)])
     if rows["value"].ndim:
         value = rows["value"]
         columns = {"pose": range(len(value)), "distance": [f"{x:.9g}" for x in value]}
-        limit = ROWS_SHOWN if args.pairs is None else args.pairs
-        show_first(columns | {"face": rows["face"]}, len(value), limit)
+        show_first(columns | {"face": rows["face"]}, len(value), args.pairs)
     return 0
 
 
-def _facts(field: DistanceField) -> list[tuple[str, str]]:
+def _facts(field: DistanceField) -> Facts:
     shape = " x ".join(map(str, field.box.shape))
     return [
         ("field", f"{shape} samples, {field.box.spacing:.6g} apart"),
@@ -140,13 +127,13 @@ def _facts(field: DistanceField) -> list[tuple[str, str]]:
     ]
 
 
-def _found(rows: dict[str, np.ndarray]) -> list[tuple[str, str]]:
+def _found(rows: dict[str, np.ndarray]) -> Facts:
     value = rows["value"]
     if value.ndim:
         inside = int((value < 0).sum())
         return [("poses", f"{len(value):,}, {inside:,} of them inside")]
     where = "deepest" if value < 0 else "closest"
-    on_object, on_mesh = ("(" + ", ".join(f"{x:.9g}" for x in p) + ")" for p in rows["points"])
+    on_object, on_mesh = map(point_text, rows["points"])
     return [
         ("distance", f"{float(value):.9g}"),
         (where, f"face {int(rows['face'])} of the mesh at {on_mesh}"),

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from abut.cli.console import show_facts, show_json, working
-from abut.cli.operands import load, load_poses, natural
+from abut.cli.operands import add_choice, add_meshes, add_poses, load, load_poses, natural
 from abut.errors import FileError
 from abut.hardware import Engine, simulate, synthesize, verilog
 
@@ -32,13 +32,9 @@ def _add_simulate(commands: Any) -> None:
         description="Run a query on the machine. Its pairs include every intersecting pair. "
         "Exit status: 0 no pair, 1 pairs, 2 error.",
     )
-    parser.add_argument("a", metavar="A", help="mesh file")
-    parser.add_argument("b", metavar="B", help="mesh file")
-    for side in "ab":
-        parser.add_argument(
-            f"--pose-{side}", metavar="FILE", help=f"rigid motion of {side.upper()}"
-        )
-    parser.add_argument("--engine", choices=[str(e) for e in Engine], default="model")
+    add_meshes(parser)
+    add_poses(parser, batch="")
+    add_choice(parser, "--engine", Engine, "model")
     parser.add_argument("--clock", type=float, metavar="MHZ", help="also print the time at a clock")
     _add_machine(parser)
     parser.add_argument("--json", action="store_true", help="print one JSON object")
@@ -48,7 +44,7 @@ def _add_simulate(commands: Any) -> None:
 def _add_verilog(commands: Any) -> None:
     parser = commands.add_parser("verilog", help="the machine as Verilog")
     _add_machine(parser)
-    _add_part(parser)
+    add_choice(parser, "--part", ("machine", "pipeline"), "machine")
     parser.add_argument("--target", choices=["xc2v", "ecp5"], help="place its multipliers")
     parser.add_argument("--out", metavar="FILE", help="default: standard output")
     parser.set_defaults(run=_verilog)
@@ -62,8 +58,8 @@ def _add_synth(commands: Any) -> None:
         "minutes and for wide numbers more than ten.",
     )
     _add_machine(parser)
-    _add_part(parser)
-    parser.add_argument("--target", choices=["xc2v", "xc7", "ecp5"], default="ecp5")
+    add_choice(parser, "--part", ("machine", "pipeline"), "machine")
+    add_choice(parser, "--target", ("xc2v", "xc7", "ecp5"), "ecp5")
     parser.add_argument("--no-route", action="store_true", help="cells alone")
     parser.add_argument("--goal", type=float, default=160, metavar="MHZ", help="default: 160")
     parser.add_argument("--seed", type=natural, default=1, metavar="N", help="of the placer (1)")
@@ -79,15 +75,8 @@ def _add_machine(parser: argparse.ArgumentParser) -> None:
         "pipelines": (1, "axes tested at once"),
     }
     for name, (default, text) in options.items():
-        parser.add_argument(
-            f"--{name}", type=natural, default=default, metavar="N", help=f"{text} ({default})"
-        )
-
-
-def _add_part(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "--part", choices=["machine", "pipeline"], default="machine", help="default: machine"
-    )
+        number = {"type": natural, "default": default, "metavar": "N"}
+        parser.add_argument(f"--{name}", **number, help=f"{text} ({default})")
 
 
 def _parameters(args: argparse.Namespace) -> dict[str, int]:
@@ -96,15 +85,15 @@ def _parameters(args: argparse.Namespace) -> dict[str, int]:
 
 def _simulate(args: argparse.Namespace) -> int:
     a, b = load(args.a, "cpu"), load(args.b, "cpu")
-    pose_a, pose_b = load_poses(args.pose_a), load_poses(args.pose_b)
+    options = {"engine": args.engine, **_parameters(args)}
     with working("simulating"):
-        run = simulate(a, b, pose_a=pose_a, pose_b=pose_b, engine=args.engine, **_parameters(args))
+        run = simulate(a, b, **load_poses(args), **options)
     counters = run.counters()
     if args.clock:
         counters["microseconds"] = round(counters["cycles"] / args.clock, 1)
     if args.json:
-        show_json({"engine": args.engine, **_parameters(args), **counters,
-                   "pair_count": len(run.pairs), "pairs": run.pairs.tolist()})  # fmt: skip
+        pairs = {"pair_count": len(run.pairs), "pairs": run.pairs.tolist()}
+        show_json({**options, **counters, **pairs})
     else:
         facts = [(name.replace("_", " "), f"{value:,}") for name, value in counters.items()]
         show_facts([("engine", args.engine), ("pairs", f"{len(run.pairs):,}"), *facts])

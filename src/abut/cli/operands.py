@@ -2,48 +2,70 @@
 
 import argparse
 from collections.abc import Iterable
-from enum import StrEnum
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 from abut.cli.console import working
-from abut.cli.report import ROWS_SHOWN
+from abut.cli.report import ROWS_SHOWN, Meshes
 from abut.errors import FileError
 from abut.mesh import Mesh
 from abut.options import TREE_METHODS
 
 
-def add_query_options(
-    parser: argparse.ArgumentParser, methods: Iterable[StrEnum] = TREE_METHODS
+def add_meshes(parser: argparse.ArgumentParser, names: str = "ab") -> None:
+    """Add a mesh file for each letter."""
+    for name in names:
+        parser.add_argument(name, metavar=name.upper(), help="mesh file")
+
+
+def add_poses(parser: argparse.ArgumentParser, batch: str = ", or a batch Bx4x4") -> None:
+    """Add --pose-a and --pose-b."""
+    for side in "ab":
+        about = f"rigid motion of {side.upper()}: 4x4{batch} (.npy or text)"
+        parser.add_argument(f"--pose-{side}", metavar="FILE", help=about)
+
+
+def add_choice(
+    parser: argparse.ArgumentParser,
+    option: str,
+    choices: Iterable[Any],
+    default: str | None,
+    about: str = "",
 ) -> None:
-    """Add the options of every query."""
-    parser.add_argument(
-        "--method", choices=[str(m) for m in methods], default="bvh", help="default: bvh"
-    )
+    """Add an option with the names of an enum, or of some of its members."""
+    names = [str(choice) for choice in choices]
+    about = f"default: {default or 'by the query'}" + (f"; {about}" if about else "")
+    parser.add_argument(option, choices=names, default=default, help=about)
+
+
+def add_query_options(
+    parser: argparse.ArgumentParser, methods: Iterable[Any] = TREE_METHODS
+) -> None:
+    """Add the options of every query: --method, --pairs, --device, --json."""
+    add_choice(parser, "--method", methods, "bvh")
     add_report(parser, "pairs")
 
 
 def add_report(parser: argparse.ArgumentParser, rows: str) -> None:
-    """Add --device, --json and --pairs."""
-    add_device(parser)
+    """Add --pairs, --device and --json."""
+    about = f"{rows} to list (default: {ROWS_SHOWN}; all with --json)"
+    parser.add_argument("--pairs", type=natural, metavar="N", help=about)
+    add_output(parser)
+
+
+def add_output(parser: argparse.ArgumentParser) -> None:
+    """Add --device and --json."""
+    parser.add_argument("--device", help="cpu, cuda:0, … (default: the first GPU, else cpu)")
     parser.add_argument("--json", action="store_true", help="print one JSON object")
-    parser.add_argument(
-        "--pairs",
-        type=natural,
-        metavar="N",
-        help=f"{rows} to list (default: {ROWS_SHOWN}; all with --json)",
-    )
 
 
-def add_poses(parser: argparse.ArgumentParser) -> None:
-    """Add --pose-a and --pose-b."""
-    for side in "ab":
-        parser.add_argument(
-            f"--pose-{side}",
-            metavar="FILE",
-            help=f"rigid motion of {side.upper()}: 4x4, or a batch Bx4x4 (.npy or text)",
-        )
+def add_length(
+    parser: Any, option: str, about: str, default: float | None = None, metavar: str = "D"
+) -> None:
+    """Add an option that takes a length."""
+    parser.add_argument(option, type=length, default=default, metavar=metavar, help=about)
 
 
 def length(text: str) -> float:
@@ -55,11 +77,6 @@ def length(text: str) -> float:
     if not value >= 0:
         raise argparse.ArgumentTypeError(f"{text!r} is not a length from 0 up")
     return value
-
-
-def add_device(parser: argparse.ArgumentParser) -> None:
-    """Add --device."""
-    parser.add_argument("--device", help="cpu, cuda:0, … (default: the first GPU, else cpu)")
 
 
 def natural(text: str) -> int:
@@ -83,8 +100,19 @@ def load(path: str, device: str | None) -> Mesh:
         return Mesh.load(path, device)
 
 
-def load_poses(path: str | None) -> np.ndarray | None:
-    """Load poses: a .npy array, or text with 4 numbers per line, or 16 for one pose per line."""
+def load_operands(args: argparse.Namespace, names: Iterable[str] = "ab") -> Meshes:
+    """Load the mesh files that were given as these arguments."""
+    paths = {name: getattr(args, name) for name in names if getattr(args, name) is not None}
+    return {name: (path, load(path, args.device)) for name, path in paths.items()}
+
+
+def load_poses(args: argparse.Namespace) -> dict[str, Any]:
+    """Load --pose-a and --pose-b, as options of a query."""
+    return {name: read_poses(getattr(args, name)) for name in ("pose_a", "pose_b")}
+
+
+def read_poses(path: str | None) -> np.ndarray | None:
+    """Read poses: a .npy array, or text with 4 numbers per line, or 16 for one pose per line."""
     if path is None:
         return None
     try:

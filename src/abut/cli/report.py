@@ -1,5 +1,6 @@
 """Run and time queries, and print their answers as tables or as JSON."""
 
+import argparse
 import time
 from collections.abc import Callable
 from typing import Any, TypeVar
@@ -13,7 +14,11 @@ from abut.mesh import Mesh
 from abut.results import Contacts
 
 Answer = TypeVar("Answer")
+Facts = list[tuple[str, str]]  # names and values
+Meshes = dict[str, tuple[str, Mesh]]  # file and mesh of each operand
 Stages = dict[str, float]  # milliseconds by name
+
+ROWS_SHOWN = 10
 
 
 def timed(stages: Stages, name: str, work: Callable[[], Answer]) -> Answer:
@@ -26,7 +31,7 @@ def timed(stages: Stages, name: str, work: Callable[[], Answer]) -> Answer:
 
 def run_timed(
     query: Callable[..., Answer],
-    meshes: tuple[Mesh, ...],
+    operands: Meshes,
     *,
     then: Callable[[Answer], Any] = bool,
     **options: Any,
@@ -37,6 +42,7 @@ def run_timed(
     answer which the caller needs.
     """
     stages: Stages = {}
+    meshes = [mesh for _, mesh in operands.values()]
     boxes = [Mesh(*box(), device=mesh.device) for mesh in meshes]
     few = {name: _few(value) for name, value in options.items()}
     with working("loading kernels"):
@@ -51,54 +57,43 @@ def _few(option: Any) -> Any:
     return option[:2] if isinstance(option, np.ndarray) and option.ndim == 3 else option
 
 
-ROWS_SHOWN = 10
-Meshes = dict[str, tuple[str, Mesh]]  # file and mesh of each operand
-
-
 def show_contacts(
-    hits: Contacts,
-    meshes: Meshes,
-    stages: dict[str, float],
-    *,
-    limit: int | None,
-    as_json: bool,
-) -> None:
-    """Print contacts.
-
-    Args:
-        hits: The contacts.
-        meshes: File and mesh of each operand.
-        stages: Milliseconds by stage.
-        limit: Pairs to list; None lists a few in a table and all in JSON.
-        as_json: Print a JSON object instead of a table.
-    """
-    if as_json:
-        show_json(_plain(hits, meshes, limit) | {"milliseconds": stages})
-        return
-    found = [("contact", _verdict(hits)), ("pairs", f"{len(hits):,}")]
-    show_answer(meshes, found, stages)
-    columns = pair_columns(hits)
-    show_first(columns, len(hits), ROWS_SHOWN if limit is None else limit)
+    hits: Contacts, operands: Meshes, stages: Stages, args: argparse.Namespace
+) -> int:
+    """Print contacts; the exit status is 1 where there are any."""
+    if args.json:
+        rows = {name: array.tolist() for name, array in hits.numpy().items()}
+        rows |= {name: rows[name][: args.pairs] for name in ("pairs", "pose") if name in rows}
+        show_json_answer(operands, {"pair_count": len(hits), **rows}, stages)
+    else:
+        show_answer(operands, [("contact", _verdict(hits)), ("pairs", f"{len(hits):,}")], stages)
+        show_first(pair_columns(hits), len(hits), args.pairs)
+    return int(bool(hits))
 
 
-def show_answer(meshes: Meshes, found: list[tuple[str, str]], stages: dict[str, float]) -> None:
+def show_answer(operands: Meshes, found: Facts, stages: Stages) -> None:
     """Print a table of operands, results and times."""
-    operands = [
-        (name, f"{path}: {mesh.vertex_count:,} vertices, {mesh.face_count:,} faces")
-        for name, (path, mesh) in meshes.items()
-    ]
-    device = next(iter(meshes.values()))[1].device
-    show_facts([*operands, *found, ("device", str(device)), ("time", times_line(stages))])
+    facts = [(name, f"{path}: {sizes_of(mesh)}") for name, (path, mesh) in operands.items()]
+    show_facts([*facts, *found, ("device", _device_of(operands)), ("time", times_line(stages))])
 
 
-def plain_operands(meshes: Meshes) -> dict[str, Any]:
-    """Operands and device, for JSON."""
-    operands = {
+def show_json_answer(operands: Meshes, found: dict[str, Any], stages: Stages) -> None:
+    """Print operands, results and times as JSON."""
+    about = {
         name: {"file": path, "vertices": mesh.vertex_count, "faces": mesh.face_count}
-        for name, (path, mesh) in meshes.items()
+        for name, (path, mesh) in operands.items()
     }
-    device = next(iter(meshes.values()))[1].device
-    return {**operands, "device": str(device)}
+    show_json({**about, "device": _device_of(operands), **found, "milliseconds": stages})
+
+
+def sizes_of(mesh: Mesh) -> str:
+    """Describe the size of a mesh."""
+    return f"{mesh.vertex_count:,} vertices, {mesh.face_count:,} faces"
+
+
+def point_text(point: np.ndarray) -> str:
+    """Format a point."""
+    return "(" + ", ".join(f"{x:.9g}" for x in point) + ")"
 
 
 def pair_columns(rows: Any) -> dict[str, Any]:
@@ -108,9 +103,9 @@ def pair_columns(rows: Any) -> dict[str, Any]:
     return columns if rows.pose is None else {"pose": rows.pose.numpy(), **columns}
 
 
-def show_first(columns: dict[str, Any], total: int, limit: int) -> None:
-    """Print the first rows of a table and the number of rows left out."""
-    count = min(limit, total)
+def show_first(columns: dict[str, Any], total: int, limit: int | None) -> None:
+    """Print the first rows of a table, ROWS_SHOWN without a limit, and how many are left out."""
+    count = min(ROWS_SHOWN if limit is None else limit, total)
     if count == 0:
         return
     print()
@@ -119,10 +114,11 @@ def show_first(columns: dict[str, Any], total: int, limit: int) -> None:
         print(f"… and {total - count:,} more (--pairs N)")
 
 
-def _plain(hits: Contacts, meshes: Meshes, limit: int | None) -> dict[str, Any]:
-    rows = {name: array.tolist() for name, array in hits.numpy().items()}
-    rows |= {name: rows[name][:limit] for name in ("pairs", "pose") if name in rows}
-    return {**plain_operands(meshes), "pair_count": len(hits), **rows}
+def times_line(stages: Stages) -> str:
+    """Format stage times on one line."""
+    query = {name: spent for name, spent in stages.items() if name != "kernels"}
+    parts = ", ".join(f"{name} {spent:.2f}" for name, spent in query.items())
+    return f"{sum(query.values()):.2f} ms ({parts}); kernels loaded in {stages['kernels']:.0f} ms"
 
 
 def _verdict(hits: Contacts) -> str:
@@ -132,8 +128,5 @@ def _verdict(hits: Contacts) -> str:
     return f"in {colliding.sum():,} of {len(colliding):,} poses"
 
 
-def times_line(stages: dict[str, float]) -> str:
-    """Format stage times on one line."""
-    query = {name: spent for name, spent in stages.items() if name != "kernels"}
-    parts = ", ".join(f"{name} {spent:.2f}" for name, spent in query.items())
-    return f"{sum(query.values()):.2f} ms ({parts}); kernels loaded in {stages['kernels']:.0f} ms"
+def _device_of(operands: Meshes) -> str:
+    return str(next(iter(operands.values()))[1].device)

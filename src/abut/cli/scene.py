@@ -6,8 +6,8 @@ from typing import Any
 import numpy as np
 
 from abut.cli.console import show_facts, show_json, working
-from abut.cli.operands import add_query_options, length
-from abut.cli.report import ROWS_SHOWN, run_timed, show_first, times_line
+from abut.cli.operands import add_choice, add_length, add_query_options
+from abut.cli.report import run_timed, show_first, times_line
 from abut.options import CONTACT_METHODS
 from abut.scene import Scene
 
@@ -21,15 +21,9 @@ def add_command(commands: Any) -> None:
     )
     parser.add_argument("file", metavar="FILE", help="scene or robot file")
     parser.add_argument("--self", action="store_true", help="also objects that cut themselves")
-    parser.add_argument(
-        "--within", type=length, metavar="D", help="also pairs of objects at most D apart"
-    )
-    parser.add_argument(
-        "--geometry",
-        choices=("collision", "visual"),
-        default="collision",
-        help="which geometry of a robot (default: collision)",
-    )
+    add_length(parser, "--within", "also pairs of objects at most D apart")
+    about = "which geometry of a robot"
+    add_choice(parser, "--geometry", ("collision", "visual"), "collision", about)
     add_query_options(parser, CONTACT_METHODS)
     parser.set_defaults(run=run)
 
@@ -38,7 +32,7 @@ def run(args: argparse.Namespace) -> int:
     """Run the query and print the answer; 1 when objects collide."""
     with working(f"reading {args.file}"):
         scene = Scene.load(args.file, args.device, geometry=args.geometry)
-    hits, stages = run_timed(scene.collide, (), self_collisions=args.self, method=args.method)
+    hits, stages = run_timed(scene.collide, {}, self_collisions=args.self, method=args.method)
     names = {row: name for name, row in scene.names.items()}
     pairs, counts = np.unique(hits.objects.numpy(), axis=0, return_counts=True)
     colliding = [
@@ -46,10 +40,28 @@ def run(args: argparse.Namespace) -> int:
         for pair, count in zip(pairs.tolist(), counts.tolist(), strict=True)
     ]
     near = _near(scene, args.within, names)
+    report: dict[str, Any] = {
+        "file": args.file,
+        "objects": len(scene),
+        "faces": sum(mesh.face_count for mesh in scene.meshes),
+        "device": str(scene.device),
+    }
     if args.json:
-        show_json(_plain(args.file, scene, colliding, near) | {"milliseconds": stages})
-    else:
-        _show(args, scene, colliding, near, stages)
+        show_json(report | {"contacts": colliding, "near": near, "milliseconds": stages})
+        return int(bool(hits))
+    size = f"{report['objects']:,} objects, {report['faces']:,} faces"
+    facts = [("file", f"{args.file}: {size}")]
+    if scene.robot is not None:
+        facts.append(("robot", f"{len(scene.robot.joints)} joints"))
+    facts.append(("contact", f"{len(colliding):,} pairs of objects" if colliding else "no"))
+    show_facts([*facts, ("device", report["device"]), ("time", times_line(stages))])
+    for rows, value in ((colliding, "face_pairs"), (near, "distance")):
+        columns = {
+            "object": [row["objects"][0] for row in rows],
+            "and": [row["objects"][1] for row in rows],
+            value.replace("_", " "): [row[value] for row in rows],
+        }
+        show_first(columns, len(rows), args.pairs)
     return int(bool(hits))
 
 
@@ -61,33 +73,3 @@ def _near(scene: Scene, bound: float | None, names: dict[int, str]) -> list[dict
     rows = zip(found.objects.numpy().tolist(), found.value.numpy().tolist(), strict=True)
     apart = [(value, [names[i] for i in pair]) for pair, value in rows if value > 0]
     return [{"objects": pair, "distance": value} for value, pair in sorted(apart)]
-
-
-def _plain(path: str, scene: Scene, colliding: list[Any], near: list[Any]) -> dict[str, Any]:
-    return {
-        "file": path,
-        "objects": len(scene),
-        "faces": sum(mesh.face_count for mesh in scene.meshes),
-        "device": str(scene.device),
-        "contacts": colliding,
-        "near": near,
-    }
-
-
-def _show(
-    args: argparse.Namespace, scene: Scene, colliding: list[Any], near: list[Any], stages: Any
-) -> None:
-    faces = sum(mesh.face_count for mesh in scene.meshes)
-    facts = [("file", f"{args.file}: {len(scene):,} objects, {faces:,} faces")]
-    if scene.robot is not None:
-        facts.append(("robot", f"{len(scene.robot.joints)} joints"))
-    facts.append(("contact", f"{len(colliding):,} pairs of objects" if colliding else "no"))
-    show_facts([*facts, ("device", str(scene.device)), ("time", times_line(stages))])
-    limit = ROWS_SHOWN if args.pairs is None else args.pairs
-    for rows, value in ((colliding, "face_pairs"), (near, "distance")):
-        columns = {
-            "object": [row["objects"][0] for row in rows],
-            "and": [row["objects"][1] for row in rows],
-            value.replace("_", " "): [row[value] for row in rows],
-        }
-        show_first(columns, len(rows), limit)
