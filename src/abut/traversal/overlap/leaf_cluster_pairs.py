@@ -7,7 +7,6 @@ the CPU. Measured in design/traversal.md.
 """
 
 from collections.abc import Iterator
-from itertools import pairwise
 from typing import Any
 
 import warp as wp
@@ -48,9 +47,9 @@ wp.set_module_options({"enable_backward": False, "fuse_fp": False})
 
 LISTED = wp.constant(32)  # clusters that a walk of LONG_WALK visits can find
 LONG_WALK = 32  # visits of one thread before others share the rest
-REST_QUEUES = ("rest", "late", "last")  # queues of unfinished walks, one after the other
-MANY_CLUSTERS = 1 << 14  # from here on walks are shared three times
-CHAIN = wp.constant(64)  # subtrees that are left of a walk: one a level
+REST_QUEUES = ("rest", "late")  # queues of unfinished walks, one after the other
+LEAST_PART = 64  # leaves of a part of a walk
+CHAIN = wp.constant(64)  # parts pushed together
 CLUSTER_PAIRS = wp.constant(16)
 
 
@@ -119,17 +118,29 @@ def push_rest(
     box: Node,
     start: wp.int32,
     stop: wp.int32,
+    largest: wp.int32,
     queue: PairQueue,
 ):
-    """Push the rest of a walk: a chain of subtrees, which many threads can walk at once."""
+    """Push the rest of a walk: subtrees of at most ``largest`` leaves, for as many threads."""
+    if start == stop:
+        return
     found = wp.zeros(shape=(CHAIN,), dtype=wp.int32)
     count = wp.int32(0)
     slot = wp.int32(start)
+    first = leaf_begin(tree, slot)
     while slot != stop:
         node = load_node(tree.nodes, slot)
-        found[count] = slot
-        count += overlap_nodes(box, node)
-        slot = escape_of(node)
+        hit = overlap_nodes(box, node)
+        opened = hit == 1 and leaf_end(tree, node) - first > largest
+        if hit == 1 and not opened:
+            found[count] = slot
+            count += 1
+            if count == CHAIN:
+                push_clusters(cluster, found, count, queue)
+                count = 0
+        slot = wp.where(opened, 2 * link_of(node), escape_of(node))
+        if not opened:
+            first = first_leaf_of_right(slot)
     push_clusters(cluster, found, count, queue)
 
 
@@ -140,6 +151,7 @@ def list_clusters_kernel(
     tree: BvhView,
     clusters: wp.array[wp.int32],
     most: wp.int32,
+    largest: wp.int32,
     # out
     clusters_out: PairQueue,
     rest_out: PairQueue,
@@ -151,7 +163,7 @@ def list_clusters_kernel(
         own = cluster_code_of(tree, slot, box)
         push_pair(clusters_out, (wp.int64(own) << wp.int64(32)) | wp.int64(own))
         slot = walk_clusters(tree, own, box, escape_of(box), -1, most, clusters_out)
-        push_rest(tree, cluster, box, slot, -1, rest_out)
+        push_rest(tree, cluster, box, slot, -1, largest, rest_out)
 
 
 @wp.kernel
@@ -161,6 +173,7 @@ def resume_walks_kernel(
     tree: BvhView,
     clusters: wp.array[wp.int32],
     most: wp.int32,
+    largest: wp.int32,
     rest: PairQueue,
     # out
     clusters_out: PairQueue,
@@ -174,7 +187,7 @@ def resume_walks_kernel(
         own = cluster_code_of(tree, clusters[cluster], box)
         stop = escape_of(load_node(tree.nodes, start))
         slot = walk_clusters(tree, own, box, start, stop, most, clusters_out)
-        push_rest(tree, cluster, box, slot, stop, rest_out)
+        push_rest(tree, cluster, box, slot, stop, largest, rest_out)
 
 
 def cluster_walks(
@@ -182,15 +195,19 @@ def cluster_walks(
 ) -> Iterator[tuple[wp.Kernel, int, list[Any]]]:
     """Kernel, count and arguments of the launches that list pairs of leaf clusters.
 
-    Threads share long walks.
+    Threads share long walks. A box as large as the mesh meets all of n leaves: its walk is cut
+    into parts of n to the 2/3 leaves, and these into parts of n to the 1/3.
     """
-    shares = REST_QUEUES if clusters.shape[0] > MANY_CLUSTERS else REST_QUEUES[:-1]
-    found, rest = queues["clusters"], [queues[name] for name in shares]
-    yield list_clusters_kernel, clusters.shape[0], [tree, clusters, LONG_WALK, found, rest[0]]
-    for here, there in pairwise(rest):
-        yield resume_walks_kernel, UNKNOWN_COUNT, [tree, clusters, LONG_WALK, here, found, there]
-    last = [tree, clusters, UNKNOWN_COUNT, rest[-1], found, rest[0]]
-    yield resume_walks_kernel, UNKNOWN_COUNT, last
+    cube_root = tree.leaf_slots.shape[0] ** (1 / 3)
+    parts = [max(LEAST_PART, int(cube_root**power)) for power in (2, 1)]
+    found, (rest, late) = queues["clusters"], (queues[name] for name in REST_QUEUES)
+    about = tree, clusters
+    walks = [*about, LONG_WALK, parts[0], found, rest]
+    yield list_clusters_kernel, clusters.shape[0], walks
+    walks = [*about, LONG_WALK, parts[1], rest, found, late]
+    yield resume_walks_kernel, UNKNOWN_COUNT, walks
+    walks = [*about, UNKNOWN_COUNT, parts[1], late, found, rest]
+    yield resume_walks_kernel, UNKNOWN_COUNT, walks
 
 
 @wp.func
