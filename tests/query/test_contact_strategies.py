@@ -106,9 +106,7 @@ def test_teams_find_the_first_pair_of_a_descent(name, bound, device):
 
 
 @pytest.mark.parametrize("sharing", [SHARED_BY_POSITION, SHARED_BY_INDEX])
-@pytest.mark.parametrize(
-    "strategy", [Strategy.PACKETS, Strategy.CLUSTERS, Strategy.SELF_DESCEND, Strategy.LEAF_WALK]
-)
+@pytest.mark.parametrize("strategy", [Strategy.PACKETS, Strategy.CLUSTERS, Strategy.LEAF_WALK])
 @pytest.mark.parametrize("name", ["thick_knot", "folded_cloth", "needles"])
 def test_self_collision(name, strategy, sharing, device):
     shape = cases.single(name, 1500)

@@ -11,11 +11,10 @@ from abut.bounds.relative_frame import RelativeFrame
 from abut.bvh.layout import Bvh
 from abut.bvh.leaf_clusters import leaf_clusters_of
 from abut.bvh.leaf_corners import leaf_corner_rows, leaf_corners_kernel
-from abut.core.lanes import WARP_SIZE
 from abut.core.launch import UNKNOWN_COUNT, Task
 from abut.core.pair_queue import PairQueues
 from abut.core.plan import QueueLaunch, Stage
-from abut.core.team import TEAM_BLOCK, TEAM_GRID
+from abut.core.team import TEAM_BLOCK
 from abut.narrow.exact import EXACT_THREADS, exact_kernel_for
 from abut.narrow.filter import brute_kernel_for, filter_kernel_for
 from abut.narrow.plane_filter import plane_filter_kernel
@@ -34,7 +33,6 @@ from abut.traversal.overlap.row_frames import (
     SUBTREES,
     frames_kernel_for,
 )
-from abut.traversal.overlap.self_descend import self_descend_kernel_for
 
 LEAVES_PER_ITEM = 256  # of a subtree that is an item of a descent on the CPU
 MOST_ITEMS = 256  # of all rows of a batch, or of one row of a scene, on the CPU
@@ -52,7 +50,6 @@ class Strategy(Enum):
     FIRST = auto()  # both trees at once, a team for each row, until it has a pair
     LEAF_WALK = auto()  # one tree for each leaf of the other; faces are tested afterwards
     PACKETS = auto()  # packets of leaves of one tree against later leaves; tested on the way
-    SELF_DESCEND = auto()  # one tree, a team for each subtree; then the faces
     CLUSTERS = auto()  # pairs of leaf clusters of one tree, then their leaves, then the faces
     BRUTE = auto()  # every pair of faces
 
@@ -98,7 +95,6 @@ class ContactStages:
             Strategy.FIRST: self._descend,
             Strategy.LEAF_WALK: self._leaf_walk,
             Strategy.PACKETS: self._packets,
-            Strategy.SELF_DESCEND: self._self_descend,
             Strategy.CLUSTERS: self._clusters,
             Strategy.BRUTE: self._brute,
         }[self.strategy]()
@@ -186,25 +182,6 @@ class ContactStages:
                 min(self.rows.capacity << int(self.out.bits[0]), LEAF_WALK_THREADS),
             ),
         )
-        yield self.filter(candidates)
-
-    def _self_descend(self) -> Iterable[Stage]:
-        """Find pairs of leaves that boxes and planes do not keep apart, then test the faces."""
-        tree, view, candidates = self.trees[0], self.rows.view, self.queues["candidates"]
-        corners, device = leaf_corner_rows(tree), self.device
-        args = [view.a.points, view.a.faces, view.tree_a.origin, tree.nodes, tree.leaf_slots]
-        yield "corners", Task(leaf_corners_kernel, tree.face_count, [*args, corners], device).run
-        depth = max((tree.face_count // LEAVES_PER_TEAM).bit_length() - 1, 0)
-        counter = wp.zeros(1, dtype=wp.int32, device=device)
-        if device.is_cuda:
-            yield "search", counter.zero_
-        args = [view.tree_a, corners, depth, self.out.bits, counter, candidates]
-        options: dict[str, Any] = {"grain": max((1 << depth) // 16, 1)}
-        if device.is_cuda:
-            options = {"threads": min(TEAM_GRID, WARP_SIZE << depth), "block": TEAM_BLOCK}
-        count = 1 << depth if device.is_cpu else UNKNOWN_COUNT
-        kernel = self_descend_kernel_for(device.is_cuda)
-        yield "search", Task(kernel, count, args, device, **options).run
         yield self.filter(candidates)
 
     def _clusters(self) -> Iterable[Stage]:
