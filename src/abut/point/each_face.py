@@ -2,7 +2,7 @@
 
 import warp as wp
 
-from abut.core.atomics import atomic_min_int64
+from abut.core.atomics import warp_atomic_min_int64
 from abut.geometry.closest_point_tri import closest_point_tri
 from abut.operands.posed_mesh import PosedMesh, load_face
 
@@ -26,9 +26,7 @@ def least_distance_kernel(
 ):
     """Lower the first entry to the least squared distance of all faces from the first point."""
     for face in range(span[0] + wp.tid(), span[1], span[2]):
-        bits = squared_bits(points[0], side, face)
-        if bits < least_out[0]:
-            atomic_min_int64(least_out, 0, bits)
+        warp_atomic_min_int64(least_out, 0, squared_bits(points[0], side, face))
 
 
 @wp.kernel
