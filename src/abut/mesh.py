@@ -4,7 +4,7 @@ import threading
 import weakref
 from collections.abc import Callable
 from functools import cached_property
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 import warp as wp
@@ -15,7 +15,9 @@ from abut.core.device import resolve_device
 from abut.core.pickling import device_or_cpu
 from abut.core.point_check import PointCheck, PointCheckBuffers, not_finite_error, vertex_rows
 from abut.errors import MeshError
-from abut.geometry.topology import Topology, directed_edges, topology_of
+
+if TYPE_CHECKING:
+    from abut.geometry.topology import Topology
 
 Made = TypeVar("Made")
 
@@ -175,11 +177,10 @@ class Mesh:
     @cached_property
     def edges(self) -> wp.array:
         """Unique edges (low, high), in lexicographic order."""
-        ends = np.sort(directed_edges(self.faces.numpy().astype(np.int64)), axis=1)
-        edges = np.divmod(np.unique(ends @ [self.vertex_count, 1]), max(self.vertex_count, 1))
-        return wp.array(
-            np.stack(edges, axis=1).astype(np.int32), dtype=wp.vec2i, device=self.device
-        )
+        ends = self.faces.numpy()[:, [0, 1, 1, 2, 2, 0]].reshape(-1, 2).astype(np.int64)
+        keys = np.unique(np.sort(ends, axis=1) @ [self.vertex_count, 1])
+        edges = np.stack(np.divmod(keys, max(self.vertex_count, 1)), axis=1).astype(np.int32)
+        return wp.array(edges, dtype=wp.vec2i, device=self.device)
 
     @cached_property
     def used(self) -> wp.array:
@@ -189,11 +190,12 @@ class Mesh:
         return wp.array(used[:0] if used.all() else used, dtype=wp.bool, device=self.device)
 
     @property
-    def topology(self) -> Topology:
+    def topology(self) -> "Topology":
         """Topology of the present shape."""
-        return self.per_shape(
-            "topology", lambda: topology_of(self.points.numpy(), self.faces.numpy())
-        )
+        from abut.geometry.topology import topology_of
+
+        points, faces = self.points.numpy(), self.faces.numpy()
+        return self.per_shape("topology", lambda: topology_of(points, faces))
 
     def per_shape(self, name: str, make: Callable[[], Made], *about: Any) -> Made:
         """Return a value cached for the present shape and ``about``; ``make`` it on a miss."""

@@ -1,5 +1,6 @@
 """Validate points: bounds, first non-finite index, float64 copy."""
 
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -27,24 +28,11 @@ class Bounds:
 
 
 @wp.func
-def empty_bounds(p: wp.vec3d):
-    """Return bounds without any point; ``p`` is any point that will be added."""
-    out = Bounds()
-    out.lower = p
-    out.upper = p
-    out.first_bad = NO_INDEX
-    return out
-
-
-@wp.func
-def add_point(bounds: Bounds, p: wp.vec3d, i: wp.int32):
-    """Return the bounds extended by a point."""
-    out = bounds
-    if not wp.isfinite(p):
-        out.first_bad = wp.min(out.first_bad, wp.float64(i))
-    out.lower = wp.min(out.lower, p)
-    out.upper = wp.max(out.upper, p)
-    return out
+def vertex_at(vertices: wp.array[wp.vec3f], points: wp.array[wp.vec3d], i: wp.int32):
+    """Return a point; where there are float32 vertices, their exact float64 copy."""
+    if vertices.shape[0] > 0:
+        return wp.vec3d(vertices[i])
+    return points[i]
 
 
 @wp.func
@@ -70,38 +58,30 @@ def store_bounds(bounds: Bounds, row: wp.int32, rows: wp.array2d[wp.float64]):
 def check_points_kernel(
     # in
     span: wp.vec3i,
-    points: wp.array[wp.vec3d],
-    # out
-    rows_out: wp.array2d[wp.float64],
-):
-    """Find the bounds and the first non-finite point, one row per warp."""
-    lanes = rows_out.shape[0] * lane_count()
-    for lane in range(span[0] + wp.tid(), span[1], span[2]):
-        bounds = empty_bounds(points[0])
-        part = lane_range(lane, lanes, points.shape[0])
-        for i in range(part[0], part[1], part[2]):
-            bounds = add_point(bounds, points[i], i)
-        store_bounds(bounds, lane / lane_count(), rows_out)
-
-
-@wp.kernel
-def check_float32_points_kernel(
-    # in
-    span: wp.vec3i,
     vertices: wp.array[wp.vec3f],
     # out
     points_out: wp.array[wp.vec3d],
     rows_out: wp.array2d[wp.float64],
 ):
-    """Check float32 points and write them as float64, which is exact."""
+    """Find the bounds and the first non-finite point, one row per warp.
+
+    Where there are float32 vertices, write them as points.
+    """
     lanes = rows_out.shape[0] * lane_count()
     for lane in range(span[0] + wp.tid(), span[1], span[2]):
-        bounds = empty_bounds(wp.vec3d(vertices[0]))
-        part = lane_range(lane, lanes, vertices.shape[0])
+        bounds = Bounds()
+        bounds.lower = vertex_at(vertices, points_out, 0)
+        bounds.upper = bounds.lower
+        bounds.first_bad = NO_INDEX
+        part = lane_range(lane, lanes, points_out.shape[0])
         for i in range(part[0], part[1], part[2]):
-            p = wp.vec3d(vertices[i])
-            points_out[i] = p
-            bounds = add_point(bounds, p, i)
+            p = vertex_at(vertices, points_out, i)
+            if vertices.shape[0] > 0:
+                points_out[i] = p
+            if not wp.isfinite(p):
+                bounds.first_bad = wp.min(bounds.first_bad, wp.float64(i))
+            bounds.lower = wp.min(bounds.lower, p)
+            bounds.upper = wp.max(bounds.upper, p)
         store_bounds(bounds, lane / lane_count(), rows_out)
 
 
@@ -132,11 +112,11 @@ class PointCheck:
     ) -> None:
         self.count = points.shape[0]
         self.buffers = buffers or PointCheckBuffers(points.device)
-        kernel, args = check_points_kernel, [points, self.buffers.rows]
-        if vertices is not None:
-            kernel, args = check_float32_points_kernel, [vertices, *args]
-        grain = 1 if self.count > 50000 else self.buffers.lanes
-        self.task = Task(kernel, self.buffers.lanes, args, points.device, grain=grain)
+        if vertices is None:
+            vertices = _no_vertices(points.device.alias)
+        args, lanes = [vertices, points, self.buffers.rows], self.buffers.lanes
+        grain = 1 if self.count > 50000 else lanes
+        self.task = Task(check_points_kernel, lanes, args, points.device, grain=grain)
 
     def start(self, vertices: wp.array | None = None) -> None:
         """Start the check, of points converted from ``vertices`` if they are given."""
@@ -158,6 +138,11 @@ class PointCheck:
         first_bad = rows[:, 6].min()
         bounds = np.array([rows[:, :3].min(axis=0), rows[:, 3:6].max(axis=0)])
         return (int(first_bad) if first_bad < self.count else -1), bounds
+
+
+@cache
+def _no_vertices(alias: str) -> wp.array:
+    return wp.empty(0, dtype=wp.vec3f, device=alias)
 
 
 def check_points(points: wp.array) -> tuple[int, np.ndarray]:
