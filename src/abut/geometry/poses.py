@@ -73,11 +73,20 @@ def _rigid(
 
 def batch_size(pose_a: Any, pose_b: Any) -> int | None:
     """Return B if one of the poses is a batch, None if neither is."""
-    shapes = [to_plain(pose).shape for pose in (pose_a, pose_b) if pose is not None]
+    shapes = [_shape(pose) for pose in (pose_a, pose_b) if pose is not None]
     sizes = {shape[0] for shape in shapes if len(shape) == 3}
     if len(sizes) > 1:
         raise PoseError(f"pose_a and pose_b have {' and '.join(map(str, sorted(sizes)))} poses.")
     return sizes.pop() if sizes else None
+
+
+def _shape(pose: Any) -> tuple[int, ...]:
+    """Return the shape of poses, without making an array of those that are one."""
+    if isinstance(pose, np.ndarray):
+        return pose.shape
+    if isinstance(pose, wp.array):
+        return (*pose.shape, *getattr(pose.dtype, "_shape_", ()))
+    return to_plain(pose).shape
 
 
 def poses_between(start: np.ndarray, end: np.ndarray, vectors: np.ndarray, t: float) -> np.ndarray:

@@ -73,6 +73,8 @@ def upload_poses(pose: Any, name: str, device: wp.Device) -> Any:
     """
     if pose is None:
         return None
+    if _is_ready(pose, device):
+        return wp.clone(pose)
     plain = to_plain(pose)
     shaped = plain.shape[-2:] == (4, 4) and plain.ndim in (2, 3)
     if device.is_cpu or not shaped or scalar_dtype(plain).kind not in "fiub":
@@ -81,6 +83,13 @@ def upload_poses(pose: Any, name: str, device: wp.Device) -> Any:
     if isinstance(plain, np.ndarray):
         return _staging.on(device, lambda: PoseStaging(device)).send(plain)
     return _copied(plain, device)
+
+
+def _is_ready(pose: Any, device: wp.Device) -> bool:
+    """Whether poses are an array on this CUDA device that only needs to be copied."""
+    if device.is_cpu or not isinstance(pose, wp.array) or pose.dtype is not wp.mat44d:
+        return False
+    return pose.device == device and pose.ndim == 1 and pose.is_contiguous
 
 
 def on_host(poses: Sequence[Any]) -> tuple[np.ndarray | None, ...]:
