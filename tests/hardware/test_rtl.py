@@ -11,14 +11,14 @@ import abut
 from abut import cases, hardware
 from abut.hardware import Machine, model, pysim
 from abut.hardware.cycle_model import CycleModel
-from abut.hardware.memory_image import (
+from abut.hardware.program import (
     packed,
+    program,
     record_beats,
     register_words,
     table_words,
     triangle_word,
 )
-from abut.hardware.program import program
 from abut.hardware.rtl.dots import Gap, Scale
 from abut.hardware.rtl.fetch import Fetch
 from abut.hardware.rtl.lane import Lane

@@ -6,17 +6,11 @@ Integers have 64 bits; sums of wide numbers take two of them.
 import numpy as np
 
 from abut.bounds.fixed import LOW_BITS, LOW_MASK
-from abut.hardware.config import Machine
-from abut.hardware.program import ROTATION_ONE, Program
+from abut.hardware.program import ROTATION_ONE, Program, picks_of
 
 AXIS_BITS = 17  # magnitude of an axis of the triangle unit
 ROTATION_BITS = ROTATION_ONE.bit_length() - 1
 TRIANGLE_AXES = 11  # the normals of a and b, then each edge of a with each of b
-
-
-def picks_of(axes: np.ndarray) -> np.ndarray:
-    """(n, 6) indices of normals: three of a, three of b."""
-    return (axes[:, :1] >> (5 * np.arange(6))) & 31
 
 
 class AxisTable:
@@ -88,34 +82,3 @@ def triangle_apart(program: Program, face_a: int, face_b: int) -> int:
     above = on_a.min(axis=1) - on_b.max(axis=1) > slack
     below = on_b.min(axis=1) - on_a.max(axis=1) > slack
     return int(np.argmax(np.append(above | below, True)))
-
-
-def axis_rows(program: Program) -> list[int]:
-    """The axis table as the machine's words, one for each axis.
-
-    A pick is coded as row (three bits), odd, swapped: slabs lie two a row, each with its opposite.
-    """
-    machine = program.machine
-    words = []
-    for row, picks in zip(program.axes.tolist(), picks_of(program.axes).tolist(), strict=True):
-        word, at = 0, 0
-        for pick in picks:
-            slab = pick % machine.half
-            code = (slab >> 1) | ((slab & 1) << 3) | (int(pick >= machine.half) << 4)
-            word |= code << at
-            at += 5
-        for weight in row[1:7]:
-            word |= (weight & ((1 << machine.width) - 1)) << at
-            at += machine.width
-        for constant in row[7:]:
-            word |= (constant & ((1 << machine.constant_bits) - 1)) << at
-            at += machine.constant_bits
-        words.append(word)
-    return words
-
-
-def idle_row(machine: Machine) -> int:
-    """A row that separates nothing, for pipelines that have no axis left."""
-    lowest = 1 << (machine.constant_bits - 1)
-    at = machine.axis_bits - machine.constant_bits
-    return (lowest << at) | (lowest << (at - machine.constant_bits))

@@ -2,7 +2,7 @@
 
 The integers are those of ``abut.collide(method="kdop")``. Triangles have 18 bits at any width: the
 machine rotates those of a into b's frame. Numbers are rounded to the nearest, with a slack that
-covers it (design/fixed-point-kdop.md).
+covers it (design/fixed-point-kdop.md). Simulators and boards take memory and registers as words.
 """
 
 from dataclasses import dataclass
@@ -135,3 +135,71 @@ def _triangle_frame(
     slack = LEAST_SLACK + 2.0**-44 * (world / unit + 16 * TRIANGLE_ONE)
     exponent = min(int(np.ceil(np.log2(slack))), MOST_SLACK)
     return rotation, np.rint(shift * ROTATION_ONE).astype(np.int64) + ROTATION_ONE // 2, exponent
+
+
+def packed(numbers: np.ndarray, bits: int) -> int:
+    """Concatenate numbers of ``bits`` bits, the first lowest."""
+    mask, word = (1 << bits) - 1, 0
+    for place, number in enumerate(numbers.ravel().tolist()):
+        word |= (number & mask) << (bits * place)
+    return word
+
+
+def picks_of(axes: np.ndarray) -> np.ndarray:
+    """(n, 6) indices of normals: three of a, three of b."""
+    return (axes[:, :1] >> (5 * np.arange(6))) & 31
+
+
+def axis_rows(program: Program) -> list[int]:
+    """The axis table as the machine's words, one for each axis: picks, weights, constants.
+
+    A pick is coded as row (three bits), odd, swapped: slabs lie two a row, each with its opposite.
+    """
+    machine = program.machine
+    picks = picks_of(program.axes)
+    slabs = picks % machine.half
+    codes = (slabs >> 1) | ((slabs & 1) << 3) | ((picks >= machine.half) << 4)
+    words = []
+    for code, row in zip(codes, program.axes, strict=True):
+        word = packed(code, 5) | packed(row[1:7], machine.width) << 30
+        words.append(word | packed(row[7:], machine.constant_bits) << (30 + 6 * machine.width))
+    return words
+
+
+def idle_row(machine: Machine) -> int:
+    """A row that separates nothing, for pipelines that have no axis left."""
+    bits = machine.constant_bits
+    return packed(np.full(2, 1 << (bits - 1)), bits) << (machine.axis_bits - 2 * bits)
+
+
+def record_beats(program: Program, tree: EncodedTree, slot: int) -> list[int]:
+    """The beats of a record: link, leaf and size, then four reaches, those of two slabs, a beat."""
+    machine = program.machine
+    head = int(tree.links[slot]) | int(tree.leaves[slot]) << SLOT_BITS
+    head |= (int(tree.sizes[slot]) & ((1 << SIZE_BITS) - 1)) << (SLOT_BITS + 1)
+    slabs = tree.reaches[slot].reshape(2, machine.half).T.ravel()
+    return [head, *(packed(slabs[n : n + 4], machine.width) for n in range(0, machine.sides, 4))]
+
+
+def triangle_word(tree: EncodedTree, face: int) -> int:
+    """Nine coordinates of 18 bits of a face."""
+    return packed(tree.triangles[face], 18)
+
+
+def table_words(program: Program) -> list[tuple[int, int, int]]:
+    """(pipeline, row, word) of the axis table; axes are dealt to pipelines round robin."""
+    machine = program.machine
+    rows = axis_rows(program)
+    rows += [idle_row(machine)] * (machine.steps * machine.pipelines - len(rows))
+    return [(n % machine.pipelines, n // machine.pipelines, word) for n, word in enumerate(rows)]
+
+
+def register_words(program: Program) -> dict[str, int]:
+    """Registers that stay constant during a query."""
+    return {
+        "root_a": program.a.root,
+        "root_b": program.b.root,
+        "turn": packed(program.rotation, 18),
+        "shift": packed(program.shift, 36),
+        "slack": program.slack,
+    }

@@ -8,8 +8,13 @@ from amaranth.sim import Simulator
 
 from abut.errors import CapacityError
 from abut.hardware.cycle_model import BurstMemory, Run
-from abut.hardware.memory_image import record_beats, register_words, table_words, triangle_word
-from abut.hardware.program import Program
+from abut.hardware.program import (
+    Program,
+    record_beats,
+    register_words,
+    table_words,
+    triangle_word,
+)
 from abut.hardware.rtl.machine import CollisionMachine
 
 

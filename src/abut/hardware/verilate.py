@@ -12,8 +12,14 @@ import numpy as np
 from abut.errors import CapacityError, ToolError
 from abut.hardware.config import Machine
 from abut.hardware.cycle_model import Run
-from abut.hardware.memory_image import record_beats, register_words, table_words, triangle_word
-from abut.hardware.program import EncodedTree, Program
+from abut.hardware.program import (
+    EncodedTree,
+    Program,
+    record_beats,
+    register_words,
+    table_words,
+    triangle_word,
+)
 from abut.hardware.rtl.verilog import to_verilog
 
 BENCH = Path(__file__).with_name("bench.cpp")

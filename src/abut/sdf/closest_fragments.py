@@ -71,15 +71,6 @@ def centroids_kernel(
 
 
 @wp.func
-def nearest_corner_key(grid: FieldGrid, pair: FieldPair, corners: wp.mat33d, face: wp.int32):
-    """Return the key of the nearest corner."""
-    nearest = FARTHEST
-    for k in range(3):
-        nearest = wp.min(nearest, probe_pixels(grid, corners[k], pair).distance)
-    return distance_key(nearest, face)
-
-
-@wp.func
 def fragment_distance(grid: FieldGrid, pair: FieldPair, patch: Patch, pixel: wp.vec2i):
     """Return the distance of a fragment."""
     c = fragment_at(patch, pixel, wp.float32(pair.cells_per_pixel))
@@ -104,10 +95,11 @@ def cull_far_faces_kernel(
         if picked:
             pair = operands.pairs[pair_index]
             corners = pixel_corners(operands, pair, face)
-            grid = operands.fields[pair.field]
-            warp_atomic_min_int64(
-                best_out, pair_index, nearest_corner_key(grid, pair, corners, face)
-            )
+            nearest = FARTHEST
+            for k in range(3):
+                probe = probe_pixels(operands.fields[pair.field], corners[k], pair)
+                nearest = wp.min(nearest, probe.distance)
+            warp_atomic_min_int64(best_out, pair_index, distance_key(nearest, face))
         warp_push_pair(faces_out, picked, face_key(pair_index, face))
 
 

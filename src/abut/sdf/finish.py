@@ -52,12 +52,6 @@ def is_sample_inside(
 
 
 @wp.func
-def reach_from(p: wp.vec3d, t: wp.mat33d):
-    """Return the largest coordinate difference of p and a triangle, within a factor."""
-    return wp.max(wp.abs(p - t[0])) + wp.max(wp.abs(t[1] - t[0])) + wp.max(wp.abs(t[2] - t[0]))
-
-
-@wp.func
 def gradient_from(p: wp.vec3d, t: wp.mat33d, weights: wp.vec3d, least: wp.float64, out: wp.float64):
     """Return the unit vector from the foot of p to p; nearer than ``least`` the outward normal."""
     way = (p - t[0]) - weights[1] * (t[1] - t[0]) - weights[2] * (t[2] - t[0])
@@ -94,7 +88,8 @@ def finish_kernel(
             foot = closest_point_tri(p, t)
             away = wp.sqrt(foot.squared)
             if away <= end.band:
-                size = reach_from(p, t)
+                size = wp.max(wp.abs(p - t[0]))
+                size = size + wp.max(wp.abs(t[1] - t[0])) + wp.max(wp.abs(t[2] - t[0]))
                 distance = wp.where(away > NOISE * size, away, wp.float64(0.0))
                 g = gradient_from(p, t, foot.weights, NEARLY_ON * size, end.outwards)
                 if inside and away > NEARLY_ON * size:

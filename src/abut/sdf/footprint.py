@@ -7,6 +7,7 @@ Large footprints are divided into tiles, so that many threads share them. A tile
 import warp as wp
 
 from abut.bounds.float32 import to_vec3f
+from abut.geometry.poses import move_point
 from abut.sdf.field_pairs import FACES, FieldOperands, FieldPair
 from abut.sdf.field_probe import lower_bound_within, probe_field
 from abut.sdf.grid import FieldGrid
@@ -16,7 +17,6 @@ from abut.sdf.orthographic_raster import (
     THIRD,
     Footprint,
     area_vector,
-    corners_in_pixels,
     depth_plane,
     dominant_axis,
     extent_along,
@@ -64,8 +64,13 @@ def radius_from(corners: wp.mat33d, middle: wp.vec3d, pair: FieldPair):
 
 @wp.func
 def pixel_corners(operands: FieldOperands, pair: FieldPair, face: wp.int32):
-    """Return the corners of a face in pixels of its pair."""
-    return corners_in_pixels(operands.meshes[pair.mesh], face, pair.to_pixels)
+    """Return the corners of a face, one a row, in pixels from the lower corner of the box."""
+    mesh = operands.meshes[pair.mesh]
+    v = mesh.faces[face]
+    p0 = move_point(pair.to_pixels, mesh.points[v[0]])
+    p1 = move_point(pair.to_pixels, mesh.points[v[1]])
+    p2 = move_point(pair.to_pixels, mesh.points[v[2]])
+    return wp.matrix_from_rows(p0, p1, p2)
 
 
 @wp.func

@@ -11,7 +11,6 @@ from typing import Any
 import warp as wp
 
 from abut.bounds.float32 import to_vec3f
-from abut.geometry.poses import move_point
 
 SNAP = wp.constant(wp.float64(256.0))
 HALF = wp.constant(wp.float64(0.5))
@@ -40,16 +39,6 @@ class Footprint:
     corners: wp.mat33d  # one a row
     low: wp.vec2i  # first pixel; (first subtriangle, subtriangles along a side)
     size: wp.vec2i  # pixels; (subtriangles, 1)
-
-
-@wp.func
-def corners_in_pixels(mesh: SampledMesh, face: wp.int32, to_pixels: wp.mat44d):
-    """Return the corners of a face, one a row, from the lower corner of the field's box."""
-    v = mesh.faces[face]
-    p0 = move_point(to_pixels, mesh.points[v[0]])
-    p1 = move_point(to_pixels, mesh.points[v[1]])
-    p2 = move_point(to_pixels, mesh.points[v[2]])
-    return wp.matrix_from_rows(p0, p1, p2)
 
 
 @wp.func

@@ -36,24 +36,6 @@ def field_and_sampled(bodies: Bodies, shapes: Shapes, i: wp.int32, j: wp.int32):
 
 
 @wp.kernel
-def count_partners_kernel(
-    # in
-    span: wp.vec3i,
-    bodies: Bodies,
-    shapes: Shapes,
-    # out
-    count_out: wp.array[wp.int32],
-):
-    """Count the later bodies that each body may touch."""
-    for i in range(span[0] + wp.tid(), span[1], span[2]):
-        count = wp.int32(0)
-        for j in range(i + 1, bodies.shape.shape[0]):
-            if may_touch(bodies, shapes, i, j):
-                count += 1
-        count_out[i] = count
-
-
-@wp.kernel
 def list_body_pairs_kernel(
     # in
     span: wp.vec3i,
@@ -61,9 +43,13 @@ def list_body_pairs_kernel(
     shapes: Shapes,
     offsets: wp.array[wp.int32],
     # out
+    count_out: wp.array[wp.int32],
     body_pairs_out: wp.array[wp.vec2i],
 ):
-    """List all pairs that may touch, sorted; pairs without room are only counted."""
+    """Count the later bodies that each body may touch; list the pairs where there is room.
+
+    Lists are in order once ``offsets`` are the sums of the counts.
+    """
     for i in range(span[0] + wp.tid(), span[1], span[2]):
         slot = offsets[i]
         for j in range(i + 1, bodies.shape.shape[0]):
@@ -71,6 +57,7 @@ def list_body_pairs_kernel(
                 if slot < body_pairs_out.shape[0]:
                     body_pairs_out[slot] = field_and_sampled(bodies, shapes, i, j)
                 slot += 1
+        count_out[i] = slot - offsets[i]
 
 
 @wp.func

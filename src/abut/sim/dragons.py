@@ -12,7 +12,7 @@ from abut.mesh import Mesh
 from abut.scene import Scene
 from abut.sdf.distance_field import DistanceField
 from abut.sim.rigid import RigidBodies
-from abut.sim.simulation import Seen, box_corners
+from abut.sim.simulation import Seen, Simulation, box_corners
 from abut.sim.waves import WavingFloor
 
 COUNT = 15
@@ -21,7 +21,7 @@ WIDE, DEEP = 3, 2  # dragons side by side in a layer
 FLOOR = 5.0  # side, in lengths of a dragon
 
 
-class Dragons:
+class Dragons(Simulation):
     """Fifteen solids fall onto a waving floor, and onto each other.
 
     Args:

@@ -10,12 +10,12 @@ from abut.query.cull import cull
 from abut.query.self_collide import self_collide
 from abut.query.within import within
 from abut.sim.cloth import Cloth, Fabric
-from abut.sim.simulation import Seen, box_corners
+from abut.sim.simulation import Seen, Simulation, box_corners
 
 STEPS, SECONDS = 3, 0.01  # of a frame
 
 
-class Drape:
+class Drape(Simulation):
     """A square of cloth falls over something round (Quick-CULLIDE §6, gProximity §6).
 
     Args:

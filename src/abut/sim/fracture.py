@@ -10,7 +10,7 @@ from abut.cases.shape import Shape, joined
 from abut.cases.shapes import box
 from abut.core.timing import stage
 from abut.sim.impulse_solver import ImpulseSolver, Surfaces
-from abut.sim.simulation import Seen, box_corners
+from abut.sim.simulation import Seen, Simulation, box_corners
 
 STEPS, SECONDS = 4, 0.006  # of a frame
 SPEED = 3.0  # of the falling object, in extents of the whole a second
@@ -18,7 +18,7 @@ GRAVITY = 4.0  # in extents of the whole a second squared
 WHOLE, FALLING, FLOOR = range(3)
 
 
-class Fracture:
+class Fracture(Simulation):
     """An object falls on another, which breaks along Voronoi cells (FAR §5, Quick-CULLIDE §6).
 
     Args:

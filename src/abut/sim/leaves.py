@@ -10,7 +10,7 @@ from abut.query.collide import collide
 from abut.query.self_collide import self_collide
 from abut.sim.cloth import Cloth, Fabric
 from abut.sim.drape import advanced, near_face_rows
-from abut.sim.simulation import Seen
+from abut.sim.simulation import Seen, Simulation
 
 STEPS, SECONDS = 3, 0.01  # of a frame
 LAST_FALL = 1.2  # seconds after which all leaves have detached
@@ -19,7 +19,7 @@ LEAF_FACES = 156
 STALK = 7  # vertices, the first of each leaf
 
 
-class FallingLeaves:
+class FallingLeaves(Simulation):
     """Leaves that bend in the wind, detach one by one and fall through a tree (FAR §5).
 
     Args:

@@ -17,7 +17,6 @@ from abut.sdf.penalty import SUM_COUNT, penalty_kernel_for, response_rows_kernel
 from abut.sdf.response import penalty_stages
 from abut.sim.bodies import gather_forces_kernel, move_bodies_kernel
 from abut.sim.body_pairs import (
-    count_partners_kernel,
     field_pairs_kernel,
     list_body_pairs_kernel,
     peak_counts_kernel,
@@ -113,11 +112,11 @@ class RigidStep:
         both, device = [self.bodies, self.shapes], self.device
         offsets, items = self._offsets, self._operands.first_item
         counts, item_counts = self._counts, self._item_counts
-        listed = [*both, offsets, self._body_pairs]
+        no_pairs = wp.empty(0, dtype=wp.vec2i, device=device)
+        counted, listed = ([*both, offsets, counts, p] for p in (no_pairs, self._body_pairs))
         made = [*both, self._body_pairs, offsets, self.pixels, self.material]
         made += [self._operands.pairs, item_counts]
-        partners = Task(count_partners_kernel, self.body_count, [*both, counts], device)
-        yield "partners", partners.run
+        yield "partners", Task(list_body_pairs_kernel, self.body_count, counted, device).run
         yield "partners", lambda: wp.utils.array_scan(counts, offsets, inclusive=False)
         yield "body pairs", Task(list_body_pairs_kernel, self.body_count, listed, device).run
         yield "field pairs", Task(field_pairs_kernel, pairs, made, device).run

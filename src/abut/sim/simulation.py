@@ -1,7 +1,6 @@
 """Simulation: a moving scene, as demos, benchmarks and tests run it."""
 
 from dataclasses import dataclass
-from typing import Protocol
 
 import numpy as np
 
@@ -23,7 +22,7 @@ class Seen:
     part: np.ndarray | None = None
 
 
-class Simulation(Protocol):
+class Simulation:
     """A scene that moves frame by frame.
 
     Attributes:
@@ -33,33 +32,25 @@ class Simulation(Protocol):
         other_method: The method of ``rows`` to compare with ``bvh``.
     """
 
-    @property
-    def stages(self) -> tuple[str, ...]: ...  # noqa: D102
-
-    @property
-    def around(self) -> np.ndarray: ...  # noqa: D102
-
-    @property
-    def face_count(self) -> int: ...  # noqa: D102
-
-    @property
-    def other_method(self) -> str: ...  # noqa: D102
+    stages: tuple[str, ...]
+    around: np.ndarray
+    face_count: int
+    other_method: str
 
     def advance(self) -> dict[str, int]:
         """Compute the next frame; returns counts of events."""
-        ...
+        raise NotImplementedError
 
     def seen(self) -> list[Seen]:
         """Return the shapes to draw now."""
-        ...
+        raise NotImplementedError
 
     def rows(self, method: str) -> np.ndarray:
         """Return the contacts (n, 4) of the present frame by a method: objects, then faces."""
-        ...
+        raise NotImplementedError
 
 
 def box_corners(low: tuple[float, ...], high: tuple[float, ...]) -> np.ndarray:
     """Return the (8, 3) corners of a box."""
-    return np.stack(np.meshgrid(*zip(low, high, strict=True), indexing="ij"), axis=-1).reshape(
-        -1, 3
-    )
+    grid = np.meshgrid(*zip(low, high, strict=True), indexing="ij")
+    return np.stack(grid, axis=-1).reshape(-1, 3)

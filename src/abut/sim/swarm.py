@@ -4,13 +4,13 @@ import numpy as np
 
 from abut.cases.placed_shapes import PlacedShapes, balls
 from abut.sim.impulse_solver import ImpulseSolver, Surfaces
-from abut.sim.simulation import Seen
+from abut.sim.simulation import Seen, Simulation
 
 STEPS, SECONDS = 2, 0.02  # of a frame
 SPIN = 0.7  # of the swarm to begin with [1 / s]
 
 
-class Swarm:
+class Swarm(Simulation):
     """Bodies that fall towards their common centre and bounce off each other (gProximity §6).
 
     Args:

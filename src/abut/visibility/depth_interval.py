@@ -64,24 +64,18 @@ def depths_over(f: ScreenFace, centre: wp.vec2f, reach: wp.vec2f, slack: wp.floa
 
 
 @wp.func
-def depth_between(f: ScreenFace, centre: wp.vec2f):
-    """Depth at a point of a face that is too steep for a plane."""
-    a = edge_side_f64(f.u[1], f.v[1], f.u[2], f.v[2], centre[0], centre[1])
-    b = edge_side_f64(f.u[2], f.v[2], f.u[0], f.v[0], centre[0], centre[1])
-    c = edge_side_f64(f.u[0], f.v[0], f.u[1], f.v[1], centre[0], centre[1])
-    z = a * wp.float64(f.z[0]) + b * wp.float64(f.z[1]) + c * wp.float64(f.z[2])
-    return wp.float32(z / (a + b + c))
-
-
-@wp.func
 def depth_at(f: ScreenFace, centre: wp.vec2f):
     """Depth at a point of a face."""
     depth = wp.float32(0.0)
     if f.has_plane > wp.float32(0.0):
         rise = f.slope[0] * (centre[0] - f.u[0]) + f.slope[1] * (centre[1] - f.v[0])
         depth = f.z[0] + rise
-    else:
-        depth = depth_between(f, centre)
+    else:  # too steep
+        a = edge_side_f64(f.u[1], f.v[1], f.u[2], f.v[2], centre[0], centre[1])
+        b = edge_side_f64(f.u[2], f.v[2], f.u[0], f.v[0], centre[0], centre[1])
+        c = edge_side_f64(f.u[0], f.v[0], f.u[1], f.v[1], centre[0], centre[1])
+        z = a * wp.float64(f.z[0]) + b * wp.float64(f.z[1]) + c * wp.float64(f.z[2])
+        depth = wp.float32(z / (a + b + c))
     return depth
 
 
