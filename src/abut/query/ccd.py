@@ -95,7 +95,7 @@ def impacts_of(
     solver = chosen(Solver, solver, "solver")
     gap = number_from(min_distance, "min_distance", 0.0)
     tolerance = number_from(tolerance, "tolerance", LEAST_TOLERANCE)
-    sharing = SHARED_NONE if len(motions) == 2 else SHARED_BY_POSITION if weld else SHARED_BY_INDEX
+    sharing = sharing_of(motions, weld)
     layout = _layout(motions)
     require_feature_bits(layout)
     count = max(motion.piece_count for motion in motions)
@@ -142,6 +142,13 @@ def rows_of_pieces(
         yield rows if paths is None else refined(rows, paths, (number + 1) / count)
 
 
+def sharing_of(operands: tuple[Any, ...], weld: bool) -> int:
+    """Vertices that one operand shares with itself, or two with each other; see common_corners."""
+    if len(operands) == 2:
+        return SHARED_NONE
+    return SHARED_BY_POSITION if weld else SHARED_BY_INDEX
+
+
 def _refines(motions: tuple[Motion, ...], solver: Solver) -> bool:
     return solver is Solver.CONSERVATIVE and any(motion.rotates for motion in motions)
 
@@ -167,7 +174,7 @@ def plan_of(a: Motion, b: Motion | None = None, execution: CcdExecution | None =
     motions = _motions(a, b)
     count = max(motion.piece_count for motion in motions)
     parts = tuple(next(iter(motion.pieces(count))) for motion in motions)
-    sharing = SHARED_NONE if b is not None else SHARED_BY_POSITION
+    sharing = sharing_of(motions, True)
     meshes = tuple(motion.mesh for motion in motions)
     return CcdPlan(meshes, parts, sharing, _layout(motions), 0.0, 1e-6, execution=execution)
 

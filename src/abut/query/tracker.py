@@ -1,24 +1,37 @@
 """Tracker: the contacts or impacts of a sequence of frames."""
 
+from collections.abc import Iterator
 from functools import partial
 from typing import Any
 
 from abut.bvh.bvh_cache import bvh_of
+from abut.bvh.layout import Bvh
+from abut.core.cache import RecentCache
 from abut.core.device import require_same_device
-from abut.core.pair_queue import KeyLayout, require_key_bits, unpack_keys
+from abut.core.pair_queue import (
+    JoinedQueues,
+    KeyLayout,
+    PairQueues,
+    require_key_bits,
+    unpack_keys,
+)
+from abut.core.plan import Plan, Stage
+from abut.core.timing import stage
 from abut.errors import OptionError
-from abut.geometry.common_corners import SHARED_BY_INDEX, SHARED_BY_POSITION, SHARED_NONE
 from abut.mesh import Mesh, require_meshes
 from abut.motion import Motion
 from abut.narrow.segments import contact_segments
-from abut.operands.posed_mesh import defer_posed_mesh
+from abut.operands.contact_queues import contact_queues
+from abut.operands.pair_rows import MeshRows
+from abut.operands.posed_mesh import defer_posed_mesh, make_posed_mesh
+from abut.operands.posed_pairs import mesh_pairs
 from abut.options import FRAME_METHODS, Method, chosen
-from abut.query.bvtt_front import MOST_PAIRS
-from abut.query.ccd import impacts_of
+from abut.query.bvtt_front import LEAST_ROOM, MOST_PAIRS, MeshFront
+from abut.query.ccd import impacts_of, sharing_of
 from abut.query.ccd_candidates import CcdFronts, CcdStrategy
 from abut.query.ccd_plan import CcdExecution
 from abut.query.collide import collide
-from abut.query.front_contacts import FrontContacts
+from abut.query.contact_stages import ContactStages, Strategy
 from abut.query.self_collide import self_collide
 from abut.results import Contacts, Impacts
 
@@ -157,15 +170,55 @@ class Tracker:
         """Sorted keys of the pairs that meet; None where the front has grown too long."""
         trees = tuple(bvh_of(mesh) for mesh in self.meshes)
         if self._search is None or not self._search.front.fits(trees):
-            sharing = (
-                SHARED_NONE
-                if len(trees) == 2
-                else SHARED_BY_POSITION
-                if self.weld
-                else SHARED_BY_INDEX
-            )
+            sharing = sharing_of(self.meshes, self.weld)
             self._search = FrontContacts(self.meshes, trees, sharing, self.layout, self._most_pairs)
         keys = self._search.run()
         if keys is None:
             self._search = None
         return keys
+
+
+class FrontContacts:
+    """The front of one mesh or two, and the plans that advance it and test the faces found."""
+
+    def __init__(
+        self,
+        meshes: tuple[Mesh, ...],
+        trees: tuple[Bvh, ...],
+        sharing: int,
+        layout: KeyLayout,
+        most_pairs: int,
+    ) -> None:
+        self.meshes, self.sharing, self.layout = meshes, sharing, layout
+        self.device = meshes[0].device
+        names = ("candidates", "hits", "undecided")
+        self.queues = PairQueues(self.device, **dict.fromkeys(names, LEAST_ROOM))
+        self.front = MeshFront(trees, most_pairs=most_pairs)
+        self._plans = RecentCache()
+
+    def run(self) -> Any:
+        """Sorted keys of the pairs that meet; None where the front has grown too long."""
+        front = self.front
+        if front.steps == 0 and not front.start(self.queues["candidates"]):
+            return None
+        points = [mesh.points for mesh in self.meshes]
+        counts = self._plans.get((front.is_odd, front.climbs, *points), self._plan).run()
+        if counts is None:
+            return None
+        front.turn(counts[front.names[1]])
+        front.steps += 1
+        with stage("sort", self.device):
+            return self.queues.sorted_keys("hits", counts["hits"], self.layout.width)
+
+    def _plan(self) -> Plan:
+        queues = JoinedQueues(self.queues, self.front.queues)
+        return Plan(queues, self._stages, needs=self.front.needs)
+
+    def _stages(self) -> Iterator[Stage]:
+        yield from self.front.stages(self.layout.bits, self.queues["candidates"])
+        sides = [make_posed_mesh(mesh.points, mesh.faces) for mesh in self.meshes]
+        rows = MeshRows(mesh_pairs(sides[0], sides[-1], self.sharing), self.device)
+        out = contact_queues(self.queues, self.layout)
+        stages = ContactStages(rows, self.queues, out, Strategy.BRUTE)
+        yield stages.filter(self.queues["candidates"])
+        yield stages.exact()
