@@ -10,8 +10,16 @@ its time among small nodes (design/distance.md).
 import warp as wp
 
 from abut.bounds.float32 import row_xyz, to_vec3f, to_vec4f
-from abut.bounds.obb import Obb, axes_of_tri, fit_obb, merge_obb, orthonormal_axes, unpack_obb
-from abut.bvh.layout import Bvh, BvhView, leaf_face, parent_if_second
+from abut.bounds.obb import (
+    Obb,
+    axes_of_tri,
+    fit_obb,
+    merge_obb,
+    obb_area,
+    orthonormal_axes,
+    unpack_obb,
+)
+from abut.bvh.layout import Bvh, BvhView, Node, leaf_face, load_node, parent_if_second
 from abut.core.launch import Task
 from abut.core.memory_access import load_l2_vec4f, store_vec4f
 
@@ -224,6 +232,13 @@ def fit_leaves(
     return fit_obb(own, low, high)
 
 
+@wp.func
+def fit_aligned(node: Node):
+    """Return the box of a node as an oriented one."""
+    unit = wp.identity(n=3, dtype=wp.float32)
+    return fit_obb(unit, row_xyz(node.low), row_xyz(node.high))
+
+
 @wp.kernel
 def fit_volumes_kernel(
     # in
@@ -271,6 +286,9 @@ def fit_volumes_kernel(
                     left = load_l2_box(volumes_out, slot & ~1, swept)
                     right = load_l2_box(volumes_out, slot | 1, swept)
                     box = merge_obb(left, right, axes)
+                    aligned = fit_aligned(load_node(tree.nodes, parent))
+                    if obb_area(aligned) < obb_area(box):
+                        box = aligned
             slot = parent
 
 
