@@ -3,7 +3,7 @@
 import numpy as np
 
 from abut.cases.placed_shapes import PlacedShapes
-from abut.cases.shape import Shape, grid_faces
+from abut.cases.shape import Shape, grid_faces, tube_faces
 from abut.cases.shapes import icosphere
 
 ROUNDING = 4  # rows of the table's rounded rim
@@ -44,15 +44,7 @@ def round_table(radius: float = 0.6, thick: float = 0.08, sides: int = 64) -> Sh
     rows = reach[:, None, None] * ring
     rows = np.concatenate([rows, np.broadcast_to(height[:, None, None], rows[..., :1].shape)], 2)
     vertices = np.concatenate([rows.reshape(-1, 3), [[0, 0, -thick / 2], [0, 0, thick / 2]]])
-    here, east = np.arange(sides), np.roll(np.arange(sides), -1)
-    bottom, top = len(vertices) - 2, len(vertices) - 1
-    last = (len(reach) - 1) * sides
-    caps = [
-        np.stack([np.full(sides, bottom), east, here], axis=1),
-        np.stack([here + last, east + last, np.full(sides, top)], axis=1),
-    ]
-    faces = np.concatenate([grid_faces(len(reach), sides, wrap=(False, True)), *caps])
-    return Shape(vertices, faces.astype(np.int32))
+    return Shape(vertices, tube_faces(len(reach), sides))
 
 
 def _above(cloth: Shape, obstacle: Shape) -> PlacedShapes:

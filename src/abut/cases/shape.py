@@ -50,3 +50,14 @@ def grid_faces(rows: int, columns: int, *, wrap: tuple[bool, bool]) -> np.ndarra
     lower = np.stack([here, east, far], axis=-1)
     upper = np.stack([here, far, north], axis=-1)
     return np.stack([lower, upper], axis=2).reshape(-1, 3).astype(np.int32)
+
+
+def tube_faces(rings: int, sides: int) -> np.ndarray:
+    """Faces of a grid of rings that is closed by two further vertices, first end and last."""
+    first, last = rings * sides, rings * sides + 1
+    here, east = np.arange(sides), np.roll(np.arange(sides), -1)
+    top = (rings - 1) * sides
+    start = np.stack([np.full(sides, first), east, here], axis=1)
+    end = np.stack([here + top, east + top, np.full(sides, last)], axis=1)
+    belt = grid_faces(rings, sides, wrap=(False, True))
+    return np.concatenate([belt, start, end]).astype(np.int32)

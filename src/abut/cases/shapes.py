@@ -4,7 +4,7 @@ from itertools import combinations
 
 import numpy as np
 
-from abut.cases.shape import Shape, grid_faces, joined
+from abut.cases.shape import Shape, grid_faces, joined, tube_faces
 
 
 def box(size: tuple[float, float, float] = (1.0, 1.0, 1.0)) -> Shape:
@@ -38,15 +38,7 @@ def uv_sphere(rows: int = 24, columns: int = 48, radius: float = 1.0) -> Shape:
     ring = np.stack(np.broadcast_arrays(np.sin(theta) * np.cos(phi), np.sin(theta) * np.sin(phi)))
     belt = np.concatenate([ring, np.broadcast_to(np.cos(theta), ring[:1].shape)])
     vertices = np.concatenate([belt.reshape(3, -1).T, [[0, 0, -1], [0, 0, 1]]])
-    south, north = len(vertices) - 2, len(vertices) - 1
-    here, east = np.arange(columns), np.roll(np.arange(columns), -1)
-    top = (rows - 2) * columns
-    caps = [
-        np.stack([np.full(columns, south), east, here], axis=1),
-        np.stack([here + top, east + top, np.full(columns, north)], axis=1),
-    ]
-    faces = np.concatenate([grid_faces(rows - 1, columns, wrap=(False, True)), *caps])
-    return Shape(vertices * radius, faces.astype(np.int32))
+    return Shape(vertices * radius, tube_faces(rows - 1, columns))
 
 
 def gem(faces: int = 1280, radius: float = 1.0, bump: float = 0.12, waves: int = 5) -> Shape:
@@ -125,18 +117,9 @@ def tube(line: np.ndarray, radius: float, sides: int, *, closed: bool) -> Shape:
     angle = np.linspace(0, 2 * np.pi, sides, endpoint=False)[:, None]
     ring = np.cos(angle) * across[:, None] + np.sin(angle) * over[:, None]
     vertices = (line[:, None] + radius * ring).reshape(-1, 3)
-    faces = grid_faces(len(line), sides, wrap=(closed, True))
     if closed:
-        return Shape(vertices, faces)
-    start, end = len(vertices), len(vertices) + 1
-    here, east = np.arange(sides), np.roll(np.arange(sides), -1)
-    last = (len(line) - 1) * sides
-    caps = [
-        np.stack([np.full(sides, start), east, here], axis=1),
-        np.stack([here + last, east + last, np.full(sides, end)], axis=1),
-    ]
-    faces = np.concatenate([faces, *caps]).astype(np.int32)
-    return Shape(np.concatenate([vertices, line[[0, -1]]]), faces)
+        return Shape(vertices, grid_faces(len(line), sides, wrap=(True, True)))
+    return Shape(np.concatenate([vertices, line[[0, -1]]]), tube_faces(len(line), sides))
 
 
 def _frames(line: np.ndarray, closed: bool) -> tuple[np.ndarray, np.ndarray]:

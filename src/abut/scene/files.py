@@ -5,21 +5,23 @@ from typing import Any
 
 import numpy as np
 
-from abut.errors import FileError, MeshError
+from abut.errors import FileError, MeshError, OptionError
 from abut.io import existing, read_scene
 from abut.mesh import Mesh
-from abut.scene.robots import Part, read_mjcf, read_urdf
+from abut.scene.robots import read_mjcf, read_urdf
 from abut.scene.scene import Scene
+
+GEOMETRIES = ("collision", "visual")
+ROBOT_READERS = {".urdf": read_urdf, ".xml": read_mjcf, ".mjcf": read_mjcf}
 
 
 def load_scene(path: Any, device: Any = None, *, geometry: str = "collision") -> Scene:
     """Load a scene from a mesh, URDF or MJCF file, as ``Scene.load`` does."""
     path = existing(path)
-    if path.suffix.lower() == ".urdf":
-        return _robot_scene(read_urdf(path, geometry), path, device)
-    if path.suffix.lower() in (".xml", ".mjcf"):
-        return _robot_scene(read_mjcf(path, geometry), path, device)
-    return _mesh_scene(path, device)
+    if geometry not in GEOMETRIES:
+        raise OptionError(f"geometry must be one of {GEOMETRIES}, not {geometry!r}.")
+    read = ROBOT_READERS.get(path.suffix.lower())
+    return _mesh_scene(path, device) if read is None else _robot_scene(read, path, device, geometry)
 
 
 def _mesh_scene(path: Path, device: Any) -> Scene:
@@ -60,9 +62,9 @@ def _split_matrix(matrix: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     return pose, rotation.T @ matrix[:3, :3]
 
 
-def _robot_scene(robot: tuple[Any, list[Part]], path: Path, device: Any) -> Scene:
+def _robot_scene(read: Any, path: Path, device: Any, geometry: str) -> Scene:
     """A scene with an object for each part of a robot."""
-    kinematics, parts = robot
+    kinematics, parts = read(path, geometry)
     if not parts:
         raise FileError(f"{path} has no geometry of this kind.")
     scene = Scene(device)

@@ -2,18 +2,20 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from abut.errors import FileError, OptionError, ToolError
+from abut.cases.placed_shapes import rotations_of_quaternions
+from abut.errors import FileError, ToolError
 from abut.io import read_mesh
 from abut.scene.kinematics import Joint, Kinematics
 
 SIDES = 32  # of round primitives
 INFINITE = 1000.0  # half the length of an infinite plane
-GEOMETRIES = ("collision", "visual")
+PRIMITIVE_SIZES = {"box": 3, "sphere": 1, "cylinder": 2, "capsule": 2, "ellipsoid": 3}  # numbers
 
 
 @dataclass
@@ -41,7 +43,7 @@ class Part:
 
 
 def read_urdf(path: Path, geometry: str) -> tuple[Kinematics, list[Part]]:
-    """Read a URDF file with yourdfpy."""
+    """Read the collision or visual geometry of a URDF file with yourdfpy."""
     yourdfpy = _required("yourdfpy")
     try:
         model = yourdfpy.URDF.load(str(path), build_scene_graph=False, load_meshes=False).robot
@@ -62,16 +64,10 @@ def read_urdf(path: Path, geometry: str) -> tuple[Kinematics, list[Part]]:
     parts = [
         Part(f"{link.name}/{k}", index[link.name], _matrix(shape.origin), *mesh)
         for link in ordered
-        for k, shape in enumerate(_urdf_shapes(link, geometry))
+        for k, shape in enumerate(link.collisions if geometry == "collision" else link.visuals)
         for mesh in _urdf_meshes(shape.geometry, path)
     ]
     return kinematics, _with_unique_names(parts)
-
-
-def _urdf_shapes(link: Any, geometry: str) -> list[Any]:
-    if geometry not in GEOMETRIES:
-        raise OptionError(f"geometry must be one of {GEOMETRIES}, not {geometry!r}.")
-    return link.collisions if geometry == "collision" else link.visuals
 
 
 def _urdf_kinematics(model: Any, links: list[Any], index: dict, above: dict) -> Kinematics:
@@ -137,10 +133,8 @@ def _read_mesh(file: Path, path: Path) -> tuple[np.ndarray, np.ndarray]:
 
 
 def read_mjcf(path: Path, geometry: str) -> tuple[Kinematics, list[Part]]:
-    """Read an MJCF file with MuJoCo."""
+    """Read the collision or visual geometry of an MJCF file with MuJoCo."""
     mujoco = _required("mujoco")
-    if geometry not in GEOMETRIES:
-        raise OptionError(f"geometry must be one of {GEOMETRIES}, not {geometry!r}.")
     try:
         for file in _mjcf_files(mujoco, path):
             _read_mesh(file, path)
@@ -184,9 +178,7 @@ def _mjcf_kinematics(mujoco: Any, model: Any) -> Kinematics:
         rest = float(model.qpos0[model.jnt_qposadr[k]])
         moves[model.jnt_bodyid[k]].append(Joint(*about, k, 1.0, -rest))
         names.append(name)
-    frames = np.stack(
-        [_pose_of(p, q) for p, q in zip(model.body_pos, model.body_quat, strict=True)]
-    )
+    frames = np.stack(list(map(_pose_of, model.body_pos, model.body_quat)))
     parents = [-1, *model.body_parentid[1:].tolist()]
     limits = np.where(model.jnt_limited[:, None].astype(bool), model.jnt_range, [-np.inf, np.inf])
     links = [model.body(k).name for k in range(model.nbody)]
@@ -202,20 +194,15 @@ def _mjcf_mesh(mujoco: Any, model: Any, geom: int) -> Iterator[tuple[Any, np.nda
         vertices = model.mesh_vert[first : first + model.mesh_vertnum[mesh]].astype(np.float64)
         faces = model.mesh_face[face : face + model.mesh_facenum[mesh]].copy()
         yield ("mesh", mesh), vertices, faces
-    elif kind == int(types.mjGEOM_BOX):
-        yield _primitive("box", size)
-    elif kind == int(types.mjGEOM_PLANE):
+        return
+    if kind == int(types.mjGEOM_PLANE):
         yield _plane(*(float(x) or INFINITE for x in size[:2]))
-    elif kind == int(types.mjGEOM_SPHERE):
-        yield _primitive("sphere", size[:1])
-    elif kind == int(types.mjGEOM_CYLINDER):
-        yield _primitive("cylinder", size[:2])
-    elif kind == int(types.mjGEOM_CAPSULE):
-        yield _primitive("capsule", size[:2])
-    elif kind == int(types.mjGEOM_ELLIPSOID):
-        yield _primitive("ellipsoid", size)
-    else:
-        raise FileError(f"geom {model.geom(geom).name or geom} is of a kind that has no faces.")
+        return
+    for name, sizes in PRIMITIVE_SIZES.items():
+        if kind == int(getattr(types, f"mjGEOM_{name.upper()}")):
+            yield _primitive(name, size[:sizes])
+            return
+    raise FileError(f"geom {model.geom(geom).name or geom} is of a kind that has no faces.")
 
 
 def _exclude(model: Any, parts: list[Part], geoms: list[int]) -> None:
@@ -270,21 +257,15 @@ def _matrix(origin: Any) -> np.ndarray:
 
 
 def _pose_of(position: np.ndarray, quaternion: np.ndarray) -> np.ndarray:
-    w, x, y, z = quaternion / np.linalg.norm(quaternion)
+    """(4, 4) pose of a position and a quaternion w x y z."""
     out = np.eye(4)
-    out[:3, :3] = [
-        [1 - 2 * (y * y + z * z), 2 * (x * y - w * z), 2 * (x * z + w * y)],
-        [2 * (x * y + w * z), 1 - 2 * (x * x + z * z), 2 * (y * z - w * x)],
-        [2 * (x * z - w * y), 2 * (y * z + w * x), 1 - 2 * (x * x + y * y)],
-    ]
+    out[:3, :3] = rotations_of_quaternions(np.roll(quaternion, -1)[None])[0]
     out[:3, 3] = position
     return out
 
 
 def _required(name: str) -> Any:
-    import importlib
-
     try:
-        return importlib.import_module(name)
+        return import_module(name)
     except ImportError as error:
         raise ToolError(f"{name} is not installed; pip install abut[robots] brings it.") from error
