@@ -94,7 +94,7 @@ class FeaturePairs:
         kind: VERTEX_FACE, EDGE_EDGE or FACE_VERTEX.
         a, b: The moving meshes that keys refer to.
         item_count: Items of work.
-        lister: Launches that list the candidates of items from a start to a stop.
+        list_items: Lists the candidates of items from a start to a stop, where there is no front.
         front: Where items are node pairs of a front.
     """
 
@@ -102,13 +102,8 @@ class FeaturePairs:
     a: Any
     b: Any
     item_count: int
-    lister: Callable[[int, int], None] | None = None
+    list_items: Callable[[int, int], None] = lambda start, stop: None
     front: MeshFront | None = None
-
-    def list_items(self, start: int, stop: int) -> None:
-        """List the candidates of items from a start to a stop."""
-        assert self.lister is not None
-        self.lister(start, stop)
 
     @property
     def key(self) -> tuple[Any, ...]:
@@ -139,6 +134,7 @@ class CcdCandidates:
     queues: CcdQueues
     fronts: CcdFronts | None = None
     token: object = field(default_factory=object)
+    _mixed: dict[tuple[int, float], wp.array] = field(default_factory=dict)
 
     @property
     def kinds(self) -> tuple[int, ...]:
@@ -149,14 +145,33 @@ class CcdCandidates:
 
     def pairs_of(self, kind: int, until: float = 1.0) -> FeaturePairs:
         """The pairs of a kind; candidates are those that may meet by a time."""
-        last = len(self.meshes) - 1
-        if kind == VERTEX_FACE:
-            return self._between(kind, (0, "vertex"), (last, "face"), until)
-        if kind == FACE_VERTEX:
-            return self._between(kind, (last, "vertex"), (0, "face"), until)
-        if last:
-            return self._between(kind, (0, "edge"), (last, "edge"), until)
-        return self._within(until)
+        last, edges = len(self.meshes) - 1, kind == EDGE_EDGE
+        own = edges and not last  # the edges of one mesh: one tree against itself
+        sides = (last, 0) if kind == FACE_VERTEX else (0, last)
+        features = list(zip(sides, ("edge", "edge") if edges else ("vertex", "face"), strict=True))
+        counts = [corners_of(self.meshes[side], name).shape[0] for side, name in features]
+        a, b, bits = self._views[sides[0]], self._views[sides[1]], self.layout.bits
+        if self.strategy is CcdStrategy.BRUTE:
+            lister = self._lister(every_pair_kernel, [counts[1], own, bits])
+            return FeaturePairs(kind, a, b, counts[0], lister)
+        trees = tuple(self.tree(side, name, until) for side, name in features[: 1 if own else 2])
+        front = self._front_of(kind, trees)
+        if front is not None:
+            return FeaturePairs(kind, a, b, front.size, front=front)
+        views = [tree.view() for tree in trees]
+        if self._walk is CcdStrategy.PACKETS:
+            kernel = self_packet_pairs_kernel if own else packet_pairs_kernel
+            lister = self._lister(kernel, [*views, bits])
+            return FeaturePairs(kind, a, b, packet_count_of(counts[0]), lister)
+        if own:
+            count = leaf_clusters_of(trees[0]).shape[0]
+            return FeaturePairs(kind, a, b, count, partial(self._list_by_clusters, trees[0]))
+        # From the leaves of the more numerous side: more walks, and shorter ones.
+        swapped = counts[1] > counts[0]
+        if swapped:
+            views.reverse()
+        lister = self._lister(leaf_pairs_kernel, [*views, bits, swapped])
+        return FeaturePairs(kind, a, b, max(counts), lister)
 
     def tree(self, side: int, feature: str, until: float = 1.0) -> Bvh:
         """The hierarchy of features of a mesh whose boxes hold them until a time."""
@@ -170,43 +185,6 @@ class CcdCandidates:
             points = SweptPoints(piece.points_t0, end, piece.bounds, motion)
             number = side if mesh is self.meshes[0] else 0
             return swept_bvh_of(mesh, feature, points, self._origin, self._bounds, pad, number)
-
-    def _between(self, kind: int, one: Any, other: Any, until: float) -> FeaturePairs:
-        sides = self._views[one[0]], self._views[other[0]]
-        counts = [corners_of(self.meshes[side], feature).shape[0] for side, feature in (one, other)]
-        if self.strategy is CcdStrategy.BRUTE:
-            args = [counts[1], False, self.layout.bits]
-            return FeaturePairs(kind, *sides, counts[0], self._lister(every_pair_kernel, args))
-        trees = tuple(self.tree(side, feature, until) for side, feature in (one, other))
-        front = self._front_of(kind, trees)
-        if front is not None:
-            return FeaturePairs(kind, *sides, front.size, front=front)
-        views = [tree.view() for tree in trees]
-        if self._walk is CcdStrategy.PACKETS:
-            lister = self._lister(packet_pairs_kernel, [*views, self.layout.bits])
-            return FeaturePairs(kind, *sides, packet_count_of(counts[0]), lister)
-        # From the leaves of the more numerous side: more walks, and shorter ones.
-        swapped = counts[1] > counts[0]
-        if swapped:
-            views.reverse()
-        lister = self._lister(leaf_pairs_kernel, [*views, self.layout.bits, swapped])
-        return FeaturePairs(kind, *sides, max(counts), lister)
-
-    def _within(self, until: float) -> FeaturePairs:
-        kind, sides = int(EDGE_EDGE), (self._views[0], self._views[0])
-        count = corners_of(self.meshes[0], "edge").shape[0]
-        if self.strategy is CcdStrategy.BRUTE:
-            args = [count, True, self.layout.bits]
-            return FeaturePairs(kind, *sides, count, self._lister(every_pair_kernel, args))
-        tree = self.tree(0, "edge", until)
-        front = self._front_of(kind, (tree,))
-        if front is not None:
-            return FeaturePairs(kind, *sides, front.size, front=front)
-        if self._walk is CcdStrategy.PACKETS:
-            lister = self._lister(self_packet_pairs_kernel, [tree.view(), self.layout.bits])
-            return FeaturePairs(kind, *sides, packet_count_of(count), lister)
-        count = leaf_clusters_of(tree).shape[0]
-        return FeaturePairs(kind, *sides, count, partial(self._list_by_clusters, tree))
 
     @property
     def _walk(self) -> CcdStrategy:
@@ -249,10 +227,6 @@ class CcdCandidates:
             piece = self.pieces[side]
             self._mixed[side, t] = mixed_points(piece.points_t0, piece.points_t1, t)
         return self._mixed[side, t]
-
-    @cached_property
-    def _mixed(self) -> dict[tuple[int, float], wp.array]:
-        return {}
 
     @cached_property
     def _bounds(self) -> np.ndarray:
