@@ -9,7 +9,7 @@ import warp as wp
 
 from abut.bvh.bvh_cache import bvh_of
 from abut.core.device import require_same_device
-from abut.core.pair_queue import KeyLayout, require_key_bits
+from abut.core.pair_queue import KeyLayout, pose_room
 from abut.errors import MeshError
 from abut.geometry.poses import batch_size, checked_poses, is_plain_pose
 from abut.mesh import Mesh, require_meshes
@@ -89,18 +89,19 @@ def distance(
     bound = chosen(DISTANCE_BOUNDS, bound, "bound")
     if largest_coordinate(a, b, poses) > SQUARED:
         bound = Bound.AABB
-    require_key_bits(layout, count, a.face_count)
-    value = np.empty(0)
-    faces = np.empty((0, 2), dtype=np.int32)
-    if count:
-        trees = ()
-        if method is not Method.BRUTE:
-            effort = DISTANCE_EFFORT * count
-            trees = bvh_of(a, bound, effort), bvh_of(b, bound, effort)
-        about = trees, layout, float(tolerance), bound, upper_bound
-        value, keys = _searched(a, b, *about, poses, count)
-        faces = _faces(value, keys, layout)
-        _name_contacts(a, b, poses, value, faces)
+    value, faces = np.empty(count), np.empty((count, 2), dtype=np.int32)
+    trees = ()
+    if method is not Method.BRUTE and count:
+        effort = DISTANCE_EFFORT * count
+        trees = bvh_of(a, bound, effort), bvh_of(b, bound, effort)
+    about = trees, layout, float(tolerance), bound, upper_bound
+    room = pose_room(layout, a.face_count)
+    for start in range(0, count, room):
+        part = slice(start, min(start + room, count))
+        chosen_poses = _picked(poses, part)
+        value[part], keys = _searched(a, b, *about, chosen_poses, part.stop - start)
+        faces[part] = _faces(value[part], keys, layout)
+        _name_contacts(a, b, chosen_poses, value[part], faces[part])
     return _distances(a, b, poses, value, faces, batch)
 
 
@@ -145,7 +146,7 @@ def count_poses(mesh: Mesh, count: int) -> int:
     return total
 
 
-def _picked(poses: Any, rows: np.ndarray) -> tuple[np.ndarray | None, ...]:
+def _picked(poses: Any, rows: Any) -> tuple[np.ndarray | None, ...]:
     return tuple(p if p is None or len(p) == 1 else p[rows] for p in poses)
 
 

@@ -41,32 +41,36 @@ def plans_of(a: Mesh, b: Mesh) -> RecentCache:
 
 
 def in_chunks(
-    ask: Callable[[Any, int], tuple[wp.array, ...]], poses: Sequence[Any], count: int, room: int
-) -> tuple[wp.array, ...]:
+    ask: Callable[[Any, int], tuple[Any, ...]], poses: Sequence[Any], count: int, room: int
+) -> tuple[Any, ...]:
     """Ask about ``room`` poses at a time.
 
     Args:
         ask: Takes the poses of both operands and their number; returns rows, their poses, and
-            any arrays with a value per pose.
+            other arrays. Arrays are on the host or on a device.
         poses: The poses of both operands.
         count: Number of poses.
         room: The most poses that ``ask`` takes.
 
     Returns:
-        The arrays of all chunks, joined.
+        The arrays of all chunks, joined where they are.
     """
     if count <= room:
         return ask(poses, count)
-    parts, device = [], None
+    parts: list[tuple[Any, ...]] = []
     for start in range(0, count, room):
         stop = min(start + room, count)
         chunk = tuple(p if p is None or len(p) == 1 else p[start:stop] for p in poses)
-        answer = ask(chunk, stop - start)
-        arrays, device = [array.numpy() for array in answer], answer[0].device
-        arrays[1] = arrays[1] + np.int32(start)
-        parts.append(arrays)
-    joined = map(np.concatenate, zip(*parts, strict=True))
-    return tuple(wp.array(array, device=device) for array in joined)
+        rows, pose, *rest = ask(chunk, stop - start)
+        shifted = wp.array(pose.numpy() + np.int32(start), device=pose.device)
+        parts.append((rows, shifted, *rest))
+    return tuple(map(_joined, zip(*parts, strict=True)))
+
+
+def _joined(arrays: Sequence[Any]) -> Any:
+    if isinstance(arrays[0], np.ndarray):
+        return np.concatenate(arrays)
+    return wp.array(np.concatenate([a.numpy() for a in arrays]), device=arrays[0].device)
 
 
 class Operands:

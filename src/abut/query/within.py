@@ -8,7 +8,7 @@ import warp as wp
 
 from abut.bvh.bvh_cache import bvh_of
 from abut.core.device import require_same_device
-from abut.core.pair_queue import KeyLayout, require_key_bits, unpack_keys
+from abut.core.pair_queue import KeyLayout, pose_room, unpack_keys
 from abut.errors import OptionError
 from abut.geometry.common_corners import SHARED_BY_POSITION, SHARED_NONE
 from abut.geometry.poses import batch_size, checked_poses
@@ -18,7 +18,7 @@ from abut.operands.posed_mesh import defer_posed_mesh, make_posed_mesh
 from abut.options import TREE_METHODS, Method, chosen, require_length
 from abut.query.at_pose import gaps_at_pose
 from abut.query.distance_plan import NearPlan
-from abut.query.shared import plans_of
+from abut.query.shared import in_chunks, plans_of
 from abut.results import Gaps
 
 WITHIN_EFFORT = 16  # of a search, in searches for one pair that meets
@@ -76,17 +76,25 @@ def within(
     batch = batch_size(pose_a, pose_b)
     poses = checked_poses(pose_a, "pose_a"), checked_poses(pose_b, "pose_b")
     layout = KeyLayout.of(a.face_count, other.face_count)
-    count = 1 if batch is None else batch
-    require_key_bits(layout, count, a.face_count, key_bits=62)
-    plan = None
-    if a.face_count and other.face_count and count:
+    sides = defer_posed_mesh(a, poses[0]), defer_posed_mesh(other, poses[1])
+    if not (a.face_count and other.face_count) or batch == 0:
+        return _no_gaps(batch is not None, a.device)
+    sharing = SHARED_BY_POSITION if b is None else SHARED_NONE
+
+    def ask(poses: Any, count: int) -> tuple[Any, ...]:
         trees: tuple[Any, ...] = ()
         if method is not Method.BRUTE:
             meshes = (a,) if b is None else (a, b)
             trees = tuple(bvh_of(mesh, effort=WITHIN_EFFORT * count) for mesh in meshes)
-        sharing = SHARED_BY_POSITION if b is None else SHARED_NONE
         plan = _plan(a, other, poses, trees, sharing, layout, count, distance)
-    return _gaps(a, other, poses, plan, layout, batch is not None)
+        return _rows(plan, layout, batch is not None)
+
+    if batch is None:
+        pairs, pose, lengths, met = ask(poses, 1)
+    else:
+        room = pose_room(layout, a.face_count, key_bits=62)
+        pairs, pose, lengths, met = in_chunks(ask, poses, batch, room)
+    return Gaps(pairs, pose, lengths, partial(_points, sides, pairs, pose, met))
 
 
 def _plan(
@@ -115,19 +123,19 @@ def _plan(
     return plan
 
 
-def _gaps(
-    a: Mesh, b: Mesh, poses: Any, plan: NearPlan | None, layout: KeyLayout, posed: bool
-) -> Gaps:
-    """Wrap what a plan finds: sorted keys, whose lowest bit says whether a pair meets."""
-    keys = np.empty(0, dtype=np.int64) if plan is None else plan.run()
+def _rows(plan: NearPlan, layout: KeyLayout, posed: bool) -> tuple[Any, ...]:
+    """Pairs, their poses and distances, and which of them meet: the lowest bit of a plan's keys."""
+    keys = plan.run()
     host = keys if isinstance(keys, np.ndarray) else keys.numpy()
+    pairs, pose = unpack_keys(host >> 1, layout, posed, plan.device)
     met = (host & 1).astype(bool)
-    pairs, pose = unpack_keys(host >> 1, layout, posed, a.device)
-    sides = defer_posed_mesh(a, poses[0]), defer_posed_mesh(b, poses[1])
-    now = sides if plan is None else (lambda: plan.a, lambda: plan.b)  # held by the plan
-    distance, _ = measured(*now, pairs, pose, met, points=False)
-    points = partial(_points, sides, pairs, pose, met)
-    return Gaps(pairs, pose, distance, points)
+    distance, _ = measured(lambda: plan.a, lambda: plan.b, pairs, pose, met, points=False)
+    return pairs, pose, distance, met
+
+
+def _no_gaps(posed: bool, device: wp.Device) -> Gaps:
+    pose = wp.empty(0, dtype=wp.int32, device=device) if posed else None
+    return Gaps((), pose, (), partial(wp.empty, (0, 2, 3), wp.float64, device), device)
 
 
 def _points(
