@@ -8,7 +8,8 @@ import pytest
 import abut
 import awkward
 from abut import cases
-from abut.bvh.bvh_cache import bvh_of
+from abut.bvh import bvh_cache
+from abut.bvh.bvh_cache import bvh_of, ploc_effort
 from abut.bvh.layout import MAX_DEPTH
 from abut.bvh.lbvh import build_lbvh
 from abut.bvh.ploc import build_ploc
@@ -149,6 +150,34 @@ def test_search_effort_leads_to_ploc(device):
     assert not quick.improved
     careful = bvh_of(mesh, effort=10**6)
     assert careful.improved and bvh_of(mesh) is careful
+
+
+def test_a_large_batch_improves_first(device, monkeypatch):
+    """The first BVH is the better one where it pays at once."""
+    monkeypatch.setattr(bvh_cache, "build_lbvh", None)
+    mesh = abut.Mesh(*cases.icosphere(320), device)
+    assert bvh_of(mesh, effort=10**6).improved
+
+
+def test_a_bvh_improves_when_its_build_is_repaid(device):
+    """The effort of all searches counts; larger meshes take more of it, tiny ones never improve."""
+    for count in (320, 5120):
+        mesh = abut.Mesh(*cases.icosphere(count), device)
+        least = int(ploc_effort(count))
+        assert not bvh_of(mesh, effort=least // 2).improved
+        assert not bvh_of(mesh, effort=least - least // 2).improved
+        assert bvh_of(mesh, effort=1).improved
+    assert not bvh_of(abut.Mesh(*cases.box(), device), effort=10**9).improved
+
+
+def test_a_rebuilt_bvh_counts_anew(device):
+    mesh = abut.Mesh(*soup(cases.icosphere(320)), device)
+    assert bvh_of(mesh, effort=10**6).improved
+    shuffled = np.random.default_rng(0).permutation(mesh.vertices.numpy().reshape(-1, 9))
+    for step in range(2):
+        mesh.deform(shuffled.reshape(-1, 3) * (1 + step / 8))
+        bvh_of(mesh)
+    assert not bvh_of(mesh, effort=1).improved
 
 
 @pytest.mark.parametrize("offset", [0.0, 1e4, 1e9])

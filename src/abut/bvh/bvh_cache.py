@@ -1,64 +1,89 @@
-"""The BVH cache of a mesh: build on first use, refit or rebuild after a deformation."""
+"""The BVH cache of a mesh: build on first use, improve with use, refit or rebuild when deformed.
+
+Modules of better BVHs and of other volumes are imported when they are needed.
+"""
+
+from __future__ import annotations
 
 from collections.abc import Callable
+from math import isqrt
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from abut.bvh.layout import Bvh
 from abut.bvh.lbvh import build_lbvh, in_frame
-from abut.bvh.node_kdops import KdopShape, NodeKdops, fit_node_kdops
-from abut.bvh.node_obbs import fit_node_obbs, fit_node_rss
-from abut.bvh.ploc import build_ploc
 from abut.bvh.refit import TraversalCost, refit
 from abut.core.timing import stage
 from abut.mesh import Mesh
 from abut.options import Bound
 
-NODE_VOLUMES = {Bound.OBB: fit_node_obbs, Bound.RSS: fit_node_rss}  # beside the boxes
+if TYPE_CHECKING:
+    from abut.bvh.node_kdops import KdopShape, NodeKdops
+
 COST_INTERVAL = 2  # refits between two measurements of the cost
 MAX_REFITS = 256  # before a rebuild
 MAX_COST_RATIO = 1.5  # traversal cost over that of the BVH as built; beyond, rebuild
 FEW_FACES = 64  # below, PLOC gains nothing
-IMPROVE_EFFORT = 512  # searches of one pose for one pair; beyond, PLOC pays
+PLOC_EFFORT = 2400  # search effort that a PLOC build repays, of any mesh
+PLOC_EFFORT_PER_FACE = 0.4
 
 
 def bvh_of(mesh: Mesh, bound: Bound = Bound.AABB, effort: int = 0, ahead: bool = False) -> Bvh:
     """Return the up-to-date BVH of a mesh with at least one face, with the volumes of ``bound``.
 
-    The first BVH is an LBVH; after enough search effort a PLOC BVH replaces it.
+    It is an LBVH until a PLOC BVH would have saved as much time as its build takes.
 
     Args:
         mesh: The mesh.
         bound: Node volumes that the search needs.
-        effort: Searches about to be made; 0 never changes the kind of the BVH.
+        effort: What a PLOC BVH would save the searches about to be made, in units of a search of
+            one pose for one pair that meets; 0 never changes the kind of the BVH. An estimate that
+            depends on the question alone, so that BVHs are the same on every device.
         ahead: The vertices may be unchecked still; the caller checks that they are finite and
             ``in_frame`` of the BVH.
     """
     if not ahead:
         mesh.finish_deform()
     with mesh.lock:
-        entry = mesh.cache.get("tree")
-        if entry is None or entry[0] != mesh.version:
+        version, tree = mesh.cache.get("tree", (-1, None))
+        if tree is not None and version != mesh.version:
             with stage("hierarchy", mesh.device):
-                tree = _build(mesh) if entry is None else _refit_or_rebuild(entry[1], mesh)
-            entry = mesh.cache["tree"] = (mesh.version, tree)
-        tree = entry[1]
-        tree.search_effort += effort
-        pays = effort > 0 and tree.search_effort > IMPROVE_EFFORT and mesh.face_count > FEW_FACES
-        if pays and not tree.improved:
+                tree = _refit_or_rebuild(tree, mesh)
+        spent = effort + (0 if tree is None else tree.search_effort)
+        improves = effort > 0 and spent > ploc_effort(mesh.face_count)
+        if tree is None or (improves and not tree.improved):
             with stage("hierarchy", mesh.device):
-                tree = _build(mesh, improved=True)
-            mesh.cache["tree"] = (mesh.version, tree)
-        fit = NODE_VOLUMES.get(bound)
-        if fit is not None and tree.fitted_versions.get(bound) != mesh.version:
+                tree = _build(mesh, improves)
+        tree.search_effort = spent
+        mesh.cache["tree"] = mesh.version, tree
+        if bound in (Bound.OBB, Bound.RSS) and tree.fitted_versions.get(bound) != mesh.version:
             with stage("hierarchy", mesh.device):
-                fit(tree, mesh.points, mesh.faces)
+                _fit_volumes(tree, mesh, bound)
             tree.fitted_versions[bound] = mesh.version
         return tree
 
 
+def ploc_effort(face_count: int) -> float:
+    """Return the search effort after which a PLOC BVH would have repaid its build.
+
+    Waiting for it costs at most a quarter more than the best choice in hindsight.
+    """
+    return np.inf if face_count <= FEW_FACES else PLOC_EFFORT + PLOC_EFFORT_PER_FACE * face_count
+
+
+def curve_effort(a: Mesh, b: Mesh) -> int:
+    """Return the effort of a search for all pairs or for the nearest faces of two meshes.
+
+    It ends along a curve on both surfaces, and grows with the root of their faces.
+    """
+    return 1 + isqrt(a.face_count + b.face_count) // 4
+
+
 def kdops_of(mesh: Mesh, tree: Bvh, shape: KdopShape) -> NodeKdops:
     """Return the up-to-date k-DOPs of a BVH of a mesh, which may have another BVH by now."""
+    from abut.bvh.node_kdops import fit_node_kdops
+
     with mesh.lock:
         known = tree.kdops.get(shape)
         if known is None or known[0] != mesh.version:
@@ -68,8 +93,18 @@ def kdops_of(mesh: Mesh, tree: Bvh, shape: KdopShape) -> NodeKdops:
         return known[1]
 
 
+def _fit_volumes(tree: Bvh, mesh: Mesh, bound: Bound) -> None:
+    from abut.bvh.node_obbs import fit_node_obbs, fit_node_rss
+
+    fit = fit_node_obbs if bound is Bound.OBB else fit_node_rss
+    fit(tree, mesh.points, mesh.faces)
+
+
 def _build(mesh: Mesh, improved: bool = False) -> Bvh:
-    tree = (build_ploc if improved else build_lbvh)(mesh.points, mesh.faces, mesh.bounds)
+    build = build_lbvh
+    if improved:
+        from abut.bvh.ploc import build_ploc as build
+    tree = build(mesh.points, mesh.faces, mesh.bounds)
     tree.improved = improved
     return tree
 
@@ -80,12 +115,12 @@ def _refit_or_rebuild(tree: Bvh, mesh: Mesh) -> Bvh:
     )
 
 
-def _measure_built_cost(tree: Bvh) -> Bvh:
-    """Set the traversal cost of a BVH that was never refitted; returns the BVH."""
-    tree.cost = TraversalCost(tree.nodes)
-    tree.cost.start()
-    tree.built_cost = tree.cost.read()
-    return tree
+def _cost_as_built(tree: Bvh) -> TraversalCost:
+    """Measure the traversal cost of a BVH that was never refitted."""
+    cost = tree.cost = TraversalCost(tree.nodes)
+    cost.start()
+    tree.built_cost = cost.read()
+    return cost
 
 
 def refit_or_rebuild(
@@ -96,22 +131,22 @@ def refit_or_rebuild(
     The cost is that of an earlier refit, because waiting for this one would stall the device.
     Refit cost cannot reveal a BVH that was poor when built, so rebuild periodically.
     """
-    if tree.cost is None:
-        _measure_built_cost(tree)
+    cost = _cost_as_built(tree) if tree.cost is None else tree.cost
     tree.refits += 1
     out_of_frame = not in_frame(tree.origin, bounds)
     too_old = tree.refits > tree.max_refits
     if out_of_frame or too_old or tree.refits % COST_INTERVAL == 0:
-        cost = tree.cost.read()
-        if out_of_frame or too_old or cost > MAX_COST_RATIO * tree.built_cost:
-            fresh = _measure_built_cost(rebuild())
-            if cost <= MAX_COST_RATIO * fresh.built_cost:  # the rebuild was not needed
+        present = cost.read()
+        if out_of_frame or too_old or present > MAX_COST_RATIO * tree.built_cost:
+            fresh = rebuild()
+            _cost_as_built(fresh)
+            if present <= MAX_COST_RATIO * fresh.built_cost:  # the rebuild was not needed
                 fresh.max_refits = min(2 * tree.max_refits, MAX_REFITS)
-            if out_of_frame or cost >= fresh.built_cost:
+            if out_of_frame or present >= fresh.built_cost:
                 return fresh
             tree.max_refits, tree.refits = fresh.max_refits, 0
             tree.built_cost = fresh.built_cost  # a rebuild is no better for these shapes
     fit()
     if tree.refits % COST_INTERVAL == 1:
-        tree.cost.start()
+        cost.start()
     return tree

@@ -8,12 +8,11 @@ from typing import Any
 import numpy as np
 import warp as wp
 
+from abut.bvh.bvh_cache import curve_effort
 from abut.core.pair_queue import NO_KEY_INT
 from abut.operands.posed_mesh import PosedMesh, defer_posed_mesh
 from abut.query.one_pose import one_pose
 from abut.results import Contacts, Gaps
-
-FIRST_EFFORT, ALL_PAIRS_EFFORT = 1, 16  # of a search, in searches for one pair that meets
 
 
 def contacts_at_pose(a: Any, b: Any, pose_a: Any, pose_b: Any, first: bool) -> Contacts | None:
@@ -25,7 +24,7 @@ def contacts_at_pose(a: Any, b: Any, pose_a: Any, pose_b: Any, first: bool) -> C
     if found is None:
         return None
     if searched:
-        known.count_search(a, b, FIRST_EFFORT if first else ALL_PAIRS_EFFORT)
+        known.count_search(a, b, 1 if first else curve_effort(a, b))
     if isinstance(found, int):
         pairs = () if found == NO_KEY_INT else (known.layout.split(found),)
     else:

@@ -41,7 +41,7 @@ from abut.query.signs import chosen_sign, set_signs
 from abut.results import ClosestPoints
 
 FEW_POINTS = 512  # not worth sorting
-POINTS_PER_EFFORT = 256  # so many searches from points cost as much as one for a pair
+POINTS_PER_EFFORT = 8  # so many searches from points gain as much as one for a pair
 MANY_POINTS = 1 << 16  # so many are dense enough for lanes of a warp to search together
 AT_ONCE = 1 << 21  # so many search together at once, with 96 bytes each for their candidates
 FEW_THREADS = 1 << 13  # for points with more

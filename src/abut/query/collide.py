@@ -7,7 +7,7 @@ import numpy as np
 import warp as wp
 
 from abut.bounds.fixed import validate_width
-from abut.bvh.bvh_cache import bvh_of
+from abut.bvh.bvh_cache import bvh_of, curve_effort
 from abut.core.device import require_same_device
 from abut.core.pair_queue import (
     KeyLayout,
@@ -23,7 +23,7 @@ from abut.mesh import Mesh, require_meshes
 from abut.operands.pose_upload import upload_poses
 from abut.operands.posed_mesh import defer_posed_mesh, make_posed_mesh
 from abut.options import CONTACT_METHODS, CULL_METHODS, Bound, Method, chosen
-from abut.query.at_pose import ALL_PAIRS_EFFORT, contacts_at_pose, segments_between
+from abut.query.at_pose import contacts_at_pose, segments_between
 from abut.query.shared import in_chunks, plans_of
 from abut.results import Contacts
 
@@ -152,7 +152,7 @@ def _plan(
     moved = tuple(0 if p is None else len(p) for p in poses)
     boxless = method is Method.KDOP
     bound = Bound.KDOP if boxless else bound
-    effort = count if first else ALL_PAIRS_EFFORT * count
+    effort = count * (1 if first else curve_effort(a, b))
     trees = ()
     if method is not Method.BRUTE:
         trees = bvh_of(a, bound, effort), bvh_of(b, bound, effort)

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import warp as wp
 
-from abut.bvh.bvh_cache import bvh_of
+from abut.bvh.bvh_cache import bvh_of, curve_effort
 from abut.core.device import require_same_device
 from abut.core.pair_queue import KeyLayout, pose_room
 from abut.errors import MeshError
@@ -25,7 +25,6 @@ from abut.query.shared import plans_of, shared_queues
 from abut.results import Distances
 from abut.traversal.distance import far_field
 
-DISTANCE_EFFORT = 4  # of a search, in searches for one pair that meets
 FAR_SIZES = float(far_field.FAR_SIZES)
 WORTH_FITTING = 256  # poses of one shape, from which swept spheres repay their fitting
 SQUARED = 1e18  # beyond, squares are more than float32 holds, in which spheres and boxes are fitted
@@ -92,7 +91,7 @@ def distance(
     value, faces = np.empty(count), np.empty((count, 2), dtype=np.int32)
     trees = ()
     if method is not Method.BRUTE and count:
-        effort = DISTANCE_EFFORT * count
+        effort = count * curve_effort(a, b)
         trees = bvh_of(a, bound, effort), bvh_of(b, bound, effort)
     about = trees, layout, float(tolerance), bound, upper_bound
     room = pose_room(layout, a.face_count)
@@ -120,7 +119,8 @@ def _at_one_pose(a: Any, b: Any, pose_a: Any, pose_b: Any, upper_bound: Any) -> 
         return None
     asked = min(count_poses(mesh, 1) for mesh in (a, b))
     bound = Bound.RSS if asked >= WORTH_FITTING else Bound.AABB
-    trees = bvh_of(a, bound, DISTANCE_EFFORT), bvh_of(b, bound, DISTANCE_EFFORT)
+    effort = curve_effort(a, b)
+    trees = bvh_of(a, bound, effort), bvh_of(b, bound, effort)
     queues = shared_queues(a.device, face_count)
     posed = pose_a is not None, pose_b is not None
     poses = [pose for pose in (pose_a, pose_b) if pose is not None]

@@ -17,7 +17,7 @@ from abut.query.contact_plan import ContactPlan
 from abut.query.shared import plans_of
 from abut.results import Contacts
 
-SELF_EFFORT = 64  # of a search, in searches for one pair of two meshes
+FACES_PER_EFFORT = 64  # searches among so many faces gain as much as one for a pair
 
 
 def self_collide(
@@ -81,7 +81,8 @@ def _sound(mesh: Mesh, plan: ContactPlan) -> bool:
 
 def _plan(mesh: Mesh, sharing: int, layout: KeyLayout, method: Method) -> ContactPlan:
     """The plan for a mesh against itself, kept while the mesh keeps its shape."""
-    trees = () if method is Method.BRUTE else (bvh_of(mesh, effort=SELF_EFFORT, ahead=True),)
+    effort = 1 + mesh.face_count // FACES_PER_EFFORT
+    trees = () if method is Method.BRUTE else (bvh_of(mesh, effort=effort, ahead=True),)
 
     def make() -> ContactPlan:
         faces = make_posed_mesh(mesh.points, mesh.faces)

@@ -21,7 +21,7 @@ from abut.query.distance_plan import NearPlan
 from abut.query.shared import in_chunks, plans_of
 from abut.results import Gaps
 
-WITHIN_EFFORT = 16  # of a search, in searches for one pair that meets
+WITHIN_EFFORT = 2048  # of a search, in searches for one pair that meets
 
 
 def within(

@@ -26,7 +26,7 @@ from abut.sdf.grid import FieldGrid, make_grid
 from abut.sdf.nearest_faces import BRICKS_PER_THREAD, Bricks, search_kernel_for
 from abut.sdf.ray_rows import count_crossings
 
-SAMPLES_PER_EFFORT = 256  # searches from samples that cost as much as one of a pair
+SAMPLES_PER_EFFORT = 8  # searches from samples that gain as much as one of a pair
 PROGRESS_CALLS = 64
 FARTHEST_SQUARED = 3.0e38
 
