@@ -99,34 +99,38 @@ class OneDistance:
         return Distances(distance, np.array(faces, np.int32), self._device, witnesses)
 
     def _teams(self) -> tuple[list[Task], list[wp.array]]:
-        """A team, or many on CUDA, and the distances and keys that they find."""
-        items, cuda = WorkItems(), self._device.is_cuda
+        """A search by a team, or by many on CUDA, and the distances and keys that it finds."""
+        items, cuda, candidates = WorkItems(), self._device.is_cuda, self._queues["candidates"]
         items.deepest = (CUDA_TEAMS if cuda else 1).bit_length() - 1
         items.each = 1 << items.deepest
-        found = [self._one(wp.int64, items.each) for _ in range(2)]
-        args = [self._view, items, self._field, self._counter, self._out, *found]
+        found = [self._one(wp.int64) for _ in range(2)]
+        args = [self._view, items, self._field, self._counter, self._out, candidates, *found]
         kernel = team_nearest_kernel_for(MeshPairs, self._bound, cuda)
         if not cuda:
             return [self._task(kernel, 1, args)], found
-        threads = min(TEAM_GRID, WARP_SIZE * items.each)
-        options = {"threads": threads, "block": TRIPLE_BLOCK}
-        return [Task(kernel, UNKNOWN_COUNT, args, self._device, **options)], found
+        options = {"threads": min(TEAM_GRID, WARP_SIZE * items.each), "block": TRIPLE_BLOCK}
+        search = Task(kernel, UNKNOWN_COUNT, args, self._device, **options)
+        return [search, *self._measure(found[1])], [self._out.bound, found[1]]
 
     def _listing(self) -> tuple[list[Task], list[wp.array]]:
-        """A first bound, then all faces nearer than that by many threads; as ``_walks``."""
+        """A first bound, then all faces nearer than that by many threads; as ``_teams``."""
         view, items, candidates = self._view, WorkItems(), self._queues["candidates"]
         items.each = view.a.faces.shape[0]
         samples, key = min(items.each, MOST_SAMPLES), self._one(wp.int64)
         seed = [view, self._frame, self._field, samples, self._out]
         leaves = [view, self._frame, items, self._field, self._out, candidates]
-        measure = [view, candidates, self._out]
-        pick = [view, self._out, candidates, key]
+        tasks = [self._task(sample_kernel_for(MeshPairs), samples, seed)]
+        tasks.append(self._task(near_leaves_kernel_for(MeshPairs), items.each, leaves))
+        return [*tasks, *self._measure(key)], [self._out.bound, key]
+
+    def _measure(self, key: wp.array) -> list[Task]:
+        """Lower the bound to the distances of the candidates, and choose the nearest."""
+        view, candidates = self._view, self._queues["candidates"]
+        lower, pick = lower_bounds_kernel_for(MeshPairs), pick_nearest_kernel_for(MeshPairs)
         return [
-            self._task(sample_kernel_for(MeshPairs), samples, seed),
-            self._task(near_leaves_kernel_for(MeshPairs), items.each, leaves),
-            self._task(lower_bounds_kernel_for(MeshPairs), UNKNOWN_COUNT, measure),
-            self._task(pick_nearest_kernel_for(MeshPairs), UNKNOWN_COUNT, pick),
-        ], [self._out.bound, key]
+            self._task(lower, UNKNOWN_COUNT, [view, candidates, self._out]),
+            self._task(pick, UNKNOWN_COUNT, [view, self._out, candidates, key]),
+        ]
 
     def _task(self, kernel: wp.Kernel, count: int, args: Sequence[Any]) -> Task:
         return Task(kernel, count, args, self._device, grain=UNKNOWN_COUNT)
