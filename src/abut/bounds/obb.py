@@ -1,7 +1,7 @@
 """Oriented boxes in float32: centre, two axes (the third is their cross product), half sides.
 
 A box is three rows of four: centre and first half side, first axis and second half side, second
-axis and third half side. Merging widens the box by a bound of its rounding errors.
+axis and third half side. Fitting widens the box by a bound of its rounding errors.
 """
 
 import warp as wp
@@ -9,7 +9,7 @@ import warp as wp
 from abut.bounds.float32 import row_xyz
 from abut.bounds.relative_frame import RelativeFrame
 
-SLACK = wp.constant(wp.float32(2.0**-19))  # relative rounding of one merge, with room to spare
+SLACK = wp.constant(wp.float32(2.0**-19))  # relative rounding of a fit, with room to spare
 UNDERFLOW_SLACK = wp.constant(wp.float32(1e-36))  # covers the rounding of subnormal numbers
 WELL_CONDITIONED = wp.constant(wp.float32(0.0625))  # square of a sine
 SMALLEST = wp.constant(wp.float32(1e-30))  # of squares whose root is exact
@@ -42,37 +42,6 @@ def half_extent_along(box: Obb, axis: wp.vec3f):
     """Return half the length of a box's projection on an axis."""
     shares = box.axes * axis
     return wp.dot(wp.abs(shares), box.half)
-
-
-@wp.func
-def merge_along_axes(a: Obb, b: Obb, axes: wp.mat33f):
-    """Return the smallest box with given axes around two boxes, widened for rounding."""
-    out = Obb()
-    out.axes = axes
-    middle = (a.centre + b.centre) * wp.float32(0.5)
-    offset = wp.vec3f()
-    for i in range(3):
-        at_a = wp.dot(axes[i], a.centre - middle)
-        at_b = wp.dot(axes[i], b.centre - middle)
-        reach_a = half_extent_along(a, axes[i])
-        reach_b = half_extent_along(b, axes[i])
-        low = wp.min(at_a - reach_a, at_b - reach_b)
-        high = wp.max(at_a + reach_a, at_b + reach_b)
-        offset[i] = (low + high) * wp.float32(0.5)
-        out.half[i] = (high - low) * wp.float32(0.5)
-    out.centre = middle + offset * axes
-    size = wp.max(wp.abs(out.centre)) + out.half[0] + out.half[1] + out.half[2]
-    out.half += wp.vec3f(SLACK * size)
-    if not (wp.isfinite(a.half) and wp.isfinite(b.half) and wp.isfinite(size)):
-        out.half = wp.vec3f(wp.inf)  # beyond float32: everything overlaps
-    return out
-
-
-@wp.func
-def obb_area(box: Obb):
-    """Return an eighth of the surface area of a box."""
-    h = box.half
-    return h[0] * h[1] + h[1] * h[2] + h[2] * h[0]
 
 
 @wp.func
@@ -144,21 +113,6 @@ def fit_obb(axes: wp.mat33f, low: wp.vec3f, high: wp.vec3f):
         out.centre = wp.vec3f()
         out.half = wp.vec3f(wp.inf)  # beyond float32: everything overlaps
     return out
-
-
-@wp.func
-def merge_obb(a: Obb, b: Obb, axes: wp.mat33f):
-    """Merge two boxes: the smallest along ``axes``, the coordinate axes or those of a box."""
-    best = merge_along_axes(a, b, axes)
-    for k in range(3):
-        other = merge_along_axes(a, b, wp.identity(n=3, dtype=wp.float32))
-        if k == 1:
-            other = merge_along_axes(a, b, a.axes)
-        if k == 2:
-            other = merge_along_axes(a, b, b.axes)
-        if obb_area(other) < obb_area(best):
-            best = other
-    return best
 
 
 @wp.func

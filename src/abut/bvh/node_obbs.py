@@ -2,24 +2,16 @@
 
 One pass upwards sums the shape of the faces below each node: their mean, their scatter and their
 area vectors. The axes are the normal of the sum of area vectors and the direction of most scatter
-across it, or the principal axes where the faces turn against each other. Boxes of at most EXACT
-leaves are fitted to the corners below, larger ones to the boxes of their children: a search spends
-its time among small nodes (design/distance.md).
+across it, or the principal axes where the faces turn against each other. Boxes are fitted to the
+corners below: merged from those of the children they would be one and a half times as thick.
 """
 
 import warp as wp
 
 from abut.bounds.float32 import row_xyz, to_vec3f, to_vec4f
-from abut.bounds.obb import (
-    Obb,
-    axes_of_tri,
-    fit_obb,
-    merge_obb,
-    obb_area,
-    orthonormal_axes,
-    unpack_obb,
-)
-from abut.bvh.layout import Bvh, BvhView, Node, leaf_face, load_node, parent_if_second
+from abut.bounds.obb import Obb, axes_of_tri, fit_obb, orthonormal_axes
+from abut.bvh.layout import Bvh, BvhView, leaf_face, parent_if_second
+from abut.core.lanes import WARP_SIZE, lane_count, lane_index, warp_min_float32
 from abut.core.launch import Task
 from abut.core.memory_access import load_l2_vec4f, store_vec4f
 
@@ -27,7 +19,7 @@ wp.set_module_options({"enable_backward": False, "fuse_fp": False, "max_unroll":
 
 OBB_ROWS = wp.constant(3)
 SHAPE_ROWS = wp.constant(4)
-EXACT = wp.constant(64)  # leaves
+THREAD_LEAVES = 64  # of a node that a CUDA thread fits; a team fits larger ones
 ONE_SIDED = wp.constant(wp.float32(0.5))  # share of the area that the sum of area vectors keeps
 
 SMALLEST = wp.constant(wp.float32(1e-18))  # length whose square is a normal number
@@ -123,7 +115,7 @@ def axes_of_shape(shape: FaceShape):
 #if defined(__CUDA_ARCH__)
     float low[3], high[3];
     for (int i = 0; i < 3; ++i) { low[i] = INFINITY; high[i] = -INFINITY; }
-    for (int k = 3 * first; k < 3 * last + 3; ++k) {
+    for (int k = first; k < stop; k += step) {
         const float4 p = __ldcg((const float4*)corners.data + k);
         for (int i = 0; i < 3; ++i) {
             const float at = axes.data[i][0] * p.x + axes.data[i][1] * p.y + axes.data[i][2] * p.z;
@@ -136,10 +128,8 @@ def axes_of_shape(shape: FaceShape):
     v4 column[3], low = v4{} + __builtin_inff(), high = v4{} - __builtin_inff();
     for (int i = 0; i < 3; ++i)
         column[i] = v4{axes.data[0][i], axes.data[1][i], axes.data[2][i], 0.0f};
-    const v4* at = (const v4*)(corners.data + 3 * first);
-    const v4* end = (const v4*)(corners.data + 3 * last + 3);
-    for (; at < end; ++at) {
-        const v4 p = *at;
+    for (int k = first; k < stop; k += step) {
+        const v4 p = *(const v4*)(corners.data + k);
         const v4 q = column[0] * p[0] + column[1] * p[1] + column[2] * p[2];
         low = q < low ? q : low;
         high = q > high ? q : high;
@@ -148,24 +138,24 @@ def axes_of_shape(shape: FaceShape):
     for (int i = 0; i < 3; ++i) { out.c[i] = low[i]; out.c[3 + i] = high[i]; }
     return out;
 """)
-def extents_of_leaves(
-    corners: wp.array[wp.vec4f], first: wp.int32, last: wp.int32, axes: wp.mat33f
+def extents_of_corners(
+    corners: wp.array[wp.vec4f], first: wp.int32, stop: wp.int32, step: wp.int32, axes: wp.mat33f
 ) -> Extents:
-    """Return the lower and upper extents along axes of the corners of some leaves.
+    """Return the lower and upper extents along axes of the corners first, first + step, ….
 
-    The corners may have been written in this launch, by threads that this one has waited for.
+    They may have been written in this launch, by threads that this one has waited for.
     """
     ...
 
 
 @wp.func
-def store_shape(rows: wp.array[wp.vec4f], slot: wp.int32, a: FaceShape):
-    """Write the four rows of a shape; the scatter is symmetric."""
+def store_shape(rows: wp.array[wp.vec4f], slot: wp.int32, a: FaceShape, first: wp.int32):
+    """Write the four rows of a shape and its first leaf; the scatter is symmetric."""
     at = SHAPE_ROWS * slot
     s = a.scatter
     store_vec4f(rows, at, wp.vec4f(a.mean[0], a.mean[1], a.mean[2], a.count))
     store_vec4f(rows, at + 1, wp.vec4f(s[0, 0], s[0, 1], s[0, 2], s[1, 1]))
-    store_vec4f(rows, at + 2, wp.vec4f(s[1, 2], s[2, 2], a.size, wp.float32(0.0)))
+    store_vec4f(rows, at + 2, wp.vec4f(s[1, 2], s[2, 2], a.size, wp.cast(first, wp.float32)))
     store_vec4f(rows, at + 3, to_vec4f(a.area))
 
 
@@ -203,15 +193,19 @@ def store_volume(rows: wp.array[wp.vec4f], slot: wp.int32, box: Obb, swept: wp.b
 
 
 @wp.func
-def load_l2_box(rows: wp.array[wp.vec4f], slot: wp.int32, swept: wp.bool):
-    """Read a box that another thread wrote in this launch."""
-    at = OBB_ROWS * slot
-    box = unpack_obb(
-        load_l2_vec4f(rows, at), load_l2_vec4f(rows, at + 1), load_l2_vec4f(rows, at + 2)
-    )
-    if swept:
-        box.half = wp.vec3f(box.half[1], box.half[2], box.half[0])
-    return box
+def box_along(axes: wp.mat33f, extents: Extents, shape: FaceShape):
+    """Return the box of a shape with given extents along axes."""
+    low = wp.vec3f(extents[0], extents[1], extents[2])
+    high = wp.vec3f(extents[3], extents[4], extents[5])
+    if not wp.isfinite(shape.mean):  # a corner is beyond float32
+        high = wp.vec3f(wp.inf)
+    return fit_obb(axes, low, high)
+
+
+@wp.func
+def as_read(axes: wp.mat33f):
+    """Return axes as readers have them: the third is the product of the others."""
+    return wp.matrix_from_rows(axes[0], axes[1], wp.cross(axes[0], axes[1]))
 
 
 @wp.func
@@ -223,20 +217,8 @@ def fit_leaves(
     shape: FaceShape,
 ):
     """Fit a box along axes to the corners of some leaves of a shape."""
-    own = wp.matrix_from_rows(axes[0], axes[1], wp.cross(axes[0], axes[1]))  # as readers have it
-    extents = extents_of_leaves(corners, first, last, own)
-    low = wp.vec3f(extents[0], extents[1], extents[2])
-    high = wp.vec3f(extents[3], extents[4], extents[5])
-    if not wp.isfinite(shape.mean):  # a corner is beyond float32
-        high = wp.vec3f(wp.inf)
-    return fit_obb(own, low, high)
-
-
-@wp.func
-def fit_aligned(node: Node):
-    """Return the box of a node as an oriented one."""
-    unit = wp.identity(n=3, dtype=wp.float32)
-    return fit_obb(unit, row_xyz(node.low), row_xyz(node.high))
+    own = as_read(axes)
+    return box_along(own, extents_of_corners(corners, 3 * first, 3 * last + 3, 1, own), shape)
 
 
 @wp.kernel
@@ -247,13 +229,17 @@ def fit_volumes_kernel(
     faces: wp.array[wp.vec3i],
     tree: BvhView,
     swept: wp.bool,
+    largest: wp.int32,
     arrivals: wp.array[wp.int32],
     # out
     corners_out: wp.array[wp.vec4f],
     shapes_out: wp.array[wp.vec4f],
     volumes_out: wp.array[wp.vec4f],
 ):
-    """Fit the leaves and all nodes above; the second of two siblings to arrive continues."""
+    """Fit the leaves and the nodes above; the second of two siblings to arrive continues.
+
+    Nodes with more leaves than ``largest`` only get their shape.
+    """
     for k in range(span[0] + wp.tid(), span[1], span[2]):
         slot = tree.leaf_slots[k]
         face = faces[leaf_face(tree.nodes, slot)]
@@ -268,8 +254,9 @@ def fit_volumes_kernel(
         first = wp.int32(k)
         last = wp.int32(k)
         while slot >= 0:
-            store_shape(shapes_out, slot, shape)
-            store_volume(volumes_out, slot, box, swept)
+            store_shape(shapes_out, slot, shape, first)
+            if last - first < largest:
+                store_volume(volumes_out, slot, box, swept)
             parent = parent_if_second(tree, slot, arrivals)
             if parent >= 0:
                 other = load_shape(shapes_out, slot ^ 1)
@@ -279,17 +266,37 @@ def fit_volumes_kernel(
                 else:
                     first -= wp.int32(other.count)
                     shape = add_shapes(other, shape)
-                axes = axes_of_shape(shape)
-                if last - first < EXACT:
-                    box = fit_leaves(corners_out, first, last, axes, shape)
-                else:
-                    left = load_l2_box(volumes_out, slot & ~1, swept)
-                    right = load_l2_box(volumes_out, slot | 1, swept)
-                    box = merge_obb(left, right, axes)
-                    aligned = fit_aligned(load_node(tree.nodes, parent))
-                    if obb_area(aligned) < obb_area(box):
-                        box = aligned
+                if last - first < largest:
+                    box = fit_leaves(corners_out, first, last, axes_of_shape(shape), shape)
             slot = parent
+
+
+@wp.kernel
+def fit_large_kernel(
+    # in
+    span: wp.vec3i,
+    smallest: wp.int32,
+    corners: wp.array[wp.vec4f],
+    shapes: wp.array[wp.vec4f],
+    swept: wp.bool,
+    # out
+    volumes_out: wp.array[wp.vec4f],
+):
+    """Fit the nodes with at least ``smallest`` leaves, a team for each slot."""
+    for item in range(span[0] + wp.tid(), span[1], span[2]):
+        slot = item / lane_count()
+        shape = load_shape(shapes, slot)
+        if shape.count >= wp.float32(smallest):
+            first = 3 * wp.cast(load_l2_vec4f(shapes, SHAPE_ROWS * slot + 2)[3], wp.int32)
+            stop = first + 3 * wp.int32(shape.count)
+            axes = as_read(axes_of_shape(shape))
+            lane = lane_index()
+            extents = extents_of_corners(corners, first + lane, stop, lane_count(), axes)
+            for i in range(3):
+                extents[i] = warp_min_float32(extents[i])
+                extents[3 + i] = -warp_min_float32(-extents[3 + i])
+            if lane == 0:
+                store_volume(volumes_out, slot, box_along(axes, extents, shape), swept)
 
 
 def fit_node_obbs(tree: Bvh, points: wp.array, faces: wp.array) -> None:
@@ -307,13 +314,21 @@ def fit_node_rss(tree: Bvh, points: wp.array, faces: wp.array) -> None:
 
 
 def _fit(tree: Bvh, points: wp.array, faces: wp.array, volumes: wp.array, swept: bool) -> None:
-    def make() -> Task:
-        corners = wp.empty(3 * tree.face_count, dtype=wp.vec4f, device=tree.nodes.device)
-        scratch = [tree.arrivals, corners, _rows(tree, SHAPE_ROWS)]
-        args = [points, faces, tree.view(), swept, *scratch, volumes]
-        return Task(fit_volumes_kernel, tree.face_count, args, tree.nodes.device, grain=1024)
+    def make() -> list[Task]:
+        device, slots = tree.nodes.device, 2 * tree.face_count - 1
+        corners = wp.empty(3 * tree.face_count, dtype=wp.vec4f, device=device)
+        shapes = _rows(tree, SHAPE_ROWS)
+        largest = THREAD_LEAVES if device.is_cuda else tree.face_count
+        scratch = [tree.arrivals, corners, shapes]
+        args = [points, faces, tree.view(), swept, largest, *scratch, volumes]
+        tasks = [Task(fit_volumes_kernel, tree.face_count, args, device, grain=1024)]
+        if largest < tree.face_count:
+            args = [largest + 1, corners, shapes, swept, volumes]
+            tasks.append(Task(fit_large_kernel, WARP_SIZE * slots, args, device))
+        return tasks
 
-    tree.volume_tasks.get((points, volumes), make).run()
+    for task in tree.volume_tasks.get((points, volumes), make):
+        task.run()
 
 
 def _rows(tree: Bvh, rows: int) -> wp.array:
