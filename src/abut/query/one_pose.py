@@ -154,9 +154,14 @@ class OnePose:
 
     def count_search(self, a: Mesh, b: Mesh, effort: int) -> None:
         """Count a search of the trees; where that makes a better tree, it serves from now on."""
-        trees = bvh_of(a, effort=effort), bvh_of(b, effort=effort)
-        if trees[0] is not self.trees[0] or trees[1] is not self.trees[1]:
-            self.versions = None
+        bvh_of(a, effort=effort)
+        bvh_of(b, effort=effort)
+
+    def serves(self, a: Mesh, b: Mesh) -> bool:
+        """Return whether the meshes have the shapes and the trees for which it was prepared."""
+        tree_a, tree_b = self.trees
+        same = tree_a is a.cache["tree"][1] and tree_b is b.cache["tree"][1]
+        return same and self.versions == (a.version, b.version)
 
     def _ask(self, call: Call, pose_a: Any, pose_b: Any, distance: float) -> list[int]:
         poses, limit = call.inputs
@@ -242,7 +247,7 @@ def one_pose(a: Any, b: Any, pose_a: Any, pose_b: Any, at_once: bool = True) -> 
     if found is None and not at_once and posed not in known:
         known[posed] = None
         return None
-    if found is None or found.versions != (a.version, b.version):
+    if found is None or not found.serves(a, b):
         if a.device != b.device or not a.face_count or not b.face_count:
             return None
         trees = bvh_of(a), bvh_of(b)
