@@ -13,7 +13,7 @@ from abut.bvh.wide import wide_nodes_of
 from abut.core.arrays import wait_for_readers
 from abut.core.launch import UNKNOWN_COUNT, Task, launch
 from abut.core.pair_queue import PairQueue
-from abut.core.timing import stage
+from abut.core.timing import is_recording, stage
 from abut.errors import CapacityError, MeshError
 from abut.geometry.poses import FLOATS, batch_size, checked_poses, is_plain_pose
 from abut.mesh import Mesh, require_meshes
@@ -81,7 +81,7 @@ def closest_point(
         The true minimum in float64, exactly zero on the surface; of faces equally near, the
         lowest. Signs are exact for closed meshes; see docs/closest_point.md for open ones.
     """
-    if method == "bvh":
+    if method == "bvh" and not is_recording():
         near = _of_one_point(mesh, points, signed, pose, upper_bound)
         if near is not None:
             return near

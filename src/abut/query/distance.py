@@ -10,6 +10,7 @@ import warp as wp
 from abut.bvh.bvh_cache import bvh_of, curve_effort
 from abut.core.device import require_same_device
 from abut.core.pair_queue import KeyLayout, pose_room
+from abut.core.timing import is_recording
 from abut.errors import MeshError
 from abut.geometry.poses import batch_size, checked_poses, is_plain_pose
 from abut.mesh import Mesh, require_meshes
@@ -69,7 +70,7 @@ def distance(
         The true minimum, rounded: right to some units in the last place of the size of the faces
         involved. 0 exactly when the meshes intersect.
     """
-    if method == "bvh" and bound is None and tolerance == 0.0:
+    if method == "bvh" and bound is None and tolerance == 0.0 and not is_recording():
         near = _at_one_pose(a, b, pose_a, pose_b, upper_bound)
         if near is not None:
             return near
