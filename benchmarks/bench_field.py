@@ -16,7 +16,7 @@ import numpy as np
 import warp as wp
 
 import abut
-from abut.sdf.box import box_around
+from abut.sdf.grid import box_around
 from benchmarks.bench_closest_point import Job, _version, of_libigl, of_warp
 from benchmarks.cases import _gem, _model
 from benchmarks.comparison import QUIET, RESULTS

@@ -67,7 +67,7 @@ def leaves(frame_count: int = 8) -> list[Frame]:
 
     Each is an object, after the tree. As with the cloth, looked at is where they would go.
     """
-    from abut.sim.leaves import falling_leaves
+    from abut.sim.cloth_scenes import falling_leaves
 
     play = falling_leaves()
     faces = play.cloth.mesh.faces.numpy()

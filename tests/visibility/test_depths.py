@@ -6,10 +6,9 @@ import numpy as np
 import pytest
 import warp as wp
 
-from abut.visibility.coverage import touches
-from abut.visibility.depth_interval import depths_over
+from abut.visibility.coverage import depths_over, touches
 from abut.visibility.screen_faces import ROWS, load_own_screen_face, map_point, store_face
-from abut.visibility.view import View, ViewMap, map_of
+from abut.visibility.settings import View, ViewMap, map_of
 from hard_faces import needles
 
 wp.set_module_options({"enable_backward": False, "fuse_fp": False})

@@ -9,7 +9,7 @@ from hypothesis.extra.numpy import arrays
 import abut
 from abut import cases
 from abut.options import CULL_METHODS
-from abut.visibility import view as views_module
+from abut.visibility import settings as views_module
 from abut.visibility.tile_target import TileTarget
 
 FEW = settings(max_examples=60, suppress_health_check=[HealthCheck.too_slow])

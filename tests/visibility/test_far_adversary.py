@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import abut
-from abut.visibility import view as views_module
+from abut.visibility import settings as views_module
 from abut.visibility.gl.driver import unavailable
 from abut.visibility.tile_target import TileTarget
 from shapes import random_poses

@@ -9,7 +9,7 @@ from abut.visibility.gl import driver as drivers
 from abut.visibility.gl import shaders
 from abut.visibility.gl.driver import Driver, driver, unavailable
 from abut.visibility.gl.raster import DrawBatches, Raster
-from abut.visibility.view import View
+from abut.visibility.settings import View
 
 WHY_NOT = unavailable()
 needs_gl = pytest.mark.skipif(WHY_NOT is not None, reason=str(WHY_NOT))

@@ -4,11 +4,10 @@ import numpy as np
 import pytest
 import warp as wp
 
-from abut.visibility.coverage import centre_of, covers
-from abut.visibility.depth_interval import pixel_depths
+from abut.visibility.coverage import centre_of, covers, pixel_depths
 from abut.visibility.screen_faces import ROWS, load_own_screen_face, pixel_box, store_face
+from abut.visibility.settings import View, ViewMap, map_of
 from abut.visibility.tile_fragment import count_bits, lowest_bit_index, tile_depths, tile_mask
-from abut.visibility.view import View, ViewMap, map_of
 from hard_faces import FINE, needles, through_centres
 
 wp.set_module_options({"enable_backward": False, "fuse_fp": False})

@@ -21,12 +21,9 @@ from abut.mesh import Mesh
 from abut.query.collide import collide
 from abut.query.self_collide import self_collide
 from abut.results import Contacts
-from abut.sim.dragons import falling_dragons
-from abut.sim.drape import cloth_over_ball, cloth_over_table
-from abut.sim.fracture import breaking_object
-from abut.sim.leaves import falling_leaves
+from abut.sim.cloth_scenes import cloth_over_ball, cloth_over_table, falling_leaves
+from abut.sim.rigid_scenes import breaking_object, falling_dragons, swarm_of_balls
 from abut.sim.simulation import Seen, Simulation
-from abut.sim.swarm import swarm_of_balls
 
 SIZE = (1200, 800)
 

@@ -30,21 +30,13 @@ SIZE_STEPS = 4  # steps of a node's size per doubling
 
 @dataclass(frozen=True)
 class EncodedTree:
-    """A tree in the machine's memory.
+    """A tree in the machine's memory; integers have 64 bits."""
 
-    Attributes:
-        reaches: (slots, k) int64.
-        links: (slots,) int64: the first child's slot, or a leaf's face.
-        leaves: (slots,) bool.
-        sizes: (slots,) int64: mean width of a DOP on a logarithmic scale.
-        triangles: (faces, 3, 3) int64: corners.
-    """
-
-    reaches: np.ndarray
-    links: np.ndarray
-    leaves: np.ndarray
-    sizes: np.ndarray
-    triangles: np.ndarray
+    reaches: np.ndarray  # (slots, k)
+    links: np.ndarray  # (slots,) the first child's slot, or a leaf's face
+    leaves: np.ndarray  # (slots,) bool
+    sizes: np.ndarray  # (slots,) mean width of a DOP on a logarithmic scale
+    triangles: np.ndarray  # (faces, 3, 3) corners
 
     @property
     def root(self) -> int:
@@ -54,24 +46,15 @@ class EncodedTree:
 
 @dataclass(frozen=True)
 class Program:
-    """One query.
-
-    Attributes:
-        machine: Parameters of the machine.
-        a, b: The trees.
-        axes: (n, 9) int64, as in dop_frames: picks, weights, constants.
-        rotation: (3, 3) int64, from a's frame to b's; 2**16 is one.
-        shift: (3,) int64, in 2**-16 of a unit, half a unit included.
-        slack: Error bound of corners, as a power of two.
-    """
+    """One query; integers have 64 bits."""
 
     machine: Machine
     a: EncodedTree
     b: EncodedTree
-    axes: np.ndarray
-    rotation: np.ndarray
-    shift: np.ndarray
-    slack: int
+    axes: np.ndarray  # (n, 9) as in dop_frames: picks, weights, constants
+    rotation: np.ndarray  # (3, 3) from a's frame to b's; 2**16 is one
+    shift: np.ndarray  # (3,) in 2**-16 of a unit, half a unit included
+    slack: int  # error bound of corners, as a power of two
 
 
 def program(a: Mesh, b: Mesh, pose_a: Any, pose_b: Any, machine: Machine) -> Program:

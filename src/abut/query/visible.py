@@ -19,7 +19,7 @@ from abut.query.cull import culler_of
 from abut.visibility.candidate_pairs import Candidates
 from abut.visibility.settings import Settings
 from abut.visibility.survivors import layout_of
-from abut.visibility.view import checked_pixels, checked_views
+from abut.visibility.settings import checked_pixels, checked_views
 
 LEAST_CAPACITY = 1 << 12
 

@@ -18,11 +18,10 @@ from abut.options import Bound, Method, Sign
 from abut.point.surface import surfaces_of
 from abut.query.points import in_unit, unit_of
 from abut.query.signs import chosen_sign, signed_volume
-from abut.sdf.box import Box
 from abut.sdf.brick import BRICK_SIDE
 from abut.sdf.brick_winding import brick_windings, sample_signs_kernel
 from abut.sdf.finish import FinishOptions, Progress, fill_by_pseudonormals, finish_kernel
-from abut.sdf.grid import FieldGrid, make_grid
+from abut.sdf.grid import Box, FieldGrid, make_grid
 from abut.sdf.nearest_faces import BRICKS_PER_THREAD, Bricks, search_kernel_for
 from abut.sdf.ray_rows import count_crossings
 

@@ -12,11 +12,12 @@ from abut.core.pair_queue import NO_KEY
 from abut.core.plan import Stage
 from abut.sdf.closest_fragments import (
     centroids_kernel,
+    closest_rows_kernel,
     cull_far_faces_kernel,
     draw_distances_kernel,
+    locate_kernel,
     sample_large_faces_kernel,
 )
-from abut.sdf.closest_rows import closest_rows_kernel, locate_kernel
 from abut.sdf.face_setup import setup_faces_kernel, tile_stages
 from abut.sdf.field_plan import FieldPlan, PlanRows
 from abut.sdf.footprint import BLOCK_TILES, NOTHING
@@ -61,7 +62,7 @@ class ClosestPlan(FieldPlan):
     columns = 8
 
     def stages(self) -> Iterable[Stage]:
-        """Yield the stages; see closest_fragments and closest_rows."""
+        """Yield the stages; see closest_fragments."""
         faces, large, blocks = (self.queues[name] for name in ("faces", "large", "blocks"))
         patches, tiles = self.queues.patches, int(BLOCK_TILES)
         bound = wp.empty(self.item_count, dtype=wp.float32, device=self.device)

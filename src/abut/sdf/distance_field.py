@@ -14,7 +14,6 @@ from abut.errors import MeshError, OptionError
 from abut.mesh import Mesh, require_meshes
 from abut.options import TREE_METHODS, EarlyOut, Sampling, Sign, chosen
 from abut.query.points import checked_points
-from abut.sdf.box import Box, box_around
 from abut.sdf.build import Progress, fill_field, sign_of
 from abut.sdf.closest_sample import ClosestPlan, Proximity
 from abut.sdf.field_arguments import (
@@ -30,7 +29,7 @@ from abut.sdf.field_arguments import (
 from abut.sdf.field_files import load_archive, require_known, save_archive, save_nanovdb
 from abut.sdf.field_pairs import MARGIN
 from abut.sdf.field_plan import answer_rows
-from abut.sdf.grid import FieldGrid, make_grid
+from abut.sdf.grid import Box, FieldGrid, box_around, make_grid
 from abut.sdf.grid_properties import centre_of_inside, depth_images_of, margin_of, sign_jumps_of
 from abut.sdf.response import Response, ResponsePlan, fill_inputs
 from abut.sdf.sample import FieldSamples, FieldTextures, sampled, textures_of

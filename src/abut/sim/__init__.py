@@ -1,15 +1,25 @@
 """Small solvers whose collisions are abut's own queries: demos, not an engine."""
 
 from abut.sim.cloth import Cloth, Fabric, StepReport
-from abut.sim.dragons import Dragons, falling_dragons
-from abut.sim.drape import Drape, cloth_over_ball, cloth_over_table
-from abut.sim.fracture import Fracture, breaking_object
+from abut.sim.cloth_scenes import (
+    Drape,
+    FallingLeaves,
+    cloth_over_ball,
+    cloth_over_table,
+    falling_leaves,
+)
 from abut.sim.impulse_solver import ImpulseSolver, Surfaces
-from abut.sim.leaves import FallingLeaves, falling_leaves
 from abut.sim.rigid import Energy, RigidBodies
+from abut.sim.rigid_scenes import (
+    Dragons,
+    Fracture,
+    Swarm,
+    breaking_object,
+    falling_dragons,
+    swarm_of_balls,
+)
 from abut.sim.rigid_state import RigidState
 from abut.sim.simulation import Seen, Simulation
-from abut.sim.swarm import Swarm, swarm_of_balls
 from abut.sim.waves import WavingFloor
 
 __all__ = [

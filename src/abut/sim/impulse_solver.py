@@ -180,18 +180,12 @@ class ImpulseSolver:
 
 @dataclass(frozen=True)
 class ContactPoints:
-    """Contact points of pairs of bodies.
+    """Contact points of pairs of bodies."""
 
-    Attributes:
-        a, b: (k,) bodies.
-        point: (k, 3) positions.
-        normal: (k, 3) unit vector from a to b.
-    """
-
-    a: np.ndarray
+    a: np.ndarray  # (k,) bodies
     b: np.ndarray
-    point: np.ndarray
-    normal: np.ndarray
+    point: np.ndarray  # (k, 3) positions
+    normal: np.ndarray  # (k, 3) unit vectors from a to b
 
 
 def contact_points(

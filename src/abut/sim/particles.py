@@ -10,19 +10,12 @@ TINY = wp.constant(wp.float64(1.0e-30))
 
 @wp.struct
 class ExternalForces:
-    """Parameters of the forces on all vertices.
+    """Parameters of the forces on all vertices."""
 
-    Attributes:
-        gravity: Acceleration.
-        wind: Velocity of the air.
-        drag: Rate at which air stops motion across the sheet, and along it [1 / s].
-        seconds: Duration of a substep.
-    """
-
-    gravity: wp.vec3d
-    wind: wp.vec3d
-    drag: wp.vec2d
-    seconds: wp.float64
+    gravity: wp.vec3d  # acceleration
+    wind: wp.vec3d  # velocity of the air
+    drag: wp.vec2d  # rate at which air stops motion across the sheet, and along it [1 / s]
+    seconds: wp.float64  # duration of a substep
 
 
 @wp.kernel

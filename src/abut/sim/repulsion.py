@@ -18,21 +18,14 @@ QUANTUM = 2.0**-44  # of the sheet's extent: corrections are summed as integers 
 
 @wp.struct
 class NearContact:
-    """Nearest points of two near faces; the second face may belong to an obstacle.
+    """Nearest points of two near faces; the second face may belong to an obstacle."""
 
-    Attributes:
-        a, b: Corners; -1 for obstacles.
-        weight_a, weight_b: Barycentric coordinates.
-        normal: Unit vector from b to a.
-        still: Position of the obstacle's point along ``normal``; 0 without an obstacle.
-    """
-
-    a: wp.vec3i
-    b: wp.vec3i
-    weight_a: wp.vec3d
+    a: wp.vec3i  # corners
+    b: wp.vec3i  # -1 for obstacles
+    weight_a: wp.vec3d  # barycentric coordinates
     weight_b: wp.vec3d
-    normal: wp.vec3d
-    still: wp.float64
+    normal: wp.vec3d  # unit vector from b to a
+    still: wp.float64  # position of an obstacle's point along ``normal``, else 0
 
 
 @wp.func

@@ -15,10 +15,11 @@ from abut.sdf.footprint import BOUND
 from abut.sdf.grid_properties import DepthImages
 from abut.sdf.penalty import SUM_COUNT, penalty_kernel_for, response_rows_kernel
 from abut.sdf.response import penalty_stages
-from abut.sim.bodies import gather_forces_kernel, move_bodies_kernel
-from abut.sim.body_pairs import (
+from abut.sim.bodies import (
     field_pairs_kernel,
+    gather_forces_kernel,
     list_body_pairs_kernel,
+    move_bodies_kernel,
     peak_counts_kernel,
 )
 

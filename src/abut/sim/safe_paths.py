@@ -25,19 +25,12 @@ PATIENT_ROUNDS, ROUNDS = 3, 24  # after the first few, vertices with impacts sta
 
 @dataclass(frozen=True)
 class SafePaths:
-    """The end of a step without collisions.
+    """The end of a step without collisions."""
 
-    Attributes:
-        points: Positions of the vertices; no faces intersect.
-        share: (n,) float64, share of its path that each vertex has travelled.
-        impacts: Number of impacts on the full paths.
-        rounds: How often paths were shortened.
-    """
-
-    points: wp.array
-    share: wp.array
-    impacts: int
-    rounds: int
+    points: wp.array  # positions of the vertices; no faces intersect
+    share: wp.array  # (n,) float64, share of its path that each vertex has travelled
+    impacts: int  # on the full paths
+    rounds: int  # in which paths were shortened
 
 
 @wp.func

@@ -10,17 +10,11 @@ from abut.geometry.topology import components, directed_edges
 
 @dataclass(frozen=True)
 class Springs:
-    """Springs in groups without a common vertex.
+    """Springs in groups without a common vertex."""
 
-    Attributes:
-        ends: (n, 2) int32 vertices, group after group.
-        rest: (n,) rest lengths.
-        starts: First spring of each group, and n.
-    """
-
-    ends: np.ndarray
-    rest: np.ndarray
-    starts: np.ndarray
+    ends: np.ndarray  # (n, 2) int32 vertices, group after group
+    rest: np.ndarray  # (n,) rest lengths
+    starts: np.ndarray  # first spring of each group, and n
 
 
 def edge_springs(shape: Shape) -> Springs:

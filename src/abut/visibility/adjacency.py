@@ -136,15 +136,10 @@ class Coincidence:
 
 @dataclass(frozen=True)
 class Neighbours:
-    """Pairs of faces of a soup that have a corner in common, by index or by position.
+    """Pairs of faces of a soup that have a corner in common, by index or by position."""
 
-    Attributes:
-        corner_ids: (m,) vertices of each face; vertices at one position have one id.
-        pairs: (n,) pairs (low, high) of faces that have an id in common.
-    """
-
-    corner_ids: wp.array
-    pairs: wp.array
+    corner_ids: wp.array  # (m,) vertices of each face; vertices at one position have one id
+    pairs: wp.array  # (n,) pairs (low, high) of faces that have an id in common
 
 
 def neighbours_of(soup: Soup) -> Neighbours:

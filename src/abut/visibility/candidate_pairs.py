@@ -11,8 +11,7 @@ from abut.core.pair_queue import PairQueue, PairQueues, pack_pair, push_pair
 from abut.core.plan import Plan, Stage
 from abut.operands.soup import Soup
 from abut.visibility.adjacency import neighbours_of
-from abut.visibility.occlusion import share_corner
-from abut.visibility.state import NEITHER
+from abut.visibility.state import NEITHER, share_corner
 from abut.visibility.survivors import layout_of
 
 wp.set_module_options({"enable_backward": False, "fuse_fp": False})

@@ -12,15 +12,14 @@ from abut.core.atomics import (
     atomic_increment,
     atomic_set_owner,
 )
-from abut.visibility.coverage import AREA, BLOCK, centre_of, covers
-from abut.visibility.depth_interval import pixel_depths
+from abut.visibility.coverage import AREA, BLOCK, centre_of, covers, pixel_depths
 from abut.visibility.screen_faces import (
     ScreenFace,
     ScreenFaces,
     load_own_screen_face,
     load_screen_face,
 )
-from abut.visibility.view import ViewMap
+from abut.visibility.settings import ViewMap
 
 wp.set_module_options({"enable_backward": False, "fuse_fp": False})
 
@@ -132,13 +131,12 @@ def count_faces_kernel(
     # in
     span: wp.vec3i,
     views: wp.array[ViewMap],
-    view_index: wp.int32,
     object_of: wp.array[wp.int32],
     # out
     lists_out: FragmentLists,
 ):
     """Count fragments, one thread per face."""
-    view = views[view_index]
+    view = views[0]
     for i in range(span[0] + wp.tid(), span[1], span[2]):
         count_face(lists_out, view, i, object_of[i])
 
@@ -148,11 +146,10 @@ def fill_faces_kernel(
     # in
     span: wp.vec3i,
     views: wp.array[ViewMap],
-    view_index: wp.int32,
     # out
     lists_out: FragmentLists,
 ):
     """Store fragments, one thread per face."""
-    view = views[view_index]
+    view = views[0]
     for i in range(span[0] + wp.tid(), span[1], span[2]):
         fill_face(lists_out, view, i)

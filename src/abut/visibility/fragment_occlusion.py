@@ -13,16 +13,20 @@ import warp as wp
 
 from abut.core.atomics import atomic_add_uniform
 from abut.visibility.fragment_lists import FragmentLists
-from abut.visibility.occlusion import (
+from abut.visibility.state import (
+    BOTH,
+    COLUMNS,
+    FRAGMENTS,
     NONE,
     OcclusionTest,
+    Primitives,
     depths_occlude,
     mark_occluded,
     may_occlude,
     occluding_passes,
     open_passes,
+    primitive_of,
 )
-from abut.visibility.state import BOTH, COLUMNS, FRAGMENTS, Primitives, primitive_of
 
 wp.set_module_options({"enable_backward": False, "fuse_fp": False})
 

@@ -30,8 +30,8 @@ from abut.visibility.screen_faces import (
     load_screen_face,
     set_up_face,
 )
+from abut.visibility.settings import ViewMap
 from abut.visibility.state import BOTH, Primitives, primitive_of
-from abut.visibility.view import ViewMap
 
 wp.set_module_options({"enable_backward": False, "fuse_fp": False})
 
@@ -101,7 +101,6 @@ def setup_queues_kernel(
     faces: wp.array[wp.vec3i],
     primitives: Primitives,
     views: wp.array[ViewMap],
-    view_index: wp.int32,
     row: wp.int32,
     # out
     lists_out: FragmentLists,
@@ -110,7 +109,7 @@ def setup_queues_kernel(
     queues_out: RasterQueues,
 ):
     """Set up every face that is not pruned; count small faces, list the blocks of others."""
-    view = views[view_index]
+    view = views[0]
     seen = wp.int64(0)
     area = wp.int64(0)
     for i in range(span[0] + wp.tid(), span[1], span[2]):
@@ -133,14 +132,13 @@ def list_large_kernel(
     # in
     span: wp.vec3i,
     views: wp.array[ViewMap],
-    view_index: wp.int32,
     lists: FragmentLists,
     large: PairQueue,
     # out
     blocks_out: PairQueue,
 ):
     """List the blocks of large faces, one team of threads per face."""
-    view = views[view_index]
+    view = views[0]
     stop = team_stop(large, TEAM, span[1])
     for worker in range(span[0] + wp.tid(), stop, span[2]):
         face = wp.int32(large.keys[worker / TEAM])
@@ -156,14 +154,13 @@ def count_blocks_kernel(
     # in
     span: wp.vec3i,
     views: wp.array[ViewMap],
-    view_index: wp.int32,
     blocks: PairQueue,
     object_of: wp.array[wp.int32],
     # out
     lists_out: FragmentLists,
 ):
     """Count fragments, one thread per pixel of each block."""
-    view = views[view_index]
+    view = views[0]
     lane = (span[0] + wp.tid()) % AREA
     for i in range((span[0] + wp.tid()) / AREA, queue_size(blocks), span[2] / AREA):
         block = unpack_pair(blocks.keys[i], BLOCK_BITS)
@@ -180,13 +177,12 @@ def fill_queues_kernel(
     # in
     span: wp.vec3i,
     views: wp.array[ViewMap],
-    view_index: wp.int32,
     queues: RasterQueues,
     # out
     lists_out: FragmentLists,
 ):
     """Store fragments, one thread per small face and per pixel of each block."""
-    view = views[view_index]
+    view = views[0]
     for k in range(span[0] + wp.tid(), queue_size(queues.small), span[2]):
         fill_face(lists_out, view, wp.int32(queues.small.keys[k]))
     lane = (span[0] + wp.tid()) % AREA

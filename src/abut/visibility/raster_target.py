@@ -20,7 +20,6 @@ from abut.visibility.fragment_lists import (
     fill_faces_kernel,
 )
 from abut.visibility.fragment_occlusion import test_fragments_kernel, test_pixels_kernel_for
-from abut.visibility.occlusion import OcclusionTest
 from abut.visibility.raster_queues import (
     RasterQueues,
     count_blocks_kernel,
@@ -29,8 +28,8 @@ from abut.visibility.raster_queues import (
     setup_queues_kernel,
 )
 from abut.visibility.screen_faces import ROWS, ScreenFaces, setup_kernel
-from abut.visibility.settings import CullStep, Settings
-from abut.visibility.view import ViewMap, map_of
+from abut.visibility.settings import CullStep, Settings, ViewMap, map_of
+from abut.visibility.state import OcclusionTest
 
 MOST_PIXELS_AT_ONCE = 1 << 24
 MOST_FRAGMENTS = {True: 1 << 29, False: 1 << 27}  # at once, on CUDA and on the CPU
@@ -80,23 +79,14 @@ class SetupBuffers:
 
 @dataclass(frozen=True)
 class Draw:
-    """One draw of a view.
+    """One draw of a view."""
 
-    Attributes:
-        part: Struct of the target, one of its ``parts``.
-        primitives: Struct of the primitives.
-        row: Row of the counters.
-        step: The pass.
-        counters: Counters of all passes.
-        counts: (DRAW_COUNTS,) counts of this draw.
-    """
-
-    part: Any
-    primitives: Any
-    row: int
-    step: CullStep
-    counters: wp.array
-    counts: wp.array
+    part: Any  # struct of the target, one of its ``parts``
+    primitives: Any  # struct
+    row: int  # of the counters
+    step: CullStep  # the pass
+    counters: wp.array  # of all passes
+    counts: wp.array  # (DRAW_COUNTS,) of this draw
 
     def count(self, which: int) -> wp.array:
         """One of the counts, for kernels."""
@@ -124,9 +114,10 @@ class RasterTarget:
         self.pixels, self._setup = pixels, setup
         self.parts: list[Any] = []
 
-    def view_args(self, step: CullStep) -> list[Any]:
-        """The maps, and the index of a step's map: arguments of kernels."""
-        return [self._setup.maps, self._setup.keys.index((step.view, step.pixels))]
+    def view_map(self, step: CullStep) -> wp.array:
+        """The map of a step's view, an array of one for kernels."""
+        place = self._setup.keys.index((step.view, step.pixels))
+        return self._setup.maps[place : place + 1]
 
     def screen_faces(self, band: tuple[int, int]) -> Any:
         """The struct of screen-space faces in a band."""
@@ -137,7 +128,7 @@ class RasterTarget:
 
     def set_up_faces(self, draw: Draw) -> Run:
         """The launch that maps the faces to screen space."""
-        args = [self.soup.points, self.soup.faces, draw.primitives, *self.view_args(draw.step)]
+        args = [self.soup.points, self.soup.faces, draw.primitives, self.view_map(draw.step)]
         args += [draw.row, draw.part.screen, draw.counters, draw.count(AREA)]
         count = self.soup.face_count
         return Task(setup_kernel, count, args, self.device, grain=FACES_PER_SLICE).run
@@ -182,28 +173,28 @@ class FragmentTarget(RasterTarget):
 
     def rasterise(self, draw: Draw) -> list[Run]:
         """The launches that fill the fragment lists."""
-        lists, device, view = draw.part, self.device, self.view_args(draw.step)
+        lists, device, view = draw.part, self.device, self.view_map(draw.step)
         faces, owners, grain = self.soup.face_count, self.soup.object_of, FACES_PER_SLICE
         pixels, args = lists.starts.shape[0], [lists, draw.count(STORED)]
         allocate = Task(allocate_fragments_kernel, pixels, args, device, grain=PIXELS_PER_SLICE)
         if device.is_cpu:
-            count = Task(count_faces_kernel, faces, [*view, owners, lists], device, grain=grain)
-            fill = Task(fill_faces_kernel, faces, [*view, lists], device, grain=grain)
+            count = Task(count_faces_kernel, faces, [view, owners, lists], device, grain=grain)
+            fill = Task(fill_faces_kernel, faces, [view, lists], device, grain=grain)
             set_up = self.set_up_faces(draw)
             return [set_up, lists.owners.zero_, count.run, allocate.run, fill.run]
         queues = RasterQueues()
         queues.blocks = blocks = draw.queue(self._blocks, BLOCKS)
         queues.large = draw.queue(self._large, LARGE)
         queues.small = draw.queue(self._small, SMALL)
-        args = [self.soup.points, self.soup.faces, draw.primitives, *view, draw.row]
+        args = [self.soup.points, self.soup.faces, draw.primitives, view, draw.row]
         args += [lists, draw.counters, draw.count(AREA), queues]
         every = UNKNOWN_COUNT
         tasks = [
             Task(setup_queues_kernel, faces, args, device),
-            Task(list_large_kernel, every, [*view, lists, queues.large, blocks], device),
-            Task(count_blocks_kernel, every, [*view, blocks, owners, lists], device),
+            Task(list_large_kernel, every, [view, lists, queues.large, blocks], device),
+            Task(count_blocks_kernel, every, [view, blocks, owners, lists], device),
             allocate,
-            Task(fill_queues_kernel, every, [*view, queues, lists], device),
+            Task(fill_queues_kernel, every, [view, queues, lists], device),
         ]
         return [lists.owners.zero_, *(task.run for task in tasks)]
 

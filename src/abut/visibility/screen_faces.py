@@ -8,8 +8,8 @@ import warp as wp
 
 from abut.core.atomics import atomic_add_uniform
 from abut.core.memory_access import load_readonly_vec4f
+from abut.visibility.settings import ViewMap
 from abut.visibility.state import BOTH, COLUMNS, FACES, Primitives, primitive_of
-from abut.visibility.view import ViewMap
 
 wp.set_module_options({"enable_backward": False, "fuse_fp": False})
 
@@ -225,7 +225,6 @@ def setup_kernel(
     faces: wp.array[wp.vec3i],
     primitives: Primitives,
     views: wp.array[ViewMap],
-    view_index: wp.int32,
     row: wp.int32,
     # out
     faces_out: ScreenFaces,
@@ -233,7 +232,7 @@ def setup_kernel(
     area_out: wp.array[wp.int64],
 ):
     """Set up every face that is not pruned; sum up the area of all boxes."""
-    view = views[view_index]
+    view = views[0]
     seen = wp.int64(0)
     area = wp.int64(0)
     for i in range(span[0] + wp.tid(), span[1], span[2]):

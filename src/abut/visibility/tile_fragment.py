@@ -8,6 +8,7 @@ import warp as wp
 from abut.visibility.coverage import (
     BLOCK,
     HALF_BLOCK,
+    NEVER,
     SIDE_ERROR,
     Edge,
     centre_of,
@@ -15,9 +16,8 @@ from abut.visibility.coverage import (
     edge_of,
     inside_edge,
 )
-from abut.visibility.depth_interval import NEVER
 from abut.visibility.screen_faces import ScreenFace
-from abut.visibility.view import ViewMap
+from abut.visibility.settings import ViewMap
 
 EMPTY = wp.constant(wp.uint64(0))
 LOWEST = wp.constant(wp.uint64(1))

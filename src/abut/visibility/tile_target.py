@@ -21,13 +21,13 @@ from abut.visibility.raster_target import (
     whole_blocks,
 )
 from abut.visibility.settings import Settings
-from abut.visibility.tile_occlusion import test_tiles_kernel
 from abut.visibility.tiles import (
     TEAM,
     TileBins,
     bin_kernel,
     bin_large_kernel,
     drop_uncontested_kernel,
+    test_tiles_kernel,
     tile_fragments_kernel,
 )
 
@@ -73,7 +73,7 @@ class TileTarget(RasterTarget):
 
     def rasterise(self, draw: Draw) -> list[Run]:
         """The launches that bin the faces and store their tile fragments."""
-        bins, device, view = draw.part, self.device, self.view_args(draw.step)
+        bins, device, view = draw.part, self.device, self.view_map(draw.step)
         faces, owners = self.soup.face_count, self.soup.object_of
         large, entries = draw.queue(self._large, LARGE), draw.queue(self._entries, STORED)
         teams, most = TEAM * faces, self.capacity
@@ -82,16 +82,16 @@ class TileTarget(RasterTarget):
         return [
             self.set_up_faces(draw),
             self._per_tile.zero_,
-            Task(bin_kernel, faces, [*view, owners, bins, entries, large], device).run,
-            Task(bin_large_kernel, teams, [*view, owners, large, bins, entries], device).run,
+            Task(bin_kernel, faces, [view, owners, bins, entries, large], device).run,
+            Task(bin_large_kernel, teams, [view, owners, large, bins, entries], device).run,
             Task(drop_uncontested_kernel, self.tile_count, [bins], device).run,
             partial(wp.utils.array_scan, bins.counts, bins.starts, inclusive=False),
-            Task(tile_fragments_kernel, most, [*view, entries, bins], device).run,
+            Task(tile_fragments_kernel, most, [view, entries, bins], device).run,
         ]
 
     def test_occlusion(self, draw: Draw) -> Run:
         """The launch that marks occluded primitives."""
-        args = [*self.view_args(draw.step), draw.part, self.occlusion_test(draw.step)]
+        args = [self.view_map(draw.step), draw.part, self.occlusion_test(draw.step)]
         args += [draw.count(STORED), draw.row, draw.primitives, draw.counters, draw.count(BLOCKS)]
         count = UNKNOWN_COUNT if self.device.is_cuda else self.capacity
         return Task(test_tiles_kernel, count, args, self.device).run

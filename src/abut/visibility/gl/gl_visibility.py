@@ -7,11 +7,10 @@ from abut.core.launch import launch
 from abut.errors import OptionError
 from abut.operands.soup import Soup
 from abut.options import Level
+from abut.visibility.culler import VisibilityQuery
 from abut.visibility.gl.driver import driver
 from abut.visibility.gl.raster import DrawBatches, DrawingOrder, Raster
-from abut.visibility.host_culler import VisibilityQuery
-from abut.visibility.settings import Settings
-from abut.visibility.view import View
+from abut.visibility.settings import Settings, View
 
 wp.set_module_options({"enable_backward": False, "fuse_fp": False})
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from abut.visibility.gl.driver import Driver
 from abut.visibility.gl.shaders import box_program, flag_program, query_program
-from abut.visibility.view import View
+from abut.visibility.settings import View
 
 BOX_VERTICES, TRIANGLE_VERTICES = 6, 3
 BOX_BYTES = 144
@@ -22,30 +22,19 @@ R32UI = 0x8236
 
 @dataclass(frozen=True)
 class DrawingOrder:
-    """The faces of a pass in drawing order: of each batch the tested faces, then the drawn ones.
+    """The faces of a pass in drawing order: of each batch the tested faces, then the drawn ones."""
 
-    Attributes:
-        codes: (n,) uint32, face << 1 | drawn.
-        batches: (k,) batches that have faces, ascending.
-        stops: (k, 3) indices into ``codes``: first tested face, first drawn face, end of a batch.
-    """
-
-    codes: np.ndarray
-    batches: np.ndarray
-    stops: np.ndarray
+    codes: np.ndarray  # (n,) uint32, face << 1 | drawn
+    batches: np.ndarray  # (k,) batches that have faces, ascending
+    stops: np.ndarray  # (k, 3) first tested face, first drawn face, end of each batch in ``codes``
 
 
 @dataclass(frozen=True)
 class DrawBatches:
-    """The order of a pass that tests and draws every face.
+    """The order of a pass that tests and draws every face."""
 
-    Attributes:
-        codes: (2 n,) uint32, face << 1 | drawn.
-        stops: (k, 3) indices into ``codes``, see DrawingOrder, of all batches.
-    """
-
-    codes: np.ndarray
-    stops: np.ndarray
+    codes: np.ndarray  # (2 n,) uint32, face << 1 | drawn
+    stops: np.ndarray  # (k, 3) of all batches, see DrawingOrder
 
     @staticmethod
     def of(batch: np.ndarray) -> "DrawBatches":
