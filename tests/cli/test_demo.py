@@ -62,7 +62,9 @@ def test_table_for_people(capsys):
 
 def test_check_reports_wrong_frames(monkeypatch, capsys):
     right = cloth_scenes.near_face_rows
-    monkeypatch.setattr(cloth_scenes, "near_face_rows", lambda c, m: right(c, m)[: 7 if m == "far" else 8])
+    monkeypatch.setattr(
+        cloth_scenes, "near_face_rows", lambda c, m: right(c, m)[: 7 if m == "far" else 8]
+    )
     args = ["--faces", 200, "--frames", 2, "--no-film", "--check", "--json", "--device", "cpu"]
     assert run("cloth-table", *args) == 1
     assert json.loads(capsys.readouterr().out)["wrong"] == 2

@@ -22,12 +22,10 @@ from abut.options import (
 )
 from abut.visibility.candidate_pairs import Candidates
 from abut.visibility.culled import Culled, PassStatistics
-from abut.visibility.culler import Culler
+from abut.visibility.culler import Culler, HostCuller
 from abut.visibility.gl.gl_visibility import GlVisibility
-from abut.visibility.culler import HostCuller
-from abut.visibility.settings import Settings
+from abut.visibility.settings import Settings, checked_pixels, checked_views
 from abut.visibility.survivors import layout_of
-from abut.visibility.settings import checked_pixels, checked_views
 
 CULLERS = 4  # cached with a soup
 PASSES = {1: "1", 2: "2", 3: "1+2"}

@@ -17,9 +17,8 @@ from abut.options import Level, Method, Order
 from abut.query.contact_stages import ContactStages, Strategy
 from abut.query.cull import culler_of
 from abut.visibility.candidate_pairs import Candidates
-from abut.visibility.settings import Settings
+from abut.visibility.settings import Settings, checked_pixels, checked_views
 from abut.visibility.survivors import layout_of
-from abut.visibility.settings import checked_pixels, checked_views
 
 LEAST_CAPACITY = 1 << 12
 
