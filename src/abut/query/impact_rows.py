@@ -8,7 +8,7 @@ import warp as wp
 
 from abut.core.atomics import atomic_min_int64
 from abut.core.launch import launch
-from abut.core.pair_queue import NO_KEY, KeyLayout, unpack_pair
+from abut.core.pair_queue import NO_KEY, KeyLayout, unpack_keys
 from abut.core.pair_sort import sort_with_order
 from abut.core.timing import stage
 from abut.narrow.impact_paths import refine_kernel
@@ -44,25 +44,8 @@ class ImpactRows:
 
 def empty_impact_rows(device: wp.Device) -> ImpactRows:
     """No impacts."""
-    arrays = (wp.empty(0, dtype=t, device=device) for t in (wp.int64, wp.float64, wp.bool))
-    return ImpactRows(*arrays, float("inf"))
-
-
-@wp.kernel
-def gather_impacts_kernel(
-    # in
-    span: wp.vec3i,
-    order: wp.array[wp.int32],
-    times: wp.array[wp.float64],
-    converged: wp.array[wp.bool],
-    # out
-    times_out: wp.array[wp.float64],
-    converged_out: wp.array[wp.bool],
-):
-    """Gather rows in an order."""
-    for i in range(span[0] + wp.tid(), span[1], span[2]):
-        times_out[i] = times[order[i]]
-        converged_out[i] = converged[order[i]]
+    none = np.empty(0)
+    return _finite_rows(none, none, none, device)
 
 
 def sorted_rows(queues: CcdQueues, count: int, layout: KeyLayout) -> ImpactRows:
@@ -81,11 +64,15 @@ def sorted_rows(queues: CcdQueues, count: int, layout: KeyLayout) -> ImpactRows:
         else:
             wp.copy(keys, queues["impacts"].keys, count=count)
             order = sort_with_order(keys, count, layout.width + 2)
-        times = wp.empty(count, dtype=wp.float64, device=device)
-        converged = wp.empty(count, dtype=wp.bool, device=device)
-        args = [order, queues.times, queues.converged, times, converged]
-        launch(gather_impacts_kernel, count, args, device)
+        times, converged = (_gathered(x, order) for x in (queues.times, queues.converged))
     return ImpactRows(keys[:count], times, converged, first)
+
+
+def _gathered(values: wp.array, order: wp.array) -> wp.array:
+    """The values at these indices."""
+    out = wp.empty(order.shape[0], dtype=values.dtype, device=values.device)
+    wp.copy(out, wp.indexedarray(values, [order]))
+    return out
 
 
 @wp.kernel
@@ -170,29 +157,8 @@ def join_pieces(found: list[ImpactRows]) -> ImpactRows:
     return _finite_rows(keys, times[at], converged[at], device)
 
 
-@wp.kernel
-def unpack_impacts_kernel(
-    # in
-    span: wp.vec3i,
-    keys: wp.array[wp.int64],
-    bits: wp.vec2i,
-    # out
-    kind_out: wp.array[wp.int32],
-    features_out: wp.array2d[wp.int32],
-):
-    """Unpack keys to kinds and features."""
-    for i in range(span[0] + wp.tid(), span[1], span[2]):
-        row = unpack_pair(keys[i], bits)
-        kind_out[i] = row[0]
-        features_out[i, 0] = row[1]
-        features_out[i, 1] = row[2]
-
-
 def to_impacts(rows: ImpactRows, layout: KeyLayout) -> Impacts:
     """Impacts of rows."""
-    device = rows.keys.device
-    count = len(rows)
-    kind = wp.empty(count, dtype=wp.int32, device=device)
-    features: Any = wp.empty((count, 2), dtype=wp.int32, device=device)
-    launch(unpack_impacts_kernel, count, [rows.keys, layout.bits, kind, features], device)
+    features, kind = unpack_keys(rows.keys, layout, True, rows.keys.device)
+    assert kind is not None
     return Impacts(rows.times, kind, features, rows.converged, rows.first)
