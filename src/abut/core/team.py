@@ -76,9 +76,9 @@ def store_entry(stack: wp.uint64, slot: wp.int32, value: wp.vec2i):
 
 
 # Three words an entry, for searches that keep a bound beside each pair.
-TRIPLE_TEAMS = 4  # of a block
+TRIPLE_TEAMS = 1  # of a block
 TRIPLE_BLOCK = 32 * TRIPLE_TEAMS  # threads
-TRIPLES = wp.constant(848)  # entries of a team
+TRIPLES = wp.constant(2300)  # entries of a team; eight teams fill the memory of a multiprocessor
 
 
 @wp.func_native(f"""
