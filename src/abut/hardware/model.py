@@ -57,11 +57,6 @@ def _positive(
     return high + ((low + LOW_MASK) >> LOW_BITS) >= 0
 
 
-def rotated_corners(program: Program, face_a: int) -> np.ndarray:
-    """(3, 3) corners of a face of a in b's frame."""
-    return (program.a.triangles[face_a] @ program.rotation.T + program.shift) >> ROTATION_BITS
-
-
 def triangle_axes(a: np.ndarray, b: np.ndarray) -> np.ndarray:
     """(11, 3): the axes of two triangles, each scaled to 18 bits by a shift."""
     edges_a, edges_b = np.roll(a, -1, axis=0) - a, np.roll(b, -1, axis=0) - b
@@ -75,7 +70,8 @@ def triangle_axes(a: np.ndarray, b: np.ndarray) -> np.ndarray:
 
 def triangle_apart(program: Program, face_a: int, face_b: int) -> int:
     """The first of the eleven axes that separates two faces, else 11."""
-    a, b = rotated_corners(program, face_a), program.b.triangles[face_b]
+    a, b = program.a.triangles[face_a], program.b.triangles[face_b]
+    a = (a @ program.rotation.T + program.shift) >> ROTATION_BITS  # in b's frame
     axes = triangle_axes(a, b)
     on_a, on_b = axes @ a.T, axes @ b.T
     slack = np.abs(axes).sum(axis=1) << program.slack

@@ -1,6 +1,6 @@
 """DistanceField: signed distance to a mesh and its gradient, on a regular grid."""
 
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
 
@@ -243,15 +243,14 @@ class DistanceField:
         only_poses = velocity is None and field_velocity is None and centre is None
         about = checked_centre(self, centre)
         material = stiffness, damping, friction, slip
-
-        def fill(inputs: np.ndarray, chunk: slice) -> None:
-            rigid = None if own is not None else velocity
-            twists = (
-                checked_twist(rigid, len(poses), "velocity"),
-                checked_twist(field_velocity, len(poses), "field_velocity"),
-            )
-            fill_inputs(inputs, chunk, twists, about, checked_material(material), own)
-
+        fill = partial(
+            fill_inputs,
+            pose_count=len(poses),
+            velocities=(velocity if own is None else None, field_velocity),
+            centre=about,
+            material=material,
+            vertex_velocities=own,
+        )
         options = {
             "sampling": sampling,
             "vertex_velocities": own is not None,

@@ -13,6 +13,7 @@ from abut.core.plan import Stage
 from abut.options import EarlyOut
 from abut.sdf.draw_batches import DrawQueues
 from abut.sdf.face_setup import cull_faces_kernel, setup_faces_kernel, tile_stages
+from abut.sdf.field_arguments import checked_material, checked_twist
 from abut.sdf.field_pairs import CENTRE, FIELD_VELOCITY, MATERIAL, SPEED, VELOCITY
 from abut.sdf.field_plan import FieldPlan, PlanRows
 from abut.sdf.grid_properties import DepthImages
@@ -139,20 +140,25 @@ class ResponsePlan(FieldPlan):
 def fill_inputs(
     inputs: np.ndarray,
     chunk: slice,
-    twists: tuple[np.ndarray, np.ndarray],
+    *,
+    pose_count: int,
+    velocities: tuple[Any, Any],
     centre: np.ndarray,
-    material: list[float],
-    velocities: np.ndarray | None,
+    material: tuple[Any, ...],
+    vertex_velocities: np.ndarray | None,
 ) -> None:
     """Write the inputs of a chunk of poses beside the poses; see read_pair.
 
-    ``twists``: of the mesh and of the field's object, (6,) or (B, 6) for all poses.
+    ``velocities``: of the mesh and of the field's object, (6,) or (B, 6) for all poses; or None.
     """
+    numbers = checked_material(material)  # refused before anything is written
+    names = ("velocity", "field_velocity")
+    twists = [checked_twist(v, pose_count, n) for v, n in zip(velocities, names, strict=True)]
     for at, twist in zip((VELOCITY, FIELD_VELOCITY), twists, strict=True):
         inputs[:, at : at + 6] = twist if twist.ndim == 1 else twist[chunk]
     inputs[:, CENTRE : CENTRE + 3] = centre
-    inputs[:, MATERIAL : MATERIAL + 4] = material
-    speeds = [] if velocities is None else np.linalg.norm(velocities, axis=1)
+    inputs[:, MATERIAL : MATERIAL + 4] = numbers
+    speeds = [] if vertex_velocities is None else np.linalg.norm(vertex_velocities, axis=1)
     inputs[:, SPEED] = np.max(speeds, initial=0.0)
 
 
