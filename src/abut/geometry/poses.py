@@ -16,8 +16,8 @@ FLOATS = (np.dtype(np.float64), np.dtype(np.float32))
 TOLERANCE = wp.constant(wp.float64(RIGID_TOLERANCE))
 
 
-def checked_poses(pose: Any, name: str) -> np.ndarray | None:
-    """Return ``pose`` as (B, 4, 4) float64, or None; refuse what is not a rigid motion."""
+def plain_poses(pose: Any, name: str) -> np.ndarray | None:
+    """Return a copy of ``pose`` as (B, 4, 4) float64, or None, without a check that it is rigid."""
     if pose is None:
         return None
     pose = to_plain(pose)
@@ -26,8 +26,13 @@ def checked_poses(pose: Any, name: str) -> np.ndarray | None:
         raise PoseError(f"{name} must have shape (4, 4) or (B, 4, 4), not {pose.shape}.")
     if pose.dtype.kind not in "fiub":
         raise PoseError(f"{name} must be numbers, not {pose.dtype}.")
-    poses = np.array(pose, dtype=np.float64).reshape(-1, 4, 4)
-    if len(poses) == 1 and _rigid(*poses.ravel().tolist()):
+    return np.array(pose, dtype=np.float64).reshape(-1, 4, 4)
+
+
+def checked_poses(pose: Any, name: str) -> np.ndarray | None:
+    """Return a copy of ``pose`` as (B, 4, 4) float64, or None; refuse what is not rigid."""
+    poses = plain_poses(pose, name)
+    if poses is None or (len(poses) == 1 and _rigid(*poses.ravel().tolist())):
         return poses
     rigid = _are_rigid(poses)
     if rigid.all():

@@ -25,10 +25,8 @@ from abut.core.pair_sort import MOST_ROWS, RowSort, SmallQueueSort
 from abut.core.plan import Plan, Stage
 from abut.core.timing import stage
 from abut.geometry.common_corners import SHARED_NONE
-from abut.geometry.poses import checked_poses
 from abut.operands.contact_queues import contact_queues
 from abut.operands.pair_rows import MeshRows
-from abut.operands.pose_upload import on_host, take_poses_kernel
 from abut.operands.posed_pairs import mesh_pairs
 from abut.options import Bound
 from abut.query.contact_stages import ContactStages, Strategy
@@ -75,8 +73,6 @@ class ContactPlan(Operands):
     strategy: Strategy | None = None
     queues: PairQueues | None = None
     _expected: int = field(default=0, init=False)  # rows, by the last answers
-    _sent: list[Any] = field(default_factory=list, init=False)  # poses on the device, unchecked
-    _taking: list[Any] = field(default_factory=list, init=False)  # tasks that take them
     _rows: wp.array | None = field(default=None, init=False)  # made ahead of their count
 
     def __post_init__(self) -> None:
@@ -87,17 +83,6 @@ class ContactPlan(Operands):
             self.queues = shared_queues(self.device, self._room)
         self._queues: PairQueues = self.queues
         self._plan = Plan(self._queues, self._stages, clear=self._clear, accept=self._accept)
-
-    def move(self, *poses: Any) -> None:
-        """Take other poses of a and b; those on the device are checked when the plan runs."""
-        on_device = [isinstance(new, wp.array) for new in poses]
-        super().move(*(None if sent else new for new, sent in zip(poses, on_device, strict=True)))
-        if any(on_device) and not self._sent:
-            self._plan.forget()
-        self._sent = [new if sent else None for new, sent in zip(poses, on_device, strict=True)]
-        for taking, new in zip(self._taking, self._sent, strict=False):
-            if new is not None:
-                taking.set_arg(0, new)
 
     def run(self) -> Any:
         """Sorted keys of the pairs that meet; with ``first``, of one pair per pose, on the host."""
@@ -161,7 +146,7 @@ class ContactPlan(Operands):
 
     def _stages(self) -> Iterator[Stage]:
         """All stages, for the queues as they are."""
-        yield from self._pose_stages()
+        yield from self.pose_stages(self._queues)
         out = contact_queues(self._queues, self.layout)
         if self._stops:
             out.best = self._room_for_best()
@@ -197,14 +182,6 @@ class ContactPlan(Operands):
             yield from self._first_rows.stages()
         yield from self._sort_stages(out)
 
-    def _pose_stages(self) -> Iterator[Stage]:
-        self._taking = []
-        for new, held in zip(self._sent, self._poses, strict=False):
-            args = [held if new is None else new, held, self._queues["unfit"]]
-            count = 0 if new is None else held.shape[0]
-            self._taking.append(Task(take_poses_kernel, count, args, self.device))
-            yield "poses", self._taking[-1].run
-
     def _sort_stages(self, out: Any) -> Iterator[Stage]:
         """On CUDA, sort the hits and make rows of them without waiting for their count."""
         row_count = self.pose_count << self.layout.bits_a
@@ -229,9 +206,7 @@ class ContactPlan(Operands):
 
     def _accept(self, counts: dict[str, int]) -> bool:
         """Whether the strategy served; else another one is chosen. Refuses unfit poses."""
-        if self._sent and counts["unfit"]:
-            for pose, name in zip(on_host(self._sent), ("pose_a", "pose_b"), strict=True):
-                checked_poses(pose, name)
+        self.refuse_unfit(counts)
         if self._strategy is not Strategy.LEAF_WALK or not counts["skipped"]:
             return True
         self._strategy = Strategy.DESCEND

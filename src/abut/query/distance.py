@@ -12,9 +12,10 @@ from abut.core.device import require_same_device
 from abut.core.pair_queue import KeyLayout, pose_room
 from abut.core.timing import is_recording
 from abut.errors import MeshError
-from abut.geometry.poses import batch_size, checked_poses, is_plain_pose
+from abut.geometry.poses import batch_size, checked_poses, is_plain_pose, plain_poses
 from abut.mesh import Mesh, require_meshes
 from abut.narrow.pair_distance import measured
+from abut.operands.pose_upload import upload_poses
 from abut.operands.posed_mesh import defer_posed_mesh, make_posed_mesh
 from abut.operands.posed_pairs import MeshExtent
 from abut.options import DISTANCE_BOUNDS, TREE_METHODS, Bound, Method, chosen, require_length
@@ -29,6 +30,7 @@ from abut.traversal.distance import far_field
 FAR_SIZES = float(far_field.FAR_SIZES)
 WORTH_FITTING = 256  # poses of one shape, from which swept spheres repay their fitting
 SQUARED = 1e18  # beyond, squares are more than float32 holds, in which spheres and boxes are fitted
+POSE_NAMES = "pose_a", "pose_b"
 
 
 def distance(
@@ -80,7 +82,8 @@ def distance(
     method = chosen(TREE_METHODS, method, "method")
     require_length(upper_bound=upper_bound, tolerance=tolerance)
     batch = batch_size(pose_a, pose_b)
-    poses = checked_poses(pose_a, "pose_a"), checked_poses(pose_b, "pose_b")
+    take = checked_poses if a.device.is_cpu else plain_poses  # a plan checks them on CUDA
+    poses = take(pose_a, "pose_a"), take(pose_b, "pose_b")
     layout = KeyLayout.of(a.face_count, b.face_count)
     count = 1 if batch is None else batch
     asked = min(count_poses(mesh, count) for mesh in (a, b))
@@ -176,7 +179,8 @@ def _searched(
 
     about = (NearestPlan, bound, tolerance, far, *moved, a.points, b.points, *trees)
     plan = plans_of(a, b).get(about, make)
-    plan.move(*poses)
+    sent = (upload_poses(p, name, a.device) for p, name in zip(poses, POSE_NAMES, strict=True))
+    plan.move(*(poses if a.device.is_cpu else sent))
     return plan.run(float(upper_bound))
 
 

@@ -58,7 +58,7 @@ class NearestPlan(Operands):
         if self.queues is None:
             self.queues = shared_queues(self.device, self._room)
         self._queues: PairQueues = self.queues
-        self._plan = Plan(self._queues, self._stages, clear=self._clear)
+        self._plan = Plan(self._queues, self._stages, clear=self._clear, accept=self._accept)
         self._upper_bound = np.inf
         count = self.pose_count
         self._known = wp.empty(2 * count, dtype=wp.int64, device=self.device)
@@ -90,6 +90,7 @@ class NearestPlan(Operands):
         return Strategy.LEAF_WALK if lists else Strategy.DESCEND
 
     def _stages(self) -> Iterator[Stage]:
+        yield from self.pose_stages(self._queues)
         trees = [tree.view(self.bound) for tree in self.trees]
         about = SHARED_NONE, self.pose_count, trees, self.extents
         rows = MeshRows(mesh_pairs(self.a, self.b, *about), self.device)
@@ -100,6 +101,10 @@ class NearestPlan(Operands):
         yield from stages.nearest(keys)
         if self.device.is_cuda:
             yield "read", lambda: wp.copy(self._known_host, self._known)
+
+    def _accept(self, counts: dict[str, int]) -> bool:
+        self.refuse_unfit(counts)
+        return True
 
     def _clear(self) -> None:
         self._queues.clear()

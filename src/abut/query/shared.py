@@ -1,14 +1,18 @@
 """Operands of plans, and the plans and queues that a thread keeps."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
 import warp as wp
 
 from abut.core.cache import RecentCache, ThreadCache
+from abut.core.launch import Task
 from abut.core.pair_queue import PairQueues
+from abut.core.plan import Plan, Stage
+from abut.geometry.poses import checked_poses
 from abut.mesh import Mesh
+from abut.operands.pose_upload import on_host, take_poses_kernel
 
 LEAST_ROOM = 1 << 14
 LEAST_LISTED = 1 << 8  # on the CPU, where candidates are tested as they are found
@@ -74,10 +78,14 @@ def _joined(arrays: Sequence[Any]) -> Any:
 
 
 class Operands:
-    """Two posed operands of a plan, whose poses may change between runs."""
+    """Two posed operands of a plan, whose poses may change between runs.
+
+    Poses that lie on a CUDA device are checked there when the plan runs (``pose_stages``).
+    """
 
     a: Any
     b: Any
+    _plan: Plan
 
     def __post_init__(self) -> None:
         """Keep at hand what every run asks for."""
@@ -86,15 +94,37 @@ class Operands:
         self._pose_views = [
             p.numpy() if p is not None and p.device.is_cpu else None for p in self._poses
         ]
+        self._sent: list[Any] = [None, None]  # poses on the device, unchecked
+        self._taking: list[Task | None] = [None, None]
 
     def move(self, *poses: Any) -> None:
         """Take other poses of a and b, as many as before; see ``make_posed_mesh``."""
-        for new, held, view in zip(poses, self._poses, self._pose_views, strict=True):
+        for k, new in enumerate(poses):
             if new is None:
                 continue
+            view, taking = self._pose_views[k], self._taking[k]
             if view is not None:
                 view[:] = new
             elif isinstance(new, np.ndarray):
-                held.assign(new)
+                self._poses[k].assign(new)
             else:
-                wp.copy(held, new)
+                self._sent[k] = new
+                if taking is None:
+                    self._plan.forget()
+                else:
+                    taking.set_arg(0, new)
+
+    def pose_stages(self, queues: PairQueues) -> Iterator[Stage]:
+        """Stages that take the poses last sent to the device, and count those that are unfit."""
+        for k, (new, held) in enumerate(zip(self._sent, self._poses, strict=True)):
+            if new is not None:
+                args = [new, held, queues["unfit"]]
+                taking = Task(take_poses_kernel, held.shape[0], args, held.device)
+                self._taking[k] = taking
+                yield "poses", taking.run
+
+    def refuse_unfit(self, counts: dict[str, int]) -> None:
+        """Raise PoseError if ``pose_stages`` has counted poses that are not rigid motions."""
+        if any(new is not None for new in self._sent) and counts["unfit"]:
+            for pose, name in zip(on_host(self._sent), ("pose_a", "pose_b"), strict=True):
+                checked_poses(pose, name)
