@@ -41,7 +41,7 @@ FEW_ROWS = 8  # of two meshes: listed leaf by leaf on CUDA, and divided into wal
 WALKS_OF_FEW = 16  # a row
 FACES_FOR_THREADS = 1 << 19  # smaller meshes are done before a second thread has begun
 MOST_SAMPLES = 1 << 14  # leaves of a that look for a first bound, on CUDA; more cost more
-CUDA_TEAMS = 1 << 12  # of all rows together
+CUDA_TEAMS = 1 << 14  # of all rows together
 CUDA_WALKS = 1 << 17  # of all rows together
 ROWS_PER_SLICE = {MeshRows: 4, SceneRows: 16}  # of a search for the nearest faces, on the CPU
 CPU_LEVELS = 2  # of a tree that a walk opens at once: four children; design/distance.md
@@ -149,11 +149,7 @@ class DistanceStages:
         args = [view, self._frames, self._fields, samples, self.out]
         yield "seed", self.rows.over_rows(sample_kernel_for(self._kind), args, 4096, samples)
         yield from self._list_leaves()
-        candidates = self.queues["candidates"]
-        kernel, args = lower_bounds_kernel_for(self._kind), [view, candidates, self.out]
-        yield "measure", QueueLaunch(kernel, candidates, args).run
-        kernel, args = pick_nearest_kernel_for(self._kind), [view, self.out, candidates, keys]
-        yield "choose", QueueLaunch(kernel, candidates, args).run
+        yield from self._measure_candidates(keys)
 
     def _nearest_by_teams(self, keys: wp.array) -> Iterable[Stage]:
         """A team a row, or several where rows are few."""
@@ -161,16 +157,26 @@ class DistanceStages:
         counter = wp.zeros(1, dtype=wp.int32, device=self.device)
         if cuda:
             yield "search", counter.zero_
-        count = self.rows.capacity * items.each
-        distances = wp.empty(count, dtype=wp.int64, device=self.device)
+        distances = wp.empty(self.rows.capacity * items.each, dtype=wp.int64, device=self.device)
         found = [distances, keys if items.each == 1 else wp.empty_like(distances)]
         kernel = team_nearest_kernel_for(self._kind, self.bound, cuda)
-        args = lambda w: [self.rows.view, w, self._fields, counter, self.out, *found]  # noqa: E731
+        rest = [self._fields, counter, self.out, self.queues["candidates"], *found]
+        args = lambda w: [self.rows.view, w, *rest]  # noqa: E731
         grain = self._grain if items.each == 1 else max(items.each // 4, 1)
         yield "search", self.rows.over_teams(kernel, items, args, grain, TRIPLE_BLOCK)
-        if items.each > 1:
+        if cuda:
+            yield from self._measure_candidates(keys)
+        elif items.each > 1:
             args = [self.out.bound, *found, items.each, keys]
             yield "choose", self.rows.over_rows(choose_kernel, args, 4096, items.each)
+
+    def _measure_candidates(self, keys: wp.array) -> Iterable[Stage]:
+        """Lower the bounds of rows to the distances of candidates, and choose the nearest."""
+        view, candidates = self.rows.view, self.queues["candidates"]
+        kernel, args = lower_bounds_kernel_for(self._kind), [view, candidates, self.out]
+        yield "measure", QueueLaunch(kernel, candidates, args).run
+        kernel, args = pick_nearest_kernel_for(self._kind), [view, self.out, candidates, keys]
+        yield "choose", QueueLaunch(kernel, candidates, args).run
 
     def _team_items(self) -> Any:
         """WorkItems of a row: pairs of subtrees, where rows are too few for all teams."""

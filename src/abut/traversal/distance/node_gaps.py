@@ -110,6 +110,19 @@ def slab_along(frame: RelativeFrame, pair: PosedPair, direction: wp.vec3d, paddi
 
 
 @wp.func
+def slab_of(frame: RelativeFrame, direction: wp.vec3f, padding: wp.float32):
+    """The slab of a direction in the frame of a; none where it is zero or not finite."""
+    out = Slab()
+    unit = wp.normalize(direction)
+    if wp.length_sq(unit) > wp.float32(0.5):
+        out.in_a = unit
+        out.in_b = direction_in_b(frame, unit)
+        out.shift = wp.dot(row_xyz(frame.shift), unit)
+    out.padding = padding
+    return out
+
+
+@wp.func
 def direction_in_b(frame: RelativeFrame, direction: wp.vec3f):
     """A direction of a's frame in b's."""
     return row_xyz(frame.columns * to_vec4f(direction))

@@ -11,6 +11,7 @@ own, until there is one for many lanes.
 import warp as wp
 
 from abut.core.lanes import (
+    WARP_SIZE,
     lane_count,
     lane_index,
     warp_count,
@@ -22,8 +23,10 @@ from abut.core.lanes import (
 from abut.core.team import TRIPLES, load_triple, store_triple
 from abut.traversal.overlap.node_pairs import STACK, Opened, farthest_first
 
-FACE_PAIRS = 16  # that lanes measure together, at least
-POOL = wp.constant(int(TRIPLES) - FACE_PAIRS - 32)  # entries of node pairs; pairs of faces follow
+FACE_PAIRS = 16  # that lanes compare together, at least
+MOST_CANDIDATES = wp.constant(64)  # pairs of faces that may be the answer, in the last entries
+FIRST_CANDIDATE = wp.constant(int(TRIPLES) - int(MOST_CANDIDATES))
+POOL = wp.constant(int(FIRST_CANDIDATE) - FACE_PAIRS - WARP_SIZE)  # node pairs; faces follow
 # While fewer than STACK entries are free, one lane alone opens pairs, depth first.
 POOL_ROOM = wp.constant(int(POOL) - int(STACK))
 SHARE = wp.constant(wp.float32(0.125))

@@ -1,10 +1,11 @@
 """The nearest faces of posed pairs, by teams that search both trees at once.
 
-A team opens pairs of nodes, nearest ones first (see node_pool), and measures the pairs of faces
-that it comes to, all lanes together. A pair is opened only if its lower bound does not exceed the
-best distance so far, which the vertices of a few faces bound at first. Most pairs of faces are
-separated by their extent along the line between their centres, or along the line of the best pair
-so far, which takes a tenth of the time.
+A team opens pairs of nodes, nearest ones first (see node_pool), and compares the pairs of faces
+that it comes to, all lanes together, in float32: near points of two faces bound the distance from
+above, and the gap along the line between them from below. A pair of nodes or of faces is dropped
+where its lower bound exceeds the upper bound of all; vertices of a few faces give a first one. The
+few pairs of faces that are left are measured in float64: at once on the CPU, by a later stage on
+CUDA, where that would take most of the registers.
 
 The answer does not depend on the order: of all pairs at the smallest distance, as computed, it is
 the one with the lowest key. Measured in design/distance.md.
@@ -14,39 +15,42 @@ from functools import cache
 
 import warp as wp
 
+from abut.bounds.float32 import row_xyz, to_vec3f, to_vec4f
+from abut.bounds.relative_frame import RelativeFrame
 from abut.bvh.layout import face_of, is_leaf, load_node, subtree_slot
 from abut.core.atomics import atomic_min_int64
 from abut.core.lanes import (
+    WARP_SIZE,
     lane_count,
     lane_index,
-    warp_broadcast_vec3d,
+    warp_broadcast_vec3f,
+    warp_count,
     warp_first,
     warp_min,
-    warp_min_int64,
+    warp_rank,
     warp_sync,
 )
 from abut.core.memory_access import load_relaxed_int64
-from abut.core.pair_queue import MAX_COUNT, NO_KEY, no_key, pack_pair
-from abut.core.team import TRIPLES, load_triple, local_triples, next_item, shared_triples
-from abut.operands.contact_queues import ContactQueues
-from abut.operands.distance_queues import (
-    FACE_MARGIN,
-    DistanceQueues,
-    box_limit,
-    certainly_meet,
-    clear_of,
-    from_bits,
-    gap_of,
-    slack_of,
-    to_bits,
+from abut.core.pair_queue import MAX_COUNT, NO_KEY, PairQueue, pack_pair, push_pair
+from abut.core.team import (
+    TRIPLES,
+    load_triple,
+    local_triples,
+    next_item,
+    shared_triples,
+    store_triple,
 )
+from abut.geometry.near_tri_tri import between_corners, gap_along, near_tri_tri, surely_cross
+from abut.operands.distance_queues import DistanceQueues, box_limit, from_bits, slack_of, to_bits
 from abut.operands.posed_mesh import PosedMesh, load_face
 from abut.operands.posed_pairs import PosedPair, WorkItems, frame_of, pair_at, pair_stop
 from abut.options import Bound
-from abut.traversal.distance.nearest import NearestPair, nearest_limit
-from abut.traversal.distance.node_gaps import open_near_for, slab_along, slab_padding
+from abut.traversal.distance.nearest import NearestPair, compare_faces, nearest_limit
+from abut.traversal.distance.node_gaps import open_near_for, slab_of, slab_padding
 from abut.traversal.distance.node_pool import (
     FACE_PAIRS,
+    FIRST_CANDIDATE,
+    MOST_CANDIDATES,
     POOL,
     NodePool,
     extend_reach,
@@ -73,57 +77,167 @@ def start_slots(pair: PosedPair, items: WorkItems, item: wp.int32):
 
 
 @wp.func
-def measure_faces(
+def single_corners(mesh: PosedMesh, face: wp.int32, origin: wp.vec3d):
+    """Corners of a face of a mesh without its pose, relative to an origin, in float32."""
+    corners = mesh.faces[face]
+    return wp.matrix_from_rows(
+        to_vec3f(mesh.points[corners[0]] - origin),
+        to_vec3f(mesh.points[corners[1]] - origin),
+        to_vec3f(mesh.points[corners[2]] - origin),
+    )
+
+
+@wp.func
+def corners_in_frame(frame: RelativeFrame, corners: wp.mat33f):
+    """Corners of a face of b in the frame of a."""
+    return wp.matrix_from_rows(
+        row_xyz(frame.rows * to_vec4f(corners[0]) + frame.shift),
+        row_xyz(frame.rows * to_vec4f(corners[1]) + frame.shift),
+        row_xyz(frame.rows * to_vec4f(corners[2]) + frame.shift),
+    )
+
+
+@wp.func
+def clear_of_faces(
+    a: wp.mat33f, b: wp.mat33f, direction: wp.vec3f, padding: wp.float32, limit: wp.float32
+):
+    """Whether two faces are farther apart along a direction than a squared limit."""
+    gap = gap_along(a, b, wp.normalize(direction)) - padding
+    return gap > wp.float32(0.0) and gap * gap > limit
+
+
+@wp.struct
+class NearestBounds:
+    """How near the faces of a row come, as its team knows."""
+
+    upper: wp.float64  # bound of the distance
+    limit: wp.float32  # squared gap above which no faces are nearer than that by the tolerance
+    keep: wp.float32  # squared gap above which no faces are as near as that
+    direction: wp.vec3f  # from a to b, of the pair that gave the bound
+    met: wp.bool  # faces cross
+    candidates: wp.int32  # pairs of faces that may be the nearest, in the memory of the team
+
+
+@wp.func
+def lower_upper(
+    known: NearestBounds,
+    upper: wp.float64,
+    tolerance: wp.float64,
+    slack: wp.float64,
+    stretch: wp.float32,
+):
+    """Lower the upper bound to that of some faces, unless it is lower."""
+    out = known
+    if upper < known.upper:
+        out.upper = upper
+        out.keep = box_limit(upper, slack, stretch)
+        out.limit = box_limit(nearest_limit(upper, tolerance), slack, stretch)
+    return out
+
+
+@wp.func
+def compare_lanes(
     triples: wp.uint64,
     faces: wp.int32,
-    a: PosedMesh,
-    b: PosedMesh,
-    pose: wp.int32,
-    rank: wp.int32,
-    limit: wp.float32,
-    reach: wp.float64,
-    queues: ContactQueues,
-    found: NearestPair,
+    pair: PosedPair,
+    frame: RelativeFrame,
+    padding: wp.float32,
+    slack: wp.float64,
+    tolerance: wp.float64,
+    known: NearestBounds,
 ):
-    """The nearest of the pair found and the last pairs of faces, one for each lane.
-
-    Faces that meet have bits of 0 and no key.
-    """
-    distance = wp.float64(wp.inf)
-    key = no_key()
-    direction = wp.vec3d()
+    """Compare the last pairs of faces, one for each lane; all that may be nearest are kept."""
+    out = known
     lane = lane_index()
+    entry = wp.vec3i()
+    upper = wp.float64(wp.inf)
+    direction = wp.vec3f()
+    kept = wp.bool(False)
+    crossed = wp.bool(False)
     if lane < faces:
         entry = load_triple(triples, POOL + faces - 1 - lane)
         gap = wp.cast(entry[2], wp.float32)
-        if not (gap > limit):
-            p = load_face(a, entry[0], pose)
-            q = load_face(b, entry[1], pose)
-            if not clear_of(p, q, found.direction, reach):
-                met = wp.bool(False)
-                if not (gap > wp.float32(0.0)):
-                    met = certainly_meet(queues, rank, entry[0], entry[1], p, q)
-                if met:
-                    distance = wp.float64(0.0)
-                else:
-                    near = gap_of(p, q)
-                    distance = near.distance
-                    direction = near.q - near.p
-                    key = pack_pair(0, entry[0], entry[1], queues.bits)
-    out = NearestPair()
-    out.bits = found.bits
-    out.key = found.key
-    out.direction = found.direction
-    least = warp_min(distance)
-    before = from_bits(found.bits)
-    if least <= before:
-        lowest = warp_min_int64(wp.where(distance == least, key, NO_KEY))
-        out.key = wp.where(least < before, lowest, wp.min(found.key, lowest))
-        if least < before:
-            out.bits = to_bits(least)
-            winner = warp_first(distance == least and key == lowest)
-            out.direction = warp_broadcast_vec3d(direction, winner)
+        if not (gap > known.limit):
+            p = single_corners(pair.a, entry[0], pair.tree_a.origin)
+            q = corners_in_frame(frame, single_corners(pair.b, entry[1], pair.tree_b.origin))
+            if not clear_of_faces(p, q, between_corners(p, q), padding, known.limit):
+                direction = near_tri_tri(p, q)
+                length = wp.length(wp.vec3d(direction))
+                if length >= wp.float64(0.0):  # a number
+                    upper = length * wp.float64(frame.stretch) + wp.float64(padding)
+                low = wp.max(gap_along(p, q, wp.normalize(direction)) - padding, wp.float32(0.0))
+                kept = not (low * low > known.keep)
+                entry[2] = wp.cast(low * low, wp.int32)
+                if not (gap > wp.float32(0.0)) and not (low > wp.float32(0.0)):
+                    crossed = surely_cross(
+                        load_face(pair.a, entry[0], pair.pose),
+                        load_face(pair.b, entry[1], pair.pose),
+                    )
+    out.met = warp_first(crossed) < lane_count()
+    place = FIRST_CANDIDATE + known.candidates + warp_rank(kept)
+    if kept:
+        store_triple(triples, place, entry)
+    out.candidates += warp_count(kept)
+    least = warp_min(upper)
+    if least < known.upper:
+        out = lower_upper(out, least, tolerance, slack, frame.stretch)
+        out.direction = warp_broadcast_vec3f(direction, warp_first(upper == least))
+    warp_sync()
     return out
+
+
+@wp.func
+def drop_candidates(triples: wp.uint64, known: NearestBounds):
+    """Return the number of candidates that may still be the nearest; they come first."""
+    lane = lane_index()
+    count = wp.int32(0)
+    first = wp.int32(0)
+    while first < known.candidates:
+        entry = load_triple(triples, FIRST_CANDIDATE + wp.min(first + lane, known.candidates - 1))
+        kept = not (wp.cast(entry[2], wp.float32) > known.keep)
+        kept = kept and first + lane < known.candidates
+        place = FIRST_CANDIDATE + count + warp_rank(kept)
+        warp_sync()
+        if kept:
+            store_triple(triples, place, entry)
+        count += warp_count(kept)
+        warp_sync()
+        first += lane_count()
+    return count
+
+
+@wp.func
+def push_candidates(
+    triples: wp.uint64, count: wp.int32, rank: wp.int32, bits: wp.vec2i, candidates: PairQueue
+):
+    """List so many candidates of a row."""
+    for k in range(lane_index(), count, lane_count()):
+        entry = load_triple(triples, FIRST_CANDIDATE + k)
+        push_pair(candidates, pack_pair(rank, entry[0], entry[1], bits))
+    warp_sync()
+
+
+@wp.func
+def measure_candidates(
+    triples: wp.uint64,
+    count: wp.int32,
+    rank: wp.int32,
+    pair: PosedPair,
+    queues: DistanceQueues,
+    before: NearestPair,
+):
+    """The nearest of the pair found before and so many candidates of a row, in float64."""
+    found = NearestPair()
+    found.bits = before.bits
+    found.key = before.key
+    for k in range(count):
+        entry = load_triple(triples, FIRST_CANDIDATE + k)
+        p = load_face(pair.a, entry[0], pair.pose)
+        q = load_face(pair.b, entry[1], pair.pose)
+        gap = wp.cast(entry[2], wp.float32)
+        if found.bits > wp.int64(0):
+            found = compare_faces(queues.contacts, rank, entry[0], entry[1], p, q, gap, found)
+    return found
 
 
 @cache
@@ -132,6 +246,7 @@ def nearest_in_row_for(bound: Bound, cuda: bool) -> wp.Function:
     open_near = open_near_for(bound)
     sample_count = MOST_SAMPLES if cuda else CPU_SAMPLES
     together = FACE_PAIRS if cuda else 1
+    room = int(MOST_CANDIDATES) - (WARP_SIZE if cuda else 1)
 
     @wp.func
     def nearest_in_row(
@@ -141,11 +256,14 @@ def nearest_in_row_for(bound: Bound, cuda: bool) -> wp.Function:
         rank: wp.int32,
         shared: wp.bool,
         queues: DistanceQueues,
+        candidates: PairQueue,
     ):
         """The nearest faces below two slots, if they are as near as the bound of the row.
 
         Other teams may lower the bound of a ``shared`` row; the key is NO_KEY where they have
-        found nearer faces. Distances are bits, and 0 for faces that meet.
+        found nearer faces. Distances are bits, and 0 for faces that meet. On CUDA, faces are listed
+        as candidates instead, and the bound is that of faces that surely cross, or lies above the
+        distance of a candidate.
         """
         lane = lane_index()
         frame = frame_of(pair)
@@ -154,41 +272,52 @@ def nearest_in_row_for(bound: Bound, cuda: bool) -> wp.Function:
         found = NearestPair()
         found.bits = load_relaxed_int64(queues.bound, rank)
         found.key = NO_KEY
+        known = NearestBounds()
+        known.upper = from_bits(found.bits)
         sampled = sampled_distance(triples, pair, frame, padding, wp.static(sample_count))
-        wanted = wp.min(from_bits(found.bits), sampled)
-        limit = box_limit(wanted, slack, frame.stretch)
-        slab = slab_along(frame, pair, found.direction, padding)
+        known.upper = wp.min(known.upper, sampled)
+        known.limit = box_limit(known.upper, slack, frame.stretch)
+        known.keep = known.limit
+        slab = slab_of(frame, known.direction, padding)
         pool = start_pool(triples, slots[0], slots[1], wp.float32(0.0))
         while pool.near + pool.far + pool.faces > 0:
-            best = found.bits
-            if shared:
-                known = load_relaxed_int64(queues.bound, rank)
-                if known < found.bits:  # another team has found nearer faces
-                    found.bits = known
-                    found.key = NO_KEY
+            if shared:  # another team may have found nearer faces
+                other = from_bits(load_relaxed_int64(queues.bound, rank))
+                known = lower_upper(known, other, queues.tolerance, slack, frame.stretch)
             if pool.faces >= wp.static(together) or (pool.near == 0 and pool.faces > 0):
-                found = measure_faces(
-                    triples,
-                    pool.faces,
-                    pair.a,
-                    pair.b,
-                    pair.pose,
-                    rank,
-                    limit,
-                    wanted * FACE_MARGIN + slack,
-                    queues.contacts,
-                    found,
+                before = known.upper
+                known = compare_lanes(
+                    triples, pool.faces, pair, frame, padding, slack, queues.tolerance, known
                 )
                 pool.faces -= wp.min(pool.faces, lane_count())
-                if found.bits < best:
-                    if lane == 0:
-                        atomic_min_int64(queues.bound, rank, found.bits)
-                    slab = slab_along(frame, pair, found.direction, padding)
-                    if found.bits == wp.int64(0):  # they meet
-                        pool = NodePool()
-                warp_sync()
+                if known.met:
+                    found.bits = wp.int64(0)
+                    known.candidates = 0
+                    pool = NodePool()
+                elif known.upper < before:
+                    slab = slab_of(frame, known.direction, padding)
+                    if shared and lane == 0:
+                        atomic_min_int64(queues.bound, rank, to_bits(known.upper))
+                if known.candidates > wp.static(room):
+                    known.candidates = drop_candidates(triples, known)
+                    if known.candidates > wp.static(room):
+                        if wp.static(cuda):
+                            bits = queues.contacts.bits
+                            push_candidates(triples, known.candidates, rank, bits, candidates)
+                        else:
+                            found = measure_candidates(
+                                triples, known.candidates, rank, pair, queues, found
+                            )
+                            known = lower_upper(
+                                known,
+                                from_bits(found.bits),
+                                queues.tolerance,
+                                slack,
+                                frame.stretch,
+                            )
+                        known.candidates = 0
             elif pool.near == 0:
-                pool = extend_reach(triples, pool, limit)
+                pool = extend_reach(triples, pool, known.limit)
             else:
                 taken = opening_lanes(pool)
                 pool.near -= taken
@@ -198,7 +327,7 @@ def nearest_in_row_for(bound: Bound, cuda: bool) -> wp.Function:
                 is_faces = wp.bool(False)
                 if lane < taken:
                     entry = load_triple(triples, pool.near + taken - 1 - lane)
-                    if not (wp.cast(entry[2], wp.float32) > limit):
+                    if not (wp.cast(entry[2], wp.float32) > known.limit):
                         a = load_node(pair.tree_a.nodes, entry[0])
                         b = load_node(pair.tree_b.nodes, entry[1])
                         if is_leaf(a) and is_leaf(b):
@@ -210,10 +339,12 @@ def nearest_in_row_for(bound: Bound, cuda: bool) -> wp.Function:
                             )
                 warp_sync()  # all have read what others will overwrite
                 pool = push_faces(triples, pool, is_faces, entry)
-                pool = push_opened(triples, pool, taken, opened, limit)
-            if found.bits < best:
-                wanted = wp.min(wanted, nearest_limit(from_bits(found.bits), queues.tolerance))
-                limit = box_limit(wanted, slack, frame.stretch)
+                pool = push_opened(triples, pool, taken, opened, known.limit)
+        known.candidates = drop_candidates(triples, known)
+        if wp.static(cuda):
+            push_candidates(triples, known.candidates, rank, queues.contacts.bits, candidates)
+        else:
+            found = measure_candidates(triples, known.candidates, rank, pair, queues, found)
         return found
 
     return nearest_in_row
@@ -234,13 +365,14 @@ def team_nearest_kernel_for(pairs_type: type, bound: Bound, cuda: bool) -> wp.Ke
         counter: wp.array[wp.int32],
         # out
         queues_out: DistanceQueues,
+        candidates_out: PairQueue,
         distance_out: wp.array[wp.int64],
         key_out: wp.array[wp.int64],
     ):
         """Find the nearest faces of each (row, subtrees of a and b), where they are the nearest.
 
-        Distances are written as bits; the key is NO_KEY where other teams have found nearer faces.
-        Rows of the far field are left out.
+        On the CPU distances are written as bits; the key is NO_KEY where other teams have found
+        nearer faces. On CUDA candidates are listed. Rows of the far field are left out.
         """
         if wp.static(cuda):
             triples = shared_triples()
@@ -258,12 +390,17 @@ def team_nearest_kernel_for(pairs_type: type, bound: Bound, cuda: bool) -> wp.Ke
             if not is_far:
                 pair = pair_at(pairs, rank)
                 slots = start_slots(pair, items, work % each)
-                found = nearest_in_row(triples, pair, slots, rank, each > 1, queues_out)
+                found = nearest_in_row(
+                    triples, pair, slots, rank, each > 1, queues_out, candidates_out
+                )
                 if lane_index() == 0:
-                    distance_out[work] = found.bits
-                    key_out[work] = found.key
-            elif each > 1 and lane_index() == 0:
-                key_out[work] = NO_KEY
+                    atomic_min_int64(queues_out.bound, rank, found.bits)
+                    if wp.static(not cuda):
+                        distance_out[work] = found.bits
+                        key_out[work] = found.key
+            elif wp.static(not cuda):
+                if each > 1:
+                    key_out[work] = NO_KEY
             work = next_item(counter, work)
 
     return team_nearest_kernel
