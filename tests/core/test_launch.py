@@ -14,7 +14,6 @@ from abut.core import device as devices
 from abut.core import launch as launching
 from abut.core import timing
 from abut.core.atomics import atomic_add_aggregated, atomic_min_int64
-from abut.scene.label_sort import reorder_faces_kernel
 
 wp.set_module_options({"enable_backward": False, "fuse_fp": False})
 
@@ -30,6 +29,20 @@ def add_kernel(
     """Add one to three to one counter per item."""
     for i in range(span[0] + wp.tid(), span[1], span[2]):
         slots_out[i] = atomic_add_aggregated(counter, 1 + i % 3)
+
+
+@wp.kernel
+def gather_kernel(
+    # in
+    span: wp.vec3i,
+    faces: wp.array[wp.vec3i],
+    order: wp.array[wp.int32],
+    # out
+    faces_out: wp.array[wp.vec3i],
+):
+    """Gather faces by an order."""
+    for i in range(span[0] + wp.tid(), span[1], span[2]):
+        faces_out[i] = faces[order[i]]
 
 
 @wp.kernel
@@ -144,7 +157,7 @@ def test_a_task_takes_another_array(count, known, device, monkeypatch):
     arrays[1].fill_(wp.vec3i(1, 2, 3))
     order = wp.array(np.arange(count, dtype=np.int32)[::-1].copy(), device=device)
     out = wp.zeros(count, dtype=wp.vec3i, device=device)
-    task = launching.Task(reorder_faces_kernel, count, [arrays[0], order, 0, out], device)
+    task = launching.Task(gather_kernel, count, [arrays[0], order, out], device)
     task.run()
     assert not out.numpy().any()
     task.set_arg(0, arrays[1])
@@ -194,3 +207,34 @@ def test_queries_without_graph_capture(device):
     with wp.ScopedStream(wp.get_device(device).null_stream if "cuda" in str(device) else None):
         assert not devices.can_capture(wp.get_device(device))
         assert answers() == usual
+
+
+def adding_kernel(amount):
+    """A kernel in a module of its own, which no thread has loaded."""
+
+    @wp.kernel(module="unique", module_options={"enable_backward": False, "fuse_fp": False})
+    def adding_kernel(span: wp.vec3i, sums_out: wp.array[wp.int32]):
+        for i in range(span[0] + wp.tid(), span[1], span[2]):
+            sums_out[i] += wp.static(amount)
+
+    return adding_kernel
+
+
+def test_threads_load_modules_at_once(device):
+    kernels, found = [adding_kernel(k) for k in range(1, 5)], []
+    where, start = wp.get_device(device), threading.Barrier(4)
+
+    def add_all():
+        sums = wp.zeros(3, dtype=wp.int32, device=device)
+        start.wait()
+        for kernel in kernels:
+            launching.Task(kernel, 3, [sums], where).run()
+            launching.launch(kernel, 3, [sums], where)
+        found.append(sums.numpy().tolist())
+
+    threads = [threading.Thread(target=add_all) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert found == [[20, 20, 20]] * 4

@@ -7,7 +7,7 @@ import warp as wp
 import abut
 from abut.cases import box, icosphere, torus
 from abut.errors import SceneError
-from abut.scene.label_sort import sort_on_device
+from abut.scene.shape_pool import sort_on_device
 from shapes import random_poses
 
 

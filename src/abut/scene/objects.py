@@ -8,30 +8,13 @@ import warp as wp
 
 from abut.broad.boxes import Filters, make_filters
 from abut.core.arrays import scalar_dtype, to_plain, wait_for_readers
-from abut.core.launch import launch
 from abut.errors import SceneError
 from abut.scene.inputs import VertexCheck
 from abut.scene.shape_pool import NO_SHAPE, ShapePool
 
-wp.set_module_options({"enable_backward": False, "fuse_fp": False})
-
 ALL_GROUPS = -1  # all bits
 MOST_OBJECTS = 1 << 26
 FILTERS = ("static", "group", "mask")  # columns
-
-
-@wp.kernel
-def copy_pose_kernel(
-    # in
-    span: wp.vec3i,
-    source: wp.int32,
-    rows: wp.array[wp.int32],
-    # out
-    poses_out: wp.array[wp.mat44d],
-):
-    """Copy the pose of one row to others."""
-    for i in range(span[0] + wp.tid(), span[1], span[2]):
-        poses_out[rows[i]] = poses_out[source]
 
 
 class ObjectTable:
@@ -132,12 +115,8 @@ class ObjectTable:
         self.shapes[rows] = pieces
         for name in FILTERS:
             getattr(self, name)[rows] = getattr(self, name)[row]
-        if self.device.is_cpu:
-            poses = self.poses.numpy()
-            poses[rows] = poses[row].copy()
-        else:
-            targets = wp.array(rows.astype(np.int32), device=self.device)
-            launch(copy_pose_kernel, len(rows), [row, targets, self.poses], self.device)
+        sources = np.full(len(rows), row)
+        wp.copy(*(self._poses_at(at) for at in (rows, sources)))
         self.version += 1
         self.pool.use(pieces)
         self.pool.release(whole)
@@ -231,9 +210,11 @@ class ObjectTable:
         if len(rows) == len(self) and (rows == np.arange(len(rows))).all():
             self.poses.assign(poses)
             return
-        new = wp.array(poses, dtype=wp.mat44d, device=self.device)
-        into = wp.indexedarray(self.poses, [wp.array(rows.astype(np.int32), device=self.device)])
-        wp.copy(into, new)
+        wp.copy(self._poses_at(rows), wp.array(poses, dtype=wp.mat44d, device=self.device))
+
+    def _poses_at(self, rows: np.ndarray) -> Any:
+        """The poses of these rows, to read or to write."""
+        return wp.indexedarray(self.poses, [wp.array(rows.astype(np.int32), device=self.device)])
 
     def ignore(self, rows: np.ndarray, others: np.ndarray) -> None:
         """Never test these pairs of objects, row by row."""

@@ -7,12 +7,13 @@ import warp as wp
 
 from abut.bvh.lbvh import frame_origin
 from abut.bvh.morton import cells_per_length
+from abut.core.pair_sort import sort_with_order
 from abut.mesh import Mesh
-from abut.scene.label_sort import reorder_faces, sort_labels
 from abut.scene.shape_arrays import ShapeArrays, copy_rows
 from abut.scene.shape_trees import ShapeTrees
 
 NO_SHAPE = -1  # of a removed object
+UINT16_RANGE = 1 << 16
 
 
 class ShapePool:
@@ -122,7 +123,8 @@ class ShapePool:
         first, face_count = (int(arrays.table[n][shape]) for n in ("first_face", "face_count"))
         in_place = self.users[shape] == 1
         start = first if in_place else arrays.take_faces(face_count)
-        reorder_faces(arrays.faces, order, first, start)
+        faces = wp.clone(wp.indexedarray(arrays.faces[first : first + face_count], [order]))
+        copy_rows(arrays.faces, faces, start)
         pieces = self._new_rows(len(counts))
         arrays.divide(shape, start, counts, pieces)
         self._pieces |= set(pieces.tolist())
@@ -206,3 +208,36 @@ class ShapePool:
         self.arrays.replace_points(shape, mesh.points)
         copy_rows(self.arrays.faces, mesh.faces, int(self.arrays.table["first_face"][shape]))
         self._pieces.discard(shape)
+
+
+def sort_labels(labels: Any, device: wp.Device) -> tuple[wp.array, np.ndarray]:
+    """The order that sorts (n,) integers, stable, and how many there are of each label."""
+    if device.is_cpu:
+        return _sort_by_counting(np.asarray(labels))
+    return sort_on_device(labels, device)
+
+
+def sort_on_device(labels: Any, device: wp.Device) -> tuple[wp.array, np.ndarray]:
+    """``sort_labels`` of labels on a device; only the number of each label reaches the host."""
+    count = labels.shape[0]
+    keys = wp.empty(2 * count, dtype=wp.int32, device=device)
+    if isinstance(labels, wp.array) and labels.dtype == wp.int32:
+        wp.copy(keys, labels, count=count)
+    else:
+        host = labels.numpy() if isinstance(labels, wp.array) else labels
+        _, ranks = np.unique(host, return_inverse=True)  # any integers
+        keys[:count].assign(ranks.reshape(-1).astype(np.int32))
+    order = sort_with_order(keys, count)
+    unique, counts = (wp.empty(count, dtype=wp.int32, device=device) for _ in range(2))
+    kinds = wp.utils.runlength_encode(keys, unique, counts, value_count=count)
+    return order, counts[:kinds].numpy()
+
+
+def _sort_by_counting(labels: np.ndarray) -> tuple[wp.array, np.ndarray]:
+    low, high = int(labels.min()), int(labels.max())
+    if high - low < UINT16_RANGE:
+        labels = (labels - low).astype(np.uint16)  # NumPy sorts these by counting
+    order = np.argsort(labels, kind="stable").astype(np.int32)
+    changes = np.flatnonzero(np.diff(labels[order])) + 1
+    counts = np.diff(np.concatenate([[0], changes, [len(labels)]]))
+    return wp.array(order, device="cpu"), counts
