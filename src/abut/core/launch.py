@@ -23,6 +23,8 @@ UNKNOWN_COUNT = 2**31 - 1
 KNOWN_WARP = "1.19."  # see _slice_call
 
 _loaded: set[tuple[int, str, int | None]] = set()
+_ready: set[tuple[int, str]] = set()  # kernels whose functions Warp has looked up
+_lock = threading.RLock()  # threads must not load modules or look up functions at once
 
 
 @cache
@@ -53,9 +55,10 @@ class Task:
         block: int | None = None,
     ) -> None:
         dim, spans = _slice_spans(count, grain, device, start, threads)
-        _load(kernel, device, block)
         record = partial(wp.launch, kernel, dim, device=device, record_cmd=True, block_dim=block)
-        self.slices = [record(inputs=[wp.vec3i(*s), *args]) for s in spans]
+        with _lock:
+            _load(kernel, device, block)
+            self.slices = [record(inputs=[wp.vec3i(*s), *args]) for s in spans]
         self._calls = [_slice_call(command) for command in self.slices]
 
     def set_arg(self, index: int, value: Any) -> None:
@@ -155,8 +158,12 @@ def launch(
     if len(spans) > 1:
         Task(kernel, count, args, device, grain=grain, start=start).run()
     elif spans:
-        _load(kernel, device)
         inputs = [wp.vec3i(*spans[0]), *args]
+        if (id(kernel), device.alias) not in _ready:
+            with _lock:
+                _load(kernel, device)
+                wp.launch(kernel, dim, inputs, device=device, record_cmd=True)
+                _ready.add((id(kernel), device.alias))
         wp.launch(kernel, dim, inputs, device=device, record_tape=False)
 
 
