@@ -127,29 +127,19 @@ def fill_face(lists: FragmentLists, view: ViewMap, face: wp.int32):
 
 
 @wp.kernel
-def count_faces_kernel(
+def draw_faces_kernel(
     # in
     span: wp.vec3i,
     views: wp.array[ViewMap],
     object_of: wp.array[wp.int32],
+    counting: wp.bool,
     # out
     lists_out: FragmentLists,
 ):
-    """Count fragments, one thread per face."""
+    """Count or store fragments, one thread per face."""
     view = views[0]
     for i in range(span[0] + wp.tid(), span[1], span[2]):
-        count_face(lists_out, view, i, object_of[i])
-
-
-@wp.kernel
-def fill_faces_kernel(
-    # in
-    span: wp.vec3i,
-    views: wp.array[ViewMap],
-    # out
-    lists_out: FragmentLists,
-):
-    """Store fragments, one thread per face."""
-    view = views[0]
-    for i in range(span[0] + wp.tid(), span[1], span[2]):
-        fill_face(lists_out, view, i)
+        if counting:
+            count_face(lists_out, view, i, object_of[i])
+        else:
+            fill_face(lists_out, view, i)

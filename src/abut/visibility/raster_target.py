@@ -16,8 +16,7 @@ from abut.visibility.coverage import BLOCK
 from abut.visibility.fragment_lists import (
     FragmentLists,
     allocate_fragments_kernel,
-    count_faces_kernel,
-    fill_faces_kernel,
+    draw_faces_kernel,
 )
 from abut.visibility.fragment_occlusion import test_fragments_kernel, test_pixels_kernel_for
 from abut.visibility.raster_queues import (
@@ -178,8 +177,10 @@ class FragmentTarget(RasterTarget):
         pixels, args = lists.starts.shape[0], [lists, draw.count(STORED)]
         allocate = Task(allocate_fragments_kernel, pixels, args, device, grain=PIXELS_PER_SLICE)
         if device.is_cpu:
-            count = Task(count_faces_kernel, faces, [view, owners, lists], device, grain=grain)
-            fill = Task(fill_faces_kernel, faces, [view, lists], device, grain=grain)
+            count, fill = (
+                Task(draw_faces_kernel, faces, [view, owners, counting, lists], device, grain=grain)
+                for counting in (True, False)
+            )
             set_up = self.set_up_faces(draw)
             return [set_up, lists.owners.zero_, count.run, allocate.run, fill.run]
         queues = RasterQueues()

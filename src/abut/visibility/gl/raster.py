@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -67,17 +68,19 @@ class DepthTarget:
 
     def __init__(self, driver: Driver, side: int) -> None:
         self.context, self.size = driver.context, (side, side)
-        self._depth: Any = None
-        self._nearest: Any = None
 
-    @property
+    @cached_property
     def depth(self) -> Any:
         """A framebuffer with nothing but depth."""
-        if self._depth is None:
-            self._depth = self.context.framebuffer(
-                depth_attachment=self.context.depth_renderbuffer(self.size)
-            )
-        return self._depth
+        buffer = self.context.depth_renderbuffer(self.size)
+        return self.context.framebuffer(depth_attachment=buffer)
+
+    @cached_property
+    def _nearest(self) -> tuple[Any, Any, Any]:
+        """The image in which shaders keep the nearest depth, a framebuffer of it, an empty one."""
+        image = self.context.texture(self.size, 1, dtype="f4")
+        target = self.context.framebuffer(color_attachments=[image])
+        return image, target, self.context.empty_framebuffer(self.size)
 
     def clear_depth(self) -> None:
         """Clear the depth buffer."""
@@ -86,10 +89,6 @@ class DepthTarget:
 
     def clear_nearest(self) -> None:
         """Clear and bind the image in which shaders keep the nearest depth."""
-        if self._nearest is None:
-            image = self.context.texture(self.size, 1, dtype="f4")
-            target = self.context.framebuffer(color_attachments=[image])
-            self._nearest = image, target, self.context.empty_framebuffer(self.size)
         image, target, nothing = self._nearest
         target.clear(1.0)  # as bits, greater than any depth below 1
         nothing.use()
