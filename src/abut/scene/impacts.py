@@ -1,7 +1,7 @@
 """Scene.ccd: the impacts of all objects of a scene, joined to one mesh in motion."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -26,21 +26,12 @@ from abut.query.impact_rows import ImpactRows
 from abut.results import ImpactKind, Impacts
 from abut.scene.object_motions import ObjectMotions
 from abut.scene.objects import ObjectTable
+from abut.scene.rows import ObjectRows
 
 
 @dataclass(frozen=True, eq=False)
-class SceneImpacts(Impacts):
-    """Impacts of objects, sorted by objects, kind and features; features are those of the objects.
-
-    Attributes:
-        objects: (n, 2) int32, the objects of each pair, the lower first.
-    """
-
-    objects: wp.array = field(kw_only=True)
-
-    def numpy(self) -> dict[str, np.ndarray]:
-        """The rows as plain NumPy arrays."""
-        return {"objects": self.objects.numpy(), **super().numpy()}
+class SceneImpacts(ObjectRows, Impacts):
+    """Impacts of objects, sorted by objects, kind and features, which are those of the objects."""
 
 
 class JoinedMotion:
@@ -239,15 +230,14 @@ def _scene_impacts(table: np.ndarray, first: bool, device: wp.Device) -> SceneIm
     table = table[new]
     if first and len(table):
         table = table[[int(np.argmin(table[:, 5]))]]
-    whole = table[:, :5].astype(np.int32)
-    return SceneImpacts(
-        wp.array(np.ascontiguousarray(table[:, 5]), dtype=wp.float64, device=device),
-        wp.array(np.ascontiguousarray(whole[:, 2]), device=device),
-        wp.array(np.ascontiguousarray(whole[:, 3:5]), device=device),
-        wp.array(table[:, 6].astype(bool), dtype=wp.bool, device=device),
-        float(table[:, 5].min(initial=np.inf)),
-        objects=wp.array(np.ascontiguousarray(whole[:, :2]), device=device),
+    columns = (table[:, 5], table[:, 2], table[:, 3:5], table[:, 6], table[:, :2])
+    kinds = (np.float64, np.int32, np.int32, np.bool_, np.int32)
+    time, kind, features, converged, objects = (
+        wp.array(np.ascontiguousarray(column, dtype=dtype), device=device)
+        for column, dtype in zip(columns, kinds, strict=True)
     )
+    first_time = float(table[:, 5].min(initial=np.inf))
+    return SceneImpacts(time, kind, features, converged, first_time, objects=objects)
 
 
 def _object_pairs(

@@ -1,5 +1,6 @@
 """Rows of a scene's answers: environments, objects and faces, unpacked from keys."""
 
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -10,6 +11,23 @@ from abut.core.pair_queue import KeyLayout, PairQueues, unpack_pair
 from abut.core.pair_sort import PaddedSort
 
 wp.set_module_options({"enable_backward": False, "fuse_fp": False})
+
+
+@dataclass(frozen=True, eq=False)
+class ObjectRows:
+    """Rows of a result about pairs of objects.
+
+    Attributes:
+        objects: (n, 2) int32, the objects of each pair, the lower first; twice the same one where
+            an object meets itself.
+    """
+
+    objects: wp.array = field(kw_only=True)
+
+    def numpy(self) -> dict[str, np.ndarray]:
+        """The rows as plain NumPy arrays."""
+        rows: Any = super()
+        return {"objects": self.objects.numpy(), **rows.numpy()}
 
 
 @wp.struct

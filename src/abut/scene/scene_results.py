@@ -1,7 +1,7 @@
 """SceneContacts, SceneGaps and SceneDistances: the results of scene queries."""
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property, partial
 from typing import Any
 
@@ -15,20 +15,15 @@ from abut.narrow.segments import contact_segments
 from abut.results import Contacts, Distances, Gaps
 from abut.scene.broad_stages import BroadStages
 from abut.scene.contact_search import FoundContacts
+from abut.scene.rows import ObjectRows
 
 
 @dataclass(frozen=True, eq=False)
-class SceneContacts(Contacts):
+class SceneContacts(ObjectRows, Contacts):
     """Contacts of objects, sorted by objects, then faces; ``pose`` is the copy of the scene.
 
     Ask for segments before the scene deforms or loses objects: coordinates are not kept.
-
-    Attributes:
-        objects: (n, 2) int32, the objects of each pair, the lower first; twice the same one where
-            an object meets itself.
     """
-
-    objects: wp.array = field(kw_only=True)
 
     @cached_property
     def object_pairs(self) -> np.ndarray:
@@ -43,28 +38,14 @@ class SceneContacts(Contacts):
         new[1:] = (rows[1:] != rows[:-1]).any(axis=1)
         return rows[new]
 
-    def numpy(self) -> dict[str, np.ndarray]:
-        """The rows as plain NumPy arrays."""
-        return {"objects": self.objects.numpy(), **super().numpy()}
+
+@dataclass(frozen=True, eq=False)
+class SceneGaps(ObjectRows, Gaps):
+    """Pairs of faces at most so far apart, sorted by objects and faces."""
 
 
 @dataclass(frozen=True, eq=False)
-class SceneGaps(Gaps):
-    """Pairs of faces at most so far apart, sorted by objects and faces.
-
-    Attributes:
-        objects: (n, 2) int32, the objects of each pair, the lower first.
-    """
-
-    objects: wp.array = field(kw_only=True)
-
-    def numpy(self) -> dict[str, np.ndarray]:
-        """The rows as plain NumPy arrays."""
-        return {"objects": self.objects.numpy(), **super().numpy()}
-
-
-@dataclass(frozen=True, eq=False)
-class SceneDistances(Distances):
+class SceneDistances(ObjectRows, Distances):
     """Distances of pairs of objects, one row each, sorted; points and faces as for one pair.
 
     Attributes:
@@ -73,15 +54,9 @@ class SceneDistances(Distances):
         value: (n,) float64, the smallest distance; 0 exactly where two objects meet.
     """
 
-    objects: wp.array = field(kw_only=True)
-
     def __len__(self) -> int:
         """Number of pairs of objects."""
         return self.objects.shape[0]
-
-    def numpy(self) -> dict[str, np.ndarray]:
-        """The rows as plain NumPy arrays."""
-        return {"objects": self.objects.numpy(), **super().numpy()}
 
 
 def scene_contacts(found: FoundContacts, batched: bool, same: Callable[[], bool]) -> SceneContacts:
