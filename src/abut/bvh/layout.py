@@ -179,7 +179,6 @@ class Bvh:
         nodes: The slots, two rows each.
         leaf_slots: Slot of each leaf.
         split_slots: Slot of each inner node, by split.
-        arrivals: Scratch of refits, by split.
         origin: Origin of the boxes.
         face_count: Number of leaves.
         built_cost: Traversal cost when the BVH was built; measured before the first refit.
@@ -202,7 +201,6 @@ class Bvh:
     nodes: wp.array
     leaf_slots: wp.array
     split_slots: wp.array
-    arrivals: wp.array
     origin: np.ndarray
     face_count: int
     built_cost: float = 0.0
@@ -242,6 +240,11 @@ class Bvh:
         return view
 
     @cached_property
+    def arrivals(self) -> wp.array:
+        """Scratch of refits, by split."""
+        return wp.zeros_like(self.split_slots)
+
+    @cached_property
     def positions(self) -> wp.array:
         """The leaf of each face."""
         positions = wp.empty_like(self.leaf_slots)
@@ -252,6 +255,6 @@ class Bvh:
     @property
     def nbytes(self) -> int:
         """Device memory in bytes."""
-        arrays = (self.nodes, self.leaf_slots, self.split_slots, self.arrivals)
+        arrays = (self.nodes, self.leaf_slots, self.split_slots, self.split_slots)  # for arrivals
         extras = (self.obbs, self.rss, self.leaf_clusters, self.leaf_corners)
         return sum(array.capacity for array in (*arrays, *extras) if array is not None)

@@ -126,7 +126,6 @@ def allocate_bvh(count: int, origin: np.ndarray, device: wp.Device) -> Bvh:
         nodes=wp.empty(2 * (2 * count - 1), dtype=wp.vec4f, device=device),
         leaf_slots=wp.empty(count, dtype=wp.int32, device=device),
         split_slots=wp.empty(inner, dtype=wp.int32, device=device),
-        arrivals=wp.zeros(inner, dtype=wp.int32, device=device),
         origin=origin,
         face_count=count,
     )

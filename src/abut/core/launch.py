@@ -6,6 +6,7 @@ import threading
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
+from copy import copy
 from functools import cache, partial
 from itertools import pairwise
 from typing import Any
@@ -58,7 +59,8 @@ class Task:
         record = partial(wp.launch, kernel, dim, device=device, record_cmd=True, block_dim=block)
         with _lock:
             _load(kernel, device, block)
-            self.slices = [record(inputs=[wp.vec3i(*s), *args]) for s in spans]
+            self.slices = [record(inputs=[wp.vec3i(*s), *args]) for s in spans[:1]]
+        self.slices += [_with_span(self.slices[0], span) for span in spans[1:]]
         self._calls = [_slice_call(command) for command in self.slices]
 
     def set_arg(self, index: int, value: Any) -> None:
@@ -71,6 +73,14 @@ class Task:
         """Launch all slices and, on the CPU, wait for them."""
         if self._calls:
             run_parallel(self._calls)
+
+
+def _with_span(command: wp.Launch, span: tuple[int, int, int]) -> wp.Launch:
+    """Return a copy of a slice with another span, several times as fast as recording it."""
+    other = copy(command)
+    other.params = list(command.params)
+    other.set_param_at_index(0, wp.vec3i(*span))
+    return other
 
 
 def _slice_call(command: wp.Launch) -> Callable[[], None]:
