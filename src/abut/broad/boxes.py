@@ -56,13 +56,6 @@ def make_filters(
 
 
 @wp.func
-def is_ignored(ignored: wp.array[wp.int64], i: wp.int32, j: wp.int32):
-    """Whether a pair is in the list of ignored ones."""
-    key = (wp.int64(wp.min(i, j)) << wp.int64(32)) | wp.int64(wp.max(i, j))
-    return find_key(ignored, ignored.shape[0], key) >= 0
-
-
-@wp.func
 def passes_filters(filters: Filters, i: wp.int32, j: wp.int32):
     """Whether the filters leave a pair of objects."""
     if filters.about.shape[0] > 0:
@@ -70,7 +63,8 @@ def passes_filters(filters: Filters, i: wp.int32, j: wp.int32):
         b = filters.about[j]
         if a[0] * b[0] != 0 or (a[1] & b[2]) == 0 or (b[1] & a[2]) == 0:
             return False
-    return not is_ignored(filters.ignored, i, j)
+    key = (wp.int64(wp.min(i, j)) << wp.int64(32)) | wp.int64(wp.max(i, j))
+    return find_key(filters.ignored, filters.ignored.shape[0], key) < 0
 
 
 @wp.func
@@ -85,14 +79,6 @@ def push_objects(
     """Append a pair of objects, if the filters leave it."""
     if passes_filters(filters, i, j):
         push_pair(queue, pack_pair(environment, wp.min(i, j), wp.max(i, j), bits))
-
-
-@wp.func
-def widen_extent(boxes: Boxes, lower: wp.vec3f, upper: wp.vec3f):
-    """Extend the extent of all boxes by a box."""
-    for x in range(3):
-        atomic_max_int32(boxes.extent, x, to_sortable(-wp.clamp(lower[x], -LIMIT, LIMIT)))
-        atomic_max_int32(boxes.extent, 3 + x, to_sortable(wp.clamp(upper[x], -LIMIT, LIMIT)))
 
 
 @wp.func
@@ -125,10 +111,12 @@ def box_of_posed(bvhs: BatchedBvh, shape: wp.int32, pose: wp.mat44d, margin: wp.
 
 @wp.func
 def store_box(boxes: Boxes, i: wp.int32, lower: wp.vec3f, upper: wp.vec3f):
-    """Write a box and extend the extent."""
+    """Write a box and extend the extent of all boxes."""
     boxes.lower[i] = to_vec4f(lower)
     boxes.upper[i] = to_vec4f(upper)
-    widen_extent(boxes, lower, upper)
+    for x in range(3):
+        atomic_max_int32(boxes.extent, x, to_sortable(-wp.clamp(lower[x], -LIMIT, LIMIT)))
+        atomic_max_int32(boxes.extent, 3 + x, to_sortable(wp.clamp(upper[x], -LIMIT, LIMIT)))
 
 
 @wp.func

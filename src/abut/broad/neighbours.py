@@ -25,20 +25,6 @@ def length_xyz(gap: wp.vec4f):
     return wp.float32(wp.length(wp.vec3d(row_xyz(gap))))
 
 
-@wp.func
-def distance_upper_bound(boxes: Boxes, i: wp.int32, j: wp.int32):
-    """Upper bound of the distance of two objects: between the farthest corners of their boxes."""
-    reach = wp.max(boxes.upper[i] - boxes.lower[j], boxes.upper[j] - boxes.lower[i])
-    return length_xyz(reach) * ABOVE
-
-
-@wp.func
-def distance_lower_bound(boxes: Boxes, i: wp.int32, j: wp.int32):
-    """Lower bound of the distance of two objects: between their boxes."""
-    gap = wp.max(boxes.lower[i] - boxes.upper[j], boxes.lower[j] - boxes.upper[i])
-    return length_xyz(wp.max(gap, wp.vec4f())) * BELOW
-
-
 @wp.kernel
 def nearest_bound_kernel(
     # in
@@ -48,13 +34,14 @@ def nearest_bound_kernel(
     # out
     bound_out: wp.array[wp.float32],
 ):
-    """Upper bound of the distance of each object to its nearest."""
+    """Upper bound of the distance of each object to its nearest: between far corners of boxes."""
     for i in range(span[0] + wp.tid(), span[1], span[2]):
         bound = wp.float32(wp.inf)
         if has_box(boxes, i):
             for j in range(boxes.object_count):
                 if j != i and has_box(boxes, j):
-                    far = distance_upper_bound(boxes, i, j)
+                    reach = wp.max(boxes.upper[i] - boxes.lower[j], boxes.upper[j] - boxes.lower[i])
+                    far = length_xyz(reach) * ABOVE
                     if far < bound and passes_filters(filters, i, j):
                         bound = far
         bound_out[i] = bound
@@ -76,7 +63,8 @@ def neighbour_kernel(
         if has_box(boxes, i):
             for j in range(i + 1, boxes.object_count):
                 if has_box(boxes, j):
-                    near = distance_lower_bound(boxes, i, j)
+                    gap = wp.max(boxes.lower[i] - boxes.upper[j], boxes.lower[j] - boxes.upper[i])
+                    near = length_xyz(wp.max(gap, wp.vec4f())) * BELOW
                     if near <= wp.max(bound[i], bound[j]) and passes_filters(filters, i, j):
                         push_pair(pairs_out, pack_pair(0, i, j, bits))
 

@@ -7,21 +7,11 @@ import warp as wp
 
 from abut.bounds.aabb import overlap_aabb
 from abut.bounds.float32 import from_sortable, row_xyz, to_sortable
-from abut.broad.boxes import (
-    Boxes,
-    Filters,
-    passes_filters,
-    push_objects,
-)
+from abut.broad.boxes import Boxes, Filters, passes_filters, push_objects
 from abut.bvh.layout import BvhView, escape_of, face_of, is_leaf, load_node, next_slot
 from abut.bvh.lbvh import merge_upwards
 from abut.bvh.morton import morton_code
-from abut.core.pair_queue import (
-    PairQueue,
-    push_pair,
-    queue_stop,
-    unpack_pair,
-)
+from abut.core.pair_queue import PairQueue, push_pair, queue_stop, unpack_pair
 
 wp.set_module_options({"enable_backward": False, "fuse_fp": False})
 
@@ -95,26 +85,10 @@ def sweep_kernel(
             if j / boxes.object_count != environment or boxes.lower[j][axis] > upper[axis]:
                 at = total
             else:
-                push_overlap(boxes, filters, i, lower, upper, j, bits, pairs_out)
+                if overlap_aabb(lower, upper, boxes.lower[j], boxes.upper[j]):
+                    base = environment * boxes.object_count
+                    push_objects(filters, environment, i - base, j - base, bits, pairs_out)
                 at += 1
-
-
-@wp.func
-def push_overlap(
-    boxes: Boxes,
-    filters: Filters,
-    i: wp.int32,
-    lower: wp.vec4f,
-    upper: wp.vec4f,
-    j: wp.int32,
-    bits: wp.vec2i,
-    queue: PairQueue,
-):
-    """Append a pair of one environment if its boxes overlap; the first box is loaded."""
-    if overlap_aabb(lower, upper, boxes.lower[j], boxes.upper[j]):
-        environment = i / boxes.object_count
-        base = environment * boxes.object_count
-        push_objects(filters, environment, i - base, j - base, bits, queue)
 
 
 @wp.kernel

@@ -68,9 +68,8 @@ class BroadPhase:
         """List the pairs."""
         if self.boxes.object_count < 2 or not self.environments:
             return
-        if self._runs == 0 or (
-            self.method is BroadMethod.SWEEP and self._runs % RUNS_PER_AXIS == 0
-        ):
+        outdated = self.method is BroadMethod.SWEEP and self._runs % RUNS_PER_AXIS == 0
+        if self._runs == 0 or outdated:
             self._steps = {
                 BroadMethod.ALL_PAIRS: self._all_pairs,
                 BroadMethod.SWEEP: self._sweep,
@@ -85,7 +84,7 @@ class BroadPhase:
         return [Task(all_pairs_kernel, self.total, args, self.device, grain=256).run]
 
     def _sweep(self) -> list[Callable[[], None]]:
-        axis = _widest_axis(*_corners(self.boxes))
+        axis = _widest_axis(self.boxes)
         keys, order, sort = self._sorting(wp.int64, 32)
         args = [self.boxes, axis, keys, order]
         begin = Task(sweep_key_kernel, self.total, args, self.device)
@@ -127,26 +126,18 @@ class BroadPhase:
 def object_layout(object_count: int, environments: int) -> KeyLayout:
     """Layout of the keys of object pairs."""
     layout = KeyLayout.of(object_count, object_count)
-    if (
-        layout.width + max(environments - 1, 1).bit_length() > 61
-        or object_count * environments >= UNKNOWN_COUNT
-    ):
-        raise CapacityError(
-            f"{environments} copies of {object_count} objects are too many at once."
-        )
+    width = layout.width + max(environments - 1, 1).bit_length()
+    if width > 61 or object_count * environments >= UNKNOWN_COUNT:
+        raise CapacityError(f"{environments} copies of {object_count} objects are too many.")
     return layout
 
 
-def _corners(boxes: Boxes) -> tuple[np.ndarray, np.ndarray]:
-    """Lower and upper corners of the boxes that are not empty, clipped to finite numbers."""
+def _widest_axis(boxes: Boxes) -> int:
+    """The axis with the largest spread of boxes, of those that are not empty, for their size."""
     lower, upper = boxes.lower.numpy()[:, :3], boxes.upper.numpy()[:, :3]
     used = (lower <= upper).all(axis=1)
     if not used.any():
-        return np.zeros((1, 3)), np.ones((1, 3))
-    return tuple(np.clip(x[used], -1e37, 1e37).astype(np.float64) for x in (lower, upper))
-
-
-def _widest_axis(lower: np.ndarray, upper: np.ndarray) -> int:
-    """The axis with the largest spread of boxes for their size."""
+        return 0
+    lower, upper = (np.clip(x[used], -1e37, 1e37).astype(np.float64) for x in (lower, upper))
     spread = ((lower + upper) / 2).std(axis=0)
     return int(np.argmax(spread / np.maximum((upper - lower).mean(axis=0), 1e-300)))

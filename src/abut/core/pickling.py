@@ -64,8 +64,8 @@ class PicklableResult:
 
     def __getstate__(self) -> dict[str, Any]:
         """Return the rows as plain arrays, with the aliases of their devices."""
-        lazy = {n for c in type(self).__mro__ for n, v in vars(c).items() if _is_cached(v)}
-        for name in sorted(lazy):
+        members = {name: member for c in type(self).__mro__ for name, member in vars(c).items()}
+        for name in sorted(n for n, m in members.items() if isinstance(m, cached_property)):
             try:
                 getattr(self, name)
             except SceneError:  # raised again when the property is read
@@ -75,7 +75,3 @@ class PicklableResult:
     def __setstate__(self, state: dict[str, Any]) -> None:
         """Restore the rows on their device, or on the CPU if it is missing."""
         vars(self).update({name: _unpacked(value) for name, value in state.items()})
-
-
-def _is_cached(member: Any) -> bool:
-    return isinstance(member, cached_property)

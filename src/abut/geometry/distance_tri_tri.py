@@ -140,21 +140,11 @@ class TriangleDistance:
 
 
 @wp.func
-def power_of_two(exponent: wp.int32):
-    """Return two to a power between -1022 and 1023, exactly."""
-    return wp.cast(wp.int64(exponent + 1023) << wp.int64(52), wp.float64)
-
-
-@wp.func
-def exponent_of(x: wp.float64):
-    """Return the binary exponent of a positive number; -1023 if it is zero or subnormal."""
-    return wp.int32(wp.cast(x, wp.int64) >> wp.int64(52)) - 1023
-
-
-@wp.func
 def scale_for(size: wp.float64):
-    """Return a power of two that scales ``size`` to about 1."""
-    return power_of_two(wp.clamp(-exponent_of(size), -1000, 1000))
+    """Return a power of two, from 2**-1000 to 2**1000, that scales ``size`` to about 1."""
+    exponent = wp.int32(wp.cast(size, wp.int64) >> wp.int64(52)) - 1023
+    exponent = wp.clamp(-exponent, -1000, 1000)
+    return wp.cast(wp.int64(exponent + 1023) << wp.int64(52), wp.float64)
 
 
 @wp.func

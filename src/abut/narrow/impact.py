@@ -35,12 +35,6 @@ def limit_of(operands: CcdOperands):
 
 
 @wp.func
-def contact_limit(operands: CcdOperands):
-    """Time beyond which contacts are of no interest; reported times may be earlier."""
-    return wp.min(limit_of(operands) + operands.tolerance, wp.float64(1.0))
-
-
-@wp.func
 def push_impact(operands: CcdOperands, pair: wp.vec3i, time: wp.float64, converged: wp.bool):
     """Push an impact, unless an earlier one is known and only the first is wanted."""
     before = atomic_min_int64(operands.best, 0, wp.cast(time, wp.int64))
@@ -88,7 +82,9 @@ def candidate_kernel_for(edges: bool) -> wp.Kernel:
                     continue
                 p = vertex_face_at(operands.a.points_t0, operands.b.points_t0, v, face)
                 q = vertex_face_at(operands.a.points_t1, operands.b.points_t1, v, face)
-            if may_meet(p, q, edges, operands.min_distance, contact_limit(operands)):
+            # contacts of interest may be later than the reported times by the tolerance
+            until = wp.min(limit_of(operands) + operands.tolerance, wp.float64(1.0))
+            if may_meet(p, q, edges, operands.min_distance, until):
                 if not share_path(operands.sharing, p, q):
                     push_pair(operands.possible, key)
 

@@ -79,6 +79,11 @@ class Soup:
         self._pose_task = Task(place_kernel, point_count, args, device)
 
     @property
+    def meshes(self) -> list[Mesh | None]:
+        """Its meshes; None for one that is gone."""
+        return [known() for known in self._meshes]
+
+    @property
     def object_count(self) -> int:
         """Number of objects."""
         return len(self.first_face) - 1
@@ -97,10 +102,6 @@ class Soup:
         """Return (n, 2) int32 rows (object, face of it) of faces of the soup."""
         owners = np.searchsorted(self.first_face, faces, side="right") - 1
         return np.stack([owners, faces - self.first_face[owners]], axis=1).astype(np.int32)
-
-    def is_of(self, meshes: Sequence[Mesh]) -> bool:
-        """Return whether these are its meshes."""
-        return [known() for known in self._meshes] == [*meshes]  # meshes compare by identity
 
     def update(self, meshes: Sequence[Mesh], poses: Any) -> None:
         """Take the present shapes of the meshes, and pose them."""
@@ -156,7 +157,7 @@ def soup_of(meshes: Sequence[Mesh], poses: Any = None) -> Soup:
         poses: A rigid motion or None for each; (n, 4, 4) moves all.
     """
     cached: list[Soup] = meshes[0].cache.setdefault("soups", [])
-    soup = next((known for known in cached if known.is_of(meshes)), None)
+    soup = next((known for known in cached if known.meshes == [*meshes]), None)  # by identity
     if soup is None:
         soup = Soup(meshes)
         cached[:] = [soup, *cached[:1]]

@@ -102,7 +102,9 @@ def impacts_of(
     found = [empty_impact_rows(device)]
     if all(motion.mesh.face_count for motion in motions):
         meshes = tuple(motion.mesh for motion in motions)
-        paths = _true_paths(motions, layout, gap, tolerance) if _refines(motions, solver) else None
+        paths = None
+        if solver is Solver.CONSERVATIVE and any(motion.rotates for motion in motions):
+            paths = _true_paths(motions, layout, gap, tolerance)
         pieces = zip(*(motion.pieces(count) for motion in motions), strict=True)
         options = (sharing, layout, gap, tolerance, solver, first, execution)
         for rows in rows_of_pieces(meshes, pieces, count, paths, *options):
@@ -147,10 +149,6 @@ def sharing_of(operands: tuple[Any, ...], weld: bool) -> int:
     if len(operands) == 2:
         return SHARED_NONE
     return SHARED_BY_POSITION if weld else SHARED_BY_INDEX
-
-
-def _refines(motions: tuple[Motion, ...], solver: Solver) -> bool:
-    return solver is Solver.CONSERVATIVE and any(motion.rotates for motion in motions)
 
 
 def _true_paths(

@@ -56,7 +56,7 @@ class ShapePool:
         self._shape_of[id(mesh)] = shape
         self._given[shape] = (mesh, mesh.version)
         if mesh.face_count:
-            self.trees.build_later(shape, [*mesh.bounds[0], cells_per_length(mesh.bounds)])
+            self.trees.unbuilt[shape] = [*mesh.bounds[0], cells_per_length(mesh.bounds)]
         return shape
 
     def are_pieces(self, shapes: np.ndarray) -> np.ndarray:
@@ -109,7 +109,7 @@ class ShapePool:
         for shape in shapes.tolist():
             if self.meshes[shape] is not None:
                 self._forget_mesh(shape)
-        self.trees.refit_later(shapes)
+        self.trees.moved[shapes] = True
         self.version += 1
 
     def split(self, shape: int, labels: Any) -> np.ndarray:
@@ -166,7 +166,7 @@ class ShapePool:
                 first = int(self.arrays.table["first_point"][shape])
                 copy_rows(self.arrays.points, mesh.points, first)
                 self._given[shape] = (mesh, mesh.version)
-                self.trees.refit_later([shape])
+                self.trees.moved[shape] = True
                 self.version += 1
 
     def _free(self, shape: int) -> None:

@@ -1,7 +1,5 @@
 """ShapeTrees: the hierarchies of a scene's shapes, built or refitted all at once before a query."""
 
-from typing import Any
-
 import numpy as np
 import warp as wp
 
@@ -19,14 +17,16 @@ class ShapeTrees:
     Attributes:
         build_counts: (n,) how often each row of the table has got another tree.
         refit_counts: (n,) how often the tree of each row was refitted.
+        unbuilt: Grids (see ``build_batched``) of shapes that the next flush builds a tree for.
+        moved: (n,) bool, shapes whose points have moved, whose trees the next flush refits.
     """
 
     def __init__(self, arrays: ShapeArrays) -> None:
         self.arrays, self.device = arrays, arrays.device
         self.build_counts = np.zeros(0, np.int64)
         self.refit_counts = np.zeros(0, np.int64)
-        self._unbuilt: dict[int, list[float]] = {}  # grids of shapes without a tree
-        self._refit_pending = np.zeros(0, bool)
+        self.unbuilt: dict[int, list[float]] = {}
+        self.moved = np.zeros(0, bool)
         self._refits = 0
         self._refit_tasks = RecentCache()
         self._last_parts: tuple[np.ndarray, np.ndarray, SliceBatch] | None = None
@@ -36,34 +36,26 @@ class ShapeTrees:
         more = np.zeros(len(self.arrays.table) - len(self.build_counts), np.int64)
         self.build_counts = np.concatenate([self.build_counts, more])
         self.refit_counts = np.concatenate([self.refit_counts, more])
-        self._refit_pending = np.concatenate([self._refit_pending, more != 0])
+        self.moved = np.concatenate([self.moved, more != 0])
         self.build_counts[rows] += 1
 
     def free_row(self, shape: int) -> None:
         """Forget what a shape was waiting for."""
-        self._refit_pending[shape] = False
-        self._unbuilt.pop(shape, None)
-
-    def build_later(self, shape: int, grid: list[float]) -> None:
-        """Build the tree of a shape at the next flush; ``grid`` as in ``build_batched``."""
-        self._unbuilt[shape] = grid
-
-    def refit_later(self, shapes: Any) -> None:
-        """Refit the trees of shapes whose points have moved, at the next flush."""
-        self._refit_pending[shapes] = True
+        self.moved[shape] = False
+        self.unbuilt.pop(shape, None)
 
     def flush(self) -> None:
         """Build and refit all trees that are due."""
         self.arrays.upload_table()
         with stage("hierarchy", self.device):
-            if self._unbuilt:
-                new, rows = np.array(list(self._unbuilt)), np.array(list(self._unbuilt.values()))
+            if self.unbuilt:
+                new, rows = np.array(list(self.unbuilt)), np.array(list(self.unbuilt.values()))
                 self._build(new, wp.array(rows, dtype=wp.vec4d, device=self.device))
-                self._refit_pending[new] = False
-                self._unbuilt = {}
-            moved = np.flatnonzero(self._refit_pending)
+                self.moved[new] = False
+                self.unbuilt = {}
+            moved = np.flatnonzero(self.moved)
             if len(moved):
-                self._refit_pending[moved] = False
+                self.moved[moved] = False
                 self._refit(moved[self.arrays.table["face_count"][moved] > 0])
 
     def build_pieces(self, pieces: np.ndarray, whole: int) -> None:
