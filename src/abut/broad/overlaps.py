@@ -5,31 +5,11 @@ from typing import Any
 import numpy as np
 import warp as wp
 
-from abut.broad.boxes import Boxes, Filters, empty_boxes, store_box, store_empty
+from abut.broad.boxes import BEYOND_ALL, LIMIT, Boxes, Filters, empty_boxes
 from abut.broad.phase import BroadPhase, object_layout
-from abut.core.launch import launch
 from abut.core.pair_queue import PairQueues
 from abut.core.plan import Plan, Stage
 from abut.options import BroadMethod
-
-wp.set_module_options({"enable_backward": False, "fuse_fp": False})
-
-
-@wp.kernel
-def take_kernel(
-    # in
-    span: wp.vec3i,
-    lower: wp.array[wp.vec3f],
-    upper: wp.array[wp.vec3f],
-    # out
-    boxes_out: Boxes,
-):
-    """Store boxes in the layout of the broad phase."""
-    for i in range(span[0] + wp.tid(), span[1], span[2]):
-        if lower[i][0] <= upper[i][0]:
-            store_box(boxes_out, i, lower[i], upper[i])
-        else:
-            store_empty(boxes_out, i)
 
 
 def overlapping_boxes(
@@ -51,12 +31,7 @@ def overlapping_boxes(
     count = len(lower)
     if count < 2:
         return np.empty((0, 2), np.int64)
-    corners = [
-        wp.array(_rounded(x, way), dtype=wp.vec3f, device=device)
-        for x, way in ((lower, -np.inf), (upper, np.inf))
-    ]
-    boxes = empty_boxes(count, 1, device)
-    launch(take_kernel, count, [*corners, boxes], device)
+    boxes = _boxes_of(_rounded(lower, -np.inf), _rounded(upper, np.inf), device)
     queues = PairQueues(device, objects=4 * count, found=4 * count)
 
     def record() -> list[Stage]:
@@ -66,6 +41,21 @@ def overlapping_boxes(
     assert counts is not None
     keys = np.sort(queues["objects"].keys[: counts["objects"]].numpy())
     return np.stack(object_layout(count, 1).split(keys), axis=1)
+
+
+def _boxes_of(lower: np.ndarray, upper: np.ndarray, device: wp.Device) -> Boxes:
+    """Boxes of float32 corners (n, 3), in the layout of the broad phase."""
+    boxes = empty_boxes(len(lower), 1, device)
+    used = lower[:, :1] <= upper[:, :1]
+    beyond, limit = float(BEYOND_ALL), float(LIMIT)
+    corners = np.where(used, lower, beyond), np.where(used, upper, -beyond)
+    for array, rows in zip((boxes.lower, boxes.upper), corners, strict=True):
+        array.assign(np.pad(rows, ((0, 0), (0, 1))).astype(np.float32))
+    if used.any():
+        sides = np.concatenate([-lower, upper], axis=1)[used[:, 0]].clip(-limit, limit)
+        bits = sides.max(axis=0).astype(np.float32).view(np.int32)
+        boxes.extent.assign(bits ^ ((bits >> 31) & 0x7FFFFFFF))  # sortable floats
+    return boxes
 
 
 def posed_boxes(boxes: np.ndarray, poses: np.ndarray) -> np.ndarray:
