@@ -71,25 +71,23 @@ def show_json(report: dict[str, Any]) -> None:
 
 def show_facts(facts: Iterable[tuple[str, str]]) -> None:
     """Print a table of names and values."""
-    from rich.table import Table
-
-    table = Table(box=None, show_header=False, pad_edge=False, padding=(0, 2, 0, 0))
-    table.add_column(style="cyan", no_wrap=True)
-    table.add_column(overflow="fold")
-    for name, value in facts:
-        table.add_row(name, value)
-    _console(False).print(table)
+    columns = [{"style": "cyan", "no_wrap": True}, {"overflow": "fold"}]
+    _show_table(columns, facts, show_header=False)
 
 
 def show_rows(names: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
     """Print a table with column names."""
+    _show_table([{"header": n, "justify": "right"} for n in names], rows, header_style="cyan")
+
+
+def _show_table(columns: list[Any], rows: Iterable[Sequence[Any]], **style: Any) -> None:
     from rich.table import Table
 
-    table = Table(box=None, header_style="cyan", pad_edge=False, padding=(0, 2, 0, 0))
-    for name in names:
-        table.add_column(name, justify="right")
+    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), **style)
+    for column in columns:
+        table.add_column(**column)
     for row in rows:
-        table.add_row(*(str(value) for value in row))
+        table.add_row(*map(str, row))
     _console(False).print(table)
 
 

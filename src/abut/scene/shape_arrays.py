@@ -103,12 +103,8 @@ class ShapeArrays:
 
     def points_and_faces(self, shape: int) -> tuple[wp.array, wp.array]:
         """Points and faces of a shape, as slices of the arrays."""
-        row = self.table[shape]
-        point, face = int(row["first_point"]), int(row["first_face"])
-        return (
-            self.points[point : point + int(row["point_count"])],
-            self.faces[face : face + int(row["face_count"])],
-        )
+        face, face_count, point, point_count, _ = self.table[shape].tolist()
+        return self.points[point : point + point_count], self.faces[face : face + face_count]
 
     def new_rows(self, count: int) -> np.ndarray:
         """Allocate rows of the table, free ones first."""
@@ -135,15 +131,14 @@ class ShapeArrays:
 
     def copy(self, source: int, target: int) -> None:
         """Allocate ``target`` and copy the points, faces and tree of ``source``."""
-        row = self.table[source].copy()
-        point_count, face_count = int(row["point_count"]), int(row["face_count"])
-        point, face = self.allocate(target, face_count, point_count, row["origin"])
+        old_face, face_count, old_point, point_count, origin = self.table[source].tolist()
+        point, face = self.allocate(target, face_count, point_count, origin)
         if point_count:
-            wp.copy(self.points, self.points, point, int(row["first_point"]), point_count)
+            wp.copy(self.points, self.points, point, old_point, point_count)
         for name, (_, each) in PER_FACE.items():
-            array, start = getattr(self, name), each * int(row["first_face"])
+            array = getattr(self, name)
             if face_count:
-                wp.copy(array, array, each * face, start, each * face_count)
+                wp.copy(array, array, each * face, each * old_face, each * face_count)
 
     def divide(self, shape: int, start: int, counts: np.ndarray, pieces: np.ndarray) -> None:
         """Let pieces use the points of a shape, and ``counts`` faces each from ``start`` on."""
@@ -224,9 +219,8 @@ class ShapeArrays:
             held = self.__dict__.get(name)
             if held is not None and held.shape[0] >= each * count:
                 continue
-            grown = max(
-                count, LEAST_CAPACITY, 0 if held is None else 3 * held.shape[0] // (2 * each)
-            )
+            before = 0 if held is None else held.shape[0] // each
+            grown = max(count, LEAST_CAPACITY, 3 * before // 2)
             array = wp.zeros(each * grown, dtype=dtype, device=self.device)
             if held is not None:
                 wp.copy(array, held, count=held.shape[0])
