@@ -103,6 +103,11 @@ class Soup:
         owners = np.searchsorted(self.first_face, faces, side="right") - 1
         return np.stack([owners, faces - self.first_face[owners]], axis=1).astype(np.int32)
 
+    def pair_rows(self, low: np.ndarray, high: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return ((n, 2) objects, (n, 2) faces of them) int32 of pairs of faces of the soup."""
+        sides = np.stack([self.rows(low), self.rows(high)], axis=2)
+        return sides[:, 0], sides[:, 1]
+
     def update(self, meshes: Sequence[Mesh], poses: Any) -> None:
         """Take the present shapes of the meshes, and pose them."""
         known = self._at_poses(poses)

@@ -147,9 +147,7 @@ def _culled(soup: Soup, culler: Culler | HostCuller) -> Culled:
 def _pairs(soup: Soup, candidates: Candidates) -> tuple[wp.array, ...]:
     """(pairs of objects, objects of each pair of faces, pairs of faces)."""
     found, _ = unpack_keys(candidates.sorted_keys(), layout_of(soup), False, soup.device)
-    rows = [soup.rows(side) for side in found.numpy().T]
-    owners = np.stack([side[:, 0] for side in rows], axis=1)
-    pairs = np.stack([side[:, 1] for side in rows], axis=1)
+    owners, pairs = soup.pair_rows(*found.numpy().T)
     return tuple(_onto(x, soup.device) for x in (np.unique(owners, axis=0), owners, pairs))
 
 
@@ -157,14 +155,9 @@ def _statistics(culler: Culler | HostCuller) -> tuple[PassStatistics, ...]:
     numbers = zip(culler.steps, culler.counters.tolist(), culler.milliseconds, strict=True)
     return tuple(
         PassStatistics(
-            str(step.level),
-            step.view.name,
-            step.pixels,
-            PASSES[step.passes],
-            *row,
-            milliseconds=spent,
+            str(s.level), s.view.name, s.pixels, PASSES[s.passes], *row, milliseconds=spent
         )
-        for step, row, spent in numbers
+        for s, row, spent in numbers
     )
 
 

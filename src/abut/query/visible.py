@@ -71,9 +71,7 @@ def visible_rows(
     with meshes[0].lock:
         soup = soup_of(meshes, poses)
         keys = _contact_keys(soup, visible_settings(method, pixels, False), SHARED_NONE)
-    sides = [soup.rows(side) for side in layout_of(soup).split(keys)]
-    owners, faces = (np.stack([side[:, part] for side in sides], axis=1) for part in (0, 1))
-    return owners, faces
+    return soup.pair_rows(*layout_of(soup).split(keys))
 
 
 def visible_settings(
