@@ -88,13 +88,33 @@ def test_faces_that_only_touch_meet(device):
     check_same(apart, abut.distance(flat, tip, pose_b=shift(0.0, 0.0, 14.0), method="brute"))
 
 
-@pytest.mark.parametrize("by", [1e3, 1e9, 1e20])
-def test_far_meshes_are_left_to_a_plan(by, pair):
-    assert prepared(*pair).ask([shift(by, 0.0, 0.0)], np.inf) is None
-    check_same(
-        abut.distance(*pair, pose_b=shift(by, 0.0, 0.0)),
-        abut.distance(*pair, pose_b=shift(by, 0.0, 0.0), method="brute"),
-    )
+@pytest.mark.parametrize("by", [1e2, 1e3, 1e9, 1e15])
+def test_far_meshes_against_brute_force(by, pair):
+    for pose in random_poses(5, 0.0):
+        pose[:3, 3] = by, 0.3 * by, 0.1 * by
+        near = abut.distance(*pair, pose_b=pose)
+        check_same(near, abut.distance(*pair, pose_b=pose, method="brute"))
+
+
+def test_few_questions_are_left_to_a_plan(pair):
+    """Those of meshes with parallel sides that are far apart, and of huge coordinates."""
+    one = prepared(*pair)
+    poses = random_poses(20, 0.0)
+    poses[:, :3, 3] = 1e4
+    answers = [one.ask([pose], np.inf) for pose in poses]
+    assert sum(near is not None for near in answers) > 10
+    poses[:, :3, 3] = 1e20
+    assert [one.ask([pose], np.inf) for pose in poses] == [None] * 20
+
+
+@pytest.mark.parametrize("by", [40.0, 1e5])
+def test_far_and_near_in_turn(by, pair):
+    for pose in random_poses(6, 2.5):
+        for shifted in (0.0, by):
+            pose[0, 3] += shifted
+            near = abut.distance(*pair, pose_b=pose, upper_bound=0.9 * by)
+            truth = abut.distance(*pair, pose_b=pose, upper_bound=0.9 * by, method="brute")
+            check_same(near, truth)
 
 
 def test_a_queue_that_is_too_short_leaves_the_answer_to_a_plan(pair):

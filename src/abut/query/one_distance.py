@@ -1,7 +1,7 @@
 """OneDistance: two meshes prepared for questions about their distance at one pose of each."""
 
 from collections.abc import Sequence
-from functools import partial
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
@@ -24,12 +24,18 @@ from abut.options import Bound
 from abut.query.contact_stages import Strategy
 from abut.query.distance_stages import CUDA_TEAMS, MOST_SAMPLES
 from abut.results import Distances
+from abut.traversal.distance.extremal_faces import far_field_kernel_for
 from abut.traversal.distance.near_pairs import near_leaves_kernel_for
-from abut.traversal.distance.one_nearest import ANSWERED, answer_one_kernel, begin_one_kernel
+from abut.traversal.distance.one_nearest import (
+    ANSWERED,
+    FAR_APART,
+    answer_one_kernel,
+    begin_one_kernel,
+)
 from abut.traversal.distance.seed import sample_kernel_for
 from abut.traversal.distance.team_nearest import team_nearest_kernel_for
 
-ANSWERED_INT = int(ANSWERED)
+ANSWERED_INT, FAR_APART_INT = int(ANSWERED), int(FAR_APART)
 
 
 class OneDistance:
@@ -67,20 +73,18 @@ class OneDistance:
         layout = KeyLayout.of(a.face_count, b.face_count)
         self._out = distance_queues(queues, layout, self._one(wp.int64))
         self._frame, self._field = self._one(RelativeFrame), self._one(wp.int32)
-        self._counter = self._one(wp.int32)
+        self._counter, self._key = self._one(wp.int32), self._one(wp.int64)
         upper_bound, faces = self._one(wp.float64), self._one(wp.vec3i)
         numbers = wp.empty((1, 7), dtype=wp.float64, device=a.device)
         if strategy is None:
             strategy = Strategy.LEAF_WALK if a.device.is_cuda else Strategy.DESCEND
-        search, found = self._teams() if strategy is Strategy.DESCEND else self._listing()
+        search = self._teams() if strategy is Strategy.DESCEND else self._listing()
         about = self._view, upper_bound, self._out, queues["candidates"]
-        begin = [*about, self._frame, self._field, self._counter, found[1]]
-        answer = [*about, self._field, *found, faces, numbers]
-        tasks = [self._task(begin_one_kernel, 1, begin), *search]
-        tasks.append(self._task(answer_one_kernel, 1, answer))
+        begin = [*about, self._frame, self._field, self._counter, self._key]
+        self._answer = [*about, self._field, self._key], [faces, numbers]
+        tasks = [self._task(begin_one_kernel, 1, begin), *search, self._answering(far=False)]
         self._call = Call(tasks, [upper_bound, *poses], [faces, numbers])
         self._bound_view, *self._pose_views = self._call.inputs
-        self._faces_view, self._numbers_view = (array[0] for array in self._call.outputs)
 
     def ask(self, poses: Sequence[np.ndarray], upper_bound: float) -> Distances | None:
         """Return the answer for the poses of the meshes that have one; None where a plan must.
@@ -91,45 +95,61 @@ class OneDistance:
             view[0] = pose
         self._bound_view[0] = upper_bound
         self._call.run()
-        outcome, *faces = self._faces_view.tolist()
+        faces, numbers = self._call.outputs
+        outcome, *pair = faces[0].tolist()
+        if outcome == FAR_APART_INT:
+            self._far_call.run()
+            faces, numbers = self._far_call.outputs
+            outcome, *pair = faces[0].tolist()
         if outcome != ANSWERED_INT:
             return None
-        distance, *points = self._numbers_view.tolist()
+        distance, *points = numbers[0].tolist()
         witnesses = partial(_witnesses, points, self._device)
-        return Distances(distance, np.array(faces, np.int32), self._device, witnesses)
+        return Distances(distance, np.array(pair, np.int32), self._device, witnesses)
 
-    def _teams(self) -> tuple[list[Task], list[wp.array]]:
-        """A search by a team, or by many on CUDA, and the distances and keys that it finds."""
+    @cached_property
+    def _far_call(self) -> Call:
+        """The search of meshes that are far apart for their size, after a call that said so."""
+        args = [self._view, self._out, self._field, self._key]
+        search = self._task(far_field_kernel_for(MeshPairs, False), 1, args)
+        return Call([search, self._answering(far=True)], [], self._answer[1])
+
+    def _answering(self, far: bool) -> Task:
+        about, out = self._answer
+        return self._task(answer_one_kernel, 1, [*about, far, *out])
+
+    def _teams(self) -> list[Task]:
+        """A search by a team, or by many on CUDA."""
         items, cuda, candidates = WorkItems(), self._device.is_cuda, self._queues["candidates"]
         items.deepest = (CUDA_TEAMS if cuda else 1).bit_length() - 1
         items.each = 1 << items.deepest
-        found = [self._one(wp.int64) for _ in range(2)]
-        args = [self._view, items, self._field, self._counter, self._out, candidates, *found]
+        args = [self._view, items, self._field, self._counter, self._out, candidates]
+        args += [self._one(wp.int64), self._key]
         kernel = team_nearest_kernel_for(MeshPairs, self._bound, cuda)
         if not cuda:
-            return [self._task(kernel, 1, args)], found
+            return [self._task(kernel, 1, args)]
         options = {"threads": min(TEAM_GRID, WARP_SIZE * items.each), "block": TRIPLE_BLOCK}
         search = Task(kernel, UNKNOWN_COUNT, args, self._device, **options)
-        return [search, *self._measure(found[1])], [self._out.bound, found[1]]
+        return [search, *self._measure()]
 
-    def _listing(self) -> tuple[list[Task], list[wp.array]]:
-        """A first bound, then all faces nearer than that by many threads; as ``_teams``."""
+    def _listing(self) -> list[Task]:
+        """A first bound, then all faces nearer than that by many threads."""
         view, items, candidates = self._view, WorkItems(), self._queues["candidates"]
         items.each = view.a.faces.shape[0]
-        samples, key = min(items.each, MOST_SAMPLES), self._one(wp.int64)
+        samples = min(items.each, MOST_SAMPLES)
         seed = [view, self._frame, self._field, samples, self._out]
         leaves = [view, self._frame, items, self._field, self._out, candidates]
         tasks = [self._task(sample_kernel_for(MeshPairs), samples, seed)]
         tasks.append(self._task(near_leaves_kernel_for(MeshPairs), items.each, leaves))
-        return [*tasks, *self._measure(key)], [self._out.bound, key]
+        return [*tasks, *self._measure()]
 
-    def _measure(self, key: wp.array) -> list[Task]:
+    def _measure(self) -> list[Task]:
         """Lower the bound to the distances of the candidates, and choose the nearest."""
         view, candidates = self._view, self._queues["candidates"]
         lower, pick = lower_bounds_kernel_for(MeshPairs), pick_nearest_kernel_for(MeshPairs)
         return [
             self._task(lower, UNKNOWN_COUNT, [view, candidates, self._out]),
-            self._task(pick, UNKNOWN_COUNT, [view, self._out, candidates, key]),
+            self._task(pick, UNKNOWN_COUNT, [view, self._out, candidates, self._key]),
         ]
 
     def _task(self, kernel: wp.Kernel, count: int, args: Sequence[Any]) -> Task:

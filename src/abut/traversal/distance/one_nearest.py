@@ -7,7 +7,7 @@ picks the answer and measures its witness points.
 import warp as wp
 
 from abut.bounds.relative_frame import RelativeFrame, max_abs
-from abut.core.pair_queue import NO_KEY, PairQueue, no_key, unpack_pair
+from abut.core.pair_queue import NO_KEY, PairQueue, unpack_pair
 from abut.geometry.poses import is_rigid, translation_of
 from abut.operands.distance_queues import DistanceQueues, from_bits, gap_of, to_bits
 from abut.operands.posed_mesh import load_face, pose_of
@@ -21,8 +21,9 @@ SQUARED = wp.constant(wp.float64(1e18))  # coordinates whose squares float32 can
 
 # What became of a question.
 ANSWERED = wp.constant(0)
-UNUSUAL = wp.constant(1)  # a pose is not rigid, or the meshes are far apart for their size
-UNDECIDED = wp.constant(2)  # pairs are left to the exact stage, or a queue was too short
+FAR_APART = wp.constant(1)  # for the size of the meshes
+UNUSUAL = wp.constant(2)  # a pose is not rigid or the coordinates are huge
+UNDECIDED = wp.constant(3)  # pairs are left to the exact stage, or a queue was too short
 
 
 @wp.kernel
@@ -49,9 +50,9 @@ def begin_one_kernel(
         pose_b = pose_of(pair.b, rank)
         reach = pairs.extent_a.reach + pairs.extent_b.reach
         reach += max_abs(translation_of(pose_a)) + max_abs(translation_of(pose_b))
-        near = field_of(pairs.extent_a, pose_a, pairs.extent_b, pose_b) == NEAR_FIELD
-        usual = is_rigid(pose_a) and is_rigid(pose_b) and near and reach <= SQUARED
-        fields_out[rank] = wp.where(usual, NEAR_FIELD, CROWDED_FIELD)
+        field = field_of(pairs.extent_a, pose_a, pairs.extent_b, pose_b)
+        usual = is_rigid(pose_a) and is_rigid(pose_b) and reach <= SQUARED
+        fields_out[rank] = wp.where(usual, field, CROWDED_FIELD)
         frames_out[rank] = frame_of(pair)
         queues_out.bound[rank] = to_bits(wp.max(upper_bound[rank], LEAST_BOUND))
         queues_out.contacts.undecided.count[0] = wp.int64(0)
@@ -69,29 +70,28 @@ def answer_one_kernel(
     queues: DistanceQueues,
     candidates: PairQueue,
     fields: wp.array[wp.int32],
-    distances: wp.array[wp.int64],
     keys: wp.array[wp.int64],
+    far: wp.bool,
     # out
     faces_out: wp.array[wp.vec3i],
     numbers_out: wp.array2d[wp.float64],
 ):
-    """Of a row (outcome, face of a, face of b) and (distance, nearest points).
+    """Write (outcome, face of a, face of b) and (distance, nearest points) of a row.
 
-    Its searches have left ``distances`` and ``keys``: the lowest key at its bound is the answer.
+    Rows of the far field are answered after its search alone, which ``far`` tells.
     """
     for rank in range(span[0] + wp.tid(), span[1], span[2]):
         bits = queues.bound[rank]
+        key = keys[rank]
         outcome = wp.int32(ANSWERED)
-        if fields[rank] != NEAR_FIELD:
+        if fields[rank] == CROWDED_FIELD:
             outcome = UNUSUAL
+        elif fields[rank] != NEAR_FIELD and not far:
+            outcome = FAR_APART
         elif bits != wp.int64(0):
             short = candidates.count[0] > wp.int64(candidates.keys.shape[0])
             if short or queues.contacts.undecided.count[0] > wp.int64(0):
                 outcome = UNDECIDED
-        key = no_key()
-        for k in range(keys.shape[0]):
-            if distances[k] == bits:
-                key = wp.min(key, keys[k])
         distance = from_bits(bits)
         p = wp.vec3d(wp.float64(wp.nan))
         q = wp.vec3d(wp.float64(wp.nan))
