@@ -27,6 +27,7 @@ MAX_COST_RATIO = 1.5  # traversal cost over that of the BVH as built; beyond, re
 FEW_FACES = 64  # below, PLOC gains nothing
 PLOC_EFFORT = 2400  # search effort that a PLOC build repays, of any mesh
 PLOC_EFFORT_PER_FACE = 0.4
+OBB_FACES_PER_EFFORT = 16  # whose oriented boxes a unit of search effort on the CPU repays
 
 
 def bvh_of(mesh: Mesh, bound: Bound = Bound.AABB, effort: int = 0, ahead: bool = False) -> Bvh:
@@ -78,6 +79,15 @@ def curve_effort(a: Mesh, b: Mesh) -> int:
     It ends along a curve on both surfaces, and grows with the root of their faces.
     """
     return 1 + isqrt(a.face_count + b.face_count) // 4
+
+
+def obbs_pay(a: Mesh, b: Mesh) -> bool:
+    """Return whether oriented boxes would have repaid their fitting in searches for all pairs."""
+    if not a.device.is_cpu:
+        return False
+    trees = [mesh.cache.get("tree", (0, None))[1] for mesh in (a, b)]
+    spent = min(0 if tree is None else tree.search_effort for tree in trees)
+    return spent * OBB_FACES_PER_EFFORT >= a.face_count + b.face_count
 
 
 def kdops_of(mesh: Mesh, tree: Bvh, shape: KdopShape) -> NodeKdops:

@@ -7,7 +7,7 @@ import numpy as np
 import warp as wp
 
 from abut.bounds.fixed import validate_width
-from abut.bvh.bvh_cache import bvh_of, curve_effort
+from abut.bvh.bvh_cache import bvh_of, curve_effort, obbs_pay
 from abut.core.device import require_same_device
 from abut.core.pair_queue import (
     KeyLayout,
@@ -45,7 +45,7 @@ def collide(
     first: bool = False,
     solid: bool = False,
     method: str = "bvh",
-    bound: str = "aabb",
+    bound: str | None = None,
     width: int = DEFAULT_WIDTH,
     pixels: int = 512,
 ) -> Contacts:
@@ -61,7 +61,9 @@ def collide(
         method: ``bvh``; ``kdop``, polytopes in fixed point as the hardware tests them (``bound`` is
             ignored); ``far``, by visibility, without hierarchies; or ``brute`` for the slow truth.
             They return the same rows. ``cullide`` and ``quick_cullide`` may lose some.
-        bound: Bounding volume of the hierarchies, ``aabb``, ``obb``, ``rss`` or ``kdop`` (24).
+        bound: Bounding volume of the hierarchies, ``aabb``, ``obb``, ``rss`` or ``kdop`` (24). None
+            is ``aabb``, and ``obb`` on the CPU for all pairs once enough was asked to repay the
+            fitting. All return the same.
         width: Bits of the fixed-point numbers of ``kdop``, 10 to 35.
         pixels: Width of the views of ``far``, ``cullide`` and ``quick_cullide``.
 
@@ -77,13 +79,18 @@ def collide(
         Exact and complete. Faces are closed: touching and coplanar overlap count. With ``cullide``
         and ``quick_cullide`` Approximate: pairs that meet between the centres of pixels are lost.
     """
-    if method == "bvh" and bound == "aabb" and width == DEFAULT_WIDTH and not solid:
+    by_boxes = bound is None or bound == "aabb"
+    if method == "bvh" and by_boxes and width == DEFAULT_WIDTH and not solid:
         found = contacts_at_pose(a, b, pose_a, pose_b, first)
         if found is not None:
             return found
     require_meshes(a=a, b=b)
     require_same_device(a, b)
-    method, bound = chosen(CONTACT_METHODS, method, "method"), chosen(Bound, bound, "bound")
+    method = chosen(CONTACT_METHODS, method, "method")
+    if bound is None:
+        tight = method is Method.BVH and not first and obbs_pay(a, b)
+        bound = Bound.OBB if tight else Bound.AABB
+    bound = chosen(Bound, bound, "bound")
     width = validate_width(width)
     batch = batch_size(pose_a, pose_b)
     empty = not (a.face_count and b.face_count) or batch == 0
