@@ -45,7 +45,7 @@ def test_boxes_contain_their_faces(name, device):
     mesh = mesh_of(name, device)
     tree = bvh_of(mesh, abut.Bound.OBB)
     links = tree.nodes.numpy()[0::2, 3].view(np.int32)
-    rows = tree.obbs.numpy().reshape(-1, 3, 4).astype(np.float64)
+    rows = tree.obbs.numpy().reshape(-1, 4, 4).astype(np.float64)
     corners = mesh.points.numpy()[mesh.faces.numpy()] - tree.origin
 
     def check(slot):
@@ -53,7 +53,7 @@ def test_boxes_contain_their_faces(name, device):
             below = corners[-1 - links[slot]]
         else:
             below = np.concatenate([check(2 * links[slot]), check(2 * links[slot] + 1)])
-        centre, half = rows[slot, 0, :3], rows[slot, :, 3]
+        centre, half = rows[slot, 0, :3], rows[slot, :3, 3]
         u, v = rows[slot, 1, :3], rows[slot, 2, :3]
         axes = np.stack([u, v, np.cross(u, v)])
         assert np.allclose(axes @ axes.T, np.eye(3), atol=2e-6)
@@ -84,15 +84,15 @@ def test_nodes_are_fitted_to_their_corners(bound, device):
     shape = cases.single("thick_knot", 3000)
     mesh = abut.Mesh(*shape, device)
     tree = bvh_of(mesh, bound)
-    rows = (tree.obbs if bound is abut.Bound.OBB else tree.rss).numpy().reshape(-1, 3, 4)
+    rows = (tree.obbs if bound is abut.Bound.OBB else tree.rss).numpy().reshape(-1, 4, 4)
     ranges = leaf_ranges(tree).numpy()
     order = -1 - tree.nodes.numpy()[0::2, 3].view(np.int32)[tree.leaf_slots.numpy()]
     corners = mesh.points.numpy()[mesh.faces.numpy()[order]]
     for slot in [*range(len(ranges))[::7], *np.argsort(-np.ptp(ranges, axis=1))[:40]]:
         first, last = ranges[slot]
-        u, v = rows[slot, 1:, :3].astype(float)
+        u, v = rows[slot, 1:3, :3].astype(float)
         extents = corners[first : last + 1].reshape(-1, 3) @ np.stack([u, v, np.cross(u, v)]).T
-        half = rows[slot, :, 3] if bound is abut.Bound.OBB else rows[slot, [1, 2, 0], 3]
+        half = rows[slot, :3, 3] if bound is abut.Bound.OBB else rows[slot, [1, 2, 0], 3]
         np.testing.assert_allclose(half, np.ptp(extents, axis=0) / 2, atol=1e-4)
 
 
@@ -104,4 +104,4 @@ def test_nodes_of_a_folded_sheet_are_thin(device):
     faces = np.where(flipped, both.faces[:, ::-1], both.faces)
     turned = moved(both.vertices, random_poses(1, 0.5)[0])
     tree = bvh_of(abut.Mesh(turned, faces, device), abut.Bound.OBB)
-    assert tree.obbs.numpy().reshape(-1, 3, 4)[-1, 2, 3] < 1e-3
+    assert tree.obbs.numpy().reshape(-1, 4, 4)[-1, 2, 3] < 1e-3

@@ -56,14 +56,14 @@ def faces_below(tree):
 def check_holds(mesh):
     """Check that every corner is within the radius of the rectangle of every node above it."""
     tree = bvh_of(mesh, RSS)
-    rows = tree.rss.numpy().reshape(-1, 3, 4).astype(float)
+    rows = tree.rss.numpy().reshape(-1, 4, 4).astype(float)
     points, faces = mesh.points.numpy() - tree.origin, mesh.faces.numpy()
     for slot, below in faces_below(tree).items():
         centre, radius = rows[slot, 0, :3], rows[slot, 0, 3]
-        u, v = rows[slot, 1:, :3]
+        u, v = rows[slot, 1:3, :3]
         r = points[faces[below]].reshape(-1, 3) - centre
         out = np.stack([r @ u, r @ v, r @ np.cross(u, v)], axis=1)
-        out[:, :2] = np.maximum(np.abs(out[:, :2]) - rows[slot, 1:, 3], 0)
+        out[:, :2] = np.maximum(np.abs(out[:, :2]) - rows[slot, 1:3, 3], 0)
         assert (np.linalg.norm(out, axis=1) <= radius).all()
 
 
@@ -105,7 +105,7 @@ def test_flat_surfaces_have_thin_volumes(device):
     """The volumes of a rotated flat sheet have no thickness."""
     sheet = cases.plane(16, 16, 2.0)
     mesh = abut.Mesh(moved(sheet.vertices, random_poses(1, 0.5)[0]), sheet.faces, device)
-    radius = bvh_of(mesh, RSS).rss.numpy().reshape(-1, 3, 4)[:, 0, 3]
+    radius = bvh_of(mesh, RSS).rss.numpy().reshape(-1, 4, 4)[:, 0, 3]
     assert radius.max() < 1e-4
 
 

@@ -34,8 +34,8 @@ class BvhView:
     nodes: wp.array[wp.vec4f]
     leaf_slots: wp.array[wp.int32]
     split_slots: wp.array[wp.int32]
-    obbs: wp.array[wp.vec4f]  # three rows a slot, or empty
-    rss: wp.array[wp.vec4f]  # three rows a slot, or empty
+    obbs: wp.array[wp.vec4f]  # four rows a slot, or empty (see node_obbs)
+    rss: wp.array[wp.vec4f]  # four rows a slot, or empty
     origin: wp.vec3d
 
 
@@ -188,8 +188,8 @@ class Bvh:
         improved: Whether PLOC built it.
         refit_tasks: Launches of refits, for the last few arrays of points.
         volume_tasks: Launches that fit ``obbs`` and ``rss``, for the last few arrays of points.
-        obbs: Oriented boxes, three rows a slot, if used (see node_obbs).
-        rss: Rectangle swept spheres, three rows a slot, if used (see node_obbs).
+        obbs: Oriented boxes, four rows a slot, if used (see node_obbs).
+        rss: Rectangle swept spheres, four rows a slot, if used (see node_obbs).
         fitted_versions: Version of the mesh that ``obbs`` and ``rss`` were last fitted to.
         leaf_clusters: Slots of the leaf clusters, if used (see leaf_clusters).
         leaf_corners: Corners of the faces in leaf order, if used (see leaf_corners).

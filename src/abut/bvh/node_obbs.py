@@ -10,14 +10,14 @@ import warp as wp
 
 from abut.bounds.float32 import row_xyz, to_vec3f, to_vec4f
 from abut.bounds.obb import Obb, axes_of_tri, fit_obb, orthonormal_axes
-from abut.bvh.layout import Bvh, BvhView, leaf_face, parent_if_second
+from abut.bvh.layout import Bvh, BvhView, leaf_face, link_at, parent_if_second, vec4_with_int
 from abut.core.lanes import WARP_SIZE, lane_count, lane_index, warp_min_float32
 from abut.core.launch import Task
 from abut.core.memory_access import load_l2_vec4f, store_vec4f
 
 wp.set_module_options({"enable_backward": False, "fuse_fp": False, "max_unroll": 1})
 
-OBB_ROWS = wp.constant(3)
+OBB_ROWS = wp.constant(4)  # a line of the cache: three rows of a volume, and the link of its node
 SHAPE_ROWS = wp.constant(4)
 THREAD_LEAVES = 64  # of a node that a CUDA thread fits; a team fits larger ones
 ONE_SIDED = wp.constant(wp.float32(0.5))  # share of the area that the sum of area vectors keeps
@@ -176,8 +176,10 @@ def load_shape(rows: wp.array[wp.vec4f], slot: wp.int32):
 
 
 @wp.func
-def store_volume(rows: wp.array[wp.vec4f], slot: wp.int32, box: Obb, swept: wp.bool):
-    """Write the three rows of a box, or of the swept sphere that its thickness is the radius of."""
+def store_volume(
+    rows: wp.array[wp.vec4f], slot: wp.int32, box: Obb, swept: wp.bool, link: wp.int32
+):
+    """Write the rows of a box, or of the swept sphere that its thickness is the radius of."""
     at = OBB_ROWS * slot
     c = box.centre
     u = box.axes[0]
@@ -190,6 +192,7 @@ def store_volume(rows: wp.array[wp.vec4f], slot: wp.int32, box: Obb, swept: wp.b
     store_vec4f(rows, at, wp.vec4f(c[0], c[1], c[2], h[0]))
     store_vec4f(rows, at + 1, wp.vec4f(u[0], u[1], u[2], h[1]))
     store_vec4f(rows, at + 2, wp.vec4f(v[0], v[1], v[2], h[2]))
+    store_vec4f(rows, at + 3, vec4_with_int(wp.vec3f(), link))
 
 
 @wp.func
@@ -256,7 +259,7 @@ def fit_volumes_kernel(
         while slot >= 0:
             store_shape(shapes_out, slot, shape, first)
             if last - first < largest:
-                store_volume(volumes_out, slot, box, swept)
+                store_volume(volumes_out, slot, box, swept, link_at(tree.nodes, slot))
             parent = parent_if_second(tree, slot, arrivals)
             if parent >= 0:
                 other = load_shape(shapes_out, slot ^ 1)
@@ -276,6 +279,7 @@ def fit_large_kernel(
     # in
     span: wp.vec3i,
     smallest: wp.int32,
+    nodes: wp.array[wp.vec4f],
     corners: wp.array[wp.vec4f],
     shapes: wp.array[wp.vec4f],
     swept: wp.bool,
@@ -296,7 +300,8 @@ def fit_large_kernel(
                 extents[i] = warp_min_float32(extents[i])
                 extents[3 + i] = -warp_min_float32(-extents[3 + i])
             if lane == 0:
-                store_volume(volumes_out, slot, box_along(axes, extents, shape), swept)
+                box = box_along(axes, extents, shape)
+                store_volume(volumes_out, slot, box, swept, link_at(nodes, slot))
 
 
 def fit_node_obbs(tree: Bvh, points: wp.array, faces: wp.array) -> None:
@@ -323,7 +328,7 @@ def _fit(tree: Bvh, points: wp.array, faces: wp.array, volumes: wp.array, swept:
         args = [points, faces, tree.view(), swept, largest, *scratch, volumes]
         tasks = [Task(fit_volumes_kernel, tree.face_count, args, device, grain=1024)]
         if largest < tree.face_count:
-            args = [largest + 1, corners, shapes, swept, volumes]
+            args = [largest + 1, tree.nodes, corners, shapes, swept, volumes]
             tasks.append(Task(fit_large_kernel, WARP_SIZE * slots, args, device))
         return tasks
 

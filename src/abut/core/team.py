@@ -130,3 +130,16 @@ def load_triple(triples: wp.uint64, slot: wp.int32) -> wp.vec3i:
 def store_triple(triples: wp.uint64, slot: wp.int32, value: wp.vec3i):
     """Write an entry."""
     ...
+
+
+@wp.func_native("""
+#if defined(__CUDA_ARCH__)
+    asm volatile("st.shared.f32 [%0], %1;" :: "r"((unsigned)triples + 4u * word), "f"(value)
+                 : "memory");
+#else
+    ((float*)triples)[word] = value;
+#endif
+""")
+def store_word(triples: wp.uint64, word: wp.int32, value: wp.float32):
+    """Write one of the words of all entries."""
+    ...

@@ -15,11 +15,19 @@ CODE = """
     typedef float T;
     #define EACH for (int lane = 0; lane < 3; ++lane)
     #define CORNER(t, k, axis) t[(lane + (k)) % 3][axis]
+    #define DIVIDE(x, y) __fdividef(x, y)
+    #define MAD(x, y, z) fmaf(x, y, z)
 #else
     typedef float T __attribute__((vector_size(16)));
     #define EACH
     #define CORNER(t, k, axis) \\
         T{t[k][axis], t[(1 + k) % 3][axis], t[(2 + k) % 3][axis], t[k][axis]}
+    #define DIVIDE(x, y) ((x) / (y))
+    #ifdef __FMA__
+    #define MAD(x, y, z) __builtin_elementwise_fma((T)(x), (T)(y), (T)(z))
+    #else
+    #define MAD(x, y, z) ((x) * (y) + (z))
+    #endif
 #endif
     float a[3][3], b[3][3], size = 0.0f;  // relative to a corner, so that no coordinate exceeds 1
     for (int n = 0; n < 3; ++n)
@@ -28,15 +36,18 @@ CODE = """
             b[n][k] = triangle_b.data[n][k] - triangle_a.data[0][k];
             size = wp::max(size, wp::max(fabsf(a[n][k]), fabsf(b[n][k])));
         }
+    const float scale = 1.0f / size;
     for (int n = 0; n < 3; ++n)
         for (int k = 0; k < 3; ++k) {
-            a[n][k] /= size;
-            b[n][k] /= size;
+            a[n][k] *= scale;
+            b[n][k] *= scale;
         }
     const T zero = {}, one = zero + 1.0f;
-    auto dot = [](const T* x, const T* y) { return x[0] * y[0] + x[1] * y[1] + x[2] * y[2]; };
+    auto dot = [](const T* x, const T* y) {
+        return MAD(x[0], y[0], MAD(x[1], y[1], x[2] * y[2]));
+    };
     auto share = [&](T x, T y) {  // the quotient, from 0 to 1; 0 where it is not a number
-        const T z = x / y, low = z > zero ? z : zero;
+        const T z = DIVIDE(x, y), low = z > zero ? z : zero;
         return low < one ? low : one;
     };
     T least = zero + 3.0e38f, way[3] = {zero, zero, zero};
@@ -44,11 +55,11 @@ CODE = """
     auto edges = [&](const T* p, const T* u, const T* q, const T* v) {
         const T r[3] = {p[0] - q[0], p[1] - q[1], p[2] - q[2]};
         const T a = dot(u, u), b = dot(u, v), c = dot(u, r), e = dot(v, v), f = dot(v, r);
-        T s = share(b * f - c * e, a * e - b * b);
-        const T t = share(b * s + f, e);
-        s = share(b * t - c, a);
+        T s = share(MAD(b, f, -c * e), MAD(a, e, -b * b));
+        const T t = share(MAD(b, s, f), e);
+        s = share(MAD(b, t, -c), a);
         T w[3];
-        for (int k = 0; k < 3; ++k) w[k] = t * v[k] - s * u[k] - r[k];
+        for (int k = 0; k < 3; ++k) w[k] = MAD(t, v[k], MAD(-s, u[k], -r[k]));
         const T squared = dot(w, w);
         for (int k = 0; k < 3; ++k) way[k] = squared < least ? w[k] : way[k];
         least = squared < least ? squared : least;
@@ -56,9 +67,10 @@ CODE = """
     auto corners = [&](const T* p, const T* q, const T* u, const T* v, float sign) {
         const T r[3] = {p[0] - q[0], p[1] - q[1], p[2] - q[2]};
         const T a = dot(u, u), b = dot(u, v), c = dot(u, r), e = dot(v, v), f = dot(v, r);
-        const T size = a * e - b * b, x = (c * e - b * f) / size, y = (a * f - b * c) / size;
+        const T whole = DIVIDE(one, MAD(a, e, -b * b));
+        const T x = MAD(c, e, -b * f) * whole, y = MAD(a, f, -b * c) * whole;
         T w[3];
-        for (int k = 0; k < 3; ++k) w[k] = (x * u[k] + y * v[k] - r[k]) * sign;
+        for (int k = 0; k < 3; ++k) w[k] = MAD(x, u[k], MAD(y, v[k], -r[k])) * sign;
         T squared = dot(w, w);
         squared = x >= zero ? squared : zero + 3.0e38f;  // also where x is not a number
         squared = y >= zero ? squared : zero + 3.0e38f;
@@ -105,6 +117,8 @@ CODE = """
 #endif
     #undef EACH
     #undef CORNER
+    #undef DIVIDE
+    #undef MAD
     return out;
 """
 

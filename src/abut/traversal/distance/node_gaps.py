@@ -13,22 +13,20 @@ from abut.bounds.rss import UNDERFLOW_SLACK, gap_rss, support_rss
 from abut.bvh.layout import (
     BvhView,
     Node,
-    half_area,
-    is_leaf,
     link_of,
     load_node,
     max_abs_coordinate,
     root_of,
 )
+from abut.bvh.node_obbs import OBB_ROWS
 from abut.core.memory_access import load_readonly_vec4f
 from abut.geometry.poses import rotation_of
 from abut.operands.posed_mesh import pose_of
 from abut.operands.posed_pairs import PosedPair
 from abut.options import Bound
-from abut.traversal.overlap.node_pairs import LARGER, Opened, load_obb, load_rss
+from abut.traversal.overlap.node_pairs import load_obb, load_rss
 
 SLAB_ROUNDING = wp.constant(wp.float32(2.0**-18))
-NOT_THERE = wp.constant(wp.float32(-1.0))
 CLOSE = wp.constant(wp.float32(2.0))  # sizes apart, up to which the line between centres is poor
 
 
@@ -56,9 +54,9 @@ def volume_centre(tree: BvhView, slot: wp.int32, node: Node):
     """Centre of a slot's tightest volume."""
     centre = row_xyz(node.low + node.high) * wp.float32(0.5)
     if tree.rss.shape[0] > 0:
-        centre = row_xyz(load_readonly_vec4f(tree.rss, 3 * slot))
+        centre = row_xyz(load_readonly_vec4f(tree.rss, OBB_ROWS * slot))
     elif tree.obbs.shape[0] > 0:
-        centre = row_xyz(load_readonly_vec4f(tree.obbs, 3 * slot))
+        centre = row_xyz(load_readonly_vec4f(tree.obbs, OBB_ROWS * slot))
     return centre
 
 
@@ -178,6 +176,18 @@ def gap_volumes(
     return squared
 
 
+@wp.func
+def first_entry(tree_a: BvhView, i: wp.int32, tree_b: BvhView, j: wp.int32):
+    """The ends of two slots (see gaps_boxes), and a gap of 0."""
+    end_a = link_of(load_node(tree_a.nodes, i))
+    end_b = link_of(load_node(tree_b.nodes, j))
+    if end_a < 0 and end_b >= 0:
+        end_a = -1 - i
+    if end_b < 0 and end_a >= 0:
+        end_b = -1 - j
+    return wp.vec3i(end_a, end_b, 0)
+
+
 @cache
 def open_near_for(bound: Bound) -> wp.Function:
     """The function that opens a pair of nodes of trees with some kind of volume."""
@@ -188,52 +198,36 @@ def open_near_for(bound: Bound) -> wp.Function:
         frame: RelativeFrame,
         slab: Slab,
         tree_a: BvhView,
-        i: wp.int32,
-        a: Node,
+        end_a: wp.int32,
         tree_b: BvhView,
-        j: wp.int32,
-        b: Node,
+        end_b: wp.int32,
+        limit: wp.float32,
     ):
-        """Open the much larger of two nodes, not both leaves, or else both of them.
-
-        Gaps are squares of lower bounds; -1 for pairs that are not there.
-        """
-        size_a = half_area(a)
-        size_b = half_area(b)
-        next_a = wp.int32(not is_leaf(a) and (is_leaf(b) or not (LARGER * size_a < size_b)))
-        next_b = wp.int32(not is_leaf(b) and (is_leaf(a) or not (LARGER * size_b < size_a)))
-        out = Opened()
-        out.i = wp.where(next_a == 1, 2 * link_of(a), i)
-        out.j = wp.where(next_b == 1, 2 * link_of(b), j)
+        """Ends and squared gaps of the pairs below a pair; see gaps_boxes."""
         volumes_a = tree_a.nodes
         volumes_b = tree_b.nodes
+        widen = frame.widen[0]
         if wp.static(bound is Bound.OBB):
             volumes_a = tree_a.obbs
             volumes_b = tree_b.obbs
+            widen = slab.padding
         if wp.static(bound is Bound.RSS):
             volumes_a = tree_a.rss
             volumes_b = tree_b.rss
-        gaps = gaps_volumes(
+            widen = slab.padding
+        return gaps_volumes(
             volumes_a,
-            out.i,
-            next_a,
+            end_a,
             volumes_b,
-            out.j,
-            next_b,
+            end_b,
             frame.rows,
             frame.shift,
-            slab.padding,  # centres and halves are rounded too, also where the frame is exact
+            widen,
             slab.in_a,
             slab.in_b,
             slab.shift,
             slab.padding,
+            limit,
         )
-        out.gaps = wp.vec4f(
-            gaps[0],
-            wp.where(next_b == 1, gaps[1], NOT_THERE),
-            wp.where(next_a == 1, gaps[2], NOT_THERE),
-            wp.where(next_a + next_b == 2, gaps[3], NOT_THERE),
-        )
-        return out
 
     return open_near

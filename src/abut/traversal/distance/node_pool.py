@@ -1,15 +1,16 @@
 """NodePool: the pairs of nodes that a team has yet to open, nearest ones first.
 
-An entry is a pair of slots and the square of a lower bound of their distance. Pairs within
-``reach`` lie on a stack, the next one on top; farther ones wait in a list. When the stack is empty,
-the reach grows by a share of what separates the nearest waiting pair from the limit. So pairs are
-opened almost in the order of their bounds, without a priority queue. Both parts share the entries
-of the team: the stack grows upwards, the list downwards. Pairs of faces wait in a queue of their
-own, until there is one for many lanes.
+An entry is a pair of ends (see gaps_boxes) and the square of a lower bound of their distance.
+Pairs within ``reach`` lie on a stack, the next one on top; farther ones wait in a list. When the
+stack is empty, the reach grows by a share of what separates the nearest waiting pair from the
+limit. So pairs are opened almost in the order of their bounds, without a priority queue. Both parts
+share the entries of the team: the stack grows upwards, the list downwards. Pairs of faces wait in a
+queue of their own, until there is one for many lanes.
 """
 
 import warp as wp
 
+from abut.bounds.gaps_boxes import OpenedPairs
 from abut.core.lanes import (
     WARP_SIZE,
     lane_count,
@@ -21,7 +22,7 @@ from abut.core.lanes import (
     warp_sync,
 )
 from abut.core.team import TRIPLES, load_triple, store_triple
-from abut.traversal.overlap.node_pairs import STACK, Opened, farthest_first
+from abut.traversal.overlap.node_pairs import STACK, farthest_first
 
 FACE_PAIRS = 16  # that lanes compare together, at least
 MOST_CANDIDATES = wp.constant(64)  # pairs of faces that may be the answer, in the last entries
@@ -31,6 +32,7 @@ POOL = wp.constant(int(FIRST_CANDIDATE) - FACE_PAIRS - WARP_SIZE)  # node pairs;
 POOL_ROOM = wp.constant(int(POOL) - int(STACK))
 SHARE = wp.constant(wp.float32(0.125))
 HIGHEST = wp.constant(wp.float32(3.0e38))
+NO_PAIR = wp.constant(-1082130432)  # bits of a gap of -1
 INDEX_BITS = wp.constant(3)  # of a gap that ``farthest_first`` has sorted
 
 
@@ -45,15 +47,24 @@ class NodePool:
 
 
 @wp.func
-def start_pool(triples: wp.uint64, i: wp.int32, j: wp.int32, reach: wp.float32):
-    """Return a pool that holds one pair of slots; none where one of them is negative."""
+def start_pool(triples: wp.uint64, first: wp.vec3i, reach: wp.float32):
+    """Return a pool that holds one pair, or none where its gap is not 0."""
     pool = NodePool()
-    pool.near = wp.int32(i >= 0 and j >= 0)
+    pool.near = wp.int32(first[2] == 0)
     pool.reach = reach
     if lane_index() == 0:
-        store_triple(triples, 0, wp.vec3i(i, j, 0))
+        store_triple(triples, 0, first)
     warp_sync()
     return pool
+
+
+@wp.func
+def no_pairs():
+    """Return what opens to no pairs at all."""
+    out = OpenedPairs()
+    for k in range(8, 12):
+        out[k] = NO_PAIR
+    return out
 
 
 @wp.func
@@ -63,17 +74,36 @@ def opening_lanes(pool: NodePool):
     return wp.min(wp.min(pool.near, lane_count()), wp.max(1, room / 3))
 
 
+@wp.func_native("""
+    const int step = (place & 3), a = step & 2 ? (step & 1 ? opened.c[3] : opened.c[2])
+                                               : (step & 1 ? opened.c[1] : opened.c[0]);
+    const int b = step & 2 ? (step & 1 ? opened.c[7] : opened.c[6])
+                           : (step & 1 ? opened.c[5] : opened.c[4]);
+    return wp::vec_t<3, wp::int32>(a, b, place & ~3);
+""")
+def opened_entry(opened: OpenedPairs, place: wp.int32) -> wp.vec3i:
+    """Return the entry of a gap whose two lowest bits hold the index of its pair."""
+    ...
+
+
 @wp.func
 def push_opened(
-    triples: wp.uint64, pool: NodePool, taken: wp.int32, opened: Opened, limit: wp.float32
+    triples: wp.uint64, pool: NodePool, taken: wp.int32, opened: OpenedPairs, limit: wp.float32
 ):
-    """Add the pairs of ``taken`` lanes that are within a limit; negative gaps are no pairs.
+    """Add the pairs of ``taken`` lanes that are within a limit.
 
     On the stack the pairs of the first lane come to lie on top, and of each lane the nearest.
     """
     out = pool
     crowded = pool.near + pool.far + 4 * taken > POOL_ROOM
-    gaps = farthest_first(opened.gaps)
+    gaps = farthest_first(
+        wp.vec4f(
+            wp.cast(opened[8], wp.float32),
+            wp.cast(opened[9], wp.float32),
+            wp.cast(opened[10], wp.float32),
+            wp.cast(opened[11], wp.float32),
+        )
+    )
     counts = wp.int32(0)  # of far pairs in the high half
     for k in range(4):
         gap = wp.cast(wp.cast(gaps[k], wp.int32) & ~INDEX_BITS, wp.float32)
@@ -83,11 +113,9 @@ def push_opened(
     near = pool.near + (sums[1] & 0xFFFF) - (sums[0] & 0xFFFF) - (counts & 0xFFFF)
     far = POOL - 1 - pool.far - (sums[0] >> 16)
     for k in range(4):
-        bits = wp.cast(gaps[k], wp.int32) & ~INDEX_BITS
-        gap = wp.cast(bits, wp.float32)
+        entry = opened_entry(opened, wp.cast(gaps[k], wp.int32))
+        gap = wp.cast(entry[2], wp.float32)
         if gap >= wp.float32(0.0) and not (gap > limit):
-            at = wp.cast(gaps[k], wp.int32) & INDEX_BITS
-            entry = wp.vec3i(opened.i + (at >> 1), opened.j + (at & 1), bits)
             if crowded or not (gap > pool.reach):
                 store_triple(triples, near, entry)
                 near += 1

@@ -17,7 +17,7 @@ import warp as wp
 
 from abut.bounds.float32 import row_xyz, to_vec3f, to_vec4f
 from abut.bounds.relative_frame import RelativeFrame
-from abut.bvh.layout import face_of, is_leaf, load_node, subtree_slot
+from abut.bvh.layout import subtree_slot
 from abut.core.atomics import atomic_min_int64
 from abut.core.lanes import (
     WARP_SIZE,
@@ -46,7 +46,7 @@ from abut.operands.posed_mesh import PosedMesh, load_face
 from abut.operands.posed_pairs import PosedPair, WorkItems, frame_of, pair_at, pair_stop
 from abut.options import Bound
 from abut.traversal.distance.nearest import NearestPair, compare_faces, nearest_limit
-from abut.traversal.distance.node_gaps import open_near_for, slab_of, slab_padding
+from abut.traversal.distance.node_gaps import first_entry, open_near_for, slab_of, slab_padding
 from abut.traversal.distance.node_pool import (
     FACE_PAIRS,
     FIRST_CANDIDATE,
@@ -54,26 +54,27 @@ from abut.traversal.distance.node_pool import (
     POOL,
     NodePool,
     extend_reach,
+    no_pairs,
     opening_lanes,
     push_faces,
     push_opened,
     start_pool,
 )
-from abut.traversal.distance.samples import CPU_SAMPLES, MOST_SAMPLES, sampled_distance
-from abut.traversal.overlap.node_pairs import Opened
+from abut.traversal.distance.samples import sampled_distance
 
 wp.set_module_options({"enable_backward": False, "fuse_fp": False})
 
 
 @wp.func
-def start_slots(pair: PosedPair, items: WorkItems, item: wp.int32):
-    """Slots of a and b that are an item of work; -1 where there is no such subtree."""
+def start_of_item(pair: PosedPair, items: WorkItems, item: wp.int32):
+    """The two subtrees that are an item of work, as an entry of a pool; 1 where there are none."""
     depth_b = items.deepest / 2
     depth_a = items.deepest - depth_b
-    return wp.vec2i(
-        subtree_slot(pair.tree_a, item >> depth_b, depth_a),
-        subtree_slot(pair.tree_b, item & ((1 << depth_b) - 1), depth_b),
-    )
+    slot_a = subtree_slot(pair.tree_a, item >> depth_b, depth_a)
+    slot_b = subtree_slot(pair.tree_b, item & ((1 << depth_b) - 1), depth_b)
+    if slot_a < 0 or slot_b < 0:
+        return wp.vec3i(0, 0, 1)
+    return first_entry(pair.tree_a, slot_a, pair.tree_b, slot_b)
 
 
 @wp.func
@@ -108,31 +109,14 @@ def clear_of_faces(
 
 @wp.struct
 class NearestBounds:
-    """How near the faces of a row come, as its team knows."""
+    """Bounds of the distance of a row, as its team knows them."""
 
-    upper: wp.float64  # bound of the distance
+    upper: wp.float64  # of the distance
     limit: wp.float32  # squared gap above which no faces are nearer than that by the tolerance
     keep: wp.float32  # squared gap above which no faces are as near as that
     direction: wp.vec3f  # from a to b, of the pair that gave the bound
     met: wp.bool  # faces cross
     candidates: wp.int32  # pairs of faces that may be the nearest, in the memory of the team
-
-
-@wp.func
-def lower_upper(
-    known: NearestBounds,
-    upper: wp.float64,
-    tolerance: wp.float64,
-    slack: wp.float64,
-    stretch: wp.float32,
-):
-    """Lower the upper bound to that of some faces, unless it is lower."""
-    out = known
-    if upper < known.upper:
-        out.upper = upper
-        out.keep = box_limit(upper, slack, stretch)
-        out.limit = box_limit(nearest_limit(upper, tolerance), slack, stretch)
-    return out
 
 
 @wp.func
@@ -142,11 +126,12 @@ def compare_lanes(
     pair: PosedPair,
     frame: RelativeFrame,
     padding: wp.float32,
-    slack: wp.float64,
-    tolerance: wp.float64,
     known: NearestBounds,
 ):
-    """Compare the last pairs of faces, one for each lane; all that may be nearest are kept."""
+    """Compare the last pairs of faces, one for each lane; all that may be nearest are kept.
+
+    The limits do not follow the upper bound.
+    """
     out = known
     lane = lane_index()
     entry = wp.vec3i()
@@ -158,6 +143,7 @@ def compare_lanes(
         entry = load_triple(triples, POOL + faces - 1 - lane)
         gap = wp.cast(entry[2], wp.float32)
         if not (gap > known.limit):
+            entry = wp.vec3i(-1 - entry[0], -1 - entry[1], 0)  # faces
             p = single_corners(pair.a, entry[0], pair.tree_a.origin)
             q = corners_in_frame(frame, single_corners(pair.b, entry[1], pair.tree_b.origin))
             if not clear_of_faces(p, q, between_corners(p, q), padding, known.limit):
@@ -180,7 +166,7 @@ def compare_lanes(
     out.candidates += warp_count(kept)
     least = warp_min(upper)
     if least < known.upper:
-        out = lower_upper(out, least, tolerance, slack, frame.stretch)
+        out.upper = least
         out.direction = warp_broadcast_vec3f(direction, warp_first(upper == least))
     warp_sync()
     return out
@@ -244,7 +230,6 @@ def measure_candidates(
 def nearest_in_row_for(bound: Bound, cuda: bool) -> wp.Function:
     """The search of one row of trees with some kind of volume, by a warp or by a CPU thread."""
     open_near = open_near_for(bound)
-    sample_count = MOST_SAMPLES if cuda else CPU_SAMPLES
     together = FACE_PAIRS if cuda else 1
     room = int(MOST_CANDIDATES) - (WARP_SIZE if cuda else 1)
 
@@ -252,13 +237,13 @@ def nearest_in_row_for(bound: Bound, cuda: bool) -> wp.Function:
     def nearest_in_row(
         triples: wp.uint64,
         pair: PosedPair,
-        slots: wp.vec2i,
+        start: wp.vec3i,
         rank: wp.int32,
         shared: wp.bool,
         queues: DistanceQueues,
         candidates: PairQueue,
     ):
-        """The nearest faces below two slots, if they are as near as the bound of the row.
+        """The nearest faces below a pair of nodes, if they are as near as the bound of the row.
 
         Other teams may lower the bound of a ``shared`` row; the key is NO_KEY where they have
         found nearer faces. Distances are bits, and 0 for faces that meet. On CUDA, faces are listed
@@ -274,27 +259,26 @@ def nearest_in_row_for(bound: Bound, cuda: bool) -> wp.Function:
         found.key = NO_KEY
         known = NearestBounds()
         known.upper = from_bits(found.bits)
-        sampled = sampled_distance(triples, pair, frame, padding, wp.static(sample_count))
+        sampled = sampled_distance(triples, pair, frame, padding)
         known.upper = wp.min(known.upper, sampled)
         known.limit = box_limit(known.upper, slack, frame.stretch)
         known.keep = known.limit
         slab = slab_of(frame, known.direction, padding)
-        pool = start_pool(triples, slots[0], slots[1], wp.float32(0.0))
+        pool = start_pool(triples, start, wp.float32(0.0))
         while pool.near + pool.far + pool.faces > 0:
+            before = known.upper
             if shared:  # another team may have found nearer faces
                 other = from_bits(load_relaxed_int64(queues.bound, rank))
-                known = lower_upper(known, other, queues.tolerance, slack, frame.stretch)
+                known.upper = wp.min(known.upper, other)
             if pool.faces >= wp.static(together) or (pool.near == 0 and pool.faces > 0):
-                before = known.upper
-                known = compare_lanes(
-                    triples, pool.faces, pair, frame, padding, slack, queues.tolerance, known
-                )
+                mine = known.upper
+                known = compare_lanes(triples, pool.faces, pair, frame, padding, known)
                 pool.faces -= wp.min(pool.faces, lane_count())
                 if known.met:
                     found.bits = wp.int64(0)
                     known.candidates = 0
                     pool = NodePool()
-                elif known.upper < before:
+                elif known.upper < mine:
                     slab = slab_of(frame, known.direction, padding)
                     if shared and lane == 0:
                         atomic_min_int64(queues.bound, rank, to_bits(known.upper))
@@ -308,38 +292,37 @@ def nearest_in_row_for(bound: Bound, cuda: bool) -> wp.Function:
                             found = measure_candidates(
                                 triples, known.candidates, rank, pair, queues, found
                             )
-                            known = lower_upper(
-                                known,
-                                from_bits(found.bits),
-                                queues.tolerance,
-                                slack,
-                                frame.stretch,
-                            )
+                            known.upper = wp.min(known.upper, from_bits(found.bits))
                         known.candidates = 0
             elif pool.near == 0:
                 pool = extend_reach(triples, pool, known.limit)
             else:
                 taken = opening_lanes(pool)
                 pool.near -= taken
-                opened = Opened()
-                opened.gaps = wp.vec4f(wp.float32(-1.0))
+                opened = no_pairs()
                 entry = wp.vec3i()
                 is_faces = wp.bool(False)
                 if lane < taken:
                     entry = load_triple(triples, pool.near + taken - 1 - lane)
                     if not (wp.cast(entry[2], wp.float32) > known.limit):
-                        a = load_node(pair.tree_a.nodes, entry[0])
-                        b = load_node(pair.tree_b.nodes, entry[1])
-                        if is_leaf(a) and is_leaf(b):
-                            is_faces = True
-                            entry = wp.vec3i(face_of(a), face_of(b), entry[2])
-                        else:
+                        is_faces = entry[0] < 0 and entry[1] < 0
+                        if not is_faces:
                             opened = open_near(
-                                frame, slab, pair.tree_a, entry[0], a, pair.tree_b, entry[1], b
+                                frame,
+                                slab,
+                                pair.tree_a,
+                                entry[0],
+                                pair.tree_b,
+                                entry[1],
+                                known.limit,
                             )
                 warp_sync()  # all have read what others will overwrite
                 pool = push_faces(triples, pool, is_faces, entry)
                 pool = push_opened(triples, pool, taken, opened, known.limit)
+            if known.upper < before:
+                known.keep = box_limit(known.upper, slack, frame.stretch)
+                wanted = nearest_limit(known.upper, queues.tolerance)
+                known.limit = box_limit(wanted, slack, frame.stretch)
         known.candidates = drop_candidates(triples, known)
         if wp.static(cuda):
             push_candidates(triples, known.candidates, rank, queues.contacts.bits, candidates)
@@ -389,9 +372,9 @@ def team_nearest_kernel_for(pairs_type: type, bound: Bound, cuda: bool) -> wp.Ke
                 is_far = fields[rank] != 0
             if not is_far:
                 pair = pair_at(pairs, rank)
-                slots = start_slots(pair, items, work % each)
+                start = start_of_item(pair, items, work % each)
                 found = nearest_in_row(
-                    triples, pair, slots, rank, each > 1, queues_out, candidates_out
+                    triples, pair, start, rank, each > 1, queues_out, candidates_out
                 )
                 if lane_index() == 0:
                     atomic_min_int64(queues_out.bound, rank, found.bits)

@@ -16,6 +16,7 @@ from abut.bvh.layout import (
     root_of,
     subtree_slot,
 )
+from abut.bvh.node_obbs import OBB_ROWS
 from abut.core.memory_access import load_readonly_vec4f
 from abut.traversal.overlap.kdop_frames import KdopFrames, overlap_kdops
 
@@ -28,9 +29,9 @@ APART = wp.constant(wp.float32(3.0e38))
 def load_obb(tree: BvhView, slot: wp.int32):
     """Read an oriented box, 48 bytes."""
     return unpack_obb(
-        load_readonly_vec4f(tree.obbs, 3 * slot),
-        load_readonly_vec4f(tree.obbs, 3 * slot + 1),
-        load_readonly_vec4f(tree.obbs, 3 * slot + 2),
+        load_readonly_vec4f(tree.obbs, OBB_ROWS * slot),
+        load_readonly_vec4f(tree.obbs, OBB_ROWS * slot + 1),
+        load_readonly_vec4f(tree.obbs, OBB_ROWS * slot + 2),
     )
 
 
@@ -38,9 +39,9 @@ def load_obb(tree: BvhView, slot: wp.int32):
 def load_rss(tree: BvhView, slot: wp.int32):
     """Read a swept sphere, 48 bytes."""
     return unpack_rss(
-        load_readonly_vec4f(tree.rss, 3 * slot),
-        load_readonly_vec4f(tree.rss, 3 * slot + 1),
-        load_readonly_vec4f(tree.rss, 3 * slot + 2),
+        load_readonly_vec4f(tree.rss, OBB_ROWS * slot),
+        load_readonly_vec4f(tree.rss, OBB_ROWS * slot + 1),
+        load_readonly_vec4f(tree.rss, OBB_ROWS * slot + 2),
     )
 
 
