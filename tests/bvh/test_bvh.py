@@ -4,6 +4,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
+import warp as wp
 
 import abut
 import awkward
@@ -12,6 +13,7 @@ from abut.bvh import bvh_cache
 from abut.bvh.bvh_cache import bvh_of, ploc_effort
 from abut.bvh.layout import MAX_DEPTH
 from abut.bvh.lbvh import build_lbvh
+from abut.bvh.morton import sort_by_code
 from abut.bvh.ploc import build_ploc
 from abut.bvh.refit import refit
 from shapes import soup, strips
@@ -217,3 +219,16 @@ def test_the_bvh_is_cached_until_the_mesh_deforms(device):
     before = tree.nodes.numpy().copy()
     mesh.deform(mesh.points.numpy() * 1.01)
     assert not np.array_equal(bvh_of(mesh).nodes.numpy(), before)
+
+
+@pytest.mark.parametrize("count", [1, 2, 100, 70_000])
+def test_codes_are_sorted_stably(count, device):
+    rng = np.random.default_rng(count)
+    codes = rng.integers(0, 2**30, size=count, dtype=np.int32)
+    codes[count // 2 :] &= 2**30 - 2**12  # many equal ones
+    held = [wp.empty(2 * count, dtype=wp.int32, device=device) for _ in range(2)]
+    for array, values in zip(held, (codes, np.arange(count, dtype=np.int32)), strict=True):
+        wp.copy(array, wp.array(values, device=device), count=count)
+    sort_by_code(*held)
+    np.testing.assert_array_equal(held[0].numpy()[:count], np.sort(codes))
+    np.testing.assert_array_equal(held[1].numpy()[:count], np.argsort(codes, kind="stable"))

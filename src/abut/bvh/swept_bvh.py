@@ -6,7 +6,7 @@ import warp as wp
 from abut.bounds.swept import fit_swept
 from abut.bvh.layout import Bvh, BvhView, leaf_face
 from abut.bvh.lbvh import NO_SIBLING, allocate_bvh, merge_upwards
-from abut.bvh.morton import cells_per_length, morton_code
+from abut.bvh.morton import cells_per_length, morton_code, sort_by_code
 from abut.bvh.refit import refit_upwards
 from abut.core.launch import Task, launch
 
@@ -82,7 +82,7 @@ def build_swept(
     moving = [points_t0, points_t1, corners]
     grid = [wp.vec3d(*bounds[0]), wp.float64(cells_per_length(bounds))]
     launch(swept_code_kernel, count, [*moving, *grid, codes, order], device)
-    wp.utils.radix_sort_pairs(codes, order, count, 0, 30)
+    sort_by_code(codes, order)
     args = [*moving, _rounded_up(pad), codes, order, far_ends, tree.view()]
     launch(swept_build_kernel, count, args, device)
     return tree
