@@ -96,8 +96,8 @@ SQUARED = """
     T square_a = zero, square_b = zero;
     for (int m = 0; m < 3; ++m) {
         const T column[3] = {in_both[0][m], in_both[1][m], in_both[2][m]};
-        const T gap_a = larger(along_a[m] - a.half[m] - dot(in_both[m], b.half) - widen, zero);
-        const T gap_b = larger(along_b[m] - b.half[m] - dot(column, a.half) - widen, zero);
+        const T gap_a = larger(along_a[m] - a.half[m] - dot(in_both[m], b.half) - padding, zero);
+        const T gap_b = larger(along_b[m] - b.half[m] - dot(column, a.half) - padding, zero);
         square_a = MAD(gap_a, gap_a, square_a);
         square_b = MAD(gap_b, gap_b, square_b);
     }
@@ -220,9 +220,9 @@ def _aligned_code() -> str:
 # Arguments of all three:
 #   boxes_a, boxes_b: rows of the boxes, with the links of their nodes
 #   end_a, end_b: the pair to open
-#   rows, at, widen: of the relative frame
+#   rows, at: rotation and shift of the relative frame
 #   in_a, in_b, line_shift: the line, in both frames, and how far along it the frame of b is shifted
-#   padding: bound of roundings along a line, and of the frame
+#   padding: bound of roundings along any line, of the frame, of centres and half sides
 #   limit: squared gap up to which pairs are of interest
 # A gap of -1 is that of no pair: the children of a node that is not opened.
 
@@ -235,7 +235,6 @@ def gaps_aabb(
     end_b: wp.int32,
     rows: wp.mat44f,
     at: wp.vec4f,
-    widen: wp.float32,
     in_a: wp.vec3f,
     in_b: wp.vec3f,
     line_shift: wp.float32,
@@ -254,7 +253,6 @@ def gaps_obb(
     end_b: wp.int32,
     rows: wp.mat44f,
     at: wp.vec4f,
-    widen: wp.float32,
     in_a: wp.vec3f,
     in_b: wp.vec3f,
     line_shift: wp.float32,
@@ -273,7 +271,6 @@ def gaps_rss(
     end_b: wp.int32,
     rows: wp.mat44f,
     at: wp.vec4f,
-    widen: wp.float32,
     in_a: wp.vec3f,
     in_b: wp.vec3f,
     line_shift: wp.float32,

@@ -33,6 +33,7 @@ from abut.core.lanes import (
 from abut.core.memory_access import load_relaxed_int64
 from abut.core.pair_queue import MAX_COUNT, NO_KEY, PairQueue, pack_pair, push_pair
 from abut.core.team import (
+    TRIPLE_BLOCK,
     TRIPLES,
     load_triple,
     local_triples,
@@ -63,6 +64,8 @@ from abut.traversal.distance.node_pool import (
 from abut.traversal.distance.samples import sampled_distance
 
 wp.set_module_options({"enable_backward": False, "fuse_fp": False})
+
+TEAM_BLOCKS = 8  # of a multiprocessor, for which registers must do
 
 
 @wp.func
@@ -338,7 +341,11 @@ def team_nearest_kernel_for(pairs_type: type, bound: Bound, cuda: bool) -> wp.Ke
     """The search of a type of posed pairs, by warps or by CPU threads."""
     nearest_in_row = nearest_in_row_for(bound, cuda)
 
-    @wp.kernel(module="unique", module_options={"enable_backward": False, "fuse_fp": False})
+    @wp.kernel(
+        module="unique",
+        module_options={"enable_backward": False, "fuse_fp": False},
+        launch_bounds=(TRIPLE_BLOCK, TEAM_BLOCKS),
+    )
     def team_nearest_kernel(
         # in
         span: wp.vec3i,
