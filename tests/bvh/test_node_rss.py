@@ -54,8 +54,12 @@ def faces_below(tree):
 
 
 def check_holds(mesh):
+    """Check the volumes of a mesh; see check_volumes."""
+    check_volumes(mesh, bvh_of(mesh, RSS))
+
+
+def check_volumes(mesh, tree):
     """Check that every corner is within the radius of the rectangle of every node above it."""
-    tree = bvh_of(mesh, RSS)
     rows = tree.rss.numpy().reshape(-1, 4, 4).astype(float)
     points, faces = mesh.points.numpy() - tree.origin, mesh.faces.numpy()
     for slot, below in faces_below(tree).items():

@@ -10,6 +10,7 @@ from math import isqrt
 from typing import TYPE_CHECKING
 
 import numpy as np
+import warp as wp
 
 from abut.bvh.layout import Bvh
 from abut.bvh.lbvh import build_lbvh, in_frame
@@ -30,7 +31,13 @@ PLOC_EFFORT_PER_FACE = 0.4
 OBB_FACES_PER_EFFORT = 16  # whose oriented boxes a unit of search effort on the CPU repays
 
 
-def bvh_of(mesh: Mesh, bound: Bound = Bound.AABB, effort: int = 0, ahead: bool = False) -> Bvh:
+def bvh_of(
+    mesh: Mesh,
+    bound: Bound = Bound.AABB,
+    effort: int = 0,
+    ahead: bool = False,
+    on_demand: bool = False,
+) -> Bvh:
     """Return the up-to-date BVH of a mesh with at least one face, with the volumes of ``bound``.
 
     It is an LBVH until a PLOC BVH would have saved as much time as its build takes.
@@ -43,6 +50,7 @@ def bvh_of(mesh: Mesh, bound: Bound = Bound.AABB, effort: int = 0, ahead: bool =
             depends on the question alone, so that BVHs are the same on every device.
         ahead: The vertices may be unchecked still; the caller checks that they are finite and
             ``in_frame`` of the BVH.
+        on_demand: The search fits swept spheres that are missing (see rss_on_demand); on the CPU.
     """
     if not ahead:
         mesh.finish_deform()
@@ -60,8 +68,10 @@ def bvh_of(mesh: Mesh, bound: Bound = Bound.AABB, effort: int = 0, ahead: bool =
         mesh.cache["tree"] = mesh.version, tree
         if bound in (Bound.OBB, Bound.RSS) and tree.fitted_versions.get(bound) != mesh.version:
             with stage("hierarchy", mesh.device):
-                _fit_volumes(tree, mesh, bound)
-            tree.fitted_versions[bound] = mesh.version
+                if on_demand:
+                    _clear_rss(tree, mesh.version)
+                else:
+                    _fit_volumes(tree, mesh, bound)
         return tree
 
 
@@ -106,8 +116,21 @@ def kdops_of(mesh: Mesh, tree: Bvh, shape: KdopShape) -> NodeKdops:
 def _fit_volumes(tree: Bvh, mesh: Mesh, bound: Bound) -> None:
     from abut.bvh.node_obbs import fit_node_obbs, fit_node_rss
 
+    if bound is Bound.RSS and tree.cleared_version is not None:  # searches may be fitting it
+        tree.rss = tree.cleared_version = None
     fit = fit_node_obbs if bound is Bound.OBB else fit_node_rss
     fit(tree, mesh.points, mesh.faces)
+    tree.fitted_versions[bound] = mesh.version
+
+
+def _clear_rss(tree: Bvh, version: int) -> None:
+    """Take the swept spheres of other shapes away."""
+    if tree.rss is None:  # NumPy's memory is not touched before it is used
+        rows = np.zeros((4 * (2 * tree.face_count - 1), 4), np.float32)
+        tree.rss = wp.array(rows, dtype=wp.vec4f, device="cpu", copy=False)
+    elif tree.cleared_version != version:
+        tree.rss.zero_()
+    tree.cleared_version = version
 
 
 def _build(mesh: Mesh, improved: bool = False) -> Bvh:

@@ -55,9 +55,9 @@ def distance(
         tolerance: How much more than the smallest distance will do [mesh length unit]. Which pair
             is found may then depend on the device.
         method: ``bvh``, or ``brute`` for brute force. Both return the same.
-        bound: Bounding volume of the hierarchies, ``aabb``, ``obb`` or ``rss``. None is ``aabb``,
-            and ``rss`` once queries of the present shapes have had enough poses to repay the
-            fitting. All return the same.
+        bound: Bounding volume of the hierarchies, ``aabb``, ``obb`` or ``rss``. None is ``rss``,
+            fitted by searches on the CPU where they need it; on CUDA ``aabb`` until queries of the
+            present shapes have had enough poses to repay the fitting. All return the same.
 
     Returns:
         The distance, the nearest faces and, on request, the nearest points; for each pose.
@@ -87,8 +87,9 @@ def distance(
     layout = KeyLayout.of(a.face_count, b.face_count)
     count = 1 if batch is None else batch
     asked = min(count_poses(mesh, count) for mesh in (a, b))
+    on_demand = False
     if bound is None:
-        bound = Bound.RSS if asked >= WORTH_FITTING else Bound.AABB
+        bound, on_demand = _volumes(a, asked)
     bound = chosen(DISTANCE_BOUNDS, bound, "bound")
     if largest_coordinate(a, b, poses) > SQUARED:
         bound = Bound.AABB
@@ -96,7 +97,7 @@ def distance(
     trees = ()
     if method is not Method.BRUTE and count:
         effort = count * curve_effort(a, b)
-        trees = bvh_of(a, bound, effort), bvh_of(b, bound, effort)
+        trees = [bvh_of(mesh, bound, effort, on_demand=on_demand) for mesh in (a, b)]
     about = trees, layout, float(tolerance), bound, upper_bound
     room = pose_room(layout, a.face_count)
     for start in range(0, count, room):
@@ -122,9 +123,9 @@ def _at_one_pose(a: Any, b: Any, pose_a: Any, pose_b: Any, upper_bound: Any) -> 
     if not (isinstance(upper_bound, float) and upper_bound >= 0.0):
         return None
     asked = min(count_poses(mesh, 1) for mesh in (a, b))
-    bound = Bound.RSS if asked >= WORTH_FITTING else Bound.AABB
+    bound, on_demand = _volumes(a, asked)
     effort = curve_effort(a, b)
-    trees = bvh_of(a, bound, effort), bvh_of(b, bound, effort)
+    trees = [bvh_of(mesh, bound, effort, on_demand=on_demand) for mesh in (a, b)]
     queues = shared_queues(a.device, face_count)
     posed = pose_a is not None, pose_b is not None
     poses = [pose for pose in (pose_a, pose_b) if pose is not None]
@@ -133,13 +134,21 @@ def _at_one_pose(a: Any, b: Any, pose_a: Any, pose_b: Any, upper_bound: Any) -> 
         extents = mesh_extent(a), mesh_extent(b)
         return OneDistance(a, b, trees, bound, extents, posed, queues)
 
-    about = (OneDistance, bound, queues.generation, *posed, a.points, b.points, *trees)
+    arrays = a.points, b.points, *trees, *(tree.rss for tree in trees)
+    about = (OneDistance, bound, queues.generation, *posed, *arrays)
     near = plans_of(a, b).get(about, make).ask(poses, upper_bound)
     if near is None or near.value > 0.0:
         return near
     hits = collide(a, b, pose_a=pose_a, pose_b=pose_b, first=True)
     checked = checked_poses(pose_a, "pose_a"), checked_poses(pose_b, "pose_b")
     return _distances(a, b, checked, np.zeros(1), hits.pairs.numpy(), None)
+
+
+def _volumes(mesh: Mesh, asked: int) -> tuple[Bound, bool]:
+    """The volumes of a search after so many poses, and whether it fits them as it goes."""
+    if asked >= WORTH_FITTING:
+        return Bound.RSS, False
+    return (Bound.RSS, True) if mesh.device.is_cpu else (Bound.AABB, False)
 
 
 def count_poses(mesh: Mesh, count: int) -> int:
@@ -177,7 +186,8 @@ def _searched(
         extents = (mesh_extent(a), mesh_extent(b)) if far else ()
         return NearestPlan(a.device, *sides, trees, layout, count, tolerance, bound, extents)
 
-    about = (NearestPlan, bound, tolerance, far, *moved, a.points, b.points, *trees)
+    arrays = a.points, b.points, *trees, *(tree.rss for tree in trees)
+    about = (NearestPlan, bound, tolerance, far, *moved, *arrays)
     plan = plans_of(a, b).get(about, make)
     sent = (upload_poses(p, name, a.device) for p, name in zip(poses, POSE_NAMES, strict=True))
     plan.move(*(poses if a.device.is_cpu else sent))

@@ -18,6 +18,7 @@ import warp as wp
 from abut.bounds.float32 import row_xyz, to_vec3f, to_vec4f
 from abut.bounds.relative_frame import RelativeFrame
 from abut.bvh.layout import subtree_slot
+from abut.bvh.rss_on_demand import fit_ends
 from abut.core.atomics import atomic_min_int64
 from abut.core.lanes import (
     WARP_SIZE,
@@ -234,6 +235,7 @@ def nearest_in_row_for(bound: Bound, cuda: bool) -> wp.Function:
     """The search of one row of trees with some kind of volume, by a warp or by a CPU thread."""
     open_near = open_near_for(bound)
     together = FACE_PAIRS if cuda else 1
+    on_demand = bound is Bound.RSS and not cuda  # volumes that are missing are fitted
     room = int(MOST_CANDIDATES) - (WARP_SIZE if cuda else 1)
 
     @wp.func
@@ -310,6 +312,9 @@ def nearest_in_row_for(bound: Bound, cuda: bool) -> wp.Function:
                     if not (wp.cast(entry[2], wp.float32) > known.limit):
                         is_faces = entry[0] < 0 and entry[1] < 0
                         if not is_faces:
+                            if wp.static(on_demand):
+                                fit_ends(pair.a.points, pair.a.faces, pair.tree_a, entry[0])
+                                fit_ends(pair.b.points, pair.b.faces, pair.tree_b, entry[1])
                             opened = open_near(
                                 frame,
                                 slab,
