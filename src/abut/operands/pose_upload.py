@@ -40,9 +40,10 @@ def take_poses_kernel(
 
 
 class PoseStaging:
-    """Pinned memory through which a thread sends poses to a device.
+    """Pinned memory through which a thread sends the poses of one operand to a device.
 
-    The next poses may overwrite it: every query waits for the device before it returns.
+    The next poses may overwrite it: every query waits for the device before it returns. Two
+    operands of a query must not share it, since the copy of the first may still be under way.
     """
 
     def __init__(self, device: wp.Device) -> None:
@@ -81,7 +82,10 @@ def upload_poses(pose: Any, name: str, device: wp.Device) -> Any:
         return checked_poses(pose, name)
     plain = plain.reshape((-1, 4, 4))
     if isinstance(plain, np.ndarray):
-        return _staging.on(device, lambda: PoseStaging(device)).send(plain)
+        operands = _staging.on(device, dict)
+        if name not in operands:
+            operands[name] = PoseStaging(device)
+        return operands[name].send(plain)
     return _copied(plain, device)
 
 
