@@ -1,7 +1,6 @@
 """Call: launches that answer one small question, with its numbers in host memory."""
 
 import ctypes
-import threading
 from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
@@ -9,11 +8,10 @@ from typing import Any
 import numpy as np
 import warp as wp
 
+from abut.core.device import capture_lock, is_only_thread
 from abut.core.launch import KNOWN_WARP, Task
 
 Copies = Sequence[tuple[wp.array, wp.array]]  # (to, from)
-
-_capture_lock = threading.Lock()
 
 
 class Call:
@@ -75,7 +73,7 @@ class _Replay:
     def run(self) -> None:
         """Run on the current stream, after what is pending there, and wait."""
         stream = self._device.stream
-        if self._graph is None and self._ran:
+        if is_only_thread() and self._graph is None and self._ran:
             self._graph = _captured(self._device, self._launch)
         if self._graph is None:
             self._launch(stream)
@@ -106,7 +104,7 @@ def _captured(device: wp.Device, launch: Callable[[wp.Stream], None]) -> Any:
         return capture.graph
     runtime, context = wp._src.context.runtime, device.context
     handle = ctypes.c_void_p()
-    with _capture_lock:
+    with capture_lock:
         mode = int(wp.CaptureMode.THREAD_LOCAL)
         begun = runtime.core.wp_cuda_graph_begin_capture(context, stream.cuda_stream, 0, mode)
         try:

@@ -1,6 +1,7 @@
 """Devices, their memory pools and the number of CPU threads."""
 
 import os
+import threading
 from functools import cache
 from typing import Any
 
@@ -41,6 +42,23 @@ def can_capture(device: wp.Device) -> bool:
     return bool(
         device.is_cuda and wp.is_mempool_enabled(device) and wp.get_stream(device).cuda_stream
     )
+
+
+capture_lock = threading.Lock()
+_cuda_threads: set[int] = set()
+
+
+def is_only_thread() -> bool:
+    """Return whether no other thread has used a CUDA device before; notes that this one does.
+
+    A graph is captured, under ``capture_lock``, by a thread that is alone: launches of another one
+    meanwhile would make the capture fail.
+    """
+    thread = threading.get_ident()
+    if thread not in _cuda_threads:
+        with capture_lock:
+            _cuda_threads.add(thread)
+    return len(_cuda_threads) == 1
 
 
 def require_same_device(*operands: Any) -> wp.Device:

@@ -10,7 +10,7 @@ from typing import Any
 
 import warp as wp
 
-from abut.core.device import can_capture
+from abut.core.device import can_capture, is_only_thread
 from abut.core.launch import UNKNOWN_COUNT, Task, launch
 from abut.core.pair_queue import JoinedQueues, PairQueues
 from abut.core.timing import is_recording, stage
@@ -209,6 +209,8 @@ class Plan:
             self.forget()
             self._stages = list(self._record())
             self._generation = self.queues.generation
+        if self.device.is_cuda:
+            is_only_thread()  # noted, for threads that capture graphs
         for _ in range(times):
             self._launch()
         if meanwhile is not None and not meanwhile():
