@@ -32,8 +32,8 @@ from abut.traversal.distance.near_pairs import (
     near_kernel_for,
     near_leaves_kernel_for,
 )
-from abut.traversal.distance.nearest import choose_kernel
-from abut.traversal.distance.seed import sample_kernel_for
+from abut.traversal.distance.nearest import choose_kernel, nearest_kernel_for
+from abut.traversal.distance.seed import beam_kernel_for, sample_kernel_for
 from abut.traversal.distance.team_nearest import team_nearest_kernel_for
 from abut.traversal.overlap.row_frames import frames_alone, frames_kernel_for
 
@@ -136,6 +136,9 @@ class DistanceStages:
         if self.strategy is Strategy.LEAF_WALK:
             yield self._make_frames()
             yield from self._nearest_by_leaves(keys)
+        elif isinstance(self.rows, SceneRows) and self.device.is_cuda:
+            yield self._make_frames()
+            yield from self._nearest_by_walks(keys)
         else:
             yield from self._nearest_by_teams(keys)
 
@@ -148,6 +151,20 @@ class DistanceStages:
         yield "seed", self.rows.over_rows(sample_kernel_for(self._kind), args, 4096, samples)
         yield from self._list_leaves()
         yield from self._measure_candidates(keys)
+
+    def _nearest_by_walks(self, keys: wp.array) -> Iterable[Stage]:
+        """One thread a row, or a few, in a scene on CUDA."""
+        view, directions = self.rows.view, self._each_row(wp.vec3d)
+        seeds = [self._each_row(wp.int64) for _ in range(2)]
+        args = [view, self._frames, self._fields, self.out, directions, *seeds]
+        yield "seed", self.rows.over_rows(beam_kernel_for(self._kind), args, self._grain)
+        items, grain = self._walks()
+        args = [view, self._frames, items, directions, self._fields, self.out]
+        kernel = nearest_kernel_for(self._kind, 1)
+        yield from self._chosen(kernel, args, items.each, grain, keys)
+        if self.out.tolerance > 0:
+            args = [self.out.bound, *seeds, 1, keys]
+            yield "choose", self.rows.over_rows(choose_kernel, args, 4096)
 
     def _nearest_by_teams(self, keys: wp.array) -> Iterable[Stage]:
         """A team a row, or several where rows are few."""
