@@ -97,6 +97,8 @@ def test_fixed_point_kdops(name, strategy, width, posed, device):
 @pytest.mark.parametrize("name", ["knot", *PAIRS])
 def test_teams_find_the_first_pair_of_a_descent(name, bound, device):
     """Whatever the number of lanes: one on the CPU, 32 on CUDA."""
+    if device == "cpu":
+        pytest.skip("the CPU is what CUDA is compared with")
     found = []
     for where in ("cpu", device):
         a, b = (abut.Mesh(*shape, where) for shape in cases.pair(name, 1500))

@@ -38,13 +38,6 @@ def unpack_obb(r0: wp.vec4f, r1: wp.vec4f, r2: wp.vec4f):
 
 
 @wp.func
-def half_extent_along(box: Obb, axis: wp.vec3f):
-    """Return half the length of a box's projection on an axis."""
-    shares = box.axes * axis
-    return wp.dot(wp.abs(shares), box.half)
-
-
-@wp.func
 def least_axis(v: wp.vec3f):
     """Return the coordinate axis along which v is smallest."""
     size = wp.abs(v)

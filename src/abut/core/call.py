@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import warp as wp
 
-from abut.core.device import capture_lock, is_only_thread
+from abut.core.device import capture_lock, note_cuda_thread
 from abut.core.launch import KNOWN_WARP, Task
 
 Copies = Sequence[tuple[wp.array, wp.array]]  # (to, from)
@@ -73,7 +73,7 @@ class _Replay:
     def run(self) -> None:
         """Run on the current stream, after what is pending there, and wait."""
         stream = self._device.stream
-        if is_only_thread() and self._graph is None and self._ran:
+        if note_cuda_thread() and self._graph is None and self._ran:
             self._graph = _captured(self._device, self._launch)
         if self._graph is None:
             self._launch(stream)

@@ -48,11 +48,11 @@ capture_lock = threading.Lock()
 _cuda_threads: set[int] = set()
 
 
-def is_only_thread() -> bool:
-    """Return whether no other thread has used a CUDA device before; notes that this one does.
+def note_cuda_thread() -> bool:
+    """Note that this thread uses CUDA. Return whether no other thread has, ever.
 
-    A graph is captured, under ``capture_lock``, by a thread that is alone: launches of another one
-    meanwhile would make the capture fail.
+    A Call captures its graph only then, under ``capture_lock``: launches of another thread would
+    make the capture fail.
     """
     thread = threading.get_ident()
     if thread not in _cuda_threads:

@@ -10,7 +10,7 @@ from typing import Any
 
 import warp as wp
 
-from abut.core.device import can_capture, is_only_thread
+from abut.core.device import can_capture, note_cuda_thread
 from abut.core.launch import UNKNOWN_COUNT, Task, launch
 from abut.core.pair_queue import JoinedQueues, PairQueues
 from abut.core.timing import is_recording, stage
@@ -210,7 +210,7 @@ class Plan:
             self._stages = list(self._record())
             self._generation = self.queues.generation
         if self.device.is_cuda:
-            is_only_thread()  # noted, for threads that capture graphs
+            note_cuda_thread()
         for _ in range(times):
             self._launch()
         if meanwhile is not None and not meanwhile():

@@ -43,13 +43,18 @@ def gaps_at_pose(a: Any, b: Any, distance: Any, pose_a: Any, pose_b: Any) -> Gap
     known = one_pose(a, b, pose_a, pose_b, at_once=False)
     if known is None or not known.apart(pose_a, pose_b, distance):
         return None
-    return Gaps((), None, (), partial(wp.empty, (0, 2, 3), wp.float64, a.device), a.device)
+    return no_gaps(None, a.device)
+
+
+def no_gaps(pose: wp.array | None, device: wp.Device) -> Gaps:
+    """Gaps without a row; ``pose`` is an empty array for a batch."""
+    return Gaps((), pose, (), partial(wp.empty, (0, 2, 3), wp.float64, device), device)
 
 
 def segments_between(
     a: Callable[[], PosedMesh], b: Callable[[], PosedMesh], pairs: wp.array, pose: wp.array | None
 ) -> tuple[wp.array, wp.array]:
-    """See ``contact_segments``, which is imported when it is needed."""
+    """Segments and coplanar flags of contacts; their kernels are imported at the first access."""
     from abut.narrow.segments import contact_segments
 
     return contact_segments(a, b, pairs, pose)

@@ -24,6 +24,7 @@ from abut.operands.pose_upload import upload_poses
 from abut.operands.posed_mesh import defer_posed_mesh, make_posed_mesh
 from abut.options import CONTACT_METHODS, CULL_METHODS, Bound, Method, chosen
 from abut.query.at_pose import contacts_at_pose, segments_between
+from abut.query.one_pose import NO_KEYS
 from abut.query.shared import in_chunks, plans_of
 from abut.results import Contacts
 
@@ -33,7 +34,6 @@ if TYPE_CHECKING:
 # Most programs ask about one pose at a time: what other questions need is imported when they come.
 
 DEFAULT_WIDTH = 18  # bits
-NO_KEYS = np.empty(0, dtype=np.int64)
 
 
 def collide(
@@ -100,60 +100,47 @@ def collide(
     if solid:
         _require_closed(a=a, b=b)
     layout = KeyLayout.of(a.face_count, b.face_count)
-    about = layout, first, method, bound, width, pixels
+    plan = partial(_plan, a, b, layout, first, method, bound, width)
+    culled = partial(_culled_keys, a, b, layout, first, method, pixels)
+
+    def keys_at(poses: Any, count: int) -> Any:
+        if planned:
+            return plan(poses, count).run()
+        return NO_KEYS if empty else culled(poses)
+
+    def rows_at(poses: Any, count: int) -> tuple[wp.array, ...]:
+        if planned:
+            return plan(poses, count).rows()
+        return unpack_rows(keys_at(poses, count), layout, count, a.device)
+
     if batch is None:
-        keys = NO_KEYS if empty else _keys(a, b, *about, poses, 1)
-        pairs, _ = unpack_keys(keys, layout, False, a.device)
+        pairs, _ = unpack_keys(keys_at(poses, 1), layout, False, a.device)
         return _contacts(a, b, poses, pairs, None, pairs.shape[0] > 0, solid)
-    if empty:
-        rows = unpack_rows(NO_KEYS, layout, batch, a.device)
-    else:
-        room = pose_room(layout, a.face_count if method is Method.BRUTE else 1)
-        rows = in_chunks(partial(_rows, a, b, *about), poses, batch, room)
-    pairs, pose, colliding = rows
+    room = pose_room(layout, a.face_count if method is Method.BRUTE else 1)
+    pairs, pose, colliding = in_chunks(rows_at, poses, batch, room)
     return _contacts(a, b, poses, pairs, pose, colliding, solid)
 
 
-def _keys(
-    a: Mesh,
-    b: Mesh,
-    layout: KeyLayout,
-    first: bool,
-    method: Method,
-    bound: Bound,
-    width: int,
-    pixels: int,
-    poses: Any,
-    count: int,
-) -> Any:
-    """Sorted keys of the pairs that meet; with ``first``, of one pair per pose."""
-    if method in CULL_METHODS:
-        from abut.query.visible import visible_keys
+def _culled_keys(
+    a: Mesh, b: Mesh, layout: KeyLayout, first: bool, method: Method, pixels: int, poses: Any
+) -> np.ndarray:
+    """Sorted keys of the pairs that meet, by visibility; with ``first``, of one pair per pose."""
+    from abut.query.visible import visible_keys
 
-        keys = visible_keys((a, b), poses, SHARED_NONE, layout, method, pixels)
-        return lowest_of_each_pose(keys, layout) if first else keys
-    return _plan(a, b, poses, layout, count, first, method, bound, width).run()
-
-
-def _rows(a: Mesh, b: Mesh, layout: KeyLayout, first: bool, method: Method, *about: Any) -> Any:
-    """(pairs, poses, flags of poses) on the device, see ``_keys``."""
-    bound, width, _, poses, count = about
-    if method in CULL_METHODS:
-        keys = _keys(a, b, layout, first, method, *about)
-        return unpack_rows(keys, layout, count, a.device)
-    return _plan(a, b, poses, layout, count, first, method, bound, width).rows()
+    keys = visible_keys((a, b), poses, SHARED_NONE, layout, method, pixels)
+    return lowest_of_each_pose(keys, layout) if first else keys
 
 
 def _plan(
     a: Mesh,
     b: Mesh,
-    poses: Any,
     layout: KeyLayout,
-    count: int,
     first: bool,
     method: Method,
     bound: Bound,
     width: int,
+    poses: Any,
+    count: int,
 ) -> "ContactPlan":
     """This thread's plan for two meshes, the same one as long as nothing but poses changes."""
     moved = tuple(0 if p is None else len(p) for p in poses)

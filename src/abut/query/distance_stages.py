@@ -160,7 +160,7 @@ class DistanceStages:
         yield "seed", self.rows.over_rows(beam_kernel_for(self._kind), args, self._grain)
         items, grain = self._walks()
         args = [view, self._frames, items, directions, self._fields, self.out]
-        kernel = nearest_kernel_for(self._kind, 1)
+        kernel = nearest_kernel_for(self._kind)
         yield from self._chosen(kernel, args, items.each, grain, keys)
         if self.out.tolerance > 0:
             args = [self.out.bound, *seeds, 1, keys]

@@ -16,7 +16,7 @@ from abut.mesh import Mesh, require_meshes
 from abut.narrow.pair_distance import measured
 from abut.operands.posed_mesh import defer_posed_mesh, make_posed_mesh
 from abut.options import TREE_METHODS, Method, chosen, require_length
-from abut.query.at_pose import gaps_at_pose
+from abut.query.at_pose import gaps_at_pose, no_gaps
 from abut.query.distance_plan import NearPlan
 from abut.query.shared import in_chunks, plans_of
 from abut.results import Gaps
@@ -78,7 +78,7 @@ def within(
     layout = KeyLayout.of(a.face_count, other.face_count)
     sides = defer_posed_mesh(a, poses[0]), defer_posed_mesh(other, poses[1])
     if not (a.face_count and other.face_count) or batch == 0:
-        return _no_gaps(batch is not None, a.device)
+        return no_gaps(None if batch is None else wp.empty(0, wp.int32, a.device), a.device)
     sharing = SHARED_BY_POSITION if b is None else SHARED_NONE
 
     def ask(poses: Any, count: int) -> tuple[Any, ...]:
@@ -131,11 +131,6 @@ def _rows(plan: NearPlan, layout: KeyLayout, posed: bool) -> tuple[Any, ...]:
     met = (host & 1).astype(bool)
     distance, _ = measured(lambda: plan.a, lambda: plan.b, pairs, pose, met, points=False)
     return pairs, pose, distance, met
-
-
-def _no_gaps(posed: bool, device: wp.Device) -> Gaps:
-    pose = wp.empty(0, dtype=wp.int32, device=device) if posed else None
-    return Gaps((), pose, (), partial(wp.empty, (0, 2, 3), wp.float64, device), device)
 
 
 def _points(

@@ -14,7 +14,7 @@ from functools import cache
 import warp as wp
 
 from abut.bounds.relative_frame import RelativeFrame
-from abut.bvh.layout import BvhView, descendant, face_of, is_leaf, load_node, root_of, subtree_slot
+from abut.bvh.layout import BvhView, Node, face_of, is_leaf, load_node, root_of, subtree_slot
 from abut.core.atomics import atomic_min_int64
 from abut.core.memory_access import load_relaxed_int64
 from abut.core.pair_queue import MAX_COUNT, NO_KEY, pack_pair
@@ -32,12 +32,12 @@ from abut.operands.distance_queues import (
 )
 from abut.operands.posed_mesh import load_face
 from abut.operands.posed_pairs import WorkItems, pair_at, pair_stop, row_and_item, subtree_depth
-from abut.traversal.distance.node_gaps import Slab, gap_volumes, slab_along, slab_padding
-from abut.traversal.overlap.node_pairs import opens_first
+from abut.traversal.distance.node_gaps import Slab, gap_along_slab, slab_along, slab_padding
+from abut.traversal.overlap.node_pairs import pair_below
 
 wp.set_module_options({"enable_backward": False, "fuse_fp": False})
 
-STACK = wp.constant(192)  # a tree is at most 30 + 31 deep, and two levels leave three pairs behind
+STACK = wp.constant(192)  # a tree is at most 30 + 31 deep, and each level of both leaves a pair
 
 
 @wp.struct
@@ -110,37 +110,30 @@ def push_below(
     limit: wp.float32,
     tree_a: BvhView,
     i: wp.int32,
+    a: Node,
     tree_b: BvhView,
     j: wp.int32,
-    in_a: wp.bool,
-    levels: wp.int32,
+    b: Node,
 ):
-    """Open one of two nodes so many levels down; pairs within a limit go on the stack.
+    """Open the larger of two nodes; pairs within a limit go on the stack, the nearest on top.
 
-    The nearest comes to lie on top. Returns how many the stack holds then.
+    Returns how many the stack holds then.
     """
     top = wp.int32(held)
-    k = wp.int32(0)
-    while k < 1 << levels:  # a loop that stays one
-        below = wp.int32(-1)
-        if in_a:
-            below = descendant(tree_a.nodes, i, k, levels)
-        else:
-            below = descendant(tree_b.nodes, j, k, levels)
-        if below >= 0:
-            m = wp.where(in_a, below, i)
-            n = wp.where(in_a, j, below)
-            squared = gap_volumes(frame, slab, limit, tree_a, m, tree_b, n)
-            if not (squared > limit):
-                push_sorted(stack, held, top, wp.vec3i(m, n, wp.cast(squared, wp.int32)))
-                top += 1
-        k += 1
+    for side in range(2):
+        at = pair_below(i, a, j, b, side)
+        below_a = load_node(tree_a.nodes, at[0])
+        below_b = load_node(tree_b.nodes, at[1])
+        squared = gap_along_slab(frame, slab, limit, below_a, below_b)
+        if not (squared > limit):
+            push_sorted(stack, held, top, wp.vec3i(at[0], at[1], wp.cast(squared, wp.int32)))
+            top += 1
     return top
 
 
 @cache
-def nearest_kernel_for(pairs_type: type, levels: int) -> wp.Kernel:
-    """The walk of a type of posed pairs; it opens a node ``levels`` levels at once, 2 at most."""
+def nearest_kernel_for(pairs_type: type) -> wp.Kernel:
+    """The walk of a type of posed pairs."""
 
     @wp.kernel(module="unique", module_options={"enable_backward": False, "fuse_fp": False})
     def nearest_kernel(
@@ -220,10 +213,8 @@ def nearest_kernel_for(pairs_type: type, levels: int) -> wp.Kernel:
                         limit = box_limit(wanted, slack, frame.stretch)
                         slab = slab_along(frame, pair, found.direction, padding)
                 else:
-                    in_a = opens_first(a, b)
-                    down = wp.static(levels)
                     held = push_below(
-                        stack, held, frame, slab, limit, pair.tree_a, i, pair.tree_b, j, in_a, down
+                        stack, held, frame, slab, limit, pair.tree_a, i, a, pair.tree_b, j, b
                     )
                 if found.bits == wp.int64(0):  # they meet
                     held = 0

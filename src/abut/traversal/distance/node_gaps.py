@@ -7,9 +7,8 @@ import warp as wp
 from abut.bounds.float32 import row_xyz, to_vec3f, to_vec4f
 from abut.bounds.gap_boxes import gap_boxes
 from abut.bounds.gaps_boxes import gaps_aabb, gaps_obb, gaps_rss
-from abut.bounds.obb import half_extent_along
 from abut.bounds.relative_frame import RelativeFrame
-from abut.bounds.rss import UNDERFLOW_SLACK, gap_rss, support_rss
+from abut.bounds.rss import UNDERFLOW_SLACK
 from abut.bvh.layout import (
     BvhView,
     Node,
@@ -18,16 +17,12 @@ from abut.bvh.layout import (
     max_abs_coordinate,
     root_of,
 )
-from abut.bvh.node_obbs import OBB_ROWS
-from abut.core.memory_access import load_readonly_vec4f
 from abut.geometry.poses import rotation_of
 from abut.operands.posed_mesh import pose_of
 from abut.operands.posed_pairs import PosedPair
 from abut.options import Bound
-from abut.traversal.overlap.node_pairs import load_obb, load_rss
 
 SLAB_ROUNDING = wp.constant(wp.float32(2.0**-18))
-CLOSE = wp.constant(wp.float32(2.0))  # sizes apart, up to which the line between centres is poor
 
 
 @wp.func
@@ -47,27 +42,6 @@ def gap_centres(frame: RelativeFrame, a: Node, b: Node):
     """Square of the distance of the centres of two boxes."""
     between = frame.rows * box_centre(b) + frame.shift - box_centre(a)
     return wp.dot(between, between)
-
-
-@wp.func
-def volume_centre(tree: BvhView, slot: wp.int32, node: Node):
-    """Centre of a slot's tightest volume."""
-    centre = row_xyz(node.low + node.high) * wp.float32(0.5)
-    if tree.rss.shape[0] > 0:
-        centre = row_xyz(load_readonly_vec4f(tree.rss, OBB_ROWS * slot))
-    elif tree.obbs.shape[0] > 0:
-        centre = row_xyz(load_readonly_vec4f(tree.obbs, OBB_ROWS * slot))
-    return centre
-
-
-@wp.func
-def volume_reach(tree: BvhView, slot: wp.int32, node: Node, direction: wp.vec3f):
-    """Return the extent of a slot's tightest volume from its centre along a unit direction."""
-    if tree.rss.shape[0] > 0:
-        return support_rss(load_rss(tree, slot), direction)
-    if tree.obbs.shape[0] > 0:
-        return half_extent_along(load_obb(tree, slot), direction)
-    return wp.dot(row_xyz(node.high - node.low), wp.abs(direction)) * wp.float32(0.5)
 
 
 @wp.struct
@@ -127,52 +101,25 @@ def direction_in_b(frame: RelativeFrame, direction: wp.vec3f):
 
 
 @wp.func
-def larger_gap(squared: wp.float32, gap: wp.float32):
-    """The larger of a squared lower bound and another that is not squared."""
-    return wp.where(gap > wp.float32(0.0), wp.max(squared, gap * gap), squared)
+def half_extent(node: Node, direction: wp.vec3f):
+    """Return the extent of a box from its centre along a unit direction."""
+    return wp.dot(row_xyz(node.high - node.low), wp.abs(direction)) * wp.float32(0.5)
 
 
 @wp.func
-def gap_volumes(
-    frame: RelativeFrame,
-    slab: Slab,
-    limit: wp.float32,
-    tree_a: BvhView,
-    i: wp.int32,
-    tree_b: BvhView,
-    j: wp.int32,
-):
-    """Square of a lower bound of the distance of two slots; the cheapest that exceeds ``limit``.
+def gap_along_slab(frame: RelativeFrame, slab: Slab, limit: wp.float32, a: Node, b: Node):
+    """Square of a lower bound of the distance of two boxes.
 
-    Tight volumes along the slab, then along the line between their centres, then boxes. Without
-    tight volumes boxes come first; for boxes with parallel axes no other bound is tighter.
+    Where the boxes are no farther apart than ``limit`` in either frame, also their gap along the
+    slab; for boxes with parallel axes it is no tighter.
     """
-    a = load_node(tree_a.nodes, i)
-    b = load_node(tree_b.nodes, j)
-    tight = tree_a.rss.shape[0] > 0 or tree_a.obbs.shape[0] > 0
-    squared = wp.float32(0.0)
-    if not tight:
-        squared = gap_nodes(frame, a, b)
-    if (tight or (frame.rotated != 0 and slab.known)) and not (squared > limit):
-        centre_a = volume_centre(tree_a, i, a)
-        centre_b = volume_centre(tree_b, j, b)
+    squared = gap_nodes(frame, a, b)
+    if frame.rotated != 0 and slab.known and not (squared > limit):
+        centre_a = row_xyz(box_centre(a))
+        centre_b = row_xyz(box_centre(b))
         gap = slab.shift + wp.dot(centre_b, slab.in_b) - wp.dot(centre_a, slab.in_a) - slab.padding
-        gap -= volume_reach(tree_a, i, a, slab.in_a) + volume_reach(tree_b, j, b, slab.in_b)
-        squared = larger_gap(squared, gap)
-        if tight and not (squared > limit):
-            between = row_xyz(frame.rows * to_vec4f(centre_b) + frame.shift) - centre_a
-            length = wp.length(between)
-            unit = between * (wp.float32(1.0) / length)  # NaN where centres coincide: culls nothing
-            gap = length - slab.padding - volume_reach(tree_a, i, a, unit)
-            gap -= volume_reach(tree_b, j, b, direction_in_b(frame, unit))
-            squared = larger_gap(squared, gap)
-            if not (squared > limit):
-                squared = wp.max(squared, gap_nodes(frame, a, b))
-            if tree_a.rss.shape[0] > 0 and not (squared > limit):
-                rss_a = load_rss(tree_a, i)
-                rss_b = load_rss(tree_b, j)
-                if length < CLOSE * (rss_a.half[0] + rss_b.half[0]):
-                    squared = larger_gap(squared, gap_rss(frame, rss_a, rss_b))
+        gap -= half_extent(a, slab.in_a) + half_extent(b, slab.in_b)
+        squared = wp.where(gap > wp.float32(0.0), wp.max(squared, gap * gap), squared)
     return squared
 
 
