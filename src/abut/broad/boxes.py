@@ -21,6 +21,11 @@ BEYOND_ALL = wp.constant(wp.float32(3.0e38))
 EMPTY_EXTENT = wp.constant(-(2**31))  # below every sortable float
 EVERYWHERE = 1e30  # a padding with which all boxes overlap
 
+# Roles of an object in a question: pairs of one object of each are asked about.
+WHICH = wp.constant(1)
+AGAINST = wp.constant(2)
+BOTH_ROLES = 3
+
 
 @wp.struct
 class Boxes:
@@ -39,16 +44,22 @@ class Boxes:
 class Filters:
     """Filters of object pairs; empty arrays leave all pairs."""
 
-    about: wp.array[wp.vec4i]  # of each object: is static, group, mask
+    about: wp.array[wp.vec4i]  # of each object: is static, group, mask, roles
     ignored: wp.array[wp.int64]  # pairs, low << 32 | high, ascending
 
 
 def make_filters(
-    static: np.ndarray, group: np.ndarray, mask: np.ndarray, ignored: Any, device: wp.Device
+    static: np.ndarray,
+    group: np.ndarray,
+    mask: np.ndarray,
+    ignored: Any,
+    device: wp.Device,
+    roles: Any = BOTH_ROLES,
 ) -> Filters:
     """Make the struct for kernels; ``ignored`` are pairs (low, high)."""
     filters = Filters()
-    about = np.stack([static, group, mask, np.zeros_like(mask)], axis=1).astype(np.int32)
+    columns = np.broadcast_arrays(static, group, mask, roles)
+    about = np.stack(columns, axis=1).astype(np.int32)
     filters.about = wp.array(about, dtype=wp.vec4i, device=device)
     pairs = np.array(sorted(ignored), np.int64).reshape(-1, 2)
     filters.ignored = wp.array(pairs[:, 0] << 32 | pairs[:, 1], dtype=wp.int64, device=device)
@@ -56,15 +67,34 @@ def make_filters(
 
 
 @wp.func
+def are_asked(roles_a: wp.int32, roles_b: wp.int32):
+    """Whether a question is about two objects in this order: a of WHICH, b of AGAINST."""
+    return (roles_a & WHICH) != 0 and (roles_b & AGAINST) != 0
+
+
+@wp.func
 def passes_filters(filters: Filters, i: wp.int32, j: wp.int32):
-    """Whether the filters leave a pair of objects."""
+    """Whether the filters leave a pair of objects, in either order."""
     if filters.about.shape[0] > 0:
         a = filters.about[i]
         b = filters.about[j]
         if a[0] * b[0] != 0 or (a[1] & b[2]) == 0 or (b[1] & a[2]) == 0:
             return False
+        if not (are_asked(a[3], b[3]) or are_asked(b[3], a[3])):
+            return False
     key = (wp.int64(wp.min(i, j)) << wp.int64(32)) | wp.int64(wp.max(i, j))
     return find_key(filters.ignored, filters.ignored.shape[0], key) < 0
+
+
+@wp.func
+def in_order(filters: Filters, i: wp.int32, j: wp.int32):
+    """The objects of a pair that passes: the one of WHICH first; where both may be, the lower."""
+    low = wp.min(i, j)
+    high = wp.max(i, j)
+    if filters.about.shape[0] > 0:
+        if not are_asked(filters.about[low][3], filters.about[high][3]):
+            return wp.vec2i(high, low)
+    return wp.vec2i(low, high)
 
 
 @wp.func
@@ -78,7 +108,8 @@ def push_objects(
 ):
     """Append a pair of objects, if the filters leave it."""
     if passes_filters(filters, i, j):
-        push_pair(queue, pack_pair(environment, wp.min(i, j), wp.max(i, j), bits))
+        pair = in_order(filters, i, j)
+        push_pair(queue, pack_pair(environment, pair[0], pair[1], bits))
 
 
 @wp.func
@@ -133,6 +164,7 @@ def object_box_kernel(
     pairs: ScenePairs,
     margin: wp.float64,
     own: wp.bool,
+    filters: Filters,
     # out
     boxes_out: Boxes,
     bad_out: PairQueue,
@@ -153,7 +185,7 @@ def object_box_kernel(
         else:
             lower, upper = box_of_posed(pairs.bvhs, shape, pairs.poses[at], margin)
             store_box(boxes_out, at, lower, upper)
-        if own and count > 1:
+        if own and count > 1 and are_asked(filters.about[i][3], filters.about[i][3]):
             push_pair(objects_out, pack_pair(environment, i, i, pairs.object_bits))
 
 

@@ -7,11 +7,11 @@ import warp as wp
 
 from abut.bounds.aabb import overlap_aabb
 from abut.bounds.float32 import from_sortable, row_xyz, to_sortable
-from abut.broad.boxes import Boxes, Filters, passes_filters, push_objects
+from abut.broad.boxes import Boxes, Filters, push_objects
 from abut.bvh.layout import BvhView, escape_of, face_of, is_leaf, load_node, next_slot
 from abut.bvh.lbvh import merge_upwards
 from abut.bvh.morton import morton_code
-from abut.core.pair_queue import PairQueue, push_pair, queue_stop, unpack_pair
+from abut.core.pair_queue import PairQueue, queue_stop, unpack_pair
 
 wp.set_module_options({"enable_backward": False, "fuse_fp": False})
 
@@ -176,5 +176,4 @@ def filter_pairs_kernel(
     """Copy the pairs that the filters leave."""
     for i in range(span[0] + wp.tid(), queue_stop(found, span[1]), span[2]):
         row = unpack_pair(found.keys[i], bits)
-        if passes_filters(filters, row[1], row[2]):
-            push_pair(pairs_out, found.keys[i])
+        push_objects(filters, row[0], row[1], row[2], bits, pairs_out)

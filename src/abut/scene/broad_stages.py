@@ -3,9 +3,10 @@
 from collections.abc import Callable, Iterator
 from typing import Any
 
+import numpy as np
 import warp as wp
 
-from abut.broad.boxes import EMPTY_EXTENT, Boxes, empty_boxes, object_box_kernel
+from abut.broad.boxes import BOTH_ROLES, EMPTY_EXTENT, Boxes, empty_boxes, object_box_kernel
 from abut.broad.phase import BroadPhase, object_layout
 from abut.core.launch import Task
 from abut.core.pair_queue import NO_KEY, KeyLayout, PairQueues
@@ -132,17 +133,20 @@ class BroadStages:
         self.filters = objects.filters()
         self._own, self._margin, self._first = own, wp.float64(margin), first
         self._method, self._find = method, find
-        self._version = objects.version
+        self._version, self._roles = objects.version, BOTH_ROLES
         self._generation = -1
         self._record()
 
-    def follow(self, objects: ObjectTable) -> None:
-        """Take over shapes and filters of as many objects, with as many ignored pairs."""
-        if self._version == objects.version:
+    def follow(self, objects: ObjectTable, roles: Any = BOTH_ROLES) -> None:
+        """Take over shapes and filters of as many objects, with as many ignored pairs.
+
+        ``roles`` say which pairs are asked about, see Part.
+        """
+        if self._version == objects.version and np.array_equal(roles, self._roles):
             return
-        self._version = objects.version
+        self._version, self._roles = objects.version, roles
         if len(objects):
-            new = objects.filters()
+            new = objects.filters(roles)
             wp.copy(self.filters.about, new.about)
             if new.ignored.shape[0]:
                 wp.copy(self.filters.ignored, new.ignored)
@@ -188,7 +192,7 @@ class BroadStages:
         if self.capacity >= 1 << (KEY_BITS - self.layout.width):
             raise CapacityError("the scene has too many pairs of objects for meshes of this size.")
         self.rows = SceneRows(self._make_pairs(), queues)
-        args = [self.rows.view, self._margin, self._own]
+        args = [self.rows.view, self._margin, self._own, self.filters]
         args += [self.boxes, queues["bad"], queues["objects"]]
         self._box = Task(object_box_kernel, self.total, args, self.device, grain=1024)
         about = (self.boxes, self.filters, queues, self.environments, self._method)

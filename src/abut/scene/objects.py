@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import warp as wp
 
-from abut.broad.boxes import Filters, make_filters
+from abut.broad.boxes import BOTH_ROLES, Filters, make_filters
 from abut.core.arrays import scalar_dtype, to_plain, wait_for_readers
 from abut.errors import SceneError
 from abut.scene.inputs import VertexCheck
@@ -65,6 +65,14 @@ class ObjectTable:
         self.write_poses(rows, poses)
         self.version += 1
         return rows
+
+    def replace(self, shapes: np.ndarray, group: np.ndarray, mask: np.ndarray) -> None:
+        """Hold these objects alone, without names; poses have to be written."""
+        self.shapes, self.group, self.mask = shapes, group, mask
+        self.static = np.zeros_like(shapes)
+        if self.poses.shape[0] != len(shapes):
+            self.poses = wp.empty(len(shapes), dtype=wp.mat44d, device=self.device)
+        self.version += 1
 
     def state(self) -> dict[str, Any]:
         """Everything but the shapes, to pickle."""
@@ -222,9 +230,10 @@ class ObjectTable:
         self.ignored |= set(map(tuple, pairs.tolist()))
         self.version += 1
 
-    def filters(self) -> Filters:
-        """The filters of object pairs, as kernels receive them."""
-        return make_filters(self.static, self.group, self.mask, self.ignored, self.device)
+    def filters(self, roles: Any = BOTH_ROLES) -> Filters:
+        """The filters of object pairs, as kernels receive them; ``roles`` as in Part."""
+        columns = (self.static, self.group, self.mask, self.ignored)
+        return make_filters(*columns, self.device, roles)
 
     def tested(self, pairs: np.ndarray) -> np.ndarray:
         """(n,) which pairs (n, 2) of rows the filters leave; an object and itself always."""

@@ -41,6 +41,7 @@ from abut.scene.scene_results import (
     scene_gaps,
 )
 from abut.scene.search_cache import SearchCache
+from abut.scene.selection import Guest, Selections
 from abut.scene.shape_pool import ShapePool
 
 
@@ -64,6 +65,7 @@ class Scene:
         self._pool = ShapePool(self.device)
         self._objects = ObjectTable(self._pool)
         self._searches = SearchCache(self._objects)
+        self._selections = Selections(self._objects)
 
     @classmethod
     def load(cls, path: Any, device: Any = None, *, geometry: str = "collision") -> "Scene":
@@ -228,6 +230,10 @@ class Scene:
         """
         with self.lock:
             self._objects.ignore(self._objects.rows(handles), self._objects.rows(others))
+
+    def _guest(self, against: Any, pose: Any) -> Guest | None:
+        """The mesh or the other scene that ``against`` is, None where it names objects."""
+        return Guest.of(None if against is self else against, pose)
 
     def collide(
         self,

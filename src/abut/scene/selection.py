@@ -1,0 +1,176 @@
+"""Part: the pairs of objects that a question about a part of a scene asks about."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import warp as wp
+
+from abut.broad.boxes import AGAINST, WHICH
+from abut.core.device import require_same_device
+from abut.errors import OptionError
+from abut.mesh import Mesh
+from abut.scene.inputs import given_poses, is_one_pose
+from abut.scene.objects import ALL_GROUPS, ObjectTable
+from abut.scene.shape_pool import NO_SHAPE, ShapePool
+
+MOST_GUESTS = 16  # meshes and scenes whose shapes a scene keeps
+
+
+@dataclass(eq=False)
+class Part:
+    """A question about pairs of one object of ``which`` and one of ``against``.
+
+    Attributes:
+        objects: The objects to search: those of the scene, then guests.
+        roles: (n,) int32, WHICH and AGAINST of each.
+        first_guest: Row of the first guest; 0 where there is none. Rows of results name guests
+            by ``row - first_guest``.
+    """
+
+    objects: ObjectTable
+    roles: np.ndarray
+    first_guest: int = 0
+
+    def tested(self, pairs: np.ndarray) -> np.ndarray:
+        """(n,) which pairs (n, 2) of rows are asked about and left by the filters."""
+        a, b = self.roles[pairs].T
+        asked = ((a & WHICH != 0) & (b & AGAINST != 0)) | ((b & WHICH != 0) & (a & AGAINST != 0))
+        return self.objects.tested(pairs) & asked
+
+    def in_order(self, pairs: np.ndarray) -> np.ndarray:
+        """(n,) which pairs (low, high) that pass have their object of ``which`` first."""
+        low, high = self.roles[pairs].T
+        return (low & WHICH != 0) & (high & AGAINST != 0)
+
+
+@dataclass(eq=False)
+class Guest:
+    """A mesh or another scene that a question is asked against, as it is now.
+
+    Attributes:
+        source: The Mesh or Scene.
+        version: Differs where meshes, groups or masks do.
+        meshes: Of each object; None where one was removed.
+        group, mask: Bits of each. A mesh meets all groups.
+        poses: (m,) matrices, a copy.
+    """
+
+    source: Any
+    version: tuple[int, int]
+    meshes: list[Mesh | None]
+    group: np.ndarray
+    mask: np.ndarray
+    poses: np.ndarray
+
+    @staticmethod
+    def of(source: Any, pose: Any) -> "Guest | None":
+        """The guest that ``against`` names; None where it names objects of the scene.
+
+        Ask before the scene is locked: another scene is locked meanwhile.
+        """
+        if isinstance(source, Mesh):
+            if not is_one_pose(pose):
+                raise OptionError("pose must be one pose of the mesh, (4, 4).")
+            every = np.array([ALL_GROUPS], np.int32)
+            return Guest(source, (0, 0), [source], every, every, given_poses(pose))
+        if pose is not None:
+            raise OptionError("pose is for a mesh; give against=mesh.")
+        table = getattr(source, "_objects", None)
+        if not isinstance(table, ObjectTable):
+            return None
+        with source.lock:
+            version = (table.version, table.pool.version)
+            gone = (table.shapes == NO_SHAPE).tolist()
+            meshes = [None if no else m for m, no in zip(source.meshes, gone, strict=True)]
+            poses = table.poses.numpy().reshape(-1, 4, 4).copy()
+            return Guest(source, version, meshes, table.group, table.mask, poses)
+
+
+class JoinedObjects:
+    """The objects of a scene, and after them those of a guest, in one table.
+
+    Attributes:
+        source: The Mesh or Scene that is the guest.
+        table: The objects. Static ones of a guest are tested against static ones of the scene.
+    """
+
+    def __init__(self, pool: ShapePool, source: Any) -> None:
+        self.source, self.table = source, ObjectTable(pool)
+        self._pool, self._meshes, self._version = pool, [], None
+        self._shapes = np.empty(0, np.int32)
+
+    def follow(self, host: ObjectTable, guest: Guest) -> ObjectTable:
+        """The table, brought up to date."""
+        version = (host.version, guest.version)
+        if self._version != version:
+            self._version = version
+            self._take_meshes(guest.meshes)
+            self.table.replace(
+                np.concatenate([host.shapes, self._shapes]),
+                np.concatenate([host.group, guest.group]),
+                np.concatenate([host.mask, guest.mask]),
+            )
+        if len(host):
+            wp.copy(self.table.poses, host.poses, count=len(host))
+        if len(guest.poses):
+            poses = wp.array(guest.poses, dtype=wp.mat44d, device=self._pool.device)
+            wp.copy(self.table.poses, poses, dest_offset=len(host), count=len(poses))
+        return self.table
+
+    def release(self) -> None:
+        """Let the shapes of the guest go."""
+        self._take_meshes([])
+
+    def _take_meshes(self, meshes: list[Mesh | None]) -> None:
+        if len(meshes) == len(self._meshes) and all(map(_is, meshes, self._meshes)):
+            return
+        before, add = self._shapes, self._pool.add
+        shapes = [NO_SHAPE if mesh is None else add(mesh) for mesh in meshes]
+        self._shapes, self._meshes = np.array(shapes, np.int32), meshes
+        self._pool.use(self._shapes[self._shapes != NO_SHAPE])
+        self._pool.release(before[before != NO_SHAPE])
+        self._pool.version += 1  # ranges of arrays may be used again
+
+
+def _is(a: Any, b: Any) -> bool:
+    return a is b
+
+
+class Selections:
+    """Makes the Part of each question about a scene, and keeps the shapes of recent guests."""
+
+    def __init__(self, objects: ObjectTable) -> None:
+        self.objects = objects
+        self._joined: list[JoinedObjects] = []
+
+    def part(self, which: Any, against: Any, guest: Guest | None) -> Part | None:
+        """The part that is asked about; None where that is the whole scene."""
+        if guest is not None:
+            return self._guest_part(which, guest)
+        if which is None and against is None:
+            return None
+        roles = self._which_roles(which)
+        rows = self.objects.living if against is None else self.objects.rows(against)
+        roles[rows] |= int(AGAINST)
+        return Part(self.objects, roles)
+
+    def _guest_part(self, which: Any, guest: Guest) -> Part:
+        require_same_device(self.objects, guest.source)
+        known = next((j for j in self._joined if j.source is guest.source), None)
+        if known is None:
+            known = JoinedObjects(self.objects.pool, guest.source)
+        else:
+            self._joined.remove(known)
+        for old in self._joined[MOST_GUESTS - 1 :]:
+            old.release()
+        self._joined = [known, *self._joined[: MOST_GUESTS - 1]]
+        table = known.follow(self.objects, guest)
+        roles = np.full(len(table), int(AGAINST), np.int32)
+        roles[: len(self.objects)] = self._which_roles(which)
+        return Part(table, roles, len(self.objects))
+
+    def _which_roles(self, which: Any) -> np.ndarray:
+        roles = np.zeros(len(self.objects), np.int32)
+        roles[self.objects.living if which is None else self.objects.rows(which)] = int(WHICH)
+        return roles
