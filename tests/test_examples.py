@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from abut.cli import _parser
+from abut.cli.command import make_parser
 
 ROOT = Path(__file__).parents[1]
 EXAMPLES = sorted((ROOT / "examples").glob("*.py"))
@@ -79,7 +79,7 @@ def test_commands_on_pages_are_understood(page):
     for line in lines:
         name, *words = shlex.split(line, comments=True) or [""]
         if name == "abut":
-            assert hasattr(_parser(words[0]).parse_args(words), "run"), line
+            assert hasattr(make_parser(words[0]).parse_args(words), "run"), line
 
 
 def test_readme_example_is_ten_lines():

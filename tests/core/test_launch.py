@@ -238,3 +238,14 @@ def test_threads_load_modules_at_once(device):
     for thread in threads:
         thread.join()
     assert found == [[20, 20, 20]] * 4
+
+
+def test_slices_of_many_steps_are_short(threads):
+    """An interrupt waits for the slice that runs."""
+    for count in (1, 2):
+        threads(count)
+        cpu = wp.get_device("cpu")
+        _, spans = launching._slice_spans(1000, 1, cpu, 0, None, launching.STEPS_PER_SLICE // 10)
+        assert len(spans) == 100 and spans[0][0] == 0 and spans[-1][1] == 1000
+        _, spans = launching._slice_spans(1000, 1, cpu, 0, None, 10 * launching.STEPS_PER_SLICE)
+        assert len(spans) == 1000

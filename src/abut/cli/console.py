@@ -1,17 +1,19 @@
 """Output of commands: results on standard output, messages on standard error."""
 
+import errno
 import json
 import logging
 import os
 import sys
-import tempfile
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import cache
+from io import TextIOWrapper
 from typing import Any, TypeVar
 
 Item = TypeVar("Item")
 
+STDOUT, STDERR = 1, 2
 PIPE_WIDTH = 200  # columns; output to a pipe is not wrapped
 NO_DRIVER = "Could not find or load the NVIDIA CUDA driver"
 
@@ -29,9 +31,42 @@ def _console(stderr: bool) -> Any:
     return Console(stderr=stderr, highlight=False, markup=False, emoji=False, width=width)
 
 
+def open_streams() -> None:
+    """Replace closed streams, and escape characters that a stream cannot encode.
+
+    Raises:
+        OSError: Standard output is closed.
+    """
+    while (null := os.open(os.devnull, os.O_RDWR)) <= STDERR:  # no file may take a stream's number
+        pass
+    os.close(null)
+    closed = sys.stdout is None
+    if sys.stderr is None:
+        sys.stderr = open(STDERR, "w", closefd=False)
+    if sys.stdout is None:
+        sys.stdout = open(STDOUT, "w", closefd=False)
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
+    if closed:
+        raise OSError(errno.EBADF, os.strerror(errno.EBADF))
+
+
+def drop_output() -> None:
+    """Discard what standard output still holds, so that no later flush fails."""
+    with suppress(OSError, ValueError):
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
 def tell(message: str) -> None:
-    """Print a message on standard error."""
-    print(message, file=sys.stderr)
+    """Print a message on standard error, if it can be written."""
+    with suppress(OSError):
+        print(message, file=sys.stderr, flush=True)
+
+
+def one_line(error: BaseException) -> str:
+    """Return the message of an error on one line."""
+    return " ".join(str(error).split())
 
 
 @contextmanager
@@ -109,17 +144,20 @@ def quiet_warp() -> None:
 def _stderr_without(noise: str) -> Iterator[None]:
     """Drop lines that native code writes to standard error, where they contain ``noise``."""
     sys.stderr.flush()
-    kept = os.dup(2)
-    with tempfile.TemporaryFile() as held:
-        os.dup2(held.fileno(), 2)
-        try:
-            yield
-        finally:
-            os.dup2(kept, 2)
-            os.close(kept)
-            held.seek(0)
-            lines = held.read().decode(errors="replace").splitlines(keepends=True)
-            sys.stderr.writelines(line for line in lines if noise not in line)
+    kept = os.dup(STDERR)
+    reader, writer = os.pipe()
+    os.set_blocking(reader, False)
+    os.set_blocking(writer, False)
+    os.dup2(writer, STDERR)
+    os.close(writer)
+    try:
+        yield
+    finally:
+        os.dup2(kept, STDERR)
+        os.close(kept)
+        with open(reader, "rb") as held:
+            lines = (held.read() or b"").decode(errors="replace").splitlines(keepends=True)
+        sys.stderr.writelines(line for line in lines if noise not in line)
 
 
 def version_of(package: str) -> str:

@@ -18,6 +18,7 @@ from abut.cli.operands import (
     picture_size,
 )
 from abut.cli.report import Stages, run_timed, timed
+from abut.io.write import require_writable
 from abut.mesh import Mesh
 from abut.options import CULL_METHODS, CullBackend, Level, Order
 from abut.query.cull import Culled, cull
@@ -56,6 +57,8 @@ def add_command(commands: Any) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Run the query and print the answer."""
+    if args.picture:
+        require_writable(args.picture)
     named = [pair for path in args.files for pair in _objects(path, args.device)]
     operands = {str(k): pair for k, pair in enumerate(named)}
     meshes = [mesh for _, mesh in named]

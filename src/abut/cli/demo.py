@@ -17,6 +17,7 @@ from abut.cli.report import run_timed, timed
 from abut.core.device import resolve_device
 from abut.core.timing import recording
 from abut.errors import OptionError
+from abut.io.write import require_writable
 from abut.mesh import Mesh
 from abut.query.collide import collide
 from abut.query.self_collide import self_collide
@@ -122,6 +123,7 @@ def run(args: argparse.Namespace) -> int:
     if args.frames or args.check or args.no_film or args.mesh:
         raise OptionError(f"{args.name} does not move; frames are for: {', '.join(ANIMATED)}.")
     args.size = args.size or SIZE
+    (path,) = _targets(args)
     demo = DEMOS[args.name]
     shapes = demo.shapes(args.faces)
     query = collide if len(shapes) == 2 else self_collide
@@ -131,7 +133,7 @@ def run(args: argparse.Namespace) -> int:
     with working("joining curves"):
         curves = timed(stages, "curves", hits.curves)
     with working("drawing"):
-        path = timed(stages, "picture", lambda: _draw(demo, args, shapes, curves))
+        timed(stages, "picture", lambda: _draw(demo, args, shapes, curves, path))
     report = {
         "demo": args.name,
         "faces": [mesh.face_count for mesh in meshes],
@@ -146,7 +148,23 @@ def run(args: argparse.Namespace) -> int:
     return 0
 
 
-def _draw(demo: Demo, args: argparse.Namespace, shapes: Any, curves: list[np.ndarray]) -> Path:
+def _targets(args: argparse.Namespace) -> list[Path]:
+    """Return the files that the demo writes: a picture, or a sheet and a film."""
+    path = Path(args.out)
+    if args.name in DEMOS:
+        files = [path if path.suffix else path / f"{args.name}.png"]
+    else:
+        stem = path.with_suffix("") if path.suffix else path / args.name
+        kind = ".mp4" if path.suffix.lower() == ".mp4" else ".gif"
+        files = [Path(f"{stem}.png"), Path(f"{stem}{kind}")]
+    for file in files:
+        require_writable(file)
+    return files
+
+
+def _draw(
+    demo: Demo, args: argparse.Namespace, shapes: Any, curves: list[np.ndarray], path: Path
+) -> None:
     painted = zip(shapes, demo.colors, demo.opacities, strict=False)
     camera = view.Camera.around(
         np.concatenate([shape.vertices for shape in shapes]),
@@ -156,8 +174,7 @@ def _draw(demo: Demo, args: argparse.Namespace, shapes: Any, curves: list[np.nda
     )
     bodies = [view.Body(*body) for body in painted]
     pixels = view.render(bodies, curves, camera=camera, size=args.size, device=args.device)
-    path = Path(args.out)
-    return view.save_picture(path if path.suffix else path / f"{args.name}.png", pixels)
+    view.save_picture(path, pixels)
 
 
 def _facts(report: dict[str, Any]) -> list[tuple[str, str]]:
@@ -181,6 +198,7 @@ def _run_animation(args: argparse.Namespace) -> int:
     demo = ANIMATED[args.name]
     if args.mesh and len(args.mesh) != demo.meshes:
         raise OptionError(f"{args.name} takes {demo.meshes or 'no'} meshes, not {len(args.mesh)}.")
+    files = [] if args.no_film else _targets(args)
     device = resolve_device(args.device)
     with working("setting up"):
         options = {"meshes": [_shape(file) for file in args.mesh]} if args.mesh else {}
@@ -198,8 +216,11 @@ def _run_animation(args: argparse.Namespace) -> int:
             log.check(play, method)
         if film is not None:
             film.take(bodies(play.seen()))
-    files = [] if film is None else _written(film, args)
-    _show_frames(args, play, log, files, str(device), method)
+    if film is not None:
+        with working("writing"):
+            film.save_sheet(files[0])
+            film.save(files[1])
+    _show_frames(args, play, log, list(map(str, files)), str(device), method)
     return int(log.wrong > 0)
 
 
@@ -261,14 +282,6 @@ def _color(thing: Seen) -> Any:
         return color
     shade = (thing.part * 5 % SHADES) / (SHADES - 1) - 0.5
     return np.clip(color + shade[:, None] * [0.25, 0.35, 0.35], 0, 1)
-
-
-def _written(film: view.Film, args: argparse.Namespace) -> list[str]:
-    path = Path(args.out)
-    stem = path.with_suffix("") if path.suffix else path / args.name
-    kind = ".mp4" if path.suffix.lower() == ".mp4" else ".gif"
-    with working("writing"):
-        return [str(film.save_sheet(f"{stem}.png")), str(film.save(f"{stem}{kind}"))]
 
 
 def _show_frames(

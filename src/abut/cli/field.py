@@ -18,6 +18,7 @@ from abut.cli.operands import (
     read_poses,
 )
 from abut.cli.report import Facts, point_text, show_first, sizes_of
+from abut.io.write import require_writable
 from abut.options import Sign
 from abut.sdf.distance_field import DistanceField
 from abut.sdf.field_files import require_known
@@ -75,6 +76,7 @@ def _add_query(actions: Any) -> None:
 def build(args: argparse.Namespace) -> int:
     """Build a field and save it."""
     require_known(Path(args.out))
+    require_writable(args.out)
     mesh = load(args.mesh, args.device)
     options = {"margin": args.margin, "band": args.band, "sign": args.sign}
     with bar("sampling") as progress:

@@ -3,13 +3,12 @@
 import argparse
 import sys
 from dataclasses import asdict
-from pathlib import Path
 from typing import Any
 
 from abut.cli.console import show_facts, show_json, working
 from abut.cli.operands import add_choice, add_meshes, add_poses, load, load_poses, natural
-from abut.errors import FileError
 from abut.hardware import Engine, simulate, synthesize, verilog
+from abut.io.write import replacing
 
 
 def add_command(commands: Any) -> None:
@@ -105,10 +104,8 @@ def _verilog(args: argparse.Namespace) -> int:
     if args.out is None:
         sys.stdout.write(text)
         return 0
-    try:
-        Path(args.out).write_text(text)
-    except OSError as error:
-        raise FileError(f"{args.out} cannot be written: {error.strerror}.") from None
+    with replacing(args.out) as new:
+        new.write_text(text)
     return 0
 
 

@@ -19,6 +19,7 @@ log = logging.getLogger("abut")
 
 NOTICE_AFTER_S = 0.5
 SLICES_PER_THREAD = 4  # uneven slices even out
+STEPS_PER_SLICE = 20_000_000  # pairs of faces, say: less than a second
 CUDA_THREADS = 1 << 17  # enough to fill any current GPU
 UNKNOWN_COUNT = 2**31 - 1
 KNOWN_WARP = "1.19."  # see _slice_call
@@ -40,7 +41,8 @@ class Task:
     first + t + step, … below stop. On CUDA one launch covers all items; where the host does not
     know the count (``UNKNOWN_COUNT``), a fixed number of ``threads`` strides over them, in blocks
     of ``block``. On the CPU, where Warp runs a launch on one thread, slices of at least ``grain``
-    items share the work.
+    items share the work. An item may have many ``steps``; slices of at most STEPS_PER_SLICE end
+    soon enough for an interrupt.
     """
 
     def __init__(
@@ -54,8 +56,9 @@ class Task:
         start: int = 0,
         threads: int | None = None,
         block: int | None = None,
+        steps: int = 1,
     ) -> None:
-        dim, spans = _slice_spans(count, grain, device, start, threads)
+        dim, spans = _slice_spans(count, grain, device, start, threads, steps)
         record = partial(wp.launch, kernel, dim, device=device, record_cmd=True, block_dim=block)
         with _lock:
             _load(kernel, device, block)
@@ -105,7 +108,12 @@ def _argument_struct(*types: Any) -> type[ctypes.Structure]:
 
 
 def _slice_spans(
-    count: int, grain: int, device: wp.Device, start: int, threads: int | None = None
+    count: int,
+    grain: int,
+    device: wp.Device,
+    start: int,
+    threads: int | None = None,
+    steps: int = 1,
 ) -> tuple[int, list[tuple[int, int, int]]]:
     """Return the threads of a launch and the spans of its slices."""
     if device.is_cuda:
@@ -114,6 +122,8 @@ def _slice_spans(
     slices = 1
     if thread_count() > 1:
         slices = max(1, min(thread_count() * SLICES_PER_THREAD, count // grain))
+    if steps > 1:
+        slices = max(slices, min(count, count * steps // STEPS_PER_SLICE))
     edges = [start + count * s // slices for s in range(slices + 1)]
     return 1, [(low, high, 1) for low, high in pairwise(edges)]
 

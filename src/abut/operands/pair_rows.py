@@ -49,10 +49,11 @@ class MeshRows:
         grain: int,
         threads_each: int = 1,
         threads: int | None = None,
+        steps: int = 1,
     ) -> Run:
-        """A launch over all items; ``args`` makes the arguments for the WorkItems."""
+        """A launch over all items of so many steps; ``args`` makes the arguments for WorkItems."""
         count = self.capacity * items.each * threads_each
-        return Task(kernel, count, args(items), self.device, grain=grain).run
+        return Task(kernel, count, args(items), self.device, grain=grain, steps=steps).run
 
     def over_teams(
         self,
@@ -130,6 +131,7 @@ class SceneRows:
         grain: int,
         threads_each: int = 1,
         threads: int | None = None,
+        steps: int = 1,
     ) -> Run:
         """A launch over all items; ``args`` makes the arguments for the WorkItems."""
         if self.device.is_cuda:

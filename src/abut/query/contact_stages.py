@@ -199,14 +199,15 @@ class ContactStages:
         yield self.filter(queues["candidates"])
 
     def _brute(self) -> Iterable[Stage]:
-        view, each = self.rows.view, 0
+        view, each, others = self.rows.view, 0, 1
         if isinstance(self.rows, MeshRows):
-            each = view.a.faces.shape[0]
+            each, others = view.a.faces.shape[0], view.b.faces.shape[0]
         items = self.rows.divide(each)
         if isinstance(self.rows, SceneRows):
             yield from self._frames(FACES, items)
         kernel = brute_kernel_for(self.rows.kind)
-        yield "search", self.rows.over_items(kernel, items, lambda w: [view, w, self.out], 1)
+        args = lambda w: [view, w, self.out]  # noqa: E731
+        yield "search", self.rows.over_items(kernel, items, args, 1, steps=others)
 
     def _frames(self, kind: int, items: Any, count: bool = True) -> Iterable[Stage]:
         """Relative frames of all rows; where they differ in size, also their items of work."""

@@ -88,7 +88,8 @@ class DistanceStages:
             items = self.rows.divide(view.a.faces.shape[0])
             kernel = brute_near_kernel_for(self._kind)
             args = lambda w: [view, w, self.out, near]  # noqa: E731
-            yield "search", self.rows.over_items(kernel, items, args, 1)
+            steps = view.b.faces.shape[0]
+            yield "search", self.rows.over_items(kernel, items, args, 1, steps=steps)
         elif self.strategy is Strategy.LEAF_WALK:
             yield self._make_frames()
             yield from self._list_leaves()

@@ -7,6 +7,7 @@ import numpy as np
 import warp as wp
 
 from abut.errors import FileError
+from abut.io.write import replacing
 
 FORMAT = "abut distance field 1"
 SHAPES = {"lower": (3,), "spacing": (), "sign": (), "band": ()}
@@ -20,11 +21,8 @@ def require_known(path: Path) -> None:
 
 def save_archive(path: Path, state: dict[str, Any]) -> None:
     """Write the state of a field as ``.npz``, to the name as given."""
-    try:
-        with path.open("wb") as file:
-            np.savez(file, format=FORMAT, **state)
-    except OSError as error:
-        raise FileError(f"{path} cannot be written: {error.strerror}.") from None
+    with replacing(path) as new, new.open("wb") as file:
+        np.savez(file, format=FORMAT, **state)
 
 
 def load_archive(path: Path) -> dict[str, Any]:
@@ -54,10 +52,8 @@ def save_nanovdb(path: Path, distance: np.ndarray, lower: np.ndarray, spacing: f
         bg_value=float(distance.max()),
         device="cpu",
     )
-    try:
-        volume.save_to_nvdb(str(path))
-    except OSError as error:
-        raise FileError(f"{path} cannot be written: {error.strerror}.") from None
+    with replacing(path) as new:
+        volume.save_to_nvdb(str(new))
 
 
 def _is_whole(state: dict[str, Any]) -> bool:

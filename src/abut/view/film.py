@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from abut.errors import ToolError
+from abut.io.write import replacing
 from abut.view.body import Body
 from abut.view.camera import Camera
 from abut.view.picture import render, save_picture
@@ -72,7 +73,6 @@ class Film:
         from PIL import Image
 
         path = Path(path)
-        path.parent.mkdir(parents=True, exist_ok=True)
         frames = [Image.fromarray(picture) for picture in self.pictures]
         if width is not None:
             height = round(self.size[1] * width / self.size[0])
@@ -84,7 +84,8 @@ class Film:
         first, *rest = frames
         duration = max(20, round(1e3 * seconds))
         options = {"save_all": True, "append_images": rest, "optimize": False, "loop": 0}
-        first.save(path, None, duration=duration, **options)
+        with replacing(path) as new:
+            first.save(new, None, duration=duration, **options)
         return path
 
     def save_sheet(self, path: Any, count: int = 6, columns: int = 3) -> Path:
@@ -119,9 +120,10 @@ def _save_mp4(path: Path, frames: Sequence[Any], seconds: float) -> Path:
         raise ToolError("MP4 needs imageio-ffmpeg; pip install 'abut[film]' brings it.") from None
     size = frames[0].size
     options: dict[str, Any] = {"fps": 1 / seconds, "macro_block_size": 2}
-    writer = imageio_ffmpeg.write_frames(str(path), size, **options)
-    writer.send(None)
-    for frame in frames:
-        writer.send(frame.tobytes())
-    writer.close()
+    with replacing(path) as new:
+        writer = imageio_ffmpeg.write_frames(str(new), size, **options)
+        writer.send(None)
+        for frame in frames:
+            writer.send(frame.tobytes())
+        writer.close()
     return path

@@ -10,6 +10,8 @@ import warp as wp
 from abut.cases.shape import Shape
 from abut.cases.shapes import plane, tube
 from abut.core.device import resolve_device
+from abut.errors import FileError
+from abut.io.write import replacing
 from abut.view.body import GLOW, GOLD, INK, SHADOW, Body, Color
 from abut.view.camera import Camera
 from abut.view.rays import Lens, trace_picture
@@ -64,13 +66,18 @@ def render(
 
 
 def save_picture(path: Any, pixels: np.ndarray) -> Path:
-    """Write a picture, in the format of the file name; creates folders."""
+    """Write a picture, in the format of the file name; creates folders.
+
+    Raises:
+        FileError: The file cannot be written, or its name says no format.
+    """
     from PIL import Image
 
-    path = Path(path)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    Image.fromarray(pixels).save(path, compress_level=7)
-    return path
+    if Path(path).suffix.lower() not in Image.registered_extensions():
+        raise FileError(f"{path} should end in .png or another format of pictures.")
+    with replacing(path) as new:
+        Image.fromarray(pixels).save(new, compress_level=7)
+    return Path(path)
 
 
 def _lens(camera: Camera, size: tuple[int, int], quality: float) -> Any:
