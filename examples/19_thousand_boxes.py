@@ -31,10 +31,10 @@ for frame in range(FRAMES):
     print(f" faces, {spent:.1f} ms")
 
 # The box with the most neighbours breaks in two.
-touched, counts = np.unique(hits.object_pairs, return_counts=True)
+touched, counts = np.unique(hits.object_pairs.numpy(), return_counts=True)
 busiest = int(touched[counts.argmax()])
 halves = scene.split(busiest, np.arange(12) // 6)
-after = scene.collide().object_pairs
+after = scene.collide().object_pairs.numpy()
 print(f"box {busiest} becomes {halves.tolist()}: {len(after)} pairs of objects meet now")
 
 # Distance to the nearest neighbour, for boxes without contact.

@@ -46,11 +46,10 @@ free = ~scene.colliding(poses=robot.poses(values)).numpy()
 print(f"{free.sum()} of {len(values)} configurations are free of self-collisions and of the table")
 
 # Pairs of links that collide most often.
-names = {row: name for name, row in scene.names.items()}
 hits = scene.collide(poses=robot.poses(values[:2000]), first=True)
-pairs, counts = np.unique(hits.object_pairs[:, 1:], axis=0, return_counts=True)
+pairs, counts = np.unique(hits.object_pairs.numpy(), axis=0, return_counts=True)
 for (i, j), count in sorted(zip(pairs.tolist(), counts, strict=True), key=lambda x: -x[1]):
-    print(f"{names[i]} and {names[j]}: in {count} of 2000")
+    print(f"{scene.name(i)} and {scene.name(j)}: in {count} of 2000")
 
 # Check a straight path between two free configurations, in small steps.
 start, goal = values[free][:2]

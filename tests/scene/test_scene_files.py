@@ -60,7 +60,7 @@ def meeting(scene, poses=None):
     if poses is not None:
         scene.move(scene.indices, poses)
     names = {row: name for name, row in scene.names.items()}
-    return {tuple(names[i] for i in pair) for pair in scene.collide(first=True).object_pairs}
+    return {tuple(names[i] for i in pair) for pair in scene.collide(first=True).object_pairs.numpy()}
 
 
 def test_a_glb_scene(device, tmp_path):
@@ -210,7 +210,7 @@ def test_assembly(device, data):
     hits = scene.collide()
     rng = np.random.default_rng(0)
     pairs = np.sort(rng.integers(0, len(names), (60, 2)), axis=1)
-    met = {tuple(pair) for pair in hits.object_pairs.tolist()}
+    met = {tuple(pair) for pair in hits.object_pairs.numpy().tolist()}
     some = [*pairs[pairs[:, 0] < pairs[:, 1]].tolist(), *sorted(met)[:20]]
     rows = np.concatenate([hits.objects.numpy(), hits.pairs.numpy()], axis=1)
     for i, j in some:

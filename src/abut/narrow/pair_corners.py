@@ -21,6 +21,7 @@ def corner_kernel(
     environment: wp.array[wp.int32],
     objects: wp.array2d[wp.int32],
     faces: wp.array2d[wp.int32],
+    first_b: wp.int32,
     # out
     a_out: wp.array[wp.vec3d],
     b_out: wp.array[wp.vec3d],
@@ -30,11 +31,13 @@ def corner_kernel(
         first = wp.int32(0)
         if environment.shape[0] > 0:
             first = environment[i] * pairs.object_count
-        posed = objects[i, 0] != objects[i, 1]
-        slice_a = pairs.bvhs.slices[pairs.mesh[objects[i, 0]]]
-        slice_b = pairs.bvhs.slices[pairs.mesh[objects[i, 1]]]
-        a = load_face(object_mesh(pairs, slice_a, first + objects[i, 0], posed), faces[i, 0], 0)
-        b = load_face(object_mesh(pairs, slice_b, first + objects[i, 1], posed), faces[i, 1], 0)
+        object_a = objects[i, 0]
+        object_b = objects[i, 1] + first_b
+        posed = object_a != object_b
+        slice_a = pairs.bvhs.slices[pairs.mesh[object_a]]
+        slice_b = pairs.bvhs.slices[pairs.mesh[object_b]]
+        a = load_face(object_mesh(pairs, slice_a, first + object_a, posed), faces[i, 0], 0)
+        b = load_face(object_mesh(pairs, slice_b, first + object_b, posed), faces[i, 1], 0)
         for k in range(3):
             a_out[3 * i + k] = a[k]
             b_out[3 * i + k] = b[k]
@@ -48,6 +51,7 @@ class PairSides:
         objects, faces: (n, 2), objects and faces of each pair.
         environment: (n,), environment of each pair; None where there is one.
         poses: Poses of all objects; None takes those of the view.
+        first_b: Object that the second column counts from.
 
     Attributes:
         a, b: Make the PosedMesh of each side; pair k is face k of both.
@@ -61,6 +65,7 @@ class PairSides:
         faces: wp.array,
         environment: wp.array | None = None,
         poses: wp.array | None = None,
+        first_b: int = 0,
     ) -> None:
         device, count = faces.device, faces.shape[0]
         corners = [wp.empty(3 * count, dtype=wp.vec3d, device=device) for _ in range(2)]
@@ -69,7 +74,8 @@ class PairSides:
                 environment = wp.empty(0, dtype=wp.int32, device=device)
             held = view.poses
             view.poses = held if poses is None else poses
-            launch(corner_kernel, count, [view, environment, objects, faces, *corners], device)
+            args = [view, environment, objects, faces, first_b, *corners]
+            launch(corner_kernel, count, args, device)
             view.poses = held
         rows = np.arange(3 * count, dtype=np.int32)
         indices = wp.array(rows.reshape(-1, 3), dtype=wp.vec3i, device=device)

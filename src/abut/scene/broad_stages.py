@@ -18,6 +18,7 @@ from abut.operands.posed_pairs import ScenePairs
 from abut.options import BroadMethod
 from abut.scene.objects import ObjectTable
 from abut.scene.rows import object_rows
+from abut.scene.selection import Part
 
 wp.set_module_options({"enable_backward": False, "fuse_fp": False})
 
@@ -103,6 +104,7 @@ class BroadStages:
         layout: Bits of a key that the two faces take; above them is the rank of the object pair.
         object_layout: Bits of a key that the two objects take; above them is the environment.
         rows: The object pairs as rows of posed pairs.
+        first_guest: As in Part.
         best: (capacity,) key of the pair found for each row; empty without ``first``.
         flags: (environments,) int32, set where an environment has a contact.
     """
@@ -133,15 +135,13 @@ class BroadStages:
         self.filters = objects.filters()
         self._own, self._margin, self._first = own, wp.float64(margin), first
         self._method, self._find = method, find
-        self._version, self._roles = objects.version, BOTH_ROLES
+        self._version, self._roles, self.first_guest = objects.version, BOTH_ROLES, 0
         self._generation = -1
         self._record()
 
-    def follow(self, objects: ObjectTable, roles: Any = BOTH_ROLES) -> None:
-        """Take over shapes and filters of as many objects, with as many ignored pairs.
-
-        ``roles`` say which pairs are asked about, see Part.
-        """
+    def follow(self, part: Part) -> None:
+        """Take over shapes and filters of as many objects, with as many ignored pairs."""
+        objects, roles, self.first_guest = part.objects, part.roles, part.first_guest
         if self._version == objects.version and np.array_equal(roles, self._roles):
             return
         self._version, self._roles = objects.version, roles
@@ -162,7 +162,12 @@ class BroadStages:
     def rows_of(self, keys: Any) -> tuple[wp.array, wp.array, wp.array]:
         """((n,) environments, (n, 2) objects, (n, 2) faces) of keys of faces."""
         pairs = self.rows.view.object_pairs.keys
-        return object_rows(pairs, keys, self.object_layout, self.layout, self.device)
+        layouts = (self.object_layout, self.layout, self.first_guest)
+        return object_rows(pairs, keys, *layouts, self.device)
+
+    def environment_poses(self) -> np.ndarray:
+        """(B, n, 4, 4) poses of all objects in every environment, on the host."""
+        return self._poses.numpy().reshape(self.environments, self._object_count, 4, 4)
 
     def clear(self) -> None:
         """Reset everything that stages accumulate."""

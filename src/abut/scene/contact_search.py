@@ -28,11 +28,13 @@ class FoundContacts:
         view: ScenePairs of the search.
         rows: (n,) environments, (n, 2) objects and (n, 2) faces, sorted.
         poses: Poses of all objects of all environments, a copy.
+        first_guest: As in Part.
     """
 
     view: Any = field(repr=False)
     rows: tuple[wp.array, wp.array, wp.array]
     poses: wp.array
+    first_guest: int = 0
 
 
 class ContactSearch:
@@ -104,13 +106,14 @@ class ContactSearch:
         view, ahead, count = self.broad.rows.view, self._ahead, counts["hits"]
         if self._poses_then is not None and ahead is not None and count <= ahead.size:
             rows = tuple(array[:count] for array in self._rows)
-            return FoundContacts(view, rows, self._poses_then)
+            return FoundContacts(view, rows, self._poses_then, self.broad.first_guest)
         rank_bits = max(counts["objects"] - 1, 1).bit_length()
         keys = self.queues.sorted_keys("hits", count, self.layout.width + rank_bits)
         if self.first:
             keys = self._one_each(keys, counts["objects"])
         self._expect(count)
-        return FoundContacts(view, self.broad.rows_of(keys), wp.clone(view.poses))
+        rows = self.broad.rows_of(keys)
+        return FoundContacts(view, rows, wp.clone(view.poses), self.broad.first_guest)
 
     @property
     def _foresees(self) -> bool:
@@ -121,7 +124,8 @@ class ContactSearch:
         """Make rows ahead from now on, a quarter more than there were."""
         if self._foresees:
             size = count + count // 4 + LEAST_EXPECTED
-            self._ahead = RowsAhead(self.queues, self.broad.object_layout, self.layout, size)
+            layouts = (self.broad.object_layout, self.layout, self.broad.first_guest)
+            self._ahead = RowsAhead(self.queues, *layouts, size)
 
     def _cheapest(self) -> Strategy:
         """The strategy that costs least, as measured (design/scene.md)."""
@@ -179,12 +183,13 @@ class ContactSearch:
 def found_from_rows(
     scene: BroadStages, objects: np.ndarray, faces: np.ndarray, first: bool
 ) -> FoundContacts:
-    """Contacts of rows (n, 2) of objects and faces in any order, as a search finds them."""
+    """Contacts of rows (n, 2) of objects and faces in any order of rows, as a search finds them."""
     order = np.lexsort((*faces.T[::-1], *objects.T[::-1]))
     objects, faces = objects[order], faces[order]
     if first:
         new = np.diff(objects, axis=0, prepend=-1).any(axis=1)
         objects, faces = objects[new], faces[new]
-    columns = (np.zeros(len(objects)), objects, faces)
+    columns = (np.zeros(len(objects)), objects - [0, scene.first_guest], faces)
     rows = tuple(wp.array(x.astype(np.int32), device=scene.device) for x in columns)
-    return FoundContacts(scene.rows.view, rows, wp.clone(scene.rows.view.poses))
+    view = scene.rows.view
+    return FoundContacts(view, rows, wp.clone(view.poses), scene.first_guest)

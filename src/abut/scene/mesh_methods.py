@@ -15,29 +15,29 @@ from abut.query.self_collide import self_collide
 from abut.query.visible import visible_rows
 from abut.query.within import within
 from abut.scene.broad_stages import BroadStages
-from abut.scene.objects import ObjectTable
+from abut.scene.selection import Part
 
 MARGIN = 2.0**-42  # of coordinates: more than the rounding of poses and boxes
 
 
 def visibility_rows(
-    objects: ObjectTable, meshes: list[Mesh], own: bool, method: Method, pixels: int
+    part: Part, own: bool, method: Method, pixels: int
 ) -> tuple[np.ndarray, np.ndarray]:
-    """(n, 2) objects and (n, 2) faces that meet, in any order.
+    """(n, 2) objects and (n, 2) faces that meet, in any order of rows.
 
     Args:
-        objects: The objects and their filters.
-        meshes: Meshes of all objects, by index.
+        part: The pairs of objects that are asked about.
         own: Also faces of one object.
         method: Culling method.
         pixels: Width of the views.
     """
-    poses = objects.poses.numpy().reshape(-1, 4, 4)
-    owners, faces = visible_rows(meshes, poses, method, pixels)
+    meshes = part.meshes
+    owners, faces = visible_rows(meshes, _poses_of(part), method, pixels)
     if own:
         inside = _own_rows(meshes, method, pixels)
         owners, faces = (np.concatenate(both) for both in zip((owners, faces), inside, strict=True))
-    wanted = objects.tested(owners)
+    wanted, swapped = part.ordered(owners)
+    owners[swapped], faces[swapped] = owners[swapped][:, ::-1], faces[swapped][:, ::-1]
     return owners[wanted], faces[wanted]
 
 
@@ -55,15 +55,14 @@ def _own_rows(meshes: list[Mesh], method: Method, pixels: int) -> tuple[np.ndarr
     return np.concatenate(owners), np.concatenate(found)
 
 
-def kdop_rows(
-    objects: ObjectTable, meshes: list[Mesh], width: int
-) -> tuple[np.ndarray, np.ndarray]:
-    """(n, 2) objects, the lower first, and (n, 2) faces that meet, by k-DOPs of ``width`` bits.
+def kdop_rows(part: Part, width: int) -> tuple[np.ndarray, np.ndarray]:
+    """(n, 2) objects and (n, 2) faces that meet, by k-DOPs of ``width`` bits.
 
     Pairs of objects with the same two meshes are one query with a batch of poses.
     """
-    poses = objects.poses.numpy().reshape(-1, 4, 4)
-    pairs = overlapping_boxes(*_world_boxes(meshes, poses), objects.device, objects.filters())
+    meshes, poses, objects = part.meshes, _poses_of(part), part.objects
+    filters = objects.filters(part.roles)
+    pairs = overlapping_boxes(*_world_boxes(meshes, poses), objects.device, filters)
     index = {id(mesh): k for k, mesh in enumerate(meshes)}
     mesh_of = np.array([index[id(mesh)] for mesh in meshes], dtype=np.int64)
     owners, faces = [np.empty((0, 2), np.int32)], [np.empty((0, 2), np.int32)]
@@ -89,32 +88,34 @@ def _world_boxes(meshes: list[Mesh], poses: np.ndarray) -> tuple[np.ndarray, np.
 
 
 def brute_within_rows(
-    objects: ObjectTable, meshes: list[Mesh], far: float, own: bool
-) -> tuple[wp.array, wp.array, np.ndarray]:
-    """((n, 2) objects, (n, 2) faces, whether they meet) of faces at most ``far`` apart, sorted."""
-    found = [
-        (i, j, within(meshes[i], meshes[j], far, **options))
-        for i, j, options in _posed_pairs(objects, meshes)
-    ]
-    if own:
-        found += [(i, i, within(mesh, None, far, method="brute")) for i, mesh in enumerate(meshes)]
-    found.sort(key=lambda row: row[:2])
-    owners = [np.full((len(gaps), 2), (i, j), np.int32) for i, j, gaps in found]
+    part: Part, scene: BroadStages, far: float, own: bool
+) -> tuple[wp.array, wp.array, wp.array, np.ndarray]:
+    """Environments, objects, faces and whether they meet, as ``NearSearch`` returns them."""
+    found, meshes = [], part.meshes
+    for k, poses in enumerate(scene.environment_poses()):
+        for i, j, options in _posed_pairs(part, meshes, poses):
+            found.append((k, i, j, within(meshes[i], meshes[j], far, **options)))
+        for i in part.own if own else []:
+            found.append((k, i, i, within(meshes[i], None, far, method="brute")))
+    found.sort(key=lambda row: row[:3])
+    owners = [np.full((len(gaps), 3), at, np.int32) for *at, gaps in found]
     faces = [gaps.pairs.numpy() for *_, gaps in found]
     met = [gaps.distance.numpy() == 0 for *_, gaps in found]
-    none = np.empty((0, 2), np.int32)
-    parts = ([none, *owners], [none, *faces], [np.empty(0, bool), *met])
-    owners, faces, met = (np.concatenate(part) for part in parts)
-    rows = (wp.array(part, dtype=wp.int32, device=objects.device) for part in (owners, faces))
+    none = np.empty((0, 3), np.int32), np.empty((0, 2), np.int32), np.empty(0, bool)
+    owners, faces, met = map(
+        np.concatenate, ([none[0], *owners], [none[1], *faces], [none[2], *met])
+    )
+    columns = owners[:, 0], owners[:, 1:] - [0, part.first_guest], faces
+    rows = (wp.array(x.astype(np.int32), device=scene.device) for x in columns)
     return *rows, met
 
 
 def brute_distance_rows(
-    objects: ObjectTable, meshes: list[Mesh], bound: float | None, scene: BroadStages
+    part: Part, bound: float | None, scene: BroadStages
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """(keys of object pairs, distances, keys of faces), as ``NearestSearch`` returns them."""
-    rows, most = [], np.inf if bound is None else bound
-    for i, j, options in _posed_pairs(objects, meshes):
+    rows, most, meshes = [], np.inf if bound is None else bound, part.meshes
+    for i, j, options in _posed_pairs(part, meshes, _poses_of(part)):
         near = distance(meshes[i], meshes[j], upper_bound=most, **options)
         a, b = near.faces.numpy().tolist()
         pair = i << scene.object_layout.bits_b | j
@@ -123,12 +124,17 @@ def brute_distance_rows(
     return np.array(keys, np.int64), np.array(values, float), np.array(faces, np.int64)
 
 
+def _poses_of(part: Part) -> np.ndarray:
+    return part.objects.poses.numpy().reshape(-1, 4, 4)
+
+
 def _posed_pairs(
-    objects: ObjectTable, meshes: list[Mesh]
+    part: Part, meshes: list[Mesh], poses: np.ndarray
 ) -> Iterator[tuple[int, int, dict[str, Any]]]:
-    """All pairs of objects with faces that the filters leave, and the options of a query."""
-    poses = objects.poses.numpy().reshape(-1, 4, 4)
+    """All pairs of objects with faces that are asked about, and the options of a query."""
     rows = np.array([i for i, mesh in enumerate(meshes) if mesh.face_count], dtype=np.int64)
     pairs = np.stack([rows[side] for side in np.triu_indices(len(rows), 1)], axis=1)
-    for i, j in pairs[objects.tested(pairs)].tolist():
+    tested, swapped = part.ordered(pairs)
+    pairs[swapped] = pairs[swapped][:, ::-1]
+    for i, j in sorted(pairs[tested].tolist()):
         yield i, j, {"pose_a": poses[i], "pose_b": poses[j], "method": "brute"}

@@ -35,14 +35,13 @@ class NearSearch:
         clear, accept = self.broad.clear, self.broad.accept
         self._plan = Plan(self.queues, self._stages, clear=clear, accept=accept)
 
-    def run(self) -> tuple[wp.array, wp.array, np.ndarray]:
-        """((n, 2) objects, (n, 2) faces, whether they meet) of each pair, sorted."""
+    def run(self) -> tuple[wp.array, wp.array, wp.array, np.ndarray]:
+        """((n,) environments, (n, 2) objects, (n, 2) faces, whether they meet), sorted."""
         counts = self._plan.run()
         assert counts is not None
         near, exact = (self.queues[name].keys[: counts[name]].numpy() for name in ("near", "hits"))
         keys = with_contacts(near, exact)
-        _, objects, faces = self.broad.rows_of(keys >> 1)
-        return objects, faces, (keys & 1).astype(bool)
+        return *self.broad.rows_of(keys >> 1), (keys & 1).astype(bool)
 
     def _stages(self) -> Iterator[Stage]:
         yield from self.broad

@@ -184,6 +184,10 @@ class ObjectTable:
         self.names[name] = row
         self._name_of[row] = name
 
+    def name(self, row: int) -> str | None:
+        """The name of an object; None where it has none."""
+        return self._name_of.get(row)
+
     def rows(self, handles: Any) -> np.ndarray:
         """Rows of living objects, given by index or name, one or several."""
         if isinstance(handles, str | int | np.integer):

@@ -18,8 +18,9 @@ class ObjectRows:
     """Rows of a result about pairs of objects.
 
     Attributes:
-        objects: (n, 2) int32, the objects of each pair, the lower first; twice the same one where
-            an object meets itself.
+        objects: (n, 2) int32, the objects of each pair: one of ``which``, then one of ``against``;
+            where both may come first, the lower one. Twice the same one where an object meets
+            itself. Objects of another scene have their indices there; a mesh has 0.
     """
 
     objects: wp.array = field(kw_only=True)
@@ -47,6 +48,7 @@ def row_kernel(
     keys: wp.array[wp.int64],
     count: wp.array[wp.int64],
     layouts: wp.vec4i,
+    first_guest: wp.int32,
     # out
     rows_out: Rows,
 ):
@@ -62,7 +64,7 @@ def row_kernel(
         pair = unpack_pair(object_pairs[row[0]], wp.vec2i(layouts[0], layouts[1]))
         rows_out.environments[i] = pair[0]
         rows_out.objects[i, 0] = pair[1]
-        rows_out.objects[i, 1] = pair[2]
+        rows_out.objects[i, 1] = pair[2] - first_guest
         rows_out.pairs[i, 0] = row[1]
         rows_out.pairs[i, 1] = row[2]
 
@@ -73,11 +75,12 @@ class RowsAhead:
     Args:
         queues: Queues of a search.
         objects, layout: Bits of keys that objects take, and faces.
+        first_guest: As in Part.
         size: Rows to make; more hits have to be unpacked anew.
     """
 
     def __init__(
-        self, queues: PairQueues, objects: KeyLayout, layout: KeyLayout, size: int
+        self, queues: PairQueues, objects: KeyLayout, layout: KeyLayout, first_guest: int, size: int
     ) -> None:
         self.size, self._device = size, queues.device
         object_pairs = queues["objects"].keys
@@ -85,13 +88,14 @@ class RowsAhead:
         self._sort = PaddedSort(queues["hits"], size, width)
         sorted_hits = self._sort.queue
         args = [object_pairs, sorted_hits.keys, sorted_hits.count, layouts_of(objects, layout)]
-        self._unpack = Task(row_kernel, size, [*args, empty_rows(0, self._device)], self._device)
+        args += [first_guest, empty_rows(0, self._device)]
+        self._unpack = Task(row_kernel, size, args, self._device)
 
     def start(self) -> tuple[wp.array, wp.array, wp.array]:
         """(environments, objects, faces) of the rows, once the device has finished."""
         rows = empty_rows(self.size, self._device)
         self._sort.run()
-        self._unpack.set_arg(4, rows)
+        self._unpack.set_arg(5, rows)
         self._unpack.run()
         return rows.environments, rows.objects, rows.pairs
 
@@ -112,7 +116,12 @@ def empty_rows(count: int, device: wp.Device) -> Any:
 
 
 def object_rows(
-    object_pairs: wp.array, keys: Any, objects: KeyLayout, layout: KeyLayout, device: wp.Device
+    object_pairs: wp.array,
+    keys: Any,
+    objects: KeyLayout,
+    layout: KeyLayout,
+    first_guest: int,
+    device: wp.Device,
 ) -> tuple[wp.array, wp.array, wp.array]:
     """((n,) environments, (n, 2) objects, (n, 2) faces) of keys, of NumPy or of the device."""
     count = len(keys)
@@ -120,6 +129,6 @@ def object_rows(
         keys = wp.array(keys, dtype=wp.int64, device=device)
     rows = empty_rows(count, device)
     all_of_them = wp.empty(0, dtype=wp.int64, device=device)
-    args = [object_pairs, keys, all_of_them, layouts_of(objects, layout), rows]
+    args = [object_pairs, keys, all_of_them, layouts_of(objects, layout), first_guest, rows]
     launch(row_kernel, count, args, device, grain=1 << 15)
     return rows.environments, rows.objects, rows.pairs

@@ -41,7 +41,7 @@ from abut.scene.scene_results import (
     scene_gaps,
 )
 from abut.scene.search_cache import SearchCache
-from abut.scene.selection import Guest, Selections
+from abut.scene.selection import Selections
 from abut.scene.shape_pool import ShapePool
 
 
@@ -133,6 +133,10 @@ class Scene:
     def meshes(self) -> list[Mesh]:
         """The mesh of each object, by index; one without faces for an index that is not used."""
         return [self._pool.mesh(shape) for shape in self._objects.shapes.tolist()]
+
+    def name(self, handle: Any) -> str | None:
+        """The name of an object; None where it has none."""
+        return self._objects.name(self._objects.row(handle))
 
     def mesh(self, handle: Any) -> Mesh:
         """The mesh of an object, in its own frame."""
@@ -231,13 +235,12 @@ class Scene:
         with self.lock:
             self._objects.ignore(self._objects.rows(handles), self._objects.rows(others))
 
-    def _guest(self, against: Any, pose: Any) -> Guest | None:
-        """The mesh or the other scene that ``against`` is, None where it names objects."""
-        return Guest.of(None if against is self else against, pose)
-
     def collide(
         self,
         *,
+        which: Any = None,
+        against: Any = None,
+        pose: Any = None,
         self_collisions: bool = False,
         first: bool = False,
         poses: Any = None,
@@ -249,23 +252,29 @@ class Scene:
         """Find every pair of faces of different objects that share a point.
 
         Args:
+            which: Objects that are asked about, indices or names; None: all.
+            against: What they are tested against: objects, indices or names; a ``Mesh`` or another
+                ``Scene``, which need not be added. None: all objects of the scene. The filters
+                apply, but a mesh meets all groups, and static objects those of another scene.
+            pose: Where the mesh of ``against`` is, (4, 4); None leaves it in place.
             self_collisions: Also faces of one object that meet, as in ``abut.self_collide``.
             first: Stop at one pair of faces for each pair of objects, a fixed one though not the
                 lowest; the cheapest way to know which objects meet.
             poses: (B, n, 4, 4), poses of all n objects in each of B copies of the scene; None takes
                 the objects where they are. Copies do not meet each other.
             method: ``bvh``; ``front``, which begins where the last query by fronts stopped (with
-                ``first`` it is ``bvh``); ``far``, by visibility, without hierarchies; ``kdop``,
-                polytopes in fixed point; or ``brute``, the reference. ``cullide`` and
-                ``quick_cullide`` are Approximate. Batches of poses are for ``bvh`` and ``brute``;
-                ``kdop`` takes no self-collisions.
+                ``first``, ``which`` or ``against`` it is ``bvh``); ``far``, by visibility, without
+                hierarchies; ``kdop``, polytopes in fixed point; or ``brute``, the reference.
+                ``cullide`` and ``quick_cullide`` are Approximate. Batches of poses are for ``bvh``
+                and ``brute``; ``kdop`` takes no self-collisions.
             broad: How pairs of objects are found, ``all_pairs``, ``sweep`` or ``tree``;
                 None chooses. All return the same rows.
             pixels: Width of the views of ``far``, ``cullide`` and ``quick_cullide``.
             width: Bits of the fixed-point numbers of ``kdop``, 10 to 35.
 
         Returns:
-            Sorted rows: objects, then faces; with a batch, copies first.
+            Sorted rows: objects, one of ``which`` and one of ``against``, then faces; with a batch,
+            copies first.
 
         Raises:
             PoseError: A pose is not a rigid motion.
@@ -273,20 +282,23 @@ class Scene:
         Guarantee:
             Exact and complete. Faces are closed: touching and coplanar overlap count.
         """
+        guest = self._selections.guest(against, pose)
         with self.lock:
+            part = self._selections.part(which, against, guest)
             how = chosen(Method, method, "method")
             if poses is not None and how not in TREE_METHODS:
                 raise OptionError(f"method '{method}' takes no batches of poses; use 'bvh'.")
             if how is Method.KDOP and self_collisions:
                 raise OptionError("method 'kdop' takes no self_collisions; use 'bvh'.")
             if how is Method.KDOP:
-                rows = kdop_rows(self._objects, self.meshes, validate_width(width))
-                found = found_from_rows(self._searches.layout(), *rows, first)
+                rows = kdop_rows(part, validate_width(width))
+                found = found_from_rows(self._searches.layout(part), *rows, first)
             elif how in CULL_METHODS:
-                rows = visibility_rows(self._objects, self.meshes, self_collisions, how, pixels)
-                found = found_from_rows(self._searches.layout(), *rows, first)
+                rows = visibility_rows(part, self_collisions, how, pixels)
+                found = found_from_rows(self._searches.layout(part), *rows, first)
             else:
                 found = self._searches.contacts(
+                    part,
                     poses,
                     how is Method.FRONT and not first,
                     own=self_collisions,
@@ -297,48 +309,75 @@ class Scene:
             pool, version = self._pool, self._pool.version
             return scene_contacts(found, poses is not None, lambda: pool.version == version)
 
-    def colliding(self, *, self_collisions: bool = False, poses: Any = None) -> Any:
+    def colliding(
+        self,
+        *,
+        which: Any = None,
+        against: Any = None,
+        pose: Any = None,
+        self_collisions: bool = False,
+        poses: Any = None,
+    ) -> Any:
         """Whether any two objects meet: a bool, or a (B,) array of them for a batch of poses.
 
         The search of a copy of the scene ends with the first contact found in it.
 
         Args:
+            which, against, pose: The part of the scene that is asked about, as in ``collide``.
             self_collisions: Also whether an object meets itself.
             poses: (B, n, 4, 4), as in ``collide``.
 
         Guarantee:
             Exact.
         """
+        guest = self._selections.guest(against, pose)
         with self.lock:
-            colliding = self._searches.colliding(poses, self_collisions)
+            part = self._selections.part(which, against, guest)
+            colliding = self._searches.colliding(part, poses, self_collisions)
             if poses is None:
                 return bool(colliding[0])
             return wp.array(colliding, dtype=wp.bool, device=self.device)
 
     def within(
-        self, distance: float, *, self_collisions: bool = False, method: str = "bvh"
+        self,
+        distance: float,
+        *,
+        which: Any = None,
+        against: Any = None,
+        pose: Any = None,
+        self_collisions: bool = False,
+        poses: Any = None,
+        method: str = "bvh",
     ) -> SceneGaps:
         """Find every pair of faces of different objects at most ``distance`` apart.
 
         Args:
             distance: How far apart faces may be [length unit of the scene].
+            which, against, pose: The part of the scene that is asked about, as in ``collide``.
             self_collisions: Also faces of one object, as in ``abut.within`` of one mesh.
+            poses: (B, n, 4, 4), as in ``collide``.
             method: ``bvh``, or ``brute``, the reference.
 
         Returns:
-            Sorted rows with their distances and, when asked for, their nearest points.
+            Rows sorted as those of ``collide``, with their distances and, when asked for, their
+            nearest points.
 
         Guarantee:
             Complete. Distances are rounded float64, compared as computed; pairs that meet are
             found exactly and have distance 0.
         """
+        guest = self._selections.guest(against, pose)
         with self.lock:
+            part = self._selections.part(which, against, guest)
             distance = number_from(distance, "distance", 0.0)
             if chosen(TREE_METHODS, method, "method") is Method.BRUTE:
-                rows = brute_within_rows(self._objects, self.meshes, distance, self_collisions)
-                return scene_gaps(self._searches.layout(), *rows)
-            search = self._searches.near(NearSearch, distance=distance, own=self_collisions)
-            return scene_gaps(search.broad, *search.run())
+                scene = self._searches.layout(part, poses)
+                rows = brute_within_rows(part, scene, distance, self_collisions)
+            else:
+                options = {"distance": distance, "own": self_collisions}
+                search = self._searches.near(NearSearch, part, poses, **options)
+                scene, rows = search.broad, search.run()
+            return scene_gaps(scene, rows, poses is not None)
 
     def distance(self, *, upper_bound: float | None = None, method: str = "bvh") -> SceneDistances:
         """Distance of each object to its nearest one, or of all pairs of objects under a bound.
@@ -355,11 +394,12 @@ class Scene:
         with self.lock:
             bound = None if upper_bound is None else number_from(upper_bound, "upper_bound", 0.0)
             how = chosen(TREE_METHODS, method, "method")
+            part = self._selections.part(None, None, None)
             if how is Method.BRUTE:
-                scene = self._searches.layout()
-                rows = brute_distance_rows(self._objects, self.meshes, bound, scene)
+                scene = self._searches.layout(part)
+                rows = brute_distance_rows(part, bound, scene)
             else:
-                search = self._searches.near(NearestSearch, bound=bound)
+                search = self._searches.near(NearestSearch, part, bound=bound)
                 scene, rows = search.broad, search.run()
             met = self.collide(first=True, method=how) if (rows[1] == 0).any() else None
             return scene_distances(scene, rows, met, bound is None)

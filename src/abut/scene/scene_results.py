@@ -25,18 +25,27 @@ class SceneContacts(ObjectRows, Contacts):
     Ask for segments before the scene deforms or loses objects: coordinates are not kept.
     """
 
-    @cached_property
-    def object_pairs(self) -> np.ndarray:
-        """(k, 2) int32: the pairs of objects that meet, each once, sorted.
+    @property
+    def object_pairs(self) -> wp.array:
+        """(k, 2) int32: the pairs of objects that meet, sorted, each once in every copy.
 
-        For a batch (k, 3): the copy of the scene comes first.
+        Computed at first access.
         """
-        rows = self.objects.numpy()
-        if self.pose is not None:
-            rows = np.concatenate([self.pose.numpy()[:, None], rows], axis=1)
+        return self._object_pairs[0]
+
+    @property
+    def object_pair_pose(self) -> wp.array | None:
+        """(k,) int32: the copy of the scene of each of ``object_pairs``; None without a batch."""
+        return self._object_pairs[1]
+
+    @cached_property
+    def _object_pairs(self) -> tuple[wp.array, wp.array | None]:
+        rows, device = self.objects.numpy(), self.objects.device
+        copies = np.zeros(len(rows), np.int32) if self.pose is None else self.pose.numpy()
         new = np.ones(len(rows), bool)
-        new[1:] = (rows[1:] != rows[:-1]).any(axis=1)
-        return rows[new]
+        new[1:] = (rows[1:] != rows[:-1]).any(axis=1) | (copies[1:] != copies[:-1])
+        pose = None if self.pose is None else wp.array(copies[new], device=device)
+        return wp.array(rows[new], dtype=wp.int32, device=device), pose
 
 
 @dataclass(frozen=True, eq=False)
@@ -77,7 +86,8 @@ def scene_contacts(found: FoundContacts, batched: bool, same: Callable[[], bool]
     def segments(pairs: wp.array, _pose: wp.array | None) -> tuple[wp.array, wp.array]:
         if not same():
             raise SceneError("the scene has deformed or lost objects since; ask before.")
-        sides = PairSides(found.view, objects, pairs, environments, found.poses)
+        where = (environments, found.poses, found.first_guest)
+        sides = PairSides(found.view, objects, pairs, *where)
         return contact_segments(sides.a, sides.b, sides.pairs, None)
 
     pose = environments if batched else None
@@ -85,13 +95,17 @@ def scene_contacts(found: FoundContacts, batched: bool, same: Callable[[], bool]
 
 
 def scene_gaps(
-    scene: BroadStages, objects: wp.array, pairs: wp.array, met: np.ndarray
+    scene: BroadStages,
+    found: tuple[wp.array, wp.array, wp.array, np.ndarray],
+    batched: bool,
 ) -> SceneGaps:
-    """Measure pairs of faces, of which ``met`` meet."""
-    sides = PairSides(scene.rows.view, objects, pairs)
+    """Measure pairs of faces that a NearSearch has found."""
+    environments, objects, pairs, met = found
+    sides = PairSides(scene.rows.view, objects, pairs, environments, first_b=scene.first_guest)
     distance = _measured(sides, met, False)[0]
     points = partial(_points, sides, met, np.zeros(len(met), bool))
-    return SceneGaps(pairs, None, distance, points, objects=objects)
+    pose = environments if batched else None
+    return SceneGaps(pairs, pose, distance, points, objects=objects)
 
 
 def scene_distances(

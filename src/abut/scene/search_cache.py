@@ -6,7 +6,6 @@ from typing import Any
 import numpy as np
 import warp as wp
 
-from abut.broad.boxes import BOTH_ROLES
 from abut.core.cache import RecentCache
 from abut.scene.broad_stages import BroadStages, SceneQueues
 from abut.scene.contact_search import ContactSearch, FoundContacts
@@ -35,62 +34,55 @@ class SearchCache:
         """Made when they are first used."""
         return SceneFronts(self.objects.device)
 
-    def contacts(
-        self, poses: Any, front: bool, part: Part | None = None, **options: Any
-    ) -> FoundContacts:
+    def contacts(self, part: Part, poses: Any, front: bool, **options: Any) -> FoundContacts:
         """Contacts of the objects, or of copies of the scene at ``poses`` (B, n, 4, 4).
 
         Args:
+            part: The pairs that are asked about.
             poses: Of all objects in each copy; None takes the objects where they are.
             front: Continue where the last search by fronts stopped; not for a part.
-            part: The pairs that are asked about; None: all.
             options: Keywords of ContactSearch.
         """
-        where = self._environments(poses, part)
-        if front and part is None and self.fronts.follow(self.objects):
-            search = self._search(SceneFrontSearch, where, **options, fronts=self.fronts)
+        where = self.environments(part, poses)
+        if front and part.is_whole and self.fronts.follow(self.objects):
+            search = self._search(SceneFrontSearch, part, where, **options, fronts=self.fronts)
             found = search.try_run()
             if found is not None:
                 return found
-        return self._search(ContactSearch, where, part, **options).run()
+        return self._search(ContactSearch, part, where, **options).run()
 
-    def colliding(self, poses: Any, own: bool, part: Part | None = None) -> np.ndarray:
+    def colliding(self, part: Part, poses: Any, own: bool) -> np.ndarray:
         """(B,) bool: copies of the scene with a contact."""
-        where = self._environments(poses, part)
-        return self._search(ContactSearch, where, part, own=own, any_contact=True).colliding()
+        where = self.environments(part, poses)
+        return self._search(ContactSearch, part, where, own=own, any_contact=True).colliding()
 
-    def near(
-        self, kind: type, part: Part | None = None, *, poses: Any = None, **options: Any
-    ) -> Any:
-        """The NearSearch or NearestSearch with these options, for the objects where they are."""
-        return self._search(kind, self._environments(poses, part), part, **options)
+    def near(self, kind: type, part: Part, poses: Any = None, **options: Any) -> Any:
+        """The NearSearch or NearestSearch with these options."""
+        return self._search(kind, part, self.environments(part, poses), **options)
 
-    def layout(self, part: Part | None = None) -> BroadStages:
+    def layout(self, part: Part, poses: Any = None) -> BroadStages:
         """Layouts and rows of a search, for answers that were found without one."""
-        objects = self.objects if part is None else part.objects
-        objects.pool.flush()
-        return BroadStages(objects, self.queues, objects.poses)
+        broad = BroadStages(part.objects, self.queues, *self.environments(part, poses))
+        broad.follow(part)
+        return broad
 
-    def _environments(self, poses: Any, part: Part | None) -> tuple[wp.array, int]:
+    def environments(self, part: Part, poses: Any) -> tuple[wp.array, int]:
         """Bring shapes up to date; return the poses of all environments, and their number."""
-        objects = self.objects if part is None else part.objects
-        objects.pool.flush()
+        part.objects.pool.flush()
         if poses is None:
-            return objects.poses, 1
-        guests = objects.poses[part.first_guest :] if part and part.first_guest else None
+            return part.objects.poses, 1
+        guests = part.objects.poses[part.first_guest :] if part.first_guest else None
         return self._batch.take(poses, len(self.objects), guests)
 
-    def _search(
-        self, kind: type, where: tuple[wp.array, int], part: Part | None = None, **options: Any
-    ) -> Any:
+    def _search(self, kind: type, part: Part, where: tuple[wp.array, int], **options: Any) -> Any:
         """The search of a kind with these options, for the arrays as they are."""
-        objects = self.objects if part is None else part.objects
-        arrays = objects.pool.arrays
+        objects, arrays = part.objects, part.objects.pool.arrays
         bits = max(arrays.most_faces - 1, 1).bit_length()
         sizes = (arrays.generation, len(objects), len(objects.ignored), bits)
+        key = (part.is_whole, part.first_guest)
         search = self._recent.get(
-            (kind, part is None, *where, objects.poses, *sizes, *options, *options.values()),
+            (kind, *key, *where, objects.poses, *sizes, *options, *options.values()),
             lambda: kind(objects, self.queues, *where, **options),
         )
-        search.broad.follow(objects, BOTH_ROLES if part is None else part.roles)
+        search.broad.follow(part)
         return search

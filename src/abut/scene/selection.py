@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import warp as wp
 
-from abut.broad.boxes import AGAINST, WHICH
+from abut.broad.boxes import AGAINST, BOTH_ROLES, WHICH
 from abut.core.device import require_same_device
 from abut.errors import OptionError
 from abut.mesh import Mesh
@@ -23,25 +23,39 @@ class Part:
 
     Attributes:
         objects: The objects to search: those of the scene, then guests.
-        roles: (n,) int32, WHICH and AGAINST of each.
-        first_guest: Row of the first guest; 0 where there is none. Rows of results name guests
-            by ``row - first_guest``.
+        roles: (n,) int32, WHICH and AGAINST of each; BOTH_ROLES for a question about the whole
+            scene.
+        first_guest: Row of the first guest; 0 where there is none. Results name guests by
+            ``row - first_guest``, in their second column.
     """
 
     objects: ObjectTable
-    roles: np.ndarray
+    roles: Any = BOTH_ROLES
     first_guest: int = 0
 
-    def tested(self, pairs: np.ndarray) -> np.ndarray:
-        """(n,) which pairs (n, 2) of rows are asked about and left by the filters."""
-        a, b = self.roles[pairs].T
-        asked = ((a & WHICH != 0) & (b & AGAINST != 0)) | ((b & WHICH != 0) & (a & AGAINST != 0))
-        return self.objects.tested(pairs) & asked
+    @property
+    def is_whole(self) -> bool:
+        """Whether all pairs of the scene are asked about."""
+        return self.roles is BOTH_ROLES
 
-    def in_order(self, pairs: np.ndarray) -> np.ndarray:
-        """(n,) which pairs (low, high) that pass have their object of ``which`` first."""
-        low, high = self.roles[pairs].T
-        return (low & WHICH != 0) & (high & AGAINST != 0)
+    @property
+    def meshes(self) -> list[Mesh]:
+        """The mesh of each object, guests included; one without faces where there is none."""
+        return [self.objects.pool.mesh(shape) for shape in self.objects.shapes.tolist()]
+
+    @property
+    def own(self) -> np.ndarray:
+        """Rows of objects that may be asked about against themselves."""
+        return np.flatnonzero(np.broadcast_to(self.roles, len(self.objects)) == BOTH_ROLES)
+
+    def ordered(self, pairs: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """(which pairs (low, high) of rows are tested, which of all pairs change their order).
+
+        The object of ``which`` comes first; where both may, the lower one.
+        """
+        low, high = np.broadcast_to(self.roles, len(self.objects))[pairs].T
+        forth, back = ((a & WHICH != 0) & (b & AGAINST != 0) for a, b in ((low, high), (high, low)))
+        return self.objects.tested(pairs) & (forth | back), ~forth & back
 
 
 @dataclass(eq=False)
@@ -65,10 +79,7 @@ class Guest:
 
     @staticmethod
     def of(source: Any, pose: Any) -> "Guest | None":
-        """The guest that ``against`` names; None where it names objects of the scene.
-
-        Ask before the scene is locked: another scene is locked meanwhile.
-        """
+        """The guest that a Mesh or a Scene is; None for anything else."""
         if isinstance(source, Mesh):
             if not is_one_pose(pose):
                 raise OptionError("pose must be one pose of the mesh, (4, 4).")
@@ -144,16 +155,27 @@ class Selections:
         self.objects = objects
         self._joined: list[JoinedObjects] = []
 
-    def part(self, which: Any, against: Any, guest: Guest | None) -> Part | None:
-        """The part that is asked about; None where that is the whole scene."""
+    def guest(self, against: Any, pose: Any) -> Guest | None:
+        """The guest that ``against`` names; None where it names objects of the scene.
+
+        Ask before the scene is locked: another scene is locked meanwhile.
+        """
+        return Guest.of(None if self._is_scene(against) else against, pose)
+
+    def part(self, which: Any, against: Any, guest: Guest | None) -> Part:
+        """The part that is asked about."""
         if guest is not None:
             return self._guest_part(which, guest)
-        if which is None and against is None:
-            return None
+        whole = against is None or self._is_scene(against)
+        if which is None and whole:
+            return Part(self.objects)
         roles = self._which_roles(which)
-        rows = self.objects.living if against is None else self.objects.rows(against)
+        rows = self.objects.living if whole else self.objects.rows(against)
         roles[rows] |= int(AGAINST)
         return Part(self.objects, roles)
+
+    def _is_scene(self, against: Any) -> bool:
+        return getattr(against, "_objects", None) is self.objects
 
     def _guest_part(self, which: Any, guest: Guest) -> Part:
         require_same_device(self.objects, guest.source)

@@ -75,7 +75,7 @@ class Fracture(Simulation):
         for _ in range(self.steps):
             solver.move(self.seconds, pull)
             hits = solver.collide()
-            if not self.broken and [WHOLE, FALLING] in hits.object_pairs.tolist():
+            if not self.broken and [WHOLE, FALLING] in hits.object_pairs.numpy().tolist():
                 with stage("split", solver.scene.device):
                     solver.split(WHOLE, self.labels)
                 self.broken = True

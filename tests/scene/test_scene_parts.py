@@ -1,0 +1,283 @@
+"""Questions of a part of a scene: which=, against=, meshes and scenes that are not added."""
+
+import pickle
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import abut
+from abut.cases import box, icosphere, torus
+from abut.scene.selection import MOST_GUESTS
+from shapes import random_poses, shift
+
+COUNT = 9
+GONE = 4
+
+
+def random_scene(device, spread=1.3, seed=0, count=COUNT):
+    """Objects with groups, static ones, ignored pairs, a removed one and one that has deformed."""
+    scene = abut.Scene(device)
+    shapes = [abut.Mesh(*s, device=device) for s in (icosphere(80), torus(8, 6), box())]
+    for k, pose in enumerate(random_poses(count, spread, seed)):
+        options = {"static": k in (2, 5), "group": 1 + k % 2, "mask": 3 - (k == 7)}
+        scene.add(shapes[k % 3], pose, f"object {k}", **options)
+    scene.remove(GONE)
+    scene.deform(6, shapes[0].vertices.numpy() * [1.5, 0.6, 0.4])
+    scene.ignore(0, 3)
+    return scene
+
+
+def rows_of(found):
+    """(n, 5): copy, objects, faces."""
+    pose = np.zeros(len(found), int) if found.pose is None else found.pose.numpy()
+    return np.concatenate([pose[:, None], found.objects.numpy(), found.pairs.numpy()], axis=1)
+
+
+def asked(rows, which, against):
+    """Rows of a whole scene that a question is about, in its order, sorted."""
+    out = []
+    for copy, i, j, face, other in rows.tolist():
+        if i in which and j in against:
+            out.append((copy, i, j, face, other))
+        elif j in which and i in against:
+            out.append((copy, j, i, other, face))
+    return np.array(sorted(out)).reshape(-1, 5)
+
+
+def as_set(rows):
+    return set(map(tuple, rows.tolist()))
+
+
+EVERY = [k for k in range(COUNT) if k != GONE]
+some = st.none() | st.lists(st.sampled_from(EVERY), max_size=5)
+
+
+@settings(max_examples=25)
+@given(which=some, against=some, seed=st.integers(0, 3), own=st.booleans())
+def test_a_part_has_the_rows_of_the_whole(device, which, against, seed, own):
+    scene = random_scene(device, seed=seed)
+    sides = [EVERY if side is None else side for side in (which, against)]
+    whole = rows_of(scene.collide(self_collisions=own, method="brute"))
+    want = asked(whole, *sides)
+    part = {"which": which, "against": against}
+    for how in ({}, {"broad": "sweep"}, {"broad": "tree"}, {"method": "brute"}):
+        hits = scene.collide(**part, self_collisions=own, **how)
+        assert np.array_equal(rows_of(hits), want)
+    first = scene.collide(**part, self_collisions=own, first=True)
+    assert as_set(rows_of(first)) <= as_set(want)
+    pairs = np.unique(want[:, 1:3], axis=0)
+    assert np.array_equal(first.objects.numpy(), pairs)
+    assert np.array_equal(first.object_pairs.numpy(), pairs)
+    assert scene.colliding(**part, self_collisions=own) == (len(want) > 0)
+    assert np.array_equal(rows_of(scene.collide(self_collisions=own)), whole)
+
+
+@pytest.mark.parametrize("method", ["far", "kdop", "front", "cullide"])
+def test_every_method_takes_a_part(device, method):
+    scene = random_scene(device)
+    want = asked(rows_of(scene.collide()), [8, 6], [0, 1, 7, 8])
+    for _ in range(2):
+        got = rows_of(scene.collide(which=[8, 6], against=[0, 1, 7, 8], method=method))
+        if method == "cullide":
+            assert as_set(got) <= as_set(want)
+        else:
+            assert len(want) and np.array_equal(got, want)
+
+
+def test_a_part_is_a_fresh_scene_of_its_objects(device):
+    scene = random_scene(device, seed=1)
+    which, against = [8, 1], [0, 2, 6]
+    fresh = abut.Scene(device)
+    for k in which + against:
+        fresh.add(scene.mesh(k), scene.poses.numpy()[k])
+    fresh.ignore([0, 2, 2, 3], [1, 3, 4, 4])
+    hits, alone = scene.collide(which=which, against=against), fresh.collide()
+    assert len(hits) > 0
+    named = np.array(which + against)[alone.objects.numpy()]
+    rows = np.concatenate([named, alone.pairs.numpy()], axis=1)
+    assert as_set(rows_of(hits)[:, 1:]) == as_set(rows)
+
+
+@settings(max_examples=15)
+@given(which=some, against=some, seed=st.integers(0, 3), own=st.booleans())
+def test_within_of_a_part(device, which, against, seed, own):
+    scene = random_scene(device, seed=seed)
+    sides = [EVERY if side is None else side for side in (which, against)]
+    whole = scene.within(0.2, self_collisions=own)
+    want = asked(rows_of(whole), *sides)
+    part = {"which": which, "against": against, "self_collisions": own}
+    gaps, brute = (scene.within(0.2, **part, method=m) for m in ("bvh", "brute"))
+    assert np.array_equal(rows_of(gaps), want)
+    assert np.array_equal(rows_of(brute), want)
+    assert np.array_equal(gaps.distance.numpy(), brute.distance.numpy())
+    np.testing.assert_allclose(gaps.points.numpy(), brute.points.numpy(), rtol=0, atol=1e-12)
+
+
+def test_names_of_objects(device):
+    scene = random_scene(device)
+    assert scene.name(3) == "object 3" and scene.name("object 3") == "object 3"
+    plain = scene.add(abut.Mesh(*box(), device=device), shift(9, 0, 0))
+    assert plain == GONE and scene.name(plain) is None
+    by_name = scene.collide(which="object 8", against=["object 0", "object 1"])
+    assert np.array_equal(rows_of(by_name), rows_of(scene.collide(which=8, against=[0, 1])))
+    for handles in ("nobody", 99, [1.5]):
+        for side in ("which", "against"):
+            with pytest.raises(abut.SceneError):
+                scene.collide(**{side: handles})
+    with pytest.raises(abut.SceneError, match="no object named"):
+        scene.name("nobody")
+
+
+def test_a_mesh_that_is_not_added(device):
+    scene = random_scene(device)
+    mesh, pose = abut.Mesh(*torus(10, 8), device=device), random_poses(1, 0.5, 3)[0]
+    for where in (pose, None, pose.astype(np.float32)):
+        hits = scene.collide(against=mesh, pose=where)
+        added = scene.add(mesh, where, group=-1)
+        want = scene.collide(against=added)
+        assert len(want) > 0 and (want.objects.numpy()[:, 1] == added).all()
+        assert (hits.objects.numpy()[:, 1] == 0).all()
+        for column in ("pairs", "segments", "coplanar"):
+            assert np.array_equal(*(getattr(x, column).numpy() for x in (hits, want)))
+        assert np.array_equal(hits.objects.numpy()[:, 0], want.objects.numpy()[:, 0])
+        truth = scene.within(0.1, against=added)
+        scene.remove(added)
+        gaps = scene.within(0.1, against=mesh, pose=where)
+        for column in ("pairs", "distance", "points"):
+            assert np.array_equal(*(getattr(x, column).numpy() for x in (gaps, truth)))
+        assert scene.colliding(against=mesh, pose=where)
+    assert len(scene) == COUNT - 1 and scene.names == random_scene(device).names
+
+
+def test_a_mesh_meets_all_groups_and_follows_deformation(device):
+    scene = abut.Scene(device)
+    ball = abut.Mesh(*icosphere(80), device=device)
+    scene.add(ball, group=4, mask=8, static=True)
+    other = abut.Mesh(*icosphere(80), device=device)
+    assert scene.colliding(against=other, pose=shift(1.5, 0, 0))
+    other.deform(other.vertices.numpy() * 0.2)
+    assert not scene.colliding(against=other, pose=shift(1.5, 0, 0))
+    assert scene.colliding(against=other, pose=shift(1.0, 0, 0))
+    ball.deform(ball.vertices.numpy() * 2)
+    assert not scene.colliding(against=other, pose=shift(1.0, 0, 0))
+    assert scene.colliding(against=ball, pose=shift(1.0, 0, 0))
+
+
+def test_many_meshes_in_turn(device):
+    scene = random_scene(device)
+    pose = random_poses(1, 0.5, 3)[0]
+    meshes = [abut.Mesh(*icosphere(80), device=device) for _ in range(MOST_GUESTS + 3)]
+    size = None
+    for _ in range(3):
+        for k, mesh in enumerate(meshes):
+            mesh.deform(icosphere(80).vertices * (0.5 + 0.1 * k))
+            hits = scene.collide(against=mesh, pose=pose)
+            added = scene.add(mesh, pose, group=-1)
+            want = scene.collide(against=added)
+            scene.remove(added)
+            assert len(want) and np.array_equal(hits.pairs.numpy(), want.pairs.numpy())
+        size = size or scene._pool.arrays.points.shape[0]
+    assert scene._pool.arrays.points.shape[0] == size
+
+
+@pytest.mark.parametrize("which", [None, [0, 6, 8]])
+def test_another_scene(device, which):
+    scene, other = random_scene(device), random_scene(device, seed=5)
+    both = abut.Scene(device)
+    for source in (scene, other):
+        for k in EVERY:
+            bits = {"group": 1 + k % 2, "mask": 3 - (k == 7)}
+            both.add(source.mesh(k), source.poses.numpy()[k], **bits)
+    count = len(EVERY)
+    mine = range(count) if which is None else [EVERY.index(k) for k in which]
+    for turn in range(3):
+        hits = scene.collide(which=which, against=other)
+        want = asked(rows_of(both.collide()), mine, range(count, 2 * count))
+        want[:, 1:3] = np.array(EVERY * 2)[want[:, 1:3]]
+        assert len(want) and np.array_equal(rows_of(hits), want)
+        assert np.array_equal(
+            rows_of(scene.collide(which=which, against=other, method="far")), want
+        )
+        assert scene.colliding(which=which, against=other)
+        first = scene.collide(which=which, against=other, first=True)
+        assert np.array_equal(first.objects.numpy(), hits.object_pairs.numpy())
+        assert hits.segments.shape[0] == len(hits)
+        pose, at = random_poses(1, 1.0, seed=20 + turn)[0], EVERY.index(3)
+        other.move(3, pose)
+        both.move(count + at, pose)
+        vertices = other.mesh(6).vertices.numpy() * 0.9
+        other.deform(6, vertices)
+        both.deform(count + EVERY.index(6), vertices)
+        scene.move(8, pose @ shift(0.1, 0.2, 0.0))
+        both.move(EVERY.index(8), pose @ shift(0.1, 0.2, 0.0))
+    assert np.array_equal(rows_of(scene.collide(against=scene)), rows_of(scene.collide()))
+    assert np.array_equal(
+        rows_of(scene.collide(which=3, against=scene)), rows_of(scene.collide(which=3))
+    )
+
+
+@pytest.mark.parametrize("own", [False, True])
+def test_parts_of_batches(device, own):
+    scene = random_scene(device)
+    poses = random_poses(5 * COUNT, 1.5, seed=7).reshape(5, COUNT, 4, 4)
+    mesh, pose = abut.Mesh(*torus(10, 8), device=device), random_poses(1, 0.5, 3)[0]
+    parts = [{"which": [8, 1]}, {"which": [6], "against": [0, 1, 2, 6]}]
+    parts += [{"against": mesh, "pose": pose}, {"which": [1, 3], "against": mesh}, {}]
+    for part in parts:
+        hits = scene.collide(**part, poses=poses, self_collisions=own)
+        flags = scene.colliding(**part, poses=poses, self_collisions=own).numpy()
+        gaps = scene.within(0.1, **part, poses=poses, self_collisions=own)
+        slow = scene.within(0.1, **part, poses=poses, self_collisions=own, method="brute")
+        assert np.array_equal(rows_of(gaps), rows_of(slow))
+        assert np.array_equal(gaps.distance.numpy(), slow.distance.numpy())
+        before = scene.poses.numpy().copy()
+        for copy in range(5):
+            scene.move(EVERY, poses[copy][EVERY])
+            alone = scene.collide(**part, self_collisions=own)
+            mine = hits.pose.numpy() == copy
+            assert np.array_equal(rows_of(hits)[mine][:, 1:], rows_of(alone)[:, 1:])
+            assert flags[copy] == bool(alone)
+            near, one = scene.within(0.1, **part, self_collisions=own), gaps.pose.numpy() == copy
+            for column in ("objects", "pairs", "distance", "points"):
+                got, want = (getattr(x, column).numpy() for x in (gaps, near))
+                assert np.array_equal(got[one], want)
+        scene.move(EVERY, before[EVERY])
+
+
+def test_pairs_of_objects_of_a_batch(device):
+    scene = random_scene(device)
+    poses = random_poses(3 * COUNT, 1.2, seed=7).reshape(3, COUNT, 4, 4)
+    hits = pickle.loads(pickle.dumps(scene.collide(poses=poses)))
+    pairs = np.concatenate([hits.object_pair_pose.numpy()[:, None], hits.object_pairs.numpy()], 1)
+    assert pairs.dtype == np.int32
+    assert np.array_equal(pairs, np.unique(rows_of(hits)[:, :3], axis=0))
+    assert scene.collide().object_pair_pose is None
+
+
+def test_what_is_refused(device):
+    scene, mesh = random_scene(device), abut.Mesh(*box(), device=device)
+    with pytest.raises(abut.OptionError, match="pose"):
+        scene.collide(against=[0], pose=np.eye(4))
+    with pytest.raises(abut.OptionError, match="pose"):
+        scene.collide(against=mesh, pose=np.tile(np.eye(4), (2, 1, 1)))
+    with pytest.raises(abut.PoseError):
+        scene.collide(against=mesh, pose=2 * np.eye(4))
+    with pytest.raises(abut.SceneError):
+        scene.within(0.1, against={0: 1})
+
+
+def test_empty_parts(device):
+    scene = abut.Scene(device)
+    mesh = abut.Mesh(*box(), device=device)
+    nothing = abut.Mesh(np.zeros((0, 3)), np.zeros((0, 3), np.int32), device)
+    for other in (mesh, nothing, abut.Scene(device), []):
+        assert len(scene.collide(against=other)) == 0
+        assert not scene.colliding(against=other)
+        assert len(scene.within(1.0, against=other)) == 0
+    scene.add(mesh)
+    for part in ({"against": nothing}, {"which": []}, {"against": abut.Scene(device)}):
+        assert len(scene.collide(**part)) == len(scene.within(1.0, **part)) == 0
+        assert not scene.colliding(**part)
+    assert scene.colliding(against=mesh)
