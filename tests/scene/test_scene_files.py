@@ -60,7 +60,8 @@ def meeting(scene, poses=None):
     if poses is not None:
         scene.move(scene.indices, poses)
     names = {row: name for name, row in scene.names.items()}
-    return {tuple(names[i] for i in pair) for pair in scene.collide(first=True).object_pairs.numpy()}
+    pairs = scene.collide(first=True).object_pairs.numpy()
+    return {tuple(names[i] for i in pair) for pair in pairs}
 
 
 def test_a_glb_scene(device, tmp_path):
