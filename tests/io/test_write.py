@@ -1,9 +1,7 @@
 """Files are replaced whole, or stay as they were."""
 
 import os
-import resource
 import stat
-from contextlib import contextmanager
 
 import numpy as np
 import pytest
@@ -11,17 +9,7 @@ import pytest
 import abut
 from abut import cases, view
 from abut.io.write import replacing, require_writable
-
-
-@contextmanager
-def files_limited_to(size):
-    """No file grows beyond ``size`` bytes, as on a full disk."""
-    before = resource.getrlimit(resource.RLIMIT_FSIZE)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (size, before[1]))
-    try:
-        yield
-    finally:
-        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+from limits import files_limited_to
 
 
 @pytest.fixture(scope="module")

@@ -130,14 +130,16 @@ def quiet_warp() -> None:
     """Initialise Warp without its banner, and send abut's log to standard error."""
     import warp as wp
 
-    wp.config.log_level = wp.LOG_WARNING
-    with _stderr_without(NO_DRIVER):
-        wp.init()
+    from abut.core.kernel_cache import init_warp
+
     handler = logging.Handler()
-    handler.emit = lambda record: _console(True).print(f"abut: {record.getMessage()}")
+    handler.emit = lambda record: tell(f"abut: {record.getMessage()}")
     log = logging.getLogger("abut")
     log.handlers[:] = [handler]
     log.propagate = False
+    wp.config.log_level = wp.LOG_WARNING
+    with _stderr_without(NO_DRIVER):
+        init_warp()
 
 
 @contextmanager

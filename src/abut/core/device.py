@@ -7,6 +7,7 @@ from typing import Any
 
 import warp as wp
 
+from abut.core.kernel_cache import init_warp
 from abut.errors import DeviceError, OptionError
 
 POOL_BYTES = 1 << 30
@@ -14,6 +15,7 @@ POOL_BYTES = 1 << 30
 
 def resolve_device(device: Any = None) -> wp.Device:
     """Return a Warp device; ``None`` means the first CUDA device, else the CPU."""
+    init_warp()
     if device is None:
         device = "cuda:0" if wp.is_cuda_available() else "cpu"
     try:
@@ -82,6 +84,6 @@ def thread_count() -> int:
             if hasattr(os, "sched_getaffinity")
             else os.cpu_count() or 1
         )
-    if not asked.isdigit() or int(asked) < 1:
+    if not (asked.isascii() and asked.isdigit()) or int(asked) < 1:
         raise OptionError(f"ABUT_THREADS must be a whole number from 1 up, not {asked!r}.")
     return int(asked)

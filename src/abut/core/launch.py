@@ -14,6 +14,7 @@ from typing import Any
 import warp as wp
 
 from abut.core.device import thread_count
+from abut.core.kernel_cache import load_kernels
 
 log = logging.getLogger("abut")
 
@@ -203,7 +204,7 @@ def _load(kernel: wp.Kernel, device: wp.Device, block: int | None = None) -> Non
     notice.start()
     try:
         with _without_load_messages():
-            wp.load_module(kernel.module, device=device, block_dim=block)
+            load_kernels(kernel.module, device, block)
     finally:
         notice.cancel()
     _loaded.add(key)
