@@ -17,9 +17,10 @@ wp.set_module_options({"enable_backward": False, "fuse_fp": False})
 
 ROUNDING = wp.constant(wp.float64(2.0**-48))  # of posed coordinates, 32 times over
 LIMIT = wp.constant(wp.float32(1.0e37))
+FARTHEST = wp.constant(wp.float32(2.5e38))  # corner of boxes without bounds
 BEYOND_ALL = wp.constant(wp.float32(3.0e38))
 EMPTY_EXTENT = wp.constant(-(2**31))  # below every sortable float
-EVERYWHERE = 1e30  # a padding with which all boxes overlap
+EVERYWHERE = float("inf")  # a padding with which all boxes overlap
 
 # Roles of an object in a question: pairs of one object of each are asked about.
 WHICH = wp.constant(1)
@@ -31,7 +32,8 @@ BOTH_ROLES = 3
 class Boxes:
     """Boxes of ``object_count`` objects in each of several environments.
 
-    Fourth components have no meaning. The box of a removed object overlaps none.
+    Fourth components have no meaning. The box of a removed object overlaps none. An axis along
+    which float32 cannot hold a box has no bounds there: it extends to FARTHEST at both ends.
     """
 
     lower: wp.array[wp.vec4f]
@@ -137,6 +139,9 @@ def box_of_posed(bvhs: BatchedBvh, shape: wp.int32, pose: wp.mat44d, margin: wp.
         reach += ROUNDING * (size + margin) + margin
         lower[i] = at - reach
         upper[i] = at + reach
+        if not (lower[i] > -wp.float64(FARTHEST) and upper[i] < wp.float64(FARTHEST)):
+            lower[i] = -wp.float64(FARTHEST)
+            upper[i] = wp.float64(FARTHEST)
     return difference_lower_bounds(lower), -difference_lower_bounds(-upper)
 
 

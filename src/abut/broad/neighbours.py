@@ -3,7 +3,7 @@
 import warp as wp
 
 from abut.bounds.float32 import row_xyz
-from abut.broad.boxes import Boxes, Filters, passes_filters
+from abut.broad.boxes import FARTHEST, Boxes, Filters, passes_filters
 from abut.core.pair_queue import NO_KEY, PairQueue, pack_pair, push_pair
 from abut.operands.posed_pairs import ScenePairs, objects_at, pair_stop
 
@@ -42,7 +42,7 @@ def nearest_bound_kernel(
                 if j != i and has_box(boxes, j):
                     reach = wp.max(boxes.upper[i] - boxes.lower[j], boxes.upper[j] - boxes.lower[i])
                     far = length_xyz(reach) * ABOVE
-                    if far < bound and passes_filters(filters, i, j):
+                    if far < wp.min(bound, FARTHEST) and passes_filters(filters, i, j):
                         bound = far
         bound_out[i] = bound
 

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 import warp as wp
 
-from abut.broad.boxes import BEYOND_ALL, LIMIT, Boxes, Filters, empty_boxes
+from abut.broad.boxes import BEYOND_ALL, FARTHEST, LIMIT, Boxes, Filters, empty_boxes
 from abut.broad.phase import BroadPhase, object_layout
 from abut.core.pair_queue import PairQueues
 from abut.core.plan import Plan, Stage
@@ -47,7 +47,9 @@ def _boxes_of(lower: np.ndarray, upper: np.ndarray, device: wp.Device) -> Boxes:
     """Boxes of float32 corners (n, 3), in the layout of the broad phase."""
     boxes = empty_boxes(len(lower), 1, device)
     used = lower[:, :1] <= upper[:, :1]
-    beyond, limit = float(BEYOND_ALL), float(LIMIT)
+    farthest, beyond, limit = float(FARTHEST), float(BEYOND_ALL), float(LIMIT)
+    bounded = np.maximum(-lower, upper) < farthest
+    lower, upper = np.where(bounded, lower, -farthest), np.where(bounded, upper, farthest)
     corners = np.where(used, lower, beyond), np.where(used, upper, -beyond)
     for array, rows in zip((boxes.lower, boxes.upper), corners, strict=True):
         array.assign(np.pad(rows, ((0, 0), (0, 1))).astype(np.float32))

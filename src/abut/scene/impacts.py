@@ -27,11 +27,28 @@ from abut.results import ImpactKind, Impacts
 from abut.scene.object_motions import ObjectMotions
 from abut.scene.objects import ObjectTable
 from abut.scene.rows import ObjectRows
+from abut.scene.shape_arrays import ShapeArrays
 
 
 @dataclass(frozen=True, eq=False)
 class SceneImpacts(ObjectRows, Impacts):
     """Impacts of objects, sorted by objects, kind and features, which are those of the objects."""
+
+
+class StepPieces:
+    """Division of a step into straight pieces, the same whichever objects may touch.
+
+    Attributes:
+        count: Number of straight pieces.
+        far: Upper bound of coordinates at the start and at the end.
+        deviation: Largest deviation of an object from its straight pieces.
+        rotates: Whether an object rotates, so that times are refined on true paths.
+    """
+
+    def __init__(self, motions: ObjectMotions, boxes: np.ndarray) -> None:
+        self.count, self.far = motions.piece_count, float(np.abs(boxes).max(initial=0.0))
+        self.deviation = motions.deviation(self.count, self.far)
+        self.rotates = bool(motions.rotates.any())
 
 
 class JoinedMotion:
@@ -42,6 +59,7 @@ class JoinedMotion:
         rows: Indices of the objects that take part.
         motions: Their motions.
         vertices_t1: Vertices at the end, in the frame of their object, of each that deforms.
+        step: Division of the step.
     """
 
     def __init__(
@@ -50,8 +68,9 @@ class JoinedMotion:
         rows: np.ndarray,
         motions: ObjectMotions,
         vertices_t1: dict[int, np.ndarray],
+        step: "StepPieces",
     ) -> None:
-        self.device, self.rows, self.motions = objects.device, rows, motions
+        self.device, self.rows, self.motions, self.step = objects.device, rows, motions, step
         pool = objects.pool
         table = pool.arrays.table[objects.shapes[rows]]
         self.point_starts = np.concatenate([[0], np.cumsum(table["point_count"])])
@@ -78,12 +97,11 @@ class JoinedMotion:
         most = max(len(local), len(edges), len(faces))
         self.layout = KeyLayout.of(most, most)
         require_feature_bits(self.layout)
-        self.far = float(max(np.abs(p.numpy()).max() for p in (self.start, self.end)))
 
     def rows_of(self, gap: float, tolerance: float, brute: bool) -> Iterator[ImpactRows]:
         """Rows of all impacts, for each piece of the step."""
-        count = self.motions.piece_count
-        paths = self._true_paths(gap, tolerance) if self.rotates.any() else None
+        count = self.step.count
+        paths = self._true_paths(gap, tolerance) if self.step.rotates else None
         options = (SHARED_BY_INDEX, self.layout, gap, tolerance)
         execution = CcdExecution(CcdStrategy.BRUTE if brute else None)
         yield from rows_of_pieces(
@@ -92,7 +110,7 @@ class JoinedMotion:
 
     def _pieces(self, count: int) -> Iterator[tuple[Piece]]:
         """The step in straight pieces; two objects deviate, each from its own path."""
-        deviation, before = 2.0 * self.motions.deviation(count, self.far), self.start
+        deviation, before = 2.0 * self.step.deviation, self.start
         for number in range(count):
             after = self._at((number + 1) / count)
             points = np.concatenate([before.numpy(), after.numpy()])
@@ -151,7 +169,7 @@ class JoinedMotion:
         paths["angle"] = motions.angle
         paths["shift_t0"], paths["shift_t1"] = motions.start[:, :3, 3], motions.end[:, :3, 3]
         paths["deviation"] = motions.reach * motions.angle**2 / 8.0
-        paths["rounding"] = motions.rounding(self.far)
+        paths["rounding"] = motions.rounding(self.step.far)
         true_paths.object_paths = wp.array(paths, dtype=MotionPath, device=self.device)
         true_paths.owner = self.owner
         return true_paths
@@ -177,17 +195,19 @@ def scene_impacts(
     vertices_t1 = dict(objects.end_points(*item) for item in vertices.items())
     living = objects.living
     living = living[objects.pool.arrays.table["face_count"][objects.shapes[living]] > 0]
-    corners = objects.pool.bounds(objects.shapes[living])
+    corners = _face_bounds(objects.pool.arrays, objects.shapes[living])
     reach = np.hypot.reduce(np.abs(corners).max(axis=1), axis=1)
     deforms = np.isin(living, list(vertices_t1))
     motions = ObjectMotions(objects.poses.numpy()[living], end_poses[living], deforms, reach)
+    boxes = _end_boxes(living, corners, motions, vertices_t1)
     pad = EVERYWHERE if brute else gap / 2
-    pairs = _object_pairs(objects, living, corners, motions, vertices_t1, pad)
+    pairs = _object_pairs(objects, living, boxes, motions, pad)
     taking_part = np.isin(living, living if own else pairs)
     found: list[np.ndarray] = [np.empty((0, 7))]
     if taking_part.any():
         part = motions.subset(taking_part)
-        joined = JoinedMotion(objects, living[taking_part], part, vertices_t1)
+        step = StepPieces(motions, boxes)
+        joined = JoinedMotion(objects, living[taking_part], part, vertices_t1, step)
         pieces = joined.rows_of(gap, tolerance, brute)
         found += [_table(joined, rows, pairs, own) for rows in pieces]
     return _scene_impacts(np.concatenate(found), first, objects.device)
@@ -240,26 +260,43 @@ def _scene_impacts(table: np.ndarray, first: bool, device: wp.Device) -> SceneIm
     return SceneImpacts(time, kind, features, converged, first_time, objects=objects)
 
 
-def _object_pairs(
-    objects: ObjectTable,
+def _face_bounds(arrays: ShapeArrays, shapes: np.ndarray) -> np.ndarray:
+    """(k, 2, 3) bounds of the faces of shapes, in their frames."""
+    distinct, place = np.unique(shapes, return_inverse=True)
+    table = arrays.table[distinct]
+    counts = table["face_count"]
+    corners = arrays.faces.numpy()[_ranges(table["first_face"], counts)]
+    corners = corners + np.repeat(table["first_point"], counts)[:, None]
+    points, starts = arrays.points.numpy()[corners], np.cumsum(counts) - counts
+    low = np.minimum.reduceat(points.min(axis=1), starts) if len(starts) else np.empty((0, 3))
+    high = np.maximum.reduceat(points.max(axis=1), starts) if len(starts) else np.empty((0, 3))
+    return np.stack([low, high], axis=1)[place]
+
+
+def _end_boxes(
     living: np.ndarray,
     corners: np.ndarray,
     motions: ObjectMotions,
     vertices_t1: dict[int, np.ndarray],
-    pad: float,
 ) -> np.ndarray:
-    """(m, 2) object pairs whose boxes over the whole step, padded, overlap."""
-    lower, upper = np.full((len(objects), 3), np.inf), np.full((len(objects), 3), -np.inf)
+    """(2, k, 2, 3) boxes of objects at the start and at the end of the step."""
     boxes = [posed_boxes(corners, motions.start), posed_boxes(corners, motions.end)]
     for k in np.flatnonzero(motions.deforms).tolist():
         vertices = vertices_t1[int(living[k])]
         own = np.array([[vertices.min(axis=0), vertices.max(axis=0)]])
         boxes[1][k] = posed_boxes(own, motions.end[k : k + 1])[0]
-    both = np.stack(boxes)
-    far = np.abs(both).max(initial=0.0)
+    return np.stack(boxes)
+
+
+def _object_pairs(
+    objects: ObjectTable, living: np.ndarray, boxes: np.ndarray, motions: ObjectMotions, pad: float
+) -> np.ndarray:
+    """(m, 2) object pairs whose boxes over the whole step, padded, overlap."""
+    lower, upper = np.full((len(objects), 3), np.inf), np.full((len(objects), 3), -np.inf)
+    far = np.abs(boxes).max(initial=0.0)
     pads = (motions.deviations() + pad + MIX_ROUNDING * 64 * far)[:, None]
-    lower[living] = both[:, :, 0].min(axis=0) - pads
-    upper[living] = both[:, :, 1].max(axis=0) + pads
+    lower[living] = boxes[:, :, 0].min(axis=0) - pads
+    upper[living] = boxes[:, :, 1].max(axis=0) + pads
     return overlapping_boxes(lower, upper, objects.device, objects.filters())
 
 

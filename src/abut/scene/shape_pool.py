@@ -135,15 +135,6 @@ class ShapePool:
         self.version += 1
         return pieces
 
-    def bounds(self, shapes: np.ndarray) -> np.ndarray:
-        """(k, 2, 3) lower and upper corners of shapes with faces, in their frames."""
-        self.flush()
-        rows = self.arrays.table[shapes]
-        roots = 4 * (rows["first_face"] + rows["face_count"]) - 4
-        nodes = self.arrays.nodes.numpy()
-        boxes = np.stack([nodes[roots, :3], nodes[roots + 1, :3]], axis=1).astype(np.float64)
-        return boxes + rows["origin"][:, None]
-
     def flush(self) -> None:
         """Bring points up to date with the meshes that were given, and trees with the points."""
         self._follow_meshes()

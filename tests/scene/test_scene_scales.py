@@ -1,0 +1,75 @@
+"""Scenes of any size, and impacts that do not depend on how pairs of objects are found."""
+
+import numpy as np
+import pytest
+
+import abut
+from abut import cases
+
+
+def random_poses(rng, count, spread):
+    poses = np.tile(np.eye(4), (count, 1, 1))
+    for pose in poses:
+        pose[:3, :3] = np.linalg.qr(rng.normal(size=(3, 3)))[0]
+        pose[:3, :3] *= np.linalg.det(pose[:3, :3])
+    poses[:, :3, 3] = rng.uniform(-spread, spread, size=(count, 3))
+    return poses
+
+
+def scene_of(scale, device, poses):
+    scene = abut.Scene(device=device)
+    vertices, faces = cases.icosphere(80)
+    for pose in poses:
+        scaled = pose.copy()
+        scaled[:3, 3] *= scale
+        scene.add(abut.Mesh(vertices.astype(np.float64) * scale, faces, device), pose=scaled)
+    return scene
+
+
+@pytest.mark.parametrize("method", ["bvh", "brute"])
+@pytest.mark.parametrize("exponent", [-900, -330, -160, -149, 127, 128, 330, 900])
+def test_contacts_and_distances_at_any_scale(device, exponent, method):
+    poses = random_poses(np.random.default_rng(0), 5, 1.5)
+    scale = 2.0**exponent
+    unit, scaled = scene_of(1.0, device, poses), scene_of(scale, device, poses)
+    for one, other in (
+        (unit.collide(method="brute"), scaled.collide(method=method)),
+        (unit.within(0.25, method="brute"), scaled.within(0.25 * scale, method=method)),
+    ):
+        assert len(one) > 20
+        assert np.array_equal(one.objects.numpy(), other.objects.numpy())
+        assert np.array_equal(one.pairs.numpy(), other.pairs.numpy())
+    for options, most in (({}, None), ({"upper_bound": 1.0}, scale)):
+        one = unit.distance(method="brute", **options)
+        other = scaled.distance(method=method, upper_bound=most)
+        assert np.array_equal(one.objects.numpy(), other.objects.numpy())
+        assert np.allclose(one.value.numpy(), other.value.numpy() / scale, rtol=1e-13, atol=0.0)
+
+
+@pytest.mark.parametrize("exponent", [-900, -330, -160, 128, 900])
+def test_impacts_of_rotating_objects_at_any_scale(device, exponent):
+    rng = np.random.default_rng(1)
+    starts, ends = random_poses(rng, 4, 3.0), random_poses(rng, 4, 3.0)
+    scale = 2.0**exponent
+    scaled_ends = ends.copy()
+    scaled_ends[:, :3, 3] *= scale
+    one = scene_of(1.0, device, starts).ccd(ends)
+    other = scene_of(scale, device, starts).ccd(scaled_ends)
+    assert 0.0 < one.first < 1.0
+    assert np.array_equal(one.features.numpy(), other.features.numpy())
+    assert np.allclose(one.time.numpy(), other.time.numpy(), rtol=0.0, atol=1e-12)
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_times_do_not_depend_on_objects_out_of_reach(device, seed):
+    """Objects that rotate far away take part only by brute force."""
+    rng = np.random.default_rng(seed)
+    starts, ends = random_poses(rng, 6, 2.0), random_poses(rng, 6, 2.0)
+    ends[:3, :3, :3] = starts[:3, :3, :3]
+    for poses in (starts, ends):
+        poses[4:, :3, 3] += [[40.0, 0.0, 0.0], [80.0, 0.0, 0.0]]
+    scene = scene_of(1.0, device, starts)
+    found, truth = scene.ccd(ends), scene.ccd(ends, method="brute")
+    assert len(found) > 50
+    for name in ("objects", "features", "time"):
+        assert np.array_equal(getattr(found, name).numpy(), getattr(truth, name).numpy())
