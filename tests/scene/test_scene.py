@@ -1,5 +1,7 @@
 """Scenes give the rows of pairwise queries, whatever happens to their objects."""
 
+import pickle
+
 import numpy as np
 import pytest
 import warp as wp
@@ -214,6 +216,77 @@ def test_filters(device):
         return (ghost in (i, j) and friend not in (i, j)) or [i, j] == walls
 
     agree(scene, ignored={pairs[0], pairs[-1]}, apart=apart)
+
+
+def test_filters_change(device):
+    """Groups, static objects and ignored pairs after ``add``; a search is kept where it can be."""
+    scene = random_scene(device)
+    every = agree(scene)
+    pairs = {tuple(row[:2]) for row in every.tolist()}
+    a, b = min(pairs)
+    scene.ignore([a, b], [b, b])
+    assert scene.ignored_pairs.tolist() == [[a, b]]
+    assert len(agree(scene, ignored={(a, b)})) < len(every)
+    scene.allow(b, a)
+    scene.allow(a, b)
+    assert np.array_equal(agree(scene), every)
+    scene.set(np.arange(12), static=True)
+    assert len(scene.collide()) == 0
+    scene.set(a, static=False)
+    assert len(agree(scene, apart=lambda i, j: a not in (i, j))) > 0
+    scene.set(range(12), static=False, group=2)
+    assert np.array_equal(agree(scene), every)
+    scene.set([a], mask=1)
+    assert len(agree(scene, apart=lambda i, j: a in (i, j))) < len(every)
+    scene.set(a, mask=-1)
+    assert np.array_equal(agree(scene), every)
+
+
+def test_names_of_indices(device):
+    scene = random_scene(device, 4)
+    scene.rename(2, "two")
+    scene.rename("two", "second")
+    scene.rename("second", "second")
+    assert scene.names == {"second": 2}
+    assert scene.name_of(2) == "second" and scene.name_of(1) is None
+    assert scene.name_of([[2, 1], [0, 2]]).tolist() == [["second", None], [None, "second"]]
+    hits = scene.collide()
+    assert scene.name_of(hits.objects).shape == hits.objects.shape
+    with pytest.raises(SceneError, match="'second' already"):
+        scene.rename(0, "second")
+    with pytest.raises(SceneError, match="a name is a string"):
+        scene.rename(0, 7)
+    assert scene.names == {"second": 2}
+    scene.rename(2, None)
+    assert scene.names == {} and scene.name_of(2) is None
+    scene.remove(2)
+    with pytest.raises(SceneError, match="no object 2"):
+        scene.name_of(2)
+    assert scene.add(scene.mesh(0), name="second") == 2
+
+
+def test_allowed_collisions(device):
+    scene = random_scene(device, 5)
+    scene.rename(1, "base")
+    scene.remove(3)
+    scene.ignore([0, 4], ["base", 0])
+    names, matrix = scene.allowed_collisions()
+    assert names == [0, "base", 2, 4]
+    expected = np.zeros((4, 4), bool)
+    expected[[0, 1, 0, 3], [1, 0, 3, 0]] = True
+    assert np.array_equal(matrix, expected)
+    restored = pickle.loads(pickle.dumps(scene))
+    assert np.array_equal(restored.allowed_collisions()[1], matrix)
+    scene.set_allowed_collisions(["base", 0], np.array([[True, False], [False, False]]))
+    assert scene.ignored_pairs.tolist() == [[0, 4]]
+    scene.set_allowed_collisions(names[::-1], matrix[::-1, ::-1])
+    assert scene.ignored_pairs.tolist() == [[0, 1], [0, 4]]
+    for bad in (matrix[:3], matrix.astype(int), np.triu(matrix)):
+        with pytest.raises(SceneError, match="matrix"):
+            scene.set_allowed_collisions(names, bad)
+    with pytest.raises(SceneError, match="each object once"):
+        scene.set_allowed_collisions([0, 0, 2, 4], matrix)
+    assert np.array_equal(scene.allowed_collisions()[1], matrix)
 
 
 def test_objects_against_themselves(device):

@@ -54,17 +54,16 @@ def make_filters(
     static: np.ndarray,
     group: np.ndarray,
     mask: np.ndarray,
-    ignored: Any,
+    ignored: np.ndarray,
     device: wp.Device,
     roles: Any = BOTH_ROLES,
 ) -> Filters:
-    """Make the struct for kernels; ``ignored`` are pairs (low, high)."""
+    """Make the struct for kernels; ``ignored`` are keys low << 32 | high, ascending."""
     filters = Filters()
     columns = np.broadcast_arrays(static, group, mask, roles)
     about = np.stack(columns, axis=1).astype(np.int32)
     filters.about = wp.array(about, dtype=wp.vec4i, device=device)
-    pairs = np.array(sorted(ignored), np.int64).reshape(-1, 2)
-    filters.ignored = wp.array(pairs[:, 0] << 32 | pairs[:, 1], dtype=wp.int64, device=device)
+    filters.ignored = wp.array(ignored, dtype=wp.int64, device=device)
     return filters
 
 

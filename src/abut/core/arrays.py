@@ -65,3 +65,16 @@ def copy_vec3_array(data: Any, dtype: Any, device: wp.Device) -> wp.array:
 def scalar_dtype(data: Any) -> np.dtype:
     """Return the NumPy dtype of the scalars of a plain array."""
     return data.dtype if isinstance(data, np.ndarray) else np.dtype(wp.dtype_to_numpy(data.dtype))
+
+
+def extended(rows: np.ndarray, count: int) -> np.ndarray:
+    """Return an array of ``count`` rows that begins with ``rows``; the rest is zero.
+
+    Both are views of one buffer, which doubles when it is full: rows are seldom copied.
+    """
+    buffer = rows if rows.base is None else rows.base
+    assert isinstance(buffer, np.ndarray)
+    if len(buffer) < count:
+        buffer = np.zeros(max(count, 2 * len(buffer)), rows.dtype)
+        buffer[: len(rows)] = rows
+    return buffer[:count]

@@ -36,7 +36,7 @@ def require_bits(**groups: Any) -> None:
             raise SceneError(f"{name} must be a whole number of 32 bits, not {bits!r}.")
 
 
-def require_name(name: Any, single: bool, taken: Container[str]) -> None:
+def require_name(name: Any, single: bool = True, taken: Container[str] = ()) -> None:
     """Refuse a name of a batch, one that is not a string, and one that is taken."""
     if name is None:
         return

@@ -1,5 +1,6 @@
 """ObjectTable: the objects of a scene, a row each for shape, pose, groups and ignored pairs."""
 
+import heapq
 from collections.abc import Sequence
 from typing import Any
 
@@ -7,8 +8,9 @@ import numpy as np
 import warp as wp
 
 from abut.broad.boxes import BOTH_ROLES, Filters, make_filters
-from abut.core.arrays import scalar_dtype, to_plain, wait_for_readers
+from abut.core.arrays import extended, scalar_dtype, to_plain, wait_for_readers
 from abut.errors import SceneError
+from abut.scene.ignored_pairs import IgnoredPairs
 from abut.scene.inputs import VertexCheck
 from abut.scene.shape_pool import NO_SHAPE, ShapePool
 
@@ -25,7 +27,7 @@ class ObjectTable:
         shapes: (n,) int32, rows of the pool; NO_SHAPE where an object was removed.
         static, group, mask: (n,) filters, as ``Scene.add`` takes them.
         names: Rows of objects that have a name.
-        ignored: Pairs of rows (low, high) that are never tested.
+        ignored: Pairs of rows that are never tested.
         poses: (n,) matrices on the device.
         version: Grows with every change other than of poses.
     """
@@ -34,10 +36,10 @@ class ObjectTable:
         self.pool, self.device = pool, pool.device
         self.shapes, self.static, self.group, self.mask = (np.empty(0, np.int32) for _ in range(4))
         self.names: dict[str, int] = {}
-        self.ignored: set[tuple[int, int]] = set()
+        self.ignored = IgnoredPairs()
         self.version = 0
         self._name_of: dict[int, str] = {}
-        self._free: list[int] = []
+        self._free: list[int] = []  # a heap
         self._vertex_check = VertexCheck(self.device)
         self._deformed: tuple[int, np.ndarray | None, Any] = (-1, None, None)  # of the last call
         self._pose_buffer = wp.empty(0, dtype=wp.mat44d, device=self.device)
@@ -46,6 +48,11 @@ class ObjectTable:
     def __len__(self) -> int:
         """Rows, removed ones included."""
         return len(self.shapes)
+
+    @property
+    def count(self) -> int:
+        """Number of objects that were not removed."""
+        return len(self) - len(self._free)
 
     @property
     def living(self) -> np.ndarray:
@@ -76,9 +83,10 @@ class ObjectTable:
 
     def state(self) -> dict[str, Any]:
         """Everything but the shapes, to pickle."""
-        state = {name: getattr(self, name) for name in (*FILTERS, "names", "ignored")}
+        state = {name: getattr(self, name) for name in (*FILTERS, "names")}
         gone = np.flatnonzero(self.shapes == NO_SHAPE)
-        return {**state, "poses": self.poses.numpy(), "gone": gone}
+        ignored = self.ignored.pairs
+        return {**state, "ignored": ignored, "poses": self.poses.numpy(), "gone": gone}
 
     def restore(
         self,
@@ -86,7 +94,7 @@ class ObjectTable:
         poses: np.ndarray,
         gone: np.ndarray,
         names: dict[str, int],
-        ignored: set[tuple[int, int]],
+        ignored: np.ndarray,
         **filters: np.ndarray,
     ) -> None:
         """Fill an empty table with the state that was pickled; removed rows have any shape."""
@@ -94,7 +102,7 @@ class ObjectTable:
         self.remove(gone)
         for name, row in names.items():
             self.set_name(row, name)
-        self.ignored = set(ignored)
+        self.ignored.set(ignored[:, 0], ignored[:, 1], True)
 
     def remove(self, rows: np.ndarray) -> None:
         """Remove objects, their names and their ignored pairs."""
@@ -117,7 +125,7 @@ class ObjectTable:
                 f"not {scalar_dtype(labels)} of shape {tuple(labels.shape)}."
             )
         pieces = self.pool.split(int(whole[0]), labels).astype(np.int32)
-        ignored = [low + high - row for low, high in self.ignored if row in (low, high)]
+        ignored = self.ignored.partners(row)
         self._forget(np.array([row]))
         rows = self._new_rows(len(pieces))
         self.shapes[rows] = pieces
@@ -129,7 +137,7 @@ class ObjectTable:
         self.pool.use(pieces)
         self.pool.release(whole)
         for other in ignored:
-            self.ignore(rows, np.array(other))
+            self.ignored.set(rows, np.array(other), True)
         return rows
 
     def deform(self, handles: Any, vertices: Any) -> None:
@@ -177,12 +185,28 @@ class ObjectTable:
             self.version += 1
         return owned
 
-    def set_name(self, row: int, name: str) -> None:
-        """Name an object; refuses a name that another one has."""
-        if name in self.names:
+    def set_name(self, row: int, name: str | None) -> None:
+        """Name an object; None takes its name away, and a name of another one is refused."""
+        if name is not None and self.names.get(name, row) != row:
             raise SceneError(f"there is an object {name!r} already, number {self.names[name]}.")
-        self.names[name] = row
-        self._name_of[row] = name
+        if row in self._name_of:
+            del self.names[self._name_of.pop(row)]
+        if name is not None:
+            self.names[name] = row
+            self._name_of[row] = name
+
+    def names_of(self, indices: Any) -> np.ndarray:
+        """Names of living objects in an array of any shape; None where there is none."""
+        indices = np.asarray(indices.numpy() if isinstance(indices, wp.array) else indices)
+        names = [self._name_of.get(row) for row in self.rows(indices.reshape(-1)).tolist()]
+        return np.array(names, object).reshape(indices.shape)
+
+    def set_filters(self, rows: np.ndarray, **filters: int | None) -> None:
+        """Set filters of objects, other than those that are None."""
+        for name, value in filters.items():
+            if value is not None:
+                getattr(self, name)[rows] = value
+        self.version += 1
 
     def name(self, row: int) -> str | None:
         """The name of an object; None where it has none."""
@@ -228,15 +252,28 @@ class ObjectTable:
         """The poses of these rows, to read or to write."""
         return wp.indexedarray(self.poses, [wp.array(rows.astype(np.int32), device=self.device)])
 
-    def ignore(self, rows: np.ndarray, others: np.ndarray) -> None:
-        """Never test these pairs of objects, row by row."""
-        pairs = np.sort(np.stack(np.broadcast_arrays(rows, others), axis=1), axis=1)
-        self.ignored |= set(map(tuple, pairs.tolist()))
+    def set_ignored(self, rows: np.ndarray, others: np.ndarray, ignored: bool) -> None:
+        """Never test these pairs of objects, row by row, or test them again."""
+        self.ignored.set(rows, others, ignored)
+        self.version += 1
+
+    def set_ignored_matrix(self, handles: Any, matrix: Any) -> None:
+        """Ignore or test each two of these objects, as a (k, k) symmetric matrix says."""
+        rows, matrix = self.rows(handles), np.asarray(matrix)
+        if matrix.shape != (len(rows), len(rows)) or matrix.dtype != bool:
+            raise SceneError(
+                f"of {len(rows)} objects the matrix must be bool of shape {(len(rows), len(rows))},"
+                f" not {matrix.dtype} of shape {matrix.shape}."
+            )
+        if len(np.unique(rows)) < len(rows) or (matrix != matrix.T).any():
+            raise SceneError("the matrix must be symmetric, and name each object once.")
+        order = np.argsort(rows)
+        self.ignored.set_matrix(rows[order], matrix[np.ix_(order, order)])
         self.version += 1
 
     def filters(self, roles: Any = BOTH_ROLES) -> Filters:
         """The filters of object pairs, as kernels receive them; ``roles`` as in Part."""
-        columns = (self.static, self.group, self.mask, self.ignored)
+        columns = (self.static, self.group, self.mask, self.ignored.padded_keys)
         return make_filters(*columns, self.device, roles)
 
     def tested(self, pairs: np.ndarray) -> np.ndarray:
@@ -244,18 +281,16 @@ class ObjectTable:
         a, b = pairs.T
         out = (self.static[a] == 0) | (self.static[b] == 0)
         out &= (self.group[a] & self.mask[b] != 0) & (self.group[b] & self.mask[a] != 0)
-        if self.ignored:
-            low, high = np.array(sorted(self.ignored), dtype=np.int64).T
-            out &= ~np.isin((a.astype(np.int64) << 32) | b, (low << 32) | high)
-        return out | (a == b)
+        keys = np.minimum(a, b).astype(np.int64) << 32 | np.maximum(a, b)
+        return (out & ~np.isin(keys, self.ignored.keys)) | (a == b)
 
     def _forget(self, rows: np.ndarray) -> None:
         self.shapes[rows] = NO_SHAPE
-        gone = set(rows.tolist())
-        for row in gone & self._name_of.keys():
-            del self.names[self._name_of.pop(row)]
-        self.ignored = {p for p in self.ignored if p[0] not in gone and p[1] not in gone}
-        self._free = sorted([*self._free, *gone])
+        gone = rows.tolist()
+        for row in gone:
+            self.set_name(row, None)
+            heapq.heappush(self._free, row)
+        self.ignored.forget(gone)
         self.version += 1
 
     def _named(self, name: str) -> int:
@@ -264,8 +299,8 @@ class ObjectTable:
         return self.names[name]
 
     def _new_rows(self, count: int) -> np.ndarray:
-        """Allocate rows, free ones first."""
-        reused, self._free = self._free[:count], self._free[count:]
+        """Allocate rows, free ones first, the lowest of them."""
+        reused = [heapq.heappop(self._free) for _ in range(min(count, len(self._free)))]
         first = len(self)
         fresh = count - len(reused)
         if first + fresh > MOST_OBJECTS:
@@ -274,12 +309,10 @@ class ObjectTable:
         return np.concatenate([np.array(reused, np.int64), np.arange(first, first + fresh)])
 
     def _grow(self, count: int) -> None:
-        more = count - len(self)
-        if more <= 0:
+        if count <= len(self):
             return
         for name in ("shapes", *FILTERS):
-            held = getattr(self, name)
-            setattr(self, name, np.concatenate([held, np.zeros(more, held.dtype)]))
+            setattr(self, name, extended(getattr(self, name), count))
         if count > self._pose_buffer.shape[0]:
             capacity = max(count, 2 * self._pose_buffer.shape[0])
             buffer = wp.empty(capacity, dtype=wp.mat44d, device=self.device)

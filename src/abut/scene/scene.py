@@ -91,7 +91,7 @@ class Scene:
 
     def __len__(self) -> int:
         """Number of objects."""
-        return len(self._objects.living)
+        return self._objects.count
 
     def __repr__(self) -> str:
         """Counts and device."""
@@ -206,6 +206,33 @@ class Scene:
         with self.lock:
             self._objects.deform(handles, vertices)
 
+    def set(
+        self,
+        handles: Any,
+        *,
+        static: bool | None = None,
+        group: int | None = None,
+        mask: int | None = None,
+    ) -> None:
+        """Change filters of an object, or of many, as ``add`` takes them; None keeps one."""
+        with self.lock:
+            given = {"group": group, "mask": mask}
+            require_bits(**{name: bits for name, bits in given.items() if bits is not None})
+            self._objects.set_filters(self._objects.rows(handles), static=static, **given)
+
+    def rename(self, handle: Any, name: str | None) -> None:
+        """Give an object another name; None leaves it without one."""
+        with self.lock:
+            row = self._objects.row(handle)
+            require_name(name)
+            self._objects.set_name(row, name)
+
+    def name_of(self, indices: Any) -> Any:
+        """The name of an object, or None; of (…) indices, a NumPy array of as many names."""
+        with self.lock:
+            names = self._objects.names_of(indices)
+            return names if names.ndim else names.item()
+
     def remove(self, handles: Any) -> None:
         """Take objects out of the scene. Their indices will be those of objects added later."""
         with self.lock:
@@ -233,7 +260,45 @@ class Scene:
         One against many is all of these pairs.
         """
         with self.lock:
-            self._objects.ignore(self._objects.rows(handles), self._objects.rows(others))
+            rows, partners = self._objects.rows(handles), self._objects.rows(others)
+            self._objects.set_ignored(rows, partners, True)
+
+    def allow(self, handles: Any, others: Any) -> None:
+        """Test pairs of objects again that were given to ``ignore``, in the same form."""
+        with self.lock:
+            rows, partners = self._objects.rows(handles), self._objects.rows(others)
+            self._objects.set_ignored(rows, partners, False)
+
+    @property
+    def ignored_pairs(self) -> np.ndarray:
+        """(k, 2) indices of objects that are never tested, the lower first, sorted."""
+        with self.lock:
+            return self._objects.ignored.pairs
+
+    def allowed_collisions(self) -> tuple[list[str | int], np.ndarray]:
+        """Ignored pairs as an allowed-collision matrix, as planners have it.
+
+        Returns:
+            The name of each object, its index where it has none; and a (k, k) symmetric matrix of
+            bool in the same order: True where the collision of two objects is allowed, so that
+            they are never tested. The diagonal is False.
+        """
+        with self.lock:
+            rows = self.indices
+            both = zip(self.name_of(rows), rows.tolist(), strict=True)
+            names = [row if name is None else name for name, row in both]
+            return names, self._objects.ignored.matrix(rows)
+
+    def set_allowed_collisions(self, handles: Any, matrix: Any) -> None:
+        """Ignore each two objects whose entry is True, and test those whose entry is False.
+
+        Args:
+            handles: k indices or names; pairs with other objects stay as they are.
+            matrix: (k, k) bool, symmetric, as ``allowed_collisions`` returns it. The diagonal has
+                no meaning.
+        """
+        with self.lock:
+            self._objects.set_ignored_matrix(handles, matrix)
 
     def collide(
         self,

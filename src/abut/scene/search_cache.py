@@ -78,7 +78,7 @@ class SearchCache:
         """The search of a kind with these options, for the arrays as they are."""
         objects, arrays = part.objects, part.objects.pool.arrays
         bits = max(arrays.most_faces - 1, 1).bit_length()
-        sizes = (arrays.generation, len(objects), len(objects.ignored), bits)
+        sizes = (arrays.generation, len(objects), len(objects.ignored.padded_keys), bits)
         key = (part.is_whole, part.first_guest)
         search = self._recent.get(
             (kind, *key, *where, objects.poses, *sizes, *options, *options.values()),

@@ -3,12 +3,12 @@
 A shape is a row of the table: a ``MeshSlice`` that says where its faces, points and nodes lie.
 """
 
-import bisect
-
 import numpy as np
 import warp as wp
 
 from abut.bvh.batched import BatchedBvh, MeshSlice, slice_of_item
+from abut.core.arrays import extended
+from abut.core.free_ranges import FreeRanges
 from abut.core.launch import launch
 
 wp.set_module_options({"enable_backward": False, "fuse_fp": False})
@@ -16,43 +16,6 @@ wp.set_module_options({"enable_backward": False, "fuse_fp": False})
 LEAST_CAPACITY = 256
 PER_FACE = {"faces": (wp.vec3i, 1), "nodes": (wp.vec4f, 4)}  # dtype, entries for each face
 PER_FACE |= dict.fromkeys(("leaf_slots", "split_slots", "arrivals"), (wp.int32, 1))
-
-
-class FreeRanges:
-    """First-fit allocator of index ranges; neighbouring free ranges are merged.
-
-    Attributes:
-        end: End of the last range in use.
-    """
-
-    def __init__(self) -> None:
-        self.end = 0
-        self._free: list[tuple[int, int]] = []  # (start, stop), ascending, disjoint
-
-    def take(self, count: int) -> int:
-        """Allocate a range of ``count`` indices and return its start."""
-        for k, (start, stop) in enumerate(self._free):
-            if stop - start >= count:
-                self._free[k : k + 1] = [(start + count, stop)] if stop - start > count else []
-                return start
-        self.end += count
-        return self.end - count
-
-    def give(self, start: int, count: int) -> None:
-        """Free a range."""
-        if count == 0:
-            return
-        k = bisect.bisect(self._free, (start, start))
-        stop = start + count
-        if k < len(self._free) and self._free[k][0] == stop:
-            stop = self._free.pop(k)[1]
-        if k > 0 and self._free[k - 1][1] == start:
-            start = self._free.pop(k - 1)[0]
-            k -= 1
-        if stop == self.end:
-            self.end = start
-        else:
-            self._free.insert(k, (start, stop))
 
 
 class ShapeArrays:
@@ -76,7 +39,7 @@ class ShapeArrays:
         self.device = device
         self.table = np.zeros(0, dtype=np.dtype(MeshSlice.numpy_dtype()))
         self.generation = 0
-        self._table_changed = True
+        self._outdated = (0, 0)  # rows of the table that have changed: first, stop
         self._slices: wp.array | None = None  # the table, on the device
         self._view: tuple[int, BatchedBvh | None] = (-1, None)
         self._face_ranges, self._point_ranges = FreeRanges(), FreeRanges()
@@ -108,17 +71,17 @@ class ShapeArrays:
 
     def new_rows(self, count: int) -> np.ndarray:
         """Allocate rows of the table, free ones first."""
-        kept = max(len(self._free_rows) - count, 0)
-        self._free_rows, reused = self._free_rows[:kept], self._free_rows[kept:]
+        reused = [self._free_rows.pop() for _ in range(min(count, len(self._free_rows)))]
         first, more = len(self.table), count - len(reused)
-        self.table = np.concatenate([self.table, np.zeros(more, self.table.dtype)])
-        self._table_changed = True
-        return np.concatenate([np.array(reused, np.int64), np.arange(first, first + more)])
+        self.table = extended(self.table, first + more)
+        rows = np.concatenate([np.array(reused, np.int64), np.arange(first, first + more)])
+        self._outdate(rows)
+        return rows
 
     def free_row(self, shape: int) -> None:
         """Free a row whose faces and points are free already."""
         self.table["face_count"][shape] = self.table["point_count"][shape] = 0
-        self._table_changed = True
+        self._outdate(np.array([shape]))
         self._free_rows.append(shape)
 
     def allocate(
@@ -146,7 +109,7 @@ class ShapeArrays:
         self.table["first_face"][pieces] = start + np.cumsum(counts) - counts
         self.table["face_count"][pieces] = counts
         self._point_users[int(self.table["first_point"][shape])] += len(counts)
-        self._table_changed = True
+        self._outdate(pieces)
 
     def take_faces(self, count: int) -> int:
         """Allocate ``count`` faces and return the first."""
@@ -179,7 +142,7 @@ class ShapeArrays:
         row = self.table[shape]
         row["first_point"], row["point_count"] = first, points.shape[0]
         copy_rows(self.points, points, first)
-        self._table_changed = True
+        self._outdate(np.array([shape]))
 
     def write_points(self, shapes: np.ndarray, points: wp.array) -> None:
         """Overwrite the points of shapes; ``points`` holds one shape's after the other's."""
@@ -192,17 +155,23 @@ class ShapeArrays:
         launch(scatter_points_kernel, points.shape[0], [points, *indices, self.points], self.device)
 
     def upload_table(self) -> None:
-        """Copy the table to the device if it has changed."""
-        if not self._table_changed:
-            return
+        """Copy the rows of the table that have changed to the device."""
         if self._slices is None or self._slices.shape[0] < len(self.table):
             capacity = max(2 * len(self.table), LEAST_CAPACITY)
             self._slices = wp.zeros(capacity, dtype=MeshSlice, device=self.device)
             self.generation += 1
-        if len(self.table):
-            rows = wp.array(self.table, dtype=MeshSlice, device=self.device)
-            wp.copy(self._slices, rows, count=len(self.table))
-        self._table_changed = False
+            self._outdated = (0, len(self.table))
+        first, stop = self._outdated
+        if first < stop:
+            rows = wp.array(self.table[first:stop], dtype=MeshSlice, device=self.device)
+            copy_rows(self._slices, rows, first)
+        self._outdated = (len(self.table), 0)
+
+    def _outdate(self, rows: np.ndarray) -> None:
+        """Upload these rows of the table, and all between, before the next query."""
+        if len(rows):
+            first, stop = self._outdated
+            self._outdated = (min(first, int(rows.min())), max(stop, int(rows.max()) + 1))
 
     def _take_points(self, count: int) -> int:
         """Allocate ``count`` points for one shape and return the first."""

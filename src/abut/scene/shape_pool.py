@@ -7,6 +7,7 @@ import warp as wp
 
 from abut.bvh.lbvh import frame_origin
 from abut.bvh.morton import cells_per_length
+from abut.core.arrays import extended
 from abut.core.pair_sort import sort_with_order
 from abut.mesh import Mesh
 from abut.scene.shape_arrays import ShapeArrays, copy_rows
@@ -44,8 +45,7 @@ class ShapePool:
         """The shape of a mesh, stored if it is not there yet."""
         known = self._shape_of.get(id(mesh))
         if known is not None:
-            if self._given[known][1] != mesh.version:
-                self._follow_meshes()
+            self._follow_mesh(known)
             return known
         shape = int(self._new_rows(1)[0])
         counts = mesh.face_count, mesh.vertex_count
@@ -117,7 +117,7 @@ class ShapePool:
 
         The faces of a shape with one user are reordered in place.
         """
-        self.flush()
+        self._flush_one(shape)
         arrays = self.arrays
         order, counts = sort_labels(labels, self.device)
         first, face_count = (int(arrays.table[n][shape]) for n in ("first_face", "face_count"))
@@ -140,25 +140,36 @@ class ShapePool:
         self._follow_meshes()
         self.trees.flush()
 
+    def _flush_one(self, shape: int) -> None:
+        """Bring the points of one shape up to date, and trees that are due."""
+        self._follow_mesh(shape)
+        self.trees.flush()
+
     def _new_rows(self, count: int) -> np.ndarray:
         """Rows of shapes that no object uses yet."""
         rows = self.arrays.new_rows(count)
         self.trees.new_rows(rows)
-        more = len(self.arrays.table) - len(self.users)
-        self.users = np.concatenate([self.users, np.zeros(more, np.int64)])
-        self.meshes += [None] * more
+        self.users = extended(self.users, len(self.arrays.table))
+        self.meshes += [None] * (len(self.users) - len(self.meshes))
         return rows
 
     def _follow_meshes(self) -> None:
         """Copy the points of given meshes that have deformed since."""
-        for shape, (mesh, version) in list(self._given.items()):
-            if mesh.version != version:
-                self._own_points(shape)
-                first = int(self.arrays.table["first_point"][shape])
-                copy_rows(self.arrays.points, mesh.points, first)
-                self._given[shape] = (mesh, mesh.version)
-                self.trees.moved[shape] = True
-                self.version += 1
+        deformed = [shape for shape, (mesh, then) in self._given.items() if mesh.version != then]
+        for shape in deformed:
+            self._follow_mesh(shape)
+
+    def _follow_mesh(self, shape: int) -> None:
+        """Copy the points of the mesh that was given for a shape, if it has deformed since."""
+        mesh, version = self._given.get(shape, (None, -1))
+        if mesh is None or mesh.version == version:
+            return
+        self._own_points(shape)
+        first = int(self.arrays.table["first_point"][shape])
+        copy_rows(self.arrays.points, mesh.points, first)
+        self._given[shape] = (mesh, mesh.version)
+        self.trees.moved[shape] = True
+        self.version += 1
 
     def _free(self, shape: int) -> None:
         if shape not in self._split:
@@ -179,7 +190,7 @@ class ShapePool:
 
     def _copy_for_one(self, shape: int) -> int:
         """Copy a shape, tree included, for one of its users."""
-        self.flush()
+        self._flush_one(shape)
         fresh = int(self._new_rows(1)[0])
         self.arrays.copy(shape, fresh)
         self.users[shape] -= 1

@@ -4,6 +4,7 @@ import numpy as np
 import warp as wp
 
 from abut.bvh.batched import SliceBatch, build_batched, morton_grids, refit_batched
+from abut.core.arrays import extended
 from abut.core.cache import RecentCache
 from abut.core.timing import stage
 from abut.scene.shape_arrays import ShapeArrays
@@ -33,10 +34,8 @@ class ShapeTrees:
 
     def new_rows(self, rows: np.ndarray) -> None:
         """Take over rows of the table that were allocated for new shapes."""
-        more = np.zeros(len(self.arrays.table) - len(self.build_counts), np.int64)
-        self.build_counts = np.concatenate([self.build_counts, more])
-        self.refit_counts = np.concatenate([self.refit_counts, more])
-        self.moved = np.concatenate([self.moved, more != 0])
+        for name in ("build_counts", "refit_counts", "moved"):
+            setattr(self, name, extended(getattr(self, name), len(self.arrays.table)))
         self.build_counts[rows] += 1
 
     def free_row(self, shape: int) -> None:
