@@ -10,6 +10,7 @@ expansions (Shewchuk 1997), which need all of that to be right. See design/exact
 import warp as wp
 
 LIMB_COUNT = wp.constant(200)  # 6138 // 32 + 7 limbs are touched by the largest product
+PRODUCT_LIMBS = wp.constant(7)  # touched by a product
 DIGIT = wp.constant(wp.uint64(0xFFFFFFFF))
 FRACTION = wp.constant(wp.uint64(0xFFFFFFFFFFFFF))
 IMPLICIT_ONE = wp.constant(wp.uint64(0x10000000000000))
@@ -45,14 +46,24 @@ def add_digits(limbs: wp.array[wp.int64], at: wp.int32, digits: wp.uint64, negat
 
 
 @wp.func
-def add_product(limbs: wp.array[wp.int64], x: wp.float64, y: wp.float64, z: wp.float64):
-    """Add x * y * z exactly. Each limb has room for 2**30 such calls.
+def empty_span():
+    """Return the span (first, stop) of the limbs touched by no product."""
+    return wp.vec2i(LIMB_COUNT, 0)
+
+
+@wp.func
+def add_product(
+    limbs: wp.array[wp.int64], span: wp.vec2i, x: wp.float64, y: wp.float64, z: wp.float64
+):
+    """Add x * y * z exactly; returns ``span`` with the limbs it touches.
+
+    Each limb has room for 2**30 such calls.
 
     Guarantee:
         Exact for all finite factors, subnormal ones included.
     """
     if x == wp.float64(0.0) or y == wp.float64(0.0) or z == wp.float64(0.0):
-        return
+        return span
     negative = ((x < wp.float64(0.0)) != (y < wp.float64(0.0))) != (z < wp.float64(0.0))
     exponent = biased_exponent(x) + biased_exponent(y) + biased_exponent(z)
     at = exponent >> 5
@@ -79,14 +90,15 @@ def add_product(limbs: wp.array[wp.int64], x: wp.float64, y: wp.float64, z: wp.f
     for i in range(4):
         for j in range(3):
             add_digits(limbs, at + i + j, d[i] * f[j], negative)
+    return wp.vec2i(wp.min(span[0], at), wp.max(span[1], at + PRODUCT_LIMBS))
 
 
 @wp.func
-def sum_sign(limbs: wp.array[wp.int64]):
-    """Return the sign (-1, 0, 1) of the sum held in ``limbs``."""
+def sum_sign(limbs: wp.array[wp.int64], span: wp.vec2i):
+    """Return the sign (-1, 0, 1) of the sum held in ``limbs``, of which ``span`` was touched."""
     carry = wp.int64(0)
     rest = wp.int64(0)
-    for i in range(LIMB_COUNT):
+    for i in range(span[0], span[1]):
         value = limbs[i] + carry
         rest = rest | (value & wp.int64(0xFFFFFFFF))
         carry = value >> wp.int64(32)

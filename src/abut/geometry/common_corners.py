@@ -48,35 +48,18 @@ def same_corners(code: wp.int32):
 
 
 @wp.func
-def lowest_row_bit(row: wp.int32):
-    """Return the index of the lowest set bit of a non-zero 3-bit row."""
-    if row & 1 != 0:
-        return 0
-    if row & 2 != 0:
-        return 1
-    return 2
-
-
-@wp.func
 def first_common(code: wp.int32):
     """Return (corner of a, corner of b) of one common vertex; ``code`` must not be zero."""
-    i = 0
-    if code & 7 == 0:
-        i = 1
-        if code & 56 == 0:
-            i = 2
-    return wp.vec2i(i, lowest_row_bit((code >> (3 * i)) & 7))
+    i = wp.int32(code & 7 == 0) + wp.int32(code & 63 == 0)
+    row = (code >> (3 * i)) & 7
+    return wp.vec2i(i, wp.int32(row & 1 == 0) + wp.int32(row & 3 == 0))
 
 
 @wp.func
 def remove_common(code: wp.int32, corner_b: wp.int32):
     """Return the code without the common vertex at ``corner_b``."""
-    rest = wp.int32(0)
-    for i in range(3):
-        row = (code >> (3 * i)) & 7
-        if (row >> corner_b) & 1 == 0:
-            rest = rest | (row << (3 * i))
-    return rest
+    rows = (code >> corner_b) & 73  # the lowest bit of each row that has the vertex
+    return code & ~(7 * rows)
 
 
 @wp.func

@@ -26,6 +26,7 @@ from abut.geometry.predicates import (
     orient3d_filtered,
     side_filtered,
 )
+from abut.geometry.separating_plane import separated_at_corner, separated_by_plane
 
 MISS = wp.constant(0)
 HIT = wp.constant(1)
@@ -49,6 +50,12 @@ def sides_of_plane(t: wp.mat33d, p0: wp.vec3d, p1: wp.vec3d, p2: wp.vec3d):
 def any_undecided(sides: wp.vec3i):
     """Return whether one of three sides is not decided."""
     return sides[0] == UNDECIDED or sides[1] == UNDECIDED or sides[2] == UNDECIDED
+
+
+@wp.func
+def all_undecided(sides: wp.vec3i):
+    """Return whether none of three sides is decided."""
+    return sides[0] == UNDECIDED and sides[1] == UNDECIDED and sides[2] == UNDECIDED
 
 
 @wp.func
@@ -161,27 +168,6 @@ def half_plane_sign_filtered(e: wp.vec3d, f: wp.vec3d, p: wp.vec3d):
 
 
 @wp.func
-def separated_by_edge_plane(e: wp.vec3d, f: wp.vec3d, p: wp.vec3d, q: wp.vec3d):
-    """Return whether p and q lie behind the plane through e that faces f."""
-    return half_plane_sign_filtered(e, f, p) == -1 and half_plane_sign_filtered(e, f, q) == -1
-
-
-@wp.func
-def separated_by_any_edge(a: wp.mat33d, b: wp.mat33d):
-    """Return whether all of ``b`` lies behind an edge of ``a``."""
-    separated = wp.bool(False)
-    i = wp.int32(0)
-    while i < 3 and not separated:  # not unrolled: this is rare
-        start = a[i]
-        e = a[(i + 1) % 3] - start
-        f = a[(i + 2) % 3] - start
-        behind = separated_by_edge_plane(e, f, b[0] - start, b[1] - start)
-        separated = behind and half_plane_sign_filtered(e, f, b[2] - start) == -1
-        i += 1
-    return separated
-
-
-@wp.func
 def classify_shared_edge(a: wp.mat33d, b: wp.mat33d):
     """Return MISS or UNDECIDED for coplanar triangles with common edge a[0] a[1] = b[0] b[1]."""
     if half_plane_sign_filtered(a[1] - a[0], a[2] - a[0], b[2] - a[0]) == -1:
@@ -192,13 +178,7 @@ def classify_shared_edge(a: wp.mat33d, b: wp.mat33d):
 @wp.func
 def classify_shared_corner(a: wp.mat33d, b: wp.mat33d):
     """Return MISS, HIT or UNDECIDED for triangles with the common corner a[0] = b[0], beyond it."""
-    p = a[1] - a[0]
-    q = a[2] - a[0]
-    r = b[1] - a[0]
-    s = b[2] - a[0]
-    if separated_by_edge_plane(p, q, r, s) or separated_by_edge_plane(q, p, r, s):
-        return MISS
-    if separated_by_edge_plane(r, s, p, q) or separated_by_edge_plane(s, r, p, q):
+    if separated_at_corner(a, b):
         return MISS
     if not (across_plane(b, a[1], a[2]) and across_plane(a, b[1], b[2])):
         return UNDECIDED
@@ -230,17 +210,19 @@ def classify_tri_tri(
     sides_b = sides_of_plane(a, b[0], b[1], b[2])  # first: callers keep a, and so its plane
     if touches_only_shared(sides_b, sharing, b, index_b, a, index_a):
         return MISS
-    sides_a = sides_of_plane(b, a[0], a[1], a[2])
-    if touches_only_shared(sides_a, sharing, a, index_a, b, index_b):
-        return MISS
+    sides_a = wp.vec3i(UNDECIDED, UNDECIDED, UNDECIDED)
+    if not all_undecided(sides_b):  # else they lie in one plane, as far as the filter knows
+        sides_a = sides_of_plane(b, a[0], a[1], a[2])
+        if touches_only_shared(sides_a, sharing, a, index_a, b, index_b):
+            return MISS
     common = common_corners(sharing, a, b, index_a, index_b)
     if common == 0:
         verdict = classify_crossing(a, b, sides_a, sides_b)
         if verdict == UNDECIDED:
             if common_corners(SHARED_BY_POSITION, a, b, index_a, index_b) != 0:
                 verdict = HIT  # they touch in a corner of both
-            elif separated_by_any_edge(a, b) or separated_by_any_edge(b, a):
-                verdict = MISS  # side by side in one plane
+            elif separated_by_plane(a, b):
+                verdict = MISS
         return verdict
     if same_corners(common):
         return HIT

@@ -6,11 +6,23 @@ everything; the filter decides most signs cheaply. Points are numbered 0 to 5 an
 is a mask of six bits. An entry of the table is one bit for positive and one for negative.
 """
 
+from itertools import combinations
+from typing import Any
+
 import warp as wp
 
 from abut.geometry.predicates import orient2d, orient3d
 
-ENTRIES = wp.constant(256)  # 64 masks for orient3d, then 64 for orient2d along each axis
+
+def _masks(count: int) -> Any:
+    """The masks of ``count`` of six points."""
+    masks = [sum(1 << i for i in points) for points in combinations(range(6), count)]
+    return wp.types.vector(len(masks), wp.int32)(masks)
+
+
+FOURS, THREES = wp.constant(_masks(4)), wp.constant(_masks(3))
+FOUR_COUNT, THREE_COUNT = wp.constant(15), wp.constant(20)
+SIGNS = wp.constant(75)  # of orient3d, then of orient2d along each axis
 NEGATIVE = wp.constant(8)  # words of bits for positive signs, before those for negative ones
 TABLE_SIZE = wp.constant(16)  # words
 
@@ -22,15 +34,6 @@ def next_point(mask: wp.int32, i: wp.int32):
     while (mask >> j) & 1 == 0 and j < 6:
         j += 1
     return j
-
-
-@wp.func
-def point_count(mask: wp.int32):
-    """Return the number of points in a mask."""
-    count = wp.int32(0)
-    for i in range(6):
-        count += (mask >> i) & 1
-    return count
 
 
 @wp.func
@@ -48,20 +51,24 @@ def orientation_of(points: wp.array[wp.vec3d], mask: wp.int32, kind: wp.int32):
 def fill_orientation_table(
     points: wp.array[wp.vec3d], table: wp.array[wp.int32], lane: wp.int32, lanes: wp.int32
 ):
-    """Set the bits of every ``lanes``-th entry from ``lane`` on; all lanes together set all.
+    """Compute every ``lanes``-th sign from ``lane`` on; all lanes together compute all.
 
-    Points are taken in ascending order.
+    The entry of a mask is 64 kind + mask. Points are taken in ascending order.
     """
-    for entry in range(lane, ENTRIES, lanes):
-        mask = entry & 63
-        kind = entry >> 6
-        if point_count(mask) == wp.where(kind == 0, 4, 3):
-            sign = orientation_of(points, mask, kind)
-            bit = 1 << (entry & 31)
-            if sign > 0:
-                table[entry >> 5] = table[entry >> 5] | bit
-            if sign < 0:
-                table[NEGATIVE + (entry >> 5)] = table[NEGATIVE + (entry >> 5)] | bit
+    for k in range(lane, SIGNS, lanes):
+        kind = (k + THREE_COUNT - FOUR_COUNT) / THREE_COUNT
+        mask = wp.int32(0)
+        if kind == 0:
+            mask = FOURS[k]
+        else:
+            mask = THREES[(k - FOUR_COUNT) % THREE_COUNT]
+        sign = orientation_of(points, mask, kind)
+        word = 2 * kind + (mask >> 5)
+        bit = 1 << (mask & 31)
+        if sign > 0:
+            table[word] = table[word] | bit
+        if sign < 0:
+            table[NEGATIVE + word] = table[NEGATIVE + word] | bit
 
 
 @wp.func

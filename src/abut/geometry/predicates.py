@@ -9,7 +9,7 @@ gives infinity or NaN, which no comparison decides. Derivation: design/exact-pre
 
 import warp as wp
 
-from abut.geometry.accumulator import LIMB_COUNT, add_product, sum_sign
+from abut.geometry.accumulator import LIMB_COUNT, add_product, empty_span, sum_sign
 
 UNDECIDED = wp.constant(2)
 RELATIVE_BOUND = wp.constant(wp.float64(2.0**-49))
@@ -66,13 +66,21 @@ def orient2d_filtered(
 
 
 @wp.func
-def add_det3(limbs: wp.array[wp.int64], a: wp.vec3d, b: wp.vec3d, c: wp.vec3d, sign: wp.float64):
-    """Add ``sign * det(a, b, c)`` to an accumulator; ``sign`` is 1 or -1."""
+def add_det3(
+    limbs: wp.array[wp.int64],
+    span: wp.vec2i,
+    a: wp.vec3d,
+    b: wp.vec3d,
+    c: wp.vec3d,
+    sign: wp.float64,
+):
+    """Add ``sign * det(a, b, c)`` to an accumulator; ``sign`` is 1 or -1. Returns its span."""
     for term in range(6):  # one call, so that the code stays small where it is inlined
         i = term % 3
         j = (i + 1 + term / 3) % 3
         factor = wp.where(term < 3, sign, -sign)
-        add_product(limbs, factor * a[i], b[j], c[3 - i - j])
+        span = add_product(limbs, span, factor * a[i], b[j], c[3 - i - j])
+    return span
 
 
 @wp.func
@@ -99,6 +107,7 @@ def differences_are_exact(a: wp.vec3d, b: wp.vec3d):
 def orient3d_accumulated(a: wp.vec3d, b: wp.vec3d, c: wp.vec3d, d: wp.vec3d):
     """Return ``orient3d`` by exact summation: one determinant of differences, or four of points."""
     limbs = wp.zeros(shape=(LIMB_COUNT,), dtype=wp.int64)
+    span = empty_span()
     exact = (
         differences_are_exact(b, a) and differences_are_exact(c, a) and differences_are_exact(d, a)
     )
@@ -116,8 +125,8 @@ def orient3d_accumulated(a: wp.vec3d, b: wp.vec3d, c: wp.vec3d, d: wp.vec3d):
             u = wp.where(k == 1, a, b)
             v = wp.where(k == 2, a, c)
             w = wp.where(k == 3, a, d)
-        add_det3(limbs, u, v, w, sign)
-    return sum_sign(limbs)
+        span = add_det3(limbs, span, u, v, w, sign)
+    return sum_sign(limbs, span)
 
 
 @wp.func
@@ -143,8 +152,9 @@ def orient2d_accumulated(
     """Return ``orient2d`` by exact summation."""
     limbs = wp.zeros(shape=(LIMB_COUNT,), dtype=wp.int64)
     one = wp.float64(1.0)
-    add_det3(limbs, wp.vec3d(ax, ay, one), wp.vec3d(bx, by, one), wp.vec3d(cx, cy, one), one)
-    return sum_sign(limbs)
+    a = wp.vec3d(ax, ay, one)
+    span = add_det3(limbs, empty_span(), a, wp.vec3d(bx, by, one), wp.vec3d(cx, cy, one), one)
+    return sum_sign(limbs, span)
 
 
 @wp.func

@@ -148,7 +148,7 @@ class ContactStages:
         view = self.rows.view
         count = packet_count_of(view.a.faces.shape[0])
         args = [view.a, view.tree_a, view.sharing, self.out]
-        yield "search", Task(packet_kernel, count, args, self.device, grain=128).run
+        yield "search", Task(packet_kernel, count, args, self.device, grain=32).run
 
     def _subtrees(self) -> Any:
         """Subtrees of a: enough for all threads, none too small to be worth an item."""
