@@ -10,6 +10,7 @@ from abut.geometry.poses import rotation_of, translation_of
 
 ROUNDING = wp.constant(wp.float64(2.0**-18))  # 64 float32 roundings of the largest number met
 WORLD_ROUNDING = wp.constant(wp.float64(2.0**-48))  # 32 float64 roundings
+SUBNORMAL_SLACK = wp.constant(wp.float64(2.0**-140))  # 512 roundings of subnormal float32 numbers
 STRETCH = wp.constant(wp.float64(1.0 + 2.0**-19))  # some float32 roundings
 FLOAT32_RANGE = wp.constant(wp.float64(1e36))  # beyond, products of boxes may overflow
 
@@ -59,7 +60,7 @@ def translated_frame(origin_a: wp.vec3d, origin_b: wp.vec3d, reach_b: wp.float64
     out.stretch = wp.float32(STRETCH)
     if max_abs(shift) > wp.float64(0.0):
         world = max_abs(origin_a) + max_abs(origin_b)
-        widen = ROUNDING * (max_abs(shift) + reach_b) + WORLD_ROUNDING * world
+        widen = ROUNDING * (max_abs(shift) + reach_b) + WORLD_ROUNDING * world + SUBNORMAL_SLACK
         out.widen = wp.vec4f(wp.float32(widen))
         if not (max_abs(shift) < FLOAT32_RANGE):
             return unbounded_frame()
@@ -100,6 +101,7 @@ def rotated_frame(
     near = max_abs(shift) + wp.float64(2.0) * (reach_a + reach_b)
     world = max_abs(at_a) + max_abs(at_b) + max_abs(origin_a) + max_abs(origin_b) + near
     widen = ROUNDING * near + WORLD_ROUNDING * world + wp.float64(4.0) * skew * reach_b
+    widen += SUBNORMAL_SLACK
     out.widen = wp.vec4f(wp.float32(widen))
     out.rotated = 1
     out.stretch = wp.float32(STRETCH + wp.float64(4.0) * (skew + skew_a))
