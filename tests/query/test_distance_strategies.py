@@ -20,7 +20,7 @@ from abut.query.distance_plan import NearestPlan, NearPlan
 from shapes import random_poses
 
 PAIRS = ["apart", "nested", "tori", "stacked_boxes"]
-QUEUES = ("hits", "undecided", "near", "candidates")
+QUEUES = ("hits", "undecided", "near", "candidates", "skipped")
 WITH_TREES = [Strategy.DESCEND, Strategy.LEAF_WALK]
 
 
@@ -41,14 +41,14 @@ def small_queues(device):
     return PairQueues(device, **dict.fromkeys(QUEUES, 4))
 
 
-def nearest(a, b, poses, strategy, bound=Bound.AABB, upper_bound=np.inf, far=False):
+def nearest(a, b, poses, strategy, bound=Bound.AABB, upper_bound=np.inf, far=False, rounds=None):
     """(distances, keys of faces that are apart)."""
     plan = NearestPlan(
         *operands(a, b, poses, strategy, bound),
         *about(a, b, poses),
         bound=bound,
         extents=(mesh_extent(a), mesh_extent(b)) if far else (),
-        strategy=strategy,
+        rounds=rounds,
         queues=small_queues(a.device),
     )
     value, keys = plan.run(upper_bound)
@@ -83,27 +83,39 @@ def same(found, want):
 
 @pytest.mark.parametrize("posed", [False, True])
 @pytest.mark.parametrize("bound", [Bound.AABB, Bound.OBB, Bound.RSS])
-@pytest.mark.parametrize("strategy", WITH_TREES)
+@pytest.mark.parametrize("rounds", [None, (), (1,), (2, 3, 1)])
 @pytest.mark.parametrize("name", PAIRS)
-def test_nearest(name, strategy, bound, posed, device):
+def test_nearest(name, rounds, bound, posed, device):
+    if rounds is not None and device == "cpu":
+        pytest.skip("on the CPU there is one pass")
     a, b = (abut.Mesh(*shape, device) for shape in cases.pair(name, 500))
     poses = random_poses(3, 2.0) if posed else None
     want = nearest(a, b, poses, Strategy.BRUTE)
-    same(nearest(a, b, poses, strategy, bound), want)
-    same(nearest(a, b, poses, strategy, bound, far=True), want)
+    descend = Strategy.DESCEND
+    same(nearest(a, b, poses, descend, bound, rounds=rounds), want)
+    same(nearest(a, b, poses, descend, bound, far=True, rounds=rounds), want)
 
 
-@pytest.mark.parametrize("strategy", WITH_TREES)
+@pytest.mark.parametrize("rounds", [None, (1,), (1, 1, 1)])
+def test_nearest_of_many_poses(rounds, device):
+    """More parcels than there is room for, where a pass ends early."""
+    if rounds is not None and device == "cpu":
+        pytest.skip("on the CPU there is one pass")
+    a, b = abut.Mesh(*cases.gem(40), device), abut.Mesh(*cases.gem(64), device)
+    poses = random_poses(20_000 if rounds else 200, 2.0)
+    want = nearest(a, b, poses, Strategy.BRUTE)
+    same(nearest(a, b, poses, Strategy.DESCEND, Bound.RSS, rounds=rounds), want)
+
+
 @pytest.mark.parametrize("name", PAIRS)
-def test_nearest_under_a_bound(name, strategy, device):
+def test_nearest_under_a_bound(name, device):
     a, b = (abut.Mesh(*shape, device) for shape in cases.pair(name, 500))
     poses = random_poses(12, 2.0)
     want = nearest(a, b, poses, Strategy.BRUTE, upper_bound=0.1)
-    same(nearest(a, b, poses, strategy, upper_bound=0.1), want)
+    same(nearest(a, b, poses, Strategy.DESCEND, upper_bound=0.1), want)
 
 
-@pytest.mark.parametrize("strategy", WITH_TREES)
-def test_rows_near_and_far(strategy, device):
+def test_rows_near_and_far(device):
     """Rows of every field, also with flat sides that face each other."""
     plate, other = (abut.Mesh(*flat_plate(8), device) for _ in range(2))
     poses = random_poses(12, 1.0)
@@ -112,7 +124,7 @@ def test_rows_near_and_far(strategy, device):
         poses[::3, :3, :3] = np.eye(3)
         poses[::3, :2, 3] = 0.0
         want = nearest(*pair, poses, Strategy.BRUTE, far=True)
-        same(nearest(*pair, poses, strategy, far=True), want)
+        same(nearest(*pair, poses, Strategy.DESCEND, far=True), want)
 
 
 @pytest.mark.parametrize("distance", [0.0, 0.1])

@@ -26,9 +26,9 @@ def check_same(near, truth):
         np.testing.assert_array_equal(near.points.numpy(), truth.points.numpy())
 
 
-def prepared(a, b, *, posed=(False, True), strategy=None, room=1 << 14):
+def prepared(a, b, *, posed=(False, True), strategy=Strategy.DESCEND, room=1 << 14):
     """The call for two meshes, with queues of its own."""
-    queues = PairQueues(a.device, hits=room, undecided=room, candidates=room)
+    queues = PairQueues(a.device, hits=room, undecided=room, candidates=room, skipped=1)
     trees, extents = ([make(mesh) for mesh in (a, b)] for make in (bvh_of, mesh_extent))
     return OneDistance(a, b, trees, abut.Bound.AABB, extents, posed, queues, strategy)
 
@@ -117,10 +117,27 @@ def test_far_and_near_in_turn(by, pair):
             check_same(near, truth)
 
 
-def test_a_queue_that_is_too_short_leaves_the_answer_to_a_plan(pair):
+def test_a_queue_that_is_too_short_leaves_the_answer_to_others(pair):
     one = prepared(*pair, strategy=Strategy.LEAF_WALK, room=1)
+    assert not one.crowded
     found = [one.ask([pose], np.inf) for pose in random_poses(10, 3.0)]
     assert None in found
+    assert one.crowded
+
+
+def test_a_crowd_of_near_faces(device):
+    """Two plates that face each other: leaf walks give up, and others answer from then on."""
+    side = np.linspace(0.0, 1.0, 40)
+    vertices = np.stack([*np.meshgrid(side, side, indexing="ij"), np.zeros((40, 40))], axis=2)
+    faces = cases.shape.grid_faces(40, 40, wrap=(False, False))
+    plate = abut.Mesh(vertices.reshape(-1, 3), faces, device)
+    other = abut.Mesh(vertices.reshape(-1, 3), faces, device)
+    one = prepared(plate, other, strategy=Strategy.LEAF_WALK, room=1 << 10)
+    assert one.ask([shift(0.01, 0.02, 0.5)], np.inf) is None
+    assert one.crowded
+    for pose in (shift(0.01, 0.02, 0.5), shift(0.3, 0.0, 0.1), *random_poses(3, 0.5)):
+        near = abut.distance(plate, other, pose_b=pose)
+        check_same(near, abut.distance(plate, other, pose_b=pose, method="brute"))
 
 
 @pytest.mark.parametrize("row", range(4))

@@ -20,6 +20,7 @@ from abut.operands.posed_mesh import defer_posed_mesh, make_posed_mesh
 from abut.operands.posed_pairs import MeshExtent
 from abut.options import DISTANCE_BOUNDS, TREE_METHODS, Bound, Method, chosen, require_length
 from abut.query.collide import collide
+from abut.query.contact_stages import Strategy
 from abut.query.distance_plan import NearestPlan
 from abut.query.distance_stages import FACES_FOR_THREADS
 from abut.query.one_distance import OneDistance
@@ -30,6 +31,7 @@ from abut.traversal.distance import far_field
 FAR_SIZES = float(far_field.FAR_SIZES)
 WORTH_FITTING = 256  # poses of one shape, from which swept spheres repay their fitting
 SQUARED = 1e18  # beyond, squares are more than float32 holds, in which spheres and boxes are fitted
+FEW_CONTACTS = 4  # that are named one by one, which is faster
 POSE_NAMES = "pose_a", "pose_b"
 
 
@@ -56,8 +58,8 @@ def distance(
             is found may then depend on the device.
         method: ``bvh``, or ``brute`` for brute force. Both return the same.
         bound: Bounding volume of the hierarchies, ``aabb``, ``obb`` or ``rss``. None is ``rss``,
-            fitted by searches on the CPU where they need it; on CUDA ``aabb`` until queries of the
-            present shapes have had enough poses to repay the fitting. All return the same.
+            fitted by searches on the CPU where they need it; on CUDA ``aabb`` for a single pose
+            that has few faces near. All return the same.
 
     Returns:
         The distance, the nearest faces and, on request, the nearest points; for each pose.
@@ -87,10 +89,8 @@ def distance(
     layout = KeyLayout.of(a.face_count, b.face_count)
     count = 1 if batch is None else batch
     asked = min(count_poses(mesh, count) for mesh in (a, b))
-    on_demand = False
-    if bound is None:
-        bound, on_demand = _volumes(a, asked)
-    bound = chosen(DISTANCE_BOUNDS, bound, "bound")
+    on_demand = bound is None and _fits_on_demand(a, asked)
+    bound = chosen(DISTANCE_BOUNDS, bound or Bound.RSS, "bound")
     if largest_coordinate(a, b, poses) > SQUARED:
         bound = Bound.AABB
     value, faces = np.empty(count), np.empty((count, 2), dtype=np.int32)
@@ -123,20 +123,15 @@ def _at_one_pose(a: Any, b: Any, pose_a: Any, pose_b: Any, upper_bound: Any) -> 
     if not (isinstance(upper_bound, float) and upper_bound >= 0.0):
         return None
     asked = min(count_poses(mesh, 1) for mesh in (a, b))
-    bound, on_demand = _volumes(a, asked)
-    effort = curve_effort(a, b)
-    trees = [bvh_of(mesh, bound, effort, on_demand=on_demand) for mesh in (a, b)]
-    queues = shared_queues(a.device, face_count)
     posed = pose_a is not None, pose_b is not None
     poses = [pose for pose in (pose_a, pose_b) if pose is not None]
-
-    def make() -> OneDistance:
-        extents = mesh_extent(a), mesh_extent(b)
-        return OneDistance(a, b, trees, bound, extents, posed, queues)
-
-    arrays = a.points, b.points, *trees, *(tree.rss for tree in trees)
-    about = (OneDistance, bound, queues.generation, *posed, *arrays)
-    near = plans_of(a, b).get(about, make).ask(poses, upper_bound)
+    if a.device.is_cpu:
+        near = _prepared(a, b, Strategy.DESCEND, asked, posed).ask(poses, upper_bound)
+    else:
+        listing = _prepared(a, b, Strategy.LEAF_WALK, asked, posed)
+        near = None if listing.crowded else listing.ask(poses, upper_bound)
+        if listing.crowded:
+            near = _prepared(a, b, Strategy.DESCEND, 0, posed).ask(poses, upper_bound)
     if near is None or near.value > 0.0:
         return near
     hits = collide(a, b, pose_a=pose_a, pose_b=pose_b, first=True)
@@ -144,11 +139,29 @@ def _at_one_pose(a: Any, b: Any, pose_a: Any, pose_b: Any, upper_bound: Any) -> 
     return _distances(a, b, checked, np.zeros(1), hits.pairs.numpy(), None)
 
 
-def _volumes(mesh: Mesh, asked: int) -> tuple[Bound, bool]:
-    """The volumes of a search after so many poses, and whether it fits them as it goes."""
-    if asked >= WORTH_FITTING:
-        return Bound.RSS, False
-    return (Bound.RSS, True) if mesh.device.is_cpu else (Bound.AABB, False)
+def _prepared(
+    a: Mesh, b: Mesh, strategy: Strategy, asked: int, posed: tuple[bool, bool]
+) -> OneDistance:
+    """The meshes prepared for a question, the same while their shapes stay."""
+    bound, on_demand = Bound.AABB, False
+    if strategy is Strategy.DESCEND:
+        bound, on_demand = Bound.RSS, _fits_on_demand(a, asked)
+    effort = curve_effort(a, b)
+    trees = [bvh_of(mesh, bound, effort, on_demand=on_demand) for mesh in (a, b)]
+    queues = shared_queues(a.device, a.face_count + b.face_count)
+
+    def make() -> OneDistance:
+        extents = mesh_extent(a), mesh_extent(b)
+        return OneDistance(a, b, trees, bound, extents, posed, queues, strategy)
+
+    volumes = [tree.rss if bound is Bound.RSS else None for tree in trees]
+    about = (OneDistance, strategy, queues.generation, *posed, a.points, b.points, *trees, *volumes)
+    return plans_of(a, b).get(about, make)
+
+
+def _fits_on_demand(mesh: Mesh, asked: int) -> bool:
+    """Whether the search after so many poses fits swept spheres as it goes."""
+    return mesh.device.is_cpu and asked < WORTH_FITTING
 
 
 def count_poses(mesh: Mesh, count: int) -> int:
@@ -239,6 +252,12 @@ def _name_contacts(a: Mesh, b: Mesh, poses: Any, value: np.ndarray, faces: np.nd
     """Fill in the faces of rows at distance 0: two that meet, the same on every device."""
     if (value[0] if len(value) == 1 else value.min()) == 0:
         met = np.flatnonzero(value == 0)
+        if len(met) <= FEW_CONTACTS:
+            for row in met:
+                pose_a, pose_b = (p if p is None else p[row if len(p) > 1 else 0] for p in poses)
+                hits = collide(a, b, pose_a=pose_a, pose_b=pose_b, first=True)
+                faces[row] = hits.pairs.numpy()[0]
+            return
         pose_a, pose_b = _picked(poses, met)
         still = np.eye(4)[None] if pose_a is None and pose_b is None else pose_a
         hits = collide(a, b, pose_a=_batch(still, met), pose_b=_batch(pose_b, met), first=True)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -19,7 +19,7 @@ from abut.operands.pair_rows import MeshRows
 from abut.operands.posed_pairs import mesh_pairs
 from abut.options import Bound
 from abut.query.contact_stages import Strategy
-from abut.query.distance_stages import FEW_ROWS, DistanceStages, distances_of
+from abut.query.distance_stages import DistanceStages, distances_of
 from abut.query.shared import MOST_LISTED, Operands, shared_queues
 
 LEAST_BOUND = 5e-324  # 0 is for meshes that meet
@@ -35,7 +35,7 @@ class NearestPlan(Operands):
         tolerance: How much more than the smallest distance will do.
         bound: Bounding volume of the trees to use.
         extents: MeshExtent of both meshes where they may be far apart for their size, else none.
-        strategy: How candidates are found; None chooses by cost.
+        rounds: Of passes of teams before the last; None chooses.
         queues: Queues to fill; None takes those of this thread.
     """
 
@@ -48,13 +48,13 @@ class NearestPlan(Operands):
     tolerance: float = 0.0
     bound: Bound = Bound.AABB
     extents: tuple[Any, ...] = ()
-    strategy: Strategy | None = None
+    rounds: Sequence[int] | None = None
     queues: PairQueues | None = None
 
     def __post_init__(self) -> None:
-        """Choose a strategy and prepare the plan."""
+        """Prepare the plan."""
         super().__post_init__()
-        self._strategy = self._cheapest() if self.strategy is None else self.strategy
+        self._strategy = Strategy.DESCEND if self.trees else Strategy.BRUTE
         if self.queues is None:
             self.queues = shared_queues(self.device, self._room)
         self._queues: PairQueues = self.queues
@@ -82,13 +82,6 @@ class NearestPlan(Operands):
         keys = self._keys_view.copy()
         return distances_of(self._bounds_view, keys, met, upper_bound), keys
 
-    def _cheapest(self) -> Strategy:
-        """The strategy that costs least, as measured (design/distance.md)."""
-        if not self.trees:
-            return Strategy.BRUTE
-        lists = self.device.is_cuda and self.pose_count <= FEW_ROWS
-        return Strategy.LEAF_WALK if lists else Strategy.DESCEND
-
     def _stages(self) -> Iterator[Stage]:
         yield from self.pose_stages(self._queues)
         trees = [tree.view(self.bound) for tree in self.trees]
@@ -96,8 +89,8 @@ class NearestPlan(Operands):
         rows = MeshRows(mesh_pairs(self.a, self.b, *about), self.device)
         bounds, keys = self._known[: self.pose_count], self._known[self.pose_count :]
         out = distance_queues(self._queues, self.layout, bounds, self.tolerance)
-        far = bool(self.extents)
-        stages = DistanceStages(rows, self._queues, out, self._strategy, far=far, bound=self.bound)
+        options = {"far": bool(self.extents), "bound": self.bound, "rounds": self.rounds}
+        stages = DistanceStages(rows, self._queues, out, self._strategy, **options)
         yield from stages.nearest(keys)
         if self.device.is_cuda:
             yield "read", lambda: wp.copy(self._known_host, self._known)

@@ -1,6 +1,6 @@
 """The stages of distance queries: one list for two meshes, a batch of poses and a scene."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -25,6 +25,7 @@ from abut.operands.pair_rows import MeshRows, Run, SceneRows
 from abut.operands.posed_pairs import WorkItems
 from abut.options import Bound
 from abut.query.contact_stages import Strategy
+from abut.query.team_passes import CUDA_TEAMS, FEW, rounds_of, team_passes
 from abut.traversal.distance.extremal_faces import far_field_kernel_for
 from abut.traversal.distance.far_field import CROWDED_FIELD, NEAR_FIELD, far_walk_kernel_for
 from abut.traversal.distance.near_pairs import (
@@ -37,11 +38,10 @@ from abut.traversal.distance.seed import beam_kernel_for, sample_kernel_for
 from abut.traversal.distance.team_nearest import team_nearest_kernel_for
 from abut.traversal.overlap.row_frames import frames_alone, frames_kernel_for
 
-FEW_ROWS = 8  # of two meshes: listed leaf by leaf on CUDA, and divided into walks on the CPU
+FEW_ROWS = 8  # of two large meshes: divided into walks on the CPU
 WALKS_OF_FEW = 16  # a row
 FACES_FOR_THREADS = 1 << 19  # smaller meshes are done before a second thread has begun
-MOST_SAMPLES = 1 << 14  # leaves of a that look for a first bound, on CUDA; more cost more
-CUDA_TEAMS = 1 << 14  # of all rows together
+SAMPLES = 1 << 10  # leaves of a that look for a first bound of a row, on CUDA
 CUDA_WALKS = 1 << 17  # of all rows together
 ROWS_PER_SLICE = {MeshRows: 4, SceneRows: 16}  # of a search for the nearest faces, on the CPU
 LEAVES_PER_ITEM = 256  # of a subtree within a distance, on the CPU
@@ -59,10 +59,11 @@ class DistanceStages:
         rows: The posed pairs.
         queues: With ``hits``, ``undecided``, ``candidates`` and, for ``within``, ``near``.
         out: DistanceQueues that the stages fill.
-        strategy: DESCEND, LEAF_WALK or BRUTE.
+        strategy: DESCEND or BRUTE; LEAF_WALK too within a distance.
         own: Rows may pair a mesh with itself.
         far: Rows may be far apart for their size.
         bound: Volumes of the trees.
+        rounds: Of passes of teams before the last; None chooses by the number of rows.
     """
 
     rows: MeshRows | SceneRows
@@ -72,6 +73,7 @@ class DistanceStages:
     own: bool = False
     far: bool = False
     bound: Bound = Bound.AABB
+    rounds: Sequence[int] | None = None
 
     def __post_init__(self) -> None:
         """Make the arrays that stages share."""
@@ -134,24 +136,17 @@ class DistanceStages:
             args = [view, items, self._fields, self.out]
             yield from self._chosen(brute_nearest_kernel_for(self._kind), args, items.each, 1, keys)
             return
-        if self.strategy is Strategy.LEAF_WALK:
-            yield self._make_frames()
-            yield from self._nearest_by_leaves(keys)
-        elif isinstance(self.rows, SceneRows) and self.device.is_cuda:
+        if isinstance(self.rows, SceneRows) and self.device.is_cuda:
             yield self._make_frames()
             yield from self._nearest_by_walks(keys)
         else:
             yield from self._nearest_by_teams(keys)
 
-    def _nearest_by_leaves(self, keys: wp.array) -> Iterable[Stage]:
-        """Many threads a row: a first bound, then all faces nearer than that."""
-        view, samples = self.rows.view, MOST_SAMPLES
-        if isinstance(self.rows, MeshRows):
-            samples = min(view.a.faces.shape[0], MOST_SAMPLES)
-        args = [view, self._frames, self._fields, samples, self.out]
-        yield "seed", self.rows.over_rows(sample_kernel_for(self._kind), args, 4096, samples)
-        yield from self._list_leaves()
-        yield from self._measure_candidates(keys)
+    def _sample_leaves(self) -> Stage:
+        """Lower the bounds of rows by some leaves of a."""
+        samples = min(self.rows.view.a.faces.shape[0], SAMPLES)
+        args = [self.rows.view, self._frames, self._fields, samples, self.out]
+        return "seed", self.rows.over_rows(sample_kernel_for(self._kind), args, 4096, samples)
 
     def _nearest_by_walks(self, keys: wp.array) -> Iterable[Stage]:
         """One thread a row, or a few, in a scene on CUDA."""
@@ -170,16 +165,25 @@ class DistanceStages:
     def _nearest_by_teams(self, keys: wp.array) -> Iterable[Stage]:
         """A team a row, or several where rows are few."""
         items, cuda = self._team_items(), self.device.is_cuda
-        counter = wp.zeros(1, dtype=wp.int32, device=self.device)
+        rounds = self.rounds
+        if rounds is None:
+            rounds = rounds_of(self.device, self.rows.capacity)
+        counts, passes = team_passes(self.device, rounds)
         if cuda:
-            yield "search", counter.zero_
+            yield "search", counts.zero_
+            if items.each > 1:
+                yield self._make_frames()
+                yield self._sample_leaves()
         distances = wp.empty(self.rows.capacity * items.each, dtype=wp.int64, device=self.device)
         found = [distances, keys if items.each == 1 else wp.empty_like(distances)]
         kernel = team_nearest_kernel_for(self._kind, self.bound, cuda)
-        rest = [self._fields, counter, self.out, self.queues["candidates"], *found]
-        args = lambda w: [self.rows.view, w, *rest]  # noqa: E731
         grain = self._grain if items.each == 1 else max(items.each // 4, 1)
-        yield "search", self.rows.over_teams(kernel, items, args, grain, TRIPLE_BLOCK)
+        for each in passes:
+            args = [self._fields, each.counter, each.given, each.rounds]
+            args += [self.out, self.queues["candidates"], each.left, *found]
+            view = self.rows.view
+            with_items = partial(_with_items, view, args)
+            yield "search", self.rows.over_teams(kernel, items, with_items, grain, TRIPLE_BLOCK)
         if cuda:
             yield from self._measure_candidates(keys)
         elif items.each > 1:
@@ -198,7 +202,7 @@ class DistanceStages:
         """WorkItems of a row: pairs of subtrees, where rows are too few for all teams."""
         items, teams = WorkItems(), 1
         if self.device.is_cuda:
-            teams = CUDA_TEAMS // self.rows.capacity
+            teams = CUDA_TEAMS // self.rows.capacity if self.rows.capacity <= FEW else 1
         elif isinstance(self.rows, MeshRows) and self.rows.capacity <= FEW_ROWS:
             view = self.rows.view
             if view.a.faces.shape[0] + view.b.faces.shape[0] > FACES_FOR_THREADS:
@@ -255,8 +259,10 @@ class DistanceStages:
             each = view.a.faces.shape[0]
         items = self.rows.divide(each)
         yield from self._count_items(items, leafwise=True)
-        kernel, candidates = near_leaves_kernel_for(self._kind), self.queues["candidates"]
-        args = lambda w: [view, self._frames, w, self._fields, self.out, candidates]  # noqa: E731
+        kernel = near_leaves_kernel_for(self._kind)
+        rest = [self._fields, self.out, UNKNOWN_COUNT]
+        rest += [self.queues[name] for name in ("candidates", "skipped")]
+        args = lambda w: [view, self._frames, w, *rest]  # noqa: E731
         yield "search", self.rows.over_items(kernel, items, args, 4096)
 
     def _count_items(self, items: Any, leafwise: bool) -> Iterable[Stage]:
@@ -292,6 +298,10 @@ class DistanceStages:
 
     def _each_row(self, dtype: Any) -> wp.array:
         return wp.empty(self.rows.capacity, dtype=dtype, device=self.device)
+
+
+def _with_items(view: Any, args: list[Any], items: Any) -> list[Any]:
+    return [view, items, *args]
 
 
 def distances_of(

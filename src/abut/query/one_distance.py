@@ -12,8 +12,8 @@ from abut.bvh.layout import Bvh
 from abut.core.call import Call
 from abut.core.lanes import WARP_SIZE
 from abut.core.launch import UNKNOWN_COUNT, Task
-from abut.core.pair_queue import KeyLayout, PairQueues
-from abut.core.team import TEAM_GRID, TRIPLE_BLOCK
+from abut.core.pair_queue import KeyLayout, PairQueue, PairQueues
+from abut.core.team import TRIPLE_BLOCK
 from abut.geometry.common_corners import SHARED_NONE
 from abut.mesh import Mesh
 from abut.narrow.candidate_distance import lower_bounds_kernel_for, pick_nearest_kernel_for
@@ -22,12 +22,14 @@ from abut.operands.posed_mesh import make_posed_mesh
 from abut.operands.posed_pairs import MeshPairs, WorkItems, mesh_pairs
 from abut.options import Bound
 from abut.query.contact_stages import Strategy
-from abut.query.distance_stages import CUDA_TEAMS, MOST_SAMPLES
+from abut.query.distance_stages import SAMPLES
+from abut.query.team_passes import CUDA_TEAMS, rounds_of, team_passes
 from abut.results import Distances
 from abut.traversal.distance.extremal_faces import far_field_kernel_for
 from abut.traversal.distance.near_pairs import near_leaves_kernel_for
 from abut.traversal.distance.one_nearest import (
     ANSWERED,
+    CROWDED,
     FAR_APART,
     answer_one_kernel,
     begin_one_kernel,
@@ -35,7 +37,10 @@ from abut.traversal.distance.one_nearest import (
 from abut.traversal.distance.seed import sample_kernel_for
 from abut.traversal.distance.team_nearest import team_nearest_kernel_for
 
-ANSWERED_INT, FAR_APART_INT = int(ANSWERED), int(FAR_APART)
+ANSWERED_INT, FAR_APART_INT, CROWDED_INT = int(ANSWERED), int(FAR_APART), int(CROWDED)
+LISTING_SAMPLES = 1 << 14  # leaves that look for a first bound; the better it is, the fewer faces
+MOST_NODES = 1 << 10  # of a walk
+MOST_CANDIDATES = 1 << 17  # of all walks
 
 
 class OneDistance:
@@ -47,8 +52,12 @@ class OneDistance:
         bound: Bounding volume of the trees to use.
         extents: MeshExtent of each.
         posed: Which of them have a pose.
-        queues: With ``undecided`` and ``candidates``; good until one of them is reallocated.
-        strategy: DESCEND or LEAF_WALK; None chooses by the processor.
+        queues: With ``undecided``, ``candidates`` and ``skipped``; good until one of them is
+            reallocated.
+        strategy: DESCEND, or LEAF_WALK, which is faster on CUDA where few faces are near.
+
+    Attributes:
+        crowded: Too many faces were near at some pose: a leaf walk is not the way to ask.
     """
 
     def __init__(
@@ -60,9 +69,12 @@ class OneDistance:
         extents: Sequence[Any],
         posed: tuple[bool, bool],
         queues: PairQueues,
-        strategy: Strategy | None = None,
+        strategy: Strategy = Strategy.DESCEND,
     ) -> None:
-        self._device, self._queues, self._bound = a.device, queues, bound
+        self._device, self._bound, self.crowded = a.device, bound, False
+        self._candidates, self._skipped = PairQueue(), queues["skipped"]
+        self._candidates.keys = queues["candidates"].keys
+        self._candidates.count = queues["candidates"].count
         sides = [make_posed_mesh(mesh.points, mesh.faces) for mesh in (a, b)]
         moving = [side for side, moves in zip(sides, posed, strict=True) if moves]
         poses = [self._one(wp.mat44d) for _ in moving]
@@ -76,10 +88,8 @@ class OneDistance:
         self._counter, self._key = self._one(wp.int32), self._one(wp.int64)
         upper_bound, faces = self._one(wp.float64), self._one(wp.vec3i)
         numbers = wp.empty((1, 7), dtype=wp.float64, device=a.device)
-        if strategy is None:
-            strategy = Strategy.LEAF_WALK if a.device.is_cuda else Strategy.DESCEND
         search = self._teams() if strategy is Strategy.DESCEND else self._listing()
-        about = self._view, upper_bound, self._out, queues["candidates"]
+        about = self._view, upper_bound, self._out, self._candidates, self._skipped
         begin = [*about, self._frame, self._field, self._counter, self._key]
         self._answer = [*about, self._field, self._key], [faces, numbers]
         tasks = [self._task(begin_one_kernel, 1, begin), *search, self._answering(far=False)]
@@ -101,6 +111,7 @@ class OneDistance:
             self._far_call.run()
             faces, numbers = self._far_call.outputs
             outcome, *pair = faces[0].tolist()
+        self.crowded |= outcome == CROWDED_INT
         if outcome != ANSWERED_INT:
             return None
         distance, *points = numbers[0].tolist()
@@ -120,32 +131,41 @@ class OneDistance:
 
     def _teams(self) -> list[Task]:
         """A search by a team, or by many on CUDA."""
-        items, cuda, candidates = WorkItems(), self._device.is_cuda, self._queues["candidates"]
+        items, cuda = WorkItems(), self._device.is_cuda
         items.deepest = (CUDA_TEAMS if cuda else 1).bit_length() - 1
         items.each = 1 << items.deepest
-        args = [self._view, items, self._field, self._counter, self._out, candidates]
-        args += [self._one(wp.int64), self._key]
         kernel = team_nearest_kernel_for(MeshPairs, self._bound, cuda)
-        if not cuda:
-            return [self._task(kernel, 1, args)]
-        options = {"threads": min(TEAM_GRID, WARP_SIZE * items.each), "block": TRIPLE_BLOCK}
-        search = Task(kernel, UNKNOWN_COUNT, args, self._device, **options)
-        return [search, *self._measure()]
+        options = {"threads": WARP_SIZE * items.each, "block": TRIPLE_BLOCK} if cuda else {}
+        options["grain"] = UNKNOWN_COUNT
+        self._counter, passes = team_passes(self._device, rounds_of(self._device, 1))
+        tasks = [self._sampling(SAMPLES)] if cuda else []
+        for each in passes:
+            args = [self._view, items, self._field, each.counter, each.given, each.rounds]
+            args += [self._out, self._candidates, each.left, self._one(wp.int64), self._key]
+            count = UNKNOWN_COUNT if cuda else 1
+            tasks.append(Task(kernel, count, args, self._device, **options))
+        return [*tasks, *self._measure()] if cuda else tasks
 
     def _listing(self) -> list[Task]:
-        """A first bound, then all faces nearer than that by many threads."""
-        view, items, candidates = self._view, WorkItems(), self._queues["candidates"]
+        """A first bound, then all faces nearer than that by many threads, unless there are many."""
+        view, items = self._view, WorkItems()
         items.each = view.a.faces.shape[0]
-        samples = min(items.each, MOST_SAMPLES)
-        seed = [view, self._frame, self._field, samples, self._out]
-        leaves = [view, self._frame, items, self._field, self._out, candidates]
-        tasks = [self._task(sample_kernel_for(MeshPairs), samples, seed)]
-        tasks.append(self._task(near_leaves_kernel_for(MeshPairs), items.each, leaves))
-        return [*tasks, *self._measure()]
+        room = min(self._candidates.keys.shape[0], MOST_CANDIDATES)
+        self._candidates.keys = self._candidates.keys[:room]
+        args = [view, self._frame, items, self._field, self._out, MOST_NODES]
+        args += [self._candidates, self._skipped]
+        search = self._task(near_leaves_kernel_for(MeshPairs), items.each, args)
+        return [self._sampling(LISTING_SAMPLES), search, *self._measure()]
+
+    def _sampling(self, most: int) -> Task:
+        """Lower the bound by some leaves of a."""
+        samples = min(self._view.a.faces.shape[0], most)
+        args = [self._view, self._frame, self._field, samples, self._out]
+        return self._task(sample_kernel_for(MeshPairs), samples, args)
 
     def _measure(self) -> list[Task]:
         """Lower the bound to the distances of the candidates, and choose the nearest."""
-        view, candidates = self._view, self._queues["candidates"]
+        view, candidates = self._view, self._candidates
         lower, pick = lower_bounds_kernel_for(MeshPairs), pick_nearest_kernel_for(MeshPairs)
         return [
             self._task(lower, UNKNOWN_COUNT, [view, candidates, self._out]),

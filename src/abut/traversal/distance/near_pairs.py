@@ -20,6 +20,7 @@ from abut.bvh.layout import (
     root_of,
     subtree_slot,
 )
+from abut.core.atomics import atomic_add_aggregated
 from abut.core.pair_queue import PairQueue
 from abut.geometry.common_corners import SHARED_NONE
 from abut.operands.distance_queues import DistanceQueues, box_limit, from_bits, slack_of, test_near
@@ -201,12 +202,15 @@ def near_leaves_kernel_for(pairs_type: type) -> wp.Kernel:
         items: WorkItems,
         fields: wp.array[wp.int32],
         queues: DistanceQueues,
+        most_nodes: wp.int32,
         # out
         candidates_out: PairQueue,
+        skipped_out: PairQueue,
     ):
         """List the leaves of b near each (row, leaf of a), without a stack.
 
         In a mesh against itself only later leaves are visited. Rows of the far field are left out.
+        A walk ends after ``most_nodes``, and is counted if it has skipped some.
         """
         bits = queues.contacts.bits
         for work in range(span[0] + wp.tid(), item_stop(items, span[1]), span[2]):
@@ -225,14 +229,18 @@ def near_leaves_kernel_for(pairs_type: type) -> wp.Kernel:
             slot = root_of(pair.tree_b)
             if pair.sharing != SHARED_NONE:
                 slot = escape_of(leaf)
-            while slot >= 0:
+            left = most_nodes
+            while slot >= 0 and left > 0:
                 node = load_node(pair.tree_b.nodes, slot)
                 near = not (gap_nodes(frame, leaf, node) > limit)
                 slot = next_slot(node, near)
+                left -= 1
                 if near and is_leaf(node):
                     count = note_found(
                         face_of(node), rank, face, found, count, bits, False, candidates_out
                     )
+            if slot >= 0:
+                atomic_add_aggregated(skipped_out.count, 1)
             list_found(rank, face, found, count, bits, False, candidates_out)
 
     return near_leaves_kernel

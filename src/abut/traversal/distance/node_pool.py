@@ -47,11 +47,10 @@ class NodePool:
 
 
 @wp.func
-def start_pool(triples: wp.uint64, first: wp.vec3i, reach: wp.float32):
+def start_pool(triples: wp.uint64, first: wp.vec3i):
     """Return a pool that holds one pair, or none where its gap is not 0."""
     pool = NodePool()
     pool.near = wp.int32(first[2] == 0)
-    pool.reach = reach
     if lane_index() == 0:
         store_triple(triples, 0, first)
     warp_sync()

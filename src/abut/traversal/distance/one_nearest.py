@@ -23,7 +23,8 @@ SQUARED = wp.constant(wp.float64(1e18))  # coordinates whose squares float32 can
 ANSWERED = wp.constant(0)
 FAR_APART = wp.constant(1)  # for the size of the meshes
 UNUSUAL = wp.constant(2)  # a pose is not rigid or the coordinates are huge
-UNDECIDED = wp.constant(3)  # pairs are left to the exact stage, or a queue was too short
+UNDECIDED = wp.constant(3)  # pairs are left to the exact stage
+CROWDED = wp.constant(4)  # there are too many faces as near as the bound
 
 
 @wp.kernel
@@ -35,6 +36,7 @@ def begin_one_kernel(
     # out
     queues_out: DistanceQueues,
     candidates_out: PairQueue,
+    skipped_out: PairQueue,
     frames_out: wp.array[RelativeFrame],
     fields_out: wp.array[wp.int32],
     counter_out: wp.array[wp.int32],
@@ -57,7 +59,9 @@ def begin_one_kernel(
         queues_out.bound[rank] = to_bits(wp.max(upper_bound[rank], LEAST_BOUND))
         queues_out.contacts.undecided.count[0] = wp.int64(0)
         candidates_out.count[0] = wp.int64(0)
-        counter_out[0] = 0
+        skipped_out.count[0] = wp.int64(0)
+        for k in range(counter_out.shape[0]):
+            counter_out[k] = 0
         key_out[rank] = NO_KEY
 
 
@@ -69,6 +73,7 @@ def answer_one_kernel(
     upper_bound: wp.array[wp.float64],
     queues: DistanceQueues,
     candidates: PairQueue,
+    skipped: PairQueue,
     fields: wp.array[wp.int32],
     keys: wp.array[wp.int64],
     far: wp.bool,
@@ -90,7 +95,9 @@ def answer_one_kernel(
             outcome = FAR_APART
         elif bits != wp.int64(0):
             short = candidates.count[0] > wp.int64(candidates.keys.shape[0])
-            if short or queues.contacts.undecided.count[0] > wp.int64(0):
+            if short or skipped.count[0] > wp.int64(0):
+                outcome = CROWDED
+            elif queues.contacts.undecided.count[0] > wp.int64(0):
                 outcome = UNDECIDED
         distance = from_bits(bits)
         p = wp.vec3d(wp.float64(wp.nan))

@@ -15,6 +15,7 @@ from functools import cache
 
 import warp as wp
 
+from abut.bounds.relative_frame import RelativeFrame
 from abut.bvh.layout import subtree_slot
 from abut.bvh.rss_on_demand import fit_ends
 from abut.core.atomics import atomic_min_int64
@@ -50,6 +51,7 @@ from abut.traversal.distance.node_pool import (
     push_opened,
     start_pool,
 )
+from abut.traversal.distance.parcels import Parcels, hand_on, load_parcel
 from abut.traversal.distance.samples import sampled_distance
 from abut.traversal.distance.team_faces import (
     NearestBounds,
@@ -88,36 +90,47 @@ def nearest_in_row_for(bound: Bound, cuda: bool) -> wp.Function:
     def nearest_in_row(
         triples: wp.uint64,
         pair: PosedPair,
-        start: wp.vec3i,
+        frame: RelativeFrame,
+        padding: wp.float32,
+        start: NodePool,
+        upper: wp.float64,
         rank: wp.int32,
         shared: wp.bool,
+        rounds: wp.int32,
         queues: DistanceQueues,
         candidates: PairQueue,
+        left: Parcels,
     ):
-        """The nearest faces below a pair of nodes, if they are as near as the bound of the row.
+        """The nearest faces below some pairs of nodes, if they are as near as the bound of the row.
 
-        Other teams may lower the bound of a ``shared`` row; the key is NO_KEY where they have
-        found nearer faces. Distances are bits, and 0 for faces that meet. On CUDA, faces are listed
-        as candidates instead, and the bound is that of faces that surely cross, or lies above the
-        distance of a candidate.
+        ``upper`` is another bound, not from faces that meet. Other teams may lower the bound of a
+        ``shared`` row; the key is NO_KEY where they have found nearer faces. Distances are bits,
+        and 0 for faces that meet. On CUDA, faces are listed as candidates instead, and the bound is
+        that of faces that surely cross, or lies above the distance of a candidate; pairs that are
+        not opened after so many rounds are ``left``.
         """
         lane = lane_index()
-        frame = frame_of(pair)
         slack = slack_of(pair)
-        padding = slab_padding(frame, pair.tree_a, pair.tree_b)
         found = NearestPair()
         found.bits = load_relaxed_int64(queues.bound, rank)
         found.key = NO_KEY
         known = NearestBounds()
-        known.upper = from_bits(found.bits)
-        sampled = sampled_distance(triples, pair, frame, padding)
-        known.upper = wp.min(known.upper, sampled)
+        known.upper = wp.min(from_bits(found.bits), upper)
         known.limit = box_limit(known.upper, slack, frame.stretch)
         known.keep = known.limit
         slab = slab_of(frame, known.direction, padding)
-        pool = start_pool(triples, start, wp.float32(0.0))
+        pool = start
+        round = wp.int32(0)
         while pool.near + pool.far + pool.faces > 0:
             before = known.upper
+            if wp.static(cuda):
+                if round == rounds:
+                    if lane == 0:
+                        atomic_min_int64(queues.bound, rank, to_bits(known.upper))
+                    if hand_on(triples, pool, rank, left):
+                        pool = NodePool()
+                        continue
+                round += 1
             if shared:  # another team may have found nearer faces
                 other = from_bits(load_relaxed_int64(queues.bound, rank))
                 known.upper = wp.min(known.upper, other)
@@ -204,16 +217,21 @@ def team_nearest_kernel_for(pairs_type: type, bound: Bound, cuda: bool) -> wp.Ke
         items: WorkItems,
         fields: wp.array[wp.int32],
         counter: wp.array[wp.int32],
+        given: Parcels,
+        rounds: wp.int32,
         # out
         queues_out: DistanceQueues,
         candidates_out: PairQueue,
+        parcels_out: Parcels,
         distance_out: wp.array[wp.int64],
         key_out: wp.array[wp.int64],
     ):
         """Find the nearest faces of each (row, subtrees of a and b), where they are the nearest.
 
         On the CPU distances are written as bits; the key is NO_KEY where other teams have found
-        nearer faces. On CUDA candidates are listed. Rows of the far field are left out.
+        nearer faces. On CUDA candidates are listed, the items are those of the given parcels where
+        there are any, and other parcels are made after so many rounds. Rows of the far field are
+        left out.
         """
         if wp.static(cuda):
             triples = shared_triples()
@@ -222,17 +240,46 @@ def team_nearest_kernel_for(pairs_type: type, bound: Bound, cuda: bool) -> wp.Ke
             triples = local_triples(entries)
         each = items.each
         stop = wp.min(pair_stop(pairs, MAX_COUNT / each) * each, span[1])
+        goes_on = given.heads.shape[0] > 0
+        if wp.static(cuda):
+            if goes_on:
+                stop = wp.min(given.count[0], given.heads.shape[0])
         work = next_item(counter, span[0] - 1)
         while work < stop:
             rank = work / each
+            if wp.static(cuda):
+                if goes_on:
+                    rank = given.heads[work][0]
             is_far = wp.bool(False)
             if fields.shape[0] > 0:
                 is_far = fields[rank] != 0
             if not is_far:
                 pair = pair_at(pairs, rank)
-                start = start_of_item(pair, items, work % each)
+                frame = frame_of(pair)
+                padding = slab_padding(frame, pair.tree_a, pair.tree_b)
+                shared = each > 1 or goes_on
+                upper = wp.float64(wp.inf)
+                if wp.static(not cuda) or not shared:
+                    upper = sampled_distance(triples, pair, frame, padding)
+                pool = NodePool()
+                if goes_on:
+                    if wp.static(cuda):
+                        pool = load_parcel(triples, given, work)
+                else:
+                    pool = start_pool(triples, start_of_item(pair, items, work % each))
                 found = nearest_in_row(
-                    triples, pair, start, rank, each > 1, queues_out, candidates_out
+                    triples,
+                    pair,
+                    frame,
+                    padding,
+                    pool,
+                    upper,
+                    rank,
+                    shared,
+                    rounds,
+                    queues_out,
+                    candidates_out,
+                    parcels_out,
                 )
                 if lane_index() == 0:
                     atomic_min_int64(queues_out.bound, rank, found.bits)
