@@ -281,3 +281,79 @@ def test_empty_parts(device):
         assert len(scene.collide(**part)) == len(scene.within(1.0, **part)) == 0
         assert not scene.colliding(**part)
     assert scene.colliding(against=mesh)
+
+
+def fresh_copy(scene, device):
+    """A new scene with the objects, filters and ignored pairs of another."""
+    return pickle.loads(pickle.dumps(scene))
+
+
+edit = st.tuples(
+    st.sampled_from(["move", "move", "move", "many", "write", "deform", "ignore", "add", "remove"]),
+    st.integers(0, 1000),
+)
+
+
+@settings(max_examples=30)
+@given(edits=st.lists(edit, min_size=3, max_size=12), spread=st.sampled_from([1.5, 3.0, 8.0]))
+def test_verdicts_follow_every_change(device, edits, spread):
+    scene = random_scene(device, spread)
+    ball = abut.Mesh(*icosphere(80), device=device)
+    other = abut.Scene(device)
+    other.add(ball, random_poses(3, spread, 9))
+    for name, number in edits:
+        rows = scene.indices
+        row = int(rows[number % len(rows)])
+        poses = random_poses(len(rows), spread, number)
+        if name == "move":
+            scene.move(row, poses[0])
+            other.move(number % 3, poses[0])
+        elif name == "many":
+            scene.move(rows, poses)
+        elif name == "write":
+            held = scene.poses.numpy()
+            held[row] = poses[0]
+            scene.poses.assign(held)
+        elif name == "deform":
+            scene.deform(row, scene.mesh(row).vertices.numpy() * 0.8)
+        elif name == "ignore":
+            scene.ignore(row, int(rows[number // 7 % len(rows)]))
+        elif name == "add":
+            scene.add(ball, poses[0])
+        elif len(rows) > 3:
+            scene.remove(row)
+        rows = scene.indices
+        some = rows[number % len(rows) :][:2]
+        fresh = fresh_copy(scene, device)
+        assert scene.colliding() == bool(fresh.collide(method="brute"))
+        for part in ({"which": some}, {"which": some, "against": rows[::2]}, {"against": other}):
+            assert scene.colliding(**part) == bool(fresh.collide(**part, method="brute"))
+        part = {"against": ball, "pose": poses[0]}
+        assert scene.colliding(**part) == bool(fresh.collide(**part, method="brute"))
+
+
+def test_touching_objects_are_decided_exactly(device):
+    scene = abut.Scene(device)
+    cube = abut.Mesh(*box(), device=device)
+    size = float(np.ptp(cube.vertices.numpy()[:, 0]))
+    scene.add(cube, [shift(k * size * 3, 0, 0) for k in range(40)])
+    probe = scene.add(cube, shift(0, size * 5, 0))
+    assert not scene.colliding() and not scene.colliding(which=probe)
+    scene.move(probe, shift(6 * size, size, 0))  # on top of the third
+    assert scene.colliding(which=probe) and scene.colliding()
+    scene.move(1, shift(3 * size, 0, 4 * size))
+    assert scene.colliding()
+    scene.move(probe, shift(6 * size, np.nextafter(size, np.inf), 0))
+    assert not scene.colliding(which=probe) and not scene.colliding()
+
+
+def test_many_objects_at_one_place(device):
+    scene = abut.Scene(device)
+    ball = abut.Mesh(*icosphere(20), device=device)
+    scene.add(ball, np.tile(np.eye(4), (1500, 1, 1)))
+    small = abut.Mesh(icosphere(20).vertices * 0.5, icosphere(20).faces, device)
+    inside = scene.add(small)
+    assert not scene.colliding(
+        which=inside
+    )  # surfaces do not meet; more pairs than a FewSearch takes
+    assert scene.colliding(which=3) and scene.colliding()

@@ -8,7 +8,7 @@ import numpy as np
 import warp as wp
 
 from abut.broad.boxes import EVERYWHERE
-from abut.core.pair_queue import NO_KEY, lowest_of_each_pose
+from abut.core.pair_queue import NO_KEY, NO_KEY_INT, lowest_of_each_pose
 from abut.core.plan import Plan, Stage
 from abut.operands.contact_queues import contact_queues
 from abut.options import BroadMethod
@@ -97,10 +97,22 @@ class ContactSearch:
         assert counts is not None
         colliding = self.broad.flags.numpy().astype(bool)
         if counts["hits"]:
-            ranks = self.queues["hits"].keys[: counts["hits"]].numpy() >> self.layout.width
-            pairs = self.queues["objects"].keys[: counts["objects"]].numpy()[ranks]
-            colliding[pairs >> self.broad.object_layout.width] = True
+            colliding[self._exact_pairs(counts) >> self.broad.object_layout.width] = True
         return colliding
+
+    def found_pair(self) -> int:
+        """The key of two objects that meet, of one environment; NO_KEY_INT where none do."""
+        counts = self._plan.run()
+        assert counts is not None
+        if counts["hits"]:
+            return int(self._exact_pairs(counts)[0])
+        found = np.flatnonzero(self.broad.best.numpy()[: counts["objects"]] != NO_KEY_INT)
+        return int(self.queues["objects"].keys.numpy()[found[0]]) if len(found) else NO_KEY_INT
+
+    def _exact_pairs(self, counts: dict[str, int]) -> np.ndarray:
+        """Keys of object pairs of the hits that the exact stage has added."""
+        ranks = self.queues["hits"].keys[: counts["hits"]].numpy() >> self.layout.width
+        return self.queues["objects"].keys[: counts["objects"]].numpy()[ranks]
 
     def _found(self, counts: dict[str, int]) -> FoundContacts:
         view, ahead, count = self.broad.rows.view, self._ahead, counts["hits"]

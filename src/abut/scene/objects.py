@@ -2,6 +2,7 @@
 
 import heapq
 from collections.abc import Sequence
+from itertools import takewhile
 from typing import Any
 
 import numpy as np
@@ -19,6 +20,37 @@ MOST_OBJECTS = 1 << 26
 FILTERS = ("static", "group", "mask")  # columns
 
 
+class MoveLog:
+    """The rows of objects in the order in which they were last moved.
+
+    Attributes:
+        count: Number of calls that have moved objects.
+    """
+
+    MOST_ROWS = 64  # of a call; where there are more, any row may have moved
+
+    def __init__(self) -> None:
+        self.count = 0
+        self._last: dict[int, int] = {}  # call that has moved each row
+        self._all = 0  # last call that may have moved any row
+
+    def add(self, rows: np.ndarray) -> None:
+        """Note the rows of a call."""
+        self.count += 1
+        if len(rows) > self.MOST_ROWS:
+            self._last, self._all = {}, self.count
+            return
+        for row in rows.tolist():
+            self._last.pop(row, None)
+            self._last[row] = self.count
+
+    def since(self, count: int) -> list[int] | None:
+        """Rows that have moved after so many calls; None: all may have."""
+        if count < self._all:
+            return None
+        return [row for row, _ in takewhile(lambda x: x[1] > count, reversed(self._last.items()))]
+
+
 class ObjectTable:
     """Rows of objects; new objects take the rows of removed ones, the lowest first.
 
@@ -29,6 +61,8 @@ class ObjectTable:
         names: Rows of objects that have a name.
         ignored: Pairs of rows that are never tested.
         poses: (n,) matrices on the device.
+        moves: The rows that were moved.
+        exposed: Whether a caller holds the poses and may move objects without a call.
         version: Grows with every change other than of poses.
     """
 
@@ -37,6 +71,8 @@ class ObjectTable:
         self.shapes, self.static, self.group, self.mask = (np.empty(0, np.int32) for _ in range(4))
         self.names: dict[str, int] = {}
         self.ignored = IgnoredPairs()
+        self.moves = MoveLog()
+        self.exposed = False
         self.version = 0
         self._name_of: dict[int, str] = {}
         self._free: list[int] = []  # a heap
@@ -214,6 +250,8 @@ class ObjectTable:
 
     def rows(self, handles: Any) -> np.ndarray:
         """Rows of living objects, given by index or name, one or several."""
+        if type(handles) is int and 0 <= handles < len(self) and self.shapes[handles] != NO_SHAPE:
+            return np.array([handles])  # the usual case
         if isinstance(handles, str | int | np.integer):
             handles = [handles]
         if isinstance(handles, wp.array):
@@ -240,6 +278,7 @@ class ObjectTable:
 
     def write_poses(self, rows: np.ndarray, poses: np.ndarray) -> None:
         """Write poses that are known to be rigid."""
+        self.moves.add(rows)
         if self.device.is_cpu:
             self.poses.numpy()[rows] = poses
             return
@@ -318,5 +357,5 @@ class ObjectTable:
             buffer = wp.empty(capacity, dtype=wp.mat44d, device=self.device)
             if self.poses.shape[0]:
                 wp.copy(buffer, self.poses, count=self.poses.shape[0])
-            self._pose_buffer = buffer
+            self._pose_buffer, self.exposed = buffer, False
         self.poses = self._pose_buffer[:count]

@@ -127,6 +127,7 @@ class Scene:
         A matrix that is not a rigid motion is refused by the next query. The array is another one
         after objects were added.
         """
+        self._objects.exposed = True
         return self._objects.poses
 
     @property

@@ -1,18 +1,62 @@
 """SearchCache: the searches of a scene, prepared once and kept while its arrays stay."""
 
+from collections.abc import Callable
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 import warp as wp
 
+from abut.broad.few_objects import MOST_FEW
+from abut.broad.phase import object_layout
 from abut.core.cache import RecentCache
+from abut.core.pair_queue import NO_KEY_INT
 from abut.scene.broad_stages import BroadStages, SceneQueues
 from abut.scene.contact_search import ContactSearch, FoundContacts
+from abut.scene.few_search import FewSearch
 from abut.scene.fronts import SceneFronts, SceneFrontSearch
 from abut.scene.inputs import EnvironmentPoses
 from abut.scene.objects import ObjectTable
 from abut.scene.selection import Part
+
+
+class Verdict:
+    """The last answer to whether any two objects of a scene meet.
+
+    While it holds for all but a few objects that have moved since, only these are searched.
+    """
+
+    def __init__(self) -> None:
+        self._version: tuple[int, int] | None = None
+        self._moves = 0
+        self._pair = NO_KEY_INT
+
+    def found_pair(
+        self,
+        objects: ObjectTable,
+        search_few: Callable[[list[int]], int | None],
+        search_all: Callable[[], int],
+    ) -> int:
+        """The key of two objects that meet now; NO_KEY_INT where none do."""
+        version = (objects.version, objects.pool.version)
+        moved = objects.moves.since(self._moves) if version == self._version else None
+        found = None
+        if moved is not None and (len(moved) == 0 or self._keeps(moved, len(objects))):
+            found = self._pair
+        elif moved is not None:
+            found = search_few(moved)
+            if found == NO_KEY_INT and self._pair != NO_KEY_INT:
+                found = None  # other objects may meet
+        self._pair = search_all() if found is None else found
+        self._version, self._moves = version, objects.moves.count
+        return self._pair
+
+    def _keeps(self, moved: list[int], count: int) -> bool:
+        """Whether two objects that met have not moved."""
+        if self._pair == NO_KEY_INT:
+            return False
+        pair = object_layout(count, 1).split(self._pair)
+        return pair[0] not in moved and pair[1] not in moved
 
 
 class SearchCache:
@@ -28,6 +72,8 @@ class SearchCache:
         self.queues = SceneQueues(objects.device)
         self._batch = EnvironmentPoses(objects.device)
         self._recent = RecentCache()
+        self._few: FewSearch | None = None  # the last one
+        self._verdict = Verdict()
 
     @cached_property
     def fronts(self) -> SceneFronts:
@@ -54,7 +100,32 @@ class SearchCache:
     def colliding(self, part: Part, poses: Any, own: bool) -> np.ndarray:
         """(B,) bool: copies of the scene with a contact."""
         where = self.environments(part, poses)
+        if poses is None and not own and not part.objects.exposed:
+            return np.array([self._found_pair(part, where) != NO_KEY_INT])
         return self._search(ContactSearch, part, where, own=own, any_contact=True).colliding()
+
+    def _found_pair(self, part: Part, where: tuple[wp.array, int]) -> int:
+        """The key of two objects of a part that meet; NO_KEY_INT where none do."""
+        if part.is_whole:
+            return self._verdict.found_pair(
+                part.objects,
+                lambda few: self._few_pair(part, where, few, (0, len(part.objects))),
+                lambda: self._any_pair(part, where),
+            )
+        found = self._few_pair(part, where, *part.sides())
+        return self._any_pair(part, where) if found is None else found
+
+    def _few_pair(self, part: Part, where: Any, few: Any, others: Any) -> int | None:
+        """``_found_pair`` of a few objects; None where they are not few."""
+        if not 0 < len(few) <= MOST_FEW:
+            return None
+        search = self._few
+        if search is None or not search.serves(part):
+            search = self._few = self._search(FewSearch, part, where)
+        return search.find(few, others)
+
+    def _any_pair(self, part: Part, where: Any) -> int:
+        return self._search(ContactSearch, part, where, any_contact=True).found_pair()
 
     def near(self, kind: type, part: Part, poses: Any = None, **options: Any) -> Any:
         """The NearSearch or NearestSearch with these options."""

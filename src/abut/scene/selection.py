@@ -1,6 +1,7 @@
 """Part: the pairs of objects that a question about a part of a scene asks about."""
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -23,20 +24,44 @@ class Part:
 
     Attributes:
         objects: The objects to search: those of the scene, then guests.
-        roles: (n,) int32, WHICH and AGAINST of each; BOTH_ROLES for a question about the whole
-            scene.
+        which: Rows of objects of the scene; None: all.
+        against: Rows of objects of the scene; None: all, or all guests.
         first_guest: Row of the first guest; 0 where there is none. Results name guests by
             ``row - first_guest``, in their second column.
     """
 
     objects: ObjectTable
-    roles: Any = BOTH_ROLES
+    which: np.ndarray | None = None
+    against: np.ndarray | None = None
     first_guest: int = 0
 
     @property
     def is_whole(self) -> bool:
         """Whether all pairs of the scene are asked about."""
-        return self.roles is BOTH_ROLES
+        return self.which is None and self.against is None and not self.first_guest
+
+    @cached_property
+    def roles(self) -> Any:
+        """(n,) int32, WHICH and AGAINST of each object; BOTH_ROLES where all have both."""
+        if self.is_whole:
+            return BOTH_ROLES
+        roles = np.zeros(len(self.objects), np.int32)
+        mine = slice(self.first_guest or None) if self.which is None else self.which
+        roles[mine] = int(WHICH)
+        roles[slice(self.first_guest, None) if self.against is None else self.against] |= int(
+            AGAINST
+        )
+        return roles
+
+    def sides(self) -> tuple[np.ndarray, tuple[int, int] | np.ndarray]:
+        """The rows of the smaller side, and the rows of the other, as ``FewSearch`` takes them."""
+        which, against = self.which, self.against
+        count = len(self.objects) - self.first_guest
+        others = (self.first_guest, count) if against is None else against
+        mine = (0, self.first_guest or count) if which is None else which
+        if _size(mine) <= _size(others):
+            return _rows(mine), others
+        return _rows(others), mine
 
     @property
     def meshes(self) -> list[Mesh]:
@@ -56,6 +81,14 @@ class Part:
         low, high = np.broadcast_to(self.roles, len(self.objects))[pairs].T
         forth, back = ((a & WHICH != 0) & (b & AGAINST != 0) for a, b in ((low, high), (high, low)))
         return self.objects.tested(pairs) & (forth | back), ~forth & back
+
+
+def _size(rows: tuple[int, int] | np.ndarray) -> int:
+    return rows[1] if isinstance(rows, tuple) else len(rows)
+
+
+def _rows(rows: tuple[int, int] | np.ndarray) -> np.ndarray:
+    return np.arange(rows[0], rows[0] + rows[1]) if isinstance(rows, tuple) else rows
 
 
 @dataclass(eq=False)
@@ -110,6 +143,7 @@ class JoinedObjects:
         self.source, self.table = source, ObjectTable(pool)
         self._pool, self._meshes, self._version = pool, [], None
         self._shapes = np.empty(0, np.int32)
+        self._moves = -1  # of the scene that the table has followed
 
     def follow(self, host: ObjectTable, guest: Guest) -> ObjectTable:
         """The table, brought up to date."""
@@ -122,12 +156,20 @@ class JoinedObjects:
                 np.concatenate([host.group, guest.group]),
                 np.concatenate([host.mask, guest.mask]),
             )
-        if len(host):
-            wp.copy(self.table.poses, host.poses, count=len(host))
+            self._moves = -1
+        self._copy_poses(host)
         if len(guest.poses):
-            poses = wp.array(guest.poses, dtype=wp.mat44d, device=self._pool.device)
-            wp.copy(self.table.poses, poses, dest_offset=len(host), count=len(poses))
+            rows = np.arange(len(host), len(host) + len(guest.poses))
+            self.table.write_poses(rows, guest.poses)
         return self.table
+
+    def _copy_poses(self, host: ObjectTable) -> None:
+        """Copy the poses of the scene if any may have changed."""
+        moved = None if self._moves < 0 else host.moves.since(self._moves)
+        self.table.exposed, self._moves = host.exposed, host.moves.count
+        if len(host) and (host.exposed or moved is None or len(moved)):
+            wp.copy(self.table.poses, host.poses, count=len(host))
+            self.table.moves.add(np.arange(len(host)) if moved is None else np.array(moved))
 
     def release(self) -> None:
         """Let the shapes of the guest go."""
@@ -169,10 +211,7 @@ class Selections:
         whole = against is None or self._is_scene(against)
         if which is None and whole:
             return Part(self.objects)
-        roles = self._which_roles(which)
-        rows = self.objects.living if whole else self.objects.rows(against)
-        roles[rows] |= int(AGAINST)
-        return Part(self.objects, roles)
+        return Part(self.objects, self._rows(which), None if whole else self._rows(against))
 
     def _is_scene(self, against: Any) -> bool:
         return getattr(against, "_objects", None) is self.objects
@@ -188,11 +227,7 @@ class Selections:
             old.release()
         self._joined = [known, *self._joined[: MOST_GUESTS - 1]]
         table = known.follow(self.objects, guest)
-        roles = np.full(len(table), int(AGAINST), np.int32)
-        roles[: len(self.objects)] = self._which_roles(which)
-        return Part(table, roles, len(self.objects))
+        return Part(table, self._rows(which), None, len(self.objects))
 
-    def _which_roles(self, which: Any) -> np.ndarray:
-        roles = np.zeros(len(self.objects), np.int32)
-        roles[self.objects.living if which is None else self.objects.rows(which)] = int(WHICH)
-        return roles
+    def _rows(self, handles: Any) -> np.ndarray | None:
+        return None if handles is None else self.objects.rows(handles)
