@@ -19,7 +19,7 @@ PRIMITIVE_SIZES = {"box": 3, "sphere": 1, "cylinder": 2, "capsule": 2, "ellipsoi
 
 
 @dataclass
-class Part:
+class LinkGeometry:
     """A mesh on a link.
 
     Attributes:
@@ -42,7 +42,7 @@ class Part:
         return self.shape[0] if isinstance(self.shape[1], tuple) else None
 
 
-def read_urdf(path: Path, geometry: str) -> tuple[Kinematics, list[Part]]:
+def read_urdf(path: Path, geometry: str) -> tuple[Kinematics, list[LinkGeometry]]:
     """Read the collision or visual geometry of a URDF file with yourdfpy."""
     yourdfpy = _required("yourdfpy")
     try:
@@ -62,7 +62,7 @@ def read_urdf(path: Path, geometry: str) -> tuple[Kinematics, list[Part]]:
     index = {link.name: k for k, link in enumerate(ordered)}
     kinematics = _urdf_kinematics(model, ordered, index, above)
     parts = [
-        Part(f"{link.name}/{k}", index[link.name], _matrix(shape.origin), *mesh)
+        LinkGeometry(f"{link.name}/{k}", index[link.name], _matrix(shape.origin), *mesh)
         for link in ordered
         for k, shape in enumerate(link.collisions if geometry == "collision" else link.visuals)
         for mesh in _urdf_meshes(shape.geometry, path)
@@ -132,7 +132,7 @@ def _read_mesh(file: Path, path: Path) -> tuple[np.ndarray, np.ndarray]:
         raise FileError(f"{path} names a mesh that cannot be used: {error}") from None
 
 
-def read_mjcf(path: Path, geometry: str) -> tuple[Kinematics, list[Part]]:
+def read_mjcf(path: Path, geometry: str) -> tuple[Kinematics, list[LinkGeometry]]:
     """Read the collision or visual geometry of an MJCF file with MuJoCo."""
     mujoco = _required("mujoco")
     try:
@@ -151,7 +151,7 @@ def read_mjcf(path: Path, geometry: str) -> tuple[Kinematics, list[Part]]:
         for mesh in _mjcf_mesh(mujoco, model, geom):
             name = model.geom(geom).name or f"{model.body(model.geom_bodyid[geom]).name}/{geom}"
             pose = _pose_of(model.geom_pos[geom], model.geom_quat[geom])
-            parts.append(Part(name, int(model.geom_bodyid[geom]), pose, *mesh))
+            parts.append(LinkGeometry(name, int(model.geom_bodyid[geom]), pose, *mesh))
             geoms.append(geom)
     if geometry == "collision":
         _exclude(model, parts, geoms)
@@ -205,7 +205,7 @@ def _mjcf_mesh(mujoco: Any, model: Any, geom: int) -> Iterator[tuple[Any, np.nda
     raise FileError(f"geom {model.geom(geom).name or geom} is of a kind that has no faces.")
 
 
-def _exclude(model: Any, parts: list[Part], geoms: list[int]) -> None:
+def _exclude(model: Any, parts: list[LinkGeometry], geoms: list[int]) -> None:
     """Mark pairs that MuJoCo does not test: by their bits, or excluded by the file."""
     kind, other = model.geom_contype[geoms], model.geom_conaffinity[geoms]
     meets = (kind[:, None] & other) != 0
@@ -241,7 +241,7 @@ def _plane(x: float, y: float) -> tuple[Any, np.ndarray, np.ndarray]:
     return ("plane", x, y), corners, np.array([[0, 1, 2], [0, 2, 3]])
 
 
-def _with_unique_names(parts: list[Part]) -> list[Part]:
+def _with_unique_names(parts: list[LinkGeometry]) -> list[LinkGeometry]:
     """Rename parts whose name an earlier part has."""
     seen: set[str] = set()
     for part in parts:
