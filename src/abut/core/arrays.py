@@ -5,6 +5,7 @@ from typing import Any
 import numpy as np
 import warp as wp
 
+from abut.core.kernel_cache import init_warp
 from abut.errors import DeviceError
 
 
@@ -30,9 +31,11 @@ def is_foreign(data: Any) -> bool:
 
 def _shared(data: Any) -> wp.array:
     """Return a Warp array of the same memory, ordered after pending writes of its library."""
-    wp.init()  # in case this is the first array of the process
+    if getattr(data, "requires_grad", False):
+        raise DeviceError("this tensor requires a gradient, which would be lost; give t.detach().")
+    init_warp()  # in case this is the first array of the process
     try:
-        return wp.from_dlpack(data.detach() if getattr(data, "requires_grad", False) else data)
+        return wp.from_dlpack(data)
     except Exception as error:
         kind = f"{type(data).__module__}.{type(data).__name__}"
         raise DeviceError(f"this {kind} cannot be read where it lies: {error}.") from error

@@ -11,7 +11,8 @@ import shutil
 import stat
 import tempfile
 import zlib
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -34,12 +35,26 @@ def init_warp() -> None:
     Raises:
         ToolError: There is no folder for kernels.
     """
+    with without_messages():
+        try:
+            wp.init()
+        except OSError as error:
+            folder = error.filename or wp.config.kernel_cache_dir
+            wp.config.kernel_cache_dir = str(_use_temporary_folder(folder, error))
+            wp.init()  # appends its version
+
+
+@contextmanager
+def without_messages() -> Iterator[None]:
+    """Silence what Warp prints when it starts or loads a module, unless its log level was set."""
+    default = wp.config.log_level == wp.LOG_INFO
+    if default:
+        wp.config.log_level = wp.LOG_WARNING
     try:
-        wp.init()
-    except OSError as error:
-        folder = error.filename or wp.config.kernel_cache_dir
-        wp.config.kernel_cache_dir = str(_use_temporary_folder(folder, error))
-        wp.init()  # appends its version
+        yield
+    finally:
+        if default:
+            wp.config.log_level = wp.LOG_INFO
 
 
 def load_kernels(module: Any, device: wp.Device, block: int | None = None) -> None:

@@ -3,9 +3,8 @@
 import ctypes
 import logging
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import contextmanager
 from copy import copy
 from functools import cache, partial
 from itertools import pairwise
@@ -14,7 +13,7 @@ from typing import Any
 import warp as wp
 
 from abut.core.device import thread_count
-from abut.core.kernel_cache import load_kernels
+from abut.core.kernel_cache import load_kernels, without_messages
 
 log = logging.getLogger("abut")
 
@@ -203,21 +202,8 @@ def _load(kernel: wp.Kernel, device: wp.Device, block: int | None = None) -> Non
     notice.daemon = True
     notice.start()
     try:
-        with _without_load_messages():
+        with without_messages():
             load_kernels(kernel.module, device, block)
     finally:
         notice.cancel()
     _loaded.add(key)
-
-
-@contextmanager
-def _without_load_messages() -> Iterator[None]:
-    """Silence Warp's message about each module it loads, unless its log level was changed."""
-    default = wp.config.log_level == wp.LOG_INFO
-    if default:
-        wp.config.log_level = wp.LOG_WARNING
-    try:
-        yield
-    finally:
-        if default:
-            wp.config.log_level = wp.LOG_INFO

@@ -18,6 +18,7 @@ from abut.options import (
     Method,
     Order,
     chosen,
+    explain_options,
     number_from,
 )
 from abut.visibility.candidate_pairs import Candidates
@@ -31,6 +32,7 @@ CULLERS = 4  # cached with a soup
 PASSES = {1: "1", 2: "2", 3: "1+2"}
 
 
+@explain_options
 def cull(
     scene: Any,
     *,

@@ -18,7 +18,15 @@ from abut.narrow.pair_distance import measured
 from abut.operands.pose_upload import upload_poses
 from abut.operands.posed_mesh import defer_posed_mesh, make_posed_mesh
 from abut.operands.posed_pairs import MeshExtent
-from abut.options import DISTANCE_BOUNDS, TREE_METHODS, Bound, Method, chosen, require_length
+from abut.options import (
+    DISTANCE_BOUNDS,
+    TREE_METHODS,
+    Bound,
+    Method,
+    chosen,
+    explain_options,
+    require_length,
+)
 from abut.query.collide import collide
 from abut.query.contact_stages import Strategy
 from abut.query.distance_plan import NearestPlan
@@ -35,6 +43,7 @@ FEW_CONTACTS = 4  # that are named one by one, which is faster
 POSE_NAMES = "pose_a", "pose_b"
 
 
+@explain_options
 def distance(
     a: Mesh,
     b: Mesh,

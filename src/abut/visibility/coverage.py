@@ -95,7 +95,7 @@ def touches(f: ScreenFace, centre: wp.vec2f, reach: wp.vec2f):
 
 
 @wp.func
-def contains(f: ScreenFace, centre: wp.vec2f):
+def covers_centre(f: ScreenFace, centre: wp.vec2f):
     """Whether a face contains the centre of a pixel."""
     inside = f.orientation != wp.float32(0.0)
     inside = inside and inside_edge(edge_of(f.u, f.v, 0), f.orientation, centre)
@@ -125,7 +125,7 @@ def covers(f: ScreenFace, centre: wp.vec2f, view: ViewMap):
     if view.reach[0] > wp.float32(0.0):
         found = touches(f, centre, view.reach)
     else:
-        found = contains(f, centre)
+        found = covers_centre(f, centre)
     return found
 
 
