@@ -11,6 +11,7 @@ from typing import Any
 
 import warp as wp
 
+from abut.geometry.distance_tri_tri import scale_for
 from abut.geometry.predicates import orient2d, orient3d
 
 
@@ -25,6 +26,28 @@ FOUR_COUNT, THREE_COUNT = wp.constant(15), wp.constant(20)
 SIGNS = wp.constant(75)  # of orient3d, then of orient2d along each axis
 NEGATIVE = wp.constant(8)  # words of bits for positive signs, before those for negative ones
 TABLE_SIZE = wp.constant(16)  # words
+SMALL = wp.constant(wp.float64(2.0**-300))  # products of three differences are in range
+LARGE = wp.constant(wp.float64(2.0**300))
+
+
+@wp.func
+def scale_exactly(points: wp.array[wp.vec3d]):
+    """Scale six huge or tiny points by a power of two, which leaves all signs as they are.
+
+    The filter then decides them. Points stay where a coordinate would lose digits.
+    """
+    size = wp.float64(0.0)
+    for i in range(6):
+        size = wp.max(size, wp.max(wp.abs(points[i])))
+    if size == wp.float64(0.0) or (size > SMALL and size < LARGE):
+        return
+    scale = scale_for(size)
+    exact = wp.bool(True)
+    for i in range(6):
+        exact = exact and (points[i] * scale) / scale == points[i]
+    if exact:
+        for i in range(6):
+            points[i] = points[i] * scale
 
 
 @wp.func

@@ -10,7 +10,7 @@ from abut.core.pair_queue import push_pair, queue_stop, unpack_pair
 from abut.core.plan import QueueLaunch, Stage
 from abut.geometry.common_corners import common_corners
 from abut.geometry.intersect_tri_tri_exact import intersect_tri_tri_exact
-from abut.geometry.orientation_table import TABLE_SIZE, fill_orientation_table
+from abut.geometry.orientation_table import TABLE_SIZE, fill_orientation_table, scale_exactly
 from abut.operands.contact_queues import ContactQueues
 from abut.operands.posed_mesh import load_face
 from abut.operands.posed_pairs import pair_at
@@ -53,6 +53,7 @@ def exact_kernel_for(pairs_type: type) -> wp.Kernel:
                 points[3 + k] = b[k]
             for k in range(TABLE_SIZE):
                 table[k] = 0
+            scale_exactly(points)
             fill_orientation_table(points, table, lane, lanes)
             for k in range(TABLE_SIZE):
                 table[k] = warp_or(table[k])
