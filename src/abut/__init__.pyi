@@ -32,11 +32,19 @@ from .query.closest_point import closest_point
 from .query.collide import collide
 from .query.cull import cull
 from .query.distance import distance
+from .query.point_signs import contains, signed_distance
 from .query.self_collide import self_collide
 from .query.tracker import Tracker
 from .query.within import within
 from .results import ClosestPoints, Contacts, Distances, Gaps, ImpactKind, Impacts
-from .scene import Scene, SceneContacts, SceneDistances, SceneGaps, SceneImpacts
+from .scene import (
+    LeastDistance,
+    Scene,
+    SceneContacts,
+    SceneDistances,
+    SceneGaps,
+    SceneImpacts,
+)
 from .sdf.closest_sample import Proximity
 from .sdf.distance_field import DistanceField
 from .sdf.response import Response
@@ -63,6 +71,7 @@ __all__ = [
     "Gaps",
     "ImpactKind",
     "Impacts",
+    "LeastDistance",
     "Level",
     "Mesh",
     "MeshError",
@@ -90,11 +99,13 @@ __all__ = [
     "ccd",
     "closest_point",
     "collide",
+    "contains",
     "cull",
     "distance",
     "hardware",
     "primitives",
     "self_collide",
+    "signed_distance",
     "sim",
     "view",
     "within",

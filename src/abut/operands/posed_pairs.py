@@ -123,9 +123,8 @@ def objects_at(pairs: ScenePairs, rank: wp.int32):
 
 
 @wp.func
-def pair_at(pairs: ScenePairs, rank: wp.int32):
-    """Row ``rank``; an object against itself is taken in its own frame."""
-    row = objects_at(pairs, rank)
+def pair_of(pairs: ScenePairs, row: wp.vec3i):
+    """The pair (environment, object a, object b); an object against itself in its own frame."""
     other = row[1] != row[2]
     slice_a = pairs.bvhs.slices[pairs.mesh[row[1]]]
     slice_b = pairs.bvhs.slices[pairs.mesh[row[2]]]
@@ -138,6 +137,12 @@ def pair_at(pairs: ScenePairs, rank: wp.int32):
     out.sharing = wp.where(other, SHARED_NONE, pairs.sharing)
     out.environment = row[0]
     return out
+
+
+@wp.func
+def pair_at(pairs: ScenePairs, rank: wp.int32):
+    """Row ``rank``."""
+    return pair_of(pairs, objects_at(pairs, rank))
 
 
 @wp.func

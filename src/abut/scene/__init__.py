@@ -1,7 +1,15 @@
 """Scene: many objects that move, deform and break."""
 
+from abut.scene.distance_results import LeastDistance, SceneDistances
 from abut.scene.impacts import SceneImpacts
 from abut.scene.scene import Scene
-from abut.scene.scene_results import SceneContacts, SceneDistances, SceneGaps
+from abut.scene.scene_results import SceneContacts, SceneGaps
 
-__all__ = ["Scene", "SceneContacts", "SceneDistances", "SceneGaps", "SceneImpacts"]
+__all__ = [
+    "LeastDistance",
+    "Scene",
+    "SceneContacts",
+    "SceneDistances",
+    "SceneGaps",
+    "SceneImpacts",
+]

@@ -9,7 +9,7 @@ import warp as wp
 from abut.core.arrays import to_plain
 from abut.core.cache import RecentCache
 from abut.core.point_check import PointCheck, not_finite_error, vertex_rows
-from abut.errors import PoseError, SceneError
+from abut.errors import OptionError, PoseError, SceneError
 from abut.geometry.poses import checked_poses
 
 
@@ -34,6 +34,13 @@ def require_bits(**groups: Any) -> None:
     for name, bits in groups.items():
         if not isinstance(bits, int | np.integer) or not -(2**31) <= bits < 2**31:
             raise SceneError(f"{name} must be a whole number of 32 bits, not {bits!r}.")
+
+
+def require_count(count: Any, name: str) -> int:
+    """Refuse a number that is not a whole one from 1 up."""
+    if isinstance(count, bool) or not isinstance(count, int | np.integer) or count < 1:
+        raise OptionError(f"{name} must be a whole number from 1 up, not {count!r}.")
+    return int(count)
 
 
 def require_name(name: Any, single: bool = True, taken: Container[str] = ()) -> None:

@@ -15,6 +15,7 @@ from abut.query.self_collide import self_collide
 from abut.query.visible import visible_rows
 from abut.query.within import within
 from abut.scene.broad_stages import BroadStages
+from abut.scene.object_distances import FoundDistances
 from abut.scene.selection import Part
 
 MARGIN = 2.0**-42  # of coordinates: more than the rounding of poses and boxes
@@ -111,17 +112,17 @@ def brute_within_rows(
 
 
 def brute_distance_rows(
-    part: Part, bound: float | None, scene: BroadStages
-) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """(keys of object pairs, distances, keys of faces), as ``NearestSearch`` returns them."""
-    rows, most, meshes = [], np.inf if bound is None else bound, part.meshes
-    for i, j, options in _posed_pairs(part, meshes, _poses_of(part)):
-        near = distance(meshes[i], meshes[j], upper_bound=most, **options)
-        a, b = near.faces.numpy().tolist()
-        pair = i << scene.object_layout.bits_b | j
-        rows.append((pair, near.value, a << scene.layout.bits_b | b))
-    keys, values, faces = zip(*rows, strict=True) if rows else ((), (), ())
-    return np.array(keys, np.int64), np.array(values, float), np.array(faces, np.int64)
+    part: Part, scene: BroadStages, bound: float, given: np.ndarray | None = None
+) -> FoundDistances:
+    """Distances of all pairs that are asked about, or of those given, in every environment."""
+    rows, meshes = [], part.meshes
+    for k, poses in enumerate(scene.environment_poses()):
+        for i, j, options in _posed_pairs(part, meshes, poses, given):
+            near = distance(meshes[i], meshes[j], upper_bound=bound, **options)
+            rows.append((k, i, j, *near.faces.numpy().tolist(), near.value))
+    table = np.array(rows).reshape(-1, 6)
+    environments, objects, faces = np.split(table[:, :5].astype(np.int64), [1, 3], axis=1)
+    return FoundDistances(environments[:, 0], objects, faces, table[:, 5])
 
 
 def _poses_of(part: Part) -> np.ndarray:
@@ -129,12 +130,14 @@ def _poses_of(part: Part) -> np.ndarray:
 
 
 def _posed_pairs(
-    part: Part, meshes: list[Mesh], poses: np.ndarray
+    part: Part, meshes: list[Mesh], poses: np.ndarray, given: np.ndarray | None = None
 ) -> Iterator[tuple[int, int, dict[str, Any]]]:
     """All pairs of objects with faces that are asked about, and the options of a query."""
-    rows = np.array([i for i, mesh in enumerate(meshes) if mesh.face_count], dtype=np.int64)
-    pairs = np.stack([rows[side] for side in np.triu_indices(len(rows), 1)], axis=1)
-    tested, swapped = part.ordered(pairs)
-    pairs[swapped] = pairs[swapped][:, ::-1]
-    for i, j in sorted(pairs[tested].tolist()):
+    if given is None:
+        rows = np.array([i for i, mesh in enumerate(meshes) if mesh.face_count], dtype=np.int64)
+        pairs = np.stack([rows[side] for side in np.triu_indices(len(rows), 1)], axis=1)
+        tested, swapped = part.ordered(pairs)
+        pairs[swapped] = pairs[swapped][:, ::-1]
+        given = pairs[tested]
+    for i, j in sorted(given.tolist()):
         yield i, j, {"pose_a": poses[i], "pose_b": poses[j], "method": "brute"}

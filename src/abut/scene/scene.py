@@ -1,6 +1,7 @@
 """Scene: many objects that move, deform and break, and the queries about all of them."""
 
 import threading
+from math import inf
 from typing import Any
 
 import numpy as np
@@ -21,23 +22,29 @@ from abut.options import (
     number_from,
 )
 from abut.scene.contact_search import found_from_rows
-from abut.scene.impacts import SceneImpacts, scene_impacts
-from abut.scene.inputs import given_poses, is_one_pose, require_bits, require_name
-from abut.scene.kinematics import Kinematics
-from abut.scene.mesh_methods import (
-    brute_distance_rows,
-    brute_within_rows,
-    kdop_rows,
-    visibility_rows,
+from abut.scene.distance_queries import bounded_rows, given_rows, least_rows, nearest_rows
+from abut.scene.distance_results import (
+    LeastDistance,
+    SceneDistances,
+    distance_rows,
+    least_distance,
 )
-from abut.scene.near import NearestSearch, NearSearch
+from abut.scene.impacts import SceneImpacts, scene_impacts
+from abut.scene.inputs import (
+    given_poses,
+    is_one_pose,
+    require_bits,
+    require_count,
+    require_name,
+)
+from abut.scene.kinematics import Kinematics
+from abut.scene.mesh_methods import brute_within_rows, kdop_rows, visibility_rows
+from abut.scene.near import NearSearch
 from abut.scene.objects import ALL_GROUPS, ObjectTable
 from abut.scene.scene_results import (
     SceneContacts,
-    SceneDistances,
     SceneGaps,
     scene_contacts,
-    scene_distances,
     scene_gaps,
 )
 from abut.scene.search_cache import SearchCache
@@ -445,30 +452,84 @@ class Scene:
                 scene, rows = search.broad, search.run()
             return scene_gaps(scene, rows, poses is not None)
 
-    def distance(self, *, upper_bound: float | None = None, method: str = "bvh") -> SceneDistances:
-        """Distance of each object to its nearest one, or of all pairs of objects under a bound.
+    def distance(
+        self,
+        *,
+        which: Any = None,
+        against: Any = None,
+        pose: Any = None,
+        pairs: Any = None,
+        nearest: int | None = None,
+        upper_bound: float | None = None,
+        poses: Any = None,
+        method: str = "bvh",
+    ) -> SceneDistances:
+        """Distances of objects: of each to its nearest, of pairs under a bound, of given pairs.
+
+        Without ``pairs`` and ``upper_bound`` there is a row for every object of ``which`` that may
+        meet one of ``against``: the distance to the nearest.
 
         Args:
-            upper_bound: Where given, every pair of objects that may meet and is no farther apart is
-                a row. Without it there is a row for every object that may meet another: of those
-                at the same distance, the lowest is its nearest.
+            which, against, pose: The part of the scene that is asked about, as in ``collide``.
+            pairs: (n, 2) indices or names: a row for each of these pairs, as given, whether the
+                filters leave it or not. Not with ``which``, ``against`` and ``nearest``.
+            nearest: How many objects are asked for, of each; nearest ones first, and of those at
+                the same distance the lowest.
+            upper_bound: How far apart objects may be. Without ``nearest`` and ``pairs`` every pair
+                of objects that may meet and is no farther apart is a row. A given pair that is
+                farther apart has an infinite distance.
+            poses: (B, n, 4, 4), as in ``collide``.
+            method: ``bvh``, or ``brute``, the reference.
+
+        Returns:
+            Rows sorted by objects; with a batch, copies first, and ``pose`` says which.
+
+        Guarantee:
+            The true minimum, rounded as in ``abut.distance``. 0 exactly where two objects meet.
+        """
+        guest = self._selections.guest(against, pose)
+        with self.lock:
+            part = self._selections.part(which, against, guest)
+            bound = inf if upper_bound is None else number_from(upper_bound, "upper_bound", 0.0)
+            brute = chosen(TREE_METHODS, method, "method") is Method.BRUTE
+            if pairs is not None:
+                if nearest is not None or not part.is_whole:
+                    raise OptionError("pairs go without which, against and nearest.")
+                rows = given_rows(self._searches, part, poses, pairs, bound, brute)
+            elif nearest is None and upper_bound is not None:
+                rows = bounded_rows(self._searches, part, poses, bound, brute)
+            else:
+                count = 1 if nearest is None else require_count(nearest, "nearest")
+                rows = nearest_rows(self._searches, part, poses, count, bound, brute)
+            return distance_rows(*rows, poses is not None)
+
+    def least_distance(
+        self,
+        *,
+        which: Any = None,
+        against: Any = None,
+        pose: Any = None,
+        poses: Any = None,
+        method: str = "bvh",
+    ) -> LeastDistance:
+        """Distance of the two objects that are nearest to each other.
+
+        Of pairs of objects at the same distance it is the lowest.
+
+        Args:
+            which, against, pose: The part of the scene that is asked about, as in ``collide``.
+            poses: (B, n, 4, 4), as in ``collide``.
             method: ``bvh``, or ``brute``, the reference.
 
         Guarantee:
             The true minimum, rounded as in ``abut.distance``. 0 exactly where two objects meet.
         """
+        guest = self._selections.guest(against, pose)
         with self.lock:
-            bound = None if upper_bound is None else number_from(upper_bound, "upper_bound", 0.0)
-            how = chosen(TREE_METHODS, method, "method")
-            part = self._selections.part(None, None, None)
-            if how is Method.BRUTE:
-                scene = self._searches.layout(part)
-                rows = brute_distance_rows(part, bound, scene)
-            else:
-                search = self._searches.near(NearestSearch, part, bound=bound)
-                scene, rows = search.broad, search.run()
-            met = self.collide(first=True, method=how) if (rows[1] == 0).any() else None
-            return scene_distances(scene, rows, met, bound is None)
+            part = self._selections.part(which, against, guest)
+            brute = chosen(TREE_METHODS, method, "method") is Method.BRUTE
+            rows = least_rows(self._searches, part, poses, brute)
+            return least_distance(*rows, poses is not None)
 
     def ccd(
         self,
