@@ -13,7 +13,15 @@ from abut.mesh import Mesh
 from abut.motion import Motion, Piece
 from abut.narrow.impact_paths import TruePaths
 from abut.operands.ccd_operands import moving_mesh
-from abut.options import LEAST_TOLERANCE, TREE_METHODS, Method, Solver, chosen, number_from
+from abut.options import (
+    LEAST_TOLERANCE,
+    TREE_METHODS,
+    Method,
+    Solver,
+    chosen,
+    explain_options,
+    number_from,
+)
 from abut.query.ccd_candidates import CcdStrategy
 from abut.query.ccd_plan import CcdExecution, CcdPlan
 from abut.query.ccd_queues import require_feature_bits
@@ -30,6 +38,7 @@ from abut.query.impact_rows import (
 from abut.results import Impacts
 
 
+@explain_options
 def ccd(
     a: Motion,
     b: Motion | None = None,
@@ -99,7 +108,7 @@ def impacts_of(
     layout = _layout(motions)
     require_feature_bits(layout)
     count = max(motion.piece_count for motion in motions)
-    found = [empty_impact_rows(device)]
+    found: list[ImpactRows] = []
     if all(motion.mesh.face_count for motion in motions):
         meshes = tuple(motion.mesh for motion in motions)
         paths = None
@@ -111,6 +120,8 @@ def impacts_of(
             found.append(rows)
             if first and len(rows):
                 break
+    if not found:
+        return to_impacts(empty_impact_rows(device), layout)
     rows = found[-1] if count == 1 or first else join_pieces(found)
     return to_impacts(first_of(rows) if first else rows, layout)
 

@@ -100,9 +100,10 @@ class CcdPlan:
     def run(self) -> int:
         """Find the impacts; returns their number."""
         self.queues.begin()
-        if self.at_once and self._run_at_once(True):
-            return self.queues.kept("impacts")
-        self.queues.begin()
+        if self.at_once:
+            if self._run_at_once(True):
+                return self.queues.kept("impacts")
+            self.queues.begin()
         until = self._sample() if self.samples else 1.0
         for kind in self.candidates.kinds:
             self._run_ranges(self.candidates.pairs_of(kind, until), until, True)

@@ -44,8 +44,8 @@ class ImpactRows:
 
 def empty_impact_rows(device: wp.Device) -> ImpactRows:
     """No impacts."""
-    none = np.empty(0)
-    return _finite_rows(none, none, none, device)
+    keys, times, converged = (wp.empty(0, t, device) for t in (wp.int64, wp.float64, wp.bool))
+    return ImpactRows(keys, times, converged, float("inf"))
 
 
 def sorted_rows(queues: CcdQueues, count: int, layout: KeyLayout) -> ImpactRows:
