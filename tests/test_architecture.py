@@ -21,7 +21,7 @@ FLOORS = [
     {"broad", "point", "visibility"},
     {"query"},
     {"scene", "sdf", "primitives"},
-    {"sim", "hardware"},
+    {"sim", "hardware", "adapters"},
     {"view"},
     {"cli"},
 ]
@@ -164,5 +164,5 @@ def test_every_public_name_is_there():
     import abut
 
     assert [name for name in abut.__all__ if not hasattr(abut, name)] == []
-    assert {"cases", "hardware", "primitives", "sim", "view"} <= set(abut.__all__)
+    assert {"adapters", "cases", "hardware", "primitives", "sim", "view"} <= set(abut.__all__)
     assert abut.__version__[0].isdigit()

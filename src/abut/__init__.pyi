@@ -1,6 +1,6 @@
 # The public names. Each is imported when it is first used: see __init__.py.
 
-from . import cases, hardware, primitives, sim, view
+from . import adapters, cases, hardware, primitives, sim, view
 from .errors import (
     AbutError,
     CapacityError,
@@ -95,6 +95,7 @@ __all__ = [
     "Solver",
     "ToolError",
     "Tracker",
+    "adapters",
     "cases",
     "ccd",
     "closest_point",

@@ -1,0 +1,178 @@
+"""The manager has trimesh's methods and returns, and abut's answers."""
+
+import gc
+import inspect
+
+import numpy as np
+import pytest
+import trimesh
+
+import abut
+from abut.adapters.trimesh import CollisionManager, scene_to_collision
+from abut.errors import AbutError, PoseError
+from shapes import random_poses
+
+
+def at(x, y=0.0, z=0.0):
+    pose = np.eye(4)
+    pose[:3, 3] = x, y, z
+    return pose
+
+
+def balls(device, count=8, spread=1.6, seed=0):
+    manager = CollisionManager(device)
+    ball = trimesh.creation.icosphere(subdivisions=1)
+    poses = random_poses(count, spread, seed)
+    for k, pose in enumerate(poses):
+        manager.add_object(f"ball {k}", ball, pose)
+    return manager, ball, poses
+
+
+def test_methods_are_those_of_trimesh():
+    theirs = trimesh.collision.CollisionManager
+    for name, method in inspect.getmembers(theirs, inspect.isfunction):
+        if not name.startswith("_"):
+            ours = inspect.signature(getattr(CollisionManager, name)).parameters
+            for known, parameter in inspect.signature(method).parameters.items():
+                assert ours[known].default == parameter.default, (name, known)
+    for kind in ("ContactData", "DistanceData"):
+        for name in vars(getattr(trimesh.collision, kind)):
+            if not name.startswith("_"):
+                assert name in vars(getattr(abut.adapters.trimesh, kind)) or name in (
+                    "point",
+                    "distance",
+                )
+
+
+def test_collisions_are_those_of_the_meshes(device):
+    manager, ball, poses = balls(device)
+    mesh, pose = abut.Mesh(ball.vertices, ball.faces, device), at(0.4)
+    rows = [abut.collide(mesh, mesh, pose_a=poses[k], pose_b=pose) for k in range(8)]
+    single = {f"ball {k}" for k, hits in enumerate(rows) if hits.colliding}
+    assert manager.in_collision_single(ball, pose, return_names=True) == (True, single)
+    found, names, data = manager.in_collision_single(ball, pose, True, True)
+    assert found is True and names == single
+    assert len(data) == sum(map(len, rows))
+    start = 0
+    for k, hits in enumerate(rows):
+        for contact, faces, segment in zip(
+            data[start:], hits.pairs.numpy(), hits.segments.numpy(), strict=False
+        ):
+            assert contact.names == {f"ball {k}", "__external"}
+            assert [contact.index(f"ball {k}"), contact.index("__external")] == faces.tolist()
+            assert np.array_equal(contact.point, segment.mean(axis=0))
+        start += len(hits)
+    pairs = {
+        (f"ball {i}", f"ball {j}")
+        for i in range(8)
+        for j in range(i + 1, 8)
+        if abut.collide(mesh, mesh, pose_a=poses[i], pose_b=poses[j]).colliding
+    }
+    assert 0 < len(pairs) < 28
+    assert manager.in_collision_internal(return_names=True) == (True, pairs)
+    found, data = manager.in_collision_internal(return_data=True)
+    assert found and {tuple(sorted(c.names)) for c in data} == pairs
+
+
+def test_managers_collide_with_each_other(device):
+    (manager, *_), (other, *_) = balls(device, 5, 3.0), balls(device, 6, 3.0, 1)
+    mine, theirs = ([one.scene.mesh(i) for i in one.scene.indices] for one in (manager, other))
+    poses = [one.scene.poses.numpy() for one in (manager, other)]
+    pairs, least = set(), np.inf
+    for i, a in enumerate(mine):
+        for j, b in enumerate(theirs):
+            where = {"pose_a": poses[0][i], "pose_b": poses[1][j]}
+            if abut.collide(a, b, **where).colliding:
+                pairs.add((f"ball {i}", f"ball {j}"))
+            least = min(least, abut.distance(a, b, **where).value)
+    assert manager.in_collision_other(other) is bool(pairs) is True
+    assert manager.in_collision_other(other, return_names=True) == (True, pairs)
+    assert manager.min_distance_other(other) == least == 0.0
+
+
+def test_distances(device):
+    manager, ball, poses = balls(device, 6, 8.0)
+    mesh = abut.Mesh(ball.vertices, ball.faces, device)
+    values = {
+        (i, j): abut.distance(mesh, mesh, pose_a=poses[i], pose_b=poses[j]).value
+        for i in range(6)
+        for j in range(i + 1, 6)
+    }
+    i, j = min(values, key=values.get)
+    names = (f"ball {i}", f"ball {j}")
+    assert values[i, j] > 0
+    assert manager.min_distance_internal(return_names=True) == (values[i, j], names)
+    of_two = {pair: value for pair, value in values.items() if 2 in pair}
+    i, j = min(of_two, key=of_two.get)
+    value, names, data = manager.min_distance_internal("ball 2", True, True)
+    assert value == data.distance == of_two[i, j] and names == (f"ball {i}", f"ball {j}")
+    assert data.names == set(names)
+    between = np.linalg.norm(data.point(names[0]) - data.point(names[1]))
+    assert np.isclose(between, value)
+    for name in names:
+        k = int(name.split()[1])
+        corners = ball.triangles[data.index(name)] @ poses[k][:3, :3].T + poses[k][:3, 3]
+        near = trimesh.triangles.closest_point(corners[None], data.point(name)[None])[0]
+        assert np.allclose(near, data.point(name), atol=1e-9)
+    value, name = manager.min_distance_single(ball, at(30), return_name=True)
+    singles = [abut.distance(mesh, mesh, pose_a=pose, pose_b=at(30)).value for pose in poses]
+    assert value == min(singles) and name == f"ball {int(np.argmin(singles))}"
+
+
+def test_objects_come_move_and_go(device):
+    manager = CollisionManager(device)
+    ball = trimesh.creation.icosphere(subdivisions=1)
+    nothing = manager.min_distance_internal(return_names=True, return_data=True)
+    assert nothing == (np.inf, None, None)
+    assert manager.in_collision_single(ball) is False
+    manager.add_object("a", ball)
+    manager.add_object("b", ball, at(1))
+    assert manager.in_collision_internal() is True
+    manager.set_transform("b", at(5))
+    assert manager.in_collision_internal() is False
+    manager.add_object("b", trimesh.creation.box(), at(1))  # replaces it
+    assert manager.in_collision_internal(return_names=True) == (True, {("a", "b")})
+    assert len(manager.scene) == 2
+    manager.remove_object("a")
+    assert manager.in_collision_internal() is False
+    for refused in (manager.remove_object, lambda name: manager.set_transform(name, at(0))):
+        with pytest.raises(ValueError, match="no object named 'a'"):
+            refused("a")
+    with pytest.raises(PoseError, match="4, 4"):
+        manager.add_object("c", ball, np.eye(3))
+    with pytest.raises(PoseError, match="rigid"):
+        manager.add_object("b", ball, np.diag([2.0, 2, 2, 1]))
+    assert manager.in_collision_single(ball, at(2), return_names=True)[1] == {"b"}
+
+
+def test_meshes_are_kept_while_they_are_equal(device):
+    manager = CollisionManager(device)
+    ball = trimesh.creation.icosphere(subdivisions=1)
+    manager.add_object("a", ball)
+    manager.add_object("b", ball, at(9))
+    assert manager.scene.mesh(0) is manager.scene.mesh(1)
+    ball.apply_scale(4.0)
+    assert manager.in_collision_single(ball, at(5)) is True
+    assert manager.in_collision_internal() is False  # objects keep their shape
+    del ball
+    gc.collect()
+    assert not manager._meshes
+
+
+def test_contacts_have_no_depth(device):
+    manager = CollisionManager(device)
+    ball = trimesh.creation.icosphere(subdivisions=1)
+    manager.add_object("a", ball)
+    (contact, *_) = manager.in_collision_single(ball, at(0.5), return_data=True)[1]
+    for name in ("depth", "normal"):
+        with pytest.raises(AbutError, match="surfaces meet"):
+            getattr(contact, name)
+
+
+def test_a_scene_of_trimesh():
+    scene = trimesh.Scene()
+    scene.add_geometry(trimesh.creation.box(), node_name="box", geom_name="shape")
+    scene.add_geometry(trimesh.creation.icosphere(), node_name="ball", transform=at(0.9))
+    manager, objects = scene_to_collision(scene)
+    assert set(objects) == {"box", "ball"}
+    assert manager.in_collision_internal(return_names=True) == (True, {("ball", "box")})
