@@ -21,6 +21,7 @@ from abut.sdf.grid import (
     LEAST_GRADIENT,
     FieldGrid,
     last_cell,
+    length_in_float64,
     sample_at_cells,
 )
 
@@ -163,7 +164,7 @@ def gap_to_jumps(grid: FieldGrid, at: wp.vec3f):
 def outside_bound(grid: FieldGrid, probe: FieldProbe):
     """Return a lower bound of the distance of a point outside the box."""
     away = wp.max(probe.blend - HALF_DIAGONAL * wp.float32(grid.spacing), wp.float32(0.0))
-    return wp.sqrt(probe.beyond * probe.beyond + away * away)
+    return length_in_float64(wp.vec3f(probe.beyond, away, wp.float32(0.0)))
 
 
 @wp.func
@@ -175,7 +176,8 @@ def probe_field(grid: FieldGrid, at: wp.vec3f, margin: wp.float32):
     last = last_cell(grid)
     held = wp.min(wp.max(at, wp.vec3f(0.0)), last)
     out = FieldProbe()
-    out.beyond = wp.float32(grid.spacing) * wp.length(at - held)
+    if not (at == held):
+        out.beyond = wp.float32(grid.spacing) * length_in_float64(at - held)
     out.border_gap = wp.float32(grid.spacing) * wp.min(wp.min(held), wp.min(last - held))
     out.blend = interpolate_distance(grid, held)
     out.jump_gap = gap_to_jumps(grid, held)

@@ -23,7 +23,7 @@ USUAL = 256  # samples along the longest side
 MOST = 1024
 USUAL_MARGIN = 0.1  # of the longest side of the mesh
 
-SHORTEST, LONGEST = 1e-30, 1e30  # sides of boxes that float32 suits
+SHORTEST, LONGEST = 1e-15, 1e15  # longest sides of boxes: products of float32 are in range
 
 
 @dataclass(frozen=True)
@@ -57,8 +57,8 @@ def box_around(
         raise MeshError("the mesh is a single point; give the field a margin around it.")
     if not SHORTEST <= longest <= LONGEST:
         raise MeshError(
-            f"a field holds distances in float32, which a box of {longest:.6g} does not suit; "
-            "scale the mesh."
+            f"a field holds distances in float32, for boxes from {SHORTEST:g} to {LONGEST:g} long, "
+            f"not {longest:.6g}; scale the mesh."
         )
     if spacing is None:
         spacing = longest / (_checked(resolution) - 1)
@@ -167,12 +167,18 @@ def interpolate_sample(grid: FieldGrid, at: wp.vec3f):
 
 
 @wp.func
+def length_in_float64(v: wp.vec3f):
+    """Return the length of a vector, whose squares may be out of the range of float32."""
+    return wp.float32(wp.length(wp.vec3d(v)))
+
+
+@wp.func
 def extrapolated(blend: wp.vec4f, beyond: wp.vec3f):
     """Normalize the gradient of a sample; ``beyond`` leads from the box to the point.
 
-    Outside the box the result is the distance from the closest surface point of the nearest point
-    of the box, so it is never below the true distance. A gradient that cancels (halfway between two
-    sides of an object) is zero.
+    Outside the box the result is the distance from the closest point of the nearest point of the
+    box, as the samples there say. A gradient that cancels (halfway between two sides of an object)
+    is zero.
     """
     distance = blend[0]
     g = wp.vec3f(blend[1], blend[2], blend[3])
@@ -181,11 +187,12 @@ def extrapolated(blend: wp.vec4f, beyond: wp.vec3f):
         g = g / size
     else:
         g = wp.vec3f(0.0)
-    away = wp.length(beyond)
-    if away > wp.float32(0.0):
+    if not (beyond == wp.vec3f(0.0)):
+        away = length_in_float64(beyond)
         way = beyond + distance * g
-        if size > LEAST_GRADIENT and wp.length(way) > wp.float32(0.0):
-            distance = wp.length(way)
+        reach = length_in_float64(way)
+        if size > LEAST_GRADIENT and reach > wp.float32(0.0):
+            distance = reach
             g = way / distance
         else:
             distance = distance + away
