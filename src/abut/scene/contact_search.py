@@ -8,12 +8,13 @@ import numpy as np
 import warp as wp
 
 from abut.broad.boxes import EVERYWHERE
-from abut.core.pair_queue import NO_KEY, NO_KEY_INT, lowest_of_each_pose
+from abut.core.pair_queue import NO_KEY_INT, lowest_of_each_pose
 from abut.core.plan import Plan, Stage
 from abut.operands.contact_queues import contact_queues
 from abut.options import BroadMethod
 from abut.query.contact_stages import ContactStages, Strategy
 from abut.scene.broad_stages import BroadStages, SceneQueues
+from abut.scene.first_rows_of_pairs import FirstRowsOfPairs
 from abut.scene.objects import ObjectTable
 from abut.scene.rows import RowsAhead
 
@@ -81,8 +82,10 @@ class ContactSearch:
         self.layout = self.broad.layout
         self.strategy = self._cheapest()
         self._ahead: RowsAhead | None = None  # on CUDA, once it is known how many rows to expect
+        self._expected = 0  # rows, with ``first``
         self._rows: Any = None
-        self._poses_then: wp.array | None = None
+        self._poses_then: Any = None
+        self._first: FirstRowsOfPairs | None = None
         self._plan = Plan(queues, self._stages, clear=self._clear, accept=self._accept)
 
     def run(self) -> FoundContacts:
@@ -116,13 +119,17 @@ class ContactSearch:
 
     def _found(self, counts: dict[str, int]) -> FoundContacts:
         view, ahead, count = self.broad.rows.view, self._ahead, counts["hits"]
+        if self._first is not None:
+            rows = self._first.rows(self._rows)
+            self._expected = len(rows[0]) + len(rows[0]) // 4 + LEAST_EXPECTED
+            return FoundContacts(view, rows, self._poses_then, self.broad.first_guest)
         if self._poses_then is not None and ahead is not None and count <= ahead.size:
             rows = tuple(array[:count] for array in self._rows)
             return FoundContacts(view, rows, self._poses_then, self.broad.first_guest)
         rank_bits = max(counts["objects"] - 1, 1).bit_length()
         keys = self.queues.sorted_keys("hits", count, self.layout.width + rank_bits)
         if self.first:
-            keys = self._one_each(keys, counts["objects"])
+            keys = lowest_of_each_pose(keys, self.layout)
         self._expect(count)
         rows = self.broad.rows_of(keys)
         return FoundContacts(view, rows, wp.clone(view.poses), self.broad.first_guest)
@@ -153,7 +160,12 @@ class ContactSearch:
         self.out = contact_queues(self.queues, self.layout)
         self.out.best = self.broad.best
         yield from self._contact_stages()
-        if self._foresees:
+        self._first = None
+        if self.first and self._stops:
+            layouts = (self.broad.object_layout, self.layout, self.broad.first_guest)
+            self._first = FirstRowsOfPairs(self.queues, self.broad.best, *layouts)
+            yield "rows", self._make_first_rows
+        elif self._foresees:
             yield "rows", self._make_rows
 
     def _contact_stages(self) -> Iterable[Stage]:
@@ -175,6 +187,12 @@ class ContactSearch:
         if self._ahead is not None:
             self._rows, self._poses_then = self._ahead.start(), wp.clone(self.broad.rows.view.poses)
 
+    def _make_first_rows(self) -> None:
+        """Make as many rows as are expected, while the device is busy."""
+        assert self._first is not None
+        self._rows = self._first.start(self._expected)
+        self._poses_then = wp.clone(self.broad.rows.view.poses)
+
     def _accept(self, counts: dict[str, int]) -> bool:
         """Refuse poses that are not rigid; descend where a leaf walk had too many leaves."""
         self.broad.require_rigid(counts)
@@ -183,13 +201,6 @@ class ContactSearch:
             self._plan.forget()
             return False
         return True
-
-    def _one_each(self, keys: Any, count: int) -> np.ndarray:
-        """One key for each object pair: of a certain hit, else the lowest of the exact stage."""
-        best = self.broad.best.numpy()[:count] if self._stops else np.full(count, NO_KEY)
-        exact = lowest_of_each_pose(keys, self.layout)
-        exact = exact[best[exact >> self.layout.width] == NO_KEY]
-        return np.sort(np.concatenate([best[best != NO_KEY], exact]))
 
 
 def found_from_rows(
