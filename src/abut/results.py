@@ -10,6 +10,8 @@ import numpy as np
 import warp as wp
 
 from abut.core.pickling import PicklableResult
+from abut.errors import OptionError
+from abut.options import number_from
 
 Rows = wp.array | np.ndarray | tuple[Any, ...]  # numbers become a Warp array when they are read
 
@@ -173,6 +175,24 @@ class Impacts(PicklableResult):
     def safe_step(self) -> float:
         """The share of the step that is free of contact, at most 1."""
         return min(self.first, 1.0)
+
+    def rescaled_step(self, share: float = 0.9) -> float:
+        """A step that stops short of contact, for solvers whose barriers must stay finite.
+
+        Args:
+            share: Of the time until the earliest impact, above 0 and below 1.
+
+        Returns:
+            ``share * first``; 1 without an impact.
+
+        Guarantee:
+            At the end of the step every pair of features is farther apart than ``min_distance``,
+            unless some pair already was not at its start: then the step is 0.
+        """
+        share = number_from(share, "share", 0.0)
+        if not 0.0 < share < 1.0:
+            raise OptionError(f"share must be above 0 and below 1, not {share!r}.")
+        return min(share * self.first, 1.0)
 
     def numpy(self) -> dict[str, np.ndarray]:
         """Return the rows as NumPy arrays."""

@@ -14,11 +14,13 @@ from abut.operands.ccd_operands import (
     FACE_VERTEX,
     CcdOperands,
     edge_edge_at,
+    edges_ignored,
     edges_join,
     edges_touch,
     in_no_face,
     vertex_at_face,
     vertex_face_at,
+    vertex_face_ignored,
     vertex_of_face,
 )
 
@@ -71,7 +73,7 @@ def candidate_kernel_for(edges: bool) -> wp.Kernel:
             if wp.static(edges):
                 e = operands.a.edges[pair[1]]
                 f = operands.b.edges[pair[2]]
-                if edges_join(operands.sharing, e, f):
+                if edges_join(operands.sharing, e, f) or edges_ignored(operands, e, f):
                     continue
                 p = edge_edge_at(operands.a.points_t0, operands.b.points_t0, e, f)
                 q = edge_edge_at(operands.a.points_t1, operands.b.points_t1, e, f)
@@ -79,6 +81,8 @@ def candidate_kernel_for(edges: bool) -> wp.Kernel:
                 v = pair[1]
                 face = operands.b.faces[pair[2]]
                 if vertex_of_face(operands.sharing, v, face) or in_no_face(operands.a, v):
+                    continue
+                if vertex_face_ignored(operands, v, face):
                     continue
                 p = vertex_face_at(operands.a.points_t0, operands.b.points_t0, v, face)
                 q = vertex_face_at(operands.a.points_t1, operands.b.points_t1, v, face)

@@ -43,6 +43,40 @@ class CcdOperands:
     converged: wp.array[wp.bool]
     best: wp.array[wp.int64]  # bits of the earliest time
     first: wp.bool  # only the earliest impact is wanted
+    labels_a: wp.array[wp.int32]  # of vertices; empty: no pair is ignored
+    labels_b: wp.array[wp.int32]
+    ignored: wp.array2d[wp.bool]  # pairs of labels that do not collide; empty: equal ones
+
+
+@wp.func
+def vertices_ignored(operands: CcdOperands, v: wp.int32, w: wp.int32):
+    """True when the labels of two vertices do not collide."""
+    a = operands.labels_a[v]
+    b = operands.labels_b[w]
+    count = operands.ignored.shape[0]
+    if count == 0:
+        return a == b
+    if a < 0 or b < 0 or a >= count or b >= count:
+        return False
+    return operands.ignored[a, b]
+
+
+@wp.func
+def vertex_face_ignored(operands: CcdOperands, v: wp.int32, f: wp.vec3i):
+    """True when a vertex does not collide with any corner of a face."""
+    ignored = operands.labels_a.shape[0] > 0
+    for k in range(3):
+        ignored = ignored and vertices_ignored(operands, v, f[k])
+    return ignored
+
+
+@wp.func
+def edges_ignored(operands: CcdOperands, e: wp.vec2i, f: wp.vec2i):
+    """True when no ends of two edges collide."""
+    ignored = operands.labels_a.shape[0] > 0
+    for k in range(4):
+        ignored = ignored and vertices_ignored(operands, e[k / 2], f[k % 2])
+    return ignored
 
 
 @wp.func

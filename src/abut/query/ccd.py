@@ -23,6 +23,7 @@ from abut.options import (
     number_from,
 )
 from abut.query.ccd_candidates import CcdStrategy
+from abut.query.ccd_labels import IgnoredLabels, ignored_labels
 from abut.query.ccd_plan import CcdExecution, CcdPlan
 from abut.query.ccd_queues import require_feature_bits
 from abut.query.impact_rows import (
@@ -47,6 +48,8 @@ def ccd(
     tolerance: float = 1e-6,
     first: bool = False,
     weld: bool = True,
+    labels: Any = None,
+    ignore: Any = None,
     method: str = "bvh",
     solver: str = "conservative",
 ) -> Impacts:
@@ -63,6 +66,10 @@ def ccd(
         first: Only the earliest impact, one row: the cheapest way to find a safe step.
         weld: Vertices at equal positions at the start and at the end of the step count as common.
             False compares vertex indices only.
+        labels: (n,) integers, one for each vertex of ``a``; with ``b``, such an array for each.
+        ignore: Pairs of labels that do not collide, (k, 2) from 0 up; or ``"same"``, equal labels.
+            A vertex and a face, or two edges, give no row if no vertex of one may collide with a
+            vertex of the other.
         method: ``bvh``, or ``brute``, the reference. All methods return the same rows.
         solver: ``conservative``; or ``cubic``, the root finder of Provot, which is Approximate.
 
@@ -71,7 +78,7 @@ def ccd(
 
     Raises:
         DeviceError: The motions live on different devices.
-        OptionError: A distance or tolerance that is not a usable number.
+        OptionError: A distance or tolerance that is not a usable number; labels that do not fit.
 
     Guarantee:
         Conservative. No impact is missed; no time is later than the true one. Starting in contact
@@ -84,6 +91,8 @@ def ccd(
         tolerance=tolerance,
         first=first,
         weld=weld,
+        labels=labels,
+        ignore=ignore,
         solver=solver,
         execution=CcdExecution(CcdStrategy.BRUTE if brute else None),
     )
@@ -96,6 +105,8 @@ def impacts_of(
     tolerance: float = 1e-6,
     first: bool = False,
     weld: bool = True,
+    labels: Any = None,
+    ignore: Any = None,
     solver: str = "conservative",
     execution: CcdExecution | None = None,
 ) -> Impacts:
@@ -105,6 +116,7 @@ def impacts_of(
     gap = number_from(min_distance, "min_distance", 0.0)
     tolerance = number_from(tolerance, "tolerance", LEAST_TOLERANCE)
     sharing = sharing_of(motions, weld)
+    ignored = ignored_labels(motions, labels, ignore)
     layout = _layout(motions)
     require_feature_bits(layout)
     count = max(motion.piece_count for motion in motions)
@@ -115,7 +127,7 @@ def impacts_of(
         if solver is Solver.CONSERVATIVE and any(motion.rotates for motion in motions):
             paths = _true_paths(motions, layout, gap, tolerance)
         pieces = zip(*(motion.pieces(count) for motion in motions), strict=True)
-        options = (sharing, layout, gap, tolerance, solver, first, execution)
+        options = (sharing, layout, gap, tolerance, solver, first, execution, ignored)
         for rows in rows_of_pieces(meshes, pieces, count, paths, *options):
             found.append(rows)
             if first and len(rows):
@@ -138,6 +150,7 @@ def rows_of_pieces(
     solver: Solver = Solver.CONSERVATIVE,
     first: bool = False,
     execution: CcdExecution | None = None,
+    ignored: IgnoredLabels | None = None,
 ) -> Iterator[ImpactRows]:
     """Yield the impacts of each of ``count`` pieces of a step, with times in the whole step.
 
@@ -145,13 +158,14 @@ def rows_of_pieces(
         meshes, pieces: One mesh, or two; for each piece as many straight motions.
         count: Number of pieces.
         paths: TruePaths on which times are refined; None where pieces are the motion itself.
-        sharing, layout, gap, tolerance, solver, first, execution: As in CcdPlan.
+        sharing, layout, gap, tolerance, solver, first, execution, ignored: As in CcdPlan.
     """
     for number, parts in enumerate(pieces):
         # features of one rigid mesh keep their distance: its deviation counts once
         near = gap + sum(part.deviation for part in parts)
         about = (meshes, parts, sharing, layout, near, tolerance, solver)
-        rows = _rows(CcdPlan(*about, first and paths is None, execution)).placed(number, count)
+        plan = CcdPlan(*about, first and paths is None, execution, ignored)
+        rows = _rows(plan).placed(number, count)
         yield rows if paths is None else refined(rows, paths, (number + 1) / count)
 
 

@@ -21,7 +21,7 @@ from abut.core.plan import Counts, Plan, QueueLaunch, Ranges, Stage
 from abut.mesh import Mesh
 from abut.motion import Piece
 from abut.narrow.impact import candidate_kernel_for, impact_kernel_for
-from abut.operands.ccd_operands import EDGE_EDGE, CcdOperands
+from abut.operands.ccd_operands import EDGE_EDGE, FACE_VERTEX, CcdOperands
 from abut.options import Solver
 from abut.query.ccd_candidates import (
     CcdCandidates,
@@ -30,6 +30,7 @@ from abut.query.ccd_candidates import (
     FeaturePairs,
     cheapest_strategy,
 )
+from abut.query.ccd_labels import IgnoredLabels
 from abut.query.ccd_queues import CcdQueues, shared_ccd_queues
 
 EXPECTED = 64  # candidates of an item, before any are known
@@ -69,6 +70,7 @@ class CcdPlan:
         solver: Solver of the times.
         first: Look for the earliest impact only.
         execution: Strategy, queues and other choices that change no answer.
+        ignored: Labels whose features do not collide.
     """
 
     def __init__(
@@ -82,11 +84,13 @@ class CcdPlan:
         solver: Solver = Solver.CONSERVATIVE,
         first: bool = False,
         execution: CcdExecution | None = None,
+        ignored: IgnoredLabels | None = None,
     ) -> None:
         how = execution or CcdExecution()
         self.device = meshes[0].device
         self.meshes, self.sharing, self.layout = meshes, sharing, layout
         self.gap, self.tolerance, self.solver, self.first = gap, tolerance, solver, first
+        self.ignored = ignored
         self.queues = how.queues or shared_ccd_queues(self.device)
         strategy = how.strategy or cheapest_strategy(self.device, how.fronts)
         self.candidates = CcdCandidates(
@@ -236,4 +240,8 @@ class CcdPlan:
         out.candidates, out.possible = queues["candidates"], queues["possible"]
         out.impacts, out.times = queues["impacts"], queues.times
         out.converged, out.best = queues.converged, queues.best
+        if self.ignored is not None:
+            sides = self.ignored.labels
+            sides = sides[::-1] if pairs.kind == int(FACE_VERTEX) else sides
+            out.labels_a, out.labels_b, out.ignored = sides[0], sides[-1], self.ignored.pairs
         return out
