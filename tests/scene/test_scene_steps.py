@@ -34,6 +34,7 @@ ASKED = [
     lambda scene: scene.within(0.2).numpy(),
     lambda scene: distances(scene.distance()),
     lambda scene: distances(scene.distance(upper_bound=0.5)),
+    lambda scene: distances(scene.distance(nearest=2)),
 ]
 
 
@@ -217,7 +218,7 @@ class History:
             expected["objects"] = rows[expected["objects"]] if len(rows) else expected["objects"]
             for name, values in expected.items():
                 np.testing.assert_array_equal(found[name], values)
-        assert self.scene.colliding() == fresh.colliding()
+        self.check_parts(fresh, rows)
         assert len(self.scene) == len(fresh) == len(rows)
         assert self.scene.names == {name: rows[k] for name, k in fresh.names.items()}
         assert self.scene.name_of(rows).tolist() == [self.known[k].name for k in rows.tolist()]
@@ -225,6 +226,22 @@ class History:
         names, matrix = self.scene.allowed_collisions()
         assert np.array_equal(matrix, fresh.allowed_collisions()[1])
         assert names == [self.known[k].name or k for k in rows.tolist()]
+
+    def check_parts(self, fresh, rows):
+        """Questions about a part of the scene, whose verdicts a scene may keep."""
+        assert self.scene.colliding() == fresh.colliding()
+        for k, row in enumerate(rows.tolist()):
+            assert self.scene.colliding(which=row) == fresh.colliding(which=k)
+        pose = self.pose()
+        guest = {"against": self.meshes[int(self.rng.integers(len(SHAPES)))], "pose": pose}
+        assert self.scene.colliding(**guest) == fresh.colliding(**guest)
+        for part in ({}, guest):
+            found, expected = self.scene.least_distance(**part), fresh.least_distance(**part)
+            assert found.value == expected.value
+            if 0 < found.value < np.inf:
+                known = rows[expected.objects.numpy()[: 1 if part else 2]]
+                assert np.array_equal(found.objects.numpy()[: len(known)], known)
+                assert np.array_equal(found.faces.numpy(), expected.faces.numpy())
 
     def rows(self, **options):
         hits = self.scene.collide(self_collisions=True, **options)
