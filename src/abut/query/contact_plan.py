@@ -39,6 +39,7 @@ from abut.traversal.overlap.row_frames import clear_first_kernel
 LEAST_EXPECTED = 256  # rows
 UNPACKING_THREADS = 1 << 16
 FEW_POSES = 8  # too few to occupy a CUDA device with teams
+MOST_WALKS = 1 << 26  # leaves of few poses, whose lists of candidates take as much room as trees
 
 
 @dataclass
@@ -139,8 +140,8 @@ class ContactPlan(Operands):
         if self.first:
             return Strategy.FIRST
         leaves = self.pose_count * max(self.a.faces.shape[0], self.b.faces.shape[0])
-        few = self.boxless or self.pose_count < FEW_POSES
-        if self.device.is_cuda and few and leaves <= MOST_LISTED:
+        most = MOST_WALKS if self.pose_count < FEW_POSES else MOST_LISTED if self.boxless else 0
+        if self.device.is_cuda and leaves <= most:
             return Strategy.LEAF_WALK
         return Strategy.DESCEND
 
