@@ -159,6 +159,25 @@ def test_meshes_are_kept_while_they_are_equal(device):
     assert not manager._meshes
 
 
+def test_other_meshes(device):
+    """Primitives of trimesh, shapes of abut and its meshes; nothing that is no mesh."""
+    manager, shape = CollisionManager(device), abut.cases.box()
+    primitive = trimesh.primitives.Box()
+    manager.add_object("primitive", primitive)
+    manager.add_object("shape", shape, at(1))
+    manager.add_object("mesh", abut.Mesh(*shape, device), at(2))
+    names = {("mesh", "shape"), ("primitive", "shape")}
+    assert manager.in_collision_internal(return_names=True) == (True, names)
+    primitive.primitive.extents = [9, 9, 9]
+    assert manager.in_collision_single(primitive, at(6.5), return_names=True)[1] == {"mesh"}
+    with pytest.raises(AttributeError):
+        manager.add_object("cloud", trimesh.PointCloud(shape.vertices))
+    empty = trimesh.Trimesh()
+    manager.add_object("empty", empty)
+    assert manager.in_collision_single(empty) is False
+    assert manager.min_distance_single(empty) == np.inf
+
+
 def test_contacts_have_no_depth(device):
     manager = CollisionManager(device)
     ball = trimesh.creation.icosphere(subdivisions=1)

@@ -9,6 +9,7 @@ from collections.abc import Callable, Hashable
 from typing import Any, NoReturn
 
 import numpy as np
+from trimesh import Trimesh
 
 from abut.errors import AbutError, PoseError, SceneError
 from abut.mesh import Mesh
@@ -204,12 +205,14 @@ class CollisionManager:
         return self._indices[name]
 
     def _mesh(self, mesh: Any) -> Mesh:
-        """A mesh on the device; the same one for a mesh that was given before, while it is equal.
+        """A mesh on the device; the same one for an equal Trimesh that was given before.
 
-        The hash of a mesh of trimesh changes with its vertices and faces.
+        The hash of a Trimesh changes with its vertices and faces.
         """
         if isinstance(mesh, Mesh):
             return mesh
+        if not isinstance(mesh, Trimesh):
+            return Mesh(mesh.vertices, mesh.faces, self.scene.device)
         given, version, made = self._meshes.get(id(mesh), (None, 0, None))
         if given is None or made is None or given() is not mesh or version != hash(mesh):
             made = Mesh(np.asarray(mesh.vertices), np.asarray(mesh.faces), self.scene.device)
