@@ -283,11 +283,6 @@ def test_empty_parts(device):
     assert scene.colliding(against=mesh)
 
 
-def fresh_copy(scene, device):
-    """A new scene with the objects, filters and ignored pairs of another."""
-    return pickle.loads(pickle.dumps(scene))
-
-
 edit = st.tuples(
     st.sampled_from(["move", "move", "move", "many", "write", "deform", "ignore", "add", "remove"]),
     st.integers(0, 1000),
@@ -324,12 +319,16 @@ def test_verdicts_follow_every_change(device, edits, spread):
             scene.remove(row)
         rows = scene.indices
         some = rows[number % len(rows) :][:2]
-        fresh = fresh_copy(scene, device)
+        fresh = pickle.loads(pickle.dumps(scene))
         assert scene.colliding() == bool(fresh.collide(method="brute"))
-        for part in ({"which": some}, {"which": some, "against": rows[::2]}, {"against": other}):
-            assert scene.colliding(**part) == bool(fresh.collide(**part, method="brute"))
-        part = {"against": ball, "pose": poses[0]}
-        assert scene.colliding(**part) == bool(fresh.collide(**part, method="brute"))
+        parts = [{"which": some}, {"which": some, "against": rows[::2]}, {"against": other}]
+        for part in [*parts, {"against": ball, "pose": poses[0]}]:
+            want = fresh.collide(**part, method="brute")
+            assert scene.colliding(**part) == bool(want)
+            assert np.array_equal(rows_of(scene.collide(**part)), rows_of(want))
+        near, want = (x.within(0.3, which=some) for x in (scene, fresh))
+        assert np.array_equal(rows_of(near), rows_of(want))
+        assert np.array_equal(near.distance.numpy(), want.distance.numpy())
 
 
 def test_touching_objects_are_decided_exactly(device):

@@ -16,6 +16,7 @@ from abut.geometry.common_corners import SHARED_BY_POSITION
 from abut.operands.pair_rows import SceneRows
 from abut.operands.posed_pairs import ScenePairs
 from abut.options import BroadMethod
+from abut.scene.kept_boxes import FewPairs, KeptBoxes
 from abut.scene.objects import ObjectTable
 from abut.scene.rows import object_rows
 from abut.scene.selection import Part
@@ -99,6 +100,7 @@ class BroadStages:
         method: Broad phase; None chooses one.
         first: Rows keep one pair of faces each, in ``best``.
         find: Lists object pairs in place of the broad phase, where given.
+        kept: Boxes that are kept, for parts of which one side is a few objects.
 
     Attributes:
         layout: Bits of a key that the two faces take; above them is the rank of the object pair.
@@ -121,6 +123,7 @@ class BroadStages:
         method: BroadMethod | None = None,
         first: bool = False,
         find: Callable[[], None] | None = None,
+        kept: KeptBoxes | None = None,
     ) -> None:
         pool = objects.pool
         self.device, self.queues, self.environments = pool.device, queues, environments
@@ -131,17 +134,23 @@ class BroadStages:
         self.boxes = empty_boxes(len(objects), environments, self.device)
         self.flags = wp.zeros(environments, dtype=wp.int32, device=self.device)
         self._bvhs, self._poses, self._object_count = pool.arrays.bvhs, poses, len(objects)
-        self._shapes = wp.array(objects.shapes, dtype=wp.int32, device=self.device)
-        self.filters = objects.filters()
-        self._own, self._margin, self._first = own, wp.float64(margin), first
-        self._method, self._find = method, find
+        if kept is None:
+            self._shapes = wp.array(objects.shapes, dtype=wp.int32, device=self.device)
+            self.filters = objects.filters()
+        else:
+            self._shapes, self.filters = kept.shapes, kept.filters
+        self._own, self._margin, self._first = own, margin, first
+        self._method, self._find, self._kept = method, find, kept
         self._version, self._roles, self.first_guest = objects.version, BOTH_ROLES, 0
         self._generation = -1
         self._record()
 
     def follow(self, part: Part) -> None:
         """Take over shapes and filters of as many objects, with as many ignored pairs."""
-        objects, roles, self.first_guest = part.objects, part.roles, part.first_guest
+        self._part, self.first_guest = part, part.first_guest
+        if self._kept is not None:
+            return
+        objects, roles = part.objects, part.roles
         if self._version == objects.version and np.array_equal(roles, self._roles):
             return
         self._version, self._roles = objects.version, roles
@@ -155,8 +164,13 @@ class BroadStages:
     def __iter__(self) -> Iterator[Stage]:
         """Record the stages."""
         self._record()
-        yield "boxes", self._box.run
-        yield "broad", self._find or self._broad.run
+        few = self._few
+        if few is None:
+            yield "boxes", self._box.run
+            yield "broad", self._find or self._broad.run
+        else:
+            yield "boxes", lambda: few.boxes(self._part)
+            yield "broad", few.pairs
         yield "sort", self._sort_pairs
 
     def rows_of(self, keys: Any) -> tuple[wp.array, wp.array, wp.array]:
@@ -197,11 +211,14 @@ class BroadStages:
         if self.capacity >= 1 << (KEY_BITS - self.layout.width):
             raise CapacityError("the scene has too many pairs of objects for meshes of this size.")
         self.rows = SceneRows(self._make_pairs(), queues)
-        args = [self.rows.view, self._margin, self._own, self.filters]
+        args = [self.rows.view, wp.float64(self._margin), self._own, self.filters]
         args += [self.boxes, queues["bad"], queues["objects"]]
         self._box = Task(object_box_kernel, self.total, args, self.device, grain=1024)
         about = (self.boxes, self.filters, queues, self.environments, self._method)
         self._broad = BroadPhase(*about)
+        self._few = None
+        if self._kept is not None:
+            self._few = FewPairs(self._kept, self.rows.view, 2.0 * self._margin, self._own)
         rows = self.capacity if self._first else 0
         self.best = wp.empty(rows, dtype=wp.int64, device=self.device)
         self._clearing = self._make_clearing()

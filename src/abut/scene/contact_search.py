@@ -15,6 +15,7 @@ from abut.options import BroadMethod
 from abut.query.contact_stages import ContactStages, Strategy
 from abut.scene.broad_stages import BroadStages, SceneQueues
 from abut.scene.first_rows_of_pairs import FirstRowsOfPairs
+from abut.scene.kept_boxes import KeptBoxes
 from abut.scene.objects import ObjectTable
 from abut.scene.rows import RowsAhead
 
@@ -51,6 +52,7 @@ class ContactSearch:
         any_contact: Only which environments have a contact, for ``colliding``.
         brute: Every pair of faces of every pair of objects that the filters leave.
         broad: Broad phase; None chooses one.
+        kept: As in BroadStages.
     """
 
     def __init__(
@@ -65,6 +67,7 @@ class ContactSearch:
         any_contact: bool = False,
         brute: bool = False,
         broad: BroadMethod | None = None,
+        kept: KeptBoxes | None = None,
     ) -> None:
         self.device, self.queues = queues.device, queues
         self.own, self.first, self.any_contact, self.brute = own, first, any_contact, brute
@@ -78,6 +81,7 @@ class ContactSearch:
             margin=EVERYWHERE if brute else 0.0,
             method=BroadMethod.ALL_PAIRS if brute else broad,
             first=self._stops,
+            kept=kept,
         )
         self.layout = self.broad.layout
         self.strategy = self._cheapest()

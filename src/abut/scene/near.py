@@ -22,12 +22,18 @@ class NearSearch:
         distance: How far apart faces may be.
         own: Also faces of one object.
         strategy: How candidates are found.
+        kept: As in BroadStages.
     """
 
     def __init__(
-        self, *scene: Any, distance: float, own: bool, strategy: Strategy = Strategy.DESCEND
+        self,
+        *scene: Any,
+        distance: float,
+        own: bool,
+        strategy: Strategy = Strategy.DESCEND,
+        kept: Any = None,
     ) -> None:
-        self.broad = BroadStages(*scene, own=own, margin=0.5 * distance)
+        self.broad = BroadStages(*scene, own=own, margin=0.5 * distance, kept=kept)
         self.queues, self.own, self.strategy = self.broad.queues, own, strategy
         self._bound = int(np.float64(distance).view(np.int64))
         clear, accept = self.broad.clear, self.broad.accept

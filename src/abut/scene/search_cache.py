@@ -16,6 +16,8 @@ from abut.scene.contact_search import ContactSearch, FoundContacts
 from abut.scene.few_search import FewSearch
 from abut.scene.fronts import SceneFronts, SceneFrontSearch
 from abut.scene.inputs import EnvironmentPoses
+from abut.scene.kept_boxes import KeptBoxes
+from abut.scene.near import NearSearch
 from abut.scene.objects import ObjectTable
 from abut.scene.selection import Part
 
@@ -95,6 +97,8 @@ class SearchCache:
             found = search.try_run()
             if found is not None:
                 return found
+        if poses is None and not options.get("brute") and options.get("broad") is None:
+            options |= self._kept_boxes(part, where)
         return self._search(ContactSearch, part, where, **options).run()
 
     def colliding(self, part: Part, poses: Any, own: bool) -> np.ndarray:
@@ -120,16 +124,23 @@ class SearchCache:
         if not 0 < len(few) <= MOST_FEW:
             return None
         search = self._few
-        if search is None or not search.serves(part):
-            search = self._few = self._search(FewSearch, part, where)
+        if search is None or not search.kept.serves(part):
+            search = self._few = FewSearch(self._search(KeptBoxes, part, where))
         return search.find(few, others)
+
+    def _kept_boxes(self, part: Part, where: Any) -> dict[str, KeptBoxes]:
+        """The option of a search of a part of which one side is a few objects."""
+        return {"kept": self._search(KeptBoxes, part, where)} if part.is_few else {}
 
     def _any_pair(self, part: Part, where: Any) -> int:
         return self._search(ContactSearch, part, where, any_contact=True).found_pair()
 
     def near(self, kind: type, part: Part, poses: Any = None, **options: Any) -> Any:
-        """The NearSearch or NearestSearch with these options."""
-        return self._search(kind, part, self.environments(part, poses), **options)
+        """The search of a kind with these options."""
+        where = self.environments(part, poses)
+        if kind is NearSearch and poses is None:
+            options |= self._kept_boxes(part, where)
+        return self._search(kind, part, where, **options)
 
     def layout(self, part: Part, poses: Any = None) -> BroadStages:
         """Layouts and rows of a search, for answers that were found without one."""

@@ -8,6 +8,7 @@ import numpy as np
 import warp as wp
 
 from abut.broad.boxes import AGAINST, BOTH_ROLES, WHICH
+from abut.broad.few_objects import MOST_FEW
 from abut.core.device import require_same_device
 from abut.errors import OptionError
 from abut.mesh import Mesh
@@ -15,6 +16,7 @@ from abut.scene.inputs import given_poses, is_one_pose
 from abut.scene.objects import ALL_GROUPS, ObjectTable
 from abut.scene.shape_pool import NO_SHAPE, ShapePool
 
+Side = tuple[int, int] | np.ndarray  # the first row and their number, or rows
 MOST_GUESTS = 16  # meshes and scenes whose shapes a scene keeps
 
 
@@ -53,15 +55,29 @@ class Part:
         )
         return roles
 
-    def sides(self) -> tuple[np.ndarray, tuple[int, int] | np.ndarray]:
+    def sides(self) -> tuple[np.ndarray, Side]:
         """The rows of the smaller side, and the rows of the other, as ``FewSearch`` takes them."""
-        which, against = self.which, self.against
+        mine, others = self._sides
+        return (_rows(others), mine) if self.few_last else (_rows(mine), others)
+
+    @cached_property
+    def few_last(self) -> bool:
+        """Whether the smaller side is ``against``."""
+        mine, others = self._sides
+        return _size(mine) > _size(others)
+
+    @cached_property
+    def is_few(self) -> bool:
+        """Whether one side is a few objects, for which there are faster searches."""
+        mine, others = self._sides
+        few = min(_size(mine), _size(others)) <= MOST_FEW
+        return few and not self.is_whole and not self.objects.exposed
+
+    @property
+    def _sides(self) -> tuple[Side, Side]:
         count = len(self.objects) - self.first_guest
-        others = (self.first_guest, count) if against is None else against
-        mine = (0, self.first_guest or count) if which is None else which
-        if _size(mine) <= _size(others):
-            return _rows(mine), others
-        return _rows(others), mine
+        others = (self.first_guest, count) if self.against is None else self.against
+        return (0, self.first_guest or count) if self.which is None else self.which, others
 
     @property
     def meshes(self) -> list[Mesh]:
@@ -83,11 +99,11 @@ class Part:
         return self.objects.tested(pairs) & (forth | back), ~forth & back
 
 
-def _size(rows: tuple[int, int] | np.ndarray) -> int:
+def _size(rows: Side) -> int:
     return rows[1] if isinstance(rows, tuple) else len(rows)
 
 
-def _rows(rows: tuple[int, int] | np.ndarray) -> np.ndarray:
+def _rows(rows: Side) -> np.ndarray:
     return np.arange(rows[0], rows[0] + rows[1]) if isinstance(rows, tuple) else rows
 
 
@@ -230,4 +246,7 @@ class Selections:
         return Part(table, self._rows(which), None, len(self.objects))
 
     def _rows(self, handles: Any) -> np.ndarray | None:
-        return None if handles is None else self.objects.rows(handles)
+        if handles is None:
+            return None
+        rows = self.objects.rows(handles)
+        return rows if len(rows) < 2 else np.unique(rows)
