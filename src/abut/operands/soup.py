@@ -1,5 +1,6 @@
 """Soup: the posed faces of many meshes in one set of arrays."""
 
+import math
 import weakref
 from collections.abc import Sequence
 from functools import cached_property
@@ -50,6 +51,8 @@ class Soup:
         object_of: (m,) int32, the object of each face; ascending.
         first_face: (k + 1,) First face of each object, on the host.
         bounds: (2, 3) A box around all points.
+        rounding: Upper bound of the distance of points from their exact positions; a power of two,
+            or 0 where no object is posed.
         moves: Number of times that the points were rewritten.
     """
 
@@ -67,6 +70,7 @@ class Soup:
         self.object_of = wp.empty(face_count, dtype=wp.int32, device=device)
         self._gather_faces(meshes)
         self.bounds = np.zeros((2, 3))
+        self.rounding = 0.0
         self.moves = 0
         self._local_points = wp.empty(point_count, dtype=wp.vec3d, device=device)
         self._local_bounds = np.zeros((len(meshes), 2, 3))
@@ -98,6 +102,11 @@ class Soup:
         """The faces as kernels receive them, already posed."""
         return make_posed_mesh(self.points, self.faces)
 
+    @cached_property
+    def local_view(self) -> Any:
+        """The faces, each in the frame of its object."""
+        return make_posed_mesh(self._local_points, self.faces)
+
     def rows(self, faces: np.ndarray) -> np.ndarray:
         """Return (n, 2) int32 rows (object, face of it) of faces of the soup."""
         owners = np.searchsorted(self.first_face, faces, side="right") - 1
@@ -124,7 +133,9 @@ class Soup:
         self.moves += 1
         self._pose_task.run()
         filled = np.diff(self._first_point) > 0
-        self.bounds = _bounds(*(x[filled] for x in (self._local_bounds, *self._placement)))
+        boxes, poses, moved = (x[filled] for x in (self._local_bounds, *self._placement))
+        self.bounds = _bounds(boxes, poses, moved)
+        self.rounding = _rounding(boxes, poses)
 
     def _gather_faces(self, meshes: Sequence[Mesh]) -> None:
         for i, mesh in enumerate(meshes):
@@ -196,8 +207,22 @@ def _bounds(boxes: np.ndarray, poses: np.ndarray, moved: np.ndarray) -> np.ndarr
         centre, half = boxes[:, 0] / 2 + boxes[:, 1] / 2, boxes[:, 1] / 2 - boxes[:, 0] / 2
         at = np.einsum("nij,nj->ni", poses[:, :3, :3], centre) + poses[:, :3, 3]
         reach = np.einsum("nij,nj->ni", np.abs(poses[:, :3, :3]), half)
-        size = np.abs(boxes).max(axis=(1, 2))[:, None] * 4 + np.abs(poses[:, :3, 3])
-        reach += ROUNDING * size
+        reach += ROUNDING * _sizes(boxes, poses)
         posed = np.nan_to_num(np.stack([at - reach, at + reach], axis=1))
     boxes = np.where(moved[:, None, None], posed, boxes)
     return np.stack([boxes[:, 0].min(axis=0), boxes[:, 1].max(axis=0)])
+
+
+def _sizes(boxes: np.ndarray, poses: np.ndarray) -> np.ndarray:
+    """(n, 3) upper bounds of the summands of posed coordinates."""
+    return np.abs(boxes).max(axis=(1, 2))[:, None] * 4 + np.abs(poses[:, :3, 3])
+
+
+def _rounding(boxes: np.ndarray, poses: np.ndarray) -> float:
+    """A power of two above the distance by which rounding moves posed points."""
+    posed = (poses != np.eye(4)).any(axis=(1, 2))
+    if not posed.any():
+        return 0.0
+    with np.errstate(over="ignore"):
+        most = float(np.minimum(2.0 * ROUNDING * _sizes(boxes[posed], poses[posed]), 1e300).max())
+    return 2.0 ** math.frexp(most)[1]

@@ -14,7 +14,7 @@ import warp as wp
 from abut.core.atomics import atomic_cas
 from abut.core.launch import Task
 from abut.core.pair_queue import PairQueue, pack_pair, push_pair
-from abut.geometry.common_corners import SHARED_NONE
+from abut.geometry.common_corners import SHARED_NONE, common_corners
 from abut.geometry.intersect_tri_tri import MISS, classify_tri_tri
 from abut.geometry.topology import weld_vertices
 from abut.operands.posed_mesh import PosedMesh, load_face
@@ -33,24 +33,38 @@ def folded_neighbours_kernel(
     # in
     span: wp.vec3i,
     soup: PosedMesh,
+    local: PosedMesh,
     object_of: wp.array[wp.int32],
     pairs: wp.array[wp.vec2i],
     sharing: wp.int32,
+    keep_near: wp.bool,
     bits: wp.vec2i,
     # out
     folded_out: wp.array[wp.int32],
     pairs_out: PairQueue,
 ):
-    """Mark and list neighbours that may intersect beyond the corners they share."""
+    """Mark and list neighbours that may intersect beyond the corners they share.
+
+    Faces of one object are tested in its frame, as in Scene.collide. Corners that only rounding has
+    brought together are not shared there: where faces near each other are kept, so are theirs.
+    """
     for i in range(span[0] + wp.tid(), span[1], span[2]):
         a = pairs[i][0]
         b = pairs[i][1]
-        shared = wp.int32(sharing)
-        if object_of[a] != object_of[b]:
-            shared = SHARED_NONE
+        shared = SHARED_NONE
         corners_a = load_face(soup, a, 0)
         corners_b = load_face(soup, b, 0)
-        if classify_tri_tri(corners_a, corners_b, shared, soup.faces[a], soup.faces[b]) != MISS:
+        keep = wp.bool(False)
+        if object_of[a] == object_of[b]:
+            shared = wp.int32(sharing)
+            corners_a = load_face(local, a, 0)
+            corners_b = load_face(local, b, 0)
+            common = common_corners(shared, corners_a, corners_b, soup.faces[a], soup.faces[b])
+            keep = keep_near and common == 0
+        if not keep:
+            verdict = classify_tri_tri(corners_a, corners_b, shared, soup.faces[a], soup.faces[b])
+            keep = verdict != MISS
+        if keep:
             folded_out[a] = 1
             folded_out[b] = 1
             push_pair(pairs_out, pack_pair(0, a, b, bits))

@@ -64,11 +64,17 @@ class Culler:
         steps: dict[str, Any] = {"clear": self._clear, "read": self._read, "accept": self._accept}
         self._plan = Plan(self.survivors.queues, self._stages, graph=True, **steps)
         self._neighbours: Any = None
+        self._distance = settings.distance_in(soup)
 
     def run(self) -> None:
         """Cull the soup as it is now."""
         self.setup.update_views()
+        distance = self.settings.distance_in(self.soup)
+        changed = distance != self._distance
         if self.settings.within and neighbours_of(self.soup) is not self._neighbours:
+            changed = True
+        if changed:
+            self._distance = distance
             self._plan.forget()
         self._plan.run(self.survivors.copy_ahead)
         self.milliseconds = self._elapsed()

@@ -59,17 +59,18 @@ class SetupBuffers:
         self.maps = self._maps_host = wp.zeros(len(self.keys), dtype=ViewMap, device=device)
         if device.is_cuda:
             self._maps_host = wp.zeros_like(self.maps, device="cpu", pinned=True)
-        self._bounds: np.ndarray | None = None
+        self._fitted: tuple[bytes, float] | None = None
         self.rows = wp.empty(ROWS * soup.face_count, dtype=wp.vec4f, device=device)
         self.boxes = wp.empty(soup.face_count, dtype=wp.vec4i, device=device)
 
     def update_views(self) -> None:
         """Fit the maps to the bounds of the soup, if these have changed."""
-        if self._bounds is not None and np.array_equal(self.soup.bounds, self._bounds):
-            return
-        self._bounds = self.soup.bounds
         s, host = self.settings, self._maps_host.numpy()
-        options = {"conservative": s.conservative, "distance": s.distance}
+        distance = s.distance_in(self.soup)
+        if self._fitted == (self.soup.bounds.tobytes(), distance):
+            return
+        self._fitted = self.soup.bounds.tobytes(), distance
+        options = {"conservative": s.conservative, "distance": distance}
         for i, (view, pixels) in enumerate(self.keys):
             host[i] = map_of(view, self.soup.bounds, pixels, **options)
         if self._maps_host is not self.maps:

@@ -10,6 +10,7 @@ import warp as wp
 
 from abut.errors import OptionError
 from abut.geometry.common_corners import SHARED_BY_POSITION
+from abut.operands.soup import Soup
 from abut.options import Level, Method, Order
 from abut.visibility.state import BOTH, FIRST, SECOND
 
@@ -132,6 +133,13 @@ class Settings:
     order: Order  # a face is occluded by faces drawn before it, or by any that overlap in depth
     within: bool  # faces of one object are tested against each other, unless they share a corner
     sharing: int = SHARED_BY_POSITION  # vertices that faces of one object may share
+
+    def distance_in(self, soup: Soup) -> float:
+        """Distance up to which faces of a soup survive.
+
+        Faces of one object are judged in its frame, where rounded points may lie as far apart.
+        """
+        return self.distance + (2.0 * soup.rounding if self.within else 0.0)
 
     @property
     def conservative(self) -> bool:

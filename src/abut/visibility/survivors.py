@@ -185,8 +185,9 @@ class Survivors:
         count = soup.face_count
         if self.settings.within:
             neighbours = neighbours_of(soup).pairs
-            args = [soup.view, soup.object_of, neighbours, self.settings.sharing]
-            args += [layout_of(soup).bits, self._folded, self.queues["folds"]]
+            args = [soup.view, soup.local_view, soup.object_of, neighbours, self.settings.sharing]
+            args += [self.settings.distance > 0.0, layout_of(soup).bits]
+            args += [self._folded, self.queues["folds"]]
             kernel = folded_neighbours_kernel
             yield Task(kernel, neighbours.shape[0], args, device, grain=512).run
         args = [primitives, self._folded, self._kept]
@@ -195,10 +196,11 @@ class Survivors:
         args = [self._kept, self._places, soup.object_of, self._first_face]
         args += [self._faces, self._rows, self._objects, self._count]
         yield Task(compact_survivors_kernel, count, args, device).run
+        distance = self.settings.distance_in(soup)
         with np.errstate(over="ignore"):  # infinite where half the distance exceeds float32
-            margin = np.nextafter(np.float32(self.settings.distance / 2), np.float32(np.inf))
+            margin = np.nextafter(np.float32(distance / 2), np.float32(np.inf))
         args = [soup.points, soup.faces, primitives, self._faces, self._count]
-        args += [float(margin) if self.settings.distance else 0.0, self._boxes]
+        args += [float(margin) if distance else 0.0, self._boxes]
         yield Task(survivor_boxes_kernel, count, args, device).run
 
     def _send(self) -> None:
