@@ -221,3 +221,10 @@ def test_refused(device):
         scene.distance(pairs=[(0, 1), (1, 1)])
     with pytest.raises(abut.SceneError, match="no object 7"):
         scene.distance(pairs=[(0, 7)])
+
+
+def test_no_copies(device):
+    scene, none = balls(device, [0.0, 4.0]), np.empty((0, 2, 4, 4))
+    assert scene.least_distance(poses=none).value.shape == (0,)
+    assert len(scene.distance(poses=none)) == 0
+    assert len(scene.distance(poses=none, pairs=[(0, 1)])) == 0

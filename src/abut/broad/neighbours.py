@@ -9,7 +9,7 @@ import warp as wp
 
 from abut.bounds.float32 import row_xyz
 from abut.bounds.gap_boxes import gap_boxes
-from abut.broad.boxes import FARTHEST, Boxes, Filters, are_asked, in_order, passes_filters
+from abut.broad.boxes import Boxes, Filters, are_asked, in_order, passes_filters
 from abut.bvh.layout import face_of, is_leaf, load_node, root_of
 from abut.core.atomics import atomic_min_int64
 from abut.core.pair_queue import NO_KEY, PairQueue, pack_pair, push_pair
@@ -18,8 +18,10 @@ from abut.operands.posed_mesh import load_face
 from abut.operands.posed_pairs import (
     PosedPair,
     ScenePairs,
+    environment_at,
     frame_of,
     objects_at,
+    pair_at,
     pair_of,
     pair_stop,
 )
@@ -39,23 +41,24 @@ def has_box(boxes: Boxes, i: wp.int32):
 
 
 @wp.func
-def square_xyz(gap: wp.vec4f):
-    """Squared length of three components, in float64: float32 squares may under- or overflow."""
-    length = wp.vec3d(row_xyz(gap))
-    return wp.dot(length, length)
+def difference_xyz(lower: wp.vec4f, upper: wp.vec4f):
+    """The first three components of a difference, in float64, where they cannot overflow."""
+    return wp.vec3d(row_xyz(lower)) - wp.vec3d(row_xyz(upper))
 
 
 @wp.func
 def farthest_corners(boxes: Boxes, i: wp.int32, j: wp.int32):
     """Squared distance of the farthest corners of two boxes."""
-    return square_xyz(wp.max(boxes.upper[i] - boxes.lower[j], boxes.upper[j] - boxes.lower[i]))
+    forth = difference_xyz(boxes.upper[i], boxes.lower[j])
+    return wp.length_sq(wp.max(forth, difference_xyz(boxes.upper[j], boxes.lower[i])))
 
 
 @wp.func
 def box_gap(boxes: Boxes, i: wp.int32, j: wp.int32):
     """Square of a lower bound of the distance of two boxes."""
-    gap = wp.max(boxes.lower[i] - boxes.upper[j], boxes.lower[j] - boxes.upper[i])
-    return square_xyz(wp.max(gap, wp.vec4f())) * BELOW
+    forth = difference_xyz(boxes.lower[i], boxes.upper[j])
+    gap = wp.max(forth, difference_xyz(boxes.lower[j], boxes.upper[i]))
+    return wp.length_sq(wp.max(gap, wp.vec3d())) * BELOW
 
 
 @wp.kernel
@@ -79,7 +82,7 @@ def candidates_kernel(
         i = at - first
         roles = filters.about[i][3]
         for k in range(each):
-            reach_out[at * each + k] = wp.float64(FARTHEST) * wp.float64(FARTHEST)
+            reach_out[at * each + k] = wp.float64(wp.inf)
             candidate_out[at * each + k] = -1
         if has_box(boxes, at) and settled[at] == 0:
             for j in range(boxes.object_count):
@@ -188,6 +191,20 @@ def least_bound_kernel(
     for at in range(span[0] + wp.tid(), span[1], span[2]):
         if bounds[at] >= wp.int64(0):
             atomic_min_int64(least_out, at / object_count, bounds[at])
+
+
+@wp.kernel
+def row_bound_kernel(
+    # in
+    span: wp.vec3i,
+    pairs: ScenePairs,
+    # out
+    least_out: wp.array[wp.int64],
+):
+    """Lower the least bound of each environment by those of its pairs of objects."""
+    for rank in range(span[0] + wp.tid(), pair_stop(pairs, span[1]), span[2]):
+        distance = greedy_distance(pair_at(pairs, rank))
+        atomic_min_int64(least_out, environment_at(pairs, rank), to_bits(distance))
 
 
 @wp.kernel

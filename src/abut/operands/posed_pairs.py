@@ -123,6 +123,18 @@ def objects_at(pairs: ScenePairs, rank: wp.int32):
 
 
 @wp.func
+def environment_at(pairs: MeshPairs, rank: wp.int32):
+    """The environment of row ``rank``."""
+    return rank
+
+
+@wp.func
+def environment_at(pairs: ScenePairs, rank: wp.int32):
+    """The environment of row ``rank``."""
+    return objects_at(pairs, rank)[0]
+
+
+@wp.func
 def pair_of(pairs: ScenePairs, row: wp.vec3i):
     """The pair (environment, object a, object b); an object against itself in its own frame."""
     other = row[1] != row[2]

@@ -8,11 +8,15 @@ from abut.broad.boxes import AGAINST, WHICH
 from abut.errors import OptionError, SceneError
 from abut.query.collide import collide
 from abut.scene.broad_stages import BroadStages
+from abut.scene.lowest_contact import LowestContactSearch
 from abut.scene.mesh_methods import brute_distance_rows
 from abut.scene.object_distances import FoundDistances, NearestSearch, PairSearch
 from abut.scene.search_cache import SearchCache
 from abut.scene.selection import Part
 
+NO_ROWS = FoundDistances(
+    np.empty(0, np.int64), np.empty((0, 2), np.int64), np.empty((0, 2), np.int64), np.empty(0)
+)
 Found = tuple[BroadStages, FoundDistances]  # the rows are objects of its view
 
 
@@ -82,14 +86,15 @@ def least_rows(searches: SearchCache, part: Part, poses: Any, brute: bool) -> Fo
     if brute:
         scene = searches.layout(part, poses)
         return scene, _least_of_each(brute_distance_rows(part, scene, np.inf), scene.environments)
-    colliding = searches.colliding(part, poses, False)
-    rows = _contacts(searches, part, poses) if colliding.any() else None
-    search = searches.near(NearestSearch, part, poses, nearest=1, bound=np.inf, least=True)
+    colliding, parts = searches.colliding(part, poses, False), []
+    options = {"nearest": 1, "bound": np.inf, "least": True}
+    search = searches.near(NearestSearch, part, poses, **options)
+    if not colliding.all():
+        parts.append(search.run(np.repeat(colliding, len(part.objects))))
+    if colliding.any():
+        parts.append(searches.near(LowestContactSearch, part, poses).run())
     scene = search.broad
-    if rows is None or not colliding.all():
-        apart = search.run(np.repeat(colliding, len(part.objects)))
-        rows = apart if rows is None else _joined(rows, apart)
-    return scene, _least_of_each(rows, scene.environments)
+    return scene, _least_of_each(_joined(*parts), scene.environments)
 
 
 def _contacts(searches: SearchCache, part: Part, poses: Any) -> FoundDistances:
@@ -102,7 +107,7 @@ def _contacts(searches: SearchCache, part: Part, poses: Any) -> FoundDistances:
 
 def _joined(*parts: FoundDistances) -> FoundDistances:
     """All rows of several results."""
-    columns = zip(*(vars(part).values() for part in parts), strict=True)
+    columns = zip(*(vars(part).values() for part in (NO_ROWS, *parts)), strict=True)
     return FoundDistances(*map(np.concatenate, columns))
 
 

@@ -15,6 +15,7 @@ from abut.broad.neighbours import (
     lower_bounds_kernel,
     neighbour_kernel,
     object_bounds_kernel,
+    row_bound_kernel,
     row_bounds_kernel,
 )
 from abut.core.launch import UNKNOWN_COUNT, Task
@@ -168,7 +169,7 @@ class NearestSearch:
         self._settled = empty(broad.total, dtype=wp.int32)
         self._bounds = empty(broad.total, dtype=wp.int64)
         self._least = empty(broad.environments if least else 0, dtype=wp.int64)
-        self._each = nearest + MORE_CANDIDATES
+        self._each = nearest + (0 if least else MORE_CANDIDATES)
         self._candidates = empty(broad.total * self._each, dtype=wp.int32)
         self._distances = empty(broad.total * self._each, dtype=wp.float64)
         self._plan = Plan(broad.queues, self._stages, clear=broad.clear, accept=broad.accept)
@@ -195,12 +196,16 @@ class NearestSearch:
         args = [*held, self._nearest, self._distances, self._bounds]
         yield "candidates", task(object_bounds_kernel, total, args, grain=1024).run
         if self._least.shape[0]:
-            count = total // broad.environments
             yield "candidates", lambda: self._least.fill_(NO_KEY_INT)
-            args = [self._bounds, count, self._least]
+            args = [self._bounds, total // broad.environments, self._least]
             yield "candidates", task(least_bound_kernel, total, args, grain=UNKNOWN_COUNT).run
-            args = [self._least, count, self._bounds]
-            yield "candidates", task(lower_bounds_kernel, total, args).run
+            yield self._lower_bounds()
+
+    def _lower_bounds(self) -> Stage:
+        """The stage that lowers the bounds of objects to the least of their environment."""
+        broad = self.broad
+        args = [self._least, broad.total // broad.environments, self._bounds]
+        return "candidates", Task(lower_bounds_kernel, broad.total, args, broad.device).run
 
     def _stages(self) -> Iterator[Stage]:
         broad = self.broad
@@ -212,5 +217,9 @@ class NearestSearch:
         grain = OBJECTS_PER_SLICE
         yield "broad", Task(neighbour_kernel, broad.total, args, broad.device, grain=grain).run
         yield sort
+        if self._least.shape[0]:
+            args = [broad.rows.view, self._least]
+            yield "candidates", broad.rows.over_rows(row_bound_kernel, args, 16)
+            yield self._lower_bounds()
         self._rows = DistanceRows(broad.rows, broad.layout, self._strategy)
         yield from self._rows.stages(broad.filters, self._bounds, self._bound)

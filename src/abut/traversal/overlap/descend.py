@@ -12,6 +12,7 @@ import warp as wp
 
 from abut.bounds.relative_frame import RelativeFrame, unbounded_frame
 from abut.bvh.layout import face_of, is_leaf, load_node, root_of
+from abut.core.atomics import atomic_max_int32
 from abut.core.lanes import (
     WARP_SIZE,
     lane_count,
@@ -37,6 +38,7 @@ from abut.operands.contact_queues import ContactQueues
 from abut.operands.posed_mesh import PosedMesh, load_face
 from abut.operands.posed_pairs import (
     WorkItems,
+    environment_at,
     frame_of,
     item_stop,
     pair_at,
@@ -57,6 +59,8 @@ from abut.traversal.overlap.node_pairs import (
 )
 
 wp.set_module_options({"enable_backward": False, "fuse_fp": False})
+
+WANTS_LOWEST = wp.constant(-(2**31))  # flag of an environment that is asked for its lowest row
 
 LEAVES_WAITING = 2 * WARP_SIZE  # pairs of leaves that wait for a test, at most
 SMALLEST = wp.constant(wp.float32(1.0e-38))  # a gap, whatever its lowest bits
@@ -133,6 +137,21 @@ def test_leaves(
     return out
 
 
+@wp.func
+def is_over(flags: wp.array[wp.int32], environment: wp.int32, rank: wp.int32):
+    """Whether another row has answered for its environment; all lanes must call it."""
+    flag = load_l2_int32(flags, environment)
+    met = flag != 0 and flag > -1 - rank
+    return warp_first(met) < lane_count()  # lanes may have read at different times
+
+
+@wp.func
+def note_contact(flags: wp.array[wp.int32], environment: wp.int32, rank: wp.int32):
+    """Flag the environment of a row that met: with its rank where the lowest is wanted."""
+    lowest = load_l2_int32(flags, environment) < 0
+    atomic_max_int32(flags, environment, wp.where(lowest, -1 - rank, 1))
+
+
 @cache
 def descend_kernel_for(
     pairs_type: type, finer: bool, own: bool, first: bool, cuda: bool, framed: bool = False
@@ -167,7 +186,8 @@ def descend_kernel_for(
     ):
         """Test faces whose volumes overlap, an item of work for each team.
 
-        Where ``colliding_out`` is given, a row stops as soon as any row of its environment met.
+        Where ``colliding_out`` is given, a row stops as soon as any row of its environment met;
+        where it begins at WANTS_LOWEST, as soon as a lower row met.
         """
         if wp.static(cuda):
             stack = shared_stack()
@@ -185,6 +205,11 @@ def descend_kernel_for(
         while work < stop:
             row = row_and_item(items, work)
             rank = row[0]
+            if wp.static(first):
+                if colliding_out.shape[0] > 0:
+                    if is_over(colliding_out, environment_at(pairs, rank), rank):
+                        work = next_item(counter, work)
+                        continue
             pair = pair_at(pairs, rank)
             if wp.static(packets):
                 if pair.sharing != SHARED_NONE:
@@ -218,8 +243,7 @@ def descend_kernel_for(
             while held > 0 or leaves > wp.static(leaves_at):
                 if wp.static(first):
                     if colliding_out.shape[0] > 0:
-                        met = load_l2_int32(colliding_out, pair.environment) != 0
-                        if warp_first(met) < lane_count():  # all lanes leave together
+                        if is_over(colliding_out, pair.environment, rank):
                             break
                 at = wp.vec2i()
                 opens = wp.bool(False)
@@ -276,7 +300,7 @@ def descend_kernel_for(
                 if lane == 0 and found != no_key():
                     queues_out.best[rank] = found
                     if colliding_out.shape[0] > 0:
-                        colliding_out[pair.environment] = 1
+                        note_contact(colliding_out, pair.environment, rank)
             warp_sync()
             work = next_item(counter, work)
 
