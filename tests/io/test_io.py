@@ -147,7 +147,7 @@ def test_an_ascii_stl_whose_last_solid_is_cut(tmp_path):
     path.write_text(solid + solid)
     assert abut.Mesh.load(path, "cpu").face_count == 160
     path.write_text(solid + solid[:-300])
-    with pytest.raises(abut.FileError, match=r"balls\.stl .*declares 1\d\d triangles, but 80"):
+    with pytest.raises(abut.FileError, match=r"balls\.stl is damaged: a facet is not whole"):
         abut.Mesh.load(path, "cpu")
 
 

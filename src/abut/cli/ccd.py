@@ -14,6 +14,8 @@ from abut.cli.operands import add_choice, add_length, add_report, load_operands
 from abut.cli.report import Stages, run_timed, show_first, sizes_of, times_line
 from abut.cli.self_collide import NO_WELD
 from abut.errors import FileError, MeshError
+from abut.io import reading
+from abut.io.numpy_files import read_archive
 from abut.mesh import Mesh
 from abut.motion import Motion
 from abut.options import Solver
@@ -85,7 +87,8 @@ def _follow(args: argparse.Namespace) -> int:
     count = frame_count(Path(args.start))
     frames = frames_of(Path(args.start))
     start, vertices, faces = next(frames)
-    mesh = Mesh(vertices, faces, args.device)
+    with reading(args.start, "frames"):
+        mesh = Mesh(vertices, faces, args.device)
     options = _options(args)
     tracker = Tracker(mesh, method=args.method, weld=options.pop("weld"))
     steps = []
@@ -139,6 +142,8 @@ def frames_of(path: Path) -> Iterator[Frame]:
         first = faces if first is None else first
         if faces is not first and not np.array_equal(faces, first):
             raise MeshError(f"{name} does not have the faces of the frame before it.")
+        if not np.isfinite(vertices).all():
+            raise MeshError(f"{path}: a vertex of {name} is not finite.")
         yield name, vertices, faces
 
 
@@ -170,7 +175,8 @@ def _all_frames(path: Path) -> Iterator[Frame]:
 
 def _files(folder: Path) -> list[Path]:
     """Mesh files of a folder, sorted by the numbers in their names."""
-    files = [p for p in folder.iterdir() if p.suffix.lower() in MESH_FILES]
+    with reading(folder, "frames"):
+        files = [p for p in folder.iterdir() if p.suffix.lower() in MESH_FILES]
     return sorted(files, key=lambda p: [(int(n or -1), s) for n, s in _words(p.name)])
 
 
@@ -184,23 +190,19 @@ def _arrays(file: Path) -> tuple[np.ndarray, np.ndarray]:
         raise FileError(
             f"{file} is not a folder; --follow wants one with a file for each frame, or one .npz."
         )
-    try:
-        with np.load(file) as held:
-            vertices, faces = (
-                _named(held, *names) for names in (("vertices", "V"), ("faces", "F"))
-            )
-    except (OSError, ValueError, KeyError) as error:
-        raise FileError(f"{file} cannot be read as frames: {error}") from None
+    held = read_archive(file, "frames")
+    vertices, faces = (_named(held, file, *names) for names in (("vertices", "V"), ("faces", "F")))
     if not len(faces):
         raise FileError(f"{file} has no faces.")
     vertices = vertices[None] if vertices.ndim == 2 else vertices
-    if vertices.ndim != 3:
-        raise FileError(f"{file} has vertices of shape {vertices.shape}, not (frames, n, 3).")
+    if vertices.ndim != 3 or vertices.shape[2] != 3 or vertices.dtype.kind not in "fiu":
+        found = f"{vertices.shape} of {vertices.dtype}"
+        raise FileError(f"{file} has vertices of shape {found}, not (frames, n, 3) of numbers.")
     return vertices, faces
 
 
-def _named(held: np.lib.npyio.NpzFile, *names: str) -> np.ndarray:
+def _named(held: dict[str, np.ndarray], file: Path, *names: str) -> np.ndarray:
     for name in names:
-        if name in held:
+        if name in held and held[name].ndim:
             return held[name]
-    raise KeyError(f"there is no array {' or '.join(names)}")
+    raise FileError(f"{file} cannot be read as frames: there is no array {' or '.join(names)}.")

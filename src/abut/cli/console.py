@@ -5,6 +5,7 @@ import json
 import logging
 import os
 import sys
+import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from functools import cache
@@ -137,6 +138,8 @@ def quiet_warp() -> None:
     log = logging.getLogger("abut")
     log.handlers[:] = [handler]
     log.propagate = False
+    logging.getLogger().addHandler(logging.NullHandler())  # readers of files log on their own
+    warnings.simplefilter("ignore")
     wp.config.log_level = wp.LOG_WARNING
     with _stderr_without(NO_DRIVER):
         init_warp()

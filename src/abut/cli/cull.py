@@ -58,7 +58,7 @@ def add_command(commands: Any) -> None:
 def run(args: argparse.Namespace) -> int:
     """Run the query and print the answer."""
     if args.picture:
-        require_writable(args.picture)
+        require_writable(args.picture, folders=True)
     named = [pair for path in args.files for pair in _objects(path, args.device)]
     operands = {str(k): pair for k, pair in enumerate(named)}
     meshes = [mesh for _, mesh in named]

@@ -158,7 +158,7 @@ def _targets(args: argparse.Namespace) -> list[Path]:
         kind = ".mp4" if path.suffix.lower() == ".mp4" else ".gif"
         files = [Path(f"{stem}.png"), Path(f"{stem}{kind}")]
     for file in files:
-        require_writable(file)
+        require_writable(file, folders=True)
     return files
 
 

@@ -2,7 +2,6 @@
 
 import argparse
 from collections.abc import Iterable
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -10,6 +9,7 @@ import numpy as np
 from abut.cli.console import working
 from abut.cli.report import ROWS_SHOWN, Meshes
 from abut.errors import FileError
+from abut.io.numpy_files import read_numbers
 from abut.mesh import Mesh
 from abut.options import TREE_METHODS
 
@@ -115,12 +115,11 @@ def read_poses(path: str | None) -> np.ndarray | None:
     """Read poses: a .npy array, or text with 4 numbers per line, or 16 for one pose per line."""
     if path is None:
         return None
-    try:
-        poses = np.load(path) if Path(path).suffix == ".npy" else np.loadtxt(path, ndmin=2)
-    except (OSError, ValueError) as error:
-        raise FileError(f"{path} cannot be read as poses: {error}") from None
+    poses = read_numbers(path, "poses")
     if poses.ndim == 2 and poses.shape != (4, 4) and poses.shape[1] in (4, 16):
         if poses.size % 16:
             raise FileError(f"{path} has {len(poses)} lines of 4 numbers; a pose takes four.")
         return poses.reshape(-1, 4, 4)
+    if poses.ndim not in (2, 3) or poses.shape[-2:] != (4, 4):
+        raise FileError(f"{path} has an array of shape {poses.shape}; a pose is 4x4.")
     return poses

@@ -1,5 +1,6 @@
-"""Mesh files: reading and checking."""
+"""Files: reading and checking meshes and arrays, writing."""
 
-from abut.io.read import PlacedMesh, existing, read_mesh, read_scene
+from abut.io.door import existing, reading
+from abut.io.read import PlacedMesh, read_mesh, read_scene
 
-__all__ = ["PlacedMesh", "existing", "read_mesh", "read_scene"]
+__all__ = ["PlacedMesh", "existing", "read_mesh", "read_scene", "reading"]

@@ -11,6 +11,13 @@ from abut.errors import FileError
 from abut.io.decimals import parse_integers
 
 STL_HEADER, STL_FACE = 84, 50  # bytes
+STL_FACET = re.compile(
+    rb"facet\s+normal(?:\s+\S+){3}\s+outer\s+loop(?:\s+vertex(?:\s+\S+){3}){3}\s+endloop\s+endfacet",
+    re.IGNORECASE,
+)
+STL_LINE = re.compile(
+    rb"^[ \t]*(?:facet|outer|vertex|endloop|endfacet)\b", re.IGNORECASE | re.MULTILINE
+)
 PLY_TYPES = {
     "char": "i1", "uchar": "u1", "short": "i2", "ushort": "u2", "int": "i4", "uint": "u4",
     "float": "f4", "double": "f8", "int8": "i1", "uint8": "u1", "int16": "i2", "uint16": "u2",
@@ -50,9 +57,12 @@ def check_declared(path: Path, face_count: int) -> None:
 
 
 def _stl_triangles(text: bytes) -> int:
-    facets = re.findall(rb"(?m)^[ \t]*facet\b", text.lower())
-    if text[:5].lower() == b"solid" and facets:
-        return len(facets)
+    if text[:5].lower() == b"solid":
+        rest, facets = STL_FACET.subn(b"", text)
+        if facets or STL_LINE.search(rest):
+            if STL_LINE.search(rest):
+                raise ValueError("a facet is not whole.")
+            return facets
     if len(text) < STL_HEADER:
         raise ValueError("it is shorter than a header.")
     declared = int.from_bytes(text[STL_HEADER - 4 : STL_HEADER], "little")

@@ -6,8 +6,14 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from abut.errors import FileError
+from abut.io.archives import is_archive, unpacked
 from abut.io.declared import check_declared
+from abut.io.door import existing, reading, require_small_zip
+from abut.io.gltf_check import gltf_triangles
 from abut.io.obj import read_obj
+
+KIND = "a mesh"
+PACKED = (".bz2", ".gz", ".xz", ".7z")
 
 
 class PlacedMesh(NamedTuple):
@@ -38,12 +44,9 @@ def read_mesh(path: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray | None]:
     Raises:
         FileError: There is no such file, it holds no triangle, or it is damaged.
     """
-    path = existing(path)
-    if _is_obj(path):
-        return *_one_obj(path), None
-    loaded = _load(path)
-    dumped = loaded.dump() if hasattr(loaded, "dump") else [loaded]
-    pieces = [(np.asarray(p.vertices), np.asarray(p.faces)) for p in dumped if _has_faces(p)]
+    placed = _placed_meshes(existing(path))
+    with reading(path, KIND):
+        pieces = [_in_world(mesh) for mesh in placed]
     shifts = np.cumsum([0] + [len(vertices) for vertices, _ in pieces])
     faces = [faces + shift for (_, faces), shift in zip(pieces, shifts, strict=False)]
     parts = np.cumsum([0] + [len(rows) for rows in faces]) if len(faces) > 1 else None
@@ -56,51 +59,50 @@ def read_scene(path: Any) -> list[PlacedMesh]:
     Raises:
         FileError: There is no such file, it holds no triangle, or it is damaged.
     """
-    path = existing(path)
-    if _is_obj(path):
-        return [PlacedMesh(path.stem, path.stem, np.eye(4), *_one_obj(path))]
-    loaded = _load(path)
-    if not hasattr(loaded, "graph"):
-        arrays = np.asarray(loaded.vertices), np.asarray(loaded.faces)
-        return [PlacedMesh(path.stem, path.stem, np.eye(4), *arrays)]
+    return sorted(_placed_meshes(existing(path)), key=lambda mesh: mesh.name)
+
+
+def _placed_meshes(path: Path) -> list[PlacedMesh]:
+    """Read the meshes of a file in its order, or those of all files of an archive."""
+    if is_archive(path):
+        return _meshes_of_archive(path)
+    with reading(path, KIND):
+        if path.suffix.lower() == ".obj":
+            arrays = read_obj(path)
+            if not len(arrays[1]):
+                raise FileError(f"{path} holds no triangle mesh.")
+            return [PlacedMesh(path.stem, path.stem, np.eye(4), *arrays)]
+        loaded = _load(path)
+        if not hasattr(loaded, "graph"):
+            return [PlacedMesh(path.stem, path.stem, np.eye(4), *_arrays_of(loaded, path))]
+        return _nodes(loaded, path)
+
+
+def _meshes_of_archive(path: Path) -> list[PlacedMesh]:
     found = []
-    for node in sorted(loaded.graph.nodes_geometry):
-        matrix, name = loaded.graph[node]
-        shape = loaded.geometry[name]
-        if _has_faces(shape):
-            arrays = np.asarray(shape.vertices), np.asarray(shape.faces)
-            found.append(PlacedMesh(str(node), name, np.asarray(matrix, np.float64), *arrays))
-    return found
-
-
-def existing(path: Any) -> Path:
-    """Return the path of a file; refuse one that does not exist."""
-    path = Path(path)
-    if not path.is_file():
-        raise FileError(f"there is no file {path}.")
-    return path
-
-
-def _is_obj(path: Path) -> bool:
-    return path.suffix.lower() == ".obj"
-
-
-def _one_obj(path: Path) -> tuple[np.ndarray, np.ndarray]:
-    vertices, faces = read_obj(path)
-    if not len(faces):
+    with unpacked(path) as (folder, files):
+        for file in files:
+            name = str(file.relative_to(folder))
+            try:
+                meshes = _placed_meshes(file)
+            except FileError as error:
+                raise FileError(f"{path}: {str(error).replace(f'{folder}/', '')}") from None
+            for mesh in meshes:
+                node = name if len(meshes) == 1 else f"{name}/{mesh.name}"
+                found.append(mesh._replace(name=node, geometry=f"{name}/{mesh.geometry}"))
+    if not found:
         raise FileError(f"{path} holds no triangle mesh.")
-    return vertices, faces
+    return found
 
 
 def _load(path: Path) -> Any:
     """Load a mesh or scene with trimesh, and check its faces against the header."""
     import trimesh
 
-    try:
-        loaded = trimesh.load(path, process=False)
-    except Exception as error:
-        why = " ".join(str(error).split())
-        raise FileError(f"{path} cannot be read as a mesh: {why}") from error
+    if path.suffix.lower() in PACKED:
+        raise FileError(f"{path} is compressed; unpack it first.")
+    require_small_zip(path)
+    loaded = trimesh.load(path, process=False)
     shapes: dict[str, Any] = {"": loaded}
     if isinstance(loaded, trimesh.Scene):
         shapes = dict(loaded.geometry)
@@ -115,8 +117,43 @@ def _load(path: Path) -> Any:
     return loaded
 
 
+def _nodes(loaded: Any, path: Path) -> list[PlacedMesh]:
+    """Return the meshes of a scene graph; every matrix must be finite and affine."""
+    found = []
+    for node in loaded.graph.nodes_geometry:
+        matrix, name = loaded.graph[node]
+        shape, matrix = loaded.geometry[name], np.asarray(matrix, np.float64)
+        if not np.isfinite(matrix).all() or (matrix[3] != [0, 0, 0, 1]).any():
+            raise FileError(f"{path} places {node} by a matrix that is not affine.")
+        if _has_faces(shape):
+            found.append(PlacedMesh(str(node), name, matrix, *_arrays_of(shape, path)))
+    if not found:
+        raise FileError(f"{path} holds no triangle mesh that is placed.")
+    if path.suffix.lower() in (".glb", ".gltf"):
+        declared, count = gltf_triangles(path), sum(len(mesh.faces) for mesh in found)
+        if declared not in (None, count):
+            raise FileError(f"{path} places {declared} triangles, but {count} can be read.")
+    return found
+
+
 def _has_faces(shape: Any) -> bool:
     """Return whether a shape is a mesh, not points or paths."""
     import trimesh
 
     return isinstance(shape, trimesh.Trimesh)
+
+
+def _arrays_of(shape: Any, path: Path) -> tuple[np.ndarray, np.ndarray]:
+    vertices, faces = np.asarray(shape.vertices), np.asarray(shape.faces)
+    if vertices.ndim != 2 or vertices.shape[1] != 3:
+        raise FileError(f"{path} holds vertices of shape {vertices.shape}, not (n, 3).")
+    return vertices, faces
+
+
+def _in_world(mesh: PlacedMesh) -> tuple[np.ndarray, np.ndarray]:
+    """Return vertices and faces with the transform applied; a mirrored mesh keeps its outside."""
+    import trimesh
+
+    vertices = trimesh.transform_points(mesh.vertices, mesh.matrix)
+    mirrored = np.linalg.det(mesh.matrix[:3, :3]) < 0
+    return vertices, np.ascontiguousarray(mesh.faces[:, ::-1]) if mirrored else mesh.faces

@@ -12,11 +12,11 @@ from abut.errors import FileError
 
 
 @contextmanager
-def replacing(path: Any) -> Iterator[Path]:
+def replacing(path: Any, *, folders: bool = False) -> Iterator[Path]:
     """Yield the name of a new file, which replaces ``path`` at the end.
 
     The new file lies beside ``path`` and has its suffix. After an error it is removed, and ``path``
-    is as it was. Devices and pipes are written directly. Folders are created.
+    is as it was. Devices and pipes are written directly. Missing ``folders`` may be created.
 
     Raises:
         FileError: The file cannot be written; names ``path``.
@@ -25,7 +25,8 @@ def replacing(path: Any) -> Iterator[Path]:
     direct = target.exists() and not target.is_file()
     new = target.with_name(f".{target.stem}.{secrets.token_hex(4)}{target.suffix}")
     try:
-        target.parent.mkdir(parents=True, exist_ok=True)
+        if folders:
+            target.parent.mkdir(parents=True, exist_ok=True)
         yield target if direct else new
         if not direct:
             _replace(new, target)
@@ -37,11 +38,12 @@ def replacing(path: Any) -> Iterator[Path]:
         new.unlink(missing_ok=True)
 
 
-def require_writable(path: Any) -> None:
-    """Refuse a file that cannot be written, before any work is done for it; creates folders."""
+def require_writable(path: Any, *, folders: bool = False) -> None:
+    """Refuse a file that cannot be written, before any work is done for it; see ``replacing``."""
     target = Path(os.path.realpath(path))
     try:
-        target.parent.mkdir(parents=True, exist_ok=True)
+        if folders:
+            target.parent.mkdir(parents=True, exist_ok=True)
         if target.exists():
             os.close(os.open(target, os.O_WRONLY))
         if not target.exists() or target.is_file():

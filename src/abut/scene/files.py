@@ -5,8 +5,9 @@ from typing import Any
 
 import numpy as np
 
+from abut.core.device import resolve_device
 from abut.errors import FileError, MeshError, OptionError
-from abut.io import existing, read_scene
+from abut.io import existing, read_scene, reading
 from abut.mesh import Mesh
 from abut.scene.robots import read_mjcf, read_urdf
 from abut.scene.scene import Scene
@@ -20,8 +21,12 @@ def load_scene(path: Any, device: Any = None, *, geometry: str = "collision") ->
     path = existing(path)
     if geometry not in GEOMETRIES:
         raise OptionError(f"geometry must be one of {GEOMETRIES}, not {geometry!r}.")
+    device = resolve_device(device)
     read = ROBOT_READERS.get(path.suffix.lower())
-    return _mesh_scene(path, device) if read is None else _robot_scene(read, path, device, geometry)
+    with reading(path, "a scene"):
+        if read is None:
+            return _mesh_scene(path, device)
+        return _robot_scene(read, path, device, geometry)
 
 
 def _mesh_scene(path: Path, device: Any) -> Scene:

@@ -1,17 +1,20 @@
 """Read URDF and MJCF files as links, joints and meshes."""
 
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from importlib import import_module
 from pathlib import Path
 from typing import Any
+from xml.etree import ElementTree
 
 import numpy as np
 
 from abut.cases.placed_shapes import rotations_of_quaternions
 from abut.errors import FileError, ToolError
-from abut.io import read_mesh
+from abut.io import read_mesh, reading
 from abut.scene.kinematics import Joint, Kinematics
+from abut.scene.urdf_check import check_urdf
 
 SIDES = 32  # of round primitives
 INFINITE = 1000.0  # half the length of an infinite plane
@@ -45,10 +48,10 @@ class LinkGeometry:
 def read_urdf(path: Path, geometry: str) -> tuple[Kinematics, list[LinkGeometry]]:
     """Read the collision or visual geometry of a URDF file with yourdfpy."""
     yourdfpy = _required("yourdfpy")
-    try:
+    with reading(path, "URDF"):
+        ElementTree.parse(path)  # yourdfpy reads what is left of damaged XML
         model = yourdfpy.URDF.load(str(path), build_scene_graph=False, load_meshes=False).robot
-    except Exception as error:
-        raise FileError(f"{path} cannot be read as URDF: {error}") from error
+        check_urdf(model, path)
     above = {joint.child: joint for joint in model.joints}
     ordered: list[Any] = []
     waiting = list(model.links)
@@ -81,8 +84,6 @@ def _urdf_kinematics(model: Any, links: list[Any], index: dict, above: dict) -> 
         if joint is None:
             continue
         frames[k], parents[k] = _matrix(joint.origin), index[joint.parent]
-        if joint.type in ("planar", "floating"):
-            raise FileError(f"joint {joint.name} is {joint.type}; only hinges and slides are read.")
         if joint in moving:
             scale, shift, name = 1.0, 0.0, joint.name
             if joint.mimic is not None:
@@ -109,7 +110,8 @@ def _urdf_meshes(shape: Any, path: Path) -> Iterator[tuple[Any, np.ndarray, np.n
     if shape.mesh is not None:
         import yourdfpy
 
-        file = Path(yourdfpy.filename_handler_magic(shape.mesh.filename, str(path.parent)))
+        with reading(path, "URDF"):
+            file = Path(yourdfpy.filename_handler_magic(shape.mesh.filename, str(path.parent)))
         if not file.is_file():
             raise FileError(f"{path} names a mesh {shape.mesh.filename}, which is not there.")
         vertices, faces = _read_mesh(file, path)
@@ -135,15 +137,11 @@ def _read_mesh(file: Path, path: Path) -> tuple[np.ndarray, np.ndarray]:
 def read_mjcf(path: Path, geometry: str) -> tuple[Kinematics, list[LinkGeometry]]:
     """Read the collision or visual geometry of an MJCF file with MuJoCo."""
     mujoco = _required("mujoco")
-    try:
+    mujoco.mj_clearCache(mujoco.mj_getCache())  # its keys are paths and times, not contents
+    with reading(path, "MJCF"), _without_warnings(mujoco):
         for file in _mjcf_files(mujoco, path):
             _read_mesh(file, path)
         model = mujoco.MjModel.from_xml_path(str(path))
-    except FileError:
-        raise
-    except Exception as error:
-        why = " ".join(str(error).split())
-        raise FileError(f"{path} cannot be read as MJCF: {why}") from error
     collides = (model.geom_contype != 0) | (model.geom_conaffinity != 0)
     wanted = np.flatnonzero(collides == (geometry == "collision"))
     parts, geoms = [], []
@@ -156,6 +154,17 @@ def read_mjcf(path: Path, geometry: str) -> tuple[Kinematics, list[LinkGeometry]
     if geometry == "collision":
         _exclude(model, parts, geoms)
     return _mjcf_kinematics(mujoco, model), _with_unique_names(parts)
+
+
+@contextmanager
+def _without_warnings(mujoco: Any) -> Iterator[None]:
+    """Drop warnings, which MuJoCo prints and appends to a file in the working directory."""
+    before = mujoco.get_mju_user_warning()
+    mujoco.set_mju_user_warning(lambda _text: None)
+    try:
+        yield
+    finally:
+        mujoco.set_mju_user_warning(before)
 
 
 def _mjcf_files(mujoco: Any, path: Path) -> list[Path]:

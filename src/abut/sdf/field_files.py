@@ -7,7 +7,9 @@ import numpy as np
 import warp as wp
 
 from abut.errors import FileError
+from abut.io.numpy_files import read_archive
 from abut.io.write import replacing
+from abut.options import Sign
 
 FORMAT = "abut distance field 1"
 SHAPES = {"lower": (3,), "spacing": (), "sign": (), "band": ()}
@@ -27,16 +29,8 @@ def save_archive(path: Path, state: dict[str, Any]) -> None:
 
 def load_archive(path: Path) -> dict[str, Any]:
     """Read the state that save_archive wrote."""
-    if not path.is_file():
-        raise FileError(f"there is no file {path}.")
-    try:
-        with np.load(path, allow_pickle=False) as archive:
-            state = {name: archive[name] for name in archive.files}
-    except OSError as error:
-        raise FileError(f"{path} cannot be read: {error.strerror}.") from None
-    except Exception:  # NumPy and zipfile raise many kinds for other files
-        state = None
-    if not isinstance(state, dict) or str(state.pop("format", "")) != FORMAT:
+    state = read_archive(path, "a distance field")
+    if str(state.pop("format", "")) != FORMAT:
         raise FileError(f"{path} is no distance field of abut.")
     if not _is_whole(state):
         raise FileError(f"{path} is a distance field with parts missing.")
@@ -57,13 +51,23 @@ def save_nanovdb(path: Path, distance: np.ndarray, lower: np.ndarray, spacing: f
 
 
 def _is_whole(state: dict[str, Any]) -> bool:
+    """Return whether all parts are there, of the right types and shapes, with sound numbers."""
+    kinds = {"lower": "f", "spacing": "f", "band": "f", "sign": "U"}
+    if not all(name in state and state[name].dtype.kind == kinds[name] for name in SHAPES):
+        return False
     distance, gradient = state.get("distance"), state.get("gradient")
-    return (
-        all(name in state and state[name].shape == shape for name, shape in SHAPES.items())
+    return bool(
+        all(state[name].shape == shape for name, shape in SHAPES.items())
+        and np.isfinite(state["lower"]).all()
+        and np.isfinite(state["spacing"])
+        and state["spacing"] > 0
+        and state["band"] > 0
+        and str(state["sign"]) in set(Sign)
         and distance is not None
         and distance.dtype == np.float32
         and distance.ndim == 3
         and min(distance.shape) >= 2
+        and not np.isnan(distance).any()
         and gradient is not None
         and gradient.dtype == np.int16
         and gradient.shape == (*distance.shape, 3)

@@ -84,7 +84,7 @@ class Film:
         first, *rest = frames
         duration = max(20, round(1e3 * seconds))
         options = {"save_all": True, "append_images": rest, "optimize": False, "loop": 0}
-        with replacing(path) as new:
+        with replacing(path, folders=True) as new:
             first.save(new, None, duration=duration, **options)
         return path
 
@@ -120,7 +120,7 @@ def _save_mp4(path: Path, frames: Sequence[Any], seconds: float) -> Path:
         raise ToolError("MP4 needs imageio-ffmpeg; pip install 'abut[film]' brings it.") from None
     size = frames[0].size
     options: dict[str, Any] = {"fps": 1 / seconds, "macro_block_size": 2}
-    with replacing(path) as new:
+    with replacing(path, folders=True) as new:
         writer = imageio_ffmpeg.write_frames(str(new), size, **options)
         writer.send(None)
         for frame in frames:

@@ -75,7 +75,7 @@ def save_picture(path: Any, pixels: np.ndarray) -> Path:
 
     if Path(path).suffix.lower() not in Image.registered_extensions():
         raise FileError(f"{path} should end in .png or another format of pictures.")
-    with replacing(path) as new:
+    with replacing(path, folders=True) as new:
         Image.fromarray(pixels).save(new, compress_level=7)
     return Path(path)
 
