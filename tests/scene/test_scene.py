@@ -240,6 +240,12 @@ def test_filters_change(device):
     assert len(agree(scene, apart=lambda i, j: a in (i, j))) < len(every)
     scene.set(a, mask=-1)
     assert np.array_equal(agree(scene), every)
+    for bad in ({"group": 1.5}, {"mask": 2**31}):
+        with pytest.raises(SceneError, match="32 bits"):
+            scene.set(a, static=True, **bad)
+    with pytest.raises(SceneError, match="no object"):
+        scene.set([a, 99], group=0)
+    assert np.array_equal(agree(scene), every)
 
 
 def test_names_of_indices(device):
