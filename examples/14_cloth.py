@@ -22,4 +22,4 @@ for _ in range(8):
 low = cloth.mesh.points.numpy()[:, 2].min()
 print(f"after {cloth.seconds:.2f} s the cloth reaches down to {low:.2f}")
 print(f"impacts avoided: {impacts}; pairs of faces that met in any frame: {touching}")
-print("written:", film.save("cloth.gif"), film.save_sheet("cloth.png"))
+print("written:", film.save("out/cloth.gif"), film.save_sheet("out/cloth.png"))

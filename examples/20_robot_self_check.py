@@ -4,6 +4,7 @@ Needs ``pip install abut[robots]``.
 """
 
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import numpy as np
 
@@ -33,8 +34,10 @@ ARM = """<mujoco>
 """
 
 try:
-    Path("arm.xml").write_text(ARM)
-    scene = abut.Scene.load("arm.xml")
+    with TemporaryDirectory() as folder:
+        path = Path(folder, "arm.xml")
+        path.write_text(ARM)
+        scene = abut.Scene.load(path)
 except abut.ToolError as error:
     raise SystemExit(f"self-collisions: {error}") from None
 
@@ -53,6 +56,6 @@ for (i, j), count in sorted(zip(pairs.tolist(), counts, strict=True), key=lambda
 
 # Check a straight path between two free configurations, in small steps.
 start, goal = values[free][:2]
-path = start + np.linspace(0, 1, 500)[:, None] * (goal - start)
-blocked = scene.colliding(poses=robot.poses(path)).numpy()
+steps = start + np.linspace(0, 1, 500)[:, None] * (goal - start)
+blocked = scene.colliding(poses=robot.poses(steps)).numpy()
 print("the straight way is", f"blocked at {blocked.argmax()} of 500" if blocked.any() else "free")

@@ -53,6 +53,7 @@ def test_examples_run(path, capsys, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     runpy.run_path(str(path), run_name="__main__")
     assert SAYS[path.stem] in capsys.readouterr().out
+    assert {made.name for made in tmp_path.iterdir()} <= {"out"}, "pictures go to out, else nothing"
 
 
 @pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.stem)
