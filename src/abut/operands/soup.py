@@ -123,19 +123,19 @@ class Soup:
         placement = self._placement if known else _checked(poses, len(meshes))
         if self._copy_deformed(meshes) and known:
             return
+        assert placement is not None
         if not known:
             self._placement = placement
             self._last_poses = None if poses is None else ()
             if isinstance(poses, np.ndarray):
                 self._last_poses = poses.copy()
             self._poses.assign(placement[0])
-        assert self._placement is not None
         self.moves += 1
         self._pose_task.run()
         filled = np.diff(self._first_point) > 0
-        boxes, poses, moved = (x[filled] for x in (self._local_bounds, *self._placement))
-        self.bounds = _bounds(boxes, poses, moved)
-        self.rounding = _rounding(boxes, poses)
+        boxes, motions, moved = (x[filled] for x in (self._local_bounds, *placement))
+        self.bounds = _bounds(boxes, motions, moved)
+        self.rounding = _rounding(boxes, motions)
 
     def _gather_faces(self, meshes: Sequence[Mesh]) -> None:
         for i, mesh in enumerate(meshes):
