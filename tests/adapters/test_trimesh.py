@@ -6,6 +6,8 @@ import inspect
 import numpy as np
 import pytest
 import trimesh
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 import abut
 from abut.adapters.trimesh import CollisionManager, scene_to_collision
@@ -88,6 +90,36 @@ def test_managers_collide_with_each_other(device):
     assert manager.in_collision_other(other) is bool(pairs) is True
     assert manager.in_collision_other(other, return_names=True) == (True, pairs)
     assert manager.min_distance_other(other) == least == 0.0
+
+
+@settings(max_examples=10)
+@given(st.integers(0, 2**32))
+def test_answers_are_those_of_trimesh(device, seed):
+    """Of meshes that are not convex, which trimesh takes as surfaces too."""
+    pytest.importorskip("fcl", reason="needs python-fcl, of abut's extras")
+    ring = trimesh.creation.torus(1.0, 0.3, major_sections=12, minor_sections=8)
+    poses = random_poses(14, 6.0, seed).astype(np.float32).astype(float)  # trimesh rounds them
+    ours, theirs = CollisionManager(device), trimesh.collision.CollisionManager()
+    others = CollisionManager(device), trimesh.collision.CollisionManager()
+    for k, pose in enumerate(poses):
+        for manager in (ours, theirs) if k < 9 else others:
+            manager.add_object(f"ring {k}", ring, pose)
+    pairs = [(ours, others[0]), (theirs, others[1])]
+    for ask in (
+        lambda manager, _: manager.in_collision_single(ring, return_names=True),
+        lambda manager, _: manager.in_collision_internal(return_names=True),
+        lambda manager, other: manager.in_collision_other(other, return_names=True),
+    ):
+        assert ask(*pairs[0]) == ask(*pairs[1])
+        assert ask(*pairs[0])[0] is bool(ask(*pairs[0])[1])
+    for ask in (
+        lambda manager, _: manager.min_distance_single(ring, at(9), return_name=True),
+        lambda manager, _: manager.min_distance_internal("ring 3"),
+        lambda manager, other: manager.min_distance_other(other),
+    ):
+        (found, *name), (expected, *known) = (np.atleast_1d(ask(*pair)).tolist() for pair in pairs)
+        assert name == known
+        assert np.isclose(float(found), float(expected), rtol=0, atol=1e-5)
 
 
 def test_distances(device):
