@@ -11,6 +11,7 @@ import numpy as np
 import abut
 
 ARM = """<mujoco>
+  <compiler angle="radian"/>
   <worldbody>
     <geom name="table" type="box" size="1 1 0.05" pos="0 0 -0.05"/>
     <body name="base" pos="0 0 0.1">
