@@ -356,3 +356,93 @@ def test_many_objects_at_one_place(device):
         which=inside
     )  # surfaces do not meet; more pairs than a FewSearch takes
     assert scene.colliding(which=3) and scene.colliding()
+
+
+def impact_rows(impacts):
+    """(n, 6): step, objects, kind, features."""
+    step = np.zeros(len(impacts), int) if impacts.pose is None else impacts.pose.numpy()
+    columns = (step[:, None], impacts.objects.numpy(), impacts.kind.numpy()[:, None])
+    return np.concatenate([*columns, impacts.features.numpy()], axis=1)
+
+
+def asked_impacts(impacts, which, against):
+    """Rows (step, objects, kind, features) and times that a question is about, sorted."""
+    turned = {kind: kind for kind in abut.ImpactKind}
+    turned[abut.ImpactKind.VERTEX_FACE] = abut.ImpactKind.FACE_VERTEX
+    turned[abut.ImpactKind.FACE_VERTEX] = abut.ImpactKind.VERTEX_FACE
+    out = []
+    for row, time in zip(impact_rows(impacts).tolist(), impacts.time.numpy(), strict=True):
+        step, i, j, kind, a, b = row
+        if i in which and j in against:
+            out.append((*row, time))
+        elif j in which and i in against:
+            out.append((step, j, i, int(turned[kind]), b, a, time))
+    table = np.array(sorted(out)).reshape(-1, 7)
+    return table[:, :6], table[:, 6]
+
+
+@pytest.mark.parametrize("own", [False, True])
+@pytest.mark.parametrize(
+    ("which", "against"), [([8, 6], None), (None, [1, 0]), ([8, 1, 2], [0, 2, 8]), ([7], [3])]
+)
+def test_ccd_of_a_part(device, which, against, own):
+    scene = random_scene(device, 3.0)
+    ends = scene.poses.numpy().copy()
+    ends[:, :3, 3] *= 0.3
+    ends[::2] = ends[::2] @ random_poses(1, 0.0, 3)[0]
+    options = {"vertices": {6: scene.mesh(6).vertices.numpy() * 1.4}, "self_collisions": own}
+    sides = [EVERY if side is None else side for side in (which, against)]
+    rows, times = asked_impacts(scene.ccd(ends, **options), *sides)
+    part = {"which": which, "against": against, **options}
+    for method in ("bvh", "brute"):
+        impacts = scene.ccd(ends, **part, method=method)
+        assert np.array_equal(impact_rows(impacts), rows)
+        np.testing.assert_allclose(impacts.time.numpy(), times, rtol=0, atol=1e-6)
+    first = scene.ccd(ends, **part, first=True)
+    assert len(first) == min(len(rows), 1)
+    assert abs(first.safe_step - min([1.0, *times])) <= 1e-6
+
+
+def test_steps_of_a_batch(device):
+    scene = random_scene(device, 3.0)
+    rest = scene.poses.numpy().copy()
+    ends = np.stack([rest, rest, rest, rest])
+    ends[1, :, :3, 3] *= 0.3
+    ends[2, :, :3, 3] *= 0.6
+    ends[3, ::2] = ends[3, ::2] @ random_poses(1, 0.0, 3)[0]
+    mesh = abut.Mesh(*torus(10, 8), device=device)
+    for part in ({}, {"which": [8, 1]}, {"against": mesh, "pose": shift(0.3, 0, 0)}):
+        batch = pickle.loads(pickle.dumps(scene.ccd(ends, **part)))
+        assert len(batch) > 0 and batch.numpy()["pose"].max() < 4
+        for step in range(4):
+            alone, mine = scene.ccd(ends[step], **part), batch.pose.numpy() == step
+            assert np.array_equal(impact_rows(batch)[mine][:, 1:], impact_rows(alone)[:, 1:])
+            assert np.array_equal(batch.time.numpy()[mine], alone.time.numpy())
+            assert batch.first.numpy()[step] == alone.first
+            assert batch.safe_step.numpy()[step] == alone.safe_step
+    assert scene.ccd(ends[:0]).first.shape == (0,)
+    for wrong in (ends[:, :3], ends[0, 0], ends[None]):
+        with pytest.raises(abut.PoseError, match="shape"):
+            scene.ccd(wrong)
+
+
+def test_ccd_against_what_is_not_added(device):
+    scene, other = random_scene(device, 3.0), random_scene(device, 2.0, seed=5)
+    mesh, pose = abut.Mesh(*torus(10, 8), device=device), shift(0.3, 0.1, 0)
+    ends = scene.poses.numpy().copy()
+    ends[:, :3, 3] *= 0.2
+    bent = {6: scene.mesh(6).vertices.numpy() * 1.4}
+    impacts = scene.ccd(ends, against=mesh, pose=pose, vertices=bent, which=[6, 8, 1])
+    row = scene.add(mesh, pose, group=-1)
+    assert row == GONE
+    ends[row] = pose
+    want = scene.ccd(ends, against=row, vertices=bent, which=[6, 8, 1])
+    assert len(want) > 0 and (impacts.objects.numpy()[:, 1] == 0).all()
+    named = impact_rows(want) - [0, 0, row, 0, 0, 0]
+    assert np.array_equal(impact_rows(impacts), named)
+    np.testing.assert_allclose(impacts.time.numpy(), want.time.numpy(), rtol=0, atol=1e-6)
+    scene.remove(row)
+    found = scene.ccd(ends, against=other)
+    slow = scene.ccd(ends, against=other, method="brute")
+    assert len(found) > 0 and set(found.objects.numpy()[:, 1]) <= set(EVERY)
+    assert np.array_equal(impact_rows(found), impact_rows(slow))

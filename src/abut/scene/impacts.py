@@ -1,7 +1,7 @@
 """Scene.ccd: the impacts of all objects of a scene, joined to one mesh in motion."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -9,6 +9,7 @@ import warp as wp
 
 from abut.broad.boxes import EVERYWHERE
 from abut.broad.overlaps import overlapping_boxes, posed_boxes
+from abut.core.arrays import to_plain
 from abut.core.pair_queue import KeyLayout
 from abut.errors import PoseError
 from abut.geometry.common_corners import SHARED_BY_INDEX
@@ -27,12 +28,33 @@ from abut.results import ImpactKind, Impacts
 from abut.scene.object_motions import ObjectMotions
 from abut.scene.objects import ObjectTable
 from abut.scene.rows import ObjectRows
+from abut.scene.selection import Part
 from abut.scene.shape_arrays import ShapeArrays
 
 
 @dataclass(frozen=True, eq=False)
 class SceneImpacts(ObjectRows, Impacts):
-    """Impacts of objects, sorted by objects, kind and features, which are those of the objects."""
+    """Impacts of objects, sorted by objects, kind and features, which are those of the objects.
+
+    Attributes:
+        first: The earliest time; infinity without an impact. Of a batch of steps (B,) float64.
+        pose: (n,) int32, the step of each impact; None without a batch of steps.
+    """
+
+    first: Any
+    pose: wp.array | None = field(default=None, kw_only=True)
+
+    @property
+    def safe_step(self) -> Any:
+        """The share of the step that is free of contact, at most 1; of a batch (B,) float64."""
+        if self.pose is None:
+            return min(self.first, 1.0)
+        return wp.array(np.minimum(self.first.numpy(), 1.0), device=self.first.device)
+
+    def numpy(self) -> dict[str, np.ndarray]:
+        """The rows as plain NumPy arrays."""
+        rows = super().numpy()
+        return rows if self.pose is None else rows | {"pose": self.pose.numpy()}
 
 
 class StepPieces:
@@ -176,9 +198,9 @@ class JoinedMotion:
 
 
 def scene_impacts(
-    objects: ObjectTable,
+    part: Part,
     poses: Any,
-    vertices: dict[Any, Any],
+    vertices_t1: dict[int, np.ndarray],
     gap: float,
     tolerance: float,
     *,
@@ -186,14 +208,30 @@ def scene_impacts(
     first: bool,
     brute: bool,
 ) -> SceneImpacts:
-    """Impacts of all objects that move to ``poses``, or by index or name to ``vertices``.
+    """Impacts of objects that move to ``poses``, and by index to ``vertices_t1``.
 
-    By brute force, all object pairs that the filters leave take part.
+    By brute force, all object pairs that the filters leave take part. Guests rest.
     """
-    objects.pool.flush()
-    end_poses = _end_poses(objects, poses)
-    vertices_t1 = dict(objects.end_points(*item) for item in vertices.items())
-    living = objects.living
+    part.objects.pool.flush()
+    ends, batched = _end_poses(part, poses)
+    options = (vertices_t1, gap, tolerance, own, brute)
+    tables = [_earliest(_impact_table(part, end, *options), first) for end in ends]
+    return _scene_impacts(part, tables, batched)
+
+
+def _impact_table(
+    part: Part,
+    end_poses: np.ndarray,
+    vertices_t1: dict[int, np.ndarray],
+    gap: float,
+    tolerance: float,
+    own: bool,
+    brute: bool,
+) -> np.ndarray:
+    """(n, 7) impacts of one step: objects, kind, features, time, converged."""
+    objects = part.objects
+    asked = np.broadcast_to(part.roles, len(objects)) != 0
+    living = objects.living[asked[objects.living]]
     living = living[objects.pool.arrays.table["face_count"][objects.shapes[living]] > 0]
     corners = _face_bounds(objects.pool.arrays, objects.shapes[living])
     reach = np.hypot.reduce(np.abs(corners).max(axis=1), axis=1)
@@ -201,63 +239,93 @@ def scene_impacts(
     motions = ObjectMotions(objects.poses.numpy()[living], end_poses[living], deforms, reach)
     boxes = _end_boxes(living, corners, motions, vertices_t1)
     pad = EVERYWHERE if brute else gap / 2
-    pairs = _object_pairs(objects, living, boxes, motions, pad)
-    taking_part = np.isin(living, living if own else pairs)
+    pairs = _object_pairs(part, living, boxes, motions, pad)
+    alone = part.own if own else np.empty(0, np.int64)
+    taking_part = np.isin(living, np.append(alone, pairs))
     found: list[np.ndarray] = [np.empty((0, 7))]
     if taking_part.any():
-        part = motions.subset(taking_part)
         step = StepPieces(motions, boxes)
-        joined = JoinedMotion(objects, living[taking_part], part, vertices_t1, step)
+        moving = motions.subset(taking_part)
+        joined = JoinedMotion(objects, living[taking_part], moving, vertices_t1, step)
         pieces = joined.rows_of(gap, tolerance, brute)
-        found += [_table(joined, rows, pairs, own) for rows in pieces]
-    return _scene_impacts(np.concatenate(found), first, objects.device)
+        found += [_table(part, joined, rows, pairs, alone) for rows in pieces]
+    return np.concatenate(found)
 
 
-def _end_poses(objects: ObjectTable, poses: Any) -> np.ndarray:
-    """(n, 4, 4) poses at the end of the step; None leaves all objects in place."""
+def _end_poses(part: Part, poses: Any) -> tuple[np.ndarray, bool]:
+    """((B, n, 4, 4) poses at the end of each step, whether a batch of steps was given).
+
+    None leaves all objects in place, and guests rest.
+    """
+    rest = part.objects.poses.numpy().reshape(-1, 4, 4)
     if poses is None:
-        return objects.poses.numpy()
-    checked = checked_poses(poses, "poses")
-    if checked is None or len(checked) != len(objects):
-        raise PoseError(f"poses must have shape ({len(objects)}, 4, 4).")
-    return checked
+        return rest[None], False
+    count = part.first_guest or len(rest)
+    plain = to_plain(poses)
+    batched = len(plain.shape) == 4
+    if len(plain.shape) not in (3, 4) or tuple(plain.shape[-3:]) != (count, 4, 4):
+        raise PoseError(
+            f"poses must have shape ({count}, 4, 4) or (B, {count}, 4, 4), "
+            f"not {tuple(plain.shape)}."
+        )
+    host = plain if isinstance(plain, np.ndarray) else plain.numpy()
+    checked = checked_poses(host.reshape(-1, 4, 4), "poses")
+    assert checked is not None
+    steps = checked.reshape(-1 if count else int(not batched), count, 4, 4)
+    guests = np.broadcast_to(rest[count:], (len(steps), *rest[count:].shape))
+    return np.concatenate([steps, guests], axis=1), batched
 
 
-def _table(joined: JoinedMotion, rows: ImpactRows, pairs: np.ndarray, own: bool) -> np.ndarray:
-    """(n, 7): objects, kind, features, time, converged of rows of object pairs that are tested."""
+def _table(
+    part: Part, joined: JoinedMotion, rows: ImpactRows, pairs: np.ndarray, alone: np.ndarray
+) -> np.ndarray:
+    """(n, 7): objects, kind, features, time, converged of rows of object pairs that are tested.
+
+    ``alone`` are objects that are tested against themselves.
+    """
     keys, layout = rows.keys.numpy(), joined.layout
     kind = (keys >> layout.width).astype(np.int64)
     owners, features = joined.objects_of(kind, np.stack(layout.split(keys), axis=1))
-    swapped = owners[:, 0] > owners[:, 1]
+    swapped = (owners[:, 0] > owners[:, 1]) ^ part.ordered(np.sort(owners, axis=1))[1]
     kind[swapped & (kind == ImpactKind.VERTEX_FACE)] = ImpactKind.FACE_VERTEX
     for both in (owners, features):
         both[swapped] = both[swapped][:, ::-1]
     times = rows.times.numpy()
-    allowed = np.isin(owners[:, 0] << 32 | owners[:, 1], pairs[:, 0] << 32 | pairs[:, 1])
-    if own:
-        allowed |= owners[:, 0] == owners[:, 1]
-    kept = allowed & np.isfinite(times)
+    tested = np.isin(owners[:, 0] << 32 | owners[:, 1], pairs[:, 0] << 32 | pairs[:, 1])
+    tested |= (owners[:, 0] == owners[:, 1]) & np.isin(owners[:, 0], alone)
+    kept = tested & np.isfinite(times)
     columns = [owners, kind[:, None], features, times[:, None], rows.converged.numpy()[:, None]]
     return np.concatenate(columns, axis=1)[kept]
 
 
-def _scene_impacts(table: np.ndarray, first: bool, device: wp.Device) -> SceneImpacts:
-    """Sorted rows, the earliest of each feature pair."""
+def _earliest(table: np.ndarray, first: bool) -> np.ndarray:
+    """Sorted rows, the earliest of each feature pair; with ``first`` the earliest of all."""
     order = np.lexsort((table[:, 5], *table[:, 4::-1].T))
     table = table[order]
     new = np.ones(len(table), bool)
     new[1:] = (table[1:, :5] != table[:-1, :5]).any(axis=1)
     table = table[new]
-    if first and len(table):
-        table = table[[int(np.argmin(table[:, 5]))]]
-    columns = (table[:, 5], table[:, 2], table[:, 3:5], table[:, 6], table[:, :2])
+    return table[[int(np.argmin(table[:, 5]))]] if first and len(table) else table
+
+
+def _scene_impacts(part: Part, tables: list[np.ndarray], batched: bool) -> SceneImpacts:
+    """The result of the rows of each step."""
+    device, table = part.objects.device, np.concatenate([np.empty((0, 7)), *tables])
+    named = table[:, :2] - [0, part.first_guest]
+    columns = (table[:, 5], table[:, 2], table[:, 3:5], table[:, 6], named)
     kinds = (np.float64, np.int32, np.int32, np.bool_, np.int32)
     time, kind, features, converged, objects = (
         wp.array(np.ascontiguousarray(column, dtype=dtype), device=device)
         for column, dtype in zip(columns, kinds, strict=True)
     )
-    first_time = float(table[:, 5].min(initial=np.inf))
-    return SceneImpacts(time, kind, features, converged, first_time, objects=objects)
+    first: Any = np.array([rows[:, 5].min(initial=np.inf) for rows in tables], np.float64)
+    pose = None
+    if batched:
+        steps = np.repeat(np.arange(len(tables), dtype=np.int32), [len(rows) for rows in tables])
+        pose, first = (wp.array(x, device=device) for x in (steps, first))
+    else:
+        first = float(first[0])
+    return SceneImpacts(time, kind, features, converged, first, objects=objects, pose=pose)
 
 
 def _face_bounds(arrays: ShapeArrays, shapes: np.ndarray) -> np.ndarray:
@@ -289,15 +357,17 @@ def _end_boxes(
 
 
 def _object_pairs(
-    objects: ObjectTable, living: np.ndarray, boxes: np.ndarray, motions: ObjectMotions, pad: float
+    part: Part, living: np.ndarray, boxes: np.ndarray, motions: ObjectMotions, pad: float
 ) -> np.ndarray:
     """(m, 2) object pairs whose boxes over the whole step, padded, overlap."""
-    lower, upper = np.full((len(objects), 3), np.inf), np.full((len(objects), 3), -np.inf)
+    count = len(part.objects)
+    lower, upper = np.full((count, 3), np.inf), np.full((count, 3), -np.inf)
     far = np.abs(boxes).max(initial=0.0)
     pads = (motions.deviations() + pad + MIX_ROUNDING * 64 * far)[:, None]
     lower[living] = boxes[:, :, 0].min(axis=0) - pads
     upper[living] = boxes[:, :, 1].max(axis=0) + pads
-    return overlapping_boxes(lower, upper, objects.device, objects.filters())
+    filters = part.objects.filters(part.roles)
+    return overlapping_boxes(lower, upper, part.objects.device, filters)
 
 
 def _ranges(firsts: np.ndarray, counts: np.ndarray) -> np.ndarray:

@@ -535,6 +535,9 @@ class Scene:
         self,
         poses: Any = None,
         *,
+        which: Any = None,
+        against: Any = None,
+        pose: Any = None,
         vertices: dict[Any, Any] | None = None,
         min_distance: float = 0.0,
         tolerance: float = 1e-6,
@@ -549,7 +552,9 @@ class Scene:
 
         Args:
             poses: (n, 4, 4), poses of all objects at the end of the step, by index; None leaves all
-                in place.
+                in place. (B, n, 4, 4) are the ends of B steps that all begin where objects are.
+            which, against, pose: The part of the scene that is asked about, as in ``collide``. A
+                mesh or the objects of another scene rest.
             vertices: By index or name, (k, 3) vertices of objects at the end, in their frame.
             min_distance: Gap to keep [length unit of the scene].
             tolerance: How much earlier than the first contact a time may be [share of the step].
@@ -559,14 +564,18 @@ class Scene:
             method: ``bvh``, or ``brute``, the reference.
 
         Returns:
-            One row for each vertex-face or edge-edge impact; ``safe_step`` is free of contact.
+            One row for each vertex-face or edge-edge impact; ``safe_step`` is free of contact. With
+            a batch, steps come first, and ``first`` and ``safe_step`` have an entry for each.
 
         Guarantee:
             Conservative. No impact is missed; no time is later than the true one.
         """
+        guest = self._selections.guest(against, pose)
         with self.lock:
             gap = number_from(min_distance, "min_distance", 0.0)
             tolerance = number_from(tolerance, "tolerance", LEAST_TOLERANCE)
             brute = chosen(TREE_METHODS, method, "method") is Method.BRUTE
             options = {"own": self_collisions, "first": first, "brute": brute}
-            return scene_impacts(self._objects, poses, vertices or {}, gap, tolerance, **options)
+            bent = dict(self._objects.end_points(*item) for item in (vertices or {}).items())
+            part = self._selections.part(which, against, guest)
+            return scene_impacts(part, poses, bent, gap, tolerance, **options)
