@@ -228,3 +228,23 @@ def test_no_copies(device):
     assert scene.least_distance(poses=none).value.shape == (0,)
     assert len(scene.distance(poses=none)) == 0
     assert len(scene.distance(poses=none, pairs=[(0, 1)])) == 0
+
+
+def test_swept_spheres_follow_the_shapes(device):
+    """Searches fit volumes to trees and keep them: they must not outlive the trees."""
+    scene, shape = abut.Scene(device), icosphere(320)
+    rng = np.random.default_rng(0)
+    mesh = abut.Mesh(*shape, device=device)
+    for pose in random_poses(6, 2.5, 5):
+        scene.add(mesh, pose)
+    for step in range(4):
+        same(scene.distance(nearest=2), scene.distance(nearest=2, method="brute"))
+        if step == 0:
+            scene.deform(2, shape.vertices * [0.3, 2.0, 1.0])
+        elif step == 1:
+            scene.split(3, np.arange(len(shape.faces)) // 100)
+        elif step == 2:
+            scene.remove([0, 2])
+            larger = shape.vertices * rng.uniform(0.5, 2.0, 3)
+            scene.add(abut.Mesh(larger, shape.faces, device=device), random_poses(1, 2.5, 9)[0])
+            mesh.deform(shape.vertices * 1.3)

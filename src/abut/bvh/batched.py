@@ -45,6 +45,7 @@ class BatchedBvh:
     leaf_slots: wp.array[wp.int32]
     split_slots: wp.array[wp.int32]
     arrivals: wp.array[wp.int32]  # scratch of refits
+    rss: wp.array[wp.vec4f]  # swept spheres, four rows a slot, or empty
     slices: wp.array[MeshSlice]
 
 
@@ -57,6 +58,8 @@ def bvh_at(bvhs: BatchedBvh, mesh_slice: MeshSlice):
     out.nodes = bvhs.nodes[4 * first : 4 * stop - 2]
     out.leaf_slots = bvhs.leaf_slots[first:stop]
     out.split_slots = bvhs.split_slots[first:stop]
+    if bvhs.rss.shape[0] > 0:
+        out.rss = bvhs.rss[8 * first : 8 * stop - 4]
     out.origin = mesh_slice.origin
     return out
 

@@ -26,7 +26,7 @@ def bounded_rows(searches: SearchCache, part: Part, poses: Any, bound: float, br
         scene = searches.layout(part, poses)
         rows = brute_distance_rows(part, scene, bound)
         return scene, rows[np.isfinite(rows.value)]
-    search = searches.near(PairSearch, part, poses, bound=bound)
+    search = _search(searches, PairSearch, part, poses, bound=bound)
     rows = search.run()
     rows = rows[np.isfinite(rows.value)]
     if (rows.value == 0).any():
@@ -43,7 +43,7 @@ def nearest_rows(
         rows = _directed(part, brute_distance_rows(part, scene, bound))
         return scene, _first_of_each(rows[np.isfinite(rows.value)], nearest)
     met = _directed(part, _contacts(searches, part, poses))
-    search = searches.near(NearestSearch, part, poses, nearest=nearest, bound=bound)
+    search = _search(searches, NearestSearch, part, poses, nearest=nearest, bound=bound)
     scene, count = search.broad, len(part.objects)
     touched = np.bincount(met.environments * count + met.objects[:, 0], minlength=scene.total)
     rows = _directed(part, search.run(touched >= nearest))
@@ -63,7 +63,7 @@ def given_rows(
         scene = searches.layout(part, poses)
         rows = brute_distance_rows(part, scene, bound, known)
     else:
-        search = searches.near(PairSearch, part, poses, bound=bound, given=True)
+        search = _search(searches, PairSearch, part, poses, bound=bound, given=True)
         scene, rows = search.broad, search.run(known)
     _name_contacts(part, scene, rows)
     environments, count = scene.environments, len(asked)
@@ -88,13 +88,20 @@ def least_rows(searches: SearchCache, part: Part, poses: Any, brute: bool) -> Fo
         return scene, _least_of_each(brute_distance_rows(part, scene, np.inf), scene.environments)
     colliding, parts = searches.colliding(part, poses, False), []
     options = {"nearest": 1, "bound": np.inf, "least": True}
-    search = searches.near(NearestSearch, part, poses, **options)
+    search = _search(searches, NearestSearch, part, poses, **options)
     if not colliding.all():
         parts.append(search.run(np.repeat(colliding, len(part.objects))))
     if colliding.any():
         parts.append(searches.near(LowestContactSearch, part, poses).run())
     scene = search.broad
     return scene, _least_of_each(_joined(*parts), scene.environments)
+
+
+def _search(searches: SearchCache, kind: type, part: Part, poses: Any, **options: Any) -> Any:
+    """The search of a kind, which may fit swept spheres to the trees."""
+    part.objects.pool.flush()
+    part.objects.pool.trees.clear_rss()
+    return searches.near(kind, part, poses, **options)
 
 
 def _contacts(searches: SearchCache, part: Part, poses: Any) -> FoundDistances:

@@ -23,6 +23,7 @@ from abut.core.pair_queue import NO_KEY_INT, KeyLayout
 from abut.core.plan import Plan, Stage
 from abut.operands.distance_queues import distance_queues
 from abut.operands.pair_rows import SceneRows
+from abut.options import Bound
 from abut.query.contact_stages import Strategy
 from abut.query.distance_stages import DistanceStages, distances_of
 from abut.scene.broad_stages import BroadStages
@@ -77,7 +78,8 @@ class DistanceRows:
         args = [rows.view, filters, object_bounds, wp.float64(most), self.bounds, self._keys]
         yield "bounds", rows.over_rows(row_bounds_kernel, args, 4096)
         out = distance_queues(rows.queues, self._layout, self.bounds)
-        stages = DistanceStages(rows, rows.queues, out, self._strategy, far=True)
+        bound = Bound.RSS if rows.view.bvhs.rss.shape[0] else Bound.AABB
+        stages = DistanceStages(rows, rows.queues, out, self._strategy, far=True, bound=bound)
         yield from stages.nearest(self._keys)
 
     def read(self, broad: BroadStages, counts: dict[str, int], most: float) -> FoundDistances:

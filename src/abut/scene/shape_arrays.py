@@ -25,6 +25,7 @@ class ShapeArrays:
 
     Attributes:
         table: One MeshSlice a shape.
+        rss: Swept spheres of nodes, which searches on the CPU fit (see rss_on_demand); or empty.
         generation: Grows when kernels must be given new arrays.
     """
 
@@ -45,6 +46,7 @@ class ShapeArrays:
         self._face_ranges, self._point_ranges = FreeRanges(), FreeRanges()
         self._point_users: dict[int, int] = {}  # shapes that use the points from an index on
         self._free_rows: list[int] = []
+        self.rss = wp.empty(0, dtype=wp.vec4f, device=device)
         self._grow()
 
     @property
@@ -60,7 +62,7 @@ class ShapeArrays:
         out = BatchedBvh()
         out.points, out.faces, out.nodes = self.points, self.faces, self.nodes
         out.leaf_slots, out.split_slots = self.leaf_slots, self.split_slots
-        out.arrivals, out.slices = self.arrivals, self._slices
+        out.arrivals, out.rss, out.slices = self.arrivals, self.rss, self._slices
         self._view = (self.generation, out)
         return out
 
@@ -153,6 +155,17 @@ class ShapeArrays:
         starts = np.concatenate([[0], np.cumsum(counts)])
         indices = [wp.array(x.astype(np.int32), device=self.device) for x in (starts, firsts)]
         launch(scatter_points_kernel, points.shape[0], [points, *indices, self.points], self.device)
+
+    def clear_rss(self, shapes: np.ndarray) -> None:
+        """Make room for the swept spheres of all nodes, and take those of some shapes away."""
+        if self.rss.shape[0] < 2 * self.nodes.shape[0]:
+            rows = np.zeros((2 * self.nodes.shape[0], 4), np.float32)  # touched when it is used
+            self.rss = wp.array(rows, dtype=wp.vec4f, device="cpu", copy=False)
+            self.generation += 1
+            return
+        rows = self.rss.numpy()
+        for first, count in self.table[["first_face", "face_count"]][shapes].tolist():
+            rows[8 * first : 8 * (first + count)] = 0.0
 
     def upload_table(self) -> None:
         """Copy the rows of the table that have changed to the device."""

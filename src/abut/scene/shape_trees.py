@@ -20,6 +20,7 @@ class ShapeTrees:
         refit_counts: (n,) how often the tree of each row was refitted.
         unbuilt: Grids (see ``build_batched``) of shapes that the next flush builds a tree for.
         moved: (n,) bool, shapes whose points have moved, whose trees the next flush refits.
+        unfitted: (n,) bool, shapes whose trees have changed since their swept spheres were fitted.
     """
 
     def __init__(self, arrays: ShapeArrays) -> None:
@@ -27,16 +28,17 @@ class ShapeTrees:
         self.build_counts = np.zeros(0, np.int64)
         self.refit_counts = np.zeros(0, np.int64)
         self.unbuilt: dict[int, list[float]] = {}
-        self.moved = np.zeros(0, bool)
+        self.moved, self.unfitted = np.zeros(0, bool), np.zeros(0, bool)
         self._refits = 0
         self._refit_tasks = RecentCache()
         self._last_parts: tuple[np.ndarray, np.ndarray, SliceBatch] | None = None
 
     def new_rows(self, rows: np.ndarray) -> None:
         """Take over rows of the table that were allocated for new shapes."""
-        for name in ("build_counts", "refit_counts", "moved"):
+        for name in ("build_counts", "refit_counts", "moved", "unfitted"):
             setattr(self, name, extended(getattr(self, name), len(self.arrays.table)))
         self.build_counts[rows] += 1
+        self.unfitted[rows] = True
 
     def free_row(self, shape: int) -> None:
         """Forget what a shape was waiting for."""
@@ -57,6 +59,12 @@ class ShapeTrees:
                 self.moved[moved] = False
                 self._refit(moved[self.arrays.table["face_count"][moved] > 0])
 
+    def clear_rss(self) -> None:
+        """Let searches on the CPU fit swept spheres to the trees as they are."""
+        if self.device.is_cpu and len(self.arrays.table):
+            self.arrays.clear_rss(np.flatnonzero(self.unfitted))
+            self.unfitted[:] = False
+
     def build_pieces(self, pieces: np.ndarray, whole: int) -> None:
         """Build the trees of the pieces of a shape now, with the grid of its tree."""
         grids = morton_grids(self.arrays.bvhs, np.full(len(pieces), whole), self.device)
@@ -66,6 +74,7 @@ class ShapeTrees:
     def _build(self, shapes: np.ndarray, grids: wp.array) -> None:
         build_batched(self.arrays.bvhs, self._parts(shapes), grids, self.device)
         self.build_counts[shapes] += 1
+        self.unfitted[shapes] = True
 
     def _refit(self, shapes: np.ndarray) -> None:
         """Refit trees; rebuild periodically, because a refit keeps the tree of an older shape."""
@@ -75,6 +84,7 @@ class ShapeTrees:
         about = (self.arrays.generation, parts)
         self._refit_tasks.get(about, lambda: refit_batched(bvhs, parts, self.device)).run()
         self.refit_counts[shapes] += 1
+        self.unfitted[shapes] = True
         self._refits += 1
         if self._refits % REFITS_PER_BUILD == 0:
             self._build(shapes, morton_grids(bvhs, shapes, self.device))
