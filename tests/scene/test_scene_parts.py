@@ -331,6 +331,18 @@ def test_verdicts_follow_every_change(device, edits, spread):
         assert np.array_equal(near.distance.numpy(), want.distance.numpy())
 
 
+def test_one_pose_is_written_by_a_launch(device):
+    scene = random_scene(device)
+    before, pose = scene.poses.numpy().copy(), random_poses(1, 2.0, 8)[0]
+    for row in (3, 8, 3):
+        scene._objects._write_pose(row, pose)
+        before[row] = pose
+        assert np.array_equal(scene.poses.numpy(), before)
+    scene.add(abut.Mesh(*box(), device=device), random_poses(30, 2.0, 9))
+    scene._objects._write_pose(20, pose)
+    assert np.array_equal(scene.poses.numpy()[20], pose)
+
+
 def test_touching_objects_are_decided_exactly(device):
     scene = abut.Scene(device)
     cube = abut.Mesh(*box(), device=device)

@@ -16,9 +16,10 @@ from abut.broad.few_objects import (
     found_pair_kernel,
 )
 from abut.core.call import Call
+from abut.core.lanes import WARP_SIZE
 from abut.core.launch import UNKNOWN_COUNT, Task
 from abut.core.pair_queue import NO_KEY_INT, KeyLayout, PairQueue
-from abut.core.team import TEAM_BLOCK, TEAM_GRID
+from abut.core.team import TEAM_BLOCK
 from abut.narrow.exact import EXACT_THREADS, exact_kernel_for
 from abut.operands.contact_queues import ContactQueues
 from abut.operands.posed_pairs import ScenePairs, WorkItems
@@ -106,7 +107,7 @@ class FewSearch:
         args = [self._view, wp.empty(0, RelativeFrame, device), items, False, KdopFrames()]
         args += [flags[1:], self._contacts, flags[:1]]
         kernel = descend_kernel_for(ScenePairs, False, False, True, device.is_cuda)
-        options = {"threads": TEAM_GRID, "block": TEAM_BLOCK} if device.is_cuda else {}
+        options = {"threads": WARP_SIZE * MOST_PAIRS, "block": TEAM_BLOCK} if device.is_cuda else {}
         return Task(kernel, UNKNOWN_COUNT, args, device, grain=UNKNOWN_COUNT, **options)
 
     @cached_property

@@ -10,6 +10,7 @@ import warp as wp
 
 from abut.broad.boxes import BOTH_ROLES, Filters, make_filters
 from abut.core.arrays import extended, scalar_dtype, to_plain, wait_for_readers
+from abut.core.launch import Task
 from abut.errors import SceneError
 from abut.scene.ignored_pairs import IgnoredPairs
 from abut.scene.inputs import VertexCheck
@@ -18,6 +19,22 @@ from abut.scene.shape_pool import NO_SHAPE, ShapePool
 ALL_GROUPS = -1  # all bits
 MOST_OBJECTS = 1 << 26
 FILTERS = ("static", "group", "mask")  # columns
+FEW_POSES = 8  # that are written one by one on CUDA
+
+wp.set_module_options({"enable_backward": False, "fuse_fp": False})
+
+
+@wp.kernel
+def write_pose_kernel(
+    # in
+    span: wp.vec3i,
+    row: wp.int32,
+    pose: wp.mat44d,
+    # out
+    poses_out: wp.array[wp.mat44d],
+):
+    """Write one pose."""
+    poses_out[row] = pose
 
 
 class MoveLog:
@@ -80,6 +97,7 @@ class ObjectTable:
         self._deformed: tuple[int, np.ndarray | None, Any] = (-1, None, None)  # of the last call
         self._pose_buffer = wp.empty(0, dtype=wp.mat44d, device=self.device)
         self.poses = self._pose_buffer
+        self._writing: tuple[wp.array, Task] | None = None  # of the poses there
 
     def __len__(self) -> int:
         """Rows, removed ones included."""
@@ -282,10 +300,24 @@ class ObjectTable:
         if self.device.is_cpu:
             self.poses.numpy()[rows] = poses
             return
+        if len(rows) <= FEW_POSES:
+            for row, pose in zip(rows.tolist(), poses, strict=True):
+                self._write_pose(row, pose)
+            return
         if len(rows) == len(self) and (rows == np.arange(len(rows))).all():
             self.poses.assign(poses)
             return
         wp.copy(self._poses_at(rows), wp.array(poses, dtype=wp.mat44d, device=self.device))
+
+    def _write_pose(self, row: int, pose: np.ndarray) -> None:
+        """Write one pose as arguments of a launch, which is faster than a copy."""
+        if self._writing is None or self._writing[0] is not self.poses:
+            args = [0, wp.mat44d(), self.poses]
+            self._writing = (self.poses, Task(write_pose_kernel, 1, args, self.device))
+        task = self._writing[1]
+        task.set_arg(0, row)
+        task.set_arg(1, wp.mat44d(*pose.ravel().tolist()))
+        task.run()
 
     def _poses_at(self, rows: np.ndarray) -> Any:
         """The poses of these rows, to read or to write."""
