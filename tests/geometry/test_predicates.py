@@ -130,6 +130,21 @@ def test_products_that_vanish_beside_a_large_offset(device):
     check_orient3d(points, device)
 
 
+def test_products_as_long_as_float64(device):
+    """Whole numbers u t - v s = 1, 0 and -1, whose products have 40 to 62 bits."""
+    rng, points = np.random.default_rng(6), []
+    for bits in range(20, 32):
+        for u in rng.integers(2 ** (bits - 1), 2**bits, size=20).tolist():
+            v = int(rng.integers(2 ** (bits - 1), 2**bits)) | 1
+            if np.gcd(u, v) == 1:
+                s = pow(v, -1, u)  # v s = 1 mod u
+                t = (v * s - 1) // u
+                points += [[[0, 0], [u, v], [s, t]], [[0, 0], [s, t], [u, v]]]
+                points.append([[0, 0], [u, v], [2 * u, 2 * v]])
+    points = np.array(points, dtype=float)
+    check_orient2d(np.concatenate([points, points[:, :, :1]], axis=2), device)
+
+
 coordinates = st.one_of(
     st.floats(allow_nan=False, allow_infinity=False),
     st.integers(-3, 3).map(float),

@@ -14,6 +14,8 @@ from abut.geometry.accumulator import LIMB_COUNT, add_product, empty_span, sum_s
 UNDECIDED = wp.constant(2)
 RELATIVE_BOUND = wp.constant(wp.float64(2.0**-49))
 ABSOLUTE_BOUND = wp.constant(wp.float64(2.0**-1070))
+SPLITTER = wp.constant(wp.float64(2.0**27 + 1.0))
+SMALLEST_FACTOR = wp.constant(wp.float64(2.0**-400))  # products of two do not underflow
 SMALLEST_SPREAD = wp.constant(wp.float64(2.0**-1020))
 
 
@@ -158,6 +160,32 @@ def orient2d_accumulated(
 
 
 @wp.func
+def is_short(x: wp.float64):
+    """Return True only if x is 0, or has at most 26 bits and a common size (Veltkamp's split)."""
+    scaled = SPLITTER * x
+    high = scaled - (scaled - x)
+    return x == high and (x == wp.float64(0.0) or wp.abs(x) > SMALLEST_FACTOR)
+
+
+@wp.func
+def orient2d_short(
+    ax: wp.float64, ay: wp.float64, bx: wp.float64, by: wp.float64, cx: wp.float64, cy: wp.float64
+):
+    """Return the orientation of a, b, c if float64 computes it exactly, else UNDECIDED.
+
+    Coordinates of float32, or of a grid, have differences so short that products do not round.
+    """
+    exact = difference_is_exact(bx, ax) and difference_is_exact(cy, ay)
+    exact = exact and difference_is_exact(by, ay) and difference_is_exact(cx, ax)
+    exact = exact and is_short(bx - ax) and is_short(cy - ay)
+    if not (exact and is_short(by - ay) and is_short(cx - ax)):
+        return UNDECIDED
+    left = (bx - ax) * (cy - ay)
+    right = (by - ay) * (cx - ax)
+    return wp.int32(left > right) - wp.int32(left < right)
+
+
+@wp.func
 def orient2d(a: wp.vec3d, b: wp.vec3d, c: wp.vec3d, axis: wp.int32):
     """Return the orientation of a, b, c seen along ``axis``: 1 counter-clockwise, -1, 0 on a line.
 
@@ -171,4 +199,7 @@ def orient2d(a: wp.vec3d, b: wp.vec3d, c: wp.vec3d, axis: wp.int32):
         return sign
     if (a[x] == b[x] and a[x] == c[x]) or (a[y] == b[y] and a[y] == c[y]):
         return 0
+    sign = orient2d_short(a[x], a[y], b[x], b[y], c[x], c[y])
+    if sign != UNDECIDED:
+        return sign
     return orient2d_accumulated(a[x], a[y], b[x], b[y], c[x], c[y])
