@@ -53,7 +53,7 @@ print(f"{free.sum()} of {len(values)} configurations are free of self-collisions
 hits = scene.collide(poses=robot.poses(values[:2000]), first=True)
 pairs, counts = np.unique(hits.object_pairs.numpy(), axis=0, return_counts=True)
 for (i, j), count in sorted(zip(pairs.tolist(), counts, strict=True), key=lambda x: -x[1]):
-    print(f"{scene.name(i)} and {scene.name(j)}: in {count} of 2000")
+    print(f"{scene.name_of(i)} and {scene.name_of(j)}: in {count} of 2000")
 
 # Check a straight path between two free configurations, in small steps.
 start, goal = values[free][:2]

@@ -115,19 +115,14 @@ def test_within_of_a_part(device, which, against, seed, own):
     np.testing.assert_allclose(gaps.points.numpy(), brute.points.numpy(), rtol=0, atol=1e-12)
 
 
-def test_names_of_objects(device):
+def test_parts_by_name(device):
     scene = random_scene(device)
-    assert scene.name(3) == "object 3" and scene.name("object 3") == "object 3"
-    plain = scene.add(abut.Mesh(*box(), device=device), shift(9, 0, 0))
-    assert plain == GONE and scene.name(plain) is None
     by_name = scene.collide(which="object 8", against=["object 0", "object 1"])
     assert np.array_equal(rows_of(by_name), rows_of(scene.collide(which=8, against=[0, 1])))
     for handles in ("nobody", 99, [1.5]):
         for side in ("which", "against"):
             with pytest.raises(abut.SceneError):
                 scene.collide(**{side: handles})
-    with pytest.raises(abut.SceneError, match="no object named"):
-        scene.name("nobody")
 
 
 def test_a_mesh_that_is_not_added(device):

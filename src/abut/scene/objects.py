@@ -262,10 +262,6 @@ class ObjectTable:
                 getattr(self, name)[rows] = value
         self.version += 1
 
-    def name(self, row: int) -> str | None:
-        """The name of an object; None where it has none."""
-        return self._name_of.get(row)
-
     def rows(self, handles: Any) -> np.ndarray:
         """Rows of living objects, given by index or name, one or several."""
         if type(handles) is int and 0 <= handles < len(self) and self.shapes[handles] != NO_SHAPE:

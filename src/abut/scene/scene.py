@@ -142,10 +142,6 @@ class Scene:
         """The mesh of each object, by index; one without faces for an index that is not used."""
         return [self._pool.mesh(shape) for shape in self._objects.shapes.tolist()]
 
-    def name(self, handle: Any) -> str | None:
-        """The name of an object; None where it has none."""
-        return self._objects.name(self._objects.row(handle))
-
     def mesh(self, handle: Any) -> Mesh:
         """The mesh of an object, in its own frame."""
         return self._pool.mesh(int(self._objects.shapes[self._objects.row(handle)]))
