@@ -33,8 +33,8 @@ from abut.traversal.distance.near_pairs import (
     near_kernel_for,
     near_leaves_kernel_for,
 )
-from abut.traversal.distance.nearest import choose_kernel, nearest_kernel_for
-from abut.traversal.distance.seed import beam_kernel_for, sample_kernel_for
+from abut.traversal.distance.nearest import choose_kernel
+from abut.traversal.distance.seed import sample_kernel_for
 from abut.traversal.distance.team_nearest import team_nearest_kernel_for
 from abut.traversal.overlap.row_frames import frames_alone, frames_kernel_for
 
@@ -136,31 +136,13 @@ class DistanceStages:
             args = [view, items, self._fields, self.out]
             yield from self._chosen(brute_nearest_kernel_for(self._kind), args, items.each, 1, keys)
             return
-        if isinstance(self.rows, SceneRows) and self.device.is_cuda:
-            yield self._make_frames()
-            yield from self._nearest_by_walks(keys)
-        else:
-            yield from self._nearest_by_teams(keys)
+        yield from self._nearest_by_teams(keys)
 
     def _sample_leaves(self) -> Stage:
         """Lower the bounds of rows by some leaves of a."""
         samples = min(self.rows.view.a.faces.shape[0], SAMPLES)
         args = [self.rows.view, self._frames, self._fields, samples, self.out]
         return "seed", self.rows.over_rows(sample_kernel_for(self._kind), args, 4096, samples)
-
-    def _nearest_by_walks(self, keys: wp.array) -> Iterable[Stage]:
-        """One thread a row, or a few, in a scene on CUDA."""
-        view, directions = self.rows.view, self._each_row(wp.vec3d)
-        seeds = [self._each_row(wp.int64) for _ in range(2)]
-        args = [view, self._frames, self._fields, self.out, directions, *seeds]
-        yield "seed", self.rows.over_rows(beam_kernel_for(self._kind), args, self._grain)
-        items, grain = self._walks()
-        args = [view, self._frames, items, directions, self._fields, self.out]
-        kernel = nearest_kernel_for(self._kind)
-        yield from self._chosen(kernel, args, items.each, grain, keys)
-        if self.out.tolerance > 0:
-            args = [self.out.bound, *seeds, 1, keys]
-            yield "choose", self.rows.over_rows(choose_kernel, args, 4096)
 
     def _nearest_by_teams(self, keys: wp.array) -> Iterable[Stage]:
         """A team a row, or several where rows are few."""

@@ -4,7 +4,7 @@ from functools import cache
 
 import warp as wp
 
-from abut.bounds.float32 import row_xyz, to_vec3f, to_vec4f
+from abut.bounds.float32 import row_xyz, to_vec4f
 from abut.bounds.gap_boxes import gap_boxes
 from abut.bounds.gaps_boxes import gaps_aabb, gaps_obb, gaps_rss
 from abut.bounds.relative_frame import RelativeFrame
@@ -17,9 +17,6 @@ from abut.bvh.layout import (
     max_abs_coordinate,
     root_of,
 )
-from abut.geometry.poses import rotation_of
-from abut.operands.posed_mesh import pose_of
-from abut.operands.posed_pairs import PosedPair
 from abut.options import Bound
 
 SLAB_ROUNDING = wp.constant(wp.float32(2.0**-18))
@@ -52,7 +49,6 @@ class Slab:
     in_b: wp.vec3f
     shift: wp.float32  # of b's frame
     padding: wp.float32  # bound of roundings along any direction
-    known: wp.bool  # there is a direction
 
 
 @wp.func
@@ -62,23 +58,6 @@ def slab_padding(frame: RelativeFrame, tree_a: BvhView, tree_b: BvhView):
     reach += max_abs_coordinate(load_node(tree_b.nodes, root_of(tree_b)))
     near = wp.float32(reach) + wp.max(wp.abs(row_xyz(frame.shift)))
     return SLAB_ROUNDING * near + wp.float32(2.0) * frame.widen[0] + UNDERFLOW_SLACK
-
-
-@wp.func
-def slab_along(frame: RelativeFrame, pair: PosedPair, direction: wp.vec3d, padding: wp.float32):
-    """The slab of a direction given in the world.
-
-    The gap of two nodes along any direction is a lower bound of their distance; along the line
-    between the nearest faces it is a tight one for all that is near them.
-    """
-    out = Slab()
-    rotation = rotation_of(pose_of(pair.a, pair.pose))
-    out.in_a = to_vec3f(wp.normalize(wp.transpose(rotation) * direction))
-    out.in_b = direction_in_b(frame, out.in_a)
-    out.shift = wp.dot(row_xyz(frame.shift), out.in_a)
-    out.padding = padding
-    out.known = wp.length_sq(direction) > wp.float64(0.0)
-    return out
 
 
 @wp.func
@@ -98,29 +77,6 @@ def slab_of(frame: RelativeFrame, direction: wp.vec3f, padding: wp.float32):
 def direction_in_b(frame: RelativeFrame, direction: wp.vec3f):
     """A direction of a's frame in b's."""
     return row_xyz(frame.columns * to_vec4f(direction))
-
-
-@wp.func
-def half_extent(node: Node, direction: wp.vec3f):
-    """Return the extent of a box from its centre along a unit direction."""
-    return wp.dot(row_xyz(node.high - node.low), wp.abs(direction)) * wp.float32(0.5)
-
-
-@wp.func
-def gap_along_slab(frame: RelativeFrame, slab: Slab, limit: wp.float32, a: Node, b: Node):
-    """Square of a lower bound of the distance of two boxes.
-
-    Where the boxes are no farther apart than ``limit`` in either frame, also their gap along the
-    slab; for boxes with parallel axes it is no tighter.
-    """
-    squared = gap_nodes(frame, a, b)
-    if frame.rotated != 0 and slab.known and not (squared > limit):
-        centre_a = row_xyz(box_centre(a))
-        centre_b = row_xyz(box_centre(b))
-        gap = slab.shift + wp.dot(centre_b, slab.in_b) - wp.dot(centre_a, slab.in_a) - slab.padding
-        gap -= half_extent(a, slab.in_a) + half_extent(b, slab.in_b)
-        squared = wp.where(gap > wp.float32(0.0), wp.max(squared, gap * gap), squared)
-    return squared
 
 
 @wp.func

@@ -1,4 +1,4 @@
-"""First bounds of the distance: faces of some promising pairs of nodes, from the roots down."""
+"""First bounds of the distance: faces that descents without return come to."""
 
 from functools import cache
 
@@ -8,7 +8,7 @@ from abut.bounds.relative_frame import RelativeFrame
 from abut.bvh.layout import Node, face_of, is_leaf, link_of, load_node, root_of
 from abut.core.atomics import atomic_min_int64
 from abut.core.memory_access import load_relaxed_int64
-from abut.core.pair_queue import MAX_COUNT, NO_KEY, pack_pair
+from abut.core.pair_queue import MAX_COUNT
 from abut.operands.distance_queues import (
     DistanceQueues,
     box_limit,
@@ -20,13 +20,10 @@ from abut.operands.distance_queues import (
 from abut.operands.posed_mesh import load_face
 from abut.operands.posed_pairs import pair_at, pair_stop
 from abut.traversal.distance.node_gaps import gap_centres, gap_nodes
-from abut.traversal.overlap.node_pairs import pair_below
 
 wp.set_module_options({"enable_backward": False, "fuse_fp": False})
 
 
-LEAST_FACES = wp.constant(1 << 12)  # of both meshes; smaller ones are faster without a seed
-BEAM = wp.constant(8)  # pairs kept a level; design/distance.md
 CENTRES = wp.constant(wp.float32(0.125))  # weight of the distance of centres beside that of boxes
 
 
@@ -34,92 +31,6 @@ CENTRES = wp.constant(wp.float32(0.125))  # weight of the distance of centres be
 def estimate_gap(frame: RelativeFrame, a: Node, b: Node):
     """Estimate of the squared distance of faces of two nodes, also where their boxes overlap."""
     return gap_nodes(frame, a, b) + CENTRES * gap_centres(frame, a, b)
-
-
-@wp.func
-def keep_best(beam: wp.array[wp.vec3i], held: wp.int32, pair: wp.vec3i):
-    """Insert a pair into a sorted beam, dropping the last when full; returns the number held."""
-    guess = wp.cast(pair[2], wp.float32)
-    at = wp.int32(held)
-    while at > 0 and wp.cast(beam[wp.max(at, 1) - 1][2], wp.float32) > guess:
-        if at < BEAM:
-            beam[at] = beam[at - 1]
-        at -= 1
-    if at < BEAM:
-        beam[at] = pair
-    return wp.min(held + 1, BEAM)
-
-
-@cache
-def beam_kernel_for(pairs_type: type) -> wp.Kernel:
-    """The beam search of a type of posed pairs: one thread a row."""
-
-    @wp.kernel(module="unique", module_options={"enable_backward": False, "fuse_fp": False})
-    def beam_kernel(
-        # in
-        span: wp.vec3i,
-        pairs: pairs_type,
-        frames: wp.array[RelativeFrame],
-        fields: wp.array[wp.int32],
-        # out
-        queues_out: DistanceQueues,
-        directions_out: wp.array[wp.vec3d],
-        distance_out: wp.array[wp.int64],
-        key_out: wp.array[wp.int64],
-    ):
-        """Bound the distance of each row by that of two faces near each other.
-
-        They are part of the answer where a tolerance keeps the walk from visiting them. Rows of
-        the far field are left out, and small meshes, which are faster without.
-        """
-        beam = wp.zeros(shape=(BEAM,), dtype=wp.vec3i)
-        below = wp.zeros(shape=(BEAM,), dtype=wp.vec3i)
-        for rank in range(span[0] + wp.tid(), pair_stop(pairs, span[1]), span[2]):
-            key_out[rank] = NO_KEY
-            directions_out[rank] = wp.vec3d()
-            if fields.shape[0] > 0:
-                if fields[rank] != 0:
-                    continue
-            pair = pair_at(pairs, rank)
-            small = pair.a.faces.shape[0] + pair.b.faces.shape[0] < LEAST_FACES
-            if small and queues_out.tolerance == wp.float64(0.0):
-                continue
-            frame = frames[rank]
-            best = wp.float64(wp.inf)
-            beam[0] = wp.vec3i(root_of(pair.tree_a), root_of(pair.tree_b), 0)
-            held = wp.int32(1)
-            while held > 0:
-                opened = wp.int32(0)
-                for k in range(held):
-                    i = beam[k][0]
-                    j = beam[k][1]
-                    a = load_node(pair.tree_a.nodes, i)
-                    b = load_node(pair.tree_b.nodes, j)
-                    if is_leaf(a) and is_leaf(b):
-                        corners_a = load_face(pair.a, face_of(a), pair.pose)
-                        near = gap_of(corners_a, load_face(pair.b, face_of(b), pair.pose))
-                        if near.distance < best:
-                            best = near.distance
-                            directions_out[rank] = near.q - near.p
-                            key_out[rank] = pack_pair(
-                                0, face_of(a), face_of(b), queues_out.contacts.bits
-                            )
-                    else:
-                        for side in range(2):
-                            at = pair_below(i, a, j, b, side)
-                            lower_a = load_node(pair.tree_a.nodes, at[0])
-                            lower_b = load_node(pair.tree_b.nodes, at[1])
-                            guess = wp.cast(estimate_gap(frame, lower_a, lower_b), wp.int32)
-                            opened = keep_best(below, opened, wp.vec3i(at[0], at[1], guess))
-                held = opened
-                for k in range(held):
-                    beam[k] = below[k]
-            bits = to_bits(best)
-            distance_out[rank] = bits
-            if bits > atomic_min_int64(queues_out.bound, rank, bits):
-                key_out[rank] = NO_KEY
-
-    return beam_kernel
 
 
 @cache
