@@ -138,3 +138,15 @@ def test_pages_show_what_was_measured(benchmarks):
     for path, made in (("README.md", table()), ("docs/benchmarks.md", everyday_table())):
         page = (ROOT / path).read_text()
         assert rewritten(page, made) == page, "run python -m benchmarks.readme"
+
+
+def test_growth_finds_exponents_and_cliffs(benchmarks):
+    """A step that costs ten times as much as the sizes say, and none in a smooth curve."""
+    from benchmarks.bench_growth import Curve
+
+    sizes = np.geomspace(1e2, 1e6, 9)
+    smooth = Curve("faces", "collide", list(sizes), [[s**0.5, 2 * s] for s in sizes])
+    assert abs(smooth.exponent - 0.5) < 1e-9 and list(smooth.cliffs()) == []
+    samples = [[s**0.5 * (10.0 if s > 1e4 else 1.0)] for s in sizes]
+    steep = Curve("faces", "collide", list(sizes), samples)
+    assert len(list(steep.cliffs())) == 1 and "from 10000" in next(steep.cliffs())
