@@ -129,6 +129,8 @@ class ContactPlan(Operands):
         self._expected = max(count + count // 4 + LEAST_EXPECTED, self._expected * 7 // 8)
         if rows is not None and self._in_order(count) and count <= rows.shape[0]:
             return rows[:count]
+        if count == 0:
+            return wp.empty((0, 2), dtype=wp.int32, device=self.device)
         return unpack_keys(self._sorted(count), self.layout, False, self.device)[0]
 
     def _cheapest(self) -> Strategy:
