@@ -53,6 +53,20 @@ def test_brute_force_finds_the_same(sizes, device):
         np.testing.assert_array_equal(single.faces.numpy(), faces)
 
 
+@pytest.mark.parametrize("scale", [1e36, 1e38, 1e40, 1e60])
+@pytest.mark.parametrize("sizes", [1e2, 1e6, 1e9])
+def test_meshes_beyond_float32(sizes, scale, device):
+    meshes = [
+        abut.Mesh(shape.vertices.astype(np.float64) * scale, shape.faces, device)
+        for shape in (icosphere(80), box())
+    ]
+    poses = poses_at(sizes * scale, 4)
+    truth = abut.distance(*meshes, pose_b=poses, method="brute")
+    assert np.isfinite(truth.value.numpy()).all()
+    check_same(abut.distance(*meshes, pose_b=poses), truth)
+    assert abut.distance(*meshes, pose_b=poses[0]).value == truth.value.numpy()[0]
+
+
 @pytest.mark.parametrize("sizes", SIZES[:-2])
 def test_both_sides_moved_and_poses_of_float32(sizes, device):
     a, b = pair(device)

@@ -49,12 +49,25 @@ def least_axis(v: wp.vec3f):
 
 
 @wp.func
-def orthonormal_axes(u: wp.vec3f, v: wp.vec3f):
-    """Return axes along u and along the part of v across u; any axes if u or v is degenerate.
+def to_unit_size(v: wp.vec3f):
+    """Return a vector scaled to a largest component of 1, whose square is in range; 0 stays 0."""
+    size = wp.max(wp.abs(v))
+    if size > wp.float32(0.0):
+        return v / size
+    return v
+
+
+@wp.func
+def orthonormal_axes(along: wp.vec3f, across_it: wp.vec3f):
+    """Return axes along a vector and along the part of another across it.
+
+    They are any axes where one of the vectors is degenerate.
 
     Guarantee:
         Orthonormal up to a few roundings for all input, as boxes need to hold their faces.
     """
+    u = to_unit_size(along)
+    v = to_unit_size(across_it)
     z = wp.cross(u, v)
     across = wp.length_sq(z)
     if across > wp.length_sq(u) * wp.length_sq(v) * WELL_CONDITIONED and across > SMALLEST:

@@ -10,7 +10,7 @@ from functools import cache
 import warp as wp
 
 from abut.bounds.float32 import row_xyz_float64
-from abut.bounds.relative_frame import WORLD_ROUNDING, max_abs
+from abut.bounds.relative_frame import FLOAT32_RANGE, WORLD_ROUNDING, max_abs
 from abut.bvh.layout import (
     BvhView,
     Node,
@@ -117,11 +117,14 @@ def extents_of(pairs: ScenePairs, pair: PosedPair):
 
 @wp.func
 def field_of(a: MeshExtent, pose_a: wp.mat44d, b: MeshExtent, pose_b: wp.mat44d):
-    """NEAR_FIELD, FAR_FIELD or EXTREMAL_FIELD, by the distance of the centres of two meshes."""
+    """NEAR_FIELD, FAR_FIELD or EXTREMAL_FIELD, by the distance of the centres of two meshes.
+
+    Meshes that float32 cannot hold have boxes without bounds, and are in the near field.
+    """
     size = a.size + b.size
     apart = max_abs(move_point(pose_b, b.centre) - move_point(pose_a, a.centre))
     reach = a.reach + b.reach + max_abs(translation_of(pose_a)) + max_abs(translation_of(pose_b))
-    far = apart > FAR_SIZES * size and apart < wp.float64(wp.inf)
+    far = apart > FAR_SIZES * size and apart < wp.float64(wp.inf) and size < FLOAT32_RANGE
     extremal = apart > EXTREMAL_SIZES * size and apart > ROUNDED * reach
     return wp.where(far, wp.where(extremal, EXTREMAL_FIELD, FAR_FIELD), NEAR_FIELD)
 
