@@ -3,8 +3,10 @@
 Filter: let u = 2**-53. A determinant of differences is a sum of products of three; every product
 meets at most 8 roundings (three differences, two multiplications, three additions), so the error
 is below 8.1 u times the sum of absolute products. The bound used, 16 u, leaves a factor of almost
-two. Underflow adds at most 2**-1075 per multiplication, which the constants below cover; overflow
-gives infinity or NaN, which no comparison decides. Derivation: design/exact-predicates.md.
+two. Underflow adds at most 2**-1075 per multiplication, which the constants below cover. They are
+larger than they need to be, so that axis-aligned faces meet no subnormal numbers, which processors
+multiply slowly. Overflow gives infinity or NaN, which no comparison decides. Derivation:
+design/exact-predicates.md.
 """
 
 import warp as wp
@@ -13,10 +15,10 @@ from abut.geometry.accumulator import LIMB_COUNT, add_product, empty_span, sum_s
 
 UNDECIDED = wp.constant(2)
 RELATIVE_BOUND = wp.constant(wp.float64(2.0**-49))
-ABSOLUTE_BOUND = wp.constant(wp.float64(2.0**-1070))
+ABSOLUTE_BOUND = wp.constant(wp.float64(2.0**-1000))
 SPLITTER = wp.constant(wp.float64(2.0**27 + 1.0))
 SMALLEST_FACTOR = wp.constant(wp.float64(2.0**-400))  # products of two do not underflow
-SMALLEST_SPREAD = wp.constant(wp.float64(2.0**-1020))
+SMALLEST_SPREAD = wp.constant(wp.float64(2.0**-400))
 
 
 @wp.func
