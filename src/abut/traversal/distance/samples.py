@@ -13,6 +13,7 @@ from abut.operands.posed_pairs import PosedPair
 COUNT = 64  # of each mesh
 SAMPLES = wp.constant(COUNT)
 UNDERFLOW = wp.constant(wp.float32(1e-34))  # below, squares lose digits
+OVERFLOW = wp.constant(wp.float32(2.9e38))  # the squares of nearer samples are smaller
 
 
 @wp.func
@@ -90,4 +91,6 @@ def sampled_distance(
         least = wp.min(least, least_squared(triples, padded, q))
     least = wp.max(warp_min_float32(least), UNDERFLOW)
     warp_sync()
+    if not (least < OVERFLOW):
+        return wp.float64(wp.inf)
     return wp.float64(wp.sqrt(least) * frame.stretch) + wp.float64(padding)
