@@ -14,9 +14,6 @@ from abut.scene.object_distances import FoundDistances, NearestSearch, PairSearc
 from abut.scene.search_cache import SearchCache
 from abut.scene.selection import Part
 
-NO_ROWS = FoundDistances(
-    np.empty(0, np.int64), np.empty((0, 2), np.int64), np.empty((0, 2), np.int64), np.empty(0)
-)
 Found = tuple[BroadStages, FoundDistances]  # the rows are objects of its view
 
 
@@ -86,15 +83,15 @@ def least_rows(searches: SearchCache, part: Part, poses: Any, brute: bool) -> Fo
     if brute:
         scene = searches.layout(part, poses)
         return scene, _least_of_each(brute_distance_rows(part, scene, np.inf), scene.environments)
-    colliding, parts = searches.colliding(part, poses, False), []
-    options = {"nearest": 1, "bound": np.inf, "least": True}
-    search = _search(searches, NearestSearch, part, poses, **options)
+    search = searches.near(LowestContactSearch, part, poses)
+    met = search.run()
+    rows, colliding = met, np.zeros(search.broad.environments, bool)
+    colliding[met.environments] = True
     if not colliding.all():
-        parts.append(search.run(np.repeat(colliding, len(part.objects))))
-    if colliding.any():
-        parts.append(searches.near(LowestContactSearch, part, poses).run())
-    scene = search.broad
-    return scene, _least_of_each(_joined(*parts), scene.environments)
+        options = {"nearest": 1, "bound": np.inf, "least": True}
+        search = _search(searches, NearestSearch, part, poses, **options)
+        rows = _joined(met, search.run(np.repeat(colliding, len(part.objects))))
+    return search.broad, _least_of_each(rows, search.broad.environments)
 
 
 def _search(searches: SearchCache, kind: type, part: Part, poses: Any, **options: Any) -> Any:
@@ -114,7 +111,7 @@ def _contacts(searches: SearchCache, part: Part, poses: Any) -> FoundDistances:
 
 def _joined(*parts: FoundDistances) -> FoundDistances:
     """All rows of several results."""
-    columns = zip(*(vars(part).values() for part in (NO_ROWS, *parts)), strict=True)
+    columns = zip(*(vars(part).values() for part in parts), strict=True)
     return FoundDistances(*map(np.concatenate, columns))
 
 
