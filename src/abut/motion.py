@@ -27,6 +27,7 @@ wp.set_module_options({"enable_backward": False, "fuse_fp": False})
 PIECE_DEVIATION = 2.0**-9  # share of the reach of a rotating mesh; impacts are then refined
 POSE_ROUNDING = 2.0**-46  # share of the largest coordinate
 MIX_ROUNDING = 2.0**-50
+LEAST_RIGID = 1e-290  # coordinates of a rigid motion: below, bounds of its rounding vanish
 
 
 @dataclass(frozen=True)
@@ -63,7 +64,7 @@ class Motion:
             the mesh is at rest too.
 
     Raises:
-        MeshError: ``end`` does not fit the mesh or is not finite.
+        MeshError: ``end`` does not fit the mesh or is not finite; a rigid motion is too small.
         PoseError: A pose is not a rigid motion.
         OptionError: Both ``end`` and poses, or neither.
     """
@@ -170,6 +171,8 @@ class Motion:
             self._points, self._bounds = self._posed(0.0)
             self._end, self._both_bounds = self._points, self._bounds
             self._poses, self._place = None, (self.mesh.version, start.tobytes())
+        else:
+            require_rigid_range(self._far)
 
     def _take_end(self, end: Any) -> None:
         if end is self._points:  # points of the mesh itself are not copied
@@ -314,6 +317,15 @@ def same_points(points: wp.array, others: wp.array) -> bool:
     differ = wp.zeros(1, dtype=wp.int32, device=points.device)
     launch(differ_kernel, points.shape[0], [points, others, differ], points.device)
     return not differ.numpy()[0]
+
+
+def require_rigid_range(largest: float) -> None:
+    """Refuse a rigid motion whose largest coordinate is tiny."""
+    if 0.0 < largest < LEAST_RIGID:
+        raise MeshError(
+            f"rigid motions need coordinates from {LEAST_RIGID:g} up, not {largest:.6g}; "
+            "scale the mesh."
+        )
 
 
 def _one_pose(pose: Any, name: str) -> np.ndarray:

@@ -73,3 +73,14 @@ def test_times_do_not_depend_on_objects_out_of_reach(device, seed):
     assert len(found) > 50
     for name in ("objects", "features", "time"):
         assert np.array_equal(getattr(found, name).numpy(), getattr(truth, name).numpy())
+
+
+def test_rigid_motions_that_are_too_small_are_refused(device):
+    poses = random_poses(np.random.default_rng(2), 2, 1.0)
+    scene = scene_of(1e-295, device, poses)
+    ends = random_poses(np.random.default_rng(3), 2, 1e-295)
+    with pytest.raises(abut.MeshError, match="from 1e-290 up"):
+        scene.ccd(ends)
+    with pytest.raises(abut.MeshError, match="from 1e-290 up"):
+        abut.Motion(scene.mesh(0), start_pose=np.eye(4), end_pose=ends[0])
+    abut.Motion(scene.mesh(0), end=scene.mesh(0).vertices)  # straight paths have no such limit

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from abut.geometry.poses import poses_between, rotated_by, rotation_vectors
-from abut.motion import MIX_ROUNDING, PIECE_DEVIATION, POSE_ROUNDING
+from abut.motion import MIX_ROUNDING, PIECE_DEVIATION, POSE_ROUNDING, require_rigid_range
 
 
 @dataclass
@@ -29,6 +29,9 @@ class ObjectMotions:
         self.vector[self.deforms] = 0.0
         self.angle = np.linalg.norm(self.vector, axis=1)
         self.rotates = self.angle > 0.0
+        if self.rotates.any():
+            shifts = np.abs(np.stack([self.start, self.end])[:, :, :3, 3])
+            require_rigid_range(float(self.reach.max() + shifts.max()))
         last = rotated_by(self.start, self.vector) - self.end[:, :3, :3]
         self.skew = np.where(self.rotates, np.linalg.norm(last, axis=(1, 2)), 0.0)
 
