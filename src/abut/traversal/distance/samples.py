@@ -7,11 +7,13 @@ from abut.bounds.relative_frame import RelativeFrame
 from abut.bvh.layout import BvhView, face_of, load_node
 from abut.core.lanes import lane_count, lane_index, warp_min_float32, warp_sync
 from abut.core.team import store_word
+from abut.operands.distance_queues import ROUNDING, slack_of
 from abut.operands.posed_mesh import PosedMesh
 from abut.operands.posed_pairs import PosedPair
 
 COUNT = 64  # of each mesh
 SAMPLES = wp.constant(COUNT)
+COARSE = wp.constant(wp.float64(0.25) / ROUNDING)  # a quarter of the reach of both meshes
 UNDERFLOW = wp.constant(wp.float32(1e-34))  # below, squares lose digits
 OVERFLOW = wp.constant(wp.float32(2.9e38))  # the squares of nearer samples are smaller
 
@@ -63,6 +65,12 @@ def sample_vertex(mesh: PosedMesh, tree: BvhView, sample: wp.int32, sample_count
 def least_squared(samples: wp.uint64, count: wp.int32, p: wp.vec3f) -> wp.float32:
     """Return the smallest squared distance of a point and some samples, all x, all y, all z."""
     ...
+
+
+@wp.func
+def samples_help(pair: PosedPair, bound: wp.float64):
+    """Whether samples, which are an eighth of a mesh apart or so, may lie within a bound."""
+    return bound > COARSE * slack_of(pair)
 
 
 @wp.func

@@ -52,7 +52,7 @@ from abut.traversal.distance.node_pool import (
     start_pool,
 )
 from abut.traversal.distance.parcels import Parcels, hand_on, load_parcel
-from abut.traversal.distance.samples import sampled_distance
+from abut.traversal.distance.samples import sampled_distance, samples_help
 from abut.traversal.distance.team_faces import (
     NearestBounds,
     compare_lanes,
@@ -260,7 +260,8 @@ def team_nearest_kernel_for(pairs_type: type, bound: Bound, cuda: bool) -> wp.Ke
                 shared = each > 1 or goes_on
                 upper = wp.float64(wp.inf)
                 if wp.static(not cuda) or not shared:
-                    upper = sampled_distance(triples, pair, frame, padding)
+                    if samples_help(pair, from_bits(load_relaxed_int64(queues_out.bound, rank))):
+                        upper = sampled_distance(triples, pair, frame, padding)
                 pool = NodePool()
                 if goes_on:
                     if wp.static(cuda):
