@@ -326,6 +326,25 @@ def test_verdicts_follow_every_change(device, edits, spread):
         assert np.array_equal(near.distance.numpy(), want.distance.numpy())
 
 
+def test_bad_poses_are_refused_at_every_question(device):
+    scene = random_scene(device)
+    good = scene.poses.numpy().copy()
+    for known in (False, True):
+        if known:
+            scene.colliding(which=8)
+        bad = good.copy()
+        bad[3] *= 1.5
+        scene.poses.assign(bad)
+        for _ in range(2):
+            for ask in (scene.colliding, scene.collide):
+                for part in ({}, {"which": 8}, {"against": scene.mesh(0)}):
+                    with pytest.raises(abut.PoseError, match="object 3 is not"):
+                        ask(**part)
+        scene.poses.assign(good)
+        want = rows_of(scene.collide(which=8, method="brute"))
+        assert np.array_equal(rows_of(scene.collide(which=8)), want)
+
+
 def test_one_pose_is_written_by_a_launch(device):
     scene = random_scene(device)
     before, pose = scene.poses.numpy().copy(), random_poses(1, 2.0, 8)[0]

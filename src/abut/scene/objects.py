@@ -11,7 +11,8 @@ import warp as wp
 from abut.broad.boxes import BOTH_ROLES, Filters, make_filters
 from abut.core.arrays import extended, scalar_dtype, to_plain, wait_for_readers
 from abut.core.launch import Task
-from abut.errors import SceneError
+from abut.errors import PoseError, SceneError
+from abut.geometry.poses import checked_poses
 from abut.scene.ignored_pairs import IgnoredPairs
 from abut.scene.inputs import VertexCheck
 from abut.scene.shape_pool import NO_SHAPE, ShapePool
@@ -20,6 +21,7 @@ ALL_GROUPS = -1  # all bits
 MOST_OBJECTS = 1 << 26
 FILTERS = ("static", "group", "mask")  # columns
 FEW_POSES = 8  # that are written one by one on CUDA
+MOST_COMPARED = 1 << 12  # poses that are compared, to find those that a caller has written
 
 wp.set_module_options({"enable_backward": False, "fuse_fp": False})
 
@@ -90,6 +92,7 @@ class ObjectTable:
         self.ignored = IgnoredPairs()
         self.moves = MoveLog()
         self.exposed = False
+        self._compared = np.empty((0, 16))
         self.version = 0
         self._name_of: dict[int, str] = {}
         self._free: list[int] = []  # a heap
@@ -305,6 +308,29 @@ class ObjectTable:
             return
         wp.copy(self._poses_at(rows), wp.array(poses, dtype=wp.mat44d, device=self.device))
 
+    def tracks_moves(self) -> bool:
+        """Whether ``moves`` names all objects that have moved.
+
+        On the CPU, poses that a caller may have written are compared with those of the last time.
+        A pose that is not rigid is left to a search, which refuses it.
+        """
+        if not self.exposed:
+            return True
+        if self.device.is_cuda or len(self) > MOST_COMPARED:
+            return False
+        now = self.poses.numpy().reshape(-1, 16)
+        rows = np.arange(len(self))
+        if self._compared.shape == now.shape:
+            rows = np.flatnonzero((now != self._compared).any(axis=1))
+        try:
+            checked_poses(now[rows[self.shapes[rows] != NO_SHAPE]].reshape(-1, 4, 4), "poses")
+        except PoseError:
+            return False
+        if len(rows):
+            self.moves.add(rows)
+            self._compared = now.copy()
+        return True
+
     def _write_pose(self, row: int, pose: np.ndarray) -> None:
         """Write one pose as arguments of a launch, which is faster than a copy."""
         if self._writing is None or self._writing[0] is not self.poses:
@@ -385,5 +411,5 @@ class ObjectTable:
             buffer = wp.empty(capacity, dtype=wp.mat44d, device=self.device)
             if self.poses.shape[0]:
                 wp.copy(buffer, self.poses, count=self.poses.shape[0])
-            self._pose_buffer, self.exposed = buffer, False
+            self._pose_buffer, self.exposed, self._compared = buffer, False, np.empty((0, 16))
         self.poses = self._pose_buffer[:count]

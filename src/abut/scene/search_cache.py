@@ -104,7 +104,7 @@ class SearchCache:
     def colliding(self, part: Part, poses: Any, own: bool) -> np.ndarray:
         """(B,) bool: copies of the scene with a contact."""
         where = self.environments(part, poses)
-        if poses is None and not own and not part.objects.exposed:
+        if poses is None and not own and part.objects.tracks_moves():
             return np.array([self._found_pair(part, where) != NO_KEY_INT])
         return self._search(ContactSearch, part, where, own=own, any_contact=True).colliding()
 

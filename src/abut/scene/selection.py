@@ -71,7 +71,7 @@ class Part:
         """Whether one side is a few objects, for which there are faster searches."""
         mine, others = self._sides
         few = min(_size(mine), _size(others)) <= MOST_FEW
-        return few and not self.is_whole and not self.objects.exposed
+        return few and not self.is_whole and self.objects.tracks_moves()
 
     @property
     def _sides(self) -> tuple[Side, Side]:
@@ -181,9 +181,10 @@ class JoinedObjects:
 
     def _copy_poses(self, host: ObjectTable) -> None:
         """Copy the poses of the scene if any may have changed."""
+        self.table.exposed = not host.tracks_moves()
         moved = None if self._moves < 0 else host.moves.since(self._moves)
-        self.table.exposed, self._moves = host.exposed, host.moves.count
-        if len(host) and (host.exposed or moved is None or len(moved)):
+        self._moves = host.moves.count
+        if len(host) and (self.table.exposed or moved is None or len(moved)):
             wp.copy(self.table.poses, host.poses, count=len(host))
             self.table.moves.add(np.arange(len(host)) if moved is None else np.array(moved))
 
