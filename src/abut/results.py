@@ -189,15 +189,20 @@ class Impacts(PicklableResult):
             At the end of the step every pair of features is farther apart than ``min_distance``,
             unless some pair already was not at its start: then the step is 0.
         """
-        share = number_from(share, "share", 0.0)
-        if not 0.0 < share < 1.0:
-            raise OptionError(f"share must be above 0 and below 1, not {share!r}.")
-        return min(share * self.first, 1.0)
+        return min(share_below_one(share) * self.first, 1.0)
 
     def numpy(self) -> dict[str, np.ndarray]:
         """Return the rows as NumPy arrays."""
         names = ("time", "kind", "features", "converged")
         return {name: getattr(self, name).numpy() for name in names}
+
+
+def share_below_one(share: float) -> float:
+    """Return a share of a step, or refuse it."""
+    share = number_from(share, "share", 0.0)
+    if not 0.0 < share < 1.0:
+        raise OptionError(f"share must be above 0 and below 1, not {share!r}.")
+    return share
 
 
 @dataclass(frozen=True, eq=False)

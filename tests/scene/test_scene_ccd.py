@@ -95,6 +95,18 @@ def test_a_safe_step_is_safe(device):
     assert not scene.colliding()
 
 
+def test_rescaled_steps_of_a_batch(device):
+    """Each step is rescaled by itself; one without an impact is whole."""
+    scene = random_scene(device)
+    rest = scene.poses.numpy()
+    ends = rest.copy()
+    ends[:, :3, 3] *= 0.4
+    steps = scene.ccd(np.stack([ends, rest])).rescaled_step(0.8).numpy()
+    assert steps.tolist() == [scene.ccd(ends).rescaled_step(0.8), 1.0] and 0.0 < steps[0] < 0.8
+    with pytest.raises(abut.OptionError):
+        scene.ccd(np.stack([ends, rest])).rescaled_step(1.0)
+
+
 def test_deforming_objects(device):
     scene = abut.Scene(device)
     ball = icosphere(80)

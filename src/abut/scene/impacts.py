@@ -21,10 +21,11 @@ from abut.narrow.impact_paths import TruePaths
 from abut.operands.ccd_operands import moving_mesh
 from abut.query.ccd import rows_of_pieces
 from abut.query.ccd_candidates import CcdStrategy
+from abut.query.ccd_labels import IgnoredLabels
 from abut.query.ccd_plan import CcdExecution
 from abut.query.ccd_queues import require_feature_bits
 from abut.query.impact_rows import ImpactRows
-from abut.results import ImpactKind, Impacts
+from abut.results import ImpactKind, Impacts, share_below_one
 from abut.scene.object_motions import ObjectMotions
 from abut.scene.objects import ObjectTable
 from abut.scene.rows import ObjectRows
@@ -50,6 +51,13 @@ class SceneImpacts(ObjectRows, Impacts):
         if self.pose is None:
             return min(self.first, 1.0)
         return wp.array(np.minimum(self.first.numpy(), 1.0), device=self.first.device)
+
+    def rescaled_step(self, share: float = 0.9) -> Any:
+        """A step that stops short of contact, see Impacts; of a batch (B,) float64."""
+        if self.pose is None:
+            return super().rescaled_step(share)
+        steps = np.minimum(share_below_one(share) * self.first.numpy(), 1.0)
+        return wp.array(steps, device=self.first.device)
 
     def numpy(self) -> dict[str, np.ndarray]:
         """The rows as plain NumPy arrays."""
@@ -120,15 +128,16 @@ class JoinedMotion:
         self.layout = KeyLayout.of(most, most)
         require_feature_bits(self.layout)
 
-    def rows_of(self, gap: float, tolerance: float, brute: bool) -> Iterator[ImpactRows]:
-        """Rows of all impacts, for each piece of the step."""
+    def rows_of(self, gap: float, tolerance: float, brute: bool, own: bool) -> Iterator[ImpactRows]:
+        """Rows of all impacts, for each piece of the step; with ``own`` also within objects."""
         count = self.step.count
         paths = self._true_paths(gap, tolerance) if self.step.rotates else None
         options = (SHARED_BY_INDEX, self.layout, gap, tolerance)
         execution = CcdExecution(CcdStrategy.BRUTE if brute else None)
-        yield from rows_of_pieces(
-            (self.mesh,), self._pieces(count), count, paths, *options, execution=execution
-        )
+        same = IgnoredLabels((self.owner,), wp.empty((0, 0), wp.bool, self.device))
+        ignored = None if own else same
+        about = ((self.mesh,), self._pieces(count), count, paths, *options)
+        yield from rows_of_pieces(*about, execution=execution, ignored=ignored)
 
     def _pieces(self, count: int) -> Iterator[tuple[Piece]]:
         """The step in straight pieces; two objects deviate, each from its own path."""
@@ -247,7 +256,7 @@ def _impact_table(
         step = StepPieces(motions, boxes)
         moving = motions.subset(taking_part)
         joined = JoinedMotion(objects, living[taking_part], moving, vertices_t1, step)
-        pieces = joined.rows_of(gap, tolerance, brute)
+        pieces = joined.rows_of(gap, tolerance, brute, len(alone) > 0)
         found += [_table(part, joined, rows, pairs, alone) for rows in pieces]
     return np.concatenate(found)
 
