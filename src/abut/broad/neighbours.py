@@ -31,6 +31,7 @@ from abut.traversal.overlap.node_pairs import pair_below
 wp.set_module_options({"enable_backward": False, "fuse_fp": False})
 
 BELOW = wp.constant(wp.float64(1.0 - 2.0**-15))  # of squares: covers float32 rounding amply
+HUGE = wp.constant(wp.float32(1e38))
 NO_BOUND = wp.constant(wp.float64(-1.0))
 
 
@@ -44,6 +45,14 @@ def has_box(boxes: Boxes, i: wp.int32):
 def difference_xyz(lower: wp.vec4f, upper: wp.vec4f):
     """The first three components of a difference, in float64, where they cannot overflow."""
     return wp.vec3d(row_xyz(lower)) - wp.vec3d(row_xyz(upper))
+
+
+@wp.func
+def surely_above(difference: wp.vec4f, limit: wp.float64):
+    """Whether three components are longer than the root of a limit, as float32 can tell."""
+    xyz = row_xyz(difference)
+    squared = wp.dot(xyz, xyz)
+    return squared < HUGE and wp.float64(squared) * BELOW > limit
 
 
 @wp.func
@@ -85,7 +94,12 @@ def candidates_kernel(
             reach_out[at * each + k] = wp.float64(wp.inf)
             candidate_out[at * each + k] = -1
         if has_box(boxes, at) and settled[at] == 0:
+            lower = boxes.lower[at]
+            upper = boxes.upper[at]
             for j in range(boxes.object_count):
+                far = wp.max(upper - boxes.lower[first + j], boxes.upper[first + j] - lower)
+                if surely_above(far, reach_out[at * each + each - 1]):
+                    continue
                 reach = farthest_corners(boxes, at, first + j)
                 if reach < reach_out[at * each + each - 1] and has_box(boxes, first + j):
                     asked = j != i and are_asked(roles, filters.about[j][3])
@@ -245,6 +259,26 @@ def are_near(pairs: ScenePairs, row: wp.vec3i, bound: wp.float64):
     return not (squared > box_limit(bound, slack_of(pair), frame.stretch))
 
 
+@wp.func
+def is_wanted(
+    boxes: Boxes,
+    filters: Filters,
+    bounds: wp.array[wp.int64],
+    most: wp.float64,
+    at: wp.int32,
+    j: wp.int32,
+):
+    """Whether an object asks about another one of its environment that is within its bound."""
+    first = at - at % boxes.object_count
+    i = at - first
+    bound = wp.min(from_bits(bounds[at]), most)
+    if i == j or not (bound >= wp.float64(0.0)) or not has_box(boxes, first + j):
+        return False
+    if not are_asked(filters.about[i][3], filters.about[j][3]):
+        return False
+    return box_gap(boxes, at, first + j) <= bound * bound and passes_filters(filters, i, j)
+
+
 @wp.kernel
 def neighbour_kernel(
     # in
@@ -261,16 +295,22 @@ def neighbour_kernel(
     for at in range(span[0] + wp.tid(), span[1], span[2]):
         first = at - at % boxes.object_count
         i = at - first
-        bits = pairs.object_bits
-        if has_box(boxes, at):
-            for j in range(i + 1, boxes.object_count):
-                bound = wp.min(from_bits(bound_of(filters, bounds, first, i, j)), most)
-                if bound >= wp.float64(0.0) and has_box(boxes, first + j):
-                    if box_gap(boxes, at, first + j) <= bound * bound:
+        bound = wp.min(from_bits(bounds[at]), most)
+        if bound >= wp.float64(0.0):  # else nothing is asked, or there is no box
+            lower = boxes.lower[at]
+            upper = boxes.upper[at]
+            for j in range(boxes.object_count):
+                gap = wp.max(lower - boxes.upper[first + j], boxes.lower[first + j] - upper)
+                if surely_above(wp.max(gap, wp.vec4f()), bound * bound):
+                    continue
+                if is_wanted(boxes, filters, bounds, most, at, j):
+                    if i < j or not is_wanted(boxes, filters, bounds, most, first + j, i):
                         pair = in_order(filters, i, j)
                         row = wp.vec3i(at / boxes.object_count, pair[0], pair[1])
-                        if passes_filters(filters, i, j) and are_near(pairs, row, bound):
-                            push_pair(pairs_out, pack_pair(row[0], row[1], row[2], bits))
+                        larger = bound_of(filters, bounds, first, i, j)
+                        if are_near(pairs, row, wp.min(from_bits(larger), most)):
+                            key = pack_pair(row[0], row[1], row[2], pairs.object_bits)
+                            push_pair(pairs_out, key)
 
 
 @wp.kernel
