@@ -101,18 +101,31 @@ def test_a_part_is_a_fresh_scene_of_its_objects(device):
 
 
 @settings(max_examples=15)
-@given(which=some, against=some, seed=st.integers(0, 3), own=st.booleans())
-def test_within_of_a_part(device, which, against, seed, own):
-    scene = random_scene(device, seed=seed)
+@given(which=some, against=some, far=st.sampled_from([(1.3, 0.2), (5.0, 1.0)]), own=st.booleans())
+def test_within_of_a_part(device, which, against, far, own):
+    scene, distance = random_scene(device, far[0]), far[1]
     sides = [EVERY if side is None else side for side in (which, against)]
-    whole = scene.within(0.2, self_collisions=own)
+    whole = scene.within(distance, self_collisions=own)
+    assert len(whole) > 0
     want = asked(rows_of(whole), *sides)
     part = {"which": which, "against": against, "self_collisions": own}
-    gaps, brute = (scene.within(0.2, **part, method=m) for m in ("bvh", "brute"))
+    gaps, brute = (scene.within(distance, **part, method=m) for m in ("bvh", "brute"))
     assert np.array_equal(rows_of(gaps), want)
     assert np.array_equal(rows_of(brute), want)
     assert np.array_equal(gaps.distance.numpy(), brute.distance.numpy())
     np.testing.assert_allclose(gaps.points.numpy(), brute.points.numpy(), rtol=0, atol=1e-12)
+
+
+@pytest.mark.parametrize("gap", [0.5, 1e-9, 1e6])
+def test_within_pads_the_boxes_of_the_few(device, gap):
+    scene = abut.Scene(device)
+    cube = abut.Mesh(*box(), device=device)
+    size = float(np.ptp(cube.vertices.numpy()[:, 0]))
+    scene.add(cube, [shift(k * (size + gap), 0, 0) for k in range(3)])
+    for far, count in ((gap * 1.01 + 1e-9, 2), (gap * 0.9, 0)):
+        gaps = scene.within(far, which=1)
+        assert len(np.unique(gaps.objects.numpy(), axis=0)) == count
+        assert np.array_equal(rows_of(gaps), rows_of(scene.within(far, which=1, method="brute")))
 
 
 def test_parts_by_name(device):
