@@ -100,3 +100,10 @@ def test_frames_beyond_float32_are_unbounded(device, reach):
     assert (np.isinf(rotated["widen"][:, 0]) == unbounded).all()
     far = np.abs(origins[:, 1] - origins[:, 0]).max(axis=1) >= 1e36
     assert (np.isinf(translated["widen"][:, 0]) == far).all()
+
+
+def test_frames_with_a_common_origin_are_exact(device):
+    poses, origins, _ = random_case(1.0, 0.0)
+    origins[:, 1] = origins[:, 0]
+    _, translated = frames_of(poses, origins, 1.0, device)
+    assert (translated["widen"] == 0.0).all() and (translated["shift"] == 0.0).all()
