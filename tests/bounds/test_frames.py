@@ -47,6 +47,17 @@ def random_case(far, skew):
     return poses, rng.normal(size=(200, 2, 3)) * far, rng.uniform(-1.0, 1.0, size=(200, 3))
 
 
+def check_width(poses, origins, points, frames):
+    """Require that points of b lie where a frame says, within its width."""
+    world = moved(poses[:, 1], points + origins[:, 1])
+    back = np.linalg.inv(poses[:, 0, :3, :3])
+    truth = np.einsum("nij,nj->ni", back, world - poses[:, 0, :3, 3]) - origins[:, 0]
+    found = np.einsum("nij,nj->ni", frames["rows"][:, :3, :3].astype(float), points)
+    error = np.abs(found + frames["shift"][:, :3] - truth).max(axis=1)
+    assert (error <= frames["widen"][:, 0]).all()
+    return truth
+
+
 def moved(pose, points):
     return np.einsum("nij,nj->ni", pose[:, :3, :3], points) + pose[:, :3, 3]
 
@@ -56,13 +67,8 @@ def moved(pose, points):
 def test_points_lie_within_the_width(device, far, skew):
     poses, origins, points = random_case(far, skew)
     rotated, translated = frames_of(poses, origins, 1.0, device)
-    world = moved(poses[:, 1], points + origins[:, 1])
-    back = np.linalg.inv(poses[:, 0, :3, :3])
-    truth = np.einsum("nij,nj->ni", back, world - poses[:, 0, :3, 3]) - origins[:, 0]
-    found = np.einsum("nij,nj->ni", rotated["rows"][:, :3, :3].astype(float), points)
-    error = np.abs(found + rotated["shift"][:, :3] - truth).max(axis=1)
+    truth = check_width(poses, origins, points, rotated)
     width = rotated["widen"][:, 0].astype(float)
-    assert (error <= width).all()
     size = 1.0 + np.abs(truth).max(axis=1)
     assert (width <= 2.0**-14 * size + 2.0**-40 * far + 20.0 * skew).all()
     assert (rotated["rotated"] == 1).all() and (translated["rotated"] == 0).all()
@@ -71,6 +77,18 @@ def test_points_lie_within_the_width(device, far, skew):
     width = translated["widen"][:, 0].astype(float)
     assert (error <= width).all()
     assert (width <= 2.0**-14 * (1.0 + np.abs(shift).max(axis=1)) + 2.0**-40 * far).all()
+
+
+@pytest.mark.parametrize("far", [1e9, 1e12, 1e15])
+def test_meshes_together_far_from_the_origin(device, far):
+    """Far poses, or far origins that poses bring back, cancel in the shift but not in rounding."""
+    poses, origins, points = random_case(1.0, 0.0)
+    poses[:, 1, :3, 3] = poses[:, 0, :3, 3] = poses[:, 0, :3, 3] * far
+    check_width(poses, 0.0 * origins, points, frames_of(poses, 0.0 * origins, 1.0, device)[0])
+    poses, origins, points = random_case(1.0, 0.0)
+    origins = np.round(origins * far)
+    poses[:, :, :3, 3] = -np.einsum("nsij,nsj->nsi", poses[:, :, :3, :3], origins)
+    check_width(poses, origins, points, frames_of(poses, origins, 1.0, device)[0])
 
 
 def test_axes_are_rows_and_columns_of_the_rotation(device):
