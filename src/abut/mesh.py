@@ -23,6 +23,9 @@ Made = TypeVar("Made")
 
 SPARE_BUFFERS = 2  # of points, for the next shapes
 
+shape_changes = [0]  # of all meshes so far
+_change_lock = threading.Lock()
+
 
 class Mesh:
     """A triangle mesh on one device.
@@ -53,6 +56,7 @@ class Mesh:
             device = vertices.device
         self.device = resolve_device(device)
         self.version = 0  # grows with every deform
+        self.changed_at = 0  # shape_changes after the last one
         self.cache: dict[Any, Any] = {}  # BVHs and other derived data, by name
         self.lock = threading.RLock()  # guards ``cache`` and the point buffers
         _require_rows(vertices, "vertices", "n")
@@ -90,10 +94,12 @@ class Mesh:
         """Move the vertices; faces stay. BVHs are refitted at their next use.
 
         The vertices are copied. Earlier results refer to the vertices of their time, whenever
-        they are read.
+        they are read. Other threads may query the mesh meanwhile; they get an answer about the
+        shape before or after.
         """
-        self.start_deform(vertices)
-        self.finish_deform()
+        with self.lock:
+            self.start_deform(vertices)
+            self.finish_deform()
 
     def start_deform(self, vertices: Any) -> None:
         """Copy new vertices and start their check; ``finish_deform`` waits and may refuse them.
@@ -106,25 +112,27 @@ class Mesh:
                 f"the mesh has {self.vertex_count} vertices, so deform needs shape "
                 f"({self.vertex_count}, 3), not {tuple(vertices.shape)}."
             )
-        self.finish_deform()
-        lease, source = self._copy_points(vertices, "vertices")
-        check = self._start_check(lease, source)
-        self._unchecked = (check, source, self.lease)
-        self._set_points(lease, self._bounds)
-        self.version += 1
+        with self.lock:
+            self.finish_deform()
+            lease, source = self._copy_points(vertices, "vertices")
+            check = self._start_check(lease, source)
+            self._unchecked = (check, source, self.lease)
+            self._change_shape(lease, self._bounds)
 
     def finish_deform(self) -> None:
         """Wait for the check that ``start_deform`` started; a bad shape restores the one before."""
         if self._unchecked is None:
             return
-        (check, _, before), self._unchecked = self._unchecked, None
-        first_bad, bounds = check.read()
-        if first_bad >= 0:
-            bad = self.vertices
-            self._set_points(before, self._bounds)
-            self.version += 1
-            raise not_finite_error("vertices", bad, first_bad)
-        self._bounds = bounds
+        with self.lock:
+            if self._unchecked is None:
+                return
+            (check, _, before), self._unchecked = self._unchecked, None
+            first_bad, bounds = check.read()
+            if first_bad >= 0:
+                bad = self.vertices
+                self._change_shape(before, self._bounds)
+                raise not_finite_error("vertices", bad, first_bad)
+            self._bounds = bounds
 
     @property
     def deform_pending(self) -> bool:
@@ -194,8 +202,8 @@ class Mesh:
         """Topology of the present shape."""
         from abut.geometry.topology import topology_of
 
-        points, faces = self.points.numpy(), self.faces.numpy()
-        return self.per_shape("topology", lambda: topology_of(points, faces))
+        faces = self.faces.numpy()
+        return self.per_shape("topology", lambda: topology_of(self.points.numpy(), faces))
 
     def per_shape(self, name: str, make: Callable[[], Made], *about: Any) -> Made:
         """Return a value cached for the present shape and ``about``; ``make`` it on a miss."""
@@ -289,8 +297,20 @@ class Mesh:
 
     def set_shape(self, lease: "Lease", bounds: np.ndarray) -> None:
         """Take the shape that ``checked_points`` returned."""
-        self.finish_deform()
+        with self.lock:
+            self.finish_deform()
+            self._change_shape(lease, bounds)
+
+    def _change_shape(self, lease: "Lease", bounds: np.ndarray) -> None:
+        """Set the points; what other threads make meanwhile is of a version between two shapes."""
+        self._count_change()
         self._set_points(lease, bounds)
+        self._count_change()
+
+    def _count_change(self) -> None:
+        with _change_lock:
+            shape_changes[0] += 1
+            self.changed_at = shape_changes[0]
         self.version += 1
 
     def _set_points(self, lease: "Lease", bounds: np.ndarray) -> None:

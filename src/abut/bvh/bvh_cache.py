@@ -5,6 +5,7 @@ Modules of better BVHs and of other volumes are imported when they are needed.
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable
 from math import isqrt
 from typing import TYPE_CHECKING
@@ -100,16 +101,22 @@ def obbs_pay(a: Mesh, b: Mesh) -> bool:
     return spent * OBB_FACES_PER_EFFORT >= a.face_count + b.face_count
 
 
+def version_of_tree(mesh: Mesh, tree: Bvh) -> int:
+    """Return the version of the mesh that a BVH fits; another thread may have deformed it since."""
+    version, present = mesh.cache.get("tree", (mesh.version, tree))
+    return version if present is tree else mesh.version
+
+
 def kdops_of(mesh: Mesh, tree: Bvh, shape: KdopShape) -> NodeKdops:
     """Return the up-to-date k-DOPs of a BVH of a mesh, which may have another BVH by now."""
     from abut.bvh.node_kdops import fit_node_kdops
 
     with mesh.lock:
-        known = tree.kdops.get(shape)
-        if known is None or known[0] != mesh.version:
+        known, version = tree.kdops.get(shape), version_of_tree(mesh, tree)
+        if known is None or known[0] != version:
             with stage("hierarchy", mesh.device):
                 fitted = fit_node_kdops(tree, mesh, shape.sides, shape.width)
-            known = tree.kdops[shape] = (mesh.version, fitted)
+            known = tree.kdops[shape] = (version, fitted)
         return known[1]
 
 
@@ -124,8 +131,11 @@ def _fit_volumes(tree: Bvh, mesh: Mesh, bound: Bound) -> None:
 
 
 def _clear_rss(tree: Bvh, version: int) -> None:
-    """Take the swept spheres of other shapes away."""
-    if tree.rss is None:  # NumPy's memory is not touched before it is used
+    """Take the swept spheres of other shapes away; another thread may still be fitting them."""
+    others = tree.rss_threads - {threading.get_ident()}
+    tree.rss_threads.add(threading.get_ident())
+    if tree.rss is None or (others and tree.cleared_version != version):
+        # NumPy's memory is not touched before it is used.
         rows = np.zeros((4 * (2 * tree.face_count - 1), 4), np.float32)
         tree.rss = wp.array(rows, dtype=wp.vec4f, device="cpu", copy=False)
     elif tree.cleared_version != version:

@@ -192,6 +192,7 @@ class Bvh:
         rss: Rectangle swept spheres, four rows a slot, if used (see node_obbs).
         fitted_versions: Version of the mesh that ``obbs`` and ``rss`` were last fitted to.
         cleared_version: Version of the mesh since which searches fit ``rss`` (see bvh_cache).
+        rss_threads: Threads whose searches have fitted ``rss``.
         leaf_clusters: Slots of the leaf clusters, if used (see leaf_clusters).
         leaf_corners: Corners of the faces in leaf order, if used (see leaf_corners).
         kdops: k-DOPs of each shape used, with the version of the mesh (see bvh_cache).
@@ -215,6 +216,7 @@ class Bvh:
     rss: wp.array | None = None
     fitted_versions: dict[Bound, int] = field(default_factory=dict)
     cleared_version: int | None = None
+    rss_threads: set[int] = field(default_factory=set)
     leaf_clusters: wp.array | None = None
     leaf_corners: wp.array | None = None
     kdops: dict[Any, Any] = field(default_factory=dict)

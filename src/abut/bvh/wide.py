@@ -14,6 +14,7 @@ of any box.
 import warp as wp
 
 from abut.bounds.float32 import to_vec3f
+from abut.bvh.bvh_cache import version_of_tree
 from abut.bvh.layout import Bvh, face_of, is_leaf, link_of, load_node, max_abs_coordinate
 from abut.core.launch import launch
 from abut.core.memory_access import load_readonly_vec4f
@@ -128,8 +129,8 @@ def wide_reach(wide: wp.array[wp.vec4f]):
 def wide_nodes_of(mesh: Mesh, tree: Bvh) -> wp.array:
     """Return the wide nodes of an up-to-date BVH of a mesh, cached with the mesh."""
     with mesh.lock:
-        entry = mesh.cache.get("wide")
-        if entry is None or entry[0] is not tree or entry[1] != mesh.version:
+        entry, version = mesh.cache.get("wide"), version_of_tree(mesh, tree)
+        if entry is None or entry[0] is not tree or entry[1] != version:
             rows = entry[2] if entry is not None and entry[0] is tree else None
             if rows is None:
                 count = WIDE_ROWS * (tree.face_count - 1) + 1
@@ -137,5 +138,5 @@ def wide_nodes_of(mesh: Mesh, tree: Bvh) -> wp.array:
             with stage("hierarchy", mesh.device):
                 args = [tree.nodes, mesh.points, mesh.faces, wp.vec3d(*tree.origin), rows]
                 launch(wide_nodes_kernel, tree.face_count, args, mesh.device)
-            entry = mesh.cache["wide"] = (tree, mesh.version, rows)
+            entry = mesh.cache["wide"] = (tree, version, rows)
         return entry[2]

@@ -33,6 +33,15 @@ def _same(x: Any, y: Any) -> bool:
     return x is y or (isinstance(x, int | float) and x == y)
 
 
+_thread_caches: set["ThreadCache"] = set()
+
+
+def forget_values_of_thread() -> None:
+    """Drop what this thread keeps for owners: it was made while an owner changed."""
+    for cache in list(_thread_caches):
+        cache.forget()
+
+
 class ThreadCache(threading.local):
     """Values that each thread keeps for itself: one per device, one per tuple of owners.
 
@@ -42,6 +51,7 @@ class ThreadCache(threading.local):
     def __init__(self) -> None:
         self._values: WeakKeyDictionary[Any, Any] = WeakKeyDictionary()
         self._by_device: dict[str, Any] = {}
+        _thread_caches.add(self)
 
     def on(self, device: wp.Device, make: Callable[[], Any]) -> Any:
         """Return this thread's value for a device; ``make`` it on a miss."""
@@ -62,3 +72,7 @@ class ThreadCache(threading.local):
         if value is None:
             value = values[owners[-1]] = make()
         return value
+
+    def forget(self) -> None:
+        """Drop this thread's values of all owners."""
+        self._values.clear()

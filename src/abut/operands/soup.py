@@ -156,12 +156,13 @@ class Soup:
         if self._versions == [mesh.version for mesh in meshes]:
             return True
         for i, mesh in enumerate(meshes):
-            if self._versions[i] != mesh.version:
+            version = mesh.version  # before its points: another thread may deform it meanwhile
+            if self._versions[i] != version:
                 points = slice(*self._first_point[i : i + 2].tolist())
                 if mesh.vertex_count:
                     wp.copy(self._local_points[points], mesh.points)
                 self._local_bounds[i] = mesh.bounds
-                self._versions[i] = mesh.version
+                self._versions[i] = version
         return False
 
 

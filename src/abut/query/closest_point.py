@@ -38,6 +38,7 @@ from abut.query.points import (
 )
 from abut.query.shared import plans_of
 from abut.query.signs import chosen_sign, set_signs
+from abut.query.steady import steady
 from abut.results import ClosestPoints
 
 FEW_POINTS = 512  # not worth sorting
@@ -48,6 +49,7 @@ FEW_THREADS = 1 << 13  # for points with more
 
 
 @explain_options
+@steady
 def closest_point(
     mesh: Mesh,
     points: Any,

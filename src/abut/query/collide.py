@@ -26,6 +26,7 @@ from abut.options import CONTACT_METHODS, CULL_METHODS, Bound, Method, chosen, e
 from abut.query.at_pose import contacts_at_pose, segments_between
 from abut.query.one_pose import NO_KEYS
 from abut.query.shared import in_chunks, plans_of
+from abut.query.steady import steady
 from abut.results import Contacts
 
 if TYPE_CHECKING:
@@ -37,6 +38,7 @@ DEFAULT_WIDTH = 18  # bits
 
 
 @explain_options
+@steady
 def collide(
     a: Mesh,
     b: Mesh,

@@ -21,6 +21,7 @@ from abut.options import (
     explain_options,
     number_from,
 )
+from abut.query.steady import steady
 from abut.visibility.candidate_pairs import Candidates
 from abut.visibility.culled import Culled, PassStatistics
 from abut.visibility.culler import Culler, HostCuller
@@ -33,6 +34,7 @@ PASSES = {1: "1", 2: "2", 3: "1+2"}
 
 
 @explain_options
+@steady
 def cull(
     scene: Any,
     *,

@@ -33,6 +33,7 @@ from abut.query.distance_plan import NearestPlan
 from abut.query.distance_stages import FACES_FOR_THREADS
 from abut.query.one_distance import OneDistance
 from abut.query.shared import plans_of, shared_queues
+from abut.query.steady import steady
 from abut.results import Distances
 from abut.traversal.distance import far_field
 
@@ -44,6 +45,7 @@ POSE_NAMES = "pose_a", "pose_b"
 
 
 @explain_options
+@steady
 def distance(
     a: Mesh,
     b: Mesh,

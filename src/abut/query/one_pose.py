@@ -250,9 +250,10 @@ def one_pose(a: Any, b: Any, pose_a: Any, pose_b: Any, at_once: bool = True) -> 
     if found is None or not found.serves(a, b):
         if a.device != b.device or not a.face_count or not b.face_count:
             return None
+        versions = a.version, b.version  # before the trees: another thread may deform meanwhile
         trees = bvh_of(a), bvh_of(b)
         about = (OnePose, *posed, a.points, b.points, *trees)
         found = plans_of(a, b).get(about, lambda: OnePose(a, b, trees, posed))
-        found.versions = a.version, b.version
+        found.versions = versions
         known[posed] = found
     return found

@@ -15,12 +15,14 @@ from abut.operands.posed_mesh import defer_posed_mesh, make_posed_mesh
 from abut.options import CULL_METHODS, SELF_METHODS, Method, chosen, explain_options
 from abut.query.contact_plan import ContactPlan
 from abut.query.shared import plans_of
+from abut.query.steady import steady
 from abut.results import Contacts
 
 FACES_PER_EFFORT = 64  # searches among so many faces gain as much as one for a pair
 
 
 @explain_options
+@steady
 def self_collide(
     mesh: Mesh, *, weld: bool = True, method: str = "bvh", pixels: int = 512
 ) -> Contacts:

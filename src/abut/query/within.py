@@ -19,12 +19,14 @@ from abut.options import TREE_METHODS, Method, chosen, explain_options, require_
 from abut.query.at_pose import gaps_at_pose, no_gaps
 from abut.query.distance_plan import NearPlan
 from abut.query.shared import in_chunks, plans_of
+from abut.query.steady import steady
 from abut.results import Gaps
 
 WITHIN_EFFORT = 2048  # of a search, in searches for one pair that meets
 
 
 @explain_options
+@steady
 def within(
     a: Mesh,
     b: Mesh | None,
