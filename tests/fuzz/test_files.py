@@ -18,6 +18,7 @@ import abut
 
 NAMES = list(formats())
 LONGEST = 60.0  # seconds for one file
+LONGEST_START = 300.0  # of a process
 MEMORY = 6 << 30
 # Their faces, frames or poses are counted nowhere: fewer lines are another good file.
 UNCOUNTED = ("obj", "mjcf", "poses_text")
@@ -102,7 +103,7 @@ def faults_of(cases):
         at = None
         while True:
             try:
-                heard = ours.recv() if ours.poll(LONGEST) else ("hang",)
+                heard = ours.recv() if ours.poll(LONGEST if at else LONGEST_START) else ("hang",)
             except EOFError:
                 heard = ("crash",)
             if heard[0] == "begin":
