@@ -1,6 +1,7 @@
 """NumPy files: archives of arrays, and single arrays."""
 
 import zipfile
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -30,7 +31,7 @@ def read_numbers(path: Any, kind: str) -> np.ndarray:
     Raises:
         FileError: There is no such file, it is damaged, or it holds something else.
     """
-    path = existing(path)
+    path = Path(path)
     with reading(path, kind):
         if path.suffix.lower() != ".npy":
             return np.loadtxt(path, ndmin=2)
