@@ -171,20 +171,25 @@ R = TypeVar("R")
 
 
 def explain_options(verb: Callable[P, R]) -> Callable[P, R]:
-    """Let a verb that gets an option it does not have name the one that was probably meant."""
+    """Return a verb that explains an option it does not have."""
 
     @wraps(verb)
     def explained(*args: P.args, **kwargs: P.kwargs) -> R:
         try:
             return verb(*args, **kwargs)
         except TypeError as error:
-            known = inspect.signature(verb).parameters
-            for name in kwargs:
-                if name not in known and repr(name) in str(error):
-                    raise TypeError(_explained(verb.__name__, name, list(known))) from None
+            explain_error(verb, kwargs, error)
             raise
 
     return explained
+
+
+def explain_error(verb: Callable[..., Any], options: dict[str, Any], error: TypeError) -> None:
+    """Where an error is about an option that a verb does not have, raise one that names another."""
+    known = list(inspect.signature(verb).parameters)
+    for name in options:
+        if name not in known and repr(name) in str(error):
+            raise TypeError(_explained(verb.__name__, name, known)) from None
 
 
 def _explained(verb: str, name: str, known: list[str]) -> str:

@@ -90,7 +90,7 @@ def test_answers(name, device):
     assert type(got) is type(want)
     for member in public(want):
         there, here = getattr(got, member), getattr(want, member)
-        if member in ("numpy", "curves"):
+        if member in ("numpy", "curves", "rescaled_step"):
             there, here = (None, None) if name in ("poses", "scene poses") else (there(), here())
         alike(there, here)
     alike(sent(got), want)

@@ -16,6 +16,8 @@ from mutants import FACES, formats, mutate, write_beside
 
 import abut
 
+pytest.importorskip("collada", reason="DAE files need pycollada")
+
 NAMES = list(formats())
 LONGEST = 60.0  # seconds for one file
 LONGEST_START = 300.0  # of a process

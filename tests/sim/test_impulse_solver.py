@@ -185,7 +185,7 @@ def test_pieces_are_hit_in_the_frame_of_the_split(device, monkeypatch):
     right = solver.respond
 
     def respond(hits):
-        found.append((len(solver.shapes), hits.object_pairs.max(initial=0)))
+        found.append((len(solver.shapes), hits.object_pairs.numpy().max(initial=0)))
         right(hits)
 
     monkeypatch.setattr(solver, "respond", respond)

@@ -18,7 +18,7 @@ from abut.errors import CapacityError, MeshError
 from abut.geometry.poses import FLOATS, batch_size, checked_poses, is_plain_pose
 from abut.mesh import Mesh, require_meshes
 from abut.operands.posed_mesh import make_posed_mesh
-from abut.options import TREE_METHODS, Method, Sign, chosen, explain_options, require_length
+from abut.options import TREE_METHODS, Method, Sign, chosen, require_length
 from abut.point.candidates import (
     CANDIDATES,
     candidates_kernel,
@@ -48,7 +48,6 @@ AT_ONCE = 1 << 21  # so many search together at once, with 96 bytes each for the
 FEW_THREADS = 1 << 13  # for points with more
 
 
-@explain_options
 @steady
 def closest_point(
     mesh: Mesh,

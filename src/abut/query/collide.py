@@ -22,7 +22,7 @@ from abut.geometry.poses import batch_size, checked_poses
 from abut.mesh import Mesh, require_meshes
 from abut.operands.pose_upload import upload_poses
 from abut.operands.posed_mesh import defer_posed_mesh, make_posed_mesh
-from abut.options import CONTACT_METHODS, CULL_METHODS, Bound, Method, chosen, explain_options
+from abut.options import CONTACT_METHODS, CULL_METHODS, Bound, Method, chosen
 from abut.query.at_pose import contacts_at_pose, segments_between
 from abut.query.one_pose import NO_KEYS
 from abut.query.shared import in_chunks, plans_of
@@ -37,7 +37,6 @@ if TYPE_CHECKING:
 DEFAULT_WIDTH = 18  # bits
 
 
-@explain_options
 @steady
 def collide(
     a: Mesh,

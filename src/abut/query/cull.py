@@ -18,7 +18,6 @@ from abut.options import (
     Method,
     Order,
     chosen,
-    explain_options,
     number_from,
 )
 from abut.query.steady import steady
@@ -33,7 +32,6 @@ CULLERS = 4  # cached with a soup
 PASSES = {1: "1", 2: "2", 3: "1+2"}
 
 
-@explain_options
 @steady
 def cull(
     scene: Any,

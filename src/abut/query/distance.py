@@ -24,7 +24,6 @@ from abut.options import (
     Bound,
     Method,
     chosen,
-    explain_options,
     require_length,
 )
 from abut.query.collide import collide
@@ -44,7 +43,6 @@ FEW_CONTACTS = 4  # that are named one by one, which is faster
 POSE_NAMES = "pose_a", "pose_b"
 
 
-@explain_options
 @steady
 def distance(
     a: Mesh,

@@ -12,7 +12,7 @@ from abut.geometry.common_corners import SHARED_BY_INDEX, SHARED_BY_POSITION
 from abut.mesh import Mesh, require_meshes
 from abut.narrow.segments import contact_segments
 from abut.operands.posed_mesh import defer_posed_mesh, make_posed_mesh
-from abut.options import CULL_METHODS, SELF_METHODS, Method, chosen, explain_options
+from abut.options import CULL_METHODS, SELF_METHODS, Method, chosen
 from abut.query.contact_plan import ContactPlan
 from abut.query.shared import plans_of
 from abut.query.steady import steady
@@ -21,7 +21,6 @@ from abut.results import Contacts
 FACES_PER_EFFORT = 64  # searches among so many faces gain as much as one for a pair
 
 
-@explain_options
 @steady
 def self_collide(
     mesh: Mesh, *, weld: bool = True, method: str = "bvh", pixels: int = 512

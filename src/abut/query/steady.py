@@ -7,6 +7,7 @@ from typing import Any, TypeVar
 from abut.core.cache import forget_values_of_thread
 from abut.errors import MeshError
 from abut.mesh import shape_changes
+from abut.options import explain_error
 
 Verb = TypeVar("Verb", bound=Callable[..., Any])
 
@@ -14,7 +15,7 @@ ATTEMPTS = 100
 
 
 def steady(verb: Verb) -> Verb:
-    """Return a verb whose answers refer to one shape of every mesh.
+    """Return a verb whose answers refer to one shape of every mesh, and which explains its options.
 
     Other threads may deform the meshes during a call. Then trees and vertices are of two shapes, so
     the verb is called again.
@@ -26,7 +27,11 @@ def steady(verb: Verb) -> Verb:
     @wraps(verb)
     def ask(*operands: Any, **options: Any) -> Any:
         before = shape_changes[0]
-        answer = verb(*operands, **options)
+        try:
+            answer = verb(*operands, **options)
+        except TypeError as error:
+            explain_error(verb, options, error)
+            raise
         if shape_changes[0] == before or not _changed((*operands, *options.values()), before):
             return answer
         return _ask_again(verb, operands, options)

@@ -15,7 +15,7 @@ from abut.geometry.poses import batch_size, checked_poses
 from abut.mesh import Mesh, require_meshes
 from abut.narrow.pair_distance import measured
 from abut.operands.posed_mesh import defer_posed_mesh, make_posed_mesh
-from abut.options import TREE_METHODS, Method, chosen, explain_options, require_length
+from abut.options import TREE_METHODS, Method, chosen, require_length
 from abut.query.at_pose import gaps_at_pose, no_gaps
 from abut.query.distance_plan import NearPlan
 from abut.query.shared import in_chunks, plans_of
@@ -25,7 +25,6 @@ from abut.results import Gaps
 WITHIN_EFFORT = 2048  # of a search, in searches for one pair that meets
 
 
-@explain_options
 @steady
 def within(
     a: Mesh,
