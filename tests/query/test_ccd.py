@@ -460,3 +460,20 @@ def test_all_kinds_without_a_wait_in_between(strategy, first, device):
             for name, column in one.items():
                 np.testing.assert_array_equal(column, other[name])
     assert len({count for *_, count in steps[0]}) == 3
+
+
+@pytest.mark.parametrize("tolerance", [1e-6, 0.05, 0.3])
+def test_the_earliest_of_times_within_the_tolerance(tolerance, device):
+    """An impact that is earlier than another by less than the tolerance is not left out."""
+    floor = abut.Mesh([[-9.0, -9, 0], [9, -9, 0], [0, 15, 0]], [[0, 1, 2]], device)
+    for seed in range(12):
+        rng = np.random.default_rng(seed)
+        heights = rng.uniform(0.45, 0.6, 40)
+        corners = rng.uniform(-1, 1, (40, 1, 3)) + 0.1 * rng.uniform(-1, 1, (40, 3, 3))
+        corners[..., 2] += heights[:, None] - corners[..., 2].min(axis=1, keepdims=True)
+        rain = abut.Mesh(corners.reshape(-1, 3), np.arange(120).reshape(-1, 3), device)
+        way = abut.Motion(rain, end=rain.points.numpy() - [0, 0, 1.0])
+        still = abut.Motion(floor, end=floor.points.numpy())
+        options = {"tolerance": tolerance, "first": True}
+        found = impacts_of((way, still), **options, execution=SAMPLED).first
+        assert heights.min() - tolerance - 1e-9 <= found <= heights.min()
