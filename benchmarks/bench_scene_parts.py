@@ -81,10 +81,10 @@ def one_of_200(args: argparse.Namespace) -> Iterator[Measured]:
             scene.move(row, pose)
             return scene.colliding(which=row)
 
-        def guest(pose: np.ndarray, alone: Any = alone, mesh: Any = mesh) -> bool:
+        def external(pose: np.ndarray, alone: Any = alone, mesh: Any = mesh) -> bool:
             return alone.colliding(against=mesh, pose=pose)
 
-        asks = {"abut": moved, "abut mesh": guest}
+        asks = {"abut": moved, "abut mesh": external}
         if not args.no_peers:
             asks |= managers.one_against(TORUS, others)
         yield _asked(variant, asks, steps, args)

@@ -1,8 +1,6 @@
 """Enums of the choices that calls take; the members are strings."""
 
-import inspect
 from collections.abc import Callable, Iterable
-from difflib import get_close_matches
 from enum import StrEnum
 from functools import wraps
 from math import isfinite
@@ -185,14 +183,18 @@ def explain_options(verb: Callable[P, R]) -> Callable[P, R]:
 
 
 def explain_error(verb: Callable[..., Any], options: dict[str, Any], error: TypeError) -> None:
-    """Where an error is about an option that a verb does not have, raise one that names another."""
-    known = list(inspect.signature(verb).parameters)
+    """Raise an error that names the right option if ``error`` is about one a verb does not have."""
+    from inspect import signature
+
+    known = list(signature(verb).parameters)
     for name in options:
         if name not in known and repr(name) in str(error):
             raise TypeError(_explained(verb.__name__, name, known)) from None
 
 
 def _explained(verb: str, name: str, known: list[str]) -> str:
+    from difflib import get_close_matches
+
     meant = [other for other in OTHER_NAMES.get(name, ()) if other in known][:1]
     meant = meant or get_close_matches(name, known, 1)
     hint = f"; did you mean {meant[0]!r}?" if meant else f"; it takes {', '.join(known)}."

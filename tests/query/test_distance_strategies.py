@@ -98,7 +98,7 @@ def test_nearest(name, rounds, bound, posed, device):
 
 @pytest.mark.parametrize("rounds", [None, (1,), (1, 1, 1)])
 def test_nearest_of_many_poses(rounds, device):
-    """More parcels than there is room for, where a pass ends early."""
+    """More chunks than there is room for, where a pass ends early."""
     if rounds is not None and device == "cpu":
         pytest.skip("on the CPU there is one pass")
     a, b = abut.Mesh(*cases.gem(40), device), abut.Mesh(*cases.gem(64), device)

@@ -107,9 +107,9 @@ def test_a_part(device, make, data, nearest):
 
 @SLOW
 @given(scenes(), scenes())
-def test_guests(device, make, other):
-    scene, guests = make(device), other(device)
-    for against in (guests, guests.mesh(0)):
+def test_external_objects(device, make, other):
+    scene, outside = make(device), other(device)
+    for against in (outside, outside.mesh(0)):
         for ask in (scene.distance, scene.least_distance):
             same(ask(against=against), ask(against=against, method="brute"))
         near = scene.distance(against=against)

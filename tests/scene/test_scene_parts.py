@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 import abut
 from abut.cases import box, icosphere, torus
-from abut.scene.selection import MOST_GUESTS
+from abut.scene.selection import MOST_EXTERNALS
 from shapes import random_poses, shift
 
 COUNT = 9
@@ -176,7 +176,7 @@ def test_a_mesh_meets_all_groups_and_follows_deformation(device):
 def test_many_meshes_in_turn(device):
     scene = random_scene(device)
     pose = random_poses(1, 0.5, 3)[0]
-    meshes = [abut.Mesh(*icosphere(80), device=device) for _ in range(MOST_GUESTS + 3)]
+    meshes = [abut.Mesh(*icosphere(80), device=device) for _ in range(MOST_EXTERNALS + 3)]
     size = None
     for _ in range(3):
         for k, mesh in enumerate(meshes):

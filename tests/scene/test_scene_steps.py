@@ -233,9 +233,9 @@ class History:
         for k, row in enumerate(rows.tolist()):
             assert self.scene.colliding(which=row) == fresh.colliding(which=k)
         pose = self.pose()
-        guest = {"against": self.meshes[int(self.rng.integers(len(SHAPES)))], "pose": pose}
-        assert self.scene.colliding(**guest) == fresh.colliding(**guest)
-        for part in ({}, guest):
+        external = {"against": self.meshes[int(self.rng.integers(len(SHAPES)))], "pose": pose}
+        assert self.scene.colliding(**external) == fresh.colliding(**external)
+        for part in ({}, external):
             found, expected = self.scene.least_distance(**part), fresh.least_distance(**part)
             assert found.value == expected.value
             if 0 < found.value < np.inf:

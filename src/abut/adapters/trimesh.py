@@ -215,7 +215,7 @@ class CollisionManager:
             return Mesh(mesh.vertices, mesh.faces, self.scene.device)
         given, version, made = self._meshes.get(id(mesh), (None, 0, None))
         if given is None or made is None or given() is not mesh or version != hash(mesh):
-            made = Mesh(np.asarray(mesh.vertices), np.asarray(mesh.faces), self.scene.device)
+            made = Mesh.from_trimesh(mesh, self.scene.device)
             forget = _forget_id(self._meshes, id(mesh))
             self._meshes[id(mesh)] = (weakref.ref(mesh, forget), hash(mesh), made)
         return made

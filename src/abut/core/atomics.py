@@ -52,6 +52,20 @@ def warp_atomic_add(counter: wp.array[wp.int64], amount: wp.int32) -> wp.int64:
 
 @wp.func_native("""
 #if defined(__CUDA_ARCH__)
+    int before = 0;
+    if ((threadIdx.x & 31u) == 0) before = atomicAdd(counter.data, amount);
+    return __shfl_sync(0xffffffffu, before, 0);
+#else
+    return __atomic_fetch_add(counter.data, amount, __ATOMIC_RELAXED);
+#endif
+""")
+def warp_atomic_add_int32(counter: wp.array[wp.int32], amount: wp.int32) -> wp.int32:
+    """Add ``amount`` to ``counter[0]`` once per warp; all lanes get the value before."""
+    ...
+
+
+@wp.func_native("""
+#if defined(__CUDA_ARCH__)
     // One atomic for all lanes that arrive together.
     const unsigned lanes = __activemask();
     int lane;

@@ -1,6 +1,6 @@
 """Files: reading and checking meshes and arrays, writing."""
 
-from abut.io.door import existing, reading
+from abut.io.file_errors import existing, reading
 from abut.io.read import PlacedMesh, read_mesh, read_scene
 
 __all__ = ["PlacedMesh", "existing", "read_mesh", "read_scene", "reading"]

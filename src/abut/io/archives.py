@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from abut.errors import FileError
-from abut.io.door import reading, require_room_for
+from abut.io.file_errors import reading, require_room_for
 
 ARCHIVES = (".zip", ".tar.gz", ".tar.bz2", ".tgz")
 MOST_ZEROS = 1000  # records at the end of a TAR file

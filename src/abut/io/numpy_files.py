@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from abut.errors import FileError
-from abut.io.door import existing, reading, require_small_zip
+from abut.io.file_errors import existing, reading, require_small_zip
 
 
 def read_archive(path: Any, kind: str) -> dict[str, np.ndarray]:

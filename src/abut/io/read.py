@@ -8,7 +8,7 @@ import numpy as np
 from abut.errors import FileError
 from abut.io.archives import is_archive, unpacked
 from abut.io.declared import check_declared
-from abut.io.door import existing, reading, require_small_zip
+from abut.io.file_errors import existing, reading, require_small_zip
 from abut.io.gltf_check import gltf_triangles
 from abut.io.obj import read_obj
 

@@ -88,22 +88,6 @@ def test_own(
     return note_verdict(queues, rank, verdict, key)
 
 
-@wp.func
-def test_unshared(
-    b: PosedMesh,
-    pose: wp.int32,
-    queues: ContactQueues,
-    rank: wp.int32,
-    face_a: wp.int32,
-    corners_a: wp.mat33d,
-    face_b: wp.int32,
-):
-    """``test_faces`` for meshes without shared vertices, and a face whose corners are loaded."""
-    corners_b = load_face(b, face_b, pose)
-    verdict = classify_tri_tri(corners_a, corners_b, SHARED_NONE, wp.vec3i(), wp.vec3i())
-    return note_verdict(queues, rank, verdict, pack_pair(rank, face_a, face_b, queues.bits))
-
-
 def contact_queues(queues: PairQueues, layout: KeyLayout, hits: str = "hits") -> Any:
     """ContactQueues of the queues ``hits`` and ``undecided``."""
     out = ContactQueues()

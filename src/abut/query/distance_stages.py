@@ -25,7 +25,7 @@ from abut.operands.pair_rows import MeshRows, Run, SceneRows
 from abut.operands.posed_pairs import WorkItems
 from abut.options import Bound
 from abut.query.contact_stages import Strategy
-from abut.query.team_passes import CUDA_TEAMS, FEW, rounds_of, team_passes
+from abut.query.team_passes import CUDA_TEAMS, DIVIDED_ROWS, rounds_of, team_passes
 from abut.traversal.distance.extremal_faces import far_field_kernel_for
 from abut.traversal.distance.far_field import CROWDED_FIELD, NEAR_FIELD, far_walk_kernel_for
 from abut.traversal.distance.near_pairs import (
@@ -41,7 +41,7 @@ from abut.traversal.overlap.row_frames import frames_alone, frames_kernel_for
 FEW_ROWS = 8  # of two large meshes: divided into walks on the CPU
 WALKS_OF_FEW = 16  # a row
 FACES_FOR_THREADS = 1 << 19  # smaller meshes are done before a second thread has begun
-SAMPLES = 1 << 10  # leaves of a that look for a first bound of a row, on CUDA
+LEAF_SAMPLES = 1 << 10  # leaves of a that look for a first bound of a row, on CUDA
 CUDA_WALKS = 1 << 17  # of all rows together
 ROWS_PER_SLICE = {MeshRows: 4, SceneRows: 16}  # of a search for the nearest faces, on the CPU
 LEAVES_PER_ITEM = 256  # of a subtree within a distance, on the CPU
@@ -140,7 +140,7 @@ class DistanceStages:
 
     def _sample_leaves(self) -> Stage:
         """Lower the bounds of rows by some leaves of a."""
-        samples = min(self.rows.view.a.faces.shape[0], SAMPLES)
+        samples = min(self.rows.view.a.faces.shape[0], LEAF_SAMPLES)
         args = [self.rows.view, self._frames, self._fields, samples, self.out]
         return "seed", self.rows.over_rows(sample_kernel_for(self._kind), args, 4096, samples)
 
@@ -162,7 +162,7 @@ class DistanceStages:
         grain = self._grain if items.each == 1 else max(items.each // 4, 1)
         for each in passes:
             args = [self._fields, each.counter, each.given, each.rounds]
-            args += [self.out, self.queues["candidates"], each.left, *found]
+            args += [self.out, self.queues["candidates"], each.spilled, *found]
             view = self.rows.view
             with_items = partial(_with_items, view, args)
             yield "search", self.rows.over_teams(kernel, items, with_items, grain, TRIPLE_BLOCK)
@@ -184,7 +184,7 @@ class DistanceStages:
         """WorkItems of a row: pairs of subtrees, where rows are too few for all teams."""
         items, teams = WorkItems(), 1
         if self.device.is_cuda:
-            teams = CUDA_TEAMS // self.rows.capacity if self.rows.capacity <= FEW else 1
+            teams = CUDA_TEAMS // self.rows.capacity if self.rows.capacity <= DIVIDED_ROWS else 1
         elif isinstance(self.rows, MeshRows) and self.rows.capacity <= FEW_ROWS:
             view = self.rows.view
             if view.a.faces.shape[0] + view.b.faces.shape[0] > FACES_FOR_THREADS:

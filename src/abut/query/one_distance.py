@@ -22,7 +22,7 @@ from abut.operands.posed_mesh import make_posed_mesh
 from abut.operands.posed_pairs import MeshPairs, WorkItems, mesh_pairs
 from abut.options import Bound
 from abut.query.contact_stages import Strategy
-from abut.query.distance_stages import SAMPLES
+from abut.query.distance_stages import LEAF_SAMPLES
 from abut.query.team_passes import CUDA_TEAMS, rounds_of, team_passes
 from abut.results import Distances
 from abut.traversal.distance.extremal_faces import far_field_kernel_for
@@ -39,8 +39,8 @@ from abut.traversal.distance.team_nearest import team_nearest_kernel_for
 
 ANSWERED_INT, FAR_APART_INT, CROWDED_INT = int(ANSWERED), int(FAR_APART), int(CROWDED)
 LISTING_SAMPLES = 1 << 14  # leaves that look for a first bound; the better it is, the fewer faces
-MOST_NODES = 1 << 10  # of a walk
-MOST_CANDIDATES = 1 << 17  # of all walks
+MOST_WALK_NODES = 1 << 10  # of a walk
+MOST_LISTED_PAIRS = 1 << 17  # of all walks
 
 
 class OneDistance:
@@ -138,10 +138,10 @@ class OneDistance:
         options = {"threads": WARP_SIZE * items.each, "block": TRIPLE_BLOCK} if cuda else {}
         options["grain"] = UNKNOWN_COUNT
         self._counter, passes = team_passes(self._device, rounds_of(self._device, 1))
-        tasks = [self._sampling(SAMPLES)] if cuda else []
+        tasks = [self._sampling(LEAF_SAMPLES)] if cuda else []
         for each in passes:
             args = [self._view, items, self._field, each.counter, each.given, each.rounds]
-            args += [self._out, self._candidates, each.left, self._one(wp.int64), self._key]
+            args += [self._out, self._candidates, each.spilled, self._one(wp.int64), self._key]
             count = UNKNOWN_COUNT if cuda else 1
             tasks.append(Task(kernel, count, args, self._device, **options))
         return [*tasks, *self._measure()] if cuda else tasks
@@ -150,9 +150,9 @@ class OneDistance:
         """A first bound, then all faces nearer than that by many threads, unless there are many."""
         view, items = self._view, WorkItems()
         items.each = view.a.faces.shape[0]
-        room = min(self._candidates.keys.shape[0], MOST_CANDIDATES)
+        room = min(self._candidates.keys.shape[0], MOST_LISTED_PAIRS)
         self._candidates.keys = self._candidates.keys[:room]
-        args = [view, self._frame, items, self._field, self._out, MOST_NODES]
+        args = [view, self._frame, items, self._field, self._out, MOST_WALK_NODES]
         args += [self._candidates, self._skipped]
         search = self._task(near_leaves_kernel_for(MeshPairs), items.each, args)
         return [self._sampling(LISTING_SAMPLES), search, *self._measure()]

@@ -16,7 +16,7 @@ from abut.geometry.common_corners import SHARED_BY_POSITION
 from abut.operands.pair_rows import SceneRows
 from abut.operands.posed_pairs import ScenePairs
 from abut.options import BroadMethod
-from abut.scene.kept_boxes import FewPairs, KeptBoxes
+from abut.scene.box_cache import BoxCache, FewPairs
 from abut.scene.objects import ObjectTable
 from abut.scene.rows import object_rows
 from abut.scene.selection import Part
@@ -100,13 +100,13 @@ class BroadStages:
         method: Broad phase; None chooses one.
         first: Rows keep one pair of faces each, in ``best``.
         find: Lists object pairs in place of the broad phase, where given.
-        kept: Boxes that are kept, for parts of which one side is a few objects.
+        box_cache: Cached boxes, for parts of which one side is a few objects.
 
     Attributes:
         layout: Bits of a key that the two faces take; above them is the rank of the object pair.
         object_layout: Bits of a key that the two objects take; above them is the environment.
         rows: The object pairs as rows of posed pairs.
-        first_guest: As in Part.
+        first_external: As in Part.
         best: (capacity,) key of the pair found for each row; empty without ``first``.
         flags: (environments,) int32, set where an environment has a contact.
     """
@@ -123,7 +123,7 @@ class BroadStages:
         method: BroadMethod | None = None,
         first: bool = False,
         find: Callable[[], None] | None = None,
-        kept: KeptBoxes | None = None,
+        box_cache: BoxCache | None = None,
     ) -> None:
         pool = objects.pool
         self.device, self.queues, self.environments = pool.device, queues, environments
@@ -134,21 +134,21 @@ class BroadStages:
         self.boxes = empty_boxes(len(objects), environments, self.device)
         self.flags = wp.zeros(environments, dtype=wp.int32, device=self.device)
         self._bvhs, self._poses, self._object_count = pool.arrays.bvhs, poses, len(objects)
-        if kept is None:
+        if box_cache is None:
             self._shapes = wp.array(objects.shapes, dtype=wp.int32, device=self.device)
             self.filters = objects.filters()
         else:
-            self._shapes, self.filters = kept.shapes, kept.filters
+            self._shapes, self.filters = box_cache.shapes, box_cache.filters
         self._own, self._margin, self._first = own, margin, first
-        self._method, self._find, self._kept = method, find, kept
-        self._version, self._roles, self.first_guest = objects.version, BOTH_ROLES, 0
+        self._method, self._find, self._box_cache = method, find, box_cache
+        self._version, self._roles, self.first_external = objects.version, BOTH_ROLES, 0
         self._generation = -1
         self._record()
 
     def follow(self, part: Part) -> None:
         """Take over shapes and filters of as many objects, with as many ignored pairs."""
-        self._part, self.first_guest = part, part.first_guest
-        if self._kept is not None:
+        self._part, self.first_external = part, part.first_external
+        if self._box_cache is not None:
             return
         objects, roles = part.objects, part.roles
         if self._version == objects.version and np.array_equal(roles, self._roles):
@@ -176,7 +176,7 @@ class BroadStages:
     def rows_of(self, keys: Any) -> tuple[wp.array, wp.array, wp.array]:
         """((n,) environments, (n, 2) objects, (n, 2) faces) of keys of faces."""
         pairs = self.rows.view.object_pairs.keys
-        layouts = (self.object_layout, self.layout, self.first_guest)
+        layouts = (self.object_layout, self.layout, self.first_external)
         return object_rows(pairs, keys, *layouts, self.device)
 
     def environment_poses(self) -> np.ndarray:
@@ -217,8 +217,8 @@ class BroadStages:
         about = (self.boxes, self.filters, queues, self.environments, self._method)
         self._broad = BroadPhase(*about)
         self._few = None
-        if self._kept is not None:
-            self._few = FewPairs(self._kept, self.rows.view, 2.0 * self._margin, self._own)
+        if self._box_cache is not None:
+            self._few = FewPairs(self._box_cache, self.rows.view, 2.0 * self._margin, self._own)
         rows = self.capacity if self._first else 0
         self.best = wp.empty(rows, dtype=wp.int64, device=self.device)
         self._clearing = self._make_clearing()

@@ -13,9 +13,9 @@ from abut.core.plan import Plan, Stage
 from abut.operands.contact_queues import contact_queues
 from abut.options import BroadMethod
 from abut.query.contact_stages import ContactStages, Strategy
+from abut.scene.box_cache import BoxCache
 from abut.scene.broad_stages import BroadStages, SceneQueues
 from abut.scene.first_rows_of_pairs import FirstRowsOfPairs
-from abut.scene.kept_boxes import KeptBoxes
 from abut.scene.objects import ObjectTable
 from abut.scene.rows import RowsAhead
 
@@ -30,13 +30,13 @@ class FoundContacts:
         view: ScenePairs of the search.
         rows: (n,) environments, (n, 2) objects and (n, 2) faces, sorted.
         poses: Poses of all objects of all environments, a copy.
-        first_guest: As in Part.
+        first_external: As in Part.
     """
 
     view: Any = field(repr=False)
     rows: tuple[wp.array, wp.array, wp.array]
     poses: wp.array
-    first_guest: int = 0
+    first_external: int = 0
 
 
 class ContactSearch:
@@ -52,7 +52,7 @@ class ContactSearch:
         any_contact: Only which environments have a contact, for ``colliding``.
         brute: Every pair of faces of every pair of objects that the filters leave.
         broad: Broad phase; None chooses one.
-        kept: As in BroadStages.
+        box_cache: As in BroadStages.
     """
 
     def __init__(
@@ -67,7 +67,7 @@ class ContactSearch:
         any_contact: bool = False,
         brute: bool = False,
         broad: BroadMethod | None = None,
-        kept: KeptBoxes | None = None,
+        box_cache: BoxCache | None = None,
     ) -> None:
         self.device, self.queues = queues.device, queues
         self.own, self.first, self.any_contact, self.brute = own, first, any_contact, brute
@@ -81,7 +81,7 @@ class ContactSearch:
             margin=EVERYWHERE if brute else 0.0,
             method=BroadMethod.ALL_PAIRS if brute else broad,
             first=self._stops,
-            kept=kept,
+            box_cache=box_cache,
         )
         self.layout = self.broad.layout
         self.strategy = self._cheapest()
@@ -126,17 +126,17 @@ class ContactSearch:
         if self._first is not None:
             rows = self._first.rows(self._rows)
             self._expected = len(rows[0]) + len(rows[0]) // 4 + LEAST_EXPECTED
-            return FoundContacts(view, rows, self._poses_then, self.broad.first_guest)
+            return FoundContacts(view, rows, self._poses_then, self.broad.first_external)
         if self._poses_then is not None and ahead is not None and count <= ahead.size:
             rows = tuple(array[:count] for array in self._rows)
-            return FoundContacts(view, rows, self._poses_then, self.broad.first_guest)
+            return FoundContacts(view, rows, self._poses_then, self.broad.first_external)
         rank_bits = max(counts["objects"] - 1, 1).bit_length()
         keys = self.queues.sorted_keys("hits", count, self.layout.width + rank_bits)
         if self.first:
             keys = lowest_of_each_pose(keys, self.layout)
         self._expect(count)
         rows = self.broad.rows_of(keys)
-        return FoundContacts(view, rows, wp.clone(view.poses), self.broad.first_guest)
+        return FoundContacts(view, rows, wp.clone(view.poses), self.broad.first_external)
 
     @property
     def _foresees(self) -> bool:
@@ -147,7 +147,7 @@ class ContactSearch:
         """Make rows ahead from now on, a quarter more than there were."""
         if self._foresees:
             size = count + count // 4 + LEAST_EXPECTED
-            layouts = (self.broad.object_layout, self.layout, self.broad.first_guest)
+            layouts = (self.broad.object_layout, self.layout, self.broad.first_external)
             self._ahead = RowsAhead(self.queues, *layouts, size)
 
     def _cheapest(self) -> Strategy:
@@ -166,7 +166,7 @@ class ContactSearch:
         yield from self._contact_stages()
         self._first = None
         if self.first and self._stops:
-            layouts = (self.broad.object_layout, self.layout, self.broad.first_guest)
+            layouts = (self.broad.object_layout, self.layout, self.broad.first_external)
             self._first = FirstRowsOfPairs(self.queues, self.broad.best, *layouts)
             yield "rows", self._make_first_rows
         elif self._foresees:
@@ -216,7 +216,7 @@ def found_from_rows(
     if first:
         new = np.diff(objects, axis=0, prepend=-1).any(axis=1)
         objects, faces = objects[new], faces[new]
-    columns = (np.zeros(len(objects)), objects - [0, scene.first_guest], faces)
+    columns = (np.zeros(len(objects)), objects - [0, scene.first_external], faces)
     rows = tuple(wp.array(x.astype(np.int32), device=scene.device) for x in columns)
     view = scene.rows.view
-    return FoundContacts(view, rows, wp.clone(view.poses), scene.first_guest)
+    return FoundContacts(view, rows, wp.clone(view.poses), scene.first_external)

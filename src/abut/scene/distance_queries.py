@@ -105,7 +105,7 @@ def _contacts(searches: SearchCache, part: Part, poses: Any) -> FoundDistances:
     """All pairs of objects that meet, sorted."""
     found = searches.contacts(part, poses, False, first=True)
     environments, objects, faces = (rows.numpy().astype(np.int64) for rows in found.rows)
-    objects[:, 1] += part.first_guest
+    objects[:, 1] += part.first_external
     return FoundDistances(environments, objects, faces, np.zeros(len(faces)))
 
 

@@ -71,7 +71,7 @@ def _made(scene: BroadStages, rows: FoundDistances, single: bool) -> tuple[Any, 
     columns = known.objects, known.faces, known.environments
     sides = PairSides(scene.rows.view, *(wp.array(_int32(c), device=device) for c in columns))
     faces = _int32(np.where(np.isfinite(rows.value)[:, None], rows.faces, -1))
-    named = _int32(np.where(rows.objects < 0, -1, rows.objects - [0, scene.first_guest]))
+    named = _int32(np.where(rows.objects < 0, -1, rows.objects - [0, scene.first_external]))
     points = partial(_points, sides, rows.value, single)
     if single:
         return float(rows.value[0]), faces[0], device, points, wp.array(named[0], device=device)

@@ -23,7 +23,7 @@ from abut.core.team import TEAM_BLOCK
 from abut.narrow.exact import EXACT_THREADS, exact_kernel_for
 from abut.operands.contact_queues import ContactQueues
 from abut.operands.posed_pairs import ScenePairs, WorkItems
-from abut.scene.kept_boxes import KeptBoxes
+from abut.scene.box_cache import BoxCache
 from abut.traversal.overlap.descend import descend_kernel_for
 from abut.traversal.overlap.kdop_frames import KdopFrames
 
@@ -36,24 +36,24 @@ class FewSearch:
     """A few objects against others, until two of them meet.
 
     Args:
-        kept: Boxes of the objects.
+        box_cache: Boxes of the objects.
     """
 
-    def __init__(self, kept: KeptBoxes) -> None:
-        self.kept, self._device = kept, kept.device
-        most = kept.objects.pool.arrays.most_faces
+    def __init__(self, box_cache: BoxCache) -> None:
+        self.box_cache, self._device = box_cache, box_cache.device
+        most = box_cache.objects.pool.arrays.most_faces
         self._layout = KeyLayout.of(most, most)
         self._question = wp.zeros(QUESTION_SIZE, dtype=wp.int32, device=self._device)
         self._answer = wp.zeros(ANSWER_SIZE, dtype=wp.int64, device=self._device)
-        self._view = kept.view(self._queue(MOST_PAIRS, OBJECTS))
+        self._view = box_cache.view(self._queue(MOST_PAIRS, OBJECTS))
 
     def find(self, few: Any, others: Any) -> int | None:
         """The key of two objects that meet, NO_KEY_INT where none do; None: ask another search.
 
-        ``few`` and ``others`` as in ``KeptBoxes.ask``.
+        ``few`` and ``others`` as in ``BoxCache.ask``.
         """
         call = self._call
-        self.kept.ask(call.inputs[0], few, others, False)
+        self.box_cache.ask(call.inputs[0], few, others, False)
         call.run()
         count, _, undecided, witness = call.outputs[0].tolist()
         if witness != NO_KEY_INT:
@@ -87,15 +87,16 @@ class FewSearch:
     @cached_property
     def _call(self) -> Call:
         """Boxes of what has moved, pairs of objects, and a descent until two faces meet."""
-        device, view, out, kept = self._device, self._view, self._contacts, self.kept
+        device, view, out = self._device, self._view, self._contacts
+        box_cache = self.box_cache
         flags = wp.zeros(2, dtype=wp.int32, device=device)  # a contact was found; items taken
         few = empty_boxes(MOST_FEW, 1, device)
-        args = [view, wp.float64(0.0), self._question, kept.boxes, few]
+        args = [view, wp.float64(0.0), self._question, box_cache.boxes, few]
         args += [self._answer, out.best, flags]
         tasks = [Task(few_boxes_kernel, MOST_PAIRS, args, device)]
-        args = [view, kept.boxes, few, kept.filters, False, self._question, kept.others]
-        args.append(view.object_pairs)
-        tasks.append(Task(few_pairs_kernel, len(kept.objects), args, device, grain=8192))
+        args = [view, box_cache.boxes, few, box_cache.filters, False, self._question]
+        args += [box_cache.others, view.object_pairs]
+        tasks.append(Task(few_pairs_kernel, len(box_cache.objects), args, device, grain=8192))
         tasks.append(self._descent(flags))
         args = [view.object_pairs, out.best, self._answer]
         tasks.append(Task(found_pair_kernel, MOST_PAIRS, args, device))

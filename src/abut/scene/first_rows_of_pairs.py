@@ -15,7 +15,7 @@ from abut.core.pair_queue import (
     queue_stop,
     unpack_pair,
 )
-from abut.scene.rows import Rows, empty_rows, layouts_of
+from abut.scene.rows import Rows, empty_rows, layouts_of, write_row
 
 wp.set_module_options({"enable_backward": False, "fuse_fp": False})
 
@@ -62,7 +62,7 @@ def first_row_kernel(
     best: wp.array[wp.int64],
     ends: wp.array[wp.int32],
     layouts: wp.vec4i,
-    first_guest: wp.int32,
+    first_external: wp.int32,
     # out
     rows_out: Rows,
 ):
@@ -71,12 +71,7 @@ def first_row_kernel(
         at = ends[rank] - 1
         if best[rank] != NO_KEY and at < rows_out.environments.shape[0]:
             row = unpack_pair(best[rank], wp.vec2i(layouts[2], layouts[3]))
-            pair = unpack_pair(object_pairs.keys[rank], wp.vec2i(layouts[0], layouts[1]))
-            rows_out.environments[at] = pair[0]
-            rows_out.objects[at, 0] = pair[1]
-            rows_out.objects[at, 1] = pair[2] - first_guest
-            rows_out.pairs[at, 0] = row[1]
-            rows_out.pairs[at, 1] = row[2]
+            write_row(rows_out, at, object_pairs.keys[rank], row, layouts, first_external)
 
 
 class FirstRowsOfPairs:
@@ -86,7 +81,7 @@ class FirstRowsOfPairs:
         queues: Queues of a search; object pairs are sorted, hits are of the exact stage.
         best: The hit that the search has found for each object pair, or NO_KEY.
         objects, layout: Bits of keys that objects take, and faces.
-        first_guest: As in Part.
+        first_external: As in Part.
     """
 
     def __init__(
@@ -95,7 +90,7 @@ class FirstRowsOfPairs:
         best: wp.array,
         objects: KeyLayout,
         layout: KeyLayout,
-        first_guest: int,
+        first_external: int,
     ) -> None:
         self._device, count, pairs = queues.device, best.shape[0], queues["objects"]
         self._lowest = wp.empty(count, dtype=wp.int64, device=self._device)
@@ -108,7 +103,7 @@ class FirstRowsOfPairs:
         self._lower = Task(lowest_hits_kernel, UNKNOWN_COUNT, args, self._device, **alone)
         args = [pairs, self._lowest, best, self._found]
         self._choose = Task(choose_hit_kernel, count, args, self._device, grain=1 << 15)
-        args = [pairs, best, self._ends, layouts_of(objects, layout), first_guest]
+        args = [pairs, best, self._ends, layouts_of(objects, layout), first_external]
         args += [empty_rows(0, self._device)]
         self._unpack = Task(first_row_kernel, count, args, self._device, grain=1 << 15)
 

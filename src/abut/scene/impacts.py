@@ -219,7 +219,7 @@ def scene_impacts(
 ) -> SceneImpacts:
     """Impacts of objects that move to ``poses``, and by index to ``vertices_t1``.
 
-    By brute force, all object pairs that the filters leave take part. Guests rest.
+    By brute force, all object pairs that the filters leave take part. External objects rest.
     """
     part.objects.pool.flush()
     ends, batched = _end_poses(part, poses)
@@ -264,12 +264,12 @@ def _impact_table(
 def _end_poses(part: Part, poses: Any) -> tuple[np.ndarray, bool]:
     """((B, n, 4, 4) poses at the end of each step, whether a batch of steps was given).
 
-    None leaves all objects in place, and guests rest.
+    None leaves all objects in place, and external ones rest.
     """
     rest = part.objects.poses.numpy().reshape(-1, 4, 4)
     if poses is None:
         return rest[None], False
-    count = part.first_guest or len(rest)
+    count = part.first_external or len(rest)
     plain = to_plain(poses)
     batched = len(plain.shape) == 4
     if len(plain.shape) not in (3, 4) or tuple(plain.shape[-3:]) != (count, 4, 4):
@@ -281,8 +281,8 @@ def _end_poses(part: Part, poses: Any) -> tuple[np.ndarray, bool]:
     checked = checked_poses(host.reshape(-1, 4, 4), "poses")
     assert checked is not None
     steps = checked.reshape(-1 if count else int(not batched), count, 4, 4)
-    guests = np.broadcast_to(rest[count:], (len(steps), *rest[count:].shape))
-    return np.concatenate([steps, guests], axis=1), batched
+    externals = np.broadcast_to(rest[count:], (len(steps), *rest[count:].shape))
+    return np.concatenate([steps, externals], axis=1), batched
 
 
 def _table(
@@ -320,7 +320,7 @@ def _earliest(table: np.ndarray, first: bool) -> np.ndarray:
 def _scene_impacts(part: Part, tables: list[np.ndarray], batched: bool) -> SceneImpacts:
     """The result of the rows of each step."""
     device, table = part.objects.device, np.concatenate([np.empty((0, 7)), *tables])
-    named = table[:, :2] - [0, part.first_guest]
+    named = table[:, :2] - [0, part.first_external]
     columns = (table[:, 5], table[:, 2], table[:, 3:5], table[:, 6], named)
     kinds = (np.float64, np.int32, np.int32, np.bool_, np.int32)
     time, kind, features, converged, objects = (

@@ -62,10 +62,10 @@ class EnvironmentPoses:
         self.device = device
         self.poses = wp.empty(0, dtype=wp.mat44d, device=device)
 
-    def take(self, poses: Any, count: int, guests: Any = None) -> tuple[wp.array, int]:
+    def take(self, poses: Any, count: int, externals: Any = None) -> tuple[wp.array, int]:
         """Copy poses (B, n, 4, 4) to the device; returns them and B. A search checks rigidity.
 
-        Poses of ``guests`` follow those of the n objects in every environment.
+        Poses of external objects follow those of the n objects in every environment.
         """
         plain = to_plain(poses)
         if len(plain.shape) != 4 or tuple(plain.shape[1:]) != (count, 4, 4):
@@ -74,10 +74,10 @@ class EnvironmentPoses:
                 f"not {tuple(plain.shape)}."
             )
         environments = plain.shape[0]
-        if guests is not None:
+        if externals is not None:
             host = plain if isinstance(plain, np.ndarray) else plain.numpy()
-            more = np.broadcast_to(guests.numpy(), (environments, len(guests), 4, 4))
-            plain, count = np.concatenate([host, more], axis=1), count + len(guests)
+            more = np.broadcast_to(externals.numpy(), (environments, len(externals), 4, 4))
+            plain, count = np.concatenate([host, more], axis=1), count + len(externals)
         if self.poses.shape[0] != environments * count:
             self.poses = wp.empty(environments * count, dtype=wp.mat44d, device=self.device)
         if isinstance(plain, np.ndarray) or plain.dtype != wp.float64:

@@ -106,7 +106,7 @@ def brute_within_rows(
     owners, faces, met = map(
         np.concatenate, ([none[0], *owners], [none[1], *faces], [none[2], *met])
     )
-    columns = owners[:, 0], owners[:, 1:] - [0, part.first_guest], faces
+    columns = owners[:, 0], owners[:, 1:] - [0, part.first_external], faces
     rows = (wp.array(x.astype(np.int32), device=scene.device) for x in columns)
     return *rows, met
 

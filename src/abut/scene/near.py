@@ -22,7 +22,7 @@ class NearSearch:
         distance: How far apart faces may be.
         own: Also faces of one object.
         strategy: How candidates are found.
-        kept: As in BroadStages.
+        box_cache: As in BroadStages.
     """
 
     def __init__(
@@ -31,9 +31,9 @@ class NearSearch:
         distance: float,
         own: bool,
         strategy: Strategy = Strategy.DESCEND,
-        kept: Any = None,
+        box_cache: Any = None,
     ) -> None:
-        self.broad = BroadStages(*scene, own=own, margin=0.5 * distance, kept=kept)
+        self.broad = BroadStages(*scene, own=own, margin=0.5 * distance, box_cache=box_cache)
         self.queues, self.own, self.strategy = self.broad.queues, own, strategy
         self._bound = int(np.float64(distance).view(np.int64))
         clear, accept = self.broad.clear, self.broad.accept

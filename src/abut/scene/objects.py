@@ -2,7 +2,6 @@
 
 import heapq
 from collections.abc import Sequence
-from itertools import takewhile
 from typing import Any
 
 import numpy as np
@@ -15,6 +14,7 @@ from abut.errors import PoseError, SceneError
 from abut.geometry.poses import checked_poses
 from abut.scene.ignored_pairs import IgnoredPairs
 from abut.scene.inputs import VertexCheck
+from abut.scene.move_log import MoveLog
 from abut.scene.shape_pool import NO_SHAPE, ShapePool
 
 ALL_GROUPS = -1  # all bits
@@ -37,37 +37,6 @@ def write_pose_kernel(
 ):
     """Write one pose."""
     poses_out[row] = pose
-
-
-class MoveLog:
-    """The rows of objects in the order in which they were last moved.
-
-    Attributes:
-        count: Number of calls that have moved objects.
-    """
-
-    MOST_ROWS = 64  # of a call; where there are more, any row may have moved
-
-    def __init__(self) -> None:
-        self.count = 0
-        self._last: dict[int, int] = {}  # call that has moved each row
-        self._all = 0  # last call that may have moved any row
-
-    def add(self, rows: np.ndarray) -> None:
-        """Note the rows of a call."""
-        self.count += 1
-        if len(rows) > self.MOST_ROWS:
-            self._last, self._all = {}, self.count
-            return
-        for row in rows.tolist():
-            self._last.pop(row, None)
-            self._last[row] = self.count
-
-    def since(self, count: int) -> list[int] | None:
-        """Rows that have moved after so many calls; None: all may have."""
-        if count < self._all:
-            return None
-        return [row for row, _ in takewhile(lambda x: x[1] > count, reversed(self._last.items()))]
 
 
 class ObjectTable:

@@ -40,6 +40,24 @@ class Rows:
     pairs: wp.array2d[wp.int32]
 
 
+@wp.func
+def write_row(
+    rows: Rows,
+    at: wp.int32,
+    object_pair: wp.int64,
+    faces: wp.vec3i,
+    layouts: wp.vec4i,
+    first_external: wp.int32,
+):
+    """Write the row of the key of an object pair and an unpacked key of faces."""
+    pair = unpack_pair(object_pair, wp.vec2i(layouts[0], layouts[1]))
+    rows.environments[at] = pair[0]
+    rows.objects[at, 0] = pair[1]
+    rows.objects[at, 1] = pair[2] - first_external
+    rows.pairs[at, 0] = faces[1]
+    rows.pairs[at, 1] = faces[2]
+
+
 @wp.kernel
 def row_kernel(
     # in
@@ -48,7 +66,7 @@ def row_kernel(
     keys: wp.array[wp.int64],
     count: wp.array[wp.int64],
     layouts: wp.vec4i,
-    first_guest: wp.int32,
+    first_external: wp.int32,
     # out
     rows_out: Rows,
 ):
@@ -61,12 +79,7 @@ def row_kernel(
         stop = wp.int32(wp.min(count[0], wp.int64(stop)))
     for i in range(span[0] + wp.tid(), stop, span[2]):
         row = unpack_pair(keys[i], wp.vec2i(layouts[2], layouts[3]))
-        pair = unpack_pair(object_pairs[row[0]], wp.vec2i(layouts[0], layouts[1]))
-        rows_out.environments[i] = pair[0]
-        rows_out.objects[i, 0] = pair[1]
-        rows_out.objects[i, 1] = pair[2] - first_guest
-        rows_out.pairs[i, 0] = row[1]
-        rows_out.pairs[i, 1] = row[2]
+        write_row(rows_out, i, object_pairs[row[0]], row, layouts, first_external)
 
 
 class RowsAhead:
@@ -75,12 +88,17 @@ class RowsAhead:
     Args:
         queues: Queues of a search.
         objects, layout: Bits of keys that objects take, and faces.
-        first_guest: As in Part.
+        first_external: As in Part.
         size: Rows to make; more hits have to be unpacked anew.
     """
 
     def __init__(
-        self, queues: PairQueues, objects: KeyLayout, layout: KeyLayout, first_guest: int, size: int
+        self,
+        queues: PairQueues,
+        objects: KeyLayout,
+        layout: KeyLayout,
+        first_external: int,
+        size: int,
     ) -> None:
         self.size, self._device = size, queues.device
         object_pairs = queues["objects"].keys
@@ -88,7 +106,7 @@ class RowsAhead:
         self._sort = PaddedSort(queues["hits"], size, width)
         sorted_hits = self._sort.queue
         args = [object_pairs, sorted_hits.keys, sorted_hits.count, layouts_of(objects, layout)]
-        args += [first_guest, empty_rows(0, self._device)]
+        args += [first_external, empty_rows(0, self._device)]
         self._unpack = Task(row_kernel, size, args, self._device)
 
     def start(self) -> tuple[wp.array, wp.array, wp.array]:
@@ -120,7 +138,7 @@ def object_rows(
     keys: Any,
     objects: KeyLayout,
     layout: KeyLayout,
-    first_guest: int,
+    first_external: int,
     device: wp.Device,
 ) -> tuple[wp.array, wp.array, wp.array]:
     """((n,) environments, (n, 2) objects, (n, 2) faces) of keys, of NumPy or of the device."""
@@ -129,6 +147,6 @@ def object_rows(
         keys = wp.array(keys, dtype=wp.int64, device=device)
     rows = empty_rows(count, device)
     all_of_them = wp.empty(0, dtype=wp.int64, device=device)
-    args = [object_pairs, keys, all_of_them, layouts_of(objects, layout), first_guest, rows]
+    args = [object_pairs, keys, all_of_them, layouts_of(objects, layout), first_external, rows]
     launch(row_kernel, count, args, device, grain=1 << 15)
     return rows.environments, rows.objects, rows.pairs

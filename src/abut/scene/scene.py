@@ -351,9 +351,9 @@ class Scene:
         Guarantee:
             Exact and complete. Faces are closed: touching and coplanar overlap count.
         """
-        guest = self._selections.guest(against, pose)
+        external = self._selections.external(against, pose)
         with self.lock:
-            part = self._selections.part(which, against, guest)
+            part = self._selections.part(which, against, external)
             how = chosen(Method, method, "method")
             if poses is not None and how not in TREE_METHODS:
                 raise OptionError(f"method '{method}' takes no batches of poses; use 'bvh'.")
@@ -399,9 +399,9 @@ class Scene:
         Guarantee:
             Exact.
         """
-        guest = self._selections.guest(against, pose)
+        external = self._selections.external(against, pose)
         with self.lock:
-            part = self._selections.part(which, against, guest)
+            part = self._selections.part(which, against, external)
             colliding = self._searches.colliding(part, poses, self_collisions)
             if poses is None:
                 return bool(colliding[0])
@@ -435,9 +435,9 @@ class Scene:
             Complete. Distances are rounded float64, compared as computed; pairs that meet are
             found exactly and have distance 0.
         """
-        guest = self._selections.guest(against, pose)
+        external = self._selections.external(against, pose)
         with self.lock:
-            part = self._selections.part(which, against, guest)
+            part = self._selections.part(which, against, external)
             distance = number_from(distance, "distance", 0.0)
             if chosen(TREE_METHODS, method, "method") is Method.BRUTE:
                 scene = self._searches.layout(part, poses)
@@ -483,9 +483,9 @@ class Scene:
         Guarantee:
             The true minimum, rounded as in ``abut.distance``. 0 exactly where two objects meet.
         """
-        guest = self._selections.guest(against, pose)
+        external = self._selections.external(against, pose)
         with self.lock:
-            part = self._selections.part(which, against, guest)
+            part = self._selections.part(which, against, external)
             bound = inf if upper_bound is None else number_from(upper_bound, "upper_bound", 0.0)
             brute = chosen(TREE_METHODS, method, "method") is Method.BRUTE
             if pairs is not None:
@@ -520,9 +520,9 @@ class Scene:
         Guarantee:
             The true minimum, rounded as in ``abut.distance``. 0 exactly where two objects meet.
         """
-        guest = self._selections.guest(against, pose)
+        external = self._selections.external(against, pose)
         with self.lock:
-            part = self._selections.part(which, against, guest)
+            part = self._selections.part(which, against, external)
             brute = chosen(TREE_METHODS, method, "method") is Method.BRUTE
             rows = least_rows(self._searches, part, poses, brute)
             return least_distance(*rows, poses is not None)
@@ -566,12 +566,12 @@ class Scene:
         Guarantee:
             Conservative. No impact is missed; no time is later than the true one.
         """
-        guest = self._selections.guest(against, pose)
+        external = self._selections.external(against, pose)
         with self.lock:
             gap = number_from(min_distance, "min_distance", 0.0)
             tolerance = number_from(tolerance, "tolerance", LEAST_TOLERANCE)
             brute = chosen(TREE_METHODS, method, "method") is Method.BRUTE
             options = {"own": self_collisions, "first": first, "brute": brute}
             bent = dict(self._objects.end_points(*item) for item in (vertices or {}).items())
-            part = self._selections.part(which, against, guest)
+            part = self._selections.part(which, against, external)
             return scene_impacts(part, poses, bent, gap, tolerance, **options)

@@ -71,7 +71,7 @@ def scene_contacts(found: FoundContacts, batched: bool, same: Callable[[], bool]
     def segments(pairs: wp.array, _pose: wp.array | None) -> tuple[wp.array, wp.array]:
         if not same():
             raise SceneError("the scene has deformed or lost objects since; ask before.")
-        where = (environments, found.poses, found.first_guest)
+        where = (environments, found.poses, found.first_external)
         sides = PairSides(found.view, objects, pairs, *where)
         return contact_segments(sides.a, sides.b, sides.pairs, None)
 
@@ -86,7 +86,7 @@ def scene_gaps(
 ) -> SceneGaps:
     """Measure pairs of faces that a NearSearch has found."""
     environments, objects, pairs, met = found
-    sides = PairSides(scene.rows.view, objects, pairs, environments, first_b=scene.first_guest)
+    sides = PairSides(scene.rows.view, objects, pairs, environments, first_b=scene.first_external)
     distance = _measured(sides, met, False)[0]
     pose = environments if batched else None
     return SceneGaps(pairs, pose, distance, lambda: _measured(sides, met, True)[1], objects=objects)

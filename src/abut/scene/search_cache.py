@@ -11,21 +11,21 @@ from abut.broad.few_objects import MOST_FEW
 from abut.broad.phase import object_layout
 from abut.core.cache import RecentCache
 from abut.core.pair_queue import NO_KEY_INT
+from abut.scene.box_cache import BoxCache
 from abut.scene.broad_stages import BroadStages, SceneQueues
 from abut.scene.contact_search import ContactSearch, FoundContacts
 from abut.scene.few_search import FewSearch
 from abut.scene.fronts import SceneFronts, SceneFrontSearch
 from abut.scene.inputs import EnvironmentPoses
-from abut.scene.kept_boxes import KeptBoxes
 from abut.scene.near import NearSearch
 from abut.scene.objects import ObjectTable
 from abut.scene.selection import Part
 
 
-class Verdict:
-    """The last answer to whether any two objects of a scene meet.
+class WitnessCache:
+    """The pair of objects that the last query of a whole scene found to meet, or none.
 
-    While it holds for all but a few objects that have moved since, only these are searched.
+    After a few objects have moved, only these are searched, as far as the pair allows.
     """
 
     def __init__(self) -> None:
@@ -75,7 +75,7 @@ class SearchCache:
         self._batch = EnvironmentPoses(objects.device)
         self._recent = RecentCache()
         self._few: FewSearch | None = None  # the last one
-        self._verdict = Verdict()
+        self._witness = WitnessCache()
 
     @cached_property
     def fronts(self) -> SceneFronts:
@@ -98,7 +98,7 @@ class SearchCache:
             if found is not None:
                 return found
         if poses is None and not options.get("brute") and options.get("broad") is None:
-            options |= self._kept_boxes(part, where)
+            options |= self._box_cache(part, where)
         return self._search(ContactSearch, part, where, **options).run()
 
     def colliding(self, part: Part, poses: Any, own: bool) -> np.ndarray:
@@ -111,7 +111,7 @@ class SearchCache:
     def _found_pair(self, part: Part, where: tuple[wp.array, int]) -> int:
         """The key of two objects of a part that meet; NO_KEY_INT where none do."""
         if part.is_whole:
-            return self._verdict.found_pair(
+            return self._witness.found_pair(
                 part.objects,
                 lambda few: self._few_pair(part, where, few, (0, len(part.objects))),
                 lambda: self._any_pair(part, where),
@@ -124,13 +124,13 @@ class SearchCache:
         if not 0 < len(few) <= MOST_FEW:
             return None
         search = self._few
-        if search is None or not search.kept.serves(part):
-            search = self._few = FewSearch(self._search(KeptBoxes, part, where))
+        if search is None or not search.box_cache.serves(part):
+            search = self._few = FewSearch(self._search(BoxCache, part, where))
         return search.find(few, others)
 
-    def _kept_boxes(self, part: Part, where: Any) -> dict[str, KeptBoxes]:
+    def _box_cache(self, part: Part, where: Any) -> dict[str, BoxCache]:
         """The option of a search of a part of which one side is a few objects."""
-        return {"kept": self._search(KeptBoxes, part, where)} if part.is_few else {}
+        return {"box_cache": self._search(BoxCache, part, where)} if part.is_few else {}
 
     def _any_pair(self, part: Part, where: Any) -> int:
         return self._search(ContactSearch, part, where, any_contact=True).found_pair()
@@ -139,7 +139,7 @@ class SearchCache:
         """The search of a kind with these options."""
         where = self.environments(part, poses)
         if kind is NearSearch and poses is None:
-            options |= self._kept_boxes(part, where)
+            options |= self._box_cache(part, where)
         return self._search(kind, part, where, **options)
 
     def layout(self, part: Part, poses: Any = None) -> BroadStages:
@@ -153,15 +153,15 @@ class SearchCache:
         part.objects.pool.flush()
         if poses is None:
             return part.objects.poses, 1
-        guests = part.objects.poses[part.first_guest :] if part.first_guest else None
-        return self._batch.take(poses, len(self.objects), guests)
+        externals = part.objects.poses[part.first_external :] if part.first_external else None
+        return self._batch.take(poses, len(self.objects), externals)
 
     def _search(self, kind: type, part: Part, where: tuple[wp.array, int], **options: Any) -> Any:
         """The search of a kind with these options, for the arrays as they are."""
         objects, arrays = part.objects, part.objects.pool.arrays
         bits = max(arrays.most_faces - 1, 1).bit_length()
         sizes = (arrays.generation, len(objects), len(objects.ignored.padded_keys), bits)
-        key = (part.is_whole, part.first_guest)
+        key = (part.is_whole, part.first_external)
         search = self._recent.get(
             (kind, *key, *where, objects.poses, *sizes, *options, *options.values()),
             lambda: kind(objects, self.queues, *where, **options),

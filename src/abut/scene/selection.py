@@ -17,7 +17,7 @@ from abut.scene.objects import ALL_GROUPS, ObjectTable
 from abut.scene.shape_pool import NO_SHAPE, ShapePool
 
 Side = tuple[int, int] | np.ndarray  # the first row and their number, or rows
-MOST_GUESTS = 16  # meshes and scenes whose shapes a scene keeps
+MOST_EXTERNALS = 16  # meshes and scenes whose shapes a scene keeps
 
 
 @dataclass(eq=False)
@@ -25,22 +25,22 @@ class Part:
     """A question about pairs of one object of ``which`` and one of ``against``.
 
     Attributes:
-        objects: The objects to search: those of the scene, then guests.
+        objects: The objects to search: those of the scene, then external ones.
         which: Rows of objects of the scene; None: all.
-        against: Rows of objects of the scene; None: all, or all guests.
-        first_guest: Row of the first guest; 0 where there is none. Results name guests by
-            ``row - first_guest``, in their second column.
+        against: Rows of objects of the scene; None: all, or all external ones.
+        first_external: Row of the first external object; 0 where there is none. Results
+            name such objects by ``row - first_external``, in their second column.
     """
 
     objects: ObjectTable
     which: np.ndarray | None = None
     against: np.ndarray | None = None
-    first_guest: int = 0
+    first_external: int = 0
 
     @property
     def is_whole(self) -> bool:
         """Whether all pairs of the scene are asked about."""
-        return self.which is None and self.against is None and not self.first_guest
+        return self.which is None and self.against is None and not self.first_external
 
     @cached_property
     def roles(self) -> Any:
@@ -48,9 +48,9 @@ class Part:
         if self.is_whole:
             return BOTH_ROLES
         roles = np.zeros(len(self.objects), np.int32)
-        mine = slice(self.first_guest or None) if self.which is None else self.which
+        mine = slice(self.first_external or None) if self.which is None else self.which
         roles[mine] = int(WHICH)
-        roles[slice(self.first_guest, None) if self.against is None else self.against] |= int(
+        roles[slice(self.first_external, None) if self.against is None else self.against] |= int(
             AGAINST
         )
         return roles
@@ -75,13 +75,13 @@ class Part:
 
     @property
     def _sides(self) -> tuple[Side, Side]:
-        count = len(self.objects) - self.first_guest
-        others = (self.first_guest, count) if self.against is None else self.against
-        return (0, self.first_guest or count) if self.which is None else self.which, others
+        count = len(self.objects) - self.first_external
+        others = (self.first_external, count) if self.against is None else self.against
+        return (0, self.first_external or count) if self.which is None else self.which, others
 
     @property
     def meshes(self) -> list[Mesh]:
-        """The mesh of each object, guests included; one without faces where there is none."""
+        """The mesh of each object, also of external ones; one without faces where there is none."""
         return [self.objects.pool.mesh(shape) for shape in self.objects.shapes.tolist()]
 
     @property
@@ -108,7 +108,7 @@ def _rows(rows: Side) -> np.ndarray:
 
 
 @dataclass(eq=False)
-class Guest:
+class ExternalObjects:
     """A mesh or another scene that a question is asked against, as it is now.
 
     Attributes:
@@ -127,13 +127,13 @@ class Guest:
     poses: np.ndarray
 
     @staticmethod
-    def of(source: Any, pose: Any) -> "Guest | None":
-        """The guest that a Mesh or a Scene is; None for anything else."""
+    def of(source: Any, pose: Any) -> "ExternalObjects | None":
+        """The objects of a Mesh or a Scene; None for anything else."""
         if isinstance(source, Mesh):
             if not is_one_pose(pose):
                 raise OptionError("pose must be one pose of the mesh, (4, 4).")
             every = np.array([ALL_GROUPS], np.int32)
-            return Guest(source, (0, 0), [source], every, every, given_poses(pose))
+            return ExternalObjects(source, (0, 0), [source], every, every, given_poses(pose))
         if pose is not None:
             raise OptionError("pose is for a mesh; give against=mesh.")
         table = getattr(source, "_objects", None)
@@ -144,15 +144,15 @@ class Guest:
             gone = (table.shapes == NO_SHAPE).tolist()
             meshes = [None if no else m for m, no in zip(source.meshes, gone, strict=True)]
             poses = table.poses.numpy().reshape(-1, 4, 4).copy()
-            return Guest(source, version, meshes, table.group, table.mask, poses)
+            return ExternalObjects(source, version, meshes, table.group, table.mask, poses)
 
 
 class JoinedObjects:
-    """The objects of a scene, and after them those of a guest, in one table.
+    """The objects of a scene, and after them external ones, in one table.
 
     Attributes:
-        source: The Mesh or Scene that is the guest.
-        table: The objects. Static ones of a guest are tested against static ones of the scene.
+        source: The Mesh or Scene of the external objects.
+        table: The objects. Static external ones are tested against static ones of the scene.
     """
 
     def __init__(self, pool: ShapePool, source: Any) -> None:
@@ -161,22 +161,22 @@ class JoinedObjects:
         self._shapes = np.empty(0, np.int32)
         self._moves = -1  # of the scene that the table has followed
 
-    def follow(self, host: ObjectTable, guest: Guest) -> ObjectTable:
+    def follow(self, host: ObjectTable, external: ExternalObjects) -> ObjectTable:
         """The table, brought up to date."""
-        version = (host.version, guest.version)
+        version = (host.version, external.version)
         if self._version != version:
             self._version = version
-            self._take_meshes(guest.meshes)
+            self._take_meshes(external.meshes)
             self.table.replace(
                 np.concatenate([host.shapes, self._shapes]),
-                np.concatenate([host.group, guest.group]),
-                np.concatenate([host.mask, guest.mask]),
+                np.concatenate([host.group, external.group]),
+                np.concatenate([host.mask, external.mask]),
             )
             self._moves = -1
         self._copy_poses(host)
-        if len(guest.poses):
-            rows = np.arange(len(host), len(host) + len(guest.poses))
-            self.table.write_poses(rows, guest.poses)
+        if len(external.poses):
+            rows = np.arange(len(host), len(host) + len(external.poses))
+            self.table.write_poses(rows, external.poses)
         return self.table
 
     def _copy_poses(self, host: ObjectTable) -> None:
@@ -189,7 +189,7 @@ class JoinedObjects:
             self.table.moves.add(np.arange(len(host)) if moved is None else np.array(moved))
 
     def release(self) -> None:
-        """Let the shapes of the guest go."""
+        """Let the shapes of the external objects go."""
         self._take_meshes([])
 
     def _take_meshes(self, meshes: list[Mesh | None]) -> None:
@@ -208,23 +208,23 @@ def _is(a: Any, b: Any) -> bool:
 
 
 class Selections:
-    """Makes the Part of each question about a scene, and keeps the shapes of recent guests."""
+    """Makes the Part of each question about a scene, and keeps recent external shapes."""
 
     def __init__(self, objects: ObjectTable) -> None:
         self.objects = objects
         self._joined: list[JoinedObjects] = []
 
-    def guest(self, against: Any, pose: Any) -> Guest | None:
-        """The guest that ``against`` names; None where it names objects of the scene.
+    def external(self, against: Any, pose: Any) -> ExternalObjects | None:
+        """The external objects of ``against``; None where it names objects of the scene.
 
-        Ask before the scene is locked: another scene is locked meanwhile.
+        Call this before the scene is locked: it locks the other scene.
         """
-        return Guest.of(None if self._is_scene(against) else against, pose)
+        return ExternalObjects.of(None if self._is_scene(against) else against, pose)
 
-    def part(self, which: Any, against: Any, guest: Guest | None) -> Part:
+    def part(self, which: Any, against: Any, external: ExternalObjects | None) -> Part:
         """The part that is asked about."""
-        if guest is not None:
-            return self._guest_part(which, guest)
+        if external is not None:
+            return self._external_part(which, external)
         whole = against is None or self._is_scene(against)
         if which is None and whole:
             return Part(self.objects)
@@ -233,17 +233,17 @@ class Selections:
     def _is_scene(self, against: Any) -> bool:
         return getattr(against, "_objects", None) is self.objects
 
-    def _guest_part(self, which: Any, guest: Guest) -> Part:
-        require_same_device(self.objects, guest.source)
-        known = next((j for j in self._joined if j.source is guest.source), None)
+    def _external_part(self, which: Any, external: ExternalObjects) -> Part:
+        require_same_device(self.objects, external.source)
+        known = next((j for j in self._joined if j.source is external.source), None)
         if known is None:
-            known = JoinedObjects(self.objects.pool, guest.source)
+            known = JoinedObjects(self.objects.pool, external.source)
         else:
             self._joined.remove(known)
-        for old in self._joined[MOST_GUESTS - 1 :]:
+        for old in self._joined[MOST_EXTERNALS - 1 :]:
             old.release()
-        self._joined = [known, *self._joined[: MOST_GUESTS - 1]]
-        table = known.follow(self.objects, guest)
+        self._joined = [known, *self._joined[: MOST_EXTERNALS - 1]]
+        table = known.follow(self.objects, external)
         return Part(table, self._rows(which), None, len(self.objects))
 
     def _rows(self, handles: Any) -> np.ndarray | None:

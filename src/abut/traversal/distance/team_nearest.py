@@ -51,8 +51,8 @@ from abut.traversal.distance.node_pool import (
     push_opened,
     start_pool,
 )
-from abut.traversal.distance.parcels import Parcels, hand_on, load_parcel
 from abut.traversal.distance.samples import sampled_distance, samples_help
+from abut.traversal.distance.spill import SpillQueue, load_chunk, spill_pairs
 from abut.traversal.distance.team_faces import (
     NearestBounds,
     compare_lanes,
@@ -99,7 +99,7 @@ def nearest_in_row_for(bound: Bound, cuda: bool) -> wp.Function:
         rounds: wp.int32,
         queues: DistanceQueues,
         candidates: PairQueue,
-        left: Parcels,
+        spilled: SpillQueue,
     ):
         """The nearest faces below some pairs of nodes, if they are as near as the bound of the row.
 
@@ -107,7 +107,7 @@ def nearest_in_row_for(bound: Bound, cuda: bool) -> wp.Function:
         ``shared`` row; the key is NO_KEY where they have found nearer faces. Distances are bits,
         and 0 for faces that meet. On CUDA, faces are listed as candidates instead, and the bound is
         that of faces that surely cross, or lies above the distance of a candidate; pairs that are
-        not opened after so many rounds are ``left``.
+        not opened after so many rounds are spilled.
         """
         lane = lane_index()
         slack = slack_of(pair)
@@ -127,7 +127,7 @@ def nearest_in_row_for(bound: Bound, cuda: bool) -> wp.Function:
                 if round == rounds:
                     if lane == 0:
                         atomic_min_int64(queues.bound, rank, to_bits(known.upper))
-                    if hand_on(triples, pool, rank, left):
+                    if spill_pairs(triples, pool, rank, spilled):
                         pool = NodePool()
                         continue
                 round += 1
@@ -217,20 +217,20 @@ def team_nearest_kernel_for(pairs_type: type, bound: Bound, cuda: bool) -> wp.Ke
         items: WorkItems,
         fields: wp.array[wp.int32],
         counter: wp.array[wp.int32],
-        given: Parcels,
+        given: SpillQueue,
         rounds: wp.int32,
         # out
         queues_out: DistanceQueues,
         candidates_out: PairQueue,
-        parcels_out: Parcels,
+        spilled_out: SpillQueue,
         distance_out: wp.array[wp.int64],
         key_out: wp.array[wp.int64],
     ):
         """Find the nearest faces of each (row, subtrees of a and b), where they are the nearest.
 
         On the CPU distances are written as bits; the key is NO_KEY where other teams have found
-        nearer faces. On CUDA candidates are listed, the items are those of the given parcels where
-        there are any, and other parcels are made after so many rounds. Rows of the far field are
+        nearer faces. On CUDA candidates are listed, the items are the given chunks where there
+        are any, and pairs that are left after so many rounds are spilled. Rows of the far field are
         left out.
         """
         if wp.static(cuda):
@@ -265,7 +265,7 @@ def team_nearest_kernel_for(pairs_type: type, bound: Bound, cuda: bool) -> wp.Ke
                 pool = NodePool()
                 if goes_on:
                     if wp.static(cuda):
-                        pool = load_parcel(triples, given, work)
+                        pool = load_chunk(triples, given, work)
                 else:
                     pool = start_pool(triples, start_of_item(pair, items, work % each))
                 found = nearest_in_row(
@@ -280,7 +280,7 @@ def team_nearest_kernel_for(pairs_type: type, bound: Bound, cuda: bool) -> wp.Ke
                     rounds,
                     queues_out,
                     candidates_out,
-                    parcels_out,
+                    spilled_out,
                 )
                 if lane_index() == 0:
                     atomic_min_int64(queues_out.bound, rank, found.bits)

@@ -152,16 +152,6 @@ def farthest_first(gaps: wp.vec4f) -> wp.vec4f:
 
 
 @wp.func
-def push_overlapping(stack: wp.array[wp.vec2i], held: wp.int32, pairs: Opened):
-    """Push the pairs that overlap; returns the size of the stack."""
-    top = held
-    for k in range(4):  # all go on the stack, and stay if they overlap
-        stack[top] = wp.vec2i(pairs.i + (k >> 1), pairs.j + (k & 1))
-        top += wp.int32(not (pairs.gaps[k] > wp.float32(0.0)))
-    return top
-
-
-@wp.func
 def start_of(
     frame: RelativeFrame, tree_a: BvhView, tree_b: BvhView, item: wp.int32, depth: wp.int32
 ):

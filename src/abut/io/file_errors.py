@@ -1,4 +1,4 @@
-"""The door of all readers: files that are missing, damaged or too large are FileErrors."""
+"""Errors of all readers: a file that is missing, damaged or too large raises a FileError."""
 
 import os
 import zipfile

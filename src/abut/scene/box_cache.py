@@ -1,4 +1,4 @@
-"""KeptBoxes: boxes of all objects of a scene, of which only those that have moved are computed."""
+"""BoxCache: boxes of all objects of a scene; only those of objects that have moved are computed."""
 
 from functools import cached_property
 from typing import Any
@@ -24,7 +24,7 @@ from abut.scene.objects import ObjectTable
 from abut.scene.selection import Part
 
 
-class KeptBoxes:
+class BoxCache:
     """Boxes and filters of objects where they are. Poses must be known to be rigid.
 
     Args:
@@ -132,30 +132,31 @@ class FewPairs:
     """Lists pairs of a few objects and others for a search, in place of a broad phase.
 
     Args:
-        kept: Boxes of the objects.
+        box_cache: Boxes of the objects.
         view: ScenePairs of the search.
         margin: How far apart objects may be.
         own: Also objects with themselves.
     """
 
-    def __init__(self, kept: KeptBoxes, view: Any, margin: float, own: bool) -> None:
-        self._kept, device = kept, kept.device
+    def __init__(self, box_cache: BoxCache, view: Any, margin: float, own: bool) -> None:
+        self._box_cache, device = box_cache, box_cache.device
         self._question = wp.zeros(QUESTION_SIZE, dtype=wp.int32, device=device)
         self._host = self._question
         if device.is_cuda:
             self._host = wp.zeros(QUESTION_SIZE, dtype=wp.int32, device="cpu", pinned=True)
         few, nothing = empty_boxes(MOST_FEW, 1, device), wp.empty(0, wp.int64, device)
         flags = wp.empty(0, wp.int32, device)
-        args = [view, wp.float64(margin), self._question, kept.boxes, few, nothing, nothing, flags]
+        boxes, others = box_cache.boxes, box_cache.others
+        args = [view, wp.float64(margin), self._question, boxes, few, nothing, nothing, flags]
         self._boxes = Task(few_boxes_kernel, MOST_FEW, args, device)
-        args = [view, kept.boxes, few, kept.filters, own, self._question, kept.others]
+        args = [view, boxes, few, box_cache.filters, own, self._question, others]
         args.append(view.object_pairs)
-        self._pairs = Task(few_pairs_kernel, len(kept.objects), args, device, grain=8192)
+        self._pairs = Task(few_pairs_kernel, len(box_cache.objects), args, device, grain=8192)
 
     def boxes(self, part: Part) -> None:
         """Ask about a part, and compute the boxes of its few objects and of what has moved."""
         few, others = part.sides()
-        self._kept.ask(self._host.numpy(), few, others, part.few_last)
+        self._box_cache.ask(self._host.numpy(), few, others, part.few_last)
         if self._host is not self._question:
             wp.copy(self._question, self._host)
         self._boxes.run()
