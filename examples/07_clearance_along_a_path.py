@@ -37,7 +37,7 @@ poses = np.tile(np.eye(4), (STEPS, 1, 1))
 poses[:, :3, 3] = np.stack([0.3 * np.sin(5 * t), 0.2 * np.cos(3 * t), 2 * t], axis=1)
 
 near = abut.distance(gate, small, pose_b=poses)
-clearance = near.value.numpy()
+clearance = near.distance.numpy()
 tightest = int(clearance.argmin())
 print(f"{STEPS} steps; the tightest is {tightest}, with {clearance[tightest]:.4f} to spare")
 

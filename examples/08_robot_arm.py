@@ -57,7 +57,7 @@ abut.distance(next(iter(arm.values())), ring, pose_a=poses[0][:300])  # load ker
 
 start = time.perf_counter()
 by_link = {  # distances beyond ENOUGH are infinite
-    k: abut.distance(mesh, ring, pose_a=poses[k - 1], upper_bound=ENOUGH).value.numpy()
+    k: abut.distance(mesh, ring, pose_a=poses[k - 1], upper_bound=ENOUGH).distance.numpy()
     for k, mesh in arm.items()
 }
 spent = time.perf_counter() - start

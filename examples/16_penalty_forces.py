@@ -26,7 +26,7 @@ push = field.response(
 )
 print("shift   distance   area inside   force on the gem")
 for x, d, area, force in zip(
-    shifts, near.value.numpy(), push.area.numpy(), push.force.numpy(), strict=True
+    shifts, near.distance.numpy(), push.area.numpy(), push.force.numpy(), strict=True
 ):
     print(f"{x:5.2f}   {d:8.4f}   {area:11.4f}   {np.round(force, 3).tolist()}")
 back = push.on_other.force.numpy() + push.force.numpy()

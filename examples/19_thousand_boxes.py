@@ -39,5 +39,5 @@ print(f"box {busiest} becomes {halves.tolist()}: {len(after)} pairs of objects m
 
 # Distance to the nearest neighbour, for boxes without contact.
 near = scene.distance()
-alone = near.value.numpy() > 0
-print(f"{alone.sum()} boxes touch none; the loneliest is {near.value.numpy().max():.2f} away")
+alone = near.distance.numpy() > 0
+print(f"{alone.sum()} boxes touch none; the loneliest is {near.distance.numpy().max():.2f} away")

@@ -44,6 +44,7 @@ from .scene import (
     SceneDistances,
     SceneGaps,
     SceneImpacts,
+    SceneObject,
 )
 from .sdf.closest_sample import Proximity
 from .sdf.distance_field import DistanceField
@@ -91,6 +92,7 @@ __all__ = [
     "SceneError",
     "SceneGaps",
     "SceneImpacts",
+    "SceneObject",
     "Sign",
     "Solver",
     "ToolError",

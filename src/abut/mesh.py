@@ -14,6 +14,7 @@ from abut.core.cache import RecentCache
 from abut.core.device import resolve_device
 from abut.core.pickling import device_or_cpu
 from abut.core.point_check import PointCheck, PointCheckBuffers, not_finite_error, vertex_rows
+from abut.core.unknown_options import explain_options
 from abut.errors import MeshError
 
 if TYPE_CHECKING:
@@ -50,6 +51,7 @@ class Mesh:
     faces: wp.array
     parts: np.ndarray | None = None  # first face of each part, then face_count; None: one part
 
+    @explain_options
     def __init__(self, vertices: Any, faces: Any, device: Any = None) -> None:
         vertices, faces = to_plain(vertices), to_plain(faces)
         if device is None and isinstance(vertices, wp.array):
@@ -340,7 +342,8 @@ def require_meshes(**operands: Any) -> None:
     """Refuse operands that are not meshes."""
     for name, operand in operands.items():
         if not isinstance(operand, Mesh):
-            raise MeshError(f"{name} must be an abut.Mesh, not {type(operand).__name__}.")
+            way = "; abut.Mesh.from_trimesh makes one" if hasattr(operand, "faces") else ""
+            raise MeshError(f"{name} must be an abut.Mesh, not {type(operand).__name__}{way}.")
 
 
 def _require_rows(data: Any, name: str, count: str) -> None:

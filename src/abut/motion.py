@@ -11,6 +11,7 @@ import warp as wp
 
 from abut.core.arrays import to_plain
 from abut.core.launch import launch
+from abut.core.unknown_options import explain_methods
 from abut.errors import MeshError, OptionError, PoseError
 from abut.geometry.poses import (
     checked_poses,
@@ -48,6 +49,7 @@ class Piece:
     place: tuple[int, bytes] | None = None
 
 
+@explain_methods
 class Motion:
     """A mesh that moves over one step, from time 0 to time 1.
 

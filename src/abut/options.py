@@ -1,10 +1,9 @@
 """Enums of the choices that calls take; the members are strings."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from enum import StrEnum
-from functools import wraps
 from math import isfinite
-from typing import Any, ParamSpec, TypeVar
+from typing import Any, TypeVar
 
 from abut.errors import OptionError
 
@@ -144,58 +143,3 @@ def require_length(**lengths: float) -> None:
             fits = False
         if not fits:
             raise OptionError(f"{name} must be a length from 0 up, not {length!r}.")
-
-
-# Names that other libraries have for options.
-OTHER_NAMES = {
-    "algorithm": ("method",),
-    "bounding_volume": ("bound",),
-    "eps": ("tolerance", "min_distance"),
-    "max_distance": ("upper_bound", "distance"),
-    "min_dist": ("min_distance",),
-    "only_first": ("first",),
-    "pose": ("pose_b", "poses"),
-    "poses": ("pose_b", "pose"),
-    "radius": ("distance", "upper_bound"),
-    "return_first": ("first",),
-    "self_collision": ("self_collisions",),
-    "threshold": ("distance", "upper_bound"),
-    "transform": ("pose_b", "pose", "poses"),
-    "transforms": ("pose_b", "pose", "poses"),
-}
-
-P = ParamSpec("P")
-R = TypeVar("R")
-
-
-def explain_options(verb: Callable[P, R]) -> Callable[P, R]:
-    """Return a verb that explains an option it does not have."""
-
-    @wraps(verb)
-    def explained(*args: P.args, **kwargs: P.kwargs) -> R:
-        try:
-            return verb(*args, **kwargs)
-        except TypeError as error:
-            explain_error(verb, kwargs, error)
-            raise
-
-    return explained
-
-
-def explain_error(verb: Callable[..., Any], options: dict[str, Any], error: TypeError) -> None:
-    """Raise an error that names the right option if ``error`` is about one a verb does not have."""
-    from inspect import signature
-
-    known = list(signature(verb).parameters)
-    for name in options:
-        if name not in known and repr(name) in str(error):
-            raise TypeError(_explained(verb.__name__, name, known)) from None
-
-
-def _explained(verb: str, name: str, known: list[str]) -> str:
-    from difflib import get_close_matches
-
-    meant = [other for other in OTHER_NAMES.get(name, ()) if other in known][:1]
-    meant = meant or get_close_matches(name, known, 1)
-    hint = f"; did you mean {meant[0]!r}?" if meant else f"; it takes {', '.join(known)}."
-    return f"{verb}() has no option {name!r}{hint}"

@@ -210,11 +210,11 @@ class Distances(PicklableResult):
     """The distance of two meshes, for one pose or for each of a batch.
 
     Attributes:
-        value: The smallest distance, a float; (B,) float64 for a batch. 0 exactly if the meshes
+        distance: The smallest distance, a float; (B,) float64 for a batch. 0 exactly if the meshes
             meet, infinity if no faces are within ``upper_bound``.
     """
 
-    value: Any
+    distance: Any
     _faces: np.ndarray = field(repr=False)
     _device: wp.Device = field(repr=False)
     _measure: Callable[[], wp.array] = field(repr=False)
@@ -236,9 +236,16 @@ class Distances(PicklableResult):
         """
         return self._measure()
 
+    @property
+    def value(self) -> Any:
+        """The same as ``distance``."""
+        return self.distance
+
     def numpy(self) -> dict[str, np.ndarray]:
-        """Return the answer as NumPy arrays."""
-        return {"value": _plain(self.value), "faces": self._faces, "points": self.points.numpy()}
+        """Return the answer as NumPy arrays; ``value`` is the same as ``distance``."""
+        distance = _plain(self.distance)
+        rows = {"faces": self._faces, "points": self.points.numpy()}
+        return {"distance": distance, "value": distance, **rows}
 
 
 @dataclass(frozen=True, eq=False)

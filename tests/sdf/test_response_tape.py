@@ -122,7 +122,7 @@ def test_only_differentiable_kernels_are_on_the_tape(device):
 
 def test_bad_input_is_refused(device):
     field, other = scene(device)
-    with pytest.raises(abut.OptionError, match="poses must be a Warp array"):
+    with pytest.raises(abut.OptionError, match="pose must be a Warp array"):
         field.response_on_tape(other, np.eye(4))
     poses = wp.array(transforms(0), dtype=wp.transformd, device=device)
     with pytest.raises(abut.OptionError, match="velocity must have shape"):

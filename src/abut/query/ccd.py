@@ -7,6 +7,7 @@ import warp as wp
 
 from abut.core.device import require_same_device
 from abut.core.pair_queue import KeyLayout
+from abut.core.unknown_options import explain_options
 from abut.errors import MeshError
 from abut.geometry.common_corners import SHARED_BY_INDEX, SHARED_BY_POSITION, SHARED_NONE
 from abut.mesh import Mesh
@@ -19,7 +20,6 @@ from abut.options import (
     Method,
     Solver,
     chosen,
-    explain_options,
     number_from,
 )
 from abut.query.ccd_candidates import CcdStrategy

@@ -4,9 +4,9 @@ from typing import Any
 
 import warp as wp
 
+from abut.core.unknown_options import explain_options
 from abut.errors import MeshError
 from abut.mesh import Mesh, require_meshes
-from abut.options import explain_options
 from abut.query.closest_point import closest_point
 
 

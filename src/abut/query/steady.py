@@ -5,9 +5,9 @@ from functools import wraps
 from typing import Any, TypeVar
 
 from abut.core.cache import forget_values_of_thread
+from abut.core.unknown_options import explain_error
 from abut.errors import MeshError
 from abut.mesh import shape_changes
-from abut.options import explain_error
 
 Verb = TypeVar("Verb", bound=Callable[..., Any])
 

@@ -17,6 +17,7 @@ from abut.core.pair_queue import (
 )
 from abut.core.plan import Plan, Stage
 from abut.core.timing import stage
+from abut.core.unknown_options import explain_methods
 from abut.errors import OptionError
 from abut.mesh import Mesh, require_meshes
 from abut.motion import Motion
@@ -36,6 +37,7 @@ from abut.query.self_collide import self_collide
 from abut.results import Contacts, Impacts
 
 
+@explain_methods
 class Tracker:
     """One mesh and itself, or two meshes, frame after frame.
 

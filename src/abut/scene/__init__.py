@@ -3,6 +3,7 @@
 from abut.scene.distance_results import LeastDistance, SceneDistances
 from abut.scene.impacts import SceneImpacts
 from abut.scene.scene import Scene
+from abut.scene.scene_object import SceneObject
 from abut.scene.scene_results import SceneContacts, SceneGaps
 
 __all__ = [
@@ -12,4 +13,5 @@ __all__ = [
     "SceneDistances",
     "SceneGaps",
     "SceneImpacts",
+    "SceneObject",
 ]

@@ -24,7 +24,7 @@ class SceneDistances(ObjectRows, Distances):
             Pairs under a bound: one of ``which`` and one of ``against``; where both may come first,
             the lower one. Objects of another scene have their indices there; a mesh has 0.
         pose: (n,) int32, the copy of the scene of each row; None without a batch of poses.
-        value: (n,) float64, the smallest distance; 0 exactly where two objects meet.
+        distance: (n,) float64, the smallest; 0 exactly where two objects meet.
     """
 
     pose: wp.array | None = field(default=None, kw_only=True)
@@ -47,7 +47,7 @@ class LeastDistance(ObjectRows, Distances):
 
     Attributes:
         objects: (2,) int32, the two objects; (B, 2) for a batch of poses. -1 where no two may meet.
-        value: Their distance, a float; (B,) float64 for a batch. 0 exactly where two objects meet,
+        distance: A float; (B,) float64 for a batch. 0 exactly where two objects meet,
             infinite where no two may.
     """
 
@@ -66,7 +66,7 @@ def least_distance(scene: BroadStages, rows: FoundDistances, batched: bool) -> L
 
 
 def _made(scene: BroadStages, rows: FoundDistances, single: bool) -> tuple[Any, ...]:
-    """(value, faces, device, points, objects) of a result."""
+    """(distance, faces, device, points, objects) of a result."""
     device, known = scene.device, rows[np.isfinite(rows.value)]
     columns = known.objects, known.faces, known.environments
     sides = PairSides(scene.rows.view, *(wp.array(_int32(c), device=device) for c in columns))

@@ -15,6 +15,7 @@ from abut.geometry.poses import checked_poses
 from abut.scene.ignored_pairs import IgnoredPairs
 from abut.scene.inputs import VertexCheck
 from abut.scene.move_log import MoveLog
+from abut.scene.scene_object import SceneObject
 from abut.scene.shape_pool import NO_SHAPE, ShapePool
 
 ALL_GROUPS = -1  # all bits
@@ -238,12 +239,12 @@ class ObjectTable:
         """Rows of living objects, given by index or name, one or several."""
         if type(handles) is int and 0 <= handles < len(self) and self.shapes[handles] != NO_SHAPE:
             return np.array([handles])  # the usual case
-        if isinstance(handles, str | int | np.integer):
+        if isinstance(handles, str | int | np.integer | SceneObject):
             handles = [handles]
         if isinstance(handles, wp.array):
             handles = handles.numpy()
         if isinstance(handles, Sequence):
-            handles = [self._named(h) if isinstance(h, str) else h for h in handles]
+            handles = [self._index(handle) for handle in handles]
         rows = np.asarray(handles)
         if rows.size == 0:
             return np.empty(0, np.int64)
@@ -355,10 +356,15 @@ class ObjectTable:
         self.ignored.forget(gone)
         self.version += 1
 
-    def _named(self, name: str) -> int:
-        if name not in self.names:
-            raise SceneError(f"there is no object named {name!r} in the scene.")
-        return self.names[name]
+    def _index(self, handle: Any) -> Any:
+        """The index of a name or a SceneObject; anything else as it is."""
+        if isinstance(handle, SceneObject):
+            return handle.index
+        if not isinstance(handle, str):
+            return handle
+        if handle not in self.names:
+            raise SceneError(f"there is no object named {handle!r} in the scene.")
+        return self.names[handle]
 
     def _new_rows(self, count: int) -> np.ndarray:
         """Allocate rows, free ones first, the lowest of them."""

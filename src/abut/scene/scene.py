@@ -1,6 +1,7 @@
 """Scene: many objects that move, deform and break, and the queries about all of them."""
 
 import threading
+from collections.abc import Iterator
 from math import inf
 from typing import Any
 
@@ -10,6 +11,7 @@ import warp as wp
 from abut.bounds.fixed import validate_width
 from abut.core.device import require_same_device, resolve_device
 from abut.core.pickling import device_or_cpu
+from abut.core.unknown_options import explain_methods
 from abut.errors import OptionError
 from abut.mesh import Mesh, require_meshes
 from abut.options import (
@@ -41,6 +43,7 @@ from abut.scene.kinematics import Kinematics
 from abut.scene.mesh_methods import brute_within_rows, kdop_rows, visibility_rows
 from abut.scene.near import NearSearch
 from abut.scene.objects import ALL_GROUPS, ObjectTable
+from abut.scene.scene_object import SceneObject, device_of, is_device, named_meshes, to_mesh
 from abut.scene.scene_results import (
     SceneContacts,
     SceneGaps,
@@ -52,27 +55,36 @@ from abut.scene.selection import Selections
 from abut.scene.shape_pool import ShapePool
 
 
+@explain_methods
 class Scene:
     """Objects on one device: meshes, each at its pose, several of which may share a mesh.
 
     An object is known by its index, which ``add`` returns, or by its name. Every pair of objects
     is tested unless both are static, their groups do not meet, or the pair is ignored.
+    ``scene["name"]`` and ``scene[index]`` are its objects, and so are the items of a loop over it.
 
     Args:
-        device: Where the scene lives; None is the first CUDA device, else the CPU.
+        objects: Meshes to add, or a dict of meshes by name. A device is understood here, too.
+        device: Where the scene lives; None is that of the meshes, else the first CUDA device, else
+            the CPU.
 
     Attributes:
         robot: The kinematics of a scene that was loaded from a robot's file.
     """
 
-    def __init__(self, device: Any = None) -> None:
-        self.device = resolve_device(device)
+    def __init__(self, objects: Any = None, device: Any = None) -> None:
+        if device is None and is_device(objects):
+            objects, device = None, objects
+        objects = list(named_meshes(objects))
+        self.device = resolve_device(device_of(objects) if device is None else device)
         self.lock = threading.RLock()
         self.robot: Kinematics | None = None
         self._pool = ShapePool(self.device)
         self._objects = ObjectTable(self._pool)
         self._searches = SearchCache(self._objects)
         self._selections = Selections(self._objects)
+        for name, mesh in objects:
+            self.add(mesh, name=name)
 
     @classmethod
     def load(cls, path: Any, device: Any = None, *, geometry: str = "collision") -> "Scene":
@@ -99,6 +111,18 @@ class Scene:
     def __len__(self) -> int:
         """Number of objects."""
         return self._objects.count
+
+    def __getitem__(self, handle: Any) -> SceneObject:
+        """The object of an index or a name."""
+        return SceneObject(self, self._objects.row(handle))
+
+    def __iter__(self) -> Iterator[SceneObject]:
+        """The objects, by index."""
+        return (SceneObject(self, index) for index in self.indices.tolist())
+
+    def __contains__(self, handle: Any) -> bool:
+        """Whether there is an object of an index or a name."""
+        return handle in self._objects.names or handle in self.indices.tolist()
 
     def __repr__(self) -> str:
         """Counts and device."""
@@ -146,9 +170,13 @@ class Scene:
         """The mesh of an object, in its own frame."""
         return self._pool.mesh(int(self._objects.shapes[self._objects.row(handle)]))
 
+    def pose_of(self, handle: Any) -> np.ndarray:
+        """(4, 4), a copy of the pose of an object."""
+        return self._objects.poses[self._objects.row(handle) :][:1].numpy()[0].copy()
+
     def add(
         self,
-        mesh: Mesh,
+        mesh: Any,
         pose: Any = None,
         name: str | None = None,
         *,
@@ -159,7 +187,7 @@ class Scene:
         """Add an object; with a batch of poses (k, 4, 4), k objects that share the mesh.
 
         Args:
-            mesh: The mesh, on the scene's device.
+            mesh: The mesh, on the scene's device; or a ``trimesh.Trimesh``.
             pose: Where it is; None leaves it in place.
             name: How to call the object, beside its index.
             static: The object does not move: it is not tested against other static ones.
@@ -176,6 +204,7 @@ class Scene:
             DeviceError: The mesh lives on another device.
         """
         with self.lock:
+            mesh = to_mesh(mesh, self.device)
             require_meshes(mesh=mesh)
             require_same_device(self, mesh)
             poses, single = given_poses(pose), is_one_pose(pose)

@@ -28,9 +28,14 @@ class Proximity(PlanRows):
     """The sampled point of a mesh that is closest to a field's object, or deepest inside it."""
 
     @cached_property
-    def value(self) -> Any:
-        """Its distance, a float, negative inside the object; (B,) float64 for a batch."""
+    def distance(self) -> Any:
+        """A float, negative inside the object; (B,) float64 for a batch."""
         return self._number(0)
+
+    @property
+    def value(self) -> Any:
+        """The same as ``distance``."""
+        return self.distance
 
     @cached_property
     def face(self) -> Any:
@@ -46,14 +51,15 @@ class Proximity(PlanRows):
         return self._array(self._rows[:, 2:8].reshape(-1, 2, 3))
 
     def numpy(self) -> dict[str, np.ndarray]:
-        """The answer as plain NumPy arrays."""
-        columns = {"value": self._rows[:, 0], "face": self._rows[:, 1].astype(np.int32)}
+        """The answer as plain NumPy arrays; ``value`` is the same as ``distance``."""
+        columns = dict.fromkeys(("distance", "value"), self._rows[:, 0])
+        columns["face"] = self._rows[:, 1].astype(np.int32)
         plain = {name: np.array(c[0] if self._single else c) for name, c in columns.items()}
         return plain | {"points": self.points.numpy()}
 
     def __repr__(self) -> str:
         """The distance."""
-        return f"Proximity(value={self.value!r})"
+        return f"Proximity(distance={self.distance!r})"
 
 
 class ClosestPlan(FieldPlan):

@@ -10,6 +10,7 @@ import warp as wp
 from abut.core.arrays import wait_for_readers
 from abut.core.device import resolve_device
 from abut.core.pickling import device_or_cpu
+from abut.core.unknown_options import explain_methods
 from abut.errors import MeshError, OptionError
 from abut.mesh import Mesh, require_meshes
 from abut.options import TREE_METHODS, EarlyOut, Sampling, Sign, chosen
@@ -36,6 +37,7 @@ from abut.sdf.sample import FieldSamples, FieldTextures, sampled, textures_of
 from abut.sdf.tape import ContactLaw, TapedResponse, record_response, subdivided_samples
 
 
+@explain_methods
 class DistanceField:
     """The signed distance to a mesh, sampled on a regular grid over its box and a margin.
 
@@ -265,7 +267,7 @@ class DistanceField:
     def response_on_tape(
         self,
         other: Mesh,
-        poses: Any,
+        pose: Any,
         *,
         pixels: int = 256,
         velocity: Any = None,
@@ -276,15 +278,15 @@ class DistanceField:
         slip: float = 0.0,
         centre: Any = None,
     ) -> TapedResponse:
-        """Compute ``response`` with ``sampling="faces"`` as a differentiable function of poses.
+        """Compute ``response`` with ``sampling="faces"`` as a differentiable function of the pose.
 
         Call it inside ``with wp.Tape():``; ``tape.backward`` then propagates derivatives of
-        force, torque and energy to ``poses.grad``. It is slower than ``response`` and holds every
+        force, torque and energy to ``pose.grad``. It is slower than ``response`` and holds every
         sample in memory.
 
         Args:
             other: A mesh on the field's device.
-            poses: Warp array (B,) of wp.transformd with ``requires_grad``.
+            pose: Warp array (B,) of wp.transformd with ``requires_grad``.
             pixels, stiffness, damping, friction, slip, centre: As for ``response``.
             velocity, field_velocity: (6,), the same for all poses.
 
@@ -302,7 +304,7 @@ class DistanceField:
         law.material = wp.vec4d(*checked_material((stiffness, damping, friction, slip)))
         mesh = other.points.numpy(), other.faces.numpy()
         points, areas = subdivided_samples(*mesh, pixel_of(self, pixels))
-        return record_response(self.grid, points, areas, poses, law)
+        return record_response(self.grid, points, areas, pose, law)
 
     def save(self, path: Any) -> None:
         """Write a file: ``.npz`` for ``load``, or ``.nvdb`` (NanoVDB, distances alone) for others.

@@ -189,10 +189,10 @@ def record_response(
 ) -> TapedResponse:
     """Launch the kernels so that an active tape records them."""
     if not (isinstance(poses, wp.array) and poses.dtype is wp.transformd):
-        raise OptionError("poses must be a Warp array of wp.transformd, one for each pose.")
+        raise OptionError("pose must be a Warp array of wp.transformd, one for each pose.")
     device, shape = grid.distance.device, (poses.shape[0], len(points))
     if poses.device != device:
-        raise DeviceError(f"poses live on {poses.device}, the field on {device}.")
+        raise DeviceError(f"pose lives on {poses.device}, the field on {device}.")
     arrays = _room(shape, device)
     samples = [wp.array(x, t, device=device) for x, t in ((points, wp.vec3d), (areas, wp.float64))]
     inputs = [*samples, poses, grid, law]

@@ -13,7 +13,7 @@ from abut.operands.posed_pairs import PosedPair
 
 COUNT = 64  # of each mesh
 SAMPLES = wp.constant(COUNT)
-COARSE = wp.constant(wp.float64(0.25) / ROUNDING)  # a quarter of the reach of both meshes
+COARSE = wp.constant(wp.float64(0.25 / float(ROUNDING)))  # a quarter of the reach of both meshes
 UNDERFLOW = wp.constant(wp.float32(1e-34))  # below, squares lose digits
 OVERFLOW = wp.constant(wp.float32(2.9e38))  # the squares of nearer samples are smaller
 
