@@ -137,6 +137,11 @@ class Motion:
             points, bounds = points_next, bounds_next
 
     @property
+    def start_points(self) -> wp.array:
+        """Vertices at the start of the step."""
+        return self._points if self._poses is None else self._posed(0.0)[0]
+
+    @property
     def rotates(self) -> bool:
         """Whether the mesh rotates, so that vertices leave straight lines."""
         return self._poses is not None and self._angle > 0.0

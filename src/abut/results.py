@@ -162,6 +162,16 @@ class Impacts(PicklableResult):
     features: wp.array
     converged: wp.array
     first: float
+    _measure: Callable[["Impacts"], Any] | None = field(default=None, repr=False)
+
+    @cached_property
+    def initial_distance(self) -> Any:
+        """Least distance at the start of the step, of the features of rows at time 0; else inf.
+
+        Below ``min_distance`` something was closer than that from the start, so that no step is
+        safe. Computed at first access; with ``first=True`` of the one row.
+        """
+        return float("inf") if self._measure is None else self._measure(self)
 
     def __len__(self) -> int:
         """Number of impacts."""

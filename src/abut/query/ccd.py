@@ -1,6 +1,7 @@
 """abut.ccd: the times at which moving meshes first touch."""
 
 from collections.abc import Iterable, Iterator
+from functools import partial
 from typing import Any
 
 import warp as wp
@@ -36,6 +37,7 @@ from abut.query.impact_rows import (
     sorted_rows,
     to_impacts,
 )
+from abut.query.initial_distance import least_initial_distance, log_closer_start
 from abut.results import Impacts
 
 
@@ -74,7 +76,8 @@ def ccd(
         solver: ``conservative``; or ``cubic``, the root finder of Provot, which is Approximate.
 
     Returns:
-        One row per vertex-face or edge-edge impact, sorted; times in [0, 1].
+        One row per vertex-face or edge-edge impact, sorted; times in [0, 1]. ``initial_distance``
+        tells how close the features of rows at time 0 were at the start.
 
     Raises:
         DeviceError: The motions live on different devices.
@@ -135,7 +138,12 @@ def impacts_of(
     if not found:
         return to_impacts(empty_impact_rows(device), layout)
     rows = found[-1] if count == 1 or first else join_pieces(found)
-    return to_impacts(first_of(rows) if first else rows, layout)
+    rows = first_of(rows) if first else rows
+    if rows.first > 0.0:
+        return to_impacts(rows, layout)
+    impacts = to_impacts(rows, layout, partial(least_initial_distance, motions))
+    log_closer_start(impacts, gap)
+    return impacts
 
 
 def rows_of_pieces(

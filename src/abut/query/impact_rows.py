@@ -157,8 +157,8 @@ def join_pieces(found: list[ImpactRows]) -> ImpactRows:
     return _finite_rows(keys, times[at], converged[at], device)
 
 
-def to_impacts(rows: ImpactRows, layout: KeyLayout) -> Impacts:
-    """Impacts of rows."""
+def to_impacts(rows: ImpactRows, layout: KeyLayout, measure: Any = None) -> Impacts:
+    """Impacts of rows; ``measure`` finds their initial distance."""
     features, kind = unpack_keys(rows.keys, layout, True, rows.keys.device)
     assert kind is not None
-    return Impacts(rows.times, kind, features, rows.converged, rows.first)
+    return Impacts(rows.times, kind, features, rows.converged, rows.first, measure)

@@ -25,6 +25,7 @@ from abut.query.ccd_labels import IgnoredLabels
 from abut.query.ccd_plan import CcdExecution
 from abut.query.ccd_queues import require_feature_bits
 from abut.query.impact_rows import ImpactRows
+from abut.query.initial_distance import initial_distances, log_closer_start
 from abut.results import ImpactKind, Impacts, share_below_one
 from abut.scene.object_motions import ObjectMotions
 from abut.scene.objects import ObjectTable
@@ -40,6 +41,7 @@ class SceneImpacts(ObjectRows, Impacts):
     Attributes:
         first: The earliest time; infinity without an impact. Of a batch of steps (B,) float64.
         pose: (n,) int32, the step of each impact; None without a batch of steps.
+        initial_distance: As of Impacts; of a batch of steps (B,) float64.
     """
 
     first: Any
@@ -225,7 +227,9 @@ def scene_impacts(
     ends, batched = _end_poses(part, poses)
     options = (vertices_t1, gap, tolerance, own, brute)
     tables = [_earliest(_impact_table(part, end, *options), first) for end in ends]
-    return _scene_impacts(part, tables, batched)
+    impacts = _scene_impacts(part, tables, batched)
+    log_closer_start(impacts, gap)
+    return impacts
 
 
 def _impact_table(
@@ -237,7 +241,7 @@ def _impact_table(
     own: bool,
     brute: bool,
 ) -> np.ndarray:
-    """(n, 7) impacts of one step: objects, kind, features, time, converged."""
+    """(n, 8) impacts of one step: objects, kind, features, time, converged, initial distance."""
     objects = part.objects
     asked = np.broadcast_to(part.roles, len(objects)) != 0
     living = objects.living[asked[objects.living]]
@@ -251,7 +255,7 @@ def _impact_table(
     pairs = _object_pairs(part, living, boxes, motions, pad)
     alone = part.own if own else np.empty(0, np.int64)
     taking_part = np.isin(living, np.append(alone, pairs))
-    found: list[np.ndarray] = [np.empty((0, 7))]
+    found: list[np.ndarray] = [np.empty((0, 8))]
     if taking_part.any():
         step = StepPieces(motions, boxes)
         moving = motions.subset(taking_part)
@@ -288,23 +292,24 @@ def _end_poses(part: Part, poses: Any) -> tuple[np.ndarray, bool]:
 def _table(
     part: Part, joined: JoinedMotion, rows: ImpactRows, pairs: np.ndarray, alone: np.ndarray
 ) -> np.ndarray:
-    """(n, 7): objects, kind, features, time, converged of rows of object pairs that are tested.
+    """The impacts of a piece of the step, of object pairs that are tested, as in _impact_table.
 
     ``alone`` are objects that are tested against themselves.
     """
-    keys, layout = rows.keys.numpy(), joined.layout
+    keys, layout, times = rows.keys.numpy(), joined.layout, rows.times.numpy()
     kind = (keys >> layout.width).astype(np.int64)
-    owners, features = joined.objects_of(kind, np.stack(layout.split(keys), axis=1))
+    features = np.stack(layout.split(keys), axis=1)
+    initial = initial_distances([(joined.mesh, joined.start)] * 2, kind, features, times)
+    owners, features = joined.objects_of(kind, features)
     swapped = (owners[:, 0] > owners[:, 1]) ^ part.ordered(np.sort(owners, axis=1))[1]
     kind[swapped & (kind == ImpactKind.VERTEX_FACE)] = ImpactKind.FACE_VERTEX
     for both in (owners, features):
         both[swapped] = both[swapped][:, ::-1]
-    times = rows.times.numpy()
     tested = np.isin(owners[:, 0] << 32 | owners[:, 1], pairs[:, 0] << 32 | pairs[:, 1])
     tested |= (owners[:, 0] == owners[:, 1]) & np.isin(owners[:, 0], alone)
     kept = tested & np.isfinite(times)
-    columns = [owners, kind[:, None], features, times[:, None], rows.converged.numpy()[:, None]]
-    return np.concatenate(columns, axis=1)[kept]
+    single = (column[:, None] for column in (times, rows.converged.numpy(), initial))
+    return np.concatenate([owners, kind[:, None], features, *single], axis=1)[kept]
 
 
 def _earliest(table: np.ndarray, first: bool) -> np.ndarray:
@@ -319,7 +324,7 @@ def _earliest(table: np.ndarray, first: bool) -> np.ndarray:
 
 def _scene_impacts(part: Part, tables: list[np.ndarray], batched: bool) -> SceneImpacts:
     """The result of the rows of each step."""
-    device, table = part.objects.device, np.concatenate([np.empty((0, 7)), *tables])
+    device, table = part.objects.device, np.concatenate([np.empty((0, 8)), *tables])
     named = table[:, :2] - [0, part.first_external]
     columns = (table[:, 5], table[:, 2], table[:, 3:5], table[:, 6], named)
     kinds = (np.float64, np.int32, np.int32, np.bool_, np.int32)
@@ -327,14 +332,18 @@ def _scene_impacts(part: Part, tables: list[np.ndarray], batched: bool) -> Scene
         wp.array(np.ascontiguousarray(column, dtype=dtype), device=device)
         for column, dtype in zip(columns, kinds, strict=True)
     )
-    first: Any = np.array([rows[:, 5].min(initial=np.inf) for rows in tables], np.float64)
+    first, initial = (
+        np.array([rows[:, column].min(initial=np.inf) for rows in tables], np.float64)
+        for column in (5, 7)
+    )
     pose = None
     if batched:
         steps = np.repeat(np.arange(len(tables), dtype=np.int32), [len(rows) for rows in tables])
-        pose, first = (wp.array(x, device=device) for x in (steps, first))
+        pose, first, initial = (wp.array(x, device=device) for x in (steps, first, initial))
     else:
-        first = float(first[0])
-    return SceneImpacts(time, kind, features, converged, first, objects=objects, pose=pose)
+        first, initial = float(first[0]), float(initial[0])
+    about = (time, kind, features, converged, first, lambda _: initial)
+    return SceneImpacts(*about, objects=objects, pose=pose)
 
 
 def _face_bounds(arrays: ShapeArrays, shapes: np.ndarray) -> np.ndarray:
