@@ -205,6 +205,7 @@ class DistanceField:
         centre: Any = None,
         sampling: str = "dominant",
         early_out: str = "bound",
+        per_vertex: bool = False,
     ) -> Response:
         """Add up penalty, damping and friction over the part of a mesh inside the object.
 
@@ -224,9 +225,12 @@ class DistanceField:
             centre: (3,) The point that torques are about; None is the object's centre of mass.
             sampling: ``dominant`` or ``faces``, see abut.Sampling; ``views`` is ``dominant`` here.
             early_out: How fragments outside are culled; see abut.EarlyOut. The answer is the same.
+            per_vertex: Also divide force and torque among the vertices of ``other``, by the place
+                of each sample in its face, for meshes that deform.
 
         Returns:
-            Force and torque on the object and on ``other``, the area inside, the energy.
+            Force and torque on the object and on ``other``, the area inside, the energy; with
+            ``per_vertex`` the shares of vertices, which add up to force and torque.
 
         Raises:
             DeviceError: The mesh lives on another device.
@@ -258,11 +262,18 @@ class DistanceField:
             "vertex_velocities": own is not None,
             "dissipative": damping != 0 or friction != 0,
             "early_out": early_out,
+            "per_vertex": bool(per_vertex),
         }
+        shares = np.zeros((len(poses), other.vertex_count, 6)) if per_vertex else None
+
+        def keep(plan: ResponsePlan, chunk: slice) -> None:
+            if shares is not None:
+                shares[chunk] = plan.vertex_rows.numpy()
+
         asked = self, other, poses, pixels, options
-        constants = material if only_poses else None
-        rows = answer_rows(ResponsePlan, *asked, constants=constants, fill=fill, velocities=own)
-        return Response(rows, single, self.device, centre_later(other, poses), about)
+        how = {"constants": material if only_poses else None, "fill": fill, "velocities": own}
+        rows = answer_rows(ResponsePlan, *asked, **how, keep=keep)
+        return Response(rows, single, self.device, centre_later(other, poses), about, shares)
 
     def response_on_tape(
         self,

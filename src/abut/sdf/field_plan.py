@@ -106,6 +106,7 @@ def answer_rows(
     constants: Any,
     fill: Callable[[np.ndarray, slice], None],
     velocities: np.ndarray | None = None,
+    keep: Callable[[Any, slice], None] | None = None,
 ) -> np.ndarray:
     """Return the rows of answers for poses (B, 4, 4), in equal chunks where faces are many.
 
@@ -115,6 +116,7 @@ def answer_rows(
         options: Of the plan.
         constants, velocities: See FieldPlan.ask.
         fill: Writes the inputs of a chunk beside the poses.
+        keep: Takes what else the plan has found for a chunk.
     """
     pixel, count = pixel_of(field, pixels), len(poses)
     if mesh.face_count > MOST_FACES:
@@ -127,6 +129,8 @@ def answer_rows(
     for start in range(0, count, max(step, 1)):
         chunk = slice(min(start, count - step), min(start + step, count))
         rows[chunk] = plan.ask(mesh, poses, chunk, constants, fill, velocities)
+        if keep is not None:
+            keep(plan, chunk)
     return rows
 
 
@@ -178,6 +182,7 @@ class FieldPlan:
         vertex_velocities: bool = False,
     ) -> None:
         self.device, self.pose_count, self.pixel = mesh.device, pose_count, pixel
+        self.vertex_count = mesh.vertex_count
         self.items_per_pose = -(-mesh.face_count // WARP_SIZE) * WARP_SIZE  # padded_item_count
         self.item_count = pose_count * self.items_per_pose
         self._grid = field.grid  # holds the arrays

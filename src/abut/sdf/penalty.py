@@ -139,8 +139,8 @@ def fragment_inside(
 
 
 @cache
-def penalty_kernel_for(moving: bool, bending: bool) -> wp.Kernel:
-    """Return the kernel with or without damping and friction, and vertex velocities.
+def fragment_sums_for(moving: bool, bending: bool) -> wp.Function:
+    """Return the function with or without damping and friction, and vertex velocities.
 
     Each of these takes registers, which limit the occupancy.
     """
@@ -164,6 +164,14 @@ def penalty_kernel_for(moving: bool, bending: bool) -> wp.Kernel:
                     v += to_vec3f(vertex_velocity_at(operands, pair, wp.cast(held[5], wp.int32), p))
             push = penalty_force(wp.vec4f(pair.material), way, depth, v)
         return fixed_point_sums(pair, held[4], push, wp.cross(foot, push), depth)
+
+    return fragment_sums
+
+
+@cache
+def penalty_kernel_for(moving: bool, bending: bool) -> wp.Kernel:
+    """Return the kernel for fragments as in ``fragment_sums_for``."""
+    fragment_sums = fragment_sums_for(moving, bending)
 
     @wp.kernel(
         module="unique",

@@ -8,8 +8,10 @@ from typing import Any
 import numpy as np
 import warp as wp
 
+from abut.core.launch import UNKNOWN_COUNT, Task
 from abut.core.pickling import PicklableResult
 from abut.core.plan import Stage
+from abut.errors import CapacityError
 from abut.options import EarlyOut
 from abut.sdf.draw_batches import DrawQueues
 from abut.sdf.face_setup import cull_faces_kernel, setup_faces_kernel, tile_stages
@@ -18,6 +20,11 @@ from abut.sdf.field_pairs import CENTRE, FIELD_VELOCITY, MATERIAL, SPEED, VELOCI
 from abut.sdf.field_plan import FieldPlan, PlanRows
 from abut.sdf.grid_properties import DepthImages
 from abut.sdf.penalty import SUM_COUNT, penalty_kernel_for, response_rows_kernel
+from abut.sdf.vertex_penalty import (
+    VERTEX_SUM_COUNT,
+    vertex_penalty_kernel_for,
+    vertex_rows_kernel,
+)
 
 EARLY_OUTS = tuple(EarlyOut)  # their numbers in kernels
 MOST_COPIES = 64  # of a pair's sums: fewer threads contend for one
@@ -25,10 +32,17 @@ MOST_COPIES = 64  # of a pair's sums: fewer threads contend for one
 
 @dataclass(frozen=True, eq=False)
 class Wrench(PicklableResult):
-    """A force and a torque, (3,) float64 each; (B, 3) for a batch."""
+    """A force and a torque, (3,) float64 each; (B, 3) for a batch.
+
+    Attributes:
+        vertex_force, vertex_torque: Those of each vertex of the mesh, which add up to both,
+            (n, 3); (B, n, 3) for a batch. None without ``per_vertex``.
+    """
 
     force: wp.array
     torque: wp.array
+    vertex_force: wp.array | None = None
+    vertex_torque: wp.array | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,6 +55,7 @@ class Response(PlanRows):
 
     _other_centre: Callable[[], np.ndarray] = field(repr=False)
     _centre: np.ndarray = field(repr=False)
+    _vertex_rows: np.ndarray | None = field(default=None, repr=False)
 
     @cached_property
     def force(self) -> wp.array:
@@ -51,6 +66,20 @@ class Response(PlanRows):
     def torque(self) -> wp.array:
         """(3,) float64 about its centre of mass, or the centre given; (B, 3) for a batch."""
         return self._array(self._rows[:, 3:6])
+
+    @cached_property
+    def vertex_force(self) -> wp.array | None:
+        """(n, 3) share of each vertex of the mesh in ``force``; (B, n, 3) for a batch.
+
+        The force of a sample is divided by its barycentric weights in its face. The force on a
+        vertex is the opposite one, ``on_other.vertex_force``. None without ``per_vertex``.
+        """
+        return None if self._vertex_rows is None else self._array(self._vertex_rows[..., :3])
+
+    @cached_property
+    def vertex_torque(self) -> wp.array | None:
+        """(n, 3) share of each vertex in ``torque``, about the same point; as ``vertex_force``."""
+        return None if self._vertex_rows is None else self._array(self._vertex_rows[..., 3:])
 
     @property
     def area(self) -> Any:
@@ -83,15 +112,24 @@ class Response(PlanRows):
 
         The centre is that of mass for a solid, else of area.
         """
-        force, torque = self._rows[:, :3], self._rows[:, 3:6]
         lever = self._centre - self._other_centre()
-        return Wrench(self._array(-force), self._array(-torque - np.cross(lever, force)))
+        rows = [(self._rows, lever)]
+        if self._vertex_rows is not None:
+            rows.append((self._vertex_rows, lever[:, None]))
+        opposite = [
+            (-row[..., :3], -row[..., 3:6] - np.cross(arm, row[..., :3])) for row, arm in rows
+        ]
+        return Wrench(*(self._array(numbers) for pair in opposite for numbers in pair))
 
     def numpy(self) -> dict[str, np.ndarray]:
         """The answer as plain NumPy arrays."""
         names = {"force": slice(0, 3), "torque": slice(3, 6), "area": 6, "energy": 7}
         rows = self._rows[0] if self._single else self._rows
-        return {name: np.array(rows[..., part]) for name, part in names.items()}
+        out = {name: np.array(rows[..., part]) for name, part in names.items()}
+        if self.vertex_force is not None and self.vertex_torque is not None:
+            out["vertex_force"] = self.vertex_force.numpy()
+            out["vertex_torque"] = self.vertex_torque.numpy()
+        return out
 
     def _per_area(self) -> np.ndarray:
         area = self._rows[:, 6:7]
@@ -105,7 +143,11 @@ class ResponsePlan(FieldPlan):
         vertex_velocities: Whether calls pass velocities of the mesh's vertices.
         dissipative: Whether there is damping or friction, so that velocities matter.
         early_out: Early rejection of samples outside.
+        per_vertex: Whether the sums are divided among vertices, too.
         args: As for FieldPlan.
+
+    Attributes:
+        vertex_rows: (poses, n, 6) shares of vertices in force and torque, until the next call.
     """
 
     columns = SUM_COUNT
@@ -117,10 +159,12 @@ class ResponsePlan(FieldPlan):
         vertex_velocities: bool,
         dissipative: bool,
         early_out: EarlyOut,
+        per_vertex: bool = False,
         **options: Any,
     ) -> None:
         self._early_out = EARLY_OUTS.index(early_out)
-        self._penalty_kernel = penalty_kernel_for(dissipative, vertex_velocities)
+        self._per_vertex = per_vertex
+        self._variant = dissipative, vertex_velocities
         deep = early_out is EarlyOut.DEPTH
         self._depth_images = field.depth_images if deep else DepthImages()
         super().__init__(field, *args, vertex_velocities=vertex_velocities, **options)
@@ -131,10 +175,36 @@ class ResponsePlan(FieldPlan):
         sums = wp.zeros(self.pose_count * copies * SUM_COUNT, dtype=wp.int64, device=self.device)
         self._sums = sums
         early_out = self._early_out
-        draw = self._penalty_kernel, self._depth_images, early_out, copies, sums
+        draw = penalty_kernel_for(*self._variant), self._depth_images, early_out, copies, sums
         yield "cull", self.over_items(cull_faces_kernel, early_out, self.queues["faces"])
         yield from penalty_stages(self.operands, self.queues, *draw)
+        if self._per_vertex:
+            yield from self._vertex_stages()
         yield "rows", self.over_rows(response_rows_kernel, SUM_COUNT, copies, sums)
+
+    def _vertex_stages(self) -> Iterable[Stage]:
+        """Yield the stages that divide the fragments among vertices."""
+        count = self.vertex_count
+        shape = self.pose_count, count, int(VERTEX_SUM_COUNT)
+        size = int(np.prod(shape))
+        if size > UNKNOWN_COUNT:
+            raise CapacityError(
+                f"{self.pose_count} poses of {count} vertices are too many at once; ask for fewer."
+            )
+        sums = wp.zeros(size, dtype=wp.int64, device=self.device)
+        self.vertex_rows = wp.empty(shape, dtype=wp.float64, device=self.device)
+        draw = [
+            self.operands,
+            self.queues.patches,
+            self._depth_images,
+            self._early_out,
+            count,
+            sums,
+        ]
+        kernel = vertex_penalty_kernel_for(*self._variant)
+        yield "vertices", self.queues.over("batches", kernel, draw)
+        args = [self.operands, count, sums, self.vertex_rows.flatten()]
+        yield "vertex rows", Task(vertex_rows_kernel, size, args, self.device).run
 
 
 def fill_inputs(
