@@ -15,7 +15,7 @@ from abut.bvh.layout import (
 )
 from abut.core.launch import launch
 from abut.geometry.poses import move_point
-from abut.geometry.winding_tri import cross_ray_tri
+from abut.geometry.shifted_signs import cross_ray_tri_shifted
 from abut.operands.posed_mesh import PosedMesh, load_face, pose_of
 
 wp.set_module_options({"enable_backward": False, "fuse_fp": False, "max_unroll": 0})
@@ -24,14 +24,17 @@ STACK = wp.constant(64)  # a tree is at most 30 + 31 deep
 
 
 @wp.func
-def cross_ray_tree(p: wp.vec3d, side: PosedMesh, pose: wp.int32, tree: BvhView):
+def cross_ray_tree(
+    p: wp.vec3d, side: PosedMesh, pose: wp.int32, tree: BvhView, shift: wp.int32 = 1
+):
     """Crossings of the ray from p along x with a posed mesh: (by direction, all of them).
 
     For a closed mesh the first is its winding number around p, if it is oriented; the second is
     odd inside.
 
     Guarantee:
-        Exact for p not on the mesh.
+        Exact. A point on the mesh is shifted off it, by 1 or -1 times the infinitesimal shift of
+        ``shifted_signs``.
     """
     # the ray as a thin box in a frame of its own, long enough to leave the mesh
     motion = pose_of(side, pose)
@@ -55,7 +58,7 @@ def cross_ray_tree(p: wp.vec3d, side: PosedMesh, pose: wp.int32, tree: BvhView):
         node = load_node(tree.nodes, stack[depth])
         if overlap_boxes(frame, node.low, node.high, start, stop):
             if is_leaf(node):
-                way = cross_ray_tri(p, load_face(side, face_of(node), pose))
+                way = cross_ray_tri_shifted(p, load_face(side, face_of(node), pose), shift)
                 winding += way
                 crossings += wp.abs(way)
             else:
