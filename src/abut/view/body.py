@@ -1,11 +1,13 @@
 """Body: a surface in a picture; and a palette of colours."""
 
-from dataclasses import dataclass, field
+from dataclasses import InitVar, dataclass, field
 from typing import Any
 
 import numpy as np
 
 from abut.cases.shape import Shape
+from abut.errors import MeshError, PoseError
+from abut.mesh import Mesh
 
 Color = tuple[float, float, float]
 
@@ -25,41 +27,77 @@ CREASE = np.cos(np.radians(40.0))  # edges sharper than this stay sharp
 class Body:
     """A surface in a picture.
 
+    Args:
+        pose: Rigid motion (4, 4) of the shape; None leaves it in place.
+
     Attributes:
-        shape: Vertices and faces.
+        shape: Vertices and faces, as float64 and int32; made of a Mesh, a trimesh, or a pair of
+            arrays.
         color: sRGB, each in [0, 1]; one for all faces, or (m, 3).
         opacity: 1 is opaque.
         marked: Faces (indices or a mask) drawn in the colour ``mark``, more opaque.
         finish: MATTE, GLOW or SHADOW.
     """
 
-    shape: Shape
+    shape: Any
     color: Any = CORAL
     opacity: float = 1.0
     marked: Any = field(default_factory=list)
     mark: Color = GOLD
     finish: int = MATTE
+    pose: InitVar[Any] = None
+
+    def __post_init__(self, pose: Any) -> None:
+        """Read the arrays of the shape, and move them."""
+        vertices, faces = _arrays_of(self.shape)
+        if pose is not None:
+            matrix = np.asarray(pose, float)
+            if matrix.shape != (4, 4):
+                raise PoseError(f"pose must be a (4, 4) matrix, not {matrix.shape}.")
+            vertices = vertices @ matrix[:3, :3].T + matrix[:3, 3]
+        object.__setattr__(self, "shape", Shape(vertices, faces))
+
+    def is_marked(self) -> np.ndarray:
+        """(m,) bool, whether each face is marked."""
+        marked = np.zeros(len(self.shape.faces), bool)
+        marked[np.asarray(self.marked, dtype=None if len(self.marked) else np.int64)] = True
+        return marked
 
     def paint(self) -> np.ndarray:
         """(m, 4) linear colour and opacity of each face."""
         paint = np.empty((len(self.shape.faces), 4), np.float32)
         paint[:, :3], paint[:, 3] = _linear(self.color), self.opacity
-        marked = np.asarray(self.marked, dtype=None if len(self.marked) else np.int64)
-        paint[marked] = *_linear(self.mark), max(self.opacity, 0.7)
+        paint[self.is_marked()] = *_linear(self.mark), max(self.opacity, 0.7)
         return paint
 
-    def vertex_normals(self) -> np.ndarray:
-        """(n, 3) unit vertex normals, weighted by the area of adjacent faces."""
-        out = np.zeros_like(self.shape.vertices)
-        for corner in self.shape.faces.T:
-            np.add.at(out, corner, _area_vectors(self.shape))
-        return _unit(out)
 
-    def corner_normals(self) -> np.ndarray:
-        """(m, 3, 3) normals of face corners: the vertex normal or, at creases, the face normal."""
-        flat = _unit(_area_vectors(self.shape))[:, None]
-        smooth = self.vertex_normals()[self.shape.faces]
-        return np.where((flat * smooth).sum(axis=2, keepdims=True) > CREASE, smooth, flat)
+def _arrays_of(shape: Any) -> tuple[np.ndarray, np.ndarray]:
+    """Vertices (n, 3) float64 and faces (m, 3) int32 of a Mesh, a trimesh or a pair of arrays."""
+    if isinstance(shape, Mesh):
+        return shape.points.numpy(), shape.faces.numpy()
+    pair = (shape.vertices, shape.faces) if hasattr(shape, "vertices") else tuple(shape)
+    if len(pair) != 2:
+        raise MeshError(f"a body takes a mesh, or vertices and faces, not {type(shape).__name__}.")
+    vertices, faces = np.asarray(pair[0], np.float64), np.asarray(pair[1], np.int32)
+    if vertices.shape[1:] != (3,) or faces.shape[1:] != (3,):
+        found = f"{vertices.shape} and {faces.shape}"
+        raise MeshError(f"a body takes vertices (n, 3) and faces (m, 3), not {found}.")
+    return vertices, faces
+
+
+def vertex_normals(shape: Shape) -> np.ndarray:
+    """(n, 3) unit vertex normals, weighted by the area of adjacent faces."""
+    corners = shape.faces.ravel()
+    weights = np.repeat(_area_vectors(shape), 3, axis=0).T
+    count = len(shape.vertices)
+    return unit(np.stack([np.bincount(corners, axis, count) for axis in weights], axis=1))
+
+
+def corner_normals(shape: Shape, smooth: np.ndarray) -> np.ndarray:
+    """(m, 3, 3) normals of face corners: the vertex normal or, at creases, the face normal."""
+    flat = unit(_area_vectors(shape))[:, None]
+    rounded = smooth[shape.faces]
+    return np.where((flat * rounded).sum(axis=2, keepdims=True) > CREASE, rounded, flat)
 
 
 def _area_vectors(shape: Shape) -> np.ndarray:
@@ -67,7 +105,8 @@ def _area_vectors(shape: Shape) -> np.ndarray:
     return np.cross(b - a, c - a)
 
 
-def _unit(vectors: np.ndarray) -> np.ndarray:
+def unit(vectors: np.ndarray) -> np.ndarray:
+    """Vectors of length 1; z for those without a direction."""
     lengths = np.linalg.norm(vectors, axis=-1, keepdims=True)
     return np.where(lengths > 0, vectors / np.where(lengths > 0, lengths, 1), [0.0, 0.0, 1.0])
 

@@ -1,6 +1,7 @@
 """Off-screen pictures of meshes and curves: Warp casts the rays, Pillow writes the file."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -8,18 +9,18 @@ import numpy as np
 import warp as wp
 
 from abut.cases.shape import Shape
-from abut.cases.shapes import plane, tube
+from abut.cases.shapes import plane
 from abut.core.device import resolve_device
 from abut.errors import FileError
 from abut.io.write import replacing
-from abut.view.body import GLOW, GOLD, INK, SHADOW, Body, Color
-from abut.view.camera import Camera
+from abut.view.body import GOLD, INK, SHADOW, Body, Color
+from abut.view.camera import Camera, turn_of
+from abut.view.curves import draw_curves
 from abut.view.rays import Lens, trace_picture
 from abut.view.render_scene import light_scene
 
 GROUND_SIDE = 96
-TUBE_SIDES = 10
-FEW, MANY = 3, 12  # samples of a uniform pixel, and of one whose samples differ
+SAMPLES = 5  # of a pixel that differs from its neighbours
 
 
 def render(
@@ -29,24 +30,28 @@ def render(
     camera: Camera | None = None,
     size: tuple[int, int] = (1200, 800),
     curve_color: Color = GOLD,
-    curve_radius: float = 0.006,
+    curve_width: float = 2.5,
+    curve_radius: float | None = None,
     wire: float = 0.15,
     around: np.ndarray | None = None,
+    vertical: str = "z",
     quality: float = 1.0,
     device: Any = None,
 ) -> np.ndarray:
-    """Draw surfaces above a soft ground, and curves as bright tubes.
+    """Draw surfaces above a soft ground, and curves as bright lines.
 
     Args:
         bodies: Surfaces, at least one.
-        curves: Polylines (k, 3); one that ends in its first point is closed.
+        curves: Polylines (k, 3); one point is a dot.
         camera: None views all bodies from the front right.
         size: Width and height [pixels].
         curve_color: sRGB, each in [0, 1].
-        curve_radius: Radius of the tubes over the extent of the bodies.
+        curve_width: Width of the lines [pixels].
+        curve_radius: Half their width over the extent of the bodies instead.
         wire: Darkness of the edges of faces, in [0, 1].
         around: Points (n, 3) that determine camera, ground and scale, for steady films; None
             takes the vertices of the bodies.
+        vertical: The axis that points upwards, ``"z"`` or ``"y"``; a camera has its own.
         quality: Share of the rays taken, in (0, 1]; fewer is faster and coarser.
         device: None is the first CUDA device, else the CPU.
 
@@ -54,15 +59,25 @@ def render(
         (height, width, 3) uint8.
     """
     points = np.concatenate([b.shape.vertices for b in bodies]) if around is None else around
+    camera = camera or Camera.around(points, aspect=size[0] / size[1], vertical=vertical)
+    origin = (points.min(axis=0) + points.max(axis=0)) / 2
+    turn = turn_of(camera.vertical).T
+    camera = camera.in_studio(origin)
+    points = (points - origin) @ turn
     extent = float(np.ptp(points, axis=0).max())
-    camera = camera or Camera.around(points, aspect=size[0] / size[1])
-    radius = curve_radius * extent
-    curves = [curve for curve in curves if _arc_lengths(curve)[-1] > 0.1 * radius]
-    tubes = [Body(_along(curve, radius), curve_color, finish=GLOW) for curve in curves]
-    ground = Body(_ground(points, extent), INK, finish=SHADOW)
+    bodies = [replace(b, shape=((b.shape.vertices - origin) @ turn, b.shape.faces)) for b in bodies]
+    lines = np.empty((0, 2), np.float32)
+    if len(curves):
+        radius = curve_width / 2
+        if curve_radius is not None:
+            pixel = 2 * camera.tangent / size[1]
+            radius = float(curve_radius * extent / (pixel * np.linalg.norm(camera.eye)))
+        lines = draw_curves([(c - origin) @ turn for c in curves], camera, size, radius)
+    ground = [Body(_ground(points, extent), INK, finish=SHADOW)]
+    above = camera.eye[2] > ground[0].shape.vertices[0, 2]
     options = (camera, extent, wire, quality, resolve_device(device))
-    scene = light_scene(bodies, [*tubes, ground], *options)
-    return trace_picture(scene.view, _lens(camera, size, quality))
+    scene = light_scene(bodies, ground if above else [], *options)
+    return trace_picture(scene.view, _lens(camera, size, quality, curve_color), lines)
 
 
 def save_picture(path: Any, pixels: np.ndarray) -> Path:
@@ -80,13 +95,14 @@ def save_picture(path: Any, pixels: np.ndarray) -> Path:
     return Path(path)
 
 
-def _lens(camera: Camera, size: tuple[int, int], quality: float) -> Any:
+def _lens(camera: Camera, size: tuple[int, int], quality: float, line_color: Color) -> Any:
     lens = Lens()
     lens.eye, lens.right = wp.vec3f(*camera.eye), wp.vec3f(*camera.right)
     lens.up, lens.ahead = wp.vec3f(*camera.up), wp.vec3f(*camera.ahead)
     lens.tangent = camera.tangent
     lens.width, lens.height = size
-    lens.few, lens.many = max(2, round(FEW * quality)), max(2, round(MANY * quality))
+    lens.samples = max(2, round(SAMPLES * quality))
+    lens.line_color = wp.vec3f(*line_color)
     return lens
 
 
@@ -96,18 +112,3 @@ def _ground(points: np.ndarray, extent: float) -> Shape:
     middle = (low + high) / 2
     sheet = plane(GROUND_SIDE, GROUND_SIDE, 4.0 * extent)
     return sheet.moved((middle[0], middle[1], low[2] - 0.02 * extent))
-
-
-def _along(curve: np.ndarray, radius: float) -> Shape:
-    """A tube along a curve, resampled to steps of about the radius."""
-    closed = len(curve) > 3 and bool((curve[0] == curve[-1]).all())
-    lengths = _arc_lengths(curve)
-    steps = max(int(lengths[-1] / (0.7 * radius)), 3)
-    at = np.linspace(0, lengths[-1], steps + 1)
-    line = np.stack([np.interp(at, lengths, axis) for axis in curve.T], axis=1)
-    return tube(line[:-1] if closed else line, radius, TUBE_SIDES, closed=closed)
-
-
-def _arc_lengths(curve: np.ndarray) -> np.ndarray:
-    """Arc length from the first point of the curve to each of its points."""
-    return np.concatenate([[0.0], np.cumsum(np.linalg.norm(np.diff(curve, axis=0), axis=1))])

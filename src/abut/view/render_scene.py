@@ -8,12 +8,14 @@ import numpy as np
 import warp as wp
 
 from abut.cases.shape import joined
-from abut.view.body import Body
+from abut.view.body import Body, corner_normals, unit, vertex_normals
 from abut.view.camera import Camera
+from abut.view.coplanar import levels_of, lifted
 from abut.view.rays import bake
 from abut.view.shading import RenderScene
 
-RAYS = 1_500_000  # to bake the light of all vertices
+RAYS = 1_000_000  # to bake the light of all vertices
+LEAST_SAMPLES = 4  # of each side of a vertex
 SMOOTHINGS = 5
 
 
@@ -35,19 +37,29 @@ def light_scene(
     device: wp.Device,
 ) -> LitScene:
     """Set up a scene; all but the ``unshadowing`` bodies cast shadows."""
-    casting = _make_scene(bodies, camera, extent, wire, device, shaded=False)
+    casting = _make_scene(bodies, camera, extent, wire, device)
     everything = [*bodies, *unshadowing]
-    scene = _make_scene(everything, camera, extent, wire, device)
-    normals = np.concatenate([body.vertex_normals() for body in everything])
-    least = max(2, round(8 * quality))
+    shape = joined(*(body.shape for body in everything))
+    levels = levels_of(shape, _layers(everything), extent)
+    scene = _make_scene(everything, camera, extent, wire, device, lifted(shape, levels, camera.eye))
+    normals = vertex_normals(shape)
+    corners = corner_normals(shape, normals)
+    scene.view.normals = wp.array(corners.astype(np.float32), dtype=wp.vec3f, device=device)
+    least = max(2, round(LEAST_SAMPLES * quality))
     samples = int(np.clip(quality * RAYS / (4 * len(normals)), least, 64))
     sides = [
         bake(casting.view, scene.view.points, _vectors(sign * normals, device), samples)
         for sign in (1.0, -1.0)
     ]
-    light = _smoothed(np.concatenate(sides, axis=1), scene.view.faces.numpy())
+    light = _smoothed(np.concatenate(sides, axis=1), shape.faces)
     scene.view.light = wp.array(light, dtype=wp.vec4f, device=device)
     return scene
+
+
+def _layers(bodies: Sequence[Body]) -> np.ndarray:
+    """The layer of each face: its body; marked faces lie above all others."""
+    layers = [k + len(bodies) * body.is_marked() for k, body in enumerate(bodies)]
+    return np.concatenate(layers).astype(np.int64)
 
 
 def _make_scene(
@@ -56,17 +68,13 @@ def _make_scene(
     extent: float,
     wire: float,
     device: wp.Device,
-    *,
-    shaded: bool = True,
+    corners: np.ndarray | None = None,
 ) -> LitScene:
-    """Make the scene without light; and without normals unless ``shaded``."""
+    """Make the scene without normals and light; rays meet faces at ``corners`` (3m, 3) if given."""
     vertices, faces = joined(*(body.shape for body in bodies))
     view = RenderScene()
     view.points = _vectors(vertices, device)
     view.faces = wp.array(faces, dtype=wp.vec3i, device=device)
-    if shaded:
-        normals = np.concatenate([body.corner_normals() for body in bodies]).astype(np.float32)
-        view.normals = wp.array(normals, dtype=wp.vec3f, device=device)
     paint = np.concatenate([body.paint() for body in bodies])
     view.paint = wp.array(paint, dtype=wp.vec4f, device=device)
     finish = np.repeat([body.finish for body in bodies], [len(b.shape.faces) for b in bodies])
@@ -74,7 +82,9 @@ def _make_scene(
     view.key = _lamp(camera, -0.55, 0.50, 0.95)
     view.fill = _lamp(camera, 0.80, 0.55, 0.25)
     view.extent, view.wire = extent, wire
-    mesh = wp.Mesh(view.points, wp.array(faces.ravel(), dtype=wp.int32, device=device))
+    met = view.points if corners is None else _vectors(corners, device)
+    indices = faces.ravel() if corners is None else np.arange(faces.size)
+    mesh = wp.Mesh(met, wp.array(indices, dtype=wp.int32, device=device))
     view.mesh = mesh.id
     return LitScene(view, mesh)
 
@@ -85,9 +95,9 @@ def _vectors(rows: np.ndarray, device: wp.Device) -> wp.array:
 
 def _lamp(camera: Camera, right: float, front: float, above: float) -> wp.vec3f:
     """Direction to a lamp that moves around with the camera."""
-    flat = np.array([camera.ahead[0], camera.ahead[1], 0.0])
-    flat /= np.linalg.norm(flat)
-    way = right * camera.right - front * flat + above * np.array([0.0, 0.0, 1.0])
+    top = np.array([0.0, 0.0, 1.0])
+    level = unit(np.cross(top, camera.right))
+    way = right * camera.right - front * level + above * top
     return wp.vec3f(*(way / np.linalg.norm(way)).tolist())
 
 

@@ -56,9 +56,12 @@ def lit(scene: RenderScene, color: wp.vec3f, n: wp.vec3f, way: wp.vec3f, light: 
     fill = light[0] * wp.max(wp.dot(n, scene.fill), 0.0)
     sky = light[0] * (0.65 + 0.35 * n[2])
     out = wp.cw_mul(color, SUN * key + SKY * sky + BOUNCE * fill)
-    half = wp.normalize(scene.key - way)
-    gloss = 0.30 * light[1] * wp.pow(wp.max(wp.dot(n, half), 0.0), 70.0)
-    rim = 0.10 * light[0] * wp.pow(1.0 - wp.abs(wp.dot(n, way)), 4.0)
+    shine = wp.dot(n, wp.normalize(scene.key - way))
+    gloss = wp.float32(0.0)
+    if shine > 0.8:
+        gloss = 0.30 * light[1] * wp.pow(shine, 70.0)
+    graze = 1.0 - wp.abs(wp.dot(n, way))
+    rim = 0.10 * light[0] * graze * graze * graze * graze
     return out + wp.vec3f(gloss + rim)
 
 
@@ -95,8 +98,8 @@ def shade_surface(
         wire = scene.wire * edge_share(scene, face, u, v, pixel / wp.max(wp.abs(facing), 0.3))
         color = color * (1.0 - wire)
         if opacity < 1.0:
-            graze = wp.pow(1.0 - wp.abs(wp.dot(n, way)), 3.0)
-            opacity = wp.max(opacity + (1.0 - opacity) * 0.75 * graze, wire)
+            graze = 1.0 - wp.abs(wp.dot(n, way))
+            opacity = wp.max(opacity + (1.0 - opacity) * 0.75 * graze * graze * graze, wire)
     return wp.vec4f(color[0], color[1], color[2], opacity)
 
 
