@@ -1,0 +1,377 @@
+"""Cells of the search for the deepest common point: bounds of the depth within each.
+
+A cell is a node of b's tree, a face of b or a part of it, or a box of space. The depth of a point
+is its distance to a's surface, 0 outside a. design/overlap.md proves the bounds.
+"""
+
+import warp as wp
+
+from abut.bvh.layout import BvhView, face_of, is_leaf, link_of, load_node
+from abut.bvh.wide import wide_reach
+from abut.geometry.closest_point_tri import closest_point_tri, point_at
+from abut.geometry.matrix_game import COLUMNS, ROWS, solve_game
+from abut.geometry.poses import move_point, rotation_of
+from abut.narrow.inside import cross_ray_tree
+from abut.operands.posed_mesh import PosedMesh, load_face, pose_of
+from abut.point.nearest_face import (
+    NO_FACE,
+    nearer_face,
+    nearest_face,
+    no_face_within,
+    probe_at,
+)
+from abut.query.solids.support_plane import NO_PLANE, support_height
+
+wp.set_module_options({"enable_backward": False, "fuse_fp": False, "max_unroll": 0})
+
+TRIANGLE = wp.constant(-1)  # in place of a slot of b's tree: a part of a face
+BOX = wp.constant(-2)
+IN_A = wp.constant(1)  # bits of ``known``: the cell is known to lie inside a, inside b
+IN_B = wp.constant(2)
+DROPPED = wp.constant(wp.float64(-1.0))  # upper bound of a cell that cannot hold the maximum
+ZERO = wp.constant(wp.float64(0.0))
+FAR = wp.constant(wp.float64(1e300))
+STEP = wp.constant(wp.float64(2.5))  # radii and more, by which an ascent is tried
+ROUND_UP = wp.constant(wp.float64(1.0 + 2.0**-40))
+
+
+@wp.struct
+class SolidOperand:
+    """A closed mesh at its poses, with what searches need."""
+
+    faces: PosedMesh
+    tree: BvhView
+    wide: wp.array[wp.vec4f]
+
+
+@wp.struct
+class Cells:
+    """Cells, one a row. Faces are some of a near the deepest point of the parent; -1 for none."""
+
+    pose: wp.array[wp.int32]
+    slot: wp.array[wp.int32]
+    shape: wp.array[wp.mat33d]  # corners of a triangle; centre and half extents of a box
+    faces: wp.array[wp.vec4i]
+    known: wp.array[wp.int32]
+
+
+@wp.struct
+class DepthBounds:
+    """DepthBounds found for each cell."""
+
+    upper: wp.array[wp.float64]
+    lower: wp.array[wp.float64]  # depth of ``point``, 0 for none
+    point: wp.array[wp.vec3d]
+    floor: wp.array[wp.float64]  # some point of the cell is as deep
+
+
+@wp.struct
+class Polytope:
+    """A triangle (corners in rows) or a parallelepiped (half edges in rows), and a ball around."""
+
+    rows: wp.mat33d
+    middle: wp.vec3d
+    radius: wp.float64
+    corners: wp.int32
+
+
+@wp.struct
+class Scratch:
+    """Room of one thread."""
+
+    payoff: wp.array[wp.float64]
+    tableau: wp.array[wp.float64]
+    weights: wp.array[wp.float64]
+    shares: wp.array[wp.float64]
+    faces: wp.array[wp.int32]
+    links: wp.array[wp.int32]
+    gaps: wp.array[wp.float32]
+
+
+@wp.func
+def make_scratch(
+    payoff: wp.array[wp.float64],
+    tableau: wp.array[wp.float64],
+    weights: wp.array[wp.float64],
+    shares: wp.array[wp.float64],
+    faces: wp.array[wp.int32],
+    links: wp.array[wp.int32],
+    gaps: wp.array[wp.float32],
+):
+    """Arrays of a thread in one struct."""
+    out = Scratch()
+    out.payoff = payoff
+    out.tableau = tableau
+    out.weights = weights
+    out.shares = shares
+    out.faces = faces
+    out.links = links
+    out.gaps = gaps
+    return out
+
+
+@wp.struct
+class Verdict:
+    """DepthBounds of one cell, and what its parts shall know."""
+
+    upper: wp.float64
+    lower: wp.float64
+    floor: wp.float64
+    point: wp.vec3d
+    faces: wp.vec4i
+    known: wp.int32
+
+
+@wp.func
+def triangle_of(corners: wp.mat33d):
+    """A triangle as a polytope."""
+    out = Polytope()
+    out.rows = corners
+    out.middle = (corners[0] + corners[1] + corners[2]) / wp.float64(3.0)
+    out.radius = wp.max(
+        wp.length(corners[0] - out.middle),
+        wp.max(wp.length(corners[1] - out.middle), wp.length(corners[2] - out.middle)),
+    )
+    out.corners = 3
+    return out
+
+
+@wp.func
+def parallelepiped_of(middle: wp.vec3d, edges: wp.mat33d):
+    """A parallelepiped with half edges in rows."""
+    out = Polytope()
+    out.rows = edges
+    out.middle = middle
+    out.radius = ZERO
+    for k in range(4):
+        second = wp.where((k & 1) != 0, -edges[1], edges[1])
+        third = wp.where((k & 2) != 0, -edges[2], edges[2])
+        out.radius = wp.max(out.radius, wp.length(edges[0] + second + third))
+    out.corners = 8
+    return out
+
+
+@wp.func
+def corner_of(cell: Polytope, j: wp.int32):
+    """Corner j of a polytope."""
+    out = cell.middle
+    if cell.corners == 3:
+        out = cell.rows[j]
+    else:
+        for axis in range(3):
+            out += wp.where((j >> axis & 1) != 0, cell.rows[axis], -cell.rows[axis])
+    return out
+
+
+@wp.func
+def node_of(side: PosedMesh, tree: BvhView, pose: wp.int32, slot: wp.int32):
+    """A node of a tree as a polytope: its face if it is a leaf, else its box."""
+    out = Polytope()
+    node = load_node(tree.nodes, slot)
+    if is_leaf(node):
+        out = triangle_of(load_face(side, face_of(node), pose))
+    else:
+        low = wp.vec3d(wp.float64(node.low[0]), wp.float64(node.low[1]), wp.float64(node.low[2]))
+        high = wp.vec3d(
+            wp.float64(node.high[0]), wp.float64(node.high[1]), wp.float64(node.high[2])
+        )
+        half = wp.float64(0.5) * (high - low)
+        motion = pose_of(side, pose)
+        middle = move_point(motion, tree.origin + wp.float64(0.5) * (low + high))
+        edges = wp.transpose(rotation_of(motion) * wp.diag(half))
+        out = parallelepiped_of(middle, edges)
+    return out
+
+
+@wp.func
+def load_cell(cells: Cells, i: wp.int32, b: SolidOperand):
+    """The polytope of a cell."""
+    out = Polytope()
+    slot = cells.slot[i]
+    if slot >= 0:
+        out = node_of(b.faces, b.tree, cells.pose[i], slot)
+    elif slot == TRIANGLE:
+        out = triangle_of(cells.shape[i])
+    else:
+        box = cells.shape[i]
+        out = parallelepiped_of(box[0], wp.diag(box[1]))
+    return out
+
+
+@wp.func
+def find_nearest(
+    solid: SolidOperand,
+    pose: wp.int32,
+    p: wp.vec3d,
+    guess: wp.int32,
+    bound: wp.float64,
+    links: wp.array[wp.int32],
+    gaps: wp.array[wp.float32],
+):
+    """The face of a solid nearest to p, within a bound, squared; ``guess`` is tested first."""
+    reach = wide_reach(solid.wide)
+    probe = probe_at(p, solid.faces.poses, pose, solid.tree.origin, reach)
+    start = no_face_within(bound)
+    if guess >= 0 and guess != NO_FACE:
+        start = nearer_face(start, squared_to(solid, pose, p, guess), guess)
+    return nearest_face(probe, solid.faces, pose, solid.wide, start, links, gaps)
+
+
+@wp.func
+def squared_to(solid: SolidOperand, pose: wp.int32, p: wp.vec3d, face: wp.int32):
+    """The squared distance of a point to a face of a solid."""
+    return closest_point_tri(p, load_face(solid.faces, face, pose)).squared
+
+
+@wp.func
+def away_from(solid: SolidOperand, pose: wp.int32, p: wp.vec3d, face: wp.int32):
+    """The unit vector to p from its nearest point of a face; 0 on the face."""
+    corners = load_face(solid.faces, face, pose)
+    return wp.normalize(p - point_at(corners, closest_point_tri(p, corners).weights))
+
+
+@wp.func
+def is_in(solid: SolidOperand, pose: wp.int32, p: wp.vec3d):
+    """Whether p lies inside a solid."""
+    return cross_ray_tree(p, solid.faces, pose, solid.tree)[0] != 0
+
+
+@wp.func
+def support_plane(
+    solid: SolidOperand, pose: wp.int32, cell: Polytope, face: wp.int32, allowed: wp.float64
+):
+    """The plane of a face as (normal, height): the solid lies below the height near a cell.
+
+    So the depth of a point of the cell at h above the plane is at most max(-h, 0) + height. The
+    height is NO_PLANE if it would be more than allowed.
+    """
+    corners = load_face(solid.faces, face, pose)
+    normal = wp.normalize(wp.cross(corners[1] - corners[0], corners[2] - corners[0]))
+    above = wp.dot(cell.middle - corners[0], normal)
+    foot = cell.middle - above * normal
+    height = NO_PLANE
+    radius = wp.float64(1.01) * cell.radius + wp.max(above, ZERO) + allowed
+    if closest_point_tri(foot, corners).squared <= radius * radius:
+        most = wp.min(allowed, wp.float64(0.1) * cell.radius)
+        height = support_height(
+            solid.faces, solid.tree, solid.wide, pose, foot, normal, radius, most
+        )
+    return wp.vec4d(normal[0], normal[1], normal[2], height)
+
+
+@wp.func
+def add_face(
+    solid: SolidOperand,
+    pose: wp.int32,
+    cell: Polytope,
+    face: wp.int32,
+    allowed: wp.float64,
+    count: wp.int32,
+    scratch: Scratch,
+):
+    """Add bounds of the depths of a cell's corners as a row, by one face; returns the row count.
+
+    They are distances to the plane of the face where the solid lies behind it, else to the face.
+    """
+    new = face >= 0 and face != NO_FACE and count < ROWS
+    for i in range(count):
+        if scratch.faces[i] == face:
+            new = False
+    if not new:
+        return count
+    corners = load_face(solid.faces, face, pose)
+    plane = support_plane(solid, pose, cell, face, allowed)
+    normal = wp.vec3d(plane[0], plane[1], plane[2])
+    for j in range(cell.corners):
+        p = corner_of(cell, j)
+        distance = wp.max(wp.dot(corners[0] - p, normal), ZERO) + plane[3]
+        if plane[3] == NO_PLANE:
+            distance = wp.sqrt(closest_point_tri(p, corners).squared)
+        scratch.payoff[COLUMNS * count + j] = distance
+    scratch.faces[count] = face
+    return count + 1
+
+
+@wp.func
+def solve(cell: Polytope, count: wp.int32, scratch: Scratch):
+    """The upper bound that the faces in ``scratch`` give."""
+    return solve_game(
+        scratch.payoff, count, cell.corners, scratch.tableau, scratch.weights, scratch.shares
+    )
+
+
+@wp.func
+def shared_point(cell: Polytope, scratch: Scratch):
+    """The point of a cell with the shares of the last game."""
+    out = wp.vec3d()
+    for j in range(cell.corners):
+        out += scratch.shares[j] * corner_of(cell, j)
+    return out
+
+
+@wp.func
+def uphill(solid: SolidOperand, pose: wp.int32, p: wp.vec3d, count: wp.int32, scratch: Scratch):
+    """A direction away from all faces that carry weight, and how fast the nearest recedes."""
+    total = wp.vec3d()
+    for i in range(count):
+        if scratch.weights[i] > ZERO:
+            total += scratch.weights[i] * away_from(solid, pose, p, scratch.faces[i])
+    way = wp.normalize(total)
+    rate = wp.float64(1.0)
+    for i in range(count):
+        if scratch.weights[i] > ZERO:
+            rate = wp.min(rate, wp.dot(way, away_from(solid, pose, p, scratch.faces[i])))
+    return wp.vec4d(way[0], way[1], way[2], rate)
+
+
+@wp.func
+def ascend(
+    a: SolidOperand,
+    pose: wp.int32,
+    cell: Polytope,
+    depth: wp.float64,
+    slope: wp.vec4d,
+    noise: wp.float64,
+    scratch: Scratch,
+):
+    """A face that allows a local maximum of the depth in the cell; NO_FACE: there is none.
+
+    ``slope`` is a unit vector and the rate at which the distance to the nearest faces grows.
+    Without a guess of a rate that is large enough, -1.
+    """
+    radius = cell.radius + noise
+    rate = depth * slope[3] - wp.float64(1.1) * radius
+    if rate <= ZERO:
+        return -1
+    step = STEP * radius * (depth + radius) / rate
+    reach = depth + wp.float64(2.0) * radius
+    bound = (reach * reach + wp.float64(2.0) * step * radius + step * step) * ROUND_UP
+    way = wp.vec3d(slope[0], slope[1], slope[2])
+    p = cell.middle + step * way
+    return find_nearest(a, pose, p, -1, bound, scratch.links, scratch.gaps).face
+
+
+@wp.func
+def heaviest_faces(first: wp.int32, count: wp.int32, scratch: Scratch):
+    """``first`` and the three other faces with the largest weights; changes the weights."""
+    out = wp.vec4i(first, -1, -1, -1)
+    for k in range(1, 4):
+        best = wp.int32(-1)
+        for i in range(count):
+            if scratch.faces[i] != first and scratch.weights[i] > ZERO:
+                if best < 0:
+                    best = i
+                elif scratch.weights[i] > scratch.weights[best]:
+                    best = i
+        if best >= 0:
+            out[k] = scratch.faces[best]
+            scratch.weights[best] = ZERO
+    return out
+
+
+@wp.func
+def inner_point(side: PosedMesh, tree: BvhView, pose: wp.int32, slot: wp.int32):
+    """A corner of a face within an inner node."""
+    split = link_of(load_node(tree.nodes, slot))
+    face = face_of(load_node(tree.nodes, tree.leaf_slots[split]))
+    return load_face(side, face, pose)[0]
