@@ -95,7 +95,7 @@ def open_tris_overlap(a: wp.mat33d, b: wp.mat33d, axis: wp.int32):
 
 
 @wp.func
-def lone_corner(sides: wp.vec3i):
+def corner_apart(sides: wp.vec3i):
     """Return the corner alone on its side of a plane; some must be above and some below."""
     above = wp.int32(0)
     for k in range(3):
@@ -116,8 +116,8 @@ def cross_properly(a: wp.mat33d, b: wp.mat33d, sides_a: wp.vec3i, sides_b: wp.ve
     """
     if wp.min(sides_a) >= 0 or wp.max(sides_a) <= 0 or wp.min(sides_b) >= 0 or wp.max(sides_b) <= 0:
         return False
-    i = lone_corner(sides_a)
-    j = lone_corner(sides_b)
+    i = corner_apart(sides_a)
+    j = corner_apart(sides_b)
     a0 = a[i]
     a1 = a[(i + 1) % 3]
     a2 = a[(i + 2) % 3]

@@ -18,15 +18,14 @@ from abut.narrow.solid_contact import (
     OPPOSITE,
     anchors_inside,
     face_contacts,
-    surface_sides,
-    surface_stars,
 )
+from abut.narrow.surface_sides import surface_sides, surface_stars
 from abut.operands.posed_mesh import make_posed_mesh
 from abut.query.collide import collide
 
 
 class Relation(StrEnum):
-    """How two solids lie to each other; every pair of solids has exactly one relation."""
+    """Relations of two solids; every pair has exactly one."""
 
     APART = "apart"  # no common point
     TOUCHING = "touching"  # common points of the surfaces, no common interior
@@ -118,15 +117,15 @@ class _Search:
         """Return the parts that interiors of faces tell, for each pair."""
         if not len(pairs):
             return np.zeros(0, np.int32)
-        return face_contacts(*self.posed, *self._on_device(pairs, pose))
+        return face_contacts(self.posed[0], self.posed[1], *self._on_device(pairs, pose))
 
     def local_parts(self, pairs: np.ndarray, pose: np.ndarray) -> np.ndarray:
         """Return all parts of both surfaces near each pair of faces that meet."""
-        rows = self._on_device(pairs, pose)
-        parts = face_contacts(*self.posed, *rows)
+        rows, at = self._on_device(pairs, pose)
         (a, b), (posed_a, posed_b) = (self._stars(m) for m in self.meshes), self.posed
-        parts |= surface_sides(b, posed_b, posed_a, rows[0], 1, rows[1])
-        parts |= surface_sides(a, posed_a, posed_b, rows[0], 0, rows[1]) * B_INSIDE
+        parts = face_contacts(posed_a, posed_b, rows, at)
+        parts |= surface_sides(b, posed_b, posed_a, rows, 1, at)
+        parts |= surface_sides(a, posed_a, posed_b, rows, 0, at) * B_INSIDE
         return parts
 
     def add_free_components(
