@@ -1,0 +1,136 @@
+"""Two solids, the second of which is translated: freeness, pairs of faces, support widths."""
+
+from functools import cached_property
+
+import numpy as np
+
+from abut.mesh import Mesh
+from abut.query.collide import collide
+from abut.query.distance import distance
+from abut.query.solids.relation import RELATIONS, Relation, relations
+from abut.query.within import within
+
+FREE = [RELATIONS.index(r) for r in (Relation.APART, Relation.TOUCHING)]
+
+ROUNDED = 16.0  # ulps that two ways of adding may differ by, with room
+
+
+class TranslatedSolids:
+    """Solid a in one pose, and solid b in one pose followed by translations.
+
+    A translation is free if the solids at most touch after it, and blocked if they have common
+    interior.
+    """
+
+    def __init__(
+        self, a: Mesh, b: Mesh, pose_a: np.ndarray | None, pose_b: np.ndarray | None
+    ) -> None:
+        self.a, self.b, self.pose_a = a, b, pose_a
+        self.pose_b = np.eye(4) if pose_b is None else pose_b
+
+    def poses(self, translations: np.ndarray) -> np.ndarray:
+        """Return (k, 4, 4) poses of b for translations (k, 3)."""
+        poses = np.repeat(self.pose_b[None], len(translations), axis=0)
+        poses[:, :3, 3] += translations
+        return poses
+
+    def free(self, translations: np.ndarray) -> np.ndarray:
+        """Return which of (k, 3) translations are free. Exact."""
+        fixed = None if self.pose_a is None else self.pose_a[None]
+        return np.isin(relations(self.a, self.b, fixed, self.poses(translations)), FREE)
+
+    def first_free(self, translations: np.ndarray) -> int | None:
+        """Return the index of the first free translation of (k, 3), None if all are blocked."""
+        free = self.free(translations)
+        return int(np.argmax(free)) if free.any() else None
+
+    def free_when_added(self, translation: np.ndarray) -> bool:
+        """Return whether the mesh of b's moved vertices plus a free translation at most touches a.
+
+        Its vertices may be rounded otherwise than those of the posed mesh.
+        """
+        pose, added = self.poses(translation[None])[0], self.points_b + translation
+        if np.array_equal(_moved(self.b, pose), added):
+            return True
+        gap = distance(self.a, self.b, pose_a=self.pose_a, pose_b=pose).value
+        if gap > ROUNDED * self.ulp:  # apart by more than vertices move
+            return True
+        mesh = Mesh(added, self._faces[1], self.b.device)
+        fixed = None if self.pose_a is None else self.pose_a[None]
+        return bool(relations(self.a, mesh, fixed)[0] in FREE)
+
+    def normals(self, most: int) -> np.ndarray:
+        """Return (k, 3) normals of a's faces and opposite normals of b's, of at most ``most``."""
+        found = [np.zeros((0, 3))]
+        for points, faces, way in zip(
+            (self.points_a, self.points_b), self._faces, (1.0, -1.0), strict=True
+        ):
+            if len(faces) <= most:
+                p = points[faces]
+                found.append(way * np.cross(p[:, 1] - p[:, 0], p[:, 2] - p[:, 0]))
+        return np.concatenate(found)
+
+    def meeting(self, translation: np.ndarray) -> np.ndarray:
+        """Return (n, 2) pairs of faces that meet."""
+        pose = self.poses(translation[None])[0]
+        return collide(self.a, self.b, pose_a=self.pose_a, pose_b=pose).pairs.numpy()
+
+    def near(self, translation: np.ndarray, distance: float) -> np.ndarray:
+        """Return (n, 2) pairs of faces at most ``distance`` apart."""
+        pose = self.poses(translation[None])[0]
+        return within(self.a, self.b, distance, pose_a=self.pose_a, pose_b=pose).pairs.numpy()
+
+    def corners(self, pairs: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return (n, 3, 3) corners of the faces of a and of b, without a translation."""
+        faces_a, faces_b = self._faces
+        return self.points_a[faces_a[pairs[:, 0]]], self.points_b[faces_b[pairs[:, 1]]]
+
+    @cached_property
+    def points_a(self) -> np.ndarray:
+        """(n, 3) vertices of a in its pose."""
+        return _moved(self.a, self.pose_a)
+
+    @cached_property
+    def points_b(self) -> np.ndarray:
+        """(n, 3) vertices of b in its pose, without a translation."""
+        return _moved(self.b, self.pose_b)
+
+    @cached_property
+    def _faces(self) -> tuple[np.ndarray, np.ndarray]:
+        return self.a.faces.numpy(), self.b.faces.numpy()
+
+    @cached_property
+    def ulp(self) -> float:
+        """Spacing of floating-point numbers at the largest coordinate."""
+        return float(np.spacing(max(np.abs(self.points_a).max(), np.abs(self.points_b).max())))
+
+    @cached_property
+    def face_size(self) -> float:
+        """The typical edge of the mesh with larger faces."""
+        sizes = []
+        for points, faces in zip((self.points_a, self.points_b), self._faces, strict=True):
+            p = points[faces[:: 1 + len(faces) // 1024]]
+            sizes.append(np.linalg.norm(p[:, 1] - p[:, 0], axis=1).mean())
+        return float(max(sizes))
+
+    def support_widths(self, directions: np.ndarray) -> np.ndarray:
+        """Return (k,) lengths of translations along unit vectors that separate by a plane."""
+        a, b = (p[u] for p, u in zip((self.points_a, self.points_b), self._used, strict=True))
+        return np.array([max((a @ u).max() - (b @ u).min(), 0.0) for u in directions])
+
+    @cached_property
+    def _used(self) -> list[np.ndarray]:
+        """Vertices of faces, of a and of b."""
+        used = [np.zeros(len(p), bool) for p in (self.points_a, self.points_b)]
+        for flags, faces in zip(used, self._faces, strict=True):
+            flags[faces] = True
+        return used
+
+
+def _moved(mesh: Mesh, pose: np.ndarray | None) -> np.ndarray:
+    """Return the vertices, moved and rounded as kernels do it."""
+    points = mesh.points.numpy().astype(np.float64)
+    if pose is None:
+        return points
+    x, y, z = points.T
+    return np.stack([r[0] * x + r[1] * y + r[2] * z + r[3] for r in pose[:3]], axis=1)

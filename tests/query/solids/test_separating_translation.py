@@ -1,0 +1,209 @@
+"""Translations that separate solids, against exact separating axes and support widths."""
+
+import numpy as np
+import pytest
+from convex_pieces import interiors_meet, random_solid
+from scipy.spatial.transform import Rotation
+
+import abut
+from abut.query.solids.relation import RELATIONS, relations
+from abut.query.solids.separating_translation import separate
+
+TOLERANCE = 1e-7
+AT_MOST_TOUCHING = (RELATIONS.index("apart"), RELATIONS.index("touching"))
+CORNERS = np.array([[x, y, z] for x in (0, 1) for y in (0, 1) for z in (0, 1)], float)
+BOX_FACES = np.array(
+    [
+        (0, 1, 3), (0, 3, 2), (4, 6, 7), (4, 7, 5), (0, 4, 5), (0, 5, 1),
+        (2, 3, 7), (2, 7, 6), (0, 2, 6), (0, 6, 4), (1, 5, 7), (1, 7, 3),
+    ]
+)  # fmt: skip
+
+
+def box(low, high, device="cpu"):
+    low, high = np.asarray(low, float), np.asarray(high, float)
+    return abut.Mesh(low + CORNERS * (high - low), BOX_FACES, device)
+
+
+def boxes(*spans, device="cpu"):
+    """One mesh of several boxes that at most touch."""
+    parts = [np.asarray(low) + CORNERS * (np.asarray(high) - low) for low, high in spans]
+    faces = [BOX_FACES + 8 * i for i in range(len(spans))]
+    return abut.Mesh(np.concatenate(parts), np.concatenate(faces), device)
+
+
+def pose_of(rng, reach=1.0):
+    pose = np.eye(4)
+    pose[:3, :3] = Rotation.from_rotvec(rng.normal(size=3)).as_matrix()
+    pose[:3, 3] = rng.uniform(-reach, reach, 3)
+    return pose
+
+
+def translated(pose, s):
+    out = np.eye(4)
+    out[:3, 3] = s
+    return out @ pose
+
+
+def moved(points, pose):
+    x, y, z = points.T
+    return np.stack([r[0] * x + r[1] * y + r[2] * z + r[3] for r in pose[:3]], axis=1)
+
+
+def separated(a, b, pose_a=None, pose_b=None):
+    poses = [None if p is None else p[None] for p in (pose_a, pose_b)]
+    found = separate(a, b, *poses, TOLERANCE)
+    s = found.translation[0]
+    mover = np.eye(4) if pose_b is None else pose_b
+    assert relations(a, b, poses[0], translated(mover, s)[None])[0] in AT_MOST_TOUCHING
+    added = abut.Mesh(moved(b.vertices.numpy().astype(float), mover) + s, b.faces.numpy(), b.device)
+    assert relations(a, added, poses[0])[0] in AT_MOST_TOUCHING
+    return s, bool(found.converged[0])
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "expected"),
+    [
+        ((0.75, 0.25, 0.25), (1.75, 1.25, 1.25), (0.25, 0, 0)),
+        ((0.25, 0.25, 0.625), (0.75, 0.75, 3), (0, 0, 0.375)),
+        ((0, 0.75, 0), (1, 1.75, 1), (0, 0.25, 0)),
+        ((0.25, 0.5, 0.5), (0.375, 0.625, 0.625), (-0.375, 0, 0)),
+        ((-1, -1, 0.875), (2, 2, 2), (0, 0, 0.125)),
+    ],
+)
+def test_boxes(device, low, high, expected):
+    s, converged = separated(box([0, 0, 0], [1, 1, 1], device), box(low, high, device))
+    assert converged
+    assert np.linalg.norm(s) == pytest.approx(np.linalg.norm(expected), abs=1e-15)
+    assert np.allclose(s, expected, atol=1e-9)
+
+
+def test_equal_boxes(device):
+    s, converged = separated(box([0, 0, 0], [1, 2, 3], device), box([0, 0, 0], [1, 2, 3], device))
+    assert converged and sorted(np.abs(s)) == [0, 0, 1]
+
+
+@pytest.mark.parametrize("low", [(1, 0, 0), (1, 1, 1), (1, 0.5, 0.5), (3, 0, 0)])
+def test_solids_that_do_not_overlap_stay(device, low):
+    a, b = box([0, 0, 0], [1, 1, 1], device), box(low, np.add(low, 1), device)
+    found = separate(a, b, None, None, TOLERANCE)
+    assert (found.translation == 0).all() and found.converged.all()
+
+
+def test_duct_through_a_wall(device):
+    wall = box([0, 0, 0], [0.25, 4, 3], device)
+    duct = box([-2, 1.5, 2.5], [2, 2, 2.75], device)
+    s, converged = separated(wall, duct)
+    assert converged and np.allclose(s, [0, 0, 0.5], atol=1e-9)
+
+
+def test_l_in_a_u_moves_out_of_both_walls(device):
+    u = boxes([(0, 0, 0), (4, 1, 1)], [(0, 1, 0), (1, 4, 1)], [(3, 1, 0), (4, 4, 1)], device=device)
+    inner = box([0.875, 0.75, 0.0], [2, 3, 1], device)  # 0.125 in the wall, 0.25 in the floor
+    s, converged = separated(u, inner)
+    assert converged and np.allclose(s, [0.125, 0.25, 0], atol=1e-9)
+
+
+def test_ball_in_its_socket_touches(device):
+    ball = abut.cases.icosphere(320)
+    points = np.asarray(ball.vertices, float)
+    shell = np.concatenate([points, 2.0 * points])
+    faces = np.concatenate([ball.faces[:, ::-1], ball.faces + len(points)])
+    a, b = abut.Mesh(shell, faces, device), abut.Mesh(points, ball.faces, device)
+    assert (separate(a, b, None, None, TOLERANCE).translation == 0).all()
+
+
+def test_nested_spheres(device):
+    ball = abut.cases.icosphere(320)
+    points = np.asarray(ball.vertices, float)
+    points /= np.linalg.norm(points, axis=1, keepdims=True)
+    a = abut.Mesh(points, ball.faces, device)
+    b = abut.Mesh(0.5 * points + [0.25, 0, 0], ball.faces, device)
+    s, converged = separated(a, b)
+    assert converged and 1.2 < np.linalg.norm(s) < 1.25
+    assert support_width(points, 0.5 * points + [0.25, 0, 0], s) == pytest.approx(
+        np.linalg.norm(s), abs=2 * TOLERANCE
+    )
+
+
+def support_width(points_a, points_b, s):
+    u = s / np.linalg.norm(s)
+    return (points_a @ u).max() - (points_b @ u).min()
+
+
+def test_turned_boxes_are_locally_shortest(device):
+    """A translation between convex solids is locally shortest if a plane separates across it."""
+    rng = np.random.default_rng(1)
+    a, b = box([-1, -1, -1], [1, 1, 1], device), box([-0.5, -1, -2], [0.5, 1, 2], device)
+    lengths = []
+    for _ in range(60):
+        pose_a, pose_b = pose_of(rng), pose_of(rng)
+        s, converged = separated(a, b, pose_a, pose_b)
+        assert converged
+        if s.any():
+            points = moved(a.vertices.numpy(), pose_a), moved(b.vertices.numpy(), pose_b)
+            assert support_width(*points, s) == pytest.approx(np.linalg.norm(s), abs=2 * TOLERANCE)
+            lengths.append((np.linalg.norm(s), depth_of_boxes(*points, pose_a, pose_b)))
+    length, least = np.transpose(lengths)
+    assert len(length) > 40 and (length >= least - TOLERANCE).all()
+    assert (length <= least + TOLERANCE).mean() > 0.8  # mostly the shortest of all
+
+
+def depth_of_boxes(points_a, points_b, pose_a, pose_b):
+    """The shortest separating translation of boxes: the least width over 15 axes."""
+    axes = np.concatenate([pose_a[:3, :3].T, pose_b[:3, :3].T])
+    edges = np.cross(pose_a[:3, :3].T[:, None], pose_b[:3, :3].T[None]).reshape(-1, 3)
+    axes = np.concatenate([axes, edges / np.linalg.norm(edges, axis=1, keepdims=True)])
+    return min(support_width(points_a, points_b, way * u) for u in axes for way in (1, -1))
+
+
+def random_pair(rng):
+    a, b = (random_solid(rng, int(rng.integers(5, 9)), rng.uniform(0.3, 1.0)) for _ in range(2))
+    poses = [None if rng.random() < 0.3 else pose_of(rng, 0.7) for _ in range(2)]
+    return a, b, poses
+
+
+def check_random_pair(rng, device):
+    """Separate two random solids; return the translation and whether it converged."""
+    (points_a, tets_a, faces_a), (points_b, tets_b, faces_b), poses = random_pair(rng)
+    a, b = abut.Mesh(points_a, faces_a, device), abut.Mesh(points_b, faces_b, device)
+    found = separate(a, b, *(None if p is None else p[None] for p in poses), TOLERANCE)
+    s = found.translation[0]
+    pose_a, pose_b = (np.eye(4) if p is None else p for p in poses)
+    fixed = moved(points_a, pose_a)[tets_a]
+    for corners in (moved(points_b, translated(pose_b, s)), moved(points_b, pose_b) + s):
+        assert not interiors_meet(fixed, corners[tets_b])
+    assert interiors_meet(fixed, moved(points_b, pose_b)[tets_b]) == bool(s.any())
+    return s, bool(found.converged[0]), (a, b, *poses)
+
+
+def shorter_neighbours_are_free(rng, s, a, b, pose_a, pose_b):
+    """Which of random translations close to s, and shorter, separate."""
+    mover = np.eye(4) if pose_b is None else pose_b
+    near = s + 1e-5 * rng.normal(size=(64, 3))
+    near = near[np.linalg.norm(near, axis=1) < np.linalg.norm(s) - 2 * TOLERANCE]
+    if not len(near):
+        return np.zeros(0, bool)
+    poses = np.array([translated(mover, n) for n in near])
+    fixed = None if pose_a is None else pose_a[None]
+    return np.isin(relations(a, b, fixed, poses), AT_MOST_TOUCHING)
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_random_solids(device, seed):
+    rng = np.random.default_rng(seed)
+    overlapping = converged = wrong = 0
+    for _ in range(100):
+        s, done, operands = check_random_pair(rng, device)
+        overlapping += bool(s.any())
+        converged += done
+        if s.any() and done:
+            wrong += shorter_neighbours_are_free(rng, s, *operands).any()
+    assert overlapping > 50 and converged >= 97 and wrong == 0
+
+
+@pytest.mark.slow
+def test_many_random_solids():
+    rng = np.random.default_rng(100)
+    converged = sum(check_random_pair(rng, "cpu")[1] for _ in range(100_000))
+    assert converged > 98_000
