@@ -106,3 +106,41 @@ def test_outputs_are_tried_before_the_work(tmp_path, pair, capsys, monkeypatch):
     assert main(["field", "build", pair[0], "-o", str(tmp_path / "file" / "f.npz")]) == 2
     told = capsys.readouterr().err
     assert "f.npz cannot be written" in told and told.count("\n") == 1
+
+
+def damaged(folder, kind):
+    """A file that cannot be read."""
+    ball = trimesh.Trimesh(*cases.icosphere(80), process=False)
+    if kind == "folder":
+        return folder
+    path = folder / f"ball.{'step' if kind == 'step' else kind.split()[-1]}"
+    whole = ball.export(file_type="stl_ascii" if kind == "ascii stl" else "stl")
+    whole = whole if isinstance(whole, bytes) else whole.encode()
+    text = {
+        "step": b"ISO-10303-21;",
+        "far obj": b"v 0 0 0\nv 1 0 0\nv 0 1 0\nf 1 2 9\n",
+        "zero obj": b"v 0 0 0\nv 1 0 0\nv 0 1 0\nf 0 1 2\n",
+        "header stl": whole[:60],
+    }
+    path.write_bytes(text.get(kind, whole[: len(whole) // 2]))
+    return path
+
+
+@pytest.mark.parametrize(
+    ("kind", "message"),
+    [
+        ("folder", "is a folder; name a file in it."),
+        ("stl", "ball.stl is damaged: it is cut off: 39 of its 80 faces are whole."),
+        ("header stl", "it ends after 60 bytes, within its header."),
+        ("ascii stl", "a facet is not whole; it may be cut off."),
+        ("step", "ball.step: STEP files need cascadio; pip install cascadio brings it."),
+        ("far obj", "ball.obj, line 4: a face refers to vertex 9 but the file has 3 vertices."),
+        ("zero obj", "line 4: a face refers to vertex 0; OBJ counts vertices from 1."),
+    ],
+)
+def test_files_that_cannot_be_read(tmp_path, pair, capsys, monkeypatch, kind, message):
+    """Regression: a folder did not exist, and STEP had no module named cascadio."""
+    monkeypatch.setitem(sys.modules, "cascadio", None)
+    assert main(["distance", pair[0], str(damaged(tmp_path, kind)), "--device", "cpu"]) == 2
+    said = capsys.readouterr()
+    assert message in said.err and said.err.count("\n") == 1 and said.out == ""

@@ -61,13 +61,15 @@ def _stl_triangles(text: bytes) -> int:
         rest, facets = STL_FACET.subn(b"", text)
         if facets or STL_LINE.search(rest):
             if STL_LINE.search(rest):
-                raise ValueError("a facet is not whole.")
+                raise ValueError("a facet is not whole; it may be cut off.")
             return facets
     if len(text) < STL_HEADER:
-        raise ValueError("it is shorter than a header.")
+        raise ValueError(f"it ends after {len(text)} bytes, within its header.")
     declared = int.from_bytes(text[STL_HEADER - 4 : STL_HEADER], "little")
     held = (len(text) - STL_HEADER) / STL_FACE
-    if held != declared:
+    if held < declared:
+        raise ValueError(f"it is cut off: {int(held)} of its {declared} faces are whole.")
+    if held > declared:
         raise ValueError(f"its header declares {declared} faces, but its size is that of {held:g}.")
     return declared
 

@@ -32,9 +32,11 @@ def existing(path: Any) -> Path:
     """Return the path of a file; refuse one that does not exist."""
     path = Path(path)
     try:
-        found = path.is_file()
+        found, folder = path.is_file(), path.is_dir()
     except OSError as error:
         raise FileError(f"{path} cannot be read: {error.strerror}.") from None
+    if folder:
+        raise FileError(f"{path} is a folder; name a file in it.")
     if not found:
         raise FileError(f"there is no file {path}.")
     return path

@@ -1,11 +1,12 @@
 """Read and check mesh files; every error names the file."""
 
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from abut.errors import FileError
+from abut.errors import FileError, ToolError
 from abut.io.archives import is_archive, unpacked
 from abut.io.declared import check_declared
 from abut.io.file_errors import existing, reading, require_small_zip
@@ -13,6 +14,7 @@ from abut.io.gltf_check import gltf_triangles
 from abut.io.obj import read_obj
 
 KIND = "a mesh"
+STEP = (".step", ".stp")
 PACKED = (".bz2", ".gz", ".xz", ".7z")
 
 
@@ -101,6 +103,8 @@ def _load(path: Path) -> Any:
 
     if path.suffix.lower() in PACKED:
         raise FileError(f"{path} is compressed; unpack it first.")
+    if path.suffix.lower() in STEP and find_spec("cascadio") is None:
+        raise ToolError(f"{path}: STEP files need cascadio; pip install cascadio brings it.")
     require_small_zip(path)
     loaded = trimesh.load(path, process=False)
     shapes: dict[str, Any] = {"": loaded}
