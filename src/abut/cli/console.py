@@ -141,6 +141,7 @@ def quiet_warp() -> None:
     logging.getLogger().addHandler(logging.NullHandler())  # readers of files log on their own
     warnings.simplefilter("ignore")
     wp.config.log_level = wp.LOG_WARNING
+    os.environ["ABUT_PROGRESS"] = "0"  # commands show their own
     with _stderr_without(NO_DRIVER):
         init_warp()
 

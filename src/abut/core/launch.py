@@ -14,6 +14,7 @@ import warp as wp
 
 from abut.core.device import thread_count
 from abut.core.kernel_cache import load_kernels, without_messages
+from abut.core.progress import Bar, present_bar
 
 log = logging.getLogger("abut")
 
@@ -133,18 +134,24 @@ def run_parallel(calls: Sequence[Callable[[], None]]) -> None:
     if len(calls) == 1:
         calls[0]()
         return
-    queue = iter(calls)  # taking the next one is atomic
+    queue = enumerate(calls)  # taking the next one is atomic
+    outer = present_bar()
+    bar = outer or Bar()
 
     def work() -> None:
-        for call in queue:
+        for _, call in queue:
             call()
 
     helpers = []
     try:
         for _ in range(min(thread_count(), len(calls)) - 1):
             helpers.append(_pool(thread_count()).submit(work))
-        work()
+        for number, call in queue:
+            bar.show(number / len(calls))
+            call()
     finally:
+        if outer is None:
+            bar.clear()
         for _ in queue:  # after an interrupt nothing more is begun, and nothing is left running
             pass
         _wait_for(helpers)
@@ -172,11 +179,12 @@ def launch(
     *,
     grain: int = 4096,
     start: int = 0,
+    steps: int = 1,
 ) -> None:
     """Run a kernel over ``count`` items from ``start`` once; tapes do not record it. See Task."""
-    dim, spans = _slice_spans(count, grain, device, start)
+    dim, spans = _slice_spans(count, grain, device, start, steps=steps)
     if len(spans) > 1:
-        Task(kernel, count, args, device, grain=grain, start=start).run()
+        Task(kernel, count, args, device, grain=grain, start=start, steps=steps).run()
     elif spans:
         inputs = [wp.vec3i(*spans[0]), *args]
         if (id(kernel), device.alias) not in _ready:

@@ -13,6 +13,7 @@ import warp as wp
 from abut.core.device import can_capture, note_cuda_thread
 from abut.core.launch import UNKNOWN_COUNT, Task, launch
 from abut.core.pair_queue import JoinedQueues, PairQueues
+from abut.core.progress import Progress
 from abut.core.timing import is_recording, stage
 
 Stage = tuple[str, Callable[[], Any]]  # name for timers, function that launches it
@@ -190,15 +191,17 @@ class Plan:
         range (``PairQueues.keep``).
         """
         done: list[Counts] = []
-        while ranges.size:
-            counts = self._run(None, 1)
-            if counts is None:
-                return None
-            if ranges.divide(counts) or self.queues.grow(self._needed):
-                continue
-            if self._accepts(counts):
-                ranges.advance(counts)
-                done.append(counts)
+        with Progress() as progress:
+            while ranges.size:
+                progress.step(ranges.start / ranges.item_count, ranges.stop / ranges.item_count)
+                counts = self._run(None, 1)
+                if counts is None:
+                    return None
+                if ranges.divide(counts) or self.queues.grow(self._needed):
+                    continue
+                if self._accepts(counts):
+                    ranges.advance(counts)
+                    done.append(counts)
         return done
 
     def _accepts(self, counts: Counts) -> bool:

@@ -8,6 +8,7 @@ import warp as wp
 
 from abut.core.device import require_same_device
 from abut.core.pair_queue import KeyLayout
+from abut.core.progress import tracked
 from abut.core.unknown_options import explain_options
 from abut.errors import MeshError
 from abut.geometry.common_corners import SHARED_BY_INDEX, SHARED_BY_POSITION, SHARED_NONE
@@ -168,7 +169,7 @@ def rows_of_pieces(
         paths: TruePaths on which times are refined; None where pieces are the motion itself.
         sharing, layout, gap, tolerance, solver, first, execution, ignored: As in CcdPlan.
     """
-    for number, parts in enumerate(pieces):
+    for number, parts in enumerate(tracked(pieces, count)):
         # features of one rigid mesh keep their distance: its deviation counts once
         near = gap + sum(part.deviation for part in parts)
         about = (meshes, parts, sharing, layout, near, tolerance, solver)

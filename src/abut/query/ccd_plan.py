@@ -18,6 +18,7 @@ import warp as wp
 
 from abut.core.pair_queue import JoinedQueues, KeyLayout
 from abut.core.plan import Counts, Plan, QueueLaunch, Ranges, Stage
+from abut.core.progress import tracked
 from abut.mesh import Mesh
 from abut.motion import Piece
 from abut.narrow.impact import candidate_kernel_for, impact_kernel_for
@@ -109,7 +110,8 @@ class CcdPlan:
                 return self.queues.kept("impacts")
             self.queues.begin()
         until = self._sample() if self.samples else 1.0
-        for kind in self.candidates.kinds:
+        kinds = self.candidates.kinds
+        for kind in tracked(kinds, len(kinds)):
             self._run_ranges(self.candidates.pairs_of(kind, until), until, True)
         return self.queues.kept("impacts")
 

@@ -10,6 +10,7 @@ import warp as wp
 from abut.bvh.bvh_cache import bvh_of, curve_effort
 from abut.core.device import require_same_device
 from abut.core.pair_queue import KeyLayout, pose_room
+from abut.core.progress import tracked
 from abut.core.timing import is_recording
 from abut.errors import MeshError
 from abut.geometry.poses import batch_size, checked_poses, is_plain_pose, plain_poses
@@ -109,7 +110,8 @@ def distance(
         trees = [bvh_of(mesh, bound, effort, on_demand=on_demand) for mesh in (a, b)]
     about = trees, layout, float(tolerance), bound, upper_bound
     room = pose_room(layout, a.face_count)
-    for start in range(0, count, room):
+    starts = range(0, count, room)
+    for start in tracked(starts, len(starts)):
         part = slice(start, min(start + room, count))
         chosen_poses = _picked(poses, part)
         value[part], keys = _searched(a, b, *about, chosen_poses, part.stop - start)

@@ -10,6 +10,7 @@ from abut.core.cache import RecentCache, ThreadCache
 from abut.core.launch import Task
 from abut.core.pair_queue import PairQueues
 from abut.core.plan import Plan, Stage
+from abut.core.progress import tracked
 from abut.geometry.poses import checked_poses
 from abut.mesh import Mesh
 from abut.operands.pose_upload import on_host, take_poses_kernel
@@ -62,7 +63,8 @@ def in_chunks(
     if count <= room:
         return ask(poses, count)
     parts: list[tuple[Any, ...]] = []
-    for start in range(0, count, room):
+    starts = range(0, count, room)
+    for start in tracked(starts, len(starts)):
         stop = min(start + room, count)
         chunk = tuple(p if p is None or len(p) == 1 else p[start:stop] for p in poses)
         rows, pose, *rest = ask(chunk, stop - start)

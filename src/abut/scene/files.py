@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 
 from abut.core.device import resolve_device
+from abut.core.progress import tracked
 from abut.errors import FileError, MeshError, OptionError
 from abut.io import existing, read_scene, reading
 from abut.mesh import Mesh
@@ -33,7 +34,8 @@ def _mesh_scene(path: Path, device: Any) -> Scene:
     """An object for every node of a scene graph; nodes that share a geometry share a mesh."""
     scene = Scene(device)
     made: dict[Any, Mesh] = {}
-    for placed in read_scene(path):
+    parts = read_scene(path)
+    for placed in tracked(parts, len(parts)):
         pose, stretch = _split_matrix(placed.matrix)
         key = (placed.geometry, stretch.tobytes())
         if key not in made:
@@ -77,7 +79,7 @@ def _robot_scene(read: Any, path: Path, device: Any, geometry: str) -> Scene:
     kinematics.parts = [(part.link, part.pose) for part in parts]
     poses = kinematics.poses(np.zeros(len(kinematics.joints)))
     meshes: dict[Any, Mesh] = {}
-    for part, pose in zip(parts, poses, strict=True):
+    for part, pose in tracked(zip(parts, poses, strict=True), len(parts)):
         if part.shape not in meshes:
             name = f"{path}: {part.source or part.name}"
             meshes[part.shape] = _make_mesh(part.vertices, part.faces, scene.device, name)

@@ -11,6 +11,7 @@ from abut.broad.boxes import EVERYWHERE
 from abut.broad.overlaps import overlapping_boxes, posed_boxes
 from abut.core.arrays import to_plain
 from abut.core.pair_queue import KeyLayout
+from abut.core.progress import tracked
 from abut.errors import PoseError
 from abut.geometry.common_corners import SHARED_BY_INDEX
 from abut.geometry.poses import checked_poses
@@ -226,7 +227,8 @@ def scene_impacts(
     part.objects.pool.flush()
     ends, batched = _end_poses(part, poses)
     options = (vertices_t1, gap, tolerance, own, brute)
-    tables = [_earliest(_impact_table(part, end, *options), first) for end in ends]
+    steps = tracked(ends, len(ends))
+    tables = [_earliest(_impact_table(part, end, *options), first) for end in steps]
     impacts = _scene_impacts(part, tables, batched)
     log_closer_start(impacts, gap)
     return impacts

@@ -26,6 +26,7 @@ from abut.sdf.nearest_faces import BRICKS_PER_THREAD, Bricks, search_kernel_for
 from abut.sdf.ray_rows import count_crossings
 
 SAMPLES_PER_EFFORT = 8  # searches from samples that gain as much as one of a pair
+STEPS_PER_SAMPLE = 64  # of a search by hierarchy, about
 PROGRESS_CALLS = 64
 FARTHEST_SQUARED = 3.0e38
 
@@ -95,7 +96,9 @@ def _find_faces(
     runs = -(-int(np.prod(list(bricks.counts))) // BRICKS_PER_THREAD)
     with stage("search", device):
         if progress is None:
-            launch(kernel, runs * lanes, args, device, grain=4)
+            samples = BRICKS_PER_THREAD * int(BRICK_SIDE) ** 3
+            steps = samples * (mesh.face_count if brute else STEPS_PER_SAMPLE)
+            launch(kernel, runs * lanes, args, device, grain=4, steps=steps)
             return
         for part in range(PROGRESS_CALLS):
             first, stop = (runs * p // PROGRESS_CALLS for p in (part, part + 1))

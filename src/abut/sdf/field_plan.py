@@ -16,6 +16,7 @@ from abut.core.lanes import WARP_SIZE
 from abut.core.launch import Task
 from abut.core.pickling import PicklableResult
 from abut.core.plan import Plan, Stage
+from abut.core.progress import tracked
 from abut.errors import CapacityError
 from abut.mesh import Mesh
 from abut.options import Sampling
@@ -126,7 +127,8 @@ def answer_rows(
     key = plan_type, step, int(pixels), *options.values()
     plan = plan_for(field, mesh, key, lambda: plan_type(field, mesh, step, pixel, **options))
     rows = np.empty((count, plan_type.columns))
-    for start in range(0, count, max(step, 1)):
+    starts = range(0, count, max(step, 1))
+    for start in tracked(starts, len(starts)):
         chunk = slice(min(start, count - step), min(start + step, count))
         rows[chunk] = plan.ask(mesh, poses, chunk, constants, fill, velocities)
         if keep is not None:
