@@ -1,5 +1,6 @@
 """Pictures of meshes and of their intersections."""
 
+from abut.view.aim import aim
 from abut.view.body import CORAL, GOLD, INDIGO, INK, RED, SAND, TEAL, Body, Color
 from abut.view.camera import Camera
 from abut.view.film import Film, contact_sheet
@@ -17,6 +18,7 @@ __all__ = [
     "Camera",
     "Color",
     "Film",
+    "aim",
     "contact_sheet",
     "render",
     "save_picture",

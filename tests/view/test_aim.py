@@ -1,0 +1,84 @@
+"""Cameras see the answer, and nothing hides it."""
+
+import numpy as np
+import pytest
+
+import abut
+from abut import cases, view
+
+RED = view.RED
+PAIRS = {"spheres": 300, "knot": 4000, "tori": 2000, "terrain": 4000, "nested": 300}
+
+
+def is_answer(picture):
+    """Pixels of the colour of the answer."""
+    red, green, blue = np.moveaxis(picture.astype(int), -1, 0)
+    return (red > 130) & (red - green > 70) & (red - blue > 50)
+
+
+def picture_of(bodies, curves, device="cpu", **options):
+    points = np.concatenate(curves)
+    bodies, camera = view.aim(bodies, points, size=(240, 160), device=device, **options)
+    look = {"camera": camera, "size": (240, 160), "device": device, "curve_color": RED}
+    return bodies, camera, view.render(bodies, curves, **look)
+
+
+def room(side=2.0):
+    """A closed room around a small thing."""
+    return view.Body(cases.box((side, side, side)), view.SAND)
+
+
+@pytest.mark.parametrize("name", ["spheres", "knot", "tori", "terrain"])
+def test_contacts_are_seen(name, device):
+    a, b = (abut.Mesh(*shape, device=device) for shape in cases.pair(name, PAIRS[name]))
+    curves = abut.collide(a, b).curves()
+    bodies = [view.Body(a, view.SAND), view.Body(b, view.TEAL)]
+    _, _, picture = picture_of(bodies, curves, device)
+    assert is_answer(picture).sum() > 150
+
+
+@pytest.mark.parametrize("way", np.concatenate([np.eye(3), -np.eye(3)]))
+def test_a_point_on_any_side_is_seen_without_glass(way, device):
+    bodies, camera, picture = picture_of([room()], [1.0 * way[None]], device)
+    assert bodies[0].opacity == 1.0
+    assert is_answer(picture).sum() > 3
+    assert (camera.eye - way) @ way > 0
+
+
+def test_an_answer_inside_is_seen_through_glass(device):
+    inner = view.Body(cases.icosphere(80, 0.2), view.TEAL)
+    curve = 0.25 * np.stack([np.cos(t := np.linspace(0, 7, 50)), np.sin(t), 0 * t], axis=1)
+    for walls in ([room()], [room(), room(2.2), room(2.4)]):
+        bodies, _, picture = picture_of([inner, *walls], [curve], device)
+        assert all(body.opacity < 0.5 for body in bodies[1:])
+        assert is_answer(picture).sum() > 100
+
+
+def test_what_hides_nothing_stays_opaque(device):
+    far = view.Body(cases.box().moved((9, 0, 0)), view.INDIGO)
+    bodies, _, _ = picture_of([room(), far], [np.zeros((1, 3))], device)
+    assert (bodies[0].opacity < 1, bodies[1].opacity) == (True, 1.0)
+
+
+def test_the_camera_comes_close_to_a_small_answer():
+    mesh = view.Body(cases.icosphere(1280, 100.0), view.SAND)
+    t = np.linspace(0, 7, 50)
+    ring = np.stack([np.cos(t), np.sin(t), 0 * t + 100], axis=1)
+    _, camera, picture = picture_of([mesh], [ring])
+    assert np.linalg.norm(camera.eye - [0, 0, 100]) < 200
+    rows, columns = np.nonzero(is_answer(picture))
+    assert abs(rows.mean() - 80) < 16 and abs(columns.mean() - 120) < 24
+
+
+@pytest.mark.parametrize("scale", [1e-6, 1e6])
+@pytest.mark.parametrize("shift", [0.0, 1e6])
+def test_any_unit_and_place(scale, shift):
+    shape = cases.Shape(cases.box().vertices * scale + shift * scale, cases.box().faces)
+    spot = np.array([[0.0, 0.0, -0.5]]) * scale + shift * scale
+    assert is_answer(picture_of([view.Body(shape, view.SAND)], [spot])[2]).sum() > 3
+
+
+def test_without_an_answer_all_bodies_are_in_view():
+    bodies, camera = view.aim([room()], np.empty((0, 3)), size=(64, 64))
+    expected = view.Camera.around(room().shape.vertices, aspect=1)
+    assert np.array_equal(camera.eye, expected.eye) and len(bodies) == 1
