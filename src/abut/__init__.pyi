@@ -32,8 +32,10 @@ from .query.closest_point import closest_point
 from .query.collide import collide
 from .query.cull import cull
 from .query.distance import distance
+from .query.overlap import Overlap, overlap
 from .query.point_signs import contains, signed_distance
 from .query.self_collide import self_collide
+from .query.solids.relation import Relation
 from .query.tracker import Tracker
 from .query.within import within
 from .results import ClosestPoints, Contacts, Distances, Gaps, ImpactKind, Impacts
@@ -46,6 +48,7 @@ from .scene import (
     SceneImpacts,
     SceneObject,
 )
+from .scene.overlaps import SceneOverlaps
 from .sdf.closest_sample import Proximity
 from .sdf.distance_field import DistanceField
 from .sdf.response import Response
@@ -80,10 +83,12 @@ __all__ = [
     "Motion",
     "OptionError",
     "Order",
+    "Overlap",
     "PassStatistics",
     "PointError",
     "PoseError",
     "Proximity",
+    "Relation",
     "Response",
     "Sampling",
     "Scene",
@@ -93,6 +98,7 @@ __all__ = [
     "SceneGaps",
     "SceneImpacts",
     "SceneObject",
+    "SceneOverlaps",
     "Sign",
     "Solver",
     "ToolError",
@@ -106,6 +112,7 @@ __all__ = [
     "cull",
     "distance",
     "hardware",
+    "overlap",
     "primitives",
     "self_collide",
     "signed_distance",

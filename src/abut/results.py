@@ -24,7 +24,7 @@ class Contacts(PicklableResult):
         pose: (n,) int32, the pose of each pair; None without a batch of poses.
         colliding: Whether there is contact; for a batch of B poses a (B,) array.
         contained: With ``solid=True``, whether no faces meet yet one mesh lies inside the other;
-            like ``colliding``. None otherwise.
+            like ``colliding``. None otherwise. Of a scene (k, 2) int32, such pairs of objects.
     """
 
     _pairs: Rows = field(repr=False)

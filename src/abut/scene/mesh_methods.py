@@ -33,7 +33,7 @@ def visibility_rows(
         pixels: Width of the views.
     """
     meshes = part.meshes
-    owners, faces = visible_rows(meshes, _poses_of(part), method, pixels)
+    owners, faces = visible_rows(meshes, poses_of(part), method, pixels)
     if own:
         inside = _own_rows(meshes, method, pixels)
         owners, faces = (np.concatenate(both) for both in zip((owners, faces), inside, strict=True))
@@ -61,9 +61,9 @@ def kdop_rows(part: Part, width: int) -> tuple[np.ndarray, np.ndarray]:
 
     Pairs of objects with the same two meshes are one query with a batch of poses.
     """
-    meshes, poses, objects = part.meshes, _poses_of(part), part.objects
+    meshes, poses, objects = part.meshes, poses_of(part), part.objects
     filters = objects.filters(part.roles)
-    pairs = overlapping_boxes(*_world_boxes(meshes, poses), objects.device, filters)
+    pairs = overlapping_boxes(*world_boxes(meshes, poses), objects.device, filters)
     index = {id(mesh): k for k, mesh in enumerate(meshes)}
     mesh_of = np.array([index[id(mesh)] for mesh in meshes], dtype=np.int64)
     owners, faces = [np.empty((0, 2), np.int32)], [np.empty((0, 2), np.int32)]
@@ -78,7 +78,7 @@ def kdop_rows(part: Part, width: int) -> tuple[np.ndarray, np.ndarray]:
     return np.concatenate(owners), np.concatenate(faces)
 
 
-def _world_boxes(meshes: list[Mesh], poses: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def world_boxes(meshes: list[Mesh], poses: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Lower and upper corners of objects; an object without faces has an empty box."""
     bounds = np.array([mesh.bounds for mesh in meshes]).reshape(-1, 2, 3)
     lower, upper = posed_boxes(bounds, poses).swapaxes(0, 1)
@@ -125,7 +125,8 @@ def brute_distance_rows(
     return FoundDistances(environments[:, 0], objects, faces, table[:, 5])
 
 
-def _poses_of(part: Part) -> np.ndarray:
+def poses_of(part: Part) -> np.ndarray:
+    """(n, 4, 4) poses of all objects of a part, external ones last."""
     return part.objects.poses.numpy().reshape(-1, 4, 4)
 
 

@@ -3,7 +3,7 @@
 import threading
 from collections.abc import Iterator
 from math import inf
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import warp as wp
@@ -53,6 +53,9 @@ from abut.scene.scene_results import (
 from abut.scene.search_cache import SearchCache
 from abut.scene.selection import Selections
 from abut.scene.shape_pool import ShapePool
+
+if TYPE_CHECKING:
+    from abut.scene.overlaps import SceneOverlaps
 
 
 @explain_methods
@@ -341,6 +344,7 @@ class Scene:
         pose: Any = None,
         self_collisions: bool = False,
         first: bool = False,
+        solid: bool = False,
         poses: Any = None,
         method: str = "bvh",
         broad: str | None = None,
@@ -358,6 +362,8 @@ class Scene:
             self_collisions: Also faces of one object that meet, as in ``abut.self_collide``.
             first: Stop at one pair of faces for each pair of objects, a fixed one though not the
                 lowest; the cheapest way to know which objects meet.
+            solid: Closed objects are solids: one inside another is a collision too (``contained``).
+                Open ones stay surfaces. Not for batches of poses.
             poses: (B, n, 4, 4), poses of all n objects in each of B copies of the scene; None takes
                 the objects where they are. Copies do not meet each other.
             method: ``bvh``; ``front``, which begins where the last query by fronts stopped (with
@@ -388,6 +394,8 @@ class Scene:
                 raise OptionError(f"method '{method}' takes no batches of poses; use 'bvh'.")
             if how is Method.KDOP and self_collisions:
                 raise OptionError("method 'kdop' takes no self_collisions; use 'bvh'.")
+            if solid and poses is not None:
+                raise OptionError("solid takes no batches of poses; move the objects instead.")
             if how is Method.KDOP:
                 rows = kdop_rows(part, validate_width(width))
                 found = found_from_rows(self._searches.layout(part), *rows, first)
@@ -405,7 +413,45 @@ class Scene:
                     broad=None if broad is None else chosen(BroadMethod, broad, "broad"),
                 )
             pool, version = self._pool, self._pool.version
-            return scene_contacts(found, poses is not None, lambda: pool.version == version)
+            contacts = scene_contacts(found, poses is not None, lambda: pool.version == version)
+            if not solid:
+                return contacts
+            from abut.scene.overlaps import with_contained
+
+            return with_contained(contacts, part)
+
+    def overlap(
+        self,
+        *,
+        which: Any = None,
+        against: Any = None,
+        pose: Any = None,
+        tolerance: float = 1e-6,
+        volume: bool = False,
+    ) -> "SceneOverlaps":
+        """Find how objects lie to each other as solids, as ``abut.overlap`` does for two meshes.
+
+        Args:
+            which, against, pose: The part of the scene that is asked about, as in ``collide``.
+            tolerance: Of depths and separations, relative to the smaller solid of each pair.
+            volume: Also measure volume, centroid and areas of the common parts.
+
+        Returns:
+            One row for each pair of objects that are not apart, sorted by objects.
+
+        Raises:
+            MeshError: An object whose box meets that of another one is open.
+
+        Guarantee:
+            That of ``abut.overlap``.
+        """
+        from abut.scene.overlaps import scene_overlaps
+
+        tolerance = number_from(tolerance, "tolerance", 0.0)
+        external = self._selections.external(against, pose)
+        with self.lock:
+            part = self._selections.part(which, against, external)
+            return scene_overlaps(self._searches, part, tolerance, volume)
 
     def colliding(
         self,
