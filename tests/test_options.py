@@ -4,7 +4,6 @@ import json
 import subprocess
 import sys
 
-import numpy as np
 import pytest
 
 import abut
@@ -153,13 +152,3 @@ def printed(*command):
     done = subprocess.run(command, check=False, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     return done.stdout
-
-
-def test_gradients_are_not_lost_silently(device):
-    torch = pytest.importorskip("torch")
-    vertices, faces = cases.gem(20)
-    with pytest.raises(abut.DeviceError, match="detach"):
-        abut.Mesh(torch.tensor(vertices, requires_grad=True), faces, device)
-    mesh = abut.Mesh(torch.tensor(vertices, requires_grad=True).detach(), faces, device)
-    with pytest.raises(abut.DeviceError, match="detach"):
-        abut.distance(mesh, mesh, pose_b=torch.tensor(np.eye(4), requires_grad=True))

@@ -22,6 +22,8 @@ def to_plain(data: Any) -> Any:
         return np.asarray(data)
     except ValueError:  # rows of different lengths; the shape will be refused
         return np.asarray(data, dtype=object)
+    except (RuntimeError, TypeError) as error:  # tensors in a list, whose library refuses
+        raise DeviceError(f"this cannot be read as an array: {error}") from error
 
 
 def is_foreign(data: Any) -> bool:
@@ -33,6 +35,12 @@ def _shared(data: Any) -> wp.array:
     """Return a Warp array of the same memory, ordered after pending writes of its library."""
     if getattr(data, "requires_grad", False):
         raise DeviceError("this tensor requires a gradient, which would be lost; give t.detach().")
+    if type(data).__name__.endswith("Tracer"):
+        raise DeviceError(
+            "JAX is tracing this array (jit, grad or vmap), so it has no values to read, and a "
+            "gradient would be lost; call abut outside, or by jax.pure_callback with "
+            "jax.lax.stop_gradient(x)."
+        )
     init_warp()  # in case this is the first array of the process
     try:
         return wp.from_dlpack(data)

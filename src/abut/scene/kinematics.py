@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 
+from abut.core.arrays import to_plain
 from abut.errors import SceneError
 from abut.geometry.poses import rotated_by
 
@@ -73,7 +74,8 @@ class Kinematics:
         Returns:
             (n, 4, 4), or (B, n, 4, 4) as ``scene.collide(poses=…)`` takes them.
         """
-        values = np.asarray(values, dtype=np.float64)
+        plain = to_plain(values)
+        values = np.asarray(plain if isinstance(plain, np.ndarray) else plain.numpy(), np.float64)
         if values.ndim not in (1, 2) or values.shape[-1] != len(self.joints):
             raise SceneError(
                 f"the robot has {len(self.joints)} joints that move, so values must have shape "

@@ -54,7 +54,8 @@ def checked_centre(field: Any, centre: Any) -> np.ndarray:
     """Return the point that torques are about; None is the object's centre of mass."""
     if centre is None:
         return field.centre
-    numbers = np.asarray(centre, dtype=np.float64)
+    numbers = _numpy(centre)
+    numbers = numbers.astype(np.float64) if numbers.dtype.kind in "fiu" else np.empty(0)
     if numbers.shape != (3,) or not np.isfinite(numbers).all():
         raise PointError(f"centre must be three finite numbers, not {centre!r}.")
     return numbers
