@@ -31,7 +31,7 @@ FLOOR_OF = {room: floor for floor, rooms in enumerate(FLOORS) for room in rooms}
 FLOOR_OF |= dict.fromkeys(GROUND, -1)
 LOBBY = {"__init__", "__main__"}  # public names, and the way in
 OPTIONAL = "amaranth moderngl meshlib coal fcl igl ipctk torch jax".split()
-OPTIONAL += ["mujoco", "yourdfpy", "imageio_ffmpeg"]
+OPTIONAL += ["mujoco", "yourdfpy", "imageio_ffmpeg", "viser"]
 HEAVY = "trimesh rich PIL".split()
 QUESTION_WORD = re.compile(r"(what|how|who|whom|those|likewise)\b", re.I)
 # Verbs for arrays of primitives that have the names of the device functions they launch.

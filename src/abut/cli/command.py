@@ -20,6 +20,7 @@ COMMANDS = {  # name and help
     "scene": "find the colliding objects of a scene or robot file",
     "cull": "find the potentially colliding set of a scene",
     "field": "build or query a distance field",
+    "view": "show meshes, contacts and distances on a page in the browser",
     "hardware": "simulate or synthesise the k-DOP machine",
     "demo": "collide, move and draw meshes that abut makes",
     "info": "print versions, devices and folders",

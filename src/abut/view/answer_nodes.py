@@ -1,0 +1,85 @@
+"""AnswerNodes: contacts and the shortest distance of a scene on a page."""
+
+from typing import Any
+
+import numpy as np
+
+from abut.view.answers import Answers
+from abut.view.body import GOLD, INK, RED, Color
+from abut.view.live_scene import LiveScene
+from abut.view.page_frame import SIZE, PageFrame
+from abut.view.section import cut_mesh
+
+LIFT = 4e-4 * SIZE  # of marked faces above the surface, on both sides
+LINE = 2.5  # pixels
+
+
+class AnswerNodes:
+    """Faces in contact in red, the curves where they meet, and the line of the distance."""
+
+    def __init__(self, server: Any, live: LiveScene, frame: PageFrame) -> None:
+        self.live, self.frame = live, frame
+        scene = server.scene
+        self.faces = add_faces(scene, "/contacts/faces", RED)
+        self.curves = add_lines(scene, "/contacts/curves", GOLD)
+        self.line = add_lines(scene, "/distance/line", INK)
+        about: Any = {"visible": False, "anchor": "bottom-center"}
+        self.label = scene.add_label("/distance/value", "0", **about)
+
+    def show(self, answers: Answers, plane: tuple[int, float] | None = None) -> None:
+        """Show answers in place of the last ones, those below a plane across an axis."""
+        marked, segments = self._marked(answers), answers.segments
+        if plane is not None:
+            order = np.arange(3 * len(marked)).reshape(-1, 3)
+            marked = cut_mesh(marked.reshape(-1, 3), order, *plane).corners
+            segments = segments[(segments[:, :, plane[0]] <= plane[1]).all(axis=1)]
+        set_faces(self.faces, self.frame.points(marked))
+        set_lines(self.curves, self.frame.points(segments))
+        near = answers.nearest
+        self.line.visible = self.label.visible = near is not None
+        if near is not None:
+            set_lines(self.line, self.frame.points(near.points)[None])
+            self.label.text = f"{near.value:.6g}"
+            self.label.position = self.frame.points(near.points.mean(axis=0))
+
+    def _marked(self, answers: Answers) -> np.ndarray:
+        """(k, 3, 3) corners of all faces in contact, each once."""
+        both = np.stack([answers.objects.ravel(), answers.faces.ravel()], axis=1)
+        rows = np.unique(both, axis=0)
+        starts = np.flatnonzero(np.diff(rows[:, 0])) + 1
+        parts = [part for part in np.split(rows, starts) if len(part)]
+        corners = [self.live.corners(int(part[0, 0]), part[:, 1]) for part in parts]
+        return np.concatenate([np.zeros((0, 3, 3)), *corners])
+
+
+def add_faces(scene: Any, name: str, color: Color) -> Any:
+    """Add a node for marked faces, hidden until it has some."""
+    about: Any = {"color": color, "side": "double", "flat_shading": True, "cast_shadow": False}
+    shape = np.zeros((3, 3), np.float32), np.arange(3, dtype=np.uint32)[None]
+    return scene.add_mesh_simple(name, *shape, visible=False, receive_shadow=False, **about)
+
+
+def set_faces(handle: Any, corners: np.ndarray) -> None:
+    """Show faces (k, 3, 3) of the page, lifted off the surface that they mark, on both sides."""
+    handle.visible = len(corners) > 0
+    if not len(corners):
+        return
+    normals = np.cross(corners[:, 1] - corners[:, 0], corners[:, 2] - corners[:, 0])
+    lengths = np.linalg.norm(normals, axis=1, keepdims=True)
+    lift = LIFT * np.divide(normals, lengths, out=np.zeros_like(normals), where=lengths > 0)
+    both = np.concatenate([corners + lift[:, None], corners - lift[:, None]]).reshape(-1, 3)
+    handle.vertices = both
+    handle.faces = np.arange(len(both), dtype=np.uint32).reshape(-1, 3)
+
+
+def add_lines(scene: Any, name: str, color: Color) -> Any:
+    """Add a node for line segments, hidden until it has some."""
+    about: Any = {"thickness": LINE, "thickness_units": "screen", "visible": False}
+    return scene.add_line_segments(name, np.zeros((1, 2, 3), np.float32), color, **about)
+
+
+def set_lines(handle: Any, segments: np.ndarray) -> None:
+    """Show segments (k, 2, 3) of the page."""
+    handle.visible = len(segments) > 0
+    if len(segments):
+        handle.points = segments

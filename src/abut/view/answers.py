@@ -1,0 +1,101 @@
+"""Answers: contacts and the shortest distance of a scene at one moment, as NumPy arrays."""
+
+import time
+from dataclasses import dataclass, field
+from math import inf
+from typing import Any
+
+import numpy as np
+
+from abut.core.timing import recording
+from abut.options import TREE_METHODS, Method
+from abut.scene import Scene
+
+
+@dataclass(frozen=True)
+class Question:
+    """The choices of the panel.
+
+    Attributes:
+        method: Method of ``scene.collide``; distances take ``bvh`` unless it is ``brute``.
+        self_collisions: Also find faces of one object that meet.
+        distance: Measure the shortest distance where no objects meet.
+    """
+
+    method: str = "bvh"
+    self_collisions: bool = False
+    distance: bool = True
+
+
+@dataclass(frozen=True)
+class Nearest:
+    """The shortest distance of two objects: value, (2,) objects and faces, (2, 3) points."""
+
+    value: float
+    objects: np.ndarray
+    faces: np.ndarray
+    points: np.ndarray
+
+
+@dataclass(frozen=True)
+class Answers:
+    """Contacts and the shortest distance.
+
+    Attributes:
+        objects, faces: (n, 2), the objects and faces of each contact.
+        segments: (n, 2, 3), where the faces meet.
+        nearest: The shortest distance; None where it was not asked for or objects meet.
+        milliseconds: Times of the stages, in order.
+        measure, values: The name of a number of each contact, and (n,) numbers: distance, time.
+    """
+
+    objects: np.ndarray = field(default_factory=lambda: np.zeros((0, 2), np.int32))
+    faces: np.ndarray = field(default_factory=lambda: np.zeros((0, 2), np.int32))
+    segments: np.ndarray = field(default_factory=lambda: np.zeros((0, 2, 3)))
+    nearest: Nearest | None = None
+    milliseconds: dict[str, float] = field(default_factory=dict)
+    measure: str = ""
+    values: np.ndarray | None = None
+
+    @property
+    def clearance(self) -> float:
+        """Distance of the nearest objects, 0 where objects meet; NaN where it is not known."""
+        if self.nearest is not None:
+            return self.nearest.value
+        between = (self.objects[:, 0] != self.objects[:, 1]).any()
+        return 0.0 if between else np.nan
+
+    def object_pairs(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Pairs of objects that meet (k, 2), the first contact of each, and their number."""
+        if not len(self.objects):
+            return np.zeros((0, 2), np.int32), np.zeros(0, np.int64), np.zeros(0, np.int64)
+        options: Any = {"axis": 0, "return_index": True, "return_counts": True}
+        return np.unique(self.objects, **options)
+
+
+def answer(scene: Scene, question: Question) -> Answers:
+    """Ask a scene; with the milliseconds of each stage."""
+    start = time.perf_counter()
+    with recording() as timer:
+        hits = scene.collide(method=question.method, self_collisions=question.self_collisions)
+        found = time.perf_counter()
+        objects, faces = hits.objects.numpy(), hits.pairs.numpy()
+        segments = hits.segments.numpy() if len(hits) else np.zeros((0, 2, 3))
+        drawn = time.perf_counter()
+        meet = bool((objects[:, 0] != objects[:, 1]).any())
+        nearest = _nearest(scene, question.method) if question.distance and not meet else None
+    end = time.perf_counter()
+    spent = {"contacts": found - start, "curves": drawn - found, "distance": end - drawn}
+    inner = {f"· {name}": ms for name, ms in timer.milliseconds.items()}
+    return Answers(
+        objects, faces, segments, nearest, {**{n: 1e3 * s for n, s in spent.items()}, **inner}
+    )
+
+
+def _nearest(scene: Scene, method: str) -> Nearest | None:
+    """The two nearest objects; None where no two may meet."""
+    how = method if method in TREE_METHODS else Method.BVH
+    near = scene.least_distance(method=how)
+    if near.value == inf:
+        return None
+    return Nearest(near.value, near.objects.numpy(), near.faces.numpy(), near.points.numpy())

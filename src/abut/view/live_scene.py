@@ -1,0 +1,137 @@
+"""LiveScene: a scene that a page changes and asks, and the loop that answers."""
+
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from abut.errors import AbutError
+from abut.scene import Scene
+from abut.view.answers import Answers, Question, answer
+
+
+class LiveScene:
+    """A scene, the changes that wait for the next answer, and the latest answers.
+
+    Any thread may change it. Changes are coalesced: of several poses of an object between two
+    answers only the last one counts.
+
+    Args:
+        scene: Its objects move when they are dragged on the page.
+        question: The first choices of the panel.
+
+    Attributes:
+        poses: (n, 4, 4), by index, as of the latest answers.
+        answers: None before the first.
+        message: The error of the latest question; empty if there was none.
+        began: When the work on the latest answers began, by ``time.perf_counter``.
+    """
+
+    def __init__(self, scene: Scene, question: Question) -> None:
+        self.scene, self.question = scene, question
+        self.objects: list[int] = scene.indices.tolist()
+        self.meshes = scene.meshes
+        self.poses = scene.poses.numpy().reshape(-1, 4, 4).copy()
+        self.start = self.poses.copy()
+        self.answers: Answers | None = None
+        self.message = ""
+        self.closed, self.began = False, 0.0
+        self._names = {row: name for name, row in scene.names.items()}
+        self._pending: dict[int, np.ndarray] = {}
+        self._bent: dict[int, np.ndarray] = {}
+        self._asked = True
+        self._change = threading.Condition()
+
+    def name(self, row: int) -> str:
+        """The name of an object; its index where it has none."""
+        return self._names.get(row, str(row))
+
+    def points(self, row: int) -> np.ndarray:
+        """(n, 3) float64 vertices of an object in its own frame."""
+        return self.meshes[row].vertices.numpy().astype(np.float64)
+
+    def faces(self, row: int) -> np.ndarray:
+        """(m, 3) faces of an object."""
+        return self.meshes[row].faces.numpy()
+
+    def corners(self, row: int, faces: np.ndarray) -> np.ndarray:
+        """(k, 3, 3) float64 corners of some faces of an object, where it is now."""
+        chosen = self.faces(row)[faces]
+        points = self.meshes[row].vertices.numpy()[chosen].astype(np.float64)
+        return points @ self.poses[row, :3, :3].T + self.poses[row, :3, 3]
+
+    def move(self, poses: dict[int, np.ndarray]) -> None:
+        """Give objects poses, (4, 4) each, before the next answer."""
+        self._put(self._pending, poses)
+
+    def deform(self, vertices: dict[int, np.ndarray]) -> None:
+        """Give objects vertices, in their own frame, before the next answer."""
+        self._put(self._bent, vertices)
+
+    def ask(self, **choices: Any) -> None:
+        """Change the question; without choices ask it again."""
+        with self._change:
+            self.question, self._asked = replace(self.question, **choices), True
+            self._change.notify()
+
+    def close(self) -> None:
+        """End the loop."""
+        with self._change:
+            self.closed = True
+            self._change.notify()
+
+    def follow(self) -> None:
+        """Take the poses that the scene has now, after calls of ``scene.move``."""
+        now = self.scene.poses.numpy().reshape(-1, 4, 4)
+        self.move({row: now[row].copy() for row in self.objects})
+
+    def next_changes(self) -> tuple[list[int], list[int]] | None:
+        """Wait for changes and apply them; the objects moved and deformed, None at the end."""
+        with self._change:
+            self._change.wait_for(lambda: self.closed or self._asked or self._waiting())
+            if self.closed:
+                return None
+            moved, self._pending = self._pending, {}
+            bent, self._bent = self._bent, {}
+            self._asked = False
+        self.began = time.perf_counter()
+        if moved:
+            self.scene.move(list(moved), np.array(list(moved.values())))
+            self.poses[list(moved)] = list(moved.values())
+        for row, vertices in bent.items():
+            self.scene.deform(row, vertices)
+            self.meshes[row] = self.scene.mesh(row)
+        return list(moved), list(bent)
+
+    def answer(self) -> None:
+        """Answer the question; an error becomes the message."""
+        try:
+            self.answers, self.message = answer(self.scene, self.question), ""
+        except AbutError as error:
+            self.answers, self.message = Answers(), str(error)
+
+    def _waiting(self) -> bool:
+        return bool(self._pending or self._bent)
+
+    def _put(self, waiting: dict[int, np.ndarray], values: dict[int, np.ndarray]) -> None:
+        with self._change:
+            waiting.update(values)
+            self._change.notify()
+
+
+def start_answering(
+    live: LiveScene, show: Callable[[list[int], list[int]], None]
+) -> threading.Thread:
+    """Answer after every change, in a thread; ``show`` receives the objects moved and deformed."""
+
+    def run() -> None:
+        while (changes := live.next_changes()) is not None:
+            live.answer()
+            show(*changes)
+
+    thread = threading.Thread(target=run, name="abut answers", daemon=True)
+    thread.start()
+    return thread

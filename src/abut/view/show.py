@@ -1,0 +1,92 @@
+"""Show a scene or meshes in a browser."""
+
+import sys
+import webbrowser
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from abut.mesh import Mesh
+from abut.scene import Scene
+from abut.view.answers import Question
+from abut.view.live_scene import LiveScene
+from abut.view.page import Page
+
+
+def show(
+    scene_or_meshes: Scene | Mesh | Iterable[Mesh],
+    results: Any = None,
+    *,
+    method: str = "bvh",
+    self_collisions: bool | None = None,
+    host: str = "127.0.0.1",
+    port: int = 8080,
+    vertical: str = "z",
+    open_page: bool = True,
+    block: bool | None = None,
+    messages: Sequence[str] = (),
+) -> Page:
+    """Show meshes, their contacts and their distance on a page in the browser.
+
+    Objects can be dragged, and every answer follows. The objects of a ``Scene`` move with those of
+    the page.
+
+    Args:
+        scene_or_meshes: A scene, a mesh, or several meshes.
+        results: Results of queries about them, shown until something moves; None asks for contacts
+            and the shortest distance.
+        method: Method of ``Scene.collide`` to begin with.
+        self_collisions: Also faces of one object that meet; None: if there is only one object.
+        host: Address to bind. The default can be reached from this machine alone.
+        port: Port to bind, or the next one that is free.
+        vertical: The axis that points upwards, ``"z"`` or ``"y"``.
+        open_page: Open a browser. In a notebook the page is shown in place.
+        block: Wait until the page is closed. None waits in scripts, not where Python is
+            interactive.
+        messages: Errors to show on the page.
+
+    Returns:
+        The page; ``close`` ends it, ``update`` shows where objects of the scene are now.
+
+    Raises:
+        ToolError: viser is missing: ``pip install 'abut[view]'``.
+    """
+    scene = as_scene(scene_or_meshes)
+    own = len(scene) == 1 if self_collisions is None else self_collisions
+    live = LiveScene(scene, Question(method, own, len(scene) > 1))
+    page = Page(live, host=host, port=port, vertical=vertical, messages=messages)
+    print(
+        f"abut: {page.url} (Ctrl-C ends)" if block is not False else f"abut: {page.url}", flush=True
+    )
+    if open_page and not _in_notebook(page.url):
+        webbrowser.open(page.url)
+    if block or (block is None and not _is_interactive()):
+        try:
+            page.wait()
+        finally:
+            page.close()
+    return page
+
+
+def as_scene(scene_or_meshes: Scene | Mesh | Iterable[Mesh]) -> Scene:
+    """The scene itself, or a scene of meshes where they are."""
+    if isinstance(scene_or_meshes, Scene):
+        return scene_or_meshes
+    given = [scene_or_meshes] if isinstance(scene_or_meshes, Mesh) else list(scene_or_meshes)
+    scene = Scene(given[0].device if given else "cpu")
+    for mesh in given:
+        scene.add(mesh)
+    return scene
+
+
+def _is_interactive() -> bool:
+    return hasattr(sys, "ps1") or "ipykernel" in sys.modules
+
+
+def _in_notebook(url: str) -> bool:
+    """Show the page in a notebook; False where there is none."""
+    if "ipykernel" not in sys.modules:
+        return False
+    from IPython.display import IFrame, display  # type: ignore[import-not-found]
+
+    display(IFrame(url, width="100%", height=600))
+    return True

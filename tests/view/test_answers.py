@@ -1,0 +1,107 @@
+"""Answers of a live scene: the rows of the verbs, after every change."""
+
+import numpy as np
+import pytest
+
+import abut
+from abut import cases
+from abut.options import Method
+from abut.view.answer_rows import FACE_PAIRS, OBJECT_PAIRS, row_count, rows_from
+from abut.view.answers import Question, answer
+from abut.view.live_scene import LiveScene, start_answering
+
+
+@pytest.fixture
+def scene(device):
+    scene = abut.Scene(device)
+    for name, shape in zip("ab", cases.pair("spheres", faces=300), strict=True):
+        scene.add(abut.Mesh(*shape, device=device), name=name)
+    return scene
+
+
+def shifted(by):
+    pose = np.eye(4)
+    pose[0, 3] = by
+    return pose
+
+
+@pytest.mark.parametrize("method", [m for m in Method if "cullide" not in m])
+def test_every_method_gives_the_rows_of_brute_force(scene, method):
+    found, truth = (answer(scene, Question(m)) for m in (method, "brute"))
+    assert len(truth.faces) > 10
+    np.testing.assert_array_equal(found.faces, truth.faces)
+    np.testing.assert_array_equal(found.objects, truth.objects)
+    np.testing.assert_array_equal(found.segments, truth.segments)
+    assert found.clearance == 0.0
+    assert {"contacts", "curves", "distance"} <= set(found.milliseconds)
+
+
+def test_distance_of_objects_apart(scene):
+    scene.move("b", shifted(9.0))
+    found = answer(scene, Question())
+    near = abut.distance(scene.mesh("a"), scene.mesh("b"), pose_b=shifted(9.0))
+    assert found.nearest is not None
+    assert found.clearance == near.value > 0
+    np.testing.assert_array_equal(found.nearest.points, near.points.numpy())
+    assert np.isnan(answer(scene, Question(distance=False)).clearance)
+
+
+def test_one_object_has_no_distance(device):
+    mesh = abut.Mesh(*cases.single("folded_cloth", faces=600), device=device)
+    scene = abut.Scene(device)
+    scene.add(mesh)
+    found = answer(scene, Question(self_collisions=True))
+    np.testing.assert_array_equal(found.faces, abut.self_collide(mesh).pairs.numpy())
+    assert found.nearest is None
+    assert np.isnan(found.clearance)
+
+
+def test_rows(scene):
+    live = LiveScene(scene, Question())
+    live.next_changes()
+    live.answer()
+    assert live.answers is not None
+    count = len(live.answers.faces)
+    (whole,) = rows_from(live, live.answers, OBJECT_PAIRS, 0, 5)
+    assert whole.text == f"a · b: {count} face pairs"
+    assert row_count(live.answers, FACE_PAIRS) == count
+    rows = rows_from(live, live.answers, FACE_PAIRS, 3, 4)
+    assert [row.key[2:] for row in rows] == list(map(tuple, live.answers.faces[3:7].tolist()))
+    live.move({1: shifted(9.0)})
+    live.next_changes()
+    live.answer()
+    (near,) = rows_from(live, live.answers, FACE_PAIRS, 0, 5)
+    assert near.text.endswith(f"distance {live.answers.clearance:.4g}")
+    assert rows_from(live, live.answers, FACE_PAIRS, 1, 5) == []
+
+
+def test_changes_are_coalesced(scene):
+    live = LiveScene(scene, Question())
+    assert live.next_changes() == ([], [])
+    for by in (1.0, 2.0, 9.0):
+        live.move({1: shifted(by)})
+    assert live.next_changes() == ([1], [])
+    np.testing.assert_array_equal(live.poses[1], shifted(9.0))
+    np.testing.assert_array_equal(scene.poses.numpy()[1], shifted(9.0))
+    live.close()
+    assert live.next_changes() is None
+
+
+def test_errors_become_messages_and_the_loop_goes_on(scene):
+    live = LiveScene(scene, Question(method="kdop", self_collisions=True))
+    shown = []
+    thread = start_answering(live, lambda *_: (shown.append(live.message), live.close()))
+    thread.join(60)
+    assert not thread.is_alive()
+    assert "self_collisions" in shown[0]
+
+
+def test_deformed_objects(scene):
+    live = LiveScene(scene, Question())
+    vertices = scene.mesh("b").vertices.numpy() + np.array([9.0, 0.0, 0.0])
+    live.deform({1: vertices})
+    assert live.next_changes() == ([], [1])
+    np.testing.assert_array_equal(live.points(1), vertices)
+    live.answer()
+    assert live.answers is not None
+    assert live.answers.clearance > 0

@@ -1,0 +1,214 @@
+"""The page in a real browser."""
+
+import signal
+import socket
+import subprocess
+import sys
+import urllib.error
+import urllib.request
+
+import numpy as np
+import pytest
+import trimesh
+
+import abut
+from abut import cases
+from browser import Tab, on_screen
+
+pytest.importorskip("viser")
+
+
+def open_port():
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        return free.getsockname()[1]
+
+
+def require_free(port):
+    with socket.socket() as again:
+        again.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)  # as servers do
+        again.bind(("127.0.0.1", port))
+
+
+@pytest.fixture(scope="module")
+def meshes():
+    return [abut.Mesh(*shape, device="cpu") for shape in cases.pair("spheres", faces=300)]
+
+
+@pytest.fixture(scope="module")
+def shown(meshes):
+    page = abut.view.show(meshes, open_page=False, block=False, port=open_port())
+    assert page.shown.wait(120)
+    yield page
+    page.close()
+
+
+@pytest.fixture(scope="module")
+def opened(browser, shown):
+    tab = Tab(browser)
+    tab.open(shown.url)
+    tab.until(lambda: tab.fact("face pairs in contact"))
+    yield tab
+    tab.close()
+
+
+@pytest.fixture
+def page(shown):
+    """The page, with all objects where they were at the start."""
+    shown.live.move({row: shown.live.start[row] for row in shown.live.objects})
+    return shown
+
+
+@pytest.fixture
+def tab(opened, page, meshes):
+    count = f"{len(abut.collide(*meshes)):,}"
+    opened.until(lambda: opened.fact("face pairs in contact") == count)
+    return opened
+
+
+def camera_of(page):
+    (client,) = page.server.get_clients().values()
+    return client.camera
+
+
+def test_counts_without_errors(tab, meshes):
+    count = len(abut.collide(*meshes))
+    assert tab.fact("face pairs in contact") == f"{count:,}"
+    assert tab.fact("method") == "bvh"
+    assert tab.fact("bound") == "aabb"
+    assert tab.fact("device") == "cpu"
+    assert tab.tab.get_by_text(f"0 · 1: {count} face pairs").is_visible()
+    assert tab.errors == []
+    assert all(url.startswith(("http://127.0.0.1", "blob:", "data:")) for url in tab.requests)
+
+
+def test_the_picture_shows_red_faces_and_a_section(tab, page):
+    tab.until(lambda: red_pixels(tab.pixels()) > 100)
+    whole = tab.pixels()
+    assert whole.std() > 20
+    page.axis.value = "x"
+    tab.until(lambda: page.sections.outline.visible)
+    tab.until(lambda: (np.abs(tab.pixels() - whole).sum(axis=2) > 30).sum() > 1000)
+    page.axis.value = "off"
+    tab.until(lambda: not page.sections.outline.visible)
+    assert tab.errors == []
+
+
+def red_pixels(pixels):
+    red, green, blue = np.moveaxis(pixels, 2, 0)
+    return ((red > 110) & (green < 80) & (blue < 80)).sum()
+
+
+def test_dragging_changes_the_answers(tab, page, meshes):
+    tab.tab.get_by_label("move").first.click()
+    tab.tab.get_by_role("option", name="1 (1)").click()
+    tab.until(lambda: page.gizmo.visible)
+    tab.tab.wait_for_timeout(1000)
+    before = tab.fact("face pairs in contact")
+    lift = np.array([0, 0, 0.8 * page.gizmo.scale])
+    ends = page.gizmo.position, page.gizmo.position + lift
+    at, tip = (np.array(on_screen(camera_of(page), p, tab.canvas())) for p in ends)
+    mouse = tab.tab.mouse
+    mouse.move(*tip)
+    tab.tab.wait_for_timeout(500)
+    mouse.down()
+    mouse.move(*(tip + 0.4 * (tip - at)), steps=6)
+    mouse.up()
+    tab.until(lambda: tab.fact("face pairs in contact") != before)
+    tab.until(lambda: tab.fact("face pairs in contact") == f"{count_now(page, meshes):,}")
+    assert page.live.poses[1, 2, 3] > 0.05
+    assert tab.errors == []
+
+
+def count_now(page, meshes):
+    return len(abut.collide(*meshes, pose_b=page.live.poses[1]))
+
+
+def test_clicking_a_row_moves_the_camera(tab, page):
+    before = np.array(camera_of(page).position)
+    tab.tab.get_by_role("button", name="0 · 1").click()
+    tab.until(lambda: np.linalg.norm(camera_of(page).position - before) > 0.1)
+    middle = page.frame.points(page.live.answers.segments).reshape(-1, 3)
+    middle = (middle.min(axis=0) + middle.max(axis=0)) / 2
+    tab.until(lambda: np.abs(camera_of(page).look_at - middle).max() < 1e-3)
+
+
+def test_two_tabs_see_the_same_scene(browser, tab, page):
+    other = Tab(browser)
+    other.open(page.url)
+    pose = np.eye(4)
+    pose[2, 3] = 9.0
+    page.live.move({1: pose})
+    for seen in (tab, other):
+        seen.until(lambda seen=seen: seen.fact("face pairs in contact") == "0")
+    assert tab.fact("distance") == other.fact("distance") != "0"
+    other.close()
+
+
+def test_methods_show_the_same_rows(tab, page):
+    count = tab.fact("face pairs in contact")
+    for method in ("brute", "kdop", "far", "front"):
+        page.panel.method.value = method
+        tab.until(lambda method=method: tab.fact("method") == method)
+        assert tab.fact("face pairs in contact") == count
+    page.panel.method.value = "bvh"
+
+
+def test_closing_the_tab_ends_the_page(browser, meshes, monkeypatch):
+    monkeypatch.setattr("abut.view.page.GRACE", 0.3)
+    port = open_port()
+    page = abut.view.show(meshes, open_page=False, block=False, port=port)
+    tab = Tab(browser)
+    tab.open(page.url)
+    tab.until(page.server.get_clients)
+    tab.close()
+    page.wait()
+    page.close()
+    require_free(port)
+
+
+def test_errors_are_on_the_page(browser):
+    page = abut.view.show(
+        [], open_page=False, block=False, port=open_port(), messages=["no <b>file</b> here"]
+    )
+    tab = Tab(browser)
+    tab.open(page.url)
+    assert tab.until(lambda: tab.tab.get_by_text("no <b>file</b> here").is_visible())
+    assert tab.errors == []
+    tab.close()
+    page.close()
+
+
+def test_no_file_of_the_disk_is_served(page):
+    for path in ("/../viser/__init__.py", "/%2e%2e/%2e%2e/__init__.py", "//etc/passwd"):
+        with pytest.raises(urllib.error.HTTPError, match="404"):
+            urllib.request.urlopen(page.url + path)
+
+
+def test_only_this_machine_by_default(page):
+    assert page.url.startswith("http://127.0.0.1:")
+    assert page.server.get_host() == "127.0.0.1"
+    assert page.server.request_share_url() is None
+
+
+def test_interrupt_ends_the_command_and_frees_the_port(tmp_path, meshes):
+    """A file that cannot be read is reported; the other one is shown."""
+    path = tmp_path / "ball.ply"
+    trimesh.Trimesh(meshes[0].vertices.numpy(), meshes[0].faces.numpy()).export(path)
+    (tmp_path / "broken.ply").write_bytes(b"ply")
+    port = open_port()
+    words = ["view", path, tmp_path / "broken.ply", "--no-open", "--port", port, "--device", "cpu"]
+    command = [sys.executable, "-m", "abut", *map(str, words)]
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    try:
+        assert process.stdout.readline() == f"abut: http://127.0.0.1:{port} (Ctrl-C ends)\n"
+        assert urllib.request.urlopen(f"http://127.0.0.1:{port}").status == 200
+        process.send_signal(signal.SIGINT)
+        out, said = process.communicate(timeout=60)
+    finally:
+        process.kill()
+    assert process.returncode == 0
+    assert out == ""
+    assert "broken.ply" in said
+    assert "Traceback" not in said
+    require_free(port)
