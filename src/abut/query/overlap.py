@@ -192,7 +192,22 @@ def overlap(
         "common_part": pair.common_part if volume else lambda: (None, None, None),
         "regions": pair.regions,
     }
+    if batch == 0:
+        return Overlap(relation, partial(no_rows, device=a.device, volume=volume))
     return Overlap(relation, lambda name: measures[name]())
+
+
+def no_rows(name: str, device: wp.Device, volume: bool) -> Any:
+    """Return a measure of no pairs."""
+    shapes: dict[str, list[tuple[int, ...]]] = {
+        "depths": [(0,), (0,), (0, 2, 2), (0, 2, 3), (0, 2, 3)],
+        "separation": [(0, 3), (0,), (0,)],
+        "common_part": [(0,), (0, 3), (0, 2)] if volume else [],
+        "regions": [],
+    }
+    if not shapes[name]:
+        return [] if name == "regions" else (None, None, None)
+    return tuple(wp.empty(shape, dtype=wp.float64, device=device) for shape in shapes[name])
 
 
 class SolidPair:
@@ -212,9 +227,10 @@ class SolidPair:
         self._found: dict[str, Any] = {}
 
     @property
-    def operands(self) -> tuple[Any, ...]:
+    def operands(self) -> tuple[Mesh, Mesh, np.ndarray | None, np.ndarray | None]:
         """The two meshes and their poses."""
-        return (*map(_shape_at, self._meshes, self._shapes), *self.poses)
+        a, b = map(_shape_at, self._meshes, self._shapes)
+        return a, b, *self.poses
 
     def wrapped(self, rows: np.ndarray) -> Any:
         """Return rows of a batch on the device; of one pose a number, or an array."""
@@ -266,7 +282,7 @@ class SolidPair:
         a, b, *poses = self.operands
         count = 1 if self._batch is None else self._batch
         found = [
-            contact_regions(a, b, *(None if p is None else p[min(k, len(p) - 1)] for p in poses))
+            contact_regions(a, b, *(p if p is None or len(p) == 1 else p[k : k + 1] for p in poses))
             for k in range(count)
         ]
         return found[0] if self._batch is None else found

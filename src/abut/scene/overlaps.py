@@ -11,7 +11,7 @@ from abut.broad.overlaps import overlapping_boxes
 from abut.mesh import Mesh
 from abut.narrow.pair_corners import PairSides
 from abut.narrow.solid_contact import CROSSING, face_contacts
-from abut.query.overlap import Overlap, SolidPair
+from abut.query.overlap import Overlap, SolidPair, no_rows
 from abut.query.solids.closed_surface import ClosedSurface, closed_surface_of
 from abut.query.solids.relation import RELATIONS, Relation, relations
 from abut.scene.mesh_methods import poses_of, world_boxes
@@ -57,6 +57,8 @@ def scene_overlaps(
     device = part.objects.device
 
     def measure(name: str) -> Any:
+        if len(pairs) == 0:
+            return no_rows(name, device, volume)
         if name == "common_part" and not volume:
             return None, None, None
         return _joined(groups, name, len(pairs), device)
@@ -199,8 +201,6 @@ def _joined(groups: list[Any], name: str, count: int, device: wp.Device) -> Any:
         "common_part": lambda pair, _: pair.common_part(),
     }[name]
     found = [(rows, [x.numpy() for x in asked(pair, length)]) for rows, pair, length in groups]
-    if not found:
-        return _no_rows(name, device)
     columns = []
     for k, sample in enumerate(found[0][1]):
         column = np.empty((count, *sample.shape[1:]), sample.dtype)
@@ -208,12 +208,3 @@ def _joined(groups: list[Any], name: str, count: int, device: wp.Device) -> Any:
             column[rows] = arrays[k]
         columns.append(wp.array(column, dtype=wp.dtype_from_numpy(column.dtype), device=device))
     return tuple(columns)
-
-
-def _no_rows(name: str, device: wp.Device) -> tuple[wp.array, ...]:
-    shapes: dict[str, list[Any]] = {
-        "depths": [(0,), (0,), (0, 2, 2), (0, 2, 3), (0, 2, 3)],
-        "separation": [(0, 3), (0,), (0,)],
-        "common_part": [(0,), (0, 3), (0, 2)],
-    }
-    return tuple(wp.empty(shape, dtype=wp.float64, device=device) for shape in shapes[name])
