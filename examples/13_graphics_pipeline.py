@@ -26,3 +26,4 @@ bodies = [
     for side, (shape, color) in enumerate(zip(shapes, colors, strict=True))
 ]
 view.save_picture("out/left.png", view.render(bodies, size=(300, 200)))
+print("drawn: out/left.png")

@@ -114,6 +114,8 @@ SCRIPTS = [
     "abut.DistanceField(gem, resolution=8).sample([[0, 0, 0]])",
     "abut.primitives.intersect_tri_tri(np.eye(3)[None], np.eye(3)[None])",
     "abut.sim.RigidBodies",
+    "import warp as wp; at = wp.array([wp.transform_identity(wp.float64)], dtype=wp.transformd); "
+    "abut.DistanceField(gem, resolution=8).response_on_tape(gem, at)",
 ]
 
 

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import warp as wp
 
+from abut.core.kernel_cache import without_messages
 from abut.errors import DeviceError, OptionError
 from abut.sdf.grid import GRADIENT_STEPS, FieldGrid
 
@@ -196,7 +197,8 @@ def record_response(
     arrays = _room(shape, device)
     samples = [wp.array(x, t, device=device) for x, t in ((points, wp.vec3d), (areas, wp.float64))]
     inputs = [*samples, poses, grid, law]
-    wp.launch(fragment_forces_kernel, shape[0] * shape[1], inputs, list(arrays), device=device)
+    with without_messages():  # the first launch loads the module
+        wp.launch(fragment_forces_kernel, shape[0] * shape[1], inputs, list(arrays), device=device)
     while arrays[0].shape[1] > 1:
         shape = (shape[0], -(-arrays[0].shape[1] // int(RUN)))
         sums = _room(shape, device)
