@@ -6,6 +6,7 @@ import re
 import runpy
 import shlex
 import subprocess
+import tomllib
 from itertools import zip_longest
 from pathlib import Path
 
@@ -106,6 +107,23 @@ def test_commands_on_pages_are_understood(page):
         name, *words = shlex.split(line, comments=True) or [""]
         if name == "abut":
             assert hasattr(make_parser(words[0]).parse_args(words), "run"), line
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
+def test_pages_install_what_can_be_installed(page):
+    """abut is not on PyPI: its name alone installs nothing but extras, where it is installed."""
+    for paragraph in page.read_text().split("\n\n"):
+        if re.search(r"pip install ['\"]?abut\b", paragraph):
+            assert "installed already" in paragraph, paragraph
+
+
+def test_extras_of_the_installation_exist():
+    extras = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    text = (ROOT / "docs" / "index.md").read_text()
+    named = set(
+        re.findall(r"`(\w+)` for ", text.partition("## Installation")[2].partition("## ")[0])
+    )
+    assert named and named <= extras["optional-dependencies"].keys()
 
 
 def test_readme_example_is_ten_lines():

@@ -105,7 +105,7 @@ class Scene:
 
         Raises:
             FileError: The file is not there, or holds no mesh.
-            ToolError: Robots need yourdfpy or MuJoCo: ``pip install abut[robots]``.
+            ToolError: Robots need yourdfpy or MuJoCo: ``pip install 'abut[robots]'``.
         """
         from abut.scene.files import load_scene  # it imports this module
 

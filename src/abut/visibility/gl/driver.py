@@ -15,7 +15,7 @@ MOST_SIDE = 8192  # pixels of one framebuffer: a quarter of a gigabyte
 CONSERVATIVE_NV, CONSERVATIVE_INTEL = 0x9346, 0x83FE  # arguments of glEnable
 EGL_DRAW, EGL_READ = 0x3059, 0x305A
 INSTALL = (
-    "install the extra (pip install abut[gl]) and, where there is no GPU driver, Mesa "
+    "install the extra (pip install 'abut[gl]') and, where there is no GPU driver, Mesa "
     "(apt install libegl1 libegl-mesa0 libgl1-mesa-dri)"
 )
 
