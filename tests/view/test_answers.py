@@ -8,6 +8,7 @@ from abut import cases
 from abut.options import Method
 from abut.view.answer_rows import FACE_PAIRS, OBJECT_PAIRS, row_count, rows_from
 from abut.view.answers import Question, answer
+from abut.view.given_results import answers_of
 from abut.view.live_scene import LiveScene, start_answering
 
 
@@ -105,3 +106,44 @@ def test_deformed_objects(scene):
     live.answer()
     assert live.answers is not None
     assert live.answers.clearance > 0
+
+
+def test_results_that_are_given(scene):
+    live = LiveScene(scene, Question())
+    mine = scene.mesh("a"), scene.mesh("b")
+    hits, gaps = scene.collide(), abut.within(*mine, 0.01)
+    found = answers_of(live, [hits, gaps])
+    np.testing.assert_array_equal(found.faces[: len(hits)], hits.pairs.numpy())
+    np.testing.assert_array_equal(found.objects, np.tile([0, 1], (len(hits) + len(gaps), 1)))
+    np.testing.assert_array_equal(found.values[len(hits) :], gaps.distance.numpy())
+    assert np.isnan(found.values[: len(hits)]).all()
+    away = abut.distance(*mine, pose_b=shifted(9.0))
+    assert answers_of(live, away).clearance == away.value
+    culled = abut.cull(list(mine))
+    assert set(map(tuple, hits.pairs.numpy()[:, :1])) <= {(f,) for _, f in culled.faces.numpy()}
+    np.testing.assert_array_equal(answers_of(live, culled).culled, culled.faces.numpy())
+    with pytest.raises(abut.OptionError, match="not dict"):
+        answers_of(live, [{}])
+
+
+def test_impacts_that_are_given(scene):
+    scene.move("b", shifted(9.0))
+    ends = np.stack([np.eye(4), shifted(0.0)])
+    impacts = scene.ccd(ends)
+    assert len(impacts) > 3
+    live = LiveScene(scene, Question())
+    found = answers_of(live, impacts)
+    assert found.measure == "time"
+    np.testing.assert_array_equal(found.values, impacts.time.numpy())
+    starts = impacts.features.numpy()[impacts.kind.numpy() == 0]
+    rows = np.flatnonzero(impacts.kind.numpy() == 0)
+    np.testing.assert_array_equal(found.faces[rows, 1], starts[:, 1])
+    np.testing.assert_allclose(found.segments[rows, 0], live.points(0)[starts[:, 0]], atol=1e-12)
+
+
+def test_culling_set_holds_all_contacts(scene):
+    found = answer(scene, Question(culled=True))
+    rows = set(map(tuple, found.culled.tolist()))
+    assert {(0, f) for f, _ in found.faces.tolist()} <= rows
+    assert {(1, g) for _, g in found.faces.tolist()} <= rows
+    assert "culling" in found.milliseconds

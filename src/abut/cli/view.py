@@ -1,17 +1,31 @@
 """``abut view FILES…``: meshes, contacts and distances on a page in the browser."""
 
 import argparse
+import re
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
+from abut.cli.ccd import frames_of
 from abut.cli.console import one_line, tell, working
-from abut.cli.operands import add_choice, natural
+from abut.cli.operands import add_choice, natural, picture_size
 from abut.core.device import resolve_device
-from abut.errors import AbutError
+from abut.errors import AbutError, FileError, OptionError
+from abut.io.write import require_writable
+from abut.mesh import Mesh
 from abut.options import Method
 from abut.scene import Scene
-from abut.view.show import show
+from abut.view.answers import Question
+from abut.view.live_scene import LiveScene
+from abut.view.picture import save_picture
+from abut.view.saved_page import save_page
+from abut.view.scene_picture import draw_scene
+from abut.view.show import make_page, show
+
+Frames = list[np.ndarray]
+SIZE = (1200, 800)
 
 
 def add_command(commands: Any) -> None:
@@ -19,9 +33,13 @@ def add_command(commands: Any) -> None:
     parser = commands.add_parser(
         "view",
         description="Show files on a page in the browser: meshes, faces in contact, the shortest "
-        "distance. Drag an object and every answer follows. Closing the page or Ctrl-C ends.",
+        "distance. Drag an object and every answer follows. Frames of a sequence (a folder, a "
+        ".npz, or files whose names differ in a number and whose faces are the same) are played. "
+        "Closing the page or Ctrl-C ends.",
     )
     parser.add_argument("files", metavar="FILE", nargs="+", help="mesh, scene or robot file")
+    about = "files are frames of a sequence (default: by their names), or objects"
+    parser.add_argument("--frames", action=argparse.BooleanOptionalAction, help=about)
     add_choice(parser, "--method", Method, "bvh")
     parser.add_argument("--self", action="store_true", help="also objects that cut themselves")
     add_choice(parser, "--vertical", "zy", "z", "the axis that points upwards")
@@ -30,42 +48,102 @@ def add_command(commands: Any) -> None:
     about = "port to bind, or the next that is free (default: 8080)"
     parser.add_argument("--port", type=natural, default=8080, help=about)
     parser.add_argument("--no-open", action="store_true", help="open no browser")
+    about = "write the page as one file that opens offline, and end"
+    parser.add_argument("--save", metavar="PAGE.html", help=about)
+    about = "draw a picture without a browser, and end"
+    parser.add_argument("--picture", metavar="FILE.png", help=about)
+    parser.add_argument("--size", type=picture_size, default=SIZE, metavar="WxH", help=about)
     parser.add_argument("--device", help="cpu, cuda:0, … (default: the first GPU, else cpu)")
     parser.set_defaults(run=run)
 
 
 def run(args: argparse.Namespace) -> int:
-    """Show the page until it is closed."""
-    scene, messages = load_scene_of_files(args.files, args.device)
+    """Show the page until it is closed, or write files."""
+    for path in filter(None, (args.save, args.picture)):
+        require_writable(path, folders=True)
+    scene, frames, messages = load_files(args)
     for message in messages:
         tell(f"abut: {message}")
-    about = {name: getattr(args, name) for name in ("method", "host", "port", "vertical")}
-    own = True if args.self else None
-    try:
-        show(scene, self_collisions=own, open_page=not args.no_open, messages=messages, **about)
-    except KeyboardInterrupt:
-        pass
+    names = ("method", "host", "port", "vertical")
+    about: dict[str, Any] = {name: getattr(args, name) for name in names}
+    about["self_collisions"] = True if args.self else None
+    about |= {"messages": messages, "frames": frames}
+    if not (args.save or args.picture):
+        try:
+            show(scene, open_page=not args.no_open, **about)
+        except KeyboardInterrupt:
+            pass
+        return 0
+    if not len(scene):
+        raise FileError("there is nothing to draw.")
+    if args.picture:
+        with working("drawing"):
+            _draw(scene, args)
+    if args.save:
+        with working("writing"):
+            page = make_page(scene, **{**about, "port": 0})
+            save_page(page, args.save)
+            page.close()
     return 0
 
 
-def load_scene_of_files(files: Sequence[str], device: str | None) -> tuple[Scene, list[str]]:
+def _draw(scene: Scene, args: argparse.Namespace) -> None:
+    live = LiveScene(scene, Question(args.method, args.self or len(scene) == 1, len(scene) > 1))
+    live.answer()
+    if live.message:
+        raise OptionError(live.message)
+    picture = draw_scene(live, size=args.size, vertical=args.vertical, device=scene.device)
+    save_picture(args.picture, picture)
+
+
+def load_files(args: argparse.Namespace) -> tuple[Scene, Frames, list[str]]:
+    """A scene, the frames of its only object if the files are a sequence, and errors of files."""
+    files = [Path(file) for file in args.files]
+    alone = len(files) == 1 and (files[0].is_dir() or files[0].suffix.lower() == ".npz")
+    named = len({re.sub(r"\d+", "0", file.name) for file in files}) == 1 < len(files)
+    if args.frames or (args.frames is None and (alone or named)):
+        found = _sequence(files, args)
+        if found is not None:
+            return found[0], found[1], []
+    scene, messages = load_objects(args.files, args.device)
+    return scene, [], messages
+
+
+def _sequence(files: list[Path], args: argparse.Namespace) -> tuple[Scene, Frames] | None:
+    """The scene of the first frame and all frames; None for files with other faces."""
+    with working("reading frames"):
+        if len(files) == 1:
+            found = list(frames_of(files[0]))
+            faces, frames = found[0][2], [vertices for _, vertices, _ in found]
+        else:
+            meshes = [Mesh.load(file, "cpu") for file in files]
+            faces, frames = meshes[0].faces.numpy(), [mesh.vertices.numpy() for mesh in meshes]
+            if not all(np.array_equal(mesh.faces.numpy(), faces) for mesh in meshes):
+                if args.frames:
+                    raise FileError("the frames do not all have the same faces.")
+                return None
+        scene = Scene(resolve_device(args.device))
+        scene.add(Mesh(frames[0], faces, scene.device), name=files[0].stem)
+    return scene, frames
+
+
+def load_objects(files: Sequence[str], device: str | None) -> tuple[Scene, list[str]]:
     """One scene of all files, and an error for each file that cannot be read."""
     scenes, messages = [], []
     for file in files:
         try:
             with working(f"reading {file}"):
-                scenes.append((file, Scene.load(file, device)))
+                scenes.append((Path(file).stem, Scene.load(file, device)))
         except AbutError as error:
             messages.append(one_line(error))
     if len(scenes) == 1:
         return scenes[0][1], messages
     together = Scene(resolve_device(device))
-    for file, scene in scenes:
-        names, poses = scene.names, scene.poses.numpy()
-        for name, row in names.items():
-            alone = len(names) == 1
-            wanted = Path(file).stem if alone else f"{Path(file).stem}/{name}"
-            together.add(scene.mesh(row), poses[row], _free_name(wanted, together))
+    for stem, scene in scenes:
+        poses, names = scene.poses.numpy(), {row: name for name, row in scene.names.items()}
+        for row in scene.indices.tolist():
+            name = stem if len(scene) == 1 else f"{stem}/{names.get(row, row)}"
+            together.add(scene.mesh(row), poses[row], _free_name(name, together))
     return together, messages
 
 

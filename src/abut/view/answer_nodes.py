@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from abut.view.answers import Answers
+from abut.view.answers import NO_FACE, Answers
 from abut.view.body import GOLD, INK, RED, Color
 from abut.view.live_scene import LiveScene
 from abut.view.page_frame import SIZE, PageFrame
@@ -15,12 +15,13 @@ LINE = 2.5  # pixels
 
 
 class AnswerNodes:
-    """Faces in contact in red, the curves where they meet, and the line of the distance."""
+    """Faces in contact in red, their curves, the distance, and the culling set in gold."""
 
     def __init__(self, server: Any, live: LiveScene, frame: PageFrame) -> None:
         self.live, self.frame = live, frame
         scene = server.scene
         self.faces = add_faces(scene, "/contacts/faces", RED)
+        self.culled = add_faces(scene, "/culled/faces", GOLD)
         self.curves = add_lines(scene, "/contacts/curves", GOLD)
         self.line = add_lines(scene, "/distance/line", INK)
         about: Any = {"visible": False, "anchor": "bottom-center"}
@@ -28,12 +29,12 @@ class AnswerNodes:
 
     def show(self, answers: Answers, plane: tuple[int, float] | None = None) -> None:
         """Show answers in place of the last ones, those below a plane across an axis."""
-        marked, segments = self._marked(answers), answers.segments
+        marked = np.stack([answers.objects.ravel(), answers.faces.ravel()], axis=1)
+        segments = answers.segments
         if plane is not None:
-            order = np.arange(3 * len(marked)).reshape(-1, 3)
-            marked = cut_mesh(marked.reshape(-1, 3), order, *plane).corners
             segments = segments[(segments[:, :, plane[0]] <= plane[1]).all(axis=1)]
-        set_faces(self.faces, self.frame.points(marked))
+        set_faces(self.faces, self._corners(marked, plane), 2 * LIFT)
+        set_faces(self.culled, self._corners(answers.culled, plane))
         set_lines(self.curves, self.frame.points(segments))
         near = answers.nearest
         self.line.visible = self.label.visible = near is not None
@@ -42,14 +43,17 @@ class AnswerNodes:
             self.label.text = f"{near.value:.6g}"
             self.label.position = self.frame.points(near.points.mean(axis=0))
 
-    def _marked(self, answers: Answers) -> np.ndarray:
-        """(k, 3, 3) corners of all faces in contact, each once."""
-        both = np.stack([answers.objects.ravel(), answers.faces.ravel()], axis=1)
-        rows = np.unique(both, axis=0)
+    def _corners(self, rows: np.ndarray, plane: tuple[int, float] | None) -> np.ndarray:
+        """(k, 3, 3) corners on the page of rows (object, face), each once, below a plane."""
+        rows = np.unique(rows[rows[:, 1] != NO_FACE], axis=0)
         starts = np.flatnonzero(np.diff(rows[:, 0])) + 1
         parts = [part for part in np.split(rows, starts) if len(part)]
-        corners = [self.live.corners(int(part[0, 0]), part[:, 1]) for part in parts]
-        return np.concatenate([np.zeros((0, 3, 3)), *corners])
+        found = [self.live.corners(int(part[0, 0]), part[:, 1]) for part in parts]
+        corners = np.concatenate([np.zeros((0, 3, 3)), *found])
+        if plane is not None:
+            order = np.arange(3 * len(corners)).reshape(-1, 3)
+            corners = cut_mesh(corners.reshape(-1, 3), order, *plane).corners
+        return self.frame.points(corners)
 
 
 def add_faces(scene: Any, name: str, color: Color) -> Any:
@@ -59,14 +63,14 @@ def add_faces(scene: Any, name: str, color: Color) -> Any:
     return scene.add_mesh_simple(name, *shape, visible=False, receive_shadow=False, **about)
 
 
-def set_faces(handle: Any, corners: np.ndarray) -> None:
+def set_faces(handle: Any, corners: np.ndarray, height: float = LIFT) -> None:
     """Show faces (k, 3, 3) of the page, lifted off the surface that they mark, on both sides."""
     handle.visible = len(corners) > 0
     if not len(corners):
         return
     normals = np.cross(corners[:, 1] - corners[:, 0], corners[:, 2] - corners[:, 0])
     lengths = np.linalg.norm(normals, axis=1, keepdims=True)
-    lift = LIFT * np.divide(normals, lengths, out=np.zeros_like(normals), where=lengths > 0)
+    lift = height * np.divide(normals, lengths, out=np.zeros_like(normals), where=lengths > 0)
     both = np.concatenate([corners + lift[:, None], corners - lift[:, None]]).reshape(-1, 3)
     handle.vertices = both
     handle.faces = np.arange(len(both), dtype=np.uint32).reshape(-1, 3)

@@ -5,7 +5,7 @@ from math import isfinite
 
 import numpy as np
 
-from abut.view.answers import Answers
+from abut.view.answers import NO_FACE, Answers
 from abut.view.live_scene import LiveScene
 
 OBJECT_PAIRS, FACE_PAIRS = "object pairs", "face pairs"
@@ -66,7 +66,8 @@ def _face_rows(live: LiveScene, answers: Answers, first: int, count: int) -> lis
     rows = []
     for k in range(first, min(first + count, len(answers.faces))):
         (a, b), (f, g) = answers.objects[k].tolist(), answers.faces[k].tolist()
-        text = f"{live.name(a)} {f} · {live.name(b)} {g}"
+        sides = ((a, f), (b, g))
+        text = " · ".join(live.name(o) + (f" {x}" if x != NO_FACE else "") for o, x in sides)
         if answers.values is not None:
             text += f": {answers.measure} {answers.values[k]:.4g}"
         rows.append(Row(text, answers.segments[k], (a, b, f, g)))

@@ -8,8 +8,11 @@ from typing import Any
 import numpy as np
 
 from abut.core.timing import recording
-from abut.options import TREE_METHODS, Method
+from abut.options import CULL_METHODS, TREE_METHODS, Method
+from abut.query.cull import cull
 from abut.scene import Scene
+
+NO_FACE = -1
 
 
 @dataclass(frozen=True)
@@ -20,11 +23,14 @@ class Question:
         method: Method of ``scene.collide``; distances take ``bvh`` unless it is ``brute``.
         self_collisions: Also find faces of one object that meet.
         distance: Measure the shortest distance where no objects meet.
+        culled: Find the potentially colliding set, by ``far`` unless the method is another one by
+            visibility.
     """
 
     method: str = "bvh"
     self_collisions: bool = False
     distance: bool = True
+    culled: bool = False
 
 
 @dataclass(frozen=True)
@@ -42,11 +48,13 @@ class Answers:
     """Contacts and the shortest distance.
 
     Attributes:
-        objects, faces: (n, 2), the objects and faces of each contact.
+        objects, faces: (n, 2), the objects and faces of each contact; NO_FACE where a vertex or an
+            edge touches.
         segments: (n, 2, 3), where the faces meet.
         nearest: The shortest distance; None where it was not asked for or objects meet.
         milliseconds: Times of the stages, in order.
         measure, values: The name of a number of each contact, and (n,) numbers: distance, time.
+        culled: (k, 2) rows (object, face) of the potentially colliding set.
     """
 
     objects: np.ndarray = field(default_factory=lambda: np.zeros((0, 2), np.int32))
@@ -56,6 +64,7 @@ class Answers:
     milliseconds: dict[str, float] = field(default_factory=dict)
     measure: str = ""
     values: np.ndarray | None = None
+    culled: np.ndarray = field(default_factory=lambda: np.zeros((0, 2), np.int32))
 
     @property
     def clearance(self) -> float:
@@ -84,12 +93,20 @@ def answer(scene: Scene, question: Question) -> Answers:
         drawn = time.perf_counter()
         meet = bool((objects[:, 0] != objects[:, 1]).any())
         nearest = _nearest(scene, question.method) if question.distance and not meet else None
+        near = time.perf_counter()
+        culled = _culled(scene, question) if question.culled else np.zeros((0, 2), np.int32)
     end = time.perf_counter()
-    spent = {"contacts": found - start, "curves": drawn - found, "distance": end - drawn}
-    inner = {f"· {name}": ms for name, ms in timer.milliseconds.items()}
-    return Answers(
-        objects, faces, segments, nearest, {**{n: 1e3 * s for n, s in spent.items()}, **inner}
-    )
+    spent = {"contacts": found - start, "curves": drawn - found, "distance": near - drawn}
+    spent |= {"culling": end - near} if question.culled else {}
+    times = {name: 1e3 * seconds for name, seconds in spent.items()}
+    times |= {f"· {name}": ms for name, ms in timer.milliseconds.items()}
+    return Answers(objects, faces, segments, nearest, times, culled=culled)
+
+
+def _culled(scene: Scene, question: Question) -> np.ndarray:
+    """(k, 2) rows of the potentially colliding set."""
+    how = question.method if question.method in CULL_METHODS else Method.FAR
+    return cull(scene, method=how, self_collisions=question.self_collisions).faces.numpy()
 
 
 def _nearest(scene: Scene, method: str) -> Nearest | None:

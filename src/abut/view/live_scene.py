@@ -27,6 +27,7 @@ class LiveScene:
         poses: (n, 4, 4), by index, as of the latest answers.
         answers: None before the first.
         message: The error of the latest question; empty if there was none.
+        given: Vertices that ``deform`` received, by object, as of the latest answers.
         began: When the work on the latest answers began, by ``time.perf_counter``.
     """
 
@@ -42,6 +43,7 @@ class LiveScene:
         self._names = {row: name for name, row in scene.names.items()}
         self._pending: dict[int, np.ndarray] = {}
         self._bent: dict[int, np.ndarray] = {}
+        self.given: dict[int, np.ndarray] = {}
         self._asked = True
         self._change = threading.Condition()
 
@@ -70,6 +72,10 @@ class LiveScene:
     def deform(self, vertices: dict[int, np.ndarray]) -> None:
         """Give objects vertices, in their own frame, before the next answer."""
         self._put(self._bent, vertices)
+
+    def give(self, answers: Answers) -> None:
+        """Show answers that are known, until something changes."""
+        self.answers, self._asked = answers, False
 
     def ask(self, **choices: Any) -> None:
         """Change the question; without choices ask it again."""
@@ -103,6 +109,7 @@ class LiveScene:
             self.poses[list(moved)] = list(moved.values())
         for row, vertices in bent.items():
             self.scene.deform(row, vertices)
+            self.given[row] = vertices
             self.meshes[row] = self.scene.mesh(row)
         return list(moved), list(bent)
 
@@ -132,6 +139,8 @@ def start_answering(
             live.answer()
             show(*changes)
 
+    if live.answers is not None:
+        show([], [])
     thread = threading.Thread(target=run, name="abut answers", daemon=True)
     thread.start()
     return thread

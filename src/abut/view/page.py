@@ -17,6 +17,7 @@ from abut.view.live_scene import LiveScene, start_answering
 from abut.view.object_nodes import ObjectNodes
 from abut.view.page_frame import SIZE, PageFrame
 from abut.view.panel import Panel
+from abut.view.player import Player
 from abut.view.row_table import RowTable
 from abut.view.section_nodes import SectionNodes
 
@@ -34,6 +35,7 @@ class Page:
         port: Port to bind, or the next one that is free.
         vertical: The axis of the world that points upwards, ``"z"`` or ``"y"``.
         messages: Errors to show beside the scene.
+        frames: (n, 3) vertices of the first object, one array for each frame of a sequence.
 
     Attributes:
         url: Address of the page.
@@ -47,6 +49,7 @@ class Page:
         port: int = 8080,
         vertical: str = "z",
         messages: Sequence[str] = (),
+        frames: Sequence[np.ndarray] = (),
     ) -> None:
         self.live, self.messages = live, list(messages)
         self.server = _start_server(host, port)
@@ -58,6 +61,7 @@ class Page:
         self._rate = 0.0
         self._chosen: int | None = None
         self._set_up(vertical)
+        self.player = Player(self.server, live, frames) if len(frames) else None
         self._loop = start_answering(live, self._show)
 
     def wait(self) -> None:
@@ -162,6 +166,8 @@ class Page:
             self.panel.show(answers, self._rate)
             self.panel.say([*self.messages, self.live.message])
             self.table.show(answers)
+            if self.player is not None:
+                self.player.record(answers)
         self._rate = 1 / (time.perf_counter() - self.live.began)
         self.shown.set()
 

@@ -42,6 +42,7 @@ class Panel:
         )
         self.own = gui.add_checkbox("self-collisions", question.self_collisions)
         self.distance = gui.add_checkbox("distance", question.distance)
+        self.culled = gui.add_checkbox("culling set", question.culled)
         listed = live.objects[:MOST_LISTED]
         self._objects = {f"{live.name(row)} ({row})": row for row in listed}
         self.moved = gui.add_dropdown("move", [NONE, *self._objects], initial_value=NONE)
@@ -49,6 +50,7 @@ class Panel:
         self.method.on_update(lambda _: live.ask(method=self.method.value))
         self.own.on_update(lambda _: live.ask(self_collisions=self.own.value))
         self.distance.on_update(lambda _: live.ask(distance=self.distance.value))
+        self.culled.on_update(lambda _: live.ask(culled=self.culled.value))
         self.moved.on_update(lambda _: choose(self._objects.get(self.moved.value)))
         self.reset.on_click(lambda _: live.move({row: live.start[row] for row in live.objects}))
 
@@ -91,6 +93,8 @@ def scene_facts(live: LiveScene, answers: Answers) -> list[tuple[str, str]]:
         ("object pairs in contact", f"{len(answers.object_pairs()[0]):,}"),
         ("face pairs in contact", f"{len(answers.faces):,}"),
     ]
+    if len(answers.culled):
+        facts.append(("faces that may collide", f"{len(answers.culled):,}"))
     if not np.isnan(answers.clearance):
         facts.append(("distance", f"{answers.clearance:.6g}"))
     return facts

@@ -8,6 +8,7 @@ from typing import Any
 from abut.mesh import Mesh
 from abut.scene import Scene
 from abut.view.answers import Question
+from abut.view.given_results import answers_of
 from abut.view.live_scene import LiveScene
 from abut.view.page import Page
 
@@ -24,6 +25,7 @@ def show(
     open_page: bool = True,
     block: bool | None = None,
     messages: Sequence[str] = (),
+    frames: Sequence[Any] = (),
 ) -> Page:
     """Show meshes, their contacts and their distance on a page in the browser.
 
@@ -43,6 +45,8 @@ def show(
         block: Wait until the page is closed. None waits in scripts, not where Python is
             interactive.
         messages: Errors to show on the page.
+        frames: Vertices (n, 3) of the first object in each frame of a sequence, which the page
+            plays.
 
     Returns:
         The page; ``close`` ends it, ``update`` shows where objects of the scene are now.
@@ -50,21 +54,36 @@ def show(
     Raises:
         ToolError: viser is missing: ``pip install 'abut[view]'``.
     """
-    scene = as_scene(scene_or_meshes)
-    own = len(scene) == 1 if self_collisions is None else self_collisions
-    live = LiveScene(scene, Question(method, own, len(scene) > 1))
-    page = Page(live, host=host, port=port, vertical=vertical, messages=messages)
-    print(
-        f"abut: {page.url} (Ctrl-C ends)" if block is not False else f"abut: {page.url}", flush=True
-    )
+    place: Any = {"host": host, "port": port, "vertical": vertical}
+    about: Any = {"method": method, "self_collisions": self_collisions, **place}
+    page = make_page(scene_or_meshes, results, messages=messages, frames=frames, **about)
+    blocks = not _is_interactive() if block is None else block
+    print(f"abut: {page.url}{' (Ctrl-C ends)' if blocks else ''}", flush=True)
     if open_page and not _in_notebook(page.url):
         webbrowser.open(page.url)
-    if block or (block is None and not _is_interactive()):
+    if blocks:
         try:
             page.wait()
         finally:
             page.close()
     return page
+
+
+def make_page(
+    scene_or_meshes: Scene | Mesh | Iterable[Mesh],
+    results: Any = None,
+    *,
+    method: str = "bvh",
+    self_collisions: bool | None = None,
+    **about: Any,
+) -> Page:
+    """Serve a page without opening it; takes the arguments of ``show`` and ``Page``."""
+    scene = as_scene(scene_or_meshes)
+    own = len(scene) == 1 if self_collisions is None else self_collisions
+    live = LiveScene(scene, Question(method, own, len(scene) > 1))
+    if results is not None:
+        live.give(answers_of(live, results))
+    return Page(live, **about)
 
 
 def as_scene(scene_or_meshes: Scene | Mesh | Iterable[Mesh]) -> Scene:

@@ -1,0 +1,84 @@
+"""Player: the frames of a deforming object on a page, and numbers over them."""
+
+import threading
+import time
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from abut.view.answers import Answers
+from abut.view.live_scene import LiveScene
+
+MOST_RATE = 25.0  # frames per second
+PLOTS = ("face pairs", "milliseconds", "clearance")
+
+
+class Player:
+    """Play, pause, step and a slider; each number of the frames seen so far in a plot.
+
+    Args:
+        server: The viser server.
+        live: The scene, whose first object deforms.
+        frames: (n, 3) vertices of each frame.
+    """
+
+    def __init__(self, server: Any, live: LiveScene, frames: Sequence[np.ndarray]) -> None:
+        self.live, self.frames = live, frames
+        self.numbers = {name: np.full(len(frames), np.nan) for name in PLOTS}
+        self._playing, self._shown = threading.Event(), threading.Event()
+        gui = server.gui
+        with gui.add_folder("frames"):
+            self.slider = gui.add_slider("frame", 0, len(frames) - 1, 1, 0)
+            self.play = gui.add_button("play")
+            self.steps = gui.add_button_group("step", ("back", "forward"))
+            self.plots = {name: self._plot(gui, name) for name in PLOTS}
+        self.slider.on_update(lambda _: self._go(int(self.slider.value)))
+        self.play.on_click(lambda _: self._toggle())
+        self.steps.on_click(lambda event: self.step(1 if event.target.value == "forward" else -1))
+        threading.Thread(target=self._run, name="abut frames", daemon=True).start()
+
+    def step(self, by: int) -> None:
+        """Show the frame ``by`` frames on; the first one follows the last."""
+        self.slider.value = (int(self.slider.value) + by) % len(self.frames)
+
+    def record(self, answers: Answers) -> None:
+        """Keep and plot the numbers of the frame that was asked about."""
+        given = self.live.given.get(self.live.objects[0], self.frames[0])
+        frame = next(k for k, vertices in enumerate(self.frames) if vertices is given)
+        spent = sum(ms for name, ms in answers.milliseconds.items() if not name.startswith("·"))
+        values = (len(answers.faces), spent, answers.clearance)
+        for (name, numbers), value in zip(self.numbers.items(), values, strict=True):
+            numbers[frame] = value
+            known = np.flatnonzero(np.isfinite(numbers))
+            self.plots[name].visible = len(known) > 1
+            if len(known) > 1:
+                self.plots[name].data = (known.astype(float), numbers[known])
+        self._shown.set()
+
+    def _plot(self, gui: Any, name: str) -> Any:
+        series: Any = ({"label": "frame"}, {"label": name, "stroke": "#d62f2f", "width": 2})
+        scales: Any = {"x": {"time": False, "auto": True}}
+        data, look = (np.arange(2.0), np.zeros(2)), {"aspect": 2.2, "visible": False}
+        return gui.add_uplot(data, series, scales=scales, title=name, **look)
+
+    def _go(self, frame: int) -> None:
+        self.live.deform({self.live.objects[0]: self.frames[frame]})
+
+    def _toggle(self) -> None:
+        playing = not self._playing.is_set()
+        self.play.label = "pause" if playing else "play"
+        if playing:
+            self._shown.set()
+            self._playing.set()
+        else:
+            self._playing.clear()
+
+    def _run(self) -> None:
+        """Show one frame after the other, as soon as the answers of the last one are shown."""
+        while not self.live.closed:
+            start = time.monotonic()
+            if self._playing.wait(0.2) and self._shown.wait(0.2):
+                self._shown.clear()
+                self.step(1)
+                time.sleep(max(0.0, 1 / MOST_RATE - (time.monotonic() - start)))

@@ -1,0 +1,109 @@
+"""Pages and pictures in files, and sequences."""
+
+import numpy as np
+import pytest
+import trimesh
+from PIL import Image
+
+import abut
+from abut import cases
+from abut.cli import main
+from abut.view.show import make_page
+from browser import Tab
+
+pytest.importorskip("viser")
+
+
+@pytest.fixture(scope="module")
+def files(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("meshes")
+    for name, shape in zip("ab", cases.pair("spheres", faces=300), strict=True):
+        trimesh.Trimesh(*shape, process=False).export(folder / f"{name}.ply")
+    ball = cases.icosphere(320)
+    for k in range(4):
+        stretched = ball.vertices * [1.0, 1.0, 1.0 + k / 4]
+        trimesh.Trimesh(stretched, ball.faces, process=False).export(folder / f"ball_{k}.ply")
+    return folder
+
+
+def run(*words):
+    return main([*map(str, words), "--device", "cpu"])
+
+
+def test_saved_page_opens_offline(browser, files, capsys):
+    path = files / "page.html"
+    assert run("view", files / "a.ply", files / "b.ply", "--save", path) == 0
+    assert capsys.readouterr().out == ""
+    meshes = [abut.Mesh.load(files / f"{name}.ply", "cpu") for name in "ab"]
+    tab = Tab(browser, offline=True)
+    tab.open(path.as_uri())
+    assert tab.fact("face pairs in contact") == f"{len(abut.collide(*meshes)):,}"
+    tab.until(lambda: tab.pixels().std() > 20)
+    assert tab.errors == []
+    assert all(url.startswith(("file:", "blob:", "data:")) for url in tab.requests)
+    tab.close()
+
+
+def test_picture_without_a_browser(files):
+    path = files / "picture.png"
+    words = (files / "a.ply", files / "b.ply", "--picture", path, "--size", "240x160")
+    assert run("view", *words) == 0
+    pixels = np.asarray(Image.open(path)).astype(int)
+    assert pixels.shape == (160, 240, 3)
+    red = (pixels[..., 0] > 120) & (pixels[..., 1] < 80) & (pixels[..., 2] < 80)
+    assert red.sum() > 20
+
+
+def test_files_that_cannot_be_drawn(files, capsys):
+    assert run("view", files / "none.ply", "--picture", files / "none.png") == 2
+    said = capsys.readouterr().err
+    assert "none.ply" in said
+    assert "nothing to draw" in said
+    assert not (files / "none.png").exists()
+
+
+def test_numbered_files_are_frames(files):
+    from argparse import Namespace
+
+    from abut.cli.view import load_files
+
+    numbered = sorted(map(str, files.glob("ball_*.ply")))
+    args = Namespace(files=numbered, frames=None, device="cpu")
+    scene, frames, messages = load_files(args)
+    assert (len(scene), len(frames), messages) == (1, 4, [])
+    args.frames = False
+    scene, frames, _ = load_files(args)
+    assert (len(scene), len(frames)) == (4, 0)
+    assert set(scene.names) == {f"ball_{k}" for k in range(4)}
+    args.files = [str(files / "a.ply"), str(files / "b.ply")]
+    args.frames = None
+    assert len(load_files(args)[0]) == 2
+    args.files = [numbered[0], numbered[0]]
+    args.frames = False
+    assert set(load_files(args)[0].names) == {"ball_0", "ball_0 2"}
+
+
+def test_sequence(browser):
+    """Two balls that come apart, as one mesh: numbers of each frame are those of the verb."""
+    a, b = cases.pair("spheres", faces=300)
+    whole = cases.joined(a, b)
+    frames = [np.concatenate([a.vertices, b.moved((x, 0, 0)).vertices]) for x in (0.0, 0.4, 3.0)]
+    mesh = abut.Mesh(*whole, device="cpu")
+    page = make_page(mesh, port=0, frames=frames)
+    assert page.shown.wait(120)
+    tab = Tab(browser)
+    tab.open(page.url)
+    tab.tab.get_by_role("button", name="play").click()
+    player = page.player
+    tab.until(lambda: np.isfinite(player.numbers["face pairs"]).all())
+    tab.tab.get_by_role("button", name="pause").click()
+    counts = [len(abut.self_collide(abut.Mesh(f, whole.faces, device="cpu"))) for f in frames]
+    np.testing.assert_array_equal(player.numbers["face pairs"], counts)
+    assert counts[0] > counts[1] > counts[2] == 0
+    tab.until(lambda: tab.tab.locator(".uplot").count() >= 2)
+    for frame in (2, 1, 0):
+        player.slider.value = frame
+        tab.until(lambda frame=frame: tab.fact("face pairs in contact") == f"{counts[frame]:,}")
+    assert tab.errors == []
+    tab.close()
+    page.close()
