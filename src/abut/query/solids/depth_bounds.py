@@ -3,6 +3,8 @@
 import warp as wp
 
 from abut.geometry.matrix_game import TABLEAU
+from abut.geometry.poses import move_point
+from abut.operands.posed_mesh import pose_of
 from abut.point.nearest_face import NO_FACE, STACK
 from abut.query.solids.depth_cells import (
     BOX,
@@ -10,9 +12,14 @@ from abut.query.solids.depth_cells import (
     FAR,
     IN_A,
     IN_B,
+    MEDIAL,
+    MIDDLE_OUT,
+    SKEW,
     Cells,
     DepthBounds,
+    MedialTree,
     Polytope,
+    Precision,
     Scratch,
     SolidOperand,
     Verdict,
@@ -20,6 +27,7 @@ from abut.query.solids.depth_cells import (
     ascend,
     away_from,
     find_nearest,
+    has_slope,
     heaviest_faces,
     inner_point,
     is_in,
@@ -29,22 +37,13 @@ from abut.query.solids.depth_cells import (
     solve,
     squared_to,
     uphill,
+    upper_of,
 )
+from abut.query.solids.depth_samples import depth_range
 
 wp.set_module_options({"enable_backward": False, "fuse_fp": False, "max_unroll": 0})
 
 ZERO = wp.constant(wp.float64(0.0))
-
-
-@wp.func
-def is_common(a: SolidOperand, b: SolidOperand, pose: wp.int32, p: wp.vec3d, known: wp.int32):
-    """Whether p lies in both solids, unless that is known."""
-    common = (known & IN_A) != 0
-    if not common:
-        common = is_in(a, pose, p)
-    if common and (known & IN_B) == 0:
-        common = is_in(b, pose, p)
-    return common
 
 
 @wp.func
@@ -56,35 +55,143 @@ def take_point(
     p: wp.vec3d,
     depth: wp.float64,
 ):
-    """A verdict with the point p, whose distance to a's surface is given, if it is better."""
+    """A verdict with p, whose distance to a's surface is given, if it is common and deeper."""
     out = verdict
-    if depth > verdict.lower and is_common(a, b, pose, p, verdict.known):
-        out.lower = depth
-        out.point = p
+    if depth > verdict.lower:
+        common = (verdict.known & IN_A) != 0
+        if not common:
+            common = is_in(a, pose, p)
+        if common and (verdict.known & IN_B) == 0:
+            common = is_in(b, pose, p)
+        if common:
+            out.lower = depth
+            out.point = p
     return out
 
 
 @wp.func
-def place_box(
+def place_in_b(
+    verdict: Verdict,
+    b: SolidOperand,
+    pose: wp.int32,
+    cell: Polytope,
+    noise: wp.float64,
+    scratch: Scratch,
+):
+    """A verdict that drops a box outside b, and knows if it is inside."""
+    out = verdict
+    reach = cell.radius + noise
+    depths = depth_range(b.samples, b.faces, pose, cell.middle)
+    if depths[1] < -reach:
+        out.upper = DROPPED
+    elif depths[0] > reach:
+        out.known = verdict.known | IN_B
+    elif (verdict.known & IN_B) == 0 and wp.max(depths[1], -depths[0]) > reach:
+        near = find_nearest(b, pose, cell.middle, -1, reach * reach, scratch.links, scratch.gaps)
+        if near.face == NO_FACE:
+            if is_in(b, pose, cell.middle):
+                out.known = verdict.known | IN_B
+            else:
+                out.upper = DROPPED
+    return out
+
+
+@wp.func
+def bound_medial(
     a: SolidOperand,
     b: SolidOperand,
     pose: wp.int32,
     cell: Polytope,
-    verdict: Verdict,
+    medial: MedialTree,
+    index: wp.int32,
+    start: Verdict,
+    limit: wp.float64,
     noise: wp.float64,
     scratch: Scratch,
 ):
-    """Drop a box outside b; know if it is inside."""
+    """Bounds of the depth in a box of the medial tree, by the bounds that are known there."""
+    out = start
+    out.upper = upper_of(medial, index, noise)
+    if out.upper <= limit:
+        return out
+    out.known = out.known | (medial.known[index] & IN_A)
+    out.faces = medial.faces[index]
+    out = place_in_b(out, b, pose, cell, noise, scratch)
+    if out.upper != DROPPED and SKEW * medial.lower[index] > out.lower:
+        p = move_point(pose_of(a.faces, pose), medial.point[index])
+        near = find_nearest(a, pose, p, out.faces[0], FAR, scratch.links, scratch.gaps)
+        out = take_point(out, a, b, pose, p, wp.sqrt(near.squared))
+    return out
+
+
+@wp.func
+def place_in_a(
+    verdict: Verdict,
+    a: SolidOperand,
+    pose: wp.int32,
+    cell: Polytope,
+    depth: wp.float64,
+    noise: wp.float64,
+):
+    """A verdict by the side of a's surface on which the middle of a cell is.
+
+    Its distance is ``depth``. If it is outside, points of the cell are so much less deep.
+    """
     out = verdict
-    reach = cell.radius + noise
-    if (
-        find_nearest(b, pose, cell.middle, -1, reach * reach, scratch.links, scratch.gaps).face
-        == NO_FACE
-    ):
-        if is_in(b, pose, cell.middle):
-            out.known = verdict.known | IN_B
-        else:
+    if (verdict.known & IN_A) == 0:
+        if not is_in(a, pose, cell.middle):
+            out.upper = cell.radius - depth
+            out.known = verdict.known | MIDDLE_OUT
+            if out.upper < -noise:
+                out.upper = DROPPED
+        elif depth > cell.radius + noise:
+            out.known = verdict.known | IN_A
+    return out
+
+
+@wp.func
+def bound_by_faces(
+    a: SolidOperand,
+    b: SolidOperand,
+    pose: wp.int32,
+    cell: Polytope,
+    slot: wp.int32,
+    start: Verdict,
+    depth: wp.float64,
+    near: wp.int32,
+    beside: wp.int32,
+    limit: wp.float64,
+    precision: Precision,
+    scratch: Scratch,
+):
+    """Bounds of the depth in a cell by several faces of a, and by a point that they suggest."""
+    out = start
+    allowed = wp.float64(0.25) * precision.tolerance
+    inner = slot >= 0 and cell.corners == 8
+    count = add_face(a, pose, cell, near, allowed, 0, scratch)
+    if not inner:
+        for k in range(5):
+            face = beside
+            if k > 0:
+                face = start.faces[k - 1]
+            count = add_face(a, pose, cell, face, allowed, count, scratch)
+    out.upper = wp.min(out.upper, solve(cell, count, scratch))
+    if out.upper <= limit:
+        return out
+    p = shared_point(cell, scratch)
+    if inner:
+        p = inner_point(b.faces, b.tree, pose, slot)
+    if not inner or squared_to(a, pose, p, near) > out.lower * out.lower:
+        deep = find_nearest(a, pose, p, near, FAR, scratch.links, scratch.gaps)
+        out = take_point(out, a, b, pose, p, wp.sqrt(deep.squared))
+        if not inner:
+            count = add_face(a, pose, cell, deep.face, allowed, count, scratch)
+            out.upper = wp.min(out.upper, solve(cell, count, scratch))
+    if slot == BOX and out.upper > limit:
+        slope = uphill(a, pose, cell.middle, count, scratch)
+        if ascend(a, pose, cell, depth, slope, precision, scratch) == NO_FACE:
             out.upper = DROPPED
+    out.faces = heaviest_faces(near, count, scratch)
     return out
 
 
@@ -97,14 +204,13 @@ def bound_cell(
     slot: wp.int32,
     start: Verdict,
     limit: wp.float64,
-    noise: wp.float64,
-    allowed: wp.float64,
+    precision: Precision,
     scratch: Scratch,
 ):
-    """DepthBounds of the depth of the common points in a cell.
+    """Bounds of the depth of the common points in a cell.
 
     ``start`` has what the parent knows, and the depth below which points are of no interest. Ends
-    early where the upper bound is below the ``limit``.
+    early where the upper bound is not above the ``limit``.
     """
     out = start
     guess = start.faces[0]
@@ -115,52 +221,29 @@ def bound_cell(
     near = find_nearest(a, pose, cell.middle, guess, FAR, scratch.links, scratch.gaps)
     depth = wp.sqrt(near.squared)
     out.upper = depth + cell.radius
-    if out.upper <= limit:
-        return out
-    if (out.known & IN_A) == 0 and depth > cell.radius + noise:
-        if not is_in(a, pose, cell.middle):
-            out.upper = DROPPED
-            return out
-        out.known = out.known | IN_A
-    if slot == BOX and (out.known & IN_B) == 0:
-        out = place_box(a, b, pose, cell, out, noise, scratch)
-        if out.upper == DROPPED:
-            return out
-    if slot == BOX or cell.corners == 3:
-        out = take_point(out, a, b, pose, cell.middle, depth)
-    elif (out.known & IN_A) != 0:
-        out.floor = depth - cell.radius - noise
+    if out.upper > limit:
+        out = place_in_a(out, a, pose, cell, depth, precision.noise)
+    if slot == BOX and out.upper > limit:
+        out = place_in_b(out, b, pose, cell, precision.noise, scratch)
     beside = wp.int32(-1)
-    if slot == BOX:
+    if slot == BOX and out.upper > limit:
         way = away_from(a, pose, cell.middle, near.face)
-        steep = wp.vec4d(way[0], way[1], way[2], wp.float64(1.0))
-        beside = ascend(a, pose, cell, depth, steep, noise, scratch)
+        slope = wp.vec4d(way[0], way[1], way[2], wp.float64(1.0))
+        beside = ascend(a, pose, cell, depth, slope, precision, scratch)
         if beside == NO_FACE:
             out.upper = DROPPED
-            return out
-    count = add_face(a, pose, cell, near.face, allowed, 0, scratch)
-    count = add_face(a, pose, cell, beside, allowed, count, scratch)
-    for k in range(4):
-        count = add_face(a, pose, cell, start.faces[k], allowed, count, scratch)
-    out.upper = wp.min(out.upper, solve(cell, count, scratch))
-    if out.upper > limit:
-        p = wp.vec3d()
-        inner = slot >= 0 and cell.corners == 8
-        if inner:
-            p = inner_point(b.faces, b.tree, pose, slot)
-        else:
-            p = shared_point(cell, scratch)
-        if not inner or squared_to(a, pose, p, near.face) > out.lower * out.lower:
-            deep = find_nearest(a, pose, p, near.face, FAR, scratch.links, scratch.gaps)
-            out = take_point(out, a, b, pose, p, wp.sqrt(deep.squared))
-            if not inner:
-                count = add_face(a, pose, cell, deep.face, allowed, count, scratch)
-                out.upper = wp.min(out.upper, solve(cell, count, scratch))
-        if slot == BOX and out.upper > limit:
-            climb = uphill(a, pose, cell.middle, count, scratch)
-            if ascend(a, pose, cell, depth, climb, noise, scratch) == NO_FACE:
+        elif beside < 0:
+            if has_slope(a, pose, cell, depth, near.face, out.known, precision.noise):
                 out.upper = DROPPED
-        out.faces = heaviest_faces(near.face, count, scratch)
+    if out.upper > limit:
+        if slot == BOX or cell.corners == 3:
+            if (out.known & MIDDLE_OUT) == 0:
+                out = take_point(out, a, b, pose, cell.middle, depth)
+        elif (out.known & IN_A) != 0:
+            out.floor = depth - cell.radius - precision.noise
+        out = bound_by_faces(
+            a, b, pose, cell, slot, out, depth, near.face, beside, limit, precision, scratch
+        )
     return out
 
 
@@ -170,11 +253,11 @@ def depth_bounds_kernel(
     span: wp.vec3i,
     a: SolidOperand,
     b: SolidOperand,
+    medial: MedialTree,
     cells: Cells,
     best: wp.array[wp.float64],
     floor: wp.array[wp.float64],
-    tolerance: wp.float64,
-    noise: wp.float64,
+    precision: Precision,
     # out
     bounds_out: DepthBounds,
     faces_out: wp.array[wp.vec4i],
@@ -196,13 +279,25 @@ def depth_bounds_kernel(
         start.known = cells.known[i]
         start.faces = cells.faces[i]
         start.lower = best[pose]
-        limit = wp.max(best[pose] + tolerance, floor[pose])
-        allowed = wp.float64(0.25) * tolerance
-        cell = load_cell(cells, i, b)
-        found = bound_cell(a, b, pose, cell, slot, start, limit, noise, allowed, scratch)
+        limit = wp.max(best[pose] + precision.tolerance, floor[pose])
+        cell = load_cell(cells, i, a, b, medial)
+        found = start
+        depths = depth_range(a.samples, a.faces, pose, cell.middle)
+        found.upper = depths[1] + cell.radius + precision.noise
+        if depths[0] > cell.radius + precision.noise:
+            start.known = start.known | IN_A
+        if found.upper <= limit:
+            found.upper = wp.where(found.upper < ZERO, DROPPED, found.upper)
+        elif slot <= MEDIAL:
+            index = MEDIAL - slot
+            found = bound_medial(
+                a, b, pose, cell, medial, index, start, limit, precision.noise, scratch
+            )
+        else:
+            found = bound_cell(a, b, pose, cell, slot, start, limit, precision, scratch)
         bounds_out.upper[i] = found.upper
         bounds_out.lower[i] = wp.where(found.lower > best[pose], found.lower, ZERO)
         bounds_out.point[i] = found.point
         bounds_out.floor[i] = found.floor
         faces_out[i] = found.faces
-        known_out[i] = found.known
+        known_out[i] = found.known & (IN_A | IN_B)

@@ -20,19 +20,22 @@ from abut.point.nearest_face import (
     no_face_within,
     probe_at,
 )
-from abut.query.solids.support_plane import NO_PLANE, support_height
+from abut.query.solids.depth_samples import DepthSamples
+from abut.query.solids.support_plane import NO_PLANE, is_terrain, support_height
 
 wp.set_module_options({"enable_backward": False, "fuse_fp": False, "max_unroll": 0})
 
 TRIANGLE = wp.constant(-1)  # in place of a slot of b's tree: a part of a face
-BOX = wp.constant(-2)
+BOX = wp.constant(-2)  # a box in a's frame
+MEDIAL = wp.constant(-3)  # less the index of a box of a's medial tree
 IN_A = wp.constant(1)  # bits of ``known``: the cell is known to lie inside a, inside b
 IN_B = wp.constant(2)
+MIDDLE_OUT = wp.constant(4)  # the middle is outside a; parts do not inherit this
 DROPPED = wp.constant(wp.float64(-1.0))  # upper bound of a cell that cannot hold the maximum
 ZERO = wp.constant(wp.float64(0.0))
 FAR = wp.constant(wp.float64(1e300))
 STEP = wp.constant(wp.float64(2.5))  # radii and more, by which an ascent is tried
-ROUND_UP = wp.constant(wp.float64(1.0 + 2.0**-40))
+SKEW = wp.constant(wp.float64(1.0001))  # poses are rigid up to 1e-5
 
 
 @wp.struct
@@ -42,6 +45,7 @@ class SolidOperand:
     faces: PosedMesh
     tree: BvhView
     wide: wp.array[wp.vec4f]
+    samples: DepthSamples  # empty for few poses
 
 
 @wp.struct
@@ -57,12 +61,38 @@ class Cells:
 
 @wp.struct
 class DepthBounds:
-    """DepthBounds found for each cell."""
+    """Bounds found for each cell."""
 
     upper: wp.array[wp.float64]
     lower: wp.array[wp.float64]  # depth of ``point``, 0 for none
     point: wp.array[wp.vec3d]
     floor: wp.array[wp.float64]  # some point of the cell is as deep
+
+
+@wp.struct
+class Precision:
+    """Lengths that the search does not tell apart."""
+
+    tolerance: wp.float64  # of the answer
+    noise: wp.float64  # errors of distances
+    margin: wp.float64  # factor of squared lengths by which an ascent must be clear
+
+
+@wp.struct
+class MedialTree:
+    """Boxes that may hold local maxima of the depth in a solid, with bounds; the root is the first.
+
+    Depths and points are those of the unmoved solid.
+    """
+
+    shape: wp.array[wp.mat33d]  # centre and half extents
+    upper: wp.array[wp.float64]
+    lower: wp.array[wp.float64]  # depth of ``point``
+    point: wp.array[wp.vec3d]
+    faces: wp.array[wp.vec4i]
+    known: wp.array[wp.int32]
+    first: wp.array[wp.int32]  # the first part
+    count: wp.array[wp.int32]  # parts
 
 
 @wp.struct
@@ -164,6 +194,14 @@ def corner_of(cell: Polytope, j: wp.int32):
 
 
 @wp.func
+def posed_box(side: PosedMesh, pose: wp.int32, centre: wp.vec3d, half: wp.vec3d):
+    """A box in the frame of a mesh at a pose."""
+    motion = pose_of(side, pose)
+    edges = wp.transpose(rotation_of(motion) * wp.diag(half))
+    return parallelepiped_of(move_point(motion, centre), edges)
+
+
+@wp.func
 def node_of(side: PosedMesh, tree: BvhView, pose: wp.int32, slot: wp.int32):
     """A node of a tree as a polytope: its face if it is a leaf, else its box."""
     out = Polytope()
@@ -171,20 +209,21 @@ def node_of(side: PosedMesh, tree: BvhView, pose: wp.int32, slot: wp.int32):
     if is_leaf(node):
         out = triangle_of(load_face(side, face_of(node), pose))
     else:
-        low = wp.vec3d(wp.float64(node.low[0]), wp.float64(node.low[1]), wp.float64(node.low[2]))
-        high = wp.vec3d(
-            wp.float64(node.high[0]), wp.float64(node.high[1]), wp.float64(node.high[2])
-        )
-        half = wp.float64(0.5) * (high - low)
-        motion = pose_of(side, pose)
-        middle = move_point(motion, tree.origin + wp.float64(0.5) * (low + high))
-        edges = wp.transpose(rotation_of(motion) * wp.diag(half))
-        out = parallelepiped_of(middle, edges)
+        low = to_vec3d(node.low)
+        high = to_vec3d(node.high)
+        centre = tree.origin + wp.float64(0.5) * (low + high)
+        out = posed_box(side, pose, centre, wp.float64(0.5) * (high - low))
     return out
 
 
 @wp.func
-def load_cell(cells: Cells, i: wp.int32, b: SolidOperand):
+def to_vec3d(v: wp.vec4f):
+    """The first three components in float64."""
+    return wp.vec3d(wp.float64(v[0]), wp.float64(v[1]), wp.float64(v[2]))
+
+
+@wp.func
+def load_cell(cells: Cells, i: wp.int32, a: SolidOperand, b: SolidOperand, medial: MedialTree):
     """The polytope of a cell."""
     out = Polytope()
     slot = cells.slot[i]
@@ -194,8 +233,16 @@ def load_cell(cells: Cells, i: wp.int32, b: SolidOperand):
         out = triangle_of(cells.shape[i])
     else:
         box = cells.shape[i]
-        out = parallelepiped_of(box[0], wp.diag(box[1]))
+        if slot <= MEDIAL:
+            box = medial.shape[MEDIAL - slot]
+        out = posed_box(a.faces, cells.pose[i], box[0], box[1])
     return out
+
+
+@wp.func
+def upper_of(medial: MedialTree, index: wp.int32, noise: wp.float64):
+    """An upper bound of the depth in a box of a medial tree, at any pose."""
+    return SKEW * medial.upper[index] + noise
 
 
 @wp.func
@@ -331,7 +378,7 @@ def ascend(
     cell: Polytope,
     depth: wp.float64,
     slope: wp.vec4d,
-    noise: wp.float64,
+    precision: Precision,
     scratch: Scratch,
 ):
     """A face that allows a local maximum of the depth in the cell; NO_FACE: there is none.
@@ -339,16 +386,37 @@ def ascend(
     ``slope`` is a unit vector and the rate at which the distance to the nearest faces grows.
     Without a guess of a rate that is large enough, -1.
     """
-    radius = cell.radius + noise
+    radius = cell.radius + precision.noise
     rate = depth * slope[3] - wp.float64(1.1) * radius
     if rate <= ZERO:
         return -1
     step = STEP * radius * (depth + radius) / rate
     reach = depth + wp.float64(2.0) * radius
-    bound = (reach * reach + wp.float64(2.0) * step * radius + step * step) * ROUND_UP
+    bound = (reach * reach + wp.float64(2.0) * step * radius + step * step) * precision.margin
     way = wp.vec3d(slope[0], slope[1], slope[2])
     p = cell.middle + step * way
     return find_nearest(a, pose, p, -1, bound, scratch.links, scratch.gaps).face
+
+
+@wp.func
+def has_slope(
+    a: SolidOperand,
+    pose: wp.int32,
+    cell: Polytope,
+    depth: wp.float64,
+    face: wp.int32,
+    known: wp.int32,
+    noise: wp.float64,
+):
+    """Whether the depth grows behind the surface near a cell, against the normal of a face of it.
+
+    ``depth`` is the distance of the middle to the surface.
+    """
+    corners = load_face(a.faces, face, pose)
+    normal = wp.normalize(wp.cross(corners[1] - corners[0], corners[2] - corners[0]))
+    radius = wp.float64(2.0) * cell.radius + noise
+    radius += wp.where((known & MIDDLE_OUT) != 0, -depth, depth)
+    return is_terrain(a.faces, a.tree, a.wide, pose, cell.middle, normal, radius)
 
 
 @wp.func

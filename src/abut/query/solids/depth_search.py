@@ -14,20 +14,23 @@ from abut.query.solids.depth_cells import (
     BOX,
     DROPPED,
     FAR,
+    MEDIAL,
     TRIANGLE,
     Cells,
     DepthBounds,
+    MedialTree,
+    Precision,
     SolidOperand,
     away_from,
     find_nearest,
     node_of,
+    upper_of,
 )
 
 wp.set_module_options({"enable_backward": False, "fuse_fp": False, "max_unroll": 0})
 
 ROOM = 1 << 19  # cells that are bounded at once
 GRAIN = 16
-PARTS = wp.constant(4)  # of a triangle or an inner node, at most
 UNKNOWN = wp.constant(UNKNOWN_COUNT)
 HALF = wp.constant(wp.float64(0.5))
 ZERO = wp.constant(wp.float64(0.0))
@@ -116,19 +119,41 @@ def bit_count(bits: wp.int32):
 
 
 @wp.func
-def part_count(cells: Cells, i: wp.int32, tree: BvhView):
-    """The number of parts into which a cell is divided."""
-    count = wp.int32(PARTS)
+def inner_box(slot: wp.int32, medial: MedialTree):
+    """The index of a box of the medial tree that has parts; -1 for other cells."""
+    out = wp.int32(-1)
+    if slot <= MEDIAL:
+        if medial.count[MEDIAL - slot] > 0:
+            out = MEDIAL - slot
+    return out
+
+
+@wp.func
+def box_of(cells: Cells, i: wp.int32, medial: MedialTree):
+    """The centre and half extents of a box."""
     slot = cells.slot[i]
-    if slot == BOX:
-        count = 1 << bit_count(divided_axes(cells.shape[i][1]))
-    elif slot >= 0:
+    out = cells.shape[i]
+    if slot <= MEDIAL:
+        out = medial.shape[MEDIAL - slot]
+    return out
+
+
+@wp.func
+def part_count(cells: Cells, i: wp.int32, tree: BvhView, medial: MedialTree):
+    """The number of parts into which a cell is divided that is no inner box of a medial tree."""
+    slot = cells.slot[i]
+    count = wp.int32(0)
+    if slot >= 0:
         node = load_node(tree.nodes, slot)
-        if not is_leaf(node):
-            count = wp.int32(0)
-            for column in range(4):
-                if grandchild_slot(tree.nodes, link_of(node), column) >= 0:
-                    count += 1
+        for column in range(4):
+            if is_leaf(node):
+                count += 1
+            elif grandchild_slot(tree.nodes, link_of(node), column) >= 0:
+                count += 1
+    elif slot == TRIANGLE:
+        count = wp.int32(4)
+    else:
+        count = 1 << bit_count(divided_axes(box_of(cells, i, medial)[1]))
     return count
 
 
@@ -139,9 +164,10 @@ def part_counts_kernel(
     cells: Cells,
     bounds: DepthBounds,
     tree: BvhView,
+    medial: MedialTree,
     best: wp.array[wp.float64],
     floor: wp.array[wp.float64],
-    tolerance: wp.float64,
+    precision: Precision,
     # out
     upper_out: wp.array[wp.float64],
     count_out: wp.array[wp.int32],
@@ -150,12 +176,22 @@ def part_counts_kernel(
     for i in range(span[0] + wp.tid(), span[1], span[2]):
         pose = cells.pose[i]
         upper = bounds.upper[i]
+        limit = best[pose] + precision.tolerance
+        inner = inner_box(cells.slot[i], medial)
         count = wp.int32(0)
-        if upper != DROPPED and upper >= floor[pose]:
-            if upper <= best[pose] + tolerance:
-                wp.atomic_max(upper_out, pose, upper)
-            else:
-                count = part_count(cells, i, tree)
+        if upper == DROPPED or upper < floor[pose]:
+            count = wp.int32(0)
+        elif upper <= limit:
+            wp.atomic_max(upper_out, pose, upper)
+        elif inner < 0:
+            count = part_count(cells, i, tree, medial)
+        else:
+            for k in range(medial.count[inner]):
+                most = upper_of(medial, medial.first[inner] + k, precision.noise)
+                if most > limit:
+                    count += 1
+                else:
+                    wp.atomic_max(upper_out, pose, most)
         count_out[i] = count
 
 
@@ -200,44 +236,60 @@ def parts_kernel(
     # in
     span: wp.vec3i,
     b: SolidOperand,
+    medial: MedialTree,
     cells: Cells,
     starts: wp.array[wp.int32],
-    counts: wp.array[wp.int32],
     faces: wp.array[wp.vec4i],
     known: wp.array[wp.int32],
+    best: wp.array[wp.float64],
+    precision: Precision,
     # out
     parts_out: Cells,
 ):
-    """Divide cells."""
+    """Divide cells: nodes and medial boxes into those below, others into equal parts."""
     for i in range(span[0] + wp.tid(), span[1], span[2]):
-        to = starts[i]
+        first = starts[i]
+        count = starts[i + 1] - first
         pose = cells.pose[i]
         slot = cells.slot[i]
+        above = inner_box(slot, medial)
         inner = wp.bool(False)
-        if counts[i] > 0 and slot >= 0:
+        if slot >= 0:
             inner = not is_leaf(load_node(b.tree.nodes, slot))
-        if inner:
-            split = link_of(load_node(b.tree.nodes, slot))
+        to = wp.int32(first)
+        if count == 0:
+            continue
+        elif inner:
             for column in range(4):
+                split = link_of(load_node(b.tree.nodes, slot))
                 part = grandchild_slot(b.tree.nodes, split, column)
                 if part >= 0:
                     parts_out.slot[to] = part
                     to += 1
-        elif counts[i] > 0:
-            shape = cells.shape[i]
+        elif above >= 0:
+            for k in range(medial.count[above]):
+                part = medial.first[above] + k
+                limit = best[pose] + precision.tolerance
+                if upper_of(medial, part, precision.noise) > limit:
+                    parts_out.slot[to] = MEDIAL - part
+                    to += 1
+        elif slot <= BOX:
+            box = box_of(cells, i, medial)
+            for k in range(count):
+                parts_out.slot[to + k] = BOX
+                parts_out.shape[to + k] = part_of_box(box, k)
+        else:
+            triangle = cells.shape[i]
             if slot >= 0:
-                shape = node_of(b.faces, b.tree, pose, slot).rows
-            for k in range(counts[i]):
-                if slot == BOX:
-                    parts_out.shape[to + k] = part_of_box(shape, k)
-                else:
-                    once = split_longest(shape, (k & 1) != 0)
-                    parts_out.shape[to + k] = split_longest(once, (k & 2) != 0)
-                parts_out.slot[to + k] = wp.where(slot == BOX, BOX, TRIANGLE)
-        for k in range(counts[i]):
-            parts_out.pose[starts[i] + k] = pose
-            parts_out.faces[starts[i] + k] = faces[i]
-            parts_out.known[starts[i] + k] = known[i]
+                triangle = node_of(b.faces, b.tree, pose, slot).rows
+            for k in range(count):
+                half = split_longest(triangle, (k & 1) != 0)
+                parts_out.slot[to + k] = TRIANGLE
+                parts_out.shape[to + k] = split_longest(half, (k & 2) != 0)
+        for k in range(count):
+            parts_out.pose[first + k] = pose
+            parts_out.faces[first + k] = faces[i]
+            parts_out.known[first + k] = known[i]
 
 
 @wp.kernel
@@ -280,28 +332,30 @@ class DepthSearch:
     """The search for the deepest common points of two solids at ``pose_count`` poses.
 
     Args:
-        a, b: Solids.
+        a, b: The operands.
+        medial: The medial tree of a, empty if there is none.
         pose_count: Number of poses.
-        tolerance: Largest difference of the bounds.
-        noise: Largest error of a distance by rounding.
-        device: Where.
+        precision: Tolerance and errors.
+        device: Where the operands live.
+        start: Depth that counts as found at the beginning.
     """
 
     def __init__(
         self,
         a: Any,
         b: Any,
+        medial: Any,
         pose_count: int,
-        tolerance: float,
-        noise: float,
+        precision: Any,
         device: wp.Device,
+        start: float = 0.0,
     ) -> None:
-        self.a, self.b, self.device = a, b, device
-        self.pose_count = pose_count
-        self.tolerance, self.noise = wp.float64(tolerance), wp.float64(noise)
+        self.a, self.b, self.medial, self.device = a, b, medial, device
+        self.pose_count, self.precision = pose_count, precision
         self.deepest = Deepest()
         for name in ("best", "floor", "upper", "level_best"):
-            setattr(self.deepest, name, wp.zeros(pose_count, dtype=wp.float64, device=device))
+            values = wp.full(pose_count, start, dtype=wp.float64, device=device)
+            setattr(self.deepest, name, values)
         self.deepest.point = wp.zeros(pose_count, dtype=wp.vec3d, device=device)
         self.deepest.owner = wp.full(pose_count, UNKNOWN_COUNT, dtype=wp.int32, device=device)
 
@@ -314,7 +368,9 @@ class DepthSearch:
             if count > ROOM:
                 waiting.append(_rows(cells, ROOM, count))
                 cells = _rows(cells, 0, ROOM)
-            parts = self._next(cells)
+            bounds = self.bound(cells)
+            self._take_best(cells, bounds[0])
+            _, parts = self.divide(cells, *bounds)
             if parts is not None:
                 waiting.append(parts)
 
@@ -325,32 +381,39 @@ class DepthSearch:
         launch(directions_kernel, self.pose_count, args, self.device, grain=64)
         return out.numpy()
 
-    def _next(self, cells: Any) -> Any:
-        """Bound cells, and return the parts of those that matter, or None."""
-        device, deepest, count = self.device, self.deepest, cells.pose.shape[0]
+    def bound(self, cells: Any) -> tuple[Any, wp.array, wp.array]:
+        """Bounds of the depth in each cell, with the faces and flags that its parts inherit."""
+        device, count = self.device, cells.pose.shape[0]
         bounds = DepthBounds()
         for name in ("upper", "lower", "floor"):
             setattr(bounds, name, wp.empty(count, dtype=wp.float64, device=device))
         bounds.point = wp.empty(count, dtype=wp.vec3d, device=device)
         faces = wp.empty(count, dtype=wp.vec4i, device=device)
         known = wp.empty(count, dtype=wp.int32, device=device)
-        limits = [deepest.best, deepest.floor, self.tolerance]
-        args = [self.a, self.b, cells, *limits, self.noise, bounds, faces, known]
+        limits = [self.deepest.best, self.deepest.floor, self.precision]
+        args = [self.a, self.b, self.medial, cells, *limits, bounds, faces, known]
         launch(depth_bounds_kernel, count, args, device, grain=GRAIN)
-        self._take_best(cells, bounds)
+        return bounds, faces, known
+
+    def divide(
+        self, cells: Any, bounds: Any, faces: wp.array, known: wp.array
+    ) -> tuple[wp.array, Any]:
+        """Divide the cells that matter: (n + 1,) starts of their parts, and the parts or None."""
+        device, count, best = self.device, cells.pose.shape[0], self.deepest.best
         counts = wp.empty(count, dtype=wp.int32, device=device)
-        starts = wp.empty(count + 1, dtype=wp.int32, device=device)
-        args = [cells, bounds, self.b.tree, *limits, deepest.upper, counts]
+        starts = wp.zeros(count + 1, dtype=wp.int32, device=device)
+        trees = [self.b.tree, self.medial]
+        limits = [best, self.deepest.floor, self.precision]
+        args = [cells, bounds, *trees, *limits, self.deepest.upper, counts]
         launch(part_counts_kernel, count, args, device, grain=UNKNOWN_COUNT)
         wp.utils.array_scan(counts, starts[1:], inclusive=True)
-        starts[:1].zero_()
         total = int(starts[count:].numpy()[0])
         if total == 0:
-            return None
+            return starts, None
         parts = make_cells(total, device)
-        args = [self.b, cells, starts, counts, faces, known, parts]
+        args = [self.b, self.medial, cells, starts, faces, known, best, self.precision, parts]
         launch(parts_kernel, count, args, device)
-        return parts
+        return starts, parts
 
     def _take_best(self, cells: Any, bounds: Any) -> None:
         """Update the best points by the bounds of cells; one thread, where atomics are plain."""

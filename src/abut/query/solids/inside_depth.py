@@ -1,19 +1,22 @@
 """How deep the common part of two solids lies inside one of them, with certified bounds."""
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
-import warp as wp
 
-from abut.bvh.bvh_cache import bvh_of
-from abut.bvh.wide import wide_nodes_of
 from abut.mesh import Mesh
-from abut.operands.posed_mesh import make_posed_mesh
 from abut.query.points import in_unit, unit_of
-from abut.query.solids.depth_cells import BOX, SolidOperand
-from abut.query.solids.depth_search import DepthSearch, make_cells
+from abut.query.solids.depth_cells import BOX, IN_B, MEDIAL, MedialTree, Precision
+from abut.query.solids.depth_search import DepthSearch
+from abut.query.solids.medial_tree import (
+    MANY_POSES,
+    ROUNDING,
+    box_shape,
+    first_cells,
+    medial_tree_of,
+    solid_operand,
+)
 
-ROUNDING = 2.0**-45  # of the largest coordinate: more than the error of any distance
 LEAST_TOLERANCE = 16.0  # errors of distances
 
 
@@ -55,17 +58,14 @@ def inside_depths(
     """
     count = max(1 if pose is None else len(pose) for pose in (pose_a, pose_b))
     boxes_a, boxes_b = _boxes(a, pose_a), _boxes(b, pose_b)
-    low = np.maximum(boxes_a[0], boxes_b[0])
-    high = np.minimum(boxes_a[1], boxes_b[1])
+    near = (boxes_a[0] <= boxes_b[1]) & (boxes_b[0] <= boxes_a[1])
     out = _nothing(count)
-    near = np.flatnonzero(np.broadcast_to((low <= high).all(axis=1), count))
-    if len(near) == 0:
-        return out
-    low, high = (np.broadcast_to(x, (count, 3))[near] for x in (low, high))
-    poses = [None if p is None else p if len(p) == 1 else p[near] for p in (pose_a, pose_b)]
-    found = _depths_in_boxes(a, b, poses, low, high, tolerance)
-    for rows, some in zip(out, found, strict=True):
-        rows[near] = some
+    near = np.flatnonzero(np.broadcast_to(near.all(axis=1), count))
+    if len(near):
+        poses = [p if p is None or len(p) == 1 else p[near] for p in (pose_a, pose_b)]
+        found = _depths(a, b, poses, len(near), tolerance)
+        for rows, some in zip(out, found, strict=True):
+            rows[near] = some
     return out
 
 
@@ -88,52 +88,43 @@ def _boxes(mesh: Mesh, poses: np.ndarray | None) -> tuple[np.ndarray, np.ndarray
     return middle - half, middle + half
 
 
-def _depths_in_boxes(
-    a: Mesh,
-    b: Mesh,
-    poses: list[np.ndarray | None],
-    low: np.ndarray,
-    high: np.ndarray,
-    tolerance: float,
+def _depths(
+    a: Mesh, b: Mesh, poses: list[np.ndarray | None], count: int, tolerance: float
 ) -> InsideDepths:
-    """``inside_depths`` where boxes with the corners ``low`` and ``high`` hold the common part."""
+    """``inside_depths`` of solids whose boxes meet."""
     unit = max(unit_of(a, b.bounds, poses[0]), unit_of(b, a.bounds, poses[1]))
     if unit != 1.0:
         a, b = in_unit(a, unit), in_unit(b, unit)
         poses = [p if p is None else p / [[1, 1, 1, unit]] for p in poses]
-        low, high, tolerance = low / unit, high / unit, tolerance / unit
     reach = max(float(np.abs(mesh.bounds).max()) for mesh in (a, b))
     reach += max(0.0 if p is None else float(np.abs(p[:, :3, 3]).max()) for p in poses)
-    noise = ROUNDING * reach
-    slack = max(tolerance - 4.0 * noise, LEAST_TOLERANCE * noise)
-    search = DepthSearch(_solid(a, poses[0]), _solid(b, poses[1]), len(low), slack, noise, a.device)
-    search.run(_first_cells(bvh_of(b).face_count, low, high, noise, a.device))
+    precision = Precision()
+    noise = precision.noise = ROUNDING * reach
+    precision.tolerance = max(tolerance / unit - 4.0 * noise, LEAST_TOLERANCE * noise)
+    precision.margin = 1.0 + ROUNDING
+    medial, slot = MedialTree(), int(BOX)
+    if count >= MANY_POSES:
+        medial, slot = medial_tree_of(a, count), int(MEDIAL)
+    solid_a, solid_b = solid_operand(a, poses[0], count), solid_operand(b, poses[1], count)
+    search = DepthSearch(solid_a, solid_b, medial, count, precision, a.device)
+    shapes = np.zeros((2 * count, 3, 3))
+    shapes[1::2] = box_shape(*_common_boxes(a, b, poses, noise))
+    slots, known = [2 * b.face_count - 2, slot], [int(IN_B), 0]
+    search.run(first_cells(slots, known, shapes, a.device))
     return _answers(search, noise, unit)
 
 
-def _solid(mesh: Mesh, poses: np.ndarray | None) -> Any:
-    """The struct that kernels receive."""
-    tree, solid = bvh_of(mesh), SolidOperand()
-    solid.faces = make_posed_mesh(mesh.points, mesh.faces, poses)
-    solid.tree, solid.wide = tree.view(), wide_nodes_of(mesh, tree)
-    return solid
-
-
-def _first_cells(
-    face_count: int, low: np.ndarray, high: np.ndarray, noise: float, device: wp.Device
-) -> Any:
-    """For each pose the root of b's tree and the box of the common part."""
-    count = len(low)
-    shapes = np.zeros((2 * count, 3, 3))
-    shapes[1::2, 0] = 0.5 * (low + high)
-    shapes[1::2, 1] = 0.5 * (high - low) + noise
-    cells = make_cells(2 * count, device)
-    cells.pose.assign(np.repeat(np.arange(count, dtype=np.int32), 2))
-    cells.slot.assign(np.tile(np.array([2 * face_count - 2, int(BOX)], np.int32), count))
-    cells.shape.assign(shapes)
-    cells.faces.fill_(wp.vec4i(-1))
-    cells.known.assign(np.tile(np.array([2, 0], np.int32), count))
-    return cells
+def _common_boxes(
+    a: Mesh, b: Mesh, poses: list[np.ndarray | None], noise: float
+) -> tuple[np.ndarray, np.ndarray]:
+    """(B, 3) lower and upper corners of boxes in a's frame that hold the common part."""
+    relative = poses[1]
+    if poses[0] is not None:
+        back = np.linalg.inv(poses[0])
+        relative = back if relative is None else back @ relative
+    low, high = _boxes(b, relative)
+    low, high = np.maximum(low, a.bounds[0]), np.minimum(high, a.bounds[1])
+    return np.minimum(low, high) - 8.0 * noise, np.maximum(low, high) + 8.0 * noise
 
 
 def _answers(search: DepthSearch, noise: float, unit: float) -> InsideDepths:
