@@ -59,6 +59,8 @@ METHODS = [
         (abut.Tracker.advance, "tol", "tolerance"),
         (abut.Motion, "pose", "end_pose"),
         (abut.Mesh, "devise", "device"),
+        (abut.Scene, "meshes", "objects"),
+        (abut.primitives.ccd_edge_edge, "tol", "tolerance"),
     ],
 )
 def test_a_guessed_option_names_the_right_one(verb, given, meant):

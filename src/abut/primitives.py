@@ -11,6 +11,7 @@ from abut.core.launch import launch
 from abut.core.pair_queue import KeyLayout, PairQueues
 from abut.core.plan import QueueLaunch
 from abut.core.point_check import check_points
+from abut.core.unknown_options import explain_options
 from abut.errors import DeviceError, MeshError
 from abut.narrow.exact import exact_kernel_for
 from abut.narrow.filter import filter_kernel_for
@@ -22,6 +23,7 @@ from abut.operands.posed_pairs import MeshPairs, mesh_pairs
 from abut.options import LEAST_TOLERANCE, number_from
 
 
+@explain_options
 def intersect_tri_tri(a: Any, b: Any) -> wp.array:
     """Does triangle a[i] share a point with triangle b[i]?
 
@@ -39,6 +41,7 @@ def intersect_tri_tri(a: Any, b: Any) -> wp.array:
     return _met(_soup(rows_a, count), _soup(rows_b, count), count, rows_a.device)
 
 
+@explain_options
 def distance_tri_tri(a: Any, b: Any) -> tuple[wp.array, wp.array]:
     """Return the distance between triangles a[i] and b[i], and their nearest points.
 
@@ -94,6 +97,7 @@ def _met(faces_a: Any, faces_b: Any, count: int, device: wp.Device) -> wp.array:
     return wp.array(met, dtype=wp.bool, device=device)
 
 
+@explain_options
 def ccd_vertex_face(
     t0: Any, t1: Any, *, min_distance: float = 0.0, tolerance: float = 1e-6
 ) -> wp.array:
@@ -114,6 +118,7 @@ def ccd_vertex_face(
     return _first_contacts(first_contacts_kernel_for(False), t0, t1, min_distance, tolerance)
 
 
+@explain_options
 def ccd_edge_edge(
     t0: Any, t1: Any, *, min_distance: float = 0.0, tolerance: float = 1e-6
 ) -> wp.array:

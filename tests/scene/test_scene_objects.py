@@ -104,3 +104,13 @@ def test_an_object_is_a_handle(device):
         scene["a"]
     assert [one.name for one in scene] == ["b", "c"]
     assert [one.name for one in pickle.loads(pickle.dumps(scene))] == ["b", "c"]
+
+
+def test_objects_compare_with_columns_of_results(device):
+    scene = by_hand(device, gem(device), gem(device, 0.3), names="ab")
+    rows = scene.collide().objects.numpy()
+    assert ((rows == scene["b"]) == (rows == 1)).all()
+    assert scene.name_of(rows[0]).tolist() == ["a", "b"]
+    assert 7 not in scene and "c" not in scene and None not in scene
+    with pytest.raises(abut.OptionError, match=r"pose is that of a mesh, against=mesh; poses="):
+        scene.collide(pose=np.eye(4))

@@ -39,6 +39,7 @@ OTHER_NAMES = {
     "max_dist": BOUNDS,
     "max_distance": BOUNDS,
     "matrix": POSES,
+    "meshes": ("objects",),
     "min_dist": ("min_distance",),
     "minimum_distance": ("min_distance",),
     "mu": ("friction",),

@@ -277,4 +277,4 @@ def _required(name: str) -> Any:
     try:
         return import_module(name)
     except ImportError as error:
-        raise ToolError(f"{name} is not installed; pip install 'abut[robots]' brings it.") from error
+        raise ToolError(f"{name} is missing; pip install 'abut[robots]' brings it.") from error

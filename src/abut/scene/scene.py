@@ -12,7 +12,7 @@ from abut.bounds.fixed import validate_width
 from abut.core.device import require_same_device, resolve_device
 from abut.core.pickling import device_or_cpu
 from abut.core.unknown_options import explain_methods
-from abut.errors import OptionError
+from abut.errors import OptionError, SceneError
 from abut.mesh import Mesh, require_meshes
 from abut.options import (
     CULL_METHODS,
@@ -125,7 +125,10 @@ class Scene:
 
     def __contains__(self, handle: Any) -> bool:
         """Whether there is an object of an index or a name."""
-        return handle in self._objects.names or handle in self.indices.tolist()
+        try:
+            return self._objects.row(handle) >= 0
+        except SceneError:
+            return False
 
     def __repr__(self) -> str:
         """Counts and device."""

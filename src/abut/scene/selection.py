@@ -135,7 +135,9 @@ class ExternalObjects:
             every = np.array([ALL_GROUPS], np.int32)
             return ExternalObjects(source, (0, 0), [source], every, every, given_poses(pose))
         if pose is not None:
-            raise OptionError("pose is for a mesh; give against=mesh.")
+            raise OptionError(
+                "pose is that of a mesh, against=mesh; poses= are those of all objects."
+            )
         table = getattr(source, "_objects", None)
         if not isinstance(table, ObjectTable):
             return None
