@@ -51,3 +51,22 @@ def polygon_area_vector(polygon: wp.array[wp.vec3d], count: wp.int32):
     for i in range(2, count):
         out += wp.cross(polygon[i - 1] - polygon[0], polygon[i] - polygon[0])
     return wp.float64(0.5) * out
+
+
+@wp.func
+def polygon_centroid(polygon: wp.array[wp.vec3d], count: wp.int32):
+    """Return the centroid of a convex polygon; the mean of its corners if it has no area."""
+    total = wp.float64(0.0)
+    weighted = wp.vec3d()
+    mean = wp.vec3d()
+    for i in range(count):
+        mean += polygon[i] / wp.float64(count)
+    for i in range(2, count):
+        u = polygon[i - 1] - polygon[0]
+        v = polygon[i] - polygon[0]
+        area = wp.length(wp.cross(u, v))
+        total += area
+        weighted += area * (u + v) / wp.float64(3.0)
+    if total > wp.float64(0.0):
+        mean = polygon[0] + weighted / total
+    return mean

@@ -45,7 +45,7 @@ def face_terms(t: wp.mat33d):
 
 
 @wp.func
-def relative_to(t: wp.mat33d, origin: wp.vec3d):
+def tri_about(t: wp.mat33d, origin: wp.vec3d):
     """Return a triangle relative to an origin."""
     return wp.matrix_from_rows(t[0] - origin, t[1] - origin, t[2] - origin)
 

@@ -192,15 +192,24 @@ def windings_of_vertices(
     device = inner.device
     faces = welded_faces(inner)
     poses, count = crossed.shape[0], inner.vertex_count
-    labels = wp.full((poses, count), -1, dtype=wp.int32, device=device)
     if device.is_cpu if joined is None else joined:
-        launch(join_vertices_kernel, poses, [faces, crossed, labels], device, grain=1)
+        labels = _join_vertices(faces, crossed, count).to(device)
     else:
+        labels = wp.full((poses, count), -1, dtype=wp.int32, device=device)
         launch(label_corners_kernel, poses * faces.shape[0], [faces, labels], device)
     windings = wp.zeros((poses, count), dtype=wp.int32, device=device)
     args = [*posed, bvh_of(outer).view(), shift, labels, windings]
     launch(wind_kernel, poses * count, args, device, grain=1024)
     return labels, windings
+
+
+def _join_vertices(faces: wp.array, crossed: wp.array, vertex_count: int) -> wp.array:
+    """Return (poses, n) labels of vertices that uncrossed edges join, computed on the CPU."""
+    poses, cpu = crossed.shape[0], wp.get_device("cpu")
+    labels = wp.full((poses, vertex_count), -1, dtype=wp.int32, device=cpu)
+    args = [faces.to(cpu), crossed.to(cpu), labels]
+    launch(join_vertices_kernel, poses, args, cpu, grain=1)
+    return labels
 
 
 def welded_faces(mesh: Mesh) -> wp.array:

@@ -18,7 +18,7 @@ from abut.geometry.solid_terms import (
     crossing_terms,
     edge_terms,
     face_terms,
-    relative_to,
+    tri_about,
 )
 from abut.mesh import Mesh
 from abut.narrow.shifted_crossings import (
@@ -77,8 +77,8 @@ def sum_crossings_kernel(
         origin = origins[pose]
         whole_a = load_face(a, rows.pairs[i, 0], pose)
         whole_b = load_face(b, rows.pairs[i, 1], pose)
-        face_a = relative_to(whole_a, origin)
-        face_b = relative_to(whole_b, origin)
+        face_a = tri_about(whole_a, origin)
+        face_b = tri_about(whole_b, origin)
         of_a = SolidTerms()
         of_b = SolidTerms()
         edges = wp.vec2i(rows.edges[i, 0], rows.edges[i, 1])
@@ -123,7 +123,7 @@ def sum_faces_kernel(
             for k in range(3):
                 times[k] = windings[pose, labels[pose, corners[k]]]
             if wp.dot(times, times) > 0:
-                t = relative_to(load_face(mesh, face, pose), origins[pose])
+                t = tri_about(load_face(mesh, face, pose), origins[pose])
                 if times[0] == times[1] and times[1] == times[2]:
                     total += wp.float64(times[0]) * face_terms(t)
                 else:
