@@ -87,3 +87,27 @@ def _tets_meet(a, b):
         if any(axes[row]) and _gaps(axes[row : row + 1], *exact)[0] >= 0:
             return False
     return True
+
+
+def first_free_along(pieces_a, pieces_b, direction):
+    """The first t >= 0 at which tetrahedra b, moved by t along a direction, have left all of a.
+
+    Two tetrahedra overlap in an open interval of t, between slabs of the 44 axes; the answer is the
+    first point that no interval covers.
+    """
+    spans = []
+    for a in pieces_a:
+        for b in pieces_b:
+            axes = _axes(a, b)
+            axes = axes[np.linalg.norm(axes, axis=1) > 1e-12]
+            on_a, on_b, rate = axes @ a.T, axes @ b.T, axes @ direction
+            ends = np.stack(
+                [on_a.min(axis=1) - on_b.max(axis=1), on_a.max(axis=1) - on_b.min(axis=1)]
+            )
+            ends = np.sort(ends / rate, axis=0)
+            spans.append((ends[0].max(), ends[1].min()))
+    t = 0.0
+    for start, stop in sorted(span for span in spans if span[0] < span[1]):
+        if start < t + 1e-12 and stop > t:
+            t = stop
+    return t

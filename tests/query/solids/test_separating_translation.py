@@ -2,12 +2,12 @@
 
 import numpy as np
 import pytest
-from convex_pieces import interiors_meet, random_solid
+from convex_pieces import first_free_along, interiors_meet, random_solid
 from scipy.spatial.transform import Rotation
 
 import abut
 from abut.query.solids.relation import RELATIONS, relations
-from abut.query.solids.separating_translation import separate
+from abut.query.solids.separating_translation import separate, separate_along
 
 TOLERANCE = 1e-7
 AT_MOST_TOUCHING = (RELATIONS.index("apart"), RELATIONS.index("touching"))
@@ -200,6 +200,70 @@ def test_random_solids(device, seed):
         if s.any() and done:
             wrong += shorter_neighbours_are_free(rng, s, *operands).any()
     assert overlapping > 50 and converged >= 97 and wrong == 0
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "direction", "expected"),
+    [
+        ((0.5, 0.25, 0.25), (1.5, 1, 1), (1, 0, 0), 0.5),
+        ((0.5, 0.25, 0.25), (1.5, 1, 1), (-3, 0, 0), 1.5),
+        ((0.25, 0.25, 0.25), (0.5, 0.5, 0.5), (0, 0, 2), 0.75),  # from within
+        ((-1, -1, -1), (2, 2, 2), (0, 1, 0), 2),  # around
+        ((0, 0, 0), (1, 1, 1), (0, 1, 0), 1),  # equal
+        ((0, 0, 0), (1, 1, 1), (1, 1, 0), 2**0.5),
+        ((1, 0, 0), (2, 1, 1), (-1, 0, 0), 0),  # touching
+    ],
+)
+def test_boxes_along(device, low, high, direction, expected):
+    a, b = box([0, 0, 0], [1, 1, 1], device), box(low, high, device)
+    length = separate_along(a, b, None, None, np.array(direction, float), TOLERANCE)
+    assert length == pytest.approx([expected], abs=1e-14)
+
+
+@pytest.mark.parametrize(("gap", "expected"), [(0.75, 2.25), (1.0, 0.5), (1.5, 0.5)])
+def test_the_first_gap_along_a_direction(device, gap, expected):
+    """A gap that just fits is free for one instant."""
+    a = boxes([(0, 0, 0), (1, 1, 1)], [(1 + gap, 0, 0), (2 + gap, 1, 1)], device=device)
+    b = box([0.5, 0.25, 0.25], [1.5, 0.75, 0.75], device)
+    length = separate_along(a, b, None, None, np.array([1.0, 0, 0]), TOLERANCE)
+    assert length == pytest.approx([expected], abs=1e-14)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_random_solids_along(device, seed):
+    rng = np.random.default_rng(seed)
+    moved_far = 0
+    for _ in range(60):
+        (points_a, tets_a, faces_a), (points_b, tets_b, faces_b), poses = random_pair(rng)
+        a, b = abut.Mesh(points_a, faces_a, device), abut.Mesh(points_b, faces_b, device)
+        u = rng.normal(size=3)
+        batch = [None if p is None else p[None] for p in poses]
+        (length,) = separate_along(a, b, *batch, u, TOLERANCE)
+        u = u / np.linalg.norm(u)
+        pose_a, pose_b = (np.eye(4) if p is None else p for p in poses)
+        fixed, mover = moved(points_a, pose_a)[tets_a], moved(points_b, pose_b)
+        for corners in (moved(points_b, translated(pose_b, length * u)), mover + length * u):
+            assert not interiors_meet(fixed, corners[tets_b])
+        expected = first_free_along(fixed, mover[tets_b], u)
+        assert expected - 1e-12 < length < expected + TOLERANCE
+        moved_far += length > 0
+    assert moved_far > 20
+
+
+def test_batches_of_poses(device):
+    rng = np.random.default_rng(7)
+    a, b = box([-1, -1, -1], [1, 1, 1], device), box([-0.5, -1, -2], [0.5, 1, 2], device)
+    pose_a, pose_b = (np.array([pose_of(rng, 2.0) for _ in range(6)]) for _ in range(2))
+    ways = rng.normal(size=(6, 3))
+    found = separate(a, b, pose_a, pose_b, TOLERANCE)
+    along = separate_along(a, b, pose_a, pose_b, ways, TOLERANCE)
+    for k in range(6):
+        rows = pose_a[k : k + 1], pose_b[k : k + 1]
+        one = separate(a, b, *rows, TOLERANCE)
+        assert (one.translation[0] == found.translation[k]).all()
+        assert one.converged[0] == found.converged[k]
+        assert separate_along(a, b, *rows, ways[k], TOLERANCE)[0] == along[k]
+    assert 0 < (along > 0).sum() and (along >= np.linalg.norm(found.translation, axis=1) / 3).all()
 
 
 @pytest.mark.slow

@@ -5,6 +5,7 @@ from typing import NamedTuple
 import numpy as np
 
 from abut.mesh import Mesh
+from abut.query.solids.first_exit import first_exit
 from abut.query.solids.free_boundary import boundary_between
 from abut.query.solids.relation import relations
 from abut.query.solids.translated_solids import FREE, TranslatedSolids
@@ -13,7 +14,7 @@ from abut.query.solids.translation_descent import shorten
 SPHERE = 64  # directions that are tried
 FEW_FACES = 64  # of a mesh whose normals are tried as well
 ESCAPES = 4  # descents, each from a shorter translation than the last one reached
-LENGTHENINGS = np.concatenate([[0.0], 4.0 ** np.arange(3, 24)])  # ulps
+LENGTHENINGS = np.concatenate([[0.0], 4.0 ** np.arange(3, 27)])  # ulps, up to beyond both solids
 
 
 class Separations(NamedTuple):
@@ -55,6 +56,41 @@ def separate(
     return out
 
 
+def separate_along(
+    a: Mesh,
+    b: Mesh,
+    pose_a: np.ndarray | None,
+    pose_b: np.ndarray | None,
+    direction: np.ndarray,
+    tolerance: float,
+) -> np.ndarray:
+    """Find how far b must move along a direction to at most touch a.
+
+    Args:
+        a, b: Closed surfaces, oriented outward.
+        pose_a, pose_b: (B, 4, 4), (1, 4, 4), or None.
+        direction: (3,) or (B, 3) in the world frame, of any length but zero.
+        tolerance: Length by which an answer may be too long.
+
+    Returns:
+        (B,) lengths t >= 0.
+
+    Guarantee:
+        b moved by ``t * direction / |direction|`` at most touches a, exactly: posed, and with that
+        translation added to its moved vertices. No t that is shorter by more than the tolerance
+        separates.
+    """
+    blocked = ~np.isin(relations(a, b, pose_a, pose_b), FREE)
+    directions = np.broadcast_to(direction, (len(blocked), 3)).astype(np.float64)
+    lengths = np.zeros(len(blocked))
+    for row in np.flatnonzero(blocked).tolist():
+        solids = TranslatedSolids(a, b, _row(pose_a, row), _row(pose_b, row))
+        unit = directions[row] / np.linalg.norm(directions[row])
+        longer = first_exit(solids, unit, tolerance) + LENGTHENINGS * solids.ulp
+        lengths[row] = longer[_first_verified(solids, longer[:, None] * unit)]
+    return lengths
+
+
 def _row(poses: np.ndarray | None, row: int) -> np.ndarray | None:
     return None if poses is None else poses[min(row, len(poses) - 1)]
 
@@ -65,16 +101,17 @@ def _separate(solids: TranslatedSolids, tolerance: float) -> tuple[np.ndarray, b
     widths = solids.support_widths(directions)
     order = np.argsort(widths, kind="stable")
     directions = directions[order]
-    widest = _verified(solids, widths[order[0]] * directions[0])
-    at, converged = widest, False
+    wide = _lengthened(solids, widths[order[0]] * directions[0])
+    s, converged = wide[_first_verified(solids, wide)], False
     for _ in range(ESCAPES):
-        shorter = _shortest_of(solids, directions, at, tolerance)
-        if shorter is at and converged:
+        shorter = _shortest_of(solids, directions, s, tolerance)
+        if shorter is s and converged:
             break
-        at, converged = shorten(solids, shorter, tolerance)
-    s = _verified(solids, at)
-    longer = np.linalg.norm(s) - np.linalg.norm(at)
-    return s, converged and bool(longer <= tolerance)
+        s, converged = shorten(solids, shorter, tolerance)
+    longer = _lengthened(solids, s)
+    verified = longer[_first_verified(solids, longer)]
+    excess = np.linalg.norm(verified) - np.linalg.norm(s)
+    return verified, converged and bool(excess <= tolerance)
 
 
 def _shortest_of(
@@ -109,11 +146,14 @@ def _directions(solids: TranslatedSolids) -> np.ndarray:
     return (vectors / np.where(length > 0, length, 1.0))[length[:, 0] > 0]
 
 
-def _verified(solids: TranslatedSolids, s: np.ndarray) -> np.ndarray:
-    """Return s, lengthened by as few ulps as make it separate in either way of adding it."""
-    length = np.linalg.norm(s)
-    longer = s + (LENGTHENINGS * solids.ulp / length)[:, None] * s
-    for row in longer:
-        if solids.free(row[None])[0] and solids.free_when_added(row):
-            return row
-    raise AssertionError("a translation beyond the width of both solids separates them")
+def _lengthened(solids: TranslatedSolids, s: np.ndarray) -> np.ndarray:
+    """Return (k, 3) s, and s lengthened by more and more ulps."""
+    return s + (LENGTHENINGS * solids.ulp / np.linalg.norm(s))[:, None] * s
+
+
+def _first_verified(solids: TranslatedSolids, translations: np.ndarray) -> int:
+    """Return the first of ever longer translations that separates in either way of adding it."""
+    for i, s in enumerate(translations):
+        if solids.free(s[None])[0] and solids.free_when_added(s):
+            return i
+    raise AssertionError("no translation beyond the width of both solids separates them")

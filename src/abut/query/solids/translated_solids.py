@@ -62,11 +62,8 @@ class TranslatedSolids:
     def normals(self, most: int) -> np.ndarray:
         """Return (k, 3) normals of a's faces and opposite normals of b's, of at most ``most``."""
         found = [np.zeros((0, 3))]
-        for points, faces, way in zip(
-            (self.points_a, self.points_b), self._faces, (1.0, -1.0), strict=True
-        ):
-            if len(faces) <= most:
-                p = points[faces]
+        for p, way in ((self.corners_a, 1.0), (self.corners_b, -1.0)):
+            if len(p) <= most:
                 found.append(way * np.cross(p[:, 1] - p[:, 0], p[:, 2] - p[:, 0]))
         return np.concatenate(found)
 
@@ -82,8 +79,17 @@ class TranslatedSolids:
 
     def corners(self, pairs: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return (n, 3, 3) corners of the faces of a and of b, without a translation."""
-        faces_a, faces_b = self._faces
-        return self.points_a[faces_a[pairs[:, 0]]], self.points_b[faces_b[pairs[:, 1]]]
+        return self.corners_a[pairs[:, 0]], self.corners_b[pairs[:, 1]]
+
+    @cached_property
+    def corners_a(self) -> np.ndarray:
+        """(m, 3, 3) corners of the faces of a in its pose."""
+        return self.points_a[self._faces[0]]
+
+    @cached_property
+    def corners_b(self) -> np.ndarray:
+        """(m, 3, 3) corners of the faces of b in its pose, without a translation."""
+        return self.points_b[self._faces[1]]
 
     @cached_property
     def points_a(self) -> np.ndarray:
@@ -107,11 +113,8 @@ class TranslatedSolids:
     @cached_property
     def face_size(self) -> float:
         """The typical edge of the mesh with larger faces."""
-        sizes = []
-        for points, faces in zip((self.points_a, self.points_b), self._faces, strict=True):
-            p = points[faces[:: 1 + len(faces) // 1024]]
-            sizes.append(np.linalg.norm(p[:, 1] - p[:, 0], axis=1).mean())
-        return float(max(sizes))
+        few = (p[:: 1 + len(p) // 1024] for p in (self.corners_a, self.corners_b))
+        return float(max(np.linalg.norm(p[:, 1] - p[:, 0], axis=1).mean() for p in few))
 
     def support_widths(self, directions: np.ndarray) -> np.ndarray:
         """Return (k,) lengths of translations along unit vectors that separate by a plane."""
