@@ -2,6 +2,8 @@
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 import abut
 from abut.cases import shapes
@@ -85,6 +87,47 @@ def test_sets_of_tetrahedra(device, seed):
                 getattr(found, name)[i], value, rtol=1e-12, atol=1e-12, err_msg=f"{name} {row}"
             )
         assert (found.volume[i] > 0) == (truth[0] > 0)
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_turned_sets_of_tetrahedra(device, seed):
+    """Faces that coincide but for the rounding of a rotation: volumes stay, to 1e-13."""
+    rng = np.random.default_rng(seed)
+    tets = [random_tets(rng, rng.integers(1, 4), rng.choice([0.2, 0.5, 0.9])) for _ in range(2)]
+    a, b = (abut.Mesh(*surface(t), device) for t in tets)
+    rows = rng.integers(-3, 4, (30, 3))
+    motion = random_poses(rng, 30, 100.0 if seed % 2 else 1.0)
+    found = common_parts(a, b, motion, motion @ translations(rows))
+    for row, value, centroid, turn in zip(rows, found.volume, found.centroid, motion, strict=True):
+        truth, middle, *_ = truth_of_sets(keys(tets[0]), keys(tets[1] + row), np.eye(3, dtype=int))
+        assert value == pytest.approx(truth, abs=1e-11 if seed % 2 else 1e-13)
+        if truth:
+            at = turn[:3, :3] @ middle + turn[:3, 3]
+            np.testing.assert_allclose(centroid, at, atol=1e-10 if seed % 2 else 1e-12)
+
+
+@given(st.lists(st.integers(0, 4), min_size=12, max_size=12))
+def test_integer_boxes(device, numbers):
+    """Boxes whose faces often lie in common planes."""
+    low, size = np.array(numbers).reshape(2, 2, 3)
+    high = low + size % 3 + 1
+    a, b = (abut.Mesh(*box(*corners), device) for corners in zip(low, high, strict=True))
+    found = common_parts(a, b)
+    bottom, top = low.max(axis=0), high.min(axis=0)
+    edges = np.maximum(top - bottom, 0)
+    if edges.prod() == 0:
+        assert (
+            found.volume[0] == 0
+            and np.isnan(found.centroid).all()
+            and found.area_a[0] == found.area_b[0] == 0
+        )
+        return
+    np.testing.assert_allclose(found.volume[0], edges.prod(), rtol=1e-14)
+    np.testing.assert_allclose(found.centroid[0], (bottom + top) / 2, rtol=1e-14)
+    sides = edges.prod() // edges
+    for k, area in enumerate((found.area_a[0], found.area_b[0])):
+        truth = sides @ ((bottom == low[k]).astype(int) + (top == high[k]))
+        np.testing.assert_allclose(area, truth, atol=1e-13)
 
 
 def test_rational_volumes(device):
