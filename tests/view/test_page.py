@@ -13,6 +13,7 @@ import trimesh
 
 import abut
 from abut import cases
+from abut.view.show import make_page
 from browser import Tab, on_screen
 
 pytest.importorskip("viser")
@@ -212,3 +213,51 @@ def test_interrupt_ends_the_command_and_frees_the_port(tmp_path, meshes):
     assert "broken.ply" in said
     assert "Traceback" not in said
     require_free(port)
+
+
+def test_objects_that_share_a_mesh_are_one_batch():
+    mesh = abut.Mesh(*cases.box(), device="cpu")
+    poses = np.tile(np.eye(4), (100, 1, 1))
+    poses[:, 0, 3] = 3.0 * np.arange(100)
+    scene = abut.Scene("cpu")
+    scene.add(mesh, pose=poses)
+    page = make_page(scene, port=0)
+    assert page.shown.wait(120)
+    (node,) = page.objects.nodes
+    np.testing.assert_array_equal(node.rows, np.arange(100))
+    page.shown.clear()
+    page.live.move({7: poses[6]})
+    assert page.shown.wait(120)
+    at = page.frame.world(node.handle.batched_positions)
+    np.testing.assert_allclose(at[7], at[6], atol=1e-4)
+    np.testing.assert_allclose(at[8, 0] - at[6, 0], 6.0, atol=1e-3)
+    assert page.live.answers.object_pairs[0].tolist() == [[6, 7]]
+    marked = page.frame.world(page.answers.faces.vertices)
+    np.testing.assert_allclose(marked.mean(axis=0), at[6], atol=1e-2)
+    page.close()
+
+
+def test_large_coordinates_are_sent_near_the_origin():
+    shape = cases.icosphere(320).moved((1e6, 0, 0))
+    page = make_page(abut.Mesh(*shape, device="cpu"), port=0)
+    (node,) = page.objects.nodes
+    sent = node.handle.vertices / page.frame.scale
+    np.testing.assert_allclose(sent, shape.vertices - [1e6, 0, 0], atol=1e-6)
+    page.close()
+
+
+def test_scene_that_moves_is_followed(meshes):
+    scene = abut.Scene("cpu")
+    for mesh in meshes:
+        scene.add(mesh)
+    page = make_page(scene, scene.collide(), port=0)
+    assert page.shown.wait(120)
+    assert len(page.live.answers.faces) == len(abut.collide(*meshes))
+    pose = np.eye(4)
+    pose[0, 3] = 9.0
+    scene.move(1, pose)
+    page.shown.clear()
+    page.update()
+    assert page.shown.wait(120)
+    assert page.live.answers.clearance == abut.distance(*meshes, pose_b=pose).value
+    page.close()

@@ -68,7 +68,7 @@ def test_numbered_files_are_frames(files):
     from abut.cli.view import load_files
 
     numbered = sorted(map(str, files.glob("ball_*.ply")))
-    args = Namespace(files=numbered, frames=None, device="cpu")
+    args = Namespace(files=numbered, frames=None, demo=None, device="cpu")
     scene, frames, messages = load_files(args)
     assert (len(scene), len(frames), messages) == (1, 4, [])
     args.frames = False
@@ -104,6 +104,58 @@ def test_sequence(browser):
     for frame in (2, 1, 0):
         player.slider.value = frame
         tab.until(lambda frame=frame: tab.fact("face pairs in contact") == f"{counts[frame]:,}")
+    assert tab.errors == []
+    tab.close()
+    page.close()
+
+
+def test_demos_and_robots(files, capsys):
+    from abut.cli.view import load_demo
+
+    scene, frames = load_demo("tori", "cpu")
+    assert (set(scene.names), frames) == ({"tori 1", "tori 2"}, [])
+    assert run("view", files / "a.ply", "--demo", "tori") == 2
+    assert run("view") == 2
+    assert "--demo" in capsys.readouterr().err
+
+
+ARM = """<robot name="arm">
+  <link name="base"><collision><geometry><box size="1 1 0.2"/></geometry></collision></link>
+  <link name="low"><collision><origin xyz="0 0 0.7"/><geometry><box size="0.2 0.2 1"/></geometry>
+  </collision></link>
+  <link name="high"><collision><origin xyz="0 0 0.7"/><geometry><box size="0.2 0.2 1.3"/></geometry>
+  </collision></link>
+  <joint name="shoulder" type="revolute"><parent link="base"/><child link="low"/>
+    <axis xyz="0 1 0"/><limit lower="-1" upper="1" effort="1" velocity="1"/></joint>
+  <joint name="elbow" type="continuous"><parent link="low"/><child link="high"/>
+    <origin xyz="0 0 1.3"/><axis xyz="0 1 0"/></joint>
+</robot>"""
+
+
+def test_joints_of_a_robot(browser, files):
+    """The arm folds back onto its base when the elbow turns."""
+    pytest.importorskip("yourdfpy")
+    from abut.cli.view import load_objects
+
+    (files / "arm.urdf").write_text(ARM)
+    scene, messages = load_objects([str(files / "a.ply"), str(files / "arm.urdf")], "cpu")
+    assert messages == []
+    assert len(scene) == 4
+    scene.move("a", np.array([[1, 0, 0, 9], [0, 1, 0, 0], [0, 0, 1, 0], [0, 0, 0, 1.0]]))
+    page = make_page(scene, port=0)
+    assert page.shown.wait(120)
+    tab = Tab(browser)
+    tab.open(page.url)
+    assert tab.tab.get_by_text("elbow").first.is_visible()
+    assert tab.until(lambda: tab.fact("object pairs in contact")) == "0"
+    shoulder, elbow = page.joints.sliders
+    assert (shoulder.min, shoulder.max) == (-1, 1)
+    elbow.value = 3.0
+    truth = abut.Scene.load(files / "arm.urdf", "cpu")
+    truth.move([0, 1, 2], truth.robot.poses([0.0, 3.0]))
+    count = len(truth.collide())
+    assert count > 0
+    tab.until(lambda: tab.fact("face pairs in contact") == f"{count:,}")
     assert tab.errors == []
     tab.close()
     page.close()

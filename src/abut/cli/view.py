@@ -8,8 +8,10 @@ from typing import Any
 
 import numpy as np
 
+from abut.cases.shape import joined
 from abut.cli.ccd import frames_of
-from abut.cli.console import one_line, tell, working
+from abut.cli.console import one_line, progress, tell, working
+from abut.cli.demo import ANIMATED, DEMOS
 from abut.cli.operands import add_choice, natural, picture_size
 from abut.core.device import resolve_device
 from abut.errors import AbutError, FileError, OptionError
@@ -26,6 +28,7 @@ from abut.view.show import make_page, show
 
 Frames = list[np.ndarray]
 SIZE = (1200, 800)
+BREAKING = ("fracture",)  # demos whose faces change from frame to frame
 
 
 def add_command(commands: Any) -> None:
@@ -37,7 +40,10 @@ def add_command(commands: Any) -> None:
         ".npz, or files whose names differ in a number and whose faces are the same) are played. "
         "Closing the page or Ctrl-C ends.",
     )
-    parser.add_argument("files", metavar="FILE", nargs="+", help="mesh, scene or robot file")
+    parser.add_argument("files", metavar="FILE", nargs="*", help="mesh, scene or robot file")
+    names = [name for name in (*DEMOS, *ANIMATED) if name not in BREAKING]
+    about = f"a demo instead of files: {', '.join(names)}"
+    parser.add_argument("--demo", choices=names, metavar="NAME", help=about)
     about = "files are frames of a sequence (default: by their names), or objects"
     parser.add_argument("--frames", action=argparse.BooleanOptionalAction, help=about)
     add_choice(parser, "--method", Method, "bvh")
@@ -61,6 +67,8 @@ def run(args: argparse.Namespace) -> int:
     """Show the page until it is closed, or write files."""
     for path in filter(None, (args.save, args.picture)):
         require_writable(path, folders=True)
+    if bool(args.files) == bool(args.demo):
+        raise OptionError("abut view takes files, or --demo NAME.")
     scene, frames, messages = load_files(args)
     for message in messages:
         tell(f"abut: {message}")
@@ -98,6 +106,9 @@ def _draw(scene: Scene, args: argparse.Namespace) -> None:
 
 def load_files(args: argparse.Namespace) -> tuple[Scene, Frames, list[str]]:
     """A scene, the frames of its only object if the files are a sequence, and errors of files."""
+    if args.demo:
+        scene, frames = load_demo(args.demo, args.device)
+        return scene, frames, []
     files = [Path(file) for file in args.files]
     alone = len(files) == 1 and (files[0].is_dir() or files[0].suffix.lower() == ".npz")
     named = len({re.sub(r"\d+", "0", file.name) for file in files}) == 1 < len(files)
@@ -136,15 +147,36 @@ def load_objects(files: Sequence[str], device: str | None) -> tuple[Scene, list[
                 scenes.append((Path(file).stem, Scene.load(file, device)))
         except AbutError as error:
             messages.append(one_line(error))
-    if len(scenes) == 1:
-        return scenes[0][1], messages
-    together = Scene(resolve_device(device))
+    robots = [scene for _, scene in scenes if scene.robot is not None]
+    together = robots[0] if robots else Scene(resolve_device(device))
     for stem, scene in scenes:
+        if scene is together:
+            continue
         poses, names = scene.poses.numpy(), {row: name for name, row in scene.names.items()}
         for row in scene.indices.tolist():
             name = stem if len(scene) == 1 else f"{stem}/{names.get(row, row)}"
             together.add(scene.mesh(row), poses[row], _free_name(name, together))
     return together, messages
+
+
+def load_demo(name: str, device: str | None) -> tuple[Scene, Frames]:
+    """A demo of ``abut demo``; the frames of a moving one, whose shapes become one object."""
+    scene = Scene(resolve_device(device))
+    if name in DEMOS:
+        for k, shape in enumerate(DEMOS[name].shapes(None)):
+            scene.add(Mesh(*shape, scene.device), name=f"{name} {k + 1}")
+        return scene, []
+    demo = ANIMATED[name]
+    with working("setting up"):
+        play = demo.make(demo.faces, scene.device)
+    whole = joined(*(seen.shape for seen in play.seen()))
+    frames = [whole.vertices]
+    for _ in progress(range(demo.frames), name):
+        play.advance()
+        vertices, _ = joined(*(seen.shape for seen in play.seen()))
+        frames.append(vertices)
+    scene.add(Mesh(*whole, scene.device), name=name)
+    return scene, frames
 
 
 def _free_name(name: str, scene: Scene) -> str:

@@ -45,11 +45,9 @@ class AnswerNodes:
 
     def _corners(self, rows: np.ndarray, plane: tuple[int, float] | None) -> np.ndarray:
         """(k, 3, 3) corners on the page of rows (object, face), each once, below a plane."""
-        rows = np.unique(rows[rows[:, 1] != NO_FACE], axis=0)
-        starts = np.flatnonzero(np.diff(rows[:, 0])) + 1
-        parts = [part for part in np.split(rows, starts) if len(part)]
-        found = [self.live.corners(int(part[0, 0]), part[:, 1]) for part in parts]
-        corners = np.concatenate([np.zeros((0, 3, 3)), *found])
+        rows = rows[rows[:, 1] != NO_FACE].astype(np.int64)
+        keys = np.unique(rows @ [1 << 32, 1])
+        corners = self.live.corners(np.stack(np.divmod(keys, 1 << 32), axis=1))
         if plane is not None:
             order = np.arange(3 * len(corners)).reshape(-1, 3)
             corners = cut_mesh(corners.reshape(-1, 3), order, *plane).corners

@@ -29,7 +29,7 @@ class Row:
 
 def row_count(answers: Answers, kind: str) -> int:
     """Number of rows of a kind."""
-    contacts = len(answers.object_pairs()[0]) if kind == OBJECT_PAIRS else len(answers.faces)
+    contacts = len(answers.object_pairs[0]) if kind == OBJECT_PAIRS else len(answers.faces)
     return contacts + (answers.nearest is not None)
 
 
@@ -50,11 +50,11 @@ def _nearest_row(live: LiveScene, answers: Answers) -> Row:
 
 
 def _object_rows(live: LiveScene, answers: Answers, first: int, count: int) -> list[Row]:
-    pairs, _, counts = answers.object_pairs()
+    pairs, counts, pair = answers.object_pairs
     rows = []
     for k in range(first, min(first + count, len(pairs))):
         a, b = pairs[k].tolist()
-        here = (answers.objects == pairs[k]).all(axis=1)
+        here = pair == k
         text = f"{live.name(a)} · {live.name(b)}: {counts[k]:,} face pairs"
         if answers.values is not None and isfinite(least := answers.values[here].min()):
             text += f", {answers.measure} {least:.4g}"

@@ -2,8 +2,8 @@
 
 import time
 from dataclasses import dataclass, field
+from functools import cached_property
 from math import inf
-from typing import Any
 
 import numpy as np
 
@@ -74,12 +74,13 @@ class Answers:
         between = (self.objects[:, 0] != self.objects[:, 1]).any()
         return 0.0 if between else np.nan
 
+    @cached_property
     def object_pairs(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Pairs of objects that meet (k, 2), the first contact of each, and their number."""
-        if not len(self.objects):
-            return np.zeros((0, 2), np.int32), np.zeros(0, np.int64), np.zeros(0, np.int64)
-        options: Any = {"axis": 0, "return_index": True, "return_counts": True}
-        return np.unique(self.objects, **options)
+        """Pairs of objects that meet (k, 2), their number of contacts, and (n,) pair of each."""
+        low, high = self.objects.min(initial=0), self.objects.max(initial=0) + 1
+        keys = (self.objects - low).astype(np.int64) @ [high - low, 1]
+        found, pair, counts = np.unique(keys, return_inverse=True, return_counts=True)
+        return np.stack(np.divmod(found, high - low), axis=1) + low, counts, pair
 
 
 def answer(scene: Scene, question: Question) -> Answers:

@@ -35,6 +35,7 @@ class LiveScene:
         self.scene, self.question = scene, question
         self.objects: list[int] = scene.indices.tolist()
         self.meshes = scene.meshes
+        self._share()
         self.poses = scene.poses.numpy().reshape(-1, 4, 4).copy()
         self.start = self.poses.copy()
         self.answers: Answers | None = None
@@ -59,11 +60,17 @@ class LiveScene:
         """(m, 3) faces of an object."""
         return self.meshes[row].faces.numpy()
 
-    def corners(self, row: int, faces: np.ndarray) -> np.ndarray:
-        """(k, 3, 3) float64 corners of some faces of an object, where it is now."""
-        chosen = self.faces(row)[faces]
-        points = self.meshes[row].vertices.numpy()[chosen].astype(np.float64)
-        return points @ self.poses[row, :3, :3].T + self.poses[row, :3, 3]
+    def corners(self, rows: np.ndarray) -> np.ndarray:
+        """(k, 3, 3) float64 corners of rows (object, face), where the objects are now."""
+        out = np.empty((len(rows), 3, 3))
+        meshes = np.array([self._mesh_of[row] for row in rows[:, 0].tolist()], np.int64)
+        for mesh in np.unique(meshes).tolist():
+            here = np.flatnonzero(meshes == mesh)
+            chosen = self.faces(mesh)[rows[here, 1]]
+            poses = self.poses[rows[here, 0]]
+            points = self.meshes[mesh].vertices.numpy()[chosen].astype(np.float64)
+            out[here] = points @ poses[:, :3, :3].swapaxes(1, 2) + poses[:, None, :3, 3]
+        return out
 
     def move(self, poses: dict[int, np.ndarray]) -> None:
         """Give objects poses, (4, 4) each, before the next answer."""
@@ -111,6 +118,8 @@ class LiveScene:
             self.scene.deform(row, vertices)
             self.given[row] = vertices
             self.meshes[row] = self.scene.mesh(row)
+        if bent:
+            self._share()
         return list(moved), list(bent)
 
     def answer(self) -> None:
@@ -119,6 +128,11 @@ class LiveScene:
             self.answers, self.message = answer(self.scene, self.question), ""
         except AbutError as error:
             self.answers, self.message = Answers(), str(error)
+
+    def _share(self) -> None:
+        """For each object, the first one that has the same mesh."""
+        first: dict[int, int] = {}
+        self._mesh_of = {row: first.setdefault(id(self.meshes[row]), row) for row in self.objects}
 
     def _waiting(self) -> bool:
         return bool(self._pending or self._bent)

@@ -13,6 +13,7 @@ from abut.errors import ToolError
 from abut.view.answer_nodes import AnswerNodes
 from abut.view.answers import Answers
 from abut.view.camera import Camera
+from abut.view.joint_sliders import JointSliders
 from abut.view.live_scene import LiveScene, start_answering
 from abut.view.object_nodes import ObjectNodes
 from abut.view.page_frame import SIZE, PageFrame
@@ -61,6 +62,7 @@ class Page:
         self._rate = 0.0
         self._chosen: int | None = None
         self._set_up(vertical)
+        self.joints = JointSliders(self.server, live) if live.scene.robot is not None else None
         self.player = Player(self.server, live, frames) if len(frames) else None
         self._loop = start_answering(live, self._show)
 

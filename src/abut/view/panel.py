@@ -90,7 +90,7 @@ def scene_facts(live: LiveScene, answers: Answers) -> list[tuple[str, str]]:
         ("device", str(live.scene.device)),
         ("objects", f"{len(live.objects):,}"),
         ("faces", f"{faces:,}"),
-        ("object pairs in contact", f"{len(answers.object_pairs()[0]):,}"),
+        ("object pairs in contact", f"{len(answers.object_pairs[0]):,}"),
         ("face pairs in contact", f"{len(answers.faces):,}"),
     ]
     if len(answers.culled):
