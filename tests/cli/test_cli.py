@@ -76,9 +76,10 @@ def test_table_for_people(files, capsys):
     paths = files / "spheres_a.ply", files / "spheres_b.ply"
     assert run("collide", *paths, "--pairs", 2, "--device", "cpu") == 1
     lines = capsys.readouterr().out.splitlines()
-    assert [line.split()[0] for line in lines[:6]] == "a b contact pairs device time".split()
-    assert lines[7].split() == "face a face b".split()
-    assert len(lines) == 11
+    facts = "a b contact where pairs device time".split()
+    assert [line.split()[0] for line in lines[:7]] == facts
+    assert lines[8].split() == "face a face b".split()
+    assert len(lines) == 12
     assert "more (--pairs N)" in lines[-1]
 
 
@@ -223,7 +224,7 @@ def test_unexpected_errors_are_one_line(files, capsys, monkeypatch):
     def fail(*_args, **_options):
         raise ZeroDivisionError("first line\nsecond line")
 
-    monkeypatch.setattr("abut.cli.operands.load", fail)
+    monkeypatch.setattr("abut.cli.self_collide.load", fail)
     assert run("self", files / "cloth.stl") == 2
     said = capsys.readouterr().err
     assert said.startswith("abut: ZeroDivisionError: first line second line")
@@ -237,7 +238,7 @@ def test_interruption(files, capsys, monkeypatch):
     def interrupt(*_args, **_options):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("abut.cli.operands.load", interrupt)
+    monkeypatch.setattr("abut.cli.self_collide.load", interrupt)
     assert run("self", files / "cloth.stl") == 130
 
 

@@ -96,7 +96,7 @@ def test_one_file_with_all_frames(frames, tmp_path, capsys):
     np.savez(tmp_path / "bad.npz", V=shapes)
     np.savez(tmp_path / "none.npz", V=shapes, F=meshes[0].faces[:0])
     for name, message in (
-        ("one", "has 1 frames; a step takes two"),
+        ("one", "has 1 frames; at least 2 are needed"),
         ("bad", "no array faces or F"),
         ("none", "none.npz has no faces"),
     ):

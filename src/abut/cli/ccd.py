@@ -1,8 +1,6 @@
 """``abut ccd FRAME0 FRAME1``: the first self-contact of a moving mesh, in one step or many."""
 
 import argparse
-import re
-from collections.abc import Iterator
 from math import isfinite
 from pathlib import Path
 from typing import Any
@@ -10,12 +8,15 @@ from typing import Any
 import numpy as np
 
 from abut.cli.console import progress, show_facts, show_json
+from abut.cli.frames import FOLLOW, frame_count, frames_of
+from abut.cli.impacts import Step
 from abut.cli.operands import add_choice, add_length, add_report, load_operands
+from abut.cli.pictures import add_picture, check_picture, draw_picture, drawn
 from abut.cli.report import Stages, run_timed, show_first, sizes_of, times_line
 from abut.cli.self_collide import NO_WELD
+from abut.cli.where import where_facts, where_plain
 from abut.errors import FileError, MeshError
 from abut.io import reading
-from abut.io.numpy_files import read_archive
 from abut.mesh import Mesh
 from abut.motion import Motion
 from abut.options import Solver
@@ -24,8 +25,6 @@ from abut.query.tracker import Tracker
 from abut.results import ImpactKind, Impacts
 
 NAMES = {kind: kind.name.lower().replace("_", "-") for kind in ImpactKind}
-MESH_FILES = (".ply", ".obj", ".stl", ".off", ".npz")
-Frame = tuple[str, np.ndarray, np.ndarray]  # name, vertices, faces
 
 
 def add_command(commands: Any) -> None:
@@ -40,12 +39,7 @@ def add_command(commands: Any) -> None:
         "start", metavar="FRAME0", help="mesh file, or with --follow a folder or .npz"
     )
     parser.add_argument("end", metavar="FRAME1", nargs="?", help="mesh file with the same faces")
-    parser.add_argument(
-        "--follow",
-        action="store_true",
-        help="all steps of an animation, one line each: a folder of frames, or a .npz "
-        "with vertices (frames, n, 3) and faces",
-    )
+    parser.add_argument("--follow", action="store_true", help=FOLLOW)
     parser.add_argument(
         "--method",
         choices=["bvh", "front"],
@@ -59,12 +53,14 @@ def add_command(commands: Any) -> None:
     parser.add_argument("--first", action="store_true", help="only the earliest impact")
     add_choice(parser, "--solver", Solver, "conservative", "cubic may miss contacts")
     parser.add_argument("--no-weld", **NO_WELD)
+    add_picture(parser, "the mesh at its first impact and, in red, the features that touch")
     add_report(parser, "impacts")
     parser.set_defaults(run=run)
 
 
 def run(args: argparse.Namespace) -> int:
     """Run the query and print the answer; 1 when there is contact."""
+    check_picture(args)
     if args.follow:
         return _follow(args)
     if args.end is None:
@@ -74,7 +70,9 @@ def run(args: argparse.Namespace) -> int:
     if not np.array_equal(start.faces.numpy(), end.faces.numpy()):
         raise MeshError(f"{args.end} does not have the faces of the frame before it.")
     hits, stages = run_timed(_ccd, operands, **_options(args))
-    _show(hits, start, args, stages)
+    step = Step(start, start.points.numpy(), end.points.numpy(), hits)
+    draw_picture(args, args.start, stages, lambda made: made.of_step(step))
+    _show(hits, step, args, stages)
     return int(bool(hits))
 
 
@@ -92,14 +90,18 @@ def _follow(args: argparse.Namespace) -> int:
     options = _options(args)
     tracker = Tracker(mesh, method=args.method, weld=options.pop("weld"))
     steps = []
+    shown: Step | None = None
     for name, vertices, _ in progress(frames, "steps", count - 1):
+        before = np.array(mesh.points.numpy())
         hits = tracker.advance(vertices, **options)
+        shown = shown if shown and shown.hits else Step(mesh, before, vertices, hits)
         steps.append({"frame": name, "impact_count": len(hits), **_times(hits)})
         if not args.json:
             print(f"{name}: {_verdict(hits)}", flush=True)
+    draw_picture(args, args.start, {}, lambda made: made.of_step(shown))
     if args.json:
         first = str(Path(args.start, start))
-        show_json({"start": first, "device": str(mesh.device), "steps": steps})
+        show_json({"start": first, "device": str(mesh.device), "steps": steps, **drawn(args)})
     return int(any(step["impact_count"] for step in steps))
 
 
@@ -108,18 +110,20 @@ def _options(args: argparse.Namespace) -> dict[str, Any]:
     return {name: getattr(args, name) for name in names}
 
 
-def _show(hits: Impacts, mesh: Mesh, args: argparse.Namespace, stages: Stages) -> None:
-    rows = hits.numpy()
+def _show(hits: Impacts, step: Step, args: argparse.Namespace, stages: Stages) -> None:
+    rows, mesh = hits.numpy(), step.mesh
     if args.json:
         size = {"vertices": mesh.vertex_count, "faces": mesh.face_count}
         about = {"start": args.start, "end": args.end, **size, "device": str(mesh.device)}
         plain = {name: array[: args.pairs].tolist() for name, array in rows.items()}
-        found = {"impact_count": len(hits), **_times(hits), **plain}
-        show_json({**about, **found, "milliseconds": stages})
+        found = {"impact_count": len(hits), **_times(hits), "where": where_plain(step.points())}
+        found |= plain
+        show_json({**about, **found, "milliseconds": stages, **drawn(args)})
         return
     frames = f"{args.start}, {args.end}: {sizes_of(mesh)}"
-    facts = [("frames", frames), ("contact", _verdict(hits)), ("device", str(mesh.device))]
-    show_facts([*facts, ("time", times_line(stages))])
+    facts = [("frames", frames), ("contact", _verdict(hits)), *where_facts(step.points())]
+    facts += [("device", str(mesh.device)), ("time", times_line(stages))]
+    show_facts([*facts, *drawn(args).items()])
     kinds = [NAMES[ImpactKind(kind)] for kind in rows["kind"]]
     features = {"of a": rows["features"][:, 0], "of b": rows["features"][:, 1]}
     show_first({"kind": kinds, **features, "time": rows["time"]}, len(hits), args.pairs)
@@ -133,76 +137,3 @@ def _verdict(hits: Impacts) -> str:
     if not hits:
         return "no"
     return f"{len(hits):,} impacts, the first at {hits.first:.6g} of the step"
-
-
-def frames_of(path: Path) -> Iterator[Frame]:
-    """Yield the name, vertices and faces of all frames; refuses frames with other faces."""
-    first = None
-    for name, vertices, faces in _all_frames(path):
-        first = faces if first is None else first
-        if faces is not first and not np.array_equal(faces, first):
-            raise MeshError(f"{name} does not have the faces of the frame before it.")
-        if not np.isfinite(vertices).all():
-            raise MeshError(f"{path}: a vertex of {name} is not finite.")
-        yield name, vertices, faces
-
-
-def frame_count(path: Path) -> int:
-    """Number of frames; refuses fewer than two."""
-    count = len(_files(path)) if path.is_dir() else len(_arrays(path)[0])
-    if count < 2:
-        what = "mesh files" if path.is_dir() else "frames"
-        raise FileError(f"{path} has {count} {what}; a step takes two.")
-    return count
-
-
-def _all_frames(path: Path) -> Iterator[Frame]:
-    if path.is_dir():
-        for file in _files(path):
-            if file.suffix.lower() == ".npz":
-                shapes, faces = _arrays(file)
-                if len(shapes) != 1:
-                    raise FileError(f"{file} has {len(shapes)} frames; in a folder each has one.")
-                yield file.name, shapes[0], faces
-            else:
-                mesh = Mesh.load(file, "cpu")
-                yield file.name, mesh.vertices.numpy(), mesh.faces.numpy()
-        return
-    shapes, faces = _arrays(path)
-    for k, vertices in enumerate(shapes):
-        yield f"frame {k}", vertices, faces
-
-
-def _files(folder: Path) -> list[Path]:
-    """Mesh files of a folder, sorted by the numbers in their names."""
-    with reading(folder, "frames"):
-        files = [p for p in folder.iterdir() if p.suffix.lower() in MESH_FILES]
-    return sorted(files, key=lambda p: [(int(n or -1), s) for n, s in _words(p.name)])
-
-
-def _words(name: str) -> Iterator[tuple[str, str]]:
-    return iter(re.findall(r"(\d+)|(\D+)", name))
-
-
-def _arrays(file: Path) -> tuple[np.ndarray, np.ndarray]:
-    """Load vertices of all frames (k, n, 3) and faces (m, 3) from an .npz file."""
-    if file.suffix.lower() != ".npz":
-        raise FileError(
-            f"{file} is not a folder; --follow wants one with a file for each frame, or one .npz."
-        )
-    held = read_archive(file, "frames")
-    vertices, faces = (_named(held, file, *names) for names in (("vertices", "V"), ("faces", "F")))
-    if not len(faces):
-        raise FileError(f"{file} has no faces.")
-    vertices = vertices[None] if vertices.ndim == 2 else vertices
-    if vertices.ndim != 3 or vertices.shape[2] != 3 or vertices.dtype.kind not in "fiu":
-        found = f"{vertices.shape} of {vertices.dtype}"
-        raise FileError(f"{file} has vertices of shape {found}, not (frames, n, 3) of numbers.")
-    return vertices, faces
-
-
-def _named(held: dict[str, np.ndarray], file: Path, *names: str) -> np.ndarray:
-    for name in names:
-        if name in held and held[name].ndim:
-            return held[name]
-    raise FileError(f"{file} cannot be read as frames: there is no array {' or '.join(names)}.")

@@ -3,6 +3,7 @@
 import argparse
 from typing import Any
 
+from abut.cli.contacts import load_segments, show_contacts
 from abut.cli.operands import (
     add_choice,
     add_meshes,
@@ -11,7 +12,8 @@ from abut.cli.operands import (
     load_operands,
     load_poses,
 )
-from abut.cli.report import run_timed, show_contacts
+from abut.cli.pictures import add_picture, check_picture
+from abut.cli.report import run_timed
 from abut.options import CONTACT_METHODS, Bound
 from abut.query.collide import collide
 
@@ -29,13 +31,15 @@ def add_command(commands: Any) -> None:
     about = "one closed mesh inside the other is contact too"
     parser.add_argument("--solid", action="store_true", help=about)
     add_choice(parser, "--bound", Bound, "aabb")
+    add_picture(parser, "the meshes and, in red, where they meet")
     add_query_options(parser, CONTACT_METHODS)
     parser.set_defaults(run=run)
 
 
 def run(args: argparse.Namespace) -> int:
     """Run the query and print the answer; 1 when there is contact."""
-    operands = load_operands(args)
+    check_picture(args)
+    operands, poses = load_operands(args), load_poses(args)
     options = {name: getattr(args, name) for name in ("first", "solid", "method", "bound")}
-    hits, stages = run_timed(collide, operands, **load_poses(args), **options)
-    return show_contacts(hits, operands, stages, args)
+    hits, stages = run_timed(collide, operands, then=load_segments, **poses, **options)
+    return show_contacts(hits, operands, stages, args, **poses)

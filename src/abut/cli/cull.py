@@ -1,30 +1,26 @@
 """``abut cull FILES…``: the potentially colliding set of a scene."""
 
 import argparse
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from abut import view
-from abut.cases.shape import Shape
 from abut.cli.console import show_facts, show_json, show_rows, working
 from abut.cli.operands import (
     add_choice,
     add_length,
     add_output,
+    files_in,
     load,
     natural,
-    picture_size,
 )
+from abut.cli.pictures import add_picture, check_picture, draw_picture
 from abut.cli.report import Stages, run_timed, timed
-from abut.io.write import require_writable
 from abut.mesh import Mesh
 from abut.options import CULL_METHODS, CullBackend, Level, Order
 from abut.query.cull import Culled, cull
 
 OPTIONS = "method pixels views level distance order backend self_collisions".split()
-COLORS = (view.SAND, view.TEAL, view.INDIGO)
 PASS_COLUMNS = (
     "level view pixels passes queries faces fragments bfv ffv sfv nfv milliseconds".split()
 )
@@ -37,7 +33,7 @@ def add_command(commands: Any) -> None:
         description="Cull the objects and faces of a scene that are fully visible along axes: the "
         "others may collide. Every file is an object, or several if it contains several.",
     )
-    parser.add_argument("files", metavar="FILE", nargs="+", help="mesh file")
+    parser.add_argument("files", metavar="FILE", nargs="+", help="mesh file, or a folder of them")
     choices = {"method": CULL_METHODS, "level": Level, "order": Order, "backend": CullBackend}
     defaults = {"method": "far", "level": "face", "order": None, "backend": "warp"}
     for name, kinds in choices.items():
@@ -48,18 +44,15 @@ def add_command(commands: Any) -> None:
     add_length(parser, "--distance", "keep faces at most D apart", 0.0)
     about = "test faces of one object too"
     parser.add_argument("--self", dest="self_collisions", action="store_true", help=about)
-    parser.add_argument("--picture", metavar="FILE", help="draw the scene, survivors in red")
-    size = {"type": picture_size, "default": (1200, 800), "metavar": "WxH"}
-    parser.add_argument("--size", **size, help="default: 1200x800")
+    add_picture(parser, "the scene, survivors in red,")
     add_output(parser)
     parser.set_defaults(run=run)
 
 
 def run(args: argparse.Namespace) -> int:
     """Run the query and print the answer."""
-    if args.picture:
-        require_writable(args.picture, folders=True)
-    named = [pair for path in args.files for pair in _objects(path, args.device)]
+    check_picture(args)
+    named = [pair for path in files_in(args.files) for pair in _objects(path, args.device)]
     operands = {str(k): pair for k, pair in enumerate(named)}
     meshes = [mesh for _, mesh in named]
     options = {name: getattr(args, name) for name in OPTIONS}
@@ -68,9 +61,7 @@ def run(args: argparse.Namespace) -> int:
         timed(stages, "pairs", lambda: culled.pairs)
     for row in culled.statistics:
         stages[row.level] = stages.get(row.level, 0.0) + row.milliseconds
-    if args.picture:
-        with working("drawing"):
-            timed(stages, "picture", lambda: _draw(args, meshes, culled))
+    draw_picture(args, named[0][0], stages, lambda made: made.of_survivors(meshes, culled))
     if args.json:
         show_json(_plain(named, culled, options) | {"milliseconds": stages})
     else:
@@ -94,22 +85,6 @@ def _objects(path: str, device: str | None) -> list[tuple[str, Mesh]]:
         part = Mesh(points[used], local.reshape(-1, 3).astype(np.int32), device=mesh.device)
         out.append((f"{path}#{k}", part))
     return out
-
-
-def _draw(args: argparse.Namespace, meshes: list[Mesh], culled: Culled) -> Path:
-    rows = culled.faces.numpy()
-    bodies = [
-        view.Body(
-            Shape(mesh.points.numpy(), mesh.faces.numpy()),
-            COLORS[k % len(COLORS)],
-            marked=rows[rows[:, 0] == k, 1],
-            mark=view.RED,
-        )
-        for k, mesh in enumerate(meshes)
-        if mesh.face_count
-    ]
-    pixels = view.render(bodies, size=args.size, device=args.device)
-    return view.save_picture(args.picture, pixels)
 
 
 def _show(meshes: list[Mesh], culled: Culled, stages: Stages, picture: str | None) -> None:

@@ -14,14 +14,9 @@ from abut.cli.operands import (
     load_operands,
     load_poses,
 )
-from abut.cli.report import (
-    Facts,
-    point_text,
-    run_timed,
-    show_answer,
-    show_first,
-    show_json_answer,
-)
+from abut.cli.pictures import add_picture, check_picture, draw_picture
+from abut.cli.report import run_timed, show_answer, show_first, show_json_answer
+from abut.cli.where import Facts, point_text
 from abut.options import DISTANCE_BOUNDS
 from abut.query.distance import distance
 from abut.results import Distances
@@ -39,23 +34,26 @@ def add_command(commands: Any) -> None:
     add_length(parser, "--upper-bound", "look no farther than this", np.inf)
     add_length(parser, "--tolerance", "error allowed in the distance", 0.0)
     add_choice(parser, "--bound", DISTANCE_BOUNDS, None)
+    add_picture(parser, "the meshes and, in red, the shortest segment between them")
     add_query_options(parser)
     parser.set_defaults(run=run)
 
 
 def run(args: argparse.Namespace) -> int:
     """Run the query and print the answer."""
-    operands = load_operands(args)
+    check_picture(args)
+    operands, poses = load_operands(args), load_poses(args)
     names = ("upper_bound", "tolerance", "method", "bound")
-    options = {name: getattr(args, name) for name in names} | load_poses(args)
+    options = {name: getattr(args, name) for name in names} | poses
     near, stages = run_timed(distance, operands, then=lambda answer: answer.points, **options)
+    draw_picture(args, args.a, stages, lambda made: made.of_distance(near, operands, poses))
     if args.json:
-        show_json_answer(operands, _plain(near, args.pairs), stages)
-    elif isinstance(near.value, float):
-        show_answer(operands, _found(near), stages)
+        show_json_answer(operands, _plain(near, args.pairs), stages, args.picture)
+    elif isinstance(near.distance, float):
+        show_answer(operands, _found(near), stages, args.picture)
     else:
-        value, faces = near.value.numpy(), near.faces.numpy()
-        show_answer(operands, _found_in_batch(value), stages)
+        value, faces = near.distance.numpy(), near.faces.numpy()
+        show_answer(operands, _found_in_batch(value), stages, args.picture)
         columns = {"pose": range(len(value)), "distance": [f"{x:.9g}" for x in value]}
         columns |= {"face a": faces[:, 0], "face b": faces[:, 1]}
         show_first(columns, len(value), args.pairs)
@@ -63,14 +61,14 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _found(near: Distances) -> Facts:
-    if np.isinf(near.value):
+    if np.isinf(near.distance):
         return [("distance", "above the upper bound")]
     faces, points = near.faces.numpy(), near.points.numpy()
     where = [
         (f"nearest {side}", f"face {face} at {point_text(point)}")
         for side, face, point in zip("ab", faces, points, strict=True)
     ]
-    return [("distance", f"{near.value:.17g}"), *where]
+    return [("distance", f"{near.distance:.17g}"), *where]
 
 
 def _found_in_batch(value: np.ndarray) -> Facts:

@@ -17,7 +17,9 @@ from abut.cli.operands import (
     natural,
     read_poses,
 )
-from abut.cli.report import Facts, point_text, show_first, sizes_of
+from abut.cli.pictures import add_picture, check_picture, draw_picture, drawn, vertical_of
+from abut.cli.report import show_first, size_of, sizes_of
+from abut.cli.where import Facts, hint_facts, point_text
 from abut.io.write import require_writable
 from abut.options import Sign
 from abut.sdf.distance_field import DistanceField
@@ -52,6 +54,7 @@ def _add_build(actions: Any) -> None:
     add_length(parser, "--margin", "margin around the mesh (default: a tenth)")
     add_length(parser, "--band", "clamp distances to D")
     add_choice(parser, "--sign", ["auto", *Sign], "auto")
+    add_picture(parser, "a section through the field, its inside in red,")
     add_output(parser)
     parser.set_defaults(run=build)
 
@@ -69,12 +72,14 @@ def _add_query(actions: Any) -> None:
     parser.add_argument("--pose", metavar="FILE", help=about)
     about = "along the longest side (1024)"
     parser.add_argument("--pixels", type=natural, default=1024, metavar="N", help=about)
+    add_picture(parser, "the object, the mesh and, in red, the way between them")
     add_report(parser, "poses")
     parser.set_defaults(run=query)
 
 
 def build(args: argparse.Namespace) -> int:
     """Build a field and save it."""
+    check_picture(args)
     require_known(Path(args.out))
     require_writable(args.out)
     mesh = load(args.mesh, args.device)
@@ -88,19 +93,24 @@ def build(args: argparse.Namespace) -> int:
     with working(f"writing {args.out}"):
         field.save(args.out)
     values = field.distance.numpy()
+    draw_picture(
+        args, args.mesh, {}, lambda made: made.of_section(field, mesh, vertical_of(args, args.mesh))
+    )
     if args.json:
-        report = _plain(field) | {"file": args.out, "seconds": spent}
+        report = _plain(field) | {"file": args.out, "seconds": spent, **drawn(args)}
         show_json(report | {"least": float(values.min()), "most": float(values.max())})
         return 0
     facts = [("mesh", f"{args.mesh}: {sizes_of(mesh)}"), *_facts(field)]
     facts.append(("distances", f"{values.min():.6g} to {values.max():.6g}"))
     facts.append(("file", f"{args.out}, {Path(args.out).stat().st_size:,} bytes"))
-    show_facts([*facts, ("time", f"{spent:.3f} s, loading of kernels included")])
+    facts.append(("time", f"{spent:.3f} s, loading of kernels included"))
+    show_facts([*facts, *drawn(args).items()])
     return 0
 
 
 def query(args: argparse.Namespace) -> int:
     """Query a field and print the answer."""
+    check_picture(args)
     with working(f"reading {args.field}"):
         field = DistanceField.load(args.field, args.device)
     mesh = load(args.mesh, args.device)
@@ -108,11 +118,14 @@ def query(args: argparse.Namespace) -> int:
     with working("sampling"):
         near = field.closest(mesh, poses, pixels=args.pixels)
         rows = near.numpy()
+    draw_picture(args, args.mesh, {}, lambda made: made.of_closest(field, mesh, poses, rows))
     if args.json:
-        plain = {name: array.tolist() for name, array in rows.items()}
+        plain = {name: array.tolist() for name, array in rows.items()} | drawn(args)
         show_json({"field": _plain(field), "mesh": args.mesh, "pixels": args.pixels} | plain)
         return 0
-    show_facts([*_facts(field), ("mesh", f"{args.mesh}: {sizes_of(mesh)}"), *_found(rows)])
+    sizes = {"the mesh": size_of(mesh), "the field": field.box.spacing * np.array(field.box.shape)}
+    facts = [*_facts(field), ("mesh", f"{args.mesh}: {sizes_of(mesh)}"), *hint_facts(sizes)]
+    show_facts([*facts, *_found(rows), *drawn(args).items()])
     if rows["value"].ndim:
         value = rows["value"]
         columns = {"pose": range(len(value)), "distance": [f"{x:.9g}" for x in value]}

@@ -2,16 +2,21 @@
 
 import argparse
 from collections.abc import Iterable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from abut.cli.console import working
+from abut.cli.frames import in_order
 from abut.cli.report import ROWS_SHOWN, Meshes
 from abut.errors import FileError
+from abut.io import reading
 from abut.io.numpy_files import read_numbers
 from abut.mesh import Mesh
 from abut.options import TREE_METHODS
+
+MESH_FILES = (".ply", ".obj", ".stl", ".off", ".glb", ".gltf", ".3mf", ".dae")
 
 
 def add_meshes(parser: argparse.ArgumentParser, names: str = "ab") -> None:
@@ -98,6 +103,21 @@ def load(path: str, device: str | None) -> Mesh:
     """Load a mesh file."""
     with working(f"reading {path}"):
         return Mesh.load(path, device)
+
+
+def files_in(paths: Iterable[str]) -> list[str]:
+    """The files, and the mesh files of folders in the order of the numbers in their names."""
+    found: list[str] = []
+    for path in paths:
+        if not Path(path).is_dir():
+            found.append(path)
+            continue
+        with reading(path, "a folder"):
+            files = [file for file in Path(path).iterdir() if file.suffix.lower() in MESH_FILES]
+        if not files:
+            raise FileError(f"{path} holds no mesh file ({', '.join(MESH_FILES)}).")
+        found += map(str, in_order(files))
+    return found
 
 
 def load_operands(args: argparse.Namespace, names: Iterable[str] = "ab") -> Meshes:

@@ -1,6 +1,5 @@
 """Run and time queries, and print their answers as tables or as JSON."""
 
-import argparse
 import time
 from collections.abc import Callable
 from typing import Any, TypeVar
@@ -9,12 +8,11 @@ import numpy as np
 
 from abut.cases import box
 from abut.cli.console import show_facts, show_json, show_rows, working
+from abut.cli.where import Facts, hint_facts, hint_plain, size_text
 from abut.core.timing import recording
 from abut.mesh import Mesh
-from abut.results import Contacts
 
 Answer = TypeVar("Answer")
-Facts = list[tuple[str, str]]  # names and values
 Meshes = dict[str, tuple[str, Mesh]]  # file and mesh of each operand
 Stages = dict[str, float]  # milliseconds by name
 
@@ -57,43 +55,41 @@ def _few(option: Any) -> Any:
     return option[:2] if isinstance(option, np.ndarray) and option.ndim == 3 else option
 
 
-def show_contacts(
-    hits: Contacts, operands: Meshes, stages: Stages, args: argparse.Namespace
-) -> int:
-    """Print contacts; the exit status is 1 where there are any."""
-    if args.json:
-        rows = {name: array.tolist() for name, array in hits.numpy().items()}
-        rows |= {name: rows[name][: args.pairs] for name in ("pairs", "pose") if name in rows}
-        show_json_answer(operands, {"pair_count": len(hits), **rows}, stages)
-    else:
-        show_answer(operands, [("contact", _verdict(hits)), ("pairs", f"{len(hits):,}")], stages)
-        show_first(pair_columns(hits), len(hits), args.pairs)
-    return int(bool(hits))
-
-
-def show_answer(operands: Meshes, found: Facts, stages: Stages) -> None:
+def show_answer(operands: Meshes, found: Facts, stages: Stages, picture: str | None = None) -> None:
     """Print a table of operands, results and times."""
     facts = [(name, f"{path}: {sizes_of(mesh)}") for name, (path, mesh) in operands.items()]
-    show_facts([*facts, *found, ("device", _device_of(operands)), ("time", times_line(stages))])
+    facts += hint_facts(_sizes(operands)) + found
+    drawn = [("picture", picture)] if picture else []
+    show_facts([*facts, ("device", _device_of(operands)), ("time", times_line(stages)), *drawn])
 
 
-def show_json_answer(operands: Meshes, found: dict[str, Any], stages: Stages) -> None:
+def show_json_answer(
+    operands: Meshes, found: dict[str, Any], stages: Stages, picture: str | None = None
+) -> None:
     """Print operands, results and times as JSON."""
-    about = {
-        name: {"file": path, "vertices": mesh.vertex_count, "faces": mesh.face_count}
+    about: dict[str, Any] = {
+        name: {
+            "file": path,
+            "vertices": mesh.vertex_count,
+            "faces": mesh.face_count,
+            "size": size_of(mesh).tolist(),
+        }
         for name, (path, mesh) in operands.items()
     }
-    show_json({**about, "device": _device_of(operands), **found, "milliseconds": stages})
+    about |= hint_plain(_sizes(operands))
+    drawn = {"picture": picture} if picture else {}
+    show_json({**about, "device": _device_of(operands), **found, "milliseconds": stages, **drawn})
 
 
 def sizes_of(mesh: Mesh) -> str:
     """Describe the size of a mesh."""
-    return f"{mesh.vertex_count:,} vertices, {mesh.face_count:,} faces"
+    sides = size_text(size_of(mesh)) if mesh.face_count else "nothing"
+    return f"{mesh.vertex_count:,} vertices, {mesh.face_count:,} faces, size {sides}"
 
 
-def point_text(point: np.ndarray) -> str:
-    """Format a point."""
-    return "(" + ", ".join(f"{x:.9g}" for x in point) + ")"
+def size_of(mesh: Mesh) -> np.ndarray:
+    """(3,) sides of the box around the faces of a mesh."""
+    return np.ptp(mesh.surface_bounds, axis=0)
 
 
 def pair_columns(rows: Any) -> dict[str, Any]:
@@ -116,16 +112,14 @@ def show_first(columns: dict[str, Any], total: int, limit: int | None) -> None:
 
 def times_line(stages: Stages) -> str:
     """Format stage times on one line."""
-    query = {name: spent for name, spent in stages.items() if name != "kernels"}
+    query = {name: spent for name, spent in stages.items() if name not in ("kernels", "picture")}
     parts = ", ".join(f"{name} {spent:.2f}" for name, spent in query.items())
-    return f"{sum(query.values()):.2f} ms ({parts}); kernels loaded in {stages['kernels']:.0f} ms"
+    out = f"{sum(query.values()):.2f} ms ({parts}); kernels loaded in {stages['kernels']:.0f} ms"
+    return out + (f"; drawn in {stages['picture']:.0f} ms" if "picture" in stages else "")
 
 
-def _verdict(hits: Contacts) -> str:
-    if isinstance(hits.colliding, bool):
-        return "one inside the other" if hits.contained else "yes" if hits.colliding else "no"
-    colliding = hits.colliding.numpy()
-    return f"in {colliding.sum():,} of {len(colliding):,} poses"
+def _sizes(operands: Meshes) -> dict[str, np.ndarray]:
+    return {name: size_of(mesh) for name, (_, mesh) in operands.items() if mesh.face_count}
 
 
 def _device_of(operands: Meshes) -> str:

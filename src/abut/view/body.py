@@ -74,7 +74,7 @@ class Body:
 def _arrays_of(shape: Any) -> tuple[np.ndarray, np.ndarray]:
     """Vertices (n, 3) float64 and faces (m, 3) int32 of a Mesh, a trimesh or a pair of arrays."""
     if isinstance(shape, Mesh):
-        return shape.points.numpy(), shape.faces.numpy()
+        return np.array(shape.points.numpy()), shape.faces.numpy()
     pair = (shape.vertices, shape.faces) if hasattr(shape, "vertices") else tuple(shape)
     if len(pair) != 2:
         raise MeshError(f"a body takes a mesh, or vertices and faces, not {type(shape).__name__}.")

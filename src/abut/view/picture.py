@@ -12,7 +12,7 @@ from abut.cases.shape import Shape
 from abut.cases.shapes import plane
 from abut.core.device import resolve_device
 from abut.errors import FileError
-from abut.io.write import replacing
+from abut.io.write import replacing, require_writable
 from abut.view.body import GOLD, INK, SHADOW, Body, Color
 from abut.view.camera import Camera, turn_of
 from abut.view.curves import draw_curves
@@ -88,11 +88,23 @@ def save_picture(path: Any, pixels: np.ndarray) -> Path:
     """
     from PIL import Image
 
-    if Path(path).suffix.lower() not in Image.registered_extensions():
-        raise FileError(f"{path} should end in .png or another format of pictures.")
+    _require_format(path)
     with replacing(path, folders=True) as new:
         Image.fromarray(pixels).save(new, compress_level=7)
     return Path(path)
+
+
+def require_picture(path: Any) -> None:
+    """Refuse a picture that cannot be written, before any work is done for it."""
+    _require_format(path)
+    require_writable(path, folders=True)
+
+
+def _require_format(path: Any) -> None:
+    from PIL import Image
+
+    if Path(path).suffix.lower() not in Image.registered_extensions():
+        raise FileError(f"{path} should end in .png or another format of pictures.")
 
 
 def _lens(camera: Camera, size: tuple[int, int], quality: float, line_color: Color) -> Any:

@@ -1,0 +1,167 @@
+"""Drawings: surfaces and lines of the picture of each answer."""
+
+import argparse
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from abut import view
+from abut.cli import field_drawings
+from abut.cli.contacts import lines_of, segments_of
+from abut.cli.impacts import Step
+from abut.cli.report import Meshes
+from abut.mesh import Mesh
+from abut.query.cull import Culled
+from abut.results import Contacts, Distances, Gaps
+from abut.scene import Scene
+from abut.sdf.distance_field import DistanceField
+
+COLORS = (view.SAND, view.TEAL, view.INDIGO)
+LINE, DOT = 2.5, 7.0  # width of lines [pixels], and of those of a small answer
+SMALL = 0.02  # size of a small answer over the extent of the bodies
+
+
+class Drawing(NamedTuple):
+    """Surfaces, red lines or points (k, 3), and further points to look at."""
+
+    bodies: list[view.Body]
+    lines: list[np.ndarray]
+    points: np.ndarray = np.empty((0, 3))
+
+
+def draw(args: argparse.Namespace, vertical: str, drawing: Drawing) -> None:
+    """Write --picture, from a side from which the answer is seen."""
+    bodies, lines, points = drawing
+    answer = np.concatenate([*map(_dense, lines), points])
+    look = {"size": args.size, "device": args.device}
+    seen, camera = view.aim(bodies, answer, vertical=vertical, **look)
+    extent = max(np.ptp(body.shape.vertices, axis=0).max() for body in bodies)
+    small = len(answer) > 0 and np.ptp(answer, axis=0).max() < SMALL * extent
+    width = DOT if small else LINE
+    options = {"camera": camera, "curve_color": view.RED, "curve_width": width, **look}
+    view.save_picture(args.picture, view.render(seen, lines, **options))
+
+
+def _dense(line: np.ndarray) -> np.ndarray:
+    """Points of a line, also between the two ends of a segment."""
+    if len(line) != 2:
+        return line
+    return line[0] + np.linspace(0, 1, 5)[:, None] * (line[1] - line[0])
+
+
+def of_operands(
+    operands: Meshes,
+    poses: dict[str, Any],
+    row: int | None = None,
+    marked: Sequence[Any] = ((), ()),
+) -> list[view.Body]:
+    """The meshes of a query at their poses, or at those of a row of a batch; faces in gold."""
+    painted = zip(operands.items(), COLORS, marked, strict=False)
+    return [
+        view.Body(mesh, color, marked=faces, pose=pose_of(poses.get(f"pose_{name}"), row))
+        for (name, (_, mesh)), color, faces in painted
+    ]
+
+
+def pose_of(poses: np.ndarray | None, row: int | None) -> np.ndarray | None:
+    """One of a batch of poses; or the pose, if there is no batch."""
+    if poses is None or poses.ndim == 2:
+        return poses
+    return poses[min(row or 0, len(poses) - 1)] if len(poses) else None
+
+
+def of_self_contacts(hits: Contacts, mesh: Mesh) -> Drawing:
+    """A mesh with its faces that meet, and the curves in which they do."""
+    body = view.Body(mesh, COLORS[0], marked=np.unique(hits.pairs.numpy()))
+    return Drawing([body], lines_of(*segments_of(hits)))
+
+
+def of_contacts(
+    hits: Contacts, operands: Meshes, poses: dict[str, Any], row: int | None
+) -> Drawing:
+    """The meshes and the curves in which they meet; an enclosed mesh is red."""
+    bodies = of_operands(operands, poses, row)
+    lines = lines_of(*segments_of(hits, row))
+    if lines or not hits:
+        return Drawing(bodies, lines)
+    inner = int(np.argmin([np.ptp(body.shape.vertices, axis=0).max() for body in bodies]))
+    shape = bodies[inner].shape
+    bodies[inner] = view.Body(shape, view.RED, 0.99)  # it does not hide itself
+    return Drawing(bodies, [], shape.vertices)
+
+
+def of_distance(near: Distances, operands: Meshes, poses: dict[str, Any]) -> Drawing:
+    """The meshes, at the nearest pose of a batch; the nearest faces and the segment there."""
+    rows = near.numpy()
+    row = int(np.argmin(rows["distance"])) if rows["distance"].ndim else None
+    faces, points = rows["faces"], rows["points"]
+    if row is not None:
+        faces, points = faces[row], points[row]
+    if faces[0] < 0:
+        return Drawing(of_operands(operands, poses, row), [])
+    return Drawing(of_operands(operands, poses, row, [faces[:1], faces[1:]]), [points])
+
+
+def of_gaps(
+    near: Gaps, operands: Meshes, poses: dict[str, Any], row: int | None, points: np.ndarray
+) -> Drawing:
+    """The meshes at one pose, their faces that are near, and the segments between them."""
+    pairs = near.pairs.numpy()
+    if near.pose is not None:
+        pairs = pairs[near.pose.numpy() == row]
+    faces = pairs.T if len(operands) == 2 else [pairs.ravel()]
+    return Drawing(of_operands(operands, poses, row, faces), [*points])
+
+
+def of_step(step: Step) -> Drawing:
+    """A mesh at its first impact; the points, and the faces and edges that touch."""
+    body = view.Body((step.vertices(), step.mesh.faces.numpy()), COLORS[0])
+    return Drawing([body], [*step.outlines(), *step.points()[:, None]])
+
+
+def of_scene(scene: Scene, lines: list[np.ndarray]) -> Drawing:
+    """The objects of a scene at their poses."""
+    rows = [row for row in scene.indices.tolist() if scene.mesh(row).face_count]
+    painted = ((row, COLORS[row % len(COLORS)]) for row in rows)
+    bodies = [view.Body(scene.mesh(row), color, pose=scene.pose_of(row)) for row, color in painted]
+    return Drawing(bodies, lines)
+
+
+def of_survivors(meshes: list[Mesh], culled: Culled) -> Drawing:
+    """The objects of a scene, faces that may collide in red."""
+    rows = culled.faces.numpy()
+    faces = [rows[rows[:, 0] == k, 1] for k in range(len(meshes))]
+    return Drawing(
+        [
+            view.Body(mesh, COLORS[k % len(COLORS)], marked=faces[k], mark=view.RED)
+            for k, mesh in enumerate(meshes)
+            if mesh.face_count
+        ],
+        [],
+    )
+
+
+def of_section(field: DistanceField, mesh: Mesh, vertical: str) -> Drawing:
+    """Half of a mesh, and a section through the middle of its field."""
+    cut, inside, axis = field_drawings.section(field)
+    eye = view.Camera.around(mesh.points.numpy(), vertical=vertical).eye
+    at = float(cut.shape.vertices[0, axis])
+    half = field_drawings.half_of(mesh, axis, at, eye)
+    bodies = [view.Body(half, COLORS[0]), cut] if len(half[1]) else [cut]
+    return Drawing(bodies, [], inside if len(inside) else cut.shape.vertices)
+
+
+def of_closest(
+    field: DistanceField, mesh: Mesh, poses: np.ndarray | None, rows: dict[str, np.ndarray]
+) -> Drawing:
+    """The object of a field, a mesh at its closest pose, and the segment between them."""
+    row = int(np.argmin(rows["distance"])) if rows["distance"].ndim else None
+    points, face = rows["points"], rows["face"]
+    if row is not None:
+        points, face = points[row], face[row]
+    marked = [int(face)] if face >= 0 else []
+    body = view.Body(mesh, COLORS[1], marked=marked, pose=pose_of(poses, row))
+    shape = field_drawings.surface(field)
+    bodies = [view.Body(shape, COLORS[0]), body] if len(shape[1]) else [body]
+    return Drawing(bodies, [points] if np.isfinite(points).all() else [])
