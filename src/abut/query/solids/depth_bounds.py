@@ -23,23 +23,23 @@ from abut.query.solids.depth_cells import (
     Scratch,
     SolidOperand,
     Verdict,
-    add_face,
-    ascend,
-    away_from,
     find_nearest,
-    has_slope,
-    heaviest_faces,
     inner_point,
     is_in,
     load_cell,
     make_scratch,
-    shared_point,
-    solve,
     squared_to,
-    uphill,
     upper_of,
 )
+from abut.query.solids.depth_game import (
+    fill_row,
+    heaviest_faces,
+    list_face,
+    shared_point,
+    solve,
+)
 from abut.query.solids.depth_samples import depth_range
+from abut.query.solids.depth_slopes import climb, has_slope
 
 wp.set_module_options({"enable_backward": False, "fuse_fp": False, "max_unroll": 0})
 
@@ -157,24 +157,25 @@ def bound_by_faces(
     cell: Polytope,
     slot: wp.int32,
     start: Verdict,
-    depth: wp.float64,
-    near: wp.int32,
-    beside: wp.int32,
+    listed: wp.int32,
     limit: wp.float64,
-    precision: Precision,
+    tolerance: wp.float64,
     scratch: Scratch,
 ):
-    """Bounds of the depth in a cell by several faces of a, and by a point that they suggest."""
+    """Bounds of the depth in a cell by several faces of a, and by a point that they suggest.
+
+    So many faces are listed already, the one nearest to the middle first.
+    """
     out = start
-    allowed = wp.float64(0.25) * precision.tolerance
     inner = slot >= 0 and cell.corners == 8
-    count = add_face(a, pose, cell, near, allowed, 0, scratch)
+    allowed = wp.float64(0.25) * tolerance
+    near = scratch.faces[0]
+    count = listed
     if not inner:
-        for k in range(5):
-            face = beside
-            if k > 0:
-                face = start.faces[k - 1]
-            count = add_face(a, pose, cell, face, allowed, count, scratch)
+        for k in range(4):
+            count = list_face(start.faces[k], count, scratch)
+    for row in range(count):
+        fill_row(a, pose, cell, row, allowed, scratch)
     out.upper = wp.min(out.upper, solve(cell, count, scratch))
     if out.upper <= limit:
         return out
@@ -184,13 +185,11 @@ def bound_by_faces(
     if not inner or squared_to(a, pose, p, near) > out.lower * out.lower:
         deep = find_nearest(a, pose, p, near, FAR, scratch.links, scratch.gaps)
         out = take_point(out, a, b, pose, p, wp.sqrt(deep.squared))
-        if not inner:
-            count = add_face(a, pose, cell, deep.face, allowed, count, scratch)
+        more = list_face(deep.face, count, scratch)
+        if not inner and more > count:
+            fill_row(a, pose, cell, count, allowed, scratch)
+            count = more
             out.upper = wp.min(out.upper, solve(cell, count, scratch))
-    if slot == BOX and out.upper > limit:
-        slope = uphill(a, pose, cell.middle, count, scratch)
-        if ascend(a, pose, cell, depth, slope, precision, scratch) == NO_FACE:
-            out.upper = DROPPED
     out.faces = heaviest_faces(near, count, scratch)
     return out
 
@@ -214,6 +213,7 @@ def bound_cell(
     """
     out = start
     guess = start.faces[0]
+    noise = precision.noise
     if guess >= 0:
         out.upper = wp.sqrt(squared_to(a, pose, cell.middle, guess)) + cell.radius
         if out.upper <= limit:
@@ -221,28 +221,26 @@ def bound_cell(
     near = find_nearest(a, pose, cell.middle, guess, FAR, scratch.links, scratch.gaps)
     depth = wp.sqrt(near.squared)
     out.upper = depth + cell.radius
+    count = list_face(near.face, 0, scratch)
     if out.upper > limit:
-        out = place_in_a(out, a, pose, cell, depth, precision.noise)
+        out = place_in_a(out, a, pose, cell, depth, noise)
     if slot == BOX and out.upper > limit:
-        out = place_in_b(out, b, pose, cell, precision.noise, scratch)
-    beside = wp.int32(-1)
+        out = place_in_b(out, b, pose, cell, noise, scratch)
     if slot == BOX and out.upper > limit:
-        way = away_from(a, pose, cell.middle, near.face)
-        slope = wp.vec4d(way[0], way[1], way[2], wp.float64(1.0))
-        beside = ascend(a, pose, cell, depth, slope, precision, scratch)
-        if beside == NO_FACE:
+        count = climb(a, pose, cell, depth, precision, scratch)
+        if count == 1:
+            if has_slope(a, pose, cell, depth, out.known, noise, scratch):
+                count = 0
+        if count == 0:
             out.upper = DROPPED
-        elif beside < 0:
-            if has_slope(a, pose, cell, depth, near.face, out.known, precision.noise):
-                out.upper = DROPPED
     if out.upper > limit:
         if slot == BOX or cell.corners == 3:
             if (out.known & MIDDLE_OUT) == 0:
                 out = take_point(out, a, b, pose, cell.middle, depth)
         elif (out.known & IN_A) != 0:
-            out.floor = depth - cell.radius - precision.noise
+            out.floor = depth - cell.radius - noise
         out = bound_by_faces(
-            a, b, pose, cell, slot, out, depth, near.face, beside, limit, precision, scratch
+            a, b, pose, cell, slot, out, count, limit, precision.tolerance, scratch
         )
     return out
 

@@ -9,7 +9,6 @@ import warp as wp
 from abut.bvh.layout import BvhView, face_of, is_leaf, link_of, load_node
 from abut.bvh.wide import wide_reach
 from abut.geometry.closest_point_tri import closest_point_tri, point_at
-from abut.geometry.matrix_game import COLUMNS, ROWS, solve_game
 from abut.geometry.poses import move_point, rotation_of
 from abut.narrow.inside import cross_ray_tree
 from abut.operands.posed_mesh import PosedMesh, load_face, pose_of
@@ -21,7 +20,6 @@ from abut.point.nearest_face import (
     probe_at,
 )
 from abut.query.solids.depth_samples import DepthSamples
-from abut.query.solids.support_plane import NO_PLANE, is_terrain, support_height
 
 wp.set_module_options({"enable_backward": False, "fuse_fp": False, "max_unroll": 0})
 
@@ -34,7 +32,6 @@ MIDDLE_OUT = wp.constant(4)  # the middle is outside a; parts do not inherit thi
 DROPPED = wp.constant(wp.float64(-1.0))  # upper bound of a cell that cannot hold the maximum
 ZERO = wp.constant(wp.float64(0.0))
 FAR = wp.constant(wp.float64(1e300))
-STEP = wp.constant(wp.float64(2.5))  # radii and more, by which an ascent is tried
 SKEW = wp.constant(wp.float64(1.0001))  # poses are rigid up to 1e-5
 
 
@@ -281,160 +278,6 @@ def away_from(solid: SolidOperand, pose: wp.int32, p: wp.vec3d, face: wp.int32):
 def is_in(solid: SolidOperand, pose: wp.int32, p: wp.vec3d):
     """Whether p lies inside a solid."""
     return cross_ray_tree(p, solid.faces, pose, solid.tree)[0] != 0
-
-
-@wp.func
-def support_plane(
-    solid: SolidOperand, pose: wp.int32, cell: Polytope, face: wp.int32, allowed: wp.float64
-):
-    """The plane of a face as (normal, height): the solid lies below the height near a cell.
-
-    So the depth of a point of the cell at h above the plane is at most max(-h, 0) + height. The
-    height is NO_PLANE if it would be more than allowed.
-    """
-    corners = load_face(solid.faces, face, pose)
-    normal = wp.normalize(wp.cross(corners[1] - corners[0], corners[2] - corners[0]))
-    above = wp.dot(cell.middle - corners[0], normal)
-    foot = cell.middle - above * normal
-    height = NO_PLANE
-    radius = wp.float64(1.01) * cell.radius + wp.max(above, ZERO) + allowed
-    if closest_point_tri(foot, corners).squared <= radius * radius:
-        most = wp.min(allowed, wp.float64(0.1) * cell.radius)
-        height = support_height(
-            solid.faces, solid.tree, solid.wide, pose, foot, normal, radius, most
-        )
-    return wp.vec4d(normal[0], normal[1], normal[2], height)
-
-
-@wp.func
-def add_face(
-    solid: SolidOperand,
-    pose: wp.int32,
-    cell: Polytope,
-    face: wp.int32,
-    allowed: wp.float64,
-    count: wp.int32,
-    scratch: Scratch,
-):
-    """Add bounds of the depths of a cell's corners as a row, by one face; returns the row count.
-
-    They are distances to the plane of the face where the solid lies behind it, else to the face.
-    """
-    new = face >= 0 and face != NO_FACE and count < ROWS
-    for i in range(count):
-        if scratch.faces[i] == face:
-            new = False
-    if not new:
-        return count
-    corners = load_face(solid.faces, face, pose)
-    plane = support_plane(solid, pose, cell, face, allowed)
-    normal = wp.vec3d(plane[0], plane[1], plane[2])
-    for j in range(cell.corners):
-        p = corner_of(cell, j)
-        distance = wp.max(wp.dot(corners[0] - p, normal), ZERO) + plane[3]
-        if plane[3] == NO_PLANE:
-            distance = wp.sqrt(closest_point_tri(p, corners).squared)
-        scratch.payoff[COLUMNS * count + j] = distance
-    scratch.faces[count] = face
-    return count + 1
-
-
-@wp.func
-def solve(cell: Polytope, count: wp.int32, scratch: Scratch):
-    """The upper bound that the faces in ``scratch`` give."""
-    return solve_game(
-        scratch.payoff, count, cell.corners, scratch.tableau, scratch.weights, scratch.shares
-    )
-
-
-@wp.func
-def shared_point(cell: Polytope, scratch: Scratch):
-    """The point of a cell with the shares of the last game."""
-    out = wp.vec3d()
-    for j in range(cell.corners):
-        out += scratch.shares[j] * corner_of(cell, j)
-    return out
-
-
-@wp.func
-def uphill(solid: SolidOperand, pose: wp.int32, p: wp.vec3d, count: wp.int32, scratch: Scratch):
-    """A direction away from all faces that carry weight, and how fast the nearest recedes."""
-    total = wp.vec3d()
-    for i in range(count):
-        if scratch.weights[i] > ZERO:
-            total += scratch.weights[i] * away_from(solid, pose, p, scratch.faces[i])
-    way = wp.normalize(total)
-    rate = wp.float64(1.0)
-    for i in range(count):
-        if scratch.weights[i] > ZERO:
-            rate = wp.min(rate, wp.dot(way, away_from(solid, pose, p, scratch.faces[i])))
-    return wp.vec4d(way[0], way[1], way[2], rate)
-
-
-@wp.func
-def ascend(
-    a: SolidOperand,
-    pose: wp.int32,
-    cell: Polytope,
-    depth: wp.float64,
-    slope: wp.vec4d,
-    precision: Precision,
-    scratch: Scratch,
-):
-    """A face that allows a local maximum of the depth in the cell; NO_FACE: there is none.
-
-    ``slope`` is a unit vector and the rate at which the distance to the nearest faces grows.
-    Without a guess of a rate that is large enough, -1.
-    """
-    radius = cell.radius + precision.noise
-    rate = depth * slope[3] - wp.float64(1.1) * radius
-    if rate <= ZERO:
-        return -1
-    step = STEP * radius * (depth + radius) / rate
-    reach = depth + wp.float64(2.0) * radius
-    bound = (reach * reach + wp.float64(2.0) * step * radius + step * step) * precision.margin
-    way = wp.vec3d(slope[0], slope[1], slope[2])
-    p = cell.middle + step * way
-    return find_nearest(a, pose, p, -1, bound, scratch.links, scratch.gaps).face
-
-
-@wp.func
-def has_slope(
-    a: SolidOperand,
-    pose: wp.int32,
-    cell: Polytope,
-    depth: wp.float64,
-    face: wp.int32,
-    known: wp.int32,
-    noise: wp.float64,
-):
-    """Whether the depth grows behind the surface near a cell, against the normal of a face of it.
-
-    ``depth`` is the distance of the middle to the surface.
-    """
-    corners = load_face(a.faces, face, pose)
-    normal = wp.normalize(wp.cross(corners[1] - corners[0], corners[2] - corners[0]))
-    radius = wp.float64(2.0) * cell.radius + noise
-    radius += wp.where((known & MIDDLE_OUT) != 0, -depth, depth)
-    return is_terrain(a.faces, a.tree, a.wide, pose, cell.middle, normal, radius)
-
-
-@wp.func
-def heaviest_faces(first: wp.int32, count: wp.int32, scratch: Scratch):
-    """``first`` and the three other faces with the largest weights; changes the weights."""
-    out = wp.vec4i(first, -1, -1, -1)
-    for k in range(1, 4):
-        best = wp.int32(-1)
-        for i in range(count):
-            if scratch.faces[i] != first and scratch.weights[i] > ZERO:
-                if best < 0:
-                    best = i
-                elif scratch.weights[i] > scratch.weights[best]:
-                    best = i
-        if best >= 0:
-            out[k] = scratch.faces[best]
-            scratch.weights[best] = ZERO
-    return out
 
 
 @wp.func

@@ -133,6 +133,7 @@ def _answers(search: DepthSearch, noise: float, unit: float) -> InsideDepths:
     deepest, direction = search.deepest.point.numpy().copy(), search.directions()
     deepest[depth == 0.0] = direction[depth == 0.0] = np.nan
     lower = np.maximum(depth - noise, 0.0)
-    upper = np.maximum(upper, depth) + noise
+    upper = np.maximum(upper, depth)
+    upper[upper > 0.0] += noise
     bounds = np.stack([lower, upper], axis=1)
     return InsideDepths(depth * unit, bounds * unit, deepest * unit, direction)

@@ -12,7 +12,6 @@ from abut.point.nearest_face import probe_at
 
 MOST_FACES = wp.constant(64)  # in a ball; more are not looked at
 NO_PLANE = wp.constant(wp.float64(-1.0))
-CLEARLY = wp.constant(wp.float64(2.0**-30))  # of the square of the longest edge
 ZERO = wp.constant(wp.float64(0.0))
 HALF = wp.constant(wp.float64(0.5))
 
@@ -66,41 +65,3 @@ def support_height(
         if cross_ray_tree(at + HALF * radius * normal, side, pose, tree)[0] != 0:
             height = NO_PLANE
     return height
-
-
-@wp.func
-def faces_along(corners: wp.mat33d, normal: wp.vec3d):
-    """Whether a face certainly faces along a unit vector."""
-    ab = corners[1] - corners[0]
-    ac = corners[2] - corners[0]
-    area = wp.cross(ab, ac)
-    longest = wp.max(wp.dot(ab, ab), wp.dot(ac, ac))
-    return wp.dot(area, normal) > CLEARLY * longest
-
-
-@wp.func
-def is_terrain(
-    side: PosedMesh,
-    tree: BvhView,
-    wide: wp.array[wp.vec4f],
-    pose: wp.int32,
-    at: wp.vec3d,
-    normal: wp.vec3d,
-    radius: wp.float64,
-):
-    """Whether all faces that meet a ball face along a unit vector, and are not too many."""
-    probe = probe_at(at, side.poses, pose, tree.origin, wide_reach(wide))
-    within = wp.float32(probe_limit(probe, radius * radius))
-    found = wp.int32(0)
-    slot = root_of(tree)
-    while slot >= 0:
-        node = load_node(tree.nodes, slot)
-        near = squared_gap(node, probe.lower, probe.upper) <= within
-        slot = next_slot(node, near)
-        if near and is_leaf(node):
-            corners = load_face(side, face_of(node), pose)
-            if closest_point_tri(at, corners).squared <= radius * radius:
-                found += 1
-                if found > MOST_FACES or not faces_along(corners, normal):
-                    return False
-    return True
