@@ -14,6 +14,7 @@ from abut.query.solids.translation_descent import shorten
 SPHERE = 64  # directions that are tried
 FEW_FACES = 64  # of a mesh whose normals are tried as well
 ESCAPES = 4  # descents, each from a shorter translation than the last one reached
+QUICK = 4  # translations whose gap is looked at before a mesh is built to check them
 LENGTHENINGS = np.concatenate([[0.0], 4.0 ** np.arange(3, 27)])  # ulps, up to beyond both solids
 
 
@@ -102,7 +103,7 @@ def _separate(solids: TranslatedSolids, tolerance: float) -> tuple[np.ndarray, b
     order = np.argsort(widths, kind="stable")
     directions = directions[order]
     wide = _lengthened(solids, widths[order[0]] * directions[0])
-    s, converged = wide[_first_verified(solids, wide)], False
+    s, converged = wide[solids.first_free(wide) or 0], False
     for _ in range(ESCAPES):
         shorter = _shortest_of(solids, directions, s, tolerance)
         if shorter is s and converged:
@@ -153,7 +154,11 @@ def _lengthened(solids: TranslatedSolids, s: np.ndarray) -> np.ndarray:
 
 def _first_verified(solids: TranslatedSolids, translations: np.ndarray) -> int:
     """Return the first of ever longer translations that separates in either way of adding it."""
-    for i, s in enumerate(translations):
-        if solids.free(s[None])[0] and solids.free_when_added(s):
+    free = np.flatnonzero(solids.free(translations)).tolist()
+    for i in free[:QUICK]:
+        if solids.clears_rounding(translations[i]):
+            return i
+    for i in free:
+        if solids.free_when_added(translations[i]):
             return i
     raise AssertionError("no translation beyond the width of both solids separates them")

@@ -12,6 +12,7 @@ from abut.query.within import within
 
 FREE = [RELATIONS.index(r) for r in (Relation.APART, Relation.TOUCHING)]
 
+BATCHES = (1, 8, 32, 128)  # sizes of batches; few, as each has its own prepared query
 ROUNDED = 16.0  # ulps that two ways of adding may differ by, with room
 
 
@@ -36,26 +37,31 @@ class TranslatedSolids:
 
     def free(self, translations: np.ndarray) -> np.ndarray:
         """Return which of (k, 3) translations are free. Exact."""
+        count = len(translations)
+        size = next((size for size in BATCHES if size >= count), count)
+        padded = np.concatenate([translations, np.zeros((size - count, 3))])
         fixed = None if self.pose_a is None else self.pose_a[None]
-        return np.isin(relations(self.a, self.b, fixed, self.poses(translations)), FREE)
+        return np.isin(relations(self.a, self.b, fixed, self.poses(padded))[:count], FREE)
 
     def first_free(self, translations: np.ndarray) -> int | None:
         """Return the index of the first free translation of (k, 3), None if all are blocked."""
         free = self.free(translations)
         return int(np.argmax(free)) if free.any() else None
 
-    def free_when_added(self, translation: np.ndarray) -> bool:
-        """Return whether the mesh of b's moved vertices plus a free translation at most touches a.
+    def clears_rounding(self, translation: np.ndarray) -> bool:
+        """Return whether a free translation is so however it is added to b's vertices.
 
-        Its vertices may be rounded otherwise than those of the posed mesh.
+        Added to the moved vertices they are rounded otherwise than in a pose.
         """
-        pose, added = self.poses(translation[None])[0], self.points_b + translation
-        if np.array_equal(_moved(self.b, pose), added):
+        pose = self.poses(translation[None])[0]
+        if np.array_equal(_moved(self.b, pose), self.points_b + translation):
             return True
         gap = distance(self.a, self.b, pose_a=self.pose_a, pose_b=pose).value
-        if gap > ROUNDED * self.ulp:  # apart by more than vertices move
-            return True
-        mesh = Mesh(added, self._faces[1], self.b.device)
+        return gap > ROUNDED * self.ulp
+
+    def free_when_added(self, translation: np.ndarray) -> bool:
+        """Return whether the mesh of b's moved vertices plus a translation at most touches a."""
+        mesh = Mesh(self.points_b + translation, self._faces[1], self.b.device)
         fixed = None if self.pose_a is None else self.pose_a[None]
         return bool(relations(self.a, mesh, fixed)[0] in FREE)
 

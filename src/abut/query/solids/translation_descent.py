@@ -12,7 +12,7 @@ NEAR = 512.0  # ulps from a facet that count as on it
 CUTS = 8  # contacts at other translations that are remembered
 DEEPEST = 3  # face pairs at a blocked target that are remembered
 CLEARANCE = 1.0 / 64.0  # share of the tolerance
-TOP = np.linspace(0.0, 1.0, 5)
+TOP = np.linspace(0.0, 1.0, 4)
 BELOW = 2.0 ** np.arange(6)
 
 
