@@ -177,7 +177,8 @@ def test_pictures_are_imported_at_the_point_of_need():
 
 
 def test_bodies_are_placed_by_their_poses(files):
-    from abut.cli.drawings import of_operands, pose_of
+    from abut.cli.drawings import of_operands
+    from abut.cli.operands import pose_of
 
     meshes = {s: (s, abut.Mesh.load(files / f"spheres_{s}.ply", "cpu")) for s in "ab"}
     poses = np.load(files / "poses.npy")

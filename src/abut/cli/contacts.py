@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 
+from abut.cli.operands import pose_of
 from abut.cli.pictures import draw_picture
 from abut.cli.report import (
     Meshes,
@@ -13,6 +14,7 @@ from abut.cli.report import (
     show_answer,
     show_first,
     show_json_answer,
+    size_of,
     timed,
 )
 from abut.cli.where import where_facts, where_plain
@@ -31,6 +33,8 @@ def show_contacts(
     """Print and draw contacts; the exit status is 1 where there are any."""
     row = row_of(hits)
     points = timed(stages, "segments", lambda: segments_of(hits, row)[0].reshape(-1, 3))
+    if hits and not len(points):
+        points = _enclosed(operands, poses, row)
     file, mesh = next(iter(operands.values()))
     if len(operands) == 1:
         draw_picture(args, file, stages, lambda made: made.of_self_contacts(hits, mesh))
@@ -73,6 +77,15 @@ def lines_of(segments: np.ndarray, coplanar: np.ndarray) -> list[np.ndarray]:
     """Curves of intersection, segments across coplanar faces, and points of contact."""
     points = segments[(segments[:, 0] == segments[:, 1]).all(axis=1), :1]
     return [*join_segments(segments[~coplanar]), *segments[coplanar], *points]
+
+
+def _enclosed(operands: Meshes, poses: dict[str, Any], row: int | None) -> np.ndarray:
+    """(n, 3) vertices of the smaller mesh."""
+    name, (_, mesh) = min(operands.items(), key=lambda item: size_of(item[1][1]).max())
+    pose = pose_of(poses.get(f"pose_{name}"), row)
+    return (
+        mesh.points.numpy() if pose is None else mesh.points.numpy() @ pose[:3, :3].T + pose[:3, 3]
+    )
 
 
 def _verdict(hits: Contacts) -> str:

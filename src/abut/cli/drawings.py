@@ -10,6 +10,7 @@ from abut import view
 from abut.cli import field_drawings
 from abut.cli.contacts import lines_of, segments_of
 from abut.cli.impacts import Step
+from abut.cli.operands import pose_of
 from abut.cli.report import Meshes
 from abut.mesh import Mesh
 from abut.query.cull import Culled
@@ -62,13 +63,6 @@ def of_operands(
         view.Body(mesh, color, marked=faces, pose=pose_of(poses.get(f"pose_{name}"), row))
         for (name, (_, mesh)), color, faces in painted
     ]
-
-
-def pose_of(poses: np.ndarray | None, row: int | None) -> np.ndarray | None:
-    """One of a batch of poses; or the pose, if there is no batch."""
-    if poses is None or poses.ndim == 2:
-        return poses
-    return poses[min(row or 0, len(poses) - 1)] if len(poses) else None
 
 
 def of_self_contacts(hits: Contacts, mesh: Mesh) -> Drawing:

@@ -143,3 +143,10 @@ def read_poses(path: str | None) -> np.ndarray | None:
     if poses.ndim not in (2, 3) or poses.shape[-2:] != (4, 4):
         raise FileError(f"{path} has an array of shape {poses.shape}; a pose is 4x4.")
     return poses
+
+
+def pose_of(poses: np.ndarray | None, row: int | None) -> np.ndarray | None:
+    """One of a batch of poses; or the pose, if there is no batch."""
+    if poses is None or poses.ndim == 2:
+        return poses
+    return poses[min(row or 0, len(poses) - 1)] if len(poses) else None
