@@ -17,6 +17,7 @@ COMMANDS = {  # name and help
     "ccd": "find the first self-contact of a moving mesh",
     "distance": "compute the distance between two meshes",
     "within": "find the face pairs within a distance",
+    "overlap": "measure how deep two solids overlap, and how to part them",
     "scene": "find the colliding objects of a scene or robot file",
     "cull": "find the potentially colliding set of a scene",
     "field": "build or query a distance field",

@@ -14,6 +14,7 @@ from abut.cli.operands import pose_of
 from abut.cli.report import Meshes
 from abut.mesh import Mesh
 from abut.query.cull import Culled
+from abut.query.overlap import Overlap
 from abut.results import Contacts, Distances, Gaps
 from abut.scene import Scene
 from abut.sdf.distance_field import DistanceField
@@ -95,6 +96,34 @@ def of_distance(near: Distances, operands: Meshes, poses: dict[str, Any]) -> Dra
     if faces[0] < 0:
         return Drawing(of_operands(operands, poses, row), [])
     return Drawing(of_operands(operands, poses, row, [faces[:1], faces[1:]]), [points])
+
+
+def of_overlap(found: Overlap, operands: Meshes, poses: dict[str, Any], row: int | None) -> Drawing:
+    """The solids at one pose, their curves, the deepest points' ways out, and the separation."""
+    bodies = of_operands(operands, poses, row)
+    regions: Any = found.regions if row is None else found.regions[row]
+    lines = [curve for curves in regions.curves for curve in curves]
+    pick = slice(None) if row is None else row
+    deepest, way, move = (
+        x.numpy()[pick] for x in (found.deepest, found.direction, found.separation)
+    )
+    depths = [x if row is None else x.numpy()[row] for x in (found.inside_a, found.inside_b)]
+    if np.isfinite(deepest).all():
+        ends = deepest + np.array(depths)[:, None] * way
+        lines += [np.stack(ends) for ends in zip(deepest, ends, strict=True)]
+        lines += _arrow(deepest.mean(axis=0), move)
+    return Drawing(bodies, lines)
+
+
+def _arrow(start: np.ndarray, move: np.ndarray) -> list[np.ndarray]:
+    """Lines of an arrow."""
+    side = np.cross(move, np.eye(3)[np.argmin(np.abs(move))])
+    length = np.linalg.norm(side)
+    if length == 0.0:
+        return []
+    stop, side = start + move, 0.1 * np.linalg.norm(move) * side / length
+    barbs = [np.stack([stop, stop - 0.2 * move + sign * side]) for sign in (1, -1)]
+    return [np.stack([start, stop]), *barbs]
 
 
 def of_gaps(
