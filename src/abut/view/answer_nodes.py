@@ -10,7 +10,7 @@ from abut.view.live_scene import LiveScene
 from abut.view.page_frame import SIZE, PageFrame
 from abut.view.section import cut_mesh
 
-LIFT = 4e-4 * SIZE  # of marked faces above the surface, on both sides
+LIFT = 1.5e-4 * SIZE  # of marked faces above the surface, on both sides
 LINE = 2.5  # pixels
 
 
@@ -30,18 +30,29 @@ class AnswerNodes:
     def show(self, answers: Answers, plane: tuple[int, float] | None = None) -> None:
         """Show answers in place of the last ones, those below a plane across an axis."""
         marked = np.stack([answers.objects.ravel(), answers.faces.ravel()], axis=1)
-        segments = answers.segments
+        segments = self._lifted(answers)
         if plane is not None:
-            segments = segments[(segments[:, :, plane[0]] <= plane[1]).all(axis=1)]
+            below = (answers.segments[:, :, plane[0]] <= plane[1]).all(axis=1)
+            segments = segments[np.tile(below, 2)]
         set_faces(self.faces, self._corners(marked, plane), 2 * LIFT)
         set_faces(self.culled, self._corners(answers.culled, plane))
-        set_lines(self.curves, self.frame.points(segments))
+        set_lines(self.curves, segments)
         near = answers.nearest
         self.line.visible = self.label.visible = near is not None
         if near is not None:
             set_lines(self.line, self.frame.points(near.points)[None])
             self.label.text = f"{near.value:.6g}"
             self.label.position = self.frame.points(near.points.mean(axis=0))
+
+    def _lifted(self, answers: Answers) -> np.ndarray:
+        """(2 n, 2, 3) segments on the page, above marked faces on both sides of both surfaces."""
+        if not len(answers.segments):
+            return np.zeros((0, 2, 3), np.float32)
+        sides = [np.stack([answers.objects[:, k], answers.faces[:, k]], axis=1) for k in (0, 1)]
+        a, b = (unit_normals(self.live.corners(rows)) for rows in sides)
+        lift = (4 * LIFT * (a + b)[:, None]).astype(np.float32)
+        segments = self.frame.points(answers.segments)
+        return np.concatenate([segments + lift, segments - lift])
 
     def _corners(self, rows: np.ndarray, plane: tuple[int, float] | None) -> np.ndarray:
         """(k, 3, 3) corners on the page of rows (object, face), each once, below a plane."""
@@ -66,9 +77,7 @@ def set_faces(handle: Any, corners: np.ndarray, height: float = LIFT) -> None:
     handle.visible = len(corners) > 0
     if not len(corners):
         return
-    normals = np.cross(corners[:, 1] - corners[:, 0], corners[:, 2] - corners[:, 0])
-    lengths = np.linalg.norm(normals, axis=1, keepdims=True)
-    lift = height * np.divide(normals, lengths, out=np.zeros_like(normals), where=lengths > 0)
+    lift = (height * unit_normals(corners)).astype(np.float32)
     both = np.concatenate([corners + lift[:, None], corners - lift[:, None]]).reshape(-1, 3)
     handle.vertices = both
     handle.faces = np.arange(len(both), dtype=np.uint32).reshape(-1, 3)
@@ -85,3 +94,10 @@ def set_lines(handle: Any, segments: np.ndarray) -> None:
     handle.visible = len(segments) > 0
     if len(segments):
         handle.points = segments
+
+
+def unit_normals(corners: np.ndarray) -> np.ndarray:
+    """(k, 3) unit normals of faces (k, 3, 3); zero for a face without area."""
+    normals = np.cross(corners[:, 1] - corners[:, 0], corners[:, 2] - corners[:, 0])
+    lengths = np.linalg.norm(normals, axis=1, keepdims=True)
+    return np.divide(normals, lengths, out=np.zeros_like(normals), where=lengths > 0)

@@ -61,6 +61,7 @@ class Page:
         self.server.on_client_connect(lambda _: self._visited.set())
         self._rate = 0.0
         self._chosen: int | None = None
+        self._dragging = False
         self._set_up(vertical)
         self.joints = JointSliders(self.server, live) if live.scene.robot is not None else None
         self.player = Player(self.server, live, frames) if len(frames) else None
@@ -114,7 +115,7 @@ class Page:
         view = Camera.around(box, view_angle=angle, aspect=1.0, vertical=vertical)
         camera = self.server.initial_camera
         camera.position, camera.look_at = view.eye, (0.0, 0.0, 0.0)
-        camera.fov, camera.near = float(FIELD_OF_VIEW), 1e-3 * SIZE
+        camera.fov, camera.near = float(FIELD_OF_VIEW), 5e-3 * SIZE
 
     def _add_section_controls(self) -> None:
         gui, reach = self.server.gui, 0.6 * SIZE
@@ -152,6 +153,7 @@ class Page:
     async def _dragged(self, event: Any) -> None:
         from viser.transforms import SO3
 
+        self._dragging = event.phase != "end"
         if self._chosen is not None:
             rotation = SO3(np.array(event.target.wxyz, np.float64)).normalize().as_matrix()
             pose = self.objects.pose_at(self._chosen, rotation, event.target.position)
@@ -163,6 +165,8 @@ class Page:
         with self.server.atomic():
             self.objects.move(moved)
             self.objects.deform(deformed)
+            if self._chosen in moved and not self._dragging:
+                self._put_gizmo(self._chosen)
             self.sections.show([*moved, *deformed])
             self.answers.show(answers, self.sections.plane)
             self.panel.show(answers, self._rate)

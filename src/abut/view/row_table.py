@@ -43,7 +43,7 @@ class RowTable:
     def show(self, answers: Answers) -> None:
         """Show the rows of answers in place of the last ones."""
         count = row_count(answers, self.kind.value)
-        self.count.content = f"<div style='padding:0 1em'>{count:,} {self.kind.value}</div>"
+        self.count.content = f"<div style='padding:0 1em'>{self.kind.value}: {count:,}</div>"
         pages = max(count - ROWS, 0)
         self.first.visible = pages > 0
         if pages and self.first.max != pages:
