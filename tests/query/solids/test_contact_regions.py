@@ -306,6 +306,21 @@ def test_sets_of_tetrahedra(device, seed):
     assert touched == 6 and crossed
 
 
+@pytest.mark.parametrize("seed", [0, 1, 2, 357])
+def test_turned_sets_of_tetrahedra(device, seed):
+    """Faces that coincide but for rounding; in the last case a hole lies at the edge of a face."""
+    rng = np.random.default_rng(seed)
+    a, b = (mesh(surface(random_tets(rng, 2, 0.5)), device) for _ in range(2))
+    motion = random_pose(rng, 1.0)
+    pose = motion @ translation(rng.integers(-1, 2, 3))
+    for found in (contact_regions(a, b, motion, pose), contact_regions(b, a, pose, motion)):
+        assert len(found) > 0 and (found.depth >= 0).all()
+        assert np.isfinite(found.centroid).all() and np.isfinite(found.deepest).all()
+        for region in found:
+            closed = region.curves if region.area_vector.any() else []
+            assert all((curve[0] == curve[-1]).all() for curve in closed)
+
+
 def area_of_piece(points_a, faces_a, points_b, faces_b):
     """The integral of a's normal over its surface in b, from a boolean of manifold3d."""
     manifold3d = pytest.importorskip("manifold3d")

@@ -95,8 +95,14 @@ def _holes(
     np.maximum.at(high, group[rows], face)
     alone = low == high
     alone[group[crossings.row]] = False
+    corners = surface.points[surface.faces[face]]
+    normal = np.cross(corners[:, 1] - corners[:, 0], corners[:, 2] - corners[:, 0])
+    start, stop = (segments.points[rows, k] - corners[:, 0] for k in range(2))
+    area = np.bincount(group[rows], (np.cross(start, stop) * normal).sum(axis=1), count)
+    holes = np.flatnonzero(alone & ((area > 0.0) if surface.side else (area < 0.0)))
     links = [
-        _around(surface, segments, crossings, group, count, int(g)) for g in np.flatnonzero(alone)
+        _around(surface, segments, crossings, group, rows[face == low[hole]], int(hole), count)
+        for hole in holes
     ]
     return np.array([link for link in links if link], dtype=np.int64).reshape(-1, 2)
 
@@ -106,35 +112,31 @@ def _around(
     segments: Segments,
     crossings: EdgeCrossings,
     group: np.ndarray,
-    count: int,
+    rows: np.ndarray,
     hole: int,
+    count: int,
 ) -> tuple[int, int] | None:
-    """Return the link of a group inside one face to the nearest contact or vertex around it.
+    """Return the link of a hole to the nearest contact or vertex around it.
 
-    None if the patch is inside the curve. The nearest is looked for along one direction of the
-    face's plane.
+    The nearest is looked for along one direction of the plane of the face whose segments are
+    ``rows``. None if the hole is at the edge of the face, but for rounding.
     """
-    crossed = segments.edges[:, 0] >= 0
-    mine = np.flatnonzero((group == hole) & crossed)
-    face = segments.pairs[mine[0], surface.side]
+    face = segments.pairs[rows[0], surface.side]
     corners = surface.points[surface.faces[face]]
     along = corners[1] - corners[0]
-    normal = np.cross(along, corners[2] - corners[0])
-    across = np.cross(normal, along)
+    across = np.cross(np.cross(along, corners[2] - corners[0]), along)
     axes = np.stack([along / (along @ along), across / (across @ across)], axis=1)
-    start, stop = np.moveaxis((segments.points - corners[0]) @ axes, 1, 0)
-    turn = 1.0 if surface.side == 0 else -1.0
-    area = (start[mine, 0] * stop[mine, 1] - start[mine, 1] * stop[mine, 0]).sum()
-    if turn * area >= 0.0:
-        return None
-    x, y = start[mine[np.argmax(start[mine, 0])]]
-    others = np.flatnonzero(crossed & (segments.pairs[:, surface.side] == face) & (group != hole))
+    start, stop = np.moveaxis((segments.points[rows] - corners[0]) @ axes, 1, 0)
+    mine = group[rows] == hole
+    x, y = start[mine][np.argmax(start[mine, 0])]
+    others = np.flatnonzero(~mine)
     hit = _nearest_on_ray(start[others], stop[others], x, y)
     if hit is not None:
-        return hole, int(group[others[hit]])
+        return hole, int(group[rows[others[hit]]])
     flat = (corners - corners[0]) @ axes
     k = _nearest_on_ray(flat, np.roll(flat, -1, axis=0), x, y)
-    assert k is not None
+    if k is None:
+        return None
     u, v = surface.faces[face, k], surface.faces[face, (k + 1) % 3]
     share = (y - flat[k, 1]) / (flat[(k + 1) % 3, 1] - flat[k, 1])
     share = share if u < v else 1.0 - share

@@ -20,7 +20,7 @@ from abut.query.solids.contact_groups import contact_groups
 from abut.query.solids.contact_patches import InnerPatches, SolidSide, patches_of
 from abut.query.solids.contact_region import ContactRegion
 from abut.query.solids.deepest_points import deepest_points
-from abut.query.solids.region_sums import are_long, region_sums
+from abut.query.solids.region_sums import are_long, region_sums, rows_of
 from abut.query.solids.relation import interiors_meet
 
 
@@ -138,9 +138,9 @@ class _Search:
         for row, points in curves:
             if flat[region[row]] or not touching[region[row]]:
                 lines[region[row]].append(points)
-        for i in np.flatnonzero(touching & ~flat):
-            ends = features.ends[region == i]
-            lines[i] = join_segments(ends[are_long(ends)])
+        long = are_long(features.ends)
+        for i, rows in rows_of(region, touching & ~flat):
+            lines[i] = join_segments(features.ends[rows[long[rows]]])
         return ContactRegions(area, normal, centroid, deepest, depth, touching, lines)
 
     def _both(self) -> tuple[PosedMesh, PosedMesh]:

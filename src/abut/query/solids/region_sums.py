@@ -1,5 +1,7 @@
 """Area vectors, normals and centroids of regions of contact."""
 
+from collections.abc import Iterator
+
 import numpy as np
 
 from abut.narrow.contact_features import ContactFeatures
@@ -38,10 +40,9 @@ def region_sums(
     wide = (size > FLAT * extent * (extent + reach)) & (extent > FLAT * reach)
     normal = np.full((count, 3), np.nan)
     long = are_long(features.ends)
-    for i in np.flatnonzero(touching & ~wide):
-        rows = region == i
-        rows &= long | (not (rows & long).any())  # faces that meet along an edge count alone
-        normal[i] = _normal_of_faces(segments.pairs[rows], surfaces)
+    for i, rows in rows_of(region, touching & ~wide):
+        along = rows[long[rows]]  # faces that meet along an edge count alone
+        normal[i] = _normal_of_faces(segments.pairs[along if len(along) else rows], surfaces)
     normal[wide] = area[wide] / size[wide, None]
     area[~wide] = 0.0
     seen = normal[region]
@@ -50,6 +51,13 @@ def region_sums(
     centroid = origin
     centroid[wide] += total(moment)[wide] / size[wide, None]
     return area, normal, centroid
+
+
+def rows_of(region: np.ndarray, wanted: np.ndarray) -> Iterator[tuple[int, np.ndarray]]:
+    """Iterate over wanted regions and the pairs of faces of each."""
+    order = np.argsort(region, kind="stable")
+    stops = np.searchsorted(region[order], np.arange(len(wanted) + 1))
+    return ((i, order[stops[i] : stops[i + 1]]) for i in np.flatnonzero(wanted).tolist())
 
 
 def are_long(ends: np.ndarray) -> np.ndarray:
