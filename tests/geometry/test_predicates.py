@@ -174,3 +174,12 @@ def test_swapping_two_points_turns_the_side(points, order, device):
     before = signs_of(orient3d_kernel, points, device)[:, EXACT]
     after = signs_of(orient3d_kernel, points[:, list(order)], device)[:, EXACT]
     np.testing.assert_array_equal(after, before * (-1) ** swaps)
+
+
+@pytest.mark.parametrize("exponent", [-1060, -700, -390, 490, 510, 900, 1015])
+def test_points_of_grids_of_any_size(exponent, device):
+    """Short numbers whose products may leave the range of float64."""
+    rng = np.random.default_rng(7)
+    points = np.ldexp(rng.integers(-3, 4, (300, 4, 3)).astype(float), exponent)
+    check_orient3d(points, device)
+    check_orient2d(points[:, :3], device)

@@ -18,6 +18,7 @@ RELATIVE_BOUND = wp.constant(wp.float64(2.0**-49))
 ABSOLUTE_BOUND = wp.constant(wp.float64(2.0**-1000))
 SPLITTER = wp.constant(wp.float64(2.0**27 + 1.0))
 SMALLEST_FACTOR = wp.constant(wp.float64(2.0**-400))  # products of two do not underflow
+LARGEST_FACTOR = wp.constant(wp.float64(2.0**500))  # nor overflow
 SMALLEST_SPREAD = wp.constant(wp.float64(2.0**-400))
 
 
@@ -166,7 +167,8 @@ def is_short(x: wp.float64):
     """Return True only if x is 0, or has at most 26 bits and a common size (Veltkamp's split)."""
     scaled = SPLITTER * x
     high = scaled - (scaled - x)
-    return x == high and (x == wp.float64(0.0) or wp.abs(x) > SMALLEST_FACTOR)
+    usual = wp.abs(x) > SMALLEST_FACTOR and wp.abs(x) < LARGEST_FACTOR
+    return x == high and (usual or x == wp.float64(0.0))
 
 
 @wp.func
