@@ -55,7 +55,8 @@ def _closed_surface(mesh: Mesh, name: str) -> ClosedSurface:
         faces = _oriented_alike(faces, joints, name)
     faces, kept = _outward(points, faces, joints, mesh)
     faces, source = faces[kept], source[kept]
-    size = float(np.linalg.norm(np.ptp(points[faces.ravel()], axis=0)))
+    sides = np.ptp(points[faces.ravel()], axis=0)
+    size = float(sides.max() * np.linalg.norm(sides / sides.max()))
     same = len(faces) == len(given) and (faces == mesh.topology.welded[given]).all()
     clean = mesh if same else Mesh(mesh.vertices.numpy(), faces, mesh.device)
     return ClosedSurface(clean, size, source)
