@@ -308,6 +308,29 @@ def test_windings_by_patch_and_by_vertex(device, seed):
         assert set(np.unique(found[0])) == {0, 1}
 
 
+def test_scales_and_threads(device, threads):
+    """Powers of two scale all measures exactly; one thread and two give the same bits."""
+    (points_a, faces_a), (points_b, faces_b) = solids()["torus"], solids()["gem"]
+    poses = random_poses(np.random.default_rng(6), 6, 0.7)
+
+    def measured(scale):
+        moved = poses.copy()
+        moved[:, :3, 3] *= scale
+        a, b = (
+            abut.Mesh(scale * points_a, faces_a, device),
+            abut.Mesh(scale * points_b, faces_b, device),
+        )
+        found = common_parts(a, b, None, moved)
+        return found.volume / scale**3, found.centroid / scale, found.area_a / scale**2
+
+    one = measured(1.0)
+    assert (one[0] > 0).all()
+    for count, scale in ((1, 1.0), (2, 1.0), (2, 2.0**-60), (1, 2.0**60)):
+        threads(count)
+        for value, truth in zip(measured(scale), one, strict=True):
+            np.testing.assert_array_equal(value, truth)
+
+
 def test_one_pose_of_all_and_chunks(device, monkeypatch):
     a, b = (clean(*solids()[name], device) for name in ("sphere", "box"))
     poses = random_poses(np.random.default_rng(4), 7, 0.7)
