@@ -129,3 +129,51 @@ def test_tips_at_the_bottom_of_a_pit(device, tip, relation):
         assert RELATIONS[relations(pit, tet)[0]] == relation
         other = {"b_in_a": "a_in_b"}
         assert RELATIONS[relations(tet, pit)[0]] == other.get(relation, relation)
+
+
+@pytest.mark.parametrize("exponent", [-1060, -1000, -400, 400, 900])
+def test_any_size(device, exponent):
+    rng = np.random.default_rng(5)
+    solids = [surface(random_tets(rng, 2, 0.4)) for _ in range(2)]
+    poses = np.tile(np.eye(4), (20, 1, 1))
+    shift = rng.integers(-2, 3, (20, 3)).astype(float)
+    poses[:, :3, 3] = shift
+    a, b = (clean(*solid, device) for solid in solids)
+    expected = relations(a, b, None, poses)
+    poses[:, :3, 3] = np.ldexp(shift, exponent)
+    a, b = (clean(np.ldexp(points, exponent), faces, device) for points, faces in solids)
+    assert relations(a, b, None, poses).tolist() == expected.tolist()
+    assert len(set(expected)) > 1
+
+
+def test_corners_of_faces_that_are_not_shared(device):
+    points, faces = surface(random_tets(np.random.default_rng(3), 2, 0.4))
+    loose = points[faces].reshape(-1, 3), np.arange(3 * len(faces)).reshape(-1, 3)
+    _, poses = shifts(-3, 4)
+    whole, apart = clean(points, faces, device), clean(*loose, device)
+    expected = relations(whole, whole, None, poses)
+    assert relations(whole, apart, None, poses).tolist() == expected.tolist()
+
+
+def test_turned_solids_are_their_rounded_corners(device):
+    rng = np.random.default_rng(4)
+    points, faces = surface(random_tets(rng, 2, 0.4))
+    turn = np.linalg.qr(rng.normal(size=(3, 3)))[0]
+    turn *= np.sign(np.linalg.det(turn))
+    pose = np.eye(4)
+    pose[:3, :3] = turn
+    mesh = clean(points, faces, device)
+    assert RELATIONS[relations(mesh, mesh, pose[None], pose[None])[0]] == "equal"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(100, 400))
+def test_many_sets_of_tetrahedra(device, seed):
+    """About 300,000 relations on each device."""
+    check_sets(seed, device)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(1000, 3000))
+def test_many_integer_tetrahedra(device, seed):
+    check_rational(np.random.default_rng(seed), device)
