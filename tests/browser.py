@@ -20,6 +20,14 @@ def start_browser(playwright):
     return playwright.chromium.launch(executable_path=found, args=ARGS)
 
 
+def wait_until(question, seconds=PATIENCE):
+    """Wait until a question is answered with something true."""
+    end = time.monotonic() + seconds
+    while not question():
+        assert time.monotonic() < end, "nothing changed"
+        time.sleep(0.02)
+
+
 class Tab:
     """A tab of the browser, and the errors of its console."""
 

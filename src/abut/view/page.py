@@ -9,10 +9,11 @@ from typing import Any
 
 import numpy as np
 
-from abut.errors import ToolError
+from abut.errors import AbutError, ToolError
 from abut.view.answer_nodes import AnswerNodes
 from abut.view.answers import Answers
 from abut.view.camera import Camera
+from abut.view.field_slice import FieldSlice
 from abut.view.joint_sliders import JointSliders
 from abut.view.live_scene import LiveScene, start_answering
 from abut.view.object_nodes import ObjectNodes
@@ -101,6 +102,7 @@ class Page:
         self.objects = ObjectNodes(server, self.live, self.frame, self._clicked)
         self.answers = AnswerNodes(server, self.live, self.frame)
         self.sections = SectionNodes(server, self.live, self.frame, self.objects)
+        self.slice = FieldSlice(server, self.live, self.frame)
         self.panel = Panel(server, self.live, self._choose)
         self._add_section_controls()
         self.table = RowTable(server, self.live, self.frame)
@@ -122,13 +124,15 @@ class Page:
         with gui.add_folder("section"):
             self.axis = gui.add_dropdown("plane across", AXES, initial_value=AXES[0])
             self.offset = gui.add_slider("at", -reach, reach, reach / 200, 0.0)
-        for control in (self.axis, self.offset):
+            self.field = gui.add_checkbox("distance field", False)
+        for control in (self.axis, self.offset, self.field):
             control.on_update(lambda _: self._cut())
 
     def _cut(self) -> None:
         axis = AXES.index(self.axis.value) - 1
         offset = self.frame.world(np.full(3, self.offset.value))[axis]
         self.sections.plane = (axis, float(offset)) if axis >= 0 else None
+        self.slice.wanted = self.field.value
         self.live.ask()
 
     def _clicked(self, row: int) -> None:
@@ -169,6 +173,7 @@ class Page:
                 self._put_gizmo(self._chosen)
             self.sections.show([*moved, *deformed])
             self.answers.show(answers, self.sections.plane)
+            self._show_field()
             self.panel.show(answers, self._rate)
             self.panel.say([*self.messages, self.live.message])
             self.table.show(answers)
@@ -176,6 +181,15 @@ class Page:
                 self.player.record(answers)
         self._rate = 1 / (time.perf_counter() - self.live.began)
         self.shown.set()
+
+    def _show_field(self) -> None:
+        """Show the field of the chosen object, else of the first one."""
+        rows = self.live.objects
+        row = self._chosen if self._chosen is not None else (rows[0] if rows else None)
+        try:
+            self.slice.show(row, self.sections.plane)
+        except AbutError as error:
+            self.live.message = self.live.message or str(error)
 
 
 def _start_server(host: str, port: int) -> Any:
