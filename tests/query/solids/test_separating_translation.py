@@ -157,6 +157,31 @@ def depth_of_boxes(points_a, points_b, pose_a, pose_b):
     return min(support_width(points_a, points_b, way * u) for u in axes for way in (1, -1))
 
 
+@pytest.mark.parametrize(
+    ("scale", "offset"), [(1e-9, 0.0), (1e9, 0.0), (1.0, 1e6), (1e-3, 1e3), (1e3, 1e9)]
+)
+def test_scales_and_offsets(device, scale, offset):
+    rng = np.random.default_rng(2)
+    a = box(np.full(3, -scale), np.full(3, scale), device)
+    b = box(np.full(3, -scale), np.full(3, 2 * scale), device)
+    for _ in range(8):
+        pose_a, pose_b = pose_of(rng), pose_of(rng)
+        for pose in (pose_a, pose_b):
+            pose[:3, 3] = scale * pose[:3, 3] + offset
+        found = separate(a, b, pose_a[None], pose_b[None], 1e-6 * scale)
+        s = found.translation[0]
+        assert found.converged[0]
+        for corners in (
+            moved(b.vertices.numpy(), translated(pose_b, s)),
+            moved(b.vertices.numpy(), pose_b) + s,
+        ):
+            lifted = abut.Mesh(corners, b.faces.numpy(), device)
+            assert relations(a, lifted, pose_a[None])[0] in AT_MOST_TOUCHING
+        points = moved(a.vertices.numpy(), pose_a), moved(b.vertices.numpy(), pose_b)
+        width = support_width(*points, s)
+        assert width == pytest.approx(np.linalg.norm(s), abs=3e-6 * scale + 1e-14 * offset)
+
+
 def random_pair(rng):
     a, b = (random_solid(rng, int(rng.integers(5, 9)), rng.uniform(0.3, 1.0)) for _ in range(2))
     poses = [None if rng.random() < 0.3 else pose_of(rng, 0.7) for _ in range(2)]

@@ -14,7 +14,7 @@ from abut.query.solids.face_differences import FaceDifferences
 
 SAME = 1e-9  # normals that differ by less are one
 MOST_FOR_CORNERS = 12  # facets; with more, corners of three facets are not looked at
-CHUNK = 256
+CHUNK = 64  # candidates that are looked at together
 
 
 class Cones(NamedTuple):
@@ -31,19 +31,19 @@ class Cones(NamedTuple):
     bounds: np.ndarray
 
 
-def cones_at(polytopes: FaceDifferences, s: np.ndarray, near: float) -> Cones:
+def cones_at(polytopes: FaceDifferences, s: np.ndarray, near: float, flat: float) -> Cones:
     """Return the cones of polytopes at s, a point at most ``near`` off each of them.
 
-    A cone keeps the facets at most ``near`` off s, and those that s is beyond. Polytopes that are
-    flat block nothing.
+    A cone keeps the facets at most ``near`` off s, and those that s is beyond: within that distance
+    of s it is the polytope. Polytopes thinner than ``flat`` block nothing.
     """
     normals, offsets = polytopes.normals, polytopes.offsets
     half = offsets.shape[1] // 2
-    flat = np.any(offsets[:, :half] + offsets[:, half:] <= 4.0 * near, axis=1)
-    tight = (offsets - normals @ s <= near) & ~flat[:, None]
+    thin = np.any(offsets[:, :half] + offsets[:, half:] <= flat, axis=1)
+    tight = (offsets - normals @ s <= near) & ~thin[:, None]
     rows, columns = np.nonzero(tight)
     found = np.column_stack([normals[rows, columns], offsets[rows, columns]])
-    key = np.round(found / [SAME, SAME, SAME, 0.01 * near])
+    key = np.round(found / [SAME, SAME, SAME, 0.01 * flat])
     _, first, which = np.unique(key, axis=0, return_index=True, return_inverse=True)
     bounds = np.zeros((len(tight), len(first)), bool)
     bounds[rows, which.reshape(-1)] = True
@@ -98,7 +98,7 @@ def shortest_beside(cones: Cones, clearance: float, limit: float) -> np.ndarray 
     for start in range(0, len(order), CHUNK):
         rows = points[order[start : start + CHUNK]]
         beyond = rows @ cones.normals.T >= offsets - 1e-3 * clearance
-        free = (beyond.astype(np.float32) @ cones.bounds.T.astype(np.float32) > 0).all(axis=1)
+        free = np.all(np.any(beyond[:, None] & cones.bounds, axis=2), axis=1)
         if free.any():
             return rows[np.argmax(free)]
     return None

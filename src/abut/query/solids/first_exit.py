@@ -23,7 +23,7 @@ def first_exit(solids: TranslatedSolids, direction: np.ndarray, tolerance: float
     """
     if solids.free(np.zeros((1, 3)))[0]:
         return 0.0
-    last = float(solids.support_widths(direction[None])[0])
+    last = solids.support_width(direction)
     samples = _spread(solids.corners_a), _spread(solids.corners_b)
     t, leaps, by_rays = 0.0, 0, True
     while t < last:

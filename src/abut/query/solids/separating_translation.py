@@ -11,7 +11,7 @@ from abut.query.solids.relation import relations
 from abut.query.solids.translated_solids import FREE, TranslatedSolids
 from abut.query.solids.translation_descent import shorten
 
-SPHERE = 64  # directions that are tried
+SPHERE = 192  # directions that are tried
 FEW_FACES = 64  # of a mesh whose normals are tried as well
 ESCAPES = 4  # descents, each from a shorter translation than the last one reached
 QUICK = 4  # translations whose gap is looked at before a mesh is built to check them
@@ -99,10 +99,8 @@ def _row(poses: np.ndarray | None, row: int) -> np.ndarray | None:
 def _separate(solids: TranslatedSolids, tolerance: float) -> tuple[np.ndarray, bool]:
     """Return a verified translation, and whether it is locally shortest."""
     directions = _directions(solids)
-    widths = solids.support_widths(directions)
-    order = np.argsort(widths, kind="stable")
-    directions = directions[order]
-    wide = _lengthened(solids, widths[order[0]] * directions[0])
+    directions = directions[np.argsort(solids.sampled_widths(directions), kind="stable")]
+    wide = _lengthened(solids, solids.support_width(directions[0]) * directions[0])
     s, converged = wide[solids.first_free(wide) or 0], False
     for _ in range(ESCAPES):
         shorter = _shortest_of(solids, directions, s, tolerance)

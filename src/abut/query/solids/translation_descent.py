@@ -28,25 +28,26 @@ def shorten(
         The translation reached, and whether it is locally shortest.
     """
     s, memory, radius, here = start, [], np.inf, None
-    near = max(NEAR * solids.ulp, tolerance * CLEARANCE)
+    clearance = max(NEAR * solids.ulp, tolerance * CLEARANCE)
+    near = max(tolerance, clearance)
     for _ in range(STEPS):
         limit = float(np.linalg.norm(s)) - tolerance
         if here is None:
-            here = cones_at(face_differences(solids, solids.near(s, near)), s, near)
-        target = shortest_beside(here, near, limit)
+            here = cones_at(face_differences(solids, solids.near(s, near)), s, near, clearance)
+        target = shortest_beside(here, clearance, limit)
         if target is None:
             return s, True
-        beside_all = shortest_beside(joined_cones([here, *memory]), near, limit)
+        beside_all = shortest_beside(joined_cones([here, *memory]), clearance, limit)
         if beside_all is None:
             memory = []
         else:
             target = beside_all
         move = target - s
         share = min(1.0, radius / float(np.linalg.norm(move)))
-        found = _step(solids, s + share * move, s, tolerance * share, near)
+        found = _step(solids, s + share * move, s, tolerance * share, clearance)
         if isinstance(found, np.ndarray):
             memory, radius, here = [*memory, here][-CUTS:], 4.0 * radius, None
-            memory = [beside(cones, found, near) for cones in memory]
+            memory = [beside(cones, found, clearance) for cones in memory]
             s = found
         else:
             radius = 0.25 * share * float(np.linalg.norm(move))
@@ -56,12 +57,12 @@ def shorten(
 
 
 def _step(
-    solids: TranslatedSolids, target: np.ndarray, s: np.ndarray, gain: float, near: float
+    solids: TranslatedSolids, target: np.ndarray, s: np.ndarray, gain: float, clearance: float
 ) -> np.ndarray | FaceDifferences | None:
     """Return a free translation on the ray through a target, shorter than s by half of ``gain``.
 
-    Blocked ones are at most ``near`` below it.
-    If there is none, the faces in the way, if any.
+    Blocked translations lie at most ``clearance`` below it. If there is none, return the polytopes
+    of faces in the way.
     """
     length, longest = float(np.linalg.norm(target)), float(np.linalg.norm(s))
     direction = target / length if length > solids.ulp else s / longest
@@ -73,9 +74,11 @@ def _step(
     if first is None:
         return crossing(solids, direction, length)[0]
     if first:
-        return boundary_between(solids, direction, lengths[first - 1], lengths[first], near / 4.0)
+        return boundary_between(
+            solids, direction, lengths[first - 1], lengths[first], clearance / 4.0
+        )
     lengths = np.append(np.maximum(length - (longest - length) * BELOW, 0.0), 0.0)
     blocked = ~solids.free(lengths[:, None] * direction)
     low = int(np.argmax(blocked))
     high = float(lengths[low - 1]) if low else length
-    return boundary_between(solids, direction, lengths[low], high, near / 4.0)
+    return boundary_between(solids, direction, lengths[low], high, clearance / 4.0)
