@@ -39,14 +39,14 @@ from abut.query.solids.depth_game import (
     solve,
 )
 from abut.query.solids.depth_samples import depth_range
-from abut.query.solids.depth_slopes import climb, has_slope
+from abut.query.solids.depth_slopes import climb_slope, has_slope
 
 wp.set_module_options({"enable_backward": False, "fuse_fp": False, "max_unroll": 0})
 
 ZERO = wp.constant(wp.float64(0.0))
 
 
-@wp.func
+@wp.func(inline=False)
 def take_point(
     verdict: Verdict,
     a: SolidOperand,
@@ -69,7 +69,7 @@ def take_point(
     return out
 
 
-@wp.func
+@wp.func(inline=False)
 def place_in_b(
     verdict: Verdict,
     b: SolidOperand,
@@ -227,7 +227,7 @@ def bound_cell(
     if slot == BOX and out.upper > limit:
         out = place_in_b(out, b, pose, cell, noise, scratch)
     if slot == BOX and out.upper > limit:
-        count = climb(a, pose, cell, depth, precision, scratch)
+        count = climb_slope(a, pose, cell, depth, precision, scratch)
         if count == 1:
             if has_slope(a, pose, cell, depth, out.known, noise, scratch):
                 count = 0

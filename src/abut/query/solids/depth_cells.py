@@ -242,7 +242,7 @@ def upper_of(medial: MedialTree, index: wp.int32, noise: wp.float64):
     return SKEW * medial.upper[index] + noise
 
 
-@wp.func
+@wp.func(inline=False)
 def find_nearest(
     solid: SolidOperand,
     pose: wp.int32,
@@ -261,20 +261,20 @@ def find_nearest(
     return nearest_face(probe, solid.faces, pose, solid.wide, start, links, gaps)
 
 
-@wp.func
+@wp.func(inline=False)
 def squared_to(solid: SolidOperand, pose: wp.int32, p: wp.vec3d, face: wp.int32):
     """The squared distance of a point to a face of a solid."""
     return closest_point_tri(p, load_face(solid.faces, face, pose)).squared
 
 
-@wp.func
+@wp.func(inline=False)
 def away_from(solid: SolidOperand, pose: wp.int32, p: wp.vec3d, face: wp.int32):
     """The unit vector to p from its nearest point of a face; 0 on the face."""
     corners = load_face(solid.faces, face, pose)
     return wp.normalize(p - point_at(corners, closest_point_tri(p, corners).weights))
 
 
-@wp.func
+@wp.func(inline=False)
 def is_in(solid: SolidOperand, pose: wp.int32, p: wp.vec3d):
     """Whether p lies inside a solid."""
     return cross_ray_tree(p, solid.faces, pose, solid.tree)[0] != 0

@@ -47,7 +47,7 @@ def support_plane(
     return wp.vec4d(normal[0], normal[1], normal[2], height)
 
 
-@wp.func
+@wp.func(inline=False)
 def fill_row(
     solid: SolidOperand,
     pose: wp.int32,
@@ -72,7 +72,7 @@ def fill_row(
         scratch.payoff[COLUMNS * row + j] = distance
 
 
-@wp.func
+@wp.func(inline=False)
 def solve(cell: Polytope, count: wp.int32, scratch: Scratch):
     """An upper bound of the depth in a cell by the first faces of the list."""
     return solve_game(

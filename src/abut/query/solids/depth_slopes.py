@@ -27,7 +27,7 @@ UNCLEAR = wp.constant(wp.float64(-2.0))
 ZERO = wp.constant(wp.float64(0.0))
 
 
-@wp.func
+@wp.func(inline=False)
 def ascend(
     a: SolidOperand,
     pose: wp.int32,
@@ -71,7 +71,7 @@ def rate_along(
 
 
 @wp.func
-def climb(
+def climb_slope(
     a: SolidOperand,
     pose: wp.int32,
     cell: Polytope,
@@ -99,7 +99,7 @@ def climb(
     return count
 
 
-@wp.func
+@wp.func(inline=False)
 def least_facing(
     side: PosedMesh,
     tree: BvhView,

@@ -27,7 +27,7 @@ def squared_gap(node: Node, lower: wp.vec4f, upper: wp.vec4f):
     return total
 
 
-@wp.func
+@wp.func(inline=False)
 def support_height(
     side: PosedMesh,
     tree: BvhView,
