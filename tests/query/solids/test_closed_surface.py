@@ -5,7 +5,9 @@ import pytest
 import trimesh
 
 import abut
+import solid_complexes
 from abut.query.solids.closed_surface import closed_surface_of
+from solid_complexes import random_tets
 
 BOX = trimesh.creation.box()
 
@@ -121,3 +123,11 @@ def _boundary(faces):
     for i, j in edges:
         count[frozenset((i, j))] = count.get(frozenset((i, j)), 0) + 1
     return [(i, j) for i, j in edges if count[frozenset((i, j))] == 1]
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_cavities_that_touch_the_outer_shell(device, seed):
+    """Of sets of tetrahedra some cavities have all vertices on the outer shell."""
+    tets = random_tets(np.random.default_rng(seed), 3, 0.9)
+    points, faces = solid_complexes.surface(tets)
+    assert volume(surface_of(points, faces, device)) == pytest.approx(len(tets) / 6)

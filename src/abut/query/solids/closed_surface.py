@@ -12,7 +12,7 @@ from abut.query.closest_point import closest_point
 
 THIN = 1e-12  # faces with less area than this share of their longest edge squared are looked at
 SMALL_VOLUME = 1e-9  # share of the absolute terms; below it the sign is computed exactly
-SAMPLES = 64  # vertices of a component that are looked at to find one off another component
+SAMPLES = 64  # points of a component that are looked at to find one off another component
 
 
 @dataclass(frozen=True)
@@ -190,14 +190,20 @@ def _windings_around(
         if not len(inner):
             continue
         shell = Mesh(points, corners[outer], "cpu")
-        samples = [np.unique(corners[i])[:SAMPLES] for i in inner]
-        distance = closest_point(shell, points[np.concatenate(samples)], signed=True).distance
+        samples = [_samples(points, corners[i]) for i in inner]
+        distance = closest_point(shell, np.concatenate(samples), signed=True).distance
         stops = np.cumsum([len(s) for s in samples])[:-1]
         for i, signed in zip(inner, np.split(distance.numpy(), stops), strict=True):
             off = signed[signed != 0.0]
             if len(off) and off[0] < 0:
                 around[i] += ways[outer] if mesh.oriented else 1
     return around
+
+
+def _samples(points: np.ndarray, faces: np.ndarray) -> np.ndarray:
+    """Return vertices of a component, then middles of faces: vertices may all lie on another one."""
+    vertices = points[np.unique(faces)[:SAMPLES]]
+    return np.concatenate([vertices, points[faces[:SAMPLES]].mean(axis=1)])
 
 
 def _without_thin_faces(
