@@ -100,12 +100,16 @@ def surface_sides(
 
 def surface_stars(mesh: Mesh) -> SurfaceStars:
     """Return a surface with the faces around each of its vertices."""
-    welded = mesh.topology.welded
-    corners = welded[mesh.faces.numpy()].ravel()
+    return join_stars(mesh.points, mesh.faces, mesh.topology.welded)
+
+
+def join_stars(points: wp.array, faces: wp.array, welded: np.ndarray) -> SurfaceStars:
+    """Return surfaces in one set of arrays; vertices with the same ``welded`` are one."""
+    corners = welded[faces.numpy()].ravel()
     order = np.argsort(corners, kind="stable")
-    start = np.searchsorted(corners[order], np.arange(mesh.vertex_count + 1))
+    start = np.searchsorted(corners[order], np.arange(len(welded) + 1))
     out = SurfaceStars()
-    out.points, out.faces = mesh.points, mesh.faces
+    out.points, out.faces = points, faces
     for name, rows in (("welded", welded), ("start", start), ("star", order // 3)):
-        setattr(out, name, wp.array(rows, dtype=wp.int32, device=mesh.device))
+        setattr(out, name, wp.array(rows, dtype=wp.int32, device=points.device))
     return out

@@ -19,6 +19,7 @@ from abut.scene.rows import ObjectRows
 from abut.scene.scene_results import SceneContacts
 from abut.scene.search_cache import SearchCache
 from abut.scene.selection import Part
+from abut.scene.touching_solids import relations_of_touching
 
 APART = RELATIONS.index(Relation.APART)
 WITHIN = [RELATIONS.index(r) for r in (Relation.A_IN_B, Relation.B_IN_A)]
@@ -133,9 +134,18 @@ def _codes(
     crossing = np.isin(keys, met_keys[parts == CROSSING]) & clean[pairs].all(axis=1)
     codes = np.full(len(pairs), APART, np.int32)
     codes[crossing] = RELATIONS.index(Relation.CROSSING)
-    touched = np.isin(keys, met_keys) | ~clean[pairs].all(axis=1)
-    rest = np.flatnonzero(~crossing & (touched | _may_contain(pairs, solids, poses)))
-    codes[rest] = _codes_of(pairs[rest], solids, poses)
+    touched = np.isin(keys, met_keys)
+    whole = np.zeros(count, bool)
+    whole[[i for i in solids if clean[i] and len(solids[i].mesh.topology.anchors) == 1]] = True
+    plain = np.flatnonzero(touched & ~crossing & whole[pairs].all(axis=1))
+    if len(plain):
+        _, objects, faces = searches.contacts(part, None, False, first=False).rows
+        met = objects.numpy() + np.array([0, found.first_external])
+        surfaces = {i: solids[i].mesh for i in np.unique(pairs[plain]).tolist()}
+        codes[plain] = relations_of_touching(pairs[plain], surfaces, poses, met, faces.numpy())
+    other = ~crossing & ~(touched & whole[pairs].all(axis=1))
+    other &= touched | ~clean[pairs].all(axis=1) | _may_contain(pairs, solids, poses)
+    codes[other] = _codes_of(pairs[other], solids, poses)
     return codes
 
 

@@ -201,7 +201,7 @@ def _windings_around(
 
 
 def _samples(points: np.ndarray, faces: np.ndarray) -> np.ndarray:
-    """Return vertices of a component, then middles of faces: vertices may all lie on another one."""
+    """Return vertices of a component, then middles of its faces."""
     vertices = points[np.unique(faces)[:SAMPLES]]
     return np.concatenate([vertices, points[faces[:SAMPLES]].mean(axis=1)])
 

@@ -7,6 +7,7 @@ import numpy as np
 import warp as wp
 
 from abut.bvh.bvh_cache import bvh_of
+from abut.geometry.local_solid import SurfaceStars
 from abut.mesh import Mesh
 from abut.narrow.solid_contact import (
     A_INSIDE,
@@ -65,7 +66,7 @@ def relations(
         np.bitwise_or.at(parts, pose, search.local_parts(pairs, pose))
         met = pairs, pose
     search.add_free_components(parts, np.flatnonzero(parts & CROSSING != CROSSING), met)
-    return _codes(parts, colliding)
+    return codes_of_parts(parts, colliding)
 
 
 def interiors_meet(
@@ -81,7 +82,7 @@ def interiors_meet(
     return parts & (A_INSIDE | B_INSIDE | ALIKE) != 0
 
 
-def _codes(parts: np.ndarray, colliding: np.ndarray) -> np.ndarray:
+def codes_of_parts(parts: np.ndarray, colliding: np.ndarray) -> np.ndarray:
     """Return the relations that parts of the surfaces imply."""
     common = parts & (A_INSIDE | B_INSIDE | ALIKE) != 0
     rest_of_a = parts & (A_OUTSIDE | B_INSIDE | OPPOSITE) != 0
@@ -92,6 +93,16 @@ def _codes(parts: np.ndarray, colliding: np.ndarray) -> np.ndarray:
         RELATIONS.index(Relation.EQUAL),
     )
     return names.astype(np.int32)
+
+
+def local_parts(
+    a: SurfaceStars, b: SurfaceStars, posed_a: Any, posed_b: Any, pairs: wp.array, pose: wp.array
+) -> np.ndarray:
+    """Return all parts of two surfaces near each pair of faces that meet."""
+    parts = face_contacts(posed_a, posed_b, pairs, pose)
+    parts |= surface_sides(b, posed_b, posed_a, pairs, 1, pose)
+    parts |= surface_sides(a, posed_a, posed_b, pairs, 0, pose) * B_INSIDE
+    return parts
 
 
 def _repeated(pose: np.ndarray | None, count: int) -> np.ndarray | None:
@@ -135,11 +146,8 @@ class _Search:
     def local_parts(self, pairs: np.ndarray, pose: np.ndarray) -> np.ndarray:
         """Return all parts of both surfaces near each pair of faces that meet."""
         rows, at = self._on_device(pairs, pose)
-        (a, b), (posed_a, posed_b) = (self._stars(m) for m in self.meshes), self.posed
-        parts = face_contacts(posed_a, posed_b, rows, at)
-        parts |= surface_sides(b, posed_b, posed_a, rows, 1, at)
-        parts |= surface_sides(a, posed_a, posed_b, rows, 0, at) * B_INSIDE
-        return parts
+        a, b = (self._stars(mesh) for mesh in self.meshes)
+        return local_parts(a, b, self.posed[0], self.posed[1], rows, at)
 
     def add_free_components(
         self, parts: np.ndarray, wanted: np.ndarray, met: tuple[np.ndarray, np.ndarray] | None
