@@ -173,7 +173,8 @@ def _draw(
         aspect=args.size[0] / args.size[1],
     )
     bodies = [view.Body(*body) for body in painted]
-    pixels = view.render(bodies, curves, camera=camera, size=args.size, device=args.device)
+    look = {"camera": camera, "size": args.size, "device": args.device}
+    pixels = view.render(bodies, curves, curve_width=4.0, **look)
     view.save_picture(path, pixels)
 
 

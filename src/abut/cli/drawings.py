@@ -21,6 +21,7 @@ from abut.sdf.distance_field import DistanceField
 
 COLORS = (view.SAND, view.TEAL, view.INDIGO)
 LINE, DOT = 2.5, 7.0  # width of lines [pixels], and of those of a small answer
+MOST_LINES = 20_000  # of gaps in a picture
 SMALL = 0.02  # size of a small answer over the extent of the bodies
 
 
@@ -134,7 +135,8 @@ def of_gaps(
     if near.pose is not None:
         pairs = pairs[near.pose.numpy() == row]
     faces = pairs.T if len(operands) == 2 else [pairs.ravel()]
-    return Drawing(of_operands(operands, poses, row, faces), [*points])
+    few = points[:: 1 + len(points) // MOST_LINES]
+    return Drawing(of_operands(operands, poses, row, faces), [*few])
 
 
 def of_step(step: Step) -> Drawing:

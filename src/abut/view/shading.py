@@ -38,7 +38,7 @@ def opacity_along(scene: RenderScene, p: wp.vec3f, way: wp.vec3f, reach: wp.floa
 
 @wp.func
 def edge_share(scene: RenderScene, face: wp.int32, u: wp.float32, v: wp.float32, width: wp.float32):
-    """1 on an edge of the face, falling to 0 at ``width`` from it."""
+    """1 on an edge of the face, falling to 0 at ``width`` from it; 0 for narrow faces."""
     corners = scene.faces[face]
     a = scene.points[corners[0]]
     b = scene.points[corners[1]]
@@ -46,7 +46,9 @@ def edge_share(scene: RenderScene, face: wp.int32, u: wp.float32, v: wp.float32,
     area = wp.length(wp.cross(b - a, c - a))
     off = wp.min(u / wp.length(c - b), v / wp.length(a - c))
     off = wp.min(off, (1.0 - u - v) / wp.length(b - a)) * area
-    return wp.clamp(1.0 - off / width, 0.0, 1.0)
+    longest = wp.max(wp.length(c - b), wp.max(wp.length(a - c), wp.length(b - a)))
+    wide = wp.clamp(0.25 * area / (longest * width) - 0.25, 0.0, 1.0)
+    return wide * wp.clamp(1.0 - off / width, 0.0, 1.0)
 
 
 @wp.func
