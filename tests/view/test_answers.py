@@ -146,4 +146,31 @@ def test_culling_set_holds_all_contacts(scene):
     rows = set(map(tuple, found.culled.tolist()))
     assert {(0, f) for f, _ in found.faces.tolist()} <= rows
     assert {(1, g) for _, g in found.faces.tolist()} <= rows
-    assert "culling" in found.milliseconds
+    assert "culled" in found.milliseconds
+
+
+def test_overlap_of_solids(scene):
+    found = answer(scene, Question(overlap=True))
+    still = {"pose_a": np.eye(4), "pose_b": np.eye(4)}
+    truth = abut.overlap(scene.mesh("a"), scene.mesh("b"), **still)
+    (o,) = found.overlaps
+    assert (o.objects, o.relation) == ((0, 1), "crossing")
+    assert o.depths == pytest.approx((truth.inside_a, truth.inside_b), rel=1e-12)
+    assert "overlap" in found.milliseconds
+    live = LiveScene(scene, Question(overlap=True))
+    live.answer()
+    assert "depth" in rows_from(live, live.answers, OBJECT_PAIRS, 0, 1)[0].text
+    moved = np.eye(4)
+    moved[:3, 3] = o.separation
+    scene.move("b", moved)
+    assert answer(scene, Question(overlap=True)).overlaps == []
+
+
+def test_open_meshes_have_no_overlap(device):
+    scene = abut.Scene(device)
+    for _ in range(2):
+        scene.add(abut.Mesh(*cases.plane(4, 4), device=device))
+    found = answer(scene, Question(overlap=True))
+    assert found.overlaps == []
+    assert "closed" in found.message or "open" in found.message
+    assert len(found.faces) > 0

@@ -12,6 +12,7 @@ from abut.view.section import cut_mesh
 
 LIFT = 1.5e-4 * SIZE  # of marked faces above the surface, on both sides
 LINE = 2.5  # pixels
+ARROW = {"shaft_radius": 0.006 * SIZE, "head_radius": 0.015 * SIZE, "head_length": 0.04 * SIZE}
 
 
 class AnswerNodes:
@@ -24,6 +25,9 @@ class AnswerNodes:
         self.culled = add_faces(scene, "/culled/faces", GOLD)
         self.curves = add_lines(scene, "/contacts/curves", GOLD)
         self.line = add_lines(scene, "/distance/line", INK)
+        self.arrows = scene.add_arrows(
+            "/overlap/separation", np.zeros((1, 2, 3), np.float32), INK, visible=False, **ARROW
+        )
         about: Any = {"visible": False, "anchor": "bottom-center"}
         self.label = scene.add_label("/distance/value", "0", **about)
 
@@ -37,12 +41,19 @@ class AnswerNodes:
         set_faces(self.faces, self._corners(marked, plane), 2 * LIFT)
         set_faces(self.culled, self._corners(answers.culled, plane))
         set_lines(self.curves, segments)
+        self._show_overlaps(answers)
         near = answers.nearest
         self.line.visible = self.label.visible = near is not None
         if near is not None:
             set_lines(self.line, self.frame.points(near.points)[None])
             self.label.text = f"{near.value:.6g}"
             self.label.position = self.frame.points(near.points.mean(axis=0))
+
+    def _show_overlaps(self, answers: Answers) -> None:
+        """From the deepest point of each second object, an arrow that ends the overlap."""
+        starts = np.array([o.deepest[1] for o in answers.overlaps]).reshape(-1, 3)
+        ways = np.array([o.separation for o in answers.overlaps]).reshape(-1, 3)
+        set_lines(self.arrows, self.frame.points(np.stack([starts, starts + ways], axis=1)))
 
     def _lifted(self, answers: Answers) -> np.ndarray:
         """(2 n, 2, 3) segments on the page, above marked faces on both sides of both surfaces."""

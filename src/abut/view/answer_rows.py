@@ -56,6 +56,8 @@ def _object_rows(live: LiveScene, answers: Answers, first: int, count: int) -> l
         a, b = pairs[k].tolist()
         here = pair == k
         text = f"{live.name(a)} · {live.name(b)}: {counts[k]:,} face pairs"
+        for depth in (o.depths for o in answers.overlaps if o.objects == (a, b)):
+            text += f", depth {depth[0]:.4g}, {depth[1]:.4g}"
         if answers.values is not None and isfinite(least := answers.values[here].min()):
             text += f", {answers.measure} {least:.4g}"
         rows.append(Row(text, answers.segments[here].reshape(-1, 3), (a, b)))

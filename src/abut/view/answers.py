@@ -1,9 +1,10 @@
 """Answers: contacts and the shortest distance of a scene at one moment, as NumPy arrays."""
 
 import time
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from math import inf
+from typing import Any
 
 import numpy as np
 
@@ -11,8 +12,10 @@ from abut.core.timing import recording
 from abut.options import CULL_METHODS, TREE_METHODS, Method
 from abut.query.cull import cull
 from abut.scene import Scene
+from abut.view.overlap_answers import SolidOverlap, solid_overlaps
 
 NO_FACE = -1
+STAGES = ("contacts", "curves", "distance", "culled", "overlap")
 
 
 @dataclass(frozen=True)
@@ -25,12 +28,14 @@ class Question:
         distance: Measure the shortest distance where no objects meet.
         culled: Find the potentially colliding set, by ``far`` unless the method is another one by
             visibility.
+        overlap: Measure the overlap of solids that meet; of two objects always.
     """
 
     method: str = "bvh"
     self_collisions: bool = False
     distance: bool = True
     culled: bool = False
+    overlap: bool = False
 
 
 @dataclass(frozen=True)
@@ -55,6 +60,8 @@ class Answers:
         milliseconds: Times of the stages, in order.
         measure, values: The name of a number of each contact, and (n,) numbers: distance, time.
         culled: (k, 2) rows (object, face) of the potentially colliding set.
+        overlaps: Overlaps of solids.
+        message: Why some answers are missing.
     """
 
     objects: np.ndarray = field(default_factory=lambda: np.zeros((0, 2), np.int32))
@@ -65,6 +72,8 @@ class Answers:
     measure: str = ""
     values: np.ndarray | None = None
     culled: np.ndarray = field(default_factory=lambda: np.zeros((0, 2), np.int32))
+    overlaps: list[SolidOverlap] = field(default_factory=list)
+    message: str = ""
 
     @property
     def clearance(self) -> float:
@@ -85,23 +94,33 @@ class Answers:
 
 def answer(scene: Scene, question: Question) -> Answers:
     """Ask a scene; with the milliseconds of each stage."""
-    start = time.perf_counter()
+    clock = [time.perf_counter()]
     with recording() as timer:
         hits = scene.collide(method=question.method, self_collisions=question.self_collisions)
-        found = time.perf_counter()
+        clock.append(time.perf_counter())
         objects, faces = hits.objects.numpy(), hits.pairs.numpy()
         segments = hits.segments.numpy() if len(hits) else np.zeros((0, 2, 3))
-        drawn = time.perf_counter()
+        clock.append(time.perf_counter())
         meet = bool((objects[:, 0] != objects[:, 1]).any())
         nearest = _nearest(scene, question.method) if question.distance and not meet else None
-        near = time.perf_counter()
-        culled = _culled(scene, question) if question.culled else np.zeros((0, 2), np.int32)
-    end = time.perf_counter()
-    spent = {"contacts": found - start, "curves": drawn - found, "distance": near - drawn}
-    spent |= {"culling": end - near} if question.culled else {}
-    times = {name: 1e3 * seconds for name, seconds in spent.items()}
+        clock.append(time.perf_counter())
+        found = Answers(objects, faces, segments, nearest)
+        culled = _culled(scene, question) if question.culled else found.culled
+        clock.append(time.perf_counter())
+        overlaps, message = _overlaps(scene, found) if question.overlap else ([], "")
+        clock.append(time.perf_counter())
+    times = dict(zip(STAGES, 1e3 * np.diff(clock), strict=True))
+    times = {name: float(ms) for name, ms in times.items() if getattr(question, name, True)}
     times |= {f"· {name}": ms for name, ms in timer.milliseconds.items()}
-    return Answers(objects, faces, segments, nearest, times, culled=culled)
+    about: Any = {"culled": culled, "overlaps": overlaps, "message": message}
+    return replace(found, milliseconds=times, **about)
+
+
+def _overlaps(scene: Scene, found: Answers) -> tuple[list[SolidOverlap], str]:
+    """Overlaps of the objects that meet; of two objects, also where one lies inside the other."""
+    pairs = found.object_pairs[0]
+    pairs = pairs[pairs[:, 0] != pairs[:, 1]]
+    return solid_overlaps(scene, scene.indices[None] if len(scene) == 2 else pairs)
 
 
 def _culled(scene: Scene, question: Question) -> np.ndarray:

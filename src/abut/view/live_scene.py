@@ -125,7 +125,8 @@ class LiveScene:
     def answer(self) -> None:
         """Answer the question; an error becomes the message."""
         try:
-            self.answers, self.message = answer(self.scene, self.question), ""
+            self.answers = answer(self.scene, self.question)
+            self.message = self.answers.message
         except AbutError as error:
             self.answers, self.message = Answers(), str(error)
 

@@ -43,6 +43,7 @@ class Panel:
         self.own = gui.add_checkbox("self-collisions", question.self_collisions)
         self.distance = gui.add_checkbox("distance", question.distance)
         self.culled = gui.add_checkbox("culling set", question.culled)
+        self.overlap = gui.add_checkbox("overlap of solids", question.overlap)
         listed = live.objects[:MOST_LISTED]
         self._objects = {f"{live.name(row)} ({row})": row for row in listed}
         self.moved = gui.add_dropdown("move", [NONE, *self._objects], initial_value=NONE)
@@ -51,6 +52,7 @@ class Panel:
         self.own.on_update(lambda _: live.ask(self_collisions=self.own.value))
         self.distance.on_update(lambda _: live.ask(distance=self.distance.value))
         self.culled.on_update(lambda _: live.ask(culled=self.culled.value))
+        self.overlap.on_update(lambda _: live.ask(overlap=self.overlap.value))
         self.moved.on_update(lambda _: choose(self._objects.get(self.moved.value)))
         self.reset.on_click(lambda _: live.move({row: live.start[row] for row in live.objects}))
 
@@ -93,6 +95,9 @@ def scene_facts(live: LiveScene, answers: Answers) -> list[tuple[str, str]]:
         ("object pairs in contact", f"{len(answers.object_pairs[0]):,}"),
         ("face pairs in contact", f"{len(answers.faces):,}"),
     ]
+    for o in answers.overlaps[:1]:
+        facts += [("relation", o.relation), ("depth", f"{o.depths[0]:.6g}, {o.depths[1]:.6g}")]
+        facts.append(("separation", f"{np.linalg.norm(o.separation):.6g}"))
     if len(answers.culled):
         facts.append(("faces that may collide", f"{len(answers.culled):,}"))
     if not np.isnan(answers.clearance):
