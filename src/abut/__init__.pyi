@@ -48,7 +48,7 @@ from .scene import (
     SceneImpacts,
     SceneObject,
 )
-from .scene.overlaps import SceneOverlaps
+from .scene.object_overlaps import SceneOverlaps
 from .sdf.closest_sample import Proximity
 from .sdf.distance_field import DistanceField
 from .sdf.response import Response

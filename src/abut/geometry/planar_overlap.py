@@ -134,7 +134,7 @@ def cross_properly(a: wp.mat33d, b: wp.mat33d, sides_a: wp.vec3i, sides_b: wp.ve
 
 
 @wp.func
-def sides_of_plane(t: wp.mat33d, of: wp.mat33d):
+def corner_sides(t: wp.mat33d, of: wp.mat33d):
     """Return the sides of the plane of t that the corners of another triangle are on."""
     out = wp.vec3i(0, 0, 0)
     for k in range(3):

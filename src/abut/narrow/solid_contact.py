@@ -6,10 +6,10 @@ import warp as wp
 from abut.bvh.layout import BvhView
 from abut.core.launch import launch
 from abut.geometry.planar_overlap import (
+    corner_sides,
     cross_properly,
     open_tris_overlap,
     seen_along,
-    sides_of_plane,
 )
 from abut.geometry.poses import move_point
 from abut.geometry.predicates import orient2d
@@ -43,8 +43,8 @@ def face_contact_kernel(
     for i in range(span[0] + wp.tid(), span[1], span[2]):
         face_a = load_face(a, pairs[i, 0], pose[i])
         face_b = load_face(b, pairs[i, 1], pose[i])
-        sides_a = sides_of_plane(face_b, face_a)
-        sides_b = sides_of_plane(face_a, face_b)
+        sides_a = corner_sides(face_b, face_a)
+        sides_b = corner_sides(face_a, face_b)
         parts = wp.int32(0)
         if wp.min(sides_b) == 0 and wp.max(sides_b) == 0:
             axis = seen_along(face_a)

@@ -6,11 +6,11 @@ import warp as wp
 from abut.core.launch import launch
 from abut.geometry.local_solid import SurfaceStars, side_at_edge, side_at_vertex
 from abut.geometry.planar_overlap import (
+    corner_sides,
     depths_in_tri,
     edge_meets_tri,
     open_tri_meets_flat_part,
     seen_along,
-    sides_of_plane,
 )
 from abut.mesh import Mesh
 from abut.operands.posed_mesh import PosedMesh, load_face, pose_of
@@ -39,8 +39,8 @@ def face_parts(
     the point tells which side the way begins on.
     """
     parts = wp.int32(0)
-    sides_t = sides_of_plane(other, t)
-    sides_other = sides_of_plane(t, other)
+    sides_t = corner_sides(other, t)
+    sides_other = corner_sides(t, other)
     axis = seen_along(other)
     f = solid.faces[face]
     for k in range(3):

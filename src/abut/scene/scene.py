@@ -55,7 +55,7 @@ from abut.scene.selection import Selections
 from abut.scene.shape_pool import ShapePool
 
 if TYPE_CHECKING:
-    from abut.scene.overlaps import SceneOverlaps
+    from abut.scene.object_overlaps import SceneOverlaps
 
 
 @explain_methods
@@ -419,7 +419,7 @@ class Scene:
             contacts = scene_contacts(found, poses is not None, lambda: pool.version == version)
             if not solid:
                 return contacts
-            from abut.scene.overlaps import with_contained
+            from abut.scene.object_overlaps import with_contained
 
             return with_contained(contacts, part)
 
@@ -448,7 +448,7 @@ class Scene:
         Guarantee:
             That of ``abut.overlap``.
         """
-        from abut.scene.overlaps import scene_overlaps
+        from abut.scene.object_overlaps import scene_overlaps
 
         tolerance = number_from(tolerance, "tolerance", 0.0)
         external = self._selections.external(against, pose)

@@ -14,7 +14,7 @@ from abut.geometry.common_corners import SHARED_NONE
 from abut.operands.posed_pairs import WorkItems, item_stop, pair_at, pair_stop, row_and_item
 from abut.traversal.overlap.found_faces import LISTED, list_found, note_found
 from abut.traversal.overlap.kdop_frames import KdopFrames
-from abut.traversal.overlap.node_pairs import finer_overlap, overlap
+from abut.traversal.overlap.node_pairs import finer_overlap, overlap_node_boxes
 from abut.traversal.overlap.row_frames import LEAF_BLOCK, walks_from_b
 
 wp.set_module_options({"enable_backward": False, "fuse_fp": False})
@@ -75,9 +75,9 @@ def leaf_walk_kernel_for(pairs_type: type, finer: bool, own: bool) -> wp.Kernel:
                     node = load_node(walked.nodes, slot)
                     hit = wp.int32(0)
                     if from_b:
-                        hit = overlap(frame, node, leaf)
+                        hit = overlap_node_boxes(frame, node, leaf)
                     else:
-                        hit = overlap(frame, leaf, node)
+                        hit = overlap_node_boxes(frame, leaf, node)
                     if wp.static(finer):
                         if hit == 1:
                             i = wp.where(from_b, slot, leaf_slot)

@@ -65,7 +65,7 @@ def finer_overlap(
 
 
 @wp.func
-def overlap(frame: RelativeFrame, a: Node, b: Node):
+def overlap_node_boxes(frame: RelativeFrame, a: Node, b: Node):
     """1 when the boxes of two nodes may overlap, else 0."""
     return wp.int32(overlap_boxes(frame, a.low, a.high, b.low, b.high))
 
@@ -159,6 +159,6 @@ def start_of(
     slot = subtree_slot(tree_a, item, depth)
     if slot >= 0:
         root = load_node(tree_b.nodes, root_of(tree_b))
-        if overlap(frame, load_node(tree_a.nodes, slot), root) == 0:
+        if overlap_node_boxes(frame, load_node(tree_a.nodes, slot), root) == 0:
             slot = -1
     return slot

@@ -18,7 +18,7 @@ from abut.operands.posed_pairs import (
     subtree_depth,
 )
 from abut.traversal.overlap.leaf_packets import PACKET
-from abut.traversal.overlap.node_pairs import overlap
+from abut.traversal.overlap.node_pairs import overlap_node_boxes
 
 wp.set_module_options({"enable_backward": False, "fuse_fp": False})
 
@@ -74,7 +74,7 @@ def frames_kernel_for(pairs_type: type) -> wp.Kernel:
                     root_b = load_node(pair.tree_b.nodes, root_of(pair.tree_b))
                     if kind == FACES:
                         count = count_a
-                    elif overlap(frame, root_a, root_b) == 1:
+                    elif overlap_node_boxes(frame, root_a, root_b) == 1:
                         count = 1 << subtree_depth(items, count_a)
                         if kind == LEAF_BLOCKS:
                             count_b = pair.b.faces.shape[0]
