@@ -6,6 +6,7 @@ from convex_pieces import first_free_along, interiors_meet, random_solid
 from scipy.spatial.transform import Rotation
 
 import abut
+from abut.query.solids.closed_surface import closed_surface_of
 from abut.query.solids.relation import RELATIONS, relations
 from abut.query.solids.separating_translation import separate, separate_along
 
@@ -226,6 +227,40 @@ def test_random_solids(device, seed):
             shorter = shorter_neighbours_are_free(rng, found.translation[k], a, b, fixed, pose_b[k])
             assert not (found.converged[k] and shorter.any())
     assert overlapping > 30 and converged >= 97
+
+
+def polycube(rng, count):
+    """Cells (k, 3) of a connected set of unit cubes."""
+    cells = {(0, 0, 0)}
+    while len(cells) < count:
+        cell = sorted(cells)[rng.integers(len(cells))]
+        cells.add(tuple(int(x) for x in cell + rng.choice([-1, 1]) * np.eye(3)[rng.integers(3)]))
+    return np.array(sorted(cells), float)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_polycubes(device, seed):
+    """Cubes on a grid touch in faces, edges and corners, all exactly."""
+    rng = np.random.default_rng(seed)
+    for _ in range(10):
+        cells = [polycube(rng, rng.integers(1, 7)) for _ in range(2)]
+        a, b = (
+            closed_surface_of(boxes(*((c, c + 1) for c in part), device=device), "solid").mesh
+            for part in cells
+        )
+        pose = translated(np.eye(4), 0.5 * rng.integers(-2, 3, 3))
+
+        def meet(s, cells=cells, pose=pose):
+            apart = np.abs(cells[0][:, None] - (cells[1] + pose[:3, 3] + s))
+            return (apart < 1).all(axis=2).any()
+
+        found = separate(a, b, None, pose[None], TOLERANCE)
+        s = found.translation[0]
+        assert found.converged[0] and not meet(s)
+        assert meet(0 * s) == bool(s.any()) and (s == np.round(2 * s) / 2).all()
+        near = s + 1e-4 * rng.normal(size=(200, 3))
+        near = near[np.linalg.norm(near, axis=1) < np.linalg.norm(s) - 2 * TOLERANCE]
+        assert all(meet(n) for n in near)
 
 
 def sampled_depth(rng, a, b, pose_a, pose_b):

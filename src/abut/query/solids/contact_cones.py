@@ -91,7 +91,7 @@ def shortest_beside(cones: Cones, clearance: float, limit: float) -> np.ndarray 
     The translation is zero, or nearest to zero of a facet, a line of two or a corner of three.
     """
     offsets = cones.offsets + clearance
-    points = _candidates(cones.normals, offsets)
+    points = vertices_and_feet(cones.normals, offsets)
     length = np.linalg.norm(points, axis=1)
     order = np.argsort(length, kind="stable")
     order = order[length[order] < limit]
@@ -104,8 +104,11 @@ def shortest_beside(cones: Cones, clearance: float, limit: float) -> np.ndarray 
     return None
 
 
-def _candidates(normals: np.ndarray, offsets: np.ndarray) -> np.ndarray:
-    """Return (k, 3) the origin, and the points of planes, lines and corners nearest to it."""
+def vertices_and_feet(normals: np.ndarray, offsets: np.ndarray) -> np.ndarray:
+    """Return (k, 3) zero, and the nearest points to it of planes, of lines of two, and corners.
+
+    The planes are ``normals @ x == offsets``.
+    """
     count = len(offsets)
     found = [np.zeros((1, 3)), offsets[:, None] * normals]
     if count > 1:

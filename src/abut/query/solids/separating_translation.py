@@ -110,7 +110,7 @@ def _separate(solids: TranslatedSolids, tolerance: float) -> tuple[np.ndarray, b
     longer = _lengthened(solids, s)
     verified = longer[_first_verified(solids, longer)]
     excess = np.linalg.norm(verified) - np.linalg.norm(s)
-    return verified, converged and bool(excess <= tolerance)
+    return verified + 0.0, converged and bool(excess <= tolerance)  # no negative zeros
 
 
 def _shortest_of(

@@ -2,7 +2,15 @@
 
 import numpy as np
 
-from abut.query.solids.contact_cones import beside, cones_at, cuts_at, joined_cones, shortest_beside
+from abut.query.solids.contact_cones import (
+    Cones,
+    beside,
+    cones_at,
+    cuts_at,
+    joined_cones,
+    shortest_beside,
+    vertices_and_feet,
+)
 from abut.query.solids.face_differences import FaceDifferences, face_differences
 from abut.query.solids.free_boundary import boundary_between, crossing
 from abut.query.solids.translated_solids import TranslatedSolids
@@ -12,6 +20,7 @@ NEAR = 512.0  # ulps from a facet that count as on it
 CUTS = 8  # contacts at other translations that are remembered
 DEEPEST = 3  # face pairs at a blocked target that are remembered
 CLEARANCE = 1.0 / 64.0  # share of the tolerance
+POLISHED = 8  # points that are looked at
 TOP = np.linspace(0.0, 1.0, 4)
 BELOW = 2.0 ** np.arange(6)
 
@@ -36,7 +45,7 @@ def shorten(
             here = cones_at(face_differences(solids, solids.near(s, near)), s, near, clearance)
         target = shortest_beside(here, clearance, limit)
         if target is None:
-            return s, True
+            return _polished(solids, s, here, tolerance), True
         beside_all = shortest_beside(joined_cones([here, *memory]), clearance, limit)
         if beside_all is None:
             memory = []
@@ -54,6 +63,24 @@ def shorten(
             if found is not None:
                 memory = [*memory, cuts_at(found, s, s + share * move, DEEPEST)][-CUTS:]
     return s, False
+
+
+def _polished(solids: TranslatedSolids, s: np.ndarray, here: Cones, tolerance: float) -> np.ndarray:
+    """Return a free point on facets of the contacts close to s, if it is not longer; else s.
+
+    Steps keep a clearance; on facets the solids touch. Points without the last bits come first.
+    """
+    points = vertices_and_feet(here.normals, here.offsets)
+    points = points[np.linalg.norm(points - s, axis=1) <= tolerance]
+    for unit in (64.0 * solids.ulp, solids.ulp):
+        rounded = np.unique(np.round(points / unit), axis=0) * unit
+        length = np.linalg.norm(rounded, axis=1)
+        rounded = rounded[np.argsort(length, kind="stable")]
+        rounded = rounded[: np.count_nonzero(length <= np.linalg.norm(s) + unit)][:POLISHED]
+        first = solids.first_free(rounded) if len(rounded) else None
+        if first is not None:
+            return rounded[first]
+    return s
 
 
 def _step(
