@@ -82,3 +82,47 @@ def test_without_an_answer_all_bodies_are_in_view():
     bodies, camera = view.aim([room()], np.empty((0, 3)), size=(64, 64))
     expected = view.Camera.around(room().shape.vertices, aspect=1)
     assert np.array_equal(camera.eye, expected.eye) and len(bodies) == 1
+
+
+def random_scene(seed):
+    """Bodies that lie in each other's way, and a point, a face or a segment among them."""
+    random = np.random.default_rng(seed)
+    bodies = []
+    for k in range(random.integers(1, 6)):
+        box = cases.box(tuple(random.uniform(0.2, 2, 3)))
+        shape = (box, cases.icosphere(80, random.uniform(0.2, 1)), cases.torus(16, 8))[k % 3]
+        turn, _ = np.linalg.qr(random.normal(size=(3, 3)))
+        vertices = shape.vertices @ turn.T + 0.8 * random.normal(size=3)
+        bodies.append(view.Body((vertices, shape.faces), (view.SAND, view.TEAL)[k % 2]))
+    vertices, faces = bodies[random.integers(len(bodies))].shape
+    corners = vertices[faces[random.integers(len(faces))]]
+    kinds = [random.dirichlet(np.ones(3))[None] @ corners, corners[[0, 1, 2, 0]]]
+    return bodies, [*kinds, np.linspace(*0.3 * random.normal(size=(2, 3)), 9)][seed % 3]
+
+
+@pytest.mark.parametrize("seed", range(18))
+def test_answers_anywhere_are_seen(seed):
+    bodies, curve = random_scene(seed)
+    bodies, camera = view.aim(bodies, curve, size=(180, 120), device="cpu")
+    look = {"camera": camera, "size": (180, 120), "device": "cpu", "quality": 0.5}
+    picture = view.render(bodies, [curve], curve_color=RED, curve_width=5.0, **look)
+    assert is_answer(picture).sum() >= 12
+
+
+POINT = cases.Shape(np.full((3, 3), 5.0), np.array([[0, 1, 2]], np.int32))
+
+
+def test_a_mesh_without_extent():
+    bodies, camera = view.aim([view.Body(POINT)], POINT.vertices, size=(30, 20), device="cpu")
+    picture = view.render(bodies, [POINT.vertices], camera=camera, size=(30, 20), device="cpu")
+    assert picture.shape == (20, 30, 3)
+
+
+def test_bodies_without_faces():
+    """Regression: Warp ended the process."""
+    empty = view.Body((POINT.vertices, np.empty((0, 3), np.int32)))
+    assert view.aim([empty], POINT.vertices, device="cpu")[0] == [empty]
+    with pytest.raises(abut.MeshError, match="at least one face"):
+        view.render([empty], size=(30, 20), device="cpu")
+    picture = view.render([empty, room()], size=(30, 20), device="cpu")
+    assert np.array_equal(picture, view.render([room()], size=(30, 20), device="cpu"))

@@ -20,7 +20,7 @@ AZIMUTHS = (-60, -90, -30, -120, 0, 180, 60, 120, 90, 150, 30, -150)
 ELEVATIONS = (25, 50, 8, 75, -20, -55)
 SHIFTS = ((0.0, 0.0), (0.25, 0.0), (-0.25, 0.0), (0.0, 0.25), (0.0, -0.25))  # against grazing
 POINTS = 256  # of the answer that are looked for
-SEEN = 0.5  # share of the answer that is enough
+SEEN = 0.6  # share of the answer that is enough
 GLASS = 0.3  # opacity of bodies that hide the answer
 CLOSE = 4.0  # size of the picture over the size of the answer
 LEAST = 0.25  # size of the picture over the extent of the bodies, at least
@@ -68,7 +68,7 @@ def aim(
     """Choose a camera that sees an answer, near enough to show it.
 
     Of 72 directions the camera takes the first from which most of the answer is seen. Where bodies
-    hide more than half of it from everywhere, they become translucent.
+    hide two fifths of it from everywhere, they become translucent.
 
     Args:
         bodies: Surfaces, at least one.
@@ -83,7 +83,7 @@ def aim(
     bodies = list(bodies)
     points = np.concatenate([body.shape.vertices for body in bodies])
     look = {"aspect": size[0] / size[1], "vertical": vertical}
-    if not len(answer):
+    if not len(answer) or not any(len(body.shape.faces) for body in bodies):
         return bodies, Camera.around(points, **look)
     frame = _frame(points, answer)
     ways = product(ELEVATIONS, AZIMUTHS)

@@ -61,7 +61,7 @@ class Camera:
         across = np.abs(frame - centre)
         tangent = float(np.tan(np.radians(view_angle) / 2))
         needed = np.maximum(across[:, 0] / aspect, across[:, 1]) * margin / tangent
-        back = float((needed - (frame - centre)[:, 2]).max())
+        back = float((needed - (frame - centre)[:, 2]).max()) or 1.0
         eye = centre @ np.stack([right, up, ahead]) - back * ahead
         return Camera(eye, right, up, ahead, tangent, vertical)
 

@@ -11,7 +11,7 @@ import warp as wp
 from abut.cases.shape import Shape
 from abut.cases.shapes import plane
 from abut.core.device import resolve_device
-from abut.errors import FileError
+from abut.errors import FileError, MeshError
 from abut.io.write import replacing, require_writable
 from abut.view.body import GOLD, INK, SHADOW, Body, Color
 from abut.view.camera import Camera, turn_of
@@ -57,14 +57,20 @@ def render(
 
     Returns:
         (height, width, 3) uint8.
+
+    Raises:
+        MeshError: The bodies have no face.
     """
+    bodies = [body for body in bodies if len(body.shape.faces)]
+    if not bodies:
+        raise MeshError("a picture takes a body with at least one face.")
     points = np.concatenate([b.shape.vertices for b in bodies]) if around is None else around
     camera = camera or Camera.around(points, aspect=size[0] / size[1], vertical=vertical)
     origin = (points.min(axis=0) + points.max(axis=0)) / 2
     turn = turn_of(camera.vertical).T
     camera = camera.in_studio(origin)
     points = (points - origin) @ turn
-    extent = float(np.ptp(points, axis=0).max())
+    extent = float(np.ptp(points, axis=0).max()) or 1.0
     bodies = [replace(b, shape=((b.shape.vertices - origin) @ turn, b.shape.faces)) for b in bodies]
     lines = np.empty((0, 2), np.float32)
     if len(curves):
