@@ -229,7 +229,7 @@ def bound_cell(
     if slot == BOX and out.upper > limit:
         count = climb_slope(a, pose, cell, depth, precision, scratch)
         if count == 1:
-            if has_slope(a, pose, cell, depth, out.known, noise, scratch):
+            if has_slope(a, pose, cell, depth, out.known, precision, scratch):
                 count = 0
         if count == 0:
             out.upper = DROPPED

@@ -22,7 +22,8 @@ from abut.query.solids.support_plane import MOST_FACES, squared_gap
 
 CLIMBS = wp.constant(4)  # directions that are tried
 STEP = wp.constant(wp.float64(2.5))  # radii and more, by which an ascent is tried
-CLEARLY = wp.constant(wp.float64(2.0**-30))
+SLIVER = wp.constant(wp.float64(2.0**-20))  # twice the area over the square of the longest edge
+CLEARLY = wp.constant(wp.float64(2.0**-28))  # more than the error of a normal, if not of a sliver
 UNCLEAR = wp.constant(wp.float64(-2.0))
 ZERO = wp.constant(wp.float64(0.0))
 
@@ -49,9 +50,10 @@ def ascend(
     step = STEP * radius * (depth + radius) / rate
     reach = depth + wp.float64(2.0) * radius
     bound = (reach * reach + wp.float64(2.0) * step * radius + step * step) * precision.margin
+    bound = wp.sqrt(bound) + precision.noise
     way = wp.vec3d(slope[0], slope[1], slope[2])
     p = cell.middle + step * way
-    return find_nearest(a, pose, p, -1, bound, scratch.links, scratch.gaps).face
+    return find_nearest(a, pose, p, -1, bound * bound, scratch.links, scratch.gaps).face
 
 
 @wp.func
@@ -130,7 +132,7 @@ def least_facing(
                 ac = corners[2] - corners[0]
                 area = wp.cross(ab, ac)
                 size = wp.length(area)
-                if found > MOST_FACES or size <= CLEARLY * wp.max(wp.dot(ab, ab), wp.dot(ac, ac)):
+                if found > MOST_FACES or size <= SLIVER * wp.max(wp.dot(ab, ab), wp.dot(ac, ac)):
                     return wp.vec4d(ZERO, ZERO, ZERO, UNCLEAR)
                 along = wp.dot(area, normal) / size
                 if along < out[3]:
@@ -145,7 +147,7 @@ def has_slope(
     cell: Polytope,
     depth: wp.float64,
     known: wp.int32,
-    noise: wp.float64,
+    precision: Precision,
     scratch: Scratch,
 ):
     """Whether the depth grows behind the surface near a cell, because all faces face one way.
@@ -154,12 +156,14 @@ def has_slope(
     """
     corners = load_face(a.faces, scratch.faces[0], pose)
     total = wp.normalize(wp.cross(corners[1] - corners[0], corners[2] - corners[0]))
-    radius = wp.float64(2.0) * cell.radius + noise
+    radius = wp.float64(2.0) * (cell.radius + precision.noise)
     radius += wp.where((known & MIDDLE_OUT) != 0, -depth, depth)
+    radius = wp.max(radius, depth) * precision.margin
+    clearly = wp.max(CLEARLY, precision.margin - wp.float64(1.0))
     for _ in range(CLIMBS):
         way = wp.normalize(total)
         least = least_facing(a.faces, a.tree, a.wide, pose, cell.middle, way, radius)
-        if least[3] > CLEARLY:
+        if least[3] > clearly:
             return True
         if least[3] == UNCLEAR:
             return False

@@ -14,8 +14,9 @@ from abut.bvh.wide import wide_nodes_of
 from abut.mesh import Mesh
 from abut.operands.posed_mesh import make_posed_mesh
 from abut.query.solids.depth_cells import BOX, IN_B, MedialTree, Precision, SolidOperand
+from abut.query.solids.depth_parts import make_cells
 from abut.query.solids.depth_samples import depth_samples_of
-from abut.query.solids.depth_search import DepthSearch, make_cells
+from abut.query.solids.depth_search import DepthSearch
 
 LEVELS = 10
 BOXES_PER_POSE = 8  # of one level that pay
