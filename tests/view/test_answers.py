@@ -174,3 +174,37 @@ def test_open_meshes_have_no_overlap(device):
     assert found.overlaps == []
     assert "closed" in found.message or "open" in found.message
     assert len(found.faces) > 0
+
+
+def test_bad_changes_become_messages(scene):
+    live = LiveScene(scene, Question())
+    live.move({1: 2 * np.eye(4)})
+    live.next_changes()
+    live.answer()
+    assert "rigid" in live.message
+    live.move({1: shifted(0.0)})
+    live.deform({0: scene.mesh("a").vertices.numpy() * np.nan})
+    live.next_changes()
+    live.answer()
+    assert "finite" in live.message
+    live.move({1: shifted(9.0)})
+    live.next_changes()
+    live.answer()
+    assert live.message == ""
+
+
+def test_the_loop_survives_an_error_of_the_page(scene, capsys):
+    live = LiveScene(scene, Question())
+    seen = []
+
+    def show(*changes):
+        seen.append(changes)
+        if len(seen) == 1:
+            live.ask()
+            raise RuntimeError("a page that cannot draw")
+        live.close()
+
+    thread = start_answering(live, show)
+    thread.join(60)
+    assert len(seen) == 2
+    assert "a page that cannot draw" in capsys.readouterr().err

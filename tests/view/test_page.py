@@ -4,6 +4,7 @@ import signal
 import socket
 import subprocess
 import sys
+import time
 import urllib.error
 import urllib.request
 
@@ -260,4 +261,26 @@ def test_scene_that_moves_is_followed(meshes):
     page.update()
     assert page.shown.wait(120)
     assert page.live.answers.clearance == abut.distance(*meshes, pose_b=pose).value
+    page.close()
+
+
+@pytest.mark.slow
+def test_two_bunnies_are_answered_30_times_a_second(data):
+    """Poses arrive faster than answers, as from a drag; contacts and distances alternate."""
+    mesh = abut.Mesh.load(data / "models" / "bunny_69k.ply", "cpu")
+    size = np.ptp(mesh.vertices.numpy(), axis=0).max()
+    page = make_page([mesh, mesh], port=0)
+    assert page.shown.wait(120)
+
+    def drag(seconds):
+        before, start = page.panel.answered, time.monotonic()
+        while (now := time.monotonic() - start) < seconds:
+            pose = np.eye(4)
+            pose[0, 3] = size * (0.75 + 0.7 * np.cos(2 * now))
+            page.live.move({1: pose})
+            time.sleep(1 / 240)
+        return (page.panel.answered - before) / seconds
+
+    drag(2.0)  # loads kernels
+    assert drag(4.0) > 30
     page.close()

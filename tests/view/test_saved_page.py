@@ -100,10 +100,16 @@ def test_sequence(browser):
     counts = [len(abut.self_collide(abut.Mesh(f, whole.faces, device="cpu"))) for f in frames]
     np.testing.assert_array_equal(player.numbers["face pairs"], counts)
     assert counts[0] > counts[1] > counts[2] == 0
+    assert tab.fact("impacts") is None
     tab.until(lambda: tab.tab.locator(".uplot").count() >= 2)
+    player.ccd.value = True
     for frame in (2, 1, 0):
         player.slider.value = frame
         tab.until(lambda frame=frame: tab.fact("face pairs in contact") == f"{counts[frame]:,}")
+    mesh = abut.Mesh(*whole, device="cpu")
+    impacts = abut.ccd(abut.Motion(mesh, end=frames[1]))
+    tab.until(lambda: tab.fact("impacts") == f"{len(impacts):,}")
+    assert len(page.player.points.points) == len(impacts)
     assert tab.errors == []
     tab.close()
     page.close()

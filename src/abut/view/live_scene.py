@@ -2,6 +2,7 @@
 
 import threading
 import time
+import traceback
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
@@ -39,7 +40,7 @@ class LiveScene:
         self.poses = scene.poses.numpy().reshape(-1, 4, 4).copy()
         self.start = self.poses.copy()
         self.answers: Answers | None = None
-        self.message = ""
+        self.message = self._problem = ""
         self.closed, self.began = False, 0.0
         self._names = {row: name for name, row in scene.names.items()}
         self._pending: dict[int, np.ndarray] = {}
@@ -111,6 +112,14 @@ class LiveScene:
             bent, self._bent = self._bent, {}
             self._asked = False
         self.began = time.perf_counter()
+        try:
+            self._apply(moved, bent)
+        except AbutError as error:
+            self._problem = str(error)
+        return list(moved), list(bent)
+
+    def _apply(self, moved: dict[int, np.ndarray], bent: dict[int, np.ndarray]) -> None:
+        self._problem = ""
         if moved:
             self.scene.move(list(moved), np.array(list(moved.values())))
             self.poses[list(moved)] = list(moved.values())
@@ -120,13 +129,12 @@ class LiveScene:
             self.meshes[row] = self.scene.mesh(row)
         if bent:
             self._share()
-        return list(moved), list(bent)
 
     def answer(self) -> None:
         """Answer the question; an error becomes the message."""
         try:
             self.answers = answer(self.scene, self.question)
-            self.message = self.answers.message
+            self.message = self._problem or self.answers.message
         except AbutError as error:
             self.answers, self.message = Answers(), str(error)
 
@@ -151,8 +159,11 @@ def start_answering(
 
     def run() -> None:
         while (changes := live.next_changes()) is not None:
-            live.answer()
-            show(*changes)
+            try:
+                live.answer()
+                show(*changes)
+            except Exception:  # a page that stops answering is worse than one wrong frame
+                traceback.print_exc()
 
     if live.answers is not None:
         show([], [])

@@ -65,7 +65,7 @@ class Page:
         self._dragging = False
         self._set_up(vertical)
         self.joints = JointSliders(self.server, live) if live.scene.robot is not None else None
-        self.player = Player(self.server, live, frames) if len(frames) else None
+        self.player = Player(self.server, live, self.frame, frames) if len(frames) else None
         self._loop = start_answering(live, self._show)
 
     def wait(self) -> None:

@@ -7,8 +7,14 @@ from typing import Any
 
 import numpy as np
 
+from abut.motion import Motion
+from abut.query.ccd import ccd
 from abut.view.answers import Answers
+from abut.view.body import INK
+from abut.view.impact_points import impact_points
 from abut.view.live_scene import LiveScene
+from abut.view.page_frame import SIZE, PageFrame
+from abut.view.panel import facts_table
 
 MOST_RATE = 25.0  # frames per second
 PLOTS = ("face pairs", "milliseconds", "clearance")
@@ -20,11 +26,14 @@ class Player:
     Args:
         server: The viser server.
         live: The scene, whose first object deforms.
+        frame: Coordinates of the page.
         frames: (n, 3) vertices of each frame.
     """
 
-    def __init__(self, server: Any, live: LiveScene, frames: Sequence[np.ndarray]) -> None:
-        self.live, self.frames = live, frames
+    def __init__(
+        self, server: Any, live: LiveScene, frame: PageFrame, frames: Sequence[np.ndarray]
+    ) -> None:
+        self.live, self.frame, self.frames = live, frame, frames
         self.numbers = {name: np.full(len(frames), np.nan) for name in PLOTS}
         self._playing, self._shown = threading.Event(), threading.Event()
         gui = server.gui
@@ -32,7 +41,13 @@ class Player:
             self.slider = gui.add_slider("frame", 0, len(frames) - 1, 1, 0)
             self.play = gui.add_button("play")
             self.steps = gui.add_button_group("step", ("back", "forward"))
+            self.ccd = gui.add_checkbox("impacts until the next frame", False)
+            self.found = gui.add_html("", visible=False)
             self.plots = {name: self._plot(gui, name) for name in PLOTS}
+        self.points = server.scene.add_point_cloud(
+            "/impacts", np.zeros((1, 3), np.float32), INK, point_size=0.01 * SIZE, visible=False
+        )
+        self.ccd.on_update(lambda _: live.ask())
         self.slider.on_update(lambda _: self._go(int(self.slider.value)))
         self.play.on_click(lambda _: self._toggle())
         self.steps.on_click(lambda event: self.step(1 if event.target.value == "forward" else -1))
@@ -54,7 +69,27 @@ class Player:
             self.plots[name].visible = len(known) > 1
             if len(known) > 1:
                 self.plots[name].data = (known.astype(float), numbers[known])
+        self._show_impacts(frame)
         self._shown.set()
+
+    def _show_impacts(self, frame: int) -> None:
+        """Show where the object touches itself on its way to the next frame, at these times."""
+        wanted = self.ccd.value and frame + 1 < len(self.frames)
+        self.found.visible = wanted
+        if not wanted:
+            self.points.visible = False
+            return
+        mesh = self.live.meshes[self.live.objects[0]]
+        end = np.asarray(self.frames[frame + 1])
+        hits = ccd(Motion(mesh, end=end))
+        facts = [("impacts", f"{len(hits):,}")]
+        if hits:
+            facts.append(("first impact, share of the step", f"{hits.first:.6g}"))
+            points = impact_points(mesh, end, hits)
+            pose = self.live.poses[self.live.objects[0]]
+            self.points.points = self.frame.points(points @ pose[:3, :3].T + pose[:3, 3])
+        self.points.visible = bool(hits)
+        self.found.content = facts_table(facts)
 
     def _plot(self, gui: Any, name: str) -> Any:
         series: Any = ({"label": "frame"}, {"label": name, "stroke": "#d62f2f", "width": 2})
