@@ -1,4 +1,4 @@
-"""How deep the common part of two solids lies inside one of them, with certified bounds."""
+"""Depths: the largest distance to a solid's surface of any point common to two solids."""
 
 from typing import NamedTuple
 
