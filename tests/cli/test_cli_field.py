@@ -69,6 +69,16 @@ def test_query_one_pose_and_many(folder, capsys):
     assert "2, 1 of them inside" in capsys.readouterr().out
 
 
+def test_hints_about_units(folder, capsys):
+    trimesh.Trimesh(*cases.icosphere(80, 1e3), process=False).export(folder / "huge.ply")
+    ask = ["query", folder / "ball.npz", folder / "huge.ply"]
+    assert run(*ask, "--json") == 0
+    hint = json.loads(capsys.readouterr().out)["unit_hint"]
+    assert hint.startswith("the mesh is ") and "same unit" in hint
+    assert run(*ask) == 0
+    assert hint in capsys.readouterr().out
+
+
 def test_errors_are_one_line(folder, capsys):
     normals = ["-o", folder / "x.npz", "--sign", "pseudonormal"]
     assert run("build", folder / "open.ply", *normals) == 2

@@ -19,7 +19,7 @@ from abut.cli.operands import (
 )
 from abut.cli.pictures import add_picture, check_picture, draw_picture, drawn, vertical_of
 from abut.cli.report import show_first, size_of, sizes_of
-from abut.cli.where import Facts, hint_facts, point_text
+from abut.cli.where import Facts, hint_facts, hint_plain, point_text
 from abut.io.write import require_writable
 from abut.options import Sign
 from abut.sdf.distance_field import DistanceField
@@ -119,11 +119,12 @@ def query(args: argparse.Namespace) -> int:
         near = field.closest(mesh, poses, pixels=args.pixels)
         rows = near.numpy()
     draw_picture(args, args.mesh, {}, lambda made: made.of_closest(field, mesh, poses, rows))
+    sizes = {"the mesh": size_of(mesh), "the field": field.box.spacing * np.array(field.box.shape)}
     if args.json:
-        plain = {name: array.tolist() for name, array in rows.items()} | drawn(args)
+        plain = {name: array.tolist() for name, array in rows.items()}
+        plain |= hint_plain(sizes) | drawn(args)
         show_json({"field": _plain(field), "mesh": args.mesh, "pixels": args.pixels} | plain)
         return 0
-    sizes = {"the mesh": size_of(mesh), "the field": field.box.spacing * np.array(field.box.shape)}
     facts = [*_facts(field), ("mesh", f"{args.mesh}: {sizes_of(mesh)}"), *hint_facts(sizes)]
     show_facts([*facts, *_found(rows), *drawn(args).items()])
     if rows["value"].ndim:
