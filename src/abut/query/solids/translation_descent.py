@@ -19,7 +19,7 @@ STEPS = 60
 NEAR = 512.0  # ulps from a facet that count as on it
 CUTS = 8  # contacts at other translations that are remembered
 DEEPEST = 3  # face pairs at a blocked target that are remembered
-CLEARANCE = 1.0 / 64.0  # share of the tolerance
+CLEARANCE = 1.0 / 64.0  # share of the tolerance, or of a face
 POLISHED = 8  # points that are looked at
 TOP = np.linspace(0.0, 1.0, 4)
 BELOW = 2.0 ** np.arange(6)
@@ -37,8 +37,8 @@ def shorten(
         The translation reached, and whether it is locally shortest.
     """
     s, memory, radius, here = start, [], np.inf, None
-    clearance = max(NEAR * solids.ulp, tolerance * CLEARANCE)
-    near = max(tolerance, clearance)
+    clearance = max(NEAR * solids.ulp, CLEARANCE * min(tolerance, solids.face_size))
+    near = max(clearance, min(tolerance, CLEARANCE * solids.face_size))
     for _ in range(STEPS):
         limit = float(np.linalg.norm(s)) - tolerance
         if here is None:
