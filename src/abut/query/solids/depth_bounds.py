@@ -81,7 +81,7 @@ def place_in_b(
     """A verdict that drops a box outside b, and knows if it is inside."""
     out = verdict
     reach = cell.radius + noise
-    depths = depth_range(b.samples, b.faces, pose, cell.middle)
+    depths = depth_range(b.samples, b.faces, pose, cell.middle, noise)
     if depths[1] < -reach:
         out.upper = DROPPED
     elif depths[0] > reach:
@@ -280,7 +280,7 @@ def depth_bounds_kernel(
         limit = wp.max(best[pose] + precision.tolerance, floor[pose])
         cell = load_cell(cells, i, a, b, medial)
         found = start
-        depths = depth_range(a.samples, a.faces, pose, cell.middle)
+        depths = depth_range(a.samples, a.faces, pose, cell.middle, precision.noise)
         found.upper = depths[1] + cell.radius + precision.noise
         if depths[0] > cell.radius + precision.noise:
             start.known = start.known | IN_A

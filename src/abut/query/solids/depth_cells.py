@@ -19,7 +19,7 @@ from abut.point.nearest_face import (
     no_face_within,
     probe_at,
 )
-from abut.query.solids.depth_samples import DepthSamples
+from abut.query.solids.depth_samples import DepthSamples, depth_range
 
 wp.set_module_options({"enable_backward": False, "fuse_fp": False, "max_unroll": 0})
 
@@ -43,6 +43,7 @@ class SolidOperand:
     tree: BvhView
     wide: wp.array[wp.vec4f]
     samples: DepthSamples  # empty for few poses
+    noise: wp.float64  # largest error of a distance by rounding
 
 
 @wp.struct
@@ -277,6 +278,9 @@ def away_from(solid: SolidOperand, pose: wp.int32, p: wp.vec3d, face: wp.int32):
 @wp.func(inline=False)
 def is_in(solid: SolidOperand, pose: wp.int32, p: wp.vec3d):
     """Whether p lies inside a solid."""
+    depths = depth_range(solid.samples, solid.faces, pose, p, solid.noise)
+    if depths[0] > ZERO or depths[1] < ZERO:
+        return depths[0] > ZERO
     return cross_ray_tree(p, solid.faces, pose, solid.tree)[0] != 0
 
 

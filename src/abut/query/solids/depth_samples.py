@@ -28,8 +28,13 @@ class DepthSamples:
 
 
 @wp.func
-def depth_range(samples: DepthSamples, side: PosedMesh, pose: wp.int32, p: wp.vec3d):
-    """Bounds of the depth of a point, by the sample nearest to it; infinite without samples."""
+def depth_range(
+    samples: DepthSamples, side: PosedMesh, pose: wp.int32, p: wp.vec3d, noise: wp.float64
+):
+    """Bounds of the depth of a point, by the sample nearest to it; infinite without samples.
+
+    ``noise`` is the largest error of a distance by rounding.
+    """
     if samples.values.shape[0] == 0:
         return wp.vec2d(-wp.float64(wp.inf), wp.float64(wp.inf))
     at = p
@@ -45,7 +50,7 @@ def depth_range(samples: DepthSamples, side: PosedMesh, pose: wp.int32, p: wp.ve
         at[axis] = at[axis] - nearest
     value = wp.float64(samples.values[index[0], index[1], index[2]])
     away = wp.length(at) * samples.step
-    away += ROUNDING * (away + wp.abs(value))
+    away += ROUNDING * (away + wp.abs(value)) + noise
     return wp.vec2d(value - away, value + away)
 
 
@@ -53,9 +58,9 @@ def depth_samples_of(mesh: Mesh, pose_count: int) -> Any:
     """Samples of the depth in a closed mesh, as many as pay for so many poses."""
     count = min(SAMPLES_PER_POSE << (pose_count - 1).bit_length(), MOST_SAMPLES)
     known = mesh.per_shape("depth samples", dict)
-    if max(known, default=0) < count:
+    if count not in known:
         known[count] = _sampled(mesh, count)
-    return known[max(known)]
+    return known[count]
 
 
 def _sampled(mesh: Mesh, count: int) -> Any:

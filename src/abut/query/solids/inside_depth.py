@@ -105,7 +105,9 @@ def _depths(
     medial, slot = MedialTree(), int(BOX)
     if count >= MANY_POSES:
         medial, slot = medial_tree_of(a, count), int(MEDIAL)
-    solid_a, solid_b = solid_operand(a, poses[0], count), solid_operand(b, poses[1], count)
+    solid_a, solid_b = (
+        solid_operand(mesh, noise, p, count) for mesh, p in zip((a, b), poses, strict=True)
+    )
     search = DepthSearch(solid_a, solid_b, medial, count, precision, a.device)
     shapes = np.zeros((2 * count, 3, 3))
     shapes[1::2] = box_shape(*_common_boxes(a, b, poses, noise))

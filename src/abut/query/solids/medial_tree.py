@@ -28,11 +28,14 @@ EVERYWHERE = -0.5  # a depth that no box is below
 TOLERANCE = 2.0**-10  # of the size: a plane that is off by less is one
 
 
-def solid_operand(mesh: Mesh, poses: np.ndarray | None = None, pose_count: int = 1) -> Any:
+def solid_operand(
+    mesh: Mesh, noise: float, poses: np.ndarray | None = None, pose_count: int = 1
+) -> Any:
     """The struct of a solid that kernels receive, with samples for many poses."""
     tree, solid = bvh_of(mesh), SolidOperand()
     solid.faces = make_posed_mesh(mesh.points, mesh.faces, poses)
     solid.tree, solid.wide = tree.view(), wide_nodes_of(mesh, tree)
+    solid.noise = noise
     if pose_count >= MANY_POSES:
         solid.samples = depth_samples_of(mesh, pose_count)
     return solid
@@ -59,17 +62,18 @@ def medial_tree_of(mesh: Mesh, pose_count: int) -> Any:
     """The medial tree of a closed mesh, as fine as pays for so many poses, with samples."""
     effort = BOXES_PER_POSE << (pose_count - 1).bit_length()
     known = mesh.per_shape("medial tree", dict)
-    if max(known, default=0) < effort:
+    if effort not in known:
         known[effort] = _medial_tree(mesh, effort)
-    return known[max(known)]
+    return known[effort]
 
 
 def _medial_tree(mesh: Mesh, most_boxes: int) -> Any:
     """A medial tree with levels of at most so many boxes."""
-    solid, precision = solid_operand(mesh), Precision()
+    precision = Precision()
     size = float(np.linalg.norm(mesh.bounds[1] - mesh.bounds[0]))
     precision.tolerance, precision.margin = TOLERANCE * size, MARGIN
     noise = precision.noise = ROUNDING * float(np.abs(mesh.bounds).max())
+    solid = solid_operand(mesh, noise)
     start = EVERYWHERE - precision.tolerance
     search = DepthSearch(solid, solid, MedialTree(), 1, precision, mesh.device, start)
     search.deepest.floor.fill_(EVERYWHERE)
