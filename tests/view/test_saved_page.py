@@ -165,3 +165,17 @@ def test_joints_of_a_robot(browser, files):
     assert tab.errors == []
     tab.close()
     page.close()
+
+
+def test_saved_sequence_plays_offline(browser, files):
+    """The film of a ball that becomes longer: its picture changes by itself."""
+    numbered = sorted(files.glob("ball_*.ply"))
+    path = files / "film.html"
+    assert run("view", *numbered, "--save", path) == 0
+    tab = Tab(browser, offline=True)
+    tab.open(path.as_uri())
+    assert tab.fact("faces") == "320"
+    first = tab.pixels()
+    tab.until(lambda: (np.abs(tab.pixels() - first).sum(axis=2) > 30).sum() > 50)
+    assert tab.errors == []
+    tab.close()

@@ -81,6 +81,14 @@ class Page:
         """Show where the objects of the scene are now, after calls of ``scene.move``."""
         self.live.follow()
 
+    def show_frame(self, frame: int) -> None:
+        """Show a frame of the sequence, and wait until it is on the page."""
+        assert self.player is not None
+        while self.player.shown != frame and not self._ended.is_set():
+            self.shown.clear()
+            self.player.go(frame)
+            self.shown.wait(1.0)
+
     def close(self) -> None:
         """Stop answering, disconnect all browsers and free the port."""
         if self._ended.is_set():

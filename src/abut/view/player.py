@@ -28,12 +28,16 @@ class Player:
         live: The scene, whose first object deforms.
         frame: Coordinates of the page.
         frames: (n, 3) vertices of each frame.
+
+    Attributes:
+        shown: The frame of the latest answers.
     """
 
     def __init__(
         self, server: Any, live: LiveScene, frame: PageFrame, frames: Sequence[np.ndarray]
     ) -> None:
         self.live, self.frame, self.frames = live, frame, frames
+        self.shown = 0
         self.numbers = {name: np.full(len(frames), np.nan) for name in PLOTS}
         self._playing, self._shown = threading.Event(), threading.Event()
         gui = server.gui
@@ -48,7 +52,7 @@ class Player:
             "/impacts", np.zeros((1, 3), np.float32), INK, point_size=0.01 * SIZE, visible=False
         )
         self.ccd.on_update(lambda _: live.ask())
-        self.slider.on_update(lambda _: self._go(int(self.slider.value)))
+        self.slider.on_update(lambda _: self.go(int(self.slider.value)))
         self.play.on_click(lambda _: self._toggle())
         self.steps.on_click(lambda event: self.step(1 if event.target.value == "forward" else -1))
         threading.Thread(target=self._run, name="abut frames", daemon=True).start()
@@ -60,7 +64,7 @@ class Player:
     def record(self, answers: Answers) -> None:
         """Keep and plot the numbers of the frame that was asked about."""
         given = self.live.given.get(self.live.objects[0], self.frames[0])
-        frame = next(k for k, vertices in enumerate(self.frames) if vertices is given)
+        self.shown = frame = next(k for k, vertices in enumerate(self.frames) if vertices is given)
         spent = sum(ms for name, ms in answers.milliseconds.items() if not name.startswith("·"))
         values = (len(answers.faces), spent, answers.clearance)
         for (name, numbers), value in zip(self.numbers.items(), values, strict=True):
@@ -97,7 +101,8 @@ class Player:
         data, look = (np.arange(2.0), np.zeros(2)), {"aspect": 2.2, "visible": False}
         return gui.add_uplot(data, series, scales=scales, title=name, **look)
 
-    def _go(self, frame: int) -> None:
+    def go(self, frame: int) -> None:
+        """Show a frame after the next answer."""
         self.live.deform({self.live.objects[0]: self.frames[frame]})
 
     def _toggle(self) -> None:

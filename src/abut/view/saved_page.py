@@ -10,6 +10,7 @@ from abut.view.answers import Answers
 from abut.view.page import Page
 from abut.view.panel import facts_table, scene_facts
 
+SECONDS = 1 / 12  # of a frame
 MOST_ROWS = 200  # of each kind
 STYLE = (
     "position:fixed;top:0;right:0;width:19em;max-height:100vh;overflow-y:auto;z-index:9;"
@@ -20,12 +21,18 @@ STYLE = (
 def save_page(page: Page, path: Any) -> Path:
     """Write what a page shows now: the picture, which still turns, the numbers and the rows.
 
+    A sequence is written as a film of all its frames.
+
     Raises:
         FileError: The file cannot be written.
     """
     page.shown.wait()
     shown, page.gizmo.visible = page.gizmo.visible, False
-    html = page.server.scene.as_html()
+    film = page.server.get_scene_serializer()
+    for frame in range(len(page.player.frames) if page.player is not None else 0):
+        page.show_frame(frame)
+        film.insert_sleep(SECONDS)
+    html = film.as_html()
     page.gizmo.visible = shown
     end = html.rindex("</body>")
     with replacing(path, folders=True) as new:
