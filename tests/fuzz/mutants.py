@@ -13,7 +13,7 @@ import trimesh
 
 import abut
 from abut import cases
-from abut.cli.frames import frame_count, frames_of
+from abut.cli.animations import frame_count, frames_of
 from abut.cli.operands import read_poses
 
 FACES = 80

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
+from abut.cli.animations import FOLLOW, frame_count, frames_of
 from abut.cli.console import progress, show_facts, show_json
-from abut.cli.frames import FOLLOW, frame_count, frames_of
 from abut.cli.impacts import Step
 from abut.cli.operands import add_choice, add_length, add_report, load_operands
 from abut.cli.pictures import add_picture, check_picture, draw_picture, drawn

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
+from abut.cli.animations import in_order
 from abut.cli.console import working
-from abut.cli.frames import in_order
 from abut.cli.report import ROWS_SHOWN, Meshes
 from abut.errors import FileError
 from abut.io import reading

@@ -4,9 +4,9 @@ import argparse
 from pathlib import Path
 from typing import Any
 
+from abut.cli.animations import FOLLOW, frame_count, frames_of
 from abut.cli.console import progress, show_json
 from abut.cli.contacts import load_segments, segments_of, show_contacts
-from abut.cli.frames import FOLLOW, frame_count, frames_of
 from abut.cli.operands import add_query_options, files_in, load
 from abut.cli.pictures import add_picture, check_picture, draw_picture, drawn
 from abut.cli.report import run_timed
