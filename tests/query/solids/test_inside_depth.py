@@ -285,3 +285,14 @@ def test_a_deformed_mesh_is_searched_anew(device):
     assert inside_depths(a, b, None, poses, 1e-9).depth == pytest.approx(0.5)
     a.deform(2.0 * a.vertices.numpy())
     assert inside_depths(a, b, None, poses, 1e-9).depth == pytest.approx(1.0)
+
+
+def test_one_pose_serves_all_of_a_batch(device):
+    rng = np.random.default_rng(11)
+    a, b = mesh_of(UNIT, device), mesh_of(TETRAHEDRON, device)
+    one, many = random_poses(1, rng, 0.3), random_poses(5, rng, 0.3)
+    together = inside_depths(a, b, one, many, 1e-9)
+    each = inside_depths(a, b, np.repeat(one, 5, axis=0), many, 1e-9)
+    np.testing.assert_array_equal(together.depth, each.depth)
+    assert inside_depths(a, b, one, many[:0], 1e-9).bounds.shape == (0, 2)
+    assert inside_depths(a, b, None, many[:0], 1e-9).depth.shape == (0,)

@@ -56,7 +56,8 @@ def inside_depths(
         The bounds hold the truth for the moved coordinates, rounded to float64. They are at most
         ``tolerance`` apart, or 2**-40 of the largest coordinate if that is more.
     """
-    count = max(1 if pose is None else len(pose) for pose in (pose_a, pose_b))
+    sizes = [len(pose) for pose in (pose_a, pose_b) if pose is not None]
+    count = next((size for size in sizes if size != 1), 1)
     boxes_a, boxes_b = _boxes(a, pose_a), _boxes(b, pose_b)
     near = (boxes_a[0] <= boxes_b[1]) & (boxes_b[0] <= boxes_a[1])
     out = _nothing(count)
