@@ -7,6 +7,7 @@ import abut
 from abut import cases
 from abut.view.body import INK
 from abut.view.field_slice import isoline_spacing, paint_distances, slice_distances
+from abut.view.section import Plane
 from abut.view.show import make_page
 from browser import wait_until
 
@@ -20,7 +21,7 @@ def test_distances_are_those_of_the_mesh(device, axis):
     pose[:3, 3] = [0.5, -0.25, 2.0]
     low, high = pose[:3, 3] - 1.1, pose[:3, 3] + [1.0, 1.1, 1.2]
     offset = pose[axis, 3] + 0.1
-    values = slice_distances(field, pose, (axis, offset), low, high, pixels=40)
+    values = slice_distances(field, pose, Plane(axis, offset), low, high, pixels=40)
     u, v = (axis + 1) % 3, (axis + 2) % 3
     step = max(high[u] - low[u], high[v] - low[v]) / 40
     points = np.zeros((*values.shape, 3))

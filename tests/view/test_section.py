@@ -10,7 +10,7 @@ from hypothesis import given
 from numpy.testing import assert_allclose
 
 from abut import cases
-from abut.view.section import cut_mesh
+from abut.view.section import Plane, cut_mesh
 
 
 def area(corners):
@@ -22,28 +22,27 @@ def area(corners):
 @pytest.mark.parametrize("offset", [-0.3, 0.0, 0.1])
 def test_both_sides_make_the_whole(axis, offset):
     vertices, faces = cases.torus_knot()
-    mirrored = vertices.copy()
-    mirrored[:, axis] *= -1
-    low = cut_mesh(vertices, faces, axis, offset)
-    high = cut_mesh(mirrored, faces, axis, -offset)
+    low = cut_mesh(vertices, faces, Plane(axis, offset))
+    high = cut_mesh(vertices, faces, Plane(axis, offset, high=True))
     assert_allclose(area(low.corners) + area(high.corners), area(vertices[faces]), rtol=1e-12)
     assert low.corners[..., axis].max() <= offset
+    assert high.corners[..., axis].min() >= offset
     assert (low.outline[..., axis] == offset).all()
 
 
 def test_outline_of_a_closed_mesh_is_closed():
     """Every point of the outline ends two segments, to the bit."""
     vertices, faces = cases.torus_knot()
-    outline = cut_mesh(vertices, faces, 0, 0.1).outline
+    outline = cut_mesh(vertices, faces, Plane(0, 0.1)).outline
     assert len(outline) > 100
     assert set(Counter(map(tuple, outline.reshape(-1, 3).tolist())).values()) == {2}
 
 
 def test_plane_beside_the_mesh():
     vertices, faces = cases.box()
-    whole = cut_mesh(vertices, faces, 2, vertices[:, 2].max())
+    whole = cut_mesh(vertices, faces, Plane(2, vertices[:, 2].max()))
     assert len(whole.corners) == len(faces)
-    nothing = cut_mesh(vertices, faces, 2, np.nextafter(vertices[:, 2].min(), -np.inf))
+    nothing = cut_mesh(vertices, faces, Plane(2, np.nextafter(vertices[:, 2].min(), -np.inf)))
     assert len(nothing.corners) == len(nothing.outline) == 0
 
 
@@ -54,7 +53,7 @@ grid = st.integers(-3, 3).map(float)
 def test_sides_are_decided_exactly(corners, axis, offset):
     """The kept share of an edge is the share below the plane, in rational numbers."""
     points = np.array(corners)
-    kept = cut_mesh(points, np.array([[0, 1, 2]]), axis, offset)
+    kept = cut_mesh(points, np.array([[0, 1, 2]]), Plane(axis, offset))
     below = [Fraction(p[axis]) <= Fraction(offset) for p in points]
     assert (len(kept.corners) > 0) == any(below)
     assert len(kept.corners) == {0: 0, 1: 1, 2: 2, 3: 1}[sum(below)]

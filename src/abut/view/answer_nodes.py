@@ -8,7 +8,7 @@ from abut.view.answers import NO_FACE, Answers
 from abut.view.body import GOLD, INK, RED, Color
 from abut.view.live_scene import LiveScene
 from abut.view.page_frame import SIZE, PageFrame
-from abut.view.section import cut_mesh
+from abut.view.section import Plane, cut_mesh
 
 LIFT = 1.5e-4 * SIZE  # of marked faces above the surface, on both sides
 LINE = 2.5  # pixels
@@ -31,13 +31,13 @@ class AnswerNodes:
         about: Any = {"visible": False, "anchor": "bottom-center"}
         self.label = scene.add_label("/distance/value", "0", **about)
 
-    def show(self, answers: Answers, plane: tuple[int, float] | None = None) -> None:
-        """Show answers in place of the last ones, those below a plane across an axis."""
+    def show(self, answers: Answers, plane: Plane | None = None) -> None:
+        """Show answers in place of the last ones, those on one side of a plane."""
         marked = np.stack([answers.objects.ravel(), answers.faces.ravel()], axis=1)
         segments = self._lifted(answers)
         if plane is not None:
-            below = (answers.segments[:, :, plane[0]] <= plane[1]).all(axis=1)
-            segments = segments[np.tile(below, 2)]
+            kept = ~plane.hides(answers.segments).any(axis=1)
+            segments = segments[np.tile(kept, 2)]
         set_faces(self.faces, self._corners(marked, plane), 2 * LIFT)
         set_faces(self.culled, self._corners(answers.culled, plane))
         set_lines(self.curves, segments)
@@ -65,14 +65,14 @@ class AnswerNodes:
         segments = self.frame.points(answers.segments)
         return np.concatenate([segments + lift, segments - lift])
 
-    def _corners(self, rows: np.ndarray, plane: tuple[int, float] | None) -> np.ndarray:
-        """(k, 3, 3) corners on the page of rows (object, face), each once, below a plane."""
+    def _corners(self, rows: np.ndarray, plane: Plane | None) -> np.ndarray:
+        """(k, 3, 3) corners on the page of rows (object, face), each once, on one side."""
         rows = rows[rows[:, 1] != NO_FACE].astype(np.int64)
         keys = np.unique(rows @ [1 << 32, 1])
         corners = self.live.corners(np.stack(np.divmod(keys, 1 << 32), axis=1))
         if plane is not None:
             order = np.arange(3 * len(corners)).reshape(-1, 3)
-            corners = cut_mesh(corners.reshape(-1, 3), order, *plane).corners
+            corners = cut_mesh(corners.reshape(-1, 3), order, plane).corners
         return self.frame.points(corners)
 
 

@@ -8,6 +8,7 @@ from abut.sdf.distance_field import DistanceField
 from abut.view.body import CORAL, INK, TEAL
 from abut.view.live_scene import LiveScene
 from abut.view.page_frame import PageFrame
+from abut.view.section import Plane
 
 RESOLUTION = 96  # samples of the field along its longest side
 PIXELS = 320  # along the longest side of the picture
@@ -31,7 +32,7 @@ class FieldSlice:
         self._shown: Any = None
         self._fields: dict[int, tuple[Any, DistanceField]] = {}
 
-    def show(self, row: int | None, plane: tuple[int, float] | None) -> None:
+    def show(self, row: int | None, plane: Plane | None) -> None:
         """Show the field of an object on a plane, or nothing."""
         shown = None
         if self.wanted and plane is not None and row is not None:
@@ -43,8 +44,8 @@ class FieldSlice:
         self.handle = None if shown is None else self._add(shown[0], shown[1])
         self._shown = shown
 
-    def _add(self, row: int, plane: tuple[int, float]) -> Any:
-        axis, offset = plane
+    def _add(self, row: int, plane: Plane) -> Any:
+        axis, offset = plane.axis, plane.offset
         pose = self.live.poses[row]
         points = self.live.points(row) @ pose[:3, :3].T + pose[:3, 3]
         low, high = points.min(axis=0), points.max(axis=0)
@@ -70,7 +71,7 @@ class FieldSlice:
 def slice_distances(
     field: DistanceField,
     pose: np.ndarray,
-    plane: tuple[int, float],
+    plane: Plane,
     low: np.ndarray,
     high: np.ndarray,
     pixels: int = PIXELS,
@@ -79,7 +80,7 @@ def slice_distances(
 
     Columns run along the axis after the plane's, rows along the next one.
     """
-    axis, offset = plane
+    axis, offset = plane.axis, plane.offset
     u, v = (axis + 1) % 3, (axis + 2) % 3
     step = max(high[u] - low[u], high[v] - low[v]) / pixels
     across, down = (np.arange(low[k] + step / 2, high[k], step) for k in (u, v))

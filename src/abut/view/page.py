@@ -21,6 +21,7 @@ from abut.view.page_frame import SIZE, PageFrame
 from abut.view.panel import Panel
 from abut.view.player import Player
 from abut.view.row_table import RowTable
+from abut.view.section import Plane
 from abut.view.section_nodes import SectionNodes
 
 GRACE = 3.0  # seconds without a page before the server ends; a reload is faster
@@ -132,14 +133,16 @@ class Page:
         with gui.add_folder("section"):
             self.axis = gui.add_dropdown("plane across", AXES, initial_value=AXES[0])
             self.offset = gui.add_slider("at", -reach, reach, reach / 200, 0.0)
+            self.other = gui.add_checkbox("other side", False)
             self.field = gui.add_checkbox("distance field", False)
-        for control in (self.axis, self.offset, self.field):
+        for control in (self.axis, self.offset, self.other, self.field):
             control.on_update(lambda _: self._cut())
 
     def _cut(self) -> None:
         axis = AXES.index(self.axis.value) - 1
         offset = self.frame.world(np.full(3, self.offset.value))[axis]
-        self.sections.plane = (axis, float(offset)) if axis >= 0 else None
+        plane = Plane(axis, float(offset), self.other.value)
+        self.sections.plane = plane if axis >= 0 else None
         self.slice.wanted = self.field.value
         self.live.ask()
 

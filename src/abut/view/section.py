@@ -5,8 +5,27 @@ from typing import NamedTuple
 import numpy as np
 
 
+class Plane(NamedTuple):
+    """A plane across a coordinate axis, and the side of it that is kept.
+
+    Attributes:
+        axis: 0, 1 or 2.
+        offset: Coordinate of the plane on this axis.
+        high: Keep the side of larger coordinates, not that of smaller ones.
+    """
+
+    axis: int
+    offset: float
+    high: bool = False
+
+    def hides(self, points: np.ndarray) -> np.ndarray:
+        """(…) bool: points (…, 3) strictly on the side that is not kept, decided exactly."""
+        along = points[..., self.axis]
+        return along < self.offset if self.high else along > self.offset
+
+
 class Section(NamedTuple):
-    """The part of a mesh on the low side of a plane.
+    """The part of a mesh on one side of a plane.
 
     Attributes:
         corners: (k, 3, 3) float64, its faces.
@@ -17,34 +36,29 @@ class Section(NamedTuple):
     outline: np.ndarray
 
 
-def cut_mesh(vertices: np.ndarray, faces: np.ndarray, axis: int, offset: float) -> Section:
-    """Keep the points of a mesh whose coordinate is at most ``offset``.
+def cut_mesh(vertices: np.ndarray, faces: np.ndarray, plane: Plane) -> Section:
+    """Keep the points of a mesh on one side of a plane, and on the plane.
 
     Args:
         vertices: (n, 3) float64.
         faces: (m, 3).
-        axis: 0, 1 or 2.
-        offset: Coordinate of the plane on this axis.
+        plane: The plane.
 
     Guarantee:
         Exact in its decisions: vertices are compared with the plane as they are, without a
         tolerance, and every new point lies on the plane. Its other coordinates are rounded; two
         faces with a common edge cut it at the same point.
     """
-    above = vertices[:, axis] > offset
-    count = above[faces].sum(axis=1)
-    kept, lone_below, lone_above = (faces[count == k] for k in (0, 2, 1))
-    a, b, c = _from_lone(lone_below, ~above)
-    low = (
-        vertices[a],
-        _crossing(vertices, a, b, axis, offset),
-        _crossing(vertices, a, c, axis, offset),
-    )
-    d, e, f = _from_lone(lone_above, above)
-    p, q = _crossing(vertices, d, e, axis, offset), _crossing(vertices, d, f, axis, offset)
-    cut = [low, (p, vertices[e], vertices[f]), (p, vertices[f], q)]
-    corners = np.concatenate([vertices[kept], *(np.stack(parts, axis=1) for parts in cut)])
-    outline = np.concatenate([np.stack(low[1:], axis=1), np.stack([q, p], axis=1)])
+    hidden = plane.hides(vertices)
+    count = hidden[faces].sum(axis=1)
+    whole, one_kept, one_hidden = (faces[count == k] for k in (0, 2, 1))
+    a, b, c = _from_lone(one_kept, ~hidden)
+    tip = (vertices[a], *(_crossing(vertices, a, end, plane) for end in (b, c)))
+    d, e, f = _from_lone(one_hidden, hidden)
+    p, q = (_crossing(vertices, d, end, plane) for end in (e, f))
+    cut = [tip, (p, vertices[e], vertices[f]), (p, vertices[f], q)]
+    corners = np.concatenate([vertices[whole], *(np.stack(parts, axis=1) for parts in cut)])
+    outline = np.concatenate([np.stack(tip[1:], axis=1), np.stack([q, p], axis=1)])
     return Section(corners, outline[(outline[:, 0] != outline[:, 1]).any(axis=1)])
 
 
@@ -55,14 +69,12 @@ def _from_lone(faces: np.ndarray, lone: np.ndarray) -> np.ndarray:
     return np.stack([faces[rows, (first + k) % 3] for k in range(3)])
 
 
-def _crossing(
-    vertices: np.ndarray, a: np.ndarray, b: np.ndarray, axis: int, offset: float
-) -> np.ndarray:
-    """Points where edges cross the plane, the same whichever end is given first."""
+def _crossing(vertices: np.ndarray, a: np.ndarray, b: np.ndarray, plane: Plane) -> np.ndarray:
+    """Points where edges cross a plane, the same whichever end is given first."""
     start, end = vertices[np.minimum(a, b)], vertices[np.maximum(a, b)]
     with np.errstate(over="ignore"):
-        share = (offset - start[:, axis]) / (end[:, axis] - start[:, axis])
+        share = (plane.offset - start[:, plane.axis]) / (end - start)[:, plane.axis]
     points = start + share[:, None] * (end - start)
     points = np.clip(points, np.minimum(start, end), np.maximum(start, end))
-    points[:, axis] = offset
+    points[:, plane.axis] = plane.offset
     return points

@@ -9,23 +9,22 @@ from abut.view.body import INK
 from abut.view.live_scene import LiveScene
 from abut.view.object_nodes import PALETTE, ObjectNodes
 from abut.view.page_frame import PageFrame
-from abut.view.section import Section, cut_mesh
+from abut.view.section import Plane, Section, cut_mesh
 
 
 class SectionNodes:
     """The cut objects, one node for each colour, and the outline of the cut.
 
     Attributes:
-        plane: Axis (0, 1 or 2) and coordinate in the world; what is above is hidden. None shows
-            whole objects.
+        plane: The plane in the world; None shows whole objects.
     """
 
     def __init__(
         self, server: Any, live: LiveScene, frame: PageFrame, objects: ObjectNodes
     ) -> None:
         self.live, self.frame, self.objects = live, frame, objects
-        self.plane: tuple[int, float] | None = None
-        self._cuts: dict[int, tuple[tuple[int, float], Section]] = {}
+        self.plane: Plane | None = None
+        self._cuts: dict[int, tuple[Plane, Section]] = {}
         self.outline = add_lines(server.scene, "/section/outline", INK)
         self.parts = [_add_part(server.scene, k) for k in range(len(PALETTE))]
 
@@ -55,12 +54,12 @@ class SectionNodes:
                 handle.vertices = self.frame.points(points)
                 handle.faces = index.reshape(-1, 3).astype(np.uint32)
 
-    def _cut(self, row: int, plane: tuple[int, float]) -> Section:
+    def _cut(self, row: int, plane: Plane) -> Section:
         known = self._cuts.get(row)
         if known is None or known[0] != plane:
             pose = self.live.poses[row]
             points = self.live.points(row) @ pose[:3, :3].T + pose[:3, 3]
-            self._cuts[row] = known = (plane, cut_mesh(points, self.live.faces(row), *plane))
+            self._cuts[row] = known = (plane, cut_mesh(points, self.live.faces(row), plane))
         return known[1]
 
 
