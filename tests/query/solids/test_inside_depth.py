@@ -279,6 +279,15 @@ def test_answers_do_not_depend_on_threads(threads):
             np.testing.assert_array_equal(one, two)
 
 
+@pytest.mark.parametrize("count", [5, 600])
+def test_the_same_question_has_the_same_answer(device, count):
+    a, b = mesh_of(gem(1280), device), mesh_of(torus(16, 8), device)
+    poses = random_poses(count, np.random.default_rng(10), 0.5)
+    first, second = (inside_depths(a, b, None, poses, 1e-3) for _ in range(2))
+    for one, two in zip(first, second, strict=True):
+        np.testing.assert_array_equal(one, two)
+
+
 def test_a_deformed_mesh_is_searched_anew(device):
     a, b = mesh_of(UNIT, device), mesh_of(box((3.0, 3.0, 3.0)), device)
     poses = np.tile(np.eye(4), (64, 1, 1))

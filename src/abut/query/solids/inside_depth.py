@@ -103,12 +103,12 @@ def _depths(
     noise = precision.noise = ROUNDING * reach
     precision.tolerance = max(tolerance / unit - 4.0 * noise, LEAST_TOLERANCE * noise)
     precision.margin = 1.0 + ROUNDING
-    medial, slot = MedialTree(), int(BOX)
-    if count >= MANY_POSES:
-        medial, slot = medial_tree_of(a, count), int(MEDIAL)
     solid_a, solid_b = (
         solid_operand(mesh, noise, p, count) for mesh, p in zip((a, b), poses, strict=True)
     )
+    medial, slot = MedialTree(), int(BOX)
+    if count >= MANY_POSES:
+        medial, slot = medial_tree_of(a, count), int(MEDIAL)
     search = DepthSearch(solid_a, solid_b, medial, count, precision, a.device)
     shapes = np.zeros((2 * count, 3, 3))
     shapes[1::2] = box_shape(*_common_boxes(a, b, poses, noise))

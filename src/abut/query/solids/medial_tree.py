@@ -32,12 +32,12 @@ def solid_operand(
     mesh: Mesh, noise: float, poses: np.ndarray | None = None, pose_count: int = 1
 ) -> Any:
     """The struct of a solid that kernels receive, with samples for many poses."""
-    tree, solid = bvh_of(mesh), SolidOperand()
-    solid.faces = make_posed_mesh(mesh.points, mesh.faces, poses)
-    solid.tree, solid.wide = tree.view(), wide_nodes_of(mesh, tree)
-    solid.noise = noise
+    solid = SolidOperand()
     if pose_count >= MANY_POSES:
-        solid.samples = depth_samples_of(mesh, pose_count)
+        solid.samples = depth_samples_of(mesh, pose_count)  # may improve the tree
+    tree = bvh_of(mesh)
+    solid.faces = make_posed_mesh(mesh.points, mesh.faces, poses)
+    solid.tree, solid.wide, solid.noise = tree.view(), wide_nodes_of(mesh, tree), noise
     return solid
 
 
