@@ -197,3 +197,24 @@ def test_scene_refuses_open_objects_that_may_meet(device):
 def test_warp_arrays_come_out(device):
     found = abut.overlap(box(device, 1, 1, 1), box(device, 1, 1, 1), pose_b=shift(0.5, 0, 0))
     assert isinstance(found.deepest, wp.array) and found.deepest.device == wp.get_device(device)
+
+
+@pytest.mark.parametrize("exponent", [-900, -340, -60, 60, 340, 900])
+def test_any_size(device, exponent):
+    cube, ball = trimesh.creation.box(), trimesh.creation.icosphere(1)
+    pose = shift(0.9, 0.3, 0.2)
+    found = []
+    for scale in (1.0, np.ldexp(1.0, exponent)):
+        a, b = (abut.Mesh(m.vertices * scale, m.faces, device) for m in (cube, ball))
+        at = pose.copy()
+        at[:3, 3] *= scale
+        found.append((abut.overlap(a, b, pose_b=at, volume=True), scale))
+    (one, _), (other, scale) = found
+    assert other.relation == one.relation == "crossing"
+    assert other.inside_a / scale == pytest.approx(one.inside_a, rel=1e-12)
+    for name in ("deepest", "separation", "centroid"):
+        numbers = getattr(other, name).numpy() / scale
+        assert numbers == pytest.approx(getattr(one, name).numpy(), abs=1e-12)
+    assert other.regions.depth / scale == pytest.approx(one.regions.depth, rel=1e-12)
+    if abs(exponent) <= 340:
+        assert other.volume / scale / scale / scale == pytest.approx(one.volume, rel=1e-12)

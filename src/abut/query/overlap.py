@@ -14,6 +14,7 @@ from abut.errors import OptionError
 from abut.geometry.poses import batch_size, checked_poses
 from abut.mesh import Mesh, require_meshes
 from abut.options import number_from
+from abut.query.points import in_unit, unit_of
 from abut.query.solids.closed_surface import closed_surface_of
 from abut.query.solids.relation import RELATIONS, Relation, relations
 from abut.query.steady import steady
@@ -226,15 +227,39 @@ class SolidPair:
         self.poses = pose_a, pose_b
         self._found: dict[str, Any] = {}
 
+    @cached_property
+    def unit(self) -> float:
+        """A power of two; in units of it, products of coordinates stay in the range of float64."""
+        a, b, pose_a, pose_b = self.operands
+        return max(unit_of(a, b.bounds, pose_a), unit_of(b, a.bounds, pose_b))
+
+    @property
+    def scaled(self) -> tuple[Mesh, Mesh, np.ndarray | None, np.ndarray | None]:
+        """The operands with lengths in units of ``unit``."""
+        a, b, *poses = self.operands
+        if self.unit == 1.0:
+            return self.operands
+        lengths = np.ones((4, 4))
+        lengths[:3, 3] = self.unit
+        pose_a, pose_b = (None if p is None else p / lengths for p in poses)
+        return in_unit(a, self.unit), in_unit(b, self.unit), pose_a, pose_b
+
     @property
     def operands(self) -> tuple[Mesh, Mesh, np.ndarray | None, np.ndarray | None]:
         """The two meshes and their poses."""
         a, b = map(_shape_at, self._meshes, self._shapes)
         return a, b, *self.poses
 
-    def wrapped(self, rows: np.ndarray) -> Any:
-        """Return rows of a batch on the device; of one pose a number, or an array."""
+    def wrapped(self, rows: np.ndarray, power: int = 0) -> Any:
+        """Return rows of a batch on the device; of one pose a number, or an array.
+
+        Rows that are lengths, areas or volumes in units of ``unit`` have a power of 1, 2 or 3.
+        """
         device = self._meshes[0].device
+        if power and self.unit != 1.0:
+            with np.errstate(over="ignore", under="ignore"):
+                for _ in range(power):
+                    rows = rows * self.unit
         if self._batch is not None:
             dtype = wp.dtype_from_numpy(rows.dtype)
             return wp.array(np.ascontiguousarray(rows), dtype=dtype, device=device)
@@ -251,38 +276,42 @@ class SolidPair:
     def depths(self, tolerance: float) -> tuple[Any, ...]:
         """Depth in a and in b, their bounds, deepest points and directions."""
         found = self._inside(tolerance)
-        stacked = (np.stack([f[k] for f in found], axis=1) for k in range(1, 4))
-        return tuple(map(self.wrapped, (found[0].depth, found[1].depth, *stacked)))
+        depths = [self.wrapped(side.depth, 1) for side in found]
+        bounds, deepest, way = (np.stack([f[k] for f in found], axis=1) for k in range(1, 4))
+        return *depths, self.wrapped(bounds, 1), self.wrapped(deepest, 1), self.wrapped(way)
 
     def separation(self, tolerance: float, along: np.ndarray | None) -> tuple[Any, ...]:
         """Translation, whether it is locally shortest, and a bound of the shortest one."""
         from abut.query.solids.separating_translation import separate, separate_along
 
         if along is None:
-            translation, converged = separate(*self.operands, tolerance)
+            translation, converged = separate(*self.scaled, tolerance / self.unit)
         else:
-            lengths = separate_along(*self.operands, along, tolerance)
+            lengths = separate_along(*self.scaled, along, tolerance / self.unit)
             translation, converged = lengths[:, None] * along, np.ones(len(lengths), bool)
         inside = self._inside(tolerance)
         bound = np.maximum(inside[0].bounds[:, 0], inside[1].bounds[:, 0])
-        return tuple(map(self.wrapped, (translation, converged, bound)))
+        return self.wrapped(translation, 1), self.wrapped(converged), self.wrapped(bound, 1)
 
     def common_part(self) -> tuple[Any, ...]:
         """Volume, centroid and areas of the common part."""
         from abut.query.solids.common_part import common_parts
 
-        found = common_parts(*self.operands)
+        found = common_parts(*self.scaled)
         areas = np.stack([found.area_a, found.area_b], axis=1)
-        return tuple(map(self.wrapped, (found.volume, found.centroid, areas)))
+        parts = (found.volume, 3), (found.centroid, 1), (areas, 2)
+        return tuple(self.wrapped(rows, power) for rows, power in parts)
 
     def regions(self) -> Any:
         """Regions of contact, for a batch a list."""
         from abut.query.solids.contact_regions import contact_regions
 
-        a, b, *poses = self.operands
+        a, b, *poses = self.scaled
         count = 1 if self._batch is None else self._batch
         found = [
-            contact_regions(a, b, *(p if p is None or len(p) == 1 else p[k : k + 1] for p in poses))
+            contact_regions(
+                a, b, *(p if p is None or len(p) == 1 else p[k : k + 1] for p in poses)
+            ).scaled(self.unit)
             for k in range(count)
         ]
         return found[0] if self._batch is None else found
@@ -291,10 +320,11 @@ class SolidPair:
         from abut.query.solids.inside_depth import inside_depths
 
         if "inside" not in self._found:
-            a, b, pose_a, pose_b = self.operands
+            a, b, pose_a, pose_b = self.scaled
+            length = tolerance / self.unit
             self._found["inside"] = (
-                inside_depths(a, b, pose_a, pose_b, tolerance),
-                inside_depths(b, a, pose_b, pose_a, tolerance),
+                inside_depths(a, b, pose_a, pose_b, length),
+                inside_depths(b, a, pose_b, pose_a, length),
             )
         return self._found["inside"]
 

@@ -61,6 +61,21 @@ class ContactRegions:
         """Number of regions."""
         return len(self.depth)
 
+    def scaled(self, unit: float) -> "ContactRegions":
+        """Return the regions with lengths multiplied by a power of two."""
+        if unit == 1.0:
+            return self
+        with np.errstate(over="ignore", under="ignore"):
+            return ContactRegions(
+                self.area_vector * unit * unit,
+                self.normal,
+                self.centroid * unit,
+                self.deepest * unit,
+                self.depth * unit,
+                self.touching,
+                [[curve * unit for curve in curves] for curves in self.curves],
+            )
+
     def __getitem__(self, index: int) -> ContactRegion:
         """Return one region."""
         index = range(len(self))[index]
