@@ -42,15 +42,15 @@ def is_recording() -> bool:
 
 def stage(name: str, device: wp.Device) -> AbstractContextManager[None]:
     """Attribute the time of the block to ``name`` while a recording is on."""
-    return _NO_STAGE if _timer is None else _stage(name, device)
+    timer = _timer  # another thread may end the recording meanwhile
+    return _NO_STAGE if timer is None else _stage(timer, name, device)
 
 
 @contextmanager
-def _stage(name: str, device: wp.Device) -> Iterator[None]:
-    assert _timer is not None
+def _stage(timer: StageTimer, name: str, device: wp.Device) -> Iterator[None]:
     wp.synchronize_device(device)
     start = time.perf_counter()
     yield
     wp.synchronize_device(device)
     spent = (time.perf_counter() - start) * 1e3
-    _timer.milliseconds[name] = _timer.milliseconds.get(name, 0.0) + spent
+    timer.milliseconds[name] = timer.milliseconds.get(name, 0.0) + spent
