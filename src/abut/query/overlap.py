@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 
 COMMON = frozenset({Relation.CROSSING, Relation.A_IN_B, Relation.B_IN_A, Relation.EQUAL})
 
+COMMON_CODES = [k for k, relation in enumerate(RELATIONS) if relation in COMMON]
+
 
 @dataclass(frozen=True, eq=False)
 class Overlap(PicklableResult):
@@ -51,8 +53,7 @@ class Overlap(PicklableResult):
         """Whether the solids have common interior; (B,) bool for a batch."""
         if not self._is_batch:
             return self.relation in COMMON
-        common = [k for k, relation in enumerate(RELATIONS) if relation in COMMON]
-        found = np.isin(self.relation.numpy(), common)
+        found = np.isin(self.relation.numpy(), COMMON_CODES)
         return wp.array(found, dtype=wp.bool, device=self.relation.device)
 
     @property
@@ -271,7 +272,9 @@ class SolidPair:
         """(B,) indices into RELATIONS."""
         if self._batch == 0:
             return np.zeros(0, np.int32)
-        return relations(*self.operands)
+        if "relations" not in self._found:
+            self._found["relations"] = relations(*self.operands)
+        return self._found["relations"]
 
     def depths(self, tolerance: float) -> tuple[Any, ...]:
         """Depth in a and in b, their bounds, deepest points and directions."""
@@ -317,15 +320,21 @@ class SolidPair:
         return found[0] if self._batch is None else found
 
     def _inside(self, tolerance: float) -> tuple[Any, Any]:
-        from abut.query.solids.inside_depth import inside_depths
+        """Depths in a and in b; only poses with common interior are searched."""
+        from abut.query.solids.inside_depth import inside_depths, no_depths
 
         if "inside" not in self._found:
-            a, b, pose_a, pose_b = self.scaled
+            a, b, *poses = self.scaled
+            rows = np.flatnonzero(np.isin(self.relations(), COMMON_CODES))
+            pose_a, pose_b = (p if p is None or len(p) == 1 else p[rows] for p in poses)
             length = tolerance / self.unit
-            self._found["inside"] = (
-                inside_depths(a, b, pose_a, pose_b, length),
-                inside_depths(b, a, pose_b, pose_a, length),
-            )
+            sides = (a, b, pose_a, pose_b), (b, a, pose_b, pose_a)
+            out = no_depths(len(self.relations())), no_depths(len(self.relations()))
+            for answer, side in zip(out, sides, strict=True):
+                if len(rows):
+                    for all_rows, some in zip(answer, inside_depths(*side, length), strict=True):
+                        all_rows[rows] = some
+            self._found["inside"] = out
         return self._found["inside"]
 
 

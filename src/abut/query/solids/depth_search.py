@@ -12,6 +12,7 @@ from abut.query.solids.depth_cells import (
     FAR,
     Cells,
     DepthBounds,
+    Precision,
     SolidOperand,
     away_from,
     find_nearest,
@@ -147,20 +148,35 @@ class DepthSearch:
         self.deepest.point = wp.zeros(pose_count, dtype=wp.vec3d, device=device)
         self.deepest.owner = wp.full(pose_count, UNKNOWN_COUNT, dtype=wp.int32, device=device)
 
-    def run(self, cells: Any) -> None:
-        """Search in cells until the bounds are tight; the last cells of too many wait."""
-        waiting = [cells]
-        while waiting:
+    def run(self, waiting: list[Any], most: int) -> list[Any]:
+        """Search in cells until the bounds are tight or ``most`` cells were bounded.
+
+        Returns:
+            The cells that are left.
+        """
+        while waiting and most > 0:
             cells = waiting.pop()
             count = cells.pose.shape[0]
             if count > ROOM:
                 waiting.append(_rows(cells, ROOM, count))
                 cells = _rows(cells, 0, ROOM)
+            most -= cells.pose.shape[0]
             bounds = self.bound(cells)
             self._take_best(cells, bounds[0])
             _, parts = self.divide(cells, *bounds)
             if parts is not None:
                 waiting.append(parts)
+        return waiting
+
+    def settle(self, waiting: list[Any]) -> None:
+        """Take the bounds of cells as they are, which leaves the answer less certain."""
+        loose = Precision()
+        loose.noise, loose.margin = self.precision.noise, self.precision.margin
+        loose.tolerance = float(FAR)
+        for cells in waiting:
+            bounds = self.bound(cells)
+            self._take_best(cells, bounds[0])
+            self.divide(cells, *bounds, precision=loose)
 
     def directions(self) -> np.ndarray:
         """(B, 3) unit vectors from the deepest points to the nearest points of a."""
@@ -184,10 +200,16 @@ class DepthSearch:
         return bounds, faces, known
 
     def divide(
-        self, cells: Any, bounds: Any, faces: wp.array, known: wp.array
+        self,
+        cells: Any,
+        bounds: Any,
+        faces: wp.array,
+        known: wp.array,
+        precision: Any = None,
     ) -> tuple[wp.array, Any]:
         """Divide the cells that matter; see ``divide_cells``."""
-        limits = [self.deepest.best, self.deepest.floor, self.precision, self.deepest.upper]
+        precision = self.precision if precision is None else precision
+        limits = [self.deepest.best, self.deepest.floor, precision, self.deepest.upper]
         return divide_cells(self.b, self.medial, cells, bounds, faces, known, *limits)
 
     def _take_best(self, cells: Any, bounds: Any) -> None:

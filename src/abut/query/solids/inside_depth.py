@@ -6,6 +6,7 @@ import numpy as np
 
 from abut.mesh import Mesh
 from abut.query.points import in_unit, unit_of
+from abut.query.self_collide import self_collide
 from abut.query.solids.depth_cells import BOX, IN_B, MEDIAL, MedialTree, Precision
 from abut.query.solids.depth_search import DepthSearch
 from abut.query.solids.medial_tree import (
@@ -18,6 +19,8 @@ from abut.query.solids.medial_tree import (
 )
 
 LEAST_TOLERANCE = 16.0  # errors of distances
+USUAL_CELLS = 1 << 17  # for a pose; more only if a does not intersect itself
+MOST_CELLS = 1 << 24
 
 
 class InsideDepths(NamedTuple):
@@ -54,13 +57,14 @@ def inside_depths(
 
     Guarantee:
         The bounds hold the truth for the moved coordinates, rounded to float64. They are at most
-        ``tolerance`` apart, or 2**-40 of the largest coordinate if that is more.
+        ``tolerance`` apart, or 2**-40 of the largest coordinate if that is more. They may be wider
+        if a intersects itself: cells at such curves could be divided without end.
     """
     sizes = [len(pose) for pose in (pose_a, pose_b) if pose is not None]
     count = next((size for size in sizes if size != 1), 1)
     boxes_a, boxes_b = _boxes(a, pose_a), _boxes(b, pose_b)
     near = (boxes_a[0] <= boxes_b[1]) & (boxes_b[0] <= boxes_a[1])
-    out = _nothing(count)
+    out = no_depths(count)
     near = np.flatnonzero(np.broadcast_to(near.all(axis=1), count))
     if len(near):
         poses = [p if p is None or len(p) == 1 else p[near] for p in (pose_a, pose_b)]
@@ -70,8 +74,8 @@ def inside_depths(
     return out
 
 
-def _nothing(count: int) -> InsideDepths:
-    """The answer where there is no common point."""
+def no_depths(count: int) -> InsideDepths:
+    """Return the depths of solids without common points at B poses."""
     nowhere = [np.full((count, 3), np.nan) for _ in range(2)]
     return InsideDepths(np.zeros(count), np.zeros((count, 2)), *nowhere)
 
@@ -113,8 +117,16 @@ def _depths(
     shapes = np.zeros((2 * count, 3, 3))
     shapes[1::2] = box_shape(*_common_boxes(a, b, poses, noise))
     slots, known = [2 * b.face_count - 2, slot], [int(IN_B), 0]
-    search.run(first_cells(slots, known, shapes, a.device))
+    left = search.run([first_cells(slots, known, shapes, a.device)], count * USUAL_CELLS)
+    if left and not intersects_itself(a):
+        left = search.run(left, count * MOST_CELLS)
+    search.settle(left)
     return _answers(search, noise, unit)
+
+
+def intersects_itself(mesh: Mesh) -> bool:
+    """Whether faces of a mesh meet beyond their common corners, cached for its shape."""
+    return mesh.per_shape("intersects_itself", lambda: bool(self_collide(mesh)))
 
 
 def _common_boxes(
