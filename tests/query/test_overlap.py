@@ -66,6 +66,19 @@ def test_batch_is_each_pose_alone(device):
     ]
 
 
+def test_answers_do_not_depend_on_earlier_queries(device):
+    a, b = (abut.Mesh(*shape, device=device) for shape in abut.cases.pair("spheres", 300))
+    before = abut.overlap(a, b).numpy()
+    abut.collide(a, b, pose_b=np.tile(np.eye(4), (5000, 1, 1)))  # improves their hierarchies
+    b.deform(2 * b.vertices.numpy())
+    abut.distance(a, b)
+    b.deform(b.vertices.numpy() / 2)
+    after = abut.overlap(a, b).numpy()
+    assert {k: np.asarray(v).tolist() for k, v in before.items()} == {
+        k: np.asarray(v).tolist() for k, v in after.items()
+    }
+
+
 def test_no_poses(device):
     a = box(device, 1, 1, 1)
     found = abut.overlap(a, a, pose_b=np.zeros((0, 4, 4)), volume=True)

@@ -132,11 +132,19 @@ def wide_nodes_of(mesh: Mesh, tree: Bvh) -> wp.array:
         entry, version = mesh.cache.get("wide"), version_of_tree(mesh, tree)
         if entry is None or entry[0] is not tree or entry[1] != version:
             rows = entry[2] if entry is not None and entry[0] is tree else None
-            if rows is None:
-                count = WIDE_ROWS * (tree.face_count - 1) + 1
-                rows = wp.zeros(count, dtype=wp.vec4f, device=mesh.device)
-            with stage("hierarchy", mesh.device):
-                args = [tree.nodes, mesh.points, mesh.faces, wp.vec3d(*tree.origin), rows]
-                launch(wide_nodes_kernel, tree.face_count, args, mesh.device)
+            rows = make_wide_nodes(tree, mesh.points, mesh.faces, rows)
             entry = mesh.cache["wide"] = (tree, version, rows)
         return entry[2]
+
+
+def make_wide_nodes(
+    tree: Bvh, points: wp.array, faces: wp.array, rows: wp.array | None = None
+) -> wp.array:
+    """Return the wide nodes of a BVH, in ``rows`` if there are some of another shape."""
+    if rows is None:
+        count = WIDE_ROWS * (tree.face_count - 1) + 1
+        rows = wp.zeros(count, dtype=wp.vec4f, device=points.device)
+    with stage("hierarchy", points.device):
+        args = [tree.nodes, points, faces, wp.vec3d(*tree.origin), rows]
+        launch(wide_nodes_kernel, tree.face_count, args, points.device)
+    return rows

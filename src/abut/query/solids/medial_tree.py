@@ -9,8 +9,9 @@ from typing import Any
 import numpy as np
 import warp as wp
 
-from abut.bvh.bvh_cache import bvh_of
-from abut.bvh.wide import wide_nodes_of
+from abut.bvh.layout import Bvh
+from abut.bvh.lbvh import build_lbvh
+from abut.bvh.wide import make_wide_nodes
 from abut.mesh import Mesh
 from abut.operands.posed_mesh import make_posed_mesh
 from abut.query.solids.depth_cells import BOX, IN_B, MedialTree, Precision, SolidOperand
@@ -34,11 +35,24 @@ def solid_operand(
     """The struct of a solid that kernels receive, with samples for many poses."""
     solid = SolidOperand()
     if pose_count >= MANY_POSES:
-        solid.samples = depth_samples_of(mesh, pose_count)  # may improve the tree
-    tree = bvh_of(mesh)
+        solid.samples = depth_samples_of(mesh, pose_count)
+    tree, solid.wide = _steady_tree(mesh)
     solid.faces = make_posed_mesh(mesh.points, mesh.faces, poses)
-    solid.tree, solid.wide, solid.noise = tree.view(), wide_nodes_of(mesh, tree), noise
+    solid.tree, solid.noise = tree.view(), noise
     return solid
+
+
+def _steady_tree(mesh: Mesh) -> tuple[Bvh, wp.array]:
+    """A BVH and its wide nodes that depend on the shape alone, so that answers do, too.
+
+    Cells are its nodes. The BVH of other queries may have been refitted or improved.
+    """
+
+    def make() -> tuple[Bvh, wp.array]:
+        tree = build_lbvh(mesh.points, mesh.faces, mesh.bounds)
+        return tree, make_wide_nodes(tree, mesh.points, mesh.faces)
+
+    return mesh.per_shape("steady_tree", make)
 
 
 def first_cells(slots: list[int], known: list[int], shapes: np.ndarray, device: wp.Device) -> Any:
