@@ -52,8 +52,8 @@ class Proximity(PlanRows):
 
     def numpy(self) -> dict[str, np.ndarray]:
         """The answer as plain NumPy arrays; ``value`` is the same as ``distance``."""
-        columns = dict.fromkeys(("distance", "value"), self._rows[:, 0])
-        columns["face"] = self._rows[:, 1].astype(np.int32)
+        distance, face = self._rows[:, 0], self._rows[:, 1].astype(np.int32)
+        columns = {"distance": distance, "value": distance, "face": face}
         plain = {name: np.array(c[0] if self._single else c) for name, c in columns.items()}
         return plain | {"points": self.points.numpy()}
 

@@ -43,9 +43,13 @@ class Film:
     ) -> None:
         self.around, self.size = np.array(around, float), size
         self.quality, self.device = quality, device
-        aspect = size[0] / size[1]
-        view = {"azimuth": azimuth, "elevation": elevation, "aspect": aspect}
-        self.camera = Camera.around(self.around, margin=1.05, **view)
+        self.camera = Camera.around(
+            self.around,
+            azimuth=azimuth,
+            elevation=elevation,
+            aspect=size[0] / size[1],
+            margin=1.05,
+        )
         self.pictures: list[np.ndarray] = []
 
     def take(self, bodies: Sequence[Body], curves: Sequence[np.ndarray] = ()) -> np.ndarray:
