@@ -22,6 +22,7 @@ OUTPUTS = ROOT / "tests" / "example_outputs"  # * is any number, ~1.5 a number w
 NUMBER = re.compile(r"~?[-+]?\d+(?:,\d{3})*(?:\.\d+)?|(?<![\w*])\*(?![\w*])")
 
 NEEDS = {"20_robot_self_check": "mujoco"}
+PAGE_NEEDS = {"view": "viser"}
 
 
 def blocks(page, language):
@@ -94,6 +95,8 @@ def test_examples_are_short_and_public(path):
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
 def test_python_on_pages_runs(page, tmp_path, monkeypatch):
     """The blocks of a page run in order, in one room."""
+    if page.stem in PAGE_NEEDS:
+        pytest.importorskip(PAGE_NEEDS[page.stem], reason=f"needs {PAGE_NEEDS[page.stem]}")
     monkeypatch.chdir(tmp_path)
     room = {}
     for block in blocks(page, "python"):

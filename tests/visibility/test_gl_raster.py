@@ -216,7 +216,7 @@ def test_order_of_a_pass():
 
 def test_without_the_package(monkeypatch):
     monkeypatch.setitem(__import__("sys").modules, "moderngl", None)
-    with pytest.raises(ToolError, match=r"pip install abut\[gl\].*apt install libegl1"):
+    with pytest.raises(ToolError, match=r"pip install 'abut\[gl\]'.*apt install libegl1"):
         drivers._create()
 
 
