@@ -34,6 +34,7 @@ PEERS = {  # by how the names of their configurations begin
     "warp": "Warp",
     "trimesh": "trimesh",
     "newton": "Newton",
+    "manifold3d": "manifold3d",
     "anchor": "anchor",
 }
 BASELINE = "warp_bvh"  # a yardstick on the CPU, where it uses one core
@@ -62,6 +63,10 @@ everyday self_refit dancer: a dancer of 25,472 faces moves: the same
 everyday million_points unsigned: how far an open robot link, 5,374 faces, is from a million points
 everyday million_points signed: the same, with signs
 collide bunny_bunny_all x30: two bunnies, 69,451 faces each: all {size} pairs
+overlap cows relation: 10,000 poses of two cows as solids: apart, touching, crossing or inside (FCL: yes or no)
+overlap bunnies inside_1e-6: two bunnies, closed, that overlap: how deep, certified to 1e-6
+overlap bunnies separation: the same: a translation that parts them, verified
+overlap bunnies volume: the same: volume, centroid and areas of the common part
 ccd cloth_ball step: the cloth's next step: when the first contact is
 ccd cloth_ball impacts: the same: all {size} impacts
 closest_point closest_point_armadillo_86k box: nearest points of 86,482 faces for a million points

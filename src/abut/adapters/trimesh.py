@@ -36,13 +36,13 @@ class ContactData:
 
     @property
     def depth(self) -> NoReturn:
-        """Raises: faces that meet have no depth."""
-        raise AbutError("abut finds where surfaces meet, not how deep solids overlap.")
+        """Raises: faces that meet have no depth; solids do."""
+        raise AbutError("two faces have no depth; ask manager.scene.overlap() how deep solids are.")
 
     @property
     def normal(self) -> NoReturn:
         """Raises: faces that meet have no common normal."""
-        raise AbutError("abut finds where surfaces meet, without a normal of the contact.")
+        raise AbutError("two faces have no common normal; the regions of abut.overlap have one.")
 
 
 class DistanceData:
