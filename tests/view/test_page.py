@@ -14,7 +14,7 @@ import trimesh
 
 import abut
 from abut import cases
-from abut.view.show import make_page
+from abut.view.show_page import make_page
 from browser import Tab, on_screen
 
 pytest.importorskip("viser")

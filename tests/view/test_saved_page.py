@@ -8,7 +8,7 @@ from PIL import Image
 import abut
 from abut import cases
 from abut.cli import main
-from abut.view.show import make_page
+from abut.view.show_page import make_page
 from browser import Tab
 
 pytest.importorskip("viser")

@@ -24,7 +24,7 @@ from abut.view.live_scene import LiveScene
 from abut.view.picture import save_picture
 from abut.view.saved_page import save_page
 from abut.view.scene_picture import draw_scene
-from abut.view.show import make_page, show
+from abut.view.show_page import make_page, show
 
 Frames = list[np.ndarray]
 SIZE = (1200, 800)
