@@ -12,6 +12,8 @@ from abut.geometry.predicates import orient2d, orient3d
 
 INSIDE, OUTSIDE, ALONG = wp.constant(-1), wp.constant(1), wp.constant(0)
 
+# Functions are not inlined: copies of exact predicates would double the time to compile.
+
 
 @wp.struct
 class SurfaceStars:
@@ -43,7 +45,7 @@ def rotated_corners(surface: SurfaceStars, face: wp.int32, vertex: wp.int32):
     return out
 
 
-@wp.func
+@wp.func(inline=False)
 def is_in_sector(v: wp.vec3d, x: wp.vec3d, y: wp.vec3d, q: wp.vec3d):
     """Return whether q, in the plane of a triangle v x y, lies in the angle x v y."""
     for axis in range(3):
@@ -53,7 +55,7 @@ def is_in_sector(v: wp.vec3d, x: wp.vec3d, y: wp.vec3d, q: wp.vec3d):
     return False
 
 
-@wp.func
+@wp.func(inline=False)
 def half_plane_side(e0: wp.vec3d, e1: wp.vec3d, w: wp.vec3d, q: wp.vec3d):
     """Return 1 if w and q, coplanar with e0 e1, are on one side of this line, -1, or 0 on it."""
     for axis in range(3):
@@ -63,7 +65,7 @@ def half_plane_side(e0: wp.vec3d, e1: wp.vec3d, w: wp.vec3d, q: wp.vec3d):
     return 0
 
 
-@wp.func
+@wp.func(inline=False)
 def side_at_edge(surface: SurfaceStars, motion: wp.mat44d, v0: wp.int32, v1: wp.int32, q: wp.vec3d):
     """Return where the direction to q leads from a point of the open edge of two welded vertices.
 
@@ -97,7 +99,7 @@ def first_nonzero(a: wp.int32, b: wp.int32):
     return wp.where(a != 0, a, b)
 
 
-@wp.func
+@wp.func(inline=False)
 def arc_crosses_face(
     v: wp.vec3d, q: wp.vec3d, m0: wp.vec3d, m1: wp.vec3d, x: wp.vec3d, y: wp.vec3d
 ):
@@ -117,7 +119,7 @@ def arc_crosses_face(
     return side_x != side_y and side_x == side_m
 
 
-@wp.func
+@wp.func(inline=False)
 def side_at_vertex(surface: SurfaceStars, motion: wp.mat44d, vertex: wp.int32, q: wp.vec3d):
     """Return where the direction to q leads from a welded vertex.
 

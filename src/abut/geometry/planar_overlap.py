@@ -8,8 +8,10 @@ import warp as wp
 
 from abut.geometry.predicates import orient2d, orient3d
 
+# Functions are not inlined: copies of exact predicates would double the time to compile.
 
-@wp.func
+
+@wp.func(inline=False)
 def seen_along(t: wp.mat33d):
     """Return the first axis along which the projection of a triangle has area."""
     if orient2d(t[0], t[1], t[2], 0) != 0:
@@ -19,7 +21,7 @@ def seen_along(t: wp.mat33d):
     return 2
 
 
-@wp.func
+@wp.func(inline=False)
 def depths_in_tri(p: wp.vec3d, t: wp.mat33d, axis: wp.int32):
     """Return for each edge whether p, in the plane, is on the side of the triangle (1, 0, -1)."""
     way = orient2d(t[0], t[1], t[2], axis)
@@ -29,7 +31,7 @@ def depths_in_tri(p: wp.vec3d, t: wp.mat33d, axis: wp.int32):
     return out
 
 
-@wp.func
+@wp.func(inline=False)
 def segment_enters_tri(u: wp.vec3d, v: wp.vec3d, t: wp.mat33d, axis: wp.int32):
     """Return whether the open segment u v, in the plane, meets the closed triangle."""
     at_u = depths_in_tri(u, t, axis)
@@ -58,7 +60,7 @@ def leads_inside(at_start: wp.vec3i, at_stop: wp.vec3i):
     return True
 
 
-@wp.func
+@wp.func(inline=False)
 def segment_enters_open_tri(u: wp.vec3d, v: wp.vec3d, t: wp.mat33d, axis: wp.int32):
     """Return whether the segment u v, in the plane, meets the open triangle."""
     at_u = depths_in_tri(u, t, axis)
@@ -74,7 +76,7 @@ def segment_enters_open_tri(u: wp.vec3d, v: wp.vec3d, t: wp.mat33d, axis: wp.int
     return low < 0 and high > 0
 
 
-@wp.func
+@wp.func(inline=False)
 def open_tris_overlap(a: wp.mat33d, b: wp.mat33d, axis: wp.int32):
     """Return whether two triangles of one plane overlap in an area."""
     for k in range(6):
@@ -107,7 +109,7 @@ def corner_apart(sides: wp.vec3i):
     return 0
 
 
-@wp.func
+@wp.func(inline=False)
 def cross_properly(a: wp.mat33d, b: wp.mat33d, sides_a: wp.vec3i, sides_b: wp.vec3i):
     """Return whether the interiors of two triangles cross.
 
@@ -133,7 +135,7 @@ def cross_properly(a: wp.mat33d, b: wp.mat33d, sides_a: wp.vec3i, sides_b: wp.ve
     return orient3d(a1, b0, a0, b1) < 0 and orient3d(a0, b0, a2, b2) < 0
 
 
-@wp.func
+@wp.func(inline=False)
 def corner_sides(t: wp.mat33d, of: wp.mat33d):
     """Return the sides of the plane of t that the corners of another triangle are on."""
     out = wp.vec3i(0, 0, 0)
@@ -142,7 +144,7 @@ def corner_sides(t: wp.mat33d, of: wp.mat33d):
     return out
 
 
-@wp.func
+@wp.func(inline=False)
 def edge_meets_tri(t: wp.mat33d, k: wp.int32, other: wp.mat33d, sides: wp.vec3i, axis: wp.int32):
     """Return whether the open edge k of t meets the other triangle, closed.
 
@@ -163,7 +165,7 @@ def edge_meets_tri(t: wp.mat33d, k: wp.int32, other: wp.mat33d, sides: wp.vec3i,
     return low >= 0 or high <= 0
 
 
-@wp.func
+@wp.func(inline=False)
 def open_tri_meets_flat_part(t: wp.mat33d, other: wp.mat33d, sides: wp.vec3i, axis: wp.int32):
     """Return whether the open t meets a corner or edge of another triangle in t's plane.
 
