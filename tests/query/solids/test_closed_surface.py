@@ -111,6 +111,9 @@ def test_refusals(device):
         surface_of(BOX.vertices, BOX.faces[1:], device)
     with pytest.raises(abut.MeshError, match="cancel"):
         surface_of(np.eye(3), [(0, 1, 2), (2, 1, 0)], device)
+    flat = np.array([[0, 0, 0], [1, 0, 0], [0, 1, 0], [1, 1, 0]]) * 0.1
+    with pytest.raises(abut.MeshError, match="volume is 0"):
+        surface_of(flat, [(0, 2, 1), (0, 1, 3), (1, 2, 3), (0, 3, 2)], device)
     moebius = [(i, (i + 1) % 7, (i + 2) % 7) for i in range(7)]
     doubled = moebius + [(j, i, 7) for i, j in _boundary(moebius)]
     with pytest.raises(abut.MeshError, match="cannot be oriented"):

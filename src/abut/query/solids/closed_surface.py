@@ -55,6 +55,8 @@ def _closed_surface(mesh: Mesh, name: str) -> ClosedSurface:
         faces = _oriented_alike(faces, joints, name)
     faces, kept = _outward(points, faces, joints, mesh)
     faces, source = faces[kept], source[kept]
+    if not len(faces):
+        raise MeshError(f"{name} encloses nothing: its volume is 0.")
     sides = np.ptp(points[faces.ravel()], axis=0)
     size = float(sides.max() * np.linalg.norm(sides / sides.max()))
     same = len(faces) == len(given) and (faces == mesh.topology.welded[given]).all()
@@ -148,11 +150,12 @@ def _outward(
     wanted = np.where(within, 1, -1)
     part_of = np.searchsorted(parts, labels)
     turned = (wanted != ways)[part_of]
-    return np.where(turned[:, None], faces[:, ::-1], faces), (beyond != within)[part_of]
+    kept = (beyond != within) & (ways != 0)
+    return np.where(turned[:, None], faces[:, ::-1], faces), kept[part_of]
 
 
 def _volume_sign(points: np.ndarray, faces: np.ndarray) -> int:
-    """Return 1 if the faces of a closed component point out of the part that it bounds, else -1."""
+    """Return 1 if a closed component points out of the part that it bounds, -1, or 0 if flat."""
     corners = points[faces] - points[faces[0, 0]]
     scale = np.abs(corners).max()
     terms = np.linalg.det(corners / scale) if scale > 0 else np.zeros(1)
@@ -165,7 +168,7 @@ def _volume_sign(points: np.ndarray, faces: np.ndarray) -> int:
             a[i] * (b[(i + 1) % 3] * c[(i + 2) % 3] - b[(i + 2) % 3] * c[(i + 1) % 3])
             for i in range(3)
         )
-    return -1 if total < 0 else 1
+    return (total > 0) - (total < 0)
 
 
 def _windings_around(
