@@ -19,7 +19,7 @@ from abut.query.solids.medial_tree import (
 )
 
 LEAST_TOLERANCE = 16.0  # errors of distances
-USUAL_CELLS = 1 << 17  # for a pose; more only if a does not intersect itself
+USUAL_CELLS = 1 << 17  # for a pose; more only if no surface intersects itself
 MOST_CELLS = 1 << 24
 
 
@@ -58,7 +58,7 @@ def inside_depths(
     Guarantee:
         The bounds hold the truth for the moved coordinates, rounded to float64. They are at most
         ``tolerance`` apart, or 2**-40 of the largest coordinate if that is more. They may be wider
-        if a intersects itself: cells at such curves could be divided without end.
+        if a surface intersects itself: cells at such curves could be divided without end.
     """
     sizes = [len(pose) for pose in (pose_a, pose_b) if pose is not None]
     count = next((size for size in sizes if size != 1), 1)
@@ -118,7 +118,7 @@ def _depths(
     shapes[1::2] = box_shape(*_common_boxes(a, b, poses, noise))
     slots, known = [2 * b.face_count - 2, slot], [int(IN_B), 0]
     left = search.run([first_cells(slots, known, shapes, a.device)], count * USUAL_CELLS)
-    if left and not intersects_itself(a):
+    if left and not (intersects_itself(a) or intersects_itself(b)):
         left = search.run(left, count * MOST_CELLS)
     search.settle(left)
     return _answers(search, noise, unit)
