@@ -63,7 +63,7 @@ everyday self_refit dancer: a dancer of 25,472 faces moves: the same
 everyday million_points unsigned: how far an open robot link, 5,374 faces, is from a million points
 everyday million_points signed: the same, with signs
 collide bunny_bunny_all x30: two bunnies, 69,451 faces each: all {size} pairs
-overlap cows relation: 10,000 poses of two solid cows: apart, touching, crossing, inside (FCL: yes, no)
+overlap cows relation: 10,000 poses of two solid cows: how they relate (FCL: yes or no)
 overlap bunnies inside_1e-6: two bunnies, closed, that overlap: how deep, certified to 1e-6
 overlap bunnies separation: the same: a translation that parts them, verified
 overlap bunnies volume: the same: volume, centroid and areas of the common part
