@@ -21,8 +21,8 @@ FLOORS = [
     {"broad", "point", "visibility"},
     {"query"},
     {"scene", "sdf", "primitives"},
-    {"sim", "hardware", "adapters"},
-    {"view"},
+    {"sim", "hardware", "adapters", "view", "scale"},
+    {"clash"},
     {"cli"},
 ]
 GROUND = {"errors"}  # every room may import it
@@ -32,6 +32,7 @@ FLOOR_OF |= dict.fromkeys(GROUND, -1)
 LOBBY = {"__init__", "__main__"}  # public names, and the way in
 OPTIONAL = "amaranth moderngl meshlib coal fcl igl ipctk torch jax".split()
 OPTIONAL += ["mujoco", "yourdfpy", "imageio_ffmpeg", "viser"]
+OPTIONAL += ["ifcopenshell", "OCP", "pxr", "dask", "distributed", "pyarrow"]
 HEAVY = "trimesh rich PIL".split()
 QUESTION_WORD = re.compile(r"(what|how|who|whom|those|likewise)\b", re.I)
 # Verbs for arrays of primitives that have the names of the device functions they launch.

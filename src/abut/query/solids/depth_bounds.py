@@ -16,13 +16,13 @@ from abut.query.solids.depth_cells import (
     MIDDLE_OUT,
     SKEW,
     Cells,
+    CellVerdict,
     DepthBounds,
     MedialTree,
     Polytope,
     Precision,
     Scratch,
     SolidOperand,
-    Verdict,
     find_nearest,
     inner_point,
     is_in,
@@ -48,7 +48,7 @@ ZERO = wp.constant(wp.float64(0.0))
 
 @wp.func(inline=False)
 def take_point(
-    verdict: Verdict,
+    verdict: CellVerdict,
     a: SolidOperand,
     b: SolidOperand,
     pose: wp.int32,
@@ -71,7 +71,7 @@ def take_point(
 
 @wp.func(inline=False)
 def place_in_b(
-    verdict: Verdict,
+    verdict: CellVerdict,
     b: SolidOperand,
     pose: wp.int32,
     cell: Polytope,
@@ -104,7 +104,7 @@ def bound_medial(
     cell: Polytope,
     medial: MedialTree,
     index: wp.int32,
-    start: Verdict,
+    start: CellVerdict,
     limit: wp.float64,
     noise: wp.float64,
     scratch: Scratch,
@@ -126,7 +126,7 @@ def bound_medial(
 
 @wp.func
 def place_in_a(
-    verdict: Verdict,
+    verdict: CellVerdict,
     a: SolidOperand,
     pose: wp.int32,
     cell: Polytope,
@@ -156,7 +156,7 @@ def bound_by_faces(
     pose: wp.int32,
     cell: Polytope,
     slot: wp.int32,
-    start: Verdict,
+    start: CellVerdict,
     listed: wp.int32,
     limit: wp.float64,
     tolerance: wp.float64,
@@ -201,7 +201,7 @@ def bound_cell(
     pose: wp.int32,
     cell: Polytope,
     slot: wp.int32,
-    start: Verdict,
+    start: CellVerdict,
     limit: wp.float64,
     precision: Precision,
     scratch: Scratch,
@@ -273,7 +273,7 @@ def depth_bounds_kernel(
     for i in range(span[0] + wp.tid(), span[1], span[2]):
         pose = cells.pose[i]
         slot = cells.slot[i]
-        start = Verdict()
+        start = CellVerdict()
         start.known = cells.known[i]
         start.faces = cells.faces[i]
         start.lower = best[pose]

@@ -139,7 +139,7 @@ def make_scratch(
 
 
 @wp.struct
-class Verdict:
+class CellVerdict:
     """DepthBounds of one cell, and what its parts shall know."""
 
     upper: wp.float64

@@ -1,0 +1,1 @@
+"""Clash detection: rules, verdicts, groups and reports for building and machine models."""

@@ -1,0 +1,1 @@
+"""Catalogues of objects on disk, tiles of them, and their distribution by Dask."""
