@@ -22,7 +22,7 @@ FLOORS = [
     {"query"},
     {"scene", "sdf", "primitives"},
     {"sim", "hardware", "adapters", "view", "scale"},
-    {"clash"},
+    {"coordination"},
     {"cli"},
 ]
 GROUND = {"errors"}  # every room may import it

@@ -1,1 +1,0 @@
-"""Clash detection: rules, verdicts, groups and reports for building and machine models."""
