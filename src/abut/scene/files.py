@@ -9,6 +9,7 @@ from abut.core.device import resolve_device
 from abut.core.progress import tracked
 from abut.errors import FileError, MeshError, OptionError
 from abut.io import existing, read_scene, reading
+from abut.io.affine import split_matrix, stretched
 from abut.mesh import Mesh
 from abut.scene.robots import read_mjcf, read_urdf
 from abut.scene.scene import Scene
@@ -36,11 +37,10 @@ def _mesh_scene(path: Path, device: Any) -> Scene:
     made: dict[Any, Mesh] = {}
     parts = read_scene(path)
     for placed in tracked(parts, len(parts)):
-        pose, stretch = _split_matrix(placed.matrix)
+        pose, stretch = split_matrix(placed.matrix)
         key = (placed.geometry, stretch.tobytes())
         if key not in made:
-            vertices = placed.vertices @ stretch.T
-            faces = placed.faces[:, ::-1] if np.linalg.det(stretch) < 0 else placed.faces
+            vertices, faces = stretched(placed.vertices, placed.faces, stretch)
             made[key] = _make_mesh(vertices, faces, scene.device, f"{path}: {placed.name}")
         scene.add(made[key], pose, name=placed.name)
     return scene
@@ -52,21 +52,6 @@ def _make_mesh(vertices: np.ndarray, faces: np.ndarray, device: Any, name: str) 
         return Mesh(np.ascontiguousarray(vertices), np.ascontiguousarray(faces), device)
     except MeshError as error:
         raise MeshError(f"{name}: {error}") from None
-
-
-def _split_matrix(matrix: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """A rigid motion, and the (3, 3) scale and shear to apply to vertices before it."""
-    u, sizes, v = np.linalg.svd(matrix[:3, :3])
-    rotation = u @ v
-    pose = np.eye(4)
-    pose[:3, 3] = matrix[:3, 3]
-    if np.allclose(sizes, 1.0, rtol=0, atol=1e-6) and np.linalg.det(rotation) > 0:
-        pose[:3, :3] = rotation
-        return pose, np.eye(3)
-    if np.linalg.det(rotation) < 0:
-        rotation = -rotation
-    pose[:3, :3] = rotation
-    return pose, rotation.T @ matrix[:3, :3]
 
 
 def _robot_scene(read: Any, path: Path, device: Any, geometry: str) -> Scene:
