@@ -104,3 +104,40 @@ def test_welding_keeps_corners():
     vertices, faces = welded(corners, np.arange(36).reshape(-1, 3))
     assert len(vertices) == 8
     np.testing.assert_array_equal(vertices[faces].reshape(-1, 3), corners)
+
+
+def test_numpy_archives(tmp_path):
+    path = tmp_path / "parts.npz"
+    arrays = {}
+    for k in range(2):
+        arrays |= {f"p{k:04d}__V": BOX.vertices.astype(np.float32) + k, f"p{k:04d}__F": BOX.faces}
+    np.savez(path, names=np.array(["IfcWall:a", "plain"]), **arrays)
+    model = read_model(path, unit="mm")
+    assert [(part.id, part.type) for part in model.parts] == [("a", "IfcWall"), ("plain", "")]
+    np.testing.assert_array_equal(model.meshes[1].vertices, (BOX.vertices + 1) * 0.001)
+    np.savez(path, **arrays)
+    assert [part.id for part in read_model(path).parts] == ["p0000", "p0001"]
+
+
+@pytest.mark.parametrize(
+    "arrays",
+    [
+        {"numbers": np.zeros(3)},
+        {"p0000__V": np.zeros((3, 3))},
+        {"p0000__V": np.zeros((3, 2)), "p0000__F": np.zeros((1, 3), int)},
+        {"p0000__V": np.zeros((3, 3)), "p0000__F": np.zeros((1, 3))},
+        {"p0000__V": np.zeros((3, 3)), "p0000__F": np.zeros((1, 3), int), "names": ["a", "b"]},
+    ],
+)
+def test_numpy_archives_that_are_no_models(tmp_path, arrays):
+    np.savez(tmp_path / "parts.npz", **arrays)
+    with pytest.raises(abut.FileError, match=r"parts\.npz"):
+        read_model(tmp_path / "parts.npz")
+
+
+@pytest.mark.parametrize(("name", "count"), [("2CylinderEngine", 115), ("Ifc4_SampleHouse", 58)])
+def test_real_assemblies(data, name, count):
+    path = data / "assemblies" / f"{name}.npz"
+    if not path.is_file():
+        pytest.skip(f"there is no {path}")
+    assert len(read_model(path).parts) == count

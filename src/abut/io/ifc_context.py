@@ -4,6 +4,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from typing import Any
 
+from abut.io.ifc_file import global_id, text_of
 from abut.io.part_model import Link
 
 ATTRIBUTES = ("Description", "ObjectType", "PredefinedType", "Tag")
@@ -14,7 +15,7 @@ def layer_of(product: Any) -> str:
     from ifcopenshell.util.element import get_container
 
     container = get_container(product, ifc_class="IfcBuildingStorey") or get_container(product)
-    return container.Name or container.GlobalId if container else ""
+    return text_of(container.Name) or global_id(container) if container else ""
 
 
 def _parent_of(product: Any) -> Any:
@@ -36,13 +37,15 @@ def assembly_names(products: list[Any]) -> dict[int, str]:
     owners = defaultdict(set)
     for path in paths.values():
         for k, assembly in enumerate(path):
-            owners[(path[k - 1].id() if k else None, assembly.Name)].add(assembly.id())
+            owners[(path[k - 1].id() if k else None, text_of(assembly.Name))].add(assembly.id())
     labels = {}
     for (_, name), ids in owners.items():
         for number in ids:
             labels[number] = name if name and len(ids) == 1 else None
     return {
-        number: "/".join(labels[a.id()] or f"{a.Name or a.is_a()} [{a.GlobalId}]" for a in path)
+        number: "/".join(
+            labels[a.id()] or f"{text_of(a.Name) or a.is_a()} [{global_id(a)}]" for a in path
+        )
         for number, path in paths.items()
     }
 
@@ -65,11 +68,12 @@ def properties_of(product: Any) -> dict[str, Any]:
     for name in ATTRIBUTES:
         value = getattr(product, name, None)
         if isinstance(value, str):
-            found[name] = value
+            found[name] = text_of(value)
     for group, values in get_psets(product).items():
         for name, value in values.items():
             if name != "id" and isinstance(value, bool | int | float | str):
-                found[f"{group}.{name}"] = value
+                key = text_of(f"{group}.{name}")
+                found[key] = text_of(value) if isinstance(value, str) else value
     return found
 
 

@@ -46,7 +46,7 @@ class ModelPart:
 
 
 class Skipped(NamedTuple):
-    """An object of a file that has no mesh, and the reason."""
+    """An object of a file that has no mesh or an incomplete one, and the reason."""
 
     id: str
     name: str
@@ -74,7 +74,7 @@ class PartModel:
         path: The file.
         unit: Length unit of the file [m]; None if the format does not state one.
         deviation: Largest distance of the meshes from the true surfaces [m]; 0 for mesh formats.
-        skipped: Objects without a mesh; nothing is dropped silently.
+        skipped: Objects without a mesh or with an incomplete one; nothing is dropped silently.
         links: Pairs of parts that belong together.
     """
 

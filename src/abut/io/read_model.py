@@ -1,4 +1,4 @@
-"""Read models: the parts of IFC, mesh and scene files with names, units and instances."""
+"""Read models: the parts of IFC, mesh, scene and NumPy files with names, units and instances."""
 
 import math
 from collections.abc import Iterable
@@ -10,12 +10,14 @@ from abut.io.archives import ARCHIVES
 from abut.io.file_errors import existing, reading
 from abut.io.ifc_model import read_ifc
 from abut.io.mesh_model import read_mesh_model
+from abut.io.npz_model import read_npz_model
 from abut.io.part_model import PartModel
 
 UNITS = {"m": 1.0, "mm": 0.001, "cm": 0.01, "in": 0.0254, "ft": 0.3048}
 IFC = (".ifc", ".ifczip")
 MESHES = (".glb", ".gltf", ".ply", ".obj", ".stl", ".off", ".3mf", ".dae")
-ENDINGS = (*IFC, *MESHES, *ARCHIVES)
+NUMPY = (".npz",)
+ENDINGS = (*IFC, *MESHES, *NUMPY, *ARCHIVES)
 
 
 def read_model(path: Any, *, unit: float | str | None = None, chord: float = 0.001) -> PartModel:
@@ -41,6 +43,8 @@ def read_model(path: Any, *, unit: float | str | None = None, chord: float = 0.0
     with reading(path, "a model"):
         if path.suffix.lower() in IFC:
             return read_ifc(path, chord)
+        if path.suffix.lower() in NUMPY:
+            return read_npz_model(path, metres)
         return read_mesh_model(path, metres)
 
 
