@@ -311,9 +311,9 @@ class Mesh:
 
     def _count_change(self) -> None:
         with _change_lock:
+            self.version += 1  # first: who has seen the change of all has seen this one
             shape_changes[0] += 1
             self.changed_at = shape_changes[0]
-        self.version += 1
 
     def _set_points(self, lease: "Lease", bounds: np.ndarray) -> None:
         self.lease, self.points, self._bounds = lease, lease.points, bounds

@@ -339,6 +339,47 @@ def test_verdicts_follow_every_change(device, edits, spread):
         assert np.array_equal(near.distance.numpy(), want.distance.numpy())
 
 
+def test_one_object_is_asked_again_after_every_change(device):
+    """The same question, of the same index, after changes of all kinds but its own pose."""
+    ball = icosphere(80)
+    mesh, other = (abut.Mesh(*ball, device=device) for _ in range(2))
+    scene = abut.Scene(device)
+    one, near = scene.add(mesh), scene.add(other, shift(1.5, 0, 0))
+
+    def meets():
+        found = scene.colliding(which=one)
+        assert found == (len(scene.collide(which=one)) > 0)
+        return found
+
+    assert meets() and meets()
+    other.deform(0.1 * ball.vertices)  # of a mesh that was given
+    assert not meets()
+    other.deform(ball.vertices)
+    assert meets()
+    scene.set(one, mask=2)
+    assert not meets()
+    scene.set(one, mask=1)
+    scene.ignore(one, near)
+    assert not meets()
+    scene.allow(one, near)
+    assert meets()
+    scene.remove(one)
+    with pytest.raises(abut.SceneError):
+        scene.colliding(which=one)
+    assert scene.add(mesh, shift(0, 9, 0)) == one
+    assert not meets()
+    for _ in range(40):  # the array of poses grows
+        scene.add(mesh, shift(0, 20, 0))
+    scene.move(one, shift(0, 1, 0))
+    assert meets()
+    scene.poses.assign(np.repeat(np.eye(4)[None], len(scene), axis=0))
+    assert meets()
+    scene.deform(near, 0.1 * ball.vertices)
+    scene.move(near, shift(5, 0, 0))
+    scene.move(range(2, len(scene)), np.repeat(shift(0, 20, 0)[None], len(scene) - 2, axis=0))
+    assert not meets()
+
+
 def test_bad_poses_are_refused_at_every_question(device):
     scene = random_scene(device)
     good = scene.poses.numpy().copy()

@@ -60,9 +60,9 @@ def few_boxes_kernel(
 
     Clears what a search writes.
     """
-    for k in range(span[0] + wp.tid(), span[1], span[2]):
-        if k < best_out.shape[0]:
-            best_out[k] = NO_KEY
+    for k in range(span[0] + wp.tid(), wp.min(best_out.shape[0], span[1]), span[2]):
+        best_out[k] = NO_KEY
+    for k in range(span[0] + wp.tid(), wp.min(MOST_FEW, span[1]), span[2]):
         if k < answer_out.shape[0]:
             answer_out[k] = wp.where(k == 3, NO_KEY, wp.int64(0))
         if k < flags_out.shape[0]:

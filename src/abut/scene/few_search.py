@@ -24,6 +24,7 @@ from abut.narrow.exact import EXACT_THREADS, exact_kernel_for
 from abut.operands.contact_queues import ContactQueues
 from abut.operands.posed_pairs import ScenePairs, WorkItems
 from abut.scene.box_cache import BoxCache
+from abut.scene.selection import Rows
 from abut.traversal.overlap.descend import descend_kernel_for
 from abut.traversal.overlap.kdop_frames import KdopFrames
 
@@ -47,13 +48,13 @@ class FewSearch:
         self._answer = wp.zeros(ANSWER_SIZE, dtype=wp.int64, device=self._device)
         self._view = box_cache.view(self._queue(MOST_PAIRS, OBJECTS))
 
-    def find(self, few: Any, others: Any) -> int | None:
+    def find(self, few: Rows, others: Any) -> int | None:
         """The key of two objects that meet, NO_KEY_INT where none do; None: ask another search.
 
         ``few`` and ``others`` as in ``BoxCache.ask``.
         """
         call = self._call
-        self.box_cache.ask(call.inputs[0], few, others, False)
+        self.box_cache.ask(self._items, few, others, False)
         call.run()
         count, _, undecided, witness = call.outputs[0].tolist()
         if witness != NO_KEY_INT:
@@ -101,6 +102,11 @@ class FewSearch:
         args = [view.object_pairs, out.best, self._answer]
         tasks.append(Task(found_pair_kernel, MOST_PAIRS, args, device))
         return Call(tasks, [self._question], [self._answer])
+
+    @cached_property
+    def _items(self) -> memoryview:
+        """The question."""
+        return self._call.inputs[0].data
 
     def _descent(self, flags: wp.array) -> Task:
         device, items = self._device, WorkItems()

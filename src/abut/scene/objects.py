@@ -71,6 +71,7 @@ class ObjectTable:
         self._pose_buffer = wp.empty(0, dtype=wp.mat44d, device=self.device)
         self.poses = self._pose_buffer
         self._writing: tuple[wp.array, Task] | None = None  # of the poses there
+        self._viewed: tuple[wp.array | None, Any] = (None, None)  # poses, and a view of them
 
     def __len__(self) -> int:
         """Rows, removed ones included."""
@@ -267,7 +268,11 @@ class ObjectTable:
         """Write poses that are known to be rigid."""
         self.moves.add(rows)
         if self.device.is_cpu:
-            self.poses.numpy()[rows] = poses
+            view = self._pose_view()
+            if len(rows) == 1:
+                view[rows[0]] = poses[0]
+            else:
+                view[rows] = poses
             return
         if len(rows) <= FEW_POSES:
             for row, pose in zip(rows.tolist(), poses, strict=True):
@@ -288,7 +293,7 @@ class ObjectTable:
             return True
         if self.device.is_cuda or len(self) > MOST_COMPARED:
             return False
-        now = self.poses.numpy().reshape(-1, 16)
+        now = self._pose_view().reshape(-1, 16)
         rows = np.arange(len(self))
         if self._compared.shape == now.shape:
             rows = np.flatnonzero((now != self._compared).any(axis=1))
@@ -300,6 +305,12 @@ class ObjectTable:
             self.moves.add(rows)
             self._compared = now.copy()
         return True
+
+    def _pose_view(self) -> np.ndarray:
+        """The poses on the CPU as a NumPy array."""
+        if self._viewed[0] is not self.poses:
+            self._viewed = (self.poses, self.poses.numpy())
+        return self._viewed[1]
 
     def _write_pose(self, row: int, pose: np.ndarray) -> None:
         """Write one pose as arguments of a launch, which is faster than a copy."""

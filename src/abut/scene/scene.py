@@ -480,9 +480,9 @@ class Scene:
         external = self._selections.external(against, pose)
         with self.lock:
             part = self._selections.part(which, against, external)
-            colliding = self._searches.colliding(part, poses, self_collisions)
             if poses is None:
-                return bool(colliding[0])
+                return self._searches.any_contact(part, self_collisions)
+            colliding = self._searches.colliding(part, poses, self_collisions)
             return wp.array(colliding, dtype=wp.bool, device=self.device)
 
     def within(

@@ -101,11 +101,17 @@ class SearchCache:
             options |= self._box_cache(part, where)
         return self._search(ContactSearch, part, where, **options).run()
 
+    def any_contact(self, part: Part, own: bool) -> bool:
+        """Whether there is a contact."""
+        where = self.environments(part, None)
+        if not own and part.objects.tracks_moves():
+            return self._found_pair(part, where) != NO_KEY_INT
+        search = self._search(ContactSearch, part, where, own=own, any_contact=True)
+        return bool(search.colliding()[0])
+
     def colliding(self, part: Part, poses: Any, own: bool) -> np.ndarray:
         """(B,) bool: copies of the scene with a contact."""
         where = self.environments(part, poses)
-        if poses is None and not own and part.objects.tracks_moves():
-            return np.array([self._found_pair(part, where) != NO_KEY_INT])
         return self._search(ContactSearch, part, where, own=own, any_contact=True).colliding()
 
     def _found_pair(self, part: Part, where: tuple[wp.array, int]) -> int:
@@ -116,7 +122,7 @@ class SearchCache:
                 lambda few: self._few_pair(part, where, few, (0, len(part.objects))),
                 lambda: self._any_pair(part, where),
             )
-        found = self._few_pair(part, where, *part.sides())
+        found = self._few_pair(part, where, *part.sides)
         return self._any_pair(part, where) if found is None else found
 
     def _few_pair(self, part: Part, where: Any, few: Any, others: Any) -> int | None:

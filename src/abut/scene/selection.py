@@ -1,5 +1,6 @@
 """Part: the pairs of objects that a question about a part of a scene asks about."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -16,6 +17,7 @@ from abut.scene.inputs import given_poses, is_one_pose
 from abut.scene.objects import ALL_GROUPS, ObjectTable
 from abut.scene.shape_pool import NO_SHAPE, ShapePool
 
+Rows = Sequence[int] | np.ndarray
 Side = tuple[int, int] | np.ndarray  # the first row and their number, or rows
 MOST_EXTERNALS = 16  # meshes and scenes whose shapes a scene keeps
 
@@ -55,7 +57,8 @@ class Part:
         )
         return roles
 
-    def sides(self) -> tuple[np.ndarray, Side]:
+    @cached_property
+    def sides(self) -> tuple[Rows, Side]:
         """The rows of the smaller side, and the rows of the other, as ``FewSearch`` takes them."""
         mine, others = self._sides
         return (_rows(others), mine) if self.few_last else (_rows(mine), others)
@@ -66,14 +69,13 @@ class Part:
         mine, others = self._sides
         return _size(mine) > _size(others)
 
-    @cached_property
+    @property
     def is_few(self) -> bool:
         """Whether one side is a few objects, for which there are faster searches."""
-        mine, others = self._sides
-        few = min(_size(mine), _size(others)) <= MOST_FEW
+        few = min(map(_size, self._sides)) <= MOST_FEW
         return few and not self.is_whole and self.objects.tracks_moves()
 
-    @property
+    @cached_property
     def _sides(self) -> tuple[Side, Side]:
         count = len(self.objects) - self.first_external
         others = (self.first_external, count) if self.against is None else self.against
@@ -103,8 +105,8 @@ def _size(rows: Side) -> int:
     return rows[1] if isinstance(rows, tuple) else len(rows)
 
 
-def _rows(rows: Side) -> np.ndarray:
-    return np.arange(rows[0], rows[0] + rows[1]) if isinstance(rows, tuple) else rows
+def _rows(rows: Side) -> Rows:
+    return range(rows[0], rows[0] + rows[1]) if isinstance(rows, tuple) else rows
 
 
 @dataclass(eq=False)
@@ -215,12 +217,15 @@ class Selections:
     def __init__(self, objects: ObjectTable) -> None:
         self.objects = objects
         self._joined: list[JoinedObjects] = []
+        self._last: tuple[int, int, Part] | None = None  # version, object, its part
 
     def external(self, against: Any, pose: Any) -> ExternalObjects | None:
         """The external objects of ``against``; None where it names objects of the scene.
 
         Call this before the scene is locked: it locks the other scene.
         """
+        if against is None and pose is None:
+            return None
         return ExternalObjects.of(None if self._is_scene(against) else against, pose)
 
     def part(self, which: Any, against: Any, external: ExternalObjects | None) -> Part:
@@ -230,7 +235,16 @@ class Selections:
         whole = against is None or self._is_scene(against)
         if which is None and whole:
             return Part(self.objects)
+        if type(which) is int and whole:
+            return self._part_of_one(which)
         return Part(self.objects, self._rows(which), None if whole else self._rows(against))
+
+    def _part_of_one(self, index: int) -> Part:
+        """One object against all; the last Part, where objects and question are the same."""
+        version = self.objects.version
+        if self._last is None or self._last[:2] != (version, index):
+            self._last = (version, index, Part(self.objects, self._rows(index)))
+        return self._last[2]
 
     def _is_scene(self, against: Any) -> bool:
         return getattr(against, "_objects", None) is self.objects

@@ -9,7 +9,7 @@ from abut.bvh.lbvh import frame_origin
 from abut.bvh.morton import cells_per_length
 from abut.core.arrays import extended
 from abut.core.pair_sort import sort_with_order
-from abut.mesh import Mesh
+from abut.mesh import Mesh, shape_changes
 from abut.scene.shape_arrays import ShapeArrays, copy_rows
 from abut.scene.shape_trees import ShapeTrees
 
@@ -37,6 +37,7 @@ class ShapePool:
         self.version = 0
         self._shape_of: dict[int, int] = {}  # by the id of a mesh that was given
         self._given: dict[int, tuple[Mesh, int]] = {}  # meshes that were given, their versions
+        self._followed = -1  # changes of all meshes that the shapes have followed
         self._pieces: set[int] = set()  # share the points of the shape they were split from
         self._empty = Mesh(np.zeros((0, 3)), np.zeros((0, 3), np.int32), device)
         self._split: set[int] = set()  # their faces belong to their pieces now
@@ -54,9 +55,9 @@ class ShapePool:
         copy_rows(self.arrays.faces, mesh.faces, face)
         self.meshes[shape] = mesh
         self._shape_of[id(mesh)] = shape
-        self._given[shape] = (mesh, mesh.version)
+        self._given[shape], self._followed = (mesh, mesh.version), -1
         if mesh.face_count:
-            self.trees.unbuilt[shape] = [*mesh.bounds[0], cells_per_length(mesh.bounds)]
+            self.trees.build_later(shape, [*mesh.bounds[0], cells_per_length(mesh.bounds)])
         return shape
 
     def are_pieces(self, shapes: np.ndarray) -> np.ndarray:
@@ -109,7 +110,7 @@ class ShapePool:
         for shape in shapes.tolist():
             if self.meshes[shape] is not None:
                 self._forget_mesh(shape)
-        self.trees.moved[shapes] = True
+        self.trees.refit_later(shapes)
         self.version += 1
 
     def split(self, shape: int, labels: Any) -> np.ndarray:
@@ -155,9 +156,13 @@ class ShapePool:
 
     def _follow_meshes(self) -> None:
         """Copy the points of given meshes that have deformed since."""
+        changes = shape_changes[0]
+        if changes == self._followed:
+            return
         deformed = [shape for shape, (mesh, then) in self._given.items() if mesh.version != then]
         for shape in deformed:
             self._follow_mesh(shape)
+        self._followed = changes
 
     def _follow_mesh(self, shape: int) -> None:
         """Copy the points of the mesh that was given for a shape, if it has deformed since."""
@@ -168,7 +173,7 @@ class ShapePool:
         first = int(self.arrays.table["first_point"][shape])
         copy_rows(self.arrays.points, mesh.points, first)
         self._given[shape] = (mesh, mesh.version)
-        self.trees.moved[shape] = True
+        self.trees.refit_later(shape)
         self.version += 1
 
     def _free(self, shape: int) -> None:

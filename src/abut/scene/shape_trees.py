@@ -1,5 +1,7 @@
 """ShapeTrees: the hierarchies of a scene's shapes, built or refitted all at once before a query."""
 
+from typing import Any
+
 import numpy as np
 import warp as wp
 
@@ -18,8 +20,6 @@ class ShapeTrees:
     Attributes:
         build_counts: (n,) how often each row of the table has got another tree.
         refit_counts: (n,) how often the tree of each row was refitted.
-        unbuilt: Grids (see ``build_batched``) of shapes that the next flush builds a tree for.
-        moved: (n,) bool, shapes whose points have moved, whose trees the next flush refits.
         unfitted: (n,) bool, shapes whose trees have changed since their swept spheres were fitted.
     """
 
@@ -27,37 +27,49 @@ class ShapeTrees:
         self.arrays, self.device = arrays, arrays.device
         self.build_counts = np.zeros(0, np.int64)
         self.refit_counts = np.zeros(0, np.int64)
-        self.unbuilt: dict[int, list[float]] = {}
-        self.moved, self.unfitted = np.zeros(0, bool), np.zeros(0, bool)
+        self.unfitted = np.zeros(0, bool)
+        self._unbuilt: dict[int, list[float]] = {}  # grids of shapes that the next flush builds
+        self._moved = np.zeros(0, bool)  # shapes that the next flush refits
+        self._are_moved = False  # some of them may be
         self._refits = 0
         self._refit_tasks = RecentCache()
         self._last_parts: tuple[np.ndarray, np.ndarray, SliceBatch] | None = None
 
     def new_rows(self, rows: np.ndarray) -> None:
         """Take over rows of the table that were allocated for new shapes."""
-        for name in ("build_counts", "refit_counts", "moved", "unfitted"):
+        for name in ("build_counts", "refit_counts", "_moved", "unfitted"):
             setattr(self, name, extended(getattr(self, name), len(self.arrays.table)))
         self.build_counts[rows] += 1
         self.unfitted[rows] = True
 
     def free_row(self, shape: int) -> None:
         """Forget what a shape was waiting for."""
-        self.moved[shape] = False
-        self.unbuilt.pop(shape, None)
+        self._moved[shape] = False
+        self._unbuilt.pop(shape, None)
+
+    def build_later(self, shape: int, grid: list[float]) -> None:
+        """Let the next flush build the tree of a shape, with a grid as in ``build_batched``."""
+        self._unbuilt[shape] = grid
+
+    def refit_later(self, shapes: Any) -> None:
+        """Let the next flush refit the trees of shapes, whose points have moved."""
+        self._moved[shapes] = True
+        self._are_moved = True
 
     def flush(self) -> None:
         """Build and refit all trees that are due."""
         self.arrays.upload_table()
+        if not (self._unbuilt or self._are_moved):
+            return
         with stage("hierarchy", self.device):
-            if self.unbuilt:
-                new, rows = np.array(list(self.unbuilt)), np.array(list(self.unbuilt.values()))
+            if self._unbuilt:
+                new, rows = np.array(list(self._unbuilt)), np.array(list(self._unbuilt.values()))
                 self._build(new, wp.array(rows, dtype=wp.vec4d, device=self.device))
-                self.moved[new] = False
-                self.unbuilt = {}
-            moved = np.flatnonzero(self.moved)
-            if len(moved):
-                self.moved[moved] = False
-                self._refit(moved[self.arrays.table["face_count"][moved] > 0])
+                self._moved[new] = False
+                self._unbuilt = {}
+            moved = np.flatnonzero(self._moved)
+            self._moved[moved] = self._are_moved = False
+            self._refit(moved[self.arrays.table["face_count"][moved] > 0])
 
     def clear_rss(self) -> None:
         """Let searches on the CPU fit swept spheres to the trees as they are."""
