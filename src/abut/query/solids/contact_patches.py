@@ -1,6 +1,6 @@
-"""Patches: connected parts of the surface of one solid inside the other."""
+"""Patches: connected parts of the surface of one solid inside, or outside, the other."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -18,6 +18,7 @@ class SolidSide:
         label: (n,) vertices joined by uncrossed edges have one label.
         inside: (n,) whether the vertex is inside the other solid.
         side: 0 for a, 1 for b.
+        outer: Inside and outside are exchanged: patches are those outside the other solid.
     """
 
     points: np.ndarray
@@ -25,6 +26,11 @@ class SolidSide:
     label: np.ndarray
     inside: np.ndarray
     side: int
+    outer: bool = False
+
+    def turned(self) -> "SolidSide":
+        """The same solid with inside and outside exchanged."""
+        return replace(self, inside=~self.inside & (self.label >= 0), outer=not self.outer)
 
 
 @dataclass(frozen=True)
@@ -59,8 +65,9 @@ def patches_of(
     low, high = surface.label[crossings.low[order]], surface.label[crossings.high[order]]
     first = np.r_[True, edge[1:] != edge[:-1]] if len(edge) else np.zeros(0, bool)
     last = np.r_[first[1:], True] if len(edge) else first
-    entered = np.cumsum(crossings.step[order])
-    before = entered - crossings.step[order]
+    step = -crossings.step[order] if surface.outer else crossings.step[order]
+    entered = np.cumsum(step)
+    before = entered - step
     base = (surface.inside[crossings.low[order]] - before)[first]
     within = (entered + np.repeat(base, np.diff(np.r_[np.flatnonzero(first), len(edge)]))) > 0
     here = group[row]
@@ -99,7 +106,9 @@ def _holes(
     normal = np.cross(corners[:, 1] - corners[:, 0], corners[:, 2] - corners[:, 0])
     start, stop = (segments.points[rows, k] - corners[:, 0] for k in range(2))
     area = np.bincount(group[rows], (np.cross(start, stop) * normal).sum(axis=1), count)
-    holes = np.flatnonzero(alone & ((area > 0.0) if surface.side else (area < 0.0)))
+    holes = np.flatnonzero(
+        alone & ((area > 0.0) if bool(surface.side) != surface.outer else (area < 0.0))
+    )
     links = [
         _around(surface, segments, crossings, group, rows[face == low[hole]], int(hole), count)
         for hole in holes

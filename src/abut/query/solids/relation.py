@@ -185,13 +185,13 @@ def _free_anchors(
     if met is not None:
         pairs, pose = met
         known = np.isin(pose, wanted)
-        component = _component_of_face(mesh)[pairs[known, side]]
+        component = components_of_faces(mesh)[pairs[known, side]]
         free[np.searchsorted(wanted, pose[known]), component] = False
     rows, which = np.nonzero(free)
     return anchors[which], wanted[rows]
 
 
-def _component_of_face(mesh: Mesh) -> np.ndarray:
+def components_of_faces(mesh: Mesh) -> np.ndarray:
     """Return (m,) the index of the component of each face."""
 
     def make() -> np.ndarray:

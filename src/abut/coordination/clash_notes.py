@@ -1,0 +1,45 @@
+"""Notes of clashes: reasons to look twice."""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from abut.coordination.clashes import Verdict
+
+
+def millimetres(length: float) -> str:
+    """A length in millimetres, for people."""
+    return f"{1e3 * length:.3g} mm"
+
+
+def clash_note(
+    verdict: str,
+    depth: float,
+    distance: float,
+    clearance: float,
+    slack: float,
+    reasons: Sequence[str],
+) -> str:
+    """Note of a row.
+
+    Args:
+        verdict: Its verdict.
+        depth, distance: Its depth and its distance [m].
+        clearance: That of its check [m].
+        slack: Sum of the deviations of both meshes from the true surfaces [m].
+        reasons: Facts about the two meshes.
+    """
+    notes = []
+    if verdict == Verdict.TOUCH and depth > 0.0:
+        notes.append(f"{millimetres(depth)} deep, below the tolerance")
+    if verdict == Verdict.TOUCH and distance > 0.0:
+        notes.append(f"{millimetres(distance)} apart, below the tolerance")
+    if verdict == Verdict.ENCROACH and distance >= clearance:
+        text = "the clearance was widened by {}, the deviation of the meshes"
+        notes.append(text.format(millimetres(slack)))
+    if 0.0 < depth <= slack:
+        text = f"not deeper than {millimetres(slack)}, the deviation of the meshes"
+        notes.append(text)
+    if verdict == Verdict.PROTRUDE and np.isnan(depth):
+        notes.append("surfaces cross; the depth is unknown")
+    return "; ".join([*notes, *reasons])

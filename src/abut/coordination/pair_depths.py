@@ -1,0 +1,88 @@
+"""Depths of pairs of solid parts, with bounds that do not straddle the tolerance."""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from abut.coordination.part_surfaces import PartSurfaces
+from abut.query.solids.inside_depth import inside_depths
+
+FIRST_PRECISION = 2.0**-9  # of the smaller part
+LEAST_PRECISION = 2.0**-36
+FINER = 1.0 / 16.0
+RELATIVE_ERROR = 1.0 / 16.0
+
+
+class PairDepth(NamedTuple):
+    """Depth of the common part of two solids.
+
+    Attributes:
+        depth: A common point lies this deep [m].
+        error: No common point lies deeper than ``depth + error`` [m].
+        points: (2, 3) deepest common points in a and in b.
+    """
+
+    depth: float
+    error: float
+    points: np.ndarray
+
+
+def pair_depths(
+    surfaces: PartSurfaces, pairs: np.ndarray, tolerance: np.ndarray
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """(k,) depths, (k,) errors and (k, 2, 3) deepest points of pairs with common interior.
+
+    Args:
+        surfaces: Surfaces of the parts, all closed.
+        pairs: (k, 2) rows of parts.
+        tolerance: (k,) depths that are still a touch [m].
+    """
+    found = [
+        pair_depth(surfaces, i, j, t)
+        for (i, j), t in zip(pairs.tolist(), tolerance.tolist(), strict=True)
+    ]
+    points = np.array([row.points for row in found]).reshape(-1, 2, 3)
+    depths = np.array([[row.depth, row.error] for row in found]).reshape(-1, 2)
+    return depths[:, 0], depths[:, 1], points
+
+
+def pair_depth(surfaces: PartSurfaces, i: int, j: int, tolerance: float) -> PairDepth:
+    """Depth of two parts with common interior: the larger of the depths in a and in b.
+
+    The bounds are at most a sixteenth of the depth apart, and lie on one side of the tolerance,
+    unless rounding forbids it.
+
+    Args:
+        surfaces: Surfaces of the parts, both closed.
+        i, j: Rows of the parts.
+        tolerance: Depth that is still a touch [m].
+
+    Guarantee:
+        The true depth is in [depth, depth + error].
+    """
+    sides = (i, j), (j, i)
+    size = min(surfaces[row].size for row in (i, j))
+    precision = FIRST_PRECISION * size
+    while True:
+        found = [
+            inside_depths(
+                surfaces[k].mesh,
+                surfaces[m].mesh,
+                surfaces.pose(k),
+                surfaces.pose(m),
+                precision,
+            )
+            for k, m in sides
+        ]
+        low, high = np.max([side.bounds[0] for side in found], axis=0)
+        deepest = max(side.depth[0] for side in found)
+        decided = low > tolerance or high <= tolerance
+        if (decided and high - low <= RELATIVE_ERROR * high) or precision < LEAST_PRECISION * size:
+            points = np.array([side.deepest[0] for side in found])
+            return PairDepth(float(deepest), float(max(high - deepest, 0.0)), _known(points))
+        precision *= FINER
+
+
+def _known(points: np.ndarray) -> np.ndarray:
+    """Replace a point that was not found by the other one."""
+    return np.where(np.isnan(points), points[::-1], points)
