@@ -201,7 +201,7 @@ def robots(args: argparse.Namespace) -> Iterator[Measured]:
     values = rng.uniform(-1.5, 1.5, (COPIES, len(arm.robot.joints)))
     values[:, 7:] = 0.0  # the fingers
     poses = np.tile(np.eye(4), (COPIES, len(arm) + 1, 1, 1))
-    poses[:, :-1] = arm.robot.poses(values)
+    poses[:, :-1] = arm.robot.object_poses(values)
     ready = wp.array(poses, dtype=wp.float64, device=args.device)
 
     def run() -> int:

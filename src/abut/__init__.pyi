@@ -41,6 +41,7 @@ from .query.within import within
 from .results import ClosestPoints, Contacts, Distances, Gaps, ImpactKind, Impacts
 from .scene import (
     LeastDistance,
+    Robot,
     Scene,
     SceneContacts,
     SceneDistances,
@@ -90,6 +91,7 @@ __all__ = [
     "Proximity",
     "Relation",
     "Response",
+    "Robot",
     "Sampling",
     "Scene",
     "SceneContacts",

@@ -2,12 +2,14 @@
 
 from abut.scene.distance_results import LeastDistance, SceneDistances
 from abut.scene.impacts import SceneImpacts
+from abut.scene.robot import Robot
 from abut.scene.scene import Scene
 from abut.scene.scene_object import SceneObject
 from abut.scene.scene_results import SceneContacts, SceneGaps
 
 __all__ = [
     "LeastDistance",
+    "Robot",
     "Scene",
     "SceneContacts",
     "SceneDistances",

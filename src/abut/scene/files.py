@@ -64,16 +64,18 @@ def _robot_scene(read: Any, path: Path, device: Any, geometry: str) -> Scene:
     kinematics.parts = [(part.link, part.pose) for part in parts]
     poses = kinematics.poses(np.zeros(len(kinematics.joints)))
     meshes: dict[Any, Mesh] = {}
+    rows = []
     for part, pose in tracked(zip(parts, poses, strict=True), len(parts)):
         if part.shape not in meshes:
             name = f"{path}: {part.source or part.name}"
             meshes[part.shape] = _make_mesh(part.vertices, part.faces, scene.device, name)
-        scene.add(meshes[part.shape], pose, part.name, static=bool(static[part.link]))
+        fixed = bool(static[part.link])
+        rows.append(scene.add(meshes[part.shape], pose, part.name, static=fixed))
     links = np.array([part.link for part in parts])
     ignored = near[links[:, None], links]
     for k, part in enumerate(parts):
         ignored[k, list(part.ignored)] = True
     low, high = np.nonzero(np.triu(ignored | ignored.T, 1))
     scene.ignore(low, high)
-    scene.robot = kinematics
+    scene.set_robot(kinematics, rows)
     return scene

@@ -43,6 +43,7 @@ from abut.scene.kinematics import Kinematics
 from abut.scene.mesh_methods import brute_within_rows, kdop_rows, visibility_rows
 from abut.scene.near import NearSearch
 from abut.scene.objects import ALL_GROUPS, ObjectTable
+from abut.scene.robot import Robot, RobotState
 from abut.scene.scene_object import SceneObject, device_of, is_device, named_meshes, to_mesh
 from abut.scene.scene_results import (
     SceneContacts,
@@ -72,7 +73,7 @@ class Scene:
             the CPU.
 
     Attributes:
-        robot: The kinematics of a scene that was loaded from a robot's file.
+        robot: The robot of a scene that was loaded from a robot's file; else None.
     """
 
     def __init__(self, objects: Any = None, device: Any = None) -> None:
@@ -81,7 +82,7 @@ class Scene:
         objects = list(named_meshes(objects))
         self.device = resolve_device(device_of(objects) if device is None else device)
         self.lock = threading.RLock()
-        self.robot: Kinematics | None = None
+        self._robot: RobotState | None = None
         self._pool = ShapePool(self.device)
         self._objects = ObjectTable(self._pool)
         self._searches = SearchCache(self._objects)
@@ -138,12 +139,12 @@ class Scene:
         """Meshes and the table of objects; hierarchies are built anew."""
         with self.lock:
             meshes, state = self.meshes, self._objects.state()
-            return {"meshes": meshes, "robot": self.robot, "device": self.device.alias, **state}
+            return {"meshes": meshes, "robot": self._robot, "device": self.device.alias, **state}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         """Restore the scene on its device, or on the CPU where that is missing."""
         self.__init__(device_or_cpu(state.pop("device")))
-        self.robot, meshes = state.pop("robot"), state.pop("meshes")
+        self._robot, meshes = state.pop("robot"), state.pop("meshes")
         shapes = np.array([self._pool.add(mesh) for mesh in meshes], np.int32)
         self._objects.restore(shapes, **state)
 
@@ -156,6 +157,22 @@ class Scene:
     def names(self) -> dict[str, int]:
         """The objects that have a name, and their indices."""
         return dict(self._objects.names)
+
+    @property
+    def robot(self) -> Robot | None:
+        """The robot whose links carry some of the objects; None in other scenes."""
+        return None if self._robot is None else Robot(self, self._robot)
+
+    def set_robot(self, kinematics: Kinematics, objects: Any) -> None:
+        """Let the links of a robot carry objects, one for each of ``kinematics.parts``."""
+        with self.lock:
+            rows = self._objects.rows(objects)
+            if len(rows) != len(kinematics.parts):
+                raise SceneError(
+                    f"the robot has {len(kinematics.parts)} parts, so as many objects are needed, "
+                    f"not {len(rows)}."
+                )
+            self._robot = RobotState(kinematics, rows)
 
     @property
     def poses(self) -> wp.array:
@@ -275,7 +292,10 @@ class Scene:
     def remove(self, handles: Any) -> None:
         """Take objects out of the scene. Their indices will be those of objects added later."""
         with self.lock:
-            self._objects.remove(np.unique(self._objects.rows(handles)))
+            rows = np.unique(self._objects.rows(handles))
+            self._objects.remove(rows)
+            if self._robot is not None:
+                self._robot.drop(rows)
 
     def split(self, handle: Any, labels: Any) -> np.ndarray:
         """Break an object: faces with the same label become an object of their own, in its place.
@@ -291,7 +311,11 @@ class Scene:
             order, and so do the vertices that they use.
         """
         with self.lock:
-            return self._objects.split(self._objects.row(handle), labels)
+            whole = self._objects.row(handle)
+            pieces = self._objects.split(whole, labels)
+            if self._robot is not None:
+                self._robot.replace(whole, pieces)
+            return pieces
 
     def ignore(self, handles: Any, others: Any) -> None:
         """Never test pairs of objects: each of ``handles`` with its partner in ``others``.

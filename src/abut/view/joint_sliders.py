@@ -35,5 +35,5 @@ class JointSliders:
 
     def move(self) -> None:
         """Put the robot where the sliders say."""
-        poses = self.robot.poses([slider.value for slider in self.sliders])
-        self.live.move(dict(enumerate(poses)))
+        poses = self.robot.object_poses([slider.value for slider in self.sliders])
+        self.live.move(dict(zip(self.robot.objects.tolist(), poses, strict=True)))

@@ -1,0 +1,130 @@
+"""Robot: the robot of a scene, its joints and links, and the objects that they carry."""
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from abut.scene.kinematics import Kinematics
+
+if TYPE_CHECKING:
+    from abut.scene.scene import Scene
+
+
+@dataclass
+class RobotState:
+    """A robot as its scene keeps it.
+
+    Attributes:
+        kinematics: Its links and joints, and ``parts``: a link and a pose there for each object.
+        objects: (n,) rows of these objects in the scene.
+        version: Grows when parts or objects change.
+        prepared: Searches by name, made for a version; not pickled.
+    """
+
+    kinematics: Kinematics
+    objects: np.ndarray
+    version: int = 0
+    prepared: dict[str, Any] = field(default_factory=dict)
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Everything but what is prepared."""
+        return {**self.__dict__, "prepared": {}}
+
+    def carry(self, objects: np.ndarray, link: int, poses: np.ndarray) -> None:
+        """Let a link carry more objects, at poses in its frame."""
+        self.kinematics.parts += [(link, pose) for pose in poses]
+        self.objects = np.concatenate([self.objects, objects]).astype(np.int64)
+        self.version += 1
+
+    def drop(self, objects: Any) -> None:
+        """Let the robot no longer carry these objects."""
+        kept = ~np.isin(self.objects, objects)
+        if not kept.all():
+            parts = self.kinematics.parts
+            self.kinematics.parts = [parts[k] for k in np.flatnonzero(kept)]
+            self.objects = self.objects[kept]
+            self.version += 1
+
+    def replace(self, whole: int, pieces: np.ndarray) -> None:
+        """Let the link of an object carry its pieces in its place."""
+        for at in np.flatnonzero(self.objects == whole):
+            link, pose = self.kinematics.parts[at]
+            self.drop(whole)
+            self.carry(pieces, link, np.tile(pose, (len(pieces), 1, 1)))
+
+
+class Robot:
+    """The robot of a scene, as ``scene.robot`` returns it.
+
+    Its links carry some of the objects of the scene. All other objects are obstacles; they may be
+    added, moved and removed at any time.
+
+    Attributes:
+        scene: The scene.
+    """
+
+    def __init__(self, scene: "Scene", state: RobotState) -> None:
+        self.scene, self._state = scene, state
+
+    @property
+    def kinematics(self) -> Kinematics:
+        """Links, joints, and the link and pose of each object."""
+        return self._state.kinematics
+
+    @property
+    def joints(self) -> list[str]:
+        """Names of the joints that move, in the order of their values."""
+        return self.kinematics.joints
+
+    @property
+    def links(self) -> list[str]:
+        """Names of the links, parents before children."""
+        return self.kinematics.links
+
+    @property
+    def limits(self) -> np.ndarray:
+        """(k, 2), the range of each joint; infinite where there is none."""
+        return self.kinematics.limits
+
+    @property
+    def objects(self) -> np.ndarray:
+        """(n,) indices of the objects that its links carry."""
+        return self._state.objects.copy()
+
+    def __repr__(self) -> str:
+        """Counts."""
+        counts = f"{len(self.joints)} joints, {len(self.links)} links"
+        return f"{type(self).__name__}({counts}, {len(self._state.objects)} objects)"
+
+    def object_poses(self, values: Any) -> np.ndarray:
+        """Poses of the objects that the robot carries, in the order of ``objects``.
+
+        Args:
+            values: (k,) of the joints, or a batch (B, k) [radians or length unit].
+
+        Returns:
+            (n, 4, 4), or (B, n, 4, 4).
+        """
+        return self.kinematics.poses(values)
+
+    def poses(self, values: Any) -> np.ndarray:
+        """Poses of all objects of the scene: of the robot by its joints, of others as they are.
+
+        Args:
+            values: (k,) of the joints, or a batch (B, k) [radians or length unit].
+
+        Returns:
+            (m, 4, 4), or (B, m, 4, 4) as ``scene.collide(poses=…)`` takes them.
+        """
+        own = self.object_poses(values)
+        with self.scene.lock:
+            now = self.scene._objects.poses.numpy().reshape(-1, 4, 4)
+            every = np.empty((*own.shape[:-3], *now.shape))
+            every[:] = now
+            every[..., self._state.objects, :, :] = own
+        return every
+
+    def move(self, values: Any) -> None:
+        """Move the objects of the robot to where they are for (k,) values of the joints."""
+        self.scene.move(self.objects, self.object_poses(values))
