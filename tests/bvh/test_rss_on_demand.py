@@ -1,5 +1,7 @@
 """Swept spheres that searches fit: they contain their faces, and answers do not depend on them."""
 
+import threading
+
 import numpy as np
 import pytest
 import warp as wp
@@ -89,6 +91,20 @@ def test_all_volumes_are_fitted_after_many_poses(pair, monkeypatch):
         arrays.append(bvh_of(pair[0]).rss)
     assert arrays[0] is not arrays[-1] and arrays[-2] is arrays[-1]
     assert (arrays[-1].numpy()[0::4, 3] != 0).all() and (arrays[0].numpy()[0::4, 3] == 0).any()
+
+
+def test_threads_see_the_former_volumes_until_all_are_fitted():
+    """A thread that has its trees already reads their volumes while another thread fits all."""
+    mesh = balls(81_920)[0]
+    tree = bvh_of(mesh, RSS, on_demand=True)
+    former = tree.rss
+    fitting = threading.Thread(target=bvh_of, args=(mesh, RSS))
+    fitting.start()
+    while fitting.is_alive():
+        present = tree.rss
+        assert present is former or (present.numpy()[0::4, 3] != 0).all()
+    fitting.join()
+    assert tree.rss is not former
 
 
 def test_other_queries_of_the_same_volumes(pair):

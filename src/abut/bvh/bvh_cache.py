@@ -123,10 +123,12 @@ def kdops_of(mesh: Mesh, tree: Bvh, shape: KdopShape) -> NodeKdops:
 def _fit_volumes(tree: Bvh, mesh: Mesh, bound: Bound) -> None:
     from abut.bvh.node_obbs import fit_node_obbs, fit_node_rss
 
-    if bound is Bound.RSS and tree.cleared_version is not None:  # searches may be fitting it
-        tree.rss = tree.cleared_version = None
-    fit = fit_node_obbs if bound is Bound.OBB else fit_node_rss
-    fit(tree, mesh.points, mesh.faces)
+    if bound is Bound.OBB:
+        fit_node_obbs(tree, mesh.points, mesh.faces)
+    else:
+        afresh = tree.cleared_version is not None  # searches may be fitting the present ones
+        fit_node_rss(tree, mesh.points, mesh.faces, afresh)
+        tree.cleared_version = None
     tree.fitted_versions[bound] = mesh.version
 
 

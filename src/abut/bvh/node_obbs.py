@@ -306,16 +306,16 @@ def fit_large_kernel(
 
 def fit_node_obbs(tree: Bvh, points: wp.array, faces: wp.array) -> None:
     """Fit oriented boxes to all nodes of an up-to-date BVH."""
-    if tree.obbs is None:
-        tree.obbs = _rows(tree, OBB_ROWS)
-    _fit(tree, points, faces, tree.obbs, swept=False)
+    volumes = _rows(tree, OBB_ROWS) if tree.obbs is None else tree.obbs
+    _fit(tree, points, faces, volumes, swept=False)
+    tree.obbs = volumes  # other threads read it at any time
 
 
-def fit_node_rss(tree: Bvh, points: wp.array, faces: wp.array) -> None:
-    """Fit rectangle swept spheres to all nodes of an up-to-date BVH."""
-    if tree.rss is None:
-        tree.rss = _rows(tree, OBB_ROWS)
-    _fit(tree, points, faces, tree.rss, swept=True)
+def fit_node_rss(tree: Bvh, points: wp.array, faces: wp.array, afresh: bool = False) -> None:
+    """Fit rectangle swept spheres to all nodes of an up-to-date BVH; ``afresh`` in a new array."""
+    volumes = _rows(tree, OBB_ROWS) if afresh or tree.rss is None else tree.rss
+    _fit(tree, points, faces, volumes, swept=True)
+    tree.rss = volumes  # other threads read it at any time
 
 
 def _fit(tree: Bvh, points: wp.array, faces: wp.array, volumes: wp.array, swept: bool) -> None:
