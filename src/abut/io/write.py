@@ -4,7 +4,7 @@ import os
 import secrets
 import shutil
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -35,7 +35,8 @@ def replacing(path: Any, *, folders: bool = False) -> Iterator[Path]:
     except OSError as error:
         raise FileError(f"{path} cannot be written: {error.strerror or error}.") from None
     finally:
-        new.unlink(missing_ok=True)
+        with suppress(OSError):  # its folder may be missing
+            new.unlink()
 
 
 def require_writable(path: Any, *, folders: bool = False) -> None:
