@@ -3,6 +3,7 @@
 from abut.cases.breaking import breaking, broken_sites, cell_labels, shattered
 from abut.cases.draped_sheets import drape_ball, drape_table, round_table, sheet
 from abut.cases.placed_shapes import PlacedShapes, balls, boxes
+from abut.cases.plant import Plant
 from abut.cases.scenes import PAIRS, SINGLES, pair, single
 from abut.cases.shape import Shape, joined
 from abut.cases.shapes import (
@@ -23,6 +24,7 @@ __all__ = [
     "PAIRS",
     "SINGLES",
     "PlacedShapes",
+    "Plant",
     "Shape",
     "balls",
     "box",
