@@ -5,6 +5,7 @@ planted, so that the right answer is known by construction.
 """
 
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 from typing import NamedTuple
 
@@ -243,7 +244,8 @@ class _Bay:
             "pierce": ([(x - 0.25, 3.0, LEVELS[0] - 0.125), (x + 0.25, 3.0, 2.375)], 1 / 64),
             "encroach": ([(x, y + 0.5 + GAP + 1 / 64, z) for z in (0.125, 0.375)], 1 / 64),
         }[kind]
-        line = np.linspace(*np.array(ends), self._count(12))
+        start, stop = np.array(ends)
+        line = np.linspace(start, stop, self._count(12))
         return tube(line, radius, self._sides(), closed=False)
 
 
@@ -273,7 +275,7 @@ def _joints() -> list[tuple[str, str]]:
         pairs.append((f"pipe-{level}-{line}", f"beam-{level}"))
     pairs += [(f"tray-{k}", "beam-2") for k in range(2)]
     chain = ["stand", "vessel", "nozzle", "elbow", "outlet", "cap"]
-    return pairs + list(zip(chain, chain[1:], strict=False))
+    return pairs + list(pairwise(chain))
 
 
 def _joints_ahead() -> list[tuple[str, str]]:
