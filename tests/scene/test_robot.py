@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import abut
-from abut.cases import box
+from abut.cases import box, icosphere
 from abut.scene.kinematics import Joint, Kinematics
 
 EYE = np.eye(4)
@@ -89,3 +89,161 @@ def test_set_robot_refuses_other_numbers_of_objects(device):
     with pytest.raises(abut.SceneError, match="3 parts"):
         scene.set_robot(arm_kinematics(), [0, 1])
     assert abut.Scene(device).robot is None
+
+
+def brute_valid(scene, values):
+    """The verdict of moved objects and brute force, with solids."""
+    scene.robot.move(values)
+    own = scene.robot.objects
+    met = scene.collide(which=own, method="brute")
+    return not (bool(met) or len(scene.collide(which=own, solid=True).contained))
+
+
+def cluttered(device):
+    """The arm among boxes, balls and an open sheet, one ball so large that the hand fits in."""
+    scene = arm_scene(device, obstacle_first=True)
+    ball = abut.Mesh(*icosphere(320), device)
+    big = abut.Mesh(ball.vertices.numpy() * 2.0, ball.faces.numpy(), device)
+    scene.add(big, shifted(-3.5, 0, 1))
+    scene.add(ball, shifted(0, 3.2, 1.2), "ball")
+    corners = np.array([[2.0, -2, 0], [2.0, -2, 2], [3, -2.5, 0], [3, -2.5, 2]])
+    scene.add(abut.Mesh(corners, np.array([[0, 1, 2], [1, 2, 3]]), device))
+    return scene
+
+
+def random_values(count, seed=0):
+    return np.random.default_rng(seed).uniform([-3.2, -0.2], [3.2, 1.2], (count, 2))
+
+
+def test_valid_is_that_of_brute_force(device):
+    scene = cluttered(device)
+    values = random_values(60)
+    batch = scene.robot.valid(values).numpy()
+    assert 5 < batch.sum() < 55
+    for row, verdict in zip(values, batch, strict=True):
+        assert scene.robot.valid(row) is bool(verdict)
+        assert brute_valid(scene, row) == verdict
+
+
+def test_valid_finds_solids_inside(device):
+    scene = arm_scene(device)
+    ball = abut.Mesh(*icosphere(320), device)
+    big = abut.Mesh(ball.vertices.numpy() * 2.0, ball.faces.numpy(), device)
+    scene.add(big, shifted(2.4, 0, 1), "big")
+    assert not scene.robot.valid([0.0, 0.4])
+    hollow = abut.Mesh(big.vertices.numpy(), big.faces.numpy()[1:], device)  # open: a surface
+    scene.remove("big")
+    scene.add(hollow, shifted(2.4, 0, 1), "big")
+    scene.remove("arm")
+    assert scene.robot.valid([0.0, 0.4])
+    small = abut.Mesh(ball.vertices.numpy() * 0.1, ball.faces.numpy(), device)
+    scene.add(small, shifted(2.4, 0, 1), "small")
+    assert not scene.robot.valid([0.0, 0.4])  # an obstacle in the hand
+    assert scene.robot.valid([0.0, 0.9])
+
+
+def test_valid_follows_obstacles(device):
+    scene = arm_scene(device)
+    at = [np.pi / 2, 1.0]
+    batch = np.array([at, [0.0, 0.0]])
+    assert scene.robot.valid(at)
+    wall = scene.add(scene.mesh("base"), shifted(0, 3.4, 1))
+    assert not scene.robot.valid(at)
+    assert scene.robot.valid(batch).numpy().tolist() == [False, True]
+    scene.move(wall, shifted(0, 3.6, 1))
+    assert scene.robot.valid(at)
+    scene.poses.numpy()
+    poses = scene.poses.numpy()
+    poses[wall] = shifted(0, 3.4, 1)
+    scene.poses.assign(poses)
+    assert not scene.robot.valid(at)
+    poses[wall] *= 2.0
+    scene.poses.assign(poses)
+    with pytest.raises(abut.PoseError):
+        scene.robot.valid(at)
+    poses[wall] = shifted(0, 3.4, 1)
+    scene.poses.assign(poses)
+    scene.ignore(wall, "hand")
+    assert scene.robot.valid(batch).numpy().all()
+    scene.allow(wall, "hand")
+    assert not scene.robot.valid(at)
+    scene.deform(wall, scene.mesh(wall).vertices.numpy() * 0.2)
+    assert scene.robot.valid(at)
+    scene.remove(wall)
+    assert scene.robot.valid(at)
+
+
+def test_valid_tests_objects_of_the_robot_as_filters_say(device):
+    scene = arm_scene(device)
+    scene.move("hand", shifted(9, 9, 9))  # where objects are does not matter
+    low = [0.0, -0.9]  # the hand in the arm
+    assert not scene.robot.valid(low)
+    scene.ignore("arm", "hand")
+    assert scene.robot.valid(low)
+    scene.allow("arm", "hand")
+    scene.set("hand", mask=0)
+    assert scene.robot.valid(low)
+
+
+def test_valid_refuses_what_is_not_finite(device):
+    scene = arm_scene(device)
+    with pytest.raises(abut.SceneError, match=r"values\[0\]"):
+        scene.robot.valid([0.0, np.nan])
+    with pytest.raises(abut.SceneError, match=r"values\[2\]"):
+        scene.robot.valid([[0.0, 0.0], [0.0, 0.5], [np.inf, 0.0]])
+    with pytest.raises(abut.SceneError, match="2 joints"):
+        scene.robot.valid([0.0])
+    assert scene.robot.valid([0.0, 0.0])
+
+
+def test_valid_within_limits(device):
+    scene = arm_scene(device)
+    assert scene.robot.valid([3.1, 0.0]) and not scene.robot.valid([3.1, 0.0], limits=True)
+    values = [[3.1, 0.0], [3.0, 1.0], [0.0, 1.01]]
+    assert scene.robot.valid(values, limits=True).numpy().tolist() == [False, True, False]
+
+
+def test_valid_of_no_configurations_and_of_no_objects(device):
+    scene = arm_scene(device)
+    assert scene.robot.valid(np.empty((0, 2))).numpy().shape == (0,)
+    scene.remove(["base", "arm", "hand"])
+    scene.add(abut.Mesh(*box(), device))
+    assert scene.robot.valid([0.0, 0.0])
+    assert scene.robot.valid(np.zeros((3, 2))).numpy().all()
+
+
+def test_valid_grows_its_queues(device):
+    """Every object of the robot meets the boxes of hundreds of sheets, none of which it touches."""
+    scene = arm_scene(device)
+    thin = abut.Mesh(np.array([[-3.0, -3, 0], [3, 3, 4], [3, 3.001, 4]]), [[0, 1, 2]], device)
+    scene.add(thin, np.stack([shifted(0.9, -0.9, -1)] * 400))
+    values = np.array([[0.0, 0.0], [0.0, 0.5]])
+    assert len(scene.robot.valid(values).numpy()) == 2
+    for row in values:
+        assert scene.robot.valid(row) == brute_valid(scene, row)
+
+
+def test_mimic_joints_and_links_that_touch_exactly(device):
+    """Two fingers of one joint; they close on a box until faces are coplanar, which is contact."""
+    finger = abut.Mesh(*box((0.25, 0.25, 0.25)), device)
+    y = np.array([0.0, 1.0, 0.0])
+    left, right = Joint(y, False, np.zeros(3), 0), Joint(y, False, np.zeros(3), 0, -1.0)
+    kinematics = Kinematics(
+        ["grip"],
+        ["palm", "left", "right"],
+        [-1, 0, 0],
+        np.stack([EYE, EYE, EYE]),
+        [[], [left], [right]],
+        [(1, EYE), (2, EYE)],
+        np.array([[0.0, 1.0]]),
+    )
+    scene = abut.Scene(device)
+    rows = [scene.add(finger, name="left"), scene.add(finger, name="right")]
+    scene.set_robot(kinematics, rows)
+    scene.add(finger, EYE, "part")
+    assert not scene.robot.valid([0.25])  # common faces
+    assert scene.robot.valid([0.25 + 2.0**-40])
+    assert not scene.robot.valid([0.125])
+    assert scene.robot.valid([[0.5], [0.25]]).numpy().tolist() == [True, False]
+    poses = scene.robot.object_poses([0.5])
+    assert np.allclose(poses[:, 1, 3], [0.5, -0.5])

@@ -72,6 +72,24 @@ class ScenePairs:
     sharing: wp.int32  # of faces of one object
 
 
+@wp.struct
+class RobotPairs:
+    """Pairs of an object of a robot and any object of its scene, for many configurations.
+
+    Keys of ``object_pairs`` are (configuration, object of the robot, row of the scene). Obstacles
+    have one pose for all configurations.
+    """
+
+    bvhs: BatchedBvh
+    mesh: wp.array[wp.int32]  # slice of each object of the scene, -1 where there is none
+    poses: wp.array[wp.mat44d]  # of each object of the scene
+    rows: wp.array[wp.int32]  # of the objects of the robot in the scene
+    own: wp.array[wp.int32]  # of each object of the scene, its number in the robot or -1
+    own_poses: wp.array[wp.mat44d]  # of the objects of the robot, configuration by configuration
+    object_pairs: PairQueue
+    object_bits: wp.vec2i  # layout of their keys
+
+
 @wp.func
 def pair_stop(pairs: MeshPairs, stop: wp.int32):
     """End of the rows there are, at most ``stop``."""
@@ -80,6 +98,12 @@ def pair_stop(pairs: MeshPairs, stop: wp.int32):
 
 @wp.func
 def pair_stop(pairs: ScenePairs, stop: wp.int32):
+    """End of the rows there are, at most ``stop``."""
+    return queue_stop(pairs.object_pairs, stop)
+
+
+@wp.func
+def pair_stop(pairs: RobotPairs, stop: wp.int32):
     """End of the rows there are, at most ``stop``."""
     return queue_stop(pairs.object_pairs, stop)
 
@@ -135,6 +159,12 @@ def environment_at(pairs: ScenePairs, rank: wp.int32):
 
 
 @wp.func
+def environment_at(pairs: RobotPairs, rank: wp.int32):
+    """The configuration of row ``rank``."""
+    return unpack_pair(pairs.object_pairs.keys[rank], pairs.object_bits)[0]
+
+
+@wp.func
 def pair_of(pairs: ScenePairs, row: wp.vec3i):
     """The pair (environment, object a, object b); an object against itself in its own frame."""
     other = row[1] != row[2]
@@ -155,6 +185,42 @@ def pair_of(pairs: ScenePairs, row: wp.vec3i):
 def pair_at(pairs: ScenePairs, rank: wp.int32):
     """Row ``rank``."""
     return pair_of(pairs, objects_at(pairs, rank))
+
+
+@wp.func
+def robot_mesh(pairs: RobotPairs, part: MeshSlice, configuration: wp.int32, body: wp.int32):
+    """The faces of an object of the robot at its pose."""
+    at = configuration * pairs.rows.shape[0] + body
+    out = PosedMesh()
+    out.points = pairs.bvhs.points[part.first_point : part.first_point + part.point_count]
+    out.faces = pairs.bvhs.faces[part.first_face : part.first_face + part.face_count]
+    out.poses = pairs.own_poses[at : at + 1]
+    out.pose_count = 1
+    return out
+
+
+@wp.func
+def pair_at(pairs: RobotPairs, rank: wp.int32):
+    """Row ``rank``."""
+    row = unpack_pair(pairs.object_pairs.keys[rank], pairs.object_bits)
+    slice_a = pairs.bvhs.slices[pairs.mesh[pairs.rows[row[1]]]]
+    slice_b = pairs.bvhs.slices[pairs.mesh[row[2]]]
+    out = PosedPair()
+    out.a = robot_mesh(pairs, slice_a, row[0], row[1])
+    if pairs.own[row[2]] >= 0:
+        out.b = robot_mesh(pairs, slice_b, row[0], pairs.own[row[2]])
+    else:
+        out.b.points = pairs.bvhs.points[
+            slice_b.first_point : slice_b.first_point + slice_b.point_count
+        ]
+        out.b.faces = pairs.bvhs.faces[slice_b.first_face : slice_b.first_face + slice_b.face_count]
+        out.b.poses = pairs.poses[row[2] : row[2] + 1]
+        out.b.pose_count = 1
+    out.tree_a = bvh_at(pairs.bvhs, slice_a)
+    out.tree_b = bvh_at(pairs.bvhs, slice_b)
+    out.sharing = SHARED_NONE
+    out.environment = row[0]
+    return out
 
 
 @wp.func

@@ -22,6 +22,7 @@ from abut.broad.few_objects import (
     few_pairs_kernel,
 )
 from abut.broad.phase import object_layout
+from abut.core.call import Call
 from abut.core.launch import Task
 from abut.core.pair_queue import PairQueue, PairQueues
 from abut.operands.posed_pairs import ScenePairs
@@ -78,6 +79,25 @@ class BoxCache:
         self._all_boxes.run()
         self._version, self._moves = version, objects.moves.count
 
+    @property
+    def followed(self) -> int:
+        """Number of calls that have moved objects which the boxes have followed."""
+        return self._moves
+
+    def update(self, every: bool = False) -> None:
+        """Compute the boxes of objects that have moved, or of all."""
+        if every:
+            self.moved()
+            self._all_boxes.run()
+            return
+        rows = self.moved()
+        if rows:
+            call = self._moving
+            host = call.inputs[0]
+            host[FEW_COUNT], host[OTHER_COUNT], host[MOVED_COUNT] = 0, 0, len(rows)
+            host[MOVED : MOVED + len(rows)] = rows
+            call.run()
+
     def moved(self) -> list[int]:
         """Rows whose boxes the caller has to compute; where there are many, none is left."""
         rows = self.objects.moves.since(self._moves)
@@ -130,6 +150,16 @@ class BoxCache:
                 rows = wp.array(others, dtype=wp.int32, device=self.device)
                 wp.copy(self.others, rows, count=len(others))
             self._listed = others
+
+    @cached_property
+    def _moving(self) -> Call:
+        """Compute the boxes of objects that a question lists."""
+        question = wp.zeros(QUESTION_SIZE, dtype=wp.int32, device=self.device)
+        nothing, done = wp.empty(0, wp.int64, self.device), wp.zeros(1, wp.int64, self.device)
+        flags, view = wp.empty(0, wp.int32, self.device), self.view(PairQueue())
+        args = [view, wp.float64(0.0), question, self.boxes, empty_boxes(1, 1, self.device)]
+        args += [done, nothing, flags]
+        return Call([Task(few_boxes_kernel, MOST_FEW, args, self.device)], [question], [done])
 
     @cached_property
     def _all_boxes(self) -> Task:

@@ -74,13 +74,7 @@ class Kinematics:
         Returns:
             (n, 4, 4), or (B, n, 4, 4) as ``scene.collide(poses=…)`` takes them.
         """
-        plain = to_plain(values)
-        values = np.asarray(plain if isinstance(plain, np.ndarray) else plain.numpy(), np.float64)
-        if values.ndim not in (1, 2) or values.shape[-1] != len(self.joints):
-            raise SceneError(
-                f"the robot has {len(self.joints)} joints that move, so values must have shape "
-                f"({len(self.joints)},) or (B, {len(self.joints)}), not {values.shape}."
-            )
+        values = self.rows_of(values)
         rows = values[None] if values.ndim == 1 else values
         links = np.empty((len(rows), len(self.links), 4, 4))
         for k, parent in enumerate(self.parents):
@@ -91,6 +85,21 @@ class Kinematics:
         poses = links[:, [link for link, _ in self.parts]]
         poses = poses @ np.array([pose for _, pose in self.parts]).reshape(-1, 4, 4)
         return poses[0] if values.ndim == 1 else poses
+
+    def rows_of(self, values: Any) -> np.ndarray:
+        """(k,) or (B, k) float64 of values of the joints, on the host.
+
+        Raises:
+            SceneError: The shape is another one.
+        """
+        plain = to_plain(values)
+        values = np.asarray(plain if isinstance(plain, np.ndarray) else plain.numpy(), np.float64)
+        if values.ndim not in (1, 2) or values.shape[-1] != len(self.joints):
+            raise SceneError(
+                f"the robot has {len(self.joints)} joints that move, so values must have shape "
+                f"({len(self.joints)},) or (B, {len(self.joints)}), not {values.shape}."
+            )
+        return values
 
     @property
     def static(self) -> np.ndarray:

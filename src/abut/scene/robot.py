@@ -4,8 +4,10 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import warp as wp
 
 from abut.scene.kinematics import Kinematics
+from abut.scene.robot_model import NoObjects, RobotModel
 
 if TYPE_CHECKING:
     from abut.scene.scene import Scene
@@ -124,6 +126,53 @@ class Robot:
             every[:] = now
             every[..., self._state.objects, :, :] = own
         return every
+
+    def valid(self, values: Any, *, limits: bool = False) -> Any:
+        """Whether the robot touches nothing: a bool, or (B,) of them for a batch.
+
+        Its objects are tested against each other and against all obstacles, as far as the filters
+        of the scene leave pairs of them. Obstacles are not tested against each other. Closed
+        meshes are solids: one inside another is a contact. Nothing is moved by asking.
+
+        Args:
+            values: (k,) of the joints, or a batch (B, k) [radians or length unit].
+            limits: Values outside the limits of their joints are not valid either.
+
+        Returns:
+            A bool; for a batch a Warp array on the device of the scene.
+
+        Raises:
+            SceneError: A value is not a finite number.
+
+        Guarantee:
+            Exact for the poses that the joints have in float64, as ``collide(solid=True)``.
+        """
+        rows, scene = self.kinematics.rows_of(values), self.scene
+        with scene.lock:
+            model = self._model() if len(self._state.objects) else NoObjects(scene.device)
+            if rows.ndim == 1:
+                free = model.is_free(rows)
+                return free and not (limits and self._outside(rows[None])[0])
+            free = model.are_free(rows)
+        if limits:
+            inside = ~self._outside(rows)
+            free = wp.array(free.numpy() & inside, dtype=wp.bool, device=free.device)
+        return free
+
+    def _outside(self, rows: np.ndarray) -> np.ndarray:
+        low, high = self.limits.T
+        return ((rows < low) | (rows > high)).any(axis=1)
+
+    def _model(self) -> RobotModel:
+        """The robot and the scene as they are, prepared for searches."""
+        scene, state = self.scene, self._state
+        scene._objects.pool.flush()
+        version, model = state.prepared.get("model", (-1, None))
+        if model is None or version != state.version or not model.serves():
+            model = RobotModel(scene._searches, state.kinematics, state.objects)
+            state.prepared["model"] = (state.version, model)
+        model.follow()
+        return model
 
     def move(self, values: Any) -> None:
         """Move the objects of the robot to where they are for (k,) values of the joints."""

@@ -1,0 +1,222 @@
+"""Kernels that pose a robot and list pairs of its objects with others whose boxes overlap."""
+
+import warp as wp
+
+from abut.bounds.aabb import overlap_aabb
+from abut.bounds.float32 import to_vec4f
+from abut.broad.boxes import Boxes, Filters, box_of_posed, passes_filters, store_empty
+from abut.bvh.layout import BvhView
+from abut.core.pair_queue import pack_pair, push_pair, queue_stop, unpack_pair
+from abut.geometry.joint_tree import JointTree, body_pose, pose_joints
+from abut.geometry.poses import move_point
+from abut.narrow.inside import cross_ray_tree
+from abut.operands.contact_queues import ContactQueues
+from abut.operands.posed_mesh import PosedMesh
+from abut.operands.posed_pairs import RobotPairs, pair_at
+
+wp.set_module_options({"enable_backward": False, "fuse_fp": False})
+
+# Flags of configurations, beside those of a search: 0 free so far, 1 in contact.
+NOT_FINITE = wp.constant(wp.int32(2))
+NESTING_PAD = wp.constant(wp.float32(2.0**-18))  # of the largest coordinate, for rounded boxes
+
+
+@wp.struct
+class Solids:
+    """Closed meshes among the slices of a scene, as solids."""
+
+    closed: wp.array[wp.int32]  # of each slice: 0 open, 1 closed, 2 closed and oriented
+    anchor_starts: wp.array[wp.int32]  # of each slice, one more at the end
+    anchors: wp.array[wp.int32]  # a vertex of each component
+
+
+@wp.kernel
+def robot_boxes_kernel(
+    # in
+    span: wp.vec3i,
+    count: wp.array[wp.int32],
+    tree: JointTree,
+    values: wp.array2d[wp.float64],
+    # out
+    pairs_out: RobotPairs,
+    queues_out: ContactQueues,
+    joints_out: wp.array[wp.mat44d],
+    boxes_out: Boxes,
+    flags_out: wp.array[wp.int32],
+    counter_out: wp.array[wp.int32],
+):
+    """Pose the objects of the robot for each row of values, and write their boxes.
+
+    Clears the queues, and flags rows whose values are not finite.
+    """
+    bodies = pairs_out.rows.shape[0]
+    for row in range(span[0] + wp.tid(), wp.min(count[0], span[1]), span[2]):
+        if row == 0:
+            pairs_out.object_pairs.count[0] = wp.int64(0)
+            queues_out.hits.count[0] = wp.int64(0)
+            queues_out.undecided.count[0] = wp.int64(0)
+            counter_out[0] = 0
+        flag = wp.int32(0)
+        for k in range(values.shape[1]):
+            value = values[row, k]
+            if not (value - value == wp.float64(0.0)):
+                flag = NOT_FINITE
+        flags_out[row] = flag
+        if flag == 0:
+            pose_joints(tree, values, row, joints_out)
+            for body in range(bodies):
+                pose = body_pose(tree, joints_out, row, body)
+                at = row * bodies + body
+                pairs_out.own_poses[at] = pose
+                shape = pairs_out.mesh[pairs_out.rows[body]]
+                if pairs_out.bvhs.slices[shape].face_count == 0:
+                    store_empty(boxes_out, at)
+                else:
+                    lower, upper = box_of_posed(pairs_out.bvhs, shape, pose, wp.float64(0.0))
+                    boxes_out.lower[at] = to_vec4f(lower)
+                    boxes_out.upper[at] = to_vec4f(upper)
+
+
+@wp.kernel
+def robot_pairs_kernel(
+    # in
+    span: wp.vec3i,
+    count: wp.array[wp.int32],
+    boxes: Boxes,
+    scene_boxes: Boxes,
+    filters: Filters,
+    own_pairs: wp.array[wp.vec2i],
+    flags: wp.array[wp.int32],
+    # out
+    pairs_out: RobotPairs,
+):
+    """List pairs of an object of the robot and an obstacle, or another of its own.
+
+    Their boxes overlap, and the filters leave them. ``own_pairs`` are those the filters leave of
+    the robot: numbers of its objects.
+    """
+    bodies = pairs_out.rows.shape[0]
+    for row in range(span[0] + wp.tid(), wp.min(count[0], span[1]), span[2]):
+        if flags[row] != 0:
+            continue
+        first = row * bodies
+        lower = boxes.lower[first]
+        upper = boxes.upper[first]
+        for body in range(1, bodies):
+            lower = wp.min(lower, boxes.lower[first + body])
+            upper = wp.max(upper, boxes.upper[first + body])
+        for k in range(own_pairs.shape[0]):
+            i = first + own_pairs[k][0]
+            j = first + own_pairs[k][1]
+            if overlap_aabb(boxes.lower[i], boxes.upper[i], boxes.lower[j], boxes.upper[j]):
+                other = pairs_out.rows[own_pairs[k][1]]
+                push_pair(
+                    pairs_out.object_pairs,
+                    pack_pair(row, own_pairs[k][0], other, pairs_out.object_bits),
+                )
+        for other in range(pairs_out.mesh.shape[0]):
+            low = scene_boxes.lower[other]
+            high = scene_boxes.upper[other]
+            if pairs_out.own[other] < 0 and overlap_aabb(low, high, lower, upper):
+                for body in range(bodies):
+                    at = first + body
+                    if overlap_aabb(low, high, boxes.lower[at], boxes.upper[at]):
+                        if passes_filters(filters, pairs_out.rows[body], other):
+                            push_pair(
+                                pairs_out.object_pairs,
+                                pack_pair(row, body, other, pairs_out.object_bits),
+                            )
+
+
+@wp.func
+def is_nested(low_a: wp.vec4f, high_a: wp.vec4f, low_b: wp.vec4f, high_b: wp.vec4f):
+    """Whether box a may be inside box b, up to the rounding of boxes."""
+    size = wp.float32(0.0)
+    for i in range(3):
+        size = wp.max(size, wp.max(wp.abs(low_b[i]), wp.abs(high_b[i])))
+    pad = NESTING_PAD * size
+    inside = wp.bool(True)
+    for i in range(3):
+        if low_a[i] < low_b[i] - pad or high_a[i] > high_b[i] + pad:
+            inside = False
+    return inside
+
+
+@wp.func
+def component_inside(
+    solids: Solids,
+    shape: wp.int32,
+    inner: PosedMesh,
+    outer: PosedMesh,
+    tree: BvhView,
+    kind: wp.int32,
+):
+    """Whether a component of a mesh lies inside a closed one whose surface it does not meet."""
+    found = wp.bool(False)
+    for k in range(solids.anchor_starts[shape], solids.anchor_starts[shape + 1]):
+        if not found:
+            p = move_point(inner.poses[0], inner.points[solids.anchors[k]])
+            crossed = cross_ray_tree(p, outer, 0, tree)
+            found = (kind == 2 and crossed[0] != 0) or (kind == 1 and crossed[1] % 2 == 1)
+    return found
+
+
+@wp.kernel
+def robot_solids_kernel(
+    # in
+    span: wp.vec3i,
+    pairs: RobotPairs,
+    boxes: Boxes,
+    scene_boxes: Boxes,
+    solids: Solids,
+    # out
+    flags_out: wp.array[wp.int32],
+):
+    """Flag configurations in which a component of a closed object lies inside another one.
+
+    Pairs whose surfaces meet must have been flagged already.
+    """
+    for rank in range(span[0] + wp.tid(), queue_stop(pairs.object_pairs, span[1]), span[2]):
+        row = unpack_pair(pairs.object_pairs.keys[rank], pairs.object_bits)
+        shape_a = pairs.mesh[pairs.rows[row[1]]]
+        shape_b = pairs.mesh[row[2]]
+        if flags_out[row[0]] != 0 or solids.closed[shape_a] * solids.closed[shape_b] == 0:
+            continue
+        first = row[0] * pairs.rows.shape[0]
+        low_a = boxes.lower[first + row[1]]
+        high_a = boxes.upper[first + row[1]]
+        low_b = scene_boxes.lower[row[2]]
+        high_b = scene_boxes.upper[row[2]]
+        if pairs.own[row[2]] >= 0:
+            low_b = boxes.lower[first + pairs.own[row[2]]]
+            high_b = boxes.upper[first + pairs.own[row[2]]]
+        several_a = solids.anchor_starts[shape_a + 1] - solids.anchor_starts[shape_a] > 1
+        several_b = solids.anchor_starts[shape_b + 1] - solids.anchor_starts[shape_b] > 1
+        a_in_b = several_a or is_nested(low_a, high_a, low_b, high_b)
+        b_in_a = several_b or is_nested(low_b, high_b, low_a, high_a)
+        if a_in_b or b_in_a:
+            pair = pair_at(pairs, rank)
+            met = wp.bool(False)
+            if a_in_b:
+                kind = solids.closed[shape_b]
+                met = component_inside(solids, shape_a, pair.a, pair.b, pair.tree_b, kind)
+            if b_in_a and not met:
+                kind = solids.closed[shape_a]
+                met = component_inside(solids, shape_b, pair.b, pair.a, pair.tree_a, kind)
+            if met:
+                flags_out[row[0]] = 1
+
+
+@wp.kernel
+def flag_hits_kernel(
+    # in
+    span: wp.vec3i,
+    pairs: RobotPairs,
+    queues: ContactQueues,
+    # out
+    flags_out: wp.array[wp.int32],
+):
+    """Flag the configurations of pairs of faces that the exact stage found to meet."""
+    for i in range(span[0] + wp.tid(), queue_stop(queues.hits, span[1]), span[2]):
+        rank = unpack_pair(queues.hits.keys[i], queues.bits)[0]
+        flags_out[unpack_pair(pairs.object_pairs.keys[rank], pairs.object_bits)[0]] = 1
