@@ -134,8 +134,8 @@ class RobotModel:
         closed = np.zeros(max(used, default=0) + 1, np.int32)
         anchors: list[np.ndarray] = []
         for shape in range(len(closed)):
-            mesh = pool.mesh(shape) if shape in used else None
-            solid = mesh is not None and mesh.face_count > 0 and mesh.watertight
+            mesh = pool.mesh(shape if shape in used else NO_SHAPE)
+            solid = mesh.face_count > 0 and mesh.watertight
             anchors.append(mesh.topology.anchors if solid else np.empty(0, np.int64))
             closed[shape] = (2 if mesh.oriented else 1) if solid else 0
         out = Solids()

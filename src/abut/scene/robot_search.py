@@ -88,12 +88,11 @@ class RobotSearch:
             return False
         both = zip(counts, self._sizes, strict=True)
         wanted = [n + n // 4 if n > size else size for n, size in both]
-        values, count = self._call.inputs if self._device.is_cpu else (None, None)
-        held = None if values is None else (values.copy(), count.copy())
+        held = [array.copy() for array in self._call.inputs]
         self._sizes = wanted
         self._record()
-        if held is not None:
-            self._call.inputs[0][:], self._call.inputs[1][:] = held
+        for array, old in zip(self._call.inputs, held, strict=True):
+            array[:] = old
         return True
 
     def _queue(self, slot: int) -> Any:
