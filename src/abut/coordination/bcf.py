@@ -27,6 +27,7 @@ def write_bcf(
     pictures: Mapping[str, bytes] | None = None,
     created: datetime | None = None,
     title: str = "Clash report",
+    device: Any = None,
 ) -> Path:
     """Write a topic with two viewpoints for each row of a report.
 
@@ -42,6 +43,7 @@ def write_bcf(
         pictures: PNG of clashes by id, the snapshots of the first viewpoints.
         created: Date of the topics; None: that of ``report_date``.
         title: Name of the project.
+        device: Where cameras are computed; None is the first CUDA device, else the CPU.
 
     Raises:
         OptionError: There is no such version.
@@ -49,7 +51,8 @@ def write_bcf(
     """
     if version not in VERSIONS:
         raise OptionError(f"BCF version must be '3.0' or '2.1', not {version!r}.")
-    topics = BcfTopics(clashes, columns, pictures or {}, date_text(report_date(created)))
+    date = date_text(report_date(created))
+    topics = BcfTopics(clashes, columns, pictures or {}, date, device)
     with replacing(path, folders=True) as new, zipfile.ZipFile(new, "w") as archive:
         for name, content in project_files(version, title, topics.labels(), topics.users()):
             _store(archive, name, content)

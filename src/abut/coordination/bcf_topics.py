@@ -8,7 +8,8 @@ import numpy as np
 from abut.coordination.bcf_markup import AUTHOR, CLOSED, OPEN, BcfComment, BcfTopic, markup_file
 from abut.coordination.bcf_viewpoint import ASPECT, BcfView, viewpoint_file
 from abut.coordination.bcf_xml import filled, stable_guid
-from abut.coordination.clash_frame import clash_frames, default_camera
+from abut.coordination.clash_cameras import report_cameras
+from abut.coordination.clash_frame import clash_frames
 from abut.coordination.clashes import Clashes
 from abut.coordination.compare import Status
 from abut.coordination.report_columns import Columns, row_total
@@ -22,10 +23,16 @@ class BcfTopics:
     """The topics of a report."""
 
     def __init__(
-        self, clashes: Clashes, columns: Columns, pictures: Mapping[str, bytes], created: str
+        self,
+        clashes: Clashes,
+        columns: Columns,
+        pictures: Mapping[str, bytes],
+        created: str,
+        device: Any = None,
     ) -> None:
         self.columns, self.pictures, self.created = columns, pictures, created
         self.frames = clash_frames(columns, clashes.parts)
+        self.cameras = report_cameras(clashes, columns, self.frames, ASPECT, device)
         self.related = _related(columns)
 
     def labels(self) -> list[str]:
@@ -73,7 +80,7 @@ class BcfTopics:
         if not np.isfinite(self.frames[row]).all():
             return []
         name = str(self.columns["id"][row])
-        camera = self._camera(row)
+        camera = self.cameras[row]
         parts = {side: part_facts(self.columns, side, row) for side in "ab"}
         guids = [stable_guid(kind, name) for kind in ("view", "wide view")]
         line = _line(self.columns, row)
@@ -83,9 +90,6 @@ class BcfTopics:
             BcfView(guids[0], camera, parts, alone=True, line=line),
             BcfView(guids[1], wide, parts, alone=False, line=line),
         ]
-
-    def _camera(self, row: int) -> Camera:
-        return default_camera(self.frames[row], aspect=ASPECT)
 
 
 def _comments(columns: Columns, row: int) -> list[BcfComment]:

@@ -6,11 +6,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from abut.coordination.bcf_xml import Element, add, add_triple, document, ifc_guid, truth
+from abut.coordination.clash_frame import PART_COLORS
 from abut.coordination.report_columns import PartFacts
-from abut.view.body import CORAL, TEAL, Color
+from abut.view.body import Color
 from abut.view.camera import Camera
 
-COLORS = {"a": CORAL, "b": TEAL}  # as in pictures
 ASPECT = 4 / 3  # of snapshots
 
 
@@ -66,7 +66,7 @@ def _add_components(components: Element, view: BcfView, version: str) -> None:
         _add_parts(add(visibility, "Exceptions"), view.parts.values())
     coloring = add(components, "Coloring")
     for side, facts in view.parts.items():
-        color = add(coloring, "Color", Color=color_code(COLORS[side]))
+        color = add(coloring, "Color", Color=color_code(PART_COLORS[side]))
         _add_parts(add(color, "Components") if version == "3.0" else color, [facts])
 
 

@@ -7,12 +7,15 @@ import numpy as np
 
 from abut.coordination.part_table import PartTable
 from abut.coordination.report_columns import Columns
+from abut.view.body import TEAL, Color
 from abut.view.camera import Camera
 
 VIEW_ANGLE = 45.0  # vertical [degrees]; BCF 2.1 allows 45 to 60
-AROUND = 0.8  # margin of a frame, over the size of the region of contact
-OF_PARTS = 0.35  # margin, over the size of the smaller part
+BESIDE = 0.125  # margin of a frame, over the largest extent of the region of contact
+AROUND = 1.0  # margin, over its middle extent
+OF_PARTS = 3.5  # size of a frame, over the middle extent of the smaller part
 LEAST = 1e-3  # margin [m]
+PART_COLORS: dict[str, Color] = {"a": TEAL, "b": (0.95, 0.70, 0.30)}  # red is the clash
 CORNERS = np.array(list(product((0, 1), repeat=3)))
 
 
@@ -26,17 +29,27 @@ def clash_frames(columns: Columns, parts: PartTable | None) -> np.ndarray:
         parts: Parts of the present files; the sizes of known parts determine the margin.
     """
     boxes = box_rows(columns)
-    size = np.ptp(boxes, axis=1).max(axis=1)
-    margin = np.maximum(AROUND * size, LEAST)
-    smaller = np.minimum(*(_part_sizes(parts, columns[side]) for side in "ab"))
-    np.maximum(margin, OF_PARTS * smaller, out=margin, where=np.isfinite(smaller))
+    if parts is None:
+        return part_frames(boxes, None, np.full((len(boxes), 2), -1))
+    pairs = np.stack([parts.rows_of(columns[side].tolist()) for side in "ab"], axis=1)
+    return part_frames(boxes, parts, pairs)
+
+
+def part_frames(boxes: np.ndarray, parts: PartTable | None, pairs: np.ndarray) -> np.ndarray:
+    """(n, 2, 3) boxes around regions of contact (n, 2, 3) of pairs of parts; -1 is unknown."""
+    _, middle, largest = np.sort(np.ptp(boxes, axis=1), axis=1).T
+    margin = np.maximum.reduce([BESIDE * largest, AROUND * middle, np.full(len(boxes), LEAST)])
+    if parts is not None and len(parts):
+        extents = np.median(np.ptp(parts.boxes[pairs], axis=2), axis=2)
+        wide = OF_PARTS * np.where(pairs < 0, np.inf, extents).min(axis=1) - largest
+        np.maximum(margin, wide / 2, out=margin, where=np.isfinite(wide))
     return boxes + margin[:, None, None] * np.array([[-1.0], [1.0]])
 
 
 def box_rows(columns: Columns) -> np.ndarray:
     """(n, 2, 3) the region of contact of each row; else the box of its two points, else NaN."""
-    boxes = _triples(columns, "low_", "high_")
-    points = _triples(columns, "a_", "b_")
+    boxes = triples(columns, "low_", "high_")
+    points = triples(columns, "a_", "b_")
     ends = np.stack([points.min(axis=1), points.max(axis=1)], axis=1)
     boxes = np.where(_known(boxes), boxes, ends)
     return np.where(_known(boxes), boxes, np.nan)
@@ -52,21 +65,13 @@ def frame_corners(frame: np.ndarray) -> np.ndarray:
     return np.where(CORNERS, frame[1], frame[0])
 
 
-def default_camera(frame: np.ndarray, **options: Any) -> Camera:
-    """A camera that sees a frame from the front right, above."""
-    return Camera.around(frame_corners(frame), view_angle=VIEW_ANGLE, margin=1.0, **options)
+def frame_camera(frame: np.ndarray, aspect: float, **direction: float) -> Camera:
+    """A camera that sees a frame, by custom from the front right, above."""
+    look: dict[str, Any] = {"view_angle": VIEW_ANGLE, "aspect": aspect, "margin": 1.0}
+    return Camera.around(frame_corners(frame), **look, **direction)
 
 
-def _part_sizes(parts: PartTable | None, keys: np.ndarray) -> np.ndarray:
-    """Largest extent of each part; infinity for one that is not known."""
-    out = np.full(len(keys), np.inf)
-    if parts is not None and len(parts):
-        rows = parts.rows_of(keys.tolist())
-        out = np.where(rows < 0, np.inf, np.ptp(parts.boxes[rows], axis=1).max(axis=1))
-    return out
-
-
-def _triples(columns: Columns, first: str, second: str) -> np.ndarray:
+def triples(columns: Columns, first: str, second: str) -> np.ndarray:
     """(n, 2, 3) of six columns."""
     rows = [[columns[start + axis] for axis in "xyz"] for start in (first, second)]
     return np.moveaxis(np.array(rows, np.float64), 2, 0)
