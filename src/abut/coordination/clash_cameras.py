@@ -89,7 +89,7 @@ def clash_views(
         ends: (n, 2, 3) a point of a and a point of b, for parts whose surfaces do not meet.
         aspect: Width over height.
     """
-    lines = [contact_segments(meshes.parts, a, b, meshes.device) for a, b in pairs]
+    lines = [segments_of_pair(meshes.parts, a, b, meshes.device) for a, b in pairs]
     sought = np.stack([_samples(*given) for given in zip(lines, ends, strict=True)])
     hidden = _hidden(meshes, pairs, sought, np.linalg.norm(np.ptp(frames, axis=1), axis=1))
     out = []
@@ -123,7 +123,7 @@ def report_cameras(
     known = (sides[0] >= 0) & (sides[1] >= 0) & np.isfinite(frames).all(axis=(1, 2))
     points = triples(columns, "a_", "b_")
     meshes = PictureMeshes(parts, resolve_device(device))
-    for some in in_chunks(np.flatnonzero(known).tolist(), CHUNK):
+    for some in row_chunks(np.flatnonzero(known).tolist(), CHUNK):
         pairs = [(int(sides[0][row]), int(sides[1][row])) for row in some]
         views = clash_views(meshes, pairs, frames[some], points[some], aspect)
         for row, view in zip(some, views, strict=True):
@@ -132,7 +132,7 @@ def report_cameras(
     return out
 
 
-def contact_segments(parts: PartTable, a: int, b: int, device: Any) -> np.ndarray:
+def segments_of_pair(parts: PartTable, a: int, b: int, device: Any) -> np.ndarray:
     """(k, 2, 3) segments in which the surfaces of two parts meet; points are left out."""
     low = np.maximum(parts.boxes[a, 0], parts.boxes[b, 0])
     if (low > np.minimum(parts.boxes[a, 1], parts.boxes[b, 1])).any():
@@ -188,6 +188,6 @@ def _samples(lines: np.ndarray, ends: np.ndarray) -> np.ndarray:
     return lines[k, 0] + share[:, None] * (lines[k, 1] - lines[k, 0])
 
 
-def in_chunks(rows: Sequence[int], size: int) -> Iterator[Sequence[int]]:
+def row_chunks(rows: Sequence[int], size: int) -> Iterator[Sequence[int]]:
     """Runs of at most ``size`` rows."""
     return (rows[start : start + size] for start in range(0, len(rows), size))

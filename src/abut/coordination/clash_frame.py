@@ -1,7 +1,6 @@
 """Frames of clashes: the part of the world that a view of a clash shows."""
 
 from itertools import product
-from typing import Any
 
 import numpy as np
 
@@ -65,10 +64,13 @@ def frame_corners(frame: np.ndarray) -> np.ndarray:
     return np.where(CORNERS, frame[1], frame[0])
 
 
-def frame_camera(frame: np.ndarray, aspect: float, **direction: float) -> Camera:
+def frame_camera(
+    frame: np.ndarray, aspect: float, *, azimuth: float = -60.0, elevation: float = 28.0
+) -> Camera:
     """A camera that sees a frame, by custom from the front right, above."""
-    look: dict[str, Any] = {"view_angle": VIEW_ANGLE, "aspect": aspect, "margin": 1.0}
-    return Camera.around(frame_corners(frame), **look, **direction)
+    direction = {"azimuth": azimuth, "elevation": elevation}
+    look = {"view_angle": VIEW_ANGLE, "aspect": aspect, "margin": 1.0}
+    return Camera.around(frame_corners(frame), vertical="z", **direction, **look)
 
 
 def triples(columns: Columns, first: str, second: str) -> np.ndarray:

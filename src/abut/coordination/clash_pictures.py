@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import warp as wp
 
-from abut.coordination.clash_cameras import ClashView, clash_views, in_chunks
+from abut.coordination.clash_cameras import ClashView, clash_views, row_chunks
 from abut.coordination.clash_frame import PART_COLORS, part_frames
 from abut.coordination.clashes import Clashes, Verdict
 from abut.coordination.picture_meshes import PictureMeshes, picture_parts
@@ -64,7 +64,7 @@ def clash_pictures(
     made = resolve_device(device)
     meshes = PictureMeshes(clashes.parts, made)
     out = {}
-    for some in in_chunks(drawn.tolist(), CHUNK):
+    for some in row_chunks(drawn.tolist(), CHUNK):
         for row, pixels in zip(some, _draw(clashes, some, meshes, size), strict=True):
             out[str(clashes.id[row])] = _png(pixels)
         meshes.trim()
@@ -76,7 +76,7 @@ def severest(clashes: Clashes, rows: np.ndarray, limit: int | None) -> np.ndarra
     if limit is None or len(rows) <= limit:
         return np.sort(rows)
     rank = {str(verdict): k for k, verdict in enumerate(Verdict)}
-    severity = [rank[str(verdict)] for verdict in clashes.verdict[rows]]
+    severity = np.array([rank[str(verdict)] for verdict in clashes.verdict[rows]])
     depth = np.nan_to_num(clashes.depth[rows], nan=0.0)
     order = np.lexsort((clashes.distance[rows], -depth, severity))
     return np.sort(rows[order[:limit]])

@@ -47,14 +47,14 @@ class Crossing:
 
 
 @wp.func
-def next_crossing(parts: PictureParts, slot: wp.int32, way: wp.vec3f, beyond: wp.float32):
+def next_crossing(parts: PictureParts, slot: wp.int32, way: wp.vec3f, past: wp.float32):
     """The first surface of a part beyond a distance from the eye."""
     out = Crossing()
     out.t = FAR
     local = parts.turn[slot] * way
-    hit = wp.mesh_query_ray(parts.mesh[slot], parts.eye[slot] + local * beyond, local, 1.0e8)
+    hit = wp.mesh_query_ray(parts.mesh[slot], parts.eye[slot] + local * past, local, 1.0e8)
     if hit.result:
-        out.t = beyond + hit.t
+        out.t = past + hit.t
         out.face = hit.face
         out.u = hit.u
         out.v = hit.v
@@ -69,7 +69,7 @@ def beyond(t: wp.float32):
 
 
 @wp.func
-def edge_of(parts: PictureParts, slot: wp.int32, hit: Crossing, width: wp.float32):
+def drawn_edge(parts: PictureParts, slot: wp.int32, hit: Crossing, width: wp.float32):
     """1 on a drawn edge, falling to 0 at ``width`` from it."""
     bits = parts.edges[parts.face[slot] + hit.face]
     if bits == 0:
@@ -142,7 +142,7 @@ def surroundings(
         if found < 0:
             break
         share = opacity
-        edge = 0.45 * edge_of(parts, found, nearest, pixel * nearest.t)
+        edge = 0.45 * drawn_edge(parts, found, nearest, pixel * nearest.t)
         surface = lit_surface(parts, views, k, found, nearest, way, STONE)
         surface = wp.lerp(surface, LINE, edge)
         share = wp.max(share, 0.55 * edge)
@@ -197,7 +197,7 @@ def trace_clash(parts: PictureParts, views: PictureViews, k: wp.int32, i: wp.int
                 red_share = 0.45 + 0.5 * through
         share = views.opacity[k, side]
         surface = lit_surface(parts, views, k, slot, hit, way, views.paint[side])
-        edge = edge_of(parts, slot, hit, pixel * t)
+        edge = drawn_edge(parts, slot, hit, pixel * t)
         surface = wp.lerp(surface, LINE, 0.55 * edge)
         if share < 1.0:
             share = wp.max(share, 0.6 * edge)
