@@ -4,10 +4,10 @@ The sources are the pages that people also read in the repository, so the root i
 checkout, and links between docs, design notes and examples hold in both places.
 """
 
+import importlib.metadata
 import logging
 import re
 import sys
-import importlib.metadata
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
