@@ -22,7 +22,7 @@ OUTPUTS = ROOT / "tests" / "example_outputs"  # * is any number, ~1.5 a number w
 NUMBER = re.compile(r"~?[-+]?\d+(?:,\d{3})*(?:\.\d+)?|(?<![\w*])\*(?![\w*])")
 
 NEEDS = {"20_robot_self_check": "mujoco"}
-PAGE_NEEDS = {"view": "viser"}
+PAGE_NEEDS = {"view": "viser", "robots": "yourdfpy"}
 
 
 def blocks(page, language):

@@ -42,6 +42,8 @@ class Mesh:
 
     Attributes:
         faces: (m,) vec3i, the mesh's own array; read-only.
+        deviation: Where the mesh stands for a round shape that it contains, such as a sphere of a
+            robot's file: no point of the mesh is farther from the shape. Else 0.
 
     Raises:
         MeshError: Names the first offending row.
@@ -49,6 +51,7 @@ class Mesh:
 
     points: wp.array  # vertices in float64 (exact); reused once no lease refers to them
     faces: wp.array
+    deviation: float = 0.0
     parts: np.ndarray | None = None  # first face of each part, then face_count; None: one part
 
     @explain_options
@@ -166,7 +169,7 @@ class Mesh:
         if device == self.device:
             return self
         moved = Mesh(self.vertices.to(device), self.faces.to(device), device)
-        moved.parts = self.parts
+        moved.parts, moved.deviation = self.parts, self.deviation
         return moved
 
     @property
@@ -225,18 +228,19 @@ class Mesh:
         return self.topology.oriented
 
     def __getstate__(self) -> dict[str, Any]:
-        """Return vertices, faces, parts and the device's alias, without BVHs."""
+        """Return vertices, faces, parts, deviation and the device's alias, without BVHs."""
         return {
             "vertices": self.vertices.numpy(),
             "faces": self.faces.numpy(),
             "parts": self.parts,
+            "deviation": self.deviation,
             "device": self.device.alias,
         }
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         """Restore the mesh on its device, or on the CPU if it is missing."""
         self.__init__(state["vertices"], state["faces"], device_or_cpu(state["device"]))
-        self.parts = state["parts"]
+        self.parts, self.deviation = state["parts"], state.get("deviation", 0.0)
 
     def __repr__(self) -> str:
         """Counts and device."""

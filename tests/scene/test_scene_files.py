@@ -41,7 +41,7 @@ ROBOT = """<mujoco>
       <body name="upper" pos="0 0 0.5">
         <joint name="turn" axis="0 0 1"/>
         <joint name="lift" axis="0 1 0" range="-2 2" limited="true"/>
-        <geom name="arm" type="capsule" size="0.15" fromto="0 0 0 1.4 0 0"/>
+        <geom name="arm" type="capsule" size="0.15" fromto="0.5 0 0 1.4 0 0"/>
         <geom type="box" size="0.1 0.1 0.1" contype="0" conaffinity="0"/>
         <body name="slider" pos="1.5 0 0">
           <joint name="reach" type="slide" axis="1 0 0"/>
@@ -102,14 +102,14 @@ def test_urdf(device, tmp_path):
     robot = scene.robot
     assert robot.joints == ["shoulder", "elbow"]
     assert np.array_equal(robot.limits, [[-2, 3], [-np.inf, np.inf]])
-    assert list(scene.names) == ["base/0", "upper/0", "lower/0", "lower/1", "tool/0"]
+    assert list(scene.names) == ["base", "upper", "lower/0", "lower/1", "tool"]
     assert meeting(scene) == set()
-    tool = scene.names["tool/0"]
+    tool = scene.names["tool"]
     bent = robot.poses([np.pi / 2, 0.0])
     assert np.allclose(bent[tool][:3, 3], [4, 0, 0.5])
     folded = robot.poses([np.pi / 2, np.pi])
     assert np.allclose(folded[tool][:3, 3], [0, 0, 0.5])
-    assert ("base/0", "tool/0") in meeting(scene, folded)
+    assert ("base", "tool") in meeting(scene, folded)
     batch = robot.poses([[0, 0], [np.pi / 2, np.pi]])
     assert scene.colliding(poses=batch).numpy().tolist() == [False, True]
     assert len(abut.Scene.load(tmp_path / "arm.urdf", device, geometry="visual")) == 1
@@ -152,6 +152,36 @@ def test_mjcf_agrees_with_mujoco(device, tmp_path):
             geom = model.geom(name).id
             assert np.allclose(poses[row][:3, 3], state.geom_xpos[geom], atol=1e-12)
             assert np.allclose(poses[row][:3, :3].ravel(), state.geom_xmat[geom], atol=1e-12)
+
+
+def test_mjcf_tests_the_pairs_that_mujoco_tests(device, tmp_path):
+    """A moving link and the fixed base that it is joined to are tested, other parents are not."""
+    mujoco = pytest.importorskip("mujoco")
+    path = tmp_path / "robot.xml"
+    for flag in ("", '<option><flag filterparent="disable"/></option>'):
+        path.write_text(ROBOT.replace("<mujoco>", f"<mujoco>{flag}"))
+        scene = abut.Scene.load(path, device)
+        model = mujoco.MjModel.from_xml_path(str(path))
+        state = mujoco.MjData(model)
+        met = set()
+        for values in np.random.default_rng(0).uniform(-2, 2, (60, 3)):
+            state.qpos[:] = values
+            mujoco.mj_forward(model, state)
+            pairs = {tuple(sorted((c.geom1, c.geom2))) for c in state.contact}
+            theirs = {tuple(model.geom(geom).name for geom in pair) for pair in pairs}
+            scene.robot.move(values)
+            hits = scene.collide(solid=True)
+            rows = [*hits.object_pairs.numpy(), *hits.contained.numpy()]
+            mine = {tuple(scene.name_of(np.sort(row))) for row in rows}
+            assert theirs <= mine
+            for pair in mine - theirs:
+                gap = mujoco.mj_geomDistance(
+                    model, state, *(model.geom(name).id for name in pair), 1.0, None
+                )
+                assert 0 < gap < sum(scene[name].deviation for name in pair)
+            met |= mine
+        assert ("foot", "arm") in met and ("foot", "hand") not in met
+        assert (("arm", "hand") in met) == bool(flag)
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,15 @@
 
 from abut.cases.breaking import breaking, broken_sites, cell_labels, shattered
 from abut.cases.draped_sheets import drape_ball, drape_table, round_table, sheet
+from abut.cases.outer_shapes import (
+    OuterShape,
+    outer_box,
+    outer_capsule,
+    outer_cone,
+    outer_cylinder,
+    outer_ellipsoid,
+    outer_sphere,
+)
 from abut.cases.placed_shapes import PlacedShapes, balls, boxes
 from abut.cases.plant import Plant
 from abut.cases.scenes import PAIRS, SINGLES, pair, single
@@ -23,6 +32,7 @@ from abut.cases.tree import leaf, leaves
 __all__ = [
     "PAIRS",
     "SINGLES",
+    "OuterShape",
     "PlacedShapes",
     "Plant",
     "Shape",
@@ -41,6 +51,12 @@ __all__ = [
     "leaf",
     "leaves",
     "needles",
+    "outer_box",
+    "outer_capsule",
+    "outer_cone",
+    "outer_cylinder",
+    "outer_ellipsoid",
+    "outer_sphere",
     "pair",
     "plane",
     "round_table",

@@ -91,18 +91,34 @@ class Scene:
             self.add(mesh, name=name)
 
     @classmethod
-    def load(cls, path: Any, device: Any = None, *, geometry: str = "collision") -> "Scene":
+    def load(
+        cls,
+        path: Any,
+        device: Any = None,
+        *,
+        geometry: str = "collision",
+        packages: Any = None,
+        chord: float | None = None,
+        convex: bool = False,
+    ) -> "Scene":
         """The scene of a file: GLB, glTF and whatever trimesh reads; URDF; MJCF (``.xml``).
 
         Every node of a scene graph is an object, named like the node. Every piece of geometry of a
         robot is one, named after its link; ``scene.robot`` says where all are for other values of
         the joints. Pieces of one link, or of links joined by one joint, are not tested against
-        each other, nor what the file excludes.
+        each other, nor what the file excludes (``docs/robots.md``). Round shapes become polyhedra
+        that contain them; the ``deviation`` of each object says how much larger they are.
 
         Args:
             path: The file.
             device: Where the scene lives.
-            geometry: Of robots, ``collision`` or ``visual``. Round primitives become polyhedra.
+            geometry: Of robots, ``collision`` or ``visual``.
+            packages: Of a URDF, where the packages of ``package://`` are: a dict of folders by
+                name, or folders to search. Then come ROS_PACKAGE_PATH, AMENT_PREFIX_PATH and the
+                folders above the file.
+            chord: The largest deviation of a polyhedron from the round shape that it contains
+                [length unit]; None takes 32 sides or 1,280 faces.
+            convex: Of an MJCF, take the convex hulls of meshes, which MuJoCo collides.
 
         Raises:
             FileError: The file is not there, or holds no mesh.
@@ -110,7 +126,8 @@ class Scene:
         """
         from abut.scene.files import load_scene  # it imports this module
 
-        return load_scene(path, device, geometry=geometry)
+        options = {"geometry": geometry, "packages": packages, "chord": chord, "convex": convex}
+        return load_scene(path, device, **options)
 
     def __len__(self) -> int:
         """Number of objects."""

@@ -38,6 +38,11 @@ class SceneObject:
         return self.scene.mesh(self.index)
 
     @property
+    def deviation(self) -> float:
+        """Largest distance of its mesh from the round shape that it contains; 0 without one."""
+        return self.mesh.deviation
+
+    @property
     def pose(self) -> np.ndarray:
         """(4, 4), a copy. Set it to move the object."""
         return self.scene.pose_of(self.index)
