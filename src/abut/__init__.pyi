@@ -1,6 +1,6 @@
 # The public names. Each is imported when it is first used: see __init__.py.
 
-from . import adapters, cases, hardware, primitives, sim, view
+from . import adapters, cases, hardware, primitives, scale, sim, view
 from .errors import (
     AbutError,
     CapacityError,
@@ -116,6 +116,7 @@ __all__ = [
     "hardware",
     "overlap",
     "primitives",
+    "scale",
     "self_collide",
     "signed_distance",
     "sim",
