@@ -17,8 +17,8 @@ from abut.scale import distribute
 from abut.scale.catalogue import Catalogue, CatalogueWriter
 from abut.scale.distribute import run_tiles
 from abut.scale.part_files import read_part, write_part
+from abut.scale.tile_plan import plan_tiles
 from abut.scale.tile_run import TileRun
-from abut.scale.tiles import plan_tiles
 
 
 @dataclass(frozen=True)

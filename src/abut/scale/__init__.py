@@ -2,8 +2,8 @@
 
 from abut.scale.catalogue import Catalogue, CatalogueWriter
 from abut.scale.distribute import TileDone, run_tiles
+from abut.scale.tile_plan import Tile, TilePlan, plan_tiles
 from abut.scale.tile_run import TileRun
-from abut.scale.tiles import Tile, TilePlan, plan_tiles
 from abut.scale.warm_cache import WarmCache, warm_cache
 
 __all__ = [

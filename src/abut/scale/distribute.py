@@ -11,8 +11,8 @@ from abut.core.device import thread_count
 from abut.errors import AbutError, OptionError, ToolError
 from abut.scale.part_files import Columns, write_part
 from abut.scale.peak_memory import peak_bytes
+from abut.scale.tile_plan import Tile
 from abut.scale.tile_run import TileRun
-from abut.scale.tiles import Tile
 
 RETRIES = 3
 TileFunction = Callable[[Tile], Columns]

@@ -8,7 +8,7 @@ from abut.errors import CapacityError
 from abut.scale.catalogue import Catalogue
 
 
-def blocks_of(
+def pair_blocks(
     rows: np.ndarray, meshes: np.ndarray, size: np.ndarray, object_bytes: int, budget: int
 ) -> Iterator[tuple[np.ndarray, np.ndarray, tuple[int, int], int]]:
     """Divide objects into groups, and their pairs by the groups of both.

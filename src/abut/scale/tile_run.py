@@ -10,7 +10,7 @@ from abut.errors import FileError, OptionError
 from abut.io.file_errors import reading
 from abut.io.write import replacing
 from abut.scale.part_files import SUFFIXES, Columns, joined_parts, part_suffix
-from abut.scale.tiles import TilePlan
+from abut.scale.tile_plan import TilePlan
 
 MANIFEST, PLAN = "manifest.json", "tiles.npz"
 FORMAT, VERSION = "abut tile run", 1

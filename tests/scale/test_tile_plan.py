@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from abut.errors import CapacityError
 from abut.scale.catalogue import Catalogue, CatalogueWriter
 from abut.scale.cells import BITS, cells_of_codes, morton_codes
-from abut.scale.tiles import TilePlan, plan_tiles
+from abut.scale.tile_plan import TilePlan, plan_tiles
 
 FACE, OBJECT = 10, 1
 

@@ -18,7 +18,7 @@ from abut.io.write import replacing
 from abut.scale.catalogue import Catalogue
 from abut.scale.cells import Grid, morton_codes
 from abut.scale.octree import octree_leaves
-from abut.scale.pair_blocks import blocks_of, require_room_for_pairs
+from abut.scale.pair_blocks import pair_blocks, require_room_for_pairs
 
 
 @dataclass(frozen=True, eq=False)
@@ -160,7 +160,7 @@ def plan_tiles(
         if need <= budget:
             cuts.append((rows, np.zeros(len(rows), np.int32), (0, 0), (start, stop), need))
             continue
-        for some, group, groups, part in blocks_of(rows, meshes, size, object_bytes, budget):
+        for some, group, groups, part in pair_blocks(rows, meshes, size, object_bytes, budget):
             cuts.append((some, group, groups, (start, stop), part))
     return TilePlan(
         float(halo),
