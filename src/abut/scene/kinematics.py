@@ -5,9 +5,8 @@ from typing import Any
 
 import numpy as np
 
-from abut.core.arrays import to_plain
-from abut.errors import SceneError
 from abut.geometry.poses import rotated_by
+from abut.scene.joint_values import joint_rows, require_finite
 
 
 @dataclass
@@ -54,6 +53,8 @@ class Kinematics:
         parts: (link, pose in its frame) of each object of the robot's scene.
         limits: (k, 2), the range of each joint; infinite where there is none.
         has_world: The first link is the world, which may hold other objects too.
+        rest: (k,) values of the joints at rest; None for zeros.
+        states: Named states: values by joint. Other joints are at rest.
     """
 
     joints: list[str]
@@ -64,17 +65,20 @@ class Kinematics:
     parts: list[tuple[int, np.ndarray]] = field(default_factory=list)
     limits: np.ndarray = field(default_factory=lambda: np.zeros((0, 2)))
     has_world: bool = False
+    rest: np.ndarray | None = None
+    states: dict[str, dict[str, float]] = field(default_factory=dict)
 
     def poses(self, values: Any) -> np.ndarray:
         """Poses of all objects for values of the joints [radians or length unit].
 
         Args:
-            values: (k,), or a batch (B, k).
+            values: (k,), or a batch (B, k); or as ``rows_of`` takes them.
 
         Returns:
             (n, 4, 4), or (B, n, 4, 4) as ``scene.collide(poses=…)`` takes them.
         """
         values = self.rows_of(values)
+        require_finite(values, self.joints)
         rows = values[None] if values.ndim == 1 else values
         links = np.empty((len(rows), len(self.links), 4, 4))
         for k, parent in enumerate(self.parents):
@@ -89,17 +93,15 @@ class Kinematics:
     def rows_of(self, values: Any) -> np.ndarray:
         """(k,) or (B, k) float64 of values of the joints, on the host.
 
+        Args:
+            values: An array; a dict of numbers, or of (B,) arrays, by joint; or the name of a
+                state.
+
         Raises:
-            SceneError: The shape is another one.
+            SceneError: The shape is another one, or there is no such joint or state.
         """
-        plain = to_plain(values)
-        values = np.asarray(plain if isinstance(plain, np.ndarray) else plain.numpy(), np.float64)
-        if values.ndim not in (1, 2) or values.shape[-1] != len(self.joints):
-            raise SceneError(
-                f"the robot has {len(self.joints)} joints that move, so values must have shape "
-                f"({len(self.joints)},) or (B, {len(self.joints)}), not {values.shape}."
-            )
-        return values
+        rest = np.zeros(len(self.joints)) if self.rest is None else self.rest
+        return joint_rows(values, self.joints, rest, self.states)
 
     @property
     def static(self) -> np.ndarray:

@@ -10,6 +10,7 @@ import numpy as np
 from abut.errors import FileError
 from abut.io import reading
 from abut.scene.kinematics import Joint, Kinematics
+from abut.scene.robot_description import RobotDescription
 from abut.scene.robot_files import ReadOptions, RobotFile
 from abut.scene.robot_parts import (
     LinkGeometry,
@@ -44,7 +45,13 @@ def read_mjcf(path: Path, options: ReadOptions) -> RobotFile:
             geoms.append(geom)
     _exclude(mujoco, model, parts, geoms, options.geometry == "collision")
     kinematics = _kinematics(mujoco, model)
-    return RobotFile(kinematics, name_parts(parts, kinematics.links))
+    description = RobotDescription(_model_name(model))
+    return RobotFile(kinematics, name_parts(parts, kinematics.links), description)
+
+
+def _model_name(model: Any) -> str:
+    """The name of a model, which its names begin with."""
+    return bytes(model.names).partition(b"\0")[0].decode(errors="replace") or "robot"
 
 
 @contextmanager
@@ -82,7 +89,9 @@ def _kinematics(mujoco: Any, model: Any) -> Kinematics:
     parents = [-1, *model.body_parentid[1:].tolist()]
     limits = np.where(model.jnt_limited[:, None].astype(bool), model.jnt_range, [-np.inf, np.inf])
     links = [model.body(k).name for k in range(model.nbody)]
-    return Kinematics(names, links, parents, frames, moves, [], limits.reshape(-1, 2), True)
+    rest = model.qpos0[model.jnt_qposadr].copy()
+    limits = limits.reshape(-1, 2)
+    return Kinematics(names, links, parents, frames, moves, [], limits, True, rest)
 
 
 def _meshes(mujoco: Any, model: Any, geom: int, options: ReadOptions) -> Iterator[LinkMesh]:

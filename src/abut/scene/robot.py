@@ -6,7 +6,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import warp as wp
 
+from abut.errors import SceneError
+from abut.scene.joint_values import check_limits, require_finite
 from abut.scene.kinematics import Kinematics
+from abut.scene.robot_description import EndEffector, JointGroup, LinkPair, RobotDescription
 from abut.scene.robot_model import NoObjects, RobotModel
 
 if TYPE_CHECKING:
@@ -20,12 +23,14 @@ class RobotState:
     Attributes:
         kinematics: Its links and joints, and ``parts``: a link and a pose there for each object.
         objects: (n,) rows of these objects in the scene.
+        description: Its groups, end effectors and link pairs that are not tested.
         version: Grows when parts or objects change.
         prepared: Searches by name, made for a version; not pickled.
     """
 
     kinematics: Kinematics
     objects: np.ndarray
+    description: RobotDescription = field(default_factory=RobotDescription)
     version: int = 0
     prepared: dict[str, Any] = field(default_factory=dict)
 
@@ -90,6 +95,55 @@ class Robot:
         return self.kinematics.limits
 
     @property
+    def states(self) -> dict[str, dict[str, float]]:
+        """Named states of its files: values by joint; others are at rest.
+
+        Calls that take values of the joints take such a dict, or the name of a state.
+        """
+        return self.kinematics.states
+
+    @property
+    def groups(self) -> dict[str, JointGroup]:
+        """Groups of joints and links of its SRDF."""
+        return self._state.description.groups
+
+    @property
+    def end_effectors(self) -> dict[str, EndEffector]:
+        """End effectors of its SRDF."""
+        return self._state.description.end_effectors
+
+    @property
+    def pairs(self) -> list[LinkPair]:
+        """Link pairs that its files exclude from tests, with reasons."""
+        return list(self._state.description.pairs)
+
+    def write_srdf(self, path: Any) -> None:
+        """Write groups, states, end effectors and link pairs as an SRDF file."""
+        from abut.scene.srdf_file import write_srdf
+
+        write_srdf(path, self._state.description, self.states)
+
+    def values(self, values: Any, *, limits: str = "ignore") -> np.ndarray:
+        """Values of all joints, checked.
+
+        Args:
+            values: (k,) or (B, k), in the order of ``joints``; a dict of numbers, or of (B,)
+                arrays, by joint, where others are at rest; or the name of a state.
+            limits: ``ignore``, ``warn`` or ``refuse`` values outside ``limits``.
+
+        Returns:
+            (k,) or (B, k) float64.
+
+        Raises:
+            SceneError: Names the joint that there is not, or whose value is NaN, infinite or
+                outside its limits; or the shape is another one.
+        """
+        rows = self.kinematics.rows_of(values)
+        require_finite(rows, self.joints)
+        check_limits(rows, self.joints, self.limits, limits)
+        return rows
+
+    @property
     def objects(self) -> np.ndarray:
         """(n,) indices of the objects that its links carry."""
         return self._state.objects.copy()
@@ -148,12 +202,16 @@ class Robot:
             Exact for the poses that the joints have in float64, as ``collide(solid=True)``.
         """
         rows, scene = self.kinematics.rows_of(values), self.scene
-        with scene.lock:
-            model = self._model() if len(self._state.objects) else NoObjects(scene.device)
-            if rows.ndim == 1:
-                free = model.is_free(rows)
-                return free and not (limits and self._outside(rows[None])[0])
-            free = model.are_free(rows)
+        try:
+            with scene.lock:
+                model = self._model() if len(self._state.objects) else NoObjects(scene.device)
+                if rows.ndim == 1:
+                    free = model.is_free(rows)
+                    return free and not (limits and self._outside(rows[None])[0])
+                free = model.are_free(rows)
+        except SceneError:
+            require_finite(rows, self.joints)  # names the joint
+            raise
         if limits:
             inside = ~self._outside(rows)
             free = wp.array(free.numpy() & inside, dtype=wp.bool, device=free.device)

@@ -3,11 +3,10 @@
 from dataclasses import dataclass, field
 from typing import Any
 
-import numpy as np
-
 from abut.errors import OptionError
 from abut.scene.kinematics import Kinematics
 from abut.scene.package_paths import checked_packages
+from abut.scene.robot_description import RobotDescription
 from abut.scene.robot_parts import LinkGeometry, checked_chord
 
 GEOMETRIES = ("collision", "visual")
@@ -22,12 +21,14 @@ class ReadOptions:
         packages: Folders of packages by name, or folders to search.
         chord: The largest deviation of polyhedra from round shapes; None for the default.
         convex: Take the convex hulls of meshes, as MuJoCo does.
+        srdf: The SRDF of a URDF; True takes the one beside it.
     """
 
     geometry: str = "collision"
     packages: Any = None
     chord: Any = None
     convex: bool = False
+    srdf: Any = None
 
     def __post_init__(self) -> None:
         """Check the options."""
@@ -40,14 +41,21 @@ class ReadOptions:
         """Refuse options that a kind of file, ``.urdf``, does not have."""
         if self.packages is not None and kind != ".urdf":
             raise OptionError("packages are for URDF files.")
+        if self.srdf not in (None, False) and kind != ".urdf":
+            raise OptionError("srdf is for URDF files.")
         if self.convex and kind not in (".xml", ".mjcf"):
             raise OptionError("convex is for MJCF files.")
 
 
 @dataclass
 class RobotFile:
-    """Links and joints of a robot, its geometry, and the joint values that its file names."""
+    """Links and joints of a robot, its geometry, and what its files say about it.
+
+    Attributes:
+        children: The link that each joint moves, fixed joints included.
+    """
 
     kinematics: Kinematics
     parts: list[LinkGeometry]
-    states: dict[str, np.ndarray] = field(default_factory=dict)
+    description: RobotDescription
+    children: dict[str, int] = field(default_factory=dict)

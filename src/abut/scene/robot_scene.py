@@ -25,7 +25,7 @@ def robot_scene(path: Path, device: Any, options: ReadOptions) -> Scene:
     scene = Scene(device)
     kinematics, static = held.kinematics, held.kinematics.static
     kinematics.parts = [(part.link, part.pose) for part in held.parts]
-    poses = kinematics.poses(np.zeros(len(kinematics.joints)))
+    poses = kinematics.poses({})  # at rest
     meshes: dict[Any, Mesh] = {}
     rows = []
     for part, pose in tracked(zip(held.parts, poses, strict=True), len(held.parts)):
@@ -36,7 +36,7 @@ def robot_scene(path: Path, device: Any, options: ReadOptions) -> Scene:
         fixed = bool(static[part.link])
         rows.append(scene.add(meshes[key], pose, part.name, static=fixed))
     scene.ignore(*_ignored(held))
-    scene.set_robot(kinematics, rows)
+    scene.set_robot(kinematics, rows, held.description)
     return scene
 
 

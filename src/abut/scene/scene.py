@@ -44,6 +44,7 @@ from abut.scene.mesh_methods import brute_within_rows, kdop_rows, visibility_row
 from abut.scene.near import NearSearch
 from abut.scene.objects import ALL_GROUPS, ObjectTable
 from abut.scene.robot import Robot, RobotState
+from abut.scene.robot_description import RobotDescription
 from abut.scene.scene_object import SceneObject, device_of, is_device, named_meshes, to_mesh
 from abut.scene.scene_results import (
     SceneContacts,
@@ -98,6 +99,7 @@ class Scene:
         *,
         geometry: str = "collision",
         packages: Any = None,
+        srdf: Any = None,
         chord: float | None = None,
         convex: bool = False,
     ) -> "Scene":
@@ -116,6 +118,8 @@ class Scene:
             packages: Of a URDF, where the packages of ``package://`` are: a dict of folders by
                 name, or folders to search. Then come ROS_PACKAGE_PATH, AMENT_PREFIX_PATH and the
                 folders above the file.
+            srdf: Of a URDF, its SRDF file: groups, states, and the pairs of links that are not
+                tested. True takes the file of the same name, else the only one beside the URDF.
             chord: The largest deviation of a polyhedron from the round shape that it contains
                 [length unit]; None takes 32 sides or 1,280 faces.
             convex: Of an MJCF, take the convex hulls of meshes, which MuJoCo collides.
@@ -126,8 +130,8 @@ class Scene:
         """
         from abut.scene.files import load_scene  # it imports this module
 
-        options = {"geometry": geometry, "packages": packages, "chord": chord, "convex": convex}
-        return load_scene(path, device, **options)
+        options = {"packages": packages, "srdf": srdf, "chord": chord, "convex": convex}
+        return load_scene(path, device, geometry=geometry, **options)
 
     def __len__(self) -> int:
         """Number of objects."""
@@ -180,7 +184,12 @@ class Scene:
         """The robot whose links carry some of the objects; None in other scenes."""
         return None if self._robot is None else Robot(self, self._robot)
 
-    def set_robot(self, kinematics: Kinematics, objects: Any) -> None:
+    def set_robot(
+        self,
+        kinematics: Kinematics,
+        objects: Any,
+        description: RobotDescription | None = None,
+    ) -> None:
         """Let the links of a robot carry objects, one for each of ``kinematics.parts``."""
         with self.lock:
             rows = self._objects.rows(objects)
@@ -189,7 +198,7 @@ class Scene:
                     f"the robot has {len(kinematics.parts)} parts, so as many objects are needed, "
                     f"not {len(rows)}."
                 )
-            self._robot = RobotState(kinematics, rows)
+            self._robot = RobotState(kinematics, rows, description or RobotDescription())
 
     @property
     def poses(self) -> wp.array:

@@ -11,6 +11,7 @@ from abut.errors import FileError
 from abut.io import reading
 from abut.scene.kinematics import Joint, Kinematics
 from abut.scene.package_paths import find_file
+from abut.scene.robot_description import RobotDescription
 from abut.scene.robot_files import ReadOptions, RobotFile
 from abut.scene.robot_parts import (
     LinkGeometry,
@@ -20,6 +21,7 @@ from abut.scene.robot_parts import (
     primitive,
     required,
 )
+from abut.scene.srdf_file import read_srdf, srdf_beside
 from abut.scene.urdf_check import check_urdf
 
 
@@ -41,10 +43,26 @@ def read_urdf(path: Path, options: ReadOptions) -> RobotFile:
         for mesh in _meshes(shape.geometry, path, options)
     ]
     kinematics = _kinematics(model, links, index, above)
+    children = {joint.name: index[joint.child] for joint in model.joints}
+    held = RobotFile(kinematics, parts, RobotDescription(model.name or "robot"), children)
     near = kinematics.neighbours()
-    for part in parts:
+    if options.srdf not in (None, False):
+        near = _described(held, srdf_beside(path) if options.srdf is True else options.srdf)
+    for part in name_parts(parts, kinematics.links):
         part.ignored = {k for k, other in enumerate(parts) if near[part.link, other.link]}
-    return RobotFile(kinematics, name_parts(parts, kinematics.links))
+    return held
+
+
+def _described(held: RobotFile, srdf: Any) -> np.ndarray:
+    """Add what an SRDF says about a robot; returns (n, n) bool of links that are not tested."""
+    kinematics = held.kinematics
+    semantics = read_srdf(srdf, kinematics, held.children)
+    held.description, kinematics.states = semantics.description, semantics.states
+    index = {name: k for k, name in enumerate(kinematics.links)}
+    untested = np.eye(len(kinematics.links), dtype=bool)
+    for a, b, _ in held.description.pairs:
+        untested[index[a], index[b]] = untested[index[b], index[a]] = True
+    return untested
 
 
 def _parents_first(links: list[Any], above: dict[str, Any], path: Path) -> list[Any]:
