@@ -187,7 +187,7 @@ def test_valid_tests_objects_of_the_robot_as_filters_say(device):
 
 def test_valid_refuses_what_is_not_finite(device):
     scene = arm_scene(device)
-    with pytest.raises(abut.SceneError, match="joint .* is nan"):
+    with pytest.raises(abut.SceneError, match=r"joint .* is nan"):
         scene.robot.valid([0.0, np.nan])
     with pytest.raises(abut.SceneError, match="configuration 2 is inf"):
         scene.robot.valid([[0.0, 0.0], [0.0, 0.5], [np.inf, 0.0]])
