@@ -41,7 +41,9 @@ from .query.within import within
 from .results import ClosestPoints, Contacts, Distances, Gaps, ImpactKind, Impacts
 from .scene import (
     LeastDistance,
+    MotionVerdicts,
     Robot,
+    RobotMotion,
     Scene,
     SceneContacts,
     SceneDistances,
@@ -82,6 +84,7 @@ __all__ = [
     "MeshError",
     "Method",
     "Motion",
+    "MotionVerdicts",
     "OptionError",
     "Order",
     "Overlap",
@@ -92,6 +95,7 @@ __all__ = [
     "Relation",
     "Response",
     "Robot",
+    "RobotMotion",
     "Sampling",
     "Scene",
     "SceneContacts",

@@ -7,8 +7,21 @@ import numpy as np
 import warp as wp
 
 from abut.errors import SceneError
+from abut.geometry.poses import checked_poses
+from abut.options import LEAST_TOLERANCE, number_from
+from abut.scene.joint_motions import (
+    MotionVerdicts,
+    RobotMotion,
+    checked_values,
+    first_of_pieces,
+    motion_verdicts,
+    nested_pairs,
+    pieces_of,
+)
 from abut.scene.joint_values import check_limits, require_finite
+from abut.scene.jointed_arrays import JointedArrays, spheres_of
 from abut.scene.kinematics import Kinematics
+from abut.scene.motion_search import FoundMotions, MotionSearch
 from abut.scene.robot_description import EndEffector, JointGroup, LinkPair, RobotDescription
 from abut.scene.robot_model import NoObjects, RobotModel
 
@@ -235,3 +248,81 @@ class Robot:
     def move(self, values: Any) -> None:
         """Move the objects of the robot to where they are for (k,) values of the joints."""
         self.scene.move(self.objects, self.object_poses(values))
+
+    def motion(self, q0: Any, q1: Any) -> RobotMotion:
+        """The motion from one configuration to another that is straight in joint space.
+
+        Args:
+            q0, q1: (k,) joint values at the start and at the end [radians or length unit].
+        """
+        ends = [checked_values(self.kinematics, q) for q in (q0, q1)]
+        if ends[0].ndim != 1 or ends[1].ndim != 1:
+            raise SceneError("a motion needs q0 and q1 of shape (k,).")
+        with self.scene.lock:
+            arrays = self._motion_search().arrays
+            args = (arrays.objects, arrays.body, arrays.poses, len(arrays.bodies))
+            return RobotMotion(self.kinematics, spheres_of(*args), *ends)
+
+    def valid_motions(
+        self, q0: Any, q1: Any = None, *, min_distance: float = 0.0, tolerance: float = 1e-6
+    ) -> MotionVerdicts:
+        """Whether motions that are straight in joint space are free of contact, all the way.
+
+        Links travel on their true, curved paths. The objects of the robot are tested against each
+        other and against all other objects of the scene, which rest; filters apply.
+
+        Args:
+            q0, q1: (k,) joint values at the start and at the end, or batches (B, k). Without
+                ``q1``, ``q0`` are the waypoints (m, k) of a path, or (B, m, k) of several, with
+                straight motions between them.
+            min_distance: Gap to keep [length unit of the scene].
+            tolerance: How much earlier than the first contact a time may be [share of a motion].
+
+        Returns:
+            Whether each is free, and when, where and between which objects contact begins.
+
+        Raises:
+            SceneError: Values have a wrong shape, or are not finite.
+
+        Guarantee:
+            Conservative. A motion that is called free has no contact at any time; no time is later
+            than that of the first contact. A gap is contact where it exceeds ``min_distance`` by no
+            more than rounding.
+        """
+        gap = number_from(min_distance, "min_distance", 0.0)
+        tolerance = number_from(tolerance, "tolerance", LEAST_TOLERANCE)
+        starts, ends, pieces, single = pieces_of(self.kinematics, q0, q1)
+        with self.scene.lock:
+            search = self._motion_search()
+            found = search.run(starts, ends, gap, tolerance)
+            self._mark_nested(found, starts, search.arrays.pairs[:, :2])
+        return motion_verdicts(first_of_pieces(found, pieces), single, self.scene.device)
+
+    def _mark_nested(self, found: FoundMotions, starts: np.ndarray, pairs: np.ndarray) -> None:
+        """Let motions begin in contact where one object is inside another at the start.
+
+        Surfaces that never meet cannot change that.
+        """
+        late = np.flatnonzero(found.time > 0.0)
+        if not len(late) or not len(self._state.objects):
+            return
+        nested = late[~self._model().are_free(starts[late]).numpy()]
+        found.free[nested], found.time[nested], found.converged[nested] = False, 0.0, True
+        if len(nested):
+            objects, poses = self.scene._objects, self.poses(starts[nested])
+            found.objects[nested], found.faces[nested] = nested_pairs(objects, pairs, poses), -1
+
+    def _motion_search(self) -> MotionSearch:
+        """The search for the scene as it is."""
+        objects, state = self.scene._objects, self._state
+        objects.pool.flush()
+        if objects.exposed:  # a caller may have written poses
+            checked_poses(objects.poses.numpy()[objects.living], "poses")
+        key = (state.version, objects.version, objects.pool.version, objects.pool.arrays.generation)
+        known, search = state.prepared.get("motions", (None, None))
+        if known != key:
+            arrays = JointedArrays(objects, self.kinematics, state.objects)
+            search = MotionSearch(arrays)
+            state.prepared["motions"] = key, search
+        search.arrays.follow_obstacles()
+        return search
