@@ -8,8 +8,8 @@ import numpy as np
 from abut.coordination.bcf_markup import AUTHOR, CLOSED, OPEN, BcfComment, BcfTopic, markup_file
 from abut.coordination.bcf_viewpoint import ASPECT, BcfView, viewpoint_file
 from abut.coordination.bcf_xml import filled, stable_guid
-from abut.coordination.clash_cameras import report_cameras
-from abut.coordination.clash_frame import clash_frames
+from abut.coordination.clash_cameras import report_views
+from abut.coordination.clash_frame import clash_frames, frame_camera
 from abut.coordination.clashes import Clashes
 from abut.coordination.compare import Status
 from abut.coordination.report_columns import Columns, row_total
@@ -32,7 +32,8 @@ class BcfTopics:
     ) -> None:
         self.columns, self.pictures, self.created = columns, pictures, created
         self.frames = clash_frames(columns, clashes.parts)
-        self.cameras = report_cameras(clashes, columns, self.frames, ASPECT, device)
+        views = report_views(clashes, columns, range(row_total(columns)), ASPECT, device)
+        self.cameras = {row: view.camera for row, view in views.items()}
         self.related = _related(columns)
 
     def labels(self) -> list[str]:
@@ -80,7 +81,7 @@ class BcfTopics:
         if not np.isfinite(self.frames[row]).all():
             return []
         name = str(self.columns["id"][row])
-        camera = self.cameras[row]
+        camera = self.cameras.get(row) or frame_camera(self.frames[row], ASPECT)
         parts = {side: part_facts(self.columns, side, row) for side in "ab"}
         guids = [stable_guid(kind, name) for kind in ("view", "wide view")]
         line = _line(self.columns, row)

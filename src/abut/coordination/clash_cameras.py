@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import warp as wp
 
-from abut.coordination.clash_frame import frame_camera, triples
+from abut.coordination.clash_frame import clash_frames, frame_camera, triples
 from abut.coordination.clashes import Clashes
 from abut.coordination.part_table import PartTable
 from abut.coordination.picture_meshes import PictureMeshes, PictureParts, picture_parts
@@ -103,31 +103,31 @@ def clash_views(
     return out
 
 
-def report_cameras(
-    clashes: Clashes, columns: Columns, frames: np.ndarray, aspect: float, device: Any = None
-) -> list[Camera]:
-    """A camera for each row of a report; a default direction for clashes that are gone.
+def report_views(
+    clashes: Clashes, columns: Columns, rows: Sequence[int], aspect: float, device: Any = None
+) -> dict[int, ClashView]:
+    """Views of rows of a report, by row; rows with an unknown part or place are left out.
 
     Args:
         clashes: The clashes and their parts.
-        columns: Rows of the report.
-        frames: (n, 2, 3) boxes to show.
+        columns: Rows of the report, also those of clashes that are gone.
+        rows: Rows of the report to look at.
         aspect: Width over height.
         device: None is the first CUDA device, else the CPU.
     """
-    out = [frame_camera(frame, aspect) for frame in frames]
     parts = clashes.parts
     if parts is None or not len(parts):  # rows made by hand
-        return out
+        return {}
+    frames = clash_frames(columns, parts)
     sides = [parts.rows_of(columns[side].tolist()) for side in "ab"]
     known = (sides[0] >= 0) & (sides[1] >= 0) & np.isfinite(frames).all(axis=(1, 2))
     points = triples(columns, "a_", "b_")
     meshes = PictureMeshes(parts, resolve_device(device))
-    for some in row_chunks(np.flatnonzero(known).tolist(), CHUNK):
+    out = {}
+    for some in row_chunks([row for row in rows if known[row]], CHUNK):
         pairs = [(int(sides[0][row]), int(sides[1][row])) for row in some]
         views = clash_views(meshes, pairs, frames[some], points[some], aspect)
-        for row, view in zip(some, views, strict=True):
-            out[row] = view.camera
+        out |= dict(zip(some, views, strict=True))
         meshes.trim()
     return out
 

@@ -11,6 +11,7 @@ import warp as wp
 from abut.coordination.clash_cameras import ClashView, clash_views, row_chunks
 from abut.coordination.clash_frame import PART_COLORS, part_frames
 from abut.coordination.clashes import Clashes, Verdict
+from abut.coordination.part_table import PartTable
 from abut.coordination.picture_meshes import PictureMeshes, picture_parts
 from abut.coordination.picture_rays import PictureViews, clash_picture_kernel, clash_sample_kernel
 from abut.core.device import resolve_device
@@ -93,7 +94,7 @@ def _draw(
     points = np.stack([clashes.point_a[list(rows)], clashes.point_b[list(rows)]], axis=1)
     views = clash_views(meshes, pairs, frames, points, size[0] / size[1])
     groups = [
-        [*pair, *_neighbours(meshes, pair, frame)]
+        [*pair, *parts_around(parts, pair, frame)]
         for pair, frame in zip(pairs, frames, strict=True)
     ]
     pixels = _cast(meshes, groups, views, size)
@@ -104,16 +105,17 @@ def _draw(
     return pixels
 
 
-def _neighbours(meshes: PictureMeshes, pair: tuple[int, int], frame: np.ndarray) -> list[int]:
-    """Parts around a clash, the smallest meshes first, as many as the limits allow."""
-    parts = meshes.parts
+def parts_around(
+    parts: PartTable, pair: tuple[int, int], frame: np.ndarray, most: int = NEIGHBOURS
+) -> list[int]:
+    """Parts around a clash, those of the fewest faces first, as many as the limits allow."""
     near = (parts.boxes[:, 0] <= frame[1]).all(axis=1) & (parts.boxes[:, 1] >= frame[0]).all(axis=1)
     near[list(pair)] = False
     rows = np.flatnonzero(near)
     counts = np.array([len(parts.part_meshes[k].faces) for k in parts.mesh[rows]], np.int64)
     order = np.argsort(counts, kind="stable")
     fits = (np.cumsum(counts[order]) <= NEIGHBOUR_FACES) & (counts[order] > 0)
-    return np.sort(rows[order][fits][:NEIGHBOURS]).tolist()
+    return np.sort(rows[order][fits][:most]).tolist()
 
 
 def _cast(
