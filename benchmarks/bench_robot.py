@@ -69,6 +69,8 @@ def _cases(name: str, folder: Path, place: Path, args: Any) -> Iterator[RobotCas
 def _measured(job: str, name: str, found: list[RobotCase], args: Any) -> tuple[list[Row], bool]:
     """Times of a job over all cases, and whether abut contradicts itself."""
     values = [_values(job, case, args) for case in found]
+    for case in found:
+        case.scene.robot.prepare()
     asks = [case.scene.robot.valid for case in found]
     verdicts = [
         ask(rows.reshape(-1, rows.shape[-1])).numpy()

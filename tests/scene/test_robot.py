@@ -7,6 +7,7 @@ import pytest
 
 import abut
 from abut.cases import box, icosphere
+from abut.scene.clearance_tables import clear_cells
 from abut.scene.kinematics import Joint, Kinematics
 
 EYE = np.eye(4)
@@ -247,3 +248,79 @@ def test_mimic_joints_and_links_that_touch_exactly(device):
     assert scene.robot.valid([[0.5], [0.25]]).numpy().tolist() == [True, False]
     poses = scene.robot.object_poses([0.5])
     assert np.allclose(poses[:, 1, 3], [0.5, -0.5])
+
+
+def folding_arm(device):
+    """A base, an arm that a hinge folds onto it, a fist on a second hinge, and a slide beyond."""
+    x = np.array([1.0, 0.0, 0.0])
+    y = np.array([0.0, 1.0, 0.0])
+    anchor = np.array([0.1, 0.2, 0.0])
+    joints = [
+        [],
+        [Joint(y, True, anchor, 0)],
+        [Joint(np.array([0.6, 0.0, 0.8]), True, np.zeros(3), 1, 0.5, 0.1)],
+        [Joint(x, False, np.zeros(3), 0, -0.2)],
+    ]
+    frames = np.stack([EYE, shifted(0.3, 0, 0.5), shifted(0.9, 0, 0), shifted(0.4, 0.1, 0)])
+    parts = [(0, EYE), (1, shifted(0.5, 0, 0)), (2, shifted(0.2, 0, 0.1)), (3, EYE)]
+    limits = np.array([[-3.0, 3.0], [-np.inf, np.inf]])
+    kinematics = Kinematics(
+        ["fold", "turn"],
+        ["base", "arm", "fist", "tip"],
+        [-1, 0, 1, 2],
+        frames,
+        joints,
+        parts,
+        limits,
+    )
+    scene = abut.Scene(device)
+    meshes = [box((0.5, 0.4, 0.5)), box((0.6, 0.2, 0.2)), icosphere(80, 0.3), box((0.3, 0.4, 0.1))]
+    scene.set_robot(kinematics, [scene.add(abut.Mesh(*mesh, device)) for mesh in meshes])
+    scene.ignore([0, 1, 2], [1, 2, 3])
+    return scene
+
+
+def test_grids_change_no_verdict(device):
+    scene = folding_arm(device)
+    values = np.random.default_rng(0).uniform(-4, 4, (20_000, 2))
+    before = scene.robot.valid(values).numpy()
+    assert 1000 < before.sum() < 19_000
+    scene.ignore(0, 2)
+    other = scene.robot.valid(values).numpy()
+    scene.allow(0, 2)
+    scene.robot.prepare()
+    model = scene.robot._model()
+    cells = model.tables.cells.numpy()
+    assert 0.2 < cells.mean() < 1.0
+    assert np.array_equal(scene.robot.valid(values).numpy(), before)
+    for row in values[:50]:
+        assert scene.robot.valid(row) == scene.robot.valid(row[None]).numpy()[0]
+    scene.ignore(0, 2)  # the grids of other pairs stay
+    assert np.array_equal(scene.robot.valid(values).numpy(), other)
+    assert scene.robot._model().grids is model.grids
+
+
+def test_cells_are_clear_at_their_corners(device):
+    """Every pose of a clear cell is one without contact, at its corners too."""
+    scene = folding_arm(device)
+    meshes = scene.meshes
+    kinematics = scene.robot.kinematics
+    grid = clear_cells(kinematics, meshes, (0, 3))
+    free = np.argwhere(grid.cells == 1)
+    free = free[np.random.default_rng(0).choice(len(free), 300)]
+    step = (grid.high - grid.low) / grid.cells.shape
+    for corner in ([0, 0], [0, 1], [1, 0], [1, 1], [0.5, 0.5]):
+        poses = scene.robot.object_poses(grid.low + (free + corner) * step)
+        near = abut.distance(meshes[0], meshes[3], pose_a=poses[:, 0], pose_b=poses[:, 3])
+        assert near.value.numpy().min() > 0.0
+
+
+def test_grids_are_made_as_they_pay(device):
+    scene = folding_arm(device)
+    assert scene.robot.valid([0.0, 0.0]) in (True, False)
+    grids = scene.robot._model().grids
+    assert grids.version == 0
+    grids.spent = 1e3
+    verdict = scene.robot.valid([2.0, 0.3])
+    assert grids.version == 3
+    assert scene.robot.valid([2.0, 0.3]) == verdict

@@ -230,6 +230,16 @@ class Robot:
             free = wp.array(free.numpy() & inside, dtype=wp.bool, device=free.device)
         return free
 
+    def prepare(self) -> None:
+        """Make now what later questions would make as soon as it pays.
+
+        Of each two objects with one or two joints between them, this is a grid of joint values for
+        which they cannot meet.
+        """
+        with self.scene.lock:
+            if len(self._state.objects):
+                self._model().improve(every=True)
+
     def _outside(self, rows: np.ndarray) -> np.ndarray:
         low, high = self.limits.T
         return ((rows < low) | (rows > high)).any(axis=1)
@@ -240,7 +250,8 @@ class Robot:
         scene._objects.pool.flush()
         version, model = state.prepared.get("model", (-1, None))
         if model is None or version != state.version or not model.serves():
-            model = RobotModel(scene._searches, state.kinematics, state.objects)
+            grids = None if model is None or version != state.version else model.grids
+            model = RobotModel(scene._searches, state.kinematics, state.objects, grids)
             state.prepared["model"] = (state.version, model)
         model.follow()
         return model

@@ -1,6 +1,7 @@
 """RobotModel: a robot among obstacles, prepared for questions about its configurations."""
 
 from functools import partial
+from time import perf_counter
 from typing import Any
 
 import numpy as np
@@ -11,6 +12,7 @@ from abut.core.launch import run_parallel
 from abut.errors import SceneError
 from abut.geometry.poses import checked_poses
 from abut.scene.box_cache import BoxCache
+from abut.scene.clearance_tables import PairGrids
 from abut.scene.kinematics import Kinematics
 from abut.scene.robot_pairs import Solids
 from abut.scene.robot_poses import joint_tree_of
@@ -32,9 +34,16 @@ class RobotModel:
         searches: Of the scene.
         kinematics: The robot.
         rows: Its objects in the scene.
+        grids: Grids of an earlier model, taken over where they still hold.
     """
 
-    def __init__(self, searches: SearchCache, kinematics: Kinematics, rows: np.ndarray) -> None:
+    def __init__(
+        self,
+        searches: SearchCache,
+        kinematics: Kinematics,
+        rows: np.ndarray,
+        grids: PairGrids | None,
+    ) -> None:
         self.objects = objects = searches.objects
         self.device, self.rows = objects.device, rows
         self._part = Part(objects)
@@ -48,10 +57,14 @@ class RobotModel:
         own = np.full(len(objects), -1, np.int32)
         own[rows] = np.arange(len(rows))
         self.own = wp.array(own, device=self.device)
-        self.own_pairs = wp.array(self._own_pairs(), dtype=wp.vec2i, device=self.device)
+        pairs = self._own_pairs()
+        self.own_pairs = wp.array(pairs, dtype=wp.vec2i, device=self.device)
+        self._pairs = [(i, j) for i, j in pairs.tolist()]
+        meshes = [objects.pool.mesh(shape) for shape in objects.shapes[rows].tolist()]
+        kept = grids is not None and grids.serve(meshes)
+        self.grids = grids if grids is not None and kept else PairGrids(kinematics, meshes)
+        self._take_tables()
         self.solids = self._solids()
-        self._one: RobotSearch | None = None
-        self._searches: list[RobotSearch] = []
 
     def serves(self) -> bool:
         """Whether nothing but poses of objects has changed."""
@@ -72,24 +85,45 @@ class RobotModel:
         checked_poses(objects.poses.numpy()[objects.shapes != NO_SHAPE], "poses")
         cache.update(every=True)
 
+    def improve(self, every: bool = False) -> None:
+        """Make grids of pairs of the robot's objects that pay by now, or all."""
+        self.grids.improve(self._pairs, every)
+        if self.grids.version != self._tables_version:
+            self._take_tables()
+
+    def _take_tables(self) -> None:
+        self.tables = self.grids.tables(self._pairs, self.device)
+        self._tables_version = self.grids.version
+        self._one, self._searches = None, []
+
+    _one: RobotSearch | None
+    _searches: list[RobotSearch]
+
     def is_free(self, values: np.ndarray) -> bool:
         """Whether one configuration is free."""
+        start = perf_counter()
         if self._one is None:
             self._one = RobotSearch(self, 1)
         flag = int(self._one.flags(values[None])[0])
+        self._spend(start)
         if flag == NOT_FINITE:
             raise _not_finite(0)
         return flag != MET
 
     def are_free(self, values: Any) -> wp.array:
         """(B,) bool, of (B, k) values."""
-        if self.device.is_cuda:
-            flags = self._cuda_flags(values)
-        else:
-            flags = self._cpu_flags(values)
+        start = perf_counter()
+        flags = self._cuda_flags(values) if self.device.is_cuda else self._cpu_flags(values)
+        self._spend(start)
         if (flags == NOT_FINITE).any():
             raise _not_finite(int(np.argmax(flags == NOT_FINITE)))
         return wp.array(flags != MET, dtype=wp.bool, device=self.device)
+
+    def _spend(self, start: float) -> None:
+        grids = self.grids
+        grids.spent += perf_counter() - start
+        if grids.spent > grids.enough:
+            self.improve()
 
     def _cpu_flags(self, values: np.ndarray) -> np.ndarray:
         flags = np.empty(len(values), np.int32)

@@ -13,6 +13,7 @@ from abut.narrow.inside import cross_ray_tree
 from abut.operands.contact_queues import ContactQueues
 from abut.operands.posed_mesh import PosedMesh
 from abut.operands.posed_pairs import RobotPairs, pair_at
+from abut.scene.clearance_tables import CellTables, is_clear
 
 wp.set_module_options({"enable_backward": False, "fuse_fp": False})
 
@@ -86,6 +87,8 @@ def robot_pairs_kernel(
     scene_boxes: Boxes,
     filters: Filters,
     own_pairs: wp.array[wp.vec2i],
+    tables: CellTables,
+    values: wp.array2d[wp.float64],
     flags: wp.array[wp.int32],
     # out
     pairs_out: RobotPairs,
@@ -93,7 +96,7 @@ def robot_pairs_kernel(
     """List pairs of an object of the robot and an obstacle, or another of its own.
 
     Their boxes overlap, and the filters leave them. ``own_pairs`` are those the filters leave of
-    the robot: numbers of its objects.
+    the robot: numbers of its objects. Those that ``tables`` say to be clear are left out.
     """
     bodies = pairs_out.rows.shape[0]
     for row in range(span[0] + wp.tid(), wp.min(count[0], span[1]), span[2]):
@@ -109,11 +112,12 @@ def robot_pairs_kernel(
             i = first + own_pairs[k][0]
             j = first + own_pairs[k][1]
             if overlap_aabb(boxes.lower[i], boxes.upper[i], boxes.lower[j], boxes.upper[j]):
-                other = pairs_out.rows[own_pairs[k][1]]
-                push_pair(
-                    pairs_out.object_pairs,
-                    pack_pair(row, own_pairs[k][0], other, pairs_out.object_bits),
-                )
+                if not is_clear(tables, k, values, row):
+                    other = pairs_out.rows[own_pairs[k][1]]
+                    push_pair(
+                        pairs_out.object_pairs,
+                        pack_pair(row, own_pairs[k][0], other, pairs_out.object_bits),
+                    )
         for other in range(pairs_out.mesh.shape[0]):
             low = scene_boxes.lower[other]
             high = scene_boxes.upper[other]

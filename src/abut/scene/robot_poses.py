@@ -1,5 +1,6 @@
 """Poses of the objects of a robot, by kernels."""
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -31,20 +32,40 @@ def robot_poses_kernel(
             poses_out[row * bodies + body] = body_pose(tree, joints_out, row, body)
 
 
-def joint_tree_of(kinematics: Kinematics, device: wp.Device) -> Any:
-    """The joints that move, with all fixed transformations merged, as kernels receive them."""
-    fixed: list[
-        tuple[int, np.ndarray]
-    ] = []  # joint above each link, and the pose of the link there
-    rows: list[tuple[int, Joint, list[np.ndarray]]] = []
+@dataclass
+class MovingJoint:
+    """A joint that moves.
+
+    Attributes:
+        above: The moving joint above, -1 for the world.
+        frame: (4, 4), its pose at rest in the frame of the joint above.
+    """
+
+    above: int
+    joint: Joint
+    frame: np.ndarray
+
+
+def moving_joints(
+    kinematics: Kinematics,
+) -> tuple[list[MovingJoint], list[tuple[int, np.ndarray]]]:
+    """The joints that move, and the (joint, pose there) of each part; fixed links are merged."""
+    fixed: list[tuple[int, np.ndarray]] = []  # joint above each link, and the link's pose there
+    rows: list[MovingJoint] = []
     for k, parent in enumerate(kinematics.parents):
         above, frame = fixed[parent] if parent >= 0 else (-1, np.eye(4))
         frame = frame @ kinematics.frames[k]
         for joint in kinematics.moves[k]:
-            rows.append((above, joint, _terms(joint, frame)))
+            rows.append(MovingJoint(above, joint, frame))
             above, frame = len(rows) - 1, np.eye(4)
         fixed.append((above, frame))
-    bodies = [(fixed[link][0], fixed[link][1] @ pose) for link, pose in kinematics.parts]
+    return rows, [(fixed[link][0], fixed[link][1] @ pose) for link, pose in kinematics.parts]
+
+
+def joint_tree_of(kinematics: Kinematics, device: wp.Device) -> Any:
+    """The joints that move, with all fixed transformations merged, as kernels receive them."""
+    rows, bodies = moving_joints(kinematics)
+    terms = [_terms(row.joint, row.frame) for row in rows]
 
     def integers(items: Any) -> wp.array:
         return wp.array(np.array(list(items), np.int32), device=device)
@@ -57,12 +78,12 @@ def joint_tree_of(kinematics: Kinematics, device: wp.Device) -> Any:
         return wp.array(host, dtype=wp.mat44d, device=device)
 
     tree = JointTree()
-    tree.parents = integers(above for above, _, _ in rows)
-    tree.columns = integers(joint.column for _, joint, _ in rows)
-    tree.hinges = integers(joint.hinge for _, joint, _ in rows)
-    tree.scales = numbers(joint.scale for _, joint, _ in rows)
-    tree.shifts = numbers(joint.shift for _, joint, _ in rows)
-    tree.rest, tree.cosine, tree.sine = (poses(terms[i] for *_, terms in rows) for i in range(3))
+    tree.parents = integers(row.above for row in rows)
+    tree.columns = integers(row.joint.column for row in rows)
+    tree.hinges = integers(row.joint.hinge for row in rows)
+    tree.scales = numbers(row.joint.scale for row in rows)
+    tree.shifts = numbers(row.joint.shift for row in rows)
+    tree.rest, tree.cosine, tree.sine = (poses(term[i] for term in terms) for i in range(3))
     tree.body_joints = integers(joint for joint, _ in bodies)
     tree.body_poses = poses(pose for _, pose in bodies)
     tree.body_plain = integers(np.array_equal(pose, np.eye(4)) for _, pose in bodies)

@@ -119,11 +119,12 @@ class RobotSearch:
         joints = wp.zeros(capacity * max(model.joint_count, 1), dtype=wp.mat44d, device=device)
         boxes = empty_boxes(bodies, capacity, device)
         counter = wp.zeros(1, dtype=wp.int32, device=device)
-        self._boxes, alone = boxes, {"grain": UNKNOWN_COUNT}
+        self._pairs, alone = pairs, {"grain": UNKNOWN_COUNT}  # packed arguments hold addresses only
 
         args = [self._count, model.tree, self._values, pairs, queues, joints, boxes]
         tasks = [Task(robot_boxes_kernel, capacity, [*args, self._flags, counter], device, **alone)]
-        args = [self._count, boxes, model.boxes, model.filters, model.own_pairs, self._flags, pairs]
+        args = [self._count, boxes, model.boxes, model.filters, model.own_pairs, model.tables]
+        args += [self._values, self._flags, pairs]
         tasks.append(Task(robot_pairs_kernel, capacity, args, device, **alone))
         tasks.append(self._descent(pairs, queues, counter))
         args = [pairs, boxes, model.boxes, model.solids, self._flags]
