@@ -81,7 +81,7 @@ class JointGrid:
 
 
 class PairTravel:
-    """How far points of two objects of a robot travel relative to each other.
+    """Bounds of travel of points of two objects of a robot, relative to each other.
 
     Args:
         kinematics: The robot.
