@@ -126,8 +126,23 @@ def test_valid_is_that_of_brute_force(device):
         assert brute_valid(scene, row) == verdict
 
 
-def test_valid_finds_solids_inside(device):
+def test_spheres_change_no_verdict(device):
+    scene = cluttered(device)
+    values = random_values(20_000)
+    before = scene.robot.valid(values).numpy()
+    scene.robot.prepare()
+    model = scene.robot._model()
+    assert len(model.covers.outer) and len(model.covers.inner)
+    model.tables = type(model.tables)()  # spheres alone
+    model._one, model._searches = None, []
+    assert np.array_equal(scene.robot.valid(values).numpy(), before)
+
+
+@pytest.mark.parametrize("prepared", [False, True])
+def test_valid_finds_solids_inside(device, prepared):
     scene = arm_scene(device)
+    if prepared:
+        scene.robot.prepare()
     ball = abut.Mesh(*icosphere(320), device)
     big = abut.Mesh(ball.vertices.numpy() * 2.0, ball.faces.numpy(), device)
     scene.add(big, shifted(2.4, 0, 1), "big")
@@ -322,5 +337,5 @@ def test_grids_are_made_as_they_pay(device):
     assert grids.version == 0
     grids.spent = 1e3
     verdict = scene.robot.valid([2.0, 0.3])
-    assert grids.version == 3
+    assert grids.version == 4  # the spheres and three grids
     assert scene.robot.valid([2.0, 0.3]) == verdict

@@ -233,6 +233,8 @@ class PairGrids:
 
     def improve(self, pairs: list[tuple[int, int]], every: bool = False) -> None:
         """Make grids of pairs, as long as searches have taken more time; or all of them."""
+        if every or self.spent > self.enough:
+            self.version = max(self.version, 1)
         for pair in pairs:
             if pair in self._grids:
                 continue

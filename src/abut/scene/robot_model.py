@@ -20,6 +20,12 @@ from abut.scene.robot_search import MET, NOT_FINITE, RobotSearch
 from abut.scene.search_cache import SearchCache
 from abut.scene.selection import Part
 from abut.scene.shape_pool import NO_SHAPE
+from abut.scene.sphere_covers import (
+    SphereCovers,
+    inner_spheres,
+    outer_spheres,
+    sphere_covers,
+)
 
 CHUNK = 256  # configurations of a search on the CPU
 CUDA_CHUNK = 1 << 17
@@ -57,6 +63,7 @@ class RobotModel:
         own = np.full(len(objects), -1, np.int32)
         own[rows] = np.arange(len(rows))
         self.own = wp.array(own, device=self.device)
+        self.solids = self._solids()
         pairs = self._own_pairs()
         self.own_pairs = wp.array(pairs, dtype=wp.vec2i, device=self.device)
         self._pairs = [(i, j) for i, j in pairs.tolist()]
@@ -64,7 +71,6 @@ class RobotModel:
         kept = grids is not None and grids.serve(meshes)
         self.grids = grids if grids is not None and kept else PairGrids(kinematics, meshes)
         self._take_tables()
-        self.solids = self._solids()
 
     def serves(self) -> bool:
         """Whether nothing but poses of objects has changed."""
@@ -92,8 +98,10 @@ class RobotModel:
             self._take_tables()
 
     def _take_tables(self) -> None:
+        """Take over the grids there are, and spheres once there is any reason for them."""
         self.tables = self.grids.tables(self._pairs, self.device)
         self._tables_version = self.grids.version
+        self.covers = self._covers() if self.grids.version else SphereCovers()
         self._one, self._searches = None, []
 
     _one: RobotSearch | None
@@ -153,6 +161,16 @@ class RobotModel:
             part = slice(start, start + capacity)
             search.write_flags(rows[part], flags[part])
         return flags.numpy()
+
+    def _covers(self) -> Any:
+        """Spheres around the objects of the robot, and inside all objects."""
+        pool, shapes = self.objects.pool, self.objects.shapes
+        used = set(np.unique(shapes).tolist()) - {NO_SHAPE}
+        meshes = {shape: pool.mesh(shape) for shape in used}
+        own = {shape: meshes[shape] for shape in shapes[self.rows].tolist()}
+        outer = {shape: outer_spheres(mesh) for shape, mesh in own.items() if mesh.face_count}
+        inner = {shape: inner_spheres(mesh) for shape, mesh in meshes.items()}
+        return sphere_covers(outer, inner, max(used, default=-1) + 1, self.device)
 
     def _own_pairs(self) -> np.ndarray:
         """(n, 2) numbers of objects of the robot that are tested against each other."""

@@ -5,6 +5,7 @@ import warp as wp
 from abut.bounds.aabb import overlap_aabb
 from abut.bounds.float32 import to_vec4f
 from abut.broad.boxes import Boxes, Filters, box_of_posed, passes_filters, store_empty
+from abut.bvh.batched import BatchedBvh, bvh_at
 from abut.bvh.layout import BvhView
 from abut.core.pair_queue import pack_pair, push_pair, queue_stop, unpack_pair
 from abut.geometry.joint_tree import JointTree, body_pose, pose_joints
@@ -14,11 +15,16 @@ from abut.operands.contact_queues import ContactQueues
 from abut.operands.posed_mesh import PosedMesh
 from abut.operands.posed_pairs import RobotPairs, pair_at
 from abut.scene.clearance_tables import CellTables, is_clear
+from abut.scene.sphere_covers import SphereCovers, cores_meet, cover_is_clear
 
 wp.set_module_options({"enable_backward": False, "fuse_fp": False})
 
 # Flags of configurations, beside those of a search: 0 free so far, 1 in contact.
 NOT_FINITE = wp.constant(wp.int32(2))
+# Verdicts of spheres.
+CLEAR = wp.constant(wp.int32(0))
+MET = wp.constant(wp.int32(1))
+UNDECIDED = wp.constant(wp.int32(2))
 NESTING_PAD = wp.constant(wp.float32(2.0**-18))  # of the largest coordinate, for rounded boxes
 
 
@@ -78,60 +84,6 @@ def robot_boxes_kernel(
                     boxes_out.upper[at] = to_vec4f(upper)
 
 
-@wp.kernel
-def robot_pairs_kernel(
-    # in
-    span: wp.vec3i,
-    count: wp.array[wp.int32],
-    boxes: Boxes,
-    scene_boxes: Boxes,
-    filters: Filters,
-    own_pairs: wp.array[wp.vec2i],
-    tables: CellTables,
-    values: wp.array2d[wp.float64],
-    flags: wp.array[wp.int32],
-    # out
-    pairs_out: RobotPairs,
-):
-    """List pairs of an object of the robot and an obstacle, or another of its own.
-
-    Their boxes overlap, and the filters leave them. ``own_pairs`` are those the filters leave of
-    the robot: numbers of its objects. Those that ``tables`` say to be clear are left out.
-    """
-    bodies = pairs_out.rows.shape[0]
-    for row in range(span[0] + wp.tid(), wp.min(count[0], span[1]), span[2]):
-        if flags[row] != 0:
-            continue
-        first = row * bodies
-        lower = boxes.lower[first]
-        upper = boxes.upper[first]
-        for body in range(1, bodies):
-            lower = wp.min(lower, boxes.lower[first + body])
-            upper = wp.max(upper, boxes.upper[first + body])
-        for k in range(own_pairs.shape[0]):
-            i = first + own_pairs[k][0]
-            j = first + own_pairs[k][1]
-            if overlap_aabb(boxes.lower[i], boxes.upper[i], boxes.lower[j], boxes.upper[j]):
-                if not is_clear(tables, k, values, row):
-                    other = pairs_out.rows[own_pairs[k][1]]
-                    push_pair(
-                        pairs_out.object_pairs,
-                        pack_pair(row, own_pairs[k][0], other, pairs_out.object_bits),
-                    )
-        for other in range(pairs_out.mesh.shape[0]):
-            low = scene_boxes.lower[other]
-            high = scene_boxes.upper[other]
-            if pairs_out.own[other] < 0 and overlap_aabb(low, high, lower, upper):
-                for body in range(bodies):
-                    at = first + body
-                    if overlap_aabb(low, high, boxes.lower[at], boxes.upper[at]):
-                        if passes_filters(filters, pairs_out.rows[body], other):
-                            push_pair(
-                                pairs_out.object_pairs,
-                                pack_pair(row, body, other, pairs_out.object_bits),
-                            )
-
-
 @wp.func
 def is_nested(low_a: wp.vec4f, high_a: wp.vec4f, low_b: wp.vec4f, high_b: wp.vec4f):
     """Whether box a may be inside box b, up to the rounding of boxes."""
@@ -144,6 +96,133 @@ def is_nested(low_a: wp.vec4f, high_a: wp.vec4f, low_b: wp.vec4f, high_b: wp.vec
         if low_a[i] < low_b[i] - pad or high_a[i] > high_b[i] + pad:
             inside = False
     return inside
+
+
+@wp.func
+def may_hold(solids: Solids, outer: wp.int32, inner: wp.int32, nested: wp.bool):
+    """Whether a component of a slice may be inside another slice, where boxes are so nested."""
+    if solids.closed[outer] * solids.closed[inner] == 0:
+        return False
+    return nested or solids.anchor_starts[inner + 1] - solids.anchor_starts[inner] > 1
+
+
+@wp.func
+def spheres_verdict(
+    covers: SphereCovers,
+    bvhs: BatchedBvh,
+    shape_a: wp.int32,
+    pose_a: wp.mat44d,
+    shape_b: wp.int32,
+    pose_b: wp.mat44d,
+    nested: wp.bool,
+):
+    """Decide two posed slices by their spheres: CLEAR, MET, or UNDECIDED.
+
+    ``nested``: one may be inside the other.
+    """
+    if covers.outer_starts.shape[0] == 0:
+        return UNDECIDED
+    if not nested:
+        tree = bvh_at(bvhs, bvhs.slices[shape_b])
+        if cover_is_clear(covers, shape_a, pose_a, tree, pose_b):
+            return CLEAR
+    if cores_meet(covers, shape_a, pose_a, shape_b, pose_b):
+        return MET
+    return UNDECIDED
+
+
+@wp.func
+def list_pair(
+    pairs: RobotPairs,
+    boxes: Boxes,
+    covers: SphereCovers,
+    solids: Solids,
+    row: wp.int32,
+    body: wp.int32,
+    other: wp.int32,
+    pose: wp.mat44d,
+    low: wp.vec4f,
+    high: wp.vec4f,
+):
+    """Append a pair unless spheres decide it; returns whether they prove that it meets."""
+    at = row * pairs.rows.shape[0] + body
+    shape_a = pairs.mesh[pairs.rows[body]]
+    shape_b = pairs.mesh[other]
+    a_in_b = is_nested(boxes.lower[at], boxes.upper[at], low, high)
+    b_in_a = is_nested(low, high, boxes.lower[at], boxes.upper[at])
+    nested = may_hold(solids, shape_b, shape_a, a_in_b) or may_hold(
+        solids, shape_a, shape_b, b_in_a
+    )
+    verdict = spheres_verdict(
+        covers, pairs.bvhs, shape_a, pairs.own_poses[at], shape_b, pose, nested
+    )
+    if verdict == UNDECIDED:
+        push_pair(pairs.object_pairs, pack_pair(row, body, other, pairs.object_bits))
+    return verdict == MET
+
+
+@wp.kernel
+def robot_pairs_kernel(
+    # in
+    span: wp.vec3i,
+    count: wp.array[wp.int32],
+    boxes: Boxes,
+    scene_boxes: Boxes,
+    filters: Filters,
+    own_pairs: wp.array[wp.vec2i],
+    tables: CellTables,
+    values: wp.array2d[wp.float64],
+    covers: SphereCovers,
+    solids: Solids,
+    # out
+    flags_out: wp.array[wp.int32],
+    pairs_out: RobotPairs,
+):
+    """List pairs of an object of the robot and an obstacle, or another of its own.
+
+    Their boxes overlap, and the filters leave them. ``own_pairs`` are those the filters leave of
+    the robot: numbers of its objects. Those that ``tables`` say to be clear are left out.
+    """
+    bodies = pairs_out.rows.shape[0]
+    for row in range(span[0] + wp.tid(), wp.min(count[0], span[1]), span[2]):
+        if flags_out[row] != 0:
+            continue
+        first = row * bodies
+        lower = boxes.lower[first]
+        upper = boxes.upper[first]
+        for body in range(1, bodies):
+            lower = wp.min(lower, boxes.lower[first + body])
+            upper = wp.max(upper, boxes.upper[first + body])
+        met = wp.bool(False)
+        k = wp.int32(0)
+        while k < own_pairs.shape[0] and not met:
+            i = own_pairs[k][0]
+            j = own_pairs[k][1]
+            low = boxes.lower[first + j]
+            high = boxes.upper[first + j]
+            if overlap_aabb(boxes.lower[first + i], boxes.upper[first + i], low, high):
+                if not is_clear(tables, k, values, row):
+                    pose = pairs_out.own_poses[first + j]
+                    met = list_pair(
+                        pairs_out, boxes, covers, solids, row, i, pairs_out.rows[j], pose, low, high
+                    )
+            k += 1
+        other = wp.int32(0)
+        while other < pairs_out.mesh.shape[0] and not met:
+            low = scene_boxes.lower[other]
+            high = scene_boxes.upper[other]
+            if pairs_out.own[other] < 0 and overlap_aabb(low, high, lower, upper):
+                for body in range(bodies):
+                    at = first + body
+                    if not met and overlap_aabb(low, high, boxes.lower[at], boxes.upper[at]):
+                        if passes_filters(filters, pairs_out.rows[body], other):
+                            pose = pairs_out.poses[other]
+                            met = list_pair(
+                                pairs_out, boxes, covers, solids, row, body, other, pose, low, high
+                            )
+            other += 1
+        if met:
+            flags_out[row] = 1
 
 
 @wp.func
@@ -184,7 +263,7 @@ def robot_solids_kernel(
         row = unpack_pair(pairs.object_pairs.keys[rank], pairs.object_bits)
         shape_a = pairs.mesh[pairs.rows[row[1]]]
         shape_b = pairs.mesh[row[2]]
-        if flags_out[row[0]] != 0 or solids.closed[shape_a] * solids.closed[shape_b] == 0:
+        if flags_out[row[0]] != 0:
             continue
         first = row[0] * pairs.rows.shape[0]
         low_a = boxes.lower[first + row[1]]
@@ -194,10 +273,8 @@ def robot_solids_kernel(
         if pairs.own[row[2]] >= 0:
             low_b = boxes.lower[first + pairs.own[row[2]]]
             high_b = boxes.upper[first + pairs.own[row[2]]]
-        several_a = solids.anchor_starts[shape_a + 1] - solids.anchor_starts[shape_a] > 1
-        several_b = solids.anchor_starts[shape_b + 1] - solids.anchor_starts[shape_b] > 1
-        a_in_b = several_a or is_nested(low_a, high_a, low_b, high_b)
-        b_in_a = several_b or is_nested(low_b, high_b, low_a, high_a)
+        a_in_b = may_hold(solids, shape_b, shape_a, is_nested(low_a, high_a, low_b, high_b))
+        b_in_a = may_hold(solids, shape_a, shape_b, is_nested(low_b, high_b, low_a, high_a))
         if a_in_b or b_in_a:
             pair = pair_at(pairs, rank)
             met = wp.bool(False)
