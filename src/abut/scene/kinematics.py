@@ -77,6 +77,12 @@ class Kinematics:
         Returns:
             (n, 4, 4), or (B, n, 4, 4) as ``scene.collide(poses=…)`` takes them.
         """
+        links = self.link_poses(values)
+        poses = links[..., [link for link, _ in self.parts], :, :]
+        return poses @ np.array([pose for _, pose in self.parts]).reshape(-1, 4, 4)
+
+    def link_poses(self, values: Any) -> np.ndarray:
+        """Poses of all links, (n, 4, 4) or (B, n, 4, 4), for values as ``poses`` takes them."""
         values = self.rows_of(values)
         require_finite(values, self.joints)
         rows = values[None] if values.ndim == 1 else values
@@ -86,9 +92,7 @@ class Kinematics:
             links[:, k] = above @ self.frames[k]
             for joint in self.moves[k]:
                 links[:, k] = links[:, k] @ joint.motions(rows)
-        poses = links[:, [link for link, _ in self.parts]]
-        poses = poses @ np.array([pose for _, pose in self.parts]).reshape(-1, 4, 4)
-        return poses[0] if values.ndim == 1 else poses
+        return links[0] if values.ndim == 1 else links
 
     def rows_of(self, values: Any) -> np.ndarray:
         """(k,) or (B, k) float64 of values of the joints, on the host.
@@ -111,15 +115,20 @@ class Kinematics:
             static[k] = not self.moves[k] and (parent < 0 or static[parent])
         return static
 
+    def rigid_groups(self) -> np.ndarray:
+        """(n,) the first link of those that each link is fixed to; the world has no others."""
+        groups = np.empty(len(self.links), int)
+        for k, parent in enumerate(self.parents):
+            free = bool(self.moves[k]) or parent < 0 or (self.has_world and parent == 0)
+            groups[k] = k if free else groups[parent]
+        return groups
+
     def neighbours(self) -> np.ndarray:
         """(n, n) bool: links that are fixed to each other or joined by one joint.
 
         Links that are fixed or joined to the world are not neighbours of other objects there.
         """
-        groups = np.empty(len(self.links), int)
-        for k, parent in enumerate(self.parents):
-            free = bool(self.moves[k]) or parent < 0 or (self.has_world and parent == 0)
-            groups[k] = k if free else groups[parent]
+        groups = self.rigid_groups()
         near = groups[:, None] == groups
         for k, parent in enumerate(self.parents):
             if self.moves[k] and parent >= 0 and not (self.has_world and parent == 0):

@@ -1,5 +1,6 @@
 """Robot: the robot of a scene, its joints and links, and the objects that they carry."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -9,6 +10,7 @@ import warp as wp
 from abut.errors import SceneError
 from abut.geometry.poses import checked_poses
 from abut.options import LEAST_TOLERANCE, number_from
+from abut.scene.attachments import Attachment, attach_objects, detach_objects
 from abut.scene.joint_motions import (
     MotionVerdicts,
     RobotMotion,
@@ -18,14 +20,16 @@ from abut.scene.joint_motions import (
     nested_pairs,
     pieces_of,
 )
-from abut.scene.joint_values import check_limits, require_finite
+from abut.scene.joint_values import check_limits, known_name, require_finite
 from abut.scene.jointed_arrays import JointedArrays, spheres_of
 from abut.scene.kinematics import Kinematics
 from abut.scene.motion_search import FoundMotions, MotionSearch
+from abut.scene.padding import near_padding, set_padding
 from abut.scene.robot_description import EndEffector, JointGroup, LinkPair, RobotDescription
 from abut.scene.robot_model import NoObjects, RobotModel
 
 if TYPE_CHECKING:
+    from abut.scene.planning_scene import MotionRequest
     from abut.scene.scene import Scene
 
 
@@ -37,6 +41,9 @@ class RobotState:
         kinematics: Its links and joints, and ``parts``: a link and a pose there for each object.
         objects: (n,) rows of these objects in the scene.
         description: Its groups, end effectors and link pairs that are not tested.
+        at: Values of the joints that it was last moved to.
+        attached: What attached objects were before, by row.
+        padding: Distances by row of the scene, of obstacles too.
         version: Grows when parts or objects change.
         prepared: Searches by name, made for a version; not pickled.
     """
@@ -44,6 +51,9 @@ class RobotState:
     kinematics: Kinematics
     objects: np.ndarray
     description: RobotDescription = field(default_factory=RobotDescription)
+    at: Any = field(default_factory=dict)
+    attached: dict[int, Attachment] = field(default_factory=dict)
+    padding: dict[int, float] = field(default_factory=dict)
     version: int = 0
     prepared: dict[str, Any] = field(default_factory=dict)
 
@@ -58,7 +68,10 @@ class RobotState:
         self.version += 1
 
     def drop(self, objects: Any) -> None:
-        """Let the robot no longer carry these objects."""
+        """Let the robot no longer carry these objects; they may have been obstacles."""
+        for row in np.atleast_1d(objects).tolist():
+            self.attached.pop(row, None)
+            self.padding.pop(row, None)
         kept = ~np.isin(self.objects, objects)
         if not kept.all():
             parts = self.kinematics.parts
@@ -70,7 +83,12 @@ class RobotState:
         """Let the link of an object carry its pieces in its place."""
         for at in np.flatnonzero(self.objects == whole):
             link, pose = self.kinematics.parts[at]
+            padding, attached = self.padding.get(whole), self.attached.get(whole)
             self.drop(whole)
+            if padding is not None:
+                self.padding |= dict.fromkeys(pieces.tolist(), padding)
+            if attached is not None:
+                self.attached |= dict.fromkeys(pieces.tolist(), attached)
             self.carry(pieces, link, np.tile(pose, (len(pieces), 1, 1)))
 
 
@@ -218,16 +236,26 @@ class Robot:
         try:
             with scene.lock:
                 model = self._model() if len(self._state.objects) else NoObjects(scene.device)
-                if rows.ndim == 1:
+                if rows.ndim == 1 and not self._state.padding:
                     free = model.is_free(rows)
                     return free and not (limits and self._outside(rows[None])[0])
-                free = model.are_free(rows)
+                free = model.are_free(np.atleast_2d(rows))
         except SceneError:
             require_finite(rows, self.joints)  # names the joint
             raise
+        if limits or self._state.padding:
+            host = self._narrowed(free.numpy().copy(), np.atleast_2d(rows), limits)
+            if rows.ndim == 1:
+                return bool(host[0])
+            free = wp.array(host, dtype=wp.bool, device=free.device)
+        return free
+
+    def _narrowed(self, free: np.ndarray, rows: np.ndarray, limits: bool) -> np.ndarray:
+        """Free configurations, less those outside the limits and those within the padding."""
         if limits:
-            inside = ~self._outside(rows)
-            free = wp.array(free.numpy() & inside, dtype=wp.bool, device=free.device)
+            free &= ~self._outside(rows)
+        if self._state.padding:
+            free[free] = ~near_padding(self, rows[free])
         return free
 
     def prepare(self) -> None:
@@ -258,7 +286,90 @@ class Robot:
 
     def move(self, values: Any) -> None:
         """Move the objects of the robot to where they are for (k,) values of the joints."""
-        self.scene.move(self.objects, self.object_poses(values))
+        rows = self.values(values)
+        self.scene.move(self.objects, self.object_poses(rows))
+        self._state.at = rows.copy()
+
+    def objects_of(self, link: Any) -> list[int]:
+        """Indices of the objects that a link carries, by its name or number."""
+        if isinstance(link, str):
+            link = self.links.index(known_name(link, self.links, "link"))
+        parts = zip(self._state.objects.tolist(), self.kinematics.parts, strict=True)
+        return [row for row, (at, _) in parts if at == link]
+
+    def attach(
+        self,
+        handles: Any,
+        link: str,
+        pose: Any = None,
+        *,
+        at: Any = None,
+        touch_links: Iterable[str] = (),
+    ) -> None:
+        """Let a link carry objects of the scene, such as a part in a gripper.
+
+        They move with the link and are tested against all other objects, as the link's are. They
+        are not tested against the link, links fixed to it, ``touch_links``, and each other.
+
+        Args:
+            handles: Index or name of an object that is an obstacle now; or several.
+            link: The link.
+            pose: (4, 4) or one for each, in the frame of the link; None leaves them in place.
+            at: Values of the joints now; None takes those of the last ``move``, or of rest.
+            touch_links: Links that the objects may touch.
+
+        Raises:
+            SceneError: There is no such link, or the robot carries an object already.
+        """
+        attach_objects(self, handles, link, pose, at, touch_links)
+
+    def detach(self, handles: Any) -> None:
+        """Leave attached objects where they are in the scene, as obstacles again.
+
+        Their filters and the pairs that are tested are those before ``attach``.
+
+        Raises:
+            SceneError: An object is not attached.
+        """
+        detach_objects(self, handles)
+
+    @property
+    def attached(self) -> dict[int, str]:
+        """The link of each attached object, by its index."""
+        return {row: held.link for row, held in self._state.attached.items()}
+
+    def pad(self, distances: Any) -> None:
+        """Set distances around objects, below which ``valid`` counts them as in contact.
+
+        Two objects are in contact when they are no farther apart than both paddings together.
+        Pairs that are not tested stay so.
+
+        Args:
+            distances: One for all links; or a dict of them by link, which pads all objects that
+                the link carries now, or by index or name of an object [length unit]. 0 removes
+                a padding.
+
+        Raises:
+            SceneError: There is no such link or object, or a distance is negative or not finite.
+        """
+        with self.scene.lock:
+            set_padding(self, distances)
+
+    @property
+    def padding(self) -> dict[int, float]:
+        """Padding by index, of objects that have one."""
+        return dict(self._state.padding)
+
+    def read_request(self, path: Any) -> "MotionRequest":
+        """Read start and goals of a motion request of MoveIt, a YAML file.
+
+        Raises:
+            FileError: The file cannot be read as one.
+            ToolError: PyYAML is missing: ``pip install 'abut[robots]'``.
+        """
+        from abut.scene.planning_scene import read_request
+
+        return read_request(path, self.joints)
 
     def motion(self, q0: Any, q1: Any) -> RobotMotion:
         """The motion from one configuration to another that is straight in joint space.

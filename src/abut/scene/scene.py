@@ -58,6 +58,7 @@ from abut.scene.shape_pool import ShapePool
 
 if TYPE_CHECKING:
     from abut.scene.object_overlaps import SceneOverlaps
+    from abut.scene.planning_scene import PlanningScene
 
 
 @explain_methods
@@ -199,6 +200,31 @@ class Scene:
                     f"not {len(rows)}."
                 )
             self._robot = RobotState(kinematics, rows, description or RobotDescription())
+
+    def add_planning_scene(
+        self, path: Any, *, packages: Any = None, chord: float | None = None
+    ) -> "PlanningScene":
+        """Add the obstacles of a planning scene of MoveIt, a YAML file.
+
+        Obstacles are not tested against each other. Where the scene has a robot, objects that the
+        file attaches to its links are attached, links are padded, and its allowed-collision matrix
+        replaces the pairs of links that are not tested.
+
+        Args:
+            path: The file.
+            packages, chord: As ``load`` takes them.
+
+        Returns:
+            The indices of the objects by name, and the values of the joints in the file.
+
+        Raises:
+            FileError: The file cannot be read as a planning scene; nothing is added.
+            ToolError: PyYAML is missing: ``pip install 'abut[robots]'``.
+        """
+        from abut.scene.planning_scene import add_planning_scene
+
+        with self.lock:
+            return add_planning_scene(self, path, packages, chord)
 
     @property
     def poses(self) -> wp.array:

@@ -1,0 +1,176 @@
+"""Attached objects move with a link and are tested as it is; padding widens contacts."""
+
+import pickle
+
+import numpy as np
+import pytest
+
+import abut
+from abut.cases import box, icosphere
+from abut.scene.kinematics import Joint, Kinematics
+
+
+def pose(*at):
+    out = np.eye(4)
+    out[:3, 3] = at
+    return out
+
+
+def robot_scene(device):
+    """A base at the origin, a slide along x with a hand fixed to it, and a turning finger."""
+    cube = abut.Mesh(*box((0.2, 0.2, 0.2)), device)
+    scene = abut.Scene(device=device)
+    rows = [scene.add(cube, name=name) for name in ("base", "slide", "hand", "finger")]
+    axis = np.array([1.0, 0, 0])
+    frames = np.stack([pose(0, 0, 0), pose(1, 0, 0), pose(0, 0, 0.5), pose(0, 0.5, 0)])
+    moves = [[], [Joint(axis, False, np.zeros(3), 0)], [], [Joint(axis, True, np.zeros(3), 1)]]
+    limits = np.array([[-9.0, 9], [-3, 3]])
+    parts = [(k, np.eye(4)) for k in range(4)]
+    names = ["base", "slide", "hand", "finger"]
+    parents = [-1, 0, 1, 2]
+    robot = Kinematics(["push", "turn"], names, parents, frames, moves, parts, limits)
+    scene.set_robot(robot, rows)
+    scene.robot.move([0.0, 0.0])
+    ball = abut.Mesh(*icosphere(80, 0.1), device)
+    scene.add(ball, pose(1, 0, 0.75), "ball")
+    scene.add(cube, pose(4, 0, 0.75), "wall")
+    return scene
+
+
+def test_attached_objects_move_with_the_link(device):
+    scene = robot_scene(device)
+    robot = scene.robot
+    assert robot.valid([2.9, 0])  # the wall is higher than the hand
+    robot.attach("ball", "hand")
+    assert robot.attached == {scene.names["ball"]: "hand"}
+    assert robot.valid([2.0, 0]) and not robot.valid([2.9, 0])
+    robot.move([2.0, 0.0])
+    assert np.allclose(scene.pose_of("ball"), pose(3, 0, 0.75))
+    robot.detach("ball")
+    robot.move([0.0, 0.0])
+    assert np.allclose(scene.pose_of("ball"), pose(3, 0, 0.75)) and robot.attached == {}
+    assert robot.valid([0.0, 0]) and robot.valid([2.9, 0])
+
+
+def test_a_pose_in_the_frame_of_the_link(device):
+    scene = robot_scene(device)
+    scene.robot.move([1.0, 0.0])
+    scene.robot.attach("ball", "finger", pose(0, 0.25, 0))
+    assert np.allclose(scene.pose_of("ball"), pose(2, 0.75, 0.5))
+    scene.robot.move([1.0, np.pi / 2])
+    assert np.allclose(scene.pose_of("ball")[:3, 3], [2, 0.5, 0.75])
+    with pytest.raises(abut.PoseError):
+        scene.robot.attach("wall", "finger", 2 * np.eye(4))
+    assert scene.robot.attached == {scene.names["ball"]: "finger"}
+
+
+def test_where_the_robot_is(device):
+    scene = robot_scene(device)
+    scene.robot.attach("ball", "hand", at=[0.5, 0.0])
+    scene.robot.move([1.5, 0])
+    assert np.allclose(scene.pose_of("ball"), pose(2, 0, 0.75))
+
+
+def test_links_that_may_be_touched(device):
+    """The link and what is fixed to it; others only when named."""
+    scene = robot_scene(device)
+    scene.move("ball", pose(1, 0.25, 0.5))  # beside the hand, at the finger
+    before = scene.ignored_pairs.tolist()
+    scene.robot.attach("ball", "hand", pose(0, 0.35, 0))
+    assert not scene.robot.valid([0.0, 0.0])
+    scene.robot.detach("ball")
+    assert scene.ignored_pairs.tolist() == before
+    scene.robot.attach("ball", "hand", pose(0, 0.35, 0), touch_links=["finger"])
+    assert scene.robot.valid([0.0, 0.0])
+    scene.robot.detach("ball")
+    scene.robot.attach(
+        "ball", "hand", pose(0, 0, -0.45)
+    )  # in the slide, which the hand is fixed to
+    assert scene.robot.valid([0.0, 0.0])
+    assert not scene.robot.valid([-1.0, 0.0])  # the base
+
+
+def test_attached_objects_meet_obstacles_of_planning_scenes(device):
+    """Filters of obstacles, which do not meet each other, are those of the link meanwhile."""
+    scene = robot_scene(device)
+    scene.set(["ball", "wall"], group=2, mask=~2)
+    scene.set("ball", static=True)
+    scene.robot.attach("ball", "hand")
+    assert not scene.robot.valid([2.9, 0])
+    scene.robot.detach("ball")
+    scene.move("ball", scene.pose_of("wall"))
+    assert not scene.colliding()
+    other = pickle.loads(pickle.dumps(scene))
+    assert other.robot.attached == {}
+
+
+def test_several_objects_and_what_is_refused(device):
+    scene = robot_scene(device)
+    scene.move("wall", scene.pose_of("ball"))
+    scene.robot.attach(["ball", "wall"], "hand")
+    assert scene.robot.valid([0.0, 0.0])  # held objects do not meet each other
+    copy = pickle.loads(pickle.dumps(scene))
+    copy.robot.move([1.0, 0])
+    assert np.allclose(copy.pose_of("wall"), pose(2, 0, 0.75))
+    copy.robot.detach(["wall", "ball"])
+    assert copy.colliding()
+    with pytest.raises(abut.SceneError, match="carries one of these"):
+        scene.robot.attach("ball", "hand")
+    scene.remove("ball")
+    assert list(scene.robot.attached) == [scene.names["wall"]]
+    with pytest.raises(abut.SceneError, match="not attached"):
+        scene.robot.detach("base")
+    with pytest.raises(abut.SceneError, match="did you mean 'hand'"):
+        scene.robot.attach("wall", "hnd")
+    pieces = scene.split("wall", np.arange(12) // 6)
+    scene.robot.detach(pieces)
+    assert scene.robot.attached == {}
+
+
+def test_padding_counts_as_contact(device):
+    scene = robot_scene(device)
+    robot = scene.robot
+    scene.remove("ball")
+    scene.move("wall", pose(3, 0, 0))
+    assert robot.valid([1.79, 0]) and not robot.valid([1.8, 0])  # they touch
+    robot.pad({"slide": 0.25})
+    batch = np.array([[1.5, 0], [1.54, 0], [1.56, 0], [1.81, 0]])
+    assert robot.valid(batch).numpy().tolist() == [True, True, False, False]
+    robot.pad({"wall": 0.125})
+    assert robot.valid(batch - 0.125 * np.array([1, 0])).numpy().tolist()[:3] == [True, True, False]
+    assert robot.padding == {scene.names["slide"]: 0.25, scene.names["wall"]: 0.125}
+    robot.pad({"slide": 0, "wall": 0.0})
+    assert robot.padding == {} and robot.valid([1.79, 0])
+    robot.pad(0.1)
+    assert len(robot.padding) == 4 and not robot.valid([1.75, 0])
+    assert robot.valid([1.6, 0], limits=True) and not robot.valid([1.6, 4.0], limits=True)
+
+
+def test_padding_of_the_robot_itself(device):
+    """Between links both paddings add up; pairs that are not tested stay so."""
+    scene = robot_scene(device)
+    robot = scene.robot
+    scene.remove(["ball", "wall"])
+    assert robot.valid([-0.79, 0])
+    robot.pad({"base": 0.125, "slide": 0.125})
+    assert robot.valid([-0.54, 0]) and not robot.valid([-0.56, 0])
+    scene.ignore("base", "slide")
+    assert robot.valid([-0.56, 0])
+
+
+@pytest.mark.parametrize("bad", [-0.1, np.nan, np.inf, "far", True])
+def test_padding_that_is_refused(device, bad):
+    scene = robot_scene(device)
+    with pytest.raises(abut.SceneError):
+        scene.robot.pad({"hand": bad})
+    with pytest.raises(abut.SceneError, match="nothing"):
+        scene.robot.pad({"nothing": 0.1})
+    assert scene.robot.padding == {}
+
+
+def test_padding_goes_with_its_object(device):
+    scene = robot_scene(device)
+    scene.robot.pad({"wall": 1.0})
+    scene.remove("wall")
+    scene.add(scene.mesh("ball"), pose(4, 0, 0), "new")  # has the index of the wall
+    assert scene.robot.padding == {}
