@@ -158,6 +158,21 @@ def test_padding_of_the_robot_itself(device):
     assert robot.valid([-0.56, 0])
 
 
+def test_motions_keep_the_largest_padding(device):
+    scene = robot_scene(device)
+    robot = scene.robot
+    scene.remove("ball")
+    scene.move("wall", pose(3, 0, 0))
+    assert robot.valid_motions([0.0, 0], [1.6, 0]).free
+    robot.pad({"wall": 0.15})
+    assert robot.valid_motions([0.0, 0], [1.6, 0]).free
+    robot.pad({"slide": 0.1})
+    assert not robot.valid_motions([0.0, 0], [1.6, 0]).free
+    assert robot.valid_motions([0.0, 0], [1.5, 0]).free
+    robot.pad({"slide": 0, "wall": 0, "hand": 0.125, "finger": 0.25})
+    assert not robot.valid_motions([0.0, 0], [0.0, 0.1]).free  # they are 0.3 apart
+
+
 @pytest.mark.parametrize("bad", [-0.1, np.nan, np.inf, "far", True])
 def test_padding_that_is_refused(device, bad):
     scene = robot_scene(device)

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 class Attachment(NamedTuple):
-    """What an object was before it was attached.
+    """State of an object before it was attached.
 
     Attributes:
         link: The link that carries it.

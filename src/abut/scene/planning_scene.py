@@ -32,7 +32,7 @@ OBSTACLES = 1 << 1  # the group of obstacles, which do not meet each other
 
 @dataclass
 class PlanningScene:
-    """What a planning scene has added to a scene.
+    """Objects that a planning scene has added to a scene.
 
     Attributes:
         name: Of the planning scene.
@@ -49,7 +49,7 @@ class PlanningScene:
 
 @dataclass
 class MotionRequest:
-    """Where a motion begins and where it may end.
+    """Start and goals of a motion.
 
     Attributes:
         group: The group of joints that moves.

@@ -24,7 +24,7 @@ from abut.scene.joint_values import check_limits, known_name, require_finite
 from abut.scene.jointed_arrays import JointedArrays, spheres_of
 from abut.scene.kinematics import Kinematics
 from abut.scene.motion_search import FoundMotions, MotionSearch
-from abut.scene.padding import near_padding, set_padding
+from abut.scene.padding import near_padding, set_padding, widest_padding
 from abut.scene.robot_description import EndEffector, JointGroup, LinkPair, RobotDescription
 from abut.scene.robot_model import NoObjects, RobotModel
 
@@ -397,7 +397,8 @@ class Robot:
             q0, q1: (k,) joint values at the start and at the end, or batches (B, k). Without
                 ``q1``, ``q0`` are the waypoints (m, k) of a path, or (B, m, k) of several, with
                 straight motions between them.
-            min_distance: Gap to keep [length unit of the scene].
+            min_distance: Gap to keep [length unit of the scene]; at least the largest padding of
+                two objects, see ``pad``.
             tolerance: How much earlier than the first contact a time may be [share of a motion].
 
         Returns:
@@ -411,7 +412,7 @@ class Robot:
             than that of the first contact. A gap is contact where it exceeds ``min_distance`` by no
             more than rounding.
         """
-        gap = number_from(min_distance, "min_distance", 0.0)
+        gap = max(number_from(min_distance, "min_distance", 0.0), widest_padding(self))
         tolerance = number_from(tolerance, "tolerance", LEAST_TOLERANCE)
         starts, ends, pieces, single = pieces_of(self.kinematics, q0, q1)
         with self.scene.lock:
