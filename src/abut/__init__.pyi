@@ -41,6 +41,7 @@ from .query.within import within
 from .results import ClosestPoints, Contacts, Distances, Gaps, ImpactKind, Impacts
 from .scene import (
     LeastDistance,
+    MotionImpacts,
     MotionVerdicts,
     Robot,
     RobotMotion,
@@ -84,6 +85,7 @@ __all__ = [
     "MeshError",
     "Method",
     "Motion",
+    "MotionImpacts",
     "MotionVerdicts",
     "OptionError",
     "Order",

@@ -315,6 +315,42 @@ def test_a_gap_of_rounding_is_not_free(device):
         assert found.free or gap < 1e-9
 
 
+def test_impacts_of_pairs(device):
+    for seed in range(4):
+        scene, rng = chain_scene(seed, device)
+        q0, q1 = rng.uniform(-2, 2, (2, 3))
+        times = np.linspace(0, 1, 400)
+        robot = set(scene.robot.objects.tolist())
+        hits = scene.collide(poses=scene.robot.poses(q0 + times[:, None] * (q1 - q0)), first=True)
+        pairs, copies = hits.object_pairs.numpy(), hits.object_pair_pose.numpy()
+        first = {}
+        for pair, copy in zip(map(tuple, pairs.tolist()), copies.tolist(), strict=True):
+            if robot & set(pair):
+                first.setdefault(pair, times[copy])
+        impacts = scene.ccd(joints=(q0, q1))
+        rows = impacts.numpy()
+        found = dict(zip(map(tuple, rows["objects"].tolist()), rows["time"], strict=True))
+        assert list(found) == sorted(found) and set(first) <= set(found)
+        for pair, time in first.items():
+            assert time - 1 / 399 - 1e-6 <= found[pair] <= time or found[pair] == 0.0
+        assert impacts.first == min(found.values(), default=np.inf)
+        assert impacts.first == scene.robot.valid_motions(q0, q1).time
+        one = scene.ccd(joints=(q0, q1), first=True)
+        assert one.first == impacts.first and len(one) == min(len(impacts), 1)
+        assert impacts.safe_step == min(impacts.first, 1.0) and bool(impacts) == bool(found)
+
+
+def test_impacts_refuse_other_operands(device):
+    scene = slider(device)
+    for options in ({"poses": scene.poses}, {"self_collisions": True}, {"method": "brute"}):
+        with pytest.raises(abut.AbutError, match="joints"):
+            scene.ccd(joints=([0.0], [1.0]), **options)
+    with pytest.raises(abut.AbutError, match="one motion"):
+        scene.ccd(joints=(np.zeros((2, 1)), np.zeros((2, 1))))
+    with pytest.raises(abut.AbutError, match="robot"):
+        abut.Scene(device).ccd(joints=([0.0], [1.0]))
+
+
 def test_travel_bounds_paths():
     for seed in range(8):
         scene, rng = chain_scene(seed, "cpu")

@@ -2,7 +2,7 @@
 
 from abut.scene.distance_results import LeastDistance, SceneDistances
 from abut.scene.impacts import SceneImpacts
-from abut.scene.joint_motions import MotionVerdicts, RobotMotion
+from abut.scene.joint_motions import MotionImpacts, MotionVerdicts, RobotMotion
 from abut.scene.robot import Robot
 from abut.scene.scene import Scene
 from abut.scene.scene_object import SceneObject
@@ -10,6 +10,7 @@ from abut.scene.scene_results import SceneContacts, SceneGaps
 
 __all__ = [
     "LeastDistance",
+    "MotionImpacts",
     "MotionVerdicts",
     "Robot",
     "RobotMotion",

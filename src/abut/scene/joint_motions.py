@@ -16,6 +16,13 @@ from abut.scene.kinematics import Kinematics
 from abut.scene.motion_search import FoundMotions
 from abut.scene.objects import ObjectTable
 
+MOTION_IMPACT_ROWS = {
+    "time": wp.float64,
+    "objects": wp.int32,
+    "faces": wp.int32,
+    "converged": wp.bool,
+}
+
 
 @dataclass(frozen=True, eq=False)
 class MotionVerdicts(PicklableResult):
@@ -46,6 +53,53 @@ class MotionVerdicts(PicklableResult):
         """The fields as NumPy arrays."""
         columns = vars(self).items()
         return {k: v.numpy() if isinstance(v, wp.array) else np.asarray(v) for k, v in columns}
+
+
+@dataclass(frozen=True, eq=False)
+class MotionImpacts(PicklableResult):
+    """First contacts of pairs of objects during a motion of a robot, sorted by objects.
+
+    Attributes:
+        time: (n,) float64 in [0, 1], not after the first contact of each pair.
+        objects: (n, 2) int32, the lower one first.
+        faces: (n, 2) int32, faces of them that come into contact first.
+        converged: (n,) bool, as of MotionVerdicts.
+        first: The earliest time; infinite without an impact.
+    """
+
+    time: wp.array
+    objects: wp.array
+    faces: wp.array
+    converged: wp.array
+    first: float
+
+    def __len__(self) -> int:
+        """Number of pairs of objects."""
+        return self.time.shape[0]
+
+    def __bool__(self) -> bool:
+        """Whether there is any impact."""
+        return len(self) > 0
+
+    @property
+    def safe_step(self) -> float:
+        """The share of the motion that is free of contact, at most 1."""
+        return min(self.first, 1.0)
+
+    def numpy(self) -> dict[str, np.ndarray]:
+        """The rows as NumPy arrays."""
+        return {name: getattr(self, name).numpy() for name in MOTION_IMPACT_ROWS}
+
+
+def motion_impacts(found: FoundMotions, device: wp.Device) -> MotionImpacts:
+    """Wrap the answers that are not free."""
+    rows = found[~found.free]
+    rows = rows[np.lexsort(rows.objects.T[::-1])]
+    time, objects, faces, converged = (
+        wp.array(getattr(rows, name), dtype=kind, device=device)
+        for name, kind in MOTION_IMPACT_ROWS.items()
+    )
+    return MotionImpacts(time, objects, faces, converged, float(rows.time.min(initial=np.inf)))
 
 
 def motion_verdicts(found: FoundMotions, single: bool, device: wp.Device) -> MotionVerdicts:

@@ -12,10 +12,12 @@ from abut.geometry.poses import checked_poses
 from abut.options import LEAST_TOLERANCE, number_from
 from abut.scene.attachments import Attachment, attach_objects, detach_objects
 from abut.scene.joint_motions import (
+    MotionImpacts,
     MotionVerdicts,
     RobotMotion,
     checked_values,
     first_of_pieces,
+    motion_impacts,
     motion_verdicts,
     nested_pairs,
     pieces_of,
@@ -420,6 +422,43 @@ class Robot:
             found = search.run(starts, ends, gap, tolerance)
             self._mark_nested(found, starts, search.arrays.pairs[:, :2])
         return motion_verdicts(first_of_pieces(found, pieces), single, self.scene.device)
+
+    def impacts(
+        self,
+        q0: Any,
+        q1: Any,
+        *,
+        min_distance: float = 0.0,
+        tolerance: float = 1e-6,
+        first: bool = False,
+    ) -> MotionImpacts:
+        """When pairs of objects first touch during a motion that is straight in joint space.
+
+        Objects are tested as by ``valid_motions``, by their surfaces alone: an object inside
+        another one has no impact. ``scene.ccd(joints=(q0, q1))`` is the same.
+
+        Args:
+            q0, q1: (k,) joint values at the start and at the end [radians or length unit].
+            min_distance: Gap to keep [length unit of the scene].
+            tolerance: How much earlier than the first contact a time may be [share of the motion].
+            first: Only the earliest impact, one row.
+
+        Returns:
+            One row for each pair of objects that touch; ``safe_step`` is free of contact.
+
+        Guarantee:
+            Conservative. No pair that touches is missed; no time is later than the true one.
+        """
+        gap = number_from(min_distance, "min_distance", 0.0)
+        tolerance = number_from(tolerance, "tolerance", LEAST_TOLERANCE)
+        start, end = (checked_values(self.kinematics, q) for q in (q0, q1))
+        if start.ndim != 1 or end.ndim != 1:
+            raise SceneError("one motion is expected: q0 and q1 of shape (k,).")
+        with self.scene.lock:
+            search = self._motion_search()
+            run = search.run if first else search.run_pairs
+            found = run(start[None], end[None], gap, tolerance)
+        return motion_impacts(found, self.scene.device)
 
     def _mark_nested(self, found: FoundMotions, starts: np.ndarray, pairs: np.ndarray) -> None:
         """Let motions begin in contact where one object is inside another at the start.

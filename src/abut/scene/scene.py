@@ -39,6 +39,7 @@ from abut.scene.inputs import (
     require_count,
     require_name,
 )
+from abut.scene.joint_motions import MotionImpacts
 from abut.scene.kinematics import Kinematics
 from abut.scene.mesh_methods import brute_within_rows, kdop_rows, visibility_rows
 from abut.scene.near import NearSearch
@@ -694,10 +695,12 @@ class Scene:
         first: bool = False,
         self_collisions: bool = False,
         method: str = "bvh",
-    ) -> SceneImpacts:
+        joints: Any = None,
+    ) -> SceneImpacts | MotionImpacts:
         """Find when objects first touch on their way to where they will be.
 
-        Objects turn and move as rigid ones do in ``abut.Motion``. Those that get new vertices go
+        Objects turn and move as rigid ones do in ``abut.Motion``, each on its own: the links of a
+        robot take other paths, for which there is ``joints``. Objects that get new vertices go
         straight, every vertex on its own, from where it is now. Nothing is moved by asking.
 
         Args:
@@ -712,14 +715,26 @@ class Scene:
             self_collisions: Also features of one object, which share nothing but vertices of the
                 same index.
             method: ``bvh``, or ``brute``, the reference.
+            joints: (q0, q1), joint values of the robot at the start and at the end of a motion that
+                is straight in joint space. Only min_distance, tolerance and first go with it.
 
         Returns:
             One row for each vertex-face or edge-edge impact; ``safe_step`` is free of contact. With
-            a batch, steps come first, and ``first`` and ``safe_step`` have an entry for each.
+            a batch, steps come first, and ``first`` and ``safe_step`` have an entry for each. With
+            ``joints``, one row for each pair of objects, as of ``robot.impacts``.
 
         Guarantee:
             Conservative. No impact is missed; no time is later than the true one.
         """
+        if joints is not None:
+            if any(x is not None for x in (poses, which, against, pose, vertices)):
+                raise OptionError("ccd(joints=) moves the robot alone; drop the other operands.")
+            if self_collisions or method != "bvh":
+                raise OptionError("ccd(joints=) has neither self_collisions nor other methods.")
+            if self.robot is None or len(joints) != 2:
+                raise SceneError("joints=(q0, q1) are two configurations of the scene's robot.")
+            options = {"min_distance": min_distance, "tolerance": tolerance, "first": first}
+            return self.robot.impacts(*joints, **options)
         external = self._selections.external(against, pose)
         with self.lock:
             gap = number_from(min_distance, "min_distance", 0.0)
