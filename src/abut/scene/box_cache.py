@@ -79,11 +79,6 @@ class BoxCache:
         self._all_boxes.run()
         self._version, self._moves = version, objects.moves.count
 
-    @property
-    def followed(self) -> int:
-        """Number of calls that have moved objects which the boxes have followed."""
-        return self._moves
-
     def update(self, every: bool = False) -> None:
         """Compute the boxes of objects that have moved, or of all."""
         if every:

@@ -1,8 +1,9 @@
-"""PairGrids: values of one or two joints for which two objects of a robot never meet.
+"""PairGrids: values of one or two joints for which two objects of a robot never or always meet.
 
 The relative pose of two objects depends on the joints between them. Where these are one or two, a
 grid over their values says in which cells no contact is possible: at the middle of a cell the
-objects are farther apart than any of their points travels within the cell.
+objects are farther apart than any of their points travels within the cell. In other cells they
+always meet: a vertex of one is deeper inside the other than points travel.
 """
 
 from dataclasses import dataclass
@@ -16,8 +17,10 @@ import numpy as np
 import warp as wp
 
 from abut.mesh import Mesh
+from abut.query.closest_point import closest_point
 from abut.query.collide import collide
 from abut.query.distance import distance
+from abut.query.point_signs import contains
 from abut.scene.kinematics import Kinematics
 from abut.scene.robot_poses import MovingJoint, RobotPoses, moving_joints
 
@@ -26,7 +29,11 @@ wp.set_module_options({"enable_backward": False, "fuse_fp": False})
 LEVELS = (8, 16, 32, 64, 128)  # cells along each joint, coarse to fine
 SLACK = 1e-9  # of travels, for rounding of poses, distances and cells
 ROUNDING = 1e-12  # of the size of the robot
-UNKNOWN, FREE = 0, 1  # cells
+FIRST_MET = 32  # cells along each joint, from which cells are asked for contact
+MOST_VERTICES = 64  # that are asked how deep they are
+UNKNOWN = wp.constant(wp.int32(0))  # cells
+FREE = wp.constant(wp.int32(1))
+MEETING = wp.constant(wp.int32(2))
 EXPECTED_S = 0.3  # of one grid
 
 
@@ -44,13 +51,13 @@ class CellTables:
 
 
 @wp.func
-def is_clear(tables: CellTables, pair: wp.int32, values: wp.array2d[wp.float64], row: wp.int32):
-    """Whether a grid says that a pair of objects does not meet for a row of values."""
+def cell_state(tables: CellTables, pair: wp.int32, values: wp.array2d[wp.float64], row: wp.int32):
+    """What the grid of a pair of objects says for a row of values: FREE, MEETING or UNKNOWN."""
     if tables.of_pair.shape[0] == 0:
-        return False
+        return UNKNOWN
     grid = tables.of_pair[pair]
     if grid < 0:
-        return False
+        return UNKNOWN
     columns = tables.columns[grid]
     size = tables.sizes[grid]
     low = tables.low[grid]
@@ -59,9 +66,9 @@ def is_clear(tables: CellTables, pair: wp.int32, values: wp.array2d[wp.float64],
     y = (values[row, columns[1]] - low[1]) * per_value[1]
     zero = wp.float64(0.0)
     if not (x >= zero and y >= zero and x < wp.float64(size[0]) and y < wp.float64(size[1])):
-        return False
+        return UNKNOWN
     cell = tables.starts[grid] + wp.int32(x) * size[1] + wp.int32(y)
-    return tables.cells[cell] != wp.uint8(0)
+    return wp.int32(tables.cells[cell])
 
 
 @dataclass
@@ -71,7 +78,7 @@ class JointGrid:
     Attributes:
         columns: Of the values; the second is the first where one joint alone matters.
         low, high: (2,) ends of the values.
-        cells: (n, m) FREE or UNKNOWN; m is 1 for one joint.
+        cells: (n, m) FREE, MEETING or UNKNOWN; m is 1 for one joint.
     """
 
     columns: tuple[int, int]
@@ -90,8 +97,7 @@ class PairTravel:
 
     Attributes:
         columns: Columns of the values that their relative pose depends on.
-        bounds: For each of them, an upper bound of the travel for a value that changes by 1; None
-            where a slide has no limits.
+        bounds: For each of them, an upper bound of the travel for a value that changes by 1.
     """
 
     def __init__(self, kinematics: Kinematics, meshes: list[Mesh], a: int, b: int) -> None:
@@ -170,28 +176,33 @@ def clear_cells(
         step = (high - low) / level
         values = np.zeros((len(waiting), count))
         values[:, list(columns)] = low + (waiting + 0.5) * step
-        clear = _are_clear(posing, meshes, pair, values, float(step / 2 @ travel.bounds))
+        states = _states(
+            posing.of(values), meshes, pair, float(step / 2 @ travel.bounds), level >= FIRST_MET
+        )
         wide = finest // level
-        for cell in waiting[clear]:
-            spans = tuple(slice(k * wide, (k + 1) * wide) for k in cell)
-            cells[spans] = FREE
-        if level == finest or clear.all():
+        for cell, state in zip(waiting.tolist(), states.tolist(), strict=True):
+            cells[tuple(slice(k * wide, (k + 1) * wide) for k in cell)] = state
+        unknown = states == int(UNKNOWN)
+        if level == finest or not unknown.any():
             break
         offsets = np.stack(np.meshgrid(*[np.arange(2)] * len(columns)), axis=-1)
         offsets = offsets.reshape(-1, len(columns))
-        waiting = (2 * waiting[~clear][:, None] + offsets).reshape(-1, len(columns))
+        waiting = (2 * waiting[unknown][:, None] + offsets).reshape(-1, len(columns))
     if single:
         return JointGrid((columns[0], columns[0]), low[[0, 0]], high[[0, 0]], cells)
     return JointGrid((columns[0], columns[1]), low, high, cells)
 
 
-def _are_clear(
-    posing: RobotPoses, meshes: list[Mesh], pair: tuple[int, int], values: np.ndarray, travel: float
+def _states(
+    poses: np.ndarray, meshes: list[Mesh], pair: tuple[int, int], travel: float, asks_met: bool
 ) -> np.ndarray:
-    """(B,) bool: two objects are apart by more than a travel, and none is in the other."""
-    if not len(values):
-        return np.zeros(0, bool)
-    poses = posing.of(values)
+    """(B,) states of cells: FREE where two objects are apart by more than a travel.
+
+    MEETING where ``asks_met`` and a vertex is deeper inside than that.
+    """
+    states = np.full(len(poses), int(UNKNOWN), np.uint8)
+    if not len(poses):
+        return states
     a, b = (meshes[k] for k in pair)
     at = poses[:, pair[0]], poses[:, pair[1]]
     size = max(float(np.abs(x).max()) for x in at) + max(
@@ -199,12 +210,27 @@ def _are_clear(
     )
     bound = travel * (1.0 + SLACK) + ROUNDING * size
     gaps = distance(a, b, pose_a=at[0], pose_b=at[1], upper_bound=bound).value.numpy()
-    clear = gaps > bound
-    rows = np.flatnonzero(clear)
-    if len(rows) and a.watertight and b.watertight:
-        inside = collide(a, b, pose_a=at[0][rows], pose_b=at[1][rows], first=True, solid=True)
-        clear[rows[inside.colliding.numpy()]] = False
-    return clear
+    apart, solid = np.flatnonzero(gaps > bound), a.watertight and b.watertight
+    states[apart] = int(FREE)
+    if solid and len(apart):
+        first = {"pose_a": at[0][apart], "pose_b": at[1][apart], "first": True}
+        inside = collide(a, b, **first, solid=True).colliding.numpy()
+        states[apart[inside]] = int(UNKNOWN)
+    met = np.flatnonzero(gaps == 0.0)
+    if solid and asks_met and len(met):
+        deep = _deepest(a, b, np.linalg.inv(at[0][met]) @ at[1][met])
+        states[met[deep > bound]] = int(MEETING)
+    return states
+
+
+def _deepest(a: Mesh, b: Mesh, poses: np.ndarray) -> np.ndarray:
+    """(B,) depth in a of the deepest of some vertices of b at poses; 0 where none is inside."""
+    points = b.points.numpy()[np.unique(b.faces.numpy())]
+    points = points[:: -(-len(points) // MOST_VERTICES)]
+    moved = points @ poses[:, :3, :3].swapaxes(1, 2) + poses[:, None, :3, 3]
+    inside = contains(a, moved.reshape(-1, 3)).numpy().reshape(len(poses), -1)
+    gaps = closest_point(a, moved.reshape(-1, 3)).distance.numpy().reshape(len(poses), -1)
+    return np.where(inside, gaps, 0.0).max(axis=1)
 
 
 class PairGrids:

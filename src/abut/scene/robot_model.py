@@ -16,7 +16,7 @@ from abut.scene.clearance_tables import PairGrids
 from abut.scene.kinematics import Kinematics
 from abut.scene.robot_pairs import Solids
 from abut.scene.robot_poses import joint_tree_of
-from abut.scene.robot_search import MET, NOT_FINITE, RobotSearch
+from abut.scene.robot_search import FREE, MET, NOT_FINITE, RobotSearch
 from abut.scene.search_cache import SearchCache
 from abut.scene.selection import Part
 from abut.scene.shape_pool import NO_SHAPE
@@ -63,6 +63,10 @@ class RobotModel:
         own = np.full(len(objects), -1, np.int32)
         own[rows] = np.arange(len(rows))
         self.own = wp.array(own, device=self.device)
+        self.skipped = wp.zeros(len(rows), dtype=wp.int32, device=self.device)
+        self._fixed = (self.tree.body_joints.numpy() < 0).astype(np.int32)
+        self._skips = not self._fixed.any()
+        self._followed = -1
         self.solids = self._solids()
         pairs = self._own_pairs()
         self.own_pairs = wp.array(pairs, dtype=wp.vec2i, device=self.device)
@@ -83,13 +87,18 @@ class RobotModel:
             PoseError: A pose that was written in place is not a rigid motion.
         """
         cache, objects = self._box_cache, self.objects
-        if not objects.exposed and objects.moves.count == cache.followed:
+        if not objects.exposed and objects.moves.count == self._followed:
             return
-        if objects.tracks_moves():
-            cache.update()
+        known = objects.tracks_moves()
+        if known and objects.moves.count == self._followed:
             return
-        checked_poses(objects.poses.numpy()[objects.shapes != NO_SHAPE], "poses")
-        cache.update(every=True)
+        if not known:
+            checked_poses(objects.poses.numpy()[objects.shapes != NO_SHAPE], "poses")
+        cache.update(every=not known)
+        self._followed = objects.moves.count
+        if self._skips and self._fixed.any():
+            self.skipped.zero_()
+            self._skips = False
 
     def improve(self, every: bool = False) -> None:
         """Make grids of pairs of the robot's objects that pay by now, or all."""
@@ -114,6 +123,8 @@ class RobotModel:
             self._one = RobotSearch(self, 1)
         flag = int(self._one.flags(values[None])[0])
         self._spend(start)
+        if flag == FREE and not self._skips:
+            self._skip_fixed()
         if flag == NOT_FINITE:
             raise _not_finite(0)
         return flag != MET
@@ -123,9 +134,16 @@ class RobotModel:
         start = perf_counter()
         flags = self._cuda_flags(values) if self.device.is_cuda else self._cpu_flags(values)
         self._spend(start)
+        if not self._skips and (flags == FREE).any():
+            self._skip_fixed()
         if (flags == NOT_FINITE).any():
             raise _not_finite(int(np.argmax(flags == NOT_FINITE)))
         return wp.array(flags != MET, dtype=wp.bool, device=self.device)
+
+    def _skip_fixed(self) -> None:
+        """Test fixed objects against obstacles no more: a free configuration proves them apart."""
+        self.skipped.assign(self._fixed)
+        self._skips = True
 
     def _spend(self, start: float) -> None:
         grids = self.grids

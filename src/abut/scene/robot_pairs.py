@@ -14,7 +14,7 @@ from abut.narrow.inside import cross_ray_tree
 from abut.operands.contact_queues import ContactQueues
 from abut.operands.posed_mesh import PosedMesh
 from abut.operands.posed_pairs import RobotPairs, pair_at
-from abut.scene.clearance_tables import CellTables, is_clear
+from abut.scene.clearance_tables import FREE, MEETING, CellTables, cell_state
 from abut.scene.sphere_covers import SphereCovers, cores_meet, cover_is_clear
 
 wp.set_module_options({"enable_backward": False, "fuse_fp": False})
@@ -174,6 +174,7 @@ def robot_pairs_kernel(
     values: wp.array2d[wp.float64],
     covers: SphereCovers,
     solids: Solids,
+    skipped: wp.array[wp.int32],
     # out
     flags_out: wp.array[wp.int32],
     pairs_out: RobotPairs,
@@ -181,7 +182,8 @@ def robot_pairs_kernel(
     """List pairs of an object of the robot and an obstacle, or another of its own.
 
     Their boxes overlap, and the filters leave them. ``own_pairs`` are those the filters leave of
-    the robot: numbers of its objects. Those that ``tables`` say to be clear are left out.
+    the robot: numbers of its objects. Pairs that ``tables`` or spheres decide are left out, and
+    those of obstacles with ``skipped`` objects.
     """
     bodies = pairs_out.rows.shape[0]
     for row in range(span[0] + wp.tid(), wp.min(count[0], span[1]), span[2]):
@@ -201,7 +203,9 @@ def robot_pairs_kernel(
             low = boxes.lower[first + j]
             high = boxes.upper[first + j]
             if overlap_aabb(boxes.lower[first + i], boxes.upper[first + i], low, high):
-                if not is_clear(tables, k, values, row):
+                state = cell_state(tables, k, values, row)
+                met = state == MEETING
+                if not met and state != FREE:
                     pose = pairs_out.own_poses[first + j]
                     met = list_pair(
                         pairs_out, boxes, covers, solids, row, i, pairs_out.rows[j], pose, low, high
@@ -214,6 +218,8 @@ def robot_pairs_kernel(
             if pairs_out.own[other] < 0 and overlap_aabb(low, high, lower, upper):
                 for body in range(bodies):
                     at = first + body
+                    if skipped[body] != 0:
+                        continue
                     if not met and overlap_aabb(low, high, boxes.lower[at], boxes.upper[at]):
                         if passes_filters(filters, pairs_out.rows[body], other):
                             pose = pairs_out.poses[other]

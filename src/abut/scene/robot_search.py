@@ -124,7 +124,8 @@ class RobotSearch:
         args = [self._count, model.tree, self._values, pairs, queues, joints, boxes]
         tasks = [Task(robot_boxes_kernel, capacity, [*args, self._flags, counter], device, **alone)]
         args = [self._count, boxes, model.boxes, model.filters, model.own_pairs, model.tables]
-        args += [self._values, model.covers, model.solids, self._flags, pairs]
+        args += [self._values, model.covers, model.solids, model.skipped]
+        args += [self._flags, pairs]
         tasks.append(Task(robot_pairs_kernel, capacity, args, device, **alone))
         tasks.append(self._descent(pairs, queues, counter))
         args = [pairs, boxes, model.boxes, model.solids, self._flags]
