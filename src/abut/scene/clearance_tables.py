@@ -52,7 +52,7 @@ class CellTables:
 
 @wp.func
 def cell_state(tables: CellTables, pair: wp.int32, values: wp.array2d[wp.float64], row: wp.int32):
-    """What the grid of a pair of objects says for a row of values: FREE, MEETING or UNKNOWN."""
+    """State of a pair of objects for a row of values, by its grid: FREE, MEETING or UNKNOWN."""
     if tables.of_pair.shape[0] == 0:
         return UNKNOWN
     grid = tables.of_pair[pair]
