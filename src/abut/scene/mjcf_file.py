@@ -91,7 +91,13 @@ def _kinematics(mujoco: Any, model: Any) -> Kinematics:
     links = [model.body(k).name for k in range(model.nbody)]
     rest = model.qpos0[model.jnt_qposadr].copy()
     limits = limits.reshape(-1, 2)
-    return Kinematics(names, links, parents, frames, moves, [], limits, True, rest)
+    states = {
+        model.key(k).name or f"key{k}": dict(
+            zip(names, model.key_qpos[k][model.jnt_qposadr].tolist(), strict=True)
+        )
+        for k in range(model.nkey)
+    }
+    return Kinematics(names, links, parents, frames, moves, [], limits, True, rest, states)
 
 
 def _meshes(mujoco: Any, model: Any, geom: int, options: ReadOptions) -> Iterator[LinkMesh]:

@@ -11,6 +11,7 @@ from abut.errors import SceneError
 from abut.geometry.poses import checked_poses
 from abut.options import LEAST_TOLERANCE, number_from
 from abut.scene.attachments import Attachment, attach_objects, detach_objects
+from abut.scene.inputs import require_count
 from abut.scene.joint_motions import (
     MotionImpacts,
     MotionVerdicts,
@@ -29,6 +30,7 @@ from abut.scene.motion_search import FoundMotions, MotionSearch
 from abut.scene.padding import near_padding, set_padding, widest_padding
 from abut.scene.robot_description import EndEffector, JointGroup, LinkPair, RobotDescription
 from abut.scene.robot_model import NoObjects, RobotModel
+from abut.scene.sampled_pairs import sample_pairs
 
 if TYPE_CHECKING:
     from abut.scene.planning_scene import MotionRequest
@@ -149,6 +151,46 @@ class Robot:
     def pairs(self) -> list[LinkPair]:
         """Link pairs that its files exclude from tests, with reasons."""
         return list(self._state.description.pairs)
+
+    def allowed_pairs(self, samples: int = 10_000, seed: int = 0) -> list[LinkPair]:
+        """Find pairs of links that need no test, as MoveIt's setup assistant does.
+
+        Obstacles, attached objects, and what is ignored now have no part in it. Closed meshes are
+        solids. The same seed gives the same pairs on every machine.
+
+        Args:
+            samples: Number of configurations, uniform within the limits.
+            seed: Of the samples.
+
+        Returns:
+            Links and the reason: ``Adjacent`` (joined or fixed, or only links without geometry
+            between them), ``Default`` (in contact at rest, or in the middle
+            of the limits where rest is outside), ``Always`` (in at least 95 % of the
+            samples) or ``Never`` (in none). The last is no proof: a pair may meet elsewhere.
+
+        Raises:
+            SceneError: A slide has no limits.
+        """
+        with self.scene.lock:
+            return sample_pairs(self, require_count(samples, "samples"), seed)
+
+    def set_allowed_pairs(self, pairs: Iterable[LinkPair | tuple[str, str]]) -> None:
+        """Ignore these pairs of links, and test all other pairs of different links.
+
+        Args:
+            pairs: Names of two links, and a reason or none.
+        """
+        rows = [LinkPair(*pair) for pair in pairs]
+        names = [tuple(known_name(x, self.links, "link") for x in pair[:2]) for pair in rows]
+        allowed = {frozenset(pair) for pair in names}
+        own = {link: self.objects_of(link) for link in self.links}
+        with self.scene.lock:
+            for k, a in enumerate(self.links):
+                for b in self.links[k + 1 :]:
+                    change = self.scene.ignore if {a, b} in allowed else self.scene.allow
+                    if own[a] and own[b]:
+                        change(np.repeat(own[a], len(own[b])), np.tile(own[b], len(own[a])))
+            self._state.description.pairs = rows
 
     def write_srdf(self, path: Any) -> None:
         """Write groups, states, end effectors and link pairs as an SRDF file."""
