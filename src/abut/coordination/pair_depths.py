@@ -7,10 +7,11 @@ import numpy as np
 from abut.coordination.part_surfaces import PartSurfaces
 from abut.query.solids.inside_depth import inside_depths
 
-FIRST_PRECISION = 2.0**-9  # of the smaller part
+FIRST_PRECISION = 2.0**-12  # of the smaller part
 LEAST_PRECISION = 2.0**-36
 FINER = 1.0 / 16.0
 RELATIVE_ERROR = 1.0 / 16.0
+NEGLIGIBLE = 1e-6  # [m]: no depth is measured more closely, except to decide the tolerance
 
 
 class PairDepth(NamedTuple):
@@ -49,8 +50,8 @@ def pair_depths(
 def pair_depth(surfaces: PartSurfaces, i: int, j: int, tolerance: float) -> PairDepth:
     """Depth of two parts with common interior: the larger of the depths in a and in b.
 
-    The bounds are at most a sixteenth of the depth apart, and lie on one side of the tolerance,
-    unless rounding forbids it.
+    The bounds are at most a sixteenth of the depth or ``NEGLIGIBLE`` apart, and lie on one side of
+    a tolerance above 0. Rounding, and surfaces that intersect themselves, may forbid it.
 
     Args:
         surfaces: Surfaces of the parts, both closed.
@@ -62,7 +63,7 @@ def pair_depth(surfaces: PartSurfaces, i: int, j: int, tolerance: float) -> Pair
     """
     sides = (i, j), (j, i)
     size = min(surfaces[row].size for row in (i, j))
-    precision = FIRST_PRECISION * size
+    precision, gap = FIRST_PRECISION * size, np.inf
     while True:
         found = [
             inside_depths(
@@ -76,10 +77,13 @@ def pair_depth(surfaces: PartSurfaces, i: int, j: int, tolerance: float) -> Pair
         ]
         low, high = np.max([side.bounds[0] for side in found], axis=0)
         deepest = max(side.depth[0] for side in found)
-        decided = low > tolerance or high <= tolerance
-        if (decided and high - low <= RELATIVE_ERROR * high) or precision < LEAST_PRECISION * size:
+        decided = tolerance == 0.0 or low > tolerance or high <= tolerance
+        tight = high - low <= max(RELATIVE_ERROR * high, NEGLIGIBLE)
+        stuck = high - low > max(precision, 0.5 * gap)
+        if (decided and tight) or stuck or precision < LEAST_PRECISION * size:
             points = np.array([side.deepest[0] for side in found])
             return PairDepth(float(deepest), float(max(high - deepest, 0.0)), _known(points))
+        gap = high - low
         precision *= FINER
 
 

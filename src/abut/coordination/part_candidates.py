@@ -16,7 +16,7 @@ ULPS = 8.0  # rounding of boxes and of distances, in units of the largest coordi
 
 
 @dataclass(frozen=True, eq=False)
-class Candidates:
+class PartCandidates:
     """Pairs of parts to check, ascending.
 
     Attributes:
@@ -38,7 +38,7 @@ class Candidates:
         return len(self.pairs)
 
 
-def candidates(parts: PartTable, rules: Rules, device: Any = None) -> Candidates:
+def part_candidates(parts: PartTable, rules: Rules, device: Any = None) -> PartCandidates:
     """List the pairs of parts that the rules check and that may have a verdict.
 
     Args:
@@ -59,7 +59,7 @@ def candidates(parts: PartTable, rules: Rules, device: Any = None) -> Candidates
     excluded.update(reasons[reasons != ""].tolist())
     kept = reasons == ""
     counts = {reason: count for reason, count in sorted(excluded.items()) if count}
-    return Candidates(close[kept], which[kept], rules.check_list, counts, matrix.problems)
+    return PartCandidates(close[kept], which[kept], rules.check_list, counts, matrix.problems)
 
 
 def close_pairs(parts: PartTable, matrix: CheckMatrix, device: Any = None) -> np.ndarray:
@@ -72,7 +72,7 @@ def close_pairs(parts: PartTable, matrix: CheckMatrix, device: Any = None) -> np
     reach = matrix.reach
     widest = reach.max(axis=1, initial=-np.inf)[matrix.part_class]
     grown = parts.boxes.copy()
-    wide = np.where(widest >= 0, widest / 2 + parts.deviation, 0.0) + slack_of(parts.boxes)
+    wide = np.where(widest >= 0, widest / 2 + parts.deviation, 0.0) + box_rounding(parts.boxes)
     grown[:, 0] -= wide[:, None]
     grown[:, 1] += wide[:, None]
     idle = widest < 0  # of no check: an empty box overlaps none
@@ -80,7 +80,7 @@ def close_pairs(parts: PartTable, matrix: CheckMatrix, device: Any = None) -> np
     pairs = overlapping_boxes(grown[:, 0], grown[:, 1], resolve_device(device))
     classes = matrix.part_class[pairs]
     far = reach[classes[:, 0], classes[:, 1]] + parts.deviation[pairs].sum(axis=1)
-    return pairs[box_gaps(parts.boxes, pairs) <= far + slack_of(parts.boxes)[pairs].sum(axis=1)]
+    return pairs[box_gaps(parts.boxes, pairs) <= far + box_rounding(parts.boxes)[pairs].sum(axis=1)]
 
 
 def box_gaps(boxes: np.ndarray, pairs: np.ndarray) -> np.ndarray:
@@ -90,6 +90,6 @@ def box_gaps(boxes: np.ndarray, pairs: np.ndarray) -> np.ndarray:
     return np.linalg.norm(gaps, axis=1)
 
 
-def slack_of(boxes: np.ndarray) -> np.ndarray:
+def box_rounding(boxes: np.ndarray) -> np.ndarray:
     """(n,) rounding of each box [m]."""
     return ULPS * np.spacing(np.abs(boxes).max(axis=(1, 2), initial=0.0))

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from abut.coordination.candidates import candidates
+from abut.coordination.part_candidates import part_candidates
 from abut.coordination.rules import CheckMatrix, excluded_by
 from abut.coordination.rules_file import read_rules
 from blocks import block, table
@@ -38,7 +38,7 @@ def parts_of(seed, count=40, deviation=0.0, offset=0.0):
 @settings(max_examples=20, deadline=None)
 def test_all_pairs_of_boxes_within_reach(seed, deviation, offset):
     parts, rules = parts_of(seed, 40, deviation, offset), read_rules(RULES)
-    found = candidates(parts, rules, "cpu")
+    found = part_candidates(parts, rules, "cpu")
     pairs = np.array(list(itertools.combinations(range(len(parts)), 2)))
     which = CheckMatrix(rules, parts).of(pairs)
     low, high = parts.boxes[:, 0], parts.boxes[:, 1]
@@ -60,10 +60,10 @@ def test_counts_of_excluded_pairs():
     links = [("a", "b", "fills"), ("a", "d", "fills"), ("c", "d", "connects")]
     parts = table(shapes, links=links, assembly={"b": "S", "c": "S"})
     rules = read_rules({"exclude": {"same_assembly": True, "pairs": [["*", "*"]]}})
-    assert len(candidates(parts, rules, "cpu")) == 0
-    assert candidates(parts, rules, "cpu").excluded == {"sets": 5}
+    assert len(part_candidates(parts, rules, "cpu")) == 0
+    assert part_candidates(parts, rules, "cpu").excluded == {"sets": 5}
     rules = read_rules({"exclude": {"same_assembly": True}})
-    found = candidates(parts, rules, "cpu")
+    found = part_candidates(parts, rules, "cpu")
     assert found.excluded == {"connects": 1, "fills": 1, "same assembly": 1}
     assert found.pairs.tolist() == [[0, 2], [1, 3]]
 
@@ -71,4 +71,4 @@ def test_counts_of_excluded_pairs():
 @pytest.mark.parametrize("count", [0, 1, 2])
 def test_few_parts(count):
     parts = table({str(k): block((1, 1, 1)) for k in range(count)})
-    assert candidates(parts, read_rules(None), "cpu").pairs.tolist() == [[0, 1]] * (count == 2)
+    assert part_candidates(parts, read_rules(None), "cpu").pairs.tolist() == [[0, 1]] * (count == 2)
