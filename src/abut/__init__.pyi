@@ -1,6 +1,8 @@
 # The public names. Each is imported when it is first used: see __init__.py.
 
 from . import adapters, cases, hardware, primitives, scale, sim, view
+from .coordination.clash import clash
+from .coordination.clashes import Clashes, Verdict
 from .errors import (
     AbutError,
     CapacityError,
@@ -66,6 +68,7 @@ __all__ = [
     "Bound",
     "BroadMethod",
     "CapacityError",
+    "Clashes",
     "ClosestPoints",
     "Contacts",
     "CullBackend",
@@ -111,9 +114,11 @@ __all__ = [
     "Solver",
     "ToolError",
     "Tracker",
+    "Verdict",
     "adapters",
     "cases",
     "ccd",
+    "clash",
     "closest_point",
     "collide",
     "contains",

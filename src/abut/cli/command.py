@@ -18,6 +18,7 @@ COMMANDS = {  # name and help
     "distance": "compute the distance between two meshes",
     "within": "find the face pairs within a distance",
     "overlap": "measure how deep two solids overlap, and how to part them",
+    "clash": "find the clashing parts of building and machine models, and report them",
     "scene": "find the colliding objects of a scene or robot file",
     "cull": "find the potentially colliding set of a scene",
     "field": "build or query a distance field",

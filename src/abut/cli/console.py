@@ -99,6 +99,32 @@ def bar(what: str) -> Iterator[Callable[[float], None]]:
         yield lambda share: shown.update(task, completed=share)
 
 
+@contextmanager
+def counting() -> Iterator[Callable[[str, int, int], None]]:
+    """Show a bar with a rate and an estimate for each stage of a call.
+
+    Yields a function of the stage, the steps that are done, and their number.
+    """
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
+    from rich.progress import TimeRemainingColumn as Left
+
+    console = _console(True)
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn())
+    rate = TextColumn("{task.fields[rate]}")
+    options: Any = {"transient": True, "disable": not console.is_terminal}
+    with Progress(*columns, rate, Left(), console=console, **options) as shown:
+        tasks: dict[str, Any] = {}
+
+        def show(stage: str, done: int, total: int) -> None:
+            if stage not in tasks:
+                tasks[stage] = shown.add_task(stage, total=total, rate="")
+            shown.update(tasks[stage], completed=done, total=total)
+            speed = shown.tasks[tasks[stage]].speed
+            shown.update(tasks[stage], rate=f"{speed:,.0f}/s" if speed else "")
+
+        yield show
+
+
 def show_json(report: dict[str, Any]) -> None:
     """Print a JSON object, one line per member."""
     members = (f"  {json.dumps(k)}: {json.dumps(v, allow_nan=False)}" for k, v in report.items())

@@ -8,10 +8,11 @@ from abut.coordination.part_surfaces import PartSurfaces
 from abut.query.solids.inside_depth import inside_depths
 
 FIRST_PRECISION = 2.0**-12  # of the smaller part
-LEAST_PRECISION = 2.0**-36
+LEAST_PRECISION = 2.0**-24
 FINER = 1.0 / 16.0
 RELATIVE_ERROR = 1.0 / 16.0
-NEGLIGIBLE = 1e-6  # [m]: no depth is measured more closely, except to decide the tolerance
+NEGLIGIBLE = 2.0**-16  # of the smaller part: measured more closely only to decide the tolerance
+OF_TOLERANCE = 1.0 / 8.0
 
 
 class PairDepth(NamedTuple):
@@ -50,8 +51,9 @@ def pair_depths(
 def pair_depth(surfaces: PartSurfaces, i: int, j: int, tolerance: float) -> PairDepth:
     """Depth of two parts with common interior: the larger of the depths in a and in b.
 
-    The bounds are at most a sixteenth of the depth or ``NEGLIGIBLE`` apart, and lie on one side of
-    a tolerance above 0. Rounding, and surfaces that intersect themselves, may forbid it.
+    The bounds are at most a sixteenth of the depth, an eighth of the tolerance or 2**-16 of the
+    smaller part apart. They lie on one side of a tolerance above 0, unless the depth is closer to
+    it than 2**-24 of the smaller part. Surfaces that intersect themselves may forbid either.
 
     Args:
         surfaces: Surfaces of the parts, both closed.
@@ -64,6 +66,7 @@ def pair_depth(surfaces: PartSurfaces, i: int, j: int, tolerance: float) -> Pair
     sides = (i, j), (j, i)
     size = min(surfaces[row].size for row in (i, j))
     precision, gap = FIRST_PRECISION * size, np.inf
+    enough = max(NEGLIGIBLE * size, OF_TOLERANCE * tolerance)
     while True:
         found = [
             inside_depths(
@@ -78,13 +81,14 @@ def pair_depth(surfaces: PartSurfaces, i: int, j: int, tolerance: float) -> Pair
         low, high = np.max([side.bounds[0] for side in found], axis=0)
         deepest = max(side.depth[0] for side in found)
         decided = tolerance == 0.0 or low > tolerance or high <= tolerance
-        tight = high - low <= max(RELATIVE_ERROR * high, NEGLIGIBLE)
+        tight = high - low <= max(RELATIVE_ERROR * high, enough)
         stuck = high - low > max(precision, 0.5 * gap)
         if (decided and tight) or stuck or precision < LEAST_PRECISION * size:
             points = np.array([side.deepest[0] for side in found])
             return PairDepth(float(deepest), float(max(high - deepest, 0.0)), _known(points))
         gap = high - low
-        precision *= FINER
+        needed = 0.5 * max(RELATIVE_ERROR * low, enough) if decided else 0.0
+        precision = max(FINER * precision, min(needed, 0.5 * precision))
 
 
 def _known(points: np.ndarray) -> np.ndarray:

@@ -159,7 +159,7 @@ def _table(
 
 def _boxes(meshes: list[PartMesh], mesh: np.ndarray, poses: np.ndarray) -> np.ndarray:
     """(n, 2, 3) world bounds of the faces of each part, one step of float64 larger."""
-    used = [part.vertices[np.unique(part.faces)] for part in meshes]
+    used = [part.vertices[_used_vertices(part)] for part in meshes]
     boxes = np.empty((len(mesh), 2, 3))
     for row, number in enumerate(mesh.tolist()):
         points = moved(poses[row], used[number])
@@ -169,6 +169,12 @@ def _boxes(meshes: list[PartMesh], mesh: np.ndarray, poses: np.ndarray) -> np.nd
     boxes[:, 0] = np.nextafter(boxes[:, 0], -np.inf)
     boxes[:, 1] = np.nextafter(boxes[:, 1], np.inf)
     return boxes
+
+
+def _used_vertices(part: PartMesh) -> np.ndarray:
+    """Vertices of the faces; indices of none are left out."""
+    rows = np.unique(part.faces)
+    return rows[(rows >= 0) & (rows < len(part.vertices))].astype(np.int64)
 
 
 def _stems(paths: list[Path]) -> list[str]:

@@ -35,7 +35,9 @@ def read_rules(
         OptionError: A rule is wrong; names the file, the rule and the key.
     """
     own = {"clearance": clearance, "tolerance": tolerance, "touch": touch}
-    _Table(own, "clash", tuple(own)).lengths("clearance", "tolerance")
+    table = _Table(own, "clash", tuple(own))
+    table.lengths("clearance", "tolerance")
+    table.truth("touch")
     if rules is None:
         return Rules.default(clearance, tolerance, touch)
     if isinstance(rules, Rules):

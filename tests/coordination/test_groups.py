@@ -1,0 +1,79 @@
+"""Groups of clashes with one cause."""
+
+import numpy as np
+
+import abut
+from abut.coordination.groups import clash_groups
+from abut.coordination.part_table import PartTable
+from blocks import block, model, table
+
+
+def grouped(clashes):
+    """Sets of pairs by group."""
+    out = {}
+    for row in clashes:
+        ends = frozenset(key.partition("/")[2] for key in (row["a"], row["b"]))
+        out.setdefault(int(row["group"]), set()).add(ends)
+    return [out[k] for k in range(len(out))]
+
+
+def studs(count=6):
+    shapes = {f"stud{k}": block((0.05, 0.1, 2.5), (0.6 * k, 0, 0)) for k in range(count)}
+    shapes["duct"] = block((4, 0.06, 0.2), (-0.3, 0.02, 1))
+    return shapes, dict.fromkeys(shapes, "IfcMember") | {"duct": "IfcDuctSegment"}
+
+
+def test_one_duct_through_six_studs_is_one_group():
+    shapes, types = studs()
+    shapes["sill"], types["sill"] = block((4, 0.1, 0.05), (0, 0, 0)), "IfcPlate"
+    found = abut.clash(table(shapes, type=types), device="cpu")
+    through = {frozenset(["duct", f"stud{k}"]) for k in range(6)}
+    footed = {frozenset(["sill", f"stud{k}"]) for k in range(6)}
+    assert sorted(map(len, grouped(found))) == [6, 6]
+    assert through in grouped(found) and footed in grouped(found)
+    texts = [group.text for group in clash_groups(found)]
+    assert "model/duct with 6 IfcMember: 6 pierce" in texts
+    assert [group.number for group in clash_groups(found)] == [0, 1]
+
+
+def test_a_grid_of_ducts_and_studs_is_a_group_for_each_duct():
+    shapes, types = studs(3)
+    shapes |= {f"duct{k}": block((4, 0.06, 0.1), (-0.3, 0.02, 0.2 * k + 0.1)) for k in range(4)}
+    del shapes["duct"]
+    types |= {f"duct{k}": "IfcDuctSegment" for k in range(4)}
+    found = abut.clash(table(shapes, type=types), device="cpu")
+    hubs = {group.hub for group in clash_groups(found)}
+    assert hubs == {f"model/stud{k}" for k in range(3)}, "a stud has more clashes than a duct"
+
+
+def test_groups_do_not_depend_on_names_of_files_or_their_order(tmp_path):
+    shapes, types = studs()
+    duct = model({"duct": shapes.pop("duct")}, path="hvac.ifc", type=types)
+    frame = model(shapes, path="frame.ifc", type=types)
+    one, other = (
+        abut.clash(PartTable.of_models(models), device="cpu")
+        for models in ([duct, frame], [frame, duct])
+    )
+    assert grouped(one) == grouped(other) and len(grouped(one)) == 1
+    for name, values in one.columns().items():
+        np.testing.assert_array_equal(values, getattr(other, name))
+
+
+def test_duplicates_of_two_files_are_one_group():
+    shapes = {str(k): block((1, 1, 1), (3 * k, 0, 0)) for k in range(4)}
+    twice = shapes | {"copy": shapes["0"], "again": shapes["0"]}
+    first, second = model(shapes, path="a.ifc"), model(shapes, path="b.ifc")
+    found = abut.clash(PartTable.of_models([first, second]), device="cpu")
+    assert set(found.verdict) == {"duplicate"} and set(found.group) == {0} and len(found) == 4
+    assert clash_groups(found)[0].text == "4 duplicate, such as a/0 and b/0"
+    found = abut.clash(table(twice), device="cpu")
+    assert len(found) == 3 and set(found.group) == {0}
+    found = abut.clash(table(twice | {"three": shapes["3"], "two": shapes["2"]}), device="cpu")
+    assert sorted(map(len, grouped(found))) == [1, 1, 3]
+
+
+def test_no_clashes_and_single_ones():
+    assert len(clash_groups(abut.clash(table({"a": block((1, 1, 1))}), device="cpu"))) == 0
+    pair = {"a": block((1, 1, 1)), "b": block((1, 1, 1), (0.5, 0, 0))}
+    groups = clash_groups(abut.clash(table(pair), device="cpu"))
+    assert [(g.rows.tolist(), g.text) for g in groups] == [([0], "model/a and model/b: 1 protrude")]
