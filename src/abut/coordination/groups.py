@@ -66,7 +66,8 @@ def clash_groups(clashes: Clashes) -> list[ClashGroup]:
     order = np.argsort(clashes.group, kind="stable")
     bounds = np.flatnonzero(np.diff(clashes.group[order], prepend=-2))
     for rows in np.split(order, bounds[1:]) if len(order) else []:
-        shared = set.intersection(*({clashes.a[k], clashes.b[k]} for k in rows.tolist()))
+        ends = zip(clashes.a[rows].tolist(), clashes.b[rows].tolist(), strict=True)
+        shared: set[str] = set.intersection(*map(set, ends))
         hub = min(shared) if len(shared) == 1 and len(rows) > 1 else ""
         text = _text(clashes, rows, hub)
         out.append(ClashGroup(int(clashes.group[rows[0]]), rows, hub, text))
@@ -95,10 +96,11 @@ def _stars(clashes: Clashes, rows: np.ndarray) -> list[list[int]]:
     stars_of: dict[int, list[Star]] = {}
     parts = clashes.parts
     kinds = np.where(parts.type == "", parts.file, parts.type)
-    ends = [kinds[parts.rows_of(side[rows].tolist())] for side in (clashes.a, clashes.b)]
-    for k, kind_a, kind_b in zip(rows.tolist(), *ends, strict=True):
-        about = FAMILIES[Verdict(clashes.verdict[k])], clashes.check[k]
-        stars = [(clashes.a[k], kind_b, *about), (clashes.b[k], kind_a, *about)]
+    sides = [side[rows].tolist() for side in (clashes.a, clashes.b)]
+    ends = [kinds[parts.rows_of(side)].tolist() for side in sides]
+    for k, a, b, kind_a, kind_b in zip(rows.tolist(), *sides, *ends, strict=True):
+        family, check = FAMILIES[Verdict(clashes.verdict[k])], str(clashes.check[k])
+        stars: list[Star] = [(a, kind_b, family, check), (b, kind_a, family, check)]
         stars_of[k] = stars
         for star in stars:
             members[star].append(k)
@@ -138,7 +140,8 @@ def _text(clashes: Clashes, rows: np.ndarray, hub: str) -> str:
     if not hub:
         pair = f"{clashes.a[rows[0]]} and {clashes.b[rows[0]]}"
         return f"{pair}: {verdicts}" if len(rows) == 1 else f"{verdicts}, such as {pair}"
-    others = {clashes.b[k] if clashes.a[k] == hub else clashes.a[k] for k in rows.tolist()}
+    ends = zip(clashes.a[rows].tolist(), clashes.b[rows].tolist(), strict=True)
+    others = {b if a == hub else a for a, b in ends}
     row = clashes.parts.rows_of(sorted(others)[:1])[0]
     kind = clashes.parts.type[row] or "part"
     return f"{hub} with {len(others)} {kind}: {verdicts}"

@@ -11,14 +11,15 @@ from abut.coordination.clashes import Clashes
 from abut.coordination.compare import Status
 from abut.coordination.part_table import PartTable
 from abut.coordination.report_columns import Columns, PartFacts, columns_of
-from abut.coordination.report_page import write_page
 from abut.coordination.report_json import ClashReport, read_json, report_date, write_json
+from abut.coordination.report_page import write_page
 from abut.coordination.tables import can_write_parquet, read_csv, read_parquet, write_csv
 from abut.coordination.tables import write_parquet as write_rows_as_parquet
 from abut.errors import FileError
 
 ROWS = "clashes"  # the stem of the files of a report
 TITLE = "Clash report"
+PAGE = "index.html"
 BCF_FILES = {"3.0": f"{ROWS}.bcf", "2.1": f"{ROWS}-2.1.bcf"}
 SETTLED = (Status.ACCEPTED, Status.GONE)
 
@@ -109,7 +110,8 @@ def write_report(
     for bcf, name in BCF_FILES.items():
         path = folder / name
         written.append(write_bcf(clashes, columns, path, version=bcf, device=device, **facts))
-    return written
+    facts |= {"earlier": earlier, "device": device}
+    return [*written, write_page(clashes, columns, folder / PAGE, **facts)]
 
 
 def read_earlier(path: Any) -> EarlierReport:

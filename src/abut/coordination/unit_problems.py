@@ -21,17 +21,16 @@ def unit_problems(models: Sequence[PartModel]) -> list[str]:
     unit and none was given, and its size differs from that of another model by a factor of 200; or
     if it lies more than 1 km, and ten times the size of the largest model, from all others.
     """
-    boxes = list(map(_box, models))
-    known = [k for k, box in enumerate(boxes) if box is not None]
-    sizes = {k: float(np.linalg.norm(np.ptp(boxes[k], axis=0))) for k in known}
+    found = [(model, box) for model in models if (box := _box(model)) is not None]
+    sizes = [float(np.linalg.norm(np.ptp(box, axis=0))) for _, box in found]
     lines = []
-    for k in known:
-        others = [m for m in known if m != k]
-        reason = _size_problem(models[k], sizes[k], [sizes[m] for m in others])
+    for k, (model, box) in enumerate(found):
+        others = [m for m in range(len(found)) if m != k]
+        reason = _size_problem(model, sizes[k], [sizes[m] for m in others])
         if not reason and others:
-            reason = _place_problem([boxes[m] for m in others], boxes[k], max(sizes.values()))
+            reason = _place_problem([found[m][1] for m in others], box, max(sizes))
         if reason:
-            lines.append(f"{models[k].path}: {reason}")
+            lines.append(f"{model.path}: {reason}")
     return lines
 
 
