@@ -146,6 +146,7 @@ class Page {
   // Rows for paper, with pictures.
   print() {
     const { rows } = this;
+    for (const details of document.querySelectorAll("details")) details.open = true;
     const chosen = this.table.sorted(this.filter.chosen());
     const part = (side, row) => [fileText(rows.name(side, row)), fileText(rows.about(side, row), "small"),
       fileText(rows.get(`${side}_id`, row), "small")];

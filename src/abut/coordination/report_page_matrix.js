@@ -1,14 +1,18 @@
 // The summary matrix: how many clashes there are between files, types or layers.
 
 const AXES = [["type", "Types"], ["file", "Files"], ["layer", "Layers"]];
-const MOST_LINES = 12;
+const MOST_LINES = 9;
 const OTHERS = "others";
+
+// A name without the prefix of IFC, which may break before capitals and after dots.
+const broken = (name) => name.replace(/^Ifc(?=[A-Z])/, "").replace(/([a-z0-9])(?=[A-Z])|([._-])/g, "$1$2\u200b");
 
 class Matrix {
   constructor(rows, filter, changed) {
     Object.assign(this, { rows, filter, changed });
     const distinct = (axis) => new Set([...rows.texts(`a_${axis}`), ...rows.texts(`b_${axis}`)]).size;
-    this.axis = (AXES.find(([axis]) => distinct(axis) > 1) ?? AXES[0])[0];
+    const first = distinct("file") > 2 ? "file" : "type";
+    this.axis = distinct(first) > 1 ? first : "file";
   }
 
   draw() {
@@ -51,12 +55,12 @@ class Matrix {
     const most = Math.max(...[...cells.values()].map(sum));
     const lines = names.map((name, i) => el("tr", {}, this.header(name, many && i === names.length - 1),
       ...names.map((other, j) => el("td", {}, j < i ? "" : this.cell(cells.get(`${i},${j}`), name, other, most, sum, many)))));
-    const head = el("tr", {}, el("th"), ...names.map((name) => el("th", { scope: "col", title: name }, fileText(name))));
+    const head = el("tr", {}, el("th"), ...names.map((name) => el("th", { scope: "col", title: name }, fileText(broken(name)))));
     return el("table", { class: "matrix" }, el("thead", {}, head), el("tbody", {}, ...lines));
   }
 
   header(name, others) {
-    const made = el("th", { scope: "row", title: name }, fileText(name));
+    const made = el("th", { scope: "row", title: name }, fileText(broken(name)));
     if (!others) {
       made.style.cursor = "pointer";
       made.addEventListener("click", () => this.choose(name, null));

@@ -14,6 +14,7 @@ class Table {
     this.list = []; // of { row, more, inner }
     this.open = new Set(); // groups
     this.chosen = null;
+    byId("scroll").parentElement.classList.toggle("one-check", rows.texts("check").length < 2);
     this.scroll = byId("scroll");
     this.scroll.addEventListener("scroll", () => this.paint());
     this.scroll.addEventListener("keydown", (event) => this.key(event));
