@@ -13,20 +13,22 @@ from abut.io.mesh_model import read_mesh_model
 from abut.io.npz_model import read_npz_model
 from abut.io.part_model import PartModel
 from abut.io.step_model import read_step
+from abut.io.usd_model import read_usd
 
 UNITS = {"m": 1.0, "mm": 0.001, "cm": 0.01, "in": 0.0254, "ft": 0.3048}
 IFC = (".ifc", ".ifczip")
 STEP = (".step", ".stp")
+USD = (".usd", ".usda", ".usdc", ".usdz")
 MESHES = (".glb", ".gltf", ".ply", ".obj", ".stl", ".off", ".3mf", ".dae")
 NUMPY = (".npz",)
-ENDINGS = (*IFC, *STEP, *MESHES, *NUMPY, *ARCHIVES)
+ENDINGS = (*IFC, *STEP, *USD, *MESHES, *NUMPY, *ARCHIVES)
 
 
 def read_model(path: Any, *, unit: float | str | None = None, chord: float = 0.001) -> PartModel:
     """Read the parts of a model.
 
     Args:
-        path: An IFC or STEP file, or a mesh or scene file.
+        path: An IFC, STEP or USD file, or a mesh or scene file.
         unit: Metres per unit, or one of ``UNITS``; only for formats that state no unit. Without
             it such a file is taken to be in metres.
         chord: Largest distance of a mesh from the curved surface it replaces [m].
@@ -47,6 +49,8 @@ def read_model(path: Any, *, unit: float | str | None = None, chord: float = 0.0
             return read_ifc(path, chord)
         if path.suffix.lower() in STEP:
             return read_step(path, chord)
+        if path.suffix.lower() in USD:
+            return read_usd(path, chord, metres)
         if path.suffix.lower() in NUMPY:
             return read_npz_model(path, metres)
         return read_mesh_model(path, metres)
