@@ -3,7 +3,9 @@
 import numpy as np
 
 
-def triangulated(points: np.ndarray, counts: np.ndarray, corners: np.ndarray) -> np.ndarray:
+def triangles_of_polygons(
+    points: np.ndarray, counts: np.ndarray, corners: np.ndarray
+) -> np.ndarray:
     """Cut polygons into triangles that use their corners alone, so that closed meshes stay closed.
 
     Args:

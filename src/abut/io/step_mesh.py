@@ -30,7 +30,7 @@ class BodyMesh(NamedTuple):
 
 
 class _Face(NamedTuple):
-    """A triangulated face: its nodes in space and on the surface, and their numbers.
+    """A triangles_of_polygons face: its nodes in space and on the surface, and their numbers.
 
     Attributes:
         poles: For each node the parameter, 0 or 1, that has no effect there; -1: both have one.

@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from abut.io.polygons import triangulated
+from abut.io.polygons import triangles_of_polygons
 
 TURNED = {"X": [2, 0, 1], "Y": [1, 2, 0], "Z": [0, 1, 2]}  # coordinates whose axis is Z
 LEAST_SIDES = 8  # of a circle
@@ -71,7 +71,7 @@ def _mesh(prim: Any, time: Any) -> UsdShape:
     solid = np.ones(len(counts), bool)
     solid[holes[(holes >= 0) & (holes < len(counts))]] = False
     corners = corners[np.repeat(solid, counts)]
-    faces = triangulated(points, counts[solid], corners)
+    faces = triangles_of_polygons(points, counts[solid], corners)
     if not len(faces):
         raise ValueError("it has no faces.")
     if str(_value(prim, "orientation", time)) == "leftHanded":
@@ -82,7 +82,7 @@ def _mesh(prim: Any, time: Any) -> UsdShape:
 def _box(size: float) -> tuple[np.ndarray, np.ndarray]:
     points = np.array([(x, y, z) for x in (-1, 1) for y in (-1, 1) for z in (-1, 1)]) * size / 2
     sides = [0, 1, 3, 2, 4, 6, 7, 5, 0, 4, 5, 1, 2, 3, 7, 6, 0, 2, 6, 4, 1, 5, 7, 3]
-    return points, triangulated(points, np.full(6, 4), np.array(sides))
+    return points, triangles_of_polygons(points, np.full(6, 4), np.array(sides))
 
 
 def _plane(prim: Any, time: Any) -> tuple[np.ndarray, np.ndarray]:
