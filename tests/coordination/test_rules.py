@@ -1,6 +1,7 @@
 """Rules: sets of parts, the check of each pair, and errors that name the rule and the key."""
 
 import itertools
+import tomllib
 from pathlib import Path
 
 import numpy as np
@@ -268,3 +269,14 @@ def test_bad_files(tmp_path):
     with pytest.raises(OptionError, match="clearance must be a length in metres from 0 up"):
         read_rules(None, clearance=-1)
     assert Path(path).exists()
+
+
+def test_the_rules_on_the_page_are_rules():
+    page = (Path(__file__).parents[2] / "docs" / "clash.md").read_text("utf-8")
+    rules = read_rules(tomllib.loads(page.partition("```toml\n")[2].partition("```")[0]))
+    assert [check.name for check in rules.check_list] == [
+        "ducts near fire walls",
+        "ducts, walls+stairs",
+        "double parts",
+    ]
+    assert rules.exclusions.pairs == (("stairs", "walls"),)
