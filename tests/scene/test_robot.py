@@ -4,11 +4,13 @@ import pickle
 
 import numpy as np
 import pytest
+import warp as wp
 
 import abut
 from abut.cases import box, icosphere
 from abut.scene.clearance_tables import clear_cells
 from abut.scene.kinematics import Joint, Kinematics
+from abut.scene.robot_search import RobotSearch
 
 EYE = np.eye(4)
 Z = np.array([0.0, 0.0, 1.0])
@@ -254,6 +256,27 @@ def test_valid_grows_its_queues(device):
     assert len(scene.robot.valid(values).numpy()) == 2
     for row in values:
         assert scene.robot.valid(row) == brute_valid(scene, row)
+
+
+def test_values_on_the_device(device):
+    """The way of large batches on CUDA, which the CPU can go too; values may be on the device."""
+    scene = cluttered(device)
+    values = random_values(600)
+    expected = scene.robot.valid(values).numpy()
+    rows = wp.array(values, dtype=wp.float64, device=device)
+    assert np.array_equal(scene.robot.valid(rows).numpy(), expected)
+    model = scene.robot._model()
+    for given in (rows, values, values[:40]):
+        assert np.array_equal(model._cuda_flags(given) == 0, expected[: len(given)])
+    flags = wp.full(600, 7, dtype=wp.int32, device=device)
+    search = RobotSearch(scene.robot._model(), 256)
+    search._sizes = [4, 1, 1]  # queues that must grow
+    search._record()
+    for start, stop in ((0, 256), (256, 512), (512, 600)):
+        part = slice(start, stop)
+        search.write_flags(rows[part], flags[part])
+    assert np.array_equal(flags.numpy() == 0, expected)
+    assert set(flags.numpy().tolist()) == {0, 1}
 
 
 def test_mimic_joints_and_links_that_touch_exactly(device):

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import warp as wp
 
+from abut.core.arrays import to_plain
 from abut.errors import SceneError
 from abut.geometry.poses import checked_poses
 from abut.options import LEAST_TOLERANCE, number_from
@@ -276,16 +277,18 @@ class Robot:
         Guarantee:
             Exact for the poses that the joints have in float64, as ``collide(solid=True)``.
         """
-        rows, scene = self.kinematics.rows_of(values), self.scene
+        scene = self.scene
+        given = None if limits or self._state.padding else self._device_rows(values)
+        rows: Any = self.kinematics.rows_of(values) if given is None else given
         try:
             with scene.lock:
                 model = self._model() if len(self._state.objects) else NoObjects(scene.device)
                 if rows.ndim == 1 and not self._state.padding:
                     free = model.is_free(rows)
                     return free and not (limits and self._outside(rows[None])[0])
-                free = model.are_free(np.atleast_2d(rows))
+                free = model.are_free(np.atleast_2d(rows) if given is None else rows)
         except SceneError:
-            require_finite(rows, self.joints)  # names the joint
+            require_finite(self.kinematics.rows_of(values), self.joints)  # names the joint
             raise
         if limits or self._state.padding:
             host = self._narrowed(free.numpy().copy(), np.atleast_2d(rows), limits)
@@ -293,6 +296,16 @@ class Robot:
                 return bool(host[0])
             free = wp.array(host, dtype=wp.bool, device=free.device)
         return free
+
+    def _device_rows(self, values: Any) -> wp.array | None:
+        """A batch of float64 values that is on the CUDA device of the scene, as it is."""
+        if self.scene.device.is_cpu or isinstance(values, np.ndarray | list | dict | str):
+            return None
+        rows = to_plain(values)
+        here = isinstance(rows, wp.array) and rows.device == self.scene.device
+        if not here or rows.dtype != wp.float64 or rows.ndim != 2:
+            return None
+        return rows if rows.shape[1] == len(self.joints) and rows.is_contiguous else None
 
     def _narrowed(self, free: np.ndarray, rows: np.ndarray, limits: bool) -> np.ndarray:
         """Free configurations, less those outside the limits and those within the padding."""

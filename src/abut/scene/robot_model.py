@@ -14,9 +14,9 @@ from abut.geometry.poses import checked_poses
 from abut.scene.box_cache import BoxCache
 from abut.scene.clearance_tables import PairGrids
 from abut.scene.kinematics import Kinematics
-from abut.scene.robot_pairs import Solids
 from abut.scene.robot_poses import joint_tree_of
 from abut.scene.robot_search import FREE, MET, NOT_FINITE, RobotSearch
+from abut.scene.robot_solids import Solids
 from abut.scene.search_cache import SearchCache
 from abut.scene.selection import Part
 from abut.scene.shape_pool import NO_SHAPE
@@ -111,9 +111,10 @@ class RobotModel:
         self.tables = self.grids.tables(self._pairs, self.device)
         self._tables_version = self.grids.version
         self.covers = self._covers() if self.grids.version else SphereCovers()
-        self._one, self._searches = None, []
+        self._one, self._few, self._searches = None, None, []
 
-    _one: RobotSearch | None
+    _one: RobotSearch | None  # of one configuration
+    _few: RobotSearch | None  # of a CHUNK, in one graph
     _searches: list[RobotSearch]
 
     def is_free(self, values: np.ndarray) -> bool:
@@ -130,7 +131,7 @@ class RobotModel:
         return flag != MET
 
     def are_free(self, values: Any) -> wp.array:
-        """(B,) bool, of (B, k) values."""
+        """(B,) bool, of (B, k) values on the host, or on the device of the scene."""
         start = perf_counter()
         flags = self._cuda_flags(values) if self.device.is_cuda else self._cpu_flags(values)
         self._spend(start)
@@ -168,7 +169,13 @@ class RobotModel:
         return flags
 
     def _cuda_flags(self, values: Any) -> np.ndarray:
-        rows = wp.array(values, dtype=wp.float64, device=self.device, copy=False)
+        if isinstance(values, np.ndarray) and len(values) <= CHUNK:
+            if self._few is None:
+                self._few = RobotSearch(self, CHUNK)
+            return self._few.flags(values).copy()
+        rows = values
+        if isinstance(values, np.ndarray):
+            rows = wp.array(values, dtype=wp.float64, device=self.device)
         flags = wp.empty(rows.shape[0], dtype=wp.int32, device=self.device)
         capacity = min(1 << max(rows.shape[0] - 1, 1).bit_length(), CUDA_CHUNK)
         search = next((x for x in self._searches if x.capacity >= capacity), None)
@@ -176,7 +183,7 @@ class RobotModel:
             search = RobotSearch(self, capacity)
             self._searches = [search]
         for start in range(0, rows.shape[0], capacity):
-            part = slice(start, start + capacity)
+            part = slice(start, min(start + capacity, rows.shape[0]))  # Warp clamps no slices
             search.write_flags(rows[part], flags[part])
         return flags.numpy()
 

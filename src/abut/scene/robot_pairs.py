@@ -6,15 +6,12 @@ from abut.bounds.aabb import overlap_aabb
 from abut.bounds.float32 import to_vec4f
 from abut.broad.boxes import Boxes, Filters, box_of_posed, passes_filters, store_empty
 from abut.bvh.batched import BatchedBvh, bvh_at
-from abut.bvh.layout import BvhView
 from abut.core.pair_queue import pack_pair, push_pair, queue_stop, unpack_pair
 from abut.geometry.joint_tree import JointTree, body_pose, pose_joints
-from abut.geometry.poses import move_point
-from abut.narrow.inside import cross_ray_tree
 from abut.operands.contact_queues import ContactQueues
-from abut.operands.posed_mesh import PosedMesh
-from abut.operands.posed_pairs import RobotPairs, pair_at
+from abut.operands.posed_pairs import RobotPairs
 from abut.scene.clearance_tables import FREE, MEETING, CellTables, cell_state
+from abut.scene.robot_solids import Solids, is_nested, may_hold
 from abut.scene.sphere_covers import SphereCovers, cores_meet, cover_is_clear
 
 wp.set_module_options({"enable_backward": False, "fuse_fp": False})
@@ -25,16 +22,6 @@ NOT_FINITE = wp.constant(wp.int32(2))
 CLEAR = wp.constant(wp.int32(0))
 MET = wp.constant(wp.int32(1))
 UNDECIDED = wp.constant(wp.int32(2))
-NESTING_PAD = wp.constant(wp.float32(2.0**-18))  # of the largest coordinate, for rounded boxes
-
-
-@wp.struct
-class Solids:
-    """Closed meshes among the slices of a scene, as solids."""
-
-    closed: wp.array[wp.int32]  # of each slice: 0 open, 1 closed, 2 closed and oriented
-    anchor_starts: wp.array[wp.int32]  # of each slice, one more at the end
-    anchors: wp.array[wp.int32]  # a vertex of each component
 
 
 @wp.kernel
@@ -82,28 +69,6 @@ def robot_boxes_kernel(
                     lower, upper = box_of_posed(pairs_out.bvhs, shape, pose, wp.float64(0.0))
                     boxes_out.lower[at] = to_vec4f(lower)
                     boxes_out.upper[at] = to_vec4f(upper)
-
-
-@wp.func
-def is_nested(low_a: wp.vec4f, high_a: wp.vec4f, low_b: wp.vec4f, high_b: wp.vec4f):
-    """Whether box a may be inside box b, up to the rounding of boxes."""
-    size = wp.float32(0.0)
-    for i in range(3):
-        size = wp.max(size, wp.max(wp.abs(low_b[i]), wp.abs(high_b[i])))
-    pad = NESTING_PAD * size
-    inside = wp.bool(True)
-    for i in range(3):
-        if low_a[i] < low_b[i] - pad or high_a[i] > high_b[i] + pad:
-            inside = False
-    return inside
-
-
-@wp.func
-def may_hold(solids: Solids, outer: wp.int32, inner: wp.int32, nested: wp.bool):
-    """Whether a component of a slice may be inside another slice, where boxes are so nested."""
-    if solids.closed[outer] * solids.closed[inner] == 0:
-        return False
-    return nested or solids.anchor_starts[inner + 1] - solids.anchor_starts[inner] > 1
 
 
 @wp.func
@@ -229,69 +194,6 @@ def robot_pairs_kernel(
             other += 1
         if met:
             flags_out[row] = 1
-
-
-@wp.func
-def component_inside(
-    solids: Solids,
-    shape: wp.int32,
-    inner: PosedMesh,
-    outer: PosedMesh,
-    tree: BvhView,
-    kind: wp.int32,
-):
-    """Whether a component of a mesh lies inside a closed one whose surface it does not meet."""
-    found = wp.bool(False)
-    for k in range(solids.anchor_starts[shape], solids.anchor_starts[shape + 1]):
-        if not found:
-            p = move_point(inner.poses[0], inner.points[solids.anchors[k]])
-            crossed = cross_ray_tree(p, outer, 0, tree)
-            found = (kind == 2 and crossed[0] != 0) or (kind == 1 and crossed[1] % 2 == 1)
-    return found
-
-
-@wp.kernel
-def robot_solids_kernel(
-    # in
-    span: wp.vec3i,
-    pairs: RobotPairs,
-    boxes: Boxes,
-    scene_boxes: Boxes,
-    solids: Solids,
-    # out
-    flags_out: wp.array[wp.int32],
-):
-    """Flag configurations in which a component of a closed object lies inside another one.
-
-    Pairs whose surfaces meet must have been flagged already.
-    """
-    for rank in range(span[0] + wp.tid(), queue_stop(pairs.object_pairs, span[1]), span[2]):
-        row = unpack_pair(pairs.object_pairs.keys[rank], pairs.object_bits)
-        shape_a = pairs.mesh[pairs.rows[row[1]]]
-        shape_b = pairs.mesh[row[2]]
-        if flags_out[row[0]] != 0:
-            continue
-        first = row[0] * pairs.rows.shape[0]
-        low_a = boxes.lower[first + row[1]]
-        high_a = boxes.upper[first + row[1]]
-        low_b = scene_boxes.lower[row[2]]
-        high_b = scene_boxes.upper[row[2]]
-        if pairs.own[row[2]] >= 0:
-            low_b = boxes.lower[first + pairs.own[row[2]]]
-            high_b = boxes.upper[first + pairs.own[row[2]]]
-        a_in_b = may_hold(solids, shape_b, shape_a, is_nested(low_a, high_a, low_b, high_b))
-        b_in_a = may_hold(solids, shape_a, shape_b, is_nested(low_b, high_b, low_a, high_a))
-        if a_in_b or b_in_a:
-            pair = pair_at(pairs, rank)
-            met = wp.bool(False)
-            if a_in_b:
-                kind = solids.closed[shape_b]
-                met = component_inside(solids, shape_a, pair.a, pair.b, pair.tree_b, kind)
-            if b_in_a and not met:
-                kind = solids.closed[shape_a]
-                met = component_inside(solids, shape_b, pair.b, pair.a, pair.tree_a, kind)
-            if met:
-                flags_out[row[0]] = 1
 
 
 @wp.kernel

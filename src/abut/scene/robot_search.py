@@ -19,8 +19,8 @@ from abut.scene.robot_pairs import (
     flag_hits_kernel,
     robot_boxes_kernel,
     robot_pairs_kernel,
-    robot_solids_kernel,
 )
+from abut.scene.robot_solids import robot_solids_kernel
 from abut.traversal.overlap.descend import descend_kernel_for
 from abut.traversal.overlap.kdop_frames import KdopFrames
 
