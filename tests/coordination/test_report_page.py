@@ -134,6 +134,7 @@ def test_large_meshes_are_cut_to_the_clash(tmp_path):
     text = written(tmp_path / "a.html", clashes, columns_of(clashes, facts_in(parts)))
     shapes = [unpacked(inflated(data)) for name, data in BLOCK.findall(text) if name[0] == "q"]
     ((points, cut),) = shapes
+    assert json.loads(inflated(dict(BLOCK.findall(text))["v0"]))["cut"] == [True, False]
     assert 8 <= len(cut) <= 12
     assert points[:, 0].min() >= 5 - 1e-9 and points[:, 0].max() <= 5.1 + 1e-9
 

@@ -45,6 +45,7 @@ class Detail {
     this.viewer.show(view, parts);
     this.viewer.draw();
     stage.classList.add("ready");
+    if (view.cut.includes(true)) stage.append(el("p", {}, "Large parts are cut to the faces around the clash."));
   }
 
   async part(number, middle) {

@@ -7,7 +7,8 @@ import numpy as np
 
 from abut.coordination.part_table import PartTable
 
-WHOLE_FACES = 4000  # a mesh of more faces is cut to the faces around each clash
+WHOLE_FACES = 20_000  # a mesh of more faces is cut to the faces around each clash
+PIECE_FACES = 6_000
 STEPS = 65535  # of positions over the box of a shape
 
 
@@ -28,10 +29,10 @@ def piece_of(parts: PartTable, row: int, frame: np.ndarray) -> tuple[np.ndarray,
     corners = points[faces]
     low, high = corners.min(axis=1), corners.max(axis=1)
     near = np.flatnonzero((low <= frame[1]).all(axis=1) & (high >= frame[0]).all(axis=1))
-    if len(near) > WHOLE_FACES:
+    if len(near) > PIECE_FACES:
         middle = frame.mean(axis=0)
         away = np.maximum(low[near] - middle, 0) + np.maximum(middle - high[near], 0)
-        near = np.sort(near[np.argsort((away**2).sum(axis=1), kind="stable")[:WHOLE_FACES]])
+        near = np.sort(near[np.argsort((away**2).sum(axis=1), kind="stable")[:PIECE_FACES]])
     return points, faces[near]
 
 

@@ -220,7 +220,7 @@ class Viewer {
     if (this.view.same) {
       gl.clear(gl.DEPTH_BUFFER_BIT);
       this.drawSurface(this.parts[0].surface, [...red, 0.5]);
-    } else if (this.view.solid) {
+    } else if (this.view.solid && !this.view.cut.includes(true)) {
       this.common(0, 1, red);
       this.common(1, 0, red);
     }

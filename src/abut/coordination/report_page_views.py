@@ -63,6 +63,7 @@ class PageViews:
             "eye": _short(view.camera.eye - middle),
             "parts": shown,
             "glass": list(view.glass),
+            "cut": [not is_whole(parts, part) for part in pair],
             "solid": bool(self.columns["solid"][row]),
             "same": str(self.columns["verdict"][row]) == Verdict.DUPLICATE,
             "lines": _short(lines),
