@@ -35,6 +35,7 @@ class JointedObjects:
     bodies: wp.array[wp.int32]  # WORLD for objects at rest
     poses: wp.array[wp.mat44d]  # in the frame of the body
     shapes: wp.array[wp.int32]  # slices of the batched BVHs
+    pads: wp.array[wp.float64]  # two objects are in contact where both are no farther apart
     pairs: wp.array[wp.vec3i]  # two objects, and the nearest body that moves both
 
 

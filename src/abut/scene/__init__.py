@@ -4,6 +4,7 @@ from abut.scene.distance_results import LeastDistance, SceneDistances
 from abut.scene.impacts import SceneImpacts
 from abut.scene.joint_motions import MotionImpacts, MotionVerdicts, RobotMotion
 from abut.scene.robot import Robot
+from abut.scene.robot_clearance import RobotClearance
 from abut.scene.scene import Scene
 from abut.scene.scene_object import SceneObject
 from abut.scene.scene_results import SceneContacts, SceneGaps
@@ -13,6 +14,7 @@ __all__ = [
     "MotionImpacts",
     "MotionVerdicts",
     "Robot",
+    "RobotClearance",
     "RobotMotion",
     "Scene",
     "SceneContacts",

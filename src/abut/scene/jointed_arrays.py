@@ -105,6 +105,7 @@ class JointedArrays:
 
     def __init__(self, objects: ObjectTable, kinematics: Kinematics, rows: np.ndarray) -> None:
         self.objects, self.device, self._rows = objects, objects.device, rows
+        self._pads: dict[int, float] = {}
         self.bodies, links = bodies_of(kinematics)
         self.poses = objects.poses.numpy().reshape(-1, 4, 4).copy()
         self.body = np.full(len(objects), -1, np.int32)
@@ -127,6 +128,14 @@ class JointedArrays:
             )
             wp.copy(to, source)
 
+    def set_pads(self, pads: dict[int, float]) -> None:
+        """Take over the paddings of objects, by row."""
+        if pads != self._pads:
+            rows = np.zeros(len(self.body))
+            rows[list(pads)] = list(pads.values())
+            self.object_view.pads.assign(rows)
+            self._pads = dict(pads)
+
     def _tested_pairs(self) -> np.ndarray:
         living = self.objects.living
         faces = self.objects.pool.arrays.table["face_count"][self.objects.shapes[living]]
@@ -143,6 +152,7 @@ class JointedArrays:
         view.bodies = self._array(self.body, wp.int32)
         view.poses = self._array(self.poses, wp.mat44d)
         view.shapes = self._array(self.objects.shapes, wp.int32)
+        view.pads = wp.zeros(len(self.body), dtype=wp.float64, device=self.device)
         view.pairs = self._array(self.pairs, wp.vec3i)
         return view
 

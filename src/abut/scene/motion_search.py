@@ -84,7 +84,7 @@ class MotionSearch:
     def _run(
         self, items: np.ndarray, start: np.ndarray, end: np.ndarray, gap: float, tolerance: float
     ) -> FoundMotions:
-        motions = self._motions(start, end, gap)
+        motions = joint_motions(self.arrays, start, end, gap)
         first = max(int(np.ceil(-np.log2(tolerance))), 0)
         last = min(first + MORE_LEVELS, MOST_LEVELS)
         levels = wp.vec3i(min(first, last), last, MOST_INTERVALS)
@@ -105,18 +105,6 @@ class MotionSearch:
         found.free = outcome == FREE_INT
         found.converged = found.free | (outcome == CONTACT_INT)
         return found
-
-    def _motions(self, start: np.ndarray, end: np.ndarray, gap: float) -> Any:
-        motions = JointMotions()
-        motions.start = wp.array(start, dtype=wp.float64, device=self.device)
-        motions.rates = wp.array(end - start, dtype=wp.float64, device=self.device)
-        motions.min_distance = wp.float64(gap)
-        most = max(np.abs(start).max(initial=0.0), np.abs(end).max(initial=0.0))
-        depth = len(self.arrays.bodies)
-        motions.rounding = wp.float64(
-            ROUNDING * (1.0 + most) * (1 + depth / 8) + 8 * self.arrays.skew
-        )
-        return motions
 
     def _launch(self, items: np.ndarray, motions: Any, levels: Any, listed: int) -> Any:
         """Run the kernel; answers are on the device, a row for each item."""
@@ -147,19 +135,38 @@ class MotionSearch:
         return self._scratches[key]
 
     def _new_scratch(self, teams: int, listed: int) -> Any:
-        def empty(count: int, dtype: Any) -> wp.array:
-            return wp.empty(teams * count, dtype=dtype, device=self.device)
-
-        bodies, objects = len(self.arrays.bodies), len(self.arrays.body)
-        states, pending, scratch = BodyStates(), Pending(), TeamScratch()
-        states.rotations = empty(bodies, wp.mat33d)
-        for name in ("positions", "axes", "anchors", "spins", "drifts"):
-            setattr(states, name, empty(bodies, wp.vec3d))
-        states.speeds = empty(bodies, wp.float64)
-        states.bends = empty(bodies * (bodies + 1), wp.float64)
-        states.object_rotations = empty(objects, wp.mat33d)
-        states.object_positions = empty(objects, wp.vec3d)
-        pending.entries = empty(STACK + listed, wp.vec3i)
-        pending.stack_size, pending.size, pending.teams = STACK, STACK + listed, teams
-        scratch.states, scratch.pending = states, pending
+        pending, scratch = Pending(), TeamScratch()
+        size = STACK + listed
+        pending.entries = wp.empty(teams * size, dtype=wp.vec3i, device=self.device)
+        pending.stack_size, pending.size, pending.teams = STACK, size, teams
+        scratch.states, scratch.pending = empty_states(self.arrays, teams), pending
         return scratch
+
+
+def joint_motions(arrays: JointedArrays, start: np.ndarray, end: np.ndarray, gap: float) -> Any:
+    """The struct of motions from (n, k) to (n, k) joint values, with a gap to keep."""
+    motions = JointMotions()
+    motions.start = wp.array(start, dtype=wp.float64, device=arrays.device)
+    motions.rates = wp.array(end - start, dtype=wp.float64, device=arrays.device)
+    motions.min_distance = wp.float64(gap)
+    most = max(np.abs(start).max(initial=0.0), np.abs(end).max(initial=0.0))
+    rounding = ROUNDING * (1.0 + most) * (1.0 + len(arrays.bodies) / 8)
+    motions.rounding = wp.float64(rounding + 8 * arrays.skew)
+    return motions
+
+
+def empty_states(arrays: JointedArrays, teams: int) -> Any:
+    """Memory for the states of bodies of so many teams."""
+
+    def empty(count: int, dtype: Any) -> wp.array:
+        return wp.empty(teams * count, dtype=dtype, device=arrays.device)
+
+    bodies, objects, states = len(arrays.bodies), len(arrays.body), BodyStates()
+    states.rotations = empty(bodies, wp.mat33d)
+    for name in ("positions", "axes", "anchors", "spins", "drifts"):
+        setattr(states, name, empty(bodies, wp.vec3d))
+    states.speeds = empty(bodies, wp.float64)
+    states.bends = empty(bodies * (bodies + 1), wp.float64)
+    states.object_rotations = empty(objects, wp.mat33d)
+    states.object_positions = empty(objects, wp.vec3d)
+    return states

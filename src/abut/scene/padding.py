@@ -30,18 +30,6 @@ def set_padding(robot: "Robot", distances: Any) -> None:
         del held[row]
 
 
-def widest_padding(robot: "Robot") -> float:
-    """The largest padding of two objects, one of which the robot carries."""
-    state = robot._state
-    own = sorted(state.padding.get(row, 0.0) for row in state.objects.tolist())[-2:]
-    return sum(own[-1:]) + max([0.0, *own[:-1], *_others(state)])
-
-
-def _others(state: Any) -> list[float]:
-    carried = set(state.objects.tolist())
-    return [distance for row, distance in state.padding.items() if row not in carried]
-
-
 def near_padding(robot: "Robot", rows: np.ndarray) -> np.ndarray:
     """(B,) bool: whether objects of the robot are within their padding, for (B, k) values."""
     scene, state = robot.scene, robot._state

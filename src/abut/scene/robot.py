@@ -28,7 +28,8 @@ from abut.scene.joint_values import check_limits, known_name, require_finite
 from abut.scene.jointed_arrays import JointedArrays, spheres_of
 from abut.scene.kinematics import Kinematics
 from abut.scene.motion_search import FoundMotions, MotionSearch
-from abut.scene.padding import near_padding, set_padding, widest_padding
+from abut.scene.padding import near_padding, set_padding
+from abut.scene.robot_clearance import RobotClearance, clearance_of
 from abut.scene.robot_description import EndEffector, JointGroup, LinkPair, RobotDescription
 from abut.scene.robot_model import NoObjects, RobotModel
 from abut.scene.sampled_pairs import sample_pairs
@@ -454,8 +455,8 @@ class Robot:
             q0, q1: (k,) joint values at the start and at the end, or batches (B, k). Without
                 ``q1``, ``q0`` are the waypoints (m, k) of a path, or (B, m, k) of several, with
                 straight motions between them.
-            min_distance: Gap to keep [length unit of the scene]; at least the largest padding of
-                two objects, see ``pad``.
+            min_distance: Gap to keep [length unit of the scene]; of padded objects (see ``pad``) at
+                least both paddings together.
             tolerance: How much earlier than the first contact a time may be [share of a motion].
 
         Returns:
@@ -469,7 +470,7 @@ class Robot:
             than that of the first contact. A gap is contact where it exceeds ``min_distance`` by no
             more than rounding.
         """
-        gap = max(number_from(min_distance, "min_distance", 0.0), widest_padding(self))
+        gap = number_from(min_distance, "min_distance", 0.0)
         tolerance = number_from(tolerance, "tolerance", LEAST_TOLERANCE)
         starts, ends, pieces, single = pieces_of(self.kinematics, q0, q1)
         with self.scene.lock:
@@ -489,8 +490,8 @@ class Robot:
     ) -> MotionImpacts:
         """When pairs of objects first touch during a motion that is straight in joint space.
 
-        Objects are tested as by ``valid_motions``, by their surfaces alone: an object inside
-        another one has no impact. ``scene.ccd(joints=(q0, q1))`` is the same.
+        Objects are tested as by ``valid_motions``, with paddings, by their surfaces alone: an
+        object inside another one has no impact. ``scene.ccd(joints=(q0, q1))`` is the same.
 
         Args:
             q0, q1: (k,) joint values at the start and at the end [radians or length unit].
@@ -515,15 +516,45 @@ class Robot:
             found = run(start[None], end[None], gap, tolerance)
         return motion_impacts(found, self.scene.device)
 
+    def clearance(self, values: Any) -> RobotClearance:
+        """The least distance of the robot's objects to each other and to all other objects.
+
+        Pairs are those that ``valid`` tests; paddings do not count.
+
+        Args:
+            values: (k,) of the joints, or a batch (B, k) [radians or length unit].
+
+        Returns:
+            Distances, and the objects and faces that are nearest; ``scene.least_distance`` at the
+            same poses has the points too.
+
+        Guarantee:
+            Exact, up to rounding of the distance: 0 where ``valid`` is False but for limits and
+            paddings, positive elsewhere.
+        """
+        rows = checked_values(self.kinematics, values)
+        with self.scene.lock:
+            found = clearance_of(self, np.atleast_2d(rows))
+        distance, objects, faces = found
+        if rows.ndim == 1:
+            return RobotClearance(float(distance[0]), objects[0], faces[0])
+        columns = ((distance, wp.float64), (objects, wp.int32), (faces, wp.int32))
+        device = self.scene.device
+        return RobotClearance(*(wp.array(x, dtype=kind, device=device) for x, kind in columns))
+
+    def free_of_contact(self, rows: np.ndarray) -> np.ndarray:
+        """(n,) bool, as ``valid`` of (n, k) values without limits and paddings."""
+        if not len(rows) or not len(self._state.objects):
+            return np.ones(len(rows), bool)
+        return self._model().are_free(rows).numpy()
+
     def _mark_nested(self, found: FoundMotions, starts: np.ndarray, pairs: np.ndarray) -> None:
         """Let motions begin in contact where one object is inside another at the start.
 
         Surfaces that never meet cannot change that.
         """
         late = np.flatnonzero(found.time > 0.0)
-        if not len(late) or not len(self._state.objects):
-            return
-        nested = late[~self._model().are_free(starts[late]).numpy()]
+        nested = late[~self.free_of_contact(starts[late])]
         found.free[nested], found.time[nested], found.converged[nested] = False, 0.0, True
         if len(nested):
             objects, poses = self.scene._objects, self.poses(starts[nested])
@@ -542,4 +573,5 @@ class Robot:
             search = MotionSearch(arrays)
             state.prepared["motions"] = key, search
         search.arrays.follow_obstacles()
+        search.arrays.set_pads(state.padding)
         return search

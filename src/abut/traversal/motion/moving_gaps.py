@@ -128,6 +128,20 @@ def nearest_in_box(box: WorldBox, p: wp.vec3d):
 
 
 @wp.func
+def direction_of_boxes(a: WorldBox, b: WorldBox):
+    """Return a unit vector from b to a between points that are near; 0 where they overlap."""
+    on_a = nearest_in_box(a, nearest_in_box(b, a.centre))
+    return wp.normalize(on_a - nearest_in_box(b, on_a))
+
+
+@wp.func
+def gap_of_boxes(a: WorldBox, b: WorldBox, direction: wp.vec3d):
+    """Return the gap of two boxes along a unit vector, from b to a; a lower bound of distances."""
+    between = wp.dot(direction, a.centre - b.centre)
+    return between - box_extent_along(a, direction) - box_extent_along(b, direction)
+
+
+@wp.func
 def gap_moving_boxes(a: WorldBox, b: WorldBox, motion: PairMotion, half: wp.float64):
     """Return the gap of two boxes for ``half`` before and after a time.
 
@@ -138,11 +152,8 @@ def gap_moving_boxes(a: WorldBox, b: WorldBox, motion: PairMotion, half: wp.floa
         less the travel.
     """
     out = MovingGap()
-    on_b = nearest_in_box(b, a.centre)
-    on_a = nearest_in_box(a, on_b)
-    direction = wp.normalize(on_a - nearest_in_box(b, on_a))
-    between = wp.dot(direction, a.centre - b.centre)
-    out.gap = between - box_extent_along(a, direction) - box_extent_along(b, direction)
+    direction = direction_of_boxes(a, b)
+    out.gap = gap_of_boxes(a, b, direction)
     velocity = motion.drift_a - motion.drift_b
     velocity += wp.cross(motion.spin_a, a.centre) - wp.cross(motion.spin_b, b.centre)
     turn = box_extent_along(a, wp.cross(direction, motion.spin_a))

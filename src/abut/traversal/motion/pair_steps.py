@@ -46,6 +46,12 @@ def rounding_of(motions: JointMotions, a: wp.vec3d, b: wp.vec3d, size: wp.float6
 
 
 @wp.func
+def gap_to_keep(objects: JointedObjects, motions: JointMotions, pair: wp.vec3i):
+    """Return the distance up to which two objects are in contact."""
+    return wp.max(motions.min_distance, objects.pads[pair[0]] + objects.pads[pair[1]])
+
+
+@wp.func
 def step_of_pair(
     bvhs: BatchedBvh,
     objects: JointedObjects,
@@ -66,7 +72,8 @@ def step_of_pair(
     moving = gap_moving_boxes(a, b, motion, half)
     size_a = wp.length(a.half)
     size_b = wp.length(b.half)
-    keep = motions.min_distance + rounding_of(motions, a.centre, b.centre, size_a + size_b)
+    keep = gap_to_keep(objects, motions, pair)
+    keep += rounding_of(motions, a.centre, b.centre, size_a + size_b)
     if moving.gap - moving.travel > keep:
         return CERTIFIED
     leaf_a = is_leaf(node_a)
@@ -121,7 +128,8 @@ def in_contact(
         return True
     size = wp.max(wp.abs(p[1] - p[0])) + wp.max(wp.abs(p[2] - p[0]))
     size += wp.max(wp.abs(q[1] - q[0])) + wp.max(wp.abs(q[2] - q[0]))
-    near = motions.min_distance + CONTACT_ROUNDING * rounding_of(motions, p[0], q[0], size)
+    near = gap_to_keep(objects, motions, pair)
+    near += CONTACT_ROUNDING * rounding_of(motions, p[0], q[0], size)
     return distance_tri_tri(p, q).distance <= near
 
 
