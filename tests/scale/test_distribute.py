@@ -45,12 +45,13 @@ class Near:
         gap = np.maximum(a[:, 0] - b[:, 1], b[:, 0] - a[:, 1])
         keep = (gap <= self.halo).all(axis=1)
         names = np.array(self.catalogue.keys.of(tile.rows), object)
-        return {
+        columns = {
             "a": names[pairs[keep, 0]],
             "b": names[pairs[keep, 1]],
             "gap": gap[keep],
             "close": (gap[keep] < 0).all(axis=1),
         }
+        return columns, {"pairs": len(pairs)}
 
 
 HALO = 0.05
@@ -73,7 +74,8 @@ def new_run(folder, catalogue, budget=1 << 20, resume=False, **settings):
 
 
 def merged(run):
-    columns = run.columns()
+    columns, facts = run.results()
+    assert sum(one["pairs"] for one in facts) >= len(columns["a"])
     order = np.lexsort((columns["b"].astype(str), columns["a"].astype(str)))
     rows = {name: values[order] for name, values in columns.items()}
     return [
@@ -87,7 +89,7 @@ def truth(catalogue, tmp_path_factory):
     run = new_run(tmp_path_factory.mktemp("run"), catalogue)
     assert len(run.plan) == 1
     run_tiles(Near(catalogue, HALO), run)
-    assert 100 < len(run.columns()["a"])
+    assert 100 < len(run.results()[0]["a"])
     return merged(run)
 
 
@@ -152,7 +154,7 @@ def test_an_interrupted_run_is_resumed(catalogue, truth, tmp_path):
         run_tiles(bad, run)
     assert run.unfinished() == list(range(2, len(run.plan)))
     with pytest.raises(FileError, match="tile-000002"):
-        run.columns()
+        run.results()
     again = new_run(tmp_path, catalogue, 1 << 20, resume=True)  # the plan is that of the run
     assert len(again.plan) == len(run.plan)
     seen = []
@@ -234,8 +236,9 @@ def test_part_files(tmp_path, suffix):
         "real": np.array([np.nan, np.inf, -0.0]),
     }
     for name, some in (("all", columns), ("none", {k: v[:0] for k, v in columns.items()})):
-        write_part(some, tmp_path / f"{name}{suffix}")
-        found = read_part(tmp_path / f"{name}{suffix}")
+        write_part(some, tmp_path / f"{name}{suffix}", {"é": [1, None]})
+        found, facts = read_part(tmp_path / f"{name}{suffix}")
+        assert facts == {"é": [1, None]}
         assert list(found) == list(some)
         for key, values in some.items():
             assert found[key].dtype == values.dtype and found[key].shape == values.shape

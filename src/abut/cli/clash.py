@@ -26,11 +26,13 @@ from abut.coordination.report import (
 from abut.coordination.report_columns import Columns
 from abut.coordination.report_json import document_of
 from abut.coordination.row_texts import part_name, row_size
+from abut.errors import OptionError
 from abut.io.read_model import UNITS
 from abut.io.write import replacing
 
 NONE, SOME, PROBLEMS = 0, 1, 2
 GROUPS_SHOWN = 5
+TILES = "tiles"  # folder of a report with the results of tiles
 
 
 def add_command(commands: Any) -> None:
@@ -61,8 +63,20 @@ def add_command(commands: Any) -> None:
     parser.add_argument("--compare", metavar="OLD", help=about)
     about = "CSV of accepted clashes (id,by,reason,depth); made if there is none"
     parser.add_argument("--accepted", metavar="FILE", help=about)
+    add_tiling(parser)
     add_report(parser, "clashes")
     parser.set_defaults(run=run)
+
+
+def add_tiling(parser: argparse.ArgumentParser) -> None:
+    """Declare the options of checks tile by tile."""
+    group = parser.add_argument_group("more parts than fit in memory, or several processes")
+    group.add_argument("--workers", metavar="N", type=int, help="worker processes (needs Dask)")
+    group.add_argument("--scheduler", metavar="ADDRESS", help="workers of a Dask scheduler")
+    about = "bytes of all processes, such as 8e9; with --scheduler, of one worker"
+    group.add_argument("--memory", metavar="BYTES", type=float, help=about)
+    about = "go on with an interrupted run of the same --out"
+    group.add_argument("--resume", action="store_true", help=about)
 
 
 def run(args: argparse.Namespace) -> int:
@@ -90,7 +104,12 @@ def run(args: argparse.Namespace) -> int:
 def _found(args: argparse.Namespace) -> Clashes:
     """The clashes of the files, with a progress bar."""
     names = ("rules", "clearance", "tolerance", "touch", "chord", "device")
-    options = {name: getattr(args, name) for name in names}
+    options = {name: getattr(args, name) for name in (*names, "workers", "scheduler", "resume")}
+    if args.resume and args.out is None:
+        raise OptionError("--resume needs the --out of the run.")
+    if args.resume or args.workers is not None or args.scheduler or args.memory is not None:
+        options["memory"] = None if args.memory is None else int(args.memory)
+        options["folder"] = None if args.out is None else Path(args.out) / TILES
     with counting() as progress:
         return clash(args.files, unit=args.units, progress=progress, **options)
 

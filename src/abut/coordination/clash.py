@@ -1,20 +1,22 @@
 """The verb clash: verdicts about the parts of building and machine models."""
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import asdict, replace
 from importlib.metadata import version
+from tempfile import TemporaryDirectory
 from typing import Any
 
 from abut.coordination.check_candidates import check_candidates
 from abut.coordination.clashes import Clashes
 from abut.coordination.groups import with_groups
 from abut.coordination.load_parts import LoadedParts, Report, load_parts
-from abut.coordination.part_candidates import PartCandidates, part_candidates
+from abut.coordination.part_candidates import part_candidates
 from abut.coordination.rules import Rules
 from abut.coordination.rules_file import read_rules
 from abut.core.progress import Progress
 from abut.core.unknown_options import explain_options
+from abut.errors import OptionError
 
 READING = 0.2  # share of the time, for the bar
 
@@ -31,6 +33,11 @@ def clash(
     chord: float = 0.001,
     device: Any = None,
     progress: Report | None = None,
+    workers: int | None = None,
+    scheduler: str | None = None,
+    memory: int | None = None,
+    resume: bool = False,
+    folder: Any = None,
 ) -> Clashes:
     """Find the parts of models that clash, each pair with its verdict.
 
@@ -49,6 +56,11 @@ def clash(
         chord: Largest distance of a mesh from the curved surface it replaces [m].
         device: Where to compute; None: the first CUDA device, else the CPU.
         progress: Called with the stage, the steps done and their number; None: a bar on terminals.
+        workers, scheduler, memory: Check tile by tile on worker processes, on those of a Dask
+            scheduler at an address, or within a number of bytes; see docs/scale.md. The rows have
+            the same bytes.
+        resume: Go on with the run of tiles in ``folder``.
+        folder: Where the results of tiles are kept; None: a temporary folder.
 
     Returns:
         A row for each pair of parts with a verdict that its check reports, in groups.
@@ -62,18 +74,59 @@ def clash(
         meshes that do not intersect themselves: touching, common interior and containment. Depths
         are certified by ``depth_error``; clearances are widened by the deviation of the meshes.
     """
+    tiled = resume or any(x is not None for x in (workers, scheduler, memory, folder))
+    if resume and folder is None:
+        raise OptionError("resume needs the folder of the run.")
     asked = read_rules(rules, clearance=clearance, tolerance=tolerance, touch=touch)
     with _reporting(progress) as report:
         loaded = load_parts(files, unit, chord, report)
-        found = part_candidates(loaded.parts, asked, device)
-        report("checking", 0, len(found))
-        rows, failed = check_candidates(
-            loaded.parts, found, device=device, done=lambda n: report("checking", n, len(found))
-        )
+        if tiled:
+            options = {"workers": workers, "scheduler": scheduler, "memory": memory}
+            rows = _in_tiles(loaded, asked, folder, report, device, resume, options)
+        else:
+            rows = _at_once(loaded, asked, report, device)
     settings = settings_of(
-        asked, found, clearance=clearance, tolerance=tolerance, unit=unit, chord=chord
+        asked, rows.settings, clearance=clearance, tolerance=tolerance, unit=unit, chord=chord
     )
-    return finished(rows, loaded, [*found.problems, *failed], settings)
+    return finished(rows, loaded, rows.problems, settings)
+
+
+def _at_once(loaded: LoadedParts, rules: Rules, report: Report, device: Any) -> Clashes:
+    """Rows of all candidate pairs, with problems and numbers of pairs."""
+    found = part_candidates(loaded.parts, rules, device)
+    report("checking", 0, len(found))
+    rows, failed = check_candidates(
+        loaded.parts, found, device=device, done=lambda n: report("checking", n, len(found))
+    )
+    counts = {"pairs": len(found), "excluded": found.excluded}
+    return replace(rows, problems=[*found.problems, *failed], settings=counts)
+
+
+def _in_tiles(
+    loaded: LoadedParts,
+    rules: Rules,
+    folder: Any,
+    report: Report,
+    device: Any,
+    resume: bool,
+    options: dict[str, Any],
+) -> Clashes:
+    """The same, tile by tile."""
+    from abut.coordination.tile_checks import check_table
+
+    steps = iter(range(1, len(loaded.parts) + 2))
+    with ExitStack() as stack:
+        if folder is None:
+            folder = stack.enter_context(TemporaryDirectory(prefix="abut-"))
+        return check_table(
+            loaded.parts,
+            rules,
+            folder,
+            device=device,
+            resume=resume,
+            progress=lambda _, total: report("checking", next(steps), total),
+            **options,
+        )
 
 
 def finished(
@@ -85,7 +138,7 @@ def finished(
     return replace(grouped, skipped=loaded.skipped, problems=lines, settings=settings)
 
 
-def settings_of(rules: Rules, found: PartCandidates, **given: Any) -> dict[str, Any]:
+def settings_of(rules: Rules, counts: dict[str, Any], **given: Any) -> dict[str, Any]:
     """Settings of a run, as plain values: options, checks, exclusions and numbers of pairs."""
     checks = [
         {**asdict(rule.check), "kind": str(rule.check.kind), "a": list(rule.a), "b": list(rule.b)}
@@ -95,8 +148,7 @@ def settings_of(rules: Rules, found: PartCandidates, **given: Any) -> dict[str, 
         **given,
         "rules": rules.source,
         "checks": checks,
-        "pairs": len(found),
-        "excluded": found.excluded,
+        **counts,
         "version": version("abut"),
     }
 

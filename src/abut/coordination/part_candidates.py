@@ -1,6 +1,7 @@
 """Candidates: the pairs of parts that the rules check and whose boxes are close enough."""
 
 from collections import Counter
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -38,13 +39,19 @@ class PartCandidates:
         return len(self.pairs)
 
 
-def part_candidates(parts: PartTable, rules: Rules, device: Any = None) -> PartCandidates:
+def part_candidates(
+    parts: PartTable,
+    rules: Rules,
+    device: Any = None,
+    keep: Callable[[np.ndarray], np.ndarray] | None = None,
+) -> PartCandidates:
     """List the pairs of parts that the rules check and that may have a verdict.
 
     Args:
         parts: The parts.
         rules: The rules.
         device: Where to search; None: the first CUDA device, else the CPU.
+        keep: Returns which of close pairs (k, 2) are asked about; None: all.
 
     Guarantee:
         Complete: the boxes of any other pair are farther apart than its check reaches, with the
@@ -52,6 +59,8 @@ def part_candidates(parts: PartTable, rules: Rules, device: Any = None) -> PartC
     """
     matrix = CheckMatrix(rules, parts)
     close = close_pairs(parts, matrix, device)
+    if keep is not None:
+        close = close[keep(close)]
     which = matrix.of(close)
     excluded = Counter({"sets": int((which < 0).sum())})
     close, which = close[which >= 0], which[which >= 0]

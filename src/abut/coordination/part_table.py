@@ -46,7 +46,7 @@ class PartTable:
     boxes: np.ndarray
     deviation: np.ndarray
     links: list[tuple[str, str, str]]
-    part_meshes: list[PartMesh]
+    part_meshes: Sequence[PartMesh]
     _made: dict[tuple[int, str], Mesh] = field(default_factory=dict, repr=False)
 
     @classmethod
@@ -56,7 +56,9 @@ class PartTable:
         meshes: list[PartMesh] = []
         rows: list[tuple[Any, ...]] = []
         links = []
-        for stem, model in zip(_stems([model.path for model in models]), models, strict=True):
+        for stem, model in zip(
+            stems_of_files([model.path for model in models]), models, strict=True
+        ):
             for part in model.parts:
                 key, mesh = f"{stem}/{part.id}", len(meshes) + part.mesh
                 about = part.name, part.type, part.layer, part.assembly, str(model.path)
@@ -149,7 +151,7 @@ def _table(
         [row[2] for row in rows],
         mesh,
         poses,
-        _boxes(meshes, mesh, poses),
+        boxes_of_parts(meshes, mesh, poses),
         np.array([row[5] for row in rows], np.float64),
         sorted({(min(a, b), max(a, b), kind) for a, b, kind in links}),
         meshes,
@@ -157,7 +159,7 @@ def _table(
     )
 
 
-def _boxes(meshes: list[PartMesh], mesh: np.ndarray, poses: np.ndarray) -> np.ndarray:
+def boxes_of_parts(meshes: Sequence[PartMesh], mesh: np.ndarray, poses: np.ndarray) -> np.ndarray:
     """(n, 2, 3) world bounds of the faces of each part, one step of float64 larger."""
     used = [part.vertices[_used_vertices(part)] for part in meshes]
     boxes = np.empty((len(mesh), 2, 3))
@@ -177,7 +179,7 @@ def _used_vertices(part: PartMesh) -> np.ndarray:
     return rows[(rows >= 0) & (rows < len(part.vertices))].astype(np.int64)
 
 
-def _stems(paths: list[Path]) -> list[str]:
+def stems_of_files(paths: list[Path]) -> list[str]:
     """Names of files: the stem, or as much of the path as makes them differ."""
     names = [path.stem for path in paths]
     full = [path.resolve() for path in paths]

@@ -1,5 +1,6 @@
 """Run a function over tiles: in this process, on a local cluster, or on a Dask scheduler."""
 
+import os
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -15,7 +16,7 @@ from abut.scale.tile_plan import Tile
 from abut.scale.tile_run import TileRun
 
 RETRIES = 3
-TileFunction = Callable[[Tile], Columns]
+TileFunction = Callable[[Tile], tuple[Columns, Any]]
 
 
 class TileDone(NamedTuple):
@@ -25,6 +26,7 @@ class TileDone(NamedTuple):
         number: The tile.
         rows: Rows of its result.
         seconds: Time it took.
+        cpu: Processor time of the process meanwhile [s].
         worker: Address of the worker; empty for this process.
         pid: Process of the worker.
         peak: Largest memory of that process so far [bytes]; 0 where it is unknown.
@@ -33,6 +35,7 @@ class TileDone(NamedTuple):
     number: int
     rows: int
     seconds: float
+    cpu: float
     worker: str
     pid: int
     peak: int
@@ -51,8 +54,8 @@ def run_tiles(
     A worker that dies is replaced, and its tile is run again, up to three times.
 
     Args:
-        function: Called with a tile, returns columns; picklable. Its result must depend on the tile
-            alone.
+        function: Called with a tile, returns columns and facts (a value of JSON); picklable. Its
+            result must depend on the tile alone.
         run: The run.
         workers: Processes of a local cluster; None: this process, without Dask.
         scheduler: Address of a Dask scheduler, such as "tcp://10.0.0.1:8786", in place of
@@ -190,11 +193,9 @@ _one_at_a_time = threading.Lock()
 
 
 def _run_tile(function: TileFunction, tile: Tile, path: Path) -> TileDone:
-    import os
-
-    start = time.perf_counter()
-    columns = function(tile)
-    write_part(columns, path)
+    start, cpu = time.perf_counter(), time.process_time()
+    columns, facts = function(tile)
+    write_part(columns, path, facts)
     count = len(next(iter(columns.values()), ()))
-    seconds = time.perf_counter() - start
-    return TileDone(tile.number, count, seconds, "", os.getpid(), peak_bytes())
+    seconds, cpu = time.perf_counter() - start, time.process_time() - cpu
+    return TileDone(tile.number, count, seconds, cpu, "", os.getpid(), peak_bytes())

@@ -124,7 +124,13 @@ class TilePlan:
 
 
 def plan_tiles(
-    catalogue: Catalogue, *, halo: float, budget: int, bytes_per_face: int, object_bytes: int
+    catalogue: Catalogue,
+    *,
+    halo: float,
+    budget: int,
+    bytes_per_face: int,
+    object_bytes: int,
+    target: int | None = None,
 ) -> TilePlan:
     """Cut the objects of a catalogue into tiles.
 
@@ -134,6 +140,8 @@ def plan_tiles(
         budget: Memory of the meshes of a tile.
         bytes_per_face: Memory of a mesh and all that is derived from it, for each face.
         object_bytes: Memory of an object besides its mesh.
+        target: Memory of a tile to aim at, for more tiles than the budget asks for; None: the
+            budget.
 
     Returns:
         Tiles in the order of the curve. Tiles without a pair of objects are left out.
@@ -152,9 +160,10 @@ def plan_tiles(
     size = np.asarray(catalogue.face_count).astype(np.int64) * bytes_per_face
     meshes = np.unique(np.asarray(catalogue.mesh), return_inverse=True)[1].reshape(-1)
     require_room_for_pairs(catalogue, halo, size, meshes, budget)
-    leaves = octree_leaves(low, high, meshes, size, object_bytes, budget)
+    target = budget if target is None else min(target, budget)
+    leaves = octree_leaves(low, high, meshes, size, object_bytes, target)
     cuts = []
-    for rows, start, stop, need in _joined(leaves, meshes, size, object_bytes, budget):
+    for rows, start, stop, need in _joined(leaves, meshes, size, object_bytes, target):
         if len(rows) < 2:
             continue
         if need <= budget:

@@ -66,8 +66,8 @@ class TileRun:
         """Numbers of the tiles without results."""
         return [number for number in range(len(self.plan)) if not self.path(number).exists()]
 
-    def columns(self) -> Columns | None:
-        """Results of all tiles, in their order; None if there are no tiles.
+    def results(self) -> tuple[Columns, list[Any]] | None:
+        """Columns of all tiles, in their order, and the facts of each; None if there are no tiles.
 
         Raises:
             FileError: Results of a tile are missing or damaged.
