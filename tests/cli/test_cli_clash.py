@@ -120,3 +120,28 @@ def test_columns_of_no_clashes():
 
     found = abut.clash(abut.Scene(device="cpu"), device="cpu")
     assert len(clash_columns(found)["id"]) == 0
+
+
+def test_tiles(house, tmp_path, capsys):
+    """Rows tile by tile are those of one run; a run is resumed in its report."""
+    out = [tmp_path / name for name in "ab"]
+    assert run(house, "--out", out[0], "--no-pictures") == 1
+    assert run(house, "--out", out[1], "--no-pictures", "--memory", "2e9") == 1
+    tables = [(folder / "clashes.csv").read_bytes() for folder in out]
+    assert tables[0] == tables[1]
+    assert run(house, "--out", out[1], "--no-pictures", "--resume") == 1
+    assert (out[1] / "clashes.csv").read_bytes() == tables[0]
+    assert run(house, "--out", out[1], "--resume", "--tolerance", 0.2) == 2
+    assert "other settings (rules)" in capsys.readouterr().err
+    assert run(house, "--resume") == 2
+    assert run(house, "--memory", 1000) == 2
+    assert "memory must be at least" in capsys.readouterr().err
+
+
+@pytest.mark.slow  # a worker loads the kernels
+def test_workers(house, tmp_path):
+    pytest.importorskip("distributed")
+    out = [tmp_path / name for name in "ab"]
+    for folder, more in zip(out, ([], ["--workers", 1]), strict=True):
+        assert run(house, "--out", folder, "--no-pictures", *more) == 1
+    assert (out[0] / "clashes.csv").read_bytes() == (out[1] / "clashes.csv").read_bytes()

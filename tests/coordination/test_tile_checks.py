@@ -16,6 +16,7 @@ from abut.cases.shapes import box, icosphere
 from abut.coordination import tile_checks
 from abut.coordination.check_pairs import check_pairs
 from abut.coordination.checks import Check, CheckKind
+from abut.coordination.clash import clash
 from abut.coordination.clashes import COLUMNS
 from abut.coordination.part_candidates import part_candidates
 from abut.coordination.part_catalogue import write_part_catalogue
@@ -228,3 +229,20 @@ def test_no_parts_and_parts_without_faces(tmp_path):
     )
     assert len(catalogue) == 0
     assert len(check_tiles(catalogue, RULES, tmp_path / "run", device="cpu")) == 0
+
+
+def test_the_verb_in_tiles(models, tmp_path):
+    """``abut.clash`` within a memory, with a folder, and on a worker."""
+    table = PartTable.of_models(models)
+    options = {"clearance": CLEARANCE, "tolerance": 1e-3, "device": "cpu"}
+    wanted = clash(table, **options)
+    assert len(wanted) == len(PLANT)
+    for more in ({"memory": 2 << 30}, {"folder": tmp_path}, {"folder": tmp_path, "resume": True}):
+        found = clash(table, **options, **more)
+        assert bytes_of(found) == bytes_of(wanted)
+        assert found.settings == wanted.settings
+        assert found.problems == wanted.problems
+    assert (tmp_path / "manifest.json").exists()
+    assert not (tmp_path / "parts").exists()
+    with pytest.raises(OptionError, match="resume needs the folder"):
+        clash(table, resume=True)
