@@ -166,8 +166,8 @@ class Robot:
 
         Returns:
             Links and the reason: ``Adjacent`` (joined or fixed, or only links without geometry
-            between them), ``Default`` (in contact at rest, or in the middle
-            of the limits where rest is outside), ``Always`` (in at least 95 % of the
+            between them), ``Default`` (in contact at rest, where that is
+            within the limits), ``Always`` (in at least 95 % of the
             samples) or ``Never`` (in none). The last is no proof: a pair may meet elsewhere.
 
         Raises:

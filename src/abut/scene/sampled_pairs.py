@@ -21,7 +21,9 @@ def sample_pairs(robot: "Robot", samples: int, seed: int) -> list[LinkPair]:
     carried = {row: link for row, (link, _) in parts}
     rows = [row for row in carried if row not in robot.attached]
     links = sorted({carried[row] for row in rows})
-    rest = _inside_limits(kinematics.rows_of({}), robot.limits)[None]
+    rest = kinematics.rows_of({})[None]
+    low, high = robot.limits.reshape(-1, 2).T
+    rest = rest[((rest >= low) & (rest <= high)).all(axis=1)]  # none where it is outside
     values = sampled_values(robot, samples, seed)
     pairs = _Contacts(robot, rows, [carried[row] for row in rows])
     adjacent = _adjacent(robot, links)
@@ -53,14 +55,6 @@ def sampled_values(robot: "Robot", samples: int, seed: int) -> np.ndarray:
             raise SceneError(f"joint {robot.joints[column]} slides without limits; give it some.")
     low[free], high[free] = -np.pi, np.pi
     return np.random.default_rng(seed).uniform(low, high, (samples, len(low)))
-
-
-def _inside_limits(values: np.ndarray, limits: np.ndarray) -> np.ndarray:
-    """Values, in the middle of the limits where they are outside."""
-    low, high = limits.reshape(-1, 2).T
-    outside = (values < low) | (values > high)
-    middle = (np.where(outside, low, 0.0) + np.where(outside, high, 0.0)) / 2
-    return np.where(outside & np.isfinite(middle), middle, np.clip(values, low, high))
 
 
 def _adjacent(robot: "Robot", links: list[int]) -> np.ndarray:
@@ -101,7 +95,9 @@ class _Contacts:
             poses = self.robot.object_poses(part)[:, self.columns]
             hits = self.scene.collide(poses=poses, first=True)
             a, b = self.links[hits.object_pairs.numpy()].reshape(-1, 2).T
-            met[hits.object_pair_pose.numpy(), a, b] = True
+            copies = hits.object_pair_pose
+            assert copies is not None
+            met[copies.numpy(), a, b] = True
             self._mark_inside(met, poses)
             met |= met.swapaxes(1, 2)
             out += met.sum(axis=0)
