@@ -21,7 +21,7 @@ PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
 OUTPUTS = ROOT / "tests" / "example_outputs"  # * is any number, ~1.5 a number within a tenth
 NUMBER = re.compile(r"~?[-+]?\d+(?:,\d{3})*(?:\.\d+)?|(?<![\w*])\*(?![\w*])")
 
-NEEDS = {"20_robot_self_check": "mujoco"}
+NEEDS = {"20_robot_self_check": "mujoco", "24_plan_with_ompl": "ompl"}
 PAGE_NEEDS = {"view": "viser", "robots": "yourdfpy"}
 
 

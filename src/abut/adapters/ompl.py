@@ -1,0 +1,145 @@
+"""OMPL's StateValidityChecker and MotionValidator, answered by the robot of a Scene.
+
+Configurations are decided exactly on the meshes, and motions for their whole way, without a
+resolution. Needs the extra ``ompl``.
+"""
+
+from collections.abc import Sequence
+from functools import cache
+from typing import Any
+
+import numpy as np
+
+from abut.errors import SceneError, ToolError
+from abut.scene import Robot
+from abut.scene.joint_values import known_name
+
+
+class PlannedJoints:
+    """The joints that a planner moves; the others keep their values.
+
+    Args:
+        robot: The robot of a scene.
+        joints: A group of its SRDF, or names of joints; None takes all.
+        at: Values of the other joints, as ``robot.values`` takes them; None takes rest.
+    """
+
+    def __init__(self, robot: Robot, joints: str | Sequence[str] | None = None, at: Any = None):
+        if isinstance(joints, str):
+            joints = robot.groups[known_name(joints, robot.groups, "group")].joints
+        names = robot.joints if joints is None else list(joints)
+        self.robot = robot
+        self.columns = [robot.joints.index(known_name(x, robot.joints, "joint")) for x in names]
+        self.others = robot.values({} if at is None else at)
+        if self.others.ndim != 1:
+            raise SceneError("the other joints need one configuration, not a batch.")
+
+    def __len__(self) -> int:
+        """Number of joints."""
+        return len(self.columns)
+
+    def values(self, state: Any) -> np.ndarray:
+        """(k,) values of all joints for a state of ``state_space``."""
+        values = self.others.copy()
+        values[self.columns] = [state[k] for k in range(len(self.columns))]
+        return values
+
+    def state_values(self, values: Any) -> np.ndarray:
+        """Values of the planned joints, of values as ``robot.values`` takes them."""
+        return self.robot.values(values)[..., self.columns]
+
+
+def state_space(joints: PlannedJoints) -> Any:
+    """A ``RealVectorStateSpace`` bounded by the limits of the joints.
+
+    Raises:
+        SceneError: A joint has no limits.
+    """
+    base = _base()
+    space, bounds = base.RealVectorStateSpace(len(joints)), base.RealVectorBounds(len(joints))
+    for k, column in enumerate(joints.columns):
+        low, high = joints.robot.limits[column].tolist()
+        if not np.isfinite([low, high]).all():
+            raise SceneError(f"joint {joints.robot.joints[column]} has no limits to plan within.")
+        bounds.setLow(k, low)
+        bounds.setHigh(k, high)
+    space.setBounds(bounds)
+    return space
+
+
+def validity_checker(information: Any, joints: PlannedJoints) -> Any:
+    """A ``StateValidityChecker``: within the bounds, and ``robot.valid``.
+
+    Guarantee:
+        That of ``Robot.valid``.
+    """
+    return _classes()[0](information, joints)
+
+
+def motion_validator(information: Any, joints: PlannedJoints) -> Any:
+    """A ``MotionValidator`` of straight motions in joint space, by ``robot.valid_motions``.
+
+    It needs no resolution: ``setStateValidityCheckingResolution`` has no effect on it. OMPL 2.0
+    does not let a Python validator return the last valid state, which LBKPIECE, RLRT and PDST use.
+
+    Guarantee:
+        Conservative. A motion that is called valid has no contact at any time.
+    """
+    return _classes()[1](information, joints)
+
+
+def simple_setup(robot: Robot, joints: str | Sequence[str] | None = None, at: Any = None) -> Any:
+    """An ``ompl.geometric.SimpleSetup`` with space, checker and validator of a robot.
+
+    Args:
+        robot, joints, at: As ``PlannedJoints`` takes them.
+    """
+    _base()
+    from ompl import geometric
+
+    planned = PlannedJoints(robot, joints, at)
+    setup = geometric.SimpleSetup(state_space(planned))
+    information = setup.getSpaceInformation()
+    setup.setStateValidityChecker(validity_checker(information, planned))
+    information.setMotionValidator(motion_validator(information, planned))
+    return setup
+
+
+def _base() -> Any:
+    try:
+        from ompl import base
+    except ImportError as error:
+        raise ToolError("ompl is missing; pip install 'abut[ompl]' brings it.") from error
+    return base
+
+
+@cache
+def _classes() -> tuple[type, type]:
+    """The checker and the validator, classes that need OMPL to be made."""
+    base = _base()
+
+    class Checker(base.StateValidityChecker):
+        """Asks ``robot.valid``."""
+
+        def __init__(self, information: Any, joints: PlannedJoints) -> None:
+            super().__init__(information)
+            self.joints, self.information = joints, information
+
+        def isValid(self, state: Any) -> bool:
+            """Whether a state is within the bounds, and free."""
+            inside = self.information.satisfiesBounds(state)
+            return bool(inside and self.joints.robot.valid(self.joints.values(state)))
+
+    class Validator(base.MotionValidator):
+        """Asks ``robot.valid_motions``."""
+
+        def __init__(self, information: Any, joints: PlannedJoints) -> None:
+            super().__init__(information)
+            self.joints = joints
+
+        def checkMotion(self, start: Any, end: Any, *_: Any) -> bool:
+            """Whether the straight motion between two states is free."""
+            values = self.joints.values(start), self.joints.values(end)
+            return bool(self.joints.robot.valid_motions(*values))
+
+    return Checker, Validator
