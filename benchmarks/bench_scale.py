@@ -103,6 +103,7 @@ def main(argv: list[str] | None = None) -> int:
     parser.add_argument("--objects", type=float, nargs="+", default=[1e4, 3e4, 1e5])
     parser.add_argument("--workers", type=int, nargs="+", default=[0])
     parser.add_argument("--memory", type=float, default=3e9, help="bytes of all processes")
+    parser.add_argument("--detail", type=float, default=1.0, help="1: about 1,100 faces a part")
     parser.add_argument("--device", default="cpu")
     parser.add_argument("--folder", type=Path, default=Path("bench_scale"))
     parser.add_argument("--out", type=Path, help="default: results/<machine>/scale.csv")
@@ -111,7 +112,7 @@ def main(argv: list[str] | None = None) -> int:
     rows, wrong = [], False
     for objects in args.objects:
         for workers in args.workers:
-            row = measure(int(objects), workers, int(args.memory), args.device, args.folder)
+            row = measure(int(objects), workers, args)
             rows.append(row)
             print(", ".join(f"{k}: {v}" for k, v in asdict(row).items()), flush=True)
             wrong |= not row.correct or (isinstance(row.peak, int) and row.peak > row.budget)
@@ -121,10 +122,11 @@ def main(argv: list[str] | None = None) -> int:
     return int(wrong)
 
 
-def measure(objects: int, workers: int, memory: int, device: str, folder: Path) -> ScaleRow:
+def measure(objects: int, workers: int, args: argparse.Namespace) -> ScaleRow:
     """One size with a number of workers."""
-    plant = Plant.of_size(objects)
-    place = folder / f"{objects}"
+    memory, device = int(args.memory), args.device
+    plant = Plant.of_size(objects, detail=args.detail)
+    place = args.folder / f"{objects}, detail {args.detail:g}"
     start = time.perf_counter()
     made = not (place / "parts" / "catalogue.json").exists()
     if made:
@@ -198,7 +200,7 @@ def write_rows(path: Path, rows: list[ScaleRow]) -> None:
     names = [*asdict(rows[0])]
 
     def key(row: dict[str, Any]) -> tuple[str, ...]:
-        return tuple(str(row[name]) for name in ("objects", "workers", "device", "budget"))
+        return tuple(str(row[name]) for name in ("objects", "faces", "workers", "device", "budget"))
 
     new = {key(asdict(row)): asdict(row) for row in rows}
     old = list(csv.DictReader(path.open())) if path.exists() else []
