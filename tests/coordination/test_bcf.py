@@ -246,3 +246,14 @@ def test_refused(house, tmp_path):
     (tmp_path / "file").write_text("")
     with pytest.raises(FileError, match=r"r\.bcf"):
         write_bcf(*house, tmp_path / "file" / "r.bcf")
+
+
+def test_sizes_are_for_people():
+    """Nobody looks at nanometres."""
+    from abut.coordination.row_texts import row_size
+
+    clashes = make_clashes(3)
+    clashes.depth[:], clashes.distance[:] = [2e-10, 0.0123, 0.0], [0.0, 0.0, 3e-9]
+    columns = columns_of(clashes, facts_of)
+    sizes = [row_size(columns, row) for row in range(3)]
+    assert sizes == ["<0.001 mm deep", "12.3 mm deep", "<0.001 mm apart"]

@@ -65,6 +65,7 @@ const baseName = (path) => path.split(/[\\/]/).pop();
 
 function lengthText(metres) {
   if (metres === null) return "unknown";
+  if (metres > 0 && metres < 1e-6) return "<0.001 mm";
   if (Math.abs(metres) >= 1) return `${Number(metres.toPrecision(3))} m`;
   return `${Number((1000 * metres).toPrecision(3))} mm`;
 }

@@ -5,6 +5,8 @@ from pathlib import Path
 from abut.coordination.compare import length_text
 from abut.coordination.report_columns import Columns, PartFacts
 
+LEAST = 1e-6  # of lengths that are written in figures [m]
+
 
 def part_facts(columns: Columns, side: str, row: int) -> PartFacts:
     """Facts of part a or b of a row."""
@@ -30,8 +32,13 @@ def row_size(columns: Columns, row: int) -> str:
     """Depth or distance of a row; empty where neither is known."""
     depth, distance = float(columns["depth"][row]), float(columns["distance"][row])
     if distance > 0.0:
-        return f"{length_text(distance)} apart"
-    return f"{length_text(depth)} deep" if depth > 0.0 else ""
+        return f"{size_text(distance)} apart"
+    return f"{size_text(depth)} deep" if depth > 0.0 else ""
+
+
+def size_text(metres: float) -> str:
+    """A length for people; nobody looks at nanometres."""
+    return "<0.001 mm" if metres < LEAST else length_text(metres)
 
 
 def row_labels(columns: Columns, row: int) -> list[str]:
