@@ -288,6 +288,42 @@ def test_parts_do_not_depend_on_threads(tmp_path, monkeypatch):
             assert first.tobytes() == second.tobytes()
 
 
+def test_feet(tmp_path):
+    house = IfcHouse()
+    metre, none = house.file.by_type("IfcSIUnit")[0], house.file.createIfcReal(0.3048)
+    size = house.file.createIfcMeasureWithUnit(none, metre)
+    powers = house.file.createIfcDimensionalExponents(1, 0, 0, 0, 0, 0, 0)
+    foot = house.file.createIfcConversionBasedUnit(powers, "LENGTHUNIT", "FOOT", size)
+    house.file.by_type("IfcUnitAssignment")[0].Units = [foot]
+    house.element("IfcColumn", "column", house.body(house.block((1, 2, 10))), (100, 0, 0))
+    points = house.file.createIfcCartesianPointList3D(
+        ((0.0, 0.0, 0.0), (1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 1.0))
+    )
+    faces = ((1, 3, 2), (1, 2, 4), (2, 3, 4), (1, 4, 3))
+    item = house.file.createIfcTriangulatedFaceSet(points, None, True, faces)
+    house.element("IfcPlate", "plate", house.body(item, "Tessellation"), (0, 0, 10))
+    model = read_model(house.write(tmp_path / "feet.ifc"))
+    parts = by_name(model)
+    assert model.unit == 0.3048
+    assert bounds(model, parts["column"]) == [[30.48, 0, 0], [30.7848, 0.6096, 3.048]]
+    assert bounds(model, parts["plate"]) == [[0, 0, 3.048], [0.3048, 0.3048, 3.3528]]
+
+
+@pytest.mark.parametrize("prefix", [None, "MILLI"])
+def test_far_from_the_origin(tmp_path, prefix):
+    """Blocks side by side at map coordinates touch; the meshes are those at the origin."""
+    scale = 1000.0 if prefix else 1.0
+    house, corner = IfcHouse(prefix=prefix), np.array([458_000.25, 5_439_000.5, 112.125])
+    body = house.body(house.block(scale * np.array([0.5, 0.25, 2])))
+    for k in range(2):
+        house.element("IfcColumn", str(k), body, scale * (corner + np.array([0.5 * k, 0, 0])))
+    model = read_model(house.write(tmp_path / "far.ifc"))
+    assert len(model.meshes) == 1 and np.abs(model.meshes[0].vertices).max() == 2
+    for k, part in enumerate(sorted(model.parts, key=lambda part: part.name)):
+        low = world(model, part).min(axis=0)
+        np.testing.assert_allclose(low, corner + np.array([0.5 * k, 0, 0]), rtol=0, atol=1e-9)
+
+
 def test_ifczip(tmp_path):
     path = wall_with_door(tmp_path / "house.ifc")
     with zipfile.ZipFile(tmp_path / "house.ifczip", "w", zipfile.ZIP_DEFLATED) as archive:
