@@ -26,7 +26,7 @@ ARM = f"""<robot name="arm">
 try:
     from ompl import geometric, util
 
-    from abut.adapters import ompl as adapter
+    import abut.adapters.ompl as adapter
 except ImportError:
     raise SystemExit("planning: ompl is missing; pip install abut[ompl]") from None
 

@@ -20,6 +20,7 @@ COMMANDS = {  # name and help
     "overlap": "measure how deep two solids overlap, and how to part them",
     "clash": "find the clashing parts of building and machine models, and report them",
     "scene": "find the colliding objects of a scene or robot file",
+    "robot": "tell whether a robot touches anything, at joint values or on a motion",
     "cull": "find the potentially colliding set of a scene",
     "field": "build or query a distance field",
     "view": "show meshes, contacts and distances on a page in the browser",
