@@ -7,7 +7,7 @@ import pytest
 
 from abut.cli import main
 from abut.coordination.report import clash_columns, part_id, read_earlier
-from abut.coordination.report_json import read_json
+from abut.coordination.report_json import read_json, read_schema
 from abut.coordination.tables import read_csv
 from blocks import block
 
@@ -50,6 +50,8 @@ def test_json_and_options(house, capsys):
     found = json.loads(capsys.readouterr().out)
     assert found["title"] == "House" and len(found["clashes"]) == 4
     assert found["clashes"][0]["a"]["id"] == "duct"
+    validator = pytest.importorskip("jsonschema").Draft202012Validator
+    assert [error.message for error in validator(read_schema()).iter_errors(found)] == []
     assert run(house, "--units", "mm", "--json") == 1
     assert json.loads(capsys.readouterr().out)["settings"]["unit"] == "mm"
 

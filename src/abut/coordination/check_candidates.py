@@ -11,7 +11,7 @@ from abut.coordination.part_candidates import PartCandidates
 from abut.coordination.part_table import PartTable
 from abut.errors import AbutError
 
-CHUNK = 512  # pairs
+CHUNK = 128  # pairs; progress is shown for each chunk
 ERRORS = (AbutError, ArithmeticError, LookupError, ValueError)
 
 

@@ -79,6 +79,7 @@ class _PairCheck:
         self.kind = np.array([check.kind for check in self.check], object)
         self.tolerance = np.array([check.tolerance for check in self.check], float)
         self.clearance = np.array([check.clearance for check in self.check], float)
+        self.touch = np.array([check.touch for check in self.check], bool)
         self.slack = surfaces.parts.deviation[pairs].sum(axis=1)
         self.solid = np.logical_and(*surfaces.closed(pairs).T)
         self.contacts: PartContacts = part_contacts(surfaces, pairs)
@@ -90,7 +91,7 @@ class _PairCheck:
         """Columns of the pairs with a finding that their check reports."""
         same = duplicates(self.surfaces, self.pairs, self.relation, self.tolerance)
         self._measure_depths(same)
-        self._measure_distances()
+        self._measure_distances(same)
         verdict = self._verdicts(same)
         wanted = np.flatnonzero(self._reported(verdict))
         crossing = wanted[np.equal(verdict[wanted], Verdict.PROTRUDE) & self.solid[wanted]]
@@ -142,12 +143,13 @@ class _PairCheck:
         self.depth[rows], self.depth_error[rows], self.deepest[rows] = found
         self.depth[(common | same) & ~self.solid] = np.nan
 
-    def _measure_distances(self) -> None:
-        """Distances of parts that are apart and may be too close."""
+    def _measure_distances(self, same: np.ndarray) -> None:
+        """Distances of parts that are apart and may be too close, or duplicates."""
         count = len(self.pairs)
-        reach = np.where(self.kind == CheckKind.CLEARANCE, self.clearance, 0.0) + self.slack
-        reach = np.where(self.kind == CheckKind.DUPLICATE, 0.0, np.maximum(reach, self.tolerance))
-        rows = np.flatnonzero((self.relation == APART) & (reach > 0.0))
+        near = self.kind == CheckKind.CLEARANCE
+        reach = np.maximum(np.where(near, self.clearance + self.slack, 0.0), self.tolerance)
+        asked = (self.relation == APART) & (near | self.touch | same) & (reach > 0.0)
+        rows = np.flatnonzero(asked)
         self.distance = np.where(self.relation == APART, np.inf, 0.0)
         self.nearest = np.full((count, 2, 3), np.nan)
         found = pair_distances(self.surfaces, self.pairs[rows], reach[rows])
@@ -172,8 +174,7 @@ class _PairCheck:
 
     def _reported(self, verdict: np.ndarray) -> np.ndarray:
         """(k,) whether the check of a pair reports its verdict."""
-        touch = np.array([check.touch for check in self.check], bool)
-        out = np.not_equal(verdict, NONE) & (np.not_equal(verdict, Verdict.TOUCH) | touch)
+        out = np.not_equal(verdict, NONE) & (np.not_equal(verdict, Verdict.TOUCH) | self.touch)
         return out & ((self.kind != CheckKind.DUPLICATE) | (verdict == Verdict.DUPLICATE))
 
     def _places(self) -> tuple[np.ndarray, np.ndarray]:

@@ -65,7 +65,7 @@ def pair_depth(surfaces: PartSurfaces, i: int, j: int, tolerance: float) -> Pair
     """
     sides = (i, j), (j, i)
     size = min(surfaces[row].size for row in (i, j))
-    precision, gap = FIRST_PRECISION * size, np.inf
+    precision = FIRST_PRECISION * size
     enough = max(NEGLIGIBLE * size, OF_TOLERANCE * tolerance)
     while True:
         found = [
@@ -82,11 +82,10 @@ def pair_depth(surfaces: PartSurfaces, i: int, j: int, tolerance: float) -> Pair
         deepest = max(side.depth[0] for side in found)
         decided = tolerance == 0.0 or low > tolerance or high <= tolerance
         tight = high - low <= max(RELATIVE_ERROR * high, enough)
-        stuck = high - low > max(precision, 0.5 * gap)
+        stuck = high - low > 2.0 * precision  # the search has run out of cells or of digits
         if (decided and tight) or stuck or precision < LEAST_PRECISION * size:
             points = np.array([side.deepest[0] for side in found])
             return PairDepth(float(deepest), float(max(high - deepest, 0.0)), _known(points))
-        gap = high - low
         needed = 0.5 * max(RELATIVE_ERROR * low, enough) if decided else 0.0
         precision = max(FINER * precision, min(needed, 0.5 * precision))
 
