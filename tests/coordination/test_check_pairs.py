@@ -165,7 +165,7 @@ def bytes_of(row):
 def test_open_duplicates_that_are_apart_have_a_distance():
     corners = np.array([[0, 0, 0], [1, 0, 0], [1, 1, 0], [0, 1, 0]], float)
     faces = np.array([[0, 1, 2], [0, 2, 3]])
-    moved = corners + [0, 0, 0.0005]
+    moved = corners + np.array([0, 0, 0.0005])
     for kind in (CheckKind.DUPLICATE, CheckKind.HARD):
         row = verdict((corners, faces), (moved, faces), Check("all", kind, tolerance=0.001))
         assert row["verdict"] == "duplicate" and abs(row["distance"] - 0.0005) < 1e-12
