@@ -11,6 +11,7 @@ from abut.coordination.part_candidates import part_candidates
 from abut.coordination.rules_file import read_rules
 from abut.errors import FileError, OptionError
 from blocks import block, table
+from ifc_files import IfcHouse
 
 
 def write(path, *shapes, scale=1.0):
@@ -226,3 +227,21 @@ def test_a_pair_that_fails_is_a_line(monkeypatch):
     some, problems = check_candidates(parts, found, device="cpu", done=done.append)
     assert problems == ["model/1 and model/2 could not be checked: no luck"]
     assert len(some) == len(whole) - 1 and done[-1] == len(found)
+
+
+def test_a_missing_reference_is_a_line(tmp_path):
+    """An IFC file in which an entity refers to one that is not there, a door in its wall too."""
+    pytest.importorskip("ifcopenshell", reason="needs ifcopenshell, of abut's extra bim")
+    house = IfcHouse()
+    wall = house.element("IfcWall", "wall", house.body(house.block((6, 0.25, 2.5))))
+    place = house.element("IfcBeam", "beam", house.body(house.block((1, 1, 1))), (2, 0, 0))
+    house.element("IfcColumn", "column", house.body(house.block((0.2, 2, 0.2))), (4, -1, 1))
+    path = house.write(tmp_path / "house.ifc")
+    lines = path.read_text().splitlines()
+    cut = f"#{place.ObjectPlacement.RelativePlacement.Location.id()}="
+    path.write_text("\n".join(line for line in lines if not line.startswith(cut)))
+    found = abut.clash(path, device="cpu")
+    assert found.verdict.tolist() == ["pierce"] and len(found.parts) == 2
+    assert len(found.problems) == 1 and str(path) in found.problems[0]
+    assert "IfcBeam 'beam'" in found.problems[0] and "missing" in found.problems[0]
+    assert wall.GlobalId in "".join([*found.a, *found.b])
