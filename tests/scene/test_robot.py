@@ -382,3 +382,18 @@ def test_grids_are_made_as_they_pay(device):
     verdict = scene.robot.valid([2.0, 0.3])
     assert grids.version == 4  # the spheres and three grids
     assert scene.robot.valid([2.0, 0.3]) == verdict
+
+
+def test_deformed_objects_get_new_grids_and_spheres(device):
+    scene = folding_arm(device)
+    values = np.random.default_rng(3).uniform(-3, 3, (2000, 2))
+    scene.robot.prepare()
+    before = scene.robot.valid(values).numpy()
+    scene.deform(0, scene.mesh(0).vertices.numpy() * 1.6)
+    after = scene.robot.valid(values).numpy()
+    assert (before != after).any()
+    fresh = folding_arm(device)
+    fresh.deform(0, fresh.mesh(0).vertices.numpy() * 1.6)
+    assert np.array_equal(fresh.robot.valid(values).numpy(), after)
+    scene.robot.prepare()
+    assert np.array_equal(scene.robot.valid(values).numpy(), after)
