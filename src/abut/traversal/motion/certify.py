@@ -31,7 +31,8 @@ from abut.traversal.motion.pair_steps import (
     step_of_pair,
 )
 
-wp.set_module_options({"enable_backward": False, "fuse_fp": False})
+# Loops stay loops: unrolled, the tests of faces take minutes to compile for CUDA.
+wp.set_module_options({"enable_backward": False, "fuse_fp": False, "max_unroll": 0})
 
 FREE = wp.constant(0)
 CONTACT = wp.constant(1)  # and the time is within the tolerance
@@ -252,23 +253,14 @@ def search_time(
             searching = level > 0
             index += wp.int64(1)
         else:
-            if last and top > end:
+            tries = wp.where(last and top > end, wp.where(index == wp.int64(0), 2, 1), 0)
+            time = middle  # then the start of the motion
+            while tries > 0 and out.entry[0] < 0:
                 out.entry = contact_at(
-                    bvhs, bodies, objects, motions, scratch, team, row, middle, end, top
+                    bvhs, bodies, objects, motions, scratch, team, row, time, end, top
                 )
-                if out.entry[0] < 0 and index == wp.int64(0):
-                    out.entry = contact_at(
-                        bvhs,
-                        bodies,
-                        objects,
-                        motions,
-                        scratch,
-                        team,
-                        row,
-                        wp.float64(0.0),
-                        end,
-                        top,
-                    )
+                time = wp.float64(0.0)
+                tries -= 1
             if out.entry[0] >= 0:
                 out.outcome = wp.int32(CONTACT)
             elif top < 0:
