@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import abut
+from abut.scene.robot_parts import is_half_space
 
 MODEL = """<mujoco><worldbody>
   <body name="a"><geom name="a" type="{a}" size="{b}"/></body>
@@ -133,6 +134,7 @@ def test_planes_are_half_spaces(tmp_path):
         mujoco.mj_forward(model, state)
         assert bool(scene.collide(solid=True)) == (state.ncon > 0) == (z < 0.5)
     assert scene["floor"].deviation == 0 and scene.mesh("floor").oriented
+    assert is_half_space(scene.mesh("floor")) and not is_half_space(scene.mesh("ball"))
 
 
 HULL = """<mujoco><asset><mesh name="ring" file="ring.stl"/></asset><worldbody>

@@ -17,6 +17,7 @@ from abut.query.cull import Culled
 from abut.query.overlap import Overlap
 from abut.results import Contacts, Distances, Gaps
 from abut.scene import Scene
+from abut.scene.robot_parts import is_half_space
 from abut.sdf.distance_field import DistanceField
 
 COLORS = (view.SAND, view.TEAL, view.INDIGO)
@@ -146,8 +147,9 @@ def of_step(step: Step) -> Drawing:
 
 
 def of_scene(scene: Scene, lines: list[np.ndarray]) -> Drawing:
-    """The objects of a scene at their poses."""
+    """The objects of a scene at their poses; boxes of half-spaces only where nothing else is."""
     rows = [row for row in scene.indices.tolist() if scene.mesh(row).face_count]
+    rows = [row for row in rows if not is_half_space(scene.mesh(row))] or rows
     painted = ((row, COLORS[row % len(COLORS)]) for row in rows)
     bodies = [view.Body(scene.mesh(row), color, pose=scene.pose_of(row)) for row, color in painted]
     return Drawing(bodies, lines)

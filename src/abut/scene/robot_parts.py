@@ -94,6 +94,12 @@ def half_space() -> LinkMesh:
     return LinkMesh(("half-space",), shape.vertices, shape.faces)
 
 
+def is_half_space(mesh: Any) -> bool:
+    """Whether a mesh is the box of a half-space; pictures leave it out."""
+    size = mesh.bounds[1] - mesh.bounds[0]
+    return mesh.face_count == 12 and size.tolist() == [2 * FAR, 2 * FAR, FAR]
+
+
 def mesh_of_file(file: Path, scale: Any, robot: Path) -> LinkMesh:
     """The mesh of a file that a robot file names; errors name both files."""
     try:
