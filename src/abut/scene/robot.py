@@ -32,6 +32,7 @@ from abut.scene.padding import near_padding, set_padding
 from abut.scene.robot_clearance import RobotClearance, clearance_of
 from abut.scene.robot_description import EndEffector, JointGroup, LinkPair, RobotDescription
 from abut.scene.robot_model import NoObjects, RobotModel
+from abut.scene.robot_poses import RobotPoses
 from abut.scene.sampled_pairs import sample_pairs
 
 if TYPE_CHECKING:
@@ -239,7 +240,15 @@ class Robot:
         Returns:
             (n, 4, 4), or (B, n, 4, 4).
         """
-        return self.kinematics.poses(values)
+        rows = self.kinematics.rows_of(values)
+        require_finite(rows, self.joints)
+        with self.scene.lock:
+            version, posing = self._state.prepared.get("poses", (-1, None))
+            if version != self._state.version:
+                posing = RobotPoses(self.kinematics, wp.get_device("cpu"))
+                self._state.prepared["poses"] = (self._state.version, posing)
+            poses = posing.of(np.atleast_2d(rows))
+        return poses[0] if rows.ndim == 1 else poses
 
     def poses(self, values: Any) -> np.ndarray:
         """Poses of all objects of the scene: of the robot by its joints, of others as they are.
