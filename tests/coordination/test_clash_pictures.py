@@ -172,3 +172,15 @@ def test_drawn_edges_are_creases_and_boundaries():
 
 def bits(edges):
     return sum(int(edge).bit_count() for edge in edges)
+
+
+def test_surroundings_that_coincide_with_a_part_do_not_speckle(device):
+    """A second wall in the place of the first one."""
+    shapes = {"duct": DUCT, "wall": WALL}
+    (alone,) = pictures_of(clashes_of_shapes(shapes), device).values()
+    clashes = clashes_of_shapes({**shapes, "z wall": WALL})
+    pictures = pictures_of(
+        clashes.take((clashes.a == "model/duct") & (clashes.b == "model/wall")), device
+    )
+    (pixels,) = pictures.values()
+    assert (np.abs(pixels - alone).max(axis=2) > 3).mean() < 0.02

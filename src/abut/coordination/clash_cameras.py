@@ -151,8 +151,9 @@ def _hidden(
 ) -> np.ndarray:
     """(n, directions, points, 2) whether a part hides a point from a direction."""
     origins = points.mean(axis=1)
-    parts = picture_parts(meshes, pairs, list(origins))
     device = meshes.device
+    groups = [[meshes.placed(row) for row in pair] for pair in pairs]
+    parts = picture_parts(groups, list(origins), device)
     given = wp.array((points - origins[:, None]).astype(np.float32), dtype=wp.vec3f, device=device)
     ways = wp.array(_ways().astype(np.float32), dtype=wp.vec3f, device=device)
     lift = wp.array((LIFT * sizes).astype(np.float32), dtype=wp.float32, device=device)

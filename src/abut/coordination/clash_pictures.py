@@ -12,7 +12,12 @@ from abut.coordination.clash_cameras import ClashView, clash_views, row_chunks
 from abut.coordination.clash_frame import PART_COLORS, part_frames
 from abut.coordination.clashes import Clashes, Verdict
 from abut.coordination.part_table import PartTable
-from abut.coordination.picture_meshes import PictureMeshes, picture_parts
+from abut.coordination.picture_meshes import (
+    PictureMeshes,
+    PosedPictureMesh,
+    merged_mesh,
+    picture_parts,
+)
 from abut.coordination.picture_rays import PictureViews, clash_picture_kernel, clash_sample_kernel
 from abut.core.device import resolve_device
 from abut.core.launch import launch
@@ -31,7 +36,7 @@ LINE_RADIUS = 0.9  # pixels
 DOT_RADIUS = 3.5
 MOST_LINES = 20_000  # segments of one picture
 NEIGHBOURS = 40  # parts around a clash
-NEIGHBOUR_FACES = 200_000  # of one picture
+NEIGHBOUR_FACES = 40_000  # of one picture
 
 
 def clash_pictures(
@@ -93,10 +98,13 @@ def _draw(
     frames = part_frames(clashes.box[list(rows)], parts, np.stack(ends, axis=1))
     points = np.stack([clashes.point_a[list(rows)], clashes.point_b[list(rows)]], axis=1)
     views = clash_views(meshes, pairs, frames, points, size[0] / size[1])
-    groups = [
-        [*pair, *parts_around(parts, pair, frame)]
-        for pair, frame in zip(pairs, frames, strict=True)
-    ]
+    groups = []
+    for pair, frame in zip(pairs, frames, strict=True):
+        group = [meshes.placed(row) for row in pair]
+        around = [meshes.placed(row) for row in parts_around(parts, pair, frame)]
+        if around:
+            group.append(merged_mesh(around, frame.mean(axis=0), meshes.device))
+        groups.append(group)
     pixels = _cast(meshes, groups, views, size)
     marked = (clashes.distance[list(rows)] > 0) | (clashes.verdict[list(rows)] == Verdict.TOUCH)
     for k, view in enumerate(views):
@@ -120,13 +128,13 @@ def parts_around(
 
 def _cast(
     meshes: PictureMeshes,
-    groups: list[list[int]],
+    groups: list[list[PosedPictureMesh]],
     views: list[ClashView],
     size: tuple[int, int],
 ) -> np.ndarray:
     """Cast all rays of some pictures."""
     device, cameras = meshes.device, [view.camera for view in views]
-    parts = picture_parts(meshes, groups, [camera.eye for camera in cameras])
+    parts = picture_parts(groups, [camera.eye for camera in cameras], device)
     seen = PictureViews()
     for name in ("right", "up", "ahead"):
         rows = np.array([getattr(camera, name) for camera in cameras], np.float32)

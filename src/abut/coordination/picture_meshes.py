@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import warp as wp
@@ -23,12 +23,14 @@ class PictureMesh:
     Attributes:
         origin: (3,) middle of its box, in the frame of the part mesh [m].
         mesh: The tree that rays are cast at.
+        shape: Its vertices and faces.
         normals: (3m, 3) float32 of the corners of faces.
         edges: (m,) int32: bit k is set where the edge opposite to corner k is drawn.
     """
 
     origin: np.ndarray
     mesh: wp.Mesh
+    shape: Shape
     normals: np.ndarray
     edges: np.ndarray
 
@@ -47,6 +49,10 @@ class PictureMeshes:
             self._kept[number] = make_picture_mesh(self.parts.part_meshes[number], self.device)
         return self._kept[number]
 
+    def placed(self, row: int) -> "PosedPictureMesh":
+        """The mesh of a part, where the part is."""
+        return PosedPictureMesh(self.of(row), self.parts.poses[row])
+
     def trim(self) -> None:
         """Forget all meshes if they are many."""
         if sum(len(mesh.edges) for mesh in self._kept.values()) > KEPT_FACES:
@@ -57,7 +63,7 @@ class PictureMeshes:
 class PictureParts:
     """Parts of some pictures, in the frames of the picture meshes.
 
-    Those of picture k are ``first[k]`` to ``first[k + 1]``, a and b before their surroundings.
+    Those of picture k are ``first[k]`` to ``first[k + 1]``: a, b and perhaps their surroundings.
     """
 
     first: wp.array[wp.int32]
@@ -69,38 +75,64 @@ class PictureParts:
     edges: wp.array[wp.int32]
 
 
+class PosedPictureMesh(NamedTuple):
+    """A mesh and its pose (4, 4) in the world."""
+
+    mesh: PictureMesh
+    pose: np.ndarray
+
+
 def picture_parts(
-    meshes: PictureMeshes, groups: Sequence[Sequence[int]], eyes: Sequence[np.ndarray]
+    groups: Sequence[Sequence[PosedPictureMesh]], eyes: Sequence[np.ndarray], device: wp.Device
 ) -> Any:
-    """Return ``PictureParts`` of groups of parts, each seen from an eye (3,)."""
-    parts, drawn = meshes.parts, [row for group in groups for row in group]
-    used: dict[int, int] = {}
-    arrays, count = [], 0
-    for row in drawn:
-        number = int(parts.mesh[row])
-        if number not in used:
-            used[number] = count
-            arrays.append(meshes.of(row))
-            count += len(arrays[-1].edges)
+    """Return ``PictureParts`` of groups of meshes, each seen from an eye (3,)."""
+    placed = [mesh for group in groups for mesh in group]
+    distinct = {id(one.mesh): one.mesh for one in placed}
+    starts = np.cumsum([0, *(len(mesh.edges) for mesh in distinct.values())])
+    first_face = dict(zip(distinct, starts.tolist(), strict=False))
     at = np.repeat(np.asarray(eyes, np.float64).reshape(-1, 3), [len(g) for g in groups], axis=0)
-    poses = parts.poses[drawn]
+    poses = np.array([one.pose for one in placed])
     local = np.einsum("kji,kj->ki", poses[:, :3, :3], at - poses[:, :3, 3])
-    local -= np.array([meshes.of(row).origin for row in drawn]).reshape(-1, 3)
-    out, device = PictureParts(), meshes.device
+    local -= np.array([one.mesh.origin for one in placed])
+    out = PictureParts()
     first = np.cumsum([0, *(len(group) for group in groups)]).astype(np.int32)
     out.first = wp.array(first, dtype=wp.int32, device=device)
-    ids = [meshes.of(row).mesh.id for row in drawn]
-    out.mesh = wp.array(np.array(ids, np.uint64), dtype=wp.uint64, device=device)
-    faces = np.array([used[int(parts.mesh[row])] for row in drawn], np.int32)
+    ids = np.array([one.mesh.mesh.id for one in placed], np.uint64)
+    out.mesh = wp.array(ids, dtype=wp.uint64, device=device)
+    faces = np.array([first_face[id(one.mesh)] for one in placed], np.int32)
     out.face = wp.array(faces, dtype=wp.int32, device=device)
     out.eye = wp.array(local.astype(np.float32), dtype=wp.vec3f, device=device)
     turns = np.swapaxes(poses[:, :3, :3], 1, 2).astype(np.float32)
     out.turn = wp.array(turns, dtype=wp.mat33f, device=device)
-    normals = np.concatenate([mesh.normals for mesh in arrays])
+    normals = np.concatenate([mesh.normals for mesh in distinct.values()])
     out.normals = wp.array(normals, dtype=wp.vec3f, device=device)
-    edges = np.concatenate([mesh.edges for mesh in arrays])
+    edges = np.concatenate([mesh.edges for mesh in distinct.values()])
     out.edges = wp.array(edges, dtype=wp.int32, device=device)
     return out
+
+
+def merged_mesh(
+    placed: Sequence[PosedPictureMesh], middle: np.ndarray, device: wp.Device
+) -> PosedPictureMesh:
+    """One mesh of several: rays ask one tree in place of many.
+
+    Args:
+        placed: At least one mesh.
+        middle: (3,) origin of the mesh in the world.
+        device: Where rays are cast.
+    """
+    points, faces, normals = [], [], []
+    count = 0
+    for mesh, pose in placed:
+        shift = pose[:3, :3] @ mesh.origin + pose[:3, 3] - middle
+        points.append(mesh.shape.vertices @ pose[:3, :3].T + shift)
+        faces.append(mesh.shape.faces + count)
+        normals.append(mesh.normals @ pose[:3, :3].T.astype(np.float32))
+        count += len(mesh.shape.vertices)
+    shape = Shape(np.concatenate(points), np.concatenate(faces))
+    edges = np.concatenate([mesh.edges for mesh, _ in placed])
+    made = PictureMesh(middle, _tree(shape, device), shape, np.concatenate(normals), edges)
+    return PosedPictureMesh(made, np.eye(4))
 
 
 def make_picture_mesh(given: PartMesh, device: wp.Device) -> PictureMesh:
@@ -111,9 +143,12 @@ def make_picture_mesh(given: PartMesh, device: wp.Device) -> PictureMesh:
     points, index = np.unique(given.vertices, axis=0, return_inverse=True)
     shape = Shape(points - origin, index.reshape(-1)[given.faces].astype(np.int32))
     normals = corner_normals(shape, vertex_normals(shape)).reshape(-1, 3).astype(np.float32)
+    return PictureMesh(origin, _tree(shape, device), shape, normals, drawn_edges(shape))
+
+
+def _tree(shape: Shape, device: wp.Device) -> wp.Mesh:
     vertices = wp.array(shape.vertices.astype(np.float32), dtype=wp.vec3f, device=device)
-    corners = wp.array(shape.faces.ravel(), dtype=wp.int32, device=device)
-    return PictureMesh(origin, wp.Mesh(vertices, corners), normals, drawn_edges(shape))
+    return wp.Mesh(vertices, wp.array(shape.faces.ravel(), dtype=wp.int32, device=device))
 
 
 def drawn_edges(shape: Shape) -> np.ndarray:

@@ -11,6 +11,7 @@ wp.set_module_options({"enable_backward": False, "fuse_fp": False})
 LAYERS = wp.constant(24)  # surfaces of the two parts along a ray
 FAR = wp.constant(wp.float32(3.0e38))
 STEP = wp.constant(wp.float32(2.0e-6))  # beyond a surface, over the distance from the eye
+COINCIDENT = wp.constant(wp.float32(1.0e-4))  # surroundings this near a part are not drawn
 GHOST = wp.constant(wp.float32(0.07))  # opacity of surroundings before the parts
 BACKDROP = wp.constant(wp.float32(0.42))  # opacity of surroundings behind them
 BUSY = wp.constant(wp.float32(0.1))
@@ -207,14 +208,16 @@ def trace_clash(parts: PictureParts, views: PictureViews, k: wp.int32, i: wp.int
     if through > 0.02:
         start = wp.float32(0.0)
         if front < FAR:
-            start = beyond(last)
+            start = last * (1.0 + COINCIDENT)
         behind = surroundings(parts, views, k, way, start, FAR, BACKDROP, 2, pixel)
     height = 1.0 - y / wp.float32(views.height)
     back = wp.vec3f(behind[0], behind[1], behind[2]) + background(height) * (1.0 - behind[3])
     color += back * through
     color = wp.lerp(color, red, red_share)
     if front < FAR:
-        before = surroundings(parts, views, k, way, 0.0, front, GHOST, 1, pixel)
+        before = surroundings(
+            parts, views, k, way, 0.0, front * (1.0 - COINCIDENT), GHOST, 1, pixel
+        )
         color = wp.vec3f(before[0], before[1], before[2]) + color * (1.0 - before[3])
     return to_display(color)
 
