@@ -169,3 +169,45 @@ def test_open_duplicates_that_are_apart_have_a_distance():
     for kind in (CheckKind.DUPLICATE, CheckKind.HARD):
         row = verdict((corners, faces), (moved, faces), Check("all", kind, tolerance=0.001))
         assert row["verdict"] == "duplicate" and abs(row["distance"] - 0.0005) < 1e-12
+
+
+def test_overlaps_by_rounding_are_touches_without_a_search(monkeypatch):
+    """A translation of a 64th of the tolerance parts them; so also parts that meet themselves."""
+    from abut.coordination import pair_depths
+
+    monkeypatch.setattr(pair_depths, "_searched", None)
+    check = Check("all", tolerance=0.001, touch=True)
+    pressed = block((1, 1, 1), (0, 0.25 - 1e-13, 0))
+    crossed = union(
+        block((1, 1, 1), (0, 0.25 - 1e-13, 0)), block((1, 1, 1), (0.5, 0.25 - 1e-13, 0))
+    )
+    corner = union(block((9, 1, 9), (-1, 0.25 - 1e-13, -1)), block((1, 9, 9), (-1 + 1e-13, -4, -1)))
+    for other in (pressed, crossed, corner):
+        row = verdict(WALL, other, check)
+        assert row["verdict"] == "touch" and row["depth"] == 0.0
+        assert 1e-13 <= row["depth_error"] <= 1e-3 / 63
+        assert "at most 0.0156 mm deep, below the tolerance" in row["note"]
+        assert verdict(WALL, other, Check("all", tolerance=0.001)) is None
+
+
+def test_depths_that_a_search_leaves_open_are_bounded_by_a_translation(monkeypatch):
+    from abut.coordination import pair_depths
+    from abut.coordination.pair_depths import PairDepth
+
+    def searched(*_):
+        return PairDepth(0.0, 1.0, np.zeros((2, 3)))
+
+    monkeypatch.setattr(pair_depths, "_searched", searched)
+    for depth, wanted in ((0.0009, "touch"), (0.0011, "protrude")):
+        other = block((1, 1, 1), (0, 0.25 - depth, 0))
+        row = verdict(WALL, other, Check("all", tolerance=0.001, touch=True))
+        assert row["verdict"] == wanted
+        assert (row["depth_error"] < 0.001) == (wanted == "touch")
+
+
+def test_a_part_in_another_that_meets_itself_is_never_a_touch():
+    """It touches an inner face alone, so the relation after a translation proves nothing."""
+    two = union(block((2, 2, 2)), block((2, 2, 2), (1, 0.25, 0.25)))
+    inside = block((0.25, 0.5, 0.5), (0.75, 0.5, 0.5))
+    row = verdict(two, inside, Check("all", tolerance=0.125, touch=True))
+    assert row is None or row["verdict"] != "touch"

@@ -156,3 +156,16 @@ def test_closing_and_opening_by_deformation(device):
     mesh.deform(torn)
     with pytest.raises(abut.MeshError, match="b is open"):
         abut.collide(small, mesh, solid=True)
+
+
+@pytest.mark.parametrize("swapped", [False, True])
+def test_one_of_two_parts_of_an_object_is_inside_another(device, swapped):
+    """The scene reports what ``collide`` does, though neither object is wholly inside the other."""
+    vertices, faces = cases.box((0.2, 0.2, 0.2))
+    both = np.concatenate([vertices, vertices + np.array([5.0, 0.0, 0.0])])
+    apart = abut.Mesh(both, np.concatenate([faces, faces + len(vertices)]), device)
+    meshes = [apart, abut.Mesh(*cases.box((2, 2, 2)), device)]
+    meshes = meshes[::-1] if swapped else meshes
+    assert abut.collide(*meshes, solid=True)
+    hits = abut.Scene(meshes).collide(solid=True)
+    assert hits and hits.contained.numpy().tolist() == [[0, 1]]

@@ -128,7 +128,8 @@ class _PairCheck:
                 reasons.append(f"{side}: {surface.reason}")
             elif verdict not in (Verdict.ENCROACH, Verdict.DUPLICATE) and surface.meets_itself:
                 reasons.append(f"{side} intersects itself")
-        measures = self.depth[k], self.distance[k], self.clearance[k], self.slack[k]
+        depth = self.depth[k], self.depth_error[k]
+        measures = *depth, self.distance[k], self.clearance[k], self.slack[k]
         return clash_note(verdict, *measures, reasons)
 
     def _measure_depths(self, same: np.ndarray) -> None:
@@ -139,7 +140,8 @@ class _PairCheck:
         common = ~np.isin(self.relation, (APART, TOUCHING))
         wanted = common & self.solid & ((self.kind != CheckKind.DUPLICATE) | same)
         rows = np.flatnonzero(wanted)
-        found = pair_depths(self.surfaces, self.pairs[rows], self.tolerance[rows])
+        about = self.pairs[rows], self.tolerance[rows], self.contacts, rows
+        found = pair_depths(self.surfaces, *about)
         self.depth[rows], self.depth_error[rows], self.deepest[rows] = found
         self.depth[(common | same) & ~self.solid] = np.nan
 

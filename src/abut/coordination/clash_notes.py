@@ -15,6 +15,7 @@ def millimetres(length: float) -> str:
 def clash_note(
     verdict: str,
     depth: float,
+    depth_error: float,
     distance: float,
     clearance: float,
     slack: float,
@@ -24,20 +25,23 @@ def clash_note(
 
     Args:
         verdict: Its verdict.
-        depth, distance: Its depth and its distance [m].
+        depth, depth_error: Its depth, and how much larger the true depth may be [m].
+        distance: Its distance [m].
         clearance: That of its check [m].
         slack: Sum of the deviations of both meshes from the true surfaces [m].
         reasons: Facts about the two meshes.
     """
     notes = []
-    if verdict == Verdict.TOUCH and depth > 0.0:
-        notes.append(f"{millimetres(depth)} deep, below the tolerance")
+    most = depth + depth_error
+    if verdict == Verdict.TOUCH and most > 0.0:
+        deep = f"at most {millimetres(most)}" if depth_error > depth else millimetres(depth)
+        notes.append(f"{deep} deep, below the tolerance")
     if verdict == Verdict.TOUCH and distance > 0.0:
         notes.append(f"{millimetres(distance)} apart, below the tolerance")
     if verdict == Verdict.ENCROACH and distance >= clearance:
         text = "the clearance was widened by {}, the deviation of the meshes"
         notes.append(text.format(millimetres(slack)))
-    if 0.0 < depth <= slack:
+    if 0.0 < most <= slack:
         text = f"not deeper than {millimetres(slack)}, the deviation of the meshes"
         notes.append(text)
     if verdict == Verdict.PROTRUDE and np.isnan(depth):

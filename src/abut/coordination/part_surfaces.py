@@ -12,7 +12,7 @@ from abut.core.device import resolve_device
 from abut.errors import MeshError
 from abut.mesh import Mesh
 from abut.query.solids.closed_surface import closed_surface_of
-from abut.query.solids.inside_depth import intersects_itself
+from abut.query.solids.relation import intersects_itself
 
 
 @dataclass(frozen=True)

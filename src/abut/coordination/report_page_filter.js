@@ -31,7 +31,10 @@ class Rows {
     const distance = this.get("distance", row);
     if (distance > 0) return `${lengthText(distance)} apart`;
     const depth = this.get("depth", row);
-    return depth === null ? "depth unknown" : depth > 0 ? `${lengthText(depth)} deep` : "";
+    if (depth === null) return "depth unknown";
+    const error = this.get("depth_error", row);
+    if (error > depth) return `at most ${lengthText(depth + error)} deep`;
+    return depth > 0 ? `${lengthText(depth)} deep` : "";
   }
 
   name(side, row) {

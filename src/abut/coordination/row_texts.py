@@ -33,6 +33,9 @@ def row_size(columns: Columns, row: int) -> str:
     depth, distance = float(columns["depth"][row]), float(columns["distance"][row])
     if distance > 0.0:
         return f"{size_text(distance)} apart"
+    error = float(columns["depth_error"][row])
+    if error > depth:
+        return f"at most {size_text(depth + error)} deep"
     return f"{size_text(depth)} deep" if depth > 0.0 else ""
 
 
@@ -58,7 +61,7 @@ def row_description(columns: Columns, row: int) -> str:
         lines.append(f"{side}: " + ", ".join(text for text in about if text.strip()))
     size, error = row_size(columns, row), float(columns["depth_error"][row])
     lines.append(f"{columns['verdict'][row]}{size and ', ' + size}")
-    if size.endswith("deep") and error > 0.0:
+    if size.endswith("deep") and 0.0 < error <= float(columns["depth"][row]):
         lines.append(f"depth: up to {length_text(error)} more")
     regions = int(columns["regions"][row])
     lines.append(f"regions of contact: {regions}")

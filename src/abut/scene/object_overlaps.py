@@ -22,7 +22,6 @@ from abut.scene.selection import Part
 from abut.scene.touching_solids import relations_of_touching
 
 APART = RELATIONS.index(Relation.APART)
-WITHIN = [RELATIONS.index(r) for r in (Relation.A_IN_B, Relation.B_IN_A)]
 
 
 @dataclass(frozen=True, eq=False)
@@ -71,7 +70,7 @@ def scene_overlaps(
 
 
 def with_contained(contacts: SceneContacts, part: Part) -> SceneContacts:
-    """Add the pairs of objects with one inside the other, whose faces do not meet.
+    """Add the pairs with an object, or a part of it, inside the other, whose faces do not meet.
 
     Open objects contain nothing.
     """
@@ -83,7 +82,7 @@ def with_contained(contacts: SceneContacts, part: Part) -> SceneContacts:
 
 
 def _contained_pairs(part: Part, met: np.ndarray) -> np.ndarray:
-    """(k, 2) pairs with one object wholly inside the other, but those whose faces meet."""
+    """(k, 2) pairs with a connected part of one inside the other, but those whose faces meet."""
     meshes, poses = part.meshes, poses_of(part)
     pairs = _candidates(part, meshes, poses)
     key = [len(meshes), 1]
@@ -92,7 +91,7 @@ def _contained_pairs(part: Part, met: np.ndarray) -> np.ndarray:
     pairs = pairs[np.array([closed[i] and closed[j] for i, j in pairs.tolist()], bool)]
     solids = {i: closed_surface_of(meshes[i], "a mesh") for i in np.unique(pairs).tolist()}
     pairs = pairs[_may_contain(pairs, solids, poses)]
-    return pairs[np.isin(_codes_of(pairs, solids, poses), WITHIN)]
+    return pairs[_codes_of(pairs, solids, poses) != APART]
 
 
 def _candidates(part: Part, meshes: list[Mesh], poses: np.ndarray) -> np.ndarray:

@@ -442,8 +442,8 @@ class Scene:
             self_collisions: Also faces of one object that meet, as in ``abut.self_collide``.
             first: Stop at one pair of faces for each pair of objects, a fixed one though not the
                 lowest; the cheapest way to know which objects meet.
-            solid: Closed objects are solids: one inside another is a collision too (``contained``).
-                Open ones stay surfaces. Not for batches of poses.
+            solid: Closed objects are solids: one, or a part of one, inside another is a collision
+                too (``contained``). Open ones stay surfaces. Not for batches of poses.
             poses: (B, n, 4, 4), poses of all n objects in each of B copies of the scene; None takes
                 the objects where they are. Copies do not meet each other.
             method: ``bvh``; ``front``, which begins where the last query by fronts stopped (with

@@ -6,7 +6,14 @@ import warp as wp
 from abut.mesh import Mesh
 from abut.narrow.surface_sides import join_stars
 from abut.operands.posed_mesh import make_posed_mesh
-from abut.query.solids.relation import codes_of_parts, local_parts
+from abut.query.solids.relation import (
+    RELATIONS,
+    Relation,
+    codes_of_parts,
+    intersects_itself,
+    local_parts,
+    relations,
+)
 
 
 def relations_of_touching(
@@ -54,7 +61,14 @@ def relations_of_touching(
     at = wp.zeros(len(faces), dtype=wp.int32, device=device)
     parts = np.zeros(len(pairs), int)
     np.bitwise_or.at(parts, row, local_parts(stars, stars, posed, posed, numbered, at))
-    return codes_of_parts(parts, np.ones(len(pairs), bool))
+    codes = codes_of_parts(parts, np.ones(len(pairs), bool))
+    touching = np.flatnonzero(codes == RELATIONS.index(Relation.TOUCHING))
+    inner = {i for i in np.unique(pairs[touching]).tolist() if intersects_itself(meshes[i])}
+    for k in touching.tolist():
+        i, j = pairs[k].tolist()
+        if i in inner or j in inner:  # they may touch an inner face alone
+            codes[k] = relations(meshes[i], meshes[j], poses[i : i + 1], poses[j : j + 1])[0]
+    return codes
 
 
 def moved(pose: np.ndarray, points: np.ndarray) -> np.ndarray:

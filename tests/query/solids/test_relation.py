@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import abut
+from abut import cases
 from abut.query.solids.closed_surface import closed_surface_of
 from abut.query.solids.relation import RELATIONS, relations
 from rational_tets import relation_of_tets, volume
@@ -177,3 +178,29 @@ def test_many_sets_of_tetrahedra(device, seed):
 @pytest.mark.parametrize("seed", range(1000, 3000))
 def test_many_integer_tetrahedra(device, seed):
     check_rational(np.random.default_rng(seed), device)
+
+
+@pytest.mark.parametrize("swapped", [False, True])
+def test_a_solid_that_touches_an_inner_face_alone_is_not_outside(device, swapped):
+    """Two boxes of one mesh overlap; a third one lies in one of them, on a face of the other."""
+    vertices, faces = cases.box((2, 2, 2))
+    corners = np.concatenate([vertices, vertices + np.array([1.0, 0.25, 0.25])])
+    both = abut.Mesh(corners, np.concatenate([faces, faces + len(vertices)]), device)
+    small = abut.Mesh(*cases.box((0.25, 0.5, 0.5)), device)
+    for x, touches in ((-0.125, True), (-0.5, False)):
+        pose = np.eye(4)
+        pose[:3, 3] = x, 0.0, 0.0
+        assert bool(abut.collide(both, small, pose_b=pose)) == touches
+        found = (
+            abut.overlap(small, both, pose_a=pose)
+            if swapped
+            else abut.overlap(both, small, pose_b=pose)
+        )
+        assert found.relation not in ("touching", "apart") and found.overlapping
+        scene = abut.Scene(device=device)
+        scene.add(both)
+        scene.add(small, pose)
+        assert scene.overlap().overlapping.numpy().all()
+    outside = np.eye(4)
+    outside[0, 3] = 2.125
+    assert abut.overlap(both, small, pose_b=outside).relation == "touching"

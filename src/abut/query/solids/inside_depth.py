@@ -6,7 +6,6 @@ import numpy as np
 
 from abut.mesh import Mesh
 from abut.query.points import in_unit, unit_of
-from abut.query.self_collide import self_collide
 from abut.query.solids.depth_cells import BOX, IN_B, MEDIAL, MedialTree, Precision
 from abut.query.solids.depth_search import DepthSearch
 from abut.query.solids.medial_tree import (
@@ -17,6 +16,7 @@ from abut.query.solids.medial_tree import (
     medial_tree_of,
     solid_operand,
 )
+from abut.query.solids.relation import intersects_itself
 
 LEAST_TOLERANCE = 16.0  # errors of distances
 USUAL_CELLS = 1 << 17  # for a pose; more only if no surface intersects itself
@@ -122,11 +122,6 @@ def _depths(
         left = search.run(left, count * MOST_CELLS)
     search.settle(left)
     return _answers(search, noise, unit)
-
-
-def intersects_itself(mesh: Mesh) -> bool:
-    """Whether faces of a mesh meet beyond their common corners, cached for its shape."""
-    return mesh.per_shape("intersects_itself", lambda: bool(self_collide(mesh)))
 
 
 def _common_boxes(

@@ -23,6 +23,7 @@ from abut.narrow.solid_contact import (
 from abut.narrow.surface_sides import surface_sides, surface_stars
 from abut.operands.posed_mesh import make_posed_mesh
 from abut.query.collide import collide
+from abut.query.self_collide import self_collide
 
 
 class Relation(StrEnum):
@@ -37,6 +38,7 @@ class Relation(StrEnum):
 
 
 RELATIONS = tuple(Relation)
+OFF_SURFACE = 2.0**-40  # of the largest coordinate: such a vertex is surely not on a surface
 
 
 def relations(
@@ -66,7 +68,17 @@ def relations(
         np.bitwise_or.at(parts, pose, search.local_parts(pairs, pose))
         met = pairs, pose
     search.add_free_components(parts, np.flatnonzero(parts & CROSSING != CROSSING), met)
-    return codes_of_parts(parts, colliding)
+    codes = codes_of_parts(parts, colliding)
+    touching = np.flatnonzero(codes == RELATIONS.index(Relation.TOUCHING))
+    if len(touching) and (intersects_itself(a) or intersects_itself(b)):
+        search.add_free_vertices(parts, touching)
+        codes = codes_of_parts(parts, colliding)
+    return codes
+
+
+def intersects_itself(mesh: Mesh) -> bool:
+    """Return whether faces of a mesh meet beyond their common corners, cached for its shape."""
+    return mesh.per_shape("intersects_itself", lambda: bool(self_collide(mesh)))
 
 
 def interiors_meet(
@@ -164,6 +176,29 @@ class _Search:
             tree = bvh_of(outer).view()
             found = anchors_inside(self.posed[side], self.posed[1 - side], tree, anchors, pose)
             np.bitwise_or.at(parts, pose, np.where(found, inside, outside))
+
+    def add_free_vertices(self, parts: np.ndarray, wanted: np.ndarray) -> None:
+        """Add the sides of vertices off the other surface, at the wanted poses.
+
+        A solid that touches an inner face of one that intersects itself has no other sign of it.
+        """
+        from abut.query.closest_point import closest_point
+
+        for side, (inside, outside) in enumerate(((A_INSIDE, A_OUTSIDE), (B_INSIDE, B_OUTSIDE))):
+            mesh, outer = self.meshes[side], self.meshes[1 - side]
+            vertices, points = np.unique(mesh.faces.numpy()), mesh.points.numpy()
+            tree = bvh_of(outer).view()
+            for pose in wanted.tolist():
+                here, there = (None if p is None else p[pose] for p in self.poses[:: 1 - 2 * side])
+                at = points[vertices]
+                if here is not None:
+                    at = at @ here[:3, :3].T + here[:3, 3]
+                near = closest_point(outer, at, pose=there).distance.numpy()
+                free = vertices[near > OFF_SURFACE * np.abs(at).max(initial=0.0)]
+                rows = np.full(len(free), pose)
+                found = anchors_inside(self.posed[side], self.posed[1 - side], tree, free, rows)
+                for part, any_vertex in ((inside, found.any()), (outside, not found.all())):
+                    parts[pose] |= part * bool(any_vertex and len(free))
 
     def _stars(self, mesh: Mesh) -> Any:
         return mesh.per_shape("surface_stars", lambda: surface_stars(mesh))
