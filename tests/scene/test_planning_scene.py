@@ -262,3 +262,39 @@ def test_scenes_of_a_benchmark(data, tmp_path):
         assert scene.robot.valid(request.start) and scene.robot.valid(request.goals[0])
         scene.robot.pad(0.5)
         assert not scene.robot.valid(request.goals[0])
+
+
+@pytest.mark.parametrize(
+    ("names", "values", "valid"),
+    [
+        (["tool", "box"], [True, False], False),
+        (["tool", "box"], [False, True], False),
+        (["tool", "box"], [True, True], True),
+        (["tool"], [True], True),
+        (["box"], [True], True),
+        (["box"], [False], False),
+    ],
+)
+def test_defaults_of_two_names_both_have_to_allow_a_pair(folder, names, values, valid):
+    text = f"""
+world:
+  collision_objects:
+    - id: box
+      primitives: [{{type: box, dimensions: [0.3, 0.3, 0.3]}}]
+      primitive_poses: [{{position: [1, 0, 0.3], orientation: [0, 0, 0, 1]}}]
+allowed_collision_matrix:
+  entry_names: [base, slide]
+  entry_values: [[false, true], [true, false]]
+  default_entry_names: [{", ".join([*names, "slide"])}]
+  default_entry_values: {str([*values, True]).lower()}
+"""
+    scene, _ = load(folder, text)
+    scene.ignore("slide", ["tool", "box"])
+    assert scene.robot.valid([0.0, 0.0]) == valid
+
+
+def test_an_entry_that_only_one_row_allows_is_tested(folder):
+    text = MATRIX.replace("- [false, true, false, true]", "- [false, true, false, false]", 1)
+    scene, _ = load(folder, SCENE + text)
+    ignored = {frozenset(x) for x in scene.name_of(scene.ignored_pairs).reshape(-1, 2).tolist()}
+    assert frozenset(("base", "slide")) in ignored and frozenset(("base", "cone")) not in ignored

@@ -228,7 +228,7 @@ def _matrix(held: dict[str, Any]) -> Any:
     if not listed and not others:
         return None
     matrix = np.array(rows, bool).reshape(len(listed), len(listed))
-    return listed, matrix | matrix.T, dict(zip(others, allowed, strict=True))
+    return listed, matrix & matrix.T, dict(zip(others, allowed, strict=True))
 
 
 def _apply(
@@ -245,10 +245,19 @@ def _apply(
             if a in at and b in at:
                 allowed = bool(matrix[at[a], at[b]])
             else:
-                allowed = others.get(a, False) or others.get(b, False)
+                allowed = _default(others, a, b)
             change = scene.ignore if allowed else scene.allow
             rows, partners = np.meshgrid(parts[a], parts[b])
             change(rows.ravel(), partners.ravel())
+
+
+def _default(others: dict[str, bool], a: str, b: str) -> bool:
+    """Whether the defaults of an allowed-collision matrix allow a pair without an entry.
+
+    Where both names have a default, both have to allow it.
+    """
+    values = [others[name] for name in (a, b) if name in others]
+    return bool(values) and all(values)
 
 
 def _padding(scene: "Scene", held: dict[str, Any]) -> Iterator[tuple[str, float]]:
