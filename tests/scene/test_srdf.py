@@ -142,6 +142,52 @@ def test_written_files_say_the_same(folder):
     assert ignored(copy) == ignored(scene)
 
 
+def test_written_pairs_are_those_that_are_not_tested(folder):
+    """Those of the tree, of ``ignore`` and of ``allow``, not only those that files name."""
+    scene = load(folder, srdf=None)
+    assert LinkPair("base", "upper", "Adjacent") in scene.robot.pairs
+    scene.ignore("base", "right")
+    assert LinkPair("base", "right", "User") in scene.robot.pairs
+    scene.robot.write_srdf(folder / "copy.srdf")
+    copy = load(folder, folder / "copy.srdf")
+    assert ignored(copy) == ignored(scene) and copy.robot.pairs == scene.robot.pairs
+    states = np.random.default_rng(2).uniform(*scene.robot.limits.T, (200, 2))
+    free = scene.robot.valid(states).numpy()
+    assert np.array_equal(copy.robot.valid(states).numpy(), free) and 0 < free.sum() < len(free)
+
+    scene = load(folder)
+    scene.allow("left", "base")
+    assert [pair[:2] for pair in scene.robot.pairs] == [("base", "upper")]
+
+
+def test_written_pairs_of_links_without_objects_stay(folder):
+    text = SRDF.replace("</robot>", '<disable_collisions link1="wrist" link2="left"/></robot>')
+    (folder / "arm.srdf").write_text(text)
+    assert LinkPair("wrist", "left") in load(folder).robot.pairs
+
+
+def test_attached_objects_have_no_part_in_pairs(folder):
+    scene = load(folder)
+    before = scene.robot.pairs
+    scene.add(abut.Mesh(*abut.cases.box((1, 1, 1))), name="part")
+    scene.robot.attach("part", "left")
+    assert scene.robot.pairs == before
+
+
+def test_pairs_of_links_with_several_objects(tmp_path):
+    """An SRDF has no words for a part of the objects of a link."""
+    pytest.importorskip("mujoco")
+    (tmp_path / "arm.xml").write_text(
+        '<mujoco><worldbody><body name="a"><joint type="hinge"/><geom size="1"/><geom size="1"/>'
+        '</body><body name="b"><joint type="hinge"/><geom size="1"/></body><body name="c">'
+        '<joint type="hinge"/><geom size="1" contype="0"/></body></worldbody>'
+        '<contact><exclude body1="a" body2="c"/></contact></mujoco>'
+    )
+    scene = abut.Scene.load(tmp_path / "arm.xml", "cpu")
+    scene.ignore("a/0", "b")
+    assert [pair[:2] for pair in scene.robot.pairs] == [("a", "c")]
+
+
 def test_which_file_is_beside(folder):
     (folder / "arm.srdf").rename(folder / "other.srdf")
     assert "up" in load(folder).robot.states

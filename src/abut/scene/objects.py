@@ -350,10 +350,13 @@ class ObjectTable:
         columns = (self.static, self.group, self.mask, self.ignored.padded_keys)
         return make_filters(*columns, self.device, roles)
 
-    def tested(self, pairs: np.ndarray) -> np.ndarray:
-        """(n,) which pairs (n, 2) of rows the filters leave; an object and itself always."""
+    def tested(self, pairs: np.ndarray, with_static: bool = True) -> np.ndarray:
+        """(n,) which pairs (n, 2) of rows the filters leave; an object and itself always.
+
+        Without ``with_static`` the filter of static objects leaves all pairs.
+        """
         a, b = pairs.T
-        out = (self.static[a] == 0) | (self.static[b] == 0)
+        out = (self.static[a] == 0) | (self.static[b] == 0) | (not with_static)
         out &= (self.group[a] & self.mask[b] != 0) & (self.group[b] & self.mask[a] != 0)
         keys = np.minimum(a, b).astype(np.int64) << 32 | np.maximum(a, b)
         return (out & ~np.isin(keys, self.ignored.keys)) | (a == b)

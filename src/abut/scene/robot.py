@@ -1,7 +1,7 @@
 """Robot: the robot of a scene, its joints and links, and the objects that they carry."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -34,6 +34,7 @@ from abut.scene.robot_description import EndEffector, JointGroup, LinkPair, Robo
 from abut.scene.robot_model import NoObjects, RobotModel
 from abut.scene.robot_poses import RobotPoses
 from abut.scene.sampled_pairs import sample_pairs
+from abut.scene.untested_links import untested_links
 
 if TYPE_CHECKING:
     from abut.scene.planning_scene import MotionRequest
@@ -152,8 +153,14 @@ class Robot:
 
     @property
     def pairs(self) -> list[LinkPair]:
-        """Link pairs that its files exclude from tests, with reasons."""
-        return list(self._state.description.pairs)
+        """Pairs of links that are not tested now, with reasons.
+
+        No object of one link is tested against any of the other, attached objects aside: their
+        pairs are ignored, or their groups do not meet. Pairs with a link without objects are those
+        of its files.
+        """
+        with self.scene.lock:
+            return untested_links(self)
 
     def allowed_pairs(self, samples: int = 10_000, seed: int = 0) -> list[LinkPair]:
         """Find pairs of links that need no test, as MoveIt's setup assistant does.
@@ -196,10 +203,16 @@ class Robot:
             self._state.description.pairs = rows
 
     def write_srdf(self, path: Any) -> None:
-        """Write groups, states, end effectors and link pairs as an SRDF file."""
+        """Write groups, states, end effectors and the pairs of links as an SRDF file.
+
+        The pairs are those of ``pairs``, so that the URDF loaded with this file tests the links
+        that are tested now. Where some objects of two links are tested and others are not, an SRDF
+        has no words for it, and all of them will be tested.
+        """
         from abut.scene.srdf_file import write_srdf
 
-        write_srdf(path, self._state.description, self.states)
+        description = replace(self._state.description, pairs=self.pairs)
+        write_srdf(path, description, self.states)
 
     def values(self, values: Any, *, limits: str = "ignore") -> np.ndarray:
         """Values of all joints, checked.
