@@ -252,8 +252,9 @@ def test_sizes_are_for_people():
     """Nobody looks at nanometres."""
     from abut.coordination.row_texts import row_size
 
-    clashes = make_clashes(3)
-    clashes.depth[:], clashes.distance[:] = [2e-10, 0.0123, 0.0], [0.0, 0.0, 3e-9]
+    clashes = make_clashes(4)
+    clashes.depth[:], clashes.distance[:] = [2e-10, 0.0123, 0.0, 1e-4], [0.0, 0.0, 3e-9, 0.0]
+    clashes.depth_error[3] = 9e-4
     columns = columns_of(clashes, facts_of)
-    sizes = [row_size(columns, row) for row in range(3)]
-    assert sizes == ["<0.001 mm deep", "12.3 mm deep", "<0.001 mm apart"]
+    sizes = [row_size(columns, row) for row in range(4)]
+    assert sizes == ["<0.001 mm deep", "12.3 mm deep", "<0.001 mm apart", "at most 1 mm deep"]

@@ -34,7 +34,7 @@ def row_size(columns: Columns, row: int) -> str:
     if distance > 0.0:
         return f"{size_text(distance)} apart"
     error = float(columns["depth_error"][row])
-    if error > depth:
+    if error > depth and depth + error >= LEAST:
         return f"at most {size_text(depth + error)} deep"
     return f"{size_text(depth)} deep" if depth > 0.0 else ""
 
