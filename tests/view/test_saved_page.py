@@ -8,6 +8,7 @@ from PIL import Image
 import abut
 from abut import cases
 from abut.cli import main
+from abut.view.saved_page import save_page
 from abut.view.show_page import make_page
 from browser import Tab
 
@@ -179,3 +180,60 @@ def test_saved_sequence_plays_offline(browser, files):
     tab.until(lambda: (np.abs(tab.pixels() - first).sum(axis=2) > 30).sum() > 50)
     assert tab.errors == []
     tab.close()
+
+
+def shapes_of(*factors):
+    return [cases.icosphere(80).vertices * factor for factor in factors]
+
+
+def test_frames_of_one_array():
+    page = make_page(
+        abut.Mesh(*cases.icosphere(80), device="cpu"), port=0, frames=np.stack(shapes_of(1.0, 1.2))
+    )
+    page.wait_until_shown()
+    page.show_frame(1)
+    assert page.player.shown == 1
+    page.close()
+
+
+def test_a_frame_that_comes_back(tmp_path):
+    """The first frame is also the last one."""
+    first, other = shapes_of(1.0, 1.2)
+    mesh = abut.Mesh(*cases.icosphere(80), device="cpu")
+    page = make_page(mesh, port=0, frames=[first, other, first])
+    save_page(page, tmp_path / "page.html")
+    assert page.player.shown == 2
+    assert np.isfinite(page.player.numbers["milliseconds"]).all()
+    with pytest.raises(abut.OptionError, match="no frame 3"):
+        page.show_frame(3)
+    page.close()
+    page.shown.clear()
+    with pytest.raises(abut.AbutError, match="closed"):
+        page.show_frame(1)
+
+
+@pytest.mark.parametrize(
+    ("frame", "said"),
+    [
+        (np.full((42, 3), np.nan), r"frames\[1\]: vertex 0 is not finite"),
+        (np.zeros((5, 3)), r"frames\[1\] has shape \(5, 3\)"),
+        ("ball.ply", "arrays"),
+    ],
+)
+def test_frames_that_cannot_be_played(frame, said):
+    mesh = abut.Mesh(*cases.icosphere(80), device="cpu")
+    with pytest.raises(abut.AbutError, match=said):
+        make_page(mesh, port=0, frames=[*shapes_of(1.0), frame])
+
+
+def test_a_page_that_cannot_answer_is_not_waited_for(tmp_path, monkeypatch, capsys):
+    def fail(*_):
+        raise RuntimeError("out of memory")
+
+    monkeypatch.setattr("abut.view.live_scene.answer", fail)
+    page = make_page(abut.Mesh(*cases.icosphere(80), device="cpu"), port=0)
+    with pytest.raises(abut.AbutError, match="out of memory"):
+        save_page(page, tmp_path / "page.html")
+    assert "out of memory" in page.panel.message.content
+    page.close()
+    assert not (tmp_path / "page.html").exists()

@@ -29,6 +29,7 @@ class LiveScene:
         answers: None before the first.
         message: The error of the latest question; empty if there was none.
         given: Vertices that ``deform`` received, by object, as of the latest answers.
+        frame: The frame of a sequence that the latest answers are about.
         began: When the work on the latest answers began, by ``time.perf_counter``.
     """
 
@@ -45,6 +46,7 @@ class LiveScene:
         self._names = {row: name for name, row in scene.names.items()}
         self._pending: dict[int, np.ndarray] = {}
         self._bent: dict[int, np.ndarray] = {}
+        self.frame, self._next_frame = 0, 0
         self.given: dict[int, np.ndarray] = {}
         self._asked = True
         self._change = threading.Condition()
@@ -77,9 +79,16 @@ class LiveScene:
         """Give objects poses, (4, 4) each, before the next answer."""
         self._put(self._pending, poses)
 
-    def deform(self, vertices: dict[int, np.ndarray]) -> None:
-        """Give objects vertices, in their own frame, before the next answer."""
-        self._put(self._bent, vertices)
+    def deform(self, vertices: dict[int, np.ndarray], frame: int | None = None) -> None:
+        """Give objects vertices, in their own frame, before the next answer.
+
+        Args:
+            vertices: (n, 3) by object.
+            frame: Their frame in a sequence; None leaves the last one.
+        """
+        with self._change:
+            self._next_frame = self._next_frame if frame is None else frame
+            self._put(self._bent, vertices)
 
     def give(self, answers: Answers) -> None:
         """Show answers that are known, until something changes."""
@@ -110,10 +119,11 @@ class LiveScene:
                 return None
             moved, self._pending = self._pending, {}
             bent, self._bent = self._bent, {}
-            self._asked = False
+            self._asked, frame = False, self._next_frame
         self.began = time.perf_counter()
         try:
             self._apply(moved, bent)
+            self.frame = frame
         except AbutError as error:
             self._problem = str(error)
         return list(moved), list(bent)
@@ -153,17 +163,26 @@ class LiveScene:
 
 
 def start_answering(
-    live: LiveScene, show: Callable[[list[int], list[int]], None]
+    live: LiveScene,
+    show: Callable[[list[int], list[int]], None],
+    fail: Callable[[Exception], None] = lambda _: None,
 ) -> threading.Thread:
-    """Answer after every change, in a thread; ``show`` receives the objects moved and deformed."""
+    """Answer after every change, in a thread.
+
+    Args:
+        live: The scene.
+        show: Receives the objects moved and deformed.
+        fail: Receives an error that is not about the question; the thread goes on.
+    """
 
     def run() -> None:
         while (changes := live.next_changes()) is not None:
             try:
                 live.answer()
                 show(*changes)
-            except Exception:  # a page that stops answering is worse than one wrong frame
+            except Exception as error:  # a page that stops answering is worse than a wrong frame
                 traceback.print_exc()
+                fail(error)
 
     if live.answers is not None:
         show([], [])

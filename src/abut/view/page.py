@@ -3,17 +3,18 @@
 import io
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import redirect_stdout
 from typing import Any
 
 import numpy as np
 
-from abut.errors import AbutError, ToolError
+from abut.errors import AbutError, OptionError, ToolError
 from abut.view.answer_nodes import AnswerNodes
 from abut.view.answers import Answers
 from abut.view.camera import Camera
 from abut.view.field_slice import FieldSlice
+from abut.view.given_frames import checked_frames
 from abut.view.joint_sliders import JointSliders
 from abut.view.live_scene import LiveScene, start_answering
 from abut.view.object_nodes import ObjectNodes
@@ -25,6 +26,7 @@ from abut.view.section import Plane
 from abut.view.section_nodes import SectionNodes
 
 GRACE = 3.0  # seconds without a page before the server ends; a reload is faster
+POLL = 0.1  # seconds between looks at a page that is not there yet
 AXES = ("off", "x", "y", "z")
 FIELD_OF_VIEW = np.radians(45.0)
 
@@ -42,6 +44,7 @@ class Page:
 
     Attributes:
         url: Address of the page.
+        failure: Why the latest answers could not be shown; empty if they were.
     """
 
     def __init__(
@@ -52,22 +55,23 @@ class Page:
         port: int = 8080,
         vertical: str = "z",
         messages: Sequence[str] = (),
-        frames: Sequence[np.ndarray] = (),
+        frames: Iterable[Any] = (),
     ) -> None:
         self.live, self.messages = live, list(messages)
+        frames = checked_frames(live.scene, frames)
         self.server = _start_server(host, port)
         self.url = f"http://{host}:{self.server.get_port()}"
         self.shown = threading.Event()
         self._ended = threading.Event()
         self._visited = threading.Event()
         self.server.on_client_connect(lambda _: self._visited.set())
-        self._rate = 0.0
+        self._rate, self.failure = 0.0, ""
         self._chosen: int | None = None
         self._dragging = False
         self._set_up(vertical)
         self.joints = JointSliders(self.server, live) if live.scene.robot is not None else None
-        self.player = Player(self.server, live, self.frame, frames) if len(frames) else None
-        self._loop = start_answering(live, self._show)
+        self.player = Player(self.server, live, self.frame, frames) if frames else None
+        self._loop = start_answering(live, self._show, self._failed)
 
     def wait(self) -> None:
         """Wait until ``close`` is called, or until the page was open and is open nowhere."""
@@ -82,13 +86,41 @@ class Page:
         """Show where the objects of the scene are now, after calls of ``scene.move``."""
         self.live.follow()
 
+    def wait_until_shown(self) -> None:
+        """Wait for the first answers on the page.
+
+        Raises:
+            AbutError: They cannot be shown, or the page was closed.
+        """
+        self._wait_for(lambda: True)
+
     def show_frame(self, frame: int) -> None:
-        """Show a frame of the sequence, and wait until it is on the page."""
-        assert self.player is not None
-        while self.player.shown != frame and not self._ended.is_set():
+        """Show a frame of the sequence, and wait until it is on the page.
+
+        Raises:
+            AbutError: It cannot be shown, or the page was closed.
+            OptionError: There is no such frame.
+        """
+        player = self.player
+        count = 0 if player is None else len(player.frames)
+        if player is None or not 0 <= frame < count:
+            raise OptionError(f"there is no frame {frame}; the page has {count}.")
+        self.wait_until_shown()
+        if player.shown != frame:
             self.shown.clear()
-            self.player.go(frame)
-            self.shown.wait(1.0)
+            player.go(frame)
+            self._wait_for(lambda: player.shown == frame)
+
+    def _wait_for(self, reached: Callable[[], bool]) -> None:
+        while not (self.shown.wait(POLL) and reached()):
+            problem = self.failure or (self.live.message if self.shown.is_set() else "")
+            if problem or self._ended.is_set():
+                reason = problem or "it was closed"
+                raise AbutError(f"the page does not show what was asked: {reason}")
+            if self.shown.is_set():
+                time.sleep(0.01)  # a drag was answered before the frame
+        if self.failure:
+            raise AbutError(f"the page does not show what was asked: {self.failure}")
 
     def close(self) -> None:
         """Stop answering, disconnect all browsers and free the port."""
@@ -191,6 +223,13 @@ class Page:
             if self.player is not None:
                 self.player.record(answers)
         self._rate = 1 / (time.perf_counter() - self.live.began)
+        self.failure = ""
+        self.shown.set()
+
+    def _failed(self, error: Exception) -> None:
+        """Say on the page that the latest answers are missing, and why."""
+        self.failure = f"{type(error).__name__}: {error}"
+        self.panel.say([*self.messages, f"the page could not answer: {self.failure}"])
         self.shown.set()
 
     def _show_field(self) -> None:

@@ -63,8 +63,7 @@ class Player:
 
     def record(self, answers: Answers) -> None:
         """Keep and plot the numbers of the frame that was asked about."""
-        given = self.live.given.get(self.live.objects[0], self.frames[0])
-        self.shown = frame = next(k for k, vertices in enumerate(self.frames) if vertices is given)
+        self.shown = frame = self.live.frame
         spent = sum(ms for name, ms in answers.milliseconds.items() if not name.startswith("·"))
         values = (len(answers.faces), spent, answers.clearance)
         for (name, numbers), value in zip(self.numbers.items(), values, strict=True):
@@ -103,7 +102,7 @@ class Player:
 
     def go(self, frame: int) -> None:
         """Show a frame after the next answer."""
-        self.live.deform({self.live.objects[0]: self.frames[frame]})
+        self.live.deform({self.live.objects[0]: self.frames[frame]}, frame)
 
     def _toggle(self) -> None:
         playing = not self._playing.is_set()

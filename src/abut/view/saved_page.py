@@ -24,9 +24,10 @@ def save_page(page: Page, path: Any) -> Path:
     A sequence is written as a film of all its frames.
 
     Raises:
+        AbutError: The answers, or a frame, cannot be shown.
         FileError: The file cannot be written.
     """
-    page.shown.wait()
+    page.wait_until_shown()
     shown, page.gizmo.visible = page.gizmo.visible, False
     film = page.server.get_scene_serializer()
     for frame in range(len(page.player.frames) if page.player is not None else 0):
