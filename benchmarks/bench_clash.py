@@ -19,8 +19,8 @@ import numpy as np
 import warp as wp
 
 import abut
-from abut.coordination.part_table import PartTable
-from abut.io.read_model import read_model
+from abut.coordination.parts.part_table import PartTable
+from abut.io import read_model
 from benchmarks.cases import data_folder
 from benchmarks.comparison import QUIET, RESULTS
 from benchmarks.rows import Row, machine_name, print_rows, write_csv

@@ -24,9 +24,9 @@ import numpy as np
 import warp as wp
 
 from abut.cases.plant import CLEARANCE, Plant
-from abut.coordination.part_catalogue import PartCatalogue, write_part_catalogue
+from abut.coordination.checks.tile_checks import check_tiles, memory_of_process, plan_checks
+from abut.coordination.parts.part_catalogue import PartCatalogue, write_part_catalogue
 from abut.coordination.rules import Rules
-from abut.coordination.tile_checks import check_tiles, memory_of_process, plan_checks
 from abut.scale.distribute import TileDone
 from benchmarks.comparison import QUIET, RESULTS
 from benchmarks.rows import machine_name

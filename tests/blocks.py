@@ -6,8 +6,8 @@ from pathlib import Path
 import numpy as np
 
 from abut import cases
-from abut.coordination.part_table import PartTable
-from abut.io.part_model import Link, ModelPart, PartMesh, PartModel
+from abut.coordination.parts.part_table import PartTable
+from abut.io.models.part_model import Link, ModelPart, PartMesh, PartModel
 
 
 def block(size, at=(0.0, 0.0, 0.0)):

@@ -2,10 +2,10 @@
 
 import numpy as np
 
-from abut.coordination.check_pairs import check_pairs
-from abut.coordination.checks import Check, CheckKind
-from abut.coordination.part_table import PartTable
-from abut.coordination.report_columns import PartFacts, columns_of
+from abut.coordination.checks.check import Check, CheckKind
+from abut.coordination.checks.check_pairs import check_pairs
+from abut.coordination.parts.part_table import PartTable
+from abut.coordination.report.report_columns import PartFacts, columns_of
 from blocks import all_pairs, block, model
 
 HOSTILE = "<script>window.hurt=1</script><img src=x onerror=hurt=2>\"'&\u202etxt\x07\x00]]>"

@@ -3,7 +3,7 @@
 import numpy as np
 
 from abut.coordination.clashes import Clashes, Verdict
-from abut.coordination.report_columns import PartFacts, columns_of
+from abut.coordination.report.report_columns import PartFacts, columns_of
 
 
 def make_clashes(count=6, seed=0):

@@ -96,7 +96,7 @@ def rounded_block(size, radius):
     from OCP.BRepFilletAPI import BRepFilletAPI_MakeFillet
     from OCP.TopAbs import TopAbs_ShapeEnum
 
-    from abut.io.step_mesh import explored
+    from abut.io.models.step_mesh import explored
 
     shape = block(*size)
     fillet = BRepFilletAPI_MakeFillet(shape)
@@ -157,6 +157,6 @@ def compound(*shapes):
 def first_face(shape):
     from OCP.TopAbs import TopAbs_ShapeEnum
 
-    from abut.io.step_mesh import explored
+    from abut.io.models.step_mesh import explored
 
     return next(explored(shape, TopAbs_ShapeEnum.TopAbs_FACE))

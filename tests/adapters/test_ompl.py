@@ -7,7 +7,7 @@ import pytest
 
 import abut
 from abut.cases import box
-from abut.scene.kinematics import Joint, Kinematics
+from abut.scene.robots.kinematics import Joint, Kinematics
 
 pytest.importorskip("ompl")
 from abut.adapters import ompl as adapter

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from abut.cli import main
-from abut.coordination.report import clash_columns, part_id, read_earlier
-from abut.coordination.report_json import read_json, read_schema
-from abut.coordination.tables import read_csv
+from abut.coordination.report.report import clash_columns, part_id, read_earlier
+from abut.coordination.report.report_json import read_json, read_schema
+from abut.coordination.report.tables import read_csv
 from blocks import block
 
 SHAPES = {

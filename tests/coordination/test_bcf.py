@@ -11,10 +11,10 @@ from xml.etree import ElementTree
 import numpy as np
 import pytest
 
-from abut.coordination.bcf import write_bcf
-from abut.coordination.clash_frame import clash_frames, frame_corners
-from abut.coordination.compare import Acceptance, compare
-from abut.coordination.report_columns import columns_of
+from abut.coordination.bcf.bcf import write_bcf
+from abut.coordination.pictures.clash_frame import clash_frames, frame_corners
+from abut.coordination.report.compare import Acceptance, compare
+from abut.coordination.report.report_columns import columns_of
 from abut.errors import FileError, OptionError
 from clash_house import HOSTILE, house_clashes
 from clash_rows import facts_of, make_clashes
@@ -250,7 +250,7 @@ def test_refused(house, tmp_path):
 
 def test_sizes_are_for_people():
     """Nobody looks at nanometres."""
-    from abut.coordination.row_texts import row_size
+    from abut.coordination.report.row_texts import row_size
 
     clashes = make_clashes(4)
     clashes.depth[:], clashes.distance[:] = [2e-10, 0.0123, 0.0, 1e-4], [0.0, 0.0, 3e-9, 0.0]

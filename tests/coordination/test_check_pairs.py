@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from abut import cases
-from abut.coordination.check_pairs import check_pairs
-from abut.coordination.checks import Check, CheckKind
+from abut.coordination.checks.check import Check, CheckKind
+from abut.coordination.checks.check_pairs import check_pairs
 from blocks import all_pairs, block, table, tube, union
 
 ALL = Check("all", CheckKind.CLEARANCE, clearance=0.05, tolerance=0.0, touch=True)
@@ -192,7 +192,7 @@ def test_overlaps_by_rounding_are_touches_without_a_search(monkeypatch):
 
 def test_depths_that_a_search_leaves_open_are_bounded_by_a_translation(monkeypatch):
     from abut.coordination import pair_depths
-    from abut.coordination.pair_depths import PairDepth
+    from abut.coordination.checks.pair_depths import PairDepth
 
     def searched(*_):
         return PairDepth(0.0, 1.0, np.zeros((2, 3)))

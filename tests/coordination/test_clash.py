@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 import abut
-from abut.coordination.check_candidates import check_candidates
-from abut.coordination.part_candidates import part_candidates
+from abut.coordination.checks.check_candidates import check_candidates
+from abut.coordination.parts.part_candidates import part_candidates
 from abut.coordination.rules_file import read_rules
 from abut.errors import FileError, OptionError
 from blocks import block, table
@@ -209,7 +209,7 @@ def test_bad_operands(tmp_path):
 
 
 def test_a_pair_that_fails_is_a_line(monkeypatch):
-    import abut.coordination.check_candidates as module
+    import abut.coordination.checks.check_candidates as module
 
     parts = table({str(k): block((1, 1, 1), (0.5 * k, 0, 0)) for k in range(6)})
     found = part_candidates(parts, read_rules(None), "cpu")

@@ -6,12 +6,12 @@ import logging
 import numpy as np
 import pytest
 
-from abut.coordination.check_pairs import check_pairs
-from abut.coordination.checks import Check, CheckKind
-from abut.coordination.clash_cameras import clash_views
-from abut.coordination.clash_frame import part_frames
-from abut.coordination.clash_pictures import clash_pictures, severest
-from abut.coordination.picture_meshes import PictureMeshes, drawn_edges
+from abut.coordination.checks.check import Check, CheckKind
+from abut.coordination.checks.check_pairs import check_pairs
+from abut.coordination.pictures.clash_cameras import clash_views
+from abut.coordination.pictures.clash_frame import part_frames
+from abut.coordination.pictures.clash_pictures import clash_pictures, severest
+from abut.coordination.pictures.picture_meshes import PictureMeshes, drawn_edges
 from abut.core.device import resolve_device
 from blocks import all_pairs, block, table, tube, union
 from clash_house import house_clashes

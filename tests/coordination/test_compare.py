@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from abut.coordination.compare import (
+from abut.coordination.report.compare import (
     Acceptance,
     Status,
     accepted_text,
@@ -13,7 +13,7 @@ from abut.coordination.compare import (
     length_text,
     read_accepted,
 )
-from abut.coordination.report_columns import taken
+from abut.coordination.report.report_columns import taken
 from abut.errors import FileError
 from clash_rows import make_columns
 

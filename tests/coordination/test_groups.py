@@ -4,7 +4,7 @@ import numpy as np
 
 import abut
 from abut.coordination.groups import clash_groups
-from abut.coordination.part_table import PartTable
+from abut.coordination.parts.part_table import PartTable
 from blocks import block, model, table
 
 

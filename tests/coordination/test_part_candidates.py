@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from abut.coordination.part_candidates import part_candidates
+from abut.coordination.parts.part_candidates import part_candidates
 from abut.coordination.rules import CheckMatrix, excluded_by
 from abut.coordination.rules_file import read_rules
 from blocks import block, table

@@ -4,9 +4,9 @@ import numpy as np
 
 from abut.broad.overlaps import overlapping_boxes
 from abut.cases.plant import CLEARANCE, Plant
-from abut.coordination.check_pairs import check_pairs
-from abut.coordination.checks import Check, CheckKind
-from abut.coordination.part_table import PartTable
+from abut.coordination.checks.check import Check, CheckKind
+from abut.coordination.checks.check_pairs import check_pairs
+from abut.coordination.parts.part_table import PartTable
 from abut.core.device import resolve_device
 
 

@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 
 import abut
-from abut.coordination.check_pairs import check_pairs
-from abut.coordination.checks import Check, CheckKind
-from abut.coordination.part_contacts import part_contacts
-from abut.coordination.part_surfaces import PartSurfaces
-from abut.coordination.part_table import PartTable
-from abut.io.read_model import read_model
+from abut.coordination.checks.check import Check, CheckKind
+from abut.coordination.checks.check_pairs import check_pairs
+from abut.coordination.checks.part_contacts import part_contacts
+from abut.coordination.parts.part_surfaces import PartSurfaces
+from abut.coordination.parts.part_table import PartTable
+from abut.io import read_model
 
 CLEARANCE, TOLERANCE = 0.05, 0.001
 # parts and pairs that share a point

@@ -11,11 +11,11 @@ from datetime import UTC, datetime
 import numpy as np
 import pytest
 
-from abut.coordination.check_pairs import check_pairs
-from abut.coordination.checks import Check
-from abut.coordination.report_columns import columns_of
-from abut.coordination.report_page import write_page
-from abut.coordination.report_page_shapes import WHOLE_FACES, shape_bytes
+from abut.coordination.checks.check import Check
+from abut.coordination.checks.check_pairs import check_pairs
+from abut.coordination.report.report_columns import columns_of
+from abut.coordination.report.report_page import write_page
+from abut.coordination.report.report_page_shapes import WHOLE_FACES, shape_bytes
 from abut.errors import FileError
 from blocks import all_pairs, block, table
 from clash_house import HOSTILE, facts_in, house_clashes

@@ -7,10 +7,10 @@ from datetime import UTC, datetime
 import numpy as np
 import pytest
 
-from abut.coordination.clash_pictures import clash_pictures
-from abut.coordination.compare import Acceptance, compare, read_accepted
-from abut.coordination.report_columns import columns_of
-from abut.coordination.report_page import write_page
+from abut.coordination.pictures.clash_pictures import clash_pictures
+from abut.coordination.report.compare import Acceptance, compare, read_accepted
+from abut.coordination.report.report_columns import columns_of
+from abut.coordination.report.report_page import write_page
 from clash_house import HOSTILE, house_clashes
 from clash_rows import facts_of, make_clashes
 

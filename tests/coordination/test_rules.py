@@ -7,8 +7,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from abut.coordination.checks import Check, CheckKind
-from abut.coordination.part_table import PartTable
+from abut.coordination.checks.check import Check, CheckKind
+from abut.coordination.parts.part_table import PartTable
 from abut.coordination.rules import LINKS, CheckMatrix, Rules, excluded_by
 from abut.coordination.rules_file import read_rules
 from abut.errors import FileError, OptionError

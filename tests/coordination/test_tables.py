@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from abut.coordination.report_columns import COLUMNS, columns_of
-from abut.coordination.report_json import (
+from abut.coordination.report.report_columns import COLUMNS, columns_of
+from abut.coordination.report.report_json import (
     ClashReport,
     date_text,
     document_of,
@@ -20,7 +20,7 @@ from abut.coordination.report_json import (
     report_date,
     write_json,
 )
-from abut.coordination.tables import read_csv, read_parquet, write_csv, write_parquet
+from abut.coordination.report.tables import read_csv, read_parquet, write_csv, write_parquet
 from abut.errors import FileError, OptionError, ToolError
 from clash_rows import facts_of, make_clashes, make_columns
 

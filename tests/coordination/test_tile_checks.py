@@ -13,19 +13,19 @@ import pytest
 
 from abut.cases.plant import CLEARANCE, Plant
 from abut.cases.shapes import box, icosphere
-from abut.coordination import tile_checks
-from abut.coordination.check_pairs import check_pairs
-from abut.coordination.checks import Check, CheckKind
+from abut.coordination.checks import tile_checks
+from abut.coordination.checks.check import Check, CheckKind
+from abut.coordination.checks.check_pairs import check_pairs
+from abut.coordination.checks.tile_checks import check_tiles, halo_of, plan_checks
 from abut.coordination.clash import clash
 from abut.coordination.clashes import COLUMNS
-from abut.coordination.part_candidates import part_candidates
-from abut.coordination.part_catalogue import write_part_catalogue
-from abut.coordination.part_sets import PartSet
-from abut.coordination.part_table import PartTable
+from abut.coordination.parts.part_candidates import part_candidates
+from abut.coordination.parts.part_catalogue import write_part_catalogue
+from abut.coordination.parts.part_sets import PartSet
+from abut.coordination.parts.part_table import PartTable
 from abut.coordination.rules import Exclusions, Rules, SetCheck
-from abut.coordination.tile_checks import check_tiles, halo_of, plan_checks
 from abut.errors import CapacityError, OptionError
-from abut.io.part_model import Link, ModelPart, PartMesh, PartModel
+from abut.io.models.part_model import Link, ModelPart, PartMesh, PartModel
 from abut.scale.tile_plan import plan_tiles
 
 PLANT = Plant((3, 2), seed=42, share=1.0, detail=0.05)
@@ -143,7 +143,7 @@ def test_a_run_that_was_killed_is_resumed(stored, truth, tmp_path, monkeypatch):
     code = f"""
 import os, signal, sys; sys.path.insert(0, {str(Path(__file__).parent)!r})
 from test_tile_checks import *
-from abut.coordination.part_catalogue import PartCatalogue
+from abut.coordination.parts.part_catalogue import PartCatalogue
 small_tiles(pytest.MonkeyPatch(), 3_000_000)
 def progress(done, total):
     if done.number == 2:

@@ -137,7 +137,7 @@ def test_an_array_that_jax_traces_is_refused(name, device):
 
 
 def test_joint_values(device):
-    from abut.scene.kinematics import Kinematics
+    from abut.scene.robots.kinematics import Kinematics
 
     robot = Kinematics(["hinge"], ["link"], [-1], EYE[None], [[]], [(0, EYE)])
     np.testing.assert_array_equal(robot.poses([0.5]), [EYE])

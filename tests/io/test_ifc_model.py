@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 import abut
-from abut.io.ifc_file import failures
-from abut.io.read_model import read_model
+from abut.io import read_model
+from abut.io.models.ifc_file import failures
 
 pytest.importorskip("ifcopenshell", reason="IfcOpenShell is missing: pip install 'abut[bim]'")
 

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from abut.io.polygons import triangles_of_polygons
+from abut.io.models.polygons import triangles_of_polygons
 
 
 def areas(points, faces):

@@ -6,8 +6,8 @@ import trimesh
 
 import abut
 from abut import cases
-from abut.io.mesh_pool import MeshPool, unique_ids, welded
-from abut.io.read_model import UNITS, model_files, read_model
+from abut.io.models.mesh_pool import MeshPool, unique_ids, welded
+from abut.io.models.read_model import UNITS, model_files, read_model
 
 BOX = cases.box((2.0, 4.0, 0.5))
 

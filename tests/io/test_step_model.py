@@ -8,12 +8,12 @@ import numpy as np
 import pytest
 
 import abut
-from abut.io.read_model import read_model
+from abut.io import read_model
 
 pytest.importorskip("OCP", reason="OCP is missing: pip install 'abut[cad]'")
 
-from abut.io.step_mesh import mesh_body
-from abut.io.step_model import read_step_here
+from abut.io.models.step_mesh import mesh_body
+from abut.io.models.step_model import read_step_here
 from ifc_files import bounds
 from step_files import (
     StepAssembly,
@@ -264,6 +264,6 @@ def test_many_damaged_files(tmp_path):
 
 def test_a_missing_package(tmp_path, monkeypatch):
     path = machine(tmp_path / "machine.step")
-    monkeypatch.setattr("abut.io.reader_process.find_spec", lambda name: None)
+    monkeypatch.setattr("abut.io.models.reader_process.find_spec", lambda name: None)
     with pytest.raises(abut.ToolError, match=r"STEP files need OCP; pip install 'abut\[cad\]'"):
         read_model(path)

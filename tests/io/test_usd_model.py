@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 
 import abut
-from abut.io.read_model import read_model
+from abut.io import read_model
 
 pytest.importorskip("pxr", reason="usd-core is missing: pip install 'abut[usd]'")
 
-from abut.io.usd_model import read_usd_here
+from abut.io.models.usd_model import read_usd_here
 from ifc_files import bounds
 
 BOX = """
@@ -285,6 +285,6 @@ def test_damaged_files(tmp_path, capfd):
 
 def test_a_missing_package(tmp_path, monkeypatch):
     path = written(tmp_path / "box.usda", f'def Mesh "box" {{ {BOX} }}')
-    monkeypatch.setattr("abut.io.reader_process.find_spec", lambda name: None)
+    monkeypatch.setattr("abut.io.models.reader_process.find_spec", lambda name: None)
     with pytest.raises(abut.ToolError, match=r"USD files need usd-core; pip install 'abut\[usd\]'"):
         read_model(path)

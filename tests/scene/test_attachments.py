@@ -7,7 +7,7 @@ import pytest
 
 import abut
 from abut.cases import box, icosphere
-from abut.scene.kinematics import Joint, Kinematics
+from abut.scene.robots.kinematics import Joint, Kinematics
 
 
 def pose(*at):

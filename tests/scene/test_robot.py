@@ -8,9 +8,9 @@ import warp as wp
 
 import abut
 from abut.cases import box, icosphere
-from abut.scene.clearance_tables import clear_cells
-from abut.scene.kinematics import Joint, Kinematics
-from abut.scene.robot_search import RobotSearch
+from abut.scene.robots.clearance_tables import clear_cells
+from abut.scene.robots.kinematics import Joint, Kinematics
+from abut.scene.robots.robot_search import RobotSearch
 
 EYE = np.eye(4)
 Z = np.array([0.0, 0.0, 1.0])

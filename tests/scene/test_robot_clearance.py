@@ -6,7 +6,7 @@ import pytest
 import abut
 from abut.cases import box, icosphere
 from abut.scene import robot_clearance
-from abut.scene.kinematics import Joint, Kinematics
+from abut.scene.robots.kinematics import Joint, Kinematics
 
 X = np.array([1.0, 0.0, 0.0])
 

@@ -9,7 +9,7 @@ import pytest
 import abut
 from abut.cases import box, icosphere
 from abut.scene import motion_search
-from abut.scene.kinematics import Joint, Kinematics
+from abut.scene.robots.kinematics import Joint, Kinematics
 
 EYE = np.eye(4)
 X, Y, Z = np.eye(3)

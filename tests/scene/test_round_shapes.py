@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import abut
-from abut.scene.robot_parts import is_half_space
+from abut.scene.files.robot_parts import is_half_space
 
 MODEL = """<mujoco><worldbody>
   <body name="a"><geom name="a" type="{a}" size="{b}"/></body>

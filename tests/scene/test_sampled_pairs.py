@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 import abut
-from abut.scene.robot_description import LinkPair
+from abut.scene.files.robot_description import LinkPair
 
 LINK = (
     '<link name="{}"><collision><origin xyz="{}"/><geometry><box size="{}"/></geometry>'

@@ -11,7 +11,7 @@ from abut.bvh.bvh_cache import bvh_of
 from abut.bvh.layout import BvhView
 from abut.cases import box, icosphere, torus
 from abut.core.launch import launch
-from abut.scene.sphere_covers import inner_spheres, is_near_tree, outer_spheres
+from abut.scene.robots.sphere_covers import inner_spheres, is_near_tree, outer_spheres
 
 wp.set_module_options({"enable_backward": False, "fuse_fp": False})
 

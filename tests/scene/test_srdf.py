@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import abut
-from abut.scene.robot_description import EndEffector, JointGroup, LinkPair
+from abut.scene.files.robot_description import EndEffector, JointGroup, LinkPair
 
 URDF = """<robot name="arm">
   <link name="base"><collision><geometry><box size="1 1 1"/></geometry></collision></link>

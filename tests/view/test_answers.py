@@ -6,10 +6,10 @@ import pytest
 import abut
 from abut import cases
 from abut.options import Method
-from abut.view.answer_rows import FACE_PAIRS, OBJECT_PAIRS, row_count, rows_from
-from abut.view.answers import Question, answer
-from abut.view.given_results import answers_of
-from abut.view.live_scene import LiveScene, start_answering
+from abut.view.page.answer_rows import FACE_PAIRS, OBJECT_PAIRS, row_count, rows_from
+from abut.view.page.answers import Question, answer
+from abut.view.page.given_results import answers_of
+from abut.view.page.live_scene import LiveScene, start_answering
 
 
 @pytest.fixture

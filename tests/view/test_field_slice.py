@@ -6,9 +6,9 @@ import pytest
 import abut
 from abut import cases
 from abut.view.body import INK
-from abut.view.field_slice import isoline_spacing, paint_distances, slice_distances
-from abut.view.section import Plane
-from abut.view.show_page import make_page
+from abut.view.page.field_slice import isoline_spacing, paint_distances, slice_distances
+from abut.view.page.section import Plane
+from abut.view.page.show_page import make_page
 from browser import wait_until
 
 

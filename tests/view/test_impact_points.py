@@ -4,7 +4,7 @@ import numpy as np
 
 import abut
 from abut import cases
-from abut.view.impact_points import impact_points
+from abut.view.page.impact_points import impact_points
 
 
 def test_balls_touch_between_them(device):

@@ -14,7 +14,7 @@ import trimesh
 
 import abut
 from abut import cases
-from abut.view.show_page import make_page
+from abut.view.page.show_page import make_page
 from browser import Tab, on_screen
 
 pytest.importorskip("viser")
@@ -157,7 +157,7 @@ def test_methods_show_the_same_rows(tab, page):
 
 
 def test_closing_the_tab_ends_the_page(browser, meshes, monkeypatch):
-    monkeypatch.setattr("abut.view.page.GRACE", 0.3)
+    monkeypatch.setattr("abut.view.page.page.GRACE", 0.3)
     port = open_port()
     page = abut.view.show(meshes, open_page=False, block=False, port=port)
     tab = Tab(browser)

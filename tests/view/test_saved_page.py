@@ -8,8 +8,8 @@ from PIL import Image
 import abut
 from abut import cases
 from abut.cli import main
-from abut.view.saved_page import save_page
-from abut.view.show_page import make_page
+from abut.view.page.saved_page import save_page
+from abut.view.page.show_page import make_page
 from browser import Tab
 
 pytest.importorskip("viser")
@@ -230,7 +230,7 @@ def test_a_page_that_cannot_answer_is_not_waited_for(tmp_path, monkeypatch, caps
     def fail(*_):
         raise RuntimeError("out of memory")
 
-    monkeypatch.setattr("abut.view.live_scene.answer", fail)
+    monkeypatch.setattr("abut.view.page.live_scene.answer", fail)
     page = make_page(abut.Mesh(*cases.icosphere(80), device="cpu"), port=0)
     with pytest.raises(abut.AbutError, match="out of memory"):
         save_page(page, tmp_path / "page.html")

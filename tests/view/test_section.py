@@ -10,7 +10,7 @@ from hypothesis import given
 from numpy.testing import assert_allclose
 
 from abut import cases
-from abut.view.section import Plane, cut_mesh
+from abut.view.page.section import Plane, cut_mesh
 
 
 def area(corners):

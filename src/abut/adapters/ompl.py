@@ -12,7 +12,7 @@ import numpy as np
 
 from abut.errors import SceneError, ToolError
 from abut.scene import Robot
-from abut.scene.joint_values import known_name
+from abut.scene.robots.joint_values import known_name
 
 
 class PlannedJoints:

@@ -25,7 +25,7 @@ from abut.cases.profiles import (
 )
 from abut.cases.shape import Shape
 from abut.cases.shapes import tube, uv_sphere
-from abut.io.part_model import ModelPart, PartMesh, PartModel
+from abut.io.models.part_model import ModelPart, PartMesh, PartModel
 
 LENGTH, WIDTH = 6.0, 8.0  # of a bay along x and y [m]
 LEVELS = (2.5, 4.0, 5.5)  # tops of the cross beams

@@ -12,9 +12,9 @@ from abut.cli.report import show_first
 from abut.cli.where import Facts
 from abut.coordination.clash import clash
 from abut.coordination.clashes import Clashes
-from abut.coordination.compare import accepted_text, compare, read_accepted
 from abut.coordination.groups import clash_groups
-from abut.coordination.report import (
+from abut.coordination.report.compare import accepted_text, compare, read_accepted
+from abut.coordination.report.report import (
     TITLE,
     EarlierReport,
     clash_columns,
@@ -23,11 +23,11 @@ from abut.coordination.report import (
     report_of,
     write_report,
 )
-from abut.coordination.report_columns import Columns
-from abut.coordination.report_json import document_of
-from abut.coordination.row_texts import part_name, row_size
+from abut.coordination.report.report_columns import Columns
+from abut.coordination.report.report_json import document_of
+from abut.coordination.report.row_texts import part_name, row_size
 from abut.errors import OptionError
-from abut.io.read_model import UNITS
+from abut.io.models.read_model import UNITS
 from abut.io.write import replacing
 
 NONE, SOME, PROBLEMS = 0, 1, 2

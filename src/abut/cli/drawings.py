@@ -17,7 +17,7 @@ from abut.query.cull import Culled
 from abut.query.overlap import Overlap
 from abut.results import Contacts, Distances, Gaps
 from abut.scene import Scene
-from abut.scene.robot_parts import is_half_space
+from abut.scene.files.robot_parts import is_half_space
 from abut.sdf.distance_field import DistanceField
 
 COLORS = (view.SAND, view.TEAL, view.INDIGO)

@@ -12,7 +12,7 @@ from abut.cli.pictures import add_picture, check_picture, draw_picture, drawn
 from abut.cli.report import timed
 from abut.errors import OptionError
 from abut.scene import Robot, Scene
-from abut.scene.sampled_pairs import sampled_values
+from abut.scene.robots.sampled_pairs import sampled_values
 
 PLANNING_SCENES = (".yaml", ".yml", ".json")
 

@@ -19,12 +19,12 @@ from abut.io.write import require_writable
 from abut.mesh import Mesh
 from abut.options import Method
 from abut.scene import Scene
-from abut.view.answers import Question
-from abut.view.live_scene import LiveScene
+from abut.view.page.answers import Question
+from abut.view.page.live_scene import LiveScene
+from abut.view.page.saved_page import save_page
+from abut.view.page.show_page import make_page, show
 from abut.view.picture import save_picture
-from abut.view.saved_page import save_page
 from abut.view.scene_picture import draw_scene
-from abut.view.show_page import make_page, show
 
 Frames = list[np.ndarray]
 SIZE = (1200, 800)

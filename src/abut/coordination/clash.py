@@ -7,11 +7,11 @@ from importlib.metadata import version
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from abut.coordination.check_candidates import check_candidates
+from abut.coordination.checks.check_candidates import check_candidates
 from abut.coordination.clashes import Clashes
 from abut.coordination.groups import with_groups
-from abut.coordination.load_parts import LoadedParts, Report, load_parts
-from abut.coordination.part_candidates import part_candidates
+from abut.coordination.parts.load_parts import LoadedParts, Report, load_parts
+from abut.coordination.parts.part_candidates import part_candidates
 from abut.coordination.rules import Rules
 from abut.coordination.rules_file import read_rules
 from abut.core.progress import Progress
@@ -112,7 +112,7 @@ def _in_tiles(
     options: dict[str, Any],
 ) -> Clashes:
     """The same, tile by tile."""
-    from abut.coordination.tile_checks import check_table
+    from abut.coordination.checks.tile_checks import check_table
 
     steps = iter(range(1, len(loaded.parts) + 2))
     with ExitStack() as stack:

@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from abut.coordination.part_table import PartTable
-from abut.io.part_model import Skipped
+from abut.coordination.parts.part_table import PartTable
+from abut.io.models.part_model import Skipped
 
 
 class Verdict(StrEnum):

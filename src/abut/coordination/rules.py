@@ -6,9 +6,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from abut.coordination.checks import Check, CheckKind
-from abut.coordination.part_sets import EVERYTHING, PartSet
-from abut.coordination.part_table import PartTable
+from abut.coordination.checks.check import Check, CheckKind
+from abut.coordination.parts.part_sets import EVERYTHING, PartSet
+from abut.coordination.parts.part_table import PartTable
 
 LINKS = ("connects", "fills", "hosts", "voids")  # kinds of links between parts
 

@@ -8,8 +8,8 @@ from os import PathLike
 from pathlib import Path
 from typing import Any, NoReturn
 
-from abut.coordination.checks import Check, CheckKind
-from abut.coordination.part_sets import EVERYTHING, TEXTS, PartSet, ValueRange, Wanted
+from abut.coordination.checks.check import Check, CheckKind
+from abut.coordination.parts.part_sets import EVERYTHING, TEXTS, PartSet, ValueRange, Wanted
 from abut.coordination.rules import LINKS, Exclusions, Rules, SetCheck
 from abut.errors import OptionError
 from abut.io.file_errors import existing, reading

@@ -2,9 +2,9 @@
 
 from abut.scene.distance_results import LeastDistance, SceneDistances
 from abut.scene.impacts import SceneImpacts
-from abut.scene.joint_motions import MotionImpacts, MotionVerdicts, RobotMotion
-from abut.scene.robot import Robot
-from abut.scene.robot_clearance import RobotClearance
+from abut.scene.robots.joint_motions import MotionImpacts, MotionVerdicts, RobotMotion
+from abut.scene.robots.robot import Robot
+from abut.scene.robots.robot_clearance import RobotClearance
 from abut.scene.scene import Scene
 from abut.scene.scene_object import SceneObject
 from abut.scene.scene_results import SceneContacts, SceneGaps

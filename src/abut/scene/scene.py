@@ -31,6 +31,7 @@ from abut.scene.distance_results import (
     distance_rows,
     least_distance,
 )
+from abut.scene.files.robot_description import RobotDescription
 from abut.scene.impacts import SceneImpacts, scene_impacts
 from abut.scene.inputs import (
     given_poses,
@@ -39,13 +40,12 @@ from abut.scene.inputs import (
     require_count,
     require_name,
 )
-from abut.scene.joint_motions import MotionImpacts
-from abut.scene.kinematics import Kinematics
 from abut.scene.mesh_methods import brute_within_rows, kdop_rows, visibility_rows
 from abut.scene.near import NearSearch
 from abut.scene.objects import ALL_GROUPS, ObjectTable
-from abut.scene.robot import Robot, RobotState
-from abut.scene.robot_description import RobotDescription
+from abut.scene.robots.joint_motions import MotionImpacts
+from abut.scene.robots.kinematics import Kinematics
+from abut.scene.robots.robot import Robot, RobotState
 from abut.scene.scene_object import SceneObject, device_of, is_device, named_meshes, to_mesh
 from abut.scene.scene_results import (
     SceneContacts,
@@ -58,8 +58,8 @@ from abut.scene.selection import Selections
 from abut.scene.shape_pool import ShapePool
 
 if TYPE_CHECKING:
+    from abut.scene.files.planning_scene import PlanningScene
     from abut.scene.object_overlaps import SceneOverlaps
-    from abut.scene.planning_scene import PlanningScene
 
 
 @explain_methods
@@ -130,7 +130,7 @@ class Scene:
             FileError: The file is not there, or holds no mesh.
             ToolError: Robots need yourdfpy or MuJoCo: ``pip install 'abut[robots]'``.
         """
-        from abut.scene.files import load_scene  # it imports this module
+        from abut.scene.files.scene_file import load_scene  # it imports this module
 
         options = {"packages": packages, "srdf": srdf, "chord": chord, "convex": convex}
         return load_scene(path, device, geometry=geometry, **options)
@@ -222,7 +222,7 @@ class Scene:
             FileError: The file cannot be read as a planning scene; nothing is added.
             ToolError: PyYAML is missing: ``pip install 'abut[robots]'``.
         """
-        from abut.scene.planning_scene import add_planning_scene
+        from abut.scene.files.planning_scene import add_planning_scene
 
         with self.lock:
             return add_planning_scene(self, path, packages, chord)

@@ -9,8 +9,8 @@ from abut.view.film import Film, contact_sheet
 from abut.view.picture import render, save_picture
 
 if TYPE_CHECKING:
-    from abut.view.page import Page
-    from abut.view.show_page import show
+    from abut.view.page.page import Page
+    from abut.view.page.show_page import show
 
 __all__ = [
     "CORAL",
@@ -36,11 +36,11 @@ __all__ = [
 def __getattr__(name: str) -> object:
     """Import the page when it is first used: pictures do not need it."""
     if name == "Page":
-        from abut.view.page import Page
+        from abut.view.page.page import Page
 
         return Page
     if name == "show":
-        from abut.view.show_page import show
+        from abut.view.page.show_page import show
 
         return show
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -7,10 +7,10 @@ import numpy as np
 from abut.cases.shape import Shape
 from abut.geometry.polylines import join_segments
 from abut.view.aim import aim
-from abut.view.answers import Answers
 from abut.view.body import RED, Body
-from abut.view.live_scene import LiveScene
-from abut.view.object_nodes import PALETTE
+from abut.view.page.answers import Answers
+from abut.view.page.live_scene import LiveScene
+from abut.view.page.object_nodes import PALETTE
 from abut.view.picture import render
 
 

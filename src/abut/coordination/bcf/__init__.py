@@ -1,0 +1,1 @@
+"""BCF files of clashes."""

@@ -1,0 +1,1 @@
+"""Checks of pairs of parts: verdicts, depths, relations, piercing."""

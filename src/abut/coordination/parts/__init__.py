@@ -1,0 +1,1 @@
+"""Parts of models: loading, columns, sets, surfaces and candidate pairs."""

@@ -1,0 +1,1 @@
+"""Reports of clashes: tables, JSON, a page, and their comparison."""

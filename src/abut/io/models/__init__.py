@@ -1,0 +1,1 @@
+"""Readers of models with named parts: IFC, STEP, USD, meshes and arrays."""

@@ -1,0 +1,1 @@
+"""Files of scenes and robots: URDF, MJCF, SRDF, planning scenes."""

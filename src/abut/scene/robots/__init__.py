@@ -1,0 +1,1 @@
+"""Robots of scenes: joints, validity of configurations, motions, clearance."""

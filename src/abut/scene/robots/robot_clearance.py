@@ -1,0 +1,54 @@
+"""RobotClearance: how far a robot is from contact in configurations."""
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import warp as wp
+
+from abut.core.pickling import PicklableResult
+
+if TYPE_CHECKING:
+    from abut.scene.robots.robot import Robot
+
+CLEARANCE_CHUNK = 4096  # configurations that are posed at a time
+
+
+@dataclass(frozen=True, eq=False)
+class RobotClearance(PicklableResult):
+    """Least distances of a robot: in one configuration, or in a batch of them (B, …).
+
+    Attributes:
+        distance: A float, or (B,) float64: 0 exactly where the robot is in contact, also where one
+            object is inside another; infinite where no two objects are tested.
+        objects: (2,) or (B, 2) int32, the two objects that are nearest; -1 where none are tested,
+            or where one is inside another.
+        faces: (2,) or (B, 2) int32, their nearest faces, or two that meet; -1 as for objects.
+    """
+
+    distance: Any
+    objects: Any
+    faces: Any
+
+    def numpy(self) -> dict[str, np.ndarray]:
+        """The fields as NumPy arrays."""
+        columns = vars(self).items()
+        return {k: v.numpy() if isinstance(v, wp.array) else np.asarray(v) for k, v in columns}
+
+
+def clearance_of(robot: "Robot", rows: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """((n,) distances, (n, 2) objects, (n, 2) faces) of (n, k) joint values."""
+    count = len(rows)
+    distance, objects = np.full(count, np.inf), np.full((count, 2), -1, np.int32)
+    faces, own = np.full((count, 2), -1, np.int32), robot.objects
+    if not len(own):
+        return distance, objects, faces
+    for first in range(0, count, CLEARANCE_CHUNK):
+        part = slice(first, first + CLEARANCE_CHUNK)
+        near = robot.scene.least_distance(which=own, poses=robot.poses(rows[part]))
+        distance[part] = near.distance.numpy()
+        objects[part], faces[part] = near.objects.numpy(), near.faces.numpy()
+    apart = np.flatnonzero(distance > 0)
+    inside = apart[~robot.free_of_contact(rows[apart])]
+    distance[inside], objects[inside], faces[inside] = 0.0, -1, -1
+    return distance, objects, faces
