@@ -248,7 +248,7 @@ class Distances(PicklableResult):
 
     @property
     def value(self) -> Any:
-        """The same as ``distance``."""
+        """An alias of ``distance``."""
         return self.distance
 
     def numpy(self) -> dict[str, np.ndarray]:

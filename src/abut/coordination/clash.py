@@ -111,7 +111,7 @@ def _in_tiles(
     resume: bool,
     options: dict[str, Any],
 ) -> Clashes:
-    """The same, tile by tile."""
+    """Rows of all candidate pairs, found tile by tile."""
     from abut.coordination.checks.tile_checks import check_table
 
     steps = iter(range(1, len(loaded.parts) + 2))

@@ -34,7 +34,7 @@ class Proximity(PlanRows):
 
     @property
     def value(self) -> Any:
-        """The same as ``distance``."""
+        """An alias of ``distance``."""
         return self.distance
 
     @cached_property

@@ -29,7 +29,7 @@ class SolidSide:
     outer: bool = False
 
     def turned(self) -> "SolidSide":
-        """The same solid with inside and outside exchanged."""
+        """Exchange the inside and the outside of this solid."""
         return replace(self, inside=~self.inside & (self.label >= 0), outer=not self.outer)
 
 

@@ -205,7 +205,7 @@ class RobotModel:
         return pairs[tested].astype(np.int32).reshape(-1, 2)
 
     def _solids(self) -> Any:
-        """Which shapes are closed, and a vertex of each of their components."""
+        """Flags of the closed shapes, and a vertex of each component of those."""
         pool = self.objects.pool
         used = set(np.unique(self.objects.shapes).tolist()) - {NO_SHAPE}
         closed = np.zeros(max(used, default=0) + 1, np.int32)
