@@ -173,7 +173,7 @@ def test_open_duplicates_that_are_apart_have_a_distance():
 
 def test_overlaps_by_rounding_are_touches_without_a_search(monkeypatch):
     """A translation of a 64th of the tolerance parts them; so also parts that meet themselves."""
-    from abut.coordination import pair_depths
+    from abut.coordination.checks import pair_depths
 
     monkeypatch.setattr(pair_depths, "_searched", None)
     check = Check("all", tolerance=0.001, touch=True)
@@ -191,7 +191,7 @@ def test_overlaps_by_rounding_are_touches_without_a_search(monkeypatch):
 
 
 def test_depths_that_a_search_leaves_open_are_bounded_by_a_translation(monkeypatch):
-    from abut.coordination import pair_depths
+    from abut.coordination.checks import pair_depths
     from abut.coordination.checks.pair_depths import PairDepth
 
     def searched(*_):

@@ -5,7 +5,7 @@ import pytest
 
 import abut
 from abut.cases import box, icosphere
-from abut.scene import robot_clearance
+from abut.scene.robots import robot_clearance
 from abut.scene.robots.kinematics import Joint, Kinematics
 
 X = np.array([1.0, 0.0, 0.0])

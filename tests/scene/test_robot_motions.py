@@ -8,7 +8,7 @@ import pytest
 
 import abut
 from abut.cases import box, icosphere
-from abut.scene import motion_search
+from abut.scene.robots import motion_search
 from abut.scene.robots.kinematics import Joint, Kinematics
 
 EYE = np.eye(4)

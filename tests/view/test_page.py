@@ -201,14 +201,15 @@ def test_interrupt_ends_the_command_and_frees_the_port(tmp_path, meshes):
     port = open_port()
     words = ["view", path, tmp_path / "broken.ply", "--no-open", "--port", port, "--device", "cpu"]
     command = [sys.executable, "-m", "abut", *map(str, words)]
-    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-    try:
-        assert process.stdout.readline() == f"abut: http://127.0.0.1:{port} (Ctrl-C ends)\n"
-        assert urllib.request.urlopen(f"http://127.0.0.1:{port}").status == 200
-        process.send_signal(signal.SIGINT)
-        out, said = process.communicate(timeout=60)
-    finally:
-        process.kill()
+    pipe = subprocess.PIPE
+    with subprocess.Popen(command, stdout=pipe, stderr=pipe, text=True) as process:
+        try:
+            assert process.stdout.readline() == f"abut: http://127.0.0.1:{port} (Ctrl-C ends)\n"
+            assert urllib.request.urlopen(f"http://127.0.0.1:{port}").status == 200
+            process.send_signal(signal.SIGINT)
+            out, said = process.communicate(timeout=300)  # kernels being compiled are finished
+        finally:
+            process.kill()
     assert process.returncode == 0
     assert out == ""
     assert "broken.ply" in said
