@@ -140,6 +140,14 @@ def test_pages_show_what_was_measured(benchmarks):
         assert rewritten(page, made) == page, "run python -m benchmarks.readme"
 
 
+def test_pages_of_papers_show_what_was_measured(benchmarks):
+    from benchmarks.papers.pages import pages, renewed
+
+    for path in pages():
+        page = path.read_text()
+        assert renewed(page) == page, "run python -m benchmarks.papers"
+
+
 def test_growth_finds_exponents_and_cliffs(benchmarks):
     """A step that costs ten times as much as the sizes say, and none in a smooth curve."""
     from benchmarks.bench_growth import Curve
