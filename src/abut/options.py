@@ -61,6 +61,7 @@ class Bound(StrEnum):
 
 
 DISTANCE_BOUNDS = (Bound.AABB, Bound.OBB, Bound.RSS)
+MOVING_BOUNDS = (Bound.AABB, Bound.OBB, Bound.RSS)  # ccd, Tracker
 
 
 class Sign(StrEnum):

@@ -225,11 +225,15 @@ class Bvh:
 
     def view(self, bound: Bound = Bound.AABB) -> BvhView:
         """Return the struct to pass to kernels, with the node volumes of ``bound``."""
-        volumes = self.obbs if bound is Bound.OBB else self.rss if bound is Bound.RSS else None
+        volumes = self.volumes(bound)
         entry = self.views.get(bound)
         if entry is None or entry[0] is not volumes:
             entry = self.views[bound] = (volumes, self._view(bound))
         return entry[1]
+
+    def volumes(self, bound: Bound) -> wp.array | None:
+        """Return the array of the node volumes of ``bound``, None where there is none."""
+        return self.obbs if bound is Bound.OBB else self.rss if bound is Bound.RSS else None
 
     def _view(self, bound: Bound) -> BvhView:
         view = BvhView()

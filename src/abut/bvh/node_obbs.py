@@ -6,6 +6,8 @@ across it, or the principal axes where the faces turn against each other. Boxes 
 corners below: merged from those of the children they would be one and a half times as thick.
 """
 
+from typing import Any
+
 import warp as wp
 
 from abut.bounds.float32 import row_xyz, to_vec3f, to_vec4f
@@ -211,17 +213,57 @@ def as_read(axes: wp.mat33f):
     return wp.matrix_from_rows(axes[0], axes[1], wp.cross(axes[0], axes[1]))
 
 
+@wp.struct
+class VolumeFit:
+    """Arrays of a fit upwards: scratch, and the volumes that it writes."""
+
+    corners: wp.array[wp.vec4f]  # of all leaves, ``each`` of a leaf
+    shapes: wp.array[wp.vec4f]
+    arrivals: wp.array[wp.int32]
+    volumes: wp.array[wp.vec4f]
+    each: wp.int32
+    largest: wp.int32  # nodes with more leaves only get their shape
+    swept: wp.bool  # write swept spheres
+    pad: wp.float32  # margin around the corners
+
+
 @wp.func
-def fit_leaves(
-    corners: wp.array[wp.vec4f],
-    first: wp.int32,
-    last: wp.int32,
-    axes: wp.mat33f,
-    shape: FaceShape,
-):
-    """Fit a box along axes to the corners of some leaves of a shape."""
+def fit_leaves(fit: VolumeFit, first: wp.int32, last: wp.int32, axes: wp.mat33f, shape: FaceShape):
+    """Fit a box along axes to the corners of some leaves of a shape, and widen it."""
     own = as_read(axes)
-    return box_along(own, extents_of_corners(corners, 3 * first, 3 * last + 3, 1, own), shape)
+    stop = fit.each * (last + 1)
+    box = box_along(own, extents_of_corners(fit.corners, fit.each * first, stop, 1, own), shape)
+    box.half += wp.vec3f(fit.pad)
+    return box
+
+
+@wp.func
+def fit_upwards(tree: BvhView, k: wp.int32, axes: wp.mat33f, face: FaceShape, fit: VolumeFit):
+    """Fit leaf k, whose corners are written, and nodes above.
+
+    The second of two siblings to arrive continues.
+    """
+    slot = tree.leaf_slots[k]
+    shape = face
+    box = fit_leaves(fit, k, k, axes, shape)
+    first = wp.int32(k)
+    last = wp.int32(k)
+    while slot >= 0:
+        store_shape(fit.shapes, slot, shape, first)
+        if last - first < fit.largest:
+            store_volume(fit.volumes, slot, box, fit.swept, link_at(tree.nodes, slot))
+        parent = parent_if_second(tree, slot, fit.arrivals)
+        if parent >= 0:
+            other = load_shape(fit.shapes, slot ^ 1)
+            if slot % 2 == 0:  # left and right, whichever arrived last
+                last += wp.int32(other.count)
+                shape = add_shapes(shape, other)
+            else:
+                first -= wp.int32(other.count)
+                shape = add_shapes(other, shape)
+            if last - first < fit.largest:
+                box = fit_leaves(fit, first, last, axes_of_shape(shape), shape)
+        slot = parent
 
 
 @wp.kernel
@@ -231,111 +273,95 @@ def fit_volumes_kernel(
     points: wp.array[wp.vec3d],
     faces: wp.array[wp.vec3i],
     tree: BvhView,
-    swept: wp.bool,
-    largest: wp.int32,
-    arrivals: wp.array[wp.int32],
     # out
-    corners_out: wp.array[wp.vec4f],
-    shapes_out: wp.array[wp.vec4f],
-    volumes_out: wp.array[wp.vec4f],
+    fit_out: VolumeFit,
 ):
-    """Fit the leaves and the nodes above; the second of two siblings to arrive continues.
-
-    Nodes with more leaves than ``largest`` only get their shape.
-    """
+    """Fit the volumes of all faces and of the nodes above."""
     for k in range(span[0] + wp.tid(), span[1], span[2]):
-        slot = tree.leaf_slots[k]
-        face = faces[leaf_face(tree.nodes, slot)]
+        face = faces[leaf_face(tree.nodes, tree.leaf_slots[k])]
         p0 = to_vec3f(points[face[0]] - tree.origin)
         p1 = to_vec3f(points[face[1]] - tree.origin)
         p2 = to_vec3f(points[face[2]] - tree.origin)
-        store_vec4f(corners_out, 3 * k, to_vec4f(p0))
-        store_vec4f(corners_out, 3 * k + 1, to_vec4f(p1))
-        store_vec4f(corners_out, 3 * k + 2, to_vec4f(p2))
+        store_vec4f(fit_out.corners, 3 * k, to_vec4f(p0))
+        store_vec4f(fit_out.corners, 3 * k + 1, to_vec4f(p1))
+        store_vec4f(fit_out.corners, 3 * k + 2, to_vec4f(p2))
         shape = shape_of_face(p0, p1, p2)
-        box = fit_leaves(corners_out, k, k, axes_of_tri(p0, p1, p2), shape)
-        first = wp.int32(k)
-        last = wp.int32(k)
-        while slot >= 0:
-            store_shape(shapes_out, slot, shape, first)
-            if last - first < largest:
-                store_volume(volumes_out, slot, box, swept, link_at(tree.nodes, slot))
-            parent = parent_if_second(tree, slot, arrivals)
-            if parent >= 0:
-                other = load_shape(shapes_out, slot ^ 1)
-                if slot % 2 == 0:  # left and right, whichever arrived last
-                    last += wp.int32(other.count)
-                    shape = add_shapes(shape, other)
-                else:
-                    first -= wp.int32(other.count)
-                    shape = add_shapes(other, shape)
-                if last - first < largest:
-                    box = fit_leaves(corners_out, first, last, axes_of_shape(shape), shape)
-            slot = parent
+        fit_upwards(tree, k, axes_of_tri(p0, p1, p2), shape, fit_out)
 
 
 @wp.kernel
 def fit_large_kernel(
     # in
     span: wp.vec3i,
-    smallest: wp.int32,
     nodes: wp.array[wp.vec4f],
-    corners: wp.array[wp.vec4f],
-    shapes: wp.array[wp.vec4f],
-    swept: wp.bool,
     # out
-    volumes_out: wp.array[wp.vec4f],
+    fit_out: VolumeFit,
 ):
-    """Fit the nodes with at least ``smallest`` leaves, a team for each slot."""
+    """Fit the nodes that ``fit_upwards`` leaves out, a team for each slot."""
     for item in range(span[0] + wp.tid(), span[1], span[2]):
         slot = item / lane_count()
-        shape = load_shape(shapes, slot)
-        if shape.count >= wp.float32(smallest):
-            first = 3 * wp.cast(load_l2_vec4f(shapes, SHAPE_ROWS * slot + 2)[3], wp.int32)
-            stop = first + 3 * wp.int32(shape.count)
+        shape = load_shape(fit_out.shapes, slot)
+        if shape.count > wp.float32(fit_out.largest):
+            leaf = wp.cast(load_l2_vec4f(fit_out.shapes, SHAPE_ROWS * slot + 2)[3], wp.int32)
+            first = fit_out.each * leaf
+            stop = first + fit_out.each * wp.int32(shape.count)
             axes = as_read(axes_of_shape(shape))
-            lane = lane_index()
-            extents = extents_of_corners(corners, first + lane, stop, lane_count(), axes)
+            at = first + lane_index()
+            extents = extents_of_corners(fit_out.corners, at, stop, lane_count(), axes)
             for i in range(3):
                 extents[i] = warp_min_float32(extents[i])
                 extents[3 + i] = -warp_min_float32(-extents[3 + i])
-            if lane == 0:
+            if lane_index() == 0:
                 box = box_along(axes, extents, shape)
-                store_volume(volumes_out, slot, box, swept, link_at(nodes, slot))
+                box.half += wp.vec3f(fit_out.pad)
+                link = link_at(nodes, slot)
+                store_volume(fit_out.volumes, slot, box, fit_out.swept, link)
 
 
 def fit_node_obbs(tree: Bvh, points: wp.array, faces: wp.array) -> None:
     """Fit oriented boxes to all nodes of an up-to-date BVH."""
-    volumes = _rows(tree, OBB_ROWS) if tree.obbs is None else tree.obbs
+    volumes = volume_rows(tree) if tree.obbs is None else tree.obbs
     _fit(tree, points, faces, volumes, swept=False)
     tree.obbs = volumes  # other threads read it at any time
 
 
 def fit_node_rss(tree: Bvh, points: wp.array, faces: wp.array, afresh: bool = False) -> None:
     """Fit rectangle swept spheres to all nodes of an up-to-date BVH; ``afresh`` in a new array."""
-    volumes = _rows(tree, OBB_ROWS) if afresh or tree.rss is None else tree.rss
+    volumes = volume_rows(tree) if afresh or tree.rss is None else tree.rss
     _fit(tree, points, faces, volumes, swept=True)
     tree.rss = volumes  # other threads read it at any time
 
 
 def _fit(tree: Bvh, points: wp.array, faces: wp.array, volumes: wp.array, swept: bool) -> None:
     def make() -> list[Task]:
-        device, slots = tree.nodes.device, 2 * tree.face_count - 1
-        corners = wp.empty(3 * tree.face_count, dtype=wp.vec4f, device=device)
-        shapes = _rows(tree, SHAPE_ROWS)
-        largest = THREAD_LEAVES if device.is_cuda else tree.face_count
-        scratch = [tree.arrivals, corners, shapes]
-        args = [points, faces, tree.view(), swept, largest, *scratch, volumes]
-        tasks = [Task(fit_volumes_kernel, tree.face_count, args, device, grain=1024)]
-        if largest < tree.face_count:
-            args = [largest + 1, tree.nodes, corners, shapes, swept, volumes]
-            tasks.append(Task(fit_large_kernel, WARP_SIZE * slots, args, device))
-        return tasks
+        fit = volume_fit(tree, 3, volumes, swept)
+        return fit_tasks(tree, fit_volumes_kernel, [points, faces], fit)
 
     for task in tree.volume_tasks.get((points, volumes), make):
         task.run()
 
 
-def _rows(tree: Bvh, rows: int) -> wp.array:
+def volume_fit(tree: Bvh, each: int, volumes: wp.array, swept: bool, pad: float = 0.0) -> Any:
+    """VolumeFit of a BVH with ``each`` corners a leaf, with scratch of its own."""
+    device, fit = tree.nodes.device, VolumeFit()
+    fit.corners = wp.empty(each * tree.face_count, dtype=wp.vec4f, device=device)
+    fit.shapes, fit.arrivals = volume_rows(tree, SHAPE_ROWS), tree.arrivals
+    fit.volumes, fit.each, fit.swept = volumes, each, swept
+    fit.largest = THREAD_LEAVES if device.is_cuda else tree.face_count
+    fit.pad = pad
+    return fit
+
+
+def fit_tasks(tree: Bvh, kernel: wp.Kernel, arrays: list[Any], fit: Any) -> list[Task]:
+    """Launches of a kernel over all leaves, and of the one for large nodes."""
+    device, slots = tree.nodes.device, 2 * tree.face_count - 1
+    tasks = [Task(kernel, tree.face_count, [*arrays, tree.view(), fit], device, grain=1024)]
+    if fit.largest < tree.face_count:
+        tasks.append(Task(fit_large_kernel, WARP_SIZE * slots, [tree.nodes, fit], device))
+    return tasks
+
+
+def volume_rows(tree: Bvh, rows: int = OBB_ROWS) -> wp.array:
+    """A new array with so many rows for each slot."""
     count = rows * (2 * tree.face_count - 1)
     return wp.empty(count, dtype=wp.vec4f, device=tree.nodes.device)

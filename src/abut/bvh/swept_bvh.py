@@ -83,12 +83,13 @@ def build_swept(
     grid = [wp.vec3d(*bounds[0]), wp.float64(cells_per_length(bounds))]
     launch(swept_code_kernel, count, [*moving, *grid, codes, order], device)
     sort_by_code(codes, order)
-    args = [*moving, _rounded_up(pad), codes, order, far_ends, tree.view()]
+    args = [*moving, rounded_up(pad), codes, order, far_ends, tree.view()]
     launch(swept_build_kernel, count, args, device)
     return tree
 
 
-def _rounded_up(pad: float) -> wp.float32:
+def rounded_up(pad: float) -> wp.float32:
+    """Return a float32 that is not below a margin."""
     with np.errstate(over="ignore"):
         return wp.float32(np.nextafter(np.float32(pad), np.float32(np.inf)) if pad > 0 else 0.0)
 
@@ -117,7 +118,7 @@ def refit_swept(
     tree: Bvh, points_t0: wp.array, points_t1: wp.array, corners: wp.array, pad: float
 ) -> None:
     """Fit all boxes to another motion of the same features; the topology stays."""
-    wide = _rounded_up(pad)
+    wide = rounded_up(pad)
 
     def make() -> Task:
         args = [points_t0, points_t1, corners, wide, tree.arrivals, tree.view()]

@@ -12,17 +12,19 @@ from abut.bvh.lbvh import frame_origin, in_frame
 from abut.bvh.swept_bvh import build_swept, refit_swept
 from abut.core.cache import ThreadCache
 from abut.mesh import Mesh
+from abut.options import Bound
 
 _entries = ThreadCache()
 
 
 @dataclass(frozen=True)
 class SweptEntry:
-    """A BVH, the motion it was last fitted to, and the margin of its boxes."""
+    """A BVH, the motion it was last fitted to, the margin of its boxes, and its other volumes."""
 
     tree: Bvh
     motion: Any
     pad: float
+    fitted: frozenset[Bound] = frozenset()
 
 
 @dataclass(frozen=True)
@@ -49,6 +51,7 @@ def swept_bvh_of(
     whole: np.ndarray,
     pad: float,
     side: int = 0,
+    bound: Bound = Bound.AABB,
 ) -> Bvh:
     """The BVH of moving vertices, edges or faces, refitted where this thread has one.
 
@@ -60,6 +63,7 @@ def swept_bvh_of(
         whole: (2, 3), bounds of everything that moves in the query.
         pad: Margin of boxes.
         side: Tells two motions of one mesh in a query apart.
+        bound: Node volumes that the search needs, AABB, OBB or RSS.
     """
     corners = corners_of(mesh, feature)
     entries = _entries_of(mesh)
@@ -68,21 +72,36 @@ def swept_bvh_of(
     if known is not None and not np.array_equal(known.tree.origin, origin):
         known = None
     if known is not None and (known.motion, known.pad) == (points.motion, pad):
-        return known.tree
+        tree, fitted = known.tree, known.fitted
+    else:
+        tree, fitted = _fitted_boxes(known, points, corners, origin, whole, pad), frozenset()
+    if bound is not Bound.AABB and bound not in fitted:
+        from abut.bvh.swept_volumes import fit_swept_volumes
+
+        fit_swept_volumes(tree, *both, corners, pad, bound)
+        fitted |= {bound}
+    entries[feature, side] = SweptEntry(tree, points.motion, pad, fitted)
+    return tree
+
+
+def _fitted_boxes(
+    known: SweptEntry | None,
+    points: SweptPoints,
+    corners: wp.array,
+    origin: np.ndarray,
+    whole: np.ndarray,
+    pad: float,
+) -> Bvh:
+    """A BVH whose boxes hold a motion: a new one, or that of another motion refitted."""
+    both = points.points_t0, points.points_t1
 
     def build() -> Bvh:
         return build_swept(*both, corners, points.bounds, origin, pad)
 
-    def refit() -> None:
-        refit_swept(tree, *both, corners, pad)
-
     if known is None:
-        tree = build()
-    else:
-        tree = known.tree
-        tree = refit_or_rebuild(tree, whole, build, refit)
-    entries[feature, side] = SweptEntry(tree, points.motion, pad)
-    return tree
+        return build()
+    tree = known.tree
+    return refit_or_rebuild(tree, whole, build, lambda: refit_swept(tree, *both, corners, pad))
 
 
 def swept_origin(meshes: tuple[Mesh, ...], bounds: np.ndarray) -> np.ndarray:

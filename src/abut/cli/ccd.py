@@ -19,7 +19,7 @@ from abut.errors import FileError, MeshError
 from abut.io import reading
 from abut.mesh import Mesh
 from abut.motion import Motion
-from abut.options import Solver
+from abut.options import MOVING_BOUNDS, Solver
 from abut.query.ccd import ccd
 from abut.query.tracker import Tracker
 from abut.results import ImpactKind, Impacts
@@ -52,6 +52,7 @@ def add_command(commands: Any) -> None:
     parser.add_argument("--tolerance", type=float, default=1e-6, metavar="T", help=about)
     parser.add_argument("--first", action="store_true", help="only the earliest impact")
     add_choice(parser, "--solver", Solver, "conservative", "cubic may miss contacts")
+    add_choice(parser, "--bound", MOVING_BOUNDS, "aabb")
     parser.add_argument("--no-weld", **NO_WELD)
     add_picture(parser, "the mesh at its first impact and, in red, the features that touch")
     add_report(parser, "impacts")
@@ -88,7 +89,8 @@ def _follow(args: argparse.Namespace) -> int:
     with reading(args.start, "frames"):
         mesh = Mesh(vertices, faces, args.device)
     options = _options(args)
-    tracker = Tracker(mesh, method=args.method, weld=options.pop("weld"))
+    how = {name: options.pop(name) for name in ("weld", "bound")}
+    tracker = Tracker(mesh, method=args.method, **how)
     steps = []
     shown: Step | None = None
     for name, vertices, _ in progress(frames, "steps", count - 1):
@@ -106,7 +108,7 @@ def _follow(args: argparse.Namespace) -> int:
 
 
 def _options(args: argparse.Namespace) -> dict[str, Any]:
-    names = ("min_distance", "tolerance", "first", "solver", "weld")
+    names = ("min_distance", "tolerance", "first", "solver", "weld", "bound")
     return {name: getattr(args, name) for name in names}
 
 

@@ -7,14 +7,14 @@ from typing import Any
 from abut.cli.animations import FOLLOW, frame_count, frames_of
 from abut.cli.console import progress, show_json
 from abut.cli.contacts import load_segments, segments_of, show_contacts
-from abut.cli.operands import add_query_options, files_in, load
+from abut.cli.operands import add_choice, add_query_options, files_in, load
 from abut.cli.pictures import add_picture, check_picture, draw_picture, drawn
 from abut.cli.report import run_timed
 from abut.cli.where import point_text, where_plain
 from abut.errors import OptionError
 from abut.io import reading
 from abut.mesh import Mesh
-from abut.options import SELF_METHODS
+from abut.options import SELF_METHODS, Bound
 from abut.query.self_collide import self_collide
 from abut.results import Contacts
 
@@ -38,6 +38,7 @@ def add_command(commands: Any) -> None:
     parser.add_argument("--follow", action="store_true", help=FOLLOW)
     parser.add_argument("--no-weld", **NO_WELD)
     add_picture(parser, "the mesh, or the first that meets itself, and, in red, where")
+    add_choice(parser, "--bound", Bound, "aabb")
     add_query_options(parser, SELF_METHODS)
     parser.set_defaults(run=run)
 
@@ -51,9 +52,12 @@ def run(args: argparse.Namespace) -> int:
     if len(files) > 1 or Path(args.files[0]).is_dir():
         return _each(args, files)
     operands = {"a": (files[0], load(files[0], args.device))}
-    options = {"weld": args.weld, "method": args.method}
-    hits, stages = run_timed(self_collide, operands, then=load_segments, **options)
+    hits, stages = run_timed(self_collide, operands, then=load_segments, **_options(args))
     return show_contacts(hits, operands, stages, args)
+
+
+def _options(args: argparse.Namespace) -> dict[str, Any]:
+    return {name: getattr(args, name) for name in ("weld", "method", "bound")}
 
 
 def _each(args: argparse.Namespace, files: list[str]) -> int:
@@ -90,7 +94,7 @@ class _Report:
 
     def add(self, name: str, mesh: Mesh) -> None:
         """Query a mesh and print its line."""
-        hits = self_collide(mesh, weld=self.args.weld, method=self.args.method)
+        hits = self_collide(mesh, **_options(self.args))
         where = where_plain(segments_of(hits)[0].reshape(-1, 3))
         size = {"faces": mesh.face_count, "pair_count": len(hits), "where": where}
         self.rows.append({self.kind[:-1]: name, **size})

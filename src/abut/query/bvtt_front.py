@@ -15,6 +15,7 @@ from abut.geometry.common_corners import SHARED_BY_INDEX, SHARED_NONE
 from abut.operands.pair_rows import MeshRows
 from abut.operands.posed_mesh import PosedMesh
 from abut.operands.posed_pairs import MeshPairs, mesh_pairs
+from abut.options import Bound
 from abut.traversal.front.advance import FrontQueues, advance_kernel_for
 from abut.traversal.front.traversal_tree import FrontRows
 from abut.traversal.overlap.row_frames import SUBTREES, frames_kernel_for
@@ -97,6 +98,11 @@ class BvttFront:
         return [pairs, rows, last, whole, most, self.climbs and whole, out]
 
 
+def volumes_of(trees: tuple[Bvh, ...], bound: Bound) -> tuple[Any, ...]:
+    """The arrays of volumes of hierarchies, which a refit keeps."""
+    return tuple(tree.volumes(bound) for tree in trees)
+
+
 class MeshFront(BvttFront):
     """The front of two hierarchies in one space, or of one against itself: a single row.
 
@@ -104,17 +110,22 @@ class MeshFront(BvttFront):
         trees: The hierarchies, one or two.
         room: Keys that the queues hold at first.
         most_pairs: Length at which the front is given up.
+        bound: Node volumes that decide: AABB, OBB or RSS.
     """
 
     def __init__(
-        self, trees: tuple[Bvh, ...], room: int = LEAST_ROOM, most_pairs: int = MOST_PAIRS
+        self,
+        trees: tuple[Bvh, ...],
+        room: int = LEAST_ROOM,
+        most_pairs: int = MOST_PAIRS,
+        bound: Bound = Bound.AABB,
     ) -> None:
         slots = [2 * tree.face_count for tree in (trees[0], trees[-1])]
         super().__init__(trees[0].nodes.device, KeyLayout.of(*slots), room, most_pairs)
-        self.trees = trees
+        self.trees, self.bound, self._volumes = trees, bound, volumes_of(trees, bound)
         sharing = SHARED_NONE if len(trees) == 2 else SHARED_BY_INDEX
         nothing = PosedMesh()
-        views = [tree.view() for tree in trees]
+        views = [tree.view(bound) for tree in trees]
         self.rows = MeshRows(mesh_pairs(nothing, nothing, sharing, trees=views), self.device)
         self._frames = wp.empty(1, dtype=RelativeFrame, device=self.device)
         self._ranges = wp.empty(sum(slots), dtype=wp.vec2i, device=self.device)
@@ -125,10 +136,11 @@ class MeshFront(BvttFront):
         self.queues.keep("even", 1)
         self.size = 1
 
-    def fits(self, trees: tuple[Bvh, ...]) -> bool:
+    def fits(self, trees: tuple[Bvh, ...], bound: Bound = Bound.AABB) -> bool:
         """Whether the front belongs to these hierarchies; they may have been refitted."""
-        same = len(trees) == len(self.trees)
-        return same and all(mine is given for mine, given in zip(self.trees, trees, strict=True))
+        mine, given = (*self.trees, *self._volumes), (*trees, *volumes_of(trees, bound))
+        same = bound is self.bound and len(mine) == len(given)
+        return same and all(x is y for x, y in zip(mine, given, strict=True))
 
     def start(self, found: Any) -> bool:
         """Open the pair of the roots round by round; False where the front grows too long.
@@ -151,7 +163,7 @@ class MeshFront(BvttFront):
         yield self._frames_stage()
         args = self.arguments(self.rows.view, self._view(bits), found, most)
         over = QueueLaunch(
-            advance_kernel_for(MeshPairs), self.queues[self.names[0]], args, grain=GRAIN
+            advance_kernel_for(MeshPairs, self.bound), self.queues[self.names[0]], args, grain=GRAIN
         )
         yield "front", over.run
 
@@ -160,9 +172,10 @@ class MeshFront(BvttFront):
         yield self._frames_stage()
         args = self.arguments(self.rows.view, self._view(bits), found, UNKNOWN_COUNT)
 
+        kernel = advance_kernel_for(MeshPairs, self.bound)
+
         def run() -> None:
-            kernel, size, start = advance_kernel_for(MeshPairs), ranges.size, ranges.start
-            launch(kernel, size, args, self.device, grain=GRAIN, start=start)
+            launch(kernel, ranges.size, args, self.device, grain=GRAIN, start=ranges.start)
 
         yield "candidates", run
 

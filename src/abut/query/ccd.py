@@ -18,6 +18,7 @@ from abut.narrow.impact_paths import TruePaths
 from abut.operands.ccd_operands import moving_mesh
 from abut.options import (
     LEAST_TOLERANCE,
+    MOVING_BOUNDS,
     TREE_METHODS,
     Method,
     Solver,
@@ -54,6 +55,7 @@ def ccd(
     labels: Any = None,
     ignore: Any = None,
     method: str = "bvh",
+    bound: str = "aabb",
     solver: str = "conservative",
 ) -> Impacts:
     """Find when moving faces first come within a gap of each other.
@@ -74,6 +76,8 @@ def ccd(
             A vertex and a face, or two edges, give no row if no vertex of one may collide with a
             vertex of the other.
         method: ``bvh``, or ``brute``, the reference. All methods return the same rows.
+        bound: Bounding volume of the hierarchies, ``aabb``, the fastest; ``obb`` or ``rss``. All
+            return the same rows.
         solver: ``conservative``; or ``cubic``, the root finder of Provot, which is Approximate.
 
     Returns:
@@ -89,6 +93,7 @@ def ccd(
         gives time 0. All of this holds for the true paths of rotating meshes.
     """
     brute = chosen(TREE_METHODS, method, "method") is Method.BRUTE
+    volume = chosen(MOVING_BOUNDS, bound, "bound")
     return impacts_of(
         _motions(a, b),
         min_distance=min_distance,
@@ -98,7 +103,7 @@ def ccd(
         labels=labels,
         ignore=ignore,
         solver=solver,
-        execution=CcdExecution(CcdStrategy.BRUTE if brute else None),
+        execution=CcdExecution(CcdStrategy.BRUTE if brute else None, bound=volume),
     )
 
 

@@ -18,6 +18,7 @@ from abut.core.timing import stage
 from abut.mesh import Mesh
 from abut.motion import MIX_ROUNDING, Piece, mixed_points
 from abut.operands.ccd_operands import EDGE_EDGE, FACE_VERTEX, VERTEX_FACE, moving_mesh
+from abut.options import Bound
 from abut.query.bvtt_front import LEAST_ROOM, MOST_PAIRS, MeshFront
 from abut.query.ccd_queues import CcdQueues
 from abut.traversal.overlap.leaf_cluster_pairs import cluster_walks, open_clusters_kernel
@@ -27,6 +28,7 @@ from abut.traversal.overlap.leaf_packets import (
     self_packet_pairs_kernel,
 )
 from abut.traversal.overlap.leaf_pairs import every_pair_kernel, leaf_pairs_kernel
+from abut.traversal.overlap.volume_leaf_pairs import volume_leaf_pairs_kernel
 
 
 class CcdStrategy(Enum):
@@ -59,7 +61,9 @@ class CcdFronts:
         """Node pairs in all fronts."""
         return sum(front.size for front in self.kept.values())
 
-    def front_of(self, kind: int, trees: tuple[Bvh, ...], unused: Any) -> MeshFront | None:
+    def front_of(
+        self, kind: int, trees: tuple[Bvh, ...], unused: Any, bound: Bound = Bound.AABB
+    ) -> MeshFront | None:
         """The front of hierarchies; None where there is to be none.
 
         Keys that a new front pushes to ``unused`` are not read.
@@ -67,8 +71,8 @@ class CcdFronts:
         if min(tree.face_count for tree in trees) < 2 or self._has_given_up(kind, trees):
             return None
         front = self.kept.get(kind)
-        if front is None or not front.fits(trees):
-            front = MeshFront(trees, self.room, self.most_pairs)
+        if front is None or not front.fits(trees, bound):
+            front = MeshFront(trees, self.room, self.most_pairs, bound)
             if not front.start(unused):
                 self.give_up(kind, trees)
                 return None
@@ -96,6 +100,7 @@ class FeaturePairs:
         item_count: Items of work.
         list_items: Lists the candidates of items from a start to a stop, where there is no front.
         front: Where items are node pairs of a front.
+        bound: Volumes whose overlap makes a candidate.
     """
 
     kind: int
@@ -104,11 +109,12 @@ class FeaturePairs:
     item_count: int
     list_items: Callable[[int, int], None] = lambda start, stop: None
     front: MeshFront | None = None
+    bound: Bound = Bound.AABB
 
     @property
     def key(self) -> tuple[Any, ...]:
         """Tells densities of candidates apart."""
-        return self.kind, self.front is not None
+        return self.kind, self.front is not None, self.bound
 
 
 @dataclass
@@ -122,6 +128,7 @@ class CcdCandidates:
         strategy: The way to find them.
         queues: Queues that they are pushed to.
         fronts: For the strategy FRONT.
+        bound: Bounding volume of the trees.
         token: Tells the motions of this query from others.
     """
 
@@ -133,6 +140,7 @@ class CcdCandidates:
     strategy: CcdStrategy
     queues: CcdQueues
     fronts: CcdFronts | None = None
+    bound: Bound = Bound.AABB
     token: object = field(default_factory=object)
     _mixed: dict[tuple[int, float], wp.array] = field(default_factory=dict)
 
@@ -157,8 +165,13 @@ class CcdCandidates:
         trees = tuple(self.tree(side, name, until) for side, name in features[: 1 if own else 2])
         front = self._front_of(kind, trees)
         if front is not None:
-            return FeaturePairs(kind, a, b, front.size, front=front)
-        views = [tree.view() for tree in trees]
+            return FeaturePairs(kind, a, b, front.size, front=front, bound=self.bound)
+        views = [tree.view(self.bound) for tree in trees]
+        swapped = not own and counts[1] > counts[0]
+        if self.bound is not Bound.AABB:
+            sides = views[::-1] if swapped else [views[0], views[-1]]
+            lister = self._lister(volume_leaf_pairs_kernel, [*sides, own, bits, swapped])
+            return FeaturePairs(kind, a, b, max(counts), lister, bound=self.bound)
         if self._walk is CcdStrategy.PACKETS:
             kernel = self_packet_pairs_kernel if own else packet_pairs_kernel
             lister = self._lister(kernel, [*views, bits])
@@ -167,7 +180,6 @@ class CcdCandidates:
             count = leaf_clusters_of(trees[0]).shape[0]
             return FeaturePairs(kind, a, b, count, partial(self._list_by_clusters, trees[0]))
         # From the leaves of the more numerous side: more walks, and shorter ones.
-        swapped = counts[1] > counts[0]
         if swapped:
             views.reverse()
         lister = self._lister(leaf_pairs_kernel, [*views, bits, swapped])
@@ -184,7 +196,9 @@ class CcdCandidates:
             motion = piece.place or (self.token, until)
             points = SweptPoints(piece.points_t0, end, piece.bounds, motion)
             number = side if mesh is self.meshes[0] else 0
-            return swept_bvh_of(mesh, feature, points, self._origin, self._bounds, pad, number)
+            return swept_bvh_of(
+                mesh, feature, points, self._origin, self._bounds, pad, number, self.bound
+            )
 
     @property
     def _walk(self) -> CcdStrategy:
@@ -196,7 +210,7 @@ class CcdCandidates:
     def _front_of(self, kind: int, trees: tuple[Bvh, ...]) -> MeshFront | None:
         if self.strategy is not CcdStrategy.FRONT or self.fronts is None:
             return None
-        return self.fronts.front_of(kind, trees, self.queues["candidates"])
+        return self.fronts.front_of(kind, trees, self.queues["candidates"], self.bound)
 
     def _lister(self, kernel: wp.Kernel, args: list[Any]) -> Callable[[int, int], None]:
         def list_items(start: int, stop: int) -> None:

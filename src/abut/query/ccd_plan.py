@@ -23,7 +23,7 @@ from abut.mesh import Mesh
 from abut.motion import Piece
 from abut.narrow.impact import candidate_kernel_for, impact_kernel_for
 from abut.operands.ccd_operands import EDGE_EDGE, FACE_VERTEX, CcdOperands
-from abut.options import Solver
+from abut.options import Bound, Solver
 from abut.query.ccd_candidates import (
     CcdCandidates,
     CcdFronts,
@@ -50,6 +50,7 @@ class CcdExecution:
         at_once: Run all kinds of pairs without a wait in between, where they are expected to fit.
         least_sampled: Vertices and edges from which on a sample is searched before the rest.
         queues: Queues of pairs; None takes those of the thread.
+        bound: Bounding volume of the hierarchies, AABB, OBB or RSS.
     """
 
     strategy: CcdStrategy | None = None
@@ -57,6 +58,7 @@ class CcdExecution:
     at_once: bool | None = None
     least_sampled: int = LEAST_SAMPLED
     queues: CcdQueues | None = None
+    bound: Bound = Bound.AABB
 
 
 class CcdPlan:
@@ -95,11 +97,11 @@ class CcdPlan:
         self.queues = how.queues or shared_ccd_queues(self.device)
         strategy = how.strategy or cheapest_strategy(self.device, how.fronts)
         self.candidates = CcdCandidates(
-            self.device, meshes, pieces, layout, gap, strategy, self.queues, how.fronts
+            self.device, meshes, pieces, layout, gap, strategy, self.queues, how.fronts, how.bound
         )
         leaf_walk = strategy is CcdStrategy.LEAF_WALK
         self.at_once = leaf_walk if how.at_once is None else how.at_once
-        sampled = first and strategy is CcdStrategy.PACKETS  # on CUDA: a few long walks
+        sampled = first and strategy is CcdStrategy.PACKETS and how.bound is Bound.AABB
         self.samples = sampled and self._feature_count > how.least_sampled
 
     def run(self) -> int:

@@ -25,7 +25,7 @@ from abut.operands.posed_mesh import defer_posed_mesh, make_posed_mesh
 from abut.options import CONTACT_METHODS, CULL_METHODS, Bound, Method, chosen
 from abut.query.at_pose import contacts_at_pose, segments_between
 from abut.query.one_pose import NO_KEYS
-from abut.query.shared import in_chunks, plans_of
+from abut.query.shared import in_chunks, kdops_between, plans_of
 from abut.query.steady import steady
 from abut.results import Contacts
 
@@ -154,7 +154,7 @@ def _plan(
         trees = bvh_of(a, bound, effort), bvh_of(b, bound, effort)
     dops, axes = (), None
     if trees and bound is Bound.KDOP:
-        dops, axes = _kdops(a, b, trees, width if boxless else None, any(moved))
+        dops, axes = kdops_between((a, b), trees, width if boxless else None, any(moved))
 
     def make() -> "ContactPlan":
         from abut.query.contact_plan import ContactPlan
@@ -170,19 +170,6 @@ def _plan(
     plan = plans_of(a, b).get(about, make)
     plan.move(*poses)
     return plan
-
-
-def _kdops(a: Mesh, b: Mesh, trees: Any, width: int | None, moved: bool) -> Any:
-    """k-DOPs of two trees, in fixed point if they have a width, and the axes to test."""
-    from abut.bounds.kdop import axis_choices
-    from abut.bvh.bvh_cache import kdops_of
-    from abut.bvh.node_kdops import KdopShape
-
-    shape = KdopShape() if width is None else KdopShape(width=width)
-    axes = axis_choices(shape.sides, shape.sides)
-    if not moved:
-        axes = axes[axes[:, 0] < 0]  # the normals of one are those of the other
-    return (kdops_of(a, trees[0], shape), kdops_of(b, trees[1], shape)), axes
 
 
 def _contacts(

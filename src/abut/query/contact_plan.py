@@ -137,6 +137,8 @@ class ContactPlan(Operands):
         """The strategy that costs least, as measured (design/traversal.md)."""
         if not self.trees:
             return Strategy.BRUTE
+        if self.sharing != SHARED_NONE and self.bound is not Bound.AABB:
+            return Strategy.LEAF_WALK
         if self.sharing != SHARED_NONE:
             return Strategy.CLUSTERS if self.device.is_cuda else Strategy.PACKETS
         if self.first:

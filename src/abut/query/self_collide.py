@@ -12,9 +12,9 @@ from abut.geometry.common_corners import SHARED_BY_INDEX, SHARED_BY_POSITION
 from abut.mesh import Mesh, require_meshes
 from abut.narrow.segments import contact_segments
 from abut.operands.posed_mesh import defer_posed_mesh, make_posed_mesh
-from abut.options import CULL_METHODS, SELF_METHODS, Method, chosen
+from abut.options import CULL_METHODS, SELF_METHODS, Bound, Method, chosen
 from abut.query.contact_plan import ContactPlan
-from abut.query.shared import plans_of
+from abut.query.shared import kdops_between, plans_of
 from abut.query.steady import steady
 from abut.results import Contacts
 
@@ -23,7 +23,12 @@ FACES_PER_EFFORT = 64  # searches among so many faces gain as much as one for a 
 
 @steady
 def self_collide(
-    mesh: Mesh, *, weld: bool = True, method: str = "bvh", pixels: int = 512
+    mesh: Mesh,
+    *,
+    weld: bool = True,
+    method: str = "bvh",
+    bound: str = "aabb",
+    pixels: int = 512,
 ) -> Contacts:
     """Find every pair of faces of a mesh that meet anywhere beyond what they share.
 
@@ -36,6 +41,8 @@ def self_collide(
             every neighbour. False goes by vertex index alone.
         method: ``bvh``; ``far``, by visibility, without a hierarchy; or ``brute`` for the slow
             truth. They return the same rows. ``cullide`` and ``quick_cullide`` may lose some.
+        bound: Bounding volume of the hierarchy, ``aabb``, the fastest; ``obb``, ``rss`` or
+            ``kdop`` (24). All return the same rows.
         pixels: Width of the views of ``far``, ``cullide`` and ``quick_cullide``.
 
     Returns:
@@ -47,11 +54,12 @@ def self_collide(
     """
     require_meshes(mesh=mesh)
     method = chosen(SELF_METHODS, method, "method")
+    bound = chosen(Bound, bound, "bound")
     layout = KeyLayout.of(mesh.face_count, mesh.face_count)
     require_key_bits(layout, 1, mesh.face_count)
     sharing = SHARED_BY_POSITION if weld else SHARED_BY_INDEX
     if mesh.face_count > 1 and method not in CULL_METHODS:
-        pairs = _pairs(mesh, sharing, layout, method)
+        pairs = _pairs(mesh, sharing, layout, method, bound)
     else:
         mesh.finish_deform()
         keys = np.empty(0, dtype=np.int64)
@@ -65,13 +73,13 @@ def self_collide(
     return Contacts(pairs, None, pairs.shape[0] > 0, None, segments)
 
 
-def _pairs(mesh: Mesh, sharing: int, layout: KeyLayout, method: Method) -> Any:
+def _pairs(mesh: Mesh, sharing: int, layout: KeyLayout, method: Method, bound: Bound) -> Any:
     """(n, 2) pairs that meet. Vertices that are unchecked are checked meanwhile."""
-    plan = _plan(mesh, sharing, layout, method)
+    plan = _plan(mesh, sharing, layout, method, bound)
     pairs = plan.pairs(partial(_sound, mesh, plan) if mesh.deform_pending else None)
     if pairs is None:  # boxes were too coarse for where the mesh is now
         mesh.version += 1
-        pairs = _plan(mesh, sharing, layout, method).pairs()
+        pairs = _plan(mesh, sharing, layout, method, bound).pairs()
     return pairs
 
 
@@ -81,13 +89,19 @@ def _sound(mesh: Mesh, plan: ContactPlan) -> bool:
     return all(in_frame(tree.origin, mesh.bounds) for tree in plan.trees)
 
 
-def _plan(mesh: Mesh, sharing: int, layout: KeyLayout, method: Method) -> ContactPlan:
+def _plan(mesh: Mesh, sharing: int, layout: KeyLayout, method: Method, bound: Bound) -> ContactPlan:
     """The plan for a mesh against itself, kept while the mesh keeps its shape."""
     effort = 1 + mesh.face_count // FACES_PER_EFFORT
-    trees = () if method is Method.BRUTE else (bvh_of(mesh, effort=effort, ahead=True),)
+    trees, dops, axes = (), (), None
+    if method is not Method.BRUTE:
+        trees = (bvh_of(mesh, bound, effort, ahead=True),)
+        if bound is Bound.KDOP:
+            mesh.finish_deform()
+            dops, axes = kdops_between((mesh, mesh), trees * 2)
 
     def make() -> ContactPlan:
         faces = make_posed_mesh(mesh.points, mesh.faces)
-        return ContactPlan(mesh.device, faces, faces, trees, sharing, layout, 1)
+        how = (False, bound, dops, axes)
+        return ContactPlan(mesh.device, faces, faces, trees, sharing, layout, 1, *how)
 
-    return plans_of(mesh, mesh).get((sharing, mesh.points, *trees), make)
+    return plans_of(mesh, mesh).get((sharing, bound, mesh.points, *trees, *dops), make)

@@ -45,6 +45,22 @@ def plans_of(a: Mesh, b: Mesh) -> RecentCache:
     return _plans.get((a, b), RecentCache)
 
 
+def kdops_between(
+    meshes: tuple[Mesh, Mesh], trees: Any, width: int | None = None, moved: bool = False
+) -> Any:
+    """k-DOPs of two trees, in fixed point if they have a width, and the axes to test."""
+    from abut.bounds.kdop import axis_choices
+    from abut.bvh.bvh_cache import kdops_of
+    from abut.bvh.node_kdops import KdopShape
+
+    shape = KdopShape() if width is None else KdopShape(width=width)
+    axes = axis_choices(shape.sides, shape.sides)
+    if not moved:
+        axes = axes[axes[:, 0] < 0]  # the normals of one are those of the other
+    dops = tuple(kdops_of(mesh, tree, shape) for mesh, tree in zip(meshes, trees, strict=True))
+    return dops, axes
+
+
 def in_chunks(
     ask: Callable[[Any, int], tuple[Any, ...]], poses: Sequence[Any], count: int, room: int
 ) -> tuple[Any, ...]:

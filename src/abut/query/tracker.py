@@ -5,7 +5,6 @@ from functools import partial
 from typing import Any
 
 from abut.bvh.bvh_cache import bvh_of
-from abut.bvh.layout import Bvh
 from abut.core.cache import RecentCache
 from abut.core.device import require_same_device
 from abut.core.pair_queue import (
@@ -26,7 +25,7 @@ from abut.operands.contact_queues import contact_queues
 from abut.operands.pair_rows import MeshRows
 from abut.operands.posed_mesh import defer_posed_mesh, make_posed_mesh
 from abut.operands.posed_pairs import mesh_pairs
-from abut.options import FRAME_METHODS, Method, chosen
+from abut.options import FRAME_METHODS, MOVING_BOUNDS, Method, chosen
 from abut.query.bvtt_front import LEAST_ROOM, MOST_PAIRS, MeshFront
 from abut.query.ccd import impacts_of, sharing_of
 from abut.query.ccd_candidates import CcdFronts, CcdStrategy
@@ -48,6 +47,8 @@ class Tracker:
             ``advance``.
         method: ``bvh`` starts each search at the root, ``front`` where the last one stopped; all
             methods return the same rows.
+        bound: Bounding volume of the hierarchies, ``aabb``, the fastest; ``obb`` or ``rss``. All
+            return the same rows.
         weld: For one mesh, vertices at equal positions count as common (see self_collide and ccd).
 
     Raises:
@@ -59,7 +60,12 @@ class Tracker:
     """
 
     def __init__(
-        self, operands: Mesh | tuple[Mesh, Mesh], *, method: str = "bvh", weld: bool = True
+        self,
+        operands: Mesh | tuple[Mesh, Mesh],
+        *,
+        method: str = "bvh",
+        bound: str = "aabb",
+        weld: bool = True,
     ) -> None:
         self.meshes = (operands,) if isinstance(operands, Mesh) else tuple(operands)
         if len(self.meshes) not in (1, 2):
@@ -67,6 +73,7 @@ class Tracker:
         require_meshes(**dict(zip("ab", self.meshes, strict=False)))
         self.device = require_same_device(*self.meshes)
         self.method = chosen(FRAME_METHODS, method, "method")
+        self.bound = chosen(MOVING_BOUNDS, bound, "bound")
         self.weld = weld
         self.layout = KeyLayout.of(self.meshes[0].face_count, self.meshes[-1].face_count)
         require_key_bits(self.layout, 1, self.meshes[0].face_count)
@@ -76,11 +83,12 @@ class Tracker:
 
     def __getstate__(self) -> dict[str, Any]:
         """The arguments it was made of; fronts are not pickled."""
-        return {"meshes": self.meshes, "method": str(self.method), "weld": self.weld}
+        how = {"method": str(self.method), "bound": str(self.bound), "weld": self.weld}
+        return {"meshes": self.meshes, "how": how}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         """Start at the next frame."""
-        self.__init__(state["meshes"], method=state["method"], weld=state["weld"])
+        self.__init__(state["meshes"], **state["how"])
 
     @property
     def front_size(self) -> int:
@@ -154,9 +162,9 @@ class Tracker:
 
     def _execution(self) -> CcdExecution:
         if self.method is Method.FRONT:
-            return CcdExecution(fronts=self._fronts)
+            return CcdExecution(fronts=self._fronts, bound=self.bound)
         brute = self.method is Method.BRUTE
-        return CcdExecution(CcdStrategy.BRUTE if brute else None)
+        return CcdExecution(CcdStrategy.BRUTE if brute else None, bound=self.bound)
 
     @property
     def _method(self) -> Method:
@@ -165,15 +173,17 @@ class Tracker:
 
     def _from_root(self) -> Contacts:
         if len(self.meshes) == 1:
-            return self_collide(self.meshes[0], weld=self.weld, method=self._method)
-        return collide(*self.meshes, method=self._method)
+            how = {"weld": self.weld, "method": self._method, "bound": self.bound}
+            return self_collide(self.meshes[0], **how)
+        return collide(*self.meshes, method=self._method, bound=self.bound)
 
     def _from_front(self) -> Any:
         """Sorted keys of the pairs that meet; None where the front has grown too long."""
-        trees = tuple(bvh_of(mesh) for mesh in self.meshes)
-        if self._search is None or not self._search.front.fits(trees):
+        trees = tuple(bvh_of(mesh, self.bound) for mesh in self.meshes)
+        if self._search is None or not self._search.front.fits(trees, self.bound):
             sharing = sharing_of(self.meshes, self.weld)
-            self._search = FrontContacts(self.meshes, trees, sharing, self.layout, self._most_pairs)
+            front = MeshFront(trees, most_pairs=self._most_pairs, bound=self.bound)
+            self._search = FrontContacts(self.meshes, front, sharing, self.layout)
         keys = self._search.run()
         if keys is None:
             self._search = None
@@ -186,16 +196,14 @@ class FrontContacts:
     def __init__(
         self,
         meshes: tuple[Mesh, ...],
-        trees: tuple[Bvh, ...],
+        front: MeshFront,
         sharing: int,
         layout: KeyLayout,
-        most_pairs: int,
     ) -> None:
-        self.meshes, self.sharing, self.layout = meshes, sharing, layout
+        self.meshes, self.front, self.sharing, self.layout = meshes, front, sharing, layout
         self.device = meshes[0].device
         names = ("candidates", "hits", "undecided")
         self.queues = PairQueues(self.device, **dict.fromkeys(names, LEAST_ROOM))
-        self.front = MeshFront(trees, most_pairs=most_pairs)
         self._plans = RecentCache()
 
     def run(self) -> Any:

@@ -1,21 +1,25 @@
 """Advance fronts of posed pairs to the boxes as they are now."""
 
 from functools import cache
+from typing import Any
 
 import warp as wp
 
-from abut.bvh.layout import face_of, link_of, load_node
 from abut.core.pair_queue import PairQueue, pack_pair, push_all_pairs, queue_stop, unpack_pair
 from abut.geometry.common_corners import SHARED_NONE
 from abut.operands.posed_pairs import MeshPairs, pair_at
+from abut.options import Bound
 from abut.traversal.front.traversal_tree import (
     FrontRows,
     TraversalTree,
+    VolumeTree,
     faces_key,
     first_slots,
     gap_between,
+    gives_way,
     highest_apart,
     leaf_count_of,
+    links_of_pair,
     node_key,
 )
 
@@ -38,7 +42,7 @@ class FrontQueues:
 
 @wp.func
 def put_pair(
-    tree: TraversalTree,
+    tree: Any,
     x: wp.int32,
     y: wp.int32,
     at: wp.vec3i,
@@ -54,7 +58,7 @@ def put_pair(
 
 @wp.func
 def put_children(
-    tree: TraversalTree,
+    tree: Any,
     x: wp.int32,
     y: wp.int32,
     links: wp.vec2i,
@@ -102,7 +106,7 @@ def flush_full(
 
 @wp.func
 def advance_pair(
-    tree: TraversalTree,
+    tree: Any,
     start: wp.vec2i,
     most: wp.int32,
     climb: wp.bool,
@@ -118,11 +122,13 @@ def advance_pair(
     pairs on the stack, which begins and ends empty, those kept and those found. Up to WIDE pairs
     are opened breadth first, so that the unopened pairs are many of one size.
     """
+    place = at[1]
     at = put_pair(tree, start[0], start[1], at, stack, kept)
-    if at[0] == 0 and climb:
+    if climb and gives_way(tree, at[0] > 0):
         high = highest_apart(tree, start[0], start[1])
-        kept[at[1] - 1] = node_key(tree, high[0], high[1])
-        at[1] = at[1] - wp.int32(high[0] < 0)
+        if at[0] == 0 or high[0] != start[0] or high[1] != start[1]:
+            kept[place] = node_key(tree, high[0], high[1])
+            at = wp.vec3i(0, place + wp.int32(high[0] >= 0), at[2])
     opened = wp.int32(0)
     head = wp.int32(0)
     while at[0] > head:
@@ -137,15 +143,13 @@ def advance_pair(
             key = stack[head]
             head += 1
         row = unpack_pair(key, tree.slot_bits)
-        a = load_node(tree.nodes_a, row[1])
-        b = load_node(tree.nodes_b, row[2])
-        links = wp.vec2i(link_of(a), link_of(b))
+        links = links_of_pair(tree, row[1], row[2])
         if wp.max(links) >= 0:
             opened += 1
             at = put_children(tree, row[1], row[2], links, at, stack, kept)
         elif not (tree.within and row[1] == row[2]):
             kept[at[1]] = node_key(tree, row[1], row[2])
-            found[at[2]] = faces_key(tree, face_of(a), face_of(b))
+            found[at[2]] = faces_key(tree, -1 - links[0], -1 - links[1])
             at = wp.vec3i(at[0], at[1] + 1, at[2] + 1)
         at = flush_full(at, kept, found, FULL, queues)
     at[0] = 0
@@ -153,7 +157,7 @@ def advance_pair(
 
 
 @wp.func
-def resting_pair(tree: TraversalTree, pair: wp.vec2i):
+def resting_pair(tree: Any, pair: wp.vec2i):
     """The pair to keep for a pair of a row at rest; (-1, -1) if another pair stands for it."""
     if gap_between(tree, pair[0], pair[1]) > wp.float32(0.0):
         return highest_apart(tree, pair[0], pair[1])
@@ -161,12 +165,14 @@ def resting_pair(tree: TraversalTree, pair: wp.vec2i):
 
 
 @cache
-def advance_kernel_for(pairs_type: type) -> wp.Kernel:
-    """The kernel that advances fronts, for a type of posed pairs.
+def advance_kernel_for(pairs_type: type, bound: Bound = Bound.AABB) -> wp.Kernel:
+    """The kernel that advances fronts, for a type of posed pairs and the volumes of nodes.
 
-    Two meshes are one row, which is always there and never at rest.
+    Two meshes are one row, which is always there and never at rest; they alone have other volumes
+    than boxes.
     """
     many = pairs_type is not MeshPairs
+    tree_type = TraversalTree if bound is Bound.AABB else VolumeTree
 
     @wp.kernel(module="unique", module_options={"enable_backward": False, "fuse_fp": False})
     def advance_kernel(
@@ -189,8 +195,10 @@ def advance_kernel_for(pairs_type: type) -> wp.Kernel:
         kept = wp.zeros(shape=(HELD,), dtype=wp.int64)
         found = wp.zeros(shape=(HELD,), dtype=wp.int64)
         at = wp.vec3i(0, 0, 0)
-        tree = TraversalTree()
+        tree = tree_type()
         tree.rank = -1
+        if wp.static(bound is Bound.RSS):
+            tree.swept = True
         tree.slot_bits = rows.slot_bits
         tree.bits = rows.bits
         for i in range(span[0] + wp.tid(), queue_stop(last, span[1]), span[2]):
@@ -207,8 +215,15 @@ def advance_kernel_for(pairs_type: type) -> wp.Kernel:
             if rank != tree.rank and (climb or not resting):  # filled in place: copies are slow
                 pair = pair_at(pairs, rank)
                 slots = first_slots(pairs, rank)
-                tree.nodes_a = pair.tree_a.nodes
-                tree.nodes_b = pair.tree_b.nodes
+                if wp.static(bound is Bound.AABB):
+                    tree.nodes_a = pair.tree_a.nodes
+                    tree.nodes_b = pair.tree_b.nodes
+                if wp.static(bound is Bound.OBB):
+                    tree.nodes_a = pair.tree_a.obbs
+                    tree.nodes_b = pair.tree_b.obbs
+                if wp.static(bound is Bound.RSS):
+                    tree.nodes_a = pair.tree_a.rss
+                    tree.nodes_b = pair.tree_b.rss
                 tree.splits_a = pair.tree_a.split_slots
                 tree.splits_b = pair.tree_b.split_slots
                 stop_a = slots[0] + 2 * pair.tree_a.leaf_slots.shape[0]

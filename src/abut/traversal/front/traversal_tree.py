@@ -12,19 +12,30 @@ boxes are nested, so each of them climbs to the same ancestor; the one that is t
 the way up stands for it. Between rotated frames rounding may contradict the nesting. There a pair
 gives way only to an ancestor that is apart by more than the rounding bound, and looks for it beyond
 the ancestors that are apart by less.
+
+Oriented boxes and swept spheres are fitted to the corners below them and are not nested: two nodes
+may overlap below two that are apart. So a pair gives way to the highest ancestor that is apart,
+whether the pair and those between overlap or not; the pairs below an ancestor share its ancestors,
+and so agree. Ancestors are looked for up to MOST_LEAVES, as every pair has to test all of them.
 """
+
+from typing import Any
 
 import warp as wp
 
+from abut.bounds.obb import overlap_obb, unpack_obb
 from abut.bounds.relative_frame import RelativeFrame
+from abut.bounds.rss import gap_rss, unpack_rss
 from abut.bounds.separation_boxes import overlap_boxes, separation_boxes
 from abut.bvh.layout import load_node
+from abut.bvh.node_obbs import OBB_ROWS
 from abut.core.pair_queue import pack_pair, unpack_pair
 from abut.geometry.common_corners import SHARED_NONE
 from abut.operands.posed_pairs import MeshPairs, ScenePairs
 
 APART = wp.constant(wp.float32(3.0e38))
 OVERLAPPING = wp.constant(wp.float32(-1.0))
+MOST_LEAVES = wp.constant(64)  # below a pair of nodes that others give way to, without nested boxes
 
 
 @wp.struct
@@ -60,6 +71,24 @@ class TraversalTree:
     bits: wp.vec2i
 
 
+@wp.struct
+class VolumeTree:
+    """The BVTT of one row whose nodes are oriented boxes or swept spheres (see node_obbs)."""
+
+    nodes_a: wp.array[wp.vec4f]
+    nodes_b: wp.array[wp.vec4f]
+    splits_a: wp.array[wp.int32]
+    splits_b: wp.array[wp.int32]
+    ranges_a: wp.array[wp.vec2i]
+    ranges_b: wp.array[wp.vec2i]
+    frames: wp.array[RelativeFrame]
+    within: wp.bool
+    rank: wp.int32
+    slot_bits: wp.vec2i
+    bits: wp.vec2i
+    swept: wp.bool  # swept spheres
+
+
 @wp.func
 def first_slots(pairs: MeshPairs, rank: wp.int32):
     """First slots of a and b in ``FrontRows.leaf_ranges``, which holds a and then b."""
@@ -77,13 +106,13 @@ def first_slots(pairs: ScenePairs, rank: wp.int32):
 
 
 @wp.func
-def node_key(tree: TraversalTree, x: wp.int32, y: wp.int32):
+def node_key(tree: Any, x: wp.int32, y: wp.int32):
     """Key of a pair of slots."""
     return pack_pair(tree.rank, x, y, tree.slot_bits)
 
 
 @wp.func
-def faces_key(tree: TraversalTree, a: wp.int32, b: wp.int32):
+def faces_key(tree: Any, a: wp.int32, b: wp.int32):
     """Key of two faces; faces of one mesh in ascending order."""
     if tree.within:
         return pack_pair(tree.rank, wp.min(a, b), wp.max(a, b), tree.bits)
@@ -91,9 +120,33 @@ def faces_key(tree: TraversalTree, a: wp.int32, b: wp.int32):
 
 
 @wp.func
-def root_slot(nodes: wp.array[wp.vec4f]):
-    """Slot of the root of a hierarchy."""
-    return nodes.shape[0] / 2 - 1
+def row_count(tree: TraversalTree):
+    """Rows of a slot."""
+    return 2
+
+
+@wp.func
+def row_count(tree: VolumeTree):
+    """Rows of a slot."""
+    return OBB_ROWS
+
+
+@wp.func
+def links_of_pair(tree: TraversalTree, x: wp.int32, y: wp.int32):
+    """Links of two slots."""
+    return wp.vec2i(
+        wp.cast(tree.nodes_a[2 * x][3], wp.int32), wp.cast(tree.nodes_b[2 * y][3], wp.int32)
+    )
+
+
+@wp.func
+def links_of_pair(tree: VolumeTree, x: wp.int32, y: wp.int32):
+    """Links of two slots, which lie in their last rows."""
+    last = OBB_ROWS - 1
+    return wp.vec2i(
+        wp.cast(tree.nodes_a[OBB_ROWS * x + last][3], wp.int32),
+        wp.cast(tree.nodes_b[OBB_ROWS * y + last][3], wp.int32),
+    )
 
 
 @wp.func
@@ -127,13 +180,37 @@ def gap_between(tree: TraversalTree, x: wp.int32, y: wp.int32):
 
 
 @wp.func
-def parent_of(tree: TraversalTree, x: wp.int32, y: wp.int32):
+def load_rows(rows: wp.array[wp.vec4f], slot: wp.int32):
+    """The three rows of a volume."""
+    at = OBB_ROWS * slot
+    return wp.matrix_from_rows(rows[at], rows[at + 1], rows[at + 2])
+
+
+@wp.func
+def gap_between(tree: VolumeTree, x: wp.int32, y: wp.int32):
+    """APART or OVERLAPPING, for the volumes of two slots."""
+    if tree.within and x == y:
+        return OVERLAPPING
+    a = load_rows(tree.nodes_a, x)
+    b = load_rows(tree.nodes_b, y)
+    frame = tree.frames[0]
+    apart = wp.bool(False)
+    if tree.swept:
+        gap = gap_rss(frame, unpack_rss(a[0], a[1], a[2]), unpack_rss(b[0], b[1], b[2]))
+        apart = gap > wp.float32(0.0)
+    else:
+        apart = not overlap_obb(frame, unpack_obb(a[0], a[1], a[2]), unpack_obb(b[0], b[1], b[2]))
+    return wp.where(apart, APART, OVERLAPPING)
+
+
+@wp.func
+def parent_of(tree: Any, x: wp.int32, y: wp.int32):
     """The pair that was opened to give (x, y); (-1, -1) for one that always overlaps, or none."""
     above_x = wp.int32(-1)
     above_y = wp.int32(-1)
-    if x != root_slot(tree.nodes_a):
+    if x != tree.nodes_a.shape[0] / row_count(tree) - 1:
         above_x = tree.splits_a[x >> 1]
-    if y != root_slot(tree.nodes_b):
+    if y != tree.nodes_b.shape[0] / row_count(tree) - 1:
         above_y = tree.splits_b[y >> 1]
     if tree.within:
         if above_x >= 0 and holds(tree.ranges_a[above_x], tree.ranges_a[y]):
@@ -153,6 +230,24 @@ def parent_of(tree: TraversalTree, x: wp.int32, y: wp.int32):
 
 
 @wp.func
+def gives_way(tree: TraversalTree, overlaps: wp.bool):
+    """Whether a pair looks for an ancestor that is apart."""
+    return not overlaps
+
+
+@wp.func
+def gives_way(tree: VolumeTree, overlaps: wp.bool):
+    """Whether a pair looks for an ancestor that is apart."""
+    return True
+
+
+@wp.func
+def leads_below(above: wp.vec2i, at: wp.vec2i):
+    """Whether a pair is the first below its parent."""
+    return (wp.where(above[0] != at[0], at[0], at[1]) & 1) == 0
+
+
+@wp.func
 def highest_apart(tree: TraversalTree, x: wp.int32, y: wp.int32):
     """The pair to keep for a pair that is apart; (-1, -1) if another pair stands for it.
 
@@ -169,11 +264,31 @@ def highest_apart(tree: TraversalTree, x: wp.int32, y: wp.int32):
         above = parent_of(tree, at[0], at[1])
         climbing = above[0] >= 0
         if climbing:
-            leads = leads and (wp.where(above[0] != at[0], at[0], at[1]) & 1) == 0
+            leads = leads and leads_below(above, at)
             at = above
             gap = gap_between(tree, at[0], at[1])
             climbing = gap > wp.float32(0.0)
             if climbing and gap > sure:
                 out = wp.where(leads, at, wp.vec2i(-1, -1))
                 climbing = leads
+    return out
+
+
+@wp.func
+def highest_apart(tree: VolumeTree, x: wp.int32, y: wp.int32):
+    """The highest ancestor that is apart, else the pair; (-1, -1) if another pair stands for it."""
+    out = wp.vec2i(x, y)
+    at = wp.vec2i(x, y)
+    leads = wp.bool(True)
+    climbing = wp.bool(True)
+    while climbing:
+        above = parent_of(tree, at[0], at[1])
+        climbing = above[0] >= 0
+        if climbing:
+            leads = leads and leads_below(above, at)
+            at = above
+            leaves = leaf_count_of(tree.ranges_a, at[0]) + leaf_count_of(tree.ranges_b, at[1])
+            climbing = leaves <= MOST_LEAVES
+            if climbing and gap_between(tree, at[0], at[1]) > wp.float32(0.0):
+                out = wp.where(leads, at, wp.vec2i(-1, -1))
     return out
