@@ -25,7 +25,7 @@ import warp as wp
 
 from abut.bounds.obb import overlap_obb, unpack_obb
 from abut.bounds.relative_frame import RelativeFrame
-from abut.bounds.rss import gap_rss, unpack_rss
+from abut.bounds.rss import overlap_rss, unpack_rss
 from abut.bounds.separation_boxes import overlap_boxes, separation_boxes
 from abut.bvh.layout import load_node
 from abut.bvh.node_obbs import OBB_ROWS
@@ -194,13 +194,11 @@ def gap_between(tree: VolumeTree, x: wp.int32, y: wp.int32):
     a = load_rows(tree.nodes_a, x)
     b = load_rows(tree.nodes_b, y)
     frame = tree.frames[0]
-    apart = wp.bool(False)
     if tree.swept:
-        gap = gap_rss(frame, unpack_rss(a[0], a[1], a[2]), unpack_rss(b[0], b[1], b[2]))
-        apart = gap > wp.float32(0.0)
-    else:
-        apart = not overlap_obb(frame, unpack_obb(a[0], a[1], a[2]), unpack_obb(b[0], b[1], b[2]))
-    return wp.where(apart, APART, OVERLAPPING)
+        hit = overlap_rss(frame, unpack_rss(a[0], a[1], a[2]), unpack_rss(b[0], b[1], b[2]))
+        return wp.where(hit, OVERLAPPING, APART)
+    hit = overlap_obb(frame, unpack_obb(a[0], a[1], a[2]), unpack_obb(b[0], b[1], b[2]))
+    return wp.where(hit, OVERLAPPING, APART)
 
 
 @wp.func

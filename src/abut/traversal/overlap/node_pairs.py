@@ -4,7 +4,7 @@ import warp as wp
 
 from abut.bounds.obb import overlap_obb, unpack_obb
 from abut.bounds.relative_frame import RelativeFrame
-from abut.bounds.rss import gap_rss, unpack_rss
+from abut.bounds.rss import overlap_rss, unpack_rss
 from abut.bounds.separation_boxes import overlap_boxes, separations_boxes
 from abut.bvh.layout import (
     BvhView,
@@ -59,8 +59,7 @@ def finer_overlap(
     if tree_a.obbs.shape[0] > 0:
         return overlap_obb(frame, load_obb(tree_a, i), load_obb(tree_b, j))
     if tree_a.rss.shape[0] > 0:
-        gap = gap_rss(frame, load_rss(tree_a, i), load_rss(tree_b, j))
-        return not (gap > wp.float32(0.0))
+        return overlap_rss(frame, load_rss(tree_a, i), load_rss(tree_b, j))
     return overlap_kdops(dops, pose, i, j)
 
 
