@@ -15,6 +15,7 @@ from abut.core.pair_queue import KeyLayout, PairQueues
 from abut.geometry.common_corners import SHARED_BY_INDEX, SHARED_BY_POSITION, SHARED_NONE
 from abut.operands.posed_mesh import make_posed_mesh
 from abut.options import Bound
+from abut.query import contact_stages
 from abut.query.contact_plan import ContactPlan
 from abut.query.contact_stages import Strategy
 from abut.traversal.overlap.leaf_cluster_pairs import REST_QUEUES
@@ -63,7 +64,7 @@ def keys_of(plan):
 
 @pytest.mark.parametrize("posed", [False, True])
 @pytest.mark.parametrize("bound", [Bound.AABB, Bound.OBB, Bound.RSS])
-@pytest.mark.parametrize("strategy", [Strategy.DESCEND, Strategy.LEAF_WALK])
+@pytest.mark.parametrize("strategy", [Strategy.DESCEND, Strategy.LEAF_WALK, Strategy.BALANCED])
 @pytest.mark.parametrize("name", PAIRS)
 def test_all_pairs(name, strategy, bound, posed, device):
     a, b = (abut.Mesh(*shape, device) for shape in cases.pair(name, 500))
@@ -108,7 +109,9 @@ def test_teams_find_the_first_pair_of_a_descent(name, bound, device):
 
 
 @pytest.mark.parametrize("sharing", [SHARED_BY_POSITION, SHARED_BY_INDEX])
-@pytest.mark.parametrize("strategy", [Strategy.PACKETS, Strategy.CLUSTERS, Strategy.LEAF_WALK])
+@pytest.mark.parametrize(
+    "strategy", [Strategy.PACKETS, Strategy.CLUSTERS, Strategy.LEAF_WALK, Strategy.BALANCED]
+)
 @pytest.mark.parametrize("name", ["thick_knot", "folded_cloth", "needles"])
 def test_self_collision(name, strategy, sharing, device):
     shape = cases.single(name, 1500)
@@ -124,3 +127,26 @@ def test_self_collision(name, strategy, sharing, device):
         found.append(keys_of(plan))
     assert len(found[0]) > 0
     np.testing.assert_array_equal(*found)
+
+
+@pytest.mark.parametrize("full", [4, 40])
+@pytest.mark.parametrize("tasks", [1, 3, 40])
+def test_balanced_tasks_with_small_queues(tasks, full, device, monkeypatch):
+    """Tasks end because their queues are empty or full, or because half of them have."""
+    shape = cases.single("folded_cloth", 1500)
+    mesh = abut.Mesh(*shape, device)
+    layout = KeyLayout.of(mesh.face_count, mesh.face_count)
+    side = make_posed_mesh(mesh.points, mesh.faces)
+    searches, make = [], contact_stages.BalancedSearch
+
+    def small(*args):
+        searches.append(make(*args, tasks=tasks, full=full))
+        return searches[-1]
+
+    monkeypatch.setattr(contact_stages, "BalancedSearch", small)
+    found = []
+    for how in (Strategy.BRUTE, Strategy.BALANCED):
+        operands = (mesh.device, side, side, (bvh_of(mesh),), SHARED_BY_INDEX, layout, 1)
+        found.append(keys_of(ContactPlan(*operands, strategy=how)))
+    np.testing.assert_array_equal(*found)
+    assert searches[-1].rounds > (20 if full == 4 else 0)

@@ -33,6 +33,7 @@ from abut.traversal.overlap.row_frames import (
     SUBTREES,
     frames_kernel_for,
 )
+from abut.traversal.overlap.work_balance import BalancedSearch
 
 LEAVES_PER_ITEM = 256  # of a subtree that is an item of a descent on the CPU
 MOST_ITEMS = 256  # of all rows of a batch, or of one row of a scene, on the CPU
@@ -51,6 +52,7 @@ class Strategy(Enum):
     LEAF_WALK = auto()  # one tree for each leaf of the other; faces are tested afterwards
     PACKETS = auto()  # packets of leaves of one tree against later leaves; tested on the way
     CLUSTERS = auto()  # pairs of leaf clusters of one tree, then their leaves, then the faces
+    BALANCED = auto()  # both trees at once, in rounds of tasks with queues (gProximity §3.3)
     BRUTE = auto()  # every pair of faces
 
 
@@ -96,6 +98,7 @@ class ContactStages:
             Strategy.LEAF_WALK: self._leaf_walk,
             Strategy.PACKETS: self._packets,
             Strategy.CLUSTERS: self._clusters,
+            Strategy.BALANCED: self._balanced,
             Strategy.BRUTE: self._brute,
         }[self.strategy]()
         yield self.exact()
@@ -197,6 +200,15 @@ class ContactStages:
         args = [view.tree_a, rows, self.out.bits, leaves, queues["candidates"]]
         yield "plane filter", QueueLaunch(plane_filter_kernel, leaves, args).run
         yield self.filter(queues["candidates"])
+
+    def _balanced(self) -> Iterable[Stage]:
+        """Rows of two meshes only: a scene's slots differ from row to row."""
+        assert isinstance(self.rows, MeshRows)
+        yield from self._frames(SUBTREES, self.rows.divide(1))
+        candidates = self.queues["candidates"]
+        about = (self.dops, self.finer, self.own, self.out.bits, candidates)
+        yield "search", BalancedSearch(self.rows, self.frames, *about).run
+        yield self.filter(candidates)
 
     def _brute(self) -> Iterable[Stage]:
         view, each, others = self.rows.view, 0, 1
