@@ -58,6 +58,7 @@ from .scene import (
 from .scene.object_overlaps import SceneOverlaps
 from .sdf.closest_sample import Proximity
 from .sdf.distance_field import DistanceField
+from .sdf.field_contact import ContactResponse, FieldContact
 from .sdf.response import Response
 from .sdf.sample import FieldSamples
 from .visibility.culled import Culled, PassStatistics
@@ -71,6 +72,7 @@ __all__ = [
     "CapacityError",
     "Clashes",
     "ClosestPoints",
+    "ContactResponse",
     "Contacts",
     "CullBackend",
     "Culled",
@@ -78,6 +80,7 @@ __all__ = [
     "DistanceField",
     "Distances",
     "EarlyOut",
+    "FieldContact",
     "FieldSamples",
     "FileError",
     "Gaps",

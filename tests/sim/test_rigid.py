@@ -111,9 +111,11 @@ def test_damping_takes_energy(device):
     assert bodies.energy().total < 0.9 * start
 
 
-def test_momentum_is_conserved_in_a_collision(device):
+@pytest.mark.parametrize("tangential_stiffness", [0.0, 5e3])
+def test_momentum_is_conserved_in_a_collision(tangential_stiffness, device):
     """Friction and damping included; two bodies far from anything else."""
-    bodies = world(device, gravity=(0, 0, 0), damping=20.0, friction=0.5, slip=1e-3)
+    friction = {"friction": 0.5, "slip": 1e-3, "tangential_stiffness": tangential_stiffness}
+    bodies = world(device, gravity=(0, 0, 0), damping=20.0, **friction)
     gem, brick = cases.gem(320, radius=0.5), block(device)
     bodies.add(
         abut.Mesh(*gem, device), shift(-0.9, 0.2, 0.1), velocity=[2, 0, 0, 1, 2, 3], field=40
@@ -132,20 +134,35 @@ def test_momentum_is_conserved_in_a_collision(device):
     np.testing.assert_allclose(after[1], before[1], atol=1e-2)
 
 
-def stack(device, friction=0.0, count=3):
-    bodies = world(device, stiffness=1e4, damping=100.0, friction=friction, slip=0.1)
+def stack(device, overhang=0.0, count=3, **options):
+    bodies = world(device, **{"damping": 100.0, "slip": 0.1} | options)
     ground(bodies, device)
     brick = block(device)
     sunk = np.cumsum([9.81 * (count - k) / 1e4 for k in range(count)])
-    at = [shift(0, 0, 0.5 + k - sunk[k]) for k in range(count)]
+    at = [shift(overhang * k, 0, 0.5 + k - sunk[k]) for k in range(count)]
     bodies.add(brick, np.stack(at), field=32)
     return bodies
 
 
-@pytest.mark.parametrize("friction", [0.0, 0.4])
-@pytest.mark.parametrize("seconds", [0.5, pytest.param(10.0, marks=pytest.mark.slow)])
-def test_a_stack_stays_at_rest(seconds, friction, device):
-    bodies = stack(device, friction)
+FRICTION = {
+    "none": {},
+    "dynamic": {"friction": 0.4},
+    "static": {"friction": 0.4, "tangential_stiffness": 1e4},
+}
+
+
+@pytest.mark.parametrize(
+    "friction, seconds",
+    [
+        ("none", 0.5),  # no longer: without friction the stack is an unstable equilibrium
+        ("dynamic", 0.5),
+        ("static", 0.5),
+        pytest.param("dynamic", 10.0, marks=pytest.mark.slow),
+        pytest.param("static", 10.0, marks=pytest.mark.slow),
+    ],
+)
+def test_a_stack_stays_at_rest(friction, seconds, device):
+    bodies = stack(device, **FRICTION[friction])
     start = bodies.state()
     for _ in range(round(seconds / 0.1)):
         bodies.step(0.1, 50)
@@ -156,6 +173,51 @@ def test_a_stack_stays_at_rest(seconds, friction, device):
     if seconds > 5:
         assert np.abs(state["velocity"]).max() < 1e-5
         assert np.abs(state["spin"]).max() < 1e-5
+
+
+@pytest.mark.slow
+def test_an_overhanging_stack_comes_to_rest(device):
+    """Fields lean outwards at the edges; static friction holds the bodies there."""
+    bodies = stack(device, overhang=0.02, **FRICTION["static"] | {"damping": 200.0})
+    bodies.step(10.0, 10000)
+    start = bodies.state()["position"]
+    bodies.step(2.0, 2000)
+    state = bodies.state()
+    assert np.abs(state["velocity"]).max() < 1e-5 and np.abs(state["spin"]).max() < 1e-5
+    assert np.abs(state["position"] - start).max() < 1e-5
+
+
+def on_a_slope(device, degrees, friction):
+    """A flat block on level ground, and gravity that leans."""
+    angle = np.radians(degrees)
+    gravity = 9.81 * np.array([np.sin(angle), 0.0, -np.cos(angle)])
+    bodies = world(
+        device, gravity=tuple(gravity), damping=100.0, friction=friction, tangential_stiffness=3e4
+    )
+    ground(bodies, device)
+    flat = block(device, (1.0, 1.0, 0.2))
+    bodies.add(flat, shift(-1, 0, 0.1 - 9.81 * 0.2 / 1e4), field=40)
+    return bodies, angle
+
+
+def test_static_friction_holds_on_a_slope(device):
+    bodies, _ = on_a_slope(device, 20.0, friction=0.4)  # tan 20 degrees is 0.364
+    bodies.step(0.5, 500)
+    start = bodies.state()["position"]
+    bodies.step(0.5, 500)
+    state = bodies.state()
+    assert np.abs(state["velocity"][1]).max() < 1e-5
+    assert np.abs(state["position"] - start).max() < 1e-5
+
+
+def test_a_steep_slope_overcomes_static_friction(device):
+    bodies, angle = on_a_slope(device, 30.0, friction=0.4)
+    bodies.step(0.3, 300)
+    before = bodies.state()["velocity"][1, 0]
+    bodies.step(0.2, 200)
+    gained = bodies.state()["velocity"][1, 0] - before
+    want = 9.81 * (np.sin(angle) - 0.4 * np.cos(angle))
+    np.testing.assert_allclose(gained / 0.2, want, rtol=0.03)
 
 
 def test_friction_slows_a_sliding_block(device):
@@ -185,9 +247,11 @@ def test_a_waving_floor(device):
     assert min(heights) < 0.36 and max(heights) > 0.62
 
 
-def test_the_same_bytes_on_every_run(device):
+@pytest.mark.parametrize("tangential_stiffness", [0.0, 5e3])
+def test_the_same_bytes_on_every_run(tangential_stiffness, device):
     def run():
-        bodies = world(device, damping=20.0, friction=0.3)
+        friction = {"friction": 0.3, "tangential_stiffness": tangential_stiffness}
+        bodies = world(device, damping=20.0, **friction)
         ground(bodies, device)
         gem = abut.Mesh(*cases.gem(320, radius=0.5), device)
         bodies.add(
@@ -203,13 +267,15 @@ def test_the_same_bytes_on_every_run(device):
 
 def test_queues_grow_without_loss(device, monkeypatch):
     def run():
-        bodies = stack(device)
+        bodies = stack(device, **FRICTION["static"])
+        bodies.step(0.02, 10)
         bodies.step(0.1, 20)
         return bodies.state(), bodies.energy()
 
     want = run()
     monkeypatch.setattr(rigid_step, "FIRST_PAIRS", 1)
     monkeypatch.setattr(rigid_step, "FIRST_KEYS", 4)
+    monkeypatch.setattr(rigid_step, "FIRST_SPRINGS", 1)
     got = run()
     for name, value in want[0].items():
         np.testing.assert_array_equal(got[0][name], value)
@@ -228,6 +294,16 @@ def test_bodies_may_come_later(device):
     assert len(bodies) == 2 and abs(bodies.time - 0.1) < 1e-12
 
 
+def test_springs_outlast_new_bodies(device):
+    """A block that static friction holds stays where it is when another body comes."""
+    bodies, _ = on_a_slope(device, 20.0, friction=0.4)
+    bodies.step(0.5, 500)
+    start = bodies.state()["position"][1]
+    bodies.add(block(device), shift(9, 0, 9), field=16)
+    bodies.step(0.1, 100)
+    assert np.abs(bodies.state()["position"][1] - start).max() < 1e-5
+
+
 def test_bad_input_is_refused(device):
     bodies = world(device)
     with pytest.raises(abut.MeshError, match="encloses no volume"):
@@ -240,5 +316,7 @@ def test_bad_input_is_refused(device):
         world(device, stiffness=-1)
     with pytest.raises(abut.OptionError, match="sampling must be one of"):
         world(device, sampling="random")
+    with pytest.raises(abut.OptionError, match="static friction needs"):
+        world(device, tangential_stiffness=1.0, sampling="dominant")
     with pytest.raises(abut.PoseError):
         bodies.add(block(device), 2 * np.eye(4), field=8)

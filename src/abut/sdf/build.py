@@ -38,6 +38,13 @@ def sign_of(mesh: Mesh, sign: str) -> Sign:
     return chosen_sign(mesh, True if sign == "auto" else sign, "sign") or Sign.WINDING
 
 
+def is_certain(mesh: Mesh, sign: Sign) -> bool:
+    """Return whether the sign of the distance changes at the surface alone."""
+    if sign is Sign.PSEUDONORMAL:
+        return chosen_sign(mesh, True) is Sign.PSEUDONORMAL
+    return mesh.oriented  # closed: winding numbers are whole
+
+
 def fill_field(
     mesh: Mesh,
     box: Box,

@@ -13,9 +13,9 @@ from abut.core.pickling import device_or_cpu
 from abut.core.unknown_options import explain_methods
 from abut.errors import MeshError, OptionError
 from abut.mesh import Mesh, require_meshes
-from abut.options import TREE_METHODS, EarlyOut, Sampling, Sign, chosen
+from abut.options import TREE_METHODS, EarlyOut, Sampling, Sign, chosen, number_from
 from abut.query.points import checked_points
-from abut.sdf.build import Progress, fill_field, sign_of
+from abut.sdf.build import Progress, fill_field, is_certain, sign_of
 from abut.sdf.closest_sample import ClosestPlan, Proximity
 from abut.sdf.field_arguments import (
     batch_of,
@@ -27,6 +27,7 @@ from abut.sdf.field_arguments import (
     require_sampled,
     vertex_velocities_of,
 )
+from abut.sdf.field_bounds import ResponseBounds, bound_closest, bound_response
 from abut.sdf.field_files import load_archive, require_known, save_archive, save_nanovdb
 from abut.sdf.field_pairs import MARGIN
 from abut.sdf.field_plan import answer_rows
@@ -59,6 +60,7 @@ class DistanceField:
     Attributes:
         grid: The struct for kernels, see abut.sdf.grid.
         sign: The rule that decided the inside.
+        certain: Whether the sign changes at the surface alone: the mesh is closed and oriented.
 
     Raises:
         MeshError: The mesh has no face, or a sign by pseudonormals is asked of an open mesh.
@@ -99,6 +101,7 @@ class DistanceField:
         self.grid = make_grid(self.box, distance, gradient)
         fill_field(mesh, self.box, self.grid, self.sign, self.band, method, progress)
         self._find_sign_jumps()
+        self.certain = is_certain(mesh, self.sign)
 
     @property
     def distance(self) -> wp.array:
@@ -175,9 +178,9 @@ class DistanceField:
             PoseError: The pose is not a rigid motion.
 
         Guarantee:
-            Approximate. Where the point lies in the field's box, the distance is within a cell's
-            diagonal and a pixel's of the true one. Of samples at the same distance the one of the
-            lowest face, then the first of it: deterministic.
+            Approximate; ``closest_bounds`` is certified. Where the point lies in the field's box,
+            the distance is within a cell's diagonal and a pixel's of the true one. Of samples at
+            the same distance the one of the lowest face, then the first of it: deterministic.
         """
         require_sampled(self, other)
         options = {"sampling": chosen(Sampling, sampling, "sampling")}
@@ -239,7 +242,8 @@ class DistanceField:
             PoseError: The pose is not a rigid motion.
 
         Guarantee:
-            Approximate: a sum over samples. Deterministic: the same bytes on every run.
+            Approximate: a sum over samples; ``response_bounds`` is certified. Deterministic: the
+            same bytes on every run.
         """
         require_sampled(self, other)
         sampling = chosen(Sampling, sampling, "sampling")
@@ -274,6 +278,66 @@ class DistanceField:
         how = {"constants": material if only_poses else None, "fill": fill, "velocities": own}
         rows = answer_rows(ResponsePlan, *asked, **how, keep=keep)
         return Response(rows, single, self.device, centre_later(other, poses), about, shares)
+
+    def closest_bounds(self, other: Mesh, pose: Any = None, *, pixels: int = 1024) -> wp.array:
+        """Bound the true distance, or depth, of which ``closest`` finds an estimate.
+
+        The least signed distance of all points of a mesh, not of samples alone.
+
+        Args:
+            other: A mesh on the field's device.
+            pose: Rigid motion (4, 4) of ``other`` in the field's frame, or a batch (B, 4, 4).
+            pixels: Parts of faces are bounded that are at most a pixel long.
+
+        Returns:
+            (2,) float64, lower and upper bound; (B, 2) for a batch. Infinite beyond a ``band``.
+
+        Raises:
+            DeviceError: The mesh lives on another device.
+            MeshError: The mesh has no face, or the field is not ``certain``.
+            PoseError: The pose is not a rigid motion.
+
+        Guarantee:
+            Certified: the true least distance lies between, see docs/distance_field.md.
+        """
+        require_sampled(self, other)
+        poses, single = batch_of(pose)
+        rows = bound_closest(self, other, poses, pixel_of(self, pixels))
+        return wp.array(rows[0] if single else rows, dtype=wp.float64, device=self.device)
+
+    def response_bounds(
+        self,
+        other: Mesh,
+        pose: Any = None,
+        *,
+        pixels: int = 1024,
+        stiffness: float = 1.0,
+        centre: Any = None,
+    ) -> ResponseBounds:
+        """Bound the integrals that ``response`` without damping and friction sums up.
+
+        Args:
+            other, pose: As for ``closest_bounds``.
+            pixels: Parts of faces are bounded that are at most a pixel long.
+            stiffness, centre: As for ``response``.
+
+        Returns:
+            Bounds of force, torque, area and energy of the continuous surface inside.
+
+        Raises:
+            DeviceError: The mesh lives on another device.
+            MeshError: The mesh has no face, or the field is not ``certain``.
+            PoseError: The pose is not a rigid motion.
+
+        Guarantee:
+            Certified: the true integrals lie between, see docs/distance_field.md.
+        """
+        require_sampled(self, other)
+        poses, single = batch_of(pose)
+        about = checked_centre(self, centre)
+        stiff = number_from(stiffness, "stiffness", 0.0)
+        rows = bound_response(self, other, poses, pixel_of(self, pixels), about, stiff)
+        return ResponseBounds(rows, single, self.device)
 
     def response_on_tape(
         self,
@@ -362,6 +426,7 @@ class DistanceField:
             "gradient": self.grid.gradient.numpy(),
             "sign": str(self.sign),
             "band": self.band,
+            "certain": self.certain,
             "device": self.device.alias,
         }
 
@@ -374,6 +439,7 @@ class DistanceField:
         self.box = Box(lower, spacing, distance.shape)
         self.band = float(state["band"])
         self.sign = Sign(str(state["sign"]))
+        self.certain = bool(state.get("certain", False))  # older files do not say
         self.grid = make_grid(self.box, distance, gradient)
         self._find_sign_jumps()
 

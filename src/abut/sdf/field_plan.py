@@ -190,12 +190,13 @@ class FieldPlan:
         self._grid = field.grid  # holds the arrays
         self._points: Any = None
         self._inputs = self._host_array(pose_count, PairInput)
-        self._rows = self._host_array((pose_count, self.columns + len(QUEUES)), wp.float64)
+        self.queues = self._make_queues()
+        columns = self.columns + len(self.queues.queues)
+        self._rows = self._host_array((pose_count, columns), wp.float64)
         self._input_view, self._row_view = self._inputs.numpy(), self._rows.numpy()
         velocity_count = mesh.vertex_count if vertex_velocities else 0
         self._velocities = wp.zeros(velocity_count, dtype=wp.vec3d, device=self.device)
         self.operands = self._make_operands(SAMPLINGS.index(sampling))
-        self.queues = _queues_for(self.device, self.item_count)
         self._constants: Any = None  # of the last call
         self._poses_only = False  # whether pairs on the device are up to date but for the poses
         self._has_large = False
@@ -257,6 +258,13 @@ class FieldPlan:
     def _host_array(self, shape: Any, dtype: Any) -> wp.array:
         return wp.zeros(shape, dtype=dtype, device="cpu", pinned=self.device.is_cuda)
 
+    def _make_queues(self) -> DrawQueues:
+        """Return the queues, which the plans of a thread share."""
+        return _queues_for(self.device, self.item_count)
+
+    def _undo(self) -> None:
+        """Restore what a run has changed that had too little room."""
+
     def _make_operands(self, sampling: int) -> Any:
         out = FieldOperands()
         out.fields = wp.array([self._grid], dtype=FieldGrid, device=self.device)
@@ -279,7 +287,7 @@ class FieldPlan:
     def _run(self) -> None:
         self._plan.skipped = SKIPPED[self._poses_only, self._has_large]
         try:
-            self._plan.run()
+            self._plan.run(undo=self._undo)
         except BaseException:  # sums and queues are half filled
             self._plan.forget()
             self.queues.clear()
@@ -296,7 +304,8 @@ class FieldPlan:
     def _read_counts(self) -> dict[str, int]:
         if self.device.is_cuda:
             wp.synchronize_stream(self.device)
-        return dict(zip(QUEUES, map(int, self._row_view[0, self.columns :].tolist()), strict=True))
+        counts = map(int, self._row_view[0, self.columns :].tolist())
+        return dict(zip(self.queues.queues, counts, strict=True))
 
     def _accept(self, counts: dict[str, int]) -> bool:
         """Return False on the first large face: the run has left it out."""

@@ -59,6 +59,15 @@ def penalty_force(material: wp.vec4f, way: wp.vec3f, depth: wp.float32, approach
 
 
 @wp.func
+def relative_velocity(pair: FieldPair, lever: wp.vec3f, foot: wp.vec3f):
+    """Return the velocity of a fragment relative to its foot; both from the pair's centre."""
+    v = to_vec3f(pair.other_velocity - pair.velocity)
+    v += wp.cross(to_vec3f(pair.other_spin), lever)
+    v -= wp.cross(to_vec3f(pair.spin), foot)
+    return v
+
+
+@wp.func
 def vertex_velocity_at(operands: FieldOperands, pair: FieldPair, face: wp.int32, p: wp.vec3d):
     """Return a fragment's velocity beside the rigid motion; p in pixels."""
     mesh = operands.meshes[pair.mesh]
@@ -155,9 +164,7 @@ def fragment_sums_for(moving: bool, bending: bool) -> wp.Function:
         foot = lever - depth * way
         push = (wp.float32(pair.material[0]) * depth) * way
         if wp.static(moving):
-            v = to_vec3f(pair.other_velocity - pair.velocity)
-            v += wp.cross(to_vec3f(pair.other_spin), lever)
-            v -= wp.cross(to_vec3f(pair.spin), foot)
+            v = relative_velocity(pair, lever, foot)
             if wp.static(bending):
                 if operands.meshes[pair.mesh].velocities.shape[0] > 0:
                     p = wp.vec3d(at) / pair.cells_per_pixel

@@ -192,13 +192,9 @@ def may_touch(bodies: Bodies, shapes: Shapes, i: wp.int32, j: wp.int32):
 
 
 @wp.func
-def field_and_sampled(bodies: Bodies, shapes: Shapes, i: wp.int32, j: wp.int32):
-    """Return (body whose field is read, body that is sampled): the finer field, else i's."""
-    spacing_i = shapes.fields[bodies.shape[i]].spacing
-    spacing_j = shapes.fields[bodies.shape[j]].spacing
-    if spacing_i == ZERO or (spacing_j > ZERO and spacing_j < spacing_i):
-        return wp.vec2i(j, i)
-    return wp.vec2i(i, j)
+def has_field(bodies: Bodies, shapes: Shapes, i: wp.int32):
+    """Return whether a body has a field."""
+    return shapes.fields[bodies.shape[i]].spacing > ZERO
 
 
 @wp.kernel
@@ -212,17 +208,21 @@ def list_body_pairs_kernel(
     count_out: wp.array[wp.int32],
     body_pairs_out: wp.array[wp.vec2i],
 ):
-    """Count the later bodies that each body may touch; list the pairs where there is room.
+    """Count and list pairs (body whose field is read, later or earlier body that is sampled).
 
-    Lists are in order once ``offsets`` are the sums of the counts.
+    Two bodies that may touch are a pair for each of their fields. Lists are in order once
+    ``offsets`` are the sums of the counts; pairs without room are only counted.
     """
     for i in range(span[0] + wp.tid(), span[1], span[2]):
         slot = offsets[i]
         for j in range(i + 1, bodies.shape.shape[0]):
             if may_touch(bodies, shapes, i, j):
-                if slot < body_pairs_out.shape[0]:
-                    body_pairs_out[slot] = field_and_sampled(bodies, shapes, i, j)
-                slot += 1
+                for k in range(2):
+                    reader = wp.where(k == 0, i, j)
+                    if has_field(bodies, shapes, reader):
+                        if slot < body_pairs_out.shape[0]:
+                            body_pairs_out[slot] = wp.vec2i(reader, i + j - reader)
+                        slot += 1
         count_out[i] = slot - offsets[i]
 
 
@@ -230,7 +230,10 @@ def list_body_pairs_kernel(
 def field_pair_of(
     bodies: Bodies, shapes: Shapes, body_pair: wp.vec2i, pixels: wp.float64, material: wp.vec4d
 ):
-    """Return a pair of bodies in the frame of the body whose field is read."""
+    """Return a pair of bodies in the frame of the body whose field is read.
+
+    Where both have a field, each of their pairs has half of the force.
+    """
     m = body_pair[0]
     n = body_pair[1]
     out = FieldPair()
@@ -250,6 +253,9 @@ def field_pair_of(
     out.other_velocity = back * (bodies.velocity[n] + wp.cross(bodies.spin[n], lever))
     out.other_spin = back * bodies.spin[n]
     out.material = material
+    if has_field(bodies, shapes, n):
+        out.material[0] = HALF * material[0]
+        out.material[1] = HALF * material[1]
     out = with_raster_frame(out, grid)
     out.scale = fixed_point_scales(grid, out, shapes.speed[out.mesh])
     return out

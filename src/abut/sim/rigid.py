@@ -20,6 +20,8 @@ from abut.sdf.distance_field import DistanceField
 from abut.sdf.field_pairs import DOMINANT, FACES
 from abut.sdf.grid import FieldGrid
 from abut.sdf.orthographic_raster import SampledMesh
+from abut.sdf.static_friction_plan import STATIC_FRICTION_NEEDS
+from abut.sdf.tangential_springs import TangentialSprings
 from abut.sim.bodies import Bodies, Shapes, place_bodies_kernel
 from abut.sim.rigid_step import RigidStep
 from abut.sim.waves import WavingFloor, waves_kernel
@@ -53,15 +55,18 @@ class RigidBodies:
     """Solids under gravity that repel each other by penalty forces.
 
     A small demonstration of ``DistanceField.response``. Forces are integrals over the area inside
-    (Morvan et al. 2008, section 3.4), for all pairs of bodies at once; steps are semi-implicit
-    Euler with quaternions. On CUDA a substep is one graph.
+    (Morvan et al. 2008, section 3.4), for all pairs of bodies at once; of two solids each is
+    sampled in the field of the other, as in ``abut.FieldContact``. Steps are semi-implicit Euler
+    with quaternions. On CUDA a substep is one graph.
 
     Args:
         gravity: Acceleration.
         stiffness: Force for a unit of depth and area. A step must be short beside
             sqrt(mass / (stiffness * area of contact)).
         damping: Force for a unit of closing speed and area.
-        friction, slip: Dynamic friction coefficient, and the speed below which it fades.
+        friction, slip: Friction coefficient, and the speed below which dynamic friction fades.
+        tangential_stiffness: Force for a unit of tangential displacement and area; above 0 for
+            static friction, which needs no ``slip``. See ``abut.FieldContact``.
         pixels: Samples along the longest side of a field's box.
         sampling: See abut.Sampling; ``faces`` does not depend on the rotation of bodies.
         device: None is the first CUDA device, else the CPU.
@@ -75,6 +80,7 @@ class RigidBodies:
         damping: float = 0.0,
         friction: float = 0.0,
         slip: float = 1e-3,
+        tangential_stiffness: float = 0.0,
         pixels: int = 256,
         sampling: str = "faces",
         device: Any = None,
@@ -87,6 +93,12 @@ class RigidBodies:
         self.pixels = number_from(pixels, "pixels", 1.0)
         views = chosen(Sampling, sampling, "sampling") is not Sampling.FACES
         self.sampling = DOMINANT if views else FACES
+        stiff = number_from(tangential_stiffness, "tangential_stiffness", 0.0)
+        self._springs = None
+        if stiff > 0:
+            if views or not self.material[0] > 0:
+                raise OptionError(STATIC_FRICTION_NEEDS)
+            self._springs = TangentialSprings(self.device, stiff / self.material[0])
         self._shapes: list[_Shape] = []
         self._rows: list[dict[str, Any]] = []
         self._clock = wp.zeros(2, dtype=wp.float64, device=self.device)
@@ -259,6 +271,7 @@ class RigidBodies:
             sampling=self.sampling,
             material=wp.vec4d(*self.material),
             gravity=wp.vec3d(*self.gravity),
+            springs=self._springs,
         )
         self._ready = True
 

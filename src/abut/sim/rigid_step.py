@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterable
 from typing import Any
 
+import numpy as np
 import warp as wp
 
 from abut.core.lanes import WARP_SIZE
@@ -15,6 +16,8 @@ from abut.sdf.footprint import BOUND
 from abut.sdf.grid_properties import DepthImages
 from abut.sdf.penalty import SUM_COUNT, penalty_kernel_for, response_rows_kernel
 from abut.sdf.response import penalty_stages
+from abut.sdf.static_friction_plan import friction_stages
+from abut.sdf.tangential_springs import TangentialSprings
 from abut.sim.bodies import (
     field_pairs_kernel,
     gather_forces_kernel,
@@ -23,10 +26,10 @@ from abut.sim.bodies import (
     peak_counts_kernel,
 )
 
-FIRST_PAIRS, FIRST_KEYS = 256, 1 << 16  # room to begin with
+FIRST_PAIRS, FIRST_KEYS, FIRST_SPRINGS = 256, 1 << 16, 1 << 12  # room to begin with
 COPIES = 8  # of the sums of a pair
 ENERGY = 7  # column of a row
-MOTION_STAGES = frozenset({"gather", "move"})
+MOTION_STAGES = frozenset({"gather", "move", "turn springs"})
 
 
 class RigidStep:
@@ -42,6 +45,7 @@ class RigidStep:
         sampling: DOMINANT or FACES.
         material: Stiffness, damping, friction, slip.
         gravity: Acceleration.
+        springs: Of static friction, kept between steps; None without.
     """
 
     def __init__(
@@ -55,33 +59,43 @@ class RigidStep:
         sampling: int,
         material: Any,
         gravity: Any,
+        springs: TangentialSprings | None = None,
     ) -> None:
         self.bodies, self.shapes, self.clock, self.floors = bodies, shapes, clock, floors
         self.device, self.body_count = clock.device, bodies.shape.shape[0]
         self.pixels, self.sampling = wp.float64(pixels), sampling
-        self.material, self.gravity = material, gravity
+        self.material, self.gravity, self.springs = material, gravity, springs
         counts = self.body_count + 1
         self._counts, self._offsets = (wp.zeros(counts, wp.int32, self.device) for _ in range(2))
         self._wrench = [wp.zeros(self.body_count, wp.vec3d, self.device) for _ in range(2)]
-        self._queues = DrawQueues(self.device, FIRST_KEYS, pairs=FIRST_PAIRS)
+        room = {"pairs": FIRST_PAIRS} | ({} if springs is None else {"springs": FIRST_SPRINGS})
+        self._queues = DrawQueues(self.device, FIRST_KEYS, **room)
         options = {"read": self._read_peak, "graph": True}
         self._plan = Plan(self._queues, self._record, clear=lambda: None, **options)
 
     def run(self, substeps: int, restore: Callable[[], None]) -> None:
         """Make substeps; ``restore`` the state before they are made again with more room."""
+        if self.springs is not None:
+            self.springs.save()
         self._plan.skipped = frozenset()
-        self._plan.run(times=substeps, undo=restore)
+        self._plan.run(times=substeps, undo=lambda: self._undo(restore))
 
     @property
     def pair_count(self) -> int:
         """Pairs of bodies that might touch in the last substep."""
-        return int(self._offsets.numpy()[-1])
+        body_pairs = self._body_pairs.numpy()[: self._offsets.numpy()[-1]]
+        return len(np.unique(np.sort(body_pairs, axis=1), axis=0))
 
     def contact_energy(self) -> float:
         """Return the energy of the springs between the bodies now."""
         self._plan.skipped = MOTION_STAGES
         self._plan.run()
-        return float(self._rows.numpy()[: self.pair_count, ENERGY].sum())
+        return float(self._rows.numpy()[: self._offsets.numpy()[-1], ENERGY].sum())
+
+    def _undo(self, restore: Callable[[], None]) -> None:
+        restore()
+        if self.springs is not None:
+            self.springs.restore()
 
     def _record(self) -> Iterable[Stage]:
         device, pairs = self.device, self._queues.capacities()["pairs"]
@@ -126,16 +140,30 @@ class RigidStep:
     def _force_stages(self, pairs: int) -> Iterable[Stage]:
         """Yield the stages that add up force and torque of each pair."""
         device, queues = self.device, self._queues
-        dissipative = self.material[1] != 0 or self.material[2] != 0
-        kernel = penalty_kernel_for(dissipative, bool(self.floors))
-        draw = kernel, DepthImages(), BOUND, COPIES, self._sums
         rows = [self._operands, COPIES, self._sums, queues.counts, self._rows]
         peak = [self._offsets, self._rows, self._peak]
         lanes = WARP_SIZE if device.is_cuda else 1
         yield "cull", self._over_items(cull_faces_kernel, BOUND, queues["faces"])
-        yield from penalty_stages(self._operands, queues, *draw)
+        yield from self._draw_stages()
         yield "rows", Task(response_rows_kernel, SUM_COUNT * pairs * lanes, rows, device).run
         yield "peak", Task(peak_counts_kernel, 1, peak, device).run
+
+    def _draw_stages(self) -> Iterable[Stage]:
+        """Yield the stages from faces to sums, with static friction where there are springs."""
+        queues, bending = self._queues, bool(self.floors)
+        if self.springs is None:
+            dissipative = self.material[1] != 0 or self.material[2] != 0
+            kernel = penalty_kernel_for(dissipative, bending)
+            draw = kernel, DepthImages(), BOUND, COPIES, self._sums
+            yield from penalty_stages(self._operands, queues, *draw)
+            return
+        queue = queues["springs"]
+        table = self.springs.table(queue.keys.shape[0], queue.count)
+        clear, turn = self.springs.stages(table)
+        yield "clear springs", clear
+        draw = self._body_pairs, COPIES, table, self._sums
+        yield from friction_stages(self._operands, queues, *draw, bending=bending)
+        yield "turn springs", turn
 
     def _over_items(self, kernel: wp.Kernel, *args: Any) -> Callable[[], None]:
         """Return a launch over as many items as there are by then."""
