@@ -65,16 +65,16 @@ def distance_interval(field: CertifiedField, p: wp.vec3d):
     share = held - wp.vec3d(cell)
     out = Interval()
     out.high = FARTHEST
-    squares = ZERO
-    spread = ZERO
-    ball = ZERO
+    squares = wp.float64(0.0)
+    spread = wp.float64(0.0)
+    ball = wp.float64(0.0)
     for x in range(3):
         spread += share[x] * (ONE - share[x])
     if beyond > ZERO:
         out.sign = ONE
     for corner in range(8):
         k = wp.vec3i(corner >> 2, (corner >> 1) & 1, corner & 1)
-        weight = ONE
+        weight = wp.float64(1.0)
         for x in range(3):
             weight *= wp.where(k[x] == 1, share[x], ONE - share[x])
         i = cell + k
@@ -149,13 +149,13 @@ def triangle_interval(field: CertifiedField, t: wp.mat33d):
     found = distance_interval(field, middle)
     signed = signed_interval(found)
     high = signed[1]
-    least = FARTHEST
+    least = wp.float64(1.0e300)
     for k in range(3):
         corner = distance_interval(field, t[k])
         high = wp.min(high, signed_interval(corner)[1])
         least = wp.min(least, corner.low)
     low = signed[0] - radius
-    side = ZERO
+    side = wp.float64(0.0)
     if found.low > radius:
         side = found.sign
     edge = longest_edge(t)
@@ -183,7 +183,7 @@ def triangle_intervals_kernel(
 def mean_potential(field: CertifiedField, t: wp.mat33d, middle: wp.vec3d, shift: wp.vec3d):
     """Return bounds of the mean of P on a shifted triangle; P is convex and about ``middle``."""
     low = potential_interval(field, middle + shift, middle)[0]
-    high = ZERO
+    high = wp.float64(0.0)
     for k in range(3):
         high += THIRD * potential_interval(field, t[k] + shift, middle)[1]
     return wp.vec2d(low, high)
@@ -193,8 +193,8 @@ def mean_potential(field: CertifiedField, t: wp.mat33d, middle: wp.vec3d, shift:
 def mean_foot(field: CertifiedField, t: wp.mat33d, middle: wp.vec3d, axis: wp.int32):
     """Return bounds of the mean of (closest point - p) on a triangle along an axis."""
     here = mean_potential(field, t, middle, wp.vec3d())
-    low = -FARTHEST
-    high = FARTHEST
+    low = wp.float64(-1.0e300)
+    high = wp.float64(1.0e300)
     for k in range(2):
         step = field.grid.spacing * wp.where(k == 0, SHORT_STEP, LONG_STEP)
         shift = wp.vec3d()
@@ -234,7 +234,7 @@ def leaf_forces_kernel(
         scale = stiffness * area
         radius = radius_about(t, middle)
         lever = middle - centre
-        least = ZERO  # depth of all points inside
+        least = wp.float64(0.0)  # depth of all points inside
         low = wp.vec3d()
         high = wp.vec3d()
         if found[3] > ZERO:
