@@ -77,6 +77,7 @@ class Sampling(StrEnum):
     DOMINANT = "dominant"  # pixels, each face seen along the axis its normal leans to
     VIEWS = "views"  # pixels, each face seen along all three axes
     FACES = "faces"  # equal parts of each face, about a pixel in size
+    VERTICES = "vertices"  # vertices alone, each with a third of the area of its faces
 
 
 class EarlyOut(StrEnum):

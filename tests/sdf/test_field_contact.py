@@ -56,8 +56,10 @@ def test_mean_of_both_fields(device):
     np.testing.assert_allclose(got.area_a, by_gem.area, rtol=1e-9)
     np.testing.assert_allclose(got.area_b, by_ring.area, rtol=1e-9)
     np.testing.assert_allclose(got.energy, 0.5 * (by_gem.energy + by_ring.energy), rtol=1e-6)
-    about_origin = got.on_a.torque.numpy() + np.cross(one._sides[0].centre, got.on_a.force.numpy())
-    centre = pose[:3, :3] @ one._sides[1].centre + pose[:3, 3]
+    about_origin = got.on_a.torque.numpy() + np.cross(
+        one._sides[0].centre(), got.on_a.force.numpy()
+    )
+    centre = pose[:3, :3] @ one._sides[1].centre() + pose[:3, 3]
     other = got.on_b.torque.numpy() + np.cross(centre, got.on_b.force.numpy())
     np.testing.assert_allclose(other, -about_origin, atol=1e-12 * size)
 

@@ -141,13 +141,18 @@ def triangle_frame_kernel(
 
 
 def triangle_frames_of(mesh: Mesh, origin: np.ndarray) -> wp.array:
-    """Return the triangle frames of a mesh's present shape relative to an origin, cached."""
+    """Return the triangle frames of a mesh's present shape relative to an origin, cached.
 
-    def make() -> wp.array:
-        rows = wp.empty(TRIANGLE_FRAME_ROWS * mesh.face_count, dtype=wp.vec4f, device=mesh.device)
-        with stage("triangle frames", mesh.device):
-            args = [mesh.points, mesh.faces, wp.vec3d(*origin), rows]
-            launch(triangle_frame_kernel, mesh.face_count, args, mesh.device)
+    A new shape takes the memory of the last one.
+    """
+    device, shape = mesh.device, (mesh.version, *map(float, origin))
+    with mesh.lock:
+        kept, rows = mesh.cache.get("triangle_frames", (None, None))
+        if kept != shape:
+            if rows is None:
+                rows = wp.empty(TRIANGLE_FRAME_ROWS * mesh.face_count, wp.vec4f, device)
+            with stage("triangle frames", device):
+                args = [mesh.points, mesh.faces, wp.vec3d(*origin), rows]
+                launch(triangle_frame_kernel, mesh.face_count, args, device)
+            mesh.cache["triangle_frames"] = shape, rows
         return rows
-
-    return mesh.per_shape("triangle_frames", make, tuple(origin))

@@ -53,11 +53,12 @@ def fill_field(
     band: float,
     method: Method,
     progress: Progress | None,
+    flipped: bool | None = None,
 ) -> None:
     """Fill a grid with distances, clamped at ``band``, and gradients.
 
     Where pseudonormals and winding numbers are sure to agree, ray crossings decide: they are
-    faster.
+    faster. ``flipped``: whether normals of a closed mesh point inwards; None: found out here.
     """
     if sign is Sign.PSEUDONORMAL and chosen_sign(mesh, True) is not Sign.PSEUDONORMAL:
         fill_by_pseudonormals(mesh, grid, band, method, progress)
@@ -69,7 +70,8 @@ def fill_field(
         mesh = in_unit(mesh, unit)
         box = Box(box.lower / unit, box.spacing / unit, box.shape)
         grid = make_grid(box, grid.distance, grid.gradient)
-    flipped = mesh.oriented and signed_volume(mesh) < 0  # normals of a closed mesh point inwards
+    if flipped is None:
+        flipped = mesh.oriented and signed_volume(mesh) < 0
     end.outwards = -1.0 if flipped else 1.0
     device, brute = mesh.device, method is Method.BRUTE
     surfaces = surfaces_of(mesh)

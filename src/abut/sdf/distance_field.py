@@ -13,8 +13,9 @@ from abut.core.pickling import device_or_cpu
 from abut.core.unknown_options import explain_methods
 from abut.errors import MeshError, OptionError
 from abut.mesh import Mesh, require_meshes
-from abut.options import TREE_METHODS, EarlyOut, Sampling, Sign, chosen, number_from
+from abut.options import TREE_METHODS, EarlyOut, Method, Sampling, Sign, chosen, number_from
 from abut.query.points import checked_points
+from abut.query.signs import signed_volume
 from abut.sdf.build import Progress, fill_field, is_certain, sign_of
 from abut.sdf.closest_sample import ClosestPlan, Proximity
 from abut.sdf.field_arguments import (
@@ -34,15 +35,17 @@ from abut.sdf.field_plan import answer_rows
 from abut.sdf.grid import Box, FieldGrid, box_around, make_grid
 from abut.sdf.grid_properties import centre_of_inside, depth_images_of, margin_of, sign_jumps_of
 from abut.sdf.response import Response, ResponsePlan, fill_inputs
+from abut.sdf.response_plans import response_plan_of
 from abut.sdf.sample import FieldSamples, FieldTextures, sampled, textures_of
 from abut.sdf.tape import ContactLaw, TapedResponse, record_response, subdivided_samples
+from abut.sdf.vertex_samples import VertexClosestPlan
 
 
 @explain_methods
 class DistanceField:
     """The signed distance to a mesh, sampled on a regular grid over its box and a margin.
 
-    The field is of the mesh as it is now: after ``mesh.deform`` make a new one.
+    The field is of the mesh as it is now: after ``mesh.deform`` make a new one, or ``rebuild`` it.
 
     Args:
         mesh: A mesh with at least one face.
@@ -73,6 +76,7 @@ class DistanceField:
     """
 
     grid: Any
+    _flipped: bool | None = None  # whether normals of the mesh point inwards, once it is known
 
     def __init__(
         self,
@@ -100,8 +104,41 @@ class DistanceField:
         gradient = wp.empty(self.box.shape, dtype=wp.vec3s, device=self.device)
         self.grid = make_grid(self.box, distance, gradient)
         fill_field(mesh, self.box, self.grid, self.sign, self.band, method, progress)
-        self._find_sign_jumps()
         self.certain = is_certain(mesh, self.sign)
+        self._find_sign_jumps()
+
+    def rebuild(self, mesh: Mesh) -> None:
+        """Fill the field again from a mesh as it is now, in the same box and memory.
+
+        For meshes that deform from frame to frame, with a ``band``. Whether normals point outwards
+        is taken from the first mesh that is rebuilt from; one turned inside out needs a new field.
+
+        Args:
+            mesh: Closed and oriented, inside the field's box, on the field's device.
+
+        Raises:
+            DeviceError: The mesh lives on another device.
+            MeshError: The mesh has no face, is open, or leaves the box.
+
+        Guarantee:
+            The samples of a new field in the same box, with signs by winding number.
+        """
+        require_sampled(self, mesh)
+        if not (mesh.oriented and self.certain):
+            raise MeshError("rebuild needs a closed, oriented mesh, before and now; make a field.")
+        low, high = mesh.bounds
+        if (low < self.box.lower).any() or (high > self.box.upper).any():
+            raise MeshError("the mesh leaves the field's box; make a field with a wider margin.")
+        if self._flipped is None:
+            self._flipped = signed_volume(mesh) < 0
+        images = self.__dict__.pop("depth_images", None)
+        for name in ("centre", "margin", "textures"):
+            self.__dict__.pop(name, None)
+        self.sign = Sign.WINDING
+        fill = mesh, self.box, self.grid, self.sign, self.band, Method.BVH, None
+        fill_field(*fill, flipped=self._flipped)
+        if images is not None:  # plans hold them
+            self.__dict__["depth_images"] = depth_images_of(self.grid, images)
 
     @property
     def distance(self) -> wp.array:
@@ -166,8 +203,8 @@ class DistanceField:
             other: A mesh on the field's device; it may deform from call to call.
             pose: Rigid motion (4, 4) of ``other`` in the field's frame, or a batch (B, 4, 4).
             pixels: Pixels along the longest side of the field's box, at most 8192.
-            sampling: Where the mesh is sampled: ``dominant``, ``views`` or ``faces``, see
-                abut.Sampling. Corners and centroids of faces are sampled in any case.
+            sampling: Where the mesh is sampled, see abut.Sampling. Corners and centroids of faces
+                are sampled in any case, except for ``vertices``.
 
         Returns:
             Its distance (negative inside), the points on the object and on the mesh, its face.
@@ -184,13 +221,14 @@ class DistanceField:
         """
         require_sampled(self, other)
         options = {"sampling": chosen(Sampling, sampling, "sampling")}
+        plan = VertexClosestPlan if options["sampling"] is Sampling.VERTICES else ClosestPlan
         poses, single = batch_of(pose)
 
         def fill(inputs: np.ndarray, _chunk: slice) -> None:
             inputs[:, MARGIN] = self.margin
 
         asked = self, other, poses, pixels, options
-        rows = answer_rows(ClosestPlan, *asked, constants=self.margin, fill=fill)
+        rows = answer_rows(plan, *asked, constants=self.margin, fill=fill)
         return Proximity(rows, single, self.device)
 
     def response(
@@ -226,7 +264,7 @@ class DistanceField:
             friction: Dynamic friction coefficient.
             slip: Sliding speed below which friction fades; 0 as in the paper.
             centre: (3,) The point that torques are about; None is the object's centre of mass.
-            sampling: ``dominant`` or ``faces``, see abut.Sampling; ``views`` is ``dominant`` here.
+            sampling: See abut.Sampling; ``views`` is ``dominant`` here.
             early_out: How fragments outside are culled; see abut.EarlyOut. The answer is the same.
             per_vertex: Also divide force and torque among the vertices of ``other``, by the place
                 of each sample in its face, for meshes that deform.
@@ -261,13 +299,9 @@ class DistanceField:
             material=material,
             vertex_velocities=own,
         )
-        options = {
-            "sampling": sampling,
-            "vertex_velocities": own is not None,
-            "dissipative": damping != 0 or friction != 0,
-            "early_out": early_out,
-            "per_vertex": bool(per_vertex),
-        }
+        plan_type, options = response_plan_of(
+            sampling, early_out, damping != 0 or friction != 0, own is not None, bool(per_vertex)
+        )
         shares = np.zeros((len(poses), other.vertex_count, 6)) if per_vertex else None
 
         def keep(plan: ResponsePlan, chunk: slice) -> None:
@@ -275,8 +309,9 @@ class DistanceField:
                 shares[chunk] = plan.vertex_rows.numpy()
 
         asked = self, other, poses, pixels, options
-        how = {"constants": material if only_poses else None, "fill": fill, "velocities": own}
-        rows = answer_rows(ResponsePlan, *asked, **how, keep=keep)
+        constants = (*material, *about.tolist()) if only_poses else None
+        how = {"constants": constants, "fill": fill, "velocities": own}
+        rows = answer_rows(plan_type, *asked, **how, keep=keep)
         return Response(rows, single, self.device, centre_later(other, poses), about, shares)
 
     def closest_bounds(self, other: Mesh, pose: Any = None, *, pixels: int = 1024) -> wp.array:
@@ -444,7 +479,7 @@ class DistanceField:
         self._find_sign_jumps()
 
     def _find_sign_jumps(self) -> None:
-        if self.sign == Sign.WINDING:  # else the surface is closed
+        if self.sign == Sign.WINDING and not self.certain:  # else the surface is closed
             self.grid.sign_jumps = sign_jumps_of(self.grid)
 
     def __repr__(self) -> str:

@@ -1,7 +1,7 @@
 """FieldContact: the contact of two solids, each sampled in the distance field of the other."""
 
 from dataclasses import dataclass, field
-from functools import cached_property, partial
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -16,7 +16,8 @@ from abut.options import EarlyOut, Sampling, chosen, number_from
 from abut.sdf.distance_field import DistanceField
 from abut.sdf.field_arguments import batch_of, checked_material, checked_twist, pixel_of
 from abut.sdf.field_plan import answer_rows
-from abut.sdf.response import ResponsePlan, Wrench, fill_inputs
+from abut.sdf.response import Wrench, fill_inputs
+from abut.sdf.response_plans import response_plan_of
 from abut.sdf.static_friction_plan import STATIC_FRICTION_NEEDS, StaticFrictionPlan
 
 
@@ -60,10 +61,12 @@ class _Side:
     field: DistanceField
     plan: StaticFrictionPlan | None = field(default=None, repr=False)
 
-    @cached_property
     def centre(self) -> np.ndarray:
-        """(3,) Centre of mass."""
-        return centre_of_mass(self.mesh.points.numpy(), self.mesh.faces.numpy())
+        """Return the centre of mass (3,) of the mesh as it is now."""
+        points, faces = self.mesh.points, self.mesh.faces
+        return self.mesh.per_shape(
+            "centre_of_mass", lambda: centre_of_mass(points.numpy(), faces.numpy())
+        )
 
 
 class FieldContact:
@@ -188,28 +191,24 @@ class FieldContact:
             fill_inputs,
             pose_count=len(pose),
             velocities=(local[1 - k], local[k]),
-            centre=side.centre,
+            centre=side.centre(),
             material=(0.5 * stiffness, 0.5 * damping, friction, slip),
             vertex_velocities=None,
         )
         if side.plan is not None:
             return side.plan.step(other.mesh, pose, fill, advance=advance)
-        options = {
-            "sampling": self.sampling,
-            "vertex_velocities": False,
-            "dissipative": damping != 0 or friction != 0,
-            "early_out": EarlyOut.BOUND,
-            "per_vertex": False,
-        }
+        plan_type, options = response_plan_of(
+            self.sampling, EarlyOut.BOUND, damping != 0 or friction != 0
+        )
         asked = side.field, other.mesh, pose, self.pixels, options
-        return answer_rows(ResponsePlan, *asked, constants=None, fill=fill)
+        return answer_rows(plan_type, *asked, constants=None, fill=fill)
 
     def _joined(
         self, halves: list[np.ndarray], poses: list[np.ndarray], single: bool
     ) -> ContactResponse:
         """Join both halves in the world; each step gives the same bits when a and b change."""
         pairs = list(zip(self._sides, poses, strict=True))
-        centres = [_turned(p[:, :3, :3], s.centre[None]) + p[:, :3, 3] for s, p in pairs]
+        centres = [_turned(p[:, :3, :3], s.centre()[None]) + p[:, :3, 3] for s, p in pairs]
         middle = 0.5 * (centres[0] + centres[1])
         parts = []
         for rows, pose, centre in zip(halves, poses, centres, strict=True):

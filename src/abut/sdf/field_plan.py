@@ -185,7 +185,7 @@ class FieldPlan:
     ) -> None:
         self.device, self.pose_count, self.pixel = mesh.device, pose_count, pixel
         self.vertex_count = mesh.vertex_count
-        self.items_per_pose = -(-mesh.face_count // WARP_SIZE) * WARP_SIZE  # padded_item_count
+        self.items_per_pose = -(-self._items_of(mesh) // WARP_SIZE) * WARP_SIZE  # padded_item_count
         self.item_count = pose_count * self.items_per_pose
         self._grid = field.grid  # holds the arrays
         self._points: Any = None
@@ -257,6 +257,10 @@ class FieldPlan:
 
     def _host_array(self, shape: Any, dtype: Any) -> wp.array:
         return wp.zeros(shape, dtype=dtype, device="cpu", pinned=self.device.is_cuda)
+
+    def _items_of(self, mesh: Mesh) -> int:
+        """Return the number of items of a pose."""
+        return mesh.face_count
 
     def _make_queues(self) -> DrawQueues:
         """Return the queues, which the plans of a thread share."""

@@ -172,13 +172,16 @@ def may_be_inside(columns: DepthImages, axis: wp.int32, at: wp.vec3f):
     return is_within_column(columns.x, at)
 
 
-def depth_images_of(grid: Any) -> Any:
-    """Return the depth images of a field."""
-    out = DepthImages()
+def depth_images_of(grid: Any, out: Any = None) -> Any:
+    """Return the depth images of a field; in the arrays of ``out`` where there are some."""
+    fresh = out is None
+    out = DepthImages() if fresh else out
     device = grid.distance.device
     nx, ny, nz = grid.distance.shape
     for axis, shape in enumerate(((ny, nz), (nz, nx), (nx, ny))):
-        image = wp.empty((shape[0] - 1, shape[1] - 1), dtype=wp.vec2i, device=device)
+        if fresh:
+            image = wp.empty((shape[0] - 1, shape[1] - 1), dtype=wp.vec2i, device=device)
+            setattr(out, "xyz"[axis], image)
+        image = getattr(out, "xyz"[axis])
         launch(depth_image_kernel, image.size, [grid, axis, image], device, grain=256)
-        setattr(out, "xyz"[axis], image)
     return out

@@ -26,6 +26,7 @@ from abut.sim.bodies import Bodies, Shapes, place_bodies_kernel
 from abut.sim.rigid_step import RigidStep
 from abut.sim.waves import WavingFloor, waves_kernel
 
+SAMPLINGS = (Sampling.DOMINANT, Sampling.VIEWS, Sampling.FACES)
 STATE = {"position": wp.vec3d, "rotation": wp.quatd, "velocity": wp.vec3d, "spin": wp.vec3d}
 
 
@@ -91,7 +92,7 @@ class RigidBodies:
         numbers = (stiffness, damping, friction, slip)
         self.material = [number_from(x, n, 0.0) for n, x in zip(names, numbers, strict=True)]
         self.pixels = number_from(pixels, "pixels", 1.0)
-        views = chosen(Sampling, sampling, "sampling") is not Sampling.FACES
+        views = chosen(SAMPLINGS, sampling, "sampling") is not Sampling.FACES
         self.sampling = DOMINANT if views else FACES
         stiff = number_from(tangential_stiffness, "tangential_stiffness", 0.0)
         self._springs = None
