@@ -187,6 +187,21 @@ def fit_slot(points: wp.array[wp.vec3d], faces: wp.array[wp.vec3i], tree: BvhVie
         publish_rss(tree.rss, slot, box, link_of(node))
 
 
+@wp.func_native("""
+#if defined(__CUDA_ARCH__)
+    return true;
+#else
+    auto there = [&](int slot) {
+        return __atomic_load_n((const int32_t*)&rows.data[4 * slot].c[3], __ATOMIC_ACQUIRE) != 0;
+    };
+    return end >= 0 ? there(2 * end) && there(2 * end + 1) : there(~end);
+#endif
+""")
+def are_fitted(rows: wp.array[wp.vec4f], end: wp.int32) -> wp.bool:
+    """Return whether all volumes that an end stands for are there; see ``fit_ends``."""
+    ...
+
+
 @wp.func
 def fit_ends(points: wp.array[wp.vec3d], faces: wp.array[wp.vec3i], tree: BvhView, end: wp.int32):
     """Fit the swept spheres that an end stands for: the children of a split, or a leaf's slot."""

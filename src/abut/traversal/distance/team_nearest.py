@@ -17,7 +17,7 @@ import warp as wp
 
 from abut.bounds.relative_frame import RelativeFrame
 from abut.bvh.layout import subtree_slot
-from abut.bvh.rss_on_demand import fit_ends
+from abut.bvh.rss_on_demand import are_fitted, fit_ends
 from abut.core.atomics import atomic_min_int64
 from abut.core.lanes import (
     WARP_SIZE,
@@ -172,8 +172,11 @@ def nearest_in_row_for(bound: Bound, cuda: bool) -> wp.Function:
                         is_faces = entry[0] < 0 and entry[1] < 0
                         if not is_faces:
                             if wp.static(on_demand):
-                                fit_ends(pair.a.points, pair.a.faces, pair.tree_a, entry[0])
-                                fit_ends(pair.b.points, pair.b.faces, pair.tree_b, entry[1])
+                                # Arguments are copied, which takes longer than this test.
+                                if not are_fitted(pair.tree_a.rss, entry[0]):
+                                    fit_ends(pair.a.points, pair.a.faces, pair.tree_a, entry[0])
+                                if not are_fitted(pair.tree_b.rss, entry[1]):
+                                    fit_ends(pair.b.points, pair.b.faces, pair.tree_b, entry[1])
                             opened = open_near(
                                 frame,
                                 slab,
