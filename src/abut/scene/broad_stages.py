@@ -210,7 +210,7 @@ class BroadStages:
         self.capacity = queues["objects"].keys.shape[0]
         if self.capacity >= 1 << (KEY_BITS - self.layout.width):
             raise CapacityError("the scene has too many pairs of objects for meshes of this size.")
-        self.rows = SceneRows(self._make_pairs(), queues)
+        self.rows = SceneRows(self.make_pairs(queues["objects"]), queues)
         args = [self.rows.view, wp.float64(self._margin), self._own, self.filters]
         args += [self.boxes, queues["bad"], queues["objects"]]
         self._box = Task(object_box_kernel, self.total, args, self.device, grain=1024)
@@ -223,11 +223,12 @@ class BroadStages:
         self.best = wp.empty(rows, dtype=wp.int64, device=self.device)
         self._clearing = self._make_clearing()
 
-    def _make_pairs(self) -> Any:
+    def make_pairs(self, object_pairs: Any) -> Any:
+        """ScenePairs of the objects, with the pairs of a queue."""
         pairs = ScenePairs()
         pairs.bvhs, pairs.mesh = self._bvhs, self._shapes
         pairs.poses, pairs.object_count = self._poses, self._object_count
-        pairs.object_pairs, pairs.object_bits = self.queues["objects"], self.object_layout.bits
+        pairs.object_pairs, pairs.object_bits = object_pairs, self.object_layout.bits
         pairs.sharing = SHARED_BY_POSITION
         return pairs
 

@@ -1,7 +1,7 @@
 """SceneDistances and LeastDistance: the results of distance queries of scenes."""
 
 from dataclasses import dataclass, field
-from functools import partial
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
@@ -42,27 +42,37 @@ class SceneDistances(ObjectRows, Distances):
 
 
 @dataclass(frozen=True, eq=False)
-class LeastDistance(ObjectRows, Distances):
+class LeastDistance(Distances):
     """The distance of the two objects that are nearest to each other, and points and faces there.
 
     Attributes:
-        objects: (2,) int32, the two objects; (B, 2) for a batch of poses. -1 where no two may meet.
         distance: A float; (B,) float64 for a batch. 0 exactly where two objects meet,
             infinite where no two may.
     """
+
+    _objects: np.ndarray = field(repr=False)
+
+    @cached_property
+    def objects(self) -> wp.array:
+        """(2,) int32, the two objects; (B, 2) for a batch of poses. -1 where no two may meet."""
+        return wp.array(self._objects, dtype=wp.int32, device=self._device)
+
+    def numpy(self) -> dict[str, np.ndarray]:
+        """The answer as plain NumPy arrays."""
+        return {"objects": self._objects, **super().numpy()}
 
 
 def distance_rows(scene: BroadStages, rows: FoundDistances, batched: bool) -> SceneDistances:
     """Make a result of all rows."""
     about = _made(scene, rows, False)
     environments = wp.array(rows.environments.astype(np.int32), device=scene.device)
-    return SceneDistances(*about[:-1], objects=about[-1], pose=environments if batched else None)
+    objects = wp.array(about[-1], dtype=wp.int32, device=scene.device)
+    return SceneDistances(*about[:-1], objects=objects, pose=environments if batched else None)
 
 
 def least_distance(scene: BroadStages, rows: FoundDistances, batched: bool) -> LeastDistance:
     """Make a result of rows, one for each copy of the scene."""
-    about = _made(scene, rows, not batched)
-    return LeastDistance(*about[:-1], objects=about[-1])
+    return LeastDistance(*_made(scene, rows, not batched))
 
 
 def _made(scene: BroadStages, rows: FoundDistances, single: bool) -> tuple[Any, ...]:
@@ -74,9 +84,9 @@ def _made(scene: BroadStages, rows: FoundDistances, single: bool) -> tuple[Any, 
     named = _int32(np.where(rows.objects < 0, -1, rows.objects - [0, scene.first_external]))
     points = partial(_points, sides, rows.value, single)
     if single:
-        return float(rows.value[0]), faces[0], device, points, wp.array(named[0], device=device)
+        return float(rows.value[0]), faces[0], device, points, named[0]
     value = wp.array(rows.value, dtype=wp.float64, device=device)
-    return value, faces, device, points, wp.array(named, dtype=wp.int32, device=device)
+    return value, faces, device, points, named
 
 
 def _int32(rows: np.ndarray) -> np.ndarray:

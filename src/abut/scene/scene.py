@@ -679,6 +679,9 @@ class Scene:
         with self.lock:
             part = self._selections.part(which, against, external)
             brute = chosen(TREE_METHODS, method, "method") is Method.BRUTE
+            found = None if brute or poses is not None else self._searches.least(part)
+            if found is not None:
+                return found
             rows = least_rows(self._searches, part, poses, brute)
             return least_distance(*rows, poses is not None)
 

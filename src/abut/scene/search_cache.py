@@ -14,9 +14,11 @@ from abut.core.pair_queue import NO_KEY_INT
 from abut.scene.box_cache import BoxCache
 from abut.scene.broad_stages import BroadStages, SceneQueues
 from abut.scene.contact_search import ContactSearch, FoundContacts
+from abut.scene.distance_results import LeastDistance
 from abut.scene.few_search import FewSearch
 from abut.scene.fronts import SceneFronts, SceneFrontSearch
 from abut.scene.inputs import EnvironmentPoses
+from abut.scene.least_search import MOST_OBJECTS, LeastSearch
 from abut.scene.near import NearSearch
 from abut.scene.objects import ObjectTable
 from abut.scene.selection import Part
@@ -147,6 +149,14 @@ class SearchCache:
         if kind is NearSearch and poses is None:
             options |= self._box_cache(part, where)
         return self._search(kind, part, where, **options)
+
+    def least(self, part: Part) -> LeastDistance | None:
+        """The nearest two objects of a part where they are; None: ask other searches."""
+        if self.objects.device.is_cuda or not 0 < len(part.objects) <= MOST_OBJECTS:
+            return None
+        where = self.environments(part, None)
+        part.objects.pool.trees.clear_rss()
+        return self._search(LeastSearch, part, where).find()
 
     def layout(self, part: Part, poses: Any = None) -> BroadStages:
         """Layouts and rows of a search, for answers that were found without one."""
