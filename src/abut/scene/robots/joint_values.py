@@ -72,11 +72,12 @@ def require_finite(values: np.ndarray, joints: list[str]) -> None:
     Raises:
         SceneError: A value is NaN or infinite.
     """
-    bad = np.argwhere(~np.isfinite(values))
-    if len(bad):
-        row = f" of configuration {bad[0][0]}" if values.ndim == 2 else ""
+    finite = np.isfinite(values)
+    if not finite.all():
+        bad = np.argwhere(~finite)[0]
+        row = f" of configuration {bad[0]}" if values.ndim == 2 else ""
         raise SceneError(
-            f"joint {joints[bad[0][-1]]}{row} is {values[tuple(bad[0])]}; values must be finite."
+            f"joint {joints[bad[-1]]}{row} is {values[tuple(bad)]}; values must be finite."
         )
 
 

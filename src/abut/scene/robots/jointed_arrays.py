@@ -106,6 +106,7 @@ class JointedArrays:
     def __init__(self, objects: ObjectTable, kinematics: Kinematics, rows: np.ndarray) -> None:
         self.objects, self.device, self._rows = objects, objects.device, rows
         self._pads: dict[int, float] = {}
+        self._followed = -1
         self.bodies, links = bodies_of(kinematics)
         self.poses = objects.poses.numpy().reshape(-1, 4, 4).copy()
         self.body = np.full(len(objects), -1, np.int32)
@@ -120,7 +121,11 @@ class JointedArrays:
         self._obstacles = wp.array(obstacles, device=self.device)
 
     def follow_obstacles(self) -> None:
-        """Take over the poses of the other objects of the scene."""
+        """Take over the poses of the other objects of the scene, where they may have moved."""
+        known = self.objects.tracks_moves()
+        if known and self.objects.moves.count == self._followed:
+            return
+        self._followed = self.objects.moves.count
         if self._obstacles.shape[0]:
             to, source = (
                 wp.indexedarray(poses, [self._obstacles])

@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 import warp as wp
 
+from abut.core.call import Call
 from abut.core.device import thread_count
 from abut.core.lanes import WARP_SIZE
 from abut.core.launch import SLICES_PER_THREAD, Task
@@ -29,6 +30,7 @@ CUDA_TEAMS = 2048
 MORE_LEVELS = 16  # halvings below the tolerance
 MOST_INTERVALS = 1 << 14
 ROUNDING = 2.0**-43  # of positions: a thousand roundings of the sum of their coordinates
+MOST_CALLS = 8  # that are kept, by gap, rounding and tolerance
 FREE_INT, CONTACT_INT, FULL_INT = int(FREE), int(CONTACT), int(FULL)
 
 
@@ -65,6 +67,40 @@ class MotionSearch:
         self.arrays, self.device = arrays, arrays.device
         self._counter = wp.zeros(1, dtype=wp.int32, device=self.device)
         self._scratches: dict[tuple[int, int], Any] = {}
+        self._calls: dict[Any, Call] = {}  # of one motion
+
+    def run_one(
+        self, start: np.ndarray, end: np.ndarray, gap: float, tolerance: float
+    ) -> FoundMotions:
+        """First contact of one motion, given as (1, k) joint values, by a prepared call."""
+        levels = _levels(tolerance)
+        key = (gap, rounding_of(self.arrays, start, end), levels)
+        call = self._calls.get(key)
+        if call is None:
+            if len(self._calls) >= MOST_CALLS:
+                self._calls.clear()
+            call = self._calls[key] = self._one_call(start, end, gap, levels)
+        call.inputs[0][:] = start
+        np.subtract(end, start, out=call.inputs[1])
+        call.run()
+        outcome, *columns = (column.copy() for column in call.outputs)
+        if outcome[0] == FULL_INT:
+            return self.run(start, end, gap, tolerance)
+        free = outcome == FREE_INT
+        time, objects, faces = columns
+        return FoundMotions(free, time, free | (outcome == CONTACT_INT), objects, faces)
+
+    def _one_call(self, start: np.ndarray, end: np.ndarray, gap: float, levels: Any) -> Call:
+        """The launch for one motion with a gap, and a rounding that suits these values."""
+        device, motions = self.device, joint_motions(self.arrays, start, end, gap)
+        items = wp.array([[0, 0, len(self.arrays.pairs)]], dtype=wp.vec3i, device=device)
+        counter = wp.zeros(1, dtype=wp.int32, device=device)
+        rows = _empty_rows(1, device)
+        listed = max(LISTED, 8 * len(self.arrays.pairs))
+        scratch = self._new_scratch(1, listed)
+        task = self._task(items, motions, levels, counter, scratch, rows)
+        columns = [rows.outcome, rows.time, rows.objects, rows.faces]
+        return Call([task], [motions.start, motions.rates, counter], columns)
 
     def run(self, start: np.ndarray, end: np.ndarray, gap: float, tolerance: float) -> FoundMotions:
         """First contacts of motions from (n, k) to (n, k) joint values."""
@@ -85,9 +121,7 @@ class MotionSearch:
         self, items: np.ndarray, start: np.ndarray, end: np.ndarray, gap: float, tolerance: float
     ) -> FoundMotions:
         motions = joint_motions(self.arrays, start, end, gap)
-        first = max(int(np.ceil(-np.log2(tolerance))), 0)
-        last = min(first + MORE_LEVELS, MOST_LEVELS)
-        levels = wp.vec3i(min(first, last), last, MOST_INTERVALS)
+        levels = _levels(tolerance)
         most_pairs = int((items[:, 2] - items[:, 1]).max(initial=0))
         listed, left = max(LISTED, 8 * most_pairs), np.arange(len(items))
         outcome = np.full(len(items), FULL_INT)
@@ -111,19 +145,23 @@ class MotionSearch:
         count, device, cuda = len(items), self.device, self.device.is_cuda
         most = CUDA_TEAMS if cuda else thread_count() * SLICES_PER_THREAD
         teams = max(min(count, most * LISTED // listed, most), 1)
-        rows = MotionRows()
-        for name, dtype in (("outcome", wp.int32), ("time", wp.float64)):
-            setattr(rows, name, wp.empty(count, dtype=dtype, device=device))
-        for name in ("objects", "faces"):
-            setattr(rows, name, wp.empty(count, dtype=wp.vec2i, device=device))
-        view = self.arrays
-        args = [view.objects.pool.arrays.bvhs, view.body_view, view.object_view, motions]
-        args += [wp.array(items, dtype=wp.vec3i, device=device), levels, self._counter]
+        rows = _empty_rows(count, device)
+        given = wp.array(items, dtype=wp.vec3i, device=device)
         self._counter.zero_()
-        lanes = WARP_SIZE if cuda else 1
-        args += [self._scratch(teams, listed), rows]
-        Task(certify_motions_kernel, teams * lanes, args, device, grain=1).run()
+        scratch = self._scratch(teams, listed)
+        self._task(given, motions, levels, self._counter, scratch, rows).run()
         return rows
+
+    def _task(
+        self, items: wp.array, motions: Any, levels: Any, counter: wp.array, scratch: Any, rows: Any
+    ) -> Task:
+        """The launch for some items, by the teams of ``scratch``."""
+        view = self.arrays
+        args = [view.objects.pool.arrays.bvhs, view.body_view, view.object_view, motions, items]
+        args += [wp.vec3i(*levels), counter, scratch, rows]
+        lanes = WARP_SIZE if self.device.is_cuda else 1
+        threads = scratch.pending.teams * lanes
+        return Task(certify_motions_kernel, threads, args, self.device, grain=1)
 
     def _scratch(self, teams: int, listed: int) -> Any:
         """Memory of teams, kept for the sizes that are usual."""
@@ -149,10 +187,31 @@ def joint_motions(arrays: JointedArrays, start: np.ndarray, end: np.ndarray, gap
     motions.start = wp.array(start, dtype=wp.float64, device=arrays.device)
     motions.rates = wp.array(end - start, dtype=wp.float64, device=arrays.device)
     motions.min_distance = wp.float64(gap)
-    most = max(np.abs(start).max(initial=0.0), np.abs(end).max(initial=0.0))
-    rounding = ROUNDING * (1.0 + most) * (1.0 + len(arrays.bodies) / 8)
-    motions.rounding = wp.float64(rounding + 8 * arrays.skew)
+    motions.rounding = wp.float64(rounding_of(arrays, start, end))
     return motions
+
+
+def rounding_of(arrays: JointedArrays, start: np.ndarray, end: np.ndarray) -> float:
+    """Bound of the rounding of positions over their size, one of few numbers."""
+    most = max(np.abs(start).max(initial=0.0), np.abs(end).max(initial=0.0))
+    size = 2.0 ** np.ceil(np.log2(1.0 + most))
+    return float(ROUNDING * size * (1.0 + len(arrays.bodies) / 8) + 8 * arrays.skew)
+
+
+def _levels(tolerance: float) -> tuple[int, int, int]:
+    """Halvings that a tolerance needs, the most there may be, and the most intervals."""
+    first = max(int(np.ceil(-np.log2(tolerance))), 0)
+    last = min(first + MORE_LEVELS, MOST_LEVELS)
+    return min(first, last), last, MOST_INTERVALS
+
+
+def _empty_rows(count: int, device: wp.Device) -> Any:
+    rows = MotionRows()
+    for name, dtype in (("outcome", wp.int32), ("time", wp.float64)):
+        setattr(rows, name, wp.empty(count, dtype=dtype, device=device))
+    for name in ("objects", "faces"):
+        setattr(rows, name, wp.empty(count, dtype=wp.vec2i, device=device))
+    return rows
 
 
 def empty_states(arrays: JointedArrays, teams: int) -> Any:

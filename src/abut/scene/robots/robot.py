@@ -497,7 +497,8 @@ class Robot:
         starts, ends, pieces, single = pieces_of(self.kinematics, q0, q1)
         with self.scene.lock:
             search = self._motion_search()
-            found = search.run(starts, ends, gap, tolerance)
+            run = search.run_one if len(starts) == 1 else search.run
+            found = run(starts, ends, gap, tolerance)
             self._mark_nested(found, starts, search.arrays.pairs[:, :2])
         return motion_verdicts(first_of_pieces(found, pieces), single, self.scene.device)
 
@@ -568,6 +569,8 @@ class Robot:
         """(n,) bool, as ``valid`` of (n, k) values without limits and paddings."""
         if not len(rows) or not len(self._state.objects):
             return np.ones(len(rows), bool)
+        if len(rows) == 1:
+            return np.array([self._model().is_free(rows[0])])
         return self._model().are_free(rows).numpy()
 
     def _mark_nested(self, found: FoundMotions, starts: np.ndarray, pairs: np.ndarray) -> None:
