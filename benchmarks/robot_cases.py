@@ -6,7 +6,7 @@ Obstacles are the same meshes for every library: cylinders have 32 sides.
 import json
 import tarfile
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Container, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -75,8 +75,13 @@ def robot_folder() -> Path | None:
     return None if folder is None or not (folder / "robots").is_dir() else folder / "robots"
 
 
-def problems(folder: Path, device: str, each: int, place: Path) -> Iterator[RobotCase]:
-    """The first problems of every set of MotionBenchMaker; ``place`` receives files."""
+def problems(
+    folder: Path, device: str, each: int, place: Path, left_out: Container[str] = ()
+) -> Iterator[RobotCase]:
+    """The first problems of every set of MotionBenchMaker; ``place`` receives files.
+
+    Problems with the names ``left_out`` count, but are not made.
+    """
     import yaml
 
     panda = folder / "mbm_panda"
@@ -86,11 +91,13 @@ def problems(folder: Path, device: str, each: int, place: Path) -> Iterator[Robo
     with tarfile.open(panda / "problems.tar.bz2") as archive:
         texts = {m.name: archive.extractfile(m).read() for m in archive if m.name.endswith("yaml")}  # type: ignore[union-attr]
     count: dict[str, int] = {}
-    for name in sorted(texts):
+    for name in sorted(texts, key=lambda name: name.split("/")[::-1]):  # one of each set in turn
         kind, file = name.split("/")[-2:]
         if not file.startswith("scene") or count.get(kind, 0) >= each:
             continue
         count[kind] = count.get(kind, 0) + 1
+        if f"{kind}/{file[5:9]}" in left_out:
+            continue
         world = yaml.load(texts[name], yaml.CSafeLoader)["world"]["collision_objects"]
         request = yaml.load(texts[name.replace("scene", "request")], yaml.CSafeLoader)
         scene = abut.Scene.load(urdf, device)
