@@ -173,7 +173,7 @@ def test_units_that_disagree(house):
     assert "units may disagree" in found.problems[0]
     write(large, ("pipe", block((1, 1, 1))), scale=1e-4)
     found = abut.clash(large, device="cpu")
-    assert "its unit is in doubt; the format states no unit, so name it" in found.problems[0]
+    assert "its unit is in doubt; the format states no unit, so give it" in found.problems[0]
     assert abut.clash(large, unit=100, device="cpu").problems == []
 
 

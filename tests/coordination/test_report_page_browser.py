@@ -136,6 +136,17 @@ def test_sorting(report, house):
     assert names == sorted(names, key=lambda name: (name.lstrip("<").casefold(), name))
 
 
+def test_a_bound_of_a_depth_keeps_its_unit(browser, house, tmp_path):
+    clashes, columns = house
+    wide = np.where(np.arange(len(columns["depth"])) == 0, 0.0, columns["depth_error"])
+    columns = columns | {"depth": columns["depth"].copy(), "depth_error": wide}
+    columns["depth"][0], columns["depth_error"][0] = 0.001, 0.00866
+    page = Report(browser, write_page(clashes, columns, tmp_path / "bound.html", created=DATE))
+    page.page.locator("#grouped").uncheck()
+    assert "≤\u00a09.66 mmdeep" in page.page.locator("#body .number").all_text_contents()
+    page.context.close()
+
+
 def test_filters(report, house):
     _, columns = house
     verdicts, page = columns["verdict"], report.page

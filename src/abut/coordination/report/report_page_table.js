@@ -91,7 +91,7 @@ class Table {
     const { row } = item;
     const status = rows.get("status", row);
     const verdict = rows.get("verdict", row);
-    const [size, unit, word] = rows.size(row).split(" ");
+    const [size, unit, word] = rows.size(row).replace("at most ", "\u2264\u00a0").split(" ");
     const made = el("div", {
       class: `row ${status} ${row === this.chosen ? "chosen" : ""} ${item.inner ? "inner" : ""}`,
       role: "row", "data-row": row, "aria-rowindex": k + 1, onclick: () => this.choose(row),
