@@ -30,12 +30,14 @@ def topology_of(points: np.ndarray, faces: np.ndarray) -> Topology:
     welded = weld_vertices(points)
     faces = welded[faces].astype(np.int64)
     ends = directed_edges(faces)
+    anchors = np.unique(components(faces, len(points))[faces])
+    if _all_edges_paired(ends, len(points)):
+        return Topology(len(faces) > 0, len(faces) > 0, anchors, welded, np.empty((0, 2), np.int64))
     ends = ends[ends[:, 0] != ends[:, 1]]
     edges, which = np.unique(np.sort(ends, axis=1) @ [len(points), 1], return_inverse=True)
     use = np.bincount(which)
     balance = np.bincount(which, weights=np.where(ends[:, 0] < ends[:, 1], 1, -1)).astype(np.int64)
     closed = len(faces) > 0 and not (use % 2).any()
-    anchors = np.unique(components(faces, len(points))[faces])
     boundary = _boundary(edges, balance, len(points))
     return Topology(closed, closed and not balance.any(), anchors, welded, boundary)
 
@@ -53,6 +55,13 @@ def weld_vertices(points: np.ndarray) -> np.ndarray:
 def directed_edges(faces: np.ndarray) -> np.ndarray:
     """Return the (3 m, 2) directed edges of all faces."""
     return np.concatenate([faces[:, [0, 1]], faces[:, [1, 2]], faces[:, [2, 0]]])
+
+
+def _all_edges_paired(ends: np.ndarray, vertex_count: int) -> bool:
+    """Return whether each directed edge occurs once, and so does its reverse."""
+    there, back = (np.sort(ends @ way) for way in ([vertex_count, 1], [1, vertex_count]))
+    once = bool((there[1:] != there[:-1]).all())
+    return once and bool((there == back).all()) and not (ends[:, 0] == ends[:, 1]).any()
 
 
 def components(groups: np.ndarray, vertex_count: int) -> np.ndarray:
