@@ -190,6 +190,15 @@ def test_overlaps_by_rounding_are_touches_without_a_search(monkeypatch):
         assert verdict(WALL, other, Check("all", tolerance=0.001)) is None
 
 
+def test_deep_overlaps_are_not_parted(monkeypatch):
+    """A common point that lies deeper than the translation forbids it, and is found first."""
+    from abut.coordination.checks import shallow_overlaps
+
+    monkeypatch.setattr(shallow_overlaps, "relations", None)
+    for other in (WALL, subdivided(WALL), block((1, 1, 1), (0.5, 0.2, 0.5))):
+        assert verdict(WALL, other, Check("all", tolerance=0.001))["depth"] > 0.02
+
+
 def test_depths_that_a_search_leaves_open_are_bounded_by_a_translation(monkeypatch):
     from abut.coordination.checks import pair_depths
     from abut.coordination.checks.pair_depths import PairDepth

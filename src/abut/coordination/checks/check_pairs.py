@@ -12,6 +12,7 @@ from abut.coordination.checks.pair_depths import pair_depths
 from abut.coordination.checks.pair_distances import pair_distances
 from abut.coordination.checks.pair_relations import CODES, pair_relations
 from abut.coordination.checks.part_contacts import PartContacts, part_contacts
+from abut.coordination.checks.parted_boxes import without_findings
 from abut.coordination.checks.piercing import pierced
 from abut.coordination.checks.region_counts import region_counts
 from abut.coordination.clashes import Clashes, Verdict, clash_id, clashes_of
@@ -56,10 +57,12 @@ def check_pairs(
     surfaces = PartSurfaces(parts, device)
     tables = []
     for start in range(0, max(len(pairs), 1), CHUNK):
-        some = slice(start, start + CHUNK)
-        tables.append(_PairCheck(surfaces, pairs[some], checks, which[some]).columns())
+        some = np.arange(start, min(start + CHUNK, len(pairs)))
+        asked = [checks[k] for k in which[some].tolist()]
+        open_ = some[~without_findings(surfaces, pairs[some], asked)]
+        tables.append(_PairCheck(surfaces, pairs[open_], checks, which[open_]).columns())
         if progress is not None:
-            progress(len(pairs[some]))
+            progress(len(some))
     columns = {name: np.concatenate([table[name] for table in tables]) for name in tables[0]}
     return clashes_of(columns, parts)
 

@@ -3,6 +3,7 @@
 import numpy as np
 
 from abut.coordination.checks.pair_relations import CODES
+from abut.coordination.checks.parted_boxes import box_differences
 from abut.coordination.parts.part_surfaces import PartSurfaces
 from abut.mesh import Mesh
 from abut.query.closest_point import closest_point
@@ -27,10 +28,8 @@ def duplicates(
         tolerance: (k,) [m].
     """
     out = relation == EQUAL
-    boxes = surfaces.parts.boxes[pairs]
-    ulps = 4.0 * np.spacing(np.abs(boxes).max(axis=(1, 2, 3), initial=0.0))
-    apart = np.abs(boxes[:, 0] - boxes[:, 1]).max(axis=(1, 2), initial=0.0)
-    for k in np.flatnonzero(~out & (apart <= tolerance + ulps)).tolist():
+    alike = box_differences(surfaces.parts.boxes[pairs]) <= tolerance
+    for k in np.flatnonzero(~out & alike).tolist():
         i, j = pairs[k].tolist()
         out[k] = _are_duplicates(surfaces, i, j, float(tolerance[k]))
     return out

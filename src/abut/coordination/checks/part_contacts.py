@@ -54,29 +54,56 @@ def part_contacts(surfaces: PartSurfaces, pairs: np.ndarray) -> PartContacts:
     Guarantee:
         Exact and complete.
     """
-    rows, local = np.unique(pairs, return_inverse=True)
-    local = local.reshape(-1, 2)
     if not len(pairs):
         return PartContacts(np.empty(0, int), np.empty((0, 2), np.int32), np.empty((0, 2, 3)))
-    rows, local = _by_mesh(surfaces, rows, local)
-    scene = Scene(device=surfaces.device)
-    for same in np.split(rows, _changes(surfaces.parts.mesh[rows])):
-        scene.add(surfaces[same[0]].mesh, surfaces.parts.poses[same])
-    swapped = local[:, 0] > local[:, 1]
-    asked = np.sort(local, axis=1) @ [len(rows), 1]
-    boxes = surfaces.parts.boxes[rows]
-    near = overlapping_boxes(boxes[:, 0], boxes[:, 1], surfaces.device)
-    other = near[~np.isin(near @ [len(rows), 1], asked)]
-    if len(other):
-        scene.ignore(other[:, 0], other[:, 1])
-    found = scene.collide()
-    objects, faces = found.objects.numpy(), found.pairs.numpy()
-    order = np.argsort(asked)
-    pair = order[np.searchsorted(asked[order], objects @ [len(rows), 1])]
-    faces = np.where(swapped[pair, None], faces[:, ::-1], faces)
+    scene = _PairScene(surfaces, pairs)
+    found = scene.scene.collide()
+    pair, faces = scene.pairs_of(found.objects.numpy()), found.pairs.numpy()
+    faces = np.where(scene.swapped[pair, None], faces[:, ::-1], faces)
     segments = found.segments.numpy().reshape(-1, 2, 3)
     order = np.lexsort((faces[:, 1], faces[:, 0], pair))
     return PartContacts(pair[order], faces[order], segments[order])
+
+
+def meeting_parts(surfaces: PartSurfaces, pairs: np.ndarray) -> np.ndarray:
+    """(k,) whether the surfaces of two parts share a point; arguments of ``part_contacts``.
+
+    Guarantee:
+        Exact.
+    """
+    met = np.zeros(len(pairs), bool)
+    if len(pairs):
+        scene = _PairScene(surfaces, pairs)
+        met[scene.pairs_of(scene.scene.collide(first=True).objects.numpy())] = True
+    return met
+
+
+class _PairScene:
+    """A scene of the parts of some pairs, in which all other pairs are ignored.
+
+    Attributes:
+        scene: The scene.
+        swapped: (k,) the second part of a pair is the first object.
+    """
+
+    def __init__(self, surfaces: PartSurfaces, pairs: np.ndarray) -> None:
+        rows, local = np.unique(pairs, return_inverse=True)
+        rows, local = _by_mesh(surfaces, rows, local.reshape(-1, 2))
+        self.scene, self.count = Scene(device=surfaces.device), len(rows)
+        for same in np.split(rows, _changes(surfaces.parts.mesh[rows])):
+            self.scene.add(surfaces[same[0]].mesh, surfaces.parts.poses[same])
+        self.swapped = local[:, 0] > local[:, 1]
+        self._asked = np.sort(local, axis=1) @ [self.count, 1]
+        boxes = surfaces.parts.boxes[rows]
+        near = overlapping_boxes(boxes[:, 0], boxes[:, 1], surfaces.device)
+        other = near[~np.isin(near @ [self.count, 1], self._asked)]
+        if len(other):
+            self.scene.ignore(other[:, 0], other[:, 1])
+
+    def pairs_of(self, objects: np.ndarray) -> np.ndarray:
+        """Pairs of (m, 2) objects."""
+        order = np.argsort(self._asked)
+        return order[np.searchsorted(self._asked[order], objects @ [self.count, 1])]
 
 
 def _by_mesh(

@@ -11,12 +11,14 @@ import numpy as np
 
 from abut.coordination.parts.part_surfaces import PartSurfaces
 from abut.mesh import Mesh
+from abut.query.point_signs import signed_distance
 from abut.query.solids.relation import RELATIONS, Relation, relations
 
 APART = RELATIONS.index(Relation.APART)
 TOUCHING = RELATIONS.index(Relation.TOUCHING)
 MOST_DIRECTIONS = 6  # of the largest contacts
 LEAST_SUM = 0.5  # of unit vectors that do not cancel
+MOST_SAMPLES = 64  # points below faces of a solid
 ROUNDING = 2.0**-48  # of the largest coordinate: moved corners are rounded
 
 
@@ -37,7 +39,7 @@ def parting_length(
         The solids have no common interior after the translation, so no common point of both lies
         deeper in either.
     """
-    if not (length > 0.0 and len(faces)):
+    if not (length > 0.0 and len(faces)) or _lie_deeper(surfaces, i, j, length):
         return np.inf
     normals = [
         _normals(surfaces[row].mesh, faces[:, side], surfaces.pose(row)[0])
@@ -53,6 +55,27 @@ def parting_length(
     steps = np.linalg.norm(moved[:, :3, 3] - surfaces.pose(j)[:, :3, 3], axis=1)
     rounding = ROUNDING * float(np.abs(surfaces.parts.boxes[[i, j]]).max())
     return float(steps[parted].min(initial=np.inf)) + rounding
+
+
+def _lie_deeper(surfaces: PartSurfaces, i: int, j: int, length: float) -> bool:
+    """Whether a sample of common points, just below faces, lies deeper than a length in a solid."""
+    points = np.concatenate([_below_faces(surfaces, row, 2.0 * length) for row in (i, j)])
+    inside = [
+        -signed_distance(surfaces[row].mesh, points, pose=surfaces.pose(row)[0]).numpy()
+        for row in (i, j)
+    ]
+    return bool((np.maximum(*inside)[np.minimum(*inside) >= 0.0] > length).any())
+
+
+def _below_faces(surfaces: PartSurfaces, row: int, depth: float) -> np.ndarray:
+    """(k, 3) centroids of some faces, moved inwards."""
+    mesh, pose = surfaces[row].mesh, surfaces.pose(row)[0]
+    step = -(-mesh.face_count // MOST_SAMPLES)
+    corners = mesh.points.numpy()[mesh.faces.numpy()[::step]]
+    across = np.cross(corners[:, 1] - corners[:, 0], corners[:, 2] - corners[:, 0])
+    size = np.linalg.norm(across, axis=1, keepdims=True)
+    points = corners.mean(axis=1) - depth * across / np.where(size > 0.0, size, 1.0)
+    return points @ pose[:3, :3].T + pose[:3, 3]
 
 
 def _normals(mesh: Mesh, faces: np.ndarray, pose: np.ndarray) -> np.ndarray:
