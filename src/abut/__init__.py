@@ -14,4 +14,8 @@ def __getattr__(name: str) -> object:
         from importlib.metadata import version
 
         return version(__name__)
+    if name not in __all__ and not name.startswith("_"):
+        from abut.core.unknown_options import unknown_name
+
+        raise AttributeError(unknown_name(name, __all__))
     return _public(name)

@@ -4,6 +4,7 @@ import threading
 import weakref
 from collections.abc import Callable
 from functools import cached_property
+from os import PathLike
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
@@ -55,7 +56,9 @@ class Mesh:
     parts: np.ndarray | None = None  # first face of each part, then face_count; None: one part
 
     @explain_options
-    def __init__(self, vertices: Any, faces: Any, device: Any = None) -> None:
+    def __init__(self, vertices: Any, faces: Any = None, device: Any = None) -> None:
+        if faces is None:
+            raise MeshError(f"Mesh takes vertices and faces{_way_to_mesh(vertices, 'two arrays')}.")
         vertices, faces = to_plain(vertices), to_plain(faces)
         if device is None and isinstance(vertices, wp.array):
             device = vertices.device
@@ -346,8 +349,19 @@ def require_meshes(**operands: Any) -> None:
     """Refuse operands that are not meshes."""
     for name, operand in operands.items():
         if not isinstance(operand, Mesh):
-            way = "; abut.Mesh.from_trimesh makes one" if hasattr(operand, "faces") else ""
+            way = _way_to_mesh(operand)
             raise MeshError(f"{name} must be an abut.Mesh, not {type(operand).__name__}{way}.")
+
+
+def _way_to_mesh(operand: Any, arrays: str = "abut.Mesh(vertices, faces) makes one") -> str:
+    """How to make a mesh of what was given instead; "" where there is no way."""
+    if isinstance(operand, str | PathLike):
+        return "; abut.Mesh.load reads a file"
+    if hasattr(operand, "faces"):
+        return "; abut.Mesh.from_trimesh makes one"
+    if operand is None:
+        return "; abut.self_collide and abut.within(mesh, None, …) ask about one mesh"
+    return f"; {arrays}" if hasattr(operand, "__len__") else ""
 
 
 def _require_rows(data: Any, name: str, count: str) -> None:

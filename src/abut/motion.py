@@ -82,6 +82,7 @@ class Motion:
         self._points, self._bounds, self._lease = mesh.points, mesh.bounds, mesh.lease
         self._start = mesh.points
         self._poses = None
+        self._is_straight = end is not None
         self._place: tuple[int, bytes] | None = None
         if end is None:
             self._take_poses(_one_pose(start_pose, "start_pose"), _one_pose(end_pose, "end_pose"))
@@ -89,6 +90,10 @@ class Motion:
             self._take_end(end)
             if self._is_at_rest():
                 self._place = mesh.version, b""
+
+    def __repr__(self) -> str:
+        """Mesh, and how it moves."""
+        return f"Motion({self.mesh!r}, {'end' if self._is_straight else 'start_pose, end_pose'})"
 
     def __getstate__(self) -> dict[str, Any]:
         """The mesh at the start, and its end."""

@@ -16,7 +16,7 @@ from abut.options import number_from
 Rows = wp.array | np.ndarray | tuple[Any, ...]  # numbers become a Warp array when they are read
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Contacts(PicklableResult):
     """Pairs of faces that meet, sorted.
 
@@ -26,6 +26,8 @@ class Contacts(PicklableResult):
         contained: With ``solid=True``, whether no faces meet yet one mesh lies inside the other;
             like ``colliding``. None otherwise. Of a scene (k, 2) int32, such pairs of objects.
     """
+
+    row_name = "pairs"
 
     _pairs: Rows = field(repr=False)
     pose: wp.array | None
@@ -91,13 +93,15 @@ class Contacts(PicklableResult):
         return out
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class ClosestPoints(PicklableResult):
     """The point of a mesh closest to each query point; with a batch of poses a leading axis.
 
     Attributes:
         sign: Method of the signs, ``"pseudonormal"`` or ``"winding"``; None without signs.
     """
+
+    row_name = "rows"
 
     _distance: Rows = field(repr=False)
     _point: Rows = field(repr=False)
@@ -144,7 +148,7 @@ class ImpactKind(IntEnum):
     FACE_VERTEX = 2  # a face of a, a vertex of b; only between two motions
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Impacts(PicklableResult):
     """Pairs of moving features that come to touch, sorted by kind and features.
 
@@ -157,10 +161,12 @@ class Impacts(PicklableResult):
         first: The earliest time; infinity without an impact.
     """
 
-    time: wp.array
-    kind: wp.array
-    features: wp.array
-    converged: wp.array
+    row_name = "impacts"
+
+    time: wp.array = field(repr=False)
+    kind: wp.array = field(repr=False)
+    features: wp.array = field(repr=False)
+    converged: wp.array = field(repr=False)
     first: float
     _measure: Callable[["Impacts"], Any] | None = field(default=None, repr=False)
 
@@ -215,7 +221,7 @@ def share_below_one(share: float) -> float:
     return share
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Distances(PicklableResult):
     """The distance of two meshes, for one pose or for each of a batch.
 
@@ -258,13 +264,15 @@ class Distances(PicklableResult):
         return {"distance": distance, "value": distance, **rows}
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Gaps(PicklableResult):
     """Pairs of faces within a distance of each other, sorted.
 
     Attributes:
         pose: (n,) int32, the pose of each pair; None without a batch of poses.
     """
+
+    row_name = "pairs"
 
     _pairs: Rows = field(repr=False)
     pose: wp.array | None

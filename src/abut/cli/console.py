@@ -16,7 +16,6 @@ Item = TypeVar("Item")
 
 STDOUT, STDERR = 1, 2
 PIPE_WIDTH = 200  # columns; output to a pipe is not wrapped
-NO_DRIVER = "Could not find or load the NVIDIA CUDA driver"
 
 
 @cache
@@ -168,28 +167,7 @@ def quiet_warp() -> None:
     warnings.simplefilter("ignore")
     wp.config.log_level = wp.LOG_WARNING
     os.environ["ABUT_PROGRESS"] = "0"  # commands show their own
-    with _stderr_without(NO_DRIVER):
-        init_warp()
-
-
-@contextmanager
-def _stderr_without(noise: str) -> Iterator[None]:
-    """Drop lines that native code writes to standard error, where they contain ``noise``."""
-    sys.stderr.flush()
-    kept = os.dup(STDERR)
-    reader, writer = os.pipe()
-    os.set_blocking(reader, False)
-    os.set_blocking(writer, False)
-    os.dup2(writer, STDERR)
-    os.close(writer)
-    try:
-        yield
-    finally:
-        os.dup2(kept, STDERR)
-        os.close(kept)
-        with open(reader, "rb") as held:
-            lines = (held.read() or b"").decode(errors="replace").splitlines(keepends=True)
-        sys.stderr.writelines(line for line in lines if noise not in line)
+    init_warp()
 
 
 def version_of(package: str) -> str:

@@ -12,7 +12,7 @@ import stat
 import tempfile
 import zlib
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager, nullcontext, suppress
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -24,6 +24,8 @@ from abut.errors import ToolError
 log = logging.getLogger("abut")
 
 ROOM = 1 << 24  # bytes; the largest kernels with their source take less
+STDERR = 2
+NO_DRIVER = "Could not find or load the NVIDIA CUDA driver"  # also where there is no GPU
 SOURCES = (".cpp", ".cu")  # Warp does not read them again
 SEAL = ".crc32"
 
@@ -35,13 +37,38 @@ def init_warp() -> None:
     Raises:
         ToolError: There is no folder for kernels.
     """
-    with without_messages():
+    silent = wp.config.log_level in (wp.LOG_INFO, wp.LOG_WARNING)  # not asked to say more
+    with without_messages(), stderr_without(NO_DRIVER) if silent else nullcontext():
         try:
             wp.init()
         except OSError as error:
             folder = error.filename or wp.config.kernel_cache_dir
             wp.config.kernel_cache_dir = str(_use_temporary_folder(folder, error))
             wp.init()  # appends its version
+
+
+@contextmanager
+def stderr_without(noise: str) -> Iterator[None]:
+    """Drop lines that native code writes to standard error, where they contain ``noise``."""
+    try:
+        kept = os.dup(STDERR)
+    except OSError:  # closed
+        yield
+        return
+    reader, writer = os.pipe()
+    os.set_blocking(reader, False)
+    os.set_blocking(writer, False)
+    os.dup2(writer, STDERR)
+    os.close(writer)
+    try:
+        yield
+    finally:
+        os.dup2(kept, STDERR)
+        os.close(kept)
+        with open(reader, "rb") as held:
+            lines = (held.read() or b"").splitlines(keepends=True)
+        with suppress(OSError):
+            os.write(STDERR, b"".join(line for line in lines if noise.encode() not in line))
 
 
 @contextmanager

@@ -1,8 +1,9 @@
 """Pickling of results: plain arrays, restored on their device, or on the CPU if it is missing."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
+from enum import Enum
 from functools import cached_property
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import warp as wp
@@ -59,8 +60,30 @@ def _not_pickled(*_: Any) -> Any:
     raise AbutError("the scene had deformed when this was pickled; ask for it before.")
 
 
+def _brief(value: Any) -> str:
+    if isinstance(value, wp.array):
+        return f"{np.dtype(wp.dtype_to_numpy(value.dtype)).name} {value.shape}"
+    return repr(str(value)) if isinstance(value, Enum) else repr(value)
+
+
 class PicklableResult:
-    """A frozen dataclass of rows. Pickling computes its cached properties first."""
+    """A frozen dataclass of rows. Pickling computes its cached properties first.
+
+    Attributes:
+        row_name: Plural of what a row is, for results whose length is shown.
+        shown: Properties that are shown, beside the fields.
+    """
+
+    row_name: ClassVar[str] = ""
+    shown: ClassVar[tuple[str, ...]] = ()
+
+    def __repr__(self) -> str:
+        """The number of rows and the fields; arrays as type and shape."""
+        count = [f"{len(self):,} {self.row_name}"] if self.row_name else []  # type: ignore[arg-type]
+        names = [f.name for f in fields(self) if f.repr]  # type: ignore[arg-type]
+        values = [(name, getattr(self, name)) for name in (*names, *self.shown)]
+        told = [f"{name}={_brief(value)}" for name, value in values if value is not None]
+        return f"{type(self).__name__}({', '.join(count + told)})"
 
     def __getstate__(self) -> dict[str, Any]:
         """Return the rows as plain arrays, with the aliases of their devices."""

@@ -70,6 +70,41 @@ OTHER_NAMES = {
     "voxel_size": ("spacing",),
 }
 
+# Names that other libraries have, and those of abut for them.
+PUBLIC_NAMES = {
+    "BVHModel": "Mesh",
+    "CollisionManager": "Scene",
+    "CollisionObject": "Scene",
+    "SDF": "DistanceField",
+    "Trimesh": "Mesh",
+    "batch_collide": "collide",
+    "broad_phase": "Scene",
+    "check_collision": "collide",
+    "collides": "collide",
+    "collision": "collide",
+    "continuous_collide": "ccd",
+    "depth": "overlap",
+    "inside": "contains",
+    "intersect": "collide",
+    "intersection": "collide",
+    "intersections": "collide",
+    "intersects": "collide",
+    "is_inside": "contains",
+    "load": "Mesh.load",
+    "load_mesh": "Mesh.load",
+    "min_distance": "distance",
+    "minimum_distance": "distance",
+    "penetration": "overlap",
+    "penetration_depth": "overlap",
+    "read": "Mesh.load",
+    "relation": "overlap",
+    "self_intersect": "self_collide",
+    "self_intersections": "self_collide",
+    "shortest_distance": "distance",
+    "signed_distance_field": "DistanceField",
+    "time_of_impact": "ccd",
+}
+
 NOT_NEEDED = {
     "return_distance": "the result has the distance",
     "return_distances": "the result has the distance",
@@ -104,8 +139,7 @@ def explain_options(call: Callable[P, R]) -> Callable[P, R]:
         try:
             return call(*args, **kwargs)
         except TypeError as error:
-            if kwargs:
-                explain_error(call, kwargs, error)
+            explain_error(call, kwargs, error)
             raise
 
     return explained
@@ -124,15 +158,35 @@ def explain_methods(made: Class) -> Class:
 
 
 def explain_error(call: Callable[..., Any], options: dict[str, Any], error: TypeError) -> None:
-    """Raise an error that names the right option if ``error`` is about one a call does not have."""
-    known = [
-        name
+    """Raise an error that names the right option if ``error`` is about one a call does not have.
+
+    Or about options that were given by position.
+    """
+    taken = {
+        name: parameter.kind
         for name, parameter in signature(call).parameters.items()
         if name not in ("self", "cls") and parameter.kind is not Parameter.VAR_KEYWORD
-    ]
+    }
+    known = list(taken)
+    if str(error).startswith(f"{call.__qualname__}() takes "):
+        named = [f"{name}=" for name, kind in taken.items() if kind is Parameter.KEYWORD_ONLY]
+        if named and "positional argument" in str(error):
+            placed = ", ".join(known[: len(known) - len(named)]) or "nothing"
+            others = f"others by name: {', '.join(named)}"
+            raise TypeError(f"{_name_of(call)}() takes {placed} by position, {others}.") from None
     for name in options:
         if name not in known and repr(name) in str(error):
             raise TypeError(_explained(_name_of(call), name, known)) from None
+
+
+def unknown_name(name: str, public: list[str]) -> str:
+    """Return the message about a name that abut does not have."""
+    from difflib import get_close_matches
+
+    close = get_close_matches(name, public, 1) + get_close_matches(name.lower(), public, 1)
+    meant = [PUBLIC_NAMES[name]] if name in PUBLIC_NAMES else close
+    hint = f"; did you mean abut.{meant[0]}?" if meant else "; docs/reference.md lists all names."
+    return f"abut has no {name!r}{hint}"
 
 
 def _name_of(call: Callable[..., Any]) -> str:

@@ -227,7 +227,8 @@ def _motions(a: Any, b: Any) -> tuple[Motion, ...]:
     motions = (a,) if b is None else (a, b)
     for name, motion in zip("ab", motions, strict=False):
         if not isinstance(motion, Motion):
-            raise MeshError(f"{name} must be an abut.Motion, not {type(motion).__name__}.")
+            way = "; abut.Motion(mesh, end=…) makes one" if isinstance(motion, Mesh) else ""
+            raise MeshError(f"{name} must be an abut.Motion, not {type(motion).__name__}{way}.")
     return motions
 
 

@@ -27,7 +27,7 @@ COMMON = frozenset({Relation.CROSSING, Relation.A_IN_B, Relation.B_IN_A, Relatio
 COMMON_CODES = [k for k, relation in enumerate(RELATIONS) if relation in COMMON]
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Overlap(PicklableResult):
     """Two solids, at one pose or at each of a batch; all but the relation is computed when read.
 

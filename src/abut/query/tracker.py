@@ -81,6 +81,10 @@ class Tracker:
         self._fronts = CcdFronts()
         self._most_pairs = MOST_PAIRS  # of a front
 
+    def __repr__(self) -> str:
+        """One mesh or two."""
+        return f"Tracker({', '.join(map(repr, self.meshes))})"
+
     def __getstate__(self) -> dict[str, Any]:
         """The arguments it was made of; fronts are not pickled."""
         how = {"method": str(self.method), "bound": str(self.bound), "weld": self.weld}

@@ -15,7 +15,7 @@ from abut.scene.object_distances import FoundDistances
 from abut.scene.rows import ObjectRows
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class SceneDistances(ObjectRows, Distances):
     """Distances of pairs of objects, one row each; points and faces as for one pair.
 
@@ -41,7 +41,7 @@ class SceneDistances(ObjectRows, Distances):
         return out
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class LeastDistance(Distances):
     """The distance of the two objects that are nearest to each other, and points and faces there.
 

@@ -35,7 +35,7 @@ from abut.scene.selection import Part
 from abut.scene.shape_arrays import ShapeArrays
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class SceneImpacts(ObjectRows, Impacts):
     """Impacts of objects, sorted by objects, kind and features, which are those of the objects.
 

@@ -24,7 +24,7 @@ from abut.scene.touching_solids import relations_of_touching
 APART = RELATIONS.index(Relation.APART)
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class SceneOverlaps(ObjectRows, Overlap):
     """Pairs of objects that are not apart, sorted; every measure has one row for each.
 

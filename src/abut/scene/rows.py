@@ -13,7 +13,7 @@ from abut.core.pair_sort import PaddedSort
 wp.set_module_options({"enable_backward": False, "fuse_fp": False})
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class ObjectRows:
     """Rows of a result about pairs of objects.
 

@@ -80,6 +80,8 @@ class Scene:
     """
 
     def __init__(self, objects: Any = None, device: Any = None) -> None:
+        if isinstance(device, Mesh):
+            raise SceneError("a scene takes its objects as one list: abut.Scene([a, b]).")
         if device is None and is_device(objects):
             objects, device = None, objects
         objects = list(named_meshes(objects))

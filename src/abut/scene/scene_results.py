@@ -18,7 +18,7 @@ from abut.scene.contact_search import FoundContacts
 from abut.scene.rows import ObjectRows
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class SceneContacts(ObjectRows, Contacts):
     """Contacts of objects, sorted by objects, then faces; ``pose`` is the copy of the scene.
 
@@ -48,7 +48,7 @@ class SceneContacts(ObjectRows, Contacts):
         return wp.array(rows[new], dtype=wp.int32, device=device), pose
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class SceneGaps(ObjectRows, Gaps):
     """Pairs of faces at most so far apart, sorted by objects and faces."""
 

@@ -23,7 +23,7 @@ from abut.sdf.field_plan import FieldPlan, PlanRows
 from abut.sdf.footprint import BLOCK_TILES, NOTHING
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Proximity(PlanRows):
     """The sampled point of a mesh that is closest to a field's object, or deepest inside it."""
 

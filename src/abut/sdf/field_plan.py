@@ -77,7 +77,7 @@ def read_pairs_kernel(
             pairs_out[i] = read_pair(inputs[i], fields[0], pixel)
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class PlanRows(PicklableResult):
     """Rows of answers of a FieldPlan, one per pose."""
 

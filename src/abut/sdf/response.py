@@ -30,7 +30,7 @@ EARLY_OUTS = tuple(EarlyOut)  # their numbers in kernels
 MOST_COPIES = 64  # of a pair's sums: fewer threads contend for one
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Wrench(PicklableResult):
     """A force and a torque, (3,) float64 each; (B, 3) for a batch.
 
@@ -45,13 +45,15 @@ class Wrench(PicklableResult):
     vertex_torque: wp.array | None = None
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Response(PlanRows):
     """Force and torque of a mesh on a field's object that it penetrates, in the field's frame.
 
     Force and torque are integrals over the area inside (Morvan et al. 2008, equations 11 and 12);
     ``mean_force`` and ``mean_torque`` are divided by the area (equations 14 and 15).
     """
+
+    shown = ("area", "energy")
 
     _other_centre: Callable[[], np.ndarray] = field(repr=False)
     _centre: np.ndarray = field(repr=False)

@@ -15,7 +15,7 @@ from abut.sdf.grid import FieldGrid, extrapolated, last_cell, sample_field, to_c
 wp.set_module_options({"enable_backward": False, "fuse_fp": False})
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class FieldSamples(PicklableResult):
     """A distance field at many points.
 

@@ -23,7 +23,7 @@ MATTE, GLOW, SHADOW = 0, 1, 2  # lit; emissive; visible only in shadow
 CREASE = np.cos(np.radians(40.0))  # edges sharper than this stay sharp
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Body:
     """A surface in a picture.
 
@@ -56,6 +56,11 @@ class Body:
                 raise PoseError(f"pose must be a (4, 4) matrix, not {matrix.shape}.")
             vertices = vertices @ matrix[:3, :3].T + matrix[:3, 3]
         object.__setattr__(self, "shape", Shape(vertices, faces))
+
+    def __repr__(self) -> str:
+        """Size of the shape."""
+        vertices, faces = self.shape
+        return f"Body({len(vertices):,} vertices, {len(faces):,} faces)"
 
     def is_marked(self) -> np.ndarray:
         """(m,) bool, whether each face is marked."""

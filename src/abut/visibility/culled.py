@@ -43,7 +43,7 @@ class PassStatistics:
     milliseconds: float
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Culled(PicklableResult):
     """The potentially colliding set of a scene.
 
@@ -54,9 +54,11 @@ class Culled(PicklableResult):
         statistics: One row per pass and view.
     """
 
-    faces: wp.array
+    row_name = "faces"
+
+    faces: wp.array = field(repr=False)
     level: Level
-    statistics: tuple[PassStatistics, ...]
+    statistics: tuple[PassStatistics, ...] = field(repr=False)
     _objects: np.ndarray = field(repr=False)
     _pair: Callable[[], tuple[wp.array, wp.array, wp.array]] = field(repr=False)
 

@@ -24,7 +24,7 @@ MOTION_IMPACT_ROWS = {
 }
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class MotionVerdicts(PicklableResult):
     """Verdicts of motions: of one as plain numbers, of a batch as Warp arrays (B, …).
 
@@ -55,7 +55,7 @@ class MotionVerdicts(PicklableResult):
         return {k: v.numpy() if isinstance(v, wp.array) else np.asarray(v) for k, v in columns}
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class MotionImpacts(PicklableResult):
     """First contacts of pairs of objects during a motion of a robot, sorted by objects.
 

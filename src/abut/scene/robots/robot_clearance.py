@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 CLEARANCE_CHUNK = 4096  # configurations that are posed at a time
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class RobotClearance(PicklableResult):
     """Least distances of a robot: in one configuration, or in a batch of them (B, …).
 
