@@ -4,7 +4,7 @@ A Panda in problems of MotionBenchMaker (700 in all, 100 in each of seven sets),
 and seed for every side, exact meshes and the same pairs of links:
 
 - ``abut``: ``abut.adapters.ompl``, whose motions are certified for their whole way.
-- ``abut at steps``: configurations at most ``--step`` of any joint apart, one call for 32 of an edge.
+- ``abut at steps``: configurations at most ``--step`` of any joint apart, in one call for 32.
 - ``pin+coal at steps``: the same configurations one by one, until one is in contact.
 
 Both sides with steps ask for the same configurations in the same order, so that they take the same
