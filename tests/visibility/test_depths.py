@@ -7,7 +7,13 @@ import pytest
 import warp as wp
 
 from abut.visibility.coverage import depths_over, touches
-from abut.visibility.screen_faces import ROWS, load_own_screen_face, map_point, store_face
+from abut.visibility.screen_faces import (
+    ROWS,
+    load_own_screen_face,
+    map_point,
+    screen_face_of,
+    store_face,
+)
 from abut.visibility.settings import View, ViewMap, map_of
 from hard_faces import needles
 
@@ -30,7 +36,8 @@ def depths_kernel(
 ):
     """Whether a face touches a pixel, and its depths there."""
     i = wp.tid()
-    store_face(rows_out, i, corners[i, 0], corners[i, 1], corners[i, 2])
+    f = screen_face_of(corners[i, 0], corners[i, 1], corners[i, 2])
+    store_face(rows_out, i, f)
     f = load_own_screen_face(rows_out, i)
     touched_out[i] = touches(f, centres[i], reach)
     depths_out[i] = depths_over(f, centres[i], reach, slack)

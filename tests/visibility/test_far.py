@@ -114,6 +114,16 @@ def lost(device, pixels, seeds=range(12)):
     return total
 
 
+def lost_pairs(device, pixels, seeds=range(12)):
+    """Number of intersecting pairs that are no candidates, over some scenes."""
+    total = 0
+    for seed in seeds:
+        a, b = (mesh_of(corners, device) for corners in crossing_pairs(seed))
+        met = set(map(tuple, abut.collide(a, b, method="brute").pairs.numpy().tolist()))
+        total += len(met - set(map(tuple, abut.cull([a, b], pixels=pixels).pairs.numpy().tolist())))
+    return total
+
+
 def by_lists(monkeypatch, yes=True):
     """Let all raster targets use fragment lists, or none."""
     monkeypatch.setattr(TileTarget, "suits", staticmethod(lambda *_: not yes))

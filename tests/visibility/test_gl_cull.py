@@ -37,9 +37,10 @@ def seen(meshes, **options):
 
 @pytest.mark.parametrize("pixels", [1, 16, 100])
 @pytest.mark.parametrize("name", cases.PAIRS)
-def test_far_is_conservative(name, pixels, device):
+@pytest.mark.parametrize("method", ["far", "quick_cullide"])
+def test_boxes_are_conservative(method, name, pixels, device):
     meshes = meshes_of(name, 300, device)
-    culled = seen(meshes, pixels=pixels)
+    culled = seen(meshes, pixels=pixels, method=method, conservative=True)
     assert touched(*meshes) <= left_over(culled)
     assert set(culled.objects.numpy()) == {side for side, _ in left_over(culled)}
 
@@ -58,8 +59,10 @@ def test_far_is_conservative_for_any_soup(a, b, pixels, turned, far):
     for side in (a, b):
         points = np.array(side, dtype=np.float64).reshape(-1, 3) * scale + offset
         meshes.append(abut.Mesh(points, np.arange(len(points)).reshape(-1, 3), "cpu"))
-    kept = left_over(seen(meshes, poses=[None, pose], pixels=pixels))
-    assert touched(*meshes, pose_b=pose) <= kept
+    options = {"poses": [None, pose], "pixels": pixels, "conservative": True}
+    kept = left_over(seen(meshes, **options))
+    quick = left_over(seen(meshes, method="quick_cullide", **options))
+    assert touched(*meshes, pose_b=pose) <= quick <= kept
 
 
 @pytest.mark.parametrize("seed", range(3))

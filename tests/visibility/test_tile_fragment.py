@@ -5,7 +5,13 @@ import pytest
 import warp as wp
 
 from abut.visibility.coverage import centre_of, covers, pixel_depths
-from abut.visibility.screen_faces import ROWS, load_own_screen_face, pixel_box, store_face
+from abut.visibility.screen_faces import (
+    ROWS,
+    load_own_screen_face,
+    pixel_box,
+    screen_face_of,
+    store_face,
+)
 from abut.visibility.settings import View, ViewMap, map_of
 from abut.visibility.tile_fragment import count_bits, lowest_bit_index, tile_depths, tile_mask
 from hard_faces import FINE, needles, through_centres
@@ -32,7 +38,7 @@ def tile_fragment_kernel(
     p = corners[face, 0]
     q = corners[face, 1]
     r = corners[face, 2]
-    store_face(rows_out, face, p, q, r)
+    store_face(rows_out, face, screen_face_of(p, q, r))
     f = load_own_screen_face(rows_out, face)
     box = pixel_box(p, q, r, view, wp.vec2i(0, view.pixels))
     column = (tile % 8) * 8

@@ -20,7 +20,7 @@ from abut.mesh import Mesh
 from abut.options import CULL_METHODS, CullBackend, Level, Order
 from abut.query.cull import Culled, cull
 
-OPTIONS = "method pixels views level distance order backend self_collisions".split()
+OPTIONS = "method pixels views level distance order backend self_collisions conservative".split()
 PASS_COLUMNS = (
     "level view pixels passes queries faces fragments bfv ffv sfv nfv milliseconds".split()
 )
@@ -44,6 +44,8 @@ def add_command(commands: Any) -> None:
     add_length(parser, "--distance", "keep faces at most D apart", 0.0)
     about = "test faces of one object too"
     parser.add_argument("--self", dest="self_collisions", action="store_true", help=about)
+    about = "let cullide and quick_cullide draw conservative fragments, as far does"
+    parser.add_argument("--conservative", action="store_const", const=True, help=about)
     add_picture(parser, "the scene, survivors in red,")
     add_output(parser)
     parser.set_defaults(run=run)

@@ -45,6 +45,7 @@ def cull(
     order: str | None = None,
     self_collisions: bool = False,
     backend: str = "warp",
+    conservative: bool | None = None,
 ) -> Culled:
     """Find the objects and faces of a scene that may collide, by visibility along axes.
 
@@ -63,6 +64,8 @@ def cull(
             the papers.
         self_collisions: Test faces of one object against each other too.
         backend: ``warp``, kernels; or ``gl``, the graphics pipeline.
+        conservative: Faces cover every pixel that they touch, with an interval of depths. The
+            default, None, is True for ``far``, which has no other form, and False for the others.
 
     Returns:
         The potentially colliding set, candidate pairs, and statistics of each pass.
@@ -74,15 +77,17 @@ def cull(
         ToolError: There is no OpenGL for ``gl``; the message says what to install.
 
     Guarantee:
-        ``far``: Conservative. At any resolution no face that intersects another (or is within the
-        distance of one) is left out. ``cullide`` and ``quick_cullide``: Approximate. Faces that
-        intersect between the centres of pixels may be lost.
+        ``far``, and all methods with ``conservative=True``: Conservative. At any resolution no face
+        that intersects another (or is within the distance of one) is left out. ``cullide`` and
+        ``quick_cullide`` otherwise: Approximate. Faces that intersect between the centres of pixels
+        may be lost.
     """
     meshes, poses = _operands(scene, poses)
     backend = chosen(CullBackend, backend, "backend")
     if backend is CullBackend.GL:
         order = order or Order.DRAWN
-    settings = _settings(method, pixels, views, level, distance, order, self_collisions)
+    args = method, pixels, views, level, distance, order, self_collisions, conservative
+    settings = _settings(*args)
     if not any(mesh.face_count for mesh in meshes):
         return _nothing(meshes, settings)
     with meshes[0].lock:  # guards the soup, too
@@ -126,18 +131,24 @@ def _settings(
     distance: float,
     order: str | None,
     within: bool,
+    conservative: bool | None = None,
 ) -> Settings:
     method, level = chosen(CULL_METHODS, method, "method"), chosen(Level, level, "level")
     if order is None:
         order = Order.FREE if method is Method.FAR else Order.DRAWN
     order = chosen(Order, order, "order")
     distance = number_from(distance, "distance", 0.0)
-    if distance and method is not Method.FAR:
-        raise OptionError(f"method '{method}' has no distance; use 'far'.")
+    if conservative is None:
+        conservative = method is Method.FAR
+    if method is Method.FAR and not conservative:
+        raise OptionError("method 'far' is conservative; use 'cullide' to sample pixel centres.")
+    if distance and not conservative:
+        raise OptionError(f"method '{method}' has a distance only with conservative=True.")
     if within and level is Level.OBJECT:
         raise OptionError("self_collisions are found among faces; use level='face'.")
     size, seen = checked_pixels(pixels), checked_views(views)
-    return Settings(method, size, seen, level, distance, order, bool(within))
+    within, conservative = bool(within), bool(conservative)
+    return Settings(method, size, seen, level, distance, order, within, conservative)
 
 
 def _culled(soup: Soup, culler: Culler | HostCuller) -> Culled:

@@ -81,7 +81,8 @@ def visible_settings(
     order = Order.FREE if method is Method.FAR else Order.DRAWN
     pixels, views = checked_pixels(pixels), checked_views("xyz")
     shared = sharing if within else SHARED_BY_POSITION
-    return Settings(method, pixels, views, Level.FACE, 0.0, order, within, shared)
+    far = method is Method.FAR
+    return Settings(method, pixels, views, Level.FACE, 0.0, order, within, far, shared)
 
 
 def _contact_keys(soup: Soup, settings: Settings, sharing: int) -> np.ndarray:
@@ -89,12 +90,13 @@ def _contact_keys(soup: Soup, settings: Settings, sharing: int) -> np.ndarray:
     device, layout = soup.device, layout_of(soup)
     culler = culler_of(soup, settings)
     culler.run()
-    candidates = Candidates(soup, culler)
+    candidates = Candidates(soup, culler, in_views=False)
     capacity = max(LEAST_CAPACITY, 4 * culler.survivors.count + culler.survivors.fold_count)
-    queues = PairQueues(device, candidates=capacity, hits=capacity, undecided=capacity)
+    room = {"near": 2 * capacity, "candidates": capacity, "hits": capacity, "undecided": capacity}
+    queues = PairQueues(device, **room)
 
     def stages() -> Iterator[Stage]:
-        yield from candidates.stages(queues["candidates"])
+        yield from candidates.stages(queues["near"], queues["candidates"])
         rows = MeshRows(mesh_pairs(soup.view, soup.view, sharing), device)
         contacts = ContactStages(rows, queues, contact_queues(queues, layout), Strategy.BRUTE)
         yield contacts.filter(queues["candidates"])

@@ -100,18 +100,29 @@ def plane_of(u: wp.vec3f, v: wp.vec3f, z: wp.vec3f):
 
 
 @wp.func
-def store_face(rows_out: wp.array[wp.vec4f], face: wp.int32, p: wp.vec3f, q: wp.vec3f, r: wp.vec3f):
-    """Write the rows of a face, given its corners in screen space."""
-    slope = plane_of(
-        wp.vec3f(p[0], q[0], r[0]), wp.vec3f(p[1], q[1], r[1]), wp.vec3f(p[2], q[2], r[2])
-    )
-    rows_out[ROWS * face] = wp.vec4f(p[0], p[1], p[2], inverse(q[0] - p[0]))
-    rows_out[ROWS * face + 1] = wp.vec4f(q[0], q[1], q[2], inverse(r[0] - q[0]))
-    rows_out[ROWS * face + 2] = wp.vec4f(r[0], r[1], r[2], inverse(p[0] - r[0]))
-    heights = wp.vec3f(inverse(q[1] - p[1]), inverse(r[1] - q[1]), inverse(p[1] - r[1]))
-    rows_out[ROWS * face + 3] = wp.vec4f(heights[0], heights[1], heights[2], slope[0])
-    area = edge_side_f64(p[0], p[1], q[0], q[1], r[0], r[1])
-    rows_out[ROWS * face + 4] = wp.vec4f(slope[1], slope[2], sign_f64(area), 0.0)
+def screen_face_of(p: wp.vec3f, q: wp.vec3f, r: wp.vec3f):
+    """Make a ScreenFace of its corners in screen space."""
+    out = ScreenFace()
+    out.u = wp.vec3f(p[0], q[0], r[0])
+    out.v = wp.vec3f(p[1], q[1], r[1])
+    out.z = wp.vec3f(p[2], q[2], r[2])
+    out.per_u = wp.vec3f(inverse(q[0] - p[0]), inverse(r[0] - q[0]), inverse(p[0] - r[0]))
+    out.per_v = wp.vec3f(inverse(q[1] - p[1]), inverse(r[1] - q[1]), inverse(p[1] - r[1]))
+    slope = plane_of(out.u, out.v, out.z)
+    out.slope = wp.vec2f(slope[0], slope[1])
+    out.has_plane = slope[2]
+    out.orientation = sign_f64(edge_side_f64(p[0], p[1], q[0], q[1], r[0], r[1]))
+    return out
+
+
+@wp.func
+def store_face(rows_out: wp.array[wp.vec4f], face: wp.int32, f: ScreenFace):
+    """Write the rows of a face."""
+    rows_out[ROWS * face] = wp.vec4f(f.u[0], f.v[0], f.z[0], f.per_u[0])
+    rows_out[ROWS * face + 1] = wp.vec4f(f.u[1], f.v[1], f.z[1], f.per_u[1])
+    rows_out[ROWS * face + 2] = wp.vec4f(f.u[2], f.v[2], f.z[2], f.per_u[2])
+    rows_out[ROWS * face + 3] = wp.vec4f(f.per_v[0], f.per_v[1], f.per_v[2], f.slope[0])
+    rows_out[ROWS * face + 4] = wp.vec4f(f.slope[1], f.has_plane, f.orientation, 0.0)
 
 
 @wp.func
@@ -190,7 +201,7 @@ def set_up_face(
     p = map_point(view, points[corners[0]])
     q = map_point(view, points[corners[1]])
     r = map_point(view, points[corners[2]])
-    store_face(screen.rows, face, p, q, r)
+    store_face(screen.rows, face, screen_face_of(p, q, r))
     box = pixel_box(p, q, r, view, screen.band)
     screen.boxes[face] = box
     return box

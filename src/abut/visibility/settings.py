@@ -132,6 +132,7 @@ class Settings:
     distance: float  # faces at most this far apart survive too
     order: Order  # a face is occluded by faces drawn before it, or by any that overlap in depth
     within: bool  # faces of one object are tested against each other, unless they share a corner
+    conservative: bool  # faces cover every pixel they touch, else where they contain its centre
     sharing: int = SHARED_BY_POSITION  # vertices that faces of one object may share
 
     def distance_in(self, soup: Soup) -> float:
@@ -140,11 +141,6 @@ class Settings:
         Faces of one object are judged in its frame, where rounded points may lie as far apart.
         """
         return self.distance + (2.0 * soup.rounding if self.within else 0.0)
-
-    @property
-    def conservative(self) -> bool:
-        """Faces cover every pixel they touch, not only pixels whose centre they contain."""
-        return self.method is Method.FAR
 
     @property
     def free(self) -> bool:

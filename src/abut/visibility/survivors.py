@@ -77,10 +77,11 @@ def survivor_boxes_kernel(
     margin: wp.float32,
     # out
     boxes_out: wp.array2d[wp.vec4f],
+    corners_out: wp.array2d[wp.vec3d],
 ):
-    """Boxes of survivors, relative to a corner of the first, grown by a margin.
+    """Corners of survivors; their boxes relative to a corner of the first, grown by a margin.
 
-    The fourth components hold the face and its state.
+    The fourth components of boxes hold the face and its state.
     """
     for i in range(span[0] + wp.tid(), wp.min(span[1], wp.int32(count[0])), span[2]):
         face = wanted[i]
@@ -94,6 +95,8 @@ def survivor_boxes_kernel(
             high = high + around + grown
         boxes_out[i, 0] = vec4_with_int(low, face)
         boxes_out[i, 1] = vec4_with_int(high, primitives.state[primitive_of(primitives, face)])
+        for k in range(3):
+            corners_out[i, k] = points[f[k]]
 
 
 class Survivors:
@@ -112,6 +115,7 @@ class Survivors:
         self._places = wp.empty(faces, dtype=wp.int32, device=device)
         self._faces = wp.empty(faces, dtype=wp.int32, device=device)
         self._boxes = wp.empty((faces, 2), dtype=wp.vec4f, device=device)
+        self._corners = wp.empty((faces, 3), dtype=wp.vec3d, device=device)
         self._rows = wp.empty(faces, dtype=wp.vec2i, device=device)
         self._objects = wp.zeros(objects, dtype=wp.int32, device=device)
         self._first_face = wp.array(soup.first_face[:-1].astype(np.int32), device=device)
@@ -151,7 +155,7 @@ class Survivors:
         """On CUDA, copy as many rows as are expected while the device is busy; returns True."""
         self._copies = None
         if self._ahead and self._expected:
-            arrays = self._rows, self._boxes
+            arrays = self._rows, self._boxes, self._corners
             self._copies = [wp.clone(array[: self._expected]) for array in arrays]
         return True
 
@@ -164,6 +168,11 @@ class Survivors:
     def boxes(self) -> wp.array:
         """(n, 2) vec4f boxes of the survivors, see ``survivor_boxes_kernel``."""
         return self._copied(1, self._boxes)
+
+    @property
+    def corners(self) -> wp.array:
+        """(n, 3) vec3d corners of the survivors."""
+        return self._copied(2, self._corners)
 
     @property
     def fold_keys(self) -> wp.array:
@@ -200,7 +209,7 @@ class Survivors:
         with np.errstate(over="ignore"):  # infinite where half the distance exceeds float32
             margin = np.nextafter(np.float32(distance / 2), np.float32(np.inf))
         args = [soup.points, soup.faces, primitives, self._faces, self._count]
-        args += [float(margin) if distance else 0.0, self._boxes]
+        args += [float(margin) if distance else 0.0, self._boxes, self._corners]
         yield Task(survivor_boxes_kernel, count, args, device).run
 
     def _send(self) -> None:
