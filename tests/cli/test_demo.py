@@ -26,6 +26,7 @@ TINY = {
     "cloth-ball": 200,
     "leaves": 1500,
     "balls": 1500,
+    "crank": 600,
     "fracture": 1500,
 }
 

@@ -23,6 +23,7 @@ from abut.query.collide import collide
 from abut.query.self_collide import self_collide
 from abut.results import Contacts
 from abut.sim.cloth_scenes import cloth_over_ball, cloth_over_table, falling_leaves
+from abut.sim.disassembly import crank_in_a_ring
 from abut.sim.rigid_scenes import breaking_object, falling_dragons, swarm_of_balls
 from abut.sim.simulation import Seen, Simulation
 
@@ -87,6 +88,9 @@ ANIMATED = {
     "dragons": AnimatedDemo(
         "dragons fall onto a floor that waves", falling_dragons, 60_000, 60, meshes=1
     ),
+    "crank": AnimatedDemo(
+        "a planner takes a crank out of two rings", crank_in_a_ring, 6000, meshes=2
+    ),
     "fracture": AnimatedDemo(
         "a falling object breaks another", breaking_object, 20_000, 50, meshes=2
     ),
@@ -109,7 +113,8 @@ def add_command(commands: Any) -> None:
     about = "compare the contacts of each frame with those of another method; "
     about += "exit status 1 when they differ"
     parser.add_argument("--check", nargs="?", const="other", metavar="METHOD", help=about)
-    about = "z up; with fracture, given twice: what breaks and what falls; with dragons once"
+    about = "z up; with fracture, given twice: what breaks and what falls; with crank twice: the "
+    about += "part and what it leaves along x; with dragons once"
     parser.add_argument("--mesh", action="append", metavar="FILE", help=about)
     parser.add_argument("--no-film", action="store_true", help="only run and time a moving demo")
     add_output(parser)

@@ -8,6 +8,7 @@ from abut.sim.cloth_scenes import (
     cloth_over_table,
     falling_leaves,
 )
+from abut.sim.disassembly import Disassembly, crank_in_a_ring
 from abut.sim.impulse_solver import ImpulseSolver, Surfaces
 from abut.sim.rigid import Energy, RigidBodies
 from abut.sim.rigid_scenes import (
@@ -24,6 +25,7 @@ from abut.sim.waves import WavingFloor
 
 __all__ = [
     "Cloth",
+    "Disassembly",
     "Dragons",
     "Drape",
     "Energy",
@@ -42,6 +44,7 @@ __all__ = [
     "breaking_object",
     "cloth_over_ball",
     "cloth_over_table",
+    "crank_in_a_ring",
     "falling_dragons",
     "falling_leaves",
     "swarm_of_balls",
