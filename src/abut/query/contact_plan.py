@@ -138,7 +138,7 @@ class ContactPlan(Operands):
         if not self.trees:
             return Strategy.BRUTE
         if self.sharing != SHARED_NONE and self.bound is not Bound.AABB:
-            return Strategy.LEAF_WALK
+            return Strategy.LEAF_WALK if self.device.is_cuda else Strategy.BALANCED
         if self.sharing != SHARED_NONE:
             return Strategy.CLUSTERS if self.device.is_cuda else Strategy.PACKETS
         if self.first:

@@ -120,13 +120,13 @@ def faces_key(tree: Any, a: wp.int32, b: wp.int32):
 
 
 @wp.func
-def row_count(tree: TraversalTree):
+def rows_of_slot(tree: TraversalTree):
     """Rows of a slot."""
     return 2
 
 
 @wp.func
-def row_count(tree: VolumeTree):
+def rows_of_slot(tree: VolumeTree):
     """Rows of a slot."""
     return OBB_ROWS
 
@@ -206,9 +206,9 @@ def parent_of(tree: Any, x: wp.int32, y: wp.int32):
     """The pair that was opened to give (x, y); (-1, -1) for one that always overlaps, or none."""
     above_x = wp.int32(-1)
     above_y = wp.int32(-1)
-    if x != tree.nodes_a.shape[0] / row_count(tree) - 1:
+    if x != tree.nodes_a.shape[0] / rows_of_slot(tree) - 1:
         above_x = tree.splits_a[x >> 1]
-    if y != tree.nodes_b.shape[0] / row_count(tree) - 1:
+    if y != tree.nodes_b.shape[0] / rows_of_slot(tree) - 1:
         above_y = tree.splits_b[y >> 1]
     if tree.within:
         if above_x >= 0 and holds(tree.ranges_a[above_x], tree.ranges_a[y]):
