@@ -150,3 +150,17 @@ def test_balanced_tasks_with_small_queues(tasks, full, device, monkeypatch):
         found.append(keys_of(ContactPlan(*operands, strategy=how)))
     np.testing.assert_array_equal(*found)
     assert searches[-1].rounds > (20 if full == 4 else 0)
+
+
+@pytest.mark.parametrize("faces", [2500, 9000])
+def test_slices_that_end_within_a_block_of_leaves(faces, device):
+    """Launches on the CPU are cut into slices at any leaf; walks of whole blocks lost some."""
+    mesh = abut.Mesh(*cases.single("folded_cloth", faces), device)
+    layout = KeyLayout.of(mesh.face_count, mesh.face_count)
+    side, found = make_posed_mesh(mesh.points, mesh.faces), []
+    for how in (None, Strategy.LEAF_WALK):
+        operands = (mesh.device, side, side, (bvh_of(mesh),), SHARED_BY_INDEX, layout, 1)
+        plan = ContactPlan(*operands, strategy=how, queues=small_queues(mesh.device))
+        found.append(keys_of(plan))
+    assert len(found[0]) > 100
+    np.testing.assert_array_equal(*found)

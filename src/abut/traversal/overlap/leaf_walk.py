@@ -43,13 +43,14 @@ def leaf_walk_kernel_for(pairs_type: type, finer: bool, own: bool) -> wp.Kernel:
 
         Leaves beyond the most that one launch can count are skipped; ``skipped_out`` says so.
         """
-        blocks = item_stop(items, span[1] / LEAF_BLOCK)
+        blocks = item_stop(items, (span[1] - 1) / LEAF_BLOCK + 1)
         if blocks > MOST_BLOCKS:
             blocks = MOST_BLOCKS
             if wp.tid() == 0:
                 push_pair(skipped_out, wp.int64(0))
         row_count = pair_stop(pairs, wp.int32(0x7FFFFFFF))
-        for work in range(span[0] + wp.tid(), blocks * LEAF_BLOCK, span[2]):
+        stop = wp.min(blocks * LEAF_BLOCK, span[1])  # a slice may end within a block
+        for work in range(span[0] + wp.tid(), stop, span[2]):
             at = row_and_item(items, work / LEAF_BLOCK)
             rank = at[0]
             pair = pair_at(pairs, rank)
