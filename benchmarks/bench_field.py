@@ -1,13 +1,18 @@
 """Distance fields, built: ``python -m benchmarks.bench_field --device cpu``.
 
 The field of a model with its sign at every sample, exact everywhere (``full``), or within four
-cells of the surface (``band``). MeshLib makes a volume of its own over the same grid; libigl and,
-on the CPU, Warp answer ``--few`` random samples, and their times are scaled up. On CUDA Warp
-answers all samples, in the order of the grid. Distances are compared first.
+cells of the surface (``band``). ``--rebuild`` times frames of a closed knot of 50,000 faces that
+deforms: ``mesh.deform`` and ``field.rebuild`` of a band of four cells. ``--readback`` times copies
+of whole grids to the host on CUDA, as table 1 of Morvan et al. 2008.
+
+MeshLib makes a volume of its own over the same grid; libigl and, on the CPU, Warp answer ``--few``
+random samples, and their times are scaled up. On CUDA Warp answers all samples, in the order of the
+grid. Distances are compared first.
 """
 
 import argparse
 import sys
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -16,6 +21,7 @@ import numpy as np
 import warp as wp
 
 import abut
+from abut import cases
 from abut.sdf.grid import box_around
 from benchmarks.bench_closest_point import Job, _version, of_libigl, of_warp
 from benchmarks.cases import _gem, _model
@@ -82,10 +88,17 @@ def main(argv: list[str] | None = None) -> int:
     parser.add_argument("--budget", type=float, default=30.0, help="seconds a library and job")
     parser.add_argument("--peers", nargs="*", choices=list(AGREED), default=list(AGREED))
     parser.add_argument("--models", nargs="+", choices=MODELS, default=list(MODELS))
+    parser.add_argument("--rebuild", action="store_true", help="frames of a deforming knot alone")
+    parser.add_argument("--readback", action="store_true", help="copies of grids alone")
     parser.add_argument("--out", type=Path)
     args = parser.parse_args(argv)
     wp.config.log_level = QUIET
     rows, wrong = [], False
+    if args.rebuild or args.readback:
+        rows = rebuild_rows(args) if args.rebuild else []
+        rows += readback_rows(args) if args.readback else []
+        print_rows("field", rows)
+        args.models = ()
     for name in args.models:
         found, bad = run_case(Case(name, args.resolution, args.device), args)
         print_rows(f"field_{name}", found)
@@ -94,6 +107,51 @@ def main(argv: list[str] | None = None) -> int:
     write_csv(out, rows)
     print(f"written to {out}")
     return int(wrong)
+
+
+def rebuild_rows(args: argparse.Namespace) -> list[Row]:
+    """Time frames of a deforming mesh: its refit, and its field rebuilt in place."""
+    knot = cases.torus_knot(500, 50)
+    mesh = abut.Mesh(*knot, args.device)
+    longest = float(np.ptp(knot.vertices, axis=0).max())
+    spacing = 1.2 * longest / (args.resolution - 1)
+    field = abut.DistanceField(mesh, spacing=spacing, margin=0.1 * longest, band=4 * spacing)
+    rows = []
+    for name in ("frame", "rebuild"):
+        times = []
+        for k in range(3 * args.rounds):
+            moved = knot.vertices * [1.0, 1.0 + 0.02 * np.sin(0.3 * k), 1.0]
+            wp.synchronize()
+            start = time.perf_counter()
+            mesh.deform(moved)
+            if name == "rebuild":
+                abut.closest_point(mesh, knot.vertices[:1])  # refits the hierarchy
+                wp.synchronize()
+                start = time.perf_counter()
+            field.rebuild(mesh)
+            wp.synchronize()
+            times.append((time.perf_counter() - start) * 1e3)
+        times = times[3:]
+        row = Row("field_knot_50k", f"{name}{args.resolution}", "abut", args.device)
+        row.ms_min, row.ms_median, row.rounds = min(times), float(np.median(times)), len(times)
+        row.answer_size, row.version = int(np.prod(field.box.shape)), _version("abut")
+        rows.append(row)
+    return rows
+
+
+def readback_rows(args: argparse.Namespace) -> list[Row]:
+    """Time the copy of four float32 channels of n^3 samples to the host."""
+    rows = []
+    for n in (64, 128, 256, 512):
+        grid = wp.zeros((n, n, n), dtype=wp.vec4f, device=args.device)
+        host = wp.empty_like(grid, device="cpu", pinned=True)
+        timed = Timed(lambda grid=grid, host=host: wp.copy(host, grid), args.device)
+        measure([timed], args.rounds, args.budget)
+        row = Row("readback", str(n), "warp", args.device)
+        row.ms_min, row.ms_median = timed.ms_min, timed.ms_median
+        row.rounds, row.answer_size, row.version = len(timed.samples), n**3, _version("warp-lang")
+        rows.append(row)
+    return rows
 
 
 def run_case(case: Case, args: argparse.Namespace) -> tuple[list[Row], bool]:

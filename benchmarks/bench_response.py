@@ -24,7 +24,7 @@ import abut
 from benchmarks.comparison import QUIET, RESULTS
 from benchmarks.ours import commit
 from benchmarks.plots import line_plot
-from benchmarks.response_models import MODELS, PEERS, Call, TwinModels
+from benchmarks.response_models import MODELS, PEERS, VARIANTS, Call, TwinModels
 from benchmarks.rows import Row, machine_name, print_table, write_csv
 
 COLLISION = {  # without early out, with the paper's, with abut's own; other samples
@@ -32,8 +32,14 @@ COLLISION = {  # without early out, with the paper's, with abut's own; other sam
     "depth": {"early_out": "depth"},
     "bound": {"early_out": "bound"},
     "faces": {"sampling": "faces"},
+    "vertices": {"sampling": "vertices"},  # its pixels mean nothing
 }
-PROXIMITY = {"views": {"sampling": "views"}, "dominant": {}, "faces": {"sampling": "faces"}}
+PROXIMITY = {
+    "views": {"sampling": "views"},
+    "dominant": {},
+    "faces": {"sampling": "faces"},
+    "vertices": {"sampling": "vertices"},
+}
 KINDS = {"collision": COLLISION, "proximity": PROXIMITY}
 BEST = {"collision": "bound", "proximity": "dominant"}
 PICTURED = 1024  # pixels of the plots, and of the peers
@@ -95,6 +101,7 @@ def methods_of(
         ("abut", variant, pixels, ours(models, kind, pixels, options))
         for pixels in args.pixels
         for variant, options in KINDS[kind].items()
+        if not args.variants or variant in args.variants
     ]
     for peer in args.peers:
         try:
@@ -102,7 +109,7 @@ def methods_of(
         except ImportError:
             print(f"{peer}: not installed, skipped")
             continue
-        variant = "samples" if peer == "warp" else "vertices"
+        variant = VARIANTS.get(peer, "vertices")
         methods.append((peer, variant, PICTURED, call))
     return methods
 
@@ -155,16 +162,25 @@ def by_method(points: list[Point]) -> list[list[Point]]:
     """Group points by curve."""
     groups: dict[tuple, list[Point]] = {}
     for p in points:
-        groups.setdefault((p.kind, p.model, p.library, p.variant, p.pixels), []).append(p)
+        groups.setdefault(curve_of(p), []).append(p)
     return list(groups.values())
 
 
+def curve_of(p: Point) -> tuple:
+    """Return what the points of a curve have in common."""
+    return p.kind, p.model, p.library, p.variant, p.pixels
+
+
 def merged(path: Path, points: list[Point]) -> list[Point]:
-    """Write these points with the older points of other models; return all."""
-    models, kept = {point.model for point in points}, []
+    """Write these points with the older points of other curves; return all."""
+    curves, kept = {curve_of(point) for point in points}, []
     if path.is_file():
         with path.open(newline="") as file:
-            kept = [_point(line) for line in csv.DictReader(file) if line["model"] not in models]
+            kept = [
+                point
+                for point in map(_point, csv.DictReader(file))
+                if curve_of(point) not in curves
+            ]
     path.parent.mkdir(parents=True, exist_ok=True)
     with path.open("w", newline="") as file:
         writer = csv.writer(file, lineterminator="\n")
@@ -217,6 +233,8 @@ def draw(out: Path, points: list[Point]) -> None:
                 ways[one.variant] = line
             if one.library != "abut" or one.variant == BEST[kind]:
                 beside[one.library] = line
+            if one.library == "abut" and one.variant == "vertices":
+                beside["abut vertices"] = line
         title = f"{kind}, {model}, {PICTURED} pixels"
         if ways:
             line_plot(out / f"{kind}_{model}_ways.svg", title, "distance", "ms a query", ways)
@@ -230,6 +248,7 @@ def main(argv: list[str] | None = None) -> int:
     parser.add_argument("--device", default="cpu", help="cpu or cuda:0")
     parser.add_argument("--models", nargs="+", choices=list(MODELS), default=["cow", "bunny"])
     parser.add_argument("--pixels", nargs="+", type=int, default=[512, 1024, 2048])
+    parser.add_argument("--variants", nargs="*", default=[], help="of abut; none: all")
     parser.add_argument("--orientations", type=int, default=720)
     parser.add_argument("--steps", type=int, default=6, help="distances from 0 to 1, and to 2")
     parser.add_argument("--resolution", type=int, default=256)
@@ -254,7 +273,7 @@ def main(argv: list[str] | None = None) -> int:
         write_csv(out / "response.csv", rows)
         every = merged(out / "response_curves.csv", points)
         write_table(out / "response_table.md", every, args.device)
-        draw(out, points)
+        draw(out, every)
     show = [
         [r.job, r.variant, r.library, f"{r.ms_median:.4g}", f"{r.ms_min:.4g}", str(r.rounds)]
         for r in rows

@@ -1,7 +1,10 @@
 """Two identical models posed by the protocol of bench_response, and the peers' calls.
 
 Peers: the field sampled at the vertices alone (the paper's "CPU distance fields"), MeshLib's signed
-distances of the vertices, and Warp's ``mesh_query_point`` at abut's samples, without a field.
+distances of the vertices, and Warp's ``mesh_query_point`` at abut's samples, without a field. In
+the role of SOLID: Coal's hierarchies, for all pairs of faces that meet and their depths, or the
+distance; and abut's own, for all pairs or the distance, rigid and deformed (refitted) before each
+call.
 """
 
 from collections.abc import Callable
@@ -140,7 +143,59 @@ def of_warp(models: TwinModels, collision: bool, pixels: int) -> Call:
     return call
 
 
-PEERS = {"vertices": of_vertices, "meshlib": of_meshlib, "warp": of_warp}
+def of_coal(models: TwinModels, collision: bool, pixels: int) -> Call:
+    """All pairs of faces that meet, with depths; or the distance."""
+    import coal
+
+    from benchmarks.peers.coal import UNKNOWN_COUNT, _model, _pose
+
+    model = _model(models.vertices, models.faces, "obbrss")
+    still = coal.Transform3s()
+    if collision:
+        request = coal.CollisionRequest()
+        request.enable_contact, request.num_max_contacts = True, UNKNOWN_COUNT
+        collide = coal.ComputeCollision(model, model)
+
+        def call(pose: np.ndarray, _held: Any = model) -> Any:
+            return collide(still, _pose(pose), request, coal.CollisionResult())
+
+        return call
+    distance = coal.ComputeDistance(model, model)
+
+    def measure(pose: np.ndarray, _held: Any = model) -> Any:
+        return distance(still, _pose(pose), coal.DistanceRequest(), coal.DistanceResult())
+
+    return measure
+
+
+def of_bvh(models: TwinModels, collision: bool, pixels: int, refit: bool = False) -> Call:
+    """All pairs of faces that meet by abut's hierarchies, or the distance."""
+    other = abut.Mesh(models.vertices, models.faces, models.mesh.device)
+    verb = abut.collide if collision else abut.distance
+
+    def call(pose: np.ndarray) -> Any:
+        if refit:
+            other.deform(models.vertices)
+        found = verb(models.mesh, other, pose_b=pose)
+        return len(found) if collision else found.value
+
+    return call
+
+
+def of_refitted_bvh(models: TwinModels, collision: bool, pixels: int) -> Call:
+    """The same, with a second mesh that is deformed before each call."""
+    return of_bvh(models, collision, pixels, refit=True)
+
+
+PEERS = {
+    "vertices": of_vertices,
+    "meshlib": of_meshlib,
+    "warp": of_warp,
+    "coal": of_coal,
+    "abut_bvh": of_bvh,
+    "abut_refit": of_refitted_bvh,
+}
+VARIANTS = {"warp": "samples", "coal": "obbrss", "abut_bvh": "rigid", "abut_refit": "deformed"}
 
 
 def _rotation(axis: int, angle: float) -> np.ndarray:

@@ -42,6 +42,17 @@ def topology_of(points: np.ndarray, faces: np.ndarray) -> Topology:
     return Topology(closed, closed and not balance.any(), anchors, welded, boundary)
 
 
+def is_balanced(faces: np.ndarray, vertex_count: int) -> bool:
+    """Return whether each edge has as many faces in one direction as in the other, by index.
+
+    Such a mesh is closed and oriented wherever its vertices are.
+    """
+    ends = directed_edges(faces.astype(np.int64))
+    ends = ends[ends[:, 0] != ends[:, 1]]
+    forwards, backwards = ends @ [vertex_count, 1], ends[:, ::-1] @ [vertex_count, 1]
+    return len(faces) > 0 and np.array_equal(np.sort(forwards), np.sort(backwards))
+
+
 def weld_vertices(points: np.ndarray) -> np.ndarray:
     """Return (n,) the first point at the position of each point."""
     order = np.lexsort(points.T)

@@ -74,6 +74,11 @@ def surfaces_of(mesh: Mesh) -> tuple[Any, Any]:
     return mesh.per_shape("surfaces", make)
 
 
+def closed_surfaces(mesh: Mesh) -> tuple[Any, Any]:
+    """Return the pair of ``surfaces_of`` for a mesh that is known to be closed."""
+    return mesh.per_shape("closed_surfaces", lambda: (_surface(mesh, summed=False), Surface()))
+
+
 def _surfaces(mesh: Mesh) -> tuple[Any, Any]:
     boundary_length = len(mesh.topology.boundary)
     if boundary_length > LONG_BOUNDARY * mesh.face_count:

@@ -12,10 +12,11 @@ from abut.core.lanes import WARP_SIZE
 from abut.core.launch import launch
 from abut.core.timing import stage
 from abut.errors import OptionError
+from abut.geometry.topology import is_balanced
 from abut.mesh import Mesh
 from abut.operands.posed_mesh import make_posed_mesh
 from abut.options import Bound, Method, Sign
-from abut.point.surface import surfaces_of
+from abut.point.surface import closed_surfaces, surfaces_of
 from abut.query.points import in_unit, unit_of
 from abut.query.signs import chosen_sign, signed_volume
 from abut.sdf.brick import BRICK_SIDE
@@ -45,6 +46,13 @@ def is_certain(mesh: Mesh, sign: Sign) -> bool:
     return mesh.oriented  # closed: winding numbers are whole
 
 
+def is_closed_now(mesh: Mesh) -> bool:
+    """Return whether a mesh is closed and oriented; at little cost when that follows from faces."""
+    if "balanced" not in mesh.cache:
+        mesh.cache["balanced"] = is_balanced(mesh.faces.numpy().reshape(-1, 3), mesh.vertex_count)
+    return mesh.cache["balanced"] or mesh.oriented
+
+
 def fill_field(
     mesh: Mesh,
     box: Box,
@@ -54,11 +62,17 @@ def fill_field(
     method: Method,
     progress: Progress | None,
     flipped: bool | None = None,
+    is_closed: bool = False,
 ) -> None:
     """Fill a grid with distances, clamped at ``band``, and gradients.
 
     Where pseudonormals and winding numbers are sure to agree, ray crossings decide: they are
-    faster. ``flipped``: whether normals of a closed mesh point inwards; None: found out here.
+    faster.
+
+    Args:
+        mesh, box, grid, sign, band, method, progress: As for DistanceField.
+        flipped: Whether normals of a closed mesh point inwards; None: found out here.
+        is_closed: The mesh is known to be closed and oriented; its topology is not computed.
     """
     if sign is Sign.PSEUDONORMAL and chosen_sign(mesh, True) is not Sign.PSEUDONORMAL:
         fill_by_pseudonormals(mesh, grid, band, method, progress)
@@ -74,7 +88,7 @@ def fill_field(
         flipped = mesh.oriented and signed_volume(mesh) < 0
     end.outwards = -1.0 if flipped else 1.0
     device, brute = mesh.device, method is Method.BRUTE
-    surfaces = surfaces_of(mesh)
+    surfaces = closed_surfaces(mesh) if is_closed else surfaces_of(mesh)
     with stage("rows", device):
         count_crossings(grid, surfaces, device)
     numbers = wp.empty((0, 0, 0), dtype=wp.float32, device=device)

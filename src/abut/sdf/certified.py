@@ -125,7 +125,7 @@ def potential_interval(field: CertifiedField, p: wp.vec3d, origin: wp.vec3d):
 
 
 @wp.func
-def longest_edge(t: wp.mat33d):
+def longest_edge_length(t: wp.mat33d):
     """Return the longest edge of a triangle."""
     return wp.max(wp.length(t[1] - t[0]), wp.max(wp.length(t[2] - t[1]), wp.length(t[0] - t[2])))
 
@@ -158,7 +158,7 @@ def triangle_interval(field: CertifiedField, t: wp.mat33d):
     side = wp.float64(0.0)
     if found.low > radius:
         side = found.sign
-    edge = longest_edge(t)
+    edge = longest_edge_length(t)
     if side > ZERO:
         low = wp.max(low, wp.sqrt(wp.max(least * least - THIRD * edge * edge, ZERO)))
     depth = wp.max(-low, ZERO)

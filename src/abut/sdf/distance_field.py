@@ -16,7 +16,7 @@ from abut.mesh import Mesh, require_meshes
 from abut.options import TREE_METHODS, EarlyOut, Method, Sampling, Sign, chosen, number_from
 from abut.query.points import checked_points
 from abut.query.signs import signed_volume
-from abut.sdf.build import Progress, fill_field, is_certain, sign_of
+from abut.sdf.build import Progress, fill_field, is_certain, is_closed_now, sign_of
 from abut.sdf.closest_sample import ClosestPlan, Proximity
 from abut.sdf.field_arguments import (
     batch_of,
@@ -124,7 +124,7 @@ class DistanceField:
             The samples of a new field in the same box, with signs by winding number.
         """
         require_sampled(self, mesh)
-        if not (mesh.oriented and self.certain):
+        if not (self.certain and is_closed_now(mesh)):
             raise MeshError("rebuild needs a closed, oriented mesh, before and now; make a field.")
         low, high = mesh.bounds
         if (low < self.box.lower).any() or (high > self.box.upper).any():
@@ -136,7 +136,7 @@ class DistanceField:
             self.__dict__.pop(name, None)
         self.sign = Sign.WINDING
         fill = mesh, self.box, self.grid, self.sign, self.band, Method.BVH, None
-        fill_field(*fill, flipped=self._flipped)
+        fill_field(*fill, flipped=self._flipped, is_closed=True)
         if images is not None:  # plans hold them
             self.__dict__["depth_images"] = depth_images_of(self.grid, images)
 
