@@ -171,6 +171,20 @@ def curve_of(p: Point) -> tuple:
     return p.kind, p.model, p.library, p.variant, p.pixels
 
 
+def older(path: Path, rows: list[Row]) -> list[Row]:
+    """Return the rows in a file that are of the same jobs, but of other variants."""
+    if not path.is_file():
+        return []
+    with path.open(newline="") as file:
+        lines = list(csv.DictReader(file))
+    jobs, done = {r.job for r in rows}, {(r.job, r.variant, r.library) for r in rows}
+    return [
+        Row(**line)
+        for line in lines
+        if line["job"] in jobs and (line["job"], line["variant"], line["library"]) not in done
+    ]
+
+
 def merged(path: Path, points: list[Point]) -> list[Point]:
     """Write these points with the older points of other curves; return all."""
     curves, kept = {curve_of(point) for point in points}, []
@@ -270,7 +284,7 @@ def main(argv: list[str] | None = None) -> int:
         points += found
         rows += [row_of(group, models, args.device) for group in by_method(found)]
         rows += batched(models, model, args) if args.batch else []
-        write_csv(out / "response.csv", rows)
+        write_csv(out / "response.csv", [*older(out / "response.csv", rows), *rows])
         every = merged(out / "response_curves.csv", points)
         write_table(out / "response_table.md", every, args.device)
         draw(out, every)

@@ -3,7 +3,7 @@
 from math import floor, log10
 from pathlib import Path
 
-COLOURS = ("#c8553d", "#2a7f7f", "#8a6d3b", "#5b5ea6")
+COLOURS = ("#c8553d", "#2a7f7f", "#8a6d3b", "#5b5ea6", "#3c8d5a", "#b0508f", "#555555", "#d09a2c")
 WIDTH, HEIGHT, LEFT, BOTTOM, TOP, RIGHT = 640, 360, 64, 48, 40, 150
 
 
