@@ -142,7 +142,7 @@ class TangentialSprings:
         self._table = SpringTable()
         self._table.ratio = ratio
         self._table.turn = wp.zeros(1, dtype=wp.int32, device=device)
-        self._saved: list[wp.array] = []
+        self._saved: Any = None
         self._allocate(1)
 
     def table(self, room: int, count: wp.array) -> Any:
@@ -173,18 +173,27 @@ class TangentialSprings:
 
     def save(self) -> None:
         """Keep a copy of the springs."""
-        now = [self._table.turn, *(getattr(self._table, name) for name in ARRAYS)]
-        if [array.shape for array in self._saved] == [array.shape for array in now]:
-            for copy, array in zip(self._saved, now, strict=True):
-                wp.copy(copy, array)
-        else:
-            self._saved = [wp.clone(array) for array in now]
+        names = ("turn", *ARRAYS)
+        if self._saved is None or self._saved.room != self._table.room:
+            self._saved = SpringTable()
+            self._saved.room, self._saved.ratio = self._table.room, self._table.ratio
+            for name in names:
+                setattr(self._saved, name, wp.clone(getattr(self._table, name)))
+        for name in names:
+            wp.copy(getattr(self._saved, name), getattr(self._table, name))
 
     def restore(self) -> None:
-        """Return to the springs of the last ``save``."""
-        names = ("turn", *ARRAYS)
-        for name, copy in zip(names, self._saved, strict=True):
-            wp.copy(getattr(self._table, name), copy)
+        """Return to the springs of the last ``save``; ``table`` must be called again after growth.
+
+        A table that has grown since is dropped.
+        """
+        assert self._saved is not None
+        if self._saved.room != self._table.room:
+            self._table, self._saved = self._saved, None
+            self.save()
+            return
+        for name in ("turn", *ARRAYS):
+            wp.copy(getattr(self._table, name), getattr(self._saved, name))
 
     def _allocate(self, room: int) -> None:
         half = 1
