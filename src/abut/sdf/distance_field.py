@@ -1,6 +1,6 @@
 """DistanceField: signed distance to a mesh and its gradient, on a regular grid."""
 
-from functools import cached_property, partial
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -13,32 +13,19 @@ from abut.core.pickling import device_or_cpu
 from abut.core.unknown_options import explain_methods
 from abut.errors import MeshError, OptionError
 from abut.mesh import Mesh, require_meshes
-from abut.options import TREE_METHODS, EarlyOut, Method, Sampling, Sign, chosen, number_from
+from abut.options import TREE_METHODS, Sign, chosen
 from abut.query.points import checked_points
-from abut.query.signs import signed_volume
-from abut.sdf.build import Progress, fill_field, is_certain, is_closed_now, sign_of
-from abut.sdf.closest_sample import ClosestPlan, Proximity
-from abut.sdf.field_arguments import (
-    batch_of,
-    centre_later,
-    checked_centre,
-    checked_material,
-    checked_twist,
-    pixel_of,
-    require_sampled,
-    vertex_velocities_of,
-)
-from abut.sdf.field_bounds import ResponseBounds, bound_closest, bound_response
+from abut.sdf import field_answers
+from abut.sdf.build import Progress, fill_field, is_certain, sign_of
+from abut.sdf.closest_sample import Proximity
+from abut.sdf.field_bounds import ResponseBounds
 from abut.sdf.field_files import load_archive, require_known, save_archive, save_nanovdb
-from abut.sdf.field_pairs import MARGIN
-from abut.sdf.field_plan import answer_rows
 from abut.sdf.grid import Box, FieldGrid, box_around, make_grid
 from abut.sdf.grid_properties import centre_of_inside, depth_images_of, margin_of, sign_jumps_of
-from abut.sdf.response import Response, ResponsePlan, fill_inputs
-from abut.sdf.response_plans import response_plan_of
+from abut.sdf.refill import refill
+from abut.sdf.response import Response
 from abut.sdf.sample import FieldSamples, FieldTextures, sampled, textures_of
-from abut.sdf.tape import ContactLaw, TapedResponse, record_response, subdivided_samples
-from abut.sdf.vertex_samples import VertexClosestPlan
+from abut.sdf.tape import TapedResponse
 
 
 @explain_methods
@@ -117,28 +104,12 @@ class DistanceField:
             mesh: Closed and oriented, inside the field's box, on the field's device.
 
         Raises:
-            DeviceError: The mesh lives on another device.
             MeshError: The mesh has no face, is open, or leaves the box.
 
         Guarantee:
             The samples of a new field in the same box, with signs by winding number.
         """
-        require_sampled(self, mesh)
-        if not (self.certain and is_closed_now(mesh)):
-            raise MeshError("rebuild needs a closed, oriented mesh, before and now; make a field.")
-        low, high = mesh.bounds
-        if (low < self.box.lower).any() or (high > self.box.upper).any():
-            raise MeshError("the mesh leaves the field's box; make a field with a wider margin.")
-        if self._flipped is None:
-            self._flipped = signed_volume(mesh) < 0
-        images = self.__dict__.pop("depth_images", None)
-        for name in ("centre", "margin", "textures"):
-            self.__dict__.pop(name, None)
-        self.sign = Sign.WINDING
-        fill = mesh, self.box, self.grid, self.sign, self.band, Method.BVH, None
-        fill_field(*fill, flipped=self._flipped, is_closed=True)
-        if images is not None:  # plans hold them
-            self.__dict__["depth_images"] = depth_images_of(self.grid, images)
+        refill(self, mesh)
 
     @property
     def distance(self) -> wp.array:
@@ -215,21 +186,10 @@ class DistanceField:
             PoseError: The pose is not a rigid motion.
 
         Guarantee:
-            Approximate; ``closest_bounds`` is certified. Where the point lies in the field's box,
-            the distance is within a cell's diagonal and a pixel's of the true one. Of samples at
-            the same distance the one of the lowest face, then the first of it: deterministic.
+            Approximate; ``closest_bounds`` is certified. Of samples at the same distance the one of
+            the lowest face, then the first of it: deterministic.
         """
-        require_sampled(self, other)
-        options = {"sampling": chosen(Sampling, sampling, "sampling")}
-        plan = VertexClosestPlan if options["sampling"] is Sampling.VERTICES else ClosestPlan
-        poses, single = batch_of(pose)
-
-        def fill(inputs: np.ndarray, _chunk: slice) -> None:
-            inputs[:, MARGIN] = self.margin
-
-        asked = self, other, poses, pixels, options
-        rows = answer_rows(plan, *asked, constants=self.margin, fill=fill)
-        return Proximity(rows, single, self.device)
+        return field_answers.answer_closest(self, other, pose, pixels, sampling)
 
     def response(
         self,
@@ -283,41 +243,13 @@ class DistanceField:
             Approximate: a sum over samples; ``response_bounds`` is certified. Deterministic: the
             same bytes on every run.
         """
-        require_sampled(self, other)
-        sampling = chosen(Sampling, sampling, "sampling")
-        poses, single = batch_of(pose)
-        early_out = chosen(EarlyOut, early_out, "early_out")
-        own = vertex_velocities_of(velocity, other)
-        only_poses = velocity is None and field_velocity is None and centre is None
-        about = checked_centre(self, centre)
+        about = {"velocity": velocity, "field_velocity": field_velocity, "centre": centre}
         material = stiffness, damping, friction, slip
-        fill = partial(
-            fill_inputs,
-            pose_count=len(poses),
-            velocities=(velocity if own is None else None, field_velocity),
-            centre=about,
-            material=material,
-            vertex_velocities=own,
-        )
-        plan_type, options = response_plan_of(
-            sampling, early_out, damping != 0 or friction != 0, own is not None, bool(per_vertex)
-        )
-        shares = np.zeros((len(poses), other.vertex_count, 6)) if per_vertex else None
-
-        def keep(plan: ResponsePlan, chunk: slice) -> None:
-            if shares is not None:
-                shares[chunk] = plan.vertex_rows.numpy()
-
-        asked = self, other, poses, pixels, options
-        constants = (*material, *about.tolist()) if only_poses else None
-        how = {"constants": constants, "fill": fill, "velocities": own}
-        rows = answer_rows(plan_type, *asked, **how, keep=keep)
-        return Response(rows, single, self.device, centre_later(other, poses), about, shares)
+        how = {"sampling": sampling, "early_out": early_out, "per_vertex": per_vertex}
+        return field_answers.answer_response(self, other, pose, pixels, material, **about, **how)
 
     def closest_bounds(self, other: Mesh, pose: Any = None, *, pixels: int = 1024) -> wp.array:
-        """Bound the true distance, or depth, of which ``closest`` finds an estimate.
-
-        The least signed distance of all points of a mesh, not of samples alone.
+        """Bound the least signed distance of all points of a mesh, not of samples alone.
 
         Args:
             other: A mesh on the field's device.
@@ -328,17 +260,12 @@ class DistanceField:
             (2,) float64, lower and upper bound; (B, 2) for a batch. Infinite beyond a ``band``.
 
         Raises:
-            DeviceError: The mesh lives on another device.
             MeshError: The mesh has no face, or the field is not ``certain``.
-            PoseError: The pose is not a rigid motion.
 
         Guarantee:
             Certified: the true least distance lies between, see docs/distance_field.md.
         """
-        require_sampled(self, other)
-        poses, single = batch_of(pose)
-        rows = bound_closest(self, other, poses, pixel_of(self, pixels))
-        return wp.array(rows[0] if single else rows, dtype=wp.float64, device=self.device)
+        return field_answers.answer_closest_bounds(self, other, pose, pixels)
 
     def response_bounds(
         self,
@@ -360,19 +287,12 @@ class DistanceField:
             Bounds of force, torque, area and energy of the continuous surface inside.
 
         Raises:
-            DeviceError: The mesh lives on another device.
             MeshError: The mesh has no face, or the field is not ``certain``.
-            PoseError: The pose is not a rigid motion.
 
         Guarantee:
             Certified: the true integrals lie between, see docs/distance_field.md.
         """
-        require_sampled(self, other)
-        poses, single = batch_of(pose)
-        about = checked_centre(self, centre)
-        stiff = number_from(stiffness, "stiffness", 0.0)
-        rows = bound_response(self, other, poses, pixel_of(self, pixels), about, stiff)
-        return ResponseBounds(rows, single, self.device)
+        return field_answers.answer_response_bounds(self, other, pose, pixels, stiffness, centre)
 
     def response_on_tape(
         self,
@@ -404,17 +324,9 @@ class DistanceField:
             Approximate, as the field is. Derivatives are those of the sum over samples, one-sided
             where a sample enters the object and where it crosses from cell to cell.
         """
-        require_sampled(self, other)
-        law = ContactLaw()
-        law.centre = wp.vec3d(*checked_centre(self, centre))
-        twist = checked_twist(velocity, 1, "velocity").ravel()
-        law.other_velocity, law.other_spin = wp.vec3d(*twist[:3]), wp.vec3d(*twist[3:])
-        twist = checked_twist(field_velocity, 1, "field_velocity").ravel()
-        law.velocity, law.spin = wp.vec3d(*twist[:3]), wp.vec3d(*twist[3:])
-        law.material = wp.vec4d(*checked_material((stiffness, damping, friction, slip)))
-        mesh = other.points.numpy(), other.faces.numpy()
-        points, areas = subdivided_samples(*mesh, pixel_of(self, pixels))
-        return record_response(self.grid, points, areas, pose, law)
+        about = {"velocity": velocity, "field_velocity": field_velocity, "centre": centre}
+        material = stiffness, damping, friction, slip
+        return field_answers.answer_on_tape(self, other, pose, pixels, material, **about)
 
     def save(self, path: Any) -> None:
         """Write a file: ``.npz`` for ``load``, or ``.nvdb`` (NanoVDB, distances alone) for others.

@@ -1,6 +1,6 @@
 """FieldContact: the contact of two solids, each sampled in the distance field of the other."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
@@ -59,7 +59,7 @@ class _Side:
 
     mesh: Mesh
     field: DistanceField
-    plan: StaticFrictionPlan | None = field(default=None, repr=False)
+    plan: StaticFrictionPlan | None = None
 
     def centre(self) -> np.ndarray:
         """Return the centre of mass (3,) of the mesh as it is now."""
