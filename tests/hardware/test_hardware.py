@@ -9,7 +9,7 @@ import abut
 from abut import cases, hardware
 from abut.hardware import Machine
 from abut.hardware.cycle_model import CycleModel
-from abut.hardware.program import program
+from abut.hardware.program import axes_of_widths, program
 from shapes import random_poses
 
 AMARANTH = pytest.mark.skipif(
@@ -63,6 +63,51 @@ def test_pipelines_change_time_but_not_answers():
     assert cycles[2] < cycles[1] < cycles[0]
 
 
+@pytest.mark.parametrize("width", [18, 35])
+def test_bus_changes_time_but_not_answers(width):
+    """A bus of 72 bits, shared with triangles, and the one that widens with the word."""
+    a, b = meshes("tori", 400)
+    pose = random_poses(1, 0.1)[0]
+    for pipelines in (1, 4):
+        shared, wider, wide = (
+            hardware.simulate(a, b, pose_b=pose, width=width, pipelines=pipelines, bus=bus)
+            for bus in (72, 144, 0)
+        )
+        assert rows(shared.pairs) == rows(wider.pairs) == rows(wide.pairs)
+        assert shared.dop_tests == wide.dop_tests and shared.leaf_pairs == wide.leaf_pairs
+        assert shared.cycles > wide.cycles
+    assert [Machine(width=w).beats for w in (10, 18, 19, 35)] == [7, 7, 13, 13]
+    assert Machine(width=35, bus=0).beats == 7 and Machine().triangle_beats == 3
+
+
+@pytest.mark.parametrize(
+    "widths", [(18, 12, 20), (12, 18, 14), (18, 18, 14), (14, 18, 24), (35, 10, 20)]
+)
+def test_widths_of_values_weights_and_constants(widths):
+    """Nothing is lost; with wider weights and constants no more pairs of DOPs overlap."""
+    a, b = meshes("knot")
+    pose = random_poses(1, 0.1)[0]
+    truth = rows(abut.collide(a, b, pose_b=pose).pairs.numpy())
+    b_bits, c_bits, z_bits = widths
+    some = {"weight_bits": c_bits, "constant_bits": z_bits}
+    run = hardware.simulate(a, b, pose_b=pose, width=b_bits, **some)
+    assert truth <= rows(run.pairs)
+    same = hardware.simulate(a, b, pose_b=pose, width=b_bits)
+    least = hardware.simulate(a, b, pose_b=pose, width=10)
+    assert 0.9 * same.dop_tests < run.dop_tests <= 1.5 * least.dop_tests
+
+
+def test_equal_widths_by_both_ways():
+    """Axes of 35 bits, rounded again, are the axes of 18 bits but for last bits of constants."""
+    a, b = meshes("knot")
+    machine = Machine()
+    wide, narrow = (program(a, b, None, None, Machine(width=w)).axes for w in (35, 18))
+    again = axes_of_widths(wide, machine)
+    assert np.array_equal(again[:, 0], narrow[:, 0])
+    assert np.abs(again[:, 1:7] - narrow[:, 1:7]).max() <= 1
+    assert np.abs(again[:, 7:] - narrow[:, 7:]).max() <= 2
+
+
 def test_more_axes_mean_fewer_pairs():
     a, b = meshes("tori", 600)
     pose = random_poses(1, 0.2)[0]
@@ -92,9 +137,14 @@ def test_a_stack_that_is_too_small():
         hardware.simulate(a, b, stack=4)
 
 
+BAD = [{"width": 9}, {"sides": 8}, {"axis_count": 2}, {"pipelines": 25}, {"bus": 35},
+       {"bus": 64, "width": 35}, {"latency": 1}, {"weight_bits": 36}, {"constant_bits": 60},
+       {"cache": 3}, {"delta_bits": 8}, {"row_values": 2}, {"triangle_units": 0}]  # fmt: skip
+
+
 def test_bad_parameters():
     a, b = meshes("tori", 60)
-    for bad in ({"width": 9}, {"sides": 8}, {"axis_count": 2}, {"pipelines": 25}):
+    for bad in BAD:
         with pytest.raises(abut.OptionError):
             hardware.simulate(a, b, **bad)
     with pytest.raises(abut.OptionError, match="engine"):

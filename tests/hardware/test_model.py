@@ -68,7 +68,7 @@ def test_model_against_plain_integers(sides, width):
     slots = rng.integers(0, len(question.a.links), size=(60, 2))
     slots[:10] = question.a.root, question.b.root
     a, b = question.a.reaches[slots[:, 0]], question.b.reaches[slots[:, 1]]
-    found = model.AxisTable(question.axes, width, sides).separations(a, b)
+    found = model.AxisTable(question.axes, width - 1, sides).separations(a, b)
     truth = [plain_separations(question.axes, width, x, y) for x, y in zip(a, b, strict=True)]
     assert found.tolist() == truth
     assert 0 < found.any(axis=1).sum() < len(slots)
@@ -92,7 +92,7 @@ def test_model_where_sums_are_near_zero(width):
         total = sum(w * r for w, r in zip(axes[0, 1:7].tolist(), reaches, strict=True))
         axes[0, 7] = -(total // one) - 1 + rng.integers(-1, 2)
         truth = plain_separations(axes, width, a, b)
-        assert model.AxisTable(axes, width, 24).separations(a, b).tolist() == truth
+        assert model.AxisTable(axes, width - 1, 24).separations(a, b).tolist() == truth
 
 
 @pytest.mark.parametrize(("sides", "width"), SHAPES)
@@ -113,7 +113,7 @@ def test_kernels_against_the_model(sides, width, device):
     machine = Machine(width=width, sides=sides, axis_count=count)
     question = program(a.to("cpu"), b.to("cpu"), None, poses[0], machine)
     assert np.array_equal(frames.axes.numpy(), question.axes)  # host and device round alike
-    table = model.AxisTable(question.axes, width, sides)
+    table = model.AxisTable(question.axes, width - 1, sides)
     reaches = question.a.reaches[slots[:, 0]], question.b.reaches[slots[:, 1]]
     found = table.separations(*reaches).any(axis=1)
     assert np.array_equal(out.numpy(), ~found)
@@ -151,6 +151,31 @@ def test_triangle_unit_is_conservative():
     assert set(verdicts) == {model.TRIANGLE_AXES}
 
 
+@pytest.mark.parametrize("seed", range(40))
+def test_triangle_unit_at_the_limits_of_its_numbers(seed):
+    """Single faces as large as their meshes, which touch in a corner, far from both centres."""
+    rng = np.random.default_rng(seed)
+    corners = rng.choice([-1.0, 1.0, 0.3], size=(2, 3, 3)) * rng.choice([1.0, 0.2], size=(2, 1, 1))
+    a, b = (abut.Mesh(some, [[0, 1, 2]], "cpu") for some in corners)
+    pose = random_poses(1, 0.0, seed)[0]
+    point = corners[1].mean(axis=0) if seed % 2 else corners[1, seed % 3]
+    pose[:3, 3] = corners[0, seed % 3] - pose[:3, :3] @ point
+    question = program(a, b, None, pose, Machine())
+    placed = (question.a.triangles[0] @ question.rotation.T + question.shift) >> 16
+    assert np.abs(placed).max() < 1 << 17
+    assert model.triangle_apart(question, 0, 0) == model.TRIANGLE_AXES
+
+
+def test_surplus_of_the_triangle_unit():
+    """Few pairs are reported that do not intersect."""
+    a, b = (abut.Mesh(*shape, "cpu") for shape in cases.pair("knot", faces=3000))
+    question, truth = program(a, b, None, None, Machine()), abut.collide(a, b).pairs.numpy()
+    near = abut.within(a, b, 2e-3 * float(np.ptp(a.bounds, axis=0).max())).pairs.numpy()
+    found = sum(model.triangle_apart(question, *p) == model.TRIANGLE_AXES for p in near.tolist())
+    assert len(near) > 1.1 * len(truth)
+    assert len(truth) <= found <= 1.04 * len(truth)
+
+
 @pytest.mark.parametrize("width", [10, 14, 18])
 @pytest.mark.parametrize("seed", range(3))
 def test_no_axis_separates_dops_with_a_common_point(width, seed):
@@ -180,6 +205,6 @@ def test_no_axis_separates_dops_with_a_common_point(width, seed):
         y_b = (x - shifts[1]) @ turns[1] - dops[1].centre
         reaches_b = np.ceil(y_b @ normals.T / dops[1].unit - 1e-6).astype(np.int64)
         held = np.abs(reaches_b).max(axis=1) <= most
-        table = model.AxisTable(question.axes[n : n + 1], width, 24)
+        table = model.AxisTable(question.axes[n : n + 1], width - 1, 24)
         assert held.sum() > 500
         assert not table.separations(reaches_a[held], reaches_b[held]).any()

@@ -17,7 +17,7 @@ from abut.hardware.program import (
     record_beats,
     register_words,
     table_words,
-    triangle_word,
+    triangle_beats,
 )
 from abut.hardware.rtl.dots import Gap, Scale
 from abut.hardware.rtl.fetch import Fetch
@@ -63,7 +63,7 @@ def test_multiplier():
 @pytest.mark.parametrize("sides", [24, 14])
 def test_pipeline(width, sides):
     """Every axis of many DOPs, one a cycle, with sums around zero; both banks of either side."""
-    machine = Machine(width=width, sides=sides, axis_count=sides)
+    machine = Machine(width=width, sides=sides, axis_count=sides, bus=0)  # a row a beat
     asked = question(machine, 60)
     rng = np.random.default_rng(width)
     axes = asked.axes.copy()
@@ -77,7 +77,9 @@ def test_pipeline(width, sides):
             while low < high:  # the least constant that separates
                 axes[n, 7:] = -4 * one
                 axes[n, side] = (low + high) // 2
-                apart = model.AxisTable(axes[n : n + 1], width, sides).separations(a[0], b[0])[0]
+                apart = model.AxisTable(axes[n : n + 1], width - 1, sides).separations(a[0], b[0])[
+                    0
+                ]
                 low, high = (low, (low + high) // 2) if apart else ((low + high) // 2 + 1, high)
             axes[n, 7:] = -4 * one
             axes[n, side] = low - rng.integers(0, 2)
@@ -122,7 +124,7 @@ def test_pipeline(width, sides):
 
     simulate(lane, bench)
     truth = [
-        int(model.AxisTable(axes[s : s + 1], width, sides).separations(a[x], b[y])[0])
+        int(model.AxisTable(axes[s : s + 1], width - 1, sides).separations(a[x], b[y])[0])
         for s, x, y in tests
     ]
     assert seen[machine.depth : machine.depth + len(tests)] == truth
@@ -252,7 +254,7 @@ def test_triangle_unit():
         for i, j in rng.integers(0, min(len(asked.a.triangles), len(asked.b.triangles)), (40, 2))
     ]
     near = sorted(faces, key=lambda f: -model.triangle_apart(asked, *f))[:12]
-    unit, seen = TriangleUnit(), []
+    unit, seen = TriangleUnit(asked.machine.triangle_beat_bits), []
 
     async def bench(ctx):
         for name in ("turn", "shift", "slack"):
@@ -266,8 +268,10 @@ def test_triangle_unit():
             await ctx.tick().repeat(2)
             for tree, face in ((asked.a, i), (asked.b, j)):
                 ctx.set(unit.answer, 1)
-                ctx.set(unit.triangle, triangle_word(tree, face))
-                await ctx.tick()
+                for beat in triangle_beats(asked, tree, face):
+                    assert ctx.get(unit.answer_ready)
+                    ctx.set(unit.beat, beat)
+                    await ctx.tick()
             ctx.set(unit.answer, 0)
             for cycle in range(60):
                 if ctx.get(unit.done):
@@ -290,8 +294,21 @@ def test_triangle_unit():
         Machine(width=35, pipelines=2, latency=3, gap=1),
         Machine(width=12, sides=18, axis_count=13, pipelines=3, latency=11),
         Machine(sides=14, axis_count=4, pipelines=4),
+        Machine(bus=0, width=35, pipelines=4, latency=3),
+        Machine(bus=144, width=20, sides=6, axis_count=6, latency=2, gap=0),
+        Machine(width=12, weight_bits=20, constant_bits=16, pipelines=4),
+        Machine(width=20, weight_bits=10, constant_bits=25, pipelines=4),
     ],
-    ids=["plain", "wide", "three pipelines", "one step"],
+    ids=[
+        "plain",
+        "wide",
+        "three pipelines",
+        "one step",
+        "wide bus",
+        "144 bit bus",
+        "wide weights",
+        "wide values",
+    ],
 )
 def test_machine(machine):
     """A whole query: pairs, their order, all counters and cycles."""

@@ -72,6 +72,7 @@ def _add_machine(parser: argparse.ArgumentParser) -> None:
         "sides": (24, "faces of a DOP: 6, 14, 18, 24 or 26"),
         "axis-count": (24, "axes tested for a pair"),
         "pipelines": (1, "axes tested at once"),
+        "bus": (72, "bits of a beat of the memory; 0: as wide as four values"),
     }
     for name, (default, text) in options.items():
         number = {"type": natural, "default": default, "metavar": "N"}
@@ -79,7 +80,9 @@ def _add_machine(parser: argparse.ArgumentParser) -> None:
 
 
 def _parameters(args: argparse.Namespace) -> dict[str, int]:
-    return {name: getattr(args, name) for name in ("width", "sides", "axis_count", "pipelines")}
+    return {
+        name: getattr(args, name) for name in ("width", "sides", "axis_count", "pipelines", "bus")
+    }
 
 
 def _simulate(args: argparse.Namespace) -> int:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any
 
-from abut.errors import MeshError, ToolError
+from abut.errors import MeshError, OptionError, ToolError
 from abut.hardware.config import Machine
 from abut.hardware.cycle_model import CycleModel, Run
 from abut.hardware.program import program
@@ -63,12 +63,12 @@ def simulate(
         case Engine.MODEL:
             return CycleModel(query).run()
         case Engine.PYSIM:
-            _require_amaranth()
+            _require_rtl(query.machine)
             from abut.hardware import pysim
 
             return pysim.simulate_pysim(query)
         case Engine.VERILATOR:
-            _require_amaranth()
+            _require_rtl(query.machine)
             from abut.hardware import verilate
 
             return verilate.simulate_verilator(query)
@@ -76,10 +76,11 @@ def simulate(
 
 def verilog(*, part: str = "machine", target: str | None = None, **parameters: int) -> str:
     """Verilog of the machine (module ``top``), or of one ``pipeline``."""
-    _require_amaranth()
+    machine = Machine(**parameters)
+    _require_rtl(machine)
     from abut.hardware.rtl.verilog import to_verilog
 
-    return to_verilog(Machine(**parameters), part=part, target=target)
+    return to_verilog(machine, part=part, target=target)
 
 
 def synthesize(
@@ -96,16 +97,21 @@ def synthesize(
         seed: Seed of the placer; the clock varies by 10 to 20 % between seeds.
         parameters: Parameters of ``Machine``.
     """
-    _require_amaranth()
+    machine = Machine(**parameters)
+    _require_rtl(machine)
     from abut.hardware import synth
 
-    machine = Machine(**parameters)
     return synth.run_synthesis(
         machine, target, part=part, route=route, goal_mhz=goal_mhz, seed=seed
     )
 
 
-def _require_amaranth() -> None:
+def _require_rtl(machine: Machine) -> None:
+    """Raise where the RTL lacks what a machine has, or Amaranth is not installed."""
+    if not machine.has_rtl:
+        raise OptionError(
+            "cache, row_values, triangle_units and delta_bits have no RTL; use engine='model'."
+        )
     try:
         import amaranth  # noqa: F401
     except ImportError:

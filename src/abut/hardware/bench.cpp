@@ -32,24 +32,31 @@ template <std::size_t N> static void put(VlWide<N>& port, const uint32_t* words)
     for (std::size_t i = 0; i < N; ++i) port[i] = words[i];
 }
 
-struct Memory {  // records in bursts
-    uint32_t latency, gap, beats, burst_beats;
-    std::deque<uint64_t> times;
-    std::deque<const uint32_t*> records;
+struct Request { uint64_t time; uint32_t beats; const uint32_t* words; bool is_face; };
+
+struct Memory {  // a port: requests are answered in order, in bursts
+    uint32_t latency, gap, burst_beats;
+    std::deque<Request> requests;
     uint32_t beat = 0;
     uint64_t next_beat = 0;
 
-    bool ready() const { return times.size() < 2; }
+    bool ready() const {  // for a record
+        size_t records = 0;
+        for (const auto& request : requests) records += !request.is_face;
+        return records < 2;
+    }
     bool valid(uint64_t cycle) const {
-        return !times.empty() && cycle >= times[0] && cycle >= next_beat;
+        return !requests.empty() && cycle >= requests[0].time && cycle >= next_beat;
+    }
+    void ask(uint64_t cycle, uint32_t beats, const uint32_t* words, bool is_face) {
+        requests.push_back({cycle + latency, beats, words, is_face});
     }
     void take(uint64_t cycle) {
         ++beat;
         next_beat = cycle + 1;
-        if (beat == beats) {
+        if (beat == requests[0].beats) {
             beat = 0;
-            times.pop_front();
-            records.pop_front();
+            requests.pop_front();
         } else if (beat % burst_beats == 0) {
             next_beat += gap;
         }
@@ -71,10 +78,13 @@ int main(int argc, char** argv) {
 
     Memory memory;
     memory.latency = next(); memory.gap = next();
-    memory.beats = next(); memory.burst_beats = next();
-    const uint32_t beat_words = next(), rows = next(), row_words = next();
-    const uint32_t slots[2] = {next(), 0}; const_cast<uint32_t&>(slots[1]) = next();
-    const uint32_t faces[2] = {next(), 0}; const_cast<uint32_t&>(faces[1]) = next();
+    const uint32_t beats = next(); memory.burst_beats = next();
+    const uint32_t face_beats = next(), beat_words = next(), face_words = next();
+    const uint32_t rows = next(), row_words = next();
+    Memory face_memory = memory;  // of the wide bus
+    uint32_t slots[2], faces[2];
+    for (auto& count : slots) count = next();
+    for (auto& count : faces) count = next();
 
     Vtop top;
     top.clk = 0; top.rst = 1; top.eval();
@@ -92,34 +102,47 @@ int main(int argc, char** argv) {
     top.table_write = 0;
     Words trees[2], triangles[2];
     for (int side = 0; side < 2; ++side)
-        trees[side] = next((size_t)slots[side] * memory.beats * beat_words);
-    for (int side = 0; side < 2; ++side) triangles[side] = next((size_t)faces[side] * 6);
+        trees[side] = next((size_t)slots[side] * beats * beat_words);
+    for (int side = 0; side < 2; ++side) triangles[side] = next((size_t)faces[side] * face_beats * face_words);
 
     top.result_ready = 1;
     top.go = 1;
     tick(top);
     top.go = 0;
     top.eval();
-    std::deque<std::pair<uint64_t, const uint32_t*>> asked;
+    const auto record = [&](bool b, size_t slot) { return &trees[b][slot * beats * beat_words]; };
+    const auto triangle = [&](bool b, size_t face) {
+        return &triangles[b][face * face_beats * face_words];
+    };
     for (uint64_t cycle = 0; top.running; ++cycle) {
         const bool ready = memory.ready(), valid = memory.valid(cycle);
         top.ask_ready = ready;
         top.beat = valid;
-        if (valid) put(top.beat_data, memory.records[0] + memory.beat * beat_words);
-        top.triangle_valid = !asked.empty() && asked[0].first == cycle;
-        if (top.triangle_valid) {
-            put(top.triangle, asked[0].second);
-            asked.pop_front();
+        if (valid) {
+            const Request& front = memory.requests[0];
+            put(top.beat_data,
+                front.words + (size_t)memory.beat * (front.is_face ? face_words : beat_words));
+        }
+#if SHARED_BUS
+        top.beat_face = valid && memory.requests[0].is_face;
+        top.eval();
+        const bool ask_face = top.ask_face;
+#else
+        const bool face_valid = face_memory.valid(cycle), ask_face = false;
+        top.triangle_valid = face_valid;
+        if (face_valid) {
+            put(top.triangle, face_memory.requests[0].words);
+            face_memory.take(cycle);
         }
         top.eval();
-        if (valid && top.beat_ready) memory.take(cycle);
-        if (top.ask && ready) {
-            memory.records.push_back(
-                &trees[top.ask_b][(size_t)top.ask_slot * memory.beats * beat_words]);
-            memory.times.push_back(cycle + memory.latency);
-        }
         if (top.face_ask)
-            asked.push_back({cycle + memory.latency, &triangles[top.face_ask_b][(size_t)top.face * 6]});
+            face_memory.ask(cycle, 1, triangle(top.face_ask_b, top.face), true);
+#endif
+        if (valid && top.beat_ready) memory.take(cycle);
+        if (top.ask && ask_face)
+            memory.ask(cycle, face_beats, triangle(top.ask_b, top.ask_slot), true);
+        else if (top.ask && ready)
+            memory.ask(cycle, beats, record(top.ask_b, top.ask_slot), false);
         if (top.result_valid) {
             const uint64_t pair = top.result;
             std::printf("pair %u %u\n", (unsigned)(pair & 0xFFFFFF), (unsigned)(pair >> 24 & 0xFFFFFF));

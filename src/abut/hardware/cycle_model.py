@@ -9,13 +9,12 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from abut.errors import CapacityError
-from abut.hardware.config import Machine
+from abut.hardware.memory_model import RECORDS, Memory, TriangleUnitModel
 from abut.hardware.model import TRIANGLE_AXES, AxisTable, triangle_apart
 from abut.hardware.program import Program
+from abut.hardware.record_cache import RecordCache, parents_of
 
-MEMORY_QUEUE = 2  # outstanding requests for records
 STALE = 2  # cycles to read the new top of the stack, see rtl/stack.py
-TRIANGLE_START, TRIANGLE_VERDICT = 3, 32  # see rtl/triangle.py
 
 
 @dataclass(frozen=True)
@@ -40,40 +39,6 @@ class Run:
     def counters(self) -> dict[str, int]:
         """The counters by name."""
         return {name: value for name, value in vars(self).items() if name != "pairs"}
-
-
-class BurstMemory:
-    """Memory of DOP records: requests are answered in order, in bursts."""
-
-    def __init__(self, machine: Machine) -> None:
-        self.machine = machine
-        self.times: deque[int] = deque()  # earliest cycle of each requested record
-        self.beat = 0
-        self.next_beat = 0
-
-    def ready(self) -> bool:
-        """Whether a request is accepted in this cycle."""
-        return len(self.times) < MEMORY_QUEUE
-
-    def ask(self, cycle: int) -> None:
-        """Request a record."""
-        self.times.append(cycle + self.machine.latency)
-
-    def valid(self, cycle: int) -> bool:
-        """Whether there is a beat in this cycle."""
-        return bool(self.times) and cycle >= self.times[0] and cycle >= self.next_beat
-
-    def take(self, cycle: int) -> bool:
-        """Take the beat; True for the last beat of a record."""
-        self.beat += 1
-        self.next_beat = cycle + 1
-        if self.beat == self.machine.beats:
-            self.beat = 0
-            self.times.popleft()
-            return True
-        if self.beat % self.machine.burst_beats == 0:
-            self.next_beat += self.machine.gap
-        return False
 
 
 @dataclass
@@ -104,8 +69,12 @@ class CycleModel:
     def __init__(self, program: Program) -> None:
         self.program = program
         self.machine = program.machine
-        self.memory = BurstMemory(self.machine)
-        self.table = AxisTable(program.axes, self.machine.width, self.machine.sides)
+        self.memory = Memory(self.machine)
+        self.triangle_memory = self.memory if self.machine.shared_bus else Memory(self.machine)
+        trees = program.a, program.b
+        parents = tuple(parents_of(tree.links, tree.leaves) for tree in trees)
+        self.cache = RecordCache(self.machine, parents)
+        self.table = AxisTable(program.axes, self.machine.constant_shift, self.machine.sides)
         self.stack = [(program.a.root, program.b.root, False, False)]
         self.sides = _Side(), _Side()
         self.wanted = self.loading = False
@@ -119,10 +88,10 @@ class CycleModel:
         self.opened: _Opened = (None, None)
         self.leaves: deque[tuple[int, int]] = deque()
         self.roomy = True  # the queue of leaf pairs was below leaf_room in the cycle before
-        self.triangle_free = 0  # cycle in which the triangle unit is idle again
-        self.results_out = 0  # and in which the queue of results is empty
+        self.units = [TriangleUnitModel(n) for n in range(self.machine.triangle_units)]
+        self.results_out = 0  # cycle in which the queue of results is empty
         self.found: list[tuple[int, int]] = []
-        self.counts = dict.fromkeys(("dop_tests", "axis_tests", "leaf_pairs", "records"), 0)
+        self.counts = dict.fromkeys(("dop_tests", "axis_tests", "leaf_pairs", "bursts"), 0)
 
     def run(self) -> Run:
         """Run the query to its end."""
@@ -133,14 +102,13 @@ class CycleModel:
             if self._finished(cycle):
                 break
             self._cycle(cycle)
-        counts = self.counts
-        bursts = counts.pop("records") * self.machine.bursts
         pairs = np.array(self.found, dtype=np.int32).reshape(-1, 2)
-        return Run(pairs, cycle + 1, bursts=bursts, **counts)
+        return Run(pairs, cycle + 1, **self.counts)
 
     def _finished(self, cycle: int) -> bool:
         quiet = not (self.stack or self.wanted or self.loading or self.issuing)
         done = self.tag == self.decided and not self.leaves
+        done = done and all(unit.idle for unit in self.units)
         done = done and self.overlapping is None and self.opened == (None, None)
         return quiet and done and cycle >= self.results_out
 
@@ -157,21 +125,28 @@ class CycleModel:
             and self.roomy
         )  # fmt: skip
         looking, self.roomy = self.looking, len(self.leaves) <= self.machine.leaf_room
+        asking = next((unit for unit in self.units if unit.asking), None)
         ask = (a.ask or b.ask) and self.memory.ready()
+        ask = ask and not (self.machine.shared_bus and asking)  # triangles first
         move = self.wanted and not (looking or a.ask or b.ask) and not self.loading
-        beat = self.loading and (a.wait or b.wait) and self.memory.valid(cycle)
+        beat = self.loading and (a.wait or b.wait) and self.memory.offers(cycle, RECORDS)
         start = self.loading and not (a.wait or b.wait) and self.issuing is None
-        triangle = bool(self.leaves) and cycle >= self.triangle_free
+        idle = next((unit for unit in self.units if unit.idle), None) if self.leaves else None
         stop = self._decide(cycle)
 
         if ask:
-            (a if a.ask else b).ask = False
-            self.memory.ask(cycle)
-            self.counts["records"] += 1
+            n, side = (0, a) if a.ask else (1, b)
+            side.ask = False
+            slot = side.slots[side.bank]
+            self.counts["bursts"] += self.memory.ask_cache(cycle, self.cache, n, slot)
         if beat and self.memory.take(cycle):
             (a if a.wait else b).wait = False
-        if triangle:
-            self._test_faces(cycle, *self.leaves.popleft())
+        for unit in self.units:
+            if not unit.idle and unit.proceed(cycle, self.triangle_memory, unit is asking):
+                self._end_test(cycle, unit)
+        if idle is not None:
+            faces = self.leaves.popleft()
+            idle.start(faces, triangle_apart(self.program, *faces))
         self._issue(cycle, stop)
         if start:
             self._start(a, b)
@@ -259,12 +234,9 @@ class CycleModel:
             return (int(a.links[i]), j, True, False), None
         return (i, int(b.links[j]), False, True), None
 
-    def _test_faces(self, cycle: int, face_a: int, face_b: int) -> None:
-        """Test two faces in the triangle unit; the host takes a result in the cycle after."""
-        axis = triangle_apart(self.program, face_a, face_b)
-        last = min(axis, TRIANGLE_AXES - 1)
-        done = cycle + TRIANGLE_START + self.machine.latency + TRIANGLE_VERDICT + 2 * last
-        self.triangle_free = self.results_out = done + 1
-        if axis == TRIANGLE_AXES:
-            self.found.append((face_a, face_b))
+    def _end_test(self, cycle: int, unit: TriangleUnitModel) -> None:
+        """Take a verdict; the host takes a result in the cycle after."""
+        self.results_out = cycle + 1
+        if unit.axis == TRIANGLE_AXES:
+            self.found.append(unit.faces)
             self.results_out += 1

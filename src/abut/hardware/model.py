@@ -18,11 +18,13 @@ class AxisTable:
 
     Args:
         axes: (n, 9) rows, as in dop_frames.
-        width, sides: Bits of reaches and faces of a DOP.
+        shift: Bits of a sum below a constant; ``width - 1`` where weights have ``width`` bits and
+            constants two more.
+        sides: Faces of a DOP.
     """
 
-    def __init__(self, axes: np.ndarray, width: int, sides: int) -> None:
-        self.axes, self.width = axes, width
+    def __init__(self, axes: np.ndarray, shift: int, sides: int) -> None:
+        self.axes, self.shift = axes, shift
         picks, half = picks_of(axes), sides // 2
         others = np.where(picks < half, picks + half, picks - half)
         self.before = picks[:, :3], others[:, 3:]
@@ -36,7 +38,7 @@ class AxisTable:
                 np.concatenate([reaches_a[..., of_a], reaches_b[..., of_b]], axis=-1),
                 self.weights,
                 self.axes[:, column],
-                self.width,
+                self.shift,
             )
             for (of_a, of_b), column in ((self.before, 7), (self.behind, 8))
         ]
@@ -44,14 +46,14 @@ class AxisTable:
 
 
 def _positive(
-    reaches: np.ndarray, weights: np.ndarray, constants: np.ndarray, width: int
+    reaches: np.ndarray, weights: np.ndarray, constants: np.ndarray, shift: int
 ) -> np.ndarray:
     """Whether the sum of products and constant, with ones below it, is not negative."""
     high = (weights * (reaches >> LOW_BITS)).sum(axis=-1)
     low = (weights * (reaches & LOW_MASK)).sum(axis=-1)
-    below = width - 1 - LOW_BITS  # bits below the constant, above the 17 low ones
+    below = shift - LOW_BITS  # bits below the constant, above the 17 low ones
     if below < 0:
-        total = (high << LOW_BITS) + low + (constants << (width - 1)) + (1 << (width - 1)) - 1
+        total = (high << LOW_BITS) + low + (constants << shift) + (1 << shift) - 1
         return total >= 0
     high = high + (constants << below) + (1 << below) - 1
     return high + ((low + LOW_MASK) >> LOW_BITS) >= 0
@@ -74,7 +76,8 @@ def triangle_apart(program: Program, face_a: int, face_b: int) -> int:
     a = (a @ program.rotation.T + program.shift) >> ROTATION_BITS  # in b's frame
     axes = triangle_axes(a, b)
     on_a, on_b = axes @ a.T, axes @ b.T
-    slack = np.abs(axes).sum(axis=1) << program.slack
+    norms = np.abs(axes).sum(axis=1)
+    slack = (norms + (norms >> 2) + 1) << program.slack
     above = on_a.min(axis=1) - on_b.max(axis=1) > slack
     below = on_b.min(axis=1) - on_a.max(axis=1) > slack
     return int(np.argmax(np.append(above | below, True)))

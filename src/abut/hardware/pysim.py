@@ -7,13 +7,15 @@ import numpy as np
 from amaranth.sim import Simulator
 
 from abut.errors import CapacityError
-from abut.hardware.cycle_model import BurstMemory, Run
+from abut.hardware.config import Machine
+from abut.hardware.cycle_model import Run
+from abut.hardware.memory_model import RECORDS, Memory
 from abut.hardware.program import (
     Program,
     record_beats,
     register_words,
     table_words,
-    triangle_word,
+    triangle_beats,
 )
 from abut.hardware.rtl.machine import CollisionMachine
 
@@ -34,9 +36,9 @@ class _Bench:
 
     def __init__(self, program: Program, top: CollisionMachine, most_cycles: int) -> None:
         self.program, self.top, self.most_cycles = program, top, most_cycles
-        self.memory = BurstMemory(program.machine)
-        self.records: deque[list[int]] = deque()
-        self.triangles: deque[tuple[int, int]] = deque()
+        machine = program.machine
+        self.memory = _Port(machine)
+        self.triangle_memory = self.memory if machine.shared_bus else _Port(machine)
         self.found: list[tuple[int, int]] = []
 
     async def run(self, ctx: Any) -> None:
@@ -76,25 +78,58 @@ class _Bench:
     def _serve(self, ctx: Any, cycle: int) -> None:
         """Drive memories and host for one cycle."""
         top, program = self.top, self.program
-        valid = self.memory.valid(cycle)
-        ctx.set(top.ask_ready, self.memory.ready())
-        ctx.set(top.beat, valid)
-        if valid:
-            ctx.set(top.beat_data, self.records[0][self.memory.beat])
-        answer = bool(self.triangles) and self.triangles[0][0] == cycle
-        ctx.set(top.triangle_valid, answer)
-        if answer:
-            ctx.set(top.triangle, self.triangles.popleft()[1])
-        asked = ctx.get(top.ask) and self.memory.ready()
-        if valid and ctx.get(top.beat_ready) and self.memory.take(cycle):
-            self.records.popleft()
-        if asked:
-            tree = program.b if ctx.get(top.ask_b) else program.a
-            self.records.append(record_beats(program, tree, ctx.get(top.ask_slot)))
-            self.memory.ask(cycle)
-        if ctx.get(top.face_ask):
-            tree = program.b if ctx.get(top.face_ask_b) else program.a
-            word = triangle_word(tree, ctx.get(top.face))
-            self.triangles.append((cycle + program.machine.latency, word))
+        shared = program.machine.shared_bus
+        ready, beat = self.memory.ready(), self.memory.front(cycle)
+        ctx.set(top.ask_ready, ready)
+        ctx.set(top.beat, beat is not None)
+        if beat is not None:
+            ctx.set(top.beat_data, beat)
+            if shared:
+                ctx.set(top.beat_face, self.memory.requests[0].port != RECORDS)
+        if not shared:
+            triangle = self.triangle_memory.front(cycle)
+            ctx.set(top.triangle_valid, triangle is not None)
+            if triangle is not None:
+                ctx.set(top.triangle, triangle)
+                self.triangle_memory.take(cycle)
+            if ctx.get(top.face_ask):
+                self._ask_face(cycle, ctx.get(top.face_ask_b), ctx.get(top.face))
+        if beat is not None and ctx.get(top.beat_ready):
+            self.memory.take(cycle)
+        if ctx.get(top.ask):
+            side, slot = ctx.get(top.ask_b), ctx.get(top.ask_slot)
+            if shared and ctx.get(top.ask_face):
+                self._ask_face(cycle, side, slot)
+            elif ready:
+                tree = program.b if side else program.a
+                self.memory.ask_words(cycle, RECORDS, record_beats(program, tree, slot))
         if ctx.get(top.result_valid):
             self.found.append((ctx.get(top.result.a), ctx.get(top.result.b)))
+
+    def _ask_face(self, cycle: int, side: int, face: int) -> None:
+        tree = self.program.b if side else self.program.a
+        self.triangle_memory.ask_words(cycle, 0, triangle_beats(self.program, tree, face))
+
+
+class _Port(Memory):
+    """A port of the memory with its data."""
+
+    def __init__(self, machine: Machine) -> None:
+        super().__init__(machine)
+        self.words: deque[list[int]] = deque()
+
+    def ask_words(self, cycle: int, port: int, words: list[int]) -> None:
+        """Request words that will be the answer."""
+        self.ask(cycle, port)
+        self.words.append(words)
+
+    def front(self, cycle: int) -> int | None:
+        """The word offered in this cycle, if any."""
+        return self.words[0][self.beat] if self.valid(cycle) else None
+
+    def take(self, cycle: int) -> bool:
+        """Take the word offered."""
+        last = super().take(cycle)
+        if last:
+            self.words.popleft()
+        return last

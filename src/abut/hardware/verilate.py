@@ -18,12 +18,11 @@ from abut.hardware.program import (
     record_beats,
     register_words,
     table_words,
-    triangle_word,
+    triangle_beats,
 )
 from abut.hardware.rtl.verilog import to_verilog
 
 BENCH = Path(__file__).with_name("bench.cpp")
-TRIANGLE_WORDS = 6
 
 
 def verilator_missing() -> str | None:
@@ -66,7 +65,8 @@ def build_simulator(machine: Machine, target: str | None = None, blocks: str = "
             (made / "top.v").write_text(source)
             _run(
                 ["verilator", "--cc", "--exe", "--build", "-O3", "-Wno-fatal", "-Wno-lint",
-                 "--top-module", "top", "--Mdir", str(made), "-CFLAGS", "-O1",
+                 "--top-module", "top", "--Mdir", str(made),
+                 "-CFLAGS", f"-O1 -DSHARED_BUS={int(machine.shared_bus)}",
                  str(made / "top.v"), str(BENCH)]
             )  # fmt: skip
             folder.mkdir(exist_ok=True)
@@ -80,7 +80,8 @@ def program_words(program: Program) -> list[int]:
     beat_words, row_words = -(-machine.beat_bits // 32), -(-machine.axis_bits // 32)
     table, registers = table_words(program), register_words(program)
     words = [machine.latency, machine.gap, machine.beats, machine.burst_beats]
-    words += [beat_words, len(table), row_words]
+    face_words = -(-machine.triangle_beat_bits // 32)
+    words += [machine.triangle_beats, beat_words, face_words, len(table), row_words]
     words += [len(program.a.links), len(program.b.links)]
     words += [len(program.a.triangles), len(program.b.triangles)]
     words += [registers[name] for name in ("root_a", "root_b", "slack")]
@@ -91,7 +92,8 @@ def program_words(program: Program) -> list[int]:
         words += _records(program, tree, beat_words)
     for tree in (program.a, program.b):
         for face in range(len(tree.triangles)):
-            words += _split(triangle_word(tree, face), TRIANGLE_WORDS)
+            for beat in triangle_beats(program, tree, face):
+                words += _split(beat, face_words)
     return words
 
 

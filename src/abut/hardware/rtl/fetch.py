@@ -6,7 +6,7 @@ a pair go into the bank that the pair before it does not use, so no record is ov
 is read.
 """
 
-from amaranth.hdl import Module, Mux, Signal, Value, signed
+from amaranth.hdl import Cat, Module, Mux, Signal, Value, signed
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
@@ -24,7 +24,8 @@ class Fetch(wiring.Component):
         pair, take: A pair to fetch, and whether it is taken in this cycle (``room``: it may be).
         ask, ask_b, ask_slot, ask_ready: Requests a record of a or b from the memory.
         beat, data, beat_ready: The response of the memory, in the order of requests.
-        load_a, load_b, load_row: Address at which the pipelines store four reaches of ``data``.
+        load_a, load_b, load_row: Address at which the pipelines store ``load_data``.
+        load_data: Four reaches, of this beat and maybe the one before.
         ready, start: A pair is loaded; its test starts in this cycle.
         node_a, node_b, bank_a, bank_b: The loaded pair.
         idle: No pair is under way.
@@ -48,6 +49,7 @@ class Fetch(wiring.Component):
                 "load_a": Out(1),
                 "load_b": Out(1),
                 "load_row": Out(4),
+                "load_data": Out(4 * machine.width),
                 "ready": Out(1),
                 "start": In(1),
                 "node_a": Out(NODE),
@@ -107,14 +109,22 @@ class Fetch(wiring.Component):
         return m
 
     def _receive(self, m: Module, sides: list["_Side"], count: Signal) -> None:
-        """Receive the head, then reaches, four per beat."""
+        """Receive the head, then rows of four reaches, each in one beat or in two."""
         a, b = sides
+        machine = self.machine
         taken = self.beat & self.beat_ready
-        reaches = taken & (count != 0)
+        reaches, row, values = taken & (count != 0), count - 1, self.data[: 4 * machine.width]
+        if machine.row_beats == 2:
+            half = Signal(2 * machine.width)
+            with m.If(taken):
+                m.d.sync += half.eq(self.data)
+            reaches, row = reaches & ~count[0], (count >> 1) - 1
+            values = Cat(half, self.data[: len(half)])
         m.d.comb += [
             self.load_a.eq(reaches & a.wait),
             self.load_b.eq(reaches & ~a.wait),
-            self.load_row[:3].eq(count - 1),
+            self.load_data.eq(values),
+            self.load_row[:3].eq(row),
             self.load_row[3].eq(Mux(a.wait, a.load_bank, b.load_bank)),
         ]
         with m.If(taken):

@@ -15,7 +15,6 @@ from amaranth.lib.wiring import In, Out
 from abut.hardware.config import Machine
 from abut.hardware.rtl.multiply import LATENCY, Multiplier
 
-LOW = 17  # bits of the lower part of a wide number
 LUT_RAM = {"ram_style": "distributed"}  # block RAM is slower, and there is less of it
 
 
@@ -30,6 +29,8 @@ class Lane(wiring.Component):
         apart: Whether the test started ``machine.depth`` cycles ago separates its DOPs.
     """
 
+    low_bits = 17  # of the lower part of a wide number
+
     def __init__(self, machine: Machine, target: str | None = None) -> None:
         self.machine = machine
         self.target = target
@@ -42,7 +43,7 @@ class Lane(wiring.Component):
                 "load_a": In(1),
                 "load_b": In(1),
                 "load_row": In(4),
-                "load_data": In(machine.beat_bits),
+                "load_data": In(4 * machine.width),
                 "step": In(rows),
                 "bank_a": In(1),
                 "bank_b": In(1),
@@ -53,7 +54,7 @@ class Lane(wiring.Component):
     def elaborate(self, platform: object) -> Module:
         """The stages in order."""
         m = Module()
-        width, bits = self.machine.width, self.machine.constant_bits
+        width, bits = self.machine.weight_bits, self.machine.constant_bits
         axis = self._axis(m)
         picks = [axis[5 * i : 5 * i + 5] for i in range(6)]
         weights = [axis[30 + width * i : 30 + width * (i + 1)].as_signed() for i in range(6)]
@@ -142,30 +143,41 @@ class Lane(wiring.Component):
 
     def _sum(self, m: Module, weights: list[Value], reaches: list[Value], constant: Value) -> Value:
         """The sign of the sum of products and constant."""
-        width = self.machine.width
-        ones = Const(2 ** (width - 1) - 1, width - 1)
-        constant = Cat(ones, constant).as_signed()
+        low_bits, constant = self.low_bits, self._with_ones(constant)
         if not self.machine.split:
             terms = [self._multiply(m, w, r) for w, r in zip(weights, reaches, strict=True)]
             return self._tree(m, [*terms, constant])[-1]
         # four products each; separate sums keep carry chains short
-        lows, middles, highs = [constant[: 2 * LOW]], [], [constant[2 * LOW :].as_signed()]
+        constant = _extended(constant, 2 * low_bits + 1)
+        lows, middles = [constant[: 2 * low_bits]], []
+        highs = [constant[2 * low_bits :].as_signed()]
         for weight, reach in zip(weights, reaches, strict=True):
-            w_low, w_high = _halves(weight)
-            r_low, r_high = _halves(reach)
-            lows.append(self._multiply(m, w_low, r_low)[: 2 * LOW])
+            w_low, w_high = _halves(weight, low_bits)
+            r_low, r_high = _halves(reach, low_bits)
+            lows.append(self._multiply(m, w_low, r_low)[: 2 * low_bits])
             middles.append(self._multiply(m, w_low, r_high))
             middles.append(self._multiply(m, w_high, r_low))
             highs.append(self._multiply(m, w_high, r_high))
         low, middle, high = (self._tree(m, terms) for terms in (lows, middles, highs))
-        upper, lower = Signal(signed(self.machine.sum_bits - 2 * LOW)), Signal(2 * LOW)
-        total = Signal(signed(self.machine.sum_bits - LOW))
+        bits = self._sum_bits
+        upper, lower = Signal(signed(bits - 2 * low_bits)), Signal(2 * low_bits)
+        total = Signal(signed(bits - low_bits))
         m.d.sync += [
-            upper.eq(high + low[2 * LOW :]),
+            upper.eq(high + low[2 * low_bits :]),
             lower.eq(low),
-            total.eq(Cat(lower[LOW:], upper).as_signed() + middle),
+            total.eq(Cat(lower[low_bits:], upper).as_signed() + middle),
         ]
         return total[-1]
+
+    @property
+    def _sum_bits(self) -> int:
+        bits = self.machine.sum_bits
+        return max(bits, 2 * self.low_bits + 2) if self.machine.split else bits
+
+    def _with_ones(self, constant: Value) -> Value:
+        """The constant with ones below it, so that the sign of the sum is the strict test."""
+        shift = self.machine.constant_shift
+        return Cat(Const(2**shift - 1, shift), constant).as_signed()
 
     def _multiply(self, m: Module, x: Value, y: Value) -> Value:
         multiplier = Multiplier(self.target)
@@ -175,7 +187,7 @@ class Lane(wiring.Component):
 
     def _tree(self, m: Module, terms: list[Value]) -> Value:
         """Sum pairwise, one level per cycle."""
-        most = self.machine.sum_bits
+        most = self._sum_bits
         while len(terms) > 1:
             sums = []
             for x, y in zip(terms[::2], [*terms[1::2], None], strict=False):
@@ -188,9 +200,15 @@ class Lane(wiring.Component):
         return terms[0]
 
 
-def _halves(x: Value) -> tuple[Value, Value]:
-    """The low 17 bits, not negative, and the rest."""
-    return Cat(x[:LOW], Const(0, 1)).as_signed(), x[LOW:].as_signed()
+def _halves(x: Value, low_bits: int) -> tuple[Value, Value]:
+    """The low bits, not negative, and the rest."""
+    x = _extended(x, low_bits + 1)
+    return Cat(x[:low_bits], Const(0, 1)).as_signed(), x[low_bits:].as_signed()
+
+
+def _extended(x: Value, bits: int) -> Value:
+    """A signed number of at least some bits."""
+    return Cat(x, x[-1].replicate(max(bits - len(x), 0))).as_signed()
 
 
 def _copies(m: Module, signals: list[Signal], name: str) -> list[Signal]:

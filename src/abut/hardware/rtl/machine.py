@@ -4,11 +4,11 @@ from amaranth.hdl import Cat, Module, Mux, Signal
 from amaranth.lib import data, fifo, memory, wiring
 from amaranth.lib.wiring import In, Out
 
-from abut.hardware.config import SLOT_BITS, TAG_BITS, Machine
+from abut.hardware.config import SLOT_BITS, TAG_BITS, TRIANGLE_BITS, Machine
 from abut.hardware.rtl.fetch import NODE, Fetch
 from abut.hardware.rtl.lane import LUT_RAM, Lane
 from abut.hardware.rtl.stack import ENTRY, PAIR, Stack
-from abut.hardware.rtl.triangle import SHIFT_BITS, TRIANGLE_BITS, TriangleUnit
+from abut.hardware.rtl.triangle import SHIFT_BITS, TriangleUnit
 
 RESULT_DEPTH = 16
 COUNTERS = ("cycles", "dop_tests", "axis_tests", "leaf_pairs", "records")
@@ -26,7 +26,9 @@ class CollisionMachine(wiring.Component):
         go, running: Starts a query; high until it is answered.
         overflow: The stack was too small: the answer is incomplete.
         ask, ask_b, ask_slot, ask_ready, beat, beat_data, beat_ready: Memory of DOPs.
-        face_ask, face_ask_b, face, triangle_valid, triangle: Memory of triangles.
+        ask_face, beat_face: Whether a request or a beat is of a triangle (shared bus alone);
+            ``ask_ready`` holds for records, two triangles are always accepted.
+        face_ask, face_ask_b, face, triangle_valid, triangle: Triangles (wide bus alone).
         result_valid, result, result_ready: Pairs of faces found.
         cycles, dop_tests, axis_tests, leaf_pairs, records: Counted since ``go``.
     """
@@ -54,15 +56,20 @@ class CollisionMachine(wiring.Component):
             "beat": In(1),
             "beat_data": In(machine.beat_bits),
             "beat_ready": Out(1),
-            "face_ask": Out(1),
-            "face_ask_b": Out(1),
-            "face": Out(SLOT_BITS),
-            "triangle_valid": In(1),
-            "triangle": In(TRIANGLE_BITS),
             "result_valid": Out(1),
             "result": Out(PAIR),
             "result_ready": In(1),
         }
+        if machine.shared_bus:
+            ports |= {"ask_face": Out(1), "beat_face": In(1)}
+        else:
+            ports |= {
+                "face_ask": Out(1),
+                "face_ask_b": Out(1),
+                "face": Out(SLOT_BITS),
+                "triangle_valid": In(1),
+                "triangle": In(TRIANGLE_BITS),
+            }
         super().__init__(ports | {name: Out(32) for name in COUNTERS})
 
     def elaborate(self, platform: object) -> Module:
@@ -81,13 +88,7 @@ class CollisionMachine(wiring.Component):
             fetch.clear.eq(self.go),
             self.overflow.eq(stack.overflow),
             fetch.pair.eq(stack.pair),
-            self.ask.eq(fetch.ask),
-            self.ask_b.eq(fetch.ask_b),
-            self.ask_slot.eq(fetch.ask_slot),
-            fetch.ask_ready.eq(self.ask_ready),
-            fetch.beat.eq(self.beat),
             fetch.data.eq(self.beat_data),
-            self.beat_ready.eq(fetch.beat_ready),
         ]
         issuing, passing, tag, decided = self._issue(m, fetch, lanes)
         pushing = self._decide(m, fetch, lanes, stack, leaves, passing, tag, decided)
@@ -96,7 +97,8 @@ class CollisionMachine(wiring.Component):
         take = stack.filled & fetch.room & ~pushing & roomy
         m.d.comb += [fetch.take.eq(take), stack.pop.eq(take)]
         quiet = ~stack.filled & fetch.idle & ~issuing & (tag == decided)
-        self._triangles(m, leaves, quiet)
+        unit = self._triangles(m, leaves, quiet)
+        (self._share_bus if self.machine.shared_bus else self._use_wide_bus)(m, fetch, unit)
         self._count(m, fetch, leaves)
         return m
 
@@ -141,7 +143,7 @@ class CollisionMachine(wiring.Component):
                 lane.load_a.eq(fetch.load_a),
                 lane.load_b.eq(fetch.load_b),
                 lane.load_row.eq(fetch.load_row),
-                lane.load_data.eq(self.beat_data),
+                lane.load_data.eq(fetch.load_data),
                 lane.table_write.eq(self.table_write & (self.table_lane == n)),
                 lane.table_row.eq(self.table_row),
                 lane.table_data.eq(self.table_data),
@@ -208,19 +210,14 @@ class CollisionMachine(wiring.Component):
         self.deciding = overlapping | push | leaf
         return push
 
-    def _triangles(self, m: Module, leaves: fifo.SyncFIFO, quiet: Signal) -> None:
+    def _triangles(self, m: Module, leaves: fifo.SyncFIFO, quiet: Signal) -> TriangleUnit:
         """Leaf pairs through the triangle unit into the result queue; the end of the query."""
-        m.submodules.triangles = unit = TriangleUnit(self.target)
+        m.submodules.triangles = unit = TriangleUnit(self.machine.triangle_beat_bits, self.target)
         m.submodules.results = results = fifo.SyncFIFO(width=2 * SLOT_BITS, depth=RESULT_DEPTH)
         m.d.comb += [
             unit.faces_valid.eq(leaves.r_rdy & (results.level < RESULT_DEPTH - 1)),
             Cat(unit.face_a, unit.face_b).eq(leaves.r_data),
             leaves.r_en.eq(unit.faces_taken),
-            self.face_ask.eq(unit.ask),
-            self.face_ask_b.eq(unit.ask_b),
-            self.face.eq(unit.ask_face),
-            unit.answer.eq(self.triangle_valid),
-            unit.triangle.eq(self.triangle),
             unit.turn.eq(self.turn),
             unit.shift.eq(self.shift),
             unit.slack.eq(self.slack),
@@ -235,6 +232,37 @@ class CollisionMachine(wiring.Component):
             m.d.sync += self.running.eq(1)
         with m.Elif(settled):
             m.d.sync += self.running.eq(0)
+        return unit
+
+    def _share_bus(self, m: Module, fetch: Fetch, unit: TriangleUnit) -> None:
+        """One port for records and triangles; requests of triangles go first."""
+        m.d.comb += [
+            self.ask.eq(fetch.ask | unit.ask),
+            self.ask_face.eq(unit.ask),
+            self.ask_b.eq(Mux(unit.ask, unit.ask_b, fetch.ask_b)),
+            self.ask_slot.eq(Mux(unit.ask, unit.ask_face, fetch.ask_slot)),
+            fetch.ask_ready.eq(self.ask_ready & ~unit.ask),
+            unit.beat.eq(self.beat_data),
+            unit.answer.eq(self.beat & self.beat_face),
+            fetch.beat.eq(self.beat & ~self.beat_face),
+            self.beat_ready.eq(Mux(self.beat_face, unit.answer_ready, fetch.beat_ready)),
+        ]
+
+    def _use_wide_bus(self, m: Module, fetch: Fetch, unit: TriangleUnit) -> None:
+        """One port for records, another for triangles."""
+        m.d.comb += [
+            self.ask.eq(fetch.ask),
+            self.ask_b.eq(fetch.ask_b),
+            self.ask_slot.eq(fetch.ask_slot),
+            fetch.ask_ready.eq(self.ask_ready),
+            fetch.beat.eq(self.beat),
+            self.beat_ready.eq(fetch.beat_ready),
+            self.face_ask.eq(unit.ask),
+            self.face_ask_b.eq(unit.ask_b),
+            self.face.eq(unit.ask_face),
+            unit.answer.eq(self.triangle_valid),
+            unit.beat.eq(self.triangle),
+        ]
 
     def _count(self, m: Module, fetch: Fetch, leaves: fifo.SyncFIFO) -> None:
         """Counters, cleared when a query starts."""
@@ -245,7 +273,7 @@ class CollisionMachine(wiring.Component):
             "dop_tests": fetch.start,
             "axis_tests": Mux(self.issuing, tests, 0),
             "leaf_pairs": leaves.w_en,
-            "records": fetch.ask & self.ask_ready,
+            "records": fetch.ask & fetch.ask_ready,
         }
         for name, amount in amounts.items():
             counter = getattr(self, name)

@@ -3,7 +3,8 @@
 Corners of a are rotated into b's frame; then the axes are computed (two normals, nine cross
 products of edges), each scaled to 18 bits by a shift, and all six corners are projected onto each.
 Any axis is sound, so that only projections need error bounds: triangles are apart where the gap
-between their projections is more than the slack of corners times the sum of the axis' components.
+between their projections is more than the slack of corners times five quarters of the sum of the
+axis' components.
 
 Three dot products per cycle, counted from the first rotation: rotations in cycles 0 to 2, cross
 products in 9 to 19, projections in 20 to 41; the result for axis n comes in cycle 32 + 2 n.
@@ -13,11 +14,10 @@ from amaranth.hdl import Cat, Module, Mux, Signal, Value
 from amaranth.lib import memory, wiring
 from amaranth.lib.wiring import In, Out
 
-from abut.hardware.config import SLOT_BITS
+from abut.hardware.config import SLOT_BITS, TRIANGLE_BITS
 from abut.hardware.rtl.dots import NORM_BITS, NUMBER, Dots, Gap, Scale
 from abut.hardware.rtl.lane import LUT_RAM
 
-TRIANGLE_BITS = 9 * 18
 SHIFT_BITS = 36
 TURN_BITS = 16
 AXIS_COUNT = 11
@@ -31,34 +31,38 @@ class TriangleUnit(wiring.Component):
 
     Ports:
         faces_valid, face_a, face_b, faces_taken: Pairs to test.
-        ask, ask_b, ask_face: Requests a triangle from the memory.
-        answer, triangle: The response of the memory, in order: nine coordinates.
+        ask, ask_b, ask_face: Requests a triangle from the memory, which always accepts it.
+        answer, beat, answer_ready: The response of the memory, in order: nine coordinates.
         turn, shift, slack: The pose, constant during a query.
         done, meet, done_a, done_b: A test is done; whether the faces may intersect; the faces.
         idle: No test is under way.
     """
 
-    faces_valid: In(1)
-    face_a: In(SLOT_BITS)
-    face_b: In(SLOT_BITS)
-    faces_taken: Out(1)
-    ask: Out(1)
-    ask_b: Out(1)
-    ask_face: Out(SLOT_BITS)
-    answer: In(1)
-    triangle: In(TRIANGLE_BITS)
-    turn: In(TRIANGLE_BITS)
-    shift: In(3 * SHIFT_BITS)
-    slack: In(4)
-    done: Out(1)
-    meet: Out(1)
-    done_a: Out(SLOT_BITS)
-    done_b: Out(SLOT_BITS)
-    idle: Out(1)
-
-    def __init__(self, target: str | None = None) -> None:
-        super().__init__()
+    def __init__(self, beat_bits: int = TRIANGLE_BITS, target: str | None = None) -> None:
+        self.beat_bits = beat_bits
         self.target = target
+        super().__init__(
+            {
+                "faces_valid": In(1),
+                "face_a": In(SLOT_BITS),
+                "face_b": In(SLOT_BITS),
+                "faces_taken": Out(1),
+                "ask": Out(1),
+                "ask_b": Out(1),
+                "ask_face": Out(SLOT_BITS),
+                "answer": In(1),
+                "beat": In(beat_bits),
+                "answer_ready": Out(1),
+                "turn": In(TRIANGLE_BITS),
+                "shift": In(3 * SHIFT_BITS),
+                "slack": In(4),
+                "done": Out(1),
+                "meet": Out(1),
+                "done_a": Out(SLOT_BITS),
+                "done_b": Out(SLOT_BITS),
+                "idle": Out(1),
+            }
+        )
 
     def elaborate(self, platform: object) -> Module:
         """Fetch two triangles, run the schedule, end with a result."""
@@ -81,6 +85,10 @@ class TriangleUnit(wiring.Component):
     ) -> None:
         """The sequence of states, from a pair to its result."""
         apart, testing, judging, last = Signal(), Signal(), Signal(), Signal()
+        beats = -(-TRIANGLE_BITS // self.beat_bits)
+        count = Signal(range(beats))
+        with m.If(self.answer & self.answer_ready):
+            m.d.sync += count.eq(Mux(count == beats - 1, 0, count + 1))
         m.d.comb += [
             apart.eq(gap.apart & judging),
             following.eq(Mux(testing, cycle + 1, 0)),
@@ -103,19 +111,30 @@ class TriangleUnit(wiring.Component):
                 m.d.comb += [self.ask.eq(1), self.ask_b.eq(1), self.ask_face.eq(self.done_b)]
                 m.next = "GET A"
             with m.State("GET A"):
+                m.d.comb += self.answer_ready.eq(1)
                 with m.If(self.answer):
-                    m.d.sync += Cat(*(Cat(*corner) for corner in a)).eq(self.triangle)
-                    m.next = "GET B"
+                    self._receive(m, a, count)
+                    with m.If(count == beats - 1):
+                        m.next = "GET B"
             with m.State("GET B"):
+                m.d.comb += self.answer_ready.eq(1)
                 with m.If(self.answer):
-                    m.d.sync += Cat(*(Cat(*corner) for corner in b)).eq(self.triangle)
-                    m.next = "TEST"
+                    self._receive(m, b, count)
+                    with m.If(count == beats - 1):
+                        m.next = "TEST"
             with m.State("TEST"):
                 with m.If(apart | last):
                     m.d.comb += [self.done.eq(1), self.meet.eq(~apart)]
                     m.next = "IDLE"
                 with m.Else():
                     m.d.comb += testing.eq(1)
+
+    def _receive(self, m: Module, corners: list, count: Signal) -> None:
+        """Store a beat of a triangle."""
+        word = Cat(*(Cat(*corner) for corner in corners))
+        for n, start in enumerate(range(0, TRIANGLE_BITS, self.beat_bits)):
+            with m.If(count == n):
+                m.d.sync += word[start : start + self.beat_bits].eq(self.beat)
 
     def _keep_turned(self, m: Module, following: Signal, dots: Dots, a: list) -> None:
         """Replace the corners of a by the rotated ones."""
@@ -149,7 +168,7 @@ class TriangleUnit(wiring.Component):
             m.d.comb += port.addr.eq(place)
         m.d.comb += [
             put.data.eq(Cat(*scale.axis)),
-            put_norm.data.eq(scale.norm),
+            put_norm.data.eq(scale.norm + (scale.norm >> 2) + 1),
             gap.slack.eq(slack),
         ]
         m.d.sync += slack.eq(get_norm.data << self.slack)
