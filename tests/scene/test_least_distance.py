@@ -5,7 +5,7 @@ import pytest
 
 import abut
 from abut.cases import box, icosphere, torus
-from abut.scene.least_search import MOST_OBJECTS, LeastSearch
+from abut.scene.least_search import MOST_SWEPT, LeastSearch
 from shapes import random_poses
 
 SHAPES = (icosphere(20), torus(5, 4), box())
@@ -100,7 +100,7 @@ def test_edits(device, extent):
 def served(monkeypatch):
     """What LeastSearch answers from now on."""
     answers, find = [], LeastSearch.find
-    monkeypatch.setattr(LeastSearch, "find", lambda self: answers.append(find(self)) or answers[-1])
+    monkeypatch.setattr(LeastSearch, "find", lambda *of: answers.append(find(*of)) or answers[-1])
     return answers
 
 
@@ -136,10 +136,14 @@ def test_other_searches_serve_far_objects_bad_poses_and_large_scenes(monkeypatch
     with pytest.raises(abut.PoseError, match="object 1"):
         scene.least_distance()
     many = abut.Scene("cpu")
-    poses = np.tile(np.eye(4), (MOST_OBJECTS + 1, 1, 1))
-    poses[:, 0, 3] = 2.0 * np.arange(MOST_OBJECTS + 1)
+    poses = np.tile(np.eye(4), (MOST_SWEPT + 1, 1, 1))
+    poses[:, 0, 3] = 2.0 * np.arange(MOST_SWEPT + 1)
     many.add(abut.Mesh(*box(), device="cpu"), poses)
     answers.clear()
     assert many.least_distance().value == 1.0
-    many.remove(MOST_OBJECTS)
-    assert not answers
+    assert answers == [None]
+    many.move(1, many.pose_of(0))
+    near = many.least_distance()
+    assert near.value == 0.0
+    assert near.objects.numpy().tolist() == [0, 1]
+    assert answers[-1] is near

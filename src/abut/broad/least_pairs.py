@@ -29,6 +29,11 @@ wp.set_module_options({"enable_backward": False, "fuse_fp": False})
 SAMPLES = wp.constant(8)  # objects that look for a first bound, and pairs that lower it
 PROBED_PAIRS = wp.constant(16)  # the lowest whose boxes overlap
 PROBED_OBJECTS = wp.constant(16)  # that look for such pairs
+# Entries of a list of the objects on the smaller side of a part: their number, 0 for no list;
+# whether they are those of ``against``; then their rows, ascending.
+FEW_COUNT = wp.constant(0)
+FEW_LAST = wp.constant(1)
+FEW = wp.constant(2)
 
 
 @wp.func
@@ -50,12 +55,19 @@ def nearest_partner(boxes: Boxes, filters: Filters, i: wp.int32):
 
 
 @wp.func
-def first_bound(pairs: ScenePairs, boxes: Boxes, filters: Filters, order: wp.array[wp.int32]):
-    """An upper bound of the least distance, by objects that are spread over the order."""
+def first_bound(
+    pairs: ScenePairs,
+    boxes: Boxes,
+    filters: Filters,
+    order: wp.array[wp.int32],
+    first: wp.int32,
+    count: wp.int32,
+):
+    """An upper bound of the least distance, by objects spread over a range of ``order``."""
     bound = wp.float64(wp.inf)
-    samples = wp.min(SAMPLES, boxes.object_count)
+    samples = wp.min(SAMPLES, count)
     for k in range(samples):
-        i = order[wp.int32(wp.int64(k) * wp.int64(boxes.object_count) / wp.int64(samples))]
+        i = order[first + wp.int32(wp.int64(k) * wp.int64(count) / wp.int64(samples))]
         if has_box(boxes, i):
             j = nearest_partner(boxes, filters, i)
             if j >= 0:
@@ -97,6 +109,66 @@ def list_near(
             listed.numbers[1] = listed.numbers[1] + 1
 
 
+@wp.func
+def list_with_few(
+    pairs: ScenePairs,
+    boxes: Boxes,
+    filters: Filters,
+    few: wp.array[wp.int32],
+    bound: wp.float64,
+    listed: LeastPairs,
+    queue: PairQueue,
+):
+    """List the pairs of one of the few objects and any other within a bound, each once."""
+    limit = bound * bound
+    for at in range(FEW, FEW + few[FEW_COUNT]):
+        i = few[at]
+        lower = boxes.lower[i]
+        upper = boxes.upper[i]
+        for j in range(boxes.object_count):
+            gap = wp.max(lower - boxes.upper[j], boxes.lower[j] - upper)
+            if j == i or surely_above(wp.max(gap, wp.vec4f()), limit):
+                continue
+            if has_box(boxes, i) and has_box(boxes, j) and passes_filters(filters, i, j):
+                known = wp.bool(False)
+                for before in range(FEW, at):
+                    known = known or few[before] == j
+                if not known:
+                    row = in_order(filters, i, j)
+                    list_near(pairs, wp.vec3i(0, row[0], row[1]), bound, listed, queue)
+
+
+@wp.func
+def sweep_pairs(
+    pairs: ScenePairs,
+    boxes: Boxes,
+    filters: Filters,
+    order: wp.array[wp.int32],
+    bound: wp.float64,
+    listed: LeastPairs,
+    queue: PairQueue,
+):
+    """List the pairs of all objects within a bound; ``order`` is that of their boxes along x."""
+    limit = bound * bound
+    count = boxes.object_count
+    for k in range(count):
+        i = order[k]
+        lower = boxes.lower[i]
+        upper = boxes.upper[i]
+        stop = wp.where(has_box(boxes, i), count, 0)
+        for at in range(k + 1, stop):
+            j = order[at]
+            ahead = wp.float64(boxes.lower[j][0]) - wp.float64(upper[0])
+            if ahead > wp.float64(0.0) and ahead * ahead * BELOW > limit:
+                break
+            gap = wp.max(lower - boxes.upper[j], boxes.lower[j] - upper)
+            if surely_above(wp.max(gap, wp.vec4f()), limit):
+                continue
+            if has_box(boxes, j) and passes_filters(filters, i, j):
+                row = in_order(filters, i, j)
+                list_near(pairs, wp.vec3i(0, row[0], row[1]), bound, listed, queue)
+
+
 @wp.kernel
 def least_pairs_kernel(
     # in
@@ -104,6 +176,7 @@ def least_pairs_kernel(
     pairs: ScenePairs,
     boxes: Boxes,
     filters: Filters,
+    few: wp.array[wp.int32],
     # out
     places_out: wp.array[wp.int64],
     order_out: wp.array[wp.int32],
@@ -112,36 +185,44 @@ def least_pairs_kernel(
 ):
     """List the pairs of objects that may be the nearest two; one thread, one environment."""
     for _ in range(span[0] + wp.tid(), span[1], span[2]):
-        count = boxes.object_count
-        for k in range(count):
-            places_out[k] = wp.int64(to_sortable(boxes.lower[k][0]))
-            order_out[k] = k
-        sort_serially(places_out, order_out, count)
         listed_out.numbers[1] = 0
-        bound = first_bound(pairs, boxes, filters, order_out)
-        limit = bound * bound
-        for k in range(count):
-            i = order_out[k]
-            lower = boxes.lower[i]
-            upper = boxes.upper[i]
-            stop = wp.where(has_box(boxes, i), count, 0)
-            for at in range(k + 1, stop):
-                j = order_out[at]
-                ahead = wp.float64(boxes.lower[j][0]) - wp.float64(upper[0])
-                if ahead > wp.float64(0.0) and ahead * ahead * BELOW > limit:
-                    break
-                gap = wp.max(lower - boxes.upper[j], boxes.lower[j] - upper)
-                if surely_above(wp.max(gap, wp.vec4f()), limit):
-                    continue
-                if has_box(boxes, j) and passes_filters(filters, i, j):
-                    row = in_order(filters, i, j)
-                    list_near(pairs, wp.vec3i(0, row[0], row[1]), bound, listed_out, pairs_out)
+        bound = wp.float64(wp.inf)
+        if few[FEW_COUNT] > 0:
+            bound = first_bound(pairs, boxes, filters, few, FEW, few[FEW_COUNT])
+            list_with_few(pairs, boxes, filters, few, bound, listed_out, pairs_out)
+        else:
+            count = boxes.object_count
+            for k in range(count):
+                places_out[k] = wp.int64(to_sortable(boxes.lower[k][0]))
+                order_out[k] = k
+            sort_serially(places_out, order_out, count)
+            bound = first_bound(pairs, boxes, filters, order_out, 0, count)
+            sweep_pairs(pairs, boxes, filters, order_out, bound, listed_out, pairs_out)
         listed = wp.min(wp.int32(pairs_out.count[0]), pairs_out.keys.shape[0])
         sort_serially(listed_out.ranking, listed_out.order, listed)
         listed_out.numbers[0] = listed
         for k in range(wp.min(listed, SAMPLES)):
             bound = wp.min(bound, greedy_distance(pair_at(pairs, listed_out.order[k])))
         listed_out.least[0] = to_bits(bound)
+
+
+@wp.func
+def probe_pair(
+    pairs: ScenePairs,
+    boxes: Boxes,
+    filters: Filters,
+    i: wp.int32,
+    j: wp.int32,
+    listed: LeastPairs,
+    queue: PairQueue,
+):
+    """List a pair of objects in this order, if they may meet and too few are listed."""
+    if j == i or queue.count[0] >= wp.int64(PROBED_PAIRS):
+        return
+    if overlap_aabb(boxes.lower[i], boxes.upper[i], boxes.lower[j], boxes.upper[j]):
+        row = in_order(filters, i, j)
+        if row[0] == i and passes_filters(filters, i, j):
+            list_near(pairs, wp.vec3i(0, i, j), wp.float64(0.0), listed, queue)
 
 
 @wp.kernel
@@ -151,28 +232,25 @@ def probed_pairs_kernel(
     pairs: ScenePairs,
     boxes: Boxes,
     filters: Filters,
+    few: wp.array[wp.int32],
     # out
     listed_out: LeastPairs,
     pairs_out: PairQueue,
 ):
     """List the lowest pairs of objects that may meet, ascending; one thread, one environment."""
     for _ in range(span[0] + wp.tid(), span[1], span[2]):
-        searching = wp.int32(0)
+        left = wp.where(few[FEW_COUNT] > 0, boxes.object_count, PROBED_OBJECTS)
         for i in range(boxes.object_count):
-            if searching == PROBED_OBJECTS or pairs_out.count[0] >= wp.int64(PROBED_PAIRS):
+            if left == 0 or pairs_out.count[0] >= wp.int64(PROBED_PAIRS):
                 break
-            if not has_box(boxes, i) or (filters.about[i][3] & WHICH) == 0:
-                continue
-            searching += 1
-            lower = boxes.lower[i]
-            upper = boxes.upper[i]
-            for j in range(boxes.object_count):
-                if j != i and overlap_aabb(lower, upper, boxes.lower[j], boxes.upper[j]):
-                    row = in_order(filters, i, j)
-                    if row[0] == i and passes_filters(filters, i, j):
-                        if pairs_out.count[0] < wp.int64(PROBED_PAIRS):
-                            near = wp.vec3i(0, i, j)
-                            list_near(pairs, near, wp.float64(0.0), listed_out, pairs_out)
+            if has_box(boxes, i) and (filters.about[i][3] & WHICH) != 0:
+                left -= 1
+                if few[FEW_LAST] != 0:
+                    for at in range(FEW, FEW + few[FEW_COUNT]):
+                        probe_pair(pairs, boxes, filters, i, few[at], listed_out, pairs_out)
+                else:
+                    for j in range(boxes.object_count):
+                        probe_pair(pairs, boxes, filters, i, j, listed_out, pairs_out)
         count = wp.int32(pairs_out.count[0])
         for rank in range(count):
             listed_out.order[rank] = rank

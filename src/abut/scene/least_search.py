@@ -1,4 +1,4 @@
-"""LeastSearch: the nearest two objects of a scene of moderate size, on the CPU."""
+"""LeastSearch: the nearest two objects of a scene on the CPU."""
 
 from collections.abc import Callable
 from functools import partial
@@ -8,7 +8,8 @@ import numpy as np
 import warp as wp
 
 from abut.bounds.relative_frame import RelativeFrame
-from abut.broad.least_pairs import least_pairs_kernel, probed_pairs_kernel
+from abut.broad.few_objects import MOST_FEW
+from abut.broad.least_pairs import FEW, least_pairs_kernel, probed_pairs_kernel
 from abut.core.device import thread_count
 from abut.core.launch import UNKNOWN_COUNT, Task
 from abut.core.pair_queue import NO_KEY_INT, PairQueue
@@ -20,6 +21,7 @@ from abut.operands.posed_pairs import ScenePairs, WorkItems
 from abut.options import Bound
 from abut.scene.broad_stages import BroadStages
 from abut.scene.distance_results import LeastDistance
+from abut.scene.selection import Part
 from abut.traversal.distance.least_nearest import (
     LeastPairs,
     answer_least_kernel,
@@ -31,8 +33,10 @@ from abut.traversal.distance.spill import SpillQueue
 from abut.traversal.overlap.descend import descend_kernel_for
 from abut.traversal.overlap.kdop_frames import KdopFrames
 
-MOST_OBJECTS = 1 << 12  # whose boxes one thread compares
+MOST_OBJECTS = 1 << 20  # of which some look for a contact
+MOST_SWEPT = 1 << 12  # whose boxes one thread compares
 PAIRS_FOR_THREADS = 24  # fewer are searched before a second thread has begun
+FEW_INT = int(FEW)
 REFUSALS = 16  # questions that other searches answer, after one that had to
 
 
@@ -46,46 +50,55 @@ class LeastSearch:
     def __init__(self, *scene: Any) -> None:
         self.broad = BroadStages(*scene)
         self._device, self._generation, self._refusals = self.broad.device, -1, 0
+        self._few_rows = self._zeros(FEW_INT + MOST_FEW, wp.int32)
+        self._few, self._part = self._few_rows.numpy(), None
 
-    def find(self) -> LeastDistance | None:
-        """The answer; None: ask other searches."""
+    def find(self, part: Part) -> LeastDistance | None:
+        """The answer for a part that ``broad`` follows; None: ask other searches."""
         if self._refusals:
             self._refusals -= 1
             return None
-        found = self._find()
-        if found is None:
-            self._refusals = REFUSALS
-        return found
+        if part is not self._part:
+            self._part = part
+            few, last = part.few or ((), False)
+            self._few[: FEW_INT + len(few)] = [len(few), last, *few]
+        found = self._lowest_contact()
+        lists = part.few is not None or len(part.objects) <= MOST_SWEPT
+        return self._nearest_two() if found is None and lists and not self._refusals else found
 
-    def _find(self) -> LeastDistance | None:
-        queues = self.broad.queues
+    def _lowest_contact(self) -> LeastDistance | None:
+        """The answer where one of the lowest pairs of objects meets."""
         self._follow()
         self.broad.clear()
         self._boxes()
         self._probe()
         self._search(1)
-        counts = queues.read()
-        if counts["bad"] or counts["undecided"]:
-            return None  # a pose is not rigid, or exact arithmetic is needed
-        if not self._distance[0]:
-            return self._named()
+        counts = self.broad.queues.read()
+        if counts["bad"] or counts["undecided"]:  # a pose is not rigid, or faces need exact tests
+            self._refusals = REFUSALS
+            return None
+        return None if self._distance[0] else self._named()
+
+    def _nearest_two(self) -> LeastDistance | None:
+        """The answer for all pairs of objects."""
+        queues = self.broad.queues
         while True:
             queues["objects"].count.fill_(0)
             self._list()
             if not queues.grow({"objects": queues.read()["objects"]}):
                 break
             self._follow()
-        if self._numbers[1]:
-            return None  # objects are far apart for their size
-        self._search(self._numbers[0])
-        if queues.read()["undecided"]:
-            return None
-        if self._distance[0]:
-            points = partial(_as_array, self._points.copy(), self._device)
-            return self._made(float(self._distance[0]), points)
-        self._begin_contacts.run()
-        self._search(1)
-        return self._named()
+        if not self._numbers[1]:  # else objects are far apart for their size
+            self._search(self._numbers[0])
+            if not queues.read()["undecided"]:
+                if self._distance[0]:
+                    points = partial(_as_array, self._points.copy(), self._device)
+                    return self._made(float(self._distance[0]), points)
+                self._begin_contacts.run()
+                self._search(1)
+                return self._named()
+        self._refusals = REFUSALS
+        return None
 
     def _search(self, pairs: int) -> None:
         """Search the listed pairs, on all threads where they are many, and read the answer."""
@@ -99,6 +112,7 @@ class LeastSearch:
         self._descend.run()
         self._read_corners.run()
         if self.broad.queues.read()["undecided"] or self._about[2] < 0:
+            self._refusals = REFUSALS
             return None
         return self._made(0.0, partial(_common_point, self._corners.copy(), self._device))
 
@@ -118,9 +132,10 @@ class LeastSearch:
         listed, view = self._make_arrays(), broad.rows.view
         one = partial(Task, device=self._device, grain=UNKNOWN_COUNT)
         places, order = self._empty(broad.total, wp.int64), self._empty(broad.total, wp.int32)
-        args = [view, broad.boxes, broad.filters, places, order, listed, broad.queues["objects"]]
+        about = [view, broad.boxes, broad.filters, self._few_rows]
+        args = [*about, places, order, listed, broad.queues["objects"]]
         self._list = one(least_pairs_kernel, 1, args).run
-        args = [view, broad.boxes, broad.filters, listed, broad.queues["objects"]]
+        args = [*about, listed, broad.queues["objects"]]
         self._probe = one(probed_pairs_kernel, 1, args).run
         counter, out = (
             self._zeros(1, wp.int32),

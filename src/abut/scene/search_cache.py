@@ -156,7 +156,7 @@ class SearchCache:
             return None
         where = self.environments(part, None)
         part.objects.pool.trees.clear_rss()
-        return self._search(LeastSearch, part, where).find()
+        return self._search(LeastSearch, part, where).find(part)
 
     def layout(self, part: Part, poses: Any = None) -> BroadStages:
         """Layouts and rows of a search, for answers that were found without one."""

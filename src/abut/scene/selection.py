@@ -72,8 +72,14 @@ class Part:
     @property
     def is_few(self) -> bool:
         """Whether one side is a few objects, for which there are faster searches."""
-        few = min(map(_size, self._sides)) <= MOST_FEW
-        return few and not self.is_whole and self.objects.tracks_moves()
+        return self.few is not None and self.objects.tracks_moves()
+
+    @cached_property
+    def few(self) -> tuple[Rows, bool] | None:
+        """Rows of a few objects and whether they are those of ``against``; None: both are many."""
+        if self.is_whole or not 0 < min(map(_size, self._sides)) <= MOST_FEW:
+            return None
+        return self.sides[0], self.few_last
 
     @cached_property
     def _sides(self) -> tuple[Side, Side]:
