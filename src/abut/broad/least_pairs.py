@@ -26,7 +26,7 @@ from abut.traversal.distance.seed import CENTRES
 
 wp.set_module_options({"enable_backward": False, "fuse_fp": False})
 
-SAMPLES = wp.constant(8)  # objects that look for a first bound, and pairs that lower it
+SAMPLES = wp.constant(8)  # objects that look for a first bound; pairs that do not lower it
 PROBED_PAIRS = wp.constant(16)  # the lowest whose boxes overlap
 PROBED_OBJECTS = wp.constant(16)  # that look for such pairs
 # Entries of a list of the objects on the smaller side of a part: their number, 0 for no list;
@@ -201,8 +201,14 @@ def least_pairs_kernel(
         listed = wp.min(wp.int32(pairs_out.count[0]), pairs_out.keys.shape[0])
         sort_serially(listed_out.ranking, listed_out.order, listed)
         listed_out.numbers[0] = listed
-        for k in range(wp.min(listed, SAMPLES)):
-            bound = wp.min(bound, greedy_distance(pair_at(pairs, listed_out.order[k])))
+        k = wp.int32(0)
+        stop = wp.min(listed, SAMPLES)
+        while k < stop:
+            distance = greedy_distance(pair_at(pairs, listed_out.order[k]))
+            k += 1
+            if distance < bound:
+                bound = distance
+                stop = wp.min(listed, k + SAMPLES)
         listed_out.least[0] = to_bits(bound)
 
 
