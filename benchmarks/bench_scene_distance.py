@@ -7,12 +7,15 @@ Tori of 1,024 faces, all of which move in every frame.
 - ``nearest_<n>``: the nearest of each of n tori, apart or touching, beside ``abut.distance`` of all
   pairs as one batch.
 
+- ``one_of_200``: the least distance of one torus, which moves, to 200 others.
+
 Poses lie ready on the device. Answers are checked before anything is timed.
 """
 
 import argparse
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import warp as wp
@@ -26,6 +29,7 @@ from benchmarks.rows import Row, machine_name, print_rows, set_ratios, write_csv
 from benchmarks.timing import Timed, measure
 
 FRAMES = 4
+STEPS = 32  # of one torus among others
 ROOM = 2.8  # of a torus apart, whose largest extent is 2.7
 CROWDED = 2.0  # of a torus that may touch
 Calls = dict[str, Callable[[], list]]
@@ -49,11 +53,12 @@ def main(argv: list[str] | None = None) -> int:
             print(f"ERROR: {job}/{variant}: answers differ")
             wrong = True
         found: list[Row] = []
-        timed = {name: Timed(call, _device(name, args), FRAMES) for name, call in calls.items()}
+        each = STEPS if job.startswith("one") else FRAMES
+        timed = {name: Timed(call, _device(name, args), each) for name, call in calls.items()}
         measure(list(timed.values()), args.rounds, args.budget)
         for name, one in timed.items():
             row = Row(job, variant, name, one.device, one.ms_min, one.ms_median, len(one.samples))
-            row.answer_size = len(answers[name]) // FRAMES
+            row.answer_size = len(answers[name]) // each
             found.append(row)
         set_ratios(found, {"abut"})
         print_rows(job, found)
@@ -79,6 +84,29 @@ def jobs(args: argparse.Namespace) -> Iterator[tuple[str, str, Calls]]:
             if count <= 200:
                 pairs = {"all pairs": _batch_call(scene, frames)}
                 yield f"nearest_{count}", variant, {"abut": _nearest_call(scene, frames)} | pairs
+    for variant, extent in (("dense", 14.0), ("sparse", 30.0)):
+        rng = np.random.default_rng(0)
+        others, steps = random_poses(rng, 200, extent), random_poses(rng, STEPS, extent)
+        asks = {"abut": _one_call(shape, others, args.device)}
+        if not args.no_peers:
+            asks |= distance_managers.one_against(*shape, others)
+        yield "one_of_200", variant, {name: _at_each(ask, steps) for name, ask in asks.items()}
+
+
+def _one_call(shape: Any, others: np.ndarray, device: str) -> Callable[[np.ndarray], float]:
+    mesh, scene = abut.Mesh(*shape, device=device), abut.Scene(device)
+    scene.add(mesh, others)
+    row = scene.add(mesh)
+
+    def least(pose: np.ndarray) -> float:
+        scene.move(row, pose)
+        return scene.least_distance(which=row).value
+
+    return least
+
+
+def _at_each(ask: Callable[[np.ndarray], float], steps: np.ndarray) -> Callable[[], list]:
+    return lambda: [np.array([ask(pose)]) for pose in steps]
 
 
 def _device(name: str, args: argparse.Namespace) -> str:
