@@ -14,7 +14,7 @@ from abut.bvh.bvh_cache import bvh_of
 from abut.core.pair_queue import PairQueues
 from abut.query.contact_stages import Strategy
 from abut.query.distance import mesh_extent
-from abut.query.one_distance import OneDistance
+from abut.query.one_distance import FOR_THREADS, OneDistance
 from shapes import random_poses, shift
 
 
@@ -189,3 +189,16 @@ def test_threads_ask_at_once(pair):
     for thread in threads:
         thread.join()
     assert all(found[k] == truth for k in range(4))
+
+
+def test_long_searches_of_large_meshes_go_to_all_threads(monkeypatch):
+    ask, asked = OneDistance.ask, []
+    monkeypatch.setattr(OneDistance, "ask", lambda *of: asked.append(1) or ask(*of))
+    monkeypatch.setattr("abut.query.distance.FACES_FOR_THREADS", 0)
+    monkeypatch.setattr("abut.query.one_distance.LONG_S", 0.0)
+    a, b = (abut.Mesh(*cases.icosphere(80), device="cpu") for _ in range(2))
+    pose = np.eye(4)
+    pose[:3, 3] = 2.5, 0.3, 0.1
+    values = {abut.distance(a, b, pose_b=pose).value for _ in range(FOR_THREADS + 2)}
+    assert len(values) == 1
+    assert len(asked) == 2

@@ -129,15 +129,16 @@ def _at_one_pose(a: Any, b: Any, pose_a: Any, pose_b: Any, upper_bound: Any) -> 
     face_count = a.face_count + b.face_count
     if not (a.face_count and b.face_count):
         return None
-    if a.device.is_cpu and face_count > FACES_FOR_THREADS:
-        return None
     if not (isinstance(upper_bound, float) and upper_bound >= 0.0):
         return None
     asked = min(count_poses(mesh, 1) for mesh in (a, b))
     posed = pose_a is not None, pose_b is not None
     poses = [pose for pose in (pose_a, pose_b) if pose is not None]
     if a.device.is_cpu:
-        near = _prepared(a, b, Strategy.DESCEND, asked, posed).ask(poses, upper_bound)
+        prepared = _prepared(a, b, Strategy.DESCEND, asked, posed)
+        if face_count > FACES_FOR_THREADS and prepared.is_for_threads():
+            return None
+        near = prepared.ask(poses, upper_bound)
     else:
         listing = _prepared(a, b, Strategy.LEAF_WALK, asked, posed)
         near = None if listing.crowded else listing.ask(poses, upper_bound)

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from functools import cached_property, partial
+from time import perf_counter
 from typing import Any
 
 import numpy as np
@@ -41,6 +42,8 @@ ANSWERED_INT, FAR_APART_INT, CROWDED_INT = int(ANSWERED), int(FAR_APART), int(CR
 LISTING_SAMPLES = 1 << 14  # leaves that look for a first bound; the better it is, the fewer faces
 MOST_WALK_NODES = 1 << 10  # of a walk
 MOST_LISTED_PAIRS = 1 << 17  # of all walks
+LONG_S = 0.02  # of a search by one thread, after which
+FOR_THREADS = 16  # questions are for all threads, where meshes are large
 
 
 class OneDistance:
@@ -72,6 +75,7 @@ class OneDistance:
         strategy: Strategy = Strategy.DESCEND,
     ) -> None:
         self._device, self._bound, self.crowded = a.device, bound, False
+        self._for_threads = 0  # questions
         self._candidates, self._skipped = PairQueue(), queues["skipped"]
         self._candidates.keys = queues["candidates"].keys
         self._candidates.count = queues["candidates"].count
@@ -104,7 +108,10 @@ class OneDistance:
         for view, pose in zip(self._pose_views, poses, strict=True):
             view[0] = pose
         self._bound_view[0] = upper_bound
+        start = perf_counter()
         self._call.run()
+        if perf_counter() - start > LONG_S:
+            self._for_threads = FOR_THREADS
         faces, numbers = self._call.outputs
         outcome, *pair = faces[0].tolist()
         if outcome == FAR_APART_INT:
@@ -117,6 +124,13 @@ class OneDistance:
         distance, *points = numbers[0].tolist()
         witnesses = partial(_witnesses, points, self._device)
         return Distances(distance, np.array(pair, np.int32), self._device, witnesses)
+
+    def is_for_threads(self) -> bool:
+        """Whether all threads should answer a question, because an earlier one took long."""
+        if self._for_threads:
+            self._for_threads -= 1
+            return True
+        return False
 
     @cached_property
     def _far_call(self) -> Call:
