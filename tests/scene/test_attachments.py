@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import abut
-from abut.cases import box, icosphere
+from abut.cases import box, icosphere, point_cloud, segments
 from abut.scene.robots.kinematics import Joint, Kinematics
 
 
@@ -173,6 +173,80 @@ def test_motions_keep_paddings(device):
     robot.pad({"slide": 0, "wall": 0, "hand": 0.125, "finger": 0.25})
     free = robot.valid([0.0, 0.0]) and robot.valid([0.0, 0.1])
     assert robot.valid_motions([0.0, 0], [0.0, 0.1]).free == free
+
+
+def near_by_distance(robot, values):
+    """(n,) bool: padded pairs of objects by their distances, as ``scene.distance`` finds them."""
+    scene, pad = robot.scene, np.zeros(len(robot.scene))
+    pad[list(robot.padding)] = list(robot.padding.values())
+    poses = robot.poses(values)
+    found = scene.distance(which=robot.objects, upper_bound=2 * pad.max(), poses=poses).numpy()
+    hit = found["distance"] <= pad[found["objects"]].sum(axis=1)
+    near = np.zeros(len(values), bool)
+    near[found["pose"][hit]] = True
+    return near
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_padding_is_that_of_distances(device, seed):
+    rng = np.random.default_rng(seed)
+    scene = robot_scene(device)
+    robot, ball = scene.robot, scene.mesh("ball")
+    for _ in range(6):
+        scene.add(ball, pose(*rng.uniform([-4, -1, -0.5], [4, 1, 1])))
+    scene.ignore("base", "slide")
+    values = rng.uniform([-3.0, -3], [3, 3], (300, 2))
+    plain = robot.valid(values).numpy()
+    for _ in range(3):
+        chosen = rng.choice(len(scene), 6, replace=False).tolist()
+        robot.pad(0.0)
+        robot.pad(dict.fromkeys(range(len(scene)), 0.0))
+        robot.pad(dict(zip(chosen, rng.uniform(0, 0.15, 6).tolist(), strict=True)))
+        expected = plain & ~near_by_distance(robot, values)
+        assert (robot.valid(values).numpy() == expected).all()
+        assert [robot.valid(row) for row in values[:20]] == expected[:20].tolist()
+        robot.prepare()
+        assert (robot.valid(values).numpy() == expected).all()
+        assert 0 < expected.sum() < plain.sum()
+    assert (scene.robot.clearance(values).distance.numpy() > 0).tolist() == plain.tolist()
+
+
+def test_points_and_segments_with_a_padding_are_balls_and_capsules(device):
+    """True shapes: against distances by formulas, of a cube that slides along x."""
+    rng = np.random.default_rng(5)
+    scene = abut.Scene(device=device)
+    row = scene.add(abut.Mesh(*box((0.2, 0.2, 0.2)), device), name="cube")
+    axis = np.array([1.0, 0, 0])
+    moves, limits = [[Joint(axis, False, np.zeros(3), 0)]], np.array([[-3.0, 3]])
+    parts = [(0, np.eye(4))]
+    robot = Kinematics(["push"], ["cube"], [-1], np.eye(4)[None], moves, parts, limits)
+    scene.set_robot(robot, [row])
+    points = rng.uniform([-3, -1, -1], [3, 1, 1], (80, 3))
+    ends = rng.uniform([-3, -1, -1], [3, 1, 1], (10, 2, 3))
+    scene.add(abut.Mesh(*point_cloud(points), device), name="cloud")
+    scene.add(abut.Mesh(*segments(ends), device), name="pipes")
+    scene.robot.pad({"cloud": 0.05, "pipes": 0.1})
+    values = rng.uniform(-3, 3, (400, 1))
+    gap = np.abs(points[None] - values[:, :1, None] * axis) - 0.1
+    gaps = np.linalg.norm(np.maximum(gap, 0.0), axis=2).min(axis=1) - 0.05
+    share = np.linspace(0, 1, 2001)[:, None]
+    along = (ends[:, :1] + share * (ends[:, 1:] - ends[:, :1])).reshape(-1, 3)
+    for k, value in enumerate(values[:, 0]):
+        gap = np.maximum(np.abs(along - value * axis) - 0.1, 0.0)
+        gaps[k] = min(gaps[k], np.linalg.norm(gap, axis=1).min() - 0.1)
+    found = scene.robot.valid(values).numpy()
+    sure = np.abs(gaps) > 1e-5  # samples along segments are too far by about 1e-6
+    assert (found[sure] == (gaps[sure] > 0)).all() and 40 < found.sum() < 360
+    q0, q1 = values[:100], values[:100] + 0.05
+    free = scene.robot.valid_motions(q0, q1).free.numpy()
+    between = scene.robot.valid((q0 + np.linspace(0, 1, 11) * (q1 - q0)).reshape(-1, 1)).numpy()
+    assert (free <= between.reshape(-1, 11).all(axis=1)).all() and free.sum() > 5
+
+
+@pytest.mark.parametrize("given", [np.zeros((0, 3)), np.zeros((4, 2)), np.zeros((4, 3, 3))])
+def test_point_clouds_of_other_shapes_are_refused(given):
+    with pytest.raises(abut.OptionError, match="was expected"):
+        point_cloud(given)
 
 
 @pytest.mark.parametrize("bad", [-0.1, np.nan, np.inf, "far", True])

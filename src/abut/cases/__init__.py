@@ -28,6 +28,7 @@ from abut.cases.shapes import (
     uv_sphere,
 )
 from abut.cases.tree import leaf, leaves
+from abut.cases.zero_area import point_cloud, segments
 
 __all__ = [
     "PAIRS",
@@ -59,7 +60,9 @@ __all__ = [
     "outer_sphere",
     "pair",
     "plane",
+    "point_cloud",
     "round_table",
+    "segments",
     "shattered",
     "sheet",
     "single",

@@ -9,8 +9,6 @@ from abut.errors import SceneError
 if TYPE_CHECKING:
     from abut.scene.robots.robot import Robot
 
-CHUNK = 1024  # configurations that are posed at a time
-
 
 def set_padding(robot: "Robot", distances: Any) -> None:
     """Pad objects, as ``Robot.pad`` does."""
@@ -28,20 +26,3 @@ def set_padding(robot: "Robot", distances: Any) -> None:
     held |= found
     for row in [row for row, distance in held.items() if distance == 0]:
         del held[row]
-
-
-def near_padding(robot: "Robot", rows: np.ndarray) -> np.ndarray:
-    """(B,) bool: whether objects of the robot are within their padding, for (B, k) values."""
-    scene, state = robot.scene, robot._state
-    pad = np.zeros(len(scene._objects))
-    pad[list(state.padding)] = list(state.padding.values())
-    own = pad[state.objects].max(initial=0.0)
-    bound = own + pad.max(initial=0.0)
-    near = np.zeros(len(rows), bool)
-    for first in range(0, len(rows), CHUNK):
-        poses = robot.poses(rows[first : first + CHUNK])
-        found = scene.distance(which=state.objects, upper_bound=bound, poses=poses).numpy()
-        a, b = found["objects"].T
-        hit = found["distance"] <= pad[a] + pad[b]
-        near[first + found["pose"][hit]] = True
-    return near

@@ -29,7 +29,7 @@ from abut.scene.robots.joint_values import check_limits, known_name, require_fin
 from abut.scene.robots.jointed_arrays import JointedArrays, spheres_of
 from abut.scene.robots.kinematics import Kinematics
 from abut.scene.robots.motion_search import FoundMotions, MotionSearch
-from abut.scene.robots.padding import near_padding, set_padding
+from abut.scene.robots.padding import set_padding
 from abut.scene.robots.robot_clearance import RobotClearance, clearance_of
 from abut.scene.robots.robot_model import NoObjects, RobotModel
 from abut.scene.robots.robot_poses import RobotPoses
@@ -301,22 +301,21 @@ class Robot:
             Exact for the poses that the joints have in float64, as ``collide(solid=True)``.
         """
         scene = self.scene
-        given = None if limits or self._state.padding else self._device_rows(values)
+        given = None if limits else self._device_rows(values)
         rows: Any = self.kinematics.rows_of(values) if given is None else given
         try:
             with scene.lock:
-                model = self._model() if len(self._state.objects) else NoObjects(scene.device)
-                if rows.ndim == 1 and not self._state.padding:
+                pads = self._state.padding
+                model = self._model(pads) if len(self._state.objects) else NoObjects(scene.device)
+                if rows.ndim == 1:
                     free = model.is_free(rows)
                     return free and not (limits and self._outside(rows[None])[0])
                 free = model.are_free(np.atleast_2d(rows) if given is None else rows)
         except SceneError:
             require_finite(self.kinematics.rows_of(values), self.joints)  # names the joint
             raise
-        if limits or self._state.padding:
-            host = self._narrowed(free.numpy().copy(), np.atleast_2d(rows), limits)
-            if rows.ndim == 1:
-                return bool(host[0])
+        if limits:
+            host = free.numpy() & ~self._outside(rows)
             free = wp.array(host, dtype=wp.bool, device=free.device)
         return free
 
@@ -330,14 +329,6 @@ class Robot:
             return None
         return rows if rows.shape[1] == len(self.joints) and rows.is_contiguous else None
 
-    def _narrowed(self, free: np.ndarray, rows: np.ndarray, limits: bool) -> np.ndarray:
-        """Free configurations, less those outside the limits and those within the padding."""
-        if limits:
-            free &= ~self._outside(rows)
-        if self._state.padding:
-            free[free] = ~near_padding(self, rows[free])
-        return free
-
     def prepare(self) -> None:
         """Make now what later questions would make as soon as it pays.
 
@@ -346,22 +337,25 @@ class Robot:
         """
         with self.scene.lock:
             if len(self._state.objects):
-                self._model().improve(every=True)
+                self._model(self._state.padding).improve(every=True)
 
     def _outside(self, rows: np.ndarray) -> np.ndarray:
         low, high = self.limits.T
         return ((rows < low) | (rows > high)).any(axis=1)
 
-    def _model(self) -> RobotModel:
-        """The robot and the scene as they are, prepared for searches."""
+    def _model(self, pads: dict[int, float] | None = None) -> RobotModel:
+        """The robot and the scene as they are, prepared for searches, with paddings or without."""
         scene, state = self.scene, self._state
         scene._objects.pool.flush()
-        version, model = state.prepared.get("model", (-1, None))
+        name = "padded model" if pads else "model"
+        version, model = state.prepared.get(name, (-1, None))
         if model is None or version != state.version or not model.serves():
-            grids = None if model is None or version != state.version else model.grids
+            known = (state.prepared.get(x, (-1, None)) for x in (name, "model", "padded model"))
+            grids = next((held.grids for at, held in known if at == state.version), None)
             model = RobotModel(scene._searches, state.kinematics, state.objects, grids)
-            state.prepared["model"] = (state.version, model)
+            state.prepared[name] = (state.version, model)
         model.follow()
+        model.set_pads(pads or {})
         return model
 
     def move(self, values: Any) -> None:

@@ -74,7 +74,24 @@ class RobotModel:
         meshes = [objects.pool.mesh(shape) for shape in objects.shapes[rows].tolist()]
         kept = grids is not None and grids.serve(meshes)
         self.grids = grids if grids is not None and kept else PairGrids(kinematics, meshes)
+        self._held_pads: dict[int, float] = {}
+        self.pads = wp.empty(0, dtype=wp.float64, device=self.device)
         self._take_tables()
+
+    def set_pads(self, pads: dict[int, float]) -> None:
+        """Take over the paddings of objects, by row of the scene."""
+        if pads == self._held_pads:
+            return
+        rows = np.zeros(len(self.own) if pads else 0)
+        rows[list(pads)] = list(pads.values())
+        if len(rows) == len(self.pads):
+            self.pads.assign(rows)
+        else:
+            self.pads = wp.array(rows, dtype=wp.float64, device=self.device)
+            self._forget_searches()
+        self._held_pads = dict(pads)
+        self.skipped.zero_()
+        self._skips = not self._fixed.any()
 
     def serves(self) -> bool:
         """Whether nothing but poses of objects has changed."""
@@ -111,6 +128,9 @@ class RobotModel:
         self.tables = self.grids.tables(self._pairs, self.device)
         self._tables_version = self.grids.version
         self.covers = self._covers() if self.grids.version else SphereCovers()
+        self._forget_searches()
+
+    def _forget_searches(self) -> None:
         self._one, self._few, self._searches = None, None, []
 
     _one: RobotSearch | None  # of one configuration

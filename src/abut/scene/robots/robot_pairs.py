@@ -11,6 +11,7 @@ from abut.geometry.joint_tree import JointTree, body_pose, pose_joints
 from abut.operands.contact_queues import ContactQueues
 from abut.operands.posed_pairs import RobotPairs
 from abut.scene.robots.clearance_tables import FREE, MEETING, CellTables, cell_state
+from abut.scene.robots.padded_pairs import outward, pad_of
 from abut.scene.robots.robot_solids import Solids, is_nested, may_hold
 from abut.scene.robots.sphere_covers import SphereCovers, cores_meet, cover_is_clear
 
@@ -31,6 +32,7 @@ def robot_boxes_kernel(
     count: wp.array[wp.int32],
     tree: JointTree,
     values: wp.array2d[wp.float64],
+    pads: wp.array[wp.float64],
     # out
     pairs_out: RobotPairs,
     queues_out: ContactQueues,
@@ -39,7 +41,7 @@ def robot_boxes_kernel(
     flags_out: wp.array[wp.int32],
     counter_out: wp.array[wp.int32],
 ):
-    """Pose the objects of the robot for each row of values, and write their boxes.
+    """Pose the objects of the robot for each row of values, and write their padded boxes.
 
     Clears the queues, and flags rows whose values are not finite.
     """
@@ -66,7 +68,8 @@ def robot_boxes_kernel(
                 if pairs_out.bvhs.slices[shape].face_count == 0:
                     store_empty(boxes_out, at)
                 else:
-                    lower, upper = box_of_posed(pairs_out.bvhs, shape, pose, wp.float64(0.0))
+                    pad = pad_of(pads, pairs_out.rows[body])
+                    lower, upper = box_of_posed(pairs_out.bvhs, shape, pose, pad)
                     boxes_out.lower[at] = to_vec4f(lower)
                     boxes_out.upper[at] = to_vec4f(upper)
 
@@ -80,16 +83,17 @@ def spheres_verdict(
     shape_b: wp.int32,
     pose_b: wp.mat44d,
     nested: wp.bool,
+    gap: wp.float64,
 ):
     """Decide two posed slices by their spheres: CLEAR, MET, or UNDECIDED.
 
-    ``nested``: one may be inside the other.
+    ``nested``: one may be inside the other. ``gap``: up to which they are in contact.
     """
     if covers.outer_starts.shape[0] == 0:
         return UNDECIDED
     if not nested:
         tree = bvh_at(bvhs, bvhs.slices[shape_b])
-        if cover_is_clear(covers, shape_a, pose_a, tree, pose_b):
+        if cover_is_clear(covers, shape_a, pose_a, tree, pose_b, gap):
             return CLEAR
     if cores_meet(covers, shape_a, pose_a, shape_b, pose_b):
         return MET
@@ -108,6 +112,7 @@ def list_pair(
     pose: wp.mat44d,
     low: wp.vec4f,
     high: wp.vec4f,
+    gap: wp.float64,
 ):
     """Append a pair unless spheres decide it; returns whether they prove that it meets."""
     at = row * pairs.rows.shape[0] + body
@@ -119,7 +124,7 @@ def list_pair(
         solids, shape_a, shape_b, b_in_a
     )
     verdict = spheres_verdict(
-        covers, pairs.bvhs, shape_a, pairs.own_poses[at], shape_b, pose, nested
+        covers, pairs.bvhs, shape_a, pairs.own_poses[at], shape_b, pose, nested, gap
     )
     if verdict == UNDECIDED:
         push_pair(pairs.object_pairs, pack_pair(row, body, other, pairs.object_bits))
@@ -140,6 +145,7 @@ def robot_pairs_kernel(
     covers: SphereCovers,
     solids: Solids,
     skipped: wp.array[wp.int32],
+    pads: wp.array[wp.float64],
     # out
     flags_out: wp.array[wp.int32],
     pairs_out: RobotPairs,
@@ -148,7 +154,7 @@ def robot_pairs_kernel(
 
     Their boxes overlap, and the filters leave them. ``own_pairs`` are those the filters leave of
     the robot: numbers of its objects. Pairs that ``tables`` or spheres decide are left out, and
-    those of obstacles with ``skipped`` objects.
+    those of obstacles with ``skipped`` objects. Two objects may be as near as both ``pads``.
     """
     bodies = pairs_out.rows.shape[0]
     for row in range(span[0] + wp.tid(), wp.min(count[0], span[1]), span[2]):
@@ -170,16 +176,23 @@ def robot_pairs_kernel(
             if overlap_aabb(boxes.lower[first + i], boxes.upper[first + i], low, high):
                 state = cell_state(tables, k, values, row)
                 met = state == MEETING
-                if not met and state != FREE:
+                gap = pad_of(pads, pairs_out.rows[i]) + pad_of(pads, pairs_out.rows[j])
+                if not met and (state != FREE or gap > wp.float64(0.0)):
                     pose = pairs_out.own_poses[first + j]
+                    other = pairs_out.rows[j]
                     met = list_pair(
-                        pairs_out, boxes, covers, solids, row, i, pairs_out.rows[j], pose, low, high
+                        pairs_out, boxes, covers, solids, row, i, other, pose, low, high, gap
                     )
             k += 1
         other = wp.int32(0)
         while other < pairs_out.mesh.shape[0] and not met:
             low = scene_boxes.lower[other]
             high = scene_boxes.upper[other]
+            pad = pad_of(pads, other)
+            if pad > wp.float64(0.0):
+                more = outward(low, high, pad)
+                low -= more
+                high += more
             if pairs_out.own[other] < 0 and overlap_aabb(low, high, lower, upper):
                 for body in range(bodies):
                     at = first + body
@@ -188,8 +201,19 @@ def robot_pairs_kernel(
                     if not met and overlap_aabb(low, high, boxes.lower[at], boxes.upper[at]):
                         if passes_filters(filters, pairs_out.rows[body], other):
                             pose = pairs_out.poses[other]
+                            gap = pad + pad_of(pads, pairs_out.rows[body])
                             met = list_pair(
-                                pairs_out, boxes, covers, solids, row, body, other, pose, low, high
+                                pairs_out,
+                                boxes,
+                                covers,
+                                solids,
+                                row,
+                                body,
+                                other,
+                                pose,
+                                low,
+                                high,
+                                gap,
                             )
             other += 1
         if met:

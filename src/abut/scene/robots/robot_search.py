@@ -15,6 +15,7 @@ from abut.core.team import TEAM_BLOCK, TEAM_GRID
 from abut.narrow.exact import EXACT_THREADS, exact_kernel_for
 from abut.operands.contact_queues import ContactQueues
 from abut.operands.posed_pairs import RobotPairs, WorkItems
+from abut.scene.robots.padded_pairs import padded_pairs_kernel
 from abut.scene.robots.robot_pairs import (
     flag_hits_kernel,
     robot_boxes_kernel,
@@ -121,13 +122,16 @@ class RobotSearch:
         counter = wp.zeros(1, dtype=wp.int32, device=device)
         self._pairs, alone = pairs, {"grain": UNKNOWN_COUNT}  # packed arguments hold addresses only
 
-        args = [self._count, model.tree, self._values, pairs, queues, joints, boxes]
+        args = [self._count, model.tree, self._values, model.pads, pairs, queues, joints, boxes]
         tasks = [Task(robot_boxes_kernel, capacity, [*args, self._flags, counter], device, **alone)]
         args = [self._count, boxes, model.boxes, model.filters, model.own_pairs, model.tables]
         args += [self._values, model.covers, model.solids, model.skipped]
-        args += [self._flags, pairs]
+        args += [model.pads, self._flags, pairs]
         tasks.append(Task(robot_pairs_kernel, capacity, args, device, **alone))
         tasks.append(self._descent(pairs, queues, counter))
+        if model.pads.shape[0]:
+            args = [pairs, model.pads, self._flags]
+            tasks.append(Task(padded_pairs_kernel, UNKNOWN_COUNT, args, device, **alone))
         args = [pairs, boxes, model.boxes, model.solids, self._flags]
         tasks.append(Task(robot_solids_kernel, UNKNOWN_COUNT, args, device, **alone))
         args = [pairs, queues]

@@ -97,8 +97,9 @@ def cover_is_clear(
     pose: wp.mat44d,
     tree: BvhView,
     tree_pose: wp.mat44d,
+    gap: wp.float64,
 ):
-    """Whether the cover of a posed slice proves that its faces meet no face of a posed tree."""
+    """Whether the cover of a posed slice proves that no face of a posed tree is within a gap."""
     if covers.outer.shape[0] == 0:
         return False
     first = covers.outer_starts[shape]
@@ -112,7 +113,7 @@ def cover_is_clear(
         world = move_point(pose, wp.vec3d(sphere[0], sphere[1], sphere[2]))
         p = back * (world - at) - tree.origin
         size = max_abs(world) + max_abs(at) + max_abs(tree.origin)
-        radius = sphere[3] * (wp.float64(1.0) + RIGID_SLACK) + wp.float64(1e-12) * size
+        radius = (sphere[3] + gap) * (wp.float64(1.0) + RIGID_SLACK) + wp.float64(1e-12) * size
         clear = not is_near_tree(tree, p, radius)
         k += 1
     return clear
