@@ -314,6 +314,18 @@ def test_swaps_subdivisions_and_motions(device):
     assert same >= 18
 
 
+@pytest.mark.parametrize("low", [(0.75, 0.25, 0.25), (0.25, 0.25, 0.625), (0.3, 0.5, 0.9)])
+def test_subdivided_boxes_move_as_far(device, low):
+    a, b = box([0, 0, 0], [1, 1, 1], device), box(low, np.add(low, 1.1), device)
+    length = np.linalg.norm(separated(a, b)[0])
+    direction = np.array([1.0, 2.0, 3.0])
+    along = separate_along(a, b, None, None, direction, TOLERANCE)
+    for x, y in ((subdivided(a), b), (a, subdivided(b)), (subdivided(a), subdivided(b))):
+        assert np.linalg.norm(separated(x, y)[0]) == pytest.approx(length, rel=1e-12)
+        other = separate_along(x, y, None, None, direction, TOLERANCE)
+        assert other == pytest.approx(along, rel=1e-12)
+
+
 @pytest.mark.parametrize(
     ("low", "high", "direction", "expected"),
     [
