@@ -354,7 +354,7 @@ def require_meshes(**operands: Any) -> None:
 
 
 def _way_to_mesh(operand: Any, arrays: str = "abut.Mesh(vertices, faces) makes one") -> str:
-    """How to make a mesh of what was given instead; "" where there is no way."""
+    """Return how to make a mesh of an operand that is none; "" where there is no way."""
     if isinstance(operand, str | PathLike):
         return "; abut.Mesh.load reads a file"
     if hasattr(operand, "faces"):

@@ -5,11 +5,12 @@ import errno
 import os
 import sys
 from collections.abc import Sequence
+from difflib import get_close_matches
 from importlib import import_module
 from typing import Any, NoReturn
 
 from abut.cli.console import drop_output, one_line, open_streams, quiet_warp, tell, version_of
-from abut.errors import AbutError
+from abut.errors import AbutError, OptionError
 
 COMMANDS = {  # name and help
     "collide": "find the intersecting face pairs of two meshes",
@@ -31,6 +32,7 @@ COMMANDS = {  # name and help
 }
 FILES = {"self": "self_collide"}
 ERROR = 2
+UNKNOWN = "unrecognized arguments: "
 WRITE_ERRORS = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EBADF)
 
 
@@ -58,7 +60,12 @@ def run_command(argv: Sequence[str] | None = None) -> int:
 
 
 def _run(words: list[str]) -> int:
-    parser = make_parser(next((word for word in words if not word.startswith("-")), ""))
+    asked = next((word for word in words if not word.startswith("-")), "")
+    if asked and asked not in COMMANDS:
+        close = get_close_matches(asked, COMMANDS, 1)
+        hint = f"did you mean {close[0]}? See abut --help" if close else "see abut --help"
+        raise OptionError(f"there is no command {asked!r}; {hint}")
+    parser = make_parser(asked)
     try:
         args = parser.parse_args(words)
     except SystemExit as stop:  # after help or an error
@@ -75,7 +82,18 @@ class _Parser(argparse.ArgumentParser):
 
     def error(self, message: str) -> NoReturn:
         """Exit with status 2."""
-        self.exit(ERROR, f"{self.prog}: {message}; see {self.prog} --help\n")
+        see = f"see {self.prog} --help"
+        wrong = message.removeprefix(UNKNOWN).split()[0] if message.startswith(UNKNOWN) else ""
+        close = get_close_matches(wrong, self._option_string_actions, 1)
+        hint = f"; did you mean {close[0]}? S{see[1:]}" if close else f"; {see}"
+        self.exit(ERROR, f"{self.prog}: {message}{hint}\n")
+
+    def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
+        """Parse words; a subcommand refuses those it does not know, and names itself."""
+        found, unknown = super().parse_known_args(args, namespace)
+        if unknown:
+            self.error(f"{UNKNOWN}{' '.join(unknown)}")
+        return found, unknown
 
     def _print_message(self, message: str, file: Any = None) -> None:
         """Print a message; argparse would ignore that it cannot."""
@@ -84,7 +102,12 @@ class _Parser(argparse.ArgumentParser):
 
 def make_parser(asked: str) -> argparse.ArgumentParser:
     """Make the parser. Only the chosen command is imported and declares its arguments."""
-    parser = _Parser(prog="abut", description="Exact proximity queries between triangle meshes.")
+    parser = _Parser(
+        prog="abut",
+        description="Exact proximity queries between triangle meshes.",
+        epilog="abut demo knot draws a first picture; abut COMMAND --help lists the options of a "
+        "command.",
+    )
     parser.add_argument("--version", action="version", version=f"abut {version_of('abut')}")
     commands = parser.add_subparsers(title="commands", metavar="COMMAND")
     for name, about in COMMANDS.items():

@@ -13,10 +13,9 @@ from abut.cli.report import ROWS_SHOWN, Meshes
 from abut.errors import FileError
 from abut.io import reading
 from abut.io.numpy_files import read_numbers
+from abut.io.read import USUAL
 from abut.mesh import Mesh
 from abut.options import TREE_METHODS
-
-MESH_FILES = (".ply", ".obj", ".stl", ".off", ".glb", ".gltf", ".3mf", ".dae")
 
 
 def add_meshes(parser: argparse.ArgumentParser, names: str = "ab") -> None:
@@ -113,9 +112,9 @@ def files_in(paths: Iterable[str]) -> list[str]:
             found.append(path)
             continue
         with reading(path, "a folder"):
-            files = [file for file in Path(path).iterdir() if file.suffix.lower() in MESH_FILES]
+            files = [file for file in Path(path).iterdir() if file.suffix.lower() in USUAL]
         if not files:
-            raise FileError(f"{path} holds no mesh file ({', '.join(MESH_FILES)}).")
+            raise FileError(f"{path} holds no mesh file ({', '.join(USUAL)}).")
         found += map(str, in_order(files))
     return found
 

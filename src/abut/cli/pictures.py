@@ -27,7 +27,7 @@ def check_picture(args: argparse.Namespace) -> None:
     if args.picture:
         from abut.view.picture import require_picture
 
-        require_picture(args.picture)
+        require_picture(args.picture, args.size)
 
 
 def draw_picture(
@@ -49,7 +49,7 @@ def draw_picture(
             timed(stages, "picture", lambda: drawings.draw(args, vertical, drawing(drawings)))
 
 
-def vertical_of(args: argparse.Namespace, file: str) -> str:
+def vertical_of(args: argparse.Namespace, file: str = "") -> str:
     """The axis that points up: --up, or what is usual in files of this format."""
     return args.up or ("y" if Path(file).suffix.lower() in Y_UP else "z")
 

@@ -78,12 +78,16 @@ def run(args: argparse.Namespace) -> int:
     return int(bool(hits))
 
 
+def _count(pairs: int) -> str:
+    return f"{pairs:,} pair{'s' if pairs > 1 else ''} of objects"
+
+
 def _show(report: dict[str, Any], about: Facts, where: Facts, args: argparse.Namespace) -> None:
     """Print the report as tables."""
     colliding, near = report["contacts"], report["near"]
     size = f"{report['objects']:,} objects, {report['faces']:,} faces, "
     facts = [("file", f"{report['file']}: {size}size {size_text(report['size'])}"), *about]
-    facts += [("contact", f"{len(colliding):,} pairs of objects" if colliding else "no"), *where]
+    facts += [("contact", _count(len(colliding)) if colliding else "no"), *where]
     facts += [("device", report["device"]), ("time", times_line(report["milliseconds"]))]
     show_facts([*facts, *drawn(args).items()])
     centres = [point_text(row["where"]["centre"]) for row in colliding]

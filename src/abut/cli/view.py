@@ -12,7 +12,8 @@ from abut.cases.shape import joined
 from abut.cli.ccd import frames_of
 from abut.cli.console import one_line, progress, tell, working
 from abut.cli.demo import ANIMATED, DEMOS
-from abut.cli.operands import add_choice, natural, picture_size
+from abut.cli.operands import add_choice, natural
+from abut.cli.pictures import add_picture, check_picture, vertical_of
 from abut.core.device import resolve_device
 from abut.errors import AbutError, FileError, OptionError
 from abut.io.write import require_writable
@@ -27,7 +28,6 @@ from abut.view.picture import save_picture
 from abut.view.scene_picture import draw_scene
 
 Frames = list[np.ndarray]
-SIZE = (1200, 800)
 BREAKING = ("fracture",)  # demos whose faces change from frame to frame
 
 
@@ -48,7 +48,6 @@ def add_command(commands: Any) -> None:
     parser.add_argument("--frames", action=argparse.BooleanOptionalAction, help=about)
     add_choice(parser, "--method", Method, "bvh")
     parser.add_argument("--self", action="store_true", help="also objects that cut themselves")
-    add_choice(parser, "--vertical", "zy", "z", "the axis that points upwards")
     about = "address to bind (default: 127.0.0.1, for this machine alone)"
     parser.add_argument("--host", default="127.0.0.1", help=about)
     about = "port to bind, or the next that is free (default: 8080)"
@@ -56,24 +55,23 @@ def add_command(commands: Any) -> None:
     parser.add_argument("--no-open", action="store_true", help="open no browser")
     about = "write the page as one file that opens offline, and end"
     parser.add_argument("--save", metavar="PAGE.html", help=about)
-    about = "draw a picture without a browser, and end"
-    parser.add_argument("--picture", metavar="FILE.png", help=about)
-    parser.add_argument("--size", type=picture_size, default=SIZE, metavar="WxH", help=about)
+    add_picture(parser, "the scene, without a browser,")
     parser.add_argument("--device", help="cpu, cuda:0, … (default: the first GPU, else cpu)")
     parser.set_defaults(run=run)
 
 
 def run(args: argparse.Namespace) -> int:
     """Show the page until it is closed, or write files."""
-    for path in filter(None, (args.save, args.picture)):
-        require_writable(path, folders=True)
+    if args.save:
+        require_writable(args.save, folders=True)
+    check_picture(args)
     if bool(args.files) == bool(args.demo):
         raise OptionError("abut view takes files, or --demo NAME.")
     scene, frames, messages = load_files(args)
     for message in messages:
         tell(f"abut: {message}")
-    names = ("method", "host", "port", "vertical")
-    about: dict[str, Any] = {name: getattr(args, name) for name in names}
+    about: dict[str, Any] = {name: getattr(args, name) for name in ("method", "host", "port")}
+    about["vertical"] = vertical_of(args, *args.files[:1])
     about["self_collisions"] = True if args.self else None
     about |= {"messages": messages, "frames": frames}
     if not (args.save or args.picture):
@@ -100,7 +98,8 @@ def _draw(scene: Scene, args: argparse.Namespace) -> None:
     live.answer()
     if live.message:
         raise OptionError(live.message)
-    picture = draw_scene(live, size=args.size, vertical=args.vertical, device=scene.device)
+    look = {"size": args.size, "vertical": vertical_of(args, *args.files[:1])}
+    picture = draw_scene(live, **look, device=scene.device)
     save_picture(args.picture, picture)
 
 

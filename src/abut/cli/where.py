@@ -11,7 +11,7 @@ UNITS_DIFFER = 200.0  # sizes further apart than this hint at different units
 
 def point_text(point: np.ndarray) -> str:
     """Format a point."""
-    return "(" + ", ".join(f"{x:.9g}" for x in point) + ")"
+    return "(" + ", ".join(f"{x + 0.0:.9g}" for x in point) + ")"
 
 
 def where_plain(points: np.ndarray) -> dict[str, list[float]] | None:

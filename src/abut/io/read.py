@@ -15,6 +15,8 @@ from abut.io.obj import read_obj
 
 KIND = "a mesh"
 STEP = (".step", ".stp")
+USUAL = (".ply", ".obj", ".stl", ".off", ".glb", ".gltf", ".3mf", ".dae")
+MODELS = (".ifc", ".ifczip", ".usd", ".usda", ".usdc", ".usdz")
 PACKED = (".bz2", ".gz", ".xz", ".7z")
 
 
@@ -101,9 +103,15 @@ def _load(path: Path) -> Any:
     """Load a mesh or scene with trimesh, and check its faces against the header."""
     import trimesh
 
-    if path.suffix.lower() in PACKED:
+    ending = path.suffix.lower()
+    if ending in PACKED:
         raise FileError(f"{path} is compressed; unpack it first.")
-    if path.suffix.lower() in STEP and find_spec("cascadio") is None:
+    if ending in MODELS:
+        way = "abut clash reads it, and abut.io.read_model its meshes"
+        raise FileError(f"{path} is a model of parts; {way}.")
+    if ending not in STEP and ending[1:] not in trimesh.available_formats():
+        raise FileError(f"{path} is no mesh that abut reads; it reads {', '.join(USUAL)} and more.")
+    if ending in STEP and find_spec("cascadio") is None:
         raise ToolError(f"{path}: STEP files need cascadio; pip install cascadio brings it.")
     require_small_zip(path)
     loaded = trimesh.load(path, process=False)

@@ -11,7 +11,7 @@ import warp as wp
 from abut.cases.shape import Shape
 from abut.cases.shapes import plane
 from abut.core.device import resolve_device
-from abut.errors import FileError, MeshError
+from abut.errors import FileError, MeshError, OptionError
 from abut.io.write import replacing, require_writable
 from abut.view.body import GOLD, INK, SHADOW, Body, Color
 from abut.view.camera import Camera, turn_of
@@ -19,6 +19,7 @@ from abut.view.curves import draw_curves
 from abut.view.rays import Lens, trace_picture
 from abut.view.render_scene import light_scene
 
+MOST_PIXELS = 1 << 26
 GROUND_SIDE = 96
 SAMPLES = 5  # of a pixel that differs from its neighbours
 
@@ -60,7 +61,9 @@ def render(
 
     Raises:
         MeshError: The bodies have no face.
+        OptionError: The picture has no pixel, or too many.
     """
+    _require_size(size)
     bodies = [body for body in bodies if len(body.shape.faces)]
     if not bodies:
         raise MeshError("a picture takes a body with at least one face.")
@@ -100,10 +103,18 @@ def save_picture(path: Any, pixels: np.ndarray) -> Path:
     return Path(path)
 
 
-def require_picture(path: Any) -> None:
-    """Refuse a picture that cannot be written, before any work is done for it."""
+def require_picture(path: Any, size: tuple[int, int]) -> None:
+    """Refuse a picture that is too large or cannot be written, before any work is done for it."""
+    _require_size(size)
     _require_format(path)
     require_writable(path, folders=True)
+
+
+def _require_size(size: tuple[int, int]) -> None:
+    if min(size) < 1 or size[0] * size[1] > MOST_PIXELS:
+        raise OptionError(
+            f"a picture has from 1 to at most {MOST_PIXELS:,} pixels, not {size[0]} x {size[1]}."
+        )
 
 
 def _require_format(path: Any) -> None:

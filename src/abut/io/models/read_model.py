@@ -14,14 +14,14 @@ from abut.io.models.npz_model import read_npz_model
 from abut.io.models.part_model import PartModel
 from abut.io.models.step_model import read_step
 from abut.io.models.usd_model import read_usd
+from abut.io.read import USUAL
 
 UNITS = {"m": 1.0, "mm": 0.001, "cm": 0.01, "in": 0.0254, "ft": 0.3048}
 IFC = (".ifc", ".ifczip")
 STEP = (".step", ".stp")
 USD = (".usd", ".usda", ".usdc", ".usdz")
-MESHES = (".glb", ".gltf", ".ply", ".obj", ".stl", ".off", ".3mf", ".dae")
 NUMPY = (".npz",)
-ENDINGS = (*IFC, *STEP, *USD, *MESHES, *NUMPY, *ARCHIVES)
+ENDINGS = (*IFC, *STEP, *USD, *USUAL, *NUMPY, *ARCHIVES)
 
 
 def read_model(path: Any, *, unit: float | str | None = None, chord: float = 0.001) -> PartModel:
