@@ -15,11 +15,11 @@ def add_command(commands: Any) -> None:
     names = "only in a checkout" if root is None else ", ".join(_names(root))
     parser = commands.add_parser(
         "bench",
-        description="Run a benchmark of a checkout of abut, benchmarks/bench_NAME.py; "
-        "abut bench NAME --help lists its options.",
+        description="Run a benchmark of a checkout of abut, benchmarks/bench_NAME.py; all runs the "
+        "tests and all benchmarks, part by part. abut bench NAME --help lists its options.",
     )
     parser.add_argument("name", metavar="NAME", help=names)
-    parser.add_argument("rest", nargs=argparse.REMAINDER, help="options of the benchmark")
+    parser.add_argument("options", nargs=argparse.REMAINDER, help="of the benchmark")
     parser.set_defaults(run=run)
 
 
@@ -31,7 +31,7 @@ def run(args: argparse.Namespace) -> int:
     assert spec is not None and spec.loader is not None
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
-    return int(module.main(args.rest) or 0)
+    return int(module.main(args.options) or 0)
 
 
 def _script(name: str) -> Path:
