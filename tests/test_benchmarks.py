@@ -158,3 +158,21 @@ def test_growth_finds_exponents_and_cliffs(benchmarks):
     samples = [[s**0.5 * (10.0 if s > 1e4 else 1.0)] for s in sizes]
     steep = Curve("faces", "collide", list(sizes), samples)
     assert len(list(steep.cliffs())) == 1 and "from 10000" in next(steep.cliffs())
+
+
+def test_culling_frame_by_frame(benchmarks, tmp_path, monkeypatch):
+    """Every method and way to find contacts, on two small frames; conservative ones lose nothing."""
+    from benchmarks import bench_cull_frames as bench
+
+    from abut import cases
+
+    def frames(count):
+        first, second = cases.pair("tori", 300)
+        return [[first, second.moved((0.01 * k, 0.0, 0.0))] for k in range(count)]
+
+    monkeypatch.setitem(bench.SCENES, "tori", bench.Scene(frames, 100))
+    assert bench.main(["--scenes", "tori", "--frames", "2", "--out", str(tmp_path)]) == 0
+    lines = (tmp_path / "cull_frames.csv").read_text().splitlines()
+    ways = [line.split(",")[2] for line in lines[1:]]
+    assert set(ways) == {*bench.WAYS, "bvh_built", "bvh_refitted", "collide_far"}
+    assert ways.count("bvh_refitted") == 1

@@ -1,0 +1,221 @@
+"""Culling frame by frame, for docs/papers: ``python -m benchmarks.bench_cull_frames``.
+
+For every scene, frame and method: how much is left, how much intersects, what is lost, how many
+primitives were tested, and the processor time of all threads. End to end: contacts by culling, by
+hierarchies that are built anew, and by hierarchies that are kept. Rows go to
+results/<machine>/cull_frames.csv.
+"""
+
+import argparse
+import csv
+import sys
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import asdict, dataclass, fields
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import warp as wp
+
+import abut
+from benchmarks import bench_cull, cull_scenes
+from benchmarks.comparison import QUIET, RESULTS
+from benchmarks.cull_scenes import Frame
+from benchmarks.rows import machine_name
+
+WAYS: dict[str, dict[str, Any]] = {
+    "cullide": {"method": "cullide"},
+    "quick_cullide": {"method": "quick_cullide"},
+    "far_drawn": {"method": "far", "order": "drawn"},
+    "quick_far": {"method": "quick_cullide", "conservative": True},
+    "far": {"method": "far"},
+}
+PAPERS = ["cullide", "quick_cullide"]
+REPEATS = 3
+
+
+@dataclass(frozen=True)
+class Scene:
+    """Frames, and the views of the cullings."""
+
+    frames: Callable[[int], list[Frame]]
+    pixels: int
+    views: str = "xyz"
+    within: bool = False
+
+
+SCENES = {
+    "fracture": Scene(cull_scenes.fracture, 1400),
+    "breaking": Scene(cull_scenes.breaking, 1400),
+    "leaves": Scene(cull_scenes.leaves, 4096),
+    "cloth": Scene(cull_scenes.cloth, 4096, "xz", within=True),
+    "cloth_table": Scene(cull_scenes.cloth_table, 4096, "xz", within=True),
+    "breaking_237k": Scene(cull_scenes.breaking_full, 4096),
+}
+
+
+@dataclass
+class Row:
+    """One culling of one frame; end to end, one query of its contacts."""
+
+    scene: str
+    frame: int
+    way: str
+    pixels: int
+    views: str
+    faces: int
+    faces_left: int | str
+    pairs_left: int | str
+    object_pairs: int | str
+    object_boxes: int
+    object_pairs_that_meet: int
+    faces_that_meet: int
+    pairs_that_meet: int
+    lost_pairs: int
+    queries: int | str
+    cpu_ms: float
+
+
+def main(argv: list[str] | None = None) -> int:
+    """Measure, print, write. 1 where a conservative method loses a pair."""
+    parser = argparse.ArgumentParser(prog="bench_cull_frames", description=__doc__)
+    parser.add_argument("--scenes", nargs="*", default=list(SCENES), choices=SCENES)
+    parser.add_argument("--ways", nargs="*", default=list(WAYS), choices=WAYS)
+    parser.add_argument("--frames", type=int, default=8)
+    parser.add_argument("--device", default="cpu", help="cpu or cuda:0")
+    parser.add_argument("--out", type=Path, help="folder; default: results/<machine>")
+    args = parser.parse_args(argv)
+    wp.config.log_level = QUIET
+    path = (args.out or RESULTS / machine_name(args.device)) / "cull_frames.csv"
+    failed = False
+    for name in args.scenes:
+        rows = []
+        for row in _rows(name, args):
+            print(row, flush=True)
+            rows.append(row)
+        failed |= any(row.lost_pairs for row in rows if row.way not in PAPERS)
+        _write(path, name, rows)
+    return int(failed)
+
+
+def _rows(name: str, args: argparse.Namespace) -> Iterator[Row]:
+    scene = SCENES[name]
+    kept: dict[str, Any] = {}
+    for number, frame in enumerate(scene.frames(args.frames)):
+        meshes = [abut.Mesh(*shape, device=args.device) for shape in frame]
+        met = contacts(meshes, scene.within)
+        apart = bench_cull._without_neighbours(met, meshes)
+        facts = {
+            "scene": name,
+            "frame": number,
+            "views": scene.views,
+            "faces": sum(mesh.face_count for mesh in meshes),
+            "object_boxes": bench_cull._overlapping_boxes(frame),
+            "object_pairs_that_meet": len({row[:2] for row in met}),
+            "faces_that_meet": len(bench_cull._sides(met)),
+            "pairs_that_meet": len(met),
+        }
+        for way in args.ways:
+            options = {**WAYS[way], "pixels": scene.pixels, "views": scene.views}
+            options["self_collisions"] = scene.within
+            look = lambda m=meshes, o=options: abut.cull(m, **o)  # noqa: E731
+            look()  # allocates and compiles
+            culled, spent = _timed(look, REPEATS)
+            found = np.concatenate([culled.pair_objects.numpy(), culled.pairs.numpy()], axis=1)
+            yield Row(
+                **facts,
+                way=way,
+                pixels=scene.pixels,
+                faces_left=len(culled),
+                pairs_left=len(found),
+                object_pairs=culled.object_pairs.shape[0],
+                lost_pairs=len(apart - set(map(tuple, found.tolist()))),
+                queries=sum(row.queries for row in culled.statistics),
+                cpu_ms=spent,
+            )
+        yield from _end_to_end(facts, frame, meshes, kept, met, args.device)
+
+
+def _end_to_end(
+    facts: dict[str, Any],
+    frame: Frame,
+    meshes: list[abut.Mesh],
+    kept: dict[str, Any],
+    met: set,
+    device: str,
+) -> Iterator[Row]:
+    """Contacts by culling, by new hierarchies, and by those of the frame before, refitted."""
+    within = SCENES[facts["scene"]].within
+    sizes = [shape.faces.shape for shape in frame]
+    same = kept.get("sizes") == sizes
+    if not same:
+        kept["meshes"] = [abut.Mesh(*shape, device=device) for shape in frame]
+        kept["sizes"] = sizes
+        contacts(kept["meshes"], within)
+        contacts(kept["meshes"], within, "far")
+
+    def refitted(method: str) -> set:
+        for mesh, shape in zip(kept["meshes"], frame, strict=True):
+            mesh.deform(shape.vertices)
+        return contacts(kept["meshes"], within, method)
+
+    def built() -> set:
+        return contacts([abut.Mesh(*shape, device=device) for shape in frame], within)
+
+    ways = {"bvh_built": built, "collide_far": lambda: refitted("far")}
+    if same:
+        ways["bvh_refitted"] = lambda: refitted("bvh")
+    for way, call in ways.items():
+        found, spent = _timed(call, REPEATS)
+        empty = dict.fromkeys(("faces_left", "pairs_left", "object_pairs", "queries"), "")
+        pixels = 1024 if way == "collide_far" else 0
+        lost = len(met - found)
+        yield Row(**facts, **empty, way=way, pixels=pixels, lost_pairs=lost, cpu_ms=spent)
+
+
+def contacts(meshes: list[abut.Mesh], within: bool, method: str = "bvh") -> set:
+    """Rows (object, object, face, face) of faces that intersect."""
+    options = {} if method == "bvh" else {"method": method, "pixels": 1024}
+    rows = set()
+    if within:
+        for k, mesh in enumerate(meshes):
+            own = abut.self_collide(mesh, **options).pairs.numpy()
+            rows |= {(k, k, *pair) for pair in own.tolist()}
+    if len(meshes) > 1:
+        scene = abut.Scene(device=meshes[0].device)
+        for mesh in meshes:
+            scene.add(mesh)
+        hits = scene.collide(**options)
+        both = np.concatenate([hits.objects.numpy(), hits.pairs.numpy()], axis=1)
+        rows |= set(map(tuple, both.tolist()))
+    return rows
+
+
+def _timed(call: Callable[[], Any], times: int = 1) -> tuple[Any, float]:
+    """(Answer, least processor time [ms])."""
+    best, answer = float("inf"), None
+    for _ in range(times):
+        start = time.process_time()
+        answer = call()
+        best = min(best, 1e3 * (time.process_time() - start))
+    return answer, round(best, 2)
+
+
+def _write(path: Path, scene: str, rows: list[Row]) -> None:
+    """Write rows, in place of older ones of the same scene."""
+    names = [field.name for field in fields(Row)]
+    lines: list[dict[str, Any]] = []
+    if path.is_file():
+        with path.open(newline="") as file:
+            lines = [old for old in csv.DictReader(file) if old["scene"] != scene]
+    lines += [asdict(row) for row in rows]
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with path.open("w", newline="") as file:
+        writer = csv.DictWriter(file, names, lineterminator="\n")
+        writer.writeheader()
+        writer.writerows(lines)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
