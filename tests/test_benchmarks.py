@@ -161,7 +161,7 @@ def test_growth_finds_exponents_and_cliffs(benchmarks):
 
 
 def test_culling_frame_by_frame(benchmarks, tmp_path, monkeypatch):
-    """Every method and way to find contacts, on two small frames; conservative ones lose nothing."""
+    """Every method and way to find contacts, on two small frames; far loses nothing."""
     from benchmarks import bench_cull_frames as bench
 
     from abut import cases

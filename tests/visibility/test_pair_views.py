@@ -98,3 +98,22 @@ def test_sampled_methods_have_no_conservative_far(device):
     with pytest.raises(abut.OptionError, match="conservative=True"):
         mesh = mesh_of(np.zeros((1, 3, 3)), device)
         abut.cull([mesh], method="cullide", distance=1.0)
+
+
+def test_objects_of_one_set_are_no_candidates(device):
+    """Lemma 2 at the level of objects: many in one set, some in contact; none of these is lost."""
+    rng = np.random.default_rng(4)
+    balls = [cases.icosphere(80).moved(tuple(rng.uniform(0, 6, size=3))) for _ in range(40)]
+    meshes = [abut.Mesh(*ball, device) for ball in balls]
+    scene = abut.Scene(device=device)
+    for mesh in meshes:
+        scene.add(mesh)
+    met = set(map(tuple, scene.collide().object_pairs.numpy()))
+    found = {}
+    for level in ("object", "face"):
+        left = abut.cull(meshes, method="quick_cullide", conservative=True, pixels=200, level=level)
+        found[level] = set(map(tuple, left.object_pairs.numpy()))
+        last = [row for row in left.statistics if row.level == "object"][-1]
+        assert met <= found[level]
+        assert last.ffv + last.sfv > 0
+    assert len(met) > 5

@@ -104,6 +104,8 @@ class Candidates:
         self._in_views = in_views and settings.conservative
         self._pairing = PairFilter()
         self._pairing.object_of, self._pairing.within = soup.object_of, settings.within
+        if culler.object_state is not None:
+            self._pairing.object_state = wp.clone(culler.object_state)
         if settings.within:
             self._pairing.corner_ids = neighbours_of(soup).corner_ids
         self.boxes, self.corners = survivors.boxes, survivors.corners

@@ -79,6 +79,11 @@ class Culler:
         self._plan.run(self.survivors.copy_ahead)
         self.milliseconds = self._elapsed()
 
+    @property
+    def object_state(self) -> wp.array | None:
+        """Sets of objects after the passes over objects; None where these keep no sets."""
+        return self._states[0] if keeps_object_sets(self.steps) else None
+
     def primitives(self, level: Level) -> Any:
         """The struct for kernels."""
         return make_primitives(self.soup, level, self._states, self._occluded)
@@ -212,6 +217,7 @@ class HostCuller:
         self.survivors = Survivors(soup, settings)
         self.counters = np.zeros((len(self.steps), COLUMNS), dtype=np.int64)
         self.milliseconds = [0.0] * len(self.steps)
+        self.object_state: wp.array | None = None
 
     def run(self) -> None:
         """Cull the soup as it is now."""
@@ -227,6 +233,8 @@ class HostCuller:
             self.milliseconds[row] = 1e3 * (time.perf_counter() - start)
         device = self.soup.device
         states = [wp.array(state, device=device) for state in (objects, faces)]
+        if keeps_object_sets(self.steps):
+            self.object_state = states[0]
         none = wp.zeros(0, dtype=wp.int32, device=device)
         primitives = make_primitives(self.soup, self.settings.level, states, (none, none))
         Plan(
@@ -258,3 +266,8 @@ class HostCuller:
         if not step.keep:
             state[state != BOTH] = 0
         return [int(queried.sum()), face_count, 0, *sizes]
+
+
+def keeps_object_sets(steps: list[CullStep]) -> bool:
+    """Whether passes over objects leave the sets of Quick-CULLIDE."""
+    return any(step.level is Level.OBJECT and step.keep for step in steps)

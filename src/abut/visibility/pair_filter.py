@@ -1,4 +1,4 @@
-"""PairFilter: which pairs of survivors may collide, by their boxes, states and objects."""
+"""PairFilter: which pairs of survivors may collide, by their boxes, objects and sets."""
 
 import warp as wp
 
@@ -9,10 +9,14 @@ wp.set_module_options({"enable_backward": False, "fuse_fp": False})
 
 @wp.struct
 class PairFilter:
-    """Excludes pairs of one object or, ``within`` objects, neighbours."""
+    """Excludes pairs of one object or, ``within`` objects, neighbours.
+
+    ``object_state``: the sets of objects after the passes over objects; empty without such.
+    """
 
     within: wp.bool
     object_of: wp.array[wp.int32]
+    object_state: wp.array[wp.int32]
     corner_ids: wp.array[wp.vec3i]
 
 
@@ -20,12 +24,21 @@ class PairFilter:
 def is_candidate(
     pairing: PairFilter, a: wp.int32, b: wp.int32, state_a: wp.int32, state_b: wp.int32
 ):
-    """Whether two faces may collide: no pair inside FFV, nor inside SFV, does."""
+    """Whether two faces may collide: no pair inside FFV, nor inside SFV, does (lemma 2).
+
+    The same holds of two objects.
+    """
     if state_a != NEITHER and state_a == state_b:
         return False
     if pairing.within:
         return not share_corner(pairing.corner_ids[a], pairing.corner_ids[b])
-    return pairing.object_of[a] != pairing.object_of[b]
+    object_a = pairing.object_of[a]
+    object_b = pairing.object_of[b]
+    if pairing.object_state.shape[0] > 0:
+        state = pairing.object_state[object_a]
+        if state != NEITHER and state == pairing.object_state[object_b]:
+            return False
+    return object_a != object_b
 
 
 @wp.func
