@@ -102,7 +102,7 @@ def dragons() -> str:
             cells = [row["model"], row["bodies"], f"{int(row['faces']):,}", f"{row['resolution']}³"]
             cells += [row["pixels"], row["pairs"], row["substeps"], row["ms_min"], row["ms_median"]]
             lines.append(f"| {name} | " + " | ".join(cells) + " |")
-    return "\n".join(lines)
+    return "\n".join(lines) if len(lines) > 2 else "No row yet."
 
 
 def rebuilds() -> str:
