@@ -10,7 +10,7 @@ import warp as wp
 
 from abut.sdf.grid import GRADIENT_STEPS, FieldGrid
 
-wp.set_module_options({"enable_backward": False, "fuse_fp": False})
+wp.set_module_options({"enable_backward": False, "fuse_fp": False, "max_unroll": 0})
 
 ZERO = wp.constant(wp.float64(0.0))
 ONE = wp.constant(wp.float64(1.0))
