@@ -10,6 +10,7 @@ from abut import cases, hardware
 from abut.hardware import Machine
 from abut.hardware.cycle_model import CycleModel
 from abut.hardware.program import axes_of_widths, program
+from abut.hardware.record_cache import relative_reaches
 from shapes import random_poses
 
 AMARANTH = pytest.mark.skipif(
@@ -106,6 +107,56 @@ def test_equal_widths_by_both_ways():
     assert np.array_equal(again[:, 0], narrow[:, 0])
     assert np.abs(again[:, 1:7] - narrow[:, 1:7]).max() <= 1
     assert np.abs(again[:, 7:] - narrow[:, 7:]).max() <= 2
+
+
+@pytest.mark.parametrize(
+    "some",
+    [
+        {"cache": 64},
+        {"cache": 64, "row_values": 8, "triangle_units": 3},
+        {"cache": 256, "delta_bits": 6},
+    ],
+    ids=str,
+)
+def test_cache_and_compression_lose_nothing(some):
+    """A cache changes time alone; records relative to their parents may add overlaps of DOPs."""
+    a, b = meshes("tori", 200)
+    pose = random_poses(1, 0.1)[0]
+    truth = rows(abut.collide(a, b, pose_b=pose).pairs.numpy())
+    plain = hardware.simulate(a, b, pose_b=pose, pipelines=8)
+    run = hardware.simulate(a, b, pose_b=pose, pipelines=8, **some)
+    assert truth <= rows(run.pairs)
+    assert run.bursts < plain.bursts
+    if "delta_bits" in some:
+        assert plain.dop_tests <= run.dop_tests < 1.5 * plain.dop_tests
+    else:
+        assert rows(run.pairs) == rows(plain.pairs) and run.dop_tests == plain.dop_tests
+        assert run.cycles < plain.cycles
+    with pytest.raises(abut.OptionError, match="no RTL"):
+        hardware.verilog(**some)
+
+
+def test_decoded_records_bound_the_true_ones():
+    mesh = meshes("knot", 600)[0]
+    true = program(mesh, mesh, None, None, Machine()).a
+    for bits in (2, 4, 8, 20):
+        near = relative_reaches(true.reaches, true.links, true.leaves, bits)
+        assert np.all(near >= true.reaches) and np.array_equal(near[-1], true.reaches[-1])
+    assert np.array_equal(near, true.reaches)  # nothing is left out with 20 bits
+
+
+def test_units_share_a_query():
+    """Several machines, each with a part of the pairs, find what one finds."""
+    a, b = meshes()
+    asked = program(a, b, None, None, Machine())
+    alone = CycleModel(asked).run()
+    for units in (1, 2, 3):
+        tests, stacks = CycleModel(asked).split(units, 1 if units == 1 else 16 * units)
+        runs = [CycleModel(asked).run(stack) for stack in stacks]
+        pairs = np.concatenate([run.pairs for run in runs])
+        assert len(pairs) == len(alone.pairs) and rows(pairs) == rows(alone.pairs)
+        assert tests + sum(run.dop_tests for run in runs) == alone.dop_tests
+        assert max(run.cycles for run in runs) <= alone.cycles
 
 
 def test_more_axes_mean_fewer_pairs():

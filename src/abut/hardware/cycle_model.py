@@ -93,10 +93,35 @@ class CycleModel:
         self.found: list[tuple[int, int]] = []
         self.counts = dict.fromkeys(("dop_tests", "axis_tests", "leaf_pairs", "bursts"), 0)
 
-    def run(self) -> Run:
-        """Run the query to its end."""
-        root, cycle = self.stack.pop(), 0
-        self._push(*root)
+    def split(self, parts: int, least: int) -> tuple[int, list[list[_Entry]]]:
+        """Test pairs breadth first until ``least`` wait, and deal those out for several machines.
+
+        Returns:
+            The DOP tests made, and the stack that each machine begins with.
+        """
+        waiting, tests = deque([(self.program.a.root, self.program.b.root)]), 0
+        while waiting and len(waiting) < least:
+            i, j = waiting.popleft()
+            tests += 1
+            if self._steps(i, j).any():
+                continue
+            entry, faces = self._opened(i, j)
+            if faces is not None:
+                waiting.append((i, j))
+                break
+            assert entry is not None
+            a, b, opened_a, opened_b = entry
+            waiting += [(a, b), (a | opened_a, b | opened_b)]
+        pairs = [(i, j, False, False) for i, j in waiting]
+        return tests, [pairs[n::parts] for n in range(parts)]
+
+    def run(self, stack: list[_Entry] | None = None) -> Run:
+        """Run the query to its end, from the roots or from a stack of pairs."""
+        cycle = 0
+        if stack is None:
+            self._push(*self.stack.pop())
+        else:
+            self.stack = list(stack)
         while True:
             cycle += 1
             if self._finished(cycle):
