@@ -41,7 +41,7 @@ SCRIPT = (
     "read_rtlil lane.il; hierarchy -top top; proc; flatten; opt_expr; opt_clean; memory -nordff; "
     "async2sync; opt_expr; opt_clean; dffunmap; write_smt2 -wires lane.smt2"
 )
-SPLIT_WIDTH = 3  # wider numbers are split, as those of more than 18 bits are
+SPLIT_WIDTH = 4  # wider numbers are split, as those of more than 18 bits are
 BITWUZLA = """#!{python}
 import sys
 import bitwuzla
