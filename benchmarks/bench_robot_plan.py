@@ -4,13 +4,15 @@ A Panda in problems of MotionBenchMaker (700 in all, 100 in each of seven sets),
 and seed for every side, exact meshes and the same pairs of links:
 
 - ``abut``: ``abut.adapters.ompl``, whose motions are certified for their whole way.
-- ``abut at steps``: configurations at most ``--step`` of any joint apart, in one call for 32.
+- ``abut at steps``: configurations at most ``--step`` of any joint apart, 32 of them in one call.
 - ``pin+coal at steps``: the same configurations one by one, until one is in contact.
 
 Both sides with steps ask for the same configurations in the same order, so that they take the same
 paths where their verdicts agree. Every path is checked end to end afterwards: by certified motions,
 and by Coal at a tenth of the step. Details of each problem are appended to ``--details`` as soon as
 they are known; problems in that file are not planned again, so that a run may be interrupted.
+``ms_min`` of the summary is the whole time for the problems that all sides have solved, whose
+number is ``answer_size``.
 """
 
 import argparse
@@ -220,10 +222,8 @@ def _summary(rows: list[dict[str, str]]) -> list[Row]:
     for side in sides:
         mine = [row for row in rows if row["side"] == side]
         times = [1e3 * float(row["seconds"]) for row in mine if row["problem"] in common]
-        row = Row(
-            "robot_plan", f"mbm_{len(common)}", side, "cpu", sum(times), float(np.median(times))
-        )
-        row.rounds, row.answer_size = 1, len(solved[side])
+        row = Row("robot_plan", "mbm", side, "cpu", sum(times), float(np.median(times)))
+        row.rounds, row.answer_size = 1, len(common)
         out.append(row)
         print(
             f"{side}: {len(solved[side])} of {len(mine)} problems solved; "

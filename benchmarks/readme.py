@@ -26,6 +26,8 @@ PEERS = {  # by how the names of their configurations begin
     "meshlib": "MeshLib",
     "fcl": "FCL",
     "coal": "Coal",
+    "pin+fcl": "FCL",
+    "pin+coal": "Coal",
     "igl_cgal": "CGAL",
     "ipctk": "IPC Toolkit",
     "libigl": "libigl",
@@ -72,6 +74,11 @@ ccd cloth_ball impacts: the same: all {size} impacts
 closest_point closest_point_armadillo_86k box: nearest points of 86,482 faces for a million points
 scene boxes_10k all_contacts: 10,000 boxes move: all {size} contacts
 scene panda_4096 58_parts: 4,096 copies of a robot of 58 parts: which touch a bunny
+robot robot_one mbm: is a Panda free among MotionBenchMaker's obstacles, one configuration at a time
+robot robot_batch mbm: the same, each of 10,000 at once
+robot robot_batch shelf: the same in a shelf of 72,000 faces
+robot_motions robot_motions shelf: a motion of 0.3 rad there, certified (others: at steps of 1°)
+robot_plan robot_plan mbm: RRT-Connect solves {size} problems, certified (Coal: at steps)
 field field_bunny_69k full256: signed distance field of a bunny, {size} samples
 collide lbvh_build_1m build: hierarchy of a million faces
 """  # file, job, variant, where the poses are: words, in which {size} is the size of the answer

@@ -74,7 +74,7 @@ class MotionSearch:
     ) -> FoundMotions:
         """First contact of one motion, given as (1, k) joint values, by a prepared call."""
         levels = _levels(tolerance)
-        key = (gap, rounding_of(self.arrays, start, end), levels)
+        key = (gap, position_rounding(self.arrays, start, end), levels)
         call = self._calls.get(key)
         if call is None:
             if len(self._calls) >= MOST_CALLS:
@@ -187,11 +187,11 @@ def joint_motions(arrays: JointedArrays, start: np.ndarray, end: np.ndarray, gap
     motions.start = wp.array(start, dtype=wp.float64, device=arrays.device)
     motions.rates = wp.array(end - start, dtype=wp.float64, device=arrays.device)
     motions.min_distance = wp.float64(gap)
-    motions.rounding = wp.float64(rounding_of(arrays, start, end))
+    motions.rounding = wp.float64(position_rounding(arrays, start, end))
     return motions
 
 
-def rounding_of(arrays: JointedArrays, start: np.ndarray, end: np.ndarray) -> float:
+def position_rounding(arrays: JointedArrays, start: np.ndarray, end: np.ndarray) -> float:
     """Bound of the rounding of positions over their size, one of few numbers."""
     most = max(np.abs(start).max(initial=0.0), np.abs(end).max(initial=0.0))
     size = 2.0 ** np.ceil(np.log2(1.0 + most))

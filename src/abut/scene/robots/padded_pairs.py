@@ -37,7 +37,7 @@ def outward(low: wp.vec4f, high: wp.vec4f, pad: wp.float64):
 
 
 @wp.func
-def faces_within(pair: PosedPair, face_a: wp.int32, face_b: wp.int32, reach: wp.float64):
+def are_faces_near(pair: PosedPair, face_a: wp.int32, face_b: wp.int32, reach: wp.float64):
     """Whether two faces are at most ``reach`` apart, or no farther than rounding beyond it."""
     p = load_face(pair.a, face_a, pair.pose)
     q = load_face(pair.b, face_b, pair.pose)
@@ -46,13 +46,13 @@ def faces_within(pair: PosedPair, face_a: wp.int32, face_b: wp.int32, reach: wp.
 
 
 @wp.func
-def opens_first(a: Node, b: Node):
+def opens_larger_a(a: Node, b: Node):
     """Whether the first of two nodes is opened: the larger one that is no leaf."""
     return is_leaf(b) or (not is_leaf(a) and half_area(a) >= half_area(b))
 
 
 @wp.func
-def surfaces_within(pair: PosedPair, reach: wp.float64):
+def are_surfaces_near(pair: PosedPair, reach: wp.float64):
     """Whether two faces of a pair that do not cross are at most ``reach`` apart."""
     stack = wp.zeros(shape=(NEAR_STACK,), dtype=wp.vec2i)
     frame = frame_of(pair)
@@ -67,10 +67,10 @@ def surfaces_within(pair: PosedPair, reach: wp.float64):
         b = load_node(pair.tree_b.nodes, j)
         near = not (gap_nodes(frame, a, b) > limit)
         if near and is_leaf(a) and is_leaf(b):
-            found = faces_within(pair, face_of(a), face_of(b), reach)
+            found = are_faces_near(pair, face_of(a), face_of(b), reach)
             near = wp.bool(False)
         if near:
-            if opens_first(a, b):
+            if opens_larger_a(a, b):
                 i = nearer_child(frame, pair.tree_a, link_of(a), b, wp.bool(False))
                 stack[held] = wp.vec2i(i ^ 1, j)
             else:
@@ -112,5 +112,5 @@ def padded_pairs_kernel(
         row = unpack_pair(pairs.object_pairs.keys[rank], pairs.object_bits)
         reach = pads[pairs.rows[row[1]]] + pads[row[2]]
         if flags_out[row[0]] == 0 and reach > wp.float64(0.0):
-            if surfaces_within(pair_at(pairs, rank), reach):
+            if are_surfaces_near(pair_at(pairs, rank), reach):
                 flags_out[row[0]] = 1
