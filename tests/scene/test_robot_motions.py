@@ -260,6 +260,23 @@ def test_paths(device):
     assert robot.valid_motions([[0.5]]).free, "one waypoint is a configuration"
 
 
+def test_trajectories_with_times(device):
+    robot = slider(device).robot
+    path = np.array([[0.0], [0.5], [2.5], [0.0]])
+    found = robot.valid_motions(path, times=[2.0, 3.0, 7.0, 8.0])
+    assert not found.free and 4.0 - 8e-6 < found.time <= 4.0
+    both = robot.valid_motions(np.stack([path, 0.3 * path]), times=np.array([2.0, 3, 7, 8]))
+    assert both.time.numpy().tolist() == [found.time, np.inf]
+    inside = robot.valid_motions([[1.5], [0.0]], times=[0.25, 1.0])
+    assert inside.time == 0.25, "contact at the start"
+    assert robot.valid_motions([[1.5]], times=[5.0]).time == 5.0
+    for bad in ([0.0, 1.0], [0.0, 1, 1, 2], [0.0, 1, 2, np.inf]):
+        with pytest.raises(abut.SceneError, match="increasing"):
+            robot.valid_motions(path, times=bad)
+    with pytest.raises(abut.SceneError, match="increasing"):
+        robot.valid_motions(path[0], path[1], times=[0.0, 1.0])
+
+
 def test_faces_of_the_first_contact(device):
     scene, rng = chain_scene(3, device)
     q0, q1 = rng.uniform(-2, 2, (2, 30, 3))

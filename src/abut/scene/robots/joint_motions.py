@@ -31,7 +31,7 @@ class MotionVerdicts(PicklableResult):
     Attributes:
         free: Certainly without contact, from the start to the end.
         time: Not after the first contact; infinite where free. A motion takes the time from 0 to 1,
-            the piece of a path after waypoint k that from k to k + 1.
+            the piece of a path after waypoint k that from k to k + 1; or as ``times`` say.
         converged: Free, or the time is at most the tolerance before the first contact. False where
             a search has ended early: objects come so close that no contact could be shown either.
         objects: (2,) int32, the objects that come into contact first; -1 where free.
@@ -122,6 +122,29 @@ def first_of_pieces(found: FoundMotions, pieces: int) -> FoundMotions:
     chosen = found[np.arange(len(met)) * pieces + first]
     chosen.time = chosen.time + first
     return chosen
+
+
+def at_times(found: FoundMotions, times: Any, q0: Any, q1: Any) -> FoundMotions:
+    """Answers of paths with times in place of numbers of waypoints; times are rounded down.
+
+    Args:
+        found: Of paths, whose times are ``k + share``.
+        times: (m,) of the waypoints.
+        q0, q1: As ``pieces_of`` takes them.
+
+    Raises:
+        SceneError: There are no waypoints, or not an increasing time for each.
+    """
+    rows = np.asarray(times, np.float64)
+    count = None if q1 is not None else to_plain(q0).shape[-2]
+    if rows.shape != (count,) or not np.isfinite(rows).all() or not (np.diff(rows) > 0).all():
+        raise SceneError("times must be increasing numbers, one for each waypoint of a path.")
+    met = np.flatnonzero(~found.free)
+    piece = np.minimum(found.time[met].astype(int), max(len(rows) - 2, 0))
+    start, end = rows[piece], rows[np.minimum(piece + 1, len(rows) - 1)]
+    later = start + (found.time[met] - piece) * (end - start)
+    found.time[met] = np.maximum(np.nextafter(later, -np.inf), start)
+    return found
 
 
 def nested_pairs(objects: ObjectTable, pairs: np.ndarray, poses: np.ndarray) -> np.ndarray:

@@ -18,6 +18,7 @@ from abut.scene.robots.joint_motions import (
     MotionImpacts,
     MotionVerdicts,
     RobotMotion,
+    at_times,
     checked_values,
     first_of_pieces,
     motion_impacts,
@@ -460,7 +461,13 @@ class Robot:
             return RobotMotion(self.kinematics, spheres_of(*args), *ends)
 
     def valid_motions(
-        self, q0: Any, q1: Any = None, *, min_distance: float = 0.0, tolerance: float = 1e-6
+        self,
+        q0: Any,
+        q1: Any = None,
+        *,
+        times: Any = None,
+        min_distance: float = 0.0,
+        tolerance: float = 1e-6,
     ) -> MotionVerdicts:
         """Whether motions that are straight in joint space are free of contact, all the way.
 
@@ -471,6 +478,8 @@ class Robot:
             q0, q1: (k,) joint values at the start and at the end, or batches (B, k). Without
                 ``q1``, ``q0`` are the waypoints (m, k) of a path, or (B, m, k) of several, with
                 straight motions between them.
+            times: (m,) of the waypoints of a trajectory, increasing, in which ``time`` is given
+                then.
             min_distance: Gap to keep [length unit of the scene]; of padded objects (see ``pad``) at
                 least both paddings together.
             tolerance: How much earlier than the first contact a time may be [share of a motion].
@@ -494,7 +503,10 @@ class Robot:
             run = search.run_one if len(starts) == 1 else search.run
             found = run(starts, ends, gap, tolerance)
             self._mark_nested(found, starts, search.arrays.pairs[:, :2])
-        return motion_verdicts(first_of_pieces(found, pieces), single, self.scene.device)
+        found = first_of_pieces(found, pieces)
+        if times is not None:
+            found = at_times(found, times, q0, q1)
+        return motion_verdicts(found, single, self.scene.device)
 
     def impacts(
         self,
