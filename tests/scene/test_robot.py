@@ -160,6 +160,28 @@ def test_valid_finds_solids_inside(device, prepared):
     assert scene.robot.valid([0.0, 0.9])
 
 
+def test_a_rotated_solid_close_to_the_wall_around_it(device):
+    """Regression: the box around a rotated box reached out, and what is inside was called free."""
+    scene = abut.Scene(device=device)
+    ball = abut.Mesh(*icosphere(320, 0.1), device)
+    wall = abut.Mesh(*box((0.24, 2.0, 2.0)), device)
+    row = scene.add(ball, name="ball")
+    axis = np.array([1.0, 1, 1]) / np.sqrt(3)
+    moves = [[Joint(axis, True, np.zeros(3), 0)]]
+    limits, parts = np.array([[-3.0, 3]]), [(0, np.eye(4))]
+    kinematics = Kinematics(["turn"], ["ball"], [-1], np.eye(4)[None], moves, parts, limits)
+    scene.set_robot(kinematics, [row])
+    scene.add(wall, name="wall")
+    values = np.linspace(-3, 3, 41)[:, None]
+    assert not scene.robot.valid(values).numpy().any()
+    assert not scene.robot.valid_motions(values[:1], values[1:2]).free.numpy().any()
+    assert (scene.robot.clearance(values).distance.numpy() == 0).all()
+    for value in values[::5]:
+        scene.robot.move(value)
+        assert scene.collide(solid=True).contained.numpy().tolist() == [[0, 1]]
+        assert scene.overlap()
+
+
 def test_valid_follows_obstacles(device):
     scene = arm_scene(device)
     at = [np.pi / 2, 1.0]

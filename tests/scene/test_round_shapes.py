@@ -137,6 +137,61 @@ def test_planes_are_half_spaces(tmp_path):
     assert is_half_space(scene.mesh("floor")) and not is_half_space(scene.mesh("ball"))
 
 
+ARM = """<mujoco><compiler angle="radian"/><worldbody>
+  <geom name="wall" type="box" size="0.1 0.5 0.4" pos="0.75 0 0.3" contype="2" conaffinity="2"/>
+  <geom name="stone" type="sphere" size="0.25" pos="-0.5 0.3 0.6" contype="3" conaffinity="3"/>
+  <geom name="pipe" type="capsule" size="0.08 0.4" pos="0 -0.7 0.5" euler="0.3 0.9 0"/>
+  <body name="one" pos="0 0 0.2"><joint axis="0 0 1" range="-3 3" limited="true"/>
+    <geom name="one" type="capsule" size="0.07" fromto="0 0 0 0.1 0 0.4"/>
+    <body name="two" pos="0.1 0 0.4"><joint axis="0 1 0" range="-3 3" limited="true"/>
+      <geom name="two" type="sphere" size="0.12" pos="0.3 0 0.1" contype="3" conaffinity="3"/>
+      <body name="three" pos="0.4 0 0.1"><joint axis="1 1 0" range="-3 3" limited="true"/>
+        <geom name="three" type="capsule" size="0.05 0.15" pos="0.1 0 0.2"/>
+        <geom name="tip" type="sphere" size="0.06" pos="0.1 0 0.45" contype="3" conaffinity="3"/>
+</body></body></body></worldbody></mujoco>
+"""
+
+
+def true_shapes(scene, model, mujoco):
+    """The same robot of points and segments with paddings, and boxes."""
+    out = abut.Scene("cpu")
+    for k in scene.indices.tolist():
+        geom = model.geom(scene.name_of(k))
+        size, kind = geom.size, int(geom.type[0])
+        shape = abut.cases.box(2 * size)
+        if kind == int(mujoco.mjtGeom.mjGEOM_SPHERE):
+            shape = abut.cases.point_cloud(np.zeros((1, 3)))
+        elif kind == int(mujoco.mjtGeom.mjGEOM_CAPSULE):
+            shape = abut.cases.segments([[[0, 0, -size[1]], [0, 0, size[1]]]])
+        out.add(abut.Mesh(*shape, "cpu"), scene.pose_of(k), scene.name_of(k))
+    out.ignore(*scene.ignored_pairs.T)
+    out.set_robot(scene.robot.kinematics, scene.robot.objects)
+    round_ones = [k for k in scene.indices.tolist() if scene[k].deviation > 0]
+    out.robot.pad({k: float(model.geom(scene.name_of(k)).size[0]) for k in round_ones})
+    return out
+
+
+def test_verdicts_of_a_robot_are_those_of_mujoco(tmp_path):
+    """Equal for points and segments with a radius; polyhedra never call free what meets."""
+    mujoco = pytest.importorskip("mujoco")
+    path = tmp_path / "arm.xml"
+    path.write_text(ARM)
+    scene = abut.Scene.load(path, "cpu")
+    model = mujoco.MjModel.from_xml_path(str(path))
+    state, exact = mujoco.MjData(model), true_shapes(scene, model, mujoco)
+    values = np.random.default_rng(0).uniform(*scene.robot.limits.T, (3000, 3))
+    depth = np.full(len(values), np.inf)
+    for k, row in enumerate(values):
+        state.qpos[:] = row
+        mujoco.mj_forward(model, state)
+        depth[k] = state.contact.dist.min(initial=np.inf)
+    outer, found = (x.robot.valid(values).numpy() for x in (scene, exact))
+    sure = ~(np.abs(depth) < 1e-9)
+    assert (found[sure] == np.isinf(depth[sure])).all() and 300 < found.sum() < 2700
+    assert (outer <= found).all() and (found & ~outer).sum() < 150
+    assert [exact.robot.valid(row) for row in values[:50]] == found[:50].tolist()
+
+
 HULL = """<mujoco><asset><mesh name="ring" file="ring.stl"/></asset><worldbody>
   <body name="ring"><geom name="ring" type="mesh" mesh="ring"/></body>
   <body name="ball"><joint type="slide"/><geom name="ball" type="sphere" size="0.2"/></body>

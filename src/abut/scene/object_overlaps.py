@@ -161,7 +161,11 @@ def _codes_of(pairs: np.ndarray, solids: dict[int, ClosedSurface], poses: np.nda
 def _may_contain(
     pairs: np.ndarray, solids: dict[int, ClosedSurface], poses: np.ndarray
 ) -> np.ndarray:
-    """(k,) bool: the box of one object is in the box of the other, or one has several parts."""
+    """(k,) bool: the middle of one object is in the box of the other, or one has several parts.
+
+    The box around a rotated box may reach out of that of a mesh that contains it; its middle, the
+    middle of the mesh's own box, cannot.
+    """
     rows = np.unique(pairs)
     boxes = np.zeros((2, int(rows.max(initial=0)) + 1, 3))
     several = np.zeros(boxes.shape[1], bool)
@@ -169,10 +173,11 @@ def _may_contain(
         boxes[:, rows] = world_boxes([solids[i].mesh for i in rows.tolist()], poses[rows])
         several[rows] = [len(solids[i].mesh.topology.anchors) > 1 for i in rows.tolist()]
     pad = 2.0**-40 * np.abs(boxes).max(axis=(0, 2), initial=0.0)[:, None]
-    low, high = boxes[0], boxes[1]
+    low, high = boxes[0] - pad, boxes[1] + pad
+    middle = boxes.mean(axis=0)
     out = several[pairs].any(axis=1)
     for i, j in (pairs.T, pairs.T[::-1]):
-        out |= ((low[i] >= low[j] - pad[j]) & (high[i] <= high[j] + pad[j])).all(axis=1)
+        out |= ((middle[i] >= low[j]) & (middle[i] <= high[j])).all(axis=1)
     return out
 
 

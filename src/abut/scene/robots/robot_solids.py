@@ -27,14 +27,20 @@ class Solids:
 
 @wp.func
 def is_nested(low_a: wp.vec4f, high_a: wp.vec4f, low_b: wp.vec4f, high_b: wp.vec4f):
-    """Whether box a may be inside box b, up to the rounding of boxes."""
+    """Whether what is in box a may be inside what is in box b.
+
+    Boxes are those around the rotated boxes of meshes, so that the box of a mesh inside another may
+    reach out of the box of that. Its middle cannot: it is the middle of the mesh's own box, which
+    is in every convex set that contains the mesh.
+    """
     size = wp.float32(0.0)
     for i in range(3):
         size = wp.max(size, wp.max(wp.abs(low_b[i]), wp.abs(high_b[i])))
     pad = NESTING_PAD * size
     inside = wp.bool(True)
     for i in range(3):
-        if low_a[i] < low_b[i] - pad or high_a[i] > high_b[i] + pad:
+        middle = wp.float32(0.5) * (low_a[i] + high_a[i])
+        if middle < low_b[i] - pad or middle > high_b[i] + pad:
             inside = False
     return inside
 
