@@ -247,10 +247,12 @@ def _dense(at: np.ndarray, turn: np.ndarray) -> np.ndarray:
     """Poses along a way, a fifteenth of an edge apart."""
     parts = [_poses(at[:1], turn[:1])]
     for k in range(len(at) - 1):
-        length = np.linalg.norm(at[k + 1] - at[k]) + _angle(turn[k], turn[k + 1])
+        length = float(np.linalg.norm(at[k + 1] - at[k]) + _angle(turn[k], turn[k + 1]))
         shares = np.linspace(0.0, 1.0, max(2, round(15 * length / STEP)))[1:, None]
-        between = np.repeat(turn[k : k + 2], len(shares), axis=0).reshape(2, len(shares), 4)
-        parts.append(_poses(at[k] + shares * (at[k + 1] - at[k]), _slerp(*between, shares[:, 0])))
+        before, after = (np.repeat(turn[i : i + 1], len(shares), axis=0) for i in (k, k + 1))
+        parts.append(
+            _poses(at[k] + shares * (at[k + 1] - at[k]), _slerp(before, after, shares[:, 0]))
+        )
     return np.concatenate(parts)
 
 
