@@ -37,6 +37,7 @@ PEERS = {  # by how the names of their configurations begin
     "trimesh": "trimesh",
     "newton": "Newton",
     "manifold3d": "manifold3d",
+    "ifcclash": "IfcClash",
     "anchor": "anchor",
 }
 BASELINE = "warp_bvh"  # a yardstick on the CPU, where it uses one core
@@ -69,6 +70,8 @@ overlap cows relation: 10,000 poses of two solid cows: how they relate (FCL: yes
 overlap bunnies inside_1e-6: two bunnies, closed, that overlap: how deep, certified to 1e-6
 overlap bunnies separation: the same: a translation that parts them, verified
 overlap bunnies volume: the same: volume, centroid and areas of the common part
+clash pcert hard: a building of 38 parts in four IFC files: which clash by more than 1 mm, how deep
+clash pcert meet: the same, all {size} pairs of parts that share a point
 ccd cloth_ball step: the cloth's next step: when the first contact is
 ccd cloth_ball impacts: the same: all {size} impacts
 closest_point closest_point_armadillo_86k box: nearest points of 86,482 faces for a million points

@@ -199,6 +199,25 @@ def test_deep_overlaps_are_not_parted(monkeypatch):
         assert verdict(WALL, other, Check("all", tolerance=0.001))["depth"] > 0.02
 
 
+def test_touches_that_are_not_reported_need_no_close_depth(monkeypatch):
+    """A girder that fits its pocket but for rounding: no short translation takes it out."""
+    from abut.coordination.checks import pair_depths
+
+    sides = [block((2, 1, 1), (0, 1, 0)), block((2, 1, 1), (0, -1, 0))]
+    wall = union(*sides, block((2, 1, 1), (0, 0, -1)), block((2, 1, 1), (0, 0, 1)))
+    girder = block((3, 1 + 2e-13, 1 + 2e-13), (0, -1e-13, -1e-13))
+    depths, search = pair_depths.inside_depths, []
+    monkeypatch.setattr(
+        pair_depths, "inside_depths", lambda *about: search.append(about[4]) or depths(*about)
+    )
+    assert verdict(wall, girder, Check("all", tolerance=0.001)) is None
+    coarse = min(search)
+    search.clear()
+    row = verdict(wall, girder, Check("all", tolerance=0.001, touch=True))
+    assert row["verdict"] == "touch" and row["depth_error"] <= 0.000125 + 1e-12
+    assert coarse > 3 * min(search)
+
+
 def test_depths_that_a_search_leaves_open_are_bounded_by_a_translation(monkeypatch):
     from abut.coordination.checks import pair_depths
     from abut.coordination.checks.pair_depths import PairDepth

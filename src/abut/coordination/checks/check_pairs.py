@@ -143,7 +143,8 @@ class _PairCheck:
         common = ~np.isin(self.relation, (APART, TOUCHING))
         wanted = common & self.solid & ((self.kind != CheckKind.DUPLICATE) | same)
         rows = np.flatnonzero(wanted)
-        about = self.pairs[rows], self.tolerance[rows], self.contacts, rows
+        shown = (self.touch | same)[rows]
+        about = self.pairs[rows], self.tolerance[rows], shown, self.contacts, rows
         found = pair_depths(self.surfaces, *about)
         self.depth[rows], self.depth_error[rows], self.deepest[rows] = found
         self.depth[(common | same) & ~self.solid] = np.nan

@@ -37,6 +37,7 @@ def pair_depths(
     surfaces: PartSurfaces,
     pairs: np.ndarray,
     tolerance: np.ndarray,
+    shown: np.ndarray,
     contacts: PartContacts,
     rows: np.ndarray,
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -46,12 +47,15 @@ def pair_depths(
         surfaces: Surfaces of the parts, all closed.
         pairs: (k, 2) rows of parts.
         tolerance: (k,) depths that are still a touch [m].
+        shown: (k,) also touches are reported, so that their depths matter.
         contacts: All contacts of all pairs.
         rows: (k,) rows of these pairs among all.
     """
     found = [
-        pair_depth(surfaces, i, j, t, contacts.faces[contacts.of(row)])
-        for (i, j), t, row in zip(pairs.tolist(), tolerance.tolist(), rows.tolist(), strict=True)
+        pair_depth(surfaces, *pair, t, contacts.faces[contacts.of(row)], shown=show)
+        for pair, t, show, row in zip(
+            pairs.tolist(), tolerance.tolist(), shown.tolist(), rows.tolist(), strict=True
+        )
     ]
     points = np.array([row.points for row in found]).reshape(-1, 2, 3)
     depths = np.array([[row.depth, row.error] for row in found]).reshape(-1, 2)
@@ -59,21 +63,29 @@ def pair_depths(
 
 
 def pair_depth(
-    surfaces: PartSurfaces, i: int, j: int, tolerance: float, faces: np.ndarray
+    surfaces: PartSurfaces,
+    i: int,
+    j: int,
+    tolerance: float,
+    faces: np.ndarray,
+    *,
+    shown: bool = True,
 ) -> PairDepth:
     """Depth of two parts with common interior: the larger of the depths in a and in b.
 
     Parts that a translation of a 64th of the tolerance parts have depth 0 and that length as error,
     and no deepest points. The bounds of others are at most a sixteenth of the depth, an eighth of
     the tolerance or 2**-16 of the smaller part apart. They lie on one side of a tolerance above 0,
-    unless the depth is closer to it than 2**-24 of the smaller part. Surfaces that intersect
-    themselves may forbid either, unless a translation of the tolerance parts them.
+    unless the depth is closer to it than 2**-24 of the smaller part. Bounds below the tolerance,
+    where touches are not reported, need not be close. Surfaces that intersect themselves may forbid
+    either, unless a translation of the tolerance parts them.
 
     Args:
         surfaces: Surfaces of the parts, both closed.
         i, j: Rows of the parts.
         tolerance: Depth that is still a touch [m].
         faces: (n, 2) their faces that meet.
+        shown: A touch is reported, too, so that its depth matters.
 
     Guarantee:
         The true depth is in [depth, depth + error].
@@ -81,7 +93,7 @@ def pair_depth(
     length = parting_length(surfaces, i, j, faces, SHALLOW * tolerance)
     if length <= tolerance:
         return PairDepth(0.0, length, np.full((2, 3), np.nan))
-    found = _searched(surfaces, i, j, tolerance)
+    found = _searched(surfaces, i, j, tolerance, shown)
     if found.depth <= tolerance < found.depth + found.error:
         length = parting_length(surfaces, i, j, faces, SLIGHTLY_LESS * tolerance)
         if length <= tolerance:
@@ -89,7 +101,7 @@ def pair_depth(
     return found
 
 
-def _searched(surfaces: PartSurfaces, i: int, j: int, tolerance: float) -> PairDepth:
+def _searched(surfaces: PartSurfaces, i: int, j: int, tolerance: float, shown: bool) -> PairDepth:
     """Depth of two parts by search; see ``pair_depth``."""
     sides = (i, j), (j, i)
     size = min(surfaces[row].size for row in (i, j))
@@ -110,11 +122,12 @@ def _searched(surfaces: PartSurfaces, i: int, j: int, tolerance: float) -> PairD
         deepest = max(side.depth[0] for side in found)
         decided = tolerance == 0.0 or low > tolerance or high <= tolerance
         tight = high - low <= max(RELATIVE_ERROR * high, enough)
+        tight |= 0.0 < high <= tolerance and not shown
         stuck = high - low > 2.0 * precision  # the search has run out of cells or of digits
         if (decided and tight) or stuck or precision < LEAST_PRECISION * size:
             points = np.array([side.deepest[0] for side in found])
             return PairDepth(float(deepest), float(max(high - deepest, 0.0)), _known(points))
-        needed = 0.5 * max(RELATIVE_ERROR * low, enough) if decided else 0.0
+        needed = 0.5 * (max(RELATIVE_ERROR * low, enough) if decided else max(tolerance - low, 0.0))
         precision = max(FINER * precision, min(needed, 0.5 * precision))
 
 
