@@ -52,8 +52,8 @@ def pair_depths(
         rows: (k,) rows of these pairs among all.
     """
     found = [
-        pair_depth(surfaces, *pair, t, contacts.faces[contacts.of(row)], shown=show)
-        for pair, t, show, row in zip(
+        pair_depth(surfaces, i, j, t, contacts.faces[contacts.of(row)], shown=show)
+        for (i, j), t, show, row in zip(
             pairs.tolist(), tolerance.tolist(), shown.tolist(), rows.tolist(), strict=True
         )
     ]

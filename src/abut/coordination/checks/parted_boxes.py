@@ -45,7 +45,7 @@ def boxes_parted(boxes: np.ndarray) -> np.ndarray:
     """
     low = np.nextafter(boxes[:, :, 0], np.inf)
     high = np.nextafter(boxes[:, :, 1], -np.inf)
-    return ((high[:, 0] <= low[:, 1]) | (high[:, 1] <= low[:, 0])).any(axis=1)
+    return np.any((high[:, 0] <= low[:, 1]) | (high[:, 1] <= low[:, 0]), axis=1)
 
 
 def box_differences(boxes: np.ndarray) -> np.ndarray:
