@@ -42,11 +42,13 @@ def test_options_reach_each_benchmark(bench_all):
     device = ("--device", "cuda:0")
     job = ("--jobs", "first_distances")
     assert commands["everyday/first_distances"] == (
-        "benchmarks.bench_everyday", *device, "--quick", "--out", "logs/everyday.csv", "--peers", *job
-    )  # fmt: skip
+        *("benchmarks.bench_everyday", *device, "--quick", "--out", "logs/everyday.csv"),
+        *("--peers", *job),
+    )
     assert commands["overlap"] == (
-        "benchmarks.bench_overlap", *device, "--out", "logs/overlap.csv", "--rounds", "3", "--no-peers"
-    )  # fmt: skip
+        *("benchmarks.bench_overlap", *device, "--out", "logs/overlap.csv"),
+        *("--rounds", "3", "--no-peers"),
+    )
 
 
 def test_options_of_all_parts_are_known_to_their_benchmarks(bench_all, monkeypatch):

@@ -88,7 +88,9 @@ class _Parser(argparse.ArgumentParser):
         hint = f"; did you mean {close[0]}? S{see[1:]}" if close else f"; {see}"
         self.exit(ERROR, f"{self.prog}: {message}{hint}\n")
 
-    def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
+    def parse_known_args(  # type: ignore[override]
+        self, args: Any = None, namespace: Any = None
+    ) -> Any:
         """Parse words; a subcommand refuses those it does not know, and names itself."""
         found, unknown = super().parse_known_args(args, namespace)
         if unknown:
