@@ -77,4 +77,5 @@ ALL = [*QUICK, "self_collide", "distance", "within", "closest_point", "cull", "d
 @pytest.mark.slow
 @pytest.mark.parametrize("verb", ALL)
 def test_memory_of_many_calls(verb, device):
-    assert growth(verb, 1000, device) <= MOST
+    calls = 3000 if verb == "closest_point" else 1000  # its memory settles later
+    assert growth(verb, calls, device) <= MOST
