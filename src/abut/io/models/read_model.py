@@ -8,12 +8,7 @@ from typing import Any
 from abut.errors import FileError, OptionError
 from abut.io.archives import ARCHIVES
 from abut.io.file_errors import existing, reading
-from abut.io.models.ifc_model import read_ifc
-from abut.io.models.mesh_model import read_mesh_model
-from abut.io.models.npz_model import read_npz_model
 from abut.io.models.part_model import PartModel
-from abut.io.models.step_model import read_step
-from abut.io.models.usd_model import read_usd
 from abut.io.read import USUAL
 
 UNITS = {"m": 1.0, "mm": 0.001, "cm": 0.01, "in": 0.0254, "ft": 0.3048}
@@ -45,15 +40,31 @@ def read_model(path: Any, *, unit: float | str | None = None, chord: float = 0.0
     if not is_model(path):
         raise FileError(f"{path} is no model that can be read; known are {', '.join(ENDINGS)}.")
     with reading(path, "a model"):
-        if path.suffix.lower() in IFC:
-            return read_ifc(path, chord)
-        if path.suffix.lower() in STEP:
-            return read_step(path, chord)
-        if path.suffix.lower() in USD:
-            return read_usd(path, chord, metres)
-        if path.suffix.lower() in NUMPY:
-            return read_npz_model(path, metres)
-        return read_mesh_model(path, metres)
+        return _parts_of(path, chord, metres)
+
+
+def _parts_of(path: Path, chord: float, metres: float) -> PartModel:
+    """Read a model by the reader of its format; each reader is imported when it is needed."""
+    ending = path.suffix.lower()
+    if ending in IFC:
+        from abut.io.models.ifc_model import read_ifc
+
+        return read_ifc(path, chord)
+    if ending in STEP:
+        from abut.io.models.step_model import read_step
+
+        return read_step(path, chord)
+    if ending in USD:
+        from abut.io.models.usd_model import read_usd
+
+        return read_usd(path, chord, metres)
+    if ending in NUMPY:
+        from abut.io.models.npz_model import read_npz_model
+
+        return read_npz_model(path, metres)
+    from abut.io.models.mesh_model import read_mesh_model
+
+    return read_mesh_model(path, metres)
 
 
 def model_files(paths: Iterable[Any]) -> list[Path]:
