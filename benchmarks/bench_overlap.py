@@ -21,7 +21,6 @@ import warp as wp
 import abut
 from benchmarks.cases import Case, Question, bunny_bunny_all, cow_cow_10k_poses
 from benchmarks.comparison import QUIET, RESULTS
-from benchmarks.peers import fcl
 from benchmarks.rows import Row, machine_name, print_rows, set_ratios, write_csv
 from benchmarks.timing import Timed, measure
 
@@ -87,6 +86,8 @@ def bunny_jobs(args: argparse.Namespace, wrong: list[str]) -> dict[str, Calls]:
         "regions": {"abut": lambda: len(abut.overlap(a, b, pose_b=pose).regions)},
     }
     if not args.no_peers:
+        from benchmarks.peers import fcl
+
         peer = fcl.prepare(
             Case("", "", Question.FIRST, "cpu", case.vertices, case.faces, pose=pose)
         )
@@ -112,6 +113,8 @@ def cow_jobs(args: argparse.Namespace, wrong: list[str]) -> dict[str, Calls]:
         },
     }
     if not args.no_peers:
+        from benchmarks.peers import fcl
+
         peer = fcl.prepare(case)
         jobs["relation"]["fcl"] = peer.call
         meets = np.asarray(fcl.answer(peer.call()), bool)

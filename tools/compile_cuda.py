@@ -71,10 +71,11 @@ def main() -> int:
     failures = ROOT / "out" / "compile-cuda.txt"
     failures.parent.mkdir(exist_ok=True)
     failures.write_text("")
+    paths = os.pathsep.join([str(Path(__file__).parent), os.environ.get("PYTHONPATH", "")])
     environment = os.environ | {
         ARCHITECTURE: arch,
         FAILURES: str(failures),
-        "PYTHONPATH": os.pathsep.join([str(Path(__file__).parent), os.environ.get("PYTHONPATH", "")]),
+        "PYTHONPATH": paths,
     }
     command = [sys.executable, "-m", "pytest", "-q", "-p", "compile_cuda", *arguments]
     status = subprocess.run(command, cwd=ROOT, env=environment, check=False).returncode
