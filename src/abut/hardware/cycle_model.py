@@ -71,9 +71,8 @@ class CycleModel:
         self.machine = program.machine
         self.memory = Memory(self.machine)
         self.triangle_memory = self.memory if self.machine.shared_bus else Memory(self.machine)
-        trees = program.a, program.b
-        parents = tuple(parents_of(tree.links, tree.leaves) for tree in trees)
-        self.cache = RecordCache(self.machine, parents)
+        parents_a, parents_b = (parents_of(t.links, t.leaves) for t in (program.a, program.b))
+        self.cache = RecordCache(self.machine, (parents_a, parents_b))
         self.table = AxisTable(program.axes, self.machine.constant_shift, self.machine.sides)
         self.stack = [(program.a.root, program.b.root, False, False)]
         self.sides = _Side(), _Side()

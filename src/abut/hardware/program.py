@@ -64,13 +64,15 @@ def program(a: Mesh, b: Mesh, pose_a: Any, pose_b: Any, machine: Machine) -> Pro
     """Encode a query of two posed meshes, each with at least one face."""
     poses = checked_poses(pose_a, "pose_a"), checked_poses(pose_b, "pose_b")
     trees = bvh_of(a), bvh_of(b)
-    posed = tuple(make_posed_mesh(m.points, m.faces, p) for m, p in zip((a, b), poses, strict=True))
+    posed_a, posed_b = (
+        make_posed_mesh(m.points, m.faces, p) for m, p in zip((a, b), poses, strict=True)
+    )
 
     def dops_and_axes(width: int) -> tuple[tuple[NodeKdops, NodeKdops], np.ndarray]:
         shape = KdopShape(machine.sides, width)
         dops = kdops_of(a, trees[0], shape), kdops_of(b, trees[1], shape)
         choices = axis_choices(machine.sides, machine.axis_count)
-        frames, task = kdop_frames(*posed, *dops, choices, 1)
+        frames, task = kdop_frames(posed_a, posed_b, *dops, choices, 1)
         task.run()
         return dops, frames.axes.numpy()
 

@@ -43,7 +43,7 @@ def read_model(path: Any, *, unit: float | str | None = None, chord: float = 0.0
         return _parts_of(path, chord, metres)
 
 
-def _parts_of(path: Path, chord: float, metres: float) -> PartModel:
+def _parts_of(path: Path, chord: float, metres: float | None) -> PartModel:
     """Read a model by the reader of its format; each reader is imported when it is needed."""
     ending = path.suffix.lower()
     if ending in IFC:
