@@ -29,6 +29,8 @@ SHAPES = {
         np.array([[k, k + 1, k] for k in range(0, 120, 2)]),
     ),
     "far away": (np.random.default_rng(1).normal(size=(90, 3)) + 1e6, None),
+    # The square of its area, though not the area, is beyond float32.
+    "a huge plate": cases.plane(8, 8, 2e10),
     "huge": (np.random.default_rng(2).normal(size=(90, 3)) * 1e30, None),
 }
 

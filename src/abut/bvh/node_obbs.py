@@ -11,7 +11,7 @@ from typing import Any
 import warp as wp
 
 from abut.bounds.float32 import row_xyz, to_vec3f, to_vec4f
-from abut.bounds.obb import Obb, axes_of_tri, fit_obb, orthonormal_axes
+from abut.bounds.obb import Obb, axes_of_tri, fit_obb, orthonormal_axes, to_unit_size
 from abut.bvh.layout import Bvh, BvhView, leaf_face, link_at, parent_if_second, vec4_with_int
 from abut.core.lanes import WARP_SIZE, lane_count, lane_index, warp_min_float32
 from abut.core.launch import Task
@@ -24,7 +24,6 @@ SHAPE_ROWS = wp.constant(4)
 THREAD_LEAVES = 64  # of a node that a CUDA thread fits; a team fits larger ones
 ONE_SIDED = wp.constant(wp.float32(0.5))  # share of the area that the sum of area vectors keeps
 
-SMALLEST = wp.constant(wp.float32(1e-18))  # length whose square is a normal number
 ROUND = wp.constant(wp.float32(0.01))  # relative difference of scatters
 
 Extents = wp.types.vector(length=6, dtype=wp.float32)
@@ -42,6 +41,12 @@ class FaceShape:
 
 
 @wp.func
+def length_in_range(v: wp.vec3f):
+    """Return the length of a vector whose square may be beyond float32; NaN of an infinite one."""
+    return wp.max(wp.abs(v)) * wp.length(to_unit_size(v))
+
+
+@wp.func
 def shape_of_face(p0: wp.vec3f, p1: wp.vec3f, p2: wp.vec3f):
     """Return the shape of one face."""
     out = FaceShape()
@@ -52,7 +57,7 @@ def shape_of_face(p0: wp.vec3f, p1: wp.vec3f, p2: wp.vec3f):
     out.mean = p0 + middle
     out.scatter = wp.outer(e1, e1) + wp.outer(e2, e2) - wp.float32(3.0) * wp.outer(middle, middle)
     out.area = wp.cross(e1, e2)
-    out.size = wp.length(out.area)
+    out.size = length_in_range(out.area)
     return out
 
 
@@ -97,9 +102,8 @@ def axes_across(normal: wp.vec3f, scatter: wp.mat33f):
 @wp.func
 def axes_of_shape(shape: FaceShape):
     """Return axes of large, medium and small extent of some faces."""
-    length = wp.length(shape.area)
-    if length > ONE_SIDED * shape.size and length > SMALLEST:
-        return axes_across(shape.area / length, shape.scatter)
+    if length_in_range(shape.area) > ONE_SIDED * shape.size:
+        return axes_across(wp.normalize(to_unit_size(shape.area)), shape.scatter)
     vectors, values = wp.eig3(shape.scatter)
     first = wp.int32(wp.argmax(values))
     last = wp.int32(wp.argmin(values))
