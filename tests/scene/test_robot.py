@@ -182,6 +182,48 @@ def test_a_rotated_solid_close_to_the_wall_around_it(device):
         assert scene.overlap()
 
 
+def lifted(shape, turn, obstacle, device):
+    """A robot of one link that moves up and down, and an obstacle."""
+    scene = abut.Scene(device=device)
+    row = scene.add(abut.Mesh(*shape, device), name="link")
+    moves, pose = [[Joint(np.array([0.0, 0, 1]), False, np.zeros(3), 0)]], np.eye(4)
+    pose[:3, :3] = turn
+    limits = np.array([[-3.0, 3]])
+    kinematics = Kinematics(["lift"], ["link"], [-1], np.eye(4)[None], moves, [(0, pose)], limits)
+    scene.set_robot(kinematics, [row])
+    scene.add(obstacle, name="obstacle")
+    return scene
+
+
+def test_a_solid_off_the_middle_of_its_box(device):
+    """Regression: the middle of the box of a tetrahedron was outside of the solid around it."""
+    corner = np.vstack([np.zeros(3), np.eye(3)])
+    faces = [[0, 2, 1], [0, 1, 3], [0, 3, 2], [1, 2, 3]]
+    up = np.ones(3) / np.sqrt(3)
+    aside = np.cross([0.0, 0, 1], up) / np.sqrt(2 / 3)
+    block = box((18.0, 18.0, 9.6))
+    wall = abut.Mesh(block.vertices - [0, 0, 4.2], block.faces, device)  # up to 0.6
+    scene = lifted((corner, faces), [aside, np.cross(up, aside), up], wall, device)
+    values = np.linspace(0.0, 0.02, 5)[:, None]  # up to 0.5974
+    assert not scene.robot.valid(values).numpy().any()
+    assert not scene.robot.valid_motions(values[:1], values[1:2]).free.numpy().any()
+    assert (scene.robot.clearance(values).distance.numpy() == 0).all()
+    scene.robot.move(values[0])
+    assert scene.collide(solid=True).contained.numpy().tolist() == [[0, 1]]
+    assert scene.overlap().objects.numpy().tolist() == [[0, 1]]
+
+
+def test_a_piece_inside_a_link(device):
+    """Regression: a piece of an object lies among the points of the whole, which were mixed up."""
+    near, far = box((0.2, 0.2, 0.2)), box((0.2, 0.2, 0.2))
+    vertices = np.concatenate([far.vertices + [10, 0, 0], near.vertices])
+    both = abut.Mesh(vertices, np.concatenate([far.faces, near.faces + 8]), device)
+    scene = lifted(icosphere(320, 1.0), np.eye(3), both, device)
+    scene.split("obstacle", np.repeat([0, 1], 12))
+    assert not scene.robot.valid([[0.0], [0.5]]).numpy().any()
+    assert scene.robot.valid([2.5])
+
+
 def test_valid_follows_obstacles(device):
     scene = arm_scene(device)
     at = [np.pi / 2, 1.0]

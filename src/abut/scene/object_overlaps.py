@@ -19,7 +19,7 @@ from abut.scene.rows import ObjectRows
 from abut.scene.scene_results import SceneContacts
 from abut.scene.search_cache import SearchCache
 from abut.scene.selection import Part
-from abut.scene.touching_solids import relations_of_touching
+from abut.scene.touching_solids import moved, relations_of_touching
 
 APART = RELATIONS.index(Relation.APART)
 
@@ -161,23 +161,26 @@ def _codes_of(pairs: np.ndarray, solids: dict[int, ClosedSurface], poses: np.nda
 def _may_contain(
     pairs: np.ndarray, solids: dict[int, ClosedSurface], poses: np.ndarray
 ) -> np.ndarray:
-    """(k,) bool: the middle of one object is in the box of the other, or one has several parts.
+    """(k,) bool: a vertex of one object is in the box of the other, or one has several parts.
 
-    The box around a rotated box may reach out of that of a mesh that contains it; its middle, the
-    middle of the mesh's own box, cannot.
+    Neither need the box of an object inside another be, which is larger than a rotated mesh, nor
+    the middle of that, which may be off the mesh.
     """
     rows = np.unique(pairs)
     boxes = np.zeros((2, int(rows.max(initial=0)) + 1, 3))
-    several = np.zeros(boxes.shape[1], bool)
+    several, vertex = np.zeros(boxes.shape[1], bool), np.zeros(boxes.shape[1:])
     if len(rows):
         boxes[:, rows] = world_boxes([solids[i].mesh for i in rows.tolist()], poses[rows])
-        several[rows] = [len(solids[i].mesh.topology.anchors) > 1 for i in rows.tolist()]
+    for i in rows.tolist():
+        mesh = solids[i].mesh
+        anchors = mesh.topology.anchors
+        several[i] = len(anchors) > 1
+        vertex[i] = moved(poses[i], mesh.points.numpy()[anchors[:1]])[0]
     pad = 2.0**-40 * np.abs(boxes).max(axis=(0, 2), initial=0.0)[:, None]
     low, high = boxes[0] - pad, boxes[1] + pad
-    middle = boxes.mean(axis=0)
     out = several[pairs].any(axis=1)
     for i, j in (pairs.T, pairs.T[::-1]):
-        out |= ((middle[i] >= low[j]) & (middle[i] <= high[j])).all(axis=1)
+        out |= ((vertex[i] >= low[j]) & (vertex[i] <= high[j])).all(axis=1)
     return out
 
 

@@ -90,6 +90,13 @@ class ShapePool:
             self.meshes[shape] = held
         return held
 
+    def point_rows(self, shape: int, vertices: np.ndarray) -> np.ndarray:
+        """Rows of a shape's points of vertices of its mesh; a piece lies among those of the whole."""
+        if shape not in self._pieces:
+            return vertices
+        _, faces = self.arrays.points_and_faces(shape)
+        return np.unique(faces.numpy())[vertices]
+
     def own(self, shapes: np.ndarray) -> np.ndarray:
         """Shapes equal to these, each of one object alone and with points of its own."""
         shared = self.users[shapes] > 1

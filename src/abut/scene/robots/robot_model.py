@@ -233,7 +233,8 @@ class RobotModel:
         for shape in range(len(closed)):
             mesh = pool.mesh(shape if shape in used else NO_SHAPE)
             solid = mesh.face_count > 0 and mesh.watertight
-            anchors.append(mesh.topology.anchors if solid else np.empty(0, np.int64))
+            own = mesh.topology.anchors if solid else np.empty(0, np.int64)
+            anchors.append(pool.point_rows(shape, own) if len(own) else own)
             closed[shape] = (2 if mesh.oriented else 1) if solid else 0
         out = Solids()
         starts = np.cumsum([0, *map(len, anchors)]).astype(np.int32)

@@ -12,7 +12,7 @@ from abut.operands.contact_queues import ContactQueues
 from abut.operands.posed_pairs import RobotPairs
 from abut.scene.robots.clearance_tables import FREE, MEETING, CellTables, cell_state
 from abut.scene.robots.padded_pairs import outward, pad_of
-from abut.scene.robots.robot_solids import Solids, is_nested, may_hold
+from abut.scene.robots.robot_solids import Solids, may_hold
 from abut.scene.robots.sphere_covers import SphereCovers, cores_meet, cover_is_clear
 
 wp.set_module_options({"enable_backward": False, "fuse_fp": False})
@@ -118,14 +118,12 @@ def list_pair(
     at = row * pairs.rows.shape[0] + body
     shape_a = pairs.mesh[pairs.rows[body]]
     shape_b = pairs.mesh[other]
-    a_in_b = is_nested(boxes.lower[at], boxes.upper[at], low, high)
-    b_in_a = is_nested(low, high, boxes.lower[at], boxes.upper[at])
-    nested = may_hold(solids, shape_b, shape_a, a_in_b) or may_hold(
-        solids, shape_a, shape_b, b_in_a
-    )
-    verdict = spheres_verdict(
-        covers, pairs.bvhs, shape_a, pairs.own_poses[at], shape_b, pose, nested, gap
-    )
+    bvhs = pairs.bvhs
+    own = pairs.own_poses[at]
+    a_in_b = may_hold(bvhs, solids, shape_b, low, high, shape_a, own)
+    b_in_a = may_hold(bvhs, solids, shape_a, boxes.lower[at], boxes.upper[at], shape_b, pose)
+    nested = a_in_b or b_in_a
+    verdict = spheres_verdict(covers, bvhs, shape_a, own, shape_b, pose, nested, gap)
     if verdict == UNDECIDED:
         push_pair(pairs.object_pairs, pack_pair(row, body, other, pairs.object_bits))
     return verdict == MET

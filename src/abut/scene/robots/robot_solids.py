@@ -2,7 +2,9 @@
 
 import warp as wp
 
+from abut.bounds.float32 import row_xyz_float64
 from abut.broad.boxes import Boxes
+from abut.bvh.batched import BatchedBvh
 from abut.bvh.layout import BvhView
 from abut.core.pair_queue import queue_stop, unpack_pair
 from abut.geometry.poses import move_point
@@ -12,8 +14,6 @@ from abut.operands.posed_pairs import RobotPairs, pair_at
 
 # Loops stay loops: this code is rarely run but always compiled.
 wp.set_module_options({"enable_backward": False, "fuse_fp": False, "max_unroll": 0})
-
-NESTING_PAD = wp.constant(wp.float32(2.0**-18))  # of the largest coordinate, for rounded boxes
 
 
 @wp.struct
@@ -26,31 +26,35 @@ class Solids:
 
 
 @wp.func
-def is_nested(low_a: wp.vec4f, high_a: wp.vec4f, low_b: wp.vec4f, high_b: wp.vec4f):
-    """Whether what is in box a may be inside what is in box b.
-
-    Boxes are those around the rotated boxes of meshes, so that the box of a mesh inside another may
-    reach out of the box of that. Its middle cannot: it is the middle of the mesh's own box, which
-    is in every convex set that contains the mesh.
-    """
-    size = wp.float32(0.0)
-    for i in range(3):
-        size = wp.max(size, wp.max(wp.abs(low_b[i]), wp.abs(high_b[i])))
-    pad = NESTING_PAD * size
-    inside = wp.bool(True)
-    for i in range(3):
-        middle = wp.float32(0.5) * (low_a[i] + high_a[i])
-        if middle < low_b[i] - pad or middle > high_b[i] + pad:
-            inside = False
-    return inside
+def is_in_box(p: wp.vec3d, low: wp.vec4f, high: wp.vec4f):
+    """Whether a point is in a box."""
+    from_low = p - row_xyz_float64(low)
+    to_high = row_xyz_float64(high) - p
+    return wp.min(from_low) >= wp.float64(0.0) and wp.min(to_high) >= wp.float64(0.0)
 
 
 @wp.func
-def may_hold(solids: Solids, outer: wp.int32, inner: wp.int32, nested: wp.bool):
-    """Whether a component of a slice may be inside another slice, where boxes are so nested."""
-    if solids.closed[outer] * solids.closed[inner] == 0:
-        return False
-    return nested or solids.anchor_starts[inner + 1] - solids.anchor_starts[inner] > 1
+def may_hold(
+    bvhs: BatchedBvh,
+    solids: Solids,
+    outer: wp.int32,
+    low: wp.vec4f,
+    high: wp.vec4f,
+    inner: wp.int32,
+    pose: wp.mat44d,
+):
+    """Whether a component of a posed slice may be inside another, which is in a box.
+
+    A vertex of the component is then in the box. Neither its own box need be, which is larger than
+    a rotated mesh, nor the middle of that, which may be off the mesh.
+    """
+    found = wp.bool(False)
+    if solids.closed[outer] * solids.closed[inner] != 0:
+        first = bvhs.slices[inner].first_point
+        for k in range(solids.anchor_starts[inner], solids.anchor_starts[inner + 1]):
+            p = move_point(pose, bvhs.points[first + solids.anchors[k]])
+            found = found or is_in_box(p, low, high)
+    return found
 
 
 @wp.func
@@ -98,11 +102,14 @@ def robot_solids_kernel(
         high_a = boxes.upper[first + row[1]]
         low_b = scene_boxes.lower[row[2]]
         high_b = scene_boxes.upper[row[2]]
+        pose_b = pairs.poses[row[2]]
         if pairs.own[row[2]] >= 0:
             low_b = boxes.lower[first + pairs.own[row[2]]]
             high_b = boxes.upper[first + pairs.own[row[2]]]
-        a_in_b = may_hold(solids, shape_b, shape_a, is_nested(low_a, high_a, low_b, high_b))
-        b_in_a = may_hold(solids, shape_a, shape_b, is_nested(low_b, high_b, low_a, high_a))
+            pose_b = pairs.own_poses[first + pairs.own[row[2]]]
+        pose_a = pairs.own_poses[first + row[1]]
+        a_in_b = may_hold(pairs.bvhs, solids, shape_b, low_b, high_b, shape_a, pose_a)
+        b_in_a = may_hold(pairs.bvhs, solids, shape_a, low_a, high_a, shape_b, pose_b)
         if a_in_b or b_in_a:
             pair = pair_at(pairs, rank)
             met = wp.bool(False)
