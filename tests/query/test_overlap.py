@@ -207,6 +207,24 @@ def test_scene_refuses_open_objects_that_may_meet(device):
     assert scene.collide(solid=True).contained.shape == (0, 2)
 
 
+# A plate of two faces, and the projective plane: closed, but neither encloses anything.
+PLATE = np.array([[0, 0, 0], [0.3, 0, 0], [0, 0.3, 0]]), [[0, 1, 2], [0, 2, 1]]
+AROUND = [(k, k % 5 + 1) for k in range(1, 6)]
+PLANE = (
+    np.random.default_rng(0).normal(0, 0.1, (6, 3)),
+    [[0, i, j] for i, j in AROUND] + [[i, j, (i + 2) % 5 + 1] for i, j in AROUND],
+)
+
+
+@pytest.mark.parametrize("shape", [PLATE, PLANE])
+def test_closed_meshes_without_interior_inside_a_solid(shape, device):
+    """Regression: scene.collide(solid=True) refused them."""
+    mesh, outer = abut.Mesh(*shape, device), box(device, 2, 2, 2)
+    assert mesh.watertight and abut.collide(mesh, outer, solid=True).contained
+    scene = abut.Scene([mesh, outer])
+    assert scene.collide(solid=True).contained.numpy().tolist() == [[0, 1]]
+
+
 def test_warp_arrays_come_out(device):
     found = abut.overlap(box(device, 1, 1, 1), box(device, 1, 1, 1), pose_b=shift(0.5, 0, 0))
     assert isinstance(found.deepest, wp.array) and found.deepest.device == wp.get_device(device)

@@ -216,7 +216,7 @@ def test_a_solid_off_the_middle_of_its_box(device):
 def test_a_piece_inside_a_link(device):
     """Regression: a piece of an object lies among the points of the whole, which were mixed up."""
     near, far = box((0.2, 0.2, 0.2)), box((0.2, 0.2, 0.2))
-    vertices = np.concatenate([far.vertices + [10, 0, 0], near.vertices])
+    vertices = np.concatenate([far.vertices + np.array([10, 0, 0]), near.vertices])
     both = abut.Mesh(vertices, np.concatenate([far.faces, near.faces + 8]), device)
     scene = lifted(icosphere(320, 1.0), np.eye(3), both, device)
     scene.split("obstacle", np.repeat([0, 1], 12))

@@ -11,6 +11,7 @@ from abut.broad.overlaps import overlapping_boxes
 from abut.mesh import Mesh
 from abut.narrow.pair_corners import PairSides
 from abut.narrow.solid_contact import CROSSING, face_contacts
+from abut.query.collide import collide
 from abut.query.overlap import Overlap, SolidPair, no_rows
 from abut.query.solids.closed_surface import ClosedSurface, closed_surface_of
 from abut.query.solids.relation import RELATIONS, Relation, relations
@@ -22,6 +23,7 @@ from abut.scene.selection import Part
 from abut.scene.touching_solids import moved, relations_of_touching
 
 APART = RELATIONS.index(Relation.APART)
+Meshes = dict[int, Mesh] | list[Mesh]  # by row of the scene
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -50,9 +52,10 @@ def scene_overlaps(
     codes = _codes(searches, part, pairs, solids, poses)
     kept = codes != APART
     pairs, codes = pairs[kept], codes[kept]
+    surfaces = {i: solid.mesh for i, solid in solids.items()}
     groups = [
-        (rows, _pair_of(solids, pairs[rows], poses), tolerance * _size(solids, pairs[rows[0]]))
-        for rows in _same_meshes(pairs, solids)
+        (rows, _pair_of(surfaces, pairs[rows], poses), tolerance * _size(solids, pairs[rows[0]]))
+        for rows in _same_meshes(pairs, surfaces)
     ]
     device = part.objects.device
 
@@ -89,9 +92,14 @@ def _contained_pairs(part: Part, met: np.ndarray) -> np.ndarray:
     pairs = pairs[~np.isin(pairs @ key, met @ key)]
     closed = {i: meshes[i].watertight for i in np.unique(pairs).tolist()}
     pairs = pairs[np.array([closed[i] and closed[j] for i, j in pairs.tolist()], bool)]
-    solids = {i: closed_surface_of(meshes[i], "a mesh") for i in np.unique(pairs).tolist()}
-    pairs = pairs[_may_contain(pairs, solids, poses)]
-    return pairs[_codes_of(pairs, solids, poses) != APART]
+    pairs = pairs[_may_contain(pairs, meshes, poses)]
+    inside = np.zeros(len(pairs), bool)
+    for rows in _same_meshes(pairs, meshes):
+        i, j = pairs[rows].T
+        at = {"pose_a": poses[i], "pose_b": poses[j]}
+        found = collide(meshes[i[0]], meshes[j[0]], **at, first=True, solid=True)
+        inside[rows] = found.contained.numpy()
+    return pairs[inside]
 
 
 def _candidates(part: Part, meshes: list[Mesh], poses: np.ndarray) -> np.ndarray:
@@ -137,30 +145,23 @@ def _codes(
     whole = np.zeros(count, bool)
     whole[[i for i in solids if clean[i] and len(solids[i].mesh.topology.anchors) == 1]] = True
     plain = np.flatnonzero(touched & ~crossing & whole[pairs].all(axis=1))
+    surfaces = {i: solid.mesh for i, solid in solids.items()}
     if len(plain):
         _, objects, faces = searches.contacts(part, None, False, first=False).rows
         met = objects.numpy() + np.array([0, found.first_external])
-        surfaces = {i: solids[i].mesh for i in np.unique(pairs[plain]).tolist()}
-        codes[plain] = relations_of_touching(pairs[plain], surfaces, poses, met, faces.numpy())
+        used = {i: surfaces[i] for i in np.unique(pairs[plain]).tolist()}
+        codes[plain] = relations_of_touching(pairs[plain], used, poses, met, faces.numpy())
     other = ~crossing & ~(touched & whole[pairs].all(axis=1))
-    other &= touched | ~clean[pairs].all(axis=1) | _may_contain(pairs, solids, poses)
-    codes[other] = _codes_of(pairs[other], solids, poses)
+    other &= touched | ~clean[pairs].all(axis=1) | _may_contain(pairs, surfaces, poses)
+    left = np.flatnonzero(other)
+    for some in _same_meshes(pairs[left], surfaces):
+        rows = left[some]
+        i, j = pairs[rows].T
+        codes[rows] = relations(surfaces[i[0]], surfaces[j[0]], poses[i], poses[j])
     return codes
 
 
-def _codes_of(pairs: np.ndarray, solids: dict[int, ClosedSurface], poses: np.ndarray) -> np.ndarray:
-    """(k,) relations, asked for all pairs of the same two meshes at once."""
-    codes = np.full(len(pairs), APART, np.int32)
-    for rows in _same_meshes(pairs, solids):
-        i, j = pairs[rows[0]]
-        at = poses[pairs[rows, 0]], poses[pairs[rows, 1]]
-        codes[rows] = relations(solids[i].mesh, solids[j].mesh, *at)
-    return codes
-
-
-def _may_contain(
-    pairs: np.ndarray, solids: dict[int, ClosedSurface], poses: np.ndarray
-) -> np.ndarray:
+def _may_contain(pairs: np.ndarray, meshes: Meshes, poses: np.ndarray) -> np.ndarray:
     """(k,) bool: a vertex of one object is in the box of the other, or one has several parts.
 
     Neither need the box of an object inside another be, which is larger than a rotated mesh, nor
@@ -170,12 +171,11 @@ def _may_contain(
     boxes = np.zeros((2, int(rows.max(initial=0)) + 1, 3))
     several, vertex = np.zeros(boxes.shape[1], bool), np.zeros(boxes.shape[1:])
     if len(rows):
-        boxes[:, rows] = world_boxes([solids[i].mesh for i in rows.tolist()], poses[rows])
+        boxes[:, rows] = world_boxes([meshes[i] for i in rows.tolist()], poses[rows])
     for i in rows.tolist():
-        mesh = solids[i].mesh
-        anchors = mesh.topology.anchors
+        anchors = meshes[i].topology.anchors
         several[i] = len(anchors) > 1
-        vertex[i] = moved(poses[i], mesh.points.numpy()[anchors[:1]])[0]
+        vertex[i] = moved(poses[i], meshes[i].points.numpy()[anchors[:1]])[0]
     pad = 2.0**-40 * np.abs(boxes).max(axis=(0, 2), initial=0.0)[:, None]
     low, high = boxes[0] - pad, boxes[1] + pad
     out = several[pairs].any(axis=1)
@@ -184,20 +184,20 @@ def _may_contain(
     return out
 
 
-def _same_meshes(pairs: np.ndarray, solids: dict[int, ClosedSurface]) -> Iterator[np.ndarray]:
+def _same_meshes(pairs: np.ndarray, meshes: Meshes) -> Iterator[np.ndarray]:
     """Rows of pairs with the same two meshes."""
     index: dict[int, int] = {}
-    kinds = {i: index.setdefault(id(solid.mesh), len(index)) for i, solid in solids.items()}
+    kinds = {i: index.setdefault(id(meshes[i]), len(index)) for i in np.unique(pairs).tolist()}
     keys = np.array([kinds[i] * len(index) + kinds[j] for i, j in pairs.tolist()], np.int64)
     order = np.argsort(keys, kind="stable")
     starts = np.flatnonzero(np.diff(keys[order], prepend=-1))
     return iter(np.split(order, starts[1:])) if len(pairs) else iter(())
 
 
-def _pair_of(solids: dict[int, ClosedSurface], pairs: np.ndarray, poses: np.ndarray) -> SolidPair:
+def _pair_of(meshes: Meshes, pairs: np.ndarray, poses: np.ndarray) -> SolidPair:
     i, j = pairs[0]
     at = poses[pairs[:, 0]], poses[pairs[:, 1]]
-    return SolidPair(solids[i].mesh, solids[j].mesh, *at, len(pairs))
+    return SolidPair(meshes[i], meshes[j], *at, len(pairs))
 
 
 def _size(solids: dict[int, ClosedSurface], pair: np.ndarray) -> float:

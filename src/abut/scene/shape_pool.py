@@ -91,7 +91,7 @@ class ShapePool:
         return held
 
     def point_rows(self, shape: int, vertices: np.ndarray) -> np.ndarray:
-        """Rows of a shape's points of vertices of its mesh; a piece lies among those of the whole."""
+        """Rows of the points of vertices of a shape's mesh; a piece shares those of the whole."""
         if shape not in self._pieces:
             return vertices
         _, faces = self.arrays.points_and_faces(shape)
