@@ -103,3 +103,15 @@ def test_a_call_runs_on_untested_releases_of_warp(monkeypatch):
     call.inputs[0][:], call.inputs[1][0] = 1.0, 3.0
     call.run()
     assert call.outputs[0][0] == 12.0
+
+
+def test_inputs_that_are_never_written_keep_the_values_of_their_arrays(device):
+    at = wp.get_device(device)
+    values = wp.array([1.0, 2.0, 3.0], dtype=wp.float64, device=device)
+    factor = wp.full(1, 2.0, dtype=wp.float64, device=device)
+    scaled = wp.zeros(3, dtype=wp.float64, device=device)
+    task = Task(scale_kernel, 3, [values, factor, scaled], at)
+    call = Call([task], [values, factor], [scaled])
+    for _ in range(3):
+        call.run()
+        assert call.outputs[0].tolist() == [2.0, 4.0, 6.0]

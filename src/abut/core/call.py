@@ -17,9 +17,10 @@ Copies = Sequence[tuple[wp.array, wp.array]]  # (to, from)
 class Call:
     """Launches that answer one small question, prepared once and run any number of times.
 
-    Write ``inputs``, ``run`` and read ``outputs``. On the CPU these are views of the arrays that
-    kernels use, and a run is one native call for each launch. On CUDA they are pinned, and from the
-    second time on a run replays one graph (copies in, launches, copies out) and waits for it.
+    Write ``inputs``, which begin with the values of their arrays, ``run`` and read ``outputs``. On
+    the CPU these are views of the arrays that kernels use, and a run is one native call for each
+    launch. On CUDA they are pinned, and from the second time on a run replays one graph (copies in,
+    launches, copies out) and waits for it.
 
     Args:
         tasks: The launches, in order.
@@ -45,6 +46,9 @@ class Call:
             hosts = inputs, outputs
         else:
             hosts = _pinned(inputs), _pinned(outputs)
+            for host, array in zip(hosts[0], inputs, strict=True):
+                wp.copy(host, array)
+            wp.synchronize_stream(outputs[0].device.stream)
             copies_in = list(zip(inputs, hosts[0], strict=True))
             copies_out = list(zip(hosts[1], outputs, strict=True))
             self.run = _Replay(outputs[0].device, copies_in, tasks, copies_out).run
