@@ -133,10 +133,12 @@ class Stream:
                 return
             if cls.captured is not None and cls.captured[0] == threading.get_ident():
                 raise RuntimeError("the host waits for the device while a graph is captured")
+            left = cls.waiting.count(until)
             while cls.waiting:
                 work = cls.waiting.pop(0)
                 if isinstance(work, Event):
-                    if work is until:
+                    left -= work is until
+                    if until is not None and left == 0:
                         return
                     continue
                 cls.runs = True
@@ -145,9 +147,13 @@ class Stream:
                 finally:
                     cls.runs = False
 
-    def record_event(self, event=None):
+    @property
+    def is_capturing(self) -> bool:
+        return Stream.captured is not None and Stream.captured[0] == threading.get_ident()
+
+    def record_event(self, event=None, external=False):
         event = event or Event()
-        Stream.waiting.append(event)
+        (Stream.captured if self.is_capturing else Stream.waiting).append(event)
         return event
 
     def wait_event(self, event) -> None:
@@ -183,7 +189,10 @@ class Capture:
 def replay(graph, stream=None) -> None:
     """Stand for ``wp.capture_launch``."""
     for work in graph:
-        Stream.add(work)
+        if isinstance(work, Event):
+            Stream.waiting.append(work)
+        else:
+            Stream.add(work)
 
 
 # The device ---------------------------------------------------------------------------------------
@@ -204,7 +213,7 @@ def add_device() -> object:
     device = context.Device(runtime, "cuda:0")
     device.sm_count, device.arch, device.name = 8, 90, "emulated"
     runtime.device_map["cuda:0"] = device
-    stream = Stream(device)
+    stream = device._stream = Stream(device)
     properties = context.Device
     properties.is_cuda = property(lambda self: self is device and sees_cuda())
     properties.is_cpu = property(lambda self: not (self is device and sees_cuda()))
@@ -224,13 +233,14 @@ def add_device() -> object:
     context.CpuPinnedAllocator.deallocate = context.CpuDefaultAllocator.deallocate
     wp.is_cuda_available = lambda: True
     wp.get_cuda_devices = lambda: [device]
+    wp.get_devices = lambda: [runtime.cpu_device, device]
     wp.is_mempool_enabled = lambda device: True
     wp.get_mempool_release_threshold = lambda device: 1 << 40
     wp.set_mempool_release_threshold = lambda device, threshold: None
     wp.get_mempool_used_mem_high = lambda device: 0
     wp.Stream, wp.Event, wp.ScopedCapture, wp.capture_launch = Stream, Event, Capture, replay
     wp.get_stream = lambda device=None: stream
-    wp.record_event = lambda event=None: stream.record_event(event)
+    wp.record_event = stream.record_event
     wp.get_event_elapsed_time = lambda *events, **_: 0.0
     wp.synchronize_event = lambda event: Stream.wait(event)
     wp.synchronize_stream = wp.synchronize_device = lambda *_: Stream.wait()
@@ -264,7 +274,7 @@ def delay_arrays(device) -> None:
         hosts = [array for array in (dest, src) if array.device is not device]
         if len(hosts) == 2:
             return plain(dest, src, *args, **options)
-        options.pop("stream", None)
+        options["stream"] = device._stream  # some paths of Warp ask it whether it captures
         if hosts and not hosts[0].pinned:
             Stream.wait()
             return plain(dest, src, *args, **options)

@@ -130,10 +130,11 @@ def examine_interval(
         depth += slot[1]
         left = code == LEFT
         count = warp_count(left)
+        place = top + warp_rank(left)
         if top + count > limit:
             return -1
         if left:
-            entries[top + warp_rank(left)] = entry
+            entries[place] = entry
         top += count
         warp_sync()
     return top
