@@ -12,6 +12,7 @@ volumes against manifold3d.
 
 import argparse
 from collections.abc import Callable
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +22,7 @@ import warp as wp
 import abut
 from benchmarks.cases import Case, Question, bunny_bunny_all, cow_cow_10k_poses
 from benchmarks.comparison import QUIET, RESULTS
+from benchmarks.peers import installed
 from benchmarks.rows import Row, machine_name, print_rows, set_ratios, write_csv
 from benchmarks.timing import Timed, measure
 
@@ -63,6 +65,11 @@ def main(argv: list[str] | None = None) -> int:
     return int(bool(wrong))
 
 
+def fcl_of(args: argparse.Namespace) -> list[Any]:
+    """The peer FCL, if it is asked for and installed."""
+    return [] if args.no_peers else installed(("fcl",))[0]
+
+
 def bunny_jobs(args: argparse.Namespace, wrong: list[str]) -> dict[str, Calls]:
     """Calls about two bunnies."""
     case = next(c for c in bunny_bunny_all(args.device) if c.pose is not None)
@@ -85,13 +92,10 @@ def bunny_jobs(args: argparse.Namespace, wrong: list[str]) -> dict[str, Calls]:
         "volume": {"abut": lambda: abut.overlap(a, b, pose_b=pose, volume=True).volume},
         "regions": {"abut": lambda: len(abut.overlap(a, b, pose_b=pose).regions)},
     }
-    if not args.no_peers:
-        from benchmarks.peers import fcl
-
-        peer = fcl.prepare(
-            Case("", "", Question.FIRST, "cpu", case.vertices, case.faces, pose=pose)
-        )
-        jobs["relation"]["fcl"] = peer.call
+    for fcl in fcl_of(args):
+        question = Case("", "", Question.FIRST, "cpu", case.vertices, case.faces, pose=pose)
+        jobs["relation"]["fcl"] = fcl.prepare(question).call
+    if not args.no_peers and find_spec("manifold3d"):
         boolean = manifold_call(case, pose)
         jobs["volume"]["manifold3d"] = boolean
         if not np.isclose(found.volume, boolean(), rtol=1e-6):
@@ -112,9 +116,7 @@ def cow_jobs(args: argparse.Namespace, wrong: list[str]) -> dict[str, Calls]:
             "abut": lambda: abut.overlap(a, b, pose_b=poses, tolerance=1e-3).inside_bounds
         },
     }
-    if not args.no_peers:
-        from benchmarks.peers import fcl
-
+    for fcl in fcl_of(args):
         peer = fcl.prepare(case)
         jobs["relation"]["fcl"] = peer.call
         meets = np.asarray(fcl.answer(peer.call()), bool)

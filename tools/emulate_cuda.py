@@ -18,6 +18,7 @@ import sys
 import tempfile
 import threading
 from copy import copy
+from importlib import import_module
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
@@ -25,6 +26,19 @@ SIMT = Path(__file__).parent / "simt"
 SEED = int(os.environ.get("EMULATE_SEED", "1"))
 THREADS = int(os.environ.get("EMULATE_THREADS", "256"))
 RESIDENT = 1024  # threads that run at once
+FIXED_GRIDS = (
+    "abut.core.launch.CUDA_THREADS",
+    "abut.core.team.TEAM_GRID",
+    "abut.core.point_check.CUDA_LANES",
+    "abut.bvh.refit.CUDA_LANES",
+    "abut.narrow.exact.EXACT_THREADS",
+    "abut.query.team_passes.CUDA_TEAMS",
+    "abut.query.contact_plan.UNPACKING_THREADS",
+    "abut.query.contact_stages.LEAF_WALK_THREADS",
+    "abut.query.distance_stages.CUDA_WALKS",
+    "abut.sdf.draw_batches.THREADS",
+)
+LAUNCHED: set = set()  # (module, threads of a block) that were asked for
 
 
 # Native code --------------------------------------------------------------------------------------
@@ -77,17 +91,26 @@ def translate(snippet: str) -> str:
     cuda = cuda.replace("const unsigned at = (uint64_t)", "const uint64_t at = (uint64_t)")
     undefine = "".join(f"#undef {name}\n" for name in re.findall(r"#define (\w+)", snippet))
     fiber = f"if (simt::inside()) {{\nusing wp::max;\nusing wp::min;\n{cuda}\n{undefine}}}"
-    both = f"{fiber} else {{\n{snippet}\n{undefine}}}"
-    return f"#if defined(__CUDACC_RTC__)\n{snippet}\n#else\n{both}\n#endif\n"
+    return f"{fiber} else {{\n{snippet}\n{undefine}}}\n"
 
 
 def emulate_native_code() -> None:
     """Make Warp's CPU code hold both branches, and its launches one task of a fiber."""
     import warp as wp
-    from warp._src import codegen
+    from warp._src import codegen, context
 
-    native = wp.func_native
-    wp.func_native = lambda snippet, *a, **k: native(translate(snippet), *a, **k)
+    functions, snippet_code = context.ModuleBuilder._codegen_functions, codegen.codegen_snippet
+    for_cpu = [False]  # codes for both are made from the same text, so hashes are those of CUDA
+
+    def codegen_functions(self, functions_, device, **options):
+        for_cpu[0] = device == "cpu"
+        return functions(self, functions_, device, **options)
+
+    def codegen_snippet(adj, *, snippet, **options):
+        return snippet_code(adj, snippet=translate(snippet) if for_cpu[0] else snippet, **options)
+
+    context.ModuleBuilder._codegen_functions = codegen_functions
+    codegen.codegen_snippet = codegen_snippet
     wp.config.kernel_cache_dir = os.environ["EMULATE_CACHE"]
     header = SIMT.joinpath("intrinsics.h").read_text().replace("{", "{{").replace("}", "}}")
     codegen.cpu_module_header = codegen.cpu_module_header + header
@@ -342,6 +365,7 @@ def emulate_launches(device) -> None:
         if command is None:  # no threads
             return None
         command.simt_block = block or kernel.module.options["block_dim"]
+        LAUNCHED.add((kernel.module, command.simt_block))
         return command if record else Stream.add(prepared(command))
 
     launch_plain = context.Launch.launch
@@ -368,14 +392,19 @@ def start() -> None:
     device = add_device()
     delay_arrays(device)
     emulate_launches(device)
-    import abut.core.launch
-    import abut.core.team
-
-    abut.core.launch.CUDA_THREADS = THREADS
-    abut.core.team.TEAM_GRID = THREADS
     import abut.core.call
 
     abut.core.call._captured = capture_call
+    for name in FIXED_GRIDS:
+        shrink_grid(*name.rsplit(".", 1))
+
+
+def shrink_grid(module: str, name: str) -> None:
+    """Let launches of a fixed size be small, wherever the number of their threads was imported."""
+    usual = getattr(import_module(module), name)
+    for other in [m for key, m in sys.modules.items() if key.startswith("abut")]:
+        if vars(other).get(name) == usual:
+            setattr(other, name, THREADS // 32 if "TEAMS" in name else THREADS)
 
 
 def main() -> int:

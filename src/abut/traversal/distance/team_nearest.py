@@ -23,6 +23,7 @@ from abut.core.lanes import (
     WARP_SIZE,
     lane_count,
     lane_index,
+    warp_broadcast,
     warp_sync,
 )
 from abut.core.memory_access import load_relaxed_int64
@@ -78,6 +79,12 @@ def start_of_item(pair: PosedPair, items: WorkItems, item: wp.int32):
     return first_entry(pair.tree_a, slot_a, pair.tree_b, slot_b)
 
 
+@wp.func
+def shared_bound(queues: DistanceQueues, rank: wp.int32):
+    """The bits of the bound of a row, the same for all lanes; other teams may lower it meanwhile."""
+    return warp_broadcast(load_relaxed_int64(queues.bound, rank), 0)
+
+
 @cache
 def nearest_in_row_for(bound: Bound, cuda: bool) -> wp.Function:
     """The search of one row of trees with some kind of volume, by a warp or by a CPU thread."""
@@ -112,7 +119,7 @@ def nearest_in_row_for(bound: Bound, cuda: bool) -> wp.Function:
         lane = lane_index()
         slack = slack_of(pair)
         found = NearestPair()
-        found.bits = load_relaxed_int64(queues.bound, rank)
+        found.bits = shared_bound(queues, rank)
         found.key = NO_KEY
         known = NearestBounds()
         known.upper = wp.min(from_bits(found.bits), upper)
@@ -132,7 +139,7 @@ def nearest_in_row_for(bound: Bound, cuda: bool) -> wp.Function:
                         continue
                 round += 1
             if shared:  # another team may have found nearer faces
-                other = from_bits(load_relaxed_int64(queues.bound, rank))
+                other = from_bits(shared_bound(queues, rank))
                 known.upper = wp.min(known.upper, other)
             if pool.faces >= wp.static(together) or (pool.near == 0 and pool.faces > 0):
                 mine = known.upper
