@@ -5,9 +5,10 @@
     abut bench all --parts collide everyday --quick
     abut bench all --list
 
-A part is a folder of tests, or one job of a benchmark. Its output goes to a log, its status to
-``status.json``; parts that are done are not run again. CSV files are those of each benchmark;
-with ``--quick`` they lie beside the logs, so that no measurement is replaced by a hasty one.
+A part is a folder of tests, a tool of compute-sanitizer over a few tests, or one job of a
+benchmark; tests come first. Its output goes to a log, its status to ``status.json``; parts that are
+done are not run again. CSV files are those of each benchmark; with ``--quick`` they lie beside the
+logs, so that no measurement is replaced by a hasty one.
 """
 
 import argparse
@@ -21,7 +22,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
 from importlib import import_module
+from importlib.util import find_spec
 from pathlib import Path
+from shutil import which
 from typing import Any, NoReturn
 from unittest import mock
 
@@ -30,6 +33,26 @@ from benchmarks import peers
 ROOT = Path(__file__).parents[1]
 HERE = Path(__file__).parent
 LONG = ("scale",)  # hours: only where they are named
+# Rooms of tests and benchmarks that come first: with many kernels, with targets for a device.
+ROOMS = ("core", "traversal", "narrow", "query", "scene", "point", "sdf", "visibility")
+TABLES = (
+    *("everyday", "overlap", "robot", "robot_motions", "scene_parts", "scene_distance", "scene"),
+    *("dragons", "response", "field", "cull_frames", "growth"),
+)
+MORE = {"field": ("--rebuild",)}  # options that are parts of their own
+SANITIZER = "compute-sanitizer"
+TOOLS = ("memcheck", "synccheck", "racecheck")
+SANITIZED = (  # tests of teams, queues and tables, small enough for a tool that takes long
+    "tests/core/test_call.py",
+    "tests/scene/test_robot_motions.py::test_known_times",
+    "tests/scene/test_robot.py::test_valid_finds_solids_inside",
+    "tests/scene/test_scene_near.py::test_small_scenes",
+    "tests/query/test_distance_strategies.py::test_nearest",
+    "tests/query/test_overlap.py::test_cavity",
+    "tests/sdf/test_tangential_springs.py",
+    "tests/visibility/test_pair_views.py::test_no_pair_is_lost",
+)
+SHOWN = 12  # lines about a part that failed
 LEAST_S = 20.0  # a part is not begun with less time
 SPLIT = ("--jobs", "--sweeps")  # options whose choices are parts of their own
 DONE, FAILED, STOPPED = "done", "failed", "stopped at its limit"
@@ -70,6 +93,8 @@ def main(argv: list[str] | None = None) -> int:
         print(f"{part.name:<44} ", end="", flush=True)
         status[part.name] = run_part(part, min(args.limit, left), folder)
         print(f"{status[part.name]['status']}, {status[part.name]['seconds']} s", flush=True)
+        for line in told(status[part.name]["status"], _log(part, folder)):
+            print(f"    {line}", flush=True)
         (folder / "status.json").write_text(json.dumps(status, indent=1) + "\n")
     ends = [status.get(part.name, {}).get("status", "") for part in parts]
     print(f"{ends.count(DONE)} of {len(parts)} parts are done; logs are in {folder}")
@@ -78,7 +103,7 @@ def main(argv: list[str] | None = None) -> int:
 
 def run_part(part: Part, limit: float, folder: Path) -> dict[str, Any]:
     """Run a part, with all processes it starts, for at most ``limit`` seconds; write its log."""
-    log = folder / f"{part.name.replace('/', '_')}.log"
+    log = _log(part, folder)
     log.parent.mkdir(parents=True, exist_ok=True)
     start = time.monotonic()
     with log.open("w") as out:
@@ -98,17 +123,31 @@ def run_part(part: Part, limit: float, folder: Path) -> dict[str, Any]:
     return {"status": status, "seconds": round(time.monotonic() - start, 1)}
 
 
+def told(status: str, log: Path) -> list[str]:
+    """What the log of a part says of failures; its last line if it was done."""
+    lines = [x for x in log.read_text(errors="replace").splitlines() if x and x[:5] != "Warp "]
+    if status == DONE:
+        return lines[-1:]
+    bad = [line for line in lines if line.startswith(("FAILED", "ERROR", "=========     at"))]
+    return (bad or lines[-SHOWN:])[:SHOWN]
+
+
+def _log(part: Part, folder: Path) -> Path:
+    return folder / f"{part.name.replace('/', '_')}.log"
+
+
 def all_parts(args: argparse.Namespace) -> list[Part]:
     """The folders of tests and the jobs of benchmarks, in the order in which they run."""
     asked = {part.split("/")[0] for part in args.parts}
     names = [name for name in benchmark_names() if not asked or name in asked]
-    return [*_test_parts(), *(part for name in names for part in _jobs(name, args))]
+    jobs = (part for name in names for part in _jobs(name, args))
+    return [*_test_parts(args.device), *_sanitizer_parts(args.device), *jobs]
 
 
 def benchmark_names() -> list[str]:
-    """The names of all benchmarks but this one."""
-    names = sorted(path.stem.removeprefix("bench_") for path in HERE.glob("bench_*.py"))
-    return [name for name in names if name != "all"]
+    """The names of all benchmarks but this one, TABLES first."""
+    names = {path.stem.removeprefix("bench_") for path in HERE.glob("bench_*.py")} - {"all"}
+    return _first(names, TABLES)
 
 
 def chosen(parts: list[Part], names: list[str]) -> list[Part]:
@@ -125,18 +164,40 @@ def chosen(parts: list[Part], names: list[str]) -> list[Part]:
     return [part for part in parts if any(has(part, name) for name in names)]
 
 
-def _test_parts() -> Iterator[Part]:
-    command = (sys.executable, "-m", "pytest", "-q", "-n", "auto", "-p", "no:cacheprovider")
+def _first(names: set[str], first: tuple[str, ...]) -> list[str]:
+    return [*(name for name in first if name in names), *sorted(names - {*first})]
+
+
+def _test_parts(device: str) -> Iterator[Part]:
+    """The folders of tests, each in as many processes as there are cores if pytest can."""
+    spread = ("-n", "auto") if find_spec("xdist") else ()
+    command = (*_pytest(device), *spread, "--maxfail", "20")
     files = sorted(str(path.relative_to(ROOT)) for path in (ROOT / "tests").glob("test_*.py"))
-    yield Part("tests/top", (*command, *files))
-    for folder in sorted((ROOT / "tests").iterdir()):
-        if any(folder.glob("test_*.py")):
-            yield Part(f"tests/{folder.name}", (*command, str(folder.relative_to(ROOT))))
+    folders = {path.parent.name for path in (ROOT / "tests").glob("*/test_*.py")}
+    for room in _first(folders | {"top"}, ROOMS):
+        yield Part(f"tests/{room}", (*command, *(files if room == "top" else [f"tests/{room}"])))
+
+
+def _sanitizer_parts(device: str) -> Iterator[Part]:
+    """A few tests under each tool of compute-sanitizer, where it is installed."""
+    if device != "cpu" and which(SANITIZER):
+        for tool in TOOLS:
+            watch = (SANITIZER, "--tool", tool, "--error-exitcode", "1")
+            yield Part(f"sanitizer/{tool}", (*watch, *_pytest(device), "-x", *SANITIZED))
+
+
+def _pytest(device: str) -> tuple[str, ...]:
+    options = ("-q", "--tb", "short", "-p", "no:cacheprovider")
+    return (sys.executable, "-m", "pytest", *options, "--device", device)
 
 
 def _jobs(name: str, args: argparse.Namespace) -> Iterator[Part]:
     """The parts of a benchmark; none where it has no --device and another than the CPU is asked."""
-    options = options_of(name)
+    try:
+        options = options_of(name)
+    except ImportError as error:
+        print(f"{name} is left out: {error}")
+        return
     command = [sys.executable, "-m", f"benchmarks.bench_{name}"]
     if "--device" in options:
         command += ["--device", args.device]
@@ -152,6 +213,8 @@ def _jobs(name: str, args: argparse.Namespace) -> Iterator[Part]:
     split = next((option for option in SPLIT if options.get(option)), None)
     if split is None:
         yield Part(name, tuple(command))
+        for option in MORE.get(name, ()):
+            yield Part(f"{name}/{option.strip('-')}", (*command, option))
         return
     for job in options[split]:
         yield Part(f"{name}/{job}", (*command, split, job))

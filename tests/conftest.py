@@ -22,6 +22,7 @@ CUDA = pytest.param(
 
 def pytest_addoption(parser):
     parser.addoption("--slow", action="store_true", help="also run tests marked slow")
+    parser.addoption("--device", help="leave out tests on another device")
 
 
 def pytest_collection_modifyitems(config, items):
@@ -29,6 +30,16 @@ def pytest_collection_modifyitems(config, items):
         for item in items:
             if "slow" in item.keywords:
                 item.add_marker(pytest.mark.skip(reason="slow: run with --slow"))
+    device = config.getoption("--device")
+    if device:
+        others = [item for item in items if device_of(item) not in (None, device)]
+        config.hook.pytest_deselected(items=others)
+        items[:] = [item for item in items if device_of(item) in (None, device)]
+
+
+def device_of(item):
+    """The device that a test is given; None for one that chooses its own."""
+    return item.callspec.params.get("device") if hasattr(item, "callspec") else None
 
 
 @pytest.fixture(scope="session", params=["cpu", CUDA])

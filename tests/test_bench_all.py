@@ -51,12 +51,53 @@ def test_options_reach_each_benchmark(bench_all):
     )
 
 
+def test_a_device_sees_tests_then_the_sanitizer_then_tables(bench_all, monkeypatch):
+    monkeypatch.setattr(bench_all, "which", lambda name: f"/usr/bin/{name}")
+    parts = parts_of(bench_all, "--device", "cuda:0")
+    kinds = [part.name.split("/")[0] for part in parts]
+    assert list(dict.fromkeys(kinds))[:4] == ["tests", "sanitizer", "everyday", "overlap"]
+    tools = [part for part in parts if part.name.startswith("sanitizer/")]
+    assert [part.command[2] for part in tools] == ["memcheck", "synccheck", "racecheck"]
+    tests = [part for part in parts if part.name.startswith("tests/")]
+    assert all(part.command[-1].startswith("tests/") for part in tests)
+    assert all("--device" in part.command for part in (*tools, *tests))
+    assert not any(part.name.startswith("sanitizer") for part in parts_of(bench_all))  # on the CPU
+
+
+def test_the_sanitizer_watches_tests_that_there_are(bench_all):
+    for name in bench_all.SANITIZED:
+        file, _, test = name.partition("::")
+        assert f"def {test or 'test_'}" in (ROOT / file).read_text(), name
+
+
+def test_a_benchmark_that_cannot_be_imported_is_left_out(bench_all, monkeypatch, capsys):
+    plain = bench_all.options_of
+
+    def options_of(name):
+        if name == "overlap":
+            raise ImportError("no module named fcl")
+        return plain(name)
+
+    monkeypatch.setattr(bench_all, "options_of", options_of)
+    assert not [part for part in parts_of(bench_all) if part.name == "overlap"]
+    assert "overlap is left out: no module named fcl" in capsys.readouterr().out
+
+
+def test_failures_are_told_in_few_lines(bench_all, tmp_path):
+    log = tmp_path / "log"
+    log.write_text("....F\n\nE   assert 1\nFAILED tests/a.py::test_b - assert 1\n1 failed\n")
+    assert bench_all.told(bench_all.FAILED, log) == ["FAILED tests/a.py::test_b - assert 1"]
+    assert bench_all.told(bench_all.DONE, log) == ["1 failed"]
+    log.write_text("\n".join(map(str, range(100))))
+    assert bench_all.told(bench_all.STOPPED, log) == [str(i) for i in range(88, 100)]
+
+
 def test_options_of_all_parts_are_known_to_their_benchmarks(bench_all, monkeypatch):
     """The parser of each benchmark takes the command of each of its parts."""
     parse = argparse.ArgumentParser.parse_args
     commands = [part.command for part in parts_of(bench_all, "--quick", "--no-peers")]
     for command in commands:
-        if command[2] == "pytest":
+        if "pytest" in command:
             continue
 
         def parsed(parser, words=None, *_, command=command):

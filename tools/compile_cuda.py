@@ -25,9 +25,9 @@ def loaded_modules() -> list:
     """Return (module, threads of a block) of abut in this process that have kernels."""
     from warp._src.context import Module
 
-    emulated = sys.modules.get("emulate_cuda")
-    if emulated is not None:
-        return [(module, block) for module, block in emulated.LAUNCHED if is_abut(module)]
+    launches = sys.modules.get("simt.launches")  # of the emulated device
+    if launches is not None:
+        return [(module, block) for module, block in launches.LAUNCHED if is_abut(module)]
     modules = [m for m in gc.get_objects() if isinstance(m, Module)]
     return [(m, m.options["block_dim"]) for m in modules if is_abut(m) and m.kernels]
 

@@ -81,7 +81,7 @@ def start_of_item(pair: PosedPair, items: WorkItems, item: wp.int32):
 
 @wp.func
 def shared_bound(queues: DistanceQueues, rank: wp.int32):
-    """The bits of the bound of a row, the same for all lanes; other teams may lower it meanwhile."""
+    """The bits of a bound that other teams may lower meanwhile, the same for all lanes."""
     return warp_broadcast(load_relaxed_int64(queues.bound, rank), 0)
 
 

@@ -1,0 +1,1 @@
+"""A CUDA device that the CPU stands for; see tools/emulate_cuda.py."""
