@@ -23,7 +23,9 @@ typedef struct Fiber {
     size_t thread;  // of the grid
     unsigned thread_of_block, mask;
     const void* site;
-    uint64_t value, seen[LANES];
+    uint64_t value, values[LANES];
+    uint64_t all[LANES];  // of a first lane: values of the last meeting of its whole warp
+    const uint64_t* seen;  // the values of all lanes
     Block* block;
     struct Fiber* warp;  // its first lane
 } Fiber;
@@ -66,22 +68,26 @@ static void complain(const char* what, const Fiber* f) {
 
 // Let lanes go on that wait for each other, once all lanes of their mask have come or ended.
 static void meet(Fiber* f) {
+    Fiber* warp = f->warp;
     unsigned here = 0;
-    for (int k = 0; k < LANES; ++k) {
-        Fiber* other = f->warp + k;
-        if (!(f->mask >> k & 1)) continue;
-        if (other->state == DONE) continue;
+    for (int k = LANES - 1; k >= 0; --k) {
+        const Fiber* other = warp + k;
+        if (!(f->mask >> k & 1) || other->state == DONE) continue;
         if (other->state != WAITING || other->mask != f->mask || other->site != f->site) return;
         here |= 1u << k;
     }
     if (here != f->mask) complain("lanes of the mask have ended", f);
+    // Of all lanes none comes to the next meeting before it has read these values; of some it may.
+    const int every = here == 0xffffffffu;
     for (int k = 0; k < LANES; ++k) {
         if (!(here >> k & 1)) continue;
-        for (int m = 0; m < LANES; ++m)
-            f->warp[k].seen[m] = here >> m & 1 ? f->warp[m].value : 0;
+        uint64_t* values = every ? warp->all : warp[k].values;
+        if (!every || k == 0)
+            for (int m = 0; m < LANES; ++m) values[m] = here >> m & 1 ? warp[m].value : 0;
+        warp[k].seen = values;
     }
     for (int k = 0; k < LANES; ++k)
-        if (here >> k & 1) f->warp[k].state = READY;
+        if (here >> k & 1) warp[k].state = READY;
 }
 
 static int inside(void) { return current != 0; }
