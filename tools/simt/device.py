@@ -128,15 +128,7 @@ def add_device() -> object:
         self is other or (isinstance(other, str) and other == self.alias)
     )
     properties.__hash__ = lambda self: hash(self.alias)
-    plain = context.CpuDefaultAllocator.allocate
-
-    def allocate(self, size):
-        start = plain(self, size)
-        ctypes.memset(start, 0xCD, size)  # memory begins with anything
-        return start
-
-    context.CpuDefaultAllocator.allocate = context.CpuPinnedAllocator.allocate = allocate
-    context.CpuPinnedAllocator.deallocate = context.CpuDefaultAllocator.deallocate
+    poison_memory(context, device)
     wp.is_cuda_available = lambda: True
     wp.get_cuda_devices = lambda: [device]
     wp.get_devices = lambda: [runtime.cpu_device, device]
@@ -152,6 +144,30 @@ def add_device() -> object:
     wp.synchronize_stream = wp.synchronize_device = lambda *_: Stream.wait()
     wp.synchronize = Stream.wait
     return device
+
+
+def poison_memory(context, device) -> None:
+    """Let memory begin with arbitrary bytes; what is freed on the device lasts until its turn."""
+    allocator = context.CpuDefaultAllocator
+    allocate, deallocate = allocator.allocate, allocator.deallocate
+
+    def allocate_poisoned(self, size):
+        start = allocate(self, size)
+        ctypes.memset(start, 0xCD, size)
+        return start
+
+    def deallocate_in_turn(self, start, size):
+        def free():
+            ctypes.memset(start, 0xDD, size)
+            deallocate(self, start, size)
+
+        if self is device.default_allocator and not Stream.runs:
+            Stream.waiting.append(free)
+        else:
+            free()
+
+    allocator.allocate = context.CpuPinnedAllocator.allocate = allocate_poisoned
+    allocator.deallocate = context.CpuPinnedAllocator.deallocate = deallocate_in_turn
 
 
 def delay_arrays(device) -> None:
