@@ -85,6 +85,20 @@ def test_view_takes_the_options_of_pictures(capsys, tmp_path, box):
     assert "of the picture (default: 1200x800)" in text and "--vertical" not in text
 
 
+def test_view_of_a_folder(capsys, tmp_path, box):
+    """Regression: unlike meshes were refused as frames; an empty folder was an IndexError."""
+    trimesh = pytest.importorskip("trimesh")
+    trimesh.creation.icosphere(1).export(tmp_path / "ball.stl")
+    picture = tmp_path / "parts.png"
+    words = ("--picture", picture, "--size", "60x40", "--device", "cpu")
+    assert said(capsys, "view", tmp_path, *words) == (0, "", "")
+    status, _, err = said(capsys, "view", tmp_path, "--frames", *words)
+    assert status == 2 and "does not have the faces of the frame before it" in err
+    (empty := tmp_path / "empty").mkdir()
+    status, _, err = said(capsys, "view", empty, *words)
+    assert status == 2 and err.startswith(f"abut: {empty} holds no mesh file (")
+
+
 def test_help_begins_with_a_first_command(capsys):
     main(["--help"])
     text = capsys.readouterr().out

@@ -12,10 +12,10 @@ from abut.cases.shape import joined
 from abut.cli.ccd import frames_of
 from abut.cli.console import one_line, progress, tell, working
 from abut.cli.demo import ANIMATED, DEMOS
-from abut.cli.operands import add_choice, natural
+from abut.cli.operands import add_choice, files_in, natural
 from abut.cli.pictures import add_picture, check_picture, vertical_of
 from abut.core.device import resolve_device
-from abut.errors import AbutError, FileError, OptionError
+from abut.errors import AbutError, FileError, MeshError, OptionError
 from abut.io.write import require_writable
 from abut.mesh import Mesh
 from abut.options import Method
@@ -115,7 +115,7 @@ def load_files(args: argparse.Namespace) -> tuple[Scene, Frames, list[str]]:
         found = _sequence(files, args)
         if found is not None:
             return found[0], found[1], []
-    scene, messages = load_objects(args.files, args.device)
+    scene, messages = load_objects(files_in(args.files), args.device)
     return scene, [], messages
 
 
@@ -123,7 +123,14 @@ def _sequence(files: list[Path], args: argparse.Namespace) -> tuple[Scene, Frame
     """The scene of the first frame and all frames; None for files with other faces."""
     with working("reading frames"):
         if len(files) == 1:
-            found = list(frames_of(files[0]))
+            try:
+                found = list(frames_of(files[0]))
+            except MeshError:  # meshes with other faces
+                if args.frames or not files[0].is_dir():
+                    raise
+                return None
+            if not found:
+                return None
             faces, frames = found[0][2], [vertices for _, vertices, _ in found]
         else:
             meshes = [Mesh.load(file, "cpu") for file in files]
