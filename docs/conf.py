@@ -69,7 +69,7 @@ copybutton_prompt_is_regexp = True
 def _plain_links(_app, _name, source):
     """Show links to files that are not pages of the site as plain names."""
     source[0] = re.sub(
-        r"\[([^\]]+)\]\(((?:\.\./)*(?:src|tests|tools|examples|benchmarks)/?[^)]*)\)",
+        r"\[([^\]]+)\]\(((?:\.\./)*(?:src|tests|tools|examples|benchmarks)(?:/[^)]*)?)\)",
         lambda found: found[0] if found[2].endswith("benchmarks/README.md") else found[1],
         source[0],
     )

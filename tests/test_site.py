@@ -37,4 +37,6 @@ def test_the_site_builds(tmp_path):
     assert {path.stem for path in (ROOT / "docs").rglob("*.md")} <= pages
     tour = (tmp_path / "site" / "docs" / "notebooks" / "tour.html").read_text()
     assert "pairs of faces intersect" in tour and "<img" in tour
+    home = (tmp_path / "site" / "docs" / "home.html").read_text()
+    assert '<a class="reference internal" href="benchmarks.html">' in home.partition("<article")[2]
     assert (tmp_path / "site" / "searchindex.js").is_file()
