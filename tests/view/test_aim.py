@@ -70,6 +70,24 @@ def test_the_camera_comes_close_to_a_small_answer():
     assert abs(rows.mean() - 80) < 16 and abs(columns.mean() - 120) < 24
 
 
+def test_bodies_fill_the_picture_of_an_answer_of_a_third_of_their_size():
+    """Regression: a cube around the answer was kept in view, larger than flat bodies."""
+    plate = view.Body(cases.box((10.0, 6.0, 3.0)), view.SAND)
+    ring = np.array([[-1.2, 0, 1.6], [1.2, 0, 1.6]])
+    _, camera, _ = picture_of([plate], [ring])
+    whole = view.Camera.around(plate.shape.vertices, aspect=1.5)
+    assert np.linalg.norm(camera.eye - ring.mean(axis=0)) <= 1.1 * np.linalg.norm(whole.eye)
+
+
+def test_an_answer_that_leaves_the_bodies_is_in_view():
+    plate = view.Body(cases.box((10.0, 6.0, 3.0)), view.SAND)
+    arrow = np.array([[0, 0, 1.5], [0, 0, 30.0]])
+    _, camera, _ = picture_of([plate], [arrow])
+    offset = arrow[1] - camera.eye
+    across = np.abs([offset @ camera.right / 1.5, offset @ camera.up]) / (offset @ camera.ahead)
+    assert (across < camera.tangent).all()
+
+
 @pytest.mark.parametrize("scale", [1e-6, 1e6])
 @pytest.mark.parametrize("shift", [0.0, 1e6])
 def test_any_unit_and_place(scale, shift):

@@ -192,6 +192,7 @@ def test_bodies_of_meshes():
     pose = np.eye(4)
     pose[:3, 3] = 1, 2, 3
     assert np.allclose(view.Body(mesh, pose=pose).shape.vertices, BALL.moved((1, 2, 3)).vertices)
+    assert np.array_equal(draw([mesh]), draw([view.Body(BALL, view.SAND)]))
     with pytest.raises(abut.MeshError, match="vertices"):
         view.Body(BALL.vertices[:, :2])
     with pytest.raises(abut.PoseError, match="4, 4"):

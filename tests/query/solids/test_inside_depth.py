@@ -7,8 +7,9 @@ import abut
 from abut.cases.placed_shapes import random_rotations
 from abut.cases.shape import Shape, joined
 from abut.cases.shapes import box, gem, icosphere, torus
+from abut.query.solids import inside_depth
 from abut.query.solids.depth_search import DepthSearch
-from abut.query.solids.inside_depth import inside_depths
+from abut.query.solids.inside_depth import depth_beside, inside_depths
 
 
 def moved(shape, shift=(0.0, 0.0, 0.0), rotation=None):
@@ -305,3 +306,41 @@ def test_one_pose_serves_all_of_a_batch(device):
     np.testing.assert_array_equal(together.depth, each.depth)
     assert inside_depths(a, b, one, many[:0], 1e-9).bounds.shape == (0, 2)
     assert inside_depths(a, b, None, many[:0], 1e-9).depth.shape == (0,)
+
+
+@pytest.mark.parametrize("share", [0.2, 0.9, 1.1, 5.0])
+def test_depths_are_told_from_a_limit(device, share):
+    """The bounds hold the depth, and are on its side of a limit that is not just above it."""
+    rng = np.random.default_rng(int(10 * share))
+    for a, b in [(CURVED[k], CURVED[k - 1]) for k in range(4)]:
+        mesh_a, mesh_b = mesh_of(a, device), mesh_of(b, device)
+        poses = random_poses(1, rng, 0.3), random_poses(1, rng, 0.3)
+        known = inside_depths(mesh_a, mesh_b, *poses, 1e-9).bounds[0]
+        limit = max(share * known[1], 0.001)
+        low, high = depth_beside(mesh_a, mesh_b, *poses, limit)
+        assert low <= known[1] and high >= known[0]
+        if known[0] > 1.5 * limit:
+            assert low > limit and high == np.inf
+        elif known[1] < 0.5 * limit:
+            assert high <= limit
+        else:
+            assert high <= 1.5 * limit or high == np.inf
+
+
+def test_a_surface_that_meets_itself_takes_a_bounded_number_of_cells(device, monkeypatch):
+    """No level is bounded only to be given up, and the bounds hold."""
+    slab = mesh_of(moved(box((6.0, 0.25, 2.5)), (3.0, 0.125, 1.25)), device)
+    over = moved(box((9.0, 1.0, 9.0)), (3.5, 0.75 - 1e-13, 3.5))
+    beside = moved(box((1.0, 9.0, 9.0)), (1e-13 - 0.5, 0.5, 3.5))
+    corner = mesh_of(joined(over, beside), device)
+    bound, cells = DepthSearch.bound, []
+    monkeypatch.setattr(
+        DepthSearch, "bound", lambda self, x: cells.append(x.pose.shape[0]) or bound(self, x)
+    )
+    for most in (2, 16, 256, 1024):
+        monkeypatch.setattr(inside_depth, "USUAL_CELLS", most)
+        cells.clear()
+        low, high = inside_depths(corner, slab, None, None, 1e-4).bounds[0]
+        assert sum(cells) <= most
+        assert low <= 1e-13 <= high
+    assert high < 2e-4

@@ -7,7 +7,7 @@ import numpy as np
 from abut.coordination.checks.part_contacts import PartContacts
 from abut.coordination.checks.shallow_overlaps import parting_length
 from abut.coordination.parts.part_surfaces import PartSurfaces
-from abut.query.solids.inside_depth import inside_depths
+from abut.query.solids.inside_depth import depth_beside, inside_depths
 
 FIRST_PRECISION = 2.0**-12  # of the smaller part
 LEAST_PRECISION = 2.0**-24
@@ -16,6 +16,7 @@ RELATIVE_ERROR = 1.0 / 16.0
 NEGLIGIBLE = 2.0**-16  # of the smaller part: measured more closely only to decide the tolerance
 OF_TOLERANCE = 1.0 / 8.0
 SLIGHTLY_LESS = 1.0 - 2.0**-10  # so that the length, rounded up, is at most the tolerance
+VAGUE = 1.5  # tolerances: upper bounds beyond, of which a search has given up
 SHALLOW = 1.0 / 64.0  # of the tolerance: such overlaps need no search
 
 
@@ -76,9 +77,9 @@ def pair_depth(
     Parts that a translation of a 64th of the tolerance parts have depth 0 and that length as error,
     and no deepest points. The bounds of others are at most a sixteenth of the depth, an eighth of
     the tolerance or 2**-16 of the smaller part apart. They lie on one side of a tolerance above 0,
-    unless the depth is closer to it than 2**-24 of the smaller part. Bounds below the tolerance,
-    where touches are not reported, need not be close. Surfaces that intersect themselves may forbid
-    either, unless a translation of the tolerance parts them.
+    unless the depth is closer to it than 2**-24 of the smaller part. Surfaces that intersect
+    themselves may forbid either, unless a translation of the tolerance parts them. Where touches
+    are not reported, bounds of those, and of others that intersect themselves, need not be close.
 
     Args:
         surfaces: Surfaces of the parts, both closed.
@@ -90,18 +91,35 @@ def pair_depth(
     Guarantee:
         The true depth is in [depth, depth + error].
     """
-    length = parting_length(surfaces, i, j, faces, SHALLOW * tolerance)
-    if length <= tolerance:
-        return PairDepth(0.0, length, np.full((2, 3), np.nan))
-    found = _searched(surfaces, i, j, tolerance, shown)
-    if found.depth <= tolerance < found.depth + found.error:
+    for share in (SHALLOW,) if shown else (SHALLOW, SLIGHTLY_LESS):
+        length = parting_length(surfaces, i, j, faces, share * tolerance)
+        if length <= tolerance:
+            return PairDepth(0.0, length, np.full((2, 3), np.nan))
+    if tolerance > 0.0 and not shown:
+        high = _beside_tolerance(surfaces, i, j, tolerance)
+        if high <= tolerance or VAGUE * tolerance < high < np.inf:
+            return PairDepth(0.0, high, np.full((2, 3), np.nan))
+    found = _searched(surfaces, i, j, tolerance)
+    if shown and found.depth <= tolerance < found.depth + found.error:
         length = parting_length(surfaces, i, j, faces, SLIGHTLY_LESS * tolerance)
         if length <= tolerance:
             return found._replace(error=max(length - found.depth, 0.0))
     return found
 
 
-def _searched(surfaces: PartSurfaces, i: int, j: int, tolerance: float, shown: bool) -> PairDepth:
+def _beside_tolerance(surfaces: PartSurfaces, i: int, j: int, tolerance: float) -> float:
+    """An upper bound of the depth of two parts; infinite if it is more than the tolerance."""
+    most = 0.0
+    for k, m in ((i, j), (j, i)):
+        poses = surfaces.pose(k), surfaces.pose(m)
+        low, high = depth_beside(surfaces[k].mesh, surfaces[m].mesh, *poses, tolerance)
+        if low > tolerance:
+            return np.inf
+        most = max(most, high)
+    return most
+
+
+def _searched(surfaces: PartSurfaces, i: int, j: int, tolerance: float) -> PairDepth:
     """Depth of two parts by search; see ``pair_depth``."""
     sides = (i, j), (j, i)
     size = min(surfaces[row].size for row in (i, j))
@@ -122,7 +140,6 @@ def _searched(surfaces: PartSurfaces, i: int, j: int, tolerance: float, shown: b
         deepest = max(side.depth[0] for side in found)
         decided = tolerance == 0.0 or low > tolerance or high <= tolerance
         tight = high - low <= max(RELATIVE_ERROR * high, enough)
-        tight |= 0.0 < high <= tolerance and not shown
         stuck = high - low > 2.0 * precision  # the search has run out of cells or of digits
         if (decided and tight) or stuck or precision < LEAST_PRECISION * size:
             points = np.array([side.deepest[0] for side in found])

@@ -1,6 +1,6 @@
 """The search for the deepest common point: cells are bounded, then dropped or divided."""
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import warp as wp
@@ -117,6 +117,18 @@ def _rows(cells: Any, first: int, stop: int) -> Any:
     return out
 
 
+class Waiting(NamedTuple):
+    """Cells to bound.
+
+    Attributes:
+        cells: The cells.
+        whole: The cells whose parts they are, with their bounds, faces and flags; None at first.
+    """
+
+    cells: Any
+    whole: tuple[Any, Any, wp.array, wp.array] | None = None
+
+
 class DepthSearch:
     """The search for the deepest common points of two solids at ``pose_count`` poses.
 
@@ -148,35 +160,41 @@ class DepthSearch:
         self.deepest.point = wp.zeros(pose_count, dtype=wp.vec3d, device=device)
         self.deepest.owner = wp.full(pose_count, UNKNOWN_COUNT, dtype=wp.int32, device=device)
 
-    def run(self, waiting: list[Any], most: int) -> list[Any]:
-        """Search in cells until the bounds are tight or ``most`` cells were bounded.
+    def run(self, waiting: list[Waiting], most: int, enough: float = np.inf) -> list[Waiting]:
+        """Search in cells until the bounds are tight or more than ``most`` cells are needed.
+
+        With a depth that is ``enough`` the search ends where a point is deeper.
 
         Returns:
             The cells that are left.
         """
-        while waiting and most > 0:
-            cells = waiting.pop()
+        while waiting and not self.reached(enough):
+            cells, whole = waiting.pop()
             count = cells.pose.shape[0]
             if count > ROOM:
-                waiting.append(_rows(cells, ROOM, count))
+                waiting.append(Waiting(_rows(cells, ROOM, count), whole))
                 cells = _rows(cells, 0, ROOM)
+            if cells.pose.shape[0] > most:
+                return [*waiting, Waiting(cells, whole)]
             most -= cells.pose.shape[0]
-            bounds = self.bound(cells)
-            self._take_best(cells, bounds[0])
-            _, parts = self.divide(cells, *bounds)
+            bounded = cells, *self.bound(cells)
+            self._take_best(cells, bounded[1])
+            _, parts = self.divide(*bounded)
             if parts is not None:
-                waiting.append(parts)
+                waiting.append(Waiting(parts, bounded))
         return waiting
 
-    def settle(self, waiting: list[Any]) -> None:
-        """Take the bounds of cells as they are, which leaves the answer less certain."""
+    def reached(self, depth: float) -> bool:
+        """Whether a point of some pose is deeper."""
+        return depth < np.inf and float(self.deepest.best.numpy().max()) > depth
+
+    def settle(self, waiting: list[Waiting]) -> None:
+        """Take the bounds of cells, or of their wholes, as they are: the answer is uncertain."""
         loose = Precision()
         loose.noise, loose.margin = self.precision.noise, self.precision.margin
         loose.tolerance = float(FAR)
-        for cells in waiting:
-            bounds = self.bound(cells)
-            self._take_best(cells, bounds[0])
-            self.divide(cells, *bounds, precision=loose)
+        for cells, whole in {id(row.whole or row): row for row in waiting}.values():
+            self.divide(*(whole or (cells, *self.bound(cells))), precision=loose)
 
     def directions(self) -> np.ndarray:
         """(B, 3) unit vectors from the deepest points to the nearest points of a."""

@@ -1,13 +1,13 @@
 """Depths: the largest distance to a solid's surface of any point common to two solids."""
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from abut.mesh import Mesh
 from abut.query.points import in_unit, unit_of
 from abut.query.solids.depth_cells import BOX, IN_B, MEDIAL, MedialTree, Precision
-from abut.query.solids.depth_search import DepthSearch
+from abut.query.solids.depth_search import DepthSearch, Waiting
 from abut.query.solids.medial_tree import (
     MANY_POSES,
     ROUNDING,
@@ -19,7 +19,7 @@ from abut.query.solids.medial_tree import (
 from abut.query.solids.relation import intersects_itself
 
 LEAST_TOLERANCE = 16.0  # errors of distances
-USUAL_CELLS = 1 << 17  # for a pose; more only if no surface intersects itself
+USUAL_CELLS = 1 << 18  # for a pose; more only if no surface intersects itself
 MOST_CELLS = 1 << 24
 
 
@@ -74,6 +74,38 @@ def inside_depths(
     return out
 
 
+def depth_beside(
+    a: Mesh, b: Mesh, pose_a: np.ndarray, pose_b: np.ndarray, limit: float
+) -> tuple[float, float]:
+    """Bounds of the depth of the common part of two solids inside a, to tell it from a limit.
+
+    The search ends at the first common point that is deeper, and the upper bound is then infinite.
+
+    Args:
+        a, b: Closed surfaces, oriented outward (``closed_surface_of``).
+        pose_a, pose_b: (1, 4, 4).
+        limit: Above 0 [mesh length unit].
+
+    Guarantee:
+        The depth is between the bounds. The limit is too only if the depth is more than half of it,
+        or if a surface intersects itself.
+    """
+    boxes_a, boxes_b = _boxes(a, pose_a), _boxes(b, pose_b)
+    if not ((boxes_a[0] <= boxes_b[1]) & (boxes_b[0] <= boxes_a[1])).all():
+        return 0.0, 0.0
+    start = 0.5 * limit
+    search, cells, noise, unit = _begin(a, b, [pose_a, pose_b], 1, limit - start, start)
+    enough = limit / unit + noise
+    left = search.run([Waiting(cells)], USUAL_CELLS, enough)
+    if left and not (intersects_itself(a) or intersects_itself(b)):
+        left = search.run(left, MOST_CELLS, enough)
+    if search.reached(enough):
+        return float(np.nextafter(limit, np.inf)), np.inf
+    search.settle(left)
+    low, high = _answers(search, noise, unit).bounds[0]
+    return (float(low) if low > start else 0.0), float(high)
+
+
 def no_depths(count: int) -> InsideDepths:
     """Return the depths of solids without common points at B poses."""
     nowhere = [np.full((count, 3), np.nan) for _ in range(2)]
@@ -97,6 +129,33 @@ def _depths(
     a: Mesh, b: Mesh, poses: list[np.ndarray | None], count: int, tolerance: float
 ) -> InsideDepths:
     """``inside_depths`` of solids whose boxes meet."""
+    begun = _begin(a, b, poses, count, tolerance)
+    search = begun.search
+    left = search.run([Waiting(begun.cells)], count * USUAL_CELLS)
+    if left and not (intersects_itself(a) or intersects_itself(b)):
+        left = search.run(left, count * MOST_CELLS)
+    search.settle(left)
+    return _answers(search, begun.noise, begun.unit)
+
+
+class _Begun(NamedTuple):
+    """A search in lengths of ``unit``, its first cells, and the errors of distances."""
+
+    search: DepthSearch
+    cells: Any
+    noise: float
+    unit: float
+
+
+def _begin(
+    a: Mesh,
+    b: Mesh,
+    poses: list[np.ndarray | None],
+    count: int,
+    tolerance: float,
+    start: float = 0.0,
+) -> _Begun:
+    """Prepare a search in which the depth ``start`` counts as found."""
     unit = max(unit_of(a, b.bounds, poses[0]), unit_of(b, a.bounds, poses[1]))
     if unit != 1.0:
         a, b = in_unit(a, unit), in_unit(b, unit)
@@ -113,15 +172,11 @@ def _depths(
     medial, slot = MedialTree(), int(BOX)
     if count >= MANY_POSES:
         medial, slot = medial_tree_of(a, count), int(MEDIAL)
-    search = DepthSearch(solid_a, solid_b, medial, count, precision, a.device)
+    search = DepthSearch(solid_a, solid_b, medial, count, precision, a.device, start / unit)
     shapes = np.zeros((2 * count, 3, 3))
     shapes[1::2] = box_shape(*_common_boxes(a, b, poses, noise))
     slots, known = [2 * b.face_count - 2, slot], [int(IN_B), 0]
-    left = search.run([first_cells(slots, known, shapes, a.device)], count * USUAL_CELLS)
-    if left and not (intersects_itself(a) or intersects_itself(b)):
-        left = search.run(left, count * MOST_CELLS)
-    search.settle(left)
-    return _answers(search, noise, unit)
+    return _Begun(search, first_cells(slots, known, shapes, a.device), noise, unit)
 
 
 def _common_boxes(
