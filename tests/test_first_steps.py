@@ -67,6 +67,13 @@ def test_operands_that_are_no_mesh_say_how_to_make_one(pair):
         abut.Scene(a, a)
 
 
+def test_messages_about_one_point_and_a_mesh_at_rest(pair):
+    with pytest.raises(abut.PointError, match=r"not \(3,\); \[point\] asks about one"):
+        abut.contains(pair[0], [0.0, 0.0, 0.0])
+    with pytest.raises(abut.OptionError, match="keeps a mesh at rest"):
+        abut.Motion(pair[0])
+
+
 def test_options_by_position_are_named(pair):
     """Regression: "collide() takes 2 positional arguments but 3 were given"."""
     a, b = pair

@@ -76,7 +76,10 @@ class Motion:
     ) -> None:
         require_meshes(mesh=mesh)
         if (end is None) == (start_pose is None and end_pose is None):
-            raise OptionError("a motion needs either end= or start_pose= and end_pose=.")
+            raise OptionError(
+                "a motion needs either end= or start_pose= and end_pose=; end=mesh.vertices keeps "
+                "a mesh at rest."
+            )
         self.mesh = mesh
         self.device = mesh.device
         self._points, self._bounds, self._lease = mesh.points, mesh.bounds, mesh.lease

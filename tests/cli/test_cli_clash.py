@@ -40,7 +40,7 @@ def run(*words):
 def test_table(house, capsys):
     assert run(house) == 1
     out = capsys.readouterr().out
-    assert "1 pierce, 1 protrude" in out and "4 of 1 files" in out and "50 mm deep" in out
+    assert "1 pierce, 1 protrude" in out and "4 in 1 file" in out and "50 mm deep" in out
     assert run(house, "--tolerance", 0.2) == 0
     assert "none" in capsys.readouterr().out
 

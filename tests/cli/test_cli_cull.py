@@ -2,6 +2,7 @@
 
 import json
 import logging
+import re
 
 import numpy as np
 import pytest
@@ -86,6 +87,7 @@ def test_table_and_picture(files, capsys, tmp_path):
     out = capsys.readouterr().out
     assert "2 of 2 may collide" in out
     assert str(picture) in out
+    assert "visible in both" in out and re.search(r"time +\d+\.\d\d ms \(cull ", out)
     with Image.open(picture) as image:
         pixels = np.asarray(image).astype(int)
     red = (pixels[..., 0] > 110) & (pixels[..., 1:].max(axis=2) < pixels[..., 0] - 60)

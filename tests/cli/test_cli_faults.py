@@ -130,7 +130,7 @@ def damaged(folder, kind):
     ("kind", "message"),
     [
         ("folder", "is a folder; name a file in it."),
-        ("stl", "ball.stl is damaged: it is cut off: 39 of its 80 faces are whole."),
+        ("stl", "ball.stl is damaged: it declares 80 faces, but only 39 are there."),
         ("header stl", "it ends after 60 bytes, within its header."),
         ("ascii stl", "a facet is not whole; it may be cut off."),
         ("step", "ball.step: STEP files need cascadio; pip install cascadio brings it."),

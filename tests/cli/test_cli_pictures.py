@@ -11,8 +11,9 @@ import trimesh
 from PIL import Image
 
 import abut
-from abut import cases
-from abut.cli import main
+from abut import cases, view
+from abut.cli import drawings, main
+from abut.view.aim import GLASS
 
 
 @pytest.fixture(autouse=True)
@@ -71,10 +72,15 @@ def run(*args):
         return (stop.code,)
 
 
+def channels(path):
+    """Red, green and blue of all pixels."""
+    with Image.open(path) as picture:
+        return np.moveaxis(np.asarray(picture).astype(int), -1, 0)
+
+
 def answer_pixels(path):
     """Number of pixels in the colour of the answer."""
-    with Image.open(path) as picture:
-        red, green, blue = np.moveaxis(np.asarray(picture).astype(int), -1, 0)
+    red, green, blue = channels(path)
     return int(((red > 130) & (red - green > 70) & (red - blue > 50)).sum())
 
 
@@ -142,6 +148,17 @@ def test_no_contact_is_drawn_too(files, tmp_path):
     words = ["collide", files / "apart_a.ply", files / "apart_b.ply"]
     assert run(*words, "--picture", tmp_path / "a.png", "--size", "90x60") == (0,)
     assert answer_pixels(tmp_path / "a.png") == 0
+
+
+@pytest.mark.parametrize("ends", [("nested_a", "nested_b"), ("nested_b", "nested_a")])
+def test_a_mesh_that_another_surrounds_is_seen_without_contact(files, ends):
+    a, b = (abut.Mesh.load(files / f"{name}.ply", "cpu") for name in ends)
+    bodies, lines, points = drawings.of_contacts(
+        abut.collide(a, b), {"a": ("a.ply", a), "b": ("b.ply", b)}, {}, None
+    )
+    assert lines == []
+    seen, _ = view.aim(bodies, points, size=(90, 60), device="cpu")
+    assert sorted(body.opacity for body in seen) == [GLASS, 0.99]
 
 
 def test_what_points_up(files, tmp_path):

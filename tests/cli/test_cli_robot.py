@@ -56,6 +56,13 @@ def test_configurations(ask):
     assert status == 0 and found["outside_limits"] == ["push"]
 
 
+def test_an_srdf_beside_a_robot_that_touches_itself_is_named(ask):
+    status, told = ask("--joints", "push=-1")
+    assert status == 1 and "--srdf reads arm.srdf" in told
+    assert "--srdf" not in ask("--joints", "push=-1", "--srdf")[1]
+    assert "--srdf" not in ask("--joints", "push=1")[1]
+
+
 def test_motions_and_states(ask):
     status, found = ask("post.stl", "--srdf", "--to", "out", "--json")
     assert status == 1 and found["free"]

@@ -117,7 +117,9 @@ def test_the_place_of_an_impact(tmp_path, capsys):
     assert status == 1 and said["first"] == pytest.approx(0.5, abs=1e-5)
     assert np.allclose(said["where"]["centre"], [0.5, 0.25, 0.0], atol=1e-4)
     run("ccd", *ends)
-    assert "where centre (0.5, 0.25, " in " ".join(capsys.readouterr().out.split())
+    said = " ".join(capsys.readouterr().out.split())
+    assert "first impact vertex 4 and face 0 where centre (0.5, 0.25, " in said
+    assert "1 impact, the first at" in said and "box" not in said
 
 
 @pytest.mark.parametrize("times", [1000, 50])

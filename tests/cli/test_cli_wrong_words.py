@@ -25,11 +25,17 @@ def said(capsys, *words):
     ("words", "line"),
     [
         ("colide a b", "abut: there is no command 'colide'; did you mean collide? See abut --help"),
+        ("bench", "abut: name a benchmark, or all of them: abut bench all --quick."),
         ("xyzzy", "abut: there is no command 'xyzzy'; see abut --help"),
         (
             "collide a b --pose_b p.txt",
             "abut collide: unrecognized arguments: --pose_b p.txt; did you mean --pose-b? See abut "
             "collide --help",
+        ),
+        (
+            "distance a b --max-distance 3",
+            "abut distance: unrecognized arguments: --max-distance 3; did you mean --upper-bound? "
+            "See abut distance --help",
         ),
         ("self a --xyzzy", "abut self: unrecognized arguments: --xyzzy; see abut self --help"),
     ],

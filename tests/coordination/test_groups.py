@@ -32,7 +32,7 @@ def test_one_duct_through_six_studs_is_one_group():
     assert sorted(map(len, grouped(found))) == [6, 6]
     assert through in grouped(found) and footed in grouped(found)
     texts = [group.text for group in clash_groups(found)]
-    assert "model/duct with 6 IfcMember: 6 pierce" in texts
+    assert "duct with 6 IfcMember: 6 pierce" in texts
     assert [group.number for group in clash_groups(found)] == [0, 1]
 
 
@@ -72,8 +72,17 @@ def test_duplicates_of_two_files_are_one_group():
     assert sorted(map(len, grouped(found))) == [1, 1, 3]
 
 
+def test_texts_of_groups_have_names_for_people():
+    """Regression: they had the keys of parts, which are GlobalIds in IFC files."""
+    shapes, types = studs(3)
+    found = abut.clash(table(shapes, type=types, name={"duct": "Supply air"}), device="cpu")
+    assert [group.text for group in clash_groups(found)] == [
+        "Supply air with 3 IfcMember: 3 pierce"
+    ]
+
+
 def test_no_clashes_and_single_ones():
     assert len(clash_groups(abut.clash(table({"a": block((1, 1, 1))}), device="cpu"))) == 0
     pair = {"a": block((1, 1, 1)), "b": block((1, 1, 1), (0.5, 0, 0))}
     groups = clash_groups(abut.clash(table(pair), device="cpu"))
-    assert [(g.rows.tolist(), g.text) for g in groups] == [([0], "model/a and model/b: 1 protrude")]
+    assert [(g.rows.tolist(), g.text) for g in groups] == [([0], "a and b: 1 protrude")]

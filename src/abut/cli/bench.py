@@ -6,7 +6,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from abut.errors import FileError
+from abut.errors import FileError, OptionError
 
 
 def add_command(commands: Any) -> None:
@@ -18,13 +18,15 @@ def add_command(commands: Any) -> None:
         description="Run a benchmark of a checkout of abut, benchmarks/bench_NAME.py; all runs the "
         "tests and all benchmarks, part by part. abut bench NAME --help lists its options.",
     )
-    parser.add_argument("name", metavar="NAME", help=names)
+    parser.add_argument("name", metavar="NAME", nargs="?", help=names)
     parser.add_argument("options", nargs=argparse.REMAINDER, help="of the benchmark")
     parser.set_defaults(run=run)
 
 
 def run(args: argparse.Namespace) -> int:
     """Import the benchmark by its path and run its ``main``."""
+    if args.name is None:
+        raise OptionError("name a benchmark, or all of them: abut bench all --quick.")
     script = _script(args.name)
     sys.path.insert(0, str(script.parents[1]))  # benchmarks import one another
     spec = importlib.util.spec_from_file_location(script.stem, script)

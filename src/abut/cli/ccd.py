@@ -14,7 +14,7 @@ from abut.cli.operands import add_choice, add_length, add_report, load_operands
 from abut.cli.pictures import add_picture, check_picture, draw_picture, drawn
 from abut.cli.report import Stages, run_timed, show_first, sizes_of, times_line
 from abut.cli.self_collide import NO_WELD
-from abut.cli.where import where_facts, where_plain
+from abut.cli.where import Facts, count_text, where_facts, where_plain
 from abut.errors import FileError, MeshError
 from abut.io import reading
 from abut.mesh import Mesh
@@ -123,12 +123,24 @@ def _show(hits: Impacts, step: Step, args: argparse.Namespace, stages: Stages) -
         show_json({**about, **found, "milliseconds": stages, **drawn(args)})
         return
     frames = f"{args.start}, {args.end}: {sizes_of(mesh)}"
-    facts = [("frames", frames), ("contact", _verdict(hits)), *where_facts(step.points())]
+    facts = [("frames", frames), ("contact", _verdict(hits)), *_first_facts(hits)]
+    facts += where_facts(step.points())
     facts += [("device", str(mesh.device)), ("time", times_line(stages))]
     show_facts([*facts, *drawn(args).items()])
     kinds = [NAMES[ImpactKind(kind)] for kind in rows["kind"]]
-    features = {"of a": rows["features"][:, 0], "of b": rows["features"][:, 1]}
+    features = dict(zip(("vertex or edge", "face or edge"), rows["features"].T, strict=True))
     show_first({"kind": kinds, **features, "time": rows["time"]}, len(hits), args.pairs)
+
+
+def _first_facts(hits: Impacts) -> Facts:
+    """The features of the earliest impact."""
+    if not hits:
+        return []
+    rows = hits.numpy()
+    row = int(np.argmin(rows["time"]))
+    names = NAMES[ImpactKind(rows["kind"][row])].split("-")
+    (a, b), (one, other) = names, rows["features"][row]
+    return [("first impact", f"{a} {one} and {b} {other}")]
 
 
 def _times(hits: Impacts) -> dict[str, float | None]:
@@ -138,4 +150,4 @@ def _times(hits: Impacts) -> dict[str, float | None]:
 def _verdict(hits: Impacts) -> str:
     if not hits:
         return "no"
-    return f"{len(hits):,} impacts, the first at {hits.first:.6g} of the step"
+    return f"{count_text(len(hits), 'impact')}, the first at {hits.first:.6g} of the step"

@@ -9,7 +9,7 @@ from typing import Any
 from abut.cli.console import counting, show_facts, show_json, tell, working
 from abut.cli.operands import add_length, add_report
 from abut.cli.report import show_first
-from abut.cli.where import Facts
+from abut.cli.where import Facts, count_text
 from abut.coordination.clash import clash
 from abut.coordination.clashes import Clashes
 from abut.coordination.groups import clash_groups
@@ -138,11 +138,13 @@ def _write_files(
 def _facts(found: Clashes, columns: Columns, args: argparse.Namespace) -> Facts:
     """Lines about the run."""
     files = len(set(found.parts.file.tolist()))
-    left_out = f", {len(found.skipped):,} objects without a mesh" if found.skipped else ""
-    facts = [("parts", f"{len(found.parts):,} of {files:,} files{left_out}")]
+    parts = f"{len(found.parts):,} in {count_text(files, 'file')}"
+    if found.skipped:
+        parts += f", {count_text(len(found.skipped), 'object')} without a mesh"
+    facts = [("parts", parts)]
     excluded = found.settings["excluded"]
     reasons = ", ".join(f"{count:,} {name}" for name, count in excluded.items())
-    pairs = f"{found.settings['pairs']:,} close pairs"
+    pairs = count_text(found.settings["pairs"], "close pair")
     facts.append(("checked", pairs + (f"; excluded: {reasons}" if reasons else "")))
     counts = [f"{count:,} {verdict}" for verdict, count in found.counts().items() if count]
     facts.append(("clashes", ", ".join(counts) or "none"))

@@ -10,6 +10,7 @@ from importlib import import_module
 from typing import Any, NoReturn
 
 from abut.cli.console import drop_output, one_line, open_streams, quiet_warp, tell, version_of
+from abut.core.unknown_options import OTHER_NAMES
 from abut.errors import AbutError, OptionError
 
 COMMANDS = {  # name and help
@@ -84,9 +85,15 @@ class _Parser(argparse.ArgumentParser):
         """Exit with status 2."""
         see = f"see {self.prog} --help"
         wrong = message.removeprefix(UNKNOWN).split()[0] if message.startswith(UNKNOWN) else ""
-        close = get_close_matches(wrong, self._option_string_actions, 1)
+        close = self._other_names(wrong) or get_close_matches(wrong, self._option_string_actions, 1)
         hint = f"; did you mean {close[0]}? S{see[1:]}" if close else f"; {see}"
         self.exit(ERROR, f"{self.prog}: {message}{hint}\n")
+
+    def _other_names(self, wrong: str) -> list[str]:
+        """Options of this command for the name that other libraries have for one."""
+        name = wrong.partition("=")[0].removeprefix("--").replace("-", "_")
+        options = [f"--{other.replace('_', '-')}" for other in OTHER_NAMES.get(name, ())]
+        return [option for option in options if option in self._option_string_actions]
 
     def parse_known_args(  # type: ignore[override]
         self, args: Any = None, namespace: Any = None

@@ -15,7 +15,7 @@ from abut.cli.operands import (
     natural,
 )
 from abut.cli.pictures import add_picture, check_picture, draw_picture
-from abut.cli.report import Stages, run_timed, timed
+from abut.cli.report import Stages, run_timed, timed, times_line
 from abut.mesh import Mesh
 from abut.options import CULL_METHODS, CullBackend, Level, Order
 from abut.query.cull import Culled, cull
@@ -24,6 +24,8 @@ OPTIONS = "method pixels views level distance order backend self_collisions cons
 PASS_COLUMNS = (
     "level view pixels passes queries faces fragments bfv ffv sfv nfv milliseconds".split()
 )
+VISIBLE = ("visible in both", "in 1st only", "in 2nd only", "in neither")  # BFV, FFV, SFV, NFV
+HEADERS = (*PASS_COLUMNS[:7], *VISIBLE, "ms")
 
 
 def add_command(commands: Any) -> None:
@@ -61,11 +63,12 @@ def run(args: argparse.Namespace) -> int:
     culled, stages = run_timed(_cull, operands, then=lambda answer: answer.pairs, **options)
     with working("pairing"):
         timed(stages, "pairs", lambda: culled.pairs)
+    levels: Stages = {}
     for row in culled.statistics:
-        stages[row.level] = stages.get(row.level, 0.0) + row.milliseconds
+        levels[row.level] = levels.get(row.level, 0.0) + row.milliseconds
     draw_picture(args, named[0][0], stages, lambda made: made.of_survivors(meshes, culled))
     if args.json:
-        show_json(_plain(named, culled, options) | {"milliseconds": stages})
+        show_json(_plain(named, culled, options) | {"milliseconds": stages | levels})
     else:
         _show(meshes, culled, stages, args.picture)
     return 0
@@ -96,12 +99,12 @@ def _show(meshes: list[Mesh], culled: Culled, stages: Stages, picture: str | Non
         ("faces", f"{len(culled):,} of {face_count:,} may collide"),
         ("pairs", f"{culled.object_pairs.shape[0]:,} of objects, {len(culled.pairs):,} of faces"),
         ("device", str(culled.objects.device)),
-        ("time", ", ".join(f"{name} {spent:.2f} ms" for name, spent in stages.items())),
+        ("time", times_line(stages)),
     ]
-    show_facts([*facts, *([("file", picture)] if picture else [])])
+    show_facts([*facts, *([("picture", picture)] if picture else [])])
     print()
     rows = ([getattr(row, name) for name in PASS_COLUMNS] for row in culled.statistics)
-    show_rows([*PASS_COLUMNS[:-1], "ms"], ([*row[:-1], f"{row[-1]:.2f}"] for row in rows))
+    show_rows(HEADERS, ([*row[:-1], f"{row[-1]:.2f}"] for row in rows))
 
 
 def _plain(named: Any, culled: Culled, options: dict[str, Any]) -> dict[str, Any]:

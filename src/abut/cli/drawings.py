@@ -2,6 +2,7 @@
 
 import argparse
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -77,15 +78,22 @@ def of_self_contacts(hits: Contacts, mesh: Mesh) -> Drawing:
 def of_contacts(
     hits: Contacts, operands: Meshes, poses: dict[str, Any], row: int | None
 ) -> Drawing:
-    """The meshes and the curves in which they meet; an enclosed mesh is red."""
+    """The meshes and the curves in which they meet; an enclosed mesh that counts is red."""
     bodies = of_operands(operands, poses, row)
     lines = lines_of(*segments_of(hits, row))
-    if lines or not hits:
-        return Drawing(bodies, lines)
     inner = int(np.argmin([np.ptp(body.shape.vertices, axis=0).max() for body in bodies]))
-    shape = bodies[inner].shape
-    bodies[inner] = view.Body(shape, view.RED, 0.99)  # it does not hide itself
-    return Drawing(bodies, [], shape.vertices)
+    points = bodies[inner].shape.vertices
+    if lines or not (hits or _surrounds(bodies[1 - inner], points)):
+        return Drawing(bodies, lines)
+    color = view.RED if hits else bodies[inner].color
+    bodies[inner] = replace(bodies[inner], color=color, opacity=0.99)  # it does not hide itself
+    return Drawing(bodies, [], points)
+
+
+def _surrounds(body: view.Body, points: np.ndarray) -> bool:
+    """Whether points lie in the box of a body, which may hide them."""
+    low, high = body.shape.vertices.min(axis=0), body.shape.vertices.max(axis=0)
+    return bool((low <= points.min(axis=0)).all() and (points.max(axis=0) <= high).all())
 
 
 def of_distance(near: Distances, operands: Meshes, poses: dict[str, Any]) -> Drawing:

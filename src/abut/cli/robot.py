@@ -1,6 +1,7 @@
 """``abut robot FILE [OBSTACLES…]``: whether a robot touches anything, at rest and on its way."""
 
 import argparse
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -9,9 +10,10 @@ import numpy as np
 from abut.cli.console import show_facts, show_json, working
 from abut.cli.operands import add_choice, add_output, natural
 from abut.cli.pictures import add_picture, check_picture, draw_picture, drawn
-from abut.cli.report import timed
-from abut.errors import OptionError
+from abut.cli.report import timed, times_line
+from abut.errors import FileError, OptionError
 from abut.scene import Robot, Scene
+from abut.scene.files.srdf_file import srdf_beside
 from abut.scene.robots.sampled_pairs import sampled_values
 
 PLANNING_SCENES = (".yaml", ".yml", ".json")
@@ -51,6 +53,8 @@ def run(args: argparse.Namespace) -> int:
     stages: dict[str, float] = {}
     values = robot.values(_given(args.joints, robot))
     robot.move(values)
+    with working("loading kernels"):
+        timed(stages, "kernels", lambda: robot.valid(values))
     free = timed(stages, "valid", lambda: robot.valid(values))
     report: dict[str, Any] = {
         "file": args.file,
@@ -63,7 +67,8 @@ def run(args: argparse.Namespace) -> int:
     }
     if args.to is not None:
         goal = robot.values(_given(args.to, robot))
-        found = timed(stages, "motion", lambda: robot.valid_motions(values, goal))
+        with working("certifying the motion"):
+            found = timed(stages, "motion", lambda: robot.valid_motions(values, goal))
         names = [] if found.free else _names(scene, found.objects)
         time = None if found.free else found.time
         report["motion"] = {"free": found.free, "time": time, "objects": names}
@@ -152,5 +157,16 @@ def _show(report: dict[str, Any], args: argparse.Namespace) -> None:
     if "sample" in report:
         found = report["sample"]
         facts.append(("sample", f"{found['free']:,} of {found['configurations']:,} are free"))
-    stages = ", ".join(f"{name} {time:.2f}" for name, time in report["milliseconds"].items())
-    show_facts([*facts, ("time", f"{stages} ms"), *drawn(args).items()])
+    if report["contacts"] and (near := _unread_srdf(args)):
+        facts.append(("hint", f"--srdf reads {near}, which names pairs that may touch"))
+    time = times_line(report["milliseconds"])
+    show_facts([*facts, ("time", time), *drawn(args).items()])
+
+
+def _unread_srdf(args: argparse.Namespace) -> Path | None:
+    """An SRDF beside the URDF that was not asked for."""
+    if args.srdf or Path(args.file).suffix.lower() != ".urdf":
+        return None
+    with suppress(FileError):
+        return srdf_beside(Path(args.file))
+    return None

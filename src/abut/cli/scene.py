@@ -13,6 +13,7 @@ from abut.cli.pictures import add_picture, check_picture, draw_picture, drawn
 from abut.cli.report import run_timed, show_first, timed, times_line
 from abut.cli.where import (
     Facts,
+    count_text,
     hint_facts,
     hint_plain,
     point_text,
@@ -78,16 +79,13 @@ def run(args: argparse.Namespace) -> int:
     return int(bool(hits))
 
 
-def _count(pairs: int) -> str:
-    return f"{pairs:,} pair{'s' if pairs > 1 else ''} of objects"
-
-
 def _show(report: dict[str, Any], about: Facts, where: Facts, args: argparse.Namespace) -> None:
     """Print the report as tables."""
     colliding, near = report["contacts"], report["near"]
     size = f"{report['objects']:,} objects, {report['faces']:,} faces, "
     facts = [("file", f"{report['file']}: {size}size {size_text(report['size'])}"), *about]
-    facts += [("contact", _count(len(colliding)) if colliding else "no"), *where]
+    contact = f"{count_text(len(colliding), 'pair')} of objects" if colliding else "no"
+    facts += [("contact", contact), *where]
     facts += [("device", report["device"]), ("time", times_line(report["milliseconds"]))]
     show_facts([*facts, *drawn(args).items()])
     centres = [point_text(row["where"]["centre"]) for row in colliding]

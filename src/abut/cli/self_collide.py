@@ -10,7 +10,7 @@ from abut.cli.contacts import load_segments, segments_of, show_contacts
 from abut.cli.operands import add_choice, add_query_options, files_in, load
 from abut.cli.pictures import add_picture, check_picture, draw_picture, drawn
 from abut.cli.report import run_timed
-from abut.cli.where import point_text, where_plain
+from abut.cli.where import count_text, point_text, where_plain
 from abut.errors import OptionError
 from abut.io import reading
 from abut.mesh import Mesh
@@ -115,4 +115,4 @@ class _Report:
 def _verdict(hits: Contacts, where: Any) -> str:
     if not hits:
         return "no"
-    return f"{len(hits):,} pairs, centre {point_text(where['centre'])}"
+    return f"{count_text(len(hits), 'pair')}, centre {point_text(where['centre'])}"

@@ -29,7 +29,13 @@ def where_facts(points: np.ndarray, pose: int | None = None) -> Facts:
         return []
     low, high, centre = (point_text(np.array(box[k])) for k in ("lower", "upper", "centre"))
     of_pose = "" if pose is None else f" of pose {pose}"
-    return [("where", f"centre{of_pose} {centre}, box {low} to {high}")]
+    extent = f", box {low} to {high}" if low != high else ""
+    return [("where", f"centre{of_pose} {centre}{extent}")]
+
+
+def count_text(count: int, what: str) -> str:
+    """A number of things, in the singular where it is one."""
+    return f"{count:,} {what}{'' if count == 1 else 's'}"
 
 
 def unit_hint(sizes: dict[str, np.ndarray]) -> str | None:

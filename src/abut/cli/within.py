@@ -50,7 +50,8 @@ def run(args: argparse.Namespace) -> int:
         return 0
     distance = near.distance.numpy()
     met = int((distance == 0).sum())
-    found = [("pairs", f"{len(near):,}, {met:,} of them in contact"), *where_facts(where, row)]
+    pairs = f"{len(near):,}" + (f", {met:,} of them in contact" if len(near) else "")
+    found = [("pairs", pairs), *where_facts(where, row)]
     show_answer(operands, found, stages, args.picture)
     columns = pair_columns(near) | {"distance": [f"{x:.9g}" for x in distance]}
     show_first(columns, len(near), args.pairs)

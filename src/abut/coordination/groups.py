@@ -138,10 +138,18 @@ def _text(clashes: Clashes, rows: np.ndarray, hub: str) -> str:
     counts = Counter(str(clashes.verdict[k]) for k in rows.tolist())
     verdicts = ", ".join(f"{counts[v]} {v}" for v in map(str, Verdict) if counts[v])
     if not hub:
-        pair = f"{clashes.a[rows[0]]} and {clashes.b[rows[0]]}"
+        keys = (clashes.a[rows[0]], clashes.b[rows[0]])
+        names = [_name(clashes, key) for key in keys]
+        pair = " and ".join(names if names[0] != names[1] else keys)
         return f"{pair}: {verdicts}" if len(rows) == 1 else f"{verdicts}, such as {pair}"
     ends = zip(clashes.a[rows].tolist(), clashes.b[rows].tolist(), strict=True)
     others = {b if a == hub else a for a, b in ends}
     row = clashes.parts.rows_of(sorted(others)[:1])[0]
     kind = clashes.parts.type[row] or "part"
-    return f"{hub} with {len(others)} {kind}: {verdicts}"
+    return f"{_name(clashes, hub)} with {len(others)} {kind}: {verdicts}"
+
+
+def _name(clashes: Clashes, key: str) -> str:
+    """Name of a part for people: its name, else its key."""
+    row = clashes.parts.rows_of([key])[0]
+    return str(clashes.parts.name[row]).strip() or key

@@ -68,7 +68,7 @@ def _stl_triangles(text: bytes) -> int:
     declared = int.from_bytes(text[STL_HEADER - 4 : STL_HEADER], "little")
     held = (len(text) - STL_HEADER) / STL_FACE
     if held < declared:
-        raise ValueError(f"it is cut off: {int(held)} of its {declared} faces are whole.")
+        raise ValueError(f"it declares {declared:,} faces, but only {int(held):,} are there.")
     if held > declared:
         raise ValueError(f"its header declares {declared} faces, but its size is that of {held:g}.")
     return declared

@@ -20,7 +20,8 @@ def checked_points(points: Any, device: wp.Device) -> tuple[wp.array, np.ndarray
     if len(points.shape) == 1 and points.shape[0] == 0:
         points = np.zeros((0, 3))
     if len(points.shape) != 2 or points.shape[1] != 3:
-        raise PointError(f"points must have shape (n, 3), not {tuple(points.shape)}.")
+        hint = "; [point] asks about one" if tuple(points.shape) == (3,) else ""
+        raise PointError(f"points must have shape (n, 3), not {tuple(points.shape)}{hint}.")
     if isinstance(points, wp.array) and points.device != device:
         raise DeviceError(
             f"the points live on {points.device} but the mesh on {device}; bring them together."
