@@ -56,9 +56,25 @@ def test_slice_on_the_page():
     assert page.slice.handle is None
     page.field.value = True
     page.axis.value = "z"
+    wait_until(lambda: page.offset.visible)
     page.offset.value = 0.2
     wait_until(lambda: page.slice.handle is not None and page.slice.handle.position[2] > 0)
     assert page.slice.handle.position[2] == pytest.approx(0.2, abs=1e-6)
     page.axis.value = "off"
     wait_until(lambda: page.slice.handle is None)
+    page.close()
+
+
+def test_sections_are_placed_in_the_units_of_the_files():
+    """Regression: the slider ran from -1.2 to 1.2 for every scene."""
+    pytest.importorskip("viser")
+    ball = cases.icosphere(80, 50.0).moved((1000.0, 0.0, 0.0))
+    page = make_page(abut.Mesh(*ball, device="cpu"), port=0)
+    assert page.shown.wait(120)
+    page.axis.value = "x"
+    wait_until(lambda: page.offset.visible)
+    slider = page.offset
+    assert (slider.min, slider.value, slider.max) == pytest.approx((940, 1000, 1060), abs=1)
+    slider.value = 1040.0
+    wait_until(lambda: page.sections.plane is not None and page.sections.plane.offset == 1040.0)
     page.close()

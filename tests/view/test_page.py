@@ -96,6 +96,31 @@ def test_the_picture_shows_red_faces_and_a_section(tab, page):
     assert tab.errors == []
 
 
+def test_every_number_has_a_name_of_its_own(tab):
+    """Regression: the distance and its milliseconds had one name."""
+    names = tab.tab.evaluate(
+        "() => [...document.querySelectorAll('td:first-child')].map(cell => cell.textContent)"
+    )
+    assert "time of distance" in names and len(set(names)) == len(names)
+
+
+def test_names_of_rows_are_shown_whole(browser, meshes):
+    """Regression: the number behind long names was cut off."""
+    names = [f"storey {k}: outer wall of the house, left of the front door" for k in range(2)]
+    page = make_page(abut.Scene(dict(zip(names, meshes, strict=True))), port=open_port())
+    tab = Tab(browser)
+    tab.open(page.url)
+    label = tab.tab.locator(".mantine-Button-label").filter(has_text=names[0])
+    label.wait_for()
+    inside = label.evaluate(
+        "e => e.scrollWidth <= e.clientWidth && e.scrollHeight <= e.clientHeight"
+    )
+    outside = label.evaluate("e => e.clientHeight <= e.closest('button').clientHeight")
+    assert inside and outside and tab.errors == []
+    tab.close()
+    page.close()
+
+
 def red_pixels(pixels):
     red, green, blue = np.moveaxis(pixels, 2, 0)
     return ((red > 110) & (green < 80) & (blue < 80)).sum()

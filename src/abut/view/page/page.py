@@ -5,6 +5,7 @@ import threading
 import time
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import redirect_stdout
+from math import floor, log10
 from typing import Any
 
 import numpy as np
@@ -29,6 +30,7 @@ GRACE = 3.0  # seconds without a page before the server ends; a reload is faster
 POLL = 0.1  # seconds between looks at a page that is not there yet
 AXES = ("off", "x", "y", "z")
 FIELD_OF_VIEW = np.radians(45.0)
+ASPECT = 0.8  # of the picture between the panels of a small window
 
 
 class Page:
@@ -152,28 +154,44 @@ class Page:
         self.panel.say(self.messages)
 
     def _place_camera(self, vertical: str) -> None:
-        """Look at all objects from the front right."""
-        box = SIZE / 2 * np.array(np.meshgrid(*[[-1, 1]] * 3)).reshape(3, -1).T
+        """Look at all objects from the front right, between the panels of a small window."""
+        corners = np.array(np.meshgrid(*[[-0.5, 0.5]] * 3)).reshape(3, -1).T
         angle = float(np.degrees(FIELD_OF_VIEW))
-        view = Camera.around(box, view_angle=angle, aspect=1.0, vertical=vertical)
+        box = corners * self.frame.sides
+        view = Camera.around(box, view_angle=angle, aspect=ASPECT, vertical=vertical)
         camera = self.server.initial_camera
         camera.position, camera.look_at = view.eye, (0.0, 0.0, 0.0)
         camera.fov, camera.near = float(FIELD_OF_VIEW), 5e-3 * SIZE
 
     def _add_section_controls(self) -> None:
-        gui, reach = self.server.gui, 0.6 * SIZE
+        gui = self.server.gui
         with gui.add_folder("section"):
             self.axis = gui.add_dropdown("plane across", AXES, initial_value=AXES[0])
-            self.offset = gui.add_slider("at", -reach, reach, reach / 200, 0.0)
+            self.offset = gui.add_slider("at", 0.0, 1.0, 1e-3, 0.0, visible=False)
             self.other = gui.add_checkbox("other side", False)
-            self.field = gui.add_checkbox("distance field", False)
-        for control in (self.axis, self.offset, self.other, self.field):
+            about = "the signed distance to the chosen object, on the plane"
+            self.field = gui.add_checkbox("distance field", False, hint=about)
+        self.axis.on_update(lambda _: self._choose_axis())
+        for control in (self.offset, self.other, self.field):
             control.on_update(lambda _: self._cut())
+
+    def _choose_axis(self) -> None:
+        """Put the plane in the middle; the slider holds its place in the units of the files."""
+        axis = AXES.index(self.axis.value) - 1
+        slider = self.offset
+        if axis >= 0:
+            reach = 0.6 * SIZE / self.frame.scale
+            middle = float(self.frame.origin[axis])
+            slider.precision = max(0, 3 - floor(log10(reach)))
+            slider.step = 10.0**-slider.precision
+            slider.min, slider.max = middle - reach, middle + reach
+            slider.value = middle
+        slider.visible = axis >= 0
+        self._cut()
 
     def _cut(self) -> None:
         axis = AXES.index(self.axis.value) - 1
-        offset = self.frame.world(np.full(3, self.offset.value))[axis]
-        plane = Plane(axis, float(offset), self.other.value)
+        plane = Plane(axis, float(self.offset.value), self.other.value)
         self.sections.plane = plane if axis >= 0 else None
         self.slice.wanted = self.field.value
         self.live.ask()

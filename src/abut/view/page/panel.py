@@ -17,6 +17,12 @@ BOUNDS = {
     Method.KDOP: "k-DOP, 18 bits",
 }
 VIEWS = "views of 512 pixels"  # of methods by visibility
+CHECKBOXES = {
+    "self-collisions": "faces of one object that meet each other",
+    "distance": "the shortest distance, where no objects meet",
+    "culling set": "faces that may collide by abut.cull, in gold",
+    "overlap of solids": "how deep closed objects lie in each other, and how to separate them",
+}
 NONE = "none"
 MOST_LISTED = 500  # objects in the list of objects to move; more are chosen by a click
 
@@ -40,13 +46,19 @@ class Panel:
         self.method = gui.add_dropdown(
             "method", [str(m) for m in Method], initial_value=str(question.method)
         )
-        self.own = gui.add_checkbox("self-collisions", question.self_collisions)
-        self.distance = gui.add_checkbox("distance", question.distance)
-        self.culled = gui.add_checkbox("culling set", question.culled)
-        self.overlap = gui.add_checkbox("overlap of solids", question.overlap)
+        self.own, self.distance, self.culled, self.overlap = (
+            gui.add_checkbox(name, initial, hint=about)
+            for (name, about), initial in zip(
+                CHECKBOXES.items(),
+                (question.self_collisions, question.distance, question.culled, question.overlap),
+                strict=True,
+            )
+        )
         listed = live.objects[:MOST_LISTED]
         self._objects = {f"{live.name(row)} ({row})": row for row in listed}
-        self.moved = gui.add_dropdown("move", [NONE, *self._objects], initial_value=NONE)
+        about = "the object that the arrows and arcs move; a click on an object chooses it"
+        names = [NONE, *self._objects]
+        self.moved = gui.add_dropdown("move", names, initial_value=NONE, hint=about)
         self.reset = gui.add_button("reset poses")
         self.method.on_update(lambda _: live.ask(method=self.method.value))
         self.own.on_update(lambda _: live.ask(self_collisions=self.own.value))
@@ -76,7 +88,9 @@ class Panel:
             self.worst = max(self.worst, spent)
         self.answered += 1
         facts = [*scene_facts(self.live, answers), ("time", f"{spent:.2f} ms"), *_times(answers)]
-        facts += [("worst so far", f"{self.worst:.2f} ms"), ("answers per second", f"{rate:.0f}")]
+        if self.answered > 1:
+            facts.append(("longest time", f"{self.worst:.2f} ms"))
+            facts.append(("answers per second", f"{rate:.0f}"))
         self.facts.content = facts_table(facts)
 
 
@@ -117,8 +131,8 @@ def facts_table(facts: Iterable[tuple[str, str]]) -> str:
 
 
 def _times(answers: Answers) -> list[tuple[str, str]]:
-    """Stages of the page on a line each, those of the queries together."""
+    """Questions on a line each, the stages of their searches together."""
     spent = answers.milliseconds
     inner = ", ".join(f"{name[2:]} {ms:.2f}" for name, ms in spent.items() if name[0] == "·")
-    outer = [(name, f"{ms:.2f} ms") for name, ms in spent.items() if name[0] != "·"]
+    outer = [(f"time of {name}", f"{ms:.2f} ms") for name, ms in spent.items() if name[0] != "·"]
     return [*outer, ("stages [ms]", inner)]

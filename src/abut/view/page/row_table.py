@@ -13,6 +13,11 @@ from abut.view.page.page_frame import SIZE, PageFrame
 ROWS = 14  # shown at once
 PLAIN, MARKED, CHOSEN = (236, 239, 244), (252, 226, 170), (245, 172, 110)
 FLIGHT, STEPS = 0.35, 14  # seconds and pictures of a flight of the camera
+WRAPPED = """<style>
+.mantine-Button-root { height: auto !important; min-height: 2em; padding-block: 0.3em }
+.mantine-Button-inner, .mantine-Button-label { height: auto }
+.mantine-Button-label { white-space: normal; overflow-wrap: anywhere; line-height: 1.3 }
+</style>"""  # rows may be longer than the panel is wide
 NEAREST_VIEW = 0.12 * SIZE  # distance of the camera from a place
 
 
@@ -33,6 +38,7 @@ class RowTable:
         with self.panel.add_tab("Rows"):
             self.kind = gui.add_dropdown("rows", KINDS, initial_value=OBJECT_PAIRS)
             self.count = gui.add_html("no rows")
+            gui.add_html(WRAPPED)
             self.first = gui.add_slider("from", 0, 1, 1, 0, visible=False)
             self.buttons = [self._button(gui, k) for k in range(ROWS)]
         self.panel.dock_left()
