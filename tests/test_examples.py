@@ -22,8 +22,7 @@ OUTPUTS = ROOT / "tests" / "example_outputs"  # * is any number, ~1.5 a number w
 NUMBER = re.compile(r"~?[-+]?\d+(?:,\d{3})*(?:\.\d+)?|(?<![\w*])\*(?![\w*])")
 
 NEEDS = {"20_robot_self_check": "mujoco", "24_plan_with_ompl": "ompl"}
-NEEDS |= {"25_certified_motions": "yourdfpy"}
-PAGE_NEEDS = {"view": "viser", "robots": "yourdfpy"}
+PAGE_NEEDS = {"view": "viser", "robots": "yaml"}
 
 
 def blocks(page, language):

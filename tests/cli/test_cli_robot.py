@@ -30,7 +30,6 @@ SHELF = """world: {collision_objects: [{id: shelf,
 @pytest.fixture
 def ask(tmp_path, capsys, monkeypatch):
     """Run the command and return its status and its report."""
-    pytest.importorskip("yourdfpy")
     monkeypatch.chdir(tmp_path)
     (tmp_path / "arm.urdf").write_text(URDF)
     (tmp_path / "arm.srdf").write_text(SRDF)

@@ -31,7 +31,6 @@ def said(call, name):
 
 
 def test_damaged_srdf_files(tmp_path):
-    pytest.importorskip("yourdfpy")
     (tmp_path / "arm.urdf").write_text(ARM)
     rng, refused = np.random.default_rng(0), 0
     for _ in range(150):
@@ -43,7 +42,6 @@ def test_damaged_srdf_files(tmp_path):
 
 
 def test_damaged_planning_scenes(tmp_path):
-    pytest.importorskip("yourdfpy")
     pytest.importorskip("yaml")
     (tmp_path / "arm.urdf").write_text(PUSHER)
     rng, refused, path = np.random.default_rng(1), 0, tmp_path / "scene.yaml"

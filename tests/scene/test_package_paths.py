@@ -18,7 +18,6 @@ ROBOT = """<robot name="r">
 @pytest.fixture
 def robot(tmp_path, monkeypatch):
     """Write a robot that names a file, and the file at places below the folder."""
-    pytest.importorskip("yourdfpy")
     monkeypatch.delenv("ROS_PACKAGE_PATH", raising=False)
     monkeypatch.delenv("AMENT_PREFIX_PATH", raising=False)
 
@@ -99,7 +98,6 @@ def test_options_of_other_files_are_refused(robot, tmp_path):
 
 @pytest.mark.parametrize("name", ["mbm_panda", "rtcd_shelf"])
 def test_robots_of_others_load_as_they_are(data, name):
-    pytest.importorskip("yourdfpy")
     path = Path(data, "robots", name, "panda.urdf")
     if not path.is_file():
         pytest.skip("there are no such robots in the data folder")

@@ -76,7 +76,6 @@ goal_constraints:
 @pytest.fixture
 def folder(tmp_path):
     pytest.importorskip("yaml")
-    pytest.importorskip("yourdfpy")
     (tmp_path / "arm.urdf").write_text(URDF)
     (tmp_path / "scene.yaml").write_text(SCENE)
     return tmp_path

@@ -423,7 +423,6 @@ def test_pickling(device):
 
 
 def shelf_scene(data, device):
-    pytest.importorskip("yourdfpy")
     folder = data / "robots" / "rtcd_shelf"
     if not folder.is_dir():
         pytest.skip("there is no shelf scene")

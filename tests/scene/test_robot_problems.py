@@ -9,7 +9,6 @@ COUNT = 20_000  # configurations of each problem
 
 @pytest.mark.slow
 def test_a_hundred_thousand_verdicts_of_a_panda(tmp_path):
-    pytest.importorskip("yourdfpy")
     pytest.importorskip("yaml")
     folder = robot_folder()
     if folder is None:

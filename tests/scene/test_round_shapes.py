@@ -220,3 +220,34 @@ def test_convex_takes_the_hulls_that_mujoco_collides(tmp_path):
     normals /= np.linalg.norm(normals, axis=1, keepdims=True)
     above = ring.points.numpy() @ normals.T - (normals * corners[:, 0]).sum(axis=1)
     assert above.max() < 1e-5  # convex, up to the rounding of qhull
+
+
+def test_height_fields_are_those_of_mujoco(tmp_path):
+    """Contacts of tiny balls on and beside a height field, whose faces are MuJoCo's."""
+    mujoco = pytest.importorskip("mujoco")
+    rng = np.random.default_rng(0)
+    heights = rng.integers(0, 5, (5, 7)) / 4
+    heights[0, :2] = 0, 1  # MuJoCo scales to these
+    words = " ".join(map(str, heights.ravel()))
+    path = tmp_path / "field.xml"
+    path.write_text(
+        f'<mujoco><asset><hfield name="h" nrow="5" ncol="7" size="1.2 0.8 0.5 0.2" '
+        f'elevation="{words}"/></asset><worldbody><geom name="field" type="hfield" hfield="h"/>'
+        '<body><freejoint/><geom name="ball" size="0.01"/></body></worldbody></mujoco>'
+    )
+    scene = abut.Scene.load(path, "cpu")
+    mesh, ball = scene.mesh("field"), scene.mesh("ball")
+    assert mesh.watertight and mesh.oriented and scene["field"].deviation == 0
+    assert np.allclose(mesh.bounds, [[-1.2, -0.8, -0.2], [1.2, 0.8, 0.5]])
+    model = mujoco.MjModel.from_xml_path(str(path))
+    state = mujoco.MjData(model)
+    values = np.tile(scene.robot.values({}), (4000, 1))
+    values[:, :3] = rng.uniform([-1.3, -0.9, -0.1], [1.3, 0.9, 0.6], (4000, 3))
+    free = scene.robot.valid(values).numpy()
+    near = abut.closest_point(mesh, values[:, :3], signed=True).distance.numpy()
+    for row, mine, gap in zip(values, free, near, strict=True):
+        state.qpos[:] = row
+        mujoco.mj_forward(model, state)
+        met = any(contact.dist < 0 for contact in state.contact)
+        assert mine != met or 0 <= gap - 0.01 <= ball.deviation, (row[:3], gap)
+    assert 500 < free.sum() < 3500

@@ -48,7 +48,6 @@ def write(folder):
 
 @pytest.fixture
 def robot(tmp_path):
-    pytest.importorskip("yourdfpy")
     return abut.Scene.load(write(tmp_path), "cpu").robot
 
 
@@ -108,7 +107,6 @@ def test_pairs_are_set_and_written(robot, tmp_path):
 
 
 def test_slides_need_limits(tmp_path):
-    pytest.importorskip("yourdfpy")
     text = write(tmp_path).read_text().replace('<limit lower="-3" upper="-2.99"/>', "")
     (tmp_path / "table.urdf").write_text(text)
     with pytest.raises(abut.SceneError, match="slip slides without limits"):

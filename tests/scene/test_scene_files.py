@@ -95,7 +95,6 @@ def test_single_mesh_file(device, tmp_path):
 
 
 def test_urdf(device, tmp_path):
-    pytest.importorskip("yourdfpy")
     (tmp_path / "arm.urdf").write_text(ARM)
     trimesh.Trimesh(*icosphere(80)).export(tmp_path / "ball.stl")
     scene = abut.Scene.load(tmp_path / "arm.urdf", device)
@@ -197,8 +196,6 @@ def test_mjcf_tests_the_pairs_that_mujoco_tests(device, tmp_path):
 def test_bad_files(tmp_path, name, text, message):
     if name.endswith("xml"):
         pytest.importorskip("mujoco")
-    if name.endswith("urdf"):
-        pytest.importorskip("yourdfpy")
     if text is not None:
         (tmp_path / name).write_text(text)
     with pytest.raises(abut.FileError, match=message):
@@ -265,7 +262,8 @@ MODEL = """<mujoco><asset><mesh name="m" file="{file}"/></asset>
 @pytest.mark.parametrize("damage", ["none", "empty", "garbage", "cut"])
 def test_damaged_meshes_of_robots(tmp_path, kind, file, damage, capsys):
     """Regression: a damaged mesh became a link without faces."""
-    pytest.importorskip("yourdfpy" if kind == "urdf" else "mujoco")
+    if kind != "urdf":
+        pytest.importorskip("mujoco")
     if kind == "xml" and file[-3:] in ("ply", "off"):
         pytest.skip("MuJoCo does not read this format")
     mesh = tmp_path / file
@@ -290,7 +288,6 @@ def test_damaged_meshes_of_robots(tmp_path, kind, file, damage, capsys):
 
 
 def test_a_mesh_of_a_robot_with_a_bad_vertex(tmp_path):
-    pytest.importorskip("yourdfpy")
     (tmp_path / "bad.obj").write_text("v nan 0 0\nv 1 0 0\nv 0 1 0\nf 1 2 3\n")
     (tmp_path / "robot.urdf").write_text(MESHES.format(file="bad.obj"))
     with pytest.raises(abut.MeshError, match=r"robot\.urdf: .*bad\.obj: vertices\[0\]"):
@@ -318,7 +315,8 @@ STILL = """<mujoco><worldbody><geom name="a" type="box" size="1 1 1"/>
 )
 def test_robots_without_joints(device, tmp_path, name, text, count):
     """Regression: poses of a robot with no joints were refused."""
-    pytest.importorskip("yourdfpy" if name.endswith("urdf") else "mujoco")
+    if not name.endswith("urdf"):
+        pytest.importorskip("mujoco")
     path = tmp_path / name
     path.write_text(text)
     scene = abut.Scene.load(path, device)

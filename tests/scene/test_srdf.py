@@ -41,7 +41,6 @@ SRDF = """<robot name="arm">
 
 @pytest.fixture
 def folder(tmp_path):
-    pytest.importorskip("yourdfpy")
     (tmp_path / "arm.urdf").write_text(URDF)
     (tmp_path / "arm.srdf").write_text(SRDF)
     return tmp_path

@@ -141,7 +141,6 @@ ARM = """<robot name="arm">
 
 def test_joints_of_a_robot(browser, files):
     """The arm folds back onto its base when the elbow turns."""
-    pytest.importorskip("yourdfpy")
     from abut.cli.view import load_objects
 
     (files / "arm.urdf").write_text(ARM)

@@ -2,6 +2,7 @@
 
 from abut.cases.breaking import breaking, broken_sites, cell_labels, shattered
 from abut.cases.draped_sheets import drape_ball, drape_table, round_table, sheet
+from abut.cases.height_field import height_field
 from abut.cases.outer_shapes import (
     OuterShape,
     outer_box,
@@ -47,6 +48,7 @@ __all__ = [
     "drape_table",
     "folded_cloth",
     "gem",
+    "height_field",
     "icosphere",
     "joined",
     "leaf",

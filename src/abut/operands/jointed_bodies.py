@@ -9,9 +9,10 @@ WORLD = wp.constant(-1)  # the body that does not move
 
 @wp.struct
 class JointedBodies:
-    """Bodies, parents before children; each has one joint, a hinge or a slide, in its own frame.
+    """Bodies, parents before children; each has one joint in its own frame.
 
-    The joint moves by value * scale + shift. A sphere in the frame of a body holds all objects that
+    A hinge or slide moves by value * scale + shift; a ball turns about one axis in a motion, after
+    its rotation at the start. A sphere in the frame of a body holds all objects that
     it carries; its radius is negative where there are none.
     """
 
@@ -19,7 +20,7 @@ class JointedBodies:
     frames: wp.array[wp.mat44d]  # in the frame of the parent, with the joint at rest
     axes: wp.array[wp.vec3d]  # unit vectors
     anchors: wp.array[wp.vec3d]  # points of the axes
-    hinges: wp.array[wp.bool]
+    kinds: wp.array[wp.int32]  # SLIDE, HINGE or BALL
     columns: wp.array[wp.int32]  # of the joint values
     scales: wp.array[wp.float64]
     shifts: wp.array[wp.float64]
@@ -44,7 +45,7 @@ class JointMotions:
     """Motions straight in joint space, one a row."""
 
     start: wp.array2d[wp.float64]
-    rates: wp.array2d[wp.float64]  # end - start
+    rates: wp.array2d[wp.float64]  # end - start; the angle and the axis x y z of a ball's turn
     min_distance: wp.float64
     rounding: wp.float64  # bound of the rounding of positions, over their size
 
@@ -63,7 +64,7 @@ class BodyStates:
     anchors: wp.array[wp.vec3d]
     spins: wp.array[wp.vec3d]
     drifts: wp.array[wp.vec3d]
-    speeds: wp.array[wp.float64]  # sums of the absolute rates of hinges, from the world on
+    speeds: wp.array[wp.float64]  # sums of the absolute rates of turns, from the world on
     bends: wp.array[wp.float64]  # body_count + 1 of each body, by the index of the other body + 1
     object_rotations: wp.array[wp.mat33d]
     object_positions: wp.array[wp.vec3d]

@@ -130,7 +130,7 @@ class Scene:
 
         Raises:
             FileError: The file is not there, or holds no mesh.
-            ToolError: Robots need yourdfpy or MuJoCo: ``pip install 'abut[robots]'``.
+            ToolError: An MJCF needs MuJoCo: ``pip install 'abut[robots]'``.
         """
         from abut.scene.files.scene_file import load_scene  # it imports this module
 

@@ -9,21 +9,18 @@ import numpy as np
 
 from abut.errors import FileError
 from abut.io import reading
+from abut.scene.files.mjcf_shapes import mesh_of_geom
 from abut.scene.files.robot_description import RobotDescription
 from abut.scene.files.robot_files import ReadOptions, RobotFile
 from abut.scene.files.robot_parts import (
     LinkGeometry,
-    LinkMesh,
-    half_space,
     mesh_of_file,
     name_parts,
-    primitive,
     quaternion_pose,
     required,
 )
 from abut.scene.robots.kinematics import Joint, Kinematics
-
-PRIMITIVE_SIZES = {"box": 3, "sphere": 1, "cylinder": 2, "capsule": 2, "ellipsoid": 3}  # numbers
+from abut.scene.robots.wide_joints import ENDLESS, JointColumns
 
 
 def read_mjcf(path: Path, options: ReadOptions) -> RobotFile:
@@ -34,16 +31,20 @@ def read_mjcf(path: Path, options: ReadOptions) -> RobotFile:
         for file in _mjcf_files(mujoco, path):
             mesh_of_file(file, None, path)
         model = mujoco.MjModel.from_xml_path(str(path))
+    by_collision = options.geometry == "collision"
+    if by_collision and ((model.flex_contype != 0) | (model.flex_conaffinity != 0)).any():
+        raise FileError(f"{path} has a flexible body, which has no pose; only rigid ones are read.")
     collides = (model.geom_contype != 0) | (model.geom_conaffinity != 0)
-    wanted = np.flatnonzero(collides == (options.geometry == "collision"))
+    collides[[*model.pair_geom1, *model.pair_geom2]] = True
+    wanted = np.flatnonzero(collides == by_collision)
     parts, geoms = [], []
     for geom in wanted.tolist():
         pose = _pose(model.geom_pos[geom], model.geom_quat[geom])
-        for mesh in _meshes(mujoco, model, geom, options):
-            link = int(model.geom_bodyid[geom])
-            parts.append(LinkGeometry(model.geom(geom).name, link, pose, mesh))
-            geoms.append(geom)
-    _exclude(mujoco, model, parts, geoms, options.geometry == "collision")
+        with reading(path, "MJCF"):
+            mesh = mesh_of_geom(mujoco, model, geom, options)
+        parts.append(LinkGeometry(model.geom(geom).name, int(model.geom_bodyid[geom]), pose, mesh))
+        geoms.append(geom)
+    _exclude(mujoco, model, parts, geoms, by_collision)
     kinematics = _kinematics(mujoco, model)
     description = RobotDescription(_model_name(model))
     return RobotFile(kinematics, name_parts(parts, kinematics.links), description)
@@ -74,63 +75,39 @@ def _mjcf_files(mujoco: Any, path: Path) -> list[Path]:
 
 
 def _kinematics(mujoco: Any, model: Any) -> Kinematics:
-    hinge, slide = int(mujoco.mjtJoint.mjJNT_HINGE), int(mujoco.mjtJoint.mjJNT_SLIDE)
+    """Links and joints, whose values are those of ``qpos``, in its order."""
     moves: list[list[Joint]] = [[] for _ in range(model.nbody)]
-    names = []
-    for k in range(model.njnt):
-        name = model.joint(k).name or f"joint{k}"
-        if model.jnt_type[k] not in (hinge, slide):
-            raise FileError(f"joint {name} is neither a hinge nor a slide.")
-        about = model.jnt_axis[k].copy(), model.jnt_type[k] == hinge, model.jnt_pos[k].copy()
-        rest = float(model.qpos0[model.jnt_qposadr[k]])
-        moves[model.jnt_bodyid[k]].append(Joint(*about, k, 1.0, -rest))
-        names.append(name)
     frames = np.stack(list(map(_pose, model.body_pos, model.body_quat)))
-    parents = [-1, *model.body_parentid[1:].tolist()]
-    limits = np.where(model.jnt_limited[:, None].astype(bool), model.jnt_range, [-np.inf, np.inf])
+    columns = JointColumns()
+    for k in range(model.njnt):
+        body = model.jnt_bodyid[k]
+        if model.jnt_type[k] == int(mujoco.mjtJoint.mjJNT_FREE):
+            frames[body] = np.eye(4)  # its values are the pose in the world
+        moves[body] += _moves(mujoco, model, k, columns)
     links = [model.body(k).name for k in range(model.nbody)]
-    rest = model.qpos0[model.jnt_qposadr].copy()
-    limits = limits.reshape(-1, 2)
-    states = {
-        model.key(k).name or f"key{k}": dict(
-            zip(names, model.key_qpos[k][model.jnt_qposadr].tolist(), strict=True)
-        )
-        for k in range(model.nkey)
-    }
-    return Kinematics(names, links, parents, frames, moves, [], limits, True, rest, states)
+    parents = [-1, *model.body_parentid[1:].tolist()]
+    out = Kinematics([], links, parents, frames, moves, has_world=True)
+    columns.describe(out)
+    for k in range(model.nkey):
+        values = zip(out.joints, model.key_qpos[k].tolist(), strict=True)
+        out.states[model.key(k).name or f"key{k}"] = dict(values)
+    return out
 
 
-def _meshes(mujoco: Any, model: Any, geom: int, options: ReadOptions) -> Iterator[LinkMesh]:
-    """The mesh of a geom."""
-    kind, size = int(model.geom_type[geom]), model.geom_size[geom]
-    types = mujoco.mjtGeom
-    if kind == int(types.mjGEOM_MESH):
-        yield _mesh(model, int(model.geom_dataid[geom]), options.convex)
-        return
-    if kind == int(types.mjGEOM_PLANE):  # infinite for contacts, whatever its size
-        yield half_space()
-        return
-    for name, count in PRIMITIVE_SIZES.items():
-        if kind == int(getattr(types, f"mjGEOM_{name.upper()}")):
-            full = size[:count] * 2 if name == "box" else size[:count].copy()
-            if name in ("cylinder", "capsule"):
-                full[1] *= 2  # MuJoCo has half lengths
-            yield primitive(name, full, options.chord)
-            return
-    raise FileError(f"geom {model.geom(geom).name or geom} is of a kind that has no faces.")
-
-
-def _mesh(model: Any, mesh: int, convex: bool) -> LinkMesh:
-    """A mesh of a model, or the convex hull that MuJoCo collides."""
-    first, face = model.mesh_vertadr[mesh], model.mesh_faceadr[mesh]
-    vertices = model.mesh_vert[first : first + model.mesh_vertnum[mesh]].astype(np.float64)
-    faces = model.mesh_face[face : face + model.mesh_facenum[mesh]].copy()
-    if convex and model.mesh_graphadr[mesh] >= 0:
-        graph = model.mesh_graph[model.mesh_graphadr[mesh] :]
-        corners, count = int(graph[0]), int(graph[1])
-        start = 2 + 3 * corners + 3 * count  # after addresses, vertices and edges of the hull
-        faces = graph[start : start + 3 * count].reshape(-1, 3)
-    return LinkMesh(("mesh", mesh, convex), vertices, np.ascontiguousarray(faces, np.int32))
+def _moves(mujoco: Any, model: Any, k: int, columns: JointColumns) -> list[Joint]:
+    """The motions of a joint of a model."""
+    kinds, kind = mujoco.mjtJoint, int(model.jnt_type[k])
+    name, first = model.joint(k).name or f"joint{k}", int(model.jnt_qposadr[k])
+    rest, limited = model.qpos0[first:], bool(model.jnt_limited[k])
+    anchor, ends = model.jnt_pos[k].copy(), tuple(model.jnt_range[k].tolist())
+    if kind == int(kinds.mjJNT_FREE):
+        return columns.floating(name, rest[:3], tuple(rest[3:7]))
+    if kind == int(kinds.mjJNT_BALL):
+        most = (np.cos(0.5 * ends[1]), np.inf) if limited and ends[1] < np.pi else ENDLESS
+        return [columns.ball(name, anchor, most, tuple(rest[:4]))]
+    axis, hinge = model.jnt_axis[k].copy(), kind == int(kinds.mjJNT_HINGE)
+    limits = (ends[0], ends[1]) if limited else ENDLESS
+    return [columns.single(name, axis, hinge, limits, anchor, float(rest[0]))]
 
 
 def _exclude(
@@ -138,8 +115,9 @@ def _exclude(
 ) -> None:
     """Mark pairs that MuJoCo does not test: of one rigid part, of parent and child, or excluded.
 
-    What is fixed to the world is no parent in this sense. Static parts are left to the filter of
-    static objects, since a caller may move them.
+    A pair that the model names in <pair> is tested nevertheless. What is fixed to the world is no
+    parent in this sense. Static parts are left to the filter of static objects, since a caller may
+    move them.
     """
     bodies = model.geom_bodyid[geoms].astype(np.int64)
     weld = model.body_weldid[bodies]
@@ -154,6 +132,10 @@ def _exclude(
         kind, other = model.geom_contype[geoms], model.geom_conaffinity[geoms]
         meets = (kind[:, None] & other) != 0
         barred |= ~(meets | meets.T)
+        place = {geom: k for k, geom in enumerate(geoms)}
+        for ends in zip(model.pair_geom1.tolist(), model.pair_geom2.tolist(), strict=True):
+            a, b = (place[geom] for geom in ends)
+            barred[a, b] = barred[b, a] = False
     for k, part in enumerate(parts):
         part.ignored = set(np.flatnonzero(barred[k]).tolist()) - {k}
 

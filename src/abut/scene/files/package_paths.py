@@ -42,6 +42,9 @@ def find_file(named: str, robot: Path, packages: Any = None) -> Path:
     Raises:
         FileError: There is no such file.
     """
+    if "$(" in named or "${" in named:
+        raise FileError(f"{robot} names {named}, which is of xacro; `xacro FILE` expands it.")
+    named = named.replace("\\", "/")
     scheme, colon, rest = named.partition("://")
     if not colon:
         return _there([robot.parent / named], named, robot)
@@ -52,7 +55,8 @@ def find_file(named: str, robot: Path, packages: Any = None) -> Path:
         return _there([robot.parent / path], named, robot)
     if scheme not in PACKAGE_SCHEMES:
         raise FileError(f"{robot} names {named}; only package:// and file:// can be read.")
-    name, _, inside = unquote(rest).partition("/")
+    name, _, inside = unquote(rest).lstrip("/").partition("/")
+    inside = inside.lstrip("/")
     named_folders, searched = checked_packages(packages)
     if name in named_folders:
         return _there([named_folders[name] / inside], named, robot)

@@ -20,7 +20,8 @@ from abut.cases import (
 )
 from abut.cases.placed_shapes import rotations_of_quaternions
 from abut.errors import FileError, OptionError, ToolError
-from abut.io import read_mesh
+from abut.io import read_mesh, reading
+from abut.io.collada import collada_unit
 
 FAR = 1000.0  # half the length and the depth of a box in place of a half-space
 
@@ -101,12 +102,14 @@ def is_half_space(mesh: Any) -> bool:
 
 
 def mesh_of_file(file: Path, scale: Any, robot: Path) -> LinkMesh:
-    """The mesh of a file that a robot file names; errors name both files."""
+    """The mesh of a file that a robot file names, in metres; errors name both files."""
     try:
         vertices, faces = read_mesh(file)[:2]
+        with reading(file, "COLLADA"):
+            unit = collada_unit(file)
     except FileError as error:
         raise FileError(f"{robot} names a mesh that cannot be used: {error}") from None
-    scale = np.ones(3) if scale is None else np.ones(3) * scale
+    scale = unit * (np.ones(3) if scale is None else np.ones(3) * scale)
     faces = np.ascontiguousarray(faces[:, ::-1] if scale.prod() < 0 else faces)
     return LinkMesh((str(file), tuple(scale)), vertices * scale, faces, file)
 

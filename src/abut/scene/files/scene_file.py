@@ -5,6 +5,7 @@ from typing import Any
 
 from abut.core.device import resolve_device
 from abut.core.progress import tracked
+from abut.errors import FileError
 from abut.io import existing, read_scene, reading
 from abut.io.models.affine import split_matrix, stretched
 from abut.mesh import Mesh
@@ -18,6 +19,8 @@ def load_scene(path: Any, device: Any = None, **options: Any) -> Scene:
     path, chosen = existing(path), ReadOptions(**options)
     device = resolve_device(device)
     kind = path.suffix.lower()
+    if kind == ".xacro":
+        raise FileError(f"{path} has macros; `xacro FILE > robot.urdf` expands them.")
     chosen.require_for(kind)
     with reading(path, "a scene"):
         return (robot_scene if kind in ROBOT_READERS else _mesh_scene)(path, device, chosen)

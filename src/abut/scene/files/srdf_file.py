@@ -83,7 +83,7 @@ class _Reader:
         links: set[int] = set()
         self._collect(name, links, [])
         moves = self.kinematics.moves
-        columns = sorted({joint.column for k in links for joint in moves[k]})
+        columns = sorted({k for link in links for joint in moves[link] for k in joint.columns})
         joints = [self.kinematics.joints[k] for k in columns]
         return JointGroup(joints, [self.kinematics.links[k] for k in sorted(links)])
 
@@ -129,7 +129,7 @@ class _Reader:
         return out
 
     def _values(self, state: Element, name: str) -> Iterator[tuple[str, float]]:
-        known = {*self.children, *self.kinematics.joints}
+        known = {*self.children, *self.kinematics.joints, *self.kinematics.wide}
         for part in state.findall("joint"):
             joint = _known(part, "name", known, self._virtual())
             words = _text(part, "value").split()
@@ -139,7 +139,13 @@ class _Reader:
                 values = []
             if not values or not np.isfinite(values).all():
                 raise FileError(f"state {name}: joint {joint} has the value {part.get('value')!r}.")
-            if joint in self.kinematics.joints:  # others are fixed, or mimic one of these
+            columns = self.kinematics.wide.get(joint, [])
+            if columns:
+                if len(values) != len(columns):
+                    raise FileError(f"state {name}: joint {joint} needs {len(columns)} values.")
+                names = [self.kinematics.joints[k] for k in columns]
+                yield from zip(names, _rotated(values, 1), strict=True)
+            elif joint in self.kinematics.joints:  # others are fixed, or mimic one of these
                 yield joint, values[0]
 
     def _pairs(self) -> Iterator[LinkPair]:
@@ -155,10 +161,21 @@ class _Reader:
             yield LinkPair(*_link_names(part, self.links), part.get("reason") or "User")
 
 
+def _rotated(values: list[float], by: int) -> list[float]:
+    """Seven values of a floating joint: MoveIt has w last, abut first (by 1; back by -1)."""
+    if len(values) != 7:
+        return values
+    return [*values[:3], *np.roll(values[3:], by).tolist()]
+
+
 def write_srdf(
-    path: Any, description: RobotDescription, states: dict[str, dict[str, float]]
+    path: Any,
+    description: RobotDescription,
+    states: dict[str, dict[str, float]],
+    kinematics: Kinematics,
 ) -> None:
     """Write groups, states, end effectors and link pairs as an SRDF file."""
+    whole = {kinematics.joints[k]: x for x, columns in kinematics.wide.items() for k in columns}
     root = Element("robot", name=description.name)
     owners = {name: _group_of(name, state, description) for name, state in states.items()}
     everything = {joint: None for name in states if owners[name] == ALL for joint in states[name]}
@@ -167,13 +184,17 @@ def write_srdf(
         element = ElementTree.SubElement(root, "group", name=name)
         for link in group.links:
             ElementTree.SubElement(element, "link", name=link)
-        for joint in group.joints:
+        for joint in dict.fromkeys(whole.get(joint, joint) for joint in group.joints):
             ElementTree.SubElement(element, "joint", name=joint)
     for name, state in states.items():
         about = {"group": owners[name], "name": name.rpartition("/")[2]}
         element = ElementTree.SubElement(root, "group_state", about)
+        words: dict[str, list[float]] = {}
         for joint, value in state.items():
-            ElementTree.SubElement(element, "joint", name=joint, value=repr(float(value)))
+            words.setdefault(whole.get(joint, joint), []).append(float(value))
+        for joint, values in words.items():
+            text = " ".join(map(repr, _rotated(values, -1)))
+            ElementTree.SubElement(element, "joint", name=joint, value=text)
     for name, effector in description.end_effectors.items():
         about = {"name": name, "parent_link": effector.parent_link, "group": effector.group}
         if effector.parent_group is not None:

@@ -1,13 +1,10 @@
 """Read URDF files as links, joints and meshes."""
 
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
-from xml.etree import ElementTree
 
 import numpy as np
 
-from abut.errors import FileError
 from abut.io import reading
 from abut.scene.files.package_paths import find_file
 from abut.scene.files.robot_description import RobotDescription
@@ -18,33 +15,28 @@ from abut.scene.files.robot_parts import (
     mesh_of_file,
     name_parts,
     primitive,
-    required,
 )
 from abut.scene.files.srdf_file import read_srdf, srdf_beside
-from abut.scene.files.urdf_check import check_urdf
-from abut.scene.robots.kinematics import Joint, Kinematics
+from abut.scene.files.urdf_model import MOVING, UrdfJoint, UrdfLink, UrdfShape, read_urdf_model
+from abut.scene.robots.kinematics import Kinematics
+from abut.scene.robots.wide_joints import JointColumns
 
 
 def read_urdf(path: Path, options: ReadOptions) -> RobotFile:
-    """Read a URDF file with yourdfpy."""
-    yourdfpy = required("yourdfpy")
+    """Read a URDF file."""
     with reading(path, "URDF"):
-        ElementTree.parse(path)  # yourdfpy reads what is left of damaged XML
-        model = yourdfpy.URDF.load(str(path), build_scene_graph=False, load_meshes=False).robot
-        check_urdf(model, path)
+        model = read_urdf_model(path, options.geometry)
     above = {joint.child: joint for joint in model.joints}
-    links = _parents_first(model.links, above, path)
+    links = _parents_first(model.links, above)
     index = {link.name: k for k, link in enumerate(links)}
-    shapes = "collisions" if options.geometry == "collision" else "visuals"
     parts = [
-        LinkGeometry("", index[link.name], _matrix(shape.origin), mesh)
+        LinkGeometry("", index[link.name], shape.origin, _mesh(shape, path, options))
         for link in links
-        for shape in getattr(link, shapes)
-        for mesh in _meshes(shape.geometry, path, options)
+        for shape in link.shapes
     ]
-    kinematics = _kinematics(model, links, index, above)
+    kinematics = _kinematics(model.joints, links, index)
     children = {joint.name: index[joint.child] for joint in model.joints}
-    held = RobotFile(kinematics, parts, RobotDescription(model.name or "robot"), children)
+    held = RobotFile(kinematics, parts, RobotDescription(model.name), children)
     near = kinematics.neighbours()
     if options.srdf not in (None, False):
         near = _described(held, srdf_beside(path) if options.srdf is True else options.srdf)
@@ -65,66 +57,53 @@ def _described(held: RobotFile, srdf: Any) -> np.ndarray:
     return untested
 
 
-def _parents_first(links: list[Any], above: dict[str, Any], path: Path) -> list[Any]:
-    """Links in an order in which each follows its parent."""
-    ordered: list[Any] = []
+def _parents_first(links: list[UrdfLink], above: dict[str, UrdfJoint]) -> list[UrdfLink]:
+    """Links of a tree in an order in which each follows its parent."""
+    ordered: list[UrdfLink] = []
     waiting, done = list(links), set[str]()
     while waiting:
-        ready = [x for x in waiting if x.name not in above or above[x.name].parent in done]
-        if not ready:
-            raise FileError(f"{path}: the links of the robot form a cycle.")
-        ordered += ready
-        done |= {link.name for link in ready}
+        ordered += [x for x in waiting if x.name not in above or above[x.name].parent in done]
+        done |= {link.name for link in ordered}
         waiting = [x for x in waiting if x.name not in done]
     return ordered
 
 
-def _kinematics(model: Any, links: list[Any], index: dict, above: dict) -> Kinematics:
-    moving = [j for j in model.joints if j.type in ("revolute", "continuous", "prismatic")]
-    free = [joint for joint in moving if joint.mimic is None]
-    column = {joint.name: k for k, joint in enumerate(free)}
+def _kinematics(
+    joints: list[UrdfJoint], links: list[UrdfLink], index: dict[str, int]
+) -> Kinematics:
+    columns = JointColumns()
+    own = [joint for joint in joints if joint.kind != "fixed" and joint.mimic is None]
+    moves_of = {joint.name: _moves(joint, columns) for joint in own}
     frames, parents = np.tile(np.eye(4), (len(links), 1, 1)), [-1] * len(links)
-    moves: list[list[Joint]] = [[] for _ in links]
-    for k, link in enumerate(links):
-        joint = above.get(link.name)
-        if joint is None:
-            continue
-        frames[k], parents[k] = _matrix(joint.origin), index[joint.parent]
-        if joint in moving:
-            scale, shift, name = 1.0, 0.0, joint.name
-            if joint.mimic is not None:
-                scale, shift, name = joint.mimic.multiplier, joint.mimic.offset, joint.mimic.joint
-            axis = np.array([1.0, 0, 0] if joint.axis is None else joint.axis, dtype=float)
-            axis /= np.linalg.norm(axis)
-            hinge = joint.type != "prismatic"
-            about = (column[name], 1.0 if scale is None else scale, shift or 0.0)
-            moves[k] = [Joint(axis, hinge, np.zeros(3), *about)]
-    limits = np.array([_limits(joint) for joint in free]).reshape(-1, 2)
-    names = [link.name for link in links]
-    return Kinematics([j.name for j in free], names, parents, frames, moves, [], limits)
+    out = Kinematics([], [link.name for link in links], parents, frames, [[] for _ in links])
+    for joint in joints:
+        k = index[joint.child]
+        frames[k], parents[k] = joint.origin, index[joint.parent]
+        if joint.mimic is not None:
+            name, scale, shift = joint.mimic
+            at = moves_of[name][0].column
+            hinge = joint.kind != "prismatic"
+            out.moves[k] = [columns.follower(joint.axis, hinge, at, scale, shift)]
+        elif joint.kind != "fixed":
+            out.moves[k] = moves_of[joint.name]
+    columns.describe(out)
+    return out
 
 
-def _limits(joint: Any) -> tuple[float, float]:
-    if joint.type == "continuous" or joint.limit is None:
-        return -np.inf, np.inf
-    low, high = joint.limit.lower, joint.limit.upper
-    return (-np.inf if low is None else low), (np.inf if high is None else high)
+def _moves(joint: UrdfJoint, columns: JointColumns) -> list[Any]:
+    """The motions of a joint that has values of its own."""
+    if joint.kind in MOVING:
+        hinge = joint.kind != "prismatic"
+        return [columns.single(joint.name, joint.axis, hinge, joint.limits)]
+    if joint.kind == "planar":
+        return columns.planar(joint.name, joint.axis)
+    return columns.floating(joint.name)
 
 
-def _meshes(shape: Any, path: Path, options: ReadOptions) -> Iterator[LinkMesh]:
+def _mesh(shape: UrdfShape, path: Path, options: ReadOptions) -> LinkMesh:
     """The mesh of a geometry."""
-    if shape.mesh is not None:
-        with reading(path, "URDF"):
-            file = find_file(shape.mesh.filename, path, options.packages)
-        yield mesh_of_file(file, shape.mesh.scale, path)
-    elif shape.box is not None:
-        yield primitive("box", shape.box.size, options.chord)
-    elif shape.sphere is not None:
-        yield primitive("sphere", [shape.sphere.radius], options.chord)
-    elif shape.cylinder is not None:
-        size = [shape.cylinder.radius, shape.cylinder.length]
-        yield primitive("cylinder", size, options.chord)
-
-
-def _matrix(origin: Any) -> np.ndarray:
-    return np.eye(4) if origin is None else np.array(origin, dtype=np.float64)
+    if shape.kind != "mesh":
+        return primitive(shape.kind, shape.size, options.chord)
+    with reading(path, "URDF"):
+        file = find_file(shape.filename, path, options.packages)
+    return mesh_of_file(file, shape.size, path)

@@ -7,7 +7,7 @@ import numpy as np
 
 from abut.errors import SceneError
 from abut.scene.inputs import given_poses
-from abut.scene.robots.joint_values import known_name, require_finite
+from abut.scene.robots.joint_values import known_name
 
 if TYPE_CHECKING:
     from abut.scene.robots.robot import Robot
@@ -40,7 +40,7 @@ def attach_objects(
         touched = [robot.links.index(known_name(x, robot.links, "link")) for x in touch_links]
         rigid = np.flatnonzero(kinematics.rigid_groups() == kinematics.rigid_groups()[index])
         values = kinematics.rows_of(state.at if at is None else at)
-        require_finite(values, robot.joints)
+        kinematics.require(values)
         if values.ndim != 1:
             raise SceneError("objects are attached at one configuration, not at a batch.")
         above = kinematics.link_poses(values)[index]

@@ -21,7 +21,7 @@ from abut.query.closest_point import closest_point
 from abut.query.collide import collide
 from abut.query.distance import distance
 from abut.query.point_signs import contains
-from abut.scene.robots.kinematics import Kinematics
+from abut.scene.robots.kinematics import JointKind, Kinematics
 from abut.scene.robots.robot_poses import MovingJoint, RobotPoses, moving_joints
 
 wp.set_module_options({"enable_backward": False, "fuse_fp": False})
@@ -112,8 +112,10 @@ class PairTravel:
             own = [joint for joint in chain if joint not in common]  # from the body upwards
             for k, joint in enumerate(own):
                 about = self._joints[joint].joint
-                reach = self._reach(own[: k + 1], points) if about.hinge else 1.0
-                travels[about.column] = travels.get(about.column, 0.0) + abs(about.scale) * reach
+                slides = about.kind == JointKind.SLIDE
+                reach = 1.0 if slides else self._reach(own[: k + 1], points)
+                for column in about.columns:  # of a ball four: then there is no grid
+                    travels[column] = travels.get(column, 0.0) + abs(about.scale) * reach
         self.columns = tuple(sorted(travels))
         self.bounds = np.array([travels[column] for column in self.columns])
 
@@ -135,7 +137,7 @@ class PairTravel:
         reach = float(np.linalg.norm(points - lowest.anchor, axis=1).max())
         for below, above in pairwise(chain):
             low: MovingJoint = self._joints[below]
-            if not low.joint.hinge:
+            if low.joint.kind == JointKind.SLIDE:
                 reach += self._farthest(low.joint)
             anchor = low.frame[:3, :3] @ low.joint.anchor + low.frame[:3, 3]
             reach += float(np.linalg.norm(anchor - self._joints[above].joint.anchor))
@@ -157,9 +159,10 @@ def clear_cells(
 ) -> JointGrid | None:
     """The grid of two objects of a robot; None where more than two joints are between them."""
     travel = PairTravel(kinematics, meshes, *pair)
-    columns, count = travel.columns, len(kinematics.joints)
+    columns = travel.columns
     bounded = np.isfinite(np.asarray(kinematics.limits, float).reshape(-1, 2)).all(axis=1)
-    slides = {row.joint.column for row in moving_joints(kinematics)[0] if not row.joint.hinge}
+    joints = (row.joint for row in moving_joints(kinematics)[0])
+    slides = {joint.column for joint in joints if joint.kind == JointKind.SLIDE}
     if not 1 <= len(columns) <= 2 or any(not bounded[c] for c in slides):
         return None
     low, high = value_ranges(kinematics)[list(columns)].T
@@ -174,7 +177,7 @@ def clear_cells(
     waiting = waiting.reshape(-1, len(columns))
     for level in LEVELS:
         step = (high - low) / level
-        values = np.zeros((len(waiting), count))
+        values = np.tile(kinematics.rows_of({}), (len(waiting), 1))
         values[:, list(columns)] = low + (waiting + 0.5) * step
         states = _states(
             posing.of(values), meshes, pair, float(step / 2 @ travel.bounds), level >= FIRST_MET

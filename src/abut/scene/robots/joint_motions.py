@@ -11,9 +11,15 @@ from abut.core.pickling import PicklableResult
 from abut.errors import SceneError
 from abut.query.collide import collide
 from abut.scene.objects import ObjectTable
-from abut.scene.robots.joint_values import require_finite
-from abut.scene.robots.jointed_arrays import OUTWARD, arms_of, bodies_of, common_body
-from abut.scene.robots.kinematics import Kinematics
+from abut.scene.robots.joint_rotations import motion_rates, rotations_of, values_between
+from abut.scene.robots.jointed_arrays import (
+    OUTWARD,
+    JointedBody,
+    arms_of,
+    bodies_of,
+    common_body,
+)
+from abut.scene.robots.kinematics import Joint, JointKind, Kinematics
 from abut.scene.robots.motion_search import FoundMotions
 
 MOTION_IMPACT_ROWS = {
@@ -171,7 +177,7 @@ def nested_pairs(objects: ObjectTable, pairs: np.ndarray, poses: np.ndarray) -> 
 def checked_values(kinematics: Kinematics, values: Any) -> np.ndarray:
     """(k,) or (B, k) finite joint values."""
     rows = kinematics.rows_of(values)
-    require_finite(rows, kinematics.joints)
+    kinematics.require(rows)
     return rows
 
 
@@ -229,14 +235,19 @@ class RobotMotion:
     ) -> None:
         self.start, self.end = q0, q1
         self._kinematics, self._spheres = kinematics, spheres
-        self._bodies, links = bodies_of(kinematics)
+        bodies, links = bodies_of(kinematics)
+        rates = motion_rates(q0[None], q1[None], kinematics.balls)[0]
+        self._bodies = [_turning_once(body, q0, rates) for body in bodies]
+        self._from, self._to = q0.copy(), q0 + rates
+        for column in kinematics.balls:
+            self._from[column], self._to[column] = 0.0, rates[column]
         self._body = [links[link][0] for link, _ in kinematics.parts]
         self._arms = arms_of(self._bodies)
 
     def values(self, t: Any) -> np.ndarray:
         """(k,) joint values at a time, or (n, k) at (n,) times."""
-        t = np.asarray(t, np.float64)[..., None]
-        return self.start + t * (self.end - self.start)
+        t = np.asarray(t, np.float64)
+        return values_between(self.start, self.end, self._kinematics.balls, t)
 
     def poses(self, t: Any) -> np.ndarray:
         """(m, 4, 4) poses of the robot's objects at a time, or (n, m, 4, 4) at (n,) times."""
@@ -278,9 +289,9 @@ class RobotMotion:
         travel, k = 0.0, body  # from the middle, forwards or backwards
         while k != above:
             joint = self._bodies[k].joint
-            values = np.stack([self.start, self.end])[:, joint.column] * joint.scale + joint.shift
+            values = np.stack([self._from, self._to])[:, joint.column] * joint.scale + joint.shift
             rate = abs(values[1] - values[0])
-            if joint.hinge:
+            if joint.kind == JointKind.HINGE:
                 axis = poses[k][:3, :3] @ joint.axis
                 arm = np.linalg.norm(np.cross(axis, centre - _moved(poses[k], joint.anchor)))
                 rate *= min(arm + radius + travel, reach)
@@ -293,11 +304,23 @@ class RobotMotion:
 
     def _body_poses(self, t: float) -> list[np.ndarray]:
         """(4, 4) pose of each body at a time."""
-        values, poses = self.values(t)[None], []
+        values, poses = ((1.0 - t) * self._from + t * self._to)[None], []
         for body in self._bodies:
             above = poses[body.parent] if body.parent >= 0 else np.eye(4)
             poses.append(above @ body.frame @ body.joint.motions(values)[0])
         return poses
+
+
+def _turning_once(body: JointedBody, start: np.ndarray, rates: np.ndarray) -> JointedBody:
+    """The body; a ball is the hinge that turns it in a motion, from the rotation at the start."""
+    joint = body.joint
+    if joint.kind != JointKind.BALL:
+        return body
+    frame, first = body.frame.copy(), rotations_of(start[None, joint.columns])[0]
+    frame[:3, 3] += frame[:3, :3] @ (joint.anchor - first @ joint.anchor)
+    frame[:3, :3] = frame[:3, :3] @ first
+    axis = rates[joint.columns[1:]]
+    return JointedBody(body.parent, frame, Joint(axis, JointKind.HINGE, joint.anchor, joint.column))
 
 
 def _moved(pose: np.ndarray, point: np.ndarray) -> np.ndarray:

@@ -13,16 +13,21 @@ LIMIT_CHOICES = ("ignore", "warn", "refuse")
 
 
 def joint_rows(
-    given: Any, joints: list[str], rest: np.ndarray, states: Mapping[str, Mapping[str, float]]
+    given: Any,
+    joints: list[str],
+    rest: np.ndarray,
+    states: Mapping[str, Mapping[str, float]],
+    wide: Mapping[str, list[int]],
 ) -> np.ndarray:
     """(k,) or (B, k) float64 of values of the joints, on the host.
 
     Args:
         given: An array; a dict of numbers, or arrays (B,), by joint, where others are at rest; or
-            the name of a state.
+            the name of a state. A joint of m values may have all of them, (m,) or (B, m).
         joints: Names of the joints.
         rest: (k,) their values at rest.
         states: Named states: values by joint.
+        wide: Columns of joints of several values.
 
     Raises:
         SceneError: The shape is another one, or there is no such joint or state.
@@ -30,7 +35,7 @@ def joint_rows(
     if isinstance(given, str):
         given = states[known_name(given, states, "state")]
     if isinstance(given, Mapping):
-        return _named_rows(given, joints, rest)
+        return _named_rows(_split(given, joints, wide), joints, rest)
     plain = to_plain(given)
     values = np.asarray(plain if isinstance(plain, np.ndarray) else plain.numpy(), np.float64)
     if values.ndim not in (1, 2) or values.shape[-1] != len(joints):
@@ -41,9 +46,30 @@ def joint_rows(
     return values
 
 
+def _split(
+    given: Mapping[str, Any], joints: list[str], wide: Mapping[str, list[int]]
+) -> dict[str, Any]:
+    """Values by the name of each; those of joints of several values are taken apart."""
+    out: dict[str, Any] = {}
+    for name, value in given.items():
+        columns = wide.get(name)
+        if columns is None:
+            known_name(name, [*joints, *wide], "joint")
+            out[name] = value
+            continue
+        rows = np.asarray(value, np.float64)
+        if rows.ndim not in (1, 2) or rows.shape[-1] != len(columns):
+            names = " ".join(joints[k].rpartition("_")[2] for k in columns)
+            raise SceneError(
+                f"joint {name} has {len(columns)} values, {names}; they have shape {rows.shape}."
+            )
+        out |= {joints[k]: rows[..., i] for i, k in enumerate(columns)}
+    return out
+
+
 def _named_rows(given: Mapping[str, Any], joints: list[str], rest: np.ndarray) -> np.ndarray:
     columns = {name: k for k, name in enumerate(joints)}
-    held = {columns[known_name(name, columns, "joint")]: value for name, value in given.items()}
+    held = {columns[name]: value for name, value in given.items()}
     try:
         arrays = np.broadcast_arrays(*(np.asarray(x, np.float64) for x in held.values()), 0.0)
     except ValueError as error:
@@ -81,7 +107,9 @@ def require_finite(values: np.ndarray, joints: list[str]) -> None:
         )
 
 
-def check_limits(values: np.ndarray, joints: list[str], limits: np.ndarray, how: str) -> None:
+def check_limits(
+    values: np.ndarray, outside: np.ndarray, joints: list[str], limits: np.ndarray, how: str
+) -> None:
     """Warn of, or refuse, values (k,) or (B, k) outside limits (k, 2), naming the first joint.
 
     Raises:
@@ -89,7 +117,7 @@ def check_limits(values: np.ndarray, joints: list[str], limits: np.ndarray, how:
     """
     if how not in LIMIT_CHOICES:
         raise OptionError(f"limits must be one of {LIMIT_CHOICES}, not {how!r}.")
-    bad = np.argwhere((values < limits[:, 0]) | (values > limits[:, 1]))
+    bad = np.argwhere(outside)
     if how == "ignore" or not len(bad):
         return
     column = bad[0][-1]

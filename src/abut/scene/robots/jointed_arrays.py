@@ -98,6 +98,7 @@ class JointedArrays:
         bodies: The bodies that joints move.
         body: (m,) of each object of the scene; -1 for objects at rest.
         poses: (m, 4, 4) of each object, in the frame of its body.
+        balls: First columns of the quaternions of balls.
         pairs: (n, 3) objects that may not meet, one of them of the robot, and their common body.
         skew: How far frames are from rigid ones.
         body_view, object_view: The structs.
@@ -108,6 +109,7 @@ class JointedArrays:
         self._pads: dict[int, float] = {}
         self._followed = -1
         self.bodies, links = bodies_of(kinematics)
+        self.balls = kinematics.balls
         self.poses = objects.poses.numpy().reshape(-1, 4, 4).copy()
         self.body = np.full(len(objects), -1, np.int32)
         for row, (link, pose) in zip(rows, kinematics.parts, strict=True):
@@ -170,7 +172,7 @@ class JointedArrays:
         view.frames = self._array(frames, wp.mat44d)
         view.axes = self._array(np.reshape(vectors["axis"], (-1, 3)), wp.vec3d)
         view.anchors = self._array(np.reshape(vectors["anchor"], (-1, 3)), wp.vec3d)
-        view.hinges = self._array([bool(joint.hinge) for joint in joints], wp.bool)
+        view.kinds = self._array([int(joint.kind) for joint in joints], wp.int32)
         view.columns = self._array([joint.column for joint in joints], wp.int32)
         view.scales = self._array([joint.scale for joint in joints], wp.float64)
         view.shifts = self._array([joint.shift for joint in joints], wp.float64)

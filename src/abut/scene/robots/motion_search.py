@@ -11,6 +11,7 @@ from abut.core.device import thread_count
 from abut.core.lanes import WARP_SIZE
 from abut.core.launch import SLICES_PER_THREAD, Task
 from abut.operands.jointed_bodies import BodyStates, JointMotions
+from abut.scene.robots.joint_rotations import motion_rates
 from abut.scene.robots.jointed_arrays import JointedArrays
 from abut.traversal.motion.certify import (
     CONTACT,
@@ -81,7 +82,7 @@ class MotionSearch:
                 self._calls.clear()
             call = self._calls[key] = self._one_call(start, end, gap, levels)
         call.inputs[0][:] = start
-        np.subtract(end, start, out=call.inputs[1])
+        call.inputs[1][:] = motion_rates(start, end, self.arrays.balls)
         call.run()
         outcome, *columns = (column.copy() for column in call.outputs)
         if outcome[0] == FULL_INT:
@@ -185,7 +186,8 @@ def joint_motions(arrays: JointedArrays, start: np.ndarray, end: np.ndarray, gap
     """The struct of motions from (n, k) to (n, k) joint values, with a gap to keep."""
     motions = JointMotions()
     motions.start = wp.array(start, dtype=wp.float64, device=arrays.device)
-    motions.rates = wp.array(end - start, dtype=wp.float64, device=arrays.device)
+    rates = motion_rates(start, end, arrays.balls)
+    motions.rates = wp.array(rates, dtype=wp.float64, device=arrays.device)
     motions.min_distance = wp.float64(gap)
     motions.rounding = wp.float64(position_rounding(arrays, start, end))
     return motions

@@ -26,7 +26,7 @@ from abut.scene.robots.joint_motions import (
     nested_pairs,
     pieces_of,
 )
-from abut.scene.robots.joint_values import check_limits, known_name, require_finite
+from abut.scene.robots.joint_values import check_limits, known_name
 from abut.scene.robots.jointed_arrays import JointedArrays, spheres_of
 from abut.scene.robots.kinematics import Kinematics
 from abut.scene.robots.motion_search import FoundMotions, MotionSearch
@@ -213,7 +213,7 @@ class Robot:
         from abut.scene.files.srdf_file import write_srdf
 
         description = replace(self._state.description, pairs=self.pairs)
-        write_srdf(path, description, self.states)
+        write_srdf(path, description, self.states, self.kinematics)
 
     def values(self, values: Any, *, limits: str = "ignore") -> np.ndarray:
         """Values of all joints, checked.
@@ -231,8 +231,8 @@ class Robot:
                 outside its limits; or the shape is another one.
         """
         rows = self.kinematics.rows_of(values)
-        require_finite(rows, self.joints)
-        check_limits(rows, self.joints, self.limits, limits)
+        self.kinematics.require(rows)
+        check_limits(rows, self.kinematics.outside(rows), self.joints, self.limits, limits)
         return rows
 
     @property
@@ -255,7 +255,7 @@ class Robot:
             (n, 4, 4), or (B, n, 4, 4).
         """
         rows = self.kinematics.rows_of(values)
-        require_finite(rows, self.joints)
+        self.kinematics.require(rows)
         with self.scene.lock:
             version, posing = self._state.prepared.get("poses", (-1, None))
             if version != self._state.version:
@@ -313,7 +313,7 @@ class Robot:
                     return free and not (limits and self._outside(rows[None])[0])
                 free = model.are_free(np.atleast_2d(rows) if given is None else rows)
         except SceneError:
-            require_finite(self.kinematics.rows_of(values), self.joints)  # names the joint
+            self.kinematics.require(self.kinematics.rows_of(values))  # names the joint
             raise
         if limits:
             host = free.numpy() & ~self._outside(rows)
@@ -341,8 +341,7 @@ class Robot:
                 self._model(self._state.padding).improve(every=True)
 
     def _outside(self, rows: np.ndarray) -> np.ndarray:
-        low, high = self.limits.T
-        return ((rows < low) | (rows > high)).any(axis=1)
+        return np.any(self.kinematics.outside(rows), axis=1)
 
     def _model(self, pads: dict[int, float] | None = None) -> RobotModel:
         """The robot and the scene as they are, prepared for searches, with paddings or without."""

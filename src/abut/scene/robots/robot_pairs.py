@@ -7,7 +7,7 @@ from abut.bounds.float32 import to_vec4f
 from abut.broad.boxes import Boxes, Filters, box_of_posed, passes_filters, store_empty
 from abut.bvh.batched import BatchedBvh, bvh_at
 from abut.core.pair_queue import pack_pair, push_pair, queue_stop, unpack_pair
-from abut.geometry.joint_tree import JointTree, body_pose, pose_joints
+from abut.geometry.joint_tree import JointTree, are_rotations, body_pose, pose_joints
 from abut.operands.contact_queues import ContactQueues
 from abut.operands.posed_pairs import RobotPairs
 from abut.scene.robots.clearance_tables import FREE, MEETING, CellTables, cell_state
@@ -43,7 +43,7 @@ def robot_boxes_kernel(
 ):
     """Pose the objects of the robot for each row of values, and write their padded boxes.
 
-    Clears the queues, and flags rows whose values are not finite.
+    Clears the queues, and flags rows whose values are not finite, or are no rotation of a ball.
     """
     bodies = pairs_out.rows.shape[0]
     for row in range(span[0] + wp.tid(), wp.min(count[0], span[1]), span[2]):
@@ -57,6 +57,8 @@ def robot_boxes_kernel(
             value = values[row, k]
             if not (value - value == wp.float64(0.0)):
                 flag = NOT_FINITE
+        if not are_rotations(tree, values, row):
+            flag = NOT_FINITE
         flags_out[row] = flag
         if flag == 0:
             pose_joints(tree, values, row, joints_out)

@@ -9,7 +9,7 @@ import warp as wp
 from abut.core.call import Call
 from abut.core.launch import Task, launch
 from abut.geometry.joint_tree import JointTree, body_pose, pose_joints
-from abut.scene.robots.kinematics import Joint, Kinematics
+from abut.scene.robots.kinematics import Joint, JointKind, Kinematics
 
 wp.set_module_options({"enable_backward": False, "fuse_fp": False})
 
@@ -80,7 +80,7 @@ def joint_tree_of(kinematics: Kinematics, device: wp.Device) -> Any:
     tree = JointTree()
     tree.parents = integers(row.above for row in rows)
     tree.columns = integers(row.joint.column for row in rows)
-    tree.hinges = integers(row.joint.hinge for row in rows)
+    tree.kinds = integers(row.joint.kind for row in rows)
     tree.scales = numbers(row.joint.scale for row in rows)
     tree.shifts = numbers(row.joint.shift for row in rows)
     tree.rest, tree.cosine, tree.sine = (poses(term[i] for term in terms) for i in range(3))
@@ -91,9 +91,13 @@ def joint_tree_of(kinematics: Kinematics, device: wp.Device) -> Any:
 
 
 def _terms(joint: Joint, frame: np.ndarray) -> list[np.ndarray]:
-    """The constant, cosine and sine of ``frame`` times the motion of a joint."""
+    """The constant, cosine and sine of ``frame`` times the motion of a joint, as JointTree has."""
     rest, cosine, sine = frame.copy(), np.zeros((4, 4)), np.zeros((4, 4))
-    if not joint.hinge:
+    if joint.kind == JointKind.BALL:
+        rest[:3, 3] += frame[:3, :3] @ joint.anchor
+        sine[:3, 3] = -joint.anchor
+        return [rest, cosine, sine]
+    if joint.kind == JointKind.SLIDE:
         sine[:3, 3] = frame[:3, :3] @ joint.axis
         return [rest, cosine, sine]
     x, y, z = joint.axis

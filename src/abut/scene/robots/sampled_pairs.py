@@ -6,6 +6,7 @@ import numpy as np
 
 from abut.errors import SceneError
 from abut.scene.files.robot_description import LinkPair
+from abut.scene.robots.kinematics import JointKind
 
 if TYPE_CHECKING:
     from abut.scene.robots.robot import Robot
@@ -26,7 +27,7 @@ def sample_pairs(robot: "Robot", samples: int, seed: int) -> list[LinkPair]:
     rest = rest[((rest >= low) & (rest <= high)).all(axis=1)]  # none where it is outside
     values = sampled_values(robot, samples, seed)
     pairs = _Contacts(robot, rows, [carried[row] for row in rows])
-    adjacent = _adjacent(robot, links)
+    adjacent, roaming = _adjacent(robot, links), _roaming(robot)
     at_rest, counts = pairs.counts(rest) > 0, pairs.counts(values)
     out = []
     for i, a in enumerate(links):
@@ -38,7 +39,7 @@ def sample_pairs(robot: "Robot", samples: int, seed: int) -> list[LinkPair]:
                 reason = "Default"
             elif counts[a, b] >= ALWAYS * samples:
                 reason = "Always"
-            elif counts[a, b] == 0:
+            elif counts[a, b] == 0 and roaming[a] == roaming[b]:
                 reason = "Never"
             if reason is not None:
                 out.append(LinkPair(robot.links[a], robot.links[b], reason))
@@ -46,15 +47,48 @@ def sample_pairs(robot: "Robot", samples: int, seed: int) -> list[LinkPair]:
 
 
 def sampled_values(robot: "Robot", samples: int, seed: int) -> np.ndarray:
-    """(samples, k) uniform within the limits; hinges without them turn by half a turn each way."""
+    """(samples, k) uniform within the limits; hinges without them turn by half a turn each way.
+
+    Rotations of balls are uniform. Positions of joints that move freely in space stay at rest.
+    """
+    kinematics, rng = robot.kinematics, np.random.default_rng(seed)
     low, high = robot.limits.reshape(-1, 2).T.copy()
-    hinges = {joint.column for moves in robot.kinematics.moves for joint in moves if joint.hinge}
-    free = ~np.isfinite(low) | ~np.isfinite(high)
-    for column in np.flatnonzero(free).tolist():
-        if column not in hinges:
+    every = [joint for moves in kinematics.moves for joint in moves]
+    slides = {joint.column for joint in every if joint.kind == JointKind.SLIDE}
+    wide = {column for columns in kinematics.wide.values() for column in columns}
+    for column in np.flatnonzero(~np.isfinite(low) | ~np.isfinite(high)).tolist():
+        low[column], high[column] = -np.pi, np.pi
+        if column in slides & wide:
+            low[column] = high[column] = kinematics.rows_of({})[column]
+        elif column in slides:
             raise SceneError(f"joint {robot.joints[column]} slides without limits; give it some.")
-    low[free], high[free] = -np.pi, np.pi
-    return np.random.default_rng(seed).uniform(low, high, (samples, len(low)))
+    values = rng.uniform(low, high, (samples, len(low)))
+    for column in kinematics.balls:
+        part = slice(column, column + 4)
+        values[:, part] = _rotations(samples, robot.limits[column, 0], rng)
+    return values
+
+
+def _rotations(samples: int, least: float, rng: np.random.Generator) -> np.ndarray:
+    """(samples, 4) uniform quaternions w x y z with w >= 0, and at least ``least``."""
+    most = 2.0 * np.arccos(np.clip(least, 0.0, 1.0))
+    angles = np.linspace(0.0, most, 1025)
+    shares = angles - np.sin(angles)  # of all rotations, up to an angle
+    half = 0.5 * np.interp(rng.uniform(0.0, shares[-1], samples), shares, angles)
+    axes = rng.normal(size=(samples, 3))
+    axes /= np.linalg.norm(axes, axis=1, keepdims=True)
+    return np.column_stack([np.cos(half), np.sin(half)[:, None] * axes])
+
+
+def _roaming(robot: "Robot") -> list[set[int]]:
+    """Columns of positions without limits that move each link, which samples leave at rest."""
+    kinematics, out = robot.kinematics, []
+    wide = {column for columns in kinematics.wide.values() for column in columns}
+    free = wide & set(np.flatnonzero(~np.isfinite(robot.limits).all(axis=1)).tolist())
+    for parent, moves in zip(kinematics.parents, kinematics.moves, strict=True):
+        own = {joint.column for joint in moves if joint.kind == JointKind.SLIDE}
+        out.append((own & free) | (out[parent] if parent >= 0 else set()))
+    return out
 
 
 def _adjacent(robot: "Robot", links: list[int]) -> np.ndarray:

@@ -5,6 +5,7 @@ See design/robot-motions.md for the bounds and their proofs.
 
 import warp as wp
 
+from abut.geometry.joint_tree import BALL, SLIDE, quaternion_at
 from abut.geometry.poses import rotation_of, translation_of
 from abut.operands.jointed_bodies import (
     WORLD,
@@ -43,8 +44,21 @@ def joint_amount(
 ):
     """Return how far the joint of a body has moved at a time [radians or length unit]."""
     column = bodies.columns[k]
+    if bodies.kinds[k] == BALL:
+        return t * motions.rates[row, column]
     value = motions.start[row, column] + t * motions.rates[row, column]
     return value * bodies.scales[k] + bodies.shifts[k]
+
+
+@wp.func
+def ball_axis(bodies: JointedBodies, motions: JointMotions, k: wp.int32, row: wp.int32):
+    """Return the axis of the turn of a ball, in the frame at the start."""
+    column = bodies.columns[k]
+    return wp.vec3d(
+        motions.rates[row, column + 1],
+        motions.rates[row, column + 2],
+        motions.rates[row, column + 3],
+    )
 
 
 @wp.func
@@ -82,10 +96,15 @@ def place_bodies(
             speed = states.speeds[up]
         amount = joint_amount(bodies, motions, k, row, t)
         rate = joint_rate(bodies, motions, k, row)
-        axis = rotation * bodies.axes[k]
         anchor = rotation * bodies.anchors[k] + position
-        if bodies.hinges[k]:
-            rotation = rotation * rotation_about(bodies.axes[k], amount)
+        own_axis = bodies.axes[k]
+        if bodies.kinds[k] == BALL:
+            own_axis = ball_axis(bodies, motions, k, row)
+            first = quaternion_at(motions.start, row, bodies.columns[k])
+            rotation = rotation * wp.quat_to_matrix(wp.normalize(first))
+        axis = rotation * own_axis
+        if bodies.kinds[k] != SLIDE:
+            rotation = rotation * rotation_about(own_axis, amount)
             position = anchor - rotation * bodies.anchors[k]
             spin += rate * axis
             drift += rate * wp.cross(anchor, axis)
@@ -152,7 +171,7 @@ def bound_bends(
                 outer = wp.float64(0.0)
                 if parent >= 0:
                     outer = states.speeds[first_body + parent]
-                if bodies.hinges[k]:
+                if bodies.kinds[k] != SLIDE:
                     arm = wp.length(
                         wp.cross(
                             states.axes[first_body + k], centre - states.anchors[first_body + k]
