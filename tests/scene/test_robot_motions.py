@@ -260,6 +260,31 @@ def test_paths(device):
     assert robot.valid_motions([[0.5]]).free, "one waypoint is a configuration"
 
 
+def test_paths_end_at_their_first_contact(device, monkeypatch):
+    """Pieces after a contact are not searched, and answers are those of all pieces."""
+    scene, rng = chain_scene(3, device)
+    paths = np.cumsum(rng.uniform(-0.2, 0.2, (6, 60, len(scene.robot.joints))), axis=1)
+    paths[0] = paths[0, :1]
+    asked, run = [], motion_search.MotionSearch.run
+
+    def counted(self, start, *more):
+        asked.append(len(start))
+        return run(self, start, *more)
+
+    monkeypatch.setattr(motion_search.MotionSearch, "run", counted)
+    found = scene.robot.valid_motions(paths).numpy()
+    assert sum(asked) < 6 * 59 * 0.7 and asked[0] == 6
+    for path, *answer in zip(paths, found["free"], found["time"], found["objects"], strict=True):
+        pieces = scene.robot.valid_motions(path[:-1], path[1:]).numpy()
+        assert answer[0] == pieces["free"].all()
+        if not answer[0]:
+            k = int(np.argmin(pieces["free"]))
+            assert answer[1] == k + pieces["time"][k]
+            assert answer[2].tolist() == pieces["objects"][k].tolist()
+    assert 0 < found["free"].sum() < 6 and (found["time"] > 10).any()
+    assert not scene.robot.valid_motions(np.empty((0, 5, paths.shape[2]))).numpy()["free"].size
+
+
 def test_trajectories_with_times(device):
     robot = slider(device).robot
     path = np.array([[0.0], [0.5], [2.5], [0.0]])

@@ -120,7 +120,7 @@ def motion_verdicts(found: FoundMotions, single: bool, device: wp.Device) -> Mot
 
 
 def first_of_pieces(found: FoundMotions, pieces: int) -> FoundMotions:
-    """Answers of paths of so many pieces, from those of the pieces; 0 pieces are one at rest."""
+    """Answers of paths of so many pieces, from those of the pieces."""
     if pieces <= 1:
         return found
     met = ~found.free.reshape(-1, pieces)

@@ -20,16 +20,15 @@ from abut.scene.robots.joint_motions import (
     RobotMotion,
     at_times,
     checked_values,
-    first_of_pieces,
     motion_impacts,
     motion_verdicts,
-    nested_pairs,
     pieces_of,
 )
 from abut.scene.robots.joint_values import check_limits, known_name
 from abut.scene.robots.jointed_arrays import JointedArrays, spheres_of
 from abut.scene.robots.kinematics import Kinematics
-from abut.scene.robots.motion_search import FoundMotions, MotionSearch
+from abut.scene.robots.motion_paths import path_contacts
+from abut.scene.robots.motion_search import MotionSearch
 from abut.scene.robots.padding import set_padding
 from abut.scene.robots.robot_clearance import RobotClearance, clearance_of
 from abut.scene.robots.robot_model import NoObjects, RobotModel
@@ -499,10 +498,7 @@ class Robot:
         starts, ends, pieces, single = pieces_of(self.kinematics, q0, q1)
         with self.scene.lock:
             search = self._motion_search()
-            run = search.run_one if len(starts) == 1 else search.run
-            found = run(starts, ends, gap, tolerance)
-            self._mark_nested(found, starts, search.arrays.pairs[:, :2])
-        found = first_of_pieces(found, pieces)
+            found = path_contacts(self, search, starts, ends, pieces, gap, tolerance)
         if times is not None:
             found = at_times(found, times, q0, q1)
         return motion_verdicts(found, single, self.scene.device)
@@ -577,18 +573,6 @@ class Robot:
         if len(rows) == 1:
             return np.array([self._model().is_free(rows[0])])
         return self._model().are_free(rows).numpy()
-
-    def _mark_nested(self, found: FoundMotions, starts: np.ndarray, pairs: np.ndarray) -> None:
-        """Let motions begin in contact where one object is inside another at the start.
-
-        Surfaces that never meet cannot change that.
-        """
-        late = np.flatnonzero(found.time > 0.0)
-        nested = late[~self.free_of_contact(starts[late])]
-        found.free[nested], found.time[nested], found.converged[nested] = False, 0.0, True
-        if len(nested):
-            objects, poses = self.scene._objects, self.poses(starts[nested])
-            found.objects[nested], found.faces[nested] = nested_pairs(objects, pairs, poses), -1
 
     def _motion_search(self) -> MotionSearch:
         """The search for the scene as it is."""
