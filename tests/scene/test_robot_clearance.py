@@ -38,8 +38,28 @@ def test_known_clearances(device, monkeypatch):
     some = robot.clearance([[0.0, 0.0], [2.0, 0.0], [4.0, 0.0], [4.5, 0], [9.0, 0]]).numpy()
     assert some["distance"].tolist() == [3.0, 2.0, 0.0, 0.0, 3.0]
     assert some["objects"].tolist() == [[0, 1], [0, 2], [0, 2], [0, 2], [0, 2]]
+
+
+def test_paddings_are_taken_off(device):
+    """Another pair may be the nearest then, and answers are those of valid."""
+    robot = two_cubes(device).robot
     robot.pad(0.5)
-    assert robot.clearance([0.0, 0.0]).distance == 3.0, "paddings do not count"
+    near = robot.clearance([0.0, 0.0])
+    assert near.distance == 2.0 and near.objects.tolist() == [0, 1]
+    robot.pad({"a": 0, "b": 0, "wall": 1.5})
+    near = robot.clearance([0.0, 0.0])
+    assert near.distance == 2.5 and near.objects.tolist() == [0, 2]
+    values = np.random.default_rng(0).uniform(-3, 6, (200, 2))
+    robot.pad({"a": 0.25, "b": 0.3, "wall": 0.4})
+    found = robot.clearance(values).numpy()
+    pairs, pads = [(0, 1), (0, 2), (1, 2)], [0.55, 0.65, 0.7]
+    rows = robot.scene.distance(pairs=pairs, poses=robot.poses(values)).distance.numpy()
+    left = np.maximum(rows.reshape(200, 3) - pads, 0)
+    assert np.array_equal(found["distance"] > 0, robot.valid(values).numpy())
+    assert np.allclose(found["distance"], left.min(axis=1), atol=1e-15)
+    single = left.min(axis=1) > 0
+    assert np.array_equal(found["objects"][single], np.array(pairs)[left.argmin(axis=1)][single])
+    assert 20 < single.sum() < 180
 
 
 def test_one_inside_another_has_no_clearance(device):

@@ -34,6 +34,7 @@ class DistanceQueues:
     contacts: ContactQueues  # hits are written by the exact stage alone
     bound: wp.array[wp.int64]  # of each row: bits of a float64 from 0 up, ordered as the numbers
     tolerance: wp.float64  # how much more than the smallest distance will do
+    least: wp.array[wp.int64]  # of each environment, where only its least distance is wanted
 
 
 @wp.func

@@ -72,12 +72,19 @@ class DistanceRows:
             wp.empty(rows.capacity, dtype=wp.int64, device=rows.device) for _ in range(2)
         )
 
-    def stages(self, filters: Any, object_bounds: wp.array, most: float) -> Iterator[Stage]:
-        """Stages that find distances up to ``most`` and the bounds of both objects, if any."""
+    def stages(
+        self, filters: Any, object_bounds: wp.array, most: float, least: wp.array | None = None
+    ) -> Iterator[Stage]:
+        """Stages that find distances up to ``most`` and the bounds of both objects, if any.
+
+        ``least`` of each environment: larger distances do not matter.
+        """
         rows = self._rows
         args = [rows.view, filters, object_bounds, wp.float64(most), self.bounds, self._keys]
         yield "bounds", rows.over_rows(row_bounds_kernel, args, 4096)
         out = distance_queues(rows.queues, self._layout, self.bounds)
+        if least is not None:
+            out.least = least
         bound = Bound.RSS if rows.view.bvhs.rss.shape[0] else Bound.AABB
         stages = DistanceStages(rows, rows.queues, out, self._strategy, far=True, bound=bound)
         yield from stages.nearest(self._keys)
@@ -224,4 +231,4 @@ class NearestSearch:
             yield "candidates", broad.rows.over_rows(row_bound_kernel, args, 16)
             yield self._lower_bounds()
         self._rows = DistanceRows(broad.rows, broad.layout, self._strategy)
-        yield from self._rows.stages(broad.filters, self._bounds, self._bound)
+        yield from self._rows.stages(broad.filters, self._bounds, self._bound, self._least)

@@ -543,7 +543,7 @@ class Robot:
     def clearance(self, values: Any) -> RobotClearance:
         """The least distance of the robot's objects to each other and to all other objects.
 
-        Pairs are those that ``valid`` tests; paddings do not count.
+        Pairs are those that ``valid`` tests; the paddings of both objects are taken off.
 
         Args:
             values: (k,) of the joints, or a batch (B, k) [radians or length unit].
@@ -553,8 +553,8 @@ class Robot:
             same poses has the points too.
 
         Guarantee:
-            Exact, up to rounding of the distance: 0 where ``valid`` is False but for limits and
-            paddings, positive elsewhere.
+            Exact, up to rounding of the distance: 0 where ``valid`` is False, limits aside, and
+            positive elsewhere.
         """
         rows = checked_values(self.kinematics, values)
         with self.scene.lock:

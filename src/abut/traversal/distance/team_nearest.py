@@ -37,7 +37,14 @@ from abut.core.team import (
     shared_triples,
 )
 from abut.operands.distance_queues import DistanceQueues, box_limit, from_bits, slack_of, to_bits
-from abut.operands.posed_pairs import PosedPair, WorkItems, frame_of, pair_at, pair_stop
+from abut.operands.posed_pairs import (
+    PosedPair,
+    WorkItems,
+    environment_at,
+    frame_of,
+    pair_at,
+    pair_stop,
+)
 from abut.options import Bound
 from abut.traversal.distance.nearest import NearestPair, nearest_limit
 from abut.traversal.distance.node_gaps import first_entry, open_near_for, slab_of, slab_padding
@@ -268,6 +275,11 @@ def team_nearest_kernel_for(pairs_type: type, bound: Bound, cuda: bool) -> wp.Ke
                 frame = frame_of(pair)
                 padding = slab_padding(frame, pair.tree_a, pair.tree_b)
                 shared = each > 1 or goes_on
+                if wp.static(not cuda):  # a row of the same environment may have come nearer
+                    if queues_out.least.shape[0] > 0:
+                        least = load_relaxed_int64(queues_out.least, environment_at(pairs, rank))
+                        bound = wp.min(queues_out.bound[rank], least)
+                        queues_out.bound[rank] = wp.max(bound, wp.int64(1))
                 upper = wp.float64(wp.inf)
                 if wp.static(not cuda) or not shared:
                     if samples_help(pair, from_bits(load_relaxed_int64(queues_out.bound, rank))):
@@ -295,6 +307,9 @@ def team_nearest_kernel_for(pairs_type: type, bound: Bound, cuda: bool) -> wp.Ke
                 if lane_index() == 0:
                     atomic_min_int64(queues_out.bound, rank, found.bits)
                     if wp.static(not cuda):
+                        if queues_out.least.shape[0] > 0:
+                            environment = environment_at(pairs, rank)
+                            atomic_min_int64(queues_out.least, environment, found.bits)
                         distance_out[work] = found.bits
                         key_out[work] = found.key
             elif wp.static(not cuda):
