@@ -44,6 +44,7 @@ class MovingGap:
 
     gap: wp.float64
     travel: wp.float64
+    direction: wp.vec3d  # that the gap is measured along, from b to a; 0 where boxes overlap
 
 
 @wp.struct
@@ -142,6 +143,29 @@ def gap_of_boxes(a: WorldBox, b: WorldBox, direction: wp.vec3d):
 
 
 @wp.func
+def velocity_of_centres(a: WorldBox, b: WorldBox, motion: PairMotion):
+    """Return the velocity of the centre of a relative to that of b."""
+    velocity = motion.drift_a - motion.drift_b
+    return velocity + wp.cross(motion.spin_a, a.centre) - wp.cross(motion.spin_b, b.centre)
+
+
+@wp.func
+def gap_moving_balls(
+    a: WorldBox, b: WorldBox, sizes: wp.vec2d, motion: PairMotion, half: wp.float64
+):
+    """Return the gap of balls of these radii around two boxes, as ``gap_moving_boxes``."""
+    out = MovingGap()
+    between = a.centre - b.centre
+    distance = wp.length(between)
+    out.gap = distance - sizes[0] - sizes[1]
+    if out.gap > NONE:
+        along = wp.abs(wp.dot(between, velocity_of_centres(a, b, motion))) / distance
+        turn = wp.length(motion.spin_a) * sizes[0] + wp.length(motion.spin_b) * sizes[1]
+        out.travel = half * (along + turn + HALF * half * motion.bend)
+    return out
+
+
+@wp.func
 def gap_moving_boxes(a: WorldBox, b: WorldBox, motion: PairMotion, half: wp.float64):
     """Return the gap of two boxes for ``half`` before and after a time.
 
@@ -153,9 +177,9 @@ def gap_moving_boxes(a: WorldBox, b: WorldBox, motion: PairMotion, half: wp.floa
     """
     out = MovingGap()
     direction = direction_of_boxes(a, b)
+    out.direction = direction
     out.gap = gap_of_boxes(a, b, direction)
-    velocity = motion.drift_a - motion.drift_b
-    velocity += wp.cross(motion.spin_a, a.centre) - wp.cross(motion.spin_b, b.centre)
+    velocity = velocity_of_centres(a, b, motion)
     turn = box_extent_along(a, wp.cross(direction, motion.spin_a))
     turn += box_extent_along(b, wp.cross(direction, motion.spin_b))
     along = wp.abs(wp.dot(direction, velocity))

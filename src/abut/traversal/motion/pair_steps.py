@@ -11,8 +11,10 @@ from abut.operands.jointed_bodies import BodyStates, JointedObjects, JointMotion
 from abut.traversal.motion.moving_gaps import (
     PairMotion,
     box_in_world,
+    gap_moving_balls,
     gap_moving_boxes,
     gap_moving_faces,
+    gap_of_faces_along,
 )
 
 wp.set_module_options({"enable_backward": False, "fuse_fp": False})
@@ -69,11 +71,14 @@ def step_of_pair(
     node_b = load_node(bvhs.nodes, 2 * piece_b.first_face + entry[2])
     a = box_in_world(node_a, piece_a.origin, motion.rotation_a, motion.position_a)
     b = box_in_world(node_b, piece_b.origin, motion.rotation_b, motion.position_b)
-    moving = gap_moving_boxes(a, b, motion, half)
     size_a = wp.length(a.half)
     size_b = wp.length(b.half)
     keep = gap_to_keep(objects, motions, pair)
     keep += rounding_of(motions, a.centre, b.centre, size_a + size_b)
+    moving = gap_moving_balls(a, b, wp.vec2d(size_a, size_b), motion, half)
+    if moving.gap - moving.travel > keep:
+        return CERTIFIED
+    moving = gap_moving_boxes(a, b, motion, half)
     if moving.gap - moving.travel > keep:
         return CERTIFIED
     leaf_a = is_leaf(node_a)
@@ -81,7 +86,9 @@ def step_of_pair(
     if leaf_a and leaf_b:
         p = corners_in_world(bvhs, piece_a, face_of(node_a), motion.rotation_a, motion.position_a)
         q = corners_in_world(bvhs, piece_b, face_of(node_b), motion.rotation_b, motion.position_b)
-        moving = gap_moving_faces(p, q, motion, half)
+        moving = gap_of_faces_along(p, q, moving.direction, motion, half)
+        if moving.gap - moving.travel <= keep:
+            moving = gap_moving_faces(p, q, motion, half)
         if moving.gap - moving.travel > keep:
             return CERTIFIED
         return LEFT
