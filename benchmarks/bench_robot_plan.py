@@ -42,7 +42,9 @@ def main(argv: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="bench_robot_plan", description=__doc__)
     parser.add_argument("--each", type=int, default=10, help="problems of each set, at most 100")
     parser.add_argument("--step", type=float, default=0.02, help="radians")
-    parser.add_argument("--limit", type=float, default=10.0, help="processor seconds a problem and side")
+    parser.add_argument(
+        "--limit", type=float, default=10.0, help="processor seconds a problem and side"
+    )
     parser.add_argument("--minutes", type=float, default=np.inf, help="end after the problem then")
     parser.add_argument("--details", type=Path, help="default: results/<machine>/robot_plans.csv")
     parser.add_argument("--out", type=Path, help="default: results/<machine>/robot_plan.csv")

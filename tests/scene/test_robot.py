@@ -419,14 +419,15 @@ def test_grids_change_no_verdict(device):
     assert scene.robot._model().grids is model.grids
 
 
-def test_cells_hold_at_their_corners(device):
-    """No pose of a free cell has a contact, and every pose of a meeting cell has one."""
+@pytest.mark.parametrize("gap", [0.0, 0.07])
+def test_cells_hold_at_their_corners(device, gap):
+    """No pose of a free cell is within a gap, and every pose of a meeting cell has a contact."""
     scene = folding_arm(device)
     meshes = scene.meshes
     kinematics = scene.robot.kinematics
-    grid = clear_cells(kinematics, meshes, (0, 3))
+    grid = clear_cells(kinematics, meshes, (0, 3), gap)
     step = (grid.high - grid.low) / grid.cells.shape
-    for state in (1, 2):
+    for state in (1, 2, 3) if gap else (1, 2):
         cells = np.argwhere(grid.cells == state)
         assert len(cells) > 500
         cells = cells[np.random.default_rng(0).choice(len(cells), 300)]
@@ -434,7 +435,10 @@ def test_cells_hold_at_their_corners(device):
             poses = scene.robot.object_poses(grid.low + (cells + corner) * step)
             at = {"pose_a": poses[:, 0], "pose_b": poses[:, 3]}
             met = abut.collide(meshes[0], meshes[3], **at, first=True, solid=True)
-            assert (met.colliding.numpy() == (state == 2)).all()
+            if state < 3:
+                assert (met.colliding.numpy() == (state == 2)).all()
+            far = abut.distance(meshes[0], meshes[3], **at).value.numpy() > gap
+            assert (far == (state == 1)).all() or state == 2
 
 
 def test_grids_are_made_as_they_pay(device):
@@ -446,6 +450,24 @@ def test_grids_are_made_as_they_pay(device):
     verdict = scene.robot.valid([2.0, 0.3])
     assert grids.version == 4  # the spheres and three grids
     assert scene.robot.valid([2.0, 0.3]) == verdict
+
+
+def test_grids_of_padded_links(device):
+    """Verdicts with paddings do not depend on grids, which are made anew for larger paddings."""
+    scene, values = folding_arm(device), np.random.default_rng(3).uniform(-3, 3, (2000, 2))
+    robot, verdicts = scene.robot, []
+    for pad in (0.0, 0.05, 0.02, 0.1):
+        robot.pad(pad)
+        verdicts.append(robot.valid(values).numpy())
+    assert len({verdict.sum() for verdict in verdicts}) == 4
+    for pad, verdict in zip((0.0, 0.05, 0.02, 0.1), verdicts, strict=True):
+        robot.pad(pad)
+        robot.prepare()
+        assert np.array_equal(robot.valid(values).numpy(), verdict)
+        grids = robot._model(robot.padding).grids._grids.values()
+        assert all(grid.gap >= 2 * pad for grid in grids if grid is not None)
+    cells = np.concatenate([grid.cells.ravel() for grid in grids if grid is not None])
+    assert max(grid.gap for grid in grids if grid is not None) == 0.2 and (cells == 3).any()
 
 
 def test_deformed_objects_get_new_grids_and_spheres(device):

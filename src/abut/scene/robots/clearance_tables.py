@@ -34,6 +34,7 @@ MOST_VERTICES = 64  # that are asked how deep they are
 UNKNOWN = wp.constant(wp.int32(0))  # cells
 FREE = wp.constant(wp.int32(1))
 MEETING = wp.constant(wp.int32(2))
+NEAR = wp.constant(wp.int32(3))
 EXPECTED_S = 0.3  # of one grid
 
 
@@ -48,11 +49,31 @@ class CellTables:
     sizes: wp.array[wp.vec2i]  # cells
     starts: wp.array[wp.int32]
     cells: wp.array[wp.uint8]
+    gaps: wp.array[wp.float64]  # of objects that are apart in FREE cells, and not in NEAR ones
+
+
+@wp.func
+def pair_state(
+    tables: CellTables,
+    pair: wp.int32,
+    values: wp.array2d[wp.float64],
+    row: wp.int32,
+    gap: wp.float64,
+):
+    """State of two objects that are in contact up to a gap: FREE, MEETING or UNKNOWN."""
+    state = cell_state(tables, pair, values, row)
+    if state == FREE or state == NEAR:
+        known = tables.gaps[tables.of_pair[pair]]
+        if state == FREE and gap > known:
+            return UNKNOWN
+        if state == NEAR:
+            return wp.where(gap >= known, MEETING, UNKNOWN)
+    return state
 
 
 @wp.func
 def cell_state(tables: CellTables, pair: wp.int32, values: wp.array2d[wp.float64], row: wp.int32):
-    """State of a pair of objects for a row of values, by its grid: FREE, MEETING or UNKNOWN."""
+    """State of a pair of objects for a row of values, by its grid; UNKNOWN without one."""
     if tables.of_pair.shape[0] == 0:
         return UNKNOWN
     grid = tables.of_pair[pair]
@@ -78,13 +99,15 @@ class JointGrid:
     Attributes:
         columns: Of the values; the second is the first where one joint alone matters.
         low, high: (2,) ends of the values.
-        cells: (n, m) FREE, MEETING or UNKNOWN; m is 1 for one joint.
+        cells: (n, m) FREE, MEETING, NEAR or UNKNOWN; m is 1 for one joint.
+        gap: Objects are farther apart in cells that are FREE, and never in those that are NEAR.
     """
 
     columns: tuple[int, int]
     low: np.ndarray
     high: np.ndarray
     cells: np.ndarray
+    gap: float = 0.0
 
 
 class PairTravel:
@@ -155,9 +178,12 @@ def value_ranges(kinematics: Kinematics) -> np.ndarray:
 
 
 def clear_cells(
-    kinematics: Kinematics, meshes: list[Mesh], pair: tuple[int, int]
+    kinematics: Kinematics, meshes: list[Mesh], pair: tuple[int, int], gap: float = 0.0
 ) -> JointGrid | None:
-    """The grid of two objects of a robot; None where more than two joints are between them."""
+    """The grid of two objects of a robot; None where more than two joints are between them.
+
+    Where it says FREE they are more than ``gap`` apart, and where it says NEAR no farther.
+    """
     travel = PairTravel(kinematics, meshes, *pair)
     columns = travel.columns
     bounded = np.isfinite(np.asarray(kinematics.limits, float).reshape(-1, 2)).all(axis=1)
@@ -179,9 +205,8 @@ def clear_cells(
         step = (high - low) / level
         values = np.tile(kinematics.rows_of({}), (len(waiting), 1))
         values[:, list(columns)] = low + (waiting + 0.5) * step
-        states = _states(
-            posing.of(values), meshes, pair, float(step / 2 @ travel.bounds), level >= FIRST_MET
-        )
+        reach = float(step / 2 @ travel.bounds)
+        states = _states(posing.of(values), meshes, pair, reach, gap, level >= FIRST_MET)
         wide = finest // level
         for cell, state in zip(waiting.tolist(), states.tolist(), strict=True):
             cells[tuple(slice(k * wide, (k + 1) * wide) for k in cell)] = state
@@ -192,16 +217,21 @@ def clear_cells(
         offsets = offsets.reshape(-1, len(columns))
         waiting = (2 * waiting[unknown][:, None] + offsets).reshape(-1, len(columns))
     if single:
-        return JointGrid((columns[0], columns[0]), low[[0, 0]], high[[0, 0]], cells)
-    return JointGrid((columns[0], columns[1]), low, high, cells)
+        return JointGrid((columns[0], columns[0]), low[[0, 0]], high[[0, 0]], cells, gap)
+    return JointGrid((columns[0], columns[1]), low, high, cells, gap)
 
 
 def _states(
-    poses: np.ndarray, meshes: list[Mesh], pair: tuple[int, int], travel: float, asks_met: bool
+    poses: np.ndarray,
+    meshes: list[Mesh],
+    pair: tuple[int, int],
+    travel: float,
+    gap: float,
+    asks_met: bool,
 ) -> np.ndarray:
-    """(B,) states of cells: FREE where two objects are apart by more than a travel.
+    """(B,) states of cells: FREE where two objects are apart by more than a travel and a gap.
 
-    MEETING where ``asks_met`` and a vertex is deeper inside than that.
+    NEAR where a gap exceeds their distance by more than a travel. MEETING where ``asks_met`` and a vertex is deeper inside than that.
     """
     states = np.full(len(poses), int(UNKNOWN), np.uint8)
     if not len(poses):
@@ -212,9 +242,12 @@ def _states(
         float(np.abs(mesh.points.numpy()).max()) for mesh in (a, b)
     )
     bound = travel * (1.0 + SLACK) + ROUNDING * size
-    gaps = distance(a, b, pose_a=at[0], pose_b=at[1], upper_bound=bound).value.numpy()
-    apart, solid = np.flatnonzero(gaps > bound), a.watertight and b.watertight
+    needed = bound + gap
+    gaps = distance(a, b, pose_a=at[0], pose_b=at[1], upper_bound=needed).value.numpy()
+    apart, solid = np.flatnonzero(gaps > needed), a.watertight and b.watertight
     states[apart] = int(FREE)
+    if gap > 0.0:
+        states[gaps < gap - bound] = int(NEAR)
     if solid and len(apart):
         first = {"pose_a": at[0][apart], "pose_b": at[1][apart], "first": True}
         inside = collide(a, b, **first, solid=True).colliding.numpy()
@@ -260,18 +293,33 @@ class PairGrids:
         same = len(meshes) == len(self._meshes) and all(map(is_, meshes, self._meshes))
         return same and self._shapes == [mesh.version for mesh in meshes]
 
-    def improve(self, pairs: list[tuple[int, int]], every: bool = False) -> None:
-        """Make grids of pairs, as long as searches have taken more time; or all of them."""
+    def await_gaps(self, gaps: dict[tuple[int, int], float]) -> None:
+        """Let further searches pay for grids again, where some do not keep the gaps of pairs."""
+        if any(self._wants(*item) for item in gaps.items()):
+            self.enough = min(self.enough, max(self._built, self.spent) + EXPECTED_S)
+
+    def _wants(self, pair: tuple[int, int], gap: float) -> bool:
+        """Whether a pair has no grid for a gap, and may have one."""
+        held = self._grids.get(pair)
+        return pair not in self._grids or (held is not None and held.gap < gap)
+
+    def improve(self, gaps: dict[tuple[int, int], float], every: bool = False) -> None:
+        """Make grids of pairs, as long as searches have taken more time; or all of them.
+
+        Args:
+            gaps: Up to which two objects are in contact, by pair.
+            every: Make all of them.
+        """
         if every or self.spent > self.enough:
             self.version = max(self.version, 1)
-        for pair in pairs:
-            if pair in self._grids:
+        for pair, gap in gaps.items():
+            if not self._wants(pair, gap):
                 continue
             self.enough = self._built + EXPECTED_S
             if not every and self.enough > self.spent:
                 return
             start = perf_counter()
-            self._grids[pair] = clear_cells(self._kinematics, self._meshes, pair)
+            self._grids[pair] = clear_cells(self._kinematics, self._meshes, pair, gap)
             self._built += perf_counter() - start
             self.version += 1
         self.enough = inf
@@ -304,5 +352,6 @@ def cell_tables(grids: dict[int, JointGrid], pair_count: int, device: wp.Device)
     out.per_value = wp.array(per_value, dtype=wp.vec2d, device=device)
     out.sizes = wp.array(sizes.astype(np.int32), dtype=wp.vec2i, device=device)
     out.starts = wp.array(starts.astype(np.int32), device=device)
+    out.gaps = wp.array(np.array([grid.gap for grid in held]), device=device)
     out.cells = wp.array(np.concatenate([grid.cells.ravel() for grid in held]), device=device)
     return out

@@ -90,8 +90,14 @@ class RobotModel:
             self.pads = wp.array(rows, dtype=wp.float64, device=self.device)
             self._forget_searches()
         self._held_pads = dict(pads)
+        self.grids.await_gaps(self._gaps())
         self.skipped.zero_()
         self._skips = not self._fixed.any()
+
+    def _gaps(self) -> dict[tuple[int, int], float]:
+        """Up to which distance two of its own objects are in contact, by pair."""
+        pads = [self._held_pads.get(row, 0.0) for row in self.rows.tolist()]
+        return {(i, j): pads[i] + pads[j] for i, j in self._pairs}
 
     def serves(self) -> bool:
         """Whether nothing but poses of objects has changed."""
@@ -119,7 +125,7 @@ class RobotModel:
 
     def improve(self, every: bool = False) -> None:
         """Make grids of pairs of the robot's objects that pay by now, or all."""
-        self.grids.improve(self._pairs, every)
+        self.grids.improve(self._gaps(), every)
         if self.grids.version != self._tables_version:
             self._take_tables()
 

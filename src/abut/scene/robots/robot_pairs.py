@@ -10,7 +10,7 @@ from abut.core.pair_queue import pack_pair, push_pair, queue_stop, unpack_pair
 from abut.geometry.joint_tree import JointTree, are_rotations, body_pose, pose_joints
 from abut.operands.contact_queues import ContactQueues
 from abut.operands.posed_pairs import RobotPairs
-from abut.scene.robots.clearance_tables import FREE, MEETING, CellTables, cell_state
+from abut.scene.robots.clearance_tables import MEETING, UNKNOWN, CellTables, pair_state
 from abut.scene.robots.padded_pairs import outward, pad_of
 from abut.scene.robots.robot_solids import Solids, may_hold
 from abut.scene.robots.sphere_covers import SphereCovers, cores_meet, cover_is_clear
@@ -174,10 +174,10 @@ def robot_pairs_kernel(
             low = boxes.lower[first + j]
             high = boxes.upper[first + j]
             if overlap_aabb(boxes.lower[first + i], boxes.upper[first + i], low, high):
-                state = cell_state(tables, k, values, row)
-                met = state == MEETING
                 gap = pad_of(pads, pairs_out.rows[i]) + pad_of(pads, pairs_out.rows[j])
-                if not met and (state != FREE or gap > wp.float64(0.0)):
+                state = pair_state(tables, k, values, row, gap)
+                met = state == MEETING
+                if state == UNKNOWN:
                     pose = pairs_out.own_poses[first + j]
                     other = pairs_out.rows[j]
                     met = list_pair(
