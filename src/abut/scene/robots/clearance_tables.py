@@ -231,7 +231,8 @@ def _states(
 ) -> np.ndarray:
     """(B,) states of cells: FREE where two objects are apart by more than a travel and a gap.
 
-    NEAR where a gap exceeds their distance by more than a travel. MEETING where ``asks_met`` and a vertex is deeper inside than that.
+    NEAR where a gap exceeds their distance by more than a travel. MEETING where ``asks_met`` and a
+    vertex is deeper inside than that.
     """
     states = np.full(len(poses), int(UNKNOWN), np.uint8)
     if not len(poses):
