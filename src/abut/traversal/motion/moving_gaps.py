@@ -178,15 +178,17 @@ def gap_moving_boxes(a: WorldBox, b: WorldBox, motion: PairMotion, half: wp.floa
     out = MovingGap()
     direction = direction_of_boxes(a, b)
     out.direction = direction
-    out.gap = gap_of_boxes(a, b, direction)
     velocity = velocity_of_centres(a, b, motion)
-    turn = box_extent_along(a, wp.cross(direction, motion.spin_a))
-    turn += box_extent_along(b, wp.cross(direction, motion.spin_b))
-    along = wp.abs(wp.dot(direction, velocity))
+    along = wp.length(velocity)
+    turn = wp.float64(0.0)
     if wp.length_sq(direction) == NONE:
-        along = wp.length(velocity)
         turn = wp.length(motion.spin_a) * wp.length(a.half)
         turn += wp.length(motion.spin_b) * wp.length(b.half)
+    else:
+        out.gap = gap_of_boxes(a, b, direction)
+        along = wp.abs(wp.dot(direction, velocity))
+        turn = box_extent_along(a, wp.cross(direction, motion.spin_a))
+        turn += box_extent_along(b, wp.cross(direction, motion.spin_b))
     out.travel = half * (along + turn + HALF * half * motion.bend)
     return out
 
