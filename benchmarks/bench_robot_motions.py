@@ -14,6 +14,7 @@ finds at the same configurations, must be in a motion that is not called free.
 
 import argparse
 import sys
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -41,8 +42,10 @@ def main(argv: list[str] | None = None) -> int:
     parser.add_argument("--jobs", nargs="+", default=list(JOBS), choices=JOBS)
     parser.add_argument("--rounds", type=int, default=7)
     parser.add_argument("--budget", type=float, default=10.0, help="seconds a library")
+    about = "time of the processor, of all threads, where others use the machine"
+    parser.add_argument("--processor", action="store_true", help=about)
     parser.add_argument("--no-peers", action="store_true")
-    parser.add_argument("--out", type=Path, help="default: results/<machine>/robot_motions.csv")
+    parser.add_argument("--out", type=Path, help="default: results/<machine>/robot_motions*.csv")
     args = parser.parse_args(argv)
     wp.config.log_level = QUIET
     folder = robot_folder()
@@ -54,7 +57,8 @@ def main(argv: list[str] | None = None) -> int:
         some, missed = _measured(job, case, args)
         print_rows(f"robot_{job}", some)
         rows, wrong = [*rows, *some], wrong or missed
-    out = args.out or RESULTS / machine_name(args.device) / "robot_motions.csv"
+    name = "robot_motions_processor.csv" if args.processor else "robot_motions.csv"
+    out = args.out or RESULTS / machine_name(args.device) / name
     write_csv(out, rows)
     print(f"written to {out}")
     return int(wrong)
@@ -85,6 +89,8 @@ def _measured(job: str, case: RobotCase, args: Any) -> tuple[list[Row], bool]:
             missed |= _add_peers(calls, job, case, q0, q1, free)
     if missed:
         print(f"ERROR: {job}: a contact was missed")
+    for timed in calls.values():
+        timed.clock = time.process_time if args.processor else time.perf_counter
     measure(list(calls.values()), args.rounds, args.budget)
     rows = []
     for library, timed in calls.items():

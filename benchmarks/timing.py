@@ -16,13 +16,19 @@ MOST_REPEATS = 1000
 
 @dataclass
 class Timed:
-    """A call and its times. ``steps``: units of work in one call."""
+    """A call and its times.
+
+    Attributes:
+        steps: Units of work in one call.
+        clock: The processor's, ``time.process_time``, where others use the machine.
+    """
 
     call: Callable[[], Any]
     device: str = "cpu"
     steps: float = 1.0
     first_ms: float = 0.0  # of the first call, with what it compiles or loads
     samples: list[float] = field(default_factory=list)  # ms for one step
+    clock: Callable[[], float] = time.perf_counter
 
     def first(self) -> Any:
         """Time the first call separately and return its result."""
@@ -34,11 +40,11 @@ class Timed:
         """Return mean seconds per call and the last result; waits for the device."""
         result = None
         _finish(self.device)
-        start = time.perf_counter()
+        start = self.clock()
         for _ in range(repeats):
             result = self.call()
         _finish(self.device)
-        return (time.perf_counter() - start) / repeats, result
+        return (self.clock() - start) / repeats, result
 
     @property
     def ms_min(self) -> float:
