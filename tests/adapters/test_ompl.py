@@ -67,6 +67,43 @@ def test_values_of_other_joints():
         adapter.simple_setup(scene.robot)
 
 
+def test_bounds_of_joints_without_limits(tmp_path):
+    """A continuous hinge turns half a turn each way; a mobile base is given bounds."""
+    (tmp_path / "cart.urdf").write_text(
+        """<robot name="cart">
+      <link name="floor"/>
+      <link name="cart"><collision><geometry><box size="0.3 0.2 0.2"/></geometry></collision></link>
+      <link name="arm"><collision><origin xyz="0.3 0 0.2"/><geometry><box size="0.3 0.1 0.1"/>
+        </geometry></collision></link>
+      <joint name="base" type="{kind}"><parent link="floor"/><child link="cart"/>
+        <axis xyz="0 0 1"/></joint>
+      <joint name="arm" type="continuous"><parent link="cart"/><child link="arm"/>
+        <axis xyz="0 0 1"/></joint></robot>""".replace("{kind}", "planar")
+    )
+    scene = abut.Scene.load(tmp_path / "cart.urdf", "cpu")
+    scene.add(abut.Mesh(*box((0.2, 2.0, 2.0)), "cpu"), pose(1, 0, 0))
+    robot = scene.robot
+    assert adapter.PlannedJoints(robot, ["arm"]).low.tolist() == [-np.pi]
+    with pytest.raises(abut.SceneError, match="base/x has no limits"):
+        adapter.simple_setup(robot)
+    bounds = {"base/x": (-3, 3), "base/y": (-3, 3)}
+    from ompl import geometric
+
+    setup = adapter.simple_setup(robot, bounds=bounds)
+    space = setup.getStateSpace()
+    setup.setStartAndGoalStates(state_of(space, (0, 0, 0, 0)), state_of(space, (2, 0, 0, 0)))
+    setup.setPlanner(geometric.RRTConnect(setup.getSpaceInformation()))
+    assert setup.solve(20.0)
+    path = setup.getSolutionPath()
+    points = [[path.getState(k)[i] for i in range(4)] for k in range(path.getStateCount())]
+    assert robot.valid_motions(points).free
+    text = (tmp_path / "cart.urdf").read_text().replace("planar", "floating")
+    (tmp_path / "cart.urdf").write_text(text)
+    robot = abut.Scene.load(tmp_path / "cart.urdf", "cpu").robot
+    with pytest.raises(abut.SceneError, match="base/rot_w is part of a quaternion"):
+        adapter.simple_setup(robot, ["base/rot_w"])
+
+
 def test_a_plan_around_a_wall():
     from ompl import geometric, util
 

@@ -145,6 +145,45 @@ def test_requests(folder):
     assert request.goals == [{"lift": 2.5, "turn": 1.0}]
 
 
+BASE = """
+robot_state:
+  joint_state: {name: [turn], position: [0.5]}
+  multi_dof_joint_state:
+    joint_names: [lift]
+    transforms: [{translation: [1, 2, 0], rotation: [0, 0, 0.6, 0.8]}]
+"""
+
+
+@pytest.mark.parametrize("kind", ["floating", "planar"])
+def test_poses_of_mobile_bases(folder, kind):
+    """Regression: a transform of a joint was left out, and the robot stayed at the origin."""
+    urdf = URDF.replace('type="prismatic"', f'type="{kind}"')
+    (folder / "arm.urdf").write_text(urdf)
+    (folder / "base.yaml").write_text(BASE)
+    scene = abut.Scene.load(folder / "arm.urdf", "cpu")
+    start = scene.add_planning_scene(folder / "base.yaml").start
+    pose = scene.robot.poses(start)[scene.names["slide"]]
+    turn = [[0.28, -0.96, 0], [0.96, 0.28, 0], [0, 0, 1]]
+    assert np.allclose(pose[:3, :3], turn)
+    assert np.allclose(pose[:3, 3], [1.28, 2.96, 0]), "the box is at x = 1 of its link"
+    (folder / "base.yaml").write_text(BASE.replace("robot_state", "start_state"))
+    assert scene.robot.read_request(folder / "base.yaml").start == start
+    if kind == "planar":
+        (folder / "base.yaml").write_text(BASE.replace("[1, 2, 0]", "[1, 2, 1]"))
+        with pytest.raises(abut.FileError, match="lift cannot reach its transform"):
+            scene.add_planning_scene(folder / "base.yaml")
+
+
+def test_poses_of_joints_that_a_robot_does_not_have(folder):
+    scene = abut.Scene.load(folder / "arm.urdf", "cpu")
+    (folder / "base.yaml").write_text(BASE.replace("[lift]", "[world]"))
+    with pytest.raises(abut.FileError, match="world moves the robot, which has no such joint"):
+        scene.add_planning_scene(folder / "base.yaml")
+    still = BASE.replace("[lift]", "[world]").replace("[1, 2, 0]", "[0, 0, 0]")
+    (folder / "base.yaml").write_text(still.replace("[0, 0, 0.6, 0.8]", "[0, 0, 0, 1]"))
+    assert scene.add_planning_scene(folder / "base.yaml").start == {"turn": 0.5}
+
+
 def test_a_scene_without_a_robot(folder):
     text = SCENE.replace("attached_collision_objects", "others").replace("frame_id: slide", "")
     (folder / "scene.yaml").write_text(text)

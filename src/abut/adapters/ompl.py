@@ -4,7 +4,7 @@ Configurations are decided exactly on the meshes, and motions for their whole wa
 resolution. Needs the extra ``ompl``.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import cache
 from typing import Any
 
@@ -13,6 +13,7 @@ import numpy as np
 from abut.errors import SceneError, ToolError
 from abut.scene import Robot
 from abut.scene.robots.joint_values import known_name
+from abut.scene.robots.kinematics import JointKind
 
 # Where a motion is looked at before it is certified: most motions of a planner that meet something
 # do so at one of these, which takes a fraction of the time.
@@ -26,9 +27,20 @@ class PlannedJoints:
         robot: The robot of a scene.
         joints: A group of its SRDF, or names of joints; None takes all.
         at: Values of the other joints, as ``robot.values`` takes them; None takes rest.
+        bounds: Lowest and highest value by joint, in place of its limits. A hinge without either is
+            planned within half a turn to both sides of 0.
+
+    Attributes:
+        low, high: (n,) bounds; infinite where there are none.
     """
 
-    def __init__(self, robot: Robot, joints: str | Sequence[str] | None = None, at: Any = None):
+    def __init__(
+        self,
+        robot: Robot,
+        joints: str | Sequence[str] | None = None,
+        at: Any = None,
+        bounds: Mapping[str, tuple[float, float]] | None = None,
+    ):
         if isinstance(joints, str):
             joints = robot.groups[known_name(joints, robot.groups, "group")].joints
         names = robot.joints if joints is None else list(joints)
@@ -37,6 +49,14 @@ class PlannedJoints:
         self.others = robot.values({} if at is None else at)
         if self.others.ndim != 1:
             raise SceneError("the other joints need one configuration, not a batch.")
+        limits = robot.limits.copy()
+        for moves in robot.kinematics.moves:
+            for joint in moves:
+                if joint.kind == JointKind.HINGE and not np.isfinite(limits[joint.column]).all():
+                    limits[joint.column] = -np.pi, np.pi
+        for name, ends in (bounds or {}).items():
+            limits[robot.joints.index(known_name(name, robot.joints, "joint"))] = ends
+        self.low, self.high = limits[self.columns].T
 
     def __len__(self) -> int:
         """Number of joints."""
@@ -54,17 +74,20 @@ class PlannedJoints:
 
 
 def state_space(joints: PlannedJoints) -> Any:
-    """A ``RealVectorStateSpace`` bounded by the limits of the joints.
+    """A ``RealVectorStateSpace`` with the bounds of the joints.
 
     Raises:
-        SceneError: A joint has no limits.
+        SceneError: A joint has no bounds, or is one of the values of a rotation.
     """
     base = _base()
     space, bounds = base.RealVectorStateSpace(len(joints)), base.RealVectorBounds(len(joints))
+    turning = {k for first in joints.robot.kinematics.balls for k in range(first, first + 4)}
     for k, column in enumerate(joints.columns):
-        low, high = joints.robot.limits[column].tolist()
-        if not np.isfinite([low, high]).all():
-            raise SceneError(f"joint {joints.robot.joints[column]} has no limits to plan within.")
+        low, high, name = float(joints.low[k]), float(joints.high[k]), joints.robot.joints[column]
+        if column in turning:
+            raise SceneError(f"{name} is part of a quaternion, which this space does not plan.")
+        if not (np.isfinite([low, high]).all() and low <= high):
+            raise SceneError(f"joint {name} has no limits to plan within; bounds= gives it some.")
         bounds.setLow(k, low)
         bounds.setHigh(k, high)
     space.setBounds(bounds)
@@ -92,16 +115,21 @@ def motion_validator(information: Any, joints: PlannedJoints) -> Any:
     return _classes()[1](information, joints)
 
 
-def simple_setup(robot: Robot, joints: str | Sequence[str] | None = None, at: Any = None) -> Any:
+def simple_setup(
+    robot: Robot,
+    joints: str | Sequence[str] | None = None,
+    at: Any = None,
+    bounds: Mapping[str, tuple[float, float]] | None = None,
+) -> Any:
     """An ``ompl.geometric.SimpleSetup`` with space, checker and validator of a robot.
 
     Args:
-        robot, joints, at: As ``PlannedJoints`` takes them.
+        robot, joints, at, bounds: As ``PlannedJoints`` takes them.
     """
     _base()
     from ompl import geometric
 
-    planned = PlannedJoints(robot, joints, at)
+    planned = PlannedJoints(robot, joints, at, bounds)
     setup = geometric.SimpleSetup(state_space(planned))
     information = setup.getSpaceInformation()
     setup.setStateValidityChecker(validity_checker(information, planned))

@@ -17,10 +17,13 @@ from abut.scene.files.robot_parts import (
     quaternion_pose,
     required,
 )
+from abut.scene.robots.joint_rotations import quaternion_of
+from abut.scene.robots.kinematics import Kinematics
 
 KINDS = {1: "box", 2: "sphere", 3: "cylinder", 4: "cone"}
 SIZE_COUNTS = {"box": 3, "sphere": 1, "cylinder": 2, "cone": 2}
 MOST_BYTES = 1 << 28
+NO_FRAMES = np.empty((0, 4, 4))
 
 
 def read_yaml(path: Any) -> dict[str, Any]:
@@ -102,6 +105,40 @@ def message_shapes(
             pose = message_pose(poses[k], name) if poses else np.eye(4)
             out.append((make(fields(shape, name)), pose))
     return out
+
+
+def state_values(held: Any, name: str, kinematics: Kinematics | None) -> dict[str, float]:
+    """Values of a robot state by joint, of joints that the robot has; messages have others too.
+
+    Raises:
+        FileError: A joint that the robot does not have puts it anywhere but at the origin.
+    """
+    found, robot = joint_positions(held, name), kinematics or Kinematics([], [], [], NO_FRAMES, [])
+    values = {joint: value for joint, value in found.items() if joint in robot.joints}
+    state = fields(fields(held, name).get("multi_dof_joint_state"), name)
+    joints, poses = entries(state, "joint_names"), entries(state, "transforms")
+    if len(joints) != len(poses):
+        raise FileError(f"{name}: {len(joints)} joints and {len(poses)} transforms.")
+    for joint, held_pose in zip(map(str, joints), poses, strict=True):
+        pose = message_pose(held_pose, f"{name}: {joint}")
+        columns = robot.wide.get(joint)
+        if columns is not None:
+            names = [robot.joints[k] for k in columns]
+            every = (move for moves in robot.moves for move in moves)
+            flat = any(move.column == columns[-1] and move.axis[2] == 1 for move in every)
+            values |= zip(names, _wide_values(pose, len(columns), flat, joint), strict=True)
+        elif not np.allclose(pose, np.eye(4)):
+            raise FileError(f"{name}: {joint} moves the robot, which has no such joint.")
+    return values
+
+
+def _wide_values(pose: np.ndarray, count: int, flat: bool, joint: str) -> list[float]:
+    """Values of a floating joint, or of a planar one in the plane of x and y, at a pose."""
+    if count == 7:
+        return [*pose[:3, 3].tolist(), *quaternion_of(pose[:3, :3]).tolist()]
+    if count != 3 or not flat or pose[2, 3] != 0 or abs(pose[2, 2] - 1) > 1e-9:
+        raise FileError(f"joint {joint} cannot reach its transform.")
+    return [*pose[:2, 3].tolist(), float(np.arctan2(pose[1, 0], pose[0, 0]))]
 
 
 def joint_positions(held: Any, name: str) -> dict[str, float]:

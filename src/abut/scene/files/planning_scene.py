@@ -13,16 +13,17 @@ from abut.mesh import Mesh
 from abut.scene.files.planning_message import (
     entries,
     fields,
-    joint_positions,
     message_pose,
     message_shapes,
     numbers,
     read_yaml,
+    state_values,
 )
 from abut.scene.files.robot_parts import LinkMesh, checked_chord
 from abut.scene.files.robot_scene import mesh_of_part
 from abut.scene.objects import ALL_GROUPS
 from abut.scene.robots.joint_values import known_name
+from abut.scene.robots.kinematics import Kinematics
 
 if TYPE_CHECKING:
     from abut.scene.scene import Scene
@@ -95,30 +96,26 @@ def add_planning_scene(
     return out
 
 
-def read_request(path: Any, joints: list[str]) -> MotionRequest:
+def read_request(path: Any, kinematics: Kinematics) -> MotionRequest:
     """Read a motion request, as ``Robot.read_request`` does."""
     with reading(path, "a motion request"):
         held = read_yaml(path)
-        start = joint_positions(held.get("start_state"), "start_state")
+        start = state_values(held.get("start_state"), "start_state", kinematics)
         goals = []
         for goal in entries(held, "goal_constraints"):
             values = {}
             for part in entries(goal, "joint_constraints"):
-                joint = known_name(fields(part, "constraint").get("joint_name"), joints, "joint")
+                name = fields(part, "constraint").get("joint_name")
+                joint = known_name(name, kinematics.joints, "joint")
                 values[joint] = float(numbers([part.get("position")], 1, f"goal of {joint}")[0])
             if values:
                 goals.append(values)
-        return MotionRequest(str(held.get("group_name") or ""), _of(joints, start), goals)
-
-
-def _of(joints: list[str], values: dict[str, float]) -> dict[str, float]:
-    """Values of joints that move; messages have others too."""
-    return {joint: value for joint, value in values.items() if joint in joints}
+        return MotionRequest(str(held.get("group_name") or ""), start, goals)
 
 
 def _start(scene: "Scene", held: dict[str, Any]) -> dict[str, float]:
-    found = joint_positions(held.get("robot_state"), "robot_state")
-    return {} if scene.robot is None else _of(scene.robot.joints, found)
+    kinematics = None if scene.robot is None else scene.robot.kinematics
+    return state_values(held.get("robot_state"), "robot_state", kinematics)
 
 
 def _placed(

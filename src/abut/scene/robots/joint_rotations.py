@@ -29,6 +29,18 @@ def rotations_of(values: np.ndarray) -> np.ndarray:
     return np.moveaxis(np.array(rows), -1, 0)
 
 
+def quaternion_of(rotation: np.ndarray) -> np.ndarray:
+    """(4,) with w >= 0, of a (3, 3) rotation, as an eigenvector (Bar-Itzhack, 2000)."""
+    (a, b, c), (d, e, f), (g, h, i) = rotation
+    rows = [
+        [a + e + i, h - f, c - g, d - b],
+        [h - f, a - e - i, b + d, c + g],
+        [c - g, b + d, e - a - i, f + h],
+        [d - b, c + g, f + h, i - a - e],
+    ]
+    return shorter_quaternions(np.linalg.eigh(np.array(rows))[1][:, -1])
+
+
 def product(a: np.ndarray, b: np.ndarray) -> np.ndarray:
     """(n, 4) quaternions of the rotations a, then b about axes that move along."""
     w = a[:, 0] * b[:, 0] - (a[:, 1:] * b[:, 1:]).sum(axis=1)

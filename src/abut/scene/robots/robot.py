@@ -442,7 +442,7 @@ class Robot:
         """
         from abut.scene.files.planning_scene import read_request
 
-        return read_request(path, self.joints)
+        return read_request(path, self.kinematics)
 
     def motion(self, q0: Any, q1: Any) -> RobotMotion:
         """The motion from one configuration to another that is straight in joint space.
