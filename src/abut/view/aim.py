@@ -11,7 +11,7 @@ import warp as wp
 from abut.cases.shape import joined
 from abut.core.device import resolve_device
 from abut.core.launch import launch
-from abut.view.body import Body
+from abut.view.body import Body, bodies_of
 from abut.view.camera import Camera
 
 wp.set_module_options({"enable_backward": False, "fuse_fp": False})
@@ -58,7 +58,7 @@ def hiding_kernel(
 
 
 def aim(
-    bodies: Sequence[Body],
+    bodies: Sequence[Any],
     answer: np.ndarray,
     *,
     size: tuple[int, int] = (1200, 800),
@@ -71,7 +71,7 @@ def aim(
     hide two fifths of it from everywhere, they become translucent.
 
     Args:
-        bodies: Surfaces, at least one.
+        bodies: Surfaces or meshes, at least one.
         answer: Points (n, 3); without any, the camera looks at all bodies.
         size: Width and height of the picture [pixels].
         vertical: The axis that points upwards, ``"z"`` or ``"y"``.
@@ -80,7 +80,7 @@ def aim(
     Returns:
         The bodies, and the camera.
     """
-    bodies = list(bodies)
+    bodies = bodies_of(bodies)
     points = np.concatenate([body.shape.vertices for body in bodies])
     look = {"aspect": size[0] / size[1], "vertical": vertical}
     if not len(answer) or not any(len(body.shape.faces) for body in bodies):
@@ -135,11 +135,12 @@ class _Search:
 
 
 def _frame(points: np.ndarray, answer: np.ndarray) -> np.ndarray:
-    """Points to keep in view: those of the bodies, or a cube around a smaller answer."""
-    extent = np.ptp(points, axis=0).max()
+    """Points to keep in view: all of them, or a box around a smaller answer."""
+    points = np.concatenate([points, answer])
+    extents = np.ptp(points, axis=0)
     low, high = answer.min(axis=0), answer.max(axis=0)
-    side = max(CLOSE * (high - low).max(), LEAST * extent)
-    if side >= extent:
+    side = max(CLOSE * (high - low).max(), LEAST * extents.max())
+    if side >= extents.max():
         return points
     corners = np.array(list(product((-0.5, 0.5), repeat=3)))
-    return (low + high) / 2 + side * corners
+    return (low + high) / 2 + np.minimum(side, extents) * corners

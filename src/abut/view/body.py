@@ -1,6 +1,8 @@
 """Body: a surface in a picture; and a palette of colours."""
 
+from collections.abc import Iterable
 from dataclasses import InitVar, dataclass, field
+from itertools import cycle
 from typing import Any
 
 import numpy as np
@@ -18,6 +20,7 @@ GOLD: Color = (1.00, 0.84, 0.30)
 INDIGO: Color = (0.44, 0.42, 0.72)
 INK: Color = (0.16, 0.19, 0.30)
 RED: Color = (0.84, 0.07, 0.07)
+PALETTE = (SAND, TEAL, INDIGO, CORAL, GOLD)  # of shapes that are given without a colour
 
 MATTE, GLOW, SHADOW = 0, 1, 2  # lit; emissive; visible only in shadow
 CREASE = np.cos(np.radians(40.0))  # edges sharper than this stay sharp
@@ -74,6 +77,12 @@ class Body:
         paint[:, :3], paint[:, 3] = _linear(self.color), self.opacity
         paint[self.is_marked()] = *_linear(self.mark), max(self.opacity, 0.7)
         return paint
+
+
+def bodies_of(shapes: Iterable[Any]) -> list[Body]:
+    """Bodies; other shapes become bodies in the colours of the palette."""
+    painted = zip(shapes, cycle(PALETTE), strict=False)
+    return [x if isinstance(x, Body) else Body(x, color) for x, color in painted]
 
 
 def _arrays_of(shape: Any) -> tuple[np.ndarray, np.ndarray]:

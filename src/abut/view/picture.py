@@ -13,7 +13,7 @@ from abut.cases.shapes import plane
 from abut.core.device import resolve_device
 from abut.errors import FileError, MeshError, OptionError
 from abut.io.write import replacing, require_writable
-from abut.view.body import GOLD, INK, SHADOW, Body, Color
+from abut.view.body import GOLD, INK, SHADOW, Body, Color, bodies_of
 from abut.view.camera import Camera, turn_of
 from abut.view.curves import draw_curves
 from abut.view.rays import Lens, trace_picture
@@ -25,7 +25,7 @@ SAMPLES = 5  # of a pixel that differs from its neighbours
 
 
 def render(
-    bodies: Sequence[Body],
+    bodies: Sequence[Any],
     curves: Sequence[np.ndarray] = (),
     *,
     camera: Camera | None = None,
@@ -42,7 +42,8 @@ def render(
     """Draw surfaces above a soft ground, and curves as bright lines.
 
     Args:
-        bodies: Surfaces, at least one.
+        bodies: Surfaces, at least one. A mesh, a trimesh or (vertices, faces) takes the next
+            colour of the palette.
         curves: Polylines (k, 3); one point is a dot.
         camera: None views all bodies from the front right.
         size: Width and height [pixels].
@@ -64,7 +65,7 @@ def render(
         OptionError: The picture has no pixel, or too many.
     """
     _require_size(size)
-    bodies = [body for body in bodies if len(body.shape.faces)]
+    bodies = [body for body in bodies_of(bodies) if len(body.shape.faces)]
     if not bodies:
         raise MeshError("a picture takes a body with at least one face.")
     points = np.concatenate([b.shape.vertices for b in bodies]) if around is None else around
