@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 import abut
 from abut import cases
-from abut.io import decimals, obj
+from abut.io import decimals, obj, read_model
 from abut.io.obj import read_obj
 
 SQUARE = "v 0 0 0\nv 1 0 0\nv 1 1 0\nv 0 1 0\n"
@@ -17,8 +17,8 @@ SQUARE = "v 0 0 0\nv 1 0 0\nv 1 1 0\nv 0 1 0\n"
 def read(tmp_path, text):
     path = tmp_path / "shape.obj"
     path.write_bytes(text if isinstance(text, bytes) else text.encode())
-    vertices, faces = read_obj(path)
-    return vertices.tolist(), faces.tolist()
+    file = read_obj(path)
+    return file.vertices.tolist(), file.faces.tolist()
 
 
 def relative_text(shape):
@@ -173,7 +173,8 @@ STATEMENTS = st.one_of(
     st.lists(st.sampled_from(["1", "-1", "2/1/1", "-2//1", "3/2", "0", "9", "-7"]), min_size=2,
              max_size=6).map(lambda f: "f " + " ".join(f)),
     st.sampled_from(["", "# v 1 2 3", "vn 0 0 1", "  v 1 1 1", "v 1e-3 0 1 # c"]),
-    st.sampled_from(["f 1 \\\n 2 3", "o v"]),
+    st.sampled_from(["f 1 \\\n 2 3", "f 1 2 3 -1", "o v"]),
+    st.sampled_from(["g", " o a \t b#c", "g \xe4\\\n d", "off"]),
 )  # fmt: skip
 
 
@@ -186,7 +187,8 @@ def test_chunks_read_as_line_by_line(lines, size, tmp_path_factory):
 
     def outcome():
         try:
-            return [array.tolist() for array in read_obj(path)]
+            file = read_obj(path)
+            return [file.vertices.tolist(), file.faces.tolist(), file.names]
         except abut.FileError as error:
             return str(error)
 
@@ -201,13 +203,58 @@ def test_chunks_read_as_line_by_line(lines, size, tmp_path_factory):
     assert type(cut) is type(whole) and (isinstance(whole, str) or cut == whole)
 
 
+CUBE = cases.box((1.0, 1.0, 1.0))
+
+
+def cubes_text(*names):
+    """Cubes one beside the other, each after its lines of names."""
+    lines = []
+    for k, name in enumerate(names):
+        rows = CUBE.vertices + np.array([k, 0.0, 0.0])
+        lines += ["v {} {} {}".format(*row) for row in rows.tolist()]
+        lines += name and name.split(";")
+        lines += ["f {} {} {}".format(*row) for row in (CUBE.faces + 1 + 8 * k).tolist()]
+    return "\n".join(lines)
+
+
+@pytest.mark.parametrize(
+    ("names", "expected"),
+    [
+        (["o a", "o b"], ["a", "b"]),
+        (["o a b;usemtl red", "", "o c"], ["a b 2", "c 1"]),
+        (["", "o a"], ["shape", "a"]),
+        (["o a", "o a"], ["a", "a#2"]),
+        (["o all;g a", "g b"], ["a", "b"]),
+        (["g a", "g b", "g a"], ["a 2", "b 1"]),
+        (["o a;g x", "g y", "o b"], ["a 2", "b 1"]),
+        (["g", "g b"], ["shape", "b"]),
+        (["o empty;o a", "o b"], ["a", "b"]),
+        (["o a", ""], ["shape 2"]),
+        (["", ""], ["shape 2"]),
+    ],
+)
+def test_objects_or_groups_are_parts(tmp_path, names, expected):
+    path = tmp_path / "shape.obj"
+    path.write_text(cubes_text(*names))
+    model = read_model(path, unit="m")
+    found = {part.id: model.meshes[part.mesh] for part in model.parts}
+    counts = {key: len(mesh.faces) // len(CUBE.faces) for key, mesh in found.items()}
+    wanted = {}
+    for text in expected:
+        name, number = text.rsplit(" ", 1) if text[-1].isdigit() and " " in text else (text, 1)
+        wanted[name] = int(number)
+    assert counts == wanted
+    assert sum(len(mesh.vertices) for mesh in found.values()) == 8 * len(names)
+    assert abut.Mesh.load(path, "cpu").face_count == len(names) * len(CUBE.faces)
+
+
 def test_many_faces(tmp_path):
     """Several chunks of a mesh, written with all digits."""
     shape = cases.icosphere(20_480)
     path = tmp_path / "ball.obj"
     lines = ["v {!r} {!r} {!r}".format(*row) for row in shape.vertices.tolist()]
     path.write_text("\n".join(lines + ["f {} {} {}".format(*row) for row in shape.faces + 1]))
-    vertices, faces = read_obj(path)
+    vertices, faces, _ = read_obj(path)
     assert path.stat().st_size > 3 * obj.CHUNK
     np.testing.assert_array_equal(vertices, shape.vertices)
     np.testing.assert_array_equal(faces, shape.faces)
@@ -222,7 +269,7 @@ def test_real_files_read_as_by_trimesh(data):
         loaded = trimesh.load(path, process=False)
         if isinstance(loaded, trimesh.Scene):
             loaded = loaded.to_mesh()
-        vertices, faces = read_obj(path)
+        vertices, faces, _ = read_obj(path)
         triangles = [np.sort(corners.reshape(-1, 9), axis=0) for corners in
                      (vertices[faces], loaded.vertices[loaded.faces])]  # fmt: skip
         np.testing.assert_array_equal(*triangles, err_msg=str(path))

@@ -1,6 +1,6 @@
-"""OBJ files: vertices and faces, vectorised over the bytes of the file.
+"""OBJ files: vertices, faces and their names, vectorised over the bytes of the file.
 
-``v`` and ``f`` statements are read. Names, groups, materials, normals, texture coordinates, lines,
+``v``, ``f``, ``o`` and ``g`` statements are read. Materials, normals, texture coordinates, lines,
 points and free-form curves are ignored.
 """
 
@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 
@@ -20,7 +21,7 @@ CHUNK = 1 << 18  # bytes parsed at once: the arrays of a chunk fit the cache
 THREADS = 2  # more are slower: NumPy holds the lock while it reads integers
 VERTEX_SIZES = (3, 4, 6, 7)  # coordinates; then a weight, a colour, or both
 LARGEST = np.iinfo(np.int32).max
-SPACE, NEWLINE, SLASH, LETTER_V, LETTER_F = b" \n/vf"
+SPACE, NEWLINE, SLASH, LETTER_V, LETTER_F, LETTER_O, LETTER_G = b" \n/vfog"
 COMMENT, CONTINUED = re.compile(rb"#[^\n]*"), re.compile(rb"\\\r?\n")
 JOINT = b" \v"  # replaces the end of a continued line; the vertical tab counts as a line
 # Map blanks except newlines to spaces, and other control characters to a letter.
@@ -38,16 +39,32 @@ class Statements:
         corners: Indices of all faces one after another, as in the file: from 1 up, or negative.
         sizes: (m,) number of corners of each face.
         above: (m,) number of the chunk's vertices above each face.
+        names: Kind, text and number of the chunk's faces above of each ``o`` and ``g`` statement.
     """
 
     vertices: np.ndarray
     corners: np.ndarray
     sizes: np.ndarray
     above: np.ndarray
+    names: list[tuple[str, str, int]]
 
 
-def read_obj(path: Path) -> tuple[np.ndarray, np.ndarray]:
-    """Read vertices (n, 3) float64 and triangles (m, 3) int32.
+class ObjFile(NamedTuple):
+    """Contents of a file.
+
+    Attributes:
+        vertices: (n, 3) float64.
+        faces: (m, 3) int32.
+        names: Kind ("o" or "g"), text and first triangle of each statement that names what follows.
+    """
+
+    vertices: np.ndarray
+    faces: np.ndarray
+    names: list[tuple[str, str, int]]
+
+
+def read_obj(path: Path) -> ObjFile:
+    """Read vertices, triangles and names.
 
     Vertices and faces keep the order of the file; a polygon becomes a fan about its first corner.
     Negative indices count back from the line they stand on. A weight or a colour after the
@@ -95,10 +112,10 @@ def _spans(text: bytes) -> Iterator[Span]:
 
 def _join(
     text: bytes, spans: list[Span], parsed: Iterable[Statements | None], path: Path
-) -> tuple[np.ndarray, np.ndarray]:
-    """Join vertices and triangles of all spans; parse by line what could not be parsed at once."""
+) -> ObjFile:
+    """Join the statements of all spans; parse by line what could not be parsed at once."""
     vertices, faces = [np.empty((0, 3))], [np.empty((0, 3), np.int32)]
-    count, counts, highest = 0, [], []
+    count, counts, highest, names, triangles = 0, [], [], [], 0
     for span, attempt in zip(spans, parsed, strict=True):
         found, corners = attempt, None if attempt is None else _resolve(attempt, count)
         if found is None or corners is None:
@@ -108,12 +125,15 @@ def _join(
         counts.append(count)
         highest.append(int(corners.max(initial=-1)))
         faces.append(_fan(np.minimum(corners, LARGEST).astype(np.int32), found.sizes))
+        starts = np.append(triangles, triangles + np.cumsum(found.sizes - 2)).tolist()
+        names += [(kind, name, starts[above]) for kind, name, above in found.names]
+        triangles = starts[-1]
         vertices.append(found.vertices)
         count += len(found.vertices)
     for span, above, index in zip(spans, counts, highest, strict=True):
         if index >= count:
             _parse_lines(text[span.slice], span.line, above, path, total=count)
-    return np.concatenate(vertices), np.concatenate(faces)
+    return ObjFile(np.concatenate(vertices), np.concatenate(faces), names)
 
 
 def _statements(chunk: bytes) -> bytes:
@@ -146,7 +166,17 @@ def _parse(chunk: bytes) -> Statements:
         raise ValueError("an old form of faces")
     vertices = _parse_vertices(*_select(data, starts, ends, is_vertex))
     corners, sizes = _parse_faces(*_select(data, starts, ends, is_face))
-    return Statements(vertices, corners, sizes, np.cumsum(is_vertex)[is_face])
+    named = np.flatnonzero(((letter == LETTER_O) | (letter == LETTER_G)) & blank)
+    above = np.cumsum(is_face)[named].tolist()
+    lines = [text[start:end] for start, end in zip(starts[named], ends[named], strict=True)]
+    names = [_name(line, faces) for line, faces in zip(lines, above, strict=True)]
+    return Statements(vertices, corners, sizes, np.cumsum(is_vertex)[is_face], names)
+
+
+def _name(statement: bytes, faces: int) -> tuple[str, str, int]:
+    """Kind and text of a statement, and the number of faces above."""
+    kind, *words = statement.decode("utf-8", "replace").split()
+    return kind, " ".join(words), faces
 
 
 def _select(
@@ -224,6 +254,7 @@ def _parse_lines(
     vertices: list[list[float]] = []
     corners: list[list[int]] = []
     above: list[int] = []
+    names: list[tuple[str, str, int]] = []
     for statement in _statements(chunk).split(b"\n"):
         words = statement.split()
         try:
@@ -232,6 +263,8 @@ def _parse_lines(
             elif words[:1] in ([b"f"], [b"fo"]):
                 corners.append(_corners(words[1:], count + len(vertices), total))
                 above.append(len(vertices))
+            elif words[:1] in ([b"o"], [b"g"]):
+                names.append(_name(statement.translate(BLANKS), len(corners)))
         except ValueError as error:
             raise FileError(f"{path}, line {line}: {error}") from None
         line += 1 + statement.count(b"\v")
@@ -240,6 +273,7 @@ def _parse_lines(
         np.array([index for face in corners for index in face], dtype=np.int64),
         np.array([len(face) for face in corners], dtype=np.int64),
         np.array(above, dtype=np.int64),
+        names,
     )
 
 

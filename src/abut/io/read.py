@@ -12,6 +12,7 @@ from abut.io.declared import check_declared
 from abut.io.file_errors import existing, reading, require_small_zip
 from abut.io.gltf_check import gltf_triangles
 from abut.io.obj import read_obj
+from abut.io.obj_parts import parts_of_obj
 
 KIND = "a mesh"
 STEP = (".step", ".stp")
@@ -57,38 +58,51 @@ def read_mesh(path: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray | None]:
     return np.concatenate([vertices for vertices, _ in pieces]), np.concatenate(faces), parts
 
 
-def read_scene(path: Any) -> list[PlacedMesh]:
+def read_scene(path: Any, *, obj_parts: bool = False) -> list[PlacedMesh]:
     """Read the meshes of a file with their transforms, sorted by name.
+
+    Args:
+        path: The file.
+        obj_parts: Objects, or groups, of OBJ files are meshes of their own.
 
     Raises:
         FileError: There is no such file, it holds no triangle, or it is damaged.
     """
-    return sorted(_placed_meshes(existing(path)), key=lambda mesh: mesh.name)
+    return sorted(_placed_meshes(existing(path), obj_parts), key=lambda mesh: mesh.name)
 
 
-def _placed_meshes(path: Path) -> list[PlacedMesh]:
+def _placed_meshes(path: Path, obj_parts: bool = False) -> list[PlacedMesh]:
     """Read the meshes of a file in its order, or those of all files of an archive."""
     if is_archive(path):
-        return _meshes_of_archive(path)
+        return _meshes_of_archive(path, obj_parts)
     with reading(path, KIND):
         if path.suffix.lower() == ".obj":
-            arrays = read_obj(path)
-            if not len(arrays[1]):
-                raise FileError(f"{path} holds no triangle mesh.")
-            return [PlacedMesh(path.stem, path.stem, np.eye(4), *arrays)]
+            return _meshes_of_obj(path, obj_parts)
         loaded = _load(path)
         if not hasattr(loaded, "graph"):
             return [PlacedMesh(path.stem, path.stem, np.eye(4), *_arrays_of(loaded, path))]
         return _nodes(loaded, path)
 
 
-def _meshes_of_archive(path: Path) -> list[PlacedMesh]:
+def _meshes_of_obj(path: Path, obj_parts: bool) -> list[PlacedMesh]:
+    file = read_obj(path)
+    if not len(file.faces):
+        raise FileError(f"{path} holds no triangle mesh.")
+    if not obj_parts:
+        return [PlacedMesh(path.stem, path.stem, np.eye(4), file.vertices, file.faces)]
+    parts = enumerate(parts_of_obj(file, path.stem))
+    return [
+        PlacedMesh(part.name, str(k), np.eye(4), part.vertices, part.faces) for k, part in parts
+    ]
+
+
+def _meshes_of_archive(path: Path, obj_parts: bool) -> list[PlacedMesh]:
     found = []
     with unpacked(path) as (folder, files):
         for file in files:
             name = str(file.relative_to(folder))
             try:
-                meshes = _placed_meshes(file)
+                meshes = _placed_meshes(file, obj_parts)
             except FileError as error:
                 raise FileError(f"{path}: {str(error).replace(f'{folder}/', '')}") from None
             for mesh in meshes:

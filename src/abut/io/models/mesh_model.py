@@ -15,6 +15,8 @@ METRES = (".glb", ".gltf")  # formats whose unit is the metre
 def read_mesh_model(path: Path, unit: float | None) -> PartModel:
     """Read a mesh file; each placed mesh of a scene is a part, named after its node.
 
+    Objects of an OBJ file, or its groups where it has but one object, are parts.
+
     Args:
         path: A file that exists.
         unit: Metres per unit, for formats without a unit; None keeps coordinates.
@@ -22,7 +24,7 @@ def read_mesh_model(path: Path, unit: float | None) -> PartModel:
     own = 1.0 if path.suffix.lower() in METRES else unit
     scale = 1.0 if own is None else own
     pool, parts = MeshPool(), []
-    placed = read_scene(path)
+    placed = read_scene(path, obj_parts=True)
     made: dict[tuple[str, bytes], int] = {}
     for mesh, name in zip(placed, unique_ids(mesh.name for mesh in placed), strict=True):
         pose, stretch = split_matrix(mesh.matrix)
