@@ -28,7 +28,7 @@ def make_clashes(count=6, seed=0):
         region_count=np.arange(count, dtype=np.int32) % 3 + 1,
         solid=~np.isnan(depth),
         note=np.array(['a "quoted", note' if k == 1 else "" for k in range(count)], object),
-        group=(np.arange(count) // 2).astype(np.int32),
+        group=np.array([f"group{k // 2}" for k in range(count)], object),
         **{name: None for name in ("parts",) if name in Clashes.__dataclass_fields__},
     )
 

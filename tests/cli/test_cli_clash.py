@@ -83,6 +83,8 @@ def test_compare_and_accept(house, tmp_path, capsys):
         assert run(house, "--compare", earlier, "--json") == 1
         rows = json.loads(capsys.readouterr().out)["clashes"]
         assert [row["status"] for row in rows] == ["same", "gone"]
+    assert run(house, "--compare", old) == 1
+    assert "1, 1 gone" in capsys.readouterr().out, "of the groups"
     assert read_earlier(old).created is not None
     assert read_earlier(old / "clashes.csv").created is None
 

@@ -40,7 +40,7 @@ def test_each_status():
     assert rows["change"][0] == "duplicate → pierce"
     assert rows["change"][1].startswith("depth ")
     assert (rows["accepted_by"][4], rows["accepted_reason"][4]) == ("Ada", "as built")
-    assert rows["group"][-1] == -1
+    assert rows["group"][-1] == old["group"][3], "its group is known by name"
     assert set(old["status"]) == {"new"}, "operands are left as they are"
 
 

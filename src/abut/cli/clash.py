@@ -151,11 +151,24 @@ def _facts(found: Clashes, columns: Columns, args: argparse.Namespace) -> Facts:
     if args.compare or args.accepted:
         statuses = Counter(map(str, columns["status"]))
         facts.append(("statuses", ", ".join(f"{n:,} {name}" for name, n in statuses.items())))
-    groups = sorted(clash_groups(found), key=lambda group: (-len(group.rows), group.number))
+    groups = sorted(clash_groups(found), key=lambda group: (-len(group.rows), group.text))
     if groups:
-        facts.append(("groups", f"{len(groups):,}"))
+        facts.append(("groups", f"{len(groups):,}" + _group_changes(columns, args)))
         facts += [("", one.text) for one in groups[:GROUPS_SHOWN] if len(one.rows) > 1]
     return [*facts, ("report", args.out)] if args.out else facts
+
+
+def _group_changes(columns: Columns, args: argparse.Namespace) -> str:
+    """Numbers of groups that are new, and of those that are gone, in words."""
+    if not args.compare:
+        return ""
+    found: dict[str, set[str]] = {}
+    for name, status in zip(columns["group"], columns["status"], strict=True):
+        found.setdefault(name, set()).add(str(status))
+    counts = [
+        (sum(one == {status} for one in found.values()), status) for status in ("new", "gone")
+    ]
+    return "".join(f", {count:,} {status}" for count, status in counts if count)
 
 
 def _show_rows(columns: Columns, limit: int | None) -> None:
@@ -166,7 +179,7 @@ def _show_rows(columns: Columns, limit: int | None) -> None:
         "size": [row_size(columns, k) for k in rows],
         "a": [part_name(columns, "a", k) for k in rows],
         "b": [part_name(columns, "b", k) for k in rows],
-        "group": columns["group"].tolist(),
+        "group": list(columns["group"]),
     }
     if set(columns["status"]) != {"new"}:
         shown["status"] = list(columns["status"])

@@ -49,8 +49,8 @@ class Clashes:
             surfaces do not meet.
         solid: (n,) bool: both parts are closed, so that interior, depth and containment are known.
         note: (n,) str: a reason to look twice, such as "0.4 mm deep, below the tolerance".
-        group: (n,) int32: cluster of clashes with one cause, numbered from 0; -1 before
-            ``with_groups``.
+        group: (n,) str: name of the cluster of clashes with one cause, equal in the next run; empty
+            before ``with_groups``.
         parts: The parts of all files.
         skipped: (file, object) for every object without a mesh, which was not checked.
         problems: One line for each file that could not be read, each rule that names nothing and
@@ -106,7 +106,7 @@ class Clashes:
 
 
 COLUMNS = [f.name for f in fields(Clashes) if f.type == np.ndarray or f.type == "np.ndarray"]
-TEXTS = ("id", "a", "b", "verdict", "check", "note")
+TEXTS = ("id", "a", "b", "verdict", "check", "note", "group")
 
 
 def clash_id(a: str, b: str, check: str) -> str:
@@ -119,7 +119,7 @@ def clashes_of(columns: dict[str, Any], parts: PartTable) -> Clashes:
     """Make rows of columns, sorted by their parts, in the types of ``Clashes``."""
     count = len(columns["a"])
     shapes = {"point_a": (3,), "point_b": (3,), "box": (2, 3)}
-    whole = {"region_count": np.int32, "solid": bool, "group": np.int32}
+    whole = {"region_count": np.int32, "solid": bool}
     made = {}
     for name in COLUMNS:
         if name in TEXTS:

@@ -3,17 +3,21 @@
 A duct through six studs is one mistake of the duct. A group is a star: the clashes of one part,
 its hub, with others of one type (of one file, where parts have no types), of one check and one
 family of verdicts. Stars are taken greedily, the largest first. Duplicates of two files, or of one
-solid, are one group.
+solid, are one group. A group has a name that does not depend on its rows, so that it is the same
+group in the next run.
 """
 
+import hashlib
 import heapq
 from collections import Counter, defaultdict
 from dataclasses import replace
+from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 
 from abut.coordination.clashes import Clashes, Verdict
+from abut.coordination.parts.part_table import stems_of_files
 from abut.geometry.topology import components
 
 FAMILIES = {
@@ -23,79 +27,90 @@ FAMILIES = {
     Verdict.TOUCH: "touch",
     Verdict.ENCROACH: "clearance",
 }
+DIGITS = 12  # of the name of a group
 Star = tuple[str, str, str, str]  # hub, kind of the others, family, check
+Anchor = tuple[str, ...]  # what all clashes of a group have in common
 
 
 class ClashGroup(NamedTuple):
     """A cluster of clashes.
 
     Attributes:
-        number: Its number in ``Clashes.group``.
+        id: Its name in ``Clashes.group``.
         rows: Its rows.
         hub: Key of the part that all of them share; empty if there is none.
         text: Its clashes in words.
     """
 
-    number: int
+    id: str
     rows: np.ndarray
     hub: str
     text: str
 
 
 def with_groups(clashes: Clashes) -> Clashes:
-    """Return the rows with their groups, numbered in the order of their first rows.
+    """Return the rows with the names of their groups.
 
-    The result depends on the rows alone, not on their order in the files.
+    The result depends on the rows alone, not on their order in the files. The name of a star is a
+    hash of its hub, the type of the others, the check and the family of verdicts. That of
+    duplicates is a hash of their files, or of a part.
     """
-    label = np.full(len(clashes), -1)
+    group = np.empty(len(clashes), object)
     same = np.equal(clashes.verdict, Verdict.DUPLICATE)
-    label[same] = _of_duplicates(clashes, np.flatnonzero(same))
-    next_label = int(label.max(initial=-1)) + 1
-    for rows in _stars(clashes, np.flatnonzero(~same)):
-        label[rows] = next_label
-        next_label += 1
-    _, first, place = np.unique(label, return_index=True, return_inverse=True)
-    rank = np.empty(len(first), np.int32)
-    rank[np.argsort(first)] = np.arange(len(first))
-    return replace(clashes, group=rank[place.reshape(-1)])
+    duplicates = _of_duplicates(clashes, np.flatnonzero(same))
+    for anchor, rows in [*duplicates, *_stars(clashes, np.flatnonzero(~same))]:
+        group[rows] = group_id(anchor)
+    return replace(clashes, group=group)
+
+
+def group_id(anchor: Anchor) -> str:
+    """Name of a group: hexadecimal digits of a hash."""
+    return hashlib.sha256("\n".join(anchor).encode()).hexdigest()[:DIGITS]
 
 
 def clash_groups(clashes: Clashes) -> list[ClashGroup]:
-    """The groups of rows that have them, in the order of their numbers."""
+    """The groups of rows that have them, in the order of their first rows."""
+    members: dict[str, list[int]] = {}
+    for row, name in enumerate(clashes.group.tolist()):
+        members.setdefault(name, []).append(row)
     out = []
-    order = np.argsort(clashes.group, kind="stable")
-    bounds = np.flatnonzero(np.diff(clashes.group[order], prepend=-2))
-    for rows in np.split(order, bounds[1:]) if len(order) else []:
+    for name, some in members.items():
+        rows = np.array(some)
         ends = zip(clashes.a[rows].tolist(), clashes.b[rows].tolist(), strict=True)
         shared: set[str] = set.intersection(*map(set, ends))
         hub = min(shared) if len(shared) == 1 and len(rows) > 1 else ""
-        text = _text(clashes, rows, hub)
-        out.append(ClashGroup(int(clashes.group[rows[0]]), rows, hub, text))
+        out.append(ClashGroup(name, rows, hub, _text(clashes, rows, hub)))
     return out
 
 
-def _of_duplicates(clashes: Clashes, rows: np.ndarray) -> np.ndarray:
-    """Labels of duplicates: one for all of two files, and one for parts that are all the same."""
+def _of_duplicates(clashes: Clashes, rows: np.ndarray) -> list[tuple[Anchor, np.ndarray]]:
+    """Groups of duplicates: one for all of two files, and one for parts that are all the same."""
     if not len(rows):
-        return np.empty(0, int)
+        return []
     ends = np.stack([clashes.a[rows], clashes.b[rows]], axis=1).astype(str)
-    files = _files(clashes, rows)
+    files = [tuple(sorted(pair)) for pair in _files(clashes, rows)]
     names, place = np.unique(ends, return_inverse=True)
     place = place.reshape(-1, 2)
-    other = {pair: k for k, pair in enumerate(sorted({tuple(sorted(f)) for f in files}))}
+    other = {pair: len(names) + k for k, pair in enumerate(sorted(set(files)))}
     link = [
-        [i, len(names) + other[tuple(sorted(pair))] if pair[0] != pair[1] else j]
+        [i, other[pair] if pair[0] != pair[1] else j]
         for (i, j), pair in zip(place.tolist(), files, strict=True)
     ]
-    return components(np.array(link), len(names) + len(other))[place[:, 0]]
+    label = components(np.array(link), len(names) + len(other))[place[:, 0]]
+    found = []
+    for one in np.unique(label):
+        some = np.flatnonzero(label == one)
+        pairs = [files[k] if files[k][0] != files[k][1] else (str(ends[k, 0]),) for k in some]
+        found.append((("duplicate", *min(pairs)), rows[some]))
+    return found
 
 
-def _stars(clashes: Clashes, rows: np.ndarray) -> list[list[int]]:
+def _stars(clashes: Clashes, rows: np.ndarray) -> list[tuple[Anchor, list[int]]]:
     """Disjoint stars, the largest first; equal ones in the order of their names."""
     members: dict[Star, list[int]] = defaultdict(list)
     stars_of: dict[int, list[Star]] = {}
     parts = clashes.parts
-    kinds = np.where(parts.type == "", parts.file, parts.type)
+    kinds = np.where(parts.type == "", _file_names(clashes), parts.type)
     sides = [side[rows].tolist() for side in (clashes.a, clashes.b)]
     ends = [kinds[parts.rows_of(side)].tolist() for side in sides]
     for k, a, b, kind_a, kind_b in zip(rows.tolist(), *sides, *ends, strict=True):
@@ -107,7 +122,7 @@ def _stars(clashes: Clashes, rows: np.ndarray) -> list[list[int]]:
     left = {star: len(found) for star, found in members.items()}
     heap = [(-count, star) for star, count in left.items()]
     heapq.heapify(heap)
-    out: list[list[int]] = []
+    out: list[tuple[Anchor, list[int]]] = []
     free = set(stars_of)
     while heap:
         count, star = heapq.heappop(heap)
@@ -119,7 +134,7 @@ def _stars(clashes: Clashes, rows: np.ndarray) -> list[list[int]]:
         if not taken:
             continue
         free.difference_update(taken)
-        out.append(taken)
+        out.append((star, taken))
         for k in taken:
             for other in stars_of[k]:
                 left[other] -= 1
@@ -127,10 +142,17 @@ def _stars(clashes: Clashes, rows: np.ndarray) -> list[list[int]]:
 
 
 def _files(clashes: Clashes, rows: np.ndarray) -> list[tuple[str, str]]:
-    """Files of both parts of each row."""
-    parts = clashes.parts
-    ends = [parts.file[parts.rows_of(side[rows].tolist())] for side in (clashes.a, clashes.b)]
+    """Names of the files of both parts of each row."""
+    names = _file_names(clashes)
+    ends = [names[clashes.parts.rows_of(side[rows].tolist())] for side in (clashes.a, clashes.b)]
     return list(zip(*ends, strict=True))
+
+
+def _file_names(clashes: Clashes) -> np.ndarray:
+    """The name of the file of each part, wherever its folder is."""
+    paths = sorted(set(clashes.parts.file.tolist()))
+    names = dict(zip(paths, stems_of_files([Path(path) for path in paths]), strict=True))
+    return np.array([names[path] for path in clashes.parts.file.tolist()], object)
 
 
 def _text(clashes: Clashes, rows: np.ndarray, hub: str) -> str:

@@ -110,9 +110,9 @@ def _comments(columns: Columns, row: int) -> list[BcfComment]:
 
 def _related(columns: Columns) -> dict[str, list[str]]:
     """GUIDs of related topics by id: the first clash of a group and the others."""
-    groups: dict[int, list[str]] = {}
+    groups: dict[str, list[str]] = {}
     for name, group in zip(columns["id"], columns["group"].tolist(), strict=True):
-        if group >= 0:
+        if group:
             groups.setdefault(group, []).append(str(name))
     out: dict[str, list[str]] = {}
     for first, *others in groups.values():

@@ -120,7 +120,7 @@ class _PairCheck:
             "region_count": regions[wanted],
             "solid": self.solid[wanted],
             "note": _texts(self._note(k, verdict[k]) for k in wanted.tolist()),
-            "group": np.full(len(wanted), -1),
+            "group": np.full(len(wanted), "", object),
         }
 
     def _note(self, k: int, verdict: str) -> str:

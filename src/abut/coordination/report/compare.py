@@ -152,6 +152,5 @@ def _gone(old: Columns, rows: list[int]) -> Columns:
     gone = taken(old, np.array(rows, np.int64))
     count = row_total(gone)
     gone["status"] = np.full(count, str(Status.GONE), object)
-    gone["group"] = np.full(count, -1, np.int64)
     gone["change"] = np.full(count, "", object)
     return gone

@@ -32,7 +32,7 @@ COLUMNS: dict[str, Column] = {
     "status": Column(str, "new, changed, same, accepted or gone; see compare"),
     "verdict": Column(str, "duplicate, envelope, pierce, protrude, touch or encroach"),
     "check": Column(str, "name of the rule that asked"),
-    "group": Column(int, "cluster of clashes with one cause; -1 for clashes that are gone"),
+    "group": Column(str, "name of the cluster of clashes with one cause, equal in the next run"),
     "a": Column(str, "key of the first part: file stem/part id"),
     "a_file": Column(str, "its file"),
     "a_id": Column(str, "its id in the file, such as an IFC GlobalId"),
@@ -74,7 +74,7 @@ def columns_of(clashes: Clashes, facts_of: Callable[[str], PartFacts]) -> Column
     """Return rows of clashes as the columns of a report; the status of each is "new"."""
     count = len(clashes)
     out: Columns = {"status": np.full(count, "new", object)}
-    for name in ("id", "verdict", "check", "a", "b", "note"):
+    for name in ("id", "verdict", "check", "group", "a", "b", "note"):
         out[name] = np.array([str(value) for value in getattr(clashes, name)], object)
     for name in ("depth", "depth_error", "distance"):
         out[name] = np.asarray(getattr(clashes, name), np.float64)
@@ -85,7 +85,6 @@ def columns_of(clashes: Clashes, facts_of: Callable[[str], PartFacts]) -> Column
     for k, corner in enumerate(("low", "high")):
         for axis, values in zip("xyz", boxes[:, k].T, strict=True):
             out[f"{corner}_{axis}"] = np.asarray(values, np.float64)
-    out["group"] = np.asarray(clashes.group, np.int64)
     out["regions"] = np.asarray(clashes.region_count, np.int64)
     out["solid"] = np.asarray(clashes.solid, bool)
     for side in "ab":

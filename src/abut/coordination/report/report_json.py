@@ -24,8 +24,18 @@ from abut.io.write import replacing
 
 FORMAT = "abut clash report"
 VERSION = 1
-TEXTS = ("id", "status", "verdict", "check", "note", "change", "accepted_by", "accepted_reason")
-NUMBERS = ("group", "depth", "depth_error", "distance", "regions")
+TEXTS = (
+    "id",
+    "status",
+    "verdict",
+    "check",
+    "group",
+    "note",
+    "change",
+    "accepted_by",
+    "accepted_reason",
+)
+NUMBERS = ("depth", "depth_error", "distance", "regions")
 TRIPLES = {"point_a": "a_", "point_b": "b_", "low": "low_", "high": "high_"}
 
 

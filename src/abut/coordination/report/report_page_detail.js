@@ -110,7 +110,7 @@ class Detail {
     const place = ["x", "y", "z"].map((x) => get(`a_${x}`));
     if (!place.includes(null)) say("Place", copied(place.map((x) => x.toFixed(3)).join(", ")), " m");
     say("Check", get("check"));
-    if (get("group") >= 0) {
+    if (get("group")) {
       const count = rows.groups.get(get("group")).length;
       say("Group", `${get("group")}${count > 1 ? `, ${count} clashes` : ""}`);
     }

@@ -9,7 +9,7 @@ class Rows {
     this.groups = new Map();
     for (let row = 0; row < this.count; row++) {
       const group = this.get("group", row);
-      if (group < 0) continue;
+      if (!group) continue;
       if (!this.groups.has(group)) this.groups.set(group, []);
       this.groups.get(group).push(row);
     }

@@ -154,7 +154,7 @@ class Page {
       el("td", {}, hasBlock(`p${row}`) ? el("img", { alt: "", src: pictureUrl(row) }) : ""),
       el("td", {}, el("b", {}, rows.get("verdict", row)), el("small", {}, rows.size(row)), el("small", {}, rows.get("status", row))),
       el("td", {}, ...part("a", row)), el("td", {}, ...part("b", row)),
-      el("td", {}, fileText(rows.get("check", row)), el("small", {}, rows.get("group", row) < 0 ? "" : `group ${rows.get("group", row)}`)),
+      el("td", {}, fileText(rows.get("check", row)), el("small", {}, !rows.get("group", row) ? "" : `group ${rows.get("group", row)}`)),
       el("td", {}, fileText([rows.get("note", row), rows.get("change", row)].filter(Boolean).join("; ")))));
     const head = el("tr", {}, ...["", "Verdict", "Part a", "Part b", "Check", "Notes"].map((name) => el("th", {}, name)));
     const filters = this.filter.labels().map(([label]) => label).join(", ");

@@ -28,7 +28,7 @@ class Table {
     const seen = new Map();
     for (const row of sorted) {
       const group = this.rows.get("group", row);
-      if (!grouped || group < 0) this.list.push({ row, more: 0 });
+      if (!grouped || !group) this.list.push({ row, more: 0 });
       else if (seen.has(group)) seen.get(group).push(row);
       else {
         seen.set(group, []);
@@ -60,7 +60,7 @@ class Table {
       a: (p, q) => compare(rows.name("a", p), rows.name("a", q)),
       b: (p, q) => compare(rows.name("b", p), rows.name("b", q)),
       check: (p, q) => compare(rows.get("check", p), rows.get("check", q)),
-      group: (p, q) => rows.get("group", p) - rows.get("group", q),
+      group: (p, q) => compare(rows.get("group", p), rows.get("group", q)),
     }[name];
     return [...chosen].sort((p, q) => way * by(p, q) || size(p, q) || p - q);
   }
@@ -111,7 +111,7 @@ class Table {
 
   groupMark(item) {
     const group = this.rows.get("group", item.row);
-    if (!item.more) return group < 0 ? "" : String(group);
+    if (!item.more) return fileText(group);
     const toggle = (event) => {
       event.stopPropagation();
       if (!this.open.delete(group)) this.open.add(group);

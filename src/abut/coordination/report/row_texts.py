@@ -46,9 +46,9 @@ def size_text(metres: float) -> str:
 
 def row_labels(columns: Columns, row: int) -> list[str]:
     """Verdict, check, status and group."""
-    group = int(columns["group"][row])
+    group = columns["group"][row]
     names = [str(columns[name][row]).strip() for name in ("verdict", "check", "status")]
-    names += [f"group {group}"] if group >= 0 else []
+    names += [f"group {group}"] if group else []
     return list(dict.fromkeys(" ".join(name.split()) for name in names if name))
 
 
