@@ -32,7 +32,7 @@ def test_one_duct_through_six_studs_is_one_group():
     assert sorted(map(len, grouped(found))) == [6, 6]
     assert through in grouped(found) and footed in grouped(found)
     texts = [group.text for group in clash_groups(found)]
-    assert "model/duct with 6 IfcMember: 6 pierce" in texts
+    assert "duct with 6 IfcMember: 6 pierce" in texts
     assert [group.id for group in clash_groups(found)] == list(dict.fromkeys(found.group))
 
 
@@ -85,7 +85,7 @@ def test_no_clashes_and_single_ones():
     assert len(clash_groups(abut.clash(table({"a": block((1, 1, 1))}), device="cpu"))) == 0
     pair = {"a": block((1, 1, 1)), "b": block((1, 1, 1), (0.5, 0, 0))}
     groups = clash_groups(abut.clash(table(pair), device="cpu"))
-    assert [(g.rows.tolist(), g.text) for g in groups] == [([0], "model/a and model/b: 1 protrude")]
+    assert [(g.rows.tolist(), g.text) for g in groups] == [([0], "a and b: 1 protrude")]
 
 
 def test_groups_keep_their_names_when_clashes_come_and_go(tmp_path):
@@ -117,3 +117,17 @@ def test_groups_of_duplicates_keep_their_names():
     assert found[0] == found[1] != ""
     twice = table({"a": shapes["0"], "b": shapes["0"], "c": shapes["1"], "d": shapes["1"]})
     assert len(set(abut.clash(twice, device="cpu").group)) == 2
+
+
+def test_duplicates_are_groups_of_two_files_and_of_copies_within_one():
+    cube = block((1, 1, 1))
+    files = [model({"x": cube}, path="a.ifc"), model({"y": cube, "z": cube}, path="b.ifc")]
+    files.append(model({"y": cube, "z": cube}, path="c.ifc"))
+    found = abut.clash(PartTable.of_models(files), device="cpu")
+    sizes = {}
+    for row in found:
+        ends = frozenset(key.partition("/")[0] for key in (row["a"], row["b"]))
+        sizes.setdefault(row["group"], []).append(ends)
+    assert sorted((len(rows), len(set(rows))) for rows in sizes.values()) == [
+        (1, 1), (1, 1), (2, 1), (2, 1), (4, 1)
+    ]  # fmt: skip

@@ -154,7 +154,9 @@ def _facts(found: Clashes, columns: Columns, args: argparse.Namespace) -> Facts:
     groups = sorted(clash_groups(found), key=lambda group: (-len(group.rows), group.text))
     if groups:
         facts.append(("groups", f"{len(groups):,}" + _group_changes(columns, args)))
-        facts += [("", one.text) for one in groups[:GROUPS_SHOWN] if len(one.rows) > 1]
+        facts += [
+            ("", f"{one.id}  {one.text}") for one in groups[:GROUPS_SHOWN] if len(one.rows) > 1
+        ]
     return [*facts, ("report", args.out)] if args.out else facts
 
 

@@ -2,14 +2,15 @@
 
 A duct through six studs is one mistake of the duct. A group is a star: the clashes of one part,
 its hub, with others of one type (of one file, where parts have no types), of one check and one
-family of verdicts. Stars are taken greedily, the largest first. Duplicates of two files, or of one
-solid, are one group. A group has a name that does not depend on its rows, so that it is the same
-group in the next run.
+family of verdicts. Stars are taken greedily, the largest first. All duplicates of two files are one
+group, and all copies of a solid within a file. The name of a group does not depend on its rows, so
+that it is the same group in the next run.
 """
 
 import hashlib
 import heapq
 from collections import Counter, defaultdict
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
@@ -84,25 +85,18 @@ def clash_groups(clashes: Clashes) -> list[ClashGroup]:
 
 
 def _of_duplicates(clashes: Clashes, rows: np.ndarray) -> list[tuple[Anchor, np.ndarray]]:
-    """Groups of duplicates: one for all of two files, and one for parts that are all the same."""
-    if not len(rows):
-        return []
-    ends = np.stack([clashes.a[rows], clashes.b[rows]], axis=1).astype(str)
-    files = [tuple(sorted(pair)) for pair in _files(clashes, rows)]
+    """Groups of duplicates: all of two files, and parts of one file that are all the same."""
+    files = _files(clashes, rows)
+    within = rows[np.array([a == b for a, b in files], bool)]
+    ends = np.stack([clashes.a[within], clashes.b[within]], axis=1).astype(str)
     names, place = np.unique(ends, return_inverse=True)
     place = place.reshape(-1, 2)
-    other = {pair: len(names) + k for k, pair in enumerate(sorted(set(files)))}
-    link = [
-        [i, other[pair] if pair[0] != pair[1] else j]
-        for (i, j), pair in zip(place.tolist(), files, strict=True)
-    ]
-    label = components(np.array(link), len(names) + len(other))[place[:, 0]]
-    found = []
-    for one in np.unique(label):
-        some = np.flatnonzero(label == one)
-        pairs = [files[k] if files[k][0] != files[k][1] else (str(ends[k, 0]),) for k in some]
-        found.append((("duplicate", *min(pairs)), rows[some]))
-    return found
+    first = iter(names[components(place, len(names))[place[:, 0]]].tolist())
+    members: dict[Anchor, list[int]] = defaultdict(list)
+    for row, (a, b) in zip(rows.tolist(), files, strict=True):
+        common = (next(first),) if a == b else (min(a, b), max(a, b))
+        members["duplicate", *common].append(row)
+    return [(anchor, np.array(some)) for anchor, some in members.items()]
 
 
 def _stars(clashes: Clashes, rows: np.ndarray) -> list[tuple[Anchor, list[int]]]:
@@ -159,19 +153,17 @@ def _text(clashes: Clashes, rows: np.ndarray, hub: str) -> str:
     """Words about the clashes of a group."""
     counts = Counter(str(clashes.verdict[k]) for k in rows.tolist())
     verdicts = ", ".join(f"{counts[v]} {v}" for v in map(str, Verdict) if counts[v])
+    ends = list(zip(clashes.a[rows].tolist(), clashes.b[rows].tolist(), strict=True))
     if not hub:
-        keys = (clashes.a[rows[0]], clashes.b[rows[0]])
-        names = [_name(clashes, key) for key in keys]
-        pair = " and ".join(names if names[0] != names[1] else keys)
+        pair = " and ".join(_names(clashes, ends[0]))
         return f"{pair}: {verdicts}" if len(rows) == 1 else f"{verdicts}, such as {pair}"
-    ends = zip(clashes.a[rows].tolist(), clashes.b[rows].tolist(), strict=True)
     others = {b if a == hub else a for a, b in ends}
     row = clashes.parts.rows_of(sorted(others)[:1])[0]
     kind = clashes.parts.type[row] or "part"
-    return f"{_name(clashes, hub)} with {len(others)} {kind}: {verdicts}"
+    return f"{_names(clashes, [hub])[0]} with {len(others)} {kind}: {verdicts}"
 
 
-def _name(clashes: Clashes, key: str) -> str:
-    """Name of a part for people: its name, else its key."""
-    row = clashes.parts.rows_of([key])[0]
-    return str(clashes.parts.name[row]).strip() or key
+def _names(clashes: Clashes, keys: Sequence[str]) -> Sequence[str]:
+    """Names of parts; their keys where a part has none, or two have the same."""
+    names = clashes.parts.name[clashes.parts.rows_of(keys)].tolist()
+    return names if all(names) and len(set(names)) == len(names) else keys
