@@ -1,5 +1,7 @@
 """Passes of the graphics pipeline: drawing order, occlusion, conservative boxes."""
 
+from functools import partial
+
 import numpy as np
 import pytest
 
@@ -7,6 +9,7 @@ import abut
 from abut.errors import ToolError
 from abut.visibility.gl import driver as drivers
 from abut.visibility.gl import shaders
+from abut.visibility.gl.draw_rounds import MARGIN, draw_rounds, object_boxes
 from abut.visibility.gl.driver import Driver, driver, unavailable
 from abut.visibility.gl.raster import DrawBatches, Raster
 from abut.visibility.settings import View
@@ -72,7 +75,7 @@ def both_ways(raster, **options):
     every = np.ones(2, dtype=bool)
     for batch in ([0, 1], [1, 0]):
         order = DrawBatches.of(np.array(batch)).order(every, every)
-        yield raster.occluded_batches(order, **options)[1]
+        yield raster.occluded_primitives(order, np.arange(2), **options)[batch[1]]
         yield raster.occluded_faces(order, **options)[batch[1]]
 
 
@@ -138,7 +141,8 @@ def test_sheets_behind_one_another(fat):
     first_not_drawn = DrawBatches.of(np.arange(3)).order(every, np.array([False, True, True]))
     raster.set_view(View("z"))
     assert raster.occluded_faces(first_not_drawn).tolist() == [False, False, True]
-    assert raster.occluded_batches(first_not_drawn).tolist() == [False, False, True]
+    hidden = raster.occluded_primitives(first_not_drawn, np.arange(3))
+    assert hidden.tolist() == [False, False, True]
 
 
 @needs_gl
@@ -164,7 +168,7 @@ def test_tiles_match_one_framebuffer(fat):
         seen = []
         for raster in rasters:
             raster.set_view(view)
-            seen.append((raster.occluded_faces(order), raster.occluded_batches(order)))
+            seen.append((raster.occluded_faces(order), raster.occluded_primitives(order, batch)))
         assert np.array_equal(seen[0][0], seen[1][0])
         assert np.array_equal(seen[0][1], seen[1][1])
         by_face = np.zeros(10, dtype=bool)
@@ -204,14 +208,61 @@ def test_order_of_a_pass():
     drawn = np.array([True, True, False, False])
     order = DrawBatches.of(np.array([0, 1, 1, 3])).order(tested, drawn)
     assert order.codes.tolist() == [0 << 1 | 1, 1 << 1, 2 << 1, 1 << 1 | 1, 3 << 1]
-    assert order.batches.tolist() == [0, 1, 3]
     assert order.stops.tolist() == [[0, 0, 1], [1, 3, 4], [4, 5, 5]]
     back = DrawBatches.of(np.array([3, 2, 2, 0])).order(tested, drawn)
-    assert back.codes.tolist() == [3 << 1, 2 << 1, 1 << 1, 1 << 1 | 1, 0 << 1 | 1]
-    assert back.batches.tolist() == [0, 2, 3]
+    assert back.codes.tolist() == [3 << 1, 1 << 1, 2 << 1, 1 << 1 | 1, 0 << 1 | 1]
     assert back.stops.tolist() == [[0, 1, 1], [1, 3, 4], [4, 4, 5]]
     nothing = DrawBatches.of(np.array([0, 1])).order(*np.zeros((2, 2), dtype=bool))
-    assert (len(nothing.codes), len(nothing.batches)) == (0, 0)
+    assert (len(nothing.codes), len(nothing.stops)) == (0, 0)
+
+
+def test_tests_of_a_pass():
+    """Primitives 0 and 2 share a batch, of which 2 is tested alone."""
+    primitive_of, batch = np.array([0, 1, 1, 2, 2]), np.array([1, 0, 0, 1, 1])
+    tested = np.array([False, True, True, True, True])
+    order = DrawBatches.of(batch).order(tested, np.ones(5, dtype=bool))
+    primitives, starts = order.tests(primitive_of)
+    assert primitives.tolist() == [1, 2] and starts.tolist() == [0, 2, 4]
+    assert order.codes[: order.stops[0, 1]].tolist() == [1 << 1, 2 << 1]
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_rounds_keep_the_order_of_what_overlaps(seed):
+    rng = np.random.default_rng(seed)
+    low = rng.uniform(-0.1, 1.0, size=(80, 2))
+    high = low + rng.uniform(0.0, 0.2, size=(80, 2))
+    rounds = draw_rounds(low, high)
+    for b in range(80):
+        met = ((low[:b] <= high[b]) & (low[b] <= high[:b])).all(axis=1)
+        assert (rounds[:b][met] < rounds[b]).all()
+    assert rounds.max() < 40 and draw_rounds(low[:0], high[:0]).shape == (0,)
+
+
+@needs_gl
+@pytest.mark.parametrize("fat", [False, True])
+def test_rounds_give_what_objects_one_by_one_give(fat):
+    """Nothing of triangles changes; boxes, larger than their rectangles, are hidden no more."""
+    rng = np.random.default_rng(7)
+    object_of = np.arange(240) // 4
+    middles = rng.uniform(size=(60, 1, 1, 3)) * 0.9
+    corners = (middles + rng.uniform(size=(60, 4, 3, 3)) * 0.1).reshape(240, 9)
+    raster = Raster(driver(), corners.astype(np.float32), 100, fat)
+    boxes = object_boxes(corners, object_of, np.full(3, MARGIN / 100))
+    every = np.ones(240, dtype=bool)
+    for view in VIEWS:
+        raster.set_view(view)
+        rounds = draw_rounds(*(corner[:, view.axes[:2]] for corner in boxes))[object_of]
+        assert rounds.max() < 30
+        for one, many in ((object_of, rounds), (59 - object_of, rounds.max() - rounds)):
+            singly, together = (DrawBatches.of(b).order(every, every) for b in (one, many))
+            for ask in (raster.occluded_faces, partial(_of_objects, raster, object_of)):
+                before, after = ask(singly), ask(together)
+                assert (after <= before).all() and before.any() and not before.all()
+                assert fat or np.array_equal(before, after)
+
+
+def _of_objects(raster, object_of, order):
+    return raster.occluded_primitives(order, object_of)
 
 
 def test_without_the_package(monkeypatch):

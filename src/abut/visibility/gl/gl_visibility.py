@@ -8,6 +8,7 @@ from abut.errors import OptionError
 from abut.operands.soup import Soup
 from abut.options import Level
 from abut.visibility.culler import VisibilityQuery
+from abut.visibility.gl.draw_rounds import MARGIN, draw_rounds, object_boxes
 from abut.visibility.gl.driver import driver
 from abut.visibility.gl.raster import DrawBatches, DrawingOrder, Raster
 from abut.visibility.settings import Settings, View
@@ -56,10 +57,10 @@ def half_size(soup: Soup) -> np.ndarray:
 class GlVisibility:
     """Answers the visibility queries of one culling of a soup as it is now, on this thread.
 
-    FAR draws fat boxes, the other methods draw triangles. A batch is the faces of one object; or,
-    within objects, one face. Objects have an occlusion query each. The shader tests faces: batch by
-    batch, or in one draw where the driver keeps fragments in order; without that, within objects,
-    every face has an occlusion query.
+    Conservative methods draw fat boxes, the others draw triangles. A batch is the faces of objects
+    that share no pixel, see draw_rounds; or, within objects, one face. Objects have an occlusion
+    query each. The shader tests faces: batch by batch, or in one draw where the driver keeps
+    fragments in order; without that, within objects, every face has an occlusion query.
 
     Guarantee:
         FAR: Conservative on every driver that conforms to OpenGL.
@@ -74,21 +75,23 @@ class GlVisibility:
         self.driver = driver()
         self.within, self.conservative = settings.within, settings.conservative
         self.object_of = soup.object_of.numpy()
-        self.batch = np.arange(soup.face_count) if self.within else self.object_of
+        self.primitive_of = np.arange(soup.face_count) if self.within else self.object_of
+        corners = unit_corners_of(soup)
         reach = 0.25 * settings.distance * ROUNDING / half_size(soup)
         with self.driver.current():
             self.raster = Raster(
-                self.driver, unit_corners_of(soup), settings.pixels, settings.conservative, reach
+                self.driver, corners, settings.pixels, settings.conservative, reach
             )
+        self._boxes = object_boxes(corners, self.object_of, reach + MARGIN / settings.pixels)
         self._view: View | None = None
-        self._batches: dict[bool, DrawBatches] = {}
+        self._batches: dict[tuple[View, bool], DrawBatches] = {}
 
     def __call__(self, asked: VisibilityQuery) -> tuple[np.ndarray, int]:
         """(Fully visible primitives, number of faces drawn) of a pass."""
         tested, drawn = asked.tested, asked.drawn
         if asked.level is Level.OBJECT:
             tested, drawn = tested[self.object_of], drawn[self.object_of]
-        order = self._batches_of(asked.forward).order(tested, drawn)
+        order = self._batches_of(asked.view, asked.forward).order(tested, drawn)
         with self.driver.current():
             if asked.view != self._view:
                 self.raster.set_view(asked.view)
@@ -96,12 +99,20 @@ class GlVisibility:
             occluded = self._occluded(asked, order)
         return ~occluded, len(order.codes)
 
-    def _batches_of(self, forward: bool) -> DrawBatches:
+    def _batches_of(self, view: View, forward: bool) -> DrawBatches:
         """The batches of all faces, in drawing order."""
-        if forward not in self._batches:
-            batch = self.batch if forward else self.batch[-1] - self.batch
-            self._batches[forward] = DrawBatches.of(batch)
-        return self._batches[forward]
+        if (view, forward) not in self._batches:
+            batch = self.primitive_of if self.within else self._rounds_of(view)
+            batch = batch if forward else batch.max(initial=0) - batch
+            self._batches[view, forward] = DrawBatches.of(batch)
+        return self._batches[view, forward]
+
+    def _rounds_of(self, view: View) -> np.ndarray:
+        """(n,) the rounds of faces, those of their objects."""
+        (low, high), axes = self._boxes, view.axes[:2]
+        rounds = np.zeros(self.object_of.max(initial=-1) + 1, np.int32)
+        rounds[np.unique(self.object_of)] = draw_rounds(low[:, axes], high[:, axes])
+        return rounds[self.object_of]
 
     def _occluded(self, asked: VisibilityQuery, order: DrawingOrder) -> np.ndarray:
         strict = self.within and not self.conservative
@@ -109,6 +120,6 @@ class GlVisibility:
         if asked.level is Level.FACE and in_shader:
             return self.raster.occluded_faces(order, strict=strict)
         occluded = np.zeros(len(asked.tested), dtype=bool)
-        batches = order.batches if asked.forward else self.batch[-1] - order.batches
-        occluded[batches] = self.raster.occluded_batches(order, strict=strict)
+        found = self.raster.occluded_primitives(order, self.primitive_of, strict=strict)
+        occluded[: len(found)] = found
         return occluded

@@ -12,7 +12,7 @@ from abut.visibility.gl.driver import Driver
 from abut.visibility.gl.shaders import box_program, flag_program, query_program
 from abut.visibility.settings import View
 
-BOX_VERTICES, TRIANGLE_VERTICES = 6, 3
+CORNERS = {True: 6, False: 3}  # indices of a box, vertices of a triangle
 BOX_BYTES = 144
 MOST_REACH = 64.0  # viewports; the whole scene lies in one
 GROUP = 64  # threads of the compute shader
@@ -26,8 +26,13 @@ class DrawingOrder:
     """The faces of a pass in drawing order: of each batch the tested faces, then the drawn ones."""
 
     codes: np.ndarray  # (n,) uint32, face << 1 | drawn
-    batches: np.ndarray  # (k,) batches that have faces, ascending
     stops: np.ndarray  # (k, 3) first tested face, first drawn face, end of each batch in ``codes``
+
+    def tests(self, primitive_of: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """The primitives of tested faces, and (k + 1,) where each begins among these faces."""
+        tested = primitive_of[self.codes[self.codes & 1 == 0] >> 1]
+        starts = np.flatnonzero(np.diff(tested, prepend=-1))
+        return tested[starts], np.append(starts, len(tested))
 
 
 @dataclass(frozen=True)
@@ -39,16 +44,12 @@ class DrawBatches:
 
     @staticmethod
     def of(batch: np.ndarray) -> "DrawBatches":
-        """Batches of faces, numbered from 0, in ascending or in descending order."""
-        count = len(batch)
-        down = count > 0 and batch[0] > batch[-1]
-        faces = np.arange(count, dtype=np.uint32)
-        if down:
-            faces, batch = faces[::-1], batch[::-1]
+        """Draw batches in ascending order; ``batch``: (n,) that of each face, from 0."""
+        faces = np.argsort(batch, kind="stable").astype(np.uint32)
         sizes = np.bincount(batch, minlength=1)
         ends = np.cumsum(sizes)
-        codes = np.empty(2 * count, dtype=np.uint32)
-        place = np.arange(count) + np.repeat(ends - sizes, sizes)
+        codes = np.empty(2 * len(batch), dtype=np.uint32)
+        place = np.arange(len(batch)) + np.repeat(ends - sizes, sizes)
         codes[place] = faces << 1
         codes[place + np.repeat(sizes, sizes)] = faces << 1 | 1
         starts = ends - sizes
@@ -59,8 +60,7 @@ class DrawBatches:
         wanted = np.stack([tested, drawn], axis=1).ravel()
         kept = np.flatnonzero(wanted.take(self.codes))
         stops = np.searchsorted(kept, self.stops)
-        batches = np.flatnonzero(stops[:, 2] > stops[:, 0])
-        return DrawingOrder(self.codes.take(kept), batches, stops[batches])
+        return DrawingOrder(self.codes.take(kept), stops[stops[:, 2] > stops[:, 0]])
 
 
 class DepthTarget:
@@ -146,20 +146,23 @@ class Raster:
         program.run(-(-self.face_count // GROUP))
         self.driver.context.memory_barrier()
 
-    def occluded_batches(self, order: DrawingOrder, *, strict: bool = False) -> np.ndarray:
-        """(k,) bool: batches that have a fragment behind a batch drawn before them.
+    def occluded_primitives(
+        self, order: DrawingOrder, primitive_of: np.ndarray, *, strict: bool = False
+    ) -> np.ndarray:
+        """(k,) bool: primitives that have a fragment behind a batch drawn before theirs.
 
-        Issues an occlusion query per batch, then reads all results. ``strict``: equal depths do not
-        occlude.
+        Issues an occlusion query per primitive, then reads all results. The faces of a primitive
+        are in one batch. ``strict``: equal depths do not occlude.
         """
-        occluded = np.zeros(len(order.batches), dtype=bool)
+        occluded = np.zeros(primitive_of.max(initial=-1) + 1, dtype=bool)
+        tested, starts = order.tests(primitive_of)
         program, vertices = query_program(self.driver, self.fat)
         self._prepare(program, order)
         for origin in self._tiles():
             target = self._target()
             target.clear_depth()
             self._set_tile(program, origin)
-            tested = self._issue(vertices, order, target, ">" if strict else ">=")
+            self._issue(vertices, order, starts, target, ">" if strict else ">=")
             asked = self.driver.queries[: len(tested)]
             occluded[tested] |= np.array([query.samples > 0 for query in asked], dtype=bool)
         return occluded
@@ -183,41 +186,51 @@ class Raster:
         return np.frombuffer(self._flags.read(), dtype=np.uint32) != 0
 
     def _issue(
-        self, vertices: Any, order: DrawingOrder, target: DepthTarget, test: str
-    ) -> np.ndarray:
-        """Draw and test batch by batch; returns the batches that have a query, in order."""
-        context, corner_count = self.driver.context, self._corner_count
-        stops = (order.stops * corner_count).tolist()
-        asked = np.flatnonzero(order.stops[:, 1] > order.stops[:, 0])
-        queries = self._queries(len(asked))
+        self,
+        vertices: Any,
+        order: DrawingOrder,
+        starts: np.ndarray,
+        target: DepthTarget,
+        test: str,
+    ) -> None:
+        """Batch by batch, test each primitive, then draw all faces at once."""
+        context, held = self.driver.context, self._queries(len(starts) - 1)
         target.depth.use()
         context.enable_only(context.DEPTH_TEST)
+        query = 0
         with self._rasterised():
-            for first, middle, last in stops:
-                if middle > first:
-                    context.depth_func, target.depth.depth_mask = test, False
-                    with next(queries):
-                        vertices.render(vertices=middle - first, first=first)
+            for first, middle, last in order.stops.tolist():
+                context.depth_func, target.depth.depth_mask = test, False
+                at = first
+                while at < middle:
+                    size = int(starts[query + 1] - starts[query])
+                    with held[query]:
+                        self._draw(vertices, at, at + size)
+                    at, query = at + size, query + 1
                 if last > middle:
                     context.depth_func, target.depth.depth_mask = "<=", True
-                    vertices.render(vertices=last - middle, first=middle)
-        return asked
+                    self._draw(vertices, middle, last)
 
     def _draw_flags(self, vertices: Any, order: DrawingOrder) -> None:
-        context, corner_count = self.driver.context, self._corner_count
+        context = self.driver.context
         context.enable_only(context.NOTHING)
         if _in_order(self.driver, order):
             with self._rasterised():
-                vertices.render(vertices=corner_count * len(order.codes))
+                self._draw(vertices, 0, len(order.codes))
             return
         with self._rasterised():
-            for first, middle, last in (order.stops * corner_count).tolist():
+            for first, middle, last in order.stops.tolist():
                 if middle > first:
-                    vertices.render(vertices=middle - first, first=first)
+                    self._draw(vertices, first, middle)
                 if last > middle:
                     context.memory_barrier(IMAGE_ACCESS)
-                    vertices.render(vertices=last - middle, first=middle)
+                    self._draw(vertices, middle, last)
                     context.memory_barrier(IMAGE_ACCESS)
+
+    def _draw(self, vertices: Any, first: int, last: int) -> None:
+        """Draw faces of the order."""
+        corners = CORNERS[self.fat]
+        vertices.render(vertices=corners * (last - first), first=corners * first)
 
     def _prepare(self, program: Any, order: DrawingOrder) -> None:
         self._set_uniforms(program)
@@ -234,10 +247,6 @@ class Raster:
     def _set_tile(self, program: Any, origin: tuple[int, int]) -> None:
         _set(program, "origin", origin)
         program["side"] = float(self._side)
-
-    @property
-    def _corner_count(self) -> int:
-        return BOX_VERTICES if self.fat else TRIANGLE_VERTICES
 
     @property
     def _coverage(self) -> float:
@@ -262,11 +271,11 @@ class Raster:
         starts = range(0, self.pixels, self._side)
         return [(x, y) for y in starts for x in starts]
 
-    def _queries(self, count: int) -> Iterator[Any]:
+    def _queries(self, count: int) -> list[Any]:
         held = self.driver.queries
         while len(held) < count:
             held.append(self.driver.context.query(samples=True))
-        return iter(held)
+        return held
 
     @contextmanager
     def _rasterised(self) -> Iterator[None]:
@@ -284,7 +293,7 @@ class Raster:
 
 def _in_order(driver: Driver, order: DrawingOrder) -> bool:
     """Whether one draw does a whole pass, with fragments kept in order by the driver."""
-    return driver.interlock is not None and len(order.batches) > MOST_BATCHES
+    return driver.interlock is not None and len(order.stops) > MOST_BATCHES
 
 
 def _set(program: Any, name: str, value: Any) -> None:
