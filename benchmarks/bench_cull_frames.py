@@ -1,8 +1,8 @@
 """Culling frame by frame, for docs/papers: ``python -m benchmarks.bench_cull_frames``.
 
 For every scene, frame and method: how much is left, how much intersects, what is lost, how many
-primitives were tested, and the processor time of all threads. End to end: contacts by culling, by
-hierarchies that are built anew, and by hierarchies that are kept. Rows go to
+primitives were tested, and the processor time of all threads. End to end: contacts by culling and
+by hierarchies, of new meshes, and of meshes that follow the frames. Rows go to
 results/<machine>/cull_frames.csv.
 """
 
@@ -19,8 +19,9 @@ import numpy as np
 import warp as wp
 
 import abut
-from benchmarks import bench_cull, cull_scenes
+from benchmarks import bench_cull, cull_contacts, cull_scenes
 from benchmarks.comparison import QUIET, RESULTS
+from benchmarks.cull_contacts import Asked
 from benchmarks.cull_scenes import Frame
 from benchmarks.rows import machine_name
 
@@ -32,7 +33,7 @@ WAYS: dict[str, dict[str, Any]] = {
     "far": {"method": "far"},
 }
 PAPERS = ["cullide", "quick_cullide"]
-REPEATS = 3
+REPEATS = 2
 
 
 @dataclass(frozen=True)
@@ -101,10 +102,11 @@ def main(argv: list[str] | None = None) -> int:
 
 def _rows(name: str, args: argparse.Namespace) -> Iterator[Row]:
     scene = SCENES[name]
-    kept: dict[str, Any] = {}
+    before = None
     for number, frame in enumerate(scene.frames(args.frames)):
-        meshes = [abut.Mesh(*shape, device=args.device) for shape in frame]
-        met = contacts(meshes, scene.within)
+        asked = cull_contacts.Asked(frame, scene.within, args.device)
+        meshes = asked.meshes
+        met = cull_contacts.rows_of(asked.contacts())
         apart = bench_cull._without_neighbours(met, meshes)
         facts = {
             "scene": name,
@@ -134,62 +136,23 @@ def _rows(name: str, args: argparse.Namespace) -> Iterator[Row]:
                 queries=sum(row.queries for row in culled.statistics),
                 cpu_ms=spent,
             )
-        yield from _end_to_end(facts, frame, meshes, kept, met, args.device)
+        yield from _end_to_end(facts, frame, before, met, args.device)
+        before = asked
 
 
 def _end_to_end(
-    facts: dict[str, Any],
-    frame: Frame,
-    meshes: list[abut.Mesh],
-    kept: dict[str, Any],
-    met: set,
-    device: str,
+    facts: dict[str, Any], frame: Frame, before: Asked | None, met: set, device: str
 ) -> Iterator[Row]:
-    """Contacts by culling, by new hierarchies, and by those of the frame before, refitted."""
-    within = SCENES[facts["scene"]].within
-    sizes = [shape.faces.shape for shape in frame]
-    same = kept.get("sizes") == sizes
-    if not same:
-        kept["meshes"] = [abut.Mesh(*shape, device=device) for shape in frame]
-        kept["sizes"] = sizes
-        contacts(kept["meshes"], within)
-        contacts(kept["meshes"], within, "far")
-
-    def refitted(method: str) -> set:
-        for mesh, shape in zip(kept["meshes"], frame, strict=True):
-            mesh.deform(shape.vertices)
-        return contacts(kept["meshes"], within, method)
-
-    def built() -> set:
-        return contacts([abut.Mesh(*shape, device=device) for shape in frame], within)
-
-    ways = {"bvh_built": built, "collide_far": lambda: refitted("far")}
-    if same:
-        ways["bvh_refitted"] = lambda: refitted("bvh")
-    for way, call in ways.items():
+    """Contacts by culling and by hierarchies, of new meshes and of those of the frame before."""
+    empty = dict.fromkeys(("faces_left", "pairs_left", "object_pairs", "queries"), "")
+    calls = cull_contacts.ways(frame, before, SCENES[facts["scene"]].within, device)
+    for call in calls.values():
+        call()  # allocates and compiles
+    for way, call in calls.items():
         found, spent = _timed(call, REPEATS)
-        empty = dict.fromkeys(("faces_left", "pairs_left", "object_pairs", "queries"), "")
-        pixels = 1024 if way == "collide_far" else 0
-        lost = len(met - found)
+        pixels = cull_contacts.PIXELS if "far" in way else 0
+        lost = len(met - cull_contacts.rows_of(found))
         yield Row(**facts, **empty, way=way, pixels=pixels, lost_pairs=lost, cpu_ms=spent)
-
-
-def contacts(meshes: list[abut.Mesh], within: bool, method: str = "bvh") -> set:
-    """Rows (object, object, face, face) of faces that intersect."""
-    options = {} if method == "bvh" else {"method": method, "pixels": 1024}
-    rows = set()
-    if within:
-        for k, mesh in enumerate(meshes):
-            own = abut.self_collide(mesh, **options).pairs.numpy()
-            rows |= {(k, k, *pair) for pair in own.tolist()}
-    if len(meshes) > 1:
-        scene = abut.Scene(device=meshes[0].device)
-        for mesh in meshes:
-            scene.add(mesh)
-        hits = scene.collide(**options)
-        both = np.concatenate([hits.objects.numpy(), hits.pairs.numpy()], axis=1)
-        rows |= set(map(tuple, both.tolist()))
-    return rows
 
 
 def _timed(call: Callable[[], Any], times: int = 1) -> tuple[Any, float]:

@@ -31,8 +31,8 @@ from benchmarks.comparison import QUIET
 from benchmarks.rows import machine_name, print_table
 
 RESULTS = Path(__file__).parent / "results"
-WIDTHS = (10, 12, 14, 16, 17, 18, 19, 20, 24, 30, 35)
-AXES = (6, 9, 12, 16, 20, 24, 30, 36, 48)
+WIDTHS = (*range(10, 21), 24, 30, 35)
+AXES = (6, 9, 12, 16, 20, 24, 30, 36, 48, 72)
 SIDES = (6, 14, 18, 24, 26)
 DISTANCES = (0.0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0)  # of the longest side
 TURNS = 3
@@ -112,7 +112,9 @@ def _distances(mesh: abut.Mesh) -> list[dict[str, Any]]:
     rows = []
     for distance in DISTANCES:
         found = {name: _mean(mesh, distance, **some) for name, some in machines.items()}
+        met = [len(abut.collide(mesh, mesh, pose_b=pose)) for pose in _poses(mesh, distance)]
         row = {"distance": distance, "bus": BUS_BITS, "pairs": found["cycles"]["pairs"]}
+        row["intersecting"] = round(float(np.mean(met)), 1)
         rows.append(row | {name: run["cycles"] for name, run in found.items()})
     return rows
 

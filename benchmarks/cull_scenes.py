@@ -31,17 +31,18 @@ def bunnies() -> list[Frame]:
     return [[bunny, Shape(bunny.vertices @ pose[:3, :3].T + pose[:3, 3], faces)]]
 
 
-def fracture(frame_count: int = 8) -> list[Frame]:
+def fracture(frame_count: int = 8, steps: int = FRAMES_A_FRAME) -> list[Frame]:
     """A knot breaks into 219 pieces under a ball, as ``abut.sim`` simulates it: 53K faces.
 
-    The pieces pile up on the floor and push each other: contact never ceases.
+    The pieces pile up on the floor and push each other: contact never ceases. A frame is ``steps``
+    frames of the simulation after the one before.
     """
     from abut.sim.rigid_scenes import breaking_object
 
     play = breaking_object(device="cpu")
     frames = []
     for _ in range(frame_count):
-        for _ in range(FRAMES_A_FRAME):
+        for _ in range(steps):
             play.advance()
         shape, body = play.solver.placed()
         faces = [shape.faces[body == k] for k in np.unique(body)]

@@ -174,5 +174,23 @@ def test_culling_frame_by_frame(benchmarks, tmp_path, monkeypatch):
     assert bench.main(["--scenes", "tori", "--frames", "2", "--out", str(tmp_path)]) == 0
     lines = (tmp_path / "cull_frames.csv").read_text().splitlines()
     ways = [line.split(",")[2] for line in lines[1:]]
-    assert set(ways) == {*bench.WAYS, "bvh_built", "bvh_refitted", "collide_far"}
-    assert ways.count("bvh_refitted") == 1
+    kept = ["bvh_refitted", "collide_far"]
+    assert set(ways) == {*bench.WAYS, "bvh_built", "collide_far_built", *kept}
+    assert all(ways.count(way) == 1 for way in kept)
+
+
+def test_pairs_of_objects_that_culling_leaves(benchmarks, tmp_path, monkeypatch):
+    """Of four tori: what the boxes, those of survivors and the views leave, and what meets."""
+    from benchmarks import bench_cull_pairs as bench
+
+    from abut import cases
+
+    first, second = cases.pair("tori", 300)
+    away = [shape.moved((0.0, 0.0, 9.0)) for shape in (first, second.moved((0.0, 0.0, 0.3)))]
+    monkeypatch.setattr(bench, "fracture", lambda count, steps: [[first, second, *away]] * count)
+    bench.main(["--frames", "1", "--pixels", "64", "256", "--out", str(tmp_path)])
+    lines = (tmp_path / "cull_pairs.csv").read_text().splitlines()
+    assert [line.split(",")[1] for line in lines] == ["pixels", "64", "256"]
+    assert all(line.split(",")[-1] == "0" for line in lines[1:])
+    counts = [int(cell) for cell in lines[2].split(",")[2:6]]
+    assert counts == sorted(counts, reverse=True) and counts[-1] >= 1

@@ -1,5 +1,6 @@
 """Blocks of docs/papers/far.md."""
 
+from benchmarks.cull_scenes import FRAMES_A_FRAME
 from benchmarks.papers.culling import (
     MACHINES,
     NAMES,
@@ -10,6 +11,15 @@ from benchmarks.papers.culling import (
     table,
     times_of,
 )
+from benchmarks.papers.frames import (
+    END_TO_END,
+    column,
+    curve,
+    frames_of,
+    mean,
+    plotted,
+    ways_of,
+)
 
 SCENES = {
     "bunnies": "two bunnies, 1400²",
@@ -17,6 +27,14 @@ SCENES = {
     "leaves": "leaves, 1400²",
     "leaves_512": "leaves, 512²",
     "cloth": "cloth, within, 4096²",
+}
+FRAME_SCENES = {
+    "breaking": "breaking dragon, 147K faces",
+    "breaking_237k": "breaking dragon, 237K faces",
+    "fracture": "simulated fracture, 53K faces",
+    "leaves": "leaves, 40K faces",
+    "cloth": "cloth, within, 20K faces",
+    "cloth_table": "cloth and table, within and between",
 }
 
 
@@ -44,24 +62,60 @@ def leaves() -> str:
     return scene_table("leaves", "faces_left", "object_pairs", meet=meet)
 
 
+def figure6() -> str:
+    """Figure 6: pairs of objects by frame."""
+    curves = {
+        "boxes": curve("breaking", "far", "object_boxes"),
+        "FAR, drawn": curve("breaking", "far_drawn", "object_pairs"),
+        "FAR": curve("breaking", "far", "object_pairs"),
+        "intersecting": curve("breaking", "far", "object_pairs_that_meet"),
+    }
+    made = plotted("far_figure6", "Pairs of objects of the breaking dragon", "pairs", curves)
+    boxes, left = (
+        sum(column("breaking", "far", name)) for name in ("object_boxes", "object_pairs")
+    )
+    return made + (
+        f"\nOver {len(frames_of('breaking'))} frames boxes overlap in {shown(boxes)} pairs and FAR "
+        f"leaves {shown(left)}: {boxes / left:.1f} times fewer.\n"
+    )
+
+
 def fracture() -> str:
     """The simulated fracture, frame by frame."""
-    rows = [row for row in rows_of("cull_frames") if row["scene"] == "fracture"]
-    if not rows:
-        return "*No rows of this scene yet: run `python -m benchmarks.bench_cull_frames`.*\n"
-    ways = [way for way in NAMES if any(row["way"] == way for row in rows)]
+    ways = ways_of("fracture")
     head = ["frame", "boxes", *(NAMES[way] for way in ways), "intersecting"]
     lines = []
-    for number in dict.fromkeys(row["frame"] for row in rows):
-        at = {row["way"]: row for row in rows if row["frame"] == number}
-        one = next(iter(at.values()))
-        cells = [
-            f"{shown(at[w]['object_pairs'])} ({shown(at[w]['lost_pairs'])})" if w in at else ""
-            for w in ways
-        ]
-        lines.append(
-            [number, shown(one["object_boxes"]), *cells, shown(one["object_pairs_that_meet"])]
-        )
+    for number, at in enumerate(frames_of("fracture")):
+        one = at["far"]
+        cells = [f"{shown(at[w]['object_pairs'])} ({shown(at[w]['lost_pairs'])})" for w in ways]
+        meet = shown(one["object_pairs_that_meet"])
+        simulated = str(FRAMES_A_FRAME * (number + 1))
+        lines.append([simulated, shown(one["object_boxes"]), *cells, meet])
+    return table(head, lines)
+
+
+def pairs() -> str:
+    """Pairs of objects of the simulated fracture that boxes and views leave."""
+    head = ["frame", "pixels", "boxes", "survivors' boxes", "in all views", "intersecting"]
+    lines = []
+    for row in rows_of("cull_pairs"):
+        left, meet = int(row["in_all_views"]), int(row["intersecting"])
+        counts = [row["boxes"], row["boxes_of_survivors"], left, meet]
+        lost = shown(row["lost_pairs"])
+        lines.append([row["frame"], row["pixels"], *map(shown, counts), f"{left / meet:.2f}", lost])
+    return table([*head, "ratio", "lost pairs of faces"], lines)
+
+
+def end_to_end() -> str:
+    """Contacts of a frame, culled or by hierarchies."""
+    head = ["scene", "frames", "pairs of faces", *END_TO_END.values()]
+    lines = []
+    for scene, words in FRAME_SCENES.items():
+        frames = frames_of(scene)
+        met = mean(scene, "bvh_built", "pairs_that_meet")
+        ways = [column(scene, way, "cpu_ms") for way in END_TO_END]
+        cells = [shown(sum(ms) / len(ms)) if ms else "" for ms in ways]
+        lines.append([words, str(len(frames)), shown(met), *cells])
     return table(head, lines)
 
 

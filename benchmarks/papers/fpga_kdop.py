@@ -108,11 +108,11 @@ def distances() -> str:
         least = min(times.values())
         cells = [_n(v) if v >= 10 else f"{v:.1f}" for v in times.values()]
         best = [f"**{c}**" if v == least else c for c, v in zip(cells, times.values(), strict=True)]
-        lines.append([r["distance"], _n(r["pairs"]), *best])
+        lines.append([r["distance"], _n(r["pairs"]), _n(r["intersecting"]), *best])
     path = IMAGES / "fpga_distances.svg"
     shown = {name: curve for name, curve in curves.items() if name != "Coal, CPU"}
     line_plot(path, "All pairs of two cows", "distance, in lengths of a cow", "µs", shown)
-    heads = ["distance, cow lengths", "pairs", *(f"{name}, µs" for name in curves)]
+    heads = ["distance, cow lengths", "pairs", "intersecting", *(f"{name}, µs" for name in curves)]
     picture = "![Time of a query against the distance of two cows.](../images/fpga_distances.svg)"
     note = "" if rows[0]["bus"] != "0" else "Rows of one unit have the bus that widens.\n\n"
     return f"{note}{picture}\n\n{_table(heads, lines)}"

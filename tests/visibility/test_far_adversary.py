@@ -3,6 +3,8 @@
 A family makes two lists of faces, the k-th of one in the awkward relation to the k-th of the other.
 """
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 
@@ -202,3 +204,44 @@ def test_detects_footprint_short_by_a_millionth(short, device, monkeypatch):
             patch.setattr("abut.visibility.raster_target.map_of", wrong)
             others = [mesh_of(shape, device) for shape in borders(np.random.default_rng(1))]
             assert lost(others, met, pixels=PIXELS, order="drawn") > 0
+
+
+PAGE = Path(__file__).parents[2] / "docs" / "papers" / "far.md"
+COLUMNS = {
+    "FAR": {},
+    "FAR, drawn": {"order": "drawn"},
+    "FAR, gl": {"order": "drawn", "backend": "gl"},
+    "CULLIDE": {"method": "cullide"},
+    "Quick-CULLIDE": {"method": "quick_cullide"},
+}
+ROWS = {
+    "corner on corner": corners,
+    "corner on the middle of an edge": edges,
+    "in one plane, across an axis": coplanar,
+    "a billionth of the scene's size": tiny,
+    "a million times as large as the other": huge,
+    "slivers, 10⁸ times as long as wide": thin,
+    "segments and points": pointed,
+    "touching on the border between pixels": borders,
+}
+
+
+@pytest.mark.skipif(WHY_NO_GL is not None, reason=str(WHY_NO_GL))
+def test_the_table_of_the_page():
+    """Intersecting pairs of ten lists of each family, and those that each method loses."""
+    lines = [[name, *map(str, _losses(family))] for name, family in ROWS.items()]
+    head = ["", "intersecting", *COLUMNS]
+    made = [head, ["---"] + ["---:"] * (len(head) - 1), *lines]
+    table = "".join("| " + " | ".join(line).strip() + " |\n" for line in made)
+    assert table in PAGE.read_text(), table
+
+
+def _losses(family):
+    """The number of intersecting pairs, and how many of them are lost by each column."""
+    counts = np.zeros(1 + len(COLUMNS), int)
+    for seed in range(10):
+        meshes = [mesh_of(shape, "cpu") for shape in family(np.random.default_rng(seed))]
+        met = {tuple(row) for row in abut.collide(*meshes, method="brute").pairs.numpy().tolist()}
+        found = [abut.cull(meshes, pixels=PIXELS, **way).pairs.numpy() for way in COLUMNS.values()]
+        counts += [len(met), *(len(met - set(map(tuple, some.tolist()))) for some in found)]
+    return counts
