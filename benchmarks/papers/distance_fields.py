@@ -27,6 +27,7 @@ PROXIMITY = {  # without optimizations, with the geometry shader
     "blade": ((12.0, 14.6), (12.5, 15.1), (15.6, 17.6)),
 }
 READBACK = {64: 3, 128: 33, 256: 345, 512: 2701, 1024: 5423, 2048: 10849}  # table 1, in ms
+DEEP = [("abut", "vertices"), ("coal", "obbrss"), ("abut_bvh", "rigid")]
 COLOURS = ("#c8553d", "#2a7f7f", "#8a6d3b", "#5b5ea6", "#3c8d5a", "#b0508f", "#555555", "#d09a2c")
 NAMES = {  # of curves, by library and variant
     ("abut", "bound"): "response, bound",
@@ -91,6 +92,34 @@ def averages() -> str:
             spread = f"{min(calls)} to {max(calls)}" if min(calls) < max(calls) else f"{calls[0]}"
             lines.append(f"| {name} | {cells[0]} | {cells[1]} | {spread} |")
     return "\n".join(lines)
+
+
+def losses() -> str:
+    """Where abut loses on the CPU, and by how much."""
+    means = {
+        (kind, *way): np.mean([ms for _, ms, _ in curve])
+        for kind in ("collision", "proximity")
+        for way in NAMES
+        if (curve := _curves(CPU).get((kind, "bunny", *way, 1024)))
+    }
+    deep = {way: _curves(CPU)["collision", "bunny", *way, 1024][0][1] for way in DEEP}
+    own = "abut", "vertices"
+    response, closest, force, point = (
+        means[kind, *way] / means[kind, "vertices", "vertices"]
+        for kind, way in (
+            ("collision", ("abut", "bound")),
+            ("proximity", ("abut", "dominant")),
+            ("collision", own),
+            ("proximity", own),
+        )
+    )
+    return (
+        f"Where abut loses on the CPU: `response` with its default samples takes {response:.1f} "
+        f"times as long as one sample per vertex by `sample()`, and `closest` {closest:.1f} times; "
+        f'with `sampling="vertices"` they take {force:.2f} and {point:.2f} times as long. Where '
+        f"the bunnies coincide Coal takes {deep['coal', 'obbrss'] / deep[own]:.0f} and abut's "
+        f"hierarchies {deep['abut_bvh', 'rigid'] / deep[own]:.0f} times as long as `vertices`."
+    )
 
 
 def dragons() -> str:
