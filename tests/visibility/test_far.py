@@ -10,6 +10,7 @@ import abut
 from abut import cases
 from abut.options import CULL_METHODS
 from abut.visibility import settings as views_module
+from abut.visibility.gl.driver import unavailable
 from abut.visibility.tile_target import TileTarget
 
 FEW = settings(max_examples=60, suppress_health_check=[HealthCheck.too_slow])
@@ -48,7 +49,7 @@ def meeting(a, b):
 
 
 pixel_counts = st.sampled_from([1, 2, 3, 7, 16, 64, 255])
-view_names = st.sampled_from(["x", "y", "z", "xyz", "zX"])
+view_names = st.sampled_from(["x", "y", "z", "xyz", "zX", "yxy", "zz"])
 orders = st.sampled_from(["free", "drawn"])
 
 
@@ -262,3 +263,27 @@ def test_scenes_without_depth(flat, at, device):
         want = abut.collide(a, b, method="brute").pairs.numpy()
         assert np.array_equal(abut.collide(a, b, method="far", pixels=pixels).pairs.numpy(), want)
         assert meeting(a, b) <= kept(abut.cull([a, b], pixels=pixels, order="drawn"))
+
+
+@pytest.mark.parametrize("backend", ["warp", "gl"])
+@pytest.mark.parametrize("method", ["far", "quick_cullide"])
+def test_repeated_views_prune_more(device, method, backend):
+    """Faces that only pruned faces hid become visible; what intersects stays."""
+    if backend == "gl" and unavailable() is not None:
+        pytest.skip(str(unavailable()))
+    crowd = cases.leaves(30, 300)
+    meshes = [abut.Mesh(*shape, device) for shape in crowd.shapes]
+    options = {"method": method, "order": "drawn", "conservative": True, "backend": backend}
+    sets = []
+    for views in ("xyz", "xyzxyz", "xxyyzz"):
+        culled = abut.cull(meshes, poses=crowd.poses, pixels=256, views=views, **options)
+        assert len(culled.statistics) == len(views) * 2 * (2 if method == "quick_cullide" else 1)
+        sets.append((kept(culled), set(map(tuple, culled.object_pairs.numpy().tolist()))))
+    scene = abut.Scene(device=device)
+    for mesh, pose in zip(meshes, crowd.poses, strict=True):
+        scene.add(mesh, pose)
+    hits = scene.collide()
+    met = set(map(tuple, hits.objects.numpy().tolist()))
+    for faces, pairs in sets:
+        assert met <= pairs and faces <= sets[0][0]
+    assert len(sets[1][0]) < len(sets[0][0])

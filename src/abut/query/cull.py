@@ -56,7 +56,8 @@ def cull(
         poses: A rigid motion (4, 4), or None, for each mesh; not for scenes, which have their own.
         method: ``far``; or ``cullide`` or ``quick_cullide``, which sample faces at pixel centres.
         pixels: Width and height of the views.
-        views: Letters: x, y, z look along the axes, X, Y, Z against them.
+        views: Letters: x, y, z look along the axes, X, Y, Z against them. Where drawing order
+            counts, a view that is repeated after others prunes more.
         level: ``face``, or ``object`` to cull whole objects only.
         distance: Keep faces at most this far apart, not only intersecting ones; ``far`` only.
         order: ``free``, the default of ``far``: faces that overlap in depth occlude each other.

@@ -134,7 +134,7 @@ class Candidates:
     @cached_property
     def _views(self) -> wp.array:
         """Maps of the views; none for sampled faces, which may meet between pixel centres."""
-        views = self.settings.views if self._in_views else ()
+        views = dict.fromkeys(self.settings.views) if self._in_views else ()
         return self._maps(views, self._bounds, self.settings.pixels)
 
     def _maps(self, views: Any, bounds: np.ndarray, pixels: int) -> wp.array:

@@ -63,11 +63,8 @@ class View:
 
 def checked_views(views: Any) -> tuple[View, ...]:
     """Parse views from letters: x, y, z look along an axis, X, Y, Z against it."""
-    known = isinstance(views, str) and views != "" and set(views) <= set("xyzXYZ")
-    if not known or len(set(views)) < len(views):
-        raise OptionError(
-            f"views must be some of the letters x, y, z, X, Y, Z, each once, not {views!r}."
-        )
+    if not isinstance(views, str) or not views or not set(views) <= set("xyzXYZ"):
+        raise OptionError(f"views must be some of the letters x, y, z, X, Y, Z, not {views!r}.")
     return tuple(View(name) for name in views)
 
 
