@@ -32,7 +32,8 @@ WAYS: dict[str, dict[str, Any]] = {
     "quick_far": {"method": "quick_cullide", "conservative": True},
     "far": {"method": "far"},
 }
-PAPERS = ["cullide", "quick_cullide"]
+TWICE = {f"{way}_twice": WAYS[way] for way in ("cullide", "quick_cullide", "far_drawn")}
+PAPERS = ["cullide", "quick_cullide", "cullide_twice", "quick_cullide_twice"]
 REPEATS = 2
 
 
@@ -82,7 +83,7 @@ def main(argv: list[str] | None = None) -> int:
     """Measure, print, write. 1 where a conservative method loses a pair."""
     parser = argparse.ArgumentParser(prog="bench_cull_frames", description=__doc__)
     parser.add_argument("--scenes", nargs="*", default=list(SCENES), choices=SCENES)
-    parser.add_argument("--ways", nargs="*", default=list(WAYS), choices=WAYS)
+    parser.add_argument("--ways", nargs="*", default=list(WAYS), choices=WAYS | TWICE)
     parser.add_argument("--frames", type=int, default=8)
     parser.add_argument("--device", default="cpu", help="cpu or cuda:0")
     parser.add_argument("--out", type=Path, help="folder; default: results/<machine>")
@@ -119,7 +120,8 @@ def _rows(name: str, args: argparse.Namespace) -> Iterator[Row]:
             "pairs_that_meet": len(met),
         }
         for way in args.ways:
-            options = {**WAYS[way], "pixels": scene.pixels, "views": scene.views}
+            views = scene.views * (2 if way in TWICE else 1)
+            options = {**(WAYS | TWICE)[way], "pixels": scene.pixels, "views": views}
             options["self_collisions"] = scene.within
             look = lambda m=meshes, o=options: abut.cull(m, **o)  # noqa: E731
             look()  # allocates and compiles

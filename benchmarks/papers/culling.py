@@ -15,6 +15,9 @@ NAMES = {
     "far_drawn": "FAR, drawn",
     "far_gl": "FAR, gl",
     "far": "FAR",
+    "cullide_twice": "CULLIDE, views twice",
+    "quick_cullide_twice": "Quick-CULLIDE, views twice",
+    "far_drawn_twice": "FAR, drawn, views twice",
 }
 MACHINES = {CPU: "CPU", GPU: "H200"}
 

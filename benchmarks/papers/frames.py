@@ -1,9 +1,8 @@
 """Rows of ``cull_frames.csv`` and ``cull_pairs.csv``, for the pages of FAR and Quick-CULLIDE."""
 
-from collections.abc import Iterable
 from functools import cache
 
-from benchmarks.papers.culling import NAMES, Row, rows_of, shown
+from benchmarks.papers.culling import NAMES, Row, rows_of
 from benchmarks.plots import line_plot
 from benchmarks.readme import CPU, ROOT
 
@@ -54,8 +53,3 @@ def plotted(
     """Write a plot over frames and return its Markdown."""
     line_plot(IMAGES / f"{name}.svg", title, "frame", unit, curves, decades=decades)
     return f"![{title}.](../images/{name}.svg)\n"
-
-
-def loss(rows: Iterable[Row]) -> str:
-    """Return how many pairs of faces rows lose, all together."""
-    return shown(sum(int(row["lost_pairs"]) for row in rows))
