@@ -16,8 +16,8 @@ from abut.scene.robots.jointed_arrays import (
     OUTWARD,
     JointedBody,
     arms_of,
-    bodies_of,
     common_body,
+    jointed_bodies_of,
 )
 from abut.scene.robots.kinematics import Joint, JointKind, Kinematics
 from abut.scene.robots.motion_search import FoundMotions
@@ -235,7 +235,7 @@ class RobotMotion:
     ) -> None:
         self.start, self.end = q0, q1
         self._kinematics, self._spheres = kinematics, spheres
-        bodies, links = bodies_of(kinematics)
+        bodies, links = jointed_bodies_of(kinematics)
         rates = motion_rates(q0[None], q1[None], kinematics.balls)[0]
         self._bodies = [_turning_once(body, q0, rates) for body in bodies]
         self._from, self._to = q0.copy(), q0 + rates

@@ -28,7 +28,9 @@ class JointedBody:
     joint: Joint
 
 
-def bodies_of(kinematics: Kinematics) -> tuple[list[JointedBody], list[tuple[int, np.ndarray]]]:
+def jointed_bodies_of(
+    kinematics: Kinematics,
+) -> tuple[list[JointedBody], list[tuple[int, np.ndarray]]]:
     """(bodies, body of each link and pose of the link in its frame).
 
     Links that are fixed to each other share a body. A link with several joints has several bodies.
@@ -108,7 +110,7 @@ class JointedArrays:
         self.objects, self.device, self._rows = objects, objects.device, rows
         self._pads: dict[int, float] = {}
         self._followed = -1
-        self.bodies, links = bodies_of(kinematics)
+        self.bodies, links = jointed_bodies_of(kinematics)
         self.balls = kinematics.balls
         self.poses = objects.poses.numpy().reshape(-1, 4, 4).copy()
         self.body = np.full(len(objects), -1, np.int32)

@@ -26,8 +26,8 @@ class Solids:
 
 
 @wp.func
-def is_in_box(p: wp.vec3d, low: wp.vec4f, high: wp.vec4f):
-    """Whether a point is in a box."""
+def is_in_root_box(p: wp.vec3d, low: wp.vec4f, high: wp.vec4f):
+    """Return whether a point lies in the box of a root."""
     from_low = p - row_xyz_float64(low)
     to_high = row_xyz_float64(high) - p
     return wp.min(from_low) >= wp.float64(0.0) and wp.min(to_high) >= wp.float64(0.0)
@@ -53,7 +53,7 @@ def may_hold(
         first = bvhs.slices[inner].first_point
         for k in range(solids.anchor_starts[inner], solids.anchor_starts[inner + 1]):
             p = move_point(pose, bvhs.points[first + solids.anchors[k]])
-            found = found or is_in_box(p, low, high)
+            found = found or is_in_root_box(p, low, high)
     return found
 
 
