@@ -96,8 +96,8 @@ def _contained_pairs(part: Part, met: np.ndarray) -> np.ndarray:
     inside = np.zeros(len(pairs), bool)
     for rows in _same_meshes(pairs, meshes):
         i, j = pairs[rows].T
-        at = {"pose_a": poses[i], "pose_b": poses[j]}
-        found = collide(meshes[i[0]], meshes[j[0]], **at, first=True, solid=True)
+        a, b = meshes[i[0]], meshes[j[0]]
+        found = collide(a, b, pose_a=poses[i], pose_b=poses[j], first=True, solid=True)
         inside[rows] = found.contained.numpy()
     return pairs[inside]
 
