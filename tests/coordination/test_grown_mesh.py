@@ -48,7 +48,11 @@ def test_shifts_are_the_shortest():
             assert moved.min() < 1.0
 
 
-def test_a_vertex_that_no_direction_leaves_stays():
-    """The tip of a fold without thickness, with planes that face each other."""
-    points = np.array([[0.0, 0, 0], [1, 0, 0], [0, 1, 0]])
-    assert not vertex_shifts(points, np.array([[0, 1, 2], [0, 2, 1]])).any()
+def test_vertices_that_no_direction_moves_off_all_planes():
+    """Opposite planes stay, the others move out."""
+    fold = np.array([[0.0, 0, 0], [1, 0, 0], [0, 1, 0]])
+    shifts = vertex_shifts(fold, np.array([[0, 1, 2], [0, 2, 1]]))
+    assert np.allclose(shifts, 0.0)
+    tip = np.array([[0.0, 0, 0], [1, 0, 0], [0, 1, 0], [0, 0, 1], [1, 0, 1]])
+    faces = np.array([[0, 1, 2], [0, 2, 1], [0, 1, 4], [0, 4, 3]])  # +z, -z, and twice -y
+    assert np.allclose(vertex_shifts(tip, faces)[0], [0.0, -1.0, 0.0], atol=1e-6)

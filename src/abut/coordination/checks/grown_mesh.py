@@ -14,7 +14,7 @@ def grown_mesh(mesh: Mesh, length: float) -> Mesh:
     """Move every face of a closed mesh outwards by at least ``length``; cached.
 
     Faces at sharp tips move out by less, as no vertex moves by more than eight times the length.
-    Those at vertices from which no direction leaves the planes of all faces stay there.
+    Some faces may stay at vertices from which no direction leaves the planes of all.
 
     Args:
         mesh: Closed, oriented outward.
@@ -32,8 +32,8 @@ def grown_mesh(mesh: Mesh, length: float) -> Mesh:
 def vertex_shifts(points: np.ndarray, faces: np.ndarray) -> np.ndarray:
     """(n, 3) shortest shifts of vertices by which the planes of their faces move out by 1.
 
-    Longer ones than LONGEST are cut to that: the planes move less, but all move out. Vertices
-    without such a shift stay.
+    Longer ones than LONGEST are cut to that: the planes move less, but all move out. Vertices that
+    no direction moves off all planes take a compromise.
     """
     corners = points[faces]
     normals = np.cross(corners[:, 1] - corners[:, 0], corners[:, 2] - corners[:, 0])
@@ -42,8 +42,9 @@ def vertex_shifts(points: np.ndarray, faces: np.ndarray) -> np.ndarray:
     flat = np.repeat(lengths[:, 0] == 0, 3)
     vertex, normal = faces.ravel()[~flat], np.repeat(normals, 3, axis=0)[~flat]
     shifts, bases = np.zeros_like(points), np.zeros((len(points), 3, 3))
+    open_ = np.ones(len(vertex), bool)
     for _ in range(ROUNDS):
-        lacking = 1.0 - (shifts[vertex] * normal).sum(axis=1)
+        lacking = np.where(open_, 1.0 - (shifts[vertex] * normal).sum(axis=1), 0.0)
         order = np.lexsort((-lacking, vertex))
         worst = order[np.unique(vertex[order], return_index=True)[1]]
         worst = worst[lacking[worst] > LEAST_LACKING]
@@ -51,11 +52,25 @@ def vertex_shifts(points: np.ndarray, faces: np.ndarray) -> np.ndarray:
             break
         at = vertex[worst]
         shifts[at], bases[at] = _shortest_shifts(normal[worst], bases[at])
-        stuck = at[~shifts[at].any(axis=1)]
-        left = ~np.isin(vertex, stuck)
-        vertex, normal = vertex[left], normal[left]
+        open_ &= ~np.isin(vertex, at[~shifts[at].any(axis=1)])
+    shifts += _compromises(vertex[~open_], normal[~open_], len(points))
     size = np.linalg.norm(shifts, axis=1, keepdims=True)
     return shifts * np.minimum(1.0, LONGEST / np.maximum(size, LONGEST))
+
+
+def _compromises(vertex: np.ndarray, normal: np.ndarray, count: int) -> np.ndarray:
+    """(count, 3) shifts of vertices: least squares of what different planes lack."""
+    shifts = np.zeros((count, 3))
+    if not len(vertex):
+        return shifts
+    rows = np.unique(np.column_stack([vertex, np.round(normal, 9)]), axis=0)
+    at, normal = rows[:, 0].astype(int), rows[:, 1:]
+    for _ in range(ROUNDS):
+        lacking = np.maximum(1.0 - (shifts[at] * normal).sum(axis=1), 0.0)
+        step = np.zeros_like(shifts)
+        np.add.at(step, at, lacking[:, None] * normal)
+        shifts += step / np.maximum(np.bincount(at, minlength=count), 1)[:, None]
+    return shifts
 
 
 def _shortest_shifts(normal: np.ndarray, bases: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
