@@ -31,6 +31,7 @@ POLL = 0.1  # seconds between looks at a page that is not there yet
 AXES = ("off", "x", "y", "z")
 FIELD_OF_VIEW = np.radians(45.0)
 ASPECT = 0.8  # of the picture between the panels of a small window
+MOST_POINTS = 100_000  # that the camera is placed for
 
 
 class Page:
@@ -155,12 +156,19 @@ class Page:
 
     def _place_camera(self, vertical: str) -> None:
         """Look at all objects from the front right, between the panels of a small window."""
-        corners = np.array(np.meshgrid(*[[-0.5, 0.5]] * 3)).reshape(3, -1).T
-        angle = float(np.degrees(FIELD_OF_VIEW))
-        box = corners * self.frame.sides
-        view = Camera.around(box, view_angle=angle, aspect=ASPECT, vertical=vertical)
+        live, angle = self.live, float(np.degrees(FIELD_OF_VIEW))
+        step = 1 + sum(live.meshes[row].vertex_count for row in live.objects) // MOST_POINTS
+        posed = [
+            live.points(row)[::step] @ live.poses[row, :3, :3].T + live.poses[row, :3, 3]
+            for row in live.objects
+        ]
+        points = self.frame.points(np.concatenate([self.frame.origin[None], *posed]))
+        view = Camera.around(points, view_angle=angle, aspect=ASPECT, vertical=vertical)
         camera = self.server.initial_camera
-        camera.position, camera.look_at = view.eye, (0.0, 0.0, 0.0)
+        camera.position, camera.look_at = (
+            view.eye,
+            view.eye + view.ahead * np.dot(-view.eye, view.ahead),
+        )
         camera.fov, camera.near = float(FIELD_OF_VIEW), 5e-3 * SIZE
 
     def _add_section_controls(self) -> None:

@@ -11,31 +11,23 @@ SIZE = 2.0  # extent of a scene on the page
 
 @dataclass(frozen=True)
 class PageFrame:
-    """Page coordinates are ``(world - origin) * scale``; small enough for float32 in a browser.
-
-    Attributes:
-        origin: Middle of the box around all objects, in the world.
-        scale: Length on the page over length in the world.
-        sides: (3,) sides of that box on the page.
-    """
+    """Page coordinates are ``(world - origin) * scale``; small enough for float32 in a browser."""
 
     origin: np.ndarray
     scale: float
-    sides: np.ndarray
 
     @staticmethod
     def around(live: LiveScene) -> "PageFrame":
         """The frame in which all objects fit into a box of side SIZE about the origin."""
         rows = [row for row in live.objects if live.meshes[row].vertex_count]
         if not rows:
-            return PageFrame(np.zeros(3), 1.0, np.full(3, SIZE))
+            return PageFrame(np.zeros(3), 1.0)
         low, high = np.full(3, np.inf), np.full(3, -np.inf)
         for row in rows:
             box = live.points(row) @ live.poses[row, :3, :3].T + live.poses[row, :3, 3]
             low, high = np.minimum(low, box.min(axis=0)), np.maximum(high, box.max(axis=0))
         extent = float((high - low).max())
-        scale = SIZE / extent if extent > 0 else 1.0
-        return PageFrame((low + high) / 2, scale, (high - low) * scale)
+        return PageFrame((low + high) / 2, SIZE / extent if extent > 0 else 1.0)
 
     def points(self, world: np.ndarray) -> np.ndarray:
         """Points of the world as float32 on the page."""
