@@ -30,7 +30,7 @@ class SceneError(AbutError, ValueError):
 
 
 class FileError(AbutError, OSError):
-    """A file cannot be read as a mesh."""
+    """A file cannot be read or written."""
 
 
 class CapacityError(AbutError, MemoryError):

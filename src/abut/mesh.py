@@ -43,8 +43,8 @@ class Mesh:
 
     Attributes:
         faces: (m,) vec3i, the mesh's own array; read-only.
-        deviation: Where the mesh stands for a round shape that it contains, such as a sphere of a
-            robot's file: no point of the mesh is farther from the shape. Else 0.
+        deviation: Largest distance of the mesh from the round shape that it contains and replaces,
+            such as a sphere of a robot's file; 0 for other meshes.
 
     Raises:
         MeshError: Names the first offending row.
@@ -101,9 +101,9 @@ class Mesh:
     def deform(self, vertices: Any) -> None:
         """Move the vertices; faces stay. BVHs are refitted at their next use.
 
-        The vertices are copied. Earlier results refer to the vertices of their time, whenever
-        they are read. Other threads may query the mesh meanwhile; they get an answer about the
-        shape before or after.
+        The vertices are copied. Earlier results keep referring to the shape that was queried.
+        Other threads may query the mesh meanwhile; each answer is about the old shape or about
+        the new one.
         """
         with self.lock:
             self.start_deform(vertices)

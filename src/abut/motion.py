@@ -60,8 +60,7 @@ class Motion:
     Args:
         mesh: The mesh; its present shape is kept, even if it deforms later.
         end: (n, 3) float32 or float64, vertices at the end of the step, which are copied. With
-            those of the mesh (``mesh.vertices``) it is at rest, and keeps its hierarchies from
-            query to query.
+            ``mesh.vertices`` the mesh is at rest, and keeps its hierarchies from query to query.
         start_pose, end_pose: Rigid motions (4, 4); a missing one is the identity. With equal ones
             the mesh is at rest too.
 

@@ -9,7 +9,7 @@ from abut.errors import OptionError
 
 
 class Method(StrEnum):
-    """Methods that find candidate pairs. A verb takes some and returns the same rows by each.
+    """Methods that find candidate pairs. A call takes some of them and returns the same rows.
 
     ``cullide`` and ``quick_cullide`` alone are Approximate.
     """

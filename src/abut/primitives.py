@@ -25,7 +25,7 @@ from abut.options import LEAST_TOLERANCE, number_from
 
 @explain_options
 def intersect_tri_tri(a: Any, b: Any) -> wp.array:
-    """Does triangle a[i] share a point with triangle b[i]?
+    """Return whether triangles a[i] and b[i] share a point.
 
     Args:
         a, b: (n, 3, 3) float32 or float64 arrays, corners along the second axis.
@@ -53,8 +53,8 @@ def distance_tri_tri(a: Any, b: Any) -> tuple[wp.array, wp.array]:
         b[i], on the device of the arrays (the CPU for NumPy).
 
     Guarantee:
-        0 exactly when the triangles share a point, else positive and right to some units in the
-        last place of the size of both triangles together.
+        0 exactly when the triangles share a point, else positive, with an error of some units in
+        the last place of the extent of both triangles together.
     """
     rows_a, rows_b = _two_rows(a, b)
     count, device = rows_a.shape[0] // 3, rows_a.device
@@ -101,13 +101,14 @@ def _met(faces_a: Any, faces_b: Any, count: int, device: wp.Device) -> wp.array:
 def ccd_vertex_face(
     t0: Any, t1: Any, *, min_distance: float = 0.0, tolerance: float = 1e-6
 ) -> wp.array:
-    """When does a moving vertex first touch a moving face?
+    """Return the time at which each moving vertex first touches its moving face.
 
     Args:
         t0, t1: (n, 4, 3) float32 or float64 arrays, at the start and at the end of the step: the
-            vertex and the three corners of the face along the second axis. Points go straight.
+            vertex and the three corners of the face along the second axis. Points move in
+            straight lines.
         min_distance: Gap to keep; features touch when they are no farther apart.
-        tolerance: How much earlier than the first contact a time may be [share of the step].
+        tolerance: Times are at most this much before the first contact [share of the step].
 
     Returns:
         (n,) float64 times in [0, 1], infinity for none, on the device of the arrays.
@@ -122,13 +123,14 @@ def ccd_vertex_face(
 def ccd_edge_edge(
     t0: Any, t1: Any, *, min_distance: float = 0.0, tolerance: float = 1e-6
 ) -> wp.array:
-    """When do two moving edges first touch?
+    """Return the time at which each two moving edges first touch.
 
     Args:
         t0, t1: (n, 4, 3) float32 or float64 arrays, at the start and at the end of the step: the
-            ends of the first and of the second edge along the second axis. Points go straight.
+            ends of the first and of the second edge along the second axis. Points move in
+            straight lines.
         min_distance: Gap to keep; features touch when they are no farther apart.
-        tolerance: How much earlier than the first contact a time may be [share of the step].
+        tolerance: Times are at most this much before the first contact [share of the step].
 
     Returns:
         (n,) float64 times in [0, 1], infinity for none, on the device of the arrays.

@@ -23,8 +23,8 @@ class Contacts(PicklableResult):
     Attributes:
         pose: (n,) int32, the pose of each pair; None without a batch of poses.
         colliding: Whether there is contact; for a batch of B poses a (B,) array.
-        contained: With ``solid=True``, whether no faces meet yet one mesh lies inside the other;
-            like ``colliding``. None otherwise. Of a scene (k, 2) int32, such pairs of objects.
+        contained: With ``solid=True``, whether one mesh lies inside the other and no faces meet, in
+            the form of ``colliding``; else None. In a scene (k, 2) int32, such pairs of objects.
     """
 
     row_name = "pairs"
@@ -150,7 +150,7 @@ class ImpactKind(IntEnum):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Impacts(PicklableResult):
-    """Pairs of moving features that come to touch, sorted by kind and features.
+    """Pairs of moving features that touch during a step, sorted by kind and features.
 
     Attributes:
         time: (n,) float64 in [0, 1], when each pair first touches; never later.
@@ -172,10 +172,10 @@ class Impacts(PicklableResult):
 
     @cached_property
     def initial_distance(self) -> Any:
-        """Least distance at the start of the step, of the features of rows at time 0; else inf.
+        """Least distance, at the start, of features with an impact at time 0; inf without any.
 
-        Below ``min_distance`` something was closer than that from the start, so that no step is
-        safe. Computed at first access; with ``first=True`` of the one row.
+        If it is below ``min_distance``, features were closer than that from the start, and no step
+        is safe. Computed at first access; with ``first=True`` for the one row.
         """
         return float("inf") if self._measure is None else self._measure(self)
 
@@ -239,8 +239,8 @@ class Distances(PicklableResult):
     def faces(self) -> wp.array:
         """(2,) int32, the nearest faces of a and b; (B, 2) for a batch.
 
-        -1 if no faces are within the bound. Of pairs at the same distance the lowest; of pairs
-        that meet, any.
+        -1 if no faces are within the bound. Of equally near pairs the lowest; if the meshes meet,
+        any pair that meets.
         """
         return _on_device(self._faces, wp.int32, self._device)
 

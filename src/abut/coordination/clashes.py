@@ -37,9 +37,9 @@ class Clashes:
         id: (n,) str: stable name of the clash, a hash of the two part keys and the check.
         a, b: (n,) str: keys of the parts.
         verdict: (n,) str: a ``Verdict``.
-        check: (n,) str: name of the check of the rules that asked.
+        check: (n,) str: name of the check of the rules that applies.
         depth: (n,) float64 [m]: largest distance of a common point to either surface; no shorter
-            translation parts the two. 0 where no interior is common, NaN where a mesh is open.
+            translation separates the two. 0 where no interior is common, NaN where a mesh is open.
         depth_error: (n,) float64 [m]: the true depth is at most this much larger.
         distance: (n,) float64 [m]: 0 where the parts meet.
         point_a, point_b: (n, 3) float64 [m]: the nearest points where the parts are apart, else

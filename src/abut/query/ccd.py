@@ -67,7 +67,7 @@ def ccd(
     Args:
         a, b: Motions over one step, on the same device.
         min_distance: Gap to keep [mesh length unit]; features touch when they are no farther.
-        tolerance: How much earlier than the first contact a time may be [share of the step].
+        tolerance: Times are at most this much before the first contact [share of the step].
         first: Only the earliest impact, one row: the cheapest way to find a safe step.
         weld: Vertices at equal positions at the start and at the end of the step count as common.
             False compares vertex indices only.

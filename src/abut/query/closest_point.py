@@ -1,4 +1,4 @@
-"""abut.closest_point: the nearest point of a mesh for each of many points, and on which side."""
+"""abut.closest_point: the point of a mesh that is closest to each query point, and its side."""
 
 from typing import Any
 
@@ -63,10 +63,10 @@ def closest_point(
     Args:
         mesh: A mesh with at least one face.
         points: (n, 3) float32 or float64, on the mesh's device or in NumPy.
-        signed: Negative distances inside. ``True`` takes pseudonormals where they are sure to be
-            right and winding numbers elsewhere; ``"pseudonormal"`` or ``"winding"`` takes those.
+        signed: Negative distances inside. ``True`` takes pseudonormals where they are provably
+            right and winding numbers elsewhere; ``"pseudonormal"`` or ``"winding"`` takes these.
         pose: Rigid motion (4, 4) of the mesh, or a batch (B, 4, 4); None leaves it in place.
-        upper_bound: Points farther away are answered by infinity and face -1.
+        upper_bound: Points farther away get the distance infinity and the face -1.
         method: ``bvh``, or ``brute`` for brute force. All methods return the same rows.
 
     Returns:

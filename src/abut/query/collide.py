@@ -56,16 +56,16 @@ def collide(
     Args:
         a, b: Meshes on one device.
         pose_a, pose_b: Rigid motions (4, 4), or batches (B, 4, 4); None leaves a mesh in place.
-            The moved coordinates, rounded to float64, are what the answer is about.
-        first: Stop at one pair per pose, a fixed one though not the lowest; the cheapest way to
-            know whether there is contact.
+            The answer is exact for the moved coordinates, rounded to float64.
+        first: Stop at one pair per pose, not always the lowest. This is the cheapest way to
+            decide whether there is contact.
         solid: Closed meshes are solids: one inside the other is a collision too (``contained``).
         method: ``bvh``; ``kdop``, polytopes in fixed point as the hardware tests them (``bound`` is
-            ignored); ``far``, by visibility, without hierarchies; or ``brute`` for the slow truth.
-            They return the same rows. ``cullide`` and ``quick_cullide`` may lose some.
+            ignored); ``far``, by visibility, without hierarchies; or ``brute``, all pairs. They
+            return the same rows. ``cullide`` and ``quick_cullide`` may lose some.
         bound: Bounding volume of the hierarchies, ``aabb``, ``obb``, ``rss`` or ``kdop`` (24). None
-            is ``aabb``, and ``obb`` on the CPU for all pairs once enough was asked to repay the
-            fitting. All return the same.
+            is ``aabb``; on the CPU, queries for all pairs take ``obb`` as soon as the time spent in
+            them repays the fitting. All return the same.
         width: Bits of the fixed-point numbers of ``kdop``, 10 to 35.
         pixels: Width of the views of ``far``, ``cullide`` and ``quick_cullide``.
 

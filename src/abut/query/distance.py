@@ -61,15 +61,15 @@ def distance(
     Args:
         a, b: Meshes on one device, with at least one face each.
         pose_a, pose_b: Rigid motions (4, 4), or batches (B, 4, 4); None leaves a mesh in place.
-            The answer is that for the moved coordinates, rounded to float64.
-        upper_bound: Distances above this are of no interest: the value is then infinite, and the
-            search the shorter the lower the bound [mesh length unit].
-        tolerance: How much more than the smallest distance will do [mesh length unit]. Which pair
-            is found may then depend on the device.
+            The answer is about the moved coordinates, rounded to float64.
+        upper_bound: Search no farther than this [mesh length unit]: a larger distance is returned
+            as infinity. A lower bound makes the search shorter.
+        tolerance: The result may exceed the smallest distance by this much [mesh length unit].
+            The pair that is found may then depend on the device.
         method: ``bvh``, or ``brute`` for brute force. Both return the same.
         bound: Bounding volume of the hierarchies, ``aabb``, ``obb`` or ``rss``. None is ``rss``,
-            fitted by searches on the CPU where they need it; on CUDA ``aabb`` for a single pose
-            that has few faces near. All return the same.
+            which searches on the CPU fit where they need it; on CUDA it is ``aabb`` for a single
+            pose with few near faces. All return the same.
 
     Returns:
         The distance, the nearest faces and, on request, the nearest points; for each pose.

@@ -29,7 +29,7 @@ COMMON_CODES = [k for k, relation in enumerate(RELATIONS) if relation in COMMON]
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Overlap(PicklableResult):
-    """Two solids, at one pose or at each of a batch; all but the relation is computed when read.
+    """The relation of two solids, and measures that are computed when they are first read.
 
     For a batch of B poses every array has a leading axis, and numbers become (B,) arrays.
 
@@ -71,7 +71,7 @@ class Overlap(PicklableResult):
 
     @property
     def inside_bounds(self) -> Any:
-        """(2, 2) float64: certain bounds of ``inside_a`` and ``inside_b``."""
+        """(2, 2) float64: certified bounds of ``inside_a`` and ``inside_b``."""
         return self._depths[2]
 
     @property
@@ -154,12 +154,12 @@ def overlap(
     along: Any = None,
     volume: bool = False,
 ) -> Overlap:
-    """Find how two solids lie to each other: relation, depth, separation, common part.
+    """Find the relation of two solids, their depths, a separation and their common part.
 
     Args:
         a, b: Closed meshes on one device, which do not intersect themselves.
         pose_a, pose_b: Rigid motions (4, 4), or batches (B, 4, 4); None leaves a mesh in place.
-            The moved coordinates, rounded to float64, are what the answer is about.
+            The answer is about the moved coordinates, rounded to float64.
         tolerance: Of depths and separations, relative to the size of the smaller solid.
         along: (3,) A direction; ``separation`` is then the shortest translation of b along it.
         volume: Also measure volume, centroid and areas of the common part.
@@ -174,7 +174,8 @@ def overlap(
         OptionError: ``along`` is no direction, or the tolerance no positive number.
 
     Guarantee:
-        ``relation`` is exact. ``inside_bounds`` hold the truth and are at most the tolerance apart.
+        ``relation`` is exact. The true depths lie within ``inside_bounds``, at most the tolerance
+        apart.
         ``separation`` was verified exactly. ``volume`` and ``areas`` are accurate to rounding.
     """
     require_meshes(a=a, b=b)
@@ -213,7 +214,7 @@ def no_rows(name: str, device: wp.Device, volume: bool) -> Any:
 
 
 class SolidPair:
-    """Two closed surfaces at poses, in the shape that they had when they were asked about."""
+    """Two closed surfaces at poses, in the shape that they had at the time of the query."""
 
     def __init__(
         self,

@@ -39,8 +39,8 @@ def self_collide(
         mesh: The mesh, in its present shape.
         weld: Vertices at equal positions count as common, so that unmerged files do not report
             every neighbour. False goes by vertex index alone.
-        method: ``bvh``; ``far``, by visibility, without a hierarchy; or ``brute`` for the slow
-            truth. They return the same rows. ``cullide`` and ``quick_cullide`` may lose some.
+        method: ``bvh``; ``far``, by visibility, without a hierarchy; or ``brute``, all
+            pairs. They return the same rows. ``cullide`` and ``quick_cullide`` may lose some.
         bound: Bounding volume of the hierarchy, ``aabb``, the fastest; ``obb``, ``rss`` or
             ``kdop`` (24). All return the same rows.
         pixels: Width of the views of ``far``, ``cullide`` and ``quick_cullide``.

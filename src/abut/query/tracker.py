@@ -38,7 +38,7 @@ from abut.results import Contacts, Impacts
 
 @explain_methods
 class Tracker:
-    """One mesh and itself, or two meshes, frame after frame.
+    """Contacts and impacts of one mesh with itself, or of two meshes, frame after frame.
 
     ``step`` returns the contacts of a frame, ``advance`` the impacts of the motion to it.
 

@@ -1,4 +1,4 @@
-"""abut.within: the pairs of faces at most so far apart."""
+"""abut.within: the pairs of faces within a distance of each other."""
 
 from functools import partial
 from typing import Any
@@ -41,7 +41,7 @@ def within(
         a, b: Meshes on one device. Without ``b``, faces of ``a`` are compared with each other:
             faces that share a vertex (or have vertices at equal positions) count only where they
             meet beyond what they share, as in ``self_collide``.
-        distance: How far apart faces may be [mesh length unit]. 0 gives the pairs that meet.
+        distance: Largest distance of a pair [mesh length unit]. 0 gives the pairs that meet.
         pose_a, pose_b: Rigid motions (4, 4), or batches (B, 4, 4); None leaves a mesh in place.
         method: ``bvh``, or ``brute`` for brute force. Both return the same rows.
 

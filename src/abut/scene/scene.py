@@ -64,15 +64,15 @@ if TYPE_CHECKING:
 
 @explain_methods
 class Scene:
-    """Objects on one device: meshes, each at its pose, several of which may share a mesh.
+    """Objects on one device: meshes at poses; several objects may share a mesh.
 
-    An object is known by its index, which ``add`` returns, or by its name. Every pair of objects
-    is tested unless both are static, their groups do not meet, or the pair is ignored.
+    The index that ``add`` returns, or a name, identifies an object. Every pair of objects is
+    tested unless both are static, their groups exclude each other, or the pair is ignored.
     ``scene["name"]`` and ``scene[index]`` are its objects, and so are the items of a loop over it.
 
     Args:
-        objects: Meshes to add, or a dict of meshes by name. A device is understood here, too.
-        device: Where the scene lives; None is that of the meshes, else the first CUDA device, else
+        objects: Meshes to add, or a dict of meshes by name; or the device.
+        device: Device of the scene; None is that of the meshes, else the first CUDA device, else
             the CPU.
 
     Attributes:
@@ -107,7 +107,7 @@ class Scene:
         chord: float | None = None,
         convex: bool = False,
     ) -> "Scene":
-        """The scene of a file: GLB, glTF and whatever trimesh reads; URDF; MJCF (``.xml``).
+        """Read a scene: GLB, glTF and all formats of trimesh; URDF; MJCF (``.xml``).
 
         Every node of a scene graph is an object, named like the node. Every piece of geometry of a
         robot is one, named after its link; ``scene.robot`` says where all are for other values of
@@ -175,7 +175,7 @@ class Scene:
 
     @property
     def indices(self) -> np.ndarray:
-        """Indices of the objects there are, ascending."""
+        """Indices of all objects, ascending."""
         return self._objects.living
 
     @property
@@ -194,7 +194,7 @@ class Scene:
         objects: Any,
         description: RobotDescription | None = None,
     ) -> None:
-        """Let the links of a robot carry objects, one for each of ``kinematics.parts``."""
+        """Attach objects to the links of a robot, one for each of ``kinematics.parts``."""
         with self.lock:
             rows = self._objects.rows(objects)
             if len(rows) != len(kinematics.parts):
@@ -266,8 +266,8 @@ class Scene:
 
         Args:
             mesh: The mesh, on the scene's device; or a ``trimesh.Trimesh``.
-            pose: Where it is; None leaves it in place.
-            name: How to call the object, beside its index.
+            pose: Pose of the object; None leaves it in place.
+            name: Name of the object, beside its index.
             static: The object does not move: it is not tested against other static ones.
             group: Bits of the groups the object is in.
             mask: Bits of the groups it may meet. Two objects are tested when each is in a group
@@ -308,7 +308,7 @@ class Scene:
     def deform(self, handles: Any, vertices: Any) -> None:
         """Move the vertices of an object, or of many.
 
-        Objects that share its mesh keep their shape.
+        Other objects that share its mesh keep their shape.
 
         Args:
             handles: An index or a name; or several.
@@ -345,7 +345,7 @@ class Scene:
             return names if names.ndim else names.item()
 
     def remove(self, handles: Any) -> None:
-        """Take objects out of the scene. Their indices will be those of objects added later."""
+        """Remove objects from the scene. Objects that are added later reuse their indices."""
         with self.lock:
             rows = np.unique(self._objects.rows(handles))
             self._objects.remove(rows)
@@ -353,7 +353,7 @@ class Scene:
                 self._robot.drop(rows)
 
     def split(self, handle: Any, labels: Any) -> np.ndarray:
-        """Break an object: faces with the same label become an object of their own, in its place.
+        """Replace an object by pieces: faces with the same label become one object.
 
         Pieces keep pose, groups and ignored pairs of the object, which is removed.
 
@@ -382,7 +382,7 @@ class Scene:
             self._objects.set_ignored(rows, partners, True)
 
     def allow(self, handles: Any, others: Any) -> None:
-        """Test pairs of objects again that were given to ``ignore``, in the same form."""
+        """Undo ``ignore``, with arguments of the same form."""
         with self.lock:
             rows, partners = self._objects.rows(handles), self._objects.rows(others)
             self._objects.set_ignored(rows, partners, False)
@@ -394,7 +394,7 @@ class Scene:
             return self._objects.ignored.pairs
 
     def allowed_collisions(self) -> tuple[list[str | int], np.ndarray]:
-        """Ignored pairs as an allowed-collision matrix, as planners have it.
+        """Return the ignored pairs as the allowed-collision matrix of planners.
 
         Returns:
             The name of each object, its index where it has none; and a (k, k) symmetric matrix of
@@ -436,14 +436,14 @@ class Scene:
         """Find every pair of faces of different objects that share a point.
 
         Args:
-            which: Objects that are asked about, indices or names; None: all.
-            against: What they are tested against: objects, indices or names; a ``Mesh`` or another
+            which: Indices or names of objects; None: all.
+            against: Objects to test them against, by index or name; or a ``Mesh`` or another
                 ``Scene``, which need not be added. None: all objects of the scene. The filters
                 apply, but a mesh meets all groups, and static objects those of another scene.
-            pose: Where the mesh of ``against`` is, (4, 4); None leaves it in place.
+            pose: Pose (4, 4) of the mesh of ``against``; None leaves it in place.
             self_collisions: Also faces of one object that meet, as in ``abut.self_collide``.
-            first: Stop at one pair of faces for each pair of objects, a fixed one though not the
-                lowest; the cheapest way to know which objects meet.
+            first: Stop at one pair of faces for each pair of objects, not always the lowest. This
+                is the cheapest way to find the objects that meet.
             solid: Closed objects are solids: one, or a part of one, inside another is a collision
                 too (``contained``). Open ones stay surfaces. Not for batches of poses.
             poses: (B, n, 4, 4), poses of all n objects in each of B copies of the scene; None takes
@@ -511,10 +511,10 @@ class Scene:
         tolerance: float = 1e-6,
         volume: bool = False,
     ) -> "SceneOverlaps":
-        """Find how objects lie to each other as solids, as ``abut.overlap`` does for two meshes.
+        """Find relations and depths of objects as solids, as ``abut.overlap`` of two meshes.
 
         Args:
-            which, against, pose: The part of the scene that is asked about, as in ``collide``.
+            which, against, pose: The part of the scene to test, as in ``collide``.
             tolerance: Of depths and separations, relative to the smaller solid of each pair.
             volume: Also measure volume, centroid and areas of the common parts.
 
@@ -546,10 +546,10 @@ class Scene:
     ) -> Any:
         """Whether any two objects meet: a bool, or a (B,) array of them for a batch of poses.
 
-        The search of a copy of the scene ends with the first contact found in it.
+        The search of each environment ends with the first contact.
 
         Args:
-            which, against, pose: The part of the scene that is asked about, as in ``collide``.
+            which, against, pose: The part of the scene to test, as in ``collide``.
             self_collisions: Also whether an object meets itself.
             poses: (B, n, 4, 4), as in ``collide``.
 
@@ -578,8 +578,8 @@ class Scene:
         """Find every pair of faces of different objects at most ``distance`` apart.
 
         Args:
-            distance: How far apart faces may be [length unit of the scene].
-            which, against, pose: The part of the scene that is asked about, as in ``collide``.
+            distance: Largest distance of a pair [length unit of the scene].
+            which, against, pose: The part of the scene to test, as in ``collide``.
             self_collisions: Also faces of one object, as in ``abut.within`` of one mesh.
             poses: (B, n, 4, 4), as in ``collide``.
             method: ``bvh``, or ``brute``, the reference.
@@ -623,12 +623,12 @@ class Scene:
         meet one of ``against``: the distance to the nearest.
 
         Args:
-            which, against, pose: The part of the scene that is asked about, as in ``collide``.
+            which, against, pose: The part of the scene to test, as in ``collide``.
             pairs: (n, 2) indices or names: a row for each of these pairs, as given, whether the
                 filters leave it or not. Not with ``which``, ``against`` and ``nearest``.
-            nearest: How many objects are asked for, of each; nearest ones first, and of those at
+            nearest: Number of objects to find for each; nearest ones first, and of those at
                 the same distance the lowest.
-            upper_bound: How far apart objects may be. Without ``nearest`` and ``pairs`` every pair
+            upper_bound: Largest distance of objects. Without ``nearest`` and ``pairs`` every pair
                 of objects that may meet and is no farther apart is a row. A given pair that is
                 farther apart has an infinite distance.
             poses: (B, n, 4, 4), as in ``collide``.
@@ -667,10 +667,10 @@ class Scene:
     ) -> LeastDistance:
         """Distance of the two objects that are nearest to each other.
 
-        Of pairs of objects at the same distance it is the lowest.
+        If several pairs are equally near, the lowest is returned.
 
         Args:
-            which, against, pose: The part of the scene that is asked about, as in ``collide``.
+            which, against, pose: The part of the scene to test, as in ``collide``.
             poses: (B, n, 4, 4), as in ``collide``.
             method: ``bvh``, or ``brute``, the reference.
 
@@ -702,16 +702,16 @@ class Scene:
         method: str = "bvh",
         joints: Any = None,
     ) -> SceneImpacts | MotionImpacts:
-        """Find when objects first touch on their way to where they will be.
+        """Find when objects first touch on their way to other poses or shapes.
 
-        Objects turn and move as rigid ones do in ``abut.Motion``, each on its own: the links of a
-        robot take other paths, for which there is ``joints``. Objects that get new vertices go
-        straight, every vertex on its own, from where it is now. Nothing is moved by asking.
+        Each object moves on its own, as a rigid one in ``abut.Motion``; the links of a robot take
+        other paths, for which there is ``joints``. The vertices of an object with new vertices
+        move in straight lines. The query moves nothing.
 
         Args:
             poses: (n, 4, 4), poses of all objects at the end of the step, by index; None leaves all
                 in place. (B, n, 4, 4) are the ends of B steps that all begin where objects are.
-            which, against, pose: The part of the scene that is asked about, as in ``collide``. A
+            which, against, pose: The part of the scene to test, as in ``collide``. A
                 mesh or the objects of another scene rest.
             vertices: By index or name, (k, 3) vertices of objects at the end, in their frame.
             min_distance: Gap to keep [length unit of the scene].

@@ -1,4 +1,4 @@
-"""SceneObject: one object of a scene; and the objects that a scene is made of."""
+"""SceneObject: one object of a scene; and the meshes that a scene is made of."""
 
 from collections.abc import Iterator, Mapping
 from os import PathLike

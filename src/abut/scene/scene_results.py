@@ -20,14 +20,14 @@ from abut.scene.rows import ObjectRows
 
 @dataclass(frozen=True, eq=False, repr=False)
 class SceneContacts(ObjectRows, Contacts):
-    """Contacts of objects, sorted by objects, then faces; ``pose`` is the copy of the scene.
+    """Contacts of objects, sorted by objects, then faces; ``pose`` is the environment.
 
-    Ask for segments before the scene deforms or loses objects: coordinates are not kept.
+    Read segments before the scene deforms or loses objects: coordinates are not kept.
     """
 
     @property
     def object_pairs(self) -> wp.array:
-        """(k, 2) int32: the pairs of objects that meet, sorted, each once in every copy.
+        """(k, 2) int32: the pairs of objects that meet, sorted, each once per environment.
 
         Computed at first access.
         """
@@ -35,7 +35,7 @@ class SceneContacts(ObjectRows, Contacts):
 
     @property
     def object_pair_pose(self) -> wp.array | None:
-        """(k,) int32: the copy of the scene of each of ``object_pairs``; None without a batch."""
+        """(k,) int32: the environment of each of ``object_pairs``; None without a batch."""
         return self._object_pairs[1]
 
     @cached_property
@@ -50,7 +50,7 @@ class SceneContacts(ObjectRows, Contacts):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class SceneGaps(ObjectRows, Gaps):
-    """Pairs of faces at most so far apart, sorted by objects and faces."""
+    """Pairs of faces within a distance of each other, sorted by objects and faces."""
 
 
 def scene_contacts(found: FoundContacts, batched: bool, same: Callable[[], bool]) -> SceneContacts:

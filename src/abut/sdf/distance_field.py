@@ -32,17 +32,17 @@ from abut.sdf.tape import TapedResponse
 class DistanceField:
     """The signed distance to a mesh, sampled on a regular grid over its box and a margin.
 
-    The field is of the mesh as it is now: after ``mesh.deform`` make a new one, or ``rebuild`` it.
+    The field stores the present shape: after ``mesh.deform`` make a new field, or ``rebuild`` it.
 
     Args:
         mesh: A mesh with at least one face.
         resolution: Samples along the longest side of the box, from 2 to 1024; None is 256.
         spacing: Distance of neighbouring samples [mesh length unit], in place of ``resolution``.
-        margin: What the box leaves free around the mesh [mesh length unit]; None is a tenth of
+        margin: Space between the mesh and the box [mesh length unit]; None is a tenth of
             the mesh's longest side.
         sign: Rule that decides the inside: ``pseudonormal`` (closed, oriented meshes only),
-            ``winding``, or ``auto``, which takes the first where it is sure to be right.
-        band: Distances are clamped there and have no gradient, which saves time; None:
+            ``winding``, or ``auto``: the first where both provably agree, else the second.
+        band: Clamp distances to this value, without a gradient beyond it, which saves time; None:
             all are exact.
         method: ``bvh``, or ``brute`` for the reference.
         progress: Called repeatedly with the share done, from 0 to 1.
@@ -97,8 +97,8 @@ class DistanceField:
     def rebuild(self, mesh: Mesh) -> None:
         """Fill the field again from a mesh as it is now, in the same box and memory.
 
-        For meshes that deform from frame to frame, with a ``band``. Whether normals point outwards
-        is taken from the first mesh that is rebuilt from; one turned inside out needs a new field.
+        For meshes that deform from frame to frame, with a ``band``. The first mesh given decides
+        whether normals point outwards; a mesh that is later turned inside out needs a new field.
 
         Args:
             mesh: Closed and oriented, inside the field's box, on the field's device.
@@ -124,12 +124,12 @@ class DistanceField:
     def sample(self, points: Any, *, texture: bool = False) -> FieldSamples:
         """The field at points (n, 3), linear between samples.
 
-        Outside the box: the distance of the point closest to the nearest point of the box.
+        Outside the box it is the distance to the closest point of the nearest point of the box.
 
         Args:
             points: (n, 3) float32 or float64, on the field's device or in NumPy.
-            texture: Let the texture units of a CUDA device blend, see docs/distance_field.md. The
-                first time a copy of the field is made for them.
+            texture: Interpolate by the texture units of a CUDA device, see docs/distance_field.md.
+                The first call copies the field for them.
 
         Raises:
             DeviceError: The points live on another device than the field.

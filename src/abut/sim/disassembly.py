@@ -173,7 +173,7 @@ class Disassembly(Simulation):
         raise OptionError(f"the planner found no way out in {MOST_ROUNDS} rounds.")
 
     def _free(self, at0: Any, turn0: Any, at1: Any, turn1: Any) -> np.ndarray:
-        """Which edges are free at all of their poses, asked in one call."""
+        """Return whether each edge is free of contact at all of its poses, by one call."""
         poses = np.concatenate(
             [_poses(at0 + t * (at1 - at0), _slerp(turn0, turn1, t)) for t in _shares()]
         )

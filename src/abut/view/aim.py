@@ -67,8 +67,8 @@ def aim(
 ) -> tuple[list[Body], Camera]:
     """Choose a camera that sees an answer, near enough to show it.
 
-    Of 72 directions the camera takes the first from which most of the answer is seen. Where bodies
-    hide two fifths of it from everywhere, they become translucent.
+    Of 72 directions the camera takes the first from which most of the answer is visible. Bodies
+    that hide two fifths of it from every direction become translucent.
 
     Args:
         bodies: Surfaces or meshes, at least one.

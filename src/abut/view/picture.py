@@ -94,7 +94,7 @@ def save_picture(path: Any, pixels: np.ndarray) -> Path:
     """Write a picture, in the format of the file name; creates folders.
 
     Raises:
-        FileError: The file cannot be written, or its name says no format.
+        FileError: The file cannot be written, or its name has no known suffix.
     """
     from PIL import Image
 

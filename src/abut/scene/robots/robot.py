@@ -76,7 +76,7 @@ class RobotState:
         self.version += 1
 
     def drop(self, objects: Any) -> None:
-        """Let the robot no longer carry these objects; they may have been obstacles."""
+        """Detach these objects from their links; they may have been obstacles."""
         for row in np.atleast_1d(objects).tolist():
             self.attached.pop(row, None)
             self.padding.pop(row, None)
@@ -264,7 +264,7 @@ class Robot:
         return poses[0] if rows.ndim == 1 else poses
 
     def poses(self, values: Any) -> np.ndarray:
-        """Poses of all objects of the scene: of the robot by its joints, of others as they are.
+        """Poses of all objects of the scene: the robot's for joint values, others as they are.
 
         Args:
             values: (k,) of the joints, or a batch (B, k) [radians or length unit].
@@ -281,11 +281,11 @@ class Robot:
         return every
 
     def valid(self, values: Any, *, limits: bool = False) -> Any:
-        """Whether the robot touches nothing: a bool, or (B,) of them for a batch.
+        """Whether the robot is free of contact: a bool, or (B,) of them for a batch.
 
         Its objects are tested against each other and against all obstacles, as far as the filters
         of the scene leave pairs of them. Obstacles are not tested against each other. Closed
-        meshes are solids: one inside another is a contact. Nothing is moved by asking.
+        meshes are solids: one inside another is a contact. The query moves nothing.
 
         Args:
             values: (k,) of the joints, or a batch (B, k) [radians or length unit].
@@ -330,7 +330,7 @@ class Robot:
         return rows if rows.shape[1] == len(self.joints) and rows.is_contiguous else None
 
     def prepare(self) -> None:
-        """Make now what later questions would make as soon as it pays.
+        """Build now the tables that later queries would build when it pays.
 
         Of each two objects with one or two joints between them, this is a grid of joint values for
         which they cannot meet.
@@ -358,7 +358,7 @@ class Robot:
         return model
 
     def move(self, values: Any) -> None:
-        """Move the objects of the robot to where they are for (k,) values of the joints."""
+        """Move the objects of the robot to their poses for (k,) joint values."""
         rows = self.values(values)
         self.scene.move(self.objects, self.object_poses(rows))
         self._state.at = rows.copy()

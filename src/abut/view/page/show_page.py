@@ -45,8 +45,7 @@ def show(
         block: Wait until the page is closed. None waits in scripts, not where Python is
             interactive.
         messages: Errors to show on the page.
-        frames: Vertices (n, 3) of the first object in each frame of a sequence, which the page
-            plays.
+        frames: Vertices (n, 3) of the first object in each frame of a sequence to play.
 
     Returns:
         The page; ``close`` ends it, ``update`` shows where objects of the scene are now.
