@@ -133,7 +133,11 @@ def damaged(folder, kind):
         ("stl", "ball.stl is damaged: it declares 80 faces, but only 39 are there."),
         ("header stl", "it ends after 60 bytes, within its header."),
         ("ascii stl", "a facet is not whole; it may be cut off."),
-        ("step", "ball.step: STEP files need cascadio; pip install cascadio brings it."),
+        (
+            "step",
+            "ball.step: STEP files need cascadio; pip install cascadio brings it. abut clash "
+            "reads their parts with the extra cad.",
+        ),
         ("far obj", "ball.obj, line 4: a face refers to vertex 9 but the file has 3 vertices."),
         ("zero obj", "line 4: a face refers to vertex 0; OBJ counts vertices from 1."),
     ],

@@ -126,7 +126,8 @@ def _load(path: Path) -> Any:
     if ending not in STEP and ending[1:] not in trimesh.available_formats():
         raise FileError(f"{path} is no mesh that abut reads; it reads {', '.join(USUAL)} and more.")
     if ending in STEP and find_spec("cascadio") is None:
-        raise ToolError(f"{path}: STEP files need cascadio; pip install cascadio brings it.")
+        way = "pip install cascadio brings it. abut clash reads their parts with the extra cad."
+        raise ToolError(f"{path}: STEP files need cascadio; {way}")
     require_small_zip(path)
     loaded = trimesh.load(path, process=False)
     shapes: dict[str, Any] = {"": loaded}
