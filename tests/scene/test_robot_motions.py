@@ -166,6 +166,26 @@ def test_contact_at_the_start_takes_no_time(device):
     assert found.converged.numpy().all()
 
 
+def test_contacts_at_the_start_are_not_searched_for(device, monkeypatch):
+    """Regression: a motion that began deep in contact listed all faces that met, over and over."""
+    scene, rng = chain_scene(5, device)
+    values = rng.uniform(-2, 2, (400, len(scene.robot.joints)))
+    met = values[~scene.robot.valid(values).numpy()]
+    assert len(met) > 40
+    monkeypatch.delattr(motion_search.MotionSearch, "_run")
+    found = scene.robot.valid_motions(met, met + 0.1).numpy()
+    assert not found["free"].any() and found["converged"].all() and (found["time"] == 0).all()
+    for q, (a, b), faces in zip(met, found["objects"], found["faces"], strict=True):
+        poses = scene.robot.poses(q)
+        at = {"pose_a": poses[a], "pose_b": poses[b]}
+        hits = abut.collide(scene.mesh(int(a)), scene.mesh(int(b)), **at, solid=True)
+        assert hits
+        if faces[0] >= 0:
+            assert faces.tolist() in hits.pairs.numpy().tolist()
+        else:
+            assert not len(hits.pairs)
+
+
 def test_robot_at_rest(device):
     robot = slider(device).robot
     assert robot.valid_motions([0.5], [0.5]).free

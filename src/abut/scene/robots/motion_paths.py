@@ -23,39 +23,46 @@ def path_contacts(
     tolerance: float,
 ) -> FoundMotions:
     """Answers of paths of so many pieces (n * pieces, k); a contact ends the search of its path."""
-    paths = len(starts) // pieces
-    left, answers = np.arange(paths), []
-    first, width = 0, max(PIECES // max(paths, 1), 1)
-    while first == 0 or (len(left) and first < pieces):
-        stop = min(first + width, pieces)
+    begins = starts[::pieces]
+    left, first, width = np.flatnonzero(robot.free_of_contact(begins)), 0, PIECES
+    out = None
+    if len(left) < len(begins) or not len(begins):
+        out = _contacts_at_starts(robot, begins, left, search.arrays.pairs[:, :2])
+    while len(left) and first < pieces:
+        stop = min(first + max(width // len(left), 1), pieces)
         rows = (left[:, None] * pieces + np.arange(first, stop)).reshape(-1)
         run = search.run_one if len(rows) == 1 else search.run
-        found = run(starts[rows], ends[rows], gap, tolerance)
-        if first == 0:  # later an object cannot come to be inside another without a contact
-            _mark_nested(robot, found, slice(None, None, stop), starts[rows], search.arrays.pairs)
-        part = first_of_pieces(found, stop - first)
-        part.time = part.time + first
-        answers.append((left, part))
+        part = first_of_pieces(run(starts[rows], ends[rows], gap, tolerance), stop - first)
+        if out is None:
+            out = part
+        else:
+            part.time = part.time + first
+            for name, column in vars(part).items():
+                getattr(out, name)[left] = column
         left, first, width = left[part.free], stop, 2 * width
-    out = answers[0][1]
-    for rows, part in answers[1:]:
-        for name, column in vars(part).items():
-            getattr(out, name)[rows] = column
+    assert out is not None
     return out
 
 
-def _mark_nested(
-    robot: "Robot", found: FoundMotions, rows: slice, starts: np.ndarray, pairs: np.ndarray
-) -> None:
-    """Let some motions begin in contact where one object is inside another at the start.
+def _contacts_at_starts(
+    robot: "Robot", starts: np.ndarray, free: np.ndarray, pairs: np.ndarray
+) -> FoundMotions:
+    """Answers of motions that begin in contact, but for some that do not and are free so far.
 
-    Surfaces that never meet cannot change that.
+    Faces are those of the lowest two objects whose surfaces meet; there are none where one object
+    is inside another. A search for the first contact would list all faces that meet.
     """
-    some = np.arange(len(starts))[rows]
-    late = some[found.time[some] > 0.0]
-    nested = late[~robot.free_of_contact(starts[late])]
-    found.free[nested], found.time[nested], found.converged[nested] = False, 0.0, True
-    if len(nested):
-        objects, poses = robot.scene._objects, robot.poses(starts[nested])
-        inside = nested_pairs(objects, pairs[:, :2], poses)
-        found.objects[nested], found.faces[nested] = inside, -1
+    count, none = len(starts), np.full((len(starts), 2), -1, np.int32)
+    out = FoundMotions(
+        np.ones(count, bool), np.full(count, np.inf), np.ones(count, bool), none, none.copy()
+    )
+    met = np.setdiff1d(np.arange(count), free)
+    if not count:
+        return out
+    out.free[met], out.time[met], poses = False, 0.0, robot.poses(starts[met])
+    near = robot.scene.least_distance(which=robot.objects, poses=poses)
+    out.objects[met], out.faces[met] = near.objects.numpy(), near.faces.numpy()
+    inside = near.distance.numpy() > 0
+    out.faces[met[inside]] = -1
+    out.objects[met[inside]] = nested_pairs(robot.scene._objects, pairs, poses[inside])
+    return out
