@@ -62,6 +62,18 @@ def test_an_srdf_beside_a_robot_that_touches_itself_is_named(ask):
     assert "--srdf" not in ask("--joints", "push=1")[1]
 
 
+def test_joints_of_several_values(ask, tmp_path):
+    text = URDF.replace('type="prismatic"', 'type="floating"', 1)
+    (tmp_path / "arm.urdf").write_text(text)
+    status, found = ask("post.stl", "--joints", "push=1,0,0.1,1,0,0,0", "--json")
+    assert status == 1 and found["contacts"] == [["tool", "post"]]
+    assert found["outside_limits"] == [] and len(found["joints"]) == 8
+    status, found = ask("post.stl", "--joints", "push/trans_x=-3", "--sample", 20, "--json")
+    assert status == 0 and found["sample"]["configurations"] == 20
+    status, told = ask("--joints", "push=1,0,0.1")
+    assert status == 2 and "push has 7 values, x y z w x y z" in told
+
+
 def test_motions_and_states(ask):
     status, found = ask("post.stl", "--srdf", "--to", "out", "--json")
     assert status == 1 and found["free"]

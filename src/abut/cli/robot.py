@@ -30,7 +30,10 @@ def add_command(commands: Any) -> None:
     parser.add_argument("file", metavar="FILE", help="URDF or MJCF file")
     about = "mesh or scene files, or planning scenes of MoveIt (.yaml)"
     parser.add_argument("obstacles", metavar="OBSTACLES", nargs="*", help=about)
-    about = "all values in order, JOINT=VALUE of some, or the name of a state (default: at rest)"
+    about = (
+        "all values in order, JOINT=VALUE of some (of a free joint JOINT=X,Y,Z,QW,QX,QY,QZ), or "
+    )
+    about += "the name of a state (default: at rest)"
     parser.add_argument("--joints", nargs="+", metavar="VALUE", help=about)
     about = "values at the end of a motion, in the same forms"
     parser.add_argument("--to", nargs="+", metavar="VALUE", help=about)
@@ -115,7 +118,7 @@ def _given(words: list[str] | None, robot: Robot) -> Any:
     named = all(equals for _, equals, _ in pairs)
     try:
         if named:
-            return {name: float(value) for name, _, value in pairs}
+            return {name: _numbers(value) for name, _, value in pairs}
         return [float(word) for word in words]
     except ValueError:
         states = ", ".join(robot.states) or "none"
@@ -124,10 +127,15 @@ def _given(words: list[str] | None, robot: Robot) -> Any:
         ) from None
 
 
+def _numbers(text: str) -> float | list[float]:
+    """A number, or those of a joint of several values."""
+    numbers = [float(word) for word in text.split(",")]
+    return numbers[0] if len(numbers) == 1 else numbers
+
+
 def _outside(robot: Robot, values: np.ndarray) -> list[str]:
     """Joints whose values are outside their limits."""
-    low, high = robot.limits.reshape(-1, 2).T
-    return [robot.joints[k] for k in np.flatnonzero((values < low) | (values > high))]
+    return [robot.joints[k] for k in np.flatnonzero(robot.kinematics.outside(values))]
 
 
 def _contacts(scene: Scene, robot: Robot) -> list[list[str]]:

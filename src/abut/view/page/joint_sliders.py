@@ -6,7 +6,7 @@ import numpy as np
 
 from abut.view.page.live_scene import LiveScene
 
-TURN = np.pi  # range of a joint without limits, to both sides
+TURN = np.pi  # range of a joint without limits, to both sides of its rest
 
 
 class JointSliders:
@@ -20,10 +20,12 @@ class JointSliders:
     def __init__(self, server: Any, live: LiveScene) -> None:
         assert live.scene.robot is not None
         self.live, self.robot = live, live.scene.robot
-        limits = np.asarray(self.robot.limits, float).reshape(-1, 2)
-        low = np.where(np.isfinite(limits[:, 0]), limits[:, 0], -TURN)
-        high = np.where(np.isfinite(limits[:, 1]), limits[:, 1], TURN)
-        start = np.clip(0.0, low, high)
+        limits, rest = self.robot.limits.reshape(-1, 2), self.robot.values({})
+        low = np.where(np.isfinite(limits[:, 0]), limits[:, 0], rest - TURN)
+        high = np.where(np.isfinite(limits[:, 1]), limits[:, 1], rest + TURN)
+        for column in self.robot.kinematics.balls:
+            low[column : column + 4], high[column : column + 4] = -1.0, 1.0
+        start = np.clip(rest, low, high)
         with server.gui.add_folder("joints"):
             self.sliders = [
                 server.gui.add_slider(name, a, b, (b - a) / 500, x)
@@ -35,5 +37,9 @@ class JointSliders:
 
     def move(self) -> None:
         """Put the robot where the sliders say."""
-        poses = self.robot.object_poses([slider.value for slider in self.sliders])
+        values = np.array([slider.value for slider in self.sliders], float)
+        for column in self.robot.kinematics.balls:
+            if not values[column : column + 4].any():  # no rotation
+                return
+        poses = self.robot.object_poses(values)
         self.live.move(dict(zip(self.robot.objects.tolist(), poses, strict=True)))
