@@ -6,6 +6,7 @@ import numpy as np
 
 from abut.scene.robots.joint_motions import first_of_pieces, nested_pairs
 from abut.scene.robots.motion_search import FoundMotions, MotionSearch
+from abut.scene.robots.robot_clearance import clearance_of
 
 if TYPE_CHECKING:
     from abut.scene.robots.robot import Robot
@@ -24,7 +25,8 @@ def path_contacts(
 ) -> FoundMotions:
     """Answers of paths of so many pieces (n * pieces, k); a contact ends the search of its path."""
     begins = starts[::pieces]
-    left, first, width = np.flatnonzero(robot.free_of_contact(begins)), 0, PIECES
+    free = robot.valid(begins).numpy() if robot.padding else robot.free_of_contact(begins)
+    left, first, width = np.flatnonzero(free), 0, PIECES
     out = None
     if len(left) < len(begins) or not len(begins):
         out = _contacts_at_starts(robot, begins, left, search.arrays.pairs[:, :2])
@@ -49,8 +51,8 @@ def _contacts_at_starts(
 ) -> FoundMotions:
     """Answers of motions that begin in contact, but for some that do not and are free so far.
 
-    Faces are those of the lowest two objects whose surfaces meet; there are none where one object
-    is inside another. A search for the first contact would list all faces that meet.
+    Faces are those of two objects without clearance; there are none where one object is inside
+    another. A search for the first contact would list all faces that meet.
     """
     count, none = len(starts), np.full((len(starts), 2), -1, np.int32)
     out = FoundMotions(
@@ -59,10 +61,8 @@ def _contacts_at_starts(
     met = np.setdiff1d(np.arange(count), free)
     if not count:
         return out
-    out.free[met], out.time[met], poses = False, 0.0, robot.poses(starts[met])
-    near = robot.scene.least_distance(which=robot.objects, poses=poses)
-    out.objects[met], out.faces[met] = near.objects.numpy(), near.faces.numpy()
-    inside = near.distance.numpy() > 0
-    out.faces[met[inside]] = -1
-    out.objects[met[inside]] = nested_pairs(robot.scene._objects, pairs, poses[inside])
+    out.free[met], out.time[met] = False, 0.0
+    _, out.objects[met], out.faces[met] = clearance_of(robot, starts[met])
+    inside = met[out.objects[met, 0] < 0]
+    out.objects[inside] = nested_pairs(robot.scene._objects, pairs, robot.poses(starts[inside]))
     return out
