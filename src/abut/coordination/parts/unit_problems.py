@@ -35,7 +35,7 @@ def unit_problems(models: Sequence[PartModel]) -> list[str]:
 
 
 def _size_problem(model: PartModel, size: float, others: list[float]) -> str:
-    stated = "" if model.unit is not None else "; the format states no unit, so give it (--unit)"
+    stated = "" if model.unit is not None else "; the format states no unit, so give it (--units)"
     if not SMALLEST <= size <= LARGEST:
         return f"it is {_size_text(size)} large, so its unit is in doubt{stated}."
     if model.unit is not None:

@@ -111,7 +111,7 @@ class Table {
 
   groupMark(item) {
     const group = this.rows.get("group", item.row);
-    if (!item.more) return fileText(group);
+    if (!item.more) return el("span", { class: "quiet", title: group }, group.slice(0, 6));
     const toggle = (event) => {
       event.stopPropagation();
       if (!this.open.delete(group)) this.open.add(group);
