@@ -212,6 +212,21 @@ def test_touches_that_are_not_reported_need_no_close_depth(monkeypatch):
     assert verdict(wall, girder, Check("all", tolerance=0.001)) is None
 
 
+def test_a_row_whose_depth_is_uncertain_says_so(monkeypatch):
+    """Parts that intersect themselves, and a search that gives up."""
+    from abut.query.solids import inside_depth
+
+    monkeypatch.setattr(inside_depth, "USUAL_CELLS", 2)
+    sides = [block((2, 1, 1), (0, 1, 0)), block((2, 1, 1), (0, -1, 0))]
+    wall = union(*sides, block((2, 2, 1), (0, -0.5, -1)), block((2, 1, 1), (0, 0, 1)))
+    girder = block((3, 1 + 2e-13, 1 + 2e-13), (0, -1e-13, -1e-13))
+    for touch in (False, True):
+        row = verdict(wall, girder, Check("all", tolerance=0.001, touch=touch))
+        assert row["verdict"] == "pierce" and row["depth"] <= 1e-12 and row["depth_error"] > 0.1
+        assert row["note"].startswith("it may be a touch: the depth is between ")
+        assert row["note"].endswith(" mm; a intersects itself")
+
+
 def test_depths_that_a_search_leaves_open_are_bounded_by_a_translation(monkeypatch):
     from abut.coordination.checks import pair_depths
     from abut.coordination.checks.pair_depths import PairDepth

@@ -131,9 +131,9 @@ class _PairCheck:
                 reasons.append(f"{side}: {surface.reason}")
             elif verdict not in (Verdict.ENCROACH, Verdict.DUPLICATE) and surface.meets_itself:
                 reasons.append(f"{side} intersects itself")
-        depth = self.depth[k], self.depth_error[k]
-        measures = *depth, self.distance[k], self.clearance[k], self.slack[k]
-        return clash_note(verdict, *measures, reasons)
+        measured = self.depth[k], self.depth_error[k], self.distance[k]
+        allowed = self.tolerance[k], self.clearance[k], self.slack[k]
+        return clash_note(verdict, *measured, *allowed, reasons)
 
     def _measure_depths(self, same: np.ndarray) -> None:
         """Depths of solids with common interior; NaN of open parts that share more than points."""

@@ -6,6 +6,8 @@ import numpy as np
 
 from abut.coordination.clashes import Verdict
 
+INTERIOR = (Verdict.ENVELOPE, Verdict.PIERCE, Verdict.PROTRUDE)
+
 
 def millimetres(length: float) -> str:
     """A length in millimetres, for people."""
@@ -17,6 +19,7 @@ def clash_note(
     depth: float,
     depth_error: float,
     distance: float,
+    tolerance: float,
     clearance: float,
     slack: float,
     reasons: Sequence[str],
@@ -27,7 +30,7 @@ def clash_note(
         verdict: Its verdict.
         depth, depth_error: Its depth, and how much larger the true depth may be [m].
         distance: Its distance [m].
-        clearance: That of its check [m].
+        tolerance, clearance: Those of its check [m].
         slack: Sum of the deviations of both meshes from the true surfaces [m].
         reasons: Facts about the two meshes.
     """
@@ -36,6 +39,9 @@ def clash_note(
     if verdict == Verdict.TOUCH and most > 0.0:
         deep = f"at most {millimetres(most)}" if depth_error > depth else millimetres(depth)
         notes.append(f"{deep} deep, below the tolerance")
+    if verdict in INTERIOR and depth <= tolerance < most:
+        text = f"it may be a touch: the depth is between {millimetres(depth)} and"
+        notes.append(f"{text} {millimetres(most)}")
     if verdict == Verdict.TOUCH and distance > 0.0:
         notes.append(f"{millimetres(distance)} apart, below the tolerance")
     if verdict == Verdict.ENCROACH and distance >= clearance:
