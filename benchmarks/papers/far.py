@@ -82,14 +82,15 @@ def figure6() -> str:
 def fracture() -> str:
     """The simulated fracture, frame by frame."""
     ways = ("cullide", "quick_cullide", "far")
-    head = ["frame", "boxes", *(NAMES[way] for way in ways), "intersecting"]
+    head = ["frame", "boxes", *(NAMES[way] for way in ways), "intersecting", "FAR : intersecting"]
     lines = []
     for number, at in enumerate(frames_of("fracture")):
         one = at["far"]
         cells = [f"{shown(at[w]['object_pairs'])} ({shown(at[w]['lost_pairs'])})" for w in ways]
-        meet = shown(one["object_pairs_that_meet"])
+        left, meet = int(one["object_pairs"]), int(one["object_pairs_that_meet"])
         simulated = str(FRAMES_A_FRAME * (number + 1))
-        lines.append([simulated, shown(one["object_boxes"]), *cells, meet])
+        counts = [shown(one["object_boxes"]), *cells, shown(meet), f"{left / meet:.2f}"]
+        lines.append([simulated, *counts])
     return table(head, lines)
 
 
