@@ -2,10 +2,13 @@
 
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 import abut
+from abut import cases
 from abut.scene.files.robot_description import LinkPair
+from abut.scene.robots.kinematics import Joint, Kinematics
 
 LINK = (
     '<link name="{}"><collision><origin xyz="{}"/><geometry><box size="{}"/></geometry>'
@@ -83,6 +86,22 @@ def test_contained_links_are_in_contact(tmp_path):
     robot = abut.Scene.load(tmp_path / "nested.xml", "cpu").robot
     pairs = {frozenset(pair[:2]): pair.reason for pair in robot.allowed_pairs(50)}
     assert pairs[frozenset(("shell", "pearl"))] == "Default"
+
+
+def test_a_part_of_a_link_inside_another_is_in_contact():
+    """Regression: only the part with the first face was looked at."""
+    cube = cases.box((0.2, 0.2, 0.2))
+    kit = cases.joined(cube.moved((9.0, 0.0, 0.0)), cube)
+    scene = abut.Scene("cpu")
+    shapes = [cases.icosphere(80, 1.0), cube.moved((0.0, 0.0, 20.0)), kit]
+    rows = [scene.add(abut.Mesh(*shape, "cpu")) for shape in shapes]
+    moves = [[], [Joint(np.array([0.0, 0, 1]), False, np.zeros(3), 0)], []]
+    parts, frames = [(k, np.eye(4)) for k in range(3)], np.stack([np.eye(4)] * 3)
+    names, limits = ["shell", "arm", "kit"], np.array([[-0.1, 0.1]])
+    kinematics = Kinematics(["lift"], names, [-1, 0, 1], frames, moves, parts, limits)
+    scene.set_robot(kinematics, rows)
+    pairs = {frozenset(pair[:2]): pair.reason for pair in scene.robot.allowed_pairs(20)}
+    assert pairs[frozenset(("shell", "kit"))] == "Default"
 
 
 def test_keyframes_are_states(tmp_path):

@@ -149,10 +149,10 @@ class _Contacts:
             for j, other in enumerate(meshes):
                 if i == j or self.links[i] == self.links[j] or not other.face_count:
                     continue
-                corner = other.points.numpy()[other.faces.numpy()[0][0]]
-                place = (back @ poses[:, j] @ np.append(corner, 1.0))[:, :3]
                 low, high = mesh.bounds
-                near = np.flatnonzero(((place >= low) & (place <= high)).all(axis=1))
-                if len(near):
-                    inside = contains(mesh, place[near]).numpy()
-                    met[near[inside], self.links[i], self.links[j]] = True
+                for vertex in other.points.numpy()[other.topology.anchors]:
+                    place = (back @ poses[:, j] @ np.append(vertex, 1.0))[:, :3]
+                    near = np.flatnonzero(((place >= low) & (place <= high)).all(axis=1))
+                    if len(near):
+                        inside = contains(mesh, place[near]).numpy()
+                        met[near[inside], self.links[i], self.links[j]] = True
