@@ -108,7 +108,7 @@ def differences_are_exact(a: wp.vec3d, b: wp.vec3d):
     )
 
 
-@wp.func
+@wp.func(inline=False)
 def orient3d_accumulated(a: wp.vec3d, b: wp.vec3d, c: wp.vec3d, d: wp.vec3d):
     """Return ``orient3d`` by exact summation: one determinant of differences, or four of points."""
     limbs = wp.zeros(shape=(LIMB_COUNT,), dtype=wp.int64)
@@ -150,7 +150,7 @@ def orient3d(a: wp.vec3d, b: wp.vec3d, c: wp.vec3d, d: wp.vec3d):
     return orient3d_accumulated(a, b, c, d)
 
 
-@wp.func
+@wp.func(inline=False)
 def orient2d_accumulated(
     ax: wp.float64, ay: wp.float64, bx: wp.float64, by: wp.float64, cx: wp.float64, cy: wp.float64
 ):

@@ -243,7 +243,7 @@ def wider_gap(
     return out
 
 
-@wp.func
+@wp.func(inline=False)
 def gap_moving_faces(a: wp.mat33d, b: wp.mat33d, motion: PairMotion, half: wp.float64):
     """Return the gap of two faces, which may be negative, for ``half`` before and after a time.
 

@@ -99,7 +99,7 @@ def step_of_pair(
     return wp.where(opens_a, OPEN_A, OPEN_B)
 
 
-@wp.func
+@wp.func(inline=False)
 def in_contact(
     bvhs: BatchedBvh,
     objects: JointedObjects,
