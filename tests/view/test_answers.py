@@ -6,7 +6,7 @@ import pytest
 import abut
 from abut import cases
 from abut.options import Method
-from abut.view.page.answer_rows import FACE_PAIRS, OBJECT_PAIRS, row_count, rows_from
+from abut.view.page.answer_rows import FACE_PAIRS, OBJECT_PAIRS, row_count, rows_from, title_of
 from abut.view.page.answers import Question, answer
 from abut.view.page.given_results import answers_of
 from abut.view.page.live_scene import LiveScene, start_answering
@@ -66,14 +66,26 @@ def test_rows(scene):
     (whole,) = rows_from(live, live.answers, OBJECT_PAIRS, 0, 5)
     assert whole.text == f"a · b: {count} face pairs"
     assert row_count(live.answers, FACE_PAIRS) == count
+    assert title_of(live.answers, OBJECT_PAIRS) == "object pairs: 1"
     rows = rows_from(live, live.answers, FACE_PAIRS, 3, 4)
     assert [row.key[2:] for row in rows] == list(map(tuple, live.answers.faces[3:7].tolist()))
     live.move({1: shifted(9.0)})
     live.next_changes()
     live.answer()
     (near,) = rows_from(live, live.answers, FACE_PAIRS, 0, 5)
-    assert near.text.endswith(f"distance {live.answers.clearance:.4g}")
+    a, b = live.answers.nearest.faces.tolist()
+    assert near.text == f"a face {a} · b face {b}: distance {live.answers.clearance:.4g}"
+    assert title_of(live.answers, OBJECT_PAIRS) == "nearest objects"
     assert rows_from(live, live.answers, FACE_PAIRS, 1, 5) == []
+
+
+def test_a_row_about_one_object_names_it_once():
+    cloth = abut.Mesh(*cases.single("folded_cloth", 500), device="cpu")
+    live = LiveScene(abut.Scene({"cloth": cloth}), Question(self_collisions=True))
+    live.next_changes()
+    live.answer()
+    (row,) = rows_from(live, live.answers, OBJECT_PAIRS, 0, 5)
+    assert row.text == f"cloth · itself: {len(live.answers.faces)} face pairs"
 
 
 def test_changes_are_coalesced(scene):

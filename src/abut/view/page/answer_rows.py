@@ -27,6 +27,15 @@ class Row:
     key: tuple[int, ...]
 
 
+def title_of(answers: Answers, kind: str) -> str:
+    """The heading of the rows of a kind."""
+    count = row_count(answers, kind) - (answers.nearest is not None)
+    number = f"{kind}: {count:,}"
+    if answers.nearest is None:
+        return number
+    return f"nearest objects; {number}" if count else "nearest objects"
+
+
 def row_count(answers: Answers, kind: str) -> int:
     """Number of rows of a kind."""
     contacts = len(answers.object_pairs[0]) if kind == OBJECT_PAIRS else len(answers.faces)
@@ -45,7 +54,7 @@ def _nearest_row(live: LiveScene, answers: Answers) -> Row:
     near = answers.nearest
     assert near is not None
     (a, b), (f, g) = near.objects.tolist(), near.faces.tolist()
-    text = f"{live.name(a)} {f} · {live.name(b)} {g}: distance {near.value:.4g}"
+    text = f"{live.name(a)} face {f} · {live.name(b)} face {g}: distance {near.value:.4g}"
     return Row(text, near.points, (a, b, f, g))
 
 
@@ -55,7 +64,8 @@ def _object_rows(live: LiveScene, answers: Answers, first: int, count: int) -> l
     for k in range(first, min(first + count, len(pairs))):
         a, b = pairs[k].tolist()
         here = pair == k
-        text = f"{live.name(a)} · {live.name(b)}: {counts[k]:,} face pairs"
+        other = "itself" if a == b else live.name(b)
+        text = f"{live.name(a)} · {other}: {counts[k]:,} face pairs"
         for depth in (o.depths for o in answers.overlaps if o.objects == (a, b)):
             text += f", depth {depth[0]:.4g}, {depth[1]:.4g}"
         if answers.values is not None and isfinite(least := answers.values[here].min()):

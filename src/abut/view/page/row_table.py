@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from abut.view.page.answer_rows import KINDS, OBJECT_PAIRS, Row, row_count, rows_from
+from abut.view.page.answer_rows import KINDS, OBJECT_PAIRS, Row, row_count, rows_from, title_of
 from abut.view.page.answers import Answers
 from abut.view.page.live_scene import LiveScene
 from abut.view.page.page_frame import SIZE, PageFrame
@@ -49,7 +49,8 @@ class RowTable:
     def show(self, answers: Answers) -> None:
         """Show the rows of answers in place of the last ones."""
         count = row_count(answers, self.kind.value)
-        self.count.content = f"<div style='padding:0 1em'>{self.kind.value}: {count:,}</div>"
+        title = title_of(answers, self.kind.value)
+        self.count.content = f"<div style='padding:0 1em'>{title}</div>"
         pages = max(count - ROWS, 0)
         self.first.visible = pages > 0
         if pages and self.first.max != pages:

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from abut.io.write import replacing
-from abut.view.page.answer_rows import FACE_PAIRS, OBJECT_PAIRS, row_count, rows_from
+from abut.view.page.answer_rows import FACE_PAIRS, OBJECT_PAIRS, row_count, rows_from, title_of
 from abut.view.page.answers import Answers
 from abut.view.page.page import Page
 from abut.view.page.panel import facts_table, scene_facts
@@ -50,8 +50,7 @@ def _summary(page: Page) -> str:
         rows = rows_from(live, answers, kind, 0, MOST_ROWS)
         texts = "".join(f"<li>{escape(row.text)}</li>" for row in rows)
         more = f"<li>… and {count - len(rows):,} more</li>" if count > len(rows) else ""
-        lines.append(
-            f"<details><summary>{count:,} {kind}</summary><ul>{texts}{more}</ul></details>"
-        )
+        title = title_of(answers, kind)
+        lines.append(f"<details><summary>{title}</summary><ul>{texts}{more}</ul></details>")
     errors = "".join(f"<p style='color:#b3261e'>{escape(text)}</p>" for text in page.messages)
     return "".join([*lines, errors, "</div>"])
